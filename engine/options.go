@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Options configure an Engine. The zero value is usable.
+type Options struct {
+	// Threads is how many threads all queries of the engine use together.
+	// The default is runtime.GOMAXPROCS(0).
+	Threads int
+
+	// Device says what may do the work: "auto" or "cpu". The default is "auto", which takes what
+	// the machine has.
+	Device string
+
+	// Progress, when set, is called while a query runs, about ten times a second and once at its
+	// end. Calls come one at a time; the query waits for none of them longer than they take.
+	Progress func(Progress)
+
+	// Logger takes what is worth knowing later: routes taken, queries ended. The default discards.
+	Logger *slog.Logger
+
+	// Allocator takes the memory of decoded columns and of result batches.
+	// The default is memory.DefaultAllocator.
+	Allocator memory.Allocator
+
+	testing testingKnobs
+}
+
+// testingKnobs force paths that small inputs would not take. None of them may change an answer.
+type testingKnobs struct {
+	batchRows    int  // rows of a batch asked of the source
+	tableGroups  int  // groups that fit a worker's pre-aggregation table
+	radixBits    int  // fan-out of the scatter, as bits
+	noPreAgg     bool // scatter rows at once
+	alwaysPreAgg bool // never scatter rows
+	noDense      bool // no direct-address tables
+	resultRows   int  // rows of a result batch
+}
+
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if o.Device == "" {
+		o.Device = "auto"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Allocator == nil {
+		o.Allocator = memory.DefaultAllocator
+	}
+}
+
+// Validate reports every field that is out of its bounds.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Threads < 1 || o.Threads > threadsMax {
+		errs = append(errs, fmt.Errorf("Threads (%d) must be in [1, %d]", o.Threads, threadsMax))
+	}
+	if o.Device != "auto" && o.Device != "cpu" {
+		errs = append(errs, fmt.Errorf("Device (%q) must be auto or cpu", o.Device))
+	}
+	return errors.Join(errs...)
+}
+
+// threadsMax bounds Options.Threads: above it a typing error is likelier than a machine.
+const threadsMax = 4096

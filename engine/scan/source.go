@@ -1,0 +1,91 @@
+package scan
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Source is a table that can be read in parallel, by splits. A source may be scanned any number of
+// times unless its documentation says otherwise, and by one query at a time unless it says otherwise.
+type Source interface {
+	// Schema returns the columns of every record batch, in order. Names may repeat in the schema,
+	// but a query cannot name a repeated column.
+	Schema() *arrow.Schema
+
+	// Stats returns what is known of the table without reading its rows.
+	Stats() Stats
+
+	// Splits cuts the table into parts that are read independently of each other, in input order.
+	// columns are indexes into Schema; batches hold just those, in that order.
+	Splits(ctx context.Context, columns []int) ([]Split, error)
+}
+
+// Split is one part of a source: a row group, a block of text, a stream.
+type Split interface {
+	// Open starts reading. The batches that the reader returns stay valid until they are released,
+	// also after Next is called again. Errors name the file and, where it is known, the row.
+	Open(ctx context.Context, opt OpenOptions) (array.RecordReader, error)
+
+	// Position is the place of the split's first row in the input: row i of the split has position
+	// Position() + i, and the positions of a later split are larger than all of this one's.
+	Position() uint64
+
+	// Rows returns the number of rows, or -1 when it is not known before reading.
+	Rows() int64
+
+	// Bytes returns about how many bytes Open will read, for progress; 0 when it is not known.
+	Bytes() int64
+
+	// Name says which part this is, for errors and traces: "flights.parquet, row group 3".
+	Name() string
+}
+
+// OpenOptions tell a split how to read.
+type OpenOptions struct {
+	// Allocator takes the memory of the batches. The default is memory.DefaultAllocator.
+	Allocator memory.Allocator
+
+	// BatchRows is the wanted number of rows of a batch. The default is 65,536.
+	BatchRows int
+
+	// Threads is how many threads this split may use to decode its columns. The default is 1.
+	Threads int
+
+	// Progress, when set, is called with the number of bytes consumed since the last call.
+	Progress func(bytes int64)
+}
+
+// EnsureDefaults fills in what is zero.
+func (o *OpenOptions) EnsureDefaults() {
+	if o.Allocator == nil {
+		o.Allocator = memory.DefaultAllocator
+	}
+	if o.BatchRows <= 0 {
+		o.BatchRows = 1 << 16
+	}
+	if o.Threads <= 0 {
+		o.Threads = 1
+	}
+}
+
+// Stats is what a source knows of itself before it is read. Figures are promises, not estimates:
+// an engine that finds them broken reports an error.
+type Stats struct {
+	Rows    int64         // -1 when it is not known
+	Bytes   int64         // in the input's own form, compressed; -1 when it is not known
+	Columns []ColumnStats // as long as the schema, or nil
+}
+
+// ColumnStats is what is known of one column.
+type ColumnStats struct {
+	// NoNulls promises that the column has no NULL.
+	NoNulls bool
+
+	// HasRange promises that every value v of an integer column (signed or unsigned, date, time,
+	// timestamp, duration) has Min <= v <= Max, as int64. Not set for a uint64 above that.
+	HasRange bool
+	Min, Max int64
+}

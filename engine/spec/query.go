@@ -1,0 +1,151 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Query is SELECT keys, aggregates GROUP BY keys, before it meets a source.
+//
+// No keys mean one group of all rows, which an empty source has too; no aggregates mean the
+// distinct keys. A query with neither is refused.
+type Query struct {
+	Keys       []Key
+	Aggregates []Aggregate
+
+	// Overflow says what the sum of an integer column does when it passes int64.
+	// The default is OverflowError.
+	Overflow Overflow
+}
+
+// Key is one column to group by.
+type Key struct {
+	Column string
+	Name   string // of the result column. The default is Column.
+}
+
+// Aggregate is one function over columns.
+type Aggregate struct {
+	Func Func
+	Args []string // column names, as many as Func.Args()
+	Name string   // of the result column. The default is the call as text: sum(delay)
+
+	Fraction  float64 // of quantile_cont and quantile_disc, in [0, 1]
+	Length    int     // of min(x, n) and max(x, n), from 1 to MaxLength
+	Separator string  // of string_agg
+}
+
+// MaxLength bounds n of min(x, n) and max(x, n); DuckDB has the same limit.
+const MaxLength = 1_000_000
+
+// Overflow says what the sum of an integer column does when it passes int64.
+type Overflow uint8
+
+// The choices for Overflow.
+const (
+	OverflowError Overflow = iota // an error that names the group
+	OverflowWiden                 // every integer sum is a decimal(38, 0)
+	OverflowWrap                  // the sum modulo 2^64, as an int64
+)
+
+var overflowNames = [...]string{OverflowError: "error", OverflowWiden: "widen", OverflowWrap: "wrap"}
+
+// ParseOverflow reads error, widen or wrap.
+func ParseOverflow(s string) (Overflow, error) {
+	for o, name := range overflowNames {
+		if s == name {
+			return Overflow(o), nil
+		}
+	}
+	return 0, fmt.Errorf("overflow %q: want one of %s", s, strings.Join(overflowNames[:], ", "))
+}
+
+// String returns error, widen or wrap.
+func (o Overflow) String() string { return overflowNames[o] }
+
+// String returns the call as SQL text, which is also the default name of its result.
+func (a Aggregate) String() string {
+	switch a.Func {
+	case CountStar:
+		return "count(*)"
+	case CountDistinct:
+		return "count(distinct " + strings.Join(a.Args, ", ") + ")"
+	}
+	text := a.Func.String() + "(" + strings.Join(a.Args, ", ")
+	switch a.Func.Param() {
+	case FractionParam:
+		text += ", " + strconv.FormatFloat(a.Fraction, 'g', -1, 64)
+	case LengthParam:
+		text += ", " + strconv.Itoa(a.Length)
+	case SeparatorParam:
+		text += ", '" + strings.ReplaceAll(a.Separator, "'", "''") + "'"
+	}
+	return text + ")"
+}
+
+// ResultName returns the name of the key's result column.
+func (k Key) ResultName() string {
+	if k.Name != "" {
+		return k.Name
+	}
+	return k.Column
+}
+
+// ResultName returns the name of the aggregate's result column.
+func (a Aggregate) ResultName() string {
+	if a.Name != "" {
+		return a.Name
+	}
+	return a.String()
+}
+
+// Validate reports everything that is wrong with the query before a source is known.
+func (q *Query) Validate() error {
+	var errs []error
+	if len(q.Keys) == 0 && len(q.Aggregates) == 0 {
+		errs = append(errs, errors.New("the query has neither keys nor aggregates"))
+	}
+	if int(q.Overflow) >= len(overflowNames) {
+		errs = append(errs, fmt.Errorf("Overflow (%d) must be at most %d", q.Overflow, len(overflowNames)-1))
+	}
+	names := make(map[string]bool)
+	unique := func(name string) {
+		if names[name] {
+			errs = append(errs, fmt.Errorf("two result columns are named %q: give one of them another name", name))
+		}
+		names[name] = true
+	}
+	for _, k := range q.Keys {
+		unique(k.ResultName())
+	}
+	for _, a := range q.Aggregates {
+		if err := a.validate(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		unique(a.ResultName())
+	}
+	return errors.Join(errs...)
+}
+
+func (a Aggregate) validate() error {
+	if a.Func == 0 || a.Func >= funcEnd {
+		return fmt.Errorf("unknown aggregate function %d", a.Func)
+	}
+	if len(a.Args) != a.Func.Args() {
+		return fmt.Errorf("%s: takes %d columns, got %d", a.Func, a.Func.Args(), len(a.Args))
+	}
+	switch a.Func.Param() {
+	case FractionParam:
+		if !(a.Fraction >= 0 && a.Fraction <= 1) {
+			return fmt.Errorf("%s: the fraction (%v) must be in [0, 1]", a, a.Fraction)
+		}
+	case LengthParam:
+		if a.Length < 1 || a.Length > MaxLength {
+			return fmt.Errorf("%s: the length (%d) must be in [1, %d]", a, a.Length, MaxLength)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package engine
+
+import "time"
+
+// Phase is a part of a query's life.
+type Phase string
+
+// The phases, in order.
+const (
+	PhasePlan      Phase = "plan"      // bind names, read statistics
+	PhasePartition Phase = "partition" // read, pre-aggregate, scatter: the partition-generating phase
+	PhaseProcess   Phase = "process"   // aggregate each partition and emit it: the partition-processing phase
+)
+
+// Progress is a moment of a running query. Its figures never fall.
+type Progress struct {
+	Phase      Phase
+	Fraction   float64 // of the whole query, from 0 to 1; -1 while the size of the input is unknown
+	RowsRead   int64
+	RowsTotal  int64 // -1 when it is not known
+	BytesRead  int64
+	BytesTotal int64 // -1 when it is not known
+	Groups     int64 // emitted so far
+	Elapsed    time.Duration
+	Done       bool // the last call for this query
+}
+
+// Stats is what a query did. It is complete when the result has been read to its end.
+type Stats struct {
+	Route            string                  `json:"route"`   // "cpu"
+	Threads          int                     `json:"threads"` // workers
+	RowsRead         int64                   `json:"rows_read"`
+	BytesRead        int64                   `json:"bytes_read"` // of the input, in its own form
+	Splits           int                     `json:"splits"`
+	Groups           int64                   `json:"groups"`
+	ResultBatches    int64                   `json:"result_batches"`
+	Table            string                  `json:"table"`              // "dense", "hash" or "single group"
+	KeyBytes         int                     `json:"key_bytes"`          // of a packed key
+	EstimatedGroups  int64                   `json:"estimated_groups"`   // when the fan-out was chosen; 0 if it never was
+	RowsPreAgg       int64                   `json:"rows_preaggregated"` // rows that went through a worker's table
+	RowsScattered    int64                   `json:"rows_scattered"`     // rows that went to partitions as they were
+	StatesScattered  int64                   `json:"states_scattered"`   // groups' states that went to partitions
+	Partitions       int                     `json:"partitions"`         // the scatter's fan-out; 1 when nothing was scattered
+	PartitionsMerged int                     `json:"partitions_merged"`  // what the greedy merge made of them
+	PartitionBytes   int64                   `json:"partition_bytes"`    // held by the partition store at its fullest
+	SpilledBytes     int64                   `json:"spilled_bytes"`      // written to the temp directory
+	PhaseTimes       map[Phase]time.Duration `json:"phase_nanos"`
+	Elapsed          time.Duration           `json:"elapsed_nanos"`
+}

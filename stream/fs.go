@@ -1,0 +1,71 @@
+package stream
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// FS is the file system as mpga uses it: all reading, writing, renaming and removing goes through
+// one, so that tests can fail the n-th call of any kind. Paths are the operating system's.
+type FS interface {
+	Open(name string) (File, error)               // for reading
+	Create(name string) (File, error)             // for writing; an existing file is an error
+	Stat(name string) (fs.FileInfo, error)        // follows links
+	ReadDir(name string) ([]fs.DirEntry, error)   // sorted by name
+	Glob(pattern string) ([]string, error)        // as filepath.Glob
+	MkdirAll(name string, perm fs.FileMode) error // parents included
+	Rename(from, to string) error                 // replaces to
+	Remove(name string) error                     // one file or empty directory
+	SyncDir(name string) error                    // makes renames in it durable
+}
+
+// File is an open file. A file opened for reading supports Read, ReadAt and Seek; one created for
+// writing supports Write and Sync.
+type File interface {
+	io.Reader
+	io.ReaderAt
+	io.Seeker
+	io.Writer
+	io.Closer
+	Stat() (fs.FileInfo, error)
+	Sync() error
+}
+
+// OS is the operating system's file system.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+func (osFS) Open(name string) (File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (osFS) Create(name string) (File, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (osFS) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }
+func (osFS) ReadDir(name string) ([]fs.DirEntry, error)   { return os.ReadDir(name) }
+func (osFS) Glob(pattern string) ([]string, error)        { return filepath.Glob(pattern) }
+func (osFS) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll(name, perm) }
+func (osFS) Rename(from, to string) error                 { return os.Rename(from, to) }
+func (osFS) Remove(name string) error                     { return os.Remove(name) }
+
+func (osFS) SyncDir(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}
