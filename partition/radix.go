@@ -1,0 +1,66 @@
+package partition
+
+// Bits of a hash, from the lowest. The slot may take up to 32 bits; from 2^21 slots on it
+// shares bits with the salt, which then rejects fewer slots and is never wrong.
+//
+//	63        53 52                    21 20            0
+//	| partition |          salt          |     slot     |
+const (
+	hashBits = 64
+
+	// RadixBitsMax bounds the fan-out of one pass: a worker that scatters holds two cache lines
+	// of 64 B per partition, 256 KiB at 2^11, which leaves half of a 512 KiB L2.
+	RadixBitsMax = 11
+
+	// SlotBitsMax bounds the slots of a table, whose group numbers have 32 bits.
+	SlotBitsMax = 32
+
+	// SaltBits is the width of the salt, which stands beside a 32-bit group number in a slot
+	// of 8 bytes and spares the comparison of most keys that are not equal.
+	SaltBits = 32
+
+	saltShift    = 21
+	slotBitsFree = 20 // 2^20 slots are the most that a table in L2 or in shared memory has
+)
+
+const (
+	_ = uint(hashBits - RadixBitsMax - SlotBitsMax)            // P2: a table spreads keys of one partition
+	_ = uint(hashBits - RadixBitsMax - (saltShift + SaltBits)) // keys of one partition differ in salt
+	_ = uint(saltShift - slotBitsFree)                         // keys of one slot differ in salt
+)
+
+// FanOutMax is the largest number of partitions that one pass makes.
+const FanOutMax = 1 << RadixBitsMax
+
+// Radix is the number of hash bits, from 0 to RadixBitsMax, that name a partition.
+type Radix uint8
+
+// Of returns the partition of a hash, in [0, FanOut).
+func (r Radix) Of(hash uint64) int {
+	// Two shifts, neither by 64, which would cost a comparison; the mask changes nothing but
+	// lets an array of FanOutMax be indexed unchecked.
+	return int(hash >> 1 >> ((hashBits - 1 - r) % hashBits) & (FanOutMax - 1))
+}
+
+// FanOut is the number of partitions.
+func (r Radix) FanOut() int {
+	return 1 << r
+}
+
+// Slot returns the slot at which the search for a hash begins in a table of 2^slotBits slots.
+//
+// Requires: slotBits <= SlotBitsMax.
+func Slot(hash uint64, slotBits uint8) uint64 {
+	return hash & (1<<slotBits - 1)
+}
+
+// Salt returns the part of a hash that a slot keeps beside its group number.
+func Salt(hash uint64) uint32 {
+	return uint32(hash >> saltShift)
+}
+
+// Seed returns the hash seed of a pass over the data: 0 for pass 0, and for later passes
+// words unlike each other, so that a pass spreads what the ones before it left together.
+func Seed(pass int) uint64 {
+	return Mix64(uint64(pass))
+}
