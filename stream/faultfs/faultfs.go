@@ -1,0 +1,206 @@
+// Package faultfs wraps a file system so that tests can fail its n-th operation and see that every
+// file is closed again.
+//
+// A test runs its subject once to count the operations, then once for each n:
+//
+//	for n := int64(1); n <= total; n++ {
+//		fsys := faultfs.New(stream.OS)
+//		fsys.FailAt(n)
+//		... the answer is right or errors.Is(err, faultfs.ErrInjected) ...
+//		... fsys.OpenFiles() is 0 ...
+//	}
+//
+// Every call of the file system and of its files is an operation. A Close that fails still closes,
+// as the operating system's does. The package is for tests only.
+package faultfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// ErrInjected is what the failing operation returns, wrapped with its name and path.
+var ErrInjected = errors.New("injected fault")
+
+// FS is a stream.FS that fails one operation. It is safe for concurrent use.
+type FS struct {
+	base   stream.FS
+	failAt atomic.Int64 // 0: never
+	ops    atomic.Int64
+	open   atomic.Int64
+}
+
+var _ stream.FS = (*FS)(nil)
+
+// New returns a file system that does what base does and fails nothing yet.
+func New(base stream.FS) *FS { return &FS{base: base} }
+
+// FailAt makes the n-th operation from the start of counting fail; n counts from 1, and 0 fails
+// none. It also starts the count anew.
+func (f *FS) FailAt(n int64) {
+	f.failAt.Store(n)
+	f.ops.Store(0)
+}
+
+// Ops returns the operations since New or the last FailAt, the failed one included.
+func (f *FS) Ops() int64 { return f.ops.Load() }
+
+// Fired says whether the fault has happened.
+func (f *FS) Fired() bool {
+	n := f.failAt.Load()
+	return n > 0 && f.ops.Load() >= n
+}
+
+// OpenFiles returns how many files have been opened or created and not closed.
+func (f *FS) OpenFiles() int64 { return f.open.Load() }
+
+// step counts one operation and returns its fault, if it is the one to fail.
+func (f *FS) step(op, name string) error {
+	if f.ops.Add(1) == f.failAt.Load() {
+		return fmt.Errorf("%s %s: %w", op, name, ErrInjected)
+	}
+	return nil
+}
+
+// Open implements stream.FS.
+func (f *FS) Open(name string) (stream.File, error) { return f.openWith("open", name, f.base.Open) }
+
+// Create implements stream.FS.
+func (f *FS) Create(name string) (stream.File, error) {
+	return f.openWith("create", name, f.base.Create)
+}
+
+func (f *FS) openWith(op, name string, open func(string) (stream.File, error)) (stream.File, error) {
+	if err := f.step(op, name); err != nil {
+		return nil, err
+	}
+	file, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	f.open.Add(1)
+	return &faultFile{File: file, fs: f, name: name}, nil
+}
+
+// Stat implements stream.FS.
+func (f *FS) Stat(name string) (fs.FileInfo, error) {
+	if err := f.step("stat", name); err != nil {
+		return nil, err
+	}
+	return f.base.Stat(name)
+}
+
+// ReadDir implements stream.FS.
+func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if err := f.step("readdir", name); err != nil {
+		return nil, err
+	}
+	return f.base.ReadDir(name)
+}
+
+// Glob implements stream.FS.
+func (f *FS) Glob(pattern string) ([]string, error) {
+	if err := f.step("glob", pattern); err != nil {
+		return nil, err
+	}
+	return f.base.Glob(pattern)
+}
+
+// MkdirAll implements stream.FS.
+func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
+	if err := f.step("mkdir", name); err != nil {
+		return err
+	}
+	return f.base.MkdirAll(name, perm)
+}
+
+// Rename implements stream.FS.
+func (f *FS) Rename(from, to string) error {
+	if err := f.step("rename", from); err != nil {
+		return err
+	}
+	return f.base.Rename(from, to)
+}
+
+// Remove implements stream.FS.
+func (f *FS) Remove(name string) error {
+	if err := f.step("remove", name); err != nil {
+		return err
+	}
+	return f.base.Remove(name)
+}
+
+// SyncDir implements stream.FS.
+func (f *FS) SyncDir(name string) error {
+	if err := f.step("syncdir", name); err != nil {
+		return err
+	}
+	return f.base.SyncDir(name)
+}
+
+// faultFile counts the operations of one open file.
+type faultFile struct {
+	stream.File
+	fs     *FS
+	name   string
+	closed atomic.Bool
+}
+
+func (f *faultFile) Read(p []byte) (int, error) {
+	if err := f.fs.step("read", f.name); err != nil {
+		return 0, err
+	}
+	return f.File.Read(p)
+}
+
+func (f *faultFile) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.fs.step("readat", f.name); err != nil {
+		return 0, err
+	}
+	return f.File.ReadAt(p, off)
+}
+
+func (f *faultFile) Seek(offset int64, whence int) (int64, error) {
+	if err := f.fs.step("seek", f.name); err != nil {
+		return 0, err
+	}
+	return f.File.Seek(offset, whence)
+}
+
+// Write fails halfway: what a full disk does to a large write.
+func (f *faultFile) Write(p []byte) (int, error) {
+	if err := f.fs.step("write", f.name); err != nil {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, err
+	}
+	return f.File.Write(p)
+}
+
+func (f *faultFile) Stat() (fs.FileInfo, error) {
+	if err := f.fs.step("fstat", f.name); err != nil {
+		return nil, err
+	}
+	return f.File.Stat()
+}
+
+func (f *faultFile) Sync() error {
+	if err := f.fs.step("sync", f.name); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+func (f *faultFile) Close() error {
+	fault := f.fs.step("close", f.name)
+	if f.closed.CompareAndSwap(false, true) {
+		f.fs.open.Add(-1)
+	}
+	if err := f.File.Close(); err != nil {
+		return err
+	}
+	return fault
+}
