@@ -231,27 +231,29 @@ func TestUniform(t *testing.T) {
 				for i := range hashed {
 					hashed[i] = hash(pattern.key(uint64(i)))
 				}
-				checkUniform(t, hashed)
+				checkUniform(t, hashed, partitionPart, slotPart, saltLowPart, saltHighPart)
 			})
 		}
 	}
 }
 
-// checkUniform counts the hashes by partition, slot and salt.
-func checkUniform(t *testing.T, hashes []uint64) {
+// A hashPart is 11 bits of a hash that spread keys over something.
+type hashPart struct {
+	name string
+	cell func(h uint64) uint64
+}
+
+var (
+	partitionPart = hashPart{"partition", func(h uint64) uint64 { return uint64(Radix(RadixBitsMax).Of(h)) }}
+	slotPart      = hashPart{"slot", func(h uint64) uint64 { return Slot(h, 11) }}
+	saltLowPart   = hashPart{"low salt", func(h uint64) uint64 { return uint64(Salt(h)) % (1 << 11) }}
+	saltHighPart  = hashPart{"high salt", func(h uint64) uint64 { return uint64(Salt(h)) >> (SaltBits - 11) }}
+)
+
+func checkUniform(t *testing.T, hashes []uint64, parts ...hashPart) {
 	t.Helper()
-	const cells = FanOutMax
-	parts := []struct {
-		name string
-		cell func(h uint64) uint64
-	}{
-		{"partition", func(h uint64) uint64 { return uint64(Radix(RadixBitsMax).Of(h)) }},
-		{"slot", func(h uint64) uint64 { return Slot(h, 11) }},
-		{"low salt", func(h uint64) uint64 { return uint64(Salt(h)) % cells }},
-		{"high salt", func(h uint64) uint64 { return uint64(Salt(h)) >> (SaltBits - 11) }},
-	}
 	for _, part := range parts {
-		counts := make([]int, cells)
+		counts := make([]int, 1<<11)
 		for _, h := range hashes {
 			counts[part.cell(h)]++
 		}
@@ -261,8 +263,8 @@ func checkUniform(t *testing.T, hashes []uint64) {
 	}
 }
 
-// chiSquaredZ is how far chi-squared is from its mean, in its standard deviations. Fewer than
-// a random function would spread them (a negative result) is too even, as a counter is.
+// chiSquaredZ is how far chi-squared is from its mean, in standard deviations: above 0 the cells
+// differ more than chance makes them, below 0 less.
 func chiSquaredZ(counts []int, total int) float64 {
 	expected := float64(total) / float64(len(counts))
 	chi2 := 0.0

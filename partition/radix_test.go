@@ -52,12 +52,12 @@ func TestPassesAreIndependent(t *testing.T) {
 			var same, next []uint64
 			for k := range uint64(1 << 22) {
 				if h := hash(k, Seed(pass)); radix.Of(h) == 5 {
-					same, next = append(same, h<<radix), append(next, hash(k, Seed(pass+1)))
+					same, next = append(same, h), append(next, hash(k, Seed(pass+1)))
 				}
 			}
 			t.Logf("%s, pass %d: %d keys in a partition", name, pass, len(same))
-			checkUniform(t, same)
-			checkUniform(t, next)
+			checkUniform(t, same, slotPart, saltLowPart, saltHighPart)
+			checkUniform(t, next, partitionPart, slotPart, saltLowPart, saltHighPart)
 		}
 	}
 }
