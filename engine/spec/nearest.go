@@ -1,0 +1,75 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// nearestMax bounds the names offered: more of them are a list to search, not a hint.
+const nearestMax = 3
+
+// Nearest returns the known names that someone who wrote name may have meant, the likeliest first,
+// at most three: those that differ in case only, that begin as name does, or that are a few edits away.
+func Nearest(name string, known []string) []string {
+	type candidate struct {
+		name  string
+		edits int
+	}
+	name = strings.ToLower(name)
+	editsMax := (utf8.RuneCountInString(name) + 2) / 3
+	var near []candidate
+	for _, k := range known {
+		if edits := editDistance(name, strings.ToLower(k), editsMax); edits <= editsMax {
+			near = append(near, candidate{k, edits})
+		}
+	}
+	slices.SortFunc(near, func(a, b candidate) int {
+		if a.edits != b.edits {
+			return a.edits - b.edits
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	near = slices.Compact(near)
+	var names []string
+	for _, c := range near[:min(len(near), nearestMax)] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// editDistance is Levenshtein's, with swaps: the fewest runes to insert, delete, replace or swap with
+// the next to turn a into b. A beginning of at least three runes counts as one edit. Distances above
+// limit come back as limit+1.
+func editDistance(a, b string, limit int) int {
+	ra, rb := []rune(a), []rune(b)
+	if len(ra) >= 3 && len(rb) > len(ra) && strings.HasPrefix(b, a) {
+		return 1
+	}
+	if len(ra)-len(rb) > limit || len(rb)-len(ra) > limit {
+		return limit + 1
+	}
+	// above2, above and row are the distances from ra[:i-1], ra[:i] and ra[:i+1] to every rb[:j].
+	above2, above, row := make([]int, len(rb)+1), make([]int, len(rb)+1), make([]int, len(rb)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range ra {
+		above2, above, row = above, row, above2
+		row[0] = i + 1
+		for j := range rb {
+			replaced := above[j]
+			if ra[i] != rb[j] {
+				replaced++
+			}
+			row[j+1] = min(replaced, row[j]+1, above[j+1]+1)
+			if i > 0 && j > 0 && ra[i] == rb[j-1] && ra[i-1] == rb[j] {
+				row[j+1] = min(row[j+1], above2[j-1]+1)
+			}
+		}
+		if slices.Min(row) > limit {
+			return limit + 1
+		}
+	}
+	return min(row[len(rb)], limit+1)
+}
