@@ -44,7 +44,9 @@ func TestPassesAreIndependent(t *testing.T) {
 	hashes := map[string]func(k, seed uint64) uint64{
 		"mix64":   func(k, seed uint64) uint64 { return Mix64(k ^ seed) },
 		"2 words": func(k, seed uint64) uint64 { return HashWords([]uint64{k, 0}, seed) },
-		"bytes":   func(k, seed uint64) uint64 { return HashBytes([]byte{byte(k), byte(k >> 8), byte(k >> 16), byte(k >> 24)}, seed) },
+		"bytes": func(k, seed uint64) uint64 {
+			return HashBytes([]byte{byte(k), byte(k >> 8), byte(k >> 16), byte(k >> 24)}, seed)
+		},
 	}
 	const radix Radix = 6
 	for name, hash := range hashes {
