@@ -1,0 +1,38 @@
+package partition
+
+import "math"
+
+// EstimateGroups estimates the groups of totalRows rows from a sample of sampleRows of them, which
+// has sampleGroups groups, singletons of them with one row in the sample.
+//
+// The estimate is GEE, the Guaranteed-Error Estimator of Charikar, Chaudhuri, Motwani and
+// Narasayya (PODS 2000): a group seen twice is taken for frequent and counts once, a singleton
+// stands for between one and totalRows / sampleRows groups and counts as their geometric mean.
+// For a random sample its ratio to the truth is expected to stay within sqrt(totalRows /
+// sampleRows), up to a constant; no estimator from a sample can promise much less. low is
+// certain. high takes every singleton for totalRows / sampleRows groups, and is likely for a
+// random sample, not certain.
+//
+// The first rows of a file are no random sample, and then all but low may be wrong by any
+// factor: callers must stay correct whatever it returns (P3).
+//
+// Requires: 0 <= singletons <= sampleGroups <= sampleRows <= totalRows.
+func EstimateGroups(sampleRows, sampleGroups, singletons, totalRows int64) (estimate, low, high int64) {
+	if sampleRows == 0 { // as if the first row had been seen, a group of one
+		sampleRows = min(1, totalRows)
+		sampleGroups, singletons = sampleRows, sampleRows
+	}
+	unseen := totalRows - sampleRows
+	if unseen == 0 {
+		return sampleGroups, sampleGroups, sampleGroups
+	}
+	scale := float64(totalRows) / float64(sampleRows)
+	bound := func(perSingleton float64) int64 {
+		extra := (perSingleton - 1) * float64(singletons)
+		if extra >= float64(unseen) { // an int64 may not hold it
+			return sampleGroups + unseen
+		}
+		return sampleGroups + int64(extra)
+	}
+	return bound(math.Sqrt(scale)), sampleGroups, bound(scale)
+}
