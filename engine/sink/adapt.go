@@ -1,0 +1,291 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// adapter changes columns to types that a format holds. The values stay what they are:
+//
+//	dictionary                    its values; a file has one dictionary, a stream of batches many
+//	and for Parquet:
+//	decimal32, decimal64          decimal128 of the same precision and scale
+//	date64                        date32
+//	timestamp in seconds          in milliseconds
+//	duration                      int64, in the same unit
+//	utf8 and binary views         utf8, binary
+//	lists, structs, maps          of the above
+//	interval, union, run-end encoded, list view, extension     refused
+type adapter struct {
+	parquet bool
+	mem     memory.Allocator
+}
+
+// schema returns the schema that the format gets.
+func (a *adapter) schema(s *arrow.Schema) (*arrow.Schema, error) {
+	fields := slices.Clone(s.Fields())
+	for i, field := range fields {
+		t, err := a.dataType(field.Type)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", field.Name, err)
+		}
+		fields[i].Type = t
+	}
+	meta := s.Metadata()
+	return arrow.NewSchema(fields, &meta), nil
+}
+
+// batch returns the batch with its columns changed to the adapted schema.
+func (a *adapter) batch(to *arrow.Schema, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, batch.NumCols())
+	defer func() {
+		for _, c := range columns {
+			if c != nil {
+				c.Release()
+			}
+		}
+	}()
+	for i := range columns {
+		c, err := a.array(batch.Column(i), to.Field(i).Type)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", to.Field(i).Name, err)
+		}
+		columns[i] = c
+	}
+	return array.NewRecordBatch(to, columns, batch.NumRows()), nil
+}
+
+// dataType returns what a type becomes, or an error for one that the format cannot hold.
+func (a *adapter) dataType(t arrow.DataType) (arrow.DataType, error) {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return a.dataType(t.ValueType)
+	case *arrow.ListType:
+		elem, err := a.fields(t.ElemField())
+		return arrow.ListOfField(elem[0]), err
+	case *arrow.LargeListType:
+		elem, err := a.fields(t.ElemField())
+		return arrow.LargeListOfField(elem[0]), err
+	case *arrow.FixedSizeListType:
+		elem, err := a.fields(t.ElemField())
+		return arrow.FixedSizeListOfField(t.Len(), elem[0]), err
+	case *arrow.MapType:
+		pair, err := a.fields(t.KeyField(), t.ItemField())
+		return arrow.MapOfFields(pair[0], pair[1]), err
+	case *arrow.StructType:
+		fields, err := a.fields(t.Fields()...)
+		return arrow.StructOf(fields...), err
+	}
+	if a.parquet {
+		return parquetType(t)
+	}
+	return t, nil
+}
+
+// fields adapts the children of a type. After an error they are valid, if not adapted.
+func (a *adapter) fields(from ...arrow.Field) ([]arrow.Field, error) {
+	to := slices.Clone(from)
+	for i := range to {
+		t, err := a.dataType(from[i].Type)
+		if err != nil {
+			return from, err
+		}
+		to[i].Type = t
+	}
+	return to, nil
+}
+
+// parquetType is dataType for types without children.
+func parquetType(t arrow.DataType) (arrow.DataType, error) {
+	switch t.ID() {
+	case arrow.DECIMAL32, arrow.DECIMAL64:
+		d := t.(arrow.DecimalType)
+		return &arrow.Decimal128Type{Precision: d.GetPrecision(), Scale: d.GetScale()}, nil
+	case arrow.DATE64:
+		return arrow.FixedWidthTypes.Date32, nil
+	case arrow.TIMESTAMP:
+		if ts := t.(*arrow.TimestampType); ts.Unit == arrow.Second {
+			return &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: ts.TimeZone}, nil
+		}
+	case arrow.DURATION:
+		return arrow.PrimitiveTypes.Int64, nil
+	case arrow.STRING_VIEW:
+		return arrow.BinaryTypes.String, nil
+	case arrow.BINARY_VIEW:
+		return arrow.BinaryTypes.Binary, nil
+	case arrow.INTERVAL_MONTHS, arrow.INTERVAL_DAY_TIME, arrow.INTERVAL_MONTH_DAY_NANO, arrow.SPARSE_UNION,
+		arrow.DENSE_UNION, arrow.RUN_END_ENCODED, arrow.LIST_VIEW, arrow.LARGE_LIST_VIEW, arrow.EXTENSION:
+		return nil, fmt.Errorf("parquet has no type for %s: write arrow", t)
+	}
+	return t, nil
+}
+
+// array returns the array as the type that dataType gave for its own; the caller releases it.
+func (a *adapter) array(arr arrow.Array, to arrow.DataType) (arrow.Array, error) {
+	if arrow.TypeEqual(to, arr.DataType()) {
+		arr.Retain()
+		return arr, nil
+	}
+	switch arr := arr.(type) {
+	case *array.Dictionary:
+		return a.dictionary(arr, to)
+	case array.ListLike, *array.Struct:
+		return a.nested(arr, to)
+	case *array.Decimal32:
+		return widen(a.mem, to, arr, func(i int) int64 { return int64(arr.Value(i)) }), nil
+	case *array.Decimal64:
+		return widen(a.mem, to, arr, func(i int) int64 { return int64(arr.Value(i)) }), nil
+	case *array.Date64:
+		return a.date(arr), nil
+	case *array.Timestamp:
+		return a.milliseconds(arr, to)
+	case *array.Duration:
+		return withType(arr, to, nil), nil
+	case *array.StringView:
+		return a.strings(arr), nil
+	case *array.BinaryView:
+		return a.binaries(arr), nil
+	}
+	return nil, fmt.Errorf("%s cannot become %s", arr.DataType(), to)
+}
+
+// dictionary looks the values up.
+func (a *adapter) dictionary(arr *array.Dictionary, to arrow.DataType) (arrow.Array, error) {
+	values, err := a.array(arr.Dictionary(), to)
+	if err != nil {
+		return nil, err
+	}
+	defer values.Release()
+	// The library looks up integers but not the decimals of the same bits.
+	switch to.ID() {
+	case arrow.DECIMAL32:
+		values = withType(values, arrow.PrimitiveTypes.Int32, nil)
+		defer values.Release()
+	case arrow.DECIMAL64:
+		values = withType(values, arrow.PrimitiveTypes.Int64, nil)
+		defer values.Release()
+	}
+	ctx := compute.WithAllocator(context.Background(), a.mem)
+	rows, err := compute.TakeArrayOpts(ctx, values, arr.Indices(), compute.TakeOptions{BoundsCheck: true})
+	if err != nil {
+		return nil, err
+	}
+	if arrow.TypeEqual(rows.DataType(), to) {
+		return rows, nil
+	}
+	defer rows.Release()
+	return withType(rows, to, nil), nil
+}
+
+// nested adapts the children and keeps offsets and validity.
+func (a *adapter) nested(arr arrow.Array, to arrow.DataType) (arrow.Array, error) {
+	children := make([]arrow.ArrayData, len(arr.Data().Children()))
+	for i, data := range arr.Data().Children() {
+		child := array.MakeFromData(data)
+		defer child.Release()
+		adapted, err := a.array(child, childType(to, i))
+		if err != nil {
+			return nil, err
+		}
+		defer adapted.Release()
+		children[i] = adapted.Data()
+	}
+	return withType(arr, to, children), nil
+}
+
+// childType returns the type of a list's elements, of a map's entries or of a struct's field i.
+func childType(t arrow.DataType, i int) arrow.DataType {
+	if s, ok := t.(*arrow.StructType); ok {
+		return s.Field(i).Type
+	}
+	return t.(arrow.ListLikeType).Elem()
+}
+
+// withType returns the array's buffers under another type of the same layout.
+func withType(arr arrow.Array, to arrow.DataType, children []arrow.ArrayData) arrow.Array {
+	data := arr.Data()
+	out := array.NewData(to, data.Len(), data.Buffers(), children, data.NullN(), data.Offset())
+	defer out.Release()
+	return array.MakeFromData(out)
+}
+
+func widen(mem memory.Allocator, to arrow.DataType, arr arrow.Array, value func(int) int64) arrow.Array {
+	b := array.NewDecimal128Builder(mem, to.(*arrow.Decimal128Type))
+	defer b.Release()
+	b.Reserve(arr.Len())
+	for i := range arr.Len() {
+		if arr.IsNull(i) {
+			b.UnsafeAppendBoolToBitmap(false)
+		} else {
+			b.UnsafeAppend(decimal128.FromI64(value(i)))
+		}
+	}
+	return b.NewArray()
+}
+
+const millisPerDay = 86_400_000
+
+func (a *adapter) date(arr *array.Date64) arrow.Array {
+	b := array.NewDate32Builder(a.mem)
+	defer b.Release()
+	b.Reserve(arr.Len())
+	for i, v := range arr.Date64Values() {
+		if arr.IsNull(i) {
+			b.AppendNull()
+		} else {
+			b.Append(arrow.Date32(floorDiv(int64(v), millisPerDay)))
+		}
+	}
+	return b.NewArray()
+}
+
+func (a *adapter) milliseconds(arr *array.Timestamp, to arrow.DataType) (arrow.Array, error) {
+	b := array.NewTimestampBuilder(a.mem, to.(*arrow.TimestampType))
+	defer b.Release()
+	b.Reserve(arr.Len())
+	for i, v := range arr.TimestampValues() {
+		switch {
+		case arr.IsNull(i):
+			b.AppendNull()
+		case v > math.MaxInt64/1000 || v < math.MinInt64/1000:
+			return nil, fmt.Errorf("%d seconds are past what parquet's milliseconds hold: write arrow", v)
+		default:
+			b.Append(v * 1000)
+		}
+	}
+	return b.NewArray(), nil
+}
+
+func (a *adapter) strings(arr *array.StringView) arrow.Array {
+	b := array.NewStringBuilder(a.mem)
+	defer b.Release()
+	for i := range arr.Len() {
+		if arr.IsNull(i) {
+			b.AppendNull()
+		} else {
+			b.Append(arr.Value(i))
+		}
+	}
+	return b.NewArray()
+}
+
+func (a *adapter) binaries(arr *array.BinaryView) arrow.Array {
+	b := array.NewBinaryBuilder(a.mem, arrow.BinaryTypes.Binary)
+	defer b.Release()
+	for i := range arr.Len() {
+		if arr.IsNull(i) {
+			b.AppendNull()
+		} else {
+			b.Append(arr.Value(i))
+		}
+	}
+	return b.NewArray()
+}

@@ -1,0 +1,316 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// form says what the text of a value looks like, and so how a format must quote it.
+type form uint8
+
+const (
+	formNull   form = iota // every value is NULL
+	formNumber             // digits, sign, point, exponent
+	formFloat              // a number, or NaN, Infinity, -Infinity
+	formBool               // true, false
+	formTime               // dates, times, durations: never a quote or a delimiter
+	formString             // any bytes, meant as UTF-8
+	formBlob               // any bytes
+	formNested             // list, struct, map: the text is JSON
+)
+
+// column appends the values of one array as text.
+type column struct {
+	form   form
+	append func(dst []byte, row int) []byte // Requires: the row is not NULL.
+	null   func(row int) bool               // nil when no row is NULL
+	bytes  func(row int) []byte             // of a blob, without copying
+}
+
+// checkText refuses the types that newColumn does not know, before there are rows.
+func checkText(schema *arrow.Schema) error {
+	for _, field := range schema.Fields() {
+		if err := checkTextType(field.Type); err != nil {
+			return fmt.Errorf("column %q: %w", field.Name, err)
+		}
+	}
+	return nil
+}
+
+func checkTextType(t arrow.DataType) error {
+	switch t.ID() {
+	case arrow.SPARSE_UNION, arrow.DENSE_UNION, arrow.RUN_END_ENCODED, arrow.EXTENSION:
+		return fmt.Errorf("%s has no text form: write arrow", t)
+	case arrow.DICTIONARY:
+		return checkTextType(t.(*arrow.DictionaryType).ValueType)
+	}
+	if nested, ok := t.(arrow.NestedType); ok {
+		for _, f := range nested.Fields() {
+			if err := checkTextType(f.Type); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// newColumns returns the columns of a batch.
+func newColumns(batch arrow.RecordBatch) ([]column, error) {
+	columns := make([]column, batch.NumCols())
+	for i, arr := range batch.Columns() {
+		var err error
+		if columns[i], err = newColumn(arr); err != nil {
+			return nil, fmt.Errorf("column %q: %w", batch.ColumnName(i), err)
+		}
+	}
+	return columns, nil
+}
+
+func newColumn(arr arrow.Array) (column, error) {
+	var c column
+	switch {
+	case arr.DataType().ID() == arrow.NULL:
+		return column{null: func(int) bool { return true }}, nil
+	case arr.DataType().ID() == arrow.DICTIONARY:
+		return dictionaryColumn(arr.(*array.Dictionary))
+	case arrow.IsNested(arr.DataType().ID()):
+		var err error
+		if c, err = nestedColumn(arr); err != nil {
+			return c, err
+		}
+	default:
+		c.form, c.append = numberAppender(arr)
+		if c.append == nil {
+			c.form, c.append = timeAppender(arr)
+		}
+		if c.append == nil {
+			c = bytesColumn(arr)
+		}
+	}
+	if c.append == nil {
+		return c, fmt.Errorf("%s has no text form", arr.DataType())
+	}
+	if arr.NullN() > 0 {
+		c.null = arr.IsNull
+	}
+	return c, nil
+}
+
+func dictionaryColumn(arr *array.Dictionary) (column, error) {
+	values, err := newColumn(arr.Dictionary())
+	if err != nil {
+		return column{}, err
+	}
+	c := column{form: values.form}
+	c.append = func(dst []byte, row int) []byte { return values.append(dst, arr.GetValueIndex(row)) }
+	if values.bytes != nil {
+		c.bytes = func(row int) []byte { return values.bytes(arr.GetValueIndex(row)) }
+	}
+	if arr.NullN() > 0 || values.null != nil {
+		c.null = func(row int) bool {
+			return arr.IsNull(row) || values.null != nil && values.null(arr.GetValueIndex(row))
+		}
+	}
+	return c, nil
+}
+
+func numberAppender(arr arrow.Array) (form, func([]byte, int) []byte) {
+	switch a := arr.(type) {
+	case *array.Int8:
+		return formNumber, signed(a.Int8Values())
+	case *array.Int16:
+		return formNumber, signed(a.Int16Values())
+	case *array.Int32:
+		return formNumber, signed(a.Int32Values())
+	case *array.Int64:
+		return formNumber, signed(a.Int64Values())
+	case *array.Uint8:
+		return formNumber, unsigned(a.Uint8Values())
+	case *array.Uint16:
+		return formNumber, unsigned(a.Uint16Values())
+	case *array.Uint32:
+		return formNumber, unsigned(a.Uint32Values())
+	case *array.Uint64:
+		return formNumber, unsigned(a.Uint64Values())
+	case *array.Float16:
+		return formFloat, func(dst []byte, i int) []byte { return appendFloat16(dst, a.Value(i)) }
+	case *array.Float32:
+		return formFloat, func(dst []byte, i int) []byte { return appendFloat(dst, float64(a.Value(i)), 32) }
+	case *array.Float64:
+		return formFloat, func(dst []byte, i int) []byte { return appendFloat(dst, a.Value(i), 64) }
+	case *array.Boolean:
+		return formBool, func(dst []byte, i int) []byte { return strconv.AppendBool(dst, a.Value(i)) }
+	}
+	return formNumber, decimalAppender(arr)
+}
+
+func decimalAppender(arr arrow.Array) func([]byte, int) []byte {
+	t, ok := arr.DataType().(arrow.DecimalType)
+	if !ok {
+		return nil
+	}
+	scale := int(t.GetScale())
+	narrow := func(dst []byte, v int64) []byte { return appendDecimal(dst, v>>63, uint64(v), scale) }
+	switch a := arr.(type) {
+	case *array.Decimal32:
+		return func(dst []byte, i int) []byte { return narrow(dst, int64(a.Value(i))) }
+	case *array.Decimal64:
+		return func(dst []byte, i int) []byte { return narrow(dst, int64(a.Value(i))) }
+	case *array.Decimal128:
+		return func(dst []byte, i int) []byte {
+			v := a.Value(i)
+			return appendDecimal(dst, v.HighBits(), v.LowBits(), scale)
+		}
+	case *array.Decimal256:
+		return func(dst []byte, i int) []byte { return appendBig(dst, a.Value(i).BigInt(), scale) }
+	}
+	return nil
+}
+
+// appendBig appends v divided by 10^scale.
+func appendBig(dst []byte, v *big.Int, scale int) []byte {
+	if v.Sign() < 0 {
+		dst = append(dst, '-')
+	}
+	digits := v.Abs(v).Append(nil, 10)
+	for n := len(digits); n < scale+1; n++ {
+		dst = append(dst, '0')
+	}
+	return movePoint(append(dst, digits...), scale)
+}
+
+func signed[T int8 | int16 | int32 | int64](values []T) func([]byte, int) []byte {
+	return func(dst []byte, i int) []byte { return strconv.AppendInt(dst, int64(values[i]), 10) }
+}
+
+func unsigned[T uint8 | uint16 | uint32 | uint64](values []T) func([]byte, int) []byte {
+	return func(dst []byte, i int) []byte { return strconv.AppendUint(dst, uint64(values[i]), 10) }
+}
+
+func timeAppender(arr arrow.Array) (form, func([]byte, int) []byte) {
+	switch a := arr.(type) {
+	case *array.Date32:
+		return formTime, func(dst []byte, i int) []byte { return appendDate(dst, int64(a.Value(i))) }
+	case *array.Date64:
+		return formTime, func(dst []byte, i int) []byte {
+			return appendDate(dst, floorDiv(int64(a.Value(i)), millisPerDay))
+		}
+	case *array.Time32:
+		unit := a.DataType().(*arrow.Time32Type).Unit
+		return formTime, func(dst []byte, i int) []byte { return appendTime(dst, int64(a.Value(i)), unit) }
+	case *array.Time64:
+		unit := a.DataType().(*arrow.Time64Type).Unit
+		return formTime, func(dst []byte, i int) []byte { return appendTime(dst, int64(a.Value(i)), unit) }
+	case *array.Duration:
+		unit := a.DataType().(*arrow.DurationType).Unit
+		return formTime, func(dst []byte, i int) []byte { return appendDuration(dst, int64(a.Value(i)), unit) }
+	case *array.Timestamp:
+		t := a.DataType().(*arrow.TimestampType)
+		zone := zoneOf(t)
+		return formTime, func(dst []byte, i int) []byte {
+			return appendTimestamp(dst, int64(a.Value(i)), t.Unit, zone)
+		}
+	case *array.MonthInterval, *array.DayTimeInterval, *array.MonthDayNanoInterval:
+		return formString, func(dst []byte, i int) []byte { return append(dst, a.ValueStr(i)...) }
+	}
+	return formTime, nil
+}
+
+// zoneOf returns the zone to write timestamps in, nil for those without.
+func zoneOf(t *arrow.TimestampType) *time.Location {
+	if t.TimeZone == "" {
+		return nil
+	}
+	zone, err := t.GetZone()
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+func bytesColumn(arr arrow.Array) column {
+	switch a := arr.(type) {
+	case *array.String:
+		return stringColumn(a.Value)
+	case *array.LargeString:
+		return stringColumn(a.Value)
+	case *array.StringView:
+		return stringColumn(a.Value)
+	case *array.Binary:
+		return blobColumn(a.Value)
+	case *array.LargeBinary:
+		return blobColumn(a.Value)
+	case *array.BinaryView:
+		return blobColumn(a.Value)
+	case *array.FixedSizeBinary:
+		return blobColumn(a.Value)
+	}
+	return column{}
+}
+
+func stringColumn(value func(int) string) column {
+	return column{form: formString, append: func(dst []byte, i int) []byte { return append(dst, value(i)...) }}
+}
+
+func blobColumn(value func(int) []byte) column {
+	return column{
+		form:   formBlob,
+		append: func(dst []byte, i int) []byte { return appendBlob(dst, value(i)) },
+		bytes:  value,
+	}
+}
+
+// nestedColumn appends JSON: the children's values in brackets or braces.
+func nestedColumn(arr arrow.Array) (column, error) {
+	switch a := arr.(type) {
+	case *array.Struct:
+		return structColumn(a)
+	case array.ListLike:
+		elements, err := newColumn(a.ListValues())
+		if err != nil {
+			return column{}, err
+		}
+		return column{form: formNested, append: func(dst []byte, row int) []byte {
+			start, end := a.ValueOffsets(row)
+			dst = append(dst, '[')
+			for i := start; i < end; i++ {
+				if i > start {
+					dst = append(dst, ',')
+				}
+				dst = elements.appendJSON(dst, int(i))
+			}
+			return append(dst, ']')
+		}}, nil
+	}
+	return column{}, errors.New(arr.DataType().String() + " has no text form: write arrow")
+}
+
+func structColumn(arr *array.Struct) (column, error) {
+	t := arr.DataType().(*arrow.StructType)
+	keys := make([][]byte, arr.NumField())
+	fields := make([]column, arr.NumField())
+	for i := range fields {
+		keys[i] = append(appendJSONString(nil, []byte(t.Field(i).Name)), ':')
+		var err error
+		if fields[i], err = newColumn(arr.Field(i)); err != nil {
+			return column{}, err
+		}
+	}
+	return column{form: formNested, append: func(dst []byte, row int) []byte {
+		dst = append(dst, '{')
+		for i := range fields {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, keys[i]...)
+			dst = fields[i].appendJSON(dst, row)
+		}
+		return append(dst, '}')
+	}}, nil
+}

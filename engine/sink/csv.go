@@ -1,0 +1,109 @@
+package sink
+
+import (
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// csvEncoder writes CSV as RFC 4180 has it, but for \n at the end of a line. A NULL is an empty
+// field and an empty string "", so that the two stay apart; a file of one column has an empty line
+// for a NULL.
+type csvEncoder struct {
+	to        io.Writer
+	delimiter byte
+	special   [256]bool // bytes that a field cannot have outside quotes
+	text      []byte
+}
+
+func newCSV(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
+	if err := checkText(schema); err != nil {
+		return nil, err
+	}
+	e := &csvEncoder{to: to, delimiter: opt.Delimiter}
+	for _, c := range []byte{opt.Delimiter, '"', '\r', '\n'} {
+		e.special[c] = true
+	}
+	if !opt.NoHeader {
+		for i, field := range schema.Fields() {
+			if i > 0 {
+				e.text = append(e.text, e.delimiter)
+			}
+			start := len(e.text)
+			e.text = e.quote(append(e.text, field.Name...), start)
+		}
+		e.text = append(e.text, '\n')
+	}
+	return e, nil
+}
+
+func (e *csvEncoder) write(batch arrow.RecordBatch) error {
+	columns, err := newColumns(batch)
+	if err != nil {
+		return err
+	}
+	out := e.text
+	for row := range int(batch.NumRows()) {
+		for i := range columns {
+			if i > 0 {
+				out = append(out, e.delimiter)
+			}
+			c := &columns[i]
+			if c.null != nil && c.null(row) {
+				continue
+			}
+			start := len(out)
+			out = c.append(out, row)
+			if c.form >= formString {
+				out = e.quote(out, start)
+			}
+		}
+		out = append(out, '\n')
+		if len(out) >= flushBytes {
+			if _, err := e.to.Write(out); err != nil {
+				return err
+			}
+			out = out[:0]
+		}
+	}
+	e.text = out
+	return nil
+}
+
+// close writes what is left: for no rows at all, the header.
+func (e *csvEncoder) close() error {
+	_, err := e.to.Write(e.text)
+	return err
+}
+
+// quote puts the field that out has from start on in quotes, if it needs them.
+func (e *csvEncoder) quote(out []byte, start int) []byte {
+	quotes, plain := 0, len(out) > start
+	for _, c := range out[start:] {
+		if e.special[c] {
+			plain = false
+			if c == '"' {
+				quotes++
+			}
+		}
+	}
+	if plain {
+		return out
+	}
+	from := len(out) - 1
+	for range quotes + 2 {
+		out = append(out, '"')
+	}
+	// From the back, so that nothing is overwritten before it is read.
+	to := len(out) - 2
+	for ; from >= start; from-- {
+		out[to] = out[from]
+		to--
+		if out[from] == '"' {
+			out[to] = '"'
+			to--
+		}
+	}
+	out[start] = '"'
+	return out
+}

@@ -1,0 +1,136 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// fileOutput is an output that appears under its name when it is complete (S1).
+type fileOutput struct {
+	stream.File
+	fs           stream.FS
+	path, temp   string
+	keepExisting bool
+}
+
+// nameBytesMax keeps a hidden name within the 255 bytes that file systems allow.
+const nameBytesMax = 200
+
+// createFile starts a file beside its target, which it checks first (S2).
+func createFile(fsys stream.FS, path string, keepExisting bool) (*fileOutput, error) {
+	if err := checkTarget(fsys, path, keepExisting); err != nil {
+		return nil, err
+	}
+	dir, name := filepath.Split(path)
+	name = name[:min(len(name), nameBytesMax)]
+	f := &fileOutput{fs: fsys, path: path, keepExisting: keepExisting}
+	for {
+		f.temp = fmt.Sprintf("%s.%s.%016x.tmp", dir, name, rand.Uint64())
+		var err error
+		if f.File, err = fsys.Create(f.temp); err == nil {
+			return f, nil
+		}
+		// Another writer's random name: 2^-64 for each, so that this loop ends.
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
+		}
+	}
+}
+
+// checkTarget refuses what a rename would not, or should not, replace.
+func checkTarget(fsys stream.FS, path string, keepExisting bool) error {
+	if strings.HasSuffix(path, string(filepath.Separator)) {
+		return fmt.Errorf("%s: is a directory: name a file in it", path)
+	}
+	dir := filepath.Dir(path)
+	switch info, err := fsys.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: the directory %s does not exist", path, dir)
+	case err != nil:
+		return fmt.Errorf("%s: directory: %w", path, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s: %s is not a directory", path, dir)
+	}
+	switch info, err := fsys.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, withoutPath(err))
+	case info.IsDir():
+		return fmt.Errorf("%s: is a directory: name a file in it", path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s: is a device or a pipe: write to the standard output (-) and lead that there", path)
+	case keepExisting:
+		return fmt.Errorf("%s: %w", path, fs.ErrExist)
+	case info.Mode().Perm()&0o222 == 0:
+		return fmt.Errorf("%s: exists and is read-only (mode %s)", path, info.Mode())
+	}
+	return nil
+}
+
+func (f *fileOutput) commit() error {
+	if err := f.publish(); err != nil {
+		return errors.Join(err, f.remove())
+	}
+	// Until its directory is synced the file could be gone after a crash. It is taken back rather
+	// than left in doubt: an error means that there is no output.
+	if err := f.fs.SyncDir(filepath.Dir(f.path)); err != nil && !notSupported(err) {
+		f.temp = f.path
+		return errors.Join(fmt.Errorf("sync directory: %w", withoutPath(err)), f.remove())
+	}
+	return nil
+}
+
+// publish makes the bytes durable and gives them their name. The file is closed either way.
+func (f *fileOutput) publish() error {
+	if err := f.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("sync: %w", withoutPath(err)), f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("close: %w", withoutPath(err))
+	}
+	if f.keepExisting {
+		if _, err := f.fs.Stat(f.path); err == nil {
+			return fs.ErrExist
+		}
+	}
+	if err := f.fs.Rename(f.temp, f.path); err != nil {
+		return fmt.Errorf("rename: %w", withoutPath(err))
+	}
+	return nil
+}
+
+func (f *fileOutput) abort() error { return errors.Join(f.Close(), f.remove()) }
+
+func (f *fileOutput) remove() error {
+	if err := f.fs.Remove(f.temp); err != nil {
+		return fmt.Errorf("remove %s: %w", f.temp, withoutPath(err))
+	}
+	return nil
+}
+
+// notSupported says that a file system has no way to sync a directory, as some network ones.
+func notSupported(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL)
+}
+
+// withoutPath drops the operation and the hidden name that an error of the file system carries.
+func withoutPath(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	var linkErr *os.LinkError
+	if errors.As(err, &linkErr) {
+		return linkErr.Err
+	}
+	return err
+}

@@ -1,0 +1,206 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// Options say how results are written. The zero value is usable.
+type Options struct {
+	// Format is what to write. The default is by the ending of the path, see FormatOf, and a table
+	// for the path "-".
+	Format Format
+
+	// FS is the file system. The default is stream.OS.
+	FS stream.FS
+
+	// Stdout is where the path "-" leads. It is not closed. The default is os.Stdout.
+	Stdout io.Writer
+
+	// KeepExisting refuses a target that exists. The default is to replace it: a file whole, a
+	// symbolic link by a file.
+	KeepExisting bool
+
+	// Codec compresses Parquet pages (none, snappy, zstd, gzip, lz4, brotli) and Arrow buffers
+	// (none, lz4, zstd). The default is snappy for Parquet and none for Arrow. Text is compressed
+	// by the ending of its path: .csv.gz, .csv.zst.
+	Codec string
+
+	// RowGroupRows is how many rows a Parquet row group takes. The default is 262,144.
+	RowGroupRows int64
+
+	// Delimiter separates the fields of CSV. The default is a comma; for TSV, a tab.
+	Delimiter byte
+
+	// NoHeader leaves out the line of column names of CSV and TSV.
+	NoHeader bool
+
+	// RowsShown is how many rows a table shows; -1 means all. The default is 40.
+	RowsShown int
+
+	// CellWidth is how many terminal columns a table's cell takes at most before it is cut.
+	// The default is 48.
+	CellWidth int
+
+	// Color dims types and NULLs in a table.
+	Color bool
+
+	// Allocator takes the memory of encoders. The default is memory.DefaultAllocator.
+	Allocator memory.Allocator
+}
+
+// rowGroupRowsDefault keeps a row group of a few dozen columns under about 100 MB, and gives ten
+// million rows enough row groups for 32 readers.
+const rowGroupRowsDefault = 1 << 18
+
+// rowGroupRowsMax bounds the memory that one buffered row group can take.
+const rowGroupRowsMax = 1 << 26
+
+// EnsureDefaults fills in what is zero. Format, and what follows from it, is filled in by Create.
+func (o *Options) EnsureDefaults() {
+	if o.FS == nil {
+		o.FS = stream.OS
+	}
+	if o.Stdout == nil {
+		o.Stdout = os.Stdout
+	}
+	if o.Codec == "" {
+		switch o.Format {
+		case Parquet:
+			o.Codec = "snappy"
+		case Arrow, ArrowStream:
+			o.Codec = "none"
+		}
+	}
+	if o.RowGroupRows == 0 {
+		o.RowGroupRows = rowGroupRowsDefault
+	}
+	if o.Delimiter == 0 {
+		o.Delimiter = ','
+		if o.Format == TSV {
+			o.Delimiter = '\t'
+		}
+	}
+	if o.RowsShown == 0 {
+		o.RowsShown = 40
+	}
+	if o.CellWidth == 0 {
+		o.CellWidth = 48
+	}
+	if o.Allocator == nil {
+		o.Allocator = memory.DefaultAllocator
+	}
+}
+
+// Validate reports every field that is out of its bounds.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Format != "" && !slices.Contains(Formats, o.Format) {
+		errs = append(errs, fmt.Errorf("Format (%q) must be one of %s", o.Format, formatList()))
+	}
+	if err := checkCodec(o.Format, o.Codec); err != nil {
+		errs = append(errs, err)
+	}
+	if o.RowGroupRows < 1 || o.RowGroupRows > rowGroupRowsMax {
+		errs = append(errs, fmt.Errorf("RowGroupRows (%d) must be in [1, %d]", o.RowGroupRows, rowGroupRowsMax))
+	}
+	if o.Delimiter >= 0x80 || strings.IndexByte(delimitersRefused, o.Delimiter) >= 0 {
+		errs = append(errs, fmt.Errorf("Delimiter (%q) must be an ASCII character that no number or date has", o.Delimiter))
+	}
+	if o.RowsShown < -1 {
+		errs = append(errs, fmt.Errorf("RowsShown (%d) must be -1 or more", o.RowsShown))
+	}
+	if o.CellWidth < 4 {
+		errs = append(errs, fmt.Errorf("CellWidth (%d) must be at least 4", o.CellWidth))
+	}
+	return errors.Join(errs...)
+}
+
+// delimitersRefused are what fields that are never quoted consist of, and what quoting itself needs.
+const delimitersRefused = "\"\r\n\x00+-.:" +
+	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// Format is a way to write rows.
+type Format string
+
+// The formats.
+const (
+	Table       Format = "table"   // for a terminal: the first rows, aligned, and their number
+	CSV         Format = "csv"     // RFC 4180, with \n at the end of a line
+	TSV         Format = "tsv"     // CSV with tabs
+	JSON        Format = "json"    // one object per line
+	Parquet     Format = "parquet" // with the Arrow schema in its metadata
+	Arrow       Format = "arrow"   // an Arrow IPC file, also known as Feather; to "-", a stream
+	ArrowStream Format = "arrows"  // an Arrow IPC stream
+)
+
+// Formats lists the formats in the order of their documentation.
+var Formats = []Format{Table, CSV, TSV, JSON, Parquet, Arrow, ArrowStream}
+
+// endings maps the endings of file names to formats.
+var endings = map[string]Format{
+	".csv": CSV, ".tsv": TSV, ".tab": TSV, ".json": JSON, ".ndjson": JSON, ".jsonl": JSON,
+	".parquet": Parquet, ".pq": Parquet,
+	".arrow": Arrow, ".ipc": Arrow, ".feather": Arrow, ".arrows": ArrowStream,
+}
+
+// ParseFormat reads the name of a format, in any case.
+func ParseFormat(s string) (Format, error) {
+	f := Format(strings.ToLower(s))
+	if !slices.Contains(Formats, f) {
+		return "", fmt.Errorf("format %q: want one of %s", s, formatList())
+	}
+	return f, nil
+}
+
+// FormatOf returns the format that the ending of a path names. Text formats may have .gz or .zst
+// behind their ending.
+func FormatOf(path string) (Format, error) {
+	name := strings.ToLower(filepath.Base(path))
+	plain := strings.TrimSuffix(name, compressionOf(path))
+	format, ok := endings[filepath.Ext(plain)]
+	switch {
+	case !ok:
+		return "", fmt.Errorf("%s: the ending names no format: end it in .parquet, .arrow, .arrows, .csv, .tsv or .json, or name the format", path)
+	case plain != name && !format.text():
+		return "", fmt.Errorf("%s: only csv, tsv and json are compressed by their ending; %s has codecs of its own", path, format)
+	}
+	return format, nil
+}
+
+func (f Format) text() bool { return f == CSV || f == TSV || f == JSON }
+
+func formatList() string {
+	names := make([]string, len(Formats))
+	for i, f := range Formats {
+		names[i] = string(f)
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkCodec reports a codec that the format does not have.
+func checkCodec(format Format, codec string) error {
+	var known []string
+	switch format {
+	case Parquet:
+		known = parquetCodecNames()
+	case Arrow, ArrowStream:
+		known = []string{"none", "lz4", "zstd"}
+	}
+	if codec == "" || slices.Contains(known, codec) {
+		return nil
+	}
+	if known == nil {
+		return fmt.Errorf("Codec (%q) is for parquet and arrow, not for %s", codec, format)
+	}
+	return fmt.Errorf("Codec (%q) of %s must be one of %s", codec, format, strings.Join(known, ", "))
+}

@@ -1,0 +1,239 @@
+package sink
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Writer takes the rows of one output. One goroutine at a time uses it.
+type Writer interface {
+	// Write adds the batch's rows. It does not keep the batch. After an error nothing is left of
+	// the output, and every later call returns that error.
+	Write(arrow.RecordBatch) error
+
+	// Commit finishes the output: when it returns nil the file is in its place, complete and
+	// durable. After an error nothing is left of it.
+	Commit() error
+
+	// Abort removes what was written. It does nothing after Commit or an error.
+	Abort() error
+}
+
+// Create opens an output for rows of the schema. The path "-" is Options.Stdout, which Abort and
+// errors cannot take back. Create refuses what could not be committed later: a directory, a
+// missing or read-only directory, a read-only file, a device, a column whose type the format
+// cannot hold.
+func Create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
+	if err := settle(path, &opt); err != nil {
+		return nil, err
+	}
+	if err := checkSchema(schema, opt.Format); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var out output = stdout{opt.Stdout}
+	if path != "-" {
+		file, err := createFile(opt.FS, path, opt.KeepExisting)
+		if err != nil {
+			return nil, err
+		}
+		out = file
+	}
+	w := &writer{path: path, schema: schema, out: out}
+	err := guard(func() error { return w.open(&opt) })
+	if err != nil {
+		return nil, w.fail(err)
+	}
+	return w, nil
+}
+
+// settle fills in the options for a path and checks them.
+func settle(path string, opt *Options) error {
+	switch {
+	case path == "":
+		return errors.New("the output has no name: give a path, or - for the standard output")
+	case path == "-" && opt.Format == "":
+		opt.Format = Table
+	case path == "-" && opt.Format == Arrow:
+		opt.Format = ArrowStream
+	case opt.Format == "":
+		format, err := FormatOf(path)
+		if err != nil {
+			return err
+		}
+		opt.Format = format
+	}
+	opt.EnsureDefaults()
+	if err := opt.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// checkSchema refuses column names that the format cannot tell apart.
+func checkSchema(schema *arrow.Schema, format Format) error {
+	if format != Parquet && format != JSON {
+		return nil
+	}
+	seen := make(map[string]bool, schema.NumFields())
+	for _, field := range schema.Fields() {
+		if seen[field.Name] {
+			return fmt.Errorf("two columns are named %q, which %s cannot tell apart", field.Name, format)
+		}
+		seen[field.Name] = true
+	}
+	return nil
+}
+
+// encoder turns rows into the bytes of one format.
+type encoder interface {
+	write(arrow.RecordBatch) error
+	close() error // writes what is left, without closing what is below
+}
+
+// output is where the bytes go.
+type output interface {
+	io.Writer
+	commit() error // after an error the output is gone
+	abort() error
+}
+
+// stdout is an output that cannot be taken back.
+type stdout struct{ io.Writer }
+
+func (stdout) commit() error { return nil }
+func (stdout) abort() error  { return nil }
+
+// writer drives an encoder through a buffer and perhaps a compressor into an output.
+type writer struct {
+	path   string
+	schema *arrow.Schema
+	out    output
+	buf    *bufio.Writer
+	packer io.WriteCloser // nil when text is not compressed
+	enc    encoder
+	done   bool
+	err    error // why nothing is left of the output
+}
+
+// bufferBytes is large enough that a system call costs little beside the copy.
+const bufferBytes = 1 << 18
+
+func (w *writer) open(opt *Options) (err error) {
+	w.buf = bufio.NewWriterSize(w.out, bufferBytes)
+	var to io.Writer = w.buf
+	if opt.Format.text() {
+		if w.packer, err = newPacker(compressionOf(w.path), w.buf); err != nil {
+			return err
+		}
+		if w.packer != nil {
+			to = w.packer
+		}
+	}
+	w.enc, err = newEncoder(to, w.schema, opt)
+	return err
+}
+
+func newEncoder(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
+	switch opt.Format {
+	case Parquet:
+		return newParquet(to, schema, opt)
+	case Arrow, ArrowStream:
+		return newIPC(to, schema, opt)
+	case CSV, TSV:
+		return newCSV(to, schema, opt)
+	case JSON:
+		return newJSON(to, schema)
+	default:
+		return newTable(to, schema, opt)
+	}
+}
+
+func (w *writer) Write(batch arrow.RecordBatch) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.done {
+		return fmt.Errorf("%s: written to after its end", w.path)
+	}
+	if err := checkBatch(w.schema, batch); err != nil {
+		return w.fail(err)
+	}
+	if err := guard(func() error { return w.enc.write(batch) }); err != nil {
+		return w.fail(err)
+	}
+	return nil
+}
+
+func (w *writer) Commit() error {
+	if w.err != nil || w.done {
+		return w.err
+	}
+	if err := guard(w.finish); err != nil {
+		return w.fail(err)
+	}
+	w.done = true
+	if err := w.out.commit(); err != nil {
+		w.err = fmt.Errorf("%s: %w", w.path, err)
+	}
+	return w.err
+}
+
+func (w *writer) finish() error {
+	if err := w.enc.close(); err != nil {
+		return err
+	}
+	if w.packer != nil {
+		if err := w.packer.Close(); err != nil {
+			return err
+		}
+	}
+	return w.buf.Flush()
+}
+
+func (w *writer) Abort() error {
+	if w.done || w.err != nil {
+		return nil
+	}
+	w.done = true
+	if err := w.out.abort(); err != nil {
+		return fmt.Errorf("%s: %w", w.path, err)
+	}
+	return nil
+}
+
+// fail ends the output and returns why, for this call and all later ones.
+func (w *writer) fail(err error) error {
+	w.err = fmt.Errorf("%s: %w", w.path, errors.Join(err, w.out.abort()))
+	return w.err
+}
+
+// guard turns a panic of an encoding library into an error.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the encoder panicked: %v", p)
+		}
+	}()
+	return f()
+}
+
+// checkBatch reports a batch that is not of the schema: encoders rely on both.
+func checkBatch(schema *arrow.Schema, batch arrow.RecordBatch) error {
+	if int(batch.NumCols()) != schema.NumFields() {
+		return fmt.Errorf("a batch has %d columns, the schema %d", batch.NumCols(), schema.NumFields())
+	}
+	for i, field := range schema.Fields() {
+		column := batch.Column(i)
+		if !arrow.TypeEqual(column.DataType(), field.Type) {
+			return fmt.Errorf("column %q: a batch has type %s, the schema %s", field.Name, column.DataType(), field.Type)
+		}
+		if !field.Nullable && column.NullN() > 0 {
+			return fmt.Errorf("column %q: a batch has %d NULLs, the schema allows none", field.Name, column.NullN())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package sink
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/dustin/go-humanize"
+	"github.com/mattn/go-runewidth"
+)
+
+// tableEncoder keeps the first rows and draws them, once their widths are known, at the end.
+type tableEncoder struct {
+	to        io.Writer
+	head      [2][]string // names and types
+	right     []bool      // columns of numbers
+	cells     [][]string  // by row
+	nulls     [][]bool    // where a cell is a NULL and not the word
+	rows      int64
+	rowsShown int // -1: all
+	cellWidth int
+	color     bool
+}
+
+// widths counts terminal columns without asking the environment: the same rows give the same table.
+var widths = &runewidth.Condition{StrictEmojiNeutral: true}
+
+func newTable(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
+	if err := checkText(schema); err != nil {
+		return nil, err
+	}
+	e := &tableEncoder{to: to, rowsShown: opt.RowsShown, cellWidth: opt.CellWidth, color: opt.Color}
+	for _, field := range schema.Fields() {
+		e.head[0] = append(e.head[0], e.cell([]byte(field.Name)))
+		e.head[1] = append(e.head[1], e.cell([]byte(typeName(field.Type))))
+		e.right = append(e.right, isNumber(field.Type))
+	}
+	return e, nil
+}
+
+func (e *tableEncoder) write(batch arrow.RecordBatch) error {
+	e.rows += batch.NumRows()
+	room := int(batch.NumRows())
+	if e.rowsShown >= 0 {
+		room = min(room, e.rowsShown-len(e.cells))
+	}
+	if room <= 0 {
+		return nil
+	}
+	columns, err := newColumns(batch)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	for row := range room {
+		cells, nulls := make([]string, len(columns)), make([]bool, len(columns))
+		for i := range columns {
+			c := &columns[i]
+			if c.null != nil && c.null(row) {
+				cells[i], nulls[i] = "NULL", true
+				continue
+			}
+			text = c.append(text[:0], row)
+			if c.form == formTime {
+				spaceForT(text)
+			}
+			cells[i] = e.cell(text)
+		}
+		e.cells, e.nulls = append(e.cells, cells), append(e.nulls, nulls)
+	}
+	return nil
+}
+
+// spaceForT makes a timestamp easier on the eye.
+func spaceForT(text []byte) {
+	for i, c := range text {
+		if c == 'T' {
+			text[i] = ' '
+		}
+	}
+}
+
+// cell returns the text as one that no terminal takes for a command, cut to the width of a cell.
+func (e *tableEncoder) cell(text []byte) string {
+	var b strings.Builder
+	for len(text) > 0 && b.Len() < cellBytesMax {
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02X`, text[0])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case !unicode.IsPrint(r):
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+		text = text[size:]
+	}
+	return widths.Truncate(b.String(), e.cellWidth, "…")
+}
+
+// cellBytesMax bounds the text that is looked at for one cell, far above what fits a terminal.
+const cellBytesMax = 1 << 16
+
+// close draws:
+//
+//	┌──────┬───────┐
+//	│ name │     n │
+//	│ utf8 │ int64 │
+//	├──────┼───────┤
+//	│ a    │    12 │
+//	└──────┴───────┘
+//	… 3,455 more rows
+//	3,456 rows
+func (e *tableEncoder) close() error {
+	width := e.columnWidths()
+	var b strings.Builder
+	e.rule(&b, width, "┌┬┐")
+	for i, head := range e.head {
+		e.row(&b, width, head, func(int) bool { return i == 1 })
+	}
+	e.rule(&b, width, "├┼┤")
+	for i, cells := range e.cells {
+		e.row(&b, width, cells, func(column int) bool { return e.nulls[i][column] })
+	}
+	e.rule(&b, width, "└┴┘")
+	if more := e.rows - int64(len(e.cells)); more > 0 {
+		fmt.Fprintf(&b, "… %s more %s\n", humanize.Comma(more), rowWord(more))
+	}
+	fmt.Fprintf(&b, "%s %s\n", humanize.Comma(e.rows), rowWord(e.rows))
+	_, err := io.WriteString(e.to, b.String())
+	return err
+}
+
+func rowWord(n int64) string {
+	if n == 1 {
+		return "row"
+	}
+	return "rows"
+}
+
+func (e *tableEncoder) columnWidths() []int {
+	width := make([]int, len(e.right))
+	for _, rows := range [][][]string{e.head[:], e.cells} {
+		for _, cells := range rows {
+			for i, cell := range cells {
+				width[i] = max(width[i], widths.StringWidth(cell))
+			}
+		}
+	}
+	return width
+}
+
+// rule draws a line of the box from its left, middle and right corners.
+func (e *tableEncoder) rule(b *strings.Builder, width []int, corners string) {
+	c := []rune(corners)
+	b.WriteRune(c[0])
+	for i, w := range width {
+		if i > 0 {
+			b.WriteRune(c[1])
+		}
+		b.WriteString(strings.Repeat("─", w+2))
+	}
+	b.WriteRune(c[2])
+	b.WriteByte('\n')
+}
+
+func (e *tableEncoder) row(b *strings.Builder, width []int, cells []string, dim func(column int) bool) {
+	for i, cell := range cells {
+		pad := strings.Repeat(" ", width[i]-widths.StringWidth(cell))
+		if e.color && dim(i) {
+			cell = "\x1b[2m" + cell + "\x1b[0m"
+		}
+		if e.right[i] {
+			cell = pad + cell
+		} else {
+			cell += pad
+		}
+		b.WriteString("│ ")
+		b.WriteString(cell)
+		b.WriteByte(' ')
+	}
+	b.WriteString("│\n")
+}
+
+func isNumber(t arrow.DataType) bool {
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		return isNumber(d.ValueType)
+	}
+	return arrow.IsInteger(t.ID()) || arrow.IsFloating(t.ID()) || arrow.IsDecimal(t.ID())
+}
+
+// typeName shortens what Arrow's names spell out.
+func typeName(t arrow.DataType) string {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return typeName(t.ValueType)
+	case arrow.DecimalType:
+		return fmt.Sprintf("decimal(%d,%d)", t.GetPrecision(), t.GetScale())
+	case *arrow.MapType:
+		return "map"
+	case *arrow.StructType:
+		return "struct"
+	case arrow.ListLikeType:
+		return typeName(t.Elem()) + "[]"
+	case *arrow.TimestampType:
+		if t.TimeZone != "" {
+			return "timestamp[" + t.Unit.String() + ", " + t.TimeZone + "]"
+		}
+	}
+	return t.String()
+}

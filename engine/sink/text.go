@@ -1,0 +1,237 @@
+package sink
+
+import (
+	"math"
+	"math/bits"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/float16"
+)
+
+// appendFloat appends the shortest digits that read back as f; whole numbers keep a ".0", so that
+// a column of them still reads as floating point.
+func appendFloat(dst []byte, f float64, bitSize int) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, "NaN"...)
+	case math.IsInf(f, 1):
+		return append(dst, "Infinity"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-Infinity"...)
+	}
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		return strconv.AppendFloat(dst, f, 'e', -1, bitSize)
+	}
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'f', -1, bitSize)
+	for _, c := range dst[start:] {
+		if c == '.' {
+			return dst
+		}
+	}
+	return append(dst, ".0"...)
+}
+
+func appendFloat16(dst []byte, f float16.Num) []byte {
+	return appendFloat(dst, float64(f.Float32()), 32)
+}
+
+// pow10of19 is the largest power of ten in 64 bits.
+const pow10of19 = 10_000_000_000_000_000_000
+
+// appendUint128 appends the decimal digits of hi * 2^64 + lo, and of at least minDigits.
+func appendUint128(dst []byte, hi, lo uint64, minDigits int) []byte {
+	var buf [40]byte
+	at := len(buf)
+	for hi != 0 {
+		var low uint64
+		high, rem := bits.Div64(0, hi, pow10of19)
+		lo, low = bits.Div64(rem, lo, pow10of19)
+		hi = high
+		for range 19 {
+			at--
+			buf[at] = '0' + byte(low%10)
+			low /= 10
+		}
+	}
+	for lo != 0 {
+		at--
+		buf[at] = '0' + byte(lo%10)
+		lo /= 10
+	}
+	for len(buf)-at < minDigits {
+		at--
+		buf[at] = '0'
+	}
+	return append(dst, buf[at:]...)
+}
+
+// appendDecimal appends the 128-bit integer hi, lo divided by 10^scale.
+func appendDecimal(dst []byte, hi int64, lo uint64, scale int) []byte {
+	high := uint64(hi)
+	if hi < 0 {
+		dst = append(dst, '-')
+		var carry uint64
+		lo, carry = bits.Add64(^lo, 1, 0)
+		high = ^high + carry
+	}
+	dst = appendUint128(dst, high, lo, max(scale, 0)+1)
+	return movePoint(dst, scale)
+}
+
+// movePoint divides the number at the end of dst by 10^scale. Requires: more than scale digits.
+func movePoint(dst []byte, scale int) []byte {
+	for ; scale < 0; scale++ {
+		dst = append(dst, '0')
+	}
+	if scale == 0 {
+		return dst
+	}
+	dst = append(dst, 0)
+	point := len(dst) - 1 - scale
+	copy(dst[point+1:], dst[point:])
+	dst[point] = '.'
+	return dst
+}
+
+const secondsPerDay = 86_400
+
+// appendDate appends the date that many days after 1970-01-01.
+func appendDate(dst []byte, days int64) []byte {
+	return appendDay(dst, time.Unix(days*secondsPerDay, 0).UTC())
+}
+
+func appendDay(dst []byte, t time.Time) []byte {
+	year, month, day := t.Date()
+	if year < 0 {
+		dst = append(dst, '-')
+		year = -year
+	}
+	dst = appendPadded(dst, int64(year), 4)
+	dst = append(dst, '-')
+	dst = appendPadded(dst, int64(month), 2)
+	dst = append(dst, '-')
+	return appendPadded(dst, int64(day), 2)
+}
+
+// appendPadded appends v with zeros in front up to a number of digits. Requires: v >= 0.
+func appendPadded(dst []byte, v int64, digits int) []byte {
+	var buf [20]byte
+	at := len(buf)
+	for v != 0 || len(buf)-at < digits {
+		at--
+		buf[at] = '0' + byte(v%10)
+		v /= 10
+	}
+	return append(dst, buf[at:]...)
+}
+
+// appendClock appends a time of day, or hours beyond it, and its fraction without trailing zeros.
+// Requires: seconds and fraction >= 0.
+func appendClock(dst []byte, seconds, fraction int64, unit arrow.TimeUnit) []byte {
+	dst = appendPadded(dst, seconds/3600, 2)
+	dst = append(dst, ':')
+	dst = appendPadded(dst, seconds/60%60, 2)
+	dst = append(dst, ':')
+	dst = appendPadded(dst, seconds%60, 2)
+	if fraction == 0 {
+		return dst
+	}
+	dst = append(dst, '.')
+	dst = appendPadded(dst, fraction, 3*int(unit)) // s, ms, us, ns count from 0
+	for dst[len(dst)-1] == '0' {
+		dst = dst[:len(dst)-1]
+	}
+	return dst
+}
+
+// perSecond returns how many of the unit a second has.
+func perSecond(unit arrow.TimeUnit) int64 { return int64(time.Second / unit.Multiplier()) }
+
+// appendTime appends a time of day.
+func appendTime(dst []byte, v int64, unit arrow.TimeUnit) []byte {
+	if v < 0 {
+		return appendDuration(dst, v, unit)
+	}
+	per := perSecond(unit)
+	return appendClock(dst, v/per, v%per, unit)
+}
+
+// appendDuration appends hours, minutes and seconds.
+func appendDuration(dst []byte, v int64, unit arrow.TimeUnit) []byte {
+	per := perSecond(unit)
+	seconds, fraction := v/per, v%per
+	if v < 0 {
+		dst = append(dst, '-')
+		if seconds, fraction = -seconds, -fraction; seconds < 0 { // the smallest int64, in seconds
+			return append(dst, "2562047788015215:30:08"...)
+		}
+	}
+	return appendClock(dst, seconds, fraction, unit)
+}
+
+// appendTimestamp appends a moment: as it is without a zone (nil), else in the zone, with its
+// offset.
+func appendTimestamp(dst []byte, v int64, unit arrow.TimeUnit, zone *time.Location) []byte {
+	per := perSecond(unit)
+	seconds := floorDiv(v, per)
+	fraction := v - seconds*per
+	t := time.Unix(seconds, 0).UTC()
+	if zone != nil {
+		t = t.In(zone)
+	}
+	dst = appendDay(dst, t)
+	dst = append(dst, 'T')
+	hour, minute, second := t.Clock()
+	dst = appendClock(dst, int64(hour*3600+minute*60+second), fraction, unit)
+	if zone != nil {
+		dst = appendOffset(dst, t)
+	}
+	return dst
+}
+
+// appendOffset appends Z, +hh:mm or, for zones of before railways, +hh:mm:ss.
+func appendOffset(dst []byte, t time.Time) []byte {
+	_, offset := t.Zone()
+	if offset == 0 {
+		return append(dst, 'Z')
+	}
+	sign := byte('+')
+	if offset < 0 {
+		sign, offset = '-', -offset
+	}
+	dst = append(dst, sign)
+	dst = appendPadded(dst, int64(offset/3600), 2)
+	dst = append(dst, ':')
+	dst = appendPadded(dst, int64(offset/60%60), 2)
+	if offset%60 != 0 {
+		dst = append(dst, ':')
+		dst = appendPadded(dst, int64(offset%60), 2)
+	}
+	return dst
+}
+
+// floorDiv is division that rounds down, also below zero. Requires: b > 0.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// appendBlob appends printable ASCII as it is and other bytes, and backslashes, as \xHH.
+func appendBlob(dst, value []byte) []byte {
+	for _, c := range value {
+		if c >= ' ' && c < 0x7f && c != '\\' {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return dst
+}
+
+const hexDigits = "0123456789ABCDEF"
