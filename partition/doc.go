@@ -4,17 +4,20 @@
 // A hash of 64 bits names a row's partition, the slot where its table begins to search, and
 // the salt that stands for the key in that slot:
 //
-//		63        53 52                    21 20            0
-//		| partition |          salt          |     slot     |
-//		  up to 11             32              up to 32, then shared with the salt
+//	63        53 52                    21 20            0
+//	| partition |          salt          |     slot     |
+//	  up to 11             32              up to 32, the upper ones shared with the salt
 //
-//	  - P1 (disjoint): a pass reads nothing but the hash, and equal keys have equal hashes, so a
-//	    key is in one partition and results are concatenated, not merged.
-//	  - P2 (progress): the slot and the salt read no partition bit, and every pass has a seed of
-//	    its own, so that neither a table nor a later pass finds the keys of a partition alike.
-//	  - P3 (termination): no pass parts the rows of one key, and an estimate may be wrong by
-//	    any factor, so no answer of this package promises that a partition fits; its callers
-//	    hold a fallback that needs no such promise.
+// What holds:
+//
+//   - P1 (disjoint): a pass reads nothing but the hash, and keys of equal words have equal
+//     hashes, so a key is in one partition and results are concatenated, not merged. Who packs
+//     keys into words gives equal ones, -0.0 and 0.0 or any two NaN, the same words.
+//   - P2 (progress): the slot and the salt read no partition bit, and every pass has a seed of
+//     its own, so that neither a table nor a later pass finds the keys of a partition alike.
+//   - P3 (termination): no pass parts the rows of one key, and an estimate may be wrong by
+//     any factor, so no answer of this package promises that a partition fits; its callers
+//     hold a fallback that needs no such promise.
 //
 // The package is pure: no I/O, no goroutines, no CUDA. What a partition holds and where it is
 // kept is for its callers.

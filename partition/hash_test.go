@@ -88,8 +88,8 @@ func TestMixIsBijective(t *testing.T) {
 	})
 }
 
-// TestHashKeysAgree would catch a vectorised or column-wise form that differs from the plain
-// one, at every length around an unrolled loop.
+// TestHashKeysAgree proves P1: whichever way a key is hashed, by rows or by columns, it gets the
+// same hash.
 func TestHashKeysAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for words := 1; words <= 5; words++ {

@@ -1,10 +1,7 @@
 package partition
 
-// Bits of a hash, from the lowest. The slot may take up to 32 bits; from 2^21 slots on it
-// shares bits with the salt, which then rejects fewer slots and is never wrong.
-//
-//	63        53 52                    21 20            0
-//	| partition |          salt          |     slot     |
+// Bits of a hash, as the diagram of the package shows them. A table of more than 2^21 slots
+// finds them in bits of the salt too, which then rejects fewer slots and is never wrong.
 const (
 	hashBits = 64
 
@@ -35,7 +32,7 @@ const FanOutMax = 1 << RadixBitsMax
 // Radix is the number of hash bits, from 0 to RadixBitsMax, that name a partition.
 type Radix uint8
 
-// Of returns the partition of a hash, in [0, FanOut).
+// Of returns the partition of a hash, in [0, FanOut), and nothing else decides it (P1).
 func (r Radix) Of(hash uint64) int {
 	// Two shifts, neither by 64, which would cost a comparison; the mask changes nothing but
 	// lets an array of FanOutMax be indexed unchecked.

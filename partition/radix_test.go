@@ -48,11 +48,11 @@ func TestPassesAreIndependent(t *testing.T) {
 			return HashBytes([]byte{byte(k), byte(k >> 8), byte(k >> 16), byte(k >> 24)}, seed)
 		},
 	}
-	const radix Radix = 6
+	const radix Radix = 5
 	for name, hash := range hashes {
 		for pass := range 4 {
 			var same, next []uint64
-			for k := range uint64(1 << 22) {
+			for k := range uint64(1 << 20) {
 				if h := hash(k, Seed(pass)); radix.Of(h) == 5 {
 					same, next = append(same, h), append(next, hash(k, Seed(pass+1)))
 				}

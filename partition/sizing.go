@@ -20,10 +20,10 @@ type Sizing struct {
 // for a group, or p is not in (0, 1).
 func Size(groups, k int64, p float64) (Sizing, error) {
 	if k < 2 {
-		return Sizing{}, fmt.Errorf("groups per partition (%d) must be below a bound of at least 2", k)
+		return Sizing{}, fmt.Errorf("bound of groups per partition (%d) must be at least 2", k)
 	}
 	if !(p > 0 && p < 1) {
-		return Sizing{}, fmt.Errorf("probability of a partition too large (%g) must be in (0, 1)", p)
+		return Sizing{}, fmt.Errorf("probability of too large a partition (%g) must be in (0, 1)", p)
 	}
 	if groups < k {
 		return Sizing{Theorem: 1, Tail: 1, Partitions: 1}, nil
@@ -91,7 +91,8 @@ func tailBound(groups, k int64, p float64) int64 {
 // first factor alone is Chernoff's bound, which is the better one for k next to the mean.
 // Where the mean n/m reaches k, the bound is 1.
 func logTail(n, k, m float64) float64 {
-	excess := math.FMA(k, m, -n) // of k over the mean, times m; rounded once, for the two are close when k is large
+	// Of k over the mean n/m, times m; rounded once, for the two are close when k is large.
+	excess := math.FMA(k, m, -n)
 	if excess <= 0 {
 		return 0
 	}

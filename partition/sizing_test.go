@@ -73,7 +73,8 @@ func TestSizeEdges(t *testing.T) {
 
 func TestSizingRadix(t *testing.T) {
 	for partitions, want := range map[int64]Radix{
-		0: 0, 1: 0, 2: 1, 3: 2, 4: 2, 5: 3, 1024: 10, 1025: 11, 2048: 11, 2049: RadixBitsMax, math.MaxInt64: RadixBitsMax,
+		0: 0, 1: 0, 2: 1, 3: 2, 4: 2, 5: 3, 1024: 10, 1025: 11, 2048: 11,
+		2049: RadixBitsMax, math.MaxInt64: RadixBitsMax,
 	} {
 		if got := (Sizing{Partitions: partitions}).Radix(); got != want {
 			t.Errorf("%d partitions: radix %d, want %d", partitions, got, want)
