@@ -1,0 +1,63 @@
+# make lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+# The SQL parser is C: 30 s the first time, with warnings that are not ours.
+export CGO_CFLAGS ?= -O2 -w
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+RACE        := ./cpuagg/... ./engine/... ./partition/... ./stream/...
+FLIGHTS     := tests/testdata/flights-2001.parquet
+VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null)
+MPGA        := bin/mpga
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/mpga
+	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(MPGA) ./cmd/mpga
+
+.PHONY: demo
+demo: build ## aggregate a sample of the flights of 2001
+	@export PATH="$(CURDIR)/bin:$$PATH"; \
+	show() { printf '\n$$ %s\n' "$$1"; eval "$$1"; }; \
+	show "mpga agg --agg 'count(*) as flights, avg(delay), median(delay), quantile_cont(delay, 0.9) as p90' $(FLIGHTS)"; \
+	show "mpga agg --by origin --agg 'count(*) as flights, avg(delay) as mean_delay, max(distance) as farthest, arg_max(destination, distance) as there' --limit 8 $(FLIGHTS)"; \
+	show "mpga agg --by origin,destination --agg 'count(*) as flights, max(delay, 3) as worst' --format json $(FLIGHTS) | sort -t: -k4nr | head -3"; \
+	echo
+
+.PHONY: test
+test: ## run every test that needs no GPU
+	go vet ./...
+	go test ./...
+	$(MAKE) test-nocgo test-race test-peers
+
+.PHONY: test-nocgo
+test-nocgo: ## build without cgo, which leaves out SQL
+	CGO_ENABLED=0 go build ./...
+	CGO_ENABLED=0 go test ./engine/sql
+
+.PHONY: test-race
+test-race: ## run the concurrent packages under the race detector
+	go test -race -short $(RACE)
+
+.PHONY: test-peers
+test-peers: ## compare with DuckDB, from a module of its own
+	cd tests && go vet ./... && go test ./...
+
+.PHONY: lint
+lint: ## gofmt, vet and staticcheck
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+.PHONY: bench
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . -benchmem ./cpuagg/... ./engine/... ./partition/... ./stream/...
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin out

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// aggFlags are the flags of mpga agg.
+type aggFlags struct {
+	by       []string
+	agg      []string
+	overflow string
+
+	input inputFlags
+
+	output string
+	format string
+	limit  int
+
+	threads  int
+	device   string
+	explain  bool
+	stats    string
+	progress string
+}
+
+func newAggCommand() *cobra.Command {
+	var f aggFlags
+	cmd := &cobra.Command{
+		Use:   "agg [--by COLUMNS] [--agg CALLS] FILE...",
+		Short: "Group rows and aggregate them",
+		Long: `Group the rows of files by key columns and aggregate the others.
+
+FILE is a file, a folder, a glob pattern (in quotes) or - for CSV or an Arrow stream on the standard
+input. Folders named key=value become columns. The text of --by and --agg is SQL: columns, or
+aggregates of columns, each with an alias or none. Without --by the whole input is one group;
+without --agg the result is the distinct keys.
+
+Aggregates:
+` + functionHelp(),
+		Example: `  mpga agg --by origin --agg 'count(*) as flights, avg(delay)' tests/testdata/flights-2001.parquet
+  mpga agg --by origin,destination --agg 'max(delay, 3) as worst' -o worst.parquet tests/testdata/flights-2001.parquet
+  mpga agg --agg 'quantile_cont(delay, 0.9), count(distinct origin)' --stats tests/testdata/flights-2001.parquet
+  mpga agg --by origin --agg 'sum(distance)' --format csv tests/testdata/flights-2001.parquet | sort
+  printf 'city,n\nUlm,1\nUlm,2\n' | mpga agg --by city --agg 'sum(n)' -`,
+		Args:              wantFiles,
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
+		RunE:              f.run,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&f.by, "by", nil, "columns to group by: 'origin, destination as dest'; may be repeated")
+	flags.StringArrayVar(&f.agg, "agg", nil, "aggregates: 'sum(delay) as total, count(*)'; may be repeated")
+	flags.StringVar(&f.overflow, "overflow", "error", "an integer sum past 64 bits is an error, makes sums wider (widen) or wraps: error, widen or wrap")
+	flags.StringVarP(&f.output, "output", "o", "-", "write the result to `FILE`, whole or not at all; - is the standard output")
+	flags.StringVar(&f.format, "format", "", "table, csv, tsv, json, parquet, arrow or arrows; by the ending of FILE when not given")
+	flags.IntVar(&f.limit, "limit", 20, "rows shown of a table; 0 shows all")
+	flags.IntVar(&f.threads, "threads", 0, "threads to use; 0 is as many as there are processors")
+	flags.StringVar(&f.device, "device", "auto", "what does the work: auto or cpu")
+	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
+	flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
+	flags.Lookup("stats").NoOptDefVal = statsToStderr
+	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, bar, plain, json or off; auto is a bar on a terminal")
+	f.input.register(flags)
+	completeWords(cmd, map[string][]string{
+		"overflow": {"error", "widen", "wrap"},
+		"format":   {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"},
+		"device":   {"auto", "cpu"},
+		"progress": progressModes,
+	})
+	return cmd
+}
+
+// completeWords lets the shell complete flags that take one of a few words.
+func completeWords(cmd *cobra.Command, words map[string][]string) {
+	for flag, list := range words {
+		complete := cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
+}
+
+// functionHelp lists the aggregate functions, one a line.
+func functionHelp() string {
+	var b strings.Builder
+	for _, f := range spec.Funcs() {
+		fmt.Fprintf(&b, "  %-28s %s\n", callShape(f), f.Help())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// callShape writes a call as its help shows it.
+func callShape(f spec.Func) string {
+	switch f {
+	case spec.CountStar:
+		return "count(*)"
+	case spec.CountDistinct:
+		return "count(distinct x)"
+	}
+	args := []string{"x"}
+	if f.Args() == 2 {
+		args = []string{"y", "x"}
+		if f == spec.ArgMin || f == spec.ArgMax {
+			args = []string{"x", "y"}
+		}
+	}
+	switch f.Param() {
+	case spec.FractionParam:
+		args = append(args, "fraction")
+	case spec.LengthParam:
+		args = append(args, "n")
+	case spec.SeparatorParam:
+		args = append(args, "','")
+	}
+	return f.String() + "(" + strings.Join(args, ", ") + ")"
+}
+
+func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
+	ctx := cmd.Context()
+	query, err := f.query()
+	if err != nil {
+		return err
+	}
+	sinkOptions, err := f.sinkOptions(cmd)
+	if err != nil {
+		return err
+	}
+	scanOptions, err := f.input.options(ctx, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	progress, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && sinkOptions.Format != sink.Table)
+	if err != nil {
+		return err
+	}
+	options := engine.Options{Threads: f.threads, Device: f.device, Progress: progress.update, Logger: slog.Default()}
+	options.EnsureDefaults()
+	if err := options.Validate(); err != nil {
+		return usageError{err}
+	}
+
+	source, err := scan.Open(ctx, files, scanOptions)
+	if err != nil {
+		return err
+	}
+	eng, err := engine.Open(options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	if f.explain {
+		plan, err := eng.Explain(ctx, source, query)
+		if err != nil {
+			return err
+		}
+		return writeText(cmd.OutOrStdout(), plan.String())
+	}
+	defer progress.close()
+	result, err := eng.Aggregate(ctx, source, query)
+	if err != nil {
+		return err
+	}
+	defer result.Release()
+	return f.write(ctx, cmd.ErrOrStderr(), result, sinkOptions, progress)
+}
+
+// write takes the result to its output, and the statistics to theirs.
+func (f *aggFlags) write(ctx context.Context, stderr io.Writer, result *engine.Result, opt sink.Options, progress progress) (err error) {
+	out, err := sink.Create(f.output, result.Schema(), opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
+	if err := copyBatches(out, result); err != nil {
+		return err
+	}
+	progress.close()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	stats, err := newStatsOutput(f.stats, stderr, result.Stats())
+	if err != nil {
+		return err
+	}
+	defer stats.abort()
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	return stats.commit()
+}
+
+// copyBatches writes every batch of the reader.
+func copyBatches(out sink.Writer, reader array.RecordReader) error {
+	for reader.Next() {
+		if err := out.Write(reader.RecordBatch()); err != nil {
+			return err
+		}
+	}
+	return reader.Err()
+}
+
+// query parses --by and --agg.
+func (f *aggFlags) query() (spec.Query, error) {
+	var q spec.Query
+	for _, text := range f.by {
+		keys, err := sql.ParseKeys(text)
+		if err != nil {
+			return q, fmt.Errorf("--by: %w", err)
+		}
+		q.Keys = append(q.Keys, keys...)
+	}
+	for _, text := range f.agg {
+		aggregates, err := sql.ParseAggregates(text)
+		if err != nil {
+			return q, fmt.Errorf("--agg: %w", err)
+		}
+		q.Aggregates = append(q.Aggregates, aggregates...)
+	}
+	if len(q.Keys) == 0 && len(q.Aggregates) == 0 {
+		return q, usagef("mpga agg: give --by, --agg or both (see mpga agg --help)")
+	}
+	var err error
+	if q.Overflow, err = spec.ParseOverflow(f.overflow); err != nil {
+		return q, usagef("--%w", err)
+	}
+	if err := q.Validate(); err != nil {
+		return q, usageError{err}
+	}
+	return q, nil
+}
+
+// sinkOptions says how the result is written.
+func (f *aggFlags) sinkOptions(cmd *cobra.Command) (sink.Options, error) {
+	opt := sink.Options{Format: sink.Table, Stdout: cmd.OutOrStdout(), RowsShown: f.limit}
+	var err error
+	switch {
+	case f.format != "":
+		opt.Format, err = sink.ParseFormat(f.format)
+	case f.output != "-":
+		opt.Format, err = sink.FormatOf(f.output)
+	}
+	switch {
+	case err != nil:
+		return opt, usageError{err}
+	case f.limit < 0:
+		return opt, usagef("--limit %d: want the number of rows to show, or 0 for all", f.limit)
+	case cmd.Flags().Changed("limit") && opt.Format != sink.Table:
+		return opt, usagef("--limit is for tables: %s gets all rows", opt.Format)
+	case f.limit == 0:
+		opt.RowsShown = -1
+	}
+	_, noColor := os.LookupEnv("NO_COLOR")
+	opt.Color = f.output == "-" && isTerminal(opt.Stdout) && !noColor
+	return opt, nil
+}
+
+// writeText writes text that ends in a newline.
+func writeText(w io.Writer, text string) error {
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}

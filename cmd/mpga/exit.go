@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// The exit codes.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 128 + int(syscall.SIGINT) // as shells say it
+)
+
+// usageError is a command line that cannot be run, whatever the files hold.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitCode says how a command ended; ctx is cancelled by signals alone.
+func exitCode(ctx context.Context, err error) int {
+	var usage usageError
+	var text *sql.Error
+	switch {
+	case err == nil:
+		return exitDone
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case errors.As(err, &usage), errors.As(err, &text), errors.Is(err, engine.ErrQuery):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// errorText returns what is printed of an error: one line, three where SQL text is pointed at, none
+// where the reader of a pipe has gone, as head does.
+func errorText(err error, code int) string {
+	var text *sql.Error
+	switch {
+	case err == nil || errors.Is(err, syscall.EPIPE):
+		return ""
+	case code == exitInterrupted:
+		return "interrupted"
+	case errors.As(err, &text):
+		return err.Error()
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// wantArgs makes a positional argument checker's error a usage error.
+func wantArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usagef("%s: %w", cmd.CommandPath(), err)
+		}
+		return nil
+	}
+}
+
+// wantFiles refuses a command line without files.
+func wantFiles(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("%s: name the files to read, or - for the standard input (see %s --help)", cmd.CommandPath(), cmd.CommandPath())
+	}
+	return nil
+}

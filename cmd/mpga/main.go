@@ -1,0 +1,105 @@
+// Command mpga answers SELECT keys, aggregates GROUP BY keys over Parquet, Arrow and CSV files.
+//
+// One file holds one subcommand; a subcommand turns its flags into the options of a package and
+// prints what comes back. Results go to the standard output and nothing else does: errors,
+// progress, statistics and logs go to the standard error.
+//
+// Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run runs the command line and returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write, which cleans up
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+
+	root := newRootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	code := exitCode(ctx, err)
+	if text := errorText(err, code); text != "" {
+		fmt.Fprintf(stderr, "mpga: %s\n", text)
+	}
+	return code
+}
+
+func newRootCommand() *cobra.Command {
+	var logLevel string
+	var verbose int
+	root := &cobra.Command{
+		Use:   "mpga",
+		Short: "Group and aggregate Parquet, Arrow and CSV files",
+		Long: `mpga groups the rows of Parquet, Arrow and CSV files by key columns and aggregates the others,
+as SELECT keys, aggregates FROM files GROUP BY keys does.`,
+		Example:       `  mpga agg --by origin --agg 'count(*) as flights, avg(delay)' tests/testdata/flights-2001.parquet`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return setLogger(cmd.ErrOrStderr(), logLevel, verbose)
+		},
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return unknownCommand(cmd, args[0])
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w (see %s --help)", err, cmd.CommandPath())
+	})
+	root.PersistentFlags().StringVar(&logLevel, "log-level", "warn", "log to stderr from this level on: debug, info, warn or error")
+	root.PersistentFlags().CountVarP(&verbose, "verbose", "v", "log more: -v is --log-level info, -vv is debug")
+	root.AddCommand(newAggCommand(), newDescribeCommand(), newDocsCommand(), newGenCommand(), newVersionCommand())
+	return root
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	if near := spec.Nearest(name, names); len(near) > 0 {
+		return usagef("unknown command %q; did you mean %s?", name, strings.Join(near, ", "))
+	}
+	return usagef("unknown command %q (see mpga --help)", name)
+}
+
+// setLogger makes the default logger of the process write text to w.
+func setLogger(w io.Writer, level string, verbose int) error {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return usagef("--log-level %q: want debug, info, warn or error", level)
+	}
+	switch {
+	case verbose == 1:
+		l = min(l, slog.LevelInfo)
+	case verbose > 1:
+		l = min(l, slog.LevelDebug)
+	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})))
+	return nil
+}

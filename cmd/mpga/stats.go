@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/stream"
+)
+
+// statsToStderr is the value of --stats without one.
+const statsToStderr = "-"
+
+// statsOutput is where statistics go. A file is written before the result is committed and renamed
+// after, so that either of both comes with the other.
+type statsOutput struct {
+	to     io.Writer // of text, or nil
+	text   string
+	path   string // of a file, or ""
+	hidden string // the file until it is renamed
+}
+
+// newStatsOutput prepares the statistics for a value of --stats.
+func newStatsOutput(value string, stderr io.Writer, stats engine.Stats) (*statsOutput, error) {
+	switch value {
+	case "":
+		return &statsOutput{}, nil
+	case statsToStderr:
+		return &statsOutput{to: stderr, text: statsTable(stats)}, nil
+	}
+	text, err := json.MarshalIndent(stats, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", value, err)
+	}
+	s := &statsOutput{path: value, hidden: filepath.Join(filepath.Dir(value), "."+filepath.Base(value)+".tmp")}
+	if err := writeFile(s.hidden, append(text, '\n')); err != nil {
+		s.hidden = ""
+		return nil, fmt.Errorf("--stats: %w", err)
+	}
+	return s, nil
+}
+
+// writeFile writes a file that is not there yet, and leaves none after an error.
+func writeFile(path string, data []byte) error {
+	file, err := stream.OS.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return errors.Join(err, stream.OS.Remove(path))
+	}
+	return nil
+}
+
+// commit prints the statistics, or puts their file in its place.
+func (s *statsOutput) commit() error {
+	if s.to != nil {
+		return writeText(s.to, s.text)
+	}
+	if s.path == "" {
+		return nil
+	}
+	if err := stream.OS.Rename(s.hidden, s.path); err != nil {
+		return fmt.Errorf("--stats: %w", err)
+	}
+	s.hidden = ""
+	return nil
+}
+
+// abort removes what commit did not put in its place.
+func (s *statsOutput) abort() error {
+	if s.hidden == "" {
+		return nil
+	}
+	return stream.OS.Remove(s.hidden)
+}
+
+// statsTable writes statistics as people read them; what did not happen is left out.
+func statsTable(s engine.Stats) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
+	count := func(name string, n int64) {
+		if n > 0 {
+			row(name, "%s", humanize.Comma(n))
+		}
+	}
+	size := func(name string, n int64) {
+		if n > 0 {
+			row(name, "%s", humanize.IBytes(uint64(n)))
+		}
+	}
+	row("route", "%s, %s", s.Route, plural(s.Threads, "thread"))
+	row("read", "%s rows, %s in %s", humanize.Comma(s.RowsRead), humanize.IBytes(uint64(max(s.BytesRead, 0))), plural(s.Splits, "split"))
+	row("groups", "%s", humanize.Comma(s.Groups))
+	row("table", "%s, keys of %d B", s.Table, s.KeyBytes)
+	count("estimated groups", s.EstimatedGroups)
+	count("rows pre-aggregated", s.RowsPreAgg)
+	count("rows scattered", s.RowsScattered)
+	count("states scattered", s.StatesScattered)
+	if s.Partitions > 1 {
+		row("partitions", "%s, merged into %s", humanize.Comma(int64(s.Partitions)), humanize.Comma(int64(s.PartitionsMerged)))
+	}
+	size("partition store", s.PartitionBytes)
+	size("spilled", s.SpilledBytes)
+	for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {
+		if d, ok := s.PhaseTimes[phase]; ok {
+			row(string(phase), "%s", roundTime(d))
+		}
+	}
+	row("elapsed", "%s%s", roundTime(s.Elapsed), rate(s.RowsRead, s.Elapsed))
+	w.Flush() // into memory
+	return b.String()
+}
+
+// rate is rows per second in parentheses, or nothing for no time.
+func rate(rows int64, elapsed time.Duration) string {
+	if elapsed <= 0 {
+		return ""
+	}
+	value, prefix := humanize.ComputeSI(float64(rows) / elapsed.Seconds())
+	return fmt.Sprintf(" (%.3g %s rows/s)", value, prefix)
+}
+
+func plural(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return strconv.Itoa(n) + " " + word
+}
