@@ -89,7 +89,7 @@ func equalCells(want, got any) bool {
 		return ok && (sameFloat(w.Value, g) || math.Abs(w.Value-g) <= w.Tolerance)
 	case Near:
 		g, ok := got.(int64)
-		return ok && g >= w.Value-w.Tolerance && g <= w.Value+w.Tolerance
+		return ok && uint64(max(g, w.Value))-uint64(min(g, w.Value)) <= uint64(w.Tolerance)
 	case float64:
 		g, ok := got.(float64)
 		return ok && sameFloat(w, g)

@@ -204,7 +204,7 @@ func sumFloats(xs []any) any {
 	case math.IsInf(s, 0):
 		return Unspecified{} // some orders pass the range, others do not
 	}
-	return Approx{t, floatRounding * s}
+	return approx(t, floatRounding*s)
 }
 
 // floatRounding is what a sum of doubles may lose, of the sum of their absolute values: some
@@ -228,18 +228,18 @@ func avg(xs []any, dt arrow.DataType) any {
 	if _, ok := xs[0].(float64); ok {
 		total := sumFloats(xs)
 		if s, ok := total.(Approx); ok {
-			return Approx{s.Value / n, s.Tolerance/n + rounding*math.Abs(s.Value/n)}
+			return approx(s.Value/n, s.Tolerance/n+rounding*math.Abs(s.Value/n))
 		}
 		return total // NaN, an infinity, or unspecified
 	}
 	mean := exact(sumInts(xs), scaleOf(dt))
 	mean.Quo(mean, exact(n, 0))
 	v, _ := mean.Float64()
-	return Approx{v, rounding * math.Abs(v)}
+	return approx(v, rounding*math.Abs(v))
 }
 
 // rounding is what a few operations on doubles may lose, of the result.
-const rounding = 1e-15
+const rounding = 1e-14
 
 // quantile interpolates between the two values around position q (n - 1).
 func quantile(xs []any, q float64, dt arrow.DataType) any {
@@ -252,9 +252,9 @@ func quantile(xs []any, q float64, dt arrow.DataType) any {
 	}
 	lo, hi := double(low, scaleOf(dt)), double(high, scaleOf(dt))
 	if d == 0 {
-		return Approx{lo, rounding * math.Abs(lo)}
+		return approx(lo, rounding*math.Abs(lo))
 	}
-	return Approx{lo*(1-d) + hi*d, 2 * rounding * max(math.Abs(lo), math.Abs(hi))}
+	return approx(lo*(1-d)+hi*d, 2*rounding*max(math.Abs(lo), math.Abs(hi)))
 }
 
 func quantileTime(low, high int64, d float64, dt arrow.DataType) any {
@@ -269,7 +269,7 @@ func quantileTime(low, high int64, d float64, dt arrow.DataType) any {
 	lo.Mul(lo, unit)
 	hi.Mul(hi, unit)
 	if d == 0 {
-		return lo.Int64()
+		return Near{lo.Int64(), 0}
 	}
 	delta := exact(new(big.Int).Sub(hi, lo), 0)
 	delta.Mul(delta, exact(d, 0))

@@ -104,7 +104,7 @@ func TestOracle(t *testing.T) {
 func TestEqualFindsDifferences(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{field("k", arrow.PrimitiveTypes.Int64), field("f", arrow.PrimitiveTypes.Float64)}, nil)
 	rows := func(cells ...[]any) *Rows { return &Rows{Schema: schema, Keys: 1, Cells: cells} }
-	want := rows([]any{int64(1), Approx{2, 0.5}}, []any{nil, nil})
+	want := rows([]any{int64(1), approx(2, 0.5)}, []any{nil, nil})
 	renamed := rows(want.Cells...)
 	renamed.Schema = arrow.NewSchema([]arrow.Field{field("k", arrow.PrimitiveTypes.Int64), field("g", arrow.PrimitiveTypes.Float64)}, nil)
 	retyped := rows(want.Cells...)

@@ -140,13 +140,13 @@ func univariate(f spec.Func, m moments) any {
 	rel := relative(m.condition)
 	switch f {
 	case spec.VarSamp:
-		return Approx{m.m2 / (m.n - 1), rel * m.m2 / (m.n - 1)}
+		return approx(m.m2/(m.n-1), rel*m.m2/(m.n-1))
 	case spec.VarPop:
-		return Approx{m.m2 / m.n, rel * m.m2 / m.n}
+		return approx(m.m2/m.n, rel*m.m2/m.n)
 	case spec.StddevSamp:
-		return Approx{math.Sqrt(m.m2 / (m.n - 1)), rel * math.Sqrt(m.m2/(m.n-1))}
+		return approx(math.Sqrt(m.m2/(m.n-1)), rel*math.Sqrt(m.m2/(m.n-1)))
 	case spec.StddevPop:
-		return Approx{math.Sqrt(m.m2 / m.n), rel * math.Sqrt(m.m2/m.n)}
+		return approx(math.Sqrt(m.m2/m.n), rel*math.Sqrt(m.m2/m.n))
 	}
 	if !inRange(m.m2*m.m2) || !inRange(m.m3) || !inRange(m.m4) {
 		return Unspecified{}
@@ -157,13 +157,13 @@ func univariate(f spec.Func, m moments) any {
 			return math.NaN()
 		}
 		v := math.Sqrt(n*(n-1)) / (n - 2) * (m.m3 / n) / math.Pow(variance, 1.5)
-		return Approx{v, 100 * rel * max(1, math.Abs(v))}
+		return Approx{v, 100 * rel * max(1, math.Abs(v)), m.condition}
 	}
 	if m.m2 == 0 {
 		return nil
 	}
 	v := (n - 1) / ((n - 2) * (n - 3)) * ((n+1)*(m.m4/n)/(variance*variance) - 3*(n-1))
-	return Approx{v, 100 * rel * max(1, math.Abs(v))}
+	return Approx{v, 100 * rel * max(1, math.Abs(v)), m.condition}
 }
 
 // bivariate computes a function of (y, x).
@@ -179,25 +179,25 @@ func bivariate(f spec.Func, ys, xs []float64) any {
 	slope, slopeTolerance := sxy/x.m2, rel*math.Sqrt(y.m2/x.m2)
 	switch f {
 	case spec.CovarSamp:
-		return Approx{sxy / (n - 1), rel * spread / (n - 1)}
+		return approx(sxy/(n-1), rel*spread/(n-1))
 	case spec.CovarPop:
-		return Approx{sxy / n, rel * spread / n}
+		return approx(sxy/n, rel*spread/n)
 	case spec.Corr:
 		if x.m2 == 0 || y.m2 == 0 {
 			return math.NaN()
 		}
-		return Approx{sxy / spread, 2 * rel}
+		return approx(sxy/spread, 2*rel)
 	case spec.RegrSlope:
 		if x.m2 == 0 {
 			return math.NaN()
 		}
-		return Approx{slope, slopeTolerance}
+		return approx(slope, slopeTolerance)
 	case spec.RegrIntercept:
 		if x.m2 == 0 {
 			return nil
 		}
 		size := math.Abs(y.mean) + math.Abs(slope*x.mean)
-		return Approx{y.mean - slope*x.mean, rel*size + slopeTolerance*math.Abs(x.mean)}
+		return approx(y.mean-slope*x.mean, rel*size+slopeTolerance*math.Abs(x.mean))
 	default: // regr_r2
 		switch {
 		case x.m2 == 0:
@@ -205,7 +205,7 @@ func bivariate(f spec.Func, ys, xs []float64) any {
 		case y.m2 == 0:
 			return 1.0
 		}
-		return Approx{sxy * sxy / (x.m2 * y.m2), 4 * rel}
+		return approx(sxy*sxy/(x.m2*y.m2), 4*rel)
 	}
 }
 

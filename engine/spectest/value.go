@@ -24,7 +24,15 @@ import (
 // or, in an Oracle's answer only, Approx, Near or Unspecified.
 
 // Approx is a float64 that rounding may move by Tolerance.
-type Approx struct{ Value, Tolerance float64 }
+type Approx struct {
+	Value, Tolerance float64
+
+	// Condition is how many times larger the values of a group are than their spread: DuckDB's
+	// skewness and kurtosis lose its fourth power. It is 0 for other functions.
+	Condition float64
+}
+
+func approx(value, tolerance float64) Approx { return Approx{Value: value, Tolerance: tolerance} }
 
 // Near is an int64 that rounding may move by Tolerance.
 type Near struct{ Value, Tolerance int64 }

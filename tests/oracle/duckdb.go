@@ -1,0 +1,174 @@
+// Package oracle asks DuckDB what the answer to a query is.
+//
+//	record batches -> plain columns -> Parquet -> table t -> SQL -> cells -> spectest.Rows
+//
+// DuckDB sees each column in the plainest type that holds its values: times as 64-bit integers in
+// their unit, floats as doubles, dictionaries as their values. A further column, the row's
+// position, gives an order to the functions that need one. Where DuckDB means something else than
+// mpga does (SEMANTICS.md), the SQL says what mpga means.
+package oracle
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/duckdb/duckdb-go/v2"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
+)
+
+// DuckDB is a database in memory.
+type DuckDB struct {
+	db  *sql.DB
+	dir string // of the Parquet files on their way to it
+}
+
+// Open starts a database that uses so many threads. Only with one does every aggregate of DuckDB
+// see the rows in order.
+func Open(threads int) (*DuckDB, error) {
+	dir, err := os.MkdirTemp("", "mpga-oracle-")
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	db.SetMaxOpenConns(1) // a connection has its own settings and temporary tables
+	d := &DuckDB{db, dir}
+	if err := d.Exec(fmt.Sprintf("SET threads = %d", threads)); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Close ends the database and removes its files.
+func (d *DuckDB) Close() error { return errors.Join(d.db.Close(), os.RemoveAll(d.dir)) }
+
+// Exec runs a statement.
+func (d *DuckDB) Exec(statement string) error {
+	if _, err := d.db.Exec(statement); err != nil {
+		return fmt.Errorf("duckdb: %w, of\n%s", err, statement)
+	}
+	return nil
+}
+
+// Load makes the table t of record batches.
+func (d *DuckDB) Load(schema *arrow.Schema, batches []arrow.RecordBatch) error {
+	file := filepath.Join(d.dir, "t.parquet")
+	if err := writePlain(file, schema, batches); err != nil {
+		return err
+	}
+	return d.Exec("CREATE OR REPLACE TABLE t AS FROM read_parquet(" + literal(file) + ")")
+}
+
+// LoadParquet makes the table t of a Parquet file as it is, with the rows' positions.
+func (d *DuckDB) LoadParquet(file string) error {
+	return d.Exec("CREATE OR REPLACE TABLE t AS SELECT *, file_row_number AS " + position +
+		" FROM read_parquet(" + literal(file) + ", file_row_number = true)")
+}
+
+// Answer runs a query on the table t, whose columns had this schema when they were loaded. Its
+// error is spectest.ErrOverflow when a sum does not fit the result.
+func (d *DuckDB) Answer(schema *arrow.Schema, q spec.Query) (*spectest.Rows, error) {
+	result, err := spectest.ResultSchema(schema, q)
+	if err != nil {
+		return nil, err
+	}
+	text, err := SQL(schema, q, "t")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.db.Query(text)
+	if err != nil {
+		return nil, duckError(err, text)
+	}
+	defer rows.Close()
+	answer := &spectest.Rows{Schema: result, Keys: len(q.Keys)}
+	for rows.Next() {
+		values := make([]any, result.NumFields())
+		pointers := make([]any, len(values))
+		for i := range values {
+			pointers[i] = &values[i]
+		}
+		if err := rows.Scan(pointers...); err != nil {
+			return nil, err
+		}
+		for i, v := range values {
+			if values[i], err = cell(v, result.Field(i).Type, q.Overflow); err != nil {
+				return nil, fmt.Errorf("%s: %w", result.Field(i).Name, err)
+			}
+		}
+		answer.Cells = append(answer.Cells, values)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, duckError(err, text)
+	}
+	return answer, nil
+}
+
+func duckError(err error, text string) error {
+	if strings.Contains(err.Error(), "Overflow in HUGEINT addition") {
+		return fmt.Errorf("%w: %v", spectest.ErrOverflow, err)
+	}
+	return fmt.Errorf("duckdb: %w, of\n%s", err, text)
+}
+
+// cell converts what the driver gives to a cell of the type that mpga answers in.
+func cell(v any, dt arrow.DataType, overflow spec.Overflow) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, uint64, string, int64:
+		return v, nil
+	case []byte:
+		return string(v), nil
+	case float64:
+		if arrow.IsFloating(dt.ID()) {
+			return v, nil
+		}
+		if v >= math.MaxInt64 {
+			return int64(math.MaxInt64), nil
+		}
+		return int64(math.Round(v)), nil // a quantile of times
+	case *big.Int:
+		return total(v, dt, overflow)
+	case duckdb.Decimal:
+		return total(v.Value, dt, overflow)
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			element, err := cell(v[i], dt.(*arrow.ListType).Elem(), overflow)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = element
+		}
+		return list, nil
+	}
+	return nil, fmt.Errorf("no cell for a %T", v)
+}
+
+// total converts an exact sum to the type that mpga answers in.
+func total(v *big.Int, dt arrow.DataType, overflow spec.Overflow) (any, error) {
+	if arrow.IsDecimal(dt.ID()) {
+		if len(new(big.Int).Abs(v).String()) > 38 {
+			return nil, fmt.Errorf("%w: %s", spectest.ErrOverflow, v)
+		}
+		return v, nil
+	}
+	if v.IsInt64() {
+		return v.Int64(), nil
+	}
+	if overflow != spec.OverflowWrap || dt.ID() == arrow.DURATION {
+		return nil, fmt.Errorf("%w: %s", spectest.ErrOverflow, v)
+	}
+	low := new(big.Int).And(v, new(big.Int).SetUint64(math.MaxUint64))
+	return int64(low.Uint64()), nil
+}

@@ -1,0 +1,121 @@
+package oracle
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// SQL writes a query on a table for DuckDB, such that its answer is what mpga means.
+func SQL(schema *arrow.Schema, q spec.Query, table string) (string, error) {
+	var selected, grouped []string
+	for i, k := range q.Keys {
+		selected = append(selected, quote(k.Column)+fmt.Sprintf(" AS __k%d", i))
+		grouped = append(grouped, quote(k.Column))
+	}
+	for i, a := range q.Aggregates {
+		types := make([]arrow.DataType, len(a.Args))
+		for j, name := range a.Args {
+			indexes := schema.FieldIndices(name)
+			if len(indexes) == 0 {
+				return "", fmt.Errorf("no column %q", name)
+			}
+			types[j] = schema.Field(indexes[0]).Type
+		}
+		selected = append(selected, call(a, types)+fmt.Sprintf(" AS __a%d", i))
+	}
+	text := "SELECT " + strings.Join(selected, ",\n  ") + "\nFROM " + table
+	if len(grouped) > 0 {
+		text += "\nGROUP BY " + strings.Join(grouped, ", ")
+	}
+	return text, nil
+}
+
+func quote(name string) string   { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// lengthMax is the longest list of min(x, n) in DuckDB.
+const lengthMax = 999_999
+
+// call writes one aggregate.
+func call(a spec.Aggregate, types []arrow.DataType) string {
+	args := make([]string, len(a.Args))
+	for i, name := range a.Args {
+		args[i] = quote(name)
+	}
+	plain := a.Func.String() + "(" + strings.Join(args, ", ") + ")"
+	inOrder := " ORDER BY " + position + ")"
+	switch a.Func {
+	case spec.CountStar:
+		return "count(*)"
+	case spec.CountDistinct, spec.ApproxCountDistinct:
+		return "count(DISTINCT " + args[0] + ")"
+	case spec.First, spec.AnyValue:
+		return "first(" + args[0] + inOrder + notNull(args)
+	case spec.Last, spec.List:
+		return a.Func.String() + "(" + args[0] + inOrder + notNull(args)
+	case spec.Mode:
+		return "mode(" + args[0] + inOrder
+	case spec.ArgMin, spec.ArgMax:
+		return fmt.Sprintf("%s(%s, %s", a.Func, args[0], args[1]) + inOrder
+	case spec.StringAgg:
+		return fmt.Sprintf("string_agg(%s, %s", args[0], literal(a.Separator)) + inOrder
+	case spec.MinN, spec.MaxN:
+		return fmt.Sprintf("%s(%s, %d)", a.Func, args[0], min(a.Length, lengthMax))
+	case spec.QuantileDisc:
+		return fmt.Sprintf("quantile_disc(%s, %v::DOUBLE)", args[0], a.Fraction)
+	case spec.QuantileCont:
+		return quantileCont(args[0], a.Fraction, types[0])
+	case spec.Median:
+		return quantileCont(args[0], 0.5, types[0])
+	}
+	if n, ok := statistics[a.Func]; ok {
+		return statistic(a.Func, n, args)
+	}
+	return plain
+}
+
+func notNull(args []string) string {
+	return " FILTER (WHERE " + args[0] + " IS NOT NULL)"
+}
+
+// quantileCont interpolates doubles; a date answers as a timestamp in microseconds.
+func quantileCont(arg string, q float64, dt arrow.DataType) string {
+	unit := ""
+	switch dt.ID() {
+	case arrow.DATE32:
+		unit = " * 86400000000::DOUBLE"
+	case arrow.DATE64:
+		unit = " * 1000::DOUBLE"
+	}
+	return fmt.Sprintf("quantile_cont(%s::DOUBLE%s, %v::DOUBLE)", arg, unit, q)
+}
+
+// statistics are the functions of moments, and how many values they need.
+var statistics = map[spec.Func]int{
+	spec.VarSamp: 2, spec.VarPop: 1, spec.StddevSamp: 2, spec.StddevPop: 1, spec.Skewness: 3, spec.Kurtosis: 4,
+	spec.Corr: 1, spec.CovarSamp: 2, spec.CovarPop: 1, spec.RegrSlope: 1, spec.RegrIntercept: 2, spec.RegrR2: 2,
+}
+
+// huge bounds the doubles whose moments DuckDB can hold. Groups with larger ones, which are not
+// infinite, are unspecified in spectest.
+const huge = "1e100"
+
+// statistic keeps from DuckDB the values that it refuses, and answers NaN for them as mpga does.
+func statistic(f spec.Func, valuesMin int, args []string) string {
+	var doubles, present, special, tame []string
+	for _, arg := range args {
+		doubles = append(doubles, arg+"::DOUBLE")
+		present = append(present, arg+" IS NOT NULL")
+		special = append(special, "NOT isfinite("+arg+"::DOUBLE)")
+		tame = append(tame, "abs("+arg+"::DOUBLE) < "+huge)
+	}
+	all := strings.Join(present, " AND ")
+	return fmt.Sprintf("CASE WHEN count(*) FILTER (WHERE %s AND (%s)) > 0"+
+		" THEN CASE WHEN count(*) FILTER (WHERE %s) >= %d THEN 'nan'::DOUBLE END"+
+		" ELSE %s(%s) FILTER (WHERE %s) END",
+		all, strings.Join(special, " OR "), all, valuesMin, f, strings.Join(doubles, ", "), strings.Join(tame, " AND "))
+}

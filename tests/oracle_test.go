@@ -1,0 +1,104 @@
+package tests
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/tests/oracle"
+)
+
+// openDuckDB starts a database that ends with the test.
+func openDuckDB(t testing.TB) *oracle.DuckDB {
+	t.Helper()
+	db, err := oracle.Open(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// The Go-map oracle, which every route is held to, answers its own cases as DuckDB does.
+func TestOracleAgainstDuckDB(t *testing.T) {
+	db := openDuckDB(t)
+	for _, c := range spectest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			if strings.Contains(c.Name, "negative scale") {
+				t.Skip("DuckDB has no negative scales")
+			}
+			want, wantErr := c.Want()
+			compareDuckDB(t, db, c.Schema, c.Batches(), c.Query, want, wantErr)
+		})
+	}
+}
+
+// compareDuckDB holds the Go-map oracle's answer against DuckDB's.
+func compareDuckDB(t *testing.T, db *oracle.DuckDB, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query, want *spectest.Rows, wantErr error) {
+	t.Helper()
+	if err := db.Load(schema, batches); err != nil {
+		t.Fatal(err)
+	}
+	got, err := db.Answer(schema, q)
+	if errors.Is(wantErr, spectest.ErrOverflow) && errors.Is(err, spectest.ErrOverflow) {
+		return
+	}
+	if err != nil || wantErr != nil {
+		t.Fatalf("DuckDB answers with the error %v, the Go-map oracle with %v", err, wantErr)
+	}
+	if err := spectest.Equal(loosened(q, want), got); err != nil {
+		t.Errorf("DuckDB differs from the Go-map oracle: %v", err)
+	}
+}
+
+// loosened allows DuckDB what it loses: digits of skewness and kurtosis, which it computes from
+// sums of powers, and of quantiles of times, which go through doubles; and that its mode counts no NaN.
+func loosened(q spec.Query, want *spectest.Rows) *spectest.Rows {
+	loose := &spectest.Rows{Schema: want.Schema, Keys: want.Keys}
+	for _, row := range want.Cells {
+		cells := append([]any(nil), row...)
+		for i, a := range q.Aggregates {
+			cells[want.Keys+i] = loosenedCell(a.Func, cells[want.Keys+i])
+		}
+		loose.Cells = append(loose.Cells, cells)
+	}
+	return loose
+}
+
+// conditionMax is where DuckDB's skewness and kurtosis keep some digits: its fourth power is 1e12.
+const conditionMax = 1000
+
+func loosenedCell(f spec.Func, cell any) any {
+	moments := f == spec.Skewness || f == spec.Kurtosis
+	switch cell := cell.(type) {
+	case spectest.Approx:
+		if moments && cell.Condition > conditionMax {
+			return spectest.Unspecified{}
+		}
+		if moments {
+			cell.Tolerance *= math.Pow(cell.Condition, 4)
+		}
+		return cell
+	case spectest.Near:
+		cell.Tolerance += int64(math.Abs(float64(cell.Value)) / (1 << 50))
+		return cell
+	case nil:
+		if moments {
+			return spectest.Unspecified{} // a constant
+		}
+	case float64:
+		if moments || f == spec.Mode && math.IsNaN(cell) {
+			return spectest.Unspecified{} // a constant; or DuckDB takes each NaN for a value of its own
+		}
+	}
+	return cell
+}
