@@ -63,18 +63,18 @@ Aggregates:
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&f.by, "by", nil, "columns to group by: 'origin, destination as dest'; may be repeated")
-	flags.StringArrayVar(&f.agg, "agg", nil, "aggregates: 'sum(delay) as total, count(*)'; may be repeated")
-	flags.StringVar(&f.overflow, "overflow", "error", "an integer sum past 64 bits is an error, makes sums wider (widen) or wraps: error, widen or wrap")
+	flags.StringArrayVar(&f.by, "by", nil, "`COLUMNS` to group by: 'origin, destination as dest'; may be repeated")
+	flags.StringArrayVar(&f.agg, "agg", nil, "aggregate `CALLS`: 'sum(delay) as total, count(*)'; may be repeated")
+	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
 	flags.StringVarP(&f.output, "output", "o", "-", "write the result to `FILE`, whole or not at all; - is the standard output")
-	flags.StringVar(&f.format, "format", "", "table, csv, tsv, json, parquet, arrow or arrows; by the ending of FILE when not given")
-	flags.IntVar(&f.limit, "limit", 20, "rows shown of a table; 0 shows all")
-	flags.IntVar(&f.threads, "threads", 0, "threads to use; 0 is as many as there are processors")
-	flags.StringVar(&f.device, "device", "auto", "what does the work: auto or cpu")
+	flags.StringVar(&f.format, "format", "", "of the result: `WORD` is table, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
+	flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
+	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
+	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto or cpu")
 	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
 	flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
 	flags.Lookup("stats").NoOptDefVal = statsToStderr
-	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, bar, plain, json or off; auto is a bar on a terminal")
+	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
 	f.input.register(flags)
 	completeWords(cmd, map[string][]string{
 		"overflow": {"error", "widen", "wrap"},
@@ -232,7 +232,7 @@ func (f *aggFlags) query() (spec.Query, error) {
 		q.Aggregates = append(q.Aggregates, aggregates...)
 	}
 	if len(q.Keys) == 0 && len(q.Aggregates) == 0 {
-		return q, usagef("mpga agg: give --by, --agg or both (see mpga agg --help)")
+		return q, usagef("agg: give --by, --agg or both (see mpga agg --help)")
 	}
 	var err error
 	if q.Overflow, err = spec.ParseOverflow(f.overflow); err != nil {

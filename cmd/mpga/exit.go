@@ -62,7 +62,7 @@ func errorText(err error, code int) string {
 func wantArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usagef("%s: %w", cmd.CommandPath(), err)
+			return usagef("%s: %w", cmd.Name(), err)
 		}
 		return nil
 	}
@@ -71,7 +71,7 @@ func wantArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 // wantFiles refuses a command line without files.
 func wantFiles(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usagef("%s: name the files to read, or - for the standard input (see %s --help)", cmd.CommandPath(), cmd.CommandPath())
+		return usagef("%s: name the files to read, or - for the standard input (see %s --help)", cmd.Name(), cmd.CommandPath())
 	}
 	return nil
 }

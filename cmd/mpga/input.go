@@ -24,12 +24,12 @@ type inputFlags struct {
 }
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.format, "input-format", "auto", "auto, parquet, arrow, arrows (a stream), csv or tsv; auto is by the ending, then by the content")
-	flags.StringVar(&f.delimiter, "delimiter", "", "between the fields of CSV, one character or \\t; found in the text when not given")
-	flags.StringVar(&f.quote, "quote", `"`, "around fields of CSV that need it; empty when there is none")
-	flags.StringVar(&f.header, "header", "auto", "whether CSV begins with column names: auto, yes or no")
-	flags.StringArrayVar(&f.nulls, "null", nil, "a field of CSV that is NULL, in place of the empty one; may be repeated")
-	flags.StringArrayVar(&f.types, "type", nil, "type of a column of CSV, as in zip=string; may be repeated")
+	flags.StringVar(&f.format, "input-format", "auto", "of the files: `WORD` is auto (by the ending, then by the content), parquet, arrow, arrows (a stream), csv or tsv")
+	flags.StringVar(&f.delimiter, "delimiter", "", "`CHAR` between the fields of CSV, \\t for a tab; found in the text when not given")
+	flags.StringVar(&f.quote, "quote", `"`, "`CHAR` around fields of CSV that need it; empty when there is none")
+	flags.StringVar(&f.header, "header", "auto", "whether CSV begins with column names: `WORD` is auto, yes or no")
+	flags.StringArrayVar(&f.nulls, "null", nil, "a field of CSV that is `TEXT` is NULL, in place of the empty one; may be repeated")
+	flags.StringArrayVar(&f.types, "type", nil, "type of a column of CSV: `COLUMN=TYPE`, as in zip=string; may be repeated")
 	flags.BoolVar(&f.noHive, "no-hive", false, "take folders named key=value for folders, not for columns")
 }
 

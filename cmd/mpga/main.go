@@ -71,7 +71,7 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
-	root.PersistentFlags().StringVar(&logLevel, "log-level", "warn", "log to stderr from this level on: debug, info, warn or error")
+	root.PersistentFlags().StringVar(&logLevel, "log-level", "warn", "log to stderr from `LEVEL` on: debug, info, warn or error")
 	root.PersistentFlags().CountVarP(&verbose, "verbose", "v", "log more: -v is --log-level info, -vv is debug")
 	root.AddCommand(newAggCommand(), newDescribeCommand(), newDocsCommand(), newGenCommand(), newVersionCommand())
 	return root

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the command a program that scripts and tests find in their path as mpga.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"mpga": main})
+}
+
+// Each script is a story of one kind of use, with what is printed, left and returned.
+func TestScripts(t *testing.T) {
+	flights, err := filepath.Abs("../../tests/testdata/flights-2001.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("FLIGHTS", flights)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":    exits,
+			"holds":    holds,
+			"truncate": truncate,
+		},
+	})
+}
+
+// exits CODE PROGRAM ARGS... runs a program and checks its exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits code program args...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// holds DIR FILES... checks that a folder holds just these files, hidden ones included.
+func holds(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: holds dir files...")
+	}
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	var got []string
+	for _, e := range entries {
+		if e.Name() != ".tmp" { // testscript's own
+			got = append(got, e.Name())
+		}
+	}
+	want := slices.Sorted(slices.Values(args[1:]))
+	if !slices.Equal(got, want) {
+		ts.Fatalf("%s holds %q, want %q", args[0], got, want)
+	}
+}
+
+// truncate FILE BYTES cuts a file.
+func truncate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: truncate file bytes")
+	}
+	size, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
+}
+
+// Would catch a Ctrl-C that waits for input, or that leaves files.
+func TestInterrupt(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			cmd := exec.Command("mpga", "agg", "--by", "a", "--agg", "sum(b)", "--progress", "json",
+				"-o", filepath.Join(dir, "out.parquet"), "--stats="+filepath.Join(dir, "stats.json"), "-")
+			stdin, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stderr, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			// The first line of progress says that the query runs; its input has no end.
+			go io.WriteString(stdin, "a,b\n"+strings.Repeat("1,2\n3,4\n", 1<<20))
+			lines := bufio.NewScanner(stderr)
+			if !lines.Scan() {
+				t.Fatalf("no progress: %v, %v", lines.Err(), cmd.Wait())
+			}
+			start := time.Now()
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			last := ""
+			for lines.Scan() {
+				last = lines.Text()
+			}
+			err = cmd.Wait()
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("ended %v after the signal", took)
+			}
+			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+				t.Errorf("exit code %d (%v), want %d", code, err, exitInterrupted)
+			}
+			if last != "mpga: interrupted" {
+				t.Errorf("the last line is %q", last)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// Would catch a stack trace, or any word, where the reader of a pipe leaves early.
+func TestClosedPipe(t *testing.T) {
+	cmd := exec.Command("mpga", "agg", "--by", "date, origin, destination", "--format", "csv", "../../tests/testdata/flights-2001.parquet")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || line != "date,origin,destination\n" {
+		t.Errorf("the first line: %q, %v", line, err)
+	}
+	stdout.Close()
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || stderr.Len() != 0 {
+		t.Errorf("%v, %q, want exit code %d and no word", err, stderr.String(), exitFailed)
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mpga/mpga/engine"
+)
+
+func TestPlainLine(t *testing.T) {
+	for _, c := range []struct {
+		p    engine.Progress
+		want string
+	}{
+		{engine.Progress{Phase: engine.PhasePartition, Fraction: 0.25, RowsRead: 1234, RowsTotal: 5000, BytesRead: 3 << 20,
+			BytesTotal: 12 << 20, Elapsed: 2 * time.Second},
+			"partition  25%  1,234 of 5,000 rows, 3.0 MiB of 12 MiB, 1.5 MiB/s, 6s left"},
+		{engine.Progress{Phase: engine.PhasePartition, Fraction: -1, RowsTotal: -1, BytesTotal: -1},
+			"partition  --%  0 rows, 0 B"},
+		{engine.Progress{Phase: engine.PhaseProcess, Fraction: 1, RowsRead: 10, RowsTotal: 10, BytesTotal: -1, Groups: 7,
+			Elapsed: 1234567 * time.Nanosecond, Done: true},
+			"process   100%  10 of 10 rows, 0 B, 0 B/s, 7 groups, done in 1.23ms"},
+	} {
+		if got := plainLine(c.p); got != c.want {
+			t.Errorf("got  %q\nwant %q", got, c.want)
+		}
+	}
+}
+
+func TestJSONLine(t *testing.T) {
+	got := jsonLine(engine.Progress{Phase: engine.PhasePartition, Fraction: -1, RowsRead: 5, RowsTotal: -1, BytesTotal: 9, Elapsed: 1500 * time.Millisecond})
+	want := `{"phase":"partition","fraction":null,"rows_read":5,"rows_total":null,"bytes_read":0,"bytes_total":9,"groups":0,"elapsed_seconds":1.5,"done":false}`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Would catch a terminal flooded with lines, or a query whose last line is missing.
+func TestLineProgress(t *testing.T) {
+	var out bytes.Buffer
+	p, err := newProgress("plain", &out, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 35 {
+		p.update(engine.Progress{Elapsed: time.Duration(i) * 100 * time.Millisecond, Done: i == 34})
+	}
+	p.close()
+	if lines := strings.Count(out.String(), "\n"); lines != 5 { // at 0, 1, 2 and 3 s, and at the end
+		t.Errorf("got %d lines, want 5:\n%s", lines, out.String())
+	}
+}
+
+// Would catch a bar where no terminal is.
+func TestAutoProgress(t *testing.T) {
+	p, err := newProgress("auto", new(bytes.Buffer), false)
+	if _, off := p.(noProgress); !off || err != nil {
+		t.Errorf("got %T, %v", p, err)
+	}
+}
+
+func TestRoundTime(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 999: "999ns", 12345: "12.3µs", 1999999999: "2s", 83456 * time.Millisecond: "1m23.5s",
+	} {
+		if got := roundTime(d); got != want {
+			t.Errorf("roundTime(%d): got %s, want %s", int64(d), got, want)
+		}
+	}
+}
