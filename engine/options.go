@@ -30,18 +30,24 @@ type Options struct {
 	// The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
 
-	testing testingKnobs
+	testing TestingKnobs
 }
 
-// testingKnobs force paths that small inputs would not take. None of them may change an answer.
-type testingKnobs struct {
-	batchRows    int  // rows of a batch asked of the source
-	tableGroups  int  // groups that fit a worker's pre-aggregation table
-	radixBits    int  // fan-out of the scatter, as bits
-	noPreAgg     bool // scatter rows at once
-	alwaysPreAgg bool // never scatter rows
-	noDense      bool // no direct-address tables
-	resultRows   int  // rows of a result batch
+// TestingKnobs force paths that small inputs would not take. None of them may change an answer.
+type TestingKnobs struct {
+	BatchRows    int  // rows of a batch asked of the source
+	ResultRows   int  // rows of a result batch
+	TableGroups  int  // groups that fit a worker's pre-aggregation table
+	RadixBits    int  // fan-out of the scatter, as bits
+	NoPreAgg     bool // scatter all rows
+	AlwaysPreAgg bool // scatter no rows, only states
+	NoDense      bool // no tables that are addressed by the key itself
+}
+
+// WithTestingKnobs returns options that force paths, for tests.
+func WithTestingKnobs(o Options, knobs TestingKnobs) Options {
+	o.testing = knobs
+	return o
 }
 
 // EnsureDefaults fills in what is zero.
@@ -58,6 +64,9 @@ func (o *Options) EnsureDefaults() {
 	if o.Allocator == nil {
 		o.Allocator = memory.DefaultAllocator
 	}
+	if o.testing.ResultRows == 0 {
+		o.testing.ResultRows = resultRows
+	}
 }
 
 // Validate reports every field that is out of its bounds.
@@ -71,6 +80,10 @@ func (o *Options) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// resultRows is the most rows of a result batch: enough to hide the cost of a batch, few enough
+// that one stays within a core's L2 cache and a reader sees the first soon.
+const resultRows = 1 << 15
 
 // threadsMax bounds Options.Threads: above it a typing error is likelier than a machine.
 const threadsMax = 4096

@@ -6,6 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // Source is a table that can be read in parallel, by splits. A source may be scanned any number of
@@ -80,12 +82,4 @@ type Stats struct {
 }
 
 // ColumnStats is what is known of one column.
-type ColumnStats struct {
-	// NoNulls promises that the column has no NULL.
-	NoNulls bool
-
-	// HasRange promises that every value v of an integer column (signed or unsigned, date, time,
-	// timestamp, duration) has Min <= v <= Max, as int64. Not set for a uint64 above that.
-	HasRange bool
-	Min, Max int64
-}
+type ColumnStats = spec.ColumnStats

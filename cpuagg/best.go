@@ -1,0 +1,106 @@
+package cpuagg
+
+import (
+	"slices"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// A FoldBest state is: seen | order, 1 or 2 words | tie, 0 or 1 | payload, 0 to 2.
+
+// bestOf is the parts of a row or of a state that FoldBest compares and keeps.
+type bestOf struct {
+	order   []uint64
+	tie     uint64
+	payload []uint64
+}
+
+func (s *states) accumulateBest(f *spec.Fold, state []uint64, gids []uint32, in [3][]uint64) {
+	order, tie, payload := in[0], in[1], in[2]
+	if !f.Tie {
+		payload = tie
+	}
+	ow, pw := f.OrderWords(), f.PayloadWords
+	for i, g := range gids {
+		row := bestOf{order: order[i*ow : (i+1)*ow], payload: payload[i*pw : (i+1)*pw]}
+		if f.Tie {
+			row.tie = tie[i]
+		}
+		s.offer(f, state[int(g)*f.Words:(int(g)+1)*f.Words], row)
+	}
+}
+
+func (s *states) mergeBest(f *spec.Fold, state []uint64, gids []uint32, from []uint64) {
+	for i, g := range gids {
+		other := from[i*f.Words : (i+1)*f.Words]
+		if other[0] != 0 {
+			s.offer(f, state[int(g)*f.Words:(int(g)+1)*f.Words], bestParts(f, other))
+		}
+	}
+}
+
+func bestParts(f *spec.Fold, state []uint64) bestOf {
+	parts := bestOf{order: state[1 : 1+f.OrderWords()], payload: state[f.Words-f.PayloadWords:]}
+	if f.Tie {
+		parts.tie = state[1+f.OrderWords()]
+	}
+	return parts
+}
+
+// offer replaces what the state keeps if the row comes before it.
+func (s *states) offer(f *spec.Fold, state []uint64, row bestOf) {
+	if state[0] != 0 {
+		kept := bestParts(f, state)
+		c := f.Compare(row.order, kept.order)
+		if f.Descending {
+			c = -c
+		}
+		if c > 0 || c == 0 && (!f.Tie || row.tie >= kept.tie) {
+			return
+		}
+	}
+	s.replaceBest(f, state, row)
+}
+
+// replaceBest lets a state keep a row. The zero state holds no long string, so that a first row
+// takes new memory of the heap, and a later one that of the row before it where it fits.
+func (s *states) replaceBest(f *spec.Fold, state []uint64, row bestOf) {
+	state[0] = 1
+	kept := bestParts(f, state)
+	if f.Tie {
+		state[1+f.OrderWords()] = row.tie
+	}
+	replaceValue(kept.order, row.order, f.Long, &s.heap)
+	replaceValue(kept.payload, row.payload, f.PayloadLong, &s.heap)
+}
+
+func replaceValue(kept, v []uint64, long bool, h *spec.Heap) {
+	if long {
+		old := spec.AsBytes2(kept)
+		*old = h.Replace(*old, *spec.AsBytes2(v))
+		return
+	}
+	copy(kept, v)
+}
+
+func keepBest(f *spec.Fold, state []uint64, h *spec.Heap) {
+	parts := bestParts(f, state)
+	if f.Long {
+		keepBytes(parts.order, h)
+	}
+	if f.PayloadLong {
+		keepBytes(parts.payload, h)
+	}
+}
+
+func keepBytes(words []uint64, h *spec.Heap) {
+	v := spec.AsBytes2(words)
+	*v = h.Keep(*v)
+}
+
+func equalKeys(f *spec.Fold, a, b []uint64) bool {
+	if f.Long {
+		return spec.AsBytes2(a).Equal(spec.AsBytes2(b))
+	}
+	return slices.Equal(a, b)
+}

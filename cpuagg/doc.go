@@ -1,0 +1,22 @@
+// Package cpuagg groups and aggregates tiles of rows on the CPU.
+//
+//	tile -> Worker.Add -+-> table: find the group of each row, accumulate      (pre-aggregation)
+//	                    |      full -> states scattered by hash bits --+
+//	                    +-> rows scattered by hash bits ---------------+--> Store, by partition
+//
+//	Run.Tasks: partitions merged greedily
+//	Worker.Process(task): rows and states of its partitions -> one table -> Groups
+//
+// A worker pre-aggregates in a table that fits its core's cache. When the table fills, the worker
+// compares the bytes that went in with the bytes that come out; where that does not pay it
+// scatters rows as they are, and tries again after a while, since data change.
+//
+//   - A1 (once): every row is accumulated exactly once, by its tile or by a page that holds it.
+//   - A2 (disjoint): a key is in one task, so results are concatenated, not merged.
+//   - A3 (states): a state is a fixed number of words, with blocks of a spec.Heap behind those
+//     that grow; what a page refers to lies in the page's own heap.
+//   - A4 (NULL): folds see no NULL; selections leave those rows out before.
+//
+// The package starts no goroutine: a Worker belongs to one goroutine at a time, and a Run and its
+// Store serve all workers at once.
+package cpuagg

@@ -1,0 +1,312 @@
+package cpuagg
+
+import (
+	"math/bits"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+)
+
+// States that grow refer to blocks of a heap. A vector's capacity and an index's size follow from
+// the count, so that a state needs no word for either.
+
+const (
+	vectorElementsMin = 4    // capacity of the first block
+	setScanMax        = 8    // up to here a set is searched from end to end, and has no index
+	sketchHashesMax   = 1024 // up to here a sketch keeps the hashes, and is exact
+)
+
+// sketchWords is the size of a dense sketch's registers.
+const sketchWords = partition.SketchRegisters / 8
+
+// The estimator and the state have the same registers; else the index is out of range.
+var _ = [1]struct{}{}[partition.SketchRegisters-spec.SketchRegisterCount]
+
+// vectorBlock returns the size in words of the block of a vector of count elements.
+func vectorBlock(count uint64, elementWords int) int {
+	if count == 0 {
+		return 0
+	}
+	return 1 << bits.Len(uint(max(vectorElementsMin, int(count))*elementWords-1))
+}
+
+// push appends an element to the vector {count, address} and returns its words.
+func push(state []uint64, elementWords int, h *spec.Heap) []uint64 {
+	count := state[0]
+	old, want := vectorBlock(count, elementWords), vectorBlock(count+1, elementWords)
+	if want > old {
+		block := h.AllocBlock(want)
+		if old > 0 {
+			oldBlock := spec.WordsAt(&state[1], old)
+			copy(block, oldBlock)
+			h.FreeBlock(oldBlock)
+		}
+		state[1] = spec.Address(block)
+	}
+	state[0]++
+	return spec.WordsAt(&state[1], int(state[0])*elementWords)[int(count)*elementWords:]
+}
+
+// indexSlots returns the size of the index of a set of count elements. A slot holds an element's
+// number + 1, with the upper bits of its hash above.
+func indexSlots(count uint64) int {
+	if count <= setScanMax {
+		return 0
+	}
+	return 1 << bits.Len(uint(2*count-1))
+}
+
+const (
+	indexBits = 40 // of an element's number: a trillion elements in one group's set
+	indexMask = 1<<indexBits - 1
+)
+
+// intern returns the element of a key in the set {count, elements, index}, and whether it is new;
+// a new element has its key and zeros.
+func intern(f *spec.Fold, state, key []uint64, h *spec.Heap) (element []uint64, added bool) {
+	kw, ew := f.OrderWords(), f.ElementWords
+	elements := f.Elements(state)
+	if state[0] <= setScanMax {
+		for at := 0; at < len(elements); at += ew {
+			if equalKeys(f, elements[at:at+kw], key) {
+				return elements[at : at+ew], false
+			}
+		}
+		return addElement(f, state, key, h), true
+	}
+	hash := hashElement(f, key)
+	index := spec.WordsAt(&state[2], indexSlots(state[0]))
+	mask := uint64(len(index) - 1)
+	for at := hash & mask; index[at] != 0; at = (at + 1) & mask {
+		if (index[at]^hash)>>indexBits == 0 {
+			e := int(index[at]&indexMask-1) * ew
+			if equalKeys(f, elements[e:e+kw], key) {
+				return elements[e : e+ew], false
+			}
+		}
+	}
+	return addElement(f, state, key, h), true
+}
+
+func addElement(f *spec.Fold, state, key []uint64, h *spec.Heap) []uint64 {
+	slots := indexSlots(state[0])
+	element := push(state, f.ElementWords, h)
+	copy(element, key)
+	if f.Long {
+		keepBytes(element[:2], h)
+	}
+	if want := indexSlots(state[0]); want > slots {
+		if slots > 0 {
+			h.FreeBlock(spec.WordsAt(&state[2], slots))
+		}
+		state[2] = spec.Address(h.AllocBlock(want))
+		for e := range int(state[0]) {
+			indexElement(f, state, e)
+		}
+	} else if want > 0 {
+		indexElement(f, state, int(state[0])-1)
+	}
+	return element
+}
+
+// indexElement enters element e, which is not in the index.
+func indexElement(f *spec.Fold, state []uint64, e int) {
+	elements := f.Elements(state)
+	hash := hashElement(f, elements[e*f.ElementWords:e*f.ElementWords+f.OrderWords()])
+	index := spec.WordsAt(&state[2], indexSlots(state[0]))
+	mask := uint64(len(index) - 1)
+	at := hash & mask
+	for index[at] != 0 {
+		at = (at + 1) & mask
+	}
+	index[at] = hash&^indexMask | uint64(e+1)
+}
+
+func hashElement(f *spec.Fold, key []uint64) uint64 {
+	switch {
+	case len(key) == 1:
+		return partition.Mix64(key[0])
+	case f.Long && spec.AsBytes2(key).Long():
+		return partition.HashBytes(spec.AsBytes2(key).Bytes(), 0)
+	}
+	return partition.HashWords(key, 0)
+}
+
+func (s *states) accumulateGrowing(f *spec.Fold, states []uint64, gids []uint32, in [3][]uint64) {
+	kw := f.OrderWords()
+	for i, g := range gids {
+		state := states[int(g)*f.Words : (int(g)+1)*f.Words]
+		key := in[0][i*kw : (i+1)*kw]
+		switch f.Kind {
+		case spec.FoldDistinct:
+			intern(f, state, key, &s.heap)
+		case spec.FoldHistogram:
+			s.tally(f, state, key, 1, in[1][i])
+		case spec.FoldCollect:
+			element := push(state, f.ElementWords, &s.heap)
+			copy(element, key)
+			if f.Long {
+				keepBytes(element[:2], &s.heap)
+			}
+			if f.ElementWords > kw {
+				element[kw] = in[1][i]
+			}
+		case spec.FoldTop:
+			s.keepTop(f, state, key)
+		case spec.FoldSketch:
+			s.sketch(f, state, key[0])
+		}
+	}
+}
+
+// mergeGrowing folds a state that refers to another heap into one of this.
+func (s *states) mergeGrowing(f *spec.Fold, state, from []uint64) {
+	if f.Kind == spec.FoldSketch && from[0] == spec.SketchDense {
+		partition.MergeRegisters(s.registers(f, state), spec.SketchRegisters(from))
+		return
+	}
+	kw, ew := f.OrderWords(), f.ElementWords
+	elements := f.Elements(from)
+	for ; len(elements) > 0; elements = elements[ew:] {
+		switch f.Kind {
+		case spec.FoldDistinct:
+			intern(f, state, elements[:kw], &s.heap)
+		case spec.FoldHistogram:
+			s.tally(f, state, elements[:kw], elements[kw], elements[kw+1])
+		case spec.FoldCollect:
+			element := push(state, ew, &s.heap)
+			copy(element, elements[:ew])
+			if f.Long {
+				keepBytes(element[:2], &s.heap)
+			}
+		case spec.FoldTop:
+			s.keepTop(f, state, elements[:kw])
+		case spec.FoldSketch:
+			s.sketch(f, state, elements[0])
+		}
+	}
+}
+
+// keepGrowing copies the blocks of a state into another heap.
+func keepGrowing(f *spec.Fold, state []uint64, h *spec.Heap) {
+	if f.Kind == spec.FoldSketch && state[0] == spec.SketchDense {
+		keepBlock(&state[1], sketchWords, h)
+		return
+	}
+	if state[0] == 0 {
+		return
+	}
+	keepBlock(&state[1], vectorBlock(state[0], f.ElementWords), h)
+	if f.Long {
+		for elements := f.Elements(state); len(elements) > 0; elements = elements[f.ElementWords:] {
+			keepBytes(elements[:2], h)
+		}
+	}
+	if f.Words == spec.SetWords && indexSlots(state[0]) > 0 {
+		keepBlock(&state[2], indexSlots(state[0]), h)
+	}
+}
+
+func keepBlock(address *uint64, words int, h *spec.Heap) {
+	block := h.Alloc(words)
+	copy(block, spec.WordsAt(address, words))
+	*address = spec.Address(block)
+}
+
+// tally adds rows of one value, the first of them at position, to a histogram.
+func (s *states) tally(f *spec.Fold, state, key []uint64, rows, position uint64) {
+	element, added := intern(f, state, key, &s.heap)
+	payload := element[f.OrderWords():]
+	payload[0] += rows
+	if added || position < payload[1] {
+		payload[1] = position
+	}
+}
+
+// keepTop offers a value to the heap of the Limit first values. Its root is the last of them.
+func (s *states) keepTop(f *spec.Fold, state, key []uint64) {
+	w := f.ElementWords
+	if int(state[0]) < f.Limit {
+		element := push(state, w, &s.heap)
+		copy(element, key)
+		if f.Long {
+			keepBytes(element, &s.heap)
+		}
+		s.siftUp(f, f.Elements(state), int(state[0])-1)
+		return
+	}
+	elements := f.Elements(state)
+	if s.topBefore(f, key, elements[:w]) {
+		replaceValue(elements[:w], key, f.Long, &s.heap)
+		s.siftDown(f, elements)
+	}
+}
+
+// topBefore reports whether value a comes before b in a FoldTop.
+func (s *states) topBefore(f *spec.Fold, a, b []uint64) bool {
+	c := f.Compare(a, b)
+	if f.Descending {
+		return c > 0
+	}
+	return c < 0
+}
+
+func (s *states) siftUp(f *spec.Fold, elements []uint64, i int) {
+	w := f.ElementWords
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !s.topBefore(f, elements[parent*w:parent*w+w], elements[i*w:i*w+w]) {
+			return
+		}
+		swapElements(elements, w, i, parent)
+		i = parent
+	}
+}
+
+func (s *states) siftDown(f *spec.Fold, elements []uint64) {
+	w := f.ElementWords
+	n := len(elements) / w
+	for i := 0; ; {
+		last := i
+		for child := 2*i + 1; child <= 2*i+2 && child < n; child++ {
+			if s.topBefore(f, elements[last*w:last*w+w], elements[child*w:child*w+w]) {
+				last = child
+			}
+		}
+		if last == i {
+			return
+		}
+		swapElements(elements, w, i, last)
+		i = last
+	}
+}
+
+func swapElements(elements []uint64, w, i, j int) {
+	for k := range w {
+		elements[i*w+k], elements[j*w+k] = elements[j*w+k], elements[i*w+k]
+	}
+}
+
+// sketch adds a hash to a FoldSketch.
+func (s *states) sketch(f *spec.Fold, state []uint64, hash uint64) {
+	if state[0] < sketchHashesMax {
+		intern(f, state, []uint64{hash}, &s.heap)
+		return
+	}
+	partition.AddHash(s.registers(f, state), hash)
+}
+
+// registers returns the registers of a sketch, which it makes dense if it is not.
+func (s *states) registers(f *spec.Fold, state []uint64) []uint8 {
+	if state[0] == spec.SketchDense {
+		return spec.SketchRegisters(state)
+	}
+	block := s.heap.AllocBlock(sketchWords)
+	dense := []uint64{spec.SketchDense, spec.Address(block), 0}
+	registers := spec.SketchRegisters(dense)
+	for _, hash := range f.Elements(state) {
+		partition.AddHash(registers, hash)
+	}
+	copy(state, dense)
+	return registers
+}

@@ -1,0 +1,225 @@
+package cpuagg
+
+import (
+	"unsafe"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+)
+
+// Content says what the pages of a partition hold.
+type Content uint8
+
+// The contents of pages.
+const (
+	Rows   Content = iota // keys and arguments
+	States                // keys and accumulator states
+)
+
+// Store keeps the pages of the partitions until they are processed. It is safe for concurrent use.
+type Store interface {
+	// Put takes over a page of a partition.
+	Put(partition int, content Content, page *spec.Page) error
+
+	// Sizes returns the number of rows and states that each partition holds.
+	Sizes() []int64
+
+	// Take hands over the pages of a partition, which then has none.
+	Take(partition int, content Content) ([]*spec.Page, error)
+}
+
+// Pages of a partition double in size, so that many small partitions take little memory and
+// large ones are written in large pieces.
+const (
+	pageBytesMin = 2 << 10
+	pageBytesMax = 128 << 10
+)
+
+// scatterer writes rows of one content to the open pages of the partitions.
+type scatterer struct {
+	content Content
+	layout  spec.RowLayout
+	radix   partition.Radix
+	store   Store
+	open    []*spec.Page
+	rows    int64 // scattered
+
+	// Of the rows being scattered:
+	at    []unsafe.Pointer // where each row is written
+	pages []*spec.Page     // the page it lies in
+	full  []fullPage       // pages to hand over once the rows are written
+}
+
+type fullPage struct {
+	partition int
+	page      *spec.Page
+}
+
+func newScatterer(content Content, layout spec.RowLayout, radix partition.Radix, store Store) *scatterer {
+	return &scatterer{
+		content: content,
+		layout:  layout,
+		radix:   radix,
+		store:   store,
+		open:    make([]*spec.Page, radix.FanOut()),
+		at:      make([]unsafe.Pointer, spec.TileRows),
+		pages:   make([]*spec.Page, spec.TileRows),
+	}
+}
+
+// place finds room for rows of the given hashes, at most spec.TileRows, and notes it in s.at. The
+// caller then writes the parts with put, and calls seal.
+func (s *scatterer) place(hashes []uint64) {
+	stride := s.layout.Stride
+	for i, h := range hashes {
+		p := s.radix.Of(h)
+		page := s.open[p]
+		if page == nil || (page.Rows+1)*stride > len(page.Words) {
+			page = s.turn(p)
+		}
+		s.at[i] = unsafe.Pointer(&page.Words[page.Rows*stride])
+		s.pages[i] = page
+		page.Rows++
+	}
+	s.rows += int64(len(hashes))
+}
+
+// turn opens the next page of a partition.
+func (s *scatterer) turn(p int) *spec.Page {
+	bytes := pageBytesMin
+	if page := s.open[p]; page != nil {
+		bytes = min(16*len(page.Words), pageBytesMax)
+		s.full = append(s.full, fullPage{p, page})
+	}
+	stride := s.layout.Stride
+	s.open[p] = &spec.Page{Words: make([]uint64, max(bytes/(8*stride), 1)*stride)}
+	return s.open[p]
+}
+
+// seal hands over the pages that the placed rows have filled.
+func (s *scatterer) seal() error {
+	for _, f := range s.full {
+		if err := s.store.Put(f.partition, s.content, f.page); err != nil {
+			return err
+		}
+	}
+	clear(s.full)
+	s.full = s.full[:0]
+	return nil
+}
+
+// put writes one part of the placed rows: words values a row, from values, at an offset.
+func (s *scatterer) put(n, offset, words int, values []uint64) {
+	switch words {
+	case 1:
+		values = values[:n]
+		for i, at := range s.at[:n] {
+			*(*uint64)(unsafe.Add(at, 8*offset)) = values[i]
+		}
+	case 2:
+		pairs := wordPairs(values)[:n]
+		for i, at := range s.at[:n] {
+			*(*[2]uint64)(unsafe.Add(at, 8*offset)) = pairs[i]
+		}
+	default:
+		for i, at := range s.at[:n] {
+			row := unsafe.Slice((*uint64)(unsafe.Add(at, 8*offset)), words)
+			copy(row, values[i*words:])
+		}
+	}
+}
+
+// keepLongs lets the strings at an offset of the placed rows lie in the rows' pages.
+func (s *scatterer) keepLongs(n, offset int) {
+	for i, at := range s.at[:n] {
+		v := (*spec.Bytes2)(unsafe.Add(at, 8*offset))
+		if v.Long() {
+			*v = s.pages[i].Heap.Keep(*v)
+		}
+	}
+}
+
+// close hands the open pages to the store.
+func (s *scatterer) close() error {
+	for p, page := range s.open {
+		if page == nil {
+			continue
+		}
+		if err := s.store.Put(p, s.content, page); err != nil {
+			return err
+		}
+		s.open[p] = nil
+	}
+	return nil
+}
+
+// scatterTile scatters the rows of a tile.
+func (s *scatterer) scatterTile(b *spec.Bound, t *spec.Tile, hashes []uint64) error {
+	s.place(hashes)
+	n := t.Rows
+	if b.Keys.Words > 0 {
+		s.put(n, 0, b.Keys.Words, t.Keys)
+	}
+	for _, w := range b.Keys.Longs {
+		s.keepLongs(n, w)
+	}
+	for a, arg := range b.Args {
+		s.put(n, s.layout.Parts[a], arg.Words, t.Args[a])
+		if arg.Encoding == spec.Natural && b.Columns[arg.Column].Kind == spec.Bytes {
+			s.keepLongs(n, s.layout.Parts[a])
+		}
+	}
+	s.putValid(t)
+	return s.seal()
+}
+
+// putValid writes the validity bits of the placed rows.
+func (s *scatterer) putValid(t *spec.Tile) {
+	for first := 0; first < len(s.layout.ValidCols); first += 64 {
+		cols := s.layout.ValidCols[first:min(first+64, len(s.layout.ValidCols))]
+		offset := 8 * (s.layout.Valid + first/64)
+		for _, at := range s.at[:t.Rows] {
+			*(*uint64)(unsafe.Add(at, offset)) = 1<<len(cols) - 1
+		}
+		for bit, c := range cols {
+			for i, ok := range t.Valid[c] {
+				*(*uint64)(unsafe.Add(s.at[i], offset)) ^= uint64(ok^1) << bit
+			}
+		}
+	}
+}
+
+// scatterStates scatters all groups of a table.
+func (s *scatterer) scatterStates(t *table, st *states) error {
+	var hashes [spec.TileRows]uint64
+	width := t.layout.Words
+	for from := 0; from < t.groups; from += spec.TileRows {
+		to := min(from+spec.TileRows, t.groups)
+		n := to - from
+		keys := t.keys[from*width : to*width]
+		hashKeys(t.layout, keys, t.seed, hashes[:n])
+		s.place(hashes[:n])
+		s.put(n, 0, width, keys)
+		for _, w := range t.layout.Longs {
+			s.keepLongs(n, w)
+		}
+		for i := range st.bound.Folds {
+			f := &st.bound.Folds[i]
+			s.put(n, s.layout.Parts[i], f.Words, st.words[i][from*f.Words:to*f.Words])
+			if refers(f) {
+				s.keepStates(n, f, s.layout.Parts[i])
+			}
+		}
+		if err := s.seal(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepStates lets what the states at an offset of the placed rows refer to lie in their pages.
+func (s *scatterer) keepStates(n int, f *spec.Fold, offset int) {
+	for i, at := range s.at[:n] {
+		keep(f, unsafe.Slice((*uint64)(unsafe.Add(at, 8*offset)), f.Words), &s.pages[i].Heap)
+	}
+}

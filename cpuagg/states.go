@@ -1,0 +1,219 @@
+package cpuagg
+
+import (
+	"math"
+	"math/bits"
+	"unsafe"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// states holds the accumulator states of the groups of one table, by fold.
+type states struct {
+	bound  *spec.Bound
+	groups int
+	words  [][]uint64 // by fold: groups * Fold.Words and room to grow
+	heap   spec.Heap
+}
+
+func newStates(b *spec.Bound) *states {
+	return &states{bound: b, words: make([][]uint64, len(b.Folds))}
+}
+
+// reset forgets all groups.
+func (s *states) reset() {
+	s.groups = 0
+	s.heap.Reset()
+}
+
+// grow adds empty states up to n groups.
+func (s *states) grow(n int) {
+	if n <= s.groups {
+		return
+	}
+	for i := range s.bound.Folds {
+		f := &s.bound.Folds[i]
+		s.words[i] = growWords(s.words[i], n*f.Words)
+		fresh := s.words[i][s.groups*f.Words : n*f.Words]
+		if identity := identityOf(f.Kind); identity != 0 {
+			for j := range fresh {
+				fresh[j] = identity
+			}
+		} else {
+			clear(fresh)
+		}
+	}
+	s.groups = n
+}
+
+// identityOf returns what the words of an empty state hold.
+func identityOf(k spec.FoldKind) uint64 {
+	if k == spec.FoldMin || k == spec.FoldBitAnd {
+		return math.MaxUint64
+	}
+	return 0
+}
+
+// accumulate folds the rows of a view into the states of their groups.
+func (s *states) accumulate(v *view) {
+	for i := range s.bound.Folds {
+		f := &s.bound.Folds[i]
+		gids := v.gids[f.Selection]
+		if len(gids) == 0 {
+			continue
+		}
+		var in [3][]uint64
+		for j, input := range f.Inputs {
+			in[j] = v.inputs[input]
+		}
+		s.accumulateFold(f, s.words[i], gids, in)
+	}
+}
+
+func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in [3][]uint64) {
+	x := in[0]
+	switch f.Kind {
+	case spec.FoldCount:
+		for _, g := range gids {
+			state[g]++
+		}
+	case spec.FoldSumInt:
+		sums := wordPairs(state)
+		x = x[:len(gids)]
+		for i, g := range gids {
+			p := &sums[g]
+			var carry uint64
+			p[0], carry = bits.Add64(p[0], x[i], 0)
+			p[1] += uint64(int64(x[i])>>63) + carry
+		}
+	case spec.FoldSumUint:
+		sums := wordPairs(state)
+		x = x[:len(gids)]
+		for i, g := range gids {
+			p := &sums[g]
+			var carry uint64
+			p[0], carry = bits.Add64(p[0], x[i], 0)
+			p[1] += carry
+		}
+	case spec.FoldSumInt128:
+		for i, g := range gids {
+			add192(state[3*g:3*g+3], x[2*i], x[2*i+1], uint64(int64(x[2*i+1])>>63))
+		}
+	case spec.FoldSumFloat:
+		x = x[:len(gids)]
+		for i, g := range gids {
+			state[g] = math.Float64bits(math.Float64frombits(state[g]) + math.Float64frombits(x[i]))
+		}
+	case spec.FoldMin:
+		x = x[:len(gids)]
+		for i, g := range gids {
+			state[g] = min(state[g], x[i])
+		}
+	case spec.FoldMax:
+		x = x[:len(gids)]
+		for i, g := range gids {
+			state[g] = max(state[g], x[i])
+		}
+	case spec.FoldBitAnd:
+		for i, g := range gids {
+			state[g] &= x[i]
+		}
+	case spec.FoldBitOr:
+		for i, g := range gids {
+			state[g] |= x[i]
+		}
+	case spec.FoldBitXor:
+		for i, g := range gids {
+			state[g] ^= x[i]
+		}
+	case spec.FoldMoments2:
+		accumulateMoments2(state, gids, x)
+	case spec.FoldMoments4:
+		accumulateMoments4(state, gids, x)
+	case spec.FoldComoments:
+		accumulateComoments(state, gids, x, in[1])
+	case spec.FoldBest:
+		s.accumulateBest(f, state, gids, in)
+	default:
+		s.accumulateGrowing(f, state, gids, in)
+	}
+}
+
+// merge folds the states of other groups into those of gids; from is by fold, len(gids) states
+// each, and refers to memory of its own.
+func (s *states) merge(gids []uint32, from [][]uint64) {
+	for i := range s.bound.Folds {
+		f := &s.bound.Folds[i]
+		s.mergeFold(f, s.words[i], gids, from[i])
+	}
+}
+
+func (s *states) mergeFold(f *spec.Fold, state []uint64, gids []uint32, from []uint64) {
+	switch f.Kind {
+	case spec.FoldCount:
+		for i, g := range gids {
+			state[g] += from[i]
+		}
+	case spec.FoldSumInt, spec.FoldSumUint:
+		sums, others := wordPairs(state), wordPairs(from)
+		for i, g := range gids {
+			var carry uint64
+			sums[g][0], carry = bits.Add64(sums[g][0], others[i][0], 0)
+			sums[g][1] += others[i][1] + carry
+		}
+	case spec.FoldSumInt128:
+		for i, g := range gids {
+			add192(state[3*g:3*g+3], from[3*i], from[3*i+1], from[3*i+2])
+		}
+	case spec.FoldSumFloat, spec.FoldMin, spec.FoldMax, spec.FoldBitAnd, spec.FoldBitOr, spec.FoldBitXor:
+		// A state of these is a value that any row could have had.
+		s.accumulateFold(f, state, gids, [3][]uint64{from})
+	case spec.FoldMoments2:
+		for i, g := range gids {
+			mergeMoments(state[4*g:4*g+4], from[4*i:4*i+4])
+		}
+	case spec.FoldMoments4:
+		for i, g := range gids {
+			mergeMoments(state[6*g:6*g+6], from[6*i:6*i+6])
+		}
+	case spec.FoldComoments:
+		for i, g := range gids {
+			mergeComoments(state[8*g:8*g+8], from[8*i:8*i+8])
+		}
+	case spec.FoldBest:
+		s.mergeBest(f, state, gids, from)
+	default:
+		for i, g := range gids {
+			w := uint32(f.Words)
+			s.mergeGrowing(f, state[g*w:(g+1)*w], from[uint32(i)*w:uint32(i+1)*w])
+		}
+	}
+}
+
+// keep makes one state independent of the heap that it refers to.
+func keep(f *spec.Fold, state []uint64, h *spec.Heap) {
+	switch {
+	case f.Grows():
+		keepGrowing(f, state, h)
+	case f.Kind == spec.FoldBest && state[0] != 0:
+		keepBest(f, state, h)
+	}
+}
+
+// refers reports whether states of a fold may refer to a heap.
+func refers(f *spec.Fold) bool {
+	return f.Grows() || f.Kind == spec.FoldBest && (f.Long || f.PayloadLong)
+}
+
+// add192 adds a three-word number to another in place.
+func add192(sum []uint64, low, mid, high uint64) {
+	var carry uint64
+	sum[0], carry = bits.Add64(sum[0], low, 0)
+	sum[1], carry = bits.Add64(sum[1], mid, carry)
+	sum[2] += high + carry
+}
+
+// wordPairs views words two by two.
+func wordPairs(words []uint64) [][2]uint64 {
+	return unsafe.Slice((*[2]uint64)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/2)
+}

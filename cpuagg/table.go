@@ -1,0 +1,229 @@
+package cpuagg
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+)
+
+// table maps packed keys to group numbers, which count from 0 in order of first appearance. It
+// probes linearly; a slot is
+//
+//	| salt (32 bits) | group + 1 (32 bits) |
+//
+// so that most keys that are not equal are told apart without loading them, and no key value is
+// reserved to mark an empty slot.
+type table struct {
+	layout *spec.KeyLayout
+	seed   uint64 // of the hash
+	slots  []uint64
+	keys   []uint64 // of all groups, packed
+	groups int
+	heap   spec.Heap // the long strings of keys
+
+	// dense tables have no slots: the packed key is the group number, and seen tells which exist.
+	dense bool
+	seen  []uint8
+}
+
+// groupsMax bounds the groups of one table: a slot holds their number in 32 bits.
+const groupsMax = 1<<32 - 2
+
+func newTable(layout *spec.KeyLayout, seed uint64, dense bool) *table {
+	t := &table{layout: layout, seed: seed, dense: dense}
+	if dense {
+		t.groups = 1 << layout.Bits
+		t.seen = make([]uint8, t.groups)
+	}
+	return t
+}
+
+// reserve makes room for n groups at a load factor of at most 1/2.
+func (t *table) reserve(n int) {
+	if t.dense || t.layout.Words == 0 || 2*n <= len(t.slots) {
+		return
+	}
+	t.slots = make([]uint64, 1<<bits.Len(uint(2*n-1)))
+	if t.groups > 0 {
+		t.rehash()
+	}
+}
+
+// rehash enters the groups into new slots.
+func (t *table) rehash() {
+	var hashes [spec.TileRows]uint64
+	mask := uint64(len(t.slots) - 1)
+	width := t.layout.Words
+	for from := 0; from < t.groups; from += spec.TileRows {
+		to := min(from+spec.TileRows, t.groups)
+		hashKeys(t.layout, t.keys[from*width:to*width], t.seed, hashes[:to-from])
+		for i, h := range hashes[:to-from] {
+			at := h & mask
+			for t.slots[at] != 0 {
+				at = (at + 1) & mask
+			}
+			t.slots[at] = uint64(partition.Salt(h))<<32 | uint64(from+i+1)
+		}
+	}
+}
+
+// find writes the group of each key, adding groups for keys not seen before.
+// Requires: len(gids) = len(hashes) = rows; at most spec.TileRows rows.
+func (t *table) find(keys, hashes []uint64, gids []uint32) {
+	switch {
+	case t.dense:
+		for i, k := range keys {
+			gids[i] = uint32(k)
+			t.seen[k] = 1
+		}
+		return
+	case t.layout.Words == 0:
+		clear(gids)
+		t.groups = 1
+		return
+	}
+	t.reserve(t.groups + len(gids))
+	switch {
+	case len(t.layout.Longs) > 0:
+		t.findLong(keys, hashes, gids)
+	case t.layout.Words == 1:
+		findFixed[[1]uint64](t, keys, hashes, gids)
+	case t.layout.Words == 2:
+		findFixed[[2]uint64](t, keys, hashes, gids)
+	case t.layout.Words == 3:
+		findFixed[[3]uint64](t, keys, hashes, gids)
+	default:
+		t.findLong(keys, hashes, gids)
+	}
+}
+
+// findFixed is find for keys whose words tell all.
+func findFixed[K interface {
+	comparable
+	[1]uint64 | [2]uint64 | [3]uint64
+}](t *table, words, hashes []uint64, gids []uint32) {
+	var key K
+	width := int(unsafe.Sizeof(key) / 8)
+	rows := len(gids)
+	keys := unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(words))), rows)
+	t.keys = growWords(t.keys, (t.groups+rows)*width)
+	known := unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(t.keys))), t.groups+rows)
+	slots, groups := t.slots, t.groups
+	mask := uint64(len(slots) - 1)
+	hashes = hashes[:rows]
+	for i := range keys {
+		h := hashes[i]
+		salt := uint64(partition.Salt(h)) << 32
+		for at := h & mask; ; at = (at + 1) & mask {
+			slot := slots[at]
+			if slot == 0 {
+				known[groups] = keys[i]
+				gids[i] = uint32(groups)
+				groups++
+				slots[at] = salt | uint64(groups)
+				break
+			}
+			if (slot^salt)>>32 == 0 {
+				if g := uint32(slot) - 1; known[g] == keys[i] {
+					gids[i] = g
+					break
+				}
+			}
+		}
+	}
+	t.groups = groups
+}
+
+// findLong is find for keys of any width, with strings in them.
+func (t *table) findLong(words, hashes []uint64, gids []uint32) {
+	width, rows := t.layout.Words, len(gids)
+	t.keys = growWords(t.keys, (t.groups+rows)*width)
+	mask := uint64(len(t.slots) - 1)
+	for i := range gids {
+		key := words[i*width : (i+1)*width]
+		h := hashes[i]
+		salt := uint64(partition.Salt(h)) << 32
+		for at := h & mask; ; at = (at + 1) & mask {
+			slot := t.slots[at]
+			if slot == 0 {
+				known := t.key(t.groups)
+				copy(known, key)
+				t.layout.Keep(known, &t.heap)
+				gids[i] = uint32(t.groups)
+				t.groups++
+				t.slots[at] = salt | uint64(t.groups)
+				break
+			}
+			if (slot^salt)>>32 == 0 {
+				if g := uint32(slot) - 1; t.layout.Equal(t.key(int(g)), key) {
+					gids[i] = g
+					break
+				}
+			}
+		}
+	}
+}
+
+// key returns the packed key of a group.
+func (t *table) key(group int) []uint64 {
+	width := t.layout.Words
+	return t.keys[group*width : (group+1)*width]
+}
+
+// reset empties the table and keeps its slots.
+func (t *table) reset() {
+	t.groups = 0
+	clear(t.slots)
+	t.heap.Reset()
+}
+
+// growWords returns words with at least n words of capacity, all usable, and what they held.
+func growWords(words []uint64, n int) []uint64 {
+	if n <= len(words) {
+		return words
+	}
+	grown := make([]uint64, max(n, 2*len(words)))
+	copy(grown, words)
+	return grown
+}
+
+// hashKeys hashes packed keys. Equal keys have equal hashes, also where their strings lie at
+// different addresses.
+func hashKeys(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) {
+	switch l.Words {
+	case 0:
+		clear(hashes)
+	case 1:
+		partition.HashKeys1(keys, seed, hashes)
+	default:
+		partition.HashKeysN(keys, l.Words, seed, hashes)
+		if len(l.Longs) > 0 {
+			hashLongs(l, keys, seed, hashes)
+		}
+	}
+}
+
+// hashLongs hashes again the keys that hold an address, with the hash of the bytes in its place.
+func hashLongs(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) {
+	var words []uint64
+	for i := range hashes {
+		key := keys[i*l.Words : (i+1)*l.Words]
+		long := false
+		for _, w := range l.Longs {
+			v := spec.AsBytes2(key[w : w+2])
+			if !v.Long() {
+				continue
+			}
+			if !long {
+				words = append(words[:0], key...)
+				long = true
+			}
+			words[w+1] = partition.HashBytes(v.Bytes(), seed)
+		}
+		if long {
+			hashes[i] = partition.HashWords(words, seed)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package cpuagg
+
+import "github.com/mpga/mpga/engine/spec"
+
+// view is a tile as the folds see it: for each selection the groups of its rows, for each input
+// the values of those rows.
+type view struct {
+	bound  *spec.Bound
+	gids   [][]uint32 // by selection
+	inputs [][]uint64 // by input
+
+	rows     [][]uint32 // by selection: the selected rows, when they are not all
+	gidsBuf  [][]uint32
+	inputBuf [][]uint64
+}
+
+func newView(b *spec.Bound) *view {
+	v := &view{
+		bound:    b,
+		gids:     make([][]uint32, len(b.Selections)),
+		inputs:   make([][]uint64, len(b.Inputs)),
+		rows:     make([][]uint32, len(b.Selections)),
+		gidsBuf:  make([][]uint32, len(b.Selections)),
+		inputBuf: make([][]uint64, len(b.Inputs)),
+	}
+	for s, sel := range b.Selections {
+		if len(sel) > 0 {
+			v.rows[s] = make([]uint32, 0, spec.TileRows)
+			v.gidsBuf[s] = make([]uint32, spec.TileRows)
+		}
+	}
+	for i, in := range b.Inputs {
+		if len(b.Selections[in.Selection]) > 0 {
+			v.inputBuf[i] = make([]uint64, spec.TileRows*b.Args[in.Arg].Words)
+		}
+	}
+	return v
+}
+
+// set turns the view to a tile whose rows are in groups gids.
+func (v *view) set(t *spec.Tile, gids []uint32) {
+	for s, sel := range v.bound.Selections {
+		v.gids[s] = gids
+		if v.selectRows(s, sel, t) {
+			v.gids[s] = v.gidsBuf[s][:len(v.rows[s])]
+			for i, row := range v.rows[s] {
+				v.gids[s][i] = gids[row]
+			}
+		}
+	}
+	for i, in := range v.bound.Inputs {
+		arg := t.Args[in.Arg]
+		if len(v.gids[in.Selection]) < t.Rows {
+			arg = gather(v.inputBuf[i], arg, v.rows[in.Selection], v.bound.Args[in.Arg].Words)
+		}
+		v.inputs[i] = arg
+	}
+}
+
+// selectRows lists the rows in which no column of a selection is NULL, and reports whether some
+// row is left out.
+func (v *view) selectRows(s int, sel spec.Selection, t *spec.Tile) bool {
+	var valid []uint8
+	for _, c := range sel {
+		switch {
+		case t.Valid[c] == nil:
+		case valid == nil:
+			valid = t.Valid[c]
+		default:
+			return v.selectAll(s, sel, t)
+		}
+	}
+	if valid == nil {
+		return false
+	}
+	rows := v.rows[s][:t.Rows]
+	n := 0
+	for i, ok := range valid[:t.Rows] {
+		rows[n] = uint32(i) // overwritten unless ok: no branch to predict
+		n += int(ok)
+	}
+	v.rows[s] = rows[:n]
+	return n < t.Rows
+}
+
+// selectAll is selectRows for several columns with NULLs.
+func (v *view) selectAll(s int, sel spec.Selection, t *spec.Tile) bool {
+	rows := v.rows[s][:0]
+	for i := range t.Rows {
+		ok := uint8(1)
+		for _, c := range sel {
+			if t.Valid[c] != nil {
+				ok &= t.Valid[c][i]
+			}
+		}
+		if ok != 0 {
+			rows = append(rows, uint32(i))
+		}
+	}
+	v.rows[s] = rows
+	return len(rows) < t.Rows
+}
+
+func gather(buf, arg []uint64, rows []uint32, words int) []uint64 {
+	buf = buf[:len(rows)*words]
+	if words == 1 {
+		for i, row := range rows {
+			buf[i] = arg[row]
+		}
+		return buf
+	}
+	for i, row := range rows {
+		copy(buf[i*words:(i+1)*words], arg[int(row)*words:])
+	}
+	return buf
+}

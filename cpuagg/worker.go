@@ -1,0 +1,168 @@
+package cpuagg
+
+import (
+	"math"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// Worker takes tiles, one goroutine's share of a run. In the partition-generating phase it is in
+// one of two modes:
+//
+//	pre-aggregate --table full, and its states are not much smaller than the rows--> scatter rows
+//	scatter rows  --after retryRows rows--> pre-aggregate
+type Worker struct {
+	run    *Run
+	table  *table
+	states *states
+	view   *view
+	hashes []uint64
+	gids   []uint32
+
+	scatterMode bool
+	modeRows    int64 // taken since the mode began, or since the table was emptied
+	once        []uint8
+	rows        *scatterer
+	flushed     *scatterer
+}
+
+// retryRows is how many rows are scattered before pre-aggregation is tried again: a filled table
+// of 2^14 groups costs under 2% of the time that they take.
+const retryRows = 1 << 22
+
+// payOff is how many times smaller the states must be than the rows they come from: below it,
+// scattering the rows at once moves fewer bytes than probing first and merging later saves.
+const payOff = 2
+
+// NewWorker returns a worker of the run.
+func (r *Run) NewWorker() *Worker {
+	w := &Worker{
+		run:    r,
+		table:  newTable(&r.bound.Keys, 0, r.Dense()),
+		states: newStates(r.bound),
+		view:   newView(r.bound),
+		hashes: make([]uint64, spec.TileRows),
+		gids:   make([]uint32, spec.TileRows),
+	}
+	w.scatterMode = r.opt.NoPreAgg && w.canScatter()
+	if w.canScatter() {
+		w.once = make([]uint8, r.opt.TableGroups+spec.TileRows)
+	}
+	return w
+}
+
+// canScatter reports whether the groups may outgrow the table: a dense table has room for all, and
+// a query without keys has one.
+func (w *Worker) canScatter() bool { return !w.table.dense && w.table.layout.Words > 0 }
+
+// Add takes the rows of a tile, and keeps nothing of it.
+func (w *Worker) Add(t *spec.Tile) error {
+	if t.Rows == 0 {
+		return nil
+	}
+	hashes, gids := w.hashes[:t.Rows], w.gids[:t.Rows]
+	if w.canScatter() {
+		hashKeys(w.table.layout, t.Keys, 0, hashes)
+	}
+	w.modeRows += int64(t.Rows)
+	if w.scatterMode {
+		return w.addRows(t, hashes)
+	}
+	w.run.counters.RowsPreAgg.Add(int64(t.Rows))
+	w.table.find(t.Keys, hashes, gids)
+	w.states.grow(w.table.groups)
+	w.view.set(t, gids)
+	w.states.accumulate(w.view)
+	if !w.canScatter() {
+		return nil
+	}
+	if w.flushed == nil {
+		for _, g := range gids {
+			if w.once[g] < math.MaxUint8 {
+				w.once[g]++
+			}
+		}
+	}
+	if w.table.groups < w.run.opt.TableGroups {
+		return nil
+	}
+	return w.flush()
+}
+
+func (w *Worker) addRows(t *spec.Tile, hashes []uint64) error {
+	if w.rows == nil {
+		plan := w.run.plan(sample{})
+		w.rows = newScatterer(Rows, w.run.bound.RowLayout(), plan.radix, plan.store)
+	}
+	w.run.counters.RowsScattered.Add(int64(t.Rows))
+	if err := w.rows.scatterTile(w.run.bound, t, hashes); err != nil {
+		return err
+	}
+	if w.modeRows >= retryRows && !w.run.opt.NoPreAgg {
+		w.scatterMode, w.modeRows = false, 0
+	}
+	return nil
+}
+
+// flush scatters the table's groups and decides how to go on.
+func (w *Worker) flush() error {
+	in := w.modeRows * w.run.rowBytes
+	out := int64(w.table.groups)*w.run.stateBytes + w.states.heap.Bytes() + w.table.heap.Bytes()
+	if err := w.scatterTable(); err != nil {
+		return err
+	}
+	w.scatterMode = in < payOff*out && !w.run.opt.AlwaysPreAgg
+	w.modeRows = 0
+	return nil
+}
+
+// scatterTable moves the groups of the table to the partitions.
+func (w *Worker) scatterTable() error {
+	if w.flushed == nil {
+		plan := w.run.plan(w.sample())
+		w.flushed = newScatterer(States, w.run.bound.StateLayout(), plan.radix, plan.store)
+		w.once = nil
+	}
+	w.run.counters.StatesScattered.Add(int64(w.table.groups))
+	if err := w.flushed.scatterStates(w.table, w.states); err != nil {
+		return err
+	}
+	w.table.reset()
+	w.states.reset()
+	return nil
+}
+
+// sample describes the rows of the first table.
+func (w *Worker) sample() sample {
+	s := sample{rows: w.modeRows, groups: int64(w.table.groups)}
+	for _, times := range w.once[:w.table.groups] {
+		if times == 1 {
+			s.singletons++
+		}
+	}
+	return s
+}
+
+// ScatterRest moves what a closed worker holds in its table to the partitions.
+func (w *Worker) ScatterRest() error {
+	if w.table.groups > 0 {
+		if err := w.scatterTable(); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// Close ends the partition-generating phase for this worker. What it holds in its table stays
+// there.
+func (w *Worker) Close() error {
+	for _, s := range []*scatterer{w.rows, w.flushed} {
+		if s == nil {
+			continue
+		}
+		if err := s.close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

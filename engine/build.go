@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"errors"
+	"math"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/float16"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// errBatchTooLarge says that values need more than the 2 GiB or 2^31 elements that the 32-bit
+// offsets of a string or list array can address.
+var errBatchTooLarge = errors.New("more than 2^31-1 bytes or elements in one array")
+
+// vector is a result column before it is an array: words in the natural encoding of a kind.
+type vector struct {
+	kind  spec.Kind
+	words []uint64
+	valid []uint8 // nil when no value is NULL
+}
+
+func (v *vector) len() int { return len(v.words) / v.kind.Words() }
+
+// setNull marks a value as NULL.
+func (v *vector) setNull(i int) {
+	if v.valid == nil {
+		v.valid = make([]uint8, v.len())
+		for j := range v.valid {
+			v.valid[j] = 1
+		}
+	}
+	v.valid[i] = 0
+}
+
+// isNull reports whether a value is NULL.
+func (v *vector) isNull(i int) bool { return v.valid != nil && v.valid[i] == 0 }
+
+// toArray makes an array of a type from a vector of the type's kind.
+func (v *vector) toArray(mem memory.Allocator, dt arrow.DataType) (arrow.Array, error) {
+	if v.kind == spec.Bytes {
+		return v.bytesArray(mem, dt)
+	}
+	n := v.len()
+	bits := 8 * 16
+	if fixed, ok := dt.(arrow.FixedWidthDataType); ok {
+		bits = fixed.BitWidth()
+	}
+	values := newBuffer(mem, int(bitutil.BytesForBits(int64(n*bits))))
+	v.fill(values.Bytes(), dt.ID())
+	return newArray(dt, n, v.nulls(mem), values), nil
+}
+
+// fill writes the values in the form of a fixed-width type.
+func (v *vector) fill(out []byte, id arrow.Type) {
+	switch id {
+	case arrow.BOOL:
+		for i, w := range v.words {
+			if w != 0 {
+				bitutil.SetBit(out, i)
+			}
+		}
+	case arrow.INT8, arrow.UINT8:
+		narrow[uint8](out, v.words)
+	case arrow.INT16, arrow.UINT16:
+		narrow[uint16](out, v.words)
+	case arrow.INT32, arrow.UINT32, arrow.DATE32, arrow.TIME32, arrow.DECIMAL32:
+		narrow[uint32](out, v.words)
+	case arrow.FLOAT32:
+		for i, w := range v.words {
+			view[float32](out)[i] = float32(math.Float64frombits(w))
+		}
+	case arrow.FLOAT16:
+		for i, w := range v.words {
+			view[uint16](out)[i] = float16.New(float32(math.Float64frombits(w))).Uint16()
+		}
+	case arrow.DECIMAL128:
+		if v.kind == spec.Int128 {
+			copy(view[uint64](out), v.words)
+			return
+		}
+		for i, w := range v.words {
+			view[uint64](out)[2*i], view[uint64](out)[2*i+1] = w, uint64(int64(w)>>63)
+		}
+	default:
+		copy(view[uint64](out), v.words)
+	}
+}
+
+func narrow[T uint8 | uint16 | uint32](out []byte, words []uint64) {
+	values := view[T](out)[:len(words)]
+	for i, w := range words {
+		values[i] = T(w)
+	}
+}
+
+// bytesArray makes an array of strings or binary values.
+func (v *vector) bytesArray(mem memory.Allocator, dt arrow.DataType) (arrow.Array, error) {
+	values := unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.words))), v.len())
+	total := 0
+	for i := range values {
+		if !v.isNull(i) {
+			total += values[i].Len()
+		}
+	}
+	switch dt.ID() {
+	case arrow.STRING, arrow.BINARY:
+		if total > math.MaxInt32 {
+			return nil, errBatchTooLarge
+		}
+		return offsetArray[int32](v, mem, dt, values, total), nil
+	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		return offsetArray[int64](v, mem, dt, values, total), nil
+	}
+	b := array.NewBuilder(mem, dt)
+	defer b.Release()
+	b.Reserve(len(values))
+	for i := range values {
+		if v.isNull(i) {
+			b.AppendNull()
+			continue
+		}
+		switch b := b.(type) {
+		case *array.StringViewBuilder:
+			b.Append(string(values[i].Bytes()))
+		case *array.BinaryViewBuilder:
+			b.Append(values[i].Bytes())
+		case *array.FixedSizeBinaryBuilder:
+			b.Append(values[i].Bytes())
+		}
+	}
+	return b.NewArray(), nil
+}
+
+func offsetArray[T int32 | int64](v *vector, mem memory.Allocator, dt arrow.DataType, values []spec.Bytes2, total int) arrow.Array {
+	var t T
+	offsets := newBuffer(mem, (len(values)+1)*int(unsafe.Sizeof(t)))
+	data := newBuffer(mem, total)
+	at, out := 0, data.Bytes()
+	ends := view[T](offsets.Bytes())
+	for i := range values {
+		if !v.isNull(i) {
+			at += copy(out[at:], values[i].Bytes())
+		}
+		ends[i+1] = T(at)
+	}
+	return newArray(dt, len(values), v.nulls(mem), offsets, data)
+}
+
+// nulls returns the validity bitmap, or nil when no value is NULL.
+func (v *vector) nulls(mem memory.Allocator) *memory.Buffer {
+	if v.valid == nil {
+		return nil
+	}
+	bitmap := newBuffer(mem, int(bitutil.BytesForBits(int64(len(v.valid)))))
+	bits := bitmap.Bytes()
+	for i, ok := range v.valid {
+		bits[i/8] |= ok << (i % 8)
+	}
+	return bitmap
+}
+
+// listArray makes a list array: list i holds the elements up to ends[i], from the end of the list
+// before it.
+func listArray(mem memory.Allocator, dt *arrow.ListType, elements *vector, ends []int, lists *vector) (arrow.Array, error) {
+	if elements.len() > math.MaxInt32 {
+		return nil, errBatchTooLarge
+	}
+	child, err := elements.toArray(mem, dt.Elem())
+	if err != nil {
+		return nil, err
+	}
+	defer child.Release()
+	offsets := newBuffer(mem, 4*(len(ends)+1))
+	for i, end := range ends {
+		view[int32](offsets.Bytes())[i+1] = int32(end)
+	}
+	nulls := lists.nulls(mem)
+	data := array.NewData(dt, len(ends), []*memory.Buffer{nulls, offsets}, []arrow.ArrayData{child.Data()}, array.UnknownNullCount, 0)
+	releaseAll(nulls, offsets)
+	defer data.Release()
+	return array.MakeFromData(data), nil
+}
+
+// newArray makes an array of buffers, which it takes over.
+func newArray(dt arrow.DataType, n int, buffers ...*memory.Buffer) arrow.Array {
+	nulls := array.UnknownNullCount
+	if buffers[0] == nil {
+		nulls = 0
+	}
+	data := array.NewData(dt, n, buffers, nil, nulls, 0)
+	releaseAll(buffers...)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
+
+func releaseAll(buffers ...*memory.Buffer) {
+	for _, b := range buffers {
+		if b != nil {
+			b.Release()
+		}
+	}
+}
+
+// newBuffer returns a cleared buffer of n bytes.
+func newBuffer(mem memory.Allocator, n int) *memory.Buffer {
+	b := memory.NewResizableBuffer(mem)
+	b.Resize(n)
+	clear(b.Bytes())
+	return b
+}

@@ -1,0 +1,327 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/float16"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// columnReader turns one column of the record batches into words, a tile at a time.
+type columnReader struct {
+	col    *spec.Column
+	arr    arrow.Array
+	data   arrow.ArrayData
+	dict   *dictionary // when the batch's column is dictionary-encoded
+	words  []uint64    // of the tile, when they cannot be shared with the batch
+	valids []uint8
+	index  []uint32
+}
+
+// dictionary is the values of a dictionary-encoded column, in words.
+type dictionary struct {
+	of    arrow.ArrayData // the same data serve many batches of one row group
+	words []uint64
+	valid []uint8 // nil when no value is NULL
+	len   int
+}
+
+// reset turns the reader to a batch's column.
+func (r *columnReader) reset(arr arrow.Array) error {
+	r.arr, r.data = arr, arr.Data()
+	values := arr
+	if d, ok := arr.(*array.Dictionary); ok {
+		values = d.Dictionary()
+		if err := r.setDictionary(values); err != nil {
+			return err
+		}
+	} else {
+		r.dict = nil
+	}
+	if !arrow.TypeEqual(values.DataType(), r.col.Type) {
+		return fmt.Errorf("column %q: a batch has type %s, the schema says %s", r.col.Name, values.DataType(), r.col.Type)
+	}
+	if !r.col.Nullable && (arr.NullN() > 0 || r.dict != nil && r.dict.valid != nil) {
+		return fmt.Errorf("column %q has NULLs, though its statistics say it has none: the file contradicts itself", r.col.Name)
+	}
+	return nil
+}
+
+func (r *columnReader) setDictionary(values arrow.Array) error {
+	if r.dict != nil && r.dict.of == values.Data() {
+		return nil
+	}
+	reader := columnReader{col: &spec.Column{Name: r.col.Name, Type: r.col.Type, Kind: r.col.Kind, Nullable: true}}
+	if err := reader.reset(values); err != nil {
+		return err
+	}
+	n := values.Len()
+	words, err := reader.natural(0, n)
+	if err != nil {
+		return err
+	}
+	r.dict = &dictionary{of: values.Data(), words: words, valid: reader.valid(0, n), len: n}
+	return nil
+}
+
+// valid returns which of n rows are not NULL, or nil when all are.
+func (r *columnReader) valid(from, n int) []uint8 {
+	nulls := r.arr.NullN() > 0
+	if !nulls && (r.dict == nil || r.dict.valid == nil) {
+		return nil
+	}
+	r.valids = grow(r.valids, n)
+	for i := range r.valids {
+		r.valids[i] = 1
+	}
+	if nulls {
+		bitmap, offset := r.arr.NullBitmapBytes(), r.data.Offset()+from
+		for i := range r.valids {
+			r.valids[i] = bitmap[(offset+i)/8] >> ((offset + i) % 8) & 1
+		}
+	}
+	if r.dict != nil && r.dict.valid != nil {
+		for row, index := range r.indexes(from, n) {
+			if int(index) < r.dict.len {
+				r.valids[row] &= r.dict.valid[index]
+			}
+		}
+	}
+	return r.valids
+}
+
+// natural returns the words of n rows from a row on, in the kind's natural encoding. They may be
+// the batch's own memory. The words of a NULL are arbitrary, but refer to nothing.
+func (r *columnReader) natural(from, n int) ([]uint64, error) {
+	words := n * r.col.Kind.Words()
+	if n == 0 {
+		return nil, nil
+	}
+	if r.dict != nil {
+		r.words = grow(r.words, words)
+		return r.words, r.decode(from, n)
+	}
+	switch arr := r.arr.(type) {
+	case *array.Boolean:
+		r.words = grow(r.words, words)
+		bits, offset := r.data.Buffers()[1].Bytes(), r.data.Offset()+from
+		for i := range r.words {
+			r.words[i] = 0
+			if bitutil.BitIsSet(bits, offset+i) {
+				r.words[i] = 1
+			}
+		}
+		return r.words, nil
+	case *array.String, *array.Binary, *array.LargeString, *array.LargeBinary,
+		*array.StringView, *array.BinaryView, *array.FixedSizeBinary:
+		r.words = grow(r.words, words)
+		return r.words, r.bytes(arr, from, n)
+	}
+	return r.fixed(from, n)
+}
+
+// fixed is natural for numbers, dates and times.
+func (r *columnReader) fixed(from, n int) ([]uint64, error) {
+	dt := r.col.Type.(arrow.FixedWidthDataType)
+	raw, err := fixedBytes(r.data, dt.Bytes(), from, n)
+	if err != nil {
+		return nil, fmt.Errorf("column %q: %w", r.col.Name, err)
+	}
+	if dt.Bytes() == 8 || r.col.Kind == spec.Int128 {
+		if shared, ok := shareWords(raw); ok {
+			return shared, nil
+		}
+	}
+	r.words = grow(r.words, n*r.col.Kind.Words())
+	switch dt.ID() {
+	case arrow.INT8:
+		widen[int8](r.words, raw)
+	case arrow.INT16:
+		widen[int16](r.words, raw)
+	case arrow.INT32, arrow.DATE32, arrow.TIME32, arrow.DECIMAL32:
+		widen[int32](r.words, raw)
+	case arrow.UINT8:
+		widen[uint8](r.words, raw)
+	case arrow.UINT16:
+		widen[uint16](r.words, raw)
+	case arrow.UINT32:
+		widen[uint32](r.words, raw)
+	case arrow.FLOAT32:
+		for i, v := range view[float32](raw)[:n] {
+			r.words[i] = math.Float64bits(float64(v))
+		}
+	case arrow.FLOAT16:
+		for i, v := range view[uint16](raw)[:n] {
+			r.words[i] = math.Float64bits(float64(float16.FromBits(v).Float32()))
+		}
+	case arrow.DECIMAL128:
+		if r.col.Kind == spec.Int64 {
+			for i := range r.words { // the high word of at most 18 digits is the sign of the low
+				r.words[i] = binary.LittleEndian.Uint64(raw[16*i:])
+			}
+			break
+		}
+		fallthrough
+	default:
+		for i := range r.words {
+			r.words[i] = binary.LittleEndian.Uint64(raw[8*i:])
+		}
+	}
+	return r.words, nil
+}
+
+// fixedBytes returns the values of n rows of a fixed-width array.
+func fixedBytes(data arrow.ArrayData, width, from, n int) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	var raw []byte
+	if b := data.Buffers()[1]; b != nil {
+		raw = b.Bytes()
+	}
+	lo, hi := (data.Offset()+from)*width, (data.Offset()+from+n)*width
+	if hi > len(raw) {
+		return nil, fmt.Errorf("%d rows need %d B, the batch has %d: %w", data.Offset()+from+n, hi, len(raw), ErrCorrupt)
+	}
+	return raw[lo:hi], nil
+}
+
+// shareWords views bytes as words, if they are aligned.
+func shareWords(raw []byte) ([]uint64, bool) {
+	if len(raw) == 0 || uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%8 != 0 {
+		return nil, false
+	}
+	return view[uint64](raw), true
+}
+
+func view[T any](raw []byte) []T {
+	var t T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(raw))), len(raw)/int(unsafe.Sizeof(t)))
+}
+
+func widen[T int8 | int16 | int32 | uint8 | uint16 | uint32](words []uint64, raw []byte) {
+	for i, v := range view[T](raw)[:len(words)] {
+		words[i] = uint64(v)
+	}
+}
+
+// bytes writes the words of n strings.
+func (r *columnReader) bytes(arr arrow.Array, from, n int) error {
+	out := unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(r.words))), n)
+	switch arr := arr.(type) {
+	case *array.String:
+		return bytesByOffset(r, out, arr.ValueOffsets(), arr.ValueBytes(), from)
+	case *array.Binary:
+		return bytesByOffset(r, out, arr.ValueOffsets(), arr.ValueBytes(), from)
+	case *array.LargeString:
+		return bytesByOffset(r, out, arr.ValueOffsets(), arr.ValueBytes(), from)
+	case *array.LargeBinary:
+		return bytesByOffset(r, out, arr.ValueOffsets(), arr.ValueBytes(), from)
+	case *array.FixedSizeBinary:
+		width := arr.DataType().(*arrow.FixedSizeBinaryType).ByteWidth
+		raw, err := fixedBytes(r.data, width, from, n)
+		for i := range out {
+			if err == nil {
+				out[i] = spec.ToBytes2(raw[i*width : (i+1)*width])
+			}
+		}
+		return err
+	case array.ViewLike:
+		for i := range out {
+			out[i] = spec.Bytes2{}
+			if arr.IsNull(from + i) {
+				continue
+			}
+			header := arr.ValueHeader(from + i)
+			if header.IsInline() {
+				out[i] = spec.ToBytes2(header.InlineBytes())
+				continue
+			}
+			buffer := r.data.Buffers()[2+header.BufferIndex()].Bytes()
+			at := int(header.BufferOffset())
+			out[i] = spec.ToBytes2(buffer[at : at+header.Len()])
+		}
+	}
+	return nil
+}
+
+// bytesByOffset writes the words of strings that lie one after the other in data, which begins at
+// the first row's string.
+func bytesByOffset[T int32 | int64](r *columnReader, out []spec.Bytes2, offsets []T, data []byte, from int) error {
+	if len(out) == 0 {
+		return nil
+	}
+	if len(offsets) <= from+len(out) {
+		return fmt.Errorf("column %q: %d offsets for %d strings: %w", r.col.Name, len(offsets), from+len(out), ErrCorrupt)
+	}
+	base := offsets[0]
+	offsets = offsets[from : from+len(out)+1]
+	for i := range out {
+		out[i] = spec.ToBytes2(data[offsets[i]-base : offsets[i+1]-base])
+	}
+	return nil
+}
+
+// decode writes the words of n rows from the dictionary.
+func (r *columnReader) decode(from, n int) error {
+	words := r.dict.words
+	pairs := r.col.Kind.Words() == 2
+	for row, index := range r.indexes(from, n) {
+		switch {
+		case int(index) >= r.dict.len:
+			if r.arr.IsValid(from + row) {
+				return fmt.Errorf("column %q: index %d into a dictionary of %d values: %w", r.col.Name, index, r.dict.len, ErrCorrupt)
+			}
+			clear(r.words[row*r.col.Kind.Words() : (row+1)*r.col.Kind.Words()])
+		case pairs:
+			r.words[2*row], r.words[2*row+1] = words[2*index], words[2*index+1]
+		default:
+			r.words[row] = words[index]
+		}
+	}
+	return nil
+}
+
+// indexes returns the dictionary indexes of n rows. One that does not fit 32 bits, which no
+// dictionary has, becomes the largest.
+func (r *columnReader) indexes(from, n int) []uint32 {
+	width := r.arr.DataType().(*arrow.DictionaryType).IndexType.(arrow.FixedWidthDataType).Bytes()
+	raw, err := fixedBytes(r.data, width, from, n)
+	if err != nil {
+		return nil
+	}
+	if width == 4 {
+		return view[uint32](raw)
+	}
+	r.index = grow(r.index, n)
+	switch width {
+	case 1:
+		for i, v := range raw {
+			r.index[i] = uint32(v)
+		}
+	case 2:
+		for i, v := range view[uint16](raw) {
+			r.index[i] = uint32(v)
+		}
+	default:
+		for i, v := range view[uint64](raw) {
+			r.index[i] = uint32(min(v, math.MaxUint32))
+		}
+	}
+	return r.index
+}
+
+// grow returns a slice of n elements, in buf where it has room.
+func grow[T any](buf []T, n int) []T {
+	if cap(buf) < n {
+		return make([]T, n)
+	}
+	return buf[:n]
+}

@@ -1,0 +1,34 @@
+// Package engine answers SELECT keys, aggregates GROUP BY keys over a source of record batches.
+//
+//		source -> splits -> worker: decode -> tiles -> cpuagg.Worker        partition-generating phase
+//		                                                  |
+//		                              tables that fit, or partitions in a stream.Store
+//		                                                  |
+//		tasks  -> worker: cpuagg.Process -> finalizer -> record batches     partition-processing phase
+//		                                                  |
+//		                                            Result (array.RecordReader)
+//
+//	  - E1 (threads): the workers of all queries of an engine together use Options.Threads threads.
+//	  - E2 (answer): neither threads, batch sizes, splits nor routes change an answer, but for the
+//	    rounding of floating-point sums.
+//	  - E3 (ends): a query ends when its result is read to the end, released, or its context is
+//	    done; it then holds no memory, goroutine or file.
+//
+// A minimal program:
+//
+//	eng, err := engine.Open(engine.Options{})
+//	...
+//	defer eng.Close()
+//	src, err := scan.Open(ctx, []string{"flights/*.parquet"}, scan.Options{})
+//	...
+//	result, err := eng.Aggregate(ctx, src, spec.Query{
+//		Keys:       []spec.Key{{Column: "origin"}},
+//		Aggregates: []spec.Aggregate{{Func: spec.Avg, Args: []string{"delay"}}},
+//	})
+//	...
+//	defer result.Release()
+//	for result.Next() {
+//		fmt.Println(result.RecordBatch())
+//	}
+//	err = result.Err()
+package engine

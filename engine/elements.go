@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// This file finalizes the states that hold their elements: quantiles, mode, lists. It reorders the
+// elements in place.
+
+// quantiles finalizes median and quantile_cont.
+func (s *finalStates) quantiles() *vector {
+	q := 0.5
+	if s.out.Aggregate.Func == spec.QuantileCont {
+		q = s.out.Aggregate.Fraction
+	}
+	v := &vector{kind: spec.Float64, words: make([]uint64, s.n)}
+	times := s.out.Type.ID() != arrow.FLOAT64
+	if times {
+		v.kind = spec.Int64
+	}
+	scratch := make([]uint64, 2)
+	for i := range s.n {
+		elements := s.fold.Elements(s.state(i))
+		if len(elements) == 0 {
+			v.setNull(i)
+			continue
+		}
+		at := q * float64(len(elements)/s.fold.ElementWords-1)
+		low, d := int(math.Floor(at)), at-math.Floor(at)
+		a := s.element(nth(s.fold, elements, low), scratch)
+		b := a
+		if d > 0 {
+			b = s.element(next(s.fold, elements, low), scratch)
+		}
+		v.words[i] = interpolate(a, b, d, times)
+	}
+	return v
+}
+
+// element returns a value of a FoldCollect as a double, or as a time in the result's unit.
+func (s *finalStates) element(ordered, scratch []uint64) uint64 {
+	col := &s.out.Column
+	words := scratch[:col.Kind.Words()]
+	copy(words, ordered)
+	unorderValue(words, col.Kind)
+	switch s.out.Type.ID() {
+	case arrow.FLOAT64:
+		if col.Kind != spec.Float64 {
+			var out [1]uint64
+			toDouble(out[:], words, col)
+			return out[0]
+		}
+	case arrow.TIMESTAMP:
+		const microsPerDay, microsPerMilli = 86_400_000_000, 1000
+		switch col.Type.ID() {
+		case arrow.DATE32:
+			return words[0] * microsPerDay
+		case arrow.DATE64:
+			return words[0] * microsPerMilli
+		}
+	}
+	return words[0]
+}
+
+// interpolate returns the value a fraction d of the way from a to b. Times are rounded to their
+// unit, halves away from zero.
+func interpolate(a, b uint64, d float64, times bool) uint64 {
+	if d == 0 {
+		return a
+	}
+	if times {
+		step := float64(int64(b) - int64(a))
+		return a + uint64(int64(math.Round(step*d)))
+	}
+	low, high := math.Float64frombits(a), math.Float64frombits(b)
+	return math.Float64bits(low*(1-d) + high*d)
+}
+
+// discIndex returns the index, from 0, of the value that quantile_disc takes of n in order.
+func discIndex(n int, q float64) int {
+	return max(1, n-int(math.Floor(float64(n)-q*float64(n)))) - 1
+}
+
+// nth returns element k in order.
+func nth(f *spec.Fold, elements []uint64, k int) []uint64 {
+	if f.ElementWords == 1 {
+		selectNth(elements, k)
+		return elements[k : k+1]
+	}
+	pairs := arrays[[2]uint64](elements)
+	if !slices.IsSortedFunc(pairs, f.Compare2) {
+		slices.SortFunc(pairs, f.Compare2)
+	}
+	return pairs[k][:]
+}
+
+// next returns the element after element k, which nth has put in its place.
+func next(f *spec.Fold, elements []uint64, k int) []uint64 {
+	if f.ElementWords == 1 {
+		return []uint64{slices.Min(elements[k+1:])}
+	}
+	return nth(f, elements, k+1)
+}
+
+// selectNth moves the k-th smallest word to index k, smaller ones before it: quickselect with the
+// median of three, which sorts what is left once it has not halved for a while.
+func selectNth(words []uint64, k int) {
+	const sortBelow = 32
+	lo, hi := 0, len(words)
+	for budget := 2 * bits.Len(uint(len(words))); hi-lo > sortBelow && budget > 0; budget-- {
+		pivot := medianOf3(words[lo], words[(lo+hi)/2], words[hi-1])
+		i, j := lo, hi-1
+		for i <= j {
+			for words[i] < pivot {
+				i++
+			}
+			for words[j] > pivot {
+				j--
+			}
+			if i <= j {
+				words[i], words[j] = words[j], words[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case k <= j:
+			hi = j + 1
+		case k >= i:
+			lo = i
+		default:
+			return
+		}
+	}
+	slices.Sort(words[lo:hi])
+}
+
+func medianOf3(a, b, c uint64) uint64 {
+	return max(min(a, b), min(max(a, b), c))
+}
+
+// mode returns the value with most rows, of equals the one with the least position.
+func mode(f *spec.Fold, elements []uint64) []uint64 {
+	w := f.ElementWords
+	best := elements[:w]
+	for e := elements[w:]; len(e) > 0; e = e[w:] {
+		rows, position := e[w-2], e[w-1]
+		if rows > best[w-2] || rows == best[w-2] && position < best[w-1] {
+			best = e[:w]
+		}
+	}
+	return best[:w-spec.HistogramWords]
+}
+
+// arrays views words as arrays of words.
+func arrays[A [2]uint64 | [3]uint64](words []uint64) []A {
+	var a A
+	return unsafe.Slice((*A)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/(int(unsafe.Sizeof(a))/8))
+}
+
+// sortByPosition sorts elements of values with a position behind each.
+func sortByPosition(f *spec.Fold, elements []uint64) {
+	if f.ElementWords == 2 {
+		slices.SortFunc(arrays[[2]uint64](elements), func(a, b [2]uint64) int { return cmp.Compare(a[1], b[1]) })
+		return
+	}
+	slices.SortFunc(arrays[[3]uint64](elements), func(a, b [3]uint64) int { return cmp.Compare(a[2], b[2]) })
+}
+
+// lists finalizes min(x, n), max(x, n) and list.
+func (s *finalStates) lists() (arrow.Array, error) {
+	kind := s.out.Column.Kind
+	w := kind.Words()
+	elements := &vector{kind: kind}
+	lists := &vector{kind: spec.Int64, words: make([]uint64, s.n)}
+	ends := make([]int, s.n)
+	for i := range s.n {
+		list := s.fold.Elements(s.state(i))
+		if len(list) == 0 {
+			lists.setNull(i)
+		}
+		ordered := s.fold.Kind == spec.FoldTop
+		if ordered {
+			sortTop(s.fold, list)
+		} else {
+			sortByPosition(s.fold, list)
+		}
+		for ; len(list) > 0; list = list[s.fold.ElementWords:] {
+			elements.words = append(elements.words, list[:w]...)
+			if ordered {
+				unorderValue(elements.words[len(elements.words)-w:], kind)
+			}
+		}
+		ends[i] = len(elements.words) / w
+	}
+	return listArray(s.mem, s.out.Type.(*arrow.ListType), elements, ends, lists)
+}
+
+// sortTop sorts the elements of a FoldTop in its order.
+func sortTop(f *spec.Fold, list []uint64) {
+	if f.ElementWords == 1 {
+		slices.Sort(list)
+	} else {
+		slices.SortFunc(arrays[[2]uint64](list), f.Compare2)
+	}
+	if f.Descending {
+		for i, j := 0, len(list)-f.ElementWords; i < j; i, j = i+f.ElementWords, j-f.ElementWords {
+			for k := range f.ElementWords {
+				list[i+k], list[j+k] = list[j+k], list[i+k]
+			}
+		}
+	}
+}
+
+// joined finalizes string_agg.
+func (s *finalStates) joined() (arrow.Array, error) {
+	var heap spec.Heap
+	separator := s.out.Aggregate.Separator
+	v := &vector{kind: spec.Bytes, words: make([]uint64, 2*s.n)}
+	var text []byte
+	for i := range s.n {
+		elements := s.fold.Elements(s.state(i))
+		if len(elements) == 0 {
+			v.setNull(i)
+			continue
+		}
+		sortByPosition(s.fold, elements)
+		text = text[:0]
+		for first := true; len(elements) > 0; elements, first = elements[s.fold.ElementWords:], false {
+			if !first {
+				text = append(text, separator...)
+			}
+			text = append(text, spec.AsBytes2(elements[:2]).Bytes()...)
+		}
+		if len(text) > math.MaxInt32 {
+			return nil, errStringTooLong
+		}
+		*spec.AsBytes2(v.words[2*i : 2*i+2]) = heap.Keep(spec.ToBytes2(text))
+	}
+	array, err := v.toArray(s.mem, s.out.Type)
+	runtime.KeepAlive(&heap)
+	return array, err
+}

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// Engine answers queries. It is safe for concurrent use: queries that run at the same time share
+// its threads.
+type Engine struct {
+	opt     Options
+	threads *semaphore.Weighted // E1
+
+	ctx    context.Context // done when the engine closes
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	closed  bool
+	queries sync.WaitGroup
+}
+
+// Open returns an engine. Its errors name every option that is out of bounds.
+func Open(opt Options) (*Engine, error) {
+	opt.EnsureDefaults()
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	e := &Engine{opt: opt, threads: semaphore.NewWeighted(int64(opt.Threads))}
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	return e, nil
+}
+
+// Close ends all queries with ErrClosed and waits until they have given everything back. A query
+// whose source does not answer holds it up.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	e.cancel(ErrClosed)
+	e.queries.Wait()
+	return nil
+}
+
+// Aggregate starts a query and returns its result, which must be released. Batches arrive as they
+// are ready; errors that appear after the start come from Result.Err. An error that is ErrQuery
+// says that the query does not suit the source.
+func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q spec.Query) (*Result, error) {
+	started := time.Now()
+	bound, splits, err := e.plan(ctx, src, q)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, ErrClosed
+	}
+	e.queries.Add(1)
+	run := newQuery(e, bound, src.Stats(), splits, started)
+	result := newResult(bound.Schema, run)
+	qctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(e.ctx, func() { cancel(ErrClosed) })
+	result.cancel = cancel
+	go func() {
+		defer e.queries.Done()
+		defer stop()
+		result.finish(run.execute(qctx, result.batches))
+	}()
+	return result, nil
+}
+
+// plan binds a query to a source and cuts the source into splits.
+func (e *Engine) plan(ctx context.Context, src scan.Source, q spec.Query) (*spec.Bound, []scan.Split, error) {
+	stats := src.Stats()
+	bound, err := spec.Bind(q, src.Schema(), stats.Columns)
+	if err != nil {
+		return nil, nil, err
+	}
+	columns := make([]int, len(bound.Columns))
+	for i := range columns {
+		columns[i] = bound.Columns[i].Index
+	}
+	splits, err := src.Splits(ctx, columns)
+	if err != nil {
+		return nil, nil, fmt.Errorf("splits: %w", err)
+	}
+	return bound, splits, nil
+}
+
+// aggOptions returns the options of a query's aggregation.
+func (e *Engine) aggOptions(totalRows int64) cpuagg.Options {
+	return cpuagg.Options{
+		Threads:      e.opt.Threads,
+		TotalRows:    max(totalRows, 0),
+		TableGroups:  e.opt.testing.TableGroups,
+		RadixBits:    e.opt.testing.RadixBits,
+		NoPreAgg:     e.opt.testing.NoPreAgg,
+		AlwaysPreAgg: e.opt.testing.AlwaysPreAgg,
+		NoDense:      e.opt.testing.NoDense,
+	}
+}

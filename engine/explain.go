@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// Plan says how a query would run.
+type Plan struct {
+	Route      string // "cpu"
+	Threads    int
+	Table      string // "dense", "hash" or "single group"
+	Splits     int
+	RowsTotal  int64 // -1 when it is not known
+	BytesTotal int64 // -1 when it is not known
+	Bound      *spec.Bound
+}
+
+// Explain returns the plan of a query without running it.
+func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*Plan, error) {
+	bound, splits, err := e.plan(ctx, src, q)
+	if err != nil {
+		return nil, err
+	}
+	run := newQuery(e, bound, src.Stats(), splits, time.Now())
+	return &Plan{
+		Route:      "cpu",
+		Threads:    e.opt.Threads,
+		Table:      tableKind(bound, run.run.Dense()),
+		Splits:     len(splits),
+		RowsTotal:  run.progress.rowsTotal,
+		BytesTotal: run.progress.bytesTotal,
+		Bound:      bound,
+	}, nil
+}
+
+// String returns the plan as lines of text, the last step first.
+func (p *Plan) String() string {
+	var b strings.Builder
+	line := func(depth int, format string, args ...any) {
+		fmt.Fprintf(&b, "%s%s\n", strings.Repeat("  ", depth), fmt.Sprintf(format, args...))
+	}
+	bound := p.Bound
+	line(0, "result: %s", strings.Join(resultNames(bound), ", "))
+	line(1, "process: merge greedily, one table per task, route %s, %d threads", p.Route, p.Threads)
+	line(2, "aggregate: %s", describeTable(p))
+	for k, c := range bound.KeyColumns {
+		line(3, "key %s: %s", bound.Columns[c].Name, describeField(&bound.Keys.Fields[k]))
+	}
+	for i := range bound.Outputs {
+		out := &bound.Outputs[i]
+		line(3, "%s: %s -> %s", out.Aggregate.ResultName(), describeFolds(bound, out), out.Type)
+	}
+	line(3, "scan: %s, %s rows, %s", plural(p.Splits, "split"), countOrUnknown(p.RowsTotal), bytesOrUnknown(p.BytesTotal))
+	for i := range bound.Columns {
+		c := &bound.Columns[i]
+		line(4, "%s %s%s", c.Name, c.Type, describeStats(c))
+	}
+	return b.String()
+}
+
+func resultNames(b *spec.Bound) []string {
+	names := make([]string, b.Schema.NumFields())
+	for i, f := range b.Schema.Fields() {
+		names[i] = f.Name
+	}
+	return names
+}
+
+func describeTable(p *Plan) string {
+	b := p.Bound
+	state := b.StateLayout().Stride - b.Keys.Words
+	switch p.Table {
+	case "single group":
+		return fmt.Sprintf("one group of all rows, state %d B", 8*state)
+	case "dense":
+		return fmt.Sprintf("table addressed by the key, %s slots, state %d B", humanize.Comma(1<<b.Keys.Bits), 8*state)
+	}
+	return fmt.Sprintf("hash table, packed key %d B, state %d B; scatter by hash when it outgrows the cache", b.Keys.Bytes(), 8*state)
+}
+
+func describeField(f *spec.KeyField) string {
+	text := fmt.Sprintf("%d bits", int(f.Bits)*f.Kind.Words())
+	if f.Kind.Words() == 1 && f.Bits < 64 && f.Kind != spec.Float64 {
+		text += fmt.Sprintf(", values from %d", f.Base)
+	}
+	if f.Nullable {
+		text += ", NULL"
+	}
+	return text
+}
+
+func describeFolds(b *spec.Bound, out *spec.Output) string {
+	text := b.Folds[out.Fold].Kind.String()
+	if out.Count >= 0 {
+		text += " and " + b.Folds[out.Count].Kind.String()
+	}
+	return text
+}
+
+func describeStats(c *spec.Column) string {
+	text := ""
+	if c.HasRange {
+		text = fmt.Sprintf(", %d to %d", c.Min, c.Max)
+	}
+	if !c.Nullable {
+		text += ", no NULL"
+	}
+	return text
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return humanize.Comma(int64(n)) + " " + noun + "s"
+}
+
+func countOrUnknown(n int64) string {
+	if n < 0 {
+		return "unknown"
+	}
+	return humanize.Comma(n)
+}
+
+func bytesOrUnknown(n int64) string {
+	if n < 0 {
+		return "unknown size"
+	}
+	return humanize.IBytes(uint64(n))
+}

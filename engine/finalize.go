@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+)
+
+// finalizer makes result batches of finished groups. It is safe for concurrent use on different
+// groups.
+type finalizer struct {
+	bound *spec.Bound
+	mem   memory.Allocator
+}
+
+// batch returns the results of groups from to to.
+func (f *finalizer) batch(g *cpuagg.Groups, from, to int) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, 0, f.bound.Schema.NumFields())
+	defer func() {
+		for _, c := range columns {
+			c.Release()
+		}
+	}()
+	for k := range f.bound.KeyColumns {
+		a, err := f.key(g, k, from, to)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, a)
+	}
+	for o := range f.bound.Outputs {
+		a, err := f.output(g, &f.bound.Outputs[o], from, to)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, a)
+	}
+	return array.NewRecordBatch(f.bound.Schema, columns, int64(to-from)), nil
+}
+
+// key returns one key column of groups from to to.
+func (f *finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) {
+	field := &f.bound.Keys.Fields[k]
+	col := &f.bound.Columns[f.bound.KeyColumns[k]]
+	width := f.bound.Keys.Words
+	v := &vector{kind: field.Kind, words: make([]uint64, (to-from)*field.Kind.Words())}
+	for i := range to - from {
+		key := g.Keys[(from+i)*width : (from+i+1)*width]
+		switch {
+		case field.IsNull(key):
+			v.setNull(i)
+		case field.Kind.Words() == 2:
+			copy(v.words[2*i:2*i+2], key[field.Word:])
+		case field.Kind == spec.Float64 && field.Span < math.MaxUint64:
+			v.words[i] = math.Float64bits(float64(math.Float32frombits(uint32(field.Value(key)))))
+		default:
+			v.words[i] = field.Value(key)
+		}
+	}
+	return v.toArray(f.mem, col.Type)
+}
+
+// output returns one aggregate's column of groups from to to.
+func (f *finalizer) output(g *cpuagg.Groups, out *spec.Output, from, to int) (arrow.Array, error) {
+	fold := &f.bound.Folds[out.Fold]
+	s := finalStates{
+		finalizer: f,
+		out:       out,
+		fold:      fold,
+		n:         to - from,
+		states:    g.States[out.Fold][from*fold.Words : to*fold.Words],
+	}
+	if out.Count >= 0 {
+		s.counts = g.States[out.Count][from:to]
+	}
+	array, err := s.array()
+	var overflow *groupOverflow
+	if errors.As(err, &overflow) {
+		err = fmt.Errorf("%s: the group %s has a sum of %s, which does not fit %s: %w%s", out.Aggregate,
+			f.groupName(g, from+overflow.group), overflow.sum, out.Type, ErrOverflow, overflowKnob(out))
+	} else if err != nil && !errors.Is(err, errBatchTooLarge) {
+		err = fmt.Errorf("%s: %w", out.Aggregate, err)
+	}
+	return array, err
+}
+
+// overflowKnob says what a user can do about an overflow.
+func overflowKnob(out *spec.Output) string {
+	if out.Type.ID() == arrow.INT64 {
+		return "; --overflow=widen gives decimals, --overflow=wrap drops the upper bits"
+	}
+	return ""
+}
+
+// groupOverflow is a sum that passes its type, and the group that it is of.
+type groupOverflow struct {
+	group int
+	sum   *big.Int
+}
+
+func (e *groupOverflow) Error() string { return "sum overflows" }
+
+// groupName describes a group by its keys.
+func (f *finalizer) groupName(g *cpuagg.Groups, i int) string {
+	if len(f.bound.KeyColumns) == 0 {
+		return "of all rows"
+	}
+	parts := make([]string, len(f.bound.KeyColumns))
+	for k := range parts {
+		value := "?"
+		if a, err := f.key(g, k, i, i+1); err == nil {
+			value = a.ValueStr(0)
+			a.Release()
+		}
+		parts[k] = f.bound.Columns[f.bound.KeyColumns[k]].Name + " = " + value
+	}
+	return strings.Join(parts, ", ")
+}
+
+// finalStates turns the states of n groups into one aggregate's column.
+type finalStates struct {
+	*finalizer
+	out    *spec.Output
+	fold   *spec.Fold
+	n      int
+	states []uint64
+	counts []uint64 // nil when the state tells whether it has seen a row
+}
+
+// state returns the state of one group.
+func (s *finalStates) state(i int) []uint64 {
+	return s.states[i*s.fold.Words : (i+1)*s.fold.Words]
+}
+
+func (s *finalStates) array() (arrow.Array, error) {
+	switch s.out.Aggregate.Func {
+	case spec.MinN, spec.MaxN, spec.List:
+		return s.lists()
+	case spec.StringAgg:
+		return s.joined()
+	}
+	v, err := s.vector()
+	if err != nil {
+		return nil, err
+	}
+	return v.toArray(s.mem, s.out.Type)
+}
+
+// vector finalizes the aggregates whose results are single values.
+func (s *finalStates) vector() (*vector, error) {
+	col := &s.out.Column
+	switch f := s.out.Aggregate.Func; f {
+	case spec.CountStar, spec.Count, spec.CountDistinct:
+		return s.counted(func(state []uint64) uint64 { return state[0] }), nil
+	case spec.ApproxCountDistinct:
+		return s.counted(sketched), nil
+	case spec.Sum:
+		return s.sums()
+	case spec.Avg:
+		return s.doubles(s.average), nil
+	case spec.VarSamp, spec.VarPop, spec.StddevSamp, spec.StddevPop:
+		return s.doubles(func(i int) (float64, bool) { return variance(f, s.state(i)) }), nil
+	case spec.Skewness, spec.Kurtosis:
+		return s.doubles(func(i int) (float64, bool) { return shape(f, s.state(i)) }), nil
+	case spec.Corr, spec.CovarSamp, spec.CovarPop, spec.RegrSlope, spec.RegrIntercept, spec.RegrR2:
+		return s.doubles(func(i int) (float64, bool) { return comoment(f, s.state(i)) }), nil
+	case spec.Min, spec.Max:
+		if s.fold.Kind == spec.FoldBest {
+			return s.best(1, col.Kind, true), nil
+		}
+		v := s.words(col.Kind)
+		for i, w := range v.words {
+			v.words[i] = unorder(w, col.Kind)
+		}
+		return v, nil
+	case spec.First, spec.Last, spec.AnyValue, spec.ArgMin, spec.ArgMax:
+		return s.best(s.fold.Words-s.fold.PayloadWords, col.Kind, false), nil
+	case spec.Median, spec.QuantileCont:
+		return s.quantiles(), nil
+	case spec.QuantileDisc:
+		return s.chosen(func(elements []uint64) []uint64 {
+			return nth(s.fold, elements, discIndex(len(elements)/s.fold.ElementWords, s.out.Aggregate.Fraction))
+		}), nil
+	case spec.Mode:
+		return s.chosen(func(elements []uint64) []uint64 { return mode(s.fold, elements) }), nil
+	}
+	return s.words(col.Kind), nil // bool_and and the bitwise functions: the state is the value
+}
+
+// words copies states of one word; a group without rows is NULL.
+func (s *finalStates) words(kind spec.Kind) *vector {
+	v := &vector{kind: kind, words: append([]uint64(nil), s.states...)}
+	for i, count := range s.counts {
+		if count == 0 {
+			v.setNull(i)
+			v.words[i] = 0
+		}
+	}
+	return v
+}
+
+func (s *finalStates) counted(count func(state []uint64) uint64) *vector {
+	v := &vector{kind: spec.Int64, words: make([]uint64, s.n)}
+	for i := range v.words {
+		v.words[i] = count(s.state(i))
+	}
+	return v
+}
+
+func sketched(state []uint64) uint64 {
+	if state[0] != spec.SketchDense {
+		return state[0]
+	}
+	return uint64(math.Round(partition.EstimateRegisters(spec.SketchRegisters(state))))
+}
+
+// doubles finalizes states to floating-point values; ok is false for NULL.
+func (s *finalStates) doubles(value func(i int) (v float64, ok bool)) *vector {
+	v := &vector{kind: spec.Float64, words: make([]uint64, s.n)}
+	for i := range v.words {
+		x, ok := value(i)
+		if !ok {
+			v.setNull(i)
+			continue
+		}
+		v.words[i] = math.Float64bits(x)
+	}
+	return v
+}
+
+// best copies the words of a FoldBest at an offset; ordered says that they are in the Ordered
+// encoding.
+func (s *finalStates) best(offset int, kind spec.Kind, ordered bool) *vector {
+	w := kind.Words()
+	v := &vector{kind: kind, words: make([]uint64, s.n*w)}
+	for i := range s.n {
+		state := s.state(i)
+		if state[0] == 0 {
+			v.setNull(i)
+			continue
+		}
+		copy(v.words[i*w:(i+1)*w], state[offset:])
+		if ordered {
+			unorderValue(v.words[i*w:(i+1)*w], kind)
+		}
+	}
+	return v
+}
+
+// unorderValue turns one value from the Ordered to the natural encoding, in place.
+func unorderValue(words []uint64, kind spec.Kind) {
+	switch kind {
+	case spec.Bytes:
+	case spec.Int128:
+		words[1] ^= signBit
+	default:
+		words[0] = unorder(words[0], kind)
+	}
+}
+
+// chosen finalizes growing states to one of their elements.
+func (s *finalStates) chosen(choose func(elements []uint64) []uint64) *vector {
+	kind := s.out.Column.Kind
+	w := kind.Words()
+	v := &vector{kind: kind, words: make([]uint64, s.n*w)}
+	for i := range s.n {
+		elements := s.fold.Elements(s.state(i))
+		if len(elements) == 0 {
+			v.setNull(i)
+			continue
+		}
+		copy(v.words[i*w:(i+1)*w], choose(elements))
+		unorderValue(v.words[i*w:(i+1)*w], kind)
+	}
+	return v
+}

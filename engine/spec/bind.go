@@ -1,0 +1,369 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// ErrQuery marks a query that does not suit its source: an unknown column, a type that a function
+// does not take.
+var ErrQuery = errors.New("query does not suit the data")
+
+// queryError is an ErrQuery with a text of its own.
+type queryError string
+
+func (e queryError) Error() string        { return string(e) }
+func (e queryError) Is(target error) bool { return target == ErrQuery }
+
+func queryErrorf(format string, args ...any) error { return queryError(fmt.Sprintf(format, args...)) }
+
+// ColumnStats is what is known of a column before it is read. Each is a promise.
+type ColumnStats struct {
+	// NoNulls promises that the column has no NULL.
+	NoNulls bool
+
+	// HasRange promises that every value v of an integer column (signed or unsigned, date, time,
+	// timestamp, duration) has Min <= v <= Max, as int64. Not set for a uint64 above that.
+	HasRange bool
+	Min, Max int64
+}
+
+// Column is a column of the source that a query reads.
+type Column struct {
+	Index    int // in the source's schema
+	Name     string
+	Type     arrow.DataType // never a dictionary: the type of its values
+	Kind     Kind
+	Nullable bool
+
+	HasRange bool
+	Min, Max int64
+}
+
+// Bound is a query that has met a source: what is read, how keys are packed, what is folded, and
+// how results are made of the folds. It is read-only once made, and shared by all workers.
+type Bound struct {
+	Query      Query
+	Columns    []Column    // that the query reads, each once
+	KeyColumns []int       // indexes into Columns, by key
+	Keys       KeyLayout   // of the packed key
+	Args       []Arg       // distinct (column, encoding)
+	Selections []Selection // distinct sets of nullable columns
+	Inputs     []Input     // distinct (argument, selection)
+	Folds      []Fold      // distinct folds
+	Outputs    []Output    // by aggregate
+	Schema     *arrow.Schema
+}
+
+// Output says how an aggregate's result is made.
+type Output struct {
+	Aggregate Aggregate
+	Column    Column         // the first argument; of count(*) the zero Column
+	Type      arrow.DataType // of the result
+	Fold      int            // index into Bound.Folds
+	Count     int            // index of the fold that counts the aggregate's rows; -1 when the state tells
+}
+
+// Bind resolves a query against a schema. stats is as long as the schema, or nil.
+// Its errors are ErrQuery.
+func Bind(q Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
+	if err := q.Validate(); err != nil {
+		return nil, queryError(err.Error())
+	}
+	b := &binder{schema: schema, stats: stats, bound: &Bound{Query: q}}
+	var errs []error
+	var fields []arrow.Field
+	for _, k := range q.Keys {
+		c, err := b.column(k.Column)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("key %w", err))
+			continue
+		}
+		b.bound.KeyColumns = append(b.bound.KeyColumns, c)
+		col := &b.bound.Columns[c]
+		fields = append(fields, arrow.Field{Name: k.ResultName(), Type: col.Type, Nullable: col.Nullable})
+	}
+	for _, a := range q.Aggregates {
+		out, err := b.output(a)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", a, err))
+			continue
+		}
+		b.bound.Outputs = append(b.bound.Outputs, out)
+		fields = append(fields, arrow.Field{Name: a.ResultName(), Type: out.Type, Nullable: b.nullable(&out)})
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	keys := make([]*Column, len(b.bound.KeyColumns))
+	for i, c := range b.bound.KeyColumns {
+		keys[i] = &b.bound.Columns[c]
+	}
+	b.bound.Keys = newKeyLayout(keys)
+	b.bound.Schema = arrow.NewSchema(fields, nil)
+	return b.bound, nil
+}
+
+type binder struct {
+	schema *arrow.Schema
+	stats  []ColumnStats
+	bound  *Bound
+}
+
+// column finds a column by its exact name, else by its name in another case if only one has it.
+func (b *binder) column(name string) (int, error) {
+	exact := b.schema.FieldIndices(name)
+	if len(exact) == 0 {
+		for i, f := range b.schema.Fields() {
+			if strings.EqualFold(f.Name, name) {
+				exact = append(exact, i)
+			}
+		}
+	}
+	switch {
+	case len(exact) == 0:
+		return 0, b.unknown(name)
+	case len(exact) > 1:
+		return 0, queryErrorf("column %q: %d columns have this name", name, len(exact))
+	}
+	index := exact[0]
+	for c := range b.bound.Columns {
+		if b.bound.Columns[c].Index == index {
+			return c, nil
+		}
+	}
+	field := b.schema.Field(index)
+	kind, err := KindOf(field.Type)
+	if err != nil {
+		return 0, queryErrorf("column %q: %v", field.Name, err)
+	}
+	col := Column{Index: index, Name: field.Name, Type: ValueType(field.Type), Kind: kind, Nullable: true}
+	if b.stats != nil {
+		s := b.stats[index]
+		col.Nullable = !s.NoNulls
+		col.HasRange, col.Min, col.Max = s.HasRange, s.Min, s.Max
+	}
+	b.bound.Columns = append(b.bound.Columns, col)
+	return len(b.bound.Columns) - 1, nil
+}
+
+func (b *binder) unknown(name string) error {
+	known := make([]string, b.schema.NumFields())
+	for i, f := range b.schema.Fields() {
+		known[i] = f.Name
+	}
+	if near := Nearest(name, known); len(near) > 0 {
+		return queryErrorf("column %q does not exist; did you mean %s?", name, strings.Join(near, " or "))
+	}
+	return queryErrorf("column %q does not exist; the columns are %s", name, strings.Join(known, ", "))
+}
+
+// output chooses the folds of one aggregate and the type of its result.
+func (b *binder) output(a Aggregate) (Output, error) {
+	out := Output{Aggregate: a, Count: -1}
+	cols := make([]int, len(a.Args))
+	for i, name := range a.Args {
+		c, err := b.column(name)
+		if err != nil {
+			return out, err
+		}
+		cols[i] = c
+		if want := argClass(a.Func); classOf(b.bound.Columns[c].Type)&want == 0 {
+			return out, queryErrorf("column %q has type %s; %s takes %s", name, b.bound.Columns[c].Type, a.Func, describeClass(want))
+		}
+	}
+	if len(cols) > 0 {
+		out.Column = b.bound.Columns[cols[0]]
+	}
+	out.Type = resultType(a.Func, &out.Column, b.bound.Query.Overflow)
+	sel := b.selection(cols)
+	b.folds(&out, cols, sel)
+	return out, nil
+}
+
+// folds adds the folds of one aggregate over columns cols, in rows sel.
+func (b *binder) folds(out *Output, cols []int, sel int) {
+	f := out.Aggregate.Func
+	col := &out.Column
+	long, wide := col.Kind == Bytes, col.Kind == Int128
+	switch f {
+	case CountStar, Count:
+		out.Fold = b.count(sel)
+	case Sum, Avg:
+		out.Fold = b.sum(cols[0], sel)
+		if f == Avg || b.needsCount(sel) {
+			out.Count = b.count(sel)
+		}
+	case Min, Max:
+		if long || wide {
+			out.Fold = b.best(f == Max, cols[0], -1, -1, sel)
+			return
+		}
+		kind := FoldMin
+		if f == Max {
+			kind = FoldMax
+		}
+		b.word(out, Fold{Kind: kind, Words: 1}, Ordered, cols[0], sel)
+	case BoolAnd, BitAnd:
+		b.word(out, Fold{Kind: FoldBitAnd, Words: 1}, Natural, cols[0], sel)
+	case BoolOr, BitOr:
+		b.word(out, Fold{Kind: FoldBitOr, Words: 1}, Natural, cols[0], sel)
+	case BitXor:
+		b.word(out, Fold{Kind: FoldBitXor, Words: 1}, Natural, cols[0], sel)
+	case VarSamp, VarPop, StddevSamp, StddevPop:
+		out.Fold = b.fold(Fold{Kind: FoldMoments2, Words: 4}, sel, b.input(cols[0], Double, sel))
+	case Skewness, Kurtosis:
+		out.Fold = b.fold(Fold{Kind: FoldMoments4, Words: 6}, sel, b.input(cols[0], Double, sel))
+	case Corr, CovarSamp, CovarPop, RegrSlope, RegrIntercept, RegrR2:
+		// SQL's argument order is (y, x).
+		out.Fold = b.fold(Fold{Kind: FoldComoments, Words: 8}, sel, b.input(cols[1], Double, sel), b.input(cols[0], Double, sel))
+	case First, AnyValue:
+		out.Fold = b.best(false, -1, -1, cols[0], sel)
+	case Last:
+		out.Fold = b.best(true, -1, -1, cols[0], sel)
+	case ArgMin, ArgMax:
+		out.Fold = b.best(f == ArgMax, cols[1], 1, cols[0], sel)
+	case CountDistinct:
+		out.Fold = b.growing(Fold{Kind: FoldDistinct, ElementWords: col.Kind.Words()}, cols[0], sel)
+	case Mode:
+		out.Fold = b.growing(Fold{Kind: FoldHistogram, ElementWords: col.Kind.Words() + HistogramWords}, cols[0], sel, b.position(sel))
+	case Median, QuantileCont, QuantileDisc:
+		out.Fold = b.growing(Fold{Kind: FoldCollect, ElementWords: col.Kind.Words()}, cols[0], sel)
+	case StringAgg, List:
+		fold := Fold{Kind: FoldCollect, ElementWords: col.Kind.Words() + 1, Words: VectorWords, Long: long, Wide: wide}
+		out.Fold = b.fold(fold, sel, b.input(cols[0], Natural, sel), b.position(sel))
+	case MinN, MaxN:
+		out.Fold = b.growing(Fold{Kind: FoldTop, ElementWords: col.Kind.Words(), Limit: out.Aggregate.Length, Descending: f == MaxN}, cols[0], sel)
+	case ApproxCountDistinct:
+		out.Fold = b.fold(Fold{Kind: FoldSketch, Words: SetWords, ElementWords: 1}, sel, b.input(cols[0], Hashed, sel))
+	}
+}
+
+// word adds a fold of a one-word state, which cannot tell that it has seen no row.
+func (b *binder) word(out *Output, f Fold, e Encoding, col, sel int) {
+	out.Fold = b.fold(f, sel, b.input(col, e, sel))
+	if b.needsCount(sel) {
+		out.Count = b.count(sel)
+	}
+}
+
+func (b *binder) count(sel int) int { return b.fold(Fold{Kind: FoldCount, Words: 1}, sel) }
+
+func (b *binder) sum(col, sel int) int {
+	f := Fold{Kind: FoldSumInt, Words: 2}
+	switch b.bound.Columns[col].Kind {
+	case Uint64:
+		f.Kind = FoldSumUint
+	case Float64:
+		f = Fold{Kind: FoldSumFloat, Words: 1}
+	case Int128:
+		f = Fold{Kind: FoldSumInt128, Words: 3}
+	}
+	return b.fold(f, sel, b.input(col, Natural, sel))
+}
+
+// best adds a FoldBest: the value of payload (or of order, when payload is -1) in the row that is
+// first by order (by position, when order is -1), ties by position when tie is 1.
+func (b *binder) best(descending bool, order, tie, payload, sel int) int {
+	f := Fold{Kind: FoldBest, Descending: descending, Tie: tie >= 0}
+	var inputs []int
+	if order >= 0 {
+		f.Long = b.bound.Columns[order].Kind == Bytes
+		f.Wide = b.bound.Columns[order].Kind == Int128
+		inputs = append(inputs, b.input(order, Ordered, sel))
+	} else {
+		inputs = append(inputs, b.position(sel))
+	}
+	if f.Tie {
+		inputs = append(inputs, b.position(sel))
+	}
+	if payload >= 0 {
+		kind := b.bound.Columns[payload].Kind
+		f.PayloadWords, f.PayloadLong = kind.Words(), kind == Bytes
+		inputs = append(inputs, b.input(payload, Natural, sel))
+	}
+	f.Words = 1 + f.OrderWords() + f.PayloadWords
+	if f.Tie {
+		f.Words++
+	}
+	return b.fold(f, sel, inputs...)
+}
+
+// growing adds a fold whose first input is a column to be compared, and whose state is a block.
+func (b *binder) growing(f Fold, col, sel int, more ...int) int {
+	f.Words = VectorWords
+	if f.Kind == FoldDistinct || f.Kind == FoldHistogram {
+		f.Words = SetWords
+	}
+	f.Long = b.bound.Columns[col].Kind == Bytes
+	f.Wide = b.bound.Columns[col].Kind == Int128
+	return b.fold(f, sel, append([]int{b.input(col, Ordered, sel)}, more...)...)
+}
+
+// fold returns the index of a fold, adding it if no aggregate has needed it yet.
+func (b *binder) fold(f Fold, sel int, inputs ...int) int {
+	f.Selection, f.Inputs = sel, inputs
+	return indexOrAppend(&b.bound.Folds, f, func(g Fold) bool { return reflect.DeepEqual(f, g) })
+}
+
+func (b *binder) selection(cols []int) int {
+	sel := Selection{}
+	for _, c := range cols {
+		if b.bound.Columns[c].Nullable && !slices.Contains(sel, c) {
+			sel = append(sel, c)
+		}
+	}
+	slices.Sort(sel)
+	return indexOrAppend(&b.bound.Selections, sel, func(s Selection) bool { return slices.Equal(s, sel) })
+}
+
+// needsCount reports whether a group may have no row of a selection. Every group has a row, but
+// the one group of a query without keys.
+func (b *binder) needsCount(sel int) bool {
+	return len(b.bound.Selections[sel]) > 0 || len(b.bound.KeyColumns) == 0
+}
+
+func (b *binder) input(col int, e Encoding, sel int) int {
+	words := 1
+	if e <= Ordered {
+		words = b.bound.Columns[col].Kind.Words()
+		if e == Ordered && b.bound.Columns[col].Kind == Bytes {
+			e = Natural // Bytes2 has one encoding
+		}
+	}
+	return b.inputOf(Arg{Column: col, Encoding: e, Words: words}, sel)
+}
+
+func (b *binder) position(sel int) int {
+	return b.inputOf(Arg{Column: -1, Encoding: Position, Words: 1}, sel)
+}
+
+func (b *binder) inputOf(arg Arg, sel int) int {
+	a := indexOrAppend(&b.bound.Args, arg, func(x Arg) bool { return x == arg })
+	in := Input{Arg: a, Selection: sel}
+	return indexOrAppend(&b.bound.Inputs, in, func(x Input) bool { return x == in })
+}
+
+// nullable reports whether a result can be NULL.
+func (b *binder) nullable(out *Output) bool {
+	switch out.Aggregate.Func {
+	case CountStar, Count, CountDistinct, ApproxCountDistinct:
+		return false
+	case VarSamp, StddevSamp, Corr, CovarSamp, RegrSlope, RegrIntercept, RegrR2, Skewness, Kurtosis:
+		return true // also for too few values
+	}
+	return b.needsCount(b.bound.Folds[out.Fold].Selection)
+}
+
+func indexOrAppend[T any](list *[]T, x T, same func(T) bool) int {
+	if i := slices.IndexFunc(*list, same); i >= 0 {
+		return i
+	}
+	*list = append(*list, x)
+	return len(*list) - 1
+}

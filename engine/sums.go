@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// sums finalizes sums to the result's type, exactly.
+func (s *finalStates) sums() (*vector, error) {
+	if s.fold.Kind == spec.FoldSumFloat {
+		return s.words(spec.Float64), nil
+	}
+	kind := spec.Int64
+	if s.out.Type.ID() == arrow.DECIMAL128 {
+		kind = spec.Int128
+	}
+	v := &vector{kind: kind, words: make([]uint64, s.n*kind.Words())}
+	for i := range s.n {
+		state := s.state(i)
+		switch {
+		case s.counts != nil && s.counts[i] == 0:
+			v.setNull(i)
+		case kind == spec.Int128:
+			if !fitsDecimal(state) {
+				return nil, &groupOverflow{i, bigOf(state)}
+			}
+			v.words[2*i], v.words[2*i+1] = state[0], state[1]
+		default:
+			if state[1] != uint64(int64(state[0])>>63) && s.bound.Query.Overflow != spec.OverflowWrap {
+				return nil, &groupOverflow{i, bigOf(state)}
+			}
+			v.words[i] = state[0]
+		}
+	}
+	return v, nil
+}
+
+// decimalLimit is 10^38: a decimal of 38 digits stays below it.
+var decimalLimit = new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil)
+
+// fitsDecimal reports whether a sum of two or three words has at most 38 digits.
+func fitsDecimal(sum []uint64) bool {
+	const safe = 1 << 61 // the high word of a number below 2^125, which is below 10^38
+	high := sum[1]
+	if len(sum) == 2 || sum[2] == uint64(int64(high)>>63) {
+		if int64(high) >= -safe && int64(high) < safe {
+			return true
+		}
+	}
+	v := bigOf(sum)
+	return v.CmpAbs(decimalLimit) < 0
+}
+
+// average divides a group's exact sum by its count.
+func (s *finalStates) average(i int) (float64, bool) {
+	if s.counts[i] == 0 {
+		return 0, false
+	}
+	n := float64(s.counts[i])
+	state := s.state(i)
+	var sum float64
+	switch s.fold.Kind {
+	case spec.FoldSumFloat:
+		sum = math.Float64frombits(state[0])
+	case spec.FoldSumInt128:
+		sum, _ = new(big.Float).SetInt(bigOf(state)).Float64()
+	default:
+		sum = doubleOf128(state[0], state[1])
+	}
+	if d, ok := s.out.Column.Type.(arrow.DecimalType); ok {
+		n *= math.Pow10(int(d.GetScale()))
+	}
+	return sum / n, true
+}
