@@ -1,0 +1,57 @@
+package scan
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+const (
+	// heapBytesMax is what the Go heap takes: arrow-go's DELTA decoders keep 64 B of each column
+	// chunk for ever, which garbage collection forgives and a counting allocator does not.
+	heapBytesMax = 4 << 10
+
+	// allocBytesMax is more than a batch's column takes by far. A corrupt length asks for more, and
+	// the Go runtime ends the process when it cannot give it.
+	allocBytesMax = 4 << 30
+)
+
+// readAllocator is the allocator that arrow-go's readers get. S3.
+type readAllocator struct{ memory.Allocator }
+
+var goHeap = memory.NewGoAllocator()
+
+func (r readAllocator) Allocate(size int) []byte {
+	checkSize(size)
+	if size < heapBytesMax {
+		return goHeap.Allocate(size)
+	}
+	return r.Allocator.Allocate(size)
+}
+
+func (r readAllocator) Reallocate(size int, b []byte) []byte {
+	checkSize(size)
+	switch {
+	case size < heapBytesMax && len(b) < heapBytesMax:
+		return goHeap.Reallocate(size, b)
+	case size >= heapBytesMax && len(b) >= heapBytesMax:
+		return r.Allocator.Reallocate(size, b)
+	}
+	moved := r.Allocate(size)
+	copy(moved, b)
+	r.Free(b)
+	return moved
+}
+
+func (r readAllocator) Free(b []byte) {
+	if len(b) >= heapBytesMax {
+		r.Allocator.Free(b)
+	}
+}
+
+// checkSize panics where guard will catch it: memory.Allocator has no error to return.
+func checkSize(size int) {
+	if size < 0 || size > allocBytesMax {
+		panic(fmt.Errorf("a column asks for %d B at once; the limit is %d B", size, allocBytesMax))
+	}
+}

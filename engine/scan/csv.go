@@ -1,0 +1,257 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/mpga/mpga/stream"
+)
+
+const (
+	// chunkBytesDefault is a split of a text file: large enough to hide opening it, small enough
+	// that the last ones keep all threads busy, and read whole into memory.
+	chunkBytesDefault = 8 << 20
+
+	// blockBytesDefault is one read of a stream, and the sample of its start.
+	blockBytesDefault = 1 << 20
+
+	// rowBytesMax bounds a row: an open quote must not read the rest of a large file into memory.
+	rowBytesMax = 64 << 20
+)
+
+// csvFile is a text whose first rows have been looked at.
+type csvFile struct {
+	path    string
+	fsys    stream.FS // nil for standard input
+	size    int64     // -1 for standard input
+	packed  string    // ".gz", ".zst" or ""
+	opt     CSVOptions
+	dialect *dialect
+	start   int64 // offset of the first row after the header, in the text unpacked
+	names   []string
+	guesses []columnGuess
+	fields  *arrow.Schema // set by setTypes
+
+	quotes *quoteCounts // of the chunks, for a file that is read by chunks
+
+	head   []byte // what has been read of standard input
+	stdin  io.Reader
+	opened atomic.Bool
+}
+
+// openCSV looks at the start of a file.
+func openCSV(fsys stream.FS, path, packed string, opt CSVOptions) (in *csvFile, err error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	c := &csvFile{path: path, fsys: fsys, size: info.Size(), packed: packed, opt: opt}
+	text, err := unpack(f, packed)
+	if err != nil {
+		return nil, locate(path, err)
+	}
+	defer text.Close()
+	if _, err := c.look(text); err != nil {
+		return nil, locate(path, err)
+	}
+	if packed == "" {
+		c.quotes = newQuoteCounts(c)
+	}
+	return c, nil
+}
+
+// openCSVStdin looks at the start of standard input, of which head has been read, and keeps it.
+func openCSVStdin(stdin io.Reader, opt CSVOptions) (*csvFile, error) {
+	c := &csvFile{path: stdinName, size: -1, opt: opt, stdin: stdin}
+	var err error
+	if c.head, err = c.look(stdin); err != nil {
+		return nil, locate(stdinName, err)
+	}
+	return c, nil
+}
+
+// unpack returns the text of a file; closing it leaves the file open.
+func unpack(r io.Reader, packed string) (io.ReadCloser, error) {
+	switch packed {
+	case ".gz":
+		return gzip.NewReader(r)
+	case ".zst":
+		// One goroutine: the decoder's own would outlive a reader that nobody closes.
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		return d.IOReadCloser(), nil
+	}
+	return io.NopCloser(r), nil
+}
+
+// look reads enough of a text for a sample, finds delimiter, header and types, and returns what it
+// read.
+func (c *csvFile) look(text io.Reader) ([]byte, error) {
+	var buf []byte
+	for size := c.opt.blockBytes; ; size *= 2 {
+		n := len(buf)
+		buf = slices.Grow(buf, size-n)[:size]
+		m, err := io.ReadFull(text, buf[n:])
+		buf = buf[:n+m]
+		whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !whole {
+			return nil, err
+		}
+		enough, err := c.examine(buf, whole)
+		if enough || err != nil {
+			return buf, c.atLine(err, buf)
+		}
+		if whole {
+			return nil, errors.New("the file holds no row")
+		}
+		if size > rowBytesMax {
+			return nil, errLongRow
+		}
+	}
+}
+
+// atLine adds the line to an error about the sample.
+func (c *csvFile) atLine(err error, buf []byte) error {
+	if at := (*textError)(nil); errors.As(err, &at) {
+		return locatedError{fmt.Errorf("%s, line %d: %w", c.path, 1+bytes.Count(buf[:at.at], newline), err)}
+	}
+	return err
+}
+
+var newline = []byte{'\n'}
+
+// examine looks at a sample; it is not enough when it has no whole row.
+func (c *csvFile) examine(buf []byte, whole bool) (enough bool, err error) {
+	start, err := textStart(buf)
+	if err != nil {
+		return false, err
+	}
+	if bytes.IndexByte(buf[:min(len(buf), 4096)], 0) >= 0 {
+		return false, errors.New("not text: there are NUL bytes; name its format if it has one of ours (Format)")
+	}
+	delimiter := c.opt.Delimiter
+	if delimiter == 0 {
+		delimiter = detectDelimiter(&c.opt, buf, start, whole)
+	}
+	c.dialect = newDialect(&c.opt, delimiter)
+	s, err := takeSample(c.dialect, &c.opt, buf, start, c.opt.SampleRows+1, whole)
+	if err != nil || len(s.rows) == 0 {
+		return false, err
+	}
+	width := len(s.rows[0])
+	header := c.opt.Header == HeaderYes || c.opt.Header == HeaderAuto && s.hasHeader()
+	c.start = int64(start)
+	rows := s.rows
+	if header {
+		c.start = min(int64(s.ends[0]), int64(len(buf)))
+		c.names = columnNames(rows[0], width)
+		rows = rows[1:]
+	} else {
+		c.names = columnNames(nil, width)
+	}
+	c.guesses = guessColumns(rows[:min(len(rows), c.opt.SampleRows)], width)
+	return true, nil
+}
+
+// setTypes gives the columns of all text files their types: what the options say, else what the
+// samples of all files allow.
+func setTypes(files []*csvFile, types map[string]arrow.DataType) error {
+	joint := make(map[string]columnGuess)
+	for _, f := range files {
+		for i, name := range f.names {
+			guess, ok := joint[name]
+			if !ok {
+				guess.types = allTypes
+			}
+			guess.add(f.guesses[i])
+			joint[name] = guess
+		}
+	}
+	for name := range types {
+		if _, ok := joint[name]; !ok && len(files) > 0 {
+			return fmt.Errorf("%s: CSV.Types names column %q; the columns are %s", files[0].path, name, strings.Join(files[0].names, ", "))
+		}
+	}
+	for _, f := range files {
+		fields := make([]arrow.Field, len(f.names))
+		for i, name := range f.names {
+			typ, ok := types[name]
+			if !ok {
+				typ = joint[name].typ()
+			}
+			fields[i] = arrow.Field{Name: name, Type: typ, Nullable: true}
+		}
+		f.fields = arrow.NewSchema(fields, nil)
+	}
+	return nil
+}
+
+func (c *csvFile) name() string          { return c.path }
+func (c *csvFile) schema() *arrow.Schema { return c.fields }
+func (c *csvFile) stats() Stats          { return Stats{Rows: -1, Bytes: c.size} }
+
+// span is the bytes of a file: a row takes at least its newline.
+func (c *csvFile) span() uint64 {
+	if c.quotes == nil {
+		return positionsUnknown
+	}
+	return uint64(c.size) + 2
+}
+
+func (c *csvFile) parts(_ context.Context, columns []int) ([]part, error) {
+	if c.quotes == nil {
+		return []part{&streamPart{path: c.path, size: c.size, openAt: func(opt OpenOptions) (rowReader, error) {
+			return c.openStream(columns, opt)
+		}}}, nil
+	}
+	var parts []part
+	for i := range c.quotes.chunks {
+		parts = append(parts, &csvPart{file: c, columns: columns, chunk: i})
+	}
+	return parts, nil
+}
+
+// openStream reads a text from its start.
+func (c *csvFile) openStream(columns []int, opt OpenOptions) (rowReader, error) {
+	r := newCSVReader(c, columns, opt)
+	if c.fsys == nil {
+		if !c.opened.CompareAndSwap(false, true) {
+			return nil, errReadOnce
+		}
+		counted := &countingReader{r: io.MultiReader(bytes.NewReader(c.head), c.stdin)}
+		r.consumed = func() int64 { return counted.n }
+		return r, r.startStream(counted)
+	}
+	f, err := c.fsys.Open(c.path)
+	if err != nil {
+		return nil, err
+	}
+	counted := &countingReader{r: f}
+	text, err := unpack(counted, c.packed)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r.consumed = func() int64 { return counted.n }
+	r.closers = []io.Closer{text, f}
+	if err := r.startStream(text); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}

@@ -1,0 +1,218 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// plan says where the columns of a split's batches come from.
+type plan struct {
+	schema  *arrow.Schema
+	columns []planColumn
+}
+
+// planColumn is a column of the part's batches, or one value for all rows.
+type planColumn struct {
+	from     int
+	constant bool
+	value    any // nil is NULL
+}
+
+// deliverer turns batches as formats read them into batches as S1 promises them.
+type deliverer struct {
+	plan      *plan
+	mem       memory.Allocator
+	constants []arrow.Array // by column of the plan, as long as the longest batch so far
+}
+
+func newDeliverer(p *plan, opt OpenOptions) *deliverer {
+	return &deliverer{plan: p, mem: opt.Allocator, constants: make([]arrow.Array, len(p.columns))}
+}
+
+func (d *deliverer) close() {
+	for i, c := range d.constants {
+		if c != nil {
+			c.Release()
+			d.constants[i] = nil
+		}
+	}
+}
+
+func (d *deliverer) deliver(ctx context.Context, raw arrow.RecordBatch) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, 0, len(d.plan.columns))
+	defer func() {
+		for _, c := range columns {
+			c.Release()
+		}
+	}()
+	fields := make([]arrow.Field, len(d.plan.columns))
+	for i, c := range d.plan.columns {
+		fields[i] = d.plan.schema.Field(i)
+		var column arrow.Array
+		var err error
+		if c.constant {
+			column = d.constant(i, raw.NumRows())
+		} else if column, err = plain(ctx, d.mem, raw.Column(c.from)); err != nil {
+			return nil, fmt.Errorf("column %q: %w", fields[i].Name, err)
+		}
+		columns = append(columns, column)
+		fields[i].Type = column.DataType()
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, raw.NumRows()), nil
+}
+
+// plain returns an array without extension types and with no dictionary but dictionary<int32, T> of
+// strings or binaries that has no NULL among its values.
+func plain(ctx context.Context, mem memory.Allocator, a arrow.Array) (arrow.Array, error) {
+	switch a := a.(type) {
+	case array.ExtensionArray:
+		return plain(ctx, mem, a.Storage())
+	case *array.Dictionary:
+		if keepsCodes(a) {
+			return int32Codes(mem, a)
+		}
+		values, err := plain(ctx, mem, a.Dictionary())
+		if err != nil {
+			return nil, err
+		}
+		defer values.Release()
+		return compute.TakeArray(compute.WithAllocator(ctx, mem), values, a.Indices())
+	}
+	a.Retain()
+	return a, nil
+}
+
+// keepsCodes says whether S1 lets a dictionary through.
+func keepsCodes(a *array.Dictionary) bool {
+	switch a.Dictionary().DataType().ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.BINARY, arrow.LARGE_BINARY:
+		return a.Dictionary().NullN() == 0
+	}
+	return false
+}
+
+// int32Codes returns the dictionary array with codes of 32 bits.
+func int32Codes(mem memory.Allocator, a *array.Dictionary) (arrow.Array, error) {
+	codes := a.Indices()
+	if codes.DataType().ID() == arrow.INT32 {
+		a.Retain()
+		return a, nil
+	}
+	buf := memory.NewResizableBuffer(mem)
+	defer buf.Release()
+	buf.Resize(arrow.Int32Traits.BytesRequired(codes.Len()))
+	out := arrow.Int32Traits.CastFromBytes(buf.Bytes())
+	switch codes := codes.(type) {
+	case *array.Int8:
+		narrow(out, codes.Int8Values())
+	case *array.Uint8:
+		narrow(out, codes.Uint8Values())
+	case *array.Int16:
+		narrow(out, codes.Int16Values())
+	case *array.Uint16:
+		narrow(out, codes.Uint16Values())
+	case *array.Uint32:
+		narrow(out, codes.Uint32Values())
+	case *array.Int64:
+		narrow(out, codes.Int64Values())
+	case *array.Uint64:
+		narrow(out, codes.Uint64Values())
+	default:
+		return nil, fmt.Errorf("dictionary codes of type %s", codes.DataType())
+	}
+	validity := copyValidity(mem, codes)
+	if validity != nil {
+		defer validity.Release()
+	}
+	data := array.NewDataWithDictionary(dictionaryOf(a.Dictionary().DataType()), codes.Len(), []*memory.Buffer{validity, buf}, codes.NullN(), 0,
+		a.Data().Dictionary().(*array.Data))
+	defer data.Release()
+	return array.NewDictionaryData(data), nil
+}
+
+// integer is what a fixed-width column may hold.
+type integer interface {
+	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64
+}
+
+// narrow converts values that are known to fit.
+func narrow[Out, In integer](out []Out, in []In) {
+	for i, v := range in {
+		out[i] = Out(v)
+	}
+}
+
+// constant returns rows times the value of a constant column.
+func (d *deliverer) constant(column int, rows int64) arrow.Array {
+	if c := d.constants[column]; c == nil || int64(c.Len()) < rows {
+		if c != nil {
+			c.Release()
+		}
+		d.constants[column] = newConstant(d.mem, d.plan.schema.Field(column).Type, d.plan.columns[column].value, int(rows))
+	}
+	return array.NewSlice(d.constants[column], 0, rows)
+}
+
+// newConstant builds an array of one value; a string becomes a dictionary of one entry.
+func newConstant(mem memory.Allocator, typ arrow.DataType, value any, rows int) arrow.Array {
+	if value == nil {
+		return array.MakeArrayOfNull(mem, typ, rows)
+	}
+	buf := memory.NewResizableBuffer(mem)
+	defer buf.Release()
+	switch value := value.(type) {
+	case int64:
+		buf.Resize(arrow.Int64Traits.BytesRequired(rows))
+		fill(arrow.Int64Traits.CastFromBytes(buf.Bytes()), value)
+	case arrow.Date32:
+		buf.Resize(arrow.Date32Traits.BytesRequired(rows))
+		fill(arrow.Date32Traits.CastFromBytes(buf.Bytes()), value)
+	case string:
+		buf.Resize(arrow.Int32Traits.BytesRequired(rows))
+		clear(buf.Bytes())
+		return newStringConstant(mem, value, rows, buf)
+	}
+	data := array.NewData(typ, rows, []*memory.Buffer{nil, buf}, nil, 0, 0)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
+
+func newStringConstant(mem memory.Allocator, value string, rows int, codes *memory.Buffer) arrow.Array {
+	builder := array.NewStringBuilder(mem)
+	defer builder.Release()
+	builder.Append(value)
+	dictionary := builder.NewArray()
+	defer dictionary.Release()
+	data := array.NewDataWithDictionary(dictionaryOf(arrow.BinaryTypes.String), rows, []*memory.Buffer{nil, codes}, 0, 0, dictionary.Data().(*array.Data))
+	defer data.Release()
+	return array.NewDictionaryData(data)
+}
+
+func fill[T any](out []T, v T) {
+	for i := range out {
+		out[i] = v
+	}
+}
+
+// copyValidity returns an array's validity bits from bit 0 on, or nil where it has no NULL.
+func copyValidity(mem memory.Allocator, a arrow.Array) *memory.Buffer {
+	if a.NullN() == 0 {
+		return nil
+	}
+	buf := memory.NewResizableBuffer(mem)
+	buf.Resize((a.Len() + 7) / 8)
+	clear(buf.Bytes())
+	bitutil.CopyBitmap(a.NullBitmapBytes(), a.Data().Offset(), a.Len(), buf.Bytes(), 0)
+	return buf
+}
+
+// emptyBatch is rows without columns.
+func emptyBatch(rows int64) arrow.RecordBatch {
+	return array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, rows)
+}

@@ -1,0 +1,25 @@
+// Package scan reads tables: Parquet, Arrow IPC and CSV files, record batches in memory, readers.
+//
+//	patterns -> files -> inputs (one per file: columns, statistics)   Open
+//	         -> table (columns matched by name, hive keys added)      Source
+//	         -> splits (row group, run of record batches, 8 MiB of text)
+//	         -> record batches                                        Split.Open
+//
+// A format implements input, part and rowReader; everything that formats share - matching columns
+// by name, constant columns, slicing to the wanted batch size, recovering panics of the libraries
+// beneath, naming the file in an error - is done once, in table.go, split.go and deliver.go.
+//
+//   - S1 (values): a batch's column has its schema's type, or dictionary<int32, that type> where that
+//     is a string or binary type. Other dictionaries and extension types are replaced by their values.
+//   - S2 (positions): splits come in input order, and the positions of their rows do not overlap.
+//   - S3 (no panic): a corrupt file gives an error that names it. Arrays are validated before they
+//     are handed on, so that reading a value does not panic later either.
+//   - S4 (nothing left open): a file is open only between Split.Open and the reader's last Release,
+//     its end or its error; Open, Stats and Splits leave none open.
+//   - S5 (dictionaries): the batches of one split share one dictionary array where the file has one
+//     dictionary, so that what a consumer derives from it can be kept by the array's identity.
+//
+// What it leaves out: predicates (nothing is pruned), nested columns (a schema names them, reading
+// them is an error), encrypted Parquet, the columns of an Arrow file apart (a record batch is read
+// whole).
+package scan

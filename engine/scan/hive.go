@@ -1,0 +1,152 @@
+package scan
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// hiveNull is the folder value that stands for NULL.
+const hiveNull = "__HIVE_DEFAULT_PARTITION__"
+
+// hivePair is one key=value folder of a path.
+type hivePair struct{ key, value string }
+
+// hiveColumn is a column whose value is the same for all rows of a file. The values are in the
+// order of the files; a nil one is NULL.
+type hiveColumn struct {
+	field  arrow.Field
+	values []any // string, int64 or arrow.Date32
+}
+
+// hivePairs returns the key=value folders of a file's path, from the root down.
+func hivePairs(path string) []hivePair {
+	var pairs []hivePair
+	for _, folder := range strings.Split(filepath.ToSlash(filepath.Dir(path)), "/") {
+		key, value, ok := strings.Cut(folder, "=")
+		if !ok || key == "" {
+			continue
+		}
+		pairs = append(pairs, hivePair{unescape(key), unescape(value)})
+	}
+	return pairs
+}
+
+func unescape(s string) string {
+	if plain, err := url.PathUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+// hiveColumns makes columns of the folders of all files, which must agree on the keys.
+func hiveColumns(names []string) ([]hiveColumn, error) {
+	var columns []hiveColumn
+	for i, name := range names {
+		pairs := hivePairs(name)
+		if i == 0 {
+			for _, p := range pairs {
+				columns = append(columns, hiveColumn{field: arrow.Field{Name: p.key}})
+			}
+		}
+		if len(pairs) != len(columns) {
+			return nil, hiveError(names[0], name)
+		}
+		for j, p := range pairs {
+			if p.key != columns[j].field.Name {
+				return nil, hiveError(names[0], name)
+			}
+			columns[j].values = append(columns[j].values, p.value)
+		}
+	}
+	for j := range columns {
+		columns[j].convert()
+		for k := range j {
+			if columns[k].field.Name == columns[j].field.Name {
+				return nil, fmt.Errorf("%s: the folder key %q appears twice", names[0], columns[j].field.Name)
+			}
+		}
+	}
+	return columns, nil
+}
+
+func hiveError(first, other string) error {
+	return fmt.Errorf("%s and %s: their key=value folders differ (%s and %s); read them apart, or without hive folders (NoHive)",
+		first, other, hiveKeys(first), hiveKeys(other))
+}
+
+func hiveKeys(name string) string {
+	pairs := hivePairs(name)
+	if len(pairs) == 0 {
+		return "none"
+	}
+	keys := make([]string, len(pairs))
+	for i, p := range pairs {
+		keys[i] = p.key
+	}
+	return strings.Join(keys, "/")
+}
+
+// convert finds the narrowest of int64, date32 and utf8 that all values have.
+func (c *hiveColumn) convert() {
+	type kind struct {
+		typ   arrow.DataType
+		parse func(string) (any, error)
+	}
+	kinds := []kind{
+		{arrow.PrimitiveTypes.Int64, func(s string) (any, error) { return strconv.ParseInt(s, 10, 64) }},
+		{arrow.FixedWidthTypes.Date32, func(s string) (any, error) {
+			day, err := time.Parse(time.DateOnly, s)
+			return arrow.Date32FromTime(day), err
+		}},
+		{arrow.BinaryTypes.String, func(s string) (any, error) { return s, nil }},
+	}
+	c.field.Nullable = slices.Contains(c.values, any(hiveNull))
+	text := slices.IndexFunc(c.values, func(v any) bool { return v != hiveNull }) < 0
+	if text { // all NULL: no value says what the type is
+		kinds = kinds[2:]
+	}
+next:
+	for _, k := range kinds {
+		converted := make([]any, len(c.values))
+		for i, v := range c.values {
+			if v == hiveNull {
+				continue
+			}
+			parsed, err := k.parse(v.(string))
+			if err != nil {
+				continue next
+			}
+			converted[i] = parsed
+		}
+		c.field.Type, c.values = k.typ, converted
+		return
+	}
+}
+
+// stats returns what the folder names say of the column.
+func (c *hiveColumn) stats() ColumnStats {
+	stats := ColumnStats{NoNulls: !c.field.Nullable}
+	for _, v := range c.values {
+		var n int64
+		switch v := v.(type) {
+		case int64:
+			n = v
+		case arrow.Date32:
+			n = int64(v)
+		default:
+			continue
+		}
+		if !stats.HasRange {
+			stats.HasRange, stats.Min, stats.Max = true, n, n
+		}
+		stats.Min, stats.Max = min(stats.Min, n), max(stats.Max, n)
+	}
+	return stats
+}

@@ -1,0 +1,332 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// arrowFile is an Arrow IPC file whose footer and block headers have been read.
+//
+// A file is a stream with a table of contents: each block of the footer is one message of a stream.
+// A split is a run of record batches, and is read as the stream of schema, dictionaries and that run,
+// so that splits share no reader (arrow-go's is not safe for concurrent use where there are
+// dictionaries) and files and streams have one code path.
+type arrowFile struct {
+	path         string
+	fsys         stream.FS
+	size         int64
+	fields       *arrow.Schema
+	schemaEnd    int64 // of the schema's message, which starts at arrowStreamStart
+	dictionaries []arrowBlock
+	batches      []arrowBlock
+	numRows      int64
+}
+
+// arrowBlock is one message of the file.
+type arrowBlock struct {
+	offset, size int64 // with its body
+	rows         int64 // of a record batch
+}
+
+const (
+	arrowMagic = "ARROW1"
+	// arrowStreamStart is where the first message is: after the magic, padded to 8 B.
+	arrowStreamStart = 8
+	// arrowPartBytes is about the size of a split: smaller batches are read several to a split, so
+	// that the dictionaries, which each split reads anew, cost little beside them.
+	arrowPartBytes = 16 << 20
+)
+
+// openArrow reads a file's footer, and the header of every record batch for its rows.
+func openArrow(fsys stream.FS, path string) (in *arrowFile, err error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	a := &arrowFile{path: path, fsys: fsys, size: info.Size()}
+	if err := guard(func() error { return a.readFooter(f) }); err != nil {
+		return nil, locate(path, err)
+	}
+	return a, nil
+}
+
+func (a *arrowFile) readFooter(f stream.File) error {
+	// arrow-go checks the footer, the schema and the dictionaries, and says what is wrong.
+	r, err := ipc.NewFileReader(f, ipc.WithAllocator(readAllocator{memory.DefaultAllocator}), ipc.WithBodySizeLimit(a.size))
+	if err != nil {
+		return fmt.Errorf("not a readable Arrow file: %w", err)
+	}
+	a.fields = deliveredSchema(r.Schema())
+	if err := r.Close(); err != nil {
+		return err
+	}
+	if _, a.schemaEnd, err = messageHeader(f, arrowStreamStart); err != nil {
+		return err
+	}
+	footer, err := a.footer(f)
+	if err != nil {
+		return err
+	}
+	// Fields of the flatbuffer Footer, by their place in its table: version 4, schema 6,
+	// dictionaries 8, recordBatches 10.
+	if a.dictionaries, err = a.blocks(footer, 8); err != nil {
+		return err
+	}
+	if a.batches, err = a.blocks(footer, 10); err != nil {
+		return err
+	}
+	for i := range a.batches {
+		if err := a.readRows(f, &a.batches[i]); err != nil {
+			return fmt.Errorf("record batch %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// footer returns the flatbuffer before the last ten bytes of the file: its length and the magic.
+func (a *arrowFile) footer(f io.ReaderAt) (flatbuffers.Table, error) {
+	var tail [4 + len(arrowMagic)]byte
+	if _, err := f.ReadAt(tail[:], a.size-int64(len(tail))); err != nil {
+		return flatbuffers.Table{}, err
+	}
+	size := int64(binary.LittleEndian.Uint32(tail[:]))
+	if size > a.size-int64(len(tail)) {
+		return flatbuffers.Table{}, fmt.Errorf("corrupt footer of %d B in a file of %d B", size, a.size)
+	}
+	buf := make([]byte, size)
+	if _, err := f.ReadAt(buf, a.size-int64(len(tail))-size); err != nil {
+		return flatbuffers.Table{}, err
+	}
+	return flatbuffers.Table{Bytes: buf, Pos: flatbuffers.GetUOffsetT(buf)}, nil
+}
+
+// blocks reads a vector of the footer's struct Block: offset int64, metadata length int32, 4 B of
+// padding, body length int64.
+func (a *arrowFile) blocks(footer flatbuffers.Table, field flatbuffers.VOffsetT) ([]arrowBlock, error) {
+	const blockBytes = 24
+	at := flatbuffers.UOffsetT(footer.Offset(field))
+	if at == 0 {
+		return nil, nil
+	}
+	vector := footer.Bytes[footer.Vector(at):]
+	n := footer.VectorLen(at)
+	if n > len(vector)/blockBytes {
+		return nil, fmt.Errorf("corrupt footer: %d blocks in %d B", n, len(vector))
+	}
+	blocks := make([]arrowBlock, n)
+	for i := range blocks {
+		b := vector[i*blockBytes:]
+		offset := int64(binary.LittleEndian.Uint64(b))
+		meta := int64(int32(binary.LittleEndian.Uint32(b[8:])))
+		body := int64(binary.LittleEndian.Uint64(b[16:]))
+		if offset < 0 || meta < 0 || body < 0 || offset > a.size || body > a.size || meta+body > a.size-offset {
+			return nil, fmt.Errorf("corrupt footer: a block of %d + %d B at offset %d of a file of %d B", meta, body, offset, a.size)
+		}
+		blocks[i] = arrowBlock{offset: offset, size: meta + body}
+	}
+	return blocks, nil
+}
+
+// readRows reads how many rows a record batch has from its header.
+func (a *arrowFile) readRows(f io.ReaderAt, b *arrowBlock) error {
+	start, end, err := messageHeader(f, b.offset)
+	if err != nil {
+		return err
+	}
+	if end > b.offset+b.size {
+		return errors.New("corrupt data: a header longer than its block")
+	}
+	buf := make([]byte, end-start)
+	if _, err := f.ReadAt(buf, start); err != nil {
+		return err
+	}
+	// Message: version 4, header_type 6, header 8, bodyLength 10. RecordBatch: length 4.
+	message := flatbuffers.Table{Bytes: buf, Pos: flatbuffers.GetUOffsetT(buf)}
+	if body := message.GetInt64Slot(10, 0); body < 0 || body > b.offset+b.size-end {
+		return fmt.Errorf("corrupt data: a body of %d B in a block of %d B", body, b.size)
+	}
+	at := message.Offset(8)
+	if at == 0 {
+		return errors.New("corrupt data: a message without a header")
+	}
+	var batch flatbuffers.Table
+	message.Union(&batch, flatbuffers.UOffsetT(at))
+	b.rows = batch.GetInt64Slot(4, 0)
+	if b.rows < 0 || b.rows > rowsMax-a.numRows {
+		return fmt.Errorf("corrupt data: %d rows", b.rows)
+	}
+	a.numRows += b.rows
+	return nil
+}
+
+// messageHeader returns where the flatbuffer of the message at an offset starts and ends: after its
+// length, before which newer files have a mark of four bytes.
+func messageHeader(f io.ReaderAt, offset int64) (start, end int64, err error) {
+	var prefix [8]byte
+	if _, err := f.ReadAt(prefix[:], offset); err != nil {
+		return 0, 0, err
+	}
+	start = offset + 4
+	size := binary.LittleEndian.Uint32(prefix[:])
+	if size == streamMark {
+		start, size = offset+8, binary.LittleEndian.Uint32(prefix[4:])
+	}
+	if size > 1<<30 {
+		return 0, 0, fmt.Errorf("corrupt data: a message header of %d B at offset %d", size, offset)
+	}
+	return start, start + int64(size), nil
+}
+
+func (a *arrowFile) name() string          { return a.path }
+func (a *arrowFile) schema() *arrow.Schema { return a.fields }
+func (a *arrowFile) stats() Stats          { return Stats{Rows: a.numRows, Bytes: a.size} }
+func (a *arrowFile) span() uint64          { return uint64(a.numRows) }
+
+func (a *arrowFile) parts(_ context.Context, columns []int) ([]part, error) {
+	var parts []part
+	var first uint64
+	for from := 0; from < len(a.batches); {
+		p := &arrowPart{file: a, columns: columns, from: from, first: first}
+		for p.to = from; p.to < len(a.batches) && (p.to == from || p.numBytes+a.batches[p.to].size <= arrowPartBytes); p.to++ {
+			p.numBytes += a.batches[p.to].size
+			p.numRows += a.batches[p.to].rows
+		}
+		from, first = p.to, first+uint64(p.numRows)
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// arrowPart is record batches [from, to) of a file.
+type arrowPart struct {
+	file     *arrowFile
+	columns  []int
+	from, to int
+	first    uint64
+	numRows  int64
+	numBytes int64
+}
+
+func (p *arrowPart) offset() uint64 { return p.first }
+func (p *arrowPart) rows() int64    { return p.numRows }
+func (p *arrowPart) bytes() int64   { return p.numBytes }
+
+func (p *arrowPart) name() string {
+	if p.to == p.from+1 {
+		return fmt.Sprintf("%s, record batch %d", p.file.path, p.from)
+	}
+	return fmt.Sprintf("%s, record batches %d to %d", p.file.path, p.from, p.to-1)
+}
+
+func (p *arrowPart) open(_ context.Context, opt OpenOptions) (rowReader, error) {
+	if len(p.columns) == 0 {
+		return &rowCounter{left: p.numRows}, nil
+	}
+	f, err := p.file.fsys.Open(p.file.path)
+	if err != nil {
+		return nil, err
+	}
+	section := func(b arrowBlock) io.Reader { return io.NewSectionReader(f, b.offset, b.size) }
+	messages := []io.Reader{io.NewSectionReader(f, arrowStreamStart, p.file.schemaEnd-arrowStreamStart)}
+	for _, b := range p.file.dictionaries {
+		messages = append(messages, section(b))
+	}
+	for _, b := range p.file.batches[p.from:p.to] {
+		messages = append(messages, section(b))
+	}
+	r, err := newArrowReader(io.MultiReader(messages...), f, p.columns, p.file.size, opt)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+// arrowReader is the rowReader of an Arrow stream.
+type arrowReader struct {
+	stream   *ipc.Reader
+	source   io.Closer
+	columns  []int
+	progress func(int64)
+	bytes    *countingReader
+	reported int64
+}
+
+// newArrowReader reads the schema of a stream. bodyBytesMax bounds a message. The reader closes the
+// source; where this function fails the caller does.
+func newArrowReader(from io.Reader, source io.Closer, columns []int, bodyBytesMax int64, opt OpenOptions) (*arrowReader, error) {
+	r := &arrowReader{source: source, columns: columns, progress: opt.Progress, bytes: &countingReader{r: from}}
+	mem := readAllocator{opt.Allocator}
+	err := guard(func() (err error) {
+		messages := ipc.NewMessageReader(r.bytes, ipc.WithAllocator(mem), ipc.WithBodySizeLimit(bodyBytesMax))
+		r.stream, err = ipc.NewReaderFromMessageReader(messages, ipc.WithAllocator(mem))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("not a readable Arrow stream: %w", err)
+	}
+	return r, nil
+}
+
+func (r *arrowReader) next(context.Context) (arrow.RecordBatch, error) {
+	if !r.stream.Next() {
+		if err := r.stream.Err(); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	}
+	if r.progress != nil {
+		r.progress(r.bytes.n - r.reported)
+		r.reported = r.bytes.n
+	}
+	batch := project(r.stream.RecordBatch(), r.columns)
+	// arrow-go takes offsets, codes and views as they are in the file. S3.
+	for i, column := range batch.Columns() {
+		if err := array.ValidateFull(column); err != nil {
+			batch.Release()
+			return nil, fmt.Errorf("corrupt data: column %q: %w", batch.ColumnName(i), err)
+		}
+	}
+	return batch, nil
+}
+
+func (r *arrowReader) Close() error {
+	r.stream.Release()
+	return r.source.Close()
+}
+
+// countingReader counts the bytes that pass.
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// streamMark is the four bytes that an Arrow stream's messages start with since Arrow 0.15.
+const streamMark = 0xFFFFFFFF
+
+// isArrowStream says whether a file's first bytes are those of an Arrow stream.
+func isArrowStream(head []byte) bool {
+	return len(head) >= 4 && bytes.Equal(head[:4], []byte{0xFF, 0xFF, 0xFF, 0xFF})
+}

@@ -1,0 +1,171 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// Open finds the files that the patterns name and reads what they say of their columns. A pattern is
+// a file, a glob, a directory, of which every data file below it is taken but for names that start
+// with . or _, or "-" for standard input. Files of different formats may be mixed; all must have the
+// same columns, in any order.
+//
+// The files are read when splits of the source are opened, and each time anew; standard input can be
+// read once.
+func Open(ctx context.Context, patterns []string, opt Options) (Source, error) {
+	inputs, hive, err := openAll(ctx, patterns, &opt)
+	if err != nil {
+		return nil, err
+	}
+	return newTable(inputs, hive)
+}
+
+func openAll(ctx context.Context, patterns []string, opt *Options) ([]input, []hiveColumn, error) {
+	opt.EnsureDefaults()
+	if err := opt.Validate(); err != nil {
+		return nil, nil, err
+	}
+	names, err := expand(ctx, opt.FS, patterns)
+	if err != nil {
+		return nil, nil, err
+	}
+	var hive []hiveColumn
+	if !opt.NoHive {
+		if hive, err = hiveColumns(names); err != nil {
+			return nil, nil, err
+		}
+	}
+	var inputs []input
+	var texts []*csvFile
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		in, err := openOne(name, opt)
+		if err != nil {
+			return nil, nil, err
+		}
+		if text, ok := in.(*csvFile); ok {
+			texts = append(texts, text)
+		}
+		inputs = append(inputs, in)
+	}
+	if len(opt.CSV.Types) > 0 && len(texts) == 0 {
+		return nil, nil, fmt.Errorf("%s: CSV.Types is set, and no input is CSV", names[0])
+	}
+	return inputs, hive, setTypes(texts, opt.CSV.Types)
+}
+
+func openOne(name string, opt *Options) (input, error) {
+	if name == stdinName {
+		return openStdin(opt)
+	}
+	format, packed := formatOf(name)
+	head, err := readHead(opt.FS, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(head) == 0 {
+		return nil, fmt.Errorf("%s: the file is empty", name)
+	}
+	switch {
+	case opt.Format != FormatAuto:
+		format = opt.Format
+	case format == FormatAuto:
+		format, packed = sniff(head)
+	}
+	text := opt.CSV
+	if format == FormatTSV && text.Delimiter == 0 {
+		text.Delimiter = '\t'
+	}
+	switch format {
+	case FormatParquet:
+		return noNil(openParquet(opt.FS, name))
+	case FormatArrow, FormatArrowStream: // their endings are often mixed up: the first bytes decide
+		if bytes.HasPrefix(head, []byte(arrowMagic)) {
+			return noNil(openArrow(opt.FS, name))
+		}
+		if bytes.HasPrefix(head, []byte("FEA1")) {
+			return nil, fmt.Errorf("%s: a file of Feather version 1; write it anew as version 2 or Parquet", name)
+		}
+		return noNil(openArrowStream(opt.FS, name))
+	}
+	return noNil(openCSV(opt.FS, name, packed, text))
+}
+
+// noNil keeps a nil pointer from becoming an input that is not nil.
+func noNil[T input](in T, err error) (input, error) {
+	if err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// headBytes is enough of a file to tell its format.
+const headBytes = 8
+
+// readHead returns the first bytes of a file, fewer where it is shorter.
+func readHead(fsys stream.FS, name string) (head []byte, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	head = make([]byte, headBytes)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return head[:n], nil
+}
+
+// sniff tells a format by a file's first bytes. What is nothing else is taken for text.
+func sniff(head []byte) (format Format, packed string) {
+	switch {
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		return FormatParquet, ""
+	case bytes.HasPrefix(head, []byte(arrowMagic)):
+		return FormatArrow, ""
+	case isArrowStream(head):
+		return FormatArrowStream, ""
+	case bytes.HasPrefix(head, []byte{0x1F, 0x8B}):
+		return FormatCSV, ".gz"
+	case bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}):
+		return FormatCSV, ".zst"
+	}
+	return FormatCSV, ""
+}
+
+// openStdin reads the start of standard input, which is an Arrow stream or CSV.
+func openStdin(opt *Options) (input, error) {
+	head := make([]byte, headBytes)
+	n, err := io.ReadFull(opt.Stdin, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	if n == 0 {
+		return nil, errors.New("standard input is empty")
+	}
+	format, packed := opt.Format, ""
+	if format == FormatAuto {
+		format, packed = sniff(head[:n])
+	}
+	rest := io.MultiReader(bytes.NewReader(head[:n]), opt.Stdin)
+	switch format {
+	case FormatParquet, FormatArrow:
+		return nil, fmt.Errorf("standard input: a %s file is read from its end; give it as a file, "+
+			"or pipe an Arrow stream or CSV", format)
+	case FormatArrowStream:
+		return noNil(openArrowStdin(rest))
+	}
+	text, err := unpack(rest, packed)
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return noNil(openCSVStdin(text, opt.CSV))
+}

@@ -1,0 +1,263 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// rowsMax bounds what a file may claim to hold: 2^44 rows of one byte are 16 TiB.
+const rowsMax = positionsUnknown
+
+// parquetFile is a Parquet file whose footer has been read. A split of it is a row group.
+type parquetFile struct {
+	path   string
+	fsys   stream.FS
+	size   int64
+	meta   *metadata.FileMetaData
+	fields *arrow.Schema
+	leaves []int // index of the Parquet column of each field; -1 for a nested field
+}
+
+// openParquet reads a file's footer.
+func openParquet(fsys stream.FS, path string) (in *parquetFile, err error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	p := &parquetFile{path: path, fsys: fsys, size: info.Size()}
+	if err := guard(func() error { return p.readFooter(f) }); err != nil {
+		return nil, locate(path, err)
+	}
+	return p, nil
+}
+
+func (p *parquetFile) readFooter(f stream.File) error {
+	r, err := file.NewParquetReader(f, file.WithReadProps(parquetProps(memory.DefaultAllocator)))
+	if err != nil {
+		return fmt.Errorf("not a readable Parquet file: %w", err)
+	}
+	p.meta = r.MetaData()
+	p.meta.WriterVersion() // caches what row groups then read from several goroutines
+	arrowReader, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+	if err != nil {
+		return err
+	}
+	fields := make([]arrow.Field, 0, len(arrowReader.Manifest.Fields))
+	for _, f := range arrowReader.Manifest.Fields {
+		leaf := -1
+		if len(f.Children) == 0 {
+			leaf = f.ColIndex
+		}
+		p.leaves = append(p.leaves, leaf)
+		fields = append(fields, *f.Field)
+	}
+	p.fields = deliveredSchema(arrow.NewSchema(fields, nil))
+	return p.checkRows()
+}
+
+// checkRows makes sure that row counts add up, which positions rely on. S2.
+func (p *parquetFile) checkRows() error {
+	var rows int64
+	for i := range p.meta.RowGroups {
+		n := p.meta.RowGroup(i).NumRows()
+		if n < 0 || n > rowsMax-rows {
+			return fmt.Errorf("corrupt footer: row group %d has %d rows", i, n)
+		}
+		rows += n
+	}
+	if rows != p.meta.NumRows {
+		return fmt.Errorf("corrupt footer: the file has %d rows, its row groups have %d", p.meta.NumRows, rows)
+	}
+	return nil
+}
+
+func parquetProps(mem memory.Allocator) *parquet.ReaderProperties {
+	props := parquet.NewReaderProperties(mem)
+	// Pages are read as they are needed, by ReadAt: 2-4 times faster than the whole chunk into fresh
+	// memory, and a corrupt chunk length cannot ask for that memory.
+	props.BufferedStreamEnabled = true
+	return props
+}
+
+func (p *parquetFile) name() string          { return p.path }
+func (p *parquetFile) schema() *arrow.Schema { return p.fields }
+func (p *parquetFile) span() uint64          { return uint64(p.meta.NumRows) }
+
+func (p *parquetFile) parts(_ context.Context, columns []int) (parts []part, err error) {
+	var first uint64
+	for i := range p.meta.RowGroups {
+		group := p.meta.RowGroup(i)
+		part := &parquetPart{file: p, group: i, first: first, numRows: group.NumRows()}
+		first += uint64(group.NumRows())
+		if group.NumRows() == 0 {
+			continue
+		}
+		for _, c := range columns {
+			column, err := p.partColumn(group, c)
+			if err != nil {
+				return nil, fmt.Errorf("%s, column %q: %w", part.name(), p.fields.Field(c).Name, err)
+			}
+			part.columns = append(part.columns, column)
+			part.numBytes += column.bytes
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// partColumn looks up one column of a row group.
+func (p *parquetFile) partColumn(group *metadata.RowGroupMetaData, c int) (column parquetPartColumn, err error) {
+	err = guard(func() error {
+		leaf := p.leaves[c]
+		if leaf < 0 {
+			return fmt.Errorf("a %s; nested columns cannot be read", p.fields.Field(c).Type)
+		}
+		chunk, err := group.ColumnChunk(leaf)
+		if err != nil {
+			return err
+		}
+		start, size := chunk.DataPageOffset(), chunk.TotalCompressedSize()
+		if start < 0 || size < 0 || start > p.size || size > p.size-min(start, chunkStart(chunk)) {
+			return fmt.Errorf("corrupt footer: %d B at offset %d of a file of %d B", size, start, p.size)
+		}
+		column = parquetPartColumn{
+			field:    c,
+			leaf:     leaf,
+			bytes:    size,
+			rowBytes: chunk.TotalUncompressedSize() / max(group.NumRows(), 1),
+			codes:    allDictionary(chunk) && codedType(p.fields.Field(c).Type) != nil,
+		}
+		return nil
+	})
+	return column, err
+}
+
+// chunkStart is where a column chunk begins: at its dictionary page if it has one.
+func chunkStart(chunk *metadata.ColumnChunkMetaData) int64 {
+	if at := chunk.DictionaryPageOffset(); chunk.HasDictionaryPage() && at > 0 {
+		return at
+	}
+	return chunk.DataPageOffset()
+}
+
+// allDictionary says whether every data page of a chunk surely holds dictionary codes. A writer
+// whose dictionary grew too large goes on in plain pages: making codes of those is 8 to 25 times
+// slower than reading strings, and takes gigabytes.
+func allDictionary(chunk *metadata.ColumnChunkMetaData) bool {
+	codes := false
+	for _, s := range chunk.EncodingStats() {
+		if s.PageType != file.PageTypeDataPage && s.PageType != file.PageTypeDataPageV2 {
+			continue
+		}
+		if s.Encoding != parquet.Encodings.RLEDict && s.Encoding != parquet.Encodings.PlainDict {
+			return false
+		}
+		codes = true
+	}
+	return codes
+}
+
+// codedType returns the type of the dictionary that arrow-go reads the codes of a column with; nil
+// where it reads none. It knows no dictionary of large strings; that of a chunk is small, and is
+// made one after.
+func codedType(t arrow.DataType) arrow.DataType {
+	switch t.ID() {
+	case arrow.STRING, arrow.LARGE_STRING:
+		return arrow.BinaryTypes.String
+	case arrow.BINARY, arrow.LARGE_BINARY:
+		return arrow.BinaryTypes.Binary
+	}
+	return nil
+}
+
+// parquetPart is a row group.
+type parquetPart struct {
+	file     *parquetFile
+	group    int
+	columns  []parquetPartColumn
+	first    uint64 // row of the file that the group's first row is
+	numRows  int64
+	numBytes int64 // of the columns, compressed
+}
+
+// parquetPartColumn is one column chunk.
+type parquetPartColumn struct {
+	field    int   // of the file's schema
+	leaf     int   // of the Parquet schema
+	bytes    int64 // compressed
+	rowBytes int64 // of a row uncompressed, on average
+	codes    bool  // to be read as a dictionary
+}
+
+func (p *parquetPart) offset() uint64 { return p.first }
+func (p *parquetPart) rows() int64    { return p.numRows }
+func (p *parquetPart) bytes() int64   { return p.numBytes }
+func (p *parquetPart) name() string   { return fmt.Sprintf("%s, row group %d", p.file.path, p.group) }
+
+// batchBytesMax bounds a column of a batch. Arrow's utf8 counts bytes in 31 bits.
+const batchBytesMax = 64 << 20
+
+// batchRows is the wanted number of rows, or fewer where rows are large.
+func (p *parquetPart) batchRows(wanted int) int64 {
+	rows := int64(wanted)
+	for _, c := range p.columns {
+		if !c.codes && c.rowBytes > 0 {
+			rows = min(rows, batchBytesMax/c.rowBytes)
+		}
+	}
+	return max(rows, 1)
+}
+
+func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, error) {
+	if len(p.columns) == 0 {
+		return &rowCounter{left: p.numRows}, nil
+	}
+	f, err := p.file.fsys.Open(p.file.path)
+	if err != nil {
+		return nil, err
+	}
+	r := &parquetReader{
+		part:      p,
+		file:      f,
+		left:      p.numRows,
+		batchRows: p.batchRows(opt.BatchRows),
+		threads:   opt.Threads,
+		progress:  opt.Progress,
+		mem:       opt.Allocator,
+	}
+	if err := guard(func() error { return r.open(ctx) }); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// rowCounter reads no column: it says how many rows there are.
+type rowCounter struct{ left int64 }
+
+func (r *rowCounter) next(context.Context) (arrow.RecordBatch, error) {
+	if r.left == 0 {
+		return nil, io.EOF
+	}
+	n := min(r.left, math.MaxInt32)
+	r.left -= n
+	return emptyBatch(n), nil
+}
+
+func (r *rowCounter) Close() error { return nil }

@@ -1,0 +1,217 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/decimal256"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+)
+
+// parquetColumn reads one column chunk.
+//
+// pqarrow hands a page's values on without a copy for a few types only, and knows no durations. So
+// we ask it for the chunk's physical type and turn that into the column's type here: by a new label
+// where the bits are the same, by one loop where they are not.
+type parquetColumn struct {
+	reader *pqarrow.FileReader
+	part   *parquetPartColumn
+	group  int
+	typ    arrow.DataType // to deliver
+	mem    memory.Allocator
+
+	physical   arrow.DataType // asked of pqarrow
+	codes      bool           // physical is a dictionary
+	column     *pqarrow.ColumnReader
+	dictionary arrow.Array // the chunk's only one, kept from its first batch. S5
+}
+
+func (c *parquetColumn) open(ctx context.Context) (err error) {
+	c.physical = physicalType(c.reader.ParquetReader().MetaData().Schema.Column(c.part.leaf).PhysicalType(), c.typ)
+	if c.codes {
+		c.physical = dictionaryOf(codedType(c.typ))
+	}
+	field := &c.reader.Manifest.Fields[c.part.field]
+	renamed := *field.Field
+	renamed.Type = c.physical
+	field.Field = &renamed
+	c.column, err = c.reader.GetFieldReader(ctx, c.part.field, map[int]bool{c.part.leaf: true}, []int{c.group})
+	return err
+}
+
+// physicalType returns what to read a column of type t as.
+func physicalType(physical parquet.Type, t arrow.DataType) arrow.DataType {
+	switch {
+	case t.ID() == arrow.NULL:
+		return t
+	case physical == parquet.Types.Int32:
+		return arrow.PrimitiveTypes.Int32
+	case physical == parquet.Types.Int64:
+		return arrow.PrimitiveTypes.Int64
+	}
+	return t // decimals in bytes, 96-bit timestamps: pqarrow converts them
+}
+
+// read returns the next rows of the column, which the caller owns.
+func (c *parquetColumn) read(ctx context.Context, rows int64) (arrow.Array, error) {
+	values, err := c.column.NextBatch(rows)
+	if err != nil {
+		return nil, err
+	}
+	defer values.Release()
+	if int64(values.Len()) != rows {
+		return nil, fmt.Errorf("corrupt data: %d of %d rows", values.Len(), rows)
+	}
+	one := values.Chunk(0)
+	if len(values.Chunks()) == 1 {
+		one.Retain()
+	} else if one, err = array.Concatenate(values.Chunks(), c.mem); err != nil {
+		return nil, err
+	}
+	defer one.Release()
+	if c.codes {
+		return c.withDictionary(ctx, one.(*array.Dictionary), rows)
+	}
+	return c.convert(one)
+}
+
+// withDictionary gives every batch the dictionary of the first.
+func (c *parquetColumn) withDictionary(ctx context.Context, a *array.Dictionary, rows int64) (arrow.Array, error) {
+	if c.dictionary == nil {
+		distinct, err := c.distinct(a.Dictionary().Len())
+		if err != nil {
+			return nil, err
+		}
+		if !distinct {
+			// pqarrow drops repeated entries, after which codes mean other values than in the file.
+			c.close()
+			c.codes = false
+			if err := c.open(ctx); err != nil {
+				return nil, err
+			}
+			return c.read(ctx, rows)
+		}
+		if c.dictionary, err = compute.CastArray(compute.WithAllocator(ctx, c.mem), a.Dictionary(), compute.SafeCastOptions(c.typ)); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkCodes(a, c.dictionary.Len()); err != nil {
+		return nil, err
+	}
+	return array.NewDictionaryArray(dictionaryOf(c.typ), a.Indices(), c.dictionary), nil
+}
+
+// dictionaryOf is the only type of dictionary that leaves this package. S1.
+func dictionaryOf(values arrow.DataType) *arrow.DictionaryType {
+	return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}
+}
+
+// distinct says whether the dictionary page has as many entries as were read from it.
+func (c *parquetColumn) distinct(entries int) (bool, error) {
+	pages, err := c.reader.ParquetReader().RowGroup(c.group).GetColumnPageReader(c.part.leaf)
+	if err != nil {
+		return false, err
+	}
+	page, err := pages.GetDictionaryPage()
+	if err != nil {
+		return false, errors.Join(err, pages.Close())
+	}
+	same := page == nil && entries == 0 || page != nil && int(page.NumValues()) == entries
+	return same, pages.Close()
+}
+
+// checkCodes makes sure that every code names an entry. S3.
+func checkCodes(a *array.Dictionary, entries int) error {
+	codes := a.Indices().(*array.Int32)
+	for i, code := range codes.Int32Values() {
+		if uint32(code) >= uint32(entries) && codes.IsValid(i) {
+			return fmt.Errorf("corrupt data: code %d of a dictionary of %d entries", code, entries)
+		}
+	}
+	return nil
+}
+
+// convert turns an array of the physical type into one of the column's type.
+func (c *parquetColumn) convert(a arrow.Array) (arrow.Array, error) {
+	if ext, ok := a.(array.ExtensionArray); ok {
+		a = ext.Storage()
+	}
+	if arrow.TypeEqual(a.DataType(), c.typ) {
+		a.Retain()
+		return a, nil
+	}
+	switch a := a.(type) {
+	case *array.Int32:
+		return convertIntegers(c.mem, a, a.Int32Values(), c.typ)
+	case *array.Int64:
+		return convertIntegers(c.mem, a, a.Int64Values(), c.typ)
+	}
+	return nil, fmt.Errorf("a chunk of %s where the file's schema says %s", a.DataType(), c.typ)
+}
+
+// convertIntegers relabels or converts the integers that Parquet stores for many types.
+func convertIntegers[T int32 | int64](mem memory.Allocator, a arrow.Array, values []T, typ arrow.DataType) (arrow.Array, error) {
+	buffers := a.Data().Buffers()
+	fixed, ok := typ.(arrow.FixedWidthDataType)
+	if !ok {
+		return nil, fmt.Errorf("a chunk of %s where the file's schema says %s", a.DataType(), typ)
+	}
+	if fixed.Bytes() != a.DataType().(arrow.FixedWidthDataType).Bytes() {
+		out := memory.NewResizableBuffer(mem)
+		defer out.Release()
+		out.Resize(fixed.Bytes() * len(values))
+		if !widen(out.Bytes(), values, typ.ID()) {
+			return nil, fmt.Errorf("a chunk of %s where the file's schema says %s", a.DataType(), typ)
+		}
+		buffers = []*memory.Buffer{buffers[0], out}
+	}
+	data := array.NewData(typ, a.Len(), buffers, nil, a.NullN(), a.Data().Offset())
+	defer data.Release()
+	return array.MakeFromData(data), nil
+}
+
+// widen converts values to a type of another width. Values under NULL are zero or anything.
+func widen[T int32 | int64](out []byte, values []T, id arrow.Type) bool {
+	switch id {
+	case arrow.INT8, arrow.UINT8:
+		narrow(arrow.Uint8Traits.CastFromBytes(out), values)
+	case arrow.INT16, arrow.UINT16:
+		narrow(arrow.Uint16Traits.CastFromBytes(out), values)
+	case arrow.DATE64: // of days
+		days := arrow.Int64Traits.CastFromBytes(out)
+		for i, v := range values {
+			days[i] = int64(v) * 86_400_000
+		}
+	case arrow.DECIMAL128:
+		decimals := arrow.Decimal128Traits.CastFromBytes(out)
+		for i, v := range values {
+			decimals[i] = decimal128.FromI64(int64(v))
+		}
+	case arrow.DECIMAL256:
+		decimals := arrow.Decimal256Traits.CastFromBytes(out)
+		for i, v := range values {
+			decimals[i] = decimal256.FromI64(int64(v))
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (c *parquetColumn) close() {
+	if c.column != nil {
+		c.column.Release()
+		c.column = nil
+	}
+	if c.dictionary != nil {
+		c.dictionary.Release()
+		c.dictionary = nil
+	}
+}

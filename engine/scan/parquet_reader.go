@@ -1,0 +1,143 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// parquetReader reads the columns of one row group side by side. pqarrow reads each column apart
+// here: its own record reader starts goroutines for columns read in parallel, in which a corrupt page
+// could panic out of our reach. S3.
+type parquetReader struct {
+	part      *parquetPart
+	file      stream.File
+	reader    *pqarrow.FileReader
+	columns   []*parquetColumn
+	left      int64 // rows
+	batchRows int64
+	threads   int
+	progress  func(int64)
+	reported  int64 // bytes
+	mem       memory.Allocator
+	schema    *arrow.Schema // of the batches, made with the first
+}
+
+func (r *parquetReader) open(ctx context.Context) error {
+	info, err := r.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != r.part.file.size {
+		return fmt.Errorf("the file changed while it was read: %d B, then %d B", r.part.file.size, info.Size())
+	}
+	mem := readAllocator{r.mem}
+	pages, err := file.NewParquetReader(r.file, file.WithReadProps(parquetProps(mem)), file.WithMetadata(r.part.file.meta))
+	if err != nil {
+		return err
+	}
+	r.reader, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, mem)
+	if err != nil {
+		return err
+	}
+	for i := range r.part.columns {
+		c := &r.part.columns[i]
+		column := &parquetColumn{reader: r.reader, part: c, group: r.part.group, mem: r.mem, codes: c.codes,
+			typ: r.part.file.fields.Field(c.field).Type}
+		r.columns = append(r.columns, column)
+		if err := column.open(ctx); err != nil {
+			return fmt.Errorf("column %q: %w", r.columnName(i), err)
+		}
+	}
+	return nil
+}
+
+func (r *parquetReader) columnName(i int) string {
+	return r.part.file.fields.Field(r.part.columns[i].field).Name
+}
+
+func (r *parquetReader) next(ctx context.Context) (arrow.RecordBatch, error) {
+	if r.left == 0 {
+		return nil, io.EOF
+	}
+	rows := min(r.left, r.batchRows)
+	arrays := make([]arrow.Array, len(r.columns))
+	defer func() {
+		for _, a := range arrays {
+			if a != nil {
+				a.Release()
+			}
+		}
+	}()
+	if err := r.read(ctx, arrays, rows); err != nil {
+		return nil, err
+	}
+	r.left -= rows
+	r.report()
+	if r.schema == nil {
+		fields := make([]arrow.Field, len(arrays))
+		for i, a := range arrays {
+			fields[i] = arrow.Field{Name: r.columnName(i), Type: a.DataType(), Nullable: true}
+		}
+		r.schema = arrow.NewSchema(fields, nil)
+	}
+	return array.NewRecordBatch(r.schema, arrays, rows), nil
+}
+
+// read decodes the next rows of every column, in parallel if that is allowed.
+func (r *parquetReader) read(ctx context.Context, arrays []arrow.Array, rows int64) error {
+	readOne := func(i int) error {
+		return guard(func() (err error) {
+			if arrays[i], err = r.columns[i].read(ctx, rows); err != nil {
+				return fmt.Errorf("column %q: %w", r.columnName(i), err)
+			}
+			return nil
+		})
+	}
+	if r.threads == 1 || len(arrays) == 1 {
+		for i := range arrays {
+			if err := readOne(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var group errgroup.Group
+	group.SetLimit(r.threads)
+	for i := range arrays {
+		group.Go(func() error { return readOne(i) })
+	}
+	return group.Wait()
+}
+
+// report tells how far the compressed bytes have been read, taking rows to be equally large.
+func (r *parquetReader) report() {
+	if r.progress == nil {
+		return
+	}
+	done := r.part.numRows - r.left
+	bytes := int64(float64(r.part.numBytes) * (float64(done) / float64(r.part.numRows)))
+	r.progress(bytes - r.reported)
+	r.reported = bytes
+}
+
+func (r *parquetReader) Close() error {
+	err := guard(func() error {
+		for _, c := range r.columns {
+			c.close()
+		}
+		return nil
+	})
+	r.columns = nil
+	return errors.Join(err, r.file.Close())
+}

@@ -1,0 +1,177 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// split is the Split that all formats share.
+type split struct {
+	part part
+	plan *plan
+	base uint64 // position of the input's first row
+}
+
+var _ Split = (*split)(nil)
+
+func (s *split) Position() uint64 { return s.base + s.part.offset() }
+func (s *split) Rows() int64      { return s.part.rows() }
+func (s *split) Bytes() int64     { return s.part.bytes() }
+func (s *split) Name() string     { return s.part.name() }
+
+// Open implements Split.
+func (s *split) Open(ctx context.Context, opt OpenOptions) (array.RecordReader, error) {
+	opt.EnsureDefaults()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r := &reader{ctx: ctx, split: s, deliverer: newDeliverer(s.plan, opt), batchRows: int64(opt.BatchRows)}
+	r.refs.Store(1)
+	err := guard(func() (err error) {
+		r.source, err = s.part.open(ctx, opt)
+		return err
+	})
+	if err != nil {
+		return nil, locate(s.part.name(), err)
+	}
+	return r, nil
+}
+
+// reader is the array.RecordReader over a rowReader. The context of Open bounds all of its reading:
+// array.RecordReader has no place for another.
+type reader struct {
+	refs      atomic.Int64
+	ctx       context.Context
+	split     *split
+	source    rowReader // nil once closed
+	deliverer *deliverer
+	batchRows int64
+
+	whole   arrow.RecordBatch // as read, cut into batches of batchRows
+	cut     int64             // rows of whole that have been returned
+	current arrow.RecordBatch
+	rows    int64 // returned so far
+	err     error
+}
+
+func (r *reader) Retain() { r.refs.Add(1) }
+
+func (r *reader) Release() {
+	if r.refs.Add(-1) == 0 {
+		r.drop()
+		_ = r.close() // the caller has given up; what was read is read
+	}
+}
+
+// Schema has the types of S1: the batches may have dictionaries in their place.
+func (r *reader) Schema() *arrow.Schema { return r.split.plan.schema }
+
+func (r *reader) RecordBatch() arrow.RecordBatch { return r.current }
+
+// Record implements array.RecordReader.
+//
+// Deprecated: use RecordBatch.
+func (r *reader) Record() arrow.RecordBatch { return r.current }
+
+func (r *reader) Err() error { return r.err }
+
+// Next implements array.RecordReader. It closes the file at the end and at an error. S4.
+func (r *reader) Next() bool {
+	if r.current != nil {
+		r.current.Release()
+		r.current = nil
+	}
+	if r.err != nil || r.source == nil && r.whole == nil {
+		return false
+	}
+	err := r.ctx.Err()
+	if err == nil {
+		err = guard(r.advance)
+	}
+	if err == nil {
+		r.rows += r.current.NumRows()
+		return true
+	}
+	if errors.Is(err, io.EOF) {
+		err = r.checkRows()
+	}
+	r.drop()
+	r.err = locate(r.split.part.name(), errors.Join(err, r.close()))
+	return false
+}
+
+// checkRows compares what was read with what the file promised, which positions rely on. S2.
+func (r *reader) checkRows() error {
+	if want := r.split.part.rows(); want >= 0 && r.rows != want {
+		return fmt.Errorf("corrupt data: %d rows, where the file's metadata says %d", r.rows, want)
+	}
+	return nil
+}
+
+// advance sets current to the next batch that is not empty, or returns io.EOF.
+func (r *reader) advance() error {
+	for r.whole == nil {
+		if err := r.load(); err != nil {
+			return err
+		}
+	}
+	rest := r.whole.NumRows() - r.cut
+	if r.cut == 0 && rest <= r.batchRows {
+		r.current, r.whole = r.whole, nil
+		return nil
+	}
+	n := min(rest, r.batchRows)
+	r.current = sliceBatch(r.whole, r.cut, r.cut+n)
+	if r.cut += n; n == rest {
+		r.whole.Release()
+		r.whole = nil
+	}
+	return nil
+}
+
+// load reads one batch of the source into whole.
+func (r *reader) load() (err error) {
+	raw, err := r.source.next(r.ctx)
+	if err != nil {
+		return err
+	}
+	defer raw.Release()
+	if raw.NumRows() > 0 {
+		r.whole, err = r.deliverer.deliver(r.ctx, raw)
+		r.cut = 0
+	}
+	return err
+}
+
+// sliceBatch is RecordBatch.NewSlice, which loses the rows of a batch without columns.
+func sliceBatch(b arrow.RecordBatch, from, to int64) arrow.RecordBatch {
+	if b.NumCols() == 0 {
+		return array.NewRecordBatch(b.Schema(), nil, to-from)
+	}
+	return b.NewSlice(from, to)
+}
+
+func (r *reader) drop() {
+	for _, b := range []*arrow.RecordBatch{&r.current, &r.whole} {
+		if *b != nil {
+			(*b).Release()
+			*b = nil
+		}
+	}
+	r.deliverer.close()
+}
+
+func (r *reader) close() error {
+	if r.source == nil {
+		return nil
+	}
+	source := r.source
+	r.source = nil
+	return guard(source.Close)
+}

@@ -1,0 +1,162 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// table is the Source that all formats share: inputs one after the other, their columns matched by
+// name, and hive columns after them.
+type table struct {
+	fields *arrow.Schema
+	files  []tableFile
+	hive   []hiveColumn
+
+	statsOnce sync.Once
+	known     Stats
+}
+
+// tableFile is one input's place in a table.
+type tableFile struct {
+	input
+	base    uint64 // position of its first row
+	columns []int  // index in the input's schema, for every column that is not a hive column
+}
+
+// newTable puts inputs together; hive holds one value per input, or no columns.
+func newTable(inputs []input, hive []hiveColumn) (*table, error) {
+	t := &table{hive: hive}
+	fields, err := unify(inputs, hive)
+	if err != nil {
+		return nil, err
+	}
+	var base uint64
+	for _, in := range inputs {
+		t.files = append(t.files, tableFile{input: in, base: base, columns: matchColumns(fields, in.schema())})
+		var carry uint64
+		if base, carry = bits.Add64(base, in.span(), 0); carry != 0 {
+			return nil, errors.New("the files together hold more rows than 64 bits can number")
+		}
+	}
+	for _, h := range hive {
+		fields = append(fields, h.field)
+	}
+	t.fields = arrow.NewSchema(fields, nil)
+	return t, nil
+}
+
+// Schema implements Source.
+func (t *table) Schema() *arrow.Schema { return t.fields }
+
+// Stats implements Source.
+func (t *table) Stats() Stats {
+	t.statsOnce.Do(func() { t.known = t.fileStats() })
+	return t.known
+}
+
+func (t *table) fileStats() Stats {
+	merged := Stats{Columns: make([]ColumnStats, t.fields.NumFields())}
+	fileColumns := t.fields.NumFields() - len(t.hive)
+	for c := range fileColumns {
+		merged.Columns[c] = ColumnStats{NoNulls: true}
+	}
+	first := true
+	for _, file := range t.files {
+		stats := file.stats()
+		merged.Rows = addKnown(merged.Rows, stats.Rows)
+		merged.Bytes = addKnown(merged.Bytes, stats.Bytes)
+		if stats.Rows == 0 {
+			continue // says nothing of values
+		}
+		for c, from := range file.columns {
+			var column ColumnStats
+			if stats.Columns != nil {
+				column = stats.Columns[from]
+			}
+			merged.Columns[c] = mergeStats(merged.Columns[c], column, first)
+		}
+		first = false
+	}
+	for i := range t.hive {
+		merged.Columns[fileColumns+i] = t.hive[i].stats()
+	}
+	return merged
+}
+
+// mergeStats adds what is known of the same column in another file.
+func mergeStats(s, other ColumnStats, first bool) ColumnStats {
+	merged := ColumnStats{NoNulls: s.NoNulls && other.NoNulls}
+	switch {
+	case first:
+		merged.HasRange, merged.Min, merged.Max = other.HasRange, other.Min, other.Max
+	case s.HasRange && other.HasRange:
+		merged.HasRange, merged.Min, merged.Max = true, min(s.Min, other.Min), max(s.Max, other.Max)
+	}
+	return merged
+}
+
+// addKnown adds figures of which -1 means unknown.
+func addKnown(a, b int64) int64 {
+	if a < 0 || b < 0 {
+		return -1
+	}
+	return a + b
+}
+
+// Splits implements Source.
+func (t *table) Splits(ctx context.Context, columns []int) ([]Split, error) {
+	for _, c := range columns {
+		if c < 0 || c >= t.fields.NumFields() {
+			return nil, fmt.Errorf("column %d of a table that has %d", c, t.fields.NumFields())
+		}
+		if field := t.fields.Field(c); arrow.IsNested(field.Type.ID()) {
+			return nil, fmt.Errorf("%s: column %q is a %s; nested columns cannot be read",
+				t.files[0].name(), field.Name, field.Type)
+		}
+	}
+	var splits []Split
+	for i := range t.files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		plan, fileColumns := t.plan(i, columns)
+		parts, err := t.files[i].parts(ctx, fileColumns)
+		if err != nil {
+			return nil, locate(t.files[i].name(), err)
+		}
+		for _, p := range parts {
+			splits = append(splits, &split{part: p, plan: plan, base: t.files[i].base})
+		}
+	}
+	return splits, nil
+}
+
+// plan says where the columns of a file's batches come from, and which columns of the file that
+// takes.
+func (t *table) plan(file int, columns []int) (*plan, []int) {
+	p := &plan{}
+	var fileColumns []int
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = t.fields.Field(c)
+		if h := c - (t.fields.NumFields() - len(t.hive)); h >= 0 {
+			p.columns = append(p.columns, planColumn{constant: true, value: t.hive[h].values[file]})
+			continue
+		}
+		from := t.files[file].columns[c]
+		at := slices.Index(fileColumns, from)
+		if at < 0 {
+			at = len(fileColumns)
+			fileColumns = append(fileColumns, from)
+		}
+		p.columns = append(p.columns, planColumn{from: at})
+	}
+	p.schema = arrow.NewSchema(fields, nil)
+	return p, fileColumns
+}

@@ -1,0 +1,89 @@
+package scan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// deliveredType is the type whose values a column of the given type brings: a dictionary's value
+// type, an extension's storage type, any other itself. S1.
+func deliveredType(t arrow.DataType) arrow.DataType {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return deliveredType(t.ValueType)
+	case arrow.ExtensionType:
+		return deliveredType(t.StorageType())
+	}
+	return t
+}
+
+// deliveredSchema has the delivered types, and no metadata: what a format notes of its columns, such
+// as Parquet's field ids, is nothing that two files must agree on.
+func deliveredSchema(s *arrow.Schema) *arrow.Schema {
+	fields := make([]arrow.Field, s.NumFields())
+	for i, f := range s.Fields() {
+		fields[i] = arrow.Field{Name: f.Name, Type: deliveredType(f.Type), Nullable: f.Nullable}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// unify returns the columns that all inputs have, in the order of the first; a hive column hides a
+// column of the same name. A column is nullable if it is so in any input.
+func unify(inputs []input, hive []hiveColumn) ([]arrow.Field, error) {
+	isHive := func(f arrow.Field) bool {
+		return slices.ContainsFunc(hive, func(h hiveColumn) bool { return h.field.Name == f.Name })
+	}
+	first := inputs[0]
+	fields := slices.DeleteFunc(slices.Clone(first.schema().Fields()), isHive)
+	for _, other := range inputs[1:] {
+		others := slices.DeleteFunc(slices.Clone(other.schema().Fields()), isHive)
+		if err := unifyTwo(fields, others, first.name(), other.name()); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+// unifyTwo checks that others are the same columns as fields, and notes which may be NULL.
+func unifyTwo(fields, others []arrow.Field, first, other string) error {
+	byName := make(map[string]arrow.Field, len(others))
+	for _, f := range others {
+		if _, twice := byName[f.Name]; twice {
+			return fmt.Errorf("%s: two columns are named %q; a file with repeated names can only be read alone", other, f.Name)
+		}
+		byName[f.Name] = f
+	}
+	for i, f := range fields {
+		g, ok := byName[f.Name]
+		if !ok {
+			return fmt.Errorf("%s and %s disagree: column %q is missing in %s", first, other, f.Name, other)
+		}
+		if !arrow.TypeEqual(f.Type, g.Type) {
+			return fmt.Errorf("%s and %s disagree: column %q is %s in %s and %s in %s",
+				first, other, f.Name, f.Type, first, g.Type, other)
+		}
+		fields[i].Nullable = f.Nullable || g.Nullable
+		delete(byName, f.Name)
+	}
+	for _, g := range others {
+		if _, extra := byName[g.Name]; extra {
+			return fmt.Errorf("%s and %s disagree: column %q is missing in %s", first, other, g.Name, first)
+		}
+	}
+	return nil
+}
+
+// matchColumns returns where each field is in an input's schema. Repeated names, which only an input
+// alone may have, are matched in order.
+func matchColumns(fields []arrow.Field, s *arrow.Schema) []int {
+	columns := make([]int, len(fields))
+	taken := make(map[string]int)
+	for i, f := range fields {
+		at := s.FieldIndices(f.Name)
+		columns[i] = at[taken[f.Name]]
+		taken[f.Name]++
+	}
+	return columns
+}
