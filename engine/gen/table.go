@@ -1,0 +1,196 @@
+package gen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/scan"
+)
+
+// blockRows is how many rows a split has, more or less where a table says so: few enough that a
+// split of any table is some tens of MB when it is held whole, to be written in order.
+const blockRows = 1 << 18
+
+// rowsMax bounds a table, so that no product with a column count or a row width overflows.
+const rowsMax = 1 << 48
+
+// Table is a generated table. It may be read by several queries at once.
+type Table struct {
+	name    string
+	schema  *arrow.Schema
+	columns []scan.ColumnStats
+	starts  []int64 // the first row of each split, and the number of rows
+
+	// open returns the values of the split's rows in the columns, in their order.
+	open func(split int, columns []int) filler
+}
+
+// filler makes the next rows of a split: one array per column. The caller releases them.
+type filler func(mem memory.Allocator, rows int) []arrow.Array
+
+var _ scan.Source = (*Table)(nil)
+
+// Name says which table this is: "G1_1e7_1e2_0_0".
+func (t *Table) Name() string { return t.name }
+
+// Schema implements scan.Source.
+func (t *Table) Schema() *arrow.Schema { return t.schema }
+
+// Rows returns the number of rows.
+func (t *Table) Rows() int64 { return t.starts[len(t.starts)-1] }
+
+// Stats implements scan.Source. The bytes are not known, as there are none.
+func (t *Table) Stats() scan.Stats {
+	return scan.Stats{Rows: t.Rows(), Bytes: -1, Columns: slices.Clone(t.columns)}
+}
+
+// Splits implements scan.Source.
+func (t *Table) Splits(_ context.Context, columns []int) ([]scan.Split, error) {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		if c < 0 || c >= t.schema.NumFields() {
+			return nil, fmt.Errorf("%s: column %d of %d", t.name, c, t.schema.NumFields())
+		}
+		fields[i] = t.schema.Field(c)
+	}
+	columns = slices.Clone(columns)
+	schema := arrow.NewSchema(fields, nil)
+	splits := make([]scan.Split, len(t.starts)-1)
+	for i := range splits {
+		splits[i] = &split{table: t, number: i, columns: columns, schema: schema}
+	}
+	return splits, nil
+}
+
+// blockStarts cuts rows into splits of blockRows.
+func blockStarts(rows int64) []int64 {
+	starts := make([]int64, 0, rows/blockRows+2)
+	for start := int64(0); start < rows; start += blockRows {
+		starts = append(starts, start)
+	}
+	return append(starts, rows)
+}
+
+// split is one block of a table's rows.
+type split struct {
+	table   *Table
+	number  int
+	columns []int
+	schema  *arrow.Schema
+}
+
+func (s *split) Position() uint64 { return uint64(s.table.starts[s.number]) }
+func (s *split) Rows() int64      { return s.table.starts[s.number+1] - s.table.starts[s.number] }
+func (s *split) Bytes() int64     { return 0 }
+func (s *split) Name() string     { return fmt.Sprintf("%s, block %d", s.table.name, s.number) }
+
+func (s *split) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
+	opt.EnsureDefaults()
+	r := &reader{split: s, ctx: ctx, opt: opt, left: s.Rows(), fill: s.table.open(s.number, s.columns)}
+	r.refs.Store(1)
+	return r, nil
+}
+
+// reader makes the batches of one split.
+type reader struct {
+	split *split
+	ctx   context.Context
+	opt   scan.OpenOptions
+	fill  filler
+	left  int64
+	batch arrow.RecordBatch
+	err   error
+	refs  atomic.Int64
+}
+
+func (r *reader) Schema() *arrow.Schema          { return r.split.schema }
+func (r *reader) RecordBatch() arrow.RecordBatch { return r.batch }
+func (r *reader) Record() arrow.RecordBatch      { return r.batch }
+func (r *reader) Err() error                     { return r.err }
+func (r *reader) Retain()                        { r.refs.Add(1) }
+
+func (r *reader) Release() {
+	if r.refs.Add(-1) == 0 {
+		r.drop()
+	}
+}
+
+func (r *reader) drop() {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
+	}
+}
+
+func (r *reader) Next() bool {
+	r.drop()
+	if r.err == nil {
+		r.err = r.ctx.Err()
+	}
+	if r.err != nil || r.left == 0 {
+		return false
+	}
+	n := min(r.left, int64(r.opt.BatchRows))
+	arrays := r.fill(r.opt.Allocator, int(n))
+	r.batch = array.NewRecordBatch(r.split.schema, arrays, n)
+	for _, a := range arrays {
+		a.Release()
+	}
+	r.left -= n
+	return true
+}
+
+// columnFiller makes the next values of one column.
+type columnFiller func(mem memory.Allocator, rows int) arrow.Array
+
+// each fills columns that do not depend on each other.
+func each(columns []columnFiller) filler {
+	return func(mem memory.Allocator, rows int) []arrow.Array {
+		arrays := make([]arrow.Array, len(columns))
+		for i, fill := range columns {
+			arrays[i] = fill(mem, rows)
+		}
+		return arrays
+	}
+}
+
+// newColumn builds rows values with a builder. value says false for NULL.
+func newColumn[T any, B interface {
+	array.Builder
+	Append(T)
+}](b B, rows int, value func() (T, bool)) arrow.Array {
+	defer b.Release()
+	b.Reserve(rows)
+	for range rows {
+		if v, ok := value(); ok {
+			b.Append(v)
+		} else {
+			b.AppendNull()
+		}
+	}
+	return b.NewArray()
+}
+
+// newStrings is newColumn for strings; text appends the value to its argument, or returns nil for
+// NULL. bytesPerRow is a guess of their length.
+func newStrings(mem memory.Allocator, rows, bytesPerRow int, text func([]byte) []byte) arrow.Array {
+	b := array.NewStringBuilder(mem)
+	defer b.Release()
+	b.Reserve(rows)
+	b.ReserveData(rows * bytesPerRow)
+	var buf [64]byte
+	for range rows {
+		if v := text(buf[:0]); v != nil {
+			b.BinaryBuilder.Append(v)
+		} else {
+			b.AppendNull()
+		}
+	}
+	return b.NewArray()
+}
