@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -120,19 +122,21 @@ var typesByName = map[string]arrow.DataType{
 	"timestamptz": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
 }
 
+var decimalType = regexp.MustCompile(`^decimal\( *(\d+) *, *(\d+) *\)$`)
+
 // parseType reads the name of a type; decimals are decimal(precision, scale).
 func parseType(name string) (arrow.DataType, error) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if t, ok := typesByName[name]; ok {
 		return t, nil
 	}
-	var precision, scale int32
-	compact := strings.ReplaceAll(name, " ", "")
-	if n, err := fmt.Sscanf(compact, "decimal(%d,%d)", &precision, &scale); n == 2 && err == nil {
-		if precision < 1 || precision > 38 || scale < 0 || scale > precision {
-			return nil, fmt.Errorf("decimal(%d, %d): the precision must be in [1, 38], the scale in [0, precision]", precision, scale)
+	if m := decimalType.FindStringSubmatch(name); m != nil {
+		precision, errP := strconv.ParseInt(m[1], 10, 32)
+		scale, errS := strconv.ParseInt(m[2], 10, 32)
+		if errP != nil || errS != nil || precision < 1 || precision > 38 || scale > precision {
+			return nil, fmt.Errorf("%s: the precision must be in [1, 38], the scale in [0, precision]", name)
 		}
-		return &arrow.Decimal128Type{Precision: precision, Scale: scale}, nil
+		return &arrow.Decimal128Type{Precision: int32(precision), Scale: int32(scale)}, nil
 	}
 	return nil, fmt.Errorf("unknown type %q: want bool, int8 to int64, uint8 to uint64, float, double, string, date, time, timestamp or decimal(p, s)", name)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 	"github.com/mpga/mpga/engine"
 )
 
-// progress shows how far a query is. Calls come one at a time; close may be called twice, and update
-// is not called after it.
+// progress shows how far a query is. Calls of update come one at a time; close may come at any time
+// and twice, and what is updated after it is not shown.
 type progress interface {
 	update(engine.Progress)
 	close()
@@ -100,7 +101,7 @@ func figures(p engine.Progress) string {
 	}
 	switch {
 	case p.Done:
-		parts = append(parts, humanize.Comma(p.Groups)+" groups", "done in "+roundTime(p.Elapsed))
+		parts = append(parts, counted(p.Groups, "group"), "done in "+roundTime(p.Elapsed))
 	case p.Fraction > 0:
 		left := time.Duration(float64(p.Elapsed) * max(1-p.Fraction, 0) / p.Fraction)
 		parts = append(parts, left.Round(time.Second).String()+" left")
@@ -159,10 +160,13 @@ func jsonLine(p engine.Progress) string {
 
 // barProgress is a bar on a terminal that is gone when the query has ended.
 type barProgress struct {
-	out       io.Writer
+	out  io.Writer
+	last atomic.Pointer[engine.Progress] // mpb draws from a goroutine of its own
+
+	mu        sync.Mutex
+	closed    bool
 	container *mpb.Progress // nil until the bar is shown
 	bar       *mpb.Bar
-	last      atomic.Pointer[engine.Progress] // mpb draws from a goroutine of its own
 }
 
 const (
@@ -172,8 +176,10 @@ const (
 
 func (b *barProgress) update(p engine.Progress) {
 	b.last.Store(&p)
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.container == nil {
-		if p.Elapsed < barDelay || p.Done {
+		if p.Elapsed < barDelay || p.Done || b.closed {
 			return
 		}
 		b.show()
@@ -181,6 +187,7 @@ func (b *barProgress) update(p engine.Progress) {
 	b.bar.SetCurrent(int64(barSteps * min(max(p.Fraction, 0), 1)))
 }
 
+// show draws the bar for the first time. Requires: b.mu is held.
 func (b *barProgress) show() {
 	text := func(format func(engine.Progress) string) decor.Decorator {
 		return decor.Any(func(decor.Statistics) string { return format(*b.last.Load()) })
@@ -196,6 +203,9 @@ func (b *barProgress) show() {
 }
 
 func (b *barProgress) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
 	if b.container == nil {
 		return
 	}

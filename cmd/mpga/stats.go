@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -100,8 +99,8 @@ func statsTable(s engine.Stats) string {
 			row(name, "%s", humanize.IBytes(uint64(n)))
 		}
 	}
-	row("route", "%s, %s", s.Route, plural(s.Threads, "thread"))
-	row("read", "%s rows, %s in %s", humanize.Comma(s.RowsRead), humanize.IBytes(uint64(max(s.BytesRead, 0))), plural(s.Splits, "split"))
+	row("route", "%s, %s", s.Route, counted(int64(s.Threads), "thread"))
+	row("read", "%s, %s in %s", counted(s.RowsRead, "row"), humanize.IBytes(uint64(max(s.BytesRead, 0))), counted(int64(s.Splits), "split"))
 	row("groups", "%s", humanize.Comma(s.Groups))
 	row("table", "%s, keys of %d B", s.Table, s.KeyBytes)
 	count("estimated groups", s.EstimatedGroups)
@@ -109,7 +108,7 @@ func statsTable(s engine.Stats) string {
 	count("rows scattered", s.RowsScattered)
 	count("states scattered", s.StatesScattered)
 	if s.Partitions > 1 {
-		row("partitions", "%s, merged into %s", humanize.Comma(int64(s.Partitions)), humanize.Comma(int64(s.PartitionsMerged)))
+		row("partitions", "%d, merged into %d", s.Partitions, s.PartitionsMerged)
 	}
 	size("partition store", s.PartitionBytes)
 	size("spilled", s.SpilledBytes)
@@ -132,9 +131,10 @@ func rate(rows int64, elapsed time.Duration) string {
 	return fmt.Sprintf(" (%.3g %s rows/s)", value, prefix)
 }
 
-func plural(n int, word string) string {
+// counted is a number and the word for what it counts: 1 row, 2,000 rows.
+func counted(n int64, word string) string {
 	if n != 1 {
 		word += "s"
 	}
-	return strconv.Itoa(n) + " " + word
+	return humanize.Comma(n) + " " + word
 }
