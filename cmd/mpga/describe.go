@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/engine/scan"
+)
+
+func newDescribeCommand() *cobra.Command {
+	var input inputFlags
+	cmd := &cobra.Command{
+		Use:   "describe FILE...",
+		Short: "Show the columns of files, and what the files say of them",
+		Long: `Show the columns of files with their types and, as far as a file says it without its rows being read,
+NULLs, sizes, codecs, encodings and ranges.
+
+FILE is a file, a folder, a glob pattern (in quotes) or - for the standard input. The types of CSV
+columns are those of its first rows.`,
+		Example: `  mpga describe tests/testdata/flights-2001.parquet
+  mpga describe --type zip=string addresses.csv`,
+		Args: wantFiles,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			opt, err := input.options(cmd.Context(), cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			infos, err := scan.Describe(cmd.Context(), files, opt)
+			if err != nil {
+				return err
+			}
+			return writeText(cmd.OutOrStdout(), describeFiles(infos))
+		},
+	}
+	cmd.Flags().SortFlags = false
+	input.register(cmd.Flags())
+	return cmd
+}
+
+// describeFiles writes a heading and a table of columns for each file, and the sum of several.
+func describeFiles(infos []scan.FileInfo) string {
+	var b strings.Builder
+	total := scan.FileInfo{}
+	for _, info := range infos {
+		fmt.Fprintf(&b, "%s: %s, %s\n", info.Path, info.Format, extent(info))
+		describeColumns(&b, info.Columns)
+		b.WriteByte('\n')
+		total.Rows = sumKnown(total.Rows, info.Rows)
+		total.Bytes = sumKnown(total.Bytes, info.Bytes)
+	}
+	if len(infos) > 1 {
+		fmt.Fprintf(&b, "%s: %s\n", counted(int64(len(infos)), "file"), extent(total))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// sumKnown adds counts of which -1 is not known.
+func sumKnown(a, b int64) int64 {
+	if a < 0 || b < 0 {
+		return -1
+	}
+	return a + b
+}
+
+// extent says how much a file holds.
+func extent(info scan.FileInfo) string {
+	rows := "rows not counted"
+	if info.Rows >= 0 {
+		rows = counted(info.Rows, "row")
+	}
+	parts := []string{rows}
+	switch {
+	case info.Parts > 0 && info.Format == scan.FormatParquet:
+		parts = append(parts, counted(int64(info.Parts), "row group"))
+	case info.Parts > 0:
+		parts = append(parts, counted(int64(info.Parts), "part"))
+	}
+	if info.Bytes >= 0 {
+		parts = append(parts, humanize.IBytes(uint64(info.Bytes)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+var describeTitles = []string{"column", "type", "nulls", "size", "unpacked", "codec", "encodings", "range"}
+
+// describeCells are the texts of one column below describeTitles; what is not known is empty.
+func describeCells(c scan.ColumnInfo) []string {
+	known := func(n int64, format func(int64) string) string {
+		if n < 0 {
+			return ""
+		}
+		return format(n)
+	}
+	bytes := func(n int64) string { return humanize.IBytes(uint64(n)) }
+	bounds := ""
+	if c.HasRange {
+		bounds = shorten(c.Min) + " to " + shorten(c.Max)
+	}
+	return []string{
+		plainText(c.Name), c.Type.String(),
+		known(c.Nulls, humanize.Comma), known(c.CompressedBytes, bytes), known(c.UncompressedBytes, bytes),
+		strings.ToLower(strings.Join(c.Codecs, ", ")), strings.ToLower(strings.Join(c.Encodings, ", ")), bounds,
+	}
+}
+
+// describeColumns writes a table of the columns, without the cells that none of them has.
+func describeColumns(b *strings.Builder, columns []scan.ColumnInfo) {
+	table := [][]string{describeTitles}
+	for _, c := range columns {
+		table = append(table, describeCells(c))
+	}
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, row := range table {
+		var cells []string
+		for i, cell := range row {
+			if slices.ContainsFunc(table[1:], func(other []string) bool { return other[i] != "" }) {
+				cells = append(cells, cell)
+			}
+		}
+		fmt.Fprintf(w, "  %s\n", strings.Join(cells, "\t"))
+	}
+	w.Flush() // into memory
+}
+
+// boundRunesMax keeps a long minimum or maximum from spoiling the table.
+const boundRunesMax = 24
+
+func shorten(text string) string {
+	runes := []rune(plainText(text))
+	if len(runes) <= boundRunesMax {
+		return string(runes)
+	}
+	return string(runes[:boundRunesMax-3]) + "..."
+}
+
+// plainText replaces what would move a terminal's cursor or a table's cells.
+func plainText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\ufffd'
+		}
+		return r
+	}, text)
+}
