@@ -11,7 +11,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/mpga/mpga/stream"
@@ -68,28 +67,20 @@ func openArrow(fsys stream.FS, path string) (in *arrowFile, err error) {
 }
 
 func (a *arrowFile) readFooter(f stream.File) error {
-	// arrow-go checks the footer, the schema and the dictionaries, and says what is wrong.
-	r, err := ipc.NewFileReader(f, ipc.WithAllocator(readAllocator{memory.DefaultAllocator}), ipc.WithBodySizeLimit(a.size))
-	if err != nil {
-		return fmt.Errorf("not a readable Arrow file: %w", err)
-	}
-	a.fields = deliveredSchema(r.Schema())
-	if err := r.Close(); err != nil {
-		return err
-	}
-	if _, a.schemaEnd, err = messageHeader(f, arrowStreamStart); err != nil {
-		return err
-	}
 	footer, err := a.footer(f)
 	if err != nil {
 		return err
 	}
-	// Fields of the flatbuffer Footer, by their place in its table: version 4, schema 6,
-	// dictionaries 8, recordBatches 10.
-	if a.dictionaries, err = a.blocks(footer, 8); err != nil {
+	if a.dictionaries, err = a.blocks(footer, footerDictionaries); err != nil {
 		return err
 	}
-	if a.batches, err = a.blocks(footer, 10); err != nil {
+	if a.batches, err = a.blocks(footer, footerBatches); err != nil {
+		return err
+	}
+	if err := a.readSchema(f); err != nil {
+		return err
+	}
+	if err := a.checkDictionaries(f); err != nil {
 		return err
 	}
 	for i := range a.batches {
@@ -100,11 +91,49 @@ func (a *arrowFile) readFooter(f stream.File) error {
 	return nil
 }
 
+// readSchema reads the schema from the message at the start: the footer's is a copy of it.
+func (a *arrowFile) readSchema(f io.ReaderAt) error {
+	counted := &countingReader{r: io.NewSectionReader(f, arrowStreamStart, a.size-arrowStreamStart)}
+	var opt OpenOptions
+	opt.EnsureDefaults()
+	r, err := newArrowReader(counted, io.NopCloser(nil), nil, a.size, opt)
+	if err != nil {
+		return err
+	}
+	a.schemaEnd = arrowStreamStart + counted.n
+	a.fields = deliveredSchema(r.stream.Schema())
+	return r.Close()
+}
+
+// checkDictionaries refuses a file that replaces a dictionary, which only a stream may: every batch is
+// read with all dictionaries of the file.
+func (a *arrowFile) checkDictionaries(f io.ReaderAt) error {
+	seen := make(map[int64]bool)
+	for i, b := range a.dictionaries {
+		table, err := a.blockTable(f, b, headerDictionary)
+		if err != nil {
+			return fmt.Errorf("dictionary %d: %w", i, err)
+		}
+		id := table.GetInt64Slot(dictionaryID, 0)
+		if seen[id] && !table.GetBoolSlot(dictionaryIsDelta, false) {
+			return fmt.Errorf("corrupt data: dictionary %d replaces an earlier one, which only a stream may", i)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
 // footer returns the flatbuffer before the last ten bytes of the file: its length and the magic.
 func (a *arrowFile) footer(f io.ReaderAt) (flatbuffers.Table, error) {
 	var tail [4 + len(arrowMagic)]byte
+	if a.size < int64(arrowStreamStart+len(tail)) {
+		return flatbuffers.Table{}, fmt.Errorf("not a whole Arrow file: it has %d B", a.size)
+	}
 	if _, err := f.ReadAt(tail[:], a.size-int64(len(tail))); err != nil {
 		return flatbuffers.Table{}, err
+	}
+	if string(tail[4:]) != arrowMagic {
+		return flatbuffers.Table{}, fmt.Errorf("not a whole Arrow file: it does not end in %s", arrowMagic)
 	}
 	size := int64(binary.LittleEndian.Uint32(tail[:]))
 	if size > a.size-int64(len(tail)) {
@@ -114,25 +143,20 @@ func (a *arrowFile) footer(f io.ReaderAt) (flatbuffers.Table, error) {
 	if _, err := f.ReadAt(buf, a.size-int64(len(tail))-size); err != nil {
 		return flatbuffers.Table{}, err
 	}
-	return flatbuffers.Table{Bytes: buf, Pos: flatbuffers.GetUOffsetT(buf)}, nil
+	return rootTable(buf), nil
 }
 
 // blocks reads a vector of the footer's struct Block: offset int64, metadata length int32, 4 B of
 // padding, body length int64.
 func (a *arrowFile) blocks(footer flatbuffers.Table, field flatbuffers.VOffsetT) ([]arrowBlock, error) {
 	const blockBytes = 24
-	at := flatbuffers.UOffsetT(footer.Offset(field))
-	if at == 0 {
-		return nil, nil
-	}
-	vector := footer.Bytes[footer.Vector(at):]
-	n := footer.VectorLen(at)
-	if n > len(vector)/blockBytes {
-		return nil, fmt.Errorf("corrupt footer: %d blocks in %d B", n, len(vector))
+	start, n, err := vector(footer, field, blockBytes)
+	if err != nil || n == 0 {
+		return nil, err
 	}
 	blocks := make([]arrowBlock, n)
 	for i := range blocks {
-		b := vector[i*blockBytes:]
+		b := footer.Bytes[int(start)+i*blockBytes:]
 		offset := int64(binary.LittleEndian.Uint64(b))
 		meta := int64(int32(binary.LittleEndian.Uint32(b[8:])))
 		body := int64(binary.LittleEndian.Uint64(b[16:]))
@@ -144,54 +168,40 @@ func (a *arrowFile) blocks(footer flatbuffers.Table, field flatbuffers.VOffsetT)
 	return blocks, nil
 }
 
+// blockTable reads the header of a block's message, which must be of the given kind.
+func (a *arrowFile) blockTable(f io.ReaderAt, b arrowBlock, kind byte) (table flatbuffers.Table, err error) {
+	counted := &countingReader{r: io.NewSectionReader(f, b.offset, b.size)}
+	header, err := readHeader(counted)
+	if err != nil {
+		return table, noEOF(err)
+	}
+	body, err := checkMessage(header)
+	if err != nil {
+		return table, err
+	}
+	if body > b.size-counted.n {
+		return table, fmt.Errorf("corrupt data: a body of %d B in a block of %d B", body, b.size)
+	}
+	message := rootTable(header)
+	table, _ = child(message, messageHeader)
+	if got := message.GetByteSlot(messageHeaderType, 0); got != kind {
+		return table, fmt.Errorf("corrupt data: a message of kind %d, where the footer means %d", got, kind)
+	}
+	return table, nil
+}
+
 // readRows reads how many rows a record batch has from its header.
 func (a *arrowFile) readRows(f io.ReaderAt, b *arrowBlock) error {
-	start, end, err := messageHeader(f, b.offset)
+	table, err := a.blockTable(f, *b, headerBatch)
 	if err != nil {
 		return err
 	}
-	if end > b.offset+b.size {
-		return errors.New("corrupt data: a header longer than its block")
-	}
-	buf := make([]byte, end-start)
-	if _, err := f.ReadAt(buf, start); err != nil {
-		return err
-	}
-	// Message: version 4, header_type 6, header 8, bodyLength 10. RecordBatch: length 4.
-	message := flatbuffers.Table{Bytes: buf, Pos: flatbuffers.GetUOffsetT(buf)}
-	if body := message.GetInt64Slot(10, 0); body < 0 || body > b.offset+b.size-end {
-		return fmt.Errorf("corrupt data: a body of %d B in a block of %d B", body, b.size)
-	}
-	at := message.Offset(8)
-	if at == 0 {
-		return errors.New("corrupt data: a message without a header")
-	}
-	var batch flatbuffers.Table
-	message.Union(&batch, flatbuffers.UOffsetT(at))
-	b.rows = batch.GetInt64Slot(4, 0)
+	b.rows = table.GetInt64Slot(batchRowCount, 0)
 	if b.rows < 0 || b.rows > rowsMax-a.numRows {
 		return fmt.Errorf("corrupt data: %d rows", b.rows)
 	}
 	a.numRows += b.rows
 	return nil
-}
-
-// messageHeader returns where the flatbuffer of the message at an offset starts and ends: after its
-// length, before which newer files have a mark of four bytes.
-func messageHeader(f io.ReaderAt, offset int64) (start, end int64, err error) {
-	var prefix [8]byte
-	if _, err := f.ReadAt(prefix[:], offset); err != nil {
-		return 0, 0, err
-	}
-	start = offset + 4
-	size := binary.LittleEndian.Uint32(prefix[:])
-	if size == streamMark {
-		start, size = offset+8, binary.LittleEndian.Uint32(prefix[4:])
-	}
-	if size > 1<<30 {
-		return 0, 0, fmt.Errorf("corrupt data: a message header of %d B at offset %d", size, offset)
-	}
-	return start, start + int64(size), nil
 }
 
 func (a *arrowFile) name() string          { return a.path }
@@ -274,7 +284,7 @@ func newArrowReader(from io.Reader, source io.Closer, columns []int, bodyBytesMa
 	r := &arrowReader{source: source, columns: columns, progress: opt.Progress, bytes: &countingReader{r: from}}
 	mem := readAllocator{opt.Allocator}
 	err := guard(func() (err error) {
-		messages := ipc.NewMessageReader(r.bytes, ipc.WithAllocator(mem), ipc.WithBodySizeLimit(bodyBytesMax))
+		messages := newArrowMessages(r.bytes, mem, bodyBytesMax)
 		r.stream, err = ipc.NewReaderFromMessageReader(messages, ipc.WithAllocator(mem))
 		return err
 	})

@@ -1,8 +1,9 @@
 package scan
 
 import (
-	"fmt"
+	"cmp"
 	"math"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
@@ -94,27 +95,56 @@ func integerRange(typed metadata.TypedStatistics, t arrow.DataType) (low, high i
 	return 0, 0, false // 96-bit timestamps
 }
 
-// describeStat returns a chunk's bounds as text, if it has any.
-func describeStat(typed metadata.TypedStatistics, t arrow.DataType) (low, high string, ok bool) {
+// bound is a minimum or maximum, to compare and to show. Only one of integer, float and text counts,
+// by the column's type.
+type bound struct {
+	integer int64
+	float   float64
+	text    string
+	kind    boundKind
+}
+
+type boundKind uint8
+
+const (
+	integerBound boundKind = iota
+	floatBound
+	textBound
+)
+
+func (b bound) compare(o bound) int {
+	switch b.kind {
+	case integerBound:
+		return cmp.Compare(b.integer, o.integer)
+	case floatBound:
+		return cmp.Compare(b.float, o.float)
+	}
+	return cmp.Compare(b.text, o.text)
+}
+
+// chunkRange returns the bounds of a column chunk, if it has any that can be shown.
+func chunkRange(typed metadata.TypedStatistics, t arrow.DataType) (low, high bound, ok bool) {
 	if typed == nil || !typed.HasMinMax() {
-		return "", "", false
+		return low, high, false
 	}
 	if a, b, ok := integerRange(typed, t); ok {
-		return integerText(a, t), integerText(b, t), true
+		return bound{integer: a, text: integerText(a, t)}, bound{integer: b, text: integerText(b, t)}, true
 	}
 	switch s := typed.(type) {
 	case *metadata.Float32Statistics:
-		return fmt.Sprint(s.Min()), fmt.Sprint(s.Max()), true
+		return floatOf(float64(s.Min())), floatOf(float64(s.Max())), true
 	case *metadata.Float64Statistics:
-		return fmt.Sprint(s.Min()), fmt.Sprint(s.Max()), true
-	case *metadata.BooleanStatistics:
-		return fmt.Sprint(s.Min()), fmt.Sprint(s.Max()), true
+		return floatOf(s.Min()), floatOf(s.Max()), true
 	case *metadata.ByteArrayStatistics:
 		if t.ID() == arrow.STRING || t.ID() == arrow.LARGE_STRING {
-			return string(s.Min()), string(s.Max()), true
+			return bound{text: string(s.Min()), kind: textBound}, bound{text: string(s.Max()), kind: textBound}, true
 		}
 	}
-	return "", "", false
+	return low, high, false
+}
+
+func floatOf(f float64) bound {
+	return bound{float: f, text: strconv.FormatFloat(f, 'g', -1, 64), kind: floatBound}
 }
 
 // integerText writes an integer as the moment it stands for, where it does.
@@ -129,5 +159,5 @@ func integerText(n int64, t arrow.DataType) string {
 	case *arrow.Time64Type:
 		return arrow.Time64(n).FormattedString(t.Unit)
 	}
-	return fmt.Sprint(n)
+	return strconv.FormatInt(n, 10)
 }

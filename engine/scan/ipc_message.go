@@ -1,0 +1,309 @@
+package scan
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	flatbuffers "github.com/google/flatbuffers/go"
+)
+
+// Arrow's metadata is flatbuffers: tables of optional fields, each at a slot that its schema
+// (Message.fbs, Schema.fbs, File.fbs) fixes. These are the slots that are looked at here.
+const (
+	messageHeaderType = 6
+	messageHeader     = 8
+	messageBodyLength = 10
+	messageMetadata   = 12
+
+	schemaFields   = 6
+	schemaMetadata = 8
+
+	fieldTypeKind = 8
+	fieldType     = 10
+	fieldChildren = 14
+	fieldMetadata = 16
+
+	unionTypeIDs = 6 // of the type table of a union
+
+	batchRowCount    = 4
+	batchBuffers     = 8
+	batchCompression = 10
+	batchVariadic    = 12
+
+	dictionaryID      = 4
+	dictionaryBatch   = 6
+	dictionaryIsDelta = 8
+
+	footerDictionaries = 8
+	footerBatches      = 10
+)
+
+// The members of the union of message headers, and the type kind of unions.
+const (
+	headerSchema     = 1
+	headerDictionary = 2
+	headerBatch      = 3
+	kindUnion        = 14
+)
+
+// bufferBytes is the struct Buffer: offset and length, of 8 B each.
+const bufferBytes = 16
+
+// headerBytesMax bounds the metadata of a message: a schema of a million columns takes less.
+const headerBytesMax = 256 << 20
+
+// arrowMessages is an ipc.MessageReader that checks the lengths in a message before arrow-go allocates
+// by them. The Go runtime ends the process where it cannot give what a corrupt length asks for. S3.
+type arrowMessages struct {
+	r            io.Reader
+	mem          memory.Allocator
+	bodyBytesMax int64
+	refs         atomic.Int64
+	current      *ipc.Message
+}
+
+func newArrowMessages(r io.Reader, mem memory.Allocator, bodyBytesMax int64) *arrowMessages {
+	m := &arrowMessages{r: r, mem: mem, bodyBytesMax: bodyBytesMax}
+	m.refs.Store(1)
+	return m
+}
+
+func (m *arrowMessages) Retain() { m.refs.Add(1) }
+
+func (m *arrowMessages) Release() {
+	if m.refs.Add(-1) == 0 {
+		m.drop()
+	}
+}
+
+func (m *arrowMessages) drop() {
+	if m.current != nil {
+		m.current.Release()
+		m.current = nil
+	}
+}
+
+// Message implements ipc.MessageReader: a message is valid until the next, and io.EOF is the end.
+func (m *arrowMessages) Message() (*ipc.Message, error) {
+	m.drop()
+	header, err := readHeader(m.r)
+	if err != nil {
+		return nil, err
+	}
+	bodyBytes, err := checkMessage(header)
+	if err != nil {
+		return nil, err
+	}
+	if bodyBytes > m.bodyBytesMax {
+		return nil, fmt.Errorf("corrupt data: a message body of %d B, where %d B are the most", bodyBytes, m.bodyBytesMax)
+	}
+	body := memory.NewResizableBuffer(m.mem)
+	defer body.Release()
+	body.Resize(int(bodyBytes))
+	if _, err := io.ReadFull(m.r, body.Bytes()); err != nil {
+		return nil, fmt.Errorf("the data ends within a message body of %d B: %w", bodyBytes, noEOF(err))
+	}
+	if err := guard(func() error { return checkCompressed(header, body.Bytes()) }); err != nil {
+		return nil, err
+	}
+	m.current = ipc.NewMessage(memory.NewBufferBytes(header), body)
+	return m.current, nil
+}
+
+// noEOF keeps an end that comes too early from looking like the end of the stream.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// readHeader reads a message's flatbuffer. A length of zero ends a stream, as its plain end does.
+func readHeader(r io.Reader) ([]byte, error) {
+	var word [4]byte
+	if _, err := io.ReadFull(r, word[:]); err != nil {
+		return nil, err
+	}
+	size := binary.LittleEndian.Uint32(word[:])
+	if size == streamMark {
+		if _, err := io.ReadFull(r, word[:]); err != nil {
+			return nil, noEOF(err)
+		}
+		size = binary.LittleEndian.Uint32(word[:])
+	}
+	if size == 0 {
+		return nil, io.EOF
+	}
+	if size > headerBytesMax {
+		return nil, fmt.Errorf("corrupt data: a message header of %d B, where %d B are the most", size, headerBytesMax)
+	}
+	header, err := io.ReadAll(io.LimitReader(r, int64(size))) // grows with what is there
+	if err == nil && len(header) < int(size) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the data ends within a message header of %d B: %w", size, err)
+	}
+	return header, nil
+}
+
+// rootTable returns a flatbuffer's outermost table.
+func rootTable(buf []byte) flatbuffers.Table {
+	return flatbuffers.Table{Bytes: buf, Pos: flatbuffers.GetUOffsetT(buf)}
+}
+
+// child returns the table in a slot, if it is there.
+func child(t flatbuffers.Table, slot flatbuffers.VOffsetT) (c flatbuffers.Table, ok bool) {
+	at := flatbuffers.UOffsetT(t.Offset(slot))
+	if at == 0 {
+		return c, false
+	}
+	return flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(t.Pos + at)}, true
+}
+
+// vector returns where the vector in a slot starts and its length, of elements that fit the buffer.
+func vector(t flatbuffers.Table, slot flatbuffers.VOffsetT, elementBytes int) (start flatbuffers.UOffsetT, n int, err error) {
+	at := flatbuffers.UOffsetT(t.Offset(slot))
+	if at == 0 {
+		return 0, 0, nil
+	}
+	start, n = t.Vector(at), t.VectorLen(at)
+	if int(start) > len(t.Bytes) || n < 0 || n > (len(t.Bytes)-int(start))/elementBytes {
+		return 0, 0, fmt.Errorf("corrupt data: a vector of %d elements in a header of %d B", n, len(t.Bytes))
+	}
+	return start, n, nil
+}
+
+// checkMessage checks the lengths in a message header and returns that of the body.
+func checkMessage(header []byte) (bodyBytes int64, err error) {
+	err = guard(func() error {
+		message := rootTable(header)
+		if bodyBytes = message.GetInt64Slot(messageBodyLength, 0); bodyBytes < 0 {
+			return fmt.Errorf("corrupt data: a message body of %d B", bodyBytes)
+		}
+		if _, _, err := vector(message, messageMetadata, 4); err != nil {
+			return err
+		}
+		table, ok := child(message, messageHeader)
+		if !ok {
+			return errors.New("corrupt data: a message without a header")
+		}
+		if message.GetByteSlot(messageHeaderType, 0) == headerSchema {
+			return checkSchema(table)
+		}
+		if batch, ok := batchOf(message); ok {
+			return checkBatch(batch)
+		}
+		return errors.New("corrupt data: a message of an unknown kind, or a dictionary without values")
+	})
+	return bodyBytes, err
+}
+
+func checkSchema(schema flatbuffers.Table) error {
+	if _, _, err := vector(schema, schemaMetadata, 4); err != nil {
+		return err
+	}
+	// A header of so many bytes has fewer fields; offsets that share tables could count more.
+	budget := len(schema.Bytes)
+	return checkFields(schema, schemaFields, &budget)
+}
+
+// checkFields checks the fields in a slot and theirs in turn; budget is how many there may still be.
+func checkFields(parent flatbuffers.Table, slot flatbuffers.VOffsetT, budget *int) error {
+	start, n, err := vector(parent, slot, 4)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		if *budget--; *budget < 0 {
+			return errors.New("corrupt data: a schema of more fields than bytes")
+		}
+		at := start + flatbuffers.UOffsetT(4*i)
+		field := flatbuffers.Table{Bytes: parent.Bytes, Pos: parent.Indirect(at)}
+		if _, _, err := vector(field, fieldMetadata, 4); err != nil {
+			return err
+		}
+		if typ, ok := child(field, fieldType); ok && field.GetByteSlot(fieldTypeKind, 0) == kindUnion {
+			if _, _, err := vector(typ, unionTypeIDs, 4); err != nil {
+				return err
+			}
+		}
+		if err := checkFields(field, fieldChildren, budget); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batchOf returns the record batch of a message, that of a dictionary's values included.
+func batchOf(message flatbuffers.Table) (batch flatbuffers.Table, ok bool) {
+	table, ok := child(message, messageHeader)
+	switch message.GetByteSlot(messageHeaderType, 0) {
+	case headerBatch:
+		return table, ok
+	case headerDictionary:
+		return child(table, dictionaryBatch)
+	}
+	return batch, false
+}
+
+// A compressed buffer starts with its length uncompressed, of 8 B. The codecs make at most
+// codecBlockMax of the codecBlockMin that a block takes at least: zstd's run of one byte does.
+const (
+	codecBlockMax = 128 << 10
+	codecBlockMin = 3
+)
+
+// checkCompressed makes sure that no buffer claims to be longer than its codec could make it.
+func checkCompressed(header, body []byte) error {
+	batch, ok := batchOf(rootTable(header))
+	if !ok {
+		return nil
+	}
+	if _, compressed := child(batch, batchCompression); !compressed {
+		return nil
+	}
+	start, n, err := vector(batch, batchBuffers, bufferBytes)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		at := start + flatbuffers.UOffsetT(bufferBytes*i)
+		offset, size := batch.GetInt64(at), batch.GetInt64(at+8)
+		if size == 0 {
+			continue
+		}
+		if offset < 0 || size < 8 || offset > int64(len(body)) || size > int64(len(body))-offset {
+			return fmt.Errorf("corrupt data: a buffer of %d B at offset %d of a body of %d B", size, offset, len(body))
+		}
+		whole := int64(binary.LittleEndian.Uint64(body[offset:]))
+		if whole < -1 || whole/codecBlockMax > (size-8)/codecBlockMin {
+			return fmt.Errorf("corrupt data: a buffer of %d B claims to be %d B uncompressed", size, whole)
+		}
+	}
+	return nil
+}
+
+// checkBatch makes sure that the variadic counts name no more buffers than there are.
+func checkBatch(batch flatbuffers.Table) error {
+	_, buffers, err := vector(batch, batchBuffers, bufferBytes)
+	if err != nil {
+		return err
+	}
+	start, n, err := vector(batch, batchVariadic, 8)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		count := batch.GetInt64(start + flatbuffers.UOffsetT(8*i))
+		if count < 0 || count > int64(buffers) {
+			return fmt.Errorf("corrupt data: a column of %d buffers in a batch of %d", count, buffers)
+		}
+	}
+	return nil
+}

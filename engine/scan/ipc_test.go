@@ -1,0 +1,114 @@
+package scan
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// ipcBatches has every type, string views, and dictionaries of several code types.
+func ipcBatches(t testing.TB, n, rows int) []arrow.RecordBatch {
+	var batches []arrow.RecordBatch
+	for i := range n {
+		b := typesBatch(t, rows+i)
+		fields, columns := b.Schema().Fields(), b.Columns()
+		view := array.NewStringViewBuilder(memory.DefaultAllocator)
+		strs := array.NewStringBuilder(memory.DefaultAllocator)
+		ints := array.NewInt64Builder(memory.DefaultAllocator)
+		for r := range rows + i {
+			view.Append(fmt.Sprint(strings.Repeat("v", r%20), r))
+			strs.Append(fmt.Sprint("s", r%5))
+			ints.Append(int64(r % 3))
+		}
+		ss := strs.NewArray()
+		for _, a := range []arrow.Array{view.NewArray(), toDictionary(t, ss, arrow.PrimitiveTypes.Int8),
+			toDictionary(t, ss, arrow.PrimitiveTypes.Int32), toDictionary(t, ints.NewArray(), arrow.PrimitiveTypes.Uint16)} {
+			fields = append(fields, arrow.Field{Name: fmt.Sprint("d", len(fields)), Type: a.DataType(), Nullable: true})
+			columns = append(columns, a)
+		}
+		batches = append(batches, array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(rows+i)))
+	}
+	return batches
+}
+
+func TestArrowFilesAndStreams(t *testing.T) {
+	batches := ipcBatches(t, 5, 100)
+	want := batchRowsText(batches...)
+	for name, opts := range map[string][]ipc.Option{"plain": nil, "lz4": {ipc.WithLZ4()}, "zstd": {ipc.WithZstd()}} {
+		for _, ending := range []string{"arrow", "arrows", "bin"} {
+			t.Run(name+"/"+ending, func(t *testing.T) {
+				data := encodeArrow(t, ending == "arrows", batches, opts...)
+				src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f."+ending, data))
+				for range 2 {
+					mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+					rows, err := readAll(src, allColumns(src.Schema()), OpenOptions{Allocator: mem, BatchRows: 64})
+					if err != nil {
+						t.Fatal(err)
+					}
+					sameRows(t, rows, want)
+					mem.AssertSize(t, 0)
+				}
+			})
+		}
+	}
+}
+
+// Dictionaries that grow (deltas) or are replaced in a stream give later batches other values.
+func TestArrowDictionaryDeltas(t *testing.T) {
+	dictionaryBatch := func(values ...string) arrow.RecordBatch {
+		b := array.NewStringBuilder(memory.DefaultAllocator)
+		b.AppendValues(values, nil)
+		d := toDictionary(t, b.NewArray(), arrow.PrimitiveTypes.Int32)
+		return array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "d", Type: d.DataType()}}, nil), []arrow.Array{d}, int64(len(values)))
+	}
+	batches := []arrow.RecordBatch{dictionaryBatch("a", "b"), dictionaryBatch("a", "b", "c"), dictionaryBatch("x", "a")}
+	for _, c := range []struct {
+		name    string
+		batches []arrow.RecordBatch
+		opts    []ipc.Option
+	}{
+		{"replaced", batches, nil},
+		{"deltas", batches[:2], []ipc.Option{ipc.WithDictionaryDeltas(true)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.arrow", encodeArrow(t, true, c.batches, c.opts...)))
+			rows, err := readAll(src, []int{0}, OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameRows(t, rows, batchRowsText(c.batches...))
+		})
+	}
+}
+
+func TestArrowDamaged(t *testing.T) {
+	batches := ipcBatches(t, 2, 40)
+	for _, stream := range []bool{false, true} {
+		data := encodeArrow(t, stream, batches, ipc.WithLZ4())
+		step := max(len(data)/300, 1)
+		for at := 0; at < len(data); at += step {
+			if _, err := readBytes(t, data[:at], "f.arrow"); err == nil && !stream {
+				t.Errorf("cut to %d of %d B: no error", at, len(data))
+			}
+			changed := bytes.Clone(data)
+			changed[at] ^= 0xFF
+			_, _ = readBytes(t, changed, "f.arrow")
+		}
+	}
+}
+
+func FuzzIPC(f *testing.F) {
+	batches := ipcBatches(f, 2, 10)
+	f.Add(encodeArrow(f, false, batches))
+	f.Add(encodeArrow(f, true, batches))
+	f.Add(encodeArrow(f, false, batches, ipc.WithZstd()))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, _ = readBytes(t, data, "f.arrow")
+	})
+}

@@ -1,0 +1,245 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+)
+
+// parquetBatch has every type that pqarrow writes: all but durations.
+func parquetBatch(t testing.TB, rows int) arrow.RecordBatch {
+	t.Helper()
+	var types []arrow.DataType
+	for _, tt := range testTypes {
+		if tt.typ.ID() != arrow.DURATION {
+			types = append(types, tt.typ)
+		}
+	}
+	return typesBatch(t, rows, types...)
+}
+
+// Other writers store a duration as an integer, whose type only the Arrow schema beside it tells.
+func TestParquetDuration(t *testing.T) {
+	batch := typesBatch(t, 50, arrow.FixedWidthTypes.Duration_us)
+	ints := array.NewData(arrow.PrimitiveTypes.Int64, 50, batch.Column(0).Data().Buffers(), nil, batch.Column(0).NullN(), 0)
+	schema := arrow.NewSchema([]arrow.Field{{Name: batch.ColumnName(0), Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	var buf bytes.Buffer
+	w, err := pqarrow.NewFileWriter(schema, &buf, parquet.NewWriterProperties(), pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrowSchema := base64.StdEncoding.EncodeToString(encodeArrow(t, true, []arrow.RecordBatch{batch.NewSlice(0, 0)}))
+	if err := errors.Join(
+		w.AppendKeyValueMetadata("ARROW:schema", arrowSchema),
+		w.Write(array.NewRecordBatch(schema, []arrow.Array{array.MakeFromData(ints)}, 50)),
+		w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", buf.Bytes()))
+	rows, err := readAll(src, []int{0}, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, rows, batchRowsText(batch))
+}
+
+// A wrong label or width would turn a type's values into others.
+func TestParquetTypesAndCodecs(t *testing.T) {
+	batch := parquetBatch(t, 1000)
+	want := batchRowsText(batch)
+	codecs := map[string]compress.Compression{"none": compress.Codecs.Uncompressed, "snappy": compress.Codecs.Snappy,
+		"gzip": compress.Codecs.Gzip, "brotli": compress.Codecs.Brotli, "zstd": compress.Codecs.Zstd, "lz4_raw": compress.Codecs.Lz4Raw}
+	for name, codec := range codecs {
+		for _, dictionary := range []bool{true, false} {
+			for _, page := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
+				t.Run(fmt.Sprintf("%s, dictionary %v, page %d", name, dictionary, page), func(t *testing.T) {
+					data := encodeParquet(t, 300, []arrow.RecordBatch{batch}, parquet.WithCompression(codec),
+						parquet.WithDictionaryDefault(dictionary), parquet.WithDataPageVersion(page), parquet.WithDataPageSize(512))
+					src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
+					for _, threads := range []int{1, 4} {
+						mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+						rows, err := readAll(src, allColumns(src.Schema()), OpenOptions{Allocator: mem, BatchRows: 128, Threads: threads})
+						if err != nil {
+							t.Fatal(err)
+						}
+						sameRows(t, rows, want)
+						mem.AssertSize(t, 0)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestParquetDeltaEncodings(t *testing.T) {
+	cases := []struct {
+		encoding parquet.Encoding
+		types    []arrow.DataType
+	}{
+		{parquet.Encodings.DeltaBinaryPacked, []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Date32, arrow.PrimitiveTypes.Int8}},
+		{parquet.Encodings.DeltaByteArray, []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeBinary}},
+		{parquet.Encodings.DeltaLengthByteArray, []arrow.DataType{arrow.BinaryTypes.LargeString, arrow.BinaryTypes.Binary}},
+		{parquet.Encodings.ByteStreamSplit, []arrow.DataType{arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64}},
+	}
+	for _, c := range cases {
+		t.Run(c.encoding.String(), func(t *testing.T) {
+			batch := typesBatch(t, 1000, c.types...)
+			data := encodeParquet(t, 700, []arrow.RecordBatch{batch}, parquet.WithEncoding(c.encoding), parquet.WithDictionaryDefault(false))
+			src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
+			mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+			defer mem.AssertSize(t, 0)
+			rows, err := readAll(src, allColumns(src.Schema()), OpenOptions{Allocator: mem})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameRows(t, rows, batchRowsText(batch))
+		})
+	}
+}
+
+// Codes must survive where every page has them, be one dictionary per split (S5), and not be made
+// where a page is plain.
+func TestParquetDictionaries(t *testing.T) {
+	rows := 5000
+	few, many := array.NewStringBuilder(memory.DefaultAllocator), array.NewLargeStringBuilder(memory.DefaultAllocator)
+	for i := range rows {
+		few.Append(fmt.Sprint("value ", i%7))
+		many.Append(fmt.Sprint("a value that fills the dictionary ", i))
+	}
+	columns := []arrow.Array{few.NewArray(), many.NewArray()}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "few", Type: arrow.BinaryTypes.String}, {Name: "many", Type: arrow.BinaryTypes.LargeString}}, nil)
+	batch := array.NewRecordBatch(schema, columns, int64(rows))
+	data := encodeParquet(t, 5000, []arrow.RecordBatch{batch}, parquet.WithDictionaryPageSizeLimit(4096), parquet.WithDataPageSize(4096))
+	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
+	splits, err := src.Splits(context.Background(), []int{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := splits[0].Open(context.Background(), OpenOptions{BatchRows: 1024})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	var dictionary arrow.ArrayData
+	for r.Next() {
+		d, ok := r.RecordBatch().Column(0).(*array.Dictionary)
+		if !ok {
+			t.Fatalf("few: %s, want a dictionary", r.RecordBatch().Column(0).DataType())
+		}
+		if dictionary == nil {
+			dictionary = d.Dictionary().Data()
+		} else if dictionary != d.Dictionary().Data() {
+			t.Error("few: a second dictionary in one split")
+		}
+		if _, ok := r.RecordBatch().Column(1).(*array.LargeString); !ok {
+			t.Errorf("many: %s, want its values", r.RecordBatch().Column(1).DataType())
+		}
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	got, err := readAll(src, []int{0, 1}, OpenOptions{BatchRows: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, got, batchRowsText(batch))
+}
+
+// A broken promise here makes an engine use a table that is too small, or skip its null checks.
+func TestParquetStats(t *testing.T) {
+	batch := typesBatch(t, 20, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Int8, arrow.FixedWidthTypes.Date32, arrow.PrimitiveTypes.Uint64)
+	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, 7, []arrow.RecordBatch{batch})))
+	stats := src.Stats()
+	want := map[string]ColumnStats{
+		"int8":   {HasRange: true, Min: -128, Max: 127},
+		"uint32": {HasRange: true, Min: 0, Max: 4294967295},
+		"uint64": {}, // a value above int64
+		"date32": {HasRange: true, Min: -1, Max: 19782},
+	}
+	if stats.Rows != 20 {
+		t.Errorf("rows: got %d, want 20", stats.Rows)
+	}
+	for i, f := range src.Schema().Fields() {
+		if got := stats.Columns[i]; got != want[f.Type.Name()] {
+			t.Errorf("%s: got %+v, want %+v", f.Type, got, want[f.Type.Name()])
+		}
+	}
+}
+
+func TestParquetNested(t *testing.T) {
+	list := array.NewListBuilder(memory.DefaultAllocator, arrow.PrimitiveTypes.Int64)
+	plainColumn := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range 10 {
+		list.Append(true)
+		list.ValueBuilder().(*array.Int64Builder).Append(int64(i))
+		plainColumn.Append(int64(i))
+	}
+	columns := []arrow.Array{list.NewArray(), plainColumn.NewArray()}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "l", Type: columns[0].DataType(), Nullable: true}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	data := encodeParquet(t, 10, []arrow.RecordBatch{array.NewRecordBatch(schema, columns, 10)})
+	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
+	if _, err := src.Splits(context.Background(), []int{0}); err == nil || !strings.Contains(err.Error(), "nested") {
+		t.Errorf("reading a list: got %v, want an error about nested columns", err)
+	}
+	rows, err := readAll(src, []int{1}, OpenOptions{})
+	if err != nil || len(rows) != 10 || rows[9] != "9" {
+		t.Errorf("the column beside it: %v, %v", rows, err)
+	}
+}
+
+// S3: whatever is cut off or changed, the process lives and the error names the file.
+func TestParquetDamaged(t *testing.T) {
+	batch := parquetBatch(t, 200)
+	data := encodeParquet(t, 100, []arrow.RecordBatch{batch}, parquet.WithCompression(compress.Codecs.Snappy))
+	step := max(len(data)/400, 1)
+	for cut := 0; cut < len(data); cut += step {
+		if _, err := readBytes(t, data[:cut], "f.parquet"); err == nil {
+			t.Errorf("cut to %d of %d B: no error", cut, len(data))
+		} else if !strings.Contains(err.Error(), "f.parquet") {
+			t.Errorf("cut to %d B: the error names no file: %v", cut, err)
+		}
+	}
+	for at := 0; at < len(data); at += step {
+		changed := bytes.Clone(data)
+		changed[at] ^= 0xFF
+		_, _ = readBytes(t, changed, "f.parquet") // right, wrong or an error: a page has no checksum; but no panic
+	}
+}
+
+// readBytes reads a file of the given bytes; it fails the test if the reading leaks.
+func readBytes(t testing.TB, data []byte, name string) ([]string, error) {
+	t.Helper()
+	path := writeFile(t, t.TempDir(), name, data)
+	src, err := Open(context.Background(), []string{path}, Options{})
+	if err != nil {
+		return nil, err
+	}
+	src.Stats()
+	var columns []int
+	for i, f := range src.Schema().Fields() {
+		if !arrow.IsNested(f.Type.ID()) {
+			columns = append(columns, i)
+		}
+	}
+	return readAll(src, columns, OpenOptions{BatchRows: 64, Threads: 2})
+}
+
+func FuzzParquet(f *testing.F) {
+	batch := parquetBatch(f, 30)
+	f.Add(encodeParquet(f, 20, []arrow.RecordBatch{batch}))
+	f.Add(encodeParquet(f, 20, []arrow.RecordBatch{batch}, parquet.WithCompression(compress.Codecs.Snappy), parquet.WithDictionaryDefault(false)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, _ = readBytes(t, data, "f.parquet")
+	})
+}
