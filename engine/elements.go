@@ -71,15 +71,15 @@ func (s *finalStates) element(ordered, scratch []uint64) uint64 {
 	return words[0]
 }
 
-// interpolate returns the value a fraction d of the way from a to b. Times are rounded to their
-// unit, halves away from zero.
+// interpolate returns the value a fraction d of the way from a to b, a <= b. Times are rounded to
+// their unit; their difference may need all 64 bits, more than a float64 has.
 func interpolate(a, b uint64, d float64, times bool) uint64 {
 	if d == 0 {
 		return a
 	}
 	if times {
-		step := float64(int64(b) - int64(a))
-		return a + uint64(int64(math.Round(step*d)))
+		whole, rest := bits.Mul64(b-a, uint64(math.Ldexp(d, 64)))
+		return a + whole + rest>>63
 	}
 	low, high := math.Float64frombits(a), math.Float64frombits(b)
 	return math.Float64bits(low*(1-d) + high*d)

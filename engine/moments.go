@@ -81,8 +81,10 @@ func comoment(f spec.Func, state []uint64) (v float64, ok bool) {
 	xx := notNegative(float(state[5]) - sx*meanX)
 	yy := notNegative(float(state[6]) - sy*meanY)
 	xy := float(state[7]) - sx*meanY
-	if sum := xx + yy + xy; math.IsNaN(sum - sum) {
-		xy = math.NaN() // some value was NaN or infinite
+	sum := xx + yy + xy
+	finite := sum-sum == 0
+	if !finite {
+		xy = math.NaN() // as some value was, or infinite
 	}
 	switch f {
 	case spec.CovarSamp:
@@ -93,13 +95,14 @@ func comoment(f spec.Func, state []uint64) (v float64, ok bool) {
 		return xy / math.Sqrt(xx*yy), true
 	case spec.RegrSlope:
 		return xy / xx, true
-	case spec.RegrIntercept:
-		return ky + meanY - xy/xx*(kx+meanX), n > 1 && xx != 0
 	}
+	// regr_intercept and regr_r2: one pair makes no line, nor does a constant x.
 	switch {
-	case n == 1 || xx == 0:
+	case n == 1 || finite && xx == 0:
 		return 0, false
-	case yy == 0 && xy == xy:
+	case f == spec.RegrIntercept:
+		return ky + meanY - xy/xx*(kx+meanX), true
+	case finite && yy == 0:
 		return 1, true
 	}
 	return xy * xy / (xx * yy), true

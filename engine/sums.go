@@ -18,6 +18,7 @@ func (s *finalStates) sums() (*vector, error) {
 	if s.out.Type.ID() == arrow.DECIMAL128 {
 		kind = spec.Int128
 	}
+	wrap := s.bound.Query.Overflow == spec.OverflowWrap && s.out.Type.ID() == arrow.INT64 // not a duration
 	v := &vector{kind: kind, words: make([]uint64, s.n*kind.Words())}
 	for i := range s.n {
 		state := s.state(i)
@@ -30,7 +31,7 @@ func (s *finalStates) sums() (*vector, error) {
 			}
 			v.words[2*i], v.words[2*i+1] = state[0], state[1]
 		default:
-			if state[1] != uint64(int64(state[0])>>63) && s.bound.Query.Overflow != spec.OverflowWrap {
+			if state[1] != uint64(int64(state[0])>>63) && !wrap {
 				return nil, &groupOverflow{i, bigOf(state)}
 			}
 			v.words[i] = state[0]

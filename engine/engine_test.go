@@ -1,0 +1,111 @@
+package engine_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"go.uber.org/goleak"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes the time")
+
+func newSeed(t *testing.T) uint64 {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("replay with -seed %d", seed)
+	return seed
+}
+
+// routes are the option sets that every case is answered with: each forces a path.
+var routes = []struct {
+	name    string
+	options engine.Options
+	knobs   engine.TestingKnobs
+}{
+	{"default", engine.Options{}, engine.TestingKnobs{}},
+	{"one thread", engine.Options{Threads: 1}, engine.TestingKnobs{}},
+	{"hash", engine.Options{Threads: 3}, engine.TestingKnobs{NoDense: true}},
+	{"scatter rows", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, NoPreAgg: true, RadixBits: 3}},
+	{"scatter states", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, RadixBits: 2}},
+	{"tiny tables", engine.Options{Threads: 4}, engine.TestingKnobs{NoDense: true, TableGroups: 16, ResultRows: 7}},
+	{"one partition", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, NoPreAgg: true, RadixBits: 1, BatchRows: 100}},
+}
+
+// TestCases answers the shared case list by every path of the CPU route.
+func TestCases(t *testing.T) {
+	for _, c := range spectest.Cases() {
+		want, wantErr := c.Want()
+		for _, r := range routes {
+			t.Run(c.Name+"/"+r.name, func(t *testing.T) {
+				check(t, c.Schema, c.Batches(), c.Query, want, wantErr, engine.WithTestingKnobs(r.options, r.knobs))
+			})
+		}
+	}
+}
+
+// TestRandom answers random queries on random tables with random options.
+func TestRandom(t *testing.T) {
+	seed := newSeed(t)
+	for i := range 300 {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		schema, batches := spectest.RandomTable(rng, spectest.RandomRows(rng))
+		q := spectest.RandomQuery(rng, schema)
+		want, wantErr := spectest.Oracle(schema, batches, q)
+		options := engine.Options{Threads: 1 + rng.IntN(6)}
+		knobs := engine.TestingKnobs{
+			NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(3) == 0, AlwaysPreAgg: rng.IntN(3) == 0,
+			RadixBits: rng.IntN(5), TableGroups: []int{0, 5, 100, 3000}[rng.IntN(4)],
+			ResultRows: []int{0, 3, 1000}[rng.IntN(3)],
+		}
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			check(t, schema, batches, q, want, wantErr, engine.WithTestingKnobs(options, knobs))
+		})
+	}
+}
+
+// check runs a query and compares the answer, or that there is none, and what is left in memory.
+func check(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query, want *spectest.Rows, wantErr error, opt engine.Options) {
+	t.Helper()
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	opt.Allocator = mem
+	eng, err := engine.Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	got, err := answer(eng, scan.Batches(schema, batches), q)
+	if wantErr != nil || err != nil {
+		if (wantErr != nil) != (err != nil) {
+			t.Fatalf("%v over %v: error %v, want %v", q.Aggregates, q.Keys, err, wantErr)
+		}
+		return
+	}
+	if err := spectest.Equal(want, got); err != nil {
+		t.Fatalf("%v over %v: %v", q.Aggregates, q.Keys, err)
+	}
+}
+
+func answer(eng *engine.Engine, src scan.Source, q spec.Query) (*spectest.Rows, error) {
+	result, err := eng.Aggregate(context.Background(), src, q)
+	if err != nil {
+		return nil, err
+	}
+	defer result.Release()
+	return spectest.ReadAll(result, len(q.Keys))
+}
