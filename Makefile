@@ -7,7 +7,7 @@ SHELL := /bin/bash
 export CGO_CFLAGS ?= -O2 -w
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-RACE        := ./cpuagg/... ./engine/... ./partition/... ./stream/...
+RACE        := ./cmd/... ./cpuagg/... ./engine/... ./partition/... ./stream/...
 FLIGHTS     := tests/testdata/flights-2001.parquet
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null)
 MPGA        := bin/mpga
@@ -26,7 +26,7 @@ demo: build ## aggregate a sample of the flights of 2001
 	show() { printf '\n$$ %s\n' "$$1"; eval "$$1"; }; \
 	show "mpga agg --agg 'count(*) as flights, avg(delay), median(delay), quantile_cont(delay, 0.9) as p90' $(FLIGHTS)"; \
 	show "mpga agg --by origin --agg 'count(*) as flights, avg(delay) as mean_delay, max(distance) as farthest, arg_max(destination, distance) as there' --limit 8 $(FLIGHTS)"; \
-	show "mpga agg --by origin,destination --agg 'count(*) as flights, max(delay, 3) as worst' --format json $(FLIGHTS) | sort -t: -k4nr | head -3"; \
+	show "mpga agg --by origin,destination --agg 'count(*) as flights, max(delay, 3) as worst' --format json $(FLIGHTS) | sort -t: -k4n | tail -3"; \
 	echo
 
 .PHONY: test
