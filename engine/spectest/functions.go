@@ -271,10 +271,12 @@ func quantileTime(low, high int64, d float64, dt arrow.DataType) any {
 	if d == 0 {
 		return Near{lo.Int64(), 0}
 	}
-	delta := exact(new(big.Int).Sub(hi, lo), 0)
-	delta.Mul(delta, exact(d, 0))
-	rest, _ := delta.Add(delta, exact(0.5, 0)).Int(nil)
-	return Near{lo.Add(lo, rest).Int64(), 1}
+	delta := new(big.Int).Sub(hi, lo)
+	part := exact(delta, 0)
+	part.Mul(part, exact(d, 0))
+	rest, _ := part.Add(part, exact(0.5, 0)).Int(nil)
+	lost := delta.Rsh(delta, 51).Int64() // by doubles, where the distance has more than 53 bits
+	return Near{lo.Add(lo, rest).Int64(), 1 + lost}
 }
 
 // exactBits is a precision that holds sums, products and fourth powers of doubles of ordinary size

@@ -18,10 +18,13 @@ import (
 // columnsMax bounds a random table.
 const columnsMax = 9
 
-// RandomTable makes a table of random columns: types, NULLs, numbers of distinct values, skew and
-// the sizes of its batches are random too. Some batches are empty, some are slices of larger ones.
-func RandomTable(rng *rand.Rand, rows int) (*arrow.Schema, []arrow.RecordBatch) {
-	types := append(Types(), DictionaryTypes()...)
+// RandomTable makes a table of random columns of some types, of all types when none are given.
+// NULLs, numbers of distinct values, skew and the sizes of its batches are random too. Some batches
+// are empty, some are slices of larger ones.
+func RandomTable(rng *rand.Rand, rows int, types ...arrow.DataType) (*arrow.Schema, []arrow.RecordBatch) {
+	if len(types) == 0 {
+		types = append(Types(), DictionaryTypes()...)
+	}
 	// Half of the columns are of the few types that most tables are made of.
 	common := []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64,
 		arrow.BinaryTypes.String, DictionaryTypes()[0]}
@@ -29,14 +32,18 @@ func RandomTable(rng *rand.Rand, rows int) (*arrow.Schema, []arrow.RecordBatch) 
 	fields := make([]arrow.Field, len(columns))
 	for i := range columns {
 		dt := pick(rng, types)
-		if rng.IntN(2) == 0 {
-			dt = pick(rng, common)
+		if other := pick(rng, common); rng.IntN(2) == 0 && contains(types, other) {
+			dt = other
 		}
 		fields[i] = arrow.Field{Name: fmt.Sprintf("c%d", i), Type: dt, Nullable: true}
 		columns[i] = randomColumn(rng, dt, rows)
 	}
 	schema := arrow.NewSchema(fields, nil)
 	return schema, cut(rng, schema, columns, rows)
+}
+
+func contains(types []arrow.DataType, dt arrow.DataType) bool {
+	return slices.ContainsFunc(types, func(other arrow.DataType) bool { return arrow.TypeEqual(dt, other) })
 }
 
 // cut makes batches of columns of cells.

@@ -16,14 +16,14 @@ func statistic(f spec.Func, types []arrow.DataType, xs, ys []any) any {
 		return nil
 	}
 	first := doubles(xs, scaleOf(types[0]))
-	if !allFinite(first) {
-		return math.NaN()
-	}
 	if len(types) == 1 {
+		if !allFinite(first) {
+			return math.NaN()
+		}
 		return univariate(f, newMoments(first))
 	}
 	second := doubles(ys, scaleOf(types[1]))
-	if !allFinite(second) {
+	if !allFinite(first) || !allFinite(second) {
 		return math.NaN()
 	}
 	return bivariate(f, first, second)
@@ -85,14 +85,22 @@ func newMoments(values []float64) moments {
 		}
 	}
 	m.mean, _ = mean.Float64()
-	m.m2, _ = sums[0].Float64()
-	m.m3, _ = sums[1].Float64()
-	m.m4, _ = sums[2].Float64()
+	m.m2 = nearest(&sums[0])
+	m.m3 = nearest(&sums[1])
+	m.m4 = nearest(&sums[2])
 	m.condition = 1
 	if m.m2 > 0 {
 		m.condition += math.Abs(m.mean) / math.Sqrt(m.m2/m.n)
 	}
 	return m
+}
+
+// nearest returns a number as a double that is 0 only if the number is.
+func nearest(f *big.Float) float64 {
+	if v, _ := f.Float64(); v != 0 || f.Sign() == 0 {
+		return v
+	}
+	return math.SmallestNonzeroFloat64
 }
 
 // deviations returns each value less the mean, and the mean.
@@ -217,6 +225,5 @@ func comoment(ys, xs []float64) float64 {
 	for i := range dys {
 		sum.Add(sum, new(big.Float).Mul(dys[i], dxs[i]))
 	}
-	v, _ := sum.Float64()
-	return v
+	return nearest(sum)
 }

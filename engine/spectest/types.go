@@ -105,10 +105,14 @@ func edgeBytes(dt arrow.DataType) []any {
 	return cells
 }
 
-const day = 24 * time.Hour
+const (
+	day      = 24 * time.Hour
+	firstDay = -719_162  // 0001-01-01, from 1970-01-01
+	lastDay  = 2_932_896 // 9999-12-31
+)
 
-// intRange returns the bounds of a type whose cells are int64. Those of dates keep what a date
-// answers as a timestamp in microseconds within 64 bits, those of times are one day.
+// intRange returns the bounds of a type whose cells are int64. Those of dates are the years 1 to
+// 9999, those of times one day.
 func intRange(dt arrow.DataType) (low, high int64, ok bool) {
 	switch dt := dt.(type) {
 	case *arrow.Int8Type:
@@ -120,9 +124,9 @@ func intRange(dt arrow.DataType) (low, high int64, ok bool) {
 	case *arrow.Int64Type, *arrow.TimestampType, *arrow.DurationType:
 		return math.MinInt64, math.MaxInt64, true
 	case *arrow.Date32Type:
-		return -50_000_000, 50_000_000, true
+		return firstDay, lastDay, true
 	case *arrow.Date64Type:
-		return -50_000_000 * 86_400_000, 50_000_000 * 86_400_000, true
+		return firstDay * 86_400_000, lastDay * 86_400_000, true
 	case *arrow.Time32Type:
 		return 0, int64(day/dt.Unit.Multiplier()) - 1, true
 	case *arrow.Time64Type:

@@ -1,0 +1,146 @@
+package tests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
+)
+
+// ask answers a query with an engine of its own, and checks that it gives its memory back.
+func ask(t *testing.T, opt engine.Options, src scan.Source, q spec.Query) (*spectest.Rows, error) {
+	t.Helper()
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	opt.Allocator = mem
+	eng, err := engine.Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := answer(eng, src, q)
+	if err := eng.Close(); err != nil {
+		t.Errorf("closing the engine: %v", err)
+	}
+	mem.AssertSize(t, 0)
+	return rows, err
+}
+
+// answer runs a query and reads its result to the end.
+func answer(eng *engine.Engine, src scan.Source, q spec.Query) (*spectest.Rows, error) {
+	res, err := eng.Aggregate(context.Background(), src, q)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := spectest.ReadAll(res, len(q.Keys))
+	if err != nil {
+		return nil, err
+	}
+	if stats := res.Stats(); stats.Groups != int64(len(rows.Cells)) {
+		return nil, fmt.Errorf("the statistics tell of %d groups, the result has %d", stats.Groups, len(rows.Cells))
+	}
+	return rows, nil
+}
+
+// compareEngine holds an engine's answer against the oracle's. text says how to see it again.
+func compareEngine(t *testing.T, text string, opt engine.Options, src scan.Source, q spec.Query, want *spectest.Rows, wantErr error) {
+	t.Helper()
+	got, err := ask(t, opt, src, q)
+	if errors.Is(wantErr, spectest.ErrOverflow) && errors.Is(err, engine.ErrOverflow) {
+		return
+	}
+	if err != nil || wantErr != nil {
+		t.Errorf("%s: the engine answers with the error %v, the oracle with %v", text, err, wantErr)
+		return
+	}
+	if err := spectest.Equal(want, got); err != nil {
+		t.Errorf("%s: the engine differs from the oracle: %v", text, err)
+	}
+}
+
+// randomOptions forces the engine onto paths that inputs of this size would not take. No option
+// may change an answer.
+func randomOptions(rng *rand.Rand) (engine.Options, engine.TestingKnobs) {
+	choose := func(values ...int) int { return values[rng.IntN(len(values))] }
+	opt := engine.Options{Threads: 1 + rng.IntN(8)}
+	knobs := engine.TestingKnobs{
+		BatchRows:   choose(0, 0, 7, 100, 1000, 2048, 5000, 1<<16),
+		TableGroups: choose(0, 0, 1, 10, 64, 1000),
+		RadixBits:   choose(0, 0, 1, 3, 6, 9),
+		ResultRows:  choose(0, 0, 1, 10, 1000),
+		NoDense:     rng.IntN(2) == 0,
+	}
+	switch rng.IntN(4) {
+	case 0:
+		knobs.NoPreAgg = true
+	case 1:
+		knobs.AlwaysPreAgg = true
+	}
+	return opt, knobs
+}
+
+// The shared cases, as the engine runs them by default and on forced paths.
+func TestCases(t *testing.T) {
+	for i, c := range spectest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			batches := c.Batches()
+			want, wantErr := spectest.Oracle(c.Schema, batches, c.Query)
+			compareEngine(t, "by default", engine.Options{Threads: 2}, scan.Batches(c.Schema, batches), c.Query, want, wantErr)
+			for variant := range uint64(2) {
+				opt, knobs := randomOptions(rand.New(rand.NewPCG(uint64(i), variant)))
+				text := fmt.Sprintf("%d threads, %+v", opt.Threads, knobs)
+				compareEngine(t, text, engine.WithTestingKnobs(opt, knobs), scan.Batches(c.Schema, batches), c.Query, want, wantErr)
+			}
+		})
+	}
+}
+
+// Several queries at once on one engine answer as they do alone.
+func TestConcurrentQueries(t *testing.T) {
+	eng, err := engine.Open(engine.Options{Threads: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	done := make(chan error)
+	const queries = 12
+	for i := range uint64(queries) {
+		rng := rand.New(rand.NewPCG(i, 3))
+		schema, batches := spectest.RandomTable(rng, 5000)
+		q := spectest.RandomQuery(rng, schema)
+		q.Overflow = spec.OverflowWrap
+		go func() { done <- concurrentQuery(eng, schema, batches, q) }()
+	}
+	for range queries {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func concurrentQuery(eng *engine.Engine, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query) error {
+	want, err := spectest.Oracle(schema, batches, q)
+	if errors.Is(err, spectest.ErrOverflow) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for range 3 {
+		got, err := answer(eng, scan.Batches(schema, batches), q)
+		if err != nil {
+			return err
+		}
+		if err := spectest.Equal(want, got); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package tests
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/spectest"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 1, "of the random queries")
+	firstFlag = flag.Int("first", 0, "the number of the first random query")
+	countFlag = flag.Int("queries", 300, "how many random queries to ask")
+)
+
+// Random queries on random data, from memory and from files: DuckDB, the Go-map oracle and the
+// engine agree, and no option of the engine changes its answer. A failure tells how to ask its query alone.
+func TestRandomAgainstDuckDB(t *testing.T) {
+	db := openDuckDB(t)
+	t.Logf("-seed=%d -first=%d -queries=%d", *seedFlag, *firstFlag, *countFlag)
+	ways := inputs()
+	for i := *firstFlag; i < *firstFlag+*countFlag; i++ {
+		rng := rand.New(rand.NewPCG(*seedFlag, uint64(i)))
+		way := ways[rng.IntN(len(ways))]
+		t.Run(fmt.Sprintf("%d %s", i, way.name), func(t *testing.T) {
+			schema, batches := way.table(rng)
+			q := spectest.RandomQuery(rng, schema)
+			want, wantErr := spectest.Oracle(schema, batches, q)
+			compareDuckDB(t, db, schema, batches, q, want, wantErr)
+			src := way.open(t, rng, t.TempDir(), schema, batches)
+			compareEngine(t, "by default", engine.Options{Threads: 2}, src, q, want, wantErr)
+			opt, knobs := randomOptions(rng)
+			text := fmt.Sprintf("%d threads, %+v", opt.Threads, knobs)
+			compareEngine(t, text, engine.WithTestingKnobs(opt, knobs), src, q, want, wantErr)
+			if t.Failed() {
+				t.Logf("the query: %v\nagain: go test -run TestRandomAgainstDuckDB -seed=%d -first=%d -queries=1", q, *seedFlag, i)
+			}
+		})
+		if t.Failed() && testing.Short() {
+			return
+		}
+	}
+}
