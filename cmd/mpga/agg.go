@@ -51,6 +51,7 @@ aggregates of columns, each with an alias or none. Without --by the whole input 
 without --agg the result is the distinct keys.
 
 Aggregates:
+
 ` + functionHelp(),
 		Example: `  mpga agg --by origin --agg 'count(*) as flights, avg(delay)' tests/testdata/flights-2001.parquet
   mpga agg --by origin,destination --agg 'max(delay, 3) as worst' -o worst.parquet tests/testdata/flights-2001.parquet
@@ -95,11 +96,11 @@ func completeWords(cmd *cobra.Command, words map[string][]string) {
 	}
 }
 
-// functionHelp lists the aggregate functions, one a line.
+// functionHelp lists the aggregate functions, one a line, indented as code is in Markdown.
 func functionHelp() string {
 	var b strings.Builder
 	for _, f := range spec.Funcs() {
-		fmt.Fprintf(&b, "  %-28s %s\n", callShape(f), f.Help())
+		fmt.Fprintf(&b, "    %-26s %s\n", callShape(f), f.Help())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -1,68 +1,49 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 )
 
 func newDocsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "docs",
+		Short: "Write the manual: one page a command",
+		Example: `  mpga docs man share/man/man1
+  mpga docs markdown manual`,
+		Args: wantArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("docs: want man or markdown (see mpga docs --help)")
+		},
+	}
+	cmd.AddCommand(
+		newDocsFormat("man", "Write man pages", func(root *cobra.Command, dir string) error {
+			return doc.GenManTree(root, &doc.GenManHeader{Title: "MPGA", Section: "1", Source: "mpga " + buildVersion()}, dir)
+		}),
+		newDocsFormat("markdown", "Write Markdown", doc.GenMarkdownTree),
+	)
+	return cmd
+}
+
+// newDocsFormat returns the command that writes the pages in one format.
+func newDocsFormat(name, short string, write func(root *cobra.Command, dir string) error) *cobra.Command {
 	return &cobra.Command{
-		Use:     "docs DIR",
-		Short:   "Write the manual as Markdown, one file a command",
-		Example: `  mpga docs manual`,
-		Args:    wantArgs(cobra.ExactArgs(1)),
+		Use:   name + " DIR",
+		Short: short + " into a folder",
+		Args:  wantArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
 				return err
 			}
-			return writeDocs(cmd.Root(), args[0])
+			root := cmd.Root()
+			root.DisableAutoGenTag = true // a date in every page would change them all every day
+			if err := write(root, args[0]); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return nil
 		},
 	}
-}
-
-// writeDocs writes the page of a command and those of its subcommands.
-func writeDocs(cmd *cobra.Command, dir string) error {
-	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".md"
-	if err := os.WriteFile(filepath.Join(dir, name), docsPage(cmd), 0o666); err != nil {
-		return err
-	}
-	for _, sub := range cmd.Commands() {
-		if !sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
-			continue
-		}
-		if err := writeDocs(sub, dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// docsPage writes a command's help as Markdown.
-func docsPage(cmd *cobra.Command) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n\n%s.\n\n", cmd.CommandPath(), cmd.Short)
-	block := func(title, text string) {
-		if text = strings.Trim(text, "\n"); text != "" {
-			fmt.Fprintf(&b, "%s```\n%s\n```\n\n", title, text)
-		}
-	}
-	block("", cmd.UseLine())
-	block("", cmd.Long)
-	block("## Examples\n\n", cmd.Example)
-	block("## Flags\n\n", cmd.NonInheritedFlags().FlagUsages())
-	block("## Flags of every command\n\n", cmd.InheritedFlags().FlagUsages())
-	if cmd.HasAvailableSubCommands() {
-		b.WriteString("## Commands\n\n")
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				fmt.Fprintf(&b, "- [%s](%s.md): %s\n", sub.CommandPath(), strings.ReplaceAll(sub.CommandPath(), " ", "-"), sub.Short)
-			}
-		}
-	}
-	return b.Bytes()
 }
