@@ -236,7 +236,15 @@ type arrowPart struct {
 
 func (p *arrowPart) offset() uint64 { return p.first }
 func (p *arrowPart) rows() int64    { return p.numRows }
-func (p *arrowPart) bytes() int64   { return p.numBytes }
+
+// bytes counts the schema and the dictionaries too, which every split reads.
+func (p *arrowPart) bytes() int64 {
+	n := p.numBytes + p.file.schemaEnd - arrowStreamStart
+	for _, b := range p.file.dictionaries {
+		n += b.size
+	}
+	return n
+}
 
 func (p *arrowPart) name() string {
 	if p.to == p.from+1 {

@@ -1,0 +1,379 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	arrowcsv "github.com/apache/arrow-go/v18/arrow/csv"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// readCSV writes text to a file and reads all of it.
+func readCSV(t testing.TB, text string, opt CSVOptions, read OpenOptions) (Source, []string, error) {
+	t.Helper()
+	path := writeFile(t, t.TempDir(), "f.csv", []byte(text))
+	src, err := Open(context.Background(), []string{path}, Options{CSV: opt, NoHive: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err := readAll(src, allColumns(src.Schema()), read)
+	return src, rows, err
+}
+
+func schemaText(s *arrow.Schema) string {
+	var fields []string
+	for _, f := range s.Fields() {
+		fields = append(fields, fmt.Sprint(f.Name, " ", f.Type))
+	}
+	return strings.Join(fields, ", ")
+}
+
+func TestCSVDialects(t *testing.T) {
+	int32s := map[string]arrow.DataType{"a": arrow.PrimitiveTypes.Int32}
+	cases := []struct {
+		name, text string
+		opt        CSVOptions
+		schema     string
+		rows       []string
+	}{
+		{"types", "b,i,d,day,at,z,s\ntrue,1,1.5,2024-02-29,2024-01-01 00:00:01.5,2024-01-01T00:00:00Z,x\nFALSE,-2,2,1969-12-31,2024-01-01T00:00:00,2024-01-01 02:00:00+02:00,y\n", CSVOptions{},
+			"b bool, i int64, d float64, day date32, at timestamp[us], z timestamp[us, tz=UTC], s utf8",
+			[]string{"true|1|1.5|2024-02-29|2024-01-01T00:00:01.5|2024-01-01T00:00:00Z|x", "false|-2|2|1969-12-31|2024-01-01T00:00:00|2024-01-01T00:00:00Z|y"}},
+		{"no newline at the end", "a,b\n1,x\n2,y", CSVOptions{}, "a int64, b utf8", []string{"1|x", "2|y"}},
+		{"CRLF", "a,b\r\n1,x\r\n2,\"y\"\r\n", CSVOptions{}, "a int64, b utf8", []string{"1|x", "2|y"}},
+		{"quotes", "a,b\n1,\"x, \"\"y\"\"\nz\"\n2,\"\"\n3,\n", CSVOptions{}, "a int64, b utf8", []string{"1|x, \"y\"\nz", "2|", "3|NULL"}},
+		{"byte order mark", "\ufeffa,b\n1,x\n", CSVOptions{}, "a int64, b utf8", []string{"1|x"}},
+		{"semicolons", "a;b\n1,5;x\n2,5;y\n", CSVOptions{}, "a utf8, b utf8", []string{"1,5|x", "2,5|y"}},
+		{"tabs", "a\tb\n1\tx\n", CSVOptions{}, "a int64, b utf8", []string{"1|x"}},
+		{"pipes", "1|x\n2|y\n", CSVOptions{}, "column0 int64, column1 utf8", []string{"1|x", "2|y"}},
+		{"numbers above, no header", "2019,2020\n1,2\n", CSVOptions{}, "column0 int64, column1 int64", []string{"2019|2020", "1|2"}},
+		{"numbers as header", "2019,2020\n1,2\n", CSVOptions{Header: HeaderYes}, "2019 int64, 2020 int64", []string{"1|2"}},
+		{"text only", "name,town\nann,x\n", CSVOptions{}, "name utf8, town utf8", []string{"ann|x"}},
+		{"text only, no header", "name,town\nann,x\n", CSVOptions{Header: HeaderNo}, "column0 utf8, column1 utf8", []string{"name|town", "ann|x"}},
+		{"header only", "a,b\n", CSVOptions{}, "a utf8, b utf8", nil},
+		{"empty lines", "a,b\n\n1,2\n\r\n3,4\n\n", CSVOptions{}, "a int64, b int64", []string{"1|2", "3|4"}},
+		{"empty lines of one column", "a\n1\n\n2\n", CSVOptions{}, "a int64", []string{"1", "NULL", "2"}},
+		{"null strings", "a,b\nNA,x\n1,NA\n2,\"NA\"\n,\n", CSVOptions{NullStrings: []string{"NA", ""}}, "a int64, b utf8", []string{"NULL|x", "1|NULL", "2|NA", "NULL|NULL"}},
+		{"quotes off", "a,b\n1,5\" pipe\n2,\"x\n", CSVOptions{NoQuote: true}, "a int64, b utf8", []string{"1|5\" pipe", "2|\"x"}},
+		{"another quote", "a,b\n1,'x,''y'\n2,z\n", CSVOptions{Quote: '\''}, "a int64, b utf8", []string{"1|x,'y", "2|z"}},
+		{"type set", "a,b\n1,x\n", CSVOptions{Types: int32s}, "a int32, b utf8", []string{"1|x"}},
+		{"spaces around numbers", "a,b\n 1 , x\n2, y\n", CSVOptions{}, "a int64, b utf8", []string{"1| x", "2| y"}},
+		{"integers and floats", "a\n1\n2.5\n-inf\n", CSVOptions{}, "a float64", []string{"1", "2.5", "-Inf"}},
+		{"beyond 64 bits", "a,b\n9223372036854775808,1\n1,1\n", CSVOptions{}, "a float64, b int64", []string{"9.223372036854776e+18|1", "1|1"}},
+		{"dates and times", "a,b\n2024-01-01,1\n2024-01-01 10:00:00,1\n", CSVOptions{}, "a timestamp[us], b int64", []string{"2024-01-01T00:00:00|1", "2024-01-01T10:00:00|1"}},
+		{"no such date", "a,b\n2023-02-29,1\n", CSVOptions{}, "a utf8, b int64", []string{"2023-02-29|1"}},
+		{"unnamed column", ",b\n1,2.5\n", CSVOptions{}, "column0 int64, b float64", []string{"1|2.5"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			for _, chunk := range []int64{0, 1, 2, 3, 7, 16} {
+				c.opt.chunkBytes = chunk
+				mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+				src, rows, err := readCSV(t, c.text, c.opt, OpenOptions{Allocator: mem, BatchRows: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := schemaText(src.Schema()); got != c.schema {
+					t.Fatalf("schema: got %s, want %s", got, c.schema)
+				}
+				sameRows(t, rows, c.rows)
+				mem.AssertSize(t, 0)
+			}
+		})
+	}
+}
+
+// Each error must say where, and what to set.
+func TestCSVErrors(t *testing.T) {
+	cases := []struct {
+		name, text string
+		opt        CSVOptions
+		want       []string
+	}{
+		{"value", "a,b\n1,x\n2,y\nthree,z\n", CSVOptions{SampleRows: 2}, []string{"line 4", `"a"`, `"three"`, "int64", "CSV.Types"}},
+		{"too few fields", "a,b\n1,2\n3\n", CSVOptions{}, []string{"line 3", "1 fields", "2"}},
+		{"too many fields", "a,b\n1,2\n3,4,5\n", CSVOptions{}, []string{"line 3", "more than the 2 fields"}},
+		{"open quote", "a,b\n1,2\n3,\"x\n", CSVOptions{}, []string{"line 3", "not closed"}},
+		{"bare quote", "a,b\n1,x\"y\n", CSVOptions{}, []string{"line 2", "NoQuote"}},
+		{"after a quote", "a,b\n1,\"x\"y\n", CSVOptions{}, []string{"line 2", "doubled"}},
+		{"type of no column", "a,b\n1,2\n", CSVOptions{Types: map[string]arrow.DataType{"c": arrow.PrimitiveTypes.Int8}}, []string{`"c"`, "a, b"}},
+		{"type that text cannot be", "a,b\n1,2\n", CSVOptions{Types: map[string]arrow.DataType{"a": arrow.ListOf(arrow.PrimitiveTypes.Int8)}}, []string{`"a"`, "list"}},
+		{"out of a type's range", "a,b\n300,2\n", CSVOptions{Types: map[string]arrow.DataType{"a": arrow.PrimitiveTypes.Uint8}}, []string{"line 2", "300", "uint8"}},
+		{"UTF-16", "\xff\xfea\x00,\x00", CSVOptions{}, []string{"UTF-16"}},
+		{"not text", "a\x00b\nc", CSVOptions{}, []string{"not text"}},
+		{"only newlines", "\n\n", CSVOptions{}, []string{"no row"}},
+		{"delimiter and quote", "a", CSVOptions{Delimiter: '"'}, []string{"Delimiter", "Quote"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			for _, chunk := range []int64{0, 5} {
+				c.opt.chunkBytes = chunk
+				_, _, err := readCSV(t, c.text, c.opt, OpenOptions{})
+				if err == nil {
+					t.Fatal("no error")
+				}
+				for _, want := range c.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("chunks of %d B: %q says nothing of %q", chunk, err, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// neverNull is a setting under which every field is text, as it is for encoding/csv.
+var neverNull = []string{"\x00"}
+
+// randomCSV writes rows with everything that makes cutting a text hard.
+func randomCSV(rng *rand.Rand, rows int) string {
+	words := []string{"", "a", "long word", "with, comma", "with \"quotes\"", "two\nlines", "\"", "\n", ",,,", "é"}
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	w.UseCRLF = rng.IntN(2) == 0
+	table := [][]string{{"id", "s", "t"}}
+	for i := range rows {
+		table = append(table, []string{strconv.Itoa(i), words[rng.IntN(len(words))], words[rng.IntN(len(words))]})
+	}
+	_ = w.WriteAll(table) // a bytes.Buffer takes it all
+	if rng.IntN(3) == 0 {
+		return strings.TrimRight(out.String(), "\r\n") // a newline in a field is followed by its quote
+	}
+	return out.String()
+}
+
+// oracleRows reads text by encoding/csv, which makes LF of CRLF also within quotes.
+func oracleRows(text string) (rows [][]string, err error) {
+	return csv.NewReader(strings.NewReader(text)).ReadAll()
+}
+
+func joinRows(records [][]string) (rows []string) {
+	for _, fields := range records {
+		rows = append(rows, strings.Join(fields, "|"))
+	}
+	return rows
+}
+
+func withLF(rows []string) []string {
+	for i := range rows {
+		rows[i] = strings.ReplaceAll(rows[i], "\r\n", "\n")
+	}
+	return rows
+}
+
+// Metamorphic: neither the chunks, their order, nor compression and standard input change what is
+// read; encoding/csv is the oracle.
+func TestCSVChunksAndStreams(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		text := randomCSV(rng, rng.IntN(60))
+		records, err := oracleRows(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := joinRows(records[1:])
+		opt := CSVOptions{Header: HeaderYes, Delimiter: ',', chunkBytes: int64(1 + rng.IntN(80)), blockBytes: 1 + rng.IntN(64), NullStrings: neverNull,
+			Types: map[string]arrow.DataType{"id": arrow.BinaryTypes.String, "s": arrow.BinaryTypes.String, "t": arrow.BinaryTypes.LargeString}}
+		read := OpenOptions{BatchRows: 1 + rng.IntN(20)}
+		check := func(what string, rows []string, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, what, err)
+			}
+			sameRows(t, withLF(rows), want)
+		}
+		dir := t.TempDir()
+		for _, name := range []string{"f.csv", "f.csv.gz", "f.csv.zst", "f.bin"} {
+			path := writeFile(t, dir, name, pack(t, text, name))
+			rows, err := readAll(mustOpen(t, Options{CSV: opt}, path), []int{0, 1, 2}, read)
+			check(name, rows, err)
+			rows, err = readBackwards(mustOpen(t, Options{CSV: opt}, path), []int{0, 1, 2}, read)
+			check(name+" backwards", rows, err)
+		}
+		src := mustOpen(t, Options{CSV: opt, Stdin: strings.NewReader(text)}, "-")
+		rows, err := readAll(src, []int{0, 1, 2}, read)
+		check("standard input", rows, err)
+		if _, err := readAll(src, []int{0}, read); err == nil {
+			t.Error("standard input was read twice")
+		}
+	}
+}
+
+// readBackwards opens the last split first, which must then count the quotes before it itself.
+func readBackwards(src Source, columns []int, opt OpenOptions) (rows []string, err error) {
+	splits, err := src.Splits(context.Background(), columns)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range slices.Backward(splits) {
+		var part []string
+		if _, err := readSplit(s, opt, &part); err != nil {
+			return nil, err
+		}
+		rows = append(part, rows...)
+	}
+	return rows, nil
+}
+
+// pack compresses a text as its file's name says.
+func pack(t testing.TB, text, name string) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	var w io.WriteCloser
+	switch {
+	case strings.HasSuffix(name, ".gz"):
+		w = gzip.NewWriter(&buf)
+	case strings.HasSuffix(name, ".zst"):
+		encoder, err := zstd.NewWriter(&buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = encoder
+	default:
+		return []byte(text)
+	}
+	_, err := io.WriteString(w, text)
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// arrow/csv is the oracle for values of types.
+func TestCSVTypedAgainstArrow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	var text strings.Builder
+	text.WriteString("i,f,b,s\n")
+	for range 2000 {
+		fields := []string{
+			strconv.FormatInt(rng.Int64()>>rng.IntN(64)-1<<10, 10),
+			strconv.FormatFloat(math.Float64frombits(rng.Uint64()&^(1<<62)), byte("gef"[rng.IntN(3)]), rng.IntN(20)-1, 64),
+			strconv.FormatBool(rng.IntN(2) == 0),
+			strings.Repeat("x", rng.IntN(30)),
+		}
+		for i := range fields {
+			if rng.IntN(10) == 0 {
+				fields[i] = ""
+			}
+		}
+		fmt.Fprintln(&text, strings.Join(fields, ","))
+	}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "b", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	oracle := arrowcsv.NewReader(strings.NewReader(text.String()), schema, arrowcsv.WithHeader(true), arrowcsv.WithNullReader(true, ""), arrowcsv.WithChunk(-1))
+	defer oracle.Release()
+	oracle.Next()
+	want := batchRowsText(oracle.RecordBatch())
+	src, rows, err := readCSV(t, text.String(), CSVOptions{chunkBytes: 5000}, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !src.Schema().Equal(schema) {
+		t.Errorf("schema: got %s, want %s", src.Schema(), schema)
+	}
+	sameRows(t, rows, want)
+}
+
+// strconv is the oracle of the fast path, which must round once.
+func TestParseFloat(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range 200_000 {
+		text := strconv.FormatFloat(float64(rng.Uint64N(1<<54))/pow10[rng.IntN(20)], 'f', rng.IntN(24)-1, 64)
+		want, _ := strconv.ParseFloat(text, 64)
+		if got, ok := parseFloat([]byte(text)); !ok || math.Float64bits(got) != math.Float64bits(want) {
+			t.Fatalf("%s: got %v (%v), want %v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", ".", "-", "e5", "0x1p4", "1_0", "--1", "1e", "1.2.3"} {
+		if f, ok := parseFloat([]byte(text)); ok {
+			t.Errorf("%q was read as %v", text, f)
+		}
+	}
+}
+
+// The calendar, against package time.
+func TestParseDate(t *testing.T) {
+	for day := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, 1) {
+		text := day.Format(time.DateOnly)
+		if got, ok := parseDate([]byte(text)); !ok || int64(got) != floorDiv(day.Unix(), 86_400) {
+			t.Fatalf("%s: got day %d (%v), want %d", text, got, ok, floorDiv(day.Unix(), 86_400))
+		}
+	}
+}
+
+func TestParseDecimal(t *testing.T) {
+	for _, c := range []struct {
+		text             string
+		precision, scale int32
+		want             string
+	}{
+		{"12.3", 5, 2, "12.30"}, {"-0.05", 5, 2, "-0.05"}, {"+7", 3, 0, "7"}, {".5", 3, 1, "0.5"}, {"999.99", 5, 2, "999.99"}, {"000999.99", 5, 2, "999.99"},
+		{"1000", 5, 2, ""}, {"1.234", 5, 2, ""}, {"1.2.3", 5, 2, ""}, {"", 5, 2, ""}, {"-", 5, 2, ""}, {"1e2", 5, 2, ""},
+		{"99999999999999999999999999999999999999", 38, 0, "99999999999999999999999999999999999999"}, {"100000000000000000000000000000000000000", 38, 0, ""},
+	} {
+		got, ok := parseDecimal([]byte(c.text), c.precision, c.scale)
+		if ok != (c.want != "") || ok && got.ToString(c.scale) != c.want {
+			t.Errorf("%q as decimal(%d, %d): got %s (%v), want %q", c.text, c.precision, c.scale, got.ToString(c.scale), ok, c.want)
+		}
+	}
+}
+
+// encoding/csv has our dialect but for a byte order mark, NUL, and empty lines of one column.
+func FuzzCSV(f *testing.F) {
+	f.Add("a,b\n1,2\n", uint8(3))
+	f.Add("a,\"b\nc\"\r\n\"\"\"\",2", uint8(1))
+	f.Add("\n\n,\n\"x\",\r", uint8(2))
+	f.Fuzz(func(t *testing.T, text string, chunk uint8) {
+		opt := CSVOptions{Header: HeaderNo, Delimiter: ',', NullStrings: neverNull, chunkBytes: int64(chunk)%32 + 1, blockBytes: int(chunk)%7 + 1}
+		records, wantErr := oracleRows(text)
+		if len(records) > 0 {
+			opt.Types = make(map[string]arrow.DataType)
+			for i := range records[0] {
+				opt.Types[fmt.Sprint("column", i)] = arrow.BinaryTypes.Binary
+			}
+		}
+		src, rows, err := readCSV(t, text, opt, OpenOptions{BatchRows: 3})
+		if strings.HasPrefix(text, "\ufeff") || strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") ||
+			strings.Contains(text, "\x00") || len(records) == 0 || len(records[0]) < 2 || hasMagic(text) {
+			return
+		}
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("got error %v, encoding/csv has %v", err, wantErr)
+		}
+		if err != nil {
+			return
+		}
+		for _, fields := range records {
+			for i := range fields {
+				fields[i] = base64.StdEncoding.EncodeToString([]byte(fields[i]))
+			}
+		}
+		if len(rows) != len(records) || src.Schema().NumFields() != len(records[0]) {
+			t.Fatalf("%d rows, want %d", len(rows), len(records))
+		}
+		if !strings.Contains(text, "\r\n") {
+			sameRows(t, rows, joinRows(records))
+		}
+	})
+}
+
+// hasMagic says whether a text is taken for another format.
+func hasMagic(text string) bool {
+	format, packed := sniff([]byte(text))
+	return format != FormatCSV || packed != ""
+}

@@ -1,0 +1,308 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/stream/faultfs"
+)
+
+func TestOpenFindsFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a/1.csv", "a/2.csv", "a/.hidden.csv", "a/_temp.csv", "a/note.txt", "a/sub/3.csv", "a/_old/4.csv", "b/5.csv"} {
+		writeFile(t, dir, name, []byte("x,y\n"+string(name[len(name)-len("1.csv")])+"0,1\n"))
+	}
+	for _, c := range []struct {
+		patterns []string
+		want     []string
+	}{
+		{[]string{"a"}, []string{"10", "20", "30"}},
+		{[]string{"a/*.csv"}, []string{"10", "20"}},
+		{[]string{"b/5.csv", "a/1.csv"}, []string{"50", "10"}},
+		{[]string{"*/[15].csv"}, []string{"10", "50"}},
+		{[]string{"?"}, []string{"10", "20", "30", "50"}},
+	} {
+		var patterns []string
+		for _, p := range c.patterns {
+			patterns = append(patterns, filepath.Join(dir, p))
+		}
+		rows, err := readAll(mustOpen(t, Options{}, patterns...), []int{0}, OpenOptions{})
+		if err != nil || !slices.Equal(rows, c.want) {
+			t.Errorf("%v: got %v, %v; want %v", c.patterns, rows, err, c.want)
+		}
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, dir, "empty.csv", nil)
+	writeFile(t, dir, "empty.parquet", nil)
+	writeFile(t, dir, "folder/readme.md", []byte("x"))
+	writeFile(t, dir, "a.csv", []byte("x,y\n1,2\n"))
+	writeFile(t, dir, "b.csv", []byte("x,z\n1,2\n"))
+	writeFile(t, dir, "c.csv", []byte("x,y\n1,2.5,3\n"))
+	writeFile(t, dir, "old.feather", []byte("FEA1....FEA1"))
+	writeFile(t, dir, "text.parquet", []byte("x,y\n1,2\n3,4\n"))
+	for _, c := range []struct {
+		patterns []string
+		opt      Options
+		want     []string
+	}{
+		{nil, Options{}, []string{"no input"}},
+		{[]string{"none.csv"}, Options{}, []string{"none.csv", "no such file"}},
+		{[]string{"*.none"}, Options{}, []string{"*.none", "no file matches"}},
+		{[]string{"[.csv"}, Options{}, []string{"[.csv"}},
+		{[]string{"folder"}, Options{}, []string{"folder", "no data file"}},
+		{[]string{"empty.csv"}, Options{}, []string{"empty.csv", "empty"}},
+		{[]string{"empty.parquet"}, Options{}, []string{"empty.parquet", "empty"}},
+		{[]string{"a.csv", "b.csv"}, Options{}, []string{"a.csv", "b.csv", `"y"`}},
+		{[]string{"text.parquet"}, Options{}, []string{"text.parquet", "Parquet"}},
+		{[]string{"old.feather"}, Options{}, []string{"old.feather", "Feather version 1"}},
+		{[]string{"a.csv"}, Options{Format: "xml"}, []string{"Format", "xml"}},
+	} {
+		var patterns []string
+		for _, p := range c.patterns {
+			patterns = append(patterns, filepath.Join(dir, p))
+		}
+		_, err := Open(context.Background(), patterns, c.opt)
+		if err == nil {
+			t.Errorf("%v: no error", c.patterns)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: %q says nothing of %q", c.patterns, err, want)
+			}
+		}
+	}
+	for _, stdin := range []string{"", "PAR1....", "ARROW1\x00\x00"} {
+		if _, err := Open(context.Background(), []string{"-"}, Options{Stdin: strings.NewReader(stdin)}); err == nil || !strings.Contains(err.Error(), "standard input") {
+			t.Errorf("standard input %q: got %v", stdin, err)
+		}
+	}
+}
+
+func TestHive(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, dir, "y=2023/d=2024-01-01/c=a%20b/f.csv", []byte("v,y\n1,0\n2,0\n"))
+	writeFile(t, dir, "y=2024/d=2024-01-02/c=__HIVE_DEFAULT_PARTITION__/f.csv", []byte("v,y\n3,0\n"))
+	src := mustOpen(t, Options{}, dir)
+	if got, want := schemaText(src.Schema()), "v int64, y int64, d date32, c utf8"; got != want {
+		t.Fatalf("schema: got %s, want %s", got, want)
+	}
+	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	rows, err := readAll(src, []int{3, 0, 1, 2}, OpenOptions{Allocator: mem, BatchRows: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, rows, []string{"a b|1|2023|2024-01-01", "a b|2|2023|2024-01-01", "NULL|3|2024|2024-01-02"})
+	mem.AssertSize(t, 0)
+	stats := src.Stats()
+	if want := (ColumnStats{NoNulls: true, HasRange: true, Min: 2023, Max: 2024}); stats.Columns[1] != want {
+		t.Errorf("y: got %+v, want %+v", stats.Columns[1], want)
+	}
+	if stats.Columns[3].NoNulls {
+		t.Error("c: its folder for NULL is not known")
+	}
+	if got, want := schemaText(mustOpen(t, Options{NoHive: true}, dir).Schema()), "v int64, y int64"; got != want {
+		t.Errorf("without hive folders: got %s, want %s", got, want)
+	}
+	writeFile(t, dir, "y=2025/f.csv", []byte("v,y\n1,0\n"))
+	if _, err := Open(context.Background(), []string{dir}, Options{}); err == nil || !strings.Contains(err.Error(), "y/d/c") {
+		t.Errorf("folders that differ: got %v", err)
+	}
+}
+
+// Columns are matched by name, types must agree, and formats may be mixed.
+func TestUnify(t *testing.T) {
+	dir := t.TempDir()
+	batch := typesBatch(t, 3, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String)
+	a := writeFile(t, dir, "a.parquet", encodeParquet(t, 2, []arrow.RecordBatch{batch}))
+	b := writeFile(t, dir, "b.csv", []byte("c12,c3\nx,5\n"))
+	c := writeFile(t, dir, "c.arrow", encodeArrow(t, false, []arrow.RecordBatch{batch}))
+	src := mustOpen(t, Options{}, a, b, c)
+	rows, err := readAll(src, []int{0, 1}, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(batchRowsText(batch), "5|x")
+	sameRows(t, rows, append(want, batchRowsText(batch)...))
+	if n, err := readAll(src, nil, OpenOptions{}); err != nil || len(n) != 7 {
+		t.Errorf("no columns: %d rows, %v; want 7", len(n), err)
+	}
+	d := writeFile(t, dir, "d.csv", []byte("c12,c3\nx,5.5\n"))
+	if _, err := Open(context.Background(), []string{a, d}, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "a.parquet") || !strings.Contains(err.Error(), "d.csv") || !strings.Contains(err.Error(), `"c3"`) {
+		t.Errorf("types that disagree: got %v", err)
+	}
+	// Text files are inferred together: what is an integer in one may be a float in another.
+	if got, want := schemaText(mustOpen(t, Options{}, b, d).Schema()), "c12 utf8, c3 float64"; got != want {
+		t.Errorf("two texts: got %s, want %s", got, want)
+	}
+}
+
+func TestBatchesAndReader(t *testing.T) {
+	batches := ipcBatches(t, 3, 50)
+	src := Batches(batches[0].Schema(), batches)
+	for range 2 {
+		rows, err := readAll(src, allColumns(src.Schema()), OpenOptions{BatchRows: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameRows(t, rows, batchRowsText(batches...))
+	}
+	if stats := src.Stats(); stats.Rows != 153 || stats.Columns[0].NoNulls || !stats.Columns[len(stats.Columns)-1].NoNulls {
+		t.Errorf("stats: %+v", stats)
+	}
+	once := Reader(&sliceReader{schema: batches[0].Schema(), batches: batches})
+	rows, err := readAll(once, allColumns(once.Schema()), OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, rows, batchRowsText(batches...))
+	if _, err := readAll(once, nil, OpenOptions{}); !errors.Is(err, errReadOnce) {
+		t.Errorf("second reading: got %v", err)
+	}
+	wrong := Batches(arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int8}}, nil), batches)
+	if _, err := wrong.Splits(context.Background(), []int{0}); err == nil {
+		t.Error("batches of another schema: no error")
+	}
+}
+
+// sliceReader is an array.RecordReader over batches.
+type sliceReader struct {
+	schema  *arrow.Schema
+	batches []arrow.RecordBatch
+	at      int
+}
+
+func (s *sliceReader) Retain()                        {}
+func (s *sliceReader) Release()                       {}
+func (s *sliceReader) Schema() *arrow.Schema          { return s.schema }
+func (s *sliceReader) Next() bool                     { s.at++; return s.at <= len(s.batches) }
+func (s *sliceReader) RecordBatch() arrow.RecordBatch { return s.batches[s.at-1] }
+func (s *sliceReader) Record() arrow.RecordBatch      { return s.RecordBatch() }
+func (s *sliceReader) Err() error                     { return nil }
+
+// Every operation of the file system fails once: the rows are right or an error comes back, no file
+// stays open and no memory is lost.
+func TestFaults(t *testing.T) {
+	dir := t.TempDir()
+	batches := ipcBatches(t, 2, 20)
+	writeFile(t, dir, "p/k=1/f.parquet", encodeParquet(t, 10, []arrow.RecordBatch{parquetBatch(t, 30)}))
+	writeFile(t, dir, "a/f.arrow", encodeArrow(t, false, batches))
+	writeFile(t, dir, "s/f.arrows", encodeArrow(t, true, batches))
+	text := "a,b\n" + strings.Repeat("1,\"x\ny\"\n", 30)
+	writeFile(t, dir, "c/f.csv", []byte(text))
+	writeFile(t, dir, "g/f.csv.gz", pack(t, text, ".gz"))
+	writeFile(t, dir, "z/f.csv.zst", pack(t, text, ".zst"))
+	for _, sub := range []string{"p", "a", "s", "c", "g", "z"} {
+		t.Run(sub, func(t *testing.T) {
+			read := func(fsys stream.FS) ([]string, error) {
+				src, err := Open(context.Background(), []string{filepath.Join(dir, sub)}, Options{FS: fsys, CSV: CSVOptions{chunkBytes: 64}})
+				if err != nil {
+					return nil, err
+				}
+				mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+				defer mem.AssertSize(t, 0)
+				return readAll(src, allColumns(src.Schema()), OpenOptions{Allocator: mem, BatchRows: 8, Threads: 2})
+			}
+			fsys := faultfs.New(stream.OS)
+			want, err := read(fsys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total := fsys.Ops()
+			for n := int64(1); n <= total; n++ {
+				fsys.FailAt(n)
+				got, err := read(fsys)
+				if err == nil {
+					sameRows(t, got, want)
+				}
+				if open := fsys.OpenFiles(); open != 0 {
+					t.Fatalf("operation %d of %d: %d files left open (%v)", n, total, open, err)
+				}
+			}
+			t.Log(total, "operations")
+		})
+	}
+}
+
+func TestCancel(t *testing.T) {
+	path := writeFile(t, t.TempDir(), "f.csv", []byte("a,b\n"+strings.Repeat("1,2\n", 1000)))
+	src := mustOpen(t, Options{}, path)
+	splits, err := src.Splits(context.Background(), []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := splits[0].Open(ctx, OpenOptions{BatchRows: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	r.Next()
+	cancel()
+	if r.Next() || !errors.Is(r.Err(), context.Canceled) {
+		t.Errorf("after cancel: %v", r.Err())
+	}
+}
+
+// Progress must add up to what the splits said they would read.
+func TestProgress(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, dir, "f.parquet", encodeParquet(t, 10, []arrow.RecordBatch{parquetBatch(t, 30)}))
+	writeFile(t, dir, "f.csv", []byte("a,b\n"+strings.Repeat("1,\"x\ny\"\n", 300)))
+	writeFile(t, dir, "f.arrow", encodeArrow(t, false, ipcBatches(t, 3, 20)))
+	for _, name := range []string{"f.parquet", "f.csv", "f.arrow"} {
+		src := mustOpen(t, Options{CSV: CSVOptions{chunkBytes: 100}}, filepath.Join(dir, name))
+		splits, err := src.Splits(context.Background(), []int{0, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range splits {
+			var got int64
+			var rows []string
+			if _, err := readSplit(s, OpenOptions{BatchRows: 7, Progress: func(n int64) { got += n }}, &rows); err != nil {
+				t.Fatal(err)
+			}
+			if got < s.Bytes()*9/10 || got > s.Bytes()+100 {
+				t.Errorf("%s: %d B reported, %d B promised", s.Name(), got, s.Bytes())
+			}
+		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	dir := t.TempDir()
+	batch := typesBatch(t, 20, arrow.PrimitiveTypes.Int8, arrow.FixedWidthTypes.Date32, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String)
+	writeFile(t, dir, "f.parquet", encodeParquet(t, 7, []arrow.RecordBatch{batch}))
+	writeFile(t, dir, "g.csv", []byte("a\tb\n1\t2\n"))
+	writeFile(t, dir, "h.arrow", encodeArrow(t, false, []arrow.RecordBatch{batch, batch}))
+	infos, err := Describe(context.Background(), []string{dir}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, i := range infos {
+		got = append(got, fmt.Sprint(filepath.Base(i.Path), " ", i.Format, " ", i.Rows, " ", i.Parts))
+	}
+	if want := []string{"f.parquet parquet 20 3", "g.csv tsv -1 0", "h.arrow arrow 40 2"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for i, want := range [][2]string{{"-128", "127"}, {"-2.25e+100", "+Inf"}, {"", "a longer string, of more than 12 bytes"}, {"1969-12-31", "2024-02-29"}} {
+		c := infos[0].Columns[i]
+		if !c.HasRange || c.Min != want[0] || c.Max != want[1] || c.Nulls != 4 || c.CompressedBytes <= 0 || len(c.Codecs) != 1 {
+			t.Errorf("%s: %+v, want the range %q", c.Name, c, want)
+		}
+	}
+}
