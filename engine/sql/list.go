@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// L2: the longest text and item that reach the recursive parser. Its tree is at most as deep as an
-// item has tokens, and a level takes it under 1 KiB of C stack, of which a thread has at least 2 MiB.
+// L2: the longest text and item that reach the recursive parser, whose tree is at most as deep as an
+// item has tokens. TestParseDeepest goes to that depth.
 const (
 	textBytesMax  = 256 << 10 // thousands of calls
 	itemTokensMax = 256       // a call has about ten

@@ -219,6 +219,28 @@ func TestParseHugeText(t *testing.T) {
 	}
 }
 
+// The deepest trees that L2 lets through are parsed, whether or not they are supported.
+func TestParseDeepest(t *testing.T) {
+	n := itemTokensMax
+	deep := strings.Repeat("(", n/2-1) + "a" + strings.Repeat(")", n/2-1)
+	if got, err := ParseKeys(deep); err != nil || got[0].Column != "a" {
+		t.Errorf("parentheses: got %v, %v", got, err)
+	}
+	for _, text := range []string{
+		strings.Repeat("not ", n-1) + "a",
+		strings.Repeat("- ", n-1) + "a",
+		"a" + strings.Repeat("+a", n/2-1),
+		"a" + strings.Repeat("::int", n/2-1),
+		strings.Repeat("f(", n/3-1) + "a" + strings.Repeat(")", n/3-1),
+		strings.Repeat("(select ", n/3-1) + "a" + strings.Repeat(")", n/3-1),
+		strings.Repeat("case when a then ", n/5-1) + "a" + strings.Repeat(" end", n/5-1),
+	} {
+		if _, err := ParseKeys(text); err == nil || !strings.HasPrefix(err.Error(), "not supported: ") || strings.Contains(err.Error(), "words and signs") {
+			t.Errorf("%.20s: got %v", text, err)
+		}
+	}
+}
+
 // The bounds of L2 leave room for what people write.
 func TestParseManyItems(t *testing.T) {
 	text := "sum(a)" + strings.Repeat(", sum(a)", 9_999)
