@@ -6,6 +6,7 @@ require (
 	github.com/apache/arrow-go/v18 v18.8.0
 	github.com/duckdb/duckdb-go/v2 v2.10505.0
 	github.com/mpga/mpga v0.0.0
+	go.uber.org/goleak v1.3.0
 )
 
 require (

@@ -23,8 +23,7 @@ func evaluate(a spec.Aggregate, overflow spec.Overflow, types []arrow.DataType, 
 	case spec.CountDistinct:
 		return int64(len(tally(xs))), nil
 	case spec.ApproxCountDistinct:
-		n := int64(len(tally(xs)))
-		return Near{n, max(n/20, 2)}, nil // six standard errors of 16,384 registers
+		return NearCount(int64(len(tally(xs)))), nil
 	}
 	if len(xs) == 0 {
 		return nil, nil

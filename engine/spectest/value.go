@@ -37,6 +37,10 @@ func approx(value, tolerance float64) Approx { return Approx{Value: value, Toler
 // Near is an int64 that rounding may move by Tolerance.
 type Near struct{ Value, Tolerance int64 }
 
+// NearCount is what approx_count_distinct may answer for n distinct values: six standard errors of
+// 16,384 registers, and two where there are few.
+func NearCount(n int64) Near { return Near{n, max(n/20, 2)} }
+
 // Unspecified is any value or NULL: intermediate results pass the range of a double.
 type Unspecified struct{}
 

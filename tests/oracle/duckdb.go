@@ -70,9 +70,17 @@ func (d *DuckDB) Load(schema *arrow.Schema, batches []arrow.RecordBatch) error {
 	return d.Exec("CREATE OR REPLACE TABLE t AS FROM read_parquet(" + literal(file) + ")")
 }
 
-// LoadParquet makes the table t of a Parquet file as it is, with the rows' positions.
-func (d *DuckDB) LoadParquet(file string) error {
-	return d.Exec("CREATE OR REPLACE TABLE t AS SELECT *, file_row_number AS " + position +
+// LoadParquet makes the table t of a Parquet file of this schema, with the rows' positions.
+func (d *DuckDB) LoadParquet(file string, schema *arrow.Schema) error {
+	columns := []string{"file_row_number AS " + position}
+	for _, f := range schema.Fields() {
+		column := quote(f.Name)
+		if dt, ok := f.Type.(*arrow.TimestampType); ok {
+			column = "epoch_" + dt.Unit.String() + "(" + column + ") AS " + column
+		}
+		columns = append(columns, column)
+	}
+	return d.Exec("CREATE OR REPLACE TABLE t AS SELECT " + strings.Join(columns, ", ") +
 		" FROM read_parquet(" + literal(file) + ", file_row_number = true)")
 }
 
@@ -127,6 +135,8 @@ func cell(v any, dt arrow.DataType, overflow spec.Overflow) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, uint64, string, int64:
 		return v, nil
+	case int32:
+		return int64(v), nil
 	case []byte:
 		return string(v), nil
 	case float64:

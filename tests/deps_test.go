@@ -1,0 +1,100 @@
+package tests
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mpga/mpga"
+
+// allowedImports says which packages of the module each may import. Everything may import
+// engine/spec and engine/invariants, which import nothing.
+var allowedImports = map[string][]string{
+	"cmd/mpga":           {"engine", "engine/gen", "engine/scan", "engine/sink", "engine/sql", "stream"},
+	"engine":             {"engine/scan", "stream", "cpuagg", "partition", "kernels"},
+	"engine/gen":         {"engine/scan"},
+	"engine/invariants":  {},
+	"engine/scan":        {"stream"},
+	"engine/sink":        {"stream"},
+	"engine/spec":        {},
+	"engine/spectest":    {},
+	"engine/sql":         {},
+	"cpuagg":             {"partition"},
+	"kernels":            {"partition"},
+	"kernels/hostdevice": {"kernels", "partition"},
+	"partition":          {},
+	"stream":             {"cpuagg", "kernels", "partition"},
+	"stream/faultfs":     {"stream"},
+}
+
+// leaves may be imported by every package but by each other.
+var leaves = []string{"engine/spec", "engine/invariants"}
+
+// testingOnly are imported by tests alone.
+var testingOnly = []string{"engine/spectest", "stream/faultfs"}
+
+// peers must not become dependencies of the library.
+var peers = []string{"github.com/duckdb/", "github.com/mpga/mpga/tests"}
+
+// goPackage is what `go list` tells of a package.
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+// Imports point one way: a package that is new, or reaches where it may not, is found here.
+func TestDeps(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		if strings.HasPrefix(name, "out/") {
+			continue // scratch, which git ignores
+		}
+		allowed, known := allowedImports[name]
+		if !known {
+			t.Errorf("%s: say in allowedImports what it may import", name)
+		}
+		for _, imported := range p.Imports {
+			if imported, ours := strings.CutPrefix(imported, module+"/"); ours && !mayImport(name, imported, allowed) {
+				t.Errorf("%s must not import %s", name, imported)
+			}
+		}
+		for _, dep := range p.Deps {
+			if slices.ContainsFunc(peers, func(peer string) bool { return strings.HasPrefix(dep, peer) }) {
+				t.Errorf("%s depends on %s", name, dep)
+			}
+		}
+	}
+}
+
+func mayImport(name, imported string, allowed []string) bool {
+	if slices.Contains(testingOnly, imported) {
+		return false
+	}
+	return slices.Contains(allowed, imported) || slices.Contains(leaves, imported) && !slices.Contains(leaves, name)
+}
+
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packages []goPackage
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}

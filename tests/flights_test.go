@@ -1,0 +1,66 @@
+package tests
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
+)
+
+// Every function of every column that it suits, over the real flights of 2001, beside DuckDB.
+func TestFlights(t *testing.T) {
+	file := filepath.Join("testdata", "flights-2001.parquet")
+	db := openDuckDB(t)
+	src := openFiles(t, scan.Options{}, file)
+	if err := db.LoadParquet(file, src.Schema()); err != nil {
+		t.Fatal(err)
+	}
+	byKeys := [][]string{nil, {"origin"}, {"origin", "destination"}, {"delay"}, {"date"}}
+	for _, keys := range byKeys {
+		t.Run(fmt.Sprint("by ", keys), func(t *testing.T) {
+			q := spec.Query{Aggregates: []spec.Aggregate{
+				{Func: spec.CountStar}, {Func: spec.Avg, Args: []string{"delay"}}, {Func: spec.Median, Args: []string{"delay"}},
+				{Func: spec.QuantileCont, Args: []string{"delay"}, Fraction: 0.9}, {Func: spec.Max, Args: []string{"distance"}},
+				{Func: spec.ArgMax, Args: []string{"destination", "distance"}}, {Func: spec.StddevSamp, Args: []string{"delay"}},
+				{Func: spec.Corr, Args: []string{"delay", "distance"}}, {Func: spec.CountDistinct, Args: []string{"destination"}},
+				{Func: spec.Mode, Args: []string{"destination"}}, {Func: spec.MaxN, Args: []string{"delay"}, Length: 3},
+				{Func: spec.First, Args: []string{"origin"}}, {Func: spec.Sum, Args: []string{"delay"}},
+			}}
+			for _, k := range keys {
+				q.Keys = append(q.Keys, spec.Key{Column: k})
+			}
+			compareFile(t, db, src, q)
+		})
+	}
+	for _, f := range spec.Funcs() {
+		t.Run(f.String(), func(t *testing.T) {
+			for _, q := range flightQueries(src, f) {
+				compareFile(t, db, src, q)
+			}
+		})
+	}
+}
+
+// flightQueries asks one function of every column, or pair of columns, that it suits.
+func flightQueries(src scan.Source, f spec.Func) []spec.Query {
+	fields := src.Schema().Fields()
+	var list []spec.Query
+	add := func(args ...string) {
+		a := spec.Aggregate{Func: f, Args: args, Fraction: 0.3, Length: 5, Separator: "-"}
+		list = append(list, spec.Query{Keys: []spec.Key{{Column: "origin"}}, Aggregates: []spec.Aggregate{a}})
+	}
+	for _, x := range fields {
+		if f.Args() == 1 && spectest.Suits(f, x.Type) {
+			add(x.Name)
+		}
+		for _, y := range fields {
+			if f.Args() == 2 && spectest.Suits(f, x.Type, y.Type) {
+				add(x.Name, y.Name)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,54 @@
+package h2o
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mpga/mpga/engine/gen"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sink"
+)
+
+// Write generates a table by its name, such as G1_1e6_1e2_0_0, as a Parquet file.
+func Write(ctx context.Context, name, file string) error {
+	opt, err := gen.ParseH2O(name)
+	if err != nil {
+		return err
+	}
+	table, err := gen.H2O(opt)
+	if err != nil {
+		return err
+	}
+	columns := make([]int, table.Schema().NumFields())
+	for i := range columns {
+		columns[i] = i
+	}
+	splits, err := table.Splits(ctx, columns)
+	if err != nil {
+		return err
+	}
+	w, err := sink.Create(file, table.Schema(), sink.Options{})
+	if err != nil {
+		return err
+	}
+	for _, s := range splits {
+		if err := copySplit(ctx, w, s); err != nil {
+			return errors.Join(err, w.Abort())
+		}
+	}
+	return w.Commit()
+}
+
+func copySplit(ctx context.Context, w sink.Writer, s scan.Split) error {
+	r, err := s.Open(ctx, scan.OpenOptions{})
+	if err != nil {
+		return err
+	}
+	defer r.Release()
+	for r.Next() {
+		if err := w.Write(r.RecordBatch()); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}
