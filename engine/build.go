@@ -53,7 +53,7 @@ func (v *vector) toArray(mem memory.Allocator, dt arrow.DataType) (arrow.Array, 
 	}
 	values := newBuffer(mem, int(bitutil.BytesForBits(int64(n*bits))))
 	v.fill(values.Bytes(), dt.ID())
-	return newArray(dt, n, v.nulls(mem), values), nil
+	return newArray(dt, n, nil, v.nulls(mem), values), nil
 }
 
 // fill writes the values in the form of a fixed-width type.
@@ -149,7 +149,7 @@ func offsetArray[T int32 | int64](v *vector, mem memory.Allocator, dt arrow.Data
 		}
 		ends[i+1] = T(at)
 	}
-	return newArray(dt, len(values), v.nulls(mem), offsets, data)
+	return newArray(dt, len(values), nil, v.nulls(mem), offsets, data)
 }
 
 // nulls returns the validity bitmap, or nil when no value is NULL.
@@ -180,31 +180,23 @@ func listArray(mem memory.Allocator, dt *arrow.ListType, elements *vector, ends 
 	for i, end := range ends {
 		view[int32](offsets.Bytes())[i+1] = int32(end)
 	}
-	nulls := lists.nulls(mem)
-	data := array.NewData(dt, len(ends), []*memory.Buffer{nulls, offsets}, []arrow.ArrayData{child.Data()}, array.UnknownNullCount, 0)
-	releaseAll(nulls, offsets)
-	defer data.Release()
-	return array.MakeFromData(data), nil
+	return newArray(dt, len(ends), []arrow.ArrayData{child.Data()}, lists.nulls(mem), offsets), nil
 }
 
-// newArray makes an array of buffers, which it takes over.
-func newArray(dt arrow.DataType, n int, buffers ...*memory.Buffer) arrow.Array {
+// newArray makes an array of buffers, which it takes over; the first is the validity bitmap or nil.
+func newArray(dt arrow.DataType, n int, children []arrow.ArrayData, buffers ...*memory.Buffer) arrow.Array {
 	nulls := array.UnknownNullCount
 	if buffers[0] == nil {
 		nulls = 0
 	}
-	data := array.NewData(dt, n, buffers, nil, nulls, 0)
-	releaseAll(buffers...)
+	data := array.NewData(dt, n, buffers, children, nulls, 0)
 	defer data.Release()
-	return array.MakeFromData(data)
-}
-
-func releaseAll(buffers ...*memory.Buffer) {
 	for _, b := range buffers {
 		if b != nil {
 			b.Release()
 		}
 	}
+	return array.MakeFromData(data)
 }
 
 // newBuffer returns a cleared buffer of n bytes.
