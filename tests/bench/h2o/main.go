@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -84,7 +83,7 @@ func measure(ctx context.Context, eng *engine.Engine, src scan.Source, db *oracl
 	var ours, theirs []time.Duration
 	var groups int64
 	for range runs {
-		debug.FreeOSMemory() // one run does not pay for the garbage of another
+		runtime.GC() // one run does not pay for the garbage of another
 		start := time.Now()
 		n, err := drain(ctx, eng, src, q.Query)
 		if err != nil {
