@@ -138,8 +138,8 @@ func mergeTables(workers []*Worker) *Groups {
 			to := min(from+spec.TileRows, w.table.groups)
 			width := w.table.layout.Words
 			keys := w.table.keys[from*width : to*width]
-			hashKeys(w.table.layout, keys, g.table.seed, hashes[:to-from])
-			g.table.find(keys, hashes[:to-from], gids[:to-from])
+			long := hashKeys(w.table.layout, keys, g.table.seed, hashes[:to-from])
+			g.table.find(keys, hashes[:to-from], gids[:to-from], long)
 			g.states.grow(g.table.groups)
 			g.states.merge(gids[:to-from], w.states.slice(from, to))
 		}
@@ -231,8 +231,8 @@ func (w *Worker) processRows(g *Groups, page *spec.Page) {
 
 // findGroups finds the groups of n packed keys, and lets the states keep up.
 func (w *Worker) findGroups(g *Groups, keys []uint64, n int) {
-	hashKeys(g.table.layout, keys, g.table.seed, w.hashes[:n])
-	g.table.find(keys, w.hashes[:n], w.gids[:n])
+	long := hashKeys(g.table.layout, keys, g.table.seed, w.hashes[:n])
+	g.table.find(keys, w.hashes[:n], w.gids[:n], long)
 	g.states.grow(g.table.groups)
 }
 

@@ -42,12 +42,22 @@ type scatterer struct {
 	radix   partition.Radix
 	store   Store
 	open    []*spec.Page
+	refers  bool  // rows may refer to their page's heap
 	rows    int64 // scattered
 
 	// Of the rows being scattered:
-	at    []unsafe.Pointer // where each row is written
-	pages []*spec.Page     // the page it lies in
-	full  []fullPage       // pages to hand over once the rows are written
+	at    []rowAddress // where each row is written
+	pages []*spec.Page // the page it lies in, where its strings need to know
+	full  []fullPage   // pages to hand over once the rows are written
+}
+
+// rowAddress is the address of a row in a page that is open or full. As a number it needs no write
+// barrier; open and full keep the page.
+type rowAddress uintptr
+
+// part returns the words at an offset of the row.
+func (a *rowAddress) part(offset int) unsafe.Pointer {
+	return unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(a)), 8*offset)
 }
 
 type fullPage struct {
@@ -55,15 +65,16 @@ type fullPage struct {
 	page      *spec.Page
 }
 
-func newScatterer(content Content, layout spec.RowLayout, radix partition.Radix, store Store) *scatterer {
+func newScatterer(content Content, layout spec.RowLayout, refers bool, radix partition.Radix, store Store) *scatterer {
 	return &scatterer{
 		content: content,
 		layout:  layout,
 		radix:   radix,
 		store:   store,
 		open:    make([]*spec.Page, radix.FanOut()),
-		at:      make([]unsafe.Pointer, spec.TileRows),
+		at:      make([]rowAddress, spec.TileRows),
 		pages:   make([]*spec.Page, spec.TileRows),
+		refers:  refers,
 	}
 }
 
@@ -77,8 +88,10 @@ func (s *scatterer) place(hashes []uint64) {
 		if page == nil || (page.Rows+1)*stride > len(page.Words) {
 			page = s.turn(p)
 		}
-		s.at[i] = unsafe.Pointer(&page.Words[page.Rows*stride])
-		s.pages[i] = page
+		s.at[i] = rowAddress(unsafe.Pointer(&page.Words[page.Rows*stride]))
+		if s.refers {
+			s.pages[i] = page
+		}
 		page.Rows++
 	}
 	s.rows += int64(len(hashes))
@@ -113,17 +126,17 @@ func (s *scatterer) put(n, offset, words int, values []uint64) {
 	switch words {
 	case 1:
 		values = values[:n]
-		for i, at := range s.at[:n] {
-			*(*uint64)(unsafe.Add(at, 8*offset)) = values[i]
+		for i := range s.at[:n] {
+			*(*uint64)(s.at[i].part(offset)) = values[i]
 		}
 	case 2:
 		pairs := wordPairs(values)[:n]
-		for i, at := range s.at[:n] {
-			*(*[2]uint64)(unsafe.Add(at, 8*offset)) = pairs[i]
+		for i := range s.at[:n] {
+			*(*[2]uint64)(s.at[i].part(offset)) = pairs[i]
 		}
 	default:
-		for i, at := range s.at[:n] {
-			row := unsafe.Slice((*uint64)(unsafe.Add(at, 8*offset)), words)
+		for i := range s.at[:n] {
+			row := unsafe.Slice((*uint64)(s.at[i].part(offset)), words)
 			copy(row, values[i*words:])
 		}
 	}
@@ -131,8 +144,8 @@ func (s *scatterer) put(n, offset, words int, values []uint64) {
 
 // keepLongs lets the strings at an offset of the placed rows lie in the rows' pages.
 func (s *scatterer) keepLongs(n, offset int) {
-	for i, at := range s.at[:n] {
-		v := (*spec.Bytes2)(unsafe.Add(at, 8*offset))
+	for i := range s.at[:n] {
+		v := (*spec.Bytes2)(s.at[i].part(offset))
 		if v.Long() {
 			*v = s.pages[i].Heap.Keep(*v)
 		}
@@ -163,9 +176,10 @@ func (s *scatterer) scatterTile(b *spec.Bound, t *spec.Tile, hashes []uint64) er
 	for _, w := range b.Keys.Longs {
 		s.keepLongs(n, w)
 	}
-	for a, arg := range b.Args {
+	for a := range b.Args {
+		arg := &b.Args[a]
 		s.put(n, s.layout.Parts[a], arg.Words, t.Args[a])
-		if arg.Encoding == spec.Natural && b.Columns[arg.Column].Kind == spec.Bytes {
+		if argRefers(b, arg) {
 			s.keepLongs(n, s.layout.Parts[a])
 		}
 	}
@@ -177,13 +191,13 @@ func (s *scatterer) scatterTile(b *spec.Bound, t *spec.Tile, hashes []uint64) er
 func (s *scatterer) putValid(t *spec.Tile) {
 	for first := 0; first < len(s.layout.ValidCols); first += 64 {
 		cols := s.layout.ValidCols[first:min(first+64, len(s.layout.ValidCols))]
-		offset := 8 * (s.layout.Valid + first/64)
-		for _, at := range s.at[:t.Rows] {
-			*(*uint64)(unsafe.Add(at, offset)) = 1<<len(cols) - 1
+		offset := s.layout.Valid + first/64
+		for i := range s.at[:t.Rows] {
+			*(*uint64)(s.at[i].part(offset)) = 1<<len(cols) - 1
 		}
 		for bit, c := range cols {
 			for i, ok := range t.Valid[c] {
-				*(*uint64)(unsafe.Add(s.at[i], offset)) ^= uint64(ok^1) << bit
+				*(*uint64)(s.at[i].part(offset)) ^= uint64(ok^1) << bit
 			}
 		}
 	}
@@ -219,7 +233,31 @@ func (s *scatterer) scatterStates(t *table, st *states) error {
 
 // keepStates lets what the states at an offset of the placed rows refer to lie in their pages.
 func (s *scatterer) keepStates(n int, f *spec.Fold, offset int) {
-	for i, at := range s.at[:n] {
-		keep(f, unsafe.Slice((*uint64)(unsafe.Add(at, 8*offset)), f.Words), &s.pages[i].Heap)
+	for i := range s.at[:n] {
+		keep(f, unsafe.Slice((*uint64)(s.at[i].part(offset)), f.Words), &s.pages[i].Heap)
 	}
+}
+
+// rowsRefer reports whether scattered rows may refer to their page's heap.
+func rowsRefer(b *spec.Bound) bool {
+	for i := range b.Args {
+		if argRefers(b, &b.Args[i]) {
+			return true
+		}
+	}
+	return len(b.Keys.Longs) > 0
+}
+
+func argRefers(b *spec.Bound, arg *spec.Arg) bool {
+	return arg.Encoding == spec.Natural && b.Columns[arg.Column].Kind == spec.Bytes
+}
+
+// statesRefer reports whether scattered states may refer to their page's heap.
+func statesRefer(b *spec.Bound) bool {
+	for i := range b.Folds {
+		if refers(&b.Folds[i]) {
+			return true
+		}
+	}
+	return len(b.Keys.Longs) > 0
 }

@@ -69,9 +69,10 @@ func (t *table) rehash() {
 	}
 }
 
-// find writes the group of each key, adding groups for keys not seen before.
+// find writes the group of each key, adding groups for keys not seen before. long says that some
+// key refers to bytes outside it, as hashKeys has found out.
 // Requires: len(gids) = len(hashes) = rows; at most spec.TileRows rows.
-func (t *table) find(keys, hashes []uint64, gids []uint32) {
+func (t *table) find(keys, hashes []uint64, gids []uint32, long bool) {
 	switch {
 	case t.dense:
 		for i, k := range keys {
@@ -86,23 +87,23 @@ func (t *table) find(keys, hashes []uint64, gids []uint32) {
 	}
 	t.reserve(t.groups + len(gids))
 	switch {
-	case len(t.layout.Longs) > 0:
+	case long || t.layout.Words > len(findFixed):
 		t.findLong(keys, hashes, gids)
-	case t.layout.Words == 1:
-		findFixed[[1]uint64](t, keys, hashes, gids)
-	case t.layout.Words == 2:
-		findFixed[[2]uint64](t, keys, hashes, gids)
-	case t.layout.Words == 3:
-		findFixed[[3]uint64](t, keys, hashes, gids)
 	default:
-		t.findLong(keys, hashes, gids)
+		findFixed[t.layout.Words-1](t, keys, hashes, gids)
 	}
 }
 
-// findFixed is find for keys whose words tell all.
-func findFixed[K interface {
+// findFixed is find, by width, for keys whose words tell all. A long key that the table may have
+// differs from them in its first word.
+var findFixed = [...]func(t *table, words, hashes []uint64, gids []uint32){
+	findWords[[1]uint64], findWords[[2]uint64], findWords[[3]uint64], findWords[[4]uint64],
+	findWords[[5]uint64], findWords[[6]uint64], findWords[[7]uint64], findWords[[8]uint64],
+}
+
+func findWords[K interface {
 	comparable
-	[1]uint64 | [2]uint64 | [3]uint64
+	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64 | [5]uint64 | [6]uint64 | [7]uint64 | [8]uint64
 }](t *table, words, hashes []uint64, gids []uint32) {
 	var key K
 	width := int(unsafe.Sizeof(key) / 8)
@@ -190,8 +191,8 @@ func growWords(words []uint64, n int) []uint64 {
 }
 
 // hashKeys hashes packed keys. Equal keys have equal hashes, also where their strings lie at
-// different addresses.
-func hashKeys(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) {
+// different addresses. long reports whether some key refers to bytes outside it.
+func hashKeys(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) (long bool) {
 	switch l.Words {
 	case 0:
 		clear(hashes)
@@ -199,10 +200,23 @@ func hashKeys(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) {
 		partition.HashKeys1(keys, seed, hashes)
 	default:
 		partition.HashKeysN(keys, l.Words, seed, hashes)
-		if len(l.Longs) > 0 {
+		if long = anyLong(l, keys); long {
 			hashLongs(l, keys, seed, hashes)
 		}
 	}
+	return long
+}
+
+// anyLong reports whether some key refers to bytes outside it.
+func anyLong(l *spec.KeyLayout, keys []uint64) bool {
+	for _, w := range l.Longs {
+		for at := w; at < len(keys); at += l.Words {
+			if spec.AsBytes2(keys[at : at+2]).Long() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hashLongs hashes again the keys that hold an address, with the hash of the bytes in its place.

@@ -19,6 +19,7 @@ type Worker struct {
 	hashes []uint64
 	gids   []uint32
 
+	tableGroups int // limit of the table
 	scatterMode bool
 	modeRows    int64 // taken since the mode began, or since the table was emptied
 	once        []uint8
@@ -43,6 +44,8 @@ func (r *Run) NewWorker() *Worker {
 		view:   newView(r.bound),
 		hashes: make([]uint64, spec.TileRows),
 		gids:   make([]uint32, spec.TileRows),
+
+		tableGroups: r.opt.TableGroups,
 	}
 	w.scatterMode = r.opt.NoPreAgg && w.canScatter()
 	if w.canScatter() {
@@ -61,15 +64,16 @@ func (w *Worker) Add(t *spec.Tile) error {
 		return nil
 	}
 	hashes, gids := w.hashes[:t.Rows], w.gids[:t.Rows]
+	long := false
 	if w.canScatter() {
-		hashKeys(w.table.layout, t.Keys, 0, hashes)
+		long = hashKeys(w.table.layout, t.Keys, 0, hashes)
 	}
 	w.modeRows += int64(t.Rows)
 	if w.scatterMode {
 		return w.addRows(t, hashes)
 	}
 	w.run.counters.RowsPreAgg.Add(int64(t.Rows))
-	w.table.find(t.Keys, hashes, gids)
+	w.table.find(t.Keys, hashes, gids, long)
 	w.states.grow(w.table.groups)
 	w.view.set(t, gids)
 	w.states.accumulate(w.view)
@@ -83,16 +87,36 @@ func (w *Worker) Add(t *spec.Tile) error {
 			}
 		}
 	}
-	if w.table.groups < w.run.opt.TableGroups {
+	if w.table.groups < w.tableGroups || w.growTable() {
 		return nil
 	}
 	return w.flush()
 }
 
+// growTable lets the first table grow out of the core's cache where that will hold all groups: the
+// shared cache is slower, but most rows then find their group and nothing is scattered.
+func (w *Worker) growTable() bool {
+	if w.flushed != nil || w.tableGroups > w.run.opt.TableGroups {
+		return false
+	}
+	// Of d groups of equal size, rows are expected to show d (1 - exp(-rows / d)).
+	d := float64(w.tableGroups) * tableGrowth
+	if d*(1-math.Exp(-float64(w.modeRows)/d)) < float64(w.table.groups) {
+		return false
+	}
+	w.tableGroups *= tableGrowth
+	w.once = append(w.once, make([]uint8, w.tableGroups+spec.TileRows-len(w.once))...)
+	return true
+}
+
+// tableGrowth is how much larger than a core's share of the cache a table may be: 4 MiB, a core's
+// share of the last-level cache of most servers.
+const tableGrowth = 8
+
 func (w *Worker) addRows(t *spec.Tile, hashes []uint64) error {
 	if w.rows == nil {
 		plan := w.run.plan(sample{})
-		w.rows = newScatterer(Rows, w.run.bound.RowLayout(), plan.radix, plan.store)
+		w.rows = newScatterer(Rows, w.run.bound.RowLayout(), rowsRefer(w.run.bound), plan.radix, plan.store)
 	}
 	w.run.counters.RowsScattered.Add(int64(t.Rows))
 	if err := w.rows.scatterTile(w.run.bound, t, hashes); err != nil {
@@ -113,6 +137,7 @@ func (w *Worker) flush() error {
 	}
 	w.scatterMode = in < payOff*out && !w.run.opt.AlwaysPreAgg
 	w.modeRows = 0
+	w.tableGroups = w.run.opt.TableGroups
 	return nil
 }
 
@@ -120,7 +145,7 @@ func (w *Worker) flush() error {
 func (w *Worker) scatterTable() error {
 	if w.flushed == nil {
 		plan := w.run.plan(w.sample())
-		w.flushed = newScatterer(States, w.run.bound.StateLayout(), plan.radix, plan.store)
+		w.flushed = newScatterer(States, w.run.bound.StateLayout(), statesRefer(w.run.bound), plan.radix, plan.store)
 		w.once = nil
 	}
 	w.run.counters.StatesScattered.Add(int64(w.table.groups))

@@ -23,13 +23,17 @@ type columnReader struct {
 	words  []uint64    // of the tile, when they cannot be shared with the batch
 	valids []uint8
 	index  []uint32
+
+	interner *interner // of a key column that is interned
+	codes    []uint64
 }
 
 // dictionary is the values of a dictionary-encoded column, in words.
 type dictionary struct {
 	of    arrow.ArrayData // the same data serve many batches of one row group
 	words []uint64
-	valid []uint8 // nil when no value is NULL
+	valid []uint8  // nil when no value is NULL
+	codes []uint64 // of the values, where the column is interned
 	len   int
 }
 
@@ -68,7 +72,38 @@ func (r *columnReader) setDictionary(values arrow.Array) error {
 		return err
 	}
 	r.dict = &dictionary{of: values.Data(), words: words, valid: reader.valid(0, n), len: n}
-	return nil
+	if r.interner == nil {
+		return nil
+	}
+	r.dict.codes = make([]uint64, n)
+	return r.interner.intern(r.dict.codes, words, r.dict.valid)
+}
+
+// internedCodes returns the codes of n rows from a row on; valid says which are not NULL.
+func (r *columnReader) internedCodes(from, n int, valid []uint8) ([]uint64, error) {
+	r.codes = grow(r.codes, n)
+	if r.dict == nil {
+		words, err := r.natural(from, n)
+		if err != nil {
+			return nil, err
+		}
+		return r.codes, r.interner.intern(r.codes, words, valid)
+	}
+	for row, index := range r.indexes(from, n) {
+		switch {
+		case valid != nil && valid[row] == 0:
+			r.codes[row] = 0
+		case int(index) >= r.dict.len:
+			return nil, r.badIndex(index)
+		default:
+			r.codes[row] = r.dict.codes[index]
+		}
+	}
+	return r.codes, nil
+}
+
+func (r *columnReader) badIndex(index uint32) error {
+	return fmt.Errorf("column %q: index %d into a dictionary of %d values: %w", r.col.Name, index, r.dict.len, ErrCorrupt)
 }
 
 // valid returns which of n rows are not NULL, or nil when all are.
@@ -163,10 +198,7 @@ func (r *columnReader) fixed(from, n int) ([]uint64, error) {
 		}
 	case arrow.DECIMAL128:
 		if r.col.Kind == spec.Int64 {
-			for i := range r.words { // the high word of at most 18 digits is the sign of the low
-				r.words[i] = binary.LittleEndian.Uint64(raw[16*i:])
-			}
-			break
+			return r.words, r.narrowDecimals(raw, from)
 		}
 		fallthrough
 	default:
@@ -175,6 +207,18 @@ func (r *columnReader) fixed(from, n int) ([]uint64, error) {
 		}
 	}
 	return r.words, nil
+}
+
+// narrowDecimals writes decimals of at most 18 digits, whose high word is the sign of the low.
+func (r *columnReader) narrowDecimals(raw []byte, from int) error {
+	for i := range r.words {
+		low, high := binary.LittleEndian.Uint64(raw[16*i:]), binary.LittleEndian.Uint64(raw[16*i+8:])
+		if high != uint64(int64(low)>>63) && r.arr.IsValid(from+i) {
+			return fmt.Errorf("column %q: a value has more digits than %s: %w", r.col.Name, r.col.Type, ErrCorrupt)
+		}
+		r.words[i] = low
+	}
+	return nil
 }
 
 // fixedBytes returns the values of n rows of a fixed-width array.
@@ -277,7 +321,7 @@ func (r *columnReader) decode(from, n int) error {
 		switch {
 		case int(index) >= r.dict.len:
 			if r.arr.IsValid(from + row) {
-				return fmt.Errorf("column %q: index %d into a dictionary of %d values: %w", r.col.Name, index, r.dict.len, ErrCorrupt)
+				return r.badIndex(index)
 			}
 			clear(r.words[row*r.col.Kind.Words() : (row+1)*r.col.Kind.Words()])
 		case pairs:

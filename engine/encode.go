@@ -16,16 +16,19 @@ import (
 type encoder struct {
 	bound   *spec.Bound
 	columns []columnReader
+	needed  []bool     // by column: its words are, and not just its codes or NULLs
 	words   [][]uint64 // of the tile, by column, natural
 	bufs    [][]uint64 // by argument
 	tile    spec.Tile
 	base    uint64 // position of the batch's first row
 }
 
-func newEncoder(b *spec.Bound) *encoder {
+// newEncoder returns an encoder; interners are by key, of the interned ones.
+func newEncoder(b *spec.Bound, interners []*interner) *encoder {
 	e := &encoder{
 		bound:   b,
 		columns: make([]columnReader, len(b.Columns)),
+		needed:  make([]bool, len(b.Columns)),
 		words:   make([][]uint64, len(b.Columns)),
 		bufs:    make([][]uint64, len(b.Args)),
 		tile: spec.Tile{
@@ -35,6 +38,18 @@ func newEncoder(b *spec.Bound) *encoder {
 	}
 	for c := range e.columns {
 		e.columns[c].col = &b.Columns[c]
+	}
+	for k, c := range b.KeyColumns {
+		if interners[k] != nil {
+			e.columns[c].interner = interners[k]
+		} else {
+			e.needed[c] = true
+		}
+	}
+	for i := range b.Args {
+		if c := b.Args[i].Column; c >= 0 {
+			e.needed[c] = true
+		}
 	}
 	return e
 }
@@ -60,13 +75,16 @@ func (e *encoder) encode(from, to int) (*spec.Tile, error) {
 	t.Rows = min(spec.TileRows, to-from)
 	for c := range e.columns {
 		r := &e.columns[c]
+		t.Valid[c] = r.valid(from, t.Rows)
+		if !e.needed[c] {
+			continue
+		}
 		var err error
 		if e.words[c], err = r.natural(from, t.Rows); err != nil {
 			return nil, err
 		}
-		t.Valid[c] = r.valid(from, t.Rows)
 	}
-	if err := e.packKeys(t); err != nil {
+	if err := e.packKeys(t, from); err != nil {
 		return nil, err
 	}
 	for a := range e.bound.Args {
@@ -75,8 +93,8 @@ func (e *encoder) encode(from, to int) (*spec.Tile, error) {
 	return t, nil
 }
 
-// packKeys writes the packed keys of the tile.
-func (e *encoder) packKeys(t *spec.Tile) error {
+// packKeys writes the packed keys of the tile, whose first row is row from of the batch.
+func (e *encoder) packKeys(t *spec.Tile, from int) error {
 	l := &e.bound.Keys
 	if l.Words == 0 {
 		return nil
@@ -87,6 +105,12 @@ func (e *encoder) packKeys(t *spec.Tile) error {
 		f := &l.Fields[i]
 		words, valid := e.words[c], t.Valid[c]
 		switch {
+		case f.Interned:
+			codes, err := e.columns[c].internedCodes(from, t.Rows, valid)
+			if err != nil {
+				return err
+			}
+			packIntegers(t.Keys, l.Words, f, codes, nil)
 		case f.Kind.Words() == 2:
 			packPairs(t.Keys, l.Words, f, words, valid)
 		case f.Kind == spec.Float64:

@@ -87,6 +87,9 @@ func describeTable(p *Plan) string {
 }
 
 func describeField(f *spec.KeyField) string {
+	if f.Interned {
+		return fmt.Sprintf("%d bits, number of a string", f.Bits)
+	}
 	text := fmt.Sprintf("%d bits", int(f.Bits)*f.Kind.Words())
 	if f.Kind.Words() == 1 && f.Bits < 64 && f.Kind != spec.Float64 {
 		text += fmt.Sprintf(", values from %d", f.Base)

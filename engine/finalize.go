@@ -19,8 +19,9 @@ import (
 // finalizer makes result batches of finished groups. It is safe for concurrent use on different
 // groups.
 type finalizer struct {
-	bound *spec.Bound
-	mem   memory.Allocator
+	bound     *spec.Bound
+	mem       memory.Allocator
+	interners []*interner // by key, of the interned ones
 }
 
 // batch returns the results of groups from to to.
@@ -53,12 +54,18 @@ func (f *finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) 
 	field := &f.bound.Keys.Fields[k]
 	col := &f.bound.Columns[f.bound.KeyColumns[k]]
 	width := f.bound.Keys.Words
-	v := &vector{kind: field.Kind, words: make([]uint64, (to-from)*field.Kind.Words())}
+	v := &vector{kind: col.Kind, words: make([]uint64, (to-from)*col.Kind.Words())}
+	var strings []spec.Bytes2
+	if field.Interned {
+		strings = f.interners[k].strings()
+	}
 	for i := range to - from {
 		key := g.Keys[(from+i)*width : (from+i+1)*width]
 		switch {
 		case field.IsNull(key):
 			v.setNull(i)
+		case field.Interned:
+			copy(v.words[2*i:2*i+2], strings[field.Value(key)-1][:])
 		case field.Kind.Words() == 2:
 			copy(v.words[2*i:2*i+2], key[field.Word:])
 		case field.Kind == spec.Float64 && field.Span < math.MaxUint64:

@@ -27,7 +27,7 @@ type Options struct {
 	Logger *slog.Logger
 
 	// Allocator takes the memory of decoded columns and of result batches.
-	// The default is memory.DefaultAllocator.
+	// The default is a pool of the engine's own.
 	Allocator memory.Allocator
 
 	testing TestingKnobs
@@ -62,7 +62,7 @@ func (o *Options) EnsureDefaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Allocator == nil {
-		o.Allocator = memory.DefaultAllocator
+		o.Allocator = new(poolAllocator)
 	}
 	if o.testing.ResultRows == 0 {
 		o.testing.ResultRows = resultRows

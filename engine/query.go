@@ -45,7 +45,7 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 		bound:   b,
 		splits:  splits,
 		feed:    newFeed(splits),
-		final:   finalizer{bound: b, mem: e.opt.Allocator},
+		final:   finalizer{bound: b, mem: e.opt.Allocator, interners: newInterners(b)},
 		started: started,
 		times:   map[Phase]time.Duration{PhasePlan: time.Since(started)},
 	}
@@ -136,7 +136,7 @@ func (q *query) reacquire(ctx context.Context) error {
 func (q *query) generate(ctx context.Context, workers []*cpuagg.Worker) error {
 	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int) error {
 		workers[i] = q.run.NewWorker()
-		r := &reader{query: q, worker: workers[i], encoder: newEncoder(q.bound)}
+		r := &reader{query: q, worker: workers[i], encoder: newEncoder(q.bound, q.final.interners)}
 		if err := r.readAll(ctx); err != nil {
 			return err
 		}

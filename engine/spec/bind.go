@@ -31,6 +31,10 @@ type ColumnStats struct {
 	// timestamp, duration) has Min <= v <= Max, as int64. Not set for a uint64 above that.
 	HasRange bool
 	Min, Max int64
+
+	// Repeats says that the batches hold a string column dictionary-encoded, with dictionaries
+	// that are small beside their rows. It is a hint: grouping then works on codes.
+	Repeats bool
 }
 
 // Column is a column of the source that a query reads.
@@ -43,6 +47,9 @@ type Column struct {
 
 	HasRange bool
 	Min, Max int64
+
+	// Interned: as a key, a string is held as its number in a list of the query's strings.
+	Interned bool
 }
 
 // Bound is a query that has met a source: what is read, how keys are packed, what is folded, and
@@ -147,6 +154,10 @@ func (b *binder) column(name string) (int, error) {
 		s := b.stats[index]
 		col.Nullable = !s.NoNulls
 		col.HasRange, col.Min, col.Max = s.HasRange, s.Min, s.Max
+		col.Interned = kind == Bytes && s.Repeats
+	}
+	if field.Type.ID() == arrow.DICTIONARY && kind == Bytes {
+		col.Interned = true
 	}
 	b.bound.Columns = append(b.bound.Columns, col)
 	return len(b.bound.Columns) - 1, nil

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"errors"
+	"math"
+	"sync"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// interner numbers the distinct strings of one key column, from 1. All workers of a query share
+// it: they translate a whole dictionary at a time, so that they seldom meet.
+type interner struct {
+	mu     sync.RWMutex
+	codes  map[string]uint64
+	values []spec.Bytes2 // by code - 1
+	heap   spec.Heap
+}
+
+var errTooManyStrings = errors.New("a dictionary-encoded key column has more than 2^32-2 distinct strings; store it as plain strings")
+
+// newInterners returns the interners of a query, by key; nil for a key that is not interned.
+func newInterners(b *spec.Bound) []*interner {
+	list := make([]*interner, len(b.Keys.Fields))
+	for k := range list {
+		if b.Keys.Fields[k].Interned {
+			list[k] = &interner{codes: make(map[string]uint64)}
+		}
+	}
+	return list
+}
+
+// intern writes the codes of strings, two words each; of a NULL, 0. A nil valid means no NULL.
+func (in *interner) intern(codes, words []uint64, valid []uint8) error {
+	if in.lookup(codes, words, valid) {
+		return nil
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for i := range codes {
+		codes[i] = 0
+		if valid != nil && valid[i] == 0 {
+			continue
+		}
+		v := spec.AsBytes2(words[2*i : 2*i+2])
+		code, ok := in.codes[string(v.Bytes())]
+		if !ok {
+			if len(in.values) == math.MaxUint32-1 {
+				return errTooManyStrings
+			}
+			in.values = append(in.values, in.heap.Keep(*v))
+			code = uint64(len(in.values))
+			in.codes[string(v.Bytes())] = code
+		}
+		codes[i] = code
+	}
+	return nil
+}
+
+// lookup is intern for strings that all have codes; it reports whether they do.
+func (in *interner) lookup(codes, words []uint64, valid []uint8) bool {
+	in.mu.RLock()
+	defer in.mu.RUnlock()
+	for i := range codes {
+		codes[i] = 0
+		if valid != nil && valid[i] == 0 {
+			continue
+		}
+		code, ok := in.codes[string(spec.AsBytes2(words[2*i:2*i+2]).Bytes())]
+		if !ok {
+			return false
+		}
+		codes[i] = code
+	}
+	return true
+}
+
+// strings returns the interned strings, by code - 1. Codes given out later are not in it.
+func (in *interner) strings() []spec.Bytes2 {
+	in.mu.RLock()
+	defer in.mu.RUnlock()
+	return in.values
+}
