@@ -1,3 +1,12 @@
+// Package tests holds mpga against DuckDB, and against the faults of a file system. It is a module
+// of its own, so that DuckDB is no dependency of the library.
+//
+//	go test ./...                                                  a few minutes
+//	go test -run TestRandomAgainstDuckDB -seed=7 -queries=10000    -timeout=1h
+//	go test -run TestH2O -large                                    1e7 rows
+//	go run ./bench/h2o -rows 1e7 -threads 2                        times beside DuckDB's
+//
+// SEMANTICS.md says what is compared.
 package tests
 
 import (
