@@ -132,7 +132,7 @@ next:
 
 // stats returns what the folder names say of the column.
 func (c *hiveColumn) stats() ColumnStats {
-	stats := ColumnStats{NoNulls: !c.field.Nullable}
+	stats := ColumnStats{NoNulls: !c.field.Nullable, Repeats: c.field.Type.ID() == arrow.STRING}
 	for _, v := range c.values {
 		var n int64
 		switch v := v.(type) {

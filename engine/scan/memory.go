@@ -47,6 +47,7 @@ func (b *batchInput) stats() Stats {
 	stats := Stats{Columns: make([]ColumnStats, b.fields.NumFields())}
 	for c := range stats.Columns {
 		stats.Columns[c].NoNulls = true
+		stats.Columns[c].Repeats = b.given.Field(c).Type.ID() == arrow.DICTIONARY
 	}
 	for _, batch := range b.batches {
 		stats.Rows += batch.NumRows()

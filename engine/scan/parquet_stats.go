@@ -32,6 +32,7 @@ func (p *parquetFile) stats() Stats {
 func (p *parquetFile) columnStats(c, leaf int) (ColumnStats, error) {
 	merged := ColumnStats{NoNulls: true}
 	ranged, first := true, true
+	coded, dictionaryBytes := codedType(p.fields.Field(c).Type) != nil, int64(0)
 	for i := range p.meta.RowGroups {
 		group := p.meta.RowGroup(i)
 		if group.NumRows() == 0 {
@@ -41,6 +42,8 @@ func (p *parquetFile) columnStats(c, leaf int) (ColumnStats, error) {
 		if err != nil {
 			return merged, err
 		}
+		coded = coded && allDictionary(chunk)
+		dictionaryBytes += chunk.DataPageOffset() - chunkStart(chunk)
 		typed, err := chunk.Statistics()
 		if err != nil {
 			return merged, err
@@ -60,12 +63,17 @@ func (p *parquetFile) columnStats(c, leaf int) (ColumnStats, error) {
 			merged.Min, merged.Max = min(merged.Min, low), max(merged.Max, high)
 		}
 	}
+	merged.Repeats = coded && dictionaryBytes*dictionaryShare <= p.meta.NumRows
 	merged.HasRange = ranged && !first
 	if !merged.HasRange {
 		merged.Min, merged.Max = 0, 0
 	}
 	return merged, nil
 }
+
+// dictionaryShare is how many rows there must be for each byte of compressed dictionary: a value
+// takes some bytes there, so that it then stands for tens of rows.
+const dictionaryShare = 4
 
 // integerRange returns the range of a chunk whose values are counted as integers: in the units of
 // the column's type, which are those of the file.

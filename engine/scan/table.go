@@ -91,7 +91,7 @@ func (t *table) fileStats() Stats {
 
 // mergeStats adds what is known of the same column in another file.
 func mergeStats(s, other ColumnStats, first bool) ColumnStats {
-	merged := ColumnStats{NoNulls: s.NoNulls && other.NoNulls}
+	merged := ColumnStats{NoNulls: s.NoNulls && other.NoNulls, Repeats: other.Repeats && (first || s.Repeats)}
 	switch {
 	case first:
 		merged.HasRange, merged.Min, merged.Max = other.HasRange, other.Min, other.Max
