@@ -104,10 +104,17 @@ func TestArrowDamaged(t *testing.T) {
 }
 
 func FuzzIPC(f *testing.F) {
-	batches := ipcBatches(f, 2, 10)
-	f.Add(encodeArrow(f, false, batches))
-	f.Add(encodeArrow(f, true, batches))
-	f.Add(encodeArrow(f, false, batches, ipc.WithZstd()))
+	for _, types := range [][]arrow.DataType{{arrow.PrimitiveTypes.Int64}, {arrow.BinaryTypes.String}, {arrow.FixedWidthTypes.Boolean}} {
+		batch := typesBatch(f, 10, types...)
+		f.Add(encodeArrow(f, false, []arrow.RecordBatch{batch}))
+		f.Add(encodeArrow(f, true, []arrow.RecordBatch{batch}))
+		f.Add(encodeArrow(f, false, []arrow.RecordBatch{batch}, ipc.WithZstd()))
+	}
+	all := ipcBatches(f, 1, 10)[0]
+	for _, c := range []int{int(all.NumCols()) - 4, int(all.NumCols()) - 3} { // views, a dictionary
+		schema := arrow.NewSchema([]arrow.Field{all.Schema().Field(c)}, nil)
+		f.Add(encodeArrow(f, false, []arrow.RecordBatch{array.NewRecordBatch(schema, []arrow.Array{all.Column(c)}, 10)}))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = readBytes(t, data, "f.arrow")
 	})

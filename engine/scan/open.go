@@ -52,6 +52,8 @@ func openAll(ctx context.Context, patterns []string, opt *Options) ([]input, []h
 		}
 		if text, ok := in.(*csvFile); ok {
 			texts = append(texts, text)
+		} else if err := checkTypes(in.schema()); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		inputs = append(inputs, in)
 	}

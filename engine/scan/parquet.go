@@ -1,11 +1,14 @@
 package scan
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -55,6 +58,9 @@ func (p *parquetFile) readFooter(f stream.File) error {
 	}
 	p.meta = r.MetaData()
 	p.meta.WriterVersion() // caches what row groups then read from several goroutines
+	if err := checkStoredSchema(p.meta.KeyValueMetadata()); err != nil {
+		return err
+	}
 	arrowReader, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
 	if err != nil {
 		return err
@@ -84,6 +90,31 @@ func (p *parquetFile) checkRows() error {
 	}
 	if rows != p.meta.NumRows {
 		return fmt.Errorf("corrupt footer: the file has %d rows, its row groups have %d", p.meta.NumRows, rows)
+	}
+	return nil
+}
+
+// checkStoredSchema checks the Arrow schema that many writers put beside Parquet's, as
+// arrowMessages does: pqarrow reads it unchecked. S3.
+func checkStoredSchema(meta metadata.KeyValueMetadata) error {
+	stored := meta.FindValue("ARROW:schema")
+	if stored == nil {
+		return nil
+	}
+	text, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(*stored, "="))
+	if err != nil {
+		return fmt.Errorf("corrupt footer: the Arrow schema in it: %w", err)
+	}
+	header, err := readHeader(bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("corrupt footer: the Arrow schema in it: %w", noEOF(err))
+	}
+	bodyBytes, err := checkMessage(header)
+	if err == nil && bodyBytes != 0 {
+		err = fmt.Errorf("a body of %d B", bodyBytes)
+	}
+	if err != nil {
+		return fmt.Errorf("corrupt footer: the Arrow schema in it: %w", err)
 	}
 	return nil
 }

@@ -225,7 +225,9 @@ func readBytes(t testing.TB, data []byte, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	src.Stats()
+	if src.Stats().Rows > 1<<20 {
+		return nil, errors.New("more rows than a test reads: columns of type null take no bytes")
+	}
 	var columns []int
 	for i, f := range src.Schema().Fields() {
 		if !arrow.IsNested(f.Type.ID()) {
@@ -235,10 +237,16 @@ func readBytes(t testing.TB, data []byte, name string) ([]string, error) {
 	return readAll(src, columns, OpenOptions{BatchRows: 64, Threads: 2})
 }
 
+// Small seeds: the fuzzer changes a byte that matters sooner, and shrinks them faster.
 func FuzzParquet(f *testing.F) {
-	batch := parquetBatch(f, 30)
-	f.Add(encodeParquet(f, 20, []arrow.RecordBatch{batch}))
-	f.Add(encodeParquet(f, 20, []arrow.RecordBatch{batch}, parquet.WithCompression(compress.Codecs.Snappy), parquet.WithDictionaryDefault(false)))
+	for _, types := range [][]arrow.DataType{
+		{arrow.PrimitiveTypes.Int64}, {arrow.BinaryTypes.String}, {arrow.FixedWidthTypes.Boolean, arrow.FixedWidthTypes.Date32},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 10}},
+	} {
+		batch := []arrow.RecordBatch{typesBatch(f, 10, types...)}
+		f.Add(encodeParquet(f, 10, batch))
+		f.Add(encodeParquet(f, 10, batch, parquet.WithCompression(compress.Codecs.Snappy), parquet.WithDictionaryDefault(false)))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = readBytes(t, data, "f.parquet")
 	})

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -27,6 +28,30 @@ func deliveredSchema(s *arrow.Schema) *arrow.Schema {
 		fields[i] = arrow.Field{Name: f.Name, Type: deliveredType(f.Type), Nullable: f.Nullable}
 	}
 	return arrow.NewSchema(fields, nil)
+}
+
+// decimalDigits is how many digits a decimal of each width surely holds.
+var decimalDigits = map[arrow.Type]int32{arrow.DECIMAL32: 9, arrow.DECIMAL64: 18, arrow.DECIMAL128: 38, arrow.DECIMAL256: 76}
+
+// checkTypes refuses what a corrupt schema may say: values of such a type cannot be shown. S3.
+func checkTypes(s *arrow.Schema) error {
+	if s.NumFields() == 0 {
+		return errors.New("the file has no columns")
+	}
+	for _, f := range s.Fields() {
+		switch t := f.Type.(type) {
+		case arrow.DecimalType:
+			digits := decimalDigits[t.ID()]
+			if p, scale := t.GetPrecision(), t.GetScale(); p < 1 || p > digits || scale > p || scale < -digits {
+				return fmt.Errorf("column %q: a %d-bit decimal of %d digits with a scale of %d", f.Name, t.BitWidth(), p, scale)
+			}
+		case *arrow.FixedSizeBinaryType:
+			if t.ByteWidth < 0 {
+				return fmt.Errorf("column %q: a binary of %d B", f.Name, t.ByteWidth)
+			}
+		}
+	}
+	return nil
 }
 
 // unify returns the columns that all inputs have, in the order of the first; a hive column hides a

@@ -1,0 +1,99 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+)
+
+// benchScan reads the columns of a file by one thread.
+func benchScan(b *testing.B, src Source, columns []int, bytes int64) {
+	b.Helper()
+	var rows int64
+	for b.Loop() {
+		splits, err := src.Splits(context.Background(), columns)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, s := range splits {
+			r, err := s.Open(context.Background(), OpenOptions{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for r.Next() {
+				rows += r.RecordBatch().NumRows()
+			}
+			if err := r.Err(); err != nil {
+				b.Fatal(err)
+			}
+			r.Release()
+		}
+	}
+	if bytes > 0 {
+		b.SetBytes(bytes)
+	}
+	b.ReportMetric(float64(rows)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
+// The axis is the column's type: plain pages, snappy.
+func BenchmarkParquet(b *testing.B) {
+	const rows = 1 << 20
+	types := []arrow.DataType{arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint64,
+		arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Date32, &arrow.TimestampType{Unit: arrow.Microsecond},
+		&arrow.Decimal128Type{Precision: 7, Scale: 2}, &arrow.Decimal128Type{Precision: 15, Scale: 2}, &arrow.Decimal128Type{Precision: 38, Scale: 2}, arrow.BinaryTypes.String}
+	var fields []arrow.Field
+	var columns []arrow.Array
+	for i, typ := range types {
+		builder := array.NewBuilder(memory.DefaultAllocator, typ)
+		for r := range rows {
+			_ = builder.AppendValueFromString(benchValue(typ, r))
+		}
+		fields = append(fields, arrow.Field{Name: fmt.Sprint("c", i), Type: typ})
+		columns = append(columns, builder.NewArray())
+	}
+	batch := array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, rows)
+	for _, dictionary := range []bool{false, true} {
+		data := encodeParquet(b, rows/4, []arrow.RecordBatch{batch}, parquet.WithCompression(compress.Codecs.Snappy), parquet.WithDictionaryDefault(dictionary))
+		src := mustOpen(b, Options{}, writeFile(b, b.TempDir(), "f.parquet", data))
+		for i, typ := range types {
+			b.Run(fmt.Sprintf("dictionary=%v/%s", dictionary, typ), func(b *testing.B) { benchScan(b, src, []int{i}, 0) })
+		}
+		b.Run(fmt.Sprintf("dictionary=%v/int64+int64", dictionary), func(b *testing.B) { benchScan(b, src, []int{2, 3}, 0) })
+	}
+}
+
+func benchValue(typ arrow.DataType, r int) string {
+	switch typ.ID() {
+	case arrow.INT8:
+		return fmt.Sprint(r % 100)
+	case arrow.DATE32:
+		return fmt.Sprintf("20%02d-%02d-%02d", r%90+10, r%12+1, r%28+1)
+	case arrow.TIMESTAMP:
+		return fmt.Sprintf("2024-01-%02d 10:%02d:00", r%28+1, r%60)
+	case arrow.DECIMAL128:
+		return fmt.Sprintf("%d.%02d", r%1000, r%100)
+	case arrow.STRING:
+		return fmt.Sprint("name ", r%1000)
+	}
+	return fmt.Sprint(r * 7 % 1_000_003)
+}
+
+// The axis is how many columns of the text are converted.
+func BenchmarkCSV(b *testing.B) {
+	var text strings.Builder
+	text.WriteString("id,name,amount,day,flag,at\n")
+	for i := range 500_000 {
+		fmt.Fprintf(&text, "%d,name%d,%d.%02d,2024-01-%02d,%v,2024-01-01 10:%02d:00\n", i, i%1000, i%777, i%100, i%28+1, i%3 == 0, i%60)
+	}
+	src := mustOpen(b, Options{}, writeFile(b, b.TempDir(), "f.csv", []byte(text.String())))
+	for _, columns := range [][]int{{}, {0}, {1}, {2}, {3}, {5}, {0, 1}, {0, 1, 2, 3, 4, 5}} {
+		b.Run(fmt.Sprint("columns=", columns), func(b *testing.B) { benchScan(b, src, columns, int64(text.Len())) })
+	}
+}
