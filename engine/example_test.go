@@ -1,0 +1,178 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// Record batches in memory are a source like any other.
+func Example() {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "city", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "visits", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+	}, nil)
+	visits, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(`[
+		{"city": "Ulm", "visits": 3}, {"city": "Jena", "visits": 5}, {"city": null, "visits": 2},
+		{"city": "Ulm", "visits": null}, {"city": "Ulm", "visits": 4}]`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer visits.Release()
+
+	eng, err := engine.Open(engine.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer eng.Close()
+	result, err := eng.Aggregate(context.Background(), scan.Batches(schema, []arrow.RecordBatch{visits}), spec.Query{
+		Keys: []spec.Key{{Column: "city"}},
+		Aggregates: []spec.Aggregate{
+			{Func: spec.CountStar, Name: "rows"},
+			{Func: spec.Sum, Args: []string{"visits"}},
+			{Func: spec.Avg, Args: []string{"visits"}},
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer result.Release()
+
+	for result.Next() {
+		batch := result.RecordBatch()
+		for row := range int(batch.NumRows()) {
+			city, count, sum, avg := batch.Column(0), batch.Column(1), batch.Column(2), batch.Column(3)
+			fmt.Println(city.ValueStr(row), count.ValueStr(row), sum.ValueStr(row), avg.ValueStr(row))
+		}
+	}
+	if err := result.Err(); err != nil {
+		log.Fatal(err)
+	}
+
+	// Unordered output:
+	// Ulm 3 7 3.5
+	// Jena 1 5 5
+	// (null) 1 2 2
+}
+
+// A pattern names many files, which are read in parallel.
+func ExampleEngine_Aggregate() {
+	ctx := context.Background()
+	eng, err := engine.Open(engine.Options{Threads: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer eng.Close()
+
+	flights, err := scan.Open(ctx, []string{"../tests/testdata/flights-*.parquet"}, scan.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	result, err := eng.Aggregate(ctx, flights, spec.Query{Aggregates: []spec.Aggregate{
+		{Func: spec.CountStar},
+		{Func: spec.CountDistinct, Args: []string{"origin"}},
+		{Func: spec.QuantileCont, Args: []string{"delay"}, Fraction: 0.9},
+		{Func: spec.ArgMax, Args: []string{"destination", "distance"}},
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer result.Release()
+
+	for result.Next() {
+		for i, column := range result.RecordBatch().Columns() {
+			fmt.Println(result.Schema().Field(i).Name, "=", column.ValueStr(0))
+		}
+	}
+	if err := result.Err(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("rows read:", result.Stats().RowsRead)
+
+	// Output:
+	// count(*) = 300000
+	// count(distinct origin) = 228
+	// quantile_cont(delay, 0.9) = 35
+	// arg_max(destination, distance) = HNL
+	// rows read: 300000
+}
+
+// A result streams to a file, which is there whole or not at all.
+func ExampleResult() {
+	dir, err := os.MkdirTemp("", "mpga-example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "routes.parquet")
+	if err := writeRoutes(context.Background(), path); err != nil {
+		log.Fatal(err)
+	}
+
+	routes, err := scan.Open(context.Background(), []string{path}, scan.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(routes.Stats().Rows, "routes")
+	for _, field := range routes.Schema().Fields() {
+		fmt.Println(field.Name, field.Type)
+	}
+
+	// Output:
+	// 3356 routes
+	// origin large_utf8
+	// destination large_utf8
+	// flights int64
+	// worst list<element: int64, nullable>
+}
+
+func writeRoutes(ctx context.Context, path string) (err error) {
+	eng, err := engine.Open(engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	flights, err := scan.Open(ctx, []string{"../tests/testdata/flights-2001.parquet"}, scan.Options{})
+	if err != nil {
+		return err
+	}
+	result, err := eng.Aggregate(ctx, flights, spec.Query{
+		Keys: []spec.Key{{Column: "origin"}, {Column: "destination"}},
+		Aggregates: []spec.Aggregate{
+			{Func: spec.CountStar, Name: "flights"},
+			{Func: spec.MaxN, Args: []string{"delay"}, Length: 3, Name: "worst"},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer result.Release()
+
+	out, err := sink.Create(path, result.Schema(), sink.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }() // does nothing after Commit
+	for result.Next() {
+		if err := out.Write(result.RecordBatch()); err != nil {
+			return err
+		}
+	}
+	if err := result.Err(); err != nil {
+		return err
+	}
+	return out.Commit()
+}
