@@ -1,6 +1,7 @@
 package cpuagg
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/mpga/mpga/engine/spec"
@@ -134,6 +135,10 @@ func hashElement(f *spec.Fold, key []uint64) uint64 {
 
 func (s *states) accumulateGrowing(f *spec.Fold, states []uint64, gids []uint32, in [3][]uint64) {
 	kw := f.OrderWords()
+	if f.Kind == spec.FoldTop && kw == 1 {
+		s.accumulateTop(f, states, gids, in[0])
+		return
+	}
 	for i, g := range gids {
 		state := states[int(g)*f.Words : (int(g)+1)*f.Words]
 		key := in[0][i*kw : (i+1)*kw]
@@ -239,6 +244,32 @@ func (s *states) keepTop(f *spec.Fold, state, key []uint64) {
 	if s.topBefore(f, key, elements[:w]) {
 		replaceValue(elements[:w], key, f.Long, &s.heap)
 		s.siftDown(f, elements)
+	}
+}
+
+// accumulateTop is keepTop for values of one word. It loads all roots before it compares any, so
+// that the loads, which miss the cache where groups are many, overlap; few values then get in.
+func (s *states) accumulateTop(f *spec.Fold, states []uint64, gids []uint32, x []uint64) {
+	var roots [spec.TileRows]uint64 // or, while there is room, the last of all values
+	var last uint64
+	if !f.Descending {
+		last = math.MaxUint64
+	}
+	pairs := wordPairs(states)
+	for i, g := range gids {
+		roots[i] = last
+		if int(pairs[g][0]) == f.Limit {
+			roots[i] = spec.WordsAt(&pairs[g][1], 1)[0]
+		}
+	}
+	for i, g := range gids {
+		before := x[i] < roots[i]
+		if f.Descending {
+			before = x[i] > roots[i]
+		}
+		if before || int(pairs[g][0]) < f.Limit {
+			s.keepTop(f, pairs[g][:], x[i:i+1])
+		}
 	}
 }
 
