@@ -175,7 +175,7 @@ func (a *arrowFile) blockTable(f io.ReaderAt, b arrowBlock, kind byte) (table fl
 	if err != nil {
 		return table, noEOF(err)
 	}
-	body, err := checkMessage(header)
+	body, err := checkMessage(header, nil)
 	if err != nil {
 		return table, err
 	}

@@ -23,10 +23,13 @@ const (
 	schemaFields   = 6
 	schemaMetadata = 8
 
-	fieldTypeKind = 8
-	fieldType     = 10
-	fieldChildren = 14
-	fieldMetadata = 16
+	fieldTypeKind   = 8
+	fieldType       = 10
+	fieldDictionary = 12
+	fieldChildren   = 14
+	fieldMetadata   = 16
+
+	encodingID = 4 // of the table in fieldDictionary
 
 	unionTypeIDs = 6 // of the type table of a union
 
@@ -43,13 +46,23 @@ const (
 	footerBatches      = 10
 )
 
-// The members of the union of message headers, and the type kind of unions.
+// The members of the union of message headers, and of that of types.
 const (
 	headerSchema     = 1
 	headerDictionary = 2
 	headerBatch      = 3
-	kindUnion        = 14
+
+	kindUnion      = 14
+	kindBinaryView = 23
+	kindStringView = 24
 )
+
+// viewCounts is how many view columns a schema has: a batch has a variadic count for each, and
+// arrow-go reads that many without looking how many there are.
+type viewCounts struct {
+	batch      int
+	dictionary map[int64]int // by the dictionary's id
+}
 
 // bufferBytes is the struct Buffer: offset and length, of 8 B each.
 const bufferBytes = 16
@@ -65,6 +78,7 @@ type arrowMessages struct {
 	bodyBytesMax int64
 	refs         atomic.Int64
 	current      *ipc.Message
+	views        viewCounts // of the schema, which comes first
 }
 
 func newArrowMessages(r io.Reader, mem memory.Allocator, bodyBytesMax int64) *arrowMessages {
@@ -95,7 +109,7 @@ func (m *arrowMessages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	bodyBytes, err := checkMessage(header)
+	bodyBytes, err := checkMessage(header, &m.views)
 	if err != nil {
 		return nil, err
 	}
@@ -179,8 +193,9 @@ func vector(t flatbuffers.Table, slot flatbuffers.VOffsetT, elementBytes int) (s
 	return start, n, nil
 }
 
-// checkMessage checks the lengths in a message header and returns that of the body.
-func checkMessage(header []byte) (bodyBytes int64, err error) {
+// checkMessage checks the lengths in a message header and returns that of the body. A schema sets
+// views, by which a batch is checked; views is nil for a header that nobody reads a batch by.
+func checkMessage(header []byte, views *viewCounts) (bodyBytes int64, err error) {
 	err = guard(func() error {
 		message := rootTable(header)
 		if bodyBytes = message.GetInt64Slot(messageBodyLength, 0); bodyBytes < 0 {
@@ -193,28 +208,44 @@ func checkMessage(header []byte) (bodyBytes int64, err error) {
 		if !ok {
 			return errors.New("corrupt data: a message without a header")
 		}
-		if message.GetByteSlot(messageHeaderType, 0) == headerSchema {
-			return checkSchema(table)
+		kind := message.GetByteSlot(messageHeaderType, 0)
+		if kind == headerSchema {
+			counts, err := checkSchema(table)
+			if views != nil {
+				*views = counts
+			}
+			return err
 		}
-		if batch, ok := batchOf(message); ok {
-			return checkBatch(batch)
+		batch, ok := batchOf(message)
+		if !ok {
+			return errors.New("corrupt data: a message of an unknown kind, or a dictionary without values")
 		}
-		return errors.New("corrupt data: a message of an unknown kind, or a dictionary without values")
+		need := 0
+		switch {
+		case views == nil:
+		case kind == headerBatch:
+			need = views.batch
+		default:
+			need = views.dictionary[table.GetInt64Slot(dictionaryID, 0)]
+		}
+		return checkBatch(batch, need)
 	})
 	return bodyBytes, err
 }
 
-func checkSchema(schema flatbuffers.Table) error {
+func checkSchema(schema flatbuffers.Table) (viewCounts, error) {
+	views := viewCounts{dictionary: make(map[int64]int)}
 	if _, _, err := vector(schema, schemaMetadata, 4); err != nil {
-		return err
+		return views, err
 	}
 	// A header of so many bytes has fewer fields; offsets that share tables could count more.
 	budget := len(schema.Bytes)
-	return checkFields(schema, schemaFields, &budget)
+	return views, checkFields(schema, schemaFields, &views, &views.batch, &budget)
 }
 
-// checkFields checks the fields in a slot and theirs in turn; budget is how many there may still be.
-func checkFields(parent flatbuffers.Table, slot flatbuffers.VOffsetT, budget *int) error {
+// checkFields checks the fields in a slot and theirs in turn, and counts views in count, or in that of
+// the dictionary that holds them. budget is how many fields there may still be.
+func checkFields(parent flatbuffers.Table, slot flatbuffers.VOffsetT, views *viewCounts, count, budget *int) error {
 	start, n, err := vector(parent, slot, 4)
 	if err != nil {
 		return err
@@ -225,17 +256,35 @@ func checkFields(parent flatbuffers.Table, slot flatbuffers.VOffsetT, budget *in
 		}
 		at := start + flatbuffers.UOffsetT(4*i)
 		field := flatbuffers.Table{Bytes: parent.Bytes, Pos: parent.Indirect(at)}
-		if _, _, err := vector(field, fieldMetadata, 4); err != nil {
+		if err := checkField(field, views, count, budget); err != nil {
 			return err
 		}
-		if typ, ok := child(field, fieldType); ok && field.GetByteSlot(fieldTypeKind, 0) == kindUnion {
-			if _, _, err := vector(typ, unionTypeIDs, 4); err != nil {
-				return err
-			}
-		}
-		if err := checkFields(field, fieldChildren, budget); err != nil {
+	}
+	return nil
+}
+
+func checkField(field flatbuffers.Table, views *viewCounts, count, budget *int) error {
+	if _, _, err := vector(field, fieldMetadata, 4); err != nil {
+		return err
+	}
+	kind := field.GetByteSlot(fieldTypeKind, 0)
+	if typ, ok := child(field, fieldType); ok && kind == kindUnion {
+		if _, _, err := vector(typ, unionTypeIDs, 4); err != nil {
 			return err
 		}
+	}
+	own := 0
+	if kind == kindBinaryView || kind == kindStringView {
+		own = 1
+	}
+	if err := checkFields(field, fieldChildren, views, &own, budget); err != nil {
+		return err
+	}
+	if encoding, ok := child(field, fieldDictionary); ok {
+		id := encoding.GetInt64Slot(encodingID, 0)
+		views.dictionary[id] = max(views.dictionary[id], own)
+	} else {
+		*count += own
 	}
 	return nil
 }
@@ -289,8 +338,9 @@ func checkCompressed(header, body []byte) error {
 	return nil
 }
 
-// checkBatch makes sure that the variadic counts name no more buffers than there are.
-func checkBatch(batch flatbuffers.Table) error {
+// checkBatch makes sure that there are as many variadic counts as views need, and that none counts
+// more buffers than there are.
+func checkBatch(batch flatbuffers.Table, views int) error {
 	_, buffers, err := vector(batch, batchBuffers, bufferBytes)
 	if err != nil {
 		return err
@@ -298,6 +348,9 @@ func checkBatch(batch flatbuffers.Table) error {
 	start, n, err := vector(batch, batchVariadic, 8)
 	if err != nil {
 		return err
+	}
+	if n < views {
+		return fmt.Errorf("corrupt data: buffer counts for %d of %d view columns", n, views)
 	}
 	for i := range n {
 		count := batch.GetInt64(start + flatbuffers.UOffsetT(8*i))

@@ -109,7 +109,7 @@ func checkStoredSchema(meta metadata.KeyValueMetadata) error {
 	if err != nil {
 		return fmt.Errorf("corrupt footer: the Arrow schema in it: %w", noEOF(err))
 	}
-	bodyBytes, err := checkMessage(header)
+	bodyBytes, err := checkMessage(header, nil)
 	if err == nil && bodyBytes != 0 {
 		err = fmt.Errorf("a body of %d B", bodyBytes)
 	}
