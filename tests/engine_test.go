@@ -102,7 +102,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// Several queries at once on one engine answer as they do alone.
+// Several queries at once on one engine, and on the same record batches, answer as they do alone.
 func TestConcurrentQueries(t *testing.T) {
 	eng, err := engine.Open(engine.Options{Threads: 3})
 	if err != nil {
@@ -110,15 +110,17 @@ func TestConcurrentQueries(t *testing.T) {
 	}
 	defer eng.Close()
 	done := make(chan error)
-	const queries = 12
-	for i := range uint64(queries) {
+	const tables, askers = 6, 3
+	for i := range uint64(tables) {
 		rng := rand.New(rand.NewPCG(i, 3))
 		schema, batches := spectest.RandomTable(rng, 5000)
 		q := spectest.RandomQuery(rng, schema)
 		q.Overflow = spec.OverflowWrap
-		go func() { done <- concurrentQuery(eng, schema, batches, q) }()
+		for range askers {
+			go func() { done <- concurrentQuery(eng, schema, batches, q) }()
+		}
 	}
-	for range queries {
+	for range tables * askers {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
