@@ -41,8 +41,8 @@ test-nocgo: ## build without cgo, which leaves out SQL
 	CGO_ENABLED=0 go test ./engine/sql
 
 .PHONY: test-race
-test-race: ## run the concurrent packages under the race detector
-	go test -race -short $(RACE)
+test-race: ## run the concurrent packages under the race detector, with all invariants checked
+	go test -race -tags invariants -short $(RACE)
 
 .PHONY: test-peers
 test-peers: ## compare with DuckDB, from a module of its own
