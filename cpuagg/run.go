@@ -40,15 +40,17 @@ func (o *Options) EnsureDefaults(b *spec.Bound) {
 	}
 }
 
-// tableGroups returns how many groups of a query fit half of an L2 cache of 1 MiB, the least of
-// the server cores of the last years; the rest is for the tile.
+// tableCacheBytes is half of an L2 cache of 1 MiB, the least of the server cores of the last years;
+// the rest is for the tile.
+const tableCacheBytes = 512 << 10
+
+// tableGroups returns how many groups of a query fit tableCacheBytes.
 func tableGroups(b *spec.Bound) int {
 	const (
-		cacheBytes = 512 << 10
-		slotBytes  = 16 // two slots a group
-		least      = 1 << 10
+		slotBytes = 16 // two slots a group
+		least     = 1 << 10
 	)
-	return max(cacheBytes/(slotBytes+8*b.StateLayout().Stride), least)
+	return max(tableCacheBytes/(slotBytes+8*b.StateLayout().Stride), least)
 }
 
 // Run is the aggregation of one query: what its workers share.
@@ -93,8 +95,15 @@ func NewRun(b *spec.Bound, opt Options, newStore func(radix partition.Radix) Sto
 // Counters returns the run's counters.
 func (r *Run) Counters() *Counters { return &r.counters }
 
+// denseBytesMax bounds the states of a table that has one for every possible key: about a core's
+// share of the last-level cache, as tableGrowth allows a hash table.
+const denseBytesMax = tableGrowth * tableCacheBytes
+
 // Dense reports whether packed keys are used as group numbers.
-func (r *Run) Dense() bool { return r.bound.Keys.Dense() && !r.opt.NoDense }
+func (r *Run) Dense() bool {
+	keys := &r.bound.Keys
+	return keys.Dense() && r.stateBytes<<keys.Bits <= denseBytesMax && !r.opt.NoDense
+}
 
 // Scatter returns the fan-out, and the number of groups that was estimated when it was chosen;
 // ok is false when nothing was scattered.
