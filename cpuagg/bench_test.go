@@ -1,0 +1,117 @@
+package cpuagg
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+)
+
+// benchTiles is how many tiles of rows a benchmark goes through in turn: 2^18 rows, so that a
+// table of 1e5 groups is not in the order of its keys.
+const benchTiles = 128
+
+// reportRows reports rows per second, of a tile an iteration.
+func reportRows(b *testing.B) {
+	b.ReportMetric(float64(b.N)*spec.TileRows/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
+// BenchmarkFind hashes keys and finds their groups, all of which the table has.
+func BenchmarkFind(b *testing.B) {
+	for _, words := range []int{1, 2} {
+		for _, groups := range []int{10, 1e3, 1e5} {
+			b.Run(fmt.Sprintf("words=%d/groups=%d", words, groups), func(b *testing.B) {
+				rng := rand.New(rand.NewPCG(1, 2))
+				l := keyLayout(words)
+				keys := make([]uint64, benchTiles*spec.TileRows*words)
+				for i := range benchTiles * spec.TileRows {
+					keys[i*words] = rng.Uint64N(uint64(groups))
+				}
+				t := newTable(l, 0, false)
+				hashes, gids := make([]uint64, spec.TileRows), make([]uint32, spec.TileRows)
+				tile := 0
+				find := func() {
+					part := keys[tile*spec.TileRows*words : (tile+1)*spec.TileRows*words]
+					t.find(part, hashes, gids, hashKeys(l, part, 0, hashes))
+					tile = (tile + 1) % benchTiles
+				}
+				for range benchTiles {
+					find()
+				}
+				for b.Loop() {
+					find()
+				}
+				reportRows(b)
+			})
+		}
+	}
+}
+
+// BenchmarkAccumulate folds one tile of values into the states of random groups.
+func BenchmarkAccumulate(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		fold spec.Fold
+	}{
+		{"count", spec.Fold{Kind: spec.FoldCount, Words: 1}},
+		{"sum", spec.Fold{Kind: spec.FoldSumInt, Words: 2}},
+		{"min", spec.Fold{Kind: spec.FoldMin, Words: 1}},
+	} {
+		for _, groups := range []int{10, 1e3, 1e5} {
+			b.Run(fmt.Sprintf("fold=%s/groups=%d", c.name, groups), func(b *testing.B) {
+				rng := rand.New(rand.NewPCG(1, 2))
+				s := oneFold(c.fold, groups)
+				gids := make([]uint32, benchTiles*spec.TileRows)
+				for i := range gids {
+					gids[i] = uint32(rng.IntN(groups))
+				}
+				x := randomWords(rng, spec.TileRows, math.MaxUint64)
+				tile := 0
+				for b.Loop() {
+					s.accumulateFold(&c.fold, s.words[0], gids[tile*spec.TileRows:(tile+1)*spec.TileRows], [3][]uint64{x})
+					tile = (tile + 1) % benchTiles
+				}
+				reportRows(b)
+			})
+		}
+	}
+}
+
+// dropStore counts pages and drops them.
+type dropStore struct{ pages int }
+
+func (s *dropStore) Put(int, Content, *spec.Page) error      { s.pages++; return nil }
+func (s *dropStore) Sizes() []int64                          { return nil }
+func (s *dropStore) Take(int, Content) ([]*spec.Page, error) { return nil, nil }
+
+// BenchmarkScatter scatters tiles of rows of one key word and one-word arguments.
+func BenchmarkScatter(b *testing.B) {
+	for _, words := range []int{2, 6} {
+		for _, radix := range []partition.Radix{6, partition.RadixBitsMax} {
+			b.Run(fmt.Sprintf("words=%d/fanout=%d", words, radix.FanOut()), func(b *testing.B) {
+				rng := rand.New(rand.NewPCG(1, 2))
+				bound := &spec.Bound{Keys: *keyLayout(1), Args: make([]spec.Arg, words-1), Columns: make([]spec.Column, 1)}
+				tile := &spec.Tile{Rows: spec.TileRows, Args: make([][]uint64, words-1)}
+				for a := range bound.Args {
+					bound.Args[a].Words = 1
+					tile.Args[a] = randomWords(rng, spec.TileRows, math.MaxUint64)
+				}
+				tile.Keys = randomWords(rng, spec.TileRows, math.MaxUint64)
+				hashes := randomWords(rng, benchTiles*spec.TileRows, math.MaxUint64)
+				s := newScatterer(Rows, bound.RowLayout(), false, radix, new(dropStore))
+				at := 0
+				for b.Loop() {
+					if err := s.scatterTile(bound, tile, hashes[at*spec.TileRows:(at+1)*spec.TileRows]); err != nil {
+						b.Fatal(err)
+					}
+					at = (at + 1) % benchTiles
+				}
+				b.SetBytes(int64(8 * words * spec.TileRows))
+				reportRows(b)
+			})
+		}
+	}
+}

@@ -1,0 +1,439 @@
+package cpuagg
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+)
+
+// memoryStore is a Store that fails its n-th call.
+type memoryStore struct {
+	mu     sync.Mutex
+	pages  [2][][]*spec.Page
+	calls  int
+	failAt int
+}
+
+var errInjected = errors.New("injected")
+
+func newMemoryStore(radix partition.Radix) *memoryStore {
+	return &memoryStore{pages: [2][][]*spec.Page{make([][]*spec.Page, radix.FanOut()), make([][]*spec.Page, radix.FanOut())}}
+}
+
+func (s *memoryStore) call() error {
+	s.calls++
+	if s.calls == s.failAt {
+		return errInjected
+	}
+	return nil
+}
+
+func (s *memoryStore) Put(partition int, content Content, page *spec.Page) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages[content][partition] = append(s.pages[content][partition], page)
+	return s.call()
+}
+
+func (s *memoryStore) Sizes() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sizes := make([]int64, len(s.pages[0]))
+	for _, partitions := range s.pages {
+		for p, pages := range partitions {
+			for _, page := range pages {
+				sizes[p] += int64(page.Rows)
+			}
+		}
+	}
+	return sizes
+}
+
+func (s *memoryStore) Take(partition int, content Content) ([]*spec.Page, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pages := s.pages[content][partition]
+	s.pages[content][partition] = nil
+	return pages, s.call()
+}
+
+// shape is a query: its keys k (an integer) and s (a string), if it has them, and for each of some
+// integer columns count and sum, and the least of a string column t.
+type shape struct {
+	name       string
+	intKey     bool
+	small      bool // k is promised to be in 0 to 99
+	stringKey  bool
+	columns    int
+	nullable   bool // keys and columns
+	minString  bool
+	wantStride int // of rows; 0 is not checked
+}
+
+var shapes = []shape{
+	{name: "no keys", columns: 2, nullable: true},
+	{name: "small keys with NULLs", intKey: true, small: true, columns: 2, nullable: true},
+	{name: "keys only", intKey: true, wantStride: 1},
+	{name: "a row of 100 words", intKey: true, columns: 99, wantStride: 100},
+	{name: "70 columns with NULLs", intKey: true, columns: 70, nullable: true, wantStride: 1 + 1 + 70 + 2},
+	{name: "64 columns with NULLs", stringKey: true, columns: 64, nullable: true, wantStride: 2 + 64 + 1},
+	{name: "strings", intKey: true, stringKey: true, columns: 1, minString: true},
+	{name: "strings with NULLs", stringKey: true, columns: 1, nullable: true, minString: true},
+}
+
+func (s *shape) bind(t *testing.T) *spec.Bound {
+	t.Helper()
+	var q spec.Query
+	var fields []arrow.Field
+	var stats []spec.ColumnStats
+	column := func(name string, dt arrow.DataType, stat spec.ColumnStats) {
+		fields = append(fields, arrow.Field{Name: name, Type: dt, Nullable: true})
+		stat.NoNulls = !s.nullable
+		stats = append(stats, stat)
+	}
+	if s.intKey {
+		column("k", arrow.PrimitiveTypes.Int64, spec.ColumnStats{HasRange: s.small, Max: 99})
+		q.Keys = append(q.Keys, spec.Key{Column: "k"})
+	}
+	if s.stringKey {
+		column("s", arrow.BinaryTypes.String, spec.ColumnStats{})
+		q.Keys = append(q.Keys, spec.Key{Column: "s"})
+	}
+	for i := range s.columns {
+		name := fmt.Sprintf("v%d", i)
+		column(name, arrow.PrimitiveTypes.Int64, spec.ColumnStats{})
+		q.Aggregates = append(q.Aggregates,
+			spec.Aggregate{Func: spec.Count, Args: []string{name}}, spec.Aggregate{Func: spec.Sum, Args: []string{name}})
+	}
+	if s.minString {
+		column("t", arrow.BinaryTypes.String, spec.ColumnStats{})
+		q.Aggregates = append(q.Aggregates, spec.Aggregate{Func: spec.Min, Args: []string{"t"}})
+	}
+	b, err := spec.Bind(q, arrow.NewSchema(fields, nil), stats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// answer is what the columns of one group come to: counts and sums in turn, then strings.
+type answer struct {
+	numbers []uint64
+	least   string
+	seen    bool
+}
+
+// packField writes one field of a packed key, as the layout's documentation says.
+func packField(f *spec.KeyField, key []uint64, v []uint64, null bool) {
+	switch {
+	case null && f.Kind == spec.Bytes:
+		*spec.AsBytes2(key[f.Word : f.Word+2]) = spec.NullBytes()
+	case null && f.NullBit >= 0:
+		key[f.NullWord] |= 1 << f.NullBit
+	case null:
+		key[f.Word] |= (f.Span + 1) << f.Shift
+	case f.Kind.Words() == 2:
+		copy(key[f.Word:f.Word+2], v)
+	default:
+		key[f.Word] |= (v[0] - uint64(f.Base)) << f.Shift
+	}
+}
+
+// randomTile makes a tile and adds its rows to the answers.
+func randomTile(rng *rand.Rand, b *spec.Bound, rows, groups int, batch *arena, want map[string]*answer) *spec.Tile {
+	t := &spec.Tile{Rows: rows, Args: make([][]uint64, len(b.Args)), Valid: make([][]uint8, len(b.Columns))}
+	answers := make([]*answer, rows)
+	words := make([][]uint64, len(b.Columns))
+	for c := range b.Columns {
+		col := &b.Columns[c]
+		if col.Nullable && rng.IntN(4) > 0 {
+			t.Valid[c] = make([]uint8, rows)
+		}
+		for i := range rows {
+			if t.Valid[c] != nil && rng.IntN(3) > 0 {
+				t.Valid[c][i] = 1
+			}
+			n := rng.IntN(groups)
+			switch {
+			case col.Kind == spec.Bytes && n%3 == 0:
+				v := batch.value(fmt.Sprintf("the string number %d", n))
+				words[c] = append(words[c], v[:]...)
+			case col.Kind == spec.Bytes:
+				v := batch.value(fmt.Sprint(n))
+				words[c] = append(words[c], v[:]...)
+			case col.HasRange:
+				words[c] = append(words[c], uint64(n%100))
+			case strings.HasPrefix(col.Name, "k"):
+				words[c] = append(words[c], uint64(n)*0x9E3779B97F4A7C15)
+			default:
+				words[c] = append(words[c], uint64(n-groups/2))
+			}
+		}
+	}
+	null := func(c, row int) bool { return t.Valid[c] != nil && t.Valid[c][row] == 0 }
+	value := func(c, row int) []uint64 {
+		w := b.Columns[c].Kind.Words()
+		return words[c][row*w : (row+1)*w]
+	}
+	t.Keys = make([]uint64, rows*b.Keys.Words)
+	for i := range rows {
+		key := t.Keys[i*b.Keys.Words : (i+1)*b.Keys.Words]
+		for k, c := range b.KeyColumns {
+			packField(&b.Keys.Fields[k], key, value(c, i), null(c, i))
+		}
+		text := keyText(&b.Keys, key)
+		if want[text] == nil {
+			want[text] = &answer{numbers: make([]uint64, 2*len(b.Columns))}
+		}
+		answers[i] = want[text]
+	}
+	for a, arg := range b.Args {
+		t.Args[a] = words[arg.Column]
+	}
+	for c := len(b.KeyColumns); c < len(b.Columns); c++ {
+		for i := range rows {
+			a := answers[i]
+			switch {
+			case null(c, i):
+				for j := range value(c, i) {
+					value(c, i)[j] = 0 // arbitrary, but no address
+				}
+			case b.Columns[c].Kind == spec.Bytes:
+				if s := string(spec.AsBytes2(value(c, i)).Bytes()); !a.seen || s < a.least {
+					a.least, a.seen = strings.Clone(s), true
+				}
+			default:
+				at := 2 * (c - len(b.KeyColumns))
+				a.numbers[at]++
+				a.numbers[at+1] += value(c, i)[0]
+			}
+		}
+	}
+	return t
+}
+
+// groupAnswers reads finished groups; a group that is there already is an error (A2).
+func groupAnswers(t *testing.T, b *spec.Bound, g *Groups, into map[string]*answer) {
+	t.Helper()
+	for i := range g.Len {
+		text := keyText(&b.Keys, g.Keys[i*b.Keys.Words:(i+1)*b.Keys.Words])
+		if into[text] != nil {
+			t.Fatalf("the group %s comes twice", text)
+		}
+		a := &answer{numbers: make([]uint64, 2*len(b.Columns))}
+		into[text] = a
+		for o, out := range b.Outputs {
+			w := b.Folds[out.Fold].Words
+			state := g.States[out.Fold][i*w : (i+1)*w]
+			if out.Aggregate.Func != spec.Min {
+				a.numbers[o] = state[0]
+			} else if state[0] != 0 {
+				a.least, a.seen = string(spec.AsBytes2(bestParts(&b.Folds[out.Fold], state).order).Bytes()), true
+			}
+		}
+	}
+	runtime.KeepAlive(g)
+}
+
+// execute is a query as the engine runs it: each worker adds its tiles and processes tasks.
+func execute(r *Run, tiles [][]*spec.Tile) (groups []*Groups, err error) {
+	workers := make([]*Worker, len(tiles))
+	parallel := func(f func(i int) error) error {
+		errs := make([]error, len(workers))
+		var wg sync.WaitGroup
+		for i := range workers {
+			wg.Go(func() { errs[i] = f(i) })
+		}
+		wg.Wait()
+		return errors.Join(errs...)
+	}
+	err = parallel(func(i int) error {
+		workers[i] = r.NewWorker()
+		for _, tile := range tiles[i] {
+			if err := workers[i].Add(tile); err != nil {
+				return err
+			}
+		}
+		return workers[i].Close()
+	})
+	if err == nil && r.MustScatter(workers) {
+		err = parallel(func(i int) error { return workers[i].ScatterRest() })
+	}
+	if err != nil {
+		return nil, err
+	}
+	tasks, _ := r.Tasks(workers)
+	groups = make([]*Groups, len(tasks))
+	err = parallel(func(i int) error {
+		for at := i; at < len(tasks); at += len(workers) {
+			var err error
+			if groups[at], err = workers[i].Process(tasks[at]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return groups, err
+}
+
+// modes force the paths of a run.
+var modes = []struct {
+	name string
+	opt  Options
+}{
+	{"default", Options{}},
+	{"no dense table", Options{NoDense: true}},
+	{"rows scattered", Options{NoDense: true, NoPreAgg: true}},
+	{"rows scattered far", Options{NoDense: true, NoPreAgg: true, RadixBits: partition.RadixBitsMax}},
+	{"states scattered", Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, RadixBits: 1}},
+	{"either", Options{NoDense: true, TableGroups: 64, RadixBits: 3, TotalRows: 20_000}},
+}
+
+// Would catch rows that are lost, or counted twice, on any path (A1), groups in two tasks (A2),
+// pages that refer to a batch or a table that is gone (A3), NULLs that are folded (A4), and
+// validity bits or arguments out of their place in rows of any width.
+func TestRunAgainstMap(t *testing.T) {
+	rng := newRand(t)
+	for _, s := range shapes {
+		b := s.bind(t)
+		if got := b.RowLayout().Stride; s.wantStride != 0 && got != s.wantStride {
+			t.Errorf("%s: a row takes %d words, want %d", s.name, got, s.wantStride)
+		}
+		for _, mode := range modes {
+			for _, workers := range []int{1, 3} {
+				t.Run(fmt.Sprintf("%s/%s/%d", s.name, mode.name, workers), func(t *testing.T) {
+					checkRun(t, rng, b, mode.opt, workers)
+				})
+			}
+		}
+	}
+}
+
+func checkRun(t *testing.T, rng *rand.Rand, b *spec.Bound, opt Options, workers int) {
+	want := map[string]*answer{}
+	var batch arena
+	tiles := make([][]*spec.Tile, workers)
+	var rows int64
+	for i := range tiles {
+		for range rng.IntN(4) {
+			groups := []int{3, 200, 5000}[rng.IntN(3)]
+			tile := randomTile(rng, b, rng.IntN(600), groups, &batch, want)
+			rows += int64(tile.Rows)
+			tiles[i] = append(tiles[i], tile)
+		}
+	}
+	if b.Keys.Words == 0 && len(want) == 0 {
+		want[""] = &answer{numbers: make([]uint64, 2*len(b.Columns))} // one group, also of no rows
+	}
+	opt.Threads = workers
+	var store *memoryStore
+	run := NewRun(b, opt, func(radix partition.Radix) Store {
+		store = newMemoryStore(radix)
+		return store
+	})
+	groups, err := execute(run, tiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch.poison()
+	got := map[string]*answer{}
+	for _, g := range groups {
+		groupAnswers(t, b, g, got)
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d groups, want %d", len(got), len(want))
+	}
+	for text, a := range want {
+		if !reflect.DeepEqual(got[text], a) {
+			t.Fatalf("group %s: %+v, want %+v", text, got[text], a)
+		}
+	}
+	if c := run.Counters(); c.RowsPreAgg.Load()+c.RowsScattered.Load() != rows {
+		t.Errorf("%d rows pre-aggregated and %d scattered, of %d", c.RowsPreAgg.Load(), c.RowsScattered.Load(), rows)
+	}
+	if store != nil {
+		for p, size := range store.Sizes() {
+			if size != 0 {
+				t.Errorf("partition %d still has %d rows", p, size)
+			}
+		}
+	}
+}
+
+// Would catch an error of the store that is dropped on the way: at every call, the run fails with
+// it.
+func TestRunFailsWithItsStore(t *testing.T) {
+	rng := newRand(t)
+	for _, mode := range []Options{
+		{NoDense: true, NoPreAgg: true, RadixBits: 1},
+		{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, RadixBits: 1},
+	} {
+		b := shapes[2].bind(t)
+		tiles := make([][]*spec.Tile, 2)
+		for i := range tiles {
+			for range 3 {
+				tiles[i] = append(tiles[i], randomTile(rng, b, 1500, 5000, new(arena), map[string]*answer{}))
+			}
+		}
+		for n := 1; ; n++ {
+			var store *memoryStore
+			run := NewRun(b, mode, func(radix partition.Radix) Store {
+				store = newMemoryStore(radix)
+				store.failAt = n
+				return store
+			})
+			_, err := execute(run, tiles)
+			if store.calls < n {
+				if err != nil {
+					t.Errorf("no call failed: %v", err)
+				}
+				break
+			}
+			if !errors.Is(err, errInjected) {
+				t.Fatalf("call %d of the store failed, the run returned %v", n, err)
+			}
+		}
+	}
+}
+
+// Would catch pre-aggregation that goes on where it does not pay, or that stops where it does.
+func TestRunAdapts(t *testing.T) {
+	rng := newRand(t)
+	for _, c := range []struct {
+		name      string
+		groups    int
+		scattered bool
+	}{{"few groups", 50, false}, {"all rows differ", 1 << 40, true}} {
+		s := shape{intKey: true, columns: 1}
+		b := s.bind(t)
+		var tiles []*spec.Tile
+		for range 100 {
+			tiles = append(tiles, randomTile(rng, b, spec.TileRows, c.groups, nil, map[string]*answer{}))
+		}
+		run := NewRun(b, Options{TableGroups: 4096}, func(radix partition.Radix) Store { return newMemoryStore(radix) })
+		if _, err := execute(run, [][]*spec.Tile{tiles}); err != nil {
+			t.Fatal(err)
+		}
+		scattered := run.Counters().RowsScattered.Load()
+		if c.scattered && scattered < 100*spec.TileRows*3/4 || !c.scattered && scattered > 0 {
+			t.Errorf("%s: %d of %d rows were scattered as they were", c.name, scattered, 100*spec.TileRows)
+		}
+		radix, estimated, ok := run.Scatter()
+		if ok != c.scattered {
+			t.Errorf("%s: a scatter: %v", c.name, ok)
+		}
+		if ok && (radix < radixBitsMin || estimated < 100*spec.TileRows/2) {
+			t.Errorf("%s: %d radix bits for %d groups", c.name, radix, estimated)
+		}
+	}
+}
