@@ -19,8 +19,8 @@ type Options struct {
 	// the machine has.
 	Device string
 
-	// Progress, when set, is called while a query runs, about ten times a second and once at its
-	// end. Calls come one at a time; the query waits for none of them longer than they take.
+	// Progress, when set, is called while a query runs, about ten times a second and once when it
+	// has succeeded. A query's calls come one at a time, from a goroutine of their own.
 	Progress func(Progress)
 
 	// Logger takes what is worth knowing later: routes taken, queries ended. The default discards.

@@ -46,12 +46,12 @@ func (p *progress) setPhase(phase Phase) { p.phase.Store(&phase) }
 
 func (p *progress) setTasks(n int) { p.tasks.Store(int64(n)) }
 
-// start reports until the returned function is called, which reports a last time.
-func (p *progress) start() (stop func()) {
+// start reports until the returned function is called, which reports a last time if all is done.
+func (p *progress) start() (stop func(done bool)) {
 	if p.report == nil {
-		return func() {}
+		return func(bool) {}
 	}
-	quit := make(chan struct{})
+	quit := make(chan bool)
 	var reporter sync.WaitGroup
 	reporter.Go(func() {
 		ticker := time.NewTicker(reportEvery)
@@ -60,14 +60,16 @@ func (p *progress) start() (stop func()) {
 			select {
 			case <-ticker.C:
 				p.report(p.now(false))
-			case <-quit:
-				p.report(p.now(true))
+			case done := <-quit:
+				if done {
+					p.report(p.now(true))
+				}
 				return
 			}
 		}
 	})
-	return func() {
-		close(quit)
+	return func(done bool) {
+		quit <- done
 		reporter.Wait()
 	}
 }

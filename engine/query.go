@@ -58,23 +58,24 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 }
 
 // execute runs the query and sends its result batches to out.
-func (q *query) execute(ctx context.Context, out chan<- arrow.RecordBatch) error {
+func (q *query) execute(ctx context.Context, out chan<- arrow.RecordBatch) (err error) {
 	stop := q.progress.start()
-	defer stop()
+	defer func() {
+		stop(err == nil)
+		q.engine.opt.Logger.Info("query ended", slog.Any("stats", q.stats()), slog.Any("error", err))
+	}()
 	workers := make([]*cpuagg.Worker, q.engine.opt.Threads)
-	err := q.phase(PhasePartition, func() error { return q.generate(ctx, workers) })
+	err = q.phase(PhasePartition, func() error { return q.generate(ctx, workers) })
 	if err != nil {
 		return err
 	}
-	err = q.phase(PhaseProcess, func() error {
+	return q.phase(PhaseProcess, func() error {
 		q.tasks, q.partitions = q.run.Tasks(workers)
 		q.progress.setTasks(len(q.tasks))
 		return q.parallel(ctx, len(workers), func(ctx context.Context, i int) error {
 			return q.process(ctx, workers[i], out)
 		})
 	})
-	q.engine.opt.Logger.Info("query ended", slog.Any("stats", q.stats()), slog.Any("error", err))
-	return err
 }
 
 func (q *query) phase(p Phase, f func() error) error {

@@ -22,7 +22,7 @@ type Progress struct {
 	BytesTotal int64 // -1 when it is not known
 	Groups     int64 // emitted so far
 	Elapsed    time.Duration
-	Done       bool // the last call for this query
+	Done       bool // the query has succeeded; this is the last call
 }
 
 // Stats is what a query did. It is complete when the result has been read to its end.
