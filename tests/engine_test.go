@@ -116,8 +116,18 @@ func TestConcurrentQueries(t *testing.T) {
 		schema, batches := spectest.RandomTable(rng, 5000)
 		q := spectest.RandomQuery(rng, schema)
 		q.Overflow = spec.OverflowWrap
+		want, err := spectest.Oracle(schema, batches, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Arrays that nobody has looked at yet: arrow-go counts NULLs and opens dictionaries lazily.
+		fresh := make([]arrow.RecordBatch, len(batches))
+		for i, b := range batches {
+			fresh[i] = b.NewSlice(0, b.NumRows())
+		}
 		for range askers {
-			go func() { done <- concurrentQuery(eng, schema, batches, q) }()
+			src := scan.Batches(schema, fresh) // a source serves one query at a time
+			go func() { done <- concurrentQuery(eng, src, q, want) }()
 		}
 	}
 	for range tables * askers {
@@ -127,16 +137,9 @@ func TestConcurrentQueries(t *testing.T) {
 	}
 }
 
-func concurrentQuery(eng *engine.Engine, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query) error {
-	want, err := spectest.Oracle(schema, batches, q)
-	if errors.Is(err, spectest.ErrOverflow) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+func concurrentQuery(eng *engine.Engine, src scan.Source, q spec.Query, want *spectest.Rows) error {
 	for range 3 {
-		got, err := answer(eng, scan.Batches(schema, batches), q)
+		got, err := answer(eng, src, q)
 		if err != nil {
 			return err
 		}
