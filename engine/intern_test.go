@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
+)
+
+// internWords returns the words of strings, and which are not NULL (nil).
+func internWords(cells []any) (words []uint64, valid []uint8) {
+	valid = make([]uint8, len(cells))
+	words = make([]uint64, 2*len(cells))
+	for i, cell := range cells {
+		if cell != nil {
+			valid[i] = 1
+			copy(words[2*i:2*i+2], toWords(cell.(string)))
+		}
+	}
+	return words, valid
+}
+
+func toWords(s string) []uint64 {
+	v := spec.ToBytes2([]byte(s))
+	return v[:]
+}
+
+// Would catch one string with two numbers or two strings with one, when many workers meet new
+// strings at the same time; a NULL with a number; and strings that keep the batch's memory.
+func TestInternConcurrently(t *testing.T) {
+	in := &interner{codes: make(map[string]uint64)}
+	const workers, rounds, distinct = 8, 60, 500
+	codes := make([]map[string]uint64, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		codes[w] = map[string]uint64{}
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(3, uint64(w)))
+			for range rounds {
+				cells := make([]any, rng.IntN(50))
+				for i := range cells {
+					if n := rng.IntN(distinct); n > 0 {
+						cells[i] = fmt.Sprint(n) + strings.Repeat(" is longer", n%3)
+					}
+				}
+				words, valid := internWords(cells)
+				got := make([]uint64, len(cells))
+				if err := in.intern(got, words, valid); err != nil {
+					t.Error(err)
+				}
+				for i, cell := range cells {
+					if (cell == nil) != (got[i] == 0) {
+						t.Errorf("%v has the number %d", cell, got[i])
+					} else if s, ok := cell.(string); ok {
+						if before, ok := codes[w][s]; ok && before != got[i] {
+							t.Errorf("%q has the numbers %d and %d", s, before, got[i])
+						}
+						codes[w][s] = got[i]
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	values := in.strings()
+	if len(values) != len(in.codes) {
+		t.Errorf("%d strings with %d numbers", len(values), len(in.codes))
+	}
+	for w := range codes {
+		for s, code := range codes[w] {
+			if got := string(values[code-1].Bytes()); got != s {
+				t.Errorf("number %d is %q for worker %d, %q in the list", code, s, w, got)
+			}
+		}
+	}
+}
+
+// Would catch a string that has one number in a dictionary and another as it is, or in another
+// batch's dictionary: its group would come out twice.
+func TestInternedCodesAgree(t *testing.T) {
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	in := &interner{codes: make(map[string]uint64)}
+	r := &columnReader{col: columnOf(t, dict, true), interner: in}
+	cells := []any{"one", nil, "a string of more than twelve bytes", "one", "", nil}
+	want := []uint64{1, 0, 2, 1, 3, 0}
+	for _, arr := range []arrow.Array{
+		spectest.Array(dict, cells),
+		spectest.Array(dict.ValueType, cells),
+		spectest.DictionaryArray(dict, // values that repeat, that no row has, and a NULL
+			[]any{int64(4), int64(1), int64(0), int64(2), int64(5), nil},
+			[]any{"a string of more than twelve bytes", nil, "one", "no row has this", "one", ""}),
+	} {
+		if err := r.reset(arr); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			got, err := r.internedCodes(0, len(cells), r.valid(0, len(cells)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range cells {
+				if got[i] != want[i] {
+					t.Errorf("%s, row %d: %v has the number %d, want %d", arr.DataType(), i, cells[i], got[i], want[i])
+				}
+			}
+		}
+	}
+}
