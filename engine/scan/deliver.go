@@ -97,6 +97,11 @@ func keepsCodes(a *array.Dictionary) bool {
 	return false
 }
 
+// dictionaryOf is the only type of dictionary that leaves this package. S1.
+func dictionaryOf(values arrow.DataType) *arrow.DictionaryType {
+	return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}
+}
+
 // int32Codes returns the dictionary array with codes of 32 bits.
 func int32Codes(mem memory.Allocator, a *array.Dictionary) (arrow.Array, error) {
 	codes := a.Indices()

@@ -173,7 +173,7 @@ func (p *parquetFile) partColumn(group *metadata.RowGroupMetaData, c int) (colum
 			leaf:     leaf,
 			bytes:    size,
 			rowBytes: chunk.TotalUncompressedSize() / max(group.NumRows(), 1),
-			codes:    allDictionary(chunk) && codedType(p.fields.Field(c).Type) != nil,
+			codes:    p.holdsCodes(c, chunk),
 		}
 		return nil
 	})
@@ -203,19 +203,6 @@ func allDictionary(chunk *metadata.ColumnChunkMetaData) bool {
 		codes = true
 	}
 	return codes
-}
-
-// codedType returns the type of the dictionary that arrow-go reads the codes of a column with; nil
-// where it reads none. It knows no dictionary of large strings; that of a chunk is small, and is
-// made one after.
-func codedType(t arrow.DataType) arrow.DataType {
-	switch t.ID() {
-	case arrow.STRING, arrow.LARGE_STRING:
-		return arrow.BinaryTypes.String
-	case arrow.BINARY, arrow.LARGE_BINARY:
-		return arrow.BinaryTypes.Binary
-	}
-	return nil
 }
 
 // parquetPart is a row group.

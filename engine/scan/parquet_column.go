@@ -2,12 +2,10 @@ package scan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -27,17 +25,12 @@ type parquetColumn struct {
 	typ    arrow.DataType // to deliver
 	mem    memory.Allocator
 
-	physical   arrow.DataType // asked of pqarrow
-	codes      bool           // physical is a dictionary
-	column     *pqarrow.ColumnReader
-	dictionary arrow.Array // the chunk's only one, kept from its first batch. S5
+	physical arrow.DataType // asked of pqarrow
+	column   *pqarrow.ColumnReader
 }
 
 func (c *parquetColumn) open(ctx context.Context) (err error) {
 	c.physical = physicalType(c.reader.ParquetReader().MetaData().Schema.Column(c.part.leaf).PhysicalType(), c.typ)
-	if c.codes {
-		c.physical = dictionaryOf(codedType(c.typ))
-	}
 	field := &c.reader.Manifest.Fields[c.part.field]
 	renamed := *field.Field
 	renamed.Type = c.physical
@@ -60,7 +53,7 @@ func physicalType(physical parquet.Type, t arrow.DataType) arrow.DataType {
 }
 
 // read returns the next rows of the column, which the caller owns.
-func (c *parquetColumn) read(ctx context.Context, rows int64) (arrow.Array, error) {
+func (c *parquetColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
 	values, err := c.column.NextBatch(rows)
 	if err != nil {
 		return nil, err
@@ -76,66 +69,7 @@ func (c *parquetColumn) read(ctx context.Context, rows int64) (arrow.Array, erro
 		return nil, err
 	}
 	defer one.Release()
-	if c.codes {
-		return c.withDictionary(ctx, one.(*array.Dictionary), rows)
-	}
 	return c.convert(one)
-}
-
-// withDictionary gives every batch the dictionary of the first.
-func (c *parquetColumn) withDictionary(ctx context.Context, a *array.Dictionary, rows int64) (arrow.Array, error) {
-	if c.dictionary == nil {
-		distinct, err := c.distinct(a.Dictionary().Len())
-		if err != nil {
-			return nil, err
-		}
-		if !distinct {
-			// pqarrow drops repeated entries, after which codes mean other values than in the file.
-			c.close()
-			c.codes = false
-			if err := c.open(ctx); err != nil {
-				return nil, err
-			}
-			return c.read(ctx, rows)
-		}
-		if c.dictionary, err = compute.CastArray(compute.WithAllocator(ctx, c.mem), a.Dictionary(), compute.SafeCastOptions(c.typ)); err != nil {
-			return nil, err
-		}
-	}
-	if err := checkCodes(a, c.dictionary.Len()); err != nil {
-		return nil, err
-	}
-	return array.NewDictionaryArray(dictionaryOf(c.typ), a.Indices(), c.dictionary), nil
-}
-
-// dictionaryOf is the only type of dictionary that leaves this package. S1.
-func dictionaryOf(values arrow.DataType) *arrow.DictionaryType {
-	return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}
-}
-
-// distinct says whether the dictionary page has as many entries as were read from it.
-func (c *parquetColumn) distinct(entries int) (bool, error) {
-	pages, err := c.reader.ParquetReader().RowGroup(c.group).GetColumnPageReader(c.part.leaf)
-	if err != nil {
-		return false, err
-	}
-	page, err := pages.GetDictionaryPage()
-	if err != nil {
-		return false, errors.Join(err, pages.Close())
-	}
-	same := page == nil && entries == 0 || page != nil && int(page.NumValues()) == entries
-	return same, pages.Close()
-}
-
-// checkCodes makes sure that every code names an entry. S3.
-func checkCodes(a *array.Dictionary, entries int) error {
-	codes := a.Indices().(*array.Int32)
-	for i, code := range codes.Int32Values() {
-		if uint32(code) >= uint32(entries) && codes.IsValid(i) {
-			return fmt.Errorf("corrupt data: code %d of a dictionary of %d entries", code, entries)
-		}
-	}
-	return nil
 }
 
 // convert turns an array of the physical type into one of the column's type.
@@ -205,13 +139,10 @@ func widen[T int32 | int64](out []byte, values []T, id arrow.Type) bool {
 	return true
 }
 
-func (c *parquetColumn) close() {
+func (c *parquetColumn) close() error {
 	if c.column != nil {
 		c.column.Release()
 		c.column = nil
 	}
-	if c.dictionary != nil {
-		c.dictionary.Release()
-		c.dictionary = nil
-	}
+	return nil
 }

@@ -23,7 +23,7 @@ type parquetReader struct {
 	part      *parquetPart
 	file      stream.File
 	reader    *pqarrow.FileReader
-	columns   []*parquetColumn
+	columns   []chunkReader
 	left      int64 // rows
 	batchRows int64
 	threads   int
@@ -31,6 +31,13 @@ type parquetReader struct {
 	reported  int64 // bytes
 	mem       memory.Allocator
 	schema    *arrow.Schema // of the batches, made with the first
+}
+
+// chunkReader reads one column chunk.
+type chunkReader interface {
+	// read returns the next rows of the column, which the caller owns.
+	read(ctx context.Context, rows int64) (arrow.Array, error)
+	close() error
 }
 
 func (r *parquetReader) open(ctx context.Context) error {
@@ -52,14 +59,22 @@ func (r *parquetReader) open(ctx context.Context) error {
 	}
 	for i := range r.part.columns {
 		c := &r.part.columns[i]
-		column := &parquetColumn{reader: r.reader, part: c, group: r.part.group, mem: r.mem, codes: c.codes,
-			typ: r.part.file.fields.Field(c.field).Type}
-		r.columns = append(r.columns, column)
-		if err := column.open(ctx); err != nil {
+		column, err := r.openColumn(ctx, c, mem)
+		if err != nil {
 			return fmt.Errorf("column %q: %w", r.columnName(i), err)
 		}
+		r.columns = append(r.columns, column)
 	}
 	return nil
+}
+
+func (r *parquetReader) openColumn(ctx context.Context, c *parquetPartColumn, mem memory.Allocator) (chunkReader, error) {
+	typ := r.part.file.fields.Field(c.field).Type
+	if c.codes {
+		return newCodesColumn(r.reader.ParquetReader(), r.part.group, c.leaf, typ, mem)
+	}
+	column := &parquetColumn{reader: r.reader, part: c, group: r.part.group, mem: r.mem, typ: typ}
+	return column, column.open(ctx)
 }
 
 func (r *parquetReader) columnName(i int) string {
@@ -132,11 +147,11 @@ func (r *parquetReader) report() {
 }
 
 func (r *parquetReader) Close() error {
-	err := guard(func() error {
+	err := guard(func() (err error) {
 		for _, c := range r.columns {
-			c.close()
+			err = errors.Join(err, c.close())
 		}
-		return nil
+		return err
 	})
 	r.columns = nil
 	return errors.Join(err, r.file.Close())

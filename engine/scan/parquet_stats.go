@@ -32,7 +32,7 @@ func (p *parquetFile) stats() Stats {
 func (p *parquetFile) columnStats(c, leaf int) (ColumnStats, error) {
 	merged := ColumnStats{NoNulls: true}
 	ranged, first := true, true
-	coded, dictionaryBytes := codedType(p.fields.Field(c).Type) != nil, int64(0)
+	coded, dictionaryBytes := arrow.IsBaseBinary(p.fields.Field(c).Type.ID()), int64(0)
 	for i := range p.meta.RowGroups {
 		group := p.meta.RowGroup(i)
 		if group.NumRows() == 0 {
@@ -42,7 +42,7 @@ func (p *parquetFile) columnStats(c, leaf int) (ColumnStats, error) {
 		if err != nil {
 			return merged, err
 		}
-		coded = coded && allDictionary(chunk)
+		coded = coded && p.holdsCodes(c, chunk)
 		dictionaryBytes += chunk.DataPageOffset() - chunkStart(chunk)
 		typed, err := chunk.Statistics()
 		if err != nil {
