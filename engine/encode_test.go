@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// edgeDoubles are in ascending order; the last is NaN.
+var edgeDoubles = []float64{
+	math.Inf(-1), -math.MaxFloat64, -1.5, -1, -0x1p-1022, -math.SmallestNonzeroFloat64, 0,
+	math.SmallestNonzeroFloat64, 0x1p-1022, 1, 1.5, math.MaxFloat64, math.Inf(1), math.NaN(),
+}
+
+// Would catch an order that puts negative numbers backwards or NaN first, and values that do not
+// come back from it.
+func TestOrderFloat(t *testing.T) {
+	for i, a := range edgeDoubles {
+		word := orderFloat(math.Float64bits(a))
+		if got := math.Float64frombits(unorder(word, spec.Float64)); got != a && !(got != got && a != a) {
+			t.Errorf("%g comes back as %g", a, got)
+		}
+		for j, b := range edgeDoubles {
+			if got := cmp.Compare(word, orderFloat(math.Float64bits(b))); got != cmp.Compare(i, j) {
+				t.Errorf("%g and %g are ordered %d", a, b, got)
+			}
+		}
+	}
+	if orderFloat(1<<63) != orderFloat(0) {
+		t.Error("-0 is not 0")
+	}
+	for _, nan := range []uint64{0x7FF8000000000001, 0xFFF8000000000000, 0x7FF0000000000001, math.MaxUint64} {
+		if orderFloat(nan) != math.MaxUint64 {
+			t.Errorf("the NaN %x is ordered as %x", nan, orderFloat(nan))
+		}
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	for range 10_000 {
+		a, b := math.Float64frombits(rng.Uint64()), math.Float64frombits(rng.Uint64())
+		if a != a || b != b {
+			continue
+		}
+		wa, wb := orderFloat(math.Float64bits(a)), orderFloat(math.Float64bits(b))
+		if cmp.Compare(wa, wb) != cmp.Compare(a, b) || unorder(wa, spec.Float64) != math.Float64bits(a) {
+			t.Fatalf("%g and %g are ordered as %x and %x", a, b, wa, wb)
+		}
+	}
+}
+
+// Would catch signs that are not turned, or not turned back.
+func TestOrderIntegers(t *testing.T) {
+	ints := []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, 1, math.MaxInt64}
+	for _, a := range ints {
+		for _, b := range ints {
+			words := []uint64{uint64(a), uint64(b)}
+			out := make([]uint64, 2)
+			order(out, words, spec.Int64)
+			if cmp.Compare(out[0], out[1]) != cmp.Compare(a, b) || unorder(out[0], spec.Int64) != uint64(a) {
+				t.Errorf("%d and %d are ordered as %x", a, b, out)
+			}
+			pair := []uint64{uint64(b), uint64(a)}
+			order(out, pair, spec.Int128)
+			unorderValue(out, spec.Int128)
+			if out[0] != pair[0] || out[1] != pair[1] {
+				t.Errorf("%x comes back as %x", pair, out)
+			}
+		}
+	}
+}
+
+// Would catch hashes that tell values apart which count(distinct) takes for one.
+func TestHashValues(t *testing.T) {
+	hash := func(kind spec.Kind, words ...uint64) uint64 {
+		var out [1]uint64
+		hashValues(out[:], words, kind)
+		return out[0]
+	}
+	if hash(spec.Float64, 0) != hash(spec.Float64, 1<<63) {
+		t.Error("0 and -0 have two hashes")
+	}
+	if hash(spec.Float64, 0x7FF8000000000001) != hash(spec.Float64, math.MaxUint64) {
+		t.Error("two NaNs have two hashes")
+	}
+	if hash(spec.Int128, 1, 2) == hash(spec.Int128, 2, 1) {
+		t.Error("the words of a pair can change places")
+	}
+	const long = "more than twelve bytes"
+	if hash(spec.Bytes, toWords(long)...) != hash(spec.Bytes, toWords(string([]byte(long)))...) {
+		t.Error("a string's hash follows from its address")
+	}
+}
+
+// Would catch a 128-bit integer that is rounded twice or loses its sign.
+func TestDoubleOf128(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	words := []uint64{0, 1, math.MaxUint64, 1 << 63, 1<<63 - 1, 1 << 62, 1<<53 + 1, rng.Uint64(), rng.Uint64()}
+	for _, low := range words {
+		for _, high := range words {
+			v := new(big.Int).Lsh(big.NewInt(int64(high)), 64)
+			v.Add(v, new(big.Int).SetUint64(low))
+			if got := bigOf([]uint64{low, high}); got.Cmp(v) != 0 {
+				t.Errorf("%x %x is the integer %s, want %s", high, low, got, v)
+			}
+			want, _ := new(big.Float).SetInt(v).Float64()
+			if got := doubleOf128(low, high); got != want {
+				t.Errorf("%s is the double %g, want %g", v, got, want)
+			}
+		}
+	}
+}
+
+// Would catch decimals whose scale is applied the wrong way or not at all.
+func TestToDouble(t *testing.T) {
+	for _, c := range []struct {
+		dt    arrow.DataType
+		words []uint64
+		want  float64
+	}{
+		{arrow.PrimitiveTypes.Int64, []uint64{math.MaxUint64}, -1},
+		{arrow.PrimitiveTypes.Uint64, []uint64{math.MaxUint64}, 0x1p64},
+		{&arrow.Decimal64Type{Precision: 18, Scale: 2}, []uint64{12345}, 123.45},
+		{&arrow.Decimal128Type{Precision: 38, Scale: -2}, []uint64{5, 0}, 500},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 19}, []uint64{0, 1}, 0x1p64 / 1e19},
+	} {
+		var out [1]uint64
+		toDouble(out[:], c.words, columnOf(t, c.dt, false))
+		if got := math.Float64frombits(out[0]); math.Abs(got-c.want) > 1e-15*math.Abs(c.want) {
+			t.Errorf("%x of %s: %g, want %g", c.words, c.dt, got, c.want)
+		}
+	}
+}
+
+// Would catch values outside a promised range that wrap into another's code: the first such row is
+// named, whatever lies before it.
+func TestPackIntegersOutside(t *testing.T) {
+	for _, width := range []int{1, 2} {
+		for _, nulls := range []bool{false, true} {
+			f := &spec.KeyField{Kind: spec.Int64, Bits: 8, Shift: 3, Base: -100, Span: 200, Nullable: true, NullBit: -1}
+			low, high := int64(-101), int64(101)
+			words := []uint64{5, 100, uint64(low), uint64(high)}
+			var valid []uint8
+			if nulls {
+				valid = []uint8{1, 0, 0, 1}
+			}
+			want := 2
+			if nulls {
+				want = 3
+			}
+			if got := packIntegers(make([]uint64, width*len(words)), width, f, words, valid); got != want {
+				t.Errorf("width %d, NULLs %v: row %d is outside, want %d", width, nulls, got, want)
+			}
+			if got := packIntegers(make([]uint64, width*2), width, f, words[:2], nil); got != -1 {
+				t.Errorf("width %d: row %d is outside a range that has it", width, got)
+			}
+		}
+	}
+}
