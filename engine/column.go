@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/float16"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 )
 
@@ -19,6 +20,7 @@ type columnReader struct {
 	col    *spec.Column
 	arr    arrow.Array
 	data   arrow.ArrayData
+	nulls  bool        // the batch's column has some
 	dict   *dictionary // when the batch's column is dictionary-encoded
 	words  []uint64    // of the tile, when they cannot be shared with the batch
 	valids []uint8
@@ -52,7 +54,8 @@ func (r *columnReader) reset(arr arrow.Array) error {
 	if !arrow.TypeEqual(values.DataType(), r.col.Type) {
 		return fmt.Errorf("column %q: a batch has type %s, the schema says %s", r.col.Name, values.DataType(), r.col.Type)
 	}
-	if !r.col.Nullable && (arr.NullN() > 0 || r.dict != nil && r.dict.valid != nil) {
+	r.nulls = scan.NullCount(arr) > 0
+	if !r.col.Nullable && (r.nulls || r.dict != nil && r.dict.valid != nil) {
 		return fmt.Errorf("column %q has NULLs, though its statistics say it has none: the file contradicts itself", r.col.Name)
 	}
 	return nil
@@ -108,15 +111,14 @@ func (r *columnReader) badIndex(index uint32) error {
 
 // valid returns which of n rows are not NULL, or nil when all are.
 func (r *columnReader) valid(from, n int) []uint8 {
-	nulls := r.arr.NullN() > 0
-	if !nulls && (r.dict == nil || r.dict.valid == nil) {
+	if !r.nulls && (r.dict == nil || r.dict.valid == nil) {
 		return nil
 	}
 	r.valids = grow(r.valids, n)
 	for i := range r.valids {
 		r.valids[i] = 1
 	}
-	if nulls {
+	if r.nulls {
 		bitmap, offset := r.arr.NullBitmapBytes(), r.data.Offset()+from
 		for i := range r.valids {
 			r.valids[i] = bitmap[(offset+i)/8] >> ((offset + i) % 8) & 1

@@ -92,7 +92,7 @@ func plain(ctx context.Context, mem memory.Allocator, a arrow.Array) (arrow.Arra
 func keepsCodes(a *array.Dictionary) bool {
 	switch a.Dictionary().DataType().ID() {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.BINARY, arrow.LARGE_BINARY:
-		return a.Dictionary().NullN() == 0
+		return NullCount(a.Dictionary()) == 0
 	}
 	return false
 }
@@ -135,7 +135,7 @@ func int32Codes(mem memory.Allocator, a *array.Dictionary) (arrow.Array, error) 
 	if validity != nil {
 		defer validity.Release()
 	}
-	data := array.NewDataWithDictionary(dictionaryOf(a.Dictionary().DataType()), codes.Len(), []*memory.Buffer{validity, buf}, codes.NullN(), 0,
+	data := array.NewDataWithDictionary(dictionaryOf(a.Dictionary().DataType()), codes.Len(), []*memory.Buffer{validity, buf}, NullCount(codes), 0,
 		a.Data().Dictionary().(*array.Data))
 	defer data.Release()
 	return array.NewDictionaryData(data), nil
@@ -207,7 +207,7 @@ func fill[T any](out []T, v T) {
 
 // copyValidity returns an array's validity bits from bit 0 on, or nil where it has no NULL.
 func copyValidity(mem memory.Allocator, a arrow.Array) *memory.Buffer {
-	if a.NullN() == 0 {
+	if NullCount(a) == 0 {
 		return nil
 	}
 	buf := memory.NewResizableBuffer(mem)

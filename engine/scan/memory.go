@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )
 
 // partRows is how many rows of a batch in memory make a split: enough that opening it costs nothing,
@@ -59,13 +60,27 @@ func (b *batchInput) stats() Stats {
 	return stats
 }
 
+// NullCount returns the number of NULLs of an array. The array's own NullN counts them at its first
+// call and keeps the number without a lock; this only reads, so that workers may share an array.
+func NullCount(a arrow.Array) int {
+	data := a.Data()
+	if n := data.NullN(); n >= 0 {
+		return n
+	}
+	bitmap := a.NullBitmapBytes()
+	if bitmap == nil {
+		return 0
+	}
+	return data.Len() - bitutil.CountSetBits(bitmap, data.Offset(), data.Len())
+}
+
 // noNulls says whether an array surely has no NULL, also none behind a dictionary's code.
 func noNulls(a arrow.Array) bool {
 	switch a := a.(type) {
 	case array.ExtensionArray:
 		return noNulls(a.Storage())
 	case *array.Dictionary:
-		return a.NullN() == 0 && noNulls(a.Dictionary())
+		return NullCount(a) == 0 && noNulls(a.Dictionary())
 	case *array.Null:
 		return a.Len() == 0
 	}
@@ -73,7 +88,7 @@ func noNulls(a arrow.Array) bool {
 	case arrow.RUN_END_ENCODED, arrow.SPARSE_UNION, arrow.DENSE_UNION: // their NULLs are in their children
 		return false
 	}
-	return a.NullN() == 0
+	return NullCount(a) == 0
 }
 
 func (b *batchInput) parts(_ context.Context, columns []int) ([]part, error) {
