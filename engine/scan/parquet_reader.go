@@ -112,12 +112,14 @@ func (r *parquetReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 // read decodes the next rows of every column, in parallel if that is allowed.
 func (r *parquetReader) read(ctx context.Context, arrays []arrow.Array, rows int64) error {
 	readOne := func(i int) error {
-		return guard(func() (err error) {
-			if arrays[i], err = r.columns[i].read(ctx, rows); err != nil {
-				return fmt.Errorf("column %q: %w", r.columnName(i), err)
-			}
-			return nil
+		err := guard(func() (err error) {
+			arrays[i], err = r.columns[i].read(ctx, rows)
+			return err
 		})
+		if err != nil {
+			return fmt.Errorf("column %q: %w", r.columnName(i), err)
+		}
+		return nil
 	}
 	if r.threads == 1 || len(arrays) == 1 {
 		for i := range arrays {

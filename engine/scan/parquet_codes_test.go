@@ -1,0 +1,365 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/file"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// nullPatterns say which rows are NULL. "required" is a column that cannot have any.
+var nullPatterns = []struct {
+	name   string
+	isNull func(row int) bool
+}{
+	{"required", func(int) bool { return false }},
+	{"none", func(int) bool { return false }},
+	{"all", func(int) bool { return true }},
+	{"alternating", func(row int) bool { return row%2 == 0 }},
+	{"long runs", func(row int) bool { return row/300%2 == 1 }},
+	{"scattered", func(row int) bool { return row*row%7 == 3 }},
+	{"last", func(row int) bool { return row%1000 == 999 }},
+}
+
+// codesBatch has a column for each NULL pattern and type; half of them repeat a value some times.
+func codesBatch(t testing.TB, rows, distinct int) arrow.RecordBatch {
+	t.Helper()
+	types := []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary}
+	var fields []arrow.Field
+	var columns []arrow.Array
+	for i, pattern := range nullPatterns {
+		typ := types[i%len(types)]
+		builder := array.NewBuilder(memory.DefaultAllocator, typ)
+		for row := range rows {
+			if pattern.isNull(row) {
+				builder.AppendNull()
+				continue
+			}
+			value := row
+			if i%2 == 1 {
+				value = row / 40
+			}
+			value = value * 7919 % distinct // prime: all values occur
+			text := strings.Repeat("x", value%5) + fmt.Sprint(value)
+			switch builder := builder.(type) {
+			case interface{ Append(string) }:
+				builder.Append(text)
+			case interface{ Append([]byte) }:
+				builder.Append([]byte(text))
+			}
+		}
+		fields = append(fields, arrow.Field{Name: pattern.name, Type: typ, Nullable: pattern.name != "required"})
+		columns = append(columns, builder.NewArray())
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(rows))
+}
+
+// encodeCodes writes a Parquet file of which each page holds codes, which by default a small one does not.
+func encodeCodes(t testing.TB, groupRows int64, batch arrow.RecordBatch, opts ...parquet.WriterProperty) []byte {
+	t.Helper()
+	opts = append(opts, parquet.WithDictionaryPageSizeLimit(1<<30))
+	for _, f := range batch.Schema().Fields() {
+		opts = append(opts, parquet.WithDictionaryCostFallbackFor(f.Name, false))
+	}
+	return encodeParquet(t, groupRows, []arrow.RecordBatch{batch}, opts...)
+}
+
+// readParts reads all columns of a file, as codes or by pqarrow.
+func readParts(t testing.TB, path string, codes bool, opt OpenOptions) (rows []string) {
+	t.Helper()
+	opt.EnsureDefaults()
+	in, err := openParquet(stream.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := in.parts(context.Background(), allColumns(in.schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parts {
+		for i := range p.(*parquetPart).columns {
+			column := &p.(*parquetPart).columns[i]
+			if !column.codes {
+				t.Fatalf("column %d is not read as codes", i)
+			}
+			column.codes = codes
+		}
+		r, err := p.open(context.Background(), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			batch, err := r.next(context.Background())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, column := range batch.Columns() {
+				if nulls := countNulls(column); nulls != column.NullN() {
+					t.Fatalf("a batch of %d NULLs says that it has %d", nulls, column.NullN())
+				}
+			}
+			rows = append(rows, batchRowsText(batch)...)
+			batch.Release()
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rows
+}
+
+func countNulls(a arrow.Array) (n int) {
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// Codes are what pqarrow reads and what was written, however pages, runs and batches meet.
+func TestParquetCodes(t *testing.T) {
+	codecs := []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Uncompressed, compress.Codecs.Zstd}
+	files := 0
+	for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
+		for _, rows := range []int{1, 7, 8, 9, 63, 64, 65, 1000, 2503} {
+			for _, distinct := range []int{1, 2, 3, 100, 1000} {
+				for _, pageBytes := range []int64{1, 100, 1 << 20} {
+					files++
+					codec := codecs[files%len(codecs)]
+					batch := codesBatch(t, rows, distinct)
+					data := encodeCodes(t, 1000, batch, parquet.WithCompression(codec), parquet.WithDataPageVersion(version),
+						parquet.WithDataPageSize(pageBytes), parquet.WithBatchSize(37))
+					path := writeFile(t, t.TempDir(), "f.parquet", data)
+					want := batchRowsText(batch)
+					sameRows(t, readParts(t, path, false, OpenOptions{}), want)
+					for _, batchRows := range []int{1, 7, 1000, 65536} {
+						mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+						got := readParts(t, path, true, OpenOptions{Allocator: mem, BatchRows: batchRows, Threads: 1 + files%2})
+						mem.AssertSize(t, 0)
+						sameRows(t, got, want)
+						if t.Failed() {
+							t.Fatalf("version %d, %d rows, %d distinct, pages of %d B, %s, batches of %d", version, rows, distinct, pageBytes, codec, batchRows)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Codes of up to 17 bits.
+func TestParquetCodesMany(t *testing.T) {
+	const rows = 120_003
+	for distinct := 1; distinct <= 100_000; distinct = distinct*3 + 1 {
+		batch := codesBatch(t, rows, distinct)
+		data := encodeCodes(t, rows, batch, parquet.WithDataPageSize(100_000))
+		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+		got := readParts(t, writeFile(t, t.TempDir(), "f.parquet", data), true, OpenOptions{Allocator: mem})
+		mem.AssertSize(t, 0)
+		sameRows(t, got, batchRowsText(batch))
+	}
+}
+
+// fakePages are pages that no file holds.
+type fakePages struct {
+	file.PageReader
+	pages []file.Page
+	at    int
+	err   error
+}
+
+func (p *fakePages) Next() bool      { p.at++; return p.at <= len(p.pages) }
+func (p *fakePages) Page() file.Page { return p.pages[p.at-1] }
+func (p *fakePages) Err() error      { return p.err }
+func (p *fakePages) Close() error    { return nil }
+
+func dictionaryPage(entries int32, values ...string) file.Page {
+	var data []byte
+	for _, v := range values {
+		data = append(binary.LittleEndian.AppendUint32(data, uint32(len(v))), v...)
+	}
+	return rawDictionary(entries, data, parquet.Encodings.Plain)
+}
+
+func rawDictionary(entries int32, data []byte, encoding parquet.Encoding) file.Page {
+	return file.NewDictionaryPage(memory.NewBufferBytes(data), entries, encoding)
+}
+
+func pageV1(values int32, levels []byte, codes ...byte) file.Page {
+	data := append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
+	return rawV1(values, append(data, codes...), parquet.Encodings.RLEDict, parquet.Encodings.RLE)
+}
+
+func rawV1(values int32, data []byte, encoding, levelEncoding parquet.Encoding) file.Page {
+	return file.NewDataPageV1(memory.NewBufferBytes(data), values, encoding, levelEncoding, parquet.Encodings.RLE, int32(len(data)))
+}
+
+func pageV2(values, levelBytes, repetitionBytes int32, data ...byte) file.Page {
+	return file.NewDataPageV2(memory.NewBufferBytes(data), values, 0, values, parquet.Encodings.RLEDict, levelBytes, repetitionBytes, int32(len(data)), false)
+}
+
+// readPages reads pages of an optional column until rows have been read, n at once.
+func readPages(t testing.TB, typ arrow.DataType, rows, n int, pages ...file.Page) (got []string, err error) {
+	t.Helper()
+	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	defer mem.AssertSize(t, 0)
+	c := &codesColumn{pages: &fakePages{pages: pages}, typ: typ, optional: true, mem: mem}
+	defer func() { err = errors.Join(err, c.close()) }()
+	for len(got) < rows {
+		a, err := c.read(context.Background(), int64(min(n, rows-len(got))))
+		if err != nil {
+			return got, err
+		}
+		for i := range a.Len() {
+			got = append(got, valueText(a, i))
+		}
+		a.Release()
+	}
+	return got, nil
+}
+
+// What writers may write, though arrow-go's does not.
+func TestCodesPages(t *testing.T) {
+	repeats := dictionaryPage(3, "a", "b", "a")
+	cases := []struct {
+		name  string
+		pages []file.Page
+		want  string
+	}{
+		{"entries that repeat", []file.Page{repeats, pageV1(4, []byte{8, 1}, 2, 3, 0b00_01_10_00, 0)}, "a a b a"},
+		{"values first, then none", []file.Page{repeats, pageV1(2, []byte{4, 1}, 2, 4, 1), pageV1(2, []byte{4, 0})}, "b b NULL NULL"},
+		{"no dictionary, all NULL", []file.Page{pageV1(2, []byte{4, 0}), pageV2(1, 2, 0, 2, 0)}, "NULL NULL NULL"},
+		{"pages of no row", []file.Page{repeats, pageV1(0, nil), pageV2(0, 0, 0), pageV2(1, 2, 0, 2, 1, 2, 2, 1)}, "b"},
+		{"repetition levels", []file.Page{repeats, pageV2(2, 2, 3, 9, 9, 9, 4, 1, 2, 4, 1)}, "b b"},
+		{"width 0 without runs", []file.Page{repeats, pageV1(3, []byte{3, 0b101}, 0)}, "a NULL a"},
+		{"an empty dictionary", []file.Page{dictionaryPage(0), pageV1(1, []byte{2, 0}, 0)}, "NULL"},
+		{"bytes behind the dictionary", []file.Page{dictionaryPage(1, "é", "rest"), pageV1(1, []byte{2, 1}, 1, 2, 0)}, "é"},
+	}
+	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString} {
+		for _, c := range cases {
+			want := strings.Fields(c.want)
+			for _, n := range []int{1, 3, 100} {
+				if got, err := readPages(t, typ, len(want), n, c.pages...); err != nil || !slices.Equal(got, want) {
+					t.Errorf("%s: got %v, %v; want %v", c.name, got, err, want)
+				}
+			}
+		}
+	}
+}
+
+// S3: what a page claims and does not hold gives an error that says so.
+func TestCodesPagesCorrupt(t *testing.T) {
+	good := dictionaryPage(2, "a", "b")
+	rle, coded := parquet.Encodings.RLE, parquet.Encodings.RLEDict
+	cases := []struct {
+		name  string
+		pages []file.Page
+		want  string
+	}{
+		{"no page", nil, "fewer rows"},
+		{"rows missing", []file.Page{good, pageV1(1, []byte{2, 1}, 1, 2, 0)}, "fewer rows"},
+		{"dictionary encoding", []file.Page{rawDictionary(0, nil, parquet.Encodings.DeltaByteArray)}, "DELTA_BYTE_ARRAY"},
+		{"too many entries", []file.Page{rawDictionary(1<<30, make([]byte, 8), parquet.Encodings.Plain)}, "8 B with 1073741824 entries"},
+		{"an entry too many", []file.Page{dictionaryPage(2, "abcd")}, "ends before entry 1 of 2"},
+		{"a long entry", []file.Page{rawDictionary(1, []byte{0xff, 0xff, 0xff, 0xff, 'a'}, parquet.Encodings.Plain)}, "entry 0 of a dictionary page has 4294967295 B"},
+		{"two dictionaries", []file.Page{good, good}, "second dictionary"},
+		{"a late dictionary", []file.Page{pageV1(1, []byte{2, 0}), good}, "second dictionary"},
+		{"a plain page", []file.Page{good, rawV1(2, []byte{2, 0, 0, 0, 4, 1, 1, 4, 0}, parquet.Encodings.Plain, rle)}, "PLAIN"},
+		{"no levels", []file.Page{good, rawV1(2, []byte{1, 0, 0}, coded, rle)}, "3 B, without definition levels"},
+		{"long levels", []file.Page{good, rawV1(2, []byte{6, 0, 0, 0xff, 4, 1, 1, 4, 0}, coded, rle)}, "levels of 4278190086 B"},
+		{"level encoding", []file.Page{good, rawV1(2, []byte{2, 0, 0, 0, 4, 1, 1, 4, 0}, coded, parquet.Encodings.BitPacked)}, "BIT_PACKED"},
+		{"long levels, V2", []file.Page{good, pageV2(2, 4, 2, 4, 1, 1, 4, 0)}, "levels of 2 B and 4 B in a page of 5 B"},
+		{"negative levels, V2", []file.Page{good, pageV2(2, -1, 3, 4, 1, 1, 4, 0)}, "levels of 3 B and -1 B"},
+		{"levels end", []file.Page{good, pageV1(2, []byte{2, 1}, 1, 4, 0)}, "definition levels of a page: it ends"},
+		{"a level of 2", []file.Page{good, pageV1(2, []byte{4, 2}, 1, 4, 0)}, "a level of 2"},
+		{"width", []file.Page{good, pageV1(2, []byte{4, 1}, 33, 4, 0)}, "33 bits"},
+		{"no codes", []file.Page{good, pageV1(2, []byte{4, 1})}, "codes of a page: it ends"},
+		{"codes end", []file.Page{good, pageV1(2, []byte{4, 1}, 1, 2, 0)}, "codes of a page: it ends"},
+		{"code", []file.Page{good, pageV1(2, []byte{4, 1}, 2, 4, 2)}, "code 2 of a dictionary of 2 entries"},
+		{"width 0, no entry", []file.Page{dictionaryPage(0), pageV1(2, []byte{4, 1}, 0)}, "code 0 of a dictionary of 0 entries"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := readPages(t, arrow.BinaryTypes.String, 2, 2, c.pages...)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// S3: the error of a damaged page says where the page is.
+func TestParquetCodesDamaged(t *testing.T) {
+	batch := codesBatch(t, 300, 50)
+	data := encodeCodes(t, 200, batch, parquet.WithCompression(compress.Codecs.Uncompressed), parquet.WithDataPageSize(100))
+	located, step := 0, max(len(data)/500, 1)
+	for at := 0; at < len(data); at += step {
+		changed := bytes.Clone(data)
+		changed[at] ^= 0xFF
+		src, err := Open(context.Background(), []string{writeFile(t, t.TempDir(), "f.parquet", changed)}, Options{})
+		if err != nil || src.Stats().Rows != 300 {
+			continue
+		}
+		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+		_, err = readAll(src, allColumns(src.Schema()), OpenOptions{Allocator: mem})
+		mem.AssertSize(t, 0)
+		if err == nil {
+			continue
+		}
+		if text := err.Error(); strings.Contains(text, "f.parquet, row group ") && strings.Contains(text, "column \"") {
+			located++
+		} else {
+			t.Errorf("byte %d: %v", at, err)
+		}
+	}
+	if located < 25 {
+		t.Errorf("only %d errors", located)
+	}
+}
+
+// S3: any page gives rows or an error.
+func FuzzCodesPages(f *testing.F) {
+	f.Add([]byte{1, 0, 0, 0, 'a', 1, 0, 0, 0, 'b'}, int32(2), []byte{2, 0, 0, 0, 8, 1, 2, 3, 0b00_01_01_00, 0}, int32(4), int32(0), false)
+	f.Add([]byte{0, 0, 0, 0}, int32(1), []byte{5, 0b1011, 3, 7}, int32(4), int32(2), true)
+	f.Fuzz(func(t *testing.T, dictionary []byte, entries int32, data []byte, values, levelBytes int32, v2 bool) {
+		page := rawV1(values, data, parquet.Encodings.RLEDict, parquet.Encodings.RLE)
+		if v2 {
+			page = pageV2(values, levelBytes, 0, data...)
+		}
+		if values < 0 {
+			return // arrow-go's reader lets no such page through
+		}
+		_, _ = readPages(t, arrow.BinaryTypes.String, int(min(values, 1000)), 300, rawDictionary(entries, dictionary, parquet.Encodings.Plain), page)
+	})
+}
+
+// The axes are the number of distinct strings, by which codes have 1 to 17 bits, and NULLs.
+func BenchmarkParquetCodes(b *testing.B) {
+	const rows = 1 << 20
+	for _, distinct := range []int{2, 100, 5000, 100_000} {
+		batch := codesBatch(b, rows, distinct)
+		data := encodeCodes(b, rows, batch, parquet.WithCompression(compress.Codecs.Snappy))
+		src := mustOpen(b, Options{}, writeFile(b, b.TempDir(), "f.parquet", data))
+		for i, pattern := range nullPatterns {
+			b.Run(fmt.Sprintf("distinct=%d/nulls=%s", distinct, pattern.name), func(b *testing.B) { benchScan(b, src, []int{i}, 0) })
+		}
+	}
+}
