@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -201,9 +202,14 @@ func fails(t *testing.T, eng *engine.Engine, src scan.Source, q spec.Query) erro
 var scatterKnobs = engine.TestingKnobs{NoDense: true, AlwaysPreAgg: true, TableGroups: 16, RadixBits: 4, ResultRows: 5}
 
 // Would catch queries that mix up their groups, their stores or their memory when they share an
-// engine's threads, and a query that waits for ever for a thread.
+// engine's threads, and a query that waits for ever for a thread. Floats are left out: where their
+// sums pass the range of a double, the answer follows from the order.
 func TestQueriesTogether(t *testing.T) {
 	seed := newSeed(t)
+	types := slices.DeleteFunc(append(spectest.Types(), spectest.DictionaryTypes()...), func(dt arrow.DataType) bool {
+		kind, err := spec.KindOf(dt)
+		return err != nil || kind == spec.Float64
+	})
 	for _, threads := range []int{1, 2, 5} {
 		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: threads}, engine.TestingKnobs{ResultRows: 50, TableGroups: 100}))
 		var wg sync.WaitGroup
@@ -211,7 +217,7 @@ func TestQueriesTogether(t *testing.T) {
 			wg.Go(func() {
 				rng := rand.New(rand.NewPCG(seed, uint64(100*threads+client)))
 				for range 4 {
-					schema, batches := spectest.RandomTable(rng, rng.IntN(5000))
+					schema, batches := spectest.RandomTable(rng, rng.IntN(3000), types...)
 					q := spectest.RandomQuery(rng, schema)
 					want, wantErr := spectest.Oracle(schema, batches, q)
 					got, err := answer(eng, scan.Batches(schema, batches), q)
