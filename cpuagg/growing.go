@@ -320,11 +320,14 @@ func swapElements(elements []uint64, w, i, j int) {
 
 // sketch adds a hash to a FoldSketch.
 func (s *states) sketch(f *spec.Fold, state []uint64, hash uint64) {
-	if state[0] < sketchHashesMax {
-		intern(f, state, []uint64{hash}, &s.heap)
+	if state[0] == spec.SketchDense {
+		partition.AddHash(spec.SketchRegisters(state), hash)
 		return
 	}
-	partition.AddHash(s.registers(f, state), hash)
+	intern(f, state, []uint64{hash}, &s.heap)
+	if state[0] > sketchHashesMax {
+		s.registers(f, state)
+	}
 }
 
 // registers returns the registers of a sketch, which it makes dense if it is not.

@@ -1,6 +1,8 @@
 package cpuagg
 
 import (
+	"fmt"
+
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
 )
@@ -85,6 +87,9 @@ func (w *Worker) Process(task Task) (*Groups, error) {
 			for i, page := range pages {
 				if i == 0 {
 					g.table.reserve(g.table.groups + expectedGroups(pages))
+				}
+				if g.table.groups > groupsMax {
+					return nil, fmt.Errorf("partition %d of %d has more than %d groups", p, w.run.scatter.radix.FanOut(), groupsMax)
 				}
 				if content == States {
 					w.processStates(g, page)

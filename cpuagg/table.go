@@ -28,8 +28,9 @@ type table struct {
 	seen  []uint8
 }
 
-// groupsMax bounds the groups of one table: a slot holds their number in 32 bits.
-const groupsMax = 1<<32 - 2
+// groupsMax bounds the groups of one table: a slot holds their number in 32 bits, and find may add
+// a tile's worth.
+const groupsMax = 1<<32 - 2 - spec.TileRows
 
 func newTable(layout *spec.KeyLayout, seed uint64, dense bool) *table {
 	t := &table{layout: layout, seed: seed, dense: dense}

@@ -74,7 +74,11 @@ func (r *columnReader) setDictionary(values arrow.Array) error {
 	if err != nil {
 		return err
 	}
-	r.dict = &dictionary{of: values.Data(), words: words, valid: reader.valid(0, n), len: n}
+	valid, err := reader.valid(0, n)
+	if err != nil {
+		return err
+	}
+	r.dict = &dictionary{of: values.Data(), words: words, valid: valid, len: n}
 	if r.interner == nil {
 		return nil
 	}
@@ -92,7 +96,11 @@ func (r *columnReader) internedCodes(from, n int, valid []uint8) ([]uint64, erro
 		}
 		return r.codes, r.interner.intern(r.codes, words, valid)
 	}
-	for row, index := range r.indexes(from, n) {
+	indexes, err := r.indexes(from, n)
+	if err != nil {
+		return nil, err
+	}
+	for row, index := range indexes {
 		switch {
 		case valid != nil && valid[row] == 0:
 			r.codes[row] = 0
@@ -110,9 +118,9 @@ func (r *columnReader) badIndex(index uint32) error {
 }
 
 // valid returns which of n rows are not NULL, or nil when all are.
-func (r *columnReader) valid(from, n int) []uint8 {
+func (r *columnReader) valid(from, n int) ([]uint8, error) {
 	if !r.nulls && (r.dict == nil || r.dict.valid == nil) {
-		return nil
+		return nil, nil
 	}
 	r.valids = grow(r.valids, n)
 	for i := range r.valids {
@@ -125,13 +133,17 @@ func (r *columnReader) valid(from, n int) []uint8 {
 		}
 	}
 	if r.dict != nil && r.dict.valid != nil {
-		for row, index := range r.indexes(from, n) {
+		indexes, err := r.indexes(from, n)
+		if err != nil {
+			return nil, err
+		}
+		for row, index := range indexes {
 			if int(index) < r.dict.len {
 				r.valids[row] &= r.dict.valid[index]
 			}
 		}
 	}
-	return r.valids
+	return r.valids, nil
 }
 
 // natural returns the words of n rows from a row on, in the kind's natural encoding. They may be
@@ -319,7 +331,11 @@ func bytesByOffset[T int32 | int64](r *columnReader, out []spec.Bytes2, offsets 
 func (r *columnReader) decode(from, n int) error {
 	words := r.dict.words
 	pairs := r.col.Kind.Words() == 2
-	for row, index := range r.indexes(from, n) {
+	indexes, err := r.indexes(from, n)
+	if err != nil {
+		return err
+	}
+	for row, index := range indexes {
 		switch {
 		case int(index) >= r.dict.len:
 			if r.arr.IsValid(from + row) {
@@ -337,14 +353,14 @@ func (r *columnReader) decode(from, n int) error {
 
 // indexes returns the dictionary indexes of n rows. One that does not fit 32 bits, which no
 // dictionary has, becomes the largest.
-func (r *columnReader) indexes(from, n int) []uint32 {
+func (r *columnReader) indexes(from, n int) ([]uint32, error) {
 	width := r.arr.DataType().(*arrow.DictionaryType).IndexType.(arrow.FixedWidthDataType).Bytes()
 	raw, err := fixedBytes(r.data, width, from, n)
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("column %q: %w", r.col.Name, err)
 	}
 	if width == 4 {
-		return view[uint32](raw)
+		return view[uint32](raw), nil
 	}
 	r.index = grow(r.index, n)
 	switch width {
@@ -361,7 +377,7 @@ func (r *columnReader) indexes(from, n int) []uint32 {
 			r.index[i] = uint32(min(v, math.MaxUint32))
 		}
 	}
-	return r.index
+	return r.index, nil
 }
 
 // grow returns a slice of n elements, in buf where it has room.

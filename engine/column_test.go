@@ -77,7 +77,11 @@ func checkTile(t *testing.T, mem memory.Allocator, r *columnReader, at, rows int
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &vector{kind: r.col.Kind, words: words, valid: r.valid(at, rows)}
+	valid, err := r.valid(at, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &vector{kind: r.col.Kind, words: words, valid: valid}
 	got, err := v.toArray(mem, r.col.Type)
 	if err != nil {
 		t.Fatal(err)

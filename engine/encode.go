@@ -75,11 +75,13 @@ func (e *encoder) encode(from, to int) (*spec.Tile, error) {
 	t.Rows = min(spec.TileRows, to-from)
 	for c := range e.columns {
 		r := &e.columns[c]
-		t.Valid[c] = r.valid(from, t.Rows)
+		var err error
+		if t.Valid[c], err = r.valid(from, t.Rows); err != nil {
+			return nil, err
+		}
 		if !e.needed[c] {
 			continue
 		}
-		var err error
 		if e.words[c], err = r.natural(from, t.Rows); err != nil {
 			return nil, err
 		}

@@ -79,6 +79,9 @@ func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q spec.Query) (
 
 // plan binds a query to a source and cuts the source into splits.
 func (e *Engine) plan(ctx context.Context, src scan.Source, q spec.Query) (*spec.Bound, []scan.Split, error) {
+	if e.ctx.Err() != nil {
+		return nil, nil, ErrClosed
+	}
 	stats := src.Stats()
 	bound, err := spec.Bind(q, src.Schema(), stats.Columns)
 	if err != nil {

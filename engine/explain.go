@@ -58,7 +58,7 @@ func (p *Plan) String() string {
 		out := &bound.Outputs[i]
 		line(3, "%s: %s -> %s", out.Aggregate.ResultName(), describeFolds(bound, out), out.Type)
 	}
-	line(3, "scan: %s, %s rows, %s", plural(p.Splits, "split"), countOrUnknown(p.RowsTotal), bytesOrUnknown(p.BytesTotal))
+	line(3, "scan: %s, %s, %s", plural(int64(p.Splits), "split"), rowsOrUnknown(p.RowsTotal), bytesOrUnknown(p.BytesTotal))
 	for i := range bound.Columns {
 		c := &bound.Columns[i]
 		line(4, "%s %s%s", c.Name, c.Type, describeStats(c))
@@ -119,18 +119,18 @@ func describeStats(c *spec.Column) string {
 	return text
 }
 
-func plural(n int, noun string) string {
+func plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return humanize.Comma(int64(n)) + " " + noun + "s"
+	return humanize.Comma(n) + " " + noun + "s"
 }
 
-func countOrUnknown(n int64) string {
+func rowsOrUnknown(n int64) string {
 	if n < 0 {
-		return "unknown"
+		return "unknown rows"
 	}
-	return humanize.Comma(n)
+	return plural(n, "row")
 }
 
 func bytesOrUnknown(n int64) string {

@@ -100,7 +100,11 @@ func TestInternedCodesAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			got, err := r.internedCodes(0, len(cells), r.valid(0, len(cells)))
+			valid, err := r.valid(0, len(cells))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.internedCodes(0, len(cells), valid)
 			if err != nil {
 				t.Fatal(err)
 			}

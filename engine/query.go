@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
@@ -69,8 +71,8 @@ func (q *query) execute(ctx context.Context, out chan<- arrow.RecordBatch) (err 
 	return q.phase(PhaseProcess, func() error {
 		q.tasks, q.partitions = q.run.Tasks(workers)
 		q.progress.setTasks(len(q.tasks))
-		return q.parallel(ctx, len(workers), func(ctx context.Context, i int) error {
-			return q.process(ctx, workers[i], out)
+		return q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
+			return q.process(ctx, t, workers[i], out)
 		})
 	})
 }
@@ -84,78 +86,91 @@ func (q *query) phase(p Phase, f func() error) error {
 }
 
 // parallel runs a function on n goroutines, each of which holds one of the engine's threads.
-func (q *query) parallel(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
+func (q *query) parallel(ctx context.Context, n int, f func(ctx context.Context, i int, t *thread) error) error {
+	group, groupCtx := errgroup.WithContext(ctx)
 	for i := range n {
 		group.Go(func() error {
-			if err := q.acquire(ctx); err != nil {
+			t := &thread{of: q.engine.threads}
+			defer t.give()
+			if err := t.take(groupCtx); err != nil {
 				return err
 			}
-			defer q.releaseThread()
-			return f(ctx, i)
+			return f(groupCtx, i, t)
 		})
 	}
 	err := group.Wait()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = context.Cause(ctx)
+		err = context.Cause(ctx) // a source may know no more than that it was cancelled
 	}
 	return err
 }
 
-// acquire takes one of the engine's threads.
-func (q *query) acquire(ctx context.Context) error {
-	if err := q.engine.threads.Acquire(ctx, 1); err != nil {
+// thread is one of the engine's, held by a worker while it computes. E1.
+type thread struct {
+	of   *semaphore.Weighted
+	held bool
+}
+
+// take waits for a thread. It returns the cause when the context is done, and then holds none.
+func (t *thread) take(ctx context.Context) error {
+	if err := t.of.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
+	t.held = true
 	return nil
 }
 
-func (q *query) releaseThread() { q.engine.threads.Release(1) }
-
-// yield lets the workers of other queries have the thread for a while.
-func (q *query) yield(ctx context.Context) error {
-	q.releaseThread()
-	return q.reacquire(ctx)
+// give gives the thread back, if it is held.
+func (t *thread) give() {
+	if t.held {
+		t.of.Release(1)
+		t.held = false
+	}
 }
 
-// reacquire takes the thread back that the caller has given up, also when the context is done:
-// the caller still holds it when it returns.
-func (q *query) reacquire(ctx context.Context) error {
-	if q.engine.threads.TryAcquire(1) {
-		return context.Cause(ctx)
-	}
-	if err := q.engine.threads.Acquire(context.WithoutCancel(ctx), 1); err != nil {
-		return err
-	}
-	return context.Cause(ctx)
+// yield lets the workers of other queries have the thread for a while.
+func (t *thread) yield(ctx context.Context) error {
+	t.give()
+	return t.take(ctx)
 }
 
 // generate is the partition-generating phase.
 func (q *query) generate(ctx context.Context, workers []*cpuagg.Worker) error {
-	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int) error {
+	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
 		workers[i] = q.run.NewWorker()
-		r := &reader{query: q, worker: workers[i], encoder: newEncoder(q.bound, q.final.interners)}
+		r := &reader{query: q, thread: t, worker: workers[i], encoder: newEncoder(q.bound, q.final.interners)}
 		if err := r.readAll(ctx); err != nil {
 			return err
 		}
 		return workers[i].Close()
 	})
+	if err == nil {
+		err = q.checkRows()
+	}
 	if err != nil || !q.run.MustScatter(workers) {
 		return err
 	}
-	return q.parallel(ctx, len(workers), func(ctx context.Context, i int) error {
+	return q.parallel(ctx, len(workers), func(ctx context.Context, i int, _ *thread) error {
 		return workers[i].ScatterRest()
 	})
 }
 
+// checkRows compares the rows read with those that the source has promised.
+func (q *query) checkRows() error {
+	if read, promised := q.progress.rows.Load(), q.progress.rowsTotal; promised >= 0 && read != promised {
+		return fmt.Errorf("the source has %d rows, its statistics say %d: %w", read, promised, ErrCorrupt)
+	}
+	return nil
+}
+
 // process is one worker's part of the partition-processing phase.
-func (q *query) process(ctx context.Context, w *cpuagg.Worker, out chan<- arrow.RecordBatch) error {
+func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker, out chan<- arrow.RecordBatch) error {
 	for {
 		t := int(q.nextTask.Add(1)) - 1
 		if t >= len(q.tasks) {
 			return nil
 		}
-		if err := q.yield(ctx); err != nil {
+		if err := th.yield(ctx); err != nil {
 			return err
 		}
 		groups, err := w.Process(q.tasks[t])
@@ -164,7 +179,7 @@ func (q *query) process(ctx context.Context, w *cpuagg.Worker, out chan<- arrow.
 		}
 		for from := 0; from < groups.Len; from += q.engine.opt.testing.ResultRows {
 			to := min(from+q.engine.opt.testing.ResultRows, groups.Len)
-			if err := q.emit(ctx, groups, from, to, out); err != nil {
+			if err := q.emit(ctx, th, groups, from, to, out); err != nil {
 				return err
 			}
 		}
@@ -173,19 +188,19 @@ func (q *query) process(ctx context.Context, w *cpuagg.Worker, out chan<- arrow.
 }
 
 // emit finalizes groups from to to and sends them, in halves where one array cannot hold them.
-func (q *query) emit(ctx context.Context, g *cpuagg.Groups, from, to int, out chan<- arrow.RecordBatch) error {
+func (q *query) emit(ctx context.Context, th *thread, g *cpuagg.Groups, from, to int, out chan<- arrow.RecordBatch) error {
 	batch, err := q.final.batch(g, from, to)
 	if errors.Is(err, errBatchTooLarge) && to-from > 1 {
 		mid := (from + to) / 2
-		if err := q.emit(ctx, g, from, mid, out); err != nil {
+		if err := q.emit(ctx, th, g, from, mid, out); err != nil {
 			return err
 		}
-		return q.emit(ctx, g, mid, to, out)
+		return q.emit(ctx, th, g, mid, to, out)
 	}
 	if err != nil {
 		return err
 	}
-	q.releaseThread()
+	th.give()
 	select {
 	case out <- batch:
 		q.batches.Add(1)
@@ -193,7 +208,7 @@ func (q *query) emit(ctx context.Context, g *cpuagg.Groups, from, to int, out ch
 	case <-ctx.Done():
 		batch.Release()
 	}
-	return q.reacquire(ctx)
+	return th.take(ctx)
 }
 
 // stats describes what the query has done.

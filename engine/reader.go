@@ -16,6 +16,7 @@ import (
 // reader is one worker's way through the input.
 type reader struct {
 	query   *query
+	thread  *thread
 	worker  *cpuagg.Worker
 	encoder *encoder
 }
@@ -35,12 +36,12 @@ func (r *reader) readAll(ctx context.Context) error {
 		}
 	}
 	for {
-		r.query.releaseThread()
+		r.thread.give()
 		p, ok := f.takePiece(ctx)
-		err := r.query.reacquire(ctx)
 		if !ok {
-			return err
+			return context.Cause(ctx)
 		}
+		err := r.thread.take(ctx)
 		if err == nil {
 			err = r.readBatch(ctx, p)
 		}
@@ -54,11 +55,15 @@ func (r *reader) readAll(ctx context.Context) error {
 
 func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	q := r.query
-	batches, err := split.Open(ctx, scan.OpenOptions{
-		Allocator: q.engine.opt.Allocator,
-		BatchRows: q.engine.opt.testing.BatchRows,
-		Threads:   max(q.engine.opt.Threads/len(q.splits), 1),
-		Progress:  func(bytes int64) { q.progress.bytes.Add(bytes) },
+	var batches array.RecordReader
+	err := r.guard(split, func() (err error) {
+		batches, err = split.Open(ctx, scan.OpenOptions{
+			Allocator: q.engine.opt.Allocator,
+			BatchRows: q.engine.opt.testing.BatchRows,
+			Threads:   max(q.engine.opt.Threads/len(q.splits), 1),
+			Progress:  func(bytes int64) { q.progress.bytes.Add(bytes) },
+		})
+		return err
 	})
 	if err != nil {
 		return err
@@ -66,15 +71,16 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	defer batches.Release()
 	position := split.Position()
 	for {
-		if err := q.yield(ctx); err != nil {
+		if err := r.thread.yield(ctx); err != nil {
 			return err
 		}
-		more, err := r.nextBatch(batches)
-		if err != nil {
+		var more bool
+		err := r.guard(split, func() error {
+			more = batches.Next()
+			return batches.Err()
+		})
+		if err != nil || !more {
 			return err
-		}
-		if !more {
-			return nil
 		}
 		batch := batches.RecordBatch()
 		if err := r.readBatch(ctx, piece{batch: batch, to: int(batch.NumRows()), position: position, split: split}); err != nil {
@@ -84,22 +90,16 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	}
 }
 
-// nextBatch asks a reader for a batch. Corrupt input must not end the process: what a decoder
-// trips over becomes an error.
-func (r *reader) nextBatch(batches array.RecordReader) (more bool, err error) {
-	defer r.recoverCorrupt(&err)
-	if batches.Next() {
-		return true, nil
-	}
-	return false, batches.Err()
-}
-
-// recoverCorrupt turns a panic over malformed data into an error.
-func (r *reader) recoverCorrupt(err *error) {
-	if p := recover(); p != nil {
-		r.query.engine.opt.Logger.Debug("decoder panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-		*err = fmt.Errorf("%w: %v", ErrCorrupt, p)
-	}
+// guard calls a function that reads or decodes a split. Corrupt input must not end the process:
+// what a decoder trips over becomes an error.
+func (r *reader) guard(split scan.Split, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.query.engine.opt.Logger.Debug("decoder panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = fmt.Errorf("%s: %w: %v", split.Name(), ErrCorrupt, p)
+		}
+	}()
+	return f()
 }
 
 // A worker offers half of its batch to one that waits, if that is at least offerRowsMin rows.
@@ -107,8 +107,11 @@ const offerRowsMin = 2 * spec.TileRows
 
 // readBatch aggregates the rows of a piece.
 func (r *reader) readBatch(ctx context.Context, p piece) error {
-	if err := r.setBatch(p); err != nil {
-		return fmt.Errorf("%s: %w", p.split.Name(), err)
+	err := r.guard(p.split, func() error {
+		return named(p.split, r.encoder.setBatch(p.batch, p.position))
+	})
+	if err != nil {
+		return err
 	}
 	q := r.query
 	for from := p.from; from < p.to; {
@@ -119,9 +122,13 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 				p.to = rest.from
 			}
 		}
-		tile, err := r.encode(from, p.to)
+		var tile *spec.Tile
+		err := r.guard(p.split, func() (err error) {
+			tile, err = r.encoder.encode(from, p.to)
+			return named(p.split, err)
+		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.split.Name(), err)
+			return err
 		}
 		if err := r.worker.Add(tile); err != nil {
 			return err
@@ -135,12 +142,10 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 	return nil
 }
 
-func (r *reader) setBatch(p piece) (err error) {
-	defer r.recoverCorrupt(&err)
-	return r.encoder.setBatch(p.batch, p.position)
-}
-
-func (r *reader) encode(from, to int) (t *spec.Tile, err error) {
-	defer r.recoverCorrupt(&err)
-	return r.encoder.encode(from, to)
+// named says which split an error is of.
+func named(split scan.Split, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", split.Name(), err)
+	}
+	return err
 }

@@ -186,11 +186,15 @@ func sumInts(xs []any) *big.Int {
 
 // sumFloats adds floats exactly, and allows what adding them in any order may lose.
 func sumFloats(xs []any) any {
-	if total, ok := specialSum(xs); ok {
-		return total
+	special, isSpecial := specialSum(xs)
+	if math.IsNaN(special) {
+		return special
 	}
 	total, size := exact(0.0, 0), exact(0.0, 0)
 	for _, x := range xs {
+		if f, ok := x.(float64); ok && !finite(f) {
+			continue
+		}
 		f := exact(x, 0)
 		total.Add(total, f)
 		size.Add(size, f.Abs(f))
@@ -198,10 +202,10 @@ func sumFloats(xs []any) any {
 	t, _ := total.Float64()
 	s, _ := size.Float64()
 	switch {
-	case math.IsInf(t, 0):
-		return t
 	case math.IsInf(s, 0):
-		return Unspecified{} // some orders pass the range, others do not
+		return Unspecified{} // some orders pass the range, in either direction, others do not
+	case isSpecial:
+		return special
 	}
 	return approx(t, floatRounding*s)
 }
