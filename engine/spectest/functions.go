@@ -186,13 +186,11 @@ func sumInts(xs []any) *big.Int {
 
 // sumFloats adds floats exactly, and allows what adding them in any order may lose.
 func sumFloats(xs []any) any {
-	special, isSpecial := specialSum(xs)
-	if math.IsNaN(special) {
-		return special
-	}
+	special := 0.0 // the sum of what is NaN or infinite
 	total, size := exact(0.0, 0), exact(0.0, 0)
 	for _, x := range xs {
-		if f, ok := x.(float64); ok && !finite(f) {
+		if v := x.(float64); !finite(v) {
+			special += v
 			continue
 		}
 		f := exact(x, 0)
@@ -202,10 +200,14 @@ func sumFloats(xs []any) any {
 	t, _ := total.Float64()
 	s, _ := size.Float64()
 	switch {
-	case math.IsInf(s, 0):
-		return Unspecified{} // some orders pass the range, in either direction, others do not
-	case isSpecial:
+	case math.IsNaN(special):
 		return special
+	case math.IsInf(s, 0) && (special != 0 || !math.IsInf(t, 0)):
+		return Unspecified{} // some orders pass the range, or meet infinities of both signs
+	case special != 0:
+		return special
+	case math.IsInf(t, 0):
+		return t
 	}
 	return approx(t, floatRounding*s)
 }
@@ -213,16 +215,6 @@ func sumFloats(xs []any) any {
 // floatRounding is what a sum of doubles may lose, of the sum of their absolute values: some
 // 100,000 roundings of 2^-53, all in one direction.
 const floatRounding = 1e-11
-
-// specialSum adds floats of which some are NaN or infinite.
-func specialSum(xs []any) (total float64, ok bool) {
-	for _, x := range xs {
-		if f, isFloat := x.(float64); isFloat && !finite(f) {
-			total, ok = total+f, true
-		}
-	}
-	return total, ok
-}
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
