@@ -197,12 +197,25 @@ func allDictionary(chunk *metadata.ColumnChunkMetaData) bool {
 		if s.PageType != file.PageTypeDataPage && s.PageType != file.PageTypeDataPageV2 {
 			continue
 		}
-		if s.Encoding != parquet.Encodings.RLEDict && s.Encoding != parquet.Encodings.PlainDict {
+		if !dictionaryEncoding(parquet.Encoding(s.Encoding)) {
 			return false
 		}
 		codes = true
 	}
+	if len(chunk.EncodingStats()) > 0 {
+		return codes
+	}
+	for _, e := range chunk.Encodings() { // of all pages, and of levels
+		if !dictionaryEncoding(e) && e != parquet.Encodings.RLE && e != parquet.Encodings.BitPacked {
+			return false
+		}
+		codes = codes || dictionaryEncoding(e)
+	}
 	return codes
+}
+
+func dictionaryEncoding(e parquet.Encoding) bool {
+	return e == parquet.Encodings.RLEDict || e == parquet.Encodings.PlainDict
 }
 
 // parquetPart is a row group.

@@ -148,7 +148,7 @@ func (c *codesColumn) setPage(page file.Page) (err error) {
 	if err != nil {
 		return err
 	}
-	if encoding := parquet.Encoding(page.Encoding()); encoding != parquet.Encodings.RLEDict && encoding != parquet.Encodings.PlainDict {
+	if encoding := parquet.Encoding(page.Encoding()); !dictionaryEncoding(encoding) {
 		return fmt.Errorf("a page with encoding %s in a chunk that is said to hold dictionary codes only", encoding)
 	}
 	if c.dictionary == nil { // all rows may be NULL

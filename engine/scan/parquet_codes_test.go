@@ -165,6 +165,38 @@ func TestParquetCodes(t *testing.T) {
 	}
 }
 
+// DuckDB lists the encodings of a chunk, not those of its pages.
+func TestParquetCodesOfDuckDB(t *testing.T) {
+	want := make([]string, 2000)
+	for i := range want {
+		some := fmt.Sprint("s", i%10)
+		if i%3 == 0 {
+			some = "NULL"
+		}
+		want[i] = fmt.Sprintf("%s|const|x%d|NULL|%d-%d", some, i/100, i, i)
+	}
+	for _, path := range []string{"testdata/duckdb_v1.parquet", "testdata/duckdb_v2.parquet"} {
+		in, err := openParquet(stream.OS, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := in.parts(context.Background(), allColumns(in.schema()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, codes := range []bool{true, true, true, false, false} {
+			if parts[0].(*parquetPart).columns[i].codes != codes {
+				t.Errorf("%s, column %q: codes %v, want %v", path, in.schema().Field(i).Name, !codes, codes)
+			}
+		}
+		rows, err := readAll(mustOpen(t, Options{}, path), allColumns(in.schema()), OpenOptions{BatchRows: 700})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameRows(t, rows, want)
+	}
+}
+
 // Codes of up to 17 bits.
 func TestParquetCodesMany(t *testing.T) {
 	const rows = 100_003
