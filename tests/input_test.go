@@ -116,10 +116,14 @@ func openParquet(t *testing.T, rng *rand.Rand, dir string, schema *arrow.Schema,
 		}
 		pages := []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2}
 		codecs := []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Zstd, compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Lz4Raw}
+		codec, page := codecs[rng.IntN(len(codecs))], pages[rng.IntN(len(pages))]
+		if codec == compress.Codecs.Brotli {
+			page = parquet.DataPageV1 // arrow-go 18.8 does not read back its own brotli page of no bytes: version 2, only NULLs
+		}
 		props := parquet.NewWriterProperties(
-			parquet.WithCompression(codecs[rng.IntN(len(codecs))]),
+			parquet.WithCompression(codec),
 			parquet.WithDictionaryDefault(rng.IntN(3) > 0),
-			parquet.WithDataPageVersion(pages[rng.IntN(len(pages))]),
+			parquet.WithDataPageVersion(page),
 			parquet.WithDataPageSize(int64(1)<<(8+rng.IntN(12))),
 			parquet.WithDictionaryPageSizeLimit(int64(1)<<(6+rng.IntN(14))),
 			parquet.WithStats(rng.IntN(4) > 0),

@@ -3,6 +3,7 @@ package tests
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,12 +53,25 @@ func compareDuckDB(t *testing.T, db *oracle.DuckDB, schema *arrow.Schema, batche
 	if errors.Is(wantErr, spectest.ErrOverflow) && errors.Is(err, spectest.ErrOverflow) {
 		return
 	}
+	if errors.Is(err, spectest.ErrOverflow) && averagesDecimals(schema, q) {
+		return // DuckDB's avg of decimals overflows with their sum
+	}
 	if err != nil || wantErr != nil {
 		t.Fatalf("DuckDB answers with the error %v, the Go-map oracle with %v", err, wantErr)
 	}
 	if err := spectest.Equal(loosened(q, want), got); err != nil {
 		t.Errorf("DuckDB differs from the Go-map oracle: %v", err)
 	}
+}
+
+func averagesDecimals(schema *arrow.Schema, q spec.Query) bool {
+	return slices.ContainsFunc(q.Aggregates, func(a spec.Aggregate) bool {
+		if a.Func != spec.Avg {
+			return false
+		}
+		field, _ := schema.FieldsByName(a.Args[0])
+		return arrow.IsDecimal(field[0].Type.ID())
+	})
 }
 
 // loosened allows DuckDB what it loses: digits of skewness and kurtosis, which it computes from
