@@ -205,6 +205,9 @@ func TestPinned(t *testing.T) {
 
 // Catches distinct numbers, ranges and NULL counts off H2O's rules, and keys that are not uniform.
 func TestH2O(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and slow under the race detector")
+	}
 	for _, name := range []string{"G1_3e5_1e2_0_0", "G1_3e5_1e2_5_0", "G1_3e5_1e2_0_1", "G1_3e5_1e2_5_1"} {
 		table := h2oTable(t, name)
 		na := name[11] == '5'
@@ -315,6 +318,9 @@ func compareIDs(a, b []any) int {
 
 // Catches group counts that hold on average only, and shares off the distribution.
 func TestPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and slow under the race detector")
+	}
 	const rows, groups = 300_000, 1000
 	expect := func(weight func(rank int) float64) []float64 {
 		shares := make([]float64, groups)

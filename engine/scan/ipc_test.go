@@ -88,6 +88,9 @@ func TestArrowDictionaryDeltas(t *testing.T) {
 }
 
 func TestArrowDamaged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and slow under the race detector")
+	}
 	batches := ipcBatches(t, 2, 40)
 	for _, stream := range []bool{false, true} {
 		data := encodeArrow(t, stream, batches, ipc.WithLZ4())

@@ -136,6 +136,9 @@ func countNulls(a arrow.Array) (n int) {
 
 // Codes are what pqarrow reads and what was written, however pages, runs and batches meet.
 func TestParquetCodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and slow under the race detector")
+	}
 	codecs := []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Uncompressed, compress.Codecs.Zstd}
 	files := 0
 	for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
@@ -340,6 +343,9 @@ func TestCodesPagesCorrupt(t *testing.T) {
 
 // S3: the error of a damaged page says where the page is.
 func TestParquetCodesDamaged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and slow under the race detector")
+	}
 	batch := codesBatch(t, 300, 50)
 	data := encodeCodes(t, 200, batch, parquet.WithCompression(compress.Codecs.Uncompressed), parquet.WithDataPageSize(100))
 	located, step := 0, max(len(data)/500, 1)

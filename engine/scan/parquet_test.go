@@ -56,6 +56,9 @@ func TestParquetDuration(t *testing.T) {
 
 // A wrong label or width would turn a type's values into others.
 func TestParquetTypesAndCodecs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and slow under the race detector")
+	}
 	batch := parquetBatch(t, 1000)
 	want := batchRowsText(batch)
 	codecs := map[string]compress.Compression{"none": compress.Codecs.Uncompressed, "snappy": compress.Codecs.Snappy,
@@ -200,6 +203,9 @@ func TestParquetNested(t *testing.T) {
 
 // S3: whatever is cut off or changed, the process lives and the error names the file.
 func TestParquetDamaged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and slow under the race detector")
+	}
 	batch := parquetBatch(t, 200)
 	data := encodeParquet(t, 100, []arrow.RecordBatch{batch}, parquet.WithCompression(compress.Codecs.Snappy))
 	step := max(len(data)/400, 1)
