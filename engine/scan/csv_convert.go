@@ -278,7 +278,7 @@ func (t text[O]) convert(in *textColumn) (arrow.Array, int) {
 }
 
 // typeKnob ends the error about a value that has no place in its column.
-const typeKnob = "set the column's type (CSV.Types), or what stands for NULL (CSV.NullStrings)"
+const typeKnob = "set the column's type (--type, CSV.Types), or what stands for NULL (--null, CSV.NullStrings)"
 
 // valueError says which value does not suit which column.
 func valueError(column string, typ arrow.DataType, field []byte) error {

@@ -77,7 +77,7 @@ func hiveColumns(names []string) ([]hiveColumn, error) {
 }
 
 func hiveError(first, other string) error {
-	return fmt.Errorf("%s and %s: their key=value folders differ (%s and %s); read them apart, or without hive folders (NoHive)",
+	return fmt.Errorf("%s and %s: their key=value folders differ (%s and %s); read them apart, or without hive folders (--no-hive, NoHive)",
 		first, other, hiveKeys(first), hiveKeys(other))
 }
 
