@@ -10,9 +10,6 @@ import (
 
 // Options say how a Run works. The zero value is usable.
 type Options struct {
-	// Threads is how many workers will take part. The default is 1.
-	Threads int
-
 	// TotalRows is how many rows will come, for choosing the fan-out. The default, 0, is unknown.
 	TotalRows int64
 
@@ -32,9 +29,6 @@ type Options struct {
 
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults(b *spec.Bound) {
-	if o.Threads == 0 {
-		o.Threads = 1
-	}
 	if o.TableGroups == 0 {
 		o.TableGroups = tableGroups(b)
 	}

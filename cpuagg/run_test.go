@@ -335,7 +335,6 @@ func checkRun(t *testing.T, rng *rand.Rand, b *spec.Bound, opt Options, workers 
 	if b.Keys.Words == 0 && len(want) == 0 {
 		want[""] = &answer{numbers: make([]uint64, 2*len(b.Columns))} // one group, also of no rows
 	}
-	opt.Threads = workers
 	var store *memoryStore
 	run := NewRun(b, opt, func(radix partition.Radix) Store {
 		store = newMemoryStore(radix)

@@ -101,7 +101,6 @@ func (e *Engine) plan(ctx context.Context, src scan.Source, q spec.Query) (*spec
 // aggOptions returns the options of a query's aggregation.
 func (e *Engine) aggOptions(totalRows int64) cpuagg.Options {
 	return cpuagg.Options{
-		Threads:      e.opt.Threads,
 		TotalRows:    max(totalRows, 0),
 		TableGroups:  e.opt.testing.TableGroups,
 		RadixBits:    e.opt.testing.RadixBits,
