@@ -33,10 +33,9 @@ const (
 	spanQuoted  = 1 << 31 // was in quotes
 	spanDoubled = 1 << 30 // holds doubled quotes
 	spanEndMask = spanDoubled - 1
-
-	// bufferBytesMax bounds what spans point into.
-	bufferBytesMax = spanEndMask
 )
+
+const _ = uint(spanEndMask - 4*rowBytesMax) // spans point into buffers of a row and a few blocks
 
 func (s span) quoted() bool { return s.end&spanQuoted != 0 }
 
