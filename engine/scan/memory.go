@@ -21,6 +21,13 @@ const partRows = 1 << 17
 // for as long as it uses the source. Batches whose columns are not those of the schema are an
 // error of Splits.
 func Batches(schema *arrow.Schema, batches []arrow.RecordBatch) Source {
+	for _, batch := range batches {
+		for _, column := range batch.Columns() {
+			if d, ok := column.(*array.Dictionary); ok {
+				d.Dictionary() // made and kept at the first call, without a lock: before scans share it
+			}
+		}
+	}
 	return mustTable(&batchInput{fields: deliveredSchema(schema), given: schema, batches: batches})
 }
 
