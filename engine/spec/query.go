@@ -37,7 +37,7 @@ type Aggregate struct {
 	Separator string  // of string_agg
 }
 
-// MaxLength bounds n of min(x, n) and max(x, n); DuckDB has the same limit.
+// MaxLength bounds n of min(x, n) and max(x, n).
 const MaxLength = 1_000_000
 
 // Overflow says what the sum of an integer column does when it passes int64.
