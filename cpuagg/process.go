@@ -199,13 +199,13 @@ func (s *states) slice(from, to int) [][]uint64 {
 
 // processStates merges a page of states.
 func (w *Worker) processStates(g *Groups, page *spec.Page) {
-	l := w.run.bound.StateLayout()
-	parts := make([][]uint64, len(w.run.bound.Folds))
+	l := &w.run.stateLayout
+	parts := w.pageParts
 	for from := 0; from < page.Rows; from += spec.TileRows {
 		n := min(spec.TileRows, page.Rows-from)
 		rows := page.Words[from*l.Stride : (from+n)*l.Stride]
-		keys := unpack(nil, rows, l.Stride, 0, w.run.bound.Keys.Words)
-		w.findGroups(g, keys, n)
+		w.page.Keys = unpack(w.page.Keys, rows, l.Stride, 0, w.run.bound.Keys.Words)
+		w.findGroups(g, w.page.Keys, n)
 		for i := range parts {
 			parts[i] = unpack(parts[i], rows, l.Stride, l.Parts[i], w.run.bound.Folds[i].Words)
 		}
@@ -216,8 +216,7 @@ func (w *Worker) processStates(g *Groups, page *spec.Page) {
 // processRows accumulates a page of rows.
 func (w *Worker) processRows(g *Groups, page *spec.Page) {
 	b := w.run.bound
-	l := b.RowLayout()
-	t := &spec.Tile{Args: make([][]uint64, len(b.Args)), Valid: make([][]uint8, len(b.Columns))}
+	l, t := &w.run.rowLayout, &w.page
 	for from := 0; from < page.Rows; from += spec.TileRows {
 		t.Rows = min(spec.TileRows, page.Rows-from)
 		rows := page.Words[from*l.Stride : (from+t.Rows)*l.Stride]
@@ -244,7 +243,10 @@ func (w *Worker) findGroups(g *Groups, keys []uint64, n int) {
 // unpack copies one part of each row: words values at an offset.
 func unpack(buf, rows []uint64, stride, offset, words int) []uint64 {
 	n := len(rows) / stride
-	buf = growWords(buf, n*words)[:n*words]
+	if cap(buf) < n*words {
+		buf = make([]uint64, spec.TileRows*words)
+	}
+	buf = buf[:n*words]
 	if words == 1 {
 		for i, at := 0, offset; i < n; i, at = i+1, at+stride {
 			buf[i] = rows[at]

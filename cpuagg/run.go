@@ -53,7 +53,8 @@ type Run struct {
 	opt   Options
 	store func(radix partition.Radix) Store
 
-	rowBytes, stateBytes int64
+	rowLayout, stateLayout spec.RowLayout
+	rowBytes, stateBytes   int64
 
 	// The scatter is set up when the first worker needs it.
 	mu        sync.Mutex
@@ -81,8 +82,8 @@ type Counters struct {
 func NewRun(b *spec.Bound, opt Options, newStore func(radix partition.Radix) Store) *Run {
 	opt.EnsureDefaults(b)
 	r := &Run{bound: b, opt: opt, store: newStore}
-	r.rowBytes = int64(8 * b.RowLayout().Stride)
-	r.stateBytes = int64(8 * b.StateLayout().Stride)
+	r.rowLayout, r.stateLayout = b.RowLayout(), b.StateLayout()
+	r.rowBytes, r.stateBytes = int64(8*r.rowLayout.Stride), int64(8*r.stateLayout.Stride)
 	return r
 }
 

@@ -25,6 +25,10 @@ type Worker struct {
 	once        []uint8
 	rows        *scatterer
 	flushed     *scatterer
+
+	// Of the page being processed, up to spec.TileRows rows at a time:
+	page      spec.Tile
+	pageParts [][]uint64 // states, by fold
 }
 
 // retryRows is how many rows are scattered before pre-aggregation is tried again: a filled table
@@ -46,6 +50,9 @@ func (r *Run) NewWorker() *Worker {
 		gids:   make([]uint32, spec.TileRows),
 
 		tableGroups: r.opt.TableGroups,
+
+		page:      spec.Tile{Args: make([][]uint64, len(r.bound.Args)), Valid: make([][]uint8, len(r.bound.Columns))},
+		pageParts: make([][]uint64, len(r.bound.Folds)),
 	}
 	w.scatterMode = r.opt.NoPreAgg && w.canScatter()
 	if w.canScatter() {
@@ -116,7 +123,7 @@ const tableGrowth = 8
 func (w *Worker) addRows(t *spec.Tile, hashes []uint64) error {
 	if w.rows == nil {
 		plan := w.run.plan(sample{})
-		w.rows = newScatterer(Rows, w.run.bound.RowLayout(), rowsRefer(w.run.bound), plan.radix, plan.store)
+		w.rows = newScatterer(Rows, w.run.rowLayout, rowsRefer(w.run.bound), plan.radix, plan.store)
 	}
 	w.run.counters.RowsScattered.Add(int64(t.Rows))
 	if err := w.rows.scatterTile(w.run.bound, t, hashes); err != nil {
@@ -145,7 +152,7 @@ func (w *Worker) flush() error {
 func (w *Worker) scatterTable() error {
 	if w.flushed == nil {
 		plan := w.run.plan(w.sample())
-		w.flushed = newScatterer(States, w.run.bound.StateLayout(), statesRefer(w.run.bound), plan.radix, plan.store)
+		w.flushed = newScatterer(States, w.run.stateLayout, statesRefer(w.run.bound), plan.radix, plan.store)
 		w.once = nil
 	}
 	w.run.counters.StatesScattered.Add(int64(w.table.groups))
