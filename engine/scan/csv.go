@@ -205,7 +205,19 @@ func setTypes(files []*csvFile, types map[string]arrow.DataType) error {
 
 func (c *csvFile) name() string          { return c.path }
 func (c *csvFile) schema() *arrow.Schema { return c.fields }
-func (c *csvFile) stats() Stats          { return Stats{Rows: -1, Bytes: c.size} }
+
+func (c *csvFile) stats() Stats {
+	s := Stats{Rows: -1, Bytes: c.size, Columns: make([]ColumnStats, len(c.names))}
+	for i := range s.Columns {
+		s.Columns[i].Repeats = c.repeats(i)
+	}
+	return s
+}
+
+// repeats says whether a column is read as codes of a dictionary.
+func (c *csvFile) repeats(column int) bool {
+	return c.guesses[column].repeats && arrow.IsBaseBinary(c.fields.Field(column).Type.ID())
+}
 
 // span is the bytes of a file: a row takes at least its newline.
 func (c *csvFile) span() uint64 {

@@ -12,69 +12,119 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// converter turns the fields of one column into an array.
+// converter turns the fields of one column into arrays. Between begin and finish, or drop, it holds
+// buffers of the column's allocator.
 type converter interface {
-	// convert returns the array, or the index of the first field that has no value of the type.
-	convert(in *textColumn) (a arrow.Array, bad int)
+	// begin makes room for the values of a batch.
+	begin(c *textColumn)
+
+	// add appends the values of the column's fields, and returns -1, or the index of the first field
+	// that has no value of the type.
+	add(c *textColumn) (bad int)
+
+	// finish returns the array of the values.
+	finish(c *textColumn) arrow.Array
+
+	// drop gives the buffers back without making an array.
+	drop()
 }
 
-// textColumn is the fields of one column of a batch.
+// textColumn is one column of a batch that is made of text.
 type textColumn struct {
-	buf     []byte
-	spans   []span
-	quote   byte
-	nulls   []string
-	mem     memory.Allocator
-	scratch []byte
+	typ   arrow.DataType
+	quote byte
+	nulls nullStrings
+	mem   memory.Allocator
+	room  int // the most rows of the batch
+	rows  int // added before the fields
+
+	text   []byte // fieldSlack more bytes lie behind every field
+	fields []span // that are added next
 
 	validity *memory.Buffer // nil while no field is NULL
 	nullN    int
+	scratch  []byte
+}
+
+// fieldSlack is how many bytes behind a field may be read, whatever they hold.
+const fieldSlack = 16
+
+// nullStrings are the unquoted fields that are NULL.
+type nullStrings struct {
+	strings []string
+	lengths uint64 // bit n: one of n bytes; bit 63: one of at least 63
+}
+
+func newNullStrings(list []string) nullStrings {
+	n := nullStrings{strings: list}
+	for _, s := range list {
+		n.lengths |= 1 << min(len(s), 63)
+	}
+	return n
 }
 
 // field returns the i-th field, which is valid until the next call.
-func (t *textColumn) field(i int) []byte { return t.spans[i].bytes(t.buf, t.quote, &t.scratch) }
+func (c *textColumn) field(i int) []byte { return c.fields[i].bytes(c.text, c.quote, &c.scratch) }
+
+// mayBeNull says whether a field has as many bytes as one that is NULL.
+func (c *textColumn) mayBeNull(s span) bool {
+	return c.nulls.lengths>>min(s.end-s.start, 63)&1 != 0 // a quoted field is long, by its flag
+}
 
 // isNull says whether the i-th field is NULL, and notes it if so.
-func (t *textColumn) isNull(i int) bool {
-	s := t.spans[i]
-	if s.quoted() {
+func (c *textColumn) isNull(i int) bool {
+	s := c.fields[i]
+	if !c.mayBeNull(s) || s.quoted() {
 		return false
 	}
-	field := t.buf[s.start:s.end]
-	for _, null := range t.nulls {
+	field := c.text[s.start:s.end]
+	for _, null := range c.nulls.strings {
 		if string(field) == null {
-			t.setNull(i)
+			c.setNull(c.rows + i)
 			return true
 		}
 	}
 	return false
 }
 
-func (t *textColumn) setNull(i int) {
-	if t.validity == nil {
-		t.validity = memory.NewResizableBuffer(t.mem)
-		t.validity.Resize(int(bitutil.BytesForBits(int64(len(t.spans)))))
-		fill(t.validity.Bytes(), 0xFF)
+func (c *textColumn) setNull(row int) {
+	if c.validity == nil {
+		c.validity = memory.NewResizableBuffer(c.mem)
+		c.validity.Resize(int(bitutil.BytesForBits(int64(c.room))))
+		fill(c.validity.Bytes(), 0xFF)
 	}
-	bitutil.ClearBit(t.validity.Bytes(), i)
-	t.nullN++
+	bitutil.ClearBit(c.validity.Bytes(), row)
+	c.nullN++
 }
 
-// finish makes an array of the buffers that follow the validity, and gives up its hold on all.
-func (t *textColumn) finish(typ arrow.DataType, buffers ...*memory.Buffer) arrow.Array {
-	data := array.NewData(typ, len(t.spans), append([]*memory.Buffer{t.validity}, buffers...), nil, t.nullN, 0)
+// array makes an array of the buffers that follow the validity, and gives up the hold on all.
+func (c *textColumn) array(typ arrow.DataType, dictionary arrow.Array, buffers ...*memory.Buffer) arrow.Array {
+	all := append([]*memory.Buffer{c.validity}, buffers...)
+	var data *array.Data
+	if dictionary == nil {
+		data = array.NewData(typ, c.rows, all, nil, c.nullN, 0)
+	} else {
+		data = array.NewDataWithDictionary(typ, c.rows, all, c.nullN, 0, dictionary.Data().(*array.Data))
+	}
 	defer data.Release()
-	t.release(buffers...)
+	for _, b := range buffers {
+		b.Release()
+	}
+	c.dropValidity()
 	return array.MakeFromData(data)
 }
 
-func (t *textColumn) release(buffers ...*memory.Buffer) {
-	for _, b := range append(buffers, t.validity) {
-		if b != nil {
-			b.Release()
-		}
+func (c *textColumn) dropValidity() {
+	release(&c.validity)
+	c.nullN = 0
+}
+
+// release gives a buffer back, if there is one, and forgets it.
+func release(b **memory.Buffer) {
+	if *b != nil {
+		(*b).Release()
+		*b = nil
 	}
-	t.validity = nil
 }
 
 // newConverter returns the converter to a type, or nil if text cannot be read as that.
@@ -84,62 +134,62 @@ func newConverter(typ arrow.DataType) converter {
 	}
 	switch t := typ.(type) {
 	case *arrow.Int8Type:
-		return signed[int8](typ, math.MinInt8, math.MaxInt8)
+		return signed[int8](math.MinInt8, math.MaxInt8)
 	case *arrow.Int16Type:
-		return signed[int16](typ, math.MinInt16, math.MaxInt16)
+		return signed[int16](math.MinInt16, math.MaxInt16)
 	case *arrow.Int32Type:
-		return signed[int32](typ, math.MinInt32, math.MaxInt32)
+		return signed[int32](math.MinInt32, math.MaxInt32)
 	case *arrow.Int64Type:
-		return fixed[int64]{typ, func(b []byte) (int64, bool) { return parseInt(trim(b)) }}
+		return &int64s{}
 	case *arrow.Uint8Type:
-		return unsigned[uint8](typ, math.MaxUint8)
+		return unsigned[uint8](math.MaxUint8)
 	case *arrow.Uint16Type:
-		return unsigned[uint16](typ, math.MaxUint16)
+		return unsigned[uint16](math.MaxUint16)
 	case *arrow.Uint32Type:
-		return unsigned[uint32](typ, math.MaxUint32)
+		return unsigned[uint32](math.MaxUint32)
 	case *arrow.Uint64Type:
-		return unsigned[uint64](typ, math.MaxUint64)
+		return unsigned[uint64](math.MaxUint64)
 	case *arrow.Float32Type:
-		return fixed[float32]{typ, func(b []byte) (float32, bool) {
+		return &fixed[float32]{parse: func(b []byte) (float32, bool) {
 			f, ok := parseFloat(trim(b))
 			return float32(f), ok
 		}}
 	case *arrow.Float64Type:
-		return fixed[float64]{typ, func(b []byte) (float64, bool) { return parseFloat(trim(b)) }}
+		return &float64s{}
 	case *arrow.BooleanType:
-		return booleans{}
+		return &booleans{}
 	case *arrow.Date32Type:
-		return fixed[int32]{typ, func(b []byte) (int32, bool) { return parseDate(trim(b)) }}
+		return &fixed[int32]{parse: func(b []byte) (int32, bool) { return parseDate(trim(b)) }}
 	case *arrow.Date64Type:
-		return fixed[int64]{typ, func(b []byte) (int64, bool) {
+		return &fixed[int64]{parse: func(b []byte) (int64, bool) {
 			days, ok := parseDate(trim(b))
 			return int64(days) * 86_400_000, ok
 		}}
 	case *arrow.TimestampType:
-		return fixed[int64]{typ, timestampParser(t)}
+		return &fixed[int64]{parse: timestampParser(t)}
 	case *arrow.Time32Type:
-		return fixed[int32]{typ, timeParser[int32](t.Unit)}
+		return &fixed[int32]{parse: timeParser[int32](t.Unit)}
 	case *arrow.Time64Type:
-		return fixed[int64]{typ, timeParser[int64](t.Unit)}
+		return &fixed[int64]{parse: timeParser[int64](t.Unit)}
 	case *arrow.Decimal128Type:
-		return fixed[decimal128.Num]{typ, func(b []byte) (decimal128.Num, bool) { return parseDecimal(trim(b), t.Precision, t.Scale) }}
+		return &fixed[decimal128.Num]{parse: func(b []byte) (decimal128.Num, bool) { return parseDecimal(trim(b), t.Precision, t.Scale) }}
 	case *arrow.StringType, *arrow.BinaryType:
-		return text[int32]{typ}
+		return &text[int32]{}
 	case *arrow.LargeStringType, *arrow.LargeBinaryType:
-		return text[int64]{typ}
+		return &text[int64]{}
 	}
 	return nil
 }
 
-func signed[T int8 | int16 | int32](typ arrow.DataType, low, high int64) converter {
-	return fixed[T]{typ, func(b []byte) (T, bool) {
+func signed[T int8 | int16 | int32](low, high int64) converter {
+	return &fixed[T]{parse: func(b []byte) (T, bool) {
 		n, ok := parseInt(trim(b))
 		return T(n), ok && n >= low && n <= high
 	}}
 }
 
-func unsigned[T uint8 | uint16 | uint32 | uint64](typ arrow.DataType, high uint64) converter {
-	return fixed[T]{typ, func(b []byte) (T, bool) {
+func unsigned[T uint8 | uint16 | uint32 | uint64](high uint64) converter {
+	return &fixed[T]{parse: func(b []byte) (T, bool) {
 		n, ok := parseUint(trim(b))
 		return T(n), ok && n <= high
 	}}
@@ -204,77 +254,188 @@ func parseDecimal(b []byte, precision, scale int32) (n decimal128.Num, ok bool) 
 	return n, true
 }
 
+// values is the buffer of a column of fixed width.
+type values[T arrow.FixedWidthType] struct {
+	buf *memory.Buffer
+	all []T // in buf, as long as the batch's room
+}
+
+func (v *values[T]) begin(c *textColumn) {
+	var t T
+	v.buf = memory.NewResizableBuffer(c.mem)
+	v.buf.Resize(c.room * int(unsafe.Sizeof(t)))
+	v.all = arrow.GetData[T](v.buf.Bytes())
+}
+
+func (v *values[T]) finish(c *textColumn) arrow.Array {
+	var t T
+	v.buf.ResizeNoShrink(c.rows * int(unsafe.Sizeof(t)))
+	buf := v.buf
+	v.buf, v.all = nil, nil
+	return c.array(c.typ, nil, buf)
+}
+
+func (v *values[T]) drop() {
+	release(&v.buf)
+	v.all = nil
+}
+
 // fixed converts to a type of fixed width.
 type fixed[T arrow.FixedWidthType] struct {
-	typ   arrow.DataType
+	values[T]
 	parse func([]byte) (T, bool)
 }
 
-func (f fixed[T]) convert(in *textColumn) (arrow.Array, int) {
-	out := memory.NewResizableBuffer(in.mem)
-	out.Resize(f.typ.(arrow.FixedWidthDataType).Bytes() * len(in.spans))
-	values := arrow.GetData[T](out.Bytes())
+func (f *fixed[T]) add(c *textColumn) int {
 	var zero T
-	for i := range in.spans {
-		if in.isNull(i) {
-			values[i] = zero
+	out := f.all[c.rows:]
+	for i := range c.fields {
+		if c.isNull(i) {
+			out[i] = zero
 			continue
 		}
-		v, ok := f.parse(in.field(i))
+		v, ok := f.parse(c.field(i))
 		if !ok {
-			in.release(out)
-			return nil, i
+			return i
 		}
-		values[i] = v
+		out[i] = v
 	}
-	return in.finish(f.typ, out), 0
+	return -1
+}
+
+// int64s is fixed[int64] for whole numbers.
+type int64s struct{ values[int64] }
+
+func (v *int64s) add(c *textColumn) int {
+	out := v.all[c.rows:]
+	for i, s := range c.fields {
+		if c.mayBeNull(s) && c.isNull(i) {
+			out[i] = 0
+			continue
+		}
+		n, ok := fastInt(c.text, s)
+		if !ok {
+			if n, ok = parseInt(trim(c.field(i))); !ok {
+				return i
+			}
+		}
+		out[i] = n
+	}
+	return -1
+}
+
+// float64s is fixed[float64].
+type float64s struct{ values[float64] }
+
+func (v *float64s) add(c *textColumn) int {
+	out := v.all[c.rows:]
+	for i, s := range c.fields {
+		if c.mayBeNull(s) && c.isNull(i) {
+			out[i] = 0
+			continue
+		}
+		f, ok := fastFloat(c.text, s)
+		if !ok {
+			if f, ok = parseFloat(trim(c.field(i))); !ok {
+				return i
+			}
+		}
+		out[i] = f
+	}
+	return -1
 }
 
 // booleans converts to bits.
-type booleans struct{}
+type booleans struct{ bits *memory.Buffer }
 
-func (booleans) convert(in *textColumn) (arrow.Array, int) {
-	out := memory.NewResizableBuffer(in.mem)
-	out.Resize(int(bitutil.BytesForBits(int64(len(in.spans)))))
-	clear(out.Bytes())
-	for i := range in.spans {
-		if in.isNull(i) {
-			continue
-		}
-		v, ok := parseBool(trim(in.field(i)))
-		if !ok {
-			in.release(out)
-			return nil, i
-		}
-		if v {
-			bitutil.SetBit(out.Bytes(), i)
-		}
-	}
-	return in.finish(arrow.FixedWidthTypes.Boolean, out), 0
+func (b *booleans) begin(c *textColumn) {
+	b.bits = memory.NewResizableBuffer(c.mem)
+	b.bits.Resize(int(bitutil.BytesForBits(int64(c.room))))
+	clear(b.bits.Bytes())
 }
 
-// text copies fields; O is the type of offsets.
-type text[O int32 | int64] struct{ typ arrow.DataType }
-
-func (t text[O]) convert(in *textColumn) (arrow.Array, int) {
-	size := 0
-	for _, s := range in.spans {
-		size += int(s.end&spanEndMask - s.start)
-	}
-	offsets, out := memory.NewResizableBuffer(in.mem), memory.NewResizableBuffer(in.mem)
-	offsets.Resize((len(in.spans) + 1) * int(unsafe.Sizeof(O(0))))
-	out.Resize(size)
-	starts, bytes := arrow.GetData[O](offsets.Bytes()), out.Bytes()
-	at := 0
-	for i := range in.spans {
-		starts[i] = O(at)
-		if !in.isNull(i) {
-			at += copy(bytes[at:], in.field(i))
+func (b *booleans) add(c *textColumn) int {
+	for i := range c.fields {
+		if c.isNull(i) {
+			continue
+		}
+		v, ok := parseBool(trim(c.field(i)))
+		if !ok {
+			return i
+		}
+		if v {
+			bitutil.SetBit(b.bits.Bytes(), c.rows+i)
 		}
 	}
-	starts[len(in.spans)] = O(at)
-	out.ResizeNoShrink(at)
-	return in.finish(t.typ, offsets, out), 0
+	return -1
+}
+
+func (b *booleans) finish(c *textColumn) arrow.Array {
+	bits := b.bits
+	b.bits = nil
+	return c.array(c.typ, nil, bits)
+}
+
+func (b *booleans) drop() { release(&b.bits) }
+
+// text copies fields; O is the type of offsets.
+type text[O int32 | int64] struct {
+	offsets, bytes *memory.Buffer
+	at             int // end of the last field in bytes
+	wanted         int // bytes of the batch before
+}
+
+func (t *text[O]) begin(c *textColumn) {
+	t.offsets, t.bytes = memory.NewResizableBuffer(c.mem), memory.NewResizableBuffer(c.mem)
+	t.offsets.Resize((c.room + 1) * int(unsafe.Sizeof(O(0))))
+	t.bytes.Resize(t.wanted)
+	t.at = 0
+}
+
+func (t *text[O]) add(c *textColumn) int {
+	t.grow(c)
+	starts, out, at := arrow.GetData[O](t.offsets.Bytes())[c.rows:], t.bytes.Bytes(), t.at
+	for i, s := range c.fields {
+		starts[i] = O(at)
+		if c.mayBeNull(s) && c.isNull(i) {
+			continue
+		}
+		if size := s.end - s.start; size <= fieldSlack { // which a quoted field's flag exceeds
+			*(*[fieldSlack]byte)(out[at:]) = *(*[fieldSlack]byte)(c.text[s.start:])
+			at += int(size)
+			continue
+		}
+		at += copy(out[at:], c.field(i))
+	}
+	t.at = at
+	return -1
+}
+
+// grow makes room for the fields, which lie apart in their text, and for a copy of one too long.
+func (t *text[O]) grow(c *textColumn) {
+	if len(c.fields) == 0 {
+		return
+	}
+	last := c.fields[len(c.fields)-1]
+	need := t.at + int(last.end&spanEndMask-c.fields[0].start) + fieldSlack
+	if need > t.bytes.Len() {
+		t.bytes.Resize(max(need, 2*t.bytes.Len()))
+	}
+}
+
+func (t *text[O]) finish(c *textColumn) arrow.Array {
+	arrow.GetData[O](t.offsets.Bytes())[c.rows] = O(t.at)
+	t.offsets.ResizeNoShrink((c.rows + 1) * int(unsafe.Sizeof(O(0))))
+	t.bytes.ResizeNoShrink(t.at)
+	t.wanted = t.at + t.at/8
+	offsets, bytes := t.offsets, t.bytes
+	t.offsets, t.bytes = nil, nil
+	return c.array(c.typ, nil, offsets, bytes)
+}
+
+func (t *text[O]) drop() {
+	release(&t.offsets)
+	release(&t.bytes)
 }
 
 // typeKnob ends the error about a value that has no place in its column.

@@ -62,9 +62,19 @@ func typesOf(value []byte) (set typeSet) {
 
 // columnGuess is what the sample says of a column.
 type columnGuess struct {
-	types typeSet
-	seen  bool // a value that is not NULL
+	types   typeSet
+	seen    bool // a value that is not NULL
+	repeats bool // few distinct values; of one file, not joint
 }
+
+const (
+	// repeatsValuesMax is the most distinct values of a sample that are held to repeat in all of it:
+	// few enough for a table in a core's L1 and L2 caches.
+	repeatsValuesMax = 1024
+
+	// repeatsShare is how many rows of the sample there must be for each of them.
+	repeatsShare = 8
+)
 
 func (g *columnGuess) add(o columnGuess) {
 	if o.seen {
@@ -207,7 +217,24 @@ func guessColumns(rows [][][]byte, width int) []columnGuess {
 			}
 		}
 	}
+	for i := range guesses {
+		guesses[i].repeats = repeats(rows, i)
+	}
 	return guesses
+}
+
+// repeats says whether a column has few distinct values.
+func repeats(rows [][][]byte, column int) bool {
+	distinct := make(map[string]struct{})
+	for _, row := range rows {
+		if column < len(row) {
+			distinct[string(row[column])] = struct{}{}
+		}
+		if len(distinct) > min(repeatsValuesMax, len(rows)/repeatsShare) {
+			return false
+		}
+	}
+	return len(rows) > 0
 }
 
 // columnNames returns the names in a header, and made-up ones for what has none.

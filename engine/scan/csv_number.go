@@ -1,7 +1,9 @@
 package scan
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"strconv"
 	"time"
 	"unsafe"
@@ -61,6 +63,86 @@ func parseUint(b []byte) (uint64, bool) {
 		b = b[1:]
 	}
 	return parseDigits(b)
+}
+
+// digits8 reads eight decimal digits, the first in the lowest byte.
+func digits8(x uint64) (n uint64, ok bool) {
+	const zeros = bytesOf1 * '0'
+	// A digit's upper half is 3, also once 6 has been added.
+	const upper = bytesOf1 * 0xF0
+	ok = (x&upper)|(x+bytesOf1*6)&upper>>4 == bytesOf1*0x33
+	x -= zeros
+	x = x*10 + x>>8 // the even bytes: two digits each
+	const pairs = 0x000000FF_000000FF
+	x = (x&pairs*(100+1_000_000<<32) + x>>16&pairs*(1+10_000<<32)) >> 32
+	return x, ok
+}
+
+// shortDigits reads n decimal digits at the start of b, 1 to 8.
+// Requires: b has 8 bytes.
+func shortDigits(b []byte, n uint32) (uint64, bool) {
+	gap := 64 - 8*n
+	return digits8(binary.LittleEndian.Uint64(b)<<gap | bytesOf1*'0'&(1<<gap-1))
+}
+
+// fieldSign says whether a number begins with a minus, which it takes off.
+func fieldSign(text []byte, s span) (start, n uint32, negative bool) {
+	start, n = s.start, s.end&spanEndMask-s.start
+	if n > 0 && text[start] == '-' {
+		return start + 1, n - 1, true
+	}
+	return start, n, false
+}
+
+// fastInt is parseInt for up to 16 digits without a plus. It leaves all else, and what is no number,
+// to that.
+func fastInt(text []byte, s span) (int64, bool) {
+	start, n, negative := fieldSign(text, s)
+	var v uint64
+	var ok bool
+	switch {
+	case n-1 < 8:
+		v, ok = shortDigits(text[start:start+8], n)
+	case n-1 < 16:
+		high, ok1 := shortDigits(text[start:start+8], n-8)
+		low, ok2 := shortDigits(text[start+n-8:start+n], 8)
+		v, ok = high*100_000_000+low, ok1 && ok2
+	}
+	if negative {
+		return -int64(v), ok
+	}
+	return int64(v), ok
+}
+
+// fastFloat is parseFloat for up to 15 digits without a plus or an exponent, where the point is among
+// the first 9 bytes and at most 8 digits follow it. It leaves all else to that.
+func fastFloat(text []byte, s span) (float64, bool) {
+	start, n, negative := fieldSign(text, s)
+	x := binary.LittleEndian.Uint64(text[start : start+8])
+	isPoint := x ^ bytesOf1*'.'
+	// The lowest top bit is that of the first byte that is 0.
+	whole := uint32(bits.TrailingZeros64((isPoint-bytesOf1)&^isPoint&^bytesOf127)) / 8
+	fraction := n - whole - 1
+	if whole >= n { // no point
+		whole, fraction = n, 0
+	}
+	if n == 0 || whole > 8 || fraction > 8 || whole+fraction-1 >= 15 || whole == 8 && n > 8 && text[start+8] != '.' {
+		return 0, false
+	}
+	mantissa, ok := uint64(0), true
+	if whole > 0 {
+		mantissa, ok = shortDigits(text[start:start+8], whole)
+	}
+	if fraction > 0 {
+		digits, ok2 := shortDigits(text[start+whole+1:start+whole+9], fraction)
+		mantissa = mantissa*uint64(pow10[fraction]) + digits
+		ok = ok && ok2
+	}
+	f := float64(mantissa) / pow10[fraction]
+	if negative {
+		f = -f
+	}
+	return f, ok
 }
 
 // pow10 holds the powers of ten that a double has exactly.

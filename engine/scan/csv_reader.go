@@ -13,20 +13,20 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// csvReader is the rowReader of a text or a chunk of one. It first finds the fields of a batch of
-// rows, then converts them column by column.
+// csvReader is the rowReader of a text or a chunk of one. It finds the fields of a block of rows, then
+// converts them column by column, until a batch is full.
 type csvReader struct {
 	file       *csvFile
 	columns    []int
 	splitter   *rowSplitter
 	converters []converter
-	schema     *arrow.Schema
+	converted  []*textColumn // by converter
 	mem        memory.Allocator
 	batchRows  int
 
 	text      io.Reader
 	readBytes int    // wanted of one read
-	buf       []byte // unread text: buf[pos:], and what the spans of the batch point into
+	buf       []byte // unread text: buf[pos:], and what the spans of the block point into
 	pos       int
 	base      int64 // offset of buf[0] in the text
 	limit     int64 // offset from which on rows belong to the next chunk
@@ -44,19 +44,23 @@ func newCSVReader(file *csvFile, columns []int, opt OpenOptions) *csvReader {
 	r := &csvReader{
 		file:      file,
 		columns:   columns,
-		splitter:  newRowSplitter(file.dialect, len(file.names), columns, opt.BatchRows),
+		splitter:  newRowSplitter(file.dialect, len(file.names), columns),
 		mem:       opt.Allocator,
 		batchRows: opt.BatchRows,
 		readBytes: file.opt.blockBytes,
 		limit:     math.MaxInt64,
 		progress:  opt.Progress,
 	}
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = file.fields.Field(c)
-		r.converters = append(r.converters, newConverter(fields[i].Type))
+	nulls := newNullStrings(file.opt.NullStrings)
+	for _, c := range columns {
+		typ := file.fields.Field(c).Type
+		r.converted = append(r.converted, &textColumn{typ: typ, quote: file.dialect.quote, nulls: nulls, mem: opt.Allocator})
+		if file.repeats(c) {
+			r.converters = append(r.converters, newTextCodes(typ))
+		} else {
+			r.converters = append(r.converters, newConverter(typ))
+		}
 	}
-	r.schema = arrow.NewSchema(fields, nil)
 	return r
 }
 
@@ -74,24 +78,21 @@ func (r *csvReader) startStream(text io.Reader) error {
 
 func (r *csvReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 	for {
-		limit := int(min(r.limit-r.base, math.MaxInt))
-		from := r.pos
-		next, rows, err := r.splitter.split(r.buf, r.pos, limit, r.batchRows)
-		r.pos = next
+		rows, err := r.convert()
 		if rows > 0 {
 			// An error in a later row comes up again when the rows before it have been returned.
 			r.report()
-			return r.convert(rows)
+			return r.batch(rows), nil
 		}
 		if err != nil {
 			return nil, r.atLine(err)
 		}
-		if r.pos >= limit || r.ended && r.pos >= len(r.buf) {
+		if r.base+int64(r.pos) >= r.limit || r.ended && r.pos >= len(r.buf) {
 			r.report()
 			return nil, io.EOF
 		}
 		if r.ended {
-			return nil, r.atLine(&textError{from, errOpenQuote})
+			return nil, r.atLine(&textError{r.pos, errOpenQuote})
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -102,14 +103,91 @@ func (r *csvReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 }
 
+// convert converts the rows that the buffer has, up to a batch of them. With an error and no rows the
+// first row is at fault; the converters then hold nothing.
+func (r *csvReader) convert() (rows int, err error) {
+	limit := int(min(r.limit-r.base, math.MaxInt))
+	room := min(r.batchRows, (len(r.buf)-r.pos)/r.splitter.width+1) // a field takes a byte at least
+	for rows < room {
+		next, n, err := r.splitter.split(r.buf, r.pos, limit, room-rows)
+		if n > 0 {
+			if rows == 0 {
+				r.begin(room)
+			}
+			err = r.add(rows, n)
+		}
+		if err != nil && n > 0 {
+			r.drop()
+			return 0, err
+		}
+		r.pos = next
+		if n == 0 {
+			return rows, err
+		}
+		rows += n
+	}
+	return rows, nil
+}
+
+// begin makes room for a batch.
+func (r *csvReader) begin(room int) {
+	for i, c := range r.converters {
+		r.converted[i].room = room
+		c.begin(r.converted[i])
+	}
+}
+
+// add converts the n rows that were split last.
+func (r *csvReader) add(rows, n int) error {
+	for i, c := range r.converters {
+		column := r.converted[i]
+		column.text = r.buf[:len(r.buf)+fieldSlack]
+		column.fields = r.splitter.spans[i][:n]
+		column.rows = rows
+		if bad := c.add(column); bad >= 0 {
+			name := r.file.names[r.columns[i]]
+			return &textError{int(column.fields[bad].start), valueError(name, column.typ, column.field(bad))}
+		}
+	}
+	return nil
+}
+
+// batch makes a batch of the rows converted.
+func (r *csvReader) batch(rows int) arrow.RecordBatch {
+	if len(r.columns) == 0 {
+		return emptyBatch(int64(rows))
+	}
+	arrays := make([]arrow.Array, len(r.converters))
+	fields := make([]arrow.Field, len(r.converters))
+	for i, c := range r.converters {
+		r.converted[i].rows = rows
+		arrays[i] = c.finish(r.converted[i])
+		defer arrays[i].Release()
+		fields[i] = r.file.fields.Field(r.columns[i])
+		fields[i].Type = arrays[i].DataType()
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, int64(rows))
+}
+
+// drop gives back what the converters hold of a batch.
+func (r *csvReader) drop() {
+	for i, c := range r.converters {
+		c.drop()
+		r.converted[i].dropValidity()
+	}
+}
+
 // room makes space for n more bytes behind the unread text, which moves to the front.
 func (r *csvReader) room(n int) {
 	if r.lineAt == nil {
 		r.lines += int64(bytes.Count(r.buf[:r.pos], newline))
 	}
 	unread := r.buf[r.pos:]
-	if cap(r.buf) < len(unread)+n+1 {
-		r.buf = append(make([]byte, 0, max(2*len(unread), 0)+n+1), unread...)
+	if cap(r.buf) < len(unread)+n+1+fieldSlack {
+		moved := r.mem.Allocate(2*len(unread) + n + 1 + fieldSlack)
+		copy(moved, unread)
+		r.free()
+		r.buf = moved[:len(unread)]
 	} else {
 		r.buf = r.buf[:copy(r.buf[:cap(r.buf)], unread)]
 	}
@@ -137,35 +215,6 @@ func (r *csvReader) fill() error {
 		r.buf = append(r.buf, '\n')
 	}
 	return nil
-}
-
-// convert makes a batch of the rows whose fields the splitter has found.
-func (r *csvReader) convert(rows int) (arrow.RecordBatch, error) {
-	if len(r.columns) == 0 {
-		return emptyBatch(int64(rows)), nil
-	}
-	arrays := make([]arrow.Array, 0, len(r.columns))
-	defer func() {
-		for _, a := range arrays {
-			a.Release()
-		}
-	}()
-	for i, c := range r.converters {
-		column := &textColumn{
-			buf:   r.buf,
-			spans: r.splitter.spans[i][:rows],
-			quote: r.file.dialect.quote,
-			nulls: r.file.opt.NullStrings,
-			mem:   r.mem,
-		}
-		a, bad := c.convert(column)
-		if a == nil {
-			field := r.schema.Field(i)
-			return nil, r.atLine(&textError{int(column.spans[bad].start), valueError(field.Name, field.Type, column.field(bad))})
-		}
-		arrays = append(arrays, a)
-	}
-	return array.NewRecordBatch(r.schema, arrays, int64(rows)), nil
 }
 
 // atLine names the file and the line of an error.
@@ -201,6 +250,21 @@ func (r *csvReader) Close() error {
 	for _, c := range r.closers {
 		errs = append(errs, c.Close())
 	}
-	r.buf, r.closers = nil, nil
+	r.closers = nil
+	r.drop()
+	for _, c := range r.converters {
+		if c, ok := c.(*textCodes); ok {
+			c.forget()
+		}
+	}
+	r.free()
 	return errors.Join(errs...)
+}
+
+// free gives the buffer back.
+func (r *csvReader) free() {
+	if cap(r.buf) > 0 {
+		r.mem.Free(r.buf[:cap(r.buf)])
+		r.buf = nil
+	}
 }

@@ -136,19 +136,20 @@ func blankLine(buf []byte, p int) int {
 // rowSplitter finds the fields of the wanted columns in rows of a known width.
 type rowSplitter struct {
 	*dialect
-	width int      // fields of a row
-	slots []int    // by field: index in spans, or -1
-	spans [][]span // by wanted column, then row
+	blocks *blockSplitter
+	width  int      // fields of a row
+	slots  []int    // by field: index in spans, or -1
+	spans  [][]span // by wanted column, then row: of the rows split last
 }
 
-func newRowSplitter(d *dialect, width int, columns []int, batchRows int) *rowSplitter {
-	s := &rowSplitter{dialect: d, width: width, slots: make([]int, width), spans: make([][]span, len(columns))}
+func newRowSplitter(d *dialect, width int, columns []int) *rowSplitter {
+	s := &rowSplitter{dialect: d, blocks: newBlockSplitter(d), width: width, slots: make([]int, width), spans: make([][]span, len(columns))}
 	for i := range s.slots {
 		s.slots[i] = -1
 	}
 	for i, c := range columns {
 		s.slots[c] = i
-		s.spans[i] = make([]span, batchRows)
+		s.spans[i] = make([]span, max(blockTextBytes/width, slowRows))
 	}
 	return s
 }
@@ -161,10 +162,36 @@ type textError struct {
 
 func (e *textError) Error() string { return e.reason.Error() }
 
-// split finds up to maxRows whole rows that start in buf[p:limit], and returns where the next row
-// starts. Empty lines are no rows, unless a row has one column: then they are NULL or empty, as
-// that is how such a row is written.
+// split finds some whole rows that start in buf[p:limit], up to maxRows, and returns where the next
+// row starts. It returns no rows only where the buffer has no whole row, or with an error.
 func (s *rowSplitter) split(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
+	if p >= min(limit, len(buf)) {
+		return p, 0, nil
+	}
+	if next, rows = s.splitBlock(buf, p, limit, maxRows); rows > 0 {
+		return next, rows, nil
+	}
+	return s.splitRows(buf, p, limit, min(maxRows, slowRows))
+}
+
+// splitBlock is split for a block of regular rows; it returns none for another.
+func (s *rowSplitter) splitBlock(buf []byte, p, limit, maxRows int) (next, rows int) {
+	b := s.blocks
+	rows, q := b.cut(buf, p, s.width)
+	for rows = min(rows, maxRows); rows > 0 && int(b.starts[(rows-1)*s.width]) >= limit; {
+		rows--
+	}
+	for column, slot := range s.slots {
+		if slot >= 0 {
+			b.fields(s.spans[slot][:rows], buf, column, s.width, q)
+		}
+	}
+	return int(b.starts[rows*s.width]), rows
+}
+
+// splitRows is split row by row. Empty lines are no rows, unless a row has one column: then they are
+// NULL or empty, as that is how such a row is written.
+func (s *rowSplitter) splitRows(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
 	for rows < maxRows && p < limit && p < len(buf) {
 		if n := blankLine(buf, p); n > 0 && s.width > 1 {
 			p += n

@@ -1,0 +1,199 @@
+package scan
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// textCodes converts a column of strings that repeat to codes of a dictionary.
+//
+// The batches of a reader share a dictionary until it has grown, and then have the longer one. So that
+// a wrong guess costs time alone, a dictionary that has become long is given up after its batch: one
+// has at most dictionaryLong entries more than its batch has rows.
+type textCodes struct {
+	values[int32]
+	typ   *arrow.DictionaryType
+	slots []codeSlot // a power of two, at most half of them taken
+	shift uint       // of a hash, to a slot
+
+	ends  []int64 // of the entries in bytes, with 0 in front
+	bytes []byte
+	array arrow.Array // of the entries; nil when it has not been made since the last one
+}
+
+// codeSlot is an entry of up to 16 bytes, by its bytes in two words; of a longer one, its hash. Empty
+// where code is 0.
+type codeSlot struct {
+	low, high uint64
+	length    uint32
+	code      uint32 // plus 1
+}
+
+const (
+	dictionaryLong   = 4 * repeatsValuesMax
+	codeSlotsAtLeast = 256
+)
+
+// newTextCodes returns the converter to a dictionary of a string or binary type.
+func newTextCodes(typ arrow.DataType) *textCodes {
+	c := &textCodes{typ: dictionaryOf(typ)}
+	c.clear()
+	return c
+}
+
+func (d *textCodes) clear() {
+	d.setSlots(codeSlotsAtLeast)
+	d.ends, d.bytes = append(d.ends[:0], 0), d.bytes[:0]
+	d.forget()
+}
+
+func (d *textCodes) setSlots(n int) {
+	d.slots = make([]codeSlot, n)
+	d.shift = uint(64 - bits.TrailingZeros(uint(n)))
+}
+
+// forget gives back the array of the entries.
+func (d *textCodes) forget() {
+	if d.array != nil {
+		d.array.Release()
+		d.array = nil
+	}
+}
+
+func (d *textCodes) begin(c *textColumn) {
+	if len(d.ends) > dictionaryLong {
+		d.clear()
+	}
+	d.values.begin(c)
+}
+
+func (d *textCodes) add(c *textColumn) int {
+	out := d.all[c.rows:]
+	for i, s := range c.fields {
+		if c.mayBeNull(s) && c.isNull(i) {
+			out[i] = 0
+			continue
+		}
+		if n := s.end - s.start; n-1 < 8 { // which a quoted field's flag exceeds
+			out[i] = d.short(c.text[s.start:], n)
+			continue
+		}
+		out[i] = d.code(c.field(i))
+	}
+	return -1
+}
+
+// short is code for the first n bytes of text, 1 to 8.
+// Requires: text has 8 bytes.
+func (d *textCodes) short(text []byte, n uint32) int32 {
+	low := binary.LittleEndian.Uint64(text) << (64 - 8*n) // a longer one with the same bits has another length
+	for at := hashCode(low, 0, n) >> d.shift; ; at++ {
+		slot := &d.slots[at&uint64(len(d.slots)-1)]
+		switch {
+		case slot.code == 0:
+			return d.insert(slot, codeSlot{low: low, length: n}, text[:n])
+		case slot.low == low && slot.length == n:
+			return int32(slot.code - 1)
+		}
+	}
+}
+
+// code returns the code of a string, which becomes an entry if it is none.
+func (d *textCodes) code(b []byte) int32 {
+	n := uint32(len(b))
+	if n-1 < 8 {
+		var padded [8]byte
+		copy(padded[:], b)
+		return d.short(padded[:], n)
+	}
+	key := codeSlot{length: n}
+	switch {
+	case n > 16:
+		key.low = maphash.Bytes(codeSeed, b)
+	case n > 0:
+		key.low, key.high = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
+	}
+	for at := hashCode(key.low, key.high, n) >> d.shift; ; at++ {
+		slot := &d.slots[at&uint64(len(d.slots)-1)]
+		switch {
+		case slot.code == 0:
+			return d.insert(slot, key, b)
+		case slot.low == key.low && slot.high == key.high && slot.length == n && (n <= 16 || d.entry(slot.code-1) == string(b)):
+			return int32(slot.code - 1)
+		}
+	}
+}
+
+var codeSeed = maphash.MakeSeed()
+
+// hashCode has its best bits on top.
+func hashCode(low, high uint64, length uint32) uint64 {
+	h, l := bits.Mul64(low^0x9E3779B97F4A7C15, high^uint64(length)<<56^0xD6E8FEB86659FD93)
+	return (h ^ l) * 0x9E3779B97F4A7C15
+}
+
+func (d *textCodes) entry(code uint32) string { return string(d.bytes[d.ends[code]:d.ends[code+1]]) }
+
+// insert makes b, whose slot is empty, an entry.
+func (d *textCodes) insert(slot *codeSlot, key codeSlot, b []byte) int32 {
+	d.forget()
+	code := len(d.ends) - 1
+	key.code = uint32(code) + 1
+	*slot = key
+	d.bytes = append(d.bytes, b...)
+	d.ends = append(d.ends, int64(len(d.bytes)))
+	if 2*len(d.ends) > len(d.slots) {
+		d.grow()
+	}
+	return int32(code)
+}
+
+func (d *textCodes) grow() {
+	old := d.slots
+	d.setSlots(2 * len(old))
+	for _, key := range old {
+		if key.code == 0 {
+			continue
+		}
+		at := hashCode(key.low, key.high, key.length) >> d.shift
+		for d.slots[at&uint64(len(d.slots)-1)].code != 0 {
+			at++
+		}
+		d.slots[at&uint64(len(d.slots)-1)] = key
+	}
+}
+
+func (d *textCodes) finish(c *textColumn) arrow.Array {
+	if d.array == nil {
+		d.array = d.entries(c.mem)
+	}
+	d.buf.ResizeNoShrink(arrow.Int32Traits.BytesRequired(c.rows))
+	buf := d.buf
+	d.buf, d.all = nil, nil
+	return c.array(d.typ, d.array, buf)
+}
+
+// entries returns the dictionary as an array.
+func (d *textCodes) entries(mem memory.Allocator) arrow.Array {
+	offsets, bytes := memory.NewResizableBuffer(mem), memory.NewResizableBuffer(mem)
+	defer offsets.Release()
+	defer bytes.Release()
+	bytes.Resize(len(d.bytes))
+	copy(bytes.Bytes(), d.bytes)
+	switch d.typ.ValueType.ID() {
+	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		offsets.Resize(arrow.Int64Traits.BytesRequired(len(d.ends)))
+		copy(arrow.Int64Traits.CastFromBytes(offsets.Bytes()), d.ends)
+	default:
+		offsets.Resize(arrow.Int32Traits.BytesRequired(len(d.ends)))
+		narrow(arrow.Int32Traits.CastFromBytes(offsets.Bytes()), d.ends)
+	}
+	data := array.NewData(d.typ.ValueType, len(d.ends)-1, []*memory.Buffer{nil, offsets, bytes}, nil, 0, 0)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
