@@ -132,6 +132,8 @@ func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in 
 		accumulateMoments4(state, gids, x)
 	case spec.FoldComoments:
 		accumulateComoments(state, gids, x, in[1])
+	case spec.FoldExactSum, spec.FoldExactMoments2, spec.FoldExactMoments4, spec.FoldExactComoments:
+		s.accumulateExact(f, state, gids, in)
 	case spec.FoldBest:
 		s.accumulateBest(f, state, gids, in)
 	default:
@@ -180,6 +182,11 @@ func (s *states) mergeFold(f *spec.Fold, state []uint64, gids []uint32, from []u
 		for i, g := range gids {
 			mergeComoments(state[8*g:8*g+8], from[8*i:8*i+8])
 		}
+	case spec.FoldExactSum, spec.FoldExactMoments2, spec.FoldExactMoments4, spec.FoldExactComoments:
+		for i, g := range gids {
+			w := uint32(f.Words)
+			s.mergeExact(f, state[g*w:(g+1)*w], from[uint32(i)*w:uint32(i+1)*w])
+		}
 	case spec.FoldBest:
 		s.mergeBest(f, state, gids, from)
 	default:
@@ -195,6 +202,8 @@ func keep(f *spec.Fold, state []uint64, h *spec.Heap) {
 	switch {
 	case f.Grows():
 		keepGrowing(f, state, h)
+	case f.Kind.Exact():
+		keepExact(f, state, h)
 	case f.Kind == spec.FoldBest && state[0] != 0:
 		keepBest(f, state, h)
 	}
@@ -202,7 +211,7 @@ func keep(f *spec.Fold, state []uint64, h *spec.Heap) {
 
 // refers reports whether states of a fold may refer to a heap.
 func refers(f *spec.Fold) bool {
-	return f.Grows() || f.Kind == spec.FoldBest && (f.Long || f.PayloadLong)
+	return f.Grows() || f.Kind.Exact() || f.Kind == spec.FoldBest && (f.Long || f.PayloadLong)
 }
 
 // add192 adds a three-word number to another in place.

@@ -227,12 +227,12 @@ func (b *binder) folds(out *Output, cols []int, sel int) {
 	case BitXor:
 		b.word(out, Fold{Kind: FoldBitXor, Words: 1}, Natural, cols[0], sel)
 	case VarSamp, VarPop, StddevSamp, StddevPop:
-		out.Fold = b.fold(Fold{Kind: FoldMoments2, Words: 4}, sel, b.input(cols[0], Double, sel))
+		out.Fold = b.moments(FoldMoments2, sel, b.input(cols[0], Double, sel))
 	case Skewness, Kurtosis:
-		out.Fold = b.fold(Fold{Kind: FoldMoments4, Words: 6}, sel, b.input(cols[0], Double, sel))
+		out.Fold = b.moments(FoldMoments4, sel, b.input(cols[0], Double, sel))
 	case Corr, CovarSamp, CovarPop, RegrSlope, RegrIntercept, RegrR2:
 		// SQL's argument order is (y, x).
-		out.Fold = b.fold(Fold{Kind: FoldComoments, Words: 8}, sel, b.input(cols[1], Double, sel), b.input(cols[0], Double, sel))
+		out.Fold = b.moments(FoldComoments, sel, b.input(cols[1], Double, sel), b.input(cols[0], Double, sel))
 	case First, AnyValue:
 		out.Fold = b.best(false, -1, -1, cols[0], sel)
 	case Last:
@@ -271,11 +271,33 @@ func (b *binder) sum(col, sel int) int {
 	case Uint64:
 		f.Kind = FoldSumUint
 	case Float64:
-		f = Fold{Kind: FoldSumFloat, Words: 1}
+		return b.moments(FoldSumFloat, sel, b.input(col, Natural, sel))
 	case Int128:
 		f = Fold{Kind: FoldSumInt128, Words: 3}
 	}
 	return b.fold(f, sel, b.input(col, Natural, sel))
+}
+
+// momentFolds are the folds that add floating-point values, with the words of their states and what
+// takes their place in a deterministic query.
+var momentFolds = map[FoldKind]struct {
+	words int
+	exact FoldKind
+}{
+	FoldSumFloat:  {1, FoldExactSum},
+	FoldMoments2:  {4, FoldExactMoments2},
+	FoldMoments4:  {6, FoldExactMoments4},
+	FoldComoments: {8, FoldExactComoments},
+}
+
+// moments adds a fold of momentFolds.
+func (b *binder) moments(kind FoldKind, sel int, inputs ...int) int {
+	f := Fold{Kind: kind, Words: momentFolds[kind].words}
+	if b.bound.Query.Deterministic {
+		f.Kind = momentFolds[kind].exact
+		f.Words = f.Kind.exactWords()
+	}
+	return b.fold(f, sel, inputs...)
 }
 
 // best adds a FoldBest: the value of payload (or of order, when payload is -1) in the row that is
@@ -341,6 +363,9 @@ func (b *binder) needsCount(sel int) bool {
 
 func (b *binder) input(col int, e Encoding, sel int) int {
 	words := 1
+	if e == Double && b.bound.Columns[col].Kind == Float64 {
+		e = Natural
+	}
 	if e <= Ordered {
 		words = b.bound.Columns[col].Kind.Words()
 		if e == Ordered && b.bound.Columns[col].Kind == Bytes {

@@ -54,9 +54,9 @@ func TestBindShares(t *testing.T) {
 	if len(b.Folds) != 7 {
 		t.Errorf("%d folds, want 7: %+v", len(b.Folds), b.Folds)
 	}
-	// delay natural and ordered; distance natural and double.
-	if len(b.Args) != 4 {
-		t.Errorf("%d arguments, want 4: %+v", len(b.Args), b.Args)
+	// delay natural and ordered; distance, whose double is its natural word.
+	if len(b.Args) != 3 {
+		t.Errorf("%d arguments, want 3: %+v", len(b.Args), b.Args)
 	}
 	if len(b.Selections) != 2 {
 		t.Errorf("%d selections, want all rows and those with a distance: %v", len(b.Selections), b.Selections)

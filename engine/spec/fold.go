@@ -47,6 +47,14 @@ const (
 	// dy = y-Ky. Inputs: Double x, Double y.
 	FoldComoments
 
+	// FoldExactSum, FoldExactMoments2, FoldExactMoments4, FoldExactComoments: the sums of x; of x and
+	// x^2; of x to x^4; of x, y, x^2, y^2 and xy; all exact, see ExactTerm.
+	// Inputs: Double x, for co-moments also Double y.
+	FoldExactSum
+	FoldExactMoments2
+	FoldExactMoments4
+	FoldExactComoments
+
 	// FoldBest: seen, order (1 or 2 words), tie (0 or 1 word), payload (0 to 2 words): the row that
 	// comes first by order, then by least tie. Inputs: order (Ordered, or Bytes2 when Long), tie
 	// (Position) when Tie, payload (Natural).
@@ -86,7 +94,9 @@ var foldNames = [...]string{
 	FoldSumInt128: "sum in 192 bits", FoldSumFloat: "sum as double", FoldMin: "min", FoldMax: "max",
 	FoldBitAnd: "bitwise and", FoldBitOr: "bitwise or", FoldBitXor: "bitwise xor",
 	FoldMoments2: "two moments", FoldMoments4: "four moments", FoldComoments: "co-moments",
-	FoldBest: "best row", FoldDistinct: "set", FoldHistogram: "counted set", FoldCollect: "all values",
+	FoldExactSum: "exact sum", FoldExactMoments2: "two exact moments", FoldExactMoments4: "four exact moments",
+	FoldExactComoments: "exact co-moments",
+	FoldBest:           "best row", FoldDistinct: "set", FoldHistogram: "counted set", FoldCollect: "all values",
 	FoldTop: "top values", FoldSketch: "HyperLogLog",
 }
 

@@ -18,6 +18,12 @@ type Query struct {
 	// Overflow says what the sum of an integer column does when it passes int64.
 	// The default is OverflowError.
 	Overflow Overflow
+
+	// Deterministic gives sums, means, variances and all other moments of floating-point values the
+	// same bits for any number of threads and any order of the rows: they are the exact value,
+	// rounded once. Other aggregates have the same bits in any case. The default is false: the last
+	// digits depend on the order of the additions.
+	Deterministic bool
 }
 
 // Key is one column to group by.
