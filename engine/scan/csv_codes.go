@@ -18,7 +18,7 @@ import (
 type textCodes struct {
 	values[int32]
 	typ   *arrow.DictionaryType
-	slots []codeSlot // a power of two, at most half of them taken
+	slots []codeSlot // a power of two, at most an eighth of them taken: nearly each is found at once
 	shift uint       // of a hash, to a slot
 
 	ends  []int64 // of the entries in bytes, with 0 in front
@@ -35,8 +35,9 @@ type codeSlot struct {
 }
 
 const (
-	dictionaryLong   = 4 * repeatsValuesMax
-	codeSlotsAtLeast = 256
+	dictionaryLong = 4 * repeatsValuesMax
+	slotsAtLeast   = 1024
+	slotShare      = 8
 )
 
 // newTextCodes returns the converter to a dictionary of a string or binary type.
@@ -47,7 +48,7 @@ func newTextCodes(typ arrow.DataType) *textCodes {
 }
 
 func (d *textCodes) clear() {
-	d.setSlots(codeSlotsAtLeast)
+	d.setSlots(slotsAtLeast)
 	d.ends, d.bytes = append(d.ends[:0], 0), d.bytes[:0]
 	d.forget()
 }
@@ -73,52 +74,49 @@ func (d *textCodes) begin(c *textColumn) {
 }
 
 func (d *textCodes) add(c *textColumn) int {
-	out := d.all[c.rows:]
+	out := d.all[c.rows:][:len(c.fields)]
+	slots, shift := d.slots, d.shift
 	for i, s := range c.fields {
-		if c.mayBeNull(s) && c.isNull(i) {
+		n := s.end - s.start // a quoted field's flag makes it long
+		if c.nulls.of(n) && c.isNull(i) {
 			out[i] = 0
 			continue
 		}
-		if n := s.end - s.start; n-1 < 8 { // which a quoted field's flag exceeds
-			out[i] = d.short(c.text[s.start:], n)
-			continue
+		if n-1 < 8 {
+			low := firstBytes(c.text, s.start, n)
+			slot := &slots[hashCode(low, 0)>>(shift&63)&uint64(len(slots)-1)]
+			if slot.low == low && slot.length == n {
+				out[i] = int32(slot.code - 1)
+				continue
+			}
 		}
 		out[i] = d.code(c.field(i))
+		slots, shift = d.slots, d.shift
 	}
 	return -1
 }
 
-// short is code for the first n bytes of text, 1 to 8.
-// Requires: text has 8 bytes.
-func (d *textCodes) short(text []byte, n uint32) int32 {
-	low := binary.LittleEndian.Uint64(text) << (64 - 8*n) // a longer one with the same bits has another length
-	for at := hashCode(low, 0, n) >> d.shift; ; at++ {
-		slot := &d.slots[at&uint64(len(d.slots)-1)]
-		switch {
-		case slot.code == 0:
-			return d.insert(slot, codeSlot{low: low, length: n}, text[:n])
-		case slot.low == low && slot.length == n:
-			return int32(slot.code - 1)
-		}
-	}
+// firstBytes returns n bytes at the start of text, 1 to 8, in the upper bytes of a word.
+// Requires: 8 bytes at the start of text.
+func firstBytes(text []byte, start, n uint32) uint64 {
+	return binary.LittleEndian.Uint64(text[start:start+8]) << ((64 - 8*n) & 63)
 }
 
 // code returns the code of a string, which becomes an entry if it is none.
 func (d *textCodes) code(b []byte) int32 {
 	n := uint32(len(b))
-	if n-1 < 8 {
-		var padded [8]byte
-		copy(padded[:], b)
-		return d.short(padded[:], n)
-	}
 	key := codeSlot{length: n}
 	switch {
 	case n > 16:
 		key.low = maphash.Bytes(codeSeed, b)
-	case n > 0:
+	case n > 8:
 		key.low, key.high = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
+	case n > 0:
+		var padded [8]byte
+		copy(padded[:], b)
+		key.low = firstBytes(padded[:], 0, n)
 	}
-	for at := hashCode(key.low, key.high, n) >> d.shift; ; at++ {
+	for at := hashCode(key.low, key.high) >> d.shift; ; at++ {
 		slot := &d.slots[at&uint64(len(d.slots)-1)]
 		switch {
 		case slot.code == 0:
@@ -132,9 +130,9 @@ func (d *textCodes) code(b []byte) int32 {
 var codeSeed = maphash.MakeSeed()
 
 // hashCode has its best bits on top.
-func hashCode(low, high uint64, length uint32) uint64 {
-	h, l := bits.Mul64(low^0x9E3779B97F4A7C15, high^uint64(length)<<56^0xD6E8FEB86659FD93)
-	return (h ^ l) * 0x9E3779B97F4A7C15
+func hashCode(low, high uint64) uint64 {
+	low = (low ^ high*0xD6E8FEB86659FD93) * 0x9E3779B97F4A7C15
+	return (low ^ low>>32) * 0xD6E8FEB86659FD93
 }
 
 func (d *textCodes) entry(code uint32) string { return string(d.bytes[d.ends[code]:d.ends[code+1]]) }
@@ -147,7 +145,7 @@ func (d *textCodes) insert(slot *codeSlot, key codeSlot, b []byte) int32 {
 	*slot = key
 	d.bytes = append(d.bytes, b...)
 	d.ends = append(d.ends, int64(len(d.bytes)))
-	if 2*len(d.ends) > len(d.slots) {
+	if slotShare*len(d.ends) > len(d.slots) {
 		d.grow()
 	}
 	return int32(code)
@@ -160,7 +158,7 @@ func (d *textCodes) grow() {
 		if key.code == 0 {
 			continue
 		}
-		at := hashCode(key.low, key.high, key.length) >> d.shift
+		at := hashCode(key.low, key.high) >> d.shift
 		for d.slots[at&uint64(len(d.slots)-1)].code != 0 {
 			at++
 		}

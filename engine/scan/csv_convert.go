@@ -52,13 +52,13 @@ const fieldSlack = 16
 // nullStrings are the unquoted fields that are NULL.
 type nullStrings struct {
 	strings []string
-	lengths uint64 // bit n: one of n bytes; bit 63: one of at least 63
+	lengths uint64 // bit n: one of n bytes, modulo 64
 }
 
 func newNullStrings(list []string) nullStrings {
 	n := nullStrings{strings: list}
 	for _, s := range list {
-		n.lengths |= 1 << min(len(s), 63)
+		n.lengths |= 1 << (len(s) & 63)
 	}
 	return n
 }
@@ -66,15 +66,13 @@ func newNullStrings(list []string) nullStrings {
 // field returns the i-th field, which is valid until the next call.
 func (c *textColumn) field(i int) []byte { return c.fields[i].bytes(c.text, c.quote, &c.scratch) }
 
-// mayBeNull says whether a field has as many bytes as one that is NULL.
-func (c *textColumn) mayBeNull(s span) bool {
-	return c.nulls.lengths>>min(s.end-s.start, 63)&1 != 0 // a quoted field is long, by its flag
-}
+// of says whether a field of some bytes may be NULL.
+func (n *nullStrings) of(bytes uint32) bool { return n.lengths>>(bytes&63)&1 != 0 }
 
 // isNull says whether the i-th field is NULL, and notes it if so.
 func (c *textColumn) isNull(i int) bool {
 	s := c.fields[i]
-	if !c.mayBeNull(s) || s.quoted() {
+	if !c.nulls.of(s.end-s.start) || s.quoted() {
 		return false
 	}
 	field := c.text[s.start:s.end]
@@ -307,11 +305,18 @@ func (f *fixed[T]) add(c *textColumn) int {
 type int64s struct{ values[int64] }
 
 func (v *int64s) add(c *textColumn) int {
-	out := v.all[c.rows:]
+	out := v.all[c.rows:][:len(c.fields)]
 	for i, s := range c.fields {
-		if c.mayBeNull(s) && c.isNull(i) {
+		bytes := s.end - s.start // a quoted field's flag makes it long
+		if c.nulls.of(bytes) && c.isNull(i) {
 			out[i] = 0
 			continue
+		}
+		if bytes-1 < 8 {
+			if n, ok := digits8(firstDigits(c.text, s.start, bytes)); ok {
+				out[i] = int64(n)
+				continue
+			}
 		}
 		n, ok := fastInt(c.text, s)
 		if !ok {
@@ -328,9 +333,9 @@ func (v *int64s) add(c *textColumn) int {
 type float64s struct{ values[float64] }
 
 func (v *float64s) add(c *textColumn) int {
-	out := v.all[c.rows:]
+	out := v.all[c.rows:][:len(c.fields)]
 	for i, s := range c.fields {
-		if c.mayBeNull(s) && c.isNull(i) {
+		if c.nulls.of(s.end-s.start) && c.isNull(i) {
 			out[i] = 0
 			continue
 		}
@@ -397,10 +402,11 @@ func (t *text[O]) add(c *textColumn) int {
 	starts, out, at := arrow.GetData[O](t.offsets.Bytes())[c.rows:], t.bytes.Bytes(), t.at
 	for i, s := range c.fields {
 		starts[i] = O(at)
-		if c.mayBeNull(s) && c.isNull(i) {
+		size := s.end - s.start // a quoted field's flag makes it long
+		if c.nulls.of(size) && c.isNull(i) {
 			continue
 		}
-		if size := s.end - s.start; size <= fieldSlack { // which a quoted field's flag exceeds
+		if size <= fieldSlack {
 			*(*[fieldSlack]byte)(out[at:]) = *(*[fieldSlack]byte)(c.text[s.start:])
 			at += int(size)
 			continue

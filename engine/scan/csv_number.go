@@ -78,11 +78,12 @@ func digits8(x uint64) (n uint64, ok bool) {
 	return x, ok
 }
 
-// shortDigits reads n decimal digits at the start of b, 1 to 8.
-// Requires: b has 8 bytes.
-func shortDigits(b []byte, n uint32) (uint64, bool) {
-	gap := 64 - 8*n
-	return digits8(binary.LittleEndian.Uint64(b)<<gap | bytesOf1*'0'&(1<<gap-1))
+// firstDigits returns n bytes at the start of text, 1 to 8, behind zeros, as digits8 takes them.
+// Requires: 8 bytes at the start of text.
+func firstDigits(text []byte, start, n uint32) uint64 {
+	const zeros = bytesOf1 * '0'
+	gap := (64 - 8*n) & 63
+	return binary.LittleEndian.Uint64(text[start:start+8])<<gap | zeros&(1<<gap-1)
 }
 
 // fieldSign says whether a number begins with a minus, which it takes off.
@@ -96,30 +97,29 @@ func fieldSign(text []byte, s span) (start, n uint32, negative bool) {
 
 // fastInt is parseInt for up to 16 digits without a plus. It leaves all else, and what is no number,
 // to that.
-func fastInt(text []byte, s span) (int64, bool) {
-	start, n, negative := fieldSign(text, s)
-	var v uint64
-	var ok bool
+func fastInt(text []byte, s span) (n int64, ok bool) {
+	start, digits, negative := fieldSign(text, s)
 	switch {
-	case n-1 < 8:
-		v, ok = shortDigits(text[start:start+8], n)
-	case n-1 < 16:
-		high, ok1 := shortDigits(text[start:start+8], n-8)
-		low, ok2 := shortDigits(text[start+n-8:start+n], 8)
-		v, ok = high*100_000_000+low, ok1 && ok2
+	case digits-1 < 8:
+		var v uint64
+		v, ok = digits8(firstDigits(text, start, digits))
+		n = int64(v)
+	case digits-1 < 16:
+		high, ok1 := digits8(firstDigits(text, start, digits-8))
+		low, ok2 := digits8(firstDigits(text, start+digits-8, 8))
+		n, ok = int64(high*100_000_000+low), ok1 && ok2
 	}
 	if negative {
-		return -int64(v), ok
+		n = -n
 	}
-	return int64(v), ok
+	return n, ok
 }
 
 // fastFloat is parseFloat for up to 15 digits without a plus or an exponent, where the point is among
 // the first 9 bytes and at most 8 digits follow it. It leaves all else to that.
 func fastFloat(text []byte, s span) (float64, bool) {
 	start, n, negative := fieldSign(text, s)
-	x := binary.LittleEndian.Uint64(text[start : start+8])
-	isPoint := x ^ bytesOf1*'.'
+	isPoint := binary.LittleEndian.Uint64(text[start:start+8]) ^ bytesOf1*'.'
 	// The lowest top bit is that of the first byte that is 0.
 	whole := uint32(bits.TrailingZeros64((isPoint-bytesOf1)&^isPoint&^bytesOf127)) / 8
 	fraction := n - whole - 1
@@ -131,19 +131,26 @@ func fastFloat(text []byte, s span) (float64, bool) {
 	}
 	mantissa, ok := uint64(0), true
 	if whole > 0 {
-		mantissa, ok = shortDigits(text[start:start+8], whole)
+		mantissa, ok = digits8(firstDigits(text, start, whole))
 	}
+	scale := &scales[fraction]
 	if fraction > 0 {
-		digits, ok2 := shortDigits(text[start+whole+1:start+whole+9], fraction)
-		mantissa = mantissa*uint64(pow10[fraction]) + digits
+		digits, ok2 := digits8(firstDigits(text, start+whole+1, fraction))
+		mantissa = mantissa*scale.whole + digits
 		ok = ok && ok2
 	}
-	f := float64(mantissa) / pow10[fraction]
+	f := float64(int64(mantissa)) / scale.double
 	if negative {
 		f = -f
 	}
 	return f, ok
 }
+
+// scales holds powers of ten, by the digits of a fraction.
+var scales = [...]struct {
+	whole  uint64
+	double float64
+}{{1e0, 1e0}, {1e1, 1e1}, {1e2, 1e2}, {1e3, 1e3}, {1e4, 1e4}, {1e5, 1e5}, {1e6, 1e6}, {1e7, 1e7}, {1e8, 1e8}}
 
 // pow10 holds the powers of ten that a double has exactly.
 var pow10 = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,

@@ -181,15 +181,15 @@ func withLF(rows []string) []string {
 func TestCSVChunksAndStreams(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		text := randomCSV(rng, rng.IntN(60))
+		text := randomCSV(rng, rng.IntN(300))
 		records, err := oracleRows(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := joinRows(records[1:])
-		opt := CSVOptions{Header: HeaderYes, Delimiter: ',', chunkBytes: int64(1 + rng.IntN(80)), blockBytes: 1 + rng.IntN(64), NullStrings: neverNull,
+		opt := CSVOptions{Header: HeaderYes, Delimiter: ',', chunkBytes: int64(1+rng.IntN(80)) << rng.IntN(6), blockBytes: 1 + rng.IntN(64)<<rng.IntN(6), NullStrings: neverNull,
 			Types: map[string]arrow.DataType{"id": arrow.BinaryTypes.String, "s": arrow.BinaryTypes.String, "t": arrow.BinaryTypes.LargeString}}
-		read := OpenOptions{BatchRows: 1 + rng.IntN(20)}
+		read := OpenOptions{BatchRows: 1 + rng.IntN(200)}
 		check := func(what string, rows []string, err error) {
 			t.Helper()
 			if err != nil {

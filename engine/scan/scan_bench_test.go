@@ -85,15 +85,18 @@ func benchValue(typ arrow.DataType, r int) string {
 	return fmt.Sprint(r * 7 % 1_000_003)
 }
 
-// The axis is how many columns of the text are converted.
+// The axes are which columns of the text are converted, and whether the strings are quoted.
 func BenchmarkCSV(b *testing.B) {
-	var text strings.Builder
-	text.WriteString("id,name,amount,day,flag,at\n")
-	for i := range 500_000 {
-		fmt.Fprintf(&text, "%d,name%d,%d.%02d,2024-01-%02d,%v,2024-01-01 10:%02d:00\n", i, i%1000, i%777, i%100, i%28+1, i%3 == 0, i%60)
-	}
-	src := mustOpen(b, Options{}, writeFile(b, b.TempDir(), "f.csv", []byte(text.String())))
-	for _, columns := range [][]int{{}, {0}, {1}, {2}, {3}, {5}, {0, 1}, {0, 1, 2, 3, 4, 5}} {
-		b.Run(fmt.Sprint("columns=", columns), func(b *testing.B) { benchScan(b, src, columns, int64(text.Len())) })
+	for _, quote := range []string{"", "\""} {
+		var text strings.Builder
+		text.WriteString("id,name,amount,day,flag,at,key\n")
+		for i := range 500_000 {
+			fmt.Fprintf(&text, "%d,%sname%d%s,%d.%02d,2024-01-%02d,%v,2024-01-01 10:%02d:00,%sk%09d%s\n",
+				i, quote, i%500, quote, i%777, i%100, i%28+1, i%3 == 0, i%60, quote, i*7919%1_000_003, quote)
+		}
+		src := mustOpen(b, Options{}, writeFile(b, b.TempDir(), "f.csv", []byte(text.String())))
+		for _, columns := range [][]int{{}, {0}, {1}, {2}, {3}, {5}, {6}, {0, 1}, {0, 1, 2, 3, 4, 5, 6}} {
+			b.Run(fmt.Sprintf("quoted=%v/columns=%v", quote != "", columns), func(b *testing.B) { benchScan(b, src, columns, int64(text.Len())) })
+		}
 	}
 }

@@ -1,0 +1,120 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Strings that look alike in their first bytes, length or padding must not share a code.
+func TestTextCodes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	d := newTextCodes(arrow.BinaryTypes.String)
+	codes := make(map[string]int32)
+	for range 200_000 {
+		b := make([]byte, rng.IntN(4)+rng.IntN(2)*7+rng.IntN(2)*8)
+		for i := range b {
+			b[i] = "\x00ab"[rng.IntN(3)]
+		}
+		code := d.code(b)
+		want, known := codes[string(b)]
+		if !known {
+			want = int32(len(codes))
+			codes[string(b)] = want
+		}
+		if code != want || d.entry(uint32(code)) != string(b) {
+			t.Fatalf("%q: got code %d (%q), want %d", b, code, d.entry(uint32(code)), want)
+		}
+	}
+}
+
+// A column that repeats in the sample comes as codes, and its statistics say so.
+func TestCSVCodes(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("few,many,none,number\n")
+	var want []string
+	for i := range 20_000 {
+		few := fmt.Sprint("name", i%90)
+		if i%90 == 7 {
+			few = `"a ""quoted"", long name"`
+		}
+		if i%90 == 8 {
+			few = ""
+		}
+		fmt.Fprintf(&text, "%s,key%d,,%d\n", few, i, i%9)
+		few = strings.Trim(strings.ReplaceAll(few, `""`, `"`), "") // doubled quotes are one
+		few = strings.TrimSuffix(strings.TrimPrefix(few, `"`), `"`)
+		if few == "" {
+			few = "NULL"
+		}
+		want = append(want, fmt.Sprintf("%s|key%d|NULL|%d", few, i, i%9))
+	}
+	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	src, rows, err := readCSV(t, text.String(), CSVOptions{}, OpenOptions{Allocator: mem, BatchRows: 3000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, rows, want)
+	mem.AssertSize(t, 0)
+	for c, want := range []bool{true, false, true, false} {
+		if got := src.Stats().Columns[c].Repeats; got != want {
+			t.Errorf("column %d: Repeats is %v, want %v", c, got, want)
+		}
+	}
+	dictionaries := make(map[arrow.ArrayData]bool)
+	for _, batch := range csvBatches(t, src, []int{0}, OpenOptions{BatchRows: 3000}) {
+		dictionaries[batch.Column(0).(*array.Dictionary).Dictionary().Data()] = true
+	}
+	if len(dictionaries) != 1 {
+		t.Errorf("the batches of a split have %d dictionaries, want 1", len(dictionaries))
+	}
+}
+
+// A sample that misleads costs time, and memory only for a batch.
+func TestCSVCodesWrongGuess(t *testing.T) {
+	text := "s\n" + strings.Repeat("same\n", 20_000)
+	var rest strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintln(&rest, "different", i)
+	}
+	text += rest.String()
+	const batchRows = 5000
+	src, rows, err := readCSV(t, text, CSVOptions{}, OpenOptions{BatchRows: batchRows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, rows, strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:])
+	for _, batch := range csvBatches(t, src, []int{0}, OpenOptions{BatchRows: batchRows}) {
+		if n := batch.Column(0).(*array.Dictionary).Dictionary().Len(); n > batchRows+dictionaryLong {
+			t.Fatalf("a dictionary of %d entries for %d rows", n, batch.NumRows())
+		}
+	}
+}
+
+// csvBatches returns the batches of a source of one split.
+func csvBatches(t *testing.T, src Source, columns []int, opt OpenOptions) (batches []arrow.RecordBatch) {
+	t.Helper()
+	splits, err := src.Splits(context.Background(), columns)
+	if err != nil || len(splits) != 1 {
+		t.Fatalf("%d splits, %v", len(splits), err)
+	}
+	r, err := splits[0].Open(context.Background(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	for r.Next() {
+		r.RecordBatch().Retain()
+		batches = append(batches, r.RecordBatch())
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return batches
+}
