@@ -123,14 +123,12 @@ func (r *columnReader) valid(from, n int) ([]uint8, error) {
 		return nil, nil
 	}
 	r.valids = grow(r.valids, n)
-	for i := range r.valids {
-		r.valids[i] = 1
-	}
-	if r.nulls {
-		bitmap, offset := r.arr.NullBitmapBytes(), r.data.Offset()+from
+	if !r.nulls {
 		for i := range r.valids {
-			r.valids[i] = bitmap[(offset+i)/8] >> ((offset + i) % 8) & 1
+			r.valids[i] = 1
 		}
+	} else if expandBits(r.valids, r.arr.NullBitmapBytes(), r.data.Offset()+from) && r.dict == nil {
+		return nil, nil
 	}
 	if r.dict != nil && r.dict.valid != nil {
 		indexes, err := r.indexes(from, n)
@@ -144,6 +142,33 @@ func (r *columnReader) valid(from, n int) ([]uint8, error) {
 		}
 	}
 	return r.valids, nil
+}
+
+// expandBits writes bits of a bitmap, from a bit on, as bytes 1 and 0, and reports whether all
+// are set.
+func expandBits(out []uint8, bitmap []byte, from int) bool {
+	i, unset := 0, byte(0)
+	one := func() {
+		out[i] = bitmap[(from+i)/8] >> ((from + i) % 8) & 1
+		unset |= out[i] ^ 1
+		i++
+	}
+	for i < len(out) && (from+i)%8 != 0 {
+		one()
+	}
+	if n := (len(out) - i) / 8; n > 0 {
+		for _, bits := range bitmap[(from+i)/8 : (from+i)/8+n] {
+			// Byte j keeps bit j of the eight; adding 0x7F carries it to the byte's highest bit.
+			spread := uint64(bits) * 0x0101010101010101 & 0x8040201008040201
+			binary.LittleEndian.PutUint64(out[i:], (spread+0x7F7F7F7F7F7F7F7F)>>7&0x0101010101010101)
+			unset |= ^bits
+			i += 8
+		}
+	}
+	for i < len(out) {
+		one()
+	}
+	return unset == 0
 }
 
 // natural returns the words of n rows from a row on, in the kind's natural encoding. They may be
@@ -322,7 +347,7 @@ func bytesByOffset[T int32 | int64](r *columnReader, out []spec.Bytes2, offsets 
 	base := offsets[0]
 	offsets = offsets[from : from+len(out)+1]
 	for i := range out {
-		out[i] = spec.ToBytes2(data[offsets[i]-base : offsets[i+1]-base])
+		out[i][0], out[i][1] = spec.WordsOf(data, int(offsets[i]-base), int(offsets[i+1]-base))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/spec"
@@ -35,6 +36,32 @@ func randomCells(rng *rand.Rand, dt arrow.DataType, n int) []any {
 		}
 	}
 	return cells
+}
+
+// Would catch bits that move where neither end of a tile is at a byte's, and a NULL that is taken
+// for none.
+func TestExpandBits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	bitmap := make([]byte, 20)
+	for i := range bitmap {
+		bitmap[i] = byte(rng.Uint32()) | byte(-(i % 2)) // every other byte full
+	}
+	for from := range 30 {
+		for n := range 100 {
+			out, all := make([]uint8, n), true
+			got := expandBits(out, bitmap, from)
+			for i, bit := range out {
+				want := bitutil.BitIsSet(bitmap, from+i)
+				all = all && want
+				if (bit == 1) != want || bit > 1 {
+					t.Fatalf("bit %d of %d from %d is %d, want %v", i, n, from, bit, want)
+				}
+			}
+			if got != all {
+				t.Fatalf("%d bits from %d: all set is %v, want %v", n, from, got, all)
+			}
+		}
+	}
 }
 
 // Would catch a type that is read with the width, sign or offset of another, values of slices that

@@ -19,6 +19,7 @@ type encoder struct {
 	needed  []bool     // by column: its words are, and not just its codes or NULLs
 	words   [][]uint64 // of the tile, by column, natural
 	bufs    [][]uint64 // by argument
+	keys    []uint64   // of the tile, packed, when they cannot be shared
 	tile    spec.Tile
 	base    uint64 // position of the batch's first row
 }
@@ -101,7 +102,11 @@ func (e *encoder) packKeys(t *spec.Tile, from int) error {
 	if l.Words == 0 {
 		return nil
 	}
-	t.Keys = grow(t.Keys, t.Rows*l.Words)
+	if t.Keys = e.sharedKeys(t); t.Keys != nil {
+		return nil
+	}
+	e.keys = grow(e.keys, t.Rows*l.Words)
+	t.Keys = e.keys
 	clear(t.Keys)
 	for i, c := range e.bound.KeyColumns {
 		f := &l.Fields[i]
@@ -127,39 +132,72 @@ func (e *encoder) packKeys(t *spec.Tile, from int) error {
 	return nil
 }
 
+// sharedKeys returns the words of the only key column, where they are the packed keys as they are,
+// or nil.
+func (e *encoder) sharedKeys(t *spec.Tile) []uint64 {
+	l := &e.bound.Keys
+	if len(l.Fields) != 1 {
+		return nil
+	}
+	f, c := &l.Fields[0], e.bound.KeyColumns[0]
+	switch {
+	case f.Interned, f.Kind == spec.Float64, f.Kind.Words() != l.Words, t.Valid[c] != nil:
+		return nil
+	case l.Words == 1 && (f.Base != 0 || f.Span < math.MaxUint64):
+		return nil
+	}
+	return e.words[c]
+}
+
 // packIntegers packs a field and returns -1, or the row that is outside the field's range.
 func packIntegers(keys []uint64, width int, f *spec.KeyField, words []uint64, valid []uint8) (outside int) {
-	base, span, shift := uint64(f.Base), f.Span, f.Shift
-	if width == 1 && valid == nil {
+	var most uint64
+	switch {
+	case valid != nil:
+		most = packNullable(keys, width, f, words, valid)
+	case width == 1:
+		base, shift := uint64(f.Base), f.Shift
 		keys = keys[:len(words)]
-		bad := uint64(0)
 		for i, v := range words {
 			code := v - base
-			if code > span {
-				bad = 1
-			}
-			keys[i] |= code << shift
+			most = max(most, code)
+			keys[i] |= code << (shift & 63)
 		}
-		if bad == 0 {
-			return -1
+	default:
+		for i, v := range words {
+			code := v - uint64(f.Base)
+			most = max(most, code)
+			keys[i*width+f.Word] |= code << f.Shift
 		}
 	}
-	nullCode, spare := f.NullCode()
-	for i, v := range words {
-		code := v - base
-		if valid != nil && valid[i] == 0 {
-			code = 0
-			if spare {
-				code = nullCode
-			} else {
-				keys[i*width+f.NullWord] |= 1 << f.NullBit
+	if most > f.Span {
+		for i, v := range words {
+			if v-uint64(f.Base) > f.Span && (valid == nil || valid[i] != 0) {
+				return i
 			}
-		} else if code > span {
-			return i
 		}
-		keys[i*width+f.Word] |= code << shift
 	}
 	return -1
+}
+
+// packNullable packs an integer field with NULLs, without a branch on them, and returns the largest
+// code of the others.
+func packNullable(keys []uint64, width int, f *spec.KeyField, words []uint64, valid []uint8) (most uint64) {
+	nullCode, spare := f.NullCode()
+	if !spare {
+		nullCode = 0
+	}
+	valid = valid[:len(words)]
+	for i, v := range words {
+		ok := -uint64(valid[i])
+		code := (v - uint64(f.Base)) & ok
+		most = max(most, code)
+		keys[i*width+f.Word] |= (code | nullCode&^ok) << (f.Shift & 63)
+		if !spare {
+			keys[i*width+f.NullWord] |= (ok + 1) << (f.NullBit & 63)
+		}
+	}
+	return most
 }
 
 // packFloats packs floating-point values such that equal values have equal codes: -0 is 0, and

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
 )
 
 // edgeDoubles are in ascending order; the last is NaN.
@@ -159,5 +161,63 @@ func TestPackIntegersOutside(t *testing.T) {
 				t.Errorf("width %d: row %d is outside a range that has it", width, got)
 			}
 		}
+	}
+}
+
+// Would catch keys that are not taken from the batch though they could be, keys that are taken though
+// they need packing, and packed keys that are written over a batch's: a tile without NULLs comes
+// before one with a NULL.
+func TestSharedKeys(t *testing.T) {
+	const second = spec.TileRows
+	i64, text := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
+	for _, c := range []struct {
+		name   string
+		dt     arrow.DataType
+		stats  spec.ColumnStats
+		null   bool // row second is NULL
+		shared [2]bool
+	}{
+		{"integers", i64, spec.ColumnStats{NoNulls: true}, false, [2]bool{true, true}},
+		{"integers in a range", i64, spec.ColumnStats{NoNulls: true, HasRange: true, Min: 0, Max: 1 << 40}, false, [2]bool{}},
+		{"integers with NULLs", i64, spec.ColumnStats{}, true, [2]bool{}},
+		{"doubles", arrow.PrimitiveTypes.Float64, spec.ColumnStats{NoNulls: true}, false, [2]bool{}},
+		{"strings", text, spec.ColumnStats{}, true, [2]bool{true, false}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cells := make([]any, second+10)
+			for i := range cells {
+				switch {
+				case c.null && i == second:
+				case c.dt == text:
+					cells[i] = "text"
+				case c.dt == i64:
+					cells[i] = int64(i)
+				default:
+					cells[i] = float64(i)
+				}
+			}
+			schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: c.dt, Nullable: true}}, nil)
+			b, err := spec.Bind(spec.Query{Keys: []spec.Key{{Column: "k"}}}, schema, []spec.ColumnStats{c.stats})
+			if err != nil {
+				t.Fatal(err)
+			}
+			column := spectest.Array(c.dt, cells)
+			e := newEncoder(b, newInterners(b))
+			if err := e.setBatch(array.NewRecordBatch(schema, []arrow.Array{column}, int64(len(cells))), 0); err != nil {
+				t.Fatal(err)
+			}
+			for i, from := range []int{0, second} {
+				tile, err := e.encode(from, len(cells))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if shared := &tile.Keys[0] == &e.words[0][0]; shared != c.shared[i] {
+					t.Errorf("tile %d: shared is %v, want %v", i, shared, c.shared[i])
+				}
+			}
+			if !array.Equal(column, spectest.Array(c.dt, cells)) {
+				t.Error("the batch has changed")
+			}
+		})
 	}
 }

@@ -53,6 +53,36 @@ func ToBytes2(b []byte) Bytes2 {
 	return Bytes2{uint64(n) | low<<32, 0}
 }
 
+// WordsOf returns the words of ToBytes2(data[from:to]), without a branch on the length wherever data
+// has 12 bytes from from on. As two results they stay in registers; an array goes through memory, in
+// two stores that a load of both has to wait for.
+func WordsOf(data []byte, from, to int) (first, second uint64) {
+	b := data[from:to]
+	if len(data)-from < inlineBytes {
+		v := ToBytes2(b)
+		return v[0], v[1]
+	}
+	start := unsafe.Pointer(unsafe.SliceData(b))
+	head := uint64(*(*uint32)(start))
+	tail := *(*uint64)(unsafe.Add(start, 4))
+	keep := &inlineMasks[min(len(b), inlineBytes+1)]
+	return uint64(len(b)) | head<<32&keep[0], tail&keep[1] | uint64(uintptr(start))&keep[2]
+}
+
+// inlineMasks say, by length, which bits of word 0, of bytes 4-11 and of the address a value keeps.
+var inlineMasks = func() (masks [inlineBytes + 2][3]uint64) {
+	for n := range masks {
+		for i := range min(n, 4) {
+			masks[n][0] |= 0xFF << (32 + 8*i)
+		}
+		for i := 4; i < n; i++ {
+			masks[n][1] |= 0xFF << (8 * (i - 4))
+		}
+	}
+	masks[inlineBytes+1][1], masks[inlineBytes+1][2] = 0, 1<<64-1
+	return masks
+}()
+
 // Len returns the number of bytes.
 func (v *Bytes2) Len() int { return int(uint32(v[0])) }
 

@@ -38,6 +38,21 @@ func TestBytes2OfEveryLength(t *testing.T) {
 	}
 }
 
+// Would catch bytes behind a value that get into its words, lengths whose masks are wrong, and values
+// at the end of the data that are read beyond it.
+func TestWordsOf(t *testing.T) {
+	data := bytes.Repeat([]byte{0xFF}, 40)
+	for from := range len(data) + 1 {
+		for to := from; to <= len(data); to++ {
+			var got Bytes2
+			got[0], got[1] = WordsOf(data, from, to)
+			if want := ToBytes2(data[from:to]); got != want && to > from {
+				t.Errorf("bytes %d to %d are %x, want %x", from, to, got, want)
+			}
+		}
+	}
+}
+
 // Would catch an order that is not that of the bytes: words compared as numbers, signed bytes, a
 // prefix after what it begins.
 func TestBytes2Order(t *testing.T) {

@@ -4,7 +4,8 @@ package spec
 type Tile struct {
 	Rows int
 
-	// Keys are the packed keys, row after row: Rows * KeyLayout.Words.
+	// Keys are the packed keys, row after row: Rows * KeyLayout.Words. They may share memory with
+	// the batch that the tile was made from, and are not to be written.
 	Keys []uint64
 
 	// Args are the arguments of Bound.Args: Rows * Arg.Words each. They may share memory with the
