@@ -173,8 +173,9 @@ func (p *parquetFile) partColumn(group *metadata.RowGroupMetaData, c int) (colum
 			leaf:     leaf,
 			bytes:    size,
 			rowBytes: chunk.TotalUncompressedSize() / max(group.NumRows(), 1),
-			codes:    p.holdsCodes(c, chunk),
+			flat:     p.readsFlat(c, chunk),
 		}
+		column.codes = column.flat && p.holdsCodes(c, chunk)
 		return nil
 	})
 	return column, err
@@ -186,36 +187,6 @@ func chunkStart(chunk *metadata.ColumnChunkMetaData) int64 {
 		return at
 	}
 	return chunk.DataPageOffset()
-}
-
-// allDictionary says whether every data page of a chunk surely holds dictionary codes. A writer
-// whose dictionary grew too large goes on in plain pages: making codes of those is 8 to 25 times
-// slower than reading strings, and takes gigabytes.
-func allDictionary(chunk *metadata.ColumnChunkMetaData) bool {
-	codes := false
-	for _, s := range chunk.EncodingStats() {
-		if s.PageType != file.PageTypeDataPage && s.PageType != file.PageTypeDataPageV2 {
-			continue
-		}
-		if !dictionaryEncoding(parquet.Encoding(s.Encoding)) {
-			return false
-		}
-		codes = true
-	}
-	if len(chunk.EncodingStats()) > 0 {
-		return codes
-	}
-	for _, e := range chunk.Encodings() { // of all pages, and of levels
-		if !dictionaryEncoding(e) && e != parquet.Encodings.RLE && e != parquet.Encodings.BitPacked {
-			return false
-		}
-		codes = codes || dictionaryEncoding(e)
-	}
-	return codes
-}
-
-func dictionaryEncoding(e parquet.Encoding) bool {
-	return e == parquet.Encodings.RLEDict || e == parquet.Encodings.PlainDict
 }
 
 // parquetPart is a row group.
@@ -234,7 +205,8 @@ type parquetPartColumn struct {
 	leaf     int   // of the Parquet schema
 	bytes    int64 // compressed
 	rowBytes int64 // of a row uncompressed, on average
-	codes    bool  // to be read as a dictionary
+	flat     bool  // to be read by flatColumn, not by pqarrow
+	codes    bool  // to be delivered as dictionary codes; only if flat
 }
 
 func (p *parquetPart) offset() uint64 { return p.first }
@@ -271,7 +243,7 @@ func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, err
 		batchRows: p.batchRows(opt.BatchRows),
 		threads:   opt.Threads,
 		progress:  opt.Progress,
-		mem:       opt.Allocator,
+		mem:       readAllocator{opt.Allocator},
 	}
 	if err := guard(func() error { return r.open(ctx) }); err != nil {
 		return nil, errors.Join(err, r.Close())

@@ -22,7 +22,7 @@ import (
 type parquetReader struct {
 	part      *parquetPart
 	file      stream.File
-	reader    *pqarrow.FileReader
+	arrow     *pqarrow.FileReader // made when a column needs it
 	columns   []chunkReader
 	left      int64 // rows
 	batchRows int64
@@ -48,18 +48,9 @@ func (r *parquetReader) open(ctx context.Context) error {
 	if info.Size() != r.part.file.size {
 		return fmt.Errorf("the file changed while it was read: %d B, then %d B", r.part.file.size, info.Size())
 	}
-	mem := readAllocator{r.mem}
-	pages, err := file.NewParquetReader(r.file, file.WithReadProps(parquetProps(mem)), file.WithMetadata(r.part.file.meta))
-	if err != nil {
-		return err
-	}
-	r.reader, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, mem)
-	if err != nil {
-		return err
-	}
 	for i := range r.part.columns {
 		c := &r.part.columns[i]
-		column, err := r.openColumn(ctx, c, mem)
+		column, err := r.openColumn(ctx, c)
 		if err != nil {
 			return fmt.Errorf("column %q: %w", r.columnName(i), err)
 		}
@@ -68,13 +59,30 @@ func (r *parquetReader) open(ctx context.Context) error {
 	return nil
 }
 
-func (r *parquetReader) openColumn(ctx context.Context, c *parquetPartColumn, mem memory.Allocator) (chunkReader, error) {
+func (r *parquetReader) openColumn(ctx context.Context, c *parquetPartColumn) (chunkReader, error) {
 	typ := r.part.file.fields.Field(c.field).Type
-	if c.codes {
-		return newCodesColumn(r.reader.ParquetReader(), r.part.group, c.leaf, typ, mem)
+	if c.flat {
+		return newFlatColumn(r.file, r.part.file.meta, r.part.group, c, typ, r.batchRows, r.mem)
 	}
-	column := &parquetColumn{reader: r.reader, part: c, group: r.part.group, mem: r.mem, typ: typ}
+	reader, err := r.arrowReader()
+	if err != nil {
+		return nil, err
+	}
+	column := &parquetColumn{reader: reader, part: c, group: r.part.group, mem: r.mem, typ: typ}
 	return column, column.open(ctx)
+}
+
+// arrowReader returns the reader of the columns that are not read flat.
+func (r *parquetReader) arrowReader() (*pqarrow.FileReader, error) {
+	if r.arrow != nil {
+		return r.arrow, nil
+	}
+	pages, err := file.NewParquetReader(r.file, file.WithReadProps(parquetProps(r.mem)), file.WithMetadata(r.part.file.meta))
+	if err != nil {
+		return nil, err
+	}
+	r.arrow, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, r.mem)
+	return r.arrow, err
 }
 
 func (r *parquetReader) columnName(i int) string {

@@ -86,6 +86,61 @@ func (r *runs) codes(out []uint32, entries int) error {
 	return nil
 }
 
+// gather reads the next len(out) values, which must be below len(entries), and writes the entries that
+// they name.
+func gather[T any](r *runs, out, entries []T) error {
+	var codes [512]uint32 // a part that stays in the L1 cache
+	for len(out) > 0 {
+		if err := r.advance(); err != nil {
+			return err
+		}
+		n := min(len(out), r.left)
+		largest := r.value
+		if !r.repeated {
+			n = min(n, len(codes))
+			largest = unpackValues(codes[:n], r.packed, r.at, r.width)
+			r.at += n
+		}
+		if uint64(largest) >= uint64(len(entries)) {
+			return fmt.Errorf("code %d of a dictionary of %d entries", largest, len(entries))
+		}
+		if r.repeated {
+			fill(out[:n], entries[largest])
+		} else {
+			some := out[:n]
+			for i, code := range codes[:n] {
+				some[i] = entries[code]
+			}
+		}
+		r.left -= n
+		out = out[n:]
+	}
+	return nil
+}
+
+// ones passes over the next values, of one bit each, as far as whole runs are of ones: n at most. It
+// returns how many it passed.
+func (r *runs) ones(n int) (passed int, err error) {
+	for passed < n {
+		if err := r.advance(); err != nil {
+			return passed, err
+		}
+		some := min(n-passed, r.left)
+		if r.repeated && r.value > 1 {
+			return passed, errLevel(r.value)
+		}
+		if r.repeated && r.value == 0 || !r.repeated && bitutil.CountSetBits(r.packed, r.at, some) < some {
+			return passed, nil
+		}
+		r.at += some
+		r.left -= some
+		passed += some
+	}
+	return passed, nil
+}
+
+func errLevel(level uint32) error { return fmt.Errorf("a level of %d, where the largest is 1", level) }
+
 // bits reads the next n values, of one bit each, to a place in a bitmap. It returns how many are 1.
 func (r *runs) bits(bitmap []byte, from, n int) (ones int, err error) {
 	for n > 0 {
@@ -99,7 +154,7 @@ func (r *runs) bits(bitmap []byte, from, n int) (ones int, err error) {
 			ones += bitutil.CountSetBits(r.packed, r.at, some)
 			r.at += some
 		case r.value > 1:
-			return 0, fmt.Errorf("a level of %d, where the largest is 1", r.value)
+			return 0, errLevel(r.value)
 		default:
 			bitutil.SetBitsTo(bitmap, int64(from), int64(some), r.value == 1)
 			ones += some * int(r.value)

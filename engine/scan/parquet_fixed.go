@@ -1,0 +1,282 @@
+package scan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/decimal256"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+)
+
+// fixedValues decodes values of one width. T is a value as Arrow stores it. The entries of a dictionary
+// are converted once, and then gathered.
+type fixedValues[T any] struct {
+	typ       arrow.DataType
+	mem       memory.Allocator
+	fileBytes int // of a value in a page
+	convert   func(out []T, plain []byte)
+
+	dict    scratch
+	entries []T    // of dict
+	coded   bool   // what the current page holds
+	codes   runs   // of the current page
+	plain   []byte // of the current page, from the next value on
+	out     *memory.Buffer
+}
+
+func newFixed[T any](typ arrow.DataType, mem memory.Allocator, fileBytes int, convert func(out []T, plain []byte)) columnValues {
+	return &fixedValues[T]{typ: typ, mem: mem, fileBytes: fileBytes, convert: convert, dict: scratch{mem: mem}}
+}
+
+// newCopied decodes values that Arrow stores as a page does.
+func newCopied[T any](typ arrow.DataType, mem memory.Allocator) columnValues {
+	return newFixed(typ, mem, sizeOf[T](), func(out []T, plain []byte) {
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(out))), len(out)*sizeOf[T]()), plain)
+	})
+}
+
+// fixedValuesOf returns what decodes a column of a fixed-width type, or nil for a pair of types that
+// it does not know.
+func fixedValuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator) columnValues {
+	fixed, ok := typ.(arrow.FixedWidthDataType)
+	if !ok {
+		return nil
+	}
+	switch leaf.PhysicalType() {
+	case parquet.Types.Int32:
+		return int32ValuesOf(fixed, mem)
+	case parquet.Types.Int64:
+		switch {
+		case typ.ID() == arrow.DECIMAL128:
+			return newFixed(typ, mem, 8, decimals128FromInt64)
+		case typ.ID() == arrow.DECIMAL256:
+			return newFixed(typ, mem, 8, decimals256FromInt64)
+		case fixed.Bytes() == 8:
+			return newCopied[int64](typ, mem)
+		}
+	case parquet.Types.Float:
+		if typ.ID() == arrow.FLOAT32 {
+			return newCopied[int32](typ, mem)
+		}
+	case parquet.Types.Double:
+		if typ.ID() == arrow.FLOAT64 {
+			return newCopied[int64](typ, mem)
+		}
+	case parquet.Types.FixedLenByteArray:
+		return bytesValuesOf(fixed, leaf.TypeLength(), mem)
+	}
+	return nil
+}
+
+func int32ValuesOf(typ arrow.FixedWidthDataType, mem memory.Allocator) columnValues {
+	switch typ.ID() {
+	case arrow.INT8, arrow.UINT8:
+		return newFixed(typ, mem, 4, func(out []uint8, plain []byte) {
+			for i := range out {
+				out[i] = plain[4*i]
+			}
+		})
+	case arrow.INT16, arrow.UINT16:
+		return newFixed(typ, mem, 4, func(out []uint16, plain []byte) {
+			for i := range out {
+				out[i] = binary.LittleEndian.Uint16(plain[4*i:])
+			}
+		})
+	case arrow.DATE64: // of days
+		return newFixed(typ, mem, 4, func(out []int64, plain []byte) {
+			for i := range out {
+				out[i] = 86_400_000 * int64(int32At(plain, i))
+			}
+		})
+	case arrow.DECIMAL128:
+		return newFixed(typ, mem, 4, func(out []decimal128.Num, plain []byte) {
+			for i := range out {
+				out[i] = decimal128.FromI64(int64(int32At(plain, i)))
+			}
+		})
+	case arrow.DECIMAL256:
+		return newFixed(typ, mem, 4, func(out []decimal256.Num, plain []byte) {
+			for i := range out {
+				out[i] = decimal256.FromI64(int64(int32At(plain, i)))
+			}
+		})
+	}
+	if typ.Bytes() == 4 {
+		return newCopied[int32](typ, mem)
+	}
+	return nil
+}
+
+func int32At(plain []byte, i int) int32 { return int32(binary.LittleEndian.Uint32(plain[4*i:])) }
+
+func decimals128FromInt64(out []decimal128.Num, plain []byte) {
+	for i := range out {
+		out[i] = decimal128.FromI64(int64(binary.LittleEndian.Uint64(plain[8*i:])))
+	}
+}
+
+func decimals256FromInt64(out []decimal256.Num, plain []byte) {
+	for i := range out {
+		out[i] = decimal256.FromI64(int64(binary.LittleEndian.Uint64(plain[8*i:])))
+	}
+}
+
+// bytesValuesOf returns what decodes FIXED_LEN_BYTE_ARRAY of a width.
+func bytesValuesOf(typ arrow.FixedWidthDataType, width int, mem memory.Allocator) columnValues {
+	switch {
+	case typ.ID() == arrow.DECIMAL128 && 1 <= width && width <= 16:
+		return newFixed(typ, mem, width, func(out []decimal128.Num, plain []byte) { decimals128(out, plain, width) })
+	case typ.ID() == arrow.DECIMAL256 && 1 <= width && width <= 32:
+		return newFixed(typ, mem, width, func(out []decimal256.Num, plain []byte) { decimals256(out, plain, width) })
+	case typ.ID() == arrow.FLOAT16 && width == 2:
+		return newCopied[[2]byte](typ, mem)
+	case typ.ID() != arrow.FIXED_SIZE_BINARY || typ.Bytes() != width:
+		return nil
+	}
+	switch width { // of which there are many in the wild: UUIDs, digests, intervals, addresses
+	case 1:
+		return newCopied[[1]byte](typ, mem)
+	case 2:
+		return newCopied[[2]byte](typ, mem)
+	case 3:
+		return newCopied[[3]byte](typ, mem)
+	case 4:
+		return newCopied[[4]byte](typ, mem)
+	case 8:
+		return newCopied[[8]byte](typ, mem)
+	case 12:
+		return newCopied[[12]byte](typ, mem)
+	case 16:
+		return newCopied[[16]byte](typ, mem)
+	case 20:
+		return newCopied[[20]byte](typ, mem)
+	case 32:
+		return newCopied[[32]byte](typ, mem)
+	}
+	return nil
+}
+
+// decimals128 converts big-endian numbers of 1 to 16 bytes.
+func decimals128(out []decimal128.Num, plain []byte, width int) {
+	if width < 8 {
+		for i := range out {
+			out[i] = decimal128.FromI64(bigEndian(plain[i*width:], width))
+		}
+		return
+	}
+	for i := range out {
+		p := plain[i*width : i*width+width]
+		high := int64(binary.BigEndian.Uint64(p)) >> (128 - 8*width) // all sign for 8 bytes
+		out[i] = decimal128.New(high, binary.BigEndian.Uint64(p[width-8:]))
+	}
+}
+
+// bigEndian reads the number of 1 to 8 bytes that b begins with.
+func bigEndian(b []byte, width int) int64 {
+	if len(b) >= 8 {
+		return int64(binary.BigEndian.Uint64(b)) >> (64 - 8*width)
+	}
+	var word [8]byte
+	copy(word[:], b)
+	return int64(binary.BigEndian.Uint64(word[:])) >> (64 - 8*width)
+}
+
+// decimals256 converts big-endian numbers of 1 to 32 bytes.
+func decimals256(out []decimal256.Num, plain []byte, width int) {
+	for i := range out {
+		p := plain[i*width : i*width+width]
+		var words [4]uint64
+		for w := range words { // the lowest first
+			from := max(len(p)-8, 0)
+			if from < len(p) {
+				words[w] = uint64(bigEndian(p[from:], len(p)-from))
+			} else {
+				words[w] = uint64(int64(words[w-1]) >> 63)
+			}
+			p = p[:from]
+		}
+		out[i] = decimal256.New(words[3], words[2], words[1], words[0])
+	}
+}
+
+func (v *fixedValues[T]) dictionary(entries int, data []byte) error {
+	if entries > len(data)/v.fileBytes {
+		return fmt.Errorf("a dictionary page of %d B with %d entries of %d B", len(data), entries, v.fileBytes)
+	}
+	v.entries = view[T](v.dict.grow(entries*sizeOf[T](), nil))
+	v.convert(v.entries, data[:entries*v.fileBytes])
+	return nil
+}
+
+func (v *fixedValues[T]) page(encoding parquet.Encoding, data []byte) (err error) {
+	v.plain = data
+	v.coded, v.codes, err = codesOf(encoding, data)
+	return err
+}
+
+func (v *fixedValues[T]) begin(rows int) {
+	v.out = memory.NewResizableBuffer(v.mem)
+	v.out.Resize(rows * sizeOf[T]())
+}
+
+func (v *fixedValues[T]) read(from, rows, values int, validity []byte) error {
+	out := view[T](v.out.Bytes())[from : from+rows]
+	if v.coded {
+		if err := gather(&v.codes, out[:values], v.entries); err != nil {
+			return fmt.Errorf("codes of a page: %w", err)
+		}
+	} else {
+		bytes := values * v.fileBytes
+		if bytes > len(v.plain) {
+			return fmt.Errorf("a page that has %d B more for %d values of %d B", len(v.plain), values, v.fileBytes)
+		}
+		v.convert(out[:values], v.plain[:bytes])
+		v.plain = v.plain[bytes:]
+	}
+	spread(out, values, validity, from)
+	return nil
+}
+
+func (v *fixedValues[T]) finish(validity *memory.Buffer, nulls int) arrow.Array {
+	rows := v.out.Len() / sizeOf[T]()
+	defer releaseBuffers(&v.out)
+	return newArray(v.typ, rows, nulls, validity, v.out)
+}
+
+func (v *fixedValues[T]) close() {
+	releaseBuffers(&v.out)
+	v.dict.free()
+}
+
+func sizeOf[T any]() int {
+	var zero T
+	return int(unsafe.Sizeof(zero))
+}
+
+// view takes bytes as values of another type.
+// Requires: b is aligned for T, as what allocators return is.
+func view[T any](b []byte) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/sizeOf[T]())
+}
+
+// newArray makes an array of buffers, which the caller still owns.
+func newArray(typ arrow.DataType, rows, nulls int, buffers ...*memory.Buffer) arrow.Array {
+	data := array.NewData(typ, rows, buffers, nil, nulls, 0)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
+
+func releaseBuffers(buffers ...**memory.Buffer) {
+	for _, b := range buffers {
+		if *b != nil {
+			(*b).Release()
+			*b = nil
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package scan
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+)
+
+// page is one page of a column chunk, decompressed.
+type page struct {
+	kind     pageKind
+	values   int // NULLs included
+	encoding parquet.Encoding
+
+	// levels are the definition levels of a page of version 2; those of version 1 lead data, in
+	// the encoding levelEncoding.
+	levels        []byte
+	levelEncoding parquet.Encoding
+
+	data []byte
+}
+
+// pageSource is a column chunk's pages, in order.
+type pageSource interface {
+	// next returns the next page, whose bytes stay valid until the next call, or io.EOF.
+	next() (page, error)
+	close()
+}
+
+// chunkPages reads the pages of one column chunk, by ReadAt into a window of its compressed bytes. It
+// holds that window and one page decompressed: each is as large as the largest page so far, or
+// windowBytesMax. A page that is not compressed stays in the window.
+//
+// arrow-go's page reader does as much by small reads; but its Brotli fails on pages of no bytes, its
+// zstd decoders are four for the whole process, and it checks no CRC.
+type chunkPages struct {
+	file   io.ReaderAt
+	at     int64 // of the first byte behind the window
+	end    int64 // of the chunk
+	codec  compress.Compression
+	window scratch
+	unread []byte // of the window
+	ahead  int    // bytes to read at once
+	page   scratch
+}
+
+const (
+	// windowBytesMax is what reads ask for. Reads of 64 KiB to 1 MiB take the same time from the page
+	// cache; a disk or a network wants the larger ones.
+	windowBytesMax = 256 << 10
+
+	// windowBytesMin is what small batches, asked for to save memory, bring the window down to.
+	windowBytesMin = 16 << 10
+)
+
+// windowBytes is how much of a column to read at once for batches of so many rows.
+func windowBytes(batchRows int64) int {
+	return int(max(windowBytesMin, min(windowBytesMax, 8*batchRows)))
+}
+
+func newChunkPages(file io.ReaderAt, start, end int64, codec compress.Compression, ahead int, mem memory.Allocator) *chunkPages {
+	return &chunkPages{
+		file: file, at: start, end: end, codec: codec, ahead: ahead,
+		window: scratch{mem: mem}, page: scratch{mem: mem},
+	}
+}
+
+func (p *chunkPages) close() {
+	p.window.free()
+	p.page.free()
+	p.unread = nil
+}
+
+func (p *chunkPages) next() (page, error) {
+	for {
+		header, err := p.readHeader()
+		if err != nil {
+			return page{}, err
+		}
+		raw, err := p.take(header.fileBytes)
+		if err != nil {
+			return page{}, err
+		}
+		if header.checked && crc32.ChecksumIEEE(raw) != header.crc {
+			return page{}, fmt.Errorf("a page of %d B whose checksum is not the one in its header", header.fileBytes)
+		}
+		if header.kind == pageIndex {
+			continue
+		}
+		out := page{kind: header.kind, values: header.values, encoding: header.encoding, levelEncoding: header.levels}
+		levels := header.repetition + header.definition // a flat column's repetition levels say nothing
+		out.levels = raw[header.repetition:levels]
+		if header.stored {
+			out.data = raw[levels:]
+			return out, nil
+		}
+		out.data, err = p.decompress(raw[levels:], header.bytes-levels)
+		return out, err
+	}
+}
+
+// readHeader returns io.EOF at the end of the chunk.
+func (p *chunkPages) readHeader() (pageHeader, error) {
+	for wanted := 1; ; wanted = 2 * len(p.unread) {
+		rest := int64(len(p.unread)) + p.end - p.at
+		if rest == 0 {
+			return pageHeader{}, io.EOF
+		}
+		if err := p.fill(int(min(int64(wanted), rest))); err != nil {
+			return pageHeader{}, err
+		}
+		header, size, err := parsePageHeader(p.unread)
+		if err == nil {
+			p.unread = p.unread[size:]
+			return header, nil
+		}
+		if !errors.Is(err, io.ErrUnexpectedEOF) || int64(len(p.unread)) == rest || len(p.unread) > pageHeaderBytesMax {
+			return header, fmt.Errorf("a page header: %w", err)
+		}
+	}
+}
+
+// take returns the next n bytes of the chunk.
+func (p *chunkPages) take(n int) ([]byte, error) {
+	if rest := int64(len(p.unread)) + p.end - p.at; int64(n) > rest {
+		return nil, fmt.Errorf("a page of %d B where the column chunk has %d B left", n, rest)
+	}
+	if err := p.fill(n); err != nil {
+		return nil, err
+	}
+	taken := p.unread[:n]
+	p.unread = p.unread[n:]
+	return taken, nil
+}
+
+// fill makes sure that the window has n unread bytes.
+// Requires: the chunk has them.
+func (p *chunkPages) fill(n int) error {
+	if n <= len(p.unread) {
+		return nil
+	}
+	size := int(min(int64(max(n, p.ahead)), int64(len(p.unread))+p.end-p.at))
+	window := p.window.grow(size, p.unread)
+	read, err := p.file.ReadAt(window[len(p.unread):], p.at)
+	if read < size-len(p.unread) {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return fmt.Errorf("reading %d B at offset %d: %w", size-len(p.unread), p.at, err)
+	}
+	p.at += int64(read)
+	p.unread = window
+	return nil
+}
+
+// decompress returns the bytes of a page, which are to be so many.
+func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
+	if p.codec == compress.Codecs.Uncompressed {
+		if len(packed) != size {
+			return nil, fmt.Errorf("a page of %d B that is said to have %d B", len(packed), size)
+		}
+		return packed, nil
+	}
+	if size == 0 {
+		return nil, nil // codecs differ in what they make of nothing
+	}
+	if p.codec == compress.Codecs.Snappy { // a corrupt length must not take memory
+		if n, err := snappy.DecodedLen(packed); err != nil || n != size {
+			return nil, fmt.Errorf("a snappy page of %d B that is said to have %d B", n, size)
+		}
+	}
+	out, err := decompress(p.codec, p.page.grow(size, nil), packed)
+	if err != nil {
+		return nil, fmt.Errorf("a %s page of %d B: %w", p.codec, len(packed), err)
+	}
+	if len(out) != size {
+		return nil, fmt.Errorf("a %s page of %d B that is said to have %d B", p.codec, len(out), size)
+	}
+	return out, nil
+}
+
+// scratch is memory to be used again and again.
+type scratch struct {
+	mem memory.Allocator
+	buf []byte
+}
+
+// grow returns n bytes that begin with keep, which may lie in the memory that it had returned before.
+func (s *scratch) grow(n int, keep []byte) []byte {
+	if n <= len(s.buf) {
+		copy(s.buf, keep)
+		return s.buf[:n:n]
+	}
+	grown := s.mem.Allocate(n)
+	copy(grown, keep)
+	s.free()
+	s.buf = grown
+	return grown
+}
+
+func (s *scratch) free() {
+	if s.buf != nil {
+		s.mem.Free(s.buf)
+		s.buf = nil
+	}
+}
+
+// decompress writes what packed holds to out, and returns what it wrote.
+func decompress(codec compress.Compression, out, packed []byte) ([]byte, error) {
+	switch codec {
+	case compress.Codecs.Snappy:
+		return snappy.Decode(out, packed)
+	case compress.Codecs.Zstd:
+		decoder := zstdDecoders.Get().(*zstd.Decoder)
+		defer zstdDecoders.Put(decoder)
+		return decoder.DecodeAll(packed, out[:0])
+	}
+	library, err := compress.GetCodec(codec)
+	if err != nil {
+		return nil, err
+	}
+	return compress.Decode(library, out, packed)
+}
+
+// zstdDecoders are of one thread each, and write no more than out has room for.
+var zstdDecoders = sync.Pool{New: func() any {
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		panic(err) // only options give errors
+	}
+	return decoder
+}}
+
+// decompresses says whether decompress knows a codec.
+func decompresses(codec compress.Compression) bool {
+	switch codec {
+	case compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Zstd, compress.Codecs.Lz4Raw:
+		return true
+	}
+	return false
+}
