@@ -30,7 +30,7 @@ func BenchmarkFind(b *testing.B) {
 				for i := range benchTiles * spec.TileRows {
 					keys[i*words] = rng.Uint64N(uint64(groups))
 				}
-				t := newTable(l, 0, false)
+				t := newTable(spec.GoMemory, l, 0, false)
 				hashes, gids := make([]uint64, spec.TileRows), make([]uint32, spec.TileRows)
 				tile := 0
 				find := func() {
@@ -80,12 +80,13 @@ func BenchmarkAccumulate(b *testing.B) {
 	}
 }
 
-// dropStore counts pages and drops them.
-type dropStore struct{ pages int }
+// dropPass drops pages.
+type dropPass struct{ Pass }
 
-func (s *dropStore) Put(int, Content, *spec.Page) error      { s.pages++; return nil }
-func (s *dropStore) Sizes() []int64                          { return nil }
-func (s *dropStore) Take(int, Content) ([]*spec.Page, error) { return nil, nil }
+func (dropPass) Put(_ int, _ Content, page *spec.Page) error {
+	page.Release()
+	return nil
+}
 
 // BenchmarkScatter scatters tiles of rows of one key word and one-word arguments.
 func BenchmarkScatter(b *testing.B) {
@@ -101,7 +102,8 @@ func BenchmarkScatter(b *testing.B) {
 				}
 				tile.Keys = randomWords(rng, spec.TileRows, math.MaxUint64)
 				hashes := randomWords(rng, benchTiles*spec.TileRows, math.MaxUint64)
-				s := newScatterer(Rows, bound.RowLayout(), false, radix, new(dropStore))
+				layout := bound.RowLayout()
+				s := newScatterer(spec.GoMemory, Rows, &layout, &pass{radix: radix, pageBytes: pageBytesMax, parts: dropPass{}})
 				at := 0
 				for b.Loop() {
 					if err := s.scatterTile(bound, tile, hashes[at*spec.TileRows:(at+1)*spec.TileRows]); err != nil {

@@ -83,16 +83,6 @@ func replaceValue(kept, v []uint64, long bool, h *spec.Heap) {
 	copy(kept, v)
 }
 
-func keepBest(f *spec.Fold, state []uint64, h *spec.Heap) {
-	parts := bestParts(f, state)
-	if f.Long {
-		keepBytes(parts.order, h)
-	}
-	if f.PayloadLong {
-		keepBytes(parts.payload, h)
-	}
-}
-
 func keepBytes(words []uint64, h *spec.Heap) {
 	v := spec.AsBytes2(words)
 	*v = h.Keep(*v)

@@ -287,10 +287,3 @@ func mergeWindows(f *spec.Fold, state, from []uint64) bool {
 	}
 	return true
 }
-
-// keepExact copies the block of a wide state into another heap.
-func keepExact(f *spec.Fold, state []uint64, h *spec.Heap) {
-	if state[0] == spec.ExactWide {
-		keepBlock(&state[f.Kind.ExactInputs()], f.Kind.ExactBlockWords(), h)
-	}
-}

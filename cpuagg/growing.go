@@ -192,32 +192,6 @@ func (s *states) mergeGrowing(f *spec.Fold, state, from []uint64) {
 	}
 }
 
-// keepGrowing copies the blocks of a state into another heap.
-func keepGrowing(f *spec.Fold, state []uint64, h *spec.Heap) {
-	if f.Kind == spec.FoldSketch && state[0] == spec.SketchDense {
-		keepBlock(&state[1], sketchWords, h)
-		return
-	}
-	if state[0] == 0 {
-		return
-	}
-	keepBlock(&state[1], vectorBlock(state[0], f.ElementWords), h)
-	if f.Long {
-		for elements := f.Elements(state); len(elements) > 0; elements = elements[f.ElementWords:] {
-			keepBytes(elements[:2], h)
-		}
-	}
-	if f.Words == spec.SetWords && indexSlots(state[0]) > 0 {
-		keepBlock(&state[2], indexSlots(state[0]), h)
-	}
-}
-
-func keepBlock(address *uint64, words int, h *spec.Heap) {
-	block := h.Alloc(words)
-	copy(block, spec.WordsAt(address, words))
-	*address = spec.Address(block)
-}
-
 // tally adds rows of one value, the first of them at position, to a histogram.
 func (s *states) tally(f *spec.Fold, state, key []uint64, rows, position uint64) {
 	element, added := intern(f, state, key, &s.heap)

@@ -1,20 +1,24 @@
 package cpuagg
 
 import (
-	"fmt"
+	"errors"
+	"io"
+	"math"
 
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
 )
 
-// Task is what one worker processes at a time: partitions, or the tables of all workers.
+// Task is what one worker processes at a time: partitions of a pass, or the tables of all workers.
 type Task struct {
+	pass       *pass
 	partitions []int
+	rows       int64 // and states
 	tables     []*Worker
 }
 
-// Groups are finished groups, with their packed keys and states. What they refer to lives as long
-// as they do.
+// Groups are finished groups, with their packed keys and states. What they refer to lives until
+// they are released.
 type Groups struct {
 	Len    int
 	Keys   []uint64   // Len * KeyLayout.Words
@@ -22,8 +26,16 @@ type Groups struct {
 
 	table  *table
 	states *states
-	pages  []*spec.Page
+	rows   int64 // and states, merged so far
 }
+
+// Release gives back what the groups hold.
+func (g *Groups) Release() {
+	g.table.release()
+	g.states.release()
+}
+
+func (g *Groups) bytes() int64 { return g.table.bytes() + g.states.bytes() }
 
 // A task merges what is at most taskRowsMax rows and states, so that results stream and no worker
 // waits long for the last; partitions above it are tasks of their own.
@@ -48,11 +60,20 @@ func (r *Run) Tasks(workers []*Worker) (tasks []Task, partitions int) {
 	if _, _, scattered := r.Scatter(); !scattered {
 		return []Task{{tables: workers}}, 1
 	}
-	sizes := r.scatter.store.Sizes()
+	return r.scatter.tasks(), r.scatter.radix.FanOut()
+}
+
+// tasks merges the partitions of a pass greedily.
+func (p *pass) tasks() (tasks []Task) {
+	sizes := p.parts.Sizes()
 	for _, list := range partition.Merge(sizes, taskRowsMax) {
-		tasks = append(tasks, Task{partitions: list})
+		t := Task{pass: p, partitions: list}
+		for _, i := range list {
+			t.rows += sizes[i]
+		}
+		tasks = append(tasks, t)
 	}
-	return tasks, len(sizes)
+	return tasks
 }
 
 // mergeInParallel reports whether the workers' tables together are too much to merge alone.
@@ -68,50 +89,120 @@ func (r *Run) mergeInParallel(workers []*Worker) bool {
 	return len(workers) > 1 && (groups > mergeGroupsMax || heap > mergeHeapBytes && groups > 1)
 }
 
-// Process aggregates a task. Workers process tasks of one run at the same time.
-func (w *Worker) Process(task Task) (*Groups, error) {
+// Process aggregates a task. Workers process tasks of one run at the same time. Where the groups do
+// not fit the worker's share of the memory, the task is split: there are then no groups, but tasks
+// in its place.
+func (w *Worker) Process(task Task) (*Groups, []Task, error) {
 	if task.tables != nil {
-		return mergeTables(task.tables), nil
+		return mergeTables(task.tables), nil, nil
 	}
+	m := w.run.opt.Memory
 	g := &Groups{
-		table:  newTable(&w.run.bound.Keys, partition.Seed(1), false),
-		states: newStates(w.run.bound),
+		table:  newTable(m, &w.run.bound.Keys, task.pass.tableSeed(), false),
+		states: newStates(m, w.run.bound),
 	}
+	g.table.reserve(min(int(min(task.rows, math.MaxInt32))/2, groupsExpected))
+	var split *splitter
+	err := w.eachPage(task, func(content Content, page *spec.Page) (err error) {
+		defer page.Release()
+		if split != nil {
+			return split.add(content, page)
+		}
+		for from := 0; from < page.Rows; from += spec.TileRows {
+			if err := w.makeRoom(g); err != nil {
+				return err
+			}
+			if w.mustSplit(task, g) {
+				if split, err = w.newSplitter(task, g); err != nil {
+					return err
+				}
+				return split.addFrom(content, page, from)
+			}
+			w.merge(g, content, page, from)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		split.release()
+		g.Release()
+		return nil, nil, err
+	case split != nil:
+		tasks, err := split.finish()
+		return nil, tasks, err
+	}
+	g.finish()
+	return g, nil, nil
+}
+
+// groupsExpected is what a table has room for to begin with, if the task may have as many: enough
+// to save most growing, not so many that a few heavy groups spread over a large table.
+const groupsExpected = spec.TileRows * 4
+
+// eachPage calls a function with the pages of a task, the states first: they are fewer than the
+// rows that they stand for. The function takes them over.
+func (w *Worker) eachPage(task Task, f func(Content, *spec.Page) error) error {
 	for _, content := range []Content{States, Rows} {
 		for _, p := range task.partitions {
-			pages, err := w.run.scatter.store.Take(p, content)
-			if err != nil {
-				return nil, err
-			}
-			g.pages = append(g.pages, pages...)
-			for i, page := range pages {
-				if i == 0 {
-					g.table.reserve(g.table.groups + expectedGroups(pages))
-				}
-				if g.table.groups > groupsMax {
-					return nil, fmt.Errorf("partition %d of %d has more than %d groups", p, w.run.scatter.radix.FanOut(), groupsMax)
-				}
-				if content == States {
-					w.processStates(g, page)
-				} else {
-					w.processRows(g, page)
-				}
-				page.Words = nil
+			if err := eachOf(task.pass.parts.Take(p, content), content, f); err != nil {
+				return err
 			}
 		}
 	}
-	g.finish()
-	return g, nil
+	return nil
 }
 
-// expectedGroups guesses how many groups pages hold: enough to save most growing of the table, not
-// so many that a few heavy groups spread over a large one.
-func expectedGroups(pages []*spec.Page) int {
-	rows := 0
-	for _, p := range pages {
-		rows += p.Rows
+func eachOf(pages Pages, content Content, f func(Content, *spec.Page) error) error {
+	defer pages.Close()
+	for {
+		page, err := pages.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = f(content, page)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return min(rows/2, spec.TileRows*4)
+}
+
+// makeRoom lets pages that wait leave the memory, where the table may need it.
+func (w *Worker) makeRoom(g *Groups) error {
+	want := min(2*g.bytes(), w.run.opt.WorkerBytes) // what it takes to grow
+	if left := w.run.opt.Memory.Left(); left < want {
+		return w.run.store.Reclaim(want - left)
+	}
+	return nil
+}
+
+// splitShare is the part of a worker's memory that a table may take before its task is split: it
+// doubles when it grows, and the old one is there until the new one is.
+const splitShare = 4
+
+// splitsMax bounds how often a partition is split: 16-fold each time, so that what is left has
+// one hash, or one key.
+const splitsMax = 12
+
+// mustSplit reports whether the groups have outgrown the worker's share of the memory. One group
+// cannot be split.
+func (w *Worker) mustSplit(task Task, g *Groups) bool {
+	if g.table.groups > groupsMax || w.run.opt.ForceSplits > task.pass.depth && g.table.groups > 1 {
+		return true
+	}
+	return g.bytes() > w.run.opt.WorkerBytes/splitShare && g.table.groups > 1 && task.pass.depth < splitsMax
+}
+
+// merge folds a tile of a page into the groups.
+func (w *Worker) merge(g *Groups, content Content, page *spec.Page, from int) {
+	n := min(spec.TileRows, page.Rows-from)
+	if content == States {
+		w.processStates(g, page, from, n)
+	} else {
+		w.processRows(g, page, from, n)
+	}
+	g.rows += int64(n)
 }
 
 // finish publishes the table's groups.
@@ -172,12 +263,13 @@ func (g *Groups) mergeDense(w *Worker) {
 // packDense turns a dense table into a list of the groups that exist.
 func (g *Groups) packDense() {
 	t := g.table
+	t.keys = growWords(t.memory, t.keys, t.groups)
 	packed := 0
 	for code, seen := range t.seen {
 		if seen == 0 {
 			continue
 		}
-		t.keys = append(t.keys, uint64(code))
+		t.keys[packed] = uint64(code)
 		for i := range g.states.bound.Folds {
 			w := g.states.bound.Folds[i].Words
 			copy(g.states.words[i][packed*w:(packed+1)*w], g.states.words[i][code*w:(code+1)*w])
@@ -197,39 +289,42 @@ func (s *states) slice(from, to int) [][]uint64 {
 	return parts
 }
 
-// processStates merges a page of states.
-func (w *Worker) processStates(g *Groups, page *spec.Page) {
-	l := &w.run.stateLayout
-	parts := w.pageParts
-	for from := 0; from < page.Rows; from += spec.TileRows {
-		n := min(spec.TileRows, page.Rows-from)
-		rows := page.Words[from*l.Stride : (from+n)*l.Stride]
-		w.page.Keys = unpack(w.page.Keys, rows, l.Stride, 0, w.run.bound.Keys.Words)
-		w.findGroups(g, w.page.Keys, n)
-		for i := range parts {
-			parts[i] = unpack(parts[i], rows, l.Stride, l.Parts[i], w.run.bound.Folds[i].Words)
-		}
-		g.states.merge(w.gids[:n], parts)
+// processStates merges n states of a page.
+func (w *Worker) processStates(g *Groups, page *spec.Page, from, n int) {
+	w.unpackStates(page, from, n)
+	w.findGroups(g, w.page.Keys, n)
+	g.states.merge(w.gids[:n], w.pageParts)
+}
+
+// unpackStates turns n states of a page into keys and parts.
+func (w *Worker) unpackStates(page *spec.Page, from, n int) {
+	l, parts := &w.run.stateLayout, w.pageParts
+	rows := page.Words[from*l.Stride : (from+n)*l.Stride]
+	w.page.Keys = unpack(w.page.Keys, rows, l.Stride, 0, w.run.bound.Keys.Words)
+	for i := range parts {
+		parts[i] = unpack(parts[i], rows, l.Stride, l.Parts[i], w.run.bound.Folds[i].Words)
 	}
 }
 
-// processRows accumulates a page of rows.
-func (w *Worker) processRows(g *Groups, page *spec.Page) {
-	b := w.run.bound
-	l, t := &w.run.rowLayout, &w.page
-	for from := 0; from < page.Rows; from += spec.TileRows {
-		t.Rows = min(spec.TileRows, page.Rows-from)
-		rows := page.Words[from*l.Stride : (from+t.Rows)*l.Stride]
-		t.Keys = unpack(t.Keys, rows, l.Stride, 0, b.Keys.Words)
-		w.findGroups(g, t.Keys, t.Rows)
-		for a := range t.Args {
-			t.Args[a] = unpack(t.Args[a], rows, l.Stride, l.Parts[a], b.Args[a].Words)
-		}
-		for i, c := range l.ValidCols {
-			t.Valid[c] = unpackBits(t.Valid[c], rows, l.Stride, l.Valid+i/64, i%64)
-		}
-		w.view.set(t, w.gids[:t.Rows])
-		g.states.accumulate(w.view)
+// processRows accumulates n rows of a page.
+func (w *Worker) processRows(g *Groups, page *spec.Page, from, n int) {
+	w.unpackRows(page, from, n)
+	w.findGroups(g, w.page.Keys, n)
+	w.view.set(&w.page, w.gids[:n])
+	g.states.accumulate(w.view)
+}
+
+// unpackRows turns n rows of a page into a tile.
+func (w *Worker) unpackRows(page *spec.Page, from, n int) {
+	b, l, t := w.run.bound, &w.run.rowLayout, &w.page
+	t.Rows = n
+	rows := page.Words[from*l.Stride : (from+n)*l.Stride]
+	t.Keys = unpack(t.Keys, rows, l.Stride, 0, b.Keys.Words)
+	for a := range t.Args {
+		t.Args[a] = unpack(t.Args[a], rows, l.Stride, l.Parts[a], b.Args[a].Words)
+	}
+	for i, c := range l.ValidCols {
+		t.Valid[c] = unpackBits(t.Valid[c], rows, l.Stride, l.Valid+i/64, i%64)
 	}
 }
 

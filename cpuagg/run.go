@@ -1,6 +1,9 @@
 package cpuagg
 
 import (
+	"math"
+	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -21,16 +24,31 @@ type Options struct {
 	// choose when the first table fills.
 	RadixBits int
 
+	// Memory is where tables and pages lie. The default is spec.GoMemory.
+	Memory spec.Memory
+
+	// WorkerBytes is one worker's share of the memory. The default, 0, is no bound.
+	WorkerBytes int64
+
 	// NoPreAgg scatters all rows at once; AlwaysPreAgg scatters none as they are; NoDense hashes
 	// also keys that are small enough to be group numbers. They are for tests: none changes an
 	// answer.
 	NoPreAgg, AlwaysPreAgg, NoDense bool
+
+	// ForceSplits splits every task of more than one group that often, for tests.
+	ForceSplits int
 }
 
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults(b *spec.Bound) {
 	if o.TableGroups == 0 {
 		o.TableGroups = tableGroups(b)
+	}
+	if o.Memory == nil {
+		o.Memory = spec.GoMemory
+	}
+	if o.WorkerBytes == 0 {
+		o.WorkerBytes = math.MaxInt64
 	}
 }
 
@@ -51,37 +69,47 @@ func tableGroups(b *spec.Bound) int {
 type Run struct {
 	bound *spec.Bound
 	opt   Options
-	store func(radix partition.Radix) Store
+	store Store
 
 	rowLayout, stateLayout spec.RowLayout
 	rowBytes, stateBytes   int64
 
 	// The scatter is set up when the first worker needs it.
 	mu        sync.Mutex
-	scatter   *scatterPlan
+	scatter   *pass
 	estimated int64
 
 	counters Counters
 }
 
-// scatterPlan is the fan-out that all workers scatter with, and the store that they scatter to.
-type scatterPlan struct {
-	radix partition.Radix
-	store Store
+// pass is one scatter, by all workers or, where a partition is split again, by one.
+type pass struct {
+	depth     int // 0, or one more than that of the pass whose partition is split
+	radix     partition.Radix
+	pageBytes int // most of a page
+	parts     Pass
 }
+
+// seed returns the hash seed of the scatter: none that the tables and scatters of the passes before
+// have used, and not that of the tables of this pass.
+func (p *pass) seed() uint64 { return partition.Seed(p.depth) }
+
+// tableSeed returns the hash seed of the tables that partitions are processed in.
+func (p *pass) tableSeed() uint64 { return partition.Seed(p.depth + 1) }
 
 // Counters tell what a run has done. They only grow.
 type Counters struct {
 	RowsPreAgg      atomic.Int64 // rows that went through a worker's table
 	RowsScattered   atomic.Int64 // rows that went to partitions as they were
 	StatesScattered atomic.Int64 // groups' states that went to partitions
+	Splits          atomic.Int64 // partitions that were scattered again
 }
 
-// NewRun prepares the aggregation of a query. newStore makes the partition store, when the groups
-// turn out not to fit the workers' tables.
-func NewRun(b *spec.Bound, opt Options, newStore func(radix partition.Radix) Store) *Run {
+// NewRun prepares the aggregation of a query. Groups that do not fit the workers' tables go to the
+// store.
+func NewRun(b *spec.Bound, opt Options, store Store) *Run {
 	opt.EnsureDefaults(b)
-	r := &Run{bound: b, opt: opt, store: newStore}
+	r := &Run{bound: b, opt: opt, store: store}
 	r.rowLayout, r.stateLayout = b.RowLayout(), b.StateLayout()
 	r.rowBytes, r.stateBytes = int64(8*r.rowLayout.Stride), int64(8*r.stateLayout.Stride)
 	return r
@@ -97,7 +125,13 @@ const denseBytesMax = tableGrowth * tableCacheBytes
 // Dense reports whether packed keys are used as group numbers.
 func (r *Run) Dense() bool {
 	keys := &r.bound.Keys
-	return keys.Dense() && r.stateBytes<<keys.Bits <= denseBytesMax && !r.opt.NoDense
+	return keys.Dense() && r.stateBytes<<keys.Bits <= denseBytesMax && !r.opt.NoDense && !r.grows()
+}
+
+// grows reports whether some states grow with the rows: a table of them may have to be scattered
+// however few they are.
+func (r *Run) grows() bool {
+	return slices.ContainsFunc(r.bound.Folds, func(f spec.Fold) bool { return f.Grows() })
 }
 
 // Scatter returns the fan-out, and the number of groups that was estimated when it was chosen;
@@ -117,15 +151,32 @@ type sample struct {
 }
 
 // plan returns the scatter's plan, which the first caller's sample decides.
-func (r *Run) plan(s sample) *scatterPlan {
+func (r *Run) plan(s sample) *pass {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scatter == nil {
 		r.estimated = r.estimate(s)
-		radix := r.radix()
-		r.scatter = &scatterPlan{radix: radix, store: r.store(radix)}
+		r.scatter = r.newPass(0, r.radix())
 	}
 	return r.scatter
+}
+
+// A worker's open pages take a quarter of its memory at most: its rows an eighth, its states another.
+const openPagesShare = 8
+
+// newPass begins a scatter, with fewer partitions or smaller pages where memory is short.
+func (r *Run) newPass(depth int, radix partition.Radix) *pass {
+	share := r.opt.WorkerBytes / openPagesShare
+	for radix > 1 && share>>radix < pageBytesMin {
+		radix--
+	}
+	page := max(min(share>>radix, pageBytesMax), pageBytesMin)
+	return &pass{
+		depth:     depth,
+		radix:     radix,
+		pageBytes: 1 << (bits.Len64(uint64(page)) - 1),
+		parts:     r.store.NewPass(radix),
+	}
 }
 
 // rowsUnknown stands in for the size of an input that does not tell it: large enough that the

@@ -3,9 +3,11 @@ package cpuagg
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,17 +21,53 @@ import (
 // memoryStore is a Store that fails its n-th call.
 type memoryStore struct {
 	mu     sync.Mutex
-	pages  [2][][]*spec.Page
+	passes []*memoryPass
 	calls  int
 	failAt int
 }
 
-var errInjected = errors.New("injected")
-
-func newMemoryStore(radix partition.Radix) *memoryStore {
-	return &memoryStore{pages: [2][][]*spec.Page{make([][]*spec.Page, radix.FanOut()), make([][]*spec.Page, radix.FanOut())}}
+type memoryPass struct {
+	store *memoryStore
+	pages [2][][]*spec.Page
+	put   []int64 // rows
 }
 
+var errInjected = errors.New("injected")
+
+func (s *memoryStore) NewPass(radix partition.Radix) Pass {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := radix.FanOut()
+	p := &memoryPass{store: s, pages: [2][][]*spec.Page{make([][]*spec.Page, n), make([][]*spec.Page, n)}, put: make([]int64, n)}
+	s.passes = append(s.passes, p)
+	return p
+}
+
+func (s *memoryStore) Reclaim(int64) error { return nil }
+
+// onePass returns a pass of a store of its own.
+func onePass(radix partition.Radix) (*pass, *memoryPass) {
+	parts := new(memoryStore).NewPass(radix).(*memoryPass)
+	return &pass{radix: radix, pageBytes: pageBytesMax, parts: parts}, parts
+}
+
+// left returns how many rows nobody has taken.
+func (s *memoryStore) left() (rows int) {
+	for _, p := range s.passes {
+		for _, partitions := range p.pages {
+			for _, pages := range partitions {
+				for _, page := range pages {
+					rows += page.Rows
+				}
+			}
+		}
+	}
+	return rows
+}
+
+// call counts a call.
+//
+// Requires: s.mu is held.
 func (s *memoryStore) call() error {
 	s.calls++
 	if s.calls == s.failAt {
@@ -38,34 +76,48 @@ func (s *memoryStore) call() error {
 	return nil
 }
 
-func (s *memoryStore) Put(partition int, content Content, page *spec.Page) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pages[content][partition] = append(s.pages[content][partition], page)
-	return s.call()
+func (p *memoryPass) Put(partition int, content Content, page *spec.Page) error {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	p.pages[content][partition] = append(p.pages[content][partition], page)
+	p.put[partition] += int64(page.Rows)
+	return p.store.call()
 }
 
-func (s *memoryStore) Sizes() []int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sizes := make([]int64, len(s.pages[0]))
-	for _, partitions := range s.pages {
-		for p, pages := range partitions {
-			for _, page := range pages {
-				sizes[p] += int64(page.Rows)
-			}
-		}
+func (p *memoryPass) Sizes() []int64 {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	return slices.Clone(p.put)
+}
+
+func (p *memoryPass) Take(partition int, content Content) Pages {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	pages := p.pages[content][partition]
+	p.pages[content][partition] = nil
+	return &memoryPages{p.store, pages}
+}
+
+type memoryPages struct {
+	store *memoryStore
+	pages []*spec.Page
+}
+
+func (p *memoryPages) Next() (*spec.Page, error) {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	if err := p.store.call(); err != nil {
+		return nil, err
 	}
-	return sizes
+	if len(p.pages) == 0 {
+		return nil, io.EOF
+	}
+	page := p.pages[0]
+	p.pages = p.pages[1:]
+	return page, nil
 }
 
-func (s *memoryStore) Take(partition int, content Content) ([]*spec.Page, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pages := s.pages[content][partition]
-	s.pages[content][partition] = nil
-	return pages, s.call()
-}
+func (p *memoryPages) Close() { p.pages = nil }
 
 // shape is a query: its keys k (an integer) and s (a string), if it has them, and for each of some
 // integer columns count and sum, and the least of a string column t.
@@ -273,17 +325,25 @@ func execute(r *Run, tiles [][]*spec.Tile) (groups []*Groups, err error) {
 		return nil, err
 	}
 	tasks, _ := r.Tasks(workers)
-	groups = make([]*Groups, len(tasks))
+	done := make([][]*Groups, len(workers))
 	err = parallel(func(i int) error {
+		var own []Task
 		for at := i; at < len(tasks); at += len(workers) {
-			var err error
-			if groups[at], err = workers[i].Process(tasks[at]); err != nil {
+			own = append(own, tasks[at])
+		}
+		for len(own) > 0 {
+			g, split, err := workers[i].Process(own[0])
+			if err != nil {
 				return err
+			}
+			own = append(own[1:], split...)
+			if g != nil {
+				done[i] = append(done[i], g)
 			}
 		}
 		return nil
 	})
-	return groups, err
+	return slices.Concat(done...), err
 }
 
 // modes force the paths of a run.
@@ -296,6 +356,9 @@ var modes = []struct {
 	{"rows scattered", Options{NoDense: true, NoPreAgg: true}},
 	{"rows scattered far", Options{NoDense: true, NoPreAgg: true, RadixBits: partition.RadixBitsMax}},
 	{"states scattered", Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, RadixBits: 1}},
+	{"split twice", Options{NoDense: true, NoPreAgg: true, RadixBits: 1, ForceSplits: 2}},
+	{"states split", Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, RadixBits: 1, ForceSplits: 1}},
+	{"little memory", Options{NoDense: true, TableGroups: 64, WorkerBytes: 64 << 10}},
 	{"either", Options{NoDense: true, TableGroups: 64, RadixBits: 3, TotalRows: 20_000}},
 }
 
@@ -335,11 +398,8 @@ func checkRun(t *testing.T, rng *rand.Rand, b *spec.Bound, opt Options, workers 
 	if b.Keys.Words == 0 && len(want) == 0 {
 		want[""] = &answer{numbers: make([]uint64, 2*len(b.Columns))} // one group, also of no rows
 	}
-	var store *memoryStore
-	run := NewRun(b, opt, func(radix partition.Radix) Store {
-		store = newMemoryStore(radix)
-		return store
-	})
+	store := new(memoryStore)
+	run := NewRun(b, opt, store)
 	groups, err := execute(run, tiles)
 	if err != nil {
 		t.Fatal(err)
@@ -360,12 +420,11 @@ func checkRun(t *testing.T, rng *rand.Rand, b *spec.Bound, opt Options, workers 
 	if c := run.Counters(); c.RowsPreAgg.Load()+c.RowsScattered.Load() != rows {
 		t.Errorf("%d rows pre-aggregated and %d scattered, of %d", c.RowsPreAgg.Load(), c.RowsScattered.Load(), rows)
 	}
-	if store != nil {
-		for p, size := range store.Sizes() {
-			if size != 0 {
-				t.Errorf("partition %d still has %d rows", p, size)
-			}
-		}
+	if left := store.left(); left > 0 {
+		t.Errorf("the partitions still have %d rows", left)
+	}
+	if opt.ForceSplits > 0 && len(want) > 50 && rows > 1000 && len(store.passes) < 2 {
+		t.Errorf("%d passes: nothing was split", len(store.passes))
 	}
 }
 
@@ -376,6 +435,7 @@ func TestRunFailsWithItsStore(t *testing.T) {
 	for _, mode := range []Options{
 		{NoDense: true, NoPreAgg: true, RadixBits: 1},
 		{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, RadixBits: 1},
+		{NoDense: true, NoPreAgg: true, RadixBits: 1, ForceSplits: 1},
 	} {
 		b := shapes[2].bind(t)
 		tiles := make([][]*spec.Tile, 2)
@@ -385,12 +445,8 @@ func TestRunFailsWithItsStore(t *testing.T) {
 			}
 		}
 		for n := 1; ; n++ {
-			var store *memoryStore
-			run := NewRun(b, mode, func(radix partition.Radix) Store {
-				store = newMemoryStore(radix)
-				store.failAt = n
-				return store
-			})
+			store := &memoryStore{failAt: n}
+			run := NewRun(b, mode, store)
 			_, err := execute(run, tiles)
 			if store.calls < n {
 				if err != nil {
@@ -419,7 +475,7 @@ func TestRunAdapts(t *testing.T) {
 		for range 100 {
 			tiles = append(tiles, randomTile(rng, b, spec.TileRows, c.groups, nil, map[string]*answer{}))
 		}
-		run := NewRun(b, Options{TableGroups: 4096}, func(radix partition.Radix) Store { return newMemoryStore(radix) })
+		run := NewRun(b, Options{TableGroups: 4096}, new(memoryStore))
 		if _, err := execute(run, [][]*spec.Tile{tiles}); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package cpuagg
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/mpga/mpga/engine/spec"
@@ -16,31 +17,49 @@ const (
 	States                // keys and accumulator states
 )
 
-// Store keeps the pages of the partitions until they are processed. It is safe for concurrent use.
+// Store keeps the pages of partitions until they are processed. It is safe for concurrent use.
 type Store interface {
+	// NewPass returns the partitions of a scatter.
+	NewPass(radix partition.Radix) Pass
+
+	// Reclaim frees bytes of memory, if that many are taken by pages that wait.
+	Reclaim(bytes int64) error
+}
+
+// Pass is the partitions of one scatter. It is safe for concurrent use.
+type Pass interface {
 	// Put takes over a page of a partition.
 	Put(partition int, content Content, page *spec.Page) error
 
-	// Sizes returns the number of rows and states that each partition holds.
+	// Sizes returns the number of rows and states that have been put into each partition.
 	Sizes() []int64
 
 	// Take hands over the pages of a partition, which then has none.
-	Take(partition int, content Content) ([]*spec.Page, error)
+	Take(partition int, content Content) Pages
+}
+
+// Pages is a sequence of pages. One goroutine at a time uses it.
+type Pages interface {
+	// Next hands over the next page; at the end it returns io.EOF.
+	Next() (*spec.Page, error)
+
+	// Close drops the pages that are left.
+	Close()
 }
 
 // Pages of a partition double in size, so that many small partitions take little memory and
 // large ones are written in large pieces.
 const (
-	pageBytesMin = 2 << 10
+	pageBytesMin = 4 << 10
 	pageBytesMax = 128 << 10
 )
 
 // scatterer writes rows of one content to the open pages of the partitions.
 type scatterer struct {
 	content Content
-	layout  spec.RowLayout
-	radix   partition.Radix
-	store   Store
+	layout  *spec.RowLayout
+	pass    *pass
+	memory  spec.Memory
 	open    []*spec.Page
 	refers  bool  // rows may refer to their page's heap
 	rows    int64 // scattered
@@ -65,16 +84,16 @@ type fullPage struct {
 	page      *spec.Page
 }
 
-func newScatterer(content Content, layout spec.RowLayout, refers bool, radix partition.Radix, store Store) *scatterer {
+func newScatterer(m spec.Memory, content Content, layout *spec.RowLayout, p *pass) *scatterer {
 	return &scatterer{
 		content: content,
 		layout:  layout,
-		radix:   radix,
-		store:   store,
-		open:    make([]*spec.Page, radix.FanOut()),
+		pass:    p,
+		memory:  m,
+		open:    make([]*spec.Page, p.radix.FanOut()),
 		at:      make([]rowAddress, spec.TileRows),
 		pages:   make([]*spec.Page, spec.TileRows),
-		refers:  refers,
+		refers:  layout.Refers(),
 	}
 }
 
@@ -83,7 +102,7 @@ func newScatterer(content Content, layout spec.RowLayout, refers bool, radix par
 func (s *scatterer) place(hashes []uint64) {
 	stride := s.layout.Stride
 	for i, h := range hashes {
-		p := s.radix.Of(h)
+		p := s.pass.radix.Of(h)
 		page := s.open[p]
 		if page == nil || (page.Rows+1)*stride > len(page.Words) {
 			page = s.turn(p)
@@ -101,18 +120,19 @@ func (s *scatterer) place(hashes []uint64) {
 func (s *scatterer) turn(p int) *spec.Page {
 	bytes := pageBytesMin
 	if page := s.open[p]; page != nil {
-		bytes = min(16*len(page.Words), pageBytesMax)
+		bytes = min(16*len(page.Words), s.pass.pageBytes)
 		s.full = append(s.full, fullPage{p, page})
 	}
 	stride := s.layout.Stride
-	s.open[p] = &spec.Page{Words: make([]uint64, max(bytes/(8*stride), 1)*stride)}
+	s.open[p] = spec.NewPage(s.memory, max(bytes/(8*stride), 1)*stride)
 	return s.open[p]
 }
 
 // seal hands over the pages that the placed rows have filled.
 func (s *scatterer) seal() error {
-	for _, f := range s.full {
-		if err := s.store.Put(f.partition, s.content, f.page); err != nil {
+	for i, f := range s.full {
+		if err := s.pass.parts.Put(f.partition, s.content, f.page); err != nil {
+			s.full = s.full[i+1:]
 			return err
 		}
 	}
@@ -158,10 +178,10 @@ func (s *scatterer) close() error {
 		if page == nil {
 			continue
 		}
-		if err := s.store.Put(p, s.content, page); err != nil {
+		s.open[p] = nil
+		if err := s.pass.parts.Put(p, s.content, page); err != nil {
 			return err
 		}
-		s.open[p] = nil
 	}
 	return nil
 }
@@ -205,59 +225,62 @@ func (s *scatterer) putValid(t *spec.Tile) {
 
 // scatterStates scatters all groups of a table.
 func (s *scatterer) scatterStates(t *table, st *states) error {
-	var hashes [spec.TileRows]uint64
 	width := t.layout.Words
 	for from := 0; from < t.groups; from += spec.TileRows {
 		to := min(from+spec.TileRows, t.groups)
-		n := to - from
-		keys := t.keys[from*width : to*width]
-		hashKeys(t.layout, keys, t.seed, hashes[:n])
-		s.place(hashes[:n])
-		s.put(n, 0, width, keys)
-		for _, w := range t.layout.Longs {
-			s.keepLongs(n, w)
-		}
-		for i := range st.bound.Folds {
-			f := &st.bound.Folds[i]
-			s.put(n, s.layout.Parts[i], f.Words, st.words[i][from*f.Words:to*f.Words])
-			if refers(f) {
-				s.keepStates(n, f, s.layout.Parts[i])
-			}
-		}
-		if err := s.seal(); err != nil {
+		if err := s.scatterGroups(st.bound, t.keys[from*width:to*width], to-from, st.slice(from, to)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// scatterGroups scatters n groups, at most spec.TileRows: their keys, and their states by fold.
+func (s *scatterer) scatterGroups(b *spec.Bound, keys []uint64, n int, states [][]uint64) error {
+	var hashes [spec.TileRows]uint64
+	hashKeys(&b.Keys, keys, s.pass.seed(), hashes[:n])
+	s.place(hashes[:n])
+	s.put(n, 0, b.Keys.Words, keys)
+	for _, w := range b.Keys.Longs {
+		s.keepLongs(n, w)
+	}
+	for i := range b.Folds {
+		f := &b.Folds[i]
+		s.put(n, s.layout.Parts[i], f.Words, states[i])
+		if f.Refers() {
+			s.keepStates(n, f, s.layout.Parts[i])
+		}
+	}
+	return s.seal()
+}
+
 // keepStates lets what the states at an offset of the placed rows refer to lie in their pages.
 func (s *scatterer) keepStates(n int, f *spec.Fold, offset int) {
 	for i := range s.at[:n] {
-		keep(f, unsafe.Slice((*uint64)(s.at[i].part(offset)), f.Words), &s.pages[i].Heap)
-	}
-}
-
-// rowsRefer reports whether scattered rows may refer to their page's heap.
-func rowsRefer(b *spec.Bound) bool {
-	for i := range b.Args {
-		if argRefers(b, &b.Args[i]) {
-			return true
+		state := unsafe.Slice((*uint64)(s.at[i].part(offset)), f.Words)
+		if err := f.Relocate(state, &s.pages[i].Heap); err != nil {
+			panic(fmt.Sprintf("cpuagg: a state of %s: %v", f.Kind, err)) // made here, a moment ago
 		}
 	}
-	return len(b.Keys.Longs) > 0
 }
 
 func argRefers(b *spec.Bound, arg *spec.Arg) bool {
 	return arg.Encoding == spec.Natural && b.Columns[arg.Column].Kind == spec.Bytes
 }
 
-// statesRefer reports whether scattered states may refer to their page's heap.
-func statesRefer(b *spec.Bound) bool {
-	for i := range b.Folds {
-		if refers(&b.Folds[i]) {
-			return true
+// release drops the pages that have not been handed over.
+func (s *scatterer) release() {
+	if s == nil {
+		return
+	}
+	for _, f := range s.full {
+		f.page.Release()
+	}
+	s.full = nil
+	for _, page := range s.open {
+		if page != nil {
+			page.Release()
 		}
 	}
-	return len(b.Keys.Longs) > 0
+	clear(s.open)
 }

@@ -17,9 +17,9 @@ func TestScatterPages(t *testing.T) {
 	for _, stride := range []int{1, 2, 3, 6, 100, 256, 257, 20_000} {
 		for _, radix := range []partition.Radix{1, 6, partition.RadixBitsMax} {
 			t.Run(fmt.Sprintf("%d words, %d bits", stride, radix), func(t *testing.T) {
-				store := newMemoryStore(radix)
-				layout := spec.RowLayout{Stride: stride}
-				s := newScatterer(Rows, layout, false, radix, store)
+				to, parts := onePass(radix)
+				layout := &spec.RowLayout{Stride: stride}
+				s := newScatterer(spec.GoMemory, Rows, layout, to)
 				rowsMax := min(20_000, 1<<20/stride)
 				want := make([][]uint64, radix.FanOut())
 				hashes := make([]uint64, spec.TileRows)
@@ -43,10 +43,10 @@ func TestScatterPages(t *testing.T) {
 					t.Fatal(err)
 				}
 				for p := range want {
-					checkPages(t, store.pages[Rows][p], stride, want[p])
+					checkPages(t, parts.pages[Rows][p], stride, want[p])
 				}
-				if err := s.close(); err != nil || store.calls > rowsMax {
-					t.Errorf("closing again: %d calls, %v", store.calls, err)
+				if err := s.close(); err != nil || parts.store.calls > rowsMax {
+					t.Errorf("closing again: %d calls, %v", parts.store.calls, err)
 				}
 			})
 		}

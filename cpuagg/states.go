@@ -10,20 +10,39 @@ import (
 
 // states holds the accumulator states of the groups of one table, by fold.
 type states struct {
+	memory spec.Memory
 	bound  *spec.Bound
 	groups int
 	words  [][]uint64 // by fold: groups * Fold.Words and room to grow
 	heap   spec.Heap
 }
 
-func newStates(b *spec.Bound) *states {
-	return &states{bound: b, words: make([][]uint64, len(b.Folds))}
+func newStates(m spec.Memory, b *spec.Bound) *states {
+	return &states{memory: m, bound: b, words: make([][]uint64, len(b.Folds)), heap: spec.NewHeap(m)}
 }
 
 // reset forgets all groups.
 func (s *states) reset() {
 	s.groups = 0
 	s.heap.Reset()
+}
+
+// release gives back what the states hold.
+func (s *states) release() {
+	for i := range s.words {
+		s.memory.Free(s.words[i])
+		s.words[i] = nil
+	}
+	s.reset()
+}
+
+// bytes returns how much memory the states hold.
+func (s *states) bytes() int64 {
+	bytes := s.heap.Bytes()
+	for _, words := range s.words {
+		bytes += int64(8 * len(words))
+	}
+	return bytes
 }
 
 // grow adds empty states up to n groups.
@@ -33,7 +52,7 @@ func (s *states) grow(n int) {
 	}
 	for i := range s.bound.Folds {
 		f := &s.bound.Folds[i]
-		s.words[i] = growWords(s.words[i], n*f.Words)
+		s.words[i] = growWords(s.memory, s.words[i], n*f.Words)
 		fresh := s.words[i][s.groups*f.Words : n*f.Words]
 		if identity := identityOf(f.Kind); identity != 0 {
 			for j := range fresh {
@@ -195,23 +214,6 @@ func (s *states) mergeFold(f *spec.Fold, state []uint64, gids []uint32, from []u
 			s.mergeGrowing(f, state[g*w:(g+1)*w], from[uint32(i)*w:uint32(i+1)*w])
 		}
 	}
-}
-
-// keep makes one state independent of the heap that it refers to.
-func keep(f *spec.Fold, state []uint64, h *spec.Heap) {
-	switch {
-	case f.Grows():
-		keepGrowing(f, state, h)
-	case f.Kind.Exact():
-		keepExact(f, state, h)
-	case f.Kind == spec.FoldBest && state[0] != 0:
-		keepBest(f, state, h)
-	}
-}
-
-// refers reports whether states of a fold may refer to a heap.
-func refers(f *spec.Fold) bool {
-	return f.Grows() || f.Kind.Exact() || f.Kind == spec.FoldBest && (f.Long || f.PayloadLong)
 }
 
 // add192 adds a three-word number to another in place.

@@ -184,7 +184,7 @@ func foldCases() []foldCase {
 
 // oneFold returns states of a single fold for n groups.
 func oneFold(f spec.Fold, n int) *states {
-	s := newStates(&spec.Bound{Folds: []spec.Fold{f}})
+	s := newStates(spec.GoMemory, &spec.Bound{Folds: []spec.Fold{f}})
 	s.grow(n)
 	return s
 }
@@ -342,7 +342,9 @@ func rehome(s *states) {
 	f := &s.bound.Folds[0]
 	var heap spec.Heap
 	for g := range s.groups {
-		keep(f, s.group(g), &heap)
+		if err := f.Relocate(s.group(g), &heap); err != nil {
+			panic(err)
+		}
 	}
 	poisonHeap(&s.heap)
 	s.heap = heap
@@ -358,7 +360,7 @@ func TestRefers(t *testing.T) {
 		for i := range 50 {
 			addRows(s, [][3][]uint64{c.row(rng, uint64(i), &batch)}, []uint32{0})
 		}
-		if s.heap.Bytes() > 0 && !refers(&c.fold) {
+		if s.heap.Bytes() > 0 && !c.fold.Refers() {
 			t.Errorf("%s: %d B in the heap, refers is false", c.name, s.heap.Bytes())
 		}
 		batch.poison()

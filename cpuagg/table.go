@@ -16,6 +16,7 @@ import (
 // so that most keys that are not equal are told apart without loading them, and no key value is
 // reserved to mark an empty slot.
 type table struct {
+	memory spec.Memory
 	layout *spec.KeyLayout
 	seed   uint64 // of the hash
 	slots  []uint64
@@ -32,8 +33,8 @@ type table struct {
 // a tile's worth.
 const groupsMax = 1<<32 - 2 - spec.TileRows
 
-func newTable(layout *spec.KeyLayout, seed uint64, dense bool) *table {
-	t := &table{layout: layout, seed: seed, dense: dense}
+func newTable(m spec.Memory, layout *spec.KeyLayout, seed uint64, dense bool) *table {
+	t := &table{memory: m, layout: layout, seed: seed, dense: dense, heap: spec.NewHeap(m)}
 	if dense {
 		t.groups = 1 << layout.Bits
 		t.seen = make([]uint8, t.groups)
@@ -46,7 +47,9 @@ func (t *table) reserve(n int) {
 	if t.dense || t.layout.Words == 0 || 2*n <= len(t.slots) {
 		return
 	}
-	t.slots = make([]uint64, 1<<bits.Len(uint(2*n-1)))
+	t.memory.Free(t.slots)
+	t.slots = t.memory.Alloc(1 << bits.Len(uint(2*n-1)))
+	clear(t.slots)
 	if t.groups > 0 {
 		t.rehash()
 	}
@@ -76,9 +79,11 @@ func (t *table) rehash() {
 func (t *table) find(keys, hashes []uint64, gids []uint32, long bool) {
 	switch {
 	case t.dense:
+		seen := t.seen
+		gids = gids[:len(keys)]
 		for i, k := range keys {
 			gids[i] = uint32(k)
-			t.seen[k] = 1
+			seen[k] = 1
 		}
 		return
 	case t.layout.Words == 0:
@@ -110,7 +115,7 @@ func findWords[K interface {
 	width := int(unsafe.Sizeof(key) / 8)
 	rows := len(gids)
 	keys := unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(words))), rows)
-	t.keys = growWords(t.keys, (t.groups+rows)*width)
+	t.keys = growWords(t.memory, t.keys, (t.groups+rows)*width)
 	known := unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(t.keys))), t.groups+rows)
 	slots, groups := t.slots, t.groups
 	mask := uint64(len(slots) - 1)
@@ -141,7 +146,7 @@ func findWords[K interface {
 // findLong is find for keys of any width, with strings in them.
 func (t *table) findLong(words, hashes []uint64, gids []uint32) {
 	width, rows := t.layout.Words, len(gids)
-	t.keys = growWords(t.keys, (t.groups+rows)*width)
+	t.keys = growWords(t.memory, t.keys, (t.groups+rows)*width)
 	mask := uint64(len(t.slots) - 1)
 	for i := range gids {
 		key := words[i*width : (i+1)*width]
@@ -181,13 +186,26 @@ func (t *table) reset() {
 	t.heap.Reset()
 }
 
+// release gives back what the table holds.
+func (t *table) release() {
+	t.memory.Free(t.slots)
+	t.memory.Free(t.keys)
+	t.slots, t.keys, t.groups = nil, nil, 0
+	t.heap.Reset()
+}
+
+// bytes returns how much memory the table holds.
+func (t *table) bytes() int64 { return int64(8*(len(t.slots)+len(t.keys))) + t.heap.Bytes() }
+
 // growWords returns words with at least n words of capacity, all usable, and what they held.
-func growWords(words []uint64, n int) []uint64 {
+func growWords(m spec.Memory, words []uint64, n int) []uint64 {
 	if n <= len(words) {
 		return words
 	}
-	grown := make([]uint64, max(n, 2*len(words)))
+	grown := m.Alloc(max(n, 2*len(words)))
+	grown = grown[:cap(grown)]
 	copy(grown, words)
+	m.Free(words)
 	return grown
 }
 

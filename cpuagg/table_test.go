@@ -108,7 +108,7 @@ func TestTableAgainstMap(t *testing.T) {
 	}
 	for _, l := range layouts {
 		t.Run(fmt.Sprintf("%d words, strings at %v", l.Words, l.Longs), func(t *testing.T) {
-			table := newTable(l, partition.Seed(rng.IntN(2)), false)
+			table := newTable(spec.GoMemory, l, partition.Seed(rng.IntN(2)), false)
 			for range 2 { // again after a reset
 				c := &checkedTable{table, map[string]uint32{}}
 				for range 8 {
@@ -130,7 +130,7 @@ func TestTableAgainstMap(t *testing.T) {
 // number is not a power of two.
 func TestTableGrows(t *testing.T) {
 	for _, words := range []int{1, 2} {
-		c := &checkedTable{newTable(keyLayout(words), 0, false), map[string]uint32{}}
+		c := &checkedTable{newTable(spec.GoMemory, keyLayout(words), 0, false), map[string]uint32{}}
 		for n := 0; n < 1<<16; {
 			rows := min(spec.TileRows, n+1)
 			keys := make([]uint64, rows*words)
@@ -150,7 +150,7 @@ func TestTableGrows(t *testing.T) {
 // Would catch keys taken for equal because slot and salt are: with one-word keys, whose hash is a
 // bijection, whole sets of them collide in both, also after the table has grown.
 func TestTableOfCollidingKeys(t *testing.T) {
-	c := &checkedTable{newTable(keyLayout(1), 0, false), map[string]uint32{}}
+	c := &checkedTable{newTable(spec.GoMemory, keyLayout(1), 0, false), map[string]uint32{}}
 	const saltEnd = 53 // hash bits from here on are in neither slot nor salt
 	for n := range 4 {
 		keys := make([]uint64, 500)
@@ -171,7 +171,7 @@ func TestTableOfEqualHashes(t *testing.T) {
 		var batch arena
 		const rows = 300
 		keys := randomKeys(rng, l, rows, 50, true, &batch)
-		table := newTable(l, 0, false)
+		table := newTable(spec.GoMemory, l, 0, false)
 		table.reserve(2 * rows)
 		hashes, gids := make([]uint64, rows), make([]uint32, rows)
 		model := map[string]uint32{}
@@ -219,12 +219,12 @@ func TestHashKeysOfStrings(t *testing.T) {
 func TestDenseTable(t *testing.T) {
 	for _, bits := range []int{1, 2, 9, 16} {
 		l := &spec.KeyLayout{Words: 1, Bits: bits}
-		table := newTable(l, 0, true)
+		table := newTable(spec.GoMemory, l, 0, true)
 		last := uint64(1)<<bits - 1
 		keys := []uint64{last, 0, last, last / 2}
 		gids := make([]uint32, len(keys))
 		table.find(keys, make([]uint64, len(keys)), gids, false)
-		g := &Groups{table: table, states: newStates(&spec.Bound{
+		g := &Groups{table: table, states: newStates(spec.GoMemory, &spec.Bound{
 			Keys: *l, Folds: []spec.Fold{{Kind: spec.FoldCount, Words: 1}},
 		})}
 		g.states.grow(table.groups)

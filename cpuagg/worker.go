@@ -43,8 +43,8 @@ const payOff = 2
 func (r *Run) NewWorker() *Worker {
 	w := &Worker{
 		run:    r,
-		table:  newTable(&r.bound.Keys, 0, r.Dense()),
-		states: newStates(r.bound),
+		table:  newTable(r.opt.Memory, &r.bound.Keys, 0, r.Dense()),
+		states: newStates(r.opt.Memory, r.bound),
 		view:   newView(r.bound),
 		hashes: make([]uint64, spec.TileRows),
 		gids:   make([]uint32, spec.TileRows),
@@ -85,6 +85,9 @@ func (w *Worker) Add(t *spec.Tile) error {
 	w.view.set(t, gids)
 	w.states.accumulate(w.view)
 	if !w.canScatter() {
+		if w.run.grows() && w.heapFull() {
+			return w.scatterTable()
+		}
 		return nil
 	}
 	if w.flushed == nil {
@@ -94,11 +97,19 @@ func (w *Worker) Add(t *spec.Tile) error {
 			}
 		}
 	}
-	if w.table.groups < w.tableGroups || w.growTable() {
+	if !w.heapFull() && (w.table.groups < w.tableGroups || w.growTable()) {
 		return nil
 	}
 	return w.flush()
 }
+
+// heapFull reports whether what the states refer to has outgrown its share of the worker's memory.
+func (w *Worker) heapFull() bool {
+	return w.states.heap.Bytes()+w.table.heap.Bytes() > w.run.opt.WorkerBytes/heapShare
+}
+
+// heapShare is the part of a worker's memory that states may refer to before they are scattered.
+const heapShare = 8
 
 // growTable lets the first table grow out of the core's cache where that will hold all groups: the
 // shared cache is slower, but most rows then find their group and nothing is scattered.
@@ -122,8 +133,7 @@ const tableGrowth = 8
 
 func (w *Worker) addRows(t *spec.Tile, hashes []uint64) error {
 	if w.rows == nil {
-		plan := w.run.plan(sample{})
-		w.rows = newScatterer(Rows, w.run.rowLayout, rowsRefer(w.run.bound), plan.radix, plan.store)
+		w.rows = newScatterer(w.run.opt.Memory, Rows, &w.run.rowLayout, w.run.plan(sample{}))
 	}
 	w.run.counters.RowsScattered.Add(int64(t.Rows))
 	if err := w.rows.scatterTile(w.run.bound, t, hashes); err != nil {
@@ -151,8 +161,7 @@ func (w *Worker) flush() error {
 // scatterTable moves the groups of the table to the partitions.
 func (w *Worker) scatterTable() error {
 	if w.flushed == nil {
-		plan := w.run.plan(w.sample())
-		w.flushed = newScatterer(States, w.run.stateLayout, statesRefer(w.run.bound), plan.radix, plan.store)
+		w.flushed = newScatterer(w.run.opt.Memory, States, &w.run.stateLayout, w.run.plan(w.sample()))
 		w.once = nil
 	}
 	w.run.counters.StatesScattered.Add(int64(w.table.groups))
@@ -167,7 +176,7 @@ func (w *Worker) scatterTable() error {
 // sample describes the rows of the first table.
 func (w *Worker) sample() sample {
 	s := sample{rows: w.modeRows, groups: int64(w.table.groups)}
-	for _, times := range w.once[:w.table.groups] {
+	for _, times := range w.once[:min(len(w.once), w.table.groups)] {
 		if times == 1 {
 			s.singletons++
 		}
@@ -183,6 +192,14 @@ func (w *Worker) ScatterRest() error {
 		}
 	}
 	return w.Close()
+}
+
+// Release gives back what the worker holds, at the end of the run or after an error.
+func (w *Worker) Release() {
+	w.table.release()
+	w.states.release()
+	w.rows.release()
+	w.flushed.release()
 }
 
 // Close ends the partition-generating phase for this worker. What it holds in its table stays

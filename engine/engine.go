@@ -6,11 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/stream"
 )
 
 // Engine answers queries. It is safe for concurrent use: queries that run at the same time share
@@ -18,6 +20,10 @@ import (
 type Engine struct {
 	opt     Options
 	threads *semaphore.Weighted // E1
+	memory  *stream.Memory
+	temp    *stream.Temp
+	budget  *budget
+	decoded memory.Allocator // of decoded columns
 
 	ctx    context.Context // done when the engine closes
 	cancel context.CancelCauseFunc
@@ -33,7 +39,17 @@ func Open(opt Options) (*Engine, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	e := &Engine{opt: opt, threads: semaphore.NewWeighted(int64(opt.Threads))}
+	e := &Engine{
+		opt:     opt,
+		threads: semaphore.NewWeighted(int64(opt.Threads)),
+		memory:  stream.NewMemory(opt.MemoryLimit),
+		temp:    stream.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
+	}
+	e.decoded = opt.Allocator
+	if _, own := opt.Allocator.(*poolAllocator); own {
+		e.decoded = &blockAllocator{e.memory}
+	}
+	e.budget = newBudget(e.memory, opt.MemoryLimit, opt.testing.MemoryBytes)
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e, nil
 }
@@ -46,6 +62,7 @@ func (e *Engine) Close() error {
 	e.closed = true
 	e.cancel(ErrClosed)
 	e.queries.Wait()
+	e.memory.Close()
 	return nil
 }
 
@@ -99,8 +116,11 @@ func (e *Engine) plan(ctx context.Context, src scan.Source, q spec.Query) (*spec
 }
 
 // aggOptions returns the options of a query's aggregation.
-func (e *Engine) aggOptions(totalRows int64) cpuagg.Options {
+func (e *Engine) aggOptions(totalRows int64, workers int) cpuagg.Options {
 	return cpuagg.Options{
+		Memory:       e.memory,
+		WorkerBytes:  e.memory.Limit() / int64(workers),
+		ForceSplits:  e.opt.testing.ForceSplits,
 		TotalRows:    max(totalRows, 0),
 		TableGroups:  e.opt.testing.TableGroups,
 		RadixBits:    e.opt.testing.RadixBits,

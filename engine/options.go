@@ -4,9 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"os"
 	"runtime"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/stream"
 )
 
 // Options configure an Engine. The zero value is usable.
@@ -18,6 +23,22 @@ type Options struct {
 	// Device says what may do the work: "auto" or "cpu". The default is "auto", which takes what
 	// the machine has.
 	Device string
+
+	// MemoryLimit is how many bytes the process may have resident while queries run, 128 MiB at
+	// least: what does not fit goes to TempDir. What the process holds already counts.
+	// The default is 80% of the memory of the control group or of the machine.
+	MemoryLimit int64
+
+	// TempDir is where partitions go that do not fit the memory. The files have no names where the
+	// system allows it, and are gone with the process. The default is os.TempDir().
+	TempDir string
+
+	// TempLimit is how many bytes the files in TempDir may take together.
+	// The default is 90% of what is free there when the engine opens.
+	TempLimit int64
+
+	// FS is the file system of TempDir. The default is stream.OS.
+	FS stream.FS
 
 	// Progress, when set, is called while a query runs, about ten times a second and once when it
 	// has succeeded. A query's calls come one at a time, from a goroutine of their own.
@@ -42,6 +63,10 @@ type TestingKnobs struct {
 	NoPreAgg     bool // scatter all rows
 	AlwaysPreAgg bool // scatter no rows, only states
 	NoDense      bool // no tables that are addressed by the key itself
+
+	MemoryBytes int64 // in place of MemoryLimit, of pages and tables alone; of any size
+	SpillAll    bool  // write every page to disk
+	ForceSplits int   // split every partition of more than one group that often
 }
 
 // WithTestingKnobs returns options that force paths, for tests.
@@ -57,6 +82,21 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.Device == "" {
 		o.Device = "auto"
+	}
+	if o.FS == nil {
+		o.FS = stream.OS
+	}
+	if o.MemoryLimit == 0 {
+		o.MemoryLimit = systemMemory() / 10 * 8
+	}
+	if o.TempDir == "" {
+		o.TempDir = os.TempDir()
+	}
+	if o.TempLimit == 0 {
+		o.TempLimit = math.MaxInt64
+		if free, err := stream.FreeBytes(o.TempDir); err == nil {
+			o.TempLimit = free / 10 * 9
+		}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -78,12 +118,21 @@ func (o *Options) Validate() error {
 	if o.Device != "auto" && o.Device != "cpu" {
 		errs = append(errs, fmt.Errorf("Device (%q) must be auto or cpu", o.Device))
 	}
+	if o.MemoryLimit < memoryLimitMin {
+		errs = append(errs, fmt.Errorf("MemoryLimit (%d B) must be at least %s", o.MemoryLimit, humanize.IBytes(memoryLimitMin)))
+	}
+	if o.TempLimit < 0 {
+		errs = append(errs, fmt.Errorf("TempLimit (%d B) must not be negative", o.TempLimit))
+	}
 	return errors.Join(errs...)
 }
 
 // resultRows is the most rows of a result batch: enough to hide the cost of a batch, few enough
 // that one stays within a core's L2 cache and a reader sees the first soon.
 const resultRows = 1 << 15
+
+// memoryLimitMin is what the program, its runtime and one worker need.
+const memoryLimitMin = 128 << 20
 
 // threadsMax bounds Options.Threads: above it a typing error is likelier than a machine.
 const threadsMax = 4096

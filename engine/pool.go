@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/invariants"
+	"github.com/mpga/mpga/stream"
 )
 
 // poolAllocator is the default allocator of decoded columns and results. A query frees and takes
@@ -60,4 +61,38 @@ func (p *poolAllocator) Free(b []byte) {
 		}
 	}
 	p.classes[class].Put(unsafe.SliceData(b))
+}
+
+// blockAllocator is the default allocator of decoded columns, which the engine itself gives back:
+// their memory counts in its budget.
+type blockAllocator struct{ memory *stream.Memory }
+
+var _ memory.Allocator = (*blockAllocator)(nil)
+
+// Allocate returns size bytes that are not cleared.
+func (a *blockAllocator) Allocate(size int) []byte {
+	if size < poolBytesMin {
+		return memory.DefaultAllocator.Allocate(size)
+	}
+	block := a.memory.Alloc((size + 7) / 8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(block))), 8*cap(block))[:size]
+}
+
+// Reallocate resizes a buffer and keeps what fits of it.
+func (a *blockAllocator) Reallocate(size int, b []byte) []byte {
+	if size <= cap(b) && cap(b) >= poolBytesMin {
+		return b[:size]
+	}
+	grown := a.Allocate(size)
+	copy(grown, b)
+	a.Free(b)
+	return grown
+}
+
+// Free takes a buffer back.
+func (a *blockAllocator) Free(b []byte) {
+	if cap(b) < poolBytesMin {
+		return
+	}
+	a.memory.Free(unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), cap(b)/8))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -26,15 +25,16 @@ type query struct {
 	splits   []scan.Split
 	feed     *feed
 	run      *cpuagg.Run
-	store    *stream.Store // nil until something is scattered
+	store    *stream.Store
+	workers  int
 	final    finalizer
 	progress *progress
 	started  time.Time
 	times    map[Phase]time.Duration
 
-	tasks      []cpuagg.Task
+	tasks      *taskQueue
 	partitions int
-	nextTask   atomic.Int64
+	merged     int // tasks that the partitions were merged to
 	batches    atomic.Int64
 }
 
@@ -49,12 +49,22 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 		times:   map[Phase]time.Duration{PhasePlan: time.Since(started)},
 	}
 	q.progress = newProgress(e.opt.Progress, stats, splits, started)
-	q.run = cpuagg.NewRun(b, e.aggOptions(q.progress.rowsTotal), func(radix partition.Radix) cpuagg.Store {
-		q.store = stream.NewStore(radix)
-		return q.store
+	q.workers = int(min(int64(e.opt.Threads), max(e.memory.Limit()/workerBytesMin, 1)))
+	rows, states := b.RowLayout(), b.StateLayout()
+	q.store = stream.NewStore(stream.StoreOptions{
+		Memory:   e.memory,
+		Temp:     e.temp,
+		Rows:     &rows,
+		States:   &states,
+		Writers:  q.workers,
+		SpillAll: e.opt.testing.SpillAll,
 	})
+	q.run = cpuagg.NewRun(b, e.aggOptions(q.progress.rowsTotal, q.workers), q.store)
 	return q
 }
+
+// workerBytesMin is the least memory that a worker is started with.
+const workerBytesMin = 4 << 20
 
 // execute runs the query and sends its result batches to out.
 func (q *query) execute(ctx context.Context, out chan<- arrow.RecordBatch) (err error) {
@@ -63,14 +73,30 @@ func (q *query) execute(ctx context.Context, out chan<- arrow.RecordBatch) (err 
 		stop(err == nil)
 		q.engine.opt.Logger.Info("query ended", slog.Any("stats", q.stats()), slog.Any("error", err))
 	}()
-	workers := make([]*cpuagg.Worker, q.engine.opt.Threads)
+	workers := make([]*cpuagg.Worker, q.workers)
+	defer func() {
+		for _, w := range workers {
+			if w != nil {
+				w.Release()
+			}
+		}
+		err = errors.Join(err, q.store.Close())
+	}()
+	stopBudget, err := q.engine.budget.start()
+	if err != nil {
+		return err
+	}
+	defer stopBudget()
 	err = q.phase(PhasePartition, func() error { return q.generate(ctx, workers) })
 	if err != nil {
 		return err
 	}
 	return q.phase(PhaseProcess, func() error {
-		q.tasks, q.partitions = q.run.Tasks(workers)
-		q.progress.setTasks(len(q.tasks))
+		var tasks []cpuagg.Task
+		tasks, q.partitions = q.run.Tasks(workers)
+		q.merged = len(tasks)
+		q.tasks = newTaskQueue(tasks)
+		q.progress.setTasks(len(tasks))
 		return q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
 			return q.process(ctx, t, workers[i], out)
 		})
@@ -166,25 +192,43 @@ func (q *query) checkRows() error {
 // process is one worker's part of the partition-processing phase.
 func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker, out chan<- arrow.RecordBatch) error {
 	for {
-		t := int(q.nextTask.Add(1)) - 1
-		if t >= len(q.tasks) {
-			return nil
+		th.give()
+		task, ok := q.tasks.take(ctx)
+		if !ok {
+			return context.Cause(ctx)
 		}
-		if err := th.yield(ctx); err != nil {
-			return err
+		err := th.take(ctx)
+		if err == nil {
+			err = q.processTask(ctx, th, w, task, out)
 		}
-		groups, err := w.Process(q.tasks[t])
+		q.tasks.release()
 		if err != nil {
 			return err
 		}
-		for from := 0; from < groups.Len; from += q.engine.opt.testing.ResultRows {
-			to := min(from+q.engine.opt.testing.ResultRows, groups.Len)
-			if err := q.emit(ctx, th, groups, from, to, out); err != nil {
-				return err
-			}
-		}
-		q.progress.tasksDone.Add(1)
 	}
+}
+
+// processTask emits the groups of a task, or puts the tasks that it was split to into the queue.
+func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out chan<- arrow.RecordBatch) error {
+	groups, split, err := w.Process(task)
+	if err != nil {
+		return q.explainLimit(err)
+	}
+	if groups == nil {
+		q.progress.tasks.Add(int64(len(split)))
+		q.progress.tasksDone.Add(1)
+		q.tasks.put(split)
+		return nil
+	}
+	defer groups.Release()
+	for from := 0; from < groups.Len; from += q.engine.opt.testing.ResultRows {
+		to := min(from+q.engine.opt.testing.ResultRows, groups.Len)
+		if err := q.emit(ctx, th, groups, from, to, out); err != nil {
+			return err
+		}
+	}
+	q.progress.tasksDone.Add(1)
+	return nil
 }
 
 // emit finalizes groups from to to and sends them, in halves where one array cannot hold them.
@@ -215,7 +259,7 @@ func (q *query) emit(ctx context.Context, th *thread, g *cpuagg.Groups, from, to
 func (q *query) stats() Stats {
 	s := Stats{
 		Route:            "cpu",
-		Threads:          q.engine.opt.Threads,
+		Threads:          q.workers,
 		RowsRead:         q.progress.rows.Load(),
 		BytesRead:        q.progress.bytes.Load(),
 		Splits:           len(q.splits),
@@ -227,7 +271,14 @@ func (q *query) stats() Stats {
 		RowsScattered:    q.run.Counters().RowsScattered.Load(),
 		StatesScattered:  q.run.Counters().StatesScattered.Load(),
 		Partitions:       q.partitions,
-		PartitionsMerged: len(q.tasks),
+		PartitionsMerged: q.merged,
+		PartitionsSplit:  q.run.Counters().Splits.Load(),
+		SpilledBytes:     q.store.Spilled(),
+		SpilledStored:    q.store.Stored(),
+		SpillFiles:       q.store.Files(),
+		MemoryLimit:      q.engine.memory.Limit(),
+		MemoryPeak:       q.engine.memory.Peak(),
+		ResidentPeak:     q.engine.budget.peak.Load(),
 		PhaseTimes:       q.times,
 		Elapsed:          time.Since(q.started),
 	}

@@ -58,9 +58,9 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	var batches array.RecordReader
 	err := r.guard(split, func() (err error) {
 		batches, err = split.Open(ctx, scan.OpenOptions{
-			Allocator: q.engine.opt.Allocator,
+			Allocator: q.engine.decoded,
 			BatchRows: q.engine.opt.testing.BatchRows,
-			Threads:   max(q.engine.opt.Threads/len(q.splits), 1),
+			Threads:   max(q.workers/len(q.splits), 1),
 			Progress:  func(bytes int64) { q.progress.bytes.Add(bytes) },
 		})
 		return err
@@ -131,7 +131,7 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 			return err
 		}
 		if err := r.worker.Add(tile); err != nil {
-			return err
+			return q.explainLimit(err)
 		}
 		from += tile.Rows
 		q.progress.rows.Add(int64(tile.Rows))

@@ -43,7 +43,13 @@ type Stats struct {
 	Partitions       int                     `json:"partitions"`         // the scatter's fan-out; 1 when nothing was scattered
 	PartitionsMerged int                     `json:"partitions_merged"`  // what the greedy merge made of them
 	PartitionBytes   int64                   `json:"partition_bytes"`    // held by the partition store at its fullest
-	SpilledBytes     int64                   `json:"spilled_bytes"`      // written to the temp directory
+	PartitionsSplit  int64                   `json:"partitions_split"`   // scattered again, because their groups did not fit
+	SpilledBytes     int64                   `json:"spilled_bytes"`      // of pages written to the temp directory
+	SpilledStored    int64                   `json:"spilled_stored"`     // bytes that they took there, compressed
+	SpillFiles       int64                   `json:"spill_files"`
+	MemoryLimit      int64                   `json:"memory_limit_bytes"`  // of pages, tables and decoded columns, at the end
+	MemoryPeak       int64                   `json:"memory_peak_bytes"`   // of the same
+	ResidentPeak     int64                   `json:"resident_peak_bytes"` // of the process, as the system sees it, while queries ran
 	PhaseTimes       map[Phase]time.Duration `json:"phase_nanos"`
 	Elapsed          time.Duration           `json:"elapsed_nanos"`
 }

@@ -19,7 +19,20 @@ type FS interface {
 	Rename(from, to string) error                 // replaces to
 	Remove(name string) error                     // one file or empty directory
 	SyncDir(name string) error                    // makes renames in it durable
+	CreateTemp(dir string) (TempFile, error)      // gone when it is closed; where the system can, without a name
 }
+
+// TempFile is a file for one process. It is safe for concurrent use.
+type TempFile interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+
+	// Discard gives the space of a range back where the file system can. The range is not read again.
+	Discard(offset, n int64)
+}
+
+type osTempFile struct{ *os.File }
 
 // File is an open file. A file opened for reading supports Read, ReadAt and Seek; one created for
 // writing supports Write and Sync.
@@ -60,6 +73,7 @@ func (osFS) Glob(pattern string) ([]string, error)        { return filepath.Glob
 func (osFS) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll(name, perm) }
 func (osFS) Rename(from, to string) error                 { return os.Rename(from, to) }
 func (osFS) Remove(name string) error                     { return os.Remove(name) }
+func (osFS) CreateTemp(dir string) (TempFile, error)      { return createTemp(dir) }
 
 func (osFS) SyncDir(name string) error {
 	dir, err := os.Open(name)

@@ -1,74 +1,374 @@
 package stream
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
 )
 
-// Store keeps the pages of a query's partitions in memory until they are processed. It is safe
-// for concurrent use.
+// Store keeps the pages of a query's partitions until they are processed: in memory while the
+// budget has room, then in temporary files, the largest partition first. It is safe for concurrent
+// use.
+//
+//	in memory --Left() < low--> on disk, until Left() >= 2 low       (hysteresis)
+//
+// What a partition has on disk is a list of extents, each written at once.
 type Store struct {
-	mu         sync.Mutex
+	memory  *Memory
+	temp    *Temp
+	layouts [2]*spec.RowLayout // by cpuagg.Content
+	low     int64              // bytes that must be left
+	spill   bool               // everything, for tests
+
+	mu     sync.Mutex
+	left   sync.Cond // an eviction has ended
+	passes []*pass
+	bytes  int64 // of pages in memory
+	peak   int64
+	files  []*tempFile
+	filesN int // most files
+
+	spilled atomic.Int64 // bytes of pages written, before compression
+	stored  atomic.Int64 // bytes written
+	created atomic.Int64 // files
+}
+
+// pass is the partitions of one scatter.
+type pass struct {
+	store      *Store
 	partitions []storedPartition
-	bytes      int64
-	bytesPeak  int64
 }
 
 type storedPartition struct {
-	pages [2][]*spec.Page // by cpuagg.Content
-	rows  int64
+	pages   [2][]*spec.Page // by cpuagg.Content
+	extents [2][]extent
+	rows    int64
+	bytes   int64 // of pages
+	leaving int   // evictions under way
+}
+
+// extent is a place in a file that holds frames.
+type extent struct {
+	file      *tempFile
+	offset, n int64
 }
 
 var _ cpuagg.Store = (*Store)(nil)
 
-// NewStore returns an empty store for a fan-out.
-func NewStore(radix partition.Radix) *Store {
-	return &Store{partitions: make([]storedPartition, radix.FanOut())}
+// StoreOptions say where a store keeps its pages.
+type StoreOptions struct {
+	Memory *Memory
+	Temp   *Temp
+
+	// Rows and States are the layouts of the pages.
+	Rows, States *spec.RowLayout
+
+	// Writers is how many workers write at the same time.
+	Writers int
+
+	// SpillAll writes every page to disk at once, for tests.
+	SpillAll bool
 }
 
-// Put takes over a page of a partition.
-func (s *Store) Put(partition int, content cpuagg.Content, page *spec.Page) error {
+// NewStore returns an empty store.
+func NewStore(opt StoreOptions) *Store {
+	s := &Store{
+		memory:  opt.Memory,
+		temp:    opt.Temp,
+		layouts: [2]*spec.RowLayout{cpuagg.Rows: opt.Rows, cpuagg.States: opt.States},
+		low:     opt.Memory.Limit() / 8,
+		spill:   opt.SpillAll,
+		filesN:  min(opt.Writers, spillFilesMax),
+	}
+	s.left.L = &s.mu
+	return s
+}
+
+// spillFilesMax is how many files a query spills to: writers of one file wait for each other.
+const spillFilesMax = 16
+
+// NewPass implements cpuagg.Store.
+func (s *Store) NewPass(radix partition.Radix) cpuagg.Pass {
+	p := &pass{store: s, partitions: make([]storedPartition, radix.FanOut())}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &s.partitions[partition]
-	p.pages[content] = append(p.pages[content], page)
-	p.rows += int64(page.Rows)
+	s.passes = append(s.passes, p)
+	return p
+}
+
+// Put implements cpuagg.Pass.
+func (p *pass) Put(partition int, content cpuagg.Content, page *spec.Page) error {
+	s := p.store
+	s.mu.Lock()
+	part := &p.partitions[partition]
+	part.pages[content] = append(part.pages[content], page)
+	part.rows += int64(page.Rows)
+	part.bytes += page.Bytes()
 	s.bytes += page.Bytes()
-	s.bytesPeak = max(s.bytesPeak, s.bytes)
+	s.peak = max(s.peak, s.bytes)
+	s.mu.Unlock()
+	switch left := s.memory.Left(); {
+	case s.spill:
+		return s.Reclaim(1 << 62)
+	case left < s.low:
+		return s.Reclaim(2*s.low - left)
+	}
 	return nil
 }
 
-// Sizes returns the number of rows and states that each partition holds.
-func (s *Store) Sizes() []int64 {
+// Reclaim implements cpuagg.Store: it writes the largest partitions to disk.
+func (s *Store) Reclaim(bytes int64) error {
+	for bytes > 0 {
+		part, freed, err := s.takeLargest()
+		if part == nil || err != nil {
+			return err
+		}
+		if err := s.evict(part.to, part.pages); err != nil {
+			return err
+		}
+		bytes -= freed
+	}
+	return nil
+}
+
+// victim is the pages of a partition that are on their way to disk.
+type victim struct {
+	to    *storedPartition
+	pages [2][]*spec.Page
+}
+
+// takeLargest takes the pages of the partition that has most of them; nil when none has any.
+func (s *Store) takeLargest() (*victim, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sizes := make([]int64, len(s.partitions))
-	for i := range s.partitions {
-		sizes[i] = s.partitions[i].rows
+	var largest *storedPartition
+	for _, p := range s.passes {
+		for i := range p.partitions {
+			if part := &p.partitions[i]; part.bytes > 0 && (largest == nil || part.bytes > largest.bytes) {
+				largest = part
+			}
+		}
+	}
+	if largest == nil {
+		return nil, 0, nil
+	}
+	v := &victim{to: largest, pages: largest.pages}
+	freed := largest.bytes
+	largest.pages, largest.bytes = [2][]*spec.Page{}, 0
+	largest.leaving++
+	s.bytes -= freed
+	return v, freed, nil
+}
+
+// extentBytes is how much is written at a time.
+const extentBytes = 1 << 20
+
+// evict writes pages to disk and releases them.
+func (s *Store) evict(to *storedPartition, pages [2][]*spec.Page) (err error) {
+	defer func() {
+		for _, list := range pages {
+			releaseAll(list)
+		}
+		s.mu.Lock()
+		to.leaving--
+		s.mu.Unlock()
+		s.left.Broadcast()
+	}()
+	file, err := s.lockFile()
+	if err != nil {
+		return err
+	}
+	defer file.mu.Unlock()
+	buf := frameBuffers.Get().(*[]byte)
+	defer frameBuffers.Put(buf)
+	for content := range pages {
+		w := frameWriter{layout: s.layouts[content], memory: s.memory}
+		e := extent{file: file, offset: file.end}
+		out := (*buf)[:0]
+		for i, page := range pages[content] {
+			if out, err = w.append(out, page); err != nil {
+				return err
+			}
+			s.spilled.Add(page.Bytes())
+			if len(out) >= extentBytes || i == len(pages[content])-1 {
+				if err := file.write(out); err != nil {
+					return err
+				}
+				s.stored.Add(int64(len(out)))
+				*buf, out = out, out[:0]
+			}
+		}
+		if e.n = file.end - e.offset; e.n > 0 {
+			s.mu.Lock()
+			to.extents[content] = append(to.extents[content], e)
+			s.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+var frameBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+func releaseAll(pages []*spec.Page) {
+	for i, page := range pages {
+		if page != nil {
+			page.Release()
+			pages[i] = nil
+		}
+	}
+}
+
+// lockFile returns a file that nobody else writes to.
+func (s *Store) lockFile() (*tempFile, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		if f.mu.TryLock() {
+			return f, nil
+		}
+	}
+	if len(s.files) < s.filesN {
+		f, err := s.temp.create()
+		if err != nil {
+			return nil, err
+		}
+		f.mu.Lock()
+		s.created.Add(1)
+		s.files = append(s.files, f)
+		return f, nil
+	}
+	f := s.files[len(s.passes)%len(s.files)]
+	s.mu.Unlock()
+	f.mu.Lock()
+	s.mu.Lock()
+	return f, nil
+}
+
+// Sizes implements cpuagg.Pass.
+func (p *pass) Sizes() []int64 {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	sizes := make([]int64, len(p.partitions))
+	for i := range p.partitions {
+		sizes[i] = p.partitions[i].rows
 	}
 	return sizes
 }
 
-// Take hands over the pages of a partition.
-func (s *Store) Take(partition int, content cpuagg.Content) ([]*spec.Page, error) {
+// Take implements cpuagg.Pass.
+func (p *pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
+	s := p.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &s.partitions[partition]
-	pages := p.pages[content]
-	p.pages[content] = nil
-	for _, page := range pages {
-		p.rows -= int64(page.Rows)
+	part := &p.partitions[partition]
+	for part.leaving > 0 {
+		s.left.Wait()
+	}
+	t := &taken{store: s, content: content, pages: part.pages[content], extents: part.extents[content]}
+	part.pages[content], part.extents[content] = nil, nil
+	for _, page := range t.pages {
+		part.bytes -= page.Bytes()
 		s.bytes -= page.Bytes()
 	}
-	return pages, nil
+	return t
+}
+
+// taken is the pages of a partition that are being processed: those in memory, then those on disk.
+type taken struct {
+	store   *Store
+	content cpuagg.Content
+	pages   []*spec.Page
+	extents []extent
+	reader  frameReader
+	buffer  *bufio.Reader
+	open    bool // an extent is being read
+}
+
+// readBytes is how much is read at a time.
+const readBytes = 256 << 10
+
+// Next implements cpuagg.Pages.
+func (t *taken) Next() (*spec.Page, error) {
+	if len(t.pages) > 0 {
+		page := t.pages[0]
+		t.pages = t.pages[1:]
+		return page, nil
+	}
+	for len(t.extents) > 0 {
+		e := t.extents[0]
+		if !t.open {
+			if t.buffer == nil {
+				t.buffer = bufio.NewReaderSize(nil, readBytes)
+				t.reader = frameReader{layout: t.store.layouts[t.content], memory: t.store.memory, from: t.buffer}
+			}
+			t.buffer.Reset(io.NewSectionReader(e.file.file, e.offset, e.n))
+			t.open = true
+		}
+		page, err := t.reader.next()
+		if err == nil {
+			return page, nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("spilled pages in %s: %w", t.store.temp.dir, err)
+		}
+		e.file.discard(e.offset, e.n)
+		t.extents, t.open = t.extents[1:], false
+	}
+	return nil, io.EOF
+}
+
+// Close implements cpuagg.Pages.
+func (t *taken) Close() {
+	releaseAll(t.pages)
+	for _, e := range t.extents {
+		e.file.discard(e.offset, e.n)
+	}
+	t.pages, t.extents = nil, nil
 }
 
 // BytesPeak returns the most memory that the pages took at once.
 func (s *Store) BytesPeak() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.bytesPeak
+	return s.peak
+}
+
+// Spilled returns how many bytes of pages have been written to disk, before compression.
+func (s *Store) Spilled() int64 { return s.spilled.Load() }
+
+// Stored returns how many bytes have been written to disk.
+func (s *Store) Stored() int64 { return s.stored.Load() }
+
+// Files returns how many files have been created.
+func (s *Store) Files() int64 { return s.created.Load() }
+
+// Close drops all pages and files.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.passes {
+		for i := range p.partitions {
+			part := &p.partitions[i]
+			for content := range part.pages {
+				releaseAll(part.pages[content])
+				for _, e := range part.extents[content] {
+					e.file.discard(e.offset, e.n)
+				}
+			}
+			p.partitions[i] = storedPartition{}
+		}
+	}
+	var errs []error
+	for _, f := range s.files {
+		errs = append(errs, f.file.Close())
+	}
+	s.files, s.passes, s.bytes = nil, nil, 0
+	return errors.Join(errs...)
 }

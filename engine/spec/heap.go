@@ -6,9 +6,11 @@ import "unsafe"
 // that grow. Memory is taken in chunks that never move and is given back all at once; a block that
 // a state has outgrown is used again for the next state of that size.
 //
-// A Heap is not safe for concurrent use. The zero value is empty and ready.
+// A Heap is not safe for concurrent use. The zero value is empty, ready, and takes GoMemory.
 type Heap struct {
+	memory Memory
 	chunks [][]uint64               // all of them, so that the collector keeps them
+	large  map[*uint64][]uint64     // chunks of one block
 	rest   []uint64                 // of the newest ordinary chunk
 	free   map[int][]unsafe.Pointer // blocks given back, by size in words
 	words  int64
@@ -19,7 +21,11 @@ type Heap struct {
 const (
 	heapChunkWordsMin = 1 << 9  // 4 KiB
 	heapChunkWordsMax = 1 << 17 // 1 MiB
+	heapBlockWordsMax = heapChunkWordsMax / 4
 )
+
+// NewHeap returns an empty heap that takes its chunks from m.
+func NewHeap(m Memory) Heap { return Heap{memory: m} }
 
 // Bytes returns how much memory the heap holds.
 func (h *Heap) Bytes() int64 { return 8 * h.words }
@@ -27,10 +33,11 @@ func (h *Heap) Bytes() int64 { return 8 * h.words }
 // Alloc returns n words that are not cleared. n must be positive.
 func (h *Heap) Alloc(n int) []uint64 {
 	if n > len(h.rest) {
-		if n > heapChunkWordsMax/4 {
-			return h.chunk(n)
+		if n > heapBlockWordsMax {
+			return h.ownChunk(n)
 		}
 		h.rest = h.chunk(max(n, heapChunkWordsMin, min(int(h.words), heapChunkWordsMax)))
+		h.chunks = append(h.chunks, h.rest)
 	}
 	block := h.rest[:n:n]
 	h.rest = h.rest[n:]
@@ -38,10 +45,21 @@ func (h *Heap) Alloc(n int) []uint64 {
 }
 
 func (h *Heap) chunk(n int) []uint64 {
-	c := make([]uint64, n)
-	h.chunks = append(h.chunks, c)
+	if h.memory == nil {
+		h.memory = GoMemory
+	}
 	h.words += int64(n)
-	return c
+	return h.memory.Alloc(n)
+}
+
+// ownChunk returns a block that is a chunk.
+func (h *Heap) ownChunk(n int) []uint64 {
+	c := h.chunk(n)
+	if h.large == nil {
+		h.large = make(map[*uint64][]uint64)
+	}
+	h.large[unsafe.SliceData(c)] = c
+	return c[:n:n]
 }
 
 // AllocBlock returns a cleared block of n words. Callers keep to few sizes, such as powers of two.
@@ -60,6 +78,12 @@ func (h *Heap) AllocBlock(n int) []uint64 {
 // FreeBlock takes back a block of AllocBlock.
 func (h *Heap) FreeBlock(block []uint64) {
 	if len(block) == 0 {
+		return
+	}
+	if c, ok := h.large[unsafe.SliceData(block)]; ok {
+		delete(h.large, unsafe.SliceData(block))
+		h.words -= int64(len(c))
+		h.memory.Free(c)
 		return
 	}
 	if h.free == nil {
@@ -100,4 +124,12 @@ func Address(block []uint64) uint64 {
 }
 
 // Reset gives everything back. Nothing may refer to the heap any more.
-func (h *Heap) Reset() { *h = Heap{} }
+func (h *Heap) Reset() {
+	for _, c := range h.chunks {
+		h.memory.Free(c)
+	}
+	for _, c := range h.large {
+		h.memory.Free(c)
+	}
+	*h = Heap{memory: h.memory}
+}

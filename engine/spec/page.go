@@ -1,5 +1,7 @@
 package spec
 
+import "slices"
+
 // Page holds rows, or states of groups, of one partition: what the partition store keeps. A row
 // or state takes RowLayout.Stride words; what they refer to lies in the page's own heap, so that a
 // page can be moved, written and dropped by itself.
@@ -7,6 +9,24 @@ type Page struct {
 	Words []uint64 // capacity of a whole number of rows; filled up to Rows
 	Rows  int
 	Heap  Heap
+
+	memory Memory // of Words
+	block  []uint64
+}
+
+// NewPage returns an empty page of n words.
+func NewPage(m Memory, n int) *Page {
+	block := m.Alloc(n)
+	return &Page{Words: block[:n:n], Heap: NewHeap(m), memory: m, block: block}
+}
+
+// Release gives back what the page holds. Nothing may refer to it any more.
+func (p *Page) Release() {
+	p.Heap.Reset()
+	if p.memory != nil {
+		p.memory.Free(p.block)
+	}
+	p.Words, p.block, p.Rows = nil, nil, 0
 }
 
 // Bytes returns how much memory the page holds.
@@ -21,14 +41,44 @@ type RowLayout struct {
 	Parts     []int // offset of each argument or fold
 	Valid     int   // offset of the validity bits: of ValidCols[i], bit i%64 of word i/64
 	ValidCols []int // columns with such a bit
+
+	longs  []int      // offsets of the Bytes2
+	states []stateRef // states that may refer to the page's heap
+}
+
+type stateRef struct {
+	offset int
+	fold   *Fold
+}
+
+// Refers reports whether rows may refer to their page's heap.
+func (l *RowLayout) Refers() bool { return len(l.longs) > 0 || len(l.states) > 0 }
+
+// Relocate moves all that a row refers to.
+func (l *RowLayout) Relocate(row []uint64, r Relocator) error {
+	for _, at := range l.longs {
+		if err := relocateBytes(row[at:at+2], r); err != nil {
+			return err
+		}
+	}
+	for _, s := range l.states {
+		if err := s.fold.Relocate(row[s.offset:s.offset+s.fold.Words], r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // RowLayout returns the layout of rows.
 func (b *Bound) RowLayout() RowLayout {
-	l := RowLayout{Stride: b.Keys.Words}
+	l := RowLayout{Stride: b.Keys.Words, longs: slices.Clone(b.Keys.Longs)}
 	for i := range b.Args {
+		arg := &b.Args[i]
+		if arg.Encoding == Natural && b.Columns[arg.Column].Kind == Bytes {
+			l.longs = append(l.longs, l.Stride)
+		}
 		l.Parts = append(l.Parts, l.Stride)
-		l.Stride += b.Args[i].Words
+		l.Stride += arg.Words
 	}
 	l.Valid = l.Stride
 	needed := make([]bool, len(b.Columns))
@@ -48,8 +98,11 @@ func (b *Bound) RowLayout() RowLayout {
 
 // StateLayout returns the layout of states.
 func (b *Bound) StateLayout() RowLayout {
-	l := RowLayout{Stride: b.Keys.Words}
+	l := RowLayout{Stride: b.Keys.Words, longs: slices.Clone(b.Keys.Longs)}
 	for i := range b.Folds {
+		if b.Folds[i].Refers() {
+			l.states = append(l.states, stateRef{l.Stride, &b.Folds[i]})
+		}
 		l.Parts = append(l.Parts, l.Stride)
 		l.Stride += b.Folds[i].Words
 	}

@@ -32,6 +32,7 @@ type FS struct {
 	failAt atomic.Int64 // 0: never
 	ops    atomic.Int64
 	open   atomic.Int64
+	flip   atomic.Bool
 }
 
 var _ stream.FS = (*FS)(nil)
@@ -45,6 +46,9 @@ func (f *FS) FailAt(n int64) {
 	f.failAt.Store(n)
 	f.ops.Store(0)
 }
+
+// FlipBit lets the next read of a temporary file return a bit that was not written.
+func (f *FS) FlipBit() { f.flip.Store(true) }
 
 // Ops returns the operations since New or the last FailAt, the failed one included.
 func (f *FS) Ops() int64 { return f.ops.Load() }
@@ -140,6 +144,57 @@ func (f *FS) SyncDir(name string) error {
 		return err
 	}
 	return f.base.SyncDir(name)
+}
+
+// CreateTemp implements stream.FS.
+func (f *FS) CreateTemp(dir string) (stream.TempFile, error) {
+	if err := f.step("createtemp", dir); err != nil {
+		return nil, err
+	}
+	file, err := f.base.CreateTemp(dir)
+	if err != nil {
+		return nil, err
+	}
+	f.open.Add(1)
+	return &faultTemp{TempFile: file, fs: f}, nil
+}
+
+// faultTemp counts the operations of one temporary file.
+type faultTemp struct {
+	stream.TempFile
+	fs     *FS
+	closed atomic.Bool
+}
+
+func (f *faultTemp) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.fs.step("readat", "temporary file"); err != nil {
+		return 0, err
+	}
+	n, err := f.TempFile.ReadAt(p, off)
+	if f.fs.flip.CompareAndSwap(true, false) && n > 0 {
+		p[n/2] ^= 1
+	}
+	return n, err
+}
+
+// WriteAt fails halfway: what a full disk does to a large write.
+func (f *faultTemp) WriteAt(p []byte, off int64) (int, error) {
+	if err := f.fs.step("writeat", "temporary file"); err != nil {
+		n, _ := f.TempFile.WriteAt(p[:len(p)/2], off)
+		return n, err
+	}
+	return f.TempFile.WriteAt(p, off)
+}
+
+func (f *faultTemp) Close() error {
+	fault := f.fs.step("close", "temporary file")
+	if f.closed.CompareAndSwap(false, true) {
+		f.fs.open.Add(-1)
+	}
+	if err := f.TempFile.Close(); err != nil {
+		return err
+	}
+	return fault
 }
 
 // faultFile counts the operations of one open file.

@@ -1,0 +1,87 @@
+package cpuagg
+
+import (
+	"math/bits"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+)
+
+// splitter scatters a task again, with hash bits that no pass before has read: the groups that are
+// in its table, as states, and the pages that are left.
+type splitter struct {
+	worker       *Worker
+	pass         *pass
+	states, rows *scatterer
+	hashes       []uint64
+}
+
+// newSplitter begins to split a task, with the groups so far, which it releases.
+func (w *Worker) newSplitter(task Task, g *Groups) (*splitter, error) {
+	w.run.counters.Splits.Add(1)
+	// Had all rows as many groups each as those so far, this many tables would hold them.
+	tables := 2 * task.rows / max(g.rows, 1)
+	radix := max(min(partition.Radix(bits.Len64(uint64(tables))), splitBitsMax), splitBitsMin)
+	m, p := w.run.opt.Memory, w.run.newPass(task.pass.depth+1, radix)
+	s := &splitter{
+		worker: w,
+		pass:   p,
+		states: newScatterer(m, States, &w.run.stateLayout, p),
+		rows:   newScatterer(m, Rows, &w.run.rowLayout, p),
+		hashes: make([]uint64, spec.TileRows),
+	}
+	err := s.states.scatterStates(g.table, g.states)
+	g.Release()
+	return s, err
+}
+
+// A partition is split at least 4-fold, so that splits end soon, and at most 256-fold, so that
+// pages stay large.
+const (
+	splitBitsMin partition.Radix = 2
+	splitBitsMax partition.Radix = 8
+)
+
+// add scatters a page.
+func (s *splitter) add(content Content, page *spec.Page) error { return s.addFrom(content, page, 0) }
+
+// addFrom scatters the rows of a page from one on.
+func (s *splitter) addFrom(content Content, page *spec.Page, from int) error {
+	w := s.worker
+	b := w.run.bound
+	for ; from < page.Rows; from += spec.TileRows {
+		n := min(spec.TileRows, page.Rows-from)
+		var err error
+		if content == States {
+			w.unpackStates(page, from, n)
+			err = s.states.scatterGroups(b, w.page.Keys, n, w.pageParts)
+		} else {
+			w.unpackRows(page, from, n)
+			hashKeys(&b.Keys, w.page.Keys, s.pass.seed(), s.hashes[:n])
+			err = s.rows.scatterTile(b, &w.page, s.hashes[:n])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish returns the tasks that the partitions of the split make.
+func (s *splitter) finish() ([]Task, error) {
+	for _, sc := range []*scatterer{s.states, s.rows} {
+		if err := sc.close(); err != nil {
+			s.release()
+			return nil, err
+		}
+	}
+	return s.pass.tasks(), nil
+}
+
+// release drops what has not been handed over.
+func (s *splitter) release() {
+	if s != nil {
+		s.states.release()
+		s.rows.release()
+	}
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// ErrMemoryLimit marks a query that cannot run within Options.MemoryLimit.
+var ErrMemoryLimit = errors.New("memory limit")
+
+// budget keeps the process within its limit while queries run: what the memory of pages and tables
+// may hold is what the rest of the process, as the system counts it, leaves of the limit.
+type budget struct {
+	memory *stream.Memory
+	limit  int64
+	fixed  bool         // for tests: the limit is that of memory
+	peak   atomic.Int64 // resident bytes of the process
+
+	mu      sync.Mutex
+	running int
+	stop    chan struct{}
+}
+
+const (
+	// budgetEvery is the time between two looks at the resident set. One takes 20 us.
+	budgetEvery = 5 * time.Millisecond
+
+	// budgetMargin is the part of the limit that is kept free for what the process takes between
+	// two looks.
+	budgetMargin = 16
+
+	// memoryBytesMin is the least that pages, tables and decoded columns can work with.
+	memoryBytesMin = 16 << 20
+)
+
+func newBudget(m *stream.Memory, limit, fixed int64) *budget {
+	b := &budget{memory: m, limit: limit, fixed: fixed > 0}
+	if b.fixed {
+		m.SetLimit(fixed)
+	} else {
+		_ = b.look() // a query asks again
+	}
+	return b
+}
+
+// look measures the process and sets what is left for pages and tables.
+func (b *budget) look() error {
+	resident := stream.ResidentBytes()
+	if peak := b.peak.Load(); resident > peak {
+		b.peak.Store(resident)
+	}
+	others := max(resident-b.memory.Resident(), 0)
+	left := b.limit - b.limit/budgetMargin - others
+	b.memory.SetLimit(max(left, memoryBytesMin))
+	if left < memoryBytesMin {
+		need := (others + memoryBytesMin) / (budgetMargin - 1) * budgetMargin
+		return fmt.Errorf("%w of %s: the process holds %s beside the query's pages and tables, and these need %s; raise --memory-limit to %s (MemoryLimit)",
+			ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(others)), humanize.IBytes(memoryBytesMin), humanize.IBytes(uint64(need)))
+	}
+	return nil
+}
+
+// start looks after the budget until the returned function is called.
+func (b *budget) start() (stop func(), err error) {
+	if b.fixed {
+		return func() {}, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.running == 0 {
+		if err := b.look(); err != nil {
+			return nil, err
+		}
+		b.stop = make(chan struct{})
+		go b.watch(b.stop)
+	}
+	b.running++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.running--; b.running == 0 {
+			close(b.stop)
+		}
+	}, nil
+}
+
+func (b *budget) watch(stop chan struct{}) {
+	ticker := time.NewTicker(budgetEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			_ = b.look() // the least is left: pages spill as much as they can
+		case <-stop:
+			return
+		}
+	}
+}
+
+// systemMemory returns how many bytes the control group may use, or the machine has.
+func systemMemory() int64 {
+	memory := int64(math.MaxInt64)
+	if info, err := os.ReadFile("/proc/meminfo"); err == nil {
+		if fields := bytes.Fields(info); len(fields) > 1 && string(fields[0]) == "MemTotal:" {
+			if kib, err := strconv.ParseInt(string(fields[1]), 10, 64); err == nil {
+				memory = kib << 10
+			}
+		}
+	}
+	return min(memory, groupMemory())
+}
+
+// groupMemory returns the least limit of the control groups (version 2) that the process is in.
+func groupMemory() int64 {
+	memory := int64(math.MaxInt64)
+	self, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return memory
+	}
+	group := ""
+	for line := range strings.Lines(string(self)) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			group = path
+		}
+	}
+	for ; ; group = filepath.Dir(group) {
+		text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", group, "memory.max"))
+		if err == nil {
+			if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+				memory = min(memory, limit)
+			}
+		}
+		if len(group) <= 1 {
+			return memory
+		}
+	}
+}
+
+// explainLimit adds to an error of the temp directory what would have done.
+func (q *query) explainLimit(err error) error {
+	if !errors.Is(err, stream.ErrTempLimit) {
+		return err
+	}
+	total, read := q.progress.rowsTotal, q.progress.rows.Load()
+	if total <= 0 || read <= 0 {
+		return fmt.Errorf("%w; raise --temp-limit (TempLimit) or --memory-limit (MemoryLimit), or name a larger --temp-dir (TempDir)", err)
+	}
+	used := q.store.Stored()
+	need := float64(used) * float64(total) / float64(read) * tempSlack
+	return fmt.Errorf("%w; %.0f%% of the rows are read: about %s in --temp-dir (TempDir, TempLimit) would do, or a larger --memory-limit (MemoryLimit)",
+		err, 100*float64(read)/float64(total), humanize.IBytes(uint64(need)))
+}
+
+// tempSlack is how much more the files take than the pages of the first scatter: partitions that
+// are split lie there twice for a while.
+const tempSlack = 1.25

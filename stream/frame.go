@@ -1,0 +1,195 @@
+package stream
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"unsafe"
+
+	"github.com/klauspost/compress/s2"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// A frame is a page as it lies in a file: a header, and the words of its rows followed by those
+// that the rows refer to. FORMAT.md describes it byte by byte.
+
+// ErrCorrupt marks bytes that are not what was written: a failing disk, or a file of another origin.
+var ErrCorrupt = errors.New("corrupt frame")
+
+const (
+	frameMagic   = 0x4647504d // "MPGF"
+	frameVersion = 1
+	frameHeader  = 40
+
+	codecNone = 0
+	codecS2   = 1
+
+	// frameWordsMax bounds what a header may ask for: 32 GiB.
+	frameWordsMax = 1 << 32
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// frameWriter turns pages of one layout into frames.
+type frameWriter struct {
+	layout *spec.RowLayout
+	memory spec.Memory
+	at     uint64 // words written, of the page being encoded
+	words  []uint64
+}
+
+// append adds the frame of a page to dst.
+func (w *frameWriter) append(dst []byte, page *spec.Page) ([]byte, error) {
+	rowWords := page.Rows * w.layout.Stride
+	heapWords := 0
+	if w.layout.Refers() {
+		heapWords = int(page.Heap.Bytes() / 8)
+	}
+	w.words = w.memory.Alloc(rowWords + heapWords)
+	defer func() {
+		w.memory.Free(w.words)
+		w.words = nil
+	}()
+	copy(w.words, page.Words[:rowWords])
+	w.at = uint64(rowWords)
+	if w.layout.Refers() {
+		for at := 0; at < rowWords; at += w.layout.Stride {
+			if err := w.layout.Relocate(w.words[at:at+w.layout.Stride], w); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return appendFrame(dst, page.Rows, w.layout.Stride, w.words[:w.at]), nil
+}
+
+// Block implements spec.Relocator: it copies words behind the rows, and refers to them by their
+// place in the frame.
+func (w *frameWriter) Block(address *uint64, n uint64) ([]uint64, error) {
+	if w.at+n > uint64(len(w.words)) {
+		return nil, fmt.Errorf("a page refers to more than its heap of %d words", len(w.words))
+	}
+	block := w.words[w.at : w.at+n]
+	copy(block, spec.WordsAt(address, int(n)))
+	*address = w.at
+	w.at += n
+	return block, nil
+}
+
+func appendFrame(dst []byte, rows, stride int, words []uint64) []byte {
+	raw := wordBytes(words)
+	start := len(dst)
+	dst = append(dst, make([]byte, frameHeader)...)
+	body := len(dst)
+	dst = append(dst, make([]byte, s2.MaxEncodedLen(len(raw)))...)
+	codec, stored := byte(codecS2), s2.Encode(dst[body:], raw)
+	if len(stored) > len(raw)-len(raw)/8 { // not worth the time to decompress
+		codec, stored = codecNone, dst[body:body+copy(dst[body:], raw)]
+	}
+	h := dst[start:body]
+	binary.LittleEndian.PutUint32(h, frameMagic)
+	h[4], h[5] = frameVersion, codec
+	binary.LittleEndian.PutUint32(h[8:], uint32(rows))
+	binary.LittleEndian.PutUint32(h[12:], uint32(stride))
+	binary.LittleEndian.PutUint64(h[16:], uint64(len(words)))
+	binary.LittleEndian.PutUint64(h[24:], uint64(len(stored)))
+	binary.LittleEndian.PutUint32(h[32:], crc32.Update(crc32.Checksum(h[:32], castagnoli), castagnoli, stored))
+	return dst[:body+len(stored)]
+}
+
+// frameReader reads pages of one layout.
+type frameReader struct {
+	layout *spec.RowLayout
+	memory spec.Memory
+	from   io.Reader
+	stored []byte
+	block  []uint64 // of the frame being read
+	rows   int
+}
+
+// next returns the next page, or io.EOF.
+func (r *frameReader) next() (*spec.Page, error) {
+	var h [frameHeader]byte
+	if _, err := io.ReadFull(r.from, h[:]); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("a header is cut off: %w", ErrCorrupt)
+		}
+		return nil, err
+	}
+	rows := uint64(binary.LittleEndian.Uint32(h[8:]))
+	stride := uint64(binary.LittleEndian.Uint32(h[12:]))
+	words := binary.LittleEndian.Uint64(h[16:])
+	stored := binary.LittleEndian.Uint64(h[24:])
+	switch {
+	case binary.LittleEndian.Uint32(h[:]) != frameMagic:
+		return nil, fmt.Errorf("no frame begins here: %w", ErrCorrupt)
+	case h[4] != frameVersion:
+		return nil, fmt.Errorf("version %d, this program reads %d: %w", h[4], frameVersion, ErrCorrupt)
+	case stride != uint64(r.layout.Stride) || words > frameWordsMax || rows*stride > words || stored > 8*words:
+		return nil, fmt.Errorf("%d rows of %d words in %d words, %d B stored: %w", rows, stride, words, stored, ErrCorrupt)
+	}
+	if uint64(cap(r.stored)) < stored {
+		r.stored = make([]byte, stored)
+	}
+	r.stored = r.stored[:stored]
+	if _, err := io.ReadFull(r.from, r.stored); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("a frame is cut off: %w", ErrCorrupt)
+		}
+		return nil, err
+	}
+	if sum := crc32.Update(crc32.Checksum(h[:32], castagnoli), castagnoli, r.stored); sum != binary.LittleEndian.Uint32(h[32:]) {
+		return nil, fmt.Errorf("checksum %08x, written %08x: %w", sum, binary.LittleEndian.Uint32(h[32:]), ErrCorrupt)
+	}
+	return r.decode(h[5], int(rows), int(words))
+}
+
+// decode makes a page of a stored frame. All of it lies in one block.
+func (r *frameReader) decode(codec byte, rows, words int) (*spec.Page, error) {
+	page := spec.NewPage(r.memory, words)
+	raw := wordBytes(page.Words)
+	n, err := len(r.stored), error(nil)
+	switch codec {
+	case codecNone:
+		copy(raw, r.stored)
+	case codecS2:
+		if n, err = s2.DecodedLen(r.stored); err == nil && n == len(raw) {
+			_, err = s2.Decode(raw, r.stored)
+		}
+	default:
+		err = fmt.Errorf("codec %d", codec)
+	}
+	if err == nil && n != len(raw) {
+		err = fmt.Errorf("%d B, where %d were written", n, len(raw))
+	}
+	page.Rows, r.block, r.rows = rows, page.Words, rows
+	if err == nil && r.layout.Refers() {
+		stride := r.layout.Stride
+		for row := 0; row < rows && err == nil; row++ {
+			err = r.layout.Relocate(page.Words[row*stride:(row+1)*stride], r)
+		}
+	}
+	if err != nil {
+		page.Release()
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return page, nil
+}
+
+// Block implements spec.Relocator: it turns a place in the frame into an address.
+func (r *frameReader) Block(address *uint64, n uint64) ([]uint64, error) {
+	at, end := *address, uint64(len(r.block))
+	if at < uint64(r.rows*r.layout.Stride) || at > end || n > end-at {
+		return nil, fmt.Errorf("%d words at %d of %d: %w", n, at, end, spec.ErrCorruptState)
+	}
+	block := r.block[at : at+n]
+	*address = spec.Address(block)
+	return block, nil
+}
+
+// wordBytes views words as bytes, which are little-endian in files.
+func wordBytes(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+}

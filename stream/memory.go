@@ -1,0 +1,249 @@
+package stream
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/mpga/mpga/engine/invariants"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// Memory is the memory of an engine's pages, heaps, tables and decoded columns, and its budget. The
+// collector neither clears nor scans it. Blocks have sizes of powers of two up to 2 MiB, cut from
+// slabs of that size, or are multiples of a page.
+//
+// A free block is warm while it is resident, and cold once its pages are the system's again. Blocks
+// in use and warm blocks together stay within the budget as long as those in use do: what the
+// system sees is what is counted.
+type Memory struct {
+	huge    bool         // slabs are backed by huge pages, and resident from the first touch
+	limit   atomic.Int64 // bytes
+	used    atomic.Int64 // bytes of blocks in use
+	warm    atomic.Int64 // bytes of warm blocks
+	peak    atomic.Int64 // most bytes used and warm
+	classes [slabBits + 1]class
+
+	mu      sync.Mutex
+	regions [][]byte           // of slabs
+	large   map[*uint64][]byte // of blocks above a slab
+}
+
+// class holds the free blocks of one size.
+type class struct {
+	mu         sync.Mutex
+	warm, cold []unsafe.Pointer
+}
+
+const (
+	blockBitsMin = 12 // 4 KiB, a page of the system
+	slabBits     = 21 // 2 MiB, a huge page
+	slabBytes    = 1 << slabBits
+
+	// regionSlabs is how many slabs are mapped at once. They take address space, not memory.
+	regionSlabs = 16
+
+	// hugeLimitMin is the budget from which on a slab in part unused is not worth counting.
+	hugeLimitMin = 1 << 30
+)
+
+var _ spec.Memory = (*Memory)(nil)
+
+// NewMemory returns memory with a budget in bytes.
+func NewMemory(limit int64) *Memory {
+	m := &Memory{huge: limit >= hugeLimitMin, large: make(map[*uint64][]byte)}
+	m.limit.Store(limit)
+	return m
+}
+
+// SetLimit changes the budget. Blocks in use stay.
+func (m *Memory) SetLimit(limit int64) {
+	m.limit.Store(limit)
+	m.trim()
+}
+
+// Limit returns the budget in bytes.
+func (m *Memory) Limit() int64 { return m.limit.Load() }
+
+// Left implements spec.Memory.
+func (m *Memory) Left() int64 { return m.limit.Load() - m.used.Load() }
+
+// Used returns the bytes of blocks in use.
+func (m *Memory) Used() int64 { return m.used.Load() }
+
+// Resident returns how many bytes the system has given.
+func (m *Memory) Resident() int64 { return m.used.Load() + m.warm.Load() }
+
+// Peak returns the most that Resident has been.
+func (m *Memory) Peak() int64 { return m.peak.Load() }
+
+// Alloc implements spec.Memory.
+func (m *Memory) Alloc(n int) []uint64 {
+	if n == 0 {
+		return nil
+	}
+	bytes := 8 * n
+	if bytes > slabBytes {
+		return m.allocLarge(n)
+	}
+	bitsOf := max(bits.Len(uint(bytes-1)), blockBitsMin)
+	size := int64(1) << bitsOf
+	m.used.Add(size)
+	p := m.classes[bitsOf].take(m, bitsOf)
+	m.grown()
+	return unsafe.Slice((*uint64)(p), size/8)[:n]
+}
+
+// take returns a free block, a warm one if there is one.
+func (c *class) take(m *Memory, bitsOf int) unsafe.Pointer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := pop(&c.warm); ok {
+		m.warm.Add(-1 << bitsOf)
+		return p
+	}
+	if p, ok := pop(&c.cold); ok {
+		return p
+	}
+	slab := m.slab()
+	list := &c.cold
+	if m.huge {
+		list = &c.warm
+		m.warm.Add(slabBytes - 1<<bitsOf)
+	}
+	for at := slabBytes - 1<<bitsOf; at > 0; at -= 1 << bitsOf {
+		*list = append(*list, unsafe.Add(slab, at))
+	}
+	return slab
+}
+
+func pop(list *[]unsafe.Pointer) (p unsafe.Pointer, ok bool) {
+	n := len(*list)
+	if n == 0 {
+		return nil, false
+	}
+	p = (*list)[n-1]
+	*list = (*list)[:n-1]
+	return p, true
+}
+
+// slab returns address space for a slab.
+func (m *Memory) slab() unsafe.Pointer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	free := &m.classes[0].cold // no block is of this class: it holds the slabs that are not cut yet
+	if p, ok := pop(free); ok {
+		return p
+	}
+	region := mapMemory((regionSlabs + 1) * slabBytes)
+	m.regions = append(m.regions, region)
+	base := unsafe.Pointer(unsafe.SliceData(region))
+	base = unsafe.Add(base, -uintptr(base)&(slabBytes-1))
+	adviseHuge(unsafe.Slice((*byte)(base), regionSlabs*slabBytes), m.huge)
+	for i := regionSlabs - 1; i > 0; i-- {
+		*free = append(*free, unsafe.Add(base, i*slabBytes))
+	}
+	return base
+}
+
+func (m *Memory) allocLarge(n int) []uint64 {
+	const page = 1 << blockBitsMin
+	size := (8*n + page - 1) &^ (page - 1)
+	region := mapMemory(size + slabBytes)
+	base := unsafe.Pointer(unsafe.SliceData(region))
+	base = unsafe.Add(base, -uintptr(base)&(slabBytes-1))
+	adviseHuge(unsafe.Slice((*byte)(base), size), m.huge)
+	block := unsafe.Slice((*uint64)(base), size/8)
+	m.mu.Lock()
+	m.large[unsafe.SliceData(block)] = region
+	m.mu.Unlock()
+	m.used.Add(int64(size))
+	m.grown()
+	return block[:n]
+}
+
+// Free implements spec.Memory.
+func (m *Memory) Free(block []uint64) {
+	if cap(block) == 0 {
+		return
+	}
+	block = block[:cap(block)]
+	if invariants.Enabled {
+		for i := range block {
+			block[i] = 0xDBDBDBDBDBDBDBDB
+		}
+	}
+	size := 8 * len(block)
+	if size > slabBytes {
+		m.mu.Lock()
+		region := m.large[unsafe.SliceData(block)]
+		delete(m.large, unsafe.SliceData(block))
+		m.mu.Unlock()
+		m.used.Add(-int64(size))
+		unmapMemory(region)
+		return
+	}
+	c := &m.classes[bits.Len(uint(size-1))]
+	c.mu.Lock()
+	c.warm = append(c.warm, unsafe.Pointer(unsafe.SliceData(block)))
+	m.warm.Add(int64(size))
+	m.used.Add(-int64(size))
+	c.mu.Unlock()
+	if m.Resident() > m.limit.Load() {
+		m.trim()
+	}
+}
+
+// grown notes a new block, and makes room for it.
+func (m *Memory) grown() {
+	resident := m.Resident()
+	if resident > m.limit.Load() {
+		m.trim()
+		resident = m.Resident()
+	}
+	for {
+		peak := m.peak.Load()
+		if resident <= peak || m.peak.CompareAndSwap(peak, resident) {
+			return
+		}
+	}
+}
+
+// trim turns warm blocks cold until what is resident is within the budget, the largest first.
+func (m *Memory) trim() {
+	for bitsOf := slabBits; bitsOf >= blockBitsMin; bitsOf-- {
+		c := &m.classes[bitsOf]
+		for m.Resident() > m.limit.Load() {
+			c.mu.Lock()
+			p, ok := pop(&c.warm)
+			if ok {
+				m.warm.Add(-1 << bitsOf)
+				discard(unsafe.Slice((*byte)(p), 1<<bitsOf))
+				c.cold = append(c.cold, p)
+			}
+			c.mu.Unlock()
+			if !ok {
+				break
+			}
+		}
+	}
+}
+
+// Close gives all memory back to the system. Nothing may refer to it any more.
+func (m *Memory) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, region := range m.regions {
+		unmapMemory(region)
+	}
+	for _, region := range m.large {
+		unmapMemory(region)
+	}
+	m.regions, m.large = nil, make(map[*uint64][]byte)
+	for i := range m.classes {
+		m.classes[i].warm, m.classes[i].cold = nil, nil
+	}
+	m.used.Store(0)
+	m.warm.Store(0)
+}

@@ -1,0 +1,74 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dustin/go-humanize"
+)
+
+// ErrTempLimit marks a query that needs more of the temp directory than it may take, or than there
+// is.
+var ErrTempLimit = errors.New("the temp directory is full")
+
+// Temp is the temporary files of an engine, and their budget.
+type Temp struct {
+	fs    FS
+	dir   string
+	limit int64
+	used  atomic.Int64 // bytes on disk
+}
+
+// NewTemp returns the temporary files of a directory, of at most limit bytes together.
+func NewTemp(fs FS, dir string, limit int64) *Temp { return &Temp{fs: fs, dir: dir, limit: limit} }
+
+// Used returns how many bytes the files take.
+func (t *Temp) Used() int64 { return t.used.Load() }
+
+// Limit returns how many bytes they may take.
+func (t *Temp) Limit() int64 { return t.limit }
+
+// tempFile is a file that is written at its end and read anywhere. One goroutine writes at a time.
+type tempFile struct {
+	temp *Temp
+	mu   sync.Mutex // held while an extent is written
+	file TempFile
+	end  int64
+}
+
+func (t *Temp) create() (*tempFile, error) {
+	file, err := t.fs.CreateTemp(t.dir)
+	if err != nil {
+		return nil, fmt.Errorf("temp directory: %w", err)
+	}
+	return &tempFile{temp: t, file: file}, nil
+}
+
+// write appends bytes.
+//
+// Requires: f.mu is held.
+func (f *tempFile) write(b []byte) error {
+	n := int64(len(b))
+	if used := f.temp.used.Add(n); used > f.temp.limit {
+		f.temp.used.Add(-n)
+		return fmt.Errorf("%w: %s of a limit of %s are in use in %s", ErrTempLimit,
+			humanize.IBytes(uint64(used-n)), humanize.IBytes(uint64(f.temp.limit)), f.temp.dir)
+	}
+	if _, err := f.file.WriteAt(b, f.end); err != nil {
+		f.temp.used.Add(-n)
+		if isFull(err) {
+			return fmt.Errorf("%w: %s: %w", ErrTempLimit, f.temp.dir, err)
+		}
+		return fmt.Errorf("temp directory %s: %w", f.temp.dir, err)
+	}
+	f.end += n
+	return nil
+}
+
+// discard gives the space of bytes back that nobody will read again.
+func (f *tempFile) discard(offset, n int64) {
+	f.file.Discard(offset, n)
+	f.temp.used.Add(-n)
+}

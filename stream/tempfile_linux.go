@@ -1,0 +1,39 @@
+package stream
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Discard implements TempFile, where the file system can.
+func (f osTempFile) Discard(offset, n int64) {
+	_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, n)
+}
+
+// createTemp creates a file that has no name once this returns: its space comes back when it is
+// closed, also by the end of the process.
+func createTemp(dir string) (TempFile, error) {
+	f, err := os.CreateTemp(dir, "mpga-spill-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return osTempFile{f}, nil
+}
+
+// isFull reports whether a disk or a quota is used up.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// FreeBytes returns how many bytes a file may take on the file system of a directory.
+func FreeBytes(dir string) (int64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return int64(s.Bavail) * s.Bsize, nil
+}

@@ -1,0 +1,30 @@
+//go:build !linux
+
+package stream
+
+import (
+	"errors"
+	"math"
+	"os"
+)
+
+// Discard implements TempFile: the space comes back when the file is closed.
+func (f osTempFile) Discard(offset, n int64) {}
+
+func (f osTempFile) Close() error { return errors.Join(f.File.Close(), os.Remove(f.Name())) }
+
+func createTemp(dir string) (TempFile, error) {
+	f, err := os.CreateTemp(dir, "mpga-spill-*")
+	if err != nil {
+		return nil, err
+	}
+	return osTempFile{f}, nil
+}
+
+func isFull(error) bool { return false }
+
+// FreeBytes returns how many bytes a file may take on the file system of a directory.
+func FreeBytes(dir string) (int64, error) {
+	_, err := os.Stat(dir)
+	return math.MaxInt64, err
+}
