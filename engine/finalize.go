@@ -165,6 +165,9 @@ func (s *finalStates) array() (arrow.Array, error) {
 
 // vector finalizes the aggregates whose results are single values.
 func (s *finalStates) vector() (*vector, error) {
+	if s.fold.Kind.Exact() {
+		return s.doubles(s.exact), nil
+	}
 	col := &s.out.Column
 	switch f := s.out.Aggregate.Func; f {
 	case spec.CountStar, spec.Count, spec.CountDistinct:

@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// Would catch roundings that are not to the nearest double with ties to even: of long numbers, where
+// the bit that decides is far below, at the subnormals, where fewer bits are kept, and at the largest.
+func TestRoundWords(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 200_000 {
+		words := make([]uint64, 1+rng.IntN(5))
+		for j := range words {
+			words[j] = []uint64{0, 1, math.MaxUint64, 1 << 63, rng.Uint64(), rng.Uint64() &^ (1<<11 - 1)}[rng.IntN(6)]
+		}
+		if i%3 == 0 { // a tie, or beside one, of the 53 bits on top
+			words[len(words)-1] = rng.Uint64()&^(1<<10-1) | 1<<63
+		}
+		exponent := rng.IntN(200) - 100
+		switch i % 4 {
+		case 1:
+			exponent = -1074 - 64*len(words) + rng.IntN(140)
+		case 2:
+			exponent = 1024 - 64*len(words) + rng.IntN(9) - 4
+		}
+		unsigned := bigOf(append(append([]uint64(nil), words...), 0))
+		f := new(big.Float).SetInt(unsigned)
+		want, _ := f.SetMantExp(f, exponent).Float64()
+		if got := roundWords(words, exponent, false); got != want {
+			t.Fatalf("%x * 2^%d = %x, want %x", words, exponent, got, want)
+		}
+		if unsigned.BitLen() < 64 {
+			continue
+		}
+		f.SetPrec(1000).SetInt(unsigned.Lsh(unsigned, 1).SetBit(unsigned, 0, 1))
+		want, _ = f.SetMantExp(f, exponent-1).Float64()
+		if got := roundWords(words, exponent, true); got != want {
+			t.Fatalf("%x and more * 2^%d = %x, want %x", words, exponent, got, want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
+)
+
+// Would catch deterministic queries with answers that are not the exact ones, rounded once: of every
+// case, where nothing is merged and where all is.
+func TestDeterministicCases(t *testing.T) {
+	for _, c := range spectest.Cases() {
+		q := c.Query
+		q.Deterministic = true
+		want, wantErr := spectest.Oracle(c.Schema, c.Batches(), q)
+		for i, r := range routes {
+			if i%3 != 1 {
+				continue // one thread, and scattered states
+			}
+			t.Run(c.Name+"/"+r.name, func(t *testing.T) {
+				check(t, c.Schema, c.Batches(), q, want, wantErr, engine.WithTestingKnobs(r.options, r.knobs))
+			})
+		}
+	}
+}
+
+// momentFuncs are the functions that a deterministic query answers otherwise.
+var momentFuncs = []spec.Func{
+	spec.Sum, spec.Avg, spec.VarSamp, spec.VarPop, spec.StddevSamp, spec.StddevPop, spec.Skewness, spec.Kurtosis,
+	spec.Corr, spec.CovarSamp, spec.CovarPop, spec.RegrSlope, spec.RegrIntercept, spec.RegrR2,
+}
+
+// floatTable makes a table of groups whose values have a style each: one exponent or any, with or
+// without values that are not finite, with NULLs.
+func floatTable(rng *rand.Rand, rows int) (*arrow.Schema, [][]any) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "g", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "y", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "x", Type: arrow.PrimitiveTypes.Float64},
+	}, nil)
+	value := func(group int) float64 {
+		switch group % 8 {
+		case 0:
+			return math.Round(1e8*rng.Float64()) / 1e6
+		case 1:
+			return rng.NormFloat64() * math.Pow(10, 20*rng.Float64())
+		case 2:
+			return 1e9 + rng.Float64()
+		case 3:
+			return 0.1
+		case 4:
+			return math.Float64frombits(rng.Uint64()) // of any size, rarely not finite
+		case 5:
+			return math.Ldexp(rng.Float64(), -1050-rng.IntN(30))
+		case 6:
+			return []float64{math.MaxFloat64, -math.MaxFloat64, 1, 0, -1e-300}[rng.IntN(5)]
+		}
+		return float64(rng.IntN(1000))
+	}
+	columns := make([][]any, 3)
+	for range rows {
+		g := rng.IntN(1 + rows/20)
+		var y any = value(g)
+		if rng.IntN(20) == 0 {
+			y = nil
+		}
+		for c, cell := range []any{int64(g), y, value(g)} {
+			columns[c] = append(columns[c], cell)
+		}
+	}
+	return schema, columns
+}
+
+// momentQuery asks for everything that a deterministic query answers otherwise.
+func momentQuery() spec.Query {
+	q := spec.Query{Keys: []spec.Key{{Column: "g"}}, Deterministic: true}
+	for _, f := range momentFuncs {
+		q.Aggregates = append(q.Aggregates, spec.Aggregate{Func: f, Args: []string{"y", "x"}[:f.Args()]})
+	}
+	return q
+}
+
+// Would catch a bit of a sum, a mean or a moment that depends on the order of the rows, the batches,
+// the threads, or the path that a row takes; and results that are not the exact ones.
+func TestDeterministicBits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(newSeed(t), 1))
+	rows := 6000
+	schema, columns := floatTable(rng, rows)
+	q := momentQuery()
+	var first map[int64]string
+	for i, r := range routes {
+		for threads := 1; threads <= 8; threads += 1 + i%3 {
+			batches := shuffledBatches(rng, schema, columns, rows)
+			if first == nil {
+				want, wantErr := spectest.Oracle(schema, batches, q)
+				check(t, schema, batches, q, want, wantErr, engine.Options{})
+			}
+			options := r.options
+			options.Threads = threads
+			eng, err := engine.Open(engine.WithTestingKnobs(options, r.knobs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := answer(eng, scan.Batches(schema, batches), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := eng.Close(); err != nil {
+				t.Fatal(err)
+			}
+			bits := cellBits(got)
+			if first == nil {
+				first = bits
+			}
+			if !maps.Equal(first, bits) {
+				t.Errorf("%s, %d threads: other bits", r.name, threads)
+			}
+		}
+	}
+}
+
+// shuffledBatches makes batches of random sizes of all rows in a random order.
+func shuffledBatches(rng *rand.Rand, schema *arrow.Schema, columns [][]any, rows int) []arrow.RecordBatch {
+	order := rng.Perm(rows)
+	var batches []arrow.RecordBatch
+	for len(order) > 0 {
+		n := min(len(order), 1+rng.IntN(rows/3))
+		arrays := make([]arrow.Array, len(columns))
+		for c, cells := range columns {
+			part := make([]any, n)
+			for i, row := range order[:n] {
+				part[i] = cells[row]
+			}
+			arrays[c] = spectest.Array(schema.Field(c).Type, part)
+		}
+		batches = append(batches, spectest.Batch(schema, arrays...))
+		order = order[n:]
+	}
+	return batches
+}
+
+// cellBits writes the cells of each group such that only equal bits are equal.
+func cellBits(rows *spectest.Rows) map[int64]string {
+	texts := make(map[int64]string, len(rows.Cells))
+	for _, row := range rows.Cells {
+		text := ""
+		for _, cell := range row[1:] {
+			if v, ok := cell.(float64); ok {
+				cell = math.Float64bits(v)
+			}
+			text += fmt.Sprintf("%x ", cell)
+		}
+		texts[row[0].(int64)] = text
+	}
+	return texts
+}
+
+// Would catch deterministic queries that differ from the exact answer on tables of all types.
+func TestDeterministicRandom(t *testing.T) {
+	seed := newSeed(t)
+	for i := range 60 {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		schema, batches := spectest.RandomTable(rng, rng.IntN(5000))
+		q := spectest.RandomQuery(rng, schema)
+		q.Deterministic = true
+		want, wantErr := spectest.Oracle(schema, batches, q)
+		options := engine.Options{Threads: 1 + rng.IntN(6)}
+		knobs := engine.TestingKnobs{NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(2) == 0, RadixBits: rng.IntN(4), TableGroups: []int{0, 5, 100}[rng.IntN(3)]}
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			check(t, schema, batches, q, want, wantErr, engine.WithTestingKnobs(options, knobs))
+		})
+	}
+}
