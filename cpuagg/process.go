@@ -179,7 +179,7 @@ func (w *Worker) makeRoom(g *Groups) error {
 
 // splitShare is the part of a worker's memory that a table may take before its task is split: it
 // doubles when it grows, and the old one is there until the new one is.
-const splitShare = 4
+const splitShare = 6
 
 // splitsMax bounds how often a partition is split: 16-fold each time, so that what is left has
 // one hash, or one key.

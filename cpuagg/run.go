@@ -188,7 +188,12 @@ func (r *Run) estimate(s sample) int64 {
 	if total <= 0 {
 		total = rowsUnknown
 	}
-	groups, _, _ := partition.EstimateGroups(s.rows, s.groups, s.singletons, max(total, s.rows))
+	total = max(total, s.rows)
+	groups, _, _ := partition.EstimateGroups(s.rows, s.groups, s.singletons, total)
+	if s.rows > 0 {
+		// GEE is careful where most groups came once. Too few partitions cost more than too many.
+		groups = max(groups, partition.EqualGroups(s.rows, s.groups, total))
+	}
 	return groups
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/invariants"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/stream"
@@ -62,6 +63,9 @@ func (e *Engine) Close() error {
 	e.closed = true
 	e.cancel(ErrClosed)
 	e.queries.Wait()
+	if used := e.memory.Used(); invariants.Enabled && used != 0 {
+		panic(fmt.Sprintf("engine: closed with %d B in use", used))
+	}
 	e.memory.Close()
 	return nil
 }
@@ -119,7 +123,7 @@ func (e *Engine) plan(ctx context.Context, src scan.Source, q spec.Query) (*spec
 func (e *Engine) aggOptions(totalRows int64, workers int) cpuagg.Options {
 	return cpuagg.Options{
 		Memory:       e.memory,
-		WorkerBytes:  e.memory.Limit() / int64(workers),
+		WorkerBytes:  e.memory.Limit() / 4 * 3 / int64(workers), // the rest is for decoded columns
 		ForceSplits:  e.opt.testing.ForceSplits,
 		TotalRows:    max(totalRows, 0),
 		TableGroups:  e.opt.testing.TableGroups,

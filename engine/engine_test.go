@@ -78,6 +78,8 @@ func TestRandom(t *testing.T) {
 			NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(3) == 0, AlwaysPreAgg: rng.IntN(3) == 0,
 			RadixBits: rng.IntN(5), TableGroups: []int{0, 5, 100, 3000}[rng.IntN(4)],
 			ResultRows: []int{0, 3, 1000}[rng.IntN(3)],
+			SpillAll:   rng.IntN(3) == 0, ForceSplits: rng.IntN(6) % 4,
+			MemoryBytes: []int64{0, 8 << 20, 16 << 20}[rng.IntN(3)],
 		}
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			check(t, schema, batches, q, want, wantErr, engine.WithTestingKnobs(options, knobs))

@@ -36,3 +36,25 @@ func EstimateGroups(sampleRows, sampleGroups, singletons, totalRows int64) (esti
 	}
 	return bound(math.Sqrt(scale)), sampleGroups, bound(scale)
 }
+
+// EqualGroups returns how many groups of equal size there would be if sampleRows random rows have
+// sampleGroups: of d such groups, n rows are expected to show d (1 - exp(-n / d)). It is at most
+// totalRows, and that where no group came twice. Where groups differ in size there are more.
+//
+// Requires: 0 <= sampleGroups <= sampleRows <= totalRows.
+func EqualGroups(sampleRows, sampleGroups, totalRows int64) int64 {
+	n := float64(sampleRows)
+	shown := func(d float64) float64 { return -d * math.Expm1(-n/d) }
+	low, high := max(sampleGroups, 1), max(totalRows, 1)
+	if sampleGroups >= sampleRows {
+		return high
+	}
+	for low < high {
+		if mid := low + (high-low)/2; shown(float64(mid)) < float64(sampleGroups) {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}

@@ -104,3 +104,25 @@ func TestEstimateGroupsOfSamples(t *testing.T) {
 		})
 	}
 }
+
+// Would catch an estimate that is off where groups have equal sizes, or that leaves its bounds.
+func TestEqualGroups(t *testing.T) {
+	for _, groups := range []int64{1, 10, 1000, 100_000, 1_000_000} {
+		const rows, total = 20_000, 10_000_000
+		rng := rand.New(rand.NewPCG(1, uint64(groups)))
+		seen := map[int64]bool{}
+		for range rows {
+			seen[rng.Int64N(groups)] = true
+		}
+		got := EqualGroups(rows, int64(len(seen)), total)
+		if ratio := float64(got) / float64(groups); ratio < 0.7 || ratio > 1.4 {
+			t.Errorf("%d groups: estimated %d", groups, got)
+		}
+	}
+	if got := EqualGroups(500, 500, 9000); got != 9000 {
+		t.Errorf("no group twice: estimated %d of 9000 rows", got)
+	}
+	if got := EqualGroups(0, 0, 0); got != 1 {
+		t.Errorf("nothing: estimated %d", got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -17,14 +18,13 @@ import (
 // budget has room, then in temporary files, the largest partition first. It is safe for concurrent
 // use.
 //
-//	in memory --Left() < low--> on disk, until Left() >= 2 low       (hysteresis)
+//	in memory --less than an eighth is left--> on disk, until a quarter is       (hysteresis)
 //
 // What a partition has on disk is a list of extents, each written at once.
 type Store struct {
 	memory  *Memory
 	temp    *Temp
 	layouts [2]*spec.RowLayout // by cpuagg.Content
-	low     int64              // bytes that must be left
 	spill   bool               // everything, for tests
 
 	mu     sync.Mutex
@@ -83,7 +83,6 @@ func NewStore(opt StoreOptions) *Store {
 		memory:  opt.Memory,
 		temp:    opt.Temp,
 		layouts: [2]*spec.RowLayout{cpuagg.Rows: opt.Rows, cpuagg.States: opt.States},
-		low:     opt.Memory.Limit() / 8,
 		spill:   opt.SpillAll,
 		filesN:  min(opt.Writers, spillFilesMax),
 	}
@@ -114,14 +113,19 @@ func (p *pass) Put(partition int, content cpuagg.Content, page *spec.Page) error
 	s.bytes += page.Bytes()
 	s.peak = max(s.peak, s.bytes)
 	s.mu.Unlock()
-	switch left := s.memory.Left(); {
+	left, low := s.memory.Left(), s.memory.Limit()/lowShare
+	switch {
 	case s.spill:
-		return s.Reclaim(1 << 62)
-	case left < s.low:
-		return s.Reclaim(2*s.low - left)
+		return s.Reclaim(math.MaxInt64)
+	case left < low:
+		return s.Reclaim(2*low - left)
 	}
 	return nil
 }
+
+// lowShare is the part of the budget that must be left when pages come, for what does not ask: pages
+// that are open, decoded columns.
+const lowShare = 8
 
 // Reclaim implements cpuagg.Store: it writes the largest partitions to disk.
 func (s *Store) Reclaim(bytes int64) error {

@@ -79,6 +79,15 @@ func randomOptions(rng *rand.Rand) (engine.Options, engine.TestingKnobs) {
 	}
 	switch rng.IntN(4) {
 	case 0:
+		knobs.MemoryBytes = int64(choose(8<<20, 12<<20, 64<<20))
+	case 1:
+		knobs.SpillAll = true
+	}
+	if rng.IntN(4) == 0 {
+		knobs.ForceSplits = 1 + rng.IntN(3)
+	}
+	switch rng.IntN(4) {
+	case 0:
 		knobs.NoPreAgg = true
 	case 1:
 		knobs.AlwaysPreAgg = true

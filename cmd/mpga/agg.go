@@ -25,6 +25,8 @@ type aggFlags struct {
 	agg      []string
 	overflow string
 
+	deterministic bool
+
 	input inputFlags
 
 	output string
@@ -32,6 +34,7 @@ type aggFlags struct {
 	limit  int
 
 	threads  int
+	budgetFlags
 	device   string
 	explain  bool
 	stats    string
@@ -67,10 +70,12 @@ Aggregates:
 	flags.StringArrayVar(&f.by, "by", nil, "`COLUMNS` to group by: 'origin, destination as dest'; may be repeated")
 	flags.StringArrayVar(&f.agg, "agg", nil, "aggregate `CALLS`: 'sum(delay) as total, count(*)'; may be repeated")
 	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
+	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
 	flags.StringVarP(&f.output, "output", "o", "-", "write the result to `FILE`, whole or not at all; - is the standard output")
 	flags.StringVar(&f.format, "format", "", "of the result: `WORD` is table, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
 	flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
+	f.budgetFlags.register(flags)
 	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto or cpu")
 	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
 	flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
@@ -150,6 +155,9 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 		return err
 	}
 	options := engine.Options{Threads: f.threads, Device: f.device, Progress: progress.update, Logger: slog.Default()}
+	if err := f.budgetFlags.apply(&options); err != nil {
+		return err
+	}
 	options.EnsureDefaults()
 	if err := options.Validate(); err != nil {
 		return usageError{err}
@@ -159,6 +167,7 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if err != nil {
 		return err
 	}
+	limitCollector(options.MemoryLimit)
 	eng, err := engine.Open(options)
 	if err != nil {
 		return err
@@ -217,7 +226,7 @@ func copyBatches(out sink.Writer, reader array.RecordReader) error {
 
 // query parses --by and --agg.
 func (f *aggFlags) query() (spec.Query, error) {
-	var q spec.Query
+	q := spec.Query{Deterministic: f.deterministic}
 	for _, text := range f.by {
 		keys, err := sql.ParseKeys(text)
 		if err != nil {

@@ -111,7 +111,13 @@ func statsTable(s engine.Stats) string {
 		row("partitions", "%d, merged into %d", s.Partitions, s.PartitionsMerged)
 	}
 	size("partition store", s.PartitionBytes)
-	size("spilled", s.SpilledBytes)
+	if s.PartitionsSplit > 0 {
+		row("split again", "%s", counted(s.PartitionsSplit, "task"))
+	}
+	if s.SpilledBytes > 0 {
+		row("spilled", "%s, to %s in %s", humanize.IBytes(uint64(s.SpilledBytes)), humanize.IBytes(uint64(s.SpilledStored)), counted(s.SpillFiles, "file"))
+	}
+	row("memory", "at most %s of %s, the process %s", humanize.IBytes(uint64(s.MemoryPeak)), humanize.IBytes(uint64(s.MemoryLimit)), humanize.IBytes(uint64(s.ResidentPeak)))
 	for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {
 		if d, ok := s.PhaseTimes[phase]; ok {
 			row(string(phase), "%s", roundTime(d))

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"math"
+	"runtime/debug"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/pflag"
+
+	"github.com/mpga/mpga/engine"
+)
+
+// budgetFlags are the flags that bound what a query takes of the machine.
+type budgetFlags struct {
+	memoryLimit string
+	tempDir     string
+	tempLimit   string
+}
+
+func (f *budgetFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.memoryLimit, "memory-limit", "", "stay below `SIZE` of resident memory, 128MiB or more; what does not fit goes to --temp-dir (default 80% of the machine or control group)")
+	flags.StringVar(&f.tempDir, "temp-dir", "", "spill to files in `DIR` (default the system's directory for temporary files)")
+	flags.StringVar(&f.tempLimit, "temp-limit", "", "spill at most `SIZE` at a time (default 90% of what is free in --temp-dir)")
+}
+
+// apply fills in the options that were given.
+func (f *budgetFlags) apply(o *engine.Options) (err error) {
+	o.TempDir = f.tempDir
+	if o.MemoryLimit, err = parseSize("--memory-limit", f.memoryLimit); err != nil {
+		return err
+	}
+	o.TempLimit, err = parseSize("--temp-limit", f.tempLimit)
+	return err
+}
+
+// parseSize reads a size such as 2GiB or 500MB; no text is 0.
+func parseSize(flag, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n == 0 || n > math.MaxInt64 {
+		return 0, usagef("%s %q: want a size such as 512MiB or 2GB", flag, text)
+	}
+	return int64(n), nil
+}
+
+// collectorShare is the part of the memory limit at which the collector, which has the garbage of
+// decoders only, begins to hurry.
+const collectorShare = 6
+
+// limitCollector lets the Go runtime's own memory leave room for the engine's.
+func limitCollector(memoryLimit int64) { debug.SetMemoryLimit(memoryLimit / collectorShare) }
