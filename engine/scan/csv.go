@@ -19,8 +19,9 @@ import (
 
 const (
 	// chunkBytesDefault is a split of a text file: large enough to hide opening it, small enough
-	// that the last ones keep all threads busy, and read whole into memory.
-	chunkBytesDefault = 8 << 20
+	// that the last ones keep all threads busy, and read whole into memory. With the tail of its last
+	// row it takes 4 MiB, which are a size of the engine's pool.
+	chunkBytesDefault = 4<<20 - 2*tailBytes
 
 	// blockBytesDefault is one read of a stream, and the sample of its start.
 	blockBytesDefault = 1 << 20
@@ -71,6 +72,9 @@ func openCSV(fsys stream.FS, path, packed string, opt CSVOptions) (in *csvFile, 
 	}
 	if packed == "" {
 		c.quotes = newQuoteCounts(c)
+		if err := c.lookFurther(f); err != nil {
+			return nil, locate(path, err)
+		}
 	}
 	return c, nil
 }

@@ -77,7 +77,7 @@ func (d *textCodes) add(c *textColumn) int {
 	out := d.all[c.rows:][:len(c.fields)]
 	slots, shift := d.slots, d.shift
 	for i, s := range c.fields {
-		n := s.end - s.start // a quoted field's flag makes it long
+		n := s.length()
 		if c.nulls.of(n) && c.isNull(i) {
 			out[i] = 0
 			continue

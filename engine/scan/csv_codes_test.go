@@ -76,14 +76,29 @@ func TestCSVCodes(t *testing.T) {
 	}
 }
 
+// The start of a file may repeat where the rest does not.
+func TestCSVCodesLookFurther(t *testing.T) {
+	text := "s\n" + strings.Repeat("same\n", 20_000) + differentLines(50_000)
+	src, _, err := readCSV(t, text, CSVOptions{}, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if src.Stats().Columns[0].Repeats {
+		t.Error("the column is held to repeat, as its start does")
+	}
+}
+
+func differentLines(n int) string {
+	var lines strings.Builder
+	for i := range n {
+		fmt.Fprintln(&lines, "different", i)
+	}
+	return lines.String()
+}
+
 // A sample that misleads costs time, and memory only for a batch.
 func TestCSVCodesWrongGuess(t *testing.T) {
-	text := "s\n" + strings.Repeat("same\n", 20_000)
-	var rest strings.Builder
-	for i := range 100_000 {
-		fmt.Fprintln(&rest, "different", i)
-	}
-	text += rest.String()
+	text := "s\n" + strings.Repeat("same\n", 500_000) + differentLines(22_000)
 	const batchRows = 5000
 	src, rows, err := readCSV(t, text, CSVOptions{}, OpenOptions{BatchRows: batchRows})
 	if err != nil {

@@ -72,7 +72,7 @@ func (n *nullStrings) of(bytes uint32) bool { return n.lengths>>(bytes&63)&1 != 
 // isNull says whether the i-th field is NULL, and notes it if so.
 func (c *textColumn) isNull(i int) bool {
 	s := c.fields[i]
-	if !c.nulls.of(s.end-s.start) || s.quoted() {
+	if !c.nulls.of(s.length()) || s.quoted() {
 		return false
 	}
 	field := c.text[s.start:s.end]
@@ -113,12 +113,12 @@ func (c *textColumn) array(typ arrow.DataType, dictionary arrow.Array, buffers .
 }
 
 func (c *textColumn) dropValidity() {
-	release(&c.validity)
+	dropBuffer(&c.validity)
 	c.nullN = 0
 }
 
-// release gives a buffer back, if there is one, and forgets it.
-func release(b **memory.Buffer) {
+// dropBuffer gives a buffer back, if there is one, and forgets it.
+func dropBuffer(b **memory.Buffer) {
 	if *b != nil {
 		(*b).Release()
 		*b = nil
@@ -274,7 +274,7 @@ func (v *values[T]) finish(c *textColumn) arrow.Array {
 }
 
 func (v *values[T]) drop() {
-	release(&v.buf)
+	dropBuffer(&v.buf)
 	v.all = nil
 }
 
@@ -307,7 +307,7 @@ type int64s struct{ values[int64] }
 func (v *int64s) add(c *textColumn) int {
 	out := v.all[c.rows:][:len(c.fields)]
 	for i, s := range c.fields {
-		bytes := s.end - s.start // a quoted field's flag makes it long
+		bytes := s.length()
 		if c.nulls.of(bytes) && c.isNull(i) {
 			out[i] = 0
 			continue
@@ -335,7 +335,7 @@ type float64s struct{ values[float64] }
 func (v *float64s) add(c *textColumn) int {
 	out := v.all[c.rows:][:len(c.fields)]
 	for i, s := range c.fields {
-		if c.nulls.of(s.end-s.start) && c.isNull(i) {
+		if c.nulls.of(s.length()) && c.isNull(i) {
 			out[i] = 0
 			continue
 		}
@@ -381,7 +381,7 @@ func (b *booleans) finish(c *textColumn) arrow.Array {
 	return c.array(c.typ, nil, bits)
 }
 
-func (b *booleans) drop() { release(&b.bits) }
+func (b *booleans) drop() { dropBuffer(&b.bits) }
 
 // text copies fields; O is the type of offsets.
 type text[O int32 | int64] struct {
@@ -402,7 +402,7 @@ func (t *text[O]) add(c *textColumn) int {
 	starts, out, at := arrow.GetData[O](t.offsets.Bytes())[c.rows:], t.bytes.Bytes(), t.at
 	for i, s := range c.fields {
 		starts[i] = O(at)
-		size := s.end - s.start // a quoted field's flag makes it long
+		size := s.length()
 		if c.nulls.of(size) && c.isNull(i) {
 			continue
 		}
@@ -440,8 +440,8 @@ func (t *text[O]) finish(c *textColumn) arrow.Array {
 }
 
 func (t *text[O]) drop() {
-	release(&t.offsets)
-	release(&t.bytes)
+	dropBuffer(&t.offsets)
+	dropBuffer(&t.bytes)
 }
 
 // typeKnob ends the error about a value that has no place in its column.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -64,7 +65,7 @@ func typesOf(value []byte) (set typeSet) {
 type columnGuess struct {
 	types   typeSet
 	seen    bool // a value that is not NULL
-	repeats bool // few distinct values; of one file, not joint
+	repeats bool // few distinct values; of one file, not joint with other files'
 }
 
 const (
@@ -235,6 +236,43 @@ func repeats(rows [][][]byte, column int) bool {
 		}
 	}
 	return len(rows) > 0
+}
+
+const (
+	// repeatsPlaces is at how many places behind its start a file is looked at for columns that do not
+	// repeat after all: the start of a file is often not like the rest.
+	repeatsPlaces = 4
+
+	// placeBytes is what is read there.
+	placeBytes = 64 << 10
+)
+
+// lookFurther looks at rows further on in the file, and takes back what is said of columns that repeat
+// if these do not. Rows that the place is no start for, within quotes say, are passed over.
+func (c *csvFile) lookFurther(f io.ReaderAt) error {
+	if c.size < (repeatsPlaces+1)*placeBytes || !slices.ContainsFunc(c.guesses, func(g columnGuess) bool { return g.repeats }) {
+		return nil
+	}
+	var rows [][][]byte
+	for place := range int64(repeatsPlaces) {
+		buf := make([]byte, placeBytes)
+		n, err := f.ReadAt(buf, c.size/(repeatsPlaces+1)*(place+1))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		buf = buf[:n]
+		s, err := takeSample(c.dialect, &c.opt, buf, 1+bytes.IndexByte(buf, '\n'), c.opt.SampleRows, false)
+		if err == nil {
+			rows = append(rows, s.rows...)
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(row [][]byte) bool { return len(row) != len(c.names) })
+	for i := range c.guesses {
+		if g := &c.guesses[i]; g.repeats && len(rows) > 0 {
+			g.repeats = repeats(rows, i)
+		}
+	}
+	return nil
 }
 
 // columnNames returns the names in a header, and made-up ones for what has none.

@@ -231,15 +231,23 @@ func lower(b []byte) string {
 	return string(word[:len(b)])
 }
 
+// twoDigits reads a number of two digits.
+func twoDigits(b []byte) (n uint64, ok bool) {
+	ten, one := b[0]-'0', b[1]-'0'
+	return uint64(ten)*10 + uint64(one), ten <= 9 && one <= 9
+}
+
 // parseDate reads YYYY-MM-DD as days since 1970-01-01.
 func parseDate(b []byte) (days int32, ok bool) {
 	if len(b) != 10 || b[4] != '-' || b[7] != '-' {
 		return 0, false
 	}
-	year, ok1 := parseDigits(b[:4])
-	month, ok2 := parseDigits(b[5:7])
-	day, ok3 := parseDigits(b[8:])
-	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+	century, ok1 := twoDigits(b[:2])
+	year, ok2 := twoDigits(b[2:4])
+	month, ok3 := twoDigits(b[5:7])
+	day, ok4 := twoDigits(b[8:])
+	year += 100 * century
+	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
 		return 0, false
 	}
 	return daysSinceEpoch(int64(year), int64(month), int64(day)), true
@@ -284,9 +292,9 @@ func parseTimeOfDay(b []byte) (nanos int64, rest []byte, ok bool) {
 	if len(b) < 8 || b[2] != ':' || b[5] != ':' {
 		return 0, nil, false
 	}
-	hour, ok1 := parseDigits(b[:2])
-	minute, ok2 := parseDigits(b[3:5])
-	second, ok3 := parseDigits(b[6:8])
+	hour, ok1 := twoDigits(b[:2])
+	minute, ok2 := twoDigits(b[3:5])
+	second, ok3 := twoDigits(b[6:8])
 	if !ok1 || !ok2 || !ok3 || hour > 23 || minute > 59 || second > 59 {
 		return 0, nil, false
 	}
@@ -337,8 +345,8 @@ func parseTimestamp(b []byte) (t instant, ok bool) {
 	if len(zone) != 6 || zone[0] != '+' && zone[0] != '-' || zone[3] != ':' {
 		return t, false
 	}
-	hours, ok1 := parseDigits(zone[1:3])
-	minutes, ok2 := parseDigits(zone[4:])
+	hours, ok1 := twoDigits(zone[1:3])
+	minutes, ok2 := twoDigits(zone[4:])
 	offset := int64(hours*60+minutes) * int64(time.Minute)
 	if zone[0] == '-' {
 		offset = -offset

@@ -39,6 +39,10 @@ const _ = uint(spanEndMask - 4*rowBytesMax) // spans point into buffers of a row
 
 func (s span) quoted() bool { return s.end&spanQuoted != 0 }
 
+// length returns the bytes of a field as the buffer has it; more than any field has, where quotes are
+// doubled in it.
+func (s span) length() uint32 { return s.end&^spanQuoted - s.start }
+
 // bytes returns the field; doubled quotes are made single in scratch, which the result may share.
 func (s span) bytes(buf []byte, quote byte, scratch *[]byte) []byte {
 	field := buf[s.start : s.end&spanEndMask]

@@ -2,7 +2,7 @@
 //
 //	patterns -> files -> inputs (one per file: columns, statistics)   Open
 //	         -> table (columns matched by name, hive keys added)      Source
-//	         -> splits (row group, run of record batches, 8 MiB of text)
+//	         -> splits (row group, run of record batches, 4 MiB of text)
 //	         -> record batches                                        Split.Open
 //
 // A format implements input, part and rowReader; everything that formats share - matching columns
@@ -18,6 +18,10 @@
 //     its end or its error; Open, Stats and Splits leave none open.
 //   - S5 (dictionaries): the batches of one split share one dictionary array where the file has one
 //     dictionary, so that what a consumer derives from it can be kept by the array's identity.
+//
+// Text is cut by blocks of 32 KiB, in which masks of 64 bytes tell where fields end; only the columns
+// that are asked for are looked at after that. A block that is not regular is cut row by row. Strings
+// that repeat in samples of a file come as codes of a dictionary; that the samples mislead costs time.
 //
 // What it leaves out: predicates (nothing is pruned), nested columns (a schema names them, reading
 // them is an error), encrypted Parquet, the columns of an Arrow file apart (a record batch is read
