@@ -55,7 +55,12 @@ lint: ## gofmt, vet and staticcheck
 	go run $(STATICCHECK) ./...
 
 .PHONY: bench
-bench: ## run the benchmarks
+bench: build ## measure beside DuckDB, for hours; BENCH='-rows 1e7 -run memory' and other flags
+	mkdir -p out
+	cd tests && go run -ldflags "-X main.version=$(VERSION)" ./bench -md ../out/bench.md -svg ../out/bench.svg -json ../out/bench.json $(BENCH)
+
+.PHONY: bench-micro
+bench-micro: ## run the benchmarks beside the code, for benchstat
 	go test -run '^$$' -bench . -benchmem ./cpuagg/... ./engine/... ./partition/... ./stream/...
 
 .PHONY: clean

@@ -4,7 +4,7 @@
 //	go test ./...                                                  a few minutes
 //	go test -run TestRandomAgainstDuckDB -seed=7 -queries=10000    -timeout=1h
 //	go test -run TestH2O -large                                    1e7 rows
-//	go run ./bench/h2o -rows 1e7 -threads 2                        times beside DuckDB's
+//	go run ./bench -rows 1e7 -threads 2                            times beside DuckDB's
 //
 // SEMANTICS.md says what is compared.
 package tests

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+)
+
+// runLimited measures a case whose engines get less memory than it takes, each in a process of its
+// own that is started for the run. mpga's sends its result through a pipe; DuckDB's sums it up.
+func (b *bench) runLimited(ctx context.Context, c benchCase) (samples, answer, error) {
+	if err := b.Close(); err != nil { // the memory is theirs
+		return nil, answer{}, err
+	}
+	file, err := c.input.path(ctx, b.dir)
+	if err != nil {
+		return nil, answer{}, err
+	}
+	kinds, err := resultKinds(ctx, fileOpener(file), c.query)
+	if err != nil {
+		return nil, answer{}, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, answer{}, err
+	}
+	view, err := viewOf(ctx, file, c.input.kind)
+	if err != nil {
+		return nil, answer{}, err
+	}
+	settings := append(duckDBSettings(b.threads, b.dir), fmt.Sprintf("SET memory_limit = '%dB'", c.limit), view)
+	return measure(ctx, []contender{
+		&mpgaProcess{command: b.command, args: b.commandArgs(c, file)},
+		&duckDBProcess{self, childQuery{Setup: settings, Query: totalsOf(c.sql, kinds), Kinds: kinds}},
+	}, b.times)
+}
+
+// commandArgs asks a case of the command mpga.
+func (b *bench) commandArgs(c benchCase, file string) []string {
+	args := []string{"agg", "--threads", strconv.Itoa(b.threads), "--memory-limit", strconv.FormatInt(c.limit, 10),
+		"--temp-dir", b.dir, "--progress", "off", "--format", "arrows"}
+	for _, k := range c.query.Keys {
+		args = append(args, "--by", k.Column)
+	}
+	for _, a := range c.query.Aggregates {
+		args = append(args, "--agg", a.String())
+	}
+	return append(args, file)
+}
+
+// mpgaProcess asks the command mpga.
+type mpgaProcess struct {
+	command string
+	args    []string
+}
+
+func (*mpgaProcess) engine() engineName { return mpga }
+
+func (p *mpgaProcess) run(ctx context.Context) (out outcome, err error) {
+	out.peakBytes, err = runProcess(ctx, exec.CommandContext(ctx, p.command, p.args...), func(stdout io.Reader) error {
+		r, err := ipc.NewReader(stdout)
+		if err != nil {
+			return err
+		}
+		defer r.Release()
+		out.answer, err = sumUp(r)
+		return err
+	})
+	return out, err
+}
+
+// duckDBProcess asks a DuckDB in a process of this program.
+type duckDBProcess struct {
+	program string
+	query   childQuery
+}
+
+// childQuery is what that process reads from its standard input.
+type childQuery struct {
+	Setup []string    `json:"setup"` // statements before the query
+	Query string      `json:"query"` // that totalsOf returns
+	Kinds []totalKind `json:"kinds"`
+}
+
+// childArgument makes this program such a process.
+const childArgument = "child"
+
+func (*duckDBProcess) engine() engineName { return duckDB }
+
+func (p *duckDBProcess) run(ctx context.Context) (out outcome, err error) {
+	query, err := json.Marshal(p.query)
+	if err != nil {
+		return outcome{}, err
+	}
+	cmd := exec.CommandContext(ctx, p.program, childArgument)
+	cmd.Stdin = bytes.NewReader(query)
+	out.peakBytes, err = runProcess(ctx, cmd, func(stdout io.Reader) error {
+		return json.NewDecoder(stdout).Decode(&out.answer)
+	})
+	return out, err
+}
+
+// child is the life of such a process.
+func child(ctx context.Context, in io.Reader, out io.Writer) (err error) {
+	var q childQuery
+	if err := json.NewDecoder(in).Decode(&q); err != nil {
+		return err
+	}
+	db, err := openDuckDB(ctx, 1, os.TempDir())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.exec(ctx, q.Setup...); err != nil {
+		return err
+	}
+	a, err := db.totals(ctx, q.Query, q.Kinds)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(a)
+}
+
+// runProcess runs a command, lets read have its standard output, and returns the largest resident set
+// that was seen from outside.
+func runProcess(ctx context.Context, cmd *exec.Cmd, read func(io.Reader) error) (peak int64, err error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	peaks := make(chan int64)
+	go func() { peaks <- watchMemory(ctx, cmd.Process.Pid) }()
+	readErr := read(stdout)
+	_, drainErr := io.Copy(io.Discard, stdout) // so that the process is not stuck after an error
+	stop()
+	peak = <-peaks
+	if err := cmd.Wait(); err != nil {
+		return peak, fmt.Errorf("%s: %w: %s", cmd.Path, err, strings.TrimSpace(stderr.String()))
+	}
+	return peak, errors.Join(readErr, drainErr)
+}
+
+// watchInterval is short beside the time in which a process can take a hundredth of its memory.
+const watchInterval = 5 * time.Millisecond
+
+// watchMemory returns the largest resident set of a process until the context is done, in bytes; 0
+// where the system does not tell.
+func watchMemory(ctx context.Context, pid int) (peak int64) {
+	ticks := time.NewTicker(watchInterval)
+	defer ticks.Stop()
+	for {
+		peak = max(peak, highWater(pid))
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return peak
+		}
+	}
+}
+
+// highWater returns the kernel's own high-water mark of a process's resident set, which no poll can
+// miss but in the last interval.
+func highWater(pid int) int64 {
+	return procValue(fmt.Sprintf("/proc/%d/status", pid), "VmHWM") << 10
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/mpga/mpga/engine/gen"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// point is the cost of a row at a number of rows and groups.
+type point struct {
+	Rows    int64   `json:"rows"`
+	Groups  int64   `json:"groups"`
+	Samples samples `json:"samples"`
+}
+
+// nanos returns an engine's cost per row and thread.
+func (p point) nanos(engine engineName, cpu bool) float64 {
+	return p.Samples.millis(engine, cpu) * 1e6 / float64(p.Rows)
+}
+
+// The curves' names, by which they are chosen like cases.
+const (
+	byGroupsName = "cost per row by groups"
+	byRowsName   = "cost per row by rows"
+)
+
+const (
+	groupsMax    = 1e8 // of the curve by groups
+	groupsPoints = 20
+	stepWanted   = 2 // largest ratio between neighbours
+
+	streamedGroups = 1e5
+	streamedFirst  = 1e6
+)
+
+// groupCounts are points from 1 to groupsMax, or to the number of rows, at equal ratios.
+func groupCounts(rows int64) []int64 {
+	counts := make([]int64, groupsPoints)
+	last := math.Log(float64(min(rows, groupsMax)))
+	for i := range counts {
+		counts[i] = int64(math.Round(math.Exp(last * float64(i) / (groupsPoints - 1))))
+	}
+	return counts
+}
+
+// byGroups measures both engines at each number of groups, in memory. The key's range is not known,
+// so that the hash tables are measured.
+func (b *bench) byGroups(ctx context.Context, report func(point)) error {
+	for _, groups := range groupCounts(b.rows) {
+		l := caseList{rows: b.rows}
+		l.add(benchCase{input: input{table: l.table(groups, intKey, "", 1)}}, []spec.Aggregate{call(spec.Sum, "v1")})
+		measured, _, err := b.runHere(ctx, l.cases[0])
+		if err != nil {
+			return fmt.Errorf("%d groups: %w", groups, err)
+		}
+		report(point{b.rows, groups, measured})
+	}
+	return b.Close()
+}
+
+// byRows measures mpga at 1e6 rows and each power of ten up to ten times those of the cases. They are
+// streamed from the generator, whose cost is part of what is measured, and never held.
+func (b *bench) byRows(ctx context.Context, report func(point)) error {
+	if err := b.Close(); err != nil {
+		return err
+	}
+	for rows := int64(streamedFirst); rows <= 10*b.rows; rows *= 10 {
+		table, err := gen.Pairs(gen.PairsOptions{Rows: rows, Groups: streamedGroups, Seed: 1})
+		if err != nil {
+			return err
+		}
+		query := spec.Query{Keys: []spec.Key{{Column: "key"}}, Aggregates: []spec.Aggregate{call(spec.CountStar), call(spec.Sum, "value")}}
+		m, err := newMPGA(func(context.Context) (scan.Source, error) { return table, nil }, query, b.threads)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		measured, a, err := measure(ctx, []contender{m}, b.times)
+		if err != nil {
+			return fmt.Errorf("%d rows: %w", rows, err)
+		}
+		if counted := a.Ints[1]; counted != rows || a.Groups != streamedGroups {
+			return fmt.Errorf("%d rows: %d groups of %d rows, where there are %d", rows, a.Groups, counted, int64(streamedGroups))
+		}
+		report(point{rows, streamedGroups, measured})
+	}
+	return nil
+}
+
+// largestStep returns the largest ratio of an engine's costs at neighbouring points, and the second
+// of the two. There are at least two points.
+func largestStep(points []point, engine engineName, cpu bool) (step float64, at point) {
+	for i := 1; i < len(points); i++ {
+		if s := points[i].nanos(engine, cpu) / points[i-1].nanos(engine, cpu); s > step {
+			step, at = s, points[i]
+		}
+	}
+	return step, at
+}

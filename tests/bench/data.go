@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mpga/mpga/engine/gen"
+	"github.com/mpga/mpga/engine/scan"
+)
+
+// table is a table of a key and of values v1, v2, ..., all int64 in [0, 1000). Every key occurs.
+// Equal tables have equal rows, on every machine.
+type table struct {
+	rows, groups int64
+	keys         keyShape
+	dist         gen.Dist // the default is uniform
+	values       int
+}
+
+// keyShape says what the key columns of a table are.
+type keyShape string
+
+const (
+	intKey    keyShape = "int64"     // k, from 0 to groups - 1
+	stringKey keyShape = "utf8"      // k, of 12 bytes
+	twoKeys   keyShape = "two-int32" // k1 and k2, k = k1 * side + k2
+	nullKeys  keyShape = "nullable"  // k, NULL in a tenth of the rows
+)
+
+// The exponent of zipf tables, and the share of one key in tables with a heavy one.
+const (
+	zipfExponent = 1.2
+	heavyShare   = 0.5
+)
+
+// name says all that makes the table what it is, and suits a file.
+func (t table) name() string {
+	dist := t.dist
+	if dist == "" {
+		dist = gen.Uniform
+	}
+	return fmt.Sprintf("%s-%s-rows-%s-groups-%s-%d-values", dist, power(t.rows), power(t.groups), t.keys, t.values)
+}
+
+// power writes 50000000 as 5e7.
+func power(n int64) string {
+	exponent := 0
+	for ; n >= 10 && n%10 == 0; n /= 10 {
+		exponent++
+	}
+	if exponent < 3 {
+		return fmt.Sprint(n * int64(math.Pow10(exponent)))
+	}
+	return fmt.Sprintf("%de%d", n, exponent)
+}
+
+// rowSet holds a table's rows in memory.
+type rowSet struct {
+	schema  *arrow.Schema
+	batches []arrow.RecordBatch // of as many rows each, but for the last
+	columns []scan.ColumnStats  // by column of the schema
+}
+
+func (s *rowSet) release() {
+	for _, b := range s.batches {
+		b.Release()
+	}
+}
+
+// source returns the rows as mpga reads them. Arrays in memory come without statistics; known adds
+// the range of the key, as a file's footer would.
+func (s *rowSet) source(known bool) scan.Source {
+	src := scan.Batches(s.schema, s.batches)
+	if !known {
+		return src
+	}
+	stats := src.Stats()
+	stats.Columns = s.columns
+	return knownSource{src, stats}
+}
+
+// knownSource is a source with better statistics.
+type knownSource struct {
+	scan.Source
+	stats scan.Stats
+}
+
+func (s knownSource) Stats() scan.Stats { return s.stats }
+
+// pairs are the tables that the columns come from: the key and v1 from the first, v2 from the second.
+func (t table) pairs() ([]*gen.Table, error) {
+	tables := make([]*gen.Table, t.values)
+	for i := range tables {
+		opt := gen.PairsOptions{Rows: t.rows, Groups: t.groups, Dist: t.dist, Zipf: zipfExponent, Heavy: heavyShare, Seed: uint64(i + 1)}
+		if t.keys == stringKey {
+			opt.Key = arrow.BinaryTypes.String
+		}
+		var err error
+		if tables[i], err = gen.Pairs(opt); err != nil {
+			return nil, err
+		}
+	}
+	return tables, nil
+}
+
+// make generates the rows, by as many goroutines as there are processors.
+func (t table) make(ctx context.Context) (*rowSet, error) {
+	tables, err := t.pairs()
+	if err != nil {
+		return nil, err
+	}
+	splits := make([][]scan.Split, len(tables))
+	for i := range tables {
+		columns := []int{1}
+		if i == 0 {
+			columns = []int{0, 1}
+		}
+		if splits[i], err = tables[i].Splits(ctx, columns); err != nil {
+			return nil, err
+		}
+	}
+	set := &rowSet{schema: t.schema(), batches: make([]arrow.RecordBatch, len(splits[0])), columns: t.stats(tables[0].Stats())}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(processors())
+	for block := range set.batches {
+		group.Go(func() error {
+			var columns []arrow.Array
+			for i := range splits {
+				read, err := readBlock(ctx, splits[i][block])
+				if err != nil {
+					return err
+				}
+				columns = append(columns, read...)
+			}
+			columns = append(t.keyColumns(columns[0], block), columns[1:]...)
+			set.batches[block] = array.NewRecordBatch(set.schema, columns, int64(columns[0].Len()))
+			return nil
+		})
+	}
+	return set, group.Wait()
+}
+
+// readBlock returns the columns of a split, which comes as one batch.
+func readBlock(ctx context.Context, s scan.Split) ([]arrow.Array, error) {
+	r, err := s.Open(ctx, scan.OpenOptions{BatchRows: int(s.Rows())})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	if !r.Next() {
+		return nil, fmt.Errorf("%s: no rows: %w", s.Name(), r.Err())
+	}
+	columns := r.RecordBatch().Columns()
+	for _, c := range columns {
+		c.Retain()
+	}
+	return columns, nil
+}
+
+func (t table) keyNames() []string {
+	if t.keys == twoKeys {
+		return []string{"k1", "k2"}
+	}
+	return []string{"k"}
+}
+
+func (t table) schema() *arrow.Schema {
+	typ := arrow.DataType(arrow.PrimitiveTypes.Int64)
+	switch t.keys {
+	case twoKeys:
+		typ = arrow.PrimitiveTypes.Int32
+	case stringKey:
+		typ = arrow.BinaryTypes.String
+	}
+	var fields []arrow.Field
+	for _, name := range t.keyNames() {
+		fields = append(fields, arrow.Field{Name: name, Type: typ, Nullable: t.keys == nullKeys})
+	}
+	for i := range t.values {
+		fields = append(fields, arrow.Field{Name: fmt.Sprint("v", i+1), Type: arrow.PrimitiveTypes.Int64})
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// stats returns what is known of each column, given what is known of the pairs. Nothing is promised
+// of values, nor of keys that are not the generator's.
+func (t table) stats(pairs scan.Stats) []scan.ColumnStats {
+	stats := make([]scan.ColumnStats, t.schema().NumFields())
+	for i := range stats {
+		stats[i].NoNulls = !(t.keys == nullKeys && i == 0)
+	}
+	if t.keys == intKey {
+		stats[0] = pairs.Columns[0]
+	}
+	return stats
+}
+
+// keyColumns makes the table's key columns of the generator's key.
+func (t table) keyColumns(key arrow.Array, block int) []arrow.Array {
+	switch t.keys {
+	case twoKeys:
+		side := int64(math.Ceil(math.Sqrt(float64(t.groups))))
+		return []arrow.Array{
+			int32s(key, func(k int64) int64 { return k / side }),
+			int32s(key, func(k int64) int64 { return k % side }),
+		}
+	case nullKeys:
+		return []arrow.Array{withNulls(key.(*array.Int64), block)}
+	}
+	return []arrow.Array{key}
+}
+
+func int32s(key arrow.Array, part func(int64) int64) arrow.Array {
+	b := array.NewInt32Builder(memory.DefaultAllocator)
+	b.Reserve(key.Len())
+	for _, k := range key.(*array.Int64).Int64Values() {
+		b.UnsafeAppend(int32(part(k)))
+	}
+	return b.NewArray()
+}
+
+// withNulls makes a random tenth of a block's keys NULL.
+func withNulls(key *array.Int64, block int) arrow.Array {
+	random := rand.NewPCG(1, uint64(block))
+	valid := make([]bool, key.Len())
+	for i := range valid {
+		valid[i] = random.Uint64()%10 != 0
+	}
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	b.AppendValues(key.Int64Values(), valid)
+	return b.NewArray()
+}

@@ -1,0 +1,159 @@
+// Command bench measures mpga beside DuckDB, and beside ClickHouse and Polars where Python has them:
+// group-by from memory and from files, with the same rows, the same threads and in turns.
+//
+//	go run ./bench                        all of it at 1e8 rows: two hours, 16 GiB of memory, 10 GB of files
+//	go run ./bench -rows 1e7 -times 3     to try
+//	go run ./bench -run '^memory: 1e6'    a part; -list shows the names
+//	go run ./bench -md bench.md -svg bench.svg -json bench.json
+//
+// Both engines read every result to its end: DuckDB sums it up by a second aggregation, mpga's
+// batches are summed up as they arrive. The sums must be the same.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+
+	"github.com/mpga/mpga/engine/gen"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	if len(os.Args) == 2 && os.Args[1] == childArgument {
+		err = child(ctx, os.Stdin, os.Stdout)
+	} else {
+		err = run(ctx, os.Args[1:], os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// flags are what the command line says.
+type flags struct {
+	run, dir, command, python string
+	markdown, svg, json       string
+	rows                      rowsFlag
+	threads, times            int
+	list, cpu                 bool
+}
+
+// rowsFlag reads 1e8 and 100000000.
+type rowsFlag int64
+
+func (r *rowsFlag) String() string { return power(int64(*r)) }
+
+func (r *rowsFlag) Set(s string) error {
+	n, err := gen.ParseCount(s)
+	*r = rowsFlag(n)
+	if err == nil && n < rowsMin {
+		return fmt.Errorf("%d rows: want at least %d, as H2O's table is a tenth of it", n, rowsMin)
+	}
+	return err
+}
+
+const rowsMin = 10_000
+
+func parseFlags(args []string) (*flags, error) {
+	f := &flags{rows: 1e8}
+	set := flag.NewFlagSet("bench", flag.ContinueOnError)
+	set.Var(&f.rows, "rows", "`number` of rows; H2O's table has a tenth of it")
+	set.StringVar(&f.run, "run", "", "measure the cases whose names match `regexp`")
+	set.BoolVar(&f.list, "list", false, "print the names of the cases and end")
+	set.IntVar(&f.threads, "threads", 2, "threads of each engine")
+	set.IntVar(&f.times, "times", 5, "measured runs of each engine and case, of which the median counts")
+	set.BoolVar(&f.cpu, "cpu", false, "compare CPU time, which other work on the machine disturbs less than elapsed time")
+	set.StringVar(&f.dir, "dir", filepath.Join(os.TempDir(), "mpga-bench"), "`directory` of data files, which are kept")
+	set.StringVar(&f.command, "mpga", "../bin/mpga", "`path` of the command, for what runs in a process of its own")
+	set.StringVar(&f.python, "peers", "", "Python `interpreter` that has chdb, polars or both")
+	set.StringVar(&f.markdown, "md", "", "write the report as Markdown to `file`")
+	set.StringVar(&f.svg, "svg", "", "draw the ratios to `file`, and the cost by groups beside it")
+	set.StringVar(&f.json, "json", "", "write all samples to `file`")
+	if err := set.Parse(args); err != nil {
+		return nil, err
+	}
+	switch {
+	case set.NArg() > 0:
+		return nil, fmt.Errorf("%q is no flag", set.Arg(0))
+	case f.threads < 1:
+		return nil, fmt.Errorf("-threads %d: want at least 1", f.threads)
+	case f.times < 1:
+		return nil, fmt.Errorf("-times %d: want at least 1", f.times)
+	}
+	return f, nil
+}
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	f, err := parseFlags(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	wanted, err := regexp.Compile(f.run)
+	if err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
+	all := chosen(cases(int64(f.rows)), wanted)
+	if f.list {
+		return list(out, all, wanted)
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	b := &bench{rows: int64(f.rows), threads: f.threads, times: f.times, dir: f.dir, command: f.command}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	if f.python != "" {
+		if b.peers, err = newPeers(ctx, f.python); err != nil {
+			return fmt.Errorf("-peers: %w", err)
+		}
+	}
+	r := &report{cpu: f.cpu}
+	if r.Header, err = newHeader(ctx, b); err != nil {
+		return err
+	}
+	if err := measureAll(ctx, b, r, all, wanted, out); err != nil {
+		return err
+	}
+	if err := r.write(f); err != nil {
+		return err
+	}
+	if r.failed() {
+		return errors.New("not every case has a result")
+	}
+	return nil
+}
+
+// chosen returns the cases whose names match.
+func chosen(all []benchCase, wanted *regexp.Regexp) []benchCase {
+	var some []benchCase
+	for _, c := range all {
+		if wanted.MatchString(c.name) {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+func list(out io.Writer, all []benchCase, wanted *regexp.Regexp) error {
+	for _, c := range all {
+		fmt.Fprintln(out, c.name)
+	}
+	for _, name := range []string{byGroupsName, byRowsName} {
+		if wanted.MatchString(name) {
+			fmt.Fprintln(out, name)
+		}
+	}
+	return nil
+}

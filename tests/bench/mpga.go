@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// mpgaContender asks an engine of its own, whose memory is warm after the first run. Its batches are
+// summed up as they arrive.
+type mpgaContender struct {
+	eng   *engine.Engine
+	open  opener
+	query spec.Query
+}
+
+// opener returns the source of a run. A file is opened each time: a query ends with an answer and
+// starts with a name.
+type opener func(context.Context) (scan.Source, error)
+
+func newMPGA(open opener, q spec.Query, threads int) (*mpgaContender, error) {
+	eng, err := engine.Open(engine.Options{Threads: threads})
+	if err != nil {
+		return nil, err
+	}
+	return &mpgaContender{eng, open, q}, nil
+}
+
+func (*mpgaContender) engine() engineName { return mpga }
+
+func (m *mpgaContender) run(ctx context.Context) (outcome, error) {
+	src, err := m.open(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	result, err := m.eng.Aggregate(ctx, src, m.query)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer result.Release()
+	a, err := sumUp(result)
+	return outcome{answer: a}, err
+}
+
+func (m *mpgaContender) Close() error { return m.eng.Close() }

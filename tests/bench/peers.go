@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // peers.py
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// peersScript asks one peer one query, so many times.
+//
+//go:embed peers.py
+var peersScript string
+
+// peers are engines that Python knows. Each is asked in a process of its own.
+type peers struct {
+	python   string
+	versions map[engineName]string // of those that can be imported
+}
+
+// allEngines lists the columns of the result.
+var allEngines = []engineName{mpga, duckDB, clickHouse, polars}
+
+// peerRequest is what the script reads.
+type peerRequest struct {
+	Engine     engineName      `json:"engine"`
+	File       string          `json:"file"`
+	InMemory   bool            `json:"in_memory"` // load the file first
+	Keys       []string        `json:"keys"`
+	Aggregates []peerAggregate `json:"aggregates"`
+	Kinds      []totalKind     `json:"kinds"` // of the result's columns
+	Threads    int             `json:"threads"`
+	Times      int             `json:"times"`
+}
+
+type peerAggregate struct {
+	Func   string   `json:"func"`
+	Args   []string `json:"args"`
+	Length int      `json:"length"`
+}
+
+// peerReply is what it writes.
+type peerReply struct {
+	answer
+	Wall []time.Duration `json:"wall_nanos"`
+	CPU  []time.Duration `json:"cpu_nanos"`
+}
+
+// newPeers asks an interpreter which peers it has.
+func newPeers(ctx context.Context, python string) (*peers, error) {
+	p := &peers{python: python}
+	return p, p.call(ctx, 1, map[string]any{"engine": "versions"}, &p.versions)
+}
+
+func (p *peers) engines() []engineName {
+	var there []engineName
+	for _, e := range allEngines {
+		if p.versions[e] != "" {
+			there = append(there, e)
+		}
+	}
+	return there
+}
+
+// measure adds the peers' runs of a case. A peer that cannot answer is left out with a note; one
+// that answers differently is an error.
+func (p *peers) measure(ctx context.Context, b *bench, c benchCase, want answer, measured samples) error {
+	file, err := c.input.path(ctx, b.dir)
+	if err != nil {
+		return err
+	}
+	kinds, err := resultKinds(ctx, fileOpener(file), c.query)
+	if err != nil {
+		return err
+	}
+	request := peerRequest{File: file, InMemory: c.input.kind == inMemory, Kinds: kinds, Threads: b.threads, Times: b.times}
+	for _, k := range c.query.Keys {
+		request.Keys = append(request.Keys, k.Column)
+	}
+	for _, a := range c.query.Aggregates {
+		request.Aggregates = append(request.Aggregates, peerAggregate{a.Func.String(), a.Args, a.Length})
+	}
+	for _, e := range p.engines() {
+		request.Engine = e
+		var reply peerReply
+		if err := p.call(ctx, b.threads, request, &reply); err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %s: %s: %v\n", c.name, e, err)
+			continue
+		}
+		if !want.equal(reply.answer) {
+			return fmt.Errorf("%s and %s answer differently: %s; %s", mpga, e, want, reply.answer)
+		}
+		for i := range reply.Wall {
+			measured[e] = append(measured[e], sample{Wall: reply.Wall[i], CPU: reply.CPU[i]})
+		}
+	}
+	return nil
+}
+
+// call runs the script.
+func (p *peers) call(ctx context.Context, threads int, request, reply any) error {
+	input, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, p.python, "-c", peersScript)
+	cmd.Env = append(os.Environ(), fmt.Sprint("POLARS_MAX_THREADS=", threads)) // read when it is imported
+	cmd.Stdin = bytes.NewReader(input)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	output, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", p.python, err, lastLine(stderr.String()))
+	}
+	return json.Unmarshal(output, reply)
+}
+
+// lastLine is where a Python traceback says what happened.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

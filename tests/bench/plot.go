@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"image/color"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+var (
+	barColor    = color.RGBA{0x4c, 0x78, 0xa8, 0xff}
+	missedColor = color.RGBA{0xe4, 0x57, 0x56, 0xff}
+	wantedColor = color.RGBA{0x22, 0x22, 0x22, 0xff}
+	evenColor   = color.RGBA{0x99, 0x99, 0x99, 0xff}
+)
+
+const (
+	barWidth     = vg.Length(11)
+	barPitch     = vg.Length(17) // from one bar to the next
+	pictureWidth = vg.Length(760)
+	marginHeight = vg.Length(110) // of the title and the axis
+)
+
+// writePictures draws the ratios to path, and the cost by groups to a file beside it whose name ends
+// in -groups. The ending says what is written: .svg, .png, .pdf.
+func (r *report) writePictures(path string) error {
+	if len(r.Results) > 0 {
+		if err := r.drawRatios(path); err != nil {
+			return err
+		}
+	}
+	if len(r.ByGroups) == 0 {
+		return nil
+	}
+	ending := filepath.Ext(path)
+	return r.drawGroups(strings.TrimSuffix(path, ending) + "-groups" + ending)
+}
+
+// drawRatios draws a bar for each case, the first on top, with a mark at what is wanted.
+func (r *report) drawRatios(path string) error {
+	p := plot.New()
+	p.Title.Text = fmt.Sprintf("DuckDB's time / mpga's, %s rows, %d threads\n%s", power(r.Header.Rows), r.Header.Threads, r.Header.CPU)
+	p.X.Label.Text = "times as fast as DuckDB (mark: wanted)"
+	p.X.Min = 0
+	names := make([]string, len(r.Results))
+	reached, missed := make(plotter.Values, len(names)), make(plotter.Values, len(names))
+	var wanted plotter.XYs
+	labels := plotter.XYLabels{}
+	for i := range r.Results {
+		one := &r.Results[i]
+		y := len(names) - 1 - i
+		names[y] = one.Case
+		if one.missed() == "" {
+			reached[y] = one.Ratio
+		} else {
+			missed[y] = one.Ratio
+		}
+		if one.Wanted > 0 {
+			wanted = append(wanted, plotter.XY{X: one.Wanted, Y: float64(y)})
+		}
+		labels.XYs = append(labels.XYs, plotter.XY{X: max(one.Ratio, one.Wanted), Y: float64(y)})
+		labels.Labels = append(labels.Labels, " "+orNothing("%.1f", one.Ratio))
+	}
+	p.NominalY(names...)
+	if err := addBars(p, reached, barColor); err != nil {
+		return err
+	}
+	if err := addBars(p, missed, missedColor); err != nil {
+		return err
+	}
+	if err := addMarks(p, wanted, labels, len(names)); err != nil {
+		return err
+	}
+	return p.Save(pictureWidth, marginHeight+barPitch*vg.Length(len(names)), path)
+}
+
+func addBars(p *plot.Plot, values plotter.Values, c color.Color) error {
+	bars, err := plotter.NewBarChart(values, barWidth)
+	if err != nil {
+		return err
+	}
+	bars.Horizontal, bars.Color, bars.LineStyle.Width = true, c, 0
+	p.Add(bars)
+	return nil
+}
+
+// addMarks adds the wanted ratios, the line where both are as fast, and the ratios as text.
+func addMarks(p *plot.Plot, wanted plotter.XYs, labels plotter.XYLabels, rows int) error {
+	even, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.5}, {X: 1, Y: float64(rows) - 0.5}})
+	if err != nil {
+		return err
+	}
+	even.Color, even.Dashes = evenColor, []vg.Length{vg.Points(3), vg.Points(3)}
+	p.Add(even)
+	if len(wanted) > 0 {
+		marks, err := plotter.NewScatter(wanted)
+		if err != nil {
+			return err
+		}
+		marks.GlyphStyle = draw.GlyphStyle{Color: wantedColor, Radius: barWidth * 0.6, Shape: tick{}}
+		p.Add(marks)
+	}
+	text, err := plotter.NewLabels(labels)
+	if err != nil {
+		return err
+	}
+	for i := range text.TextStyle {
+		text.TextStyle[i].Font.Size, text.TextStyle[i].YAlign = vg.Points(9), draw.YCenter
+	}
+	p.Add(text)
+	p.X.Max *= 1.08 // room for the last bar's text
+	return nil
+}
+
+// tick is a glyph: an upright stroke.
+type tick struct{}
+
+func (tick) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: vg.Points(2)}, at.X, at.Y-style.Radius, at.X, at.Y+style.Radius)
+}
+
+// drawGroups draws the cost of a row by the number of groups, both on logarithmic axes.
+func (r *report) drawGroups(path string) error {
+	p := plot.New()
+	p.Title.Text = fmt.Sprintf("Cost per row by number of groups, %s rows, %d threads\n%s", power(r.Header.Rows), r.Header.Threads, r.Header.CPU)
+	p.X.Label.Text, p.Y.Label.Text = "groups", "ns per row"
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = powers{}, powers{}
+	p.Add(plotter.NewGrid())
+	p.Legend.Top, p.Legend.Left = true, true
+	for i, e := range []engineName{mpga, duckDB} {
+		line := make(plotter.XYs, len(r.ByGroups))
+		for j, at := range r.ByGroups {
+			line[j] = plotter.XY{X: float64(at.Groups), Y: at.nanos(e, r.cpu)}
+		}
+		lines, points, err := plotter.NewLinePoints(line)
+		if err != nil {
+			return err
+		}
+		lines.Color, lines.Width = plotutil.Color(i), vg.Points(1.5)
+		points.Color, points.Shape = plotutil.Color(i), plotutil.Shape(i)
+		p.Add(lines, points)
+		p.Legend.Add(string(e), lines, points)
+	}
+	return p.Save(pictureWidth, pictureWidth*0.6, path)
+}
+
+// powers labels the powers of ten of a logarithmic axis as they are written in code.
+type powers struct{}
+
+func (powers) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.LogTicks{Prec: -1}.Ticks(low, high)
+	for i := range ticks {
+		if ticks[i].Label != "" && ticks[i].Value >= 1e4 {
+			ticks[i].Label = strings.Replace(strconv.FormatFloat(ticks[i].Value, 'e', 0, 64), "e+0", "e", 1)
+		}
+	}
+	return ticks
+}
