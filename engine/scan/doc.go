@@ -9,6 +9,15 @@
 // by name, constant columns, slicing to the wanted batch size, recovering panics of the libraries
 // beneath, naming the file in an error - is done once, in table.go, split.go and deliver.go.
 //
+// Parquet's flat columns are read by our own decoders, one flatColumn per column chunk:
+//
+//	ReadAt -> window -> page -> decompressed -> levels, codes or values -> buffers of the batch
+//
+// An open row group holds, per column: a window of compressed bytes (16 to 256 KiB, by the batch's
+// rows, or the largest page), one page decompressed, the chunk's dictionary, and the batches that
+// nobody has released. Nothing grows with the row group. Nested columns and rare encodings (DELTA_*,
+// BYTE_STREAM_SPLIT, 96-bit timestamps) are read by pqarrow, each column apart.
+//
 //   - S1 (values): a batch's column has its schema's type, or dictionary<int32, that type> where that
 //     is a string or binary type. Other dictionaries and extension types are replaced by their values.
 //   - S2 (positions): splits come in input order, and the positions of their rows do not overlap.
