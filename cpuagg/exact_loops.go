@@ -36,31 +36,43 @@ func shifted(x, shift uint64) (low, high, sign uint64) {
 	return mantissa << (shift & 63), mantissa >> 1 >> (63 - shift&63), uint64(int64(x) >> 63)
 }
 
-// square returns the square of a number of two words, the upper one below 2^52.
-func square(low, high uint64) (w0, w1, w2, w3 uint64) {
-	w1, w0 = bits.Mul64(low, low)
-	w3, w2 = bits.Mul64(high, high)
-	h, l := bits.Mul64(low, high<<1)
+// product returns the product of two numbers of two words.
+func product(xLow, xHigh, yLow, yHigh uint64) (w0, w1, w2, w3 uint64) {
+	w1, w0 = bits.Mul64(xLow, yLow)
+	w3, w2 = bits.Mul64(xHigh, yHigh)
+	h1, l1 := bits.Mul64(xLow, yHigh)
+	h2, l2 := bits.Mul64(xHigh, yLow)
 	var carry uint64
-	w1, carry = bits.Add64(w1, l, 0)
-	w2, carry = bits.Add64(w2, h, carry)
+	w1, carry = bits.Add64(w1, l1, 0)
+	w2, carry = bits.Add64(w2, h1, carry)
+	w3 += carry
+	w1, carry = bits.Add64(w1, l2, 0)
+	w2, carry = bits.Add64(w2, h2, carry)
 	return w0, w1, w2, w3 + carry
 }
 
-// add2 adds a number, negated when sign is all ones, to a signed sum.
-func add2(sum *[2]uint64, low, high, sign uint64) {
+// addUpper adds the two upper words of one number to another number of four.
+func addUpper(u0, u1, w0, w1, w2, w3 uint64) (_, _, _, _ uint64) {
 	var carry uint64
-	sum[0], carry = bits.Add64(sum[0], low^sign, sign&1)
+	w0, carry = bits.Add64(w0, u0, 0)
+	w1, carry = bits.Add64(w1, u1, carry)
+	w2, carry = bits.Add64(w2, 0, carry)
+	return w0, w1, w2, w3 + carry
+}
+
+// add2 adds a number, complemented when sign is all ones, and a carry to a sum.
+func add2(sum *[2]uint64, low, high, sign, carry uint64) {
+	sum[0], carry = bits.Add64(sum[0], low^sign, carry)
 	sum[1], _ = bits.Add64(sum[1], high^sign, carry)
 }
 
-// add4 is add2 for four words.
-func add4(sum *[4]uint64, w0, w1, w2, w3, sign uint64) {
-	var carry uint64
-	sum[0], carry = bits.Add64(sum[0], w0^sign, sign&1)
+// add4 is add2 for four words. It returns the carry.
+func add4(sum *[4]uint64, w0, w1, w2, w3, sign, carry uint64) uint64 {
+	sum[0], carry = bits.Add64(sum[0], w0^sign, carry)
 	sum[1], carry = bits.Add64(sum[1], w1^sign, carry)
 	sum[2], carry = bits.Add64(sum[2], w2^sign, carry)
-	sum[3], _ = bits.Add64(sum[3], w3^sign, carry)
+	sum[3], carry = bits.Add64(sum[3], w3^sign, carry)
+	return carry
 }
 
 func (s *states) exactSum(f *spec.Fold, states [][3]uint64, gids []uint32, x []uint64) {
@@ -74,7 +86,7 @@ func (s *states) exactSum(f *spec.Fold, states [][3]uint64, gids []uint32, x []u
 			continue
 		}
 		low, high, sign := shifted(x[i], shift)
-		add2((*[2]uint64)(state[1:3]), low, high, sign)
+		add2((*[2]uint64)(state[1:]), low, high, sign, sign&1)
 	}
 }
 
@@ -90,9 +102,9 @@ func (s *states) exactMoments2(f *spec.Fold, states [][8]uint64, gids []uint32, 
 			continue
 		}
 		low, high, sign := shifted(x[i], shift)
-		add2((*[2]uint64)(state[1:3]), low, high, sign)
-		w0, w1, w2, w3 := square(low, high)
-		add4((*[4]uint64)(state[3:7]), w0, w1, w2, w3, 0)
+		add2((*[2]uint64)(state[1:]), low, high, sign, sign&1)
+		a0, a1, a2, a3 := product(low, high, low, high)
+		add4((*[4]uint64)(state[3:]), a0, a1, a2, a3, 0, 0)
 	}
 }
 
@@ -108,16 +120,25 @@ func (s *states) exactMoments4(f *spec.Fold, states [][22]uint64, gids []uint32,
 			continue
 		}
 		low, high, sign := shifted(x[i], shift)
-		add2((*[2]uint64)(state[1:3]), low, high, sign)
-		var x2 [4]uint64
-		x2[0], x2[1], x2[2], x2[3] = square(low, high)
-		add4((*[4]uint64)(state[3:7]), x2[0], x2[1], x2[2], x2[3], 0)
-		var x3 [6]uint64
-		var x4 [8]uint64
-		multiply(x3[:], []uint64{low, high}, x2[:])
-		addSigned(state[7:13], x3[:], sign)
-		multiply(x4[:], x2[:], x2[:])
-		addSigned(state[13:21], x4[:], 0)
+		add2((*[2]uint64)(state[1:]), low, high, sign, sign&1)
+		a0, a1, a2, a3 := product(low, high, low, high)
+		add4((*[4]uint64)(state[3:]), a0, a1, a2, a3, 0, 0)
+
+		// x^3 = (a0 a1) x + (a2 a3) x 2^128
+		b0, b1, b2, b3 := product(a0, a1, low, high)
+		c2, c3, c4, c5 := product(a2, a3, low, high)
+		b2, b3, c4, c5 = addUpper(b2, b3, c2, c3, c4, c5)
+		carry := add4((*[4]uint64)(state[7:]), b0, b1, b2, b3, sign, sign&1)
+		add2((*[2]uint64)(state[11:]), c4, c5, sign, carry)
+
+		// x^4 = (a0 a1)^2 + 2 (a0 a1) (a2 a3) 2^128 + (a2 a3)^2 2^256, where a3 is below 2^40
+		b0, b1, b2, b3 = product(a0, a1, a0, a1)
+		c2, c3, c4, c5 = product(a0, a1, a2<<1, a3<<1|a2>>63)
+		b2, b3, c4, c5 = addUpper(b2, b3, c2, c3, c4, c5)
+		d4, d5, d6, d7 := product(a2, a3, a2, a3)
+		d4, d5, d6, d7 = addUpper(c4, c5, d4, d5, d6, d7)
+		carry = add4((*[4]uint64)(state[13:]), b0, b1, b2, b3, 0, 0)
+		add4((*[4]uint64)(state[17:]), d4, d5, d6, d7, 0, carry)
 	}
 }
 
@@ -133,14 +154,14 @@ func (s *states) exactComoments(f *spec.Fold, states [][19]uint64, gids []uint32
 		}
 		xLow, xHigh, xSign := shifted(x[i], shiftX)
 		yLow, yHigh, ySign := shifted(y[i], shiftY)
-		add2((*[2]uint64)(state[2:4]), xLow, xHigh, xSign)
-		add2((*[2]uint64)(state[4:6]), yLow, yHigh, ySign)
-		w0, w1, w2, w3 := square(xLow, xHigh)
-		add4((*[4]uint64)(state[6:10]), w0, w1, w2, w3, 0)
-		w0, w1, w2, w3 = square(yLow, yHigh)
-		add4((*[4]uint64)(state[10:14]), w0, w1, w2, w3, 0)
-		var xy [4]uint64
-		multiply(xy[:], []uint64{xLow, xHigh}, []uint64{yLow, yHigh})
-		add4((*[4]uint64)(state[14:18]), xy[0], xy[1], xy[2], xy[3], xSign^ySign)
+		add2((*[2]uint64)(state[2:]), xLow, xHigh, xSign, xSign&1)
+		add2((*[2]uint64)(state[4:]), yLow, yHigh, ySign, ySign&1)
+		w0, w1, w2, w3 := product(xLow, xHigh, xLow, xHigh)
+		add4((*[4]uint64)(state[6:]), w0, w1, w2, w3, 0, 0)
+		w0, w1, w2, w3 = product(yLow, yHigh, yLow, yHigh)
+		add4((*[4]uint64)(state[10:]), w0, w1, w2, w3, 0, 0)
+		w0, w1, w2, w3 = product(xLow, xHigh, yLow, yHigh)
+		sign := xSign ^ ySign
+		add4((*[4]uint64)(state[14:]), w0, w1, w2, w3, sign, sign&1)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // Would catch roundings that are not to the nearest double with ties to even: of long numbers, where
@@ -41,4 +43,35 @@ func TestRoundWords(t *testing.T) {
 			t.Fatalf("%x and more * 2^%d = %x, want %x", words, exponent, got, want)
 		}
 	}
+}
+
+// BenchmarkExactResults finalizes one group of ten values.
+func BenchmarkExactResults(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var integers integers
+	moments, comoments := make([]uint64, 8), make([]uint64, 19)
+	for _, state := range [][]uint64{moments, comoments} {
+		for i := range state {
+			state[i] = rng.Uint64()
+		}
+	}
+	// Units, the upper words of sums of like values, counts.
+	moments[0], moments[2], moments[6], moments[7] = 1040, 1<<34, 1<<14, 10
+	comoments[0], comoments[1], comoments[3], comoments[5] = 1040, 1040, 1<<34, 1<<34
+	comoments[9], comoments[13], comoments[17], comoments[18] = 1<<14, 1<<14, 1<<13, 10
+	b.Run("avg", func(b *testing.B) {
+		for b.Loop() {
+			exactQuotient(moments[:3], 10)
+		}
+	})
+	b.Run("stddev_samp", func(b *testing.B) {
+		for b.Loop() {
+			integers.variance(spec.StddevSamp, moments)
+		}
+	})
+	b.Run("corr", func(b *testing.B) {
+		for b.Loop() {
+			integers.comoment(spec.Corr, comoments)
+		}
+	})
 }

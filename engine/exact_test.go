@@ -96,8 +96,16 @@ func TestDeterministicBits(t *testing.T) {
 	rows := 6000
 	schema, columns := floatTable(rng, rows)
 	q := momentQuery()
+	spilled := []engine.TestingKnobs{
+		{NoDense: true, NoPreAgg: true, SpillAll: true, RadixBits: 2},
+		{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, SpillAll: true, ForceSplits: 2, RadixBits: 1},
+	}
 	var first map[int64]string
-	for i, r := range routes {
+	for i := range len(routes) + len(spilled) {
+		r := routes[i%len(routes)]
+		if i >= len(routes) {
+			r.knobs = spilled[i-len(routes)]
+		}
 		for threads := 1; threads <= 8; threads += 1 + i%3 {
 			batches := shuffledBatches(rng, schema, columns, rows)
 			if first == nil {
@@ -105,7 +113,7 @@ func TestDeterministicBits(t *testing.T) {
 				check(t, schema, batches, q, want, wantErr, engine.Options{})
 			}
 			options := r.options
-			options.Threads = threads
+			options.Threads, options.TempDir = threads, t.TempDir()
 			eng, err := engine.Open(engine.WithTestingKnobs(options, r.knobs))
 			if err != nil {
 				t.Fatal(err)
@@ -122,7 +130,7 @@ func TestDeterministicBits(t *testing.T) {
 				first = bits
 			}
 			if !maps.Equal(first, bits) {
-				t.Errorf("%s, %d threads: other bits", r.name, threads)
+				t.Errorf("%d threads, %+v: other bits", threads, r.knobs)
 			}
 		}
 	}

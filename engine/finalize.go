@@ -142,6 +142,8 @@ type finalStates struct {
 	n      int
 	states []uint64
 	counts []uint64 // nil when the state tells whether it has seen a row
+
+	integers integers // of exact folds
 }
 
 // state returns the state of one group.
