@@ -40,7 +40,7 @@ func (b *bench) runLimited(ctx context.Context, c benchCase) (samples, answer, e
 	}
 	settings := append(duckDBSettings(b.threads, b.dir), fmt.Sprintf("SET memory_limit = '%dB'", c.limit), view)
 	return measure(ctx, []contender{
-		&mpgaProcess{command: b.command, args: b.commandArgs(c, file)},
+		&mpgaProcess{b.command, b.commandArgs(c, file), b.threads},
 		&duckDBProcess{self, childQuery{Setup: settings, Query: totalsOf(c.sql, kinds), Kinds: kinds}},
 	}, b.times)
 }
@@ -62,12 +62,15 @@ func (b *bench) commandArgs(c benchCase, file string) []string {
 type mpgaProcess struct {
 	command string
 	args    []string
+	threads int // of the garbage collector, too
 }
 
 func (*mpgaProcess) engine() engineName { return mpga }
 
 func (p *mpgaProcess) run(ctx context.Context) (out outcome, err error) {
-	out.peakBytes, err = runProcess(ctx, exec.CommandContext(ctx, p.command, p.args...), func(stdout io.Reader) error {
+	cmd := exec.CommandContext(ctx, p.command, p.args...)
+	cmd.Env = append(os.Environ(), fmt.Sprint("GOMAXPROCS=", p.threads))
+	out.peakBytes, err = runProcess(ctx, cmd, func(stdout io.Reader) error {
 		r, err := ipc.NewReader(stdout)
 		if err != nil {
 			return err

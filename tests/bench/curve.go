@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"runtime"
 
 	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/scan"
@@ -17,7 +19,7 @@ type point struct {
 	Samples samples `json:"samples"`
 }
 
-// nanos returns an engine's cost per row and thread.
+// nanos returns an engine's cost per row.
 func (p point) nanos(engine engineName, cpu bool) float64 {
 	return p.Samples.millis(engine, cpu) * 1e6 / float64(p.Rows)
 }
@@ -69,26 +71,35 @@ func (b *bench) byRows(ctx context.Context, report func(point)) error {
 		return err
 	}
 	for rows := int64(streamedFirst); rows <= 10*b.rows; rows *= 10 {
-		table, err := gen.Pairs(gen.PairsOptions{Rows: rows, Groups: streamedGroups, Seed: 1})
-		if err != nil {
-			return err
-		}
-		query := spec.Query{Keys: []spec.Key{{Column: "key"}}, Aggregates: []spec.Aggregate{call(spec.CountStar), call(spec.Sum, "value")}}
-		m, err := newMPGA(func(context.Context) (scan.Source, error) { return table, nil }, query, b.threads)
-		if err != nil {
-			return err
-		}
-		defer m.Close()
-		measured, a, err := measure(ctx, []contender{m}, b.times)
+		p, err := b.streamed(ctx, rows)
 		if err != nil {
 			return fmt.Errorf("%d rows: %w", rows, err)
 		}
-		if counted := a.Ints[1]; counted != rows || a.Groups != streamedGroups {
-			return fmt.Errorf("%d rows: %d groups of %d rows, where there are %d", rows, a.Groups, counted, int64(streamedGroups))
-		}
-		report(point{rows, streamedGroups, measured})
+		report(p)
 	}
 	return nil
+}
+
+func (b *bench) streamed(ctx context.Context, rows int64) (p point, err error) {
+	table, err := gen.Pairs(gen.PairsOptions{Rows: rows, Groups: streamedGroups, Seed: 1})
+	if err != nil {
+		return p, err
+	}
+	query := spec.Query{Keys: []spec.Key{{Column: "key"}}, Aggregates: []spec.Aggregate{call(spec.CountStar), call(spec.Sum, "value")}}
+	m, err := newMPGA(func(context.Context) (scan.Source, error) { return table, nil }, query, b.threads)
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.threads))
+	measured, a, err := measure(ctx, []contender{m}, b.times)
+	if err != nil {
+		return p, err
+	}
+	if counted := a.Ints[1]; counted != rows || a.Groups != streamedGroups {
+		return p, fmt.Errorf("%d groups of %d rows, where there are %d of all", a.Groups, counted, int64(streamedGroups))
+	}
+	return point{rows, streamedGroups, measured}, nil
 }
 
 // largestStep returns the largest ratio of an engine's costs at neighbouring points, and the second

@@ -82,7 +82,7 @@ func totalsOf(query string, kinds []totalKind) string {
 		totals[i] = fmt.Sprintf(map[totalKind]string{
 			totalInt:   "coalesce(sum(%s), 0)::BIGINT",
 			totalText:  "coalesce(sum(strlen(%s)), 0)::BIGINT",
-			totalFloat: "coalesce(sum(%s), 0)",
+			totalFloat: "coalesce(sum(%[1]s) FILTER (isfinite(%[1]s)), 0)",
 			totalList:  "coalesce(sum(list_sum(%s)), 0)",
 		}[kind], names[i])
 	}

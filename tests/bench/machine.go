@@ -26,7 +26,7 @@ type header struct {
 }
 
 // version of mpga; the Makefile sets it.
-var version = "of this tree"
+var version = "dev"
 
 func newHeader(ctx context.Context, b *bench) (header, error) {
 	h := header{CPU: cpuModel(), Cores: processors(), Memory: procValue("/proc/meminfo", "MemTotal") << 10, OS: osName(ctx),

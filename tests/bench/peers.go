@@ -83,7 +83,7 @@ func (p *peers) measure(ctx context.Context, b *bench, c benchCase, want answer,
 		request.Keys = append(request.Keys, k.Column)
 	}
 	for _, a := range c.query.Aggregates {
-		request.Aggregates = append(request.Aggregates, peerAggregate{a.Func.String(), a.Args, a.Length})
+		request.Aggregates = append(request.Aggregates, peerAggregate{a.Func.String(), append([]string{}, a.Args...), a.Length})
 	}
 	for _, e := range p.engines() {
 		request.Engine = e

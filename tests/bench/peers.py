@@ -45,7 +45,7 @@ def clickhouse(request):
         }.get(aggregate["func"], f"{aggregate['func']}({args})"))
     inner = ", ".join(f"{column} AS c{i}" for i, column in enumerate(columns))
     totals = ", ".join(
-        {"int": "sum(c{})", "text": "sum(length(c{}))", "float": "sum(c{})", "list": "sum(arraySum(c{}))"}[kind].format(i)
+        {"int": "sum(c{})", "text": "sum(length(c{}))", "float": "sumIf(c{0}, isFinite(c{0}))", "list": "sum(arraySum(c{}))"}[kind].format(i)
         for i, kind in enumerate(request["kinds"]))
     keys = ", ".join(request["keys"])
     query = (f"SELECT count(), {totals} FROM (SELECT {inner} FROM {table} GROUP BY {keys}) "
@@ -86,8 +86,15 @@ def polars(request):
     totals = [pl.len().alias("groups")]
     for name, kind in zip(names, request["kinds"]):
         column = pl.col(name)
-        column = {"text": lambda: column.str.len_bytes(), "list": lambda: column.list.sum()}.get(kind, lambda: column)()
-        totals.append((column.cast(pl.Float64) if kind in ("float", "list") else column.cast(pl.Int64)).sum().alias("total of " + name))
+        if kind == "int":
+            column = column.cast(pl.Int64)
+        elif kind == "text":
+            column = column.str.len_bytes().cast(pl.Int64)
+        elif kind == "list":
+            column = column.list.sum()
+        else:
+            column = pl.when(column.is_finite()).then(column)
+        totals.append(column.sum().alias("total of " + name))
     query = grouped.select(totals)
     return lambda: query.collect(engine="streaming").row(0)
 

@@ -44,7 +44,7 @@ func (r *result) missed() string {
 	return ""
 }
 
-// geometricMean adds the row of a mean over results that are there already.
+// geometricMean returns the row of a mean over results that are there already.
 func (r *report) geometricMean(m mean) result {
 	row := result{Case: m.name(), Wanted: m.wanted}
 	logs, n := 0.0, 0
@@ -90,14 +90,14 @@ func orNothing(format string, x float64) string {
 }
 
 // nameWidth is the width of the text table's first column, in characters.
-const nameWidth = 52
+const nameWidth = 48
 
 // textRow writes cells in columns, so that a row can be printed as soon as it is measured.
 func textRow(cells []string) string {
 	var b strings.Builder
 	b.WriteString(cells[0] + strings.Repeat(" ", max(nameWidth-utf8.RuneCountInString(cells[0]), 1)))
 	for _, c := range cells[1 : len(cells)-1] {
-		fmt.Fprintf(&b, "%13s", c)
+		fmt.Fprintf(&b, "%14s", c)
 	}
 	return strings.TrimRight(b.String()+"  "+cells[len(cells)-1], " ") + "\n"
 }

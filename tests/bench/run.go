@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/mpga/mpga/engine/scan"
@@ -58,6 +59,7 @@ func (b *bench) runHere(ctx context.Context, c benchCase) (samples, answer, erro
 		return nil, answer{}, err
 	}
 	theirs := &duckDBContender{r.db, totalsOf(c.sql, kinds), kinds}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.threads)) // the garbage collector gets no more either
 	measured, a, err := measure(ctx, []contender{ours, theirs}, b.times)
 	if err := errors.Join(err, ours.Close()); err != nil {
 		return nil, answer{}, err

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every case but those of the command runs, both engines answer alike, and all is written. It finds
+// a harness that no longer fits the engine, and answers that differ.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	var out strings.Builder
+	err := run(context.Background(), []string{"-rows", "1e4", "-times", "1", "-dir", dir, "-run", "^(memory|Parquet|H2O|cost)",
+		"-md", at("x.md"), "-svg", at("x.svg"), "-json", at("x.json")}, &out)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for name, want := range map[string]string{"x.md": "| H2O CSV: geometric mean |", "x.json": "wall_nanos", "x.svg": "<svg", "x-groups.svg": "<svg"} {
+		text, err := os.ReadFile(at(name))
+		if err != nil {
+			t.Error(err)
+		} else if !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q", name, want)
+		}
+	}
+}
+
+// Answers that are not the same are told apart, down to one unit of one column.
+func TestAnswerEqual(t *testing.T) {
+	a := answer{Groups: 3, Ints: []int64{1, 1 << 60}, Floats: []float64{1e6}}
+	for _, c := range []struct {
+		name string
+		b    answer
+		want bool
+	}{
+		{"same", answer{3, []int64{1, 1 << 60}, []float64{1e6}}, true},
+		{"rounded", answer{3, []int64{1, 1 << 60}, []float64{1e6 + 1e-4}}, true},
+		{"groups", answer{4, []int64{1, 1 << 60}, []float64{1e6}}, false},
+		{"integer", answer{3, []int64{1, 1<<60 + 1}, []float64{1e6}}, false},
+		{"double", answer{3, []int64{1, 1 << 60}, []float64{1e6 + 1}}, false},
+		{"columns", answer{3, []int64{1}, []float64{1e6}}, false},
+	} {
+		if got := a.equal(c.b); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
