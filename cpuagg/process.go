@@ -2,8 +2,11 @@ package cpuagg
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
@@ -60,13 +63,16 @@ func (r *Run) Tasks(workers []*Worker) (tasks []Task, partitions int) {
 	if _, _, scattered := r.Scatter(); !scattered {
 		return []Task{{tables: workers}}, 1
 	}
-	return r.scatter.tasks(), r.scatter.radix.FanOut()
+	return r.tasks(r.scatter), r.scatter.radix.FanOut()
 }
 
-// tasks merges the partitions of a pass greedily.
-func (p *pass) tasks() (tasks []Task) {
+// tasks merges the partitions of a pass greedily: up to taskRowsMax, or as many as have room for
+// a group each.
+func (r *Run) tasks(p *pass) (tasks []Task) {
+	const slotBytes = 32 // four slots a group
 	sizes := p.parts.Sizes()
-	for _, list := range partition.Merge(sizes, taskRowsMax) {
+	room := r.opt.WorkerBytes / splitShare / (2*r.stateBytes + slotBytes)
+	for _, list := range partition.Merge(sizes, max(min(taskRowsMax, room), 1)) {
 		t := Task{pass: p, partitions: list}
 		for _, i := range list {
 			t.rows += sizes[i]
@@ -117,6 +123,9 @@ func (w *Worker) Process(task Task) (*Groups, []Task, error) {
 					return err
 				}
 				return split.addFrom(content, page, from)
+			}
+			if err := w.checkRoom(task, g); err != nil {
+				return err
 			}
 			w.merge(g, content, page, from)
 		}
@@ -192,6 +201,32 @@ func (w *Worker) mustSplit(task Task, g *Groups) bool {
 		return true
 	}
 	return g.bytes() > w.run.opt.WorkerBytes/splitShare && g.table.groups > 1 && task.pass.depth < splitsMax
+}
+
+// ErrMemory marks a task that has no room and cannot be split.
+var ErrMemory = errors.New("one group is larger than a worker's memory")
+
+// MemoryError is an ErrMemory, with the bytes that would have done.
+type MemoryError struct {
+	Bytes int64 // a worker's memory
+	Need  int64 // estimated
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("%v of %s: it needs about %s", ErrMemory, humanize.IBytes(uint64(e.Bytes)), humanize.IBytes(uint64(e.Need)))
+}
+
+func (e *MemoryError) Unwrap() error { return ErrMemory }
+
+// checkRoom returns a MemoryError when groups that cannot be split have outgrown all that the worker
+// may take, and nothing is left of the others' memory either.
+func (w *Worker) checkRoom(task Task, g *Groups) error {
+	bytes := g.bytes()
+	if bytes <= w.run.opt.WorkerBytes || w.run.opt.Memory.Left() > bytes/2 {
+		return nil
+	}
+	const growing = 2 // a block that grows and the one before it
+	return &MemoryError{Bytes: w.run.opt.WorkerBytes, Need: int64(float64(growing*bytes) * float64(task.rows) / float64(max(g.rows, 1)))}
 }
 
 // merge folds a tile of a page into the groups.

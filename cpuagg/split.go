@@ -75,7 +75,7 @@ func (s *splitter) finish() ([]Task, error) {
 			return nil, err
 		}
 	}
-	return s.pass.tasks(), nil
+	return s.worker.run.tasks(s.pass), nil
 }
 
 // release drops what has not been handed over.

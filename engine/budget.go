@@ -15,6 +15,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -149,8 +150,14 @@ func groupMemory() int64 {
 	}
 }
 
-// explainLimit adds to an error of the temp directory what would have done.
+// explainLimit adds to an error of a limit which knob there is, and what would have done.
 func (q *query) explainLimit(err error) error {
+	var memory *cpuagg.MemoryError
+	if errors.As(err, &memory) {
+		need := q.engine.budget.limit + int64(q.workers)*(memory.Need-memory.Bytes)
+		return fmt.Errorf("%w of %s: %w; raise --memory-limit to about %s (MemoryLimit), or take fewer --threads",
+			ErrMemoryLimit, humanize.IBytes(uint64(q.engine.budget.limit)), err, humanize.IBytes(uint64(need)))
+	}
 	if !errors.Is(err, stream.ErrTempLimit) {
 		return err
 	}
@@ -160,7 +167,7 @@ func (q *query) explainLimit(err error) error {
 	}
 	used := q.store.Stored()
 	need := float64(used) * float64(total) / float64(read) * tempSlack
-	return fmt.Errorf("%w; %.0f%% of the rows are read: about %s in --temp-dir (TempDir, TempLimit) would do, or a larger --memory-limit (MemoryLimit)",
+	return fmt.Errorf("%w; %.0f%% of the rows are read: a --temp-limit (TempLimit) of about %s would do, on a --temp-dir (TempDir) that has it, or a larger --memory-limit (MemoryLimit)",
 		err, 100*float64(read)/float64(total), humanize.IBytes(uint64(need)))
 }
 

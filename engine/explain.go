@@ -20,7 +20,12 @@ type Plan struct {
 	Splits     int
 	RowsTotal  int64 // -1 when it is not known
 	BytesTotal int64 // -1 when it is not known
-	Bound      *spec.Bound
+
+	MemoryLimit int64  // bytes, of the process
+	TempDir     string // where partitions go that do not fit
+	TempLimit   int64  // bytes
+
+	Bound *spec.Bound
 }
 
 // Explain returns the plan of a query without running it.
@@ -31,13 +36,16 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*P
 	}
 	run := newQuery(e, bound, src.Stats(), splits, time.Now())
 	return &Plan{
-		Route:      "cpu",
-		Threads:    e.opt.Threads,
-		Table:      tableKind(bound, run.run.Dense()),
-		Splits:     len(splits),
-		RowsTotal:  run.progress.rowsTotal,
-		BytesTotal: run.progress.bytesTotal,
-		Bound:      bound,
+		Route:       "cpu",
+		Threads:     e.opt.Threads,
+		Table:       tableKind(bound, run.run.Dense()),
+		Splits:      len(splits),
+		RowsTotal:   run.progress.rowsTotal,
+		BytesTotal:  run.progress.bytesTotal,
+		MemoryLimit: e.opt.MemoryLimit,
+		TempDir:     e.opt.TempDir,
+		TempLimit:   e.opt.TempLimit,
+		Bound:       bound,
 	}, nil
 }
 
@@ -49,6 +57,7 @@ func (p *Plan) String() string {
 	}
 	bound := p.Bound
 	line(0, "result: %s", strings.Join(resultNames(bound), ", "))
+	line(1, "budget: %s of resident memory, then %s in %s", humanize.IBytes(uint64(p.MemoryLimit)), humanize.IBytes(uint64(p.TempLimit)), p.TempDir)
 	line(1, "process: merge greedily, one table per task, route %s, %d threads", p.Route, p.Threads)
 	line(2, "aggregate: %s", describeTable(p))
 	for k, c := range bound.KeyColumns {

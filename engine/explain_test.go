@@ -18,7 +18,7 @@ var rewrite = flag.Bool("rewrite", false, "renew the golden files")
 // and without statistics, and of sources that do not know their size. What changed on purpose is
 // renewed with -rewrite.
 func TestExplain(t *testing.T) {
-	eng := openChecked(t, engine.Options{Threads: 4})
+	eng := openChecked(t, engine.Options{Threads: 4, MemoryLimit: 1 << 30, TempDir: "temp", TempLimit: 10 << 30})
 	made := &madeSource{splits: 3, batches: 10, rows: 1234, groups: 10}
 	ranged := *made
 	ranged.stats = []scan.ColumnStats{{NoNulls: true, HasRange: true, Min: -5, Max: 94}, {HasRange: true, Min: 0, Max: 1 << 40}, {NoNulls: true, Repeats: true}}

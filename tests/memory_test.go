@@ -1,0 +1,179 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/gen"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/stream/faultfs"
+)
+
+// buildCommand builds mpga once for a test.
+func buildCommand(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mpga")
+	build := exec.Command("go", "build", "-o", path, "./cmd/mpga")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// residentBytes reads what a process has resident; 0 when it is gone.
+func residentBytes(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// The process, watched from outside, stays within its limit and 5%, though neither its groups nor its
+// result fit; and it finds all groups.
+func TestResidentMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes 3e6 rows")
+	}
+	mpga, dir := buildCommand(t), t.TempDir()
+	data := filepath.Join(dir, "pairs.parquet")
+	if out, err := exec.Command(mpga, "gen", "pairs", "--rows", "3000000", "--groups", "3000000", "-o", data).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, c := range []struct {
+		name  string
+		limit int64
+		agg   string
+	}{
+		{"many groups", 192 << 20, "count(*) as n, sum(value) as s, min(value), max(value), avg(value), stddev_samp(value)"},
+		{"states that grow", 160 << 20, "count(*) as n, median(value), count(distinct value)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var stderr bytes.Buffer
+			cmd := exec.Command(mpga, "agg", "--by", "key", "--agg", c.agg, "--threads", "2", "--temp-dir", t.TempDir(),
+				"--memory-limit", strconv.FormatInt(c.limit, 10), "--stats", "-o", filepath.Join(dir, "out.parquet"), data)
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- cmd.Wait() }()
+			var peak int64
+			var err error
+			for running := true; running; {
+				select {
+				case err = <-done:
+					running = false
+				case <-time.After(time.Millisecond):
+					peak = max(peak, residentBytes(cmd.Process.Pid))
+				}
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s", err, &stderr)
+			}
+			if !strings.Contains(stderr.String(), "spilled") {
+				t.Errorf("nothing was spilled: the test is too small\n%s", &stderr)
+			}
+			if peak > c.limit*105/100 {
+				t.Errorf("%d MiB were resident, the limit is %d\n%s", peak>>20, c.limit>>20, &stderr)
+			}
+			t.Logf("%d MiB of %d", peak>>20, c.limit>>20)
+			rows, err := exec.Command(mpga, "agg", "--agg", "count(*) as groups, sum(n) as n", "--format", "csv", filepath.Join(dir, "out.parquet")).Output()
+			if err != nil || !strings.Contains(string(rows), ",3000000") {
+				t.Errorf("%s: %v", rows, err)
+			}
+		})
+	}
+}
+
+// spillQuery has states of every kind over keys that all differ.
+var spillQuery = spec.Query{
+	Keys: []spec.Key{{Column: "key"}},
+	Aggregates: []spec.Aggregate{
+		{Func: spec.CountStar, Name: "n"}, {Func: spec.Sum, Args: []string{"value"}, Name: "s"}, {Func: spec.Median, Args: []string{"value"}},
+	},
+}
+
+// runSpilled runs a query that writes every page to disk, and adds up its counts.
+func runSpilled(ctx context.Context, opt engine.Options, knobs engine.TestingKnobs) (rows int64, err error) {
+	eng, err := engine.Open(engine.WithTestingKnobs(opt, knobs))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	src, err := gen.Pairs(gen.PairsOptions{Rows: spilledRows, Groups: 5000, Seed: 1})
+	if err != nil {
+		return 0, err
+	}
+	result, err := eng.Aggregate(ctx, src, spillQuery)
+	if err != nil {
+		return 0, err
+	}
+	defer result.Release()
+	for result.Next() {
+		batch := result.RecordBatch()
+		counts := batch.Column(1)
+		for i := range int(batch.NumRows()) {
+			n, _ := strconv.ParseInt(counts.ValueStr(i), 10, 64)
+			rows += n
+		}
+	}
+	return rows, result.Err()
+}
+
+const spilledRows = 20_000
+
+// Faults of the temp directory, at every call: the answer is right or the error comes back, and no
+// file stays open. Would catch a short write that counts as whole, and a bit that flips unseen.
+func TestSpillFaults(t *testing.T) {
+	fsys := faultfs.New(stream.OS)
+	opt := engine.Options{Threads: 2, FS: fsys, TempDir: t.TempDir()}
+	knobs := engine.TestingKnobs{SpillAll: true, RadixBits: 2, NoDense: true, TableGroups: 500, ForceSplits: 1}
+	for n := int64(0); ; n++ {
+		fsys.FailAt(n)
+		rows, err := runSpilled(context.Background(), opt, knobs)
+		switch {
+		case err == nil && rows != spilledRows:
+			t.Fatalf("call %d failed: %d rows of %d, and no error", n, rows, spilledRows)
+		case err != nil && !errors.Is(err, faultfs.ErrInjected):
+			t.Fatalf("call %d failed: the error hides its cause: %v", n, err)
+		case fsys.OpenFiles() != 0:
+			t.Fatalf("call %d failed: %d files are open", n, fsys.OpenFiles())
+		}
+		if n > 0 && !fsys.Fired() {
+			t.Logf("%d calls", fsys.Ops())
+			break
+		}
+		n += n / 20 // all of the first, then fewer: calls repeat
+	}
+	fsys.FailAt(0)
+	fsys.FlipBit()
+	if _, err := runSpilled(context.Background(), opt, knobs); !errors.Is(err, stream.ErrCorrupt) {
+		t.Errorf("a bit flipped in a spill file: %v", err)
+	}
+	gone := filepath.Join(t.TempDir(), "gone")
+	if _, err := runSpilled(context.Background(), engine.Options{Threads: 2, TempDir: gone}, knobs); err == nil || !strings.Contains(err.Error(), gone) {
+		t.Errorf("there is no temp directory: %v", err)
+	}
+	full := engine.Options{Threads: 2, TempDir: t.TempDir(), TempLimit: 100_000}
+	if _, err := runSpilled(context.Background(), full, knobs); !errors.Is(err, stream.ErrTempLimit) || !strings.Contains(err.Error(), "--temp-limit") {
+		t.Errorf("the temp directory is full: %v", err)
+	}
+	if left, err := os.ReadDir(opt.TempDir); err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
+	}
+}
