@@ -33,7 +33,7 @@ type aggFlags struct {
 	format string
 	limit  int
 
-	threads  int
+	threads int
 	budgetFlags
 	device   string
 	explain  bool
