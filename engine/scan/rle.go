@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	mathbits "math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )
@@ -147,23 +148,56 @@ func (r *runs) bits(bitmap []byte, from, n int) (ones int, err error) {
 		if err := r.advance(); err != nil {
 			return 0, err
 		}
-		some := min(n, r.left)
-		switch {
-		case !r.repeated:
-			bitutil.CopyBitmap(r.packed, r.at, some, bitmap, from)
-			ones += bitutil.CountSetBits(r.packed, r.at, some)
-			r.at += some
-		case r.value > 1:
+		if r.repeated && r.value > 1 {
 			return 0, errLevel(r.value)
-		default:
+		}
+		some := min(n, r.left)
+		switch word, known := r.bitsWord(some); {
+		case known && putBits(bitmap, from, some, word):
+			ones += mathbits.OnesCount64(word)
+		case r.repeated:
 			bitutil.SetBitsTo(bitmap, int64(from), int64(some), r.value == 1)
 			ones += some * int(r.value)
+		default:
+			bitutil.CopyBitmap(r.packed, r.at, some, bitmap, from)
+			ones += bitutil.CountSetBits(r.packed, r.at, some)
 		}
+		r.at += some
 		r.left -= some
 		from += some
 		n -= some
 	}
 	return ones, nil
+}
+
+// bitsAtOnce is how many bits bitsWord and putBits take: with up to 7 before them, a word.
+const bitsAtOnce = 56
+
+// bitsWord returns the next n bits of the current run, where they are few: scattered NULLs make runs of
+// a few bits, for which calls into bitutil take three times as long.
+func (r *runs) bitsWord(n int) (word uint64, ok bool) {
+	mask := uint64(1)<<n - 1
+	if r.repeated {
+		return mask & -uint64(r.value), n <= bitsAtOnce
+	}
+	at := r.at / 8
+	if n > bitsAtOnce || len(r.packed)-at < 8 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(r.packed[at:]) >> (r.at % 8) & mask, true
+}
+
+// putBits writes n bits to a place in a bitmap that has 8 bytes from there on, or returns false.
+// Requires: n is at most bitsAtOnce; word has no other bits.
+func putBits(bitmap []byte, from, n int, word uint64) bool {
+	at, shift := from/8, from%8
+	if len(bitmap)-at < 8 {
+		return false
+	}
+	mask := (uint64(1)<<n - 1) << shift
+	old := binary.LittleEndian.Uint64(bitmap[at:])
+	binary.LittleEndian.PutUint64(bitmap[at:], old&^mask|word<<shift)
+	return true
 }
 
 // unpackValues writes the values from the at-th on, width bits each, and returns the largest.
