@@ -101,18 +101,17 @@ func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in 
 		x = x[:len(gids)]
 		for i, g := range gids {
 			p := &sums[g]
-			var carry uint64
-			p[0], carry = bits.Add64(p[0], x[i], 0)
-			p[1] += uint64(int64(x[i])>>63) + carry
+			low, carry := bits.Add64(p[0], x[i], 0)
+			high, _ := bits.Add64(p[1], uint64(int64(x[i])>>63), carry)
+			p[0], p[1] = low, high
 		}
 	case spec.FoldSumUint:
 		sums := wordPairs(state)
 		x = x[:len(gids)]
 		for i, g := range gids {
 			p := &sums[g]
-			var carry uint64
-			p[0], carry = bits.Add64(p[0], x[i], 0)
-			p[1] += carry
+			low, carry := bits.Add64(p[0], x[i], 0)
+			p[0], p[1] = low, p[1]+carry
 		}
 	case spec.FoldSumInt128:
 		for i, g := range gids {

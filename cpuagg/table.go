@@ -23,6 +23,7 @@ type table struct {
 	keys   []uint64 // of all groups, packed
 	groups int
 	heap   spec.Heap // the long strings of keys
+	direct direct    // finds keys in place of slots, while they lie close together
 
 	// dense tables have no slots: the packed key is the group number, and seen tells which exist.
 	dense bool
@@ -34,7 +35,7 @@ type table struct {
 const groupsMax = 1<<32 - 2 - spec.TileRows
 
 func newTable(m spec.Memory, layout *spec.KeyLayout, seed uint64, dense bool) *table {
-	t := &table{memory: m, layout: layout, seed: seed, dense: dense, heap: spec.NewHeap(m)}
+	t := &table{memory: m, layout: layout, seed: seed, dense: dense, heap: spec.NewHeap(m), direct: newDirect(layout)}
 	if dense {
 		t.groups = 1 << layout.Bits
 		t.seen = make([]uint8, t.groups)
@@ -73,6 +74,16 @@ func (t *table) rehash() {
 	}
 }
 
+// findUnhashed is find for keys that are hashed only if that is needed; hashes is scratch.
+func (t *table) findUnhashed(keys, hashes []uint64, gids []uint32) {
+	switch {
+	case t.dense:
+		t.find(keys, hashes, gids, false)
+	case !t.findDirect(keys, gids):
+		t.find(keys, hashes, gids, hashKeys(t.layout, keys, t.seed, hashes))
+	}
+}
+
 // find writes the group of each key, adding groups for keys not seen before. long says that some
 // key refers to bytes outside it, as hashKeys has found out.
 // Requires: len(gids) = len(hashes) = rows; at most spec.TileRows rows.
@@ -90,6 +101,9 @@ func (t *table) find(keys, hashes []uint64, gids []uint32, long bool) {
 		clear(gids)
 		t.groups = 1
 		return
+	}
+	if t.direct.used() {
+		t.leaveDirect()
 	}
 	t.reserve(t.groups + len(gids))
 	switch {
@@ -183,6 +197,7 @@ func (t *table) key(group int) []uint64 {
 func (t *table) reset() {
 	t.groups = 0
 	clear(t.slots)
+	clear(t.direct.block)
 	t.heap.Reset()
 }
 
@@ -191,11 +206,14 @@ func (t *table) release() {
 	t.memory.Free(t.slots)
 	t.memory.Free(t.keys)
 	t.slots, t.keys, t.groups = nil, nil, 0
+	t.direct.release(t.memory)
 	t.heap.Reset()
 }
 
 // bytes returns how much memory the table holds.
-func (t *table) bytes() int64 { return int64(8*(len(t.slots)+len(t.keys))) + t.heap.Bytes() }
+func (t *table) bytes() int64 {
+	return int64(8*(len(t.slots)+len(t.keys)+len(t.direct.block))) + t.heap.Bytes()
+}
 
 // growWords returns words with at least n words of capacity, all usable, and what they held.
 func growWords(m spec.Memory, words []uint64, n int) []uint64 {

@@ -71,6 +71,20 @@ func (c *checkedTable) find(t *testing.T, keys []uint64, rows int) {
 	hashes, gids := make([]uint64, rows), make([]uint32, rows)
 	long := hashKeys(c.layout, keys, c.seed, hashes)
 	c.table.find(keys, hashes, gids, long)
+	c.check(t, keys, gids)
+}
+
+// findUnhashed is find for keys that are hashed only if that is needed.
+func (c *checkedTable) findUnhashed(t *testing.T, keys []uint64, rows int) {
+	t.Helper()
+	gids := make([]uint32, rows)
+	c.table.findUnhashed(keys, make([]uint64, rows), gids)
+	c.check(t, keys, gids)
+}
+
+// check compares the groups of keys with the model's, which learns of new ones.
+func (c *checkedTable) check(t *testing.T, keys []uint64, gids []uint32) {
+	t.Helper()
 	for i, g := range gids {
 		text := keyText(c.layout, keys[i*c.layout.Words:(i+1)*c.layout.Words])
 		want, ok := c.model[text]

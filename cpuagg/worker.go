@@ -71,16 +71,14 @@ func (w *Worker) Add(t *spec.Tile) error {
 		return nil
 	}
 	hashes, gids := w.hashes[:t.Rows], w.gids[:t.Rows]
-	long := false
-	if w.canScatter() {
-		long = hashKeys(w.table.layout, t.Keys, 0, hashes)
-	}
 	w.modeRows += int64(t.Rows)
 	if w.scatterMode {
+		hashKeys(w.table.layout, t.Keys, 0, hashes)
 		return w.addRows(t, hashes)
 	}
 	w.run.counters.RowsPreAgg.Add(int64(t.Rows))
-	w.table.find(t.Keys, hashes, gids, long)
+	before := w.table.groups
+	w.table.findUnhashed(t.Keys, hashes, gids)
 	w.states.grow(w.table.groups)
 	w.view.set(t, gids)
 	w.states.accumulate(w.view)
@@ -90,7 +88,7 @@ func (w *Worker) Add(t *spec.Tile) error {
 		}
 		return nil
 	}
-	if w.flushed == nil {
+	if w.flushed == nil && w.table.groups > before { // a table that no longer fills needs no sample
 		for _, g := range gids {
 			if w.once[g] < math.MaxUint8 {
 				w.once[g]++
@@ -119,7 +117,7 @@ func (w *Worker) growTable() bool {
 	}
 	// Of d groups of equal size, rows are expected to show d (1 - exp(-rows / d)).
 	d := float64(w.tableGroups) * tableGrowth
-	if d*(1-math.Exp(-float64(w.modeRows)/d)) < float64(w.table.groups) {
+	if d*(1-math.Exp(-float64(w.modeRows)/d)) < float64(w.table.groups) && !w.table.direct.bounds(int(d)) {
 		return false
 	}
 	w.tableGroups *= tableGrowth

@@ -1,0 +1,183 @@
+package cpuagg
+
+import (
+	"math"
+	"math/bits"
+	"unsafe"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// direct finds the groups of integer keys that lie close together without hashing them: an array
+// maps the key's distance from a base to group + 1, and one entry more is the NULL's. It has all
+// groups of its table, so that an entry of 0 is a new group, and the table's slots stay empty until
+// keys come that lie too far apart.
+type direct struct {
+	off    bool // also where keys are not one integer
+	base   uint64
+	window uint64   // keys from base on that have an entry
+	groups []uint32 // window + 1
+	block  []uint64 // what they lie in
+}
+
+// The window of a direct is at first directMin and at most directMax keys: 1 MiB, less than the slots
+// of as many groups as a core's table has.
+const (
+	directMin = 1 << 10
+	directMax = 1 << 18
+)
+
+// newDirect suits keys of one word, or of one and a bit for a NULL.
+func newDirect(l *spec.KeyLayout) direct {
+	nullable := l.Words == 2 && l.Bits == 65 && len(l.Fields) == 1
+	return direct{off: l.Words != 1 && !nullable}
+}
+
+// used reports whether the groups are found by it.
+func (d *direct) used() bool { return d.window > 0 }
+
+// bounds reports whether the keys seen tell that there will hardly be more than n groups.
+func (d *direct) bounds(n int) bool { return d.used() && d.window <= 2*uint64(n) }
+
+// findDirect is find without hashes. It returns false, and has done nothing, when keys lie too far
+// apart.
+func (t *table) findDirect(keys []uint64, gids []uint32) bool {
+	d := &t.direct
+	if d.off {
+		return false
+	}
+	width := t.layout.Words
+	known, inside := d.find(keys, width, gids)
+	if !inside {
+		if !d.widen(t, keys) {
+			t.leaveDirect()
+			return false
+		}
+		known, _ = d.find(keys, width, gids)
+	}
+	if !known {
+		d.add(t, keys, gids)
+	}
+	return true
+}
+
+// noGroup stands for the group of a key that has none yet.
+const noGroup = math.MaxUint32
+
+// find writes the groups of keys, noGroup for new ones. known reports whether there is none of
+// these; inside, whether all keys have an entry.
+func (d *direct) find(keys []uint64, width int, gids []uint32) (known, inside bool) {
+	base, window, groups := d.base, d.window, d.groups
+	var all uint32
+	if width == 1 {
+		gids = gids[:len(keys)]
+		groups = groups[:window]
+		for i, k := range keys {
+			at := k - base
+			if at >= uint64(len(groups)) {
+				return false, false
+			}
+			g := groups[at] - 1
+			gids[i] = g
+			all |= g
+		}
+		return all <= directMax, true
+	}
+	pairs := unsafe.Slice((*[2]uint64)(unsafe.Pointer(unsafe.SliceData(keys))), len(gids))
+	for i := range pairs {
+		null := pairs[i][1]
+		at := (pairs[i][0] - base) & (null - 1)
+		if at >= window {
+			return false, false
+		}
+		g := groups[at+window&-null] - 1
+		gids[i] = g
+		all |= g
+	}
+	return all <= directMax, true
+}
+
+// entry returns the entry of a key that has one.
+func (d *direct) entry(key []uint64) *uint32 {
+	if isNull(key) {
+		return &d.groups[d.window]
+	}
+	return &d.groups[key[0]-d.base]
+}
+
+// isNull reports whether the bit for a NULL is set, if there is one.
+func isNull(key []uint64) bool { return len(key) > 1 && key[1] != 0 }
+
+// add enters the new groups that find has met.
+func (d *direct) add(t *table, keys []uint64, gids []uint32) {
+	width := t.layout.Words
+	t.keys = growWords(t.memory, t.keys, (t.groups+len(gids))*width)
+	for i, g := range gids {
+		if g != noGroup {
+			continue
+		}
+		key := keys[i*width : (i+1)*width]
+		entry := d.entry(key)
+		if *entry == 0 {
+			copy(t.key(t.groups), key)
+			t.groups++
+			*entry = uint32(t.groups)
+		}
+		gids[i] = *entry - 1
+	}
+}
+
+// widen makes the window at least twice as large, such that all groups and more keys are in it. It
+// returns false when they lie too far apart.
+func (d *direct) widen(t *table, keys []uint64) bool {
+	width := t.layout.Words
+	var origin uint64 // the others are around it, be they signed or not
+	var low, high int64
+	some := false
+	for _, list := range [][]uint64{t.keys[:t.groups*width], keys} {
+		for ; len(list) > 0; list = list[width:] {
+			if isNull(list[:width]) {
+				continue
+			}
+			if !some {
+				origin, some = list[0], true
+			}
+			low, high = min(low, int64(list[0]-origin)), max(high, int64(list[0]-origin))
+		}
+	}
+	span := uint64(high) - uint64(low)
+	if span >= directMax {
+		return false
+	}
+	window := max(1<<bits.Len64(span), 2*d.window, directMin)
+	if window > directMax {
+		return false
+	}
+	d.base = origin + uint64(low) - (window-span)/2
+	d.window = window
+	t.memory.Free(d.block)
+	d.block = t.memory.Alloc(int(window/2 + 1))
+	clear(d.block)
+	d.groups = unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(d.block))), window+1)
+	for g := range t.groups {
+		*d.entry(t.key(g)) = uint32(g + 1)
+	}
+	return true
+}
+
+// leaveDirect enters the groups into slots.
+func (t *table) leaveDirect() {
+	t.direct.release(t.memory)
+	t.direct.off = true
+	if 2*t.groups <= len(t.slots) {
+		t.rehash()
+	} else {
+		t.reserve(t.groups)
+	}
+}
+
+// release gives back the array.
+func (d *direct) release(m spec.Memory) {
+	m.Free(d.block)
+	*d = direct{off: d.off}
+}
