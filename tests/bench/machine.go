@@ -23,6 +23,7 @@ type header struct {
 	Rows     int64             `json:"rows"`
 	Threads  int               `json:"threads"`
 	Times    int               `json:"times"`
+	CPUTime  bool              `json:"cpu_time,omitempty"` // is compared, not elapsed time
 }
 
 // version of mpga; the Makefile sets it.
@@ -57,9 +58,13 @@ func (h header) lines() []string {
 			engines = append(engines, fmt.Sprintf("%s %s", e, v))
 		}
 	}
+	of := ""
+	if h.CPUTime {
+		of = " of CPU time"
+	}
 	return []string{
 		fmt.Sprintf("%s, %d cores, %.0f GiB, %s", h.CPU, h.Cores, float64(h.Memory)/(1<<30), h.OS),
-		fmt.Sprintf("%s; %s rows, %d threads each, medians of %d", strings.Join(engines, ", "), power(h.Rows), h.Threads, h.Times),
+		fmt.Sprintf("%s; %s rows, %d threads each, medians of %d%s", strings.Join(engines, ", "), power(h.Rows), h.Threads, h.Times, of),
 		h.Date,
 	}
 }

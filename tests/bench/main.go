@@ -119,10 +119,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 			return fmt.Errorf("-peers: %w", err)
 		}
 	}
-	r := &report{cpu: f.cpu}
+	r := &report{}
 	if r.Header, err = newHeader(ctx, b); err != nil {
 		return err
 	}
+	r.Header.CPUTime = f.cpu
 	if err := measureAll(ctx, b, r, all, wanted, out); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func measureAll(ctx context.Context, b *bench, r *report, list []benchCase, want
 		fmt.Fprint(out, "\n", textRow(r.title()))
 	}
 	for i, c := range list {
-		r.add(ctx, out, b.result(ctx, c, r.cpu))
+		r.add(ctx, out, b.result(ctx, c, r.Header.CPUTime))
 		if m, ends := meanAfter(list, i); ends {
 			r.add(ctx, out, r.geometricMean(m))
 		}

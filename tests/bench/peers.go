@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed" // peers.py
 	"encoding/json"
@@ -115,7 +116,7 @@ func (p *peers) call(ctx context.Context, threads int, request, reply any) error
 	cmd.Stderr = &stderr
 	output, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", p.python, err, lastLine(stderr.String()))
+		return fmt.Errorf("%s: %w: %s", p.python, err, cmp.Or(lastLine(stderr.String()), "it said nothing"))
 	}
 	return json.Unmarshal(output, reply)
 }

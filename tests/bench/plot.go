@@ -136,7 +136,7 @@ func (r *report) drawGroups(path string) error {
 	for i, e := range []engineName{mpga, duckDB} {
 		line := make(plotter.XYs, len(r.ByGroups))
 		for j, at := range r.ByGroups {
-			line[j] = plotter.XY{X: float64(at.Groups), Y: at.nanos(e, r.cpu)}
+			line[j] = plotter.XY{X: float64(at.Groups), Y: at.nanos(e, r.Header.CPUTime)}
 		}
 		lines, points, err := plotter.NewLinePoints(line)
 		if err != nil {

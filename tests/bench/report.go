@@ -17,7 +17,6 @@ type report struct {
 	ByRows   []point  `json:"by_rows,omitempty"`
 
 	engines []engineName // that have a column
-	cpu     bool         // compare CPU time
 }
 
 // result is a row of the table.
@@ -76,7 +75,7 @@ func (r *report) title() []string {
 func (r *report) cells(one *result) []string {
 	cells := []string{one.Case}
 	for _, e := range r.engines {
-		cells = append(cells, orNothing("%.1f", one.Samples.millis(e, r.cpu)))
+		cells = append(cells, orNothing("%.1f", one.Samples.millis(e, r.Header.CPUTime)))
 	}
 	return append(cells, orNothing("%.2f", one.Ratio), orNothing("%.1f", one.Wanted), one.missed())
 }

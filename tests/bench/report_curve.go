@@ -18,10 +18,10 @@ type curve struct {
 func (r *report) curves() []curve {
 	var list []curve
 	if len(r.ByGroups) > 0 {
-		list = append(list, curve{"groups", r.ByGroups, func(p point) int64 { return p.Groups }, []engineName{mpga, duckDB}, r.cpu})
+		list = append(list, curve{"groups", r.ByGroups, func(p point) int64 { return p.Groups }, []engineName{mpga, duckDB}, r.Header.CPUTime})
 	}
 	if len(r.ByRows) > 0 {
-		list = append(list, curve{"rows", r.ByRows, func(p point) int64 { return p.Rows }, []engineName{mpga}, r.cpu})
+		list = append(list, curve{"rows", r.ByRows, func(p point) int64 { return p.Rows }, []engineName{mpga}, r.Header.CPUTime})
 	}
 	return list
 }
