@@ -24,8 +24,6 @@ const (
 	h2oCSV     fileKind = "csv"     // the same
 )
 
-func (k fileKind) isH2O() bool { return k == h2oParquet || k == h2oCSV }
-
 // rowGroupRows is the size of the row groups of Parquet files.
 const rowGroupRows = 1 << 20
 
