@@ -41,7 +41,7 @@ const (
 
 	// budgetMargin is the part of the limit that is kept free for what the process takes between
 	// two looks.
-	budgetMargin = 16
+	budgetMargin = 8
 
 	// memoryBytesMin is the least that pages, tables and decoded columns can work with.
 	memoryBytesMin = 16 << 20
