@@ -107,6 +107,8 @@ func (t *table) find(keys, hashes []uint64, gids []uint32, long bool) {
 	}
 	t.reserve(t.groups + len(gids))
 	switch {
+	case long && isText(t.layout):
+		t.findText(keys, hashes, gids)
 	case long || t.layout.Words > len(findFixed):
 		t.findLong(keys, hashes, gids)
 	default:
@@ -230,11 +232,13 @@ func growWords(m spec.Memory, words []uint64, n int) []uint64 {
 // hashKeys hashes packed keys. Equal keys have equal hashes, also where their strings lie at
 // different addresses. long reports whether some key refers to bytes outside it.
 func hashKeys(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) (long bool) {
-	switch l.Words {
-	case 0:
+	switch {
+	case l.Words == 0:
 		clear(hashes)
-	case 1:
+	case l.Words == 1:
 		partition.HashKeys1(keys, seed, hashes)
+	case isText(l):
+		return hashText(keys, seed, hashes)
 	default:
 		partition.HashKeysN(keys, l.Words, seed, hashes)
 		if long = anyLong(l, keys); long {

@@ -344,11 +344,7 @@ func bytesByOffset[T int32 | int64](r *columnReader, out []spec.Bytes2, offsets 
 	if len(offsets) <= from+len(out) {
 		return fmt.Errorf("column %q: %d offsets for %d strings: %w", r.col.Name, len(offsets), from+len(out), ErrCorrupt)
 	}
-	base := offsets[0]
-	offsets = offsets[from : from+len(out)+1]
-	for i := range out {
-		out[i][0], out[i][1] = spec.WordsOf(data, int(offsets[i]-base), int(offsets[i+1]-base))
-	}
+	spec.PutBytes2(out, data, offsets[from:from+len(out)+1], offsets[0])
 	return nil
 }
 

@@ -53,20 +53,30 @@ func ToBytes2(b []byte) Bytes2 {
 	return Bytes2{uint64(n) | low<<32, 0}
 }
 
-// WordsOf returns the words of ToBytes2(data[from:to]), without a branch on the length wherever data
-// has 12 bytes from from on. As two results they stay in registers; an array goes through memory, in
-// two stores that a load of both has to wait for.
-func WordsOf(data []byte, from, to int) (first, second uint64) {
-	b := data[from:to]
-	if len(data)-from < inlineBytes {
-		v := ToBytes2(b)
-		return v[0], v[1]
+// PutBytes2 writes the values data[offsets[i]-base:offsets[i+1]-base] to out, as ToBytes2
+// does, without a branch on their lengths, but for those that end within 12 bytes of the data's end.
+// It panics where offsets fall or lie outside the data. Requires: len(offsets) = len(out) + 1.
+func PutBytes2[T int32 | int64](out []Bytes2, data []byte, offsets []T, base T) {
+	if len(out) == 0 {
+		return
 	}
-	start := unsafe.Pointer(unsafe.SliceData(b))
-	head := uint64(*(*uint32)(start))
-	tail := *(*uint64)(unsafe.Add(start, 4))
-	keep := &inlineMasks[min(len(b), inlineBytes+1)]
-	return uint64(len(b)) | head<<32&keep[0], tail&keep[1] | uint64(uintptr(start))&keep[2]
+	from := int(offsets[0] - base)
+	for i, end := range offsets[1 : len(out)+1] {
+		to := int(end - base)
+		b := data[from:to]
+		if len(data)-from < inlineBytes {
+			out[i] = ToBytes2(b)
+		} else {
+			start := unsafe.Pointer(unsafe.SliceData(b))
+			head := uint64(*(*uint32)(start))
+			tail := *(*uint64)(unsafe.Add(start, 4))
+			keep := &inlineMasks[min(len(b), inlineBytes+1)]
+			// Word by word: an array as a whole goes through memory once more.
+			out[i][0] = uint64(len(b)) | head<<32&keep[0]
+			out[i][1] = tail&keep[1] | uint64(uintptr(start))&keep[2]
+		}
+		from = to
+	}
 }
 
 // inlineMasks say, by length, which bits of word 0, of bytes 4-11 and of the address a value keeps.
@@ -94,6 +104,9 @@ func (v *Bytes2) Bytes() []byte {
 	}
 	return unsafe.Slice((*byte)(pointer(&v[1])), n)
 }
+
+// Address returns where the bytes of a long value lie.
+func (v *Bytes2) Address() unsafe.Pointer { return pointer(&v[1]) }
 
 // Equal reports whether two values have the same bytes.
 func (v *Bytes2) Equal(u *Bytes2) bool {

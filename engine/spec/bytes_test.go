@@ -40,14 +40,15 @@ func TestBytes2OfEveryLength(t *testing.T) {
 
 // Would catch bytes behind a value that get into its words, lengths whose masks are wrong, and values
 // at the end of the data that are read beyond it.
-func TestWordsOf(t *testing.T) {
+func TestPutBytes2(t *testing.T) {
 	data := bytes.Repeat([]byte{0xFF}, 40)
 	for from := range len(data) + 1 {
 		for to := from; to <= len(data); to++ {
-			var got Bytes2
-			got[0], got[1] = WordsOf(data, from, to)
-			if want := ToBytes2(data[from:to]); got != want && to > from {
-				t.Errorf("bytes %d to %d are %x, want %x", from, to, got, want)
+			const base = 7
+			var got [2]Bytes2
+			PutBytes2(got[:], data, []int32{base + int32(from), base + int32(to), base + int32(to)}, base)
+			if want := ToBytes2(data[from:to]); got[0] != want || got[1] != (Bytes2{}) {
+				t.Errorf("bytes %d to %d are %x, want %x and nothing", from, to, got, want)
 			}
 		}
 	}
