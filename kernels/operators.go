@@ -1,0 +1,181 @@
+package kernels
+
+// ColumnType is how a column's values lie in device memory. Widths are in bytes.
+type ColumnType uint8
+
+// The types. Ordered words, Bytes2 and positions are never sent to a device.
+const (
+	Int32   ColumnType = iota // 4
+	Uint32                    // 4
+	Int64                     // 8
+	Uint64                    // 8
+	Float64                   // 8
+	Int128                    // 16, low word first
+)
+
+// FoldOp is what a fold does with the values of a group that are not NULL. States are words, as
+// those of spec's folds of the same name; words of 8 bytes.
+type FoldOp uint8
+
+const (
+	// Count: 1 word. Of no column, rows; else values that are not NULL (in both columns, of two).
+	Count FoldOp = iota
+	// Sum64: 1 word, the sum modulo 2^64: exact for columns of 4 bytes and fewer than 2^32 rows.
+	Sum64
+	// Sum128: 2 words, low word first: the sum of integers in two's complement.
+	Sum128
+	// SumFloat: 1 word, a double.
+	SumFloat
+	// Min, Max: 1 word, of the column's type (sign- or zero-extended); NaN is the greatest, -0 is 0.
+	// A state without values is the identity: the greatest, or the least, of the type.
+	Min
+	Max
+	// BitAnd, BitOr, BitXor: 1 word.
+	BitAnd
+	BitOr
+	BitXor
+	// Moments2, Moments4, Comoments: 4, 6 and 8 words, as spec.FoldMoments2 and its like.
+	Moments2
+	Moments4
+	Comoments
+)
+
+// Fold is one accumulation. Column is -1 for Count of rows; Other is Comoments' second column, and
+// -1 otherwise.
+type Fold struct {
+	Op     FoldOp
+	Column int
+	Other  int
+}
+
+// Limits of one launch, whatever the device: what the parameters of a kernel have room for. A
+// query beyond them runs on the CPU.
+const (
+	KeyBytesMax = 64
+	ColumnsMax  = 24
+	FoldsMax    = 32
+)
+
+// Shape is what the rows of a query consist of, on a device.
+type Shape struct {
+	KeyBytes int // 4, 8, or a multiple of 8 up to KeyBytesMax: spec.KeyLayout.Bytes
+	Columns  []ColumnType
+	Folds    []Fold
+}
+
+// Rows are rows in device memory, by column. Every bit pattern is a legal key.
+type Rows struct {
+	Count int64
+	Keys  Span // Count * KeyBytes, row after row
+	// Columns[i]: Count values of Shape.Columns[i]. Valid[i]: a bitmap, least bit first, set where
+	// the value is not NULL; without a buffer, none is. Bitmaps are whole 32-bit words.
+	Columns []Span
+	Valid   []Span
+}
+
+// Groups are groups in device memory, by column, in no order.
+type Groups struct {
+	Capacity int64
+	Status   Span   // a GroupsStatus
+	Keys     Span   // Capacity * KeyBytes
+	States   []Span // of each fold: Capacity * its words * 8
+}
+
+// GroupsStatus is what an operator leaves beside its groups; 64 bytes.
+type GroupsStatus struct {
+	Groups   uint64 // found; beyond Capacity, only so many were written
+	Rows     uint64 // aggregated
+	Overflow uint64 // rows that no slot took: not in the groups, to be aggregated again elsewhere
+	Probes   uint64 // slots looked at, when they are counted
+	_        [4]uint64
+}
+
+// Words returns the words of a fold's state.
+func (op FoldOp) Words() int {
+	switch op {
+	case Sum128:
+		return 2
+	case Moments2:
+		return 4
+	case Moments4:
+		return 6
+	case Comoments:
+		return 8
+	}
+	return 1
+}
+
+// Bytes returns the width of a value.
+func (t ColumnType) Bytes() int {
+	switch t {
+	case Int32, Uint32:
+		return 4
+	case Int128:
+		return 16
+	}
+	return 8
+}
+
+// Kernel is a family of group-by kernels. All give the same groups; they differ in time.
+type Kernel uint8
+
+// The families, with what each suits.
+const (
+	// KernelShared: one table per thread block in shared memory, flushed to the groups at the end:
+	// few groups (Karnagel et al., 2015; Wu et al., SIGMOD 2025, section 4.2).
+	KernelShared Kernel = iota
+	// KernelScattered: rows are scattered by hash, then each partition is grouped in shared memory
+	// (Wu et al., section 4.3): many groups.
+	KernelScattered
+	// KernelTwoPhase: SP-EGA, with its two-phase hash (Wang, Shen, Lei, 2025, section 4.1): load
+	// factors up to 1.
+	KernelTwoPhase
+	// KernelLinear: one global table with linear probing (LPHGA, there, section 3.2).
+	KernelLinear
+	// KernelSorted: radix sort by key, then a segmented reduction: groups in order of keys.
+	KernelSorted
+)
+
+// Plan is a family with its parameters, as Choose makes it. The zero value of a parameter lets
+// the family choose.
+type Plan struct {
+	Kernel    Kernel
+	Slots     int64 // of the table, or of each block's
+	RadixBits int   // of KernelScattered: log2 of its partitions
+	Reason    string
+}
+
+// Table is a hash table in device memory that takes rows launch after launch (section 4.2.2 of
+// Wang, Shen, Lei calls that feedback load). Memory is of TableBytes; Reset comes first.
+type Table struct {
+	Slots  int64
+	Memory Span
+}
+
+// Operators are the group-by work of a stream. Scratch is memory of at least the bytes that the
+// method of the same name at Plan or Shape asks for. Rows, groups, tables and scratch do not overlap.
+type Operators interface {
+	// Sample adds the keys of rows to HyperLogLog registers, spec.SketchRegisterCount bytes that
+	// merge by maximum with those of the CPU.
+	Sample(shape *Shape, rows *Rows, registers Span) error
+
+	// Aggregate groups rows. Status.Overflow is not 0 when the plan had too few slots, or the
+	// groups too little room: the answer then is void, and a larger plan is to be tried.
+	Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, scratch Span) error
+
+	// Merge groups groups: their states are merged, and Status.Rows counts the groups taken.
+	Merge(shape *Shape, plan Plan, in *Groups, count int64, into *Groups, scratch Span) error
+
+	// Scatter writes rows by partition: of hash h, h >> (64 - radixBits). The hash of a key is
+	// partition.HashKeys1's or HashKeysN's, a 4-byte key taken as a word. Partition p gets the rows
+	// from offsets[p] to offsets[p+1], offsets being 2^radixBits + 1 words.
+	Scatter(shape *Shape, rows *Rows, seed uint64, radixBits int, into *Rows, offsets, scratch Span) error
+
+	// ResetTable empties a table.
+	ResetTable(shape *Shape, table Table) error
+	// Insert aggregates rows into a table; those that no slot takes go to overflow, in order of no
+	// promise. Status counts all groups of the table, and this call's rows, overflow and probes.
+	Insert(shape *Shape, rows *Rows, table Table, overflow *Rows, status Span) error
+	// Compact writes the groups of a table.
+	Compact(shape *Shape, table Table, into *Groups) error
+}
