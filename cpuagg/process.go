@@ -20,6 +20,9 @@ type Task struct {
 	tables     []*Worker
 }
 
+// Rows returns how many rows and states the task has; 0 where it merges tables.
+func (t *Task) Rows() int64 { return t.rows }
+
 // Groups are finished groups, with their packed keys and states. What they refer to lives until
 // they are released.
 type Groups struct {
@@ -69,10 +72,8 @@ func (r *Run) Tasks(workers []*Worker) (tasks []Task, partitions int) {
 // tasks merges the partitions of a pass greedily: up to taskRowsMax, or as many as have room for
 // a group each.
 func (r *Run) tasks(p *pass) (tasks []Task) {
-	const slotBytes = 32 // four slots a group
 	sizes := p.parts.Sizes()
-	room := r.opt.WorkerBytes / splitShare / (2*r.stateBytes + slotBytes)
-	for _, list := range partition.Merge(sizes, max(min(taskRowsMax, room), 1)) {
+	for _, list := range partition.Merge(sizes, r.taskRows()) {
 		t := Task{pass: p, partitions: list}
 		for _, i := range list {
 			t.rows += sizes[i]
@@ -80,6 +81,13 @@ func (r *Run) tasks(p *pass) (tasks []Task) {
 		tasks = append(tasks, t)
 	}
 	return tasks
+}
+
+// taskRows returns how many rows and states a task may have that is of several partitions.
+func (r *Run) taskRows() int64 {
+	const slotBytes = 32 // four slots a group
+	room := r.opt.WorkerBytes / splitShare / (2*r.stateBytes + slotBytes)
+	return max(min(taskRowsMax, room), 1)
 }
 
 // mergeInParallel reports whether the workers' tables together are too much to merge alone.

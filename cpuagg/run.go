@@ -37,6 +37,10 @@ type Options struct {
 
 	// ForceSplits splits every task of more than one group that often, for tests.
 	ForceSplits int
+
+	// EstimateFactor multiplies the estimate of the groups that the fan-out follows, for tests.
+	// The default, 0, is 1.
+	EstimateFactor float64
 }
 
 // EnsureDefaults fills in what is zero.
@@ -156,7 +160,7 @@ func (r *Run) plan(s sample) *pass {
 	defer r.mu.Unlock()
 	if r.scatter == nil {
 		r.estimated = r.estimate(s)
-		r.scatter = r.newPass(0, r.radix())
+		r.scatter = r.newPass(0, r.radix(r.estimated))
 	}
 	return r.scatter
 }
@@ -166,17 +170,22 @@ const openPagesShare = 8
 
 // newPass begins a scatter, with fewer partitions or smaller pages where memory is short.
 func (r *Run) newPass(depth int, radix partition.Radix) *pass {
-	share := r.opt.WorkerBytes / openPagesShare
-	for radix > 1 && share>>radix < pageBytesMin {
-		radix--
-	}
-	page := max(min(share>>radix, pageBytesMax), pageBytesMin)
+	radix = r.limitRadix(radix)
+	page := max(min(r.opt.WorkerBytes/openPagesShare>>radix, pageBytesMax), pageBytesMin)
 	return &pass{
 		depth:     depth,
 		radix:     radix,
 		pageBytes: 1 << (bits.Len64(uint64(page)) - 1),
 		parts:     r.store.NewPass(radix),
 	}
+}
+
+// limitRadix returns the largest fan-out, up to radix, whose open pages fit.
+func (r *Run) limitRadix(radix partition.Radix) partition.Radix {
+	for radix > 1 && r.opt.WorkerBytes/openPagesShare>>radix < pageBytesMin {
+		radix--
+	}
+	return radix
 }
 
 // rowsUnknown stands in for the size of an input that does not tell it: large enough that the
@@ -194,6 +203,9 @@ func (r *Run) estimate(s sample) int64 {
 		// GEE is careful where most groups came once. Too few partitions cost more than too many.
 		groups = max(groups, partition.EqualGroups(s.rows, s.groups, total))
 	}
+	if f := r.opt.EstimateFactor; f > 0 {
+		groups = int64(min(max(float64(groups)*f, 1), math.MaxInt64/2))
+	}
 	return groups
 }
 
@@ -206,11 +218,11 @@ const radixBitsMin = 6
 const partitionFailure = 0.01
 
 // radix chooses the fan-out such that a partition's table fits the cache.
-func (r *Run) radix() partition.Radix {
+func (r *Run) radix(groups int64) partition.Radix {
 	if r.opt.RadixBits > 0 {
 		return partition.Radix(r.opt.RadixBits)
 	}
-	size, err := partition.Size(max(r.estimated, 1), int64(tableGroups(r.bound)), partitionFailure)
+	size, err := partition.Size(max(groups, 1), int64(tableGroups(r.bound)), partitionFailure)
 	if err != nil {
 		return partition.RadixBitsMax
 	}

@@ -1,0 +1,279 @@
+package cpuagg
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+)
+
+// Route is what happens to the rows of a run.
+type Route string
+
+// The routes.
+const (
+	RouteSingle  Route = "single group"  // no keys
+	RouteDense   Route = "dense"         // the key is the group's number
+	RouteHash    Route = "hash"          // the workers' tables hold all groups
+	RoutePreAgg  Route = "pre-aggregate" // full tables are scattered, as states
+	RouteScatter Route = "scatter"       // rows are scattered as they are
+)
+
+// Sampler looks at some rows of a run, to forecast it. It belongs to one goroutine.
+type Sampler struct {
+	run    *Run
+	seen   map[uint64]sampled // by hash of the key
+	hashes []uint64
+	part   uint32
+
+	rows       int64
+	pairs      int64 // groups of each part, together
+	fill       int64 // rows that filled a worker's first table; 0 when they have not
+	keyBytes   int64 // of long strings
+	valueBytes int64
+}
+
+// sampled is a group of a sample.
+type sampled struct {
+	part  uint32 // where it was last
+	times uint8
+}
+
+// NewSampler returns a sampler that has seen nothing.
+func (r *Run) NewSampler() *Sampler {
+	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, spec.TileRows)}
+}
+
+// NextPart says that the rows to come are not neighbours of those before.
+func (s *Sampler) NextPart() { s.part++ }
+
+// Rows returns how many rows have been added.
+func (s *Sampler) Rows() int64 { return s.rows }
+
+// Add looks at the rows of a tile, and keeps nothing of it.
+func (s *Sampler) Add(t *spec.Tile) {
+	b := s.run.bound
+	hashes := s.hashes[:t.Rows]
+	hashKeys(&b.Keys, t.Keys, partition.Seed(0), hashes)
+	for i, h := range hashes {
+		g, ok := s.seen[h]
+		if !ok || g.part != s.part {
+			s.pairs++
+		}
+		g.part = s.part
+		g.times = min(g.times+1, 2) // once, or more often
+		s.seen[h] = g
+		if s.fill == 0 && len(s.seen) >= s.run.opt.TableGroups {
+			s.fill = s.rows + int64(i) + 1
+		}
+	}
+	s.rows += int64(t.Rows)
+	for _, w := range b.Keys.Longs {
+		s.keyBytes += longBytes(t.Keys, w, b.Keys.Words)
+	}
+	for a := range b.Args {
+		if arg := &b.Args[a]; arg.Words == 2 && arg.Column >= 0 && b.Columns[arg.Column].Kind == spec.Bytes {
+			s.valueBytes += longBytes(t.Args[a], 0, 2)
+		}
+	}
+}
+
+// longBytes adds up what the strings at every stride-th word refer to.
+func longBytes(words []uint64, from, stride int) (n int64) {
+	for at := from; at < len(words); at += stride {
+		if v := spec.AsBytes2(words[at : at+2]); v.Long() {
+			n += int64(len(v.Bytes())+7) &^ 7
+		}
+	}
+	return n
+}
+
+// Forecast is what a run is likely to do. None of it is a promise but the bounds of the groups.
+type Forecast struct {
+	Route  Route
+	Groups int64 // -1 when nothing is known
+	Least  int64 // groups that were seen
+	Most   int64 // groups that rows, key ranges and NULLs allow; -1 when not known
+
+	Sizing          partition.Sizing // what keeps every table in the cache; zero when nothing is scattered
+	Radix           partition.Radix
+	Tasks           int64 // after the merge
+	Splits          int64 // partitions that outgrow a worker's memory
+	RowsScattered   int64
+	StatesScattered int64
+	TableBytes      int64 // of the workers' tables together
+	PageBytes       int64 // of all pages, and what they refer to
+}
+
+// Forecast says what a run over total rows will do with this many workers; a total of -1 is not
+// known, and then nothing that follows from it is.
+func (s *Sampler) Forecast(total int64, workers int) Forecast {
+	r := s.run
+	f := Forecast{Groups: -1, Least: int64(len(s.seen)), Most: r.keysMost(total)}
+	switch {
+	case r.bound.Keys.Words == 0:
+		f.Route, f.Groups, f.Least, f.Most = RouteSingle, 1, 1, 1
+	case s.rows > 0 && total >= 0:
+		f.Groups = s.groups(total)
+		if f.Most >= 0 {
+			f.Groups = min(f.Groups, f.Most)
+		}
+		f.Groups = max(f.Groups, f.Least)
+	case total == 0:
+		f.Groups = 0
+	}
+	if r.Dense() {
+		f.Route = RouteDense
+		f.TableBytes = int64(workers) * r.stateBytes << r.bound.Keys.Bits
+	}
+	if f.Groups < 0 {
+		return f
+	}
+	s.forecastTables(&f, total, workers)
+	if f.Radix > 0 {
+		s.forecastTasks(&f)
+	}
+	return f
+}
+
+// groups estimates the groups of total rows. A sample of neighbours is no random sample: where the
+// groups of a part are few but no other part has them, as in sorted input, there are more than GEE
+// says, as many as the parts not seen.
+func (s *Sampler) groups(total int64) int64 {
+	total = max(total, s.rows)
+	var once int64
+	for _, g := range s.seen {
+		if g.times == 1 {
+			once++
+		}
+	}
+	groups := int64(len(s.seen))
+	estimate, _, _ := partition.EstimateGroups(s.rows, groups, once, total)
+	pairs, parts := s.rows, total
+	if s.part > 0 {
+		pairs, parts = s.pairs, int64(float64(s.pairs)/float64(s.rows)*float64(total))
+	}
+	return max(estimate, partition.EqualGroups(pairs, groups, max(parts, pairs)))
+}
+
+// keysMost returns how many keys there can be, -1 when nothing bounds them.
+func (r *Run) keysMost(total int64) int64 {
+	most := 1.0
+	for i := range r.bound.Keys.Fields {
+		f := &r.bound.Keys.Fields[i]
+		if f.Interned || f.Kind.Words() == 2 {
+			most = math.Inf(1)
+			break
+		}
+		most *= float64(f.Span) + 1
+		if f.Nullable {
+			most += most / (float64(f.Span) + 1)
+		}
+	}
+	switch {
+	case total >= 0 && most >= float64(total):
+		return total
+	case most < math.MaxInt64:
+		return int64(most)
+	}
+	return -1
+}
+
+// forecastTables foretells what the workers' tables do with the rows. It follows Worker.Add, for
+// rows that come in random order.
+func (s *Sampler) forecastTables(f *Forecast, total int64, workers int) {
+	r := s.run
+	table := int64(r.opt.TableGroups)
+	share := total / int64(workers)
+	groups := min(f.Groups, int64(shown(float64(f.Groups), float64(share)))+1) // that one worker sees
+	stateBytes := r.stateBytes + s.perRow(s.keyBytes) + s.heapBytes(f.Groups, total)
+	if f.Route == "" && groups <= tableGrowth*table && !r.opt.NoPreAgg {
+		f.Route = RouteHash
+	}
+	switch f.Route {
+	case RouteSingle, RouteDense, RouteHash:
+		if f.Route != RouteDense {
+			f.TableBytes = int64(workers) * tableBytes(groups, stateBytes)
+		}
+		if f.Route == RouteHash && workers > 1 && int64(workers)*groups > mergeGroupsMax {
+			s.forecastRadix(f)
+			f.StatesScattered = int64(workers) * groups
+			f.PageBytes = f.StatesScattered * stateBytes
+		}
+		return
+	}
+	s.forecastRadix(f)
+	f.TableBytes = int64(workers) * tableBytes(table, stateBytes)
+	fill := s.fill // rows until a table is full
+	if fill == 0 {
+		fill = int64(-float64(f.Groups) * math.Log1p(-min(float64(table)/float64(f.Groups), 0.999)))
+	}
+	fill = max(fill, table)
+	rowBytes := r.rowBytes + s.perRow(s.keyBytes) + s.perRow(s.valueBytes)
+	flat := r.opt.NoPreAgg || fill*r.rowBytes < payOff*table*stateBytes && !r.opt.AlwaysPreAgg
+	if flat {
+		f.Route = RouteScatter
+		preAgg := min(total, int64(workers)*fill*(1+share/retryRows))
+		f.RowsScattered = total - preAgg
+		f.StatesScattered = int64(float64(preAgg) / float64(fill) * float64(table))
+	} else {
+		f.Route = RoutePreAgg
+		f.StatesScattered = min(total, int64(float64(total)/float64(fill)*float64(table)))
+	}
+	f.PageBytes = f.RowsScattered*rowBytes + f.StatesScattered*stateBytes
+}
+
+// shown returns how many of d equal groups n rows are expected to show.
+func shown(d, n float64) float64 { return -d * math.Expm1(-n/max(d, 1)) }
+
+// perRow is a row's part of what the sample has.
+func (s *Sampler) perRow(bytes int64) int64 { return bytes / max(s.rows, 1) }
+
+// heapBytes foretells what a group's states refer to.
+func (s *Sampler) heapBytes(groups, total int64) (n int64) {
+	const doubling = 1.5 // blocks are of powers of two
+	rows := float64(total) / float64(max(groups, 1))
+	for i := range s.run.bound.Folds {
+		fold := &s.run.bound.Folds[i]
+		elements := rows
+		switch {
+		case !fold.Grows():
+			continue
+		case fold.Kind == spec.FoldTop:
+			elements = min(rows, float64(fold.Limit))
+		case fold.Kind == spec.FoldSketch:
+			elements = min(rows, spec.SketchRegisterCount/8)
+		}
+		n += int64(elements * doubling * 8 * float64(max(fold.ElementWords, 1)))
+	}
+	return n
+}
+
+// tableBytes is what a table takes with its slots, keys and states, which double as they grow.
+func tableBytes(groups, stateBytes int64) int64 {
+	const slotBytes = 16
+	return int64(1) << bits.Len64(uint64(max(groups, 1)-1)) * (slotBytes + stateBytes)
+}
+
+// forecastRadix foretells the fan-out.
+func (s *Sampler) forecastRadix(f *Forecast) {
+	r := s.run
+	f.Radix = r.limitRadix(r.radix(f.Groups))
+	if size, err := partition.Size(max(f.Groups, 1), int64(tableGroups(r.bound)), partitionFailure); err == nil {
+		f.Sizing = size
+	}
+}
+
+// forecastTasks foretells the merge, of partitions of one size, and which will be split again.
+func (s *Sampler) forecastTasks(f *Forecast) {
+	r := s.run
+	fanOut := int64(f.Radix.FanOut())
+	each := (f.RowsScattered + f.StatesScattered + fanOut - 1) / fanOut
+	f.Tasks = int64(len(partition.Merge(slices.Repeat([]int64{each}, int(fanOut)), r.taskRows())))
+	groups := f.Groups / max(f.Tasks, 1)
+	if share := r.opt.WorkerBytes / splitShare; groups > 1 && tableBytes(groups, r.stateBytes) > share {
+		f.Splits = f.Tasks
+	}
+}
