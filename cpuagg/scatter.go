@@ -60,7 +60,8 @@ type scatterer struct {
 	layout  *spec.RowLayout
 	pass    *pass
 	memory  spec.Memory
-	open    []*spec.Page
+	open    []*spec.Page // by partition
+	next    []cursor     // by partition: where its next row goes
 	refers  bool  // rows may refer to their page's heap
 	rows    int64 // scattered
 
@@ -79,6 +80,10 @@ func (a *rowAddress) part(offset int) unsafe.Pointer {
 	return unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(a)), 8*offset)
 }
 
+// cursor is where the next row of a partition goes, and where its page ends. Beside each other the
+// cursors of 2^11 partitions fit an L1 cache; the pages' own fields do not.
+type cursor struct{ at, end rowAddress }
+
 type fullPage struct {
 	partition int
 	page      *spec.Page
@@ -91,6 +96,7 @@ func newScatterer(m spec.Memory, content Content, layout *spec.RowLayout, p *pas
 		pass:    p,
 		memory:  m,
 		open:    make([]*spec.Page, p.radix.FanOut()),
+		next:    make([]cursor, p.radix.FanOut()),
 		at:      make([]rowAddress, spec.TileRows),
 		pages:   make([]*spec.Page, spec.TileRows),
 		refers:  layout.Refers(),
@@ -100,32 +106,45 @@ func newScatterer(m spec.Memory, content Content, layout *spec.RowLayout, p *pas
 // place finds room for rows of the given hashes, at most spec.TileRows, and notes it in s.at. The
 // caller then writes the parts with put, and calls seal.
 func (s *scatterer) place(hashes []uint64) {
-	stride := s.layout.Stride
+	radix, rowBytes := s.pass.radix, rowAddress(8*s.layout.Stride)
+	at, next := s.at[:len(hashes)], s.next
 	for i, h := range hashes {
-		p := s.pass.radix.Of(h)
-		page := s.open[p]
-		if page == nil || (page.Rows+1)*stride > len(page.Words) {
-			page = s.turn(p)
+		p := radix.Of(h)
+		c := &next[p]
+		if c.at == c.end {
+			s.turn(p)
 		}
-		s.at[i] = rowAddress(unsafe.Pointer(&page.Words[page.Rows*stride]))
+		at[i] = c.at
+		c.at += rowBytes
 		if s.refers {
-			s.pages[i] = page
+			s.pages[i] = s.open[p]
 		}
-		page.Rows++
 	}
 	s.rows += int64(len(hashes))
 }
 
 // turn opens the next page of a partition.
-func (s *scatterer) turn(p int) *spec.Page {
+func (s *scatterer) turn(p int) {
 	bytes := pageBytesMin
-	if page := s.open[p]; page != nil {
+	if page := s.take(p); page != nil {
 		bytes = min(16*len(page.Words), s.pass.pageBytes)
 		s.full = append(s.full, fullPage{p, page})
 	}
 	stride := s.layout.Stride
-	s.open[p] = spec.NewPage(s.memory, max(bytes/(8*stride), 1)*stride)
-	return s.open[p]
+	page := spec.NewPage(s.memory, max(bytes/(8*stride), 1)*stride)
+	first := rowAddress(unsafe.Pointer(unsafe.SliceData(page.Words)))
+	s.open[p], s.next[p] = page, cursor{first, first + rowAddress(8*len(page.Words))}
+}
+
+// take returns the open page of a partition, or nil, and leaves it none.
+func (s *scatterer) take(p int) *spec.Page {
+	page := s.open[p]
+	if page != nil {
+		left := int(s.next[p].end-s.next[p].at) / 8
+		page.Rows = (len(page.Words) - left) / s.layout.Stride
+		s.open[p], s.next[p] = nil, cursor{}
+	}
+	return page
 }
 
 // seal hands over the pages that the placed rows have filled.
@@ -174,11 +193,11 @@ func (s *scatterer) keepLongs(n, offset int) {
 
 // close hands the open pages to the store.
 func (s *scatterer) close() error {
-	for p, page := range s.open {
+	for p := range s.open {
+		page := s.take(p)
 		if page == nil {
 			continue
 		}
-		s.open[p] = nil
 		if err := s.pass.parts.Put(p, s.content, page); err != nil {
 			return err
 		}
@@ -277,10 +296,9 @@ func (s *scatterer) release() {
 		f.page.Release()
 	}
 	s.full = nil
-	for _, page := range s.open {
-		if page != nil {
+	for p := range s.open {
+		if page := s.take(p); page != nil {
 			page.Release()
 		}
 	}
-	clear(s.open)
 }
