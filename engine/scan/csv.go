@@ -211,7 +211,7 @@ func (c *csvFile) name() string          { return c.path }
 func (c *csvFile) schema() *arrow.Schema { return c.fields }
 
 func (c *csvFile) stats() Stats {
-	s := Stats{Rows: -1, Bytes: c.size, Columns: make([]ColumnStats, len(c.names))}
+	s := Stats{Rows: -1, Bytes: c.size, Columns: make([]ColumnStats, len(c.names)), Once: c.fsys == nil}
 	for i := range s.Columns {
 		s.Columns[i].Repeats = c.repeats(i)
 	}

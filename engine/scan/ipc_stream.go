@@ -68,7 +68,7 @@ func (s *arrowStream) bodyMax() int64 {
 
 func (s *arrowStream) name() string          { return s.path }
 func (s *arrowStream) schema() *arrow.Schema { return s.fields }
-func (s *arrowStream) stats() Stats          { return Stats{Rows: -1, Bytes: s.size} }
+func (s *arrowStream) stats() Stats          { return Stats{Rows: -1, Bytes: s.size, Once: s.stdin != nil} }
 func (s *arrowStream) span() uint64          { return positionsUnknown }
 
 func (s *arrowStream) parts(_ context.Context, columns []int) ([]part, error) {

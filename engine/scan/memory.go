@@ -191,7 +191,7 @@ type readerInput struct {
 func (r *readerInput) name() string          { return "record reader" }
 func (r *readerInput) schema() *arrow.Schema { return r.fields }
 func (r *readerInput) span() uint64          { return positionsUnknown }
-func (r *readerInput) stats() Stats          { return Stats{Rows: -1, Bytes: -1} }
+func (r *readerInput) stats() Stats          { return Stats{Rows: -1, Bytes: -1, Once: true} }
 
 func (r *readerInput) parts(_ context.Context, columns []int) ([]part, error) {
 	return []part{&readerPart{input: r, columns: columns}}, nil

@@ -83,6 +83,7 @@ type Stats struct {
 	Rows    int64         // -1 when it is not known
 	Bytes   int64         // in the input's own form, compressed; -1 when it is not known
 	Columns []ColumnStats // as long as the schema, or nil
+	Once    bool          // the rows can be read once only, as those of standard input
 }
 
 // ColumnStats is what is known of one column.

@@ -71,6 +71,7 @@ func (t *table) fileStats() Stats {
 		stats := file.stats()
 		merged.Rows = addKnown(merged.Rows, stats.Rows)
 		merged.Bytes = addKnown(merged.Bytes, stats.Bytes)
+		merged.Once = merged.Once || stats.Once
 		if stats.Rows == 0 {
 			continue // says nothing of values
 		}
