@@ -8,6 +8,8 @@ var (
 	ErrNoDevice = errors.New("no device")
 	// ErrOutOfMemory: the device, or its limit, has no room for an allocation.
 	ErrOutOfMemory = errors.New("out of device memory")
+	// ErrPinnedLimit: Options.PinnedLimit has no room for an allocation.
+	ErrPinnedLimit = errors.New("over the limit of pinned memory")
 	// ErrDeviceLost: the device failed; nothing on it can be used any more.
 	ErrDeviceLost = errors.New("device lost")
 )

@@ -1,0 +1,197 @@
+//go:build cgo && linux
+
+package kernels
+
+// #include "driver.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// cudaDevice is a device's primary context, the memory taken in it, and the modules loaded into it.
+type cudaDevice struct {
+	driver     *driver
+	context    unsafe.Pointer
+	properties Properties
+	ordinal    int
+	limit      int64
+	used       atomic.Int64
+	pinned     *pinnedPool
+
+	mu      sync.Mutex
+	modules map[string]unsafe.Pointer
+	kernels map[kernelName]*kernel
+}
+
+type kernelName struct{ module, function string }
+
+func (d *driver) open(o Options) (*cudaDevice, error) {
+	o.EnsureDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Ordinal >= d.devices {
+		return nil, fmt.Errorf("%w %d: the driver sees %d", ErrNoDevice, o.Ordinal, d.devices)
+	}
+	info, err := d.info(o.Ordinal)
+	if err != nil {
+		return nil, err
+	}
+	if info.State != "" {
+		return nil, fmt.Errorf("%w %d: %s", ErrNoDevice, o.Ordinal, info.State)
+	}
+	dev := &cudaDevice{
+		driver:     d,
+		properties: info.Properties,
+		ordinal:    o.Ordinal,
+		modules:    map[string]unsafe.Pointer{},
+		kernels:    map[kernelName]*kernel{},
+	}
+	if err := d.check(C.mpga_device_open(d.table, C.int(o.Ordinal), &dev.context), "device %d", o.Ordinal); err != nil {
+		return nil, err
+	}
+	free, _, err := dev.driverMemory()
+	if err != nil {
+		return nil, errors.Join(err, d.release(o.Ordinal))
+	}
+	dev.limit = max(0, free-max(memoryReserveBytes, free/32))
+	if o.MemoryLimit > 0 {
+		dev.limit = min(o.MemoryLimit, info.MemoryBytes)
+	}
+	dev.pinned = newPinnedPool(o.PinnedLimit, dev.register, dev.unregister)
+	return dev, nil
+}
+
+func (d *driver) release(ordinal int) error {
+	return d.check(C.mpga_device_close(d.table, C.int(ordinal)), "device %d", ordinal)
+}
+
+func (d *cudaDevice) Properties() Properties { return d.properties }
+
+func (d *cudaDevice) driverMemory() (free, total int64, err error) {
+	var f, t C.int64_t
+	err = d.driver.check(C.mpga_memory(d.driver.table, d.context, &f, &t), "device %d", d.ordinal)
+	return int64(f), int64(t), err
+}
+
+func (d *cudaDevice) Memory() (free, total int64, err error) {
+	free, _, err = d.driverMemory()
+	return max(0, min(free, d.limit-d.used.Load())), d.limit, err
+}
+
+// cudaBuffer is device memory.
+type cudaBuffer struct {
+	device *cudaDevice
+	at     C.mpga_address
+	bytes  int64
+}
+
+func (d *cudaDevice) Alloc(n int64) (Buffer, error) {
+	if n < 0 {
+		panic(fmt.Sprintf("device memory of %d B", n))
+	}
+	if used := d.used.Add(n); used > d.limit {
+		d.used.Add(-n)
+		return nil, fmt.Errorf("%d B of device %d, %d B of %d B in use: %w", n, d.ordinal, used-n, d.limit, ErrOutOfMemory)
+	}
+	b := &cudaBuffer{device: d, bytes: n}
+	status := C.mpga_alloc(d.driver.table, d.context, C.int64_t(max(n, 1)), &b.at)
+	if err := d.driver.check(status, "%d B of device %d", n, d.ordinal); err != nil {
+		d.used.Add(-n)
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *cudaBuffer) Bytes() int64 { return b.bytes }
+
+func (b *cudaBuffer) Free() error {
+	d := b.device
+	if d == nil {
+		panic("device buffer freed twice")
+	}
+	b.device = nil
+	d.used.Add(-b.bytes)
+	return d.driver.check(C.mpga_free(d.driver.table, d.context, b.at), "%d B at %#x of device %d", b.bytes, uint64(b.at), d.ordinal)
+}
+
+// address returns where a span begins, as kernels take it: 0 for a span without a buffer.
+//
+// Requires: bytes from there lie in the buffer.
+func address(at Span, bytes int64) uint64 {
+	if at.Buffer == nil {
+		return 0
+	}
+	b := at.Buffer.(*cudaBuffer)
+	if b.device == nil || at.Offset < 0 || bytes < 0 || at.Offset > b.bytes-bytes {
+		panic(fmt.Sprintf("span of %d B at %d of a device buffer of %d B", bytes, at.Offset, b.bytes))
+	}
+	return uint64(b.at) + uint64(at.Offset)
+}
+
+func (d *cudaDevice) register(at unsafe.Pointer, bytes int64) error {
+	return d.driver.check(C.mpga_register(d.driver.table, d.context, at, C.int64_t(bytes)), "%d B of host memory", bytes)
+}
+
+func (d *cudaDevice) unregister(at unsafe.Pointer, bytes int64) error {
+	return d.driver.check(C.mpga_unregister(d.driver.table, d.context, at), "%d B of host memory", bytes)
+}
+
+func (d *cudaDevice) AllocPinned(n int64) (Pinned, error) { return d.pinned.alloc(n) }
+
+func (d *cudaDevice) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	errs := []error{d.pinned.close()}
+	for name, module := range d.modules {
+		errs = append(errs, d.driver.check(C.mpga_module_unload(d.driver.table, d.context, module), "%s", name))
+	}
+	d.modules, d.kernels = nil, nil
+	return errors.Join(append(errs, d.driver.release(d.ordinal))...)
+}
+
+// kernel is a function of a module, ready to be launched.
+type kernel struct {
+	function unsafe.Pointer
+	name     kernelName
+}
+
+// kernel returns a function of a module, which image holds as a fatbin, a cubin or PTX that ends in
+// a zero byte. The first call for a module loads it. A kernel may use up to sharedBytesMax of
+// dynamic shared memory a block; beyond 48 KiB the driver has to be told, once.
+func (d *cudaDevice) kernel(module string, image []byte, function string, sharedBytesMax int) (*kernel, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	name := kernelName{module, function}
+	if k, ok := d.kernels[name]; ok {
+		return k, nil
+	}
+	handle, ok := d.modules[module]
+	if !ok {
+		status := C.mpga_module_load(d.driver.table, d.context, unsafe.Pointer(unsafe.SliceData(image)), &handle)
+		if err := d.driver.check(status, "%s, %d B, compute capability %d", module, len(image), d.properties.ComputeCapability); err != nil {
+			return nil, err
+		}
+		d.modules[module] = handle
+	}
+	text := append([]byte(function), 0)
+	k := &kernel{name: name}
+	status := C.mpga_function(d.driver.table, d.context, handle, (*C.char)(unsafe.Pointer(&text[0])), C.int(sharedBytesMax), &k.function)
+	if err := d.driver.check(status, "%s of %s, %d B of shared memory", function, module, sharedBytesMax); err != nil {
+		return nil, err
+	}
+	d.kernels[name] = k
+	return k, nil
+}
+
+// occupancy returns how many blocks of a kernel one multiprocessor runs at a time.
+func (d *cudaDevice) occupancy(k *kernel, block, sharedBytes int) (int, error) {
+	var blocks C.int
+	status := C.mpga_occupancy(d.driver.table, d.context, k.function, C.int(block), C.int64_t(sharedBytes), &blocks)
+	return int(blocks), d.driver.check(status, "%s, %d threads, %d B of shared memory", k.name.function, block, sharedBytes)
+}

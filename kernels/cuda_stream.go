@@ -1,0 +1,201 @@
+//go:build cgo && linux
+
+package kernels
+
+// #include "driver.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// cudaStream is a stream of the driver that neither waits for the null stream nor holds it back.
+type cudaStream struct {
+	device *cudaDevice
+	stream unsafe.Pointer
+
+	// Of the batch that is being gathered, reused by the next.
+	ops  []C.mpga_op
+	args []byte
+	// Of the batched copy that is being enqueued.
+	to, from []C.mpga_address
+	bytes    []C.size_t
+}
+
+func (d *cudaDevice) NewStream() (Stream, error) {
+	s := &cudaStream{device: d}
+	status := C.mpga_stream_create(d.driver.table, d.context, &s.stream)
+	if err := d.driver.check(status, "device %d", d.ordinal); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// check turns a status into an error that names the operands.
+func (s *cudaStream) check(status C.mpga_status, format string, operands ...any) error {
+	return s.device.driver.check(status, format, operands...)
+}
+
+// launch adds a kernel to the batch, whose one parameter is a struct of argBytes at arg, taken by
+// value: it is copied here.
+func (s *cudaStream) launch(k *kernel, grid, block, sharedBytes int, arg unsafe.Pointer, argBytes uintptr) {
+	for len(s.args)%argAlign != 0 {
+		s.args = append(s.args, 0)
+	}
+	offset := len(s.args)
+	s.args = append(s.args, unsafe.Slice((*byte)(arg), argBytes)...)
+	s.ops = append(s.ops, C.mpga_op{
+		kind: C.mpga_op_launch, function: k.function,
+		grid: C.uint32_t(grid), block: C.uint32_t(block), shared_bytes: C.uint32_t(sharedBytes),
+		arg_offset: C.uint64_t(offset),
+	})
+}
+
+// argAlign suits every type that a kernel's parameter may hold.
+const argAlign = 16
+
+// fill adds a fill of device memory to the batch.
+func (s *cudaStream) fill(at uint64, bytes int64, value byte) {
+	if bytes > 0 {
+		s.ops = append(s.ops, C.mpga_op{kind: C.mpga_op_fill, to: C.mpga_address(at), bytes: C.uint64_t(bytes), value: C.uint8_t(value)})
+	}
+}
+
+// copyWithin adds a copy from device memory to device memory to the batch.
+func (s *cudaStream) copyWithin(to, from uint64, bytes int64) {
+	if bytes > 0 {
+		s.ops = append(s.ops, C.mpga_op{kind: C.mpga_op_copy, to: C.mpga_address(to), from: C.mpga_address(from), bytes: C.uint64_t(bytes)})
+	}
+}
+
+// submit enqueues what launch, fill and copyWithin gathered, in order, in one crossing into C. The
+// text says what for, if a call fails.
+func (s *cudaStream) submit(format string, operands ...any) error {
+	if len(s.ops) == 0 {
+		return nil
+	}
+	status := C.mpga_stream_submit(s.device.driver.table, s.device.context, s.stream,
+		unsafe.SliceData(s.ops), C.int64_t(len(s.ops)), unsafe.Pointer(unsafe.SliceData(s.args)))
+	err := s.check(status, "%s, operation %d of %d", fmt.Sprintf(format, operands...), status.index+1, len(s.ops))
+	s.ops, s.args = s.ops[:0], s.args[:0]
+	return err
+}
+
+func (s *cudaStream) Fill(at Span, bytes int64, value byte) error {
+	s.fill(address(at, bytes), bytes, value)
+	return s.submit("fill of %d B", bytes)
+}
+
+func (s *cudaStream) Copy(c Copy) error {
+	n := int64(len(c.Host))
+	if n == 0 {
+		return nil
+	}
+	out, wait := C.int(0), C.int(0)
+	if c.Out {
+		out = 1
+	}
+	// The driver gets memory of Go's heap for the time of the call only. For such memory it stages
+	// the copy itself, and waits for most of it.
+	if !s.device.pinned.holds(c.Host) {
+		wait = 1
+	}
+	status := C.mpga_stream_copy(s.device.driver.table, s.device.context, s.stream, C.mpga_address(address(c.Device, n)),
+		unsafe.Pointer(unsafe.SliceData(c.Host)), C.int64_t(n), out, wait)
+	return s.check(status, "%d B, %s", n, direction(c.Out))
+}
+
+func direction(out bool) string {
+	if out {
+		return "device to host"
+	}
+	return "host to device"
+}
+
+// CopyBatch makes one call of the driver for what lies in pinned memory; the rest it copies by itself.
+func (s *cudaStream) CopyBatch(copies []Copy) error {
+	s.to, s.from, s.bytes = s.to[:0], s.from[:0], s.bytes[:0]
+	total := int64(0)
+	for _, c := range copies {
+		n := int64(len(c.Host))
+		if n == 0 {
+			continue
+		}
+		if !s.device.pinned.holds(c.Host) {
+			if err := s.Copy(c); err != nil {
+				return err
+			}
+			continue
+		}
+		device := C.mpga_address(address(c.Device, n))
+		host := C.mpga_address(uintptr(unsafe.Pointer(unsafe.SliceData(c.Host))))
+		if c.Out {
+			device, host = host, device
+		}
+		s.to, s.from, s.bytes = append(s.to, device), append(s.from, host), append(s.bytes, C.size_t(n))
+		total += n
+	}
+	if len(s.to) == 0 {
+		return nil
+	}
+	status := C.mpga_stream_copy_batch(s.device.driver.table, s.device.context, s.stream,
+		unsafe.SliceData(s.to), unsafe.SliceData(s.from), unsafe.SliceData(s.bytes), C.size_t(len(s.to)))
+	return s.check(status, "copy %d of %d, %d B in all", status.index+1, len(s.to), total)
+}
+
+func (s *cudaStream) Close() error {
+	d := s.device
+	if d == nil {
+		return errors.New("stream closed twice")
+	}
+	s.device = nil
+	return d.driver.check(C.mpga_stream_destroy(d.driver.table, d.context, s.stream), "stream of device %d", d.ordinal)
+}
+
+// cudaEvent is an event of the driver.
+type cudaEvent struct {
+	device *cudaDevice
+	event  unsafe.Pointer
+}
+
+func (s *cudaStream) Record() (Event, error) {
+	e := &cudaEvent{device: s.device}
+	status := C.mpga_event_record(s.device.driver.table, s.device.context, s.stream, &e.event)
+	if err := s.check(status, "stream of device %d", s.device.ordinal); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (s *cudaStream) WaitFor(e Event) error {
+	status := C.mpga_stream_wait_event(s.device.driver.table, s.device.context, s.stream, e.(*cudaEvent).event)
+	return s.check(status, "stream of device %d", s.device.ordinal)
+}
+
+func (e *cudaEvent) Wait() error {
+	d := e.device
+	return d.driver.check(C.mpga_event_wait(d.driver.table, d.context, e.event), "work of device %d", d.ordinal)
+}
+
+func (e *cudaEvent) Done() (bool, error) {
+	d := e.device
+	status := C.mpga_event_query(d.driver.table, d.context, e.event)
+	if status.code == codeNotReady {
+		return false, nil
+	}
+	return status.code == 0, d.driver.check(status, "work of device %d", d.ordinal)
+}
+
+func (e *cudaEvent) Nanos(since Event) (int64, error) {
+	d := e.device
+	var millis C.float
+	status := C.mpga_event_millis(d.driver.table, d.context, since.(*cudaEvent).event, e.event, &millis)
+	return int64(float64(millis) * 1e6), d.driver.check(status, "events of device %d", d.ordinal)
+}
+
+func (e *cudaEvent) Close() error {
+	d := e.device
+	return d.driver.check(C.mpga_event_destroy(d.driver.table, d.context, e.event), "event of device %d", d.ordinal)
+}

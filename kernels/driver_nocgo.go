@@ -1,0 +1,13 @@
+//go:build !(cgo && linux)
+
+package kernels
+
+import "fmt"
+
+var errNotBuilt = fmt.Errorf("%w: built without cgo, or not for Linux", ErrNoDevice)
+
+// Devices lists the devices that the driver sees: in this build, none, with ErrNoDevice.
+func Devices() ([]Info, error) { return nil, errNotBuilt }
+
+// Open returns a device of the CUDA driver: in this build, ErrNoDevice.
+func Open(Options) (Device, error) { return nil, errNotBuilt }

@@ -1,0 +1,273 @@
+//go:build cgo && linux
+
+package kernels
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Page-locked memory is slow to get: pages are cleared, and each is registered. Huge pages and several
+// threads that clear them make it ten times faster, and a pool keeps what is given back.
+const (
+	hugePageBytes = 2 << 20
+	pageBytes     = 4 << 10
+	touchBytes    = 16 << 20 // that a goroutine clears at a time
+	slabBytes     = 8 << 20  // that blocks below a huge page are cut from
+)
+
+// pinnedPool hands out page-locked blocks by size class.
+type pinnedPool struct {
+	limit      int64
+	register   func(at unsafe.Pointer, bytes int64) error
+	unregister func(at unsafe.Pointer, bytes int64) error
+
+	mu      sync.RWMutex
+	bytes   int64 // of all regions, and of those under way
+	used    int64 // of the blocks handed out
+	regions []region
+	free    map[int64][]*pinned // by class
+}
+
+// region is memory that was mapped and registered at once: a block, or a slab of blocks.
+type region struct {
+	memory []byte
+	slab   bool
+}
+
+// pinned is a block of the pool.
+type pinned struct {
+	pool   *pinnedPool
+	memory []byte // as long as its class
+	bytes  []byte // handed out; nil while the block is free
+}
+
+func newPinnedPool(limit int64, register, unregister func(unsafe.Pointer, int64) error) *pinnedPool {
+	return &pinnedPool{limit: limit, register: register, unregister: unregister, free: map[int64][]*pinned{}}
+}
+
+// pinnedClass returns the bytes of the smallest block that holds n: there are four classes to a
+// doubling, so that at most a fifth of a block is unused, and from 8 MiB on they are huge pages.
+func pinnedClass(n int64) int64 {
+	if n <= pageBytes {
+		return pageBytes
+	}
+	step := int64(1) << (bits.Len64(uint64(n-1)) - 3)
+	if n > hugePageBytes {
+		step = max(step, hugePageBytes)
+	}
+	return (n + step - 1) / step * step
+}
+
+func (p *pinnedPool) alloc(n int64) (Pinned, error) {
+	if n < 0 {
+		panic(fmt.Sprintf("pinned memory of %d B", n))
+	}
+	class := pinnedClass(n)
+	b := p.takeFree(class)
+	if b == nil {
+		var err error
+		if b, err = p.grow(class); err != nil {
+			return nil, fmt.Errorf("%d B of pinned memory: %w", n, err)
+		}
+	}
+	b.bytes = b.memory[:n:n]
+	return b, nil
+}
+
+func (p *pinnedPool) takeFree(class int64) *pinned {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	free := p.free[class]
+	if len(free) == 0 {
+		return nil
+	}
+	b := free[len(free)-1]
+	p.free[class] = free[:len(free)-1]
+	p.used += class
+	return b
+}
+
+// grow maps and registers a region for a class, and returns a block of it.
+func (p *pinnedPool) grow(class int64) (*pinned, error) {
+	size, slab := class, class < hugePageBytes
+	if slab {
+		size = slabBytes
+	}
+	if err := p.reserve(size); err != nil {
+		return nil, err
+	}
+	memory, err := mapHuge(size)
+	if err != nil {
+		p.giveBack(size)
+		return nil, err
+	}
+	if err := p.register(unsafe.Pointer(unsafe.SliceData(memory)), size); err != nil {
+		p.giveBack(size)
+		return nil, errors.Join(err, unmap(memory))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(p.regions, start(memory), region.compare)
+	p.regions = slices.Insert(p.regions, i, region{memory, slab})
+	for ; int64(len(memory)) >= class; memory = memory[class:] {
+		p.free[class] = append(p.free[class], &pinned{pool: p, memory: memory[:class:class]})
+	}
+	free := p.free[class]
+	b := free[len(free)-1]
+	p.free[class] = free[:len(free)-1]
+	p.used += class
+	return b, nil
+}
+
+// reserve counts size against the limit, for which it gives free blocks back to the system.
+func (p *pinnedPool) reserve(size int64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for class, free := range p.free {
+		if class < hugePageBytes {
+			continue
+		}
+		for len(free) > 0 && p.bytes+size > p.limit {
+			b := free[len(free)-1]
+			free = free[:len(free)-1]
+			p.free[class] = free
+			i, _ := slices.BinarySearchFunc(p.regions, start(b.memory), region.compare)
+			p.regions = slices.Delete(p.regions, i, i+1)
+			errs = append(errs, p.release(b.memory))
+			p.bytes -= class
+		}
+	}
+	if p.bytes+size > p.limit {
+		errs = append(errs, fmt.Errorf("%d B of %d B in use: %w", p.used, p.limit, ErrPinnedLimit))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	p.bytes += size
+	return nil
+}
+
+func (p *pinnedPool) giveBack(size int64) {
+	p.mu.Lock()
+	p.bytes -= size
+	p.mu.Unlock()
+}
+
+func (p *pinnedPool) release(memory []byte) error {
+	return errors.Join(p.unregister(unsafe.Pointer(unsafe.SliceData(memory)), int64(len(memory))), unmap(memory))
+}
+
+// holds reports whether memory lies in a region.
+func (p *pinnedPool) holds(memory []byte) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	at := start(memory)
+	i, found := slices.BinarySearchFunc(p.regions, at, region.compare)
+	if !found {
+		i--
+	}
+	return i >= 0 && at+uintptr(len(memory)) <= start(p.regions[i].memory)+uintptr(len(p.regions[i].memory))
+}
+
+func start(memory []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(memory))) }
+
+func (r region) compare(at uintptr) int {
+	switch s := start(r.memory); {
+	case s < at:
+		return -1
+	case s > at:
+		return 1
+	}
+	return 0
+}
+
+func (p *pinnedPool) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	if p.used > 0 {
+		errs = append(errs, fmt.Errorf("%d B of pinned memory were not freed", p.used))
+	}
+	for _, r := range p.regions {
+		errs = append(errs, p.release(r.memory))
+	}
+	p.regions, p.free, p.bytes = nil, nil, 0
+	return errors.Join(errs...)
+}
+
+func (b *pinned) Bytes() []byte { return b.bytes }
+
+func (b *pinned) Free() error {
+	p := b.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if b.bytes == nil {
+		panic("pinned memory freed twice")
+	}
+	b.bytes = nil
+	class := int64(len(b.memory))
+	p.used -= class
+	if p.free != nil {
+		p.free[class] = append(p.free[class], b)
+	}
+	return nil
+}
+
+// mapHuge maps size bytes of memory that begin at a huge page, and touches all of them.
+func mapHuge(size int64) ([]byte, error) {
+	at, err := unix.MmapPtr(-1, 0, nil, uintptr(size+hugePageBytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, fmt.Errorf("mmap of %d B: %w", size, err)
+	}
+	skip := int64(-uintptr(at) % hugePageBytes)
+	memory := unsafe.Slice((*byte)(unsafe.Add(at, skip)), size)
+	// What surrounds the aligned part is given back at once.
+	if err := errors.Join(unmapAt(at, skip), unmapAt(unsafe.Add(at, skip+size), hugePageBytes-skip)); err != nil {
+		return nil, err
+	}
+	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE) // a kernel without huge pages is only slower
+	touch(memory)
+	return memory, nil
+}
+
+// touch lets the kernel find pages for all of memory, on all cores.
+func touch(memory []byte) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	pieces := (len(memory) + touchBytes - 1) / touchBytes
+	for range min(pieces, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < pieces; i = int(next.Add(1)) - 1 {
+				piece := memory[i*touchBytes : min((i+1)*touchBytes, len(memory))]
+				for at := 0; at < len(piece); at += pageBytes {
+					piece[at] = 0
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func unmap(memory []byte) error {
+	return unmapAt(unsafe.Pointer(unsafe.SliceData(memory)), int64(len(memory)))
+}
+
+func unmapAt(at unsafe.Pointer, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	if err := unix.MunmapPtr(at, uintptr(bytes)); err != nil {
+		return fmt.Errorf("munmap of %d B: %w", bytes, err)
+	}
+	return nil
+}
