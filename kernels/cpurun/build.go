@@ -1,0 +1,165 @@
+package cpurun
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+)
+
+// ErrNoCompiler: there is no g++ to compile the kernels with.
+var ErrNoCompiler = errors.New("no g++ to compile the kernels with")
+
+// sharedBytesMax is the dynamic shared memory that a kernel may ask for: that of compute
+// capability 9.0, the most there is.
+const sharedBytesMax = 227 << 10
+
+// The check for null members finds thread_local variables at null with g++ 12; memory at null is
+// found by the other sanitizer.
+var compilerFlags = []string{
+	"-std=c++17", "-O1", "-g1", "-pthread", "-fno-extern-tls-init", "-fno-strict-aliasing", "-ffp-contract=off",
+	"-fsanitize=address,undefined", "-fno-sanitize=null", "-fno-sanitize-recover=all",
+	"-Wall", "-Wno-unknown-pragmas", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-but-set-variable",
+}
+
+var (
+	kernelPattern = regexp.MustCompile(`\[\[gnu::used\]\]\s+void\s+(\w+)\s*\(`)
+	sharedPattern = regexp.MustCompile(`extern\s+thread_local\s+(?:alignas\(\d+\)\s+)?([\w:]+(?:\s+[\w:]+)*)\s+(\w+)\s*\[\s*\]`)
+)
+
+// Build compiles the executor with files of kernels, and returns the program. It is kept in the
+// user's cache under the hash of all that it was made from, and made once.
+func Build(files ...string) (string, error) {
+	compiler, err := exec.LookPath("g++")
+	if err != nil {
+		return "", ErrNoCompiler
+	}
+	source, err := sourceDir()
+	if err != nil {
+		return "", err
+	}
+	units := make([]string, len(files))
+	sum := sha256.New()
+	for i, file := range files {
+		if units[i], err = unit(compiler, source, file); err != nil {
+			return "", err
+		}
+		sum.Write([]byte(units[i]))
+	}
+	for _, own := range []string{"cuda.h", "executor.cc"} {
+		text, err := os.ReadFile(filepath.Join(source, own))
+		if err != nil {
+			return "", err
+		}
+		sum.Write(text)
+	}
+	version, err := exec.Command(compiler, "--version").Output()
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(sum, "%s %q", version, compilerFlags)
+
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	program := filepath.Join(cache, "mpga-cpurun", fmt.Sprintf("%x", sum.Sum(nil)[:8]))
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	return program, compile(compiler, source, units, program)
+}
+
+// sourceDir finds the executor's own files, from a working directory inside the module.
+func sourceDir() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "kernels", "cpurun", "src"), nil
+		}
+	}
+	return "", errors.New("the working directory is not inside the module")
+}
+
+// unit returns a file of kernels as one preprocessed text, with what registers its kernels and
+// defines its dynamic shared memory.
+func unit(compiler, source, file string) (string, error) {
+	text, err := output(exec.Command(compiler, "-std=c++17", "-E", "-x", "c++", "-include", filepath.Join(source, "cuda.h"), file))
+	if err != nil {
+		return "", err
+	}
+	var tail []string
+	for _, found := range kernelPattern.FindAllSubmatch(text, -1) {
+		tail = append(tail, fmt.Sprintf("static cpurun::Kernel cpurun_%[1]s(\"%[1]s\", cpurun::Entry<&%[1]s>::launch, cpurun::Entry<&%[1]s>::arguments);\n", found[1]))
+	}
+	for _, found := range sharedPattern.FindAllSubmatch(text, -1) {
+		tail = append(tail, fmt.Sprintf("alignas(1024) __attribute__((weak)) thread_local %[1]s %[2]s[%[3]d / sizeof(%[1]s)];\n"+
+			"static cpurun::SharedMemory cpurun_%[2]s([] { return (void*)%[2]s; }, sizeof(%[2]s));\n", found[1], found[2], sharedBytesMax))
+	}
+	slices.Sort(tail)
+	for _, line := range slices.Compact(tail) {
+		text = append(text, line...)
+	}
+	return string(text), nil
+}
+
+// compile makes the program, a unit per core at a time.
+func compile(compiler, source string, units []string, program string) error {
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(program), "build-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+
+	inputs := []string{filepath.Join(source, "executor.cc")}
+	for i, text := range units {
+		inputs = append(inputs, filepath.Join(dir, fmt.Sprintf("%d.ii", i)))
+		if err := os.WriteFile(inputs[i+1], []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	objects := make([]string, len(inputs))
+	errs := make([]error, len(inputs))
+	var group sync.WaitGroup
+	free := make(chan struct{}, 2)
+	for i, input := range inputs {
+		objects[i] = filepath.Join(dir, fmt.Sprintf("%d.o", i))
+		group.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			_, errs[i] = output(exec.Command(compiler, append(slices.Clone(compilerFlags), "-c", "-o", objects[i], input)...))
+		})
+	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	linked := filepath.Join(dir, "program")
+	if _, err := output(exec.Command(compiler, slices.Concat(compilerFlags, []string{"-o", linked}, objects)...)); err != nil {
+		return err
+	}
+	return os.Rename(linked, program)
+}
+
+// output runs a compiler, whose complaints become the error.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", cmd.Args[len(cmd.Args)-1], err, complaints.String())
+	}
+	return out, nil
+}
