@@ -1,0 +1,103 @@
+// What Go passes to the kernels: one Launch by value, which each kernel reads its part of. launch.go
+// declares the same structs; a test compares sizes and offsets. Plain C.
+#ifndef MPGA_KERNELS_PARAMS_H
+#define MPGA_KERNELS_PARAMS_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;  // not uint64_t: atomics take this type
+typedef int i32;
+typedef long long i64;
+
+enum { kColumnsMax = 24, kFoldsMax = 32, kKeyBytesMax = 64, kStateWordsMax = 8 };
+
+// ColumnType and FoldOp of operators.go.
+enum { kInt32, kUint32, kInt64, kUint64, kFloat64, kInt128 };
+enum {
+  kCount, kSum64, kSum128, kSumFloat, kMin, kMax, kBitAnd, kBitOr, kBitXor,
+  kMoments2, kMoments4, kComoments
+};
+
+typedef struct {
+  u8 op, type, other_type;  // types of column and other
+  u8 words;                 // of the state
+  short column, other;      // -1: none
+  u32 offset;               // words of the states before it
+} Fold;
+
+typedef struct {
+  u32 key_bytes;
+  u32 num_folds;
+  u32 num_columns;
+  u32 state_words;  // of all folds
+  Fold folds[kFoldsMax];
+  u8 column_bytes[kColumnsMax];
+} Shape;
+
+typedef struct {
+  u64 count;
+  void* keys;
+  void* columns[kColumnsMax];
+  u32* valid[kColumnsMax];  // bitmaps; null: no value is NULL
+} Rows;
+
+typedef struct {
+  u64 groups, rows, overflow, probes;
+  u64 unused[4];
+} GroupsStatus;
+
+typedef struct {
+  u64 capacity;
+  GroupsStatus* status;
+  void* keys;
+  u64* states[kFoldsMax];
+} Groups;
+
+// A table in device memory: a TableHeader, then slots + 1 slots of words. See table.cuh.
+typedef struct {
+  u64 groups;
+  u64 unused[15];
+} TableHeader;
+
+typedef struct {
+  u64 slots;
+  u64* memory;
+} Table;
+
+// Rows [begin, end) of a partition: what one block aggregates. Whole: they are all of it.
+typedef struct {
+  u64 begin, end;
+  u64 whole;
+} WorkItem;
+
+// What blocks share while a partitioned input is worked on; zeroed before.
+typedef struct {
+  u64 num_items;
+  u64 next_item;
+  u64 unused[6];
+} Work;
+
+typedef struct {
+  Shape shape;
+  Rows rows;             // taken
+  Rows out;              // written: partitions, or rows of no slot
+  Groups in;             // taken by merges
+  Groups groups;         // written
+  Table table;
+  GroupsStatus* status;  // of an insertion
+  u64 seed;
+  u32 radix_bits;        // log2 of the partitions
+  u32 slots;             // of a block's table
+  u32 copies_bits;       // log2 of the copies of a block's states
+  u32 probe_max;         // steps after which a row has no slot in the table
+  u64 rows_per_item;     // at most
+  u64 rows_per_block;    // of a grid that cuts the rows in equal parts
+  u64* offsets;          // of partitions, and the end
+  u64* cursors;          // of partitions
+  WorkItem* items;
+  Work* work;
+  u32* registers;        // of a HyperLogLog sketch, one byte each
+} Launch;
+
+#endif
