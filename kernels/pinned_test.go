@@ -1,0 +1,146 @@
+//go:build cgo && linux
+
+package kernels
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"unsafe"
+)
+
+func TestPinnedClass(t *testing.T) {
+	for n, want := range map[int64]int64{
+		0: 4096, 1: 4096, 4096: 4096, 4097: 5120, 5121: 6144, 1 << 20: 1 << 20, 1<<20 + 1: 5 << 18,
+		2 << 20: 2 << 20, 2<<20 + 1: 4 << 20, 8<<20 + 1: 10 << 20, 100 << 20: 112 << 20,
+	} {
+		if got := pinnedClass(n); got != want {
+			t.Errorf("%d B: class %d, want %d", n, got, want)
+		}
+	}
+	for range 10000 {
+		n := rand.Int64N(1 << (13 + rand.IntN(25)))
+		class := pinnedClass(n)
+		if class < n || pinnedClass(class) != class {
+			t.Fatalf("%d B: class %d, whose class is %d", n, class, pinnedClass(class))
+		}
+	}
+}
+
+// registry stands in for the driver: it fails on memory that is registered twice, or never was.
+type registry struct {
+	mu    sync.Mutex
+	bytes map[unsafe.Pointer]int64
+	total int64
+}
+
+func (r *registry) register(at unsafe.Pointer, bytes int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bytes[at] != 0 || uintptr(at)%hugePageBytes != 0 {
+		return errors.New("registered twice, or not aligned")
+	}
+	r.bytes[at] = bytes
+	r.total += bytes
+	return nil
+}
+
+func (r *registry) unregister(at unsafe.Pointer, bytes int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bytes[at] != bytes {
+		return errors.New("not registered")
+	}
+	delete(r.bytes, at)
+	r.total -= bytes
+	return nil
+}
+
+// Blocks of many goroutines do not overlap, are found again, and never pass the limit together.
+func TestPinnedPool(t *testing.T) {
+	r := &registry{bytes: map[unsafe.Pointer]int64{}}
+	const limit = 96 << 20
+	p := newPinnedPool(limit, r.register, r.unregister)
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(worker)))
+			var held []Pinned
+			free := func() {
+				i := rng.IntN(len(held))
+				b := held[i]
+				for _, v := range []byte{b.Bytes()[0], b.Bytes()[len(b.Bytes())-1]} {
+					if v != byte(worker) {
+						t.Errorf("worker %d: its block holds %d", worker, v)
+					}
+				}
+				if err := b.Free(); err != nil {
+					t.Error(err)
+				}
+				held = append(held[:i], held[i+1:]...)
+			}
+			for range 300 {
+				n := 1 + rng.Int64N(1<<(8+rng.IntN(17)))
+				b, err := p.alloc(n)
+				if errors.Is(err, ErrPinnedLimit) {
+					if len(held) > 0 {
+						free()
+					}
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				memory := b.Bytes()
+				if int64(len(memory)) != n || !p.holds(memory) {
+					t.Errorf("%d B: %d B, held %v", n, len(memory), p.holds(memory))
+				}
+				memory[0], memory[n-1] = byte(worker), byte(worker)
+				if held = append(held, b); len(held) > 6 {
+					free()
+				}
+			}
+			for len(held) > 0 {
+				free()
+			}
+		})
+	}
+	wg.Wait()
+	if p.used != 0 || p.bytes > limit || r.total != p.bytes {
+		t.Errorf("%d B in use, %d B in the pool, %d B registered", p.used, p.bytes, r.total)
+	}
+	if p.holds(make([]byte, 10)) {
+		t.Error("memory of Go's heap is held")
+	}
+	if err := p.close(); err != nil || r.total != 0 {
+		t.Errorf("close: %v, %d B registered", err, r.total)
+	}
+}
+
+func TestPinnedLimit(t *testing.T) {
+	r := &registry{bytes: map[unsafe.Pointer]int64{}}
+	p := newPinnedPool(16<<20, r.register, r.unregister)
+	a, err := p.alloc(10 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.alloc(8 << 20)
+	if !errors.Is(err, ErrPinnedLimit) || err.Error() != "8388608 B of pinned memory: 10485760 B of 16777216 B in use: over the limit of pinned memory" {
+		t.Error(err)
+	}
+	if err := a.Free(); err != nil {
+		t.Error(err)
+	}
+	b, err := p.alloc(14 << 20) // what is free makes room
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.close(); err == nil || err.Error() != "14680064 B of pinned memory were not freed" {
+		t.Errorf("close with a block in use: %v", err)
+	}
+	if err := b.Free(); err != nil {
+		t.Error(err)
+	}
+}
