@@ -24,11 +24,9 @@ type cudaDevice struct {
 	pinned     *pinnedPool
 
 	mu      sync.Mutex
-	modules map[string]unsafe.Pointer
-	kernels map[kernelName]*kernel
+	modules map[*byte]unsafe.Pointer // by image
+	kernels map[string]*kernel
 }
-
-type kernelName struct{ module, function string }
 
 func (d *driver) open(o Options) (*cudaDevice, error) {
 	o.EnsureDefaults()
@@ -49,8 +47,8 @@ func (d *driver) open(o Options) (*cudaDevice, error) {
 		driver:     d,
 		properties: info.Properties,
 		ordinal:    o.Ordinal,
-		modules:    map[string]unsafe.Pointer{},
-		kernels:    map[kernelName]*kernel{},
+		modules:    map[*byte]unsafe.Pointer{},
+		kernels:    map[string]*kernel{},
 	}
 	if err := d.check(C.mpga_device_open(d.table, C.int(o.Ordinal), &dev.context), "device %d", o.Ordinal); err != nil {
 		return nil, err
@@ -148,50 +146,81 @@ func (d *cudaDevice) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	errs := []error{d.pinned.close()}
-	for name, module := range d.modules {
-		errs = append(errs, d.driver.check(C.mpga_module_unload(d.driver.table, d.context, module), "%s", name))
+	for _, module := range d.modules {
+		errs = append(errs, d.driver.check(C.mpga_module_unload(d.driver.table, d.context, module), "device %d", d.ordinal))
 	}
 	d.modules, d.kernels = nil, nil
 	return errors.Join(append(errs, d.driver.release(d.ordinal))...)
 }
 
+// kernelImage returns the fatbin that holds a kernel, or nil; nil itself, the build embeds none.
+var kernelImage func(kernel string) []byte
+
+// errNoKernels: the build embeds no machine code.
+var errNoKernels = errors.New("this build embeds no kernels")
+
 // kernel is a function of a module, ready to be launched.
 type kernel struct {
-	function unsafe.Pointer
-	name     kernelName
+	function    unsafe.Pointer
+	sharedBytes int // of dynamic shared memory that a block may use
 }
 
-// kernel returns a function of a module, which image holds as a fatbin, a cubin or PTX that ends in
-// a zero byte. The first call for a module loads it. A kernel may use up to sharedBytesMax of
-// dynamic shared memory a block; beyond 48 KiB the driver has to be told, once.
-func (d *cudaDevice) kernel(module string, image []byte, function string, sharedBytesMax int) (*kernel, error) {
+// sharedBytesFree is the dynamic shared memory that a block may use without asking.
+const sharedBytesFree = 48 << 10
+
+// kernel returns a function for launches with some dynamic shared memory. The first call for a
+// module loads it.
+func (d *cudaDevice) kernel(name string, sharedBytes int) (*kernel, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	name := kernelName{module, function}
-	if k, ok := d.kernels[name]; ok {
-		return k, nil
-	}
-	handle, ok := d.modules[module]
+	k, ok := d.kernels[name]
 	if !ok {
-		status := C.mpga_module_load(d.driver.table, d.context, unsafe.Pointer(unsafe.SliceData(image)), &handle)
-		if err := d.driver.check(status, "%s, %d B, compute capability %d", module, len(image), d.properties.ComputeCapability); err != nil {
+		var err error
+		if k, err = d.loadKernel(name); err != nil {
 			return nil, err
 		}
-		d.modules[module] = handle
+		d.kernels[name] = k
 	}
-	text := append([]byte(function), 0)
-	k := &kernel{name: name}
-	status := C.mpga_function(d.driver.table, d.context, handle, (*C.char)(unsafe.Pointer(&text[0])), C.int(sharedBytesMax), &k.function)
-	if err := d.driver.check(status, "%s of %s, %d B of shared memory", function, module, sharedBytesMax); err != nil {
-		return nil, err
+	if sharedBytes > k.sharedBytes {
+		status := C.mpga_function_shared(d.driver.table, d.context, k.function, C.int(sharedBytes))
+		if err := d.driver.check(status, "%s, %d B of shared memory", name, sharedBytes); err != nil {
+			return nil, err
+		}
+		k.sharedBytes = sharedBytes
 	}
-	d.kernels[name] = k
 	return k, nil
 }
 
+// Requires: d.mu is held.
+func (d *cudaDevice) loadKernel(name string) (*kernel, error) {
+	if kernelImage == nil {
+		return nil, errNoKernels
+	}
+	image := kernelImage(name)
+	if image == nil {
+		return nil, fmt.Errorf("%s: %w", name, errNoKernels)
+	}
+	module, ok := d.modules[&image[0]]
+	if !ok {
+		status := C.mpga_module_load(d.driver.table, d.context, unsafe.Pointer(&image[0]), &module)
+		if err := d.driver.check(status, "%d B with %s, compute capability %d", len(image), name, d.properties.ComputeCapability); err != nil {
+			return nil, err
+		}
+		d.modules[&image[0]] = module
+	}
+	text := append([]byte(name), 0)
+	k := &kernel{sharedBytes: sharedBytesFree}
+	status := C.mpga_function(d.driver.table, d.context, module, (*C.char)(unsafe.Pointer(&text[0])), &k.function)
+	return k, d.driver.check(status, "%s", name)
+}
+
 // occupancy returns how many blocks of a kernel one multiprocessor runs at a time.
-func (d *cudaDevice) occupancy(k *kernel, block, sharedBytes int) (int, error) {
+func (d *cudaDevice) occupancy(name string, block, sharedBytes int) (int, error) {
+	k, err := d.kernel(name, sharedBytes)
+	if err != nil {
+		return 0, err
+	}
 	var blocks C.int
 	status := C.mpga_occupancy(d.driver.table, d.context, k.function, C.int(block), C.int64_t(sharedBytes), &blocks)
-	return int(blocks), d.driver.check(status, "%s, %d threads, %d B of shared memory", k.name.function, block, sharedBytes)
+	return int(blocks), d.driver.check(status, "%s, %d threads, %d B of shared memory", name, block, sharedBytes)
 }

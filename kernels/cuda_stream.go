@@ -38,9 +38,18 @@ func (s *cudaStream) check(status C.mpga_status, format string, operands ...any)
 	return s.device.driver.check(status, format, operands...)
 }
 
-// launch adds a kernel to the batch, whose one parameter is a struct of argBytes at arg, taken by
-// value: it is copied here.
-func (s *cudaStream) launch(k *kernel, grid, block, sharedBytes int, arg unsafe.Pointer, argBytes uintptr) {
+var _ queue = (*cudaStream)(nil)
+
+func (s *cudaStream) deviceProperties() Properties { return s.device.properties }
+
+func (s *cudaStream) address(at Span, bytes int64) uint64 { return address(at, bytes) }
+
+func (s *cudaStream) launch(name string, grid, block, sharedBytes int, arg unsafe.Pointer, argBytes uintptr) error {
+	k, err := s.device.kernel(name, sharedBytes)
+	if err != nil {
+		s.ops, s.args = s.ops[:0], s.args[:0]
+		return err
+	}
 	for len(s.args)%argAlign != 0 {
 		s.args = append(s.args, 0)
 	}
@@ -51,27 +60,25 @@ func (s *cudaStream) launch(k *kernel, grid, block, sharedBytes int, arg unsafe.
 		grid: C.uint32_t(grid), block: C.uint32_t(block), shared_bytes: C.uint32_t(sharedBytes),
 		arg_offset: C.uint64_t(offset),
 	})
+	return nil
 }
 
 // argAlign suits every type that a kernel's parameter may hold.
 const argAlign = 16
 
-// fill adds a fill of device memory to the batch.
 func (s *cudaStream) fill(at uint64, bytes int64, value byte) {
 	if bytes > 0 {
 		s.ops = append(s.ops, C.mpga_op{kind: C.mpga_op_fill, to: C.mpga_address(at), bytes: C.uint64_t(bytes), value: C.uint8_t(value)})
 	}
 }
 
-// copyWithin adds a copy from device memory to device memory to the batch.
 func (s *cudaStream) copyWithin(to, from uint64, bytes int64) {
 	if bytes > 0 {
 		s.ops = append(s.ops, C.mpga_op{kind: C.mpga_op_copy, to: C.mpga_address(to), from: C.mpga_address(from), bytes: C.uint64_t(bytes)})
 	}
 }
 
-// submit enqueues what launch, fill and copyWithin gathered, in order, in one crossing into C. The
-// text says what for, if a call fails.
+// submit makes one crossing into C.
 func (s *cudaStream) submit(format string, operands ...any) error {
 	if len(s.ops) == 0 {
 		return nil

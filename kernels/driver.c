@@ -231,13 +231,15 @@ mpga_status mpga_module_unload(const mpga_driver *d, void *context, void *module
 	return success;
 }
 
-mpga_status mpga_function(const mpga_driver *d, void *context, void *module, const char *name,
-                          int shared_bytes_max, void **function) {
+mpga_status mpga_function(const mpga_driver *d, void *context, void *module, const char *name, void **function) {
 	TRY(cuCtxSetCurrent, context);
 	TRY(cuModuleGetFunction, function, module, name);
-	if (shared_bytes_max > 0) {
-		TRY(cuFuncSetAttribute, *function, function_shared_bytes_max, shared_bytes_max);
-	}
+	return success;
+}
+
+mpga_status mpga_function_shared(const mpga_driver *d, void *context, void *function, int bytes_max) {
+	TRY(cuCtxSetCurrent, context);
+	TRY(cuFuncSetAttribute, function, function_shared_bytes_max, bytes_max);
 	return success;
 }
 
@@ -296,10 +298,6 @@ mpga_status mpga_stream_copy(const mpga_driver *d, void *context, void *stream, 
 		TRY(cuStreamSynchronize, stream);
 	}
 	return success;
-}
-
-int mpga_has_copy_batch(const mpga_driver *d) {
-	return d->copy_batch != NULL || d->copy_batch_12 != NULL;
 }
 
 // Whether the driver's batched copy applies is told by its first answer: a driver may export it

@@ -66,8 +66,8 @@ mpga_status mpga_unregister(const mpga_driver *d, void *context, void *at);
 
 mpga_status mpga_module_load(const mpga_driver *d, void *context, const void *image, void **module);
 mpga_status mpga_module_unload(const mpga_driver *d, void *context, void *module);
-mpga_status mpga_function(const mpga_driver *d, void *context, void *module, const char *name,
-                          int shared_bytes_max, void **function);
+mpga_status mpga_function(const mpga_driver *d, void *context, void *module, const char *name, void **function);
+mpga_status mpga_function_shared(const mpga_driver *d, void *context, void *function, int bytes_max);
 mpga_status mpga_occupancy(const mpga_driver *d, void *context, void *function, int block,
                            int64_t shared_bytes, int *blocks);
 
@@ -79,7 +79,6 @@ mpga_status mpga_stream_copy(const mpga_driver *d, void *context, void *stream, 
                              void *host, int64_t bytes, int out, int wait);
 mpga_status mpga_stream_copy_batch(const mpga_driver *d, void *context, void *stream,
                                    mpga_address *to, mpga_address *from, size_t *bytes, size_t count);
-int mpga_has_copy_batch(const mpga_driver *d);
 
 mpga_status mpga_event_record(const mpga_driver *d, void *context, void *stream, void **event);
 mpga_status mpga_event_destroy(const mpga_driver *d, void *context, void *event);

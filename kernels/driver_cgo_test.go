@@ -30,6 +30,14 @@ func buildFake(t *testing.T, flags ...string) string {
 	return path
 }
 
+// useImage lets kernels come from an image that the driver without a device takes.
+func useImage(t *testing.T) {
+	t.Helper()
+	image, before := []byte("FAKE image"), kernelImage
+	kernelImage = func(string) []byte { return image }
+	t.Cleanup(func() { kernelImage = before })
+}
+
 func openFake(t *testing.T, o Options, flags ...string) *cudaDevice {
 	t.Helper()
 	d, err := loadDriver(buildFake(t, flags...))
@@ -133,10 +141,6 @@ func useDevice(d *cudaDevice) (err error) {
 		return e
 	}
 	defer func() { check(s.Close()) }()
-	k, e := d.kernel("test", []byte("FAKE image"), "store", 100<<10)
-	if e != nil {
-		return e
-	}
 
 	host := pinned.Bytes()
 	for i := range host {
@@ -161,7 +165,7 @@ func useDevice(d *cudaDevice) (err error) {
 	cuda := s.(*cudaStream)
 	for i := range 3 {
 		arg := storeArguments{address(Span{buffer, int64(30000 + 16*i)}, 16), uint32(i)}
-		cuda.launch(k, 10+i, 256, 100<<10, unsafe.Pointer(&arg), unsafe.Sizeof(arg))
+		check(cuda.launch("store", 10+i, 256, 100<<10, unsafe.Pointer(&arg), unsafe.Sizeof(arg)))
 	}
 	cuda.copyWithin(address(Span{buffer, 40000}, 48), address(Span{buffer, 30000}, 48), 48)
 	check(cuda.submit("three stores"))
@@ -202,6 +206,7 @@ func useDevice(d *cudaDevice) (err error) {
 }
 
 func TestDriverWork(t *testing.T) {
+	useImage(t)
 	for _, batch := range []string{"-DBATCH=0", "-DBATCH=12", "-DBATCH=13"} {
 		t.Run(batch, func(t *testing.T) {
 			d := openFake(t, Options{}, batch)
@@ -211,7 +216,7 @@ func TestDriverWork(t *testing.T) {
 			if free, total, err := d.Memory(); free != 768<<20 || total != 768<<20 || err != nil {
 				t.Errorf("memory: %d free of %d B, %v", free, total, err)
 			}
-			if n, err := d.occupancy(d.kernels[kernelName{"test", "store"}], 256, 0); n != 8 || err != nil {
+			if n, err := d.occupancy("store", 256, 0); n != 8 || err != nil {
 				t.Errorf("occupancy: %d, %v", n, err)
 			}
 			if err := d.Close(); err != nil {
@@ -223,6 +228,7 @@ func TestDriverWork(t *testing.T) {
 
 // Every call of the driver fails once: its error comes back with its name and code, and nothing panics.
 func TestDriverFailures(t *testing.T) {
+	useImage(t)
 	path := buildFake(t, "-DBATCH=13")
 	for _, call := range []string{
 		"cuDeviceGet", "cuDeviceGetName", "cuDeviceGetUuid_v2", "cuDeviceTotalMem_v2", "cuDeviceGetAttribute", "cuDeviceGetPCIBusId",

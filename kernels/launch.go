@@ -2,11 +2,6 @@
 
 package kernels
 
-import "errors"
-
-// errNoKernels: the build embeds no machine code.
-var errNoKernels = errors.New("this build embeds no kernels")
-
 func (s *cudaStream) Sample(*Shape, *Rows, Span) error { return errNoKernels }
 
 func (s *cudaStream) Aggregate(*Shape, Plan, *Rows, *Groups, Span) error { return errNoKernels }
