@@ -7,10 +7,12 @@ import (
 	"testing"
 )
 
-// start runs the kernels of the self-test under a seed.
-func start(t *testing.T, seed uint64) *Machine {
+const selfTest = "testdata/selftest.cu"
+
+// start runs the kernels of a file under a seed.
+func start(t *testing.T, seed uint64, file string) *Machine {
 	t.Helper()
-	program, err := Build("testdata/selftest.cu")
+	program, err := Build(file)
 	if errors.Is(err, ErrNoCompiler) {
 		t.Skip(err)
 	}
@@ -74,7 +76,7 @@ func TestBlocksSumUnderEverySchedule(t *testing.T) {
 		want += in[i]
 	}
 	for seed := range uint64(8) {
-		m := start(t, seed)
+		m := start(t, seed, selfTest)
 		out := alloc(t, m, long(0))
 		if err := m.Launch("sum_block", 6, 256, 0, long(uint64(alloc(t, m, words(in...)))), long(count), long(uint64(out))); err != nil {
 			t.Fatal(err)
@@ -87,7 +89,7 @@ func TestBlocksSumUnderEverySchedule(t *testing.T) {
 
 // Catches blocks that do not run side by side: the chain would wait for ever.
 func TestBlocksWaitForBlocks(t *testing.T) {
-	m := start(t, 5)
+	m := start(t, 5, selfTest)
 	const blocks = 40
 	flags, order := alloc(t, m, make([]byte, 4*blocks)), alloc(t, m, make([]byte, 4*blocks))
 	ticket := alloc(t, m, words(0))
@@ -103,7 +105,7 @@ func TestBlocksWaitForBlocks(t *testing.T) {
 
 func TestWarpOperations(t *testing.T) {
 	for seed := range uint64(4) {
-		m := start(t, seed)
+		m := start(t, seed, selfTest)
 		out := alloc(t, m, make([]byte, 4*64))
 		if err := m.Launch("warp_operations", 1, 64, 0, long(uint64(out))); err != nil {
 			t.Fatal(err)
@@ -124,7 +126,7 @@ func TestWarpOperations(t *testing.T) {
 
 // Catches a schedule that hides a missing barrier.
 func TestRaceShows(t *testing.T) {
-	m := start(t, 1)
+	m := start(t, 1, selfTest)
 	out := alloc(t, m, make([]byte, 4*256))
 	if err := m.Launch("race", 1, 256, 0, long(uint64(out))); err != nil {
 		t.Fatal(err)
@@ -141,7 +143,7 @@ func TestRaceShows(t *testing.T) {
 }
 
 func TestDynamicSharedMemory(t *testing.T) {
-	m := start(t, 1)
+	m := start(t, 1, selfTest)
 	out := alloc(t, m, make([]byte, 4*100))
 	if err := m.Launch("dynamic_shared", 1, 32, 400, long(uint64(out)), words(100)); err != nil {
 		t.Fatal(err)
@@ -197,7 +199,7 @@ func TestWrongKernelsAreCaught(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m := start(t, 3)
+			m := start(t, 3, selfTest)
 			err := tt.run(t, m)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
