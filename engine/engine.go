@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/semaphore"
 
@@ -79,32 +80,56 @@ func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q spec.Query) (
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil, ErrClosed
+	return e.stream(ctx, newQuery(e, bound, src.Stats(), splits, started))
+}
+
+// stream starts a query and returns its result.
+func (e *Engine) stream(ctx context.Context, run *query) (*Result, error) {
+	qctx, cancel, done, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
 	}
-	e.queries.Add(1)
-	run := newQuery(e, bound, src.Stats(), splits, started)
-	result := newResult(bound.Schema, run)
-	qctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(e.ctx, func() { cancel(ErrClosed) })
+	result := newResult(run.bound.Schema, run)
 	result.cancel = cancel
+	run.output = &batchOutput{query: run, to: result.batches}
 	go func() {
-		defer e.queries.Done()
-		defer stop()
-		result.finish(run.execute(qctx, result.batches))
+		defer done()
+		result.finish(run.execute(qctx))
 	}()
 	return result, nil
 }
 
+// enter returns the context of a query, which ends with the engine. The caller calls done when the
+// query has given everything back.
+func (e *Engine) enter(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, done func(), err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, nil, nil, ErrClosed
+	}
+	e.queries.Add(1)
+	qctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(e.ctx, func() { cancel(ErrClosed) })
+	return qctx, cancel, func() {
+		stop()
+		e.queries.Done()
+	}, nil
+}
+
 // plan binds a query to a source and cuts the source into splits.
 func (e *Engine) plan(ctx context.Context, src scan.Source, q spec.Query) (*spec.Bound, []scan.Split, error) {
+	return e.planBy(ctx, src, q, spec.Bind)
+}
+
+// binder is spec.Bind or spec.BindCanonical.
+type binder func(spec.Query, *arrow.Schema, []spec.ColumnStats) (*spec.Bound, error)
+
+func (e *Engine) planBy(ctx context.Context, src scan.Source, q spec.Query, bind binder) (*spec.Bound, []scan.Split, error) {
 	if e.ctx.Err() != nil {
 		return nil, nil, ErrClosed
 	}
 	stats := src.Stats()
-	bound, err := spec.Bind(q, src.Schema(), stats.Columns)
+	bound, err := bind(q, src.Schema(), stats.Columns)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -51,6 +51,11 @@ func (f *finalizer) batch(g *cpuagg.Groups, from, to int) (arrow.RecordBatch, er
 
 // key returns one key column of groups from to to.
 func (f *finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) {
+	return f.keyVector(g, k, from, to).toArray(f.mem, f.bound.Columns[f.bound.KeyColumns[k]].Type)
+}
+
+// keyVector unpacks one key column of groups from to to.
+func (f *finalizer) keyVector(g *cpuagg.Groups, k, from, to int) *vector {
 	field := &f.bound.Keys.Fields[k]
 	col := &f.bound.Columns[f.bound.KeyColumns[k]]
 	width := f.bound.Keys.Words
@@ -74,7 +79,7 @@ func (f *finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) 
 			v.words[i] = field.Value(key)
 		}
 	}
-	return v.toArray(f.mem, col.Type)
+	return v
 }
 
 // output returns one aggregate's column of groups from to to.

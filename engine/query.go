@@ -32,6 +32,10 @@ type query struct {
 	started  time.Time
 	times    map[Phase]time.Duration
 
+	adopted *blobPass // in place of splits, where partial states are merged
+	output  output
+	span    atomic.Uint64 // positions that the input takes: one more than the largest
+
 	tasks      *taskQueue
 	partitions int
 	merged     int // tasks that the partitions were merged to
@@ -66,8 +70,32 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 // workerBytesMin is the least memory that a worker is started with.
 const workerBytesMin = 4 << 20
 
-// execute runs the query and sends its result batches to out.
-func (q *query) execute(ctx context.Context, out chan<- arrow.RecordBatch) (err error) {
+// output takes finished groups.
+type output interface {
+	// begin is called when the input is used up.
+	begin() error
+
+	// writer returns one worker's way to the output.
+	writer() groupWriter
+
+	// end is called when every writer has been closed.
+	end() error
+}
+
+// groupWriter takes the groups that one worker has finished.
+type groupWriter interface {
+	// write takes groups and keeps nothing of them.
+	write(ctx context.Context, th *thread, g *cpuagg.Groups) error
+
+	// close is called after the last groups.
+	close() error
+
+	// release drops what close has not handed over, after an error. It does nothing after close.
+	release()
+}
+
+// execute runs the query.
+func (q *query) execute(ctx context.Context) (err error) {
 	stop := q.progress.start()
 	defer func() {
 		stop(err == nil)
@@ -92,14 +120,21 @@ func (q *query) execute(ctx context.Context, out chan<- arrow.RecordBatch) (err 
 		return err
 	}
 	return q.phase(PhaseProcess, func() error {
+		if err := q.output.begin(); err != nil {
+			return err
+		}
 		var tasks []cpuagg.Task
 		tasks, q.partitions = q.run.Tasks(workers)
 		q.merged = len(tasks)
 		q.tasks = newTaskQueue(tasks)
 		q.progress.setTasks(len(tasks))
-		return q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
-			return q.process(ctx, t, workers[i], out)
+		err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
+			return q.process(ctx, t, workers[i])
 		})
+		if err != nil {
+			return err
+		}
+		return q.output.end()
 	})
 }
 
@@ -162,6 +197,13 @@ func (t *thread) yield(ctx context.Context) error {
 
 // generate is the partition-generating phase.
 func (q *query) generate(ctx context.Context, workers []*cpuagg.Worker) error {
+	if q.adopted != nil {
+		for i := range workers {
+			workers[i] = q.run.NewWorker()
+		}
+		q.run.Adopt(q.adopted.radix, q.adopted)
+		return nil
+	}
 	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
 		workers[i] = q.run.NewWorker()
 		r := &reader{query: q, thread: t, worker: workers[i], encoder: newEncoder(q.bound, q.final.interners)}
@@ -190,12 +232,17 @@ func (q *query) checkRows() error {
 }
 
 // process is one worker's part of the partition-processing phase.
-func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker, out chan<- arrow.RecordBatch) error {
+func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker) error {
+	out := q.output.writer()
+	defer out.release()
 	for {
 		th.give()
 		task, ok := q.tasks.take(ctx)
 		if !ok {
-			return context.Cause(ctx)
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			return out.close()
 		}
 		err := th.take(ctx)
 		if err == nil {
@@ -209,7 +256,7 @@ func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker, out c
 }
 
 // processTask emits the groups of a task, or puts the tasks that it was split to into the queue.
-func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out chan<- arrow.RecordBatch) error {
+func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
 	groups, split, err := w.Process(task)
 	if err != nil {
 		return q.explainLimit(err)
@@ -221,32 +268,52 @@ func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, t
 		return nil
 	}
 	defer groups.Release()
-	for from := 0; from < groups.Len; from += q.engine.opt.testing.ResultRows {
-		to := min(from+q.engine.opt.testing.ResultRows, groups.Len)
-		if err := q.emit(ctx, th, groups, from, to, out); err != nil {
-			return err
-		}
+	if err := out.write(ctx, th, groups); err != nil {
+		return err
 	}
 	q.progress.tasksDone.Add(1)
 	return nil
 }
 
+// batchOutput finalizes groups and sends them as record batches. It is every worker's writer too.
+type batchOutput struct {
+	query *query
+	to    chan<- arrow.RecordBatch
+}
+
+func (o *batchOutput) begin() error        { return nil }
+func (o *batchOutput) writer() groupWriter { return o }
+func (o *batchOutput) end() error          { return nil }
+func (o *batchOutput) close() error        { return nil }
+func (o *batchOutput) release()            {}
+
+func (o *batchOutput) write(ctx context.Context, th *thread, g *cpuagg.Groups) error {
+	rows := o.query.engine.opt.testing.ResultRows
+	for from := 0; from < g.Len; from += rows {
+		if err := o.emit(ctx, th, g, from, min(from+rows, g.Len)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // emit finalizes groups from to to and sends them, in halves where one array cannot hold them.
-func (q *query) emit(ctx context.Context, th *thread, g *cpuagg.Groups, from, to int, out chan<- arrow.RecordBatch) error {
+func (o *batchOutput) emit(ctx context.Context, th *thread, g *cpuagg.Groups, from, to int) error {
+	q := o.query
 	batch, err := q.final.batch(g, from, to)
 	if errors.Is(err, errBatchTooLarge) && to-from > 1 {
 		mid := (from + to) / 2
-		if err := q.emit(ctx, th, g, from, mid, out); err != nil {
+		if err := o.emit(ctx, th, g, from, mid); err != nil {
 			return err
 		}
-		return q.emit(ctx, th, g, mid, to, out)
+		return o.emit(ctx, th, g, mid, to)
 	}
 	if err != nil {
 		return err
 	}
 	th.give()
 	select {
-	case out <- batch:
+	case o.to <- batch:
 		q.batches.Add(1)
 		q.progress.groups.Add(int64(to - from))
 	case <-ctx.Done():

@@ -80,6 +80,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 			return batches.Err()
 		})
 		if err != nil || !more {
+			q.spans(position)
 			return err
 		}
 		batch := batches.RecordBatch()
@@ -87,6 +88,16 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 			return err
 		}
 		position += uint64(batch.NumRows())
+	}
+}
+
+// spans notes that positions below end belong to the input.
+func (q *query) spans(end uint64) {
+	for {
+		known := q.span.Load()
+		if end <= known || q.span.CompareAndSwap(known, end) {
+			return
+		}
 	}
 }
 

@@ -29,7 +29,13 @@ const (
 
 	// frameWordsMax bounds what a header may ask for: 32 GiB.
 	frameWordsMax = 1 << 32
+
+	// frameGrowthMax bounds it by what is there: a frame of more than 1 MiB is not compressed further.
+	frameGrowthMax = 1 << 10
 )
+
+// frameWordsOf returns the most words that a payload of stored bytes decompresses to.
+func frameWordsOf(stored uint64) uint64 { return 1<<17 + stored*frameGrowthMax/8 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -85,7 +91,8 @@ func appendFrame(dst []byte, rows, stride int, words []uint64) []byte {
 	body := len(dst)
 	dst = append(dst, make([]byte, s2.MaxEncodedLen(len(raw)))...)
 	codec, stored := byte(codecS2), s2.Encode(dst[body:], raw)
-	if len(stored) > len(raw)-len(raw)/8 { // not worth the time to decompress
+	worth := len(stored) <= len(raw)-len(raw)/8 // the time to decompress
+	if !worth || uint64(len(words)) > frameWordsOf(uint64(len(stored))) {
 		codec, stored = codecNone, dst[body:body+copy(dst[body:], raw)]
 	}
 	h := dst[start:body]
@@ -104,6 +111,7 @@ type frameReader struct {
 	layout *spec.RowLayout
 	memory spec.Memory
 	from   io.Reader
+	most   uint64 // bytes of a stored payload; 0 is no bound
 	stored []byte
 	block  []uint64 // of the frame being read
 	rows   int
@@ -127,8 +135,12 @@ func (r *frameReader) next() (*spec.Page, error) {
 		return nil, fmt.Errorf("no frame begins here: %w", ErrCorrupt)
 	case h[4] != frameVersion:
 		return nil, fmt.Errorf("version %d, this program reads %d: %w", h[4], frameVersion, ErrCorrupt)
-	case stride != uint64(r.layout.Stride) || words > frameWordsMax || rows*stride > words || stored > 8*words:
+	case stride != uint64(r.layout.Stride) || words > frameWordsMax || rows*stride > words || stored > 8*words,
+		words > frameWordsOf(stored):
 		return nil, fmt.Errorf("%d rows of %d words in %d words, %d B stored: %w", rows, stride, words, stored, ErrCorrupt)
+	}
+	if r.most > 0 && stored > r.most {
+		return nil, fmt.Errorf("a frame of %d B where %d B are left: %w", stored, r.most, ErrCorrupt)
 	}
 	if uint64(cap(r.stored)) < stored {
 		r.stored = make([]byte, stored)

@@ -79,10 +79,14 @@ type Output struct {
 // Bind resolves a query against a schema. stats is as long as the schema, or nil.
 // Its errors are ErrQuery.
 func Bind(q Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
+	return (&binder{schema: schema, stats: stats}).bind(q)
+}
+
+func (b *binder) bind(q Query) (*Bound, error) {
 	if err := q.Validate(); err != nil {
 		return nil, queryError(err.Error())
 	}
-	b := &binder{schema: schema, stats: stats, bound: &Bound{Query: q}}
+	b.bound = &Bound{Query: q}
 	var errs []error
 	var fields []arrow.Field
 	for _, k := range q.Keys {
@@ -120,6 +124,8 @@ type binder struct {
 	schema *arrow.Schema
 	stats  []ColumnStats
 	bound  *Bound
+
+	canonical bool // folds do not follow from statistics
 }
 
 // column finds a column by its exact name, else by its name in another case if only one has it.
@@ -347,7 +353,7 @@ func (b *binder) fold(f Fold, sel int, inputs ...int) int {
 func (b *binder) selection(cols []int) int {
 	sel := Selection{}
 	for _, c := range cols {
-		if b.bound.Columns[c].Nullable && !slices.Contains(sel, c) {
+		if (b.bound.Columns[c].Nullable || b.canonical) && !slices.Contains(sel, c) {
 			sel = append(sel, c)
 		}
 	}

@@ -185,3 +185,31 @@ func (f Func) String() string {
 	}
 	return funcs[f].name
 }
+
+// MarshalText implements encoding.TextMarshaler: the function's name, with _n behind those that
+// keep n values.
+func (f Func) MarshalText() ([]byte, error) {
+	if f == 0 || f >= funcEnd {
+		return nil, fmt.Errorf("unknown aggregate function %d", uint8(f))
+	}
+	return []byte(f.textName()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *Func) UnmarshalText(text []byte) error {
+	for g := Func(1); g < funcEnd; g++ {
+		if g.textName() == string(text) {
+			*f = g
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown aggregate function %q", text)
+}
+
+// textName is the name that no other function has.
+func (f Func) textName() string {
+	if f == MinN || f == MaxN {
+		return funcs[f].name + "_n"
+	}
+	return funcs[f].name
+}

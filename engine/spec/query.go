@@ -11,36 +11,38 @@ import (
 //
 // No keys mean one group of all rows, which an empty source has too; no aggregates mean the
 // distinct keys. A query with neither is refused.
+//
+// Queries travel as JSON, beside partial states: every field is in it.
 type Query struct {
-	Keys       []Key
-	Aggregates []Aggregate
+	Keys       []Key       `json:"keys,omitempty"`
+	Aggregates []Aggregate `json:"aggregates,omitempty"`
 
 	// Overflow says what the sum of an integer column does when it passes int64.
 	// The default is OverflowError.
-	Overflow Overflow
+	Overflow Overflow `json:"overflow,omitzero"`
 
 	// Deterministic gives sums, means, variances and all other moments of floating-point values the
 	// same bits for any number of threads and any order of the rows: they are the exact value,
 	// rounded once. Other aggregates have the same bits in any case. The default is false: the last
 	// digits depend on the order of the additions.
-	Deterministic bool
+	Deterministic bool `json:"deterministic,omitzero"`
 }
 
 // Key is one column to group by.
 type Key struct {
-	Column string
-	Name   string // of the result column. The default is Column.
+	Column string `json:"column"`
+	Name   string `json:"name,omitzero"` // of the result column. The default is Column.
 }
 
 // Aggregate is one function over columns.
 type Aggregate struct {
-	Func Func
-	Args []string // column names, as many as Func.Args()
-	Name string   // of the result column. The default is the call as text: sum(delay)
+	Func Func     `json:"func"`
+	Args []string `json:"args,omitempty"` // column names, as many as Func.Args()
+	Name string   `json:"name,omitzero"`  // of the result column. The default is the call as text: sum(delay)
 
-	Fraction  float64 // of quantile_cont and quantile_disc, in [0, 1]
-	Length    int     // of min(x, n) and max(x, n), from 1 to MaxLength
-	Separator string  // of string_agg
+	Fraction  float64 `json:"fraction,omitzero"`  // of quantile_cont and quantile_disc, in [0, 1]
+	Length    int     `json:"length,omitzero"`    // of min(x, n) and max(x, n), from 1 to MaxLength
+	Separator string  `json:"separator,omitzero"` // of string_agg
 }
 
 // MaxLength bounds n of min(x, n) and max(x, n).
@@ -70,6 +72,20 @@ func ParseOverflow(s string) (Overflow, error) {
 
 // String returns error, widen or wrap.
 func (o Overflow) String() string { return overflowNames[o] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (o Overflow) MarshalText() ([]byte, error) {
+	if int(o) >= len(overflowNames) {
+		return nil, fmt.Errorf("overflow %d: must be at most %d", o, len(overflowNames)-1)
+	}
+	return []byte(o.String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *Overflow) UnmarshalText(text []byte) (err error) {
+	*o, err = ParseOverflow(string(text))
+	return err
+}
 
 // String returns the call as SQL text, which is also the default name of its result.
 func (a Aggregate) String() string {

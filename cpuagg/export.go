@@ -1,0 +1,74 @@
+package cpuagg
+
+import (
+	"math/bits"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+)
+
+// Exporter scatters finished groups to partitions that leave the process, by the hash bits of pass 0
+// of their keys. The keys are those of a bound of its own: canonical ones. It belongs to one worker.
+type Exporter struct {
+	bound     *spec.Bound
+	layout    spec.RowLayout
+	scatterer *scatterer
+	heapBytes int64 // what open pages refer to, at most
+}
+
+// NewExporter returns an exporter of one worker. put takes pages over, and is called by all workers
+// at once.
+func (r *Run) NewExporter(b *spec.Bound, radix partition.Radix, put func(partition int, page *spec.Page) error) *Exporter {
+	share := r.opt.WorkerBytes / openPagesShare
+	bytes := max(min(share>>radix, pageBytesMax), pageBytesMin)
+	e := &Exporter{bound: b, layout: b.StateLayout(), heapBytes: share}
+	e.scatterer = newScatterer(r.opt.Memory, States, &e.layout, &pass{
+		radix:     radix,
+		pageBytes: 1 << (bits.Len64(uint64(bytes)) - 1),
+		parts:     exported(put),
+	})
+	return e
+}
+
+// Add scatters n groups, at most spec.TileRows: their keys, and their states by fold. It keeps
+// nothing of them.
+func (e *Exporter) Add(keys []uint64, n int, states [][]uint64) error {
+	if err := e.scatterer.scatterGroups(e.bound, keys, n, states); err != nil {
+		return err
+	}
+	var bytes int64
+	for _, page := range e.scatterer.open {
+		if page != nil {
+			bytes += page.Heap.Bytes()
+		}
+	}
+	if bytes > e.heapBytes {
+		return e.scatterer.close()
+	}
+	return nil
+}
+
+// Close hands over the open pages.
+func (e *Exporter) Close() error { return e.scatterer.close() }
+
+// Release drops what has not been handed over.
+func (e *Exporter) Release() { e.scatterer.release() }
+
+// exported is partitions that are written, and not read by this run.
+type exported func(partition int, page *spec.Page) error
+
+func (put exported) Put(partition int, _ Content, page *spec.Page) error {
+	return put(partition, page)
+}
+
+func (exported) Sizes() []int64 { panic("cpuagg: the sizes of exported partitions") }
+
+func (exported) Take(int, Content) Pages { panic("cpuagg: an exported partition is read") }
+
+// Adopt gives the run partitions that exporters of other runs have made, in place of what its own
+// workers scatter: they take no rows.
+func (r *Run) Adopt(radix partition.Radix, parts Pass) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.scatter = &pass{radix: radix, parts: parts}
+}

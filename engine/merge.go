@@ -1,0 +1,301 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+	"github.com/mpga/mpga/stream"
+)
+
+// ErrPartials marks partial states that cannot be merged: of different queries or versions, of a
+// source that comes twice, or with a partition missing.
+var ErrPartials = errors.New("partial states do not fit together")
+
+// Blob is the partial states of one partition of a source. It may be opened several times, also at
+// once.
+type Blob interface {
+	Name() string // for errors: a file's path
+	Open() (BlobReader, error)
+}
+
+// BlobReader is an open blob.
+type BlobReader interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// MergeOptions say what Engine.Merge merges.
+type MergeOptions struct {
+	// Partitions lists those to be merged, so that several processes can share the work: keys are in
+	// one partition, and the results of all partitions together are the answer. The one group of a
+	// query without keys is in partition 0. The default is all.
+	Partitions []int
+}
+
+// Merge merges the partial states of sources, each given as the blobs that one call of Partial has
+// written, in any order. The order of the sources is that of the input. The result is read as
+// Aggregate's is.
+//
+// What does not fit together is ErrPartials, what is damaged stream.ErrCorrupt, and what another
+// version has written stream.ErrVersion.
+func (e *Engine) Merge(ctx context.Context, sources [][]Blob, opt MergeOptions) (*Result, error) {
+	started := time.Now()
+	if e.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	pass, headers, err := openPartials(ctx, sources, opt)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := bindPartials(headers)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", sources[0][0].Name(), err)
+	}
+	pass.layout = bound.StateLayout()
+	pass.shift = spec.NewPositionShift(bound)
+	pass.memory = e.memory
+	var states int64
+	for _, n := range pass.sizes {
+		states += n
+	}
+	run := newQuery(e, bound, scan.Stats{Rows: states, Bytes: pass.bytes}, nil, started)
+	run.adopted, pass.progress = pass, run.progress
+	return e.stream(ctx, run)
+}
+
+// blobPass is the partitions of sources, as a run processes them.
+type blobPass struct {
+	radix   partition.Radix
+	sources [][]storedBlob // by source and partition
+	bases   []uint64       // by source: position of its first row
+	wanted  []bool         // by partition
+	sizes   []int64        // states, by partition
+	bytes   int64
+
+	layout   spec.RowLayout
+	shift    *spec.PositionShift
+	memory   spec.Memory
+	progress *progress
+}
+
+// storedBlob is a blob whose header has been read.
+type storedBlob struct {
+	blob Blob
+	text []byte // of the header
+}
+
+var _ cpuagg.Pass = (*blobPass)(nil)
+
+// openPartials reads the headers of all blobs and checks that they belong together. It returns one
+// header of each source.
+func openPartials(ctx context.Context, sources [][]Blob, opt MergeOptions) (*blobPass, []*partialHeader, error) {
+	if len(sources) == 0 {
+		return nil, nil, fmt.Errorf("%w: there are none", ErrPartials)
+	}
+	p := &blobPass{}
+	var headers []*partialHeader
+	var position uint64
+	for s, blobs := range sources {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		if len(blobs) == 0 {
+			return nil, nil, fmt.Errorf("%w: source %d has no blobs", ErrPartials, s)
+		}
+		head, err := p.openSource(blobs, opt)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, other := range headers {
+			if what := other.differs(head); what != "" {
+				return nil, nil, fmt.Errorf("%w: %s and %s: %s", ErrPartials, sources[i][0].Name(), blobs[0].Name(), what)
+			}
+			if other.Run == head.Run {
+				return nil, nil, fmt.Errorf("%w: %s and %s are of the same run, whose rows would count twice", ErrPartials, sources[i][0].Name(), blobs[0].Name())
+			}
+		}
+		headers = append(headers, head)
+		p.bases = append(p.bases, position)
+		var carry uint64
+		if position, carry = bits.Add64(position, head.Positions, 0); carry != 0 {
+			return nil, nil, fmt.Errorf("%w: the sources together hold more rows than 64 bits can number", ErrPartials)
+		}
+	}
+	return p, headers, nil
+}
+
+// openSource reads the headers of one source's blobs, and returns the first.
+func (p *blobPass) openSource(blobs []Blob, opt MergeOptions) (*partialHeader, error) {
+	var first *partialHeader
+	var stored []storedBlob
+	for _, blob := range blobs {
+		text, rows, size, err := readHeader(blob)
+		var h *partialHeader
+		if err == nil {
+			h, err = decodePartialHeader(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", blob.Name(), err)
+		}
+		if first == nil {
+			first, stored = h, make([]storedBlob, h.Partitions)
+			if err := p.setPartitions(h, opt); err != nil {
+				return nil, fmt.Errorf("%s: %w", blob.Name(), err)
+			}
+		}
+		switch what := first.differs(h); {
+		case what != "" || h.Run != first.Run:
+			return nil, fmt.Errorf("%w: %s and %s are not of the same run", ErrPartials, blobs[0].Name(), blob.Name())
+		case stored[h.Partition].blob != nil:
+			return nil, fmt.Errorf("%w: %s and %s are both partition %d", ErrPartials, stored[h.Partition].blob.Name(), blob.Name(), h.Partition)
+		}
+		stored[h.Partition] = storedBlob{blob, text}
+		if h.Partition < len(p.sizes) && p.wanted[h.Partition] {
+			p.sizes[h.Partition] += rows
+			p.bytes += size
+		}
+	}
+	for i := range stored {
+		if stored[i].blob == nil && i < len(p.wanted) && p.wanted[i] {
+			return nil, fmt.Errorf("%w: partition %d of %d is missing beside %s", ErrPartials, i, first.Partitions, blobs[0].Name())
+		}
+	}
+	p.sources = append(p.sources, stored)
+	return first, nil
+}
+
+// setPartitions fixes the partitions with the first header of all.
+func (p *blobPass) setPartitions(h *partialHeader, opt MergeOptions) error {
+	if p.sizes != nil {
+		return nil
+	}
+	p.radix = partition.Radix(bits.Len(uint(h.Partitions)) - 1)
+	p.sizes, p.wanted = make([]int64, h.Partitions), make([]bool, h.Partitions)
+	for _, i := range opt.Partitions {
+		if i < 0 || i >= h.Partitions {
+			return fmt.Errorf("%w: partition %d of %d is asked for", ErrPartials, i, h.Partitions)
+		}
+		p.wanted[i] = true
+	}
+	for i := range p.wanted {
+		p.wanted[i] = p.wanted[i] || opt.Partitions == nil
+	}
+	return nil
+}
+
+// readHeader reads the text of a blob's header, and its sizes in states and bytes.
+func readHeader(blob Blob) (text []byte, rows, size int64, err error) {
+	file, err := blob.Open()
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	r, err := stream.OpenBlob(file, file.Size())
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	return r.Header(), r.Rows(), file.Size(), nil
+}
+
+// Put implements cpuagg.Pass.
+func (p *blobPass) Put(int, cpuagg.Content, *spec.Page) error {
+	return errors.New("partial states are only read")
+}
+
+// Sizes implements cpuagg.Pass.
+func (p *blobPass) Sizes() []int64 { return slices.Clone(p.sizes) }
+
+// Take implements cpuagg.Pass.
+func (p *blobPass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
+	if content != cpuagg.States {
+		return &blobPages{}
+	}
+	return &blobPages{pass: p, partition: partition, left: len(p.sources)}
+}
+
+// blobPages is the pages of one partition, source after source.
+type blobPages struct {
+	pass      *blobPass
+	partition int
+	left      int // sources that have not been opened
+	file      BlobReader
+	pages     *stream.BlobPages
+}
+
+// Next implements cpuagg.Pages.
+func (b *blobPages) Next() (*spec.Page, error) {
+	for {
+		if b.file == nil {
+			if b.left == 0 {
+				return nil, io.EOF
+			}
+			if err := b.open(); err != nil {
+				return nil, b.named(err)
+			}
+		}
+		page, err := b.pages.Next()
+		switch {
+		case err == nil:
+			b.pass.shift.Apply(page, b.pass.bases[b.source()])
+			b.pass.progress.rows.Add(int64(page.Rows))
+			return page, nil
+		case !errors.Is(err, io.EOF):
+			return nil, b.named(err)
+		}
+		b.pass.progress.bytes.Add(b.file.Size())
+		if err := b.closeFile(); err != nil {
+			return nil, b.named(err)
+		}
+	}
+}
+
+// source is that of the open blob.
+func (b *blobPages) source() int { return len(b.pass.sources) - b.left - 1 }
+
+func (b *blobPages) named(err error) error {
+	return fmt.Errorf("%s: %w", b.pass.sources[b.source()][b.partition].blob.Name(), err)
+}
+
+// open opens the next source's blob.
+func (b *blobPages) open() (err error) {
+	b.left--
+	stored := &b.pass.sources[b.source()][b.partition]
+	if b.file, err = stored.blob.Open(); err != nil {
+		b.file = nil
+		return err
+	}
+	r, err := stream.OpenBlob(b.file, b.file.Size())
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(r.Header(), stored.text) {
+		return errors.New("the file has changed since the merge began")
+	}
+	b.pages = r.Pages(&b.pass.layout, b.pass.memory)
+	return nil
+}
+
+func (b *blobPages) closeFile() error {
+	file := b.file
+	b.file = nil
+	return file.Close()
+}
+
+// Close implements cpuagg.Pages.
+func (b *blobPages) Close() {
+	if b.file != nil {
+		_ = b.closeFile() // what was read is read
+	}
+	b.left = 0
+}

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// PartialDir is a directory with the blobs of one source, a file for each partition. It is written
+// under a hidden name, and has its own when it is complete.
+type PartialDir struct {
+	fs           stream.FS
+	path, hidden string
+
+	mu    sync.Mutex
+	files []string // paths
+}
+
+const (
+	partialPrefix = "part-"
+	partialSuffix = ".mpga"
+)
+
+// CreatePartialDir begins a directory. Its path must not exist, or be that of an empty directory.
+func CreatePartialDir(fsys stream.FS, path string) (*PartialDir, error) {
+	path = filepath.Clean(path)
+	parent := filepath.Dir(path)
+	switch info, err := fsys.Stat(parent); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: the directory %s does not exist", path, parent)
+	case err != nil:
+		return nil, fmt.Errorf("%s: directory: %w", path, err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s: %s is not a directory", path, parent)
+	}
+	switch info, err := fsys.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s: is a file: partial states are written to a directory", path)
+	default:
+		entries, err := fsys.ReadDir(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if len(entries) > 0 {
+			return nil, fmt.Errorf("%s: exists and is not empty: remove it, or name another directory", path)
+		}
+	}
+	d := &PartialDir{fs: fsys, path: path}
+	d.hidden = filepath.Join(parent, fmt.Sprintf(".%s.%016x.tmp", filepath.Base(path), rand.Uint64()))
+	if err := fsys.MkdirAll(d.hidden, 0o777); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}
+
+// Create begins the file of a partition, for PartialOptions. Its Close makes it durable. It is safe
+// for concurrent use.
+func (d *PartialDir) Create(partition int) (io.WriteCloser, error) {
+	path := filepath.Join(d.hidden, fmt.Sprintf("%s%05d%s", partialPrefix, partition, partialSuffix))
+	file, err := d.fs.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.files = append(d.files, path)
+	return durableFile{file}, nil
+}
+
+// durableFile syncs before it closes.
+type durableFile struct{ stream.File }
+
+func (f durableFile) Close() error { return errors.Join(f.Sync(), f.File.Close()) }
+
+// Commit gives the directory its name. After an error nothing is left of it.
+func (d *PartialDir) Commit() error {
+	err := d.syncDir(d.hidden)
+	if err == nil {
+		err = d.fs.Rename(d.hidden, d.path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", d.path, err), d.Abort())
+	}
+	// Until its parent is synced the directory could be gone after a crash. It is taken back rather
+	// than left in doubt: an error means that there is none.
+	d.move(d.path)
+	if err := d.syncDir(filepath.Dir(d.path)); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", d.path, err), d.Abort())
+	}
+	d.hidden = ""
+	return nil
+}
+
+// syncDir makes the names in a directory durable, where the file system has a way to.
+func (d *PartialDir) syncDir(path string) error {
+	err := d.fs.SyncDir(path)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		return nil
+	}
+	return err
+}
+
+// move notes that the directory has another name.
+func (d *PartialDir) move(path string) {
+	for i, file := range d.files {
+		d.files[i] = filepath.Join(path, filepath.Base(file))
+	}
+	d.hidden = path
+}
+
+// Abort removes what was written. It does nothing after Commit or an error of it.
+func (d *PartialDir) Abort() error {
+	if d.hidden == "" {
+		return nil
+	}
+	var errs []error
+	for _, file := range append(d.files, d.hidden) {
+		if err := d.fs.Remove(file); err != nil {
+			errs = append(errs, fmt.Errorf("remove %s: %w", file, err))
+		}
+	}
+	d.hidden, d.files = "", nil
+	return errors.Join(errs...)
+}
+
+// OpenPartialDir lists the blobs of a directory that PartialDir has written, for Engine.Merge.
+func OpenPartialDir(fsys stream.FS, path string) ([]Blob, error) {
+	entries, err := fsys.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var blobs []Blob
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, partialPrefix) && strings.HasSuffix(name, partialSuffix) {
+			blobs = append(blobs, fileBlob{fsys, filepath.Join(path, name)})
+		}
+	}
+	if len(blobs) == 0 {
+		return nil, fmt.Errorf("%s: %w: the directory holds none (%s*%s), as mpga agg --partial writes them", path, ErrPartials, partialPrefix, partialSuffix)
+	}
+	return blobs, nil
+}
+
+// fileBlob is a blob in a file.
+type fileBlob struct {
+	fs   stream.FS
+	path string
+}
+
+func (b fileBlob) Name() string { return b.path }
+
+func (b fileBlob) Open() (BlobReader, error) {
+	file, err := b.fs.Open(b.path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return sizedFile{file, info.Size()}, nil
+}
+
+type sizedFile struct {
+	stream.File
+	size int64
+}
+
+func (f sizedFile) Size() int64 { return f.size }

@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+	"github.com/mpga/mpga/stream"
+)
+
+// partialHeader is the text at the head of a blob of partial states, as JSON. stream/FORMAT.md
+// describes it.
+type partialHeader struct {
+	Run        string          `json:"run"` // of the call that wrote the blob
+	Partition  int             `json:"partition"`
+	Partitions int             `json:"partitions"`
+	Hash       int             `json:"hash"`
+	Rows       int64           `json:"rows"`      // of the source
+	Positions  uint64          `json:"positions"` // that the source takes in the input
+	Query      spec.Query      `json:"query"`
+	Columns    []partialColumn `json:"columns"` // that the query reads, keys first
+	KeyWords   int             `json:"key_words"`
+	Folds      []partialFold   `json:"folds"`
+}
+
+type partialColumn struct {
+	Name     string     `json:"name"`
+	Type     columnType `json:"type"`
+	Nullable bool       `json:"nullable"`
+}
+
+// partialFold describes a state, so that a program with other folds does not take it for its own.
+type partialFold struct {
+	Kind  string `json:"kind"`
+	Words int    `json:"words"`
+}
+
+// hashVersion names the hash that partitions are made with: package partition's, of the packed key,
+// under Seed(0).
+const hashVersion = 1
+
+// newPartialHeader describes the states of a query, which is bound canonically; Nullable is what the
+// source says of its columns.
+func newPartialHeader(b, canonical *spec.Bound, partitions int) (*partialHeader, error) {
+	h := &partialHeader{Partitions: partitions, Hash: hashVersion, Query: b.Query, KeyWords: canonical.Keys.Words, Folds: partialFolds(canonical)}
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		dt, err := newColumnType(c.Type)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", c.Name, err)
+		}
+		h.Columns = append(h.Columns, partialColumn{Name: c.Name, Type: dt, Nullable: c.Nullable})
+	}
+	for _, text := range queryTexts(b) {
+		if !utf8.ValidString(text) {
+			return nil, fmt.Errorf("partial states are described in UTF-8, which %q is not", text)
+		}
+	}
+	return h, nil
+}
+
+// queryTexts lists the names and constants of a query.
+func queryTexts(b *spec.Bound) (texts []string) {
+	for _, k := range b.Query.Keys {
+		texts = append(texts, k.Column, k.Name)
+	}
+	for _, a := range b.Query.Aggregates {
+		texts = append(append(texts, a.Name, a.Separator), a.Args...)
+	}
+	for i := range b.Columns {
+		texts = append(texts, b.Columns[i].Name)
+	}
+	return texts
+}
+
+func partialFolds(b *spec.Bound) []partialFold {
+	folds := make([]partialFold, len(b.Folds))
+	for i := range folds {
+		folds[i] = partialFold{Kind: b.Folds[i].Kind.String(), Words: b.Folds[i].Words}
+	}
+	return folds
+}
+
+func (h *partialHeader) encode() ([]byte, error) { return json.Marshal(h) }
+
+// decodePartialHeader reads a header that is whole: its checksum is right.
+func decodePartialHeader(text []byte) (*partialHeader, error) {
+	h := new(partialHeader)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields() // a field that is not known may change what states mean
+	if err := decoder.Decode(h); err != nil {
+		return nil, fmt.Errorf("header: %w: %w", stream.ErrVersion, err)
+	}
+	switch {
+	case h.Hash != hashVersion:
+		return nil, fmt.Errorf("header: %w: partitions of hash version %d, this program has %d", stream.ErrVersion, h.Hash, hashVersion)
+	case h.Partitions < 1 || h.Partitions > partition.FanOutMax || h.Partitions&(h.Partitions-1) != 0 ||
+		h.Partition < 0 || h.Partition >= h.Partitions || h.Rows < 0:
+		return nil, fmt.Errorf("header: partition %d of %d, %d rows: %w", h.Partition, h.Partitions, h.Rows, ErrCorrupt)
+	}
+	return h, nil
+}
+
+// bind returns the bound of the states that headers describe. A column is nullable in the result if
+// it is in some header.
+func bindPartials(headers []*partialHeader) (*spec.Bound, error) {
+	h := headers[0]
+	fields := make([]arrow.Field, len(h.Columns))
+	stats := make([]spec.ColumnStats, len(h.Columns))
+	for i, c := range h.Columns {
+		dt, err := c.Type.dataType()
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w: %w", c.Name, stream.ErrVersion, err)
+		}
+		fields[i] = arrow.Field{Name: c.Name, Type: dt, Nullable: true}
+		stats[i].NoNulls = !slices.ContainsFunc(headers, func(h *partialHeader) bool { return h.Columns[i].Nullable })
+	}
+	schema := arrow.NewSchema(fields, nil)
+	bound, err := spec.BindCanonical(h.Query, schema, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(bound.Columns) != len(fields) || bound.Keys.Words != h.KeyWords || !slices.Equal(partialFolds(bound), h.Folds) {
+		return nil, fmt.Errorf("%w: the states have other folds than this program's", stream.ErrVersion)
+	}
+	for i := range bound.Columns {
+		if bound.Columns[i].Index != i {
+			return nil, fmt.Errorf("header: columns in another order than the query's: %w", ErrCorrupt)
+		}
+	}
+	result, err := spec.Bind(h.Query, schema, stats)
+	if err != nil {
+		return nil, err
+	}
+	bound.Schema = result.Schema
+	return bound, nil
+}
+
+// differs says how the states of another header do not belong with those of h, or "".
+func (h *partialHeader) differs(other *partialHeader) string {
+	switch {
+	case queryText(h.Query) != queryText(other.Query):
+		return fmt.Sprintf("they are of another query: %s and %s", queryText(h.Query), queryText(other.Query))
+	case h.Partitions != other.Partitions:
+		return fmt.Sprintf("they are in %d and %d partitions", h.Partitions, other.Partitions)
+	case h.KeyWords != other.KeyWords || !slices.Equal(h.Folds, other.Folds) || len(h.Columns) != len(other.Columns):
+		return "they are of different versions"
+	}
+	for i, c := range h.Columns {
+		if o := other.Columns[i]; c.Name != o.Name || c.Type != o.Type {
+			return fmt.Sprintf("column %q has type %s, column %q %s", c.Name, c.Type, o.Name, o.Type)
+		}
+	}
+	return ""
+}
+
+func (t columnType) String() string {
+	if dt, err := t.dataType(); err == nil {
+		return dt.String()
+	}
+	return t.Name
+}
+
+// queryText is the query as JSON.
+func queryText(q spec.Query) string {
+	text, err := json.Marshal(q)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

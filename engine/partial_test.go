@@ -1,0 +1,193 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
+)
+
+// memoryBlob is a blob in memory.
+type memoryBlob struct {
+	name string
+	data []byte
+}
+
+func (b *memoryBlob) Name() string { return b.name }
+func (b *memoryBlob) Open() (engine.BlobReader, error) {
+	return memoryReader{bytes.NewReader(b.data)}, nil
+}
+
+type memoryReader struct{ *bytes.Reader }
+
+func (memoryReader) Close() error { return nil }
+
+// memoryBlobs takes the blobs of one source.
+type memoryBlobs struct {
+	source string
+	mu     sync.Mutex
+	list   []engine.Blob
+}
+
+func (m *memoryBlobs) create(partition int) (io.WriteCloser, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := &memoryBlob{name: fmt.Sprintf("%s, blob %d", m.source, partition)}
+	m.list = append(m.list, b)
+	return memoryWriter{b}, nil
+}
+
+type memoryWriter struct{ *memoryBlob }
+
+func (w memoryWriter) Write(b []byte) (int, error) {
+	w.data = append(w.data, b...)
+	return len(b), nil
+}
+func (memoryWriter) Close() error { return nil }
+
+// partial returns the blobs of a source.
+func partial(eng *engine.Engine, name string, src scan.Source, q spec.Query, partitions int) ([]engine.Blob, error) {
+	blobs := &memoryBlobs{source: name}
+	_, err := eng.Partial(context.Background(), src, q, engine.PartialOptions{Partitions: partitions, Create: blobs.create})
+	return blobs.list, err
+}
+
+func mergeAll(eng *engine.Engine, sources [][]engine.Blob, opt engine.MergeOptions, keys int) (*spectest.Rows, error) {
+	result, err := eng.Merge(context.Background(), sources, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer result.Release()
+	return spectest.ReadAll(result, keys)
+}
+
+// cutBatches cuts a table into n pieces at random rows.
+func cutBatches(rng *rand.Rand, batches []arrow.RecordBatch, n int) [][]arrow.RecordBatch {
+	var rows int64
+	for _, b := range batches {
+		rows += b.NumRows()
+	}
+	ends := make([]int64, n)
+	for i := range ends {
+		ends[i] = rng.Int64N(rows + 1)
+	}
+	ends[n-1] = rows
+	slices.Sort(ends)
+	pieces := make([][]arrow.RecordBatch, n)
+	var at int64
+	piece := 0
+	for _, b := range batches {
+		for from := int64(0); from < b.NumRows(); {
+			for ends[piece] == at {
+				piece++
+			}
+			n := min(b.NumRows()-from, ends[piece]-at)
+			pieces[piece] = append(pieces[piece], b.NewSlice(from, from+n))
+			from += n
+			at += n
+		}
+	}
+	return pieces
+}
+
+// checkPartial answers a query by pieces, each with options of its own, and compares the answer.
+func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query, want *spectest.Rows, wantErr error) {
+	t.Helper()
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	open := func() *engine.Engine {
+		eng, err := engine.Open(engine.WithTestingKnobs(
+			engine.Options{Threads: 1 + rng.IntN(4), Allocator: mem},
+			engine.TestingKnobs{
+				NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(3) == 0, AlwaysPreAgg: rng.IntN(3) == 0,
+				RadixBits: rng.IntN(5), TableGroups: []int{0, 5, 100, 3000}[rng.IntN(4)],
+				ResultRows: []int{0, 3, 1000}[rng.IntN(3)],
+				SpillAll:   rng.IntN(3) == 0, ForceSplits: rng.IntN(6) % 4,
+				MemoryBytes: []int64{0, 8 << 20, 16 << 20}[rng.IntN(3)],
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return eng
+	}
+	partitions := 1 << rng.IntN(7)
+	var sources [][]engine.Blob
+	for i, piece := range cutBatches(rng, batches, 1+rng.IntN(5)) {
+		eng := open()
+		blobs, err := partial(eng, fmt.Sprintf("source %d", i), scan.Batches(schema, piece), q, partitions)
+		eng.Close()
+		if err != nil {
+			if wantErr == nil {
+				t.Fatalf("%v over %v: partial: %v", q.Aggregates, q.Keys, err)
+			}
+			return
+		}
+		rng.Shuffle(len(blobs), func(i, j int) { blobs[i], blobs[j] = blobs[j], blobs[i] })
+		sources = append(sources, blobs)
+	}
+	eng := open()
+	defer eng.Close()
+	got, err := mergeAll(eng, sources, engine.MergeOptions{}, len(q.Keys))
+	if wantErr != nil || err != nil {
+		if (wantErr != nil) != (err != nil) {
+			t.Fatalf("%v over %v: error %v, want %v", q.Aggregates, q.Keys, err, wantErr)
+		}
+		return
+	}
+	if err := spectest.Equal(want, got); err != nil {
+		t.Fatalf("%d pieces, %d partitions, %v over %v: %v", len(sources), partitions, q.Aggregates, q.Keys, err)
+	}
+}
+
+// Would catch any state that does not survive its blob, or that merges to another answer.
+func TestPartialCases(t *testing.T) {
+	seed := newSeed(t)
+	for i, c := range spectest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			want, wantErr := c.Want()
+			checkPartial(t, rand.New(rand.NewPCG(seed, uint64(i))), c.Schema, c.Batches(), c.Query, want, wantErr)
+		})
+	}
+}
+
+// TestPartialRandom cuts random tables, and holds deterministic queries to the bits of one run.
+func TestPartialRandom(t *testing.T) {
+	seed := newSeed(t)
+	queries := 200
+	if testing.Short() {
+		queries = 50
+	}
+	for i := range queries {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		schema, batches := spectest.RandomTable(rng, spectest.RandomRows(rng))
+		q := spectest.RandomQuery(rng, schema)
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			want, wantErr := spectest.Oracle(schema, batches, q)
+			checkPartial(t, rng, schema, batches, q, want, wantErr)
+			if wantErr == nil {
+				q.Deterministic = true
+				one := openChecked(t, engine.Options{})
+				exact, err := answer(one, scan.Batches(schema, batches), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkPartial(t, rng, schema, batches, q, exact, nil)
+			}
+		})
+	}
+}
+
+var _ = errors.Is

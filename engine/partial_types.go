@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// columnType is an Arrow type in the header of partial states: the type's name, and what it is
+// written with.
+type columnType struct {
+	Name      string `json:"name"`
+	Precision int32  `json:"precision,omitzero"`
+	Scale     int32  `json:"scale,omitzero"`
+	Unit      string `json:"unit,omitzero"` // s, ms, us or ns
+	Zone      string `json:"zone,omitzero"`
+	Width     int    `json:"width,omitzero"` // bytes
+}
+
+// plainTypes are the types that their name says all of.
+var plainTypes = func() map[string]arrow.DataType {
+	types := make(map[string]arrow.DataType)
+	for _, dt := range []arrow.DataType{
+		arrow.FixedWidthTypes.Boolean,
+		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
+		arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
+		arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64,
+		arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView,
+		arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.BinaryView,
+	} {
+		types[dt.Name()] = dt
+	}
+	return types
+}()
+
+// newColumnType describes a type that a query can read.
+func newColumnType(dt arrow.DataType) (columnType, error) {
+	t := columnType{Name: dt.Name()}
+	switch dt := dt.(type) {
+	case arrow.DecimalType:
+		t.Name, t.Precision, t.Scale = fmt.Sprintf("decimal%d", dt.BitWidth()), dt.GetPrecision(), dt.GetScale()
+	case *arrow.TimestampType:
+		t.Unit, t.Zone = dt.Unit.String(), dt.TimeZone
+	case *arrow.DurationType:
+		t.Unit = dt.Unit.String()
+	case *arrow.Time32Type:
+		t.Unit = dt.Unit.String()
+	case *arrow.Time64Type:
+		t.Unit = dt.Unit.String()
+	case *arrow.FixedSizeBinaryType:
+		t.Width = dt.ByteWidth
+	}
+	if back, err := t.dataType(); err != nil || !arrow.TypeEqual(back, dt) {
+		return t, fmt.Errorf("type %s has no form in partial states", dt)
+	}
+	return t, nil
+}
+
+// fixedSizeMax bounds the width of fixed-size binary values, which are allocated for.
+const fixedSizeMax = 1 << 30
+
+// dataType returns the type that t describes.
+func (t columnType) dataType() (arrow.DataType, error) {
+	if dt, ok := plainTypes[t.Name]; ok {
+		return dt, nil
+	}
+	if most, ok := map[string]int32{"decimal32": 9, "decimal64": 18, "decimal128": 38}[t.Name]; ok {
+		if t.Precision < 1 || t.Precision > most {
+			return nil, fmt.Errorf("type %s of %d digits: the precision must be in [1, %d]", t.Name, t.Precision, most)
+		}
+		switch t.Name {
+		case "decimal32":
+			return &arrow.Decimal32Type{Precision: t.Precision, Scale: t.Scale}, nil
+		case "decimal64":
+			return &arrow.Decimal64Type{Precision: t.Precision, Scale: t.Scale}, nil
+		}
+		return &arrow.Decimal128Type{Precision: t.Precision, Scale: t.Scale}, nil
+	}
+	if t.Name == "fixed_size_binary" && t.Width >= 0 && t.Width <= fixedSizeMax {
+		return &arrow.FixedSizeBinaryType{ByteWidth: t.Width}, nil
+	}
+	unit, ok := map[string]arrow.TimeUnit{"s": arrow.Second, "ms": arrow.Millisecond, "us": arrow.Microsecond, "ns": arrow.Nanosecond}[t.Unit]
+	if ok {
+		switch t.Name {
+		case "timestamp":
+			return &arrow.TimestampType{Unit: unit, TimeZone: t.Zone}, nil
+		case "duration":
+			return &arrow.DurationType{Unit: unit}, nil
+		case "time32":
+			return &arrow.Time32Type{Unit: unit}, nil
+		case "time64":
+			return &arrow.Time64Type{Unit: unit}, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown type %+v", t)
+}
