@@ -27,16 +27,6 @@ type columnReader struct {
 	index  []uint32
 
 	interner *interner // of a key column that is interned
-	codes    []uint64
-}
-
-// dictionary is the values of a dictionary-encoded column, in words.
-type dictionary struct {
-	of    arrow.ArrayData // the same data serve many batches of one row group
-	words []uint64
-	valid []uint8  // nil when no value is NULL
-	codes []uint64 // of the values, where the column is interned
-	len   int
 }
 
 // reset turns the reader to a batch's column.
@@ -59,62 +49,6 @@ func (r *columnReader) reset(arr arrow.Array) error {
 		return fmt.Errorf("column %q has NULLs, though its statistics say it has none: the file contradicts itself", r.col.Name)
 	}
 	return nil
-}
-
-func (r *columnReader) setDictionary(values arrow.Array) error {
-	if r.dict != nil && r.dict.of == values.Data() {
-		return nil
-	}
-	reader := columnReader{col: &spec.Column{Name: r.col.Name, Type: r.col.Type, Kind: r.col.Kind, Nullable: true}}
-	if err := reader.reset(values); err != nil {
-		return err
-	}
-	n := values.Len()
-	words, err := reader.natural(0, n)
-	if err != nil {
-		return err
-	}
-	valid, err := reader.valid(0, n)
-	if err != nil {
-		return err
-	}
-	r.dict = &dictionary{of: values.Data(), words: words, valid: valid, len: n}
-	if r.interner == nil {
-		return nil
-	}
-	r.dict.codes = make([]uint64, n)
-	return r.interner.intern(r.dict.codes, words, r.dict.valid)
-}
-
-// internedCodes returns the codes of n rows from a row on; valid says which are not NULL.
-func (r *columnReader) internedCodes(from, n int, valid []uint8) ([]uint64, error) {
-	r.codes = grow(r.codes, n)
-	if r.dict == nil {
-		words, err := r.natural(from, n)
-		if err != nil {
-			return nil, err
-		}
-		return r.codes, r.interner.intern(r.codes, words, valid)
-	}
-	indexes, err := r.indexes(from, n)
-	if err != nil {
-		return nil, err
-	}
-	for row, index := range indexes {
-		switch {
-		case valid != nil && valid[row] == 0:
-			r.codes[row] = 0
-		case int(index) >= r.dict.len:
-			return nil, r.badIndex(index)
-		default:
-			r.codes[row] = r.dict.codes[index]
-		}
-	}
-	return r.codes, nil
-}
-
-func (r *columnReader) badIndex(index uint32) error {
-	return fmt.Errorf("column %q: index %d into a dictionary of %d values: %w", r.col.Name, index, r.dict.len, ErrCorrupt)
 }
 
 // valid returns which of n rows are not NULL, or nil when all are.
@@ -346,59 +280,6 @@ func bytesByOffset[T int32 | int64](r *columnReader, out []spec.Bytes2, offsets 
 	}
 	spec.PutBytes2(out, data, offsets[from:from+len(out)+1], offsets[0])
 	return nil
-}
-
-// decode writes the words of n rows from the dictionary.
-func (r *columnReader) decode(from, n int) error {
-	words := r.dict.words
-	pairs := r.col.Kind.Words() == 2
-	indexes, err := r.indexes(from, n)
-	if err != nil {
-		return err
-	}
-	for row, index := range indexes {
-		switch {
-		case int(index) >= r.dict.len:
-			if r.arr.IsValid(from + row) {
-				return r.badIndex(index)
-			}
-			clear(r.words[row*r.col.Kind.Words() : (row+1)*r.col.Kind.Words()])
-		case pairs:
-			r.words[2*row], r.words[2*row+1] = words[2*index], words[2*index+1]
-		default:
-			r.words[row] = words[index]
-		}
-	}
-	return nil
-}
-
-// indexes returns the dictionary indexes of n rows. One that does not fit 32 bits, which no
-// dictionary has, becomes the largest.
-func (r *columnReader) indexes(from, n int) ([]uint32, error) {
-	width := r.arr.DataType().(*arrow.DictionaryType).IndexType.(arrow.FixedWidthDataType).Bytes()
-	raw, err := fixedBytes(r.data, width, from, n)
-	if err != nil {
-		return nil, fmt.Errorf("column %q: %w", r.col.Name, err)
-	}
-	if width == 4 {
-		return view[uint32](raw), nil
-	}
-	r.index = grow(r.index, n)
-	switch width {
-	case 1:
-		for i, v := range raw {
-			r.index[i] = uint32(v)
-		}
-	case 2:
-		for i, v := range view[uint16](raw) {
-			r.index[i] = uint32(v)
-		}
-	default:
-		for i, v := range view[uint64](raw) {
-			r.index[i] = uint32(min(v, math.MaxUint32))
-		}
-	}
-	return r.index, nil
 }
 
 // grow returns a slice of n elements, in buf where it has room.

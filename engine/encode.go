@@ -16,12 +16,15 @@ import (
 type encoder struct {
 	bound   *spec.Bound
 	columns []columnReader
-	needed  []bool     // by column: its words are, and not just its codes or NULLs
-	words   [][]uint64 // of the tile, by column, natural
+	words   [][]uint64 // of the tile, by column, natural; nil before they are asked for
 	bufs    [][]uint64 // by argument
 	keys    []uint64   // of the tile, packed, when they cannot be shared
+	codes   []uint64   // of one key column
 	tile    spec.Tile
 	base    uint64 // position of the batch's first row
+
+	keyTables []valueTable // by key
+	argTables []valueTable // by argument
 }
 
 // newEncoder returns an encoder; interners are by key, of the interned ones.
@@ -29,9 +32,12 @@ func newEncoder(b *spec.Bound, interners []*interner) *encoder {
 	e := &encoder{
 		bound:   b,
 		columns: make([]columnReader, len(b.Columns)),
-		needed:  make([]bool, len(b.Columns)),
 		words:   make([][]uint64, len(b.Columns)),
 		bufs:    make([][]uint64, len(b.Args)),
+
+		keyTables: make([]valueTable, len(b.KeyColumns)),
+		argTables: make([]valueTable, len(b.Args)),
+
 		tile: spec.Tile{
 			Args:  make([][]uint64, len(b.Args)),
 			Valid: make([][]uint8, len(b.Columns)),
@@ -43,13 +49,6 @@ func newEncoder(b *spec.Bound, interners []*interner) *encoder {
 	for k, c := range b.KeyColumns {
 		if interners[k] != nil {
 			e.columns[c].interner = interners[k]
-		} else {
-			e.needed[c] = true
-		}
-	}
-	for i := range b.Args {
-		if c := b.Args[i].Column; c >= 0 {
-			e.needed[c] = true
 		}
 	}
 	return e
@@ -74,16 +73,10 @@ func (e *encoder) setBatch(batch arrow.RecordBatch, position uint64) error {
 func (e *encoder) encode(from, to int) (*spec.Tile, error) {
 	t := &e.tile
 	t.Rows = min(spec.TileRows, to-from)
+	clear(e.words)
 	for c := range e.columns {
-		r := &e.columns[c]
 		var err error
-		if t.Valid[c], err = r.valid(from, t.Rows); err != nil {
-			return nil, err
-		}
-		if !e.needed[c] {
-			continue
-		}
-		if e.words[c], err = r.natural(from, t.Rows); err != nil {
+		if t.Valid[c], err = e.columns[c].valid(from, t.Rows); err != nil {
 			return nil, err
 		}
 	}
@@ -91,62 +84,147 @@ func (e *encoder) encode(from, to int) (*spec.Tile, error) {
 		return nil, err
 	}
 	for a := range e.bound.Args {
-		t.Args[a] = e.arg(a, from, t.Rows)
+		var err error
+		if t.Args[a], err = e.arg(a, from, t.Rows); err != nil {
+			return nil, err
+		}
 	}
 	return t, nil
 }
 
+// natural returns the natural words of a column of the tile, whose first row is row from of the batch.
+func (e *encoder) natural(c, from int) (words []uint64, err error) {
+	if e.words[c] == nil {
+		e.words[c], err = e.columns[c].natural(from, e.tile.Rows)
+	}
+	return e.words[c], err
+}
+
 // packKeys writes the packed keys of the tile, whose first row is row from of the batch.
-func (e *encoder) packKeys(t *spec.Tile, from int) error {
+func (e *encoder) packKeys(t *spec.Tile, from int) (err error) {
 	l := &e.bound.Keys
 	if l.Words == 0 {
 		return nil
 	}
-	if t.Keys = e.sharedKeys(t); t.Keys != nil {
-		return nil
+	if e.sharesKeys(t) {
+		t.Keys, err = e.natural(e.bound.KeyColumns[0], from)
+		return err
 	}
 	e.keys = grow(e.keys, t.Rows*l.Words)
 	t.Keys = e.keys
-	clear(t.Keys)
-	for i, c := range e.bound.KeyColumns {
-		f := &l.Fields[i]
-		words, valid := e.words[c], t.Valid[c]
-		switch {
-		case f.Interned:
-			codes, err := e.columns[c].internedCodes(from, t.Rows, valid)
-			if err != nil {
-				return err
-			}
-			packIntegers(t.Keys, l.Words, f, codes, nil)
-		case f.Kind.Words() == 2:
-			packPairs(t.Keys, l.Words, f, words, valid)
-		case f.Kind == spec.Float64:
-			packFloats(t.Keys, l.Words, f, words, valid)
-		default:
-			if row := packIntegers(t.Keys, l.Words, f, words, valid); row >= 0 {
-				return fmt.Errorf("column %q holds %d, outside the range %d to %d that its statistics give: the file contradicts itself",
-					e.bound.Columns[c].Name, int64(words[row]), f.Base, f.Base+int64(f.Span))
-			}
+	for k := range e.bound.KeyColumns {
+		packed, err := e.packCodes(t, k, from)
+		if err == nil && !packed {
+			err = e.packValues(t, k, from)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// sharedKeys returns the words of the only key column, where they are the packed keys as they are,
-// or nil.
-func (e *encoder) sharedKeys(t *spec.Tile) []uint64 {
+// packCodes packs a key column by its dictionary: what an entry adds to a packed key is made once. It
+// returns false, and has done nothing, where there is no such thing.
+func (e *encoder) packCodes(t *spec.Tile, k, from int) (packed bool, err error) {
+	f, r := &e.bound.Keys.Fields[k], &e.columns[e.bound.KeyColumns[k]]
+	table := &e.keyTables[k]
+	if r.dict == nil || f.NullBit >= 0 || f.Kind.Words() == 2 || !table.fill(r.dict, func() bool { return r.dict.pack(table, f) }) {
+		return false, nil
+	}
+	width, valid := e.bound.Keys.Words, t.Valid[e.bound.KeyColumns[k]]
+	if width == 1 && valid == nil && k == 0 {
+		return true, r.lookUp(t.Keys, table.words, from)
+	}
+	e.codes = grow(e.codes, t.Rows)
+	if err := r.lookUp(e.codes, table.words, from); err != nil {
+		return true, err
+	}
+	if valid != nil {
+		null, _ := f.NullCode()
+		if f.Interned {
+			null = 0
+		}
+		replaceNulls(e.codes, valid, null<<f.Shift)
+	}
+	e.clearKeys(k)
+	if width == 1 {
+		for i, code := range e.codes {
+			t.Keys[i] |= code
+		}
+		return true, nil
+	}
+	for i, code := range e.codes {
+		t.Keys[i*width+f.Word] |= code
+	}
+	return true, nil
+}
+
+// clearKeys makes packed keys ready for the first of their fields.
+func (e *encoder) clearKeys(k int) {
+	if k == 0 {
+		clear(e.keys)
+	}
+}
+
+// replaceNulls puts a word in the place of those that are NULL.
+func replaceNulls(words []uint64, valid []uint8, null uint64) {
+	valid = valid[:len(words)]
+	for i, w := range words {
+		ok := -uint64(valid[i])
+		words[i] = w&ok | null&^ok
+	}
+}
+
+// packValues packs a key column by the values of its rows.
+func (e *encoder) packValues(t *spec.Tile, k, from int) error {
+	l, c := &e.bound.Keys, e.bound.KeyColumns[k]
+	f, valid := &l.Fields[k], t.Valid[c]
+	words, err := e.natural(c, from)
+	if err != nil {
+		return err
+	}
+	e.clearKeys(k)
+	if f.Interned {
+		e.codes = grow(e.codes, t.Rows)
+		if err := e.columns[c].interner.intern(e.codes, words, valid); err != nil {
+			return err
+		}
+		words, valid = e.codes, nil
+	}
+	if row := packField(t.Keys, l.Words, f, words, valid); row >= 0 {
+		return fmt.Errorf("column %q holds %d, outside the range %d to %d that its statistics give: the file contradicts itself",
+			e.bound.Columns[c].Name, int64(words[row]), f.Base, f.Base+int64(f.Span))
+	}
+	return nil
+}
+
+// sharesKeys says whether the words of the only key column are the packed keys as they are.
+func (e *encoder) sharesKeys(t *spec.Tile) bool {
 	l := &e.bound.Keys
 	if len(l.Fields) != 1 {
-		return nil
+		return false
 	}
 	f, c := &l.Fields[0], e.bound.KeyColumns[0]
 	switch {
 	case f.Interned, f.Kind == spec.Float64, f.Kind.Words() != l.Words, t.Valid[c] != nil:
-		return nil
-	case l.Words == 1 && (f.Base != 0 || f.Span < math.MaxUint64):
-		return nil
+		return false
 	}
-	return e.words[c]
+	return l.Words > 1 || f.Base == 0 && f.Span == math.MaxUint64
+}
+
+// packField packs a field, which is zero so far, of all rows. It returns -1, or the row that is outside
+// the field's range.
+func packField(keys []uint64, width int, f *spec.KeyField, words []uint64, valid []uint8) (outside int) {
+	switch {
+	case f.Kind.Words() == 2:
+		packPairs(keys, width, f, words, valid)
+	case f.Kind == spec.Float64:
+		packFloats(keys, width, f, words, valid)
+	default:
+		return packIntegers(keys, width, f, words, valid)
+	}
+	return -1
 }
 
 // packIntegers packs a field and returns -1, or the row that is outside the field's range.
@@ -253,33 +331,51 @@ func packPairs(keys []uint64, width int, f *spec.KeyField, words []uint64, valid
 	}
 }
 
-// arg returns an argument of n rows.
-func (e *encoder) arg(a, from, n int) []uint64 {
+// arg returns an argument of n rows, of which the first is row from of the batch.
+func (e *encoder) arg(a, from, n int) ([]uint64, error) {
 	arg := &e.bound.Args[a]
 	if arg.Encoding == spec.Position {
 		buf := e.buf(a, n)
 		for i := range buf {
 			buf[i] = e.base + uint64(from+i)
 		}
-		return buf
+		return buf, nil
 	}
-	words, kind := e.words[arg.Column], e.bound.Columns[arg.Column].Kind
-	switch arg.Encoding {
+	col, r := &e.bound.Columns[arg.Column], &e.columns[arg.Column]
+	if r.dict != nil && arg.Words == 1 { // each entry is encoded once
+		table := &e.argTables[a]
+		table.fill(r.dict, func() bool {
+			table.words = encodeValues(r.dict.words, r.dict.len, arg.Encoding, col, &table.buf)
+			return true
+		})
+		buf := e.buf(a, n)
+		return buf, r.lookUp(buf, table.words, from)
+	}
+	words, err := e.natural(arg.Column, from)
+	if err != nil {
+		return nil, err
+	}
+	return encodeValues(words, n, arg.Encoding, col, &e.bufs[a]), nil
+}
+
+// encodeValues returns n values of a column in an encoding: as they are, or in buf, which it grows.
+func encodeValues(words []uint64, n int, encoding spec.Encoding, col *spec.Column, buf *[]uint64) []uint64 {
+	switch encoding {
 	case spec.Ordered:
-		buf := e.buf(a, len(words))
-		order(buf, words, kind)
-		return buf
+		*buf = grow(*buf, len(words))
+		order(*buf, words, col.Kind)
+		return *buf
 	case spec.Double:
-		if kind == spec.Float64 {
+		if col.Kind == spec.Float64 {
 			return words
 		}
-		buf := e.buf(a, n)
-		toDouble(buf, words, &e.bound.Columns[arg.Column])
-		return buf
+		*buf = grow(*buf, n)
+		toDouble(*buf, words, col)
+		return *buf
 	case spec.Hashed:
-		buf := e.buf(a, n)
-		hashValues(buf, words, kind)
-		return buf
+		*buf = grow(*buf, n)
+		hashValues(*buf, words, col.Kind)
+		return *buf
 	}
 	return words
 }

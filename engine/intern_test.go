@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -86,7 +87,13 @@ func TestInternConcurrently(t *testing.T) {
 func TestInternedCodesAgree(t *testing.T) {
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	in := &interner{codes: make(map[string]uint64)}
-	r := &columnReader{col: columnOf(t, dict, true), interner: in}
+	bound := &spec.Bound{
+		Columns:    []spec.Column{*columnOf(t, dict, true)},
+		KeyColumns: []int{0},
+		Keys: spec.KeyLayout{Words: 1, Bits: 32,
+			Fields: []spec.KeyField{{Kind: spec.Uint64, Interned: true, Bits: 32, Span: math.MaxUint32, NullBit: -1}}},
+	}
+	e := newEncoder(bound, []*interner{in})
 	cells := []any{"one", nil, "a string of more than twelve bytes", "one", "", nil}
 	want := []uint64{1, 0, 2, 1, 3, 0}
 	for _, arr := range []arrow.Array{
@@ -96,18 +103,15 @@ func TestInternedCodesAgree(t *testing.T) {
 			[]any{int64(4), int64(1), int64(0), int64(2), int64(5), nil},
 			[]any{"a string of more than twelve bytes", nil, "one", "no row has this", "one", ""}),
 	} {
-		if err := r.reset(arr); err != nil {
+		if err := e.setBatch(spectest.Batch(arrow.NewSchema([]arrow.Field{{Name: "s", Type: arr.DataType()}}, nil), arr), 0); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			valid, err := r.valid(0, len(cells))
+			tile, err := e.encode(0, len(cells))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := r.internedCodes(0, len(cells), valid)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := tile.Keys
 			for i := range cells {
 				if got[i] != want[i] {
 					t.Errorf("%s, row %d: %v has the number %d, want %d", arr.DataType(), i, cells[i], got[i], want[i])

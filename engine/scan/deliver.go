@@ -67,8 +67,8 @@ func (d *deliverer) deliver(ctx context.Context, raw arrow.RecordBatch) (arrow.R
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, raw.NumRows()), nil
 }
 
-// plain returns an array without extension types and with no dictionary but dictionary<int32, T> of
-// strings or binaries that has no NULL among its values.
+// plain returns an array without extension types and with no dictionary but dictionary<int32, T> that
+// keepsCodes lets through.
 func plain(ctx context.Context, mem memory.Allocator, a arrow.Array) (arrow.Array, error) {
 	switch a := a.(type) {
 	case array.ExtensionArray:
@@ -90,11 +90,16 @@ func plain(ctx context.Context, mem memory.Allocator, a arrow.Array) (arrow.Arra
 
 // keepsCodes says whether S1 lets a dictionary through.
 func keepsCodes(a *array.Dictionary) bool {
-	switch a.Dictionary().DataType().ID() {
-	case arrow.STRING, arrow.LARGE_STRING, arrow.BINARY, arrow.LARGE_BINARY:
-		return NullCount(a.Dictionary()) == 0
-	}
-	return false
+	return mayHaveCodes(a.Dictionary().DataType().ID()) && NullCount(a.Dictionary()) == 0
+}
+
+// mayHaveCodes says whether the values of a type may come as codes. S1.
+func mayHaveCodes(id arrow.Type) bool {
+	return arrow.IsBaseBinary(id) || mayHaveNumberCodes(id)
+}
+
+func mayHaveNumberCodes(id arrow.Type) bool {
+	return arrow.IsPrimitive(id) && id != arrow.BOOL || arrow.IsDecimal(id) || id == arrow.FIXED_SIZE_BINARY
 }
 
 // dictionaryOf is the only type of dictionary that leaves this package. S1.

@@ -11,10 +11,11 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 )
 
-// codesValues takes the dictionary codes of strings as its pages have them.
+// codesValues takes dictionary codes as its pages have them.
 type codesValues struct {
-	typ arrow.DataType // of the strings
-	mem memory.Allocator
+	typ   arrow.DataType // of the dictionary's entries
+	mem   memory.Allocator
+	plain columnValues // decodes the entries
 
 	entries arrow.Array // the chunk's dictionary; nil before the first page. S5
 	codes   runs        // of the current page
@@ -87,19 +88,17 @@ func codesOf(encoding parquet.Encoding, data []byte) (coded bool, codes runs, er
 
 // dictionary keeps the entries in their order, also those that repeat.
 func (v *codesValues) dictionary(entries int, data []byte) error {
-	strings := newStrings(v.typ, v.mem)
-	defer strings.close()
-	if entries > len(data)/4 {
+	if entries > len(data) {
 		return fmt.Errorf("a dictionary page of %d B with %d entries", len(data), entries)
 	}
-	strings.begin(entries)
-	if err := strings.page(parquet.Encodings.Plain, data); err != nil {
+	v.plain.begin(entries)
+	if err := v.plain.page(parquet.Encodings.Plain, data); err != nil {
 		return err
 	}
-	if err := strings.read(0, entries, entries, nil); err != nil {
+	if err := v.plain.read(0, entries, entries, nil); err != nil {
 		return err
 	}
-	v.entries = strings.finish(nil, 0)
+	v.entries = v.plain.finish(nil, 0)
 	return nil
 }
 
@@ -138,9 +137,33 @@ func (v *codesValues) finish(validity *memory.Buffer, nulls int) arrow.Array {
 }
 
 func (v *codesValues) close() {
+	v.plain.close()
 	releaseBuffers(&v.out)
 	if v.entries != nil {
 		v.entries.Release()
 		v.entries = nil
 	}
+}
+
+// numbersValues takes the codes of numbers, where the dictionary is small beside the rows that it
+// serves: what a consumer does to values is then done to few of them. Otherwise it decodes them.
+type numbersValues struct {
+	columnValues // codes, or what decodes
+	codes        *codesValues
+	rows         int64 // of the chunk
+}
+
+// numbersPerEntry is how many rows a dictionary's entry has to stand for.
+const numbersPerEntry = 4
+
+// newNumbers returns what reads a chunk that holds nothing but codes; plain decodes its values.
+func newNumbers(typ arrow.DataType, rows int64, plain columnValues, mem memory.Allocator) columnValues {
+	return &numbersValues{columnValues: plain, codes: &codesValues{typ: typ, mem: mem, plain: plain}, rows: rows}
+}
+
+func (v *numbersValues) dictionary(entries int, data []byte) error {
+	if int64(entries) <= v.rows/numbersPerEntry {
+		v.columnValues = v.codes
+	}
+	return v.columnValues.dictionary(entries, data)
 }

@@ -57,6 +57,9 @@ type columnValues interface {
 
 // read returns the next rows of the column, which the caller owns.
 func (c *flatColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
+	if err := c.needPage(); err != nil { // a dictionary may decide how values are read
+		return nil, err
+	}
 	c.values.begin(int(rows))
 	nullable := nullable{mem: c.mem, rows: int(rows)}
 	defer nullable.release()
@@ -159,10 +162,12 @@ func newFlatColumn(file io.ReaderAt, meta *metadata.FileMetaData, group int, c *
 	}
 	leaf := meta.Schema.Column(c.leaf)
 	column := &flatColumn{optional: leaf.MaxDefinitionLevel() > 0, mem: mem}
-	if c.codes {
-		column.values = &codesValues{typ: typ, mem: mem}
-	} else {
-		column.values = valuesOf(typ, leaf, mem)
+	column.values = valuesOf(typ, leaf, mem)
+	switch {
+	case c.codes:
+		column.values = &codesValues{typ: typ, mem: mem, plain: column.values}
+	case mayHaveNumberCodes(typ.ID()) && allDictionary(chunk):
+		column.values = newNumbers(typ, chunk.NumValues(), column.values, mem)
 	}
 	start := chunkStart(chunk)
 	column.pages = newChunkPages(file, start, start+chunk.TotalCompressedSize(), chunk.Compression(), windowBytes(batchRows), mem)

@@ -429,7 +429,7 @@ func FuzzFlatPages(f *testing.F) {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		defer mem.AssertSize(t, 0)
 		ways := []columnValues{
-			&codesValues{typ: arrow.BinaryTypes.String, mem: mem}, newStrings(arrow.BinaryTypes.String, mem), newStrings(arrow.BinaryTypes.LargeBinary, mem),
+			&codesValues{typ: arrow.BinaryTypes.String, mem: mem, plain: newStrings(arrow.BinaryTypes.String, mem)}, newStrings(arrow.BinaryTypes.String, mem), newStrings(arrow.BinaryTypes.LargeBinary, mem),
 			&boolValues{mem: mem}, newCopied[int32](arrow.PrimitiveTypes.Int32, mem), newCopied[int64](arrow.PrimitiveTypes.Float64, mem),
 			int32ValuesOf(arrow.PrimitiveTypes.Int8.(arrow.FixedWidthDataType), mem), bytesValuesOf(&arrow.Decimal128Type{Precision: 9}, 4, mem),
 			bytesValuesOf(&arrow.Decimal256Type{Precision: 50}, 21, mem), newCopied[[3]byte](&arrow.FixedSizeBinaryType{ByteWidth: 3}, mem),

@@ -159,6 +159,38 @@ func TestParquetDictionaries(t *testing.T) {
 	sameRows(t, got, batchRowsText(batch))
 }
 
+// Numbers come as codes where rows share them, and as values where the dictionary would be as long as
+// the column: a consumer would do its work twice.
+func TestParquetNumberCodes(t *testing.T) {
+	const rows = 1000
+	few, many := array.NewInt32Builder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator)
+	for i := range int32(rows) {
+		few.Append(i % 250)
+		many.Append(float64(i % 251))
+	}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "few", Type: arrow.PrimitiveTypes.Int32}, {Name: "many", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	batch := array.NewRecordBatch(schema, []arrow.Array{few.NewArray(), many.NewArray()}, rows)
+	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, rows, []arrow.RecordBatch{batch})))
+	splits, err := src.Splits(context.Background(), []int{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := splits[0].Open(context.Background(), OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	if !r.Next() {
+		t.Fatal(r.Err())
+	}
+	if d, ok := r.RecordBatch().Column(0).(*array.Dictionary); !ok || d.Dictionary().Len() != 250 {
+		t.Errorf("few: %v, want 250 values as codes", r.RecordBatch().Column(0).DataType())
+	}
+	if _, ok := r.RecordBatch().Column(1).(*array.Float64); !ok {
+		t.Errorf("many: %v, want values", r.RecordBatch().Column(1).DataType())
+	}
+}
+
 // A broken promise here makes an engine use a table that is too small, or skip its null checks.
 func TestParquetStats(t *testing.T) {
 	batch := typesBatch(t, 20, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Int8, arrow.FixedWidthTypes.Date32, arrow.PrimitiveTypes.Uint64)

@@ -83,7 +83,7 @@ func readSplit(s Split, opt OpenOptions, rows *[]string) (n int64, err error) {
 // checkType is S1.
 func checkType(got, want arrow.DataType) error {
 	if d, ok := got.(*arrow.DictionaryType); ok {
-		if d.IndexType.ID() != arrow.INT32 || !arrow.IsBaseBinary(want.ID()) {
+		if d.IndexType.ID() != arrow.INT32 || !mayHaveCodes(want.ID()) {
 			return fmt.Errorf("a batch has %s where the schema has %s", got, want)
 		}
 		got = d.ValueType

@@ -30,9 +30,9 @@ type Split interface {
 	// Open starts reading. The batches that the reader returns stay valid until they are released,
 	// also after Next is called again. Errors name the file and, where it is known, the row.
 	//
-	// A column that the schema says is utf8, large_utf8, binary or large_binary may come as
-	// dictionary<int32, that type>, in some batches and not in others; no entry of such a
-	// dictionary is NULL. Batches that share a dictionary share its array data.
+	// A column that the schema says is utf8, large_utf8, binary, large_binary or of a fixed width, but
+	// bool, may come as dictionary<int32, that type>, in some batches and not in others; no entry of such
+	// a dictionary is NULL. Batches that share a dictionary share its array data.
 	Open(ctx context.Context, opt OpenOptions) (array.RecordReader, error)
 
 	// Position is the place of the split's first row in the input: row i of the split has position

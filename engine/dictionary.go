@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// dictionary is the values of a dictionary-encoded column, in words. What is done to values is done
+// to it, once; a row then takes one load from a valueTable.
+type dictionary struct {
+	of    arrow.ArrayData // the same data serve many batches of one row group
+	words []uint64
+	valid []uint8  // nil when no value is NULL
+	codes []uint64 // of the values, where the column is interned
+	len   int
+}
+
+// valueTable is what a dictionary's entries mean for one key or argument, a word each.
+type valueTable struct {
+	of     *dictionary
+	usable bool
+	words  []uint64
+	buf    []uint64 // what words may lie in
+}
+
+// fill makes the table anew where it is not of dictionary d, and reports whether it is usable, as make
+// says.
+func (t *valueTable) fill(d *dictionary, make func() bool) bool {
+	if t.of != d {
+		t.of, t.usable = d, make()
+	}
+	return t.usable
+}
+
+// pack fills a table with what the entries add to the first word of a packed key. It returns false
+// where an entry, which need not be used by any row, does not suit the field.
+func (d *dictionary) pack(t *valueTable, f *spec.KeyField) bool {
+	t.buf = grow(t.buf, d.len)
+	t.words = t.buf
+	clear(t.words)
+	alone := *f
+	alone.Word = 0
+	if f.Interned {
+		return packIntegers(t.words, 1, &alone, d.codes, nil) < 0
+	}
+	return packField(t.words, 1, &alone, d.words, d.valid) < 0
+}
+
+// setDictionary turns the reader to a dictionary.
+func (r *columnReader) setDictionary(values arrow.Array) error {
+	if r.dict != nil && r.dict.of == values.Data() {
+		return nil
+	}
+	reader := columnReader{col: &spec.Column{Name: r.col.Name, Type: r.col.Type, Kind: r.col.Kind, Nullable: true}}
+	if err := reader.reset(values); err != nil {
+		return err
+	}
+	n := values.Len()
+	words, err := reader.natural(0, n)
+	if err != nil {
+		return err
+	}
+	valid, err := reader.valid(0, n)
+	if err != nil {
+		return err
+	}
+	r.dict = &dictionary{of: values.Data(), words: words, valid: valid, len: n}
+	if r.interner == nil {
+		return nil
+	}
+	r.dict.codes = make([]uint64, n)
+	return r.interner.intern(r.dict.codes, words, r.dict.valid)
+}
+
+// lookUp writes a table's words for rows from a row on, as many as out has. The word of a NULL is
+// arbitrary.
+func (r *columnReader) lookUp(out, table []uint64, from int) error {
+	indexes, err := r.indexes(from, len(out))
+	if err != nil {
+		return err
+	}
+	for row := 0; ; row++ {
+		row += lookUpWords(out[row:], table, indexes[row:])
+		if row == len(out) {
+			return nil
+		}
+		if r.arr.IsValid(from + row) {
+			return r.badIndex(indexes[row])
+		}
+		out[row] = 0
+	}
+}
+
+// lookUpWords writes words of a table up to the first index that the table does not have, and returns
+// how many it wrote.
+func lookUpWords(out, table []uint64, indexes []uint32) int {
+	out = out[:len(indexes)]
+	for i, index := range indexes {
+		if int(index) >= len(table) {
+			return i
+		}
+		out[i] = table[index]
+	}
+	return len(indexes)
+}
+
+func (r *columnReader) badIndex(index uint32) error {
+	return fmt.Errorf("column %q: index %d into a dictionary of %d values: %w", r.col.Name, index, r.dict.len, ErrCorrupt)
+}
+
+// decode writes the words of n rows from the dictionary.
+func (r *columnReader) decode(from, n int) error {
+	if r.col.Kind.Words() == 1 {
+		return r.lookUp(r.words[:n], r.dict.words, from)
+	}
+	words := r.dict.words
+	indexes, err := r.indexes(from, n)
+	if err != nil {
+		return err
+	}
+	for row, index := range indexes {
+		switch {
+		case int(index) < r.dict.len:
+			r.words[2*row], r.words[2*row+1] = words[2*index], words[2*index+1]
+		case r.arr.IsValid(from + row):
+			return r.badIndex(index)
+		default:
+			r.words[2*row], r.words[2*row+1] = 0, 0
+		}
+	}
+	return nil
+}
+
+// indexes returns the dictionary indexes of n rows. One that does not fit 32 bits, which no
+// dictionary has, becomes the largest.
+func (r *columnReader) indexes(from, n int) ([]uint32, error) {
+	width := r.arr.DataType().(*arrow.DictionaryType).IndexType.(arrow.FixedWidthDataType).Bytes()
+	raw, err := fixedBytes(r.data, width, from, n)
+	if err != nil {
+		return nil, fmt.Errorf("column %q: %w", r.col.Name, err)
+	}
+	if width == 4 {
+		return view[uint32](raw), nil
+	}
+	r.index = grow(r.index, n)
+	switch width {
+	case 1:
+		for i, v := range raw {
+			r.index[i] = uint32(v)
+		}
+	case 2:
+		for i, v := range view[uint16](raw) {
+			r.index[i] = uint32(v)
+		}
+	default:
+		for i, v := range view[uint64](raw) {
+			r.index[i] = uint32(min(v, math.MaxUint32))
+		}
+	}
+	return r.index, nil
+}
