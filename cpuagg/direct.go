@@ -29,9 +29,11 @@ const (
 
 // newDirect suits keys of one word, or of one and a bit for a NULL.
 func newDirect(l *spec.KeyLayout) direct {
-	nullable := l.Words == 2 && l.Bits == 65 && len(l.Fields) == 1
-	return direct{off: l.Words != 1 && !nullable}
+	return direct{off: l.Words != 1 && !isNullable(l)}
 }
+
+// isNullable reports whether keys are one word and, in another, a bit for a NULL, whose word is 0.
+func isNullable(l *spec.KeyLayout) bool { return l.Words == 2 && l.Bits == 65 && len(l.Fields) == 1 }
 
 // used reports whether the groups are found by it.
 func (d *direct) used() bool { return d.window > 0 }

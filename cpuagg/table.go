@@ -239,6 +239,8 @@ func hashKeys(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) (l
 		partition.HashKeys1(keys, seed, hashes)
 	case isText(l):
 		return hashText(keys, seed, hashes)
+	case isNullable(l):
+		hashNullable(keys, seed, hashes)
 	default:
 		partition.HashKeysN(keys, l.Words, seed, hashes)
 		if long = anyLong(l, keys); long {
@@ -246,6 +248,18 @@ func hashKeys(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) (l
 		}
 	}
 	return long
+}
+
+// hashNullable hashes keys of one word and a bit for a NULL like keys of one word, with a NULL as one
+// of 2^64 others, chosen because nobody chose it.
+func hashNullable(keys []uint64, seed uint64, hashes []uint64) {
+	const null = 0xa54ff53a5f1d36f1 // as in the initial state of SHA-512: of the square root of 7
+	pairs := wordPairs(keys)
+	hashes = hashes[:len(pairs)]
+	for i := range pairs {
+		hashes[i] = pairs[i][0] | null&-pairs[i][1]
+	}
+	partition.HashKeys1(hashes, seed, hashes)
 }
 
 // anyLong reports whether some key refers to bytes outside it.

@@ -21,11 +21,12 @@ func hashText(keys []uint64, seed uint64, hashes []uint64) (long bool) {
 		v := &values[i]
 		if v.Long() {
 			long = true
-			hashes[i] = partition.HashBytes(v.Bytes(), seed)
+			hashes[i] = partition.CombineBytes(v.Bytes(), seed)
 			continue
 		}
-		hashes[i] = partition.Finish(partition.Combine(partition.Combine(seed, v[0]), v[1]))
+		hashes[i] = partition.Combine(partition.Combine(seed, v[0]), v[1])
 	}
+	partition.FinishAll(hashes)
 	return long
 }
 

@@ -125,6 +125,32 @@ func TestHashKeysAgree(t *testing.T) {
 	}
 }
 
+// TestMixVectors would catch words that a vector mixes differently than Mix64 does, that it misses at
+// an end, or that it writes beyond one; in place and not.
+func TestMixVectors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for n := range 70 {
+		for from := range 3 {
+			words, seed := randomWords(rng, from+n+1), rng.Uint64()
+			out := slices.Clone(words)
+			mixWords(words[from:from+n], seed, out[from:from+n])
+			for i, w := range words {
+				want := w
+				if i >= from && i < from+n {
+					want = Mix64(w ^ seed)
+				}
+				if out[i] != want {
+					t.Fatalf("word %d of %d after %d: %#x, want %#x", i, n, from, out[i], want)
+				}
+			}
+			mixWords(words[from:from+n], seed, words[from:from+n])
+			if !slices.Equal(words, out) {
+				t.Fatalf("%d words after %d are mixed differently in place", n, from)
+			}
+		}
+	}
+}
+
 func randomWords(rng *rand.Rand, n int) []uint64 {
 	words := make([]uint64, n)
 	for i := range words {
