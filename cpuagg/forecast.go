@@ -35,10 +35,10 @@ type Sampler struct {
 	valueBytes int64
 }
 
-// sampled is a group of a sample.
+// sampled is a group of a sample: how many rows and parts have it, at most 2, and its last part.
 type sampled struct {
-	part  uint32 // where it was last
-	times uint8
+	part        uint32
+	rows, parts uint8
 }
 
 // NewSampler returns a sampler that has seen nothing.
@@ -61,9 +61,9 @@ func (s *Sampler) Add(t *spec.Tile) {
 		g, ok := s.seen[h]
 		if !ok || g.part != s.part {
 			s.pairs++
+			g.parts = min(g.parts+1, 2)
 		}
-		g.part = s.part
-		g.times = min(g.times+1, 2) // once, or more often
+		g.part, g.rows = s.part, min(g.rows+1, 2)
 		s.seen[h] = g
 		if s.fill == 0 && len(s.seen) >= s.run.opt.TableGroups {
 			s.fill = s.rows + int64(i) + 1
@@ -92,7 +92,7 @@ func longBytes(words []uint64, from, stride int) (n int64) {
 
 // Forecast is what a run is likely to do. None of it is a promise but the bounds of the groups.
 type Forecast struct {
-	Route  Route
+	Route  Route // empty when it is not known
 	Groups int64 // -1 when nothing is known
 	Least  int64 // groups that were seen
 	Most   int64 // groups that rows, key ranges and NULLs allow; -1 when not known
@@ -105,6 +105,7 @@ type Forecast struct {
 	StatesScattered int64
 	TableBytes      int64 // of the workers' tables together
 	PageBytes       int64 // of all pages, and what they refer to
+	OpenBytes       int64 // of the pages that are being written at one time
 }
 
 // Forecast says what a run over total rows will do with this many workers; a total of -1 is not
@@ -117,6 +118,9 @@ func (s *Sampler) Forecast(total int64, workers int) Forecast {
 		f.Route, f.Groups, f.Least, f.Most = RouteSingle, 1, 1, 1
 	case s.rows > 0 && total >= 0:
 		f.Groups = s.groups(total)
+		if s.rows >= total {
+			f.Most = f.Groups
+		}
 		if f.Most >= 0 {
 			f.Groups = min(f.Groups, f.Most)
 		}
@@ -133,30 +137,42 @@ func (s *Sampler) Forecast(total int64, workers int) Forecast {
 	}
 	s.forecastTables(&f, total, workers)
 	if f.Radix > 0 {
+		f.OpenBytes = min(f.PageBytes, int64(workers)*r.pageBytes(f.Radix)<<f.Radix)
 		s.forecastTasks(&f)
 	}
 	return f
 }
 
-// groups estimates the groups of total rows. A sample of neighbours is no random sample: where the
-// groups of a part are few but no other part has them, as in sorted input, there are more than GEE
-// says, as many as the parts not seen.
+// groups estimates the groups of total rows. Neighbours in the input are no random sample, as sorted
+// rows show: what counts of a part is which groups it has, and not how many rows of each.
 func (s *Sampler) groups(total int64) int64 {
-	total = max(total, s.rows)
-	var once int64
+	groups, once := int64(len(s.seen)), int64(0)
+	if s.rows >= total {
+		return groups
+	}
 	for _, g := range s.seen {
-		if g.times == 1 {
+		if s.part == 0 && g.rows == 1 || s.part > 0 && g.parts == 1 {
 			once++
 		}
 	}
-	groups := int64(len(s.seen))
-	estimate, _, _ := partition.EstimateGroups(s.rows, groups, once, total)
-	pairs, parts := s.rows, total
+	drawn, all := s.rows, total
 	if s.part > 0 {
-		pairs, parts = s.pairs, int64(float64(s.pairs)/float64(s.rows)*float64(total))
+		drawn, all = s.pairs, int64(float64(s.pairs)*float64(all)/float64(s.rows))
 	}
-	return max(estimate, partition.EqualGroups(pairs, groups, max(parts, pairs)))
+	equal := groups
+	if shown(float64(groups), float64(drawn)) < float64(groups)-0.5 {
+		equal = partition.EqualGroups(drawn, groups, max(all, drawn))
+	}
+	if float64(once) <= skewed*float64(drawn)*math.Exp(-float64(drawn)/float64(max(equal, 1))) {
+		return equal
+	}
+	careful, _, _ := partition.EstimateGroups(drawn, groups, once, max(all, drawn))
+	return max(equal, careful)
 }
+
+// skewed is how many times more groups are seen once than of as many equal groups, for them to be
+// taken for unequal.
+const skewed = 1.5
 
 // keysMost returns how many keys there can be, -1 when nothing bounds them.
 func (r *Run) keysMost(total int64) int64 {

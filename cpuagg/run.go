@@ -171,13 +171,18 @@ const openPagesShare = 8
 // newPass begins a scatter, with fewer partitions or smaller pages where memory is short.
 func (r *Run) newPass(depth int, radix partition.Radix) *pass {
 	radix = r.limitRadix(radix)
-	page := max(min(r.opt.WorkerBytes/openPagesShare>>radix, pageBytesMax), pageBytesMin)
 	return &pass{
 		depth:     depth,
 		radix:     radix,
-		pageBytes: 1 << (bits.Len64(uint64(page)) - 1),
+		pageBytes: int(r.pageBytes(radix)),
 		parts:     r.store.NewPass(radix),
 	}
+}
+
+// pageBytes returns the most of a page, so that one of each partition fits.
+func (r *Run) pageBytes(radix partition.Radix) int64 {
+	page := max(min(r.opt.WorkerBytes/openPagesShare>>radix, pageBytesMax), pageBytesMin)
+	return 1 << (bits.Len64(uint64(page)) - 1)
 }
 
 // limitRadix returns the largest fan-out, up to radix, whose open pages fit.

@@ -156,5 +156,7 @@ func (e *Engine) aggOptions(totalRows int64, workers int) cpuagg.Options {
 		NoPreAgg:     e.opt.testing.NoPreAgg,
 		AlwaysPreAgg: e.opt.testing.AlwaysPreAgg,
 		NoDense:      e.opt.testing.NoDense,
+
+		EstimateFactor: e.opt.testing.EstimateFactor,
 	}
 }

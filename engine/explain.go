@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 )
@@ -25,16 +26,23 @@ type Plan struct {
 	TempDir     string // where partitions go that do not fit
 	TempLimit   int64  // bytes
 
-	Bound *spec.Bound
+	Forecast Forecast
+	Bound    *spec.Bound
 }
 
-// Explain returns the plan of a query without running it.
+// Explain returns the plan of a query without running it, and a forecast by a sample of at most
+// 65,536 rows. A source that can be read once only is not sampled.
 func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*Plan, error) {
 	bound, splits, err := e.plan(ctx, src, q)
 	if err != nil {
 		return nil, err
 	}
-	run := newQuery(e, bound, src.Stats(), splits, time.Now())
+	stats := src.Stats()
+	run := newQuery(e, bound, stats, splits, time.Now())
+	forecast, err := run.forecast(ctx, stats)
+	if err != nil {
+		return nil, err
+	}
 	return &Plan{
 		Route:       "cpu",
 		Threads:     e.opt.Threads,
@@ -45,6 +53,7 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*P
 		MemoryLimit: e.opt.MemoryLimit,
 		TempDir:     e.opt.TempDir,
 		TempLimit:   e.opt.TempLimit,
+		Forecast:    forecast,
 		Bound:       bound,
 	}, nil
 }
@@ -58,7 +67,12 @@ func (p *Plan) String() string {
 	bound := p.Bound
 	line(0, "result: %s", strings.Join(resultNames(bound), ", "))
 	line(1, "budget: %s of resident memory, then %s in %s", humanize.IBytes(uint64(p.MemoryLimit)), humanize.IBytes(uint64(p.TempLimit)), p.TempDir)
-	line(1, "process: merge greedily, one table per task, route %s, %d threads", p.Route, p.Threads)
+	line(1, "memory: %s", describeMemory(&p.Forecast))
+	line(1, "process: merge greedily%s, one table per task, route %s, %d threads", describeTasks(&p.Forecast), p.Route, p.Threads)
+	if f := &p.Forecast; f.Radix > 0 {
+		line(2, "partition: %s", describePartitions(f))
+	}
+	line(2, "groups: %s", describeGroups(&p.Forecast))
 	line(2, "aggregate: %s", describeTable(p))
 	for k, c := range bound.KeyColumns {
 		line(3, "key %s: %s", bound.Columns[c].Name, describeField(&bound.Keys.Fields[k]))
@@ -93,6 +107,67 @@ func describeTable(p *Plan) string {
 		return fmt.Sprintf("table addressed by the key, %s slots, state %d B", humanize.Comma(1<<b.Keys.Bits), 8*state)
 	}
 	return fmt.Sprintf("hash table, packed key %d B, state %d B; scatter by hash when it outgrows the cache", b.Keys.Bytes(), 8*state)
+}
+
+// describeGroups says how many groups are expected, their bounds, and what it goes by.
+func describeGroups(f *Forecast) string {
+	most := ""
+	if f.Most >= 0 {
+		most = fmt.Sprintf("at most %s", humanize.Comma(f.Most))
+	}
+	switch {
+	case f.Groups < 0 && most == "":
+		return "unknown"
+	case f.Groups < 0:
+		return "unknown, " + most
+	case f.RowsSampled == 0 || f.Groups == f.Most && f.Least == f.Most:
+		return humanize.Comma(f.Groups)
+	}
+	if most != "" {
+		most = ", " + most
+	}
+	return fmt.Sprintf("about %s (at least %s%s), by %s of %s", humanize.Comma(f.Groups), humanize.Comma(f.Least), most,
+		plural(f.RowsSampled, "row"), plural(int64(f.SplitsSampled), "split"))
+}
+
+// describePartitions says what is scattered and how wide, beside the two bounds of what keeps every
+// table in the cache.
+func describePartitions(f *Forecast) string {
+	what := fmt.Sprintf("about %s as they are", plural(f.RowsScattered, "row"))
+	switch f.Route {
+	case cpuagg.RoutePreAgg:
+		what = fmt.Sprintf("rows pre-aggregated to about %s", plural(f.StatesScattered, "state"))
+	case cpuagg.RouteHash:
+		what = fmt.Sprintf("about %s of the workers' tables", plural(f.StatesScattered, "group"))
+	}
+	return fmt.Sprintf("%s, by hash to %s; the cache asks for %s (Theorem 1 %s, binomial tail %s)", what, plural(int64(f.Radix.FanOut()), "partition"),
+		humanize.Comma(f.Sizing.Partitions), humanize.Comma(f.Sizing.Theorem), humanize.Comma(f.Sizing.Tail))
+}
+
+func describeTasks(f *Forecast) string {
+	if f.Tasks == 0 {
+		return ""
+	}
+	text := " to about " + plural(f.Tasks, "task")
+	if f.Splits > 0 {
+		text += fmt.Sprintf(", split about %s again", plural(f.Splits, "task"))
+	}
+	return text
+}
+
+// describeMemory says what tables and pages would take, and what of it will go to disk.
+func describeMemory(f *Forecast) string {
+	if f.MemoryBytes < 0 {
+		return "unknown"
+	}
+	text := fmt.Sprintf("about %s of tables", humanize.IBytes(uint64(f.TableBytes)))
+	if f.PageBytes > 0 {
+		text += fmt.Sprintf(", %s of pages", humanize.IBytes(uint64(f.PageBytes)))
+	}
+	if f.SpillBytes == 0 {
+		return text + "; nothing is spilled"
+	}
+	return text + fmt.Sprintf("; about %s is spilled", humanize.IBytes(uint64(f.SpillBytes)))
 }
 
 func describeField(f *spec.KeyField) string {

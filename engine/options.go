@@ -67,6 +67,8 @@ type TestingKnobs struct {
 	MemoryBytes int64 // in place of MemoryLimit, of pages and tables alone; of any size
 	SpillAll    bool  // write every page to disk
 	ForceSplits int   // split every partition of more than one group that often
+
+	EstimateFactor float64 // of the groups, when the fan-out is chosen
 }
 
 // WithTestingKnobs returns options that force paths, for tests.
