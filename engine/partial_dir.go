@@ -29,7 +29,7 @@ const (
 	partialSuffix = ".mpga"
 )
 
-// CreatePartialDir begins a directory. Its path must not exist, or be that of an empty directory.
+// CreatePartialDir begins a directory, which must not exist yet.
 func CreatePartialDir(fsys stream.FS, path string) (*PartialDir, error) {
 	path = filepath.Clean(path)
 	parent := filepath.Dir(path)
@@ -41,20 +41,11 @@ func CreatePartialDir(fsys stream.FS, path string) (*PartialDir, error) {
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s: %s is not a directory", path, parent)
 	}
-	switch info, err := fsys.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	switch _, err := fsys.Stat(path); {
+	case err == nil:
+		return nil, fmt.Errorf("%s: %w: remove it, or name another directory", path, fs.ErrExist)
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", path, err)
-	case !info.IsDir():
-		return nil, fmt.Errorf("%s: is a file: partial states are written to a directory", path)
-	default:
-		entries, err := fsys.ReadDir(path)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		if len(entries) > 0 {
-			return nil, fmt.Errorf("%s: exists and is not empty: remove it, or name another directory", path)
-		}
 	}
 	d := &PartialDir{fs: fsys, path: path}
 	d.hidden = filepath.Join(parent, fmt.Sprintf(".%s.%016x.tmp", filepath.Base(path), rand.Uint64()))

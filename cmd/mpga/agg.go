@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
@@ -28,17 +24,13 @@ type aggFlags struct {
 	deterministic bool
 
 	input inputFlags
-
-	output string
-	format string
-	limit  int
+	outputFlags
+	partialFlags
 
 	threads int
 	budgetFlags
-	device   string
-	explain  bool
-	stats    string
-	progress string
+	device  string
+	explain bool
 }
 
 func newAggCommand() *cobra.Command {
@@ -71,16 +63,13 @@ Aggregates:
 	flags.StringArrayVar(&f.agg, "agg", nil, "aggregate `CALLS`: 'sum(delay) as total, count(*)'; may be repeated")
 	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
 	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
-	flags.StringVarP(&f.output, "output", "o", "-", "write the result to `FILE`, whole or not at all; - is the standard output")
-	flags.StringVar(&f.format, "format", "", "of the result: `WORD` is table, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
-	flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
+	f.outputFlags.register(flags)
+	f.partialFlags.register(flags)
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	f.budgetFlags.register(flags)
 	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto or cpu")
 	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
-	flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
-	flags.Lookup("stats").NoOptDefVal = statsToStderr
-	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
+	f.outputFlags.registerReports(flags)
 	f.input.register(flags)
 	completeWords(cmd, map[string][]string{
 		"overflow": {"error", "widen", "wrap"},
@@ -142,7 +131,10 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if err != nil {
 		return err
 	}
-	sinkOptions, err := f.sinkOptions(cmd)
+	if err := f.partialFlags.check(cmd, f.output); err != nil {
+		return err
+	}
+	sinkOptions, err := f.outputFlags.options(cmd, f.partial)
 	if err != nil {
 		return err
 	}
@@ -181,47 +173,15 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 		return writeText(cmd.OutOrStdout(), plan.String())
 	}
 	defer progress.close()
+	if f.partial {
+		return f.writePartial(ctx, cmd.ErrOrStderr(), eng, source, query, progress)
+	}
 	result, err := eng.Aggregate(ctx, source, query)
 	if err != nil {
 		return err
 	}
 	defer result.Release()
-	return f.write(ctx, cmd.ErrOrStderr(), result, sinkOptions, progress)
-}
-
-// write takes the result to its output, and the statistics to theirs.
-func (f *aggFlags) write(ctx context.Context, stderr io.Writer, result *engine.Result, opt sink.Options, progress progress) (err error) {
-	out, err := sink.Create(f.output, result.Schema(), opt)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
-	if err := copyBatches(out, result); err != nil {
-		return err
-	}
-	progress.close()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	stats, err := newStatsOutput(f.stats, stderr, result.Stats())
-	if err != nil {
-		return err
-	}
-	defer stats.abort()
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	return stats.commit()
-}
-
-// copyBatches writes every batch of the reader.
-func copyBatches(out sink.Writer, reader array.RecordReader) error {
-	for reader.Next() {
-		if err := out.Write(reader.RecordBatch()); err != nil {
-			return err
-		}
-	}
-	return reader.Err()
+	return f.outputFlags.write(ctx, cmd.ErrOrStderr(), result, sinkOptions, progress)
 }
 
 // query parses --by and --agg.
@@ -252,38 +212,4 @@ func (f *aggFlags) query() (spec.Query, error) {
 		return q, usageError{err}
 	}
 	return q, nil
-}
-
-// sinkOptions says how the result is written.
-func (f *aggFlags) sinkOptions(cmd *cobra.Command) (sink.Options, error) {
-	opt := sink.Options{Format: sink.Table, Stdout: cmd.OutOrStdout(), RowsShown: f.limit}
-	var err error
-	switch {
-	case f.format != "":
-		opt.Format, err = sink.ParseFormat(f.format)
-	case f.output != "-":
-		opt.Format, err = sink.FormatOf(f.output)
-	}
-	switch {
-	case err != nil:
-		return opt, usageError{err}
-	case f.limit < 0:
-		return opt, usagef("--limit %d: want the number of rows to show, or 0 for all", f.limit)
-	case cmd.Flags().Changed("limit") && opt.Format != sink.Table:
-		return opt, usagef("--limit is for tables: %s gets all rows", opt.Format)
-	case f.limit == 0:
-		opt.RowsShown = -1
-	}
-	_, noColor := os.LookupEnv("NO_COLOR")
-	opt.Color = f.output == "-" && isTerminal(opt.Stdout) && !noColor
-	return opt, nil
-}
-
-// writeText writes text that ends in a newline.
-func writeText(w io.Writer, text string) error {
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	_, err := io.WriteString(w, text)
-	return err
 }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/stream"
+)
+
+// partialFlags are the flags of mpga agg that end it before results are made.
+type partialFlags struct {
+	partial    bool
+	partitions int
+}
+
+// partitionsFlag is the name of partialFlags.partitions.
+const partitionsFlag = "partitions"
+
+func (f *partialFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.partial, "partial", false, "write partial states to a directory, named by -o, for mpga merge")
+	flags.IntVar(&f.partitions, partitionsFlag, 64, "of partial states: `N` files, a power of two, the same for all that are merged")
+}
+
+// check reports flags that contradict each other.
+func (f *partialFlags) check(cmd *cobra.Command, output string) error {
+	switch {
+	case !f.partial && cmd.Flags().Changed(partitionsFlag):
+		return usagef("--%s is for --partial", partitionsFlag)
+	case !f.partial:
+		return nil
+	case output == "-":
+		return usagef("--partial: name a directory for the states with -o")
+	case cmd.Flags().Changed("format"):
+		return usagef("--partial: states have one format; give --format to mpga merge")
+	}
+	opt := engine.PartialOptions{Partitions: f.partitions, Create: new(engine.PartialDir).Create}
+	if err := opt.Validate(); err != nil || f.partitions == 0 {
+		return usagef("--%s %d: want a power of two from 1 to 2048", partitionsFlag, f.partitions)
+	}
+	return nil
+}
+
+// writePartial writes the states of a query to the directory that is its output.
+func (f *aggFlags) writePartial(ctx context.Context, stderr io.Writer, eng *engine.Engine, source scan.Source, query spec.Query, progress progress) (err error) {
+	dir, err := engine.CreatePartialDir(stream.OS, f.output)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Abort()) }() // nothing after Commit
+	done, err := eng.Partial(ctx, source, query, engine.PartialOptions{Partitions: f.partitions, Create: dir.Create})
+	if err != nil {
+		return err
+	}
+	progress.close()
+	stats, err := newStatsOutput(f.stats, stderr, done)
+	if err != nil {
+		return err
+	}
+	defer stats.abort()
+	if err := dir.Commit(); err != nil {
+		return err
+	}
+	return stats.commit()
+}
+
+// mergeFlags are the flags of mpga merge.
+type mergeFlags struct {
+	outputFlags
+	only    []int
+	threads int
+	budgetFlags
+}
+
+func newMergeCommand() *cobra.Command {
+	var f mergeFlags
+	cmd := &cobra.Command{
+		Use:   "merge DIR...",
+		Short: "Merge partial states to a result",
+		Long: `Merge the partial states that mpga agg --partial has written, one DIR for each input, to the result
+that mpga agg gives for all inputs at once. The order of the DIRs is that of the inputs, which first,
+last, list, string_agg and ties go by.
+
+Partitions can be merged by several processes: --only takes a part of them, and the results of all
+parts together are the answer.`,
+		Example: `  mpga agg --by origin --agg 'avg(delay)' --partial -o jan jan.parquet
+  mpga agg --by origin --agg 'avg(delay)' --partial -o feb feb.parquet
+  mpga merge jan feb -o delays.parquet`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("merge: name the directories of partial states (see mpga merge --help)")
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		RunE:              f.run,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.outputFlags.register(flags)
+	flags.IntSliceVar(&f.only, "only", nil, "merge the partitions `I,J` alone, which count from 0")
+	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
+	f.budgetFlags.register(flags)
+	f.outputFlags.registerReports(flags)
+	completeWords(cmd, map[string][]string{
+		"format":   {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"},
+		"progress": progressModes,
+	})
+	return cmd
+}
+
+func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
+	ctx := cmd.Context()
+	sinkOptions, err := f.outputFlags.options(cmd, false)
+	if err != nil {
+		return err
+	}
+	progress, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && sinkOptions.Format != sink.Table)
+	if err != nil {
+		return err
+	}
+	options := engine.Options{Threads: f.threads, Progress: progress.update, Logger: slog.Default()}
+	if err := f.budgetFlags.apply(&options); err != nil {
+		return err
+	}
+	options.EnsureDefaults()
+	if err := options.Validate(); err != nil {
+		return usageError{err}
+	}
+	sources := make([][]engine.Blob, len(dirs))
+	for i, dir := range dirs {
+		if sources[i], err = engine.OpenPartialDir(stream.OS, dir); err != nil {
+			return err
+		}
+	}
+	limitCollector(options.MemoryLimit)
+	eng, err := engine.Open(options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	defer progress.close()
+	result, err := eng.Merge(ctx, sources, engine.MergeOptions{Partitions: f.only})
+	if err != nil {
+		return err
+	}
+	defer result.Release()
+	return f.outputFlags.write(ctx, cmd.ErrOrStderr(), result, sinkOptions, progress)
+}

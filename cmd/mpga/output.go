@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/sink"
+)
+
+// outputFlags say where a result goes, and what is told beside it.
+type outputFlags struct {
+	output string
+	format string
+	limit  int
+
+	stats    string
+	progress string
+}
+
+func (f *outputFlags) register(flags *pflag.FlagSet) {
+	flags.StringVarP(&f.output, "output", "o", "-", "write the result to `FILE`, whole or not at all; - is the standard output")
+	flags.StringVar(&f.format, "format", "", "of the result: `WORD` is table, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
+	flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
+}
+
+func (f *outputFlags) registerReports(flags *pflag.FlagSet) {
+	flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
+	flags.Lookup("stats").NoOptDefVal = statsToStderr
+	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
+}
+
+// options says how the result is written; partial states are no result.
+func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, error) {
+	opt := sink.Options{Format: sink.Table, Stdout: cmd.OutOrStdout(), RowsShown: f.limit}
+	var err error
+	switch {
+	case partial:
+	case f.format != "":
+		opt.Format, err = sink.ParseFormat(f.format)
+	case f.output != "-":
+		opt.Format, err = sink.FormatOf(f.output)
+	}
+	switch {
+	case err != nil:
+		return opt, usageError{err}
+	case f.limit < 0:
+		return opt, usagef("--limit %d: want the number of rows to show, or 0 for all", f.limit)
+	case cmd.Flags().Changed("limit") && opt.Format != sink.Table:
+		return opt, usagef("--limit is for tables: %s gets all rows", opt.Format)
+	case f.limit == 0:
+		opt.RowsShown = -1
+	}
+	_, noColor := os.LookupEnv("NO_COLOR")
+	opt.Color = f.output == "-" && isTerminal(opt.Stdout) && !noColor
+	return opt, nil
+}
+
+// write takes the result to its output, and the statistics to theirs.
+func (f *outputFlags) write(ctx context.Context, stderr io.Writer, result *engine.Result, opt sink.Options, progress progress) (err error) {
+	out, err := sink.Create(f.output, result.Schema(), opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
+	if err := copyBatches(out, result); err != nil {
+		return err
+	}
+	progress.close()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	stats, err := newStatsOutput(f.stats, stderr, result.Stats())
+	if err != nil {
+		return err
+	}
+	defer stats.abort()
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	return stats.commit()
+}
+
+// copyBatches writes every batch of the reader.
+func copyBatches(out sink.Writer, reader array.RecordReader) error {
+	for reader.Next() {
+		if err := out.Write(reader.RecordBatch()); err != nil {
+			return err
+		}
+	}
+	return reader.Err()
+}
+
+// writeText writes text that ends in a newline.
+func writeText(w io.Writer, text string) error {
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
