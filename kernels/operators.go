@@ -152,8 +152,36 @@ type Table struct {
 	Memory Span
 }
 
+// tableHeaderBytes lie before the slots of a table: params.h.
+const tableHeaderBytes = 128
+
+// TableBytes returns the bytes of a table's memory.
+func (s *Shape) TableBytes(slots int64) int64 {
+	return tableHeaderBytes + (slots+1)*8*int64(s.slotKeyWords()+s.StateWords())
+}
+
+// slotKeyWords returns the words before the states in a slot: a key of up to 8 bytes, or a tag and
+// the key.
+func (s *Shape) slotKeyWords() int {
+	if s.KeyBytes <= 8 {
+		return 1
+	}
+	return 1 + s.KeyBytes/8
+}
+
+// StateWords returns the words of all folds' states.
+func (s *Shape) StateWords() int {
+	n := 0
+	for _, f := range s.Folds {
+		n += f.Op.Words()
+	}
+	return n
+}
+
 // Operators are the group-by work of a stream. Scratch is memory of at least the bytes that the
-// method of the same name at Plan or Shape asks for. Rows, groups, tables and scratch do not overlap.
+// method of the same name at Plan or Shape asks for. Rows, groups, tables and scratch do not overlap,
+// and their spans begin at multiples of 16 bytes. Shapes, rows and groups are read before a method
+// returns; the memory that they name belongs to the stream.
 type Operators interface {
 	// Sample adds the keys of rows to HyperLogLog registers, spec.SketchRegisterCount bytes that
 	// merge by maximum with those of the CPU.
