@@ -99,7 +99,7 @@ func unit(compiler, source, file string) (string, error) {
 	}
 	var tail []string
 	for _, found := range kernelPattern.FindAllSubmatch(text, -1) {
-		tail = append(tail, fmt.Sprintf("static cpurun::Kernel cpurun_%[1]s(\"%[1]s\", cpurun::Entry<&%[1]s>::launch, cpurun::Entry<&%[1]s>::arguments);\n", found[1]))
+		tail = append(tail, fmt.Sprintf("static cpurun::Kernel cpurun_%[1]s(\"%[1]s\", cpurun::Entry<&%[1]s>{});\n", found[1]))
 	}
 	for _, found := range sharedPattern.FindAllSubmatch(text, -1) {
 		tail = append(tail, fmt.Sprintf("alignas(1024) __attribute__((weak)) thread_local %[1]s %[2]s[%[3]d / sizeof(%[1]s)];\n"+

@@ -193,6 +193,9 @@ func TestWrongKernelsAreCaught(t *testing.T) {
 		{"no such kernel", func(t *testing.T, m *Machine) error {
 			return m.Launch("absent", 1, 32, 0)
 		}, "no kernel absent"},
+		{"wrong size of an argument", func(t *testing.T, m *Machine) error {
+			return m.Launch("race", 1, 32, 0, words(1))
+		}, "has 8 B, not 4"},
 		{"wrong number of arguments", func(t *testing.T, m *Machine) error {
 			return m.Launch("race", 1, 32, 0)
 		}, "takes 1 arguments, not 0"},

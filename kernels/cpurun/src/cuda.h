@@ -238,7 +238,8 @@ namespace cpurun {
 
 using Launch = void (*)(void** arguments);
 struct Kernel {
-  Kernel(const char* name, Launch launch, int arguments);
+  Kernel(const char* name, Launch launch, size_t arguments, const size_t* bytes);
+  template <class E> Kernel(const char* name, E) : Kernel(name, E::launch, E::arguments, E::bytes) {}
 };
 // Tells where a name of dynamic shared memory lies.
 struct SharedMemory {
@@ -247,7 +248,8 @@ struct SharedMemory {
 
 template <auto F> struct Entry;
 template <class... A, void (*F)(A...)> struct Entry<F> {
-  static constexpr int arguments = sizeof...(A);
+  static constexpr size_t arguments = sizeof...(A);
+  static constexpr size_t bytes[] = {sizeof(A)..., 0};
   template <size_t... I> struct Indexes {};
   template <size_t N, size_t... I> struct Count : Count<N - 1, N - 1, I...> {};
   template <size_t... I> struct Count<0, I...> { using type = Indexes<I...>; };
@@ -256,6 +258,3 @@ template <class... A, void (*F)(A...)> struct Entry<F> {
 };
 
 }  // namespace cpurun
-
-#define CPURUN_KERNEL(f) \
-  static cpurun::Kernel cpurun_##f(#f, cpurun::Entry<&f>::launch, cpurun::Entry<&f>::arguments);

@@ -53,7 +53,8 @@ constexpr unsigned kPreemptOne = 8, kPreemptBlock = 64;
 
 struct Named {
   Launch launch;
-  int arguments;
+  size_t arguments;
+  const size_t* bytes;  // of each argument
 };
 std::map<std::string, Named>& kernels() {
   static std::map<std::string, Named> all;
@@ -360,19 +361,21 @@ void run_launch() {
   w.grid = {unsigned(word()), 1, 1};
   w.block = {unsigned(word()), 1, 1};
   w.shared = word();
-  std::vector<std::vector<uint64_t>> values(word());
-  std::vector<void*> arguments;
-  for (auto& v : values) {
-    size_t n = word();
-    v.resize((n + 31) / 16 * 2);
-    get(v.data(), n);
-    arguments.push_back(v.data());
-  }
   auto found = kernels().find(name);
   if (found == kernels().end()) fail("no kernel %s", name.c_str());
-  if (size_t(found->second.arguments) != arguments.size())
-    fail("%s takes %d arguments, not %zu", name.c_str(), found->second.arguments, arguments.size());
-  w.launch = found->second.launch;
+  const Named& kernel = found->second;
+  std::vector<std::vector<ulonglong2>> values(word());  // aligned as any parameter
+  if (kernel.arguments != values.size())
+    fail("%s takes %zu arguments, not %zu", name.c_str(), kernel.arguments, values.size());
+  std::vector<void*> arguments;
+  for (size_t i = 0; i < values.size(); i++) {
+    size_t n = word();
+    if (n != kernel.bytes[i]) fail("argument %zu of %s has %zu B, not %zu", i, name.c_str(), kernel.bytes[i], n);
+    values[i].resize((n + 15) / 16);
+    get(values[i].data(), n);
+    arguments.push_back(values[i].data());
+  }
+  w.launch = kernel.launch;
   w.arguments = arguments.data();
   launch(w);
 }
@@ -418,7 +421,9 @@ void obey() {
 
 }  // namespace
 
-Kernel::Kernel(const char* name, Launch launch, int arguments) { kernels()[name] = {launch, arguments}; }
+Kernel::Kernel(const char* name, Launch launch, size_t arguments, const size_t* bytes) {
+  kernels()[name] = {launch, arguments, bytes};
+}
 SharedMemory::SharedMemory(void* (*at)(), size_t bytes) { dynamics().push_back({at, bytes}); }
 
 unsigned lane() { return self->current % 32; }
