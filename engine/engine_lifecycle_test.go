@@ -509,10 +509,13 @@ func columnsSchema(columns []arrow.Array) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// Would catch progress that falls, that ends elsewhere than at the whole, or that comes from two
-// goroutines of a query at once.
+// Would catch progress that falls, also where pages go to disk and tasks are split, that ends elsewhere
+// than at the whole, or that comes from two goroutines of a query at once.
 func TestProgress(t *testing.T) {
-	for _, unknown := range []bool{false, true} {
+	split := scatterKnobs
+	split.SpillAll, split.ForceSplits = true, 2
+	for i, knobs := range []engine.TestingKnobs{scatterKnobs, scatterKnobs, split, split} {
+		unknown := i%2 == 1
 		var calls []engine.Progress
 		var inside atomic.Int32
 		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 3, Progress: func(p engine.Progress) {
@@ -522,7 +525,7 @@ func TestProgress(t *testing.T) {
 			calls = append(calls, p)
 			runtime.Gosched()
 			inside.Add(-1)
-		}}, scatterKnobs))
+		}, TempDir: t.TempDir()}, knobs))
 		made := &madeSource{splits: 4, batches: 5, rows: 100, groups: 200}
 		made.hook = func(context.Context, int, int, memory.Allocator) (arrow.RecordBatch, error) {
 			time.Sleep(50 * time.Millisecond)
@@ -560,6 +563,9 @@ func checkProgress(t *testing.T, calls []engine.Progress, total int64, unknown b
 		if p.Fraction < before.Fraction || p.RowsRead < before.RowsRead || p.BytesRead < before.BytesRead || p.Groups < before.Groups ||
 			p.Elapsed < before.Elapsed || order[p.Phase] < order[before.Phase] {
 			t.Errorf("call %d falls from %+v to %+v", i, before, p)
+		}
+		if p.Left < -1 || p.Left >= 0 && p.Fraction <= 0 || p.Reading > p.Elapsed || p.Reading < before.Reading {
+			t.Errorf("call %d: %v left, %v of reading", i, p.Left, p.Reading)
 		}
 		if p.Fraction > 1 || p.RowsRead > total || p.Done != (i == len(calls)-1) {
 			t.Errorf("call %d of %d: %+v", i, len(calls), p)

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 )
 
@@ -16,22 +18,22 @@ type progress struct {
 	bytesTotal int64
 
 	phase     atomic.Pointer[Phase]
+	began     atomic.Int64 // of the phase, in nanoseconds since started
+	reading   atomic.Int64 // nanoseconds that the input took; 0 until it is used up
 	rows      atomic.Int64
 	bytes     atomic.Int64
 	groups    atomic.Int64
-	tasks     atomic.Int64
-	tasksDone atomic.Int64
+	scattered func() int64 // rows and states in partitions
+	work      atomic.Int64 // of the tasks, in rows and states
+	workDone  atomic.Int64
 	fraction  float64 // as last reported; -1 at first
 }
 
 // reportEvery is the time between two reports.
 const reportEvery = 100 * time.Millisecond
 
-// readShare is the part of a query's time that reading usually takes when groups are many.
-const readShare = 0.75
-
 func newProgress(report func(Progress), stats scan.Stats, splits []scan.Split, started time.Time) *progress {
-	p := &progress{report: report, started: started, rowsTotal: stats.Rows, fraction: -1}
+	p := &progress{report: report, started: started, rowsTotal: stats.Rows, fraction: -1, scattered: func() int64 { return 0 }}
 	for _, s := range splits {
 		p.bytesTotal += s.Bytes()
 	}
@@ -42,9 +44,27 @@ func newProgress(report func(Progress), stats scan.Stats, splits []scan.Split, s
 	return p
 }
 
-func (p *progress) setPhase(phase Phase) { p.phase.Store(&phase) }
+// setPhase begins a phase.
+func (p *progress) setPhase(phase Phase) {
+	now := int64(time.Since(p.started))
+	if *cmp.Or(p.phase.Load(), &phase) == PhasePartition && phase == PhaseProcess {
+		p.reading.Store(now - p.began.Load())
+	}
+	p.began.Store(now)
+	p.phase.Store(&phase)
+}
 
-func (p *progress) setTasks(n int) { p.tasks.Store(int64(n)) }
+// addTasks tells of tasks that wait.
+func (p *progress) addTasks(tasks []cpuagg.Task) {
+	for i := range tasks {
+		p.work.Add(taskWork(&tasks[i]))
+	}
+}
+
+// endTask tells that a task is done, or that other tasks stand in its place.
+func (p *progress) endTask(task cpuagg.Task) { p.workDone.Add(taskWork(&task)) }
+
+func taskWork(t *cpuagg.Task) int64 { return max(t.Rows(), 1) }
 
 // start reports until the returned function is called, which reports a last time if all is done.
 func (p *progress) start() (stop func(done bool)) {
@@ -75,6 +95,7 @@ func (p *progress) start() (stop func(done bool)) {
 }
 
 func (p *progress) now(done bool) Progress {
+	elapsed := time.Since(p.started)
 	now := Progress{
 		Phase:      *p.phase.Load(),
 		RowsRead:   p.rows.Load(),
@@ -82,25 +103,85 @@ func (p *progress) now(done bool) Progress {
 		BytesRead:  p.bytes.Load(),
 		BytesTotal: p.bytesTotal,
 		Groups:     p.groups.Load(),
-		Elapsed:    time.Since(p.started),
+		Elapsed:    elapsed,
+		Reading:    time.Duration(p.reading.Load()),
+		Left:       -1,
 		Done:       done,
 	}
-	p.fraction = max(p.fraction, p.estimate(now))
+	m := moment{
+		rows:      now.RowsRead,
+		read:      readFraction(now),
+		scattered: p.scattered(),
+		phase:     elapsed - time.Duration(p.began.Load()),
+		reading:   now.Reading,
+		work:      p.work.Load(),
+		workDone:  p.workDone.Load(),
+	}
+	if now.Phase == PhasePartition && now.Reading == 0 {
+		now.Reading, m.reading = m.phase, m.phase
+	}
+	if left := m.left(now.Phase); left >= 0 {
+		p.fraction = max(p.fraction, min(float64(elapsed)/float64(elapsed+left), fractionMax))
+		if elapsed >= leftAfter && p.fraction >= leftFraction {
+			now.Left = left
+		}
+	}
+	if done {
+		p.fraction, now.Left = 1, 0
+	}
 	now.Fraction = p.fraction
 	return now
 }
 
-// estimate returns how much of the query is done, or -1.
-func (p *progress) estimate(now Progress) float64 {
+const (
+	// fractionMax is as far as a query gets before it is done.
+	fractionMax = 0.999
+
+	// The time left is told after leftAfter, when leftFraction is done: a guess before.
+	leftAfter    = time.Second
+	leftFraction = 0.02
+)
+
+// readFraction returns how much of the input has been read, or -1.
+func readFraction(now Progress) float64 {
 	switch {
-	case now.Done:
-		return 1
-	case now.Phase == PhaseProcess:
-		return readShare + (1-readShare)*float64(p.tasksDone.Load())/float64(max(p.tasks.Load(), 1))
 	case now.RowsTotal > 0:
-		return readShare * min(1, float64(now.RowsRead)/float64(now.RowsTotal))
+		return min(1, float64(now.RowsRead)/float64(now.RowsTotal))
 	case now.BytesTotal > 0:
-		return readShare * min(1, float64(now.BytesRead)/float64(now.BytesTotal))
+		return min(1, float64(now.BytesRead)/float64(now.BytesTotal))
+	}
+	return -1
+}
+
+// moment is what an estimate of the time left goes by.
+type moment struct {
+	rows           int64         // read
+	read           float64       // fraction of the input, or -1
+	scattered      int64         // rows and states, so far
+	phase          time.Duration // since it began
+	reading        time.Duration // what the input took, or takes so far
+	work, workDone int64         // of the tasks that are known, in rows and states
+}
+
+// left estimates the time that is left of both phases, or returns -1. A row that is scattered is
+// expected to take as long again as reading it took, until tasks have shown what they take.
+func (m *moment) left(phase Phase) time.Duration {
+	each := float64(m.reading) / float64(max(m.rows, 1)) // nanoseconds of a row, then of a row of a task
+	switch {
+	case phase == PhasePartition && m.read > 0:
+		reading := float64(m.phase) * (1 - m.read) / m.read
+		return time.Duration(reading + float64(m.scattered)/m.read*each)
+	case phase == PhaseProcess && m.work > 0:
+		const believed = 64 // the expectation weighs as much as this part of the tasks
+		weight := float64(m.work) / believed
+		if m.reading == 0 {
+			weight = 0
+		}
+		if float64(m.workDone)+weight == 0 {
+			return -1
+		}
+		each = (float64(m.phase) + weight*each) / (float64(m.workDone) + weight)
+		return time.Duration(float64(m.work-m.workDone) * each)
 	}
 	return -1
 }

@@ -64,6 +64,10 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 		SpillAll: e.opt.testing.SpillAll,
 	})
 	q.run = cpuagg.NewRun(b, e.aggOptions(q.progress.rowsTotal, q.workers), q.store)
+	q.progress.scattered = func() int64 {
+		c := q.run.Counters()
+		return c.RowsScattered.Load() + c.StatesScattered.Load()
+	}
 	return q
 }
 
@@ -127,7 +131,7 @@ func (q *query) execute(ctx context.Context) (err error) {
 		tasks, q.partitions = q.run.Tasks(workers)
 		q.merged = len(tasks)
 		q.tasks = newTaskQueue(tasks)
-		q.progress.setTasks(len(tasks))
+		q.progress.addTasks(tasks)
 		err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
 			return q.process(ctx, t, workers[i])
 		})
@@ -262,8 +266,8 @@ func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, t
 		return q.explainLimit(err)
 	}
 	if groups == nil {
-		q.progress.tasks.Add(int64(len(split)))
-		q.progress.tasksDone.Add(1)
+		q.progress.addTasks(split)
+		q.progress.endTask(task)
 		q.tasks.put(split)
 		return nil
 	}
@@ -271,7 +275,7 @@ func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, t
 	if err := out.write(ctx, th, groups); err != nil {
 		return err
 	}
-	q.progress.tasksDone.Add(1)
+	q.progress.endTask(task)
 	return nil
 }
 
@@ -345,9 +349,13 @@ func (q *query) stats() Stats {
 		SpillFiles:       q.store.Files(),
 		MemoryLimit:      q.engine.memory.Limit(),
 		MemoryPeak:       q.engine.memory.Peak(),
+		ResidentLimit:    q.engine.opt.MemoryLimit,
 		ResidentPeak:     q.engine.budget.peak.Load(),
 		PhaseTimes:       q.times,
 		Elapsed:          time.Since(q.started),
+	}
+	if s.Groups > 0 {
+		s.Reduction = float64(s.RowsRead) / float64(s.Groups)
 	}
 	if _, estimated, ok := q.run.Scatter(); ok {
 		s.EstimatedGroups = estimated

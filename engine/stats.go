@@ -12,7 +12,7 @@ const (
 	PhaseProcess   Phase = "process"   // aggregate each partition and emit it: the partition-processing phase
 )
 
-// Progress is a moment of a running query. Its figures never fall.
+// Progress is a moment of a running query. Its figures never fall, but for Left.
 type Progress struct {
 	Phase      Phase
 	Fraction   float64 // of the whole query, from 0 to 1; -1 while the size of the input is unknown
@@ -22,7 +22,9 @@ type Progress struct {
 	BytesTotal int64 // -1 when it is not known
 	Groups     int64 // emitted so far
 	Elapsed    time.Duration
-	Done       bool // the query has succeeded; this is the last call
+	Reading    time.Duration // how long the input has been read, or was: RowsRead by it is the rate
+	Left       time.Duration // estimated, of both phases; -1 while too little is known
+	Done       bool          // the query has succeeded; this is the last call
 }
 
 // Stats is what a query did. It is complete when the result has been read to its end.
@@ -33,6 +35,7 @@ type Stats struct {
 	BytesRead        int64                   `json:"bytes_read"` // of the input, in its own form
 	Splits           int                     `json:"splits"`
 	Groups           int64                   `json:"groups"`
+	Reduction        float64                 `json:"reduction"` // rows read per group; 0 of no groups
 	ResultBatches    int64                   `json:"result_batches"`
 	Table            string                  `json:"table"`              // "dense", "hash" or "single group"
 	KeyBytes         int                     `json:"key_bytes"`          // of a packed key
@@ -47,9 +50,10 @@ type Stats struct {
 	SpilledBytes     int64                   `json:"spilled_bytes"`      // of pages written to the temp directory
 	SpilledStored    int64                   `json:"spilled_stored"`     // bytes that they took there, compressed
 	SpillFiles       int64                   `json:"spill_files"`
-	MemoryLimit      int64                   `json:"memory_limit_bytes"`  // of pages, tables and decoded columns, at the end
-	MemoryPeak       int64                   `json:"memory_peak_bytes"`   // of the same
-	ResidentPeak     int64                   `json:"resident_peak_bytes"` // of the process, as the system sees it, while queries ran
+	MemoryLimit      int64                   `json:"memory_limit_bytes"`   // of pages, tables and decoded columns, at the end
+	MemoryPeak       int64                   `json:"memory_peak_bytes"`    // of the same
+	ResidentLimit    int64                   `json:"resident_limit_bytes"` // of the process: Options.MemoryLimit
+	ResidentPeak     int64                   `json:"resident_peak_bytes"`  // of the process, as the system sees it, while queries ran
 	PhaseTimes       map[Phase]time.Duration `json:"phase_nanos"`
 	Elapsed          time.Duration           `json:"elapsed_nanos"`
 }

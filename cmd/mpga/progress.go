@@ -90,21 +90,21 @@ func percent(fraction float64) string {
 	return fmt.Sprintf("%3d%%", int(100*min(fraction, 1)))
 }
 
-// figures describes rows, bytes, rate and time: 1,234 of 5,000 rows, 1.0 MiB of 4.1 MiB, 12 MiB/s, 3s left.
+// figures describes rows, bytes, rates of reading and time:
+// 1,234 of 5,000 rows, 1.0 MiB of 4.1 MiB, 1.2 k rows/s, 1.0 MiB/s, 3s left.
 func figures(p engine.Progress) string {
 	parts := []string{
 		amount(p.RowsRead, p.RowsTotal, humanize.Comma) + " rows",
 		amount(p.BytesRead, p.BytesTotal, func(n int64) string { return humanize.IBytes(uint64(n)) }),
 	}
-	if seconds := p.Elapsed.Seconds(); seconds > 0 {
-		parts = append(parts, humanize.IBytes(uint64(float64(p.BytesRead)/seconds))+"/s")
+	if seconds := p.Reading.Seconds(); seconds > 0 {
+		parts = append(parts, rowRate(p.RowsRead, p.Reading), humanize.IBytes(uint64(float64(p.BytesRead)/seconds))+"/s")
 	}
 	switch {
 	case p.Done:
 		parts = append(parts, counted(p.Groups, "group"), "done in "+roundTime(p.Elapsed))
-	case p.Fraction > 0:
-		left := time.Duration(float64(p.Elapsed) * max(1-p.Fraction, 0) / p.Fraction)
-		parts = append(parts, left.Round(time.Second).String()+" left")
+	case p.Left >= 0:
+		parts = append(parts, "about "+p.Left.Round(time.Second).String()+" left")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -136,12 +136,20 @@ type progressJSON struct {
 	BytesTotal     *int64       `json:"bytes_total"`
 	Groups         int64        `json:"groups"`
 	ElapsedSeconds float64      `json:"elapsed_seconds"`
+	RowsPerSecond  float64      `json:"rows_per_second"` // read
+	LeftSeconds    *float64     `json:"left_seconds"`
 	Done           bool         `json:"done"`
 }
 
 func jsonLine(p engine.Progress) string {
 	line := progressJSON{Phase: p.Phase, RowsRead: p.RowsRead, BytesRead: p.BytesRead, Groups: p.Groups,
 		ElapsedSeconds: p.Elapsed.Seconds(), Done: p.Done}
+	if seconds := p.Reading.Seconds(); seconds > 0 {
+		line.RowsPerSecond = float64(p.RowsRead) / seconds
+	}
+	if left := p.Left.Seconds(); p.Left >= 0 {
+		line.LeftSeconds = &left
+	}
 	if p.Fraction >= 0 {
 		line.Fraction = &p.Fraction
 	}

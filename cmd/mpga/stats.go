@@ -102,6 +102,9 @@ func statsTable(s engine.Stats) string {
 	row("route", "%s, %s", s.Route, counted(int64(s.Threads), "thread"))
 	row("read", "%s, %s in %s", counted(s.RowsRead, "row"), humanize.IBytes(uint64(max(s.BytesRead, 0))), counted(int64(s.Splits), "split"))
 	row("groups", "%s", humanize.Comma(s.Groups))
+	if s.Groups > 0 {
+		row("reduction", "%.3g rows a group", s.Reduction)
+	}
 	row("table", "%s, keys of %d B", s.Table, s.KeyBytes)
 	count("estimated groups", s.EstimatedGroups)
 	count("rows pre-aggregated", s.RowsPreAgg)
@@ -117,7 +120,8 @@ func statsTable(s engine.Stats) string {
 	if s.SpilledBytes > 0 {
 		row("spilled", "%s, to %s in %s", humanize.IBytes(uint64(s.SpilledBytes)), humanize.IBytes(uint64(s.SpilledStored)), counted(s.SpillFiles, "file"))
 	}
-	row("memory", "at most %s of %s, the process %s", humanize.IBytes(uint64(s.MemoryPeak)), humanize.IBytes(uint64(s.MemoryLimit)), humanize.IBytes(uint64(s.ResidentPeak)))
+	row("memory", "%s of pages and tables at most", humanize.IBytes(uint64(s.MemoryPeak)))
+	row("resident", "%s at most, the limit is %s", humanize.IBytes(uint64(s.ResidentPeak)), humanize.IBytes(uint64(s.ResidentLimit)))
 	for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {
 		if d, ok := s.PhaseTimes[phase]; ok {
 			row(string(phase), "%s", roundTime(d))
@@ -133,8 +137,18 @@ func rate(rows int64, elapsed time.Duration) string {
 	if elapsed <= 0 {
 		return ""
 	}
+	return " (" + rowRate(rows, elapsed) + ")"
+}
+
+// rowRate is rows per second.
+//
+// Requires: elapsed > 0.
+func rowRate(rows int64, elapsed time.Duration) string {
 	value, prefix := humanize.ComputeSI(float64(rows) / elapsed.Seconds())
-	return fmt.Sprintf(" (%.3g %s rows/s)", value, prefix)
+	if prefix != "" {
+		prefix += " "
+	}
+	return fmt.Sprintf("%.3g %srows/s", value, prefix)
 }
 
 // counted is a number and the word for what it counts: 1 row, 2,000 rows.
