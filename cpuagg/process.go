@@ -1,12 +1,9 @@
 package cpuagg
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io"
-	"math"
-
-	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
@@ -30,15 +27,23 @@ type Groups struct {
 	Keys   []uint64   // Len * KeyLayout.Words
 	States [][]uint64 // by fold: Len * Fold.Words
 
-	table  *table
-	states *states
-	rows   int64 // and states, merged so far
+	run      *Run
+	table    *table
+	states   *states
+	rows     int64             // and states, merged so far
+	bytesMax int64             // when they are more, relieve is called for
+	runs     map[stateID]*Runs // of states that have outgrown the memory
 }
 
 // Release gives back what the groups hold.
 func (g *Groups) Release() {
 	g.table.release()
 	g.states.release()
+	for _, runs := range g.runs {
+		runs.discard()
+	}
+	g.runs = nil
+	g.run.borrower.CompareAndSwap(g, nil)
 }
 
 func (g *Groups) bytes() int64 { return g.table.bytes() + g.states.bytes() }
@@ -73,7 +78,11 @@ func (r *Run) Tasks(workers []*Worker) (tasks []Task, partitions int) {
 // a group each.
 func (r *Run) tasks(p *pass) (tasks []Task) {
 	sizes := p.parts.Sizes()
-	for _, list := range partition.Merge(sizes, r.taskRows()) {
+	rowsMax := r.taskRows()
+	if p.rowsMax > 0 {
+		rowsMax = min(rowsMax, p.rowsMax)
+	}
+	for _, list := range partition.Merge(sizes, rowsMax) {
 		t := Task{pass: p, partitions: list}
 		for _, i := range list {
 			t.rows += sizes[i]
@@ -85,8 +94,7 @@ func (r *Run) tasks(p *pass) (tasks []Task) {
 
 // taskRows returns how many rows and states a task may have that is of several partitions.
 func (r *Run) taskRows() int64 {
-	const slotBytes = 32 // four slots a group
-	room := r.opt.WorkerBytes / splitShare / (2*r.stateBytes + slotBytes)
+	room := r.opt.WorkerBytes / splitShare / (2*(r.stateBytes+r.firstBytes) + slotBytes)
 	return max(min(taskRowsMax, room), 1)
 }
 
@@ -105,20 +113,26 @@ func (r *Run) mergeInParallel(workers []*Worker) bool {
 
 // Process aggregates a task. Workers process tasks of one run at the same time. Where the groups do
 // not fit the worker's share of the memory, the task is split: there are then no groups, but tasks
-// in its place.
-func (w *Worker) Process(task Task) (*Groups, []Task, error) {
+// in its place. It ends with the context's cause when that is done.
+func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error) {
 	if task.tables != nil {
-		return mergeTables(task.tables), nil, nil
+		return w.run.mergeTables(task.tables), nil, nil
 	}
 	m := w.run.opt.Memory
 	g := &Groups{
-		table:  newTable(m, &w.run.bound.Keys, task.pass.tableSeed(), false),
-		states: newStates(m, w.run.bound),
+		run:      w.run,
+		table:    newTable(m, &w.run.bound.Keys, task.pass.tableSeed(), false),
+		states:   newStates(m, w.run.bound),
+		bytesMax: w.share(),
 	}
-	g.table.reserve(min(int(min(task.rows, math.MaxInt32))/2, groupsExpected))
+	g.table.reserve(int(min(task.rows/2, groupsExpected, w.share()/(4*slotBytes))))
+	w.takeRuns(task, g)
 	var split *splitter
 	err := w.eachPage(task, func(content Content, page *spec.Page) (err error) {
 		defer page.Release()
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
 		if split != nil {
 			return split.add(content, page)
 		}
@@ -126,19 +140,23 @@ func (w *Worker) Process(task Task) (*Groups, []Task, error) {
 			if err := w.makeRoom(g); err != nil {
 				return err
 			}
-			if w.mustSplit(task, g) {
+			mustSplit, err := w.mustSplit(task, g)
+			if err != nil {
+				return err
+			}
+			if mustSplit {
 				if split, err = w.newSplitter(task, g); err != nil {
 					return err
 				}
 				return split.addFrom(content, page, from)
 			}
-			if err := w.checkRoom(task, g); err != nil {
-				return err
-			}
 			w.merge(g, content, page, from)
 		}
 		return nil
 	})
+	if err == nil && split == nil {
+		err = g.mergeRuns(ctx, w)
+	}
 	switch {
 	case err != nil:
 		split.release()
@@ -155,6 +173,9 @@ func (w *Worker) Process(task Task) (*Groups, []Task, error) {
 // groupsExpected is what a table has room for to begin with, if the task may have as many: enough
 // to save most growing, not so many that a few heavy groups spread over a large table.
 const groupsExpected = spec.TileRows * 4
+
+// slotBytes is what a group may take of a table's slots: a load factor of a quarter.
+const slotBytes = 32
 
 // eachPage calls a function with the pages of a task, the states first: they are fewer than the
 // rows that they stand for. The function takes them over.
@@ -202,39 +223,13 @@ const splitShare = 6
 // one hash, or one key.
 const splitsMax = 12
 
-// mustSplit reports whether the groups have outgrown the worker's share of the memory. One group
-// cannot be split.
-func (w *Worker) mustSplit(task Task, g *Groups) bool {
+// mustSplit reports whether the groups are to be scattered, since they have outgrown the worker's
+// share of the memory. It makes room where that does not help.
+func (w *Worker) mustSplit(task Task, g *Groups) (bool, error) {
 	if g.table.groups > groupsMax || w.run.opt.ForceSplits > task.pass.depth && g.table.groups > 1 {
-		return true
+		return true, nil
 	}
-	return g.bytes() > w.run.opt.WorkerBytes/splitShare && g.table.groups > 1 && task.pass.depth < splitsMax
-}
-
-// ErrMemory marks a task that has no room and cannot be split.
-var ErrMemory = errors.New("one group is larger than a worker's memory")
-
-// MemoryError is an ErrMemory, with the bytes that would have done.
-type MemoryError struct {
-	Bytes int64 // a worker's memory
-	Need  int64 // estimated
-}
-
-func (e *MemoryError) Error() string {
-	return fmt.Sprintf("%v of %s: it needs about %s", ErrMemory, humanize.IBytes(uint64(e.Bytes)), humanize.IBytes(uint64(e.Need)))
-}
-
-func (e *MemoryError) Unwrap() error { return ErrMemory }
-
-// checkRoom returns a MemoryError when groups that cannot be split have outgrown all that the worker
-// may take, and nothing is left of the others' memory either.
-func (w *Worker) checkRoom(task Task, g *Groups) error {
-	bytes := g.bytes()
-	if bytes <= w.run.opt.WorkerBytes || w.run.opt.Memory.Left() > bytes/2 {
-		return nil
-	}
-	const growing = 2 // a block that grows and the one before it
-	return &MemoryError{Bytes: w.run.opt.WorkerBytes, Need: int64(float64(growing*bytes) * float64(task.rows) / float64(max(g.rows, 1)))}
+	return w.relieve(task, g)
 }
 
 // merge folds a tile of a page into the groups.
@@ -259,9 +254,9 @@ func (g *Groups) finish() {
 }
 
 // mergeTables merges the tables of all workers into the first.
-func mergeTables(workers []*Worker) *Groups {
+func (r *Run) mergeTables(workers []*Worker) *Groups {
 	first := workers[0]
-	g := &Groups{table: first.table, states: first.states}
+	g := &Groups{run: r, table: first.table, states: first.states}
 	if first.table.layout.Words == 0 {
 		first.table.groups = 1 // one group, also of no rows
 	}

@@ -77,6 +77,7 @@ type Run struct {
 
 	rowLayout, stateLayout spec.RowLayout
 	rowBytes, stateBytes   int64
+	firstBytes             int64 // of a group's first elements, beside its states
 
 	// The scatter is set up when the first worker needs it.
 	mu        sync.Mutex
@@ -84,6 +85,7 @@ type Run struct {
 	estimated int64
 
 	counters Counters
+	borrower atomic.Pointer[Groups] // what takes memory beyond its worker's share
 }
 
 // pass is one scatter, by all workers or, where a partition is split again, by one.
@@ -92,6 +94,8 @@ type pass struct {
 	radix     partition.Radix
 	pageBytes int // most of a page
 	parts     Pass
+	rowsMax   int64                 // of a task of several partitions; 0 is no bound
+	runs      map[int][]carriedRuns // by partition, of groups that were split away from others
 }
 
 // seed returns the hash seed of the scatter: none that the tables and scatters of the passes before
@@ -107,6 +111,7 @@ type Counters struct {
 	RowsScattered   atomic.Int64 // rows that went to partitions as they were
 	StatesScattered atomic.Int64 // groups' states that went to partitions
 	Splits          atomic.Int64 // partitions that were scattered again
+	Runs            atomic.Int64 // sorted runs of states that have outgrown the memory
 }
 
 // NewRun prepares the aggregation of a query. Groups that do not fit the workers' tables go to the
@@ -116,6 +121,11 @@ func NewRun(b *spec.Bound, opt Options, store Store) *Run {
 	r := &Run{bound: b, opt: opt, store: store}
 	r.rowLayout, r.stateLayout = b.RowLayout(), b.StateLayout()
 	r.rowBytes, r.stateBytes = int64(8*r.rowLayout.Stride), int64(8*r.stateLayout.Stride)
+	for i := range b.Folds {
+		if f := &b.Folds[i]; f.KeepsElements() {
+			r.firstBytes += int64(8 * vectorBlock(1, f.ElementWords))
+		}
+	}
 	return r
 }
 

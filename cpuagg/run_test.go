@@ -1,6 +1,7 @@
 package cpuagg
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,36 @@ func (s *memoryStore) NewPass(radix partition.Radix) Pass {
 }
 
 func (s *memoryStore) Reclaim(int64) error { return nil }
+
+// memorySpool is a Spool of a memoryStore.
+type memorySpool struct {
+	store *memoryStore
+	pages []*spec.Page
+}
+
+func (s *memoryStore) NewSpool(*spec.RowLayout) Spool { return &memorySpool{store: s} }
+
+func (p *memorySpool) Put(page *spec.Page) error {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	p.pages = append(p.pages, page)
+	return p.store.call()
+}
+
+func (p *memorySpool) End() error { return nil }
+
+func (p *memorySpool) Discard() { p.pages = nil }
+
+// Pages returns copies: who reads releases them.
+func (p *memorySpool) Pages() Pages {
+	pages := &memoryPages{store: p.store}
+	for _, page := range p.pages {
+		again := *page
+		again.Words = slices.Clone(page.Words)
+		pages.pages = append(pages.pages, &again)
+	}
+	return pages
+}
 
 // onePass returns a pass of a store of its own.
 func onePass(radix partition.Radix) (*pass, *memoryPass) {
@@ -332,7 +363,7 @@ func execute(r *Run, tiles [][]*spec.Tile) (groups []*Groups, err error) {
 			own = append(own, tasks[at])
 		}
 		for len(own) > 0 {
-			g, split, err := workers[i].Process(own[0])
+			g, split, err := workers[i].Process(context.Background(), own[0])
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,9 @@ type Store interface {
 	// NewPass returns the partitions of a scatter.
 	NewPass(radix partition.Radix) Pass
 
+	// NewSpool returns an empty spool of rows of a layout.
+	NewSpool(layout *spec.RowLayout) Spool
+
 	// Reclaim frees bytes of memory, if that many are taken by pages that wait.
 	Reclaim(bytes int64) error
 }
@@ -47,6 +50,22 @@ type Pages interface {
 	Close()
 }
 
+// Spool is a sequence of pages on disk, written once and read as often as needed. One goroutine at a
+// time uses it.
+type Spool interface {
+	// Put writes a page, which it takes over.
+	Put(page *spec.Page) error
+
+	// End ends the writing.
+	End() error
+
+	// Pages reads the pages in the order in which they were put.
+	Pages() Pages
+
+	// Discard gives the space back. Nobody may read any more.
+	Discard()
+}
+
 // Pages of a partition double in size, so that many small partitions take little memory and
 // large ones are written in large pieces.
 const (
@@ -62,8 +81,8 @@ type scatterer struct {
 	memory  spec.Memory
 	open    []*spec.Page // by partition
 	next    []cursor     // by partition: where its next row goes
-	refers  bool  // rows may refer to their page's heap
-	rows    int64 // scattered
+	refers  bool         // rows may refer to their page's heap
+	rows    int64        // scattered
 
 	// Of the rows being scattered:
 	at    []rowAddress // where each row is written
@@ -111,7 +130,7 @@ func (s *scatterer) place(hashes []uint64) {
 	for i, h := range hashes {
 		p := radix.Of(h)
 		c := &next[p]
-		if c.at == c.end {
+		if c.at == c.end || s.refers && s.open[p].Heap.Bytes() > int64(s.pass.pageBytes) {
 			s.turn(p)
 		}
 		at[i] = c.at
@@ -244,6 +263,9 @@ func (s *scatterer) putValid(t *spec.Tile) {
 
 // scatterStates scatters all groups of a table.
 func (s *scatterer) scatterStates(t *table, st *states) error {
+	if err := s.scatterParts(t, st); err != nil {
+		return err
+	}
 	width := t.layout.Words
 	for from := 0; from < t.groups; from += spec.TileRows {
 		to := min(from+spec.TileRows, t.groups)

@@ -23,6 +23,7 @@ func (w *Worker) newSplitter(task Task, g *Groups) (*splitter, error) {
 	tables := 2 * task.rows / max(g.rows, 1)
 	radix := max(min(partition.Radix(bits.Len64(uint64(tables))), splitBitsMax), splitBitsMin)
 	m, p := w.run.opt.Memory, w.run.newPass(task.pass.depth+1, radix)
+	p.rowsMax = max(min(g.rows, task.rows)/2, 1) // not all of them again
 	s := &splitter{
 		worker: w,
 		pass:   p,
@@ -31,6 +32,9 @@ func (w *Worker) newSplitter(task Task, g *Groups) (*splitter, error) {
 		hashes: make([]uint64, spec.TileRows),
 	}
 	err := s.states.scatterStates(g.table, g.states)
+	if err == nil {
+		g.carry(p)
+	}
 	g.Release()
 	return s, err
 }

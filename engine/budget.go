@@ -15,7 +15,6 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -150,14 +149,31 @@ func groupMemory() int64 {
 	}
 }
 
+// roomBytesMin is what a batch of results may take unasked.
+const roomBytesMin = 1 << 20
+
+// room returns an ErrMemoryLimit where one result value does not fit the memory, once pages that wait
+// have left it.
+func (q *query) room(bytes int64) error {
+	if bytes <= roomBytesMin {
+		return nil
+	}
+	if left := q.engine.memory.Left(); left < bytes {
+		if err := q.store.Reclaim(bytes - left); err != nil {
+			return err
+		}
+	}
+	left := max(q.engine.memory.Left(), 0)
+	if bytes <= left {
+		return nil
+	}
+	need := q.engine.budget.limit + (bytes-left)/(budgetMargin-1)*budgetMargin
+	return fmt.Errorf("%w of %s: one value of the result takes %s, %s are left; raise --memory-limit to about %s (MemoryLimit)",
+		ErrMemoryLimit, humanize.IBytes(uint64(q.engine.budget.limit)), humanize.IBytes(uint64(bytes)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(need)))
+}
+
 // explainLimit adds to an error of a limit which knob there is, and what would have done.
 func (q *query) explainLimit(err error) error {
-	var memory *cpuagg.MemoryError
-	if errors.As(err, &memory) {
-		need := q.engine.budget.limit + int64(q.workers)*(memory.Need-memory.Bytes)
-		return fmt.Errorf("%w of %s: %w; raise --memory-limit to about %s (MemoryLimit), or take fewer --threads",
-			ErrMemoryLimit, humanize.IBytes(uint64(q.engine.budget.limit)), err, humanize.IBytes(uint64(need)))
-	}
 	if !errors.Is(err, stream.ErrTempLimit) {
 		return err
 	}

@@ -125,16 +125,20 @@ func (v *vector) bytesArray(mem memory.Allocator, dt arrow.DataType) (arrow.Arra
 			b.AppendNull()
 			continue
 		}
-		switch b := b.(type) {
-		case *array.StringViewBuilder:
-			b.Append(string(values[i].Bytes()))
-		case *array.BinaryViewBuilder:
-			b.Append(values[i].Bytes())
-		case *array.FixedSizeBinaryBuilder:
-			b.Append(values[i].Bytes())
-		}
+		appendBytes(b, values[i].Bytes())
 	}
 	return b.NewArray(), nil
+}
+
+func appendBytes(b array.Builder, value []byte) {
+	switch b := b.(type) {
+	case *array.StringViewBuilder:
+		b.Append(string(value))
+	case *array.BinaryViewBuilder:
+		b.Append(value)
+	case *array.FixedSizeBinaryBuilder:
+		b.Append(value)
+	}
 }
 
 func offsetArray[T int32 | int64](v *vector, mem memory.Allocator, dt arrow.DataType, values []spec.Bytes2, total int) arrow.Array {

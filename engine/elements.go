@@ -18,15 +18,7 @@ import (
 
 // quantiles finalizes median and quantile_cont.
 func (s *finalStates) quantiles() *vector {
-	q := 0.5
-	if s.out.Aggregate.Func == spec.QuantileCont {
-		q = s.out.Aggregate.Fraction
-	}
-	v := &vector{kind: spec.Float64, words: make([]uint64, s.n)}
-	times := s.out.Type.ID() != arrow.FLOAT64
-	if times {
-		v.kind = spec.Int64
-	}
+	v := s.quantileVector()
 	scratch := make([]uint64, 2)
 	for i := range s.n {
 		elements := s.fold.Elements(s.state(i))
@@ -34,16 +26,35 @@ func (s *finalStates) quantiles() *vector {
 			v.setNull(i)
 			continue
 		}
-		at := q * float64(len(elements)/s.fold.ElementWords-1)
-		low, d := int(math.Floor(at)), at-math.Floor(at)
+		low, d := s.quantileIndex(len(elements) / s.fold.ElementWords)
 		a := s.element(nth(s.fold, elements, low), scratch)
 		b := a
 		if d > 0 {
 			b = s.element(next(s.fold, elements, low), scratch)
 		}
-		v.words[i] = interpolate(a, b, d, times)
+		v.words[i] = interpolate(a, b, d, v.kind == spec.Int64)
 	}
 	return v
+}
+
+// quantileVector returns the vector of median and quantile_cont: of doubles, or of times.
+func (s *finalStates) quantileVector() *vector {
+	v := &vector{kind: spec.Float64, words: make([]uint64, s.n)}
+	if s.out.Type.ID() != arrow.FLOAT64 {
+		v.kind = spec.Int64
+	}
+	return v
+}
+
+// quantileIndex returns where between which of n elements in order the quantile lies: a fraction d of
+// the way from element low to the next.
+func (s *finalStates) quantileIndex(n int) (low int, d float64) {
+	q := 0.5
+	if s.out.Aggregate.Func == spec.QuantileCont {
+		q = s.out.Aggregate.Fraction
+	}
+	at := q * float64(n-1)
+	return int(math.Floor(at)), at - math.Floor(at)
 }
 
 // element returns a value of a FoldCollect as a double, or as a time in the result's unit.

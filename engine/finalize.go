@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -22,10 +23,15 @@ type finalizer struct {
 	bound     *spec.Bound
 	mem       memory.Allocator
 	interners []*interner // by key, of the interned ones
+
+	// room returns an error where a result has no room for so many bytes.
+	room func(bytes int64) error
 }
 
 // batch returns the results of groups from to to.
-func (f *finalizer) batch(g *cpuagg.Groups, from, to int) (arrow.RecordBatch, error) {
+//
+// Requires: a group with runs is alone.
+func (f *finalizer) batch(ctx context.Context, g *cpuagg.Groups, from, to int) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, 0, f.bound.Schema.NumFields())
 	defer func() {
 		for _, c := range columns {
@@ -40,7 +46,7 @@ func (f *finalizer) batch(g *cpuagg.Groups, from, to int) (arrow.RecordBatch, er
 		columns = append(columns, a)
 	}
 	for o := range f.bound.Outputs {
-		a, err := f.output(g, &f.bound.Outputs[o], from, to)
+		a, err := f.output(ctx, g, &f.bound.Outputs[o], from, to)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +89,7 @@ func (f *finalizer) keyVector(g *cpuagg.Groups, k, from, to int) *vector {
 }
 
 // output returns one aggregate's column of groups from to to.
-func (f *finalizer) output(g *cpuagg.Groups, out *spec.Output, from, to int) (arrow.Array, error) {
+func (f *finalizer) output(ctx context.Context, g *cpuagg.Groups, out *spec.Output, from, to int) (arrow.Array, error) {
 	fold := &f.bound.Folds[out.Fold]
 	s := finalStates{
 		finalizer: f,
@@ -95,7 +101,7 @@ func (f *finalizer) output(g *cpuagg.Groups, out *spec.Output, from, to int) (ar
 	if out.Count >= 0 {
 		s.counts = g.States[out.Count][from:to]
 	}
-	array, err := s.array()
+	array, err := s.array(ctx, g.Runs(out.Fold, from))
 	var overflow *groupOverflow
 	if errors.As(err, &overflow) {
 		err = fmt.Errorf("%s: the group %s has a sum of %s, which does not fit %s: %w%s", out.Aggregate,
@@ -156,7 +162,10 @@ func (s *finalStates) state(i int) []uint64 {
 	return s.states[i*s.fold.Words : (i+1)*s.fold.Words]
 }
 
-func (s *finalStates) array() (arrow.Array, error) {
+func (s *finalStates) array(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+	if runs != nil {
+		return s.merged(ctx, runs)
+	}
 	switch s.out.Aggregate.Func {
 	case spec.MinN, spec.MaxN, spec.List:
 		return s.lists()

@@ -63,6 +63,7 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 		Writers:  q.workers,
 		SpillAll: e.opt.testing.SpillAll,
 	})
+	q.final.room = q.room
 	q.run = cpuagg.NewRun(b, e.aggOptions(q.progress.rowsTotal, q.workers), q.store)
 	q.progress.scattered = func() int64 {
 		c := q.run.Counters()
@@ -261,7 +262,7 @@ func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker) error
 
 // processTask emits the groups of a task, or puts the tasks that it was split to into the queue.
 func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
-	groups, split, err := w.Process(task)
+	groups, split, err := w.Process(ctx, task)
 	if err != nil {
 		return q.explainLimit(err)
 	}
@@ -304,7 +305,11 @@ func (o *batchOutput) write(ctx context.Context, th *thread, g *cpuagg.Groups) e
 // emit finalizes groups from to to and sends them, in halves where one array cannot hold them.
 func (o *batchOutput) emit(ctx context.Context, th *thread, g *cpuagg.Groups, from, to int) error {
 	q := o.query
-	batch, err := q.final.batch(g, from, to)
+	var batch arrow.RecordBatch
+	err := errBatchTooLarge
+	if to-from == 1 || !g.HasRuns(from, to) {
+		batch, err = q.final.batch(ctx, g, from, to)
+	}
 	if errors.Is(err, errBatchTooLarge) && to-from > 1 {
 		mid := (from + to) / 2
 		if err := o.emit(ctx, th, g, from, mid); err != nil {
@@ -344,6 +349,7 @@ func (q *query) stats() Stats {
 		Partitions:       q.partitions,
 		PartitionsMerged: q.merged,
 		PartitionsSplit:  q.run.Counters().Splits.Load(),
+		SortedRuns:       q.run.Counters().Runs.Load(),
 		SpilledBytes:     q.store.Spilled(),
 		SpilledStored:    q.store.Stored(),
 		SpillFiles:       q.store.Files(),

@@ -47,6 +47,7 @@ type Stats struct {
 	PartitionsMerged int                     `json:"partitions_merged"`  // what the greedy merge made of them
 	PartitionBytes   int64                   `json:"partition_bytes"`    // held by the partition store at its fullest
 	PartitionsSplit  int64                   `json:"partitions_split"`   // scattered again, because their groups did not fit
+	SortedRuns       int64                   `json:"sorted_runs"`        // written of groups that outgrew the memory alone, and merged
 	SpilledBytes     int64                   `json:"spilled_bytes"`      // of pages written to the temp directory
 	SpilledStored    int64                   `json:"spilled_stored"`     // bytes that they took there, compressed
 	SpillFiles       int64                   `json:"spill_files"`

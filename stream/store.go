@@ -1,10 +1,7 @@
 package stream
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
-	"io"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -30,6 +27,7 @@ type Store struct {
 	mu     sync.Mutex
 	left   sync.Cond // an eviction has ended
 	passes []*pass
+	spools map[*spool]struct{} // that have extents
 	bytes  int64 // of pages in memory
 	peak   int64
 	files  []*tempFile
@@ -52,12 +50,6 @@ type storedPartition struct {
 	rows    int64
 	bytes   int64 // of pages
 	leaving int   // evictions under way
-}
-
-// extent is a place in a file that holds frames.
-type extent struct {
-	file      *tempFile
-	offset, n int64
 }
 
 var _ cpuagg.Store = (*Store)(nil)
@@ -85,6 +77,7 @@ func NewStore(opt StoreOptions) *Store {
 		layouts: [2]*spec.RowLayout{cpuagg.Rows: opt.Rows, cpuagg.States: opt.States},
 		spill:   opt.SpillAll,
 		filesN:  min(opt.Writers, spillFilesMax),
+		spools:  make(map[*spool]struct{}),
 	}
 	s.left.L = &s.mu
 	return s
@@ -201,6 +194,8 @@ func (s *Store) evict(to *storedPartition, pages [2][]*spec.Page) (err error) {
 				return err
 			}
 			s.spilled.Add(page.Bytes())
+			page.Release()
+			pages[content][i] = nil
 			if len(out) >= extentBytes || i == len(pages[content])-1 {
 				if err := file.write(out); err != nil {
 					return err
@@ -275,7 +270,9 @@ func (p *pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
 	for part.leaving > 0 {
 		s.left.Wait()
 	}
-	t := &taken{store: s, content: content, pages: part.pages[content], extents: part.extents[content]}
+	t := &taken{pages: part.pages[content], onDisk: extentReader{
+		store: s, layout: s.layouts[content], extents: part.extents[content], ahead: readBytes, discard: true,
+	}}
 	part.pages[content], part.extents[content] = nil, nil
 	for _, page := range t.pages {
 		part.bytes -= page.Bytes()
@@ -286,16 +283,11 @@ func (p *pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
 
 // taken is the pages of a partition that are being processed: those in memory, then those on disk.
 type taken struct {
-	store   *Store
-	content cpuagg.Content
-	pages   []*spec.Page
-	extents []extent
-	reader  frameReader
-	buffer  *bufio.Reader
-	open    bool // an extent is being read
+	pages  []*spec.Page
+	onDisk extentReader
 }
 
-// readBytes is how much is read at a time.
+// readBytes is how much is read of a partition at a time.
 const readBytes = 256 << 10
 
 // Next implements cpuagg.Pages.
@@ -305,36 +297,14 @@ func (t *taken) Next() (*spec.Page, error) {
 		t.pages = t.pages[1:]
 		return page, nil
 	}
-	for len(t.extents) > 0 {
-		e := t.extents[0]
-		if !t.open {
-			if t.buffer == nil {
-				t.buffer = bufio.NewReaderSize(nil, readBytes)
-				t.reader = frameReader{layout: t.store.layouts[t.content], memory: t.store.memory, from: t.buffer}
-			}
-			t.buffer.Reset(io.NewSectionReader(e.file.file, e.offset, e.n))
-			t.open = true
-		}
-		page, err := t.reader.next()
-		if err == nil {
-			return page, nil
-		}
-		if !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("spilled pages in %s: %w", t.store.temp.dir, err)
-		}
-		e.file.discard(e.offset, e.n)
-		t.extents, t.open = t.extents[1:], false
-	}
-	return nil, io.EOF
+	return t.onDisk.next()
 }
 
 // Close implements cpuagg.Pages.
 func (t *taken) Close() {
 	releaseAll(t.pages)
-	for _, e := range t.extents {
-		e.file.discard(e.offset, e.n)
-	}
-	t.pages, t.extents = nil, nil
+	t.pages = nil
+	t.onDisk.close()
 }
 
 // BytesPeak returns the most memory that the pages took at once.
@@ -363,11 +333,14 @@ func (s *Store) Close() error {
 			for content := range part.pages {
 				releaseAll(part.pages[content])
 				for _, e := range part.extents[content] {
-					e.file.discard(e.offset, e.n)
+					e.discard()
 				}
 			}
 			p.partitions[i] = storedPartition{}
 		}
+	}
+	for sp := range s.spools {
+		sp.drop()
 	}
 	var errs []error
 	for _, f := range s.files {

@@ -117,6 +117,9 @@ func statsTable(s engine.Stats) string {
 	if s.PartitionsSplit > 0 {
 		row("split again", "%s", counted(s.PartitionsSplit, "task"))
 	}
+	if s.SortedRuns > 0 {
+		row("sorted runs", "%s of groups that are larger than the memory", humanize.Comma(s.SortedRuns))
+	}
 	if s.SpilledBytes > 0 {
 		row("spilled", "%s, to %s in %s", humanize.IBytes(uint64(s.SpilledBytes)), humanize.IBytes(uint64(s.SpilledStored)), counted(s.SpillFiles, "file"))
 	}

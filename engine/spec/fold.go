@@ -167,6 +167,10 @@ func (f *Fold) OrderWords() int {
 // Grows reports whether the state refers to a block that grows with the rows.
 func (f *Fold) Grows() bool { return f.Kind >= FoldDistinct }
 
+// KeepsElements reports whether the state has its elements one by one, so that it can be cut in parts
+// that merge to the whole.
+func (f *Fold) KeepsElements() bool { return f.Kind >= FoldDistinct && f.Kind <= FoldTop }
+
 // HistogramWords is what FoldHistogram adds to each element: rows, least position.
 const HistogramWords = 2
 

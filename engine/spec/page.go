@@ -109,3 +109,12 @@ func (b *Bound) StateLayout() RowLayout {
 	l.Valid = l.Stride
 	return l
 }
+
+// ElementLayout returns the layout of the elements of a fold that keeps them, as rows of a page.
+func (f *Fold) ElementLayout() RowLayout {
+	l := RowLayout{Stride: f.ElementWords, Valid: f.ElementWords}
+	if f.Long {
+		l.longs = []int{0}
+	}
+	return l
+}

@@ -1,0 +1,72 @@
+package cpuagg
+
+import "github.com/mpga/mpga/engine/spec"
+
+// stateBytesMax is how much of its elements a state takes into a page: a page can then be held, and
+// written, where memory is short. What is more becomes states of the same group, which merge again.
+const stateBytesMax = pageBytesMax
+
+// cutElementsMin is how many elements a state must have to be cut: few are not worth the look.
+const cutElementsMin = 64
+
+// scatterParts scatters what the states of a table have beyond stateBytesMax, and takes it off them.
+func (s *scatterer) scatterParts(t *table, st *states) error {
+	if st.heap.Bytes() <= stateBytesMax {
+		return nil
+	}
+	var parts [][]uint64
+	for i := range st.bound.Folds {
+		f := &st.bound.Folds[i]
+		if !f.KeepsElements() {
+			continue
+		}
+		for group := range t.groups {
+			state := st.of(i, group)
+			for n := cut(f, state); n > 0; n = cut(f, state) {
+				if parts == nil {
+					parts = emptyStates(st.bound)
+				}
+				elements := f.Elements(state)
+				state[0] -= uint64(n)
+				parts[i][0], parts[i][1] = uint64(n), spec.Address(elements[int(state[0])*f.ElementWords:])
+				if err := s.scatterGroups(st.bound, t.key(group), 1, parts); err != nil {
+					return err
+				}
+				clear(parts[i])
+			}
+		}
+	}
+	return nil
+}
+
+// cut returns how many of a state's last elements make a part of their own; 0 when it needs none.
+func cut(f *spec.Fold, state []uint64) int {
+	count := int(state[0])
+	if count < cutElementsMin || !f.Long && 8*count*f.ElementWords <= stateBytesMax {
+		return 0
+	}
+	if !f.Long {
+		return stateBytesMax / 8 / f.ElementWords
+	}
+	words := 0
+	elements := f.Elements(state)
+	for n := 1; n <= count; n++ {
+		words += f.ElementWords + longWords(elements[(count-n)*f.ElementWords:])
+		if 8*words > stateBytesMax {
+			return n
+		}
+	}
+	return 0
+}
+
+// emptyStates returns an empty state of every fold.
+func emptyStates(b *spec.Bound) [][]uint64 {
+	parts := make([][]uint64, len(b.Folds))
+	for i := range b.Folds {
+		parts[i] = make([]uint64, b.Folds[i].Words)
+		for j := range parts[i] {
+			parts[i][j] = identityOf(b.Folds[i].Kind)
+		}
+	}
+	return parts
+}

@@ -1,0 +1,90 @@
+package cpuagg
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// order is the order of a fold's elements in sorted runs: by position where they carry one, since
+// results then want it, by value elsewhere.
+type order struct {
+	fold      *spec.Fold
+	positions bool
+}
+
+func orderOf(f *spec.Fold) order {
+	return order{fold: f, positions: f.Kind == spec.FoldCollect && f.ElementWords > f.OrderWords()}
+}
+
+// prefix returns a word by which elements compare; where it is the same, compare decides.
+func (o *order) prefix(element []uint64) uint64 {
+	f := o.fold
+	var p uint64
+	switch {
+	case o.positions:
+		return element[f.ElementWords-1]
+	case f.Long:
+		p = textPrefix(spec.AsBytes2(element[:2]))
+	case f.Wide:
+		p = element[1]
+	default:
+		p = element[0]
+	}
+	if f.Descending {
+		return ^p
+	}
+	return p
+}
+
+// textPrefix returns the first eight bytes of a string as a number; missing ones count as zeros.
+func textPrefix(v *spec.Bytes2) uint64 {
+	if v.Long() {
+		return binary.BigEndian.Uint64(v.Bytes())
+	}
+	return bits.ReverseBytes64(v[0]>>32 | v[1]<<32)
+}
+
+func (o *order) compare(a, b []uint64) int {
+	f := o.fold
+	switch {
+	case o.positions:
+		return cmp.Compare(a[f.ElementWords-1], b[f.ElementWords-1])
+	case f.Descending:
+		return f.Compare(b, a)
+	}
+	return f.Compare(a, b)
+}
+
+// sort sorts elements in place.
+func (o *order) sort(elements []uint64) {
+	switch o.fold.ElementWords {
+	case 1:
+		if !o.fold.Descending {
+			slices.Sort(elements)
+			return
+		}
+		sortAs[[1]uint64](o, elements)
+	case 2:
+		sortAs[[2]uint64](o, elements)
+	case 3:
+		sortAs[[3]uint64](o, elements)
+	default:
+		sortAs[[elementWordsMax]uint64](o, elements)
+	}
+}
+
+// elementWordsMax is the size of the widest element: a string or a wide decimal in a histogram.
+const elementWordsMax = 2 + spec.HistogramWords
+
+func sortAs[A any](o *order, elements []uint64) {
+	words := int(unsafe.Sizeof(*new(A)) / 8)
+	list := unsafe.Slice((*A)(unsafe.Pointer(unsafe.SliceData(elements))), len(elements)/words)
+	slices.SortFunc(list, func(a, b A) int {
+		return o.compare(unsafe.Slice((*uint64)(unsafe.Pointer(&a)), words), unsafe.Slice((*uint64)(unsafe.Pointer(&b)), words))
+	})
+}

@@ -1,0 +1,187 @@
+package cpuagg
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// Runs is what Groups have of one state outside the memory: its elements, in sorted runs.
+type Runs struct {
+	order order
+	runs  []sortedRun
+}
+
+// sortedRun is elements in a spool, in order.
+type sortedRun struct {
+	Spool
+	elements, bytes int64
+}
+
+// Len returns the number of elements; of a set, in which runs may share some, at most so many.
+func (r *Runs) Len() (n int64) {
+	for _, run := range r.runs {
+		n += run.elements
+	}
+	return n
+}
+
+// Bytes returns the length of the elements' strings together.
+func (r *Runs) Bytes() (n int64) {
+	for _, run := range r.runs {
+		n += run.bytes
+	}
+	return n
+}
+
+// Elements merges the runs: the elements of a list by position, others by value, those of a set once.
+// An element is valid until the next one; after an error there is none.
+func (r *Runs) Elements(ctx context.Context) iter.Seq2[[]uint64, error] {
+	return func(yield func([]uint64, error) bool) {
+		m, err := newMerger(ctx, r.order, r.runs)
+		defer m.close()
+		for err == nil {
+			var element []uint64
+			if element, err = m.next(ctx); err == nil && !yield(element, nil) {
+				return
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			yield(nil, err)
+		}
+	}
+}
+
+// add sorts elements and writes them as one more run.
+func (r *Runs) add(w *Worker, elements []uint64) error {
+	r.order.sort(elements)
+	ew := r.order.fold.ElementWords
+	return r.write(w, func(run *runWriter) error {
+		for ; len(elements) > 0; elements = elements[ew:] {
+			if err := run.add(elements[:ew]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// write adds a run that a function fills.
+func (r *Runs) write(w *Worker, fill func(*runWriter) error) error {
+	w.run.counters.Runs.Add(1)
+	layout := r.order.fold.ElementLayout()
+	run := &runWriter{sortedRun: sortedRun{Spool: w.run.store.NewSpool(&layout)}, fold: r.order.fold, memory: w.run.opt.Memory}
+	err := fill(run)
+	if err == nil {
+		err = run.end()
+	}
+	if err != nil {
+		run.release()
+		return err
+	}
+	r.runs = append(r.runs, run.sortedRun)
+	return nil
+}
+
+// reduce merges runs until there are at most n, as few elements as that takes.
+func (r *Runs) reduce(ctx context.Context, w *Worker, n int) error {
+	slices.SortFunc(r.runs, func(a, b sortedRun) int { return int(a.elements - b.elements) })
+	for len(r.runs) > n {
+		several := r.runs[:min(n, len(r.runs)-n+1)]
+		err := r.write(w, func(run *runWriter) error {
+			m, err := newMerger(ctx, r.order, several)
+			defer m.close()
+			for err == nil {
+				var element []uint64
+				if element, err = m.next(ctx); err == nil {
+					err = run.add(element)
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, run := range several {
+			run.Discard()
+		}
+		r.runs = slices.Delete(r.runs, 0, len(several))
+	}
+	return nil
+}
+
+// discard gives the space of all runs back.
+func (r *Runs) discard() {
+	for _, run := range r.runs {
+		run.Discard()
+	}
+	r.runs = nil
+}
+
+// runPageBytes is the size of a run's pages. A merge holds one of each run, as stored and as words,
+// and what is read ahead.
+const (
+	runPageBytes = 64 << 10
+	runReadBytes = 3 * runPageBytes
+)
+
+// runWriter writes elements to a run.
+type runWriter struct {
+	sortedRun
+	fold   *spec.Fold
+	memory spec.Memory
+	page   *spec.Page
+}
+
+// add writes an element behind those before.
+func (w *runWriter) add(element []uint64) error {
+	ew := w.fold.ElementWords
+	if w.page != nil && ((w.page.Rows+1)*ew > len(w.page.Words) || w.page.Heap.Bytes() > runPageBytes) {
+		if err := w.put(); err != nil {
+			return err
+		}
+	}
+	if w.page == nil {
+		w.page = spec.NewPage(w.memory, runPageBytes/8/ew*ew)
+	}
+	row := w.page.Words[w.page.Rows*ew:][:ew]
+	copy(row, element)
+	if w.fold.Long {
+		keepBytes(row[:2], &w.page.Heap)
+		w.bytes += int64(spec.AsBytes2(row[:2]).Len())
+	}
+	w.page.Rows++
+	w.elements++
+	return nil
+}
+
+func (w *runWriter) put() error {
+	page := w.page
+	w.page = nil
+	return w.Put(page)
+}
+
+func (w *runWriter) end() error {
+	if w.page != nil {
+		if err := w.put(); err != nil {
+			return err
+		}
+	}
+	return w.End()
+}
+
+// release drops what was written.
+func (w *runWriter) release() {
+	if w.page != nil {
+		w.page.Release()
+		w.page = nil
+	}
+	w.Discard()
+}

@@ -1,0 +1,231 @@
+package cpuagg
+
+import (
+	"context"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// A task whose groups outgrow the worker's share of the memory is split. That does not help where
+// few groups hold most of it, in states that keep their elements: those are sorted and written as a
+// run, and the states begin anew.
+//
+//	state --share full--> sorted run          run, run, ... --end of the task--> few runs --> result
+
+// stateID names a state of a task.
+type stateID struct{ fold, group int }
+
+// heavyShare is the part of the share that a state must hold for a run to be worth writing, or less
+// where a group has many states.
+const heavyShare = 16
+
+// mergeRunsMax bounds the runs that are merged at once, below what the memory allows: comparisons
+// grow with them, and reads scatter.
+const mergeRunsMax = 512
+
+// relieve makes room when the groups have outgrown what they may take; or says that the task is to
+// be split.
+func (w *Worker) relieve(task Task, g *Groups) (split bool, err error) {
+	bytes := g.bytes()
+	if bytes <= g.bytesMax {
+		return false, nil
+	}
+	canSplit := g.table.groups > 1 && task.pass.depth < splitsMax
+	heavy, rest := g.heavy(w.share() / int64(max(heavyShare, 2*len(w.run.bound.Folds))))
+	switch {
+	case rest > bytes/2 && canSplit:
+		return true, nil
+	case rest > bytes/2 || w.run.borrow(g, bytes):
+		g.bytesMax = 2 * bytes
+		return false, nil
+	}
+	for _, id := range heavy {
+		if err := g.spill(w, id); err != nil {
+			return false, err
+		}
+	}
+	g.states.compact()
+	g.bytesMax = max(w.share(), 2*g.bytes())
+	return false, nil
+}
+
+// share returns how much memory the groups of a task may take.
+func (w *Worker) share() int64 { return w.run.opt.WorkerBytes / splitShare }
+
+// borrow reports whether groups may take twice their bytes, beyond the worker's share. One task at a
+// time may, while there is memory for that and for the blocks that the new ones replace.
+func (r *Run) borrow(g *Groups, bytes int64) bool {
+	const growing = 3
+	if r.opt.Memory.Left() <= growing*bytes {
+		return false
+	}
+	return r.borrower.CompareAndSwap(nil, g) || r.borrower.Load() == g
+}
+
+// heavy returns the states that hold at least so many bytes of elements, and what the groups would
+// take without these.
+func (g *Groups) heavy(least int64) (ids []stateID, rest int64) {
+	rest = g.bytes() - g.states.heap.Bytes()
+	for i := range g.states.bound.Folds {
+		f := &g.states.bound.Folds[i]
+		if !f.KeepsElements() {
+			continue
+		}
+		for group := range g.table.groups {
+			if b := elementBytes(f, g.states.of(i, group)); b >= least {
+				ids = append(ids, stateID{i, group})
+			} else {
+				rest += b
+			}
+		}
+	}
+	return ids, rest
+}
+
+// elementBytes returns how much memory the elements of a state take.
+func elementBytes(f *spec.Fold, state []uint64) int64 {
+	words := vectorBlock(state[0], f.ElementWords)
+	if f.Words == spec.SetWords {
+		words += indexSlots(state[0])
+	}
+	if f.Long {
+		for e := f.Elements(state); len(e) > 0; e = e[f.ElementWords:] {
+			words += longWords(e)
+		}
+	}
+	return int64(8 * words)
+}
+
+// longWords returns how many words of a heap a string takes.
+func longWords(element []uint64) int {
+	if v := spec.AsBytes2(element[:2]); v.Long() {
+		return (v.Len() + 7) / 8
+	}
+	return 0
+}
+
+// spill writes the elements of a state as a run, and empties it.
+func (g *Groups) spill(w *Worker, id stateID) error {
+	f := &g.states.bound.Folds[id.fold]
+	state := g.states.of(id.fold, id.group)
+	if state[0] == 0 {
+		return nil
+	}
+	runs := g.runs[id]
+	if runs == nil {
+		if g.runs == nil {
+			g.runs = make(map[stateID]*Runs)
+		}
+		runs = &Runs{order: orderOf(f)}
+		g.runs[id] = runs
+	}
+	if err := runs.add(w, f.Elements(state)); err != nil {
+		return err
+	}
+	g.states.empty(f, state)
+	return nil
+}
+
+// of returns the state of a fold and a group.
+func (s *states) of(fold, group int) []uint64 {
+	w := s.bound.Folds[fold].Words
+	return s.words[fold][group*w : (group+1)*w]
+}
+
+// empty lets a state that keeps its elements begin anew.
+func (s *states) empty(f *spec.Fold, state []uint64) {
+	s.heap.FreeBlock(spec.WordsAt(&state[1], vectorBlock(state[0], f.ElementWords)))
+	if slots := indexSlots(state[0]); f.Words == spec.SetWords && slots > 0 {
+		s.heap.FreeBlock(spec.WordsAt(&state[2], slots))
+	}
+	clear(state)
+}
+
+// compact moves what the states refer to into a new heap, so that the strings of elements which
+// have left are given back.
+func (s *states) compact() {
+	fresh := newStates(s.memory, s.bound)
+	fresh.grow(s.groups)
+	gids := make([]uint32, 0, spec.TileRows)
+	for from := 0; from < s.groups; from += spec.TileRows {
+		to := min(from+spec.TileRows, s.groups)
+		gids = gids[:0]
+		for g := from; g < to; g++ {
+			gids = append(gids, uint32(g))
+		}
+		fresh.merge(gids, s.slice(from, to))
+	}
+	s.release()
+	*s = *fresh
+}
+
+// mergeRuns writes what is left of states with runs, and leaves them few enough to be merged.
+func (g *Groups) mergeRuns(ctx context.Context, w *Worker) error {
+	if len(g.runs) == 0 {
+		return nil
+	}
+	for id := range g.runs {
+		if err := g.spill(w, id); err != nil {
+			return err
+		}
+	}
+	g.states.compact()
+	fanIn := int(max(min(w.share()/runReadBytes, mergeRunsMax), 2))
+	for _, runs := range g.runs {
+		if err := runs.reduce(ctx, w, fanIn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Runs returns the elements of a group's state when they are not in the state itself, else nil.
+func (g *Groups) Runs(fold, group int) *Runs { return g.runs[stateID{fold, group}] }
+
+// HasRuns reports whether a state of groups from to to has its elements in Runs.
+func (g *Groups) HasRuns(from, to int) bool {
+	for id := range g.runs {
+		if from <= id.group && id.group < to {
+			return true
+		}
+	}
+	return false
+}
+
+// carriedRuns are runs of a group on their way to the task that will have its rows.
+type carriedRuns struct {
+	key  []uint64
+	heap spec.Heap // of the key
+	fold int
+	runs *Runs
+}
+
+// carry hands the runs over to the partitions that their groups are scattered to.
+func (g *Groups) carry(p *pass) {
+	layout := g.table.layout
+	for id, runs := range g.runs {
+		c := carriedRuns{key: append([]uint64(nil), g.table.key(id.group)...), fold: id.fold, runs: runs}
+		layout.Keep(c.key, &c.heap)
+		var hash [1]uint64
+		hashKeys(layout, c.key, p.seed(), hash[:])
+		if p.runs == nil {
+			p.runs = make(map[int][]carriedRuns)
+		}
+		partition := p.radix.Of(hash[0])
+		p.runs[partition] = append(p.runs[partition], c)
+	}
+	g.runs = nil
+}
+
+// takeRuns takes over the runs of groups that a split has carried to the task.
+func (w *Worker) takeRuns(task Task, g *Groups) {
+	for _, partition := range task.partitions {
+		for _, c := range task.pass.runs[partition] {
+			w.findGroups(g, c.key, 1)
+			if g.runs == nil {
+				g.runs = make(map[stateID]*Runs)
+			}
+			g.runs[stateID{c.fold, int(w.gids[0])}] = c.runs
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// This file finalizes the state of one group whose elements are in sorted runs, since they have
+// outgrown the memory. It takes them one by one, in order, and holds nothing but the result.
+
+// merged finalizes the runs of the only group of s.
+func (s *finalStates) merged(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+	switch s.out.Aggregate.Func {
+	case spec.MinN, spec.MaxN, spec.List:
+		return s.mergedList(ctx, runs)
+	case spec.StringAgg:
+		return s.mergedText(ctx, runs)
+	case spec.CountDistinct:
+		n := uint64(0)
+		for _, err := range runs.Elements(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			n++
+		}
+		return (&vector{kind: spec.Int64, words: []uint64{n}}).toArray(s.mem, s.out.Type)
+	case spec.Median, spec.QuantileCont:
+		return s.mergedQuantile(ctx, runs)
+	case spec.QuantileDisc:
+		return s.mergedElement(ctx, runs, discIndex(int(runs.Len()), s.out.Aggregate.Fraction))
+	}
+	return s.mergedMode(ctx, runs)
+}
+
+// mergedQuantile finalizes median and quantile_cont.
+func (s *finalStates) mergedQuantile(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+	v := s.quantileVector()
+	low, d := s.quantileIndex(int(runs.Len()))
+	scratch := make([]uint64, 2)
+	var a uint64
+	i := 0
+	for element, err := range runs.Elements(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if i == low {
+			a = s.element(element, scratch)
+		}
+		if i == low && d == 0 || i == low+1 {
+			v.words[0] = interpolate(a, s.element(element, scratch), d, v.kind == spec.Int64)
+			break
+		}
+		i++
+	}
+	return v.toArray(s.mem, s.out.Type)
+}
+
+// mergedElement finalizes quantile_disc.
+func (s *finalStates) mergedElement(ctx context.Context, runs *cpuagg.Runs, k int) (arrow.Array, error) {
+	i := 0
+	for element, err := range runs.Elements(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if i == k {
+			return s.chosenElement(element)
+		}
+		i++
+	}
+	return nil, fmt.Errorf("element %d of %d is missing: %w", k, runs.Len(), ErrCorrupt)
+}
+
+// chosenElement makes an array of one value, in the Ordered encoding.
+func (s *finalStates) chosenElement(element []uint64) (arrow.Array, error) {
+	kind := s.out.Column.Kind
+	v := &vector{kind: kind, words: append([]uint64(nil), element[:kind.Words()]...)}
+	unorderValue(v.words, kind)
+	return v.toArray(s.mem, s.out.Type)
+}
+
+// mergedMode finalizes mode, as mode does of elements in memory.
+func (s *finalStates) mergedMode(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+	var heap spec.Heap // of the best value
+	defer heap.Reset()
+	w := s.fold.ElementWords
+	best := make([]uint64, w) // of no rows
+	for e, err := range runs.Elements(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		rows, position := e[w-2], e[w-1]
+		if rows < best[w-2] || rows == best[w-2] && position > best[w-1] {
+			continue
+		}
+		if s.fold.Long {
+			text := spec.AsBytes2(best[:2])
+			*text = heap.Replace(*text, *spec.AsBytes2(e[:2]))
+			copy(best[2:], e[2:])
+		} else {
+			copy(best, e)
+		}
+	}
+	return s.chosenElement(best)
+}
+
+// mergedList finalizes min(x, n), max(x, n) and list.
+func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+	n := runs.Len()
+	if s.fold.Kind == spec.FoldTop {
+		n = min(n, int64(s.fold.Limit))
+	}
+	if n > math.MaxInt32 {
+		return nil, errBatchTooLarge
+	}
+	dt := s.out.Type.(*arrow.ListType)
+	values := &elementReader{states: s, ctx: ctx, runs: runs, n: int(n)}
+	child, err := values.array(dt.Elem())
+	if err != nil {
+		return nil, err
+	}
+	defer child.Release()
+	offsets := newBuffer(s.mem, 2*4)
+	view[int32](offsets.Bytes())[1] = int32(n)
+	return newArray(dt, 1, []arrow.ArrayData{child.Data()}, nil, offsets), nil
+}
+
+// elementReader makes an array of the first n elements of runs.
+type elementReader struct {
+	states *finalStates
+	ctx    context.Context
+	runs   *cpuagg.Runs
+	n      int
+}
+
+// each calls a function with the elements, in the natural encoding.
+func (r *elementReader) each(f func(element []uint64)) error {
+	kind, left := r.states.out.Column.Kind, r.n
+	for element, err := range r.runs.Elements(r.ctx) {
+		if err != nil {
+			return err
+		}
+		if left == 0 {
+			break
+		}
+		left--
+		if r.states.fold.Kind == spec.FoldTop {
+			unorderValue(element, kind)
+		}
+		f(element)
+	}
+	return nil
+}
+
+func (r *elementReader) array(dt arrow.DataType) (arrow.Array, error) {
+	s := r.states
+	switch dt.ID() {
+	case arrow.STRING, arrow.BINARY:
+		if r.runs.Bytes() > math.MaxInt32 {
+			return nil, errBatchTooLarge
+		}
+		return mergedOffsets[int32](r, dt, r.n, r.runs.Bytes(), nil)
+	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		return mergedOffsets[int64](r, dt, r.n, r.runs.Bytes(), nil)
+	}
+	if s.out.Column.Kind != spec.Bytes {
+		return r.fixed(dt)
+	}
+	const viewBytes = 16
+	if err := s.room(int64(r.n)*viewBytes + r.runs.Bytes()); err != nil {
+		return nil, err
+	}
+	b := array.NewBuilder(s.mem, dt)
+	defer b.Release()
+	b.Reserve(r.n)
+	if err := r.each(func(element []uint64) { appendBytes(b, spec.AsBytes2(element[:2]).Bytes()) }); err != nil {
+		return nil, err
+	}
+	return b.NewArray(), nil
+}
+
+// fixed makes an array of a fixed-width type, some elements at a time.
+func (r *elementReader) fixed(dt arrow.DataType) (arrow.Array, error) {
+	const someElements = 1 << 12 // fill whole bytes of booleans
+	s := r.states
+	bits := dt.(arrow.FixedWidthDataType).BitWidth()
+	bytes := bitutil.BytesForBits(int64(r.n) * int64(bits))
+	if err := s.room(bytes); err != nil {
+		return nil, err
+	}
+	values := newBuffer(s.mem, int(bytes))
+	w := s.out.Column.Kind.Words()
+	v := &vector{kind: s.out.Column.Kind, words: make([]uint64, 0, someElements*w)}
+	at := 0
+	flush := func() {
+		v.fill(values.Bytes()[at:], dt.ID())
+		at += v.len() * bits / 8
+		v.words = v.words[:0]
+	}
+	err := r.each(func(element []uint64) {
+		v.words = append(v.words, element[:w]...)
+		if len(v.words) == someElements*w {
+			flush()
+		}
+	})
+	if err != nil {
+		values.Release()
+		return nil, err
+	}
+	flush()
+	return newArray(dt, r.n, nil, nil, values), nil
+}
+
+// mergedOffsets makes an array of strings: n of them, or one, with a separator between the elements.
+func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, bytes int64, separator []byte) (arrow.Array, error) {
+	var t T
+	offsetBytes := (n + 1) * int(unsafe.Sizeof(t))
+	if err := r.states.room(bytes + int64(offsetBytes)); err != nil {
+		return nil, err
+	}
+	offsets, data := newBuffer(r.states.mem, offsetBytes), newBuffer(r.states.mem, int(bytes))
+	ends, out := view[T](offsets.Bytes()), data.Bytes()
+	at, row := 0, 0
+	err := r.each(func(element []uint64) {
+		if row > 0 {
+			at += copy(out[at:], separator)
+		}
+		at += copy(out[at:], spec.AsBytes2(element[:2]).Bytes())
+		row++
+		ends[min(row, n)] = T(at)
+	})
+	if err != nil {
+		offsets.Release()
+		data.Release()
+		return nil, err
+	}
+	data.Resize(at)
+	return newArray(dt, n, nil, nil, offsets, data), nil
+}
+
+// mergedText finalizes string_agg.
+func (s *finalStates) mergedText(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+	r := &elementReader{states: s, ctx: ctx, runs: runs, n: int(runs.Len())}
+	separator := []byte(s.out.Aggregate.Separator)
+	bytes := runs.Bytes() + (runs.Len()-1)*int64(len(separator))
+	if bytes > math.MaxInt32 {
+		return nil, errStringTooLong
+	}
+	return mergedOffsets[int32](r, s.out.Type, 1, bytes, separator)
+}

@@ -1,0 +1,71 @@
+package stream
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// extent is a place in a file that holds frames.
+type extent struct {
+	file      *tempFile
+	offset, n int64
+}
+
+func (e extent) discard() { e.file.discard(e.offset, e.n) }
+
+// extentReader reads the pages of extents one after the other.
+type extentReader struct {
+	store   *Store
+	layout  *spec.RowLayout
+	extents []extent
+	ahead   int  // bytes that are read at a time
+	discard bool // give the space of extents back
+
+	frames  frameReader
+	section *io.SectionReader // of the extent being read; nil between extents
+	buffer  *bufio.Reader
+}
+
+// next returns the next page, or io.EOF.
+func (r *extentReader) next() (*spec.Page, error) {
+	for len(r.extents) > 0 {
+		e := r.extents[0]
+		if r.section == nil {
+			if r.buffer == nil {
+				r.buffer = bufio.NewReaderSize(nil, r.ahead)
+				r.frames = frameReader{layout: r.layout, memory: r.store.memory, from: r.buffer}
+			}
+			r.section = io.NewSectionReader(e.file.file, e.offset, e.n)
+			r.buffer.Reset(r.section)
+		}
+		page, err := r.frames.next()
+		if err == nil {
+			return page, nil
+		}
+		if at, _ := r.section.Seek(0, io.SeekCurrent); errors.Is(err, io.EOF) && at < e.n {
+			err = fmt.Errorf("a file ends %d B early: %w", e.n-at, ErrCorrupt)
+		}
+		if !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("spilled pages in %s: %w", r.store.temp.dir, err)
+		}
+		if r.discard {
+			e.discard()
+		}
+		r.extents, r.section = r.extents[1:], nil
+	}
+	return nil, io.EOF
+}
+
+// close ends the reading.
+func (r *extentReader) close() {
+	if r.discard {
+		for _, e := range r.extents {
+			e.discard()
+		}
+	}
+	r.extents, r.section = nil, nil
+}

@@ -1,0 +1,115 @@
+package stream
+
+import (
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// spool is pages that go to disk at once, to be read in the order in which they were put.
+type spool struct {
+	store   *Store
+	writer  frameWriter
+	frames  *[]byte // not written yet
+	extents []extent
+}
+
+var _ cpuagg.Spool = (*spool)(nil)
+
+// NewSpool implements cpuagg.Store.
+func (s *Store) NewSpool(layout *spec.RowLayout) cpuagg.Spool {
+	return &spool{store: s, writer: frameWriter{layout: layout, memory: s.memory}}
+}
+
+// Put implements cpuagg.Spool.
+func (p *spool) Put(page *spec.Page) (err error) {
+	defer page.Release()
+	if p.frames == nil {
+		p.frames = frameBuffers.Get().(*[]byte)
+		*p.frames = (*p.frames)[:0]
+	}
+	if *p.frames, err = p.writer.append(*p.frames, page); err != nil {
+		return err
+	}
+	p.store.spilled.Add(page.Bytes())
+	if len(*p.frames) < extentBytes {
+		return nil
+	}
+	return p.flush()
+}
+
+// flush writes the frames as an extent.
+func (p *spool) flush() error {
+	s := p.store
+	file, err := s.lockFile()
+	if err != nil {
+		return err
+	}
+	defer file.mu.Unlock()
+	e := extent{file: file, offset: file.end, n: int64(len(*p.frames))}
+	if err := file.write(*p.frames); err != nil {
+		return err
+	}
+	*p.frames = (*p.frames)[:0]
+	s.stored.Add(e.n)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.extents = append(p.extents, e)
+	s.spools[p] = struct{}{}
+	return nil
+}
+
+// End implements cpuagg.Spool.
+func (p *spool) End() error {
+	if p.frames == nil {
+		return nil
+	}
+	var err error
+	if len(*p.frames) > 0 {
+		err = p.flush()
+	}
+	p.recycle()
+	return err
+}
+
+// recycle gives the buffer back.
+func (p *spool) recycle() {
+	if p.frames != nil {
+		frameBuffers.Put(p.frames)
+		p.frames = nil
+	}
+}
+
+// spoolReadBytes is how much is read of a spool at a time: a merge reads many.
+const spoolReadBytes = 64 << 10
+
+// Pages implements cpuagg.Spool.
+func (p *spool) Pages() cpuagg.Pages {
+	return &spoolPages{extentReader{store: p.store, layout: p.writer.layout, extents: p.extents, ahead: spoolReadBytes}}
+}
+
+type spoolPages struct{ extentReader }
+
+// Next implements cpuagg.Pages.
+func (p *spoolPages) Next() (*spec.Page, error) { return p.next() }
+
+// Close implements cpuagg.Pages.
+func (p *spoolPages) Close() { p.close() }
+
+// Discard implements cpuagg.Spool.
+func (p *spool) Discard() {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	p.recycle()
+	p.drop()
+	delete(p.store.spools, p)
+}
+
+// drop gives the space of the extents back.
+//
+// Requires: p.store.mu is held.
+func (p *spool) drop() {
+	for _, e := range p.extents {
+		e.discard()
+	}
+	p.extents = nil
+}
