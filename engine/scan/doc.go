@@ -15,8 +15,8 @@
 //
 // An open row group holds, per column: a window of compressed bytes (16 to 256 KiB, by the batch's
 // rows, or the largest page), one page decompressed, the chunk's dictionary, and the batches that
-// nobody has released. Nothing grows with the row group. Nested columns and rare encodings (DELTA_*,
-// BYTE_STREAM_SPLIT, 96-bit timestamps) are read by pqarrow, each column apart.
+// nobody has released. Nothing grows with the row group. Nested columns and what is rare (96-bit
+// timestamps, bytes of some widths) are read by pqarrow, each column apart.
 //
 //   - S1 (values): a batch's column has its schema's type, or dictionary<int32, that type> where that
 //     is a string, a binary or of fixed width, but no truth value. Other dictionaries and extension types

@@ -69,21 +69,16 @@ func errEncoding(e parquet.Encoding) error {
 	return fmt.Errorf("a page with encoding %s, which its column chunk is said not to have", e)
 }
 
-// codesOf says whether a page holds dictionary codes in place of plain values, and returns them.
-func codesOf(encoding parquet.Encoding, data []byte) (coded bool, codes runs, err error) {
-	switch {
-	case encoding == parquet.Encodings.Plain:
-		return false, codes, nil
-	case !dictionaryEncoding(encoding):
-		return false, codes, errEncoding(encoding)
-	case len(data) == 0:
-		return true, codes, nil // right only where all rows are NULL; reading a code says so
+// codesOf returns the dictionary codes that a page holds.
+func codesOf(data []byte) (codes runs, err error) {
+	if len(data) == 0 {
+		return codes, nil // right only where all rows are NULL; reading a code says so
 	}
 	width := int(data[0])
 	if width > runWidthMax {
-		return true, codes, fmt.Errorf("codes of %d bits; the limit is %d", width, runWidthMax)
+		return codes, fmt.Errorf("codes of %d bits; the limit is %d", width, runWidthMax)
 	}
-	return true, newRuns(data[1:], width), nil
+	return newRuns(data[1:], width), nil
 }
 
 // dictionary keeps the entries in their order, also those that repeat.
@@ -102,15 +97,16 @@ func (v *codesValues) dictionary(entries int, data []byte) error {
 	return nil
 }
 
-func (v *codesValues) page(encoding parquet.Encoding, data []byte) error {
-	coded, codes, err := codesOf(encoding, data)
-	if err == nil && !coded {
-		err = errEncoding(encoding)
+func (v *codesValues) page(encoding parquet.Encoding, data []byte) (err error) {
+	if !dictionaryEncoding(encoding) {
+		return errEncoding(encoding)
 	}
-	if err == nil && v.entries == nil { // all rows may be NULL
-		err = v.dictionary(0, nil)
+	if v.entries == nil { // all rows may be NULL
+		if err := v.dictionary(0, nil); err != nil {
+			return err
+		}
 	}
-	v.codes = codes
+	v.codes, err = codesOf(data)
 	return err
 }
 

@@ -17,26 +17,43 @@ import (
 // fixedValues decodes values of one width. T is a value as Arrow stores it. The entries of a dictionary
 // are converted once, and then gathered.
 type fixedValues[T any] struct {
-	typ       arrow.DataType
-	mem       memory.Allocator
-	fileBytes int // of a value in a page
-	convert   func(out []T, plain []byte)
+	typ     arrow.DataType
+	mem     memory.Allocator
+	form    fixedForm
+	convert func(out []T, plain []byte)
 
-	dict    scratch
-	entries []T    // of dict
-	coded   bool   // what the current page holds
-	codes   runs   // of the current page
-	plain   []byte // of the current page, from the next value on
-	out     *memory.Buffer
+	dict     scratch
+	entries  []T              // of dict
+	encoding parquet.Encoding // of the current page; of these, one:
+	codes    runs
+	plain    []byte // from the next value on
+	deltas   deltas
+	split    splitBytes
+	strings  deltaStrings
+
+	out *memory.Buffer
 }
 
-func newFixed[T any](typ arrow.DataType, mem memory.Allocator, fileBytes int, convert func(out []T, plain []byte)) columnValues {
-	return &fixedValues[T]{typ: typ, mem: mem, fileBytes: fileBytes, convert: convert, dict: scratch{mem: mem}}
+// fixedForm is how a plain page holds values.
+type fixedForm struct {
+	bytes   int  // of a value
+	integer bool // INT32 or INT64
+}
+
+var (
+	int32Form = fixedForm{4, true}
+	int64Form = fixedForm{8, true}
+)
+
+func bytesForm(width int) fixedForm { return fixedForm{bytes: width} }
+
+func newFixed[T any](typ arrow.DataType, mem memory.Allocator, form fixedForm, convert func(out []T, plain []byte)) columnValues {
+	return &fixedValues[T]{typ: typ, mem: mem, form: form, convert: convert, dict: scratch{mem: mem}, strings: deltaStrings{whole: scratch{mem: mem}}}
 }
 
 // newCopied decodes values that Arrow stores as a page does.
-func newCopied[T any](typ arrow.DataType, mem memory.Allocator) columnValues {
-	return newFixed(typ, mem, sizeOf[T](), func(out []T, plain []byte) {
+func newCopied[T any](typ arrow.DataType, mem memory.Allocator, form fixedForm) columnValues {
+	return newFixed(typ, mem, form, func(out []T, plain []byte) {
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(out))), len(out)*sizeOf[T]()), plain)
 	})
 }
@@ -54,19 +71,19 @@ func fixedValuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator
 	case parquet.Types.Int64:
 		switch {
 		case typ.ID() == arrow.DECIMAL128:
-			return newFixed(typ, mem, 8, decimals128FromInt64)
+			return newFixed(typ, mem, int64Form, decimals128FromInt64)
 		case typ.ID() == arrow.DECIMAL256:
-			return newFixed(typ, mem, 8, decimals256FromInt64)
+			return newFixed(typ, mem, int64Form, decimals256FromInt64)
 		case fixed.Bytes() == 8:
-			return newCopied[int64](typ, mem)
+			return newCopied[int64](typ, mem, int64Form)
 		}
 	case parquet.Types.Float:
 		if typ.ID() == arrow.FLOAT32 {
-			return newCopied[int32](typ, mem)
+			return newCopied[int32](typ, mem, bytesForm(4))
 		}
 	case parquet.Types.Double:
 		if typ.ID() == arrow.FLOAT64 {
-			return newCopied[int64](typ, mem)
+			return newCopied[int64](typ, mem, bytesForm(8))
 		}
 	case parquet.Types.FixedLenByteArray:
 		return bytesValuesOf(fixed, leaf.TypeLength(), mem)
@@ -77,38 +94,38 @@ func fixedValuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator
 func int32ValuesOf(typ arrow.FixedWidthDataType, mem memory.Allocator) columnValues {
 	switch typ.ID() {
 	case arrow.INT8, arrow.UINT8:
-		return newFixed(typ, mem, 4, func(out []uint8, plain []byte) {
+		return newFixed(typ, mem, int32Form, func(out []uint8, plain []byte) {
 			for i := range out {
 				out[i] = plain[4*i]
 			}
 		})
 	case arrow.INT16, arrow.UINT16:
-		return newFixed(typ, mem, 4, func(out []uint16, plain []byte) {
+		return newFixed(typ, mem, int32Form, func(out []uint16, plain []byte) {
 			for i := range out {
 				out[i] = binary.LittleEndian.Uint16(plain[4*i:])
 			}
 		})
 	case arrow.DATE64: // of days
-		return newFixed(typ, mem, 4, func(out []int64, plain []byte) {
+		return newFixed(typ, mem, int32Form, func(out []int64, plain []byte) {
 			for i := range out {
 				out[i] = 86_400_000 * int64(int32At(plain, i))
 			}
 		})
 	case arrow.DECIMAL128:
-		return newFixed(typ, mem, 4, func(out []decimal128.Num, plain []byte) {
+		return newFixed(typ, mem, int32Form, func(out []decimal128.Num, plain []byte) {
 			for i := range out {
 				out[i] = decimal128.FromI64(int64(int32At(plain, i)))
 			}
 		})
 	case arrow.DECIMAL256:
-		return newFixed(typ, mem, 4, func(out []decimal256.Num, plain []byte) {
+		return newFixed(typ, mem, int32Form, func(out []decimal256.Num, plain []byte) {
 			for i := range out {
 				out[i] = decimal256.FromI64(int64(int32At(plain, i)))
 			}
 		})
 	}
 	if typ.Bytes() == 4 {
-		return newCopied[int32](typ, mem)
+		return newCopied[int32](typ, mem, int32Form)
 	}
 	return nil
 }
@@ -131,33 +148,33 @@ func decimals256FromInt64(out []decimal256.Num, plain []byte) {
 func bytesValuesOf(typ arrow.FixedWidthDataType, width int, mem memory.Allocator) columnValues {
 	switch {
 	case typ.ID() == arrow.DECIMAL128 && 1 <= width && width <= 16:
-		return newFixed(typ, mem, width, func(out []decimal128.Num, plain []byte) { decimals128(out, plain, width) })
+		return newFixed(typ, mem, bytesForm(width), func(out []decimal128.Num, plain []byte) { decimals128(out, plain, width) })
 	case typ.ID() == arrow.DECIMAL256 && 1 <= width && width <= 32:
-		return newFixed(typ, mem, width, func(out []decimal256.Num, plain []byte) { decimals256(out, plain, width) })
+		return newFixed(typ, mem, bytesForm(width), func(out []decimal256.Num, plain []byte) { decimals256(out, plain, width) })
 	case typ.ID() == arrow.FLOAT16 && width == 2:
-		return newCopied[[2]byte](typ, mem)
+		return newCopied[[2]byte](typ, mem, bytesForm(width))
 	case typ.ID() != arrow.FIXED_SIZE_BINARY || typ.Bytes() != width:
 		return nil
 	}
 	switch width { // of which there are many in the wild: UUIDs, digests, intervals, addresses
 	case 1:
-		return newCopied[[1]byte](typ, mem)
+		return newCopied[[1]byte](typ, mem, bytesForm(width))
 	case 2:
-		return newCopied[[2]byte](typ, mem)
+		return newCopied[[2]byte](typ, mem, bytesForm(width))
 	case 3:
-		return newCopied[[3]byte](typ, mem)
+		return newCopied[[3]byte](typ, mem, bytesForm(width))
 	case 4:
-		return newCopied[[4]byte](typ, mem)
+		return newCopied[[4]byte](typ, mem, bytesForm(width))
 	case 8:
-		return newCopied[[8]byte](typ, mem)
+		return newCopied[[8]byte](typ, mem, bytesForm(width))
 	case 12:
-		return newCopied[[12]byte](typ, mem)
+		return newCopied[[12]byte](typ, mem, bytesForm(width))
 	case 16:
-		return newCopied[[16]byte](typ, mem)
+		return newCopied[[16]byte](typ, mem, bytesForm(width))
 	case 20:
-		return newCopied[[20]byte](typ, mem)
+		return newCopied[[20]byte](typ, mem, bytesForm(width))
 	case 32:
-		return newCopied[[32]byte](typ, mem)
+		return newCopied[[32]byte](typ, mem, bytesForm(width))
 	}
 	return nil
 }
@@ -206,17 +223,32 @@ func decimals256(out []decimal256.Num, plain []byte, width int) {
 }
 
 func (v *fixedValues[T]) dictionary(entries int, data []byte) error {
-	if entries > len(data)/v.fileBytes {
-		return fmt.Errorf("a dictionary page of %d B with %d entries of %d B", len(data), entries, v.fileBytes)
+	if entries > len(data)/v.form.bytes {
+		return fmt.Errorf("a dictionary page of %d B with %d entries of %d B", len(data), entries, v.form.bytes)
 	}
 	v.entries = view[T](v.dict.grow(entries*sizeOf[T](), nil))
-	v.convert(v.entries, data[:entries*v.fileBytes])
+	v.convert(v.entries, data[:entries*v.form.bytes])
 	return nil
 }
 
 func (v *fixedValues[T]) page(encoding parquet.Encoding, data []byte) (err error) {
-	v.plain = data
-	v.coded, v.codes, err = codesOf(encoding, data)
+	v.encoding = encoding
+	switch {
+	case encoding == parquet.Encodings.Plain:
+		v.plain = data
+	case dictionaryEncoding(encoding):
+		v.codes, err = codesOf(data)
+	case len(data) == 0: // right only where all rows are NULL; reading a value says so
+		v.encoding, v.plain = parquet.Encodings.Plain, nil
+	case encoding == parquet.Encodings.DeltaBinaryPacked && v.form.integer:
+		v.deltas, _, err = newDeltas(data)
+	case encoding == parquet.Encodings.ByteStreamSplit:
+		v.split, err = newSplitBytes(data, v.form.bytes)
+	case encoding == parquet.Encodings.DeltaByteArray && !v.form.integer:
+		err = v.strings.page(encoding, data)
+	default:
+		err = errEncoding(encoding)
+	}
 	return err
 }
 
@@ -225,21 +257,58 @@ func (v *fixedValues[T]) begin(rows int) {
 	v.out.Resize(rows * sizeOf[T]())
 }
 
-func (v *fixedValues[T]) read(from, rows, values int, validity []byte) error {
+func (v *fixedValues[T]) read(from, rows, values int, validity []byte) (err error) {
 	out := view[T](v.out.Bytes())[from : from+rows]
-	if v.coded {
-		if err := gather(&v.codes, out[:values], v.entries); err != nil {
-			return fmt.Errorf("codes of a page: %w", err)
-		}
-	} else {
-		bytes := values * v.fileBytes
-		if bytes > len(v.plain) {
-			return fmt.Errorf("a page that has %d B more for %d values of %d B", len(v.plain), values, v.fileBytes)
-		}
-		v.convert(out[:values], v.plain[:bytes])
-		v.plain = v.plain[bytes:]
+	switch v.encoding {
+	case parquet.Encodings.Plain:
+		err = v.readPlain(out[:values])
+	case parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.ByteStreamSplit, parquet.Encodings.DeltaByteArray:
+		err = v.readBlocks(out[:values])
+	default:
+		err = gather(&v.codes, out[:values], v.entries)
+	}
+	if err != nil {
+		return fmt.Errorf("a page with encoding %s: %w", v.encoding, err)
 	}
 	spread(out, values, validity, from)
+	return nil
+}
+
+func (v *fixedValues[T]) readPlain(out []T) error {
+	bytes := len(out) * v.form.bytes
+	if bytes > len(v.plain) {
+		return fmt.Errorf("%d B more for %d values of %d B", len(v.plain), len(out), v.form.bytes)
+	}
+	v.convert(out, v.plain[:bytes])
+	v.plain = v.plain[bytes:]
+	return nil
+}
+
+// readBlocks reads values that are not in the page as they would be in a plain one: a few become so,
+// and are converted.
+func (v *fixedValues[T]) readBlocks(out []T) (err error) {
+	const valuesAtOnce = 256
+	var block [valuesAtOnce]uint64 // a part that stays in the L1 cache
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&block)), 8*valuesAtOnce)
+	atOnce := len(bytes) / v.form.bytes
+	for len(out) > 0 {
+		n := min(len(out), atOnce)
+		switch {
+		case v.encoding == parquet.Encodings.ByteStreamSplit:
+			err = v.split.read(bytes, n)
+		case v.encoding == parquet.Encodings.DeltaByteArray:
+			err = v.strings.readFixed(bytes[:n*v.form.bytes], v.form.bytes)
+		case v.form.bytes == 4:
+			err = readDeltas(&v.deltas, view[uint32](bytes)[:n])
+		default:
+			err = readDeltas(&v.deltas, block[:n])
+		}
+		if err != nil {
+			return err
+		}
+		v.convert(out[:n], bytes[:n*v.form.bytes])
+		out = out[n:]
+	}
 	return nil
 }
 
@@ -252,6 +321,7 @@ func (v *fixedValues[T]) finish(validity *memory.Buffer, nulls int) arrow.Array 
 func (v *fixedValues[T]) close() {
 	releaseBuffers(&v.out)
 	v.dict.free()
+	v.strings.whole.free()
 }
 
 func sizeOf[T any]() int {

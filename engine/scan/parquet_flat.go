@@ -136,11 +136,30 @@ func (p *parquetFile) readsFlat(c int, chunk *metadata.ColumnChunkMetaData) bool
 		return false
 	}
 	for _, e := range dataEncodings(chunk) {
-		if e != parquet.Encodings.Plain && !dictionaryEncoding(e) && (e != parquet.Encodings.RLE || leaf.PhysicalType() != parquet.Types.Boolean) {
+		if !decodes(e, leaf.PhysicalType()) {
 			return false
 		}
 	}
 	return valuesOf(p.fields.Field(c).Type, leaf, nil) != nil
+}
+
+// decodes says whether values of a type can be read by an encoding.
+func decodes(e parquet.Encoding, physical parquet.Type) bool {
+	switch e {
+	case parquet.Encodings.Plain, parquet.Encodings.RLEDict, parquet.Encodings.PlainDict:
+		return true
+	case parquet.Encodings.RLE:
+		return physical == parquet.Types.Boolean
+	case parquet.Encodings.DeltaBinaryPacked:
+		return physical == parquet.Types.Int32 || physical == parquet.Types.Int64
+	case parquet.Encodings.DeltaLengthByteArray:
+		return physical == parquet.Types.ByteArray
+	case parquet.Encodings.DeltaByteArray:
+		return physical == parquet.Types.ByteArray || physical == parquet.Types.FixedLenByteArray
+	case parquet.Encodings.ByteStreamSplit:
+		return physical != parquet.Types.Boolean && physical != parquet.Types.ByteArray
+	}
+	return false
 }
 
 // valuesOf returns what decodes a column of a type, or nil for a pair of types that it does not know.

@@ -296,7 +296,7 @@ func TestFlatPages(t *testing.T) {
 		}
 		return data
 	}
-	int32Values := func() columnValues { return newCopied[int32](arrow.PrimitiveTypes.Int32, mem) }
+	int32Values := func() columnValues { return newCopied[int32](arrow.PrimitiveTypes.Int32, mem, int32Form) }
 	strings32 := func() columnValues { return newStrings(arrow.BinaryTypes.String, mem) }
 	bools := func() columnValues { return &boolValues{mem: mem} }
 	v2 := func(values int, encoding parquet.Encoding, levels, data []byte) page {
@@ -324,8 +324,9 @@ func TestFlatPages(t *testing.T) {
 		{"strings end", strings32, []page{v2(2, plain, []byte{4, 1}, plainStrings("a"))}, "ends before its last string"},
 		{"a long string", strings32, []page{v2(2, plain, []byte{4, 1}, []byte{9, 0, 0, 0, 'a'})}, "a string of 9 B in a page that has 1 B more"},
 		{"a long string in a dictionary", strings32, []page{rawDictionary(1, []byte{9, 0, 0, 0, 'a'}, plain)}, "a string of 9 B in a page that has 1 B more"},
-		{"other encoding", int32Values, []page{v2(2, parquet.Encodings.DeltaBinaryPacked, []byte{4, 1}, nil)}, "DELTA_BINARY_PACKED"},
-		{"other encoding of strings", strings32, []page{v2(2, parquet.Encodings.DeltaByteArray, []byte{4, 1}, nil)}, "DELTA_BYTE_ARRAY"},
+		{"other encoding", int32Values, []page{v2(2, parquet.Encodings.DeltaByteArray, []byte{4, 1}, []byte{1})}, "DELTA_BYTE_ARRAY"},
+		{"other encoding of strings", strings32, []page{v2(2, parquet.Encodings.DeltaBinaryPacked, []byte{4, 1}, []byte{1})}, "DELTA_BINARY_PACKED"},
+		{"values of no byte", int32Values, []page{v2(2, parquet.Encodings.DeltaBinaryPacked, []byte{4, 1}, nil)}, "0 B more for"},
 		{"other encoding of bits", bools, []page{v2(2, parquet.Encodings.RLEDict, []byte{4, 1}, nil)}, "RLE_DICTIONARY"},
 		{"a dictionary of bits", bools, []page{rawDictionary(1, []byte{1}, plain)}, "a dictionary page of BOOLEAN"},
 		{"bits end", bools, []page{v2(9, plain, []byte{18, 1}, []byte{0b10})}, "bits of a page: it ends"},
@@ -424,15 +425,21 @@ func FuzzFlatPages(f *testing.F) {
 	f.Add(plainStrings("a", "b"), 2, []byte{8, 1, 2, 3, 0b00_01_01_00, 0}, 4, uint8(2), uint8(0), uint8(10))
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, 1, []byte{2, 0b1011, 1, 2, 3, 4, 5, 6, 7, 8}, 4, uint8(2), uint8(8), uint8(3))
 	f.Add([]byte(nil), 0, []byte{2, 0, 0, 0, 8, 1, 0b1010}, 4, uint8(3), uint8(0), uint8(1))
+	f.Add([]byte(nil), 0, append([]byte{6, 1}, packDeltas([]uint64{7, 8, 11}, 128, 4, 40)...), 3, uint8(2), uint8(parquet.Encodings.DeltaBinaryPacked), uint8(10))
+	f.Add([]byte(nil), 0, slices.Concat([]byte{4, 1}, packDeltas([]uint64{0, 1}, 32, 4, 8), packDeltas([]uint64{2, 2}, 8, 1, 8), []byte("abcd")),
+		2, uint8(2), uint8(parquet.Encodings.DeltaByteArray), uint8(12))
+	f.Add([]byte(nil), 0, []byte{4, 1, 1, 2, 3, 4, 5, 6, 7, 8}, 2, uint8(2), uint8(parquet.Encodings.ByteStreamSplit), uint8(10))
 	f.Fuzz(func(t *testing.T, dictionary []byte, entries int, data []byte, values int, levelBytes, encoding, way uint8) {
 		values, entries = values&0xffff, entries&math.MaxInt32
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		defer mem.AssertSize(t, 0)
+		int32s := newCopied[int32](arrow.PrimitiveTypes.Int32, mem, int32Form)
 		ways := []columnValues{
+			newNumbers(arrow.PrimitiveTypes.Int32, 100, int32s, mem),
 			&codesValues{typ: arrow.BinaryTypes.String, mem: mem, plain: newStrings(arrow.BinaryTypes.String, mem)}, newStrings(arrow.BinaryTypes.String, mem), newStrings(arrow.BinaryTypes.LargeBinary, mem),
-			&boolValues{mem: mem}, newCopied[int32](arrow.PrimitiveTypes.Int32, mem), newCopied[int64](arrow.PrimitiveTypes.Float64, mem),
+			&boolValues{mem: mem}, int32s, newCopied[int64](arrow.PrimitiveTypes.Float64, mem, bytesForm(8)),
 			int32ValuesOf(arrow.PrimitiveTypes.Int8.(arrow.FixedWidthDataType), mem), bytesValuesOf(&arrow.Decimal128Type{Precision: 9}, 4, mem),
-			bytesValuesOf(&arrow.Decimal256Type{Precision: 50}, 21, mem), newCopied[[3]byte](&arrow.FixedSizeBinaryType{ByteWidth: 3}, mem),
+			bytesValuesOf(&arrow.Decimal256Type{Precision: 50}, 21, mem), newCopied[[3]byte](&arrow.FixedSizeBinaryType{ByteWidth: 3}, mem, bytesForm(3)),
 		}
 		p := rawV1(values, data, parquet.Encoding(encoding), parquet.Encodings.RLE)
 		if n := int(levelBytes); n <= len(data) && way%2 == 0 {
@@ -446,11 +453,16 @@ func FuzzFlatPages(f *testing.F) {
 	})
 }
 
-// The columns of an encrypted, or strangely encoded, chunk are left to pqarrow; those beside are not.
+// A column that no decoder here knows is left to pqarrow; those beside it are not.
 func TestParquetFlatAndNot(t *testing.T) {
-	batch := typesBatch(t, 100, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64)
-	data := encodeParquet(t, 100, []arrow.RecordBatch{batch}, parquet.WithDictionaryDefault(false),
-		parquet.WithEncodingFor(batch.ColumnName(1), parquet.Encodings.DeltaBinaryPacked))
+	numbers, bytes := array.NewInt32Builder(memory.DefaultAllocator), array.NewFixedSizeBinaryBuilder(memory.DefaultAllocator, &arrow.FixedSizeBinaryType{ByteWidth: 5})
+	for i := range int32(100) {
+		numbers.Append(i)
+		bytes.Append([]byte("bytes"))
+	}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: numbers.Type()}, {Name: "b", Type: bytes.Type()}}, nil)
+	batch := array.NewRecordBatch(schema, []arrow.Array{numbers.NewArray(), bytes.NewArray()}, 100)
+	data := encodeParquet(t, 100, []arrow.RecordBatch{batch})
 	in, err := openParquet(stream.OS, writeFile(t, t.TempDir(), "f.parquet", data))
 	if err != nil {
 		t.Fatal(err)
@@ -461,6 +473,6 @@ func TestParquetFlatAndNot(t *testing.T) {
 	}
 	columns := parts[0].(*parquetPart).columns
 	if !columns[0].flat || columns[1].flat {
-		t.Errorf("plain: %v, delta: %v", columns[0].flat, columns[1].flat)
+		t.Errorf("integers: %v, bytes of a rare width: %v", columns[0].flat, columns[1].flat)
 	}
 }

@@ -15,12 +15,14 @@ type stringValues[O int32 | int64] struct {
 	typ arrow.DataType
 	mem memory.Allocator
 
-	dict    scratch      // the dictionary page
-	entries []stringSpan // of dict
-	coded   bool         // what the current page holds
-	codes   runs         // of the current page
-	plain   []byte       // of the current page
-	at      int          // of plain, where the next value is
+	dict     scratch          // the dictionary page
+	entries  []stringSpan     // of dict
+	encoding parquet.Encoding // of the current page; of these, one:
+	codes    runs
+	plain    []byte
+	deltas   deltaStrings
+
+	at int // of plain, where the next value is
 
 	rows    int
 	bytes   int // of data, written
@@ -37,9 +39,13 @@ const spansAtOnce = 512
 
 func newStrings(typ arrow.DataType, mem memory.Allocator) columnValues {
 	if typ.ID() == arrow.LARGE_STRING || typ.ID() == arrow.LARGE_BINARY {
-		return &stringValues[int64]{typ: typ, mem: mem, dict: scratch{mem: mem}}
+		return newStringValues[int64](typ, mem)
 	}
-	return &stringValues[int32]{typ: typ, mem: mem, dict: scratch{mem: mem}}
+	return newStringValues[int32](typ, mem)
+}
+
+func newStringValues[O int32 | int64](typ arrow.DataType, mem memory.Allocator) columnValues {
+	return &stringValues[O]{typ: typ, mem: mem, dict: scratch{mem: mem}, deltas: deltaStrings{whole: scratch{mem: mem}}}
 }
 
 // findStrings fills spans with the next strings of a page, each behind its length, from a byte on.
@@ -72,8 +78,19 @@ func (v *stringValues[O]) dictionary(entries int, data []byte) error {
 }
 
 func (v *stringValues[O]) page(encoding parquet.Encoding, data []byte) (err error) {
-	v.plain, v.at = data, 0
-	v.coded, v.codes, err = codesOf(encoding, data)
+	v.encoding = encoding
+	switch {
+	case encoding == parquet.Encodings.Plain:
+		v.plain, v.at = data, 0
+	case dictionaryEncoding(encoding):
+		v.codes, err = codesOf(data)
+	case len(data) == 0: // right only where all rows are NULL; reading a string says so
+		v.encoding, v.plain, v.at = parquet.Encodings.Plain, nil, 0
+	case encoding == parquet.Encodings.DeltaLengthByteArray, encoding == parquet.Encodings.DeltaByteArray:
+		err = v.deltas.page(encoding, data)
+	default:
+		err = errEncoding(encoding)
+	}
 	return err
 }
 
@@ -110,9 +127,12 @@ func (v *stringValues[O]) read(from, rows, values int, validity []byte) error {
 
 // find fills spans with the next strings. It returns what they lie in, and how many bytes they have.
 func (v *stringValues[O]) find(spans []stringSpan) (source []byte, bytes int, err error) {
-	if !v.coded {
+	switch v.encoding {
+	case parquet.Encodings.Plain:
 		v.at, bytes, err = findStrings(spans, v.plain, v.at)
 		return v.plain, bytes, err
+	case parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
+		return v.deltas.find(spans)
 	}
 	if err := gather(&v.codes, spans, v.entries); err != nil {
 		return nil, 0, fmt.Errorf("codes of a page: %w", err)
@@ -176,5 +196,6 @@ func (v *stringValues[O]) finish(validity *memory.Buffer, nulls int) arrow.Array
 func (v *stringValues[O]) close() {
 	releaseBuffers(&v.offsets, &v.data)
 	v.dict.free()
+	v.deltas.whole.free()
 	v.entries = nil
 }
