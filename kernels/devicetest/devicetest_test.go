@@ -1,0 +1,89 @@
+package devicetest_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/devicetest"
+	"github.com/mpga/mpga/kernels/hostdevice"
+)
+
+var (
+	rowsFlag = flag.Int("rows", 0, "rows of the larger cases; the default is 20,000, or 5,000 with -short, and 1,000,000 on a GPU")
+	repeats  = flag.Int("repeats", 10, "runs that must give the same answer")
+)
+
+func rows(otherwise int) int {
+	switch {
+	case *rowsFlag > 0:
+		return *rowsFlag
+	case testing.Short():
+		return 5_000
+	}
+	return otherwise
+}
+
+var plans = []kernels.Plan{
+	{Kernel: kernels.KernelShared},
+	{Kernel: kernels.KernelScattered},
+	{Kernel: kernels.KernelTwoPhase},
+	{Kernel: kernels.KernelLinear},
+	{Kernel: kernels.KernelSorted},
+}
+
+func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Device, rows int, plans []kernels.Plan) {
+	closed := func(t *testing.T, device kernels.Device) {
+		if err := device.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Run("device", func(t *testing.T) {
+		const limit = 64 << 20
+		device := open(t, limit)
+		defer closed(t, device)
+		devicetest.Device(t, device, limit)
+	})
+	t.Run("operators", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Operators(t, device, devicetest.Cases(rows), plans...)
+	})
+	t.Run("overflow", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Overflow(t, device, plans...)
+	})
+	t.Run("repeat", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Repeat(t, device, rows, *repeats, plans...)
+	})
+}
+
+func TestHost(t *testing.T) {
+	suite(t, func(t *testing.T, limitBytes int64) kernels.Device {
+		device, err := hostdevice.Open(hostdevice.Options{MemoryLimit: limitBytes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return device
+	}, rows(20_000), plans[:2])
+}
+
+func TestCUDA(t *testing.T) {
+	if _, err := kernels.Devices(); errors.Is(err, kernels.ErrNoDevice) {
+		fmt.Fprintln(os.Stderr, "skipped on a GPU:", err)
+		t.Skip(err)
+	}
+	suite(t, func(t *testing.T, limitBytes int64) kernels.Device {
+		device, err := kernels.Open(kernels.Options{MemoryLimit: limitBytes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return device
+	}, rows(1_000_000), plans)
+}

@@ -1,0 +1,343 @@
+package devicetest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/partition"
+)
+
+// Operators holds the operators of a device to a case list, with plans of the named kernels.
+func Operators(t *testing.T, device kernels.Device, cases []Case, plans ...kernels.Plan) {
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			r := newRig(t, device)
+			defer r.close()
+			data := c.Data()
+			answer := data.Answer(&c.Shape)
+			rows, scratch := r.putRows(data), r.scratch(&c, int64(c.Rows))
+			for _, plan := range plans {
+				r.aggregate(&c, plan, rows, answer, scratch)
+			}
+			r.scatter(&c, rows, data, scratch)
+			r.table(&c, rows, data, answer)
+			r.sample(&c, rows, data)
+		})
+	}
+}
+
+// scratch returns room for what an operator asks for.
+func (r *Rig) scratch(c *Case, rows int64) kernels.Span {
+	width := int64(c.Shape.KeyBytes) + 8*int64(c.Shape.StateWords())
+	for _, t := range c.Shape.Columns {
+		width += int64(t.Bytes()) + 1
+	}
+	return r.alloc(16<<20 + 4*rows*(width+32))
+}
+
+// aggregate groups the rows, and merges the groups of their halves.
+func (r *Rig) aggregate(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer, scratch kernels.Span) {
+	r.t.Helper()
+	into := r.groups(&c.Shape, int64(len(want.rows)))
+	r.must(r.stream.Aggregate(&c.Shape, plan, rows, into, scratch))
+	if err := r.checkGroups(want, into); err != nil {
+		r.t.Errorf("%s: %v", planName(plan), err)
+		return
+	}
+	if s := r.status(into.Status); s.Rows != uint64(rows.Count) {
+		r.t.Errorf("%s: %d rows aggregated, want %d", planName(plan), s.Rows, rows.Count)
+	}
+	r.merge(c, plan, rows, want, scratch)
+}
+
+// merge groups the groups of each half of the rows.
+func (r *Rig) merge(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer, scratch kernels.Span) {
+	r.t.Helper()
+	half := rows.Count / 2 / 128 * 128 // where bitmaps and columns are aligned
+	parts := []*kernels.Rows{slice(&c.Shape, rows, 0, half), slice(&c.Shape, rows, half, rows.Count)}
+	all := r.groups(&c.Shape, 2*int64(len(want.rows)))
+	part := r.groups(&c.Shape, int64(len(want.rows)))
+	gathered := &Groups{States: make([][]uint64, len(c.Shape.Folds))}
+	for _, p := range parts {
+		r.poison(&c.Shape, part)
+		r.must(r.stream.Aggregate(&c.Shape, plan, p, part, scratch))
+		s := r.status(part.Status)
+		if s.Overflow != 0 || s.Groups > uint64(part.Capacity) {
+			r.t.Errorf("%s: %d rows of a half found no slot; %d groups, capacity %d", planName(plan), s.Overflow, s.Groups, part.Capacity)
+			return
+		}
+		got := r.getGroups(&c.Shape, part, int64(s.Groups))
+		gathered.Keys = append(gathered.Keys, got.Keys...)
+		for i := range got.States {
+			gathered.States[i] = append(gathered.States[i], got.States[i]...)
+		}
+	}
+	count := int64(len(gathered.Keys) / c.Shape.KeyBytes)
+	r.must(r.stream.Copy(kernels.Copy{Device: all.Keys, Host: gathered.Keys}))
+	for i, words := range gathered.States {
+		host, err := binary.Append(nil, binary.LittleEndian, words)
+		r.must(err)
+		r.must(r.stream.Copy(kernels.Copy{Device: all.States[i], Host: host}))
+	}
+	r.poison(&c.Shape, part)
+	r.must(r.stream.Merge(&c.Shape, plan, all, count, part, scratch))
+	if err := r.checkGroups(want, part); err != nil {
+		r.t.Errorf("%s, merged: %v", planName(plan), err)
+	}
+	if s := r.status(part.Status); s.Rows != uint64(count) {
+		r.t.Errorf("%s: %d groups merged, want %d", planName(plan), s.Rows, count)
+	}
+}
+
+// slice returns rows from begin to end. Requires: begin is a multiple of 128.
+func slice(shape *kernels.Shape, rows *kernels.Rows, begin, end int64) *kernels.Rows {
+	move := func(at kernels.Span, bytes int64) kernels.Span {
+		if at.Buffer != nil {
+			at.Offset += bytes
+		}
+		return at
+	}
+	out := &kernels.Rows{Count: end - begin, Keys: move(rows.Keys, begin*int64(shape.KeyBytes))}
+	for i, t := range shape.Columns {
+		out.Columns = append(out.Columns, move(rows.Columns[i], begin*int64(t.Bytes())))
+		out.Valid = append(out.Valid, move(rows.Valid[i], begin/8))
+	}
+	return out
+}
+
+func planName(p kernels.Plan) string {
+	s := [...]string{"shared", "scattered", "two-phase", "linear", "sorted"}[p.Kernel]
+	if p.Slots > 0 {
+		s += fmt.Sprintf(", %d slots", p.Slots)
+	}
+	return s
+}
+
+// scatter splits the rows, and looks for each in its partition.
+func (r *Rig) scatter(c *Case, rows *kernels.Rows, data *Data, scratch kernels.Span) {
+	r.t.Helper()
+	for _, radixBits := range []int{0, 3, 8, partition.RadixBitsMax} {
+		seed := partition.Seed(radixBits)
+		into, offsets := r.room(&c.Shape, rows), r.alloc(8<<radixBits+8)
+		r.must(r.stream.Scatter(&c.Shape, rows, seed, radixBits, into, offsets, scratch))
+		got := r.getRows(&c.Shape, into, rows.Count)
+		if err := checkScatter(&c.Shape, data, got, r.words(offsets, 1<<radixBits+1), seed, radixBits); err != nil {
+			r.t.Errorf("scatter, %d bits: %v", radixBits, err)
+		}
+	}
+}
+
+func checkScatter(shape *kernels.Shape, data, got *Data, offsets []uint64, seed uint64, radixBits int) error {
+	if offsets[0] != 0 || offsets[len(offsets)-1] != uint64(data.Rows) {
+		return fmt.Errorf("partitions from row %d to %d, want 0 to %d", offsets[0], offsets[len(offsets)-1], data.Rows)
+	}
+	hashes := data.hashes(shape, seed)
+	want := make([]uint64, len(offsets))
+	for _, h := range hashes {
+		want[partition.Radix(radixBits).Of(h)+1]++
+	}
+	for p := 1; p < len(want); p++ {
+		if want[p] += want[p-1]; want[p] != offsets[p] {
+			return fmt.Errorf("partition %d ends at row %d, want %d", p-1, offsets[p], want[p])
+		}
+	}
+	p := 0
+	for i, h := range got.hashes(shape, seed) {
+		for uint64(i) >= offsets[p+1] {
+			p++
+		}
+		if of := partition.Radix(radixBits).Of(h); of != p {
+			return fmt.Errorf("row %d of partition %d is in partition %d", i, of, p)
+		}
+	}
+	return sameRows(shape, data, got)
+}
+
+// hashes are those by which rows are scattered.
+func (d *Data) hashes(shape *kernels.Shape, seed uint64) []uint64 {
+	words := make([]uint64, 0, d.Rows*max(1, shape.KeyBytes/8))
+	for at := 0; at < len(d.Keys); {
+		if shape.KeyBytes == 4 {
+			words = append(words, uint64(binary.LittleEndian.Uint32(d.Keys[at:])))
+			at += 4
+			continue
+		}
+		words = append(words, binary.LittleEndian.Uint64(d.Keys[at:]))
+		at += 8
+	}
+	out := make([]uint64, d.Rows)
+	if shape.KeyBytes <= 8 {
+		partition.HashKeys1(words, seed, out)
+	} else if d.Rows > 0 {
+		partition.HashKeysN(words, shape.KeyBytes/8, seed, out)
+	}
+	return out
+}
+
+// sameRows compares rows as multisets.
+func sameRows(shape *kernels.Shape, a, b *Data) error {
+	x, y := a.sortedRows(shape), b.sortedRows(shape)
+	if len(x) != len(y) {
+		return fmt.Errorf("%d rows, want %d", len(y), len(x))
+	}
+	for i := range x {
+		if x[i] != y[i] {
+			return fmt.Errorf("the rows are not the same: %x came, %x went", y[i], x[i])
+		}
+	}
+	return nil
+}
+
+func (d *Data) sortedRows(shape *kernels.Shape) []string {
+	out := d.eachRow(shape)
+	slices.Sort(out)
+	return out
+}
+
+// eachRow returns each row's key, values and NULLs as a string.
+func (d *Data) eachRow(shape *kernels.Shape) []string {
+	out := make([]string, d.Rows)
+	for i := range out {
+		row := slices.Clone(d.Keys[i*shape.KeyBytes : (i+1)*shape.KeyBytes])
+		for c, t := range shape.Columns {
+			row = append(row, d.Columns[c][i*t.Bytes():(i+1)*t.Bytes()]...)
+			if isSet(d.Valid[c], i) {
+				row = append(row, 1)
+			} else {
+				row = append(row, 0)
+			}
+		}
+		out[i] = string(row)
+	}
+	return out
+}
+
+// table fills a table that has room, in two insertions, and one that has not.
+func (r *Rig) table(c *Case, rows *kernels.Rows, data *Data, want *Answer) {
+	r.t.Helper()
+	groups := int64(len(want.rows))
+	for _, slots := range []int64{2*groups + 64, groups/2 + 1} {
+		table := kernels.Table{Slots: slots, Memory: r.alloc(c.Shape.TableBytes(slots))}
+		r.must(r.stream.ResetTable(&c.Shape, table))
+		half := rows.Count / 2 / 128 * 128
+		var left []*Data
+		for _, part := range []*kernels.Rows{slice(&c.Shape, rows, 0, half), slice(&c.Shape, rows, half, rows.Count)} {
+			over, status := r.room(&c.Shape, part), r.alloc(64)
+			r.must(r.stream.Insert(&c.Shape, part, table, over, status))
+			s := r.status(status)
+			if s.Rows+s.Overflow != uint64(part.Count) {
+				r.t.Errorf("table of %d slots: %d rows and an overflow of %d make not %d", slots, s.Rows, s.Overflow, part.Count)
+				return
+			}
+			left = append(left, r.getRows(&c.Shape, over, int64(s.Overflow)))
+		}
+		into := r.groups(&c.Shape, slots+1)
+		r.must(r.stream.Compact(&c.Shape, table, into))
+		s := r.status(into.Status)
+		if s.Groups > uint64(into.Capacity) || s.Overflow != 0 {
+			r.t.Errorf("table of %d slots: %d groups, %d of them without room", slots, s.Groups, s.Overflow)
+			return
+		}
+		if slots > groups && len(left[0].Keys)+len(left[1].Keys) > 0 {
+			r.t.Errorf("table of %d slots for %d groups: %d and %d rows overflow", slots, groups, left[0].Rows, left[1].Rows)
+		}
+		if err := checkTable(want, data, r.getGroups(&c.Shape, into, int64(s.Groups)), left); err != nil {
+			r.t.Errorf("table of %d slots: %v", slots, err)
+		}
+	}
+}
+
+// checkTable compares the groups of a table with an answer to the rows that did not overflow.
+func checkTable(want *Answer, data *Data, got *Groups, left []*Data) error {
+	shape := want.shape
+	gone := map[string]int{}
+	for _, d := range left {
+		for _, row := range d.sortedRows(shape) {
+			gone[row]++
+		}
+	}
+	if len(gone) == 0 {
+		return want.Check(got)
+	}
+	rest := &Answer{shape: shape, data: data, rows: map[string][]int32{}}
+	k := shape.KeyBytes
+	for i, row := range data.eachRow(shape) {
+		if gone[row] > 0 {
+			gone[row]--
+			continue
+		}
+		key := string(data.Keys[i*k : (i+1)*k])
+		rest.rows[key] = append(rest.rows[key], int32(i))
+	}
+	for row, n := range gone {
+		if n > 0 {
+			return fmt.Errorf("%d rows of the overflow were not among the rows: %x", n, row)
+		}
+	}
+	return rest.Check(got)
+}
+
+// sample compares the registers with those of the host.
+func (r *Rig) sample(c *Case, rows *kernels.Rows, data *Data) {
+	r.t.Helper()
+	want := make([]byte, partition.SketchRegisters)
+	want[7] = 50 // a register of other rows, which stays
+	registers := r.put(want)
+	r.must(r.stream.Sample(&c.Shape, rows, registers))
+	for _, h := range data.hashes(&c.Shape, 0) {
+		partition.AddHash(want, h)
+	}
+	if got := r.get(registers, partition.SketchRegisters); !slices.Equal(got, want) {
+		r.t.Error("sample: the registers are not the host's")
+	}
+}
+
+// Overflow aggregates more groups than there is room for: the status must say so.
+func Overflow(t *testing.T, device kernels.Device, plans ...kernels.Plan) {
+	c := Case{Shape: mixedShape(8), Rows: 20000, Groups: 5000, Seed: 1}
+	data := c.Data()
+	answer := data.Answer(&c.Shape)
+	for _, plan := range plans {
+		t.Run(planName(plan), func(t *testing.T) {
+			r := newRig(t, device)
+			defer r.close()
+			rows := r.putRows(data)
+			for _, capacity := range []int64{0, 1, 100, int64(len(answer.rows)) - 1} {
+				into := r.groups(&c.Shape, capacity)
+				r.must(r.stream.Aggregate(&c.Shape, plan, rows, into, r.scratch(&c, rows.Count)))
+				if s := r.status(into.Status); s.Overflow == 0 {
+					t.Errorf("room for %d groups: %d groups, %d rows, and no overflow", capacity, s.Groups, s.Rows)
+				}
+				r.free()
+				rows = r.putRows(data)
+			}
+		})
+	}
+}
+
+// Repeat runs the same work again and again: its integers must not differ by a bit.
+func Repeat(t *testing.T, device kernels.Device, rows, times int, plans ...kernels.Plan) {
+	shape := mixedShape(8)
+	shape.Folds = slices.DeleteFunc(shape.Folds, func(f kernels.Fold) bool { return f.Op == kernels.SumFloat })
+	c := Case{Shape: shape, Rows: rows, Groups: rows / 50, Nulls: 0.2, Distribution: Distribution{Zipf, 1}, Seed: 2}
+	data := c.Data()
+	answer := data.Answer(&c.Shape)
+	for _, plan := range plans {
+		t.Run(planName(plan), func(t *testing.T) {
+			r := newRig(t, device)
+			defer r.close()
+			rows := r.putRows(data)
+			into, scratch := r.groups(&c.Shape, int64(len(answer.rows))+10), r.scratch(&c, rows.Count)
+			for i := range times {
+				r.poison(&c.Shape, into)
+				r.must(r.stream.Aggregate(&c.Shape, plan, rows, into, scratch))
+				if err := r.checkGroups(answer, into); err != nil {
+					t.Fatalf("run %d: %v", i+1, err)
+				}
+			}
+		})
+	}
+}

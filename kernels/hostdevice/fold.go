@@ -1,0 +1,267 @@
+package hostdevice
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// states are those of a fold, one to each group: words from offset on, every stride words.
+type states struct {
+	words  []uint64
+	stride int
+	offset int
+}
+
+func (s *states) at(group, words int) []uint64 {
+	i := group*s.stride + s.offset
+	return s.words[i : i+words : i+words]
+}
+
+const sign = 1 << 63
+
+var nan = math.Float64bits(math.NaN()) &^ 1 // without a payload
+
+func float(w uint64) float64 { return math.Float64frombits(w) }
+func word(f float64) uint64  { return math.Float64bits(f) }
+
+// ordered maps a value of a type to a word in unsigned order: -0 is 0, NaN is the last.
+func ordered(t kernels.ColumnType, w uint64) uint64 {
+	switch t {
+	case kernels.Uint32, kernels.Uint64:
+		return w
+	case kernels.Float64:
+		switch f := float(w); {
+		case f != f:
+			return nan | sign
+		case f == 0:
+			return sign
+		case w&sign != 0:
+			return ^w
+		}
+		return w | sign
+	}
+	return w ^ sign
+}
+
+// unordered is the inverse of ordered.
+func unordered(t kernels.ColumnType, w uint64) uint64 {
+	switch t {
+	case kernels.Uint32, kernels.Uint64:
+		return w
+	case kernels.Float64:
+		if w&sign == 0 {
+			return ^w
+		}
+	}
+	return w ^ sign
+}
+
+// greatest and least are the identities of Min and Max.
+func greatest(t kernels.ColumnType) uint64 {
+	switch t {
+	case kernels.Int32:
+		return math.MaxInt32
+	case kernels.Uint32:
+		return math.MaxUint32
+	case kernels.Int64:
+		return math.MaxInt64
+	case kernels.Float64:
+		return nan
+	}
+	return math.MaxUint64
+}
+
+func least(t kernels.ColumnType) uint64 {
+	switch t {
+	case kernels.Int32:
+		return 0xffffffff80000000
+	case kernels.Int64:
+		return sign
+	case kernels.Float64:
+		return word(math.Inf(-1))
+	}
+	return 0
+}
+
+// folder accumulates one fold of a shape.
+type folder struct {
+	kernels.Fold
+	words     int
+	typ       kernels.ColumnType // of the column
+	otherType kernels.ColumnType
+}
+
+func folders(shape *kernels.Shape) []folder {
+	out := make([]folder, len(shape.Folds))
+	for i, f := range shape.Folds {
+		out[i] = folder{Fold: f, words: f.Op.Words()}
+		if f.Column >= 0 {
+			out[i].typ = shape.Columns[f.Column]
+		}
+		if f.Other >= 0 {
+			out[i].otherType = shape.Columns[f.Other]
+		}
+	}
+	return out
+}
+
+// reset makes a state that of no rows.
+func (f *folder) reset(state []uint64) {
+	clear(state)
+	switch f.Op {
+	case kernels.Min:
+		state[0] = greatest(f.typ)
+	case kernels.Max:
+		state[0] = least(f.typ)
+	case kernels.BitAnd:
+		state[0] = math.MaxUint64
+	}
+}
+
+// load returns a value's low word, extended by its sign, and the word above.
+func load(t kernels.ColumnType, column []byte, row int) (low, high uint64) {
+	switch t {
+	case kernels.Int32:
+		low = uint64(view[int32](column)[row])
+	case kernels.Uint32:
+		return uint64(view[uint32](column)[row]), 0
+	case kernels.Int128:
+		w := view[uint64](column)
+		return w[2*row], w[2*row+1]
+	case kernels.Uint64, kernels.Float64:
+		return view[uint64](column)[row], 0
+	default:
+		low = view[uint64](column)[row]
+	}
+	return low, uint64(int64(low) >> 63)
+}
+
+func loadFloat(t kernels.ColumnType, column []byte, row int) float64 {
+	low, high := load(t, column, row)
+	switch t {
+	case kernels.Float64:
+		return float(low)
+	case kernels.Uint32, kernels.Uint64:
+		return float64(low)
+	case kernels.Int128:
+		return float128(low, high)
+	}
+	return float64(int64(low))
+}
+
+// float128 converts the magnitude: the low word of a small negative number is near 2^64, and would
+// lose all of its digits.
+func float128(low, high uint64) float64 {
+	if int64(high) >= 0 {
+		return float64(high)*0x1p64 + float64(low)
+	}
+	low, borrow := bits.Sub64(0, low, 0)
+	high, _ = bits.Sub64(0, high, borrow)
+	return -(float64(high)*0x1p64 + float64(low))
+}
+
+// row sets w to the state of one row; false, when the row does not count for the fold.
+func (f *folder) row(r *rows, i int, w []uint64) bool {
+	if f.Column >= 0 && !r.isValid(f.Column, i) || f.Other >= 0 && !r.isValid(f.Other, i) {
+		return false
+	}
+	switch f.Op {
+	case kernels.Count:
+		w[0] = 1
+	case kernels.Sum128:
+		w[0], w[1] = load(f.typ, r.columns[f.Column], i)
+	case kernels.SumFloat:
+		w[0] = word(loadFloat(f.typ, r.columns[f.Column], i))
+	case kernels.Moments2, kernels.Moments4:
+		x := loadFloat(f.typ, r.columns[f.Column], i)
+		w[0], w[1] = 1, word(x)
+		setAll(w[2:], x-x)
+	case kernels.Comoments:
+		x, y := loadFloat(f.typ, r.columns[f.Column], i), loadFloat(f.otherType, r.columns[f.Other], i)
+		w[0], w[1], w[2] = 1, word(x), word(y)
+		setAll(w[3:], x-x+(y-y))
+	default:
+		w[0], _ = load(f.typ, r.columns[f.Column], i)
+	}
+	return true
+}
+
+// setAll sets the sums of one row's moments: 0, but NaN where the value is not finite.
+func setAll(w []uint64, d float64) {
+	for i := range w {
+		w[i] = word(d)
+	}
+}
+
+// merge adds a state to another.
+func (f *folder) merge(state, from []uint64) {
+	switch f.Op {
+	case kernels.Count, kernels.Sum64:
+		state[0] += from[0]
+	case kernels.Sum128:
+		var carry uint64
+		state[0], carry = bits.Add64(state[0], from[0], 0)
+		state[1] += from[1] + carry
+	case kernels.SumFloat:
+		state[0] = word(float(state[0]) + float(from[0]))
+	case kernels.Min:
+		state[0] = unordered(f.typ, min(ordered(f.typ, state[0]), ordered(f.typ, from[0])))
+	case kernels.Max:
+		state[0] = unordered(f.typ, max(ordered(f.typ, state[0]), ordered(f.typ, from[0])))
+	case kernels.BitAnd:
+		state[0] &= from[0]
+	case kernels.BitOr:
+		state[0] |= from[0]
+	case kernels.BitXor:
+		state[0] ^= from[0]
+	case kernels.Moments2, kernels.Moments4:
+		mergeMoments(state, from)
+	case kernels.Comoments:
+		mergeComoments(state, from)
+	}
+}
+
+func add(w *uint64, f float64) { *w = word(float(*w) + f) }
+
+// mergeMoments expresses the sums of from about the shift of state, by the binomial theorem.
+func mergeMoments(state, from []uint64) {
+	if from[0] == 0 {
+		return
+	}
+	if state[0] == 0 {
+		copy(state, from)
+		return
+	}
+	n, d := float64(from[0]), float(from[1])-float(state[1])
+	s1, s2 := float(from[2]), float(from[3])
+	state[0] += from[0]
+	add(&state[2], s1+n*d)
+	add(&state[3], s2+2*d*s1+n*d*d)
+	if len(state) == kernels.Moments4.Words() {
+		s3, s4 := float(from[4]), float(from[5])
+		add(&state[4], s3+3*d*s2+3*d*d*s1+n*d*d*d)
+		add(&state[5], s4+4*d*s3+6*d*d*s2+4*d*d*d*s1+n*d*d*d*d)
+	}
+}
+
+// mergeComoments does so for n, Kx, Ky and the sums of dx, dy, dx^2, dy^2, dx dy.
+func mergeComoments(state, from []uint64) {
+	if from[0] == 0 {
+		return
+	}
+	if state[0] == 0 {
+		copy(state, from)
+		return
+	}
+	n := float64(from[0])
+	ex, ey := float(from[1])-float(state[1]), float(from[2])-float(state[2])
+	sx, sy := float(from[3]), float(from[4])
+	state[0] += from[0]
+	add(&state[3], sx+n*ex)
+	add(&state[4], sy+n*ey)
+	add(&state[5], float(from[5])+2*ex*sx+n*ex*ex)
+	add(&state[6], float(from[6])+2*ey*sy+n*ey*ey)
+	add(&state[7], float(from[7])+ex*sy+ey*sx+n*ex*ey)
+}

@@ -1,0 +1,354 @@
+package hostdevice
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// stream is a queue of work and the goroutine that does it.
+type stream struct {
+	device *device
+	name   int
+
+	// Under device.mu.
+	number uint64 // of the last work enqueued
+	clock  clock  // of the work to be enqueued next
+	closed bool
+
+	mu    sync.Mutex
+	ready sync.Cond
+	queue []work
+	end   bool
+	ended chan struct{}
+
+	failed error // of the goroutine: the first error of its work
+}
+
+// work is a piece of a stream's work. Events and waits for them come to pass whatever failed before.
+type work struct {
+	name   string
+	run    func() error
+	always bool
+}
+
+// access is memory that work takes.
+type access struct {
+	memory *memory
+	begin  int64
+	end    int64
+	write  bool
+}
+
+func (d *device) NewStream() (kernels.Stream, error) {
+	if err := d.begin("NewStream", false); err != nil {
+		return nil, err
+	}
+	s := &stream{device: d, clock: clock{}, ended: make(chan struct{})}
+	s.ready.L = &s.mu
+	d.mu.Lock()
+	d.streams++
+	d.named++
+	s.name = d.named
+	d.mu.Unlock()
+	go s.work()
+	return s, nil
+}
+
+func (s *stream) String() string { return fmt.Sprintf("stream %d", s.name) }
+
+// work does what is in the queue until the stream is closed.
+func (s *stream) work() {
+	defer close(s.ended)
+	for {
+		s.mu.Lock()
+		for len(s.queue) == 0 && !s.end {
+			s.ready.Wait()
+		}
+		if len(s.queue) == 0 {
+			s.mu.Unlock()
+			return
+		}
+		w := s.queue[0]
+		s.queue = s.queue[1:]
+		s.mu.Unlock()
+		s.do(w)
+	}
+}
+
+func (s *stream) do(w work) {
+	d := s.device
+	if w.always {
+		_ = w.run()
+		return
+	}
+	if s.failed == nil {
+		s.failed = d.begin(w.name, true)
+	}
+	if s.failed == nil {
+		time.Sleep(d.options.Latency)
+		s.failed = w.run()
+	}
+}
+
+// enqueue adds work that takes memory, after the checks of H2.
+func (s *stream) enqueue(name string, accesses []access, run func() error) error {
+	d := s.device
+	if err := d.begin(name, false); err != nil {
+		return err
+	}
+	if err := s.take(name, accesses); err != nil {
+		return d.breach("%w", err)
+	}
+	s.push(work{name: name, run: run})
+	return nil
+}
+
+func (s *stream) push(w work) {
+	s.mu.Lock()
+	s.queue = append(s.queue, w)
+	s.mu.Unlock()
+	s.ready.Signal()
+}
+
+// take lets the stream own memory.
+func (s *stream) take(name string, accesses []access) error {
+	s.device.mu.Lock()
+	defer s.device.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("%s: %v is closed", name, s)
+	}
+	s.number++
+	s.clock[s] = s.number
+	for _, a := range accesses {
+		m := a.memory
+		if m.freed {
+			return fmt.Errorf("%s: %s of %d B is used after it was freed", name, m.arena.name, len(m.data))
+		}
+		if a.begin < 0 || a.end < a.begin || a.end > int64(len(m.data)) {
+			return fmt.Errorf("%s: bytes %d to %d of %s of %d B", name, a.begin, a.end, m.arena.name, len(m.data))
+		}
+		m.forget()
+		u := use{stream: s, number: s.number, work: name, begin: a.begin, end: a.end, write: a.write}
+		if other, ok := m.conflict(u); ok {
+			return fmt.Errorf("%s on %v: %s of %d B belongs to %v until an event after its %s %d",
+				name, s, m.arena.name, len(m.data), other.stream, other.work, other.number)
+		}
+		m.uses = append(m.uses, u)
+	}
+	return nil
+}
+
+func (s *stream) Copy(c kernels.Copy) error { return s.copies("Copy", []kernels.Copy{c}) }
+
+func (s *stream) CopyBatch(c []kernels.Copy) error { return s.copies("CopyBatch", slices.Clone(c)) }
+
+// transfer is a copy with its memory found.
+type transfer struct {
+	device []byte
+	host   []byte
+	out    bool
+	read   snapshot // of host memory, when it is known what it must hold
+}
+
+func (s *stream) copies(name string, copies []kernels.Copy) error {
+	var accesses []access
+	var transfers []transfer
+	for _, c := range copies {
+		n := int64(len(c.Host))
+		if n == 0 {
+			continue
+		}
+		m, at := span(c.Device)
+		accesses = append(accesses, access{m, at, at + n, !c.Out})
+		transfers = append(transfers, transfer{host: c.Host, out: c.Out})
+		t := &transfers[len(transfers)-1]
+		s.device.mu.Lock()
+		if p, from := s.device.pinnedHolding(c.Host); p != nil {
+			p.forget()
+			idle := !p.pending(from, from+n)
+			accesses = append(accesses, access{p, from, from + n, c.Out})
+			switch {
+			case idle && c.Out:
+				fill(c.Host, poison)
+			case idle:
+				t.read = slices.Clone(c.Host)
+			}
+		}
+		s.device.mu.Unlock()
+		if at >= 0 && at+n <= int64(len(m.data)) {
+			t.device = m.data[at : at+n]
+		}
+	}
+	return s.enqueue(name, accesses, func() error {
+		for _, t := range transfers {
+			if err := s.device.transfer(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// transfer copies on the engine of a direction, at the device's bandwidth.
+func (d *device) transfer(t transfer) error {
+	engine := &d.engines[0]
+	if t.out {
+		engine = &d.engines[1]
+	}
+	engine.Lock()
+	defer engine.Unlock()
+	begin := time.Now()
+	if t.out {
+		copy(t.host, t.device)
+	} else {
+		if t.read.changed(t.host) {
+			return d.breach("pinned memory changes while a copy of %d B reads it", len(t.host))
+		}
+		copy(t.device, t.host)
+	}
+	if d.options.BytesPerSecond > 0 {
+		takes := time.Duration(float64(len(t.host)) / d.options.BytesPerSecond * float64(time.Second))
+		time.Sleep(takes - time.Since(begin))
+	}
+	return nil
+}
+
+func (s *stream) Fill(at kernels.Span, bytes int64, value byte) error {
+	m, from := span(at)
+	return s.enqueue("Fill", []access{{m, from, from + bytes, true}}, func() error {
+		fill(m.data[from:from+bytes], value)
+		return nil
+	})
+}
+
+func (s *stream) Close() error {
+	d := s.device
+	d.mu.Lock()
+	closed := s.closed
+	s.closed = true
+	d.mu.Unlock()
+	if closed {
+		return d.breach("%v is closed twice", s)
+	}
+	s.mu.Lock()
+	s.end = true
+	s.mu.Unlock()
+	s.ready.Signal()
+	<-s.ended
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.streams--
+	d.host[s] = s.number
+	return s.failed
+}
+
+// event is a point of a stream.
+type event struct {
+	device *device
+	clock  clock
+	done   chan struct{}
+	closed bool
+
+	// Set when it is done.
+	err error
+	at  time.Time
+}
+
+func (s *stream) Record() (kernels.Event, error) {
+	d := s.device
+	if err := d.begin("Record", false); err != nil {
+		return nil, err
+	}
+	if err := s.take("Record", nil); err != nil {
+		return nil, d.breach("%w", err)
+	}
+	d.mu.Lock()
+	e := &event{device: d, clock: s.clock.clone(), done: make(chan struct{})}
+	d.events++
+	d.mu.Unlock()
+	s.push(work{name: "Record", always: true, run: func() error {
+		e.err, e.at = s.failed, time.Now()
+		close(e.done)
+		return nil
+	}})
+	return e, nil
+}
+
+func (s *stream) WaitFor(k kernels.Event) error {
+	d, e := s.device, k.(*event)
+	if err := d.begin("WaitFor", false); err != nil {
+		return err
+	}
+	if err := s.take("WaitFor", nil); err != nil {
+		return d.breach("%w", err)
+	}
+	d.mu.Lock()
+	s.clock.merge(e.clock)
+	d.mu.Unlock()
+	s.push(work{name: "WaitFor", always: true, run: func() error {
+		<-e.done
+		return nil
+	}})
+	return nil
+}
+
+func (e *event) Wait() error {
+	if err := e.device.begin("Wait", false); err != nil {
+		return err
+	}
+	<-e.done
+	e.passed()
+	return e.err
+}
+
+// passed lets the host know that the event is done.
+func (e *event) passed() {
+	e.device.mu.Lock()
+	e.device.host.merge(e.clock)
+	e.device.mu.Unlock()
+}
+
+func (e *event) Done() (bool, error) {
+	if err := e.device.begin("Done", false); err != nil {
+		return false, err
+	}
+	select {
+	case <-e.done:
+		e.passed()
+		return true, e.err
+	default:
+		return false, nil
+	}
+}
+
+func (e *event) Nanos(since kernels.Event) (int64, error) {
+	from := since.(*event)
+	for _, done := range []chan struct{}{from.done, e.done} {
+		select {
+		case <-done:
+		default:
+			return 0, errors.New("time between events: one is not done")
+		}
+	}
+	return e.at.Sub(from.at).Nanoseconds(), nil
+}
+
+func (e *event) Close() error {
+	d := e.device
+	d.mu.Lock()
+	closed := e.closed
+	e.closed = true
+	if !closed {
+		d.events--
+	}
+	d.mu.Unlock()
+	if closed {
+		return d.breach("an event is closed twice")
+	}
+	return nil
+}
