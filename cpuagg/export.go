@@ -1,6 +1,7 @@
 package cpuagg
 
 import (
+	"context"
 	"math/bits"
 
 	"github.com/mpga/mpga/engine/spec"
@@ -36,6 +37,30 @@ func (e *Exporter) Add(keys []uint64, n int, states [][]uint64) error {
 	if err := e.scatterer.scatterGroups(e.bound, keys, n, states); err != nil {
 		return err
 	}
+	return e.keepSmall()
+}
+
+// AddRuns scatters the elements of one state of a group, as states that merge to it.
+func (e *Exporter) AddRuns(ctx context.Context, key []uint64, fold int, runs *Runs) error {
+	parts := emptyStates(e.bound)
+	for _, run := range runs.runs {
+		err := eachOf(run.Pages(), States, func(_ Content, page *spec.Page) error {
+			defer page.Release()
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			parts[fold][0], parts[fold][1] = uint64(page.Rows), spec.Address(page.Words)
+			return e.Add(key, 1, parts)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepSmall hands over the open pages when they refer to too much.
+func (e *Exporter) keepSmall() error {
 	var bytes int64
 	for _, page := range e.scatterer.open {
 		if page != nil {

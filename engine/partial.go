@@ -200,7 +200,29 @@ func (w *stateWriter) write(ctx context.Context, _ *thread, g *cpuagg.Groups) er
 		if err := w.exporter.Add(w.keys.keys(g, from, to), to-from, w.states); err != nil {
 			return err
 		}
+		if err := w.writeRuns(ctx, g, from, to); err != nil {
+			return err
+		}
 		w.out.query.progress.groups.Add(int64(to - from))
+	}
+	return nil
+}
+
+// writeRuns writes what the states of groups from to to have in runs.
+func (w *stateWriter) writeRuns(ctx context.Context, g *cpuagg.Groups, from, to int) error {
+	if !g.HasRuns(from, to) {
+		return nil
+	}
+	for group := from; group < to; group++ {
+		for fold := range w.states {
+			runs := g.Runs(fold, group)
+			if runs == nil {
+				continue
+			}
+			if err := w.exporter.AddRuns(ctx, w.keys.keys(g, group, group+1), fold, runs); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -169,3 +169,34 @@ func TestResultLargerThanMemory(t *testing.T) {
 		}
 	}
 }
+
+// Would catch elements in runs that do not reach the partial states, or that no longer merge.
+func TestPartialStatesOfHeavyGroups(t *testing.T) {
+	for i, dt := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String} {
+		rng := rand.New(rand.NewPCG(9, uint64(i)))
+		schema, batches := heavyTable(rng, dt, 40_000, 2, 500)
+		q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: holistic(dt, 100)}
+		want, err := spectest.Oracle(schema, batches, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := func() *engine.Engine {
+			return openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 3 << 20}))
+		}
+		var sources [][]engine.Blob
+		for p, piece := range cutBatches(rng, batches, 2) {
+			blobs, err := partial(open(), fmt.Sprint(p), scan.Batches(schema, piece), q, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, blobs)
+		}
+		got, err := mergeAll(open(), sources, engine.MergeOptions{}, 1)
+		if err == nil {
+			err = spectest.Equal(want, got)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", dt, err)
+		}
+	}
+}
