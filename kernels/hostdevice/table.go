@@ -22,6 +22,9 @@ type table struct {
 const (
 	headerWords = 16
 	taken4      = 1 << 32
+
+	// probesMax bounds the search for a slot, which in a full table would visit all of them.
+	probesMax = 1 << 10
 )
 
 func (o *operation) table(t kernels.Table) table {
@@ -67,7 +70,8 @@ func (t *table) head(key []byte, words []uint64) []uint64 {
 	return append(append(words, 1), view[uint64](key)...)
 }
 
-// find returns the slot of a key, which it takes if need be; noGroup, if all are taken.
+// find returns the slot of a key, which it takes if need be; noGroup, if
+// others have taken all that it looks at.
 func (t *table) find(head []uint64, hash uint64, probes *uint64) int {
 	if head[0] == 0 { // the 8-byte key 0
 		at := t.slot(t.slots)
@@ -78,7 +82,7 @@ func (t *table) find(head []uint64, hash uint64, probes *uint64) int {
 		}
 		return t.slots
 	}
-	for step := range t.slots {
+	for step := range min(t.slots, probesMax) {
 		i := int((hash + uint64(step)) % uint64(t.slots))
 		at := t.slot(i)[:len(head)]
 		*probes++
