@@ -19,6 +19,7 @@ type FS interface {
 	Rename(from, to string) error                 // replaces to
 	Remove(name string) error                     // one file or empty directory
 	SyncDir(name string) error                    // makes renames in it durable
+	RemoveAbandoned(name string) error            // a created file whose process is gone; others stay, without an error
 	CreateTemp(dir string) (TempFile, error)      // gone when it is closed; where the system can, without a name
 }
 
@@ -59,12 +60,18 @@ func (osFS) Open(name string) (File, error) {
 	return f, nil
 }
 
+// Create implements FS. The file is locked until it is closed, so that RemoveAbandoned knows it.
 func (osFS) Create(name string) (File, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)
-	if err != nil {
-		return nil, err
+	for {
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		if lockCreated(f) {
+			return f, nil
+		}
+		_ = f.Close() // RemoveAbandoned was faster than the lock: there is no such file
 	}
-	return f, nil
 }
 
 func (osFS) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }
@@ -73,6 +80,7 @@ func (osFS) Glob(pattern string) ([]string, error)        { return filepath.Glob
 func (osFS) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll(name, perm) }
 func (osFS) Rename(from, to string) error                 { return os.Rename(from, to) }
 func (osFS) Remove(name string) error                     { return os.Remove(name) }
+func (osFS) RemoveAbandoned(name string) error            { return removeAbandoned(name) }
 func (osFS) CreateTemp(dir string) (TempFile, error)      { return createTemp(dir) }
 
 func (osFS) SyncDir(name string) error {

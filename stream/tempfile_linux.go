@@ -26,6 +26,29 @@ func createTemp(dir string) (TempFile, error) {
 	return osTempFile{f}, nil
 }
 
+// lockCreated locks a new file until it is closed. It reports whether the file is still there. On a
+// file system without locks no file is taken for abandoned.
+func lockCreated(f *os.File) bool {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		return true
+	}
+	var s unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &s) != nil || s.Nlink > 0
+}
+
+// removeAbandoned removes a file that nobody has locked.
+func removeAbandoned(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil
+	}
+	return os.Remove(name)
+}
+
 // isFull reports whether a disk or a quota is used up.
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 

@@ -21,6 +21,10 @@ func createTemp(dir string) (TempFile, error) {
 	return osTempFile{f}, nil
 }
 
+func lockCreated(*os.File) bool { return true }
+
+func removeAbandoned(string) error { return nil }
+
 func isFull(error) bool { return false }
 
 // FreeBytes returns how many bytes a file may take on the file system of a directory.

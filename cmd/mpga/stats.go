@@ -26,6 +26,7 @@ type statsOutput struct {
 	text   string
 	path   string // of a file, or ""
 	hidden string // the file until it is renamed
+	file   stream.File
 }
 
 // newStatsOutput prepares the statistics for a value of --stats.
@@ -41,24 +42,15 @@ func newStatsOutput(value string, stderr io.Writer, stats engine.Stats) (*statsO
 		return nil, fmt.Errorf("%s: %w", value, err)
 	}
 	s := &statsOutput{path: value, hidden: filepath.Join(filepath.Dir(value), "."+filepath.Base(value)+".tmp")}
-	if err := writeFile(s.hidden, append(text, '\n')); err != nil {
-		s.hidden = ""
+	_ = stream.OS.RemoveAbandoned(s.hidden) // of a run that was killed
+	if s.file, err = stream.OS.Create(s.hidden); err != nil {
 		return nil, fmt.Errorf("--stats: %w", err)
 	}
+	_, err = s.file.Write(append(text, '\n'))
+	if err = errors.Join(err, s.file.Sync()); err != nil {
+		return nil, errors.Join(fmt.Errorf("--stats: %w", err), s.abort())
+	}
 	return s, nil
-}
-
-// writeFile writes a file that is not there yet, and leaves none after an error.
-func writeFile(path string, data []byte) error {
-	file, err := stream.OS.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return errors.Join(err, stream.OS.Remove(path))
-	}
-	return nil
 }
 
 // commit prints the statistics, or puts their file in its place.
@@ -73,6 +65,9 @@ func (s *statsOutput) commit() error {
 		return fmt.Errorf("--stats: %w", err)
 	}
 	s.hidden = ""
+	if err := s.file.Close(); err != nil {
+		return fmt.Errorf("--stats: %w", err)
+	}
 	return nil
 }
 
@@ -81,7 +76,7 @@ func (s *statsOutput) abort() error {
 	if s.hidden == "" {
 		return nil
 	}
-	return stream.OS.Remove(s.hidden)
+	return errors.Join(s.file.Close(), stream.OS.Remove(s.hidden))
 }
 
 // statsTable writes statistics as people read them; what did not happen is left out.

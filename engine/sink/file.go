@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -31,6 +32,7 @@ func createFile(fsys stream.FS, path string, keepExisting bool) (*fileOutput, er
 	}
 	dir, name := filepath.Split(path)
 	name = name[:min(len(name), nameBytesMax)]
+	removeAbandoned(fsys, dir, name)
 	f := &fileOutput{fs: fsys, path: path, keepExisting: keepExisting}
 	for {
 		f.temp = fmt.Sprintf("%s.%s.%016x.tmp", dir, name, rand.Uint64())
@@ -41,6 +43,23 @@ func createFile(fsys stream.FS, path string, keepExisting bool) (*fileOutput, er
 		// Another writer's random name: 2^-64 for each, so that this loop ends.
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
+		}
+	}
+}
+
+// removeAbandoned removes what writers of the same output have left that were killed: files of a hidden
+// name that no process has open. One that cannot be removed is in nobody's way.
+func removeAbandoned(fsys stream.FS, dir, name string) {
+	entries, err := fsys.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return
+	}
+	prefix, suffix := "."+name+".", ".tmp"
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), prefix)
+		number, hidden := strings.CutSuffix(number, suffix)
+		if _, err := strconv.ParseUint(number, 16, 64); ok && hidden && len(number) == 16 && err == nil && e.Type().IsRegular() {
+			_ = fsys.RemoveAbandoned(filepath.Join(dir, e.Name()))
 		}
 	}
 }
@@ -83,19 +102,27 @@ func (f *fileOutput) commit() error {
 	// Until its directory is synced the file could be gone after a crash. It is taken back rather
 	// than left in doubt: an error means that there is no output.
 	if err := f.fs.SyncDir(filepath.Dir(f.path)); err != nil && !notSupported(err) {
-		f.temp = f.path
 		return errors.Join(fmt.Errorf("sync directory: %w", withoutPath(err)), f.remove())
 	}
 	return nil
 }
 
-// publish makes the bytes durable and gives them their name. The file is closed either way.
+// publish makes the bytes durable and gives them their name. The file is closed either way, and after
+// it has its name: a hidden file that nobody has open is abandoned.
 func (f *fileOutput) publish() error {
-	if err := f.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("sync: %w", withoutPath(err)), f.Close())
+	if err := f.rename(); err != nil {
+		return errors.Join(err, f.Close())
 	}
+	f.temp = f.path
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("close: %w", withoutPath(err))
+	}
+	return nil
+}
+
+func (f *fileOutput) rename() error {
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("sync: %w", withoutPath(err))
 	}
 	if f.keepExisting {
 		if _, err := f.fs.Stat(f.path); err == nil {

@@ -146,6 +146,14 @@ func (f *FS) SyncDir(name string) error {
 	return f.base.SyncDir(name)
 }
 
+// RemoveAbandoned implements stream.FS.
+func (f *FS) RemoveAbandoned(name string) error {
+	if err := f.step("removeabandoned", name); err != nil {
+		return err
+	}
+	return f.base.RemoveAbandoned(name)
+}
+
 // CreateTemp implements stream.FS.
 func (f *FS) CreateTemp(dir string) (stream.TempFile, error) {
 	if err := f.step("createtemp", dir); err != nil {
