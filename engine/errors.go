@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 )
 
@@ -14,8 +15,8 @@ var (
 	// ErrOverflow marks a sum that passes its type; Query.Overflow says what to do instead.
 	ErrOverflow = errors.New("overflow")
 
-	// ErrCorrupt marks input whose parts contradict each other.
-	ErrCorrupt = errors.New("corrupt data")
+	// ErrCorrupt marks input whose parts contradict each other, or that ends too early.
+	ErrCorrupt = scan.ErrCorrupt
 
 	// ErrClosed is returned by the methods of an engine that was closed.
 	ErrClosed = errors.New("the engine is closed")

@@ -66,11 +66,11 @@ func guard(f func() error) (err error) {
 		switch p := recover().(type) {
 		case nil:
 		case runtime.Error:
-			err = fmt.Errorf("corrupt data: reading it ended in %q", p.Error())
+			err = fmt.Errorf("%w: reading it ended in %q", ErrCorrupt, p.Error())
 		case error:
-			err = fmt.Errorf("corrupt data: %w", p)
+			err = fmt.Errorf("%w: %w", ErrCorrupt, p)
 		default:
-			err = fmt.Errorf("corrupt data: %v", p)
+			err = fmt.Errorf("%w: %v", ErrCorrupt, p)
 		}
 	}()
 	return f()

@@ -116,7 +116,7 @@ func (a *arrowFile) checkDictionaries(f io.ReaderAt) error {
 		}
 		id := table.GetInt64Slot(dictionaryID, 0)
 		if seen[id] && !table.GetBoolSlot(dictionaryIsDelta, false) {
-			return fmt.Errorf("corrupt data: dictionary %d replaces an earlier one, which only a stream may", i)
+			return fmt.Errorf("%w: dictionary %d replaces an earlier one, which only a stream may", ErrCorrupt, i)
 		}
 		seen[id] = true
 	}
@@ -137,7 +137,7 @@ func (a *arrowFile) footer(f io.ReaderAt) (flatbuffers.Table, error) {
 	}
 	size := int64(binary.LittleEndian.Uint32(tail[:]))
 	if size > a.size-int64(len(tail)) {
-		return flatbuffers.Table{}, fmt.Errorf("corrupt footer of %d B in a file of %d B", size, a.size)
+		return flatbuffers.Table{}, fmt.Errorf("%w of %d B in a file of %d B", errFooter, size, a.size)
 	}
 	buf := make([]byte, size)
 	if _, err := f.ReadAt(buf, a.size-int64(len(tail))-size); err != nil {
@@ -161,7 +161,7 @@ func (a *arrowFile) blocks(footer flatbuffers.Table, field flatbuffers.VOffsetT)
 		meta := int64(int32(binary.LittleEndian.Uint32(b[8:])))
 		body := int64(binary.LittleEndian.Uint64(b[16:]))
 		if offset < 0 || meta < 0 || body < 0 || offset > a.size || body > a.size || meta+body > a.size-offset {
-			return nil, fmt.Errorf("corrupt footer: a block of %d + %d B at offset %d of a file of %d B", meta, body, offset, a.size)
+			return nil, fmt.Errorf("%w: a block of %d + %d B at offset %d of a file of %d B", errFooter, meta, body, offset, a.size)
 		}
 		blocks[i] = arrowBlock{offset: offset, size: meta + body}
 	}
@@ -180,12 +180,12 @@ func (a *arrowFile) blockTable(f io.ReaderAt, b arrowBlock, kind byte) (table fl
 		return table, err
 	}
 	if body > b.size-counted.n {
-		return table, fmt.Errorf("corrupt data: a body of %d B in a block of %d B", body, b.size)
+		return table, fmt.Errorf("%w: a body of %d B in a block of %d B", ErrCorrupt, body, b.size)
 	}
 	message := rootTable(header)
 	table, _ = child(message, messageHeader)
 	if got := message.GetByteSlot(messageHeaderType, 0); got != kind {
-		return table, fmt.Errorf("corrupt data: a message of kind %d, where the footer means %d", got, kind)
+		return table, fmt.Errorf("%w: a message of kind %d, where the footer means %d", ErrCorrupt, got, kind)
 	}
 	return table, nil
 }
@@ -198,7 +198,7 @@ func (a *arrowFile) readRows(f io.ReaderAt, b *arrowBlock) error {
 	}
 	b.rows = table.GetInt64Slot(batchRowCount, 0)
 	if b.rows < 0 || b.rows > rowsMax-a.numRows {
-		return fmt.Errorf("corrupt data: %d rows", b.rows)
+		return fmt.Errorf("%w: %d rows", ErrCorrupt, b.rows)
 	}
 	a.numRows += b.rows
 	return nil
@@ -318,7 +318,7 @@ func (r *arrowReader) next(context.Context) (arrow.RecordBatch, error) {
 	for i, column := range batch.Columns() {
 		if err := array.ValidateFull(column); err != nil {
 			batch.Release()
-			return nil, fmt.Errorf("corrupt data: column %q: %w", batch.ColumnName(i), err)
+			return nil, fmt.Errorf("%w: column %q: %w", ErrCorrupt, batch.ColumnName(i), err)
 		}
 	}
 	return batch, nil

@@ -114,7 +114,7 @@ func (m *arrowMessages) Message() (*ipc.Message, error) {
 		return nil, err
 	}
 	if bodyBytes > m.bodyBytesMax {
-		return nil, fmt.Errorf("corrupt data: a message body of %d B, where %d B are the most", bodyBytes, m.bodyBytesMax)
+		return nil, fmt.Errorf("%w: a message body of %d B, where %d B are the most", ErrCorrupt, bodyBytes, m.bodyBytesMax)
 	}
 	body := memory.NewResizableBuffer(m.mem)
 	defer body.Release()
@@ -154,7 +154,7 @@ func readHeader(r io.Reader) ([]byte, error) {
 		return nil, io.EOF
 	}
 	if size > headerBytesMax {
-		return nil, fmt.Errorf("corrupt data: a message header of %d B, where %d B are the most", size, headerBytesMax)
+		return nil, fmt.Errorf("%w: a message header of %d B, where %d B are the most", ErrCorrupt, size, headerBytesMax)
 	}
 	header, err := io.ReadAll(io.LimitReader(r, int64(size))) // grows with what is there
 	if err == nil && len(header) < int(size) {
@@ -188,7 +188,7 @@ func vector(t flatbuffers.Table, slot flatbuffers.VOffsetT, elementBytes int) (s
 	}
 	start, n = t.Vector(at), t.VectorLen(at)
 	if int(start) > len(t.Bytes) || n < 0 || n > (len(t.Bytes)-int(start))/elementBytes {
-		return 0, 0, fmt.Errorf("corrupt data: a vector of %d elements in a header of %d B", n, len(t.Bytes))
+		return 0, 0, fmt.Errorf("%w: a vector of %d elements in a header of %d B", ErrCorrupt, n, len(t.Bytes))
 	}
 	return start, n, nil
 }
@@ -199,14 +199,14 @@ func checkMessage(header []byte, views *viewCounts) (bodyBytes int64, err error)
 	err = guard(func() error {
 		message := rootTable(header)
 		if bodyBytes = message.GetInt64Slot(messageBodyLength, 0); bodyBytes < 0 {
-			return fmt.Errorf("corrupt data: a message body of %d B", bodyBytes)
+			return fmt.Errorf("%w: a message body of %d B", ErrCorrupt, bodyBytes)
 		}
 		if _, _, err := vector(message, messageMetadata, 4); err != nil {
 			return err
 		}
 		table, ok := child(message, messageHeader)
 		if !ok {
-			return errors.New("corrupt data: a message without a header")
+			return fmt.Errorf("%w: a message without a header", ErrCorrupt)
 		}
 		kind := message.GetByteSlot(messageHeaderType, 0)
 		if kind == headerSchema {
@@ -218,7 +218,7 @@ func checkMessage(header []byte, views *viewCounts) (bodyBytes int64, err error)
 		}
 		batch, ok := batchOf(message)
 		if !ok {
-			return errors.New("corrupt data: a message of an unknown kind, or a dictionary without values")
+			return fmt.Errorf("%w: a message of an unknown kind, or a dictionary without values", ErrCorrupt)
 		}
 		need := 0
 		switch {
@@ -252,7 +252,7 @@ func checkFields(parent flatbuffers.Table, slot flatbuffers.VOffsetT, views *vie
 	}
 	for i := range n {
 		if *budget--; *budget < 0 {
-			return errors.New("corrupt data: a schema of more fields than bytes")
+			return fmt.Errorf("%w: a schema of more fields than bytes", ErrCorrupt)
 		}
 		at := start + flatbuffers.UOffsetT(4*i)
 		field := flatbuffers.Table{Bytes: parent.Bytes, Pos: parent.Indirect(at)}
@@ -328,11 +328,11 @@ func checkCompressed(header, body []byte) error {
 			continue
 		}
 		if offset < 0 || size < 8 || offset > int64(len(body)) || size > int64(len(body))-offset {
-			return fmt.Errorf("corrupt data: a buffer of %d B at offset %d of a body of %d B", size, offset, len(body))
+			return fmt.Errorf("%w: a buffer of %d B at offset %d of a body of %d B", ErrCorrupt, size, offset, len(body))
 		}
 		whole := int64(binary.LittleEndian.Uint64(body[offset:]))
 		if whole < -1 || whole/codecBlockMax > (size-8)/codecBlockMin {
-			return fmt.Errorf("corrupt data: a buffer of %d B claims to be %d B uncompressed", size, whole)
+			return fmt.Errorf("%w: a buffer of %d B claims to be %d B uncompressed", ErrCorrupt, size, whole)
 		}
 	}
 	return nil
@@ -350,12 +350,12 @@ func checkBatch(batch flatbuffers.Table, views int) error {
 		return err
 	}
 	if n < views {
-		return fmt.Errorf("corrupt data: buffer counts for %d of %d view columns", n, views)
+		return fmt.Errorf("%w: buffer counts for %d of %d view columns", ErrCorrupt, n, views)
 	}
 	for i := range n {
 		count := batch.GetInt64(start + flatbuffers.UOffsetT(8*i))
 		if count < 0 || count > int64(buffers) {
-			return fmt.Errorf("corrupt data: a column of %d buffers in a batch of %d", count, buffers)
+			return fmt.Errorf("%w: a column of %d buffers in a batch of %d", ErrCorrupt, count, buffers)
 		}
 	}
 	return nil

@@ -84,12 +84,12 @@ func (p *parquetFile) checkRows() error {
 	for i := range p.meta.RowGroups {
 		n := p.meta.RowGroup(i).NumRows()
 		if n < 0 || n > rowsMax-rows {
-			return fmt.Errorf("corrupt footer: row group %d has %d rows", i, n)
+			return fmt.Errorf("%w: row group %d has %d rows", errFooter, i, n)
 		}
 		rows += n
 	}
 	if rows != p.meta.NumRows {
-		return fmt.Errorf("corrupt footer: the file has %d rows, its row groups have %d", p.meta.NumRows, rows)
+		return fmt.Errorf("%w: the file has %d rows, its row groups have %d", errFooter, p.meta.NumRows, rows)
 	}
 	return nil
 }
@@ -103,18 +103,18 @@ func checkStoredSchema(meta metadata.KeyValueMetadata) error {
 	}
 	text, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(*stored, "="))
 	if err != nil {
-		return fmt.Errorf("corrupt footer: the Arrow schema in it: %w", err)
+		return fmt.Errorf("%w: the Arrow schema in it: %w", errFooter, err)
 	}
 	header, err := readHeader(bytes.NewReader(text))
 	if err != nil {
-		return fmt.Errorf("corrupt footer: the Arrow schema in it: %w", noEOF(err))
+		return fmt.Errorf("%w: the Arrow schema in it: %w", errFooter, noEOF(err))
 	}
 	bodyBytes, err := checkMessage(header, nil)
 	if err == nil && bodyBytes != 0 {
 		err = fmt.Errorf("a body of %d B", bodyBytes)
 	}
 	if err != nil {
-		return fmt.Errorf("corrupt footer: the Arrow schema in it: %w", err)
+		return fmt.Errorf("%w: the Arrow schema in it: %w", errFooter, err)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (p *parquetFile) partColumn(group *metadata.RowGroupMetaData, c int) (colum
 		}
 		start, size := chunk.DataPageOffset(), chunk.TotalCompressedSize()
 		if start < 0 || size < 0 || start > p.size || size > p.size-min(start, chunkStart(chunk)) {
-			return fmt.Errorf("corrupt footer: %d B at offset %d of a file of %d B", size, start, p.size)
+			return fmt.Errorf("%w: %d B at offset %d of a file of %d B", errFooter, size, start, p.size)
 		}
 		column = parquetPartColumn{
 			field:    c,

@@ -60,7 +60,7 @@ func (c *parquetColumn) read(_ context.Context, rows int64) (arrow.Array, error)
 	}
 	defer values.Release()
 	if int64(values.Len()) != rows {
-		return nil, fmt.Errorf("corrupt data: %d of %d rows", values.Len(), rows)
+		return nil, fmt.Errorf("%w: %d of %d rows", ErrCorrupt, values.Len(), rows)
 	}
 	one := values.Chunk(0)
 	if len(values.Chunks()) == 1 {

@@ -72,11 +72,11 @@ func (c *flatColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
 		if c.optional {
 			var err error
 			if values, err = nullable.read(&c.levels, done, n); err != nil {
-				return nil, fmt.Errorf("corrupt data: definition levels of a page: %w", err)
+				return nil, fmt.Errorf("%w: definition levels of a page: %w", ErrCorrupt, err)
 			}
 		}
 		if err := c.values.read(done, n, values, nullable.bits()); err != nil {
-			return nil, fmt.Errorf("corrupt data: %w", err)
+			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 		done += n
 		c.left -= n
@@ -89,13 +89,13 @@ func (c *flatColumn) needPage() error {
 	for c.left == 0 {
 		next, err := c.pages.next()
 		if errors.Is(err, io.EOF) {
-			return errors.New("corrupt data: the pages hold fewer rows than the row group")
+			return fmt.Errorf("%w: the pages hold fewer rows than the row group", ErrCorrupt)
 		}
 		if err == nil {
 			err = c.setPage(next)
 		}
 		if err != nil {
-			return fmt.Errorf("corrupt data: %w", err)
+			return corrupt(err)
 		}
 	}
 	return nil
@@ -189,7 +189,7 @@ func newFlatColumn(file io.ReaderAt, meta *metadata.FileMetaData, group int, c *
 		column.values = newNumbers(typ, chunk.NumValues(), column.values, mem)
 	}
 	start := chunkStart(chunk)
-	column.pages = newChunkPages(file, start, start+chunk.TotalCompressedSize(), chunk.Compression(), windowBytes(batchRows), mem)
+	column.pages = newChunkPages(file, start, start+chunk.TotalCompressedSize(), chunk.Compression(), chunk.TotalUncompressedSize(), windowBytes(batchRows), mem)
 	return column, nil
 }
 

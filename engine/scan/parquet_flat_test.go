@@ -345,6 +345,8 @@ func TestFlatPages(t *testing.T) {
 			switch {
 			case err != nil && !strings.Contains(err.Error(), c.want):
 				t.Errorf("%s: %v; want %s", c.name, err, c.want)
+			case err != nil && !errors.Is(err, ErrCorrupt):
+				t.Errorf("%s: %v is not ErrCorrupt", c.name, err)
 			case err == nil && strings.Join(got, " ") != c.want:
 				t.Errorf("%s: %v; want %s", c.name, got, c.want)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -50,6 +51,8 @@ type chunkPages struct {
 	unread []byte // of the window
 	ahead  int    // bytes to read at once
 	page   scratch
+
+	bytesMax int64 // of a page, decompressed
 }
 
 const (
@@ -66,9 +69,13 @@ func windowBytes(batchRows int64) int {
 	return int(max(windowBytesMin, min(windowBytesMax, 8*batchRows)))
 }
 
-func newChunkPages(file io.ReaderAt, start, end int64, codec compress.Compression, ahead int, mem memory.Allocator) *chunkPages {
+// pageBytesMin is what a page may have whatever its chunk is said to have: writers have been wrong there.
+const pageBytesMin = 16 << 20
+
+// newChunkPages opens the chunk from start to end, which is said to have so many bytes decompressed.
+func newChunkPages(file io.ReaderAt, start, end int64, codec compress.Compression, chunkBytes int64, ahead int, mem memory.Allocator) *chunkPages {
 	return &chunkPages{
-		file: file, at: start, end: end, codec: codec, ahead: ahead,
+		file: file, at: start, end: end, codec: codec, ahead: ahead, bytesMax: max(chunkBytes, pageBytesMin),
 		window: scratch{mem: mem}, page: scratch{mem: mem},
 	}
 }
@@ -154,7 +161,7 @@ func (p *chunkPages) fill(n int) error {
 		if err == nil || errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return fmt.Errorf("reading %d B at offset %d: %w", size-len(p.unread), p.at, err)
+		return notRead(fmt.Errorf("reading %d B at offset %d: %w", size-len(p.unread), p.at, err))
 	}
 	p.at += int64(read)
 	p.unread = window
@@ -172,7 +179,10 @@ func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
 	if size == 0 {
 		return nil, nil // codecs differ in what they make of nothing
 	}
-	if p.codec == compress.Codecs.Snappy { // a corrupt length must not take memory
+	if limit := min(p.bytesMax, expansionMax(p.codec)*int64(len(packed))); int64(size) > limit { // a corrupt length must not take memory
+		return nil, fmt.Errorf("a %s page of %d B that is said to have %d B, where %d B are the most", p.codec, len(packed), size, limit)
+	}
+	if p.codec == compress.Codecs.Snappy {
 		if n, err := snappy.DecodedLen(packed); err != nil || n != size {
 			return nil, fmt.Errorf("a snappy page of %d B that is said to have %d B", n, size)
 		}
@@ -185,6 +195,23 @@ func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
 		return nil, fmt.Errorf("a %s page of %d B that is said to have %d B", p.codec, len(out), size)
 	}
 	return out, nil
+}
+
+// expansionMax is how many bytes a byte of a codec stands for at most: by the longest copy of Snappy's
+// and LZ4's formats and the shortest code for one of Deflate's, by the largest block of zstd that repeats
+// a byte. Brotli has no such bound below the largest page.
+func expansionMax(codec compress.Compression) int64 {
+	switch codec {
+	case compress.Codecs.Snappy:
+		return 32
+	case compress.Codecs.Lz4Raw:
+		return 256
+	case compress.Codecs.Gzip:
+		return 1032
+	case compress.Codecs.Zstd:
+		return 1 << 16
+	}
+	return math.MaxInt32
 }
 
 // scratch is memory to be used again and again.

@@ -2,8 +2,10 @@ package scan
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
@@ -143,7 +146,7 @@ func TestChunkPages(t *testing.T) {
 			before := rng.IntN(100)
 			file := slices.Concat(make([]byte, before), chunk, make([]byte, rng.IntN(100)))
 			mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-			pages := newChunkPages(bytes.NewReader(file), int64(before), int64(before+len(chunk)), codec, 1+rng.IntN(20_000), mem)
+			pages := newChunkPages(bytes.NewReader(file), int64(before), int64(before+len(chunk)), codec, 0, 1+rng.IntN(20_000), mem)
 			for i, w := range want {
 				if p, err := pages.next(); err != nil || !bytes.Equal(p.data, w) {
 					t.Fatalf("%s, page %d of %d: %d B, %v; want %d B", codec, i, len(want), len(p.data), err, len(w))
@@ -173,6 +176,9 @@ func TestChunkPagesCorrupt(t *testing.T) {
 		{"longer than the chunk", none, headerV1(100, 100, 1), data, "a page of 100 B where the column chunk has 80 B left"},
 		{"two sizes", none, headerV1(81, 80, 1), data, "a page of 80 B that is said to have 81 B"},
 		{"checksum", none, headerV1(80, 80, 1, headerField{4, 5}), data, "checksum"},
+		{"decompressed size of snappy", zipped, headerV1(33*len(packed), len(packed), 1), packed, fmt.Sprintf("%d B are the most", 32*len(packed))},
+		{"decompressed size of gzip", compress.Codecs.Gzip, headerV1(1<<30, 80, 1), data, "82560 B are the most"},
+		{"decompressed size of brotli", compress.Codecs.Brotli, headerV1(1<<30, 80, 1), data, "20971520 B are the most"},
 		{"decompressed size", zipped, headerV1(81, len(packed), 1), packed, "80 B that is said to have 81 B"},
 		{"snappy", zipped, headerV1(80, len(packed), 1), append([]byte{80, 0xff}, packed[2:]...), "a SNAPPY page"},
 		{"zstd", compress.Codecs.Zstd, headerV1(80, 80, 1), data, "a ZSTD page of 80 B"},
@@ -184,17 +190,39 @@ func TestChunkPagesCorrupt(t *testing.T) {
 	for _, c := range cases {
 		chunk := append(appendHeader(nil, c.fields), c.body...)
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-		pages := newChunkPages(bytes.NewReader(chunk), 0, int64(len(chunk)), c.codec, 100, mem)
+		pages := newChunkPages(bytes.NewReader(chunk), 0, int64(len(chunk)), c.codec, 20<<20, 100, mem)
 		if _, err := pages.next(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
 		}
 		pages.close()
 		mem.AssertSize(t, 0)
 	}
-	pages := newChunkPages(bytes.NewReader(nil), 0, 100, none, 10, memory.DefaultAllocator)
+	pages := newChunkPages(bytes.NewReader(nil), 0, 100, none, 0, 10, memory.DefaultAllocator)
 	defer pages.close()
 	if _, err := pages.next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a chunk behind the end of the file: %v", err)
+	}
+}
+
+// brokenDisk is a file that cannot be read.
+type brokenDisk struct{}
+
+var errDisk = errors.New("input/output error")
+
+func (brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
+
+// Would catch a user sent to look for damage in a file that was not read.
+func TestReadErrorIsNotCorrupt(t *testing.T) {
+	mem := memory.DefaultAllocator
+	c := &flatColumn{
+		pages:  newChunkPages(brokenDisk{}, 0, 100, compress.Codecs.Snappy, 0, 10, mem),
+		values: newStrings(arrow.BinaryTypes.String, mem), mem: mem,
+	}
+	if _, err := c.read(context.Background(), 1); !errors.Is(err, errDisk) || errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+	if err := c.close(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -206,12 +234,9 @@ func FuzzChunkPages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, chunk []byte, codec uint8, ahead uint16) {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		defer mem.AssertSize(t, 0)
-		if header, _, err := parsePageHeader(chunk); err == nil && header.bytes > 1<<20 {
-			return // takes that memory, as it may be true
-		}
-		pages := newChunkPages(bytes.NewReader(chunk), 0, int64(len(chunk)), compress.Compression(codec%8), 1+int(ahead), mem)
+		pages := newChunkPages(bytes.NewReader(chunk), 0, int64(len(chunk)), compress.Compression(codec%8), 0, 1+int(ahead), mem)
 		defer pages.close()
-		if p, err := pages.next(); err == nil && len(p.data) > 1<<20 {
+		if p, err := pages.next(); err == nil && len(p.data) > pageBytesMin {
 			t.Fatalf("a page of %d B", len(p.data))
 		}
 	})

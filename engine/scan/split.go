@@ -109,7 +109,7 @@ func (r *reader) Next() bool {
 // checkRows compares what was read with what the file promised, which positions rely on. S2.
 func (r *reader) checkRows() error {
 	if want := r.split.part.rows(); want >= 0 && r.rows != want {
-		return fmt.Errorf("corrupt data: %d rows, where the file's metadata says %d", r.rows, want)
+		return fmt.Errorf("%w: %d rows, where the file's metadata says %d", ErrCorrupt, r.rows, want)
 	}
 	return nil
 }
