@@ -25,9 +25,11 @@ type table struct {
 	heap   spec.Heap // the long strings of keys
 	direct direct    // finds keys in place of slots, while they lie close together
 
-	// dense tables have no slots: the packed key is the group number, and seen tells which exist.
-	dense bool
-	seen  []uint8
+	// dense tables have no slots: the packed key is the group number, and seen tells which exist. Once
+	// none is unseen, rows need not be looked at for that.
+	dense  bool
+	seen   []uint8
+	unseen int // keys that no row has had
 }
 
 // groupsMax bounds the groups of one table: a slot holds their number in 32 bits, and find may add
@@ -39,6 +41,7 @@ func newTable(m spec.Memory, layout *spec.KeyLayout, seed uint64, dense bool) *t
 	if dense {
 		t.groups = 1 << layout.Bits
 		t.seen = make([]uint8, t.groups)
+		t.unseen = layout.Codes()
 	}
 	return t
 }
@@ -90,12 +93,11 @@ func (t *table) findUnhashed(keys, hashes []uint64, gids []uint32) {
 func (t *table) find(keys, hashes []uint64, gids []uint32, long bool) {
 	switch {
 	case t.dense:
-		seen := t.seen
 		gids = gids[:len(keys)]
 		for i, k := range keys {
 			gids[i] = uint32(k)
-			seen[k] = 1
 		}
+		t.see(gids)
 		return
 	case t.layout.Words == 0:
 		clear(gids)
@@ -113,6 +115,19 @@ func (t *table) find(keys, hashes []uint64, gids []uint32, long bool) {
 		t.findLong(keys, hashes, gids)
 	default:
 		findFixed[t.layout.Words-1](t, keys, hashes, gids)
+	}
+}
+
+// see notes which groups of a dense table there are.
+func (t *table) see(gids []uint32) {
+	if t.unseen == 0 {
+		return
+	}
+	for _, g := range gids {
+		if t.seen[g] == 0 {
+			t.seen[g] = 1
+			t.unseen--
+		}
 	}
 }
 

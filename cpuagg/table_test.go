@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
 )
@@ -256,5 +258,42 @@ func TestDenseTable(t *testing.T) {
 				t.Errorf("%d bits, key %d: %d rows, want %d", bits, key, g.States[0][i], want[key])
 			}
 		}
+	}
+}
+
+// Would catch keys of a dense table that are not seen, be it that others were seen twice or that all
+// but a NULL were; and a count of keys that leaves some out.
+func TestDenseSeesAll(t *testing.T) {
+	stats := []spec.ColumnStats{{HasRange: true, Min: -1, Max: 3}, {HasRange: true, NoNulls: true, Max: 2}}
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "b", Type: arrow.PrimitiveTypes.Int64},
+	}, nil)
+	b, err := spec.Bind(spec.Query{Keys: []spec.Key{{Column: "a"}, {Column: "b"}}}, schema, stats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &b.Keys
+	tab := newTable(spec.GoMemory, l, 0, true)
+	var keys []uint64
+	for a := range uint64(6) { // the last is NULL
+		for k := range uint64(3) {
+			keys = append(keys, a<<l.Fields[0].Shift|k<<l.Fields[1].Shift)
+		}
+	}
+	if l.Codes() != len(keys) {
+		t.Fatalf("%d codes, want %d", l.Codes(), len(keys))
+	}
+	gids := make([]uint32, 2)
+	for i, k := range keys {
+		if tab.unseen != len(keys)-i {
+			t.Errorf("%d keys are unseen after %d of %d", tab.unseen, i, len(keys))
+		}
+		tab.find([]uint64{k, keys[0]}, make([]uint64, 2), gids, false)
+		if gids[0] != uint32(k) || tab.seen[k] == 0 {
+			t.Errorf("key %d has group %d, seen: %d", k, gids[0], tab.seen[k])
+		}
+	}
+	if tab.unseen != 0 {
+		t.Errorf("%d keys are unseen in the end", tab.unseen)
 	}
 }

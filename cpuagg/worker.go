@@ -78,7 +78,12 @@ func (w *Worker) Add(t *spec.Tile) error {
 	}
 	w.run.counters.RowsPreAgg.Add(int64(t.Rows))
 	before := w.table.groups
-	w.table.findUnhashed(t.Keys, hashes, gids)
+	if t.Groups != nil {
+		gids = t.Groups
+		w.table.see(gids)
+	} else {
+		w.table.findUnhashed(t.Keys, hashes, gids)
+	}
 	w.states.grow(w.table.groups)
 	w.view.set(t, gids)
 	w.states.accumulate(w.view)

@@ -20,6 +20,8 @@ type encoder struct {
 	bufs    [][]uint64 // by argument
 	keys    []uint64   // of the tile, packed, when they cannot be shared
 	codes   []uint64   // of one key column
+	dense   bool       // whoever takes the tiles takes group numbers in place of keys
+	groups  []uint32   // of the tile, then
 	tile    spec.Tile
 	base    uint64 // position of the batch's first row
 
@@ -111,7 +113,7 @@ func (e *encoder) packKeys(t *spec.Tile, from int) (err error) {
 		return err
 	}
 	e.keys = grow(e.keys, t.Rows*l.Words)
-	t.Keys = e.keys
+	t.Keys, t.Groups = e.keys, nil
 	for k := range e.bound.KeyColumns {
 		packed, err := e.packCodes(t, k, from)
 		if err == nil && !packed {
@@ -184,7 +186,6 @@ func (e *encoder) packValues(t *spec.Tile, k, from int) error {
 	if err != nil {
 		return err
 	}
-	e.clearKeys(k)
 	if f.Interned {
 		e.codes = grow(e.codes, t.Rows)
 		if err := e.columns[c].interner.intern(e.codes, words, valid); err != nil {
@@ -192,7 +193,19 @@ func (e *encoder) packValues(t *spec.Tile, k, from int) error {
 		}
 		words, valid = e.codes, nil
 	}
-	if row := packField(t.Keys, l.Words, f, words, valid); row >= 0 {
+	var row int
+	switch first := k == 0 && l.Words == 1 && valid == nil && f.Kind != spec.Float64; {
+	case first && e.dense && len(l.Fields) == 1:
+		e.groups = grow(e.groups, t.Rows)
+		t.Keys, t.Groups = nil, e.groups
+		row = packFirst(t.Groups, f, words)
+	case first:
+		row = packFirst(t.Keys, f, words)
+	default:
+		e.clearKeys(k)
+		row = packField(t.Keys, l.Words, f, words, valid)
+	}
+	if row >= 0 {
 		return fmt.Errorf("column %q holds %d, outside the range %d to %d that its statistics give: the file contradicts itself",
 			e.bound.Columns[c].Name, int64(words[row]), f.Base, f.Base+int64(f.Span))
 	}
@@ -249,11 +262,34 @@ func packIntegers(keys []uint64, width int, f *spec.KeyField, words []uint64, va
 		}
 	}
 	if most > f.Span {
-		for i, v := range words {
-			if v-uint64(f.Base) > f.Span && (valid == nil || valid[i] != 0) {
-				return i
-			}
+		return outsideRange(f, words, valid)
+	}
+	return -1
+}
+
+// outsideRange returns the first row that is outside a field's range, or -1.
+func outsideRange(f *spec.KeyField, words []uint64, valid []uint8) int {
+	for i, v := range words {
+		if v-uint64(f.Base) > f.Span && (valid == nil || valid[i] != 0) {
+			return i
 		}
+	}
+	return -1
+}
+
+// packFirst is packIntegers for the first field of keys of one word, without NULLs: it takes half the
+// time, as it loads no keys and has no chain of maxima.
+func packFirst[K uint32 | uint64](keys []K, f *spec.KeyField, words []uint64) (outside int) {
+	base, span, shift := uint64(f.Base), f.Span, f.Shift
+	keys = keys[:len(words)]
+	var suspect uint64 // its first bit is set if some code is above the span, and maybe otherwise
+	for i, v := range words {
+		code := v - base
+		suspect |= code | (span - code)
+		keys[i] = K(code << (shift & 63))
+	}
+	if suspect>>63 != 0 {
+		return outsideRange(f, words, nil)
 	}
 	return -1
 }

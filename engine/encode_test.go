@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -217,6 +218,70 @@ func TestSharedKeys(t *testing.T) {
 			}
 			if !array.Equal(column, spectest.Array(c.dt, cells)) {
 				t.Error("the batch has changed")
+			}
+		})
+	}
+}
+
+// Would catch group numbers that are not the packed keys, that are made where the keys have NULLs or
+// several columns, or that stay from the tile before; and values outside their range that get through,
+// at either end.
+func TestEncodeGroups(t *testing.T) {
+	i64 := arrow.PrimitiveTypes.Int64
+	for _, c := range []struct {
+		name    string
+		keys    int
+		cells   []any // of the first key
+		numbers bool  // by group
+		outside bool
+	}{
+		{"one column", 1, []any{int64(-3), int64(5), int64(0), int64(-3)}, true, false},
+		{"NULL", 1, []any{int64(-3), nil, int64(0)}, false, false},
+		{"two columns", 2, []any{int64(-3), int64(5)}, false, false},
+		{"above", 1, []any{int64(6)}, true, true},
+		{"below", 1, []any{int64(5), int64(-4)}, true, true},
+		{"far above", 1, []any{int64(math.MaxInt64)}, true, true},
+		{"far below", 1, []any{int64(math.MinInt64)}, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var q spec.Query
+			var fields []arrow.Field
+			var columns []arrow.Array
+			var stats []spec.ColumnStats
+			for i := range c.keys {
+				name := fmt.Sprint("k", i)
+				q.Keys = append(q.Keys, spec.Key{Column: name})
+				fields = append(fields, arrow.Field{Name: name, Type: i64, Nullable: true})
+				columns = append(columns, spectest.Array(i64, c.cells))
+				stats = append(stats, spec.ColumnStats{HasRange: true, Min: -3, Max: 5})
+			}
+			schema := arrow.NewSchema(fields, nil)
+			b, err := spec.Bind(q, schema, stats)
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch := array.NewRecordBatch(schema, columns, int64(len(c.cells)))
+			var tiles [2]*spec.Tile
+			for dense := range tiles {
+				e := newEncoder(b, newInterners(b))
+				e.dense = dense == 1
+				if err := e.setBatch(batch, 0); err != nil {
+					t.Fatal(err)
+				}
+				if tiles[dense], err = e.encode(0, len(c.cells)); (err != nil) != c.outside {
+					t.Fatalf("error %v, want one: %v", err, c.outside)
+				}
+			}
+			if c.outside {
+				return
+			}
+			if tiles[0].Groups != nil || (tiles[1].Groups != nil) != c.numbers {
+				t.Fatalf("groups %v and %v, want the second: %v", tiles[0].Groups, tiles[1].Groups, c.numbers)
+			}
+			for i, g := range tiles[1].Groups {
+				if uint64(g) != tiles[0].Keys[i] {
+					t.Errorf("row %d: group %d, key %d", i, g, tiles[0].Keys[i])
+				}
 			}
 		})
 	}

@@ -24,6 +24,7 @@ type reader struct {
 // readAll takes splits, then pieces, until the input is used up.
 func (r *reader) readAll(ctx context.Context) error {
 	f := r.query.feed
+	r.encoder.dense = r.query.run.Dense()
 	for {
 		split, ok := f.takeSplit()
 		if !ok {

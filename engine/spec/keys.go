@@ -50,6 +50,20 @@ const denseBitsMax = 16
 // Dense reports whether packed keys are small enough to be group numbers.
 func (l *KeyLayout) Dense() bool { return l.Words == 1 && l.Bits <= denseBitsMax }
 
+// Codes returns how many packed keys there can be. Requires: Dense().
+func (l *KeyLayout) Codes() int {
+	codes := 1
+	for i := range l.Fields {
+		f := &l.Fields[i]
+		of := int(f.Span) + 1
+		if f.Nullable {
+			of++
+		}
+		codes *= of
+	}
+	return codes
+}
+
 // Bytes returns the size of a packed key as a device holds it: 4, 8, 16 or a multiple of 8.
 func (l *KeyLayout) Bytes() int {
 	if l.Words == 1 && l.Bits <= 32 {

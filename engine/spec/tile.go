@@ -8,6 +8,9 @@ type Tile struct {
 	// the batch that the tile was made from, and are not to be written.
 	Keys []uint64
 
+	// Groups are the packed keys as group numbers, in place of Keys: for tables that use them so.
+	Groups []uint32
+
 	// Args are the arguments of Bound.Args: Rows * Arg.Words each. They may share memory with the
 	// batch that the tile was made from, and refer to its strings.
 	Args [][]uint64
