@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -33,9 +34,29 @@ var (
 	sharedPattern = regexp.MustCompile(`extern\s+thread_local\s+(?:alignas\(\d+\)\s+)?([\w:]+(?:\s+[\w:]+)*)\s+(\w+)\s*\[\s*\]`)
 )
 
+var built struct {
+	mu       sync.Mutex
+	programs map[string]func() (string, error)
+}
+
 // Build compiles the executor with files of kernels, and returns the program. It is kept in the
 // user's cache under the hash of all that it was made from, and made once.
 func Build(files ...string) (string, error) {
+	built.mu.Lock()
+	defer built.mu.Unlock()
+	if built.programs == nil {
+		built.programs = map[string]func() (string, error){}
+	}
+	key := strings.Join(files, "\n")
+	once, ok := built.programs[key]
+	if !ok {
+		once = sync.OnceValues(func() (string, error) { return build(files) })
+		built.programs[key] = once
+	}
+	return once()
+}
+
+func build(files []string) (string, error) {
 	compiler, err := exec.LookPath("g++")
 	if err != nil {
 		return "", ErrNoCompiler

@@ -20,6 +20,9 @@
 #define __constant__ static const
 #define __shared__ thread_local
 #define __forceinline__ inline
+#ifndef CPURUN_EXECUTOR  // whose headers have attributes of this name
+#define __noinline__ __attribute__((noinline))
+#endif
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) alignas(n)
