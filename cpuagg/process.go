@@ -128,6 +128,13 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 	g.table.reserve(int(min(task.rows/2, groupsExpected, w.share()/(4*slotBytes))))
 	w.takeRuns(task, g)
 	var split *splitter
+	done := false
+	defer func() {
+		if !done { // also where states that were read make no sense, and panic
+			split.release()
+			g.Release()
+		}
+	}()
 	err := w.eachPage(task, func(content Content, page *spec.Page) (err error) {
 		defer page.Release()
 		if err := context.Cause(ctx); err != nil {
@@ -157,12 +164,11 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 	if err == nil && split == nil {
 		err = g.mergeRuns(ctx, w)
 	}
-	switch {
-	case err != nil:
-		split.release()
-		g.Release()
+	if err != nil {
 		return nil, nil, err
-	case split != nil:
+	}
+	done = true
+	if split != nil {
 		tasks, err := split.finish()
 		return nil, tasks, err
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/bits"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -74,6 +76,22 @@ func (e *Engine) Merge(ctx context.Context, sources [][]Blob, opt MergeOptions) 
 	return e.stream(ctx, run)
 }
 
+// guard calls a function that processes a task. Partial states with right checksums may still be of
+// no program of this version: what trips over them becomes an error, as what a decoder trips over
+// does. Their references have been checked.
+func (q *query) guard(f func() error) (err error) {
+	if q.adopted == nil {
+		return f()
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			q.engine.opt.Logger.Debug("a merge panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = fmt.Errorf("partial states: %w: %v", ErrCorrupt, p)
+		}
+	}()
+	return f()
+}
+
 // blobPass is the partitions of sources, as a run processes them.
 type blobPass struct {
 	radix   partition.Radix
@@ -105,6 +123,7 @@ func openPartials(ctx context.Context, sources [][]Blob, opt MergeOptions) (*blo
 	}
 	p := &blobPass{}
 	var headers []*partialHeader
+	runs := make(map[string]string) // name of a blob, by run
 	var position uint64
 	for s, blobs := range sources {
 		if err := ctx.Err(); err != nil {
@@ -117,14 +136,15 @@ func openPartials(ctx context.Context, sources [][]Blob, opt MergeOptions) (*blo
 		if err != nil {
 			return nil, nil, err
 		}
-		for i, other := range headers {
-			if what := other.differs(head); what != "" {
-				return nil, nil, fmt.Errorf("%w: %s and %s: %s", ErrPartials, sources[i][0].Name(), blobs[0].Name(), what)
-			}
-			if other.Run == head.Run {
-				return nil, nil, fmt.Errorf("%w: %s and %s are of the same run, whose rows would count twice", ErrPartials, sources[i][0].Name(), blobs[0].Name())
+		if s > 0 {
+			if what := headers[0].differs(head); what != "" {
+				return nil, nil, fmt.Errorf("%w: %s and %s: %s", ErrPartials, sources[0][0].Name(), blobs[0].Name(), what)
 			}
 		}
+		if other, twice := runs[head.Run]; twice {
+			return nil, nil, fmt.Errorf("%w: %s and %s are of the same run, whose rows would count twice", ErrPartials, other, blobs[0].Name())
+		}
+		runs[head.Run] = blobs[0].Name()
 		headers = append(headers, head)
 		p.bases = append(p.bases, position)
 		var carry uint64

@@ -160,13 +160,6 @@ func (h *partialHeader) differs(other *partialHeader) string {
 	return ""
 }
 
-func (t columnType) String() string {
-	if dt, err := t.dataType(); err == nil {
-		return dt.String()
-	}
-	return t.Name
-}
-
 // queryText is the query as JSON.
 func queryText(q spec.Query) string {
 	text, err := json.Marshal(q)

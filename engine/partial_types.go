@@ -93,5 +93,12 @@ func (t columnType) dataType() (arrow.DataType, error) {
 			return &arrow.Time64Type{Unit: unit}, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown type %+v", t)
+	return nil, fmt.Errorf("unknown type %q of unit %q, width %d", t.Name, t.Unit, t.Width)
+}
+
+func (t columnType) String() string {
+	if dt, err := t.dataType(); err == nil {
+		return dt.String()
+	}
+	return t.Name
 }

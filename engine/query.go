@@ -251,7 +251,7 @@ func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker) error
 		}
 		err := th.take(ctx)
 		if err == nil {
-			err = q.processTask(ctx, th, w, task, out)
+			err = q.guard(func() error { return q.processTask(ctx, th, w, task, out) })
 		}
 		q.tasks.release()
 		if err != nil {

@@ -23,7 +23,7 @@ const (
 	trailerMagic = 0x5447504d // "MPGT"
 	blobVersion  = 1
 	blobPrefix   = 16
-	blobTrailer  = 40
+	blobTrailer  = 36
 
 	// blobHeaderMax bounds the text of a header.
 	blobHeaderMax = 16 << 20

@@ -57,6 +57,9 @@ func (l *RowLayout) Refers() bool { return len(l.longs) > 0 || len(l.states) > 0
 // Relocate moves all that a row refers to.
 func (l *RowLayout) Relocate(row []uint64, r Relocator) error {
 	for _, at := range l.longs {
+		if row[at] == nullBytesWord {
+			continue
+		}
 		if err := relocateBytes(row[at:at+2], r); err != nil {
 			return err
 		}

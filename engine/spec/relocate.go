@@ -84,9 +84,13 @@ func (f *Fold) relocateExact(state []uint64, r Relocator) error {
 	return nil
 }
 
+// relocateBytes moves a value, which is not the NULL of a key.
 func relocateBytes(words []uint64, r Relocator) error {
 	v := AsBytes2(words)
 	if !v.Long() {
+		if uint32(v[0]) == nullBytesWord {
+			return fmt.Errorf("a string of %d bytes: %w", nullBytesWord, ErrCorruptState)
+		}
 		return nil
 	}
 	_, err := r.Block(&v[1], uint64(v.heapWords()))
