@@ -1,0 +1,119 @@
+package kernels
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// distributions of keys over groups.
+var distributions = []struct {
+	name string
+	key  func(r *rand.Rand, row, groups int) uint64
+}{
+	{"uniform", func(r *rand.Rand, _, groups int) uint64 { return uint64(r.IntN(groups)) }},
+	{"distinct", func(_ *rand.Rand, row, _ int) uint64 { return uint64(row) }},
+	{"sorted", func(_ *rand.Rand, row, groups int) uint64 { return uint64(row / 37 % groups) }},
+	{"heavy", func(r *rand.Rand, _, groups int) uint64 {
+		if r.IntN(10) > 0 {
+			return 3
+		}
+		return uint64(r.IntN(groups))
+	}},
+	{"wide", func(r *rand.Rand, _, groups int) uint64 { return uint64(r.IntN(groups)) * 0x9e3779b97f4a7c15 }},
+}
+
+func runSortedCase(t *testing.T, in *input, seed uint64) {
+	t.Helper()
+	e := openExecutor(t, seed, "sort_*.cu", "segment_*.cu")
+	rows := in.upload(t, e)
+	g := allocGroups(t, e, &in.shape, int64(in.count))
+	scratch := e.alloc(t, sortedScratchBytes(&in.shape, int64(in.count)))
+	if err := aggregateSorted(e, &in.shape, rows, g, scratch); err != nil {
+		t.Fatal(err)
+	}
+	if keys := in.check(t, e, g); !inKeyOrder(keys) {
+		t.Error("the groups are not in order of keys")
+	}
+	if s := readStatus(t, e, g); s.Rows != uint64(in.count) {
+		t.Errorf("%d rows aggregated of %d", s.Rows, in.count)
+	}
+}
+
+// Catches wrong runs at the edges of steps, warps and tiles.
+func TestSortedSizes(t *testing.T) {
+	for _, count := range []int{0, 1, 2, 31, 32, 33, 255, 256, 257, segmentTile - 1, segmentTile + 1, sortTile, sortTile + 1, 10000} {
+		for _, groups := range []int{1, 7, 5000} {
+			t.Run(fmt.Sprintf("rows=%d/groups=%d", count, groups), func(t *testing.T) {
+				in := makeInput(sumShape(4), count, uint64(count), false, func(r *rand.Rand, _ int) uint64 { return uint64(r.IntN(groups)) })
+				runSortedCase(t, in, uint64(groups))
+			})
+		}
+	}
+}
+
+func TestSortedFolds(t *testing.T) {
+	for _, keyBytes := range []int{4, 8, 16, 64} {
+		for i, d := range distributions {
+			t.Run(fmt.Sprintf("key=%d/%s", keyBytes, d.name), func(t *testing.T) {
+				in := makeInput(allFolds(keyBytes), 3000, uint64(keyBytes+i), i%2 == 0, func(r *rand.Rand, row int) uint64 { return d.key(r, row, 300) })
+				runSortedCase(t, in, uint64(keyBytes*10+i))
+			})
+		}
+	}
+}
+
+// Groups beyond the capacity are counted, not written.
+func TestSortedWithoutRoom(t *testing.T) {
+	in := makeInput(sumShape(8), 5000, 1, false, func(r *rand.Rand, row int) uint64 { return uint64(row % 100) })
+	e := openExecutor(t, 1, "sort_*.cu", "segment_*.cu")
+	g := allocGroups(t, e, &in.shape, 90)
+	scratch := e.alloc(t, sortedScratchBytes(&in.shape, int64(in.count)))
+	if err := aggregateSorted(e, &in.shape, in.upload(t, e), g, scratch); err != nil {
+		t.Fatal(err)
+	}
+	want := GroupsStatus{Groups: 100, Rows: 4500, Overflow: 500}
+	if got := readStatus(t, e, g); got != want {
+		t.Errorf("status %+v, want %+v", got, want)
+	}
+}
+
+// The states of two halves, one after the other, merge to those of all rows.
+func TestSortedMerge(t *testing.T) {
+	for _, keyBytes := range []int{4, 24} {
+		in := makeInput(allFolds(keyBytes), 2000, 9, true, func(r *rand.Rand, row int) uint64 { return uint64(r.IntN(150)) })
+		e := openExecutor(t, 2, "sort_*.cu", "segment_*.cu")
+		rows := in.upload(t, e)
+		parts := allocGroups(t, e, &in.shape, 2000)
+		scratch := e.alloc(t, sortedScratchBytes(&in.shape, 2000))
+		n := uint64(0)
+		for _, half := range [][2]int64{{0, 992}, {992, 2000}} {
+			part := *rows
+			part.Count = half[1] - half[0]
+			part.Keys.Offset = half[0] * int64(keyBytes)
+			part.Columns, part.Valid = nil, nil
+			for i, c := range in.shape.Columns {
+				part.Columns = append(part.Columns, Span{rows.Columns[i].Buffer, half[0] * int64(c.Bytes())})
+				part.Valid = append(part.Valid, Span{rows.Valid[i].Buffer, half[0] / 8})
+			}
+			into := *parts
+			into.Capacity -= int64(n)
+			into.Keys.Offset = int64(n) * int64(keyBytes)
+			into.States = nil
+			for i, f := range in.shape.Folds {
+				into.States = append(into.States, Span{parts.States[i].Buffer, int64(n) * int64(f.Op.Words()) * 8})
+			}
+			if err := aggregateSorted(e, &in.shape, &part, &into, scratch); err != nil {
+				t.Fatal(err)
+			}
+			n += readStatus(t, e, &into).Groups
+		}
+		into := allocGroups(t, e, &in.shape, 200)
+		if err := mergeSorted(e, &in.shape, parts, int64(n), into, scratch); err != nil {
+			t.Fatal(err)
+		}
+		if keys := in.check(t, e, into); !inKeyOrder(keys) {
+			t.Error("the groups are not in order of keys")
+		}
+	}
+}

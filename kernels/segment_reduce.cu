@@ -1,0 +1,193 @@
+// Reduces runs of equal keys, in the order that the sort left, to groups, in one pass.
+//
+//   launch  a block of kSegmentThreads threads for each tile of kSegmentTile rows
+//   reads   keys, order, rows or in     writes  groups, status, segments
+//
+// A warp has consecutive rows, 32 a step. Shuffles reduce the runs of a step; what a run has
+// gathered when a step ends goes on into the next step. A run inside a warp's rows is stored; one
+// that began before them or goes on behind them is merged into the group's state, which
+// segment_begin has set: at most two atomic merges a warp and fold, whatever the keys.
+//
+// Requires: segment_begin before, segment_end after.
+#include "block.cuh"
+#include "combine.cuh"
+#include "params_sorted.h"
+#include "scan.cuh"
+
+// The rows of a warp.
+struct WarpRows {
+  u64 begin;
+  u64 group;                 // of the row before
+  u32 heads[kSegmentSteps];  // rows that begin a group; rows beyond the last do, too
+  u32 rows[kSegmentSteps];   // of this lane, by their numbers in the input
+  bool ends;                 // the warp's last row is its group's last
+};
+
+template <class Word>
+__device__ __forceinline__ bool same_word(const SortLaunch& p, u32 side, u64 i) {
+  const Word* keys = static_cast<const Word*>(p.keys[side]);
+  return keys[i] == keys[i - 1];
+}
+
+// Whether the i-th row has the key of the row before. Only the first word of a wide key is at hand.
+__device__ inline bool same_key(const SortLaunch& p, u32 side, u64 i) {
+  if (p.shape.key_bytes == 4) return same_word<u32>(p, side, i);
+  if (!same_word<u64>(p, side, i)) return false;
+  const u32 words = p.shape.key_bytes / 8;
+  const u64* keys = static_cast<const u64*>(p.rows.keys);
+  const u64 row = p.order[side][i], before = p.order[side][i - 1];
+  for (u32 w = 1; w < words; w++) {
+    if (keys[row * words + w] != keys[before * words + w]) return false;
+  }
+  return true;
+}
+
+__device__ inline void store_key(const SortLaunch& p, u32 side, u64 i, u32 row, u64 group) {
+  if (p.shape.key_bytes == 4) {
+    static_cast<u32*>(p.groups.keys)[group] = static_cast<const u32*>(p.keys[side])[i];
+    return;
+  }
+  const u32 words = p.shape.key_bytes / 8;
+  for (u32 w = 0; w < words; w++) {
+    static_cast<u64*>(p.groups.keys)[group * words + w] = static_cast<const u64*>(p.rows.keys)[u64(row) * words + w];
+  }
+}
+
+// Sets w to what a row brings: a state of its own.
+template <bool kMerge, u32 kWords>
+__device__ __forceinline__ void load_state(const SortLaunch& p, u32 f, u64 row, bool here, u64* w) {
+  const Fold& fold = p.shape.folds[f];
+  u64 own[kStateWordsMax];
+  if (kMerge && here) {
+#pragma unroll
+    for (u32 i = 0; i < kWords; i++) own[i] = p.in.states[f][row * kWords + i];
+    import_state(fold, own);
+  } else {
+    here = here && row_state(fold, p.rows, row, own);
+  }
+#pragma unroll
+  for (u32 i = 0; i < kWords; i++) w[i] = here ? own[i] : identity(fold, i);
+}
+
+template <u32 kWords>
+__device__ __forceinline__ void shuffle_down(const u64* w, u32 by, u64* v) {
+#pragma unroll
+  for (u32 i = 0; i < kWords; i++) v[i] = __shfl_down_sync(kAllLanes, w[i], by);
+}
+
+// The lane where the run of a lane ends: the next head's.
+__device__ __forceinline__ u32 run_end(u32 heads, u32 lane) {
+  const u32 later = lane == 31 ? 0 : heads >> (lane + 1) << (lane + 1);
+  return later ? u32(__ffs(later)) - 1 : 32;
+}
+
+template <bool kMerge, u32 kWords>
+__device__ void reduce_fold(const SortLaunch& p, const WarpRows& in, u32 f) {
+  const Fold& fold = p.shape.folds[f];
+  const u32 lane = lane_id();
+  u64 carry[kWords], group = in.group;
+  bool carried = false;  // the run that goes on from the step before began in this warp
+#pragma unroll
+  for (u32 i = 0; i < kWords; i++) carry[i] = identity(fold, i);
+
+#pragma unroll
+  for (u32 j = 0; j < kSegmentSteps; j++) {
+    const u64 at = in.begin + j * 32 + lane;
+    const u32 heads = in.heads[j], end = run_end(heads, lane);
+    u64 w[kWords], v[kWords];
+    load_state<kMerge, kWords>(p, f, in.rows[j], at < p.count, w);
+#pragma unroll
+    for (u32 d = 1; d < 32; d *= 2) {
+      shuffle_down<kWords>(w, d, v);
+      if (lane + d < end) combine_state<kWords>(fold, w, v);
+    }
+    const bool head = heads >> lane & 1;
+    if (lane == 0 && !head) {
+#pragma unroll
+      for (u32 i = 0; i < kWords; i++) v[i] = w[i], w[i] = carry[i];
+      combine_state<kWords>(fold, w, v);
+    }
+    const bool complete = head || (lane == 0 && carried);  // nothing of the run is before the warp
+    const bool goes_on = end == 32 && (j + 1 < kSegmentSteps ? !(in.heads[j + 1] & 1) : !in.ends);
+    const u64 mine = group + u64(__popc(heads << (31 - lane)));
+    if ((head || lane == 0) && at < p.count && mine - 1 < p.groups.capacity && !(goes_on && j + 1 < kSegmentSteps)) {
+      u64* state = p.groups.states[f] + (mine - 1) * kWords;
+      if (complete && !goes_on) {
+#pragma unroll
+        for (u32 i = 0; i < kWords; i++) state[i] = w[i];
+      } else {
+        u64 partial[kWords];  // in memory, where a call can find it, unlike w
+#pragma unroll
+        for (u32 i = 0; i < kWords; i++) partial[i] = w[i];
+        merge_state(fold, state, 1, partial);
+      }
+    }
+    const u32 last = heads ? 31 - u32(__clz(heads)) : 0;  // where the last run of the step begins
+#pragma unroll
+    for (u32 i = 0; i < kWords; i++) carry[i] = __shfl_sync(kAllLanes, w[i], last);
+    carried = __shfl_sync(kAllLanes, complete, last);
+    group += u64(__popc(heads));
+  }
+}
+
+template <bool kMerge>
+__device__ __forceinline__ void reduce_tile(const SortLaunch& p) {
+  const u32 tile = take_tile(&p.plan->next_segment_tile), side = p.plan->side, lane = lane_id();
+  WarpRows in;
+  in.begin = u64(tile) * kSegmentTile + threadIdx.x / 32 * (32 * kSegmentSteps);
+  u32 own = 0;
+#pragma unroll
+  for (u32 j = 0; j < kSegmentSteps; j++) {
+    const u64 i = in.begin + j * 32 + lane;
+    in.rows[j] = i < p.count ? p.order[side][i] : 0;
+    in.heads[j] = __ballot_sync(kAllLanes, i >= p.count || i == 0 || !same_key(p, side, i));
+    own += i < p.count && in.heads[j] >> lane & 1;
+  }
+  const u64 behind = in.begin + 32 * kSegmentSteps;
+  in.ends = behind >= p.count || !same_key(p, side, behind);
+
+  u32 total;
+  const u32 before_thread = block_scan(own, &total);
+  __shared__ u64 before_tile;
+  if (threadIdx.x == 0) {
+    before_tile = sum_before(p.segments, 1, tile, 1, total);
+    if (u64(tile + 1) * kSegmentTile >= p.count) p.groups.status->groups = before_tile + total;
+  }
+  __syncthreads();  // before_tile is there
+  in.group = before_tile + __shfl_sync(kAllLanes, before_thread, 0);
+
+  u64 group = in.group, written = 0;
+#pragma unroll
+  for (u32 j = 0; j < kSegmentSteps; j++) {
+    const u64 i = in.begin + j * 32 + lane, mine = group + u64(__popc(in.heads[j] << (31 - lane)));
+    if (i < p.count && mine - 1 < p.groups.capacity) {
+      written++;
+      if (in.heads[j] >> lane & 1) store_key(p, side, i, in.rows[j], mine - 1);
+    }
+    group += u64(__popc(in.heads[j]));
+  }
+  written = block_sum(written);
+  if (threadIdx.x == 0) {
+    const u64 begin = u64(tile) * kSegmentTile, rows = p.count - begin < u64(kSegmentTile) ? p.count - begin : u64(kSegmentTile);
+    atomicAdd(&p.groups.status->rows, written);
+    if (written < rows) atomicAdd(&p.groups.status->overflow, rows - written);
+  }
+
+  for (u32 f = 0; f < p.shape.num_folds; f++) {
+    switch (p.shape.folds[f].words) {
+      case 1: reduce_fold<kMerge, 1>(p, in, f); break;
+      case 2: reduce_fold<kMerge, 2>(p, in, f); break;
+      case 4: reduce_fold<kMerge, 4>(p, in, f); break;
+      case 6: reduce_fold<kMerge, 6>(p, in, f); break;
+      case 8: reduce_fold<kMerge, 8>(p, in, f); break;
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce_rows(const __grid_constant__ SortLaunch p) {
+  reduce_tile<false>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce_groups(const __grid_constant__ SortLaunch p) {
+  reduce_tile<true>(p);
+}
