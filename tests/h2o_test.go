@@ -15,7 +15,7 @@ import (
 	"github.com/mpga/mpga/tests/oracle"
 )
 
-var largeFlag = flag.Bool("large", false, "ask H2O's questions of 1e7 rows")
+var largeFlag = flag.Bool("large", false, "ask H2O's questions of 1e7 rows, and add up 1e9")
 
 // H2O's ten questions in all five variants, beside DuckDB, from one Parquet file.
 func TestH2O(t *testing.T) {

@@ -4,12 +4,15 @@
 //	go test ./...                                                  a few minutes
 //	go test -run TestRandomAgainstDuckDB -seed=7 -queries=10000    -timeout=1h
 //	go test -run TestH2O -large                                    1e7 rows
+//	go test -run TestConservation -large -timeout=1h               1e9 rows, 10 GB of temp directory
 //	go run ./bench -rows 1e7 -threads 2                            times beside DuckDB's
 //
 // SEMANTICS.md says what is compared.
 package tests
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -17,5 +20,13 @@ import (
 
 // No test leaves a goroutine behind: not of a query that was read to its end, failed or abandoned.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if buildDir != "" {
+			if err := os.RemoveAll(buildDir); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = max(code, 1)
+			}
+		}
+		os.Exit(code)
+	}))
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,17 +21,33 @@ import (
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
-// buildCommand builds mpga once for a test.
+// buildCommand builds mpga, once for all tests.
 func buildCommand(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "mpga")
-	build := exec.Command("go", "build", "-o", path, "./cmd/mpga")
-	build.Dir = ".."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	path, err := builtCommand()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
+
+var builtCommand = sync.OnceValues(func() (path string, err error) {
+	dir, err := os.MkdirTemp("", "mpga-tests-*")
+	if err != nil {
+		return "", err
+	}
+	buildDir = dir
+	path = filepath.Join(dir, "mpga")
+	build := exec.Command("go", "build", "-o", path, "./cmd/mpga")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// buildDir is where the command lies until all tests are done; empty when it was not built.
+var buildDir string
 
 // residentBytes reads what a process has resident; 0 when it is gone.
 func residentBytes(pid int) int64 {
