@@ -183,6 +183,9 @@ func (q *query) explainLimit(err error) error {
 	}
 	used := q.store.Stored()
 	need := float64(used) * float64(total) / float64(read) * tempSlack
+	if read == total {
+		need = float64(used) * mergeSlack
+	}
 	return fmt.Errorf("%w; %.0f%% of the rows are read: a --temp-limit (TempLimit) of about %s would do, on a --temp-dir (TempDir) that has it, or a larger --memory-limit (MemoryLimit)",
 		err, 100*float64(read)/float64(total), humanize.IBytes(uint64(need)))
 }
@@ -190,3 +193,7 @@ func (q *query) explainLimit(err error) error {
 // tempSlack is how much more the files take than the pages of the first scatter: partitions that
 // are split lie there twice for a while.
 const tempSlack = 1.25
+
+// mergeSlack is how much more the files take than what is written by the time when all rows are read:
+// partitions become runs, and runs are merged.
+const mergeSlack = 2

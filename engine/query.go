@@ -113,7 +113,7 @@ func (q *query) execute(ctx context.Context) (err error) {
 				w.Release()
 			}
 		}
-		err = errors.Join(err, q.store.Close())
+		err = q.explainLimit(errors.Join(err, q.store.Close()))
 	}()
 	stopBudget, err := q.engine.budget.start()
 	if err != nil {
@@ -264,7 +264,7 @@ func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker) error
 func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
 	groups, split, err := w.Process(ctx, task)
 	if err != nil {
-		return q.explainLimit(err)
+		return err
 	}
 	if groups == nil {
 		q.progress.addTasks(split)

@@ -143,7 +143,7 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 			return err
 		}
 		if err := r.worker.Add(tile); err != nil {
-			return q.explainLimit(err)
+			return err
 		}
 		from += tile.Rows
 		q.progress.rows.Add(int64(tile.Rows))

@@ -1,19 +1,25 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/stream/faultfs"
 )
 
 // heavyCell returns one of about n values of a type, or one of its edges, or NULL.
@@ -198,5 +204,115 @@ func TestPartialStatesOfHeavyGroups(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", dt, err)
 		}
+	}
+}
+
+// BenchmarkGroupLargerThanMemory takes a group whose values take five times the budget.
+func BenchmarkGroupLargerThanMemory(b *testing.B) {
+	const rows = 5_000_000
+	for _, f := range []spec.Func{spec.Median, spec.CountDistinct, spec.Mode} {
+		b.Run(f.String(), func(b *testing.B) {
+			src, err := gen.Pairs(gen.PairsOptions{Rows: rows, Groups: 1, Seed: 1, Value: arrow.PrimitiveTypes.Float64})
+			if err != nil {
+				b.Fatal(err)
+			}
+			eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 1, TempDir: b.TempDir()}, engine.TestingKnobs{MemoryBytes: 8 << 20}))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer eng.Close()
+			b.SetBytes(8 * rows)
+			for b.Loop() {
+				result, err := eng.Aggregate(b.Context(), src, spec.Query{Aggregates: []spec.Aggregate{{Func: f, Args: []string{"value"}}}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for result.Next() {
+				}
+				if result.Err() != nil || result.Stats().SortedRuns == 0 {
+					b.Fatalf("%v, %d runs", result.Err(), result.Stats().SortedRuns)
+				}
+				result.Release()
+			}
+		})
+	}
+}
+
+// Would catch a fault of the temp directory, at any call, that changes an answer or whose cause is
+// lost; and files, memory or space that are not given back after it.
+func TestRunsFaults(t *testing.T) {
+	schema, batches := heavyTable(rand.New(rand.NewPCG(10, 10)), arrow.BinaryTypes.String, 12_000, 2, 300)
+	q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: holistic(arrow.BinaryTypes.String, 100)}
+	want, err := spectest.Oracle(schema, batches, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys := faultfs.New(stream.OS)
+	dir := t.TempDir()
+	run := func(limit int64) error {
+		opt := engine.Options{Threads: 2, FS: fsys, TempDir: dir, TempLimit: limit}
+		eng := openChecked(t, engine.WithTestingKnobs(opt, engine.TestingKnobs{MemoryBytes: 1 << 20, NoDense: true}))
+		result := mustAggregate(t, eng, scan.Batches(schema, batches), q)
+		defer result.Release()
+		got, err := spectest.ReadAll(result, 1)
+		if err != nil {
+			return err
+		}
+		if result.Stats().SortedRuns == 0 {
+			t.Error("no runs: the test is too small")
+		}
+		return spectest.Equal(want, got)
+	}
+	for n := int64(0); ; n += 1 + n/8 { // calls repeat
+		fsys.FailAt(n)
+		if err := run(0); err != nil && !errors.Is(err, faultfs.ErrInjected) {
+			t.Fatalf("call %d failed: %v", n, err)
+		}
+		if fsys.OpenFiles() != 0 {
+			t.Fatalf("call %d failed: %d files are open", n, fsys.OpenFiles())
+		}
+		if n > 0 && !fsys.Fired() {
+			t.Logf("%d calls", fsys.Ops())
+			break
+		}
+	}
+	fsys.FailAt(0)
+	fsys.FlipBit()
+	if err := run(0); !errors.Is(err, stream.ErrCorrupt) {
+		t.Errorf("a bit flipped in a run: %v", err)
+	}
+	if err := run(200_000); !errors.Is(err, stream.ErrTempLimit) || !strings.Contains(err.Error(), "--temp-limit") {
+		t.Errorf("the temp directory is full: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
+	}
+}
+
+// Would catch a merge of runs that goes on after its query was cancelled, or ends it with another error.
+func TestRunsCancelled(t *testing.T) {
+	src, err := gen.Pairs(gen.PairsOptions{Rows: 400_000, Groups: 1, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := spec.Query{Aggregates: []spec.Aggregate{
+		{Func: spec.Median, Args: []string{"value"}}, {Func: spec.List, Args: []string{"value"}}, {Func: spec.Mode, Args: []string{"value"}},
+	}}
+	cause := errors.New("enough")
+	for i := range 30 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 1, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 8 << 20}))
+		result, err := eng.Aggregate(ctx, src, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(i)*10*time.Millisecond, func() { cancel(cause) })
+		_, err = spectest.ReadAll(result, 0)
+		if err != nil && !errors.Is(err, cause) {
+			t.Errorf("cancelled after %d ms: %v", 10*i, err)
+		}
+		timer.Stop()
+		result.Release()
+		cancel(nil)
 	}
 }

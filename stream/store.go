@@ -28,7 +28,7 @@ type Store struct {
 	left   sync.Cond // an eviction has ended
 	passes []*pass
 	spools map[*spool]struct{} // that have extents
-	bytes  int64 // of pages in memory
+	bytes  int64               // of pages in memory
 	peak   int64
 	files  []*tempFile
 	filesN int // most files
