@@ -11,13 +11,15 @@ import (
 // direct finds the groups of integer keys that lie close together without hashing them: an array
 // maps the key's distance from a base to group + 1, and one entry more is the NULL's. It has all
 // groups of its table, so that an entry of 0 is a new group, and the table's slots stay empty until
-// keys come that lie too far apart.
+// keys come that lie too far apart. Keys of several fields are squeezed first.
 type direct struct {
 	off    bool // also where keys are not one integer
 	base   uint64
 	window uint64   // keys from base on that have an entry
 	groups []uint32 // window + 1
 	block  []uint64 // what they lie in
+
+	squeeze *squeeze // nil where keys are taken as they are
 }
 
 // The window of a direct is at first directMin and at most directMax keys: 1 MiB, less than the slots
@@ -29,7 +31,7 @@ const (
 
 // newDirect suits keys of one word, or of one and a bit for a NULL.
 func newDirect(l *spec.KeyLayout) direct {
-	return direct{off: l.Words != 1 && !isNullable(l)}
+	return direct{off: l.Words != 1 && !isNullable(l), squeeze: newSqueeze(l)}
 }
 
 // isNullable reports whether keys are one word and, in another, a bit for a NULL, whose word is 0.
@@ -69,6 +71,11 @@ const noGroup = math.MaxUint32
 // find writes the groups of keys, noGroup for new ones. known reports whether there is none of
 // these; inside, whether all keys have an entry.
 func (d *direct) find(keys []uint64, width int, gids []uint32) (known, inside bool) {
+	if d.squeeze != nil {
+		if keys, inside = d.squeeze.all(keys); !inside || !d.used() {
+			return false, false
+		}
+	}
 	base, window, groups := d.base, d.window, d.groups
 	var all uint32
 	if width == 1 {
@@ -104,6 +111,9 @@ func (d *direct) entry(key []uint64) *uint32 {
 	if isNull(key) {
 		return &d.groups[d.window]
 	}
+	if d.squeeze != nil {
+		return &d.groups[d.squeeze.one(key[0])]
+	}
 	return &d.groups[key[0]-d.base]
 }
 
@@ -129,14 +139,42 @@ func (d *direct) add(t *table, keys []uint64, gids []uint32) {
 	}
 }
 
-// widen makes the window at least twice as large, such that all groups and more keys are in it. It
-// returns false when they lie too far apart.
+// widen makes the window larger, such that all groups and more keys are in it. It returns false when
+// they lie too far apart.
 func (d *direct) widen(t *table, keys []uint64) bool {
+	base, window, ok := d.windowOf(t, keys)
+	if !ok {
+		return false
+	}
+	d.base, d.window = base, window
+	t.memory.Free(d.block)
+	d.block = t.memory.Alloc(int(window/2 + 1))
+	clear(d.block)
+	d.groups = unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(d.block))), window+1)
+	for g := range t.groups {
+		*d.entry(t.key(g)) = uint32(g + 1)
+	}
+	return true
+}
+
+// windowOf returns a window for all groups and more keys, at least twice as large as the one there is.
+func (d *direct) windowOf(t *table, keys []uint64) (base, window uint64, ok bool) {
 	width := t.layout.Words
+	lists := [][]uint64{t.keys[:t.groups*width], keys}
+	if d.squeeze != nil {
+		var all uint64
+		for _, list := range lists {
+			for _, k := range list {
+				all |= k
+			}
+		}
+		bits, ok := d.squeeze.fit(all)
+		return 0, max(uint64(1)<<bits, directMin), ok
+	}
 	var origin uint64 // the others are around it, be they signed or not
 	var low, high int64
 	some := false
-	for _, list := range [][]uint64{t.keys[:t.groups*width], keys} {
+	for _, list := range lists {
 		for ; len(list) > 0; list = list[width:] {
 			if isNull(list[:width]) {
 				continue
@@ -149,22 +187,10 @@ func (d *direct) widen(t *table, keys []uint64) bool {
 	}
 	span := uint64(high) - uint64(low)
 	if span >= directMax {
-		return false
+		return 0, 0, false
 	}
-	window := max(1<<bits.Len64(span), 2*d.window, directMin)
-	if window > directMax {
-		return false
-	}
-	d.base = origin + uint64(low) - (window-span)/2
-	d.window = window
-	t.memory.Free(d.block)
-	d.block = t.memory.Alloc(int(window/2 + 1))
-	clear(d.block)
-	d.groups = unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(d.block))), window+1)
-	for g := range t.groups {
-		*d.entry(t.key(g)) = uint32(g + 1)
-	}
-	return true
+	window = max(1<<bits.Len64(span), 2*d.window, directMin)
+	return origin + uint64(low) - (window-span)/2, window, window <= directMax
 }
 
 // leaveDirect enters the groups into slots.
@@ -181,5 +207,5 @@ func (t *table) leaveDirect() {
 // release gives back the array.
 func (d *direct) release(m spec.Memory) {
 	m.Free(d.block)
-	*d = direct{off: d.off}
+	*d = direct{off: d.off, squeeze: d.squeeze}
 }

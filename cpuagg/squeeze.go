@@ -1,0 +1,87 @@
+package cpuagg
+
+import (
+	"math/bits"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// squeeze brings the fields of keys of one word together: a field keeps the low bits that the values
+// seen so far need, next to those of the field below it. Strings' numbers have 32 bits in a key, of which
+// a hundred strings need seven; two such columns then give a number below 2^14, which a direct finds.
+type squeeze struct {
+	fields  []squeezed // by rising shift
+	covered uint64     // the bits of a key that are kept
+	keys    []uint64   // of a tile, squeezed
+}
+
+// squeezed is one field: key >> shift & mask.
+type squeezed struct {
+	field *spec.KeyField
+	shift uint8
+	mask  uint64
+}
+
+// newSqueeze returns nil for keys that have nothing to squeeze.
+func newSqueeze(l *spec.KeyLayout) *squeeze {
+	if l.Words != 1 || len(l.Fields) < 2 || l.Bits < bits.Len(directMax) {
+		return nil
+	}
+	s := &squeeze{}
+	for below := 0; below < 64; below++ { // no two fields have the same shift
+		for i := range l.Fields {
+			if int(l.Fields[i].Shift) == below {
+				s.fields = append(s.fields, squeezed{field: &l.Fields[i]})
+			}
+		}
+	}
+	return s
+}
+
+// fit keeps the bits that are set in all, and reports whether what is squeezed is below directMax; with
+// the bits that this takes.
+func (s *squeeze) fit(all uint64) (width int, ok bool) {
+	s.covered = 0
+	for i := range s.fields {
+		f := &s.fields[i]
+		n := bits.Len64(all >> f.field.Shift & f.field.Mask())
+		f.shift = f.field.Shift - uint8(min(width, int(f.field.Shift)))
+		f.mask = (1<<n - 1) << width
+		s.covered |= (1<<n - 1) << f.field.Shift
+		width += n
+		if 1<<width > directMax {
+			return width, false
+		}
+	}
+	return width, true
+}
+
+// all squeezes the keys of a tile. It returns false where a key has bits that are not kept.
+func (s *squeeze) all(keys []uint64) (squeezed []uint64, ok bool) {
+	if s.keys == nil {
+		s.keys = make([]uint64, spec.TileRows)
+	}
+	out, rest := s.keys[:len(keys)], uint64(0)
+	if len(s.fields) == 2 {
+		low, high, shift := s.fields[0].mask, s.fields[1].mask, s.fields[1].shift
+		for i, k := range keys {
+			rest |= k
+			out[i] = k&low | k>>(shift&63)&high
+		}
+	} else {
+		for i, k := range keys {
+			rest |= k
+			out[i] = s.one(k)
+		}
+	}
+	return out, rest&^s.covered == 0
+}
+
+// one squeezes a key.
+func (s *squeeze) one(key uint64) (squeezed uint64) {
+	for i := range s.fields {
+		f := &s.fields[i]
+		squeezed |= key >> (f.shift & 63) & f.mask
+	}
+	return squeezed
+}
