@@ -7,7 +7,7 @@ SHELL := /bin/bash
 export CGO_CFLAGS ?= -O2 -w
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-RACE        := ./cpuagg ./engine ./engine/gen ./engine/scan ./engine/sink ./stream/...
+RACE        := ./cpuagg ./engine ./engine/gen ./engine/scan ./engine/sink ./kernels/hostdevice ./stream/...
 FLIGHTS     := tests/testdata/flights-2001.parquet
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null)
 MPGA        := bin/mpga
@@ -44,6 +44,11 @@ test-nocgo: ## build without cgo, which leaves out SQL
 .PHONY: test-race
 test-race: ## run the concurrent packages under the race detector, with all invariants checked
 	go test -race -tags invariants -short $(RACE)
+
+.PHONY: test-gpu
+test-gpu: ## run the tests that need a GPU, or say why not; GPU='-rows 10000000' and other flags
+	go test -c -trimpath -ldflags "-s -w" -o bin/device.test ./kernels/devicetest
+	bin/device.test -test.run CUDA $(GPU)
 
 .PHONY: test-peers
 test-peers: ## compare with DuckDB, from a module of its own

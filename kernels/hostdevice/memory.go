@@ -115,9 +115,9 @@ func (m *memory) forget() {
 }
 
 // conflict returns an earlier use that nothing orders before a new one. Requires: m.device.mu is held.
-func (m *memory) conflict(n use) (use, bool) {
+func (m *memory) conflict(s *stream, a access) (use, bool) {
 	for _, u := range m.uses {
-		if u.stream != n.stream && (u.write || n.write) && u.begin < n.end && n.begin < u.end && u.number > n.stream.clock[u.stream] {
+		if u.stream != s && (u.write || a.write) && u.begin < a.end && a.begin < u.end && u.number > s.clock[u.stream] {
 			return u, true
 		}
 	}

@@ -122,8 +122,6 @@ func (s *stream) take(name string, accesses []access) error {
 	if s.closed {
 		return fmt.Errorf("%s: %v is closed", name, s)
 	}
-	s.number++
-	s.clock[s] = s.number
 	for _, a := range accesses {
 		m := a.memory
 		if m.freed {
@@ -133,12 +131,15 @@ func (s *stream) take(name string, accesses []access) error {
 			return fmt.Errorf("%s: bytes %d to %d of %s of %d B", name, a.begin, a.end, m.arena.name, len(m.data))
 		}
 		m.forget()
-		u := use{stream: s, number: s.number, work: name, begin: a.begin, end: a.end, write: a.write}
-		if other, ok := m.conflict(u); ok {
+		if other, ok := m.conflict(s, a); ok {
 			return fmt.Errorf("%s on %v: %s of %d B belongs to %v until an event after its %s %d",
 				name, s, m.arena.name, len(m.data), other.stream, other.work, other.number)
 		}
-		m.uses = append(m.uses, u)
+	}
+	s.number++
+	s.clock[s] = s.number
+	for _, a := range accesses {
+		a.memory.uses = append(a.memory.uses, use{s, s.number, name, a.begin, a.end, a.write})
 	}
 	return nil
 }
