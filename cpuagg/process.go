@@ -74,11 +74,18 @@ func (r *Run) Tasks(workers []*Worker) (tasks []Task, partitions int) {
 	return r.tasks(r.scatter), r.scatter.radix.FanOut()
 }
 
-// tasks merges the partitions of a pass greedily: up to taskRowsMax, or as many as have room for
-// a group each.
+// tasks merges the partitions of a pass greedily.
 func (r *Run) tasks(p *pass) (tasks []Task) {
 	sizes := p.parts.Sizes()
-	rowsMax := r.taskRows()
+	groups := int64(0) // told of the first pass alone
+	if p.depth == 0 {
+		groups = r.estimated
+	}
+	var rows int64
+	for _, size := range sizes {
+		rows += size
+	}
+	rowsMax := r.taskRows(rows, groups)
 	if p.rowsMax > 0 {
 		rowsMax = min(rowsMax, p.rowsMax)
 	}
@@ -92,10 +99,12 @@ func (r *Run) tasks(p *pass) (tasks []Task) {
 	return tasks
 }
 
-// taskRows returns how many rows and states a task may have that is of several partitions.
-func (r *Run) taskRows() int64 {
+// taskRows returns how many rows and states a task may have that is of several partitions, of all rows
+// and of the groups in them: as many as have a table that fits the cache.
+func (r *Run) taskRows(rows, groups int64) int64 {
 	room := r.opt.WorkerBytes / splitShare / (2*(r.stateBytes+r.firstBytes) + slotBytes)
-	return max(min(taskRowsMax, room), 1)
+	cached := float64(tableGroups(r.bound)) * max(float64(rows)/float64(max(groups, 1)), 1)
+	return max(int64(min(taskRowsMax, float64(room), cached)), 1)
 }
 
 // mergeInParallel reports whether the workers' tables together are too much to merge alone.
@@ -386,9 +395,15 @@ func unpack(buf, rows []uint64, stride, offset, words int) []uint64 {
 		buf = make([]uint64, spec.TileRows*words)
 	}
 	buf = buf[:n*words]
-	if words == 1 {
+	switch words {
+	case 1:
 		for i, at := 0, offset; i < n; i, at = i+1, at+stride {
 			buf[i] = rows[at]
+		}
+		return buf
+	case 2:
+		for i, at := 0, offset; i+1 < len(buf) && at+1 < len(rows); i, at = i+2, at+stride {
+			buf[i], buf[i+1] = rows[at], rows[at+1]
 		}
 		return buf
 	}

@@ -523,3 +523,27 @@ func TestRunAdapts(t *testing.T) {
 		}
 	}
 }
+
+// Would catch tasks whose tables leave the cache though partitions would fit it, or that are cut to
+// pieces where an estimate is far too high.
+func TestTaskRows(t *testing.T) {
+	b := &spec.Bound{Keys: *keyLayout(1), Folds: []spec.Fold{{Kind: spec.FoldSumInt, Words: 2}}}
+	r := NewRun(b, Options{}, new(memoryStore))
+	cached := int64(tableGroups(b))
+	for _, c := range []struct{ rows, groups, want int64 }{
+		{1e9, 0, taskRowsMax}, // nothing is known
+		{1e9, 1e6, taskRowsMax},
+		{1e7, 5e6, 2 * cached},
+		{1e7, 1e7, cached},
+		{1e4, 1e9, cached},
+		{0, 1, cached},
+	} {
+		if got := r.taskRows(c.rows, c.groups); got != c.want {
+			t.Errorf("%d rows of %d groups: %d rows a task, want %d", c.rows, c.groups, got, c.want)
+		}
+	}
+	r.opt.WorkerBytes = 1 << 20
+	if got := r.taskRows(1e7, 1e7); got >= cached {
+		t.Errorf("%d rows a task, in %d bytes", got, r.opt.WorkerBytes)
+	}
+}
