@@ -25,7 +25,8 @@ type partialHeader struct {
 	Positions  uint64          `json:"positions"` // that the source takes in the input
 	Query      spec.Query      `json:"query"`
 	Columns    []partialColumn `json:"columns"` // that the query reads, keys first
-	KeyWords   int             `json:"key_words"`
+	KeyWords   int             `json:"key_words"` // of a canonical key
+	Keys       []partialKey    `json:"keys"`
 	Folds      []partialFold   `json:"folds"`
 }
 
@@ -33,6 +34,17 @@ type partialColumn struct {
 	Name     string     `json:"name"`
 	Type     columnType `json:"type"`
 	Nullable bool       `json:"nullable"`
+}
+
+// partialKey is where a key lies in the canonical one, as spec.KeyField says it.
+type partialKey struct {
+	Word     int    `json:"word"`
+	Shift    uint8  `json:"shift"`
+	Bits     uint8  `json:"bits"`
+	Base     int64  `json:"base"`
+	Span     uint64 `json:"span"`
+	NullWord int    `json:"null_word"`
+	NullBit  int    `json:"null_bit"`
 }
 
 // partialFold describes a state, so that a program with other folds does not take it for its own.
@@ -48,7 +60,7 @@ const hashVersion = 1
 // newPartialHeader describes the states of a query, which is bound canonically; Nullable is what the
 // source says of its columns.
 func newPartialHeader(b, canonical *spec.Bound, partitions int) (*partialHeader, error) {
-	h := &partialHeader{Partitions: partitions, Hash: hashVersion, Query: b.Query, KeyWords: canonical.Keys.Words, Folds: partialFolds(canonical)}
+	h := &partialHeader{Partitions: partitions, Hash: hashVersion, Query: b.Query, KeyWords: canonical.Keys.Words, Keys: partialKeys(canonical), Folds: partialFolds(canonical)}
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		dt, err := newColumnType(c.Type)
@@ -77,6 +89,15 @@ func queryTexts(b *spec.Bound) (texts []string) {
 		texts = append(texts, b.Columns[i].Name)
 	}
 	return texts
+}
+
+func partialKeys(b *spec.Bound) []partialKey {
+	keys := make([]partialKey, len(b.Keys.Fields))
+	for i := range keys {
+		f := &b.Keys.Fields[i]
+		keys[i] = partialKey{f.Word, f.Shift, f.Bits, f.Base, f.Span, f.NullWord, f.NullBit}
+	}
+	return keys
 }
 
 func partialFolds(b *spec.Bound) []partialFold {
@@ -126,8 +147,8 @@ func bindPartials(headers []*partialHeader) (*spec.Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(bound.Columns) != len(fields) || bound.Keys.Words != h.KeyWords || !slices.Equal(partialFolds(bound), h.Folds) {
-		return nil, fmt.Errorf("%w: the states have other folds than this program's", stream.ErrVersion)
+	if len(bound.Columns) != len(fields) || bound.Keys.Words != h.KeyWords || !slices.Equal(partialKeys(bound), h.Keys) || !slices.Equal(partialFolds(bound), h.Folds) {
+		return nil, fmt.Errorf("%w: the states have other keys or folds than this program's", stream.ErrVersion)
 	}
 	for i := range bound.Columns {
 		if bound.Columns[i].Index != i {
@@ -149,7 +170,7 @@ func (h *partialHeader) differs(other *partialHeader) string {
 		return fmt.Sprintf("they are of another query: %s and %s", queryText(h.Query), queryText(other.Query))
 	case h.Partitions != other.Partitions:
 		return fmt.Sprintf("they are in %d and %d partitions", h.Partitions, other.Partitions)
-	case h.KeyWords != other.KeyWords || !slices.Equal(h.Folds, other.Folds) || len(h.Columns) != len(other.Columns):
+	case h.KeyWords != other.KeyWords || !slices.Equal(h.Keys, other.Keys) || !slices.Equal(h.Folds, other.Folds) || len(h.Columns) != len(other.Columns):
 		return "they are of different versions"
 	}
 	for i, c := range h.Columns {
