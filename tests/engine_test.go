@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -65,6 +66,9 @@ func compareEngine(t *testing.T, text string, opt engine.Options, src scan.Sourc
 	}
 }
 
+// memoryBytesLeast is the least memory for pages and tables that queries must finish in.
+const memoryBytesLeast = 8 << 20
+
 // randomOptions forces the engine onto paths that inputs of this size would not take. No option
 // may change an answer.
 func randomOptions(rng *rand.Rand) (engine.Options, engine.TestingKnobs) {
@@ -79,12 +83,15 @@ func randomOptions(rng *rand.Rand) (engine.Options, engine.TestingKnobs) {
 	}
 	switch rng.IntN(4) {
 	case 0:
-		knobs.MemoryBytes = int64(choose(8<<20, 12<<20, 64<<20))
+		knobs.MemoryBytes = memoryBytesLeast + rng.Int64N(64<<20)
 	case 1:
 		knobs.SpillAll = true
 	}
 	if rng.IntN(4) == 0 {
 		knobs.ForceSplits = 1 + rng.IntN(3)
+	}
+	if rng.IntN(2) == 0 {
+		knobs.EstimateFactor = math.Pow(10, 12*rng.Float64()-6)
 	}
 	switch rng.IntN(4) {
 	case 0:

@@ -199,15 +199,26 @@ func (w *writer) Abort() error {
 		return nil
 	}
 	w.done = true
-	if err := w.out.abort(); err != nil {
+	if err := w.drop(); err != nil {
 		return fmt.Errorf("%s: %w", w.path, err)
 	}
 	return nil
 }
 
+// drop takes the output back. The encoder is closed for the memory that it holds: what it writes, or
+// cannot, concerns nobody.
+func (w *writer) drop() error {
+	w.buf.Reset(io.Discard)
+	_ = guard(func() error { return w.enc.close() })
+	if w.packer != nil {
+		_ = w.packer.Close()
+	}
+	return w.out.abort()
+}
+
 // fail ends the output and returns why, for this call and all later ones.
 func (w *writer) fail(err error) error {
-	w.err = fmt.Errorf("%s: %w", w.path, errors.Join(err, w.out.abort()))
+	w.err = fmt.Errorf("%s: %w", w.path, errors.Join(err, w.drop()))
 	return w.err
 }
 
