@@ -99,7 +99,8 @@ type blobPass struct {
 	bases   []uint64       // by source: position of its first row
 	wanted  []bool         // by partition
 	sizes   []int64        // states, by partition
-	bytes   int64
+	bytes   int64          // of these partitions' blobs
+	blobs   int
 
 	layout   spec.RowLayout
 	shift    *spec.PositionShift
@@ -184,6 +185,7 @@ func (p *blobPass) openSource(blobs []Blob, opt MergeOptions) (*partialHeader, e
 		if h.Partition < len(p.sizes) && p.wanted[h.Partition] {
 			p.sizes[h.Partition] += rows
 			p.bytes += size
+			p.blobs++
 		}
 	}
 	for i := range stored {

@@ -174,7 +174,7 @@ func (o *blobOutput) writer() groupWriter {
 	return &stateWriter{
 		out:      o,
 		exporter: o.query.run.NewExporter(o.canonical, o.radix, o.put),
-		keys:     rekeyer{from: &o.query.final, to: o.canonical},
+		keys:     newRekeyer(&o.query.final, o.canonical),
 		states:   make([][]uint64, len(o.canonical.Folds)),
 	}
 }
@@ -234,13 +234,18 @@ func (w *stateWriter) release()     { w.exporter.Release() }
 type rekeyer struct {
 	from *finalizer
 	to   *spec.Bound
+	same bool // the layouts are
 	buf  []uint64
+}
+
+func newRekeyer(from *finalizer, to *spec.Bound) rekeyer {
+	return rekeyer{from: from, to: to, same: reflect.DeepEqual(&from.bound.Keys, &to.Keys)}
 }
 
 // keys returns the packed keys of groups from to to, until the next call.
 func (r *rekeyer) keys(g *cpuagg.Groups, from, to int) []uint64 {
 	l := &r.to.Keys
-	if reflect.DeepEqual(&r.from.bound.Keys, l) {
+	if r.same {
 		return g.Keys[from*l.Words : to*l.Words]
 	}
 	r.buf = grow(r.buf, (to-from)*l.Words)

@@ -24,7 +24,7 @@ type partialHeader struct {
 	Rows       int64           `json:"rows"`      // of the source
 	Positions  uint64          `json:"positions"` // that the source takes in the input
 	Query      spec.Query      `json:"query"`
-	Columns    []partialColumn `json:"columns"` // that the query reads, keys first
+	Columns    []partialColumn `json:"columns"`   // that the query reads, keys first
 	KeyWords   int             `json:"key_words"` // of a canonical key
 	Keys       []partialKey    `json:"keys"`
 	Folds      []partialFold   `json:"folds"`

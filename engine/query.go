@@ -363,6 +363,9 @@ func (q *query) stats() Stats {
 	if s.Groups > 0 {
 		s.Reduction = float64(s.RowsRead) / float64(s.Groups)
 	}
+	if q.adopted != nil {
+		s.Splits = q.adopted.blobs
+	}
 	if _, estimated, ok := q.run.Scatter(); ok {
 		s.EstimatedGroups = estimated
 		s.PartitionBytes = q.store.BytesPeak()

@@ -29,11 +29,11 @@ type Progress struct {
 
 // Stats is what a query did. It is complete when the result has been read to its end.
 type Stats struct {
-	Route            string                  `json:"route"`   // "cpu"
-	Threads          int                     `json:"threads"` // workers
-	RowsRead         int64                   `json:"rows_read"`
+	Route            string                  `json:"route"`      // "cpu"
+	Threads          int                     `json:"threads"`    // workers
+	RowsRead         int64                   `json:"rows_read"`  // of a merge, states
 	BytesRead        int64                   `json:"bytes_read"` // of the input, in its own form
-	Splits           int                     `json:"splits"`
+	Splits           int                     `json:"splits"`     // of a merge, blobs
 	Groups           int64                   `json:"groups"`
 	Reduction        float64                 `json:"reduction"` // rows read per group; 0 of no groups
 	ResultBatches    int64                   `json:"result_batches"`
