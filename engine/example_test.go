@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/stream"
 )
 
 // Record batches in memory are a source like any other.
@@ -175,4 +176,59 @@ func writeRoutes(ctx context.Context, path string) (err error) {
 		return err
 	}
 	return out.Commit()
+}
+
+// Two sources, aggregated each for itself, as two processes would, and merged.
+func ExampleEngine_Merge() {
+	ctx := context.Background()
+	eng, err := engine.Open(engine.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer eng.Close()
+	folder, err := os.MkdirTemp("", "mpga-example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+
+	schema := arrow.NewSchema([]arrow.Field{{Name: "visits", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	query := spec.Query{Aggregates: []spec.Aggregate{{Func: spec.Median, Args: []string{"visits"}}, {Func: spec.List, Args: []string{"visits"}}}}
+	var sources [][]engine.Blob
+	for i, rows := range []string{`[{"visits": 3}, {"visits": 9}]`, `[{"visits": 5}]`} {
+		visits, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows))
+		if err != nil {
+			log.Fatal(err)
+		}
+		path := filepath.Join(folder, fmt.Sprint(i))
+		dir, err := engine.CreatePartialDir(stream.OS, path)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err := eng.Partial(ctx, scan.Batches(schema, []arrow.RecordBatch{visits}), query, engine.PartialOptions{Create: dir.Create}); err != nil {
+			log.Fatal(err, dir.Abort())
+		}
+		if err := dir.Commit(); err != nil {
+			log.Fatal(err)
+		}
+		blobs, err := engine.OpenPartialDir(stream.OS, path)
+		if err != nil {
+			log.Fatal(err)
+		}
+		sources = append(sources, blobs)
+	}
+
+	result, err := eng.Merge(ctx, sources, engine.MergeOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer result.Release()
+	for result.Next() {
+		fmt.Println(result.RecordBatch().Column(0), result.RecordBatch().Column(1))
+	}
+	if err := result.Err(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// [5] [[3 9 5]]
 }
