@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/big"
 	"strings"
+	"sync"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -23,6 +25,8 @@ type finalizer struct {
 	bound     *spec.Bound
 	mem       memory.Allocator
 	interners []*interner // by key, of the interned ones
+
+	keyWords sync.Pool // *[]uint64
 
 	// room returns an error where a result has no room for so many bytes.
 	room func(bytes int64) error
@@ -57,35 +61,69 @@ func (f *finalizer) batch(ctx context.Context, g *cpuagg.Groups, from, to int) (
 
 // key returns one key column of groups from to to.
 func (f *finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) {
-	return f.keyVector(g, k, from, to).toArray(f.mem, f.bound.Columns[f.bound.KeyColumns[k]].Type)
+	buf, _ := f.keyWords.Get().(*[]uint64)
+	if buf == nil {
+		buf = new([]uint64)
+	}
+	defer f.keyWords.Put(buf)
+	col := &f.bound.Columns[f.bound.KeyColumns[k]]
+	*buf = grow(*buf, (to-from)*col.Kind.Words())
+	v := &vector{kind: col.Kind, words: *buf}
+	f.unpackKeys(v, g.Keys[from*f.bound.Keys.Words:to*f.bound.Keys.Words], k)
+	return v.toArray(f.mem, col.Type)
 }
 
-// keyVector unpacks one key column of groups from to to.
+// keyVector returns one key column of groups from to to, in memory of its own.
 func (f *finalizer) keyVector(g *cpuagg.Groups, k, from, to int) *vector {
-	field := &f.bound.Keys.Fields[k]
-	col := &f.bound.Columns[f.bound.KeyColumns[k]]
-	width := f.bound.Keys.Words
-	v := &vector{kind: col.Kind, words: make([]uint64, (to-from)*col.Kind.Words())}
-	var strings []spec.Bytes2
-	if field.Interned {
-		strings = f.interners[k].strings()
-	}
-	for i := range to - from {
-		key := g.Keys[(from+i)*width : (from+i+1)*width]
-		switch {
-		case field.IsNull(key):
-			v.setNull(i)
-		case field.Interned:
-			copy(v.words[2*i:2*i+2], strings[field.Value(key)-1][:])
-		case field.Kind.Words() == 2:
-			copy(v.words[2*i:2*i+2], key[field.Word:])
-		case field.Kind == spec.Float64 && field.Span < math.MaxUint64:
-			v.words[i] = math.Float64bits(float64(math.Float32frombits(uint32(field.Value(key)))))
-		default:
-			v.words[i] = field.Value(key)
+	kind := f.bound.Columns[f.bound.KeyColumns[k]].Kind
+	v := &vector{kind: kind, words: make([]uint64, (to-from)*kind.Words())}
+	f.unpackKeys(v, g.Keys[from*f.bound.Keys.Words:to*f.bound.Keys.Words], k)
+	return v
+}
+
+// unpackKeys writes one column of packed keys to a vector of as many values.
+func (f *finalizer) unpackKeys(v *vector, keys []uint64, k int) {
+	field, width := &f.bound.Keys.Fields[k], f.bound.Keys.Words
+	shift, mask, base := field.Shift&63, field.Mask(), uint64(field.Base)
+	switch {
+	case field.Interned:
+		f.unpackStrings(v, keys, k)
+		return
+	case field.Kind.Words() == 2:
+		for i := range v.len() {
+			copy(v.words[2*i:2*i+2], keys[i*width+field.Word:])
+		}
+	case field.Kind == spec.Float64 && field.Span < math.MaxUint64:
+		for i := range v.words {
+			v.words[i] = math.Float64bits(float64(math.Float32frombits(uint32(keys[i*width+field.Word] >> shift & mask))))
+		}
+	default:
+		for i := range v.words {
+			v.words[i] = keys[i*width+field.Word]>>shift&mask + base
 		}
 	}
-	return v
+	if !field.Nullable {
+		return
+	}
+	for i := range v.len() {
+		if field.IsNull(keys[i*width : (i+1)*width]) {
+			v.setNull(i)
+		}
+	}
+}
+
+// unpackStrings is unpackKeys for numbers of strings, of which 0 is NULL.
+func (f *finalizer) unpackStrings(v *vector, keys []uint64, k int) {
+	field, width, strings := &f.bound.Keys.Fields[k], f.bound.Keys.Words, f.interners[k].strings()
+	shift, mask := field.Shift&63, field.Mask()
+	values := unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.words))), v.len())
+	for i := range values {
+		if number := keys[i*width+field.Word] >> shift & mask; number > 0 {
+			values[i] = strings[number-1]
+		} else {
+			v.setNull(i)
+		}
+	}
 }
 
 // output returns one aggregate's column of groups from to to.
