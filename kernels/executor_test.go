@@ -47,6 +47,14 @@ func openExecutor(t testing.TB, seed uint64, patterns ...string) *executor {
 	return &executor{machine: m}
 }
 
+// reseed lets the launches that follow run in another order.
+func (e *executor) reseed(t testing.TB, seed uint64) {
+	t.Helper()
+	if err := e.machine.Seed(seed, 4); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (e *executor) launch(kernel string, grid, block, sharedBytes int, arg unsafe.Pointer, argBytes uintptr) error {
 	param := slices.Clone(unsafe.Slice((*byte)(arg), argBytes))
 	e.pending = append(e.pending, func() error { return e.machine.Launch(kernel, grid, block, sharedBytes, param) })

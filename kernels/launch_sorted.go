@@ -49,8 +49,8 @@ type sortLaunch struct {
 	plan      uint64
 }
 
-// errTooManyRows: the sort names rows by 32 bits.
-var errTooManyRows = errors.New("a sort takes fewer than 2^32 rows")
+// errTooManyRows: rows are named by 32 bits.
+var errTooManyRows = errors.New("a kernel that lists rows takes fewer than 2^32")
 
 // sortedLayout is how the scratch of a sort of count rows is divided: offsets in bytes.
 type sortedLayout struct {

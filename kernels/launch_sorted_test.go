@@ -23,9 +23,9 @@ var distributions = []struct {
 	{"wide", func(r *rand.Rand, _, groups int) uint64 { return uint64(r.IntN(groups)) * 0x9e3779b97f4a7c15 }},
 }
 
-func runSortedCase(t *testing.T, in *input, seed uint64) {
+func runSortedCase(t *testing.T, e *executor, in *input, seed uint64) {
 	t.Helper()
-	e := openExecutor(t, seed, "sort_*.cu", "segment_*.cu")
+	e.reseed(t, seed)
 	rows := in.upload(t, e)
 	g := allocGroups(t, e, &in.shape, int64(in.count))
 	scratch := e.alloc(t, sortedScratchBytes(&in.shape, int64(in.count)))
@@ -42,22 +42,24 @@ func runSortedCase(t *testing.T, in *input, seed uint64) {
 
 // Catches wrong runs at the edges of steps, warps and tiles.
 func TestSortedSizes(t *testing.T) {
+	e := openExecutor(t, 0, "sort_*.cu", "segment_*.cu")
 	for _, count := range []int{0, 1, 2, 31, 32, 33, 255, 256, 257, segmentTile - 1, segmentTile + 1, sortTile, sortTile + 1, 10000} {
 		for _, groups := range []int{1, 7, 5000} {
 			t.Run(fmt.Sprintf("rows=%d/groups=%d", count, groups), func(t *testing.T) {
 				in := makeInput(sumShape(4), count, uint64(count), false, func(r *rand.Rand, _ int) uint64 { return uint64(r.IntN(groups)) })
-				runSortedCase(t, in, uint64(groups))
+				runSortedCase(t, e, in, uint64(groups))
 			})
 		}
 	}
 }
 
 func TestSortedFolds(t *testing.T) {
+	e := openExecutor(t, 0, "sort_*.cu", "segment_*.cu")
 	for _, keyBytes := range []int{4, 8, 16, 64} {
 		for i, d := range distributions {
 			t.Run(fmt.Sprintf("key=%d/%s", keyBytes, d.name), func(t *testing.T) {
 				in := makeInput(allFolds(keyBytes), 3000, uint64(keyBytes+i), i%2 == 0, func(r *rand.Rand, row int) uint64 { return d.key(r, row, 300) })
-				runSortedCase(t, in, uint64(keyBytes*10+i))
+				runSortedCase(t, e, in, uint64(keyBytes*10+i))
 			})
 		}
 	}

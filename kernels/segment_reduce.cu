@@ -14,13 +14,13 @@
 #include "params_sorted.h"
 #include "scan.cuh"
 
-// The rows of a warp.
+// The rows of a warp; arrays are in shared memory.
 struct WarpRows {
   u64 begin;
-  u64 group;                 // of the row before
-  u32 heads[kSegmentSteps];  // rows that begin a group; rows beyond the last do, too
-  u32 rows[kSegmentSteps];   // of this lane, by their numbers in the input
-  bool ends;                 // the warp's last row is its group's last
+  u64 group;         // of the row before
+  const u32* heads;  // of each step, rows that begin a group; rows beyond the last do, too
+  const u32* rows;   // of each step and lane, numbers in the input
+  bool ends;         // the warp's last row is its group's last
 };
 
 template <class Word>
@@ -81,6 +81,7 @@ __device__ __forceinline__ u32 run_end(u32 heads, u32 lane) {
   return later ? u32(__ffs(later)) - 1 : 32;
 }
 
+// Loops stay loops: unrolled, the widths and folds together are megabytes of code.
 template <bool kMerge, u32 kWords>
 __device__ void reduce_fold(const SortLaunch& p, const WarpRows& in, u32 f) {
   const Fold& fold = p.shape.folds[f];
@@ -90,13 +91,13 @@ __device__ void reduce_fold(const SortLaunch& p, const WarpRows& in, u32 f) {
 #pragma unroll
   for (u32 i = 0; i < kWords; i++) carry[i] = identity(fold, i);
 
-#pragma unroll
+#pragma unroll 1
   for (u32 j = 0; j < kSegmentSteps; j++) {
     const u64 at = in.begin + j * 32 + lane;
     const u32 heads = in.heads[j], end = run_end(heads, lane);
     u64 w[kWords], v[kWords];
-    load_state<kMerge, kWords>(p, f, in.rows[j], at < p.count, w);
-#pragma unroll
+    load_state<kMerge, kWords>(p, f, in.rows[j * 32 + lane], at < p.count, w);
+#pragma unroll 1
     for (u32 d = 1; d < 32; d *= 2) {
       shuffle_down<kWords>(w, d, v);
       if (lane + d < end) combine_state<kWords>(fold, w, v);
@@ -133,16 +134,22 @@ __device__ void reduce_fold(const SortLaunch& p, const WarpRows& in, u32 f) {
 template <bool kMerge>
 __device__ __forceinline__ void reduce_tile(const SortLaunch& p) {
   const u32 tile = take_tile(&p.plan->next_segment_tile), side = p.plan->side, lane = lane_id();
+  __shared__ u32 heads[kSegmentThreads / 32][kSegmentSteps], rows[kSegmentTile];
+  const u32 warp = threadIdx.x / 32;
+  u32* warp_rows = rows + warp * (32 * kSegmentSteps);
   WarpRows in;
-  in.begin = u64(tile) * kSegmentTile + threadIdx.x / 32 * (32 * kSegmentSteps);
+  in.begin = u64(tile) * kSegmentTile + warp * (32 * kSegmentSteps);
+  in.heads = heads[warp], in.rows = warp_rows;
   u32 own = 0;
 #pragma unroll
   for (u32 j = 0; j < kSegmentSteps; j++) {
     const u64 i = in.begin + j * 32 + lane;
-    in.rows[j] = i < p.count ? p.order[side][i] : 0;
-    in.heads[j] = __ballot_sync(kAllLanes, i >= p.count || i == 0 || !same_key(p, side, i));
-    own += i < p.count && in.heads[j] >> lane & 1;
+    warp_rows[j * 32 + lane] = i < p.count ? p.order[side][i] : 0;
+    const u32 begins = __ballot_sync(kAllLanes, i >= p.count || i == 0 || !same_key(p, side, i));
+    if (lane == 0) heads[warp][j] = begins;
+    own += i < p.count && begins >> lane & 1;
   }
+  __syncwarp();  // heads are there
   const u64 behind = in.begin + 32 * kSegmentSteps;
   in.ends = behind >= p.count || !same_key(p, side, behind);
 
@@ -157,12 +164,12 @@ __device__ __forceinline__ void reduce_tile(const SortLaunch& p) {
   in.group = before_tile + __shfl_sync(kAllLanes, before_thread, 0);
 
   u64 group = in.group, written = 0;
-#pragma unroll
+#pragma unroll 1
   for (u32 j = 0; j < kSegmentSteps; j++) {
     const u64 i = in.begin + j * 32 + lane, mine = group + u64(__popc(in.heads[j] << (31 - lane)));
     if (i < p.count && mine - 1 < p.groups.capacity) {
       written++;
-      if (in.heads[j] >> lane & 1) store_key(p, side, i, in.rows[j], mine - 1);
+      if (in.heads[j] >> lane & 1) store_key(p, side, i, in.rows[j * 32 + lane], mine - 1);
     }
     group += u64(__popc(in.heads[j]));
   }
@@ -173,6 +180,7 @@ __device__ __forceinline__ void reduce_tile(const SortLaunch& p) {
     if (written < rows) atomicAdd(&p.groups.status->overflow, rows - written);
   }
 
+#pragma unroll 1
   for (u32 f = 0; f < p.shape.num_folds; f++) {
     switch (p.shape.folds[f].words) {
       case 1: reduce_fold<kMerge, 1>(p, in, f); break;
