@@ -374,7 +374,14 @@ func (w *Worker) unpackRows(page *spec.Page, from, n int) {
 	rows := page.Words[from*l.Stride : (from+n)*l.Stride]
 	t.Keys = unpack(t.Keys, rows, l.Stride, 0, b.Keys.Words)
 	for a := range t.Args {
-		t.Args[a] = unpack(t.Args[a], rows, l.Stride, l.Parts[a], b.Args[a].Words)
+		if l.Natural[a] < 0 {
+			t.Args[a] = unpack(t.Args[a], rows, l.Stride, l.Parts[a], b.Args[a].Words)
+		}
+	}
+	for a, natural := range l.Natural {
+		if natural >= 0 {
+			t.Args[a] = flipSigns(t.Args[a], t.Args[natural])
+		}
 	}
 	for i, c := range l.ValidCols {
 		t.Valid[c] = unpackBits(t.Valid[c], rows, l.Stride, l.Valid+i/64, i%64)
@@ -409,6 +416,18 @@ func unpack(buf, rows []uint64, stride, offset, words int) []uint64 {
 	}
 	for i, at := 0, offset; i < n; i, at = i+1, at+stride {
 		copy(buf[i*words:(i+1)*words], rows[at:])
+	}
+	return buf
+}
+
+// flipSigns returns words with their first bit flipped.
+func flipSigns(buf, words []uint64) []uint64 {
+	if cap(buf) < len(words) {
+		buf = make([]uint64, spec.TileRows)
+	}
+	buf = buf[:len(words)]
+	for i, w := range words {
+		buf[i] = w ^ 1<<63
 	}
 	return buf
 }

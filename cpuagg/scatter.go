@@ -236,6 +236,9 @@ func (s *scatterer) scatterTile(b *spec.Bound, t *spec.Tile, hashes []uint64) er
 	}
 	for a := range b.Args {
 		arg := &b.Args[a]
+		if s.layout.Natural[a] >= 0 {
+			continue
+		}
 		s.put(n, s.layout.Parts[a], arg.Words, t.Args[a])
 		if argRefers(b, arg) {
 			s.keepLongs(n, s.layout.Parts[a])

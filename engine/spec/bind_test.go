@@ -197,7 +197,7 @@ func TestBindColumns(t *testing.T) {
 	}
 }
 
-// Would catch parts of rows and states that overlap or leave gaps, and validity bits of columns
+// Would catch parts of rows and states that overlap or leave gaps, integers that are stored twice, and validity bits of columns
 // that no selection asks for.
 func TestRowLayouts(t *testing.T) {
 	var q Query
@@ -225,7 +225,21 @@ func TestRowLayouts(t *testing.T) {
 		}
 	}
 	rows, states := b.RowLayout(), b.StateLayout()
-	check("rows", rows, func(i int) int { return b.Args[i].Words })
+	shared := 0
+	check("rows", rows, func(i int) int {
+		natural := rows.Natural[i]
+		if natural < 0 {
+			return b.Args[i].Words
+		}
+		shared++
+		if b.Args[natural] != (Arg{b.Args[i].Column, Natural, 1}) || b.Args[i].Encoding != Ordered {
+			t.Errorf("%+v is made of %+v", b.Args[i], b.Args[natural])
+		}
+		return 0
+	})
+	if shared != 1 {
+		t.Errorf("%d arguments follow from others, want 1", shared)
+	}
 	check("states", states, func(i int) int { return b.Folds[i].Words })
 	if len(rows.ValidCols) != 1 || b.Columns[rows.ValidCols[0]].Name != "distance" || len(states.ValidCols) != 0 {
 		t.Errorf("columns with a bit: %v of rows, %v of states", rows.ValidCols, states.ValidCols)

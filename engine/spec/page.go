@@ -42,6 +42,10 @@ type RowLayout struct {
 	Valid     int   // offset of the validity bits: of ValidCols[i], bit i%64 of word i/64
 	ValidCols []int // columns with such a bit
 
+	// Natural says of each argument of rows which other one it follows from, or -1: an Ordered integer
+	// is the natural one with its sign flipped, and is not stored beside it.
+	Natural []int
+
 	longs  []int      // offsets of the Bytes2
 	states []stateRef // states that may refer to the page's heap
 }
@@ -81,7 +85,10 @@ func (b *Bound) RowLayout() RowLayout {
 			l.longs = append(l.longs, l.Stride)
 		}
 		l.Parts = append(l.Parts, l.Stride)
-		l.Stride += arg.Words
+		l.Natural = append(l.Natural, b.naturalOf(arg))
+		if l.Natural[i] < 0 {
+			l.Stride += arg.Words
+		}
 	}
 	l.Valid = l.Stride
 	needed := make([]bool, len(b.Columns))
@@ -97,6 +104,14 @@ func (b *Bound) RowLayout() RowLayout {
 	}
 	l.Stride += (len(l.ValidCols) + 63) / 64
 	return l
+}
+
+// naturalOf returns the argument that is the natural encoding of an Ordered integer, or -1.
+func (b *Bound) naturalOf(arg *Arg) int {
+	if arg.Encoding != Ordered || b.Columns[arg.Column].Kind != Int64 {
+		return -1
+	}
+	return slices.Index(b.Args, Arg{Column: arg.Column, Encoding: Natural, Words: 1})
 }
 
 // StateLayout returns the layout of states.
