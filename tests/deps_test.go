@@ -17,10 +17,11 @@ const module = "github.com/mpga/mpga"
 var allowedImports = map[string][]string{
 	"cmd/mpga":           {"engine", "engine/gen", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/nvml", "stream"},
 	"engine":             {"engine/scan", "stream", "cpuagg", "partition", "kernels"},
-	"engine/gen":         {"engine/scan"},
+	"engine/digits":      {},
+	"engine/gen":         {"engine/digits", "engine/scan"},
 	"engine/invariants":  {},
 	"engine/scan":        {"stream"},
-	"engine/sink":        {"stream"},
+	"engine/sink":        {"engine/digits", "stream"},
 	"engine/spec":        {},
 	"engine/spectest":    {},
 	"engine/sql":         {},

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/scan"
 )
 
@@ -229,31 +230,19 @@ func (g *h2o) id(column int, next func() (uint64, bool)) columnFiller {
 			})
 		}
 	}
-	digits := 3
+	width := 3
 	if column == id3 {
-		digits = 10
+		width = 10
 	}
 	return func(mem memory.Allocator, rows int) arrow.Array {
-		return newStrings(mem, rows, digits+2, func(dst []byte) []byte {
+		return newStrings(mem, rows, width+2, func(dst []byte) []byte {
 			v, ok := next()
 			if !ok {
 				return nil
 			}
-			return appendPadded(append(dst, "id"...), v+1, digits)
+			return digits.AppendPadded(append(dst, "id"...), v+1, width)
 		})
 	}
-}
-
-// appendPadded appends v with zeros in front up to a number of digits.
-func appendPadded(dst []byte, v uint64, digits int) []byte {
-	var buf [20]byte
-	at := len(buf)
-	for v != 0 || len(buf)-at < digits {
-		at--
-		buf[at] = '0' + byte(v%10)
-		v /= 10
-	}
-	return append(dst, buf[at:]...)
 }
 
 func (g *h2o) value(split, column int) columnFiller {

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/scan"
 )
 
@@ -254,7 +255,7 @@ func (g *pairs) keys(split int) columnFiller {
 	if g.Key.ID() == arrow.STRING {
 		return func(mem memory.Allocator, rows int) arrow.Array {
 			return newStrings(mem, rows, 12, func(dst []byte) []byte {
-				return appendPadded(append(dst, "key"...), rank(), 9)
+				return digits.AppendPadded(append(dst, "key"...), rank(), 9)
 			})
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/float16"
+
+	"github.com/mpga/mpga/engine/digits"
 )
 
 // appendFloat appends the shortest digits that read back as f; whole numbers keep a ".0", so that
@@ -109,38 +111,26 @@ func appendDay(dst []byte, t time.Time) []byte {
 		dst = append(dst, '-')
 		year = -year
 	}
-	dst = appendPadded(dst, int64(year), 4)
+	dst = digits.AppendPadded(dst, uint64(year), 4)
 	dst = append(dst, '-')
-	dst = appendPadded(dst, int64(month), 2)
+	dst = digits.AppendPadded(dst, uint64(month), 2)
 	dst = append(dst, '-')
-	return appendPadded(dst, int64(day), 2)
-}
-
-// appendPadded appends v with zeros in front up to a number of digits. Requires: v >= 0.
-func appendPadded(dst []byte, v int64, digits int) []byte {
-	var buf [20]byte
-	at := len(buf)
-	for v != 0 || len(buf)-at < digits {
-		at--
-		buf[at] = '0' + byte(v%10)
-		v /= 10
-	}
-	return append(dst, buf[at:]...)
+	return digits.AppendPadded(dst, uint64(day), 2)
 }
 
 // appendClock appends a time of day, or hours beyond it, and its fraction without trailing zeros.
 // Requires: seconds and fraction >= 0.
 func appendClock(dst []byte, seconds, fraction int64, unit arrow.TimeUnit) []byte {
-	dst = appendPadded(dst, seconds/3600, 2)
+	dst = digits.AppendPadded(dst, uint64(seconds/3600), 2)
 	dst = append(dst, ':')
-	dst = appendPadded(dst, seconds/60%60, 2)
+	dst = digits.AppendPadded(dst, uint64(seconds/60%60), 2)
 	dst = append(dst, ':')
-	dst = appendPadded(dst, seconds%60, 2)
+	dst = digits.AppendPadded(dst, uint64(seconds%60), 2)
 	if fraction == 0 {
 		return dst
 	}
 	dst = append(dst, '.')
-	dst = appendPadded(dst, fraction, 3*int(unit)) // s, ms, us, ns count from 0
+	dst = digits.AppendPadded(dst, uint64(fraction), 3*int(unit)) // s, ms, us, ns count from 0
 	for dst[len(dst)-1] == '0' {
 		dst = dst[:len(dst)-1]
 	}
@@ -203,12 +193,12 @@ func appendOffset(dst []byte, t time.Time) []byte {
 		sign, offset = '-', -offset
 	}
 	dst = append(dst, sign)
-	dst = appendPadded(dst, int64(offset/3600), 2)
+	dst = digits.AppendPadded(dst, uint64(offset/3600), 2)
 	dst = append(dst, ':')
-	dst = appendPadded(dst, int64(offset/60%60), 2)
+	dst = digits.AppendPadded(dst, uint64(offset/60%60), 2)
 	if offset%60 != 0 {
 		dst = append(dst, ':')
-		dst = appendPadded(dst, int64(offset%60), 2)
+		dst = digits.AppendPadded(dst, uint64(offset%60), 2)
 	}
 	return dst
 }

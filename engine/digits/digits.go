@@ -1,0 +1,15 @@
+// Package digits writes numbers of a fixed width.
+package digits
+
+// AppendPadded appends v with zeros in front up to a number of digits, 20 at most; a longer v is
+// written whole.
+func AppendPadded(dst []byte, v uint64, digits int) []byte {
+	var buf [20]byte
+	at := len(buf)
+	for v != 0 || len(buf)-at < digits {
+		at--
+		buf[at] = '0' + byte(v%10)
+		v /= 10
+	}
+	return append(dst, buf[at:]...)
+}
