@@ -9,27 +9,24 @@ const stateBytesMax = pageBytesMax
 // cutElementsMin is how many elements a state must have to be cut: few are not worth the look.
 const cutElementsMin = 64
 
-// scatterParts scatters what the states of a table have beyond stateBytesMax, and takes it off them.
-func (s *scatterer) scatterParts(t *table, st *states) error {
-	if st.heap.Bytes() <= stateBytesMax {
-		return nil
-	}
+// scatterParts scatters what the states of n groups have beyond stateBytesMax, and takes it off them.
+func (s *scatterer) scatterParts(b *spec.Bound, keys []uint64, n int, states [][]uint64) error {
 	var parts [][]uint64
-	for i := range st.bound.Folds {
-		f := &st.bound.Folds[i]
+	for i := range b.Folds {
+		f := &b.Folds[i]
 		if !f.KeepsElements() {
 			continue
 		}
-		for group := range t.groups {
-			state := st.of(i, group)
+		for group := range n {
+			state := states[i][group*f.Words : (group+1)*f.Words]
 			for n := cut(f, state); n > 0; n = cut(f, state) {
 				if parts == nil {
-					parts = emptyStates(st.bound)
+					parts = emptyStates(b)
 				}
 				elements := f.Elements(state)
 				state[0] -= uint64(n)
 				parts[i][0], parts[i][1] = uint64(n), spec.Address(elements[int(state[0])*f.ElementWords:])
-				if err := s.scatterGroups(st.bound, t.key(group), 1, parts); err != nil {
+				if err := s.scatterGroups(b, keys[group*b.Keys.Words:(group+1)*b.Keys.Words], 1, parts); err != nil {
 					return err
 				}
 				clear(parts[i])

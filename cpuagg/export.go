@@ -32,8 +32,11 @@ func (r *Run) NewExporter(b *spec.Bound, radix partition.Radix, put func(partiti
 }
 
 // Add scatters n groups, at most spec.TileRows: their keys, and their states by fold. It keeps
-// nothing of them.
+// nothing of them; large states lose elements that it has taken.
 func (e *Exporter) Add(keys []uint64, n int, states [][]uint64) error {
+	if err := e.scatterer.scatterParts(e.bound, keys, n, states); err != nil {
+		return err
+	}
 	if err := e.scatterer.scatterGroups(e.bound, keys, n, states); err != nil {
 		return err
 	}

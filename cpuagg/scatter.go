@@ -266,13 +266,16 @@ func (s *scatterer) putValid(t *spec.Tile) {
 
 // scatterStates scatters all groups of a table.
 func (s *scatterer) scatterStates(t *table, st *states) error {
-	if err := s.scatterParts(t, st); err != nil {
-		return err
-	}
 	width := t.layout.Words
 	for from := 0; from < t.groups; from += spec.TileRows {
 		to := min(from+spec.TileRows, t.groups)
-		if err := s.scatterGroups(st.bound, t.keys[from*width:to*width], to-from, st.slice(from, to)); err != nil {
+		keys, states := t.keys[from*width:to*width], st.slice(from, to)
+		if st.heap.Bytes() > stateBytesMax {
+			if err := s.scatterParts(st.bound, keys, to-from, states); err != nil {
+				return err
+			}
+		}
+		if err := s.scatterGroups(st.bound, keys, to-from, states); err != nil {
 			return err
 		}
 	}

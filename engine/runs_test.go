@@ -118,7 +118,7 @@ func runsOf(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q s
 // signs, NaN, the first position of a mode, the input order of a list, and other states of the group
 // that runs empty too.
 func TestGroupLargerThanMemory(t *testing.T) {
-	const rows = 20_000
+	const rows = 12_000
 	for i, dt := range spectest.Types() {
 		if testing.Short() && i%3 != 0 {
 			continue
@@ -128,7 +128,7 @@ func TestGroupLargerThanMemory(t *testing.T) {
 			schema, batches := heavyTable(rng, dt, rows, 2, rows/50)
 			for _, keys := range [][]spec.Key{nil, {{Column: "k"}}} {
 				q := spec.Query{Keys: keys, Aggregates: holistic(dt, rows), Overflow: spec.OverflowWiden}
-				if runs := runsOf(t, schema, batches, q, engine.TestingKnobs{MemoryBytes: 1 << 20}); runs < 4 {
+				if runs := runsOf(t, schema, batches, q, engine.TestingKnobs{MemoryBytes: 640 << 10}); runs < 4 {
 					t.Errorf("%d runs: the test is too small", runs)
 				}
 			}
