@@ -153,11 +153,8 @@ func (d *cudaDevice) Close() error {
 	return errors.Join(append(errs, d.driver.release(d.ordinal))...)
 }
 
-// kernelImage returns the fatbin that holds a kernel, or nil; nil itself, the build embeds none.
-var kernelImage func(kernel string) []byte
-
-// errNoKernels: the build embeds no machine code.
-var errNoKernels = errors.New("this build embeds no kernels")
+// kernelImage returns what the driver loads to run a kernel; tests replace it.
+var kernelImage = embeddedImage
 
 // kernel is a function of a module, ready to be launched.
 type kernel struct {
@@ -193,12 +190,9 @@ func (d *cudaDevice) kernel(name string, sharedBytes int) (*kernel, error) {
 
 // Requires: d.mu is held.
 func (d *cudaDevice) loadKernel(name string) (*kernel, error) {
-	if kernelImage == nil {
-		return nil, errNoKernels
-	}
-	image := kernelImage(name)
-	if image == nil {
-		return nil, fmt.Errorf("%s: %w", name, errNoKernels)
+	image, err := kernelImage(name, d.properties.ComputeCapability)
+	if err != nil {
+		return nil, err
 	}
 	module, ok := d.modules[&image[0]]
 	if !ok {

@@ -34,7 +34,7 @@ func buildFake(t *testing.T, flags ...string) string {
 func useImage(t *testing.T) {
 	t.Helper()
 	image, before := []byte("FAKE image"), kernelImage
-	kernelImage = func(string) []byte { return image }
+	kernelImage = func(string, int) ([]byte, error) { return image, nil }
 	t.Cleanup(func() { kernelImage = before })
 }
 

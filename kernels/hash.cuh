@@ -31,6 +31,9 @@ __device__ __forceinline__ u64 hash_words(const u64* words, u32 n, u64 seed) {
   return mix64(h);
 }
 
+// The partition of a hash: its high bits. No bits name one partition.
+__device__ __forceinline__ u32 partition_of(u64 hash, u32 radix_bits) { return u32(hash >> 1 >> (63 - radix_bits)); }
+
 // The slot of a hash in a table of any size: its low bits decide, since the high ones name the
 // partition.
 __device__ __forceinline__ u64 slot_of(u64 hash, u64 slots) {

@@ -1,19 +1,239 @@
-//go:build cgo && linux
-
 package kernels
 
-func (s *cudaStream) Sample(*Shape, *Rows, Span) error { return errNoKernels }
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
 
-func (s *cudaStream) Aggregate(*Shape, Plan, *Rows, *Groups, Span) error { return errNoKernels }
+	"github.com/mpga/mpga/partition"
+)
 
-func (s *cudaStream) Merge(*Shape, Plan, *Groups, int64, *Groups, Span) error { return errNoKernels }
-
-func (s *cudaStream) Scatter(*Shape, *Rows, uint64, int, *Rows, Span, Span) error {
-	return errNoKernels
+// launchParam is Launch of params.h.
+type launchParam struct {
+	shape        shapeParam
+	rows         rowsParam
+	out          rowsParam
+	in           groupsParam
+	groups       groupsParam
+	tableSlots   uint64
+	tableMemory  uint64
+	status       uint64
+	seed         uint64
+	radixBits    uint32
+	slots        uint32
+	copiesBits   uint32
+	probeMax     uint32
+	rowsPerItem  uint64
+	rowsPerBlock uint64
+	offsets      uint64
+	cursors      uint64
+	items        uint64
+	work         uint64
+	registers    uint64
 }
 
-func (s *cudaStream) ResetTable(*Shape, Table) error { return errNoKernels }
+const (
+	launchThreads   = 512 // of most kernels: two to four blocks a multiprocessor
+	scatterThreads  = 512 // kScatterThreads
+	scatterRows     = scatterThreads * 16
+	radixBitsMax    = 13 // a partition and the rank of a row fit 32 bits
+	workItemBytes   = 24
+	workBytes       = 64
+	probeMaxDefault = 4096 // steps in a table in device memory, which is seldom more than half full
+)
 
-func (s *cudaStream) Insert(*Shape, *Rows, Table, *Rows, Span) error { return errNoKernels }
+// keySuffix names the version of a kernel for a width of keys.
+func keySuffix(shape *Shape) string {
+	switch shape.KeyBytes {
+	case 4:
+		return "_k4"
+	case 8:
+		return "_k8"
+	}
+	return "_kn"
+}
 
-func (s *cudaStream) Compact(*Shape, Table, *Groups) error { return errNoKernels }
+// operation gathers the launches of one operator.
+type operation struct {
+	queue
+	param launchParam
+	sms   int
+	err   error
+}
+
+func begin(q queue, shape *Shape) *operation {
+	o := &operation{queue: q, sms: q.deviceProperties().Multiprocessors}
+	o.param.shape = makeShapeParam(shape)
+	return o
+}
+
+func (o *operation) run(kernel string, grid, block, sharedBytes int) {
+	if o.err == nil {
+		o.err = o.launch(kernel, grid, block, sharedBytes, unsafe.Pointer(&o.param), unsafe.Sizeof(o.param))
+	}
+}
+
+// share lets each block of a grid of blocks have an equal part of the rows, in whole steps of
+// warps, and returns how many blocks are needed.
+func (o *operation) share(blocks int) int {
+	rows := int64(o.param.rows.count)
+	perBlock := max(ceilDiv(ceilDiv(rows, int64(blocks)), 1024)*1024, 1024)
+	o.param.rowsPerBlock = uint64(perBlock)
+	return int(max(1, ceilDiv(rows, perBlock)))
+}
+
+// blocksFor returns a grid that loops over n things, one a thread.
+func (o *operation) blocksFor(n int64) int {
+	return int(max(1, min(ceilDiv(n, launchThreads), int64(o.sms)*8)))
+}
+
+func (o *operation) end(format string, operands ...any) error {
+	if o.err != nil {
+		return fmt.Errorf("%s: %w", fmt.Sprintf(format, operands...), o.err)
+	}
+	return o.submit(format, operands...)
+}
+
+// useTable makes a table the launches'.
+func (o *operation) useTable(slots int64, memory uint64) {
+	o.param.tableSlots, o.param.tableMemory = uint64(slots), memory
+	o.param.probeMax = uint32(min(slots, probeMaxDefault))
+}
+
+func (o *operation) resetTable() {
+	o.run("table_reset", o.blocksFor(int64(o.param.tableSlots)+1), launchThreads, 0)
+}
+
+func (o *operation) compactTable() {
+	o.run("table_compact", o.blocksFor(int64(o.param.tableSlots)+1), launchThreads, 0)
+}
+
+// startStatus makes a status all zeros, and the launches'.
+func (o *operation) startStatus(at uint64) {
+	o.param.status = at
+	o.fill(at, groupsStatusBytes, 0)
+}
+
+func sample(q queue, shape *Shape, rows *Rows, registers Span) error {
+	o := begin(q, shape)
+	o.param.rows = makeRowsParam(q, shape, rows)
+	o.param.registers = q.address(registers, partition.SketchRegisters)
+	o.run("sample"+keySuffix(shape), int(max(1, min(ceilDiv(rows.Count, 16*launchThreads), int64(o.sms)*4))), launchThreads, partition.SketchRegisters)
+	return o.end("sample of %d rows", rows.Count)
+}
+
+func resetTable(q queue, shape *Shape, table Table) error {
+	o := begin(q, shape)
+	o.useTable(table.Slots, q.address(table.Memory, shape.TableBytes(table.Slots)))
+	o.resetTable()
+	return o.end("reset of a table of %d slots", table.Slots)
+}
+
+func insert(q queue, shape *Shape, rows *Rows, table Table, overflow *Rows, status Span) error {
+	o := begin(q, shape)
+	o.param.rows = makeRowsParam(q, shape, rows)
+	if overflow != nil {
+		o.param.out = makeRowsParam(q, shape, overflow)
+	}
+	o.useTable(table.Slots, q.address(table.Memory, shape.TableBytes(table.Slots)))
+	o.startStatus(q.address(status, groupsStatusBytes))
+	o.run("table_insert"+keySuffix(shape), o.blocksFor(rows.Count), launchThreads, 0)
+	o.copyWithin(o.param.status, o.param.tableMemory, 8) // the groups of the table, in its header
+	return o.end("insertion of %d rows into %d slots", rows.Count, table.Slots)
+}
+
+func compact(q queue, shape *Shape, table Table, into *Groups) error {
+	o := begin(q, shape)
+	o.useTable(table.Slots, q.address(table.Memory, shape.TableBytes(table.Slots)))
+	o.param.groups = makeGroupsParam(q, shape, into)
+	o.startStatus(o.param.groups.status)
+	o.compactTable()
+	return o.end("compaction of %d slots", table.Slots)
+}
+
+// scratchLayout is how scratch is divided: offsets in bytes.
+type scratchLayout struct{ bytes int64 }
+
+func (l *scratchLayout) take(n int64) int64 {
+	at := l.bytes
+	l.bytes += (n + 255) &^ 255
+	return at
+}
+
+// AggregateScratch returns the bytes of scratch that Aggregate needs for a number of rows, on a device.
+func (p Plan) AggregateScratch(shape *Shape, rows int64, device Properties) int64 {
+	p = p.withDefaults(shape, rows, device)
+	switch p.Kernel {
+	case KernelSorted:
+		return sortedScratchBytes(shape, rows)
+	case KernelScattered:
+		return layoutScattered(shape, p, rows, device).bytes
+	case KernelTwoPhase:
+		return layoutTwoPhase(shape, p, rows).bytes
+	}
+	return shape.TableBytes(p.Slots) + 256
+}
+
+// MergeScratch returns the bytes of scratch that Merge needs for a number of groups.
+func (p Plan) MergeScratch(shape *Shape, groups int64) int64 {
+	if p.Kernel == KernelSorted {
+		return sortedScratchBytes(shape, groups)
+	}
+	return shape.TableBytes(p.mergeSlots(groups))
+}
+
+// mergeSlots returns the slots of the table that groups are merged in.
+func (p Plan) mergeSlots(groups int64) int64 {
+	if p.Slots > 0 {
+		return p.Slots
+	}
+	return 2*groups + 64
+}
+
+// ScatterScratch returns the bytes of scratch that Scatter needs.
+func ScatterScratch(radixBits int) int64 { return 8 << radixBits }
+
+var errTooManyRowsAtOnce = errors.New("a scatter takes fewer than 2^32 rows")
+
+func scatter(q queue, shape *Shape, rows *Rows, seed uint64, radixBits int, into *Rows, offsets, scratch Span) error {
+	if radixBits < 0 || radixBits > radixBitsMax {
+		return fmt.Errorf("%d radix bits must be in [0, %d]", radixBits, radixBitsMax)
+	}
+	o := begin(q, shape)
+	o.param.rows = makeRowsParam(q, shape, rows)
+	o.param.out = makeRowsParam(q, shape, into)
+	o.param.offsets = q.address(offsets, 8<<radixBits+8)
+	o.param.cursors = q.address(scratch, ScatterScratch(radixBits))
+	o.param.seed = seed
+	o.scatter(shape, radixBits)
+	return o.end("scatter of %d rows by %d bits", rows.Count, radixBits)
+}
+
+// scatter adds the launches that write rows to out by partition: cursors and offsets are set.
+func (o *operation) scatter(shape *Shape, radixBits int) {
+	rows := int64(o.param.rows.count)
+	if rows > math.MaxUint32 {
+		o.err = fmt.Errorf("%d rows: %w", rows, errTooManyRowsAtOnce)
+		return
+	}
+	o.param.radixBits = uint32(radixBits)
+	o.fill(o.param.cursors, 8<<radixBits, 0)
+	for c := range shape.Columns {
+		if valid := o.param.out.valid[c]; valid != 0 {
+			value := byte(0)
+			if o.param.rows.valid[c] == 0 {
+				value = 0xFF
+			}
+			o.fill(valid, ceilDiv(rows, 32)*4, value)
+		}
+	}
+	o.run("partition_index"+keySuffix(shape), o.share(o.sms*4), launchThreads, 4<<radixBits)
+	o.run("partition_offsets", 1, 1024, 0)
+	if rows > 0 {
+		o.run("partition_scatter"+keySuffix(shape), int(ceilDiv(rows, scatterRows)), scatterThreads, scatterSharedBytes(radixBits))
+	}
+}
+
+// scatterSharedBytes: a stage of 8 bytes a row, two words a partition, two bytes a row.
+func scatterSharedBytes(radixBits int) int { return scatterRows*10 + 8<<radixBits }

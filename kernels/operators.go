@@ -140,7 +140,8 @@ const (
 // the family choose.
 type Plan struct {
 	Kernel    Kernel
-	Slots     int64 // of the table, or of each block's
+	Groups    int64 // that it was made for
+	Slots     int64 // of the table in device memory
 	RadixBits int   // of KernelScattered: log2 of its partitions
 	Reason    string
 }

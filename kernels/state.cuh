@@ -44,7 +44,12 @@ __device__ __forceinline__ double load_double(u32 type, const void* column, u64 
     case kFloat64: return to_double(low);
     case kUint32:
     case kUint64: return double(low);
-    case kInt128: return double(i64(load_high(type, column, row, low))) * 0x1p64 + double(low);
+    case kInt128: {
+      // The magnitude: the low word of a small negative number is near 2^64, and would lose all digits.
+      const u64 high = load_high(type, column, row, low);
+      if (i64(high) >= 0) return double(high) * 0x1p64 + double(low);
+      return -(double(~high + (low == 0)) * 0x1p64 + double(-low));
+    }
   }
   return double(i64(low));
 }
@@ -113,7 +118,7 @@ __device__ __forceinline__ bool is_valid(const u32* bitmap, u64 row) {
 __device__ __forceinline__ u64 to_shift(double d) { return d == d ? to_word(d) : kNaN; }
 
 // Sets w to the state of one row. False: the row does not count for the fold.
-__device__ inline bool row_state(const Fold& f, const Rows& rows, u64 row, u64* w) {
+static __device__ __noinline__ bool row_state(const Fold& f, const Rows& rows, u64 row, u64* w) {
   const void* column = nullptr;
   if (f.column >= 0) {
     if (!is_valid(rows.valid[f.column], row)) return false;
@@ -131,12 +136,20 @@ __device__ inline bool row_state(const Fold& f, const Rows& rows, u64 row, u64* 
     case kMax: w[0] = to_ordered(f.type, load_word(f.type, column, row)); break;
     case kMoments2:
     case kMoments4:
-    case kComoments:
-      for (u32 i = 2; i < f.words; i++) w[i] = 0;
+    case kComoments: {
+      const double x = load_double(f.type, column, row);
+      double rest = x - x;  // 0, or NaN where the value is not finite
       w[0] = 1;
-      w[1] = to_shift(load_double(f.type, column, row));
-      if (f.op == kComoments) w[2] = to_shift(load_double(f.other_type, rows.columns[f.other], row));
+      w[1] = to_shift(x);
+      if (f.op == kComoments) {
+        const double y = load_double(f.other_type, rows.columns[f.other], row);
+        rest += y - y;
+        w[2] = to_shift(y);
+      }
+#pragma unroll 1
+      for (u32 i = f.op == kComoments ? 3 : 2; i < f.words; i++) w[i] = to_word(rest);
       break;
+    }
     default: w[0] = load_word(f.type, column, row);
   }
   return true;
@@ -193,7 +206,7 @@ __device__ inline void merge_comoments(u64* at, u64 stride, const u64* w) {
 
 // Merges the words w into the state at, whose words are stride apart, in shared or global memory.
 // Relaxed atomics are enough: states are read after a barrier or by a later kernel.
-__device__ inline void merge_state(const Fold& f, u64* at, u64 stride, const u64* w) {
+static __device__ __noinline__ void merge_state(const Fold& f, u64* at, u64 stride, const u64* w) {
   switch (f.op) {
     case kCount:
     case kSum64:
@@ -224,7 +237,7 @@ __device__ inline void merge_state(const Fold& f, u64* at, u64 stride, const u64
 }
 
 // From a table's words to those of groups, and back, in place.
-__device__ inline void export_state(const Fold& f, u64* w) {
+static __device__ __noinline__ void export_state(const Fold& f, u64* w) {
   switch (f.op) {
     case kMin:
     case kMax: w[0] = from_ordered(f.type, w[0]); break;

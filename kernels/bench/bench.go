@@ -1,0 +1,423 @@
+// Package bench measures the group-by kernels of a device, with data that is there already, and
+// checks each answer: how many groups, and what their states add up to.
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/partition"
+)
+
+// Case is rows to be grouped.
+type Case struct {
+	Rows   int64
+	Groups int64
+	// Skew is the exponent of a Zipf distribution of the keys, 0 for a uniform one, or SelfSimilar:
+	// four fifths of the rows have one fifth of the keys, and so on among these.
+	Skew  float64
+	Shape Shape
+}
+
+// SelfSimilar is a Skew.
+const SelfSimilar = -1
+
+// Shape is one of the shapes that are measured.
+type Shape struct {
+	Name string
+	kernels.Shape
+}
+
+func sum(column int, op kernels.FoldOp) kernels.Fold {
+	return kernels.Fold{Op: op, Column: column, Other: -1}
+}
+
+// Shapes are the shapes that are measured, by name.
+var Shapes = []Shape{
+	{"u32", kernels.Shape{KeyBytes: 4, Columns: []kernels.ColumnType{kernels.Uint32}, Folds: []kernels.Fold{sum(0, kernels.Sum64)}}},
+	{"i64", kernels.Shape{KeyBytes: 8, Columns: []kernels.ColumnType{kernels.Int64}, Folds: []kernels.Fold{sum(0, kernels.Sum128)}}},
+	{"f64", kernels.Shape{KeyBytes: 8, Columns: []kernels.ColumnType{kernels.Float64}, Folds: []kernels.Fold{sum(0, kernels.SumFloat)}}},
+	{"3sums", kernels.Shape{
+		KeyBytes: 8,
+		Columns:  []kernels.ColumnType{kernels.Int64, kernels.Int64, kernels.Int64},
+		Folds:    []kernels.Fold{sum(0, kernels.Sum128), sum(1, kernels.Sum128), sum(2, kernels.Sum128), {Op: kernels.Count, Column: -1, Other: -1}},
+	}},
+}
+
+// Result is what one plan took for one case.
+type Result struct {
+	Plan    kernels.Plan
+	Nanos   int64 // median
+	Groups  int64
+	Probes  float64 // a row, in tables in device memory
+	Scratch int64   // bytes
+}
+
+// bytesRead are those of the keys and columns, which every plan reads at least once.
+func (c *Case) bytesRead() int64 {
+	width := c.Shape.KeyBytes
+	for _, t := range c.Shape.Columns {
+		width += t.Bytes()
+	}
+	return c.Rows * int64(width)
+}
+
+// Runner runs cases on a device.
+type Runner struct {
+	device  kernels.Device
+	stream  kernels.Stream
+	buffers []kernels.Buffer
+	repeats int
+}
+
+// NewRunner returns a runner that times each plan so many times.
+func NewRunner(device kernels.Device, repeats int) (*Runner, error) {
+	stream, err := device.NewStream()
+	return &Runner{device: device, stream: stream, repeats: repeats}, err
+}
+
+// Close frees the runner's stream.
+func (r *Runner) Close() error { return r.stream.Close() }
+
+func (r *Runner) alloc(n int64) (kernels.Span, error) {
+	b, err := r.device.Alloc(max(n, 1))
+	if err != nil {
+		return kernels.Span{}, err
+	}
+	r.buffers = append(r.buffers, b)
+	return kernels.Span{Buffer: b}, nil
+}
+
+// Data is a case's rows on a device.
+type Data struct {
+	Case     Case
+	rows     kernels.Rows
+	distinct int64
+	sum      uint64 // of the first column, modulo 2^64
+}
+
+// Put draws the rows of a case and copies them to the device.
+func (r *Runner) Put(c Case) (*Data, error) {
+	keys, values := make([]uint64, c.Rows), make([]uint64, c.Rows)
+	d := &Data{Case: c}
+	d.sum = draw(&c, keys, values)
+	d.distinct = countDistinct(keys, c.Groups)
+	parallel(c.Rows, func(begin, end int64) {
+		for i := begin; i < end; i++ {
+			keys[i] = scramble(keys[i], c.Shape.KeyBytes)
+		}
+	})
+	d.rows.Count = c.Rows
+	var err error
+	if d.rows.Keys, err = r.put(narrow(keys, c.Shape.KeyBytes)); err != nil {
+		return nil, err
+	}
+	for _, t := range c.Shape.Columns {
+		column := values
+		if t == kernels.Float64 {
+			column = slices.Clone(values)
+			for i, v := range values {
+				column[i] = math.Float64bits(float64(v))
+			}
+		}
+		at, err := r.put(narrow(column, t.Bytes()))
+		if err != nil {
+			return nil, err
+		}
+		d.rows.Columns = append(d.rows.Columns, at)
+	}
+	return d, nil
+}
+
+func (r *Runner) put(host []byte) (kernels.Span, error) {
+	at, err := r.alloc(int64(len(host)))
+	if err != nil {
+		return at, err
+	}
+	return at, r.stream.Copy(kernels.Copy{Device: at, Host: host})
+}
+
+// Drop frees the memory of a case.
+func (r *Runner) Drop(*Data) error { return r.freeFrom(0) }
+
+// Run times a plan, after one run whose answer it checks.
+func (r *Runner) Run(d *Data, plan kernels.Plan) (res Result, err error) {
+	shape := &d.Case.Shape.Shape
+	before := len(r.buffers)
+	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
+	res = Result{Plan: plan, Scratch: plan.AggregateScratch(shape, d.rows.Count, r.device.Properties())}
+	scratch, err := r.alloc(res.Scratch)
+	if err != nil {
+		return res, err
+	}
+	into, err := r.allocGroups(shape, d.distinct)
+	if err != nil {
+		return res, err
+	}
+	aggregate := func() error { return r.stream.Aggregate(shape, plan, &d.rows, into, scratch) }
+	if _, err := r.time(aggregate); err != nil {
+		return res, err
+	}
+	if err := r.check(d, into, &res); err != nil {
+		return res, err
+	}
+	res.Nanos, err = r.median(aggregate)
+	return res, err
+}
+
+// Scatter times the writing of a case's rows by partition.
+func (r *Runner) Scatter(d *Data, radixBits int) (nanos int64, err error) {
+	shape := &d.Case.Shape.Shape
+	before := len(r.buffers)
+	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
+	into := &kernels.Rows{Count: d.rows.Count}
+	if into.Keys, err = r.alloc(d.rows.Count * int64(shape.KeyBytes)); err != nil {
+		return 0, err
+	}
+	for _, t := range shape.Columns {
+		at, err := r.alloc(d.rows.Count * int64(t.Bytes()))
+		if err != nil {
+			return 0, err
+		}
+		into.Columns = append(into.Columns, at)
+	}
+	offsets, err := r.alloc(8<<radixBits + 8)
+	if err != nil {
+		return 0, err
+	}
+	scratch, err := r.alloc(kernels.ScatterScratch(radixBits))
+	if err != nil {
+		return 0, err
+	}
+	return r.median(func() error { return r.stream.Scatter(shape, &d.rows, 0, radixBits, into, offsets, scratch) })
+}
+
+// median times work, after one run to warm up.
+func (r *Runner) median(work func() error) (int64, error) {
+	var nanos []int64
+	for i := 0; i <= r.repeats; i++ {
+		took, err := r.time(work)
+		if err != nil {
+			return 0, err
+		}
+		if i > 0 {
+			nanos = append(nanos, took)
+		}
+	}
+	slices.Sort(nanos)
+	return nanos[len(nanos)/2], nil
+}
+
+// freeFrom frees the buffers beyond the first n.
+func (r *Runner) freeFrom(n int) error {
+	var errs []error
+	for _, b := range r.buffers[n:] {
+		errs = append(errs, b.Free())
+	}
+	r.buffers = r.buffers[:n]
+	return errors.Join(errs...)
+}
+
+func (r *Runner) allocGroups(shape *kernels.Shape, capacity int64) (*kernels.Groups, error) {
+	g := &kernels.Groups{Capacity: capacity}
+	var err error
+	if g.Status, err = r.alloc(64); err != nil {
+		return nil, err
+	}
+	if g.Keys, err = r.alloc(capacity * int64(shape.KeyBytes)); err != nil {
+		return nil, err
+	}
+	if err := r.stream.Fill(g.Keys, capacity*int64(shape.KeyBytes), 0xDB); err != nil {
+		return nil, err
+	}
+	for _, f := range shape.Folds {
+		bytes := capacity * int64(f.Op.Words()) * 8
+		at, err := r.alloc(bytes)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.stream.Fill(at, bytes, 0xDB); err != nil {
+			return nil, err
+		}
+		g.States = append(g.States, at)
+	}
+	return g, nil
+}
+
+// time returns the nanoseconds of work between two events.
+func (r *Runner) time(work func() error) (int64, error) {
+	start, err := r.stream.Record()
+	if err != nil {
+		return 0, err
+	}
+	if err := work(); err != nil {
+		return 0, err
+	}
+	end, err := r.stream.Record()
+	if err != nil {
+		return 0, err
+	}
+	if err := end.Wait(); err != nil {
+		return 0, err
+	}
+	nanos, err := end.Nanos(start)
+	return nanos, errors.Join(err, start.Close(), end.Close())
+}
+
+// check compares the number of groups, and the sum of the first fold over them, with the rows'.
+func (r *Runner) check(d *Data, g *kernels.Groups, res *Result) error {
+	status := make([]uint64, 8)
+	if err := r.get(g.Status, status); err != nil {
+		return err
+	}
+	res.Groups, res.Probes = int64(status[0]), float64(status[3])/float64(d.Case.Rows)
+	if status[0] != uint64(d.distinct) || status[1] != uint64(d.Case.Rows) || status[2] != 0 {
+		return fmt.Errorf("%d groups of %d rows, %d overflow, want %d of %d", status[0], status[1], status[2], d.distinct, d.Case.Rows)
+	}
+	words := d.Case.Shape.Folds[0].Op.Words()
+	states := make([]uint64, d.distinct*int64(words))
+	if err := r.get(g.States[0], states); err != nil {
+		return err
+	}
+	total := uint64(0)
+	for i := 0; i < len(states); i += words {
+		if d.Case.Shape.Folds[0].Op == kernels.SumFloat {
+			states[i] = uint64(math.Float64frombits(states[i]))
+		}
+		total += states[i]
+	}
+	if total != d.sum {
+		return fmt.Errorf("the groups' sums add up to %d, want %d", total, d.sum)
+	}
+	return nil
+}
+
+func (r *Runner) get(from kernels.Span, words []uint64) error {
+	host := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
+	if err := r.stream.Copy(kernels.Copy{Device: from, Host: host, Out: true}); err != nil {
+		return err
+	}
+	_, err := r.time(func() error { return nil })
+	return err
+}
+
+// Floor returns the nanoseconds in which the device reads the rows once, as fast as it copies
+// memory: the least that any plan takes.
+func (r *Runner) Floor(c *Case) (nanos int64, err error) {
+	const bytes = 1 << 30
+	before := len(r.buffers)
+	at, err := r.alloc(bytes)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
+	least := int64(math.MaxInt64)
+	for range r.repeats {
+		nanos, err := r.time(func() error { return r.stream.Fill(at, bytes, 1) })
+		if err != nil {
+			return 0, err
+		}
+		least = min(least, nanos)
+	}
+	return least * c.bytesRead() / bytes, nil
+}
+
+// scramble spreads ranks over all keys, one to one.
+func scramble(rank uint64, keyBytes int) uint64 {
+	if keyBytes == 4 {
+		return uint64(partition.Mix32(uint32(rank)))
+	}
+	return partition.Mix64(rank)
+}
+
+// narrow returns the low bytes of each word.
+func narrow(words []uint64, width int) []byte {
+	if width == 8 {
+		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
+	}
+	low := make([]uint32, len(words))
+	parallel(int64(len(words)), func(begin, end int64) {
+		for i := begin; i < end; i++ {
+			low[i] = uint32(words[i])
+		}
+	})
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(low))), len(low)*4)
+}
+
+// draw fills keys with ranks below c.Groups and values with numbers below 1000, and returns the
+// sum of the values.
+func draw(c *Case, keys, values []uint64) uint64 {
+	rank := ranks(c)
+	var mu sync.Mutex
+	total := uint64(0)
+	parallel(c.Rows, func(begin, end int64) {
+		sum := uint64(0)
+		for i := begin; i < end; i++ {
+			h := partition.Mix64(uint64(i) + 1)
+			values[i] = h % 1000
+			sum += values[i]
+			keys[i] = rank(i, partition.Mix64(h+0x9e3779b97f4a7c15))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		total += sum
+	})
+	return total
+}
+
+// ranks returns how a row's rank is made of 64 random bits.
+func ranks(c *Case) func(row int64, random uint64) uint64 {
+	n := float64(c.Groups)
+	unit := func(random uint64) float64 { return (float64(random>>11) + 0.5) / (1 << 53) }
+	switch {
+	case c.Skew == 0 && c.Groups >= c.Rows:
+		return func(row int64, _ uint64) uint64 { return uint64(row) }
+	case c.Skew == 0:
+		return func(_ int64, random uint64) uint64 { return random % uint64(c.Groups) }
+	case c.Skew == SelfSimilar: // Gray et al., SIGMOD 1994
+		power := math.Log(0.2) / math.Log(0.8)
+		return func(_ int64, random uint64) uint64 {
+			return min(uint64(n*math.Pow(unit(random), power)), uint64(c.Groups-1))
+		}
+	case c.Skew == 1:
+		return func(_ int64, random uint64) uint64 {
+			return min(uint64(math.Pow(n+1, unit(random)))-1, uint64(c.Groups-1))
+		}
+	}
+	// The inverse of the distribution function of the density x^-s from 1 to n+1.
+	s := 1 - c.Skew
+	high := math.Pow(n+1, s) - 1
+	return func(_ int64, random uint64) uint64 {
+		return min(uint64(math.Pow(1+unit(random)*high, 1/s))-1, uint64(c.Groups-1))
+	}
+}
+
+func countDistinct(ranks []uint64, groups int64) int64 {
+	seen := make([]bool, max(groups, int64(len(ranks))))
+	for _, r := range ranks {
+		seen[r] = true
+	}
+	n := int64(0)
+	for _, s := range seen {
+		if s {
+			n++
+		}
+	}
+	return n
+}
+
+// parallel splits [0, n) over all processors.
+func parallel(n int64, work func(begin, end int64)) {
+	workers := int64(runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() { work(n*w/workers, n*(w+1)/workers) })
+	}
+	wg.Wait()
+}

@@ -1,0 +1,74 @@
+package kernels
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// fewFolds are the shapes that kernels have versions for.
+func fewFolds(keyBytes int) []Shape {
+	var shapes []Shape
+	for _, p := range programs {
+		s := Shape{KeyBytes: keyBytes}
+		for _, k := range p.folds {
+			f := Fold{Op: k.op, Column: -1, Other: -1}
+			if k.typ != noColumn {
+				f.Column = len(s.Columns)
+				s.Columns = append(s.Columns, k.typ)
+			}
+			s.Folds = append(s.Folds, f)
+		}
+		shapes = append(shapes, s)
+	}
+	return shapes
+}
+
+// runPlan groups the input on the executor and checks the groups.
+func runPlan(t *testing.T, in *input, plan Plan, seed uint64) {
+	t.Helper()
+	e := openExecutor(t, seed, "aggregate_*.cu", "table_*.cu", "partition_*.cu")
+	g := allocGroups(t, e, &in.shape, int64(in.count))
+	scratch := e.alloc(t, plan.AggregateScratch(&in.shape, int64(in.count), e.deviceProperties()))
+	if err := aggregate(e, &in.shape, plan, in.upload(t, e), g, scratch); err != nil {
+		t.Fatal(err)
+	}
+	in.check(t, e, g)
+	if s := readStatus(t, e, g); s.Rows != uint64(in.count) || s.Overflow != 0 {
+		t.Errorf("%d rows aggregated of %d, %d overflow", s.Rows, in.count, s.Overflow)
+	}
+}
+
+var testedPlans = []Plan{{Kernel: KernelShared}, {Kernel: KernelScattered}, {Kernel: KernelScattered, RadixBits: 1, Groups: 40, Slots: 4096}, {Kernel: KernelLinear}}
+
+// Would catch a version of a kernel that accumulates or keeps keys otherwise than the rest, and
+// plans whose tables are too small for all groups.
+func TestAggregatePrograms(t *testing.T) {
+	for _, keyBytes := range []int{4, 8} {
+		for i, shape := range fewFolds(keyBytes) {
+			for k, plan := range testedPlans {
+				t.Run(fmt.Sprintf("key=%d/program=%d/plan=%d", keyBytes, i, k), func(t *testing.T) {
+					in := makeInput(shape, 3000, uint64(i), false, func(r *rand.Rand, _ int) uint64 { return uint64(r.IntN(700)) })
+					if plan.Kernel == KernelShared {
+						plan.Groups = 100
+						plan.Slots = 2048
+					}
+					runPlan(t, in, plan, uint64(i))
+				})
+			}
+		}
+	}
+}
+
+func TestAggregateFolds(t *testing.T) {
+	for _, keyBytes := range []int{4, 8, 16, 64} {
+		for i, d := range distributions {
+			for k, plan := range testedPlans {
+				t.Run(fmt.Sprintf("key=%d/%s/plan=%d", keyBytes, d.name, k), func(t *testing.T) {
+					in := makeInput(allFolds(keyBytes), 2000, uint64(keyBytes+i), i%2 == 0, func(r *rand.Rand, row int) uint64 { return d.key(r, row, 200) })
+					runPlan(t, in, plan, uint64(keyBytes*10+i))
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,248 @@
+// A program accumulates rows into the states of a block's table, which lie in shared memory by
+// word, not by group, so that neighbouring slots are in different banks.
+//
+// General serves every shape: it walks over the folds. Folds<...> are programs of folds known at
+// compile time, without NULLs. Shared memory adds 32 bits natively and 64 only by compare-and-swap:
+// the cells of Folds add in parts of 32 bits and carry. A block takes fewer than 2^32 rows.
+#ifndef MPGA_KERNELS_PROGRAM_CUH
+#define MPGA_KERNELS_PROGRAM_CUH
+
+#include "state.cuh"
+
+struct General {
+  // Rows that a thread has under way: loads of all of them are issued before the first is waited
+  // for. Here loads are made fold by fold.
+  static constexpr u32 kInFlight = 1;
+  struct Row {};
+  struct Pending {};
+
+  static __device__ __forceinline__ u64 bytes(const Shape& s, u32 num_states) { return u64(num_states) * 8 * s.state_words; }
+
+  static __device__ void init(const Shape& s, u64* states, u32 num_states) {
+#pragma unroll 1
+    for (u32 f = 0; f < s.num_folds; f++) {
+#pragma unroll 1
+      for (u32 w = 0; w < s.folds[f].words; w++) {
+        const u64 word = identity(s.folds[f], w);
+        u64* at = states + u64(s.folds[f].offset + w) * num_states;
+#pragma unroll 1
+        for (u32 i = threadIdx.x; i < num_states; i += blockDim.x) at[i] = word;
+      }
+    }
+  }
+
+  static __device__ __forceinline__ Row load(const Shape&, const Rows&, u64) { return {}; }
+
+  static __device__ __forceinline__ Pending accumulate(const Shape& s, const Rows& rows, u64 row, const Row&, u64* states, u32 num_states, u32 i) {
+    u64 w[kStateWordsMax];
+#pragma unroll 1
+    for (u32 f = 0; f < s.num_folds; f++) {
+      if (row_state(s.folds[f], rows, row, w)) {
+        merge_state(s.folds[f], states + u64(s.folds[f].offset) * num_states + i, num_states, w);
+      }
+    }
+    return {};
+  }
+  static __device__ __forceinline__ void carry(const Row&, const Pending&, u64*, u32, u32) {}
+
+  // Merges the copies [i, i + copies) of a state into a slot of the table in device memory.
+  static __device__ void flush(const Shape& s, const u64* states, u32 num_states, u32 i, u32 copies, u64* into) {
+    u64 w[kStateWordsMax];
+#pragma unroll 1
+    for (u32 f = 0; f < s.num_folds; f++) {
+#pragma unroll 1
+      for (u32 c = 0; c < copies; c++) {
+        read(s.folds[f], states, num_states, i + c, w);
+        merge_state(s.folds[f], into + s.folds[f].offset, 1, w);
+      }
+    }
+  }
+
+  // Writes a state, which has one copy, to group `row`.
+  static __device__ void emit(const Shape& s, const u64* states, u32 num_states, u32 i, const Groups& groups, u64 row) {
+    u64 w[kStateWordsMax];
+#pragma unroll 1
+    for (u32 f = 0; f < s.num_folds; f++) {
+      const Fold& fold = s.folds[f];
+      read(fold, states, num_states, i, w);
+      export_state(fold, w);
+#pragma unroll 1
+      for (u32 k = 0; k < fold.words; k++) groups.states[f][row * fold.words + k] = w[k];
+    }
+  }
+
+  static __device__ __forceinline__ void read(const Fold& f, const u64* states, u32 num_states, u32 i, u64* w) {
+#pragma unroll 1
+    for (u32 k = 0; k < f.words; k++) w[k] = states[u64(f.offset + k) * num_states + i];
+  }
+};
+
+// The carry of a sum of 64 bits, in two arrays of n words of 32 bits, to the lower of which by_low
+// was added where there was old.
+__device__ __forceinline__ void add_carry(u32* part, u32 n, u32 i, u32 old, u32 by_low, u32 by_high) {
+  by_high += old + by_low < by_low;
+  if (by_high != 0) atomicAdd(part + n + i, by_high);
+}
+
+__device__ __forceinline__ u64 read_carry(const u32* part, u32 n, u32 i) { return u64(part[n + i]) << 32 | part[i]; }
+
+__device__ __forceinline__ void add_words(u64* w, u64 low, u64 high) {
+  w[0] += low;
+  w[1] += high + (w[0] < low);
+}
+
+// A cell is one fold's state in kParts arrays of n words of 32 bits. add starts an addition to state
+// i, and returns what carry ends it with; gather adds state i to the two words of a fold's state.
+
+struct CountRows {
+  static constexpr u32 kParts = 1;
+  struct Value {};
+  static __device__ __forceinline__ Value load(const void*, u64) { return {}; }
+  struct Pending {};
+  static __device__ __forceinline__ Pending add(u32* part, u32, u32 i, Value) {
+    atomicAdd(part + i, 1u);
+    return {};
+  }
+  static __device__ __forceinline__ void carry(u32*, u32, u32, Value, Pending) {}
+  static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, u64* w) { w[0] += part[i]; }
+};
+
+// Sum64 and Sum128 of columns of 4 bytes: a block's sum fits 64 bits.
+template <class T>
+struct SumNarrow {
+  static constexpr u32 kParts = 2;
+  using Value = T;
+  static __device__ __forceinline__ Value load(const void* column, u64 row) { return static_cast<const T*>(column)[row]; }
+  using Pending = u32;
+  static __device__ __forceinline__ Pending add(u32* part, u32, u32 i, Value v) { return atomicAdd(part + i, u32(v)); }
+  static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, Value v, Pending old) {
+    add_carry(part, n, i, old, u32(v), u32(u64(i64(v)) >> 32));
+  }
+  static __device__ __forceinline__ void gather(const u32* part, u32 n, u32 i, u64* w) {
+    const u64 sum = read_carry(part, n, i);
+    add_words(w, sum, T(-1) < T(0) ? u64(i64(sum) >> 63) : 0);
+  }
+};
+
+// Sum128 of columns of Int64: the sum of the low halves, and that of the high halves.
+struct SumWide {
+  static constexpr u32 kParts = 4;
+  using Value = i64;
+  static __device__ __forceinline__ Value load(const void* column, u64 row) { return static_cast<const i64*>(column)[row]; }
+  using Pending = u32;
+  static __device__ __forceinline__ Pending add(u32* part, u32, u32 i, Value v) { return atomicAdd(part + i, u32(v)); }
+  static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, Value v, Pending old) {
+    add_carry(part, n, i, old, u32(v), 0);
+    const i64 high = v >> 32;
+    if (high == 0) return;
+    part += 2 * n;
+    add_carry(part, n, i, atomicAdd(part + i, u32(high)), u32(high), u32(high >> 32));
+  }
+  static __device__ __forceinline__ void gather(const u32* part, u32 n, u32 i, u64* w) {
+    const i64 high = i64(read_carry(part + 2 * n, n, i));
+    add_words(w, read_carry(part, n, i), 0);
+    add_words(w, u64(high) << 32, u64(high >> 32));
+  }
+};
+
+struct SumDouble {
+  static constexpr u32 kParts = 2;  // as one array of n words of 64 bits
+  using Value = double;
+  static __device__ __forceinline__ Value load(const void* column, u64 row) { return static_cast<const double*>(column)[row]; }
+  struct Pending {};
+  static __device__ __forceinline__ Pending add(u32* part, u32, u32 i, Value v) {
+    atomicAdd(reinterpret_cast<double*>(part) + i, v);
+    return {};
+  }
+  static __device__ __forceinline__ void carry(u32*, u32, u32, Value, Pending) {}
+  static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, u64* w) {
+    w[0] = to_word(to_double(w[0]) + reinterpret_cast<const double*>(part)[i]);
+  }
+};
+
+// Cell by cell, as a list; k is the fold.
+template <class... Cells>
+struct CellList {
+  static constexpr u32 kParts = 0;
+  struct Row {};
+  static __device__ __forceinline__ Row load(const Shape&, const Rows&, u64, u32) { return {}; }
+  struct Pending {};
+  static __device__ __forceinline__ Pending add(u32*, u32, u32, const Row&) { return {}; }
+  static __device__ __forceinline__ void carry(u32*, u32, u32, const Row&, const Pending&) {}
+  static __device__ __forceinline__ void flush(const Shape&, const u32*, u32, u32, u32, u64*, u32) {}
+  static __device__ __forceinline__ void emit(const Shape&, const u32*, u32, u32, const Groups&, u64, u32) {}
+};
+
+template <class Cell, class... Rest>
+struct CellList<Cell, Rest...> {
+  using Tail = CellList<Rest...>;
+  static constexpr u32 kParts = Cell::kParts + Tail::kParts;
+  struct Row {
+    typename Cell::Value value;
+    typename Tail::Row rest;
+  };
+  static __device__ __forceinline__ Row load(const Shape& s, const Rows& rows, u64 row, u32 k) {
+    const i32 column = s.folds[k].column;
+    return {Cell::load(column < 0 ? nullptr : rows.columns[column], row), Tail::load(s, rows, row, k + 1)};
+  }
+  struct Pending {
+    typename Cell::Pending value;
+    typename Tail::Pending rest;
+  };
+  static __device__ __forceinline__ Pending add(u32* part, u32 n, u32 i, const Row& row) {
+    return {Cell::add(part, n, i, row.value), Tail::add(part + Cell::kParts * n, n, i, row.rest)};
+  }
+  static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, const Row& row, const Pending& pending) {
+    Cell::carry(part, n, i, row.value, pending.value);
+    Tail::carry(part + Cell::kParts * n, n, i, row.rest, pending.rest);
+  }
+  static __device__ __forceinline__ void flush(const Shape& s, const u32* part, u32 n, u32 i, u32 copies, u64* into, u32 k) {
+    u64 w[2] = {0, 0};
+#pragma unroll 1
+    for (u32 c = 0; c < copies; c++) Cell::gather(part, n, i + c, w);
+    merge_state(s.folds[k], into + s.folds[k].offset, 1, w);
+    Tail::flush(s, part + Cell::kParts * n, n, i, copies, into, k + 1);
+  }
+  static __device__ __forceinline__ void emit(const Shape& s, const u32* part, u32 n, u32 i, const Groups& groups, u64 row, u32 k) {
+    u64 w[2] = {0, 0};
+    Cell::gather(part, n, i, w);
+    if (s.folds[k].words == 1) {
+      groups.states[k][row] = w[0];
+    } else {
+      reinterpret_cast<ulonglong2*>(groups.states[k])[row] = make_ulonglong2(w[0], w[1]);
+    }
+    Tail::emit(s, part + Cell::kParts * n, n, i, groups, row, k + 1);
+  }
+};
+
+template <class... Cells>
+struct Folds {
+  using List = CellList<Cells...>;
+  using Row = typename List::Row;
+  using Pending = typename List::Pending;
+  static constexpr u32 kInFlight = List::kParts > 4 ? 4 : 8;
+
+  // An even number of states: every cell starts at a multiple of 8 bytes.
+  static __device__ __forceinline__ u64 bytes(const Shape&, u32 num_states) { return u64(num_states) * 4 * List::kParts; }
+
+  static __device__ void init(const Shape&, u64* states, u32 num_states) {
+    u32* words = reinterpret_cast<u32*>(states);
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < num_states * List::kParts; i += blockDim.x) words[i] = 0;
+  }
+  static __device__ __forceinline__ Row load(const Shape& s, const Rows& rows, u64 row) { return List::load(s, rows, row, 0); }
+  static __device__ __forceinline__ Pending accumulate(const Shape&, const Rows&, u64, const Row& row, u64* states, u32 num_states, u32 i) {
+    return List::add(reinterpret_cast<u32*>(states), num_states, i, row);
+  }
+  static __device__ __forceinline__ void carry(const Row& row, const Pending& pending, u64* states, u32 num_states, u32 i) {
+    List::carry(reinterpret_cast<u32*>(states), num_states, i, row, pending);
+  }
+  static __device__ __forceinline__ void flush(const Shape& s, const u64* states, u32 num_states, u32 i, u32 copies, u64* into) {
+    List::flush(s, reinterpret_cast<const u32*>(states), num_states, i, copies, into, 0);
+  }
+  static __device__ __forceinline__ void emit(const Shape& s, const u64* states, u32 num_states, u32 i, const Groups& groups, u64 row) {
+    List::emit(s, reinterpret_cast<const u32*>(states), num_states, i, groups, row, 0);
+  }
+};
+
+#endif

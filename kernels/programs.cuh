@@ -1,0 +1,29 @@
+// The kernels that exist in several versions, one for each width of key and common set of folds;
+// programs.go chooses by shape. Every shape has the general one.
+#ifndef MPGA_KERNELS_PROGRAMS_CUH
+#define MPGA_KERNELS_PROGRAMS_CUH
+
+#include "program.cuh"
+
+using Count = Folds<CountRows>;
+using SumI32 = Folds<SumNarrow<i32>>;
+using SumU32 = Folds<SumNarrow<u32>>;
+using SumI64 = Folds<SumWide>;
+using SumF64 = Folds<SumDouble>;
+using Sum3I64Count = Folds<SumWide, SumWide, SumWide, CountRows>;
+
+#define MPGA_PROGRAMS_OF(X, key, Key)         \
+  X(key##_count, Key, Count)                  \
+  X(key##_sum_i32, Key, SumI32)               \
+  X(key##_sum_u32, Key, SumU32)               \
+  X(key##_sum_i64, Key, SumI64)               \
+  X(key##_sum_f64, Key, SumF64)               \
+  X(key##_sum3_i64_count, Key, Sum3I64Count)  \
+  X(key##_general, Key, General)
+
+#define MPGA_PROGRAMS(X)         \
+  MPGA_PROGRAMS_OF(X, k4, Key4)  \
+  MPGA_PROGRAMS_OF(X, k8, Key8)  \
+  X(kn_general, KeyN, General)
+
+#endif

@@ -1,0 +1,50 @@
+// Inserts rows into the table in device memory (LPHGA: Wang, Shen, Lei, 2025, section 3.2). Rows
+// of a key without a slot go to `out`, in no order; none is dropped:
+// accumulated + status.overflow == rows.count.
+//
+//   launch  any grid; at most 1024 threads
+//   reads   rows    writes  table; out, if it has keys; status: rows, overflow, probes
+#include "aggregate.cuh"
+
+__device__ inline void move_row(const Launch& p, u64 from, u64 to) {
+#pragma unroll 1
+  for (u32 c = 0; c < p.shape.num_columns; c++) {
+    const u32 words = p.shape.column_bytes[c] / 4;
+    const u32* in = static_cast<const u32*>(p.rows.columns[c]) + from * words;
+    u32* out = static_cast<u32*>(p.out.columns[c]) + to * words;
+#pragma unroll 1
+    for (u32 i = 0; i < words; i++) out[i] = in[i];
+    if (p.out.valid[c] == nullptr) continue;
+    const u32 bit = 1u << (to % 32);
+    if (is_valid(p.rows.valid[c], from)) {
+      atomicOr(p.out.valid[c] + to / 32, bit);
+    } else {
+      atomicAnd(p.out.valid[c] + to / 32, ~bit);
+    }
+  }
+}
+
+template <class Key>
+__device__ __forceinline__ void table_insert(const Launch& p) {
+  Tally tally = {};
+  const u64 threads = u64(gridDim.x) * blockDim.x;
+#pragma unroll 1
+  for (u64 row = u64(blockIdx.x) * blockDim.x + threadIdx.x; row < p.rows.count; row += threads) {
+    const Key key = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
+    u64* at = find_or_insert(p.table, slot_words(p.shape), key, p.probe_max, tally.did);
+    if (at != nullptr) {
+      accumulate_row(p.shape, p.rows, row, at + slot_key_words(p.shape));
+      continue;
+    }
+    const u64 to = atomicAdd(&p.status->overflow, 1ull);
+    atomicAdd(&p.status->rows, ~0ull);  // not aggregated: -1
+    if (p.out.keys == nullptr) continue;
+    key.store(p.out.keys, to);
+    move_row(p, row, to);
+  }
+  report(p, tally);
+}
+
+extern "C" __global__ void __launch_bounds__(1024) table_insert_k4(const __grid_constant__ Launch p) { table_insert<Key4>(p); }
+extern "C" __global__ void __launch_bounds__(1024) table_insert_k8(const __grid_constant__ Launch p) { table_insert<Key8>(p); }
+extern "C" __global__ void __launch_bounds__(1024) table_insert_kn(const __grid_constant__ Launch p) { table_insert<KeyN>(p); }

@@ -1,0 +1,34 @@
+// Merges groups into the table in device memory.
+//
+//   launch  any grid; at most 1024 threads
+//   reads   in[0, rows.count)    writes  table; status: rows, overflow (groups that found no slot), probes
+#include "aggregate.cuh"
+
+template <class Key>
+__device__ __forceinline__ void table_merge(const Launch& p) {
+  Tally tally = {};
+  const u64 threads = u64(gridDim.x) * blockDim.x;
+#pragma unroll 1
+  for (u64 row = u64(blockIdx.x) * blockDim.x + threadIdx.x; row < p.rows.count; row += threads) {
+    const Key key = Key::load(p.in.keys, row, p.shape.key_bytes / 8);
+    u64* at = find_or_insert(p.table, slot_words(p.shape), key, p.probe_max, tally.did);
+    if (at == nullptr) {
+      tally.lost++;
+      continue;
+    }
+    u64 w[kStateWordsMax];
+#pragma unroll 1
+    for (u32 f = 0; f < p.shape.num_folds; f++) {
+      const Fold& fold = p.shape.folds[f];
+#pragma unroll 1
+      for (u32 i = 0; i < fold.words; i++) w[i] = p.in.states[f][row * fold.words + i];
+      import_state(fold, w);
+      merge_state(fold, at + slot_key_words(p.shape) + fold.offset, 1, w);
+    }
+  }
+  report(p, tally);
+}
+
+extern "C" __global__ void __launch_bounds__(1024) table_merge_k4(const __grid_constant__ Launch p) { table_merge<Key4>(p); }
+extern "C" __global__ void __launch_bounds__(1024) table_merge_k8(const __grid_constant__ Launch p) { table_merge<Key8>(p); }
+extern "C" __global__ void __launch_bounds__(1024) table_merge_kn(const __grid_constant__ Launch p) { table_merge<KeyN>(p); }
