@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"math/big"
 	"math/bits"
 	"testing"
@@ -43,5 +44,33 @@ func TestFitsDecimal(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Would catch a sum that is cut to 64 bits without notice, at either end and beside others that fit.
+func TestNarrowSums(t *testing.T) {
+	const most, least = 1<<63 - 1, 1 << 63
+	for _, c := range []struct {
+		sums []uint64
+		fit  bool
+	}{
+		{nil, true},
+		{[]uint64{0, 0, most, 0, least, math.MaxUint64, math.MaxUint64, math.MaxUint64}, true},
+		{[]uint64{5, 0, least, 0, 7, 0}, false},
+		{[]uint64{most, math.MaxUint64}, false},
+		{[]uint64{0, 1, 0, 0}, false},
+	} {
+		words := make([]uint64, len(c.sums)/2)
+		if got := narrowSums(words, c.sums); got != c.fit {
+			t.Errorf("%#x fit: %v, want %v", c.sums, got, c.fit)
+		}
+		for i, w := range words {
+			if c.fit && w != c.sums[2*i] {
+				t.Errorf("sum %d of %#x is %#x", i, c.sums, w)
+			}
+		}
+	}
+	if narrowSums(make([]uint64, 1), make([]uint64, 3)) {
+		t.Error("a sum of three words was narrowed")
 	}
 }
