@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mpga/mpga/kernels"
@@ -13,8 +15,9 @@ import (
 )
 
 var (
-	rowsFlag = flag.Int("rows", 0, "rows of the larger cases; the default is 20,000, or 5,000 with -short, and 1,000,000 on a GPU")
+	rowsFlag = flag.Int("rows", 0, "rows of the larger cases; the default is 10,000, or 3,000 with -short, and 1,000,000 on a GPU")
 	repeats  = flag.Int("repeats", 10, "runs that must give the same answer")
+	families = flag.String("kernels", "", "families to try on a GPU, separated by commas; the default is all")
 )
 
 func rows(otherwise int) int {
@@ -22,7 +25,7 @@ func rows(otherwise int) int {
 	case *rowsFlag > 0:
 		return *rowsFlag
 	case testing.Short():
-		return 5_000
+		return 3_000
 	}
 	return otherwise
 }
@@ -33,6 +36,24 @@ var plans = []kernels.Plan{
 	{Kernel: kernels.KernelTwoPhase},
 	{Kernel: kernels.KernelLinear},
 	{Kernel: kernels.KernelSorted},
+}
+
+var familyNames = []string{"shared", "scattered", "two-phase", "linear", "sorted"}
+
+// chosen returns the plans of the families flag.
+func chosen(t *testing.T) []kernels.Plan {
+	if *families == "" {
+		return plans
+	}
+	var out []kernels.Plan
+	for _, name := range strings.Split(*families, ",") {
+		i := slices.Index(familyNames, name)
+		if i < 0 {
+			t.Fatalf("-kernels: want some of %s", strings.Join(familyNames, ", "))
+		}
+		out = append(out, plans[i])
+	}
+	return out
 }
 
 func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Device, rows int, plans []kernels.Plan) {
@@ -71,7 +92,7 @@ func TestHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		return device
-	}, rows(20_000), plans[:2])
+	}, rows(10_000), plans[:2])
 }
 
 func TestCUDA(t *testing.T) {
@@ -85,5 +106,5 @@ func TestCUDA(t *testing.T) {
 			t.Fatal(err)
 		}
 		return device
-	}, rows(1_000_000), plans)
+	}, rows(1_000_000), chosen(t))
 }

@@ -18,31 +18,27 @@ func Operators(t *testing.T, device kernels.Device, cases []Case, plans ...kerne
 			defer r.close()
 			data := c.Data()
 			answer := data.Answer(&c.Shape)
-			rows, scratch := r.putRows(data), r.scratch(&c, int64(c.Rows))
+			rows := r.putRows(data)
 			for _, plan := range plans {
-				r.aggregate(&c, plan, rows, answer, scratch)
+				r.aggregate(&c, plan, rows, answer)
 			}
-			r.scatter(&c, rows, data, scratch)
+			r.scatter(&c, rows, data)
 			r.table(&c, rows, data, answer)
 			r.sample(&c, rows, data)
 		})
 	}
 }
 
-// scratch returns room for what an operator asks for.
-func (r *Rig) scratch(c *Case, rows int64) kernels.Span {
-	width := int64(c.Shape.KeyBytes) + 8*int64(c.Shape.StateWords())
-	for _, t := range c.Shape.Columns {
-		width += int64(t.Bytes()) + 1
-	}
-	return r.alloc(16<<20 + 4*rows*(width+32))
+// scratch returns room for what Aggregate asks for.
+func (r *Rig) scratch(plan kernels.Plan, shape *kernels.Shape, rows int64) kernels.Span {
+	return r.alloc(plan.AggregateScratch(shape, rows, r.device.Properties()))
 }
 
 // aggregate groups the rows, and merges the groups of their halves.
-func (r *Rig) aggregate(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer, scratch kernels.Span) {
+func (r *Rig) aggregate(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer) {
 	r.t.Helper()
 	into := r.groups(&c.Shape, int64(len(want.rows)))
-	r.must(r.stream.Aggregate(&c.Shape, plan, rows, into, scratch))
+	r.must(r.stream.Aggregate(&c.Shape, plan, rows, into, r.scratch(plan, &c.Shape, rows.Count)))
 	if err := r.checkGroups(want, into); err != nil {
 		r.t.Errorf("%s: %v", planName(plan), err)
 		return
@@ -50,11 +46,23 @@ func (r *Rig) aggregate(c *Case, plan kernels.Plan, rows *kernels.Rows, want *An
 	if s := r.status(into.Status); s.Rows != uint64(rows.Count) {
 		r.t.Errorf("%s: %d rows aggregated, want %d", planName(plan), s.Rows, rows.Count)
 	}
-	r.merge(c, plan, rows, want, scratch)
+	r.merge(c, plan, rows, want)
+	// A wrong estimate gives the answer too, or none.
+	for _, groups := range []int64{1, int64(len(want.rows))/2 + 1, 3*rows.Count + 1} {
+		plan.Groups = groups
+		r.poison(&c.Shape, into)
+		r.must(r.stream.Aggregate(&c.Shape, plan, rows, into, r.scratch(plan, &c.Shape, rows.Count)))
+		if r.status(into.Status).Overflow > 0 {
+			continue
+		}
+		if err := r.checkGroups(want, into); err != nil {
+			r.t.Errorf("%s, planned for %d groups: %v", planName(plan), groups, err)
+		}
+	}
 }
 
 // merge groups the groups of each half of the rows.
-func (r *Rig) merge(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer, scratch kernels.Span) {
+func (r *Rig) merge(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer) {
 	r.t.Helper()
 	half := rows.Count / 2 / 128 * 128 // where bitmaps and columns are aligned
 	parts := []*kernels.Rows{slice(&c.Shape, rows, 0, half), slice(&c.Shape, rows, half, rows.Count)}
@@ -63,7 +71,7 @@ func (r *Rig) merge(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer
 	gathered := &Groups{States: make([][]uint64, len(c.Shape.Folds))}
 	for _, p := range parts {
 		r.poison(&c.Shape, part)
-		r.must(r.stream.Aggregate(&c.Shape, plan, p, part, scratch))
+		r.must(r.stream.Aggregate(&c.Shape, plan, p, part, r.scratch(plan, &c.Shape, p.Count)))
 		s := r.status(part.Status)
 		if s.Overflow != 0 || s.Groups > uint64(part.Capacity) {
 			r.t.Errorf("%s: %d rows of a half found no slot; %d groups, capacity %d", planName(plan), s.Overflow, s.Groups, part.Capacity)
@@ -83,7 +91,7 @@ func (r *Rig) merge(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer
 		r.must(r.stream.Copy(kernels.Copy{Device: all.States[i], Host: host}))
 	}
 	r.poison(&c.Shape, part)
-	r.must(r.stream.Merge(&c.Shape, plan, all, count, part, scratch))
+	r.must(r.stream.Merge(&c.Shape, plan, all, count, part, r.alloc(plan.MergeScratch(&c.Shape, count))))
 	if err := r.checkGroups(want, part); err != nil {
 		r.t.Errorf("%s, merged: %v", planName(plan), err)
 	}
@@ -117,12 +125,12 @@ func planName(p kernels.Plan) string {
 }
 
 // scatter splits the rows, and looks for each in its partition.
-func (r *Rig) scatter(c *Case, rows *kernels.Rows, data *Data, scratch kernels.Span) {
+func (r *Rig) scatter(c *Case, rows *kernels.Rows, data *Data) {
 	r.t.Helper()
 	for _, radixBits := range []int{0, 3, 8, partition.RadixBitsMax} {
 		seed := partition.Seed(radixBits)
 		into, offsets := r.room(&c.Shape, rows), r.alloc(8<<radixBits+8)
-		r.must(r.stream.Scatter(&c.Shape, rows, seed, radixBits, into, offsets, scratch))
+		r.must(r.stream.Scatter(&c.Shape, rows, seed, radixBits, into, offsets, r.alloc(kernels.ScatterScratch(radixBits))))
 		got := r.getRows(&c.Shape, into, rows.Count)
 		if err := checkScatter(&c.Shape, data, got, r.words(offsets, 1<<radixBits+1), seed, radixBits); err != nil {
 			r.t.Errorf("scatter, %d bits: %v", radixBits, err)
@@ -307,7 +315,7 @@ func Overflow(t *testing.T, device kernels.Device, plans ...kernels.Plan) {
 			rows := r.putRows(data)
 			for _, capacity := range []int64{0, 1, 100, int64(len(answer.rows)) - 1} {
 				into := r.groups(&c.Shape, capacity)
-				r.must(r.stream.Aggregate(&c.Shape, plan, rows, into, r.scratch(&c, rows.Count)))
+				r.must(r.stream.Aggregate(&c.Shape, plan, rows, into, r.scratch(plan, &c.Shape, rows.Count)))
 				if s := r.status(into.Status); s.Overflow == 0 {
 					t.Errorf("room for %d groups: %d groups, %d rows, and no overflow", capacity, s.Groups, s.Rows)
 				}
@@ -330,7 +338,7 @@ func Repeat(t *testing.T, device kernels.Device, rows, times int, plans ...kerne
 			r := newRig(t, device)
 			defer r.close()
 			rows := r.putRows(data)
-			into, scratch := r.groups(&c.Shape, int64(len(answer.rows))+10), r.scratch(&c, rows.Count)
+			into, scratch := r.groups(&c.Shape, int64(len(answer.rows))+10), r.scratch(plan, &c.Shape, rows.Count)
 			for i := range times {
 				r.poison(&c.Shape, into)
 				r.must(r.stream.Aggregate(&c.Shape, plan, rows, into, scratch))

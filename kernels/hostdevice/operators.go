@@ -46,6 +46,9 @@ func (o *operation) view(at kernels.Span, bytes int64, write bool) []byte {
 	return m.data[from : from+bytes]
 }
 
+// scratch lets the stream own what a GPU would write in between.
+func (o *operation) scratch(at kernels.Span, bytes int64) { o.view(at, bytes, true) }
+
 func (o *operation) words(at kernels.Span, count int64, write bool) []uint64 {
 	return view[uint64](o.view(at, 8*count, write))
 }
@@ -181,14 +184,16 @@ func (s *stream) Sample(shape *kernels.Shape, r *kernels.Rows, registers kernels
 	})
 }
 
-func (s *stream) Aggregate(shape *kernels.Shape, plan kernels.Plan, r *kernels.Rows, into *kernels.Groups, _ kernels.Span) error {
+func (s *stream) Aggregate(shape *kernels.Shape, plan kernels.Plan, r *kernels.Rows, into *kernels.Groups, scratch kernels.Span) error {
 	o := s.operation("Aggregate", shape)
+	o.scratch(scratch, plan.AggregateScratch(shape, r.Count, s.device.Properties()))
 	in, out := o.rows(r, false), o.groups(into)
 	return o.enqueue(func() { aggregate(&o.shape, plan, &in, &out) })
 }
 
-func (s *stream) Merge(shape *kernels.Shape, plan kernels.Plan, in *kernels.Groups, count int64, into *kernels.Groups, _ kernels.Span) error {
+func (s *stream) Merge(shape *kernels.Shape, plan kernels.Plan, in *kernels.Groups, count int64, into *kernels.Groups, scratch kernels.Span) error {
 	o := s.operation("Merge", shape)
+	o.scratch(scratch, plan.MergeScratch(shape, count))
 	if count > in.Capacity {
 		o.err = fmt.Errorf("Merge: %d groups of a capacity of %d", count, in.Capacity)
 	}
@@ -197,8 +202,9 @@ func (s *stream) Merge(shape *kernels.Shape, plan kernels.Plan, in *kernels.Grou
 	return o.enqueue(func() { merge(&o.shape, plan, keys, from, int(count), &out) })
 }
 
-func (s *stream) Scatter(shape *kernels.Shape, r *kernels.Rows, seed uint64, radixBits int, into *kernels.Rows, offsets, _ kernels.Span) error {
+func (s *stream) Scatter(shape *kernels.Shape, r *kernels.Rows, seed uint64, radixBits int, into *kernels.Rows, offsets, scratch kernels.Span) error {
 	o := s.operation("Scatter", shape)
+	o.scratch(scratch, kernels.ScatterScratch(radixBits))
 	in, out := o.rows(r, false), o.rows(into, true)
 	if out.count < in.count {
 		o.err = fmt.Errorf("Scatter: %d rows into room for %d", in.count, out.count)
@@ -233,11 +239,16 @@ func (s *stream) ResetTable(shape *kernels.Shape, t kernels.Table) error {
 
 func (s *stream) Insert(shape *kernels.Shape, r *kernels.Rows, t kernels.Table, overflow *kernels.Rows, status kernels.Span) error {
 	o := s.operation("Insert", shape)
-	in, table, out, at := o.rows(r, false), o.table(t), o.rows(overflow, true), o.status(status)
-	if out.count < in.count {
+	in, table, at := o.rows(r, false), o.table(t), o.status(status)
+	var out *rows
+	if overflow != nil {
+		room := o.rows(overflow, true)
+		out = &room
+	}
+	if out != nil && out.count < in.count {
 		o.err = fmt.Errorf("Insert: %d rows with room for an overflow of %d", in.count, out.count)
 	}
-	return o.enqueue(func() { table.insert(&in, &out, at) })
+	return o.enqueue(func() { table.insert(&in, out, at) })
 }
 
 func (s *stream) Compact(shape *kernels.Shape, t kernels.Table, into *kernels.Groups) error {

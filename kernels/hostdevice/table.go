@@ -107,6 +107,7 @@ func equal(a, b []uint64) bool {
 	return true
 }
 
+// insert accumulates rows; those without a slot go to overflow, unless it is nil.
 func (t *table) insert(in, overflow *rows, status *kernels.GroupsStatus) {
 	var s kernels.GroupsStatus
 	k := t.shape.KeyBytes
@@ -115,7 +116,9 @@ func (t *table) insert(in, overflow *rows, status *kernels.GroupsStatus) {
 	for i, hash := range hashes(in.keys, k, in.count, 0) {
 		gids[i] = t.find(t.head(in.keys[i*k:(i+1)*k], head), hash, &s.Probes)
 		if gids[i] == noGroup {
-			overflow.put(int(s.Overflow), &t.shape, in, i)
+			if overflow != nil {
+				overflow.put(int(s.Overflow), &t.shape, in, i)
+			}
 			s.Overflow++
 		}
 	}
