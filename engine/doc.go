@@ -14,6 +14,9 @@
 //	  - E3 (ends): a query ends when its result is read to the end, released, or its context is
 //	    done; it then holds no memory, goroutine or file.
 //
+// Partial ends with states in place of results: groups -> canonical keys and states -> blobs. Merge
+// begins with these: blobs of several sources -> tasks -> ... -> Result.
+//
 // A minimal program:
 //
 //	eng, err := engine.Open(engine.Options{})
