@@ -21,6 +21,7 @@ type columnReader struct {
 	arr    arrow.Array
 	data   arrow.ArrayData
 	nulls  bool        // the batch's column has some
+	views  bool        // the batch's column is views of strings, where the schema has none
 	dict   *dictionary // when the batch's column is dictionary-encoded
 	words  []uint64    // of the tile, when they cannot be shared with the batch
 	valids []uint8
@@ -41,7 +42,8 @@ func (r *columnReader) reset(arr arrow.Array) error {
 	} else {
 		r.dict = nil
 	}
-	if !arrow.TypeEqual(values.DataType(), r.col.Type) {
+	r.views = scan.IsViewOf(values.DataType(), r.col.Type)
+	if !r.views && !arrow.TypeEqual(values.DataType(), r.col.Type) {
 		return fmt.Errorf("column %q: a batch has type %s, the schema says %s", r.col.Name, values.DataType(), r.col.Type)
 	}
 	r.nulls = scan.NullCount(arr) > 0
@@ -115,6 +117,9 @@ func (r *columnReader) natural(from, n int) ([]uint64, error) {
 	if r.dict != nil {
 		r.words = grow(r.words, words)
 		return r.words, r.decode(from, n)
+	}
+	if r.views {
+		return r.viewWords(from, n)
 	}
 	switch arr := r.arr.(type) {
 	case *array.Boolean:
@@ -267,6 +272,33 @@ func (r *columnReader) bytes(arr arrow.Array, from, n int) error {
 		}
 	}
 	return nil
+}
+
+// viewWords is natural for views that a scan has made: those of short strings are words as they are.
+func (r *columnReader) viewWords(from, n int) ([]uint64, error) {
+	raw, err := fixedBytes(r.data, 16, from, n)
+	if err != nil {
+		return nil, fmt.Errorf("column %q: %w", r.col.Name, err)
+	}
+	buffers := r.data.Buffers()
+	if len(buffers) == 2 && !r.nulls {
+		if shared, ok := shareWords(raw); ok {
+			return shared, nil
+		}
+	}
+	r.words = grow(r.words, 2*n)
+	for i := range n {
+		out, header := spec.AsBytes2(r.words[2*i:2*i+2]), raw[16*i:16*i+16]
+		*out = spec.Bytes2{binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint64(header[8:])}
+		switch {
+		case r.nulls && r.arr.IsNull(from+i):
+			*out = spec.Bytes2{}
+		case out.Long():
+			at := int(out[1] >> 32)
+			*out = spec.ToBytes2(buffers[2+uint32(out[1])].Bytes()[at : at+out.Len()])
+		}
+	}
+	return r.words, nil
 }
 
 // bytesByOffset writes the words of strings that lie one after the other in data, which begins at

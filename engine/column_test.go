@@ -144,6 +144,28 @@ func TestColumnShares(t *testing.T) {
 	}
 }
 
+// Would catch views that are read from the wrong place, or the long for the short.
+func TestColumnViews(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	for _, c := range []struct{ column, views arrow.DataType }{
+		{arrow.BinaryTypes.String, arrow.BinaryTypes.StringView}, {arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.BinaryView},
+	} {
+		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+		r := &columnReader{col: columnOf(t, c.column, true)}
+		cells := randomCells(rng, c.views, 200)
+		arr := array.NewSlice(spectest.Array(c.views, cells), 3, 190)
+		if err := r.reset(arr); err != nil {
+			t.Fatal(err)
+		}
+		for at := 0; at < arr.Len(); {
+			rows := 1 + rng.IntN(arr.Len()-at)
+			checkTile(t, mem, r, at, rows, cells[3+at:3+at+rows])
+			at += rows
+		}
+		mem.AssertSize(t, 0)
+	}
+}
+
 // Would catch batches that break what the schema or the statistics promise and are read all the
 // same.
 func TestColumnReset(t *testing.T) {

@@ -19,8 +19,8 @@
 // timestamps, bytes of some widths) are read by pqarrow, each column apart.
 //
 //   - S1 (values): a batch's column has its schema's type, or dictionary<int32, that type> where that
-//     is a string, a binary or of fixed width, but no truth value. Other dictionaries and extension types
-//     are replaced by their values.
+//     is a string, a binary or of fixed width, but no truth value; strings and binaries may be views.
+//     Other dictionaries and extension types are replaced by their values.
 //   - S2 (positions): splits come in input order, and the positions of their rows do not overlap.
 //   - S3 (no panic): a corrupt file gives an error that names it. Arrays are validated before they
 //     are handed on, so that reading a value does not panic later either.

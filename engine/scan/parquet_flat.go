@@ -185,6 +185,8 @@ func newFlatColumn(file io.ReaderAt, meta *metadata.FileMetaData, group int, c *
 	switch {
 	case c.codes:
 		column.values = &codesValues{typ: typ, mem: mem, plain: column.values}
+	case arrow.IsBaseBinary(typ.ID()):
+		column.values = newViews(typ, mem)
 	case mayHaveNumberCodes(typ.ID()) && allDictionary(chunk):
 		column.values = newNumbers(typ, chunk.NumValues(), column.values, mem)
 	}

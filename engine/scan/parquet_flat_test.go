@@ -438,7 +438,7 @@ func FuzzFlatPages(f *testing.F) {
 		int32s := newCopied[int32](arrow.PrimitiveTypes.Int32, mem, int32Form)
 		ways := []columnValues{
 			newNumbers(arrow.PrimitiveTypes.Int32, 100, int32s, mem),
-			&codesValues{typ: arrow.BinaryTypes.String, mem: mem, plain: newStrings(arrow.BinaryTypes.String, mem)}, newStrings(arrow.BinaryTypes.String, mem), newStrings(arrow.BinaryTypes.LargeBinary, mem),
+			&codesValues{typ: arrow.BinaryTypes.String, mem: mem, plain: newStrings(arrow.BinaryTypes.String, mem)}, newStrings(arrow.BinaryTypes.String, mem), newStrings(arrow.BinaryTypes.LargeBinary, mem), newViews(arrow.BinaryTypes.String, mem),
 			&boolValues{mem: mem}, int32s, newCopied[int64](arrow.PrimitiveTypes.Float64, mem, bytesForm(8)),
 			int32ValuesOf(arrow.PrimitiveTypes.Int8.(arrow.FixedWidthDataType), mem), bytesValuesOf(&arrow.Decimal128Type{Precision: 9}, 4, mem),
 			bytesValuesOf(&arrow.Decimal256Type{Precision: 50}, 21, mem), newCopied[[3]byte](&arrow.FixedSizeBinaryType{ByteWidth: 3}, mem, bytesForm(3)),

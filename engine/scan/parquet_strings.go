@@ -10,11 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 )
 
-// stringValues decodes strings and binaries into offsets, of type O, and bytes.
-type stringValues[O int32 | int64] struct {
-	typ arrow.DataType
-	mem memory.Allocator
-
+// stringPages finds the strings of a chunk's pages.
+type stringPages struct {
 	dict     scratch          // the dictionary page
 	entries  []stringSpan     // of dict
 	encoding parquet.Encoding // of the current page; of these, one:
@@ -23,6 +20,17 @@ type stringValues[O int32 | int64] struct {
 	deltas   deltaStrings
 
 	at int // of plain, where the next value is
+}
+
+func newStringPages(mem memory.Allocator) stringPages {
+	return stringPages{dict: scratch{mem: mem}, deltas: deltaStrings{whole: scratch{mem: mem}}}
+}
+
+// stringValues decodes strings and binaries into offsets, of type O, and bytes.
+type stringValues[O int32 | int64] struct {
+	stringPages
+	typ arrow.DataType
+	mem memory.Allocator
 
 	rows    int
 	bytes   int // of data, written
@@ -45,7 +53,7 @@ func newStrings(typ arrow.DataType, mem memory.Allocator) columnValues {
 }
 
 func newStringValues[O int32 | int64](typ arrow.DataType, mem memory.Allocator) columnValues {
-	return &stringValues[O]{typ: typ, mem: mem, dict: scratch{mem: mem}, deltas: deltaStrings{whole: scratch{mem: mem}}}
+	return &stringValues[O]{typ: typ, mem: mem, stringPages: newStringPages(mem)}
 }
 
 // findStrings fills spans with the next strings of a page, each behind its length, from a byte on.
@@ -67,7 +75,7 @@ func findStrings(spans []stringSpan, plain []byte, from int) (next, bytes int, e
 	return at, at - from - 4*len(spans), nil
 }
 
-func (v *stringValues[O]) dictionary(entries int, data []byte) error {
+func (v *stringPages) dictionary(entries int, data []byte) error {
 	if entries > len(data)/4 {
 		return fmt.Errorf("a dictionary page of %d B with %d entries", len(data), entries)
 	}
@@ -77,7 +85,7 @@ func (v *stringValues[O]) dictionary(entries int, data []byte) error {
 	return err
 }
 
-func (v *stringValues[O]) page(encoding parquet.Encoding, data []byte) (err error) {
+func (v *stringPages) page(encoding parquet.Encoding, data []byte) (err error) {
 	v.encoding = encoding
 	switch {
 	case encoding == parquet.Encodings.Plain:
@@ -126,7 +134,7 @@ func (v *stringValues[O]) read(from, rows, values int, validity []byte) error {
 }
 
 // find fills spans with the next strings. It returns what they lie in, and how many bytes they have.
-func (v *stringValues[O]) find(spans []stringSpan) (source []byte, bytes int, err error) {
+func (v *stringPages) find(spans []stringSpan) (source []byte, bytes int, err error) {
 	switch v.encoding {
 	case parquet.Encodings.Plain:
 		v.at, bytes, err = findStrings(spans, v.plain, v.at)
@@ -181,10 +189,14 @@ func (v *stringValues[O]) reserve(more, rows int) error {
 	if needed+stringTail <= v.data.Len() {
 		return nil
 	}
-	guess := int(float64(needed) / float64(rows) * float64(v.rows) * 1.1)
-	guess = min(guess, max(stringsGuessMax, 2*needed))
-	v.data.ResizeNoShrink(max(needed, guess) + stringTail)
+	v.data.ResizeNoShrink(guessBytes(needed, rows, v.rows) + stringTail)
 	return nil
+}
+
+// guessBytes returns room for a batch whose first rows have so many bytes of strings.
+func guessBytes(needed, rows, allRows int) int {
+	guess := int(float64(needed) / float64(rows) * float64(allRows) * 1.1)
+	return max(needed, min(guess, max(stringsGuessMax, 2*needed)))
 }
 
 func (v *stringValues[O]) finish(validity *memory.Buffer, nulls int) arrow.Array {
@@ -195,6 +207,10 @@ func (v *stringValues[O]) finish(validity *memory.Buffer, nulls int) arrow.Array
 
 func (v *stringValues[O]) close() {
 	releaseBuffers(&v.offsets, &v.data)
+	v.stringPages.close()
+}
+
+func (v *stringPages) close() {
 	v.dict.free()
 	v.deltas.whole.free()
 	v.entries = nil

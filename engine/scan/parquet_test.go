@@ -145,7 +145,7 @@ func TestParquetDictionaries(t *testing.T) {
 		} else if dictionary != d.Dictionary().Data() {
 			t.Error("few: a second dictionary in one split")
 		}
-		if _, ok := r.RecordBatch().Column(1).(*array.LargeString); !ok {
+		if _, ok := r.RecordBatch().Column(1).(*array.StringView); !ok {
 			t.Errorf("many: %s, want its values", r.RecordBatch().Column(1).DataType())
 		}
 	}

@@ -32,7 +32,9 @@ type Split interface {
 	//
 	// A column that the schema says is utf8, large_utf8, binary, large_binary or of a fixed width, but
 	// bool, may come as dictionary<int32, that type>, in some batches and not in others; no entry of such
-	// a dictionary is NULL. Batches that share a dictionary share its array data.
+	// a dictionary is NULL. Batches that share a dictionary share its array data. One that is utf8 or
+	// large_utf8 may also come as string_view, and binary or large_binary as binary_view, in which the
+	// bytes behind short values are 0.
 	Open(ctx context.Context, opt OpenOptions) (array.RecordReader, error)
 
 	// Position is the place of the split's first row in the input: row i of the split has position

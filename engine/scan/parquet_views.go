@@ -1,0 +1,133 @@
+package scan
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// viewValues decodes strings and binaries into views: two words each, which hold a string of at most 12
+// bytes, or say where it is. Most keys are that short. They are then read once and written once, and what
+// a consumer compares is their words.
+type viewValues struct {
+	stringPages
+	typ arrow.DataType // string_view or binary_view
+	mem memory.Allocator
+
+	rows  int
+	bytes int            // of data, written
+	views *memory.Buffer // [2]uint64 each
+	data  *memory.Buffer // long strings; nil where there is none
+}
+
+// viewInlineMax is the longest string that a view holds.
+const viewInlineMax = 12
+
+// viewMasks say, by length, which bits a view keeps of the bytes from the string's first on: of bytes 0-3,
+// and of bytes 4-11.
+var viewMasks = func() (masks [viewInlineMax + 1][2]uint64) {
+	for n := range masks {
+		masks[n][0] = (uint64(1)<<(8*min(n, 4)) - 1) << 32
+		masks[n][1] = uint64(1)<<(8*max(n-4, 0)) - 1
+	}
+	return masks
+}()
+
+// viewType is the type of views of a type's values.
+func viewType(typ arrow.DataType) arrow.DataType {
+	if typ.ID() == arrow.STRING || typ.ID() == arrow.LARGE_STRING {
+		return arrow.BinaryTypes.StringView
+	}
+	return arrow.BinaryTypes.BinaryView
+}
+
+func newViews(typ arrow.DataType, mem memory.Allocator) columnValues {
+	return &viewValues{stringPages: newStringPages(mem), typ: viewType(typ), mem: mem}
+}
+
+func (v *viewValues) begin(rows int) {
+	v.rows, v.bytes = rows, 0
+	v.views = memory.NewResizableBuffer(v.mem)
+	v.views.Resize(rows * sizeOf[[2]uint64]())
+}
+
+func (v *viewValues) read(from, rows, values int, validity []byte) error {
+	out := view[[2]uint64](v.views.Bytes())[from : from+rows]
+	var spans [spansAtOnce]stringSpan
+	for done := 0; done < values; {
+		some := spans[:min(spansAtOnce, values-done)]
+		source, _, err := v.find(some)
+		if err == nil {
+			err = v.put(out[done:done+len(some)], some, source, from+done)
+		}
+		if err != nil {
+			return err
+		}
+		done += len(some)
+	}
+	spread(out, values, validity, from)
+	return nil
+}
+
+// put writes views of strings, the first of which is a row of the batch.
+func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, row int) error {
+	out = out[:len(spans)]
+	for i, s := range spans {
+		at, n := int(s.at), int(s.bytes)
+		switch {
+		case n > viewInlineMax:
+			if err := v.keep(&out[i], source[at:at+n], row+i); err != nil {
+				return err
+			}
+		case len(source)-at >= viewInlineMax:
+			b := source[at : at+viewInlineMax]
+			mask := &viewMasks[n]
+			out[i][0] = uint64(n) | uint64(binary.LittleEndian.Uint32(b))<<32&mask[0]
+			out[i][1] = binary.LittleEndian.Uint64(b[4:]) & mask[1]
+		default:
+			var b [viewInlineMax]byte
+			copy(b[:], source[at:at+n])
+			out[i] = [2]uint64{uint64(n) | uint64(binary.LittleEndian.Uint32(b[:]))<<32, binary.LittleEndian.Uint64(b[4:])}
+		}
+	}
+	return nil
+}
+
+// keep copies a long string of a row to the batch.
+func (v *viewValues) keep(out *[2]uint64, s []byte, row int) error {
+	needed := v.bytes + len(s)
+	if needed > stringBytesMax {
+		return fmt.Errorf("more than %d B of strings in a batch of %d rows; ask for fewer rows (OpenOptions.BatchRows)", stringBytesMax, v.rows)
+	}
+	if v.data == nil {
+		v.data = memory.NewResizableBuffer(v.mem)
+	}
+	if needed > v.data.Len() {
+		v.data.ResizeNoShrink(guessBytes(needed, row+1, v.rows))
+	}
+	copy(v.data.Bytes()[v.bytes:], s)
+	*out = [2]uint64{uint64(len(s)) | uint64(binary.LittleEndian.Uint32(s))<<32, uint64(v.bytes) << 32} // in buffer 0
+	v.bytes = needed
+	return nil
+}
+
+func (v *viewValues) finish(validity *memory.Buffer, nulls int) arrow.Array {
+	defer releaseBuffers(&v.views, &v.data)
+	if v.data == nil {
+		return newArray(v.typ, v.rows, nulls, validity, v.views)
+	}
+	v.data.ResizeNoShrink(v.bytes)
+	return newArray(v.typ, v.rows, nulls, validity, v.views, v.data)
+}
+
+func (v *viewValues) close() {
+	releaseBuffers(&v.views, &v.data)
+	v.stringPages.close()
+}
+
+// IsViewOf says whether batches may hold views of a type where the schema has another. S1.
+func IsViewOf(views, typ arrow.DataType) bool {
+	return arrow.IsBaseBinary(typ.ID()) && arrow.TypeEqual(views, viewType(typ))
+}
