@@ -94,9 +94,16 @@ func (exported) Sizes() []int64 { panic("cpuagg: the sizes of exported partition
 func (exported) Take(int, Content) Pages { panic("cpuagg: an exported partition is read") }
 
 // Adopt gives the run partitions that exporters of other runs have made, in place of what its own
-// workers scatter: they take no rows.
-func (r *Run) Adopt(radix partition.Radix, parts Pass) {
+// workers scatter: they take no rows. bytes is what the states take where they are kept.
+func (r *Run) Adopt(radix partition.Radix, parts Pass, bytes int64) {
+	var states int64
+	for _, n := range parts.Sizes() {
+		states += n
+	}
+	// States may be compressed to a half, and the blocks of those that grow double.
+	const growth = 4
+	each := max(bytes/max(states, 1), 1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.scatter = &pass{radix: radix, parts: parts}
+	r.scatter = &pass{radix: radix, parts: parts, rowsMax: max(r.opt.WorkerBytes/splitShare/(growth*each), 1)}
 }

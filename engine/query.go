@@ -206,7 +206,7 @@ func (q *query) generate(ctx context.Context, workers []*cpuagg.Worker) error {
 		for i := range workers {
 			workers[i] = q.run.NewWorker()
 		}
-		q.run.Adopt(q.adopted.radix, q.adopted)
+		q.run.Adopt(q.adopted.radix, q.adopted, q.adopted.bytes)
 		return nil
 	}
 	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
