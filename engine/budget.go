@@ -152,12 +152,21 @@ func groupMemory() int64 {
 // roomBytesMin is what a batch of results may take unasked.
 const roomBytesMin = 1 << 20
 
+// roomCopies is how many times a result is in memory while it is written to a file: as it is, encoded,
+// compressed, and what encoders note of it.
+const roomCopies = 5
+
+// roomSlack is how much more of a limit must be had than a value lacks: some of what a larger limit
+// gives goes to the other workers.
+const roomSlack = 1.5
+
 // room returns an ErrMemoryLimit where one result value does not fit the memory, once pages that wait
 // have left it.
-func (q *query) room(bytes int64) error {
-	if bytes <= roomBytesMin {
+func (q *query) room(value int64) error {
+	if value <= roomBytesMin {
 		return nil
 	}
+	bytes := roomCopies * value
 	if left := q.engine.memory.Left(); left < bytes {
 		if err := q.store.Reclaim(bytes - left); err != nil {
 			return err
@@ -167,9 +176,9 @@ func (q *query) room(bytes int64) error {
 	if bytes <= left {
 		return nil
 	}
-	need := q.engine.budget.limit + (bytes-left)/(budgetMargin-1)*budgetMargin
-	return fmt.Errorf("%w of %s: one value of the result takes %s, %s are left; raise --memory-limit to about %s (MemoryLimit)",
-		ErrMemoryLimit, humanize.IBytes(uint64(q.engine.budget.limit)), humanize.IBytes(uint64(bytes)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(need)))
+	need := q.engine.budget.limit + int64(roomSlack*float64(bytes-left))
+	return fmt.Errorf("%w of %s: one value of the result takes %s, and as it may be written to a file %s, but %s are left; raise --memory-limit to about %s (MemoryLimit)",
+		ErrMemoryLimit, humanize.IBytes(uint64(q.engine.budget.limit)), humanize.IBytes(uint64(value)), humanize.IBytes(uint64(bytes)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(need)))
 }
 
 // explainLimit adds to an error of a limit which knob there is, and what would have done.

@@ -142,7 +142,7 @@ func TestHeavyGroupsAmongOthers(t *testing.T) {
 	for i := range 12 {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		dt := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64}[i%3]
-		rows := 30_000 + rng.IntN(20_000)
+		rows := 20_000 + rng.IntN(15_000)
 		schema, batches := heavyTable(rng, dt, rows, 1+rng.IntN(4), rng.IntN(rows/2))
 		q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Overflow: spec.OverflowWiden}
 		for _, a := range holistic(dt, 100) {
