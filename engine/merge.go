@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +8,8 @@ import (
 	"log/slog"
 	"math/bits"
 	"runtime/debug"
-	"slices"
 	"time"
 
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
@@ -91,30 +88,6 @@ func (q *query) guard(f func() error) (err error) {
 	}()
 	return f()
 }
-
-// blobPass is the partitions of sources, as a run processes them.
-type blobPass struct {
-	radix   partition.Radix
-	sources [][]storedBlob // by source and partition
-	bases   []uint64       // by source: position of its first row
-	wanted  []bool         // by partition
-	sizes   []int64        // states, by partition
-	bytes   int64          // of these partitions' blobs
-	blobs   int
-
-	layout   spec.RowLayout
-	shift    *spec.PositionShift
-	memory   spec.Memory
-	progress *progress
-}
-
-// storedBlob is a blob whose header has been read.
-type storedBlob struct {
-	blob Blob
-	text []byte // of the header
-}
-
-var _ cpuagg.Pass = (*blobPass)(nil)
 
 // openPartials reads the headers of all blobs and checks that they belong together. It returns one
 // header of each source.
@@ -228,96 +201,4 @@ func readHeader(blob Blob) (text []byte, rows, size int64, err error) {
 		return nil, 0, 0, err
 	}
 	return r.Header(), r.Rows(), file.Size(), nil
-}
-
-// Put implements cpuagg.Pass.
-func (p *blobPass) Put(int, cpuagg.Content, *spec.Page) error {
-	return errors.New("partial states are only read")
-}
-
-// Sizes implements cpuagg.Pass.
-func (p *blobPass) Sizes() []int64 { return slices.Clone(p.sizes) }
-
-// Take implements cpuagg.Pass.
-func (p *blobPass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
-	if content != cpuagg.States {
-		return &blobPages{}
-	}
-	return &blobPages{pass: p, partition: partition, left: len(p.sources)}
-}
-
-// blobPages is the pages of one partition, source after source.
-type blobPages struct {
-	pass      *blobPass
-	partition int
-	left      int // sources that have not been opened
-	file      BlobReader
-	pages     *stream.BlobPages
-}
-
-// Next implements cpuagg.Pages.
-func (b *blobPages) Next() (*spec.Page, error) {
-	for {
-		if b.file == nil {
-			if b.left == 0 {
-				return nil, io.EOF
-			}
-			if err := b.open(); err != nil {
-				return nil, b.named(err)
-			}
-		}
-		page, err := b.pages.Next()
-		switch {
-		case err == nil:
-			b.pass.shift.Apply(page, b.pass.bases[b.source()])
-			b.pass.progress.rows.Add(int64(page.Rows))
-			return page, nil
-		case !errors.Is(err, io.EOF):
-			return nil, b.named(err)
-		}
-		b.pass.progress.bytes.Add(b.file.Size())
-		if err := b.closeFile(); err != nil {
-			return nil, b.named(err)
-		}
-	}
-}
-
-// source is that of the open blob.
-func (b *blobPages) source() int { return len(b.pass.sources) - b.left - 1 }
-
-func (b *blobPages) named(err error) error {
-	return fmt.Errorf("%s: %w", b.pass.sources[b.source()][b.partition].blob.Name(), err)
-}
-
-// open opens the next source's blob.
-func (b *blobPages) open() (err error) {
-	b.left--
-	stored := &b.pass.sources[b.source()][b.partition]
-	if b.file, err = stored.blob.Open(); err != nil {
-		b.file = nil
-		return err
-	}
-	r, err := stream.OpenBlob(b.file, b.file.Size())
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(r.Header(), stored.text) {
-		return errors.New("the file has changed since the merge began")
-	}
-	b.pages = r.Pages(&b.pass.layout, b.pass.memory)
-	return nil
-}
-
-func (b *blobPages) closeFile() error {
-	file := b.file
-	b.file = nil
-	return file.Close()
-}
-
-// Close implements cpuagg.Pages.
-func (b *blobPages) Close() {
-	if b.file != nil {
-		_ = b.closeFile() // what was read is read
-	}
-	b.left = 0
 }
