@@ -19,15 +19,8 @@ const (
 	segmentTile    = segmentThreads * 8
 )
 
-// sortPlan is SortPlan, which only kernels look into.
-type sortPlan struct {
-	side            uint32
-	skip            [wordPasses]uint32
-	from            [wordPasses]uint32
-	nextSegmentTile uint32
-	nextTile        [passesMax]uint32
-	counts          [passesMax][digits]uint64
-}
+// sortPlanBytes is the size of SortPlan, which only kernels look into.
+const sortPlanBytes = 8 + 4*(2*wordPasses+passesMax) + 8*passesMax*digits
 
 // sortLaunch is SortLaunch.
 type sortLaunch struct {
@@ -69,7 +62,7 @@ func layoutSorted(keyBytes int, count int64) sortedLayout {
 		l.keys[side] = take(count * int64(min(keyBytes, 8)))
 		l.order[side] = take(count * 4)
 	}
-	l.plan = take(int64(unsafe.Sizeof(sortPlan{})))
+	l.plan = take(sortPlanBytes)
 	l.digits = take(ceilDiv(count, sortTile) * digits * 8)
 	l.segments = take(ceilDiv(count, segmentTile) * 8)
 	l.zeros = l.bytes - l.plan

@@ -1,0 +1,27 @@
+// Sizes and offsets of what Go passes to kernels, for a test that compares them with Go's.
+#include "../../params.h"
+#include "../../params_sorted.h"
+#include "../../params_two_phase.h"
+
+extern "C" __global__ void layout(u64* out) {
+  const u64 all[] = {
+      sizeof(GroupsStatus), sizeof(SortPlan), sizeof(WorkItem), sizeof(Work),
+      sizeof(Fold), offsetof(Fold, words), offsetof(Fold, column), offsetof(Fold, other), offsetof(Fold, offset),
+      sizeof(Shape), offsetof(Shape, num_folds), offsetof(Shape, num_columns), offsetof(Shape, state_words),
+      offsetof(Shape, folds), offsetof(Shape, column_bytes),
+      sizeof(Rows), offsetof(Rows, keys), offsetof(Rows, columns), offsetof(Rows, valid),
+      sizeof(Groups), offsetof(Groups, status), offsetof(Groups, keys), offsetof(Groups, states),
+      sizeof(Launch), offsetof(Launch, rows), offsetof(Launch, out), offsetof(Launch, in), offsetof(Launch, groups),
+      offsetof(Launch, table), offsetof(Launch, status), offsetof(Launch, seed), offsetof(Launch, radix_bits),
+      offsetof(Launch, slots), offsetof(Launch, copies_bits), offsetof(Launch, probe_max),
+      offsetof(Launch, rows_per_item), offsetof(Launch, rows_per_block), offsetof(Launch, offsets),
+      offsetof(Launch, cursors), offsetof(Launch, items), offsetof(Launch, work), offsetof(Launch, registers),
+      sizeof(SortLaunch), offsetof(SortLaunch, rows), offsetof(SortLaunch, in), offsetof(SortLaunch, groups),
+      offsetof(SortLaunch, count), offsetof(SortLaunch, word), offsetof(SortLaunch, passes),
+      offsetof(SortLaunch, first_pass), offsetof(SortLaunch, pass), offsetof(SortLaunch, first_word),
+      offsetof(SortLaunch, keys), offsetof(SortLaunch, order), offsetof(SortLaunch, digits),
+      offsetof(SortLaunch, segments), offsetof(SortLaunch, plan),
+      sizeof(TwoPhaseLaunch), offsetof(TwoPhaseLaunch, rest), offsetof(TwoPhaseLaunch, num_rest),
+  };
+  for (u32 i = 0; i < sizeof(all) / sizeof(all[0]); i++) out[i] = all[i];
+}

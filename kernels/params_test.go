@@ -1,0 +1,54 @@
+package kernels
+
+import (
+	"encoding/binary"
+	"testing"
+	"unsafe"
+)
+
+// Catches a struct of which Go and the kernels have different ideas.
+func TestParamLayouts(t *testing.T) {
+	var (
+		fold     foldParam
+		shape    shapeParam
+		rows     rowsParam
+		groups   groupsParam
+		launch   launchParam
+		sorted   sortLaunch
+		twoPhase twoPhaseLaunch
+	)
+	want := []uintptr{
+		unsafe.Sizeof(GroupsStatus{}), sortPlanBytes, workItemBytes, workBytes,
+		unsafe.Sizeof(fold), unsafe.Offsetof(fold.words), unsafe.Offsetof(fold.column), unsafe.Offsetof(fold.other), unsafe.Offsetof(fold.offset),
+		unsafe.Sizeof(shape), unsafe.Offsetof(shape.folds), unsafe.Offsetof(shape.columns), unsafe.Offsetof(shape.stateWords),
+		unsafe.Offsetof(shape.fold), unsafe.Offsetof(shape.columnBytes),
+		unsafe.Sizeof(rows), unsafe.Offsetof(rows.keys), unsafe.Offsetof(rows.columns), unsafe.Offsetof(rows.valid),
+		unsafe.Sizeof(groups), unsafe.Offsetof(groups.status), unsafe.Offsetof(groups.keys), unsafe.Offsetof(groups.states),
+		unsafe.Sizeof(launch), unsafe.Offsetof(launch.rows), unsafe.Offsetof(launch.out), unsafe.Offsetof(launch.in), unsafe.Offsetof(launch.groups),
+		unsafe.Offsetof(launch.tableSlots), unsafe.Offsetof(launch.status), unsafe.Offsetof(launch.seed), unsafe.Offsetof(launch.radixBits),
+		unsafe.Offsetof(launch.slots), unsafe.Offsetof(launch.copiesBits), unsafe.Offsetof(launch.probeMax),
+		unsafe.Offsetof(launch.rowsPerItem), unsafe.Offsetof(launch.rowsPerBlock), unsafe.Offsetof(launch.offsets),
+		unsafe.Offsetof(launch.cursors), unsafe.Offsetof(launch.items), unsafe.Offsetof(launch.work), unsafe.Offsetof(launch.registers),
+		unsafe.Sizeof(sorted), unsafe.Offsetof(sorted.rows), unsafe.Offsetof(sorted.in), unsafe.Offsetof(sorted.groups),
+		unsafe.Offsetof(sorted.count), unsafe.Offsetof(sorted.word), unsafe.Offsetof(sorted.passes),
+		unsafe.Offsetof(sorted.firstPass), unsafe.Offsetof(sorted.pass), unsafe.Offsetof(sorted.firstWord),
+		unsafe.Offsetof(sorted.keys), unsafe.Offsetof(sorted.order), unsafe.Offsetof(sorted.digits),
+		unsafe.Offsetof(sorted.segments), unsafe.Offsetof(sorted.plan),
+		unsafe.Sizeof(twoPhase), unsafe.Offsetof(twoPhase.rest), unsafe.Offsetof(twoPhase.numRest),
+	}
+	e := openExecutor(t, 1, "cpurun/testdata/layout.cu")
+	out := e.alloc(t, int64(8*len(want)))
+	at := e.address(out, int64(8*len(want)))
+	if err := e.launch("layout", 1, 1, 0, unsafe.Pointer(&at), unsafe.Sizeof(at)); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.submit("layouts"); err != nil {
+		t.Fatal(err)
+	}
+	b := e.download(t, out, int64(8*len(want)))
+	for i, w := range want {
+		if got := binary.LittleEndian.Uint64(b[8*i:]); got != uint64(w) {
+			t.Errorf("number %d of layout.cu: %d, in Go %d", i, got, w)
+		}
+	}
+}
