@@ -15,7 +15,7 @@ const module = "github.com/mpga/mpga"
 // allowedImports says which packages of the module each may import. Everything may import
 // engine/spec and engine/invariants, which import nothing.
 var allowedImports = map[string][]string{
-	"cmd/mpga":           {"engine", "engine/gen", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/nvml", "stream"},
+	"cmd/mpga":           {"engine", "engine/gen", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream"},
 	"engine":             {"engine/scan", "stream", "cpuagg", "partition", "kernels"},
 	"engine/digits":      {},
 	"engine/gen":         {"engine/digits", "engine/scan"},
@@ -27,6 +27,8 @@ var allowedImports = map[string][]string{
 	"engine/sql":         {},
 	"cpuagg":             {"partition"},
 	"kernels":            {"partition"},
+	"kernels/bench":      {"kernels", "partition"},
+	"kernels/cpurun":     {},
 	"kernels/devicetest": {"kernels", "partition"},
 	"kernels/hostdevice": {"kernels", "partition"},
 	"kernels/nvml":       {},
@@ -39,7 +41,7 @@ var allowedImports = map[string][]string{
 var leaves = []string{"engine/spec", "engine/invariants"}
 
 // testingOnly are imported by tests alone.
-var testingOnly = []string{"engine/spectest", "kernels/devicetest", "stream/faultfs"}
+var testingOnly = []string{"engine/spectest", "kernels/cpurun", "kernels/devicetest", "stream/faultfs"}
 
 // peers must not become dependencies of the library.
 var peers = []string{"github.com/duckdb/", "github.com/mpga/mpga/tests"}

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	rowsFlag = flag.Int("rows", 0, "rows of the larger cases; the default is 10,000, or 3,000 with -short, and 1,000,000 on a GPU")
+	rowsFlag = flag.Int("rows", 0, "rows of the larger cases; the default is 10,000, or 3,000 with -short, and 100,000 on a GPU")
 	repeats  = flag.Int("repeats", 10, "runs that must give the same answer")
 	families = flag.String("kernels", "", "families to try on a GPU, separated by commas; the default is all")
 )
@@ -106,5 +106,5 @@ func TestCUDA(t *testing.T) {
 			t.Fatal(err)
 		}
 		return device
-	}, rows(1_000_000), chosen(t))
+	}, rows(100_000), chosen(t))
 }
