@@ -161,8 +161,8 @@ func (s *states) compact() {
 
 // mergeRuns writes what is left of states with runs, and leaves them few enough to be merged.
 func (g *Groups) mergeRuns(ctx context.Context, w *Worker) error {
-	if len(g.runs) == 0 {
-		return nil
+	if err := g.spillLists(w); err != nil || len(g.runs) == 0 {
+		return err
 	}
 	for id := range g.runs {
 		if err := g.spill(w, id); err != nil {
@@ -173,6 +173,25 @@ func (g *Groups) mergeRuns(ctx context.Context, w *Worker) error {
 	fanIn := int(max(min(w.share()/runReadBytes, mergeRunsMax), 2))
 	for _, runs := range g.runs {
 		if err := runs.reduce(ctx, w, fanIn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spillLists writes the large states whose results are as large, if they are in borrowed memory: a
+// result is made of runs without holding both.
+func (g *Groups) spillLists(w *Worker) error {
+	if w.run.borrower.Load() != g {
+		return nil
+	}
+	heavy, _ := g.heavy(w.share() / heavyShare)
+	for _, id := range heavy {
+		f := &g.states.bound.Folds[id.fold]
+		if o := orderOf(f); !o.positions && f.Kind != spec.FoldTop {
+			continue
+		}
+		if err := g.spill(w, id); err != nil {
 			return err
 		}
 	}
