@@ -11,6 +11,9 @@
 // compares the bytes that went in with the bytes that come out; where that does not pay it
 // scatters rows as they are, and tries again after a while, since data change.
 //
+// Where the groups of a task outgrow the worker's share of the memory, the task is split; where a few
+// of them do, their elements become sorted runs in Spools, and are merged when results are made.
+//
 //   - A1 (once): every row is accumulated exactly once, by its tile or by a page that holds it.
 //   - A2 (disjoint): a key is in one task, so results are concatenated, not merged.
 //   - A3 (states): a state is a fixed number of words, with blocks of a spec.Heap behind those
