@@ -101,11 +101,9 @@ func (d *driver) info(ordinal int) (Info, error) {
 	return info, nil
 }
 
-// Compute modes that keep processes out.
-const (
-	modeProhibited = 2
-	modeExclusive  = 3
-)
+// modeProhibited is the compute mode that keeps all processes out. An exclusive one shows only when
+// the device is opened: it is a matter of who came first.
+const modeProhibited = 2
 
 // capabilityMin is the least compute capability that the embedded kernels are built for.
 const capabilityMin = 75

@@ -13,7 +13,6 @@ type driverError struct {
 
 // Codes of the driver (CUresult) that say more than that a call failed.
 const (
-	codeInvalidValue      = 1
 	codeOutOfMemory       = 2
 	codeDeinitialized     = 4
 	codeDeviceUnavailable = 46
