@@ -1,0 +1,24 @@
+package kernels_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/devicetest"
+)
+
+// The operators' suite on the kernels' own code, with a few of its cases: those of a GPU are all.
+func TestExecutorSuite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute of kernels on the CPU")
+	}
+	names := []string{"no folds", "count of two", "rows 33", "key 24, groups 31", "heavy 0.99, groups 50"}
+	cases := slices.DeleteFunc(devicetest.Cases(200), func(c devicetest.Case) bool { return !slices.Contains(names, c.Name) })
+	if len(cases) != len(names) {
+		t.Fatalf("%d of the cases %q exist", len(cases), names)
+	}
+	devicetest.Operators(t, kernels.OpenExecutorDevice(t, 1), cases,
+		kernels.Plan{Kernel: kernels.KernelShared}, kernels.Plan{Kernel: kernels.KernelScattered},
+		kernels.Plan{Kernel: kernels.KernelTwoPhase}, kernels.Plan{Kernel: kernels.KernelLinear}, kernels.Plan{Kernel: kernels.KernelSorted})
+}
