@@ -76,8 +76,8 @@ func TestResidentMemory(t *testing.T) {
 		limit int64
 		agg   string
 	}{
-		{"many groups", 192 << 20, "count(*) as n, sum(value) as s, min(value), max(value), avg(value), stddev_samp(value)"},
-		{"states that grow", 160 << 20, "count(*) as n, median(value), count(distinct value)"},
+		{"many groups", 128 << 20, "count(*) as n, sum(value) as s, min(value), max(value), avg(value), stddev_samp(value)"},
+		{"states that grow", 128 << 20, "count(*) as n, median(value), count(distinct value)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var stderr bytes.Buffer

@@ -160,6 +160,7 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 		return err
 	}
 	limitCollector(options.MemoryLimit)
+	sinkOptions.RowGroupRows = rowGroupRows(options.MemoryLimit)
 	eng, err := engine.Open(options)
 	if err != nil {
 		return err

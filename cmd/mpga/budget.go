@@ -45,9 +45,23 @@ func parseSize(flag, text string) (int64, error) {
 	return int64(n), nil
 }
 
-// collectorShare is the part of the memory limit at which the collector, which has the garbage of
-// decoders only, begins to hurry.
-const collectorShare = 6
+// collectorShare is the part of the memory limit at which the collector, which has decoders and the
+// writer of the result only, begins to hurry.
+const collectorShare = 3
 
 // limitCollector lets the Go runtime's own memory leave room for the engine's.
 func limitCollector(memoryLimit int64) { debug.SetMemoryLimit(memoryLimit / collectorShare) }
+
+// A Parquet writer holds a row group: below smallMemory one of smallGroupRows, a quarter of the default.
+const (
+	smallMemory    = 1 << 30
+	smallGroupRows = 1 << 16
+)
+
+// rowGroupRows returns the rows of a result's row groups that suit the memory limit, 0 for the default.
+func rowGroupRows(memoryLimit int64) int64 {
+	if memoryLimit < smallMemory {
+		return smallGroupRows
+	}
+	return 0
+}

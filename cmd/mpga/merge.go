@@ -142,6 +142,7 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 		}
 	}
 	limitCollector(options.MemoryLimit)
+	sinkOptions.RowGroupRows = rowGroupRows(options.MemoryLimit)
 	eng, err := engine.Open(options)
 	if err != nil {
 		return err
