@@ -69,6 +69,23 @@ bench: build ## measure beside DuckDB, for hours; BENCH='-rows 1e7 -run memory' 
 bench-micro: ## run the benchmarks beside the code, for benchstat
 	go test -run '^$$' -bench . -benchmem ./cpuagg/... ./engine/... ./partition/... ./stream/...
 
+# NVIDIA's run-time compiler, 12.9: its machine code loads on drivers from 525 on.
+NVRTC := nvidia-cuda-nvrtc-cu12==12.9.86
+
+bin/nvrtc:
+	python3 -m pip download --quiet --no-deps --only-binary=:all: --dest bin/nvrtc.wheel $(NVRTC)
+	python3 -m zipfile -e bin/nvrtc.wheel/*.whl bin/nvrtc.tmp
+	mv bin/nvrtc.tmp/nvidia/cuda_nvrtc/lib bin/nvrtc
+	rm -r bin/nvrtc.tmp bin/nvrtc.wheel
+
+.PHONY: kernels
+kernels: bin/nvrtc ## compile the CUDA sources into kernels/embedded; downloads the compiler, 90 MB
+	nice python3 kernels/build/build.py bin/nvrtc
+
+.PHONY: kernels-check
+kernels-check: bin/nvrtc ## compile the CUDA sources for one GPU and compare with kernels/embedded
+	nice python3 kernels/build/build.py bin/nvrtc -check
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin out

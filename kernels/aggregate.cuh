@@ -33,59 +33,85 @@ static __device__ __noinline__ void insert_row(const Launch& p, u64 row, Tally& 
   }
 }
 
-// Each step is made for all rows under way before the next, so that a thread waits once a step: for
-// memory, for the first look at the table, for what an addition replaced. Searches take lanes
-// different times; the barriers let a warp go on as one, without which each lane does for itself.
+// Accumulates one row of each thread that has one.
+template <class Key, class Program>
+__device__ __noinline__ void aggregate_rest(const Launch& p, BlockTable<Key, Program>& table, u64 row, u64 end, Tally& tally) {
+  u32 slot = kRefused;
+  if (row < end) {
+    const Key key = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
+    slot = table.first_slot(key);
+    slot = table.keys.find(key, slot, table.keys.look(slot));
+    if (slot == kRefused) insert_row<Key>(p, row, tally);
+  }
+  __syncwarp();  // after a search
+  if (slot == kRefused) return;
+  const auto values = Program::load(p.shape, p.rows, row);
+  slot = table.state_of(slot);
+  const auto pending = Program::accumulate(p.shape, p.rows, row, values, table.states, table.num_states, slot);
+  Program::carry(values, pending, table.states, table.num_states, slot);
+}
+
+// Accumulates kRows rows a thread, from `first` on. Each step is made for all of them before the
+// next, so that a thread waits once a step: for memory, for the first look at the table, for what an
+// addition replaced. Searches take lanes different times; the barriers let a warp go on as one,
+// without which each lane does for itself.
+template <u32 kRows, class Key, class Program>
+__device__ __forceinline__ void aggregate_tile(const Launch& p, BlockTable<Key, Program>& table, u64 first, Tally& tally) {
+  Key keys[kRows];
+  typename Program::Row values[kRows];
+#pragma unroll
+  for (u32 i = 0; i < kRows; i++) {
+    const u64 row = first + i * blockDim.x;
+    keys[i] = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
+    values[i] = Program::load(p.shape, p.rows, row);
+  }
+  u32 slots[kRows];
+  typename BlockKeys<Key>::Look looks[kRows];
+#pragma unroll
+  for (u32 i = 0; i < kRows; i++) {
+    slots[i] = table.first_slot(keys[i]);
+    looks[i] = table.keys.look(slots[i]);
+  }
+  bool refused = false;
+#pragma unroll
+  for (u32 i = 0; i < kRows; i++) {
+    if (!table.keys.found(keys[i], looks[i])) {
+      slots[i] = table.keys.find(keys[i], slots[i], looks[i]);
+      refused |= slots[i] == kRefused;
+    }
+    __syncwarp();  // after a search
+  }
+  if (refused) {
+#pragma unroll 1
+    for (u32 i = 0; i < kRows; i++) {
+      const u64 row = first + i * blockDim.x;
+      const Key key = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
+      const u32 slot = table.first_slot(key);
+      if (table.keys.find(key, slot, table.keys.look(slot)) == kRefused) insert_row<Key>(p, row, tally);
+    }
+  }
+  __syncwarp();  // after insertions
+  typename Program::Pending pending[kRows];
+#pragma unroll
+  for (u32 i = 0; i < kRows; i++) {
+    if (slots[i] == kRefused) continue;
+    slots[i] = table.state_of(slots[i]);
+    pending[i] = Program::accumulate(p.shape, p.rows, first + i * blockDim.x, values[i], table.states, table.num_states, slots[i]);
+  }
+#pragma unroll
+  for (u32 i = 0; i < kRows; i++) {
+    if (slots[i] != kRefused) Program::carry(values[i], pending[i], table.states, table.num_states, slots[i]);
+  }
+}
+
 template <class Key, class Program>
 __device__ __forceinline__ void aggregate_rows(const Launch& p, BlockTable<Key, Program>& table, u64 begin, u64 end, Tally& tally) {
-  constexpr u32 kInFlight = Program::kInFlight;
-  constexpr u32 kNoRow = kRefused - 1;
-  const u32 key_words = p.shape.key_bytes / 8;
-  for (u64 tile = begin; tile < end; tile += u64(blockDim.x) * kInFlight) {
-    Key keys[kInFlight];
-    typename Program::Row values[kInFlight];
-    u32 slots[kInFlight];
-    typename BlockKeys<Key>::Look looks[kInFlight];
-    typename Program::Pending pending[kInFlight];
-#pragma unroll
-    for (u32 i = 0; i < kInFlight; i++) {
-      const u64 row = tile + i * blockDim.x + threadIdx.x;
-      slots[i] = kNoRow;
-      if (row < end) {
-        keys[i] = Key::load(p.rows.keys, row, key_words);
-        values[i] = Program::load(p.shape, p.rows, row);
-        slots[i] = 0;
-      }
-    }
-#pragma unroll
-    for (u32 i = 0; i < kInFlight; i++) {
-      if (slots[i] == kNoRow) continue;
-      slots[i] = table.first_slot(keys[i]);
-      looks[i] = table.keys.look(slots[i]);
-    }
-#pragma unroll
-    for (u32 i = 0; i < kInFlight; i++) {
-      if (slots[i] != kNoRow) slots[i] = table.keys.find(keys[i], slots[i], looks[i]);
-      __syncwarp();  // after a search
-    }
-#pragma unroll
-    for (u32 i = 0; i < kInFlight; i++) {
-      const u64 row = tile + i * blockDim.x + threadIdx.x;
-      if (slots[i] < kNoRow) {
-        slots[i] = table.state_of(slots[i]);
-        pending[i] = Program::accumulate(p.shape, p.rows, row, values[i], table.states, table.num_states, slots[i]);
-      }
-    }
-#pragma unroll
-    for (u32 i = 0; i < kInFlight; i++) {
-      if (slots[i] < kNoRow) Program::carry(values[i], pending[i], table.states, table.num_states, slots[i]);
-    }
-#pragma unroll
-    for (u32 i = 0; i < kInFlight; i++) {
-      if (slots[i] == kRefused) insert_row<Key>(p, tile + i * blockDim.x + threadIdx.x, tally);
-    }
-    __syncwarp();  // after insertions
+  constexpr u32 kRows = Program::kInFlight;
+  u64 tile = begin;
+  for (; tile + u64(blockDim.x) * kRows <= end; tile += u64(blockDim.x) * kRows) {
+    aggregate_tile<kRows>(p, table, tile + threadIdx.x, tally);
   }
+  for (; tile < end; tile += blockDim.x) aggregate_rest(p, table, tile + threadIdx.x, end, tally);
 }
 
 #endif

@@ -34,6 +34,7 @@ struct WordKeys {
   // A look at a slot, to be made for several rows before the first is searched for.
   using Look = T;
   __device__ __forceinline__ T look(u32 slot) const { return keys[slot]; }
+  __device__ __forceinline__ bool holds(T key, T look) const { return look == key && key != kEmpty; }
 
   // Goes on from a look at the first slot.
   __device__ __forceinline__ u32 find(T key, u32 slot, T now) {
@@ -63,6 +64,7 @@ struct BlockKeys;
 template <>
 struct BlockKeys<Key4> : WordKeys<u32> {
   using WordKeys<u32>::WordKeys;
+  __device__ __forceinline__ bool found(Key4 key, u32 look) const { return holds(key.value, look); }
   __device__ __forceinline__ u32 find(Key4 key, u32 slot, u32 now) { return WordKeys<u32>::find(key.value, slot, now); }
   __device__ __forceinline__ Key4 key(u32 slot) const { return {keys[slot]}; }
 };
@@ -70,6 +72,7 @@ struct BlockKeys<Key4> : WordKeys<u32> {
 template <>
 struct BlockKeys<Key8> : WordKeys<u64> {
   using WordKeys<u64>::WordKeys;
+  __device__ __forceinline__ bool found(Key8 key, u64 look) const { return holds(key.value, look); }
   __device__ __forceinline__ u32 find(Key8 key, u32 slot, u64 now) { return WordKeys<u64>::find(key.value, slot, now); }
   __device__ __forceinline__ Key8 key(u32 slot) const { return {keys[slot]}; }
 };
@@ -92,6 +95,7 @@ struct BlockKeys<KeyN> {
 
   using Look = u32;  // of no use: a tag is claimed or compared at once
   __device__ __forceinline__ u32 look(u32) const { return 0; }
+  __device__ __forceinline__ bool found(const KeyN&, u32) const { return false; }
 
   __device__ __forceinline__ u32 find(const KeyN& key, u32 slot, u32) {
     const u32 tag = key.block_hash() & ~u32(kTagStates);

@@ -50,8 +50,9 @@ const (
 	// partitionGroupsPercent is the same for a partition's table.
 	partitionGroupsPercent = 70
 	// partitionRows is how many rows a partition has at most, so that there are enough to keep
-	// every multiprocessor at work.
-	partitionRows = 128 << 10
+	// every multiprocessor at work. Fewer, larger partitions are scattered faster: of 1e8 rows with
+	// 1e6 groups, 256 take 2.6 ms in all and 1024 take 3.3 (bench kernels, H100).
+	partitionRows = 512 << 10
 	radixBitsMin  = 5
 )
 
@@ -60,9 +61,8 @@ func (p Plan) withDefaults(shape *Shape, rows int64, device Properties) Plan {
 	if p.Groups == 0 {
 		p.Groups = rows
 	}
+	perPartition := max(1, sharedSlotsMax(shape, programFor(shape, &noBitmaps), device)*partitionGroupsPercent/100)
 	if p.Kernel == KernelScattered && p.RadixBits == 0 {
-		pr := programFor(shape, &noBitmaps)
-		perPartition := max(1, sharedSlotsMax(shape, pr, device)*partitionGroupsPercent/100)
 		partitions := max(ceilDiv(p.Groups, perPartition), ceilDiv(rows, partitionRows), 1)
 		p.RadixBits = min(max(bits.Len64(uint64(partitions-1)), radixBitsMin), radixBitsMax)
 	}
@@ -74,7 +74,8 @@ func (p Plan) withDefaults(shape *Shape, rows int64, device Properties) Plan {
 		p.Slots = 4*p.Groups + 64
 	case KernelScattered:
 		// The groups of partitions that are cut, and of those that are too large.
-		p.Slots = 2*min(p.Groups, max(rows/32, 1<<12)) + 64
+		beyond := max(0, p.Groups-perPartition<<p.RadixBits)
+		p.Slots = 2*min(p.Groups, max(rows/32, 1<<12)+beyond) + 64
 	case KernelTwoPhase:
 		p.Slots = p.Groups + 64
 	default:

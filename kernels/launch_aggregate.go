@@ -143,7 +143,7 @@ func aggregate(q queue, shape *Shape, plan Plan, rows *Rows, into *Groups, scrat
 // aggregateShared: one table per block, with as many blocks as have room.
 func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, table uint64) {
 	p := programFor(shape, &o.param.rows.valid)
-	wanted := 2 * plan.Groups
+	wanted := 4 * plan.Groups
 	blocks, threads := 4, launchThreads
 	for blocks > 1 && wanted > int64(blockSharedBytes(device, blocks)/(blockKeyBytes(shape)+p.slotBytes)) {
 		blocks /= 2
@@ -219,7 +219,7 @@ func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Propertie
 func partitionBlocks(shape *Shape, plan Plan, p program, device Properties) (blocks, threads int) {
 	groups := plan.Groups >> plan.RadixBits
 	if groups*3/2 <= int64(blockSharedBytes(device, 2)/(blockKeyBytes(shape)+p.slotBytes)) {
-		return 2, 1024
+		return 2, 512
 	}
 	return 1, 1024
 }

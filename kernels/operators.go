@@ -136,6 +136,13 @@ const (
 	KernelSorted
 )
 
+var kernelNames = [...]string{
+	KernelShared: "shared", KernelScattered: "scattered", KernelTwoPhase: "two-phase", KernelLinear: "linear", KernelSorted: "sorted",
+}
+
+// String names the family for people.
+func (k Kernel) String() string { return kernelNames[k] }
+
 // Plan is a family with its parameters, as Choose makes it. The zero value of a parameter lets
 // the family choose.
 type Plan struct {

@@ -9,25 +9,24 @@ template <class Key>
 __device__ __forceinline__ void partition_index(const Launch& p) {
   extern __shared__ u32 counts[];
   constexpr u32 kInFlight = 8;
-  const u32 partitions = 1u << p.radix_bits;
+  const u32 partitions = 1u << p.radix_bits, key_words = p.shape.key_bytes / 8;
 #pragma unroll 1
   for (u32 i = threadIdx.x; i < partitions; i += blockDim.x) counts[i] = 0;
   __syncthreads();  // counts are 0
   const u64 begin = min(p.rows.count, blockIdx.x * p.rows_per_block);
   const u64 end = min(p.rows.count, begin + p.rows_per_block);
+  u64 tile = begin;
 #pragma unroll 1
-  for (u64 tile = begin; tile < end; tile += u64(blockDim.x) * kInFlight) {
+  for (; tile + u64(blockDim.x) * kInFlight <= end; tile += u64(blockDim.x) * kInFlight) {
     Key keys[kInFlight];
 #pragma unroll
-    for (u32 i = 0; i < kInFlight; i++) {
-      const u64 row = tile + i * blockDim.x + threadIdx.x;
-      if (row < end) keys[i] = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
-    }
+    for (u32 i = 0; i < kInFlight; i++) keys[i] = Key::load(p.rows.keys, tile + i * blockDim.x + threadIdx.x, key_words);
 #pragma unroll
-    for (u32 i = 0; i < kInFlight; i++) {
-      const u64 row = tile + i * blockDim.x + threadIdx.x;
-      if (row < end) atomicAdd(counts + partition_of(keys[i].hash(p.seed), p.radix_bits), 1u);
-    }
+    for (u32 i = 0; i < kInFlight; i++) atomicAdd(counts + partition_of(keys[i].hash(p.seed), p.radix_bits), 1u);
+  }
+#pragma unroll 1
+  for (u64 row = tile + threadIdx.x; row < end; row += blockDim.x) {
+    atomicAdd(counts + partition_of(Key::load(p.rows.keys, row, key_words).hash(p.seed), p.radix_bits), 1u);
   }
   __syncthreads();  // counts have all rows
 #pragma unroll 1

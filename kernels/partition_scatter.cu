@@ -16,49 +16,76 @@ constexpr u32 kScatterRows = kScatterThreads * kRowsPerThread;
 constexpr u32 kRankBits = 13;
 static_assert(kScatterRows <= 1 << kRankBits, "a rank must fit beside the partition");
 
-// Moves one column of words of T through shared memory to where its rows go.
-template <class T>
-__device__ __forceinline__ void scatter_column(const T* in, T* out, T* stage, const u32* position, const u32* to, u32 count) {
-#pragma unroll
-  for (u32 i = 0; i < kRowsPerThread; i++) {
-    const u32 row = i * kScatterThreads + threadIdx.x;
-    if (row < count) stage[position[i]] = in[row];
-  }
-  __syncthreads();  // the stage is full
-#pragma unroll
-  for (u32 i = 0; i < kRowsPerThread; i++) {
-    const u32 row = i * kScatterThreads + threadIdx.x;
-    if (row < count) out[to[i]] = stage[row];
-  }
-  __syncthreads();  // the stage may be filled again
-}
+// Where the rows of a tile go. Thread t has rows t, t + kScatterThreads and so on of the tile, and of
+// the tile in order of partitions. Whole: the tile is full, so that no row is asked for.
+template <bool kWhole>
+struct Tile {
+  u32 count;
+  u32 position[kRowsPerThread];  // in order of partitions, of a row
+  u32 to[kRowsPerThread];        // in `out`, of a row in order of partitions
 
-template <class Key>
-__device__ __forceinline__ void partition_scatter(const Launch& p) {
+  static __device__ __forceinline__ u32 row(u32 i) { return i * kScatterThreads + threadIdx.x; }
+  __device__ __forceinline__ bool has(u32 i) const { return kWhole || row(i) < count; }
+
+  // Moves one column of words of T through shared memory to where its rows go.
+  template <class T>
+  __device__ __forceinline__ void move(const void* in, u64 first, void* out, u64* stage) const {
+    const T* from = static_cast<const T*>(in) + first;
+    T* into = static_cast<T*>(out);
+    T* words = reinterpret_cast<T*>(stage);
+#pragma unroll
+    for (u32 i = 0; i < kRowsPerThread; i++) {
+      if (has(i)) words[position[i]] = from[row(i)];
+    }
+    __syncthreads();  // the stage is full
+#pragma unroll
+    for (u32 i = 0; i < kRowsPerThread; i++) {
+      if (has(i)) into[to[i]] = words[row(i)];
+    }
+    __syncthreads();  // the stage may be filled again
+  }
+
+  // Tells where row i goes to the thread that has it: for what is too wide for the stage.
+  template <class Move>
+  __device__ __forceinline__ void move_each(u64* stage, Move move) const {
+    u32* target = reinterpret_cast<u32*>(stage);
+#pragma unroll
+    for (u32 i = 0; i < kRowsPerThread; i++) {
+      if (has(i)) target[row(i)] = to[i];
+    }
+    __syncthreads();  // targets are there
+#pragma unroll
+    for (u32 i = 0; i < kRowsPerThread; i++) {
+      if (has(i)) move(row(i), target[position[i]]);
+    }
+    __syncthreads();  // the stage may be filled again
+  }
+};
+
+template <class Key, bool kWhole>
+__device__ __forceinline__ void scatter_tile(const Launch& p, u64 first, u32 count) {
   extern __shared__ u64 shared[];
   const u32 partitions = 1u << p.radix_bits;
-  u64* stage = shared;                                                // kScatterRows
-  u32* starts = reinterpret_cast<u32*>(stage + kScatterRows);         // counts, then where in the tile
-  u32* shift = starts + partitions;                                   // from there to `out`
-  u16* digits = reinterpret_cast<u16*>(shift + partitions);           // of the ranked tile
-  const u64 first = u64(blockIdx.x) * kScatterRows;
-  const u32 count = u32(min(u64(kScatterRows), p.rows.count - first));
+  u64* stage = shared;                                         // kScatterRows
+  u32* starts = reinterpret_cast<u32*>(stage + kScatterRows);  // counts, then where in the tile
+  u32* shift = starts + partitions;                            // from there to `out`
+  u16* digits = reinterpret_cast<u16*>(shift + partitions);    // of the rows in order of partitions
   const u32 key_words = p.shape.key_bytes / 8;
+  Tile<kWhole> tile;
+  tile.count = count;
 
 #pragma unroll 1
   for (u32 i = threadIdx.x; i < partitions; i += kScatterThreads) starts[i] = 0;
   __syncthreads();  // counts are 0
 
-  u32 position[kRowsPerThread];  // the partition and the rank in it, then where in the ranked tile
+  // The partition and the rank in it, then where in order of partitions.
 #pragma unroll
   for (u32 i = 0; i < kRowsPerThread; i++) {
-    const u32 row = i * kScatterThreads + threadIdx.x;
-    if (row < count) position[i] = partition_of(Key::load(p.rows.keys, first + row, key_words).hash(p.seed), p.radix_bits);
+    if (tile.has(i)) tile.position[i] = partition_of(Key::load(p.rows.keys, first + tile.row(i), key_words).hash(p.seed), p.radix_bits);
   }
 #pragma unroll
   for (u32 i = 0; i < kRowsPerThread; i++) {
-    const u32 row = i * kScatterThreads + threadIdx.x;
-    if (row < count) position[i] = position[i] << kRankBits | atomicAdd(starts + position[i], 1u);
+    if (tile.has(i)) tile.position[i] = tile.position[i] << kRankBits | atomicAdd(starts + tile.position[i], 1u);
   }
   __syncthreads();  // counts have all rows
 
@@ -79,87 +106,54 @@ __device__ __forceinline__ void partition_scatter(const Launch& p) {
 
 #pragma unroll
   for (u32 i = 0; i < kRowsPerThread; i++) {
-    const u32 row = i * kScatterThreads + threadIdx.x;
-    if (row >= count) continue;
-    const u32 digit = position[i] >> kRankBits;
-    position[i] = starts[digit] + (position[i] & (kScatterRows - 1));
-    digits[position[i]] = u16(digit);
+    if (!tile.has(i)) continue;
+    const u32 digit = tile.position[i] >> kRankBits;
+    tile.position[i] = starts[digit] + (tile.position[i] & (kScatterRows - 1));
+    digits[tile.position[i]] = u16(digit);
   }
   __syncthreads();  // digits are there
-  u32 to[kRowsPerThread];
 #pragma unroll
   for (u32 i = 0; i < kRowsPerThread; i++) {
-    const u32 row = i * kScatterThreads + threadIdx.x;
-    if (row < count) to[i] = shift[digits[row]] + row;
+    if (tile.has(i)) tile.to[i] = shift[digits[tile.row(i)]] + tile.row(i);
   }
 
   if (Key::kBytes == 4) {
-    scatter_column(static_cast<const u32*>(p.rows.keys) + first, static_cast<u32*>(p.out.keys),
-                   reinterpret_cast<u32*>(stage), position, to, count);
+    tile.template move<u32>(p.rows.keys, first, p.out.keys, stage);
   } else if (Key::kBytes == 8) {
-    scatter_column(static_cast<const u64*>(p.rows.keys) + first, static_cast<u64*>(p.out.keys), stage, position, to, count);
+    tile.template move<u64>(p.rows.keys, first, p.out.keys, stage);
   } else {
-    // Rows of several words: where they go is told to those who read them.
-    u32* target = reinterpret_cast<u32*>(stage);
-#pragma unroll
-    for (u32 i = 0; i < kRowsPerThread; i++) {
-      const u32 row = i * kScatterThreads + threadIdx.x;
-      if (row < count) target[row] = to[i];
-    }
-    __syncthreads();  // targets are there
-#pragma unroll
-    for (u32 i = 0; i < kRowsPerThread; i++) {
-      const u32 row = i * kScatterThreads + threadIdx.x;
-      if (row < count) Key::load(p.rows.keys, first + row, key_words).store(p.out.keys, target[position[i]]);
-    }
-    __syncthreads();  // the stage may be filled again
+    tile.move_each(stage, [&](u32 row, u32 to) { Key::load(p.rows.keys, first + row, key_words).store(p.out.keys, to); });
   }
-
 #pragma unroll 1
   for (u32 c = 0; c < p.shape.num_columns; c++) {
+    const void* in = p.rows.columns[c];
+    void* out = p.out.columns[c];
     if (p.shape.column_bytes[c] == 4) {
-      scatter_column(static_cast<const u32*>(p.rows.columns[c]) + first, static_cast<u32*>(p.out.columns[c]),
-                     reinterpret_cast<u32*>(stage), position, to, count);
+      tile.template move<u32>(in, first, out, stage);
     } else if (p.shape.column_bytes[c] == 8) {
-      scatter_column(static_cast<const u64*>(p.rows.columns[c]) + first, static_cast<u64*>(p.out.columns[c]), stage, position, to, count);
+      tile.template move<u64>(in, first, out, stage);
     } else {
-      // 16 bytes: the low words of the column, then the high ones.
-      u32* target = reinterpret_cast<u32*>(stage);
-#pragma unroll
-      for (u32 i = 0; i < kRowsPerThread; i++) {
-        const u32 row = i * kScatterThreads + threadIdx.x;
-        if (row < count) target[row] = to[i];
-      }
-      __syncthreads();  // targets are there
-#pragma unroll
-      for (u32 i = 0; i < kRowsPerThread; i++) {
-        const u32 row = i * kScatterThreads + threadIdx.x;
-        if (row < count) {
-          static_cast<ulonglong2*>(p.out.columns[c])[target[position[i]]] = static_cast<const ulonglong2*>(p.rows.columns[c])[first + row];
-        }
-      }
-      __syncthreads();  // the stage may be filled again
+      tile.move_each(stage, [&](u32 row, u32 to) {
+        static_cast<ulonglong2*>(out)[to] = static_cast<const ulonglong2*>(in)[first + row];
+      });
     }
     if (p.rows.valid[c] == nullptr || p.out.valid[c] == nullptr) continue;
-    u32* target = reinterpret_cast<u32*>(stage);
-#pragma unroll
-    for (u32 i = 0; i < kRowsPerThread; i++) {
-      const u32 row = i * kScatterThreads + threadIdx.x;
-      if (row < count) target[row] = to[i];
-    }
-    __syncthreads();  // targets are there
-#pragma unroll
-    for (u32 i = 0; i < kRowsPerThread; i++) {
-      const u32 row = i * kScatterThreads + threadIdx.x;
-      if (row < count && is_valid(p.rows.valid[c], first + row)) {
-        const u32 at = target[position[i]];
-        atomicOr(p.out.valid[c] + at / 32, 1u << (at % 32));
-      }
-    }
-    __syncthreads();  // the stage may be filled again
+    tile.move_each(stage, [&](u32 row, u32 to) {
+      if (is_valid(p.rows.valid[c], first + row)) atomicOr(p.out.valid[c] + to / 32, 1u << (to % 32));
+    });
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kScatterThreads) partition_scatter_k4(const __grid_constant__ Launch p) { partition_scatter<Key4>(p); }
-extern "C" __global__ void __launch_bounds__(kScatterThreads) partition_scatter_k8(const __grid_constant__ Launch p) { partition_scatter<Key8>(p); }
-extern "C" __global__ void __launch_bounds__(kScatterThreads) partition_scatter_kn(const __grid_constant__ Launch p) { partition_scatter<KeyN>(p); }
+template <class Key>
+__device__ __forceinline__ void partition_scatter(const Launch& p) {
+  const u64 first = u64(blockIdx.x) * kScatterRows, left = p.rows.count - first;
+  if (left >= kScatterRows) {
+    scatter_tile<Key, true>(p, first, kScatterRows);
+  } else {
+    scatter_tile<Key, false>(p, first, u32(left));
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kScatterThreads, 2) partition_scatter_k4(const __grid_constant__ Launch p) { partition_scatter<Key4>(p); }
+extern "C" __global__ void __launch_bounds__(kScatterThreads, 2) partition_scatter_k8(const __grid_constant__ Launch p) { partition_scatter<Key8>(p); }
+extern "C" __global__ void __launch_bounds__(kScatterThreads, 2) partition_scatter_kn(const __grid_constant__ Launch p) { partition_scatter<KeyN>(p); }

@@ -220,7 +220,7 @@ struct Folds {
   using List = CellList<Cells...>;
   using Row = typename List::Row;
   using Pending = typename List::Pending;
-  static constexpr u32 kInFlight = List::kParts > 4 ? 4 : 8;
+  static constexpr u32 kInFlight = List::kParts > 4 ? 2 : 4;
 
   // An even number of states: every cell starts at a multiple of 8 bytes.
   static __device__ __forceinline__ u64 bytes(const Shape&, u32 num_states) { return u64(num_states) * 4 * List::kParts; }

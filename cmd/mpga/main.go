@@ -73,7 +73,7 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 	})
 	root.PersistentFlags().StringVar(&logLevel, "log-level", "warn", "log to stderr from `LEVEL` on: debug, info, warn or error")
 	root.PersistentFlags().CountVarP(&verbose, "verbose", "v", "log more: -v is --log-level info, -vv is debug")
-	root.AddCommand(newAggCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(), newDocsCommand(), newGenCommand(), newVersionCommand())
+	root.AddCommand(newAggCommand(), newBenchCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(), newDocsCommand(), newGenCommand(), newVersionCommand())
 	return root
 }
 

@@ -143,8 +143,8 @@ func (r *Runner) put(host []byte) (kernels.Span, error) {
 	return at, r.stream.Copy(kernels.Copy{Device: at, Host: host})
 }
 
-// Drop frees the memory of a case.
-func (r *Runner) Drop(*Data) error { return r.freeFrom(0) }
+// Drop frees the memory of all cases.
+func (r *Runner) Drop() error { return r.freeFrom(0) }
 
 // Run times a plan, after one run whose answer it checks.
 func (r *Runner) Run(d *Data, plan kernels.Plan) (res Result, err error) {

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/bench"
+)
+
+// benchKernelsFlags say what is measured.
+type benchKernelsFlags struct {
+	rows      float64
+	shape     string
+	groups    []float64
+	skews     []float64
+	repeats   int
+	baselines bool
+}
+
+func newBenchCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "bench", Short: "Measure parts of mpga", Args: wantArgs(cobra.NoArgs)}
+	cmd.AddCommand(newBenchKernelsCommand())
+	return cmd
+}
+
+func newBenchKernelsCommand() *cobra.Command {
+	var f benchKernelsFlags
+	cmd := &cobra.Command{
+		Use:   "kernels",
+		Short: "Measure the group-by kernels of a GPU",
+		Long: `Measure the group-by kernels of the first GPU, with rows that are in its memory already: the median
+time between two events of the device. Every answer is checked. The floor is the time in which the
+device fills as much memory as the rows take, which no kernel beats by much.`,
+		Example: `  mpga bench kernels --groups 10,1e3,1e6 --skew 0,1,1.5`,
+		Args:    wantArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runBenchKernels(cmd.OutOrStdout(), &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.Float64Var(&f.rows, "rows", 1e8, "`N` rows")
+	flags.StringVar(&f.shape, "shape", "u32", "`WORD` is u32, i64, f64 (a key and a sum) or 3sums (three sums and a count over an i64 key)")
+	flags.Float64SliceVar(&f.groups, "groups", []float64{10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 5e7, 1e8}, "`LIST` of numbers of groups")
+	flags.Float64SliceVar(&f.skews, "skew", []float64{0}, "`LIST` of exponents of Zipf distributions, 0 for uniform, -1 for self-similar keys")
+	flags.IntVar(&f.repeats, "repeats", 9, "`N` runs, of which the median is shown")
+	flags.BoolVar(&f.baselines, "baselines", false, "measure one table with linear probing and a sort, too")
+	return cmd
+}
+
+func runBenchKernels(w io.Writer, f *benchKernelsFlags) (err error) {
+	i := slices.IndexFunc(bench.Shapes, func(s bench.Shape) bool { return s.Name == f.shape })
+	switch {
+	case i < 0:
+		return usagef("--shape %q: want one of u32, i64, f64, 3sums", f.shape)
+	case f.rows < 1 || f.rows > math.MaxUint32:
+		return usagef("--rows %g: want 1 to 2^32-1", f.rows)
+	case f.repeats < 1:
+		return usagef("--repeats %d: want 1 or more", f.repeats)
+	}
+	device, err := kernels.Open(kernels.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, device.Close()) }()
+	runner, err := bench.NewRunner(device, f.repeats)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, runner.Close()) }()
+
+	p := device.Properties()
+	fmt.Fprintf(w, "%s, CUDA %d.%d, %g rows, %s\n", p.Name, p.DriverVersion/1000, p.DriverVersion%1000/10, f.rows, f.shape)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "skew\tgroups\tkernel\tms\tG rows/s\tof the floor\tprobes a row\tMiB\t")
+	for _, skew := range f.skews {
+		for _, groups := range f.groups {
+			c := bench.Case{Rows: int64(f.rows), Groups: int64(groups), Skew: skew, Shape: bench.Shapes[i]}
+			if groups < 1 || groups > f.rows {
+				continue
+			}
+			if err := benchCase(t, runner, device, &c, f.baselines); err != nil {
+				return fmt.Errorf("%g groups, skew %g: %w", groups, skew, err)
+			}
+		}
+	}
+	return t.Flush()
+}
+
+// benchCase measures the plan that is chosen for a case, and the baselines.
+func benchCase(w io.Writer, runner *bench.Runner, device kernels.Device, c *bench.Case, baselines bool) (err error) {
+	data, err := runner.Put(*c)
+	defer func() { err = errors.Join(err, runner.Drop()) }()
+	if err != nil {
+		return err
+	}
+	floor, err := runner.Floor(c)
+	if err != nil {
+		return err
+	}
+	plans := []kernels.Plan{kernels.Choose(&c.Shape.Shape, kernels.Estimate{Rows: c.Rows, Groups: c.Groups}, device.Properties())}
+	if baselines {
+		plans = append(plans, kernels.Plan{Kernel: kernels.KernelLinear, Groups: c.Groups}, kernels.Plan{Kernel: kernels.KernelSorted})
+	}
+	for _, plan := range plans {
+		r, err := runner.Run(data, plan)
+		if err != nil {
+			return fmt.Errorf("%s: %w", plan.Kernel, err)
+		}
+		fmt.Fprintf(w, "%g\t%d\t%s\t%.3f\t%.1f\t%.0f%%\t%.2f\t%d\t\n", c.Skew, r.Groups, plan.Kernel, float64(r.Nanos)/1e6,
+			float64(c.Rows)/float64(r.Nanos), 100*float64(floor)/float64(r.Nanos), r.Probes, r.Scratch>>20)
+	}
+	return nil
+}
