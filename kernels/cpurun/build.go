@@ -94,7 +94,7 @@ func build(files []string) (string, error) {
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	return program, compile(compiler, source, units, program)
+	return program, compile(compiler, string(version), source, units, program)
 }
 
 // sourceDir finds the executor's own files, from a working directory inside the module.
@@ -133,34 +133,37 @@ func unit(compiler, source, file string) (string, error) {
 	return string(text), nil
 }
 
-// compile makes the program, a unit per core at a time.
-func compile(compiler, source string, units []string, program string) error {
-	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+// compile makes the program. Objects are kept beside it, since programs share files.
+func compile(compiler, version, source string, units []string, program string) error {
+	kept := filepath.Dir(program)
+	if err := os.MkdirAll(kept, 0o755); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(program), "build-")
+	dir, err := os.MkdirTemp(kept, "build-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 
-	inputs := []string{filepath.Join(source, "executor.cc")}
-	for i, text := range units {
-		inputs = append(inputs, filepath.Join(dir, fmt.Sprintf("%d.ii", i)))
-		if err := os.WriteFile(inputs[i+1], []byte(text), 0o644); err != nil {
-			return err
-		}
+	executor, err := output(exec.Command(compiler, append(slices.Clone(compilerFlags), "-E", filepath.Join(source, "executor.cc"))...))
+	if err != nil {
+		return err
 	}
-	objects := make([]string, len(inputs))
-	errs := make([]error, len(inputs))
+	units = append(slices.Clone(units), string(executor))
+	objects := make([]string, len(units))
+	errs := make([]error, len(units))
 	var group sync.WaitGroup
 	free := make(chan struct{}, 2)
-	for i, input := range inputs {
-		objects[i] = filepath.Join(dir, fmt.Sprintf("%d.o", i))
+	for i, text := range units {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %s", version, compilerFlags, text))
+		objects[i] = filepath.Join(kept, fmt.Sprintf("%x.o", sum[:8]))
+		if _, err := os.Stat(objects[i]); err == nil {
+			continue
+		}
 		group.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
-			_, errs[i] = output(exec.Command(compiler, append(slices.Clone(compilerFlags), "-c", "-o", objects[i], input)...))
+			errs[i] = compileUnit(compiler, text, filepath.Join(dir, fmt.Sprint(i)), objects[i])
 		})
 	}
 	group.Wait()
@@ -172,6 +175,17 @@ func compile(compiler, source string, units []string, program string) error {
 		return err
 	}
 	return os.Rename(linked, program)
+}
+
+// compileUnit compiles a preprocessed text, by files of its own, so that what is kept is whole.
+func compileUnit(compiler, text, own, object string) error {
+	if err := os.WriteFile(own+".ii", []byte(text), 0o644); err != nil {
+		return err
+	}
+	if _, err := output(exec.Command(compiler, append(slices.Clone(compilerFlags), "-c", "-o", own+".o", own+".ii")...)); err != nil {
+		return err
+	}
+	return os.Rename(own+".o", object)
 }
 
 // output runs a compiler, whose complaints become the error.
