@@ -296,7 +296,7 @@ func TestRunsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := spec.Query{Aggregates: []spec.Aggregate{
-		{Func: spec.Median, Args: []string{"value"}}, {Func: spec.List, Args: []string{"value"}}, {Func: spec.Mode, Args: []string{"value"}},
+		{Func: spec.Median, Args: []string{"value"}}, {Func: spec.CountDistinct, Args: []string{"value"}}, {Func: spec.Mode, Args: []string{"value"}},
 	}}
 	cause := errors.New("enough")
 	for i := range 30 {
