@@ -40,9 +40,6 @@ func isNullable(l *spec.KeyLayout) bool { return l.Words == 2 && l.Bits == 65 &&
 // used reports whether the groups are found by it.
 func (d *direct) used() bool { return d.window > 0 }
 
-// bounds reports whether the keys seen tell that there will hardly be more than n groups.
-func (d *direct) bounds(n int) bool { return d.used() && d.window <= 2*uint64(n) }
-
 // findDirect is find without hashes. It returns false, and has done nothing, when keys lie too far
 // apart.
 func (t *table) findDirect(keys []uint64, gids []uint32) bool {

@@ -386,9 +386,9 @@ var modes = []struct {
 	{"no dense table", Options{NoDense: true}},
 	{"rows scattered", Options{NoDense: true, NoPreAgg: true}},
 	{"rows scattered far", Options{NoDense: true, NoPreAgg: true, RadixBits: partition.RadixBitsMax}},
-	{"states scattered", Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, RadixBits: 1}},
+	{"states scattered", Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, RadixBits: 1}},
 	{"split twice", Options{NoDense: true, NoPreAgg: true, RadixBits: 1, ForceSplits: 2}},
-	{"states split", Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, RadixBits: 1, ForceSplits: 1}},
+	{"states split", Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, RadixBits: 1, ForceSplits: 1}},
 	{"little memory", Options{NoDense: true, TableGroups: 64, WorkerBytes: 64 << 10}},
 	{"either", Options{NoDense: true, TableGroups: 64, RadixBits: 3, TotalRows: 20_000}},
 }

@@ -120,12 +120,19 @@ func (w *Worker) growTable() bool {
 	if w.flushed != nil || w.tableGroups > w.run.opt.TableGroups {
 		return false
 	}
-	// Of d groups of equal size, rows are expected to show d (1 - exp(-rows / d)).
-	d := float64(w.tableGroups) * tableGrowth
-	if d*(1-math.Exp(-float64(w.modeRows)/d)) < float64(w.table.groups) && !w.table.direct.bounds(int(d)) {
+	limit := w.tableGroups * directGrowth
+	if !w.table.direct.used() {
+		// Of d groups of equal size, rows are expected to show d (1 - exp(-rows / d)).
+		limit = w.tableGroups * tableGrowth
+		d := float64(limit)
+		if d*(1-math.Exp(-float64(w.modeRows)/d)) < float64(w.table.groups) {
+			return false
+		}
+	}
+	if w.table.groups >= limit {
 		return false
 	}
-	w.tableGroups *= tableGrowth
+	w.tableGroups = limit
 	w.once = append(w.once, make([]uint8, w.tableGroups+spec.TileRows-len(w.once))...)
 	return true
 }
@@ -133,6 +140,11 @@ func (w *Worker) growTable() bool {
 // tableGrowth is how much larger than a core's share of the cache a table may be: 4 MiB, a core's
 // share of the last-level cache of most servers.
 const tableGrowth = 8
+
+// directGrowth is the same for a table that finds groups by distance, with neither hash nor slots: rows
+// that wait for the shared cache then cost less than rows that are scattered. 20 is room for directMax
+// groups with one sum (BenchmarkAggregate/hash/groups=2e5).
+const directGrowth = 20
 
 func (w *Worker) addRows(t *spec.Tile, hashes []uint64) error {
 	if w.rows == nil {

@@ -101,6 +101,7 @@ func BenchmarkAggregate(b *testing.B) {
 		{"hash/groups=10", one(i64), uniform(10), 0, 0, sum},
 		{"hash/groups=1e3", one(i64), uniform(1e3), 0, 0, sum},
 		{"hash/groups=1e5", one(i64), uniform(1e5), 0, 0, sum},
+		{"hash/groups=2e5", one(i64), uniform(2e5), 0, 0, sum},
 		{"hash/groups=1e6", one(i64), uniform(1e6), 0, 0, sum},
 		{"sparse/groups=10", one(i64), sparse(10), 0, 0, sum},
 		{"sparse/groups=1e3", one(i64), sparse(1e3), 0, 0, sum},

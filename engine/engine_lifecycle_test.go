@@ -199,7 +199,7 @@ func fails(t *testing.T, eng *engine.Engine, src scan.Source, q spec.Query) erro
 }
 
 // scatterKnobs make small inputs take the way of large ones.
-var scatterKnobs = engine.TestingKnobs{NoDense: true, AlwaysPreAgg: true, TableGroups: 16, RadixBits: 4, ResultRows: 5}
+var scatterKnobs = engine.TestingKnobs{NoDense: true, AlwaysPreAgg: true, TableGroups: 4, RadixBits: 4, ResultRows: 5}
 
 // Would catch queries that mix up their groups, their stores or their memory when they share an
 // engine's threads, and a query that waits for ever for a thread. Floats are left out: where their
@@ -211,7 +211,7 @@ func TestQueriesTogether(t *testing.T) {
 		return err != nil || kind == spec.Float64
 	})
 	for _, threads := range []int{1, 2, 5} {
-		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: threads}, engine.TestingKnobs{ResultRows: 50, TableGroups: 100}))
+		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: threads}, engine.TestingKnobs{ResultRows: 50, TableGroups: 10}))
 		var wg sync.WaitGroup
 		for client := range 6 {
 			wg.Go(func() {

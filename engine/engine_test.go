@@ -41,8 +41,8 @@ var routes = []struct {
 	{"one thread", engine.Options{Threads: 1}, engine.TestingKnobs{}},
 	{"hash", engine.Options{Threads: 3}, engine.TestingKnobs{NoDense: true}},
 	{"scatter rows", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, NoPreAgg: true, RadixBits: 3}},
-	{"scatter states", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, RadixBits: 2}},
-	{"tiny tables", engine.Options{Threads: 4}, engine.TestingKnobs{NoDense: true, TableGroups: 16, ResultRows: 7}},
+	{"scatter states", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, RadixBits: 2}},
+	{"tiny tables", engine.Options{Threads: 4}, engine.TestingKnobs{NoDense: true, TableGroups: 4, ResultRows: 7}},
 	{"one partition", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, NoPreAgg: true, RadixBits: 1, BatchRows: 100}},
 }
 

@@ -100,7 +100,7 @@ func TestDeterministicBits(t *testing.T) {
 	q := momentQuery()
 	spilled := []engine.TestingKnobs{
 		{NoDense: true, NoPreAgg: true, SpillAll: true, RadixBits: 2},
-		{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, SpillAll: true, ForceSplits: 2, RadixBits: 1},
+		{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, SpillAll: true, ForceSplits: 2, RadixBits: 1},
 	}
 	var first map[int64]string
 	for i := range len(routes) + len(spilled) {

@@ -109,7 +109,7 @@ func cancelAt(t *testing.T, fsys *cancelFS) (err error) {
 	fsys.cancel = cancel
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	opt := engine.Options{Threads: 3, FS: fsys, TempDir: temp, Allocator: mem}
-	knobs := engine.TestingKnobs{SpillAll: true, RadixBits: 2, NoDense: true, TableGroups: 1000, ForceSplits: 2, ResultRows: 1000}
+	knobs := engine.TestingKnobs{SpillAll: true, RadixBits: 2, NoDense: true, TableGroups: 100, ForceSplits: 2, ResultRows: 1000}
 	eng, err := engine.Open(engine.WithTestingKnobs(opt, knobs))
 	if err != nil {
 		t.Fatal(err)

@@ -159,7 +159,7 @@ const spilledRows = 20_000
 func TestSpillFaults(t *testing.T) {
 	fsys := faultfs.New(stream.OS)
 	opt := engine.Options{Threads: 2, FS: fsys, TempDir: t.TempDir()}
-	knobs := engine.TestingKnobs{SpillAll: true, RadixBits: 2, NoDense: true, TableGroups: 500, ForceSplits: 1}
+	knobs := engine.TestingKnobs{SpillAll: true, RadixBits: 2, NoDense: true, TableGroups: 50, ForceSplits: 1}
 	for n := int64(0); ; n++ {
 		fsys.FailAt(n)
 		rows, err := runSpilled(context.Background(), opt, knobs)
