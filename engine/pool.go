@@ -38,15 +38,7 @@ func (p *poolAllocator) Allocate(size int) []byte {
 }
 
 // Reallocate resizes a buffer and keeps what fits of it.
-func (p *poolAllocator) Reallocate(size int, b []byte) []byte {
-	if size <= cap(b) && cap(b) >= poolBytesMin {
-		return b[:size]
-	}
-	grown := p.Allocate(size)
-	copy(grown, b)
-	p.Free(b)
-	return grown
-}
+func (p *poolAllocator) Reallocate(size int, b []byte) []byte { return reallocate(p, size, b) }
 
 // Free takes a buffer back.
 func (p *poolAllocator) Free(b []byte) {
@@ -61,6 +53,17 @@ func (p *poolAllocator) Free(b []byte) {
 		}
 	}
 	p.classes[class].Put(unsafe.SliceData(b))
+}
+
+// reallocate resizes a buffer of an allocator whose small buffers have no room to spare.
+func reallocate(a memory.Allocator, size int, b []byte) []byte {
+	if size <= cap(b) && cap(b) >= poolBytesMin {
+		return b[:size]
+	}
+	grown := a.Allocate(size)
+	copy(grown, b)
+	a.Free(b)
+	return grown
 }
 
 // blockAllocator is the default allocator of decoded columns, which the engine itself gives back:
@@ -79,15 +82,7 @@ func (a *blockAllocator) Allocate(size int) []byte {
 }
 
 // Reallocate resizes a buffer and keeps what fits of it.
-func (a *blockAllocator) Reallocate(size int, b []byte) []byte {
-	if size <= cap(b) && cap(b) >= poolBytesMin {
-		return b[:size]
-	}
-	grown := a.Allocate(size)
-	copy(grown, b)
-	a.Free(b)
-	return grown
-}
+func (a *blockAllocator) Reallocate(size int, b []byte) []byte { return reallocate(a, size, b) }
 
 // Free takes a buffer back.
 func (a *blockAllocator) Free(b []byte) {

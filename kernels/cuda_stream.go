@@ -13,6 +13,7 @@ import (
 
 // cudaStream is a stream of the driver that neither waits for the null stream nor holds it back.
 type cudaStream struct {
+	operators
 	device *cudaDevice
 	stream unsafe.Pointer
 
@@ -26,6 +27,7 @@ type cudaStream struct {
 
 func (d *cudaDevice) NewStream() (Stream, error) {
 	s := &cudaStream{device: d}
+	s.operators = operators{s}
 	status := C.mpga_stream_create(d.driver.table, d.context, &s.stream)
 	if err := d.driver.check(status, "device %d", d.ordinal); err != nil {
 		return nil, err

@@ -19,8 +19,10 @@ func (d *executorDevice) Memory() (free, total int64, err error) { return 1 << 3
 func (d *executorDevice) AllocPinned(n int64) (Pinned, error) {
 	return executorPinned(make([]byte, n)), nil
 }
-func (d *executorDevice) NewStream() (Stream, error) { return &executorStream{d.executor}, nil }
-func (d *executorDevice) Close() error               { return nil } // the machine's test closes it
+func (d *executorDevice) NewStream() (Stream, error) {
+	return &executorStream{d.executor, operators{d.executor}}, nil
+}
+func (d *executorDevice) Close() error { return nil } // the machine's test closes it
 
 func (d *executorDevice) Alloc(n int64) (Buffer, error) {
 	at, err := d.machine.Alloc(n)
@@ -32,7 +34,10 @@ type executorPinned []byte
 func (p executorPinned) Bytes() []byte { return p }
 func (p executorPinned) Free() error   { return nil }
 
-type executorStream struct{ *executor }
+type executorStream struct {
+	*executor
+	operators
+}
 
 func (s *executorStream) Copy(c Copy) error {
 	at := cpurun.Address(s.address(c.Device, int64(len(c.Host))))
@@ -59,34 +64,6 @@ func (s *executorStream) Fill(at Span, bytes int64, value byte) error {
 func (s *executorStream) Record() (Event, error) { return executorEvent{}, nil }
 func (s *executorStream) WaitFor(Event) error    { return nil }
 func (s *executorStream) Close() error           { return nil }
-
-func (s *executorStream) Sample(shape *Shape, rows *Rows, registers Span) error {
-	return sample(s, shape, rows, registers)
-}
-
-func (s *executorStream) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, scratch Span) error {
-	return aggregate(s, shape, plan, rows, into, scratch)
-}
-
-func (s *executorStream) Merge(shape *Shape, plan Plan, in *Groups, count int64, into *Groups, scratch Span) error {
-	return merge(s, shape, plan, in, count, into, scratch)
-}
-
-func (s *executorStream) Scatter(shape *Shape, rows *Rows, seed uint64, radixBits int, into *Rows, offsets, scratch Span) error {
-	return scatter(s, shape, rows, seed, radixBits, into, offsets, scratch)
-}
-
-func (s *executorStream) ResetTable(shape *Shape, table Table) error {
-	return resetTable(s, shape, table)
-}
-
-func (s *executorStream) Insert(shape *Shape, rows *Rows, table Table, overflow *Rows, status Span) error {
-	return insert(s, shape, rows, table, overflow, status)
-}
-
-func (s *executorStream) Compact(shape *Shape, table Table, into *Groups) error {
-	return compact(s, shape, table, into)
-}
 
 type executorEvent struct{}
 

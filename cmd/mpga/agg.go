@@ -150,18 +150,12 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if err := f.budgetFlags.apply(&options); err != nil {
 		return err
 	}
-	options.EnsureDefaults()
-	if err := options.Validate(); err != nil {
-		return usageError{err}
-	}
 
 	source, err := scan.Open(ctx, files, scanOptions)
 	if err != nil {
 		return err
 	}
-	limitCollector(options.MemoryLimit)
-	sinkOptions.RowGroupRows = rowGroupRows(options.MemoryLimit)
-	eng, err := engine.Open(options)
+	eng, err := openWithin(options, &sinkOptions)
 	if err != nil {
 		return err
 	}

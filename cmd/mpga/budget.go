@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/sink"
 )
 
 // budgetFlags are the flags that bound what a query takes of the machine.
@@ -23,14 +24,28 @@ func (f *budgetFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tempLimit, "temp-limit", "", "spill at most `SIZE` at a time (default 90% of what is free in --temp-dir)")
 }
 
-// apply fills in the options that were given.
+// apply completes the options with the budgets that were given and with defaults, and checks them.
 func (f *budgetFlags) apply(o *engine.Options) (err error) {
 	o.TempDir = f.tempDir
 	if o.MemoryLimit, err = parseSize("--memory-limit", f.memoryLimit); err != nil {
 		return err
 	}
-	o.TempLimit, err = parseSize("--temp-limit", f.tempLimit)
-	return err
+	if o.TempLimit, err = parseSize("--temp-limit", f.tempLimit); err != nil {
+		return err
+	}
+	o.EnsureDefaults()
+	if err := o.Validate(); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// openWithin opens an engine; what is outside it, the collector and the writer of the result, is made to
+// suit its memory limit.
+func openWithin(o engine.Options, result *sink.Options) (*engine.Engine, error) {
+	limitCollector(o.MemoryLimit)
+	result.RowGroupRows = rowGroupRows(o.MemoryLimit)
+	return engine.Open(o)
 }
 
 // parseSize reads a size such as 2GiB or 500MB; no text is 0.

@@ -131,19 +131,13 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 	if err := f.budgetFlags.apply(&options); err != nil {
 		return err
 	}
-	options.EnsureDefaults()
-	if err := options.Validate(); err != nil {
-		return usageError{err}
-	}
 	sources := make([][]engine.Blob, len(dirs))
 	for i, dir := range dirs {
 		if sources[i], err = engine.OpenPartialDir(stream.OS, dir); err != nil {
 			return err
 		}
 	}
-	limitCollector(options.MemoryLimit)
-	sinkOptions.RowGroupRows = rowGroupRows(options.MemoryLimit)
-	eng, err := engine.Open(options)
+	eng, err := openWithin(options, &sinkOptions)
 	if err != nil {
 		return err
 	}

@@ -80,47 +80,20 @@ func encodeCodes(t testing.TB, groupRows int64, batch arrow.RecordBatch, opts ..
 // readParts reads all columns of a file, as codes or by pqarrow.
 func readParts(t testing.TB, path string, codes bool, opt OpenOptions) (rows []string) {
 	t.Helper()
-	opt.EnsureDefaults()
-	in, err := openParquet(stream.OS, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := in.parts(context.Background(), allColumns(in.schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range parts {
-		for i := range p.(*parquetPart).columns {
-			column := &p.(*parquetPart).columns[i]
-			if !column.codes {
-				t.Fatalf("column %d is not read as codes", i)
-			}
-			column.flat, column.codes = codes, codes
+	readColumns(t, path, opt, func(field arrow.Field, column *parquetPartColumn) {
+		if !column.codes {
+			t.Fatalf("column %s, %s, is not read as codes", field.Name, field.Type)
 		}
-		r, err := p.open(context.Background(), opt)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for {
-			batch, err := r.next(context.Background())
-			if errors.Is(err, io.EOF) {
-				break
+		column.flat, column.codes = codes, codes
+	}, func(batch arrow.RecordBatch) {
+		for _, column := range batch.Columns() {
+			if nulls := countNulls(column); nulls != column.NullN() {
+				t.Fatalf("a batch of %d NULLs says that it has %d", nulls, column.NullN())
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, column := range batch.Columns() {
-				if nulls := countNulls(column); nulls != column.NullN() {
-					t.Fatalf("a batch of %d NULLs says that it has %d", nulls, column.NullN())
-				}
-			}
-			rows = append(rows, batchRowsText(batch)...)
-			batch.Release()
 		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
+		rows = append(rows, batchRowsText(batch)...)
+		batch.Release()
+	})
 	return rows
 }
 

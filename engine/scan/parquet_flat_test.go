@@ -97,6 +97,18 @@ func appendNumber(builder array.Builder, n int) error {
 // readAs reads all columns of a file: by flatColumn, which must take them, or by pqarrow.
 func readAs(t testing.TB, path string, flat bool, opt OpenOptions) (batches []arrow.RecordBatch) {
 	t.Helper()
+	readColumns(t, path, opt, func(field arrow.Field, column *parquetPartColumn) {
+		if !column.flat {
+			t.Fatalf("column %s, %s, is not read flat", field.Name, field.Type)
+		}
+		column.flat, column.codes = flat, flat && column.codes
+	}, func(batch arrow.RecordBatch) { batches = append(batches, batch) })
+	return batches
+}
+
+// readColumns reads all columns of a file, each after it was prepared, and hands its batches over.
+func readColumns(t testing.TB, path string, opt OpenOptions, prepare func(field arrow.Field, column *parquetPartColumn), take func(arrow.RecordBatch)) {
+	t.Helper()
 	opt.EnsureDefaults()
 	in, err := openParquet(stream.OS, path)
 	if err != nil {
@@ -107,12 +119,9 @@ func readAs(t testing.TB, path string, flat bool, opt OpenOptions) (batches []ar
 		t.Fatal(err)
 	}
 	for _, p := range parts {
-		for i := range p.(*parquetPart).columns {
-			column := &p.(*parquetPart).columns[i]
-			if !column.flat {
-				t.Fatalf("column %d, %s, is not read flat", i, in.schema().Field(i).Type)
-			}
-			column.flat, column.codes = flat, flat && column.codes
+		columns := p.(*parquetPart).columns
+		for i := range columns {
+			prepare(in.schema().Field(i), &columns[i])
 		}
 		r, err := p.open(context.Background(), opt)
 		if err != nil {
@@ -126,13 +135,12 @@ func readAs(t testing.TB, path string, flat bool, opt OpenOptions) (batches []ar
 			if err != nil {
 				t.Fatal(err)
 			}
-			batches = append(batches, batch)
+			take(batch)
 		}
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return batches
 }
 
 func release(batches []arrow.RecordBatch) {
