@@ -1,0 +1,5 @@
+//go:build !race
+
+package hostdevice_test
+
+const raceEnabled = false
