@@ -1,0 +1,153 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
+)
+
+// Predicate says which rows a query needs. Rows of which one of the terms is surely not TRUE are left
+// out where that spares reading; rows for which Rows does not say TRUE are left out always.
+//
+// Terms are hints: each must follow from the whole of the condition, and none need be there. A source
+// may use them or not, so that a consumer without Rows still has to evaluate the condition itself.
+type Predicate struct {
+	Terms []Term    // all of them hold for every row that is needed
+	Rows  RowFilter // the condition itself; may be nil
+}
+
+// Op is what a Term says of its column.
+type Op uint8
+
+// The operators. A comparison with NULL is not TRUE, as in SQL.
+const (
+	OpEqual Op = iota
+	OpNotEqual
+	OpLess
+	OpLessOrEqual
+	OpGreater
+	OpGreaterOrEqual
+	OpIn        // equal to one of Values
+	OpIsNull    // no Values
+	OpIsNotNull // no Values
+)
+
+var opNames = [...]string{"=", "<>", "<", "<=", ">", ">=", "IN", "IS NULL", "IS NOT NULL"}
+
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return fmt.Sprintf("Op(%d)", uint8(o))
+}
+
+// Term compares a column with constants: BETWEEN is two of them, and x LIKE 'ab%' implies two.
+//
+// The comparison is by value and exact: 1 is 1.00, a date is its midnight, -0.0 is 0.0. Nothing is
+// said of NaN: it may be equal to itself and larger than all numbers, or not. Strings and binaries are
+// compared byte by byte. A condition that rounds its column before it compares, such as a 64-bit
+// integer turned into a double, or by a collation, is no term.
+//
+// A constant is of the column's type, or of one of the same family: integers and decimals; floats;
+// strings and binaries; dates and timestamps without a zone; timestamps with one; times of day;
+// durations; truth values. A term with a constant of another family, or one that is NULL, is of no use
+// and does no harm.
+type Term struct {
+	Column int // index in the source's schema
+	Op     Op
+	Values []scalar.Scalar // one for a comparison, any number for OpIn
+}
+
+// RowFilter is a condition that is evaluated for every row.
+type RowFilter interface {
+	// Columns returns the columns that the condition needs, as indexes in the source's schema.
+	Columns() []int
+
+	// Select sets the bits of the rows for which the condition is TRUE, lowest bit first, and returns
+	// how many it has set. selected has a bit for each row, all 0 at first. The batch has the columns
+	// that Columns returned, in that order, and of the types that Split.Open may return: dictionaries
+	// and views among them. It is the caller's. Several goroutines may call Select at the same time.
+	Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (rows int, err error)
+}
+
+// Filtered is a source that leaves rows out: what Filter returns. A source over it has
+// Pruning too if it is to be seen in plans.
+type Filtered interface {
+	Source
+
+	// Pruning says what is left out, and by what.
+	Pruning() Pruning
+}
+
+// Pruning is what a predicate kept from being read.
+type Pruning struct {
+	Files     int64 // of the source
+	RowGroups int64 // of the source; 0 of formats that have none
+	Rows      int64 // of the source; -1 when it is not known
+	By        [PruneReasons]Pruned
+
+	BytesLeft  int64 // of the columns that the filter needs, in files and parts that are left, before pages are pruned
+	BytesAsked int64 // that were read to find out: dictionaries, Bloom filters, page indexes
+
+	// What follows grows while the source is read.
+	RowsTested  int64 // by the RowFilter
+	RowsKept    int64 // by the RowFilter
+	PagesPassed int64 // of columns that the filter does not need, not decoded
+	BytesPassed int64 // of such pages, not read or not decompressed
+}
+
+// Pruned is what one kind of knowledge kept from being read. Rows of a file, of row groups and of
+// pages are all counted in Rows.
+type Pruned struct {
+	Files, RowGroups, Pages, Rows int64
+}
+
+// PruneReason is the knowledge by which rows are left out unread.
+type PruneReason uint8
+
+// The reasons, in the order in which they are tried.
+const (
+	PrunedByFolder     PruneReason = iota // key=value folders
+	PrunedByStatistics                    // of row groups
+	PrunedByDictionary
+	PrunedByBloomFilter
+	PrunedByPageIndex
+	PruneReasons = iota // how many there are
+)
+
+var reasonNames = [PruneReasons]string{"folders", "statistics", "dictionaries", "Bloom filters", "page indexes"}
+
+func (r PruneReason) String() string { return reasonNames[r] }
+
+// Validate reports every term that does not suit a schema.
+func (p *Predicate) Validate(schema *arrow.Schema) error {
+	var errs []error
+	for i, t := range p.Terms {
+		wanted := 1
+		switch t.Op {
+		case OpIn:
+			wanted = len(t.Values)
+		case OpIsNull, OpIsNotNull:
+			wanted = 0
+		}
+		switch {
+		case t.Column < 0 || t.Column >= schema.NumFields():
+			errs = append(errs, fmt.Errorf("term %d: column %d of a table that has %d", i, t.Column, schema.NumFields()))
+		case int(t.Op) >= len(opNames):
+			errs = append(errs, fmt.Errorf("term %d: %s is no operator", i, t.Op))
+		case len(t.Values) != wanted:
+			errs = append(errs, fmt.Errorf("term %d: %s with %d constants", i, t.Op, len(t.Values)))
+		}
+	}
+	if p.Rows != nil {
+		for _, c := range p.Rows.Columns() {
+			if c < 0 || c >= schema.NumFields() {
+				errs = append(errs, fmt.Errorf("row filter: column %d of a table that has %d", c, schema.NumFields()))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
