@@ -1,0 +1,82 @@
+package order
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// Options say what a sort may use. The zero value is usable.
+type Options struct {
+	// Bytes is how much a sort holds of rows and keys before it writes them to disk, 1 MiB at least.
+	// The default is 256 MiB.
+	Bytes int64
+
+	// Memory is that of pages on their way to and from the disk. The default is a sort's own.
+	Memory *stream.Memory
+
+	// Temp takes what does not fit. The default is os.TempDir(), without a limit.
+	Temp *stream.Temp
+
+	// Threads is how many goroutines a sort uses at most. The default is runtime.GOMAXPROCS(0).
+	Threads int
+
+	// Units, when set, are shared with others: each goroutine holds one while it computes.
+	Units *semaphore.Weighted
+
+	// BatchRows is how many rows a batch of the result has at most. The default is 32,768.
+	BatchRows int
+
+	// Allocator takes the memory of batches. The default is memory.DefaultAllocator.
+	Allocator memory.Allocator
+}
+
+const (
+	bytesDefault     = 256 << 20
+	bytesMin         = 1 << 20
+	batchRowsDefault = 1 << 15
+)
+
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	if o.Bytes == 0 {
+		o.Bytes = bytesDefault
+	}
+	if o.Memory == nil {
+		o.Memory = stream.NewMemory(o.Bytes)
+	}
+	if o.Temp == nil {
+		o.Temp = stream.NewTemp(stream.OS, os.TempDir(), math.MaxInt64)
+	}
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if o.BatchRows == 0 {
+		o.BatchRows = batchRowsDefault
+	}
+	if o.Allocator == nil {
+		o.Allocator = memory.DefaultAllocator
+	}
+}
+
+// Validate reports every field that is out of its bounds.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Bytes < bytesMin {
+		errs = append(errs, fmt.Errorf("Bytes (%d) must be at least %d", o.Bytes, bytesMin))
+	}
+	if o.Threads < 1 {
+		errs = append(errs, fmt.Errorf("Threads (%d) must be at least 1", o.Threads))
+	}
+	if o.BatchRows < 1 {
+		errs = append(errs, fmt.Errorf("BatchRows (%d) must be at least 1", o.BatchRows))
+	}
+	return errors.Join(errs...)
+}

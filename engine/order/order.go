@@ -1,0 +1,73 @@
+package order
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// By says in which order rows come, and which of them. The zero value takes all rows as they come.
+type By struct {
+	// Keys are the columns to order by, the one that decides first in front. Rows that are equal in all
+	// keep the order of the input, as all do where there are no keys.
+	Keys []Key
+
+	// Limit is the most rows to return, if Limited is set.
+	Limit   int64
+	Limited bool
+
+	// Offset is how many rows to leave out before the first that is returned.
+	Offset int64
+}
+
+// Key is one column that rows are ordered by.
+type Key struct {
+	Column     int // of the schema
+	Descending bool
+	NullsFirst bool // NULLs before all values; else behind them, whatever the direction
+}
+
+// Validate reports what does not suit rows of the schema. Its errors are spec.ErrQuery.
+func (b By) Validate(schema *arrow.Schema) error {
+	var errs []error
+	if b.Limited && b.Limit < 0 {
+		errs = append(errs, fmt.Errorf("%w: LIMIT %d must not be negative", spec.ErrQuery, b.Limit))
+	}
+	if b.Offset < 0 {
+		errs = append(errs, fmt.Errorf("%w: OFFSET %d must not be negative", spec.ErrQuery, b.Offset))
+	}
+	for _, k := range b.Keys {
+		if k.Column < 0 || k.Column >= schema.NumFields() {
+			errs = append(errs, fmt.Errorf("%w: ORDER BY column %d of %d", spec.ErrQuery, k.Column, schema.NumFields()))
+			continue
+		}
+		if f := schema.Field(k.Column); !Sortable(f.Type) {
+			errs = append(errs, fmt.Errorf("%w: ORDER BY %q: values of type %s have no order", spec.ErrQuery, f.Name, f.Type))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Sortable says whether a column of a type can be a Key.
+func Sortable(dt arrow.DataType) bool {
+	switch id := dt.ID(); id {
+	case arrow.NULL, arrow.BOOL, arrow.DECIMAL128, arrow.DECIMAL256, arrow.FIXED_SIZE_BINARY, arrow.DATE32, arrow.DATE64, arrow.TIME32, arrow.TIME64,
+		arrow.TIMESTAMP, arrow.DURATION, arrow.FLOAT32, arrow.FLOAT64, arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY,
+		arrow.STRING_VIEW, arrow.BINARY_VIEW:
+		return true
+	default:
+		return arrow.IsInteger(id)
+	}
+}
+
+// wanted returns how many of the first rows matter: Offset and Limit together.
+func (b By) wanted() int64 {
+	if !b.Limited || b.Limit > math.MaxInt64-b.Offset {
+		return math.MaxInt64
+	}
+	return b.Offset + b.Limit
+}
