@@ -24,16 +24,3 @@ func TestColumnTypes(t *testing.T) {
 		}
 	}
 }
-
-func TestOneByte(t *testing.T) {
-	for text, want := range map[string]byte{"": 0, ";": ';', `\t`: '\t', "tab": '\t', "\t": '\t'} {
-		if got, err := oneByte("delimiter", text); got != want || err != nil {
-			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
-		}
-	}
-	for _, bad := range []string{"ab", "é"} {
-		if _, err := oneByte("delimiter", bad); err == nil {
-			t.Errorf("%q: got no error", bad)
-		}
-	}
-}
