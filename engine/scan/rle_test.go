@@ -223,3 +223,29 @@ func BenchmarkUnpack(b *testing.B) {
 		})
 	}
 }
+
+// The assembly must write what its twin does, wherever the packed bytes end, and nothing behind.
+func TestUnpackGroups(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 0))
+	for width := 1; width <= runWidthMax; width++ {
+		values := make([]uint32, 8*40)
+		for i := range values {
+			values[i] = rng.Uint32() & widthMask(width)
+		}
+		packed := packValues(values, width)
+		for bytes := range len(packed) + 1 {
+			got, want := make([]uint32, 8*rng.IntN(41)), make([]uint32, len(values))
+			n, largest := unpackGroups(got, slices.Clone(packed[:bytes]), width)
+			m, _ := unpackGroupsGeneric(want[:len(got)], packed[:bytes], width)
+			if n < m || n%8 != 0 || n*width > 8*bytes {
+				t.Fatalf("width %d: %d of %d values of %d B, at least %d are wanted", width, n, len(got), bytes, m)
+			}
+			if !slices.Equal(got[:n], values[:n]) || n > 0 && largest != slices.Max(values[:n]) {
+				t.Fatalf("width %d, %d B: got %v, largest %d; want %v", width, bytes, got[:n], largest, values[:n])
+			}
+			if slices.ContainsFunc(got[n:], func(v uint32) bool { return v != 0 }) {
+				t.Fatalf("width %d, %d B: something behind value %d", width, bytes, n)
+			}
+		}
+	}
+}
