@@ -1,22 +1,22 @@
 // Package order puts the rows of record batches in order, and takes the first of them.
 //
-//	                      a batch -> keys, bytes that compare as the rows do
-//	                                   |
-//	without LIMIT                      v                       with LIMIT n
-//	all rows are held           held batches, entries          rows behind the n-th so far are dropped;
-//	                                   |                       held rows are cut to n when they are twice that
-//	    budget used up ----------------+--------------- end of the input
-//	          |                                              |
-//	   sorted -> a run on disk                        sorted -> batches, if no run was written
-//	          |                                              |
-//	          +---- runs merged, in passes if many ----> batches
+//		                      a batch -> keys, bytes that compare as the rows do
+//		                                   |
+//		without LIMIT                      v                       with LIMIT n
+//		all rows are held           held batches, entries          rows behind the n-th so far are dropped;
+//		                                   |                       held rows are cut to n when they are twice that
+//		    budget used up ----------------+--------------- end of the input
+//		          |                                              |
+//		   sorted -> a run on disk                        sorted -> batches, if no run was written
+//		          |                                              |
+//		          +---- runs merged, in passes if many ----> batches
 //
-//   - O1 (order): a key's bytes compare as its value does: NaN is the greatest number, -0.0 equals
-//     0.0, strings compare by bytes. NULL is behind all values unless the key says otherwise.
-//   - O2 (stable): rows that are equal in all keys come in the order of the input.
-//   - O3 (memory): what is held of rows and keys stays within Options.Bytes, but for one batch of the
-//     input and one of the result; with a limit of n rows, also within about 2n of them.
-//   - O4 (nothing left): after Release, an error or the end there is no file, page or batch.
+//	  - O1 (order): a key's bytes compare as its value does: NaN is the greatest number, -0.0 equals
+//	    0.0, strings compare by bytes. NULL is behind all values unless the key says otherwise.
+//	  - O2 (stable): rows that are equal in all keys come in the order of the input.
+//	  - O3 (memory): what is held of rows and keys stays within Options.Bytes, but for one batch of the
+//	    input and one of the result; with a limit of n rows, also within about 2n of them.
+//	  - O4 (nothing left): after Release, an error or the end there is no file, page or batch.
 //
 // A heap of single rows would hold a batch of the input for each of them; rows are kept by batches and
 // cut in bulk, and the n-th key so far turns away nearly all that come later.

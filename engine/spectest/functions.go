@@ -35,10 +35,10 @@ func evaluate(a spec.Aggregate, overflow spec.Overflow, types []arrow.DataType, 
 	case spec.Avg:
 		return avg(xs, dt), nil
 	case spec.Min, spec.QuantileDisc, spec.Max:
-		sorted := slices.SortedStableFunc(slices.Values(xs), compareValues)
+		sorted := slices.SortedStableFunc(slices.Values(xs), CompareValues)
 		return sorted[discreteIndex(a, len(xs))], nil
 	case spec.MinN, spec.MaxN:
-		sorted := slices.SortedStableFunc(slices.Values(xs), compareValues)
+		sorted := slices.SortedStableFunc(slices.Values(xs), CompareValues)
 		if a.Func == spec.MaxN {
 			slices.Reverse(sorted)
 		}
@@ -108,7 +108,7 @@ func mode(xs []any) any {
 func best(ys []any, largest bool) int {
 	at := 0
 	for i := range ys {
-		c := compareValues(ys[i], ys[at])
+		c := CompareValues(ys[i], ys[at])
 		if largest {
 			c = -c
 		}
@@ -238,7 +238,7 @@ const rounding = 1e-14
 
 // quantile interpolates between the two values around position q (n - 1).
 func quantile(xs []any, q float64, dt arrow.DataType) any {
-	sorted := slices.SortedStableFunc(slices.Values(xs), compareValues)
+	sorted := slices.SortedStableFunc(slices.Values(xs), CompareValues)
 	position := q * float64(len(sorted)-1)
 	low, high := sorted[int(math.Floor(position))], sorted[int(math.Ceil(position))]
 	d := position - math.Floor(position)

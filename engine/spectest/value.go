@@ -156,8 +156,8 @@ func keyText(v any) string {
 	panic(fmt.Sprintf("no text for a cell of type %T", v))
 }
 
-// compareValues orders two cells of the same type: false before true, NaN after everything.
-func compareValues(a, b any) int {
+// CompareValues orders two cells of the same type: false before true, NaN after everything.
+func CompareValues(a, b any) int {
 	switch a := a.(type) {
 	case bool:
 		return boolRank(a) - boolRank(b.(bool))

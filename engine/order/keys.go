@@ -1,0 +1,315 @@
+package order
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// The key of a row is the encodings of its columns, one behind the other. Of no two rows is one key
+// the beginning of the other, so that keys compare by their first byte that differs. O1.
+//
+//	column that may be NULL    1 byte for NULL or a value, in the order that the key asks for
+//	integer, date, time        big-endian, the sign flipped
+//	float                      big-endian; negative ones inverted, others with the sign set
+//	decimal                    as an integer of 16 or 32 bytes
+//	string, binary             its bytes, 00 as 00 FF, ended by 00 00
+//	descending                 the same, every byte inverted
+
+// appender appends the encoding of a row's value to a key. The value is not NULL.
+type appender func(key []byte, row int) []byte
+
+// entry is a row in a sort. Its place breaks ties. O2.
+type entry struct {
+	head  [2]uint64 // the first 16 bytes of the key, zeros behind its end
+	batch uint32
+	row   uint32
+}
+
+// headBytes is how much of a key an entry holds.
+const headBytes = 16
+
+// entryBytes is the memory of an entry, and that of its copy while entries are merged.
+const entryBytes = 2 * 24
+
+// longKeys are the keys of a batch's rows, where some do not fit their entries.
+type longKeys struct {
+	bytes []byte
+	ends  []int // of each row's key; nil where all fit
+}
+
+func (k *longKeys) at(row uint32) []byte {
+	start := 0
+	if row > 0 {
+		start = k.ends[row-1]
+	}
+	return k.bytes[start:k.ends[row]]
+}
+
+func (k *longKeys) size() int64 { return int64(cap(k.bytes) + 8*cap(k.ends)) }
+
+// keyEncoder makes the keys of rows.
+type keyEncoder struct {
+	keys  []Key
+	short bool // every key fits its entry
+}
+
+func newKeyEncoder(schema *arrow.Schema, keys []Key) *keyEncoder {
+	width := 0
+	for _, k := range keys {
+		f := schema.Field(k.Column)
+		if f.Nullable {
+			width++
+		}
+		width += widthOf(f.Type)
+	}
+	return &keyEncoder{keys: keys, short: width <= headBytes}
+}
+
+// widthOf returns the bytes of an encoded value, too many for an entry where they vary.
+func widthOf(dt arrow.DataType) int {
+	switch dt := dt.(type) {
+	case *arrow.NullType:
+		return 0
+	case *arrow.Float16Type:
+		return 4 // encoded as 32 bits
+	case arrow.FixedWidthDataType:
+		return (dt.BitWidth() + 7) / 8
+	}
+	return headBytes + 1
+}
+
+// encode appends an entry for every row of a batch to the entries.
+func (e *keyEncoder) encode(entries []entry, batch arrow.RecordBatch, number int) ([]entry, longKeys) {
+	columns := make([]keyColumn, len(e.keys))
+	for i, k := range e.keys {
+		columns[i] = newKeyColumn(batch.Column(k.Column), k, batch.Schema().Field(k.Column).Nullable)
+	}
+	rows := int(batch.NumRows())
+	var long longKeys
+	if !e.short {
+		long.ends = make([]int, rows)
+	}
+	var key []byte
+	for row := range rows {
+		if e.short {
+			key = key[:0]
+		}
+		start := len(key)
+		for i := range columns {
+			key = columns[i].append(key, row)
+		}
+		entries = append(entries, entry{head: headOf(key[start:]), batch: uint32(number), row: uint32(row)})
+		if !e.short {
+			long.ends[row] = len(key)
+		}
+	}
+	if !e.short {
+		long.bytes = key
+	}
+	return entries, long
+}
+
+func headOf(key []byte) [2]uint64 {
+	var b [headBytes]byte
+	copy(b[:], key)
+	return [2]uint64{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
+}
+
+// compareHeads compares what entries hold of two keys.
+func compareHeads(a, b *entry) int {
+	if a.head[0] != b.head[0] {
+		return cmp.Compare(a.head[0], b.head[0])
+	}
+	return cmp.Compare(a.head[1], b.head[1])
+}
+
+// compareLong compares two keys of which the heads are equal.
+func compareLong(a, b []byte) int {
+	if len(a) <= headBytes || len(b) <= headBytes {
+		return 0
+	}
+	return bytes.Compare(a[headBytes:], b[headBytes:])
+}
+
+// keyColumn encodes the values of one column of a batch.
+type keyColumn struct {
+	value      appender
+	nulls      arrow.Array // nil where the batch has none
+	marked     bool        // a byte says whether a value is NULL
+	null, some byte        // that byte
+	invert     bool
+}
+
+func newKeyColumn(values arrow.Array, k Key, nullable bool) keyColumn {
+	c := keyColumn{value: newAppender(values), marked: nullable, null: 1, invert: k.Descending}
+	if k.NullsFirst {
+		c.null, c.some = 0, 1
+	}
+	if values.NullN() > 0 {
+		c.nulls = values
+	}
+	return c
+}
+
+func (c *keyColumn) append(key []byte, row int) []byte {
+	if c.marked {
+		if c.nulls != nil && c.nulls.IsNull(row) {
+			return append(key, c.null)
+		}
+		key = append(key, c.some)
+	}
+	start := len(key)
+	key = c.value(key, row)
+	if c.invert {
+		for i := start; i < len(key); i++ {
+			key[i] = ^key[i]
+		}
+	}
+	return key
+}
+
+// newAppender returns the encoder of a column's values.
+// Requires: its type is Sortable.
+func newAppender(values arrow.Array) appender {
+	switch values := values.(type) {
+	case *array.Null:
+		return func(key []byte, _ int) []byte { return key }
+	case *array.Boolean:
+		return func(key []byte, row int) []byte {
+			if values.Value(row) {
+				return append(key, 1)
+			}
+			return append(key, 0)
+		}
+	case *array.Int8:
+		return signed8(values.Values())
+	case *array.Uint8:
+		return func(key []byte, row int) []byte { return append(key, values.Value(row)) }
+	case *array.Int16:
+		return func(key []byte, row int) []byte {
+			return binary.BigEndian.AppendUint16(key, uint16(values.Value(row))^1<<15)
+		}
+	case *array.Uint16:
+		return func(key []byte, row int) []byte { return binary.BigEndian.AppendUint16(key, values.Value(row)) }
+	case *array.Int32:
+		return signed32(values.Values())
+	case *array.Date32:
+		return signed32(values.Values())
+	case *array.Time32:
+		return signed32(values.Values())
+	case *array.Uint32:
+		return func(key []byte, row int) []byte { return binary.BigEndian.AppendUint32(key, values.Value(row)) }
+	case *array.Int64:
+		return signed64(values.Values())
+	case *array.Date64:
+		return signed64(values.Values())
+	case *array.Time64:
+		return signed64(values.Values())
+	case *array.Timestamp:
+		return signed64(values.Values())
+	case *array.Duration:
+		return signed64(values.Values())
+	case *array.Uint64:
+		return func(key []byte, row int) []byte { return binary.BigEndian.AppendUint64(key, values.Value(row)) }
+	case *array.Float16:
+		return func(key []byte, row int) []byte {
+			return binary.BigEndian.AppendUint32(key, orderedFloat32(values.Value(row).Float32()))
+		}
+	case *array.Float32:
+		return func(key []byte, row int) []byte {
+			return binary.BigEndian.AppendUint32(key, orderedFloat32(values.Value(row)))
+		}
+	case *array.Float64:
+		return func(key []byte, row int) []byte {
+			return binary.BigEndian.AppendUint64(key, orderedFloat64(values.Value(row)))
+		}
+	case *array.Decimal32:
+		return signed32(values.Values())
+	case *array.Decimal64:
+		return signed64(values.Values())
+	case *array.Decimal128:
+		return func(key []byte, row int) []byte {
+			v := values.Value(row)
+			key = binary.BigEndian.AppendUint64(key, uint64(v.HighBits())^1<<63)
+			return binary.BigEndian.AppendUint64(key, v.LowBits())
+		}
+	case *array.Decimal256:
+		return func(key []byte, row int) []byte {
+			words := values.Value(row).Array() // the lowest first
+			words[3] ^= 1 << 63
+			for i := len(words) - 1; i >= 0; i-- {
+				key = binary.BigEndian.AppendUint64(key, words[i])
+			}
+			return key
+		}
+	case *array.FixedSizeBinary:
+		return func(key []byte, row int) []byte { return append(key, values.Value(row)...) }
+	case interface{ Value(int) string }: // strings, of all lengths, and views
+		return func(key []byte, row int) []byte { return appendText(key, values.Value(row)) }
+	case interface{ Value(int) []byte }: // binaries
+		return func(key []byte, row int) []byte { return appendText(key, values.Value(row)) }
+	}
+	panic(fmt.Sprintf("order: no keys of type %s", values.DataType()))
+}
+
+func signed8(values []int8) appender {
+	return func(key []byte, row int) []byte { return append(key, uint8(values[row])^1<<7) }
+}
+
+func signed32[T ~int32](values []T) appender {
+	return func(key []byte, row int) []byte {
+		return binary.BigEndian.AppendUint32(key, uint32(values[row])^1<<31)
+	}
+}
+
+func signed64[T ~int64](values []T) appender {
+	return func(key []byte, row int) []byte {
+		return binary.BigEndian.AppendUint64(key, uint64(values[row])^1<<63)
+	}
+}
+
+// orderedFloat64 returns bits that compare as numbers do. O1.
+func orderedFloat64(v float64) uint64 {
+	switch {
+	case v != v:
+		return math.MaxUint64
+	case v == 0:
+		return 1 << 63 // that of 0.0 and of -0.0
+	}
+	bits := math.Float64bits(v)
+	if bits>>63 == 1 {
+		return ^bits
+	}
+	return bits | 1<<63
+}
+
+// orderedFloat32 is orderedFloat64 of 32 bits.
+func orderedFloat32(v float32) uint32 {
+	switch {
+	case v != v:
+		return math.MaxUint32
+	case v == 0:
+		return 1 << 31
+	}
+	bits := math.Float32bits(v)
+	if bits>>31 == 1 {
+		return ^bits
+	}
+	return bits | 1<<31
+}
+
+func appendText[T string | []byte](key []byte, text T) []byte {
+	for i := range len(text) {
+		key = append(key, text[i])
+		if text[i] == 0 {
+			key = append(key, 0xFF)
+		}
+	}
+	return append(key, 0, 0)
+}

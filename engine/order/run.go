@@ -1,0 +1,172 @@
+package order
+
+import (
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/stream"
+)
+
+// A run is sorted rows on disk: an Arrow stream, whose bytes lie in the pages of a spool as rows of one
+// word, so that they are compressed, checked and counted as all that is spilled.
+type run struct {
+	spool cpuagg.Spool
+	bytes int64
+}
+
+// pageLayout is that of the pages of a run.
+var pageLayout = spec.RowLayout{Stride: 1}
+
+// runPageWords is how large the pages of a run are: 64 KiB.
+const runPageWords = 8 << 10
+
+// newRunStore returns the place for runs.
+func newRunStore(opt *Options) *stream.Store {
+	return stream.NewStore(stream.StoreOptions{Memory: opt.Memory, Temp: opt.Temp, Rows: &pageLayout, States: &pageLayout, Writers: 1})
+}
+
+// runWriter writes a run.
+type runWriter struct {
+	run     *run
+	memory  spec.Memory
+	page    *spec.Page // nil before the first byte of a page
+	at      int        // bytes of it
+	batches *ipc.Writer
+}
+
+func newRunWriter(store *stream.Store, memory spec.Memory, schema *arrow.Schema, mem memory.Allocator) *runWriter {
+	w := &runWriter{run: &run{spool: store.NewSpool(&pageLayout)}, memory: memory}
+	w.batches = ipc.NewWriter(w, ipc.WithSchema(schema), ipc.WithAllocator(mem))
+	return w
+}
+
+// Write implements io.Writer for the encoder.
+func (w *runWriter) Write(b []byte) (int, error) {
+	written := 0
+	for len(b) > 0 {
+		if w.page == nil {
+			w.page, w.at = spec.NewPage(w.memory, runPageWords), 0
+		}
+		n := copy(arrow.Uint64Traits.CastToBytes(w.page.Words)[w.at:], b)
+		b, w.at, written = b[n:], w.at+n, written+n
+		if w.at == 8*runPageWords {
+			if err := w.flush(); err != nil {
+				return written, err
+			}
+		}
+	}
+	return written, nil
+}
+
+// flush hands the page over. All messages of an Arrow stream take whole words.
+func (w *runWriter) flush() error {
+	page := w.page
+	w.page = nil
+	page.Rows = w.at / 8
+	w.run.bytes += int64(w.at)
+	return w.run.spool.Put(page)
+}
+
+// close ends the run.
+func (w *runWriter) close() (*run, error) {
+	err := w.batches.Close()
+	if err == nil && w.page != nil {
+		err = w.flush()
+	}
+	if err == nil {
+		err = w.run.spool.End()
+	}
+	if err != nil {
+		w.drop()
+		return nil, err
+	}
+	return w.run, nil
+}
+
+// drop takes the run back.
+func (w *runWriter) drop() {
+	if w.page != nil {
+		w.page.Release()
+		w.page = nil
+	}
+	w.run.spool.Discard()
+}
+
+// runReader reads a run.
+type runReader struct {
+	pages   cpuagg.Pages
+	page    *spec.Page
+	unread  []byte // of the page
+	batches *ipc.Reader
+}
+
+func openRun(r *run, mem memory.Allocator) (*runReader, error) {
+	in := &runReader{pages: r.spool.Pages()}
+	batches, err := ipc.NewReader(in, ipc.WithAllocator(mem))
+	if err != nil {
+		in.close()
+		return nil, err
+	}
+	in.batches = batches
+	return in, nil
+}
+
+// Read implements io.Reader for the decoder.
+func (r *runReader) Read(b []byte) (int, error) {
+	if len(r.unread) == 0 {
+		r.release()
+		page, err := r.pages.Next()
+		if err != nil {
+			return 0, err
+		}
+		r.page = page
+		r.unread = arrow.Uint64Traits.CastToBytes(page.Words[:page.Rows])
+	}
+	n := copy(b, r.unread)
+	r.unread = r.unread[n:]
+	return n, nil
+}
+
+// next returns the next batch, which the caller owns, or io.EOF.
+func (r *runReader) next() (arrow.RecordBatch, error) {
+	if !r.batches.Next() {
+		if err := r.batches.Err(); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	}
+	batch := r.batches.RecordBatch()
+	batch.Retain()
+	return batch, nil
+}
+
+func (r *runReader) release() {
+	if r.page != nil {
+		r.page.Release()
+		r.page, r.unread = nil, nil
+	}
+}
+
+func (r *runReader) close() {
+	if r.batches != nil {
+		r.batches.Release()
+	}
+	r.release()
+	r.pages.Close()
+}
+
+// write adds batches, which it takes over.
+func (w *runWriter) write(batches []arrow.RecordBatch) error {
+	defer releaseAll(batches)
+	for _, b := range batches {
+		if err := w.batches.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,322 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// sorter holds rows until they are in order.
+type sorter struct {
+	opt     Options
+	schema  *arrow.Schema
+	wanted  int64 // of the first rows
+	encoder *keyEncoder
+	workers workers
+
+	batches []arrow.RecordBatch
+	long    []longKeys // of batches
+	entries []entry    // of all their rows
+	held    int64      // bytes
+	bound   *bound     // what rows must be before; nil until wanted rows are
+
+	rows  int64 // seen that were worth holding
+	bytes int64 // of them
+	store *stream.Store
+	runs  []*run
+	stats Stats
+}
+
+// Stats tells what a sort did.
+type Stats struct {
+	Rows          int64 // of the input
+	Runs          int   // written to disk, those of merges included
+	SpilledBytes  int64 // before compression
+	SpilledStored int64 // written to disk
+}
+
+const (
+	// cutRowsMin is how many rows are held beyond those wanted before they are cut: sorting fewer at a time
+	// costs more than holding them.
+	cutRowsMin = 1 << 13
+
+	// cutBatchesMax is how many batches are held before they are cut, however few rows they have.
+	cutBatchesMax = 1 << 10
+)
+
+// add takes a batch, which stays the caller's.
+func (s *sorter) add(ctx context.Context, batch arrow.RecordBatch) error {
+	s.stats.Rows += batch.NumRows()
+	if batch.NumRows() == 0 {
+		return nil
+	}
+	kept, err := s.admit(batch)
+	if err != nil {
+		return err
+	}
+	for _, b := range kept {
+		s.hold(b)
+	}
+	rows := int64(len(s.entries))
+	if extra := rows - s.wanted; extra >= max(s.wanted, cutRowsMin) || extra > 0 && len(s.batches) >= cutBatchesMax {
+		if err := s.cut(ctx); err != nil {
+			return err
+		}
+	}
+	if s.held > s.opt.Bytes {
+		return s.spill(ctx)
+	}
+	return nil
+}
+
+// admit returns batches of the rows that may be among the first, which the caller owns.
+func (s *sorter) admit(batch arrow.RecordBatch) ([]arrow.RecordBatch, error) {
+	if s.bound != nil {
+		entries, long := s.encoder.encode(nil, batch, 0)
+		entries = slices.DeleteFunc(entries, func(e entry) bool { return !s.bound.admits(&e, &long) })
+		if len(entries) < int(batch.NumRows()) {
+			return s.gather([]arrow.RecordBatch{batch}, entries)
+		}
+	}
+	batch.Retain()
+	return []arrow.RecordBatch{batch}, nil
+}
+
+// hold takes a batch over.
+func (s *sorter) hold(batch arrow.RecordBatch) {
+	var long longKeys
+	s.entries, long = s.encoder.encode(s.entries, batch, len(s.batches))
+	size := entryBytes*batch.NumRows() + long.size()
+	for _, column := range batch.Columns() {
+		size += sizeOf(column)
+	}
+	s.batches, s.long = append(s.batches, batch), append(s.long, long)
+	s.held += size
+	s.rows += batch.NumRows()
+	s.bytes += size
+}
+
+// sort puts the entries in order, and leaves those that matter.
+func (s *sorter) sort(ctx context.Context) (err error) {
+	long := s.long
+	if s.encoder.short {
+		long = nil
+	}
+	s.entries, err = sortEntries(ctx, s.workers, s.entries, long)
+	if err == nil && int64(len(s.entries)) >= s.wanted {
+		s.entries = s.entries[:s.wanted]
+		last := &s.entries[s.wanted-1]
+		s.bound = &bound{head: last.head}
+		if !s.encoder.short {
+			s.bound.key = slices.Clone(s.long[last.batch].at(last.row))
+		}
+	}
+	return err
+}
+
+// cut drops the rows that cannot be among the first.
+func (s *sorter) cut(ctx context.Context) error {
+	if err := s.sort(ctx); err != nil {
+		return err
+	}
+	kept, err := s.gatherAll(ctx)
+	if err != nil {
+		return err
+	}
+	s.drop()
+	for _, b := range kept {
+		s.hold(b)
+	}
+	return nil
+}
+
+// gatherAll returns the rows of all entries.
+func (s *sorter) gatherAll(ctx context.Context) (all []arrow.RecordBatch, err error) {
+	err = s.eachBatch(ctx, s.batchRows(), func(batches []arrow.RecordBatch) error {
+		all = append(all, batches...)
+		return nil
+	})
+	if err != nil {
+		releaseAll(all)
+		return nil, err
+	}
+	return all, nil
+}
+
+// eachBatch hands the rows of all entries over in batches of at most so many rows.
+func (s *sorter) eachBatch(ctx context.Context, rows int, f func([]arrow.RecordBatch) error) error {
+	for part := range slices.Chunk(s.entries, rows) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		batches, err := s.gather(s.batches, part)
+		if err != nil {
+			return err
+		}
+		if err := f(batches); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather returns the rows that entries name, in more than one batch where strings do not fit one. Columns
+// are gathered in parallel.
+func (s *sorter) gather(from []arrow.RecordBatch, at []entry) ([]arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, s.schema.NumFields())
+	defer func() {
+		for _, c := range columns {
+			if c != nil {
+				c.Release()
+			}
+		}
+	}()
+	err := s.workers.each(context.Background(), len(columns), func(i int) (err error) {
+		arrays := make([]arrow.Array, len(from))
+		for j, b := range from {
+			arrays[j] = b.Column(i)
+		}
+		columns[i], err = gather(s.opt.Allocator, arrays, at)
+		return err
+	})
+	if errors.Is(err, errTooLarge) && len(at) > 1 {
+		low, err := s.gather(from, at[:len(at)/2])
+		if err != nil {
+			return nil, err
+		}
+		high, err := s.gather(from, at[len(at)/2:])
+		if err != nil {
+			releaseAll(low)
+			return nil, err
+		}
+		return append(low, high...), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []arrow.RecordBatch{array.NewRecordBatch(s.schema, columns, int64(len(at)))}, nil
+}
+
+// batchBytes bounds a batch of the result, and one of a run, by the budget.
+func (s *sorter) batchBytes() int64 { return min(max(s.opt.Bytes/64, 16<<10), 1<<20) }
+
+// rowsOf returns how many rows have about so many bytes.
+func (s *sorter) rowsOf(bytes int64) int {
+	perRow := max(s.bytes/max(s.rows, 1)-entryBytes, 1)
+	return int(min(max(bytes/perRow, 1), int64(s.opt.BatchRows)))
+}
+
+// batchRows is how many rows a batch of the result has.
+func (s *sorter) batchRows() int { return s.rowsOf(s.opt.Bytes / 8) }
+
+// spill writes the rows that are held to a run.
+func (s *sorter) spill(ctx context.Context) error {
+	if len(s.entries) == 0 {
+		return nil
+	}
+	if err := s.sort(ctx); err != nil {
+		return err
+	}
+	w := s.newRun()
+	err := s.eachBatch(ctx, s.rowsOf(s.batchBytes()), w.write)
+	if err != nil {
+		w.drop()
+		return err
+	}
+	r, err := s.endRun(w)
+	if err != nil {
+		return err
+	}
+	s.runs = append(s.runs, r)
+	s.drop()
+	return nil
+}
+
+func (s *sorter) newRun() *runWriter {
+	if s.store == nil {
+		s.store = newRunStore(&s.opt)
+	}
+	return newRunWriter(s.store, s.opt.Memory, s.schema, s.opt.Allocator)
+}
+
+func (s *sorter) endRun(w *runWriter) (*run, error) {
+	r, err := w.close()
+	s.stats.Runs++
+	s.stats.SpilledBytes, s.stats.SpilledStored = s.store.Spilled(), s.store.Stored()
+	return r, err
+}
+
+// fanIn is how many runs are merged at a time: each has a batch, a page and a buffer in memory.
+func (s *sorter) fanIn() int {
+	return int(min(max(s.opt.Bytes/(2*s.batchBytes()+192<<10), 4), 512))
+}
+
+// mergeRuns merges as many neighbouring runs as it takes to have one merge left.
+func (s *sorter) mergeRuns(ctx context.Context) error {
+	for len(s.runs) > s.fanIn() {
+		excess := len(s.runs) - s.fanIn()
+		var left []*run
+		for len(s.runs) > 0 {
+			n := min(s.fanIn(), excess+1, len(s.runs))
+			if n == 1 {
+				left, s.runs = append(left, s.runs[0]), s.runs[1:]
+				continue
+			}
+			merged, err := s.mergeToRun(ctx, s.runs[:n])
+			if err != nil {
+				return err
+			}
+			for _, r := range s.runs[:n] {
+				r.spool.Discard()
+			}
+			left, s.runs, excess = append(left, merged), s.runs[n:], excess-(n-1)
+		}
+		s.runs = left
+	}
+	return nil
+}
+
+func (s *sorter) mergeToRun(ctx context.Context, runs []*run) (*run, error) {
+	m, err := s.newMerger(runs)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
+	w := s.newRun()
+	if err := m.copyTo(ctx, w); err != nil {
+		w.drop()
+		return nil, err
+	}
+	return s.endRun(w)
+}
+
+// drop gives the rows that are held back.
+func (s *sorter) drop() {
+	releaseAll(s.batches)
+	clear(s.batches)
+	clear(s.long)
+	s.batches, s.long, s.entries, s.held = s.batches[:0], s.long[:0], s.entries[:0], 0
+}
+
+// close gives everything back.
+func (s *sorter) close() error {
+	s.drop()
+	s.entries = nil
+	if s.store == nil {
+		return nil
+	}
+	store := s.store
+	s.store, s.runs = nil, nil
+	return store.Close()
+}
+
+func releaseAll(batches []arrow.RecordBatch) {
+	for _, b := range batches {
+		b.Release()
+	}
+}
