@@ -31,12 +31,17 @@ func vectorBlock(count uint64, elementWords int) int {
 	return 1 << bits.Len(uint(max(vectorElementsMin, int(count))*elementWords-1))
 }
 
-// push appends an element to the vector {count, address} and returns its words.
+// push appends an element to the vector {count, address} and returns its words, which hold anything.
 func push(state []uint64, elementWords int, h *spec.Heap) []uint64 {
+	return extend(state, elementWords, 1, h)
+}
+
+// extend is push for so many elements.
+func extend(state []uint64, elementWords int, more uint64, h *spec.Heap) []uint64 {
 	count := state[0]
-	old, want := vectorBlock(count, elementWords), vectorBlock(count+1, elementWords)
+	old, want := vectorBlock(count, elementWords), vectorBlock(count+more, elementWords)
 	if want > old {
-		block := h.AllocBlock(want)
+		block := h.TakeBlock(want)
 		if old > 0 {
 			oldBlock := spec.WordsAt(&state[1], old)
 			copy(block, oldBlock)
@@ -44,7 +49,7 @@ func push(state []uint64, elementWords int, h *spec.Heap) []uint64 {
 		}
 		state[1] = spec.Address(block)
 	}
-	state[0]++
+	state[0] += more
 	return spec.WordsAt(&state[1], int(state[0])*elementWords)[int(count)*elementWords:]
 }
 
@@ -92,7 +97,7 @@ func intern(f *spec.Fold, state, key []uint64, h *spec.Heap) (element []uint64, 
 func addElement(f *spec.Fold, state, key []uint64, h *spec.Heap) []uint64 {
 	slots := indexSlots(state[0])
 	element := push(state, f.ElementWords, h)
-	copy(element, key)
+	clear(element[copy(element, key):])
 	if f.Long {
 		keepBytes(element[:2], h)
 	}
@@ -139,6 +144,10 @@ func (s *states) accumulateGrowing(f *spec.Fold, states []uint64, gids []uint32,
 		s.accumulateTop(f, states, gids, in[0])
 		return
 	}
+	if f.Kind == spec.FoldCollect && f.ElementWords == 1 {
+		s.accumulateValues(states, gids, in[0])
+		return
+	}
 	for i, g := range gids {
 		state := states[int(g)*f.Words : (int(g)+1)*f.Words]
 		key := in[0][i*kw : (i+1)*kw]
@@ -164,6 +173,23 @@ func (s *states) accumulateGrowing(f *spec.Fold, states []uint64, gids []uint32,
 	}
 }
 
+// accumulateValues collects values of one word. Most blocks have room: the rows' loads and stores, which
+// miss the cache where groups are many, then overlap.
+func (s *states) accumulateValues(states []uint64, gids []uint32, x []uint64) {
+	vectors := wordPairs(states)
+	x = x[:len(gids)]
+	for i, g := range gids {
+		v := &vectors[g]
+		n := v[0]
+		if full := n&(n-1) == 0 && (n >= vectorElementsMin || n == 0); full { // vectorBlock
+			push(v[:], 1, &s.heap)[0] = x[i]
+			continue
+		}
+		spec.WordsAt(&v[1], int(n)+1)[n] = x[i]
+		v[0] = n + 1
+	}
+}
+
 // mergeGrowing folds a state that refers to another heap into one of this.
 func (s *states) mergeGrowing(f *spec.Fold, state, from []uint64) {
 	if f.Kind == spec.FoldSketch && from[0] == spec.SketchDense {
@@ -172,6 +198,10 @@ func (s *states) mergeGrowing(f *spec.Fold, state, from []uint64) {
 	}
 	kw, ew := f.OrderWords(), f.ElementWords
 	elements := f.Elements(from)
+	if f.Kind == spec.FoldCollect && !f.Long {
+		copy(extend(state, ew, from[0], &s.heap), elements)
+		return
+	}
 	for ; len(elements) > 0; elements = elements[ew:] {
 		switch f.Kind {
 		case spec.FoldDistinct:
@@ -181,9 +211,7 @@ func (s *states) mergeGrowing(f *spec.Fold, state, from []uint64) {
 		case spec.FoldCollect:
 			element := push(state, ew, &s.heap)
 			copy(element, elements[:ew])
-			if f.Long {
-				keepBytes(element[:2], &s.heap)
-			}
+			keepBytes(element[:2], &s.heap)
 		case spec.FoldTop:
 			s.keepTop(f, state, elements[:kw])
 		case spec.FoldSketch:

@@ -64,18 +64,21 @@ func (h *Heap) ownChunk(n int) []uint64 {
 
 // AllocBlock returns a cleared block of n words. Callers keep to few sizes, such as powers of two.
 func (h *Heap) AllocBlock(n int) []uint64 {
-	if list := h.free[n]; len(list) > 0 {
-		block := unsafe.Slice((*uint64)(list[len(list)-1]), n)
-		h.free[n] = list[:len(list)-1]
-		clear(block)
-		return block
-	}
-	block := h.Alloc(n)
+	block := h.TakeBlock(n)
 	clear(block)
 	return block
 }
 
-// FreeBlock takes back a block of AllocBlock.
+// TakeBlock is AllocBlock for who writes all of the block, or knows how much of it: it is not cleared.
+func (h *Heap) TakeBlock(n int) []uint64 {
+	if list := h.free[n]; len(list) > 0 {
+		h.free[n] = list[:len(list)-1]
+		return unsafe.Slice((*uint64)(list[len(list)-1]), n)
+	}
+	return h.Alloc(n)
+}
+
+// FreeBlock takes back a block of AllocBlock or TakeBlock.
 func (h *Heap) FreeBlock(block []uint64) {
 	if len(block) == 0 {
 		return
