@@ -23,6 +23,8 @@ type table struct {
 	keys   []uint64 // of all groups, packed
 	groups int
 	heap   spec.Heap // the long strings of keys
+	fresh  int       // groups that came with the last tile
+	missed []uint32  // scratch of lookUp
 	direct direct    // finds keys in place of slots, while they lie close together
 
 	// dense tables have no slots: the packed key is the group number, and seen tells which exist. Once
@@ -46,13 +48,16 @@ func newTable(m spec.Memory, layout *spec.KeyLayout, seed uint64, dense bool) *t
 	return t
 }
 
+// slotsMin is as many slots as are looked at at once.
+const slotsMin = 4
+
 // reserve makes room for n groups at a load factor of at most 1/2.
 func (t *table) reserve(n int) {
 	if t.dense || t.layout.Words == 0 || 2*n <= len(t.slots) {
 		return
 	}
 	t.memory.Free(t.slots)
-	t.slots = t.memory.Alloc(1 << bits.Len(uint(2*n-1)))
+	t.slots = t.memory.Alloc(max(1<<bits.Len(uint(2*n-1)), slotsMin))
 	clear(t.slots)
 	if t.groups > 0 {
 		t.rehash()
@@ -151,7 +156,8 @@ func findWords[K interface {
 	slots, groups := t.slots, t.groups
 	mask := uint64(len(slots) - 1)
 	hashes = hashes[:rows]
-	for i := range keys {
+	for _, row := range t.lookUp(words, hashes, gids) {
+		i := int(row)
 		h := hashes[i]
 		salt := uint64(partition.Salt(h)) << 32
 		for at := h & mask; ; at = (at + 1) & mask {
@@ -171,6 +177,7 @@ func findWords[K interface {
 			}
 		}
 	}
+	t.fresh = groups - t.groups
 	t.groups = groups
 }
 

@@ -1,0 +1,28 @@
+package cpuagg
+
+import "github.com/mpga/mpga/engine/spec"
+
+// lookUp writes the groups of keys that the table has, and returns the rows whose keys are still to be
+// searched. With vectors these are keys that are new and those that are not within four slots: as there is
+// nothing to predict but that, a row takes 2.0 ns less at a thousand groups and 4.6 ns less at 1e5
+// (BenchmarkFind, AMD EPYC, Zen 4).
+// Requires: at least one row, and slots and keys for all to be new.
+func (t *table) lookUp(keys, hashes []uint64, gids []uint32) (missed []uint32) {
+	// Where many keys were new a moment ago, many would be searched twice.
+	if !hasLookUpVectors || t.layout.Words > 2 || t.fresh > len(gids)/4 {
+		return everyRow[:len(gids)]
+	}
+	if t.missed == nil {
+		t.missed = make([]uint32, spec.TileRows)
+	}
+	missed = t.missed[:len(gids)]
+	return missed[:lookUpVectors(t, keys, hashes, gids, missed)]
+}
+
+// everyRow lists the rows of a tile.
+var everyRow = func() (rows [spec.TileRows]uint32) {
+	for i := range rows {
+		rows[i] = uint32(i)
+	}
+	return rows
+}()

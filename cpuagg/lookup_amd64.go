@@ -1,0 +1,28 @@
+//go:build !purego
+
+package cpuagg
+
+import "golang.org/x/sys/cpu"
+
+// hasLookUpVectors says that the processor compares the salts of four slots at once.
+var hasLookUpVectors = cpu.X86.HasAVX2 && cpu.X86.HasBMI1
+
+// lookUpOne and lookUpTwo look for keys of one and of two words in the four slots from that of their hash
+// on: the group of the first slot that has the key's salt is the key's, or the key is missed. They write
+// the groups of those that are found, list the rows of the others, and return how many these are.
+// Requires: at least one row, and slotsMin slots.
+//
+//go:noescape
+func lookUpOne(slots *uint64, slotMask uint64, known, keys, hashes *uint64, rows int, gids, missed *uint32) int
+
+//go:noescape
+func lookUpTwo(slots *uint64, slotMask uint64, known, keys, hashes *uint64, rows int, gids, missed *uint32) int
+
+// lookUpVectors is lookUp for keys of one or two words. It returns how many rows it has missed.
+func lookUpVectors(t *table, keys, hashes []uint64, gids, missed []uint32) int {
+	last := uint64(len(t.slots) - 1)
+	if t.layout.Words == 1 {
+		return lookUpOne(&t.slots[0], last, &t.keys[0], &keys[0], &hashes[0], len(gids), &gids[0], &missed[0])
+	}
+	return lookUpTwo(&t.slots[0], last, &t.keys[0], &keys[0], &hashes[0], len(gids), &gids[0], &missed[0])
+}

@@ -1,0 +1,9 @@
+//go:build !amd64 || purego
+
+package cpuagg
+
+const hasLookUpVectors = false
+
+func lookUpVectors(*table, []uint64, []uint64, []uint32, []uint32) int {
+	panic("cpuagg: no vectors to look keys up with")
+}
