@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	ordering "github.com/mpga/mpga/engine/order"
+)
+
+// sortShare is the part of the memory limit that a sort may hold of rows before they go to disk. The
+// query whose result it sorts runs at the same time.
+const sortShare = 8
+
+// sortBytesMin is the least that a sort works with.
+const sortBytesMin = 1 << 20
+
+// Sort returns the rows of a reader, such as a Result, in order, within the engine's budgets. The input is
+// retained, and read by the first call of Next. A reader that is not released holds Close up. An error that is
+// ErrQuery says that the order does not suit the columns.
+func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering.By) (*ordering.Reader, error) {
+	ctx, cancel, done, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop, err := e.budget.start()
+	if err != nil {
+		cancel(nil)
+		done()
+		return nil, err
+	}
+	end := func() {
+		stop()
+		cancel(nil)
+		done()
+	}
+	sorted, err := ordering.New(ctx, input, by, ordering.Options{
+		Bytes:     max(e.memory.Limit()/sortShare, sortBytesMin),
+		Memory:    e.memory,
+		Temp:      e.temp,
+		Threads:   e.opt.Threads,
+		Units:     e.threads,
+		BatchRows: e.opt.testing.ResultRows,
+		Allocator: e.opt.Allocator,
+	}, end)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return sorted, nil
+}
