@@ -20,6 +20,7 @@ var allowedImports = map[string][]string{
 	"engine/digits":      {},
 	"engine/gen":         {"engine/digits", "engine/scan"},
 	"engine/invariants":  {},
+	"engine/job":         {"engine", "engine/scan", "engine/sink", "engine/sql", "stream"},
 	"engine/order":       {"cpuagg", "stream"},
 	"engine/scan":        {"stream"},
 	"engine/sink":        {"engine/digits", "stream"},
@@ -36,6 +37,7 @@ var allowedImports = map[string][]string{
 	"partition":          {},
 	"stream":             {"cpuagg", "kernels", "partition"},
 	"stream/faultfs":     {"stream"},
+	"stream/mpega":       {"kernels", "partition"},
 }
 
 // leaves may be imported by every package but by each other.

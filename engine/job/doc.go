@@ -1,0 +1,25 @@
+// Package job runs files of queries: what is run every night, watched and restarted.
+//
+//	job.yaml ──Parse──> Job ──Plan──> what each step would do, and why
+//	                     └───Run───> lock ─> step ─> step ─> ... ─> Report
+//	                                          │
+//	               inputs listed ─> same as the last run? ─> skipped
+//	                      │
+//	                      └─> query ─> output ─> committed ─> the step's state written
+//
+// A step is one query over files, and writes one output; a later step may read it. Steps run one after
+// the other.
+//
+//   - J1 (places): every error of a file names its line and column, and the field that was meant.
+//   - J2 (once): a step is skipped when its query, its inputs, its outputs and the program are what they were
+//     when it last succeeded. Inputs are listed before they are read: what changes meanwhile is new
+//     to the next run.
+//   - J3 (order of writing): the state of a step is written after its output, so that a run that was killed
+//     in between does the step again, and no run trusts an output that is not whole.
+//   - J4 (one run): a lock of the system is held while a job runs. It goes with the process, however it ends.
+//   - J5 (what may pass): an attempt is repeated after an error of the input or output that may not come
+//     again. An error of the query or of the data comes again, and ends the job.
+//
+// The package knows no flags, metrics or exporters: a program gives it a logger, a tracer and functions
+// that are called as steps go on.
+package job

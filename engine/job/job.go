@@ -1,0 +1,336 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// Job is a list of steps and what holds for all of them. Its fields are those of the file; a program may
+// fill them itself.
+type Job struct {
+	Name        string            `yaml:"name" doc:"Names the job in logs, metrics and traces: letters, digits, _ and -. The default is the file's name without its ending."`
+	Description string            `yaml:"description" doc:"What the job is for; shown by --dry-run."`
+	Variables   map[string]string `yaml:"variables" doc:"Values for ${name}, which --set name=value replaces. One without a value must be set."`
+	Environment []string          `yaml:"environment" doc:"Variables of the environment that ${NAME} may read. No others are."`
+	State       string            `yaml:"state" doc:"Folder of the lock and of what earlier runs did. The default is .NAME.state beside the file."`
+	Limits      Limits            `yaml:"limits" doc:"What a step may take of the machine, unless it says otherwise."`
+	Retry       Retry             `yaml:"retry" doc:"How often a step is tried after an error that may pass, unless it says otherwise."`
+	Steps       []Step            `yaml:"steps,required" doc:"The queries, in the order in which they run."`
+}
+
+// Step is one query over files.
+type Step struct {
+	Name          string   `yaml:"name,required" doc:"Names the step: letters, digits, _ and -, unlike all others of the job."`
+	Description   string   `yaml:"description" doc:"What the step is for; shown by --dry-run."`
+	From          []string `yaml:"from" doc:"Files, folders or glob patterns to read; ${steps.NAME.output} is what an earlier step has written. Relative paths begin at the job's file."`
+	Input         Input    `yaml:"input" doc:"How the files are read."`
+	By            []string `yaml:"by" doc:"Keys to group by, as mpga agg --by takes them."`
+	Agg           []string `yaml:"agg" doc:"Aggregates, as mpga agg --agg takes them."`
+	Overflow      string   `yaml:"overflow" enum:"error,widen,wrap" doc:"Integer sums past 64 bits. The default is error."`
+	Deterministic bool     `yaml:"deterministic" doc:"The same bits on every run: sums, means and variances of floats are exact, rounded once."`
+	Output        Output   `yaml:"output,required" doc:"Where the result goes: a path, or more about it."`
+	Limits        Limits   `yaml:"limits" doc:"What the step may take of the machine, in place of the job's."`
+	Retry         Retry    `yaml:"retry" doc:"How often the step is tried, in place of the job's."`
+}
+
+// Input says how the files of a step are read.
+type Input struct {
+	Format    string            `yaml:"format" enum:"auto,parquet,arrow,arrows,csv,tsv" doc:"Of every file. The default is auto: by the ending, then by the content."`
+	Delimiter string            `yaml:"delimiter" doc:"Character between the fields of CSV, \\t for a tab. The default is what the text shows."`
+	Quote     *string           `yaml:"quote" doc:"Character around fields of CSV that need it; empty when there is none. The default is a double quote."`
+	Header    string            `yaml:"header" enum:"auto,yes,no" doc:"Whether CSV begins with column names. The default is auto."`
+	Nulls     []string          `yaml:"nulls" doc:"Fields of CSV that are NULL, in place of the empty one."`
+	Types     map[string]string `yaml:"types" doc:"Types of columns of CSV by name, as in zip: string."`
+	NoHive    bool              `yaml:"no_hive" doc:"Take folders named key=value for folders, not for columns."`
+}
+
+// Output says where the result of a step goes.
+type Output struct {
+	Path         string `yaml:"path,required,short" doc:"File to write, whole or not at all. A relative path begins at the job's file; folders that are missing are made."`
+	Format       string `yaml:"format" enum:"table,csv,tsv,json,parquet,arrow,arrows" doc:"The default is by the ending of the path."`
+	Codec        string `yaml:"codec" doc:"Compresses Parquet (none, snappy, zstd, gzip, lz4, brotli) and Arrow (none, lz4, zstd)."`
+	RowGroupRows int64  `yaml:"row_group_rows" doc:"Rows of a Parquet row group."`
+}
+
+// Limits is what a step may take. Zero fields take the job's, then the engine's defaults.
+type Limits struct {
+	Threads int      `yaml:"threads" doc:"Threads. The default is as many as there are processors."`
+	Memory  Size     `yaml:"memory" doc:"Resident memory, 128MiB or more. The default is 80% of the machine or control group."`
+	TempDir string   `yaml:"temp_dir" doc:"Folder for what does not fit the memory. The default is the system's."`
+	Temp    Size     `yaml:"temp" doc:"Bytes in temp_dir at a time. The default is 90% of what is free."`
+	Time    Duration `yaml:"time" doc:"How long the step may take, all attempts together. The default is no limit."`
+}
+
+// Retry says how often a step is tried. Zero fields take the job's, then the defaults.
+type Retry struct {
+	Attempts int      `yaml:"attempts" doc:"Attempts in all; 1 tries once. The default is 4."`
+	Wait     Duration `yaml:"wait" doc:"Pause before the second attempt, which doubles with each. The default is 1s."`
+	WaitMax  Duration `yaml:"wait_max" doc:"The longest pause. The default is 1m."`
+}
+
+// The defaults of Retry: four attempts wait seven seconds together, which a restarted server needs.
+const (
+	attemptsDefault = 4
+	waitDefault     = Duration(time.Second)
+	waitMaxDefault  = Duration(time.Minute)
+)
+
+// attemptsMax bounds Retry.Attempts: above it a typing error is likelier.
+const attemptsMax = 1000
+
+// Size is a number of bytes, written as 512MiB or 2GB.
+type Size int64
+
+// UnmarshalText reads a size of at least one byte.
+func (s *Size) UnmarshalText(text []byte) error {
+	n, err := humanize.ParseBytes(string(text))
+	if err != nil || n == 0 || n > math.MaxInt64 {
+		return fmt.Errorf("%q: want a size such as 512MiB or 2GB", text)
+	}
+	*s = Size(n)
+	return nil
+}
+
+// Duration is a time, written as 90s or 1h30m.
+type Duration time.Duration
+
+// UnmarshalText reads a duration above zero.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil || parsed <= 0 {
+		return fmt.Errorf("%q: want a time such as 90s, 15m or 1h30m", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// EnsureDefaults fills in what is zero, that of the steps by what the job says.
+func (j *Job) EnsureDefaults() {
+	j.Retry.fill(Retry{attemptsDefault, waitDefault, waitMaxDefault})
+	if j.State == "" && j.Name != "" {
+		j.State = "." + j.Name + ".state"
+	}
+	for i := range j.Steps {
+		s := &j.Steps[i]
+		s.Limits.fill(j.Limits)
+		s.Retry.fill(j.Retry)
+		if s.Overflow == "" {
+			s.Overflow = spec.OverflowError.String()
+		}
+	}
+}
+
+func (l *Limits) fill(from Limits) {
+	l.Threads = or(l.Threads, from.Threads)
+	l.Memory = or(l.Memory, from.Memory)
+	l.TempDir = or(l.TempDir, from.TempDir)
+	l.Temp = or(l.Temp, from.Temp)
+	l.Time = or(l.Time, from.Time)
+}
+
+func (r *Retry) fill(from Retry) {
+	r.Attempts = or(r.Attempts, from.Attempts)
+	r.Wait = or(r.Wait, from.Wait)
+	r.WaitMax = or(r.WaitMax, from.WaitMax)
+}
+
+// or returns a unless it is zero.
+func or[T comparable](a, b T) T {
+	var zero T
+	if a == zero {
+		return b
+	}
+	return a
+}
+
+// name is what jobs and steps are called: part of paths, labels and variables.
+var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+
+// Validate reports everything that is wrong, as far as it shows without files. Its error is of type Errors.
+//
+// Requires: EnsureDefaults was called.
+func (j *Job) Validate() error {
+	v := validation{}
+	if !name.MatchString(j.Name) {
+		v.add("name", fmt.Errorf("%q: want letters, digits, _ and -, at most 100", j.Name))
+	}
+	if len(j.Steps) == 0 {
+		v.add("steps", errors.New("a job has one step at least"))
+	}
+	v.retry("retry", j.Retry)
+	steps, outputs := make(map[string]bool), make(map[string]string)
+	for i := range j.Steps {
+		s, at := &j.Steps[i], fmt.Sprintf("steps[%d]", i)
+		switch {
+		case !name.MatchString(s.Name):
+			v.add(at+".name", fmt.Errorf("%q: want letters, digits, _ and -, at most 100", s.Name))
+		case steps[s.Name]:
+			v.add(at+".name", fmt.Errorf("two steps are named %q", s.Name))
+		}
+		steps[s.Name] = true
+		path := filepath.Clean(s.Output.Path)
+		if other, taken := outputs[path]; taken && s.Output.Path != "" {
+			v.add(at+".output.path", fmt.Errorf("step %s writes %s, too", other, s.Output.Path))
+		}
+		outputs[path] = s.Name
+		v.step(at, s)
+	}
+	return v.err()
+}
+
+// validation collects errors.
+type validation struct{ errs Errors }
+
+func (v *validation) add(field string, err error) {
+	if err == nil {
+		return
+	}
+	if nested := (Errors)(nil); errors.As(err, &nested) {
+		for _, e := range nested {
+			v.errs = append(v.errs, &Error{Field: field + e.Field, Err: e.Err})
+		}
+		return
+	}
+	v.errs = append(v.errs, &Error{Field: field, Err: err})
+}
+
+func (v *validation) err() error {
+	if len(v.errs) == 0 {
+		return nil
+	}
+	return v.errs
+}
+
+func (v *validation) step(at string, s *Step) {
+	if len(s.From) == 0 {
+		v.add(at+".from", errors.New("name the files to read"))
+	}
+	for i, from := range s.From {
+		if from == "" || from == "-" {
+			v.add(fmt.Sprintf("%s.from[%d]", at, i), fmt.Errorf("%q: a job reads files, which a second attempt can read again", from))
+		}
+	}
+	_, err := s.query()
+	v.add(at, err)
+	_, err = s.scanOptions()
+	v.add(at+".input", err)
+	_, err = s.sinkOptions()
+	v.add(at+".output", err)
+	v.retry(at+".retry", s.Retry)
+	o := s.engineOptions()
+	o.EnsureDefaults()
+	v.add(at+".limits", o.Validate())
+}
+
+func (v *validation) retry(at string, r Retry) {
+	if r.Attempts < 1 || r.Attempts > attemptsMax {
+		v.add(at+".attempts", fmt.Errorf("%d: want 1 to %d", r.Attempts, attemptsMax))
+	}
+	if r.WaitMax < r.Wait {
+		v.add(at+".wait_max", fmt.Errorf("%v is below wait (%v)", time.Duration(r.WaitMax), time.Duration(r.Wait)))
+	}
+}
+
+// query returns what the step asks. The fields of its errors begin with a dot.
+func (s *Step) query() (spec.Query, error) {
+	q := spec.Query{Deterministic: s.Deterministic}
+	v := validation{}
+	for i, text := range s.By {
+		keys, err := sql.ParseKeys(text)
+		v.add(fmt.Sprintf(".by[%d]", i), err)
+		q.Keys = append(q.Keys, keys...)
+	}
+	for i, text := range s.Agg {
+		aggregates, err := sql.ParseAggregates(text)
+		v.add(fmt.Sprintf(".agg[%d]", i), err)
+		q.Aggregates = append(q.Aggregates, aggregates...)
+	}
+	if len(s.By) == 0 && len(s.Agg) == 0 {
+		v.add("", errors.New("give by, agg or both"))
+	}
+	var err error
+	q.Overflow, err = spec.ParseOverflow(s.Overflow)
+	v.add(".overflow", err)
+	if len(v.errs) == 0 {
+		v.add("", q.Validate())
+	}
+	return q, v.err()
+}
+
+// scanOptions returns how the step reads. The fields of its errors begin with a dot.
+func (s *Step) scanOptions() (scan.Options, error) {
+	in, v := &s.Input, validation{}
+	opt := scan.Options{NoHive: in.NoHive, CSV: scan.CSVOptions{NullStrings: in.Nulls}}
+	if in.Format != "auto" {
+		opt.Format = scan.Format(in.Format)
+	}
+	var err error
+	opt.CSV.Delimiter, err = scan.ParseChar(in.Delimiter)
+	v.add(".delimiter", err)
+	if in.Quote != nil {
+		opt.CSV.Quote, err = scan.ParseChar(*in.Quote)
+		opt.CSV.NoQuote = *in.Quote == ""
+		v.add(".quote", err)
+	}
+	opt.CSV.Header, err = scan.ParseHeader(in.Header)
+	v.add(".header", err)
+	for column, text := range in.Types {
+		t, err := scan.ParseType(text)
+		v.add(".types."+column, err)
+		if opt.CSV.Types == nil {
+			opt.CSV.Types = make(map[string]arrow.DataType)
+		}
+		opt.CSV.Types[column] = t
+	}
+	if len(v.errs) == 0 {
+		opt.EnsureDefaults()
+		v.add("", opt.Validate())
+	}
+	return opt, v.err()
+}
+
+// sinkOptions returns how the step writes. The fields of its errors begin with a dot.
+func (s *Step) sinkOptions() (sink.Options, error) {
+	out, v := &s.Output, validation{}
+	opt := sink.Options{Codec: out.Codec, RowGroupRows: out.RowGroupRows, RowsShown: -1}
+	var err error
+	switch {
+	case out.Path == "" || out.Path == "-":
+		v.add(".path", fmt.Errorf("%q: a job writes files", out.Path))
+	case out.Format != "":
+		opt.Format, err = sink.ParseFormat(out.Format)
+		v.add(".format", err)
+	default:
+		opt.Format, err = sink.FormatOf(out.Path)
+		v.add(".path", err)
+	}
+	if len(v.errs) == 0 {
+		checked := opt
+		checked.EnsureDefaults()
+		v.add("", checked.Validate())
+	}
+	return opt, v.err()
+}
+
+// engineOptions returns the limits of the step, without defaults.
+func (s *Step) engineOptions() engine.Options {
+	return engine.Options{
+		Threads:     s.Limits.Threads,
+		MemoryLimit: int64(s.Limits.Memory),
+		TempDir:     s.Limits.TempDir,
+		TempLimit:   int64(s.Limits.Temp),
+	}
+}

@@ -1,0 +1,67 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// lock keeps other processes from running a job. J4.
+type lock struct{ file *os.File }
+
+// holder is what the lock's file says of the process that holds it, for those that do not get it.
+type holder struct {
+	PID     int       `json:"pid"`
+	Host    string    `json:"host"`
+	Started time.Time `json:"started"`
+}
+
+const lockName = "lock"
+
+// takeLock locks a job by a file in the folder of its state. The file stays when the lock is given back: a
+// lock on a file that was removed would not be seen by others.
+func takeLock(dir string) (*lock, error) {
+	path := filepath.Join(dir, lockName)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := tryLock(file)
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("%s: lock: %w", path, err)
+	}
+	if !taken {
+		defer file.Close()
+		return nil, lockedError(path, file)
+	}
+	host, _ := os.Hostname() // says more where it is known
+	text, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second)})
+	if err == nil {
+		err = file.Truncate(0)
+	}
+	if err == nil {
+		_, err = file.WriteAt(append(text, '\n'), 0)
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &lock{file}, nil
+}
+
+// lockedError names who holds the lock.
+func lockedError(path string, file *os.File) error {
+	text := make([]byte, 4096)
+	n, _ := file.ReadAt(text, 0)
+	var h holder
+	if json.Unmarshal(text[:n], &h) != nil {
+		return fmt.Errorf("%w: another process holds %s", ErrLocked, path)
+	}
+	return fmt.Errorf("%w: process %d on %s holds %s since %s", ErrLocked, h.PID, h.Host, path, h.Started.Format(time.RFC3339))
+}
+
+// release gives the lock back.
+func (l *lock) release() error { return l.file.Close() }

@@ -1,0 +1,249 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// Plan says what a job would do.
+type Plan struct {
+	Job   *Job
+	Steps []StepPlan
+}
+
+// StepPlan says what a step would do.
+type StepPlan struct {
+	Step   *Step
+	Skip   bool
+	Reason string // why the step would run, or not
+	Query  string // as SQL
+	After  string // the step whose output this one reads, or ""
+	Files  int    // of the input as it is now
+	Bytes  int64  // of these files
+
+	// Columns is the output's schema, nil where columns are known only when rows are read, as those of text.
+	Columns *arrow.Schema
+	Format  sink.Format
+}
+
+// Plan finds out what each step would do, by the names, sizes and footers of files: no rows are read and
+// nothing is written. A query that does not suit its input is an error here, as it is when the job runs.
+func (j *Job) Plan(ctx context.Context, opt Options) (*Plan, error) {
+	opt.EnsureDefaults()
+	p := &Plan{Job: j}
+	written := make(map[string]int) // steps before this one, by their output
+	for i := range j.Steps {
+		sp, err := p.step(ctx, &j.Steps[i], written, &opt)
+		if err != nil {
+			return nil, fmt.Errorf("step %s: %w", j.Steps[i].Name, err)
+		}
+		p.Steps = append(p.Steps, *sp)
+		written[filepath.Clean(j.Steps[i].Output.Path)] = i
+	}
+	return p, nil
+}
+
+func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *Options) (*StepPlan, error) {
+	query, err := s.query()
+	if err != nil {
+		return nil, err
+	}
+	scanOptions, err := s.scanOptions()
+	if err != nil {
+		return nil, err
+	}
+	scanOptions.FS = opt.FS
+	sinkOptions, err := s.sinkOptions()
+	if err != nil {
+		return nil, err
+	}
+	sp := &StepPlan{Step: s, Query: queryText(query), Format: sinkOptions.Format}
+	if before, ok := p.writer(s, written); ok {
+		sp.After = before.Step.Name
+		if !before.Skip {
+			sp.Reason = before.Step.Name + " runs before it"
+			return sp, sp.bind(query, before.schemaRead())
+		}
+	}
+	now, reason, err := p.Job.inspect(ctx, s, scanOptions, opt)
+	if err != nil {
+		return nil, err
+	}
+	sp.Files, sp.Bytes = len(now.Inputs), totalBytes(now.Inputs)
+	sp.Reason = reason
+	switch {
+	case reason == "" && opt.Force:
+		sp.Reason = "it is forced"
+	case reason == "":
+		sp.Skip, sp.Reason = true, "nothing has changed"
+	}
+	for _, in := range now.Inputs {
+		if !scanOptions.HasFooter(in.Path) {
+			return sp, nil
+		}
+	}
+	source, err := scan.Open(ctx, s.From, scanOptions)
+	if err != nil {
+		return nil, err
+	}
+	return sp, sp.bind(query, source.Schema())
+}
+
+// writer returns the step before that writes what a step reads.
+func (p *Plan) writer(s *Step, written map[string]int) (*StepPlan, bool) {
+	last := -1
+	for _, pattern := range s.From {
+		for path, i := range written {
+			matches, err := filepath.Match(pattern, path)
+			if err == nil && matches || filepath.Clean(pattern) == path || strings.HasPrefix(path, filepath.Clean(pattern)+string(filepath.Separator)) {
+				last = max(last, i)
+			}
+		}
+	}
+	if last < 0 {
+		return nil, false
+	}
+	return &p.Steps[last], true
+}
+
+// schemaRead returns the columns that a reader of the output finds; nil where text is guessed at.
+func (sp *StepPlan) schemaRead() *arrow.Schema {
+	if sp.Format == sink.Parquet || sp.Format == sink.Arrow || sp.Format == sink.ArrowStream {
+		return sp.Columns
+	}
+	return nil
+}
+
+// bind finds the columns of the output.
+func (sp *StepPlan) bind(query spec.Query, input *arrow.Schema) error {
+	if input == nil {
+		return nil
+	}
+	bound, err := spec.Bind(query, input, nil)
+	if err != nil {
+		return err
+	}
+	sp.Columns = bound.Schema
+	return nil
+}
+
+// queryText writes a query as SQL.
+func queryText(q spec.Query) string {
+	var items, keys []string
+	for _, k := range q.Keys {
+		items = append(items, aliased(k.Column, k.Name))
+		keys = append(keys, k.Column)
+	}
+	for _, a := range q.Aggregates {
+		items = append(items, aliased(a.String(), a.Name))
+	}
+	text := "SELECT " + strings.Join(items, ", ")
+	if len(keys) > 0 {
+		text += " GROUP BY " + strings.Join(keys, ", ")
+	}
+	return text
+}
+
+func aliased(text, name string) string {
+	if name == "" || name == text {
+		return text
+	}
+	return text + " AS " + name
+}
+
+// String returns the plan as text, a block for each step.
+func (p *Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "job %s: %s, state in %s\n", p.Job.Name, counted(len(p.Job.Steps), "step"), p.Job.State)
+	if p.Job.Description != "" {
+		fmt.Fprintf(&b, "  %s\n", p.Job.Description)
+	}
+	for i := range p.Steps {
+		b.WriteString("\n")
+		p.Steps[i].write(&b, i+1)
+	}
+	return b.String()
+}
+
+func (sp *StepPlan) write(b *strings.Builder, number int) {
+	s := sp.Step
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(b, "   %-8s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	verb := "runs"
+	if sp.Skip {
+		verb = "skipped"
+	}
+	fmt.Fprintf(b, "%d. %s: %s, %s\n", number, s.Name, verb, sp.Reason)
+	if s.Description != "" {
+		line("", "%s", s.Description)
+	}
+	from := strings.Join(s.From, ", ")
+	if sp.After != "" {
+		from += ", written by " + sp.After
+	}
+	if sp.Files > 0 {
+		from += fmt.Sprintf(": %s, %s", counted(sp.Files, "file"), humanize.IBytes(uint64(sp.Bytes)))
+	}
+	line("from", "%s", from)
+	line("query", "%s", sp.Query)
+	if sp.Columns != nil {
+		var columns []string
+		for _, f := range sp.Columns.Fields() {
+			columns = append(columns, f.Name+" "+f.Type.String())
+		}
+		line("columns", "%s", strings.Join(columns, ", "))
+	}
+	line("output", "%s (%s)", s.Output.Path, sp.Format)
+	if limits := s.Limits.String(); limits != "" {
+		line("limits", "%s", limits)
+	}
+	line("retry", "%s", s.Retry)
+}
+
+// String lists the limits that are set.
+func (l Limits) String() string {
+	var parts []string
+	if l.Threads > 0 {
+		parts = append(parts, counted(l.Threads, "thread"))
+	}
+	if l.Memory > 0 {
+		parts = append(parts, humanize.IBytes(uint64(l.Memory))+" of memory")
+	}
+	if l.Temp > 0 {
+		parts = append(parts, humanize.IBytes(uint64(l.Temp))+" of files")
+	}
+	if l.TempDir != "" {
+		parts = append(parts, "spills to "+l.TempDir)
+	}
+	if l.Time > 0 {
+		parts = append(parts, time.Duration(l.Time).String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// String says how often a step is tried.
+func (r Retry) String() string {
+	if r.Attempts == 1 {
+		return "none"
+	}
+	return fmt.Sprintf("%d attempts, %v to %v apart", r.Attempts, time.Duration(r.Wait), time.Duration(r.WaitMax))
+}
+
+// counted is a number and the word for what it counts.
+func counted(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return fmt.Sprintf("%d %s", n, word)
+}

@@ -1,0 +1,75 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// passing are errors of the system that another attempt may not meet: of disks, of file systems that are
+// reached by a network, of connections.
+var passing = []error{
+	syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EAGAIN, syscall.EBUSY, syscall.EINTR,
+	syscall.ECONNRESET, syscall.ECONNREFUSED, syscall.ECONNABORTED, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ENETRESET,
+	syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENOTCONN, syscall.EPIPE, syscall.ENFILE, syscall.EMFILE,
+}
+
+// MayPass reports whether an error is one that another attempt may not meet. J5. Besides errors of the
+// system these are all that say so themselves, by a method Transient, Timeout or Temporary that returns true.
+func MayPass(err error) bool {
+	var text *sql.Error
+	switch {
+	case err == nil, errors.Is(err, engine.ErrQuery), errors.Is(err, engine.ErrOverflow), errors.Is(err, engine.ErrCorrupt),
+		errors.Is(err, engine.ErrClosed), errors.Is(err, ErrLocked), errors.As(err, &text),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return false
+	}
+	for _, one := range passing {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	var transient interface{ Transient() bool }
+	if errors.As(err, &transient) {
+		return transient.Transient()
+	}
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() {
+		return true
+	}
+	var temporary interface{ Temporary() bool }
+	if errors.As(err, &temporary) && temporary.Temporary() {
+		return true
+	}
+	return errors.Is(err, io.ErrUnexpectedEOF) // of a connection: of a file it is ErrCorrupt
+}
+
+// pause returns how long to wait after a failed attempt, which counts from 1: it doubles, and a random part
+// of up to half keeps jobs that failed together from trying again together.
+func (r Retry) pause(attempt int) time.Duration {
+	wait := time.Duration(r.Wait)
+	for i := 1; i < attempt && wait < time.Duration(r.WaitMax); i++ {
+		wait *= 2
+	}
+	wait = min(wait, time.Duration(r.WaitMax))
+	return wait - time.Duration(rand.Int64N(int64(wait)/2+1))
+}
+
+// sleep waits unless the context ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,158 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/stream"
+)
+
+// Options are what a job runs with. The zero value is usable.
+type Options struct {
+	// Force runs every step, also those whose last success still holds.
+	Force bool
+
+	// Version is that of the program: what another version has made is made anew.
+	Version string
+
+	// FS is where inputs, outputs and the states of steps are; the lock is a file of the system in any
+	// case. The default is stream.OS.
+	FS stream.FS
+
+	// Logger takes what happens. The default discards.
+	Logger *slog.Logger
+
+	// Tracer takes a span of the job, of each step and of each of its phases. The default takes none.
+	Tracer trace.Tracer
+
+	// Open opens the engine of a step, and may adapt how its result is written.
+	// The default is engine.Open.
+	Open func(engine.Options, *sink.Options) (*engine.Engine, error)
+
+	// Progress, when set, is called while a step runs, as engine.Options.Progress is.
+	Progress func(step string, p engine.Progress)
+
+	// Report, when set, is called when a step has ended.
+	Report func(StepReport)
+
+	sleep func(context.Context, time.Duration) error // testing knob
+}
+
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	if o.FS == nil {
+		o.FS = stream.OS
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider().Tracer("")
+	}
+	if o.Open == nil {
+		o.Open = func(opt engine.Options, _ *sink.Options) (*engine.Engine, error) { return engine.Open(opt) }
+	}
+	if o.sleep == nil {
+		o.sleep = sleep
+	}
+}
+
+// Outcome is how a step has ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Done    Outcome = "done"
+	Skipped Outcome = "skipped" // its last success still holds
+	Failed  Outcome = "failed"
+)
+
+// StepReport is what became of a step.
+type StepReport struct {
+	Step     string
+	Outcome  Outcome
+	Reason   string // why the step ran, or was skipped
+	Started  time.Time
+	Elapsed  time.Duration
+	Attempts int          // 1 where none had to be repeated
+	Stats    engine.Stats // of the last attempt; zero of a step that was skipped
+	Files    int          // that the output consists of
+	Bytes    int64        // of these files
+	Err      error        // of a step that failed
+}
+
+// Report is what became of a job.
+type Report struct {
+	Started time.Time
+	Elapsed time.Duration
+	Steps   []StepReport // that were begun
+}
+
+// Run runs the steps of a job that Validate has nothing against, one after the other, until one fails.
+// The error then names it. ErrLocked says that the job runs already. When the context ends the step that
+// runs is given up, and nothing of its output is left.
+func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
+	opt.EnsureDefaults()
+	report.Started = time.Now()
+	ctx, span := opt.Tracer.Start(ctx, "job "+j.Name, trace.WithAttributes(attribute.String("mpga.job", j.Name)))
+	defer func() {
+		report.Elapsed = time.Since(report.Started)
+		endSpan(span, err)
+	}()
+	if err := opt.FS.MkdirAll(j.State, 0o777); err != nil {
+		return report, fmt.Errorf("state: %w (state: in the file, or --state, names another folder)", err)
+	}
+	lock, err := takeLock(j.State)
+	if err != nil {
+		return report, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	defer func() { err = errors.Join(err, lock.release()) }()
+	removeAbandoned(opt.FS, j.State)
+
+	opt.Logger.Info("job started", "job", j.Name, "steps", len(j.Steps))
+	skipped := 0
+	for i := range j.Steps {
+		if err := context.Cause(ctx); err != nil {
+			return report, err
+		}
+		r := stepRun{Options: &opt, job: j, step: &j.Steps[i], log: opt.Logger.With("job", j.Name, "step", j.Steps[i].Name)}
+		done := r.run(ctx)
+		report.Steps = append(report.Steps, done)
+		if opt.Report != nil {
+			opt.Report(done)
+		}
+		if done.Err != nil {
+			return report, fmt.Errorf("step %s: %w", done.Step, done.Err)
+		}
+		if done.Outcome == Skipped {
+			skipped++
+		}
+	}
+	opt.Logger.Info("job done", "job", j.Name, "steps", len(j.Steps), "skipped", skipped, "elapsed", time.Since(report.Started))
+	return report, nil
+}
+
+// removeAbandoned removes hidden files of runs that were killed. One that cannot be removed is in nobody's
+// way.
+func removeAbandoned(fsys stream.FS, dir string) {
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp") && e.Type().IsRegular() {
+			_ = fsys.RemoveAbandoned(filepath.Join(dir, name))
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sink"
+)
+
+// stepRun is one step while it runs.
+type stepRun struct {
+	*Options
+	job    *Job
+	step   *Step
+	log    *slog.Logger
+	report StepReport
+}
+
+// run runs the step, repeatedly where an error may pass.
+func (r *stepRun) run(ctx context.Context) StepReport {
+	s := r.step
+	r.report = StepReport{Step: s.Name, Outcome: Done, Started: time.Now()}
+	ctx, span := r.Tracer.Start(ctx, "step "+s.Name, trace.WithAttributes(
+		attribute.String("mpga.job", r.job.Name), attribute.String("mpga.step", s.Name), attribute.String("mpga.output", s.Output.Path)))
+	if limit := time.Duration(s.Limits.Time); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than limits.time (%v)", limit))
+		defer cancel()
+	}
+	err := r.attempts(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // below, no more may be known than that it was cancelled
+	}
+	if err != nil {
+		r.report.Outcome, r.report.Err = Failed, err
+	}
+	r.report.Elapsed = time.Since(r.report.Started)
+	r.logEnd()
+	span.SetAttributes(attribute.String("mpga.outcome", string(r.report.Outcome)), attribute.Int("mpga.attempts", r.report.Attempts))
+	span.SetAttributes(StatsAttributes(r.report.Stats)...)
+	endSpan(span, err)
+	return r.report
+}
+
+func (r *stepRun) logEnd() {
+	stats := &r.report.Stats
+	switch r.report.Outcome {
+	case Skipped:
+		r.log.Info("step skipped", "reason", r.report.Reason)
+	case Done:
+		r.log.Info("step done", "rows_read", stats.RowsRead, "bytes_read", stats.BytesRead, "groups", stats.Groups, "spilled_bytes", stats.SpilledBytes,
+			"output", r.step.Output.Path, "output_bytes", r.report.Bytes, "attempts", r.report.Attempts, "elapsed", r.report.Elapsed)
+	}
+}
+
+// attempts tries the step until it is done, has failed for good, or was tried often enough. J5.
+func (r *stepRun) attempts(ctx context.Context) error {
+	for {
+		r.report.Attempts++
+		err := r.attempt(ctx)
+		if err == nil || ctx.Err() != nil || !MayPass(err) {
+			return err
+		}
+		if r.report.Attempts >= r.step.Retry.Attempts {
+			if r.report.Attempts > 1 {
+				err = fmt.Errorf("%w (after %d attempts)", err, r.report.Attempts)
+			}
+			return err
+		}
+		wait := r.step.Retry.pause(r.report.Attempts)
+		r.log.Warn("attempt failed", "attempt", r.report.Attempts, "error", err, "wait", wait)
+		if err := r.sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// attempt runs the step once, or finds that there is nothing to do.
+func (r *stepRun) attempt(ctx context.Context) error {
+	s := r.step
+	scanOptions, err := s.scanOptions()
+	if err != nil {
+		return err
+	}
+	scanOptions.FS = r.FS
+	now, reason, err := r.job.inspect(ctx, s, scanOptions, r.Options)
+	if err != nil {
+		return err
+	}
+	if reason == "" && !r.Force {
+		r.report.Outcome, r.report.Reason = Skipped, "nothing has changed"
+		return nil
+	}
+	if r.report.Reason = reason; reason == "" {
+		r.report.Reason = "it is forced"
+	}
+	r.log.Info("step started", "reason", r.report.Reason, "files", len(now.Inputs), "bytes", totalBytes(now.Inputs))
+	if err := r.FS.MkdirAll(filepath.Dir(s.Output.Path), 0o777); err != nil {
+		return err
+	}
+	if err := r.answer(ctx, scanOptions); err != nil {
+		return err
+	}
+	now.Outputs, err = identify(r.FS, []scan.Identity{{Path: s.Output.Path}})
+	if err != nil {
+		return err
+	}
+	r.report.Files, r.report.Bytes = len(now.Outputs), totalBytes(now.Outputs)
+	now.Finished, now.Rows = time.Now().UTC(), r.report.Stats.Groups
+	return now.write(r.FS, r.job.statePath(s))
+}
+
+// inspect lists a step's inputs and says why it must run, "" where it need not.
+func (j *Job) inspect(ctx context.Context, s *Step, scanOptions scan.Options, opt *Options) (now *stepState, reason string, err error) {
+	now = &stepState{Format: stateFormat, Step: s.Name, Version: opt.Version}
+	if now.Fingerprint, err = s.fingerprint(); err != nil {
+		return nil, "", err
+	}
+	if now.Inputs, err = scan.Identities(ctx, s.From, scanOptions); err != nil {
+		return nil, "", err
+	}
+	for _, in := range now.Inputs {
+		if filepath.Clean(in.Path) == filepath.Clean(s.Output.Path) {
+			return nil, "", fmt.Errorf("%s: the step would read what it writes", in.Path)
+		}
+	}
+	return now, readState(opt.FS, j.statePath(s)).why(opt.FS, now), nil
+}
+
+// answer runs the query and writes its result.
+func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err error) {
+	s := r.step
+	sinkOptions, err := s.sinkOptions()
+	if err != nil {
+		return err
+	}
+	sinkOptions.FS = r.FS
+	query, err := s.query()
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	source, err := scan.Open(ctx, s.From, scanOptions)
+	if err != nil {
+		return err
+	}
+	options := s.engineOptions()
+	options.FS = r.FS
+	options.Progress = r.progress()
+	if r.log.Enabled(ctx, slog.LevelDebug) {
+		options.Logger = r.log
+	}
+	options.EnsureDefaults()
+	eng, err := r.Open(options, &sinkOptions)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	result, err := eng.Aggregate(ctx, source, query)
+	if err != nil {
+		return err
+	}
+	defer result.Release()
+	out, err := sink.Create(s.Output.Path, result.Schema(), sinkOptions)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
+	for result.Next() {
+		if err := out.Write(result.RecordBatch()); err != nil {
+			return err
+		}
+	}
+	r.report.Stats = result.Stats()
+	TracePhases(ctx, r.Tracer, started, r.report.Stats)
+	if err := errors.Join(result.Err(), context.Cause(ctx)); err != nil {
+		return err
+	}
+	return out.Commit()
+}
+
+// progressEvery is how often a step that runs long says in the log how far it is.
+const progressEvery = 30 * time.Second
+
+// progress returns what takes the engine's progress.
+func (r *stepRun) progress() func(engine.Progress) {
+	next := progressEvery
+	return func(p engine.Progress) {
+		if p.Elapsed >= next && !p.Done {
+			next = p.Elapsed + progressEvery
+			r.log.Info("step running", "phase", p.Phase, "fraction", p.Fraction, "rows_read", p.RowsRead, "elapsed", p.Elapsed)
+		}
+		if r.Progress != nil {
+			r.Progress(r.step.Name, p)
+		}
+	}
+}
+
+func totalBytes(files []scan.Identity) int64 {
+	var sum int64
+	for _, f := range files {
+		sum += f.Bytes
+	}
+	return sum
+}

@@ -1,0 +1,29 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+)
+
+// WriteFile writes a small file whole or not at all: under a hidden name, synced, then renamed, so that who
+// reads path finds the old content or the new.
+func WriteFile(fsys FS, path string, content []byte) error {
+	hidden := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%016x.tmp", filepath.Base(path), rand.Uint64()))
+	file, err := fsys.Create(hidden)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err == nil {
+		err = fsys.Rename(hidden, path)
+	}
+	if err != nil {
+		return errors.Join(err, file.Close(), fsys.Remove(hidden))
+	}
+	return file.Close()
+}
