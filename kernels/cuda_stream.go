@@ -92,6 +92,11 @@ func (s *cudaStream) submit(format string, operands ...any) error {
 	return err
 }
 
+func (s *cudaStream) CopyWithin(to, from Span, bytes int64) error {
+	s.copyWithin(address(to, bytes), address(from, bytes), bytes)
+	return s.submit("copy of %d B within the device", bytes)
+}
+
 func (s *cudaStream) Fill(at Span, bytes int64, value byte) error {
 	s.fill(address(at, bytes), bytes, value)
 	return s.submit("fill of %d B", bytes)

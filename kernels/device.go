@@ -97,6 +97,8 @@ type Stream interface {
 	Copy(c Copy) error
 	// CopyBatch enqueues many copies in one call of the driver where it has such a call.
 	CopyBatch(c []Copy) error
+	// CopyWithin copies bytes from device memory to device memory that does not overlap it.
+	CopyWithin(to, from Span, bytes int64) error
 	// Fill sets bytes of device memory to a value.
 	Fill(at Span, bytes int64, value byte) error
 

@@ -56,6 +56,11 @@ func (s *executorStream) CopyBatch(copies []Copy) error {
 	return nil
 }
 
+func (s *executorStream) CopyWithin(to, from Span, bytes int64) error {
+	s.copyWithin(s.address(to, bytes), s.address(from, bytes), bytes)
+	return s.submit("copy within")
+}
+
 func (s *executorStream) Fill(at Span, bytes int64, value byte) error {
 	s.fill(s.address(at, bytes), bytes, value)
 	return s.submit("fill")

@@ -18,6 +18,7 @@ func Device(t *testing.T, device kernels.Device, limitBytes int64) {
 	t.Run("pinned", func(t *testing.T) { pinned(t, device) })
 	t.Run("copies", func(t *testing.T) { copies(t, device) })
 	t.Run("batches", func(t *testing.T) { batches(t, device) })
+	t.Run("copies within", func(t *testing.T) { copiesWithin(t, device) })
 	t.Run("fills", func(t *testing.T) { fills(t, device) })
 	t.Run("events", func(t *testing.T) { events(t, device) })
 	t.Run("streams in order", func(t *testing.T) { order(t, device) })
@@ -159,6 +160,25 @@ func batches(t *testing.T, device kernels.Device) {
 		t.Error("ordinary memory in a batch: not what went in")
 	}
 	r.must(p.Free())
+}
+
+// copiesWithin move memory from one place of the device to another.
+func copiesWithin(t *testing.T, device kernels.Device) {
+	r := newRig(t, device)
+	defer r.close()
+	want := random(1000, 5)
+	from, to := r.put(want), r.alloc(1000)
+	r.must(r.stream.CopyWithin(to, from, 0))
+	r.must(r.stream.CopyWithin(kernels.Span{Buffer: to.Buffer, Offset: to.Offset + 7}, kernels.Span{Buffer: from.Buffer, Offset: from.Offset + 100}, 800))
+	got := r.get(to, 1000)
+	if !bytes.Equal(got[7:807], want[100:900]) {
+		t.Error("800 B at 100 are not what was copied to 7")
+	}
+	for _, rest := range [][]byte{got[:7], got[807:]} {
+		if !bytes.Equal(rest, bytes.Repeat([]byte{poisonByte}, len(rest))) {
+			t.Error("a copy within the device wrote beyond its end")
+		}
+	}
 }
 
 func fills(t *testing.T, device kernels.Device) {

@@ -219,6 +219,15 @@ func (d *device) transfer(t transfer) error {
 	return nil
 }
 
+func (s *stream) CopyWithin(to, from kernels.Span, bytes int64) error {
+	out, at := span(to)
+	in, since := span(from)
+	return s.enqueue("CopyWithin", []access{{out, at, at + bytes, true}, {in, since, since + bytes, false}}, func() error {
+		copy(out.data[at:at+bytes], in.data[since:since+bytes])
+		return nil
+	})
+}
+
 func (s *stream) Fill(at kernels.Span, bytes int64, value byte) error {
 	m, from := span(at)
 	return s.enqueue("Fill", []access{{m, from, from + bytes, true}}, func() error {

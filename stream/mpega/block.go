@@ -1,0 +1,101 @@
+package mpega
+
+import (
+	"errors"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// block is the rows of a tile by partition: on the device, or in the host. Bitmaps are always in the
+// host, since pieces of them are put together bit by bit.
+type block struct {
+	device   *device
+	layout   layout // of exactly the block's rows
+	rows     int64
+	offsets  []int64 // partition p has the rows from offsets[p] to offsets[p+1]
+	buffer   kernels.Buffer
+	host     []byte // columns and bitmaps at their offsets; of a block on the device, bitmaps alone
+	bitmaps  int64  // where host begins in the layout
+	pinned   kernels.Pinned
+	complete bool
+}
+
+// newBlock takes memory for a block. Requires: the device's lock is held.
+func (d *device) newBlock(rows int64, radix int) (*block, error) {
+	r := d.run
+	b := &block{device: d, layout: newLayout(&d.run.opt.Shape, d.run.opt.Nullable, rows), rows: rows, offsets: make([]int64, 1<<radix+1)}
+	n := b.layout.bytes
+	keep := len(r.devices) == 1 && d.kept+n <= d.limit/8*keepShare && d.used+n <= d.limit
+	if keep {
+		var err error
+		if b.buffer, err = d.alloc(n); err != nil && !errors.Is(err, kernels.ErrOutOfMemory) {
+			return nil, err
+		}
+	}
+	if b.buffer != nil {
+		b.bitmaps = b.layout.bitmaps
+		n -= b.bitmaps
+	}
+	var err error
+	if n > 0 {
+		if b.pinned, err = d.dev.AllocPinned(n); err != nil {
+			return nil, errors.Join(err, d.freeBuffer(&b.buffer))
+		}
+		b.host = b.pinned.Bytes()
+	}
+	if b.buffer != nil {
+		d.kept += b.layout.bytes
+	}
+	r.mu.Lock()
+	r.blocks = append(r.blocks, b)
+	if b.buffer != nil {
+		r.counters.KeptBytes += b.layout.bytes
+	}
+	r.counters.HostBytes += n
+	r.mu.Unlock()
+	return b, nil
+}
+
+// copiesOut returns the copies of what the block has in the host.
+func (b *block) copiesOut(from kernels.Buffer) []kernels.Copy {
+	var copies []kernels.Copy
+	add := func(offset, bytes int64) {
+		host := b.host[offset-b.bitmaps:][:bytes]
+		copies = append(copies, kernels.Copy{Device: kernels.Span{Buffer: from, Offset: offset}, Host: host, Out: true})
+	}
+	if b.buffer == nil {
+		for _, p := range b.layout.parts() {
+			add(p.offset, b.rows*p.width)
+		}
+	}
+	for _, offset := range b.layout.valid {
+		if offset >= 0 {
+			add(offset, bitmapBytes(b.rows))
+		}
+	}
+	return copies
+}
+
+// valid returns the bitmap of a column, or nil.
+func (b *block) valid(column int) []uint32 {
+	at := b.layout.valid[column]
+	if at < 0 {
+		return nil
+	}
+	return wordsOf[uint32](b.host[at-b.bitmaps:][:bitmapBytes(b.rows)])
+}
+
+func (b *block) release() error {
+	d := b.device
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.hung {
+		return nil
+	}
+	err := d.freeBuffer(&b.buffer)
+	if b.pinned != nil {
+		err = errors.Join(err, b.pinned.Free())
+		b.pinned, b.host = nil, nil
+	}
+	return failure(err)
+}

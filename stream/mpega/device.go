@@ -1,0 +1,403 @@
+package mpega
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/partition"
+)
+
+// device is one device's part of a run.
+type device struct {
+	run    *Run
+	number int
+	dev    kernels.Device
+	props  kernels.Properties
+	limit  int64 // of its memory
+	tiles  []*Tile
+	layout layout // of a tile
+	base   kernels.Event
+
+	mu       sync.Mutex
+	idle     sync.Cond // signalled when inFlight falls
+	inFlight int       // tiles
+	route    Route
+	ready    bool // the buffers of the route are there
+	changing bool // they are on their way
+	used     int64
+	peak     int64
+	kept     int64
+	hung     bool // it does not answer: nothing of it may be touched
+	orphans  []kernels.Pinned
+	table    *table
+	spans    [lanes][]span
+	bytesIn  int64
+	bytesOut int64
+}
+
+// table is the one table of RouteTable.
+type table struct {
+	kernels.Table
+	buffer  kernels.Buffer
+	groups  int64         // known
+	loading int64         // rows under way
+	last    kernels.Event // of the last load: loads follow each other
+}
+
+// The memory of a device is shared out in these parts: the ring, and beside it what the route needs.
+const (
+	ringShare  = 8 // of the memory is the ring's input; as much again takes what tiles write
+	tableShare = 2 // of it is the one table's
+	keepShare  = 3 // eighths of it hold partitions that stay
+)
+
+func newDevice(r *Run, number int, dev kernels.Device) (*device, error) {
+	d := &device{run: r, number: number, dev: dev, props: dev.Properties()}
+	d.idle.L = &d.mu
+	free, _, err := dev.Memory()
+	if err != nil {
+		return nil, err
+	}
+	d.limit = free
+	if r.opt.MemoryLimit > 0 {
+		d.limit = min(d.limit, r.opt.MemoryLimit)
+	}
+	rows := r.opt.TileRows
+	if rows == 0 {
+		rows = d.tileRows()
+	}
+	d.layout = newLayout(&r.opt.Shape, r.opt.Nullable, int64(rows))
+	for range r.opt.Streams {
+		t, err := d.newTile()
+		if err != nil {
+			return nil, errors.Join(err, d.release())
+		}
+		d.tiles = append(d.tiles, t)
+	}
+	if d.base, err = d.tiles[0].stream.Record(); err == nil {
+		err = d.wait(d.base)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.release())
+	}
+	return d, nil
+}
+
+// tileRows returns the rows of a tile such that the ring takes its share, and a table that is at
+// LFMin has room for a tile.
+func (d *device) tileRows() int {
+	o := &d.run.opt
+	rows := d.limit / ringShare / int64(o.Streams) / rowBytes(&o.Shape, o.Nullable)
+	rows = min(rows, int64((o.LFMax-o.LFMin)*float64(d.tableSlotsMax())), tileRowsDefault)
+	if rows > tileRowsMin {
+		rows -= rows % tileRowsMin
+	}
+	if o.Rows > 0 { // small inputs need no large tiles
+		rows = min(rows, max(ceilDiv(o.Rows, int64(o.Streams)), tileRowsMin))
+	}
+	return int(max(rows, 32))
+}
+
+// tableSlotsMax returns the slots of the largest table that RouteTable takes.
+func (d *device) tableSlotsMax() int64 {
+	s := &d.run.opt.Shape
+	slot := s.TableBytes(1) - s.TableBytes(0)
+	return max((d.limit/tableShare-s.TableBytes(0))/slot, 0)
+}
+
+// planFor returns the plan of an aggregation.
+func (d *device) planFor(rows, groups int64) kernels.Plan {
+	return kernels.Choose(&d.run.opt.Shape, kernels.Estimate{Rows: rows, Groups: min(groups, rows)}, d.props)
+}
+
+// alloc takes device memory within the limit. Requires: d.mu is held, or nobody else uses d.
+func (d *device) alloc(n int64) (kernels.Buffer, error) {
+	if d.used+n > d.limit {
+		return nil, fmt.Errorf("%d B of device memory, %d B of %d B in use: %w", n, d.used, d.limit, kernels.ErrOutOfMemory)
+	}
+	b, err := d.dev.Alloc(n)
+	if err != nil {
+		return nil, err
+	}
+	d.used += n
+	d.peak = max(d.peak, d.used)
+	return b, nil
+}
+
+// freeBuffer gives device memory back. Requires: as alloc.
+func (d *device) freeBuffer(b *kernels.Buffer) error {
+	if *b == nil || d.hung {
+		return nil
+	}
+	d.used -= (*b).Bytes()
+	err := (*b).Free()
+	*b = nil
+	return err
+}
+
+// wait waits for an event, which it closes, for as long as the device may take.
+func (d *device) wait(e kernels.Event) error {
+	done := make(chan error, 1)
+	go func() { done <- e.Wait() }()
+	timer := time.NewTimer(d.run.opt.Timeout)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		d.mu.Lock()
+		d.hung = true
+		d.mu.Unlock()
+		return errorf("device %d: no answer for %v: %w", d.number, d.run.opt.Timeout, ErrTimeout)
+	}
+}
+
+func closeEvent(e *kernels.Event) error {
+	if *e == nil {
+		return nil
+	}
+	err := (*e).Close()
+	*e = nil
+	return err
+}
+
+// finish waits for all work of a stream.
+func (d *device) finish(s kernels.Stream) error {
+	e, err := s.Record()
+	if err != nil {
+		return err
+	}
+	if err := d.wait(e); err != nil {
+		if errors.Is(err, ErrTimeout) {
+			return err
+		}
+		return errors.Join(err, e.Close())
+	}
+	return e.Close()
+}
+
+// sample returns the number of distinct keys of a tile, by a sketch.
+func (d *device) sample(t *Tile) (distinct int64, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t.scratch, err = d.alloc(partition.SketchRegisters); err != nil {
+		return 0, failure(err)
+	}
+	at, rows, host := kernels.Span{Buffer: t.scratch}, t.rows(), t.tail()[:partition.SketchRegisters]
+	err = firstError(
+		t.copyIn,
+		func() error { return t.stream.Fill(at, partition.SketchRegisters, 0) },
+		func() error { return t.stream.Sample(&d.run.opt.Shape, &rows, at) },
+		func() error { return t.stream.Copy(kernels.Copy{Device: at, Host: host, Out: true}) },
+	)
+	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
+		return 0, failure(err)
+	}
+	return int64(partition.EstimateRegisters(host) + 0.5), failure(t.leave())
+}
+
+// firstError calls functions until one fails.
+func firstError(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stop waits for the work of all tiles, so that memory can be freed.
+func (d *device) stop() error {
+	if d.hung {
+		return nil
+	}
+	var errs []error
+	for _, t := range d.tiles {
+		errs = append(errs, t.stop())
+	}
+	return failure(errors.Join(errs...))
+}
+
+// release gives all of a device back.
+func (d *device) release() error {
+	errs := []error{d.stop()}
+	if d.hung {
+		return nil
+	}
+	for _, t := range d.tiles {
+		errs = append(errs, t.release())
+	}
+	d.tiles = nil
+	for _, p := range d.orphans {
+		errs = append(errs, p.Free())
+	}
+	d.orphans = nil
+	errs = append(errs, d.dropTable())
+	if d.base != nil {
+		errs = append(errs, closeEvent(&d.base))
+	}
+	return failure(errors.Join(errs...))
+}
+
+func (d *device) dropTable() error {
+	if d.table == nil {
+		return nil
+	}
+	err := errors.Join(d.freeBuffer(&d.table.buffer), closeEvent(&d.table.last))
+	d.table = nil
+	return err
+}
+
+// addTo adds what the device has done.
+func (d *device) addTo(c *Counters) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c.BytesIn += d.bytesIn
+	c.BytesOut += d.bytesOut
+	c.DevicePeak += d.peak
+	c.CopyIn += covered(d.spans[LaneCopyIn])
+	c.Kernel += covered(d.spans[LaneKernel])
+	c.CopyOut += covered(d.spans[LaneCopyOut])
+	c.Busy += covered(d.spans[:]...)
+}
+
+// submit sends a tile on the present route.
+func (d *device) submit(t *Tile) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for {
+		if err := context.Cause(d.run.ctx); err != nil {
+			return err
+		}
+		route, groups := d.run.Route()
+		if err := d.enter(route, groups); err != nil {
+			return cmp.Or(context.Cause(d.run.ctx), err)
+		}
+		if route != RouteTable || d.awaitRoom(t) {
+			return failure(d.send(t, route))
+		}
+		d.run.leaveRoute(RouteTable, 0)
+	}
+}
+
+// send enqueues the work of a tile and sees to its end. Requires: d.mu is held.
+func (d *device) send(t *Tile, route Route) error {
+	var err error
+	var end func() error
+	d.bytesIn += t.bytes()
+	switch route {
+	case RouteAggregate:
+		end, err = t.sendAggregate()
+	case RouteTable:
+		end, err = t.sendInsert()
+	case RouteScatter:
+		end, err = t.sendScatter()
+	}
+	d.inFlight++
+	d.run.count(func(c *Counters) {
+		c.Tiles++
+		c.Rows += int64(t.Rows)
+	})
+	d.run.work.Go(func() {
+		// Also after an error: what was enqueued must end before memory is freed.
+		ended := errors.Join(err, d.finishMarks(t))
+		if ended == nil {
+			ended = end()
+		}
+		d.mu.Lock()
+		d.inFlight--
+		d.mu.Unlock()
+		d.idle.Broadcast()
+		d.run.fail(wrapDevice(ended))
+		d.run.put(t)
+	})
+	return err
+}
+
+// wrapDevice makes an error an ErrDevice, but for one of who takes rows and groups.
+func wrapDevice(err error) error {
+	var taken *takeError
+	if errors.As(err, &taken) {
+		return taken.cause
+	}
+	return failure(err)
+}
+
+// takeError is an error of Options.TakeRows or TakeStates.
+type takeError struct{ cause error }
+
+func (e *takeError) Error() string { return e.cause.Error() }
+
+func taken(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &takeError{err}
+}
+
+// enter gets the buffers of a route, after those of the one before are given back. Requires: d.mu is
+// held, which it may let go in between.
+func (d *device) enter(route Route, groups int64) (err error) {
+	for d.changing || d.inFlight > 0 && !(d.ready && d.route == route) {
+		d.idle.Wait()
+	}
+	if err := context.Cause(d.run.ctx); err != nil || d.ready && d.route == route {
+		return err
+	}
+	d.changing = true
+	defer func() {
+		d.changing, d.ready = false, err == nil
+		d.run.fail(wrapDevice(err))
+		d.idle.Broadcast()
+	}()
+	if err := d.leave(); err != nil {
+		return err
+	}
+	d.route = route
+	switch route {
+	case RouteAggregate:
+		return d.enterAggregate(groups)
+	case RouteTable:
+		return d.enterTable(groups)
+	}
+	return d.enterScatter()
+}
+
+// leave gives the buffers of a route back; the groups of a table go to the CPU. Requires: d.mu is
+// held, and no tile is under way.
+func (d *device) leave() error {
+	var errs []error
+	for _, t := range d.tiles {
+		errs = append(errs, t.leave())
+	}
+	if err := errors.Join(errs...); err != nil || d.table == nil {
+		return err
+	}
+	groups, err := d.tableGroups()
+	if err != nil {
+		return err
+	}
+	return errors.Join(taken(d.run.takeStates(groups)), groups.Release())
+}
+
+// awaitRoom waits until the table is sure to have room for a tile; it returns false when the table is
+// full: section 4.2.2 of the paper. Requires: d.mu is held.
+func (d *device) awaitRoom(t *Tile) bool {
+	tab, o := d.table, &d.run.opt
+	for {
+		room := int64(o.LFMax*float64(tab.Slots)) - tab.groups - tab.loading
+		switch {
+		case room >= int64(t.Rows):
+			return true
+		case tab.loading > 0 && d.run.ctx.Err() == nil:
+			d.idle.Wait()
+		default:
+			return float64(tab.groups) <= o.LFMin*float64(tab.Slots) && room >= int64(t.Rows)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+// Package mpega groups rows on devices, however many there are: MP-EGA (Wang, Shen, Lei: Applied
+// Sciences, 2025, section 4.2), with its two phases.
+//
+//	Run.Tile -> host memory of a tile -> Run.Submit                              (partition-generating)
+//	  copy in -+- few groups:       aggregate the tile ------> Options.TakeStates
+//	           +- a table has room: insert into it; refused -> Options.TakeRows
+//	           +- too many groups:  scatter by hash -> block, on the device or in pinned memory
+//
+//	Run.Process: the table, or partitions merged greedily ------------------------> (partition-processing)
+//	  gather the pieces of a partition -> aggregate; larger than the memory: load by load into a table
+//	  copy out -> Groups; what the table refuses -> Options.TakeRows
+//
+// Tiles go through a ring: while one is copied in, others are aggregated and copied out, each on a
+// stream of its own. Nothing is allocated per tile but the blocks that stay.
+//
+//   - M1 (once): every row submitted is in groups that were emitted or given to Options.TakeStates, or
+//     was given to Options.TakeRows.
+//   - M2 (disjoint): a key is emitted once. A partition that rows or groups were taken of, by whoever, is
+//     to be merged with those.
+//   - M3 (ways out): an error of a device is ErrDevice, and the run then useless; what was emitted
+//     stays true.
+//   - M4 (budget): a device's memory stays within the limit; pinned memory within the device's.
+//
+// The package knows rows in columns and groups in columns; queries, types and files are others'.
+package mpega

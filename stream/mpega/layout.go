@@ -1,0 +1,219 @@
+package mpega
+
+import (
+	"slices"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// layout is where the columns of rows lie in a block of memory, on a device or in the host:
+//
+//	keys | columns | bitmaps, of the columns that have one
+type layout struct {
+	shape    *kernels.Shape
+	capacity int64 // rows
+	keys     int64 // offsets, in bytes
+	columns  []int64
+	valid    []int64 // -1 without a bitmap
+	bitmaps  int64   // where they begin
+	bytes    int64
+}
+
+// columnAlignment suits every load of a kernel.
+const columnAlignment = 256
+
+func align(n int64) int64 { return (n + columnAlignment - 1) &^ (columnAlignment - 1) }
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
+
+func bitmapBytes(rows int64) int64 { return ceilDiv(rows, 32) * 4 }
+
+func newLayout(shape *kernels.Shape, nullable []bool, capacity int64) layout {
+	l := layout{shape: shape, capacity: capacity}
+	take := func(n int64) int64 {
+		at := l.bytes
+		l.bytes += align(n)
+		return at
+	}
+	l.keys = take(capacity * int64(shape.KeyBytes))
+	for _, t := range shape.Columns {
+		l.columns = append(l.columns, take(capacity*int64(t.Bytes())))
+	}
+	l.bitmaps = l.bytes
+	for _, has := range nullable {
+		at := int64(-1)
+		if has {
+			at = take(bitmapBytes(capacity))
+		}
+		l.valid = append(l.valid, at)
+	}
+	return l
+}
+
+// rowBytes returns what a row takes, its bits rounded up.
+func rowBytes(shape *kernels.Shape, nullable []bool) int64 {
+	n := int64(shape.KeyBytes)
+	for c, t := range shape.Columns {
+		n += int64(t.Bytes())
+		if nullable[c] {
+			n++
+		}
+	}
+	return n
+}
+
+// rows returns rows in a buffer whose block begins at a byte.
+func (l *layout) rows(b kernels.Buffer, at, count int64) kernels.Rows {
+	r := kernels.Rows{Count: count, Keys: kernels.Span{Buffer: b, Offset: at + l.keys}}
+	for c := range l.columns {
+		r.Columns = append(r.Columns, kernels.Span{Buffer: b, Offset: at + l.columns[c]})
+		valid := kernels.Span{}
+		if l.valid[c] >= 0 {
+			valid = kernels.Span{Buffer: b, Offset: at + l.valid[c]}
+		}
+		r.Valid = append(r.Valid, valid)
+	}
+	return r
+}
+
+// part is a run of bytes of each row that has a column of its own in a block.
+type part struct {
+	offset int64 // in a block
+	width  int64 // of a row
+}
+
+// parts returns where keys and columns lie, without the bitmaps.
+func (l *layout) parts() []part {
+	parts := []part{{l.keys, int64(l.shape.KeyBytes)}}
+	for c, t := range l.shape.Columns {
+		parts = append(parts, part{l.columns[c], int64(t.Bytes())})
+	}
+	return parts
+}
+
+// copies returns the copies of the first n rows between a block of the host and one of a device.
+func (l *layout) copies(b kernels.Buffer, at int64, host []byte, n int64, out bool) []kernels.Copy {
+	var copies []kernels.Copy
+	add := func(offset, bytes int64) {
+		copies = append(copies, kernels.Copy{Device: kernels.Span{Buffer: b, Offset: at + offset}, Host: host[offset : offset+bytes], Out: out})
+	}
+	for _, p := range l.parts() {
+		add(p.offset, n*p.width)
+	}
+	for _, offset := range l.valid {
+		if offset >= 0 {
+			add(offset, bitmapBytes(n))
+		}
+	}
+	return copies
+}
+
+// groupLayout is where the columns of groups lie in a block of memory: status, keys, states by fold.
+type groupLayout struct {
+	shape    *kernels.Shape
+	capacity int64
+	keys     int64
+	states   []int64
+	bytes    int64
+}
+
+// statusBytes are of a kernels.GroupsStatus.
+const statusBytes = 64
+
+func newGroupLayout(shape *kernels.Shape, capacity int64) groupLayout {
+	l := groupLayout{shape: shape, capacity: capacity, keys: columnAlignment}
+	l.bytes = l.keys + align(capacity*int64(shape.KeyBytes))
+	for _, f := range shape.Folds {
+		l.states = append(l.states, l.bytes)
+		l.bytes += align(capacity * 8 * int64(f.Op.Words()))
+	}
+	return l
+}
+
+// groupBytes returns what a group takes.
+func groupBytes(shape *kernels.Shape) int64 {
+	return int64(shape.KeyBytes) + 8*int64(shape.StateWords())
+}
+
+// groups returns groups in a buffer whose block begins at a byte.
+func (l *groupLayout) groups(b kernels.Buffer, at int64) *kernels.Groups {
+	g := &kernels.Groups{
+		Capacity: l.capacity,
+		Status:   kernels.Span{Buffer: b, Offset: at},
+		Keys:     kernels.Span{Buffer: b, Offset: at + l.keys},
+	}
+	for _, offset := range l.states {
+		g.States = append(g.States, kernels.Span{Buffer: b, Offset: at + offset})
+	}
+	return g
+}
+
+// copyOut returns the copies of n groups from a device to the host, and the groups there, which are
+// packed: host has n * groupBytes.
+func (l *groupLayout) copyOut(b kernels.Buffer, at int64, host []byte, n int64) ([]kernels.Copy, *Groups) {
+	var copies []kernels.Copy
+	add := func(offset, bytes int64) []byte {
+		to := host[:bytes:bytes]
+		host = host[bytes:]
+		copies = append(copies, kernels.Copy{Device: kernels.Span{Buffer: b, Offset: at + offset}, Host: to, Out: true})
+		return to
+	}
+	g := &Groups{Count: int(n)}
+	// States first: they are words, and keep their alignment.
+	for i, f := range l.shape.Folds {
+		g.States = append(g.States, add(l.states[i], n*8*int64(f.Op.Words())))
+	}
+	g.Keys = add(l.keys, n*int64(l.shape.KeyBytes))
+	return copies, g
+}
+
+// Groups are groups in host memory, by column.
+type Groups struct {
+	Count  int
+	Keys   []byte   // Count * Shape.KeyBytes
+	States [][]byte // of each fold: Count * its words * 8
+
+	// Partitions are those that the groups are of, and all groups of them; nil when the groups are of
+	// any partition, and all there are.
+	Partitions []int
+
+	pinned kernels.Pinned
+}
+
+// Release gives the memory back.
+func (g *Groups) Release() error {
+	p := g.pinned
+	g.pinned = nil
+	if p == nil {
+		return nil
+	}
+	return failure(p.Free())
+}
+
+// copyBits copies n bits of a bitmap to another, whose bits from there on are zero.
+func copyBits(to []uint32, toBit int64, from []uint32, fromBit, n int64) {
+	for n > 0 {
+		// Up to 32 bits from one or two words, to what is left of a word.
+		take := min(n, 32-toBit%32)
+		i, shift := fromBit/32, uint(fromBit%32)
+		bits := uint64(from[i]) >> shift
+		if int64(shift)+take > 32 {
+			bits |= uint64(from[i+1]) << (32 - shift)
+		}
+		bits &= 1<<take - 1
+		to[toBit/32] |= uint32(bits << uint(toBit%32))
+		toBit, fromBit, n = toBit+take, fromBit+take, n-take
+	}
+}
+
+// runsOf cuts an ascending list of partitions into runs of neighbours, as half-open ranges.
+func runsOf(partitions []int) (runs [][2]int) {
+	for _, p := range slices.Sorted(slices.Values(partitions)) {
+		if n := len(runs); n > 0 && runs[n-1][1] == p {
+			runs[n-1][1]++
+			continue
+		}
+		runs = append(runs, [2]int{p, p + 1})
+	}
+	return runs
+}

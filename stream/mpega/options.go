@@ -1,0 +1,143 @@
+package mpega
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// Options of New.
+type Options struct {
+	// Devices share the tiles and the partitions.
+	Devices []kernels.Device
+
+	// Shape of the rows. Nullable says of each column whether its rows carry a bitmap.
+	Shape    kernels.Shape
+	Nullable []bool
+
+	// Rows is how many will come; 0 is unknown.
+	Rows int64
+
+	// Seed of the hash whose highest bits name a partition.
+	Seed uint64
+
+	// Rows and States take what the CPU is to finish: rows that no table took, and groups whose keys
+	// may come again. They keep nothing of either, and are called by several goroutines at once.
+	TakeRows   func(context.Context, *Tile) error
+	TakeStates func(context.Context, *Groups) error
+
+	// MemoryLimit bounds each device's memory, in bytes. The default is what is free.
+	MemoryLimit int64
+
+	// TileRows is the most rows of a tile. The default fills an eighth of the memory with the ring,
+	// and is 8 Mi at most.
+	TileRows int
+
+	// Streams is how many tiles a device has in its ring. The default is 4.
+	Streams int
+
+	// LFMin and LFMax are the load factors of feedback loading (section 4.2.2): rows are loaded while
+	// the table is sure to stay below LFMax; above LFMin, it is full when they would not fit. The
+	// defaults are 0.6 and 0.8, as the paper's.
+	LFMin, LFMax float64
+
+	// Groups is the estimate of the groups. The default, 0, samples the first tile.
+	Groups int64
+
+	// RadixBits fixes the number of partitions, 2^RadixBits. The default, 0, follows the estimate
+	// and the memory.
+	RadixBits int
+
+	// Timeout is how long a device may take for one piece of work. The default is a minute.
+	Timeout time.Duration
+
+	// Trace takes what the devices do, and when. The default, nil, measures nothing.
+	Trace Trace
+}
+
+const (
+	streamsDefault  = 4
+	lfMinDefault    = 0.6
+	lfMaxDefault    = 0.8
+	timeoutDefault  = time.Minute
+	tileRowsDefault = 8 << 20
+	tileRowsMin     = 1 << 10
+	radixBitsMax    = 11 // of the hash bits that name a partition
+)
+
+// EnsureDefaults fills the fields that are zero, but for MemoryLimit and TileRows, which devices tell.
+func (o *Options) EnsureDefaults() {
+	if o.Streams == 0 {
+		o.Streams = streamsDefault
+	}
+	if o.LFMin == 0 {
+		o.LFMin = lfMinDefault
+	}
+	if o.LFMax == 0 {
+		o.LFMax = max(lfMaxDefault, o.LFMin)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = timeoutDefault
+	}
+	if o.Nullable == nil {
+		o.Nullable = make([]bool, len(o.Shape.Columns))
+	}
+}
+
+// Validate reports every field that is out of its bounds.
+func (o *Options) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(len(o.Devices) > 0, "Devices is empty")
+	check(o.TakeRows != nil && o.TakeStates != nil, "TakeRows and TakeStates must be set")
+	check(o.Streams >= 1 && o.Streams <= 64, "Streams (%d) must be in [1, 64]", o.Streams)
+	check(o.LFMin > 0 && o.LFMin < o.LFMax && o.LFMax <= 1, "LFMin (%g) and LFMax (%g) must be in (0, 1], the first below the second", o.LFMin, o.LFMax)
+	check(o.MemoryLimit >= 0, "MemoryLimit (%d B) must not be negative", o.MemoryLimit)
+	check(o.TileRows >= 0, "TileRows (%d) must not be negative", o.TileRows)
+	check(o.RadixBits >= 0 && o.RadixBits <= radixBitsMax, "RadixBits (%d) must be in [0, %d]", o.RadixBits, radixBitsMax)
+	return errors.Join(errs...)
+}
+
+// ErrDevice marks an error of a device: the input is to be aggregated elsewhere.
+var ErrDevice = errors.New("device")
+
+// ErrTimeout marks an ErrDevice of a device that does not answer.
+var ErrTimeout = errors.New("the device does not answer")
+
+// deviceError is an ErrDevice with its cause.
+type deviceError struct{ cause error }
+
+func (e *deviceError) Error() string        { return e.cause.Error() }
+func (e *deviceError) Unwrap() error        { return e.cause }
+func (e *deviceError) Is(target error) bool { return target == ErrDevice }
+
+// failure makes an error of a device an ErrDevice.
+func failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &deviceError{err}
+}
+
+// Lane says what a traced span is of.
+type Lane uint8
+
+// The lanes of a device.
+const (
+	LaneCopyIn Lane = iota
+	LaneKernel
+	LaneCopyOut
+)
+
+// Trace takes spans of a device's work, in nanoseconds by the device's clock since the run began. It is
+// called by several goroutines at once.
+type Trace interface {
+	Span(device, stream int, lane Lane, name string, begin, end int64)
+}

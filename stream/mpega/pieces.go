@@ -1,0 +1,159 @@
+package mpega
+
+import (
+	"errors"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// pieces goes through the rows of a set of partitions, block by block.
+type pieces struct {
+	blocks []*block
+	runs   [][2]int // of neighbouring partitions
+	block  int
+	run    int
+	row    int64 // of the run, in the block
+}
+
+// piece is rows from to to of a block.
+type piece struct {
+	block    *block
+	from, to int64
+}
+
+// take returns the next pieces, of n rows in all.
+//
+// Requires: so many are left.
+func (p *pieces) take(n int64) (list []piece) {
+	for n > 0 {
+		b := p.blocks[p.block]
+		from, to := b.offsets[p.runs[p.run][0]]+p.row, b.offsets[p.runs[p.run][1]]
+		if take := min(to-from, n); take > 0 {
+			list = append(list, piece{b, from, from + take})
+			p.row += take
+			n -= take
+		}
+		if from == to || p.row == to-b.offsets[p.runs[p.run][0]] {
+			p.next()
+		}
+	}
+	return list
+}
+
+// next goes on to the next run, or to the next block.
+func (p *pieces) next() {
+	p.row = 0
+	if p.run++; p.run == len(p.runs) {
+		p.run = 0
+		p.block++
+	}
+}
+
+// load gathers n rows at the beginning of the area.
+func (a *area) load(in *pieces, n int64) error { return a.loadTo(in, n, &a.layout.rows) }
+
+// loadTo gathers n rows in a layout: pieces from the host in one batch of copies, those on the device
+// one by one. Bitmaps are put together in the host, which waits until it may write them.
+func (a *area) loadTo(in *pieces, n int64, l *layout) error {
+	d := a.device
+	var copies []kernels.Copy
+	var bytes int64
+	parts := l.parts()
+	bits := a.host.Bytes()[columnAlignment:]
+	base := l.bitmaps
+	clear(bits[:min(int64(len(bits)), l.bytes-base)])
+	done := int64(0)
+	for _, p := range in.take(n) {
+		rows := p.to - p.from
+		of := p.block.layout.parts()
+		for i, to := range parts {
+			at := kernels.Span{Buffer: a.memory, Offset: to.offset + done*to.width}
+			from, size := of[i].offset+p.from*to.width, rows*to.width
+			if p.block.buffer != nil {
+				if err := a.stream.CopyWithin(at, kernels.Span{Buffer: p.block.buffer, Offset: from}, size); err != nil {
+					return err
+				}
+				continue
+			}
+			copies = append(copies, kernels.Copy{Device: at, Host: p.block.host[from : from+size]})
+			bytes += size
+		}
+		for c, at := range l.valid {
+			if at >= 0 {
+				copyBits(wordsOf[uint32](bits[at-base:]), done, p.block.valid(c), p.from, rows)
+			}
+		}
+		done += rows
+	}
+	for _, at := range l.valid {
+		if at >= 0 {
+			host := bits[at-base:][:bitmapBytes(n)]
+			copies = append(copies, kernels.Copy{Device: kernels.Span{Buffer: a.memory, Offset: at}, Host: host})
+			bytes += int64(len(host))
+		}
+	}
+	d.mu.Lock()
+	d.bytesIn += bytes
+	d.mu.Unlock()
+	return a.stream.CopyBatch(copies)
+}
+
+// takePieces gives the last n rows of a set to the CPU, piece by piece.
+func (r *Run) takePieces(in *pieces, n int64) error {
+	for n > 0 {
+		p := in.take(min(n, piecesRows))
+		for _, p := range p {
+			if err := p.block.giveRows(p.from, p.to); err != nil {
+				return err
+			}
+			n -= p.to - p.from
+		}
+	}
+	return nil
+}
+
+// piecesRows is how many rows are given to the CPU at a time.
+const piecesRows = 1 << 20
+
+// giveRows gives rows of a block to the CPU.
+func (b *block) giveRows(from, to int64) error {
+	d := b.device
+	o := &d.run.opt
+	n := to - from
+	l := newLayout(&o.Shape, o.Nullable, n)
+	host := make([]byte, l.bytes)
+	of := b.layout.parts()
+	var copies []kernels.Copy
+	for i, p := range l.parts() {
+		out, at := host[p.offset:p.offset+n*p.width], of[i].offset+from*p.width
+		if b.buffer == nil {
+			copy(out, b.host[at:])
+			continue
+		}
+		copies = append(copies, kernels.Copy{Device: kernels.Span{Buffer: b.buffer, Offset: at}, Host: out, Out: true})
+	}
+	for c, at := range l.valid {
+		if at >= 0 {
+			copyBits(wordsOf[uint32](host[at:at+bitmapBytes(n)]), 0, b.valid(c), from, n)
+		}
+	}
+	if len(copies) > 0 {
+		if err := d.copyBack(copies); err != nil {
+			return err
+		}
+	}
+	return taken(d.run.takeRows(hostTile(&l, host, n)))
+}
+
+// copyBack copies to the host, on a stream of its own.
+func (d *device) copyBack(copies []kernels.Copy) error {
+	s, err := d.dev.NewStream()
+	if err != nil {
+		return err
+	}
+	err = d.copyOut(s, copies)
+	if !errors.Is(err, ErrTimeout) {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}

@@ -1,0 +1,474 @@
+package mpega
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/partition"
+)
+
+// areas is how many partitions a device has at work at once: one is copied in while another is
+// aggregated and a third leaves.
+const areas = 3
+
+// Process is the partition-processing phase: it calls emit with all groups that Options.TakeStates does not
+// get, from several goroutines at once. emit releases what it takes. What Options.TakeRows and TakeStates
+// have had of a partition they had before its groups are emitted.
+func (r *Run) Process(emit func(context.Context, *Groups) error) error {
+	if err := r.EndInput(); err != nil {
+		return err
+	}
+	err := r.processTables(emit)
+	if err == nil {
+		err = r.processPartitions(emit)
+	}
+	if cause := context.Cause(r.ctx); cause != nil {
+		return cause
+	}
+	err = wrapDevice(err)
+	r.fail(err)
+	return err
+}
+
+// processTables emits the groups of the devices' tables. Those of several are not final.
+func (r *Run) processTables(emit func(context.Context, *Groups) error) error {
+	var with []*device
+	for _, d := range r.devices {
+		if d.table != nil {
+			with = append(with, d)
+		}
+	}
+	route, _ := r.Route()
+	final := len(with) == 1 && route == RouteTable && len(r.blocks) == 0
+	for _, d := range with {
+		groups, err := d.lastGroups()
+		if err != nil {
+			return err
+		}
+		if final {
+			return taken(emit(r.ctx, groups))
+		}
+		if err := errors.Join(taken(r.takeStates(groups)), groups.Release()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastGroups is tableGroups when no tile will come: their memory is free.
+func (d *device) lastGroups() (*Groups, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.dropTiles(); err != nil {
+		return nil, err
+	}
+	return d.tableGroups()
+}
+
+// dropTiles gives back the device memory of the tiles. Requires: the device's lock is held.
+func (d *device) dropTiles() error {
+	var errs []error
+	for _, t := range d.tiles {
+		errs = append(errs, t.leave(), t.dropInput())
+	}
+	return errors.Join(errs...)
+}
+
+// areaLayout is how the memory of an area is shared out.
+type areaLayout struct {
+	rows    layout
+	groups  groupLayout
+	scratch int64
+}
+
+func (d *device) areaLayout(rows int64) areaLayout {
+	o := &d.run.opt
+	return areaLayout{
+		rows:    newLayout(&o.Shape, o.Nullable, rows),
+		groups:  newGroupLayout(&o.Shape, rows),
+		scratch: max(d.planFor(rows, rows).AggregateScratch(&o.Shape, rows, d.props), o.Shape.TableBytes(1)+align(statusBytes)),
+	}
+}
+
+func (l *areaLayout) bytes() int64 { return l.rows.bytes + l.groups.bytes + align(l.scratch) }
+
+// areaRows returns the most rows of an area of so many bytes.
+func (d *device) areaRows(bytes int64) int64 {
+	const step = 32
+	low, high := int64(1), bytes/step/int64(d.run.opt.Shape.KeyBytes)+2 // in steps: the first fits, or nothing does
+	for high-low > 1 {
+		mid := (low + high) / 2
+		if l := d.areaLayout(mid * step); l.bytes() <= bytes {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low * step
+}
+
+// area is the memory in which one partition at a time is aggregated.
+type area struct {
+	device *device
+	number int
+	stream kernels.Stream
+	memory kernels.Buffer
+	layout areaLayout
+	host   kernels.Pinned // status, then the bitmaps of a load
+}
+
+func (d *device) newArea(number int, bytes int64) (*area, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := &area{device: d, number: number, layout: d.areaLayout(d.areaRows(bytes))}
+	err := firstError(
+		func() (err error) {
+			a.memory, err = d.alloc(a.layout.bytes())
+			return err
+		},
+		func() (err error) {
+			a.host, err = d.dev.AllocPinned(columnAlignment + a.layout.rows.bytes - a.layout.rows.bitmaps)
+			return err
+		},
+		func() (err error) {
+			a.stream, err = d.dev.NewStream()
+			return err
+		},
+	)
+	if err != nil {
+		return nil, errors.Join(err, a.releaseLocked())
+	}
+	return a, nil
+}
+
+func (a *area) release() error {
+	a.device.mu.Lock()
+	defer a.device.mu.Unlock()
+	return a.releaseLocked()
+}
+
+func (a *area) releaseLocked() error {
+	if a.device.hung {
+		return nil
+	}
+	var errs []error
+	if a.stream != nil {
+		_ = a.stream.Close() // its events have told its errors
+	}
+	errs = append(errs, a.device.freeBuffer(&a.memory))
+	if a.host != nil {
+		errs = append(errs, a.host.Free())
+	}
+	return errors.Join(errs...)
+}
+
+func (a *area) groupsAt() int64  { return a.layout.rows.bytes }
+func (a *area) scratchAt() int64 { return a.layout.rows.bytes + a.layout.groups.bytes }
+
+// partitionQueue hands out sets of partitions, the largest first.
+type partitionQueue struct {
+	mu   sync.Mutex
+	sets [][]int
+}
+
+func (q *partitionQueue) take() ([]int, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.sets) == 0 {
+		return nil, false
+	}
+	set := q.sets[0]
+	q.sets = q.sets[1:]
+	return set, true
+}
+
+// processPartitions aggregates the partitions of RouteScatter.
+func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err error) {
+	if len(r.blocks) == 0 {
+		return nil
+	}
+	var list []*area
+	defer func() {
+		for _, a := range list {
+			err = errors.Join(err, failure(a.release()))
+		}
+	}()
+	limit := int64(0)
+	for _, d := range r.devices {
+		made, areaErr := d.newAreas()
+		list = append(list, made...)
+		if areaErr != nil {
+			return areaErr
+		}
+		for _, a := range made {
+			if limit == 0 || a.layout.rows.capacity < limit {
+				limit = a.layout.rows.capacity
+			}
+		}
+	}
+	sizes := r.sizes()
+	sets := partition.Merge(sizes, limit)
+	rowsOf := func(set []int) (n int64) {
+		for _, p := range set {
+			n += sizes[p]
+		}
+		return n
+	}
+	slices.SortStableFunc(sets, func(a, b []int) int { return int(min(max(rowsOf(b)-rowsOf(a), -1), 1)) })
+	r.count(func(c *Counters) {
+		c.Sizes = sizes
+		for _, set := range sets {
+			c.Tasks = append(c.Tasks, rowsOf(set))
+		}
+	})
+	queue := &partitionQueue{sets: sets}
+	group, ctx := errgroup.WithContext(r.ctx)
+	for _, a := range list {
+		group.Go(func() error {
+			for ctx.Err() == nil {
+				set, ok := queue.take()
+				if !ok {
+					return nil
+				}
+				if err := a.process(ctx, set, rowsOf(set), emit); err != nil {
+					return err
+				}
+			}
+			return context.Cause(ctx)
+		})
+	}
+	return group.Wait()
+}
+
+// newAreas shares what is free of a device among its areas.
+func (d *device) newAreas() (list []*area, err error) {
+	d.mu.Lock()
+	err = d.dropTiles()
+	bytes := (d.limit - d.used) / areas
+	d.mu.Unlock()
+	for i := range areas {
+		if err != nil {
+			break
+		}
+		var a *area
+		if a, err = d.newArea(i, bytes); err == nil {
+			list = append(list, a)
+		}
+	}
+	return list, err
+}
+
+// sizes returns the rows of each partition.
+func (r *Run) sizes() []int64 {
+	sizes := make([]int64, 1<<r.radix)
+	for _, b := range r.blocks {
+		for p := range sizes {
+			sizes[p] += b.offsets[p+1] - b.offsets[p]
+		}
+	}
+	return sizes
+}
+
+// process aggregates a set of partitions and emits their groups.
+func (a *area) process(ctx context.Context, set []int, rows int64, emit func(context.Context, *Groups) error) error {
+	if rows == 0 {
+		return nil
+	}
+	r := a.device.run
+	in := &pieces{blocks: r.blocks, runs: runsOf(set)}
+	var groups *Groups
+	var err error
+	if rows <= a.layout.rows.capacity {
+		groups, err = a.aggregate(in, rows)
+	} else {
+		groups, err = a.feed(in, rows)
+	}
+	if err != nil || groups == nil {
+		return err
+	}
+	groups.Partitions = set
+	return taken(emit(ctx, groups))
+}
+
+// aggregate groups all rows of a set at once.
+func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
+	d, shape := a.device, &a.device.run.opt.Shape
+	_, estimate := d.run.Route()
+	total := max(d.run.opt.Rows, rows)
+	expected := min(int64(float64(estimate)*float64(rows)/float64(total)*1.1)+1024, rows)
+	plan := d.planFor(rows, expected)
+	if plan.AggregateScratch(shape, rows, d.props) > a.layout.scratch {
+		plan = d.planFor(rows, rows)
+	}
+	var marks [lanes + 1]kernels.Event
+	mark := func(i int) (err error) {
+		marks[i], err = a.stream.Record()
+		return err
+	}
+	defer func() {
+		for i := range marks {
+			if !d.hung {
+				_ = closeEvent(&marks[i])
+			}
+		}
+	}()
+	into := a.layout.groups.groups(a.memory, a.groupsAt())
+	status := a.host.Bytes()[:statusBytes]
+	loaded := a.layout.rows.rows(a.memory, 0, rows)
+	run := func(plan kernels.Plan) (kernels.GroupsStatus, error) {
+		err := firstError(
+			func() error {
+				return a.stream.Aggregate(shape, plan, &loaded, into, kernels.Span{Buffer: a.memory, Offset: a.scratchAt()})
+			},
+			func() error { return mark(2) },
+			func() error { return a.stream.Copy(kernels.Copy{Device: into.Status, Host: status, Out: true}) },
+		)
+		if err = errors.Join(err, d.finish(a.stream)); err != nil {
+			return kernels.GroupsStatus{}, err
+		}
+		return readStatus(status), nil
+	}
+	err := firstError(
+		func() error { return mark(0) },
+		func() error { return a.load(in, rows) },
+		func() error { return mark(1) },
+	)
+	if err != nil {
+		return nil, errors.Join(err, d.finish(a.stream))
+	}
+	s, err := run(plan)
+	if err == nil && s.Overflow > 0 {
+		_ = closeEvent(&marks[2])
+		s, err = run(d.planFor(rows, rows)) // the plan for as many groups as rows
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Overflow > 0 {
+		return nil, errorf("device %d: %d of %d rows found no slot, though each could have one", d.number, s.Overflow, rows)
+	}
+	d.mu.Lock()
+	groups, err := d.areaGroups(a, int64(s.Groups), func() error { return nil }, func() error { return mark(3) })
+	d.mu.Unlock()
+	if err == nil {
+		d.note(len(d.tiles)+a.number, marks[:])
+	}
+	return groups, err
+}
+
+// areaGroups copies n groups of an area out. Requires: the device's lock is held.
+func (d *device) areaGroups(a *area, n int64, work, after func() error) (*Groups, error) {
+	l := a.layout.groups
+	host, pinned := d.hostMemory(n * groupBytes(l.shape))
+	copies, g := l.copyOut(a.memory, a.groupsAt(), host, n)
+	g.pinned = pinned
+	d.bytesOut += int64(len(host))
+	err := firstError(work, func() error { return a.stream.CopyBatch(copies) }, after)
+	if err = errors.Join(err, d.finishLocked(a.stream)); err != nil {
+		d.orphan(pinned)
+		return nil, err
+	}
+	return g, nil
+}
+
+// feed loads the rows of a set into a table, load by load (section 4.2.2). When the table is full, its
+// groups and the rows that are left are the CPU's, and there are no groups.
+func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
+	d := a.device
+	r, o := d.run, &d.run.opt
+	// The table has the memory of groups and scratch, but for the groups that it will be compacted to,
+	// and the status.
+	slot := o.Shape.TableBytes(1) - o.Shape.TableBytes(0)
+	slots := min(max((align(a.layout.scratch)-align(statusBytes)-o.Shape.TableBytes(0))/slot, 1), a.layout.groups.capacity)
+	at := kernels.Span{Buffer: a.memory, Offset: a.scratchAt()}
+	tab := kernels.Table{Slots: slots, Memory: kernels.Span{Buffer: a.memory, Offset: a.scratchAt() + align(statusBytes)}}
+	// Rows and their overflow share the memory of the rows.
+	half := newLayout(&o.Shape, o.Nullable, a.layout.rows.capacity/2)
+	for half.bytes*2 > a.layout.rows.bytes { // by what columns are aligned to
+		half = newLayout(&o.Shape, o.Nullable, half.capacity/2)
+	}
+	if half.capacity == 0 {
+		return nil, r.takePieces(in, rows)
+	}
+	if err := a.stream.ResetTable(&o.Shape, tab); err != nil {
+		return nil, errors.Join(err, d.finish(a.stream))
+	}
+	status := a.host.Bytes()[:statusBytes]
+	var groups, refused int64
+	for rows > 0 {
+		room := int64(o.LFMax*float64(slots)) - groups
+		if float64(groups) > o.LFMin*float64(slots) && room < rows {
+			break
+		}
+		n := min(rows, max(room, 1), half.capacity)
+		overflow := half.rows(a.memory, half.bytes, n)
+		err := a.loadTo(in, n, &half)
+		if err == nil {
+			loaded := half.rows(a.memory, 0, n)
+			err = firstError(
+				func() error { return a.stream.Insert(&o.Shape, &loaded, tab, &overflow, at) },
+				func() error { return a.stream.Copy(kernels.Copy{Device: at, Host: status, Out: true}) },
+			)
+		}
+		if err = errors.Join(err, d.finish(a.stream)); err != nil {
+			return nil, err
+		}
+		s := readStatus(status)
+		groups = int64(s.Groups)
+		r.countLoad(groups, slots)
+		rows -= n
+		if s.Overflow > 0 {
+			refused += int64(s.Overflow)
+			if err := a.takeOverflow(&half, int64(s.Overflow)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	d.mu.Lock()
+	out, err := d.areaGroups(a, groups, func() error {
+		return a.stream.Compact(&o.Shape, tab, a.layout.groups.groups(a.memory, a.groupsAt()))
+	}, func() error { return nil })
+	d.mu.Unlock()
+	if err != nil || rows == 0 && refused == 0 {
+		return out, err
+	}
+	r.count(func(c *Counters) { c.Split++ })
+	return nil, errors.Join(taken(r.takeStates(out)), out.Release(), r.takePieces(in, rows))
+}
+
+// takeOverflow gives the rows that a table has refused to the CPU.
+func (a *area) takeOverflow(l *layout, n int64) error {
+	d := a.device
+	host, pinned := d.hostMemory(l.bytes)
+	if err := d.copyOut(a.stream, l.copies(a.memory, l.bytes, host, n, true)); err != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.orphan(pinned)
+		return err
+	}
+	err := taken(d.run.takeRows(hostTile(l, host, n)))
+	if pinned != nil {
+		err = errors.Join(err, pinned.Free())
+	}
+	return err
+}
+
+// hostTile returns n rows of a block of host memory as a tile that is of no device.
+func hostTile(l *layout, host []byte, n int64) *Tile {
+	t := &Tile{Rows: int(n), Capacity: int(l.capacity)}
+	t.Keys = host[l.keys : l.keys+n*int64(l.shape.KeyBytes)]
+	for c, typ := range l.shape.Columns {
+		t.Columns = append(t.Columns, host[l.columns[c]:l.columns[c]+n*int64(typ.Bytes())])
+		var valid []uint32
+		if at := l.valid[c]; at >= 0 {
+			valid = wordsOf[uint32](host[at : at+bitmapBytes(n)])
+		}
+		t.Valid = append(t.Valid, valid)
+	}
+	return t
+}

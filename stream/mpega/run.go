@@ -1,0 +1,275 @@
+package mpega
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/partition"
+)
+
+// Route is what a run does with its tiles.
+type Route uint8
+
+// The routes. A run begins with the one that its first tile suggests, and goes on to a later one when the
+// groups are more than it was chosen for.
+const (
+	// RouteAggregate: tiles are aggregated one by one, and their few groups leave the device.
+	RouteAggregate Route = iota
+	// RouteTable: one table takes all rows; P = 1.
+	RouteTable
+	// RouteScatter: rows are scattered to partitions, which are aggregated when all rows are there.
+	RouteScatter
+)
+
+var routeNames = [...]string{RouteAggregate: "aggregate each tile", RouteTable: "one table", RouteScatter: "partitions"}
+
+// String names the route for people.
+func (r Route) String() string { return routeNames[r] }
+
+// Run is the aggregation of one query. Any number of goroutines fill and submit tiles; then one calls
+// EndInput and Process. Release comes last, always.
+type Run struct {
+	opt     Options
+	ctx     context.Context // done when the run has failed
+	cancel  context.CancelCauseFunc
+	devices []*device
+	free    chan *Tile
+	work    sync.WaitGroup // tiles under way
+
+	decide sync.Once
+
+	mu       sync.Mutex
+	route    Route
+	estimate int64            // groups; 0 before the first tile
+	sizing   partition.Sizing // of RouteScatter
+	radix    int
+	blocks   []*block
+	counters Counters
+}
+
+// New allocates the ring of each device. Its errors of devices are ErrDevice.
+func New(ctx context.Context, opt Options) (*Run, error) {
+	opt.EnsureDefaults()
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	r := &Run{opt: opt}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	for i, dev := range opt.Devices {
+		d, err := newDevice(r, i, dev)
+		if err != nil {
+			return nil, failure(errors.Join(err, r.Release()))
+		}
+		r.devices = append(r.devices, d)
+	}
+	r.free = make(chan *Tile, len(r.devices)*opt.Streams)
+	for i := range opt.Streams {
+		for _, d := range r.devices {
+			r.free <- d.tiles[i]
+		}
+	}
+	return r, nil
+}
+
+// Tile waits for host memory to fill. It returns the cause when the context is done or the run has
+// failed.
+func (r *Run) Tile(ctx context.Context) (*Tile, error) {
+	select {
+	case t := <-r.free:
+		return t, context.Cause(r.ctx)
+	case <-r.ctx.Done():
+		return nil, context.Cause(r.ctx)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// TryTile is Tile for those who do not wait: it returns nil when all tiles are under way.
+func (r *Run) TryTile() (*Tile, error) {
+	select {
+	case t := <-r.free:
+		return t, context.Cause(r.ctx)
+	default:
+		return nil, context.Cause(r.ctx)
+	}
+}
+
+// put makes a tile free.
+func (r *Run) put(t *Tile) {
+	t.Rows = 0
+	r.free <- t
+}
+
+// Submit hands a tile over. It may wait for other tiles, and returns ErrDevice when the run has failed.
+func (r *Run) Submit(t *Tile) error {
+	if t.Rows == 0 {
+		r.put(t)
+		return nil
+	}
+	r.decide.Do(func() { r.fail(r.choose(t)) })
+	if err := context.Cause(r.ctx); err != nil {
+		return err
+	}
+	err := t.device.submit(t)
+	r.fail(err)
+	return err
+}
+
+// fail ends the run with an error, if it is one.
+func (r *Run) fail(err error) {
+	if err != nil {
+		r.cancel(err)
+	}
+}
+
+// Route returns the present route, and the groups that were expected when it was chosen.
+func (r *Run) Route() (Route, int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.route, r.estimate
+}
+
+// rowsUnknown stands in for the size of an input that does not tell it.
+const rowsUnknown = 1 << 30
+
+// choose picks the route by the groups of the first tile.
+func (r *Run) choose(t *Tile) error {
+	groups := r.opt.Groups
+	if groups == 0 {
+		distinct, err := t.device.sample(t)
+		if err != nil {
+			return err
+		}
+		total := r.opt.Rows
+		if total <= 0 {
+			total = rowsUnknown
+		}
+		groups = partition.EqualGroups(int64(t.Rows), min(distinct, int64(t.Rows)), max(total, int64(t.Rows)))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.estimate = max(groups, 1)
+	r.route = RouteScatter
+	d := r.devices[0]
+	switch {
+	case d.planFor(int64(t.Capacity), groups).Kernel == kernels.KernelShared:
+		r.route = RouteAggregate
+	case float64(groups) <= r.opt.LFMin*float64(d.tableSlotsMax()):
+		r.route = RouteTable
+	}
+	r.counters.Routes = append(r.counters.Routes, r.route)
+	return nil
+}
+
+// leaveRoute goes on from a route that has turned out to be too small, unless another tile has done so.
+// groups is a better estimate, or 0.
+func (r *Run) leaveRoute(from Route, groups int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.route != from {
+		return
+	}
+	r.estimate = max(r.estimate, groups)
+	r.route = RouteScatter
+	if from == RouteAggregate && float64(r.estimate) <= r.opt.LFMin*float64(r.devices[0].tableSlotsMax()) {
+		r.route = RouteTable
+	}
+	r.counters.Routes = append(r.counters.Routes, r.route)
+}
+
+// EndInput waits until all tiles that were submitted are where their route takes them.
+func (r *Run) EndInput() error {
+	r.work.Wait()
+	return context.Cause(r.ctx)
+}
+
+// Release gives everything back, once nobody uses the run any more. A device that does not answer
+// keeps what it has.
+func (r *Run) Release() error {
+	r.cancel(context.Canceled)
+	r.work.Wait()
+	var errs []error
+	for _, d := range r.devices {
+		errs = append(errs, d.stop())
+	}
+	for _, b := range r.blocks {
+		errs = append(errs, b.release())
+	}
+	r.blocks = nil
+	for _, d := range r.devices {
+		errs = append(errs, d.release())
+	}
+	r.devices = nil
+	return errors.Join(errs...)
+}
+
+// Counters tell what a run has done.
+type Counters struct {
+	Routes     []Route // in order
+	Estimate   int64   // of the groups
+	Tiles      int64
+	Rows       int64 // submitted
+	RowsOut    int64 // given to TakeRows
+	GroupsOut  int64 // given to TakeStates
+	BytesIn    int64 // copied to devices
+	BytesOut   int64
+	CopyIn     int64 // nanoseconds in which some tile or partition was copied in, by the device's clock
+	Kernel     int64 // and aggregated or scattered
+	CopyOut    int64
+	Busy       int64 // in which any of it happened
+	Partitions int   // asked for: 2^RadixBits; 0 if rows were never scattered
+	Sizing     partition.Sizing
+	Sizes      []int64   // rows of each partition
+	Tasks      []int64   // rows of each set of partitions after the merge
+	Loads      []float64 // load factor after each feedback load
+	Split      int64     // partitions that the CPU had to finish
+	KeptBytes  int64     // of partitions that stayed on devices
+	HostBytes  int64     // of those in pinned memory
+	DevicePeak int64     // bytes of device memory, of all devices
+}
+
+// Counters returns what the run has done so far.
+func (r *Run) Counters() Counters {
+	r.mu.Lock()
+	c := r.counters
+	c.Estimate, c.Sizing = r.estimate, r.sizing
+	r.mu.Unlock()
+	for _, d := range r.devices {
+		d.addTo(&c)
+	}
+	return c
+}
+
+func (r *Run) count(f func(*Counters)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.counters)
+}
+
+// loadsKept is how many load factors the counters keep.
+const loadsKept = 1 << 10
+
+func (r *Run) countLoad(groups, slots int64) {
+	r.count(func(c *Counters) {
+		if len(c.Loads) < loadsKept {
+			c.Loads = append(c.Loads, float64(groups)/float64(slots))
+		}
+	})
+}
+
+// takeRows gives the rows of a tile to the CPU.
+func (r *Run) takeRows(t *Tile) error {
+	r.count(func(c *Counters) { c.RowsOut += int64(t.Rows) })
+	return r.opt.TakeRows(r.ctx, t)
+}
+
+// takeStates gives groups to the CPU.
+func (r *Run) takeStates(g *Groups) error {
+	r.count(func(c *Counters) { c.GroupsOut += int64(g.Count) })
+	return r.opt.TakeStates(r.ctx, g)
+}
+
+func errorf(format string, args ...any) error { return failure(fmt.Errorf(format, args...)) }

@@ -1,0 +1,347 @@
+package mpega_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/hostdevice"
+	"github.com/mpga/mpga/stream/mpega"
+)
+
+// input is rows with a key, a value, and a value that may be NULL.
+type input struct {
+	keyBytes int
+	keys     []uint64
+	values   []uint32
+	others   []int64
+	valid    []bool
+}
+
+func makeInput(rng *rand.Rand, rows, groups, keyBytes int, heavy float64) *input {
+	in := &input{keyBytes: keyBytes}
+	for range rows {
+		key := rng.Uint64N(uint64(groups)) * 0x9E3779B97F4A7C15 >> 32
+		if rng.Float64() < heavy {
+			key = 7
+		}
+		in.keys = append(in.keys, key)
+		in.values = append(in.values, rng.Uint32())
+		in.others = append(in.others, int64(rng.Uint64()))
+		in.valid = append(in.valid, rng.IntN(4) > 0)
+	}
+	return in
+}
+
+func (in *input) shape() (kernels.Shape, []bool) {
+	return kernels.Shape{
+		KeyBytes: in.keyBytes,
+		Columns:  []kernels.ColumnType{kernels.Uint32, kernels.Int64},
+		Folds: []kernels.Fold{
+			{Op: kernels.Sum64, Column: 0, Other: -1},
+			{Op: kernels.Count, Column: -1, Other: -1},
+			{Op: kernels.Sum128, Column: 1, Other: -1},
+			{Op: kernels.Count, Column: 1, Other: -1},
+		},
+	}, []bool{false, true}
+}
+
+// state is what a group of the input comes to.
+type state struct {
+	sum, rows uint64
+	low       uint64 // of the sum of others, modulo 2^64
+	valid     uint64
+}
+
+func (s *state) add(o state) {
+	s.sum, s.rows, s.low, s.valid = s.sum+o.sum, s.rows+o.rows, s.low+o.low, s.valid+o.valid
+}
+
+func (in *input) oracle() map[uint64]state {
+	m := map[uint64]state{}
+	for i, k := range in.keys {
+		s := m[k]
+		row := state{sum: uint64(in.values[i]), rows: 1}
+		if in.valid[i] {
+			row.low, row.valid = uint64(in.others[i]), 1
+		}
+		s.add(row)
+		m[k] = s
+	}
+	return m
+}
+
+// answer gathers what a run gives.
+type answer struct {
+	mu     sync.Mutex
+	final  map[uint64]state
+	others map[uint64]state
+	err    error
+}
+
+func (a *answer) keyAt(b []byte, i, keyBytes int) uint64 {
+	if keyBytes == 4 {
+		return uint64(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return binary.LittleEndian.Uint64(b[keyBytes*i:])
+}
+
+func (a *answer) addGroups(to map[uint64]state, g *mpega.Groups, keyBytes int) {
+	word := func(fold, words, i int) uint64 { return binary.LittleEndian.Uint64(g.States[fold][8*words*i:]) }
+	for i := range g.Count {
+		k := a.keyAt(g.Keys, i, keyBytes)
+		s := to[k]
+		s.add(state{sum: word(0, 1, i), rows: word(1, 1, i), low: word(2, 2, i), valid: word(3, 1, i)})
+		to[k] = s
+	}
+}
+
+func (a *answer) emit(keyBytes int) func(context.Context, *mpega.Groups) error {
+	return func(_ context.Context, g *mpega.Groups) error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for i := range g.Count {
+			if _, twice := a.final[a.keyAt(g.Keys, i, keyBytes)]; twice {
+				a.err = errors.New("a key is emitted twice: M2")
+			}
+		}
+		a.addGroups(a.final, g, keyBytes)
+		return g.Release()
+	}
+}
+
+func (a *answer) takeStates(keyBytes int) func(context.Context, *mpega.Groups) error {
+	return func(_ context.Context, g *mpega.Groups) error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.addGroups(a.others, g, keyBytes)
+		return nil
+	}
+}
+
+func (a *answer) takeRows(keyBytes int) func(context.Context, *mpega.Tile) error {
+	return func(_ context.Context, t *mpega.Tile) error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for i := range t.Rows {
+			k := a.keyAt(t.Keys, i, keyBytes)
+			row := state{sum: uint64(binary.LittleEndian.Uint32(t.Columns[0][4*i:])), rows: 1}
+			if t.Valid[1][i/32]>>(i%32)&1 != 0 {
+				row.low, row.valid = binary.LittleEndian.Uint64(t.Columns[1][8*i:]), 1
+			}
+			s := a.others[k]
+			s.add(row)
+			a.others[k] = s
+		}
+		return nil
+	}
+}
+
+// fill copies rows to a tile.
+func (in *input) fill(t *mpega.Tile, from, to int) {
+	t.Rows = to - from
+	for i := range t.Rows {
+		row := from + i
+		if in.keyBytes == 4 {
+			binary.LittleEndian.PutUint32(t.Keys[4*i:], uint32(in.keys[row]))
+		} else {
+			clear(t.Keys[in.keyBytes*i : in.keyBytes*(i+1)])
+			binary.LittleEndian.PutUint64(t.Keys[in.keyBytes*i:], in.keys[row])
+		}
+		binary.LittleEndian.PutUint32(t.Columns[0][4*i:], in.values[row])
+		binary.LittleEndian.PutUint64(t.Columns[1][8*i:], uint64(in.others[row]))
+		if i%32 == 0 {
+			t.Valid[1][i/32] = 0
+		}
+		if in.valid[row] {
+			t.Valid[1][i/32] |= 1 << (i % 32)
+		}
+	}
+}
+
+// run sends the input through a run.
+func run(in *input, opt mpega.Options, fillers int) (a *answer, c mpega.Counters, err error) {
+	a = &answer{final: map[uint64]state{}, others: map[uint64]state{}}
+	opt.Shape, opt.Nullable = in.shape()
+	if opt.Rows == 0 {
+		opt.Rows = int64(len(in.keys))
+	}
+	opt.TakeRows, opt.TakeStates = a.takeRows(in.keyBytes), a.takeStates(in.keyBytes)
+	r, err := mpega.New(context.Background(), opt)
+	if err != nil {
+		return a, c, err
+	}
+	defer func() {
+		c = r.Counters()
+		err = errors.Join(err, r.Release())
+	}()
+	var group errgroup.Group
+	for f := range fillers {
+		group.Go(func() error {
+			from, end := len(in.keys)*f/fillers, len(in.keys)*(f+1)/fillers
+			for from < end {
+				t, err := r.Tile(context.Background())
+				if err != nil {
+					return err
+				}
+				to := min(from+t.Capacity, end)
+				in.fill(t, from, to)
+				if err := r.Submit(t); err != nil {
+					return err
+				}
+				from = to
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return a, c, err
+	}
+	if err := r.Process(a.emit(in.keyBytes)); err != nil {
+		return a, c, err
+	}
+	return a, c, a.err
+}
+
+// check compares an answer with the oracle: M1.
+func check(t *testing.T, in *input, a *answer) {
+	t.Helper()
+	want := in.oracle()
+	got := maps.Clone(a.final)
+	for k, s := range a.others {
+		sum := got[k]
+		sum.add(s)
+		got[k] = sum
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d groups, want %d", len(got), len(want))
+	}
+	for k, s := range want {
+		if got[k] != s {
+			t.Fatalf("key %d: %+v, want %+v", k, got[k], s)
+		}
+	}
+}
+
+func openHost(t *testing.T, o hostdevice.Options) kernels.Device {
+	t.Helper()
+	d, err := hostdevice.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func closeAll(t *testing.T, devices []kernels.Device) {
+	t.Helper()
+	for _, d := range devices {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		rows, groups int
+		heavy        float64
+		memory       int64
+		pinned       int64
+		devices      int
+		keyBytes     int
+		estimate     int64
+		last         mpega.Route
+	}{
+		{"few groups", 200_000, 10, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteAggregate},
+		{"one table", 200_000, 20_000, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteTable},
+		{"a table on each of two devices", 200_000, 20_000, 0, 16 << 20, 0, 2, 4, 0, mpega.RouteTable},
+		{"partitions stay", 100_000, 100_000, 0, 16 << 20, 0, 1, 8, 1 << 40, mpega.RouteScatter},
+		{"partitions leave", 200_000, 200_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteScatter},
+		{"two devices", 200_000, 200_000, 0, 4 << 20, 0, 2, 8, 0, mpega.RouteScatter},
+		{"no pinned memory", 200_000, 200_000, 0, 4 << 20, 3 << 20, 1, 4, 0, mpega.RouteScatter},
+		{"one heavy key", 200_000, 200_000, 0.5, 4 << 20, 0, 1, 16, 0, mpega.RouteScatter},
+		{"few groups expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 1, mpega.RouteScatter},
+		{"a table expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 10_000, mpega.RouteScatter},
+		{"a megabyte", 100_000, 50_000, 0.1, 1 << 20, 0, 1, 24, 0, mpega.RouteScatter},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			in := makeInput(rand.New(rand.NewPCG(1, 2)), c.rows, c.groups, c.keyBytes, c.heavy)
+			var devices []kernels.Device
+			for range c.devices {
+				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned}))
+			}
+			a, counters, err := run(in, mpega.Options{Devices: devices, Groups: c.estimate}, 3)
+			closeAll(t, devices)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, in, a)
+			t.Logf("%+v", counters)
+			if got := counters.Routes[len(counters.Routes)-1]; got != c.last {
+				t.Errorf("the route is %v, want %v", got, c.last)
+			}
+			if counters.DevicePeak > c.memory*int64(c.devices) {
+				t.Errorf("%d B of device memory", counters.DevicePeak)
+			}
+		})
+	}
+}
+
+// Whatever fails, the run ends with ErrDevice, gives everything back, and what was final is true.
+func TestFaults(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	in := makeInput(rand.New(rand.NewPCG(3, 4)), 20_000, 20_000, 4, 0)
+	want := in.oracle()
+	boom := errors.New("boom")
+	for _, estimate := range []int64{1, 2000, 1 << 30} {
+		for _, work := range []bool{false, true} {
+			failed := true
+			for n := int64(1); failed && n < 2000; n++ {
+				cause := boom
+				if n%2 == 0 {
+					cause = kernels.ErrDeviceLost
+				}
+				device := openHost(t, hostdevice.Options{MemoryLimit: 1 << 20, Fail: hostdevice.FailNth(n, work, cause)})
+				a, _, err := run(in, mpega.Options{Devices: []kernels.Device{device}, Groups: estimate}, 1)
+				if err == nil {
+					check(t, in, a)
+				} else if !errors.Is(err, mpega.ErrDevice) {
+					t.Fatalf("call %d: %v is no ErrDevice", n, err)
+				}
+				failed = err != nil
+				for k, s := range a.final {
+					if _, merged := a.others[k]; !merged && want[k] != s {
+						t.Fatalf("call %d: key %d: %+v, want %+v", n, k, s, want[k])
+					}
+				}
+				if err := device.Close(); err != nil {
+					t.Fatalf("estimate %d, call %d, work %v: %v", estimate, n, work, err)
+				}
+				if n > 60 {
+					n += n / 16
+				}
+			}
+		}
+	}
+}
+
+// A device that does not answer ends the run in time, and keeps what it was given.
+func TestTimeout(t *testing.T) {
+	in := makeInput(rand.New(rand.NewPCG(5, 6)), 10_000, 100, 4, 0)
+	device := openHost(t, hostdevice.Options{MemoryLimit: 1 << 20, Latency: 300 * time.Millisecond})
+	_, _, err := run(in, mpega.Options{Devices: []kernels.Device{device}, Timeout: 20 * time.Millisecond}, 2)
+	if !errors.Is(err, mpega.ErrTimeout) || !errors.Is(err, mpega.ErrDevice) {
+		t.Fatalf("%v, want ErrTimeout", err)
+	}
+}
