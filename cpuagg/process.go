@@ -260,6 +260,7 @@ func (w *Worker) merge(g *Groups, content Content, page *spec.Page, from int) {
 
 // finish publishes the table's groups.
 func (g *Groups) finish() {
+	g.states.settle()
 	g.Len = g.table.groups
 	g.Keys = g.table.keys[:g.Len*g.table.layout.Words]
 	g.States = make([][]uint64, len(g.states.words))
@@ -316,6 +317,7 @@ func (g *Groups) mergeDense(w *Worker) {
 // packDense turns a dense table into a list of the groups that exist.
 func (g *Groups) packDense() {
 	t := g.table
+	g.states.settle()
 	t.keys = growWords(t.memory, t.keys, t.groups)
 	packed := 0
 	for code, seen := range t.seen {
@@ -334,6 +336,7 @@ func (g *Groups) packDense() {
 
 // slice returns the states of groups from to to, by fold.
 func (s *states) slice(from, to int) [][]uint64 {
+	s.settle()
 	parts := make([][]uint64, len(s.words))
 	for i := range parts {
 		w := s.bound.Folds[i].Words

@@ -13,17 +13,27 @@ type states struct {
 	memory spec.Memory
 	bound  *spec.Bound
 	groups int
-	words  [][]uint64 // by fold: groups * Fold.Words and room to grow
+	words  [][]uint64   // by fold: groups * Fold.Words and room to grow; settle them before they are read
+	narrow []narrowSums // by fold
 	heap   spec.Heap
 }
 
 func newStates(m spec.Memory, b *spec.Bound) *states {
-	return &states{memory: m, bound: b, words: make([][]uint64, len(b.Folds)), heap: spec.NewHeap(m)}
+	return &states{
+		memory: m,
+		bound:  b,
+		words:  make([][]uint64, len(b.Folds)),
+		narrow: make([]narrowSums, len(b.Folds)),
+		heap:   spec.NewHeap(m),
+	}
 }
 
 // reset forgets all groups.
 func (s *states) reset() {
 	s.groups = 0
+	for i := range s.narrow {
+		s.narrow[i].reset()
+	}
 	s.heap.Reset()
 }
 
@@ -32,6 +42,7 @@ func (s *states) release() {
 	for i := range s.words {
 		s.memory.Free(s.words[i])
 		s.words[i] = nil
+		s.narrow[i].release(s.memory)
 	}
 	s.reset()
 }
@@ -39,8 +50,8 @@ func (s *states) release() {
 // bytes returns how much memory the states hold.
 func (s *states) bytes() int64 {
 	bytes := s.heap.Bytes()
-	for _, words := range s.words {
-		bytes += int64(8 * len(words))
+	for i, words := range s.words {
+		bytes += int64(8 * (len(words) + len(s.narrow[i].sums)))
 	}
 	return bytes
 }
@@ -85,7 +96,9 @@ func (s *states) accumulate(v *view) {
 		for j, input := range f.Inputs {
 			in[j] = v.inputs[input]
 		}
-		s.accumulateFold(f, s.words[i], gids, in)
+		if f.Kind != spec.FoldSumInt || !s.addNarrow(i, gids, in[0]) {
+			s.accumulateFold(f, s.words[i], gids, in)
+		}
 	}
 }
 

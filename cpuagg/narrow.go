@@ -1,0 +1,109 @@
+package cpuagg
+
+import (
+	"math/bits"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// narrowSums are sums of integers that 64 bits hold, beside the states of 128 bits that they are part of:
+// a row takes one addition to memory in place of two with a carry, and a table's sums half of the cache.
+// Values tell how far sums may be from 0; before they could overflow they settle, into the states.
+//
+//	states alone --rowsPerGroup rows a group--> narrow sums --a tile of wide values--> states alone
+type narrowSums struct {
+	sums  []uint64 // by group; nil where states are alone
+	bound uint64   // no sum is further from 0
+	rows  int      // accumulated while states were alone
+	wide  bool     // values were too wide
+}
+
+// Settling costs as much as a few rows a group: narrow sums wait until as many have come, and values
+// are too wide if sums of them settle more often than every 64 tiles.
+const (
+	narrowRowsPerGroup = 16
+	narrowBound        = 1 << 62 // that narrow sums keep between tiles
+	narrowTileBound    = narrowBound / 64
+)
+
+// addNarrow accumulates rows in narrow sums. It returns false, and has done nothing, where the states
+// are to be used.
+func (s *states) addNarrow(fold int, gids []uint32, x []uint64) bool {
+	n := &s.narrow[fold]
+	if n.sums == nil {
+		n.rows += len(gids)
+		if n.wide || n.rows < narrowRowsPerGroup*s.groups {
+			return false
+		}
+	}
+	if len(n.sums) < s.groups {
+		had := len(n.sums)
+		n.sums = growWords(s.memory, n.sums, s.groups)
+		clear(n.sums[had:])
+	}
+	if !n.add(gids, x) {
+		s.settleFold(fold)
+		n.release(s.memory)
+		n.wide = true
+		return false
+	}
+	if n.bound >= narrowBound {
+		s.settleFold(fold)
+	}
+	return true
+}
+
+// add accumulates rows. It returns false, and has done nothing, where their values are too wide.
+func (n *narrowSums) add(gids []uint32, x []uint64) bool {
+	sums := n.sums
+	x = x[:len(gids)]
+	var magnitude uint64 // has the bits of all values, those of negative ones flipped
+	for i, g := range gids {
+		v := x[i]
+		magnitude |= v ^ uint64(int64(v)>>63)
+		sums[g] += v
+	}
+	bound := uint64(len(gids)) << bits.Len64(magnitude)
+	if magnitude>>(63-bits.Len(spec.TileRows)) == 0 && bound <= narrowTileBound {
+		n.bound += bound // at most narrowBound + narrowTileBound
+		return true
+	}
+	for i, g := range gids {
+		sums[g] -= x[i] // exact, whatever has overflowed
+	}
+	return false
+}
+
+// settle brings the states up to date with narrow sums.
+func (s *states) settle() {
+	for fold := range s.narrow {
+		if s.narrow[fold].bound > 0 {
+			s.settleFold(fold)
+		}
+	}
+}
+
+func (s *states) settleFold(fold int) {
+	n := &s.narrow[fold]
+	sums := n.sums[:min(len(n.sums), s.groups)]
+	states := wordPairs(s.words[fold])[:len(sums)]
+	for g, sum := range sums {
+		p := &states[g]
+		low, carry := bits.Add64(p[0], sum, 0)
+		p[0], p[1] = low, p[1]+uint64(int64(sum)>>63)+carry
+	}
+	clear(sums)
+	n.bound = 0
+}
+
+// reset forgets the sums of all groups.
+func (n *narrowSums) reset() {
+	clear(n.sums)
+	n.bound = 0
+}
+
+// release gives back what the sums take.
+func (n *narrowSums) release(m spec.Memory) {
+	m.Free(n.sums)
+	*n = narrowSums{wide: n.wide}
+}
