@@ -130,12 +130,12 @@ next:
 	}
 }
 
-// stats returns what the folder names say of the column.
-func (c *hiveColumn) stats() ColumnStats {
+// stats returns what the folder names of some files say of the column.
+func (c *hiveColumn) stats(files []int) ColumnStats {
 	stats := ColumnStats{NoNulls: !c.field.Nullable, Repeats: c.field.Type.ID() == arrow.STRING}
-	for _, v := range c.values {
+	for _, file := range files {
 		var n int64
-		switch v := v.(type) {
+		switch v := c.values[file].(type) {
 		case int64:
 			n = v
 		case arrow.Date32:

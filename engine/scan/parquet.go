@@ -194,7 +194,8 @@ type parquetPart struct {
 	file     *parquetFile
 	group    int
 	columns  []parquetPartColumn
-	first    uint64 // row of the file that the group's first row is
+	filter   *groupFilter // nil where all rows are needed
+	first    uint64       // row of the file that the group's first row is
 	numRows  int64
 	numBytes int64 // of the columns, compressed
 }
@@ -210,7 +211,7 @@ type parquetPartColumn struct {
 }
 
 func (p *parquetPart) offset() uint64 { return p.first }
-func (p *parquetPart) rows() int64    { return p.numRows }
+func (p *parquetPart) rows() int64    { return p.filter.rows(p.numRows) }
 func (p *parquetPart) bytes() int64   { return p.numBytes }
 func (p *parquetPart) name() string   { return fmt.Sprintf("%s, row group %d", p.file.path, p.group) }
 
@@ -229,8 +230,8 @@ func (p *parquetPart) batchRows(wanted int) int64 {
 }
 
 func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, error) {
-	if len(p.columns) == 0 {
-		return &rowCounter{left: p.numRows}, nil
+	if len(p.columns) == 0 && p.rows() >= 0 {
+		return &rowCounter{left: p.rows()}, nil
 	}
 	f, err := p.file.fsys.Open(p.file.path)
 	if err != nil {
@@ -239,6 +240,7 @@ func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, err
 	r := &parquetReader{
 		part:      p,
 		file:      f,
+		rows:      p.numRows,
 		left:      p.numRows,
 		batchRows: p.batchRows(opt.BatchRows),
 		threads:   opt.Threads,
@@ -247,6 +249,9 @@ func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, err
 	}
 	if err := guard(func() error { return r.open(ctx) }); err != nil {
 		return nil, errors.Join(err, r.Close())
+	}
+	if p.filter != nil {
+		return newFilteredGroup(r), nil
 	}
 	return r, nil
 }

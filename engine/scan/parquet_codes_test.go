@@ -187,6 +187,8 @@ func TestParquetCodesMany(t *testing.T) {
 
 // fakePages are pages that no file holds.
 type fakePages struct {
+	pageSource // what no test calls
+
 	pages []page
 	at    int
 }

@@ -27,6 +27,7 @@ type parquetColumn struct {
 
 	physical arrow.DataType // asked of pqarrow
 	column   *pqarrow.ColumnReader
+	skipped  int64 // rows to pass over before the next is read
 }
 
 func (c *parquetColumn) open(ctx context.Context) (err error) {
@@ -52,8 +53,23 @@ func physicalType(physical parquet.Type, t arrow.DataType) arrow.DataType {
 	return t // decimals in bytes, 96-bit timestamps: pqarrow converts them
 }
 
+// skip passes over the next rows.
+func (c *parquetColumn) skip(rows int64) { c.skipped += rows }
+
 // read returns the next rows of the column, which the caller owns.
 func (c *parquetColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
+	for c.skipped > 0 {
+		passed, err := c.column.NextBatch(min(c.skipped, discardRows))
+		if err != nil {
+			return nil, err
+		}
+		c.skipped -= int64(passed.Len())
+		few := passed.Len() == 0
+		passed.Release()
+		if few {
+			return nil, corrupt(errFewRows)
+		}
+	}
 	values, err := c.column.NextBatch(rows)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
@@ -26,7 +27,16 @@ type flatColumn struct {
 	pages    pageSource
 	values   columnValues
 	optional bool // pages hold definition levels: 1 for a value, 0 for NULL
+	coded    bool // there may be a dictionary page
 	mem      memory.Allocator
+
+	rows      int64                 // of the chunk
+	row       int64                 // of the chunk, that comes next
+	skipped   int64                 // rows to pass over before the next is read
+	locate    func() []pageLocation // reads where the data pages are; nil where that is not worth it
+	located   bool
+	locations []pageLocation
+	expected  int64 // rows of the page that comes next, by the offset index; 0 where it is not known
 
 	pagesRead int  // of either kind
 	left      int  // rows of the current page
@@ -57,17 +67,24 @@ type columnValues interface {
 
 // read returns the next rows of the column, which the caller owns.
 func (c *flatColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
+	if err := c.settle(); err != nil {
+		return nil, err
+	}
+	return c.readRows(int(rows))
+}
+
+func (c *flatColumn) readRows(rows int) (arrow.Array, error) {
 	if err := c.needPage(); err != nil { // a dictionary may decide how values are read
 		return nil, err
 	}
-	c.values.begin(int(rows))
-	nullable := nullable{mem: c.mem, rows: int(rows)}
+	c.values.begin(rows)
+	nullable := nullable{mem: c.mem, rows: rows}
 	defer nullable.release()
-	for done := 0; done < int(rows); {
+	for done := 0; done < rows; {
 		if err := c.needPage(); err != nil {
 			return nil, err
 		}
-		n := min(int(rows)-done, c.left)
+		n := min(rows-done, c.left)
 		values := n
 		if c.optional {
 			var err error
@@ -81,27 +98,38 @@ func (c *flatColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
 		done += n
 		c.left -= n
 	}
+	c.row += int64(rows)
 	return c.values.finish(nullable.buffer, nullable.nulls), nil
 }
 
 // needPage makes sure that the current page has rows left.
 func (c *flatColumn) needPage() error {
 	for c.left == 0 {
-		next, err := c.pages.next()
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%w: the pages hold fewer rows than the row group", ErrCorrupt)
-		}
-		if err == nil {
-			err = c.setPage(next)
-		}
-		if err != nil {
-			return corrupt(err)
+		if err := c.nextPage(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+func (c *flatColumn) nextPage() error {
+	next, err := c.pages.next()
+	if errors.Is(err, io.EOF) {
+		err = errFewRows
+	}
+	if err == nil {
+		err = c.setPage(next)
+	}
+	return corrupt(err)
+}
+
+// errFewRows is the error of a chunk that ends too early.
+var errFewRows = errors.New("the pages hold fewer rows than the row group")
+
 func (c *flatColumn) setPage(p page) (err error) {
+	if err := c.checkExpected(p); err != nil {
+		return err
+	}
 	c.pagesRead++
 	if p.kind == pageDictionary {
 		if c.pagesRead > 1 {
@@ -189,6 +217,14 @@ func newFlatColumn(file io.ReaderAt, meta *metadata.FileMetaData, group int, c *
 		column.values = newViews(typ, mem)
 	case mayHaveNumberCodes(typ.ID()) && allDictionary(chunk):
 		column.values = newNumbers(typ, chunk.NumValues(), column.values, mem)
+	}
+	column.rows = meta.RowGroup(group).NumRows()
+	column.coded = chunk.HasDictionaryPage() || slices.ContainsFunc(dataEncodings(chunk), dictionaryEncoding)
+	if chunk.GetOffsetIndexLocation() != nil && chunk.TotalCompressedSize() > int64(windowBytes(batchRows)) {
+		column.locate = func() []pageLocation {
+			pages, _, _ := readLocations(file, chunk, column.rows) // pages can be found one by one, too
+			return pages
+		}
 	}
 	start := chunkStart(chunk)
 	column.pages = newChunkPages(file, start, start+chunk.TotalCompressedSize(), chunk.Compression(), chunk.TotalUncompressedSize(), windowBytes(batchRows), mem)

@@ -33,6 +33,17 @@ type page struct {
 type pageSource interface {
 	// next returns the next page, whose bytes stay valid until the next call, or io.EOF.
 	next() (page, error)
+
+	// pass goes over the data pages that come next and have at most so many rows together, of which it
+	// returns the number; io.EOF where there is no page left.
+	pass(rows int) (passed int, err error)
+
+	// seek goes on to the page at an offset of the file.
+	seek(offset int64) error
+
+	// unused returns how many bytes were passed over, or are left.
+	unused() int64
+
 	close()
 }
 
@@ -51,6 +62,8 @@ type chunkPages struct {
 	unread []byte // of the window
 	ahead  int    // bytes to read at once
 	page   scratch
+	header *pageHeader // read, of the page that comes next; nil where it has not been
+	passed int64       // bytes gone over
 
 	bytesMax int64 // of a page, decompressed
 }
@@ -88,10 +101,11 @@ func (p *chunkPages) close() {
 
 func (p *chunkPages) next() (page, error) {
 	for {
-		header, err := p.readHeader()
+		header, err := p.peek()
 		if err != nil {
 			return page{}, err
 		}
+		p.header = nil
 		raw, err := p.take(header.fileBytes)
 		if err != nil {
 			return page{}, err
@@ -114,10 +128,22 @@ func (p *chunkPages) next() (page, error) {
 	}
 }
 
+// peek returns the header of the page that comes next, or io.EOF at the end of the chunk.
+func (p *chunkPages) peek() (*pageHeader, error) {
+	if p.header == nil {
+		header, err := p.readHeader()
+		if err != nil {
+			return nil, err
+		}
+		p.header = &header
+	}
+	return p.header, nil
+}
+
 // readHeader returns io.EOF at the end of the chunk.
 func (p *chunkPages) readHeader() (pageHeader, error) {
 	for wanted := 1; ; wanted = 2 * len(p.unread) {
-		rest := int64(len(p.unread)) + p.end - p.at
+		rest := p.rest()
 		if rest == 0 {
 			return pageHeader{}, io.EOF
 		}
@@ -137,7 +163,7 @@ func (p *chunkPages) readHeader() (pageHeader, error) {
 
 // take returns the next n bytes of the chunk.
 func (p *chunkPages) take(n int) ([]byte, error) {
-	if rest := int64(len(p.unread)) + p.end - p.at; int64(n) > rest {
+	if rest := p.rest(); int64(n) > rest {
 		return nil, fmt.Errorf("a page of %d B where the column chunk has %d B left", n, rest)
 	}
 	if err := p.fill(n); err != nil {
@@ -154,7 +180,7 @@ func (p *chunkPages) fill(n int) error {
 	if n <= len(p.unread) {
 		return nil
 	}
-	size := int(min(int64(max(n, p.ahead)), int64(len(p.unread))+p.end-p.at))
+	size := int(min(int64(max(n, p.ahead)), p.rest()))
 	window := p.window.grow(size, p.unread)
 	read, err := p.file.ReadAt(window[len(p.unread):], p.at)
 	if read < size-len(p.unread) {

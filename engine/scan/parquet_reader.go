@@ -24,6 +24,7 @@ type parquetReader struct {
 	file      stream.File
 	arrow     *pqarrow.FileReader // made when a column needs it
 	columns   []chunkReader
+	rows      int64
 	left      int64 // rows
 	batchRows int64
 	threads   int
@@ -37,6 +38,10 @@ type parquetReader struct {
 type chunkReader interface {
 	// read returns the next rows of the column, which the caller owns.
 	read(ctx context.Context, rows int64) (arrow.Array, error)
+
+	// skip passes over the next rows, before the next that is read.
+	skip(rows int64)
+
 	close() error
 }
 
@@ -102,7 +107,11 @@ func (r *parquetReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 			}
 		}
 	}()
-	if err := r.read(ctx, arrays, rows); err != nil {
+	err := r.each(len(arrays), func(i int) (err error) {
+		arrays[i], err = r.readColumn(ctx, i, rows)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	r.left -= rows
@@ -117,21 +126,11 @@ func (r *parquetReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(r.schema, arrays, rows), nil
 }
 
-// read decodes the next rows of every column, in parallel if that is allowed.
-func (r *parquetReader) read(ctx context.Context, arrays []arrow.Array, rows int64) error {
-	readOne := func(i int) error {
-		err := guard(func() (err error) {
-			arrays[i], err = r.columns[i].read(ctx, rows)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("column %q: %w", r.columnName(i), err)
-		}
-		return nil
-	}
-	if r.threads == 1 || len(arrays) == 1 {
-		for i := range arrays {
-			if err := readOne(i); err != nil {
+// each calls a function with 0 to n-1, in parallel if that is allowed. No panic leaves a goroutine. S3.
+func (r *parquetReader) each(n int, read func(i int) error) error {
+	if r.threads == 1 || n == 1 {
+		for i := range n {
+			if err := guard(func() error { return read(i) }); err != nil {
 				return err
 			}
 		}
@@ -139,10 +138,22 @@ func (r *parquetReader) read(ctx context.Context, arrays []arrow.Array, rows int
 	}
 	var group errgroup.Group
 	group.SetLimit(r.threads)
-	for i := range arrays {
-		group.Go(func() error { return readOne(i) })
+	for i := range n {
+		group.Go(func() error { return guard(func() error { return read(i) }) })
 	}
 	return group.Wait()
+}
+
+// readColumn decodes the next rows of a column.
+func (r *parquetReader) readColumn(ctx context.Context, i int, rows int64) (values arrow.Array, err error) {
+	err = guard(func() (err error) {
+		values, err = r.columns[i].read(ctx, rows)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("column %q: %w", r.columnName(i), err)
+	}
+	return values, nil
 }
 
 // report tells how far the compressed bytes have been read, taking rows to be equally large.
@@ -150,8 +161,8 @@ func (r *parquetReader) report() {
 	if r.progress == nil {
 		return
 	}
-	done := r.part.numRows - r.left
-	bytes := int64(float64(r.part.numBytes) * (float64(done) / float64(r.part.numRows)))
+	done := r.rows - r.left
+	bytes := int64(float64(r.part.numBytes) * (float64(done) / float64(r.rows)))
 	r.progress(bytes - r.reported)
 	r.reported = bytes
 }

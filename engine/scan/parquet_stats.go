@@ -13,13 +13,21 @@ import (
 // stats puts the statistics of all row groups together. What a writer left out, or wrote wrong in a
 // way that arrow-go knows of, is unknown.
 func (p *parquetFile) stats() Stats {
-	stats := Stats{Rows: p.meta.NumRows, Bytes: p.size, Columns: make([]ColumnStats, p.fields.NumFields())}
+	return p.statsOf(make([]groupPlan, len(p.meta.RowGroups)))
+}
+
+// statsOf puts those of what is left of the row groups together.
+func (p *parquetFile) statsOf(groups []groupPlan) Stats {
+	stats := Stats{Bytes: p.size, Columns: make([]ColumnStats, p.fields.NumFields())}
+	for i := range groups {
+		stats.Rows += groups[i].rows(p.meta.RowGroup(i).NumRows())
+	}
 	for c, leaf := range p.leaves {
 		if leaf < 0 {
 			continue
 		}
 		err := guard(func() (err error) {
-			stats.Columns[c], err = p.columnStats(c, leaf)
+			stats.Columns[c], err = p.columnStats(c, leaf, groups)
 			return err
 		})
 		if err != nil {
@@ -29,13 +37,13 @@ func (p *parquetFile) stats() Stats {
 	return stats
 }
 
-func (p *parquetFile) columnStats(c, leaf int) (ColumnStats, error) {
+func (p *parquetFile) columnStats(c, leaf int, groups []groupPlan) (ColumnStats, error) {
 	merged := ColumnStats{NoNulls: true}
 	ranged, first := true, true
 	coded, dictionaryBytes := arrow.IsBaseBinary(p.fields.Field(c).Type.ID()), int64(0)
 	for i := range p.meta.RowGroups {
 		group := p.meta.RowGroup(i)
-		if group.NumRows() == 0 {
+		if group.NumRows() == 0 || groups[i].pruned {
 			continue
 		}
 		chunk, err := group.ColumnChunk(leaf)

@@ -89,14 +89,12 @@ type Pruning struct {
 	Rows      int64 // of the source; -1 when it is not known
 	By        [PruneReasons]Pruned
 
-	BytesLeft  int64 // of the columns that the filter needs, in files and parts that are left, before pages are pruned
-	BytesAsked int64 // that were read to find out: dictionaries, Bloom filters, page indexes
+	BytesAsked int64 // that were read to find out: Bloom filters, dictionaries, page indexes
 
 	// What follows grows while the source is read.
 	RowsTested  int64 // by the RowFilter
 	RowsKept    int64 // by the RowFilter
-	PagesPassed int64 // of columns that the filter does not need, not decoded
-	BytesPassed int64 // of such pages, not read or not decompressed
+	BytesPassed int64 // of pages that no row was needed of, as they are in the file: not decoded, and most not read
 }
 
 // Pruned is what one kind of knowledge kept from being read. Rows of a file, of row groups and of
@@ -112,13 +110,13 @@ type PruneReason uint8
 const (
 	PrunedByFolder     PruneReason = iota // key=value folders
 	PrunedByStatistics                    // of row groups
-	PrunedByDictionary
 	PrunedByBloomFilter
+	PrunedByDictionary
 	PrunedByPageIndex
 	PruneReasons = iota // how many there are
 )
 
-var reasonNames = [PruneReasons]string{"folders", "statistics", "dictionaries", "Bloom filters", "page indexes"}
+var reasonNames = [PruneReasons]string{"folders", "statistics", "Bloom filters", "dictionaries", "page indexes"}
 
 func (r PruneReason) String() string { return reasonNames[r] }
 

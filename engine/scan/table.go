@@ -61,21 +61,30 @@ func (t *table) Stats() Stats {
 }
 
 func (t *table) fileStats() Stats {
+	all := make([]int, len(t.files))
+	for i := range all {
+		all[i] = i
+	}
+	return t.mergeFiles(all, func(i int) Stats { return t.files[i].stats() })
+}
+
+// mergeFiles adds up the statistics of some files.
+func (t *table) mergeFiles(files []int, of func(file int) Stats) Stats {
 	merged := Stats{Columns: make([]ColumnStats, t.fields.NumFields())}
 	fileColumns := t.fields.NumFields() - len(t.hive)
 	for c := range fileColumns {
 		merged.Columns[c] = ColumnStats{NoNulls: true}
 	}
 	first := true
-	for _, file := range t.files {
-		stats := file.stats()
+	for _, i := range files {
+		stats := of(i)
 		merged.Rows = addKnown(merged.Rows, stats.Rows)
 		merged.Bytes = addKnown(merged.Bytes, stats.Bytes)
 		merged.Once = merged.Once || stats.Once
 		if stats.Rows == 0 {
 			continue // says nothing of values
 		}
-		for c, from := range file.columns {
+		for c, from := range t.files[i].columns {
 			var column ColumnStats
 			if stats.Columns != nil {
 				column = stats.Columns[from]
@@ -85,7 +94,7 @@ func (t *table) fileStats() Stats {
 		first = false
 	}
 	for i := range t.hive {
-		merged.Columns[fileColumns+i] = t.hive[i].stats()
+		merged.Columns[fileColumns+i] = t.hive[i].stats(files)
 	}
 	return merged
 }
@@ -112,28 +121,48 @@ func addKnown(a, b int64) int64 {
 
 // Splits implements Source.
 func (t *table) Splits(ctx context.Context, columns []int) ([]Split, error) {
-	for _, c := range columns {
-		if c < 0 || c >= t.fields.NumFields() {
-			return nil, fmt.Errorf("column %d of a table that has %d", c, t.fields.NumFields())
-		}
-		if field := t.fields.Field(c); arrow.IsNested(field.Type.ID()) {
-			return nil, fmt.Errorf("%s: column %q is a %s; nested columns cannot be read",
-				t.files[0].name(), field.Name, field.Type)
-		}
+	if err := t.checkColumns(columns); err != nil {
+		return nil, err
 	}
 	var splits []Split
 	for i := range t.files {
-		if err := ctx.Err(); err != nil {
+		of, err := t.fileSplits(ctx, i, columns)
+		if err != nil {
 			return nil, err
 		}
-		plan, fileColumns := t.plan(i, columns)
-		parts, err := t.files[i].parts(ctx, fileColumns)
-		if err != nil {
-			return nil, locate(t.files[i].name(), err)
+		for _, s := range of {
+			splits = append(splits, s)
 		}
-		for _, p := range parts {
-			splits = append(splits, &split{part: p, plan: plan, base: t.files[i].base})
+	}
+	return splits, nil
+}
+
+func (t *table) checkColumns(columns []int) error {
+	for _, c := range columns {
+		if c < 0 || c >= t.fields.NumFields() {
+			return fmt.Errorf("column %d of a table that has %d", c, t.fields.NumFields())
 		}
+		if field := t.fields.Field(c); arrow.IsNested(field.Type.ID()) {
+			return fmt.Errorf("%s: column %q is a %s; nested columns cannot be read",
+				t.files[0].name(), field.Name, field.Type)
+		}
+	}
+	return nil
+}
+
+// fileSplits returns the splits of one file.
+func (t *table) fileSplits(ctx context.Context, file int, columns []int) ([]*split, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	plan, fileColumns := t.plan(file, columns)
+	parts, err := t.files[file].parts(ctx, fileColumns)
+	if err != nil {
+		return nil, locate(t.files[file].name(), err)
+	}
+	splits := make([]*split, len(parts))
+	for i, p := range parts {
+		splits[i] = &split{part: p, plan: plan, base: t.files[file].base}
 	}
 	return splits, nil
 }

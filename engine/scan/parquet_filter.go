@@ -1,0 +1,256 @@
+package scan
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// groupFilter says which rows of a row group are needed, and of which columns. Columns are numbered as
+// those of the part.
+type groupFilter struct {
+	test   *rowTest
+	ranges []rowRange // that may be needed
+	wanted []int
+	tested []int
+	plan   *plan // of the tested columns' batches
+}
+
+// rows returns how many of the group's rows are read, or -1.
+func (f *groupFilter) rows(of int64) int64 {
+	switch {
+	case f == nil:
+		return of
+	case f.test.filter != nil:
+		return -1
+	}
+	return countRows(f.ranges)
+}
+
+// filterGroup makes a row group's split return the rows that are needed. wanted and tested are columns
+// of the split.
+func (s *split) filterGroup(test *rowTest, of *groupPlan, wanted, tested []int) {
+	if test.filter == nil && of.ranges == nil {
+		return
+	}
+	part := s.part.(*parquetPart)
+	f := &groupFilter{test: test, ranges: of.ranges}
+	if f.ranges == nil {
+		f.ranges = []rowRange{{0, part.numRows}}
+	}
+	f.plan, f.tested = s.plan.some(tested)
+	s.plan, f.wanted = s.plan.some(wanted)
+	part.filter = f
+	part.numBytes = int64(float64(part.numBytes) * (float64(countRows(f.ranges)) / float64(part.numRows)))
+}
+
+// some returns the plan of some of the columns, and the columns of the part that it takes its own from.
+func (p *plan) some(columns []int) (*plan, []int) {
+	out := &plan{columns: make([]planColumn, len(columns))}
+	var from []int
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		column := p.columns[c]
+		if !column.constant {
+			at := slices.Index(from, column.from)
+			if at < 0 {
+				at = len(from)
+				from = append(from, column.from)
+			}
+			column.from = at
+		}
+		out.columns[i], fields[i] = column, p.schema.Field(c)
+	}
+	out.schema = arrow.NewSchema(fields, nil)
+	return out, from
+}
+
+// filteredGroup reads the rows of a row group that are needed: the columns that the filter needs, step by
+// step; then, of the others, stretches of rows with no long gap between those that passed.
+type filteredGroup struct {
+	*parquetReader
+	filter    *groupFilter
+	deliverer *deliverer // of the tested columns
+	selection selection
+	at        []int64 // rows that each column has read or passed over
+
+	ranges []rowRange    // left to read
+	step   rowRange      // being read
+	arrays []arrow.Array // of the step, by column; those tested only
+	passed []int32       // rows of the step, counted from its first, not returned yet
+	kept   []int32       // of a stretch, counted from its first
+	all    bool          // there is no filter: the whole step is to be returned
+	ended  bool
+}
+
+// gapRows is how many rows that are not needed end a stretch: fewer are decoded with the rest.
+const gapRows = 4096
+
+func newFilteredGroup(r *parquetReader) *filteredGroup {
+	f := r.part.filter
+	r.rows = countRows(f.ranges)
+	r.left = r.rows
+	return &filteredGroup{
+		parquetReader: r,
+		filter:        f,
+		deliverer:     newDeliverer(f.plan, OpenOptions{Allocator: r.mem}),
+		selection:     selection{test: f.test},
+		at:            make([]int64, len(r.columns)),
+		ranges:        slices.Clone(f.ranges),
+		arrays:        make([]arrow.Array, len(r.columns)),
+	}
+}
+
+func (g *filteredGroup) next(ctx context.Context) (arrow.RecordBatch, error) {
+	for len(g.passed) == 0 && !g.all {
+		if len(g.ranges) == 0 {
+			g.end()
+			return nil, io.EOF
+		}
+		if err := g.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if g.all {
+		g.all = false
+		return g.stretch(ctx, g.step, nil)
+	}
+	end := 1
+	for end < len(g.passed) && g.passed[end]-g.passed[end-1] <= gapRows {
+		end++
+	}
+	first := g.passed[0]
+	stretch := rowRange{g.step.from + int64(first), g.step.from + int64(g.passed[end-1]) + 1}
+	g.kept = g.kept[:0]
+	for _, row := range g.passed[:end] {
+		g.kept = append(g.kept, row-first)
+	}
+	g.passed = g.passed[end:]
+	return g.stretch(ctx, stretch, g.kept)
+}
+
+// begin takes the next step and finds the rows that pass.
+func (g *filteredGroup) begin(ctx context.Context) error {
+	releaseArrays(g.arrays)
+	next := &g.ranges[0]
+	g.step = rowRange{next.from, min(next.to, next.from+g.batchRows)}
+	if next.from = g.step.to; next.from == next.to {
+		g.ranges = g.ranges[1:]
+	}
+	g.left -= g.step.to - g.step.from
+	defer g.report()
+	if g.filter.test.filter == nil {
+		g.all = true
+		return nil
+	}
+	if err := g.readTested(ctx); err != nil {
+		return err
+	}
+	kept, err := g.test(ctx)
+	if err == nil && kept > 0 {
+		g.passed = g.selection.between(0, int(g.step.to-g.step.from))
+	}
+	return err
+}
+
+// test evaluates the filter for the step.
+func (g *filteredGroup) test(ctx context.Context) (kept int, err error) {
+	arrays := make([]arrow.Array, len(g.filter.tested))
+	for i, c := range g.filter.tested {
+		arrays[i] = g.arrays[c]
+	}
+	raw := g.batchOf(g.filter.tested, arrays, g.step.to-g.step.from)
+	defer raw.Release()
+	batch, err := g.deliverer.deliver(ctx, raw)
+	if err != nil {
+		return 0, err
+	}
+	defer batch.Release()
+	return g.selection.run(ctx, batch)
+}
+
+// readTested reads the step of the columns that the filter needs.
+func (g *filteredGroup) readTested(ctx context.Context) error {
+	columns := g.filter.tested
+	return g.each(len(columns), func(i int) (err error) {
+		g.arrays[columns[i]], err = g.readRows(ctx, columns[i], g.step)
+		return err
+	})
+}
+
+// readRows reads rows of a column, which are behind those that it has read.
+func (g *filteredGroup) readRows(ctx context.Context, c int, rows rowRange) (arrow.Array, error) {
+	g.columns[c].skip(rows.from - g.at[c])
+	g.at[c] = rows.to
+	return g.readColumn(ctx, c, rows.to-rows.from)
+}
+
+// stretch returns some rows of a stretch of the step, or all where rows is nil, of the columns wanted.
+func (g *filteredGroup) stretch(ctx context.Context, of rowRange, rows []int32) (arrow.RecordBatch, error) {
+	arrays := make([]arrow.Array, len(g.filter.wanted))
+	defer func() { releaseArrays(arrays) }()
+	err := g.each(len(arrays), func(i int) (err error) {
+		c := g.filter.wanted[i]
+		values := g.arrays[c]
+		if values != nil {
+			values = array.NewSlice(values, of.from-g.step.from, of.to-g.step.from)
+		} else if values, err = g.readRows(ctx, c, of); err != nil {
+			return err
+		}
+		if arrays[i] = values; rows == nil {
+			return nil
+		}
+		defer values.Release()
+		arrays[i], err = take(g.mem, values, rows)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	kept := of.to - of.from
+	if rows != nil {
+		kept = int64(len(rows))
+	}
+	return g.batchOf(g.filter.wanted, arrays, kept), nil
+}
+
+// batchOf makes a batch of columns.
+func (g *filteredGroup) batchOf(columns []int, arrays []arrow.Array, rows int64) arrow.RecordBatch {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = arrow.Field{Name: g.columnName(c), Type: arrays[i].DataType(), Nullable: true}
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, rows)
+}
+
+// end counts what was not needed.
+func (g *filteredGroup) end() {
+	if g.ended {
+		return
+	}
+	g.ended = true
+	for _, c := range g.columns {
+		if flat, ok := c.(*flatColumn); ok {
+			g.filter.test.counts.bytes.Add(flat.pages.unused())
+		}
+	}
+}
+
+func releaseArrays(arrays []arrow.Array) {
+	for i, a := range arrays {
+		if a != nil {
+			a.Release()
+			arrays[i] = nil
+		}
+	}
+}
+
+// Close implements rowReader.
+func (g *filteredGroup) Close() error {
+	releaseArrays(g.arrays)
+	g.deliverer.close()
+	return g.parquetReader.Close()
+}

@@ -1,0 +1,130 @@
+package scan
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+)
+
+// rowRange is the rows from from to to of a row group.
+type rowRange struct{ from, to int64 }
+
+// intersect returns the rows that are in both lists; both are in order, and so is what it returns.
+func intersect(a, b []rowRange) (both []rowRange) {
+	for len(a) > 0 && len(b) > 0 {
+		if from, to := max(a[0].from, b[0].from), min(a[0].to, b[0].to); from < to {
+			both = append(both, rowRange{from, to})
+		}
+		if a[0].to < b[0].to {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return both
+}
+
+func countRows(ranges []rowRange) (rows int64) {
+	for _, r := range ranges {
+		rows += r.to - r.from
+	}
+	return rows
+}
+
+// pageLocation is where a data page is.
+type pageLocation struct {
+	offset int64 // of its header, in the file
+	bytes  int64 // header included
+	row    int64 // its first one, of the row group
+}
+
+// indexBytesMax bounds an index, of which a page takes some tens of bytes.
+const indexBytesMax = 16 << 20
+
+// readIndex reads an index that lies beside the pages.
+func readIndex(file io.ReaderAt, at *metadata.IndexLocation) ([]byte, error) {
+	if at == nil || at.Length <= 0 || at.Length > indexBytesMax || at.Offset < 0 {
+		return nil, errors.New("no index")
+	}
+	raw := make([]byte, at.Length)
+	if n, err := file.ReadAt(raw, at.Offset); n < len(raw) {
+		return nil, fmt.Errorf("an index of %d B at offset %d: %w", at.Length, at.Offset, err)
+	}
+	return raw, nil
+}
+
+// readLocations returns where the data pages of a chunk are, in order: an error where the chunk has no
+// offset index, or one that contradicts it.
+func readLocations(file io.ReaderAt, chunk *metadata.ColumnChunkMetaData, rows int64) (pages []pageLocation, asked int64, err error) {
+	err = guard(func() error {
+		raw, err := readIndex(file, chunk.GetOffsetIndexLocation())
+		if err != nil {
+			return err
+		}
+		asked = int64(len(raw))
+		start := chunkStart(chunk)
+		at, row := start, int64(0)
+		for i, l := range metadata.NewOffsetIndex(raw, nil, nil).GetPageLocations() {
+			page := pageLocation{offset: l.Offset, bytes: int64(l.CompressedPageSize), row: l.FirstRowIndex}
+			first := i == 0 && page.row == 0
+			if page.offset < at || page.bytes <= 0 || !first && page.row <= row || page.row >= rows {
+				return fmt.Errorf("%w: page %d of an offset index: %d B at offset %d from row %d", ErrCorrupt, i, page.bytes, page.offset, page.row)
+			}
+			at, row = page.offset+page.bytes, page.row
+			pages = append(pages, page)
+		}
+		if len(pages) == 0 || at > start+chunk.TotalCompressedSize() {
+			return fmt.Errorf("%w: an offset index with %d pages that end at offset %d", ErrCorrupt, len(pages), at)
+		}
+		return nil
+	})
+	return pages, asked, err
+}
+
+// readPageBounds returns what the column index of a chunk says of each of its pages.
+func readPageBounds(file io.ReaderAt, chunk *metadata.ColumnChunkMetaData, stored *storedColumn, pages []pageLocation, rows int64) (of []bounds, asked int64, err error) {
+	err = guard(func() error {
+		if stored.leaf.ColumnOrder() != parquet.ColumnOrders.TypeDefinedOrder || !stored.ordered() {
+			return errors.New("values in another order")
+		}
+		raw, err := readIndex(file, chunk.GetColumnIndexLocation())
+		if err != nil {
+			return err
+		}
+		asked = int64(len(raw))
+		index := metadata.NewColumnIndex(stored.leaf, raw, nil, nil)
+		allNull, low, high := index.GetNullPages(), index.GetMinValues(), index.GetMaxValues()
+		if len(allNull) != len(pages) || len(low) != len(pages) || len(high) != len(pages) {
+			return fmt.Errorf("%w: a column index of %d pages, where the offset index has %d", ErrCorrupt, len(allNull), len(pages))
+		}
+		of = make([]bounds, len(pages))
+		nulls := index.GetNullCounts()
+		for i := range of {
+			b := &of[i]
+			b.allNulls = allNull[i]
+			b.noNulls = stored.leaf.MaxDefinitionLevel() == 0
+			if len(nulls) == len(pages) {
+				b.noNulls = b.noNulls || nulls[i] == 0 && !b.allNulls
+				b.allNulls = b.allNulls && nulls[i] == pageRows(pages, i, rows)
+			}
+			if !allNull[i] {
+				b.low, b.high = stored.value(low[i]), stored.value(high[i])
+				b.exact = stored.family != bytesFamily
+				b.check()
+			}
+		}
+		return nil
+	})
+	return of, asked, err
+}
+
+// pageRows returns how many rows page i of a row group of so many rows has.
+func pageRows(pages []pageLocation, i int, rows int64) int64 {
+	if i+1 < len(pages) {
+		rows = pages[i+1].row
+	}
+	return rows - pages[i].row
+}

@@ -1,0 +1,298 @@
+package scan
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"golang.org/x/sync/errgroup"
+)
+
+// groupPlan says what of a row group is to be read.
+type groupPlan struct {
+	pruned bool
+	reason PruneReason // where pruned
+	ranges []rowRange  // that may be needed, or nil of all rows; some at least
+	pages  int64       // pruned, of the columns that the terms are about
+	asked  int64       // bytes read to find out
+}
+
+// rows returns how many of a row group's rows may be needed.
+func (g *groupPlan) rows(of int64) int64 {
+	switch {
+	case g.pruned:
+		return 0
+	case g.ranges == nil:
+		return of
+	}
+	return countRows(g.ranges)
+}
+
+const (
+	// askedGroups is how many row groups one opened file is asked about.
+	askedGroups = 16
+
+	// askers is how many files are open at once to be asked, at least: they mostly wait.
+	askers = 8
+
+	// dictionaryBytesMax bounds a dictionary page that is read to see that no value suits. Writers end
+	// a dictionary at 1 MiB by default.
+	dictionaryBytesMax = 1 << 20
+
+	// bloomValuesMax is how many constants are looked up in a Bloom filter, a read each.
+	bloomValuesMax = 16
+)
+
+// prune says what of each row group is needed for rows of which all terms may be TRUE. The terms are
+// about columns of the file.
+func (p *parquetFile) prune(terms []boundTerm) []groupPlan {
+	groups := make([]groupPlan, len(p.meta.RowGroups))
+	for i := range groups {
+		for t := range terms {
+			b, err := p.groupBounds(i, terms[t].column)
+			if err == nil && terms[t].excludes(&b) {
+				groups[i] = groupPlan{pruned: true, reason: PrunedByStatistics}
+				break
+			}
+		}
+	}
+	return groups
+}
+
+// ask reads what a file knows beside its footer of the row groups that are left, to prune more of them.
+// What is corrupt or cannot be read prunes nothing: reading the rows tells of it, if they are needed.
+func (p *parquetFile) ask(ctx context.Context, terms []boundTerm, groups []groupPlan, workers *errgroup.Group) {
+	var some []int
+	for i := range groups {
+		if !groups[i].pruned && p.meta.RowGroup(i).NumRows() > 0 && p.mayAnswer(i, terms) {
+			some = append(some, i)
+		}
+	}
+	for len(some) > 0 {
+		batch := some[:min(askedGroups, len(some))]
+		some = some[len(batch):]
+		workers.Go(func() error {
+			f, err := p.fsys.Open(p.path)
+			if err != nil {
+				return ctx.Err()
+			}
+			for _, i := range batch {
+				if ctx.Err() != nil {
+					break
+				}
+				a := asker{file: f, of: p, group: i, rows: p.meta.RowGroup(i).NumRows()}
+				a.ask(terms)
+				groups[i] = a.plan
+			}
+			_ = f.Close() // only read from
+			return ctx.Err()
+		})
+	}
+}
+
+// newAskers returns the group of goroutines for ask.
+func newAskers(ctx context.Context) (*errgroup.Group, context.Context) {
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(max(askers, runtime.GOMAXPROCS(0)))
+	return workers, ctx
+}
+
+// mayAnswer says whether a row group has more than statistics on a column of a term.
+func (p *parquetFile) mayAnswer(group int, terms []boundTerm) bool {
+	for i := range terms {
+		t := &terms[i]
+		if p.leaves[t.column] < 0 {
+			continue
+		}
+		chunk, err := p.chunk(group, t.column)
+		if err != nil {
+			continue
+		}
+		if chunk.GetColumnIndexLocation() != nil || t.compares() && (chunk.BloomFilterOffset() > 0 || dictionaryBytes(chunk) > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *parquetFile) chunk(group, c int) (chunk *metadata.ColumnChunkMetaData, err error) {
+	err = guard(func() error {
+		chunk, err = p.meta.RowGroup(group).ColumnChunk(p.leaves[c])
+		return err
+	})
+	return chunk, err
+}
+
+// compares says whether a term is about values, not about NULL.
+func (t *boundTerm) compares() bool { return t.op != OpIsNull && t.op != OpIsNotNull }
+
+// asker asks about one row group.
+type asker struct {
+	file  io.ReaderAt
+	of    *parquetFile
+	group int
+	rows  int64
+	plan  groupPlan
+}
+
+func (a *asker) ask(terms []boundTerm) {
+	for _, by := range []struct {
+		reason   PruneReason
+		excludes func(*boundTerm, *storedColumn, *metadata.ColumnChunkMetaData) (bool, error)
+	}{
+		{PrunedByBloomFilter, a.bloomExcludes},
+		{PrunedByDictionary, a.dictionaryExcludes},
+		{PrunedByPageIndex, a.pagesExclude},
+	} {
+		for i := range terms {
+			t := &terms[i]
+			stored, ok := a.of.storedColumn(t.column)
+			if !ok {
+				continue
+			}
+			chunk, err := a.of.chunk(a.group, t.column)
+			if err != nil {
+				continue
+			}
+			var excluded bool
+			err = guard(func() (err error) {
+				excluded, err = by.excludes(t, &stored, chunk)
+				return err
+			})
+			if err == nil && excluded {
+				a.plan = groupPlan{pruned: true, reason: by.reason, asked: a.plan.asked}
+				return
+			}
+		}
+	}
+}
+
+// bloomExcludes says whether none of a term's constants is in the chunk, by its Bloom filter.
+func (a *asker) bloomExcludes(t *boundTerm, stored *storedColumn, chunk *metadata.ColumnChunkMetaData) (bool, error) {
+	if t.op != OpEqual && t.op != OpIn || chunk.BloomFilterOffset() <= 0 || len(t.values) > bloomValuesMax {
+		return false, nil
+	}
+	filter, err := openBloom(a.file, chunk)
+	if err != nil {
+		return false, err
+	}
+	defer func() { a.plan.asked += filter.asked }()
+	for i := range t.values {
+		plain, ok := stored.plain(&t.values[i])
+		if !ok {
+			return false, nil
+		}
+		for _, p := range plain {
+			if may, err := filter.mayHold(p); may || err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// dictionaryExcludes says whether a term is TRUE for none of the chunk's values, which are all in its
+// dictionary.
+func (a *asker) dictionaryExcludes(t *boundTerm, stored *storedColumn, chunk *metadata.ColumnChunkMetaData) (bool, error) {
+	size := dictionaryBytes(chunk)
+	if !t.compares() || size == 0 || size > dictionaryBytesMax || !a.of.readsFlat(t.column, chunk) {
+		return false, nil
+	}
+	start := chunkStart(chunk)
+	pages := newChunkPages(a.file, start, start+size, chunk.Compression(), chunk.TotalUncompressedSize(), int(size), memory.DefaultAllocator)
+	defer pages.close()
+	a.plan.asked += size
+	dictionary, err := pages.next()
+	if err != nil {
+		return false, err
+	}
+	if dictionary.kind != pageDictionary {
+		return false, fmt.Errorf("%w: a page of kind %d in place of a dictionary", ErrCorrupt, dictionary.kind)
+	}
+	suits := false
+	err = stored.entries(dictionary, func(entry []byte) bool {
+		v := stored.value(entry)
+		suits = v == nil || t.admits(v)
+		return !suits
+	})
+	return !suits, err
+}
+
+// entries calls a function with the plain values of a dictionary page, until it returns false.
+func (s *storedColumn) entries(p page, each func(plain []byte) bool) error {
+	width := 0
+	switch s.leaf.PhysicalType() {
+	case parquet.Types.Int32, parquet.Types.Float:
+		width = 4
+	case parquet.Types.Int64, parquet.Types.Double:
+		width = 8
+	case parquet.Types.FixedLenByteArray:
+		width = s.leaf.TypeLength()
+	case parquet.Types.ByteArray:
+	default:
+		return fmt.Errorf("a dictionary of %s", s.leaf.PhysicalType())
+	}
+	data := p.data
+	for range p.values {
+		size := uint64(width)
+		if width == 0 {
+			if len(data) < 4 {
+				return io.ErrUnexpectedEOF
+			}
+			size = uint64(binary.LittleEndian.Uint32(data))
+			data = data[4:]
+		}
+		if size > uint64(len(data)) {
+			return io.ErrUnexpectedEOF
+		}
+		if !each(data[:size]) {
+			return nil
+		}
+		data = data[size:]
+	}
+	return nil
+}
+
+// pagesExclude narrows the row ranges to pages for which a term may be TRUE, and says whether none is left.
+func (a *asker) pagesExclude(t *boundTerm, stored *storedColumn, chunk *metadata.ColumnChunkMetaData) (bool, error) {
+	if chunk.GetColumnIndexLocation() == nil || chunk.CryptoMetadata() != nil {
+		return false, errors.New("no column index")
+	}
+	pages, asked, err := readLocations(a.file, chunk, a.rows)
+	a.plan.asked += asked
+	if err != nil {
+		return false, err
+	}
+	of, asked, err := readPageBounds(a.file, chunk, stored, pages, a.rows)
+	a.plan.asked += asked
+	if err != nil {
+		return false, err
+	}
+	var left []rowRange
+	for i := range pages {
+		from := pages[i].row
+		to := from + pageRows(pages, i, a.rows)
+		switch n := len(left); {
+		case t.excludes(&of[i]):
+			a.plan.pages++
+		case n > 0 && left[n-1].to == from:
+			left[n-1].to = to
+		default:
+			left = append(left, rowRange{from, to})
+		}
+	}
+	if countRows(left) == a.rows {
+		return false, nil
+	}
+	if a.plan.ranges != nil {
+		left = intersect(a.plan.ranges, left)
+	}
+	a.plan.ranges = left
+	return len(left) == 0, nil
+}

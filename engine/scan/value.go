@@ -1,0 +1,189 @@
+package scan
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"math/big"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
+)
+
+// family is a set of types whose values compare with each other.
+type family uint8
+
+const (
+	noFamily     family = iota
+	numberFamily        // integers and decimals
+	floatFamily
+	bytesFamily
+	momentFamily  // dates and timestamps without a zone
+	instantFamily // timestamps with a zone
+	timeFamily    // times of day
+	durationFamily
+	boolFamily
+)
+
+// familyOf returns the family of a type, and what its integers count: units of 10^-scale, or of so
+// many nanoseconds.
+func familyOf(t arrow.DataType) (f family, scale int32, nanos int64) {
+	switch t := t.(type) {
+	case arrow.DecimalType:
+		return numberFamily, t.GetScale(), 0
+	case *arrow.TimestampType:
+		if t.TimeZone != "" {
+			return instantFamily, 0, int64(t.Unit.Multiplier())
+		}
+		return momentFamily, 0, int64(t.Unit.Multiplier())
+	case *arrow.Time32Type:
+		return timeFamily, 0, int64(t.Unit.Multiplier())
+	case *arrow.Time64Type:
+		return timeFamily, 0, int64(t.Unit.Multiplier())
+	case *arrow.DurationType:
+		return durationFamily, 0, int64(t.Unit.Multiplier())
+	}
+	switch id := t.ID(); {
+	case arrow.IsInteger(id):
+		return numberFamily, 0, 0
+	case id == arrow.FLOAT32 || id == arrow.FLOAT64:
+		return floatFamily, 0, 0
+	case arrow.IsBaseBinary(id), id == arrow.STRING_VIEW, id == arrow.BINARY_VIEW, id == arrow.FIXED_SIZE_BINARY:
+		return bytesFamily, 0, 0
+	case id == arrow.DATE32:
+		return momentFamily, 0, dayNanos
+	case id == arrow.DATE64:
+		return momentFamily, 0, 1e6
+	case id == arrow.BOOL:
+		return boolFamily, 0, 0
+	}
+	return noFamily, 0, 0
+}
+
+const dayNanos = 24 * 3600 * 1e9
+
+// value is a value of a column: of a float in float, of bytes in bytes, of all else in integer, in the
+// units of the column's type. A wide integer, which 64 bits do not hold, is in wide.
+type value struct {
+	family  family
+	integer int64
+	wide    *big.Int // nil of integers that fit 64 bits
+	float   float64
+	bytes   []byte
+}
+
+func (v *value) compare(o *value) int {
+	switch {
+	case v.family == floatFamily:
+		return cmp.Compare(v.float, o.float) // takes -0.0 for 0.0
+	case v.family == bytesFamily:
+		return bytes.Compare(v.bytes, o.bytes)
+	case v.wide == nil && o.wide == nil:
+		return cmp.Compare(v.integer, o.integer)
+	}
+	return v.big().Cmp(o.big())
+}
+
+func (v *value) big() *big.Int {
+	if v.wide != nil {
+		return v.wide
+	}
+	return big.NewInt(v.integer)
+}
+
+func (v *value) isNaN() bool { return v.family == floatFamily && math.IsNaN(v.float) }
+
+// bigValue takes n over.
+func bigValue(f family, n *big.Int) value {
+	if n.IsInt64() {
+		return value{family: f, integer: n.Int64()}
+	}
+	return value{family: f, wide: n}
+}
+
+// constantOf returns a constant in the units of a column: exactly, or, where that has no such value, the
+// largest value below it.
+func constantOf(s scalar.Scalar, column arrow.DataType) (v value, exact, ok bool) {
+	if s == nil || !s.IsValid() {
+		return v, false, false
+	}
+	want, scale, nanos := familyOf(column)
+	have, haveScale, haveNanos := familyOf(s.DataType())
+	if want != have || want == noFamily {
+		return v, false, false
+	}
+	switch s := s.(type) {
+	case *scalar.Float32:
+		return value{family: want, float: float64(s.Value)}, true, true
+	case *scalar.Float64:
+		return value{family: want, float: s.Value}, true, true
+	case scalar.BinaryScalar:
+		return value{family: want, bytes: s.Data()}, true, true
+	}
+	n, ok := scalarInteger(s)
+	if !ok || haveScale < -scaleMax || haveScale > scaleMax {
+		return v, false, false
+	}
+	if nanos != haveNanos && n.BitLen() >= 63 { // infinity is one moment, whatever it is counted in
+		return v, false, false
+	}
+	// n units of the constant are n * up / down units of the column.
+	up, down := big.NewInt(1), big.NewInt(1)
+	if nanos > 0 {
+		up.SetInt64(haveNanos)
+		down.SetInt64(nanos)
+	} else if by := scale - haveScale; by >= 0 {
+		up.Exp(big.NewInt(10), big.NewInt(int64(by)), nil)
+	} else {
+		down.Exp(big.NewInt(10), big.NewInt(int64(-by)), nil)
+	}
+	quotient, rest := new(big.Int).DivMod(n.Mul(n, up), down, new(big.Int)) // down is positive: rounds down
+	return bigValue(want, quotient), rest.Sign() == 0, true
+}
+
+// scaleMax is more than the digits of any decimal.
+const scaleMax = 100
+
+// scalarInteger returns the number of units that a constant has.
+func scalarInteger(s scalar.Scalar) (*big.Int, bool) {
+	switch s := s.(type) {
+	case *scalar.Int8:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Int16:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Int32:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Int64:
+		return big.NewInt(s.Value), true
+	case *scalar.Uint8:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Uint16:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Uint32:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Uint64:
+		return new(big.Int).SetUint64(s.Value), true
+	case *scalar.Date32:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Date64:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Timestamp:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Time32:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Time64:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Duration:
+		return big.NewInt(int64(s.Value)), true
+	case *scalar.Decimal128:
+		return s.Value.BigInt(), true
+	case *scalar.Decimal256:
+		return s.Value.BigInt(), true
+	case *scalar.Boolean:
+		if s.Value {
+			return big.NewInt(1), true
+		}
+		return big.NewInt(0), true
+	}
+	return nil, false
+}
