@@ -15,7 +15,7 @@ const module = "github.com/mpga/mpga"
 // allowedImports says which packages of the module each may import. Everything may import
 // engine/spec and engine/invariants, which import nothing.
 var allowedImports = map[string][]string{
-	"cmd/mpga":           {"engine", "engine/gen", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream"},
+	"cmd/mpga":           {"engine", "engine/gen", "engine/job", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream"},
 	"engine":             {"engine/order", "engine/scan", "stream", "stream/mpega", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
 	"engine/digits":      {},
 	"engine/gen":         {"engine/digits", "engine/scan"},

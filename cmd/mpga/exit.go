@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/job"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -32,27 +33,29 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 func exitCode(ctx context.Context, err error) int {
 	var usage usageError
 	var text *sql.Error
+	var file job.Errors
 	switch {
 	case err == nil:
 		return exitDone
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &text), errors.Is(err, engine.ErrQuery):
+	case errors.As(err, &usage), errors.As(err, &text), errors.As(err, &file), errors.Is(err, engine.ErrQuery):
 		return exitUsage
 	}
 	return exitFailed
 }
 
-// errorText returns what is printed of an error: one line, three where SQL text is pointed at, none
-// where the reader of a pipe has gone, as head does.
+// errorText returns what is printed of an error: one line, three where SQL text is pointed at, one for
+// each error of a job's file, none where the reader of a pipe has gone, as head does.
 func errorText(err error, code int) string {
 	var text *sql.Error
+	var file job.Errors
 	switch {
 	case err == nil || errors.Is(err, syscall.EPIPE):
 		return ""
 	case code == exitInterrupted:
 		return "interrupted"
-	case errors.As(err, &text):
+	case errors.As(err, &text), errors.As(err, &file):
 		return err.Error()
 	}
 	return strings.ReplaceAll(err.Error(), "\n", "; ")

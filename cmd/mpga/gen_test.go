@@ -178,7 +178,7 @@ func TestGenRefused(t *testing.T) {
 func TestGenCancel(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	root := newRootCommand()
+	root := newRootCommand(new(observer))
 	root.SetArgs([]string{"gen", "pairs", "--rows", "1e10", "--groups", "10", "--files", "3", "-o", filepath.Join(dir, "x.csv")})
 	done := make(chan error)
 	go func() { done <- root.ExecuteContext(ctx) }()

@@ -33,22 +33,24 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 
-	root := newRootCommand()
+	var o observer
+	root := newRootCommand(&o)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	code := exitCode(ctx, err)
-	if text := errorText(err, code); text != "" {
+	if endErr := o.end(err, code); endErr != nil && err == nil {
+		err, code = endErr, exitFailed
+	}
+	if text := errorText(err, code); text != "" && !o.logError(text, code) {
 		fmt.Fprintf(stderr, "mpga: %s\n", text)
 	}
 	return code
 }
 
-func newRootCommand() *cobra.Command {
-	var logLevel string
-	var verbose int
+func newRootCommand(o *observer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mpga",
 		Short: "Group and aggregate Parquet, Arrow and CSV files",
@@ -58,7 +60,7 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return setLogger(cmd.ErrOrStderr(), logLevel, verbose)
+			return o.start(cmd)
 		},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -71,9 +73,8 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
-	root.PersistentFlags().StringVar(&logLevel, "log-level", "warn", "log to stderr from `LEVEL` on: debug, info, warn or error")
-	root.PersistentFlags().CountVarP(&verbose, "verbose", "v", "log more: -v is --log-level info, -vv is debug")
-	root.AddCommand(newAggCommand(), newBenchCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(), newDocsCommand(), newGenCommand(), newVersionCommand())
+	o.register(root.PersistentFlags())
+	root.AddCommand(newAggCommand(), newBenchCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(), newDocsCommand(), newGenCommand(), newRunCommand(), newVersionCommand())
 	return root
 }
 
@@ -88,8 +89,8 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return usagef("unknown command %q (see mpga --help)", name)
 }
 
-// setLogger makes the default logger of the process write text to w.
-func setLogger(w io.Writer, level string, verbose int) error {
+// setLogger makes the default logger of the process write to w, as text or JSON.
+func setLogger(w io.Writer, level, format string, verbose int) error {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return usagef("--log-level %q: want debug, info, warn or error", level)
@@ -100,6 +101,13 @@ func setLogger(w io.Writer, level string, verbose int) error {
 	case verbose > 1:
 		l = min(l, slog.LevelDebug)
 	}
-	slog.SetDefault(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})))
+	switch opt := (&slog.HandlerOptions{Level: l}); format {
+	case "text":
+		slog.SetDefault(slog.New(slog.NewTextHandler(w, opt)))
+	case "json":
+		slog.SetDefault(slog.New(slog.NewJSONHandler(w, opt)))
+	default:
+		return usagef("--log-format %q: want text or json", format)
+	}
 	return nil
 }

@@ -61,6 +61,7 @@ func (f *aggFlags) writePartial(ctx context.Context, stderr io.Writer, eng *engi
 		return err
 	}
 	progress.close()
+	observerOf(ctx).query(ctx, done)
 	stats, err := newStatsOutput(f.stats, stderr, done)
 	if err != nil {
 		return err

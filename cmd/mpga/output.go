@@ -77,6 +77,7 @@ func (f *outputFlags) write(ctx context.Context, stderr io.Writer, result *engin
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	observerOf(ctx).query(ctx, result.Stats())
 	stats, err := newStatsOutput(f.stats, stderr, result.Stats())
 	if err != nil {
 		return err

@@ -139,7 +139,7 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 			skipped++
 		}
 	}
-	opt.Logger.Info("job done", "job", j.Name, "steps", len(j.Steps), "skipped", skipped, "elapsed", time.Since(report.Started))
+	opt.Logger.Info("job done", "job", j.Name, "steps", len(j.Steps), "skipped", skipped, "elapsed_seconds", time.Since(report.Started).Seconds())
 	return report, nil
 }
 

@@ -58,7 +58,7 @@ func (r *stepRun) logEnd() {
 		r.log.Info("step skipped", "reason", r.report.Reason)
 	case Done:
 		r.log.Info("step done", "rows_read", stats.RowsRead, "bytes_read", stats.BytesRead, "groups", stats.Groups, "spilled_bytes", stats.SpilledBytes,
-			"output", r.step.Output.Path, "output_bytes", r.report.Bytes, "attempts", r.report.Attempts, "elapsed", r.report.Elapsed)
+			"output", r.step.Output.Path, "output_bytes", r.report.Bytes, "attempts", r.report.Attempts, "elapsed_seconds", r.report.Elapsed.Seconds())
 	}
 }
 
@@ -77,7 +77,7 @@ func (r *stepRun) attempts(ctx context.Context) error {
 			return err
 		}
 		wait := r.step.Retry.pause(r.report.Attempts)
-		r.log.Warn("attempt failed", "attempt", r.report.Attempts, "error", err, "wait", wait)
+		r.log.Warn("attempt failed", "attempt", r.report.Attempts, "error", err, "wait_seconds", wait.Seconds())
 		if err := r.sleep(ctx, wait); err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (r *stepRun) progress() func(engine.Progress) {
 	return func(p engine.Progress) {
 		if p.Elapsed >= next && !p.Done {
 			next = p.Elapsed + progressEvery
-			r.log.Info("step running", "phase", p.Phase, "fraction", p.Fraction, "rows_read", p.RowsRead, "elapsed", p.Elapsed)
+			r.log.Info("step running", "phase", p.Phase, "fraction", p.Fraction, "rows_read", p.RowsRead, "elapsed_seconds", p.Elapsed.Seconds())
 		}
 		if r.Progress != nil {
 			r.Progress(r.step.Name, p)

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/job"
+)
+
+// observer is how a command is watched from outside: logs, traces and metrics. What is not asked for costs
+// nothing.
+type observer struct {
+	logLevel  string
+	logFormat string
+	verbose   int
+
+	traceFile     string
+	metricsFile   string
+	metricsListen string
+
+	started time.Time
+	command string
+	jobName string
+	traces  *traces // nil when nobody has asked
+	tracer  trace.Tracer
+	span    trace.Span // of the command; a job has its own
+	metrics *metrics   // nil when nobody has asked
+}
+
+func (o *observer) register(flags *pflag.FlagSet) {
+	flags.StringVar(&o.logLevel, "log-level", "warn", "log to stderr from `LEVEL` on: debug, info, warn or error; mpga run begins at info")
+	flags.CountVarP(&o.verbose, "verbose", "v", "log more: -v is --log-level info, -vv is debug")
+	flags.StringVar(&o.logFormat, "log-format", "text", "of the log: `WORD` is text or json")
+	flags.StringVar(&o.traceFile, "trace-file", "", "write an OpenTelemetry trace to `FILE`, as OTLP's JSON; OTEL_EXPORTER_OTLP_ENDPOINT sends it to a collector")
+	flags.StringVar(&o.metricsFile, "metrics-file", "", "write metrics to `FILE` at the end, for node_exporter's textfile collector")
+	flags.StringVar(&o.metricsListen, "metrics-listen", "", "serve metrics at http://`ADDRESS`/metrics while the command runs, as in localhost:9464")
+}
+
+// logLevelAnnotation is the annotation of a command with a log level of its own.
+const logLevelAnnotation = "mpga-log-level"
+
+type observerKey struct{}
+
+// observerOf returns what observes a command, by its context.
+func observerOf(ctx context.Context) *observer {
+	if o, ok := ctx.Value(observerKey{}).(*observer); ok {
+		return o
+	}
+	return &observer{tracer: noop.NewTracerProvider().Tracer("")}
+}
+
+// start begins to observe a command.
+func (o *observer) start(cmd *cobra.Command) error {
+	level := o.logLevel
+	if own := cmd.Annotations[logLevelAnnotation]; own != "" && !cmd.Flags().Changed("log-level") {
+		level = own
+	}
+	if err := setLogger(cmd.ErrOrStderr(), level, o.logFormat, o.verbose); err != nil {
+		return err
+	}
+	for flag, path := range map[string]string{"--trace-file": o.traceFile, "--metrics-file": o.metricsFile} {
+		if err := checkFolder(flag, path); err != nil {
+			return err
+		}
+	}
+	o.started, o.command = time.Now(), cmd.Name()
+	o.tracer = noop.NewTracerProvider().Tracer("")
+	ctx := context.WithValue(cmd.Context(), observerKey{}, o)
+	var err error
+	if o.traces, err = startTraces(ctx, o.traceFile); err != nil {
+		return err
+	}
+	if o.traces != nil {
+		o.tracer = o.traces.tracer()
+		ctx = o.traces.parent(ctx)
+		if o.command != "run" {
+			ctx, o.span = o.tracer.Start(ctx, o.command)
+		}
+	}
+	if o.metricsFile != "" || o.metricsListen != "" {
+		if o.metrics, err = startMetrics(o.metricsListen); err != nil {
+			return err
+		}
+	}
+	cmd.SetContext(ctx)
+	return nil
+}
+
+// checkFolder refuses a file that could not be written when the work is done.
+func checkFolder(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return usagef("%s %s: there is no directory %s", flag, path, filepath.Dir(path))
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return usagef("%s %s: want a file", flag, path)
+	}
+	return nil
+}
+
+// query notes what a query of the command did.
+func (o *observer) query(ctx context.Context, stats engine.Stats) {
+	if o.span != nil {
+		o.span.SetAttributes(job.StatsAttributes(stats)...)
+		job.TracePhases(ctx, o.tracer, time.Now().Add(-stats.Elapsed), stats)
+	}
+	if o.metrics != nil {
+		o.metrics.query(stats, "command", o.command)
+	}
+}
+
+// job says which job the command runs.
+func (o *observer) job(name string) { o.jobName = name }
+
+// progress notes how far a step of a job is.
+func (o *observer) progress(step string, p engine.Progress) {
+	if o.metrics != nil {
+		o.metrics.progress(p, "command", o.command, "job", o.jobName, "step", step)
+	}
+}
+
+// step notes how a step of a job has ended.
+func (o *observer) step(report job.StepReport) {
+	if o.metrics != nil {
+		o.metrics.step(report, "command", o.command, "job", o.jobName, "step", report.Step)
+	}
+}
+
+const (
+	// flushNanosMax bounds how long a collector that does not answer holds up a command that is done.
+	flushNanosMax = 5 * time.Second
+
+	// flushNanosInterrupted is the same after Ctrl-C, which ends a command within a second.
+	flushNanosInterrupted = 400 * time.Millisecond
+)
+
+// end writes and sends what was observed of a command that ended with an error or nil.
+func (o *observer) end(err error, code int) error {
+	if o.span != nil {
+		if err != nil {
+			o.span.RecordError(err)
+			o.span.SetStatus(codes.Error, err.Error())
+		}
+		o.span.End()
+	}
+	var errs []error
+	if o.traces != nil {
+		most := flushNanosMax
+		if code == exitInterrupted {
+			most = flushNanosInterrupted
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), most)
+		defer cancel()
+		errs = append(errs, o.traces.stop(ctx))
+	}
+	if o.metrics != nil {
+		o.metrics.run(o.started, code, labelsOf("command", o.command, "job", o.jobName)...)
+		errs = append(errs, o.metrics.stop(o.metricsFile))
+	}
+	return errors.Join(errs...)
+}
+
+// labelsOf drops labels without a value.
+func labelsOf(pairs ...string) []string {
+	var kept []string
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			kept = append(kept, pairs[i], pairs[i+1])
+		}
+	}
+	return kept
+}
+
+// logError writes the error that ends a command to a log that programs read.
+func (o *observer) logError(text string, code int) bool {
+	if o.logFormat != "json" || o.started.IsZero() {
+		return false
+	}
+	slog.Error(text, "exit_code", code)
+	return true
+}

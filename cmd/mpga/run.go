@@ -1,0 +1,138 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/job"
+	"github.com/mpga/mpga/engine/sink"
+)
+
+// runFlags are the flags of mpga run.
+type runFlags struct {
+	set    []string
+	date   string
+	state  string
+	dryRun bool
+	force  bool
+	schema bool
+}
+
+func newRunCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run JOB.yaml",
+		Short: "Run a job: queries over files, one after the other",
+		Long: `Run the steps of a job's file, each a query over files with an output.
+
+A step whose query, input and output are what they were when it last succeeded is skipped. A step that
+meets an error that may pass, of a disk or a network, is tried again. One process at a time runs a job; a
+run that was killed leaves nothing that the next one trips over.
+
+docs/jobs.md tells what a file may have; --schema prints it for editors.`,
+		Example: `  mpga run nightly.yaml
+  mpga run --dry-run --set region=eu nightly.yaml
+  mpga run --date 2024-02-29 --force --log-format json --metrics-file /var/lib/node_exporter/nightly.prom nightly.yaml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case f.schema && len(args) > 0:
+				return usagef("run: --schema takes no file")
+			case !f.schema && len(args) != 1:
+				return usagef("run: name one file of a job (see mpga run --help)")
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
+		Annotations:       map[string]string{logLevelAnnotation: "info"},
+		RunE:              f.run,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&f.set, "set", nil, "give a variable of the file a value: `NAME=VALUE`; may be repeated")
+	flags.StringVar(&f.date, "date", "", "run for a `DATE`, as in 2024-02-29 or 2024-02-29T06:00:00+01:00, which ${date} tells (default now, in UTC)")
+	flags.StringVar(&f.state, "state", "", "keep the lock and what earlier runs did in `DIR`, in place of the file's state:")
+	flags.BoolVar(&f.force, "force", false, "run every step, also where nothing has changed")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "check the file, print what each step would do, and run nothing")
+	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of job files, for editors")
+	return cmd
+}
+
+func (f *runFlags) run(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	if f.schema {
+		_, err := cmd.OutOrStdout().Write(job.Schema())
+		return err
+	}
+	parse, err := f.parseOptions()
+	if err != nil {
+		return err
+	}
+	j, err := job.Load(args[0], parse)
+	if err != nil {
+		return err
+	}
+	if f.state != "" {
+		j.State = f.state
+	}
+	observer := observerOf(ctx)
+	observer.job(j.Name)
+	options := job.Options{
+		Force:    f.force,
+		Version:  buildVersion(),
+		Logger:   slog.Default(),
+		Tracer:   observer.tracer,
+		Open:     openForStep,
+		Progress: observer.progress,
+		Report:   observer.step,
+	}
+	if f.dryRun {
+		plan, err := j.Plan(ctx, options)
+		if err != nil {
+			return err
+		}
+		return writeText(cmd.OutOrStdout(), plan.String())
+	}
+	_, err = j.Run(ctx, options)
+	return err
+}
+
+func (f *runFlags) parseOptions() (opt job.ParseOptions, err error) {
+	opt.Getenv = os.LookupEnv
+	opt.Set = make(map[string]string, len(f.set))
+	for _, text := range f.set {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return opt, usagef("--set %q: want name=value", text)
+		}
+		opt.Set[name] = value
+	}
+	if f.date != "" {
+		opt.Date, err = parseDate(f.date)
+	}
+	return opt, err
+}
+
+// parseDate reads a day, which begins in UTC, or a moment with its zone.
+func parseDate(text string) (time.Time, error) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if date, err := time.Parse(layout, text); err == nil {
+			return date, nil
+		}
+	}
+	return time.Time{}, usagef("--date %q: want a date such as 2024-02-29 or 2024-02-29T06:00:00Z", text)
+}
+
+// openForStep opens an engine; a step that says how many rows a row group has keeps them.
+func openForStep(o engine.Options, result *sink.Options) (*engine.Engine, error) {
+	rows := result.RowGroupRows
+	eng, err := openWithin(o, result)
+	if rows != 0 {
+		result.RowGroupRows = rows
+	}
+	return eng, err
+}
