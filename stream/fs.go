@@ -17,6 +17,7 @@ type FS interface {
 	Glob(pattern string) ([]string, error)        // as filepath.Glob
 	MkdirAll(name string, perm fs.FileMode) error // parents included
 	Rename(from, to string) error                 // replaces to
+	Exchange(a, b string) error                   // swaps two names at once; errors.ErrUnsupported where the system cannot
 	Remove(name string) error                     // one file or empty directory
 	SyncDir(name string) error                    // makes renames in it durable
 	RemoveAbandoned(name string) error            // a created file whose process is gone; others stay, without an error
@@ -79,6 +80,7 @@ func (osFS) ReadDir(name string) ([]fs.DirEntry, error)   { return os.ReadDir(na
 func (osFS) Glob(pattern string) ([]string, error)        { return filepath.Glob(pattern) }
 func (osFS) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll(name, perm) }
 func (osFS) Rename(from, to string) error                 { return os.Rename(from, to) }
+func (osFS) Exchange(a, b string) error                   { return exchange(a, b) }
 func (osFS) Remove(name string) error                     { return os.Remove(name) }
 func (osFS) RemoveAbandoned(name string) error            { return removeAbandoned(name) }
 func (osFS) CreateTemp(dir string) (TempFile, error)      { return createTemp(dir) }

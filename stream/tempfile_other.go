@@ -25,6 +25,10 @@ func lockCreated(*os.File) bool { return true }
 
 func removeAbandoned(string) error { return nil }
 
+func exchange(a, b string) error {
+	return &os.LinkError{Op: "exchange", Old: a, New: b, Err: errors.ErrUnsupported}
+}
+
 func isFull(error) bool { return false }
 
 // FreeBytes returns how many bytes a file may take on the file system of a directory.

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -20,13 +21,44 @@ func compressionOf(path string) string {
 }
 
 // newPacker returns the compressor for an ending, or nil for none. It starts no goroutine, so that
-// it needs no Close when its output is dropped.
-func newPacker(ending string, to io.Writer) (io.WriteCloser, error) {
+// it needs no Close when its output is dropped. A level of 0 is the compressor's own.
+func newPacker(ending string, level int, to io.Writer) (io.WriteCloser, error) {
 	switch ending {
 	case ".gz":
-		return gzip.NewWriter(to), nil
+		if level == 0 {
+			level = gzip.DefaultCompression
+		}
+		return gzip.NewWriterLevel(to, level)
 	case ".zst":
-		return zstd.NewWriter(to, zstd.WithEncoderConcurrency(1))
+		options := []zstd.EOption{zstd.WithEncoderConcurrency(1)}
+		if level > 0 {
+			options = append(options, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
+		}
+		return zstd.NewWriter(to, options...)
 	}
 	return nil, nil
+}
+
+// levelsMax are the highest levels of codecs that have levels, by their names and their endings.
+var levelsMax = map[string]int{"zstd": 22, "gzip": 9, "brotli": 11, ".zst": 22, ".gz": 9}
+
+// checkLevel reports a level that the codec of a format, or the ending of a text file, does not have.
+func checkLevel(format Format, codec, ending string, level int) error {
+	if level == 0 {
+		return nil
+	}
+	if format.text() {
+		codec = ending
+	}
+	highest, ok := levelsMax[codec]
+	if ok && format != Parquet && !format.text() {
+		return fmt.Errorf("Level (%d) is for parquet and for text that is compressed, not for %s", level, format)
+	}
+	if !ok {
+		return fmt.Errorf("Level (%d) is for the codecs zstd, gzip and brotli", level)
+	}
+	if level < 1 || level > highest {
+		return fmt.Errorf("Level (%d) of %s must be in [1, %d]", level, codec, highest)
+	}
+	return nil
 }

@@ -22,6 +22,27 @@ type fileOutput struct {
 	keepExisting bool
 }
 
+// createOutput starts the one file or object of an output.
+func createOutput(path string, opt *Options) (output, error) {
+	objects, ok := objectsAt(opt.FS, path)
+	if !ok {
+		return createFile(opt.FS, path, opt.KeepExisting)
+	}
+	if opt.KeepExisting {
+		switch _, err := opt.FS.Stat(path); {
+		case err == nil:
+			return nil, fmt.Errorf("%s: %w", path, fs.ErrExist)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	upload, err := objects.Upload(path)
+	if err != nil {
+		return nil, err
+	}
+	return &objectOutput{Upload: upload}, nil
+}
+
 // nameBytesMax keeps a hidden name within the 255 bytes that file systems allow.
 const nameBytesMax = 200
 

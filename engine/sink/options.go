@@ -30,12 +30,40 @@ type Options struct {
 	// symbolic link by a file.
 	KeepExisting bool
 
+	// PartitionBy writes a directory with a folder key=value for each combination of values of these
+	// columns, which the files in it do not have. Names and values are escaped as in URLs; NULL is
+	// __HIVE_DEFAULT_PARTITION__.
+	PartitionBy []string
+
+	// MaxRowsPerFile writes a directory of files of at most so many rows.
+	MaxRowsPerFile int64
+
+	// Manifest writes a directory with a file _manifest.json, written last, which lists the other files
+	// with their sizes, rows and checksums, the schema, and Query.
+	Manifest bool
+
+	// Query is the text for the manifest.
+	Query string
+
+	// Overwrite replaces a directory that is there, if it has nothing but what such an output has. The
+	// default is to refuse it.
+	Overwrite bool
+
+	// OpenFilesMax is how many files of a directory are written at the same time. Where rows of more
+	// folders alternate, files are ended and others begun. The default is 64.
+	OpenFilesMax int
+
 	// Codec compresses Parquet pages (none, snappy, zstd, gzip, lz4, brotli) and Arrow buffers
 	// (none, lz4, zstd). The default is snappy for Parquet and none for Arrow. Text is compressed
 	// by the ending of its path: .csv.gz, .csv.zst.
 	Codec string
 
-	// RowGroupRows is how many rows a Parquet row group takes. The default is 262,144.
+	// Level is how hard the codec works: 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli. It is that of
+	// .gz and .zst too. The default, 0, is the codec's own.
+	Level int
+
+	// RowGroupRows is how many rows a Parquet row group takes. The default is 262,144, a quarter of that
+	// with PartitionBy, since all open files hold one.
 	RowGroupRows int64
 
 	// Delimiter separates the fields of CSV. The default is a comma; for TSV, a tab.
@@ -62,6 +90,9 @@ type Options struct {
 // million rows enough row groups for 32 readers.
 const rowGroupRowsDefault = 1 << 18
 
+// openFilesDefault leaves room in the 1,024 files that a process may have open.
+const openFilesDefault = 64
+
 // rowGroupRowsMax bounds the memory that one buffered row group can take.
 const rowGroupRowsMax = 1 << 26
 
@@ -83,6 +114,12 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.RowGroupRows == 0 {
 		o.RowGroupRows = rowGroupRowsDefault
+		if len(o.PartitionBy) > 0 {
+			o.RowGroupRows /= 4
+		}
+	}
+	if o.OpenFilesMax == 0 {
+		o.OpenFilesMax = openFilesDefault
 	}
 	if o.Delimiter == 0 {
 		o.Delimiter = ','
@@ -113,6 +150,12 @@ func (o *Options) Validate() error {
 	if o.RowGroupRows < 1 || o.RowGroupRows > rowGroupRowsMax {
 		errs = append(errs, fmt.Errorf("RowGroupRows (%d) must be in [1, %d]", o.RowGroupRows, rowGroupRowsMax))
 	}
+	if o.MaxRowsPerFile < 0 {
+		errs = append(errs, fmt.Errorf("MaxRowsPerFile (%d) must not be negative", o.MaxRowsPerFile))
+	}
+	if o.OpenFilesMax < 1 {
+		errs = append(errs, fmt.Errorf("OpenFilesMax (%d) must be at least 1", o.OpenFilesMax))
+	}
 	if o.Delimiter >= 0x80 || strings.IndexByte(delimitersRefused, o.Delimiter) >= 0 {
 		errs = append(errs, fmt.Errorf("Delimiter (%q) must be an ASCII character that no number or date has", o.Delimiter))
 	}
@@ -123,6 +166,11 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("CellWidth (%d) must be at least 4", o.CellWidth))
 	}
 	return errors.Join(errs...)
+}
+
+// directory says whether the output is a directory of files.
+func (o *Options) directory() bool {
+	return len(o.PartitionBy) > 0 || o.MaxRowsPerFile > 0 || o.Manifest
 }
 
 // delimitersRefused are what fields that are never quoted consist of, and what quoting itself needs.

@@ -38,12 +38,16 @@ func newParquet(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, erro
 	if e.schema, err = e.adapter.schema(schema); err != nil {
 		return nil, err
 	}
-	props := parquet.NewWriterProperties(
+	options := []parquet.WriterProperty{
 		parquet.WithAllocator(opt.Allocator),
 		parquet.WithCompression(parquetCodecs[opt.Codec]),
 		parquet.WithMaxRowGroupLength(opt.RowGroupRows),
 		parquet.WithCreatedBy("mpga"),
-	)
+	}
+	if opt.Level > 0 {
+		options = append(options, parquet.WithCompressionLevel(opt.Level))
+	}
+	props := parquet.NewWriterProperties(options...)
 	// The Arrow schema beside Parquet's own keeps what Parquet has no type for: the zones.
 	arrowProps := pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator), pqarrow.WithStoreSchema())
 	e.w, err = pqarrow.NewFileWriter(e.schema, to, props, arrowProps)

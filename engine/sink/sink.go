@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -26,7 +27,7 @@ type Writer interface {
 // Create opens an output for rows of the schema. The path "-" is Options.Stdout, which Abort and
 // errors cannot take back. Create refuses what could not be committed later: a directory, a
 // missing or read-only directory, a read-only file, a device, a column whose type the format
-// cannot hold.
+// cannot hold. With PartitionBy, MaxRowsPerFile or Manifest the path is that of a directory.
 func Create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
 	if err := settle(path, &opt); err != nil {
 		return nil, err
@@ -34,17 +35,23 @@ func Create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
 	if err := checkSchema(schema, opt.Format); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if opt.directory() {
+		return createDir(path, schema, opt)
+	}
 	var out output = stdout{opt.Stdout}
 	if path != "-" {
-		file, err := createFile(opt.FS, path, opt.KeepExisting)
-		if err != nil {
+		var err error
+		if out, err = createOutput(path, &opt); err != nil {
 			return nil, err
 		}
-		out = file
 	}
+	return newWriter(path, schema, out, &opt)
+}
+
+// newWriter starts the encoder of an output, which it takes over.
+func newWriter(path string, schema *arrow.Schema, out output, opt *Options) (*writer, error) {
 	w := &writer{path: path, schema: schema, out: out}
-	err := guard(func() error { return w.open(&opt) })
-	if err != nil {
+	if err := guard(func() error { return w.open(opt) }); err != nil {
 		return nil, w.fail(err)
 	}
 	return w, nil
@@ -55,10 +62,14 @@ func settle(path string, opt *Options) error {
 	switch {
 	case path == "":
 		return errors.New("the output has no name: give a path, or - for the standard output")
+	case path == "-" && opt.directory():
+		return errors.New("the output is a directory of files: give its name, not - (PartitionBy, MaxRowsPerFile, Manifest)")
 	case path == "-" && opt.Format == "":
 		opt.Format = Table
 	case path == "-" && opt.Format == Arrow:
 		opt.Format = ArrowStream
+	case opt.directory() && opt.Format == "" && filepath.Ext(path) == "":
+		opt.Format = Parquet
 	case opt.Format == "":
 		format, err := FormatOf(path)
 		if err != nil {
@@ -69,6 +80,12 @@ func settle(path string, opt *Options) error {
 	opt.EnsureDefaults()
 	if err := opt.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := checkLevel(opt.Format, opt.Codec, compressionOf(path), opt.Level); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if opt.directory() && opt.Format == Table {
+		return fmt.Errorf("%s: a directory of files is not written as %s", path, opt.Format)
 	}
 	return nil
 }
@@ -126,7 +143,7 @@ func (w *writer) open(opt *Options) (err error) {
 	w.buf = bufio.NewWriterSize(w.out, bufferBytes)
 	var to io.Writer = w.buf
 	if opt.Format.text() {
-		if w.packer, err = newPacker(compressionOf(w.path), w.buf); err != nil {
+		if w.packer, err = newPacker(compressionOf(w.path), opt.Level, w.buf); err != nil {
 			return err
 		}
 		if w.packer != nil {

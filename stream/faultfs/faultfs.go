@@ -130,6 +130,14 @@ func (f *FS) Rename(from, to string) error {
 	return f.base.Rename(from, to)
 }
 
+// Exchange implements stream.FS.
+func (f *FS) Exchange(a, b string) error {
+	if err := f.step("exchange", a); err != nil {
+		return err
+	}
+	return f.base.Exchange(a, b)
+}
+
 // Remove implements stream.FS.
 func (f *FS) Remove(name string) error {
 	if err := f.step("remove", name); err != nil {

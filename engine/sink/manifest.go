@@ -1,0 +1,62 @@
+package sink
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// ManifestName is the name of a directory's manifest. Readers of the directory pass over it, as over all
+// names that begin with an underscore.
+const ManifestName = "_manifest.json"
+
+// Manifest says what a directory holds. It is the last file of it that is written. Two runs with equal
+// results write equal manifests.
+type Manifest struct {
+	Version     int              `json:"version"` // 1
+	Query       string           `json:"query,omitempty"`
+	Format      Format           `json:"format"`
+	Rows        int64            `json:"rows"`
+	Bytes       int64            `json:"bytes"` // of the files
+	PartitionBy []string         `json:"partition_by,omitempty"`
+	Schema      []ManifestColumn `json:"schema"` // of the result, the columns of PartitionBy included
+	Files       []ManifestFile   `json:"files"`  // sorted by path
+}
+
+// ManifestColumn is a column of the result.
+type ManifestColumn struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"` // as Arrow writes it
+	Nullable bool   `json:"nullable"`
+}
+
+// ManifestFile is a file of a directory.
+type ManifestFile struct {
+	Path   string `json:"path"` // within the directory, with slashes
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // in hexadecimal
+}
+
+const manifestVersion = 1
+
+func newManifest(schema *arrow.Schema, opt *Options, files []ManifestFile) *Manifest {
+	m := &Manifest{Version: manifestVersion, Query: opt.Query, Format: opt.Format, PartitionBy: opt.PartitionBy, Files: []ManifestFile{}}
+	for _, f := range schema.Fields() {
+		m.Schema = append(m.Schema, ManifestColumn{f.Name, f.Type.String(), f.Nullable})
+	}
+	m.Files = append(m.Files, files...)
+	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return strings.Compare(a.Path, b.Path) })
+	for _, f := range m.Files {
+		m.Rows += f.Rows
+		m.Bytes += f.Bytes
+	}
+	return m
+}
+
+func (m *Manifest) text() ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	return append(text, '\n'), err
+}

@@ -1,0 +1,206 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// partitioner tells the rows of a batch apart by their folders.
+type partitioner struct {
+	columns []int         // that folders are named by
+	prefix  []string      // of each: "key="
+	rest    []int         // columns that are written
+	schema  *arrow.Schema // of those
+	mem     memory.Allocator
+
+	numbers map[string]int // of the folders of a batch
+	folders []string       // by number
+	rows    [][]int64      // by number
+}
+
+// hiveNull is the folder value that stands for NULL.
+const hiveNull = "__HIVE_DEFAULT_PARTITION__"
+
+// folderBytesMax is the longest name that file systems allow.
+const folderBytesMax = 255
+
+func newPartitioner(schema *arrow.Schema, by []string, mem memory.Allocator) (*partitioner, error) {
+	p := &partitioner{mem: mem, numbers: make(map[string]int)}
+	for i, name := range by {
+		found := schema.FieldIndices(name)
+		switch {
+		case len(found) == 0:
+			return nil, fmt.Errorf("PartitionBy: there is no column %q", name)
+		case len(found) > 1:
+			return nil, fmt.Errorf("PartitionBy: %d columns are named %q", len(found), name)
+		case slices.Contains(by[:i], name):
+			return nil, fmt.Errorf("PartitionBy: the column %q is named twice", name)
+		}
+		if t := schema.Field(found[0]).Type; !namesFolders(t) {
+			return nil, fmt.Errorf("PartitionBy: column %q: values of type %s name no folders: want integers, decimals, strings, truth values, dates or timestamps", name, t)
+		}
+		p.columns = append(p.columns, found[0])
+		p.prefix = append(p.prefix, string(appendEscaped(nil, name))+"=")
+	}
+	var fields []arrow.Field
+	for i, f := range schema.Fields() {
+		if !slices.Contains(p.columns, i) {
+			p.rest = append(p.rest, i)
+			fields = append(fields, f)
+		}
+	}
+	if len(fields) == 0 {
+		return nil, fmt.Errorf("PartitionBy: no column is left for the files")
+	}
+	meta := schema.Metadata()
+	p.schema = arrow.NewSchema(fields, &meta)
+	return p, nil
+}
+
+func namesFolders(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.BOOL, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256, arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP,
+		arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
+		return true
+	}
+	return arrow.IsInteger(t.ID())
+}
+
+// split finds the folders of a batch's rows. They are numbered in the order of their first rows.
+func (p *partitioner) split(batch arrow.RecordBatch) error {
+	clear(p.numbers)
+	p.folders, p.rows = p.folders[:0], p.rows[:0]
+	columns := make([]column, len(p.columns))
+	for i, c := range p.columns {
+		var err error
+		if columns[i], err = newColumn(batch.Column(c)); err != nil {
+			return err
+		}
+	}
+	var folder, last, value []byte
+	number := -1
+	for row := range int(batch.NumRows()) {
+		folder = folder[:0]
+		for i := range columns {
+			if i > 0 {
+				folder = append(folder, '/')
+			}
+			start := len(folder)
+			folder = append(folder, p.prefix[i]...)
+			if c := &columns[i]; c.null != nil && c.null(row) {
+				folder = append(folder, hiveNull...)
+			} else {
+				value = p.value(c, value[:0], row)
+				if !utf8.Valid(value) {
+					return fmt.Errorf("PartitionBy: column %q: %q is not UTF-8, which a folder's name must be", batch.ColumnName(p.columns[i]), value)
+				}
+				folder = appendEscaped(folder, value)
+			}
+			if n := len(folder) - start; n > folderBytesMax {
+				return fmt.Errorf("PartitionBy: column %q: a folder's name of %d B, where %d are the most", batch.ColumnName(p.columns[i]), n, folderBytesMax)
+			}
+		}
+		if number < 0 || !bytes.Equal(folder, last) {
+			number = p.numberOf(folder)
+			last = append(last[:0], folder...)
+		}
+		p.rows[number] = append(p.rows[number], int64(row))
+	}
+	return nil
+}
+
+// value appends the text of a value. Folders have a space where a timestamp's text has a T, as DuckDB
+// writes them.
+func (p *partitioner) value(c *column, text []byte, row int) []byte {
+	text = c.append(text, row)
+	if c.form == formTime {
+		for i := range text {
+			if text[i] == 'T' {
+				text[i] = ' '
+			}
+		}
+	}
+	return text
+}
+
+func (p *partitioner) numberOf(folder []byte) int {
+	number, ok := p.numbers[string(folder)]
+	if !ok {
+		number = len(p.folders)
+		name := string(folder)
+		p.numbers[name] = number
+		p.folders = append(p.folders, name)
+		if number < cap(p.rows) {
+			p.rows = p.rows[:number+1]
+			p.rows[number] = p.rows[number][:0]
+		} else {
+			p.rows = append(p.rows, nil)
+		}
+	}
+	return number
+}
+
+// take returns the rows of a folder, without the columns that name it.
+func (p *partitioner) take(batch arrow.RecordBatch, number int) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, len(p.rest))
+	defer func() {
+		for _, c := range columns {
+			if c != nil {
+				c.Release()
+			}
+		}
+	}()
+	rows := p.rows[number]
+	for i, c := range p.rest {
+		var err error
+		if columns[i], err = p.takeColumn(batch.Column(c), rows, len(p.folders) == 1); err != nil {
+			return nil, fmt.Errorf("column %q: %w", batch.ColumnName(c), err)
+		}
+	}
+	return array.NewRecordBatch(p.schema, columns, int64(len(rows))), nil
+}
+
+func (p *partitioner) takeColumn(values arrow.Array, rows []int64, all bool) (arrow.Array, error) {
+	if all {
+		values.Retain()
+		return values, nil
+	}
+	switch values.DataType().ID() {
+	case arrow.STRING_VIEW, arrow.BINARY_VIEW: // which compute does not take
+		slices := make([]arrow.Array, len(rows))
+		for i, row := range rows {
+			slices[i] = array.NewSlice(values, row, row+1)
+			defer slices[i].Release()
+		}
+		return array.Concatenate(slices, p.mem)
+	}
+	data := array.NewData(arrow.PrimitiveTypes.Int64, len(rows), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(rows))}, nil, 0, 0)
+	defer data.Release()
+	indexes := array.NewInt64Data(data)
+	defer indexes.Release()
+	return compute.TakeArray(compute.WithAllocator(context.Background(), p.mem), values, indexes)
+}
+
+// appendEscaped escapes all but letters, digits and -._~, as URLs and DuckDB do.
+func appendEscaped[T string | []byte](dst []byte, text T) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
+			dst = append(dst, c)
+		default:
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return dst
+}

@@ -1,0 +1,373 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	slashpath "path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// dirTree is a directory that appears under its name when it is complete (S1). Its files are written below a
+// hidden directory beside it:
+//
+//	.name.<16 digits>.lock    open, and so locked, while the process lives
+//	.name.<16 digits>.tmp/    the files
+//
+// A directory that is there is exchanged with the hidden one at once, where the system can; elsewhere it is
+// renamed first, and for that moment there is none.
+type dirTree struct {
+	fs           stream.FS
+	path         string
+	hidden, lock string
+	locked       stream.File
+	overwrite    bool
+	folders      map[string]bool // made below hidden, by their names with slashes
+}
+
+// newTree returns the place for the files of a directory.
+func newTree(path string, opt *Options) (tree, error) {
+	if objects, ok := objectsAt(opt.FS, path); ok {
+		return newObjectTree(objects, opt.FS, path, opt.Overwrite)
+	}
+	return newDirTree(opt.FS, path, opt.Overwrite)
+}
+
+func newDirTree(fsys stream.FS, path string, overwrite bool) (*dirTree, error) {
+	path = filepath.Clean(path)
+	if err := checkDirTarget(fsys, path, overwrite); err != nil {
+		return nil, err
+	}
+	dir, name := filepath.Split(path)
+	name = name[:min(len(name), nameBytesMax)]
+	removeAbandonedTrees(fsys, dir, name)
+	number := fmt.Sprintf("%s.%s.%016x", dir, name, rand.Uint64())
+	t := &dirTree{fs: fsys, path: path, hidden: number + ".tmp", lock: number + ".lock", overwrite: overwrite, folders: make(map[string]bool)}
+	var err error
+	if t.locked, err = fsys.Create(t.lock); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
+	}
+	if err := fsys.MkdirAll(t.hidden, 0o777); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, withoutPath(err)), t.unlock())
+	}
+	return t, nil
+}
+
+// checkDirTarget refuses what a rename would not, or should not, replace. S2.
+func checkDirTarget(fsys stream.FS, path string, overwrite bool) error {
+	parent := filepath.Dir(path)
+	switch info, err := fsys.Stat(parent); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: the directory %s does not exist", path, parent)
+	case err != nil:
+		return fmt.Errorf("%s: directory: %w", path, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s: %s is not a directory", path, parent)
+	}
+	switch info, err := fsys.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, withoutPath(err))
+	case !info.IsDir():
+		return fmt.Errorf("%s: %w, and is a file: the output is a directory", path, fs.ErrExist)
+	case !overwrite:
+		return fmt.Errorf("%s: %w: name another directory, or replace it (--overwrite, Overwrite)", path, fs.ErrExist)
+	}
+	return checkReplaced(fsys, path)
+}
+
+// ours are the names in a directory that this package writes.
+var ours = regexp.MustCompile(`^(part-\d+[-.].*|[^=]+=.*|_manifest\.json)$`)
+
+// checkReplaced refuses a directory that holds what no output of this package has.
+func checkReplaced(fsys stream.FS, path string) error {
+	entries, err := fsys.ReadDir(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, withoutPath(err))
+	}
+	for _, e := range entries {
+		if !ours.MatchString(e.Name()) {
+			return fmt.Errorf("%s: it is not replaced, for %s in it is no part of such an output", path, e.Name())
+		}
+	}
+	return nil
+}
+
+// removeAbandonedTrees removes what writers of the same directory have left that were killed. What cannot be
+// removed is in nobody's way.
+func removeAbandonedTrees(fsys stream.FS, dir, name string) {
+	entries, err := fsys.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return
+	}
+	names := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		names[e.Name()] = true
+	}
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), "."+name+".")
+		number, ending, _ := strings.Cut(rest, ".")
+		if _, err := strconv.ParseUint(number, 16, 64); !ok || len(number) != 16 || err != nil {
+			continue
+		}
+		lock := "." + name + "." + number + ".lock"
+		switch {
+		case ending == "lock" && e.Type().IsRegular():
+			_ = fsys.RemoveAbandoned(filepath.Join(dir, lock))
+			if _, err := fsys.Stat(filepath.Join(dir, lock)); errors.Is(err, fs.ErrNotExist) {
+				_ = removeTree(fsys, filepath.Join(dir, "."+name+"."+number+".tmp"))
+			}
+		case ending == "tmp" && e.IsDir() && !names[lock]:
+			_ = removeTree(fsys, filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// removeTree removes a directory and everything in it. One that is not there is no error.
+func removeTree(fsys stream.FS, path string) error {
+	entries, err := fsys.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if below := filepath.Join(path, e.Name()); e.IsDir() {
+			errs = append(errs, removeTree(fsys, below))
+		} else {
+			errs = append(errs, fsys.Remove(below))
+		}
+	}
+	return errors.Join(append(errs, fsys.Remove(path))...)
+}
+
+func (t *dirTree) suffix() string { return "" }
+
+func (t *dirTree) create(name string) (output, error) {
+	if folder := slashpath.Dir(name); folder != "." && !t.folders[folder] {
+		if err := t.fs.MkdirAll(t.at(folder), 0o777); err != nil {
+			return nil, fmt.Errorf("%s: %w", folder, withoutPath(err))
+		}
+		for ; folder != "."; folder = slashpath.Dir(folder) {
+			t.folders[folder] = true
+		}
+	}
+	file, err := t.fs.Create(t.at(name))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, withoutPath(err))
+	}
+	return stagedFile{file}, nil
+}
+
+// at returns where a file or a folder is until commit.
+func (t *dirTree) at(name string) string { return filepath.Join(t.hidden, filepath.FromSlash(name)) }
+
+// stagedFile is a file of a directory that is removed as a whole.
+type stagedFile struct{ stream.File }
+
+func (f stagedFile) commit() error {
+	if err := f.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("sync: %w", withoutPath(err)), f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("close: %w", withoutPath(err))
+	}
+	return nil
+}
+
+func (f stagedFile) abort() error { return f.Close() }
+
+func (t *dirTree) commit() error {
+	if err := t.syncFolders(); err != nil {
+		return errors.Join(err, t.abort())
+	}
+	replaced, err := t.publish()
+	if err != nil {
+		return errors.Join(err, t.abort())
+	}
+	// Until the parent is synced the directory could be gone after a crash. It is taken back rather than
+	// left in doubt: an error means that there is no output, or the one that was there before.
+	if err := syncDir(t.fs, filepath.Dir(t.path)); err != nil {
+		return errors.Join(err, t.takeBack(replaced), t.abort())
+	}
+	// The output is there: what is left behind is hidden, and removed by the next run.
+	if replaced {
+		_ = removeTree(t.fs, t.hidden)
+	}
+	_ = t.unlock()
+	return nil
+}
+
+// syncFolders makes the names of all files durable.
+func (t *dirTree) syncFolders() error {
+	for folder := range t.folders {
+		if err := syncDir(t.fs, t.at(folder)); err != nil {
+			return err
+		}
+	}
+	return syncDir(t.fs, t.hidden)
+}
+
+func syncDir(fsys stream.FS, path string) error {
+	if err := fsys.SyncDir(path); err != nil && !notSupported(err) {
+		return fmt.Errorf("sync directory: %w", withoutPath(err))
+	}
+	return nil
+}
+
+// publish gives the directory its name. If it replaced another, that one has the hidden name.
+func (t *dirTree) publish() (replaced bool, err error) {
+	switch _, err := t.fs.Stat(t.path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, t.rename(t.hidden, t.path)
+	case err != nil:
+		return false, withoutPath(err)
+	case !t.overwrite:
+		return false, fs.ErrExist
+	}
+	if err := checkReplaced(t.fs, t.path); err != nil {
+		return false, err
+	}
+	err = t.fs.Exchange(t.hidden, t.path)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		if err != nil {
+			err = fmt.Errorf("exchange: %w", withoutPath(err))
+		}
+		return err == nil, err
+	}
+	return true, t.exchange()
+}
+
+// exchange swaps the directories by renames.
+func (t *dirTree) exchange() error {
+	old := t.hidden + ".old"
+	if err := t.rename(t.path, old); err != nil {
+		return err
+	}
+	if err := t.rename(t.hidden, t.path); err != nil {
+		return errors.Join(err, t.rename(old, t.path))
+	}
+	if err := t.rename(old, t.hidden); err != nil {
+		return errors.Join(err, t.rename(t.path, t.hidden), t.rename(old, t.path))
+	}
+	return nil
+}
+
+func (t *dirTree) rename(from, to string) error {
+	if err := t.fs.Rename(from, to); err != nil {
+		return fmt.Errorf("rename: %w", withoutPath(err))
+	}
+	return nil
+}
+
+// takeBack undoes publish.
+func (t *dirTree) takeBack(replaced bool) error {
+	if !replaced {
+		return t.rename(t.path, t.hidden)
+	}
+	err := t.fs.Exchange(t.hidden, t.path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return t.exchange()
+	}
+	return err
+}
+
+func (t *dirTree) abort() error { return errors.Join(removeTree(t.fs, t.hidden), t.unlock()) }
+
+func (t *dirTree) unlock() error {
+	return errors.Join(t.fs.Remove(t.lock), t.locked.Close())
+}
+
+// objectsAt returns the store of a path, if it is the URL of an object.
+func objectsAt(fsys stream.FS, path string) (stream.Objects, bool) {
+	objects, ok := fsys.(stream.Objects)
+	return objects, ok && objects.IsObject(path)
+}
+
+// objectTree is a directory of objects. Each appears when it is complete, under a name that no other run
+// has; the manifest comes last, and then the objects that it replaces are removed. After an error those
+// that have appeared are removed.
+type objectTree struct {
+	objects stream.Objects
+	fs      stream.FS
+	path    string // without a slash at its end
+	run     string // in the names of the objects
+	old     []stream.Object
+	made    []string
+}
+
+func newObjectTree(objects stream.Objects, fsys stream.FS, path string, overwrite bool) (*objectTree, error) {
+	path = strings.TrimRight(path, "/")
+	t := &objectTree{objects: objects, fs: fsys, path: path, run: fmt.Sprintf("-%016x", rand.Uint64())}
+	var err error
+	if t.old, err = objects.List(path + "/"); err != nil {
+		return nil, err
+	}
+	if len(t.old) > 0 && !overwrite {
+		return nil, fmt.Errorf("%s: %w (%d objects, as %s): name another prefix, or replace them (--overwrite, Overwrite)",
+			path, fs.ErrExist, len(t.old), t.old[0].Name)
+	}
+	for _, o := range t.old {
+		if first, _, _ := strings.Cut(strings.TrimPrefix(o.Name, path+"/"), "/"); !ours.MatchString(first) {
+			return nil, fmt.Errorf("%s: it is not replaced, for %s in it is no part of such an output", path, o.Name)
+		}
+	}
+	return t, nil
+}
+
+func (t *objectTree) suffix() string { return t.run }
+
+func (t *objectTree) create(name string) (output, error) {
+	url := t.path + "/" + name
+	upload, err := t.objects.Upload(url)
+	if err != nil {
+		return nil, err
+	}
+	return &objectOutput{upload, func() { t.made = append(t.made, url) }}, nil
+}
+
+// objectOutput is an object.
+type objectOutput struct {
+	stream.Upload
+	made func() // nil where nobody asks
+}
+
+func (o *objectOutput) commit() error {
+	err := o.Commit()
+	if err == nil && o.made != nil {
+		o.made()
+	}
+	return err
+}
+
+func (o *objectOutput) abort() error { return o.Abort() }
+
+func (t *objectTree) commit() error {
+	for _, o := range t.old {
+		if slices.Contains(t.made, o.Name) {
+			continue // the manifest
+		}
+		if err := t.fs.Remove(o.Name); err != nil {
+			return fmt.Errorf("the output is complete; of what it replaces this could not be removed: %w", err)
+		}
+	}
+	return nil
+}
+
+func (t *objectTree) abort() error {
+	var errs []error
+	for _, name := range t.made {
+		errs = append(errs, t.fs.Remove(name))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,33 @@
+package stream
+
+import "io"
+
+// Objects is implemented by file systems some of whose names are URLs of objects in a store. Objects
+// have no directories and are not renamed: one appears under its name when it is complete.
+type Objects interface {
+	// IsObject says whether a name is a URL.
+	IsObject(name string) bool
+
+	// List returns the objects whose names begin with a prefix, sorted by name.
+	List(prefix string) ([]Object, error)
+
+	// Upload begins an object.
+	Upload(name string) (Upload, error)
+}
+
+// Object is a name and its size in bytes.
+type Object struct {
+	Name string
+	Size int64
+}
+
+// Upload is an object that is being written. One goroutine uses it; one of Commit and Abort ends it.
+type Upload interface {
+	io.Writer
+
+	// Commit makes the object visible, in place of one that had its name.
+	Commit() error
+
+	// Abort leaves nothing behind.
+	Abort() error
+}
