@@ -54,7 +54,7 @@ func physicalType(physical parquet.Type, t arrow.DataType) arrow.DataType {
 }
 
 // skip passes over the next rows.
-func (c *parquetColumn) skip(rows int64) { c.skipped += rows }
+func (c *parquetColumn) skip(rows, _ int64) { c.skipped += rows }
 
 // read returns the next rows of the column, which the caller owns.
 func (c *parquetColumn) read(_ context.Context, rows int64) (arrow.Array, error) {

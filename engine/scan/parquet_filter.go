@@ -79,6 +79,7 @@ type filteredGroup struct {
 
 	ranges []rowRange    // left to read
 	step   rowRange      // being read
+	until  int64         // end of the range that step is of
 	arrays []arrow.Array // of the step, by column; those tested only
 	passed []int32       // rows of the step, counted from its first, not returned yet
 	kept   []int32       // of a stretch, counted from its first
@@ -136,7 +137,7 @@ func (g *filteredGroup) next(ctx context.Context) (arrow.RecordBatch, error) {
 func (g *filteredGroup) begin(ctx context.Context) error {
 	releaseArrays(g.arrays)
 	next := &g.ranges[0]
-	g.step = rowRange{next.from, min(next.to, next.from+g.batchRows)}
+	g.step, g.until = rowRange{next.from, min(next.to, next.from+g.batchRows)}, next.to
 	if next.from = g.step.to; next.from == next.to {
 		g.ranges = g.ranges[1:]
 	}
@@ -176,20 +177,25 @@ func (g *filteredGroup) test(ctx context.Context) (kept int, err error) {
 func (g *filteredGroup) readTested(ctx context.Context) error {
 	columns := g.filter.tested
 	return g.each(len(columns), func(i int) (err error) {
-		g.arrays[columns[i]], err = g.readRows(ctx, columns[i], g.step)
+		g.arrays[columns[i]], err = g.readRows(ctx, columns[i], g.step, g.until)
 		return err
 	})
 }
 
 // readRows reads rows of a column, which are behind those that it has read.
-func (g *filteredGroup) readRows(ctx context.Context, c int, rows rowRange) (arrow.Array, error) {
-	g.columns[c].skip(rows.from - g.at[c])
+// Those from until on may not be needed.
+func (g *filteredGroup) readRows(ctx context.Context, c int, rows rowRange, until int64) (arrow.Array, error) {
+	g.columns[c].skip(rows.from-g.at[c], until)
 	g.at[c] = rows.to
 	return g.readColumn(ctx, c, rows.to-rows.from)
 }
 
 // stretch returns some rows of a stretch of the step, or all where rows is nil, of the columns wanted.
 func (g *filteredGroup) stretch(ctx context.Context, of rowRange, rows []int32) (arrow.RecordBatch, error) {
+	until := of.to
+	if until == g.step.to { // the next rows may well be needed too
+		until = g.until
+	}
 	arrays := make([]arrow.Array, len(g.filter.wanted))
 	defer func() { releaseArrays(arrays) }()
 	err := g.each(len(arrays), func(i int) (err error) {
@@ -197,7 +203,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of rowRange, rows []int32) 
 		values := g.arrays[c]
 		if values != nil {
 			values = array.NewSlice(values, of.from-g.step.from, of.to-g.step.from)
-		} else if values, err = g.readRows(ctx, c, of); err != nil {
+		} else if values, err = g.readRows(ctx, c, of, until); err != nil {
 			return err
 		}
 		if arrays[i] = values; rows == nil {

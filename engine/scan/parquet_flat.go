@@ -33,8 +33,8 @@ type flatColumn struct {
 	rows      int64                 // of the chunk
 	row       int64                 // of the chunk, that comes next
 	skipped   int64                 // rows to pass over before the next is read
-	locate    func() []pageLocation // reads where the data pages are; nil where that is not worth it
-	located   bool
+	until     int64                 // rows from here on may not be needed
+	locate    func() []pageLocation // reads where the data pages are; nil where it has, or where that is not worth it
 	locations []pageLocation
 	expected  int64 // rows of the page that comes next, by the offset index; 0 where it is not known
 
@@ -219,6 +219,7 @@ func newFlatColumn(file io.ReaderAt, meta *metadata.FileMetaData, group int, c *
 		column.values = newNumbers(typ, chunk.NumValues(), column.values, mem)
 	}
 	column.rows = meta.RowGroup(group).NumRows()
+	column.until = column.rows
 	column.coded = chunk.HasDictionaryPage() || slices.ContainsFunc(dataEncodings(chunk), dictionaryEncoding)
 	if chunk.GetOffsetIndexLocation() != nil && chunk.TotalCompressedSize() > int64(windowBytes(batchRows)) {
 		column.locate = func() []pageLocation {

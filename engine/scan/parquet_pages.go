@@ -41,6 +41,9 @@ type pageSource interface {
 	// seek goes on to the page at an offset of the file.
 	seek(offset int64) error
 
+	// readTo says that the pages from an offset of the file on may not be needed.
+	readTo(offset int64)
+
 	// unused returns how many bytes were passed over, or are left.
 	unused() int64
 
@@ -61,6 +64,7 @@ type chunkPages struct {
 	window scratch
 	unread []byte // of the window
 	ahead  int    // bytes to read at once
+	until  int64  // offset to read to at first, unless it is 0: what is behind may not be needed
 	page   scratch
 	header *pageHeader // read, of the page that comes next; nil where it has not been
 	passed int64       // bytes gone over
@@ -180,7 +184,11 @@ func (p *chunkPages) fill(n int) error {
 	if n <= len(p.unread) {
 		return nil
 	}
-	size := int(min(int64(max(n, p.ahead)), p.rest()))
+	ahead := int64(p.ahead)
+	if p.until > 0 {
+		ahead = min(ahead, int64(len(p.unread))+p.until-p.at)
+	}
+	size := int(min(max(int64(n), ahead), p.rest()))
 	window := p.window.grow(size, p.unread)
 	read, err := p.file.ReadAt(window[len(p.unread):], p.at)
 	if read < size-len(p.unread) {

@@ -39,8 +39,9 @@ type chunkReader interface {
 	// read returns the next rows of the column, which the caller owns.
 	read(ctx context.Context, rows int64) (arrow.Array, error)
 
-	// skip passes over the next rows, before the next that is read.
-	skip(rows int64)
+	// skip passes over the next rows, before the next that is read. The rows from until on, counted from
+	// the first of the row group, may not be needed.
+	skip(rows, until int64)
 
 	close() error
 }

@@ -11,14 +11,17 @@ import (
 // is not decoded, nor decompressed; where the chunk's offset index says where pages are, or where pages
 // are larger than a read, it is not read either.
 
-// passAhead is what is read at once while pages are passed over: some headers of small pages, little
-// beside the pages that are not read.
-const passAhead = 8 << 10
+// While pages are passed over, reads are of an eighth of a page, within these bounds: enough for a header,
+// little beside the page.
+const (
+	passAheadMin = 256
+	passAheadMax = 8 << 10
+)
 
 // pass goes over the data pages that come next and have at most so many rows together. It returns the rows.
 func (p *chunkPages) pass(rows int) (passed int, err error) {
 	defer func(ahead int) { p.ahead = ahead }(p.ahead)
-	p.ahead = min(p.ahead, passAhead)
+	p.ahead = passAheadMin
 	for {
 		h, err := p.peek()
 		switch {
@@ -29,6 +32,7 @@ func (p *chunkPages) pass(rows int) (passed int, err error) {
 		case h.kind == pageDictionary || h.kind != pageIndex && h.values > rows-passed:
 			return passed, nil
 		}
+		p.ahead = max(passAheadMin, min(h.fileBytes/8, passAheadMax))
 		if err := p.discard(h.fileBytes); err != nil {
 			return passed, err
 		}
@@ -61,16 +65,27 @@ func (p *chunkPages) seek(offset int64) error {
 	return p.discard(int(offset - from))
 }
 
+func (p *chunkPages) readTo(offset int64) { p.until = offset }
+
 func (p *chunkPages) unused() int64 { return p.passed + p.rest() }
 
 // rest returns how many bytes of the chunk are not used yet.
 func (p *chunkPages) rest() int64 { return int64(len(p.unread)) + p.end - p.at }
 
 // skip passes over the next rows.
-func (c *flatColumn) skip(rows int64) { c.skipped += rows }
+func (c *flatColumn) skip(rows, until int64) {
+	c.skipped += rows
+	c.until = until
+}
 
 // settle brings the column to the first row that is needed.
 func (c *flatColumn) settle() error {
+	if c.until < c.rows {
+		c.findPages()
+	}
+	if len(c.locations) > 0 {
+		c.pages.readTo(c.pageEnd(c.until))
+	}
 	for c.skipped > 0 {
 		var err error
 		switch {
@@ -126,17 +141,33 @@ func (c *flatColumn) passPages() error {
 	return corrupt(err)
 }
 
+// findPages reads where the data pages are, if the chunk says so and it is worth it.
+func (c *flatColumn) findPages() {
+	if c.locate != nil {
+		c.locations = c.locate()
+		c.locate = nil
+	}
+}
+
+// pageOf returns which page has a row, or -1.
+// Requires: findPages has been called.
+func (c *flatColumn) pageOf(row int64) int {
+	return sort.Search(len(c.locations), func(i int) bool { return c.locations[i].row > row }) - 1
+}
+
+// pageEnd returns the offset of the end of the page that has the row before one.
+func (c *flatColumn) pageEnd(row int64) int64 {
+	i := c.pageOf(row - 1)
+	if i < 0 {
+		return 0
+	}
+	return c.locations[i].offset + c.locations[i].bytes
+}
+
 // jump goes to the page of the first row that is needed, if the chunk says where that is.
 func (c *flatColumn) jump() error {
-	if c.locate == nil {
-		return nil
-	}
-	if !c.located {
-		c.located = true
-		c.locations = c.locate()
-	}
-	wanted := c.row + c.skipped
-	i := sort.Search(len(c.locations), func(i int) bool { return c.locations[i].row > wanted }) - 1
+	c.findPages()
+	i := c.pageOf(c.row + c.skipped)
 	if i < 0 || c.locations[i].row <= c.row {
 		return nil
 	}

@@ -1,0 +1,256 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// countingFS counts the bytes that are read.
+type countingFS struct {
+	stream.FS
+	bytes atomic.Int64
+}
+
+func (c *countingFS) Open(name string) (stream.File, error) {
+	f, err := c.FS.Open(name)
+	return &countingFile{f, c}, err
+}
+
+type countingFile struct {
+	stream.File
+	fs *countingFS
+}
+
+func (f *countingFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.fs.bytes.Add(int64(n))
+	return n, err
+}
+
+func (f *countingFile) ReadAt(p []byte, at int64) (int, error) {
+	n, err := f.File.ReadAt(p, at)
+	f.fs.bytes.Add(int64(n))
+	return n, err
+}
+
+// sortedTable has a column "at" that rises, five columns that are to be aggregated, and "key", whose values
+// are spread over the whole table.
+func sortedTable(rows int) arrow.RecordBatch {
+	fields := []arrow.Field{{Name: "at", Type: arrow.PrimitiveTypes.Int64}}
+	at := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range rows {
+		at.Append(int64(i))
+	}
+	columns := []arrow.Array{at.NewArray()}
+	for c := range 5 {
+		v := array.NewFloat64Builder(memory.DefaultAllocator)
+		for i := range rows {
+			v.Append(float64(i*(c+7)%104729) / 8)
+		}
+		columns = append(columns, v.NewArray())
+		fields = append(fields, arrow.Field{Name: fmt.Sprintf("v%d", c), Type: arrow.PrimitiveTypes.Float64})
+	}
+	key := array.NewStringBuilder(memory.DefaultAllocator)
+	for i := range rows {
+		key.Append(fmt.Sprintf("key-%d", i*7919%rows/2*2)) // even numbers
+	}
+	columns = append(columns, key.NewArray())
+	fields = append(fields, arrow.Field{Name: "key", Type: arrow.BinaryTypes.String})
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(rows))
+}
+
+func int64Constants(values ...int64) arrow.Array {
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	b.AppendValues(values, nil)
+	return b.NewArray()
+}
+
+func stringConstants(values ...string) arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	b.AppendValues(values, nil)
+	return b.NewArray()
+}
+
+// A filter that keeps 1% of sorted data reads less than 5% of the file: opening it, statistics and indexes
+// included.
+func TestFilterBytes(t *testing.T) {
+	const rows = 600_000
+	batch := sortedTable(rows)
+	plain := []parquet.WriterProperty{parquet.WithDictionaryDefault(false), parquet.WithCompression(compress.Codecs.Snappy)}
+	indexed := append(slices.Clone(plain), parquet.WithPageIndexEnabled(true), parquet.WithDataPageSize(16<<10))
+	hundredth := []Term{
+		newTerm(t, 0, OpGreaterOrEqual, int64Constants(rows/2)).Term,
+		newTerm(t, 0, OpLess, int64Constants(rows/2+rows/100)).Term,
+	}
+	nobody := []Term{newTerm(t, 6, OpEqual, stringConstants("key-77777")).Term} // odd
+	for _, tt := range []struct {
+		name      string
+		groupRows int64
+		opts      []parquet.WriterProperty
+		terms     []Term
+		want      float64 // of the file
+		wantRows  int64
+		by        PruneReason
+	}{
+		{"row groups", 10_000, plain, hundredth, 0.05, 0, PrunedByStatistics},
+		{"pages of one row group", rows, indexed, hundredth, 0.05, rows / 100, PrunedByPageIndex},
+		{"no row, by Bloom filters", rows / 4, append(slices.Clone(plain), parquet.WithBloomFilterEnabledFor("key", true), parquet.WithBloomFilterFPPFor("key", 0.001)),
+			nobody, 0.01, 0, PrunedByBloomFilter},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, tt.groupRows, []arrow.RecordBatch{batch}, tt.opts...))
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			counting := &countingFS{FS: stream.OS}
+			filtered, err := Filter(context.Background(), mustOpen(t, Options{FS: counting}, path), Predicate{Terms: tt.terms})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := readAll(filtered, allColumns(filtered.Schema()), OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := counting.bytes.Load()
+			t.Logf("%d of %d B read, %.2f%%; %d rows; %+v", read, info.Size(), 100*float64(read)/float64(info.Size()), len(got), filtered.Pruning())
+			if float64(read) > tt.want*float64(info.Size()) {
+				t.Errorf("%d of %d B read, %.2f%%", read, info.Size(), 100*float64(read)/float64(info.Size()))
+			}
+			if filtered.Pruning().By[tt.by].Rows == 0 {
+				t.Errorf("nothing pruned by %s: %+v", tt.by, filtered.Pruning())
+			}
+		})
+	}
+}
+
+// Columns that the filter does not need are not read where it keeps no row, also without a page index.
+func TestFilterLateBytes(t *testing.T) {
+	const rows = 300_000
+	batch := sortedTable(rows)
+	for _, pageBytes := range []int64{8 << 10, 1 << 20} {
+		for _, index := range []bool{true, false} {
+			opts := []parquet.WriterProperty{parquet.WithDictionaryDefault(false), parquet.WithPageIndexEnabled(index), parquet.WithDataPageSize(pageBytes)}
+			path := writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, rows, []arrow.RecordBatch{batch}, opts...))
+			counting := &countingFS{FS: stream.OS}
+			filter := newTestFilter([]testTerm{newTerm(t, 0, OpIn, int64Constants(7, 8, 1003))})
+			filtered, err := Filter(context.Background(), mustOpen(t, Options{FS: counting}, path), Predicate{Rows: filter}) // no term: nothing is pruned
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened := counting.bytes.Load()
+			got, err := readAll(filtered, []int{1, 2, 3, 0}, OpenOptions{})
+			if err != nil || len(got) != 3 || !strings.HasSuffix(got[2], "|1003") {
+				t.Fatalf("%v, %v", got, err)
+			}
+			chunk := int64(rows * 8)
+			late := counting.bytes.Load() - opened - chunk
+			t.Logf("pages of %d B, index %t: %d of %d B of the late columns read; %+v", pageBytes, index, late, 3*chunk, filtered.Pruning())
+			limit := 3 * chunk / 2 // one page of three is needed
+			if pageBytes < 1<<20 {
+				limit = 3 * chunk / 8
+			}
+			if late > limit {
+				t.Errorf("pages of %d B, index %t: %d of %d B of the late columns read, want at most %d", pageBytes, index, late, 3*chunk, limit)
+			}
+		}
+	}
+}
+
+// Folders prune files of any format, and a filter may be about folders alone.
+func TestFilterFolders(t *testing.T) {
+	batch := sortedTable(100)
+	dir := t.TempDir()
+	var csv bytes.Buffer
+	csv.WriteString("at,v0,v1,v2,v3,v4,key\n")
+	for i := range 100 {
+		fmt.Fprintf(&csv, "%d,0.5,1.5,2.5,3.5,4.5,key-%d\n", i, i)
+	}
+	writeFile(t, dir, "day=2024-01-01/kind=a/f.parquet", encodeParquet(t, 30, []arrow.RecordBatch{batch}))
+	writeFile(t, dir, "day=2024-01-02/kind=b/f.arrow", encodeArrow(t, false, []arrow.RecordBatch{batch}))
+	writeFile(t, dir, "day=2024-01-03/kind=__HIVE_DEFAULT_PARTITION__/f.csv", csv.Bytes())
+	src := mustOpen(t, Options{}, dir)
+	day, kind := 7, 8
+	days := array.NewTimestampBuilder(memory.DefaultAllocator, &arrow.TimestampType{Unit: arrow.Microsecond})
+	for _, text := range []string{"2024-01-02 00:00:00", "2024-01-01 12:00:00"} {
+		if err := days.AppendValueFromString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moments := days.NewArray()
+	at := newTerm(t, 0, OpLess, int64Constants(10))
+	for _, tt := range []struct {
+		name        string
+		terms       []testTerm
+		rows, files int64 // kept, pruned
+	}{
+		{"a day", []testTerm{newTerm(t, day, OpEqual, array.NewSlice(moments, 0, 1)), at}, 10, 2},
+		{"noon", []testTerm{newTerm(t, day, OpGreater, array.NewSlice(moments, 1, 2)), at}, 20, 1},
+		{"no day", []testTerm{newTerm(t, day, OpEqual, array.NewSlice(moments, 1, 2))}, 0, 3},
+		{"text", []testTerm{newTerm(t, kind, OpNotEqual, stringConstants("a"))}, 100, 2},
+		{"NULL", []testTerm{newTerm(t, kind, OpIsNull, stringConstants()), at}, 10, 2},
+		{"columns alone", []testTerm{at}, 30, 0},
+	} {
+		filter := newTestFilter(tt.terms)
+		filtered, err := Filter(context.Background(), src, filter.predicate(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, columns := range [][]int{{0, 6}, {kind}, {}} {
+			got, err := readAll(filtered, columns, OpenOptions{BatchRows: 7})
+			if err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			if int64(len(got)) != tt.rows {
+				t.Errorf("%s, columns %v: %d rows, want %d", tt.name, columns, len(got), tt.rows)
+			}
+		}
+		if p := filtered.Pruning(); p.By[PrunedByFolder].Files != tt.files {
+			t.Errorf("%s: %+v, want %d files pruned", tt.name, p, tt.files)
+		}
+	}
+}
+
+// Other sources are filtered as they are read, whatever their batches hold.
+func TestFilterOtherSources(t *testing.T) {
+	rng := newRand(t)
+	types := filterTypes()
+	batch := randomTable(rng, types, 500)
+	coded := batch.Columns()
+	fields := batch.Schema().Fields()
+	for i, a := range coded {
+		if a.DataType().ID() == arrow.STRING {
+			coded[i] = toDictionary(t, a, arrow.PrimitiveTypes.Int8)
+			fields[i].Type = coded[i].DataType()
+		}
+	}
+	schema := arrow.NewSchema(fields, nil)
+	batches := []arrow.RecordBatch{array.NewRecordBatch(schema, coded, 500)}
+	var sum [PruneReasons]Pruned
+	for _, src := range []Source{
+		Batches(schema, batches),
+		mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.arrow", encodeArrow(t, false, batches))),
+		struct{ Source }{Batches(schema, batches)},
+	} {
+		for range 40 {
+			checkFilter(t, rng, src, batch, newTestFilter([]testTerm{randomTerm(t, rng, types), randomTerm(t, rng, types)}), &sum)
+		}
+	}
+	if sum != [PruneReasons]Pruned{} {
+		t.Errorf("pruned: %+v", sum)
+	}
+}
