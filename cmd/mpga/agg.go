@@ -138,6 +138,7 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if err != nil {
 		return err
 	}
+	sinkOptions.Query = commandLine(cmd, files)
 	scanOptions, err := f.input.options(ctx, cmd.InOrStdin())
 	if err != nil {
 		return err

@@ -44,7 +44,12 @@ func (f *budgetFlags) apply(o *engine.Options) (err error) {
 // suit its memory limit.
 func openWithin(o engine.Options, result *sink.Options) (*engine.Engine, error) {
 	limitCollector(o.MemoryLimit)
-	result.RowGroupRows = rowGroupRows(o.MemoryLimit)
+	if result.RowGroupRows == 0 {
+		result.RowGroupRows = rowGroupRows(o.MemoryLimit)
+		if o.MemoryLimit < smallMemory && len(result.PartitionBy) > 0 {
+			result.RowGroupRows, result.OpenFilesMax = smallPartRows, smallOpenFiles
+		}
+	}
 	return engine.Open(o)
 }
 
@@ -71,6 +76,10 @@ func limitCollector(memoryLimit int64) { debug.SetMemoryLimit(memoryLimit / coll
 const (
 	smallMemory    = 1 << 30
 	smallGroupRows = 1 << 16
+
+	// With folders it holds one for each open file.
+	smallPartRows  = 1 << 13
+	smallOpenFiles = 16
 )
 
 // rowGroupRows returns the rows of a result's row groups that suit the memory limit, 0 for the default.

@@ -42,6 +42,11 @@ func (f *partialFlags) check(cmd *cobra.Command, output string) error {
 	case cmd.Flags().Changed("format"):
 		return usagef("--partial: states have one format; give --format to mpga merge")
 	}
+	for _, name := range layoutNames {
+		if cmd.Flags().Changed(name) {
+			return usagef("--partial: states are laid out in one way; give --%s to mpga merge", name)
+		}
+	}
 	opt := engine.PartialOptions{Partitions: f.partitions, Create: new(engine.PartialDir).Create}
 	if err := opt.Validate(); err != nil || f.partitions == 0 {
 		return usagef("--%s %d: want a power of two from 1 to 2048", partitionsFlag, f.partitions)
@@ -128,6 +133,7 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 	if err != nil {
 		return err
 	}
+	sinkOptions.Query = commandLine(cmd, dirs)
 	options := engine.Options{Threads: f.threads, Progress: progress.update, Logger: slog.Default()}
 	if err := f.budgetFlags.apply(&options); err != nil {
 		return err

@@ -20,6 +20,7 @@ type outputFlags struct {
 	output string
 	format string
 	limit  int
+	layoutFlags
 
 	stats    string
 	progress string
@@ -29,6 +30,7 @@ func (f *outputFlags) register(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.output, "output", "o", "-", "write the result to `FILE`, whole or not at all; - is the standard output")
 	flags.StringVar(&f.format, "format", "", "of the result: `WORD` is table, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
 	flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
+	f.layoutFlags.register(flags)
 }
 
 func (f *outputFlags) registerReports(flags *pflag.FlagSet) {
@@ -40,13 +42,18 @@ func (f *outputFlags) registerReports(flags *pflag.FlagSet) {
 // options says how the result is written; partial states are no result.
 func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, error) {
 	opt := sink.Options{Format: sink.Table, Stdout: cmd.OutOrStdout(), RowsShown: f.limit}
+	if err := f.layoutFlags.apply(cmd, f.output, &opt); err != nil {
+		return opt, err
+	}
 	var err error
 	switch {
 	case partial:
 	case f.format != "":
 		opt.Format, err = sink.ParseFormat(f.format)
-	case f.output != "-":
+	case f.output != "-" && len(f.partitionBy) == 0 && f.maxRowsPerFile == 0 && !f.manifest:
 		opt.Format, err = sink.FormatOf(f.output)
+	case f.output != "-":
+		opt.Format = "" // a directory is parquet, unless its name ends otherwise
 	}
 	switch {
 	case err != nil:

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -57,6 +58,10 @@ func newManifest(schema *arrow.Schema, opt *Options, files []ManifestFile) *Mani
 }
 
 func (m *Manifest) text() ([]byte, error) {
-	text, err := json.MarshalIndent(m, "", "  ")
-	return append(text, '\n'), err
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // queries have < and >
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(m)
+	return b.Bytes(), err
 }
