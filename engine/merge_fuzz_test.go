@@ -68,12 +68,34 @@ func firstFrame(t testing.TB, data []byte) (head, frame []byte) {
 // framePayload returns the words of a frame.
 func framePayload(t testing.TB, frame []byte) []byte {
 	t.Helper()
-	if frame[5] == 0 {
+	switch frame[5] {
+	case 0:
 		return frame[40:]
+	case 2:
+		return packedPayload(frame[40:], int(binary.LittleEndian.Uint32(frame[8:])), int(binary.LittleEndian.Uint32(frame[12:])))
 	}
 	words, err := s2.Decode(nil, frame[40:])
 	if err != nil {
 		t.Fatal(err)
+	}
+	return words
+}
+
+// packedPayload returns the words of packed rows, as FORMAT.md says that they lie there: bit by bit.
+func packedPayload(packed []byte, rows, stride int) []byte {
+	words := make([]byte, 8*rows*stride)
+	bits := packed[16*stride:]
+	for c := range stride {
+		base, width := binary.LittleEndian.Uint64(packed[16*c:]), int(binary.LittleEndian.Uint64(packed[16*c+8:]))
+		for row := range rows {
+			var v uint64
+			for b := range width {
+				at := row*width + b
+				v |= uint64(bits[at/8]>>(at%8)&1) << b
+			}
+			binary.LittleEndian.PutUint64(words[8*(row*stride+c):], base+v)
+		}
+		bits = bits[(width*rows+63)/64*8:]
 	}
 	return words
 }

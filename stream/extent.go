@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/mpga/mpga/engine/spec"
 )
@@ -36,8 +37,7 @@ func (r *extentReader) next() (*spec.Page, error) {
 		e := r.extents[0]
 		if r.section == nil {
 			if r.buffer == nil {
-				r.buffer = bufio.NewReaderSize(nil, r.ahead)
-				r.frames = frameReader{layout: r.layout, memory: r.store.memory, from: r.buffer}
+				r.open()
 			}
 			r.section = io.NewSectionReader(e.file.file, e.offset, e.n)
 			r.buffer.Reset(r.section)
@@ -57,7 +57,30 @@ func (r *extentReader) next() (*spec.Page, error) {
 		}
 		r.extents, r.section = r.extents[1:], nil
 	}
+	r.recycle()
 	return nil, io.EOF
+}
+
+// extentBuffers are readers of readBytes. A query reads thousands of partitions.
+var extentBuffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBytes) }}
+
+// open takes the buffers.
+func (r *extentReader) open() {
+	if r.ahead == readBytes {
+		r.buffer = extentBuffers.Get().(*bufio.Reader)
+	} else {
+		r.buffer = bufio.NewReaderSize(nil, r.ahead)
+	}
+	r.frames = frameReader{layout: r.layout, memory: r.store.memory, from: r.buffer}
+}
+
+// recycle gives the buffers back.
+func (r *extentReader) recycle() {
+	if r.buffer != nil && r.ahead == readBytes {
+		r.buffer.Reset(nil)
+		extentBuffers.Put(r.buffer)
+	}
+	r.buffer, r.frames = nil, frameReader{}
 }
 
 // close ends the reading.
@@ -68,4 +91,5 @@ func (r *extentReader) close() {
 		}
 	}
 	r.extents, r.section = nil, nil
+	r.recycle()
 }

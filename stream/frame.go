@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"unsafe"
 
 	"github.com/klauspost/compress/s2"
@@ -20,12 +21,14 @@ import (
 var ErrCorrupt = errors.New("corrupt frame")
 
 const (
-	frameMagic   = 0x4647504d // "MPGF"
-	frameVersion = 1
-	frameHeader  = 40
+	frameMagic      = 0x4647504d // "MPGF"
+	frameVersion    = 2
+	frameVersionMin = 1 // has no packed rows, and is read as well
+	frameHeader     = 40
 
-	codecNone = 0
-	codecS2   = 1
+	codecNone   = 0
+	codecS2     = 1
+	codecPacked = 2
 
 	// frameWordsMax bounds what a header may ask for: 32 GiB.
 	frameWordsMax = 1 << 32
@@ -50,22 +53,19 @@ type frameWriter struct {
 // append adds the frame of a page to dst.
 func (w *frameWriter) append(dst []byte, page *spec.Page) ([]byte, error) {
 	rowWords := page.Rows * w.layout.Stride
-	heapWords := 0
-	if w.layout.Refers() {
-		heapWords = int(page.Heap.Bytes() / 8)
+	if !w.layout.Refers() {
+		return appendFrame(dst, page.Rows, w.layout.Stride, page.Words[:rowWords]), nil
 	}
-	w.words = w.memory.Alloc(rowWords + heapWords)
+	w.words = w.memory.Alloc(rowWords + int(page.Heap.Bytes()/8))
 	defer func() {
 		w.memory.Free(w.words)
 		w.words = nil
 	}()
 	copy(w.words, page.Words[:rowWords])
 	w.at = uint64(rowWords)
-	if w.layout.Refers() {
-		for at := 0; at < rowWords; at += w.layout.Stride {
-			if err := w.layout.Relocate(w.words[at:at+w.layout.Stride], w); err != nil {
-				return nil, err
-			}
+	for at := 0; at < rowWords; at += w.layout.Stride {
+		if err := w.layout.Relocate(w.words[at:at+w.layout.Stride], w); err != nil {
+			return nil, err
 		}
 	}
 	return appendFrame(dst, page.Rows, w.layout.Stride, w.words[:w.at]), nil
@@ -85,16 +85,11 @@ func (w *frameWriter) Block(address *uint64, n uint64) ([]uint64, error) {
 }
 
 func appendFrame(dst []byte, rows, stride int, words []uint64) []byte {
-	raw := wordBytes(words)
 	start := len(dst)
 	dst = append(dst, make([]byte, frameHeader)...)
 	body := len(dst)
-	dst = append(dst, make([]byte, s2.MaxEncodedLen(len(raw)))...)
-	codec, stored := byte(codecS2), s2.Encode(dst[body:], raw)
-	worth := len(stored) <= len(raw)-len(raw)/8 // the time to decompress
-	if !worth || uint64(len(words)) > frameWordsOf(uint64(len(stored))) {
-		codec, stored = codecNone, dst[body:body+copy(dst[body:], raw)]
-	}
+	dst, codec := appendPayload(dst, rows, stride, words)
+	stored := dst[body:]
 	h := dst[start:body]
 	binary.LittleEndian.PutUint32(h, frameMagic)
 	h[4], h[5] = frameVersion, codec
@@ -103,7 +98,27 @@ func appendFrame(dst []byte, rows, stride int, words []uint64) []byte {
 	binary.LittleEndian.PutUint64(h[16:], uint64(len(words)))
 	binary.LittleEndian.PutUint64(h[24:], uint64(len(stored)))
 	binary.LittleEndian.PutUint32(h[32:], crc32.Update(crc32.Checksum(h[:32], castagnoli), castagnoli, stored))
-	return dst[:body+len(stored)]
+	return dst
+}
+
+// appendPayload adds rows, and the words that they refer to, by the codec that suits them.
+func appendPayload(dst []byte, rows, stride int, words []uint64) (grown []byte, codec byte) {
+	raw, at := wordBytes(words), len(dst)
+	suits := func(bytes int) bool { return uint64(len(words)) <= frameWordsOf(uint64(bytes)) }
+	if len(words) == rows*stride {
+		columns := packedColumns(words, stride)
+		if n := packedBytes(columns, rows); n <= len(raw)-len(raw)/4 && suits(n) {
+			dst = slices.Grow(dst, n)[:at+n]
+			packRows(dst[at:], words, columns)
+			return dst, codecPacked
+		}
+	}
+	dst = slices.Grow(dst, s2.MaxEncodedLen(len(raw)))
+	stored := s2.Encode(dst[at:cap(dst)], raw)
+	if worth := len(stored) <= len(raw)-len(raw)/8; worth && suits(len(stored)) { // the time to decompress
+		return dst[:at+len(stored)], codecS2
+	}
+	return append(dst, raw...), codecNone
 }
 
 // frameReader reads pages of one layout.
@@ -133,8 +148,8 @@ func (r *frameReader) next() (*spec.Page, error) {
 	switch {
 	case binary.LittleEndian.Uint32(h[:]) != frameMagic:
 		return nil, fmt.Errorf("no frame begins here: %w", ErrCorrupt)
-	case h[4] != frameVersion:
-		return nil, fmt.Errorf("version %d, this program reads %d: %w", h[4], frameVersion, ErrCorrupt)
+	case h[4] < frameVersionMin || h[4] > frameVersion:
+		return nil, fmt.Errorf("version %d, this program reads %d to %d: %w", h[4], frameVersionMin, frameVersion, ErrCorrupt)
 	case stride != uint64(r.layout.Stride) || words > frameWordsMax || rows*stride > words || stored > 8*words,
 		words > frameWordsOf(stored):
 		return nil, fmt.Errorf("%d rows of %d words in %d words, %d B stored: %w", rows, stride, words, stored, ErrCorrupt)
@@ -166,6 +181,10 @@ func (r *frameReader) decode(codec byte, rows, words int) (*spec.Page, error) {
 	switch codec {
 	case codecNone:
 		copy(raw, r.stored)
+	case codecPacked:
+		if n = 8 * rows * r.layout.Stride; n == len(raw) {
+			err = unpackRows(page.Words, rows, r.layout.Stride, r.stored)
+		}
 	case codecS2:
 		if n, err = s2.DecodedLen(r.stored); err == nil && n == len(raw) {
 			_, err = s2.Decode(raw, r.stored)
