@@ -1,0 +1,145 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+)
+
+// knowingWriter writes all that a filter asks for: statistics, dictionaries, Bloom filters, page indexes.
+func knowingWriter(columns []string) []parquet.WriterProperty {
+	opts := []parquet.WriterProperty{parquet.WithPageIndexEnabled(true), parquet.WithDataPageSize(64), parquet.WithBatchSize(16)}
+	for _, name := range columns {
+		opts = append(opts, parquet.WithBloomFilterEnabledFor(name, true), parquet.WithBloomFilterNDVFor(name, 20))
+	}
+	return opts
+}
+
+func namesOf(s *arrow.Schema) (names []string) {
+	for _, f := range s.Fields() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// filterBytes opens a file of the given bytes and filters its first columns. It fails the test if that leaks.
+func filterBytes(t testing.TB, data []byte, rng *rand.Rand) (rows int, err error) {
+	t.Helper()
+	src, err := Open(context.Background(), []string{writeFile(t, t.TempDir(), "f.parquet", data)}, Options{})
+	if err != nil {
+		return 0, err
+	}
+	if src.Stats().Rows > 1<<16 {
+		return 0, errors.New("more rows than a test reads")
+	}
+	var types []arrow.DataType
+	var columns []int
+	for i, f := range src.Schema().Fields() {
+		if arrow.IsNested(f.Type.ID()) || f.Type.ID() == arrow.NULL {
+			break
+		}
+		types, columns = append(types, f.Type), append(columns, i)
+	}
+	if len(types) == 0 || len(types) > 64 {
+		return 0, errors.New("no columns, or too many")
+	}
+	for _, exact := range []bool{true, false} {
+		filter := newTestFilter([]testTerm{randomTerm(t, rng, types), randomTerm(t, rng, types)})
+		filtered, err := Filter(context.Background(), src, filter.predicate(exact))
+		if err != nil {
+			return rows, err
+		}
+		filtered.Stats()
+		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+		got, err := readAll(filtered, columns, OpenOptions{BatchRows: 20, Allocator: mem})
+		mem.AssertSize(t, 0)
+		if rows += len(got); err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
+}
+
+// S3: whatever is changed in statistics, dictionaries, Bloom filters and indexes, the process lives, and
+// an error names the file.
+func TestFilterDamaged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and slow under the race detector")
+	}
+	rng := newRand(t)
+	types := []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, &arrow.Decimal128Type{Precision: 38, Scale: 10}}
+	batch := randomTable(rng, types, 300)
+	data := encodeParquet(t, 150, []arrow.RecordBatch{batch}, knowingWriter(namesOf(batch.Schema()))...)
+	for at := 0; at < len(data); at += max(len(data)/3000, 1) {
+		changed := bytes.Clone(data)
+		changed[at] ^= byte(1 << rng.IntN(8))
+		if _, err := filterBytes(t, changed, rng); err != nil && !strings.Contains(err.Error(), "f.parquet") {
+			t.Errorf("byte %d changed: the error names no file: %v", at, err)
+		}
+	}
+}
+
+// An offset index that puts pages where they are not gives an error or the right rows, not others.
+func TestFilterWrongOffsets(t *testing.T) {
+	batch := sortedTable(40_000)
+	opts := []parquet.WriterProperty{parquet.WithDictionaryDefault(false), parquet.WithPageIndexEnabled(true), parquet.WithDataPageSize(4 << 10)}
+	data := encodeParquet(t, 40_000, []arrow.RecordBatch{batch}, opts...)
+	filter := newTestFilter([]testTerm{newTerm(t, 0, OpIn, int64Constants(15, 23_456, 39_999))})
+	read := func(data []byte) ([]string, error) {
+		filtered, err := Filter(context.Background(), mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data)), Predicate{Rows: filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return readAll(filtered, []int{3, 6, 0}, OpenOptions{BatchRows: 2048})
+	}
+	want, err := read(data)
+	if err != nil || len(want) != 3 {
+		t.Fatalf("%v, %v", want, err)
+	}
+	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data)).(*table)
+	file := src.files[0].input.(*parquetFile)
+	rng := newRand(t)
+	refused := 0
+	for c := range 7 {
+		chunk, err := file.chunk(0, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		index := chunk.GetOffsetIndexLocation()
+		for range 8 {
+			changed := bytes.Clone(data)
+			changed[index.Offset+rng.Int64N(int64(index.Length))] ^= byte(1 << rng.IntN(8))
+			got, err := read(changed)
+			if err != nil {
+				refused++
+			} else {
+				sameRows(t, got, want)
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("no changed index was noticed")
+	}
+	t.Logf("%d of %d changed indexes gave errors", refused, 7*8)
+}
+
+func FuzzFilter(f *testing.F) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, types := range [][]arrow.DataType{
+		{arrow.PrimitiveTypes.Int64}, {arrow.BinaryTypes.String}, {arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Uint32},
+		{&arrow.Decimal128Type{Precision: 30, Scale: 4}},
+	} {
+		batch := randomTable(rng, types, 40)
+		f.Add(encodeParquet(f, 25, []arrow.RecordBatch{batch}, knowingWriter(namesOf(batch.Schema()))...), uint64(7))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
+		_, _ = filterBytes(t, data, rand.New(rand.NewPCG(seed, 2)))
+	})
+}
