@@ -19,8 +19,9 @@ type Plan struct {
 	Threads    int
 	Table      string // "dense", "hash" or "single group"
 	Splits     int
-	RowsTotal  int64 // -1 when it is not known
-	BytesTotal int64 // -1 when it is not known
+	RowsTotal  int64         // -1 when it is not known
+	BytesTotal int64         // -1 when it is not known
+	Pruning    *scan.Pruning // what a filter leaves out before it is read; nil of a source without a filter
 
 	MemoryLimit int64  // bytes, of the process
 	TempDir     string // where partitions go that do not fit
@@ -44,6 +45,7 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*P
 		return nil, err
 	}
 	return &Plan{
+		Pruning:     pruningOf(src),
 		Route:       "cpu",
 		Threads:     e.opt.Threads,
 		Table:       tableKind(bound, run.run.Dense()),
@@ -56,6 +58,16 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*P
 		Forecast:    forecast,
 		Bound:       bound,
 	}, nil
+}
+
+// pruningOf returns what a source with a filter leaves out, or nil.
+func pruningOf(src scan.Source) *scan.Pruning {
+	f, ok := src.(scan.Filtered)
+	if !ok {
+		return nil
+	}
+	p := f.Pruning()
+	return &p
 }
 
 // String returns the plan as lines of text, the last step first.
@@ -82,6 +94,9 @@ func (p *Plan) String() string {
 		line(3, "%s: %s -> %s", out.Aggregate.ResultName(), describeFolds(bound, out), out.Type)
 	}
 	line(3, "scan: %s, %s, %s", plural(int64(p.Splits), "split"), rowsOrUnknown(p.RowsTotal), bytesOrUnknown(p.BytesTotal))
+	if p.Pruning != nil {
+		line(4, "filter: %s", p.Pruning)
+	}
 	for i := range bound.Columns {
 		c := &bound.Columns[i]
 		line(4, "%s %s%s", c.Name, c.Type, describeStats(c))

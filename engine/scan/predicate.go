@@ -73,53 +73,6 @@ type RowFilter interface {
 	Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (rows int, err error)
 }
 
-// Filtered is a source that leaves rows out: what Filter returns. A source over it has
-// Pruning too if it is to be seen in plans.
-type Filtered interface {
-	Source
-
-	// Pruning says what is left out, and by what.
-	Pruning() Pruning
-}
-
-// Pruning is what a predicate kept from being read.
-type Pruning struct {
-	Files     int64 // of the source
-	RowGroups int64 // of the source; 0 of formats that have none
-	Rows      int64 // of the source; -1 when it is not known
-	By        [PruneReasons]Pruned
-
-	BytesAsked int64 // that were read to find out: Bloom filters, dictionaries, page indexes
-
-	// What follows grows while the source is read.
-	RowsTested  int64 // by the RowFilter
-	RowsKept    int64 // by the RowFilter
-	BytesPassed int64 // of pages that no row was needed of, as they are in the file: not decoded, and most not read
-}
-
-// Pruned is what one kind of knowledge kept from being read. Rows of a file, of row groups and of
-// pages are all counted in Rows.
-type Pruned struct {
-	Files, RowGroups, Pages, Rows int64
-}
-
-// PruneReason is the knowledge by which rows are left out unread.
-type PruneReason uint8
-
-// The reasons, in the order in which they are tried.
-const (
-	PrunedByFolder     PruneReason = iota // key=value folders
-	PrunedByStatistics                    // of row groups
-	PrunedByBloomFilter
-	PrunedByDictionary
-	PrunedByPageIndex
-	PruneReasons = iota // how many there are
-)
-
-var reasonNames = [PruneReasons]string{"folders", "statistics", "Bloom filters", "dictionaries", "page indexes"}
-
-func (r PruneReason) String() string { return reasonNames[r] }
-
 // Validate reports every term that does not suit a schema.
 func (p *Predicate) Validate(schema *arrow.Schema) error {
 	var errs []error

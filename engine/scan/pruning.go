@@ -1,0 +1,101 @@
+package scan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Filtered is a source that leaves rows out: what Filter returns. A source over one is a Filtered too if
+// plans and statistics are to tell of it.
+type Filtered interface {
+	Source
+
+	// Pruning says what is left out, and by what. Some of it grows while the source is read.
+	Pruning() Pruning
+}
+
+// Pruning is what a predicate kept from being read.
+type Pruning struct {
+	Files     int64 // of the source
+	RowGroups int64 // of the source; 0 of formats that have none
+	Rows      int64 // of the source; -1 when it is not known
+	By        [PruneReasons]Pruned
+
+	BytesAsked int64 // that were read to find out: Bloom filters, dictionaries, page indexes
+
+	// What follows grows while the source is read.
+	RowsTested  int64 // by the RowFilter
+	RowsKept    int64 // by the RowFilter
+	BytesPassed int64 // of pages that no row was needed of, as they are in the file: not decoded, and most not read
+}
+
+// Pruned is what one kind of knowledge kept from being read. Rows of a file, of row groups and of
+// pages are all counted in Rows.
+type Pruned struct {
+	Files, RowGroups, Pages, Rows int64
+}
+
+// PruneReason is the knowledge by which rows are left out unread.
+type PruneReason uint8
+
+// The reasons, in the order in which they are tried.
+const (
+	PrunedByFolder     PruneReason = iota // key=value folders
+	PrunedByStatistics                    // of row groups
+	PrunedByBloomFilter
+	PrunedByDictionary
+	PrunedByPageIndex
+	PruneReasons = iota // how many there are
+)
+
+var reasonNames = [PruneReasons]string{"folders", "statistics", "Bloom filters", "dictionaries", "page indexes"}
+
+func (r PruneReason) String() string { return reasonNames[r] }
+
+// Left returns how many rows are left to read, or -1 where that is not known.
+func (p *Pruning) Left() int64 {
+	left := p.Rows
+	for _, by := range p.By {
+		left -= by.Rows
+	}
+	return max(left, -1)
+}
+
+// Reasons lists what was left out, such as "80 row groups by statistics", and is empty where nothing was.
+func (p *Pruning) Reasons() []string {
+	var reasons []string
+	add := func(n int64, noun string, r int) {
+		if n > 1 {
+			noun += "s"
+		}
+		if n > 0 {
+			reasons = append(reasons, fmt.Sprintf("%s %s by %s", humanize.Comma(n), noun, PruneReason(r)))
+		}
+	}
+	for r, by := range p.By {
+		add(by.Files, "file", r)
+		if PruneReason(r) != PrunedByFolder {
+			add(by.RowGroups, "row group", r)
+		}
+		add(by.Pages, "page", r)
+	}
+	return reasons
+}
+
+// String says what is left, and what was left out, in a line.
+func (p *Pruning) String() string {
+	reasons := p.Reasons()
+	if len(reasons) == 0 {
+		return "nothing is left out before it is read"
+	}
+	text := "leaves out " + strings.Join(reasons, ", ")
+	if left := p.Left(); left >= 0 {
+		text = fmt.Sprintf("%s of %s rows to read, %s", humanize.Comma(left), humanize.Comma(p.Rows), text)
+	}
+	if p.BytesAsked > 0 {
+		text += fmt.Sprintf(", for which %s were read", humanize.IBytes(uint64(p.BytesAsked)))
+	}
+	return text
+}
