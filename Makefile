@@ -33,7 +33,7 @@ demo: build ## aggregate a sample of the flights of 2001
 test: ## run every test that needs no GPU
 	go vet ./...
 	go test ./...
-	go test -tags purego ./partition ./engine/scan
+	go test -tags purego ./partition ./cpuagg ./engine/scan
 	$(MAKE) test-nocgo test-race test-peers
 
 .PHONY: test-nocgo

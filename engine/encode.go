@@ -198,9 +198,12 @@ func (e *encoder) packValues(t *spec.Tile, k, from int) error {
 	case first && e.dense && len(l.Fields) == 1:
 		e.groups = grow(e.groups, t.Rows)
 		t.Keys, t.Groups = nil, e.groups
-		row = packFirst(t.Groups, f, words)
+		row = packGroups(t.Groups, f, words)
 	case first:
 		row = packFirst(t.Keys, f, words)
+	case len(l.Fields) == 1 && f.NullBit >= 0 && valid != nil && f.Kind.Words() == 1 && f.Kind != spec.Float64:
+		packBeside(t.Keys, f, words, valid)
+		row = -1 // the range is that of all words
 	default:
 		e.clearKeys(k)
 		row = packField(t.Keys, l.Words, f, words, valid)
@@ -292,6 +295,17 @@ func packFirst[K uint32 | uint64](keys []K, f *spec.KeyField, words []uint64) (o
 		return outsideRange(f, words, nil)
 	}
 	return -1
+}
+
+// packBeside is packIntegers for the only field of keys, whose NULLs have a bit in a word of its own. It takes
+// a third of the time, as it writes each key once.
+func packBeside(keys []uint64, f *spec.KeyField, words []uint64, valid []uint8) {
+	base, pairs := uint64(f.Base), unsafe.Slice((*[2]uint64)(unsafe.Pointer(unsafe.SliceData(keys))), len(keys)/2)
+	pairs, valid = pairs[:len(words)], valid[:len(words)]
+	for i, v := range words {
+		ok := uint64(valid[i])
+		pairs[i] = [2]uint64{(v - base) & -ok, ok ^ 1}
+	}
 }
 
 // packNullable packs an integer field with NULLs, without a branch on them, and returns the largest

@@ -1,0 +1,10 @@
+//go:build !amd64 || purego
+
+package engine
+
+import "github.com/mpga/mpga/engine/spec"
+
+// packGroups is packFirst for keys of one field, which are group numbers.
+func packGroups(groups []uint32, f *spec.KeyField, words []uint64) (outside int) {
+	return packFirst(groups, f, words)
+}
