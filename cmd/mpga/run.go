@@ -8,9 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
-	"github.com/mpga/mpga/engine/sink"
 )
 
 // runFlags are the flags of mpga run.
@@ -86,7 +84,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		Version:  buildVersion(),
 		Logger:   slog.Default(),
 		Tracer:   observer.tracer,
-		Open:     openForStep,
+		Open:     openWithin,
 		Progress: observer.progress,
 		Report:   observer.step,
 	}
@@ -125,14 +123,4 @@ func parseDate(text string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, usagef("--date %q: want a date such as 2024-02-29 or 2024-02-29T06:00:00Z", text)
-}
-
-// openForStep opens an engine; a step that says how many rows a row group has keeps them.
-func openForStep(o engine.Options, result *sink.Options) (*engine.Engine, error) {
-	rows := result.RowGroupRows
-	eng, err := openWithin(o, result)
-	if rows != 0 {
-		result.RowGroupRows = rows
-	}
-	return eng, err
 }

@@ -59,10 +59,14 @@ type Input struct {
 
 // Output says where the result of a step goes.
 type Output struct {
-	Path         string `yaml:"path,required,short" doc:"File to write, whole or not at all. A relative path begins at the job's file; folders that are missing are made."`
-	Format       string `yaml:"format" enum:"table,csv,tsv,json,parquet,arrow,arrows" doc:"The default is by the ending of the path."`
-	Codec        string `yaml:"codec" doc:"Compresses Parquet (none, snappy, zstd, gzip, lz4, brotli) and Arrow (none, lz4, zstd)."`
-	RowGroupRows int64  `yaml:"row_group_rows" doc:"Rows of a Parquet row group."`
+	Path           string   `yaml:"path,required,short" doc:"File or directory to write, whole or not at all. A relative path begins at the job's file; folders that are missing are made."`
+	Format         string   `yaml:"format" enum:"table,csv,tsv,json,parquet,arrow,arrows" doc:"The default is by the ending of the path, and parquet for a directory."`
+	PartitionBy    []string `yaml:"partition_by" doc:"Write a directory with a folder column=value for each value of these columns."`
+	MaxRowsPerFile int64    `yaml:"max_rows_per_file" doc:"Write a directory of files of at most so many rows."`
+	Manifest       bool     `yaml:"manifest" doc:"Write a directory with a file _manifest.json, written last: names, sizes, rows and SHA-256 of the files, schema and query."`
+	Codec          string   `yaml:"codec" doc:"Compresses Parquet (none, snappy, zstd, gzip, lz4, brotli) and Arrow (none, lz4, zstd)."`
+	Level          int      `yaml:"level" doc:"How hard the codec works: 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli."`
+	RowGroupRows   int64    `yaml:"row_group_rows" doc:"Rows of a Parquet row group."`
 }
 
 // Limits is what a step may take. Zero fields take the job's, then the engine's defaults.
@@ -302,26 +306,28 @@ func (s *Step) scanOptions() (scan.Options, error) {
 	return opt, v.err()
 }
 
-// sinkOptions returns how the step writes. The fields of its errors begin with a dot.
+// sinkOptions returns how the step writes, in place of what an earlier run has written. The fields of its
+// errors begin with a dot.
 func (s *Step) sinkOptions() (sink.Options, error) {
 	out, v := &s.Output, validation{}
-	opt := sink.Options{Codec: out.Codec, RowGroupRows: out.RowGroupRows, RowsShown: -1}
-	var err error
-	switch {
-	case out.Path == "" || out.Path == "-":
+	opt := sink.Options{
+		Format:         sink.Format(out.Format),
+		PartitionBy:    out.PartitionBy,
+		MaxRowsPerFile: out.MaxRowsPerFile,
+		Manifest:       out.Manifest,
+		Codec:          out.Codec,
+		Level:          out.Level,
+		RowGroupRows:   out.RowGroupRows,
+		RowsShown:      -1,
+	}
+	opt.Overwrite = opt.Directory()
+	if out.Path == "" || out.Path == "-" {
 		v.add(".path", fmt.Errorf("%q: a job writes files", out.Path))
-	case out.Format != "":
-		opt.Format, err = sink.ParseFormat(out.Format)
-		v.add(".format", err)
-	default:
-		opt.Format, err = sink.FormatOf(out.Path)
-		v.add(".path", err)
+		return opt, v.err()
 	}
-	if len(v.errs) == 0 {
-		checked := opt
-		checked.EnsureDefaults()
-		v.add("", checked.Validate())
-	}
+	settled, err := sink.Settle(out.Path, opt)
+	v.add("", err)
+	opt.Format = settled.Format
 	return opt, v.err()
 }
 

@@ -85,7 +85,7 @@ func Parse(path string, text []byte, opt ParseOptions) (*Job, error) {
 // resolvePaths makes relative paths begin at the folder of the job's file.
 func (j *Job) resolvePaths(dir string) {
 	resolve := func(path *string) {
-		if *path != "" && *path != "-" && !filepath.IsAbs(*path) && !strings.Contains(*path, "://") {
+		if *path != "" && *path != "-" && !filepath.IsAbs(*path) && !isURL(*path) {
 			*path = filepath.Join(dir, *path)
 		}
 	}

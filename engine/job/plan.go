@@ -40,6 +40,10 @@ type StepPlan struct {
 // nothing is written. A query that does not suit its input is an error here, as it is when the job runs.
 func (j *Job) Plan(ctx context.Context, opt Options) (*Plan, error) {
 	opt.EnsureDefaults()
+	j.EnsureDefaults()
+	if err := j.Validate(); err != nil {
+		return nil, err
+	}
 	p := &Plan{Job: j}
 	written := make(map[string]int) // steps before this one, by their output
 	for i := range j.Steps {
@@ -105,7 +109,7 @@ func (p *Plan) writer(s *Step, written map[string]int) (*StepPlan, bool) {
 	for _, pattern := range s.From {
 		for path, i := range written {
 			matches, err := filepath.Match(pattern, path)
-			if err == nil && matches || filepath.Clean(pattern) == path || strings.HasPrefix(path, filepath.Clean(pattern)+string(filepath.Separator)) {
+			if err == nil && matches || within(pattern, path) || within(path, pattern) {
 				last = max(last, i)
 			}
 		}

@@ -99,11 +99,15 @@ type Report struct {
 	Steps   []StepReport // that were begun
 }
 
-// Run runs the steps of a job that Validate has nothing against, one after the other, until one fails.
-// The error then names it. ErrLocked says that the job runs already. When the context ends the step that
-// runs is given up, and nothing of its output is left.
+// Run runs the steps of a job, one after the other, until one fails. The error then names it. ErrLocked says
+// that the job runs already. When the context ends the step that runs is given up, and nothing of its output
+// is left.
 func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 	opt.EnsureDefaults()
+	j.EnsureDefaults()
+	if err := j.Validate(); err != nil {
+		return report, err
+	}
 	report.Started = time.Now()
 	ctx, span := opt.Tracer.Start(ctx, "job "+j.Name, trace.WithAttributes(attribute.String("mpga.job", j.Name)))
 	defer func() {

@@ -4,10 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mpga/mpga/engine/scan"
@@ -73,8 +72,8 @@ func (st *stepState) write(fsys stream.FS, path string) error {
 }
 
 // why says why a step must run, "" where its last success still holds. now is what would be done to
-// which inputs.
-func (st *stepState) why(fsys stream.FS, now *stepState) string {
+// which inputs, output where the result goes.
+func (st *stepState) why(fsys stream.FS, now *stepState, output string) string {
 	switch {
 	case st == nil:
 		return "it has not run yet"
@@ -86,9 +85,9 @@ func (st *stepState) why(fsys stream.FS, now *stepState) string {
 	if difference := changed(st.Inputs, now.Inputs); difference != "" {
 		return "the input " + difference
 	}
-	outputs, err := identify(fsys, st.Outputs)
+	outputs, err := written(fsys, output)
 	if err != nil {
-		return "the output cannot be read"
+		return "the output is not there"
 	}
 	if difference := changed(st.Outputs, outputs); difference != "" {
 		return "the output " + difference
@@ -98,10 +97,7 @@ func (st *stepState) why(fsys stream.FS, now *stepState) string {
 
 // changed says how files differ from what they were.
 func changed(before, now []scan.Identity) string {
-	was := make(map[string]scan.Identity, len(before))
-	for _, id := range before {
-		was[id.Path] = id
-	}
+	was, is := byPath(before), byPath(now)
 	for _, id := range now {
 		old, known := was[id.Path]
 		switch {
@@ -110,28 +106,63 @@ func changed(before, now []scan.Identity) string {
 		case !old.Same(id):
 			return id.Path + " has changed"
 		}
-		delete(was, id.Path)
 	}
 	for _, id := range before {
-		if _, left := was[id.Path]; left {
+		if _, left := is[id.Path]; !left {
 			return id.Path + " is gone"
 		}
+	}
+	if len(before) != len(now) {
+		return "is read more or less often than before"
 	}
 	return ""
 }
 
-// identify looks at files anew; those that are gone are left out.
-func identify(fsys stream.FS, files []scan.Identity) ([]scan.Identity, error) {
-	var found []scan.Identity
-	for _, file := range files {
-		info, err := fsys.Stat(file.Path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+func byPath(files []scan.Identity) map[string]scan.Identity {
+	m := make(map[string]scan.Identity, len(files))
+	for _, id := range files {
+		m[id.Path] = id
+	}
+	return m
+}
+
+// written lists the files of an output, which is a file, a directory or a prefix of objects.
+func written(fsys stream.FS, path string) ([]scan.Identity, error) {
+	if objects, ok := fsys.(stream.Objects); ok && objects.IsObject(path) {
+		below, err := objects.List(strings.TrimRight(path, "/") + "/")
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, scan.NewIdentity(file.Path, info))
+		var files []scan.Identity
+		for _, object := range below {
+			file, err := written(fsys, object.Name)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file...)
+		}
+		if len(below) > 0 {
+			return files, nil
+		}
 	}
-	return found, nil
+	info, err := fsys.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []scan.Identity{scan.NewIdentity(path, info)}, nil
+	}
+	entries, err := fsys.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []scan.Identity
+	for _, entry := range entries {
+		below, err := written(fsys, filepath.Join(path, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, below...)
+	}
+	return files, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -104,13 +105,15 @@ func (r *stepRun) attempt(ctx context.Context) error {
 		r.report.Reason = "it is forced"
 	}
 	r.log.Info("step started", "reason", r.report.Reason, "files", len(now.Inputs), "bytes", totalBytes(now.Inputs))
-	if err := r.FS.MkdirAll(filepath.Dir(s.Output.Path), 0o777); err != nil {
-		return err
+	if !isURL(s.Output.Path) {
+		if err := r.FS.MkdirAll(filepath.Dir(s.Output.Path), 0o777); err != nil {
+			return err
+		}
 	}
 	if err := r.answer(ctx, scanOptions); err != nil {
 		return err
 	}
-	now.Outputs, err = identify(r.FS, []scan.Identity{{Path: s.Output.Path}})
+	now.Outputs, err = written(r.FS, s.Output.Path)
 	if err != nil {
 		return err
 	}
@@ -129,12 +132,21 @@ func (j *Job) inspect(ctx context.Context, s *Step, scanOptions scan.Options, op
 		return nil, "", err
 	}
 	for _, in := range now.Inputs {
-		if filepath.Clean(in.Path) == filepath.Clean(s.Output.Path) {
+		if within(in.Path, s.Output.Path) {
 			return nil, "", fmt.Errorf("%s: the step would read what it writes", in.Path)
 		}
 	}
-	return now, readState(opt.FS, j.statePath(s)).why(opt.FS, now), nil
+	return now, readState(opt.FS, j.statePath(s)).why(opt.FS, now, s.Output.Path), nil
 }
+
+// within reports whether a file is an output, or a file of an output that is a directory.
+func within(file, output string) bool {
+	file, output = filepath.Clean(file), filepath.Clean(output)
+	return file == output || strings.HasPrefix(file, output+string(filepath.Separator))
+}
+
+// isURL reports whether a path names an object in a store.
+func isURL(path string) bool { return strings.Contains(path, "://") }
 
 // answer runs the query and writes its result.
 func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err error) {
@@ -148,6 +160,7 @@ func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err err
 	if err != nil {
 		return err
 	}
+	sinkOptions.Query = queryText(query)
 	started := time.Now()
 	source, err := scan.Open(ctx, s.From, scanOptions)
 	if err != nil {

@@ -1,0 +1,429 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/stream/faultfs"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+)
+
+// visits is a job of three steps, each of which reads what the one before has written.
+const visits = `
+variables: {n: visits}
+limits: {threads: 1, memory: 256MiB}
+retry: {wait: 1ms, wait_max: 1ms}
+steps:
+  - name: cities
+    from: in/*.csv
+    by: city
+    agg: sum(n) as ${n}
+    output: out/cities.parquet
+  - name: total
+    from: ${steps.cities.output}
+    agg: sum(${n}) as total, count(*) as cities
+    output: out/total.csv
+  - name: check
+    from: ${steps.total.output}
+    agg: max(total)
+    output: out/check.json
+`
+
+// newVisits writes the input of visits and returns its folder and the job.
+func newVisits(t *testing.T) (string, *Job) {
+	t.Helper()
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "in", "a.csv"), "city,n\nUlm,1\nJena,2\n")
+	writeFile(t, filepath.Join(dir, "in", "b.csv"), "city,n\nUlm,4\n")
+	return dir, reparsed(t, dir, visits)
+}
+
+func reparsed(t *testing.T, dir, text string) *Job {
+	t.Helper()
+	j, err := Parse(filepath.Join(dir, "visits.yaml"), []byte(text), ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// outcomes runs a job and returns how each step ended.
+func outcomes(t *testing.T, j *Job, opt Options) string {
+	t.Helper()
+	report, err := j.Run(context.Background(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, s := range report.Steps {
+		words = append(words, string(s.Outcome))
+	}
+	return strings.Join(words, " ")
+}
+
+// J2. Would catch a step that is skipped although something has changed, or runs although nothing has.
+func TestRunSkips(t *testing.T) {
+	dir, j := newVisits(t)
+	const all, none = "done done done", "skipped skipped skipped"
+	out := func(name string) string { return filepath.Join(dir, "out", name) }
+	for _, test := range []struct {
+		name   string
+		change func()
+		opt    Options
+		want   string
+	}{
+		{"first", func() {}, Options{}, all},
+		{"again", func() {}, Options{}, none},
+		{"forced", func() {}, Options{Force: true}, all},
+		{"version", func() {}, Options{Version: "2"}, all},
+		{"same version", func() {}, Options{Version: "2"}, none},
+		{"other version", func() {}, Options{}, all},
+		{"input changed", func() { writeFile(t, filepath.Join(dir, "in", "b.csv"), "city,n\nUlm,40\n") }, Options{}, all},
+		{"input is new", func() { writeFile(t, filepath.Join(dir, "in", "c.csv"), "city,n\nBonn,3\n") }, Options{}, all},
+		{"input is gone", func() { remove(t, filepath.Join(dir, "in", "c.csv")) }, Options{}, all},
+		{"output is gone", func() { remove(t, out("total.csv")) }, Options{}, "skipped done done"},
+		{"output was written to", func() { writeFile(t, out("check.json"), "{}") }, Options{}, "skipped skipped done"},
+		{"state is gone", func() { remove(t, filepath.Join(j.State, "check.json")) }, Options{}, "skipped skipped done"},
+		{"state is not one", func() { writeFile(t, filepath.Join(j.State, "check.json"), "{") }, Options{}, "skipped skipped done"},
+		{"step was changed", func() { j = reparsed(t, dir, strings.ReplaceAll(visits, "as cities", "as places")) }, Options{}, "skipped done done"},
+		{"limits are no change", func() { j.Limits, j.Steps[0].Limits.Threads = Limits{}, 2 }, Options{}, none},
+	} {
+		test.change()
+		if got := outcomes(t, j, test.opt); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+	if got, want := readFile(t, out("check.json")), "{\"max(total)\":43}\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, folder := range []string{"out", ".visits.state"} {
+		checkNoHidden(t, filepath.Join(dir, folder))
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkNoHidden reports files that were not given their name.
+func checkNoHidden(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".tmp") {
+			t.Errorf("%s was left in %s", e.Name(), dir)
+		}
+	}
+}
+
+// An output that is a directory is replaced as a whole, and read by the next step.
+func TestRunDirectory(t *testing.T) {
+	dir, _ := newVisits(t)
+	j := reparsed(t, dir, strings.ReplaceAll(visits, "output: out/cities.parquet", "output: {path: out/cities, partition_by: city, manifest: true}"))
+	for _, want := range []string{"done done done", "skipped skipped skipped"} {
+		if got := outcomes(t, j, Options{}); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got, want := readFile(t, filepath.Join(dir, "out", "total.csv")), "total,cities\n7,2\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if manifest := readFile(t, filepath.Join(dir, "out", "cities", "_manifest.json")); !strings.Contains(manifest, `"query": "SELECT city, sum(n) AS visits GROUP BY city"`) {
+		t.Error(manifest)
+	}
+	remove(t, filepath.Join(dir, "out", "cities", "city=Ulm", "part-00000.parquet"))
+	if got, want := outcomes(t, j, Options{}), "done done done"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// J4. Would catch two runs at a time, and an error that does not say whom to look for.
+func TestLocked(t *testing.T) {
+	_, j := newVisits(t)
+	if got := outcomes(t, j, Options{}); got != "done done done" { // leaves a lock's file
+		t.Fatal(got)
+	}
+	held, err := takeLock(j.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = j.Run(context.Background(), Options{})
+	host, _ := os.Hostname()
+	if want := fmt.Sprintf("job visits: the job is already running: process %d on %s holds %s since ", os.Getpid(), host, filepath.Join(j.State, "lock")); !errors.Is(err, ErrLocked) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if err := held.release(); err != nil {
+		t.Fatal(err)
+	}
+	if got := outcomes(t, j, Options{}); got != "skipped skipped skipped" {
+		t.Error(got)
+	}
+}
+
+// failingFS lets opening of a file fail a number of times.
+type failingFS struct {
+	stream.FS
+	name  string // its base
+	err   error
+	times int
+}
+
+func (f *failingFS) Open(name string) (stream.File, error) {
+	if filepath.Base(name) == f.name && f.times > 0 {
+		f.times--
+		return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
+	}
+	return f.FS.Open(name)
+}
+
+// J5. Would catch an attempt too many or too few.
+func TestRetries(t *testing.T) {
+	for name, test := range map[string]struct {
+		err      error
+		times    int
+		attempts int
+		done     bool
+	}{
+		"never":               {syscall.EIO, 0, 1, true},
+		"once":                {syscall.EIO, 1, 2, true},
+		"often":               {syscall.ESTALE, 3, 4, true},
+		"too often":           {syscall.ETIMEDOUT, 4, 4, false},
+		"no permission":       {fs.ErrPermission, 1, 1, false},
+		"the data is corrupt": {fmt.Errorf("%w: %w", engine.ErrCorrupt, io.ErrUnexpectedEOF), 1, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, j := newVisits(t)
+			var waits []time.Duration
+			opt := Options{FS: &failingFS{FS: stream.OS, name: "a.csv", err: test.err, times: test.times}}
+			opt.sleep = func(_ context.Context, d time.Duration) error {
+				waits = append(waits, d)
+				return nil
+			}
+			report, err := j.Run(context.Background(), opt)
+			if first := report.Steps[0]; first.Attempts != test.attempts || len(waits) != test.attempts-1 || (err == nil) != test.done {
+				t.Errorf("%d attempts, waits %v, %v; want %d", first.Attempts, waits, err, test.attempts)
+			}
+			if err != nil && !errors.Is(err, test.err) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+type transient bool
+
+func (t transient) Error() string   { return "slow down" }
+func (t transient) Transient() bool { return bool(t) }
+
+func TestMayPass(t *testing.T) {
+	for _, err := range []error{syscall.EIO, fmt.Errorf("x: %w", syscall.ECONNRESET), os.ErrDeadlineExceeded, io.ErrUnexpectedEOF, transient(true),
+		errors.Join(errors.New("x"), &fs.PathError{Err: syscall.EBUSY})} {
+		if !MayPass(err) {
+			t.Errorf("%v: may pass", err)
+		}
+	}
+	for _, err := range []error{nil, syscall.ENOENT, syscall.ENOSPC, fs.ErrPermission, fs.ErrNotExist, context.Canceled, context.DeadlineExceeded, transient(false),
+		spec.ErrQuery, engine.ErrOverflow, fmt.Errorf("%w: %w", engine.ErrCorrupt, syscall.EIO), &sql.Error{}, ErrLocked, engine.ErrClosed, errors.New("x")} {
+		if MayPass(err) {
+			t.Errorf("%v: will come again", err)
+		}
+	}
+}
+
+func TestPause(t *testing.T) {
+	r := Retry{Attempts: 100, Wait: Duration(time.Second), WaitMax: Duration(time.Minute)}
+	for attempt, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 99: time.Minute} {
+		for range 100 {
+			if got := r.pause(attempt); got > want || got < want/2 {
+				t.Errorf("attempt %d: %v, want %v to %v", attempt, got, want/2, want)
+			}
+		}
+	}
+}
+
+// An error of the query names the step, and is not tried again.
+func TestRunErrors(t *testing.T) {
+	dir, _ := newVisits(t)
+	j := reparsed(t, dir, strings.ReplaceAll(visits, "by: city", "by: town"))
+	report, err := j.Run(context.Background(), Options{})
+	if !errors.Is(err, engine.ErrQuery) || !strings.HasPrefix(err.Error(), "step cities: ") {
+		t.Errorf("got %v", err)
+	}
+	if len(report.Steps) != 1 || report.Steps[0].Attempts != 1 || report.Steps[0].Outcome != Failed {
+		t.Errorf("%+v", report.Steps)
+	}
+
+	j = reparsed(t, dir, strings.ReplaceAll(visits, "output: out/cities.parquet", "output: in/cities.csv"))
+	if got := outcomes(t, j, Options{}); got != "done done done" { // it is not there yet
+		t.Error(got)
+	}
+	_, err = j.Run(context.Background(), Options{})
+	if err == nil || !strings.HasSuffix(err.Error(), "in/cities.csv: the step would read what it writes") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Would catch a pause, or a step, that outlasts its time.
+func TestRunEnds(t *testing.T) {
+	_, j := newVisits(t)
+	j.Steps[0].Limits.Time = Duration(50 * time.Millisecond)
+	j.Steps[0].Retry = Retry{Attempts: 10, Wait: Duration(time.Hour), WaitMax: Duration(time.Hour)}
+	failing := &failingFS{FS: stream.OS, name: "a.csv", err: syscall.EIO, times: 10}
+	start := time.Now()
+	_, err := j.Run(context.Background(), Options{FS: failing})
+	if want := "step cities: it took longer than limits.time (50ms)"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	j.Steps[0].Limits.Time = 0
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := j.Run(ctx, Options{FS: failing}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// Would catch an output that is half written, or a run that trips over what one before it has left, whatever
+// operation of the file system fails.
+func TestRunFaults(t *testing.T) {
+	step := int64(1)
+	if testing.Short() {
+		step = 7
+	}
+	for n := int64(1); ; n += step {
+		dir, j := newVisits(t)
+		fsys := faultfs.New(stream.OS)
+		fsys.FailAt(n)
+		_, err := j.Run(context.Background(), Options{FS: fsys})
+		if err != nil && !errors.Is(err, faultfs.ErrInjected) {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		if open := fsys.OpenFiles(); open != 0 {
+			t.Errorf("operation %d: %d open files", n, open)
+		}
+		if _, err := j.Run(context.Background(), Options{}); err != nil {
+			t.Fatalf("after operation %d: %v", n, err)
+		}
+		if got, want := readFile(t, filepath.Join(dir, "out", "total.csv")), "total,cities\n7,2\n"; got != want {
+			t.Fatalf("operation %d: %q, want %q", n, got, want)
+		}
+		checkNoHidden(t, j.State)
+		if !fsys.Fired() {
+			return
+		}
+	}
+}
+
+// Would catch a span that is missing, or below the wrong one.
+func TestRunTraces(t *testing.T) {
+	_, j := newVisits(t)
+	recorder := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
+	if _, err := j.Run(context.Background(), Options{Tracer: provider.Tracer("")}); err != nil {
+		t.Fatal(err)
+	}
+	names := make(map[string]string) // by span
+	for _, span := range recorder.Ended() {
+		names[span.SpanContext().SpanID().String()] = span.Name()
+	}
+	got := make(map[string]int)
+	for _, span := range recorder.Ended() {
+		got[names[span.Parent().SpanID().String()]+" > "+span.Name()]++
+		if span.EndTime().Before(span.StartTime()) {
+			t.Errorf("%s ends before it starts", span.Name())
+		}
+	}
+	want := map[string]int{" > job visits": 1}
+	for _, step := range []string{"cities", "total", "check"} {
+		want["job visits > step "+step]++
+		for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {
+			want["step "+step+" > phase "+string(phase)]++
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// The plan says what Run then does.
+func TestPlan(t *testing.T) {
+	dir, j := newVisits(t)
+	for _, run := range []bool{true, false} {
+		plan, err := j.Plan(context.Background(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range plan.Steps {
+			if s.Skip == run {
+				t.Errorf("step %s: skip %v, %s", s.Step.Name, s.Skip, s.Reason)
+			}
+		}
+		if got := outcomes(t, j, Options{}); strings.Contains(got, "done") != run {
+			t.Errorf("%s, want done: %v", got, run)
+		}
+	}
+	// The columns of what a step will write are known to the next.
+	j = reparsed(t, dir, strings.ReplaceAll(visits, "agg: sum(${n}) as total", "agg: sum(vists) as total"))
+	if _, err := j.Plan(context.Background(), Options{Logger: slog.New(slog.DiscardHandler)}); !errors.Is(err, engine.ErrQuery) || !strings.Contains(err.Error(), "visits") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestChanged(t *testing.T) {
+	a, b := scan.Identity{Path: "a", Bytes: 1}, scan.Identity{Path: "b", Bytes: 1}
+	for want, files := range map[string][2][]scan.Identity{
+		"":                                       {{a, b, b}, {a, b, b}},
+		"b is new":                               {{a}, {a, b}},
+		"b is gone":                              {{a, b}, {a}},
+		"b has changed":                          {{a, b}, {a, {Path: "b", Bytes: 2}}},
+		"is read more or less often than before": {{a, b, b}, {a, b}},
+	} {
+		if got := changed(files[0], files[1]); got != want {
+			t.Errorf("%v: %q, want %q", files, got, want)
+		}
+	}
+}
