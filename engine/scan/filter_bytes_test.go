@@ -247,7 +247,7 @@ func TestFilterOtherSources(t *testing.T) {
 		struct{ Source }{Batches(schema, batches)},
 	} {
 		for range 40 {
-			checkFilter(t, rng, src, batch, newTestFilter([]testTerm{randomTerm(t, rng, types), randomTerm(t, rng, types)}), &sum)
+			checkFilter(t, rng, src, []arrow.RecordBatch{batch}, newTestFilter([]testTerm{randomTerm(t, rng, types), randomTerm(t, rng, types)}), &sum)
 		}
 	}
 	if sum != [PruneReasons]Pruned{} {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "seed of random tests; 0 takes the time")
@@ -455,7 +458,7 @@ func TestFilterRandom(t *testing.T) {
 			for range 1 + rng.IntN(3) {
 				terms = append(terms, randomTerm(t, rng, types))
 			}
-			checkFilter(t, rng, src, batch, newTestFilter(terms), &pruned)
+			checkFilter(t, rng, src, []arrow.RecordBatch{batch}, newTestFilter(terms), &pruned)
 		}
 	}
 	for r, by := range pruned {
@@ -466,10 +469,11 @@ func TestFilterRandom(t *testing.T) {
 	}
 }
 
-// checkFilter compares filtered sources with a filter over all rows, which a batch has.
-func checkFilter(t *testing.T, rng *rand.Rand, src Source, all arrow.RecordBatch, filter *testFilter, sum *[PruneReasons]Pruned) {
+// checkFilter compares filtered sources with a filter over all rows, which batches have. The last column
+// tells rows apart.
+func checkFilter(t *testing.T, rng *rand.Rand, src Source, all []arrow.RecordBatch, filter *testFilter, sum *[PruneReasons]Pruned) {
 	t.Helper()
-	id := all.Schema().NumFields() - 1
+	id := src.Schema().NumFields() - 1
 	columns := []int{id}
 	for range rng.IntN(4) {
 		columns = append(columns, rng.IntN(id+1))
@@ -479,17 +483,18 @@ func checkFilter(t *testing.T, rng *rand.Rand, src Source, all arrow.RecordBatch
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []string
-	tested := project(all, filter.columns)
-	for i := range whole {
-		bits := []byte{0}
-		n, err := filter.Select(context.Background(), tested.NewSlice(int64(i), int64(i+1)), bits)
-		if err != nil {
+	want, wanted := []string{}, map[string]bool{}
+	for _, batch := range all {
+		bits := make([]byte, batch.NumRows()/8+1)
+		if _, err := filter.Select(context.Background(), project(batch, filter.columns), bits); err != nil {
 			t.Fatal(err)
 		}
-		if n > 0 {
-			want = append(want, whole[i])
+		for i := range int(batch.NumRows()) {
+			if bitutil.BitIsSet(bits, i) {
+				want, wanted[whole[i]] = append(want, whole[i]), true
+			}
 		}
+		whole = whole[batch.NumRows():]
 	}
 	opt := OpenOptions{BatchRows: 1 + rng.IntN(700), Threads: 1 + rng.IntN(2)}
 	for _, exact := range []bool{true, false} {
@@ -508,20 +513,91 @@ func checkFilter(t *testing.T, rng *rand.Rand, src Source, all arrow.RecordBatch
 			t.Errorf("%s: %d rows, %d of %d kept, where the statistics promise %d", filter, len(got), p.RowsKept, p.RowsTested, stats.Rows)
 		}
 		if !exact {
-			var left int64
 			for r, by := range p.By {
-				left += by.Rows
 				s := &sum[r]
 				s.Files, s.RowGroups, s.Pages, s.Rows = s.Files+by.Files, s.RowGroups+by.RowGroups, s.Pages+by.Pages, s.Rows+by.Rows
 			}
-			if p.Rows-left != int64(len(got)) {
-				t.Errorf("%s: %d of %d rows are pruned, %d are left", filter, left, p.Rows, len(got))
+			if left := p.Left(); left != int64(len(got)) {
+				t.Errorf("%s: %d of %d rows are said to be left, %d are", filter, left, p.Rows, len(got))
 			}
-			got = slices.DeleteFunc(got, func(row string) bool { return !slices.Contains(want, row) })
+			got = slices.DeleteFunc(got, func(row string) bool { return !wanted[row] })
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("%s, exact %t: got %d rows, want %d\n%.300q\n%.300q", filter, exact, len(got), len(want), got, want)
 		}
 		mem.AssertSize(t, 0)
 	}
+}
+
+// Files of other writers, with what they know: pages with statistics of each type, Bloom filters, values that
+// only one of them stores so. The constants are values of the file.
+func TestFilterFiles(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*_filter_*.parquet")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d files: %v", len(paths), err)
+	}
+	rng := newRand(t)
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			var sum [PruneReasons]Pruned
+			batches := readPlain(t, path)
+			src := mustOpen(t, Options{}, path)
+			for range 150 {
+				checkFilter(t, rng, src, batches, newTestFilter([]testTerm{sampledTerm(t, rng, batches), sampledTerm(t, rng, batches)}), &sum)
+			}
+			for r, by := range sum {
+				t.Logf("%s: %+v", PruneReason(r), by)
+			}
+		})
+	}
+}
+
+// readPlain reads a Parquet file by arrow-go: no dictionaries, no views.
+func readPlain(t *testing.T, path string) (batches []arrow.RecordBatch) {
+	t.Helper()
+	r, err := file.OpenParquetFile(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	arrowReader, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := arrowReader.ReadTable(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := array.NewTableReader(table, 1000)
+	for rows.Next() {
+		batch := rows.RecordBatch()
+		batch.Retain()
+		batches = append(batches, batch)
+	}
+	return batches
+}
+
+// sampledTerm returns a term on any column but the last, whose constants are values of the column.
+func sampledTerm(t *testing.T, rng *rand.Rand, batches []arrow.RecordBatch) testTerm {
+	t.Helper()
+	c := rng.IntN(int(batches[0].NumCols()) - 1)
+	op := Op(rng.IntN(len(opNames)))
+	constants := 1
+	switch op {
+	case OpIn:
+		constants = 1 + rng.IntN(4)
+	case OpIsNull, OpIsNotNull:
+		constants = 0
+	}
+	values := []arrow.Array{array.NewSlice(batches[0].Column(c), 0, 0)}
+	for range constants {
+		from := batches[rng.IntN(len(batches))].Column(c)
+		row := rng.Int64N(int64(from.Len()))
+		values = append(values, array.NewSlice(from, row, row+1))
+	}
+	all, err := array.Concatenate(values, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newTerm(t, c, op, all)
 }
