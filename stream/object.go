@@ -31,3 +31,12 @@ type Upload interface {
 	// Abort leaves nothing behind.
 	Abort() error
 }
+
+// Announcer is implemented by files that take long to answer: what is announced is read ahead.
+type Announcer interface {
+	// Announce says which ranges will be read, each from its beginning.
+	Announce(ranges []Range)
+}
+
+// Range is a part of a file.
+type Range struct{ Offset, Bytes int64 }

@@ -1,0 +1,284 @@
+package objects
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// file is an open object. It is safe for concurrent use, but for Read and Seek.
+//
+// What is announced is read in pieces of pieceBytes, ahead of its readers by aheadPieces; the first piece of
+// each range at once, so that the columns of a row group are asked for in parallel. Other reads are answered
+// by smaller pieces, and ahead of them once they turn out to be in order; short ones, as of headers, by
+// requests of their own. A piece is dropped when all of its bytes have been read.
+type file struct {
+	fs     *FS
+	name   string
+	store  store
+	v      version
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup // requests under way
+
+	at int64 // of Read
+
+	mu     sync.Mutex
+	ranges []stream.Range // announced, sorted, apart from each other
+	pieces map[int64]*piece
+	read   map[int64]bool // ends of pieces that have been asked for, by reads in order
+}
+
+// piece is some bytes of a file, on their way or here.
+type piece struct {
+	offset int64
+	bytes  []byte
+	served int64         // bytes
+	kept   bool          // until the end
+	ready  chan struct{} // closed when bytes are there or err is set
+	err    error
+}
+
+const (
+	// pieceBytes makes the latency of a store, some 30 ms, small beside the time of its transfer.
+	pieceBytes = 1 << 20
+
+	// pieceBytesSmall is for reads that nobody has announced.
+	pieceBytesSmall = 256 << 10
+
+	// aheadPieces is how many pieces are on their way behind the one that is being read.
+	aheadPieces = 3
+
+	// gapBytes is what is read needlessly rather than by a request of its own.
+	gapBytes = 64 << 10
+
+	// shortBytes is a read of a header, not of data.
+	shortBytes = 4 << 10
+
+	// tailBytes is the end of a file, which holds the footer of most: it is read at once and kept.
+	tailBytes = 64 << 10
+
+	// announcedMax bounds the pieces that are asked for before anyone reads.
+	announcedMax = 16
+)
+
+var (
+	_ stream.File      = (*file)(nil)
+	_ stream.Announcer = (*file)(nil)
+)
+
+func newFile(f *FS, name string, s store, v version) *file {
+	o := &file{fs: f, name: name, store: s, v: v, pieces: make(map[int64]*piece), read: make(map[int64]bool)}
+	o.ctx, o.cancel = context.WithCancel(f.ctx)
+	return o
+}
+
+// Announce implements stream.Announcer.
+func (f *file) Announce(ranges []stream.Range) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := append(slices.Clone(f.ranges), ranges...)
+	slices.SortFunc(all, func(a, b stream.Range) int { return cmp.Compare(a.Offset, b.Offset) })
+	f.ranges = f.ranges[:0:0]
+	for _, r := range all {
+		r.Bytes = min(r.Bytes, f.v.size-r.Offset)
+		if r.Bytes <= 0 || r.Offset < 0 {
+			continue
+		}
+		if n := len(f.ranges); n > 0 && r.Offset <= f.ranges[n-1].Offset+f.ranges[n-1].Bytes+gapBytes {
+			last := &f.ranges[n-1]
+			last.Bytes = max(last.Bytes, r.Offset+r.Bytes-last.Offset)
+			continue
+		}
+		f.ranges = append(f.ranges, r)
+	}
+	for _, r := range f.ranges {
+		if len(f.pieces) < announcedMax {
+			f.piece(r, r.Offset, pieceBytes)
+		}
+	}
+}
+
+// piece returns the piece of a range that has an offset, and asks for it if nobody has.
+//
+// Requires: f.mu is held; the range has the offset.
+func (f *file) piece(r stream.Range, offset, size int64) *piece {
+	start := r.Offset + (offset-r.Offset)/size*size
+	p := f.pieces[start]
+	if p != nil && offset < start+int64(len(p.bytes)) {
+		return p
+	}
+	p = &piece{offset: start, bytes: make([]byte, min(size, r.Offset+r.Bytes-start)), ready: make(chan struct{})}
+	f.pieces[start] = p
+	f.done.Go(func() {
+		defer close(p.ready)
+		p.err = f.fetch(p.bytes, p.offset)
+	})
+	return p
+}
+
+// fetch reads bytes from the store. B2.
+func (f *file) fetch(b []byte, offset int64) error {
+	if err := f.fs.requests.Acquire(f.ctx, 1); err != nil {
+		return context.Cause(f.ctx)
+	}
+	defer f.fs.requests.Release(1)
+	got := 0
+	err := f.fs.retry(f.ctx, func(ctx context.Context) (int, error) {
+		n, err := f.store.read(ctx, b[got:], offset+int64(got), f.v)
+		got += n
+		if got == len(b) {
+			return n, nil
+		}
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return n, err
+	})
+	return problem(fmt.Sprintf("reading %d B at %d", len(b), offset), f.name, err)
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *file) ReadAt(b []byte, offset int64) (int, error) {
+	if offset < 0 {
+		return 0, &fs.PathError{Op: "read", Path: f.name, Err: fs.ErrInvalid}
+	}
+	n := 0
+	for n < len(b) {
+		at := offset + int64(n)
+		if at >= f.v.size {
+			return n, io.EOF
+		}
+		p := f.pieceFor(at, len(b)-n)
+		if p == nil {
+			short := b[n:min(len(b), n+int(min(f.v.size-at, shortBytes)))]
+			if err := f.fetch(short, at); err != nil {
+				return n, err
+			}
+			n += len(short)
+			continue
+		}
+		copied, err := f.copyFrom(p, b[n:], at)
+		if err != nil {
+			return n, err
+		}
+		n += copied
+	}
+	return n, nil
+}
+
+// pieceFor returns the piece to read from, or nil for a request of its own.
+func (f *file) pieceFor(at int64, n int) *piece {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, found := slices.BinarySearchFunc(f.ranges, at, func(r stream.Range, at int64) int { return cmp.Compare(r.Offset, at) })
+	if !found {
+		i--
+	}
+	if i >= 0 && at < f.ranges[i].Offset+f.ranges[i].Bytes {
+		return f.pieceAhead(f.ranges[i], at, pieceBytes)
+	}
+	whole := stream.Range{Bytes: f.v.size}
+	switch tail := max(f.v.size-tailBytes, 0); {
+	case at >= tail:
+		p := f.piece(stream.Range{Offset: tail, Bytes: f.v.size - tail}, at, tailBytes)
+		p.kept = true
+		return p
+	case f.pieces[at/pieceBytesSmall*pieceBytesSmall] == nil && n < shortBytes:
+		return nil
+	}
+	end := (at/pieceBytesSmall + 1) * pieceBytesSmall
+	inOrder := f.read[end] || f.read[end-pieceBytesSmall]
+	f.read[end] = true
+	if inOrder {
+		return f.pieceAhead(whole, at, pieceBytesSmall)
+	}
+	return f.piece(whole, at, pieceBytesSmall)
+}
+
+// pieceAhead returns a piece, and asks for those behind it.
+//
+// Requires: f.mu is held; the range has the offset.
+func (f *file) pieceAhead(r stream.Range, at, size int64) *piece {
+	p := f.piece(r, at, size)
+	for i := range int64(aheadPieces) {
+		if next := p.offset + (i+1)*size; next < r.Offset+r.Bytes {
+			f.piece(r, next, size)
+		}
+	}
+	return p
+}
+
+// copyFrom copies what a piece has from an offset on.
+func (f *file) copyFrom(p *piece, b []byte, at int64) (int, error) {
+	select {
+	case <-p.ready:
+	case <-f.ctx.Done():
+		return 0, context.Cause(f.ctx)
+	}
+	if p.err != nil {
+		return 0, p.err
+	}
+	n := copy(b, p.bytes[at-p.offset:])
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p.served += int64(n)
+	if p.served >= int64(len(p.bytes)) && !p.kept && f.pieces[p.offset] == p {
+		delete(f.pieces, p.offset)
+	}
+	return n, nil
+}
+
+// Read implements io.Reader.
+func (f *file) Read(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	n, err := f.ReadAt(b[:min(len(b), pieceBytes)], f.at)
+	f.at += int64(n)
+	if n > 0 && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (f *file) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += f.at
+	case io.SeekEnd:
+		offset += f.v.size
+	}
+	if offset < 0 {
+		return 0, &fs.PathError{Op: "seek", Path: f.name, Err: fs.ErrInvalid}
+	}
+	f.at = offset
+	return offset, nil
+}
+
+// Stat implements stream.File.
+func (f *file) Stat() (fs.FileInfo, error) { return objectInfo{name: f.name, size: f.v.size}, nil }
+
+// Write implements io.Writer: an open object is read only.
+func (f *file) Write([]byte) (int, error) { return 0, unsupported("write", f.name) }
+
+// Sync implements stream.File.
+func (f *file) Sync() error { return nil }
+
+// Close implements io.Closer. It waits for the requests, which it ends.
+func (f *file) Close() error {
+	f.cancel()
+	f.done.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.pieces)
+	return nil
+}

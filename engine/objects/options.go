@@ -1,0 +1,68 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+)
+
+// Options say how stores are asked. The zero value is usable.
+type Options struct {
+	// Attempts is how often a request is made that brings nothing. The default is 5.
+	Attempts int
+
+	// Pause is the longest time before the second attempt; it doubles with each, up to 64 times that, and
+	// is a random part of it. The default is 100 ms.
+	Pause time.Duration
+
+	// Stall is how long a request may take. The default is 60 s.
+	Stall time.Duration
+
+	// Requests is how many requests for pieces of files run at a time. The default is 32.
+	Requests int
+
+	// TempDir takes files of servers that send whole files only. The default is os.TempDir().
+	TempDir string
+
+	// Client makes the requests of https. The default is a client with the system's proxy.
+	Client *http.Client
+}
+
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	if o.Attempts == 0 {
+		o.Attempts = 5
+	}
+	if o.Pause == 0 {
+		o.Pause = 100 * time.Millisecond
+	}
+	if o.Stall == 0 {
+		o.Stall = time.Minute
+	}
+	if o.Requests == 0 {
+		o.Requests = 32
+	}
+	if o.TempDir == "" {
+		o.TempDir = os.TempDir()
+	}
+	if o.Client == nil {
+		o.Client = &http.Client{}
+	}
+}
+
+// Validate reports every field that is out of its bounds.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Attempts < 1 {
+		errs = append(errs, fmt.Errorf("Attempts (%d) must be at least 1", o.Attempts))
+	}
+	if o.Pause < 0 || o.Stall < 0 {
+		errs = append(errs, fmt.Errorf("Pause (%s) and Stall (%s) must not be negative", o.Pause, o.Stall))
+	}
+	if o.Requests < 1 {
+		errs = append(errs, fmt.Errorf("Requests (%d) must be at least 1", o.Requests))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,152 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// webObject is a file of a web server.
+type webObject struct {
+	fs  *FS
+	url string
+
+	mu   sync.Mutex
+	copy stream.TempFile // of the file, where the server sends no ranges
+}
+
+// errNoRange marks a server that answers a request for a range with the whole file.
+var errNoRange = errors.New("the server sends whole files only")
+
+func (o *webObject) stat(ctx context.Context) (version, error) {
+	r, err := o.do(ctx, http.MethodHead, "")
+	if err == nil {
+		defer r.Body.Close()
+		if r.ContentLength >= 0 {
+			return version{r.ContentLength, r.Header.Get("ETag")}, nil
+		}
+	}
+	// Some servers answer no HEAD, or not with a length: the first byte's range tells it.
+	r, err = o.do(ctx, http.MethodGet, "bytes=0-0")
+	if err != nil {
+		return version{}, err
+	}
+	defer r.Body.Close()
+	_, total, ok := strings.Cut(r.Header.Get("Content-Range"), "/")
+	size, err := strconv.ParseInt(total, 10, 64)
+	switch {
+	case r.StatusCode == http.StatusPartialContent && ok && err == nil:
+		return version{size, r.Header.Get("ETag")}, nil
+	case r.StatusCode == http.StatusOK && r.ContentLength >= 0:
+		return version{r.ContentLength, r.Header.Get("ETag")}, nil
+	}
+	return version{}, finalError{errors.New("the server does not say how large it is")}
+}
+
+// do makes a request whose answer is the file or a part of it.
+func (o *webObject) do(ctx context.Context, method, byteRange string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, o.url, nil)
+	if err != nil {
+		return nil, finalError{err}
+	}
+	request.Header.Set("Accept-Encoding", "identity") // ranges are of the bytes as they lie there
+	if byteRange != "" {
+		request.Header.Set("Range", byteRange)
+	}
+	r, err := o.fs.opt.Client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if r.StatusCode == http.StatusOK || r.StatusCode == http.StatusPartialContent {
+		return r, nil
+	}
+	_ = r.Body.Close()
+	err = errors.New(r.Status)
+	switch {
+	case r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusGone:
+		return nil, finalError{fmt.Errorf("%w (%w)", fs.ErrNotExist, err)}
+	case r.StatusCode == http.StatusRequestTimeout || r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500:
+		return nil, err
+	}
+	return nil, finalError{err}
+}
+
+func (o *webObject) read(ctx context.Context, b []byte, off int64, v version) (int, error) {
+	o.mu.Lock()
+	file := o.copy
+	o.mu.Unlock()
+	if file != nil {
+		return file.ReadAt(b, off)
+	}
+	n, err := o.readRange(ctx, b, off, v)
+	if errors.Is(err, errNoRange) {
+		if err := o.fetch(v); err != nil {
+			return 0, err
+		}
+		return o.read(ctx, b, off, v)
+	}
+	return n, err
+}
+
+func (o *webObject) readRange(ctx context.Context, b []byte, off int64, v version) (int, error) {
+	r, err := o.do(ctx, http.MethodGet, fmt.Sprintf("bytes=%d-%d", off, off+int64(len(b))-1))
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	if tag := r.Header.Get("ETag"); tag != "" && v.tag != "" && tag != v.tag {
+		return 0, finalError{fmt.Errorf("%w: its tag was %s, now %s", errChanged, v.tag, tag)}
+	}
+	if r.StatusCode == http.StatusOK && (off > 0 || int64(len(b)) < v.size) {
+		return 0, errNoRange
+	}
+	return io.ReadFull(r.Body, b)
+}
+
+// fetch reads the whole file into the temp directory, once. It may take long: only the end of the file system's
+// context ends it early.
+func (o *webObject) fetch(v version) (err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.copy != nil {
+		return nil
+	}
+	file, err := o.fs.FS.CreateTemp(o.fs.opt.TempDir)
+	if err != nil {
+		return finalError{fmt.Errorf("temp directory: %w", err)}
+	}
+	r, err := o.do(o.fs.ctx, http.MethodGet, "")
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	defer r.Body.Close()
+	n, err := io.Copy(io.NewOffsetWriter(file, 0), r.Body)
+	if err == nil && n != v.size {
+		err = fmt.Errorf("%w: %d B of %d B came", io.ErrUnexpectedEOF, n, v.size)
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	o.copy = file
+	return nil
+}
+
+// close drops the copy of the file.
+func (o *webObject) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.copy == nil {
+		return nil
+	}
+	file := o.copy
+	o.copy = nil
+	return file.Close()
+}
