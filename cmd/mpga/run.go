@@ -89,6 +89,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		Report:   observer.step,
 	}
 	if f.dryRun {
+		observer.metricsFile = "" // it tells of the last run, which this is not
 		plan, err := j.Plan(ctx, options)
 		if err != nil {
 			return err

@@ -75,6 +75,7 @@ type Limits struct {
 	Memory  Size     `yaml:"memory" doc:"Resident memory, 128MiB or more. The default is 80% of the machine or control group."`
 	TempDir string   `yaml:"temp_dir" doc:"Folder for what does not fit the memory. The default is the system's."`
 	Temp    Size     `yaml:"temp" doc:"Bytes in temp_dir at a time. The default is 90% of what is free."`
+	Device  string   `yaml:"device" doc:"What may do the work, as mpga agg --device takes it. The default is auto."`
 	Time    Duration `yaml:"time" doc:"How long the step may take, all attempts together. The default is no limit."`
 }
 
@@ -142,6 +143,7 @@ func (l *Limits) fill(from Limits) {
 	l.Memory = or(l.Memory, from.Memory)
 	l.TempDir = or(l.TempDir, from.TempDir)
 	l.Temp = or(l.Temp, from.Temp)
+	l.Device = or(l.Device, from.Device)
 	l.Time = or(l.Time, from.Time)
 }
 
@@ -173,6 +175,9 @@ func (j *Job) Validate() error {
 	}
 	if len(j.Steps) == 0 {
 		v.add("steps", errors.New("a job has one step at least"))
+	}
+	if isURL(j.State) {
+		v.add("state", fmt.Errorf("%s: want a folder, for the lock", j.State))
 	}
 	v.retry("retry", j.Retry)
 	steps, outputs := make(map[string]bool), make(map[string]string)
@@ -338,5 +343,6 @@ func (s *Step) engineOptions() engine.Options {
 		MemoryLimit: int64(s.Limits.Memory),
 		TempDir:     s.Limits.TempDir,
 		TempLimit:   int64(s.Limits.Temp),
+		Device:      s.Limits.Device,
 	}
 }

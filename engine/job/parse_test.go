@@ -114,6 +114,7 @@ func TestParseErrors(t *testing.T) {
 		"not YAML":         {"steps:\n  - [a,\n", "jobs/nightly.yaml:3:1: not YAML: while parsing a flow node that begins in line 3: did not find expected node content"},
 		"a tab":            {"steps:\n\t- a\n", "jobs/nightly.yaml:2:1: not YAML: while scanning for the next token that begins in line 2: found character that cannot start any token"},
 		"two documents":    {step + "---\n" + step, "jobs/nightly.yaml:3:1: a second document: a file has one job"},
+		"a state":          {step + "state: s3://bucket/state\n", "jobs/nightly.yaml:3:8: state: s3://bucket/state: want a folder, for the lock"},
 		"no steps":         {"name: a\n", "jobs/nightly.yaml:1:1: steps is missing"},
 		"steps are empty":  {"steps: []\n", "jobs/nightly.yaml:1:8: steps: a job has one step at least"},
 		"a field":          {"step:\n  - a\n" + step, "jobs/nightly.yaml:1:1: unknown field \"step\"; did you mean steps?"},

@@ -230,6 +230,9 @@ func (l Limits) String() string {
 	if l.TempDir != "" {
 		parts = append(parts, "spills to "+l.TempDir)
 	}
+	if l.Device != "" {
+		parts = append(parts, "device "+l.Device)
+	}
 	if l.Time > 0 {
 		parts = append(parts, time.Duration(l.Time).String())
 	}

@@ -114,10 +114,7 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 		report.Elapsed = time.Since(report.Started)
 		endSpan(span, err)
 	}()
-	if err := opt.FS.MkdirAll(j.State, 0o777); err != nil {
-		return report, fmt.Errorf("state: %w (state: in the file, or --state, names another folder)", err)
-	}
-	lock, err := takeLock(j.State)
+	lock, err := j.lock(opt.FS)
 	if err != nil {
 		return report, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -145,6 +142,18 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 	}
 	opt.Logger.Info("job done", "job", j.Name, "steps", len(j.Steps), "skipped", skipped, "elapsed_seconds", time.Since(report.Started).Seconds())
 	return report, nil
+}
+
+// lock takes the lock in the folder of the state, which is made if it is missing.
+func (j *Job) lock(fsys stream.FS) (*lock, error) {
+	err := fsys.MkdirAll(j.State, 0o777)
+	if err == nil {
+		var l *lock
+		if l, err = takeLock(j.State); err == nil || errors.Is(err, ErrLocked) {
+			return l, err
+		}
+	}
+	return nil, fmt.Errorf("%w (state: in the file, or --state, names another folder)", err)
 }
 
 // removeAbandoned removes hidden files of runs that were killed. One that cannot be removed is in nobody's
