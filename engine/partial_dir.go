@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/mpga/mpga/stream"
@@ -17,11 +15,10 @@ import (
 // PartialDir is a directory with the blobs of one source, a file for each partition. It is written
 // under a hidden name, and has its own when it is complete.
 type PartialDir struct {
-	fs           stream.FS
-	path, hidden string
-
-	mu    sync.Mutex
-	files []string // paths
+	fs     stream.FS
+	path   string
+	staged *stream.StagedDir // nil once there is nothing to be taken back
+	at     string            // where the directory is
 }
 
 const (
@@ -47,25 +44,20 @@ func CreatePartialDir(fsys stream.FS, path string) (*PartialDir, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	d := &PartialDir{fs: fsys, path: path}
-	d.hidden = filepath.Join(parent, fmt.Sprintf(".%s.%016x.tmp", filepath.Base(path), rand.Uint64()))
-	if err := fsys.MkdirAll(d.hidden, 0o777); err != nil {
+	staged, err := stream.StageDir(fsys, path)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return d, nil
+	return &PartialDir{fs: fsys, path: path, staged: staged, at: staged.Path}, nil
 }
 
 // Create begins the file of a partition, for PartialOptions. Its Close makes it durable. It is safe
 // for concurrent use.
 func (d *PartialDir) Create(partition int) (io.WriteCloser, error) {
-	path := filepath.Join(d.hidden, fmt.Sprintf("%s%05d%s", partialPrefix, partition, partialSuffix))
-	file, err := d.fs.Create(path)
+	file, err := d.fs.Create(filepath.Join(d.at, fmt.Sprintf("%s%05d%s", partialPrefix, partition, partialSuffix)))
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.files = append(d.files, path)
 	return durableFile{file}, nil
 }
 
@@ -76,21 +68,27 @@ func (f durableFile) Close() error { return errors.Join(f.Sync(), f.File.Close()
 
 // Commit gives the directory its name. After an error nothing is left of it.
 func (d *PartialDir) Commit() error {
-	err := d.syncDir(d.hidden)
-	if err == nil {
-		err = d.fs.Rename(d.hidden, d.path)
-	}
-	if err != nil {
+	if err := d.publish(); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", d.path, err), d.Abort())
+	}
+	d.staged = nil
+	return nil
+}
+
+func (d *PartialDir) publish() error {
+	if err := d.syncDir(d.at); err != nil {
+		return err
+	}
+	if err := d.fs.Rename(d.at, d.path); err != nil {
+		return err
 	}
 	// Until its parent is synced the directory could be gone after a crash. It is taken back rather
 	// than left in doubt: an error means that there is none.
-	d.move(d.path)
+	d.at = d.path
 	if err := d.syncDir(filepath.Dir(d.path)); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", d.path, err), d.Abort())
+		return err
 	}
-	d.hidden = ""
-	return nil
+	return d.staged.Unlock()
 }
 
 // syncDir makes the names in a directory durable, where the file system has a way to.
@@ -102,27 +100,14 @@ func (d *PartialDir) syncDir(path string) error {
 	return err
 }
 
-// move notes that the directory has another name.
-func (d *PartialDir) move(path string) {
-	for i, file := range d.files {
-		d.files[i] = filepath.Join(path, filepath.Base(file))
-	}
-	d.hidden = path
-}
-
 // Abort removes what was written. It does nothing after Commit or an error of it.
 func (d *PartialDir) Abort() error {
-	if d.hidden == "" {
+	if d.staged == nil {
 		return nil
 	}
-	var errs []error
-	for _, file := range append(d.files, d.hidden) {
-		if err := d.fs.Remove(file); err != nil {
-			errs = append(errs, fmt.Errorf("remove %s: %w", file, err))
-		}
-	}
-	d.hidden, d.files = "", nil
-	return errors.Join(errs...)
+	err := errors.Join(stream.RemoveTree(d.fs, d.at), d.staged.Unlock())
+	d.staged = nil
+	return err
 }
 
 // OpenPartialDir lists the blobs of a directory that PartialDir has written, for Engine.Merge.

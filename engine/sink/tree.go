@@ -9,27 +9,23 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mpga/mpga/stream"
 )
 
 // dirTree is a directory that appears under its name when it is complete (S1). Its files are written below a
-// hidden directory beside it:
-//
-//	.name.<16 digits>.lock    open, and so locked, while the process lives
-//	.name.<16 digits>.tmp/    the files
+// hidden directory beside it.
 //
 // A directory that is there is exchanged with the hidden one at once, where the system can; elsewhere it is
 // renamed first, and for that moment there is none.
 type dirTree struct {
-	fs           stream.FS
-	path         string
-	hidden, lock string
-	locked       stream.File
-	overwrite    bool
-	folders      map[string]bool // made below hidden, by their names with slashes
+	fs        stream.FS
+	path      string
+	staged    *stream.StagedDir
+	hidden    string // of staged
+	overwrite bool
+	folders   map[string]bool // made below hidden, by their names with slashes
 }
 
 // newTree returns the place for the files of a directory.
@@ -45,19 +41,11 @@ func newDirTree(fsys stream.FS, path string, overwrite bool) (*dirTree, error) {
 	if err := checkDirTarget(fsys, path, overwrite); err != nil {
 		return nil, err
 	}
-	dir, name := filepath.Split(path)
-	name = name[:min(len(name), nameBytesMax)]
-	removeAbandonedTrees(fsys, dir, name)
-	number := fmt.Sprintf("%s.%s.%016x", dir, name, rand.Uint64())
-	t := &dirTree{fs: fsys, path: path, hidden: number + ".tmp", lock: number + ".lock", overwrite: overwrite, folders: make(map[string]bool)}
-	var err error
-	if t.locked, err = fsys.Create(t.lock); err != nil {
+	staged, err := stream.StageDir(fsys, path)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
-	if err := fsys.MkdirAll(t.hidden, 0o777); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, withoutPath(err)), t.unlock())
-	}
-	return t, nil
+	return &dirTree{fs: fsys, path: path, staged: staged, hidden: staged.Path, overwrite: overwrite, folders: make(map[string]bool)}, nil
 }
 
 // checkDirTarget refuses what a rename would not, or should not, replace. S2.
@@ -99,56 +87,6 @@ func checkReplaced(fsys stream.FS, path string) error {
 		}
 	}
 	return nil
-}
-
-// removeAbandonedTrees removes what writers of the same directory have left that were killed. What cannot be
-// removed is in nobody's way.
-func removeAbandonedTrees(fsys stream.FS, dir, name string) {
-	entries, err := fsys.ReadDir(filepath.Clean(dir))
-	if err != nil {
-		return
-	}
-	names := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		names[e.Name()] = true
-	}
-	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), "."+name+".")
-		number, ending, _ := strings.Cut(rest, ".")
-		if _, err := strconv.ParseUint(number, 16, 64); !ok || len(number) != 16 || err != nil {
-			continue
-		}
-		lock := "." + name + "." + number + ".lock"
-		switch {
-		case ending == "lock" && e.Type().IsRegular():
-			_ = fsys.RemoveAbandoned(filepath.Join(dir, lock))
-			if _, err := fsys.Stat(filepath.Join(dir, lock)); errors.Is(err, fs.ErrNotExist) {
-				_ = removeTree(fsys, filepath.Join(dir, "."+name+"."+number+".tmp"))
-			}
-		case ending == "tmp" && e.IsDir() && !names[lock]:
-			_ = removeTree(fsys, filepath.Join(dir, e.Name()))
-		}
-	}
-}
-
-// removeTree removes a directory and everything in it. One that is not there is no error.
-func removeTree(fsys stream.FS, path string) error {
-	entries, err := fsys.ReadDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, e := range entries {
-		if below := filepath.Join(path, e.Name()); e.IsDir() {
-			errs = append(errs, removeTree(fsys, below))
-		} else {
-			errs = append(errs, fsys.Remove(below))
-		}
-	}
-	return errors.Join(append(errs, fsys.Remove(path))...)
 }
 
 func (t *dirTree) suffix() string { return "" }
@@ -202,9 +140,9 @@ func (t *dirTree) commit() error {
 	}
 	// The output is there: what is left behind is hidden, and removed by the next run.
 	if replaced {
-		_ = removeTree(t.fs, t.hidden)
+		_ = stream.RemoveTree(t.fs, t.hidden)
 	}
-	_ = t.unlock()
+	_ = t.staged.Unlock()
 	return nil
 }
 
@@ -282,10 +220,8 @@ func (t *dirTree) takeBack(replaced bool) error {
 	return err
 }
 
-func (t *dirTree) abort() error { return errors.Join(removeTree(t.fs, t.hidden), t.unlock()) }
-
-func (t *dirTree) unlock() error {
-	return errors.Join(t.fs.Remove(t.lock), t.locked.Close())
+func (t *dirTree) abort() error {
+	return errors.Join(stream.RemoveTree(t.fs, t.hidden), t.staged.Unlock())
 }
 
 // objectsAt returns the store of a path, if it is the URL of an object.
