@@ -80,7 +80,9 @@ func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q spec.Query) (
 	if err != nil {
 		return nil, err
 	}
-	return e.stream(ctx, newQuery(e, bound, src.Stats(), splits, started))
+	run := newQuery(e, bound, src.Stats(), splits, started)
+	run.source = src
+	return e.stream(ctx, run)
 }
 
 // stream starts a query and returns its result.

@@ -80,6 +80,7 @@ func (e *Engine) Partial(ctx context.Context, src scan.Source, q spec.Query, opt
 	defer done()
 	defer cancel(nil)
 	out.query = newQuery(e, bound, src.Stats(), splits, started)
+	out.query.source = src
 	out.query.output = out
 	err = errors.Join(out.query.execute(qctx), out.abandon())
 	return out.query.stats(), err

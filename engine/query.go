@@ -22,6 +22,7 @@ import (
 type query struct {
 	engine   *Engine
 	bound    *spec.Bound
+	source   scan.Source // nil of a merge
 	splits   []scan.Split
 	feed     *feed
 	run      *cpuagg.Run
@@ -366,6 +367,7 @@ func (q *query) stats() Stats {
 	if q.adopted != nil {
 		s.Splits = q.adopted.blobs
 	}
+	s.Filter = pruningOf(q.source)
 	if _, estimated, ok := q.run.Scatter(); ok {
 		s.EstimatedGroups = estimated
 		s.PartitionBytes = q.store.BytesPeak()

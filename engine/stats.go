@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"github.com/mpga/mpga/engine/scan"
+)
 
 // Phase is a part of a query's life.
 type Phase string
@@ -29,11 +33,12 @@ type Progress struct {
 
 // Stats is what a query did. It is complete when the result has been read to its end.
 type Stats struct {
-	Route            string                  `json:"route"`      // "cpu"
-	Threads          int                     `json:"threads"`    // workers
-	RowsRead         int64                   `json:"rows_read"`  // of a merge, states
-	BytesRead        int64                   `json:"bytes_read"` // of the input, in its own form
-	Splits           int                     `json:"splits"`     // of a merge, blobs
+	Route            string                  `json:"route"`            // "cpu"
+	Threads          int                     `json:"threads"`          // workers
+	RowsRead         int64                   `json:"rows_read"`        // of a merge, states
+	BytesRead        int64                   `json:"bytes_read"`       // of the input, in its own form
+	Splits           int                     `json:"splits"`           // of a merge, blobs
+	Filter           *scan.Pruning           `json:"filter,omitempty"` // what was left out, and by what; nil of a source without a filter
 	Groups           int64                   `json:"groups"`
 	Reduction        float64                 `json:"reduction"` // rows read per group; 0 of no groups
 	ResultBatches    int64                   `json:"result_batches"`

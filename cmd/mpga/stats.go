@@ -96,6 +96,13 @@ func statsTable(s engine.Stats) string {
 	}
 	row("route", "%s, %s", s.Route, counted(int64(s.Threads), "thread"))
 	row("read", "%s, %s in %s", counted(s.RowsRead, "row"), humanize.IBytes(uint64(max(s.BytesRead, 0))), counted(int64(s.Splits), "split"))
+	if f := s.Filter; f != nil {
+		row("filter", "%s", f)
+		if f.RowsTested > 0 {
+			row("filtered rows", "%s kept of %s", humanize.Comma(f.RowsKept), humanize.Comma(f.RowsTested))
+		}
+		size("not decoded", f.BytesPassed)
+	}
 	row("groups", "%s", humanize.Comma(s.Groups))
 	if s.Groups > 0 {
 		row("reduction", "%.3g rows a group", s.Reduction)

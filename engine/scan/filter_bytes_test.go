@@ -240,7 +240,7 @@ func TestFilterOtherSources(t *testing.T) {
 	}
 	schema := arrow.NewSchema(fields, nil)
 	batches := []arrow.RecordBatch{array.NewRecordBatch(schema, coded, 500)}
-	var sum [PruneReasons]Pruned
+	var sum PrunedBy
 	for _, src := range []Source{
 		Batches(schema, batches),
 		mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.arrow", encodeArrow(t, false, batches))),
@@ -250,7 +250,7 @@ func TestFilterOtherSources(t *testing.T) {
 			checkFilter(t, rng, src, []arrow.RecordBatch{batch}, newTestFilter([]testTerm{randomTerm(t, rng, types), randomTerm(t, rng, types)}), &sum)
 		}
 	}
-	if sum != [PruneReasons]Pruned{} {
+	if sum != (PrunedBy{}) {
 		t.Errorf("pruned: %+v", sum)
 	}
 }

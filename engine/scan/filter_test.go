@@ -437,7 +437,7 @@ func randomWriter(rng *rand.Rand, columns int) []parquet.WriterProperty {
 func TestFilterRandom(t *testing.T) {
 	rng := newRand(t)
 	types := filterTypes()
-	var pruned [PruneReasons]Pruned
+	var pruned PrunedBy
 	files, filters := 12, 60
 	if testing.Short() {
 		files, filters = 3, 20
@@ -471,7 +471,7 @@ func TestFilterRandom(t *testing.T) {
 
 // checkFilter compares filtered sources with a filter over all rows, which batches have. The last column
 // tells rows apart.
-func checkFilter(t *testing.T, rng *rand.Rand, src Source, all []arrow.RecordBatch, filter *testFilter, sum *[PruneReasons]Pruned) {
+func checkFilter(t *testing.T, rng *rand.Rand, src Source, all []arrow.RecordBatch, filter *testFilter, sum *PrunedBy) {
 	t.Helper()
 	id := src.Schema().NumFields() - 1
 	columns := []int{id}
@@ -539,7 +539,7 @@ func TestFilterFiles(t *testing.T) {
 	rng := newRand(t)
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			var sum [PruneReasons]Pruned
+			var sum PrunedBy
 			batches := readPlain(t, path)
 			src := mustOpen(t, Options{}, path)
 			for range 150 {

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -18,23 +19,52 @@ type Filtered interface {
 
 // Pruning is what a predicate kept from being read.
 type Pruning struct {
-	Files     int64 // of the source
-	RowGroups int64 // of the source; 0 of formats that have none
-	Rows      int64 // of the source; -1 when it is not known
-	By        [PruneReasons]Pruned
-
-	BytesAsked int64 // that were read to find out: Bloom filters, dictionaries, page indexes
+	Files      int64    `json:"files"`       // of the source
+	RowGroups  int64    `json:"row_groups"`  // of the source; 0 of formats that have none
+	Rows       int64    `json:"rows"`        // of the source; -1 when it is not known
+	By         PrunedBy `json:"left_out_by"` // what is left out before it is read
+	BytesAsked int64    `json:"bytes_asked"` // that were read to find out: Bloom filters, dictionaries, page indexes
 
 	// What follows grows while the source is read.
-	RowsTested  int64 // by the RowFilter
-	RowsKept    int64 // by the RowFilter
-	BytesPassed int64 // of pages that no row was needed of, as they are in the file: not decoded, and most not read
+	RowsTested  int64 `json:"rows_tested"`  // by the RowFilter
+	RowsKept    int64 `json:"rows_kept"`    // by the RowFilter
+	BytesPassed int64 `json:"bytes_passed"` // of pages that no row was needed of, as they are in the file: not decoded, and most not read
 }
 
-// Pruned is what one kind of knowledge kept from being read. Rows of a file, of row groups and of
-// pages are all counted in Rows.
+// PrunedBy is what each kind of knowledge kept from being read, by PruneReason.
+type PrunedBy [PruneReasons]Pruned
+
+// key is the reason in JSON.
+func (r PruneReason) key() string {
+	return strings.ReplaceAll(strings.ToLower(r.String()), " ", "_")
+}
+
+// MarshalJSON writes an object with the reasons as keys.
+func (p PrunedBy) MarshalJSON() ([]byte, error) {
+	by := make(map[string]Pruned, len(p))
+	for r, of := range p {
+		by[PruneReason(r).key()] = of
+	}
+	return json.Marshal(by)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (p *PrunedBy) UnmarshalJSON(text []byte) error {
+	var by map[string]Pruned
+	err := json.Unmarshal(text, &by)
+	for r := range p {
+		p[r] = by[PruneReason(r).key()]
+	}
+	return err
+}
+
+// Pruned is what one kind of knowledge kept from being read. The rows are those of the files, of the
+// row groups and of the pages.
 type Pruned struct {
-	Files, RowGroups, Pages, Rows int64
+	Files     int64 `json:"files"`
+	RowGroups int64 `json:"row_groups"`
+	Pages     int64 `json:"pages"`
+	Rows      int64 `json:"rows"`
 }
 
 // PruneReason is the knowledge by which rows are left out unread.
