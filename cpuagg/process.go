@@ -35,8 +35,16 @@ type Groups struct {
 	runs     map[stateID]*Runs // of states that have outgrown the memory
 }
 
+// GroupsOf returns groups that others have finished. They hold nothing: Release does nothing.
+func GroupsOf(n int, keys []uint64, states [][]uint64) *Groups {
+	return &Groups{Len: n, Keys: keys, States: states}
+}
+
 // Release gives back what the groups hold.
 func (g *Groups) Release() {
+	if g.run == nil {
+		return
+	}
 	g.table.release()
 	g.states.release()
 	for _, runs := range g.runs {

@@ -159,6 +159,30 @@ func (r *Run) Scatter() (radix partition.Radix, estimated int64, ok bool) {
 	return r.scatter.radix, r.estimated, true
 }
 
+// Occupied returns which of 2^radix partitions of the hash have rows or states in the store. Groups in the
+// tables of workers are not seen.
+func (r *Run) Occupied(radix partition.Radix) []bool {
+	r.mu.Lock()
+	scatter := r.scatter
+	r.mu.Unlock()
+	occupied := make([]bool, radix.FanOut())
+	if scatter == nil {
+		return occupied
+	}
+	for p, n := range scatter.parts.Sizes() {
+		if n == 0 {
+			continue
+		}
+		// The partition's range of the hash's highest bits, in partitions of the other radix.
+		first := uint64(p) << radix >> scatter.radix
+		last := ((uint64(p)+1)<<radix - 1) >> scatter.radix
+		for i := first; i <= last; i++ {
+			occupied[i] = true
+		}
+	}
+	return occupied
+}
+
 // sample is what a worker saw until its table first filled.
 type sample struct {
 	rows, groups, singletons int64

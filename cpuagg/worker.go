@@ -106,6 +106,23 @@ func (w *Worker) Add(t *spec.Tile) error {
 	return w.flush()
 }
 
+// AddGroups takes groups that others have aggregated, at most spec.TileRows: their packed keys, and their
+// states by fold, which refer to no memory. It keeps nothing of them.
+func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
+	w.modeRows += int64(n)
+	gids := w.gids[:n]
+	w.table.findUnhashed(keys[:n*w.table.layout.Words], w.hashes[:n], gids)
+	w.states.grow(w.table.groups)
+	w.states.merge(gids, states)
+	if !w.canScatter() || w.table.groups < w.tableGroups || w.growTable() {
+		return nil
+	}
+	mode := w.scatterMode
+	err := w.flush()
+	w.scatterMode = mode // groups say nothing of what aggregating rows saves
+	return err
+}
+
 // heapFull reports whether what the states refer to has outgrown its share of the worker's memory.
 func (w *Worker) heapFull() bool {
 	return w.states.heap.Bytes()+w.table.heap.Bytes() > w.run.opt.WorkerBytes/heapShare

@@ -26,6 +26,7 @@ type Engine struct {
 	temp    *stream.Temp
 	budget  *budget
 	decoded memory.Allocator // of decoded columns
+	devices *devices
 
 	ctx    context.Context // done when the engine closes
 	cancel context.CancelCauseFunc
@@ -47,6 +48,17 @@ func Open(opt Options) (*Engine, error) {
 		memory:  stream.NewMemory(opt.MemoryLimit),
 		temp:    stream.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
 	}
+	var err error
+	if e.devices, err = newDevices(&opt); err != nil {
+		return nil, err
+	}
+	if kind := e.devices.choice.kind; kind != "auto" && kind != "cpu" {
+		set, err := e.devices.get()
+		if err != nil {
+			return nil, fmt.Errorf("Device (%q): %w", opt.Device, err)
+		}
+		e.devices.put(set, nil)
+	}
 	e.decoded = opt.Allocator
 	if _, own := opt.Allocator.(*poolAllocator); own {
 		e.decoded = &blockAllocator{e.memory}
@@ -67,6 +79,7 @@ func (e *Engine) Close() error {
 	if used := e.memory.Used(); invariants.Enabled && used != 0 {
 		panic(fmt.Sprintf("engine: closed with %d B in use", used))
 	}
+	e.devices.close()
 	e.memory.Close()
 	return nil
 }

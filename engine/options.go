@@ -7,10 +7,12 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/kernels/hostdevice"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -20,9 +22,15 @@ type Options struct {
 	// The default is runtime.GOMAXPROCS(0).
 	Threads int
 
-	// Device says what may do the work: "auto" or "cpu". The default is "auto", which takes what
-	// the machine has.
+	// Device says what may do the work: "auto" takes what the machine has and is expected to be
+	// fastest, "cpu" the CPU alone; "cuda" the first GPU, "cuda:0,1" several, whatever is faster;
+	// "host:256MiB" a GPU's double in plain Go, of so much memory, to try and test with. What a
+	// device cannot aggregate, the CPU does. The default is "auto".
 	Device string
+
+	// DeviceMemoryLimit is how many bytes of a device's memory queries may take.
+	// The default is what is free when the device is opened, less a reserve.
+	DeviceMemoryLimit int64
 
 	// MemoryLimit is how many bytes the process may have resident while queries run, 128 MiB at
 	// least: what does not fit goes to TempDir. What the process holds already counts.
@@ -69,6 +77,17 @@ type TestingKnobs struct {
 	ForceSplits int   // split every partition of more than one group that often
 
 	EstimateFactor float64 // of the groups, when the fan-out is chosen
+
+	Device DeviceKnobs
+}
+
+// DeviceKnobs force paths on devices; see mpega.Options.
+type DeviceKnobs struct {
+	TileRows, Streams, RadixBits int
+	Groups                       int64
+	LFMin, LFMax                 float64
+	Timeout                      time.Duration
+	Fail                         func(hostdevice.Call) error // faults of a device of the host
 }
 
 // WithTestingKnobs returns options that force paths, for tests.
@@ -117,8 +136,11 @@ func (o *Options) Validate() error {
 	if o.Threads < 1 || o.Threads > threadsMax {
 		errs = append(errs, fmt.Errorf("Threads (%d) must be in [1, %d]", o.Threads, threadsMax))
 	}
-	if o.Device != "auto" && o.Device != "cpu" {
-		errs = append(errs, fmt.Errorf("Device (%q) must be auto or cpu", o.Device))
+	if _, err := parseDevice(o.Device); err != nil {
+		errs = append(errs, fmt.Errorf("Device: %w", err))
+	}
+	if o.DeviceMemoryLimit < 0 {
+		errs = append(errs, fmt.Errorf("DeviceMemoryLimit (%d B) must not be negative", o.DeviceMemoryLimit))
 	}
 	if o.MemoryLimit < memoryLimitMin {
 		errs = append(errs, fmt.Errorf("MemoryLimit (%d B) must be at least %s", o.MemoryLimit, humanize.IBytes(memoryLimitMin)))

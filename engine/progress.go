@@ -27,6 +27,7 @@ type progress struct {
 	work      atomic.Int64 // of the tasks, in rows and states
 	workDone  atomic.Int64
 	fraction  float64 // as last reported; -1 at first
+	last      Progress
 }
 
 // reportEvery is the time between two reports.
@@ -130,7 +131,16 @@ func (p *progress) now(done bool) Progress {
 		p.fraction, now.Left = 1, 0
 	}
 	now.Fraction = p.fraction
+	// Input that is read once more counts when it is more than before.
+	now.RowsRead, now.BytesRead = max(now.RowsRead, p.last.RowsRead), max(now.BytesRead, p.last.BytesRead)
+	p.last = now
 	return now
+}
+
+// again begins the input anew.
+func (p *progress) again() {
+	p.rows.Store(0)
+	p.bytes.Store(0)
 }
 
 const (

@@ -16,6 +16,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/stream/mpega"
 )
 
 // query is one execution.
@@ -27,11 +28,18 @@ type query struct {
 	feed     *feed
 	run      *cpuagg.Run
 	store    *stream.Store
+	counters atomic.Pointer[cpuagg.Counters] // of run
 	workers  int
+	once     bool // the input cannot be read again
 	final    finalizer
 	progress *progress
 	started  time.Time
 	times    map[Phase]time.Duration
+
+	devices *coprocessor       // nil when the CPU works alone
+	written *writtenPartitions // by devices that failed
+	device  *DeviceStats       // nil when none was tried
+	begun   bool               // the output
 
 	adopted *blobPass // in place of splits, where partial states are merged
 	output  output
@@ -48,14 +56,27 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 		engine:  e,
 		bound:   b,
 		splits:  splits,
-		feed:    newFeed(splits),
 		final:   finalizer{bound: b, mem: e.opt.Allocator, interners: newInterners(b)},
 		started: started,
 		times:   map[Phase]time.Duration{PhasePlan: time.Since(started)},
 	}
 	q.progress = newProgress(e.opt.Progress, stats, splits, started)
+	q.once = stats.Once
 	q.workers = int(min(int64(e.opt.Threads), max(e.memory.Limit()/workerBytesMin, 1)))
+	q.final.room = q.room
+	q.reset()
+	q.progress.scattered = func() int64 {
+		c := q.counters.Load()
+		return c.RowsScattered.Load() + c.StatesScattered.Load()
+	}
+	return q
+}
+
+// reset makes what takes the input: for a first time, or for another when a device has failed.
+func (q *query) reset() {
+	e, b := q.engine, q.bound
 	rows, states := b.RowLayout(), b.StateLayout()
+	q.feed = newFeed(q.splits)
 	q.store = stream.NewStore(stream.StoreOptions{
 		Memory:   e.memory,
 		Temp:     e.temp,
@@ -64,13 +85,8 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 		Writers:  q.workers,
 		SpillAll: e.opt.testing.SpillAll,
 	})
-	q.final.room = q.room
 	q.run = cpuagg.NewRun(b, e.aggOptions(q.progress.rowsTotal, q.workers), q.store)
-	q.progress.scattered = func() int64 {
-		c := q.run.Counters()
-		return c.RowsScattered.Load() + c.StatesScattered.Load()
-	}
-	return q
+	q.counters.Store(q.run.Counters())
 }
 
 // workerBytesMin is the least memory that a worker is started with.
@@ -107,26 +123,50 @@ func (q *query) execute(ctx context.Context) (err error) {
 		stop(err == nil)
 		q.engine.opt.Logger.Info("query ended", slog.Any("stats", q.stats()), slog.Any("error", err))
 	}()
-	workers := make([]*cpuagg.Worker, q.workers)
-	defer func() {
-		for _, w := range workers {
-			if w != nil {
-				w.Release()
-			}
-		}
-		err = q.explainLimit(errors.Join(err, q.store.Close()))
-	}()
+	defer func() { err = q.explainLimit(errors.Join(err, q.store.Close())) }()
 	stopBudget, err := q.engine.budget.start()
 	if err != nil {
 		return err
 	}
 	defer stopBudget()
+	q.useDevices(ctx)
+	err = q.attempt(ctx)
+	if errors.Is(err, mpega.ErrDevice) && ctx.Err() == nil {
+		if err = q.fallBack(err); err == nil {
+			err = q.attempt(ctx)
+		}
+	}
+	return err
+}
+
+// attempt takes the input through both phases.
+func (q *query) attempt(ctx context.Context) (err error) {
+	workers := make([]*cpuagg.Worker, q.workers)
+	defer func() {
+		q.releaseDevices(err)
+		for _, w := range workers {
+			if w != nil {
+				w.Release()
+			}
+		}
+	}()
 	err = q.phase(PhasePartition, func() error { return q.generate(ctx, workers) })
 	if err != nil {
 		return err
 	}
 	return q.phase(PhaseProcess, func() error {
-		if err := q.output.begin(); err != nil {
+		if !q.begun {
+			if err := q.output.begin(); err != nil {
+				return err
+			}
+			q.begun = true
+		}
+		if q.devices != nil {
+			if err := q.devices.process(ctx, workers); err != nil {
+				return err
+			}
+		}
+		if err := q.scatterRest(ctx, workers); err != nil {
 			return err
 		}
 		var tasks []cpuagg.Task
@@ -210,19 +250,39 @@ func (q *query) generate(ctx context.Context, workers []*cpuagg.Worker) error {
 		q.run.Adopt(q.adopted.radix, q.adopted, q.adopted.bytes)
 		return nil
 	}
-	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
+	for i := range workers {
 		workers[i] = q.run.NewWorker()
-		r := &reader{query: q, thread: t, worker: workers[i], encoder: newEncoder(q.bound, q.final.interners)}
-		if err := r.readAll(ctx); err != nil {
-			return err
+	}
+	var fill *filler
+	if q.devices != nil {
+		q.devices.begin(workers)
+		fill = &q.devices.filler
+	}
+	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
+		r := &reader{query: q, thread: t, worker: workers[i], encoder: newEncoder(q.bound, q.final.interners), filler: fill}
+		if q.written != nil {
+			r.filter = newRowFilter(q.written, q.bound)
 		}
-		return workers[i].Close()
+		return r.readAll(ctx)
 	})
+	if err == nil && q.devices != nil {
+		err = q.devices.endInput()
+	}
 	if err == nil {
 		err = q.checkRows()
 	}
-	if err != nil || !q.run.MustScatter(workers) {
-		return err
+	return err
+}
+
+// scatterRest ends the workers' part of the partition-generating phase.
+func (q *query) scatterRest(ctx context.Context, workers []*cpuagg.Worker) error {
+	for _, w := range workers {
+		if err := w.Close(); err != nil {
+			return err
+		}
+	}
+	if q.adopted != nil || !q.run.MustScatter(workers) {
+		return nil
 	}
 	return q.parallel(ctx, len(workers), func(ctx context.Context, i int, _ *thread) error {
 		return workers[i].ScatterRest()
@@ -335,7 +395,8 @@ func (o *batchOutput) emit(ctx context.Context, th *thread, g *cpuagg.Groups, fr
 // stats describes what the query has done.
 func (q *query) stats() Stats {
 	s := Stats{
-		Route:            "cpu",
+		Route:            q.route(),
+		Device:           q.device,
 		Threads:          q.workers,
 		RowsRead:         q.progress.rows.Load(),
 		BytesRead:        q.progress.bytes.Load(),

@@ -19,12 +19,14 @@ type reader struct {
 	thread  *thread
 	worker  *cpuagg.Worker
 	encoder *encoder
+	filler  *filler    // of the devices, when they aggregate
+	filter  *rowFilter // of what devices have written, when the CPU goes on for them
 }
 
 // readAll takes splits, then pieces, until the input is used up.
 func (r *reader) readAll(ctx context.Context) error {
 	f := r.query.feed
-	r.encoder.dense = r.query.run.Dense()
+	r.encoder.dense = r.query.run.Dense() && r.filler == nil && r.filter == nil
 	for {
 		split, ok := f.takeSplit()
 		if !ok {
@@ -134,22 +136,48 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 				p.to = rest.from
 			}
 		}
+		n, err := r.aggregate(ctx, p.split, from, p.to)
+		if err != nil {
+			return err
+		}
+		from += n
+		q.progress.rows.Add(int64(n))
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// aggregate takes some rows of the batch, from row from on and up to row to, and returns how many.
+func (r *reader) aggregate(ctx context.Context, split scan.Split, from, to int) (int, error) {
+	if r.filler != nil {
+		return r.filler.take(ctx, r, split, from, to)
+	}
+	end := min(to, from+spec.TileRows)
+	return end - from, r.tiles(split, from, end, func(t *spec.Tile) error {
+		if r.filter != nil {
+			t = r.filter.keep(t)
+		}
+		return r.worker.Add(t)
+	})
+}
+
+// tiles calls a function with the tiles of the batch's rows from from to to.
+func (r *reader) tiles(split scan.Split, from, to int, f func(*spec.Tile) error) error {
+	for from < to {
 		var tile *spec.Tile
-		err := r.guard(p.split, func() (err error) {
-			tile, err = r.encoder.encode(from, p.to)
-			return named(p.split, err)
+		err := r.guard(split, func() (err error) {
+			tile, err = r.encoder.encode(from, to)
+			return named(split, err)
 		})
 		if err != nil {
 			return err
 		}
-		if err := r.worker.Add(tile); err != nil {
+		if err := f(tile); err != nil {
 			return err
 		}
 		from += tile.Rows
-		q.progress.rows.Add(int64(tile.Rows))
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
 	}
 	return nil
 }

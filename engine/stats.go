@@ -33,7 +33,8 @@ type Progress struct {
 
 // Stats is what a query did. It is complete when the result has been read to its end.
 type Stats struct {
-	Route            string                  `json:"route"`            // "cpu"
+	Route            string                  `json:"route"`            // "cpu", "device", or "cpu and device"
+	Device           *DeviceStats            `json:"device,omitempty"` // nil when none was asked for
 	Threads          int                     `json:"threads"`          // workers
 	RowsRead         int64                   `json:"rows_read"`        // of a merge, states
 	BytesRead        int64                   `json:"bytes_read"`       // of the input, in its own form

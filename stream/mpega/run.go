@@ -125,6 +125,14 @@ func (r *Run) fail(err error) {
 	}
 }
 
+// TileRows returns the capacity of a tile.
+func (r *Run) TileRows() int {
+	if len(r.devices) == 0 {
+		return 0
+	}
+	return int(r.devices[0].layout.capacity)
+}
+
 // Route returns the present route, and the groups that were expected when it was chosen.
 func (r *Run) Route() (Route, int64) {
 	r.mu.Lock()

@@ -1,0 +1,355 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+	"github.com/mpga/mpga/stream/mpega"
+)
+
+// coprocessor runs the two phases of a query on devices, beside the CPU's workers:
+//
+//		reader -> filler -> tile -> device ------------------------------> chunks of groups -> output
+//		              \-> no tile is free, few groups -> a CPU worker \          | of a partition that the
+//		                     rows that no table took, groups that may come again -+- CPU has a part of
+//		                                                                -> a CPU worker -> its tasks
+//
+//	  - C1 (once): a partition is emitted, or merged by the CPU's workers; never both.
+//	  - C2 (fallback): when a device fails, the CPU aggregates the input anew, but for the partitions that
+//	    were emitted: their rows are left out.
+type coprocessor struct {
+	query  *query
+	set    *deviceSet
+	layout *deviceLayout
+	run    *mpega.Run
+	filler filler
+
+	pool    chan *cpuagg.Worker // of the CPU, each used by one goroutine at a time
+	onCPU   atomic.Bool         // some rows or groups are with the CPU's workers
+	merged  []bool              // by partition of the devices: emitted groups are merged by the CPU
+	emitted atomic.Int64        // partitions that the output has
+
+	mu   sync.Mutex
+	done []bool // by partition: emitted and written
+}
+
+// newCoprocessor prepares a query for devices, or says why it does not suit them.
+func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*coprocessor, error) {
+	set, err := q.engine.devices.get()
+	if err != nil {
+		return nil, err
+	}
+	c := &coprocessor{query: q, set: set, layout: layout}
+	knobs := &q.engine.opt.testing.Device
+	c.run, err = mpega.New(ctx, mpega.Options{
+		Devices:     set.list,
+		Shape:       layout.shape,
+		Nullable:    layout.nullable,
+		Rows:        max(q.progress.rowsTotal, 0),
+		Seed:        partition.Seed(0),
+		TakeRows:    c.takeRows,
+		TakeStates:  c.takeStates,
+		MemoryLimit: q.engine.opt.DeviceMemoryLimit,
+		TileRows:    knobs.TileRows,
+		Streams:     knobs.Streams,
+		LFMin:       knobs.LFMin,
+		LFMax:       knobs.LFMax,
+		Groups:      knobs.Groups,
+		RadixBits:   knobs.RadixBits,
+		Timeout:     knobs.Timeout,
+	})
+	if err != nil {
+		q.engine.devices.put(set, err)
+		return nil, err
+	}
+	c.filler.coprocessor = c
+	return c, nil
+}
+
+// begin takes the CPU's workers.
+func (c *coprocessor) begin(workers []*cpuagg.Worker) {
+	c.pool = make(chan *cpuagg.Worker, len(workers))
+	for _, w := range workers {
+		c.pool <- w
+	}
+}
+
+// with calls a function with one of the CPU's workers.
+func (c *coprocessor) with(ctx context.Context, f func(*cpuagg.Worker) error) error {
+	c.onCPU.Store(true)
+	select {
+	case w := <-c.pool:
+		defer func() { c.pool <- w }()
+		return f(w)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// takeRows aggregates rows that no table of a device took.
+func (c *coprocessor) takeRows(ctx context.Context, t *mpega.Tile) error {
+	return c.with(ctx, func(w *cpuagg.Worker) error {
+		var tile *spec.Tile
+		for at := 0; at < t.Rows; at += spec.TileRows {
+			tile = c.layout.unstage(tile, t, at)
+			if err := w.Add(tile); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// takeStates merges groups whose keys may come again.
+func (c *coprocessor) takeStates(ctx context.Context, g *mpega.Groups) error {
+	return c.with(ctx, func(w *cpuagg.Worker) error { return c.addGroups(w, new(groupBuffers), g, 0, g.Count) })
+}
+
+func (c *coprocessor) addGroups(w *cpuagg.Worker, buf *groupBuffers, g *mpega.Groups, from, to int) error {
+	for ; from < to; from += spec.TileRows {
+		groups := c.layout.groups(buf, g, from, min(from+spec.TileRows, to))
+		if err := w.AddGroups(groups.Len, groups.Keys, groups.States); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endInput submits what is left in a tile, and waits until all tiles are where their route takes them.
+func (c *coprocessor) endInput() error {
+	if err := c.filler.flush(); err != nil {
+		return err
+	}
+	return c.run.EndInput()
+}
+
+// groupChunk is groups from to to of a set of partitions.
+type groupChunk struct {
+	set      *groupSet
+	from, to int
+}
+
+// groupSet is groups on their way to the output, cut in chunks.
+type groupSet struct {
+	*mpega.Groups
+	merge bool // by the CPU
+	left  atomic.Int64
+}
+
+// process is the partition-processing phase of the devices: their groups go to the output, or to the
+// CPU's workers where these have a part of a partition.
+func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) error {
+	if err := c.settle(ctx, workers); err != nil {
+		return err
+	}
+	q := c.query
+	cctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	chunks := make(chan groupChunk)
+	var deviceErr error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(chunks)
+		deviceErr = c.run.Process(func(_ context.Context, g *mpega.Groups) error { return c.emit(cctx, g, chunks) })
+	})
+	err := q.parallel(cctx, len(workers), func(ctx context.Context, _ int, th *thread) error {
+		return c.write(ctx, th, chunks)
+	})
+	cancel(err)
+	for chunk := range chunks {
+		err = errors.Join(err, c.drop(chunk))
+	}
+	wg.Wait()
+	return cmp.Or(err, deviceErr)
+}
+
+// settle finds out which partitions the CPU has a part of. Groups that wait in the tables of its workers go
+// to the store, where they are told by partition.
+func (c *coprocessor) settle(ctx context.Context, workers []*cpuagg.Worker) error {
+	radix := partition.Radix(c.run.RadixBits())
+	c.merged, c.done = make([]bool, radix.FanOut()), make([]bool, radix.FanOut())
+	if !c.onCPU.Load() {
+		return nil
+	}
+	if radix == 0 {
+		c.merged[0] = true
+		return nil
+	}
+	err := c.query.parallel(ctx, len(workers), func(ctx context.Context, i int, _ *thread) error {
+		return workers[i].ScatterRest()
+	})
+	if err == nil {
+		c.merged = c.query.run.Occupied(radix)
+	}
+	return err
+}
+
+// emit cuts groups into chunks, of the groups of a result batch.
+func (c *coprocessor) emit(ctx context.Context, g *mpega.Groups, chunks chan<- groupChunk) error {
+	set := &groupSet{Groups: g}
+	for _, p := range g.Partitions {
+		set.merge = set.merge || c.merged[p]
+	}
+	if g.Partitions == nil {
+		set.merge = c.onCPU.Load()
+	}
+	rows := c.query.engine.opt.testing.ResultRows
+	set.left.Store(int64((g.Count + rows - 1) / rows))
+	if g.Count == 0 {
+		return c.finish(set)
+	}
+	c.query.progress.work.Add(int64(g.Count))
+	for from := 0; from < g.Count; from += rows {
+		select {
+		case chunks <- groupChunk{set, from, min(from+rows, g.Count)}:
+		case <-ctx.Done():
+			return context.Cause(ctx) // the query has failed, and with it the set
+		}
+	}
+	return nil
+}
+
+// write takes chunks to the output, or to the CPU's workers.
+func (c *coprocessor) write(ctx context.Context, th *thread, chunks <-chan groupChunk) error {
+	out := c.query.output.writer()
+	defer out.release()
+	var buf groupBuffers
+	for {
+		th.give()
+		chunk, ok := <-chunks
+		if !ok {
+			return out.close()
+		}
+		err := th.take(ctx)
+		if err == nil {
+			err = c.writeChunk(ctx, th, out, &buf, chunk)
+		}
+		if err = errors.Join(err, c.drop(chunk)); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *coprocessor) writeChunk(ctx context.Context, th *thread, out groupWriter, buf *groupBuffers, chunk groupChunk) error {
+	if chunk.set.merge {
+		return c.with(ctx, func(w *cpuagg.Worker) error { return c.addGroups(w, buf, chunk.set.Groups, chunk.from, chunk.to) })
+	}
+	err := out.write(ctx, th, c.layout.groups(buf, chunk.set.Groups, chunk.from, chunk.to))
+	c.query.progress.workDone.Add(int64(chunk.to - chunk.from))
+	return err
+}
+
+// drop says that nobody needs a chunk any more.
+func (c *coprocessor) drop(chunk groupChunk) error {
+	if chunk.set.left.Add(-1) > 0 {
+		return nil
+	}
+	return c.finish(chunk.set)
+}
+
+// finish notes that a set is where it belongs, and gives its memory back.
+func (c *coprocessor) finish(set *groupSet) error {
+	if !set.merge {
+		c.mu.Lock()
+		for _, p := range set.Partitions {
+			c.done[p] = true
+		}
+		c.mu.Unlock()
+		c.emitted.Add(int64(len(set.Partitions)))
+	}
+	return set.Release()
+}
+
+// release ends the devices' part, which may have ended with an error. What was written stays so.
+func (c *coprocessor) release(cause error) {
+	err := c.run.Release()
+	if err != nil {
+		c.query.engine.opt.Logger.Warn("device released", slog.Any("error", err))
+	}
+	c.query.engine.devices.put(c.set, errors.Join(cause, err))
+}
+
+// written returns the partitions that the output has, by the highest bits of the hash.
+func (c *coprocessor) written() *writtenPartitions {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, done := range c.done {
+		if done {
+			return &writtenPartitions{radix: partition.Radix(c.run.RadixBits()), done: c.done}
+		}
+	}
+	return nil
+}
+
+// writtenPartitions leaves out the rows of partitions whose groups were written before a device failed.
+type writtenPartitions struct {
+	radix partition.Radix
+	done  []bool
+}
+
+// rowFilter is one worker's.
+type rowFilter struct {
+	*writtenPartitions
+	bound  *spec.Bound
+	hashes []uint64
+	rows   []int32
+	tile   spec.Tile
+}
+
+func newRowFilter(w *writtenPartitions, b *spec.Bound) *rowFilter {
+	return &rowFilter{
+		writtenPartitions: w,
+		bound:             b,
+		hashes:            make([]uint64, spec.TileRows),
+		tile:              spec.Tile{Args: make([][]uint64, len(b.Args)), Valid: make([][]uint8, len(b.Columns))},
+	}
+}
+
+// keep returns the rows of a tile whose groups were not written.
+func (f *rowFilter) keep(t *spec.Tile) *spec.Tile {
+	hashes := f.hashes[:t.Rows]
+	words := f.bound.Keys.Words
+	if words == 1 {
+		partition.HashKeys1(t.Keys, partition.Seed(0), hashes)
+	} else {
+		partition.HashKeysN(t.Keys, words, partition.Seed(0), hashes)
+	}
+	f.rows = f.rows[:0]
+	for i, h := range hashes {
+		if !f.done[f.radix.Of(h)] {
+			f.rows = append(f.rows, int32(i))
+		}
+	}
+	if len(f.rows) == t.Rows {
+		return t
+	}
+	f.tile.Rows = len(f.rows)
+	f.tile.Keys = pick(f.tile.Keys, t.Keys, f.rows, words)
+	for a := range f.tile.Args {
+		f.tile.Args[a] = pick(f.tile.Args[a], t.Args[a], f.rows, f.bound.Args[a].Words)
+	}
+	for c := range f.tile.Valid {
+		if t.Valid[c] == nil {
+			f.tile.Valid[c] = nil
+			continue
+		}
+		f.tile.Valid[c] = pick(f.tile.Valid[c], t.Valid[c], f.rows, 1)
+	}
+	return &f.tile
+}
+
+// pick copies some of the values of a column, of so many words each.
+func pick[T any](buf, from []T, rows []int32, words int) []T {
+	buf = grow(buf, len(rows)*words)
+	for i, r := range rows {
+		copy(buf[i*words:(i+1)*words], from[int(r)*words:])
+	}
+	return buf
+}

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/hostdevice"
+	"github.com/mpga/mpga/stream/mpega"
+)
+
+// deviceChoice is Options.Device, parsed.
+type deviceChoice struct {
+	kind      string // "auto", "cpu", "cuda", "host"
+	ordinals  []int  // of cuda; none is the first
+	hostBytes int64  // of host
+}
+
+// parseDevice reads cpu, auto, cuda, cuda:0,1 or host:256MiB.
+func parseDevice(text string) (deviceChoice, error) {
+	kind, rest, has := strings.Cut(text, ":")
+	c := deviceChoice{kind: kind}
+	switch {
+	case (kind == "auto" || kind == "cpu" || kind == "cuda") && !has:
+		return c, nil
+	case kind == "cuda":
+		for _, part := range strings.Split(rest, ",") {
+			n, err := strconv.ParseUint(strings.TrimSpace(part), 10, 16)
+			if err != nil || slices.Contains(c.ordinals, int(n)) {
+				return c, fmt.Errorf("%q: want different numbers of devices, as in cuda:0,1", text)
+			}
+			c.ordinals = append(c.ordinals, int(n))
+		}
+		return c, nil
+	case kind == "host" && has:
+		n, err := humanize.ParseBytes(rest)
+		if err != nil || n < hostBytesMin || n > hostBytesMax {
+			return c, fmt.Errorf("%q: want a size from 1 MiB to 1 TiB, as in host:256MiB", text)
+		}
+		c.hostBytes = int64(n)
+		return c, nil
+	}
+	return c, fmt.Errorf("%q: want auto, cpu, cuda, cuda:0,1 or host:256MiB", text)
+}
+
+// A device of the host is a GPU's double in plain Go, to try and test the route of a GPU with.
+const (
+	hostBytesMin = 1 << 20
+	hostBytesMax = 1 << 40
+)
+
+// devices are those of an engine, opened when the first query could use them.
+type devices struct {
+	choice deviceChoice
+	limit  int64 // of a device's memory, 0 for what is free
+	pinned int64 // of pinned memory, of each
+	log    *slog.Logger
+	fail   func(hostdevice.Call) error // faults of a device of the host, for tests
+
+	mu      sync.Mutex
+	tried   bool
+	current *deviceSet
+	reason  error // why there is none
+}
+
+// deviceSet is devices that queries use together.
+type deviceSet struct {
+	list  []kernels.Device
+	users int
+	old   bool // closed when nobody uses it any more
+	hung  bool // and not even closed: it does not answer
+}
+
+// get opens the devices, once, and lends them until they are put back. Without any it returns the reason.
+func (d *devices) get() (*deviceSet, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.tried {
+		d.tried = true
+		list, err := d.openAll()
+		if d.reason = err; err != nil {
+			d.log.Debug("no device", slog.Any("reason", err))
+		} else {
+			d.current = &deviceSet{list: list}
+		}
+	}
+	if d.reason != nil {
+		return nil, d.reason
+	}
+	d.current.users++
+	return d.current, nil
+}
+
+// put gives devices back. After an error that makes them useless, the next query opens others.
+func (d *devices) put(s *deviceSet, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.users--
+	if isFatal(err) {
+		s.old = true
+		s.hung = s.hung || errors.Is(err, mpega.ErrTimeout)
+		if d.current == s {
+			d.current, d.tried = nil, false
+		}
+	}
+	if s.old && s.users == 0 {
+		d.closeSet(s)
+	}
+}
+
+// closeSet closes devices. Requires: d.mu is held, and nobody uses them.
+func (d *devices) closeSet(s *deviceSet) {
+	if s.hung {
+		return
+	}
+	for _, dev := range s.list {
+		if err := dev.Close(); err != nil {
+			d.log.Warn("device closed", slog.Any("error", err))
+		}
+	}
+	s.list = nil
+}
+
+func (d *devices) openAll() ([]kernels.Device, error) {
+	switch d.choice.kind {
+	case "cpu":
+		return nil, errNotOnDevice("the device is the CPU")
+	case "host":
+		dev, err := hostdevice.Open(hostdevice.Options{MemoryLimit: d.choice.hostBytes, PinnedLimit: d.pinned, Fail: d.fail})
+		return []kernels.Device{dev}, err
+	}
+	ordinals := d.choice.ordinals
+	if len(ordinals) == 0 {
+		ordinals = []int{0}
+	}
+	var list []kernels.Device
+	for _, n := range ordinals {
+		dev, err := kernels.Open(kernels.Options{Ordinal: n, MemoryLimit: d.limit, PinnedLimit: d.pinned})
+		if err != nil {
+			for _, opened := range list {
+				err = errors.Join(err, opened.Close())
+			}
+			return nil, err
+		}
+		list = append(list, dev)
+	}
+	return list, nil
+}
+
+// close closes the devices, which no query uses any more.
+func (d *devices) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current != nil {
+		d.closeSet(d.current)
+	}
+	d.current, d.tried, d.reason = nil, true, ErrClosed
+}
+
+// pinnedShare is the part of the memory limit that may be pinned.
+const pinnedShare = 2
+
+func newDevices(o *Options) (*devices, error) {
+	choice, err := parseDevice(o.Device)
+	if err != nil {
+		return nil, err
+	}
+	return &devices{choice: choice, limit: o.DeviceMemoryLimit, pinned: o.MemoryLimit / pinnedShare, log: o.Logger, fail: o.testing.Device.Fail}, nil
+}
+
+// describeDevices names devices for people.
+func describeDevices(list []kernels.Device) string {
+	names := make([]string, len(list))
+	for i, d := range list {
+		p := d.Properties()
+		names[i] = cmp.Or(p.Name, "device")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,320 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/stream/mpega"
+)
+
+// deviceLayout says how the rows and states of a query lie on a device, and turns tiles and groups of one
+// side into those of the other. It is read-only once made.
+type deviceLayout struct {
+	bound    *spec.Bound
+	shape    kernels.Shape
+	nullable []bool
+	columns  []deviceColumn
+	args     []int // by argument of the query: the device's column
+}
+
+// deviceColumn is where a column of a device comes from.
+type deviceColumn struct {
+	column int // of Bound.Columns
+	arg    int // of Bound.Args that has the values; -1 where only NULLs count
+	double bool
+}
+
+// sum64RowsMax is how many values of 4 bytes a 64-bit sum is sure to hold.
+const sum64RowsMax = 1 << 32
+
+// newDeviceLayout returns the layout of a query of so many rows, or -1 for unknown; or why a device
+// cannot aggregate it.
+func newDeviceLayout(b *spec.Bound, rows int64) (*deviceLayout, error) {
+	l := &deviceLayout{bound: b, args: make([]int, len(b.Args))}
+	switch {
+	case b.Keys.Words == 0:
+		return nil, errNotOnDevice("there is one group")
+	case len(b.Keys.Longs) > 0:
+		return nil, errNotOnDevice("a key is a string without a dictionary")
+	case b.Keys.Bytes() > kernels.KeyBytesMax:
+		return nil, errNotOnDevice(fmt.Sprintf("packed keys take %d B, more than %d", b.Keys.Bytes(), kernels.KeyBytesMax))
+	}
+	l.shape.KeyBytes = b.Keys.Bytes()
+	for a := range b.Args {
+		l.args[a] = l.columnOf(a)
+	}
+	for i := range b.Folds {
+		f, err := l.fold(&b.Folds[i], rows)
+		if err != nil {
+			return nil, err
+		}
+		l.shape.Folds = append(l.shape.Folds, f)
+	}
+	for i := range l.columns {
+		l.shape.Columns = append(l.shape.Columns, l.typeOf(i))
+		l.nullable = append(l.nullable, b.Columns[l.columns[i].column].Nullable)
+	}
+	if len(l.shape.Columns) > kernels.ColumnsMax || len(l.shape.Folds) > kernels.FoldsMax {
+		return nil, errNotOnDevice(fmt.Sprintf("%d columns and %d folds are more than the %d and %d that a kernel takes",
+			len(l.shape.Columns), len(l.shape.Folds), kernels.ColumnsMax, kernels.FoldsMax))
+	}
+	return l, nil
+}
+
+// errNotOnDevice is why a query runs on the CPU.
+type errNotOnDevice string
+
+func (e errNotOnDevice) Error() string { return string(e) }
+
+// columnOf returns the device's column of an argument, adding it if there is none; -1 of an argument that
+// is of no column.
+func (l *deviceLayout) columnOf(a int) int {
+	arg := &l.bound.Args[a]
+	if arg.Column < 0 || arg.Encoding == spec.Hashed {
+		return -1
+	}
+	double := arg.Encoding == spec.Double
+	i := slices.IndexFunc(l.columns, func(c deviceColumn) bool { return c.column == arg.Column && c.double == double })
+	if i < 0 {
+		l.columns = append(l.columns, deviceColumn{column: arg.Column, arg: a, double: double})
+		return len(l.columns) - 1
+	}
+	if arg.Encoding == spec.Natural {
+		l.columns[i].arg = a // which needs no decoding
+	}
+	return i
+}
+
+// anyColumnOf returns a device's column of a column of the query, whatever its values.
+func (l *deviceLayout) anyColumnOf(column int) int {
+	i := slices.IndexFunc(l.columns, func(c deviceColumn) bool { return c.column == column })
+	if i < 0 {
+		l.columns = append(l.columns, deviceColumn{column: column, arg: -1})
+		return len(l.columns) - 1
+	}
+	return i
+}
+
+// typeOf returns the type of a device's column.
+func (l *deviceLayout) typeOf(i int) kernels.ColumnType {
+	c := &l.columns[i]
+	col := &l.bound.Columns[c.column]
+	if c.arg < 0 {
+		return kernels.Uint32
+	}
+	bits := 64
+	if fixed, ok := col.Type.(arrow.FixedWidthDataType); ok {
+		bits = fixed.BitWidth()
+	}
+	switch {
+	case c.double || col.Kind == spec.Float64:
+		return kernels.Float64
+	case col.Kind == spec.Int64 && bits <= 32:
+		return kernels.Int32
+	case col.Kind == spec.Int64:
+		return kernels.Int64
+	case col.Kind == spec.Uint64 && bits <= 32:
+		return kernels.Uint32
+	}
+	return kernels.Uint64
+}
+
+// deviceOps are the folds that a device has with the CPU's states, or close to them.
+var deviceOps = map[spec.FoldKind]kernels.FoldOp{
+	spec.FoldSumFloat:  kernels.SumFloat,
+	spec.FoldMin:       kernels.Min,
+	spec.FoldMax:       kernels.Max,
+	spec.FoldBitAnd:    kernels.BitAnd,
+	spec.FoldBitOr:     kernels.BitOr,
+	spec.FoldBitXor:    kernels.BitXor,
+	spec.FoldMoments2:  kernels.Moments2,
+	spec.FoldMoments4:  kernels.Moments4,
+	spec.FoldComoments: kernels.Comoments,
+}
+
+func (l *deviceLayout) fold(f *spec.Fold, rows int64) (kernels.Fold, error) {
+	out := kernels.Fold{Column: -1, Other: -1}
+	if f.Kind == spec.FoldCount {
+		for i, c := range l.bound.Selections[f.Selection] {
+			if i == 0 {
+				out.Column = l.anyColumnOf(c)
+			} else {
+				out.Other = l.anyColumnOf(c)
+			}
+		}
+		return out, nil
+	}
+	column := func(i int) int { return l.args[l.bound.Inputs[f.Inputs[i]].Arg] }
+	op, ok := deviceOps[f.Kind]
+	switch {
+	case f.Kind == spec.FoldSumInt || f.Kind == spec.FoldSumUint:
+		op = kernels.Sum128
+		if l.typeOf(column(0)).Bytes() == 4 && rows >= 0 && rows < sum64RowsMax {
+			op = kernels.Sum64
+		}
+	case !ok:
+		return out, errNotOnDevice(fmt.Sprintf("a device has no fold for %s", f.Kind))
+	}
+	out.Op, out.Column = op, column(0)
+	if op == kernels.Comoments {
+		out.Other = column(1)
+	}
+	return out, nil
+}
+
+// stage writes the rows of a tile to a device's tile, from row at on.
+func (l *deviceLayout) stage(to *mpega.Tile, at int, t *spec.Tile) {
+	n := t.Rows
+	if l.shape.KeyBytes == 4 {
+		narrow[uint32](to.Keys[4*at:4*(at+n)], t.Keys[:n])
+	} else {
+		copy(view[uint64](to.Keys[l.shape.KeyBytes*at:l.shape.KeyBytes*(at+n)]), t.Keys)
+	}
+	for i := range l.columns {
+		c := &l.columns[i]
+		width := l.shape.Columns[i].Bytes()
+		out := to.Columns[i][width*at : width*(at+n)]
+		switch {
+		case c.arg < 0:
+			clear(out)
+		case l.bound.Args[c.arg].Encoding == spec.Ordered:
+			kind := l.bound.Columns[c.column].Kind
+			for j, w := range t.Args[c.arg][:n] {
+				if w = unorder(w, kind); width == 4 {
+					view[uint32](out)[j] = uint32(w)
+				} else {
+					view[uint64](out)[j] = w
+				}
+			}
+		case width == 4:
+			narrow[uint32](out, t.Args[c.arg][:n])
+		default:
+			copy(view[uint64](out), t.Args[c.arg][:n])
+		}
+		if l.nullable[i] {
+			stageBits(to.Valid[i], at, t.Valid[c.column], n)
+		}
+	}
+}
+
+// stageBits writes n bits of a bitmap from a bit on, where all are zero; bytes of 1 and 0 are the bits, or
+// all are set. Other goroutines may write to the words at both ends.
+func stageBits(bitmap []uint32, at int, valid []uint8, n int) {
+	for i := 0; i < n; {
+		first := (at + i) % 32
+		take := min(32-first, n-i)
+		word := uint32(math.MaxUint32)
+		if valid != nil {
+			word = 0
+			for j, v := range valid[i : i+take] {
+				word |= uint32(v) << j
+			}
+		} else if take < 32 {
+			word = 1<<take - 1
+		}
+		to := &bitmap[(at+i)/32]
+		if take == 32 {
+			*to = word
+		} else {
+			atomic.OrUint32(to, word<<first)
+		}
+		i += take
+	}
+}
+
+// unstage makes a tile of rows of a device's tile, from a row on, and returns it: of spec.TileRows at most.
+func (l *deviceLayout) unstage(t *spec.Tile, from *mpega.Tile, at int) *spec.Tile {
+	n := min(spec.TileRows, from.Rows-at)
+	if t == nil {
+		t = &spec.Tile{Args: make([][]uint64, len(l.bound.Args)), Valid: make([][]uint8, len(l.bound.Columns))}
+	}
+	t.Rows = n
+	t.Keys = l.words(t.Keys, from.Keys, l.shape.KeyBytes, at, n, kernels.Uint32)
+	for a := range l.bound.Args {
+		i := l.args[a]
+		t.Args[a] = l.words(t.Args[a], from.Columns[i], l.shape.Columns[i].Bytes(), at, n, l.shape.Columns[i])
+		if l.bound.Args[a].Encoding == spec.Ordered {
+			order(t.Args[a], t.Args[a], l.bound.Columns[l.bound.Args[a].Column].Kind)
+		}
+	}
+	for i := range l.columns {
+		c := l.columns[i].column
+		if !l.nullable[i] {
+			continue
+		}
+		t.Valid[c] = grow(t.Valid[c], n)
+		for j := range n {
+			t.Valid[c][j] = uint8(from.Valid[i][(at+j)/32] >> ((at + j) % 32) & 1)
+		}
+	}
+	return t
+}
+
+// words returns n values of so many bytes each as words; those of 4 bytes are extended as their type is.
+func (l *deviceLayout) words(buf []uint64, b []byte, width, at, n int, t kernels.ColumnType) []uint64 {
+	b = b[width*at : width*(at+n)]
+	buf = grow(buf, max(len(b)/8, n))
+	switch {
+	case width > 4:
+		copy(buf, view[uint64](b))
+	case t == kernels.Int32:
+		for i, v := range view[int32](b) {
+			buf[i] = uint64(int64(v))
+		}
+	default:
+		for i, v := range view[uint32](b) {
+			buf[i] = uint64(v)
+		}
+	}
+	return buf
+}
+
+// groupBuffers hold groups of a device as the CPU has them, until the next call.
+type groupBuffers struct {
+	keys   []uint64
+	states [][]uint64
+}
+
+// groups returns groups from to to of a device as the CPU's.
+func (l *deviceLayout) groups(buf *groupBuffers, g *mpega.Groups, from, to int) *cpuagg.Groups {
+	n := to - from
+	buf.keys = l.words(buf.keys, g.Keys, l.shape.KeyBytes, from, n, kernels.Uint32)
+	if buf.states == nil {
+		buf.states = make([][]uint64, len(l.shape.Folds))
+	}
+	for i, f := range l.shape.Folds {
+		words := f.Op.Words()
+		b := g.States[i][8*words*from : 8*words*to]
+		buf.states[i] = l.states(buf.states[i], i, unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), n*words))
+	}
+	return cpuagg.GroupsOf(n, buf.keys, buf.states)
+}
+
+// states returns a fold's states as the CPU has them.
+func (l *deviceLayout) states(buf []uint64, i int, words []uint64) []uint64 {
+	f, fold := &l.shape.Folds[i], &l.bound.Folds[i]
+	switch {
+	case f.Op == kernels.Sum64:
+		buf = grow(buf, 2*len(words))
+		for j, w := range words {
+			buf[2*j], buf[2*j+1] = w, 0
+			if fold.Kind == spec.FoldSumInt {
+				buf[2*j+1] = uint64(int64(w) >> 63)
+			}
+		}
+	case fold.Kind == spec.FoldMin || fold.Kind == spec.FoldMax:
+		buf = grow(buf, len(words))
+		order(buf, words, l.bound.Columns[l.columns[f.Column].column].Kind)
+	default:
+		return words
+	}
+	return buf
+}

@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/stream/mpega"
+)
+
+// DeviceStats is what devices did for a query, or why they did nothing.
+type DeviceStats struct {
+	Devices    string        `json:"devices,omitempty"`    // names
+	Reason     string        `json:"reason,omitempty"`     // why the CPU did it, from the start or from a failure on
+	Routes     []string      `json:"routes,omitempty"`     // in order: "aggregate each tile", "one table", "partitions"
+	Estimate   int64         `json:"estimated_groups"`     // by the first tile
+	Tiles      int64         `json:"tiles"`                //
+	Rows       int64         `json:"rows"`                 // that devices took
+	RowsBack   int64         `json:"rows_back"`            // of these, given back to the CPU
+	GroupsBack int64         `json:"groups_back"`          // groups given to the CPU to merge
+	Reduction  float64       `json:"reduction"`            // rows per group given to the CPU; 0 of none
+	BytesIn    int64         `json:"bytes_in"`             // over the link, to the devices
+	BytesOut   int64         `json:"bytes_out"`            // and back
+	CopyIn     time.Duration `json:"copy_in_nanos"`        // while something was copied in, by the devices' clocks
+	Kernel     time.Duration `json:"kernel_nanos"`         // while a kernel was at work
+	CopyOut    time.Duration `json:"copy_out_nanos"`       // while something was copied out
+	Busy       time.Duration `json:"busy_nanos"`           // while any of it was: less than the sum by what overlaps
+	Overlap    float64       `json:"overlap"`              // the part of the shorter lanes that was hidden behind others
+	Partitions int           `json:"partitions"`           // that rows were scattered to; 0 when they were not
+	Theorem    int64         `json:"partitions_theorem"`   // asked for by Theorem 1
+	Tail       int64         `json:"partitions_tail"`      // by the binomial tail
+	Merged     int           `json:"partitions_merged"`    // sets that the greedy merge made of them
+	Sizes      []int64       `json:"partition_rows"`       // of each partition
+	Tasks      []int64       `json:"merged_rows"`          // of each set
+	Emitted    int64         `json:"partitions_on_device"` // whose groups devices made alone
+	Split      int64         `json:"partitions_on_cpu"`    // sets whose table was full: the CPU's
+	Loads      []float64     `json:"load_factors"`         // of tables, after each feedback load
+	KeptBytes  int64         `json:"kept_bytes"`           // of rows that stayed on devices by partition
+	HostBytes  int64         `json:"pinned_bytes"`         // of rows in pinned memory by partition
+	MemoryPeak int64         `json:"memory_peak_bytes"`    // of the devices
+	TileRows   int           `json:"tile_rows"`            //
+}
+
+// useDevices lets devices do the work, where they suit the query.
+func (q *query) useDevices(ctx context.Context) {
+	kind := q.engine.devices.choice.kind
+	if kind == "cpu" || q.adopted != nil {
+		return
+	}
+	q.device = &DeviceStats{}
+	err := q.tryDevices(ctx)
+	if err == nil {
+		q.device.Devices = describeDevices(q.devices.set.list)
+		return
+	}
+	q.device.Reason = err.Error()
+	level := slog.LevelDebug
+	if kind != "auto" {
+		level = slog.LevelWarn
+	}
+	q.engine.opt.Logger.Log(ctx, level, "the CPU aggregates", slog.Any("reason", err))
+}
+
+func (q *query) tryDevices(ctx context.Context) error {
+	layout, err := newDeviceLayout(q.bound, q.progress.rowsTotal)
+	if err != nil {
+		return err
+	}
+	if q.engine.devices.choice.kind == "auto" {
+		if err := q.worthDevice(); err != nil {
+			return err
+		}
+	}
+	q.devices, err = newCoprocessor(ctx, q, layout)
+	return err
+}
+
+// A GPU is not used for fewer rows than this: opening it takes as long as the CPU takes for them.
+const autoRowsMin = 10_000_000
+
+// worthDevice says why a device that was not asked for is not worth its while.
+func (q *query) worthDevice() error {
+	switch rows := q.progress.rowsTotal; {
+	case q.once:
+		return errNotOnDevice("the input can be read once, and not again if a device fails")
+	case rows >= 0 && rows < autoRowsMin:
+		return errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
+	}
+	return nil
+}
+
+// releaseDevices ends the devices' part of an attempt.
+func (q *query) releaseDevices(cause error) {
+	c := q.devices
+	if c == nil {
+		return
+	}
+	counters := c.run.Counters()
+	q.device.TileRows = c.run.TileRows()
+	q.written = c.written()
+	c.release(cause)
+	q.devices = nil
+	d := q.device
+	d.Estimate, d.Tiles, d.Rows = counters.Estimate, counters.Tiles, counters.Rows
+	d.RowsBack, d.GroupsBack = counters.RowsOut, counters.GroupsOut
+	if d.GroupsBack > 0 {
+		d.Reduction = float64(d.Rows) / float64(d.GroupsBack)
+	}
+	for _, r := range counters.Routes {
+		d.Routes = append(d.Routes, r.String())
+	}
+	d.BytesIn, d.BytesOut = counters.BytesIn, counters.BytesOut
+	d.CopyIn, d.Kernel, d.CopyOut = time.Duration(counters.CopyIn), time.Duration(counters.Kernel), time.Duration(counters.CopyOut)
+	d.Busy = time.Duration(counters.Busy)
+	if sum, longest := d.CopyIn+d.Kernel+d.CopyOut, max(d.CopyIn, d.Kernel, d.CopyOut); sum > longest {
+		d.Overlap = float64(sum-d.Busy) / float64(sum-longest)
+	}
+	d.Partitions, d.Theorem, d.Tail = counters.Partitions, counters.Sizing.Theorem, counters.Sizing.Tail
+	d.Sizes, d.Tasks, d.Merged = counters.Sizes, counters.Tasks, len(counters.Tasks)
+	d.Split, d.Loads, d.Emitted = counters.Split, counters.Loads, c.emitted.Load()
+	d.KeptBytes, d.HostBytes, d.MemoryPeak = counters.KeptBytes, counters.HostBytes, counters.DevicePeak
+}
+
+// fallBack lets the CPU take the input again, after an error of a device.
+func (q *query) fallBack(cause error) error {
+	q.device.Reason = cause.Error()
+	q.engine.opt.Logger.Warn("a device failed; the CPU goes on", slog.Any("error", cause))
+	if q.once {
+		return fmt.Errorf("%w; the input can be read once only, so that the CPU cannot go on: --device=cpu does without devices", cause)
+	}
+	if err := q.store.Close(); err != nil {
+		return err
+	}
+	q.progress.again()
+	q.reset()
+	return nil
+}
+
+// isFatal reports whether a device is of no use after an error.
+func isFatal(err error) bool {
+	return errors.Is(err, kernels.ErrDeviceLost) || errors.Is(err, mpega.ErrTimeout)
+}
+
+// route names what has aggregated.
+func (q *query) route() string {
+	d := q.device
+	switch {
+	case d == nil || d.Rows == 0 && q.devices == nil || d.Reason != "" && d.Emitted == 0:
+		return "cpu"
+	case d.Reason != "" || d.RowsBack+d.GroupsBack > 0 || q.counters.Load().RowsPreAgg.Load() > 0:
+		return "cpu and device"
+	}
+	return "device"
+}

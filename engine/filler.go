@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/stream/mpega"
+)
+
+// filler lets all readers fill the tiles of devices together: a reader reserves a range of rows, writes
+// them, and the last of a full tile submits it.
+type filler struct {
+	coprocessor *coprocessor
+
+	next sync.Mutex // held while a tile is opened
+	mu   sync.Mutex
+	open *openTile // nil when the last one is full
+}
+
+// openTile is a tile that is being filled.
+type openTile struct {
+	*mpega.Tile
+	reserved int // rows
+	pending  int // ranges that are being written
+	full     bool
+}
+
+// fillRows is how many rows are reserved at a time: few enough that readers share a tile evenly, many
+// enough that they seldom meet.
+const fillRows = 256 << 10
+
+// take sends up to to-from rows of the reader's batch on their way, and returns how many.
+func (f *filler) take(ctx context.Context, r *reader, split scan.Split, from, to int) (int, error) {
+	o, at, n, err := f.reserve(ctx, r.thread, min(to-from, fillRows))
+	if err != nil {
+		return 0, err
+	}
+	if o == nil {
+		return n, f.coprocessor.with(ctx, func(w *cpuagg.Worker) error {
+			return r.tiles(split, from, from+n, w.Add)
+		})
+	}
+	if !r.encoder.copyPlain(f.coprocessor.layout, o.Tile, at, from, n) {
+		err = r.tiles(split, from, from+n, func(t *spec.Tile) error {
+			f.coprocessor.layout.stage(o.Tile, at, t)
+			at += t.Rows
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return n, f.commit(ctx, r.thread, o)
+}
+
+// reserve returns a range of a tile, or no tile when the CPU is to take the rows: all tiles are under way,
+// and the groups so few that it is as fast.
+func (f *filler) reserve(ctx context.Context, th *thread, want int) (o *openTile, at, n int, err error) {
+	for {
+		if o, at, n = f.reserveOpen(want); o != nil {
+			return o, at, n, nil
+		}
+		th.give()
+		opened, err := f.openNext(ctx)
+		if err == nil {
+			err = th.take(ctx)
+		}
+		if err != nil || !opened {
+			return nil, 0, want, err
+		}
+	}
+}
+
+// reserveOpen reserves a range of the open tile, if there is one.
+func (f *filler) reserveOpen(want int) (o *openTile, at, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if o = f.open; o == nil {
+		return nil, 0, 0
+	}
+	at, n = o.reserved, min(want, o.Capacity-o.reserved)
+	o.reserved += n
+	o.pending++
+	if o.reserved == o.Capacity {
+		o.full, f.open = true, nil
+	}
+	return o, at, n
+}
+
+// openNext opens a tile if none is open, for which it may wait. It returns false when the CPU is to take
+// the rows.
+func (f *filler) openNext(ctx context.Context) (opened bool, err error) {
+	f.next.Lock()
+	defer f.next.Unlock()
+	f.mu.Lock()
+	open := f.open != nil
+	f.mu.Unlock()
+	if open {
+		return true, nil
+	}
+	run := f.coprocessor.run
+	t, err := run.TryTile()
+	if err == nil && t == nil {
+		if f.coprocessor.cpuHelps() {
+			return false, nil
+		}
+		t, err = run.Tile(ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, bitmap := range t.Valid {
+		clear(bitmap)
+	}
+	f.mu.Lock()
+	f.open = &openTile{Tile: t}
+	f.mu.Unlock()
+	return true, nil
+}
+
+// commit says that a range is written. The last one of a full tile submits it.
+func (f *filler) commit(ctx context.Context, th *thread, o *openTile) error {
+	f.mu.Lock()
+	o.pending--
+	last := o.full && o.pending == 0
+	f.mu.Unlock()
+	if !last {
+		return nil
+	}
+	o.Rows = o.reserved
+	th.give() // the device may have to wait for other tiles
+	if err := f.coprocessor.run.Submit(o.Tile); err != nil {
+		return err
+	}
+	return th.take(ctx)
+}
+
+// flush submits what is in the open tile. No reader is left.
+func (f *filler) flush() error {
+	if f.open == nil {
+		return nil
+	}
+	o := f.open
+	f.open, o.Rows = nil, o.reserved
+	return f.coprocessor.run.Submit(o.Tile)
+}
+
+// cpuHelps reports whether the CPU's workers take rows when all tiles are under way: while their groups
+// stay in the workers' tables.
+func (c *coprocessor) cpuHelps() bool {
+	if route, groups := c.run.Route(); route != mpega.RouteAggregate || groups == 0 {
+		return false
+	}
+	_, _, scattered := c.query.run.Scatter()
+	return !scattered
+}
+
+// copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where all
+// columns lie as they do there. It returns false, and has done nothing, where some do not.
+func (e *encoder) copyPlain(l *deviceLayout, to *mpega.Tile, at, from, n int) bool {
+	key := e.plainKey(l, from, n)
+	if key == nil {
+		return false
+	}
+	var columns [kernels.ColumnsMax][]byte
+	for i := range l.columns {
+		c := &l.columns[i]
+		if columns[i] = e.columns[c.column].plain(l.shape.Columns[i].Bytes(), from, n); columns[i] == nil || c.double || c.arg < 0 {
+			return false
+		}
+	}
+	copy(to.Keys[l.shape.KeyBytes*at:], key)
+	for i := range l.columns {
+		copy(to.Columns[i][l.shape.Columns[i].Bytes()*at:], columns[i])
+		if l.nullable[i] {
+			stageBits(to.Valid[i], at, nil, n)
+		}
+	}
+	return true
+}
+
+// plainKey returns the packed keys of n rows as a device has them, if the batch holds them so; or nil.
+func (e *encoder) plainKey(l *deviceLayout, from, n int) []byte {
+	keys := &l.bound.Keys
+	if len(keys.Fields) != 1 {
+		return nil
+	}
+	f, c := &keys.Fields[0], l.bound.KeyColumns[0]
+	bits := 8 * l.shape.KeyBytes
+	if f.Interned || f.Kind != spec.Int64 && f.Kind != spec.Uint64 || f.Base != 0 || f.Shift != 0 || int(f.Bits) != bits || f.Span != math.MaxUint64>>(64-bits) {
+		return nil
+	}
+	return e.columns[c].plain(l.shape.KeyBytes, from, n)
+}
+
+// plain returns the bytes of n values without NULLs from a row on, if the batch has them in so many bytes
+// each; or nil.
+func (r *columnReader) plain(width, from, n int) []byte {
+	if r.nulls || r.dict != nil || r.views {
+		return nil
+	}
+	dt, ok := r.col.Type.(arrow.FixedWidthDataType)
+	if !ok || dt.BitWidth() != 8*width || r.col.Type.ID() == arrow.FIXED_SIZE_BINARY {
+		return nil
+	}
+	switch r.col.Kind {
+	case spec.Int64, spec.Uint64:
+	case spec.Float64:
+		if width != 8 {
+			return nil
+		}
+	default:
+		return nil
+	}
+	raw, err := fixedBytes(r.data, width, from, n)
+	if err != nil {
+		return nil // the other way tells
+	}
+	return raw
+}
