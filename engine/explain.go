@@ -45,7 +45,7 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*P
 		return nil, err
 	}
 	return &Plan{
-		Pruning:     pruningOf(src),
+		Pruning:     scan.PruningOf(src),
 		Route:       "cpu",
 		Threads:     e.opt.Threads,
 		Table:       tableKind(bound, run.run.Dense()),
@@ -58,16 +58,6 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*P
 		Forecast:    forecast,
 		Bound:       bound,
 	}, nil
-}
-
-// pruningOf returns what a source with a filter leaves out, or nil.
-func pruningOf(src scan.Source) *scan.Pruning {
-	f, ok := src.(scan.Filtered)
-	if !ok {
-		return nil
-	}
-	p := f.Pruning()
-	return &p
 }
 
 // String returns the plan as lines of text, the last step first.

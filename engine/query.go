@@ -428,7 +428,7 @@ func (q *query) stats() Stats {
 	if q.adopted != nil {
 		s.Splits = q.adopted.blobs
 	}
-	s.Filter = pruningOf(q.source)
+	s.Filter = scan.PruningOf(q.source)
 	if _, estimated, ok := q.run.Scatter(); ok {
 		s.EstimatedGroups = estimated
 		s.PartitionBytes = q.store.BytesPeak()

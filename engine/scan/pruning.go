@@ -8,13 +8,28 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Filtered is a source that leaves rows out: what Filter returns. A source over one is a Filtered too if
-// plans and statistics are to tell of it.
+// Filtered is a source that leaves rows out: what Filter returns.
 type Filtered interface {
 	Source
 
 	// Pruning says what is left out, and by what. Some of it grows while the source is read.
 	Pruning() Pruning
+}
+
+// PruningOf returns what a source leaves out: a Filtered, or one over others, which it tells of by a method
+// Unwrap() Source. It returns nil of a source without a filter.
+func PruningOf(src Source) *Pruning {
+	for {
+		switch s := src.(type) {
+		case Filtered:
+			p := s.Pruning()
+			return &p
+		case interface{ Unwrap() Source }:
+			src = s.Unwrap()
+		default:
+			return nil
+		}
+	}
 }
 
 // Pruning is what a predicate kept from being read.
