@@ -23,6 +23,10 @@ type blobPass struct {
 	bytes   int64          // of these partitions' blobs
 	blobs   int
 
+	rows      int64    // of all sources
+	positions uint64   // that they take
+	runs      []string // that they are of, those that were merged to one included
+
 	layout   spec.RowLayout
 	shift    *spec.PositionShift
 	memory   spec.Memory

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/bits"
 	"runtime/debug"
 	"time"
@@ -49,17 +50,52 @@ type MergeOptions struct {
 // What does not fit together is ErrPartials, what is damaged stream.ErrCorrupt, and what another
 // version has written stream.ErrVersion.
 func (e *Engine) Merge(ctx context.Context, sources [][]Blob, opt MergeOptions) (*Result, error) {
-	started := time.Now()
-	if e.ctx.Err() != nil {
-		return nil, ErrClosed
-	}
-	pass, headers, err := openPartials(ctx, sources, opt)
+	run, _, err := e.newMerge(ctx, sources, opt)
 	if err != nil {
 		return nil, err
 	}
+	return e.stream(ctx, run)
+}
+
+// MergePartial merges the partial states of sources to partial states, as of one source: a tree of merges
+// gives the answer that one merge gives, or one query of the whole input. The sources' runs are noted, so
+// that none of them counts twice further up. Options are as for Partial, but that Partitions is by default
+// what the sources have.
+func (e *Engine) MergePartial(ctx context.Context, sources [][]Blob, opt PartialOptions) (Stats, error) {
+	run, headers, err := e.newMerge(ctx, sources, MergeOptions{})
+	if err != nil {
+		return Stats{}, err
+	}
+	if opt.Partitions == 0 {
+		opt.Partitions = headers[0].Partitions
+	}
+	if err := opt.Validate(); err != nil {
+		return Stats{}, err
+	}
+	out, err := newBlobOutput(run.bound, opt)
+	if err != nil {
+		return Stats{}, err
+	}
+	for i := range out.header.Columns {
+		out.header.Columns[i].Nullable = nullableIn(headers, i)
+	}
+	out.merged = run.adopted
+	return e.writeBlobs(ctx, run, out)
+}
+
+// newMerge returns the query that merges sources, and a header of each.
+func (e *Engine) newMerge(ctx context.Context, sources [][]Blob, opt MergeOptions) (*query, []*partialHeader, error) {
+	started := time.Now()
+	if e.ctx.Err() != nil {
+		return nil, nil, ErrClosed
+	}
+	pass, headers, err := openPartials(ctx, sources, opt)
+	if err != nil {
+		return nil, nil, err
+	}
 	bound, err := bindPartials(headers)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", sources[0][0].Name(), err)
+		return nil, nil, fmt.Errorf("%s: %w", sources[0][0].Name(), err)
 	}
 	pass.layout = bound.StateLayout()
 	pass.shift = spec.NewPositionShift(bound)
@@ -70,7 +106,7 @@ func (e *Engine) Merge(ctx context.Context, sources [][]Blob, opt MergeOptions) 
 	}
 	run := newQuery(e, bound, scan.Stats{Rows: states, Bytes: pass.bytes}, nil, started)
 	run.adopted, pass.progress = pass, run.progress
-	return e.stream(ctx, run)
+	return run, headers, nil
 }
 
 // guard calls a function that processes a task. Partial states with right checksums may still be of
@@ -98,7 +134,6 @@ func openPartials(ctx context.Context, sources [][]Blob, opt MergeOptions) (*blo
 	p := &blobPass{}
 	var headers []*partialHeader
 	runs := make(map[string]string) // name of a blob, by run
-	var position uint64
 	for s, blobs := range sources {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, context.Cause(ctx)
@@ -115,16 +150,20 @@ func openPartials(ctx context.Context, sources [][]Blob, opt MergeOptions) (*blo
 				return nil, nil, fmt.Errorf("%w: %s and %s: %s", ErrPartials, sources[0][0].Name(), blobs[0].Name(), what)
 			}
 		}
-		if other, twice := runs[head.Run]; twice {
-			return nil, nil, fmt.Errorf("%w: %s and %s are of the same run, whose rows would count twice", ErrPartials, other, blobs[0].Name())
+		for _, run := range append([]string{head.Run}, head.Merged...) {
+			if other, twice := runs[run]; twice {
+				return nil, nil, fmt.Errorf("%w: %s and %s are of the same run, whose rows would count twice", ErrPartials, other, blobs[0].Name())
+			}
+			runs[run] = blobs[0].Name()
+			p.runs = append(p.runs, run)
 		}
-		runs[head.Run] = blobs[0].Name()
 		headers = append(headers, head)
-		p.bases = append(p.bases, position)
+		p.bases = append(p.bases, p.positions)
 		var carry uint64
-		if position, carry = bits.Add64(position, head.Positions, 0); carry != 0 {
+		if p.positions, carry = bits.Add64(p.positions, head.Positions, 0); carry != 0 || head.Rows > math.MaxInt64-p.rows {
 			return nil, nil, fmt.Errorf("%w: the sources together hold more rows than 64 bits can number", ErrPartials)
 		}
+		p.rows += head.Rows
 	}
 	return p, headers, nil
 }

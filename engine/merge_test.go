@@ -105,6 +105,14 @@ func TestMergeRefuses(t *testing.T) {
 	other := q
 	other.Deterministic = true
 	a, b := blobs("a", q, 2), blobs("b", q, 2)
+	merge := func(name string, sources ...[]engine.Blob) []engine.Blob {
+		list, err := mergePartial(eng, name, sources, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	merged, again := merge("merged", a, b), merge("again", merge("a and more", b, blobs("more", q, 2)))
 	older := bytes.Clone(a[0].(*memoryBlob).data)
 	older[4] = 0
 	for _, c := range []struct {
@@ -118,6 +126,8 @@ func TestMergeRefuses(t *testing.T) {
 		{"another query", [][]engine.Blob{a, blobs("c", other, 2)}, `a, blob 0 and c, blob 0: they are of another query: {"keys":[{"column":"k"}]} and {"keys":[{"column":"k"}],"deterministic":true}`, engine.ErrPartials},
 		{"other partitions", [][]engine.Blob{a, blobs("c", q, 4)}, "they are in 2 and 4 partitions", engine.ErrPartials},
 		{"a source twice", [][]engine.Blob{a, b, a}, "a, blob 0 and a, blob 0 are of the same run", engine.ErrPartials},
+		{"a source merged and apart", [][]engine.Blob{merged, b}, "merged, blob 0 and b, blob 0 are of the same run", engine.ErrPartials},
+		{"a source in two merges", [][]engine.Blob{merged, again}, "merged, blob 0 and again, blob 0 are of the same run", engine.ErrPartials},
 		{"a partition missing", [][]engine.Blob{a, b[:1]}, "partition 1 of 2 is missing beside b, blob 0", engine.ErrPartials},
 		{"a partition twice", [][]engine.Blob{a, {b[1], b[1]}}, "are both partition 1", engine.ErrPartials},
 		{"two runs in a source", [][]engine.Blob{{a[0], b[1]}}, "a, blob 0 and b, blob 1 are not of the same run", engine.ErrPartials},

@@ -65,25 +65,26 @@ func (e *Engine) Partial(ctx context.Context, src scan.Source, q spec.Query, opt
 	if err != nil {
 		return Stats{}, err
 	}
-	out := &blobOutput{opt: opt, radix: partition.Radix(bits.Len(uint(opt.Partitions)) - 1)}
-	if out.canonical, err = bound.Canonical(); err != nil {
+	out, err := newBlobOutput(bound, opt)
+	if err != nil {
 		return Stats{}, err
 	}
-	out.layout = out.canonical.StateLayout()
-	if out.header, err = newPartialHeader(bound, out.canonical, opt.Partitions); err != nil {
-		return Stats{}, err
-	}
-	qctx, cancel, done, err := e.enter(ctx)
+	run := newQuery(e, bound, src.Stats(), splits, started)
+	run.source = src
+	return e.writeBlobs(ctx, run, out)
+}
+
+// writeBlobs runs a query whose output are blobs.
+func (e *Engine) writeBlobs(ctx context.Context, run *query, out *blobOutput) (Stats, error) {
+	ctx, cancel, done, err := e.enter(ctx)
 	if err != nil {
 		return Stats{}, err
 	}
 	defer done()
 	defer cancel(nil)
-	out.query = newQuery(e, bound, src.Stats(), splits, started)
-	out.query.source = src
-	out.query.output = out
-	err = errors.Join(out.query.execute(qctx), out.abandon())
-	return out.query.stats(), err
+	out.query, run.output = run, out
+	err = errors.Join(run.execute(ctx), out.abandon())
+	return run.stats(), err
 }
 
 // blobOutput writes groups as blobs of states with canonical keys.
@@ -94,7 +95,18 @@ type blobOutput struct {
 	layout    spec.RowLayout // of canonical states
 	radix     partition.Radix
 	header    *partialHeader
+	merged    *blobPass // whose states these are; nil for those of a source
 	blobs     []openBlob
+}
+
+func newBlobOutput(bound *spec.Bound, opt PartialOptions) (o *blobOutput, err error) {
+	o = &blobOutput{opt: opt, radix: partition.Radix(bits.Len(uint(opt.Partitions)) - 1)}
+	if o.canonical, err = bound.Canonical(); err != nil {
+		return nil, err
+	}
+	o.layout = o.canonical.StateLayout()
+	o.header, err = newPartialHeader(bound, o.canonical, opt.Partitions)
+	return o, err
 }
 
 // openBlob is the blob of a partition while it is written.
@@ -109,7 +121,11 @@ func (o *blobOutput) begin() error {
 	rand.Read(run[:]) // never fails
 	h := *o.header
 	h.Run = fmt.Sprintf("%x", run)
-	h.Rows, h.Positions = o.query.progress.rows.Load(), o.query.span.Load()
+	if m := o.merged; m != nil {
+		h.Rows, h.Positions, h.Merged = m.rows, m.positions, m.runs
+	} else {
+		h.Rows, h.Positions = o.query.progress.rows.Load(), o.query.span.Load()
+	}
 	o.blobs = make([]openBlob, h.Partitions)
 	for i := range o.blobs {
 		h.Partition = i

@@ -17,7 +17,8 @@ import (
 // partialHeader is the text at the head of a blob of partial states, as JSON. stream/FORMAT.md
 // describes it.
 type partialHeader struct {
-	Run        string          `json:"run"` // of the call that wrote the blob
+	Run        string          `json:"run"`              // of the call that wrote the blob
+	Merged     []string        `json:"merged,omitempty"` // runs whose states these are, if that call merged some
 	Partition  int             `json:"partition"`
 	Partitions int             `json:"partitions"`
 	Hash       int             `json:"hash"`
@@ -140,7 +141,7 @@ func bindPartials(headers []*partialHeader) (*spec.Bound, error) {
 			return nil, fmt.Errorf("column %q: %w: %w", c.Name, stream.ErrVersion, err)
 		}
 		fields[i] = arrow.Field{Name: c.Name, Type: dt, Nullable: true}
-		stats[i].NoNulls = !slices.ContainsFunc(headers, func(h *partialHeader) bool { return h.Columns[i].Nullable })
+		stats[i].NoNulls = !nullableIn(headers, i)
 	}
 	schema := arrow.NewSchema(fields, nil)
 	bound, err := spec.BindCanonical(h.Query, schema, nil)
@@ -161,6 +162,11 @@ func bindPartials(headers []*partialHeader) (*spec.Bound, error) {
 	}
 	bound.Schema = result.Schema
 	return bound, nil
+}
+
+// nullableIn says whether a column may have NULLs in some source.
+func nullableIn(headers []*partialHeader, column int) bool {
+	return slices.ContainsFunc(headers, func(h *partialHeader) bool { return h.Columns[column].Nullable })
 }
 
 // differs says how the states of another header do not belong with those of h, or "".

@@ -64,6 +64,13 @@ func partial(eng *engine.Engine, name string, src scan.Source, q spec.Query, par
 	return blobs.list, err
 }
 
+// mergePartial returns the blobs that sources are merged to.
+func mergePartial(eng *engine.Engine, name string, sources [][]engine.Blob, partitions int) ([]engine.Blob, error) {
+	blobs := &memoryBlobs{source: name}
+	_, err := eng.MergePartial(context.Background(), sources, engine.PartialOptions{Partitions: partitions, Create: blobs.create})
+	return blobs.list, err
+}
+
 func mergeAll(eng *engine.Engine, sources [][]engine.Blob, opt engine.MergeOptions, keys int) (*spectest.Rows, error) {
 	result, err := eng.Merge(context.Background(), sources, opt)
 	if err != nil {
@@ -136,6 +143,17 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 		}
 		rng.Shuffle(len(blobs), func(i, j int) { blobs[i], blobs[j] = blobs[j], blobs[i] })
 		sources = append(sources, blobs)
+	}
+	for len(sources) > 0 && rng.IntN(2) == 0 { // a tree of merges gives the same
+		from := rng.IntN(len(sources))
+		to := from + 1 + rng.IntN(len(sources)-from)
+		eng := open()
+		merged, err := mergePartial(eng, "merged", sources[from:to], []int{0, partitions}[rng.IntN(2)])
+		eng.Close()
+		if err != nil {
+			t.Fatalf("%v over %v: a merge to partial states: %v", q.Aggregates, q.Keys, err)
+		}
+		sources = slices.Replace(sources, from, to, merged)
 	}
 	eng := open()
 	defer eng.Close()
