@@ -25,15 +25,27 @@
 //   - S3 (no panic): a corrupt file gives an error that names it. Arrays are validated before they
 //     are handed on, so that reading a value does not panic later either.
 //   - S4 (nothing left open): a file is open only between Split.Open and the reader's last Release,
-//     its end or its error; Open, Stats and Splits leave none open.
+//     its end or its error; Open, Filter, Stats and Splits leave none open.
 //   - S5 (dictionaries): the batches of one split share one dictionary array where the file has one
 //     dictionary, so that what a consumer derives from it can be kept by the array's identity.
+//   - S6 (filters): rows are left out unread only if a term of the predicate is surely not TRUE for
+//     them. What is not known - statistics that are missing, in another order, contradictory or
+//     corrupt - leaves nothing out.
+//
+// Filter leaves rows out before they are read, the cheapest knowledge first:
+//
+//	folders -> statistics | Bloom filters -> dictionaries -> page indexes | RowFilter
+//	       no reads       |      read once, when the filter is made       | while rows are read
+//
+// Knowledge of every kind becomes bounds of values, in the units of the column, to which terms are compared.
+// In a row group, the columns that the RowFilter needs are decoded step by step; of the others, the stretches
+// of rows that it has kept: pages between are passed over, by their offset index or header by header.
 //
 // Text is cut by blocks of 32 KiB, in which masks of 64 bytes tell where fields end; only the columns
 // that are asked for are looked at after that. A block that is not regular is cut row by row. Strings
 // that repeat in samples of a file come as codes of a dictionary; that the samples mislead costs time.
 //
-// What it leaves out: predicates (nothing is pruned), nested columns (a schema names them, reading
-// them is an error), encrypted Parquet, the columns of an Arrow file apart (a record batch is read
-// whole).
+// What it leaves out: pruning files before their footers are read (all must have the same columns), nested
+// columns (a schema names them, reading them is an error), encrypted Parquet, the columns of an Arrow
+// file apart (a record batch is read whole).
 package scan
