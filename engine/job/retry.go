@@ -27,18 +27,20 @@ func MayPass(err error) bool {
 	var text *sql.Error
 	switch {
 	case err == nil, errors.Is(err, engine.ErrQuery), errors.Is(err, engine.ErrOverflow), errors.Is(err, engine.ErrCorrupt),
-		errors.Is(err, engine.ErrClosed), errors.Is(err, ErrLocked), errors.As(err, &text),
-		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		errors.Is(err, engine.ErrClosed), errors.Is(err, ErrLocked), errors.As(err, &text):
+		return false
+	}
+	var transient interface{ Transient() bool }
+	if errors.As(err, &transient) { // also of a request that took too long
+		return transient.Transient()
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	for _, one := range passing {
 		if errors.Is(err, one) {
 			return true
 		}
-	}
-	var transient interface{ Transient() bool }
-	if errors.As(err, &transient) {
-		return transient.Transient()
 	}
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {

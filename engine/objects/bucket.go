@@ -2,6 +2,7 @@ package objects
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func (o *bucketObject) stat(ctx context.Context) (version, error) {
 	if err != nil {
 		return version{}, final(err)
 	}
-	return version{size: a.Size}, nil
+	return version{size: a.Size, tag: hex.EncodeToString(a.MD5), modified: a.ModTime}, nil
 }
 
 func (o *bucketObject) read(ctx context.Context, b []byte, off int64, v version) (n int, err error) {

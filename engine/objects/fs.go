@@ -2,6 +2,7 @@ package objects
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	_ "gocloud.dev/blob/azureblob" // for az://
 	_ "gocloud.dev/blob/gcsblob"   // for gs://
 	_ "gocloud.dev/blob/s3blob"    // for s3://
+	"gocloud.dev/gcerrors"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/stream"
@@ -41,10 +43,11 @@ var (
 	_ stream.Objects = (*FS)(nil)
 )
 
-// version tells versions of an object apart. A tag is empty where the store has none.
+// version tells versions of an object apart. A tag is empty where the store has none, a time zero.
 type version struct {
-	size int64
-	tag  string
+	size     int64
+	tag      string
+	modified time.Time
 }
 
 // New returns a file system whose names without a scheme are those of base. Requests end with the context.
@@ -165,6 +168,8 @@ func problem(op, name string, err error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	case errors.Is(err, errChanged):
 		return fmt.Errorf("%s: %s: %w", name, op, err)
+	case gcerrors.Code(err) == gcerrors.Internal || gcerrors.Code(err) == gcerrors.ResourceExhausted:
+		err = passingError{err}
 	}
 	return fmt.Errorf("%s: %s: %w (%s)", name, op, err, hint(scheme))
 }
@@ -180,7 +185,7 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	if key != "" && !strings.HasSuffix(key, "/") {
 		var v version
 		if v, err = f.version(name); err == nil {
-			return objectInfo{name: name, size: v.size}, nil
+			return objectInfo{name: name, size: v.size, tag: v.tag, modified: v.modified}, nil
 		}
 	}
 	if schemes[scheme] == "" || !errors.Is(err, fs.ErrNotExist) {
@@ -287,7 +292,7 @@ func (f *FS) list(prefix string, most int) (found []stream.Object, err error) {
 				continue // what consoles make for a folder
 			}
 			name := scheme + "://" + host + "/" + o.Key
-			f.know(name, version{size: o.Size})
+			f.know(name, version{size: o.Size, tag: hex.EncodeToString(o.MD5), modified: o.ModTime})
 			found = append(found, stream.Object{Name: name, Size: o.Size})
 		}
 		if most > 0 && len(found) >= most {
@@ -341,14 +346,17 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // objectInfo is what is known of an object, or of a prefix.
 type objectInfo struct {
-	name string
-	size int64
-	dir  bool
+	name     string
+	size     int64
+	dir      bool
+	tag      string
+	modified time.Time
 }
 
 func (i objectInfo) Name() string       { return path.Base(i.name) }
 func (i objectInfo) Size() int64        { return i.size }
-func (i objectInfo) ModTime() time.Time { return time.Time{} }
+func (i objectInfo) ModTime() time.Time { return i.modified }
+func (i objectInfo) ETag() string       { return i.tag }
 func (i objectInfo) IsDir() bool        { return i.dir }
 func (i objectInfo) Sys() any           { return nil }
 

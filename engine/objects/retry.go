@@ -19,6 +19,14 @@ type finalError struct{ error }
 
 func (e finalError) Unwrap() error { return e.error }
 
+// passingError is an error that has outlasted all attempts, and that a later one may not meet.
+type passingError struct{ error }
+
+func (e passingError) Unwrap() error { return e.error }
+
+// Transient tells those that repeat whole queries that it is worth while.
+func (passingError) Transient() bool { return true }
+
 // final marks the errors of stores that are answers, and gives those of missing objects their name.
 func final(err error) error {
 	if err == nil {
@@ -54,7 +62,7 @@ func (f *FS) retry(ctx context.Context, do func(ctx context.Context) (bytes int,
 			failed, pause = 0, f.opt.Pause
 		}
 		if failed++; failed == f.opt.Attempts {
-			return fmt.Errorf("tried %d times: %w", failed, err)
+			return passingError{fmt.Errorf("tried %d times: %w", failed, err)}
 		}
 		select {
 		case <-ctx.Done():

@@ -31,7 +31,7 @@ func (o *webObject) stat(ctx context.Context) (version, error) {
 	if err == nil {
 		defer r.Body.Close()
 		if r.ContentLength >= 0 {
-			return version{r.ContentLength, r.Header.Get("ETag")}, nil
+			return versionOf(r, r.ContentLength), nil
 		}
 	}
 	// Some servers answer no HEAD, or not with a length: the first byte's range tells it.
@@ -44,11 +44,17 @@ func (o *webObject) stat(ctx context.Context) (version, error) {
 	size, err := strconv.ParseInt(total, 10, 64)
 	switch {
 	case r.StatusCode == http.StatusPartialContent && ok && err == nil:
-		return version{size, r.Header.Get("ETag")}, nil
+		return versionOf(r, size), nil
 	case r.StatusCode == http.StatusOK && r.ContentLength >= 0:
-		return version{r.ContentLength, r.Header.Get("ETag")}, nil
+		return versionOf(r, r.ContentLength), nil
 	}
 	return version{}, finalError{errors.New("the server does not say how large it is")}
+}
+
+// versionOf returns the version that an answer is of.
+func versionOf(r *http.Response, size int64) version {
+	modified, _ := http.ParseTime(r.Header.Get("Last-Modified")) // zero where the server does not tell
+	return version{size: size, tag: r.Header.Get("ETag"), modified: modified}
 }
 
 // do makes a request whose answer is the file or a part of it.
