@@ -37,15 +37,9 @@ func (f *partialFlags) check(cmd *cobra.Command, output string) error {
 		return usagef("--%s is for --partial", partitionsFlag)
 	case !f.partial:
 		return nil
-	case output == "-":
-		return usagef("--partial: name a directory for the states with -o")
-	case cmd.Flags().Changed("format"):
-		return usagef("--partial: states have one format; give --format to mpga merge")
 	}
-	for _, name := range layoutNames {
-		if cmd.Flags().Changed(name) {
-			return usagef("--partial: states are laid out in one way; give --%s to mpga merge", name)
-		}
+	if err := checkPartialOutput(cmd, output, "give --%s to mpga merge"); err != nil {
+		return err
 	}
 	opt := engine.PartialOptions{Partitions: f.partitions, Create: new(engine.PartialDir).Create}
 	if err := opt.Validate(); err != nil || f.partitions == 0 {
@@ -54,14 +48,38 @@ func (f *partialFlags) check(cmd *cobra.Command, output string) error {
 	return nil
 }
 
+// checkPartialOutput reports flags that do not suit states; instead says what to do with one.
+func checkPartialOutput(cmd *cobra.Command, output, instead string) error {
+	switch {
+	case output == "-":
+		return usagef("--partial: name a directory for the states with -o")
+	case cmd.Flags().Changed("format"):
+		return usagef("--partial: states have one format; "+instead, "format")
+	}
+	for _, name := range layoutNames {
+		if cmd.Flags().Changed(name) {
+			return usagef("--partial: states are laid out in one way; "+instead, name)
+		}
+	}
+	return nil
+}
+
 // writePartial writes the states of a query to the directory that is its output.
-func (f *aggFlags) writePartial(ctx context.Context, stderr io.Writer, eng *engine.Engine, source scan.Source, query spec.Query, progress progress) (err error) {
+func (f *aggFlags) writePartial(ctx context.Context, stderr io.Writer, eng *engine.Engine, source scan.Source, query spec.Query, progress progress) error {
+	return f.outputFlags.writePartial(ctx, stderr, progress, func(opt engine.PartialOptions) (engine.Stats, error) {
+		opt.Partitions = f.partitions
+		return eng.Partial(ctx, source, query, opt)
+	})
+}
+
+// writePartial makes the directory of what a function writes.
+func (f *outputFlags) writePartial(ctx context.Context, stderr io.Writer, progress progress, write func(engine.PartialOptions) (engine.Stats, error)) (err error) {
 	dir, err := engine.CreatePartialDir(stream.OS, f.output)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Abort()) }() // nothing after Commit
-	done, err := eng.Partial(ctx, source, query, engine.PartialOptions{Partitions: f.partitions, Create: dir.Create})
+	done, err := write(engine.PartialOptions{Create: dir.Create})
 	if err != nil {
 		return err
 	}
@@ -82,6 +100,7 @@ func (f *aggFlags) writePartial(ctx context.Context, stderr io.Writer, eng *engi
 type mergeFlags struct {
 	outputFlags
 	only    []int
+	partial bool
 	threads int
 	budgetFlags
 }
@@ -96,10 +115,12 @@ that mpga agg gives for all inputs at once. The order of the DIRs is that of the
 last, list, string_agg and ties go by.
 
 Partitions can be merged by several processes: --only takes a part of them, and the results of all
-parts together are the answer.`,
+parts together are the answer. With --partial neighbours are merged to partial states, which are merged
+again: a tree of merges gives the same answer.`,
 		Example: `  mpga agg --by origin --agg 'avg(delay)' --partial -o jan jan.parquet
   mpga agg --by origin --agg 'avg(delay)' --partial -o feb feb.parquet
-  mpga merge jan feb -o delays.parquet`,
+  mpga merge jan feb -o delays.parquet
+  mpga merge jan feb --partial -o winter`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("merge: name the directories of partial states (see mpga merge --help)")
@@ -112,6 +133,7 @@ parts together are the answer.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.outputFlags.register(flags)
+	flags.BoolVar(&f.partial, "partial", false, "write partial states to a directory, named by -o, for another merge")
 	flags.IntSliceVar(&f.only, "only", nil, "merge the partitions `I,J` alone, which count from 0")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	f.budgetFlags.register(flags)
@@ -123,9 +145,23 @@ parts together are the answer.`,
 	return cmd
 }
 
+// check reports flags that contradict each other.
+func (f *mergeFlags) check(cmd *cobra.Command) error {
+	switch {
+	case !f.partial:
+		return nil
+	case len(f.only) > 0:
+		return usagef("--only: partial states are merged whole; give it to the merge that makes the result")
+	}
+	return checkPartialOutput(cmd, f.output, "give --%s to the merge that makes the result")
+}
+
 func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 	ctx := cmd.Context()
-	sinkOptions, err := f.outputFlags.options(cmd, false)
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	sinkOptions, err := f.outputFlags.options(cmd, f.partial)
 	if err != nil {
 		return err
 	}
@@ -150,6 +186,11 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	defer progress.close()
+	if f.partial {
+		return f.writePartial(ctx, cmd.ErrOrStderr(), progress, func(opt engine.PartialOptions) (engine.Stats, error) {
+			return eng.MergePartial(ctx, sources, opt)
+		})
+	}
 	result, err := eng.Merge(ctx, sources, engine.MergeOptions{Partitions: f.only})
 	if err != nil {
 		return err

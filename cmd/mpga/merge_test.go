@@ -45,6 +45,14 @@ func TestPartialInterrupted(t *testing.T) {
 			if out, err := exec.Command("mpga", "merge", filepath.Join(dir, "states")).CombinedOutput(); err == nil {
 				t.Errorf("merged: %s", out)
 			}
+			next := exec.Command("mpga", "agg", "--by", "a", "--partial", "-o", filepath.Join(dir, "states"), "-")
+			next.Stdin = strings.NewReader("a\n1\n")
+			if out, err := next.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if left, err = os.ReadDir(dir); err != nil || len(left) != 1 {
+				t.Errorf("after the next run there is %v, %v", left, err)
+			}
 		})
 	}
 }
