@@ -66,7 +66,7 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 		Timeout:     knobs.Timeout,
 	})
 	if err != nil {
-		q.engine.devices.put(set, err)
+		q.engine.devices.put(set, err, nil)
 		return nil, err
 	}
 	c.filler.coprocessor = c
@@ -269,11 +269,11 @@ func (c *coprocessor) finish(set *groupSet) error {
 
 // release ends the devices' part, which may have ended with an error. What was written stays so.
 func (c *coprocessor) release(cause error) {
-	err := c.run.Release()
+	released, err := c.run.Release()
 	if err != nil {
 		c.query.engine.opt.Logger.Warn("device released", slog.Any("error", err))
 	}
-	c.query.engine.devices.put(c.set, errors.Join(cause, err))
+	c.query.engine.devices.put(c.set, errors.Join(cause, err), released)
 }
 
 // written returns the partitions that the output has, by the highest bits of the hash.

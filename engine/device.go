@@ -14,7 +14,6 @@ import (
 
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
-	"github.com/mpga/mpga/stream/mpega"
 )
 
 // deviceChoice is Options.Device, parsed.
@@ -76,7 +75,6 @@ type deviceSet struct {
 	list  []kernels.Device
 	users int
 	old   bool // closed when nobody uses it any more
-	hung  bool // and not even closed: it does not answer
 }
 
 // get opens the devices, once, and lends them until they are put back. Without any it returns the reason.
@@ -99,28 +97,42 @@ func (d *devices) get() (*deviceSet, error) {
 	return d.current, nil
 }
 
-// put gives devices back. After an error that makes them useless, the next query opens others.
-func (d *devices) put(s *deviceSet, err error) {
+// put gives devices back, once released is closed, or at once if it is nil. After an error that makes them
+// useless, the next query opens others.
+func (d *devices) put(s *deviceSet, err error, released <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s.users--
 	if isFatal(err) {
 		s.old = true
-		s.hung = s.hung || errors.Is(err, mpega.ErrTimeout)
 		if d.current == s {
 			d.current, d.tried = nil, false
 		}
 	}
-	if s.old && s.users == 0 {
+	select {
+	case <-released:
+	default:
+		if released != nil { // a device does not answer: nobody waits for it
+			go func() {
+				<-released
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				d.returned(s)
+			}()
+			return
+		}
+	}
+	d.returned(s)
+}
+
+// returned closes devices that are of no use when their last user has returned them. Requires: d.mu is held.
+func (d *devices) returned(s *deviceSet) {
+	if s.users--; s.old && s.users == 0 {
 		d.closeSet(s)
 	}
 }
 
 // closeSet closes devices. Requires: d.mu is held, and nobody uses them.
 func (d *devices) closeSet(s *deviceSet) {
-	if s.hung {
-		return
-	}
 	for _, dev := range s.list {
 		if err := dev.Close(); err != nil {
 			d.log.Warn("device closed", slog.Any("error", err))

@@ -57,7 +57,7 @@ func Open(opt Options) (*Engine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("Device (%q): %w", opt.Device, err)
 		}
-		e.devices.put(set, nil)
+		e.devices.put(set, nil, nil)
 	}
 	e.decoded = opt.Allocator
 	if _, own := opt.Allocator.(*poolAllocator); own {

@@ -87,10 +87,28 @@ func TestRandom(t *testing.T) {
 			SpillAll:   rng.IntN(3) == 0, ForceSplits: rng.IntN(6) % 4,
 			MemoryBytes: []int64{0, 8 << 20, 16 << 20}[rng.IntN(3)],
 		}
+		if rng.IntN(2) == 0 {
+			options.Device, knobs.Device = randomDevice(rng)
+		}
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			check(t, schema, batches, q, want, wantErr, engine.WithTestingKnobs(options, knobs))
 		})
 	}
+}
+
+// randomDevice returns a device of the host, and knobs that force its paths.
+func randomDevice(rng *rand.Rand) (string, engine.DeviceKnobs) {
+	k := engine.DeviceKnobs{
+		TileRows:  []int{0, 32, 100, 1000}[rng.IntN(4)],
+		Streams:   rng.IntN(5),
+		RadixBits: rng.IntN(4),
+		Groups:    []int64{0, 1, 100, 3000, 1 << 40}[rng.IntN(5)],
+	}
+	if rng.IntN(2) == 0 {
+		k.LFMin = 0.001 + 0.9*rng.Float64()
+		k.LFMax = k.LFMin + (1-k.LFMin)*rng.Float64()
+	}
+	return []string{"host:1MiB", "host:2MiB", "host:16MiB"}[rng.IntN(3)], k
 }
 
 // check runs a query and compares the answer, or that there is none, and what is left in memory.

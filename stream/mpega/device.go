@@ -33,7 +33,9 @@ type device struct {
 	peak     int64
 	kept     int64
 	hung     bool // it does not answer: nothing of it may be touched
+	stuck    []stuckEvent
 	orphans  []kernels.Pinned
+	areas    []*area // that could not be released
 	table    *table
 	spans    [lanes][]span
 	bytesIn  int64
@@ -140,7 +142,13 @@ func (d *device) freeBuffer(b *kernels.Buffer) error {
 	return err
 }
 
-// wait waits for an event, which it closes, for as long as the device may take.
+// stuckEvent is one that did not come in time.
+type stuckEvent struct {
+	done  <-chan error  // of who still waits for it
+	event kernels.Event // to be closed, if nobody else does
+}
+
+// wait waits for an event for as long as the device may take.
 func (d *device) wait(e kernels.Event) error {
 	done := make(chan error, 1)
 	go func() { done <- e.Wait() }()
@@ -152,6 +160,7 @@ func (d *device) wait(e kernels.Event) error {
 	case <-timer.C:
 		d.mu.Lock()
 		d.hung = true
+		d.stuck = append(d.stuck, stuckEvent{done: done})
 		d.mu.Unlock()
 		return errorf("device %d: no answer for %v: %w", d.number, d.run.opt.Timeout, ErrTimeout)
 	}
@@ -172,13 +181,13 @@ func (d *device) finish(s kernels.Stream) error {
 	if err != nil {
 		return err
 	}
-	if err := d.wait(e); err != nil {
-		if errors.Is(err, ErrTimeout) {
-			return err
-		}
-		return errors.Join(err, e.Close())
+	if err = d.wait(e); errors.Is(err, ErrTimeout) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.stuck[len(d.stuck)-1].event = e
+		return err
 	}
-	return e.Close()
+	return errors.Join(err, e.Close())
 }
 
 // sample returns the number of distinct keys of a tile, by a sketch.
@@ -211,6 +220,23 @@ func firstError(steps ...func() error) error {
 	return nil
 }
 
+// awaken waits until a device that did not answer does, so that it can be released.
+func (d *device) awaken() {
+	d.mu.Lock()
+	stuck := d.stuck
+	d.stuck = nil
+	d.mu.Unlock()
+	for _, s := range stuck {
+		<-s.done
+		if s.event != nil {
+			_ = s.event.Close()
+		}
+	}
+	d.mu.Lock()
+	d.hung = false
+	d.mu.Unlock()
+}
+
 // stop waits for the work of all tiles, so that memory can be freed.
 func (d *device) stop() error {
 	if d.hung {
@@ -229,10 +255,12 @@ func (d *device) release() error {
 	if d.hung {
 		return nil
 	}
+	for _, a := range d.areas {
+		errs = append(errs, a.release())
+	}
 	for _, t := range d.tiles {
 		errs = append(errs, t.release())
 	}
-	d.tiles = nil
 	for _, p := range d.orphans {
 		errs = append(errs, p.Free())
 	}

@@ -154,15 +154,18 @@ func (a *area) release() error {
 
 func (a *area) releaseLocked() error {
 	if a.device.hung {
+		a.device.areas = append(a.device.areas, a)
 		return nil
 	}
 	var errs []error
 	if a.stream != nil {
 		_ = a.stream.Close() // its events have told its errors
+		a.stream = nil
 	}
 	errs = append(errs, a.device.freeBuffer(&a.memory))
 	if a.host != nil {
 		errs = append(errs, a.host.Free())
+		a.host = nil
 	}
 	return errors.Join(errs...)
 }

@@ -61,7 +61,8 @@ func New(ctx context.Context, opt Options) (*Run, error) {
 	for i, dev := range opt.Devices {
 		d, err := newDevice(r, i, dev)
 		if err != nil {
-			return nil, failure(errors.Join(err, r.Release()))
+			_, releaseErr := r.Release()
+			return nil, failure(errors.Join(err, releaseErr))
 		}
 		r.devices = append(r.devices, d)
 	}
@@ -194,11 +195,29 @@ func (r *Run) EndInput() error {
 	return context.Cause(r.ctx)
 }
 
-// Release gives everything back, once nobody uses the run any more. A device that does not answer
-// keeps what it has.
-func (r *Run) Release() error {
+// Release gives everything back, once nobody uses the run any more. What a device has that does not answer
+// is given back when it does: released is closed then, or at once.
+func (r *Run) Release() (released <-chan struct{}, err error) {
 	r.cancel(context.Canceled)
 	r.work.Wait()
+	done := make(chan struct{})
+	for _, d := range r.devices {
+		if d.hung {
+			go func() {
+				defer close(done)
+				for _, d := range r.devices {
+					d.awaken()
+				}
+				_ = r.release() // nobody is left to be told
+			}()
+			return done, nil
+		}
+	}
+	close(done)
+	return done, r.release()
+}
+
+func (r *Run) release() error {
 	var errs []error
 	for _, d := range r.devices {
 		errs = append(errs, d.stop())
@@ -206,11 +225,9 @@ func (r *Run) Release() error {
 	for _, b := range r.blocks {
 		errs = append(errs, b.release())
 	}
-	r.blocks = nil
 	for _, d := range r.devices {
 		errs = append(errs, d.release())
 	}
-	r.devices = nil
 	return errors.Join(errs...)
 }
 

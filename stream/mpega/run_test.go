@@ -182,7 +182,18 @@ func run(in *input, opt mpega.Options, fillers int) (a *answer, c mpega.Counters
 	}
 	defer func() {
 		c = r.Counters()
-		err = errors.Join(err, r.Release())
+		released, releaseErr := r.Release()
+		err = errors.Join(err, releaseErr)
+		if !errors.Is(err, mpega.ErrTimeout) {
+			<-released
+			return
+		}
+		select {
+		case <-released:
+			err = errors.New("released before the device has answered")
+		default:
+			<-released
+		}
 	}()
 	var group errgroup.Group
 	for f := range fillers {
@@ -336,12 +347,14 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A device that does not answer ends the run in time, and keeps what it was given.
+// A device that does not answer in time ends the run, and what it has is given back when it does.
 func TestTimeout(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	in := makeInput(rand.New(rand.NewPCG(5, 6)), 10_000, 100, 4, 0)
 	device := openHost(t, hostdevice.Options{MemoryLimit: 1 << 20, Latency: 300 * time.Millisecond})
 	_, _, err := run(in, mpega.Options{Devices: []kernels.Device{device}, Timeout: 20 * time.Millisecond}, 2)
 	if !errors.Is(err, mpega.ErrTimeout) || !errors.Is(err, mpega.ErrDevice) {
 		t.Fatalf("%v, want ErrTimeout", err)
 	}
+	closeAll(t, []kernels.Device{device})
 }

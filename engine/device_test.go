@@ -1,0 +1,160 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/hostdevice"
+)
+
+// deviceTable has an int64 key of so many values, and an int32 value with NULLs.
+func deviceTable(rows, groups int) (*arrow.Schema, []arrow.RecordBatch) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "k", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "v", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+	}, nil)
+	rng := rand.New(rand.NewPCG(8, 9))
+	var batches []arrow.RecordBatch
+	for from := 0; from < rows; from += 1000 {
+		b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
+		for range min(1000, rows-from) {
+			b.Field(0).(*array.Int64Builder).Append(rng.Int64N(int64(groups)) - 5)
+			if rng.IntN(10) == 0 {
+				b.Field(1).AppendNull()
+			} else {
+				b.Field(1).(*array.Int32Builder).Append(rng.Int32() - 1<<30)
+			}
+		}
+		batches = append(batches, b.NewRecordBatch())
+	}
+	return schema, batches
+}
+
+var deviceQuery = spec.Query{
+	Keys: []spec.Key{{Column: "k"}},
+	Aggregates: []spec.Aggregate{
+		{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.Min, Args: []string{"v"}},
+		{Func: spec.Avg, Args: []string{"v"}}, {Func: spec.StddevSamp, Args: []string{"v"}},
+	},
+}
+
+// The routes that are forced are taken, and told.
+func TestDeviceStats(t *testing.T) {
+	schema, batches := deviceTable(20_000, 5000)
+	for _, c := range []struct {
+		knobs engine.DeviceKnobs
+		route string
+	}{
+		{engine.DeviceKnobs{Groups: 1}, "one table"},
+		{engine.DeviceKnobs{Groups: 5000}, "one table"},
+		{engine.DeviceKnobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, "partitions"},
+	} {
+		opt := engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:16MiB"}, engine.TestingKnobs{Device: c.knobs})
+		stats := deviceStats(t, opt, schema, batches)
+		d := stats.Device
+		if d == nil || len(d.Routes) == 0 || d.Routes[len(d.Routes)-1] != c.route {
+			t.Errorf("%+v: %+v, want the route %s", c.knobs, d, c.route)
+			continue
+		}
+		if d.Rows != 20_000 || d.BytesIn < 20_000*12 || d.Kernel <= 0 || stats.Groups != 4896 {
+			t.Errorf("%+v: %d groups, %+v", c.knobs, stats.Groups, d)
+		}
+		if c.route == "partitions" && (d.Emitted != 4 || stats.Route != "device") {
+			t.Errorf("%d partitions were emitted on route %s", d.Emitted, stats.Route)
+		}
+	}
+}
+
+func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches []arrow.RecordBatch) engine.Stats {
+	t.Helper()
+	eng := openChecked(t, opt)
+	result, err := eng.Aggregate(context.Background(), scan.Batches(schema, batches), deviceQuery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer result.Release()
+	for result.Next() {
+	}
+	if err := result.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return result.Stats()
+}
+
+// Whatever call or work of a device fails, the answer is right, and the next query's is.
+func TestDeviceFaults(t *testing.T) {
+	schema, batches := deviceTable(5000, 3000)
+	want, err := spectest.Oracle(schema, batches, deviceQuery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := int64(2)
+	if testing.Short() {
+		step = 7
+	}
+	for _, groups := range []int64{1, 3000, 1 << 40} {
+		for _, work := range []bool{false, true} {
+			for n := int64(1); ; n += step {
+				failed := false
+				cause := errors.New("boom")
+				if n%3 == 0 {
+					cause = kernels.ErrDeviceLost
+				} else if n%3 == 1 {
+					cause = kernels.ErrOutOfMemory
+				}
+				fail := hostdevice.FailNth(n, work, cause)
+				knobs := engine.TestingKnobs{ResultRows: 100, Device: engine.DeviceKnobs{
+					Groups: groups, TileRows: 1000, RadixBits: 2, Streams: 2,
+					Fail: func(c hostdevice.Call) error {
+						err := fail(c)
+						failed = failed || err != nil
+						return err
+					},
+				}}
+				t.Run(fmt.Sprintf("groups=%d/work=%v/%d", groups, work, n), func(t *testing.T) {
+					eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs))
+					for range 2 {
+						got, err := answer(eng, scan.Batches(schema, batches), deviceQuery)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if err := spectest.Equal(want, got); err != nil {
+							t.Fatal(err)
+						}
+					}
+				})
+				if !failed || t.Failed() {
+					break
+				}
+			}
+		}
+	}
+}
+
+// A device that stops answering holds nobody up.
+func TestDeviceTimeout(t *testing.T) {
+	schema, batches := deviceTable(5000, 3000)
+	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Timeout: 10 * time.Millisecond, Fail: func(c hostdevice.Call) error {
+		if c.Work && c.Number == 3 {
+			time.Sleep(300 * time.Millisecond)
+		}
+		return nil
+	}}}
+	stats := deviceStats(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs), schema, batches)
+	if stats.Route != "cpu" || stats.Groups != 2452 || stats.Device.Reason == "" {
+		t.Errorf("%d groups on route %s, because of %q", stats.Groups, stats.Route, stats.Device.Reason)
+	}
+}
