@@ -31,7 +31,7 @@ func (p *parquetFile) storedColumn(c int) (s storedColumn, ok bool) {
 		return s, false
 	}
 	s.family, _, _ = familyOf(s.typ)
-	s.days = s.typ.ID() == arrow.DATE64
+	s.days = s.typ.ID() == arrow.DATE64 && s.leaf.PhysicalType() == parquet.Types.Int32
 	switch s.leaf.PhysicalType() {
 	case parquet.Types.Boolean:
 		ok = s.family == boolFamily
@@ -46,8 +46,11 @@ func (p *parquetFile) storedColumn(c int) (s storedColumn, ok bool) {
 }
 
 // ordered says whether the order by which a file's writer took smallest and largest values is the
-// order of their values.
+// order of their values. A number in bytes of any length may have been cut as if it were text.
 func (s *storedColumn) ordered() bool {
+	if s.leaf.PhysicalType() == parquet.Types.ByteArray && s.family != bytesFamily {
+		return false
+	}
 	want := schema.SortSIGNED
 	if s.family == bytesFamily || arrow.IsUnsignedInteger(s.typ.ID()) {
 		want = schema.SortUNSIGNED
@@ -173,11 +176,22 @@ func (p *parquetFile) groupBounds(group, c int) (b bounds, err error) {
 	return b, nil
 }
 
-// dictionaryBytes returns how many bytes of a chunk are its dictionary page; 0 where it is not known
-// that the page holds every value of the chunk.
+// A dictionary page is read to see that no value suits if it is of dictionaryBytesFew, or of a quarter of
+// its chunk and dictionaryBytesMax at most: a larger one has most values, and costs what it may save.
+const (
+	dictionaryBytesFew = 4 << 10
+	dictionaryBytesMax = 1 << 20
+)
+
+// dictionaryBytes returns how many bytes of a chunk are its dictionary page: 0 where that is too large, or
+// where it is not known that it holds every value of the chunk.
 func dictionaryBytes(chunk *metadata.ColumnChunkMetaData) int64 {
 	if !chunk.HasDictionaryPage() || !allDictionary(chunk) {
 		return 0
 	}
-	return max(chunk.DataPageOffset()-chunkStart(chunk), 0)
+	size := chunk.DataPageOffset() - chunkStart(chunk)
+	if size > max(dictionaryBytesFew, min(dictionaryBytesMax, chunk.TotalCompressedSize()/4)) {
+		return 0
+	}
+	return max(size, 0)
 }

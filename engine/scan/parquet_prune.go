@@ -41,10 +41,6 @@ const (
 	// askers is how many files are open at once to be asked, at least: they mostly wait.
 	askers = 8
 
-	// dictionaryBytesMax bounds a dictionary page that is read to see that no value suits. Writers end
-	// a dictionary at 1 MiB by default.
-	dictionaryBytesMax = 1 << 20
-
 	// bloomValuesMax is how many constants are looked up in a Bloom filter, a read each.
 	bloomValuesMax = 16
 )
@@ -201,7 +197,7 @@ func (a *asker) bloomExcludes(t *boundTerm, stored *storedColumn, chunk *metadat
 // dictionary.
 func (a *asker) dictionaryExcludes(t *boundTerm, stored *storedColumn, chunk *metadata.ColumnChunkMetaData) (bool, error) {
 	size := dictionaryBytes(chunk)
-	if !t.compares() || size == 0 || size > dictionaryBytesMax || !a.of.readsFlat(t.column, chunk) {
+	if !t.compares() || size == 0 || !a.of.readsFlat(t.column, chunk) {
 		return false, nil
 	}
 	start := chunkStart(chunk)
