@@ -27,6 +27,7 @@ type Sampler struct {
 	seen   map[uint64]sampled // by hash of the key
 	hashes []uint64
 	part   uint32
+	near   nearness
 
 	rows       int64
 	pairs      int64 // groups of each part, together
@@ -43,7 +44,7 @@ type sampled struct {
 
 // NewSampler returns a sampler that has seen nothing.
 func (r *Run) NewSampler() *Sampler {
-	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, spec.TileRows)}
+	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, spec.TileRows), near: newNearness(&r.bound.Keys)}
 }
 
 // NextPart says that the rows to come are not neighbours of those before.
@@ -70,6 +71,7 @@ func (s *Sampler) Add(t *spec.Tile) {
 		}
 	}
 	s.rows += int64(t.Rows)
+	s.near.add(t.Keys, b.Keys.Words)
 	for _, w := range b.Keys.Longs {
 		s.keyBytes += longBytes(t.Keys, w, b.Keys.Words)
 	}
@@ -97,6 +99,7 @@ type Forecast struct {
 	Least  int64 // groups that were seen
 	Most   int64 // groups that rows, key ranges and NULLs allow; -1 when not known
 
+	Window          int64            // keys that tables find by their distance, without a hash; 0 when they hash
 	Sizing          partition.Sizing // what keeps every table in the cache; zero when nothing is scattered
 	Radix           partition.Radix
 	Tasks           int64 // after the merge
@@ -201,16 +204,25 @@ func (r *Run) keysMost(total int64) int64 {
 // rows that come in random order.
 func (s *Sampler) forecastTables(f *Forecast, total int64, workers int) {
 	r := s.run
-	table := int64(r.opt.TableGroups)
+	table, growth := int64(r.opt.TableGroups), int64(tableGrowth)
+	if f.Route == "" && !r.opt.NoPreAgg {
+		f.Window = s.near.window(f.Groups)
+	}
+	if f.Window > 0 {
+		growth = directGrowth
+	}
 	share := total / int64(workers)
 	groups := min(f.Groups, int64(shown(float64(f.Groups), float64(share)))+1) // that one worker sees
 	stateBytes := r.stateBytes + s.perRow(s.keyBytes) + s.heapBytes(f.Groups, total)
-	if f.Route == "" && groups <= tableGrowth*table && !r.opt.NoPreAgg {
+	if f.Route == "" && groups <= growth*table && !r.opt.NoPreAgg {
 		f.Route = RouteHash
 	}
 	switch f.Route {
 	case RouteSingle, RouteDense, RouteHash:
-		if f.Route != RouteDense {
+		switch {
+		case f.Window > 0:
+			f.TableBytes = int64(workers) * (4*f.Window + doubled(groups)*stateBytes)
+		case f.Route != RouteDense:
 			f.TableBytes = int64(workers) * tableBytes(groups, stateBytes)
 		}
 		if f.Route == RouteHash && workers > 1 && int64(workers)*groups > mergeGroupsMax {
@@ -221,8 +233,11 @@ func (s *Sampler) forecastTables(f *Forecast, total int64, workers int) {
 		return
 	}
 	s.forecastRadix(f)
-	f.TableBytes = int64(workers) * tableBytes(table, stateBytes)
 	fill := s.fill // rows until a table is full
+	if f.Window > 0 {
+		table, fill = growth*table, 0
+	}
+	f.TableBytes = int64(workers) * tableBytes(table, stateBytes)
 	if fill == 0 {
 		fill = int64(-float64(f.Groups) * math.Log1p(-min(float64(table)/float64(f.Groups), 0.999)))
 	}
@@ -270,7 +285,64 @@ func (s *Sampler) heapBytes(groups, total int64) (n int64) {
 // tableBytes is what a table takes with its slots, keys and states, which double as they grow.
 func tableBytes(groups, stateBytes int64) int64 {
 	const slotBytes = 16
-	return int64(1) << bits.Len64(uint64(max(groups, 1)-1)) * (slotBytes + stateBytes)
+	return doubled(groups) * (slotBytes + stateBytes)
+}
+
+// doubled returns what has room for n by doubling.
+func doubled(n int64) int64 { return 1 << bits.Len64(uint64(max(n, 1)-1)) }
+
+// nearness tells whether the keys of a sample lie so close together that tables find them by distance.
+type nearness struct {
+	off       bool
+	numbered  bool     // the only key are numbers in order of appearance: there will be as many as groups
+	squeeze   *squeeze // as of a direct
+	all       uint64   // bits of all keys, where they are squeezed
+	some      bool     // keys have been seen; not those of NULL alone
+	origin    uint64   // the first of them
+	low, high int64    // from there
+}
+
+func newNearness(l *spec.KeyLayout) nearness {
+	d := newDirect(l)
+	return nearness{off: d.off, squeeze: d.squeeze, numbered: len(l.Fields) == 1 && l.Fields[0].Interned}
+}
+
+func (n *nearness) add(keys []uint64, width int) {
+	if n.off {
+		return
+	}
+	for ; len(keys) > 0; keys = keys[width:] {
+		if isNull(keys[:width]) {
+			continue
+		}
+		n.all |= keys[0]
+		if !n.some {
+			n.origin, n.some = keys[0], true
+		}
+		n.low, n.high = min(n.low, int64(keys[0]-n.origin)), max(n.high, int64(keys[0]-n.origin))
+	}
+}
+
+// window returns how many keys a table's window will have, or 0 where there is none.
+func (n *nearness) window(groups int64) int64 {
+	switch {
+	case n.off || !n.some:
+		return 0
+	case n.squeeze != nil:
+		width, ok := n.squeeze.fit(n.all)
+		if !ok {
+			return 0
+		}
+		return max(int64(1)<<width, directMin)
+	}
+	span := uint64(n.high) - uint64(n.low)
+	if n.numbered {
+		span = max(span, uint64(groups))
+	}
+	if span >= directMax {
+		return 0
+	}
+	return max(int64(1)<<bits.Len64(span), directMin)
 }
 
 // forecastRadix foretells the fan-out.

@@ -111,7 +111,11 @@ func describeTable(p *Plan) string {
 	case "dense":
 		return fmt.Sprintf("table addressed by the key, %s slots, state %d B", humanize.Comma(1<<b.Keys.Bits), 8*state)
 	}
-	return fmt.Sprintf("hash table, packed key %d B, state %d B; scatter by hash when it outgrows the cache", b.Keys.Bytes(), 8*state)
+	window := ""
+	if n := p.Forecast.Window; n > 0 {
+		window = fmt.Sprintf(", groups found by distance among %s keys", humanize.Comma(n))
+	}
+	return fmt.Sprintf("hash table, packed key %d B, state %d B%s; scatter by hash when it outgrows the cache", b.Keys.Bytes(), 8*state, window)
 }
 
 // describeGroups says how many groups are expected, their bounds, and what it goes by.

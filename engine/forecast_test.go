@@ -36,6 +36,8 @@ func TestForecast(t *testing.T) {
 		{gen.PairsOptions{Groups: 1000}, 64 << 20, 1, []cpuagg.Route{cpuagg.RouteDense}},
 		{gen.PairsOptions{Groups: 1000, Sparse: true}, 64 << 20, 1.1, []cpuagg.Route{cpuagg.RouteHash}},
 		{gen.PairsOptions{Groups: 10_000, Sparse: true}, 64 << 20, 1.2, []cpuagg.Route{cpuagg.RouteHash}},
+		{gen.PairsOptions{Groups: 100_000}, 64 << 20, 1.2, []cpuagg.Route{cpuagg.RouteHash}}, // found by distance
+		{gen.PairsOptions{Groups: 200_000}, 64 << 20, 1.5, []cpuagg.Route{cpuagg.RouteHash}},
 		{gen.PairsOptions{Groups: 100_000, Sparse: true, Key: arrow.BinaryTypes.String}, 64 << 20, 1.5, []cpuagg.Route{cpuagg.RouteScatter}},
 		{gen.PairsOptions{Groups: 300_000, Sparse: true}, 16 << 20, 1.5, []cpuagg.Route{cpuagg.RouteScatter}},
 		{gen.PairsOptions{Groups: rows}, 16 << 20, 1.5, []cpuagg.Route{cpuagg.RouteScatter}},
