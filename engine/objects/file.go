@@ -194,6 +194,13 @@ func (f *file) pieceFor(at int64, n int) *piece {
 	case f.pieces[at/pieceBytesSmall*pieceBytesSmall] == nil && n < shortBytes:
 		return nil
 	}
+	if n > pieceBytesSmall { // all that the read covers at once, and no more
+		p := f.piece(whole, at, pieceBytesSmall)
+		for next := p.offset + pieceBytesSmall; next < min(at+int64(n), f.v.size); next += pieceBytesSmall {
+			f.piece(whole, next, pieceBytesSmall)
+		}
+		return p
+	}
 	end := (at/pieceBytesSmall + 1) * pieceBytesSmall
 	inOrder := f.read[end] || f.read[end-pieceBytesSmall]
 	f.read[end] = true

@@ -15,9 +15,7 @@ import (
 	"time"
 
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/azureblob" // for az://
-	_ "gocloud.dev/blob/gcsblob"   // for gs://
-	_ "gocloud.dev/blob/s3blob"    // for s3://
+	_ "gocloud.dev/blob/s3blob" // for s3://
 	"gocloud.dev/gcerrors"
 	"golang.org/x/sync/semaphore"
 
@@ -135,6 +133,9 @@ func (f *FS) bucket(scheme, host string) (*blob.Bucket, error) {
 	defer f.mu.Unlock()
 	if b, ok := f.buckets[address.String()]; ok {
 		return b, nil
+	}
+	if !blob.DefaultURLMux().ValidBucketScheme(address.Scheme) {
+		return nil, fmt.Errorf("this program was built without %s (the build tag no%s)", scheme, scheme)
 	}
 	b, err := blob.OpenBucket(f.ctx, address.String())
 	if err != nil {

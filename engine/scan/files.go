@@ -47,6 +47,9 @@ func expandOne(ctx context.Context, fsys stream.FS, pattern string) ([]string, e
 	if pattern == "" {
 		return nil, errors.New("an input's name is empty")
 	}
+	if objects, ok := fsys.(stream.Objects); ok && objects.IsObject(pattern) {
+		return expandObjects(objects, fsys, pattern)
+	}
 	info, err := fsys.Stat(pattern)
 	switch {
 	case err == nil && info.IsDir():
@@ -99,10 +102,14 @@ func expandDir(ctx context.Context, fsys stream.FS, dir string) ([]string, error
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: the directory holds no data file (.parquet, .pq, .arrow, .ipc, .feather, "+
-			".arrows, .csv, .tsv, .csv.gz, .csv.zst); name files of other endings by a glob", dir)
+		return nil, noDataFile(dir)
 	}
 	return names, nil
+}
+
+func noDataFile(dir string) error {
+	return fmt.Errorf("%s: the directory holds no data file (.parquet, .pq, .arrow, .ipc, .feather, "+
+		".arrows, .csv, .tsv, .csv.gz, .csv.zst); name files of other endings by a glob", dir)
 }
 
 // walkDir returns the data files below a directory, sorted by path.

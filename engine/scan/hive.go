@@ -28,7 +28,7 @@ type hiveColumn struct {
 // hivePairs returns the key=value folders of a file's path, from the root down.
 func hivePairs(path string) []hivePair {
 	var pairs []hivePair
-	for _, folder := range strings.Split(filepath.ToSlash(filepath.Dir(path)), "/") {
+	for _, folder := range strings.Split(filepath.ToSlash(filepath.Dir(withoutQuery(path))), "/") {
 		key, value, ok := strings.Cut(folder, "=")
 		if !ok || key == "" {
 			continue

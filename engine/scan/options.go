@@ -160,7 +160,7 @@ func (o *CSVOptions) hasNullString(field string) bool {
 // formatOf returns the format that a name's ending tells, and FormatAuto for an unknown ending.
 // packed is the ending of a compressed text file: ".gz", ".zst" or "".
 func formatOf(name string) (format Format, packed string) {
-	name = strings.ToLower(name)
+	name = strings.ToLower(withoutQuery(name))
 	for _, p := range []string{".gz", ".zst"} {
 		if strings.HasSuffix(name, p) {
 			name, packed = strings.TrimSuffix(name, p), p

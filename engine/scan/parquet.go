@@ -237,6 +237,9 @@ func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, err
 	if err != nil {
 		return nil, err
 	}
+	if p.filter == nil {
+		announce(f, p.ranges()...)
+	}
 	r := &parquetReader{
 		part:      p,
 		file:      f,
@@ -254,6 +257,17 @@ func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, err
 		return newFilteredGroup(r), nil
 	}
 	return r, nil
+}
+
+// ranges returns where the columns lie.
+func (p *parquetPart) ranges() (ranges []stream.Range) {
+	group := p.file.meta.RowGroup(p.group)
+	for _, c := range p.columns {
+		if chunk, err := group.ColumnChunk(c.leaf); err == nil {
+			ranges = append(ranges, stream.Range{Offset: chunkStart(chunk), Bytes: c.bytes})
+		}
+	}
+	return ranges
 }
 
 // rowCounter reads no column: it says how many rows there are.

@@ -1,0 +1,5 @@
+//go:build !noaz
+
+package objects
+
+import _ "gocloud.dev/blob/azureblob" // for az://

@@ -1,0 +1,5 @@
+//go:build !nogs
+
+package objects
+
+import _ "gocloud.dev/blob/gcsblob" // for gs://
