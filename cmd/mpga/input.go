@@ -35,6 +35,7 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 // options turns the flags into options; reading stdin ends when ctx does.
 func (f *inputFlags) options(ctx context.Context, stdin io.Reader) (scan.Options, error) {
 	opt := scan.Options{
+		FS:     filesOf(ctx),
 		Stdin:  &interruptibleReader{ctx: ctx, from: stdin},
 		NoHive: f.noHive,
 		CSV:    scan.CSVOptions{NullStrings: f.nulls},

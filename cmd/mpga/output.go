@@ -41,7 +41,7 @@ func (f *outputFlags) registerReports(flags *pflag.FlagSet) {
 
 // options says how the result is written; partial states are no result.
 func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, error) {
-	opt := sink.Options{Format: sink.Table, Stdout: cmd.OutOrStdout(), RowsShown: f.limit}
+	opt := sink.Options{Format: sink.Table, FS: filesOf(cmd.Context()), Stdout: cmd.OutOrStdout(), RowsShown: f.limit}
 	if err := f.layoutFlags.apply(cmd, f.output, &opt); err != nil {
 		return opt, err
 	}
