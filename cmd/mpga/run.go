@@ -80,6 +80,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	observer := observerOf(ctx)
 	observer.job(j.Name)
 	options := job.Options{
+		FS:       filesOf(ctx),
 		Force:    f.force,
 		Version:  buildVersion(),
 		Logger:   slog.Default(),
