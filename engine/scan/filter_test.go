@@ -277,7 +277,8 @@ func appendOrdinal(b array.Builder, n int) {
 	case *array.BinaryBuilder:
 		b.Append([]byte(ordinalText(n)))
 	case *array.FixedSizeBinaryBuilder:
-		b.Append([]byte{byte(128 + n), byte(n & 1), 0})
+		text := append([]byte{byte(128 + n), byte(n & 1)}, make([]byte, b.Type().(*arrow.FixedSizeBinaryType).ByteWidth)...)
+		b.Append(text[:len(text)-2])
 	case *array.Date32Builder:
 		b.Append(arrow.Date32(n))
 	case *array.Date64Builder:
