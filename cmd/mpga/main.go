@@ -76,7 +76,7 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	o.register(root.PersistentFlags())
-	root.AddCommand(newAggCommand(), newBenchCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(), newDocsCommand(), newGenCommand(), newRunCommand(), newVersionCommand())
+	root.AddCommand(newAggCommand(), newBenchCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(), newDocsCommand(), newGenCommand(), newSQLCommand(), newRunCommand(), newVersionCommand())
 	return root
 }
 

@@ -70,8 +70,14 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 	return opt, nil
 }
 
+// statsReader is a result with what was done for it.
+type statsReader interface {
+	array.RecordReader
+	Stats() engine.Stats
+}
+
 // write takes the result to its output, and the statistics to theirs.
-func (f *outputFlags) write(ctx context.Context, stderr io.Writer, result *engine.Result, opt sink.Options, progress progress) (err error) {
+func (f *outputFlags) write(ctx context.Context, stderr io.Writer, result statsReader, opt sink.Options, progress progress) (err error) {
 	out, err := sink.Create(f.output, result.Schema(), opt)
 	if err != nil {
 		return err

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// sqlFlags are the flags of mpga sql.
+type sqlFlags struct {
+	file     string
+	tables   []string
+	overflow string
+
+	deterministic bool
+
+	input inputFlags
+	outputFlags
+
+	threads int
+	budgetFlags
+	device  string
+	explain bool
+}
+
+func newSQLCommand() *cobra.Command {
+	var f sqlFlags
+	cmd := &cobra.Command{
+		Use:   "sql [QUERY]",
+		Short: "Answer a query in SQL",
+		Long: `Answer a SELECT over one table: with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT, expressions everywhere,
+grouping sets, and tables derived of other such queries.
+
+QUERY is the text; - is the standard input, and --file names a file. FROM takes files in single quotes, with
+wildcards or without ('sales/*.parquet'), read_csv('x.csv', delim = ';'), or the name of a --table. Functions,
+operators and types are those of docs/sql.md; what they answer is what DuckDB answers.`,
+		Example: `  mpga sql "SELECT origin, count(*) AS flights, avg(delay) FROM 'tests/testdata/flights-2001.parquet' GROUP BY ALL"
+  mpga sql --table f=tests/testdata/flights-2001.parquet "SELECT origin, sum(distance) / count(*) AS mean FROM f WHERE delay > 0 GROUP BY 1 ORDER BY 2 DESC LIMIT 5"
+  mpga sql --explain "SELECT date_trunc('month', date) AS m, max(delay) FROM 'tests/testdata/flights-2001.parquet' GROUP BY m"`,
+		RunE: f.run,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.file, "file", "f", "", "read the query from `FILE`")
+	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
+	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
+	f.outputFlags.register(flags)
+	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
+	f.budgetFlags.register(flags)
+	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto or cpu")
+	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
+	f.outputFlags.registerReports(flags)
+	f.input.register(flags)
+	completeWords(cmd, map[string][]string{
+		"overflow": {"error", "widen", "wrap"},
+		"format":   {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"},
+		"device":   {"auto", "cpu"},
+		"progress": progressModes,
+	})
+	return cmd
+}
+
+// queryText returns the text of the query.
+func (f *sqlFlags) queryText(cmd *cobra.Command, args []string) (string, error) {
+	switch {
+	case f.file != "" && len(args) > 0:
+		return "", usagef("sql: give --file or a query, not both")
+	case f.file != "":
+		text, err := os.ReadFile(f.file)
+		return string(text), err
+	case len(args) == 0:
+		return "", usagef("sql: give a query, or --file (see mpga sql --help)")
+	case len(args) > 1:
+		return "", usagef("sql: a query is one argument, in quotes; got %d", len(args))
+	case args[0] == "-":
+		const textBytesMax = 1 << 20 // the parser takes less, and says so
+		text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), textBytesMax))
+		return string(text), err
+	}
+	return args[0], nil
+}
+
+// tableOptions reads name=path.
+func tableOptions(texts []string) (map[string]plan.Table, error) {
+	tables := map[string]plan.Table{}
+	for _, text := range texts {
+		name, path, ok := strings.Cut(text, "=")
+		if !ok || name == "" || path == "" {
+			return nil, usagef("--table %q: want name=path, as in t=sales.parquet", text)
+		}
+		t := tables[name]
+		t.Files = append(t.Files, path)
+		tables[name] = t
+	}
+	return tables, nil
+}
+
+func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
+	ctx := cmd.Context()
+	text, err := f.queryText(cmd, args)
+	if err != nil {
+		return err
+	}
+	statement, err := sql.Parse(text)
+	if err != nil {
+		return err
+	}
+	planOptions := plan.Options{Deterministic: f.deterministic}
+	if planOptions.Tables, err = tableOptions(f.tables); err != nil {
+		return err
+	}
+	if planOptions.Overflow, err = spec.ParseOverflow(f.overflow); err != nil {
+		return usagef("--%w", err)
+	}
+	if planOptions.Scan, err = f.input.options(ctx, cmd.InOrStdin()); err != nil {
+		return err
+	}
+	sinkOptions, err := f.outputFlags.options(cmd, false)
+	if err != nil {
+		return err
+	}
+	progress, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && sinkOptions.Format != sink.Table)
+	if err != nil {
+		return err
+	}
+	options := engine.Options{Threads: f.threads, Device: f.device, Progress: progress.update, Logger: slog.Default()}
+	if err := f.budgetFlags.apply(&options); err != nil {
+		return err
+	}
+	eng, err := openWithin(options, &sinkOptions)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	return runStatement(cmd, eng, statement, planOptions, &f.outputFlags, f.explain, sinkOptions, progress)
+}
+
+// runStatement plans a statement and writes its result, or its plan.
+func runStatement(cmd *cobra.Command, eng *engine.Engine, s *sql.Select, opt plan.Options, out *outputFlags, explain bool, sinkOptions sink.Options, progress progress) error {
+	ctx := cmd.Context()
+	query, err := plan.Prepare(ctx, eng, s, opt)
+	if err != nil {
+		return err
+	}
+	defer query.Close()
+	if explain {
+		text, err := query.Explain(ctx)
+		if err != nil {
+			return err
+		}
+		return writeText(cmd.OutOrStdout(), text)
+	}
+	defer progress.close()
+	result, err := query.Run(ctx)
+	if err != nil {
+		return err
+	}
+	defer result.Release()
+	return out.write(ctx, cmd.ErrOrStderr(), result, sinkOptions, progress)
+}

@@ -1,0 +1,364 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// Bind resolves expressions against a schema. Errors are of type *Error.
+func Bind(schema *arrow.Schema, exprs ...*Expr) (*Program, error) {
+	b := &binder{schema: schema, program: &Program{}, known: map[string]*node{}}
+	for _, e := range exprs {
+		n, err := b.bind(e, 0)
+		if err != nil {
+			return nil, err
+		}
+		b.program.nodes = append(b.program.nodes, n)
+	}
+	return b.program, nil
+}
+
+// BindCondition is Bind for one expression that must be a condition.
+func BindCondition(schema *arrow.Schema, e *Expr) (*Program, error) {
+	b := &binder{schema: schema, program: &Program{}, known: map[string]*node{}}
+	n, err := b.bind(e, 0)
+	if err != nil {
+		return nil, err
+	}
+	if n.typ.ID != Bool && n.typ.ID != Null && !n.typ.numeric() && !n.textConstant() {
+		return nil, errorAt(e.At, "%s is of type %s; a condition is of type BOOLEAN", e, n.typ)
+	}
+	if n, err = b.cast(n, typeOf(Bool)); err != nil {
+		return nil, err
+	}
+	b.program.nodes = append(b.program.nodes, n)
+	return b.program, nil
+}
+
+// depthMax bounds the recursion over an expression.
+const depthMax = 1000
+
+// binding gives a node, whose arguments are bound, its type and its kernel. It may cast the arguments.
+type binding func(b *binder, n *node) error
+
+type binder struct {
+	schema  *arrow.Schema
+	program *Program
+	known   map[string]*node // what has been bound, by its text
+}
+
+func (b *binder) errorf(n *node, format string, args ...any) error {
+	return errorAt(n.at, format, args...)
+}
+
+// mismatch is the error of arguments whose types a function does not take.
+func (b *binder) mismatch(n *node) error {
+	types := make([]string, len(n.args))
+	for i, a := range n.args {
+		types[i] = a.typ.String()
+	}
+	return errorAt(n.at, "%s: not for %s; cast one of them", n.text, strings.Join(types, " and "))
+}
+
+func (b *binder) bind(e *Expr, depth int) (*node, error) {
+	if depth > depthMax {
+		return nil, errorAt(e.At, "not supported: an expression nested more than %d deep", depthMax)
+	}
+	switch e.Op {
+	case OpColumn:
+		return b.column(e)
+	case OpConstant:
+		n := b.constant(e.Type, e.Value)
+		n.text, n.at, n.literal = e.String(), e.At, true
+		return n, nil
+	case OpAggregate:
+		return nil, errorAt(e.At, "%s: an aggregate function cannot stand here", e.Name)
+	}
+	n := &node{text: e.String(), at: e.At, column: -1, single: -1}
+	if known := b.known[n.text]; known != nil {
+		known.shared, b.program.shared = true, true
+		return known, nil
+	}
+	for _, arg := range e.Args {
+		a, err := b.bind(arg, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		n.args = append(n.args, a)
+	}
+	text := n.text
+	bound, err := b.bound(e, n)
+	if err == nil && !bound.isConst && bound.column < 0 {
+		b.known[text] = bound
+	}
+	return bound, err
+}
+
+// bound binds a node whose arguments are bound.
+func (b *binder) bound(e *Expr, n *node) (*node, error) {
+	if e.Op != OpCall {
+		return b.explicitCast(n, e.Type, e.Op == OpTryCast)
+	}
+	return b.call(e, n)
+}
+
+// call binds a function or an operator.
+func (b *binder) call(e *Expr, n *node) (*node, error) {
+	f, ok := functionsByName[strings.ToLower(e.Name)]
+	if !ok {
+		message := fmt.Sprintf("no function is named %s", e.Name)
+		if near := spec.Nearest(e.Name, append(FunctionNames(), spec.FuncNames()...)); len(near) > 0 {
+			message += "; did you mean " + strings.Join(near, ", ") + "?"
+		}
+		return nil, errorAt(e.At, "%s", message)
+	}
+	if len(n.args) < f.argsMin || f.argsMax >= 0 && len(n.args) > f.argsMax {
+		return nil, errorAt(e.At, "%s takes %s, not %d", f.Name, f.arguments(), len(n.args))
+	}
+	for _, a := range n.args {
+		if a.typ.ID == Interval && !f.intervals {
+			return nil, errorAt(a.at, "%s: not for an INTERVAL", n.text)
+		}
+	}
+	n.name = f.Name
+	if err := f.bind(b, n); err != nil {
+		return nil, err
+	}
+	return b.finish(n), nil
+}
+
+// finish says what a node reads, and folds it where that is constants.
+func (b *binder) finish(n *node) *node {
+	if n.isConst || n.column >= 0 {
+		n.slot = b.newSlot()
+		return n
+	}
+	n.single = -1
+	constant, many := true, false
+	for _, a := range n.args {
+		n.fallible = n.fallible || a.fallible
+		if a.isConst {
+			continue
+		}
+		constant = false
+		only := a.single
+		if a.column >= 0 {
+			only = a.column
+		}
+		many = many || only < 0 || n.single >= 0 && n.single != only
+		n.single = only
+	}
+	if many {
+		n.single = -1
+	}
+	n.slot = b.newSlot()
+	if constant {
+		b.fold(n)
+	}
+	return n
+}
+
+func (b *binder) newSlot() int {
+	b.program.slots++
+	return b.program.slots - 1
+}
+
+// fold turns a node of constants into one. What gives an error is left: maybe no row comes to it.
+func (b *binder) fold(n *node) {
+	if n.eval == nil {
+		return
+	}
+	e := b.program.NewEvaluator(memory.DefaultAllocator)
+	v, err := n.eval(e.frameOf(0, 1, nil))
+	if err != nil {
+		n.fallible = true
+		return
+	}
+	n.isConst, n.value, n.args = true, v.value(n.typ.kind(), 0), nil
+}
+
+// value returns the value of a row, or nil where it is NULL.
+func (v *vector) value(k kind, i int) any {
+	if v.isNull(i) {
+		return nil
+	}
+	switch k {
+	case bitKind:
+		return v.bit(i)
+	case intKind:
+		return v.ints[i]
+	case floatKind:
+		return v.floats[i]
+	case wideKind:
+		return v.wides[i]
+	}
+	return strings.Clone(v.texts[i])
+}
+
+// becomes makes a node a constant.
+func (b *binder) becomes(n *node, value any) error {
+	n.isConst, n.value = true, value
+	return nil
+}
+
+func (b *binder) constant(t Type, value any) *node {
+	return &node{typ: t, text: constantText(t, value), at: -1, column: -1, single: -1, isConst: true, value: value, slot: b.newSlot()}
+}
+
+// column finds a column by its exact name, else by its name in another case if only one has it.
+func (b *binder) column(e *Expr) (*node, error) {
+	index, err := FindColumn(b.schema, e)
+	if err != nil {
+		return nil, err
+	}
+	field := b.schema.Field(index)
+	typ, err := FromArrow(field.Type)
+	if err != nil {
+		return nil, errorAt(e.At, "column %q: %v", field.Name, err)
+	}
+	c := slices.IndexFunc(b.program.columns, func(c column) bool { return c.index == index })
+	if c < 0 {
+		c = len(b.program.columns)
+		b.program.columns = append(b.program.columns, column{name: field.Name, index: index, typ: typ})
+	}
+	return &node{typ: typ, text: e.Name, at: e.At, column: c, single: -1, slot: b.newSlot()}, nil
+}
+
+// FindColumn returns the index of the column that an expression names: that of its exact name, else of
+// its name in another case if only one has it. Errors are of type *Error, and offer what is near.
+func FindColumn(schema *arrow.Schema, e *Expr) (int, error) {
+	found := schema.FieldIndices(e.Name)
+	if len(found) == 0 {
+		for i, f := range schema.Fields() {
+			if strings.EqualFold(f.Name, e.Name) {
+				found = append(found, i)
+			}
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return 0, errorAt(e.At, "column %q: %d columns have this name", e.Name, len(found))
+	}
+	known := make([]string, schema.NumFields())
+	for i, f := range schema.Fields() {
+		known[i] = f.Name
+	}
+	if near := spec.Nearest(e.Name, known); len(near) > 0 {
+		return 0, errorAt(e.At, "column %q does not exist; did you mean %s?", e.Name, strings.Join(near, " or "))
+	}
+	if len(known) == 0 {
+		return 0, errorAt(e.At, "column %q does not exist: there are no columns here", e.Name)
+	}
+	const shownMax = 20
+	if len(known) > shownMax {
+		known = append(known[:shownMax:shownMax], "...")
+	}
+	return 0, errorAt(e.At, "column %q does not exist; the columns are %s", e.Name, strings.Join(known, ", "))
+}
+
+// castArg casts one argument.
+func (b *binder) castArg(n *node, i int, t Type) error {
+	a, err := b.cast(n.args[i], t)
+	if err != nil {
+		return errorAt(n.args[i].at, "%s: %s is of type %s, want %s", n.text, n.args[i].text, n.args[i].typ, t)
+	}
+	n.args[i] = a
+	return nil
+}
+
+// castArgs casts all arguments to one type.
+func (b *binder) castArgs(n *node, t Type) error {
+	for i := range n.args {
+		if err := b.castArg(n, i, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// castEach casts the arguments, each to its type.
+func (b *binder) castEach(n *node, types ...Type) error {
+	for i, t := range types[:len(n.args)] {
+		if err := b.castArg(n, i, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unifyArgs casts all arguments to the type that they have in common.
+func (b *binder) unifyArgs(n *node) error {
+	all := make([]int, len(n.args))
+	for i := range all {
+		all[i] = i
+	}
+	_, err := b.unify(n, all)
+	return err
+}
+
+// unify casts some arguments to the type that they have in common. A string constant takes the type of
+// the others, and where a column of strings meets another type it is read as that.
+func (b *binder) unify(n *node, which []int) (Type, error) {
+	var t Type
+	var holder *node
+	for _, literals := range []bool{false, true} { // strings that stand for any type come last
+		for _, i := range which {
+			a := n.args[i]
+			if a.textConstant() != literals || literals && t.ID != Null {
+				continue
+			}
+			u, ok := common(t, a.typ)
+			switch {
+			case ok && a.intConstant() && t.integer() && fitsType(a.value, t):
+			case ok && holder.constantBeside(t, a.typ):
+				t, holder = a.typ, a
+			case ok:
+				t, holder = u, a
+			case t.ID == Text:
+				t, holder = a.typ, a
+			case a.typ.ID == Text:
+			default:
+				return t, errorAt(a.at, "%s: %s and %s do not go together; cast one of them", n.text, t, a.typ)
+			}
+		}
+	}
+	if t.ID == Null {
+		t = typeOf(Int32)
+	}
+	for _, i := range which {
+		if err := b.castArg(n, i, t); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// intConstant says whether a node is an integer as it was written, which takes the type of what it stands
+// beside if that holds it.
+func (n *node) intConstant() bool { return n.literal && n.value != nil && n.typ.integer() }
+
+// textConstant says whether a node is a string as it was written, which takes the type of what it stands beside.
+func (n *node) textConstant() bool { return n.literal && n.value != nil && n.typ.ID == Text }
+
+// constantBeside says whether the node that gave a type so far was an integer constant that the other
+// type holds.
+func (n *node) constantBeside(t, other Type) bool {
+	return n != nil && n.intConstant() && n.typ == t && other.integer() && fitsType(n.value, other)
+}
+
+func fitsType(value any, t Type) bool {
+	v := wideOf(value)
+	if t.kind() == wideKind {
+		return wideFits(v, t) && (t.ID != Uint64 || v.Sign() >= 0)
+	}
+	low, high := bounds(t)
+	return !v.Less(int128(low)) && !v.Greater(int128(high))
+}

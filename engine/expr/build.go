@@ -1,0 +1,183 @@
+package expr
+
+import (
+	"errors"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// builder makes an array of vectors.
+type builder struct {
+	typ    Type
+	rows   int // capacity
+	n      int
+	nulls  int
+	valid  *memory.Buffer // nil while there is no NULL
+	fixed  *memory.Buffer // values, bits, or offsets
+	text   *memory.Buffer
+	length int // of text
+	mem    memory.Allocator
+}
+
+// newBuilder returns a builder of an array of at most so many rows.
+func newBuilder(t Type, rows int, mem memory.Allocator) *builder {
+	b := &builder{typ: t, rows: rows, mem: mem}
+	b.fixed = memory.NewResizableBuffer(mem)
+	switch k := t.kind(); {
+	case t.ID == Bool:
+		b.fixed.Resize((rows + 7) / 8)
+		clear(b.fixed.Bytes())
+	case k == textKind:
+		b.fixed.Resize(4 * (rows + 1))
+		arrow.Int32Traits.CastFromBytes(b.fixed.Bytes())[0] = 0
+		b.text = memory.NewResizableBuffer(mem)
+	default:
+		b.fixed.Resize(rows * t.Arrow().(arrow.FixedWidthDataType).Bytes())
+	}
+	return b
+}
+
+func (b *builder) release() {
+	for _, buffer := range []*memory.Buffer{b.valid, b.fixed, b.text} {
+		if buffer != nil {
+			buffer.Release()
+		}
+	}
+	b.valid, b.fixed, b.text = nil, nil, nil
+}
+
+// errTextTooLong is of strings that one array cannot hold.
+var errTextTooLong = errors.New("the strings of one batch are longer than 2 GiB together")
+
+// add appends the values of a vector. The rows so far are a multiple of 8.
+func (b *builder) add(v *vector) error {
+	b.addNulls(v)
+	fixed := b.fixed.Bytes()
+	from, to := b.n, b.n+v.n
+	b.n = to
+	switch b.typ.ID {
+	case Null:
+		clear(arrow.Int32Traits.CastFromBytes(fixed)[from:to])
+	case Bool:
+		putBits(fixed[from/8:], v.bits, v.n)
+	case Int8:
+		narrow(arrow.Int8Traits.CastFromBytes(fixed)[from:to], v.ints)
+	case Int16:
+		narrow(arrow.Int16Traits.CastFromBytes(fixed)[from:to], v.ints)
+	case Int32, Date:
+		narrow(arrow.Int32Traits.CastFromBytes(fixed)[from:to], v.ints)
+	case Int64, Time, Timestamp, TimestampNS, TimestampTZ, Duration:
+		copy(arrow.Int64Traits.CastFromBytes(fixed)[from:to], v.ints)
+	case Uint8:
+		narrow(arrow.Uint8Traits.CastFromBytes(fixed)[from:to], v.ints)
+	case Uint16:
+		narrow(arrow.Uint16Traits.CastFromBytes(fixed)[from:to], v.ints)
+	case Uint32:
+		narrow(arrow.Uint32Traits.CastFromBytes(fixed)[from:to], v.ints)
+	case Uint64:
+		out := arrow.Uint64Traits.CastFromBytes(fixed)[from:to]
+		for i, x := range v.wides {
+			out[i] = x.LowBits()
+		}
+	case Float32:
+		out := arrow.Float32Traits.CastFromBytes(fixed)[from:to]
+		for i, x := range v.floats {
+			out[i] = float32(x)
+		}
+	case Float64:
+		copy(arrow.Float64Traits.CastFromBytes(fixed)[from:to], v.floats)
+	case Huge, Decimal:
+		out := arrow.Decimal128Traits.CastFromBytes(fixed)[from:to]
+		if v.wides != nil {
+			copy(out, v.wides)
+			break
+		}
+		for i, x := range v.ints {
+			out[i] = decimal128.New(x>>63, uint64(x))
+		}
+	default:
+		return b.addTexts(arrow.Int32Traits.CastFromBytes(fixed)[from+1:to+1], v)
+	}
+	return nil
+}
+
+func narrow[T number](out []T, values []int64) {
+	for i, x := range values[:len(out)] {
+		out[i] = T(x)
+	}
+}
+
+func (b *builder) addTexts(offsets []int32, v *vector) error {
+	size := b.length
+	for i, s := range v.texts {
+		if !v.isNull(i) {
+			size += len(s)
+		}
+	}
+	if size > math.MaxInt32 {
+		return errTextTooLong
+	}
+	if size > b.text.Cap() {
+		b.text.Reserve(max(size, 2*b.text.Cap()))
+	}
+	b.text.ResizeNoShrink(size)
+	out := b.text.Bytes()
+	for i, s := range v.texts {
+		if !v.isNull(i) {
+			b.length += copy(out[b.length:], s)
+		}
+		offsets[i] = int32(b.length)
+	}
+	return nil
+}
+
+// addNulls notes which of the next rows are NULL.
+func (b *builder) addNulls(v *vector) {
+	nulls := 0
+	if v.null != nil {
+		nulls = countBits(v.null, v.n)
+	}
+	if nulls > 0 && b.valid == nil {
+		b.valid = memory.NewResizableBuffer(b.mem)
+		b.valid.Resize((b.rows + 7) / 8)
+		memory.Set(b.valid.Bytes(), 0xFF)
+	}
+	b.nulls += nulls
+	if nulls == 0 {
+		return
+	}
+	var valid [vectorWords]uint64
+	for w := range wordsOf(v.n) {
+		valid[w] = ^v.null[w]
+	}
+	putBits(b.valid.Bytes()[b.n/8:], valid[:wordsOf(v.n)], v.n)
+}
+
+// array returns the array, of which the builder keeps nothing.
+func (b *builder) array() arrow.Array {
+	buffers := []*memory.Buffer{b.valid, b.fixed}
+	if b.text != nil {
+		buffers = append(buffers, b.text)
+	}
+	d := array.NewData(b.typ.Arrow(), b.n, buffers, nil, b.nulls, 0)
+	defer d.Release()
+	b.release()
+	return array.MakeFromData(d)
+}
+
+// textArray makes an array of strings.
+func textArray(texts []string, t Type) (arrow.Array, error) {
+	b := newBuilder(t, len(texts), memory.DefaultAllocator)
+	defer b.release()
+	for from := 0; from < len(texts); from += vectorRows {
+		n := min(vectorRows, len(texts)-from)
+		if err := b.add(&vector{n: n, texts: texts[from : from+n]}); err != nil {
+			return nil, err
+		}
+	}
+	return b.array(), nil
+}

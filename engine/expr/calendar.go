@@ -1,0 +1,365 @@
+package expr
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Units of time.
+const (
+	secondMicros = 1_000_000
+	minuteMicros = 60 * secondMicros
+	hourMicros   = 60 * minuteMicros
+	dayMicros    = 24 * hourMicros
+)
+
+// civil is a day of the proleptic Gregorian calendar.
+type civil struct {
+	year       int64
+	month, day int64 // from 1
+}
+
+// yearsPerEra and daysPerEra are of the calendar's period.
+const (
+	yearsPerEra = 400
+	daysPerEra  = 146_097
+	eraEpoch    = 719_468 // days from 0000-03-01 to 1970-01-01
+)
+
+// civilOf returns the day that is so many days after 1970-01-01. Years are counted from March, so that a
+// leap day is a year's last.
+func civilOf(days int64) civil {
+	days += eraEpoch
+	era := floorDiv(days, daysPerEra)
+	d := days - era*daysPerEra
+	year := (d - d/1460 + d/36_524 - d/146_096) / 365
+	dayOfYear := d - (365*year + year/4 - year/100)
+	m := (5*dayOfYear + 2) / 153
+	c := civil{year: year + era*yearsPerEra, month: m + 3, day: dayOfYear - (153*m+2)/5 + 1}
+	if c.month > 12 {
+		c.month -= 12
+		c.year++
+	}
+	return c
+}
+
+// days is the inverse of civilOf.
+func (c civil) days() int64 {
+	year, month := c.year, c.month-3
+	if month < 0 {
+		month += 12
+		year--
+	}
+	era := floorDiv(year, yearsPerEra)
+	y := year - era*yearsPerEra
+	return era*daysPerEra + y*365 + y/4 - y/100 + (153*month+2)/5 + c.day - 1 - eraEpoch
+}
+
+func isLeap(year int64) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
+
+func daysInMonth(year, month int64) int64 {
+	switch month {
+	case 2:
+		if isLeap(year) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	}
+	return 31
+}
+
+// weekday is 0 of a Sunday.
+func weekday(days int64) int64 { return (days%7 + 11) % 7 }
+
+// isoWeek returns the week and the year that it belongs to: week 1 has the year's first Thursday.
+func isoWeek(days int64) (year, week int64) {
+	thursday := days + 4 - isoWeekday(days)
+	year = civilOf(thursday).year
+	return year, (thursday-civil{year, 1, 1}.days())/7 + 1
+}
+
+// isoWeekday is 1 of a Monday and 7 of a Sunday.
+func isoWeekday(days int64) int64 {
+	if w := weekday(days); w > 0 {
+		return w
+	}
+	return 7
+}
+
+// addMonths keeps the day, or takes the month's last where it has none of that number.
+func addMonths(days, months int64) int64 {
+	c := civilOf(days)
+	total := c.year*12 + c.month - 1 + months
+	c.year, c.month = floorDiv(total, 12), total-floorDiv(total, 12)*12+1
+	c.day = min(c.day, daysInMonth(c.year, c.month))
+	return c.days()
+}
+
+// yearMax bounds the years that are read, so that microseconds fit 64 bits.
+const yearMax = 290_000
+
+// parseDate reads a date, alone or with a time of day behind it, which does not count.
+func parseDate(text string) (days int64, ok bool) {
+	days, rest, ok := cutDate(strings.TrimSpace(text))
+	if !ok {
+		return 0, false
+	}
+	if rest != "" {
+		_, ok = parseTimestamp(text)
+	}
+	return days, ok
+}
+
+// cutDate reads year-month-day at the beginning of a text.
+func cutDate(text string) (days int64, rest string, ok bool) {
+	negative := strings.HasPrefix(text, "-")
+	year, rest, ok := cutNumber(strings.TrimPrefix(text, "-"), 6)
+	if !ok || rest == "" || rest[0] != '-' && rest[0] != '/' {
+		return 0, text, false
+	}
+	separator := rest[:1]
+	month, rest, ok1 := cutNumber(rest[1:], 2)
+	if !ok1 || !strings.HasPrefix(rest, separator) {
+		return 0, text, false
+	}
+	day, rest, ok2 := cutNumber(rest[1:], 2)
+	if negative {
+		year = -year
+	}
+	if !ok2 || year > yearMax || year < -yearMax || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month) {
+		return 0, text, false
+	}
+	return civil{year, month, day}.days(), rest, true
+}
+
+// cutNumber reads up to so many digits.
+func cutNumber(text string, digitsMax int) (n int64, rest string, ok bool) {
+	i := 0
+	for i < len(text) && i < digitsMax && text[i] >= '0' && text[i] <= '9' {
+		n = n*10 + int64(text[i]-'0')
+		i++
+	}
+	return n, text[i:], i > 0
+}
+
+// parseTimestamp reads a date, with a time of day and an offset from UTC or without.
+func parseTimestamp(text string) (micros int64, ok bool) {
+	days, rest, ok := cutDate(strings.TrimSpace(text))
+	if !ok {
+		return 0, false
+	}
+	micros = days * dayMicros
+	if rest == "" {
+		return micros, true
+	}
+	if rest[0] != ' ' && rest[0] != 'T' {
+		return 0, false
+	}
+	clock, rest, ok := cutClock(strings.TrimLeft(rest[1:], " "))
+	if !ok {
+		return 0, false
+	}
+	offset, ok := parseOffset(strings.TrimSpace(rest))
+	return micros + clock - offset, ok
+}
+
+// cutClock reads hours:minutes, and seconds with a fraction or without.
+func cutClock(text string) (micros int64, rest string, ok bool) {
+	hour, rest, ok := cutNumber(text, 2)
+	if !ok || !strings.HasPrefix(rest, ":") {
+		return 0, text, false
+	}
+	minute, rest, ok := cutNumber(rest[1:], 2)
+	if !ok || hour > 23 || minute > 59 {
+		return 0, text, false
+	}
+	micros = hour*hourMicros + minute*minuteMicros
+	if !strings.HasPrefix(rest, ":") {
+		return micros, rest, true
+	}
+	second, rest, ok := cutNumber(rest[1:], 2)
+	if !ok || second > 59 {
+		return 0, text, false
+	}
+	micros += second * secondMicros
+	if !strings.HasPrefix(rest, ".") {
+		return micros, rest, true
+	}
+	const digits = 6
+	fraction, after, _ := cutNumber(rest[1:], digits)
+	for range digits - (len(rest) - 1 - len(after)) {
+		fraction *= 10
+	}
+	_, after, _ = cutNumber(after, len(after)) // below a microsecond
+	return micros + fraction, after, true
+}
+
+// parseOffset reads what stands behind a time: nothing, Z, UTC, or an offset such as +02 and -03:30.
+func parseOffset(text string) (micros int64, ok bool) {
+	switch text {
+	case "", "Z", "z", "UTC":
+		return 0, true
+	}
+	sign := int64(1)
+	switch text[0] {
+	case '-':
+		sign = -1
+	case '+':
+	default:
+		return 0, false
+	}
+	hour, rest, ok := cutNumber(text[1:], 2)
+	if !ok {
+		return 0, false
+	}
+	minute := int64(0)
+	if rest = strings.TrimPrefix(rest, ":"); rest != "" {
+		if minute, rest, ok = cutNumber(rest, 2); !ok || rest != "" {
+			return 0, false
+		}
+	}
+	return sign * (hour*hourMicros + minute*minuteMicros), hour < 24 && minute < 60
+}
+
+func parseTime(text string) (micros int64, ok bool) {
+	micros, rest, ok := cutClock(strings.TrimSpace(text))
+	return micros, ok && rest == ""
+}
+
+func appendDate(b []byte, days int64) []byte {
+	c := civilOf(days)
+	if c.year < 1 { // there is no year 0
+		return append(fmt.Appendf(b, "%04d-%02d-%02d", 1-c.year, c.month, c.day), " (BC)"...)
+	}
+	b = appendPadded(b, c.year, 4)
+	b = appendPadded(append(b, '-'), c.month, 2)
+	return appendPadded(append(b, '-'), c.day, 2)
+}
+
+// appendPadded writes a number that is not negative with at least so many digits.
+func appendPadded(b []byte, n int64, digits int) []byte {
+	for ; digits > 1 && n < pow10[digits-1]; digits-- {
+		b = append(b, '0')
+	}
+	return strconv.AppendInt(b, n, 10)
+}
+
+// appendClock writes a time of day, with as many digits of a second as are not 0.
+func appendClock(b []byte, micros int64) []byte {
+	b = appendPadded(b, micros/hourMicros, 2)
+	b = appendPadded(append(b, ':'), micros/minuteMicros%60, 2)
+	b = appendPadded(append(b, ':'), micros/secondMicros%60, 2)
+	if fraction := micros % secondMicros; fraction != 0 {
+		b = appendPadded(append(b, '.'), fraction, 6)
+		for b[len(b)-1] == '0' {
+			b = b[:len(b)-1]
+		}
+	}
+	return b
+}
+
+func appendTimestamp(b []byte, v int64, t Type) []byte {
+	nanos := int64(0)
+	if t.ID == TimestampNS {
+		nanos = v - floorDiv(v, 1000)*1000
+		v = floorDiv(v, 1000)
+	}
+	days := floorDiv(v, dayMicros)
+	b = appendDate(b, days)
+	b = append(b, ' ')
+	clock := v - days*dayMicros
+	if nanos == 0 {
+		b = appendClock(b, clock)
+	} else {
+		b = appendClock(b, clock-clock%secondMicros)
+		b = appendPadded(append(b, '.'), clock%secondMicros*1000+nanos, 9)
+		for b[len(b)-1] == '0' {
+			b = b[:len(b)-1]
+		}
+	}
+	if t.ID == TimestampTZ {
+		b = append(b, "+00"...)
+	}
+	return b
+}
+
+func appendDuration(b []byte, micros int64) []byte {
+	if days := micros / dayMicros; days != 0 {
+		b = strconv.AppendInt(b, days, 10)
+		b = append(b, " day"...)
+		if days != 1 && days != -1 {
+			b = append(b, 's')
+		}
+		micros %= dayMicros
+		if micros == 0 {
+			return b
+		}
+		b = append(b, ' ')
+	}
+	if micros < 0 {
+		b = append(b, '-')
+		micros = -micros
+	}
+	return appendClock(b, micros)
+}
+
+// intervalUnits are the words for units in an interval, as months, days and microseconds.
+var intervalUnits = map[string]IntervalValue{
+	"year": {Months: 12}, "yr": {Months: 12}, "y": {Months: 12}, "month": {Months: 1}, "mon": {Months: 1}, "quarter": {Months: 3},
+	"decade": {Months: 120}, "century": {Months: 1200}, "centurie": {Months: 1200}, "millennium": {Months: 12_000},
+	"week": {Days: 7}, "w": {Days: 7}, "day": {Days: 1}, "d": {Days: 1},
+	"hour": {Micros: hourMicros}, "hr": {Micros: hourMicros}, "h": {Micros: hourMicros},
+	"minute": {Micros: minuteMicros}, "min": {Micros: minuteMicros}, "m": {Micros: minuteMicros},
+	"second": {Micros: secondMicros}, "sec": {Micros: secondMicros}, "s": {Micros: secondMicros},
+	"millisecond": {Micros: 1000}, "ms": {Micros: 1000}, "microsecond": {Micros: 1}, "us": {Micros: 1},
+}
+
+// parseInterval reads numbers with their units, and a time of day or none: 1 month 2 days 03:04:05.
+func parseInterval(text string) (IntervalValue, error) {
+	var v IntervalValue
+	bad := fmt.Errorf("%q is no interval; want numbers with units, as in '1 month 2 days' or '03:00:00'", text)
+	fields := strings.Fields(text)
+	if len(fields) == 0 {
+		return v, bad
+	}
+	for i := 0; i < len(fields); i++ {
+		if strings.Contains(fields[i], ":") {
+			clock, ok := parseTime(strings.TrimPrefix(fields[i], "-"))
+			if !ok {
+				return v, bad
+			}
+			if strings.HasPrefix(fields[i], "-") {
+				clock = -clock
+			}
+			v.Micros += clock
+			continue
+		}
+		number := strings.TrimRight(fields[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		unit := fields[i][len(number):]
+		if unit == "" && i+1 < len(fields) {
+			i++
+			unit = fields[i]
+		}
+		n, err := strconv.ParseFloat(number, 64)
+		u, ok := intervalUnit(unit)
+		if err != nil || !ok || n > 1e9 || n < -1e9 {
+			return v, bad
+		}
+		v.Months += int64(n * float64(u.Months))
+		v.Days += int64(n * float64(u.Days))
+		v.Micros += int64(n * float64(u.Micros))
+	}
+	return v, nil
+}
+
+func intervalUnit(word string) (IntervalValue, bool) {
+	word = strings.ToLower(word)
+	if u, ok := intervalUnits[word]; ok {
+		return u, true
+	}
+	u, ok := intervalUnits[strings.TrimSuffix(word, "s")]
+	return u, ok
+}

@@ -1,0 +1,283 @@
+package expr
+
+import (
+	"cmp"
+	"math"
+)
+
+// comparison binds = <> < <= > >=.
+func comparison(sign string) binding {
+	return func(b *binder, n *node) error {
+		if err := b.unifyArgs(n); err != nil {
+			return err
+		}
+		n.typ = typeOf(Bool)
+		n.eval = compareKernel(sign, n.args[0], n.args[1])
+		return nil
+	}
+}
+
+// compareKernel compares two arguments of one type. > and >= are < and <= with the arguments swapped.
+func compareKernel(sign string, left, right *node) func(*frame) (*vector, error) {
+	switch sign {
+	case ">":
+		sign, left, right = "<", right, left
+	case ">=":
+		sign, left, right = "<=", right, left
+	}
+	pair := &node{args: []*node{left, right}}
+	kind := left.typ.kind()
+	return func(f *frame) (*vector, error) {
+		a, b, out, err := f.pair(pair, bitKind)
+		if err != nil {
+			return nil, err
+		}
+		switch kind {
+		case bitKind:
+			compareBits(sign, out.bits, a.bits, b.bits)
+		case intKind:
+			compareAll(sign, out.bits, a.ints, b.ints)
+		case floatKind:
+			x, y := f.e.ints.get()[:f.n], f.e.ints.get()[:f.n]
+			orderFloats(x, a.floats)
+			orderFloats(y, b.floats)
+			compareAll(sign, out.bits, x, y)
+		case wideKind:
+			compareWides(sign, out.bits, a.wides, b.wides)
+		case textKind:
+			compareAll(sign, out.bits, a.texts, b.texts)
+		}
+		return out, nil
+	}
+}
+
+// compareAll compares all rows of a, those that are NULL too.
+func compareAll[T cmp.Ordered](sign string, out []uint64, a, b []T) {
+	b = b[:len(a)]
+	for w := range out {
+		x := a[w<<6 : min(w<<6+64, len(a))]
+		y := b[w<<6:][:len(x)]
+		var m uint64
+		switch sign {
+		case "=", "<>":
+			for i := range x {
+				m |= bitOf(x[i] == y[i]) << (i & 63)
+			}
+		case "<":
+			for i := range x {
+				m |= bitOf(x[i] < y[i]) << (i & 63)
+			}
+		case "<=":
+			for i := range x {
+				m |= bitOf(x[i] <= y[i]) << (i & 63)
+			}
+		}
+		if sign == "<>" {
+			m = ^m
+		}
+		out[w] = m
+	}
+}
+
+// bitOf is compiled without a branch.
+func bitOf(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func compareWides(sign string, out []uint64, a, b []wide) {
+	for i := range a {
+		c := a[i].Cmp(b[i])
+		is := c == 0
+		switch sign {
+		case "<>":
+			is = c != 0
+		case "<":
+			is = c < 0
+		case "<=":
+			is = c <= 0
+		}
+		out[i>>6] |= bitOf(is) << (i & 63)
+	}
+}
+
+func compareBits(sign string, out, a, b []uint64) {
+	for w := range out {
+		switch sign {
+		case "=":
+			out[w] = ^(a[w] ^ b[w])
+		case "<>":
+			out[w] = a[w] ^ b[w]
+		case "<":
+			out[w] = ^a[w] & b[w]
+		case "<=":
+			out[w] = ^a[w] | b[w]
+		}
+	}
+}
+
+// orderFloats maps doubles to integers that compare as SQL's doubles do: -0.0 is 0.0, every NaN is
+// equal to itself and above all numbers.
+func orderFloats(out []int64, values []float64) {
+	for i, v := range values[:len(out)] {
+		out[i] = orderFloat(v)
+	}
+}
+
+func orderFloat(v float64) int64 {
+	if v != v {
+		return math.MaxInt64
+	}
+	w := int64(math.Float64bits(v + 0)) // -0.0 + 0 is 0.0
+	return w ^ int64(uint64(w>>63)>>1)
+}
+
+// distinctness binds IS DISTINCT FROM and IS NOT DISTINCT FROM, to which NULL is a value.
+func distinctness(distinct bool) binding {
+	return func(b *binder, n *node) error {
+		if err := b.unifyArgs(n); err != nil {
+			return err
+		}
+		n.typ = typeOf(Bool)
+		equal := compareKernel("=", n.args[0], n.args[1])
+		n.eval = func(f *frame) (*vector, error) {
+			a, err := f.eval(n.args[0])
+			if err != nil {
+				return nil, err
+			}
+			b, err := f.eval(n.args[1])
+			if err != nil {
+				return nil, err
+			}
+			out, err := equal(f)
+			if err != nil {
+				return nil, err
+			}
+			for w := range out.bits {
+				var x, y uint64
+				if a.null != nil {
+					x = a.null[w]
+				}
+				if b.null != nil {
+					y = b.null[w]
+				}
+				same := out.bits[w]&^(x|y) | x&y
+				if distinct {
+					same = ^same
+				}
+				out.bits[w] = same
+			}
+			out.null = nil
+			return out, nil
+		}
+		return nil
+	}
+}
+
+// between binds x BETWEEN low AND high.
+func between(b *binder, n *node) error {
+	if err := b.unifyArgs(n); err != nil {
+		return err
+	}
+	n.typ = typeOf(Bool)
+	low := &node{typ: n.typ, column: -1, single: -1, args: n.args[:2:2]}
+	low.eval = compareKernel(">=", n.args[0], n.args[1])
+	high := &node{typ: n.typ, column: -1, single: -1, args: []*node{n.args[0], n.args[2]}}
+	high.eval = compareKernel("<=", n.args[0], n.args[2])
+	n.eval = func(f *frame) (*vector, error) { return f.and(low, high, false) }
+	return nil
+}
+
+// membership binds x IN (...).
+func membership(b *binder, n *node) error {
+	if err := b.unifyArgs(n); err != nil {
+		return err
+	}
+	n.typ = typeOf(Bool)
+	hasNull := false
+	for _, a := range n.args[1:] {
+		if !a.isConst {
+			n.eval = memberOfMany(n)
+			return nil
+		}
+		hasNull = hasNull || a.value == nil
+	}
+	switch n.args[0].typ.kind() {
+	case bitKind:
+		n.eval = memberOfMany(n)
+	case intKind:
+		n.eval = memberOf(n, hasNull, func(x int64) int64 { return x })
+	case floatKind:
+		n.eval = memberOf(n, hasNull, orderFloat)
+	case wideKind:
+		n.eval = memberOf(n, hasNull, func(x wide) wide { return x })
+	case textKind:
+		n.eval = memberOf(n, hasNull, func(x string) string { return x })
+	}
+	return nil
+}
+
+// membersFew is how many constants are compared one by one sooner than looked up.
+const membersFew = 4
+
+// memberOf looks values up in a set of constants; key makes equal what SQL holds for equal.
+func memberOf[A element, K comparable](n *node, hasNull bool, key func(A) K) func(*frame) (*vector, error) {
+	set := map[K]bool{}
+	var list []K
+	for _, a := range n.args[1:] {
+		if a.value != nil {
+			k := key(a.value.(A))
+			set[k] = true
+			list = append(list, k)
+		}
+	}
+	has := func(x A) bool { return set[key(x)] }
+	if len(list) <= membersFew {
+		has = func(x A) bool {
+			k := key(x)
+			for _, y := range list {
+				if k == y {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	test := test1(n, has)
+	if !hasNull {
+		return test
+	}
+	return func(f *frame) (*vector, error) {
+		out, err := test(f)
+		if err != nil {
+			return nil, err
+		}
+		null := f.e.bitmap(f.n)
+		for w := range null {
+			null[w] = ^out.bits[w] // what is not found may be equal to the NULL
+		}
+		out.null = f.e.union(out, &vector{null: null})
+		return out, nil
+	}
+}
+
+// memberOfMany is x = a OR x = b ...
+func memberOfMany(n *node) func(*frame) (*vector, error) {
+	equals := make([]func(*frame) (*vector, error), len(n.args)-1)
+	for i, a := range n.args[1:] {
+		equals[i] = compareKernel("=", n.args[0], a)
+	}
+	return func(f *frame) (*vector, error) {
+		out := f.e.vector(bitKind, f.n)
+		for _, equal := range equals {
+			v, err := equal(f)
+			if err != nil {
+				return nil, err
+			}
+			f.e.either(out, v)
+		}
+		return out, nil
+	}
+}

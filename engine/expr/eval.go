@@ -1,0 +1,571 @@
+package expr
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// node is a bound expression.
+type node struct {
+	typ    Type
+	name   string // of the function; "" of others
+	text   string // as SQL, for errors
+	at     int
+	column int // index in the program's columns; -1 of other nodes
+
+	isConst bool
+	value   any     // of a constant
+	literal bool    // a constant as it was written, whose type is open
+	args    []*node // what eval reads
+
+	// eval computes the node for the rows of a frame.
+	eval func(f *frame) (*vector, error)
+
+	fallible bool     // some value of its columns gives an error
+	slot     int      // of what an evaluator keeps for it: a constant's vector, the values of a dictionary's entries
+	single   int      // the only column that it reads; -1 where there is none, or more
+	span     *numbers // all that it may be, of parts of dates
+	exact    bool     // a cast that keeps the order of the values, and tells all of them apart
+	shared   bool     // it stands more than once in the program's expressions
+}
+
+// column is a column that a program reads.
+type column struct {
+	name  string
+	index int // in the schema
+	typ   Type
+}
+
+// Program is expressions that were bound to a schema. It is read-only, and shared by its evaluators.
+type Program struct {
+	columns []column
+	nodes   []*node
+	slots   int
+	shared  bool // some node stands more than once
+}
+
+// sharedSlots is how many slots a frame keeps results in.
+func (p *Program) sharedSlots() int {
+	if p.shared {
+		return p.slots
+	}
+	return 0
+}
+
+// Columns returns the columns that the program reads, as indexes in the schema that it was bound to. An
+// evaluator takes them in this order.
+func (p *Program) Columns() []int {
+	indexes := make([]int, len(p.columns))
+	for i, c := range p.columns {
+		indexes[i] = c.index
+	}
+	return indexes
+}
+
+// Len returns the number of expressions.
+func (p *Program) Len() int { return len(p.nodes) }
+
+// Type returns the type of an expression.
+func (p *Program) Type(i int) Type { return p.nodes[i].typ }
+
+// Constant returns an expression's value if that does not depend on a row.
+func (p *Program) Constant(i int) (value any, ok bool) { return p.nodes[i].value, p.nodes[i].isConst }
+
+// ColumnOf returns the schema's index of the column that the expression is, or false where it is more.
+func (p *Program) ColumnOf(i int) (int, bool) {
+	if c := p.nodes[i].column; c >= 0 {
+		return p.columns[c].index, true
+	}
+	return 0, false
+}
+
+// Evaluator evaluates a program. One goroutine at a time may use it.
+type Evaluator struct {
+	arena
+	program *Program
+	mem     memory.Allocator
+
+	arrays    []arrow.Array // of the batch, by column
+	ofColumns []*entries    // of its dictionary, by column
+	ofNodes   []*entries    // of the dictionary of a node's column, by slot
+	constants []*vector     // by slot
+	regexps   map[string]*regexp.Regexp
+	free      []*frame
+}
+
+// NewEvaluator returns an evaluator whose results take their memory from mem.
+func (p *Program) NewEvaluator(mem memory.Allocator) *Evaluator {
+	return &Evaluator{
+		program:   p,
+		mem:       mem,
+		ofColumns: make([]*entries, len(p.columns)),
+		ofNodes:   make([]*entries, p.slots),
+		constants: make([]*vector, p.slots),
+		regexps:   map[string]*regexp.Regexp{},
+	}
+}
+
+// Release gives back what the evaluator holds of dictionaries.
+func (e *Evaluator) Release() {
+	for _, list := range [][]*entries{e.ofColumns, e.ofNodes} {
+		for i := range list {
+			list[i].release()
+			list[i] = nil
+		}
+	}
+}
+
+// frameOf returns a frame of n rows from a row on, or of some rows.
+func (e *Evaluator) frameOf(from, n int, rows []int32) *frame {
+	var f *frame
+	if last := len(e.free) - 1; last >= 0 {
+		f, e.free = e.free[last], e.free[:last]
+	} else {
+		f = &frame{e: e, loaded: make([]*vector, len(e.program.columns)), known: make([]*vector, e.program.sharedSlots())}
+	}
+	f.from, f.n, f.rows = from, n, rows
+	clear(f.loaded)
+	clear(f.known)
+	return f
+}
+
+// done takes a frame back.
+func (e *Evaluator) done(f *frame) { e.free = append(e.free, f) }
+
+// eval computes a node for the rows of the frame.
+func (f *frame) eval(n *node) (*vector, error) {
+	switch {
+	case n.isConst:
+		return f.constant(n), nil
+	case n.column >= 0:
+		return f.column(n.column)
+	case !n.shared:
+		return f.compute(n)
+	}
+	if v := f.known[n.slot]; v != nil {
+		return v, nil
+	}
+	v, err := f.compute(n)
+	f.known[n.slot] = v
+	return v, err
+}
+
+func (f *frame) compute(n *node) (*vector, error) {
+	if n.single >= 0 {
+		if d, ok := f.e.arrays[n.single].(*array.Dictionary); ok {
+			if e := f.e.entriesOfNode(d, n); e != nil {
+				return f.lookUp(d, e)
+			}
+		}
+	}
+	return n.eval(f)
+}
+
+// constant returns a vector of one value. It is made once, as long as any.
+func (f *frame) constant(n *node) *vector {
+	v := f.e.constants[n.slot]
+	if v == nil {
+		v = repeated(n.typ.kind(), n.value)
+		f.e.constants[n.slot] = v
+	}
+	short := f.e.vectors.get()
+	*short = v.slice(f.n)
+	return short
+}
+
+// slice returns the first rows of a vector.
+func (v *vector) slice(n int) vector {
+	s := vector{n: n}
+	if v.null != nil {
+		s.null = v.null[:wordsOf(n)]
+	}
+	switch {
+	case v.bits != nil:
+		s.bits = v.bits[:wordsOf(n)]
+	case v.ints != nil:
+		s.ints = v.ints[:n]
+	case v.floats != nil:
+		s.floats = v.floats[:n]
+	case v.wides != nil:
+		s.wides = v.wides[:n]
+	default:
+		s.texts = v.texts[:n]
+	}
+	return s
+}
+
+// repeated returns a vector of vectorRows times one value.
+func repeated(k kind, value any) *vector {
+	v := new(arena).vector(k, vectorRows)
+	if value == nil {
+		v.null = make([]uint64, vectorWords)
+		for w := range v.null {
+			v.null[w] = ^uint64(0)
+		}
+	}
+	switch x := value.(type) {
+	case bool:
+		for w := range v.bits {
+			if x {
+				v.bits[w] = ^uint64(0)
+			}
+		}
+	case int64:
+		fillAll(v.ints, x)
+	case float64:
+		fillAll(v.floats, x)
+	case wide:
+		fillAll(v.wides, x)
+	case string:
+		fillAll(v.texts, x)
+	}
+	return v
+}
+
+func fillAll[T any](out []T, x T) {
+	for i := range out {
+		out[i] = x
+	}
+}
+
+// sub evaluates a node for some rows of the frame: those whose bits are set.
+func (f *frame) sub(n *node, selected []uint64, count int) (*vector, error) {
+	rows := f.e.rows.get()[:0]
+	eachBit(selected, f.n, func(i int) { rows = append(rows, int32(f.row(i))) })
+	s := f.e.frameOf(0, count, rows)
+	v, err := s.eval(n)
+	f.e.done(s)
+	return v, err
+}
+
+// codes returns the codes of the frame's rows. NULL rows have any.
+func (e *Evaluator) codes(d *array.Dictionary, f *frame) []int32 {
+	out := e.rows.get()[:f.n]
+	switch codes := d.Indices().(type) {
+	case *array.Int32:
+		if f.rows == nil {
+			copy(out, codes.Values()[f.from:f.from+f.n])
+			return out
+		}
+		return gather(out, codes.Values(), f.rows)
+	default:
+		for i := range out {
+			out[i] = int32(d.GetValueIndex(f.row(i)))
+		}
+	}
+	return out
+}
+
+// entriesOf returns the values of the dictionary that column c has in the batch.
+func (e *Evaluator) entriesOf(d *array.Dictionary, c int) (*entries, error) {
+	col := &e.program.columns[c]
+	return e.entriesIn(&e.ofColumns[c], d.Dictionary(), col.typ.kind(), func(f *frame, arr arrow.Array) (*vector, error) {
+		v := e.vector(col.typ.kind(), f.n)
+		v.null = f.nulls(arr)
+		return v, f.fill(v, arr, col)
+	})
+}
+
+// entriesOfNode returns the values that a node of one column has for the entries of a dictionary. It is
+// nil where there are more entries than rows, or where an entry gives an error, which is one of the
+// expression only if a row has that entry.
+func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node) *entries {
+	dict := d.Dictionary()
+	if dict.Len() > max(d.Len(), vectorRows) {
+		return nil
+	}
+	column := e.arrays[n.single]
+	made, err := e.entriesIn(&e.ofNodes[n.slot], dict, n.typ.kind(), func(f *frame, arr arrow.Array) (*vector, error) {
+		e.arrays[n.single] = arr
+		return n.eval(f)
+	})
+	e.arrays[n.single] = column
+	if err != nil {
+		return nil
+	}
+	return made
+}
+
+// entriesIn returns what is kept of a dictionary, or makes it: the values that eval has for its entries,
+// and for NULL.
+func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval func(*frame, arrow.Array) (*vector, error)) (*entries, error) {
+	if old := *place; old != nil && old.of == dict.Data() {
+		return old, old.err
+	}
+	(*place).release()
+	made := &entries{of: dict.Data()}
+	made.of.Retain()
+	*place = made
+	made.err = func() error {
+		var b collector
+		for from := 0; from < dict.Len(); from += vectorRows {
+			if err := e.collect(&b, k, dict, from, min(vectorRows, dict.Len()-from), eval); err != nil {
+				return err
+			}
+		}
+		null := array.MakeArrayOfNull(memory.DefaultAllocator, dict.DataType(), 1)
+		defer null.Release()
+		err := e.collect(&b, k, null, 0, 1, eval)
+		made.values = b.vector
+		return err
+	}()
+	return made, made.err
+}
+
+func (e *Evaluator) collect(b *collector, k kind, arr arrow.Array, from, n int, eval func(*frame, arrow.Array) (*vector, error)) error {
+	f := e.frameOf(from, n, nil)
+	defer e.done(f)
+	v, err := eval(f, arr)
+	if err == nil {
+		b.add(k, v)
+	}
+	return err
+}
+
+// collector keeps the values of vectors one after the other.
+type collector struct{ vector }
+
+func (c *collector) add(k kind, v *vector) {
+	at := c.n
+	c.n += v.n
+	if v.null != nil && c.null == nil {
+		c.null = make([]uint64, wordsOf(at))
+	}
+	if c.null != nil {
+		c.null = grownBits(c.null, c.n)
+		if v.null != nil {
+			orBits(c.null, at, v.null, v.n)
+		}
+	}
+	switch k {
+	case bitKind:
+		c.bits = grownBits(c.bits, c.n)
+		orBits(c.bits, at, v.bits, v.n)
+	case intKind:
+		c.ints = append(c.ints, v.ints...)
+	case floatKind:
+		c.floats = append(c.floats, v.floats...)
+	case wideKind:
+		c.wides = append(c.wides, v.wides...)
+	case textKind:
+		size := 0
+		for i, s := range v.texts {
+			if !v.isNull(i) {
+				size += len(s)
+			}
+		}
+		block := make([]byte, 0, size)
+		for i, s := range v.texts {
+			if v.isNull(i) {
+				s = ""
+			}
+			from := len(block)
+			block = append(block, s...)
+			c.texts = append(c.texts, bytesText(block[from:]))
+		}
+	}
+}
+
+func grownBits(words []uint64, n int) []uint64 {
+	for len(words) < wordsOf(n) {
+		words = append(words, 0)
+	}
+	return words
+}
+
+func orBits(out []uint64, at int, words []uint64, n int) {
+	eachBit(words, n, func(i int) { out[(at+i)>>6] |= 1 << ((at + i) & 63) })
+}
+
+// begin turns the evaluator to a batch, which has the program's columns.
+func (e *Evaluator) begin(batch arrow.RecordBatch) error {
+	if int(batch.NumCols()) != len(e.program.columns) {
+		return fmt.Errorf("a batch has %d columns, %d were asked for", batch.NumCols(), len(e.program.columns))
+	}
+	e.arrays = append(e.arrays[:0], batch.Columns()...)
+	return nil
+}
+
+// Select sets the bits of the rows for which expression i, a condition, is TRUE, and returns how many
+// it has set. The batch has the program's columns; selected has a bit for each row, all 0.
+func (e *Evaluator) Select(ctx context.Context, i int, batch arrow.RecordBatch, selected []byte) (rows int, err error) {
+	if err := e.begin(batch); err != nil {
+		return 0, err
+	}
+	n := int(batch.NumRows())
+	for from := 0; from < n; from += vectorRows {
+		e.reset()
+		f := e.frameOf(from, min(vectorRows, n-from), nil)
+		v, err := f.eval(e.program.nodes[i])
+		e.done(f)
+		if err != nil {
+			return rows, err
+		}
+		trues := v.bits
+		if v.null != nil {
+			trues = e.bitmap(f.n)
+			for w := range trues {
+				trues[w] = v.bits[w] &^ v.null[w]
+			}
+		}
+		rows += countBits(trues, f.n)
+		putBits(selected[from/8:], trues, f.n)
+		if err := ctx.Err(); err != nil {
+			return rows, context.Cause(ctx)
+		}
+	}
+	return rows, nil
+}
+
+// putBits writes n bits as bytes.
+func putBits(out []byte, words []uint64, n int) {
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+	size := (n + 7) / 8
+	copy(out[:size], bytes)
+	if n%8 != 0 {
+		out[size-1] &= 1<<(n%8) - 1
+	}
+}
+
+// Eval returns expressions for all rows of a batch, which has the program's columns. Strings come as
+// dictionaries where an expression's only column does.
+func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch) ([]arrow.Array, error) {
+	if err := e.begin(batch); err != nil {
+		return nil, err
+	}
+	rows := int(batch.NumRows())
+	arrays := make([]arrow.Array, len(e.program.nodes))
+	builders := make([]*builder, len(e.program.nodes))
+	err := e.evalAll(ctx, rows, arrays, builders)
+	for i, b := range builders {
+		if b != nil && err == nil {
+			arrays[i] = b.array()
+		} else if b != nil {
+			b.release()
+		}
+	}
+	if err == nil {
+		return arrays, nil
+	}
+	for _, arr := range arrays {
+		if arr != nil {
+			arr.Release()
+		}
+	}
+	return nil, err
+}
+
+// evalAll makes an array or a full builder for each expression.
+func (e *Evaluator) evalAll(ctx context.Context, rows int, arrays []arrow.Array, builders []*builder) (err error) {
+	for i, n := range e.program.nodes {
+		if arrays[i], err = e.whole(n); err != nil {
+			return err
+		}
+		if arrays[i] == nil {
+			builders[i] = newBuilder(n.typ, rows, e.mem)
+		}
+	}
+	for from := 0; from < rows; from += vectorRows {
+		e.reset()
+		if err := e.evalRows(from, min(vectorRows, rows-from), builders); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// evalRows adds the values of some rows to the builders there are.
+func (e *Evaluator) evalRows(from, n int, builders []*builder) error {
+	f := e.frameOf(from, n, nil)
+	defer e.done(f)
+	for i, b := range builders {
+		if b == nil {
+			continue
+		}
+		v, err := f.eval(e.program.nodes[i])
+		if err != nil {
+			return err
+		}
+		if err := b.add(v); err != nil {
+			return fmt.Errorf("%s: %w", e.program.nodes[i].text, err)
+		}
+	}
+	return nil
+}
+
+// whole returns the array of a node that needs no work row by row: a column, or a string of the entries of
+// a dictionary. It is nil for others.
+func (e *Evaluator) whole(n *node) (arrow.Array, error) {
+	if n.column >= 0 {
+		if arr := e.arrays[n.column]; arrow.TypeEqual(arr.DataType(), n.typ.Arrow()) {
+			arr.Retain()
+			return arr, nil
+		}
+	}
+	if n.single >= 0 && n.typ.kind() == textKind && !n.isConst {
+		if d, ok := e.arrays[n.single].(*array.Dictionary); ok {
+			e.reset()
+			if made := e.entriesOfNode(d, n); made != nil {
+				return e.recode(d, made, n.typ)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// recode returns a dictionary's codes with what its entries, and NULL, have become.
+func (e *Evaluator) recode(d *array.Dictionary, made *entries, t Type) (arrow.Array, error) {
+	if made.array == nil {
+		arr, err := textArray(made.values.texts, t)
+		if err != nil {
+			return nil, err
+		}
+		made.array = arr
+	}
+	out := newBuilder(typeOf(Int32), d.Len(), e.mem)
+	defer out.release()
+	for from := 0; from < d.Len(); from += vectorRows {
+		e.reset()
+		f := e.frameOf(from, min(vectorRows, d.Len()-from), nil)
+		codes, err := f.checkedCodes(d, made.values.n)
+		e.done(f)
+		if err != nil {
+			return nil, err
+		}
+		v := e.vector(intKind, f.n)
+		for i, c := range codes {
+			v.ints[i] = int64(c)
+		}
+		if made.values.null != nil {
+			v.null = gatherBits(e.bitmap(f.n), made.values.null, codes)
+		}
+		if err := out.add(v); err != nil {
+			return nil, err
+		}
+	}
+	indices := out.array()
+	defer indices.Release()
+	dt := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: t.Arrow()}
+	return array.NewDictionaryArray(dt, indices, made.array), nil
+}
+
+// Number returns the value of an expression that is a constant number.
+func (p *Program) Number(i int) (value float64, ok bool) {
+	n := p.nodes[i]
+	if !n.isConst || n.value == nil || !n.typ.numeric() {
+		return 0, false
+	}
+	if v, ok := n.value.(float64); ok {
+		return v, true
+	}
+	return toFloat(wideOf(n.value), int(n.typ.Scale)), true
+}

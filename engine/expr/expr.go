@@ -1,0 +1,258 @@
+package expr
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
+
+// Op is the form of an expression.
+type Op uint8
+
+// The forms.
+const (
+	OpColumn    Op = iota // Name
+	OpConstant            // Value, of type Type
+	OpCall                // function or operator Name of Args
+	OpCast                // Args[0] to Type
+	OpTryCast             // the same, NULL where that fails
+	OpAggregate           // aggregate function Name of Args; taken out before an expression is bound
+)
+
+// Expr is an expression before it meets a schema. Operators are calls that go by their sign, and
+// CASE a call of "case" with condition and result in turns, and ELSE or nothing.
+type Expr struct {
+	Op    Op
+	Name  string
+	Type  Type
+	Value any // nil, bool, int64, float64, decimal128.Num, string or IntervalValue, by Type
+	Args  []*Expr
+	At    int // first byte in the text that it was read from, for errors; -1 when there is none
+
+	Distinct bool  // of an aggregate
+	Filter   *Expr // of an aggregate; nil when there is none
+}
+
+// IntervalValue is the value of an interval.
+type IntervalValue struct{ Months, Days, Micros int64 }
+
+// Error is an expression that does not suit the columns.
+type Error struct {
+	Message string
+	At      int // first byte of the place in the text, or -1
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func errorAt(at int, format string, args ...any) *Error {
+	return &Error{Message: fmt.Sprintf(format, args...), At: at}
+}
+
+// Column returns the expression that is a column.
+func Column(name string) *Expr { return &Expr{Op: OpColumn, Name: name, At: -1} }
+
+// Call returns a function or an operator of arguments.
+func Call(name string, args ...*Expr) *Expr {
+	return &Expr{Op: OpCall, Name: name, Args: args, At: -1}
+}
+
+// Constant returns a constant expression: of nil, a bool, an int64, a float64 or a string.
+func Constant(value any) *Expr {
+	e := &Expr{Op: OpConstant, Value: value, At: -1}
+	switch v := value.(type) {
+	case bool:
+		e.Type = typeOf(Bool)
+	case int64:
+		e.Type = typeOf(Int64)
+		if int64(int32(v)) == v {
+			e.Type = typeOf(Int32)
+		}
+	case float64:
+		e.Type = typeOf(Float64)
+	case string:
+		e.Type = typeOf(Text)
+	case IntervalValue:
+		e.Type = typeOf(Interval)
+	}
+	return e
+}
+
+// Number returns the constant that a number's text is: an integer of the narrowest type from INTEGER on
+// that holds it, a decimal with as many digits as are written, or, with an exponent, a double.
+func Number(text string) (*Expr, error) {
+	e := &Expr{Op: OpConstant, At: -1}
+	plain := strings.ReplaceAll(text, "_", "")
+	if strings.ContainsAny(plain, "eE") {
+		f, err := strconv.ParseFloat(plain, 64)
+		e.Type, e.Value = typeOf(Float64), f
+		return e, err
+	}
+	if v, err := strconv.ParseInt(plain, 0, 64); err == nil {
+		return Constant(v), nil
+	}
+	whole, fraction, pointed := strings.Cut(plain, ".")
+	digits := len(strings.TrimLeft(whole, "0"))
+	if !pointed && digits <= digitsMax {
+		v, err := decimal128.FromString(plain, digitsMax, 0)
+		e.Type, e.Value = typeOf(Huge), v
+		return e, err
+	}
+	if len(whole)+len(fraction) > digitsMax {
+		f, err := strconv.ParseFloat(plain, 64)
+		e.Type, e.Value = typeOf(Float64), f
+		return e, err
+	}
+	e.Type = DecimalOf(max(len(whole)+len(fraction), 1), len(fraction))
+	v, ok := parseDecimal(plain, e.Type)
+	if !ok {
+		return nil, fmt.Errorf("%s is no number", text)
+	}
+	e.Value = narrowed(v, e.Type)
+	return e, nil
+}
+
+// Walk calls f for the expression and all below it, the outer ones first. What f returns false for is
+// not entered.
+func (e *Expr) Walk(f func(*Expr) bool) {
+	if e == nil || !f(e) {
+		return
+	}
+	for _, a := range e.Args {
+		a.Walk(f)
+	}
+	e.Filter.Walk(f)
+}
+
+// Replace returns the expression with parts of it replaced: those for which f returns another. What f
+// returns is not entered.
+func (e *Expr) Replace(f func(*Expr) *Expr) *Expr {
+	if e == nil {
+		return nil
+	}
+	if r := f(e); r != nil {
+		return r
+	}
+	c := *e
+	c.Args = make([]*Expr, len(e.Args))
+	for i, a := range e.Args {
+		c.Args[i] = a.Replace(f)
+	}
+	c.Filter = e.Filter.Replace(f)
+	return &c
+}
+
+// Columns returns the names of the columns that the expression reads, each once.
+func (e *Expr) Columns() []string {
+	var names []string
+	seen := map[string]bool{}
+	e.Walk(func(x *Expr) bool {
+		if x.Op == OpColumn && !seen[x.Name] {
+			seen[x.Name] = true
+			names = append(names, x.Name)
+		}
+		return true
+	})
+	return names
+}
+
+// String returns the expression as SQL. Expressions that are written alike mean the same.
+func (e *Expr) String() string {
+	switch e.Op {
+	case OpColumn:
+		return e.Name
+	case OpConstant:
+		return constantText(e.Type, e.Value)
+	case OpCast:
+		return "CAST(" + e.Args[0].String() + " AS " + e.Type.String() + ")"
+	case OpTryCast:
+		return "TRY_CAST(" + e.Args[0].String() + " AS " + e.Type.String() + ")"
+	case OpAggregate:
+		return e.aggregateText()
+	}
+	return e.callText()
+}
+
+func (e *Expr) aggregateText() string {
+	if e.Name == "count_star" {
+		return "count(*)" + e.filterText()
+	}
+	distinct := ""
+	if e.Distinct {
+		distinct = "distinct "
+	}
+	return e.Name + "(" + distinct + joined(e.Args, ", ") + ")" + e.filterText()
+}
+
+func (e *Expr) filterText() string {
+	if e.Filter == nil {
+		return ""
+	}
+	return " FILTER (WHERE " + e.Filter.String() + ")"
+}
+
+// infix are the operators that stand between their operands.
+var infix = map[string]bool{
+	"+": true, "-": true, "*": true, "/": true, "//": true, "%": true, "^": true, "||": true, "&": true, "|": true, "<<": true, ">>": true,
+	"=": true, "<>": true, "<": true, "<=": true, ">": true, ">=": true, "and": true, "or": true, "like": true, "ilike": true,
+	"is distinct from": true, "is not distinct from": true,
+}
+
+func (e *Expr) callText() string {
+	switch {
+	case e.Name == "case":
+		return e.caseText()
+	case infix[e.Name] && len(e.Args) >= 2:
+		name := e.Name
+		if name[0] >= 'a' {
+			name = strings.ToUpper(name)
+		}
+		return "(" + joined(e.Args, " "+name+" ") + ")"
+	case e.Name == "not" || (e.Name == "-" || e.Name == "+" || e.Name == "~") && len(e.Args) == 1:
+		return "(" + strings.ToUpper(e.Name) + " " + e.Args[0].String() + ")"
+	case e.Name == "is null" || e.Name == "is not null":
+		return "(" + e.Args[0].String() + " " + strings.ToUpper(e.Name) + ")"
+	case e.Name == "in":
+		return "(" + e.Args[0].String() + " IN (" + joined(e.Args[1:], ", ") + "))"
+	case e.Name == "between":
+		return "(" + e.Args[0].String() + " BETWEEN " + e.Args[1].String() + " AND " + e.Args[2].String() + ")"
+	}
+	return e.Name + "(" + joined(e.Args, ", ") + ")"
+}
+
+func (e *Expr) caseText() string {
+	var b strings.Builder
+	b.WriteString("CASE")
+	i := 0
+	for ; i+1 < len(e.Args); i += 2 {
+		fmt.Fprintf(&b, " WHEN %s THEN %s", e.Args[i], e.Args[i+1])
+	}
+	if i < len(e.Args) {
+		fmt.Fprintf(&b, " ELSE %s", e.Args[i])
+	}
+	return b.String() + " END"
+}
+
+func joined(args []*Expr, separator string) string {
+	texts := make([]string, len(args))
+	for i, a := range args {
+		texts[i] = a.String()
+	}
+	return strings.Join(texts, separator)
+}
+
+func constantText(t Type, value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
+	case IntervalValue:
+		return fmt.Sprintf("INTERVAL '%d months %d days %d microseconds'", v.Months, v.Days, v.Micros)
+	}
+	if t.integer() || t.float() || t.ID == Decimal || t.ID == Bool {
+		return formatValue(t, value)
+	}
+	return "'" + formatValue(t, value) + "'::" + t.String()
+}

@@ -1,0 +1,410 @@
+package expr
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
+
+// frame is some rows of a batch, at most vectorRows, that an expression is evaluated for.
+type frame struct {
+	e    *Evaluator
+	n    int
+	from int     // the first row, where rows is nil
+	rows []int32 // of the batch; nil where they are neighbours
+
+	loaded []*vector // by column of the program; nil before it is loaded
+	known  []*vector // by slot, of nodes that stand more than once
+}
+
+// row returns the number in the batch of row i.
+func (f *frame) row(i int) int {
+	if f.rows != nil {
+		return int(f.rows[i])
+	}
+	return f.from + i
+}
+
+// column returns the values of column c of the program.
+func (f *frame) column(c int) (*vector, error) {
+	if f.loaded[c] == nil {
+		v, err := f.load(c)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", f.e.program.columns[c].name, err)
+		}
+		f.loaded[c] = v
+	}
+	return f.loaded[c], nil
+}
+
+// load reads the rows of the frame from a column.
+func (f *frame) load(c int) (*vector, error) {
+	arr, col := f.e.arrays[c], &f.e.program.columns[c]
+	if d, ok := arr.(*array.Dictionary); ok {
+		entries, err := f.e.entriesOf(d, c)
+		if err != nil {
+			return nil, err
+		}
+		return f.lookUp(d, entries)
+	}
+	v := f.e.vector(col.typ.kind(), f.n)
+	v.null = f.nulls(arr)
+	return v, f.fill(v, arr, col)
+}
+
+// nulls returns the frame's rows that are NULL in an array.
+func (f *frame) nulls(arr arrow.Array) []uint64 {
+	if arr.NullN() == 0 {
+		return nil
+	}
+	if arr.DataType().ID() == arrow.NULL {
+		return f.allNull()
+	}
+	valid := arr.NullBitmapBytes()
+	if len(valid) == 0 {
+		return nil
+	}
+	offset := arr.Data().Offset()
+	if f.rows == nil {
+		return invertedBits(f.e.bitmap(f.n), valid, offset+f.from, f.n)
+	}
+	null := f.e.bitmap(f.n)
+	any := false
+	for i, row := range f.rows {
+		if !bitutil.BitIsSet(valid, offset+int(row)) {
+			null[i>>6] |= 1 << (i & 63)
+			any = true
+		}
+	}
+	if !any {
+		return nil
+	}
+	return null
+}
+
+// invertedBits writes the complement of n bits from offset on; it returns nil where that is all 0.
+func invertedBits(out []uint64, packed []byte, offset, n int) []uint64 {
+	copyBits(out, packed, offset, n)
+	var any uint64
+	for w := range out {
+		out[w] = ^out[w]
+		if w == len(out)-1 {
+			out[w] &= lastMask(n)
+		}
+		any |= out[w]
+	}
+	if any == 0 {
+		return nil
+	}
+	return out
+}
+
+// copyBits copies n bits from offset on.
+func copyBits(out []uint64, packed []byte, offset, n int) {
+	to := unsafe.Slice((*byte)(unsafe.Pointer(&out[0])), 8*len(out))
+	bitutil.CopyBitmap(packed, offset, n, to, 0)
+}
+
+func (f *frame) allNull() []uint64 {
+	null := f.e.bitmap(f.n)
+	for w := range null {
+		null[w] = ^uint64(0)
+	}
+	return null
+}
+
+// fill writes the values of the frame's rows.
+func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
+	switch a := arr.(type) {
+	case *array.Null:
+	case *array.Boolean:
+		f.fillBits(v, a)
+	case *array.Int8:
+		widen(f, v.ints, a.Values())
+	case *array.Int16:
+		widen(f, v.ints, a.Values())
+	case *array.Int32:
+		widen(f, v.ints, a.Values())
+	case *array.Int64:
+		copyValues(f, &v.ints, a.Values())
+	case *array.Uint8:
+		widen(f, v.ints, a.Values())
+	case *array.Uint16:
+		widen(f, v.ints, a.Values())
+	case *array.Uint32:
+		widen(f, v.ints, a.Values())
+	case *array.Uint64:
+		values := a.Values()
+		for i := range v.wides {
+			v.wides[i] = decimal128.FromU64(values[f.row(i)])
+		}
+	case *array.Float16:
+		for i := range v.floats {
+			v.floats[i] = float64(a.Value(f.row(i)).Float32())
+		}
+	case *array.Float32:
+		values := a.Values()
+		for i := range v.floats {
+			v.floats[i] = float64(values[f.row(i)])
+		}
+	case *array.Float64:
+		copyValues(f, &v.floats, a.Values())
+	case *array.Decimal32:
+		widen(f, v.ints, unsafeSlice[int32](a.Values()))
+	case *array.Decimal64:
+		copyValues(f, &v.ints, unsafeSlice[int64](a.Values()))
+	case *array.Decimal128:
+		f.fillDecimals(v, a.Values())
+	case *array.Date32:
+		widen(f, v.ints, a.Date32Values())
+	case *array.Date64:
+		f.fillScaled(v, unsafeSlice[int64](a.Date64Values()), 1, 86_400_000)
+	case *array.Time32:
+		perUnit := int64(a.DataType().(*arrow.Time32Type).Unit.Multiplier()) / 1000
+		widen(f, v.ints, a.Time32Values())
+		for i := range v.ints {
+			v.ints[i] *= perUnit
+		}
+	case *array.Time64:
+		f.fillUnit(v, unsafeSlice[int64](a.Time64Values()), a.DataType().(*arrow.Time64Type).Unit)
+	case *array.Timestamp:
+		unit := a.DataType().(*arrow.TimestampType).Unit
+		if col.typ.ID == TimestampNS {
+			copyValues(f, &v.ints, unsafeSlice[int64](a.TimestampValues()))
+			return nil
+		}
+		f.fillUnit(v, unsafeSlice[int64](a.TimestampValues()), unit)
+	case *array.Duration:
+		f.fillUnit(v, unsafeSlice[int64](a.DurationValues()), a.DataType().(*arrow.DurationType).Unit)
+	default:
+		return f.fillTexts(v, arr)
+	}
+	return nil
+}
+
+// number is what arrow's fixed-width arrays hold.
+type number interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
+}
+
+func widen[T number](f *frame, out []int64, values []T) {
+	if f.rows == nil {
+		for i, x := range values[f.from : f.from+f.n] {
+			out[i] = int64(x)
+		}
+		return
+	}
+	for i, row := range f.rows {
+		out[i] = int64(values[row])
+	}
+}
+
+// copyValues takes neighbours where they lie, and gathers others.
+func copyValues[T any](f *frame, out *[]T, values []T) {
+	if f.rows == nil {
+		*out = values[f.from : f.from+f.n : f.from+f.n]
+		return
+	}
+	for i, row := range f.rows {
+		(*out)[i] = values[row]
+	}
+}
+
+// unsafeSlice returns the values of a named integer type, or of a struct of one, as what they are made of.
+func unsafeSlice[T, V any](values []V) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
+}
+
+func (f *frame) fillBits(v *vector, a *array.Boolean) {
+	packed, offset := a.Data().Buffers()[1].Bytes(), a.Data().Offset()
+	if f.rows == nil {
+		copyBits(v.bits, packed, offset+f.from, f.n)
+		return
+	}
+	for i, row := range f.rows {
+		if bitutil.BitIsSet(packed, offset+int(row)) {
+			v.bits[i>>6] |= 1 << (i & 63)
+		}
+	}
+}
+
+func (f *frame) fillDecimals(v *vector, values []decimal128.Num) {
+	if v.wides != nil {
+		copyValues(f, &v.wides, values)
+		return
+	}
+	for i := range v.ints {
+		v.ints[i] = int64(values[f.row(i)].LowBits())
+	}
+}
+
+// fillUnit writes times of a unit as microseconds, rounded down.
+func (f *frame) fillUnit(v *vector, values []int64, unit arrow.TimeUnit) {
+	switch unit {
+	case arrow.Second:
+		f.fillScaled(v, values, 1_000_000, 1)
+	case arrow.Millisecond:
+		f.fillScaled(v, values, 1000, 1)
+	case arrow.Nanosecond:
+		f.fillScaled(v, values, 1, 1000)
+	default:
+		copyValues(f, &v.ints, values)
+	}
+}
+
+func (f *frame) fillScaled(v *vector, values []int64, factor, divisor int64) {
+	for i := range v.ints {
+		v.ints[i] = floorDiv(values[f.row(i)]*factor, divisor)
+	}
+}
+
+// fillTexts writes strings that lie where the array has them.
+func (f *frame) fillTexts(v *vector, arr arrow.Array) error {
+	switch a := arr.(type) {
+	case *array.String:
+		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(a, 2))
+	case *array.LargeString:
+		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(a, 2))
+	case *array.Binary:
+		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(a, 2))
+	case *array.LargeBinary:
+		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(a, 2))
+	case *array.StringView:
+		for i := range v.texts {
+			v.texts[i] = a.Value(f.row(i))
+		}
+	case *array.BinaryView:
+		for i := range v.texts {
+			v.texts[i] = bytesText(a.Value(f.row(i)))
+		}
+	case *array.FixedSizeBinary:
+		for i := range v.texts {
+			v.texts[i] = bytesText(a.Value(f.row(i)))
+		}
+	default:
+		return fmt.Errorf("type %s is not supported in expressions", arr.DataType())
+	}
+	return nil
+}
+
+func bufferOf(arr arrow.Array, i int) []byte {
+	if b := arr.Data().Buffers()[i]; b != nil {
+		return b.Bytes()
+	}
+	return nil
+}
+
+func bytesText(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+func fillOffsets[O int32 | int64](f *frame, out []string, offsets []O, bytes []byte) {
+	if f.rows == nil {
+		offsets = offsets[f.from : f.from+f.n+1]
+		for i := range out {
+			out[i] = bytesText(bytes[offsets[i]:offsets[i+1]])
+		}
+		return
+	}
+	for i, row := range f.rows {
+		out[i] = bytesText(bytes[offsets[row]:offsets[row+1]])
+	}
+}
+
+// entries are an expression's values for the entries of a dictionary, and after them the one for NULL.
+// They are kept until the dictionary changes.
+type entries struct {
+	of     arrow.ArrayData // the dictionary, retained
+	values vector
+	array  arrow.Array // of the values; nil before it is asked for
+	err    error       // of some entry, which maybe no row has
+}
+
+func (e *entries) release() {
+	if e == nil {
+		return
+	}
+	e.of.Release()
+	if e.array != nil {
+		e.array.Release()
+	}
+}
+
+// checkedCodes returns the codes of the frame's rows, with that of NULL the last of n.
+func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
+	codes := f.e.codes(d, f)
+	null := f.nulls(d)
+	if null != nil {
+		eachBit(null, f.n, func(i int) { codes[i] = int32(n - 1) })
+	}
+	for i, c := range codes {
+		if uint32(c) >= uint32(n-1) && (uint32(c) >= uint32(n) || null == nil || null[i>>6]>>(i&63)&1 == 0) {
+			return nil, fmt.Errorf("a code of %d in a dictionary of %d entries", c, n-1)
+		}
+	}
+	return codes, nil
+}
+
+// lookUp returns the values of the frame's rows by their codes.
+func (f *frame) lookUp(d *array.Dictionary, e *entries) (*vector, error) {
+	codes, err := f.checkedCodes(d, e.values.n)
+	if err != nil {
+		return nil, err
+	}
+	v := f.e.vectors.get()
+	*v = vector{n: f.n}
+	if e.values.null != nil {
+		v.null = gatherBits(f.e.bitmap(f.n), e.values.null, codes)
+	}
+	switch {
+	case e.values.bits != nil:
+		v.bits = gatherBits(f.e.bitmap(f.n), e.values.bits, codes)
+	case e.values.ints != nil:
+		v.ints = gather(f.e.ints.get()[:f.n], e.values.ints, codes)
+	case e.values.floats != nil:
+		v.floats = gather(f.e.floats.get()[:f.n], e.values.floats, codes)
+	case e.values.wides != nil:
+		v.wides = gather(f.e.wides.get()[:f.n], e.values.wides, codes)
+	default:
+		v.texts = gather(f.e.texts.get()[:f.n], e.values.texts, codes)
+	}
+	return v, nil
+}
+
+func gather[T any](out, values []T, codes []int32) []T {
+	for i, c := range codes {
+		out[i] = values[c]
+	}
+	return out
+}
+
+func gatherBits(out, values []uint64, codes []int32) []uint64 {
+	for i, c := range codes {
+		out[i>>6] |= (values[c>>6] >> (c & 63) & 1) << (i & 63)
+	}
+	return out
+}
+
+// floorDiv divides by a positive number, towards negative infinity.
+func floorDiv(a, b int64) int64 {
+	if b == 1 {
+		return a
+	}
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// bitLength is how many bits the magnitude of every number of a vector needs at most.
+func bitLength(values []int64) int {
+	var all uint64
+	for _, v := range values {
+		all |= uint64(v ^ v>>63)
+	}
+	return bits.Len64(all)
+}

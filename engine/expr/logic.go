@@ -1,0 +1,209 @@
+package expr
+
+// Three-valued logic: a vector of bits and a bitmap of NULLs. A row that is NULL may have any bit.
+
+// either puts a OR b into a.
+func (e *Evaluator) either(a, b *vector) {
+	if a.null == nil && b.null == nil {
+		for w := range a.bits {
+			a.bits[w] |= b.bits[w]
+		}
+		return
+	}
+	null := e.bitmap(a.n)
+	for w := range a.bits {
+		x, y := a.bits[w], b.bits[w]
+		var nx, ny uint64
+		if a.null != nil {
+			nx = a.null[w]
+		}
+		if b.null != nil {
+			ny = b.null[w]
+		}
+		trues := x&^nx | y&^ny
+		a.bits[w] = trues
+		null[w] = (nx | ny) &^ trues
+	}
+	a.null = null
+}
+
+// invert puts NOT a into a.
+func (v *vector) invert() {
+	for w := range v.bits {
+		v.bits[w] = ^v.bits[w]
+	}
+}
+
+// copyBitsOf returns a vector of bits that may be written to.
+func (f *frame) ownBits(v *vector) *vector {
+	out := f.e.vector(bitKind, f.n)
+	copy(out.bits, v.bits)
+	out.null = v.null
+	return out
+}
+
+// and evaluates the second condition for the rows that the first leaves open: all of them at once, or,
+// where that may give an error or few are left, those alone. As OR, negated, it takes NOT a AND NOT b.
+func (f *frame) and(left, right *node, negated bool) (*vector, error) {
+	a, err := f.eval(left)
+	if err != nil {
+		return nil, err
+	}
+	out := f.ownBits(a)
+	if negated {
+		out.invert()
+	}
+	open := f.e.bitmap(f.n) // TRUE or NULL so far
+	copy(open, out.bits)
+	if out.null != nil {
+		for w := range open {
+			open[w] |= out.null[w]
+		}
+	}
+	count := countBits(open, f.n)
+	var b *vector
+	switch {
+	case count == 0:
+	case count == f.n || !right.fallible && count > f.n/4:
+		b, err = f.eval(right)
+	default:
+		if b, err = f.sub(right, open, count); err == nil {
+			b = f.spread(b, open)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b != nil {
+		b = f.ownBits(b)
+		if negated {
+			b.invert()
+		}
+		f.e.both(out, b, open)
+	}
+	if negated {
+		out.invert()
+	}
+	return out, nil
+}
+
+// both puts a AND b into a; b counts where open says so, and a is FALSE elsewhere.
+func (e *Evaluator) both(a, b *vector, open []uint64) {
+	if a.null == nil && b.null == nil {
+		for w := range a.bits {
+			a.bits[w] &= b.bits[w]
+		}
+		return
+	}
+	null := e.bitmap(a.n)
+	for w := range a.bits {
+		var nx, ny uint64
+		if a.null != nil {
+			nx = a.null[w]
+		}
+		if b.null != nil {
+			ny = b.null[w]
+		}
+		maybe := (a.bits[w] | nx) & (b.bits[w] | ny) & open[w]
+		null[w] = maybe & (nx | ny)
+		a.bits[w] = maybe &^ null[w]
+	}
+	a.null = null
+}
+
+// spread puts the values of some rows, those whose bits are set, to their places; others are FALSE.
+func (f *frame) spread(v *vector, selected []uint64) *vector {
+	out := f.e.vector(bitKind, f.n)
+	if v.null != nil {
+		out.null = f.e.bitmap(f.n)
+	}
+	j := 0
+	eachBit(selected, f.n, func(i int) {
+		if v.bit(j) {
+			out.bits[i>>6] |= 1 << (i & 63)
+		}
+		if v.isNull(j) {
+			out.null[i>>6] |= 1 << (i & 63)
+		}
+		j++
+	})
+	return out
+}
+
+// conjunction binds AND, and OR, of two or more conditions.
+func conjunction(negated bool) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Bool)
+		if err := b.castArgs(n, n.typ); err != nil {
+			return err
+		}
+		left := n.args[0]
+		for _, right := range n.args[1:] {
+			l, r := left, right
+			left = &node{typ: n.typ, column: -1, single: -1, args: []*node{l, r}, fallible: l.fallible || r.fallible}
+			left.eval = func(f *frame) (*vector, error) { return f.and(l, r, negated) }
+		}
+		n.eval = left.eval
+		return nil
+	}
+}
+
+func inversion(b *binder, n *node) error {
+	n.typ = typeOf(Bool)
+	n.eval = func(f *frame) (*vector, error) {
+		a, err := f.eval(n.args[0])
+		if err != nil {
+			return nil, err
+		}
+		out := f.ownBits(a)
+		out.invert()
+		return out, nil
+	}
+	return b.castArgs(n, n.typ)
+}
+
+// nullTest binds IS NULL and IS NOT NULL.
+func nullTest(isNull bool) binding {
+	return func(_ *binder, n *node) error {
+		n.typ = typeOf(Bool)
+		n.eval = func(f *frame) (*vector, error) {
+			a, err := f.eval(n.args[0])
+			if err != nil {
+				return nil, err
+			}
+			out := f.e.vector(bitKind, f.n)
+			copy(out.bits, a.null)
+			if !isNull {
+				out.invert()
+			}
+			return out, nil
+		}
+		return nil
+	}
+}
+
+// truthTest binds IS [NOT] TRUE and IS [NOT] FALSE, which are never NULL.
+func truthTest(want, negated bool) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Bool)
+		n.eval = func(f *frame) (*vector, error) {
+			a, err := f.eval(n.args[0])
+			if err != nil {
+				return nil, err
+			}
+			out := f.ownBits(a)
+			if !want {
+				out.invert()
+			}
+			for w := range a.null {
+				out.bits[w] &^= a.null[w]
+			}
+			out.null = nil
+			if negated {
+				out.invert()
+			}
+			return out, nil
+		}
+		return b.castArgs(n, n.typ)
+	}
+}

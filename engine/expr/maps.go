@@ -1,0 +1,192 @@
+package expr
+
+import "errors"
+
+// The kernels read a node's arguments when they run: a binding may set a kernel first, and cast the arguments then.
+
+// errNull is what a function of map1e, map2e and map3e returns for NULL.
+var errNull = errors.New("NULL")
+
+// kindOf is the kind of vector that holds values of type T.
+func kindOf[T element]() kind {
+	var zero T
+	switch any(zero).(type) {
+	case int64:
+		return intKind
+	case float64:
+		return floatKind
+	case wide:
+		return wideKind
+	}
+	return textKind
+}
+
+// map1 makes the kernel of a function that has a value for any argument, also for what stands where NULL is.
+func map1[A, R element](n *node, fn func(A) R) func(*frame) (*vector, error) {
+	k := kindOf[R]()
+	return func(f *frame) (*vector, error) {
+		a, err := f.eval(n.args[0])
+		if err != nil {
+			return nil, err
+		}
+		out := f.e.vector(k, f.n)
+		out.null = a.null
+		x, y := data[A](a), data[R](out)
+		for i := range y {
+			y[i] = fn(x[i])
+		}
+		return out, nil
+	}
+}
+
+// map1e makes the kernel of a function that is not called for NULL.
+func map1e[A, R element](n *node, fn func(A) (R, error)) func(*frame) (*vector, error) {
+	return map1f(n, func(_ *Evaluator, a A) (R, error) { return fn(a) })
+}
+
+// map1f is map1e for a function that makes strings.
+func map1f[A, R element](n *node, fn func(*Evaluator, A) (R, error)) func(*frame) (*vector, error) {
+	k := kindOf[R]()
+	return func(f *frame) (*vector, error) {
+		a, err := f.eval(n.args[0])
+		if err != nil {
+			return nil, err
+		}
+		out := f.e.vector(k, f.n)
+		out.null = a.null
+		x, y := data[A](a), data[R](out)
+		for i := range y {
+			if a.isNull(i) {
+				continue
+			}
+			if y[i], err = fn(f.e, x[i]); err != nil {
+				if err = out.setNull(f, i, err, a.null); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return out, nil
+	}
+}
+
+// setNull makes row i NULL if that is what the error says, and returns any other error. shared is a
+// bitmap that belongs to another vector.
+func (v *vector) setNull(f *frame, i int, err error, shared []uint64) error {
+	if err != errNull {
+		return err
+	}
+	if v.null == nil || shared != nil && &v.null[0] == &shared[0] {
+		own := f.e.bitmap(f.n)
+		copy(own, v.null)
+		v.null = own
+	}
+	v.null[i>>6] |= 1 << (i & 63)
+	return nil
+}
+
+func map2e[A, B, R element](n *node, fn func(A, B) (R, error)) func(*frame) (*vector, error) {
+	return map2f(n, func(_ *Evaluator, a A, b B) (R, error) { return fn(a, b) })
+}
+
+func map2f[A, B, R element](n *node, fn func(*Evaluator, A, B) (R, error)) func(*frame) (*vector, error) {
+	return func(f *frame) (*vector, error) {
+		a, b, out, err := f.pair(n, kindOf[R]())
+		if err != nil {
+			return nil, err
+		}
+		shared := out.null
+		x, y, z := data[A](a), data[B](b), data[R](out)
+		for i := range z {
+			if out.isNull(i) {
+				continue
+			}
+			if z[i], err = fn(f.e, x[i], y[i]); err != nil {
+				if err = out.setNull(f, i, err, shared); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return out, nil
+	}
+}
+
+func map3f[A, B, C, R element](n *node, fn func(*Evaluator, A, B, C) (R, error)) func(*frame) (*vector, error) {
+	return func(f *frame) (*vector, error) {
+		args, out, err := f.all(n, kindOf[R]())
+		if err != nil {
+			return nil, err
+		}
+		shared := out.null
+		x, y, z, r := data[A](args[0]), data[B](args[1]), data[C](args[2]), data[R](out)
+		for i := range r {
+			if out.isNull(i) {
+				continue
+			}
+			if r[i], err = fn(f.e, x[i], y[i], z[i]); err != nil {
+				if err = out.setNull(f, i, err, shared); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return out, nil
+	}
+}
+
+// all evaluates all arguments, and returns a vector for the result that is NULL where one of them is.
+func (f *frame) all(n *node, k kind) ([]*vector, *vector, error) {
+	args := make([]*vector, len(n.args))
+	for i, a := range n.args {
+		var err error
+		if args[i], err = f.eval(a); err != nil {
+			return nil, nil, err
+		}
+	}
+	out := f.e.vector(k, f.n)
+	out.null = f.e.union(args...)
+	return args, out, nil
+}
+
+// test1 makes the kernel of a condition on one argument that has an answer for any.
+func test1[A element](n *node, fn func(A) bool) func(*frame) (*vector, error) {
+	return func(f *frame) (*vector, error) {
+		a, err := f.eval(n.args[0])
+		if err != nil {
+			return nil, err
+		}
+		out := f.e.vector(bitKind, f.n)
+		out.null = a.null
+		for i, x := range data[A](a) {
+			if a.isNull(i) {
+				continue
+			}
+			if fn(x) {
+				out.bits[i>>6] |= 1 << (i & 63)
+			}
+		}
+		return out, nil
+	}
+}
+
+// test2 makes the kernel of a condition on two arguments.
+func test2[A, B element](n *node, fn func(*Evaluator, A, B) (bool, error)) func(*frame) (*vector, error) {
+	return func(f *frame) (*vector, error) {
+		a, b, out, err := f.pair(n, bitKind)
+		if err != nil {
+			return nil, err
+		}
+		x, y := data[A](a), data[B](b)
+		for i := range x {
+			if out.isNull(i) {
+				continue
+			}
+			is, err := fn(f.e, x[i], y[i])
+			if err != nil {
+				return nil, err
+			}
+			if is {
+				out.bits[i>>6] |= 1 << (i & 63)
+			}
+		}
+		return out, nil
+	}
+}

@@ -1,0 +1,337 @@
+package expr
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// likePattern is a pattern of LIKE, cut at its %: one part that is the whole string, or a first, a last and
+// those between them.
+type likePattern struct {
+	parts    []string // with anyByte for _
+	wildcard bool     // some part has anyByte
+}
+
+// anyByte stands for one character that may be any. No UTF-8 text has it.
+const anyByte = 0xFF
+
+// parseLike reads a pattern. The escape is a character, or "" for none.
+func parseLike(pattern, escape string) (*likePattern, error) {
+	p := &likePattern{}
+	var part strings.Builder
+	for len(pattern) > 0 {
+		_, size := utf8.DecodeRuneInString(pattern)
+		c := pattern[:size]
+		pattern = pattern[size:]
+		switch {
+		case escape != "" && c == escape:
+			if pattern == "" {
+				return nil, fmt.Errorf("the pattern ends with its escape character %s", escape)
+			}
+			_, size := utf8.DecodeRuneInString(pattern)
+			part.WriteString(pattern[:size])
+			pattern = pattern[size:]
+		case c == "%":
+			p.parts = append(p.parts, part.String())
+			part.Reset()
+		case c == "_":
+			part.WriteByte(anyByte)
+			p.wildcard = true
+		default:
+			part.WriteString(c)
+		}
+	}
+	p.parts = append(p.parts, part.String())
+	return p, nil
+}
+
+// match says whether the whole of a string is of the pattern.
+func (p *likePattern) match(s string) bool {
+	n := p.matchHere(s, p.parts[0])
+	if n < 0 {
+		return false
+	}
+	last := len(p.parts) - 1
+	if last == 0 {
+		return n == len(s)
+	}
+	s = s[n:]
+	for _, part := range p.parts[1:last] {
+		from, to := p.find(s, part)
+		if from < 0 {
+			return false
+		}
+		s = s[to:]
+	}
+	return p.matchEnd(s, p.parts[last])
+}
+
+// matchHere returns the length of the part at the beginning of s, or -1.
+func (p *likePattern) matchHere(s, part string) int {
+	if !p.wildcard {
+		if strings.HasPrefix(s, part) {
+			return len(part)
+		}
+		return -1
+	}
+	at := 0
+	for i := range len(part) {
+		switch {
+		case at == len(s):
+			return -1
+		case part[i] == anyByte:
+			_, size := utf8.DecodeRuneInString(s[at:])
+			at += size
+		case s[at] != part[i]:
+			return -1
+		default:
+			at++
+		}
+	}
+	return at
+}
+
+// find returns where the part is first, or -1.
+func (p *likePattern) find(s, part string) (from, to int) {
+	if !p.wildcard {
+		i := strings.Index(s, part)
+		return i, i + len(part)
+	}
+	for i := 0; i <= len(s); {
+		if n := p.matchHere(s[i:], part); n >= 0 {
+			return i, i + n
+		}
+		_, size := utf8.DecodeRuneInString(s[i:])
+		i += max(size, 1)
+	}
+	return -1, 0
+}
+
+// matchEnd says whether s ends with the part.
+func (p *likePattern) matchEnd(s, part string) bool {
+	if !p.wildcard {
+		return strings.HasSuffix(s, part)
+	}
+	at := len(s)
+	for i := len(part) - 1; i >= 0; i-- {
+		switch {
+		case at == 0:
+			return false
+		case part[i] == anyByte:
+			_, size := utf8.DecodeLastRuneInString(s[:at])
+			at -= size
+		case s[at-1] != part[i]:
+			return false
+		default:
+			at--
+		}
+	}
+	return true
+}
+
+// like binds LIKE and ILIKE, with an escape character or none.
+func like(fold bool) binding {
+	return func(b *binder, n *node) error {
+		n.typ, n.fallible = typeOf(Bool), true
+		escape := ""
+		if len(n.args) == 3 {
+			var err error
+			if escape, err = b.word(n, 2); err != nil {
+				return err
+			}
+			if utf8.RuneCountInString(escape) > 1 {
+				return b.errorf(n, "%s: an escape is one character", n.text)
+			}
+			n.args = n.args[:2]
+		}
+		if err := b.wantText(n, 0, 1); err != nil {
+			return err
+		}
+		parse := func(pattern string) (*likePattern, error) {
+			if fold {
+				pattern = strings.Map(unicode.ToLower, pattern)
+			}
+			return parseLike(pattern, escape)
+		}
+		match := func(e *Evaluator, p *likePattern, s string) bool {
+			if fold {
+				s = lower(e, s)
+			}
+			return p.match(s)
+		}
+		pattern, ok := n.args[1].value.(string)
+		if !ok || !n.args[1].isConst {
+			n.eval = test2(n, func(e *Evaluator, s, pattern string) (bool, error) {
+				p, err := parse(pattern)
+				if err != nil {
+					return false, fmt.Errorf("%s: %w", n.text, err)
+				}
+				return match(e, p, s), nil
+			})
+			return nil
+		}
+		p, err := parse(pattern)
+		if err != nil {
+			return b.errorf(n.args[1], "%v", err)
+		}
+		n.fallible = false
+		n.eval = test2(n, func(e *Evaluator, s, _ string) (bool, error) { return match(e, p, s), nil })
+		return nil
+	}
+}
+
+// regexpsMax bounds the compiled patterns that an evaluator keeps, where they come from a column.
+const regexpsMax = 100
+
+// regexp returns a compiled pattern.
+func (e *Evaluator) regexp(pattern, flags string) (*regexp.Regexp, error) {
+	prefix := ""
+	for _, c := range flags {
+		switch c {
+		case 'i', 's', 'm':
+			prefix += string(c)
+		case 'c', 'g':
+		default:
+			return nil, fmt.Errorf("the option %q of a regular expression is none of c, g, i, m, s", string(c))
+		}
+	}
+	if prefix != "" {
+		pattern = "(?" + prefix + ")" + pattern
+	}
+	if re := e.regexps[pattern]; re != nil {
+		return re, nil
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.regexps) >= regexpsMax {
+		clear(e.regexps)
+	}
+	e.regexps[pattern] = re
+	return re, nil
+}
+
+// pattern takes the options behind so many arguments, and checks a constant pattern.
+func (b *binder) pattern(n *node, args int) (flags string, err error) {
+	if len(n.args) > args {
+		if flags, err = b.word(n, args); err != nil {
+			return "", err
+		}
+		n.args = n.args[:args]
+	}
+	n.fallible = true
+	if text, ok := n.args[1].value.(string); ok && n.args[1].isConst {
+		if _, err := b.program.NewEvaluator(nil).regexp(text, flags); err != nil {
+			return "", errorAt(n.args[1].at, "%v", err)
+		}
+		n.fallible = false
+	}
+	return flags, nil
+}
+
+// regexpTest binds regexp_matches, and regexp_full_match, which wants the whole of the string.
+func regexpTest(full bool) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Bool)
+		flags, err := b.pattern(n, 2)
+		if err != nil {
+			return err
+		}
+		n.eval = test2(n, func(e *Evaluator, s, pattern string) (bool, error) {
+			if full {
+				pattern = "^(?:" + pattern + ")$"
+			}
+			re, err := e.regexp(pattern, flags)
+			if err != nil {
+				return false, err
+			}
+			return re.MatchString(s), nil
+		})
+		return b.wantText(n, 0, 1)
+	}
+}
+
+// regexpReplace binds regexp_replace: of the first match, or with the option g of all. \1 is the first group.
+func regexpReplace(b *binder, n *node) error {
+	n.typ = typeOf(Text)
+	flags, err := b.pattern(n, 3)
+	if err != nil {
+		return err
+	}
+	all := strings.Contains(flags, "g")
+	n.eval = map3f(n, func(e *Evaluator, s, pattern, with string) (string, error) {
+		re, err := e.regexp(pattern, flags)
+		if err != nil {
+			return "", err
+		}
+		count := 1
+		if all {
+			count = -1
+		}
+		matches := re.FindAllStringSubmatchIndex(s, count)
+		if matches == nil {
+			return s, nil
+		}
+		var out []byte
+		at := 0
+		for _, m := range matches {
+			out = append(out, s[at:m[0]]...)
+			out = appendGroups(out, s, with, m)
+			at = m[1]
+		}
+		return bytesText(append(out, s[at:]...)), nil
+	})
+	return b.wantText(n, 0, 1, 2)
+}
+
+// appendGroups writes a replacement with its groups filled in.
+func appendGroups(out []byte, s, with string, match []int) []byte {
+	for i := 0; i < len(with); i++ {
+		if with[i] != '\\' || i+1 == len(with) {
+			out = append(out, with[i])
+			continue
+		}
+		i++
+		if group := int(with[i] - '0'); with[i] >= '0' && with[i] <= '9' {
+			if 2*group+1 < len(match) && match[2*group] >= 0 {
+				out = append(out, s[match[2*group]:match[2*group+1]]...)
+			}
+			continue
+		}
+		out = append(out, with[i])
+	}
+	return out
+}
+
+// regexpExtract binds regexp_extract: a group of the first match, or ”.
+func regexpExtract(b *binder, n *node) error {
+	n.typ = typeOf(Text)
+	group := 0
+	if len(n.args) == 3 {
+		v, ok := n.args[2].value.(int64)
+		if !ok || !n.args[2].isConst || v < 0 || v > 99 {
+			return errorAt(n.args[2].at, "%s: the group is a constant from 0 to 99", n.text)
+		}
+		group = int(v)
+		n.args = n.args[:2]
+	}
+	if _, err := b.pattern(n, 2); err != nil {
+		return err
+	}
+	n.eval = map2f(n, func(e *Evaluator, s, pattern string) (string, error) {
+		re, err := e.regexp(pattern, "")
+		if err != nil {
+			return "", err
+		}
+		m := re.FindStringSubmatchIndex(s)
+		if 2*group+1 >= len(m) || m[2*group] < 0 {
+			return "", nil
+		}
+		return s[m[2*group]:m[2*group+1]], nil
+	})
+	return b.wantText(n, 0, 1)
+}

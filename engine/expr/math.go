@@ -1,0 +1,361 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
+
+// wantNumbers requires all arguments to be numbers.
+func (b *binder) wantNumbers(n *node) error {
+	for _, a := range n.args {
+		if !a.typ.numeric() && a.typ.ID != Null && !a.textConstant() {
+			return b.mismatch(n)
+		}
+	}
+	return nil
+}
+
+// real binds a function of a double that has a value for any.
+func real(fn func(float64) float64) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Float64)
+		n.eval = map1(n, fn)
+		if err := b.wantNumbers(n); err != nil {
+			return err
+		}
+		return b.castArgs(n, n.typ)
+	}
+}
+
+// circular binds a function of an angle, of which an infinite one is an error.
+func circular(fn func(float64) float64) binding {
+	return func(b *binder, n *node) error {
+		n.typ, n.fallible = typeOf(Float64), true
+		n.eval = map1e(n, func(v float64) (float64, error) {
+			if math.IsInf(v, 0) {
+				return 0, fmt.Errorf("%s: out of range: there is none of %s", n.text, formatFloat(v, 64))
+			}
+			return fn(v), nil
+		})
+		if err := b.wantNumbers(n); err != nil {
+			return err
+		}
+		return b.castArgs(n, n.typ)
+	}
+}
+
+// realAbove binds a function of a double that is an error below a bound, and at it where it is open.
+func realAbove(fn func(float64) float64, open bool) binding {
+	return func(b *binder, n *node) error {
+		n.typ, n.fallible = typeOf(Float64), true
+		n.eval = map1e(n, func(v float64) (float64, error) {
+			if v < 0 || open && v == 0 {
+				return 0, fmt.Errorf("%s: out of range: there is none of %s", n.text, formatFloat(v, 64))
+			}
+			return fn(v), nil
+		})
+		if err := b.wantNumbers(n); err != nil {
+			return err
+		}
+		return b.castArgs(n, n.typ)
+	}
+}
+
+func power(b *binder, n *node) error {
+	n.typ = typeOf(Float64)
+	n.eval = map2e(n, func(x, y float64) (float64, error) { return math.Pow(x, y), nil })
+	if err := b.wantNumbers(n); err != nil {
+		return err
+	}
+	return b.castArgs(n, n.typ)
+}
+
+func atan2(b *binder, n *node) error {
+	n.typ = typeOf(Float64)
+	n.eval = map2e(n, func(y, x float64) (float64, error) { return math.Atan2(y, x), nil })
+	if err := b.wantNumbers(n); err != nil {
+		return err
+	}
+	return b.castArgs(n, n.typ)
+}
+
+func pi(b *binder, n *node) error {
+	n.typ = typeOf(Float64)
+	return b.becomes(n, math.Pi)
+}
+
+// sign binds sign: -1, 0 or 1.
+func sign(b *binder, n *node) error {
+	n.typ = typeOf(Int8)
+	if err := b.wantNumbers(n); err != nil {
+		return err
+	}
+	switch n.args[0].typ.kind() {
+	case floatKind:
+		n.eval = map1(n, func(v float64) int64 {
+			switch {
+			case v > 0:
+				return 1
+			case v < 0:
+				return -1
+			}
+			return 0
+		})
+	case wideKind:
+		n.eval = map1(n, func(v wide) int64 { return int64(v.Sign()) })
+	case intKind:
+		n.eval = map1(n, func(v int64) int64 { return v>>63 | int64(uint64(-v)>>63) })
+	default:
+		return b.castArgs(n, n.typ)
+	}
+	return nil
+}
+
+// rounding says how the digits that are cut off a decimal change it.
+type rounding struct {
+	float   func(float64) float64
+	decimal func(q, r wide, half wide) wide // of the quotient by a power of ten, and the remainder
+}
+
+var (
+	roundHalf = rounding{math.Round, func(q, r, half wide) wide {
+		if !r.Abs().Less(half) {
+			q = q.Add(int128(int64(r.Sign())))
+		}
+		return q
+	}}
+	roundDown = rounding{math.Floor, func(q, r, _ wide) wide {
+		if r.Sign() < 0 {
+			q = q.Sub(int128(1))
+		}
+		return q
+	}}
+	roundUp = rounding{math.Ceil, func(q, r, _ wide) wide {
+		if r.Sign() > 0 {
+			q = q.Add(int128(1))
+		}
+		return q
+	}}
+	roundToZero = rounding{math.Trunc, func(q, _, _ wide) wide { return q }}
+)
+
+// rounded binds round, floor, ceil and trunc. Of a decimal they are a decimal without a fraction, of
+// other numbers doubles; round and trunc leave integers.
+func rounded(how rounding, keepsIntegers bool) binding {
+	return func(b *binder, n *node) error {
+		t := n.args[0].typ
+		if err := b.wantNumbers(n); err != nil {
+			return err
+		}
+		switch {
+		case len(n.args) == 2:
+			return b.roundTo(n, how)
+		case t.ID == Decimal:
+			b.roundDecimal(n, how, 0)
+			return nil
+		case t.integer() && keepsIntegers:
+			n.typ = t
+			n.eval = func(f *frame) (*vector, error) { return f.eval(n.args[0]) }
+			return nil
+		case t.ID == Float32:
+			n.typ = t
+		default:
+			n.typ = typeOf(Float64)
+		}
+		n.eval = map1(n, how.float)
+		return b.castArgs(n, n.typ)
+	}
+}
+
+// roundTo binds round(x, digits).
+func (b *binder) roundTo(n *node, how rounding) error {
+	digits, ok := n.args[1].value.(int64)
+	if !ok || !n.args[1].isConst {
+		return errorAt(n.args[1].at, "%s: the number of digits is an integer constant", n.text)
+	}
+	digits = max(min(digits, 400), -400)
+	t := n.args[0].typ
+	n.args = n.args[:1]
+	switch {
+	case t.ID == Decimal:
+		b.roundDecimal(n, how, int(min(digits, int64(t.Scale))))
+		return nil
+	case t.integer() && t.kind() == intKind:
+		n.typ = t
+		b.roundInteger(n, how, int(digits))
+		return nil
+	}
+	n.typ = typeOf(Float64)
+	if t.ID == Float32 {
+		n.typ = t
+	}
+	factor := math.Pow10(int(max(digits, -digits)))
+	n.eval = map1(n, func(v float64) float64 {
+		r := 0.0
+		if digits >= 0 {
+			r = how.float(v*factor) / factor
+		} else {
+			r = how.float(v/factor) * factor
+		}
+		switch finite := isFinite(r); {
+		case finite:
+			return r
+		case digits < 0:
+			return 0
+		}
+		return v
+	})
+	return b.castArgs(n, n.typ)
+}
+
+// roundDecimal rounds to so many digits behind the point, or, where negative, before it.
+func (b *binder) roundDecimal(n *node, how rounding, digits int) {
+	from := n.args[0].typ
+	scale := max(digits, 0)
+	n.typ = DecimalOf(int(from.Precision), scale)
+	cut := int(from.Scale) - digits // digits that become 0
+	restore := scale - digits       // of which so many stay
+	one := func(v wide) (wide, error) {
+		if cut <= 0 {
+			return v, nil
+		}
+		if cut > digitsMax {
+			return wide{}, nil
+		}
+		q, r := v.Div(decimal128.GetScaleMultiplier(cut))
+		q = how.decimal(q, r, decimal128.GetHalfScaleMultiplier(cut))
+		q, ok := scaleUp(q, restore)
+		if !ok || !fits(q, int(n.typ.Precision)) {
+			return q, fmt.Errorf("%s: overflow: %s rounded does not fit %s", n.text, v.ToString(int32(from.Scale)), n.typ)
+		}
+		return q, nil
+	}
+	n.fallible = cut > 0
+	if from.kind() == wideKind {
+		n.eval = map1e(n, one)
+		return
+	}
+	n.eval = map1e(n, func(v int64) (int64, error) {
+		r, err := one(int128(v))
+		return int64(r.LowBits()), err
+	})
+}
+
+// roundInteger rounds to tens, hundreds and so on.
+func (b *binder) roundInteger(n *node, how rounding, digits int) {
+	low, high := bounds(n.typ)
+	n.fallible = digits < 0
+	n.eval = map1e(n, func(v int64) (int64, error) {
+		switch {
+		case digits >= 0:
+			return v, nil
+		case -digits >= len(pow10):
+			return 0, nil
+		}
+		q, r := int128(v).Div(int128(pow10[-digits]))
+		q = how.decimal(q, r, decimal128.GetHalfScaleMultiplier(-digits)).Mul(int128(pow10[-digits]))
+		if q.Less(int128(low)) || q.Greater(int128(high)) {
+			return 0, fmt.Errorf("%s: overflow: %d rounded does not fit %s", n.text, v, n.typ)
+		}
+		return int64(q.LowBits()), nil
+	})
+}
+
+// floatTest binds isnan, isinf and isfinite.
+func floatTest(fn func(float64) bool) binding {
+	return func(b *binder, n *node) error {
+		if err := b.wantNumbers(n); err != nil {
+			return err
+		}
+		n.typ = typeOf(Bool)
+		n.eval = test1(n, fn)
+		return b.castArgs(n, typeOf(Float64))
+	}
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// hashOf binds hash: 64 bits of all arguments. Values that are equal have one hash, whatever their type's
+// width, on any machine.
+func hashOf(b *binder, n *node) error {
+	n.typ = typeOf(Uint64)
+	for i := range n.args {
+		if n.args[i].typ.ID == Null {
+			if err := b.castArg(n, i, typeOf(Int32)); err != nil {
+				return err
+			}
+		}
+	}
+	n.eval = func(f *frame) (*vector, error) {
+		out := f.e.vector(wideKind, f.n)
+		hashes := f.e.ints.get()[:f.n]
+		clear(hashes)
+		for _, a := range n.args {
+			v, err := f.eval(a)
+			if err != nil {
+				return nil, err
+			}
+			for i := range hashes {
+				hashes[i] = int64(mix(uint64(hashes[i])*hashStep + v.hash(a.typ, i)))
+			}
+		}
+		for i, h := range hashes {
+			out.wides[i] = decimal128.FromU64(uint64(h))
+		}
+		return out, nil
+	}
+	return nil
+}
+
+const (
+	hashStep = 0x9E3779B97F4A7C15 // 2^64 over the golden ratio
+	hashNull = 0xBF58476D1CE4E5B9
+)
+
+// mix is MurmurHash3's finaliser.
+func mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xFF51AFD7ED558CCD
+	h ^= h >> 33
+	h *= 0xC4CEB9FE1A85EC53
+	return h ^ h>>33
+}
+
+// hash returns the hash of a row's value.
+func (v *vector) hash(t Type, i int) uint64 {
+	if v.isNull(i) {
+		return hashNull
+	}
+	switch t.kind() {
+	case bitKind:
+		return mix(bitOf(v.bit(i)))
+	case intKind:
+		return mix(uint64(v.ints[i]))
+	case floatKind:
+		return mix(uint64(orderFloat(v.floats[i])))
+	case wideKind:
+		w := v.wides[i]
+		if w.HighBits() == int64(w.LowBits())>>63 {
+			return mix(w.LowBits())
+		}
+		return mix(w.LowBits() ^ bits.RotateLeft64(uint64(w.HighBits()), 32))
+	}
+	return hashText(v.texts[i])
+}
+
+// hashText mixes in eight bytes at a time, and the rest one by one, as FNV-1a does.
+func hashText(s string) uint64 {
+	h := uint64(0xCBF29CE484222325)
+	for ; len(s) >= 8; s = s[8:] {
+		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		h = mix(h ^ w)
+	}
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 0x100000001B3
+	}
+	return mix(h + uint64(len(s)))
+}

@@ -1,0 +1,117 @@
+package expr
+
+import (
+	"math/bits"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// Stats returns what is known of expression i before it is evaluated. known is what is known of the
+// schema's columns, or nil.
+func (p *Program) Stats(i int, known []spec.ColumnStats) spec.ColumnStats {
+	n := p.nodes[i]
+	var s spec.ColumnStats
+	if r, ok := p.span(n, known); ok {
+		s.HasRange, s.Min, s.Max = true, r.low, r.high
+	}
+	if known != nil {
+		s.NoNulls = p.present(n, known)
+		s.Repeats = n.single >= 0 && n.typ.kind() == textKind && known[p.columns[n.single].index].Repeats
+	}
+	return s
+}
+
+// numbers are those from low to high.
+type numbers struct{ low, high int64 }
+
+// span returns the least and the largest number that a node may have. It is known of integers, days and
+// what is made of them by arithmetic, and of parts of dates.
+func (p *Program) span(n *node, known []spec.ColumnStats) (numbers, bool) {
+	switch {
+	case n.typ.kind() != intKind || n.typ.ID == Decimal:
+		return numbers{}, false
+	case n.isConst:
+		v, ok := n.value.(int64)
+		return numbers{v, v}, ok
+	case n.column >= 0:
+		if known == nil || !n.typ.integer() && n.typ.ID != Date {
+			return numbers{}, false
+		}
+		s := known[p.columns[n.column].index]
+		return numbers{s.Min, s.Max}, s.HasRange
+	case n.span != nil:
+		return *n.span, true
+	case n.exact && n.typ.integer() && n.args[0].typ.integer():
+		return p.span(n.args[0], known)
+	case len(n.args) != 2 || !n.typ.integer():
+		return numbers{}, false
+	}
+	a, ok := p.span(n.args[0], known)
+	if !ok {
+		return a, false
+	}
+	b, ok := p.span(n.args[1], known)
+	if !ok {
+		return b, false
+	}
+	switch n.name {
+	case "+":
+		return within(a.low, a.high, b.low, b.high, func(x, y int64) int64 { return x + y })
+	case "-":
+		return within(a.low, a.high, b.low, b.high, func(x, y int64) int64 { return x - y })
+	case "*":
+		return within(a.low, a.high, b.low, b.high, func(x, y int64) int64 { return x * y })
+	case "%":
+		if b.low == b.high && b.low > 0 {
+			low := int64(0)
+			if a.low < 0 {
+				low = 1 - b.low
+			}
+			return numbers{low, b.low - 1}, true
+		}
+	}
+	return numbers{}, false
+}
+
+// within returns the extremes of an operator, which has them at the ends of its operands' ranges; false
+// for numbers of which the operator may pass 64 bits.
+func within(aLow, aHigh, bLow, bHigh int64, op func(x, y int64) int64) (numbers, bool) {
+	const bitsMax = 31
+	var r numbers
+	for i, x := range []int64{aLow, aHigh} {
+		for j, y := range []int64{bLow, bHigh} {
+			if bits.Len64(uint64(x^x>>63)) > bitsMax || bits.Len64(uint64(y^y>>63)) > bitsMax {
+				return r, false
+			}
+			v := op(x, y)
+			if i == 0 && j == 0 {
+				r = numbers{v, v}
+			}
+			r = numbers{min(r.low, v), max(r.high, v)}
+		}
+	}
+	return r, true
+}
+
+// neverNull are functions that have a value wherever all arguments have one.
+var neverNull = map[string]bool{"+": true, "-": true, "*": true, "/": true, "||": true, "date_trunc": true, "date_part": true, "lower": true, "upper": true,
+	"substr": true, "length": true, "=": true, "<>": true, "<": true, "<=": true, ">": true, ">=": true, "like": true, "regexp_replace": true, "replace": true,
+	"year": true, "month": true, "day": true, "hour": true, "minute": true, "second": true}
+
+// present says whether a node is surely never NULL.
+func (p *Program) present(n *node, known []spec.ColumnStats) bool {
+	switch {
+	case n.isConst:
+		return n.value != nil
+	case n.column >= 0:
+		return known[p.columns[n.column].index].NoNulls
+	case !n.exact && !neverNull[n.name]:
+		return false
+	}
+	for _, a := range n.args {
+		if !p.present(a, known) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,153 @@
+package expr
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
+)
+
+// Term is a comparison of a column with constants that holds for every row for which a condition is TRUE.
+type Term struct {
+	Column int    // index in the schema
+	Op     string // = <> < <= > >= in, is null or is not null
+	Values []scalar.Scalar
+}
+
+// Terms returns what follows from expression i, a condition, for single columns.
+func (p *Program) Terms(i int) []Term { return p.terms(nil, p.nodes[i]) }
+
+// mirrored are the operators with their operands swapped.
+var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+func (p *Program) terms(list []Term, n *node) []Term {
+	switch n.name {
+	case "and":
+		for _, a := range n.args {
+			list = p.terms(list, a)
+		}
+	case "between":
+		list = p.compared(list, n.args[0], ">=", n.args[1])
+		list = p.compared(list, n.args[0], "<=", n.args[2])
+	case "in":
+		list = p.member(list, n)
+	case "is null", "is not null":
+		if c := n.args[0].column; c >= 0 {
+			list = append(list, Term{Column: p.columns[c].index, Op: n.name})
+		}
+	case "like":
+		list = p.prefixed(list, n)
+	case "":
+		if n.column >= 0 && n.typ.ID == Bool {
+			list = append(list, Term{p.columns[n.column].index, "=", []scalar.Scalar{scalar.NewBooleanScalar(true)}})
+		}
+	default:
+		if other, ok := mirrored[n.name]; ok {
+			if n.args[0].isConst {
+				return p.compared(list, n.args[1], other, n.args[0])
+			}
+			list = p.compared(list, n.args[0], n.name, n.args[1])
+		}
+	}
+	return list
+}
+
+// columnUnder returns the column that a node is, or that it casts without loss; -1 for others.
+func columnUnder(n *node) int {
+	for n.exact && n.column < 0 && !n.isConst && len(n.args) == 1 {
+		n = n.args[0]
+	}
+	return n.column
+}
+
+func (p *Program) compared(list []Term, n *node, op string, constant *node) []Term {
+	c := columnUnder(n)
+	if c < 0 || !constant.isConst || constant.value == nil {
+		return list
+	}
+	if v := scalarOf(constant.typ, constant.value); v != nil {
+		list = append(list, Term{p.columns[c].index, op, []scalar.Scalar{v}})
+	}
+	return list
+}
+
+func (p *Program) member(list []Term, n *node) []Term {
+	c := columnUnder(n.args[0])
+	if c < 0 {
+		return list
+	}
+	t := Term{Column: p.columns[c].index, Op: n.name}
+	for _, a := range n.args[1:] {
+		if !a.isConst {
+			return list
+		}
+		if a.value == nil {
+			continue // is equal to nothing
+		}
+		v := scalarOf(a.typ, a.value)
+		if v == nil {
+			return list
+		}
+		t.Values = append(t.Values, v)
+	}
+	return append(list, t)
+}
+
+// prefixed makes of LIKE 'ab%' that the column is from ab on, and below ac.
+func (p *Program) prefixed(list []Term, n *node) []Term {
+	c := n.args[0].column
+	if c < 0 || len(n.args) != 2 || !n.args[1].isConst {
+		return list
+	}
+	pattern, _ := n.args[1].value.(string)
+	end := 0
+	for end < len(pattern) && pattern[end] != '%' && pattern[end] != '_' && pattern[end] < 0x7F && pattern[end] != '\\' {
+		end++
+	}
+	if end == 0 {
+		return list
+	}
+	low, high := pattern[:end], []byte(pattern[:end])
+	high[end-1]++
+	column := p.columns[c].index
+	return append(list, Term{column, ">=", []scalar.Scalar{scalar.NewStringScalar(low)}},
+		Term{column, "<", []scalar.Scalar{scalar.NewStringScalar(string(high))}})
+}
+
+// scalarOf returns a constant as Arrow has it; nil for types that have no order there.
+func scalarOf(t Type, value any) scalar.Scalar {
+	switch v := value.(type) {
+	case bool:
+		return scalar.NewBooleanScalar(v)
+	case float64:
+		return scalar.NewFloat64Scalar(v)
+	case wide:
+		return scalar.NewDecimal128Scalar(v, t.exactArrow())
+	case string:
+		if t.ID == Blob {
+			return nil
+		}
+		return scalar.NewStringScalar(v)
+	case int64:
+		switch t.ID {
+		case Decimal:
+			return scalar.NewDecimal128Scalar(int128(v), t.Arrow())
+		case Date:
+			return scalar.NewDate32Scalar(arrow.Date32(v))
+		case Time:
+			return scalar.NewTime64Scalar(arrow.Time64(v), t.Arrow())
+		case Timestamp, TimestampNS, TimestampTZ:
+			return scalar.NewTimestampScalar(arrow.Timestamp(v), t.Arrow())
+		case Duration:
+			return scalar.NewDurationScalar(arrow.Duration(v), t.Arrow())
+		}
+		return scalar.NewInt64Scalar(v)
+	}
+	return nil
+}
+
+// exactArrow is the type of a number that is held in 128 bits.
+func (t Type) exactArrow() arrow.DataType {
+	if t.ID == Decimal {
+		return t.Arrow()
+	}
+	return typeOf(Huge).Arrow()
+}

@@ -1,0 +1,464 @@
+package expr
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// wantText requires some arguments to be strings.
+func (b *binder) wantText(n *node, which ...int) error {
+	for _, i := range which {
+		if t := n.args[i].typ; t.ID != Text && t.ID != Null {
+			return errorAt(n.args[i].at, "%s: argument %d is of type %s, want VARCHAR; cast it", n.text, i+1, t)
+		}
+		if err := b.castArg(n, i, typeOf(Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wantInt requires some arguments to be integers.
+func (b *binder) wantInt(n *node, which ...int) error {
+	for _, i := range which {
+		if t := n.args[i].typ; !t.integer() && t.ID != Null {
+			return errorAt(n.args[i].at, "%s: argument %d is of type %s, want an integer; cast it", n.text, i+1, t)
+		}
+		if err := b.castArg(n, i, typeOf(Int64)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textToText binds a function of a string that is a string.
+func textToText(fn func(*Evaluator, string) string) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Text)
+		n.eval = map1f(n, func(e *Evaluator, s string) (string, error) { return fn(e, s), nil })
+		return b.wantText(n, 0)
+	}
+}
+
+// textToInt binds a function of a string that is an integer.
+func textToInt(fn func(string) int64) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Int64)
+		n.eval = map1e(n, func(s string) (int64, error) { return fn(s), nil })
+		return b.wantText(n, 0)
+	}
+}
+
+// textTest binds a condition on two strings.
+func textTest(fn func(s, t string) bool) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Bool)
+		if err := b.wantText(n, 0, 1); err != nil {
+			return err
+		}
+		if t, ok := n.args[1].value.(string); ok && n.args[1].isConst {
+			n.args = n.args[:1]
+			n.eval = test1(n, func(s string) bool { return fn(s, t) })
+			return nil
+		}
+		n.eval = test2(n, func(_ *Evaluator, s, t string) (bool, error) { return fn(s, t), nil })
+		return nil
+	}
+}
+
+// isASCII says whether bytes are characters.
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func mapped(e *Evaluator, s string, ascii func(byte) byte, runes func(rune) rune) string {
+	b := e.room(len(s))
+	if isASCII(s) {
+		for i := range len(s) {
+			b = append(b, ascii(s[i]))
+		}
+		return e.keep(b)
+	}
+	for _, r := range s {
+		b = utf8.AppendRune(b, runes(r))
+	}
+	return e.keep(b)
+}
+
+func lower(e *Evaluator, s string) string {
+	return mapped(e, s, func(c byte) byte {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		return c
+	}, unicode.ToLower)
+}
+
+func upper(e *Evaluator, s string) string {
+	return mapped(e, s, func(c byte) byte {
+		if c >= 'a' && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		return c
+	}, func(r rune) rune {
+		if r == 'ß' {
+			return 'ẞ' // which Go leaves, as two letters stand for it too
+		}
+		return unicode.ToUpper(r)
+	})
+}
+
+func reversed(e *Evaluator, s string) string {
+	b := e.room(len(s))
+	for len(s) > 0 {
+		_, size := utf8.DecodeLastRuneInString(s)
+		b = append(b, s[len(s)-size:]...)
+		s = s[:len(s)-size]
+	}
+	return e.keep(b)
+}
+
+// characters counts as length does.
+func characters(s string) int64 { return int64(utf8.RuneCountInString(s)) }
+
+// from returns the byte at which character i begins, counted from 0, or the length.
+func byteOf(s string, i int64) int {
+	if i <= 0 {
+		return 0
+	}
+	at := 0
+	for ; i > 0 && at < len(s); i-- {
+		_, size := utf8.DecodeRuneInString(s[at:])
+		at += size
+	}
+	return at
+}
+
+// span returns the characters from one on, up to another, counted from 0.
+func span(s string, from, to int64) string {
+	if from = max(from, 0); to <= from {
+		return ""
+	}
+	if isASCII(s) {
+		n := int64(len(s))
+		return s[min(from, n):min(to, n)]
+	}
+	s = s[byteOf(s, from):]
+	return s[:byteOf(s, to-from)]
+}
+
+// substring is substr(s, start, length): start counts from 1, or, where negative, from the end; a
+// negative length goes to the left.
+func substring(s string, start, length int64) string {
+	const far = 1 << 40
+	start, length = min(max(start, -far), far), min(max(length, -far), far)
+	if start < 0 {
+		start += characters(s)
+	} else {
+		start--
+	}
+	if length < 0 {
+		return span(s, start+length, start)
+	}
+	return span(s, start, start+length)
+}
+
+func substr(b *binder, n *node) error {
+	n.typ = typeOf(Text)
+	if err := b.wantText(n, 0); err != nil {
+		return err
+	}
+	if len(n.args) == 2 {
+		n.eval = map2e(n, func(s string, start int64) (string, error) {
+			if start < 0 {
+				start = max(characters(s)+start+1, 1)
+			}
+			return substring(s, start, 1<<40), nil
+		})
+		return b.wantInt(n, 1)
+	}
+	n.eval = map3f(n, func(_ *Evaluator, s string, start, length int64) (string, error) {
+		return substring(s, start, length), nil
+	})
+	return b.wantInt(n, 1, 2)
+}
+
+// side binds left and right: so many characters, or all but so many where the number is negative.
+func side(left bool) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Text)
+		n.eval = map2e(n, func(s string, count int64) (string, error) {
+			total := characters(s)
+			if count < 0 {
+				count = max(total+count, 0)
+			}
+			if left {
+				return span(s, 0, count), nil
+			}
+			return span(s, total-min(count, total), total), nil
+		})
+		if err := b.wantText(n, 0); err != nil {
+			return err
+		}
+		return b.wantInt(n, 1)
+	}
+}
+
+// trimming binds trim, ltrim and rtrim: of spaces, or of the characters of a second argument.
+func trimming(left, right bool) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Text)
+		cut := func(s, set string) string {
+			if left {
+				s = strings.TrimLeft(s, set)
+			}
+			if right {
+				s = strings.TrimRight(s, set)
+			}
+			return s
+		}
+		if len(n.args) == 1 {
+			n.eval = map1e(n, func(s string) (string, error) { return cut(s, " "), nil })
+			return b.wantText(n, 0)
+		}
+		n.eval = map2e(n, func(s, set string) (string, error) { return cut(s, set), nil })
+		return b.wantText(n, 0, 1)
+	}
+}
+
+// textBytesMax bounds a string that a function makes.
+const textBytesMax = 64 << 20
+
+// padding binds lpad and rpad.
+func padding(left bool) binding {
+	return func(b *binder, n *node) error {
+		n.typ, n.fallible = typeOf(Text), true
+		n.eval = map3f(n, func(e *Evaluator, s string, length int64, fill string) (string, error) {
+			count := characters(s)
+			switch {
+			case length <= count:
+				return span(s, 0, length), nil
+			case fill == "" || length*int64(len(fill)) > textBytesMax:
+				return "", fmt.Errorf("%s: cannot fill %d characters up to %d with %q", n.text, count, length, fill)
+			}
+			out := e.room(len(s) + int(length-count)*utf8.UTFMax)
+			if !left {
+				out = append(out, s...)
+			}
+			width := characters(fill)
+			for missing := length - count; missing > 0; missing -= width {
+				out = append(out, span(fill, 0, missing)...)
+			}
+			if left {
+				out = append(out, s...)
+			}
+			return e.keep(out), nil
+		})
+		if err := b.wantText(n, 0, 2); err != nil {
+			return err
+		}
+		return b.wantInt(n, 1)
+	}
+}
+
+func repeat(b *binder, n *node) error {
+	n.typ, n.fallible = typeOf(Text), true
+	n.eval = map2f(n, func(e *Evaluator, s string, times int64) (string, error) {
+		if times = max(times, 0); len(s) > 0 && times > int64(textBytesMax/len(s)) {
+			return "", fmt.Errorf("%s: %d times %d bytes are more than %d", n.text, times, len(s), textBytesMax)
+		}
+		out := e.room(len(s) * int(times))
+		for range times {
+			out = append(out, s...)
+		}
+		return e.keep(out), nil
+	})
+	if err := b.wantText(n, 0); err != nil {
+		return err
+	}
+	return b.wantInt(n, 1)
+}
+
+// asText casts an argument to a string, whatever its type.
+func (b *binder) asText(n *node, i int) error {
+	a := n.args[i]
+	if a.typ.ID == Text {
+		return nil
+	}
+	c := &node{typ: typeOf(Text), text: a.text, at: a.at, column: -1, single: -1, args: []*node{a}}
+	if !setCast(c, a.typ, false) {
+		return b.mismatch(n)
+	}
+	n.args[i] = b.finish(c)
+	return nil
+}
+
+// concatenation binds ||, which is NULL where an argument is.
+func concatenation(b *binder, n *node) error {
+	n.typ = typeOf(Text)
+	for i := range n.args {
+		if err := b.asText(n, i); err != nil {
+			return err
+		}
+	}
+	n.eval = map2f(n, func(e *Evaluator, s, t string) (string, error) {
+		return e.keep(append(append(e.room(len(s)+len(t)), s...), t...)), nil
+	})
+	return nil
+}
+
+// concat binds concat, which leaves NULL out, and concat_ws, whose first argument stands between the others.
+func concat(separated bool) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Text)
+		for i := range n.args {
+			if err := b.asText(n, i); err != nil {
+				return err
+			}
+		}
+		n.eval = func(f *frame) (*vector, error) {
+			args, out, err := f.all(n, textKind)
+			if err != nil {
+				return nil, err
+			}
+			out.null = nil
+			if separated {
+				out.null = args[0].null
+			}
+			for i := range out.texts {
+				out.texts[i] = joinRow(f.e, args, i, separated)
+			}
+			return out, nil
+		}
+		return nil
+	}
+}
+
+func joinRow(e *Evaluator, args []*vector, i int, separated bool) string {
+	size := 0
+	for _, a := range args {
+		size += len(a.texts[i])
+	}
+	separator := ""
+	if separated {
+		if args[0].isNull(i) {
+			return ""
+		}
+		separator = args[0].texts[i]
+		size += len(separator) * len(args)
+		args = args[1:]
+	}
+	b := e.room(size)
+	first := true
+	for _, a := range args {
+		if a.isNull(i) {
+			continue
+		}
+		if !first {
+			b = append(b, separator...)
+		}
+		b, first = append(b, a.texts[i]...), false
+	}
+	return e.keep(b)
+}
+
+func replacement(b *binder, n *node) error {
+	n.typ = typeOf(Text)
+	n.eval = map3f(n, func(e *Evaluator, s, old, new string) (string, error) {
+		if old == "" || !strings.Contains(s, old) {
+			return s, nil
+		}
+		out := e.room(len(s) + strings.Count(s, old)*max(len(new)-len(old), 0))
+		for {
+			i := strings.Index(s, old)
+			if i < 0 {
+				return e.keep(append(out, s...)), nil
+			}
+			out = append(append(out, s[:i]...), new...)
+			s = s[i+len(old):]
+		}
+	})
+	return b.wantText(n, 0, 1, 2)
+}
+
+// splitPart is the part of that number between separators, counted from 1, or, where negative, from the end.
+func splitPart(b *binder, n *node) error {
+	n.typ = typeOf(Text)
+	n.eval = map3f(n, func(_ *Evaluator, s, separator string, index int64) (string, error) {
+		if separator == "" {
+			if index == 1 || index == -1 {
+				return s, nil
+			}
+			return "", nil
+		}
+		if index < 0 {
+			index += int64(strings.Count(s, separator)) + 2
+		}
+		if index < 1 {
+			return "", nil
+		}
+		for ; index > 1; index-- {
+			i := strings.Index(s, separator)
+			if i < 0 {
+				return "", nil
+			}
+			s = s[i+len(separator):]
+		}
+		part, _, _ := strings.Cut(s, separator)
+		return part, nil
+	})
+	if err := b.wantText(n, 0, 1); err != nil {
+		return err
+	}
+	return b.wantInt(n, 2)
+}
+
+// position binds strpos: the first character of a match, counted from 1, or 0.
+func position(b *binder, n *node) error {
+	n.typ = typeOf(Int64)
+	n.eval = map2e(n, func(s, part string) (int64, error) {
+		i := strings.Index(s, part)
+		if i < 0 {
+			return 0, nil
+		}
+		return characters(s[:i]) + 1, nil
+	})
+	return b.wantText(n, 0, 1)
+}
+
+// length binds length: the characters of a string, the bytes of a BLOB.
+func length(b *binder, n *node) error {
+	n.typ = typeOf(Int64)
+	if n.args[0].typ.ID == Blob {
+		n.eval = map1(n, func(s string) int64 { return int64(len(s)) })
+		return nil
+	}
+	n.eval = map1(n, characters)
+	return b.wantText(n, 0)
+}
+
+func character(b *binder, n *node) error {
+	n.typ, n.fallible = typeOf(Text), true
+	n.eval = map1f(n, func(e *Evaluator, code int64) (string, error) {
+		if code < 0 || code > unicode.MaxRune || !utf8.ValidRune(rune(code)) {
+			return "", fmt.Errorf("%s: %d is no character", n.text, code)
+		}
+		return e.keep(utf8.AppendRune(e.room(utf8.UTFMax), rune(code))), nil
+	})
+	return b.wantInt(n, 0)
+}
+
+func firstRune(s string) int64 {
+	if s == "" {
+		return 0
+	}
+	r, _ := utf8.DecodeRuneInString(s)
+	return int64(r)
+}

@@ -1,0 +1,506 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// setTimeCast casts among dates and timestamps.
+func setTimeCast(n *node, from Type, try bool) bool {
+	to := n.typ
+	n.fallible = false
+	show := showNumber[int64](from)
+	switch {
+	case from.ID == Date && (to.ID == Timestamp || to.ID == TimestampTZ):
+		n.eval = map1(n, func(a int64) int64 { return a * dayMicros })
+	case from.ID == Date && to.ID == TimestampNS:
+		n.fallible = !try
+		n.eval = tried(n, try, func(a int64) (int64, bool) {
+			const days = math.MaxInt64 / (dayMicros * 1000)
+			return a * dayMicros * 1000, a <= days && a >= -days
+		}, show)
+	case from.ID == TimestampNS && (to.ID == Timestamp || to.ID == TimestampTZ):
+		n.eval = map1(n, func(a int64) int64 { return floorDiv(a, 1000) })
+	case to.ID == TimestampNS && (from.ID == Timestamp || from.ID == TimestampTZ):
+		n.fallible = !try
+		n.eval = tried(n, try, func(a int64) (int64, bool) { return a * 1000, a*1000/1000 == a }, show)
+	case from.temporal() && to.ID == Date:
+		unit := int64(dayMicros)
+		if from.ID == TimestampNS {
+			unit *= 1000
+		}
+		n.eval = map1(n, func(a int64) int64 { return floorDiv(a, unit) })
+	case from.temporal() && from.ID != Date && to.ID == Time:
+		unit := int64(1)
+		if from.ID == TimestampNS {
+			unit = 1000
+		}
+		n.eval = map1(n, func(a int64) int64 {
+			micros := floorDiv(a, unit)
+			return micros - floorDiv(micros, dayMicros)*dayMicros
+		})
+	case (from.ID == Timestamp || from.ID == TimestampTZ) && (to.ID == Timestamp || to.ID == TimestampTZ):
+		n.eval = func(f *frame) (*vector, error) { return f.eval(n.args[0]) }
+	default:
+		return false
+	}
+	return true
+}
+
+// setIntervalCast turns an interval without months into microseconds.
+func setIntervalCast(n *node) bool {
+	v := n.args[0].value.(IntervalValue)
+	if v.Months != 0 {
+		return false
+	}
+	n.isConst, n.value, n.fallible = true, v.Days*dayMicros+v.Micros, false
+	return true
+}
+
+// timeArithmetic binds + and - of dates, timestamps, times and intervals, and * of intervals. It returns false for
+// other arguments.
+func (b *binder) timeArithmetic(sign string, n *node) (bool, error) {
+	x, y := n.args[0].typ, n.args[1].typ
+	if sign == "+" && (x.ID == Interval || x.ID == Duration || x.integer()) && y.temporal() {
+		n.args[0], n.args[1] = n.args[1], n.args[0]
+		x, y = y, x
+	}
+	switch {
+	case x.ID == Interval && y.ID == Interval && sign != "*":
+		p, q := n.args[0].value.(IntervalValue), n.args[1].value.(IntervalValue)
+		if sign == "-" {
+			q = IntervalValue{-q.Months, -q.Days, -q.Micros}
+		}
+		n.typ = x
+		return true, b.becomes(n, IntervalValue{p.Months + q.Months, p.Days + q.Days, p.Micros + q.Micros})
+	case sign == "*" && (x.ID == Interval || y.ID == Interval):
+		return true, b.timesInterval(n)
+	case sign == "*":
+		return false, nil
+	case x.temporal() && y.ID == Interval:
+		return true, b.shift(n, sign)
+	case x.temporal() && x.ID != Date && y.ID == Duration:
+		if x.ID == TimestampNS {
+			x = typeOf(Timestamp)
+		}
+		return true, b.plainTime(n, sign, x, y)
+	case x.ID == Date && y.integer() && y.kind() == intKind:
+		n.typ = x
+		return true, b.plainTime(n, sign, x, y)
+	case sign == "-" && x.ID == Date && y.ID == Date:
+		n.typ = typeOf(Int64)
+		return true, b.plainTime(n, sign, x, y)
+	case sign == "-" && x.temporal() && y.temporal():
+		if err := b.castArgs(n, typeOf(Timestamp)); err != nil {
+			return true, err
+		}
+		n.typ = typeOf(Duration)
+		return true, b.plainTime(n, sign, typeOf(Timestamp), typeOf(Timestamp))
+	case x.ID == Duration && (y.ID == Duration || y.ID == Interval), x.ID == Interval && y.ID == Duration:
+		n.typ = typeOf(Duration)
+		return true, b.plainTime(n, sign, n.typ, n.typ)
+	case x.ID == Time && y.ID == Interval:
+		return true, b.shiftClock(n, sign)
+	case !x.numeric() && x.ID != Null && x.ID != Text || !y.numeric() && y.ID != Null && y.ID != Text:
+		return true, b.mismatch(n)
+	}
+	return false, nil
+}
+
+// plainTime adds or subtracts units of the same size.
+func (b *binder) plainTime(n *node, sign string, x, y Type) error {
+	if n.typ.ID == Null {
+		n.typ = x
+	}
+	if err := b.castEach(n, x, y); err != nil {
+		return err
+	}
+	op := addition
+	if sign == "-" {
+		op = subtraction
+	}
+	n.fallible = true
+	n.eval = intArithmetic(op, n)
+	return nil
+}
+
+// timesInterval multiplies an interval by a constant.
+func (b *binder) timesInterval(n *node) error {
+	interval, factor := n.args[0], n.args[1]
+	if factor.typ.ID == Interval {
+		interval, factor = factor, interval
+	}
+	if !factor.isConst || !factor.typ.integer() || factor.value == nil {
+		return b.errorf(n, "%s: an INTERVAL is multiplied by an integer constant alone", n.text)
+	}
+	k := int64(wideOf(factor.value).LowBits())
+	v := interval.value.(IntervalValue)
+	n.typ = interval.typ
+	return b.becomes(n, IntervalValue{v.Months * k, v.Days * k, v.Micros * k})
+}
+
+// shift adds an interval to points in time: its months, then its days, then the rest. A date becomes a timestamp.
+func (b *binder) shift(n *node, sign string) error {
+	v, ok := n.args[1].value.(IntervalValue)
+	if !ok {
+		return b.errorf(n, "%s: an INTERVAL is a constant", n.text)
+	}
+	if sign == "-" {
+		v = IntervalValue{-v.Months, -v.Days, -v.Micros}
+	}
+	n.typ = typeOf(Timestamp)
+	if n.args[0].typ.ID == TimestampTZ {
+		n.typ = typeOf(TimestampTZ)
+	}
+	n.args = n.args[:1]
+	if err := b.castArgs(n, n.typ); err != nil {
+		return err
+	}
+	n.fallible = true
+	n.eval = map1e(n, func(micros int64) (int64, error) {
+		days := floorDiv(micros, dayMicros)
+		clock := micros - days*dayMicros
+		if v.Months != 0 {
+			days = addMonths(days, v.Months)
+		}
+		days += v.Days
+		const daysMax = math.MaxInt64 / dayMicros
+		if r := days*dayMicros + clock; days < daysMax-1 && days > -daysMax+1 && (v.Micros > 0) == (r+v.Micros > r) {
+			return r + v.Micros, nil
+		}
+		return 0, fmt.Errorf("%s: overflow: the result does not fit %s", n.text, n.typ)
+	})
+	return nil
+}
+
+// shiftClock adds an interval to times of day, which come round.
+func (b *binder) shiftClock(n *node, sign string) error {
+	v := n.args[1].value.(IntervalValue)
+	step := v.Micros % dayMicros
+	if sign == "-" {
+		step = -step
+	}
+	n.typ, n.args = typeOf(Time), n.args[:1]
+	n.eval = map1(n, func(a int64) int64 {
+		r := a + step
+		return r - floorDiv(r, dayMicros)*dayMicros
+	})
+	return nil
+}
+
+// datePart is a number that a point in time has.
+type datePart struct {
+	names []string
+	of    func(days, clock int64) int64
+	time  bool // of the time of day: a date has it as 0
+
+	span *numbers // all that it may be; nil where that is many
+}
+
+var dateParts = []datePart{
+	{[]string{"year", "y", "yr"}, func(d, _ int64) int64 { return civilOf(d).year }, false, nil},
+	{[]string{"quarter"}, func(d, _ int64) int64 { return (civilOf(d).month + 2) / 3 }, false, &numbers{1, 4}},
+	{[]string{"month", "mon"}, func(d, _ int64) int64 { return civilOf(d).month }, false, &numbers{1, 12}},
+	{[]string{"week", "weekofyear", "w"}, func(d, _ int64) int64 { _, w := isoWeek(d); return w }, false, &numbers{1, 53}},
+	{[]string{"day", "dayofmonth", "d"}, func(d, _ int64) int64 { return civilOf(d).day }, false, &numbers{1, 31}},
+	{[]string{"dow", "dayofweek", "weekday"}, func(d, _ int64) int64 { return weekday(d) }, false, &numbers{0, 6}},
+	{[]string{"isodow"}, func(d, _ int64) int64 { return isoWeekday(d) }, false, &numbers{1, 7}},
+	{[]string{"doy", "dayofyear"}, func(d, _ int64) int64 { return d - civil{civilOf(d).year, 1, 1}.days() + 1 }, false, &numbers{1, 366}},
+	{[]string{"isoyear"}, func(d, _ int64) int64 { y, _ := isoWeek(d); return y }, false, nil},
+	{[]string{"yearweek"}, func(d, _ int64) int64 { y, w := isoWeek(d); return y*100 + w }, false, nil},
+	{[]string{"decade"}, func(d, _ int64) int64 { return civilOf(d).year / 10 }, false, nil},
+	{[]string{"century"}, func(d, _ int64) int64 { return ordinalOf(civilOf(d).year, 100) }, false, nil},
+	{[]string{"millennium"}, func(d, _ int64) int64 { return ordinalOf(civilOf(d).year, 1000) }, false, nil},
+	{[]string{"hour", "h", "hr"}, func(_, c int64) int64 { return c / hourMicros }, true, &numbers{0, 23}},
+	{[]string{"minute", "min", "m"}, func(_, c int64) int64 { return c / minuteMicros % 60 }, true, &numbers{0, 59}},
+	{[]string{"second", "sec", "s"}, func(_, c int64) int64 { return c / secondMicros % 60 }, true, &numbers{0, 59}},
+	{[]string{"millisecond", "milliseconds", "ms"}, func(_, c int64) int64 { return c % minuteMicros / 1000 }, true, &numbers{0, 59999}},
+	{[]string{"microsecond", "microseconds", "us"}, func(_, c int64) int64 { return c % minuteMicros }, true, nil},
+}
+
+// ordinalOf numbers the centuries and millennia: the first begins with year 1.
+func ordinalOf(year, years int64) int64 {
+	if year > 0 {
+		return (year-1)/years + 1
+	}
+	return -((-year)/years + 1)
+}
+
+func findPart(name string) (*datePart, bool) {
+	name = strings.ToLower(name)
+	for i := range dateParts {
+		for _, known := range dateParts[i].names {
+			if name == known || name == known+"s" {
+				return &dateParts[i], true
+			}
+		}
+	}
+	return nil, false
+}
+
+func partNames() []string {
+	names := []string{"epoch"}
+	for _, p := range dateParts {
+		names = append(names, p.names[0])
+	}
+	return names
+}
+
+// word returns an argument that must be a string constant.
+func (b *binder) word(n *node, i int) (string, error) {
+	text, ok := n.args[i].value.(string)
+	if !n.args[i].isConst || !ok {
+		return "", errorAt(n.args[i].at, "%s: argument %d is a string constant", n.text, i+1)
+	}
+	return text, nil
+}
+
+// extraction binds date_part(part, time), which EXTRACT is too.
+func extraction(b *binder, n *node) error {
+	name, err := b.word(n, 0)
+	if err != nil {
+		return err
+	}
+	n.args = n.args[1:]
+	if strings.EqualFold(name, "epoch") {
+		return epoch(b, n)
+	}
+	part, ok := findPart(name)
+	if !ok {
+		message := fmt.Sprintf("no part of a date is named %s", name)
+		if near := spec.Nearest(name, partNames()); len(near) > 0 {
+			message += "; did you mean " + strings.Join(near, ", ") + "?"
+		}
+		return b.errorf(n, "%s", message)
+	}
+	return b.part(n, part)
+}
+
+// partOf binds a function that is named as its part is: year(time).
+func partOf(name string) binding {
+	return func(b *binder, n *node) error {
+		part, _ := findPart(name)
+		return b.part(n, part)
+	}
+}
+
+func (b *binder) part(n *node, part *datePart) error {
+	t := n.args[0].typ
+	n.typ, n.span = typeOf(Int64), part.span
+	if t.ID == Duration {
+		n.span = nil // an hour of a duration may be any
+	}
+	switch {
+	case t.ID == Date:
+		n.eval = map1(n, func(a int64) int64 { return part.of(a, 0) })
+		return nil
+	case t.ID == Time && part.time, t.ID == Duration && part.time:
+		n.eval = map1(n, func(a int64) int64 { return part.of(0, a) })
+		return nil
+	case !t.temporal() && t.ID != Null && !n.args[0].textConstant():
+		return b.mismatch(n)
+	}
+	if err := b.castArgs(n, typeOf(Timestamp)); err != nil {
+		return err
+	}
+	n.eval = map1(n, func(a int64) int64 {
+		days := floorDiv(a, dayMicros)
+		return part.of(days, a-days*dayMicros)
+	})
+	return nil
+}
+
+// epoch binds the seconds since 1970, or of a duration, as a double.
+func epoch(b *binder, n *node) error {
+	t := n.args[0].typ
+	n.typ = typeOf(Float64)
+	if t.ID == Duration || t.ID == Time {
+		n.eval = map1(n, func(a int64) float64 { return float64(a) / secondMicros })
+		return nil
+	}
+	if !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
+		return b.mismatch(n)
+	}
+	if err := b.castArgs(n, typeOf(Timestamp)); err != nil {
+		return err
+	}
+	n.eval = map1(n, func(a int64) float64 { return float64(a) / secondMicros })
+	return nil
+}
+
+// epochIn binds the units since 1970, whole ones.
+func epochIn(unit int64) binding {
+	return func(b *binder, n *node) error {
+		if t := n.args[0].typ; !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
+			return b.mismatch(n)
+		}
+		n.typ = typeOf(Int64)
+		n.eval = map1(n, func(a int64) int64 { return a / unit })
+		return b.castArgs(n, typeOf(Timestamp))
+	}
+}
+
+// truncations are the units of date_trunc: those of whole days by the day, others by their microseconds.
+var truncations = map[string]struct {
+	day   func(days int64) int64
+	clock int64
+}{
+	"millennium": {day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 1000) * 1000, 1, 1}.days() }},
+	"century":    {day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 100) * 100, 1, 1}.days() }},
+	"decade":     {day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 10) * 10, 1, 1}.days() }},
+	"year":       {day: func(d int64) int64 { return civil{civilOf(d).year, 1, 1}.days() }},
+	"quarter": {day: func(d int64) int64 {
+		c := civilOf(d)
+		return civil{c.year, (c.month-1)/3*3 + 1, 1}.days()
+	}},
+	"month": {day: func(d int64) int64 {
+		return d - civilOf(d).day + 1
+	}},
+	"week":        {day: func(d int64) int64 { return d + 1 - isoWeekday(d) }},
+	"day":         {clock: dayMicros},
+	"hour":        {clock: hourMicros},
+	"minute":      {clock: minuteMicros},
+	"second":      {clock: secondMicros},
+	"millisecond": {clock: 1000},
+	"microsecond": {clock: 1},
+}
+
+// truncation binds date_trunc(unit, time). Of a date it is a timestamp, as it is in DuckDB.
+func truncation(b *binder, n *node) error {
+	name, err := b.word(n, 0)
+	if err != nil {
+		return err
+	}
+	unit, ok := truncations[strings.ToLower(name)]
+	if !ok {
+		unit, ok = truncations[strings.TrimSuffix(strings.ToLower(name), "s")]
+	}
+	if !ok {
+		var names []string
+		for known := range truncations {
+			names = append(names, known)
+		}
+		message := fmt.Sprintf("no unit of time is named %s", name)
+		if near := spec.Nearest(name, names); len(near) > 0 {
+			message += "; did you mean " + strings.Join(near, ", ") + "?"
+		}
+		return b.errorf(n, "%s", message)
+	}
+	n.args = n.args[1:]
+	t := n.args[0].typ
+	if !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
+		return b.mismatch(n)
+	}
+	n.typ = typeOf(Timestamp)
+	switch {
+	case t.ID == TimestampTZ:
+		n.typ = t
+	case t.ID == Date && unit.day != nil:
+		n.eval = map1(n, func(a int64) int64 { return unit.day(a) * dayMicros })
+		return nil
+	}
+	if unit.day != nil {
+		n.eval = map1(n, func(a int64) int64 { return unit.day(floorDiv(a, dayMicros)) * dayMicros })
+	} else {
+		n.eval = map1(n, func(a int64) int64 { return floorDiv(a, unit.clock) * unit.clock })
+	}
+	return b.castArgs(n, n.typ)
+}
+
+// difference binds date_diff(unit, from, to): how many borders of the unit lie between, or how many weeks.
+func difference(b *binder, n *node) error {
+	name, err := b.word(n, 0)
+	if err != nil {
+		return err
+	}
+	name = strings.TrimSuffix(strings.ToLower(name), "s")
+	n.args = n.args[1:]
+	if err := b.castArgs(n, typeOf(Timestamp)); err != nil {
+		return err
+	}
+	n.typ = typeOf(Int64)
+	months := func(micros int64) int64 {
+		c := civilOf(floorDiv(micros, dayMicros))
+		return c.year*12 + c.month - 1
+	}
+	var count func(micros int64) int64
+	days := func(a int64) int64 { return floorDiv(a, dayMicros) }
+	if name == "week" { // which DuckDB counts whole
+		n.eval = map2e(n, func(from, to int64) (int64, error) { return (days(to) - days(from)) / 7, nil })
+		return nil
+	}
+	switch u, ok := intervalUnits[name]; {
+	case ok && u.Months > 0:
+		count = func(a int64) int64 { return floorDiv(months(a), u.Months) }
+	case ok && u.Days > 0:
+		count = days
+	case ok:
+		count = func(a int64) int64 { return floorDiv(a, u.Micros) }
+	default:
+		return b.errorf(n, "no unit of time is named %s", name)
+	}
+	n.eval = map2e(n, func(from, to int64) (int64, error) { return count(to) - count(from), nil })
+	return nil
+}
+
+// lastDay binds last_day: the last of the month.
+func lastDay(b *binder, n *node) error {
+	if t := n.args[0].typ; !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
+		return b.mismatch(n)
+	}
+	n.typ = typeOf(Date)
+	n.eval = map1(n, func(a int64) int64 {
+		c := civilOf(a)
+		return civil{c.year, c.month, daysInMonth(c.year, c.month)}.days()
+	})
+	return b.castArgs(n, n.typ)
+}
+
+// makeDate binds make_date(year, month, day).
+func makeDate(b *binder, n *node) error {
+	for _, a := range n.args {
+		if !a.typ.integer() && a.typ.ID != Null {
+			return b.mismatch(n)
+		}
+	}
+	n.typ, n.fallible = typeOf(Date), true
+	n.eval = map3f(n, func(_ *Evaluator, year, month, day int64) (int64, error) {
+		if year < -yearMax || year > yearMax || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month) {
+			return 0, fmt.Errorf("%s: there is no day %d-%d-%d", n.text, year, month, day)
+		}
+		return civil{year, month, day}.days(), nil
+	})
+	return b.castArgs(n, typeOf(Int64))
+}
+
+// toTimestamp binds to_timestamp(seconds since 1970) and its kin.
+func toTimestamp(id TypeID, unit int64) binding {
+	return func(b *binder, n *node) error {
+		t := n.args[0].typ
+		if !t.numeric() && t.ID != Null {
+			return b.mismatch(n)
+		}
+		n.typ, n.fallible = typeOf(id), true
+		beyond := func(a any) error { return fmt.Errorf("%s: overflow: %v does not fit %s", n.text, a, n.typ) }
+		if t.integer() {
+			n.eval = map1e(n, func(a int64) (int64, error) {
+				if a*unit/unit != a {
+					return 0, beyond(a)
+				}
+				return a * unit, nil
+			})
+			return b.castArgs(n, typeOf(Int64))
+		}
+		n.eval = map1e(n, func(a float64) (int64, error) {
+			r := math.Round(a * float64(unit))
+			if !(math.Abs(r) < 1<<63) {
+				return 0, beyond(a)
+			}
+			return int64(r), nil
+		})
+		return b.castArgs(n, typeOf(Float64))
+	}
+}

@@ -1,0 +1,305 @@
+package expr
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// TypeID is a type of SQL without its parameters.
+type TypeID uint8
+
+// The types. Integers are in the order of their width.
+const (
+	Null TypeID = iota // of NULL alone
+	Bool
+	Int8
+	Int16
+	Int32
+	Int64
+	Huge // 128 bits; as a column decimal(38, 0)
+	Uint8
+	Uint16
+	Uint32
+	Uint64
+	Float32
+	Float64
+	Decimal
+	Text
+	Blob
+	Date        // days
+	Time        // microseconds of a day
+	Timestamp   // microseconds, without a zone
+	TimestampNS // nanoseconds, without a zone
+	TimestampTZ // microseconds, UTC
+	Duration    // microseconds between two timestamps
+	Interval    // months, days and microseconds; constants alone
+	typeIDEnd
+)
+
+// Type is a type of SQL.
+type Type struct {
+	ID               TypeID
+	Precision, Scale uint8 // of Decimal
+}
+
+// DecimalOf returns the type of decimals of so many digits, scale of them behind the point.
+func DecimalOf(precision, scale int) Type {
+	return Type{ID: Decimal, Precision: uint8(precision), Scale: uint8(scale)}
+}
+
+func typeOf(id TypeID) Type { return Type{ID: id} }
+
+// kind is how a vector holds values.
+type kind uint8
+
+const (
+	bitKind   kind = iota // a bit each: booleans
+	intKind               // int64
+	floatKind             // float64
+	wideKind              // 128 bits
+	textKind              // string headers
+)
+
+// digitsInt64 is how many decimal digits every int64 can hold.
+const digitsInt64 = 18
+
+func (t Type) kind() kind {
+	switch t.ID {
+	case Bool, Null:
+		return bitKind
+	case Float32, Float64:
+		return floatKind
+	case Text, Blob:
+		return textKind
+	case Huge, Uint64:
+		return wideKind
+	case Decimal:
+		if t.Precision > digitsInt64 {
+			return wideKind
+		}
+	}
+	return intKind
+}
+
+var typeNames = [typeIDEnd]string{
+	Null: `"NULL"`, Bool: "BOOLEAN", Int8: "TINYINT", Int16: "SMALLINT", Int32: "INTEGER", Int64: "BIGINT", Huge: "HUGEINT",
+	Uint8: "UTINYINT", Uint16: "USMALLINT", Uint32: "UINTEGER", Uint64: "UBIGINT", Float32: "FLOAT", Float64: "DOUBLE",
+	Decimal: "DECIMAL", Text: "VARCHAR", Blob: "BLOB", Date: "DATE", Time: "TIME", Timestamp: "TIMESTAMP",
+	TimestampNS: "TIMESTAMP_NS", TimestampTZ: "TIMESTAMP WITH TIME ZONE", Duration: "DURATION", Interval: "INTERVAL",
+}
+
+// String returns the type's name in SQL.
+func (t Type) String() string {
+	if t.ID == Decimal {
+		return fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale)
+	}
+	return typeNames[t.ID]
+}
+
+var typesByName = map[string]TypeID{
+	"bool": Bool, "boolean": Bool, "logical": Bool,
+	"int1": Int8, "tinyint": Int8, "int2": Int16, "int16": Int16, "smallint": Int16, "short": Int16,
+	"int4": Int32, "int32": Int32, "int": Int32, "integer": Int32, "signed": Int32,
+	"int8": Int64, "int64": Int64, "bigint": Int64, "long": Int64, "hugeint": Huge, "int128": Huge,
+	"utinyint": Uint8, "uint8": Uint8, "usmallint": Uint16, "uint16": Uint16,
+	"uinteger": Uint32, "uint32": Uint32, "ubigint": Uint64, "uint64": Uint64,
+	"float4": Float32, "float": Float32, "real": Float32, "float8": Float64, "double": Float64,
+	"decimal": Decimal, "numeric": Decimal, "dec": Decimal,
+	"text": Text, "varchar": Text, "string": Text, "char": Text, "bpchar": Text, "utf8": Text,
+	"blob": Blob, "bytea": Blob, "binary": Blob, "varbinary": Blob,
+	"date": Date, "time": Time, "timestamp": Timestamp, "datetime": Timestamp, "timestamp_us": Timestamp,
+	"timestamp_ns": TimestampNS, "timestamptz": TimestampTZ, "interval": Interval,
+}
+
+// TypeNames lists the names that ParseType knows; for "did you mean".
+func TypeNames() []string {
+	names := make([]string, 0, len(typesByName))
+	for name := range typesByName {
+		names = append(names, name)
+	}
+	return names
+}
+
+// ParseType returns the type of a name, in any case, and of its parameters: decimal(15, 2). A decimal
+// without has 18 digits, 3 of them behind the point.
+func ParseType(name string, params ...int) (Type, error) {
+	id, ok := typesByName[strings.ToLower(name)]
+	switch {
+	case !ok:
+		return Type{}, fmt.Errorf("no type is named %s", name)
+	case id != Decimal && id != Text && len(params) > 0:
+		return Type{}, fmt.Errorf("type %s takes no parameters", typeNames[id])
+	case id != Decimal:
+		return typeOf(id), nil
+	case len(params) == 0:
+		return DecimalOf(18, 3), nil
+	}
+	precision, scale := params[0], 0
+	if len(params) > 1 {
+		scale = params[1]
+	}
+	if len(params) > 2 || precision < 1 || precision > digitsMax || scale < 0 || scale > precision {
+		return Type{}, fmt.Errorf("%s: the precision must be in [1, %d], the scale in [0, precision]", name, digitsMax)
+	}
+	return DecimalOf(precision, scale), nil
+}
+
+// digitsMax is the most digits of a decimal.
+const digitsMax = 38
+
+// FromArrow returns the type of a column; of a dictionary, that of its values.
+func FromArrow(dt arrow.DataType) (Type, error) {
+	if d, ok := dt.(*arrow.DictionaryType); ok {
+		dt = d.ValueType
+	}
+	switch dt := dt.(type) {
+	case *arrow.TimestampType:
+		switch {
+		case dt.TimeZone != "":
+			return typeOf(TimestampTZ), nil
+		case dt.Unit == arrow.Nanosecond:
+			return typeOf(TimestampNS), nil
+		}
+		return typeOf(Timestamp), nil
+	case arrow.DecimalType:
+		if dt.GetPrecision() <= digitsMax && dt.GetScale() >= 0 && dt.GetScale() <= dt.GetPrecision() {
+			return DecimalOf(int(dt.GetPrecision()), int(dt.GetScale())), nil
+		}
+	}
+	if id, ok := typesByArrow[dt.ID()]; ok {
+		return typeOf(id), nil
+	}
+	return Type{}, fmt.Errorf("type %s is not supported in expressions", dt)
+}
+
+var typesByArrow = map[arrow.Type]TypeID{
+	arrow.NULL: Null, arrow.BOOL: Bool,
+	arrow.INT8: Int8, arrow.INT16: Int16, arrow.INT32: Int32, arrow.INT64: Int64,
+	arrow.UINT8: Uint8, arrow.UINT16: Uint16, arrow.UINT32: Uint32, arrow.UINT64: Uint64,
+	arrow.FLOAT16: Float32, arrow.FLOAT32: Float32, arrow.FLOAT64: Float64,
+	arrow.STRING: Text, arrow.LARGE_STRING: Text, arrow.STRING_VIEW: Text,
+	arrow.BINARY: Blob, arrow.LARGE_BINARY: Blob, arrow.BINARY_VIEW: Blob, arrow.FIXED_SIZE_BINARY: Blob,
+	arrow.DATE32: Date, arrow.DATE64: Date, arrow.TIME32: Time, arrow.TIME64: Time, arrow.DURATION: Duration,
+}
+
+// Arrow returns the type of a column of results.
+func (t Type) Arrow() arrow.DataType {
+	switch t.ID {
+	case Null:
+		return arrow.PrimitiveTypes.Int32
+	case Bool:
+		return arrow.FixedWidthTypes.Boolean
+	case Int8:
+		return arrow.PrimitiveTypes.Int8
+	case Int16:
+		return arrow.PrimitiveTypes.Int16
+	case Int32:
+		return arrow.PrimitiveTypes.Int32
+	case Int64:
+		return arrow.PrimitiveTypes.Int64
+	case Uint8:
+		return arrow.PrimitiveTypes.Uint8
+	case Uint16:
+		return arrow.PrimitiveTypes.Uint16
+	case Uint32:
+		return arrow.PrimitiveTypes.Uint32
+	case Uint64:
+		return arrow.PrimitiveTypes.Uint64
+	case Huge:
+		return &arrow.Decimal128Type{Precision: digitsMax}
+	case Float32:
+		return arrow.PrimitiveTypes.Float32
+	case Float64:
+		return arrow.PrimitiveTypes.Float64
+	case Decimal:
+		return &arrow.Decimal128Type{Precision: int32(t.Precision), Scale: int32(t.Scale)}
+	case Blob:
+		return arrow.BinaryTypes.Binary
+	case Date:
+		return arrow.FixedWidthTypes.Date32
+	case Time:
+		return arrow.FixedWidthTypes.Time64us
+	case Timestamp:
+		return &arrow.TimestampType{Unit: arrow.Microsecond}
+	case TimestampNS:
+		return &arrow.TimestampType{Unit: arrow.Nanosecond}
+	case TimestampTZ:
+		return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	case Duration:
+		return arrow.FixedWidthTypes.Duration_us
+	}
+	return arrow.BinaryTypes.String
+}
+
+func (t Type) signed() bool   { return t.ID >= Int8 && t.ID <= Huge }
+func (t Type) unsigned() bool { return t.ID >= Uint8 && t.ID <= Uint64 }
+func (t Type) integer() bool  { return t.signed() || t.unsigned() }
+func (t Type) float() bool    { return t.ID == Float32 || t.ID == Float64 }
+func (t Type) numeric() bool  { return t.integer() || t.float() || t.ID == Decimal }
+
+// temporal says whether values are points in time that compare with each other.
+func (t Type) temporal() bool {
+	return t.ID == Date || t.ID == Timestamp || t.ID == TimestampNS || t.ID == TimestampTZ
+}
+
+// digits is the precision of the decimal that holds every value of an integer type.
+func (t Type) digits() int {
+	return [...]int{Int8: 3, Int16: 5, Int32: 10, Int64: 19, Huge: 38, Uint8: 3, Uint16: 5, Uint32: 10, Uint64: 20}[t.ID]
+}
+
+// asDecimal returns the decimal type that an integer is turned into beside decimals.
+func (t Type) asDecimal() Type {
+	if t.integer() {
+		return DecimalOf(t.digits(), 0)
+	}
+	return t
+}
+
+// common returns the type in which values of two types are compared, or chosen from. It is false where
+// there is none.
+func common(a, b Type) (Type, bool) {
+	switch {
+	case a == b:
+		return a, true
+	case a.ID == Null:
+		return b, true
+	case b.ID == Null:
+		return a, true
+	case a.numeric() && b.numeric():
+		return commonNumber(a, b), true
+	case a.temporal() && b.temporal():
+		return typeOf(max(a.ID, b.ID)), true
+	case a.ID == Bool && b.numeric():
+		return b, true
+	case b.ID == Bool && a.numeric():
+		return a, true
+	case a.ID == Duration && b.ID == Interval, a.ID == Interval && b.ID == Duration:
+		return typeOf(Duration), true
+	}
+	return Type{}, false
+}
+
+func commonNumber(a, b Type) Type {
+	switch {
+	case a.float() || b.float():
+		if a.ID == Float64 || b.ID == Float64 {
+			return typeOf(Float64)
+		}
+		return typeOf(Float32)
+	case a.ID == Decimal || b.ID == Decimal:
+		a, b = a.asDecimal(), b.asDecimal()
+		scale := max(a.Scale, b.Scale)
+		precision := max(a.Precision-a.Scale, b.Precision-b.Scale) + scale
+		return DecimalOf(min(int(precision), digitsMax), int(scale))
+	case a.signed() == b.signed():
+		return typeOf(max(a.ID, b.ID))
+	}
+	signed, unsigned := a, b
+	if b.signed() {
+		signed, unsigned = b, a
+	}
+	// The narrowest signed type that holds both: one step above the unsigned one.
+	return typeOf(max(signed.ID, unsigned.ID-Uint8+Int16))
+}

@@ -1,0 +1,188 @@
+package expr
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
+
+// vectorRows is how many rows are evaluated at a time: a vector of 8-byte values takes 16 KiB, so that
+// an expression's operands and results stay in the first two caches.
+const vectorRows = 2048
+
+const vectorWords = vectorRows / 64
+
+// wide is a 128-bit integer: a decimal's digits, or an integer beyond int64.
+type wide = decimal128.Num
+
+// vector is the values of up to vectorRows rows. What stands at a row that is NULL has no meaning, and
+// may be anything, but a string is one that can be read; bits beyond n too.
+type vector struct {
+	n    int
+	null []uint64 // a bit for each row that is NULL; nil where none is
+
+	// One of these, by the type's kind.
+	bits   []uint64
+	ints   []int64
+	floats []float64
+	wides  []wide
+	texts  []string
+}
+
+// element is what a vector holds but for bits.
+type element interface {
+	int64 | float64 | wide | string
+}
+
+// data returns the values of a vector that holds values of type T.
+func data[T element](v *vector) []T {
+	var zero T
+	switch any(zero).(type) {
+	case int64:
+		return *any(&v.ints).(*[]T)
+	case float64:
+		return *any(&v.floats).(*[]T)
+	case wide:
+		return *any(&v.wides).(*[]T)
+	}
+	return *any(&v.texts).(*[]T)
+}
+
+func (v *vector) isNull(i int) bool { return v.null != nil && v.null[i>>6]>>(i&63)&1 != 0 }
+
+func (v *vector) bit(i int) bool { return v.bits[i>>6]>>(i&63)&1 != 0 }
+
+func wordsOf(n int) int { return (n + 63) / 64 }
+
+// lastMask has the bits of a bitmap's last word that belong to n rows.
+func lastMask(n int) uint64 { return ^uint64(0) >> (-uint(n) & 63) }
+
+// eachBit calls f with the number of every row whose bit is set, in order.
+func eachBit(words []uint64, n int, f func(i int)) {
+	for w := range wordsOf(n) {
+		m := words[w]
+		if w == wordsOf(n)-1 {
+			m &= lastMask(n)
+		}
+		for ; m != 0; m &= m - 1 {
+			f(w<<6 + bits.TrailingZeros64(m))
+		}
+	}
+}
+
+func countBits(words []uint64, n int) int {
+	count := 0
+	for w := range wordsOf(n) {
+		m := words[w]
+		if w == wordsOf(n)-1 {
+			m &= lastMask(n)
+		}
+		count += bits.OnesCount64(m)
+	}
+	return count
+}
+
+// arena gives out the buffers of one vector's evaluation, all of them at once back.
+type arena struct {
+	vectors pool[vector]
+	bits    pool[[vectorWords]uint64]
+	ints    pool[[vectorRows]int64]
+	floats  pool[[vectorRows]float64]
+	wides   pool[[vectorRows]wide]
+	texts   pool[[vectorRows]string]
+	rows    pool[[vectorRows]int32]
+	bytes   []byte // what strings that were made lie in; grown by a new block when full
+}
+
+// pool gives out buffers that are used again after reset.
+type pool[T any] struct {
+	items []*T
+	used  int
+}
+
+func (p *pool[T]) get() *T {
+	if p.used == len(p.items) {
+		p.items = append(p.items, new(T))
+	}
+	p.used++
+	return p.items[p.used-1]
+}
+
+func (a *arena) reset() {
+	a.vectors.used, a.bits.used, a.ints.used, a.floats.used, a.wides.used, a.texts.used, a.rows.used = 0, 0, 0, 0, 0, 0, 0
+	a.bytes = a.bytes[:0]
+}
+
+// bitmap returns n bits, all 0.
+func (a *arena) bitmap(n int) []uint64 {
+	b := a.bits.get()[:wordsOf(n)]
+	clear(b)
+	return b
+}
+
+// vector returns a vector of a kind, of n rows without NULLs. Bits are 0, strings empty, other values anything.
+func (a *arena) vector(k kind, n int) *vector {
+	v := a.vectors.get()
+	*v = vector{n: n}
+	switch k {
+	case bitKind:
+		v.bits = a.bitmap(n)
+	case intKind:
+		v.ints = a.ints.get()[:n]
+	case floatKind:
+		v.floats = a.floats.get()[:n]
+	case wideKind:
+		v.wides = a.wides.get()[:n]
+	case textKind:
+		v.texts = a.texts.get()[:n]
+		clear(v.texts) // what is left of other batches points to memory that may be gone
+	}
+	return v
+}
+
+// textBlockBytes is the least block of made strings.
+const textBlockBytes = 64 << 10
+
+// room returns an empty slice of the arena with room for size bytes, which keep takes.
+func (a *arena) room(size int) []byte {
+	if cap(a.bytes)-len(a.bytes) < size {
+		a.bytes = make([]byte, 0, max(size, 2*cap(a.bytes), textBlockBytes)) // strings hold on to the old block
+	}
+	return a.bytes[len(a.bytes):len(a.bytes):cap(a.bytes)]
+}
+
+// keep makes a string of bytes appended to what room returned.
+func (a *arena) keep(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	if end := len(a.bytes) + len(b); end <= cap(a.bytes) && &b[0] == &a.bytes[len(a.bytes) : len(a.bytes)+1][0] {
+		a.bytes = a.bytes[:end]
+	} // else append has moved them to memory of their own
+	return unsafe.String(&b[0], len(b))
+}
+
+// union returns the rows that are NULL in any of the vectors, nil where none is. It may be one of theirs.
+func (a *arena) union(vectors ...*vector) []uint64 {
+	var null []uint64
+	owned := false
+	for _, v := range vectors {
+		switch {
+		case v.null == nil:
+		case null == nil:
+			null = v.null
+		case !owned:
+			sum := a.bits.get()[:len(null)]
+			for w := range sum {
+				sum[w] = null[w] | v.null[w]
+			}
+			null, owned = sum, true
+		default:
+			for w := range null {
+				null[w] |= v.null[w]
+			}
+		}
+	}
+	return null
+}

@@ -1,0 +1,180 @@
+package expr
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
+
+// int128 builds a 128-bit integer of a 64-bit one.
+func int128(v int64) wide { return decimal128.FromI64(v) }
+
+// addWide adds, and says whether the sum fits 128 bits.
+func addWide(a, b wide) (wide, bool) {
+	s := a.Add(b)
+	return s, (a.HighBits()^s.HighBits())&(b.HighBits()^s.HighBits()) >= 0
+}
+
+func subWide(a, b wide) (wide, bool) {
+	s := a.Sub(b)
+	return s, (a.HighBits()^b.HighBits())&(a.HighBits()^s.HighBits()) >= 0
+}
+
+// mulWide multiplies, and says whether the product fits 127 bits and a sign.
+func mulWide(a, b wide) (wide, bool) {
+	negative := a.Sign()*b.Sign() < 0
+	x, y := a.Abs(), b.Abs()
+	xh, xl, yh, yl := uint64(x.HighBits()), x.LowBits(), uint64(y.HighBits()), y.LowBits()
+	if xh != 0 && yh != 0 {
+		return wide{}, false
+	}
+	hi, lo := bits.Mul64(xl, yl)
+	over1, cross1 := bits.Mul64(xh, yl)
+	over2, cross2 := bits.Mul64(xl, yh)
+	hi, carry1 := bits.Add64(hi, cross1, 0)
+	hi, carry2 := bits.Add64(hi, cross2, 0)
+	if over1|over2|carry1|carry2 != 0 || hi>>63 != 0 {
+		return wide{}, false
+	}
+	p := decimal128.New(int64(hi), lo)
+	if negative {
+		p = p.Negate()
+	}
+	return p, true
+}
+
+// fits says whether an integer has at most so many digits.
+func fits(v wide, digits int) bool { return v.FitsInPrecision(int32(digits)) }
+
+// pow10 are the powers of ten that fit int64.
+var pow10 = func() (p [19]int64) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = p[i-1] * 10
+	}
+	return p
+}()
+
+// scaleUp multiplies by a power of ten.
+func scaleUp(v wide, digits int) (wide, bool) {
+	return mulWide(v, decimal128.GetScaleMultiplier(digits))
+}
+
+// scaleDown divides by a power of ten, halves away from zero.
+func scaleDown(v wide, digits int) wide {
+	if digits > digitsMax {
+		return wide{}
+	}
+	divisor := decimal128.GetScaleMultiplier(digits)
+	q, r := v.Div(divisor)
+	half := decimal128.GetHalfScaleMultiplier(digits)
+	if digits > 0 && !r.Abs().Less(half) {
+		q = q.Add(int128(int64(v.Sign())))
+	}
+	return q
+}
+
+// rescale turns the digits of a decimal into those of another scale, halves away from zero.
+func rescale(v wide, from, to int) (wide, bool) {
+	if to >= from {
+		return scaleUp(v, to-from)
+	}
+	return scaleDown(v, from-to), true
+}
+
+// wideOf returns a number that is held as int64 or in 128 bits.
+func wideOf(value any) wide {
+	if v, ok := value.(int64); ok {
+		return int128(v)
+	}
+	return value.(wide)
+}
+
+// narrowed returns the digits of a number as its type holds them.
+func narrowed(v wide, t Type) any {
+	if t.kind() == wideKind {
+		return v
+	}
+	return int64(v.LowBits())
+}
+
+func toFloat(v wide, scale int) float64 {
+	if v.HighBits() == int64(v.LowBits())>>63 && scale <= 22 {
+		return float64(int64(v.LowBits())) / math.Pow10(scale)
+	}
+	f, _ := new(big.Float).SetInt(v.BigInt()).Float64()
+	return f / math.Pow10(scale)
+}
+
+// fromFloat returns the decimal nearest to a double, halves away from zero.
+func fromFloat(f float64, t Type) (wide, bool) {
+	scaled := math.Round(f * math.Pow10(int(t.Scale)))
+	if math.IsNaN(scaled) || math.Abs(scaled) >= math.Pow10(int(t.Precision)) {
+		return wide{}, false
+	}
+	if math.Abs(scaled) < 1<<62 {
+		return int128(int64(scaled)), true
+	}
+	i, _ := big.NewFloat(scaled).Int(nil)
+	return decimal128.FromBigInt(i), true
+}
+
+// parseDecimal reads a number as a decimal, rounding what its scale cannot hold. It is false for what is
+// no number, and for one that is too large.
+func parseDecimal(text string, t Type) (wide, bool) {
+	text = strings.TrimSpace(text)
+	mantissa, exponent := text, 0
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		e, err := strconv.Atoi(text[i+1:])
+		if err != nil || e < -400 || e > 400 {
+			return wide{}, false
+		}
+		mantissa, exponent = text[:i], e
+	}
+	negative := strings.HasPrefix(mantissa, "-")
+	mantissa = strings.TrimPrefix(strings.TrimPrefix(mantissa, "-"), "+")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.ReplaceAll(whole+fraction, "_", "")
+	if digits == "" || strings.Trim(digits, "0123456789") != "" || strings.HasPrefix(whole, "_") {
+		return wide{}, false
+	}
+	fractionDigits := len(strings.ReplaceAll(fraction, "_", ""))
+	shift := int(t.Scale) + exponent - fractionDigits // of the digits, to those of the type
+	round := false
+	if shift < 0 {
+		keep := len(digits) + shift
+		if keep < 0 {
+			return wide{}, true
+		}
+		round, digits = digits[keep] >= '5', digits[:keep]
+		shift = 0
+	}
+	digits = strings.TrimLeft(digits, "0")
+	if digits == "" {
+		shift = 0
+	}
+	if len(digits)+shift > digitsMax {
+		return wide{}, false
+	}
+	var v wide
+	for _, c := range []byte(digits) {
+		v = v.Mul(int128(10)).Add(int128(int64(c - '0')))
+	}
+	v, _ = scaleUp(v, shift)
+	if round {
+		v = v.Add(int128(1))
+	}
+	if negative {
+		v = v.Negate()
+	}
+	return v, fits(v, int(t.Precision))
+}
+
+// appendDecimal writes a decimal with all digits of its scale.
+func appendDecimal(b []byte, v wide, scale int) []byte {
+	return append(b, v.ToString(int32(scale))...)
+}

@@ -1,0 +1,234 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// computed is a source with further columns, which are expressions of its own.
+type computed struct {
+	scan.Source
+	exprs  []*expr.Expr
+	schema *arrow.Schema
+	stats  []spec.ColumnStats // of the further columns
+}
+
+// withColumns adds columns of the given names to a source. The names are none of the source's.
+func withColumns(src scan.Source, names []string, exprs []*expr.Expr) (scan.Source, error) {
+	if len(exprs) == 0 {
+		return src, nil
+	}
+	p, err := expr.Bind(src.Schema(), exprs...)
+	if err != nil {
+		return nil, err
+	}
+	c := &computed{Source: src, exprs: exprs}
+	fields := slices.Clone(src.Schema().Fields())
+	known := src.Stats().Columns
+	for i, name := range names {
+		fields = append(fields, arrow.Field{Name: name, Type: p.Type(i).Arrow(), Nullable: true})
+		c.stats = append(c.stats, p.Stats(i, known))
+	}
+	c.schema = arrow.NewSchema(fields, nil)
+	return c, nil
+}
+
+// Unwrap returns the source of the columns that are not computed, for what its filter leaves out.
+func (c *computed) Unwrap() scan.Source { return c.Source }
+
+// Schema implements scan.Source.
+func (c *computed) Schema() *arrow.Schema { return c.schema }
+
+// Stats implements scan.Source.
+func (c *computed) Stats() scan.Stats {
+	s := c.Source.Stats()
+	known := s.Columns
+	if known == nil {
+		known = make([]spec.ColumnStats, c.Source.Schema().NumFields())
+	}
+	s.Columns = append(slices.Clone(known), c.stats...)
+	return s
+}
+
+// Splits implements scan.Source.
+func (c *computed) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
+	own := c.Source.Schema().NumFields()
+	var exprs []*expr.Expr
+	for _, i := range columns {
+		if i >= own {
+			exprs = append(exprs, c.exprs[i-own])
+		}
+	}
+	if len(exprs) == 0 {
+		return c.Source.Splits(ctx, columns)
+	}
+	program, err := expr.Bind(c.Source.Schema(), exprs...)
+	if err != nil {
+		return nil, err
+	}
+	plan := &computePlan{program: program}
+	var read []int // of the source
+	next := 0
+	fields := make([]arrow.Field, len(columns))
+	for i, column := range columns {
+		fields[i] = c.schema.Field(column)
+		if column >= own {
+			plan.from = append(plan.from, -1-next)
+			next++
+			continue
+		}
+		at := slices.Index(read, column)
+		if at < 0 {
+			at = len(read)
+			read = append(read, column)
+		}
+		plan.from = append(plan.from, at)
+	}
+	for _, column := range program.Columns() {
+		if !slices.Contains(read, column) {
+			read = append(read, column)
+		}
+	}
+	plan.inputs = columnIndexes(read, program.Columns())
+	plan.schema = arrow.NewSchema(fields, nil)
+	splits, err := c.Source.Splits(ctx, read)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range splits {
+		splits[i] = &computedSplit{Split: s, plan: plan}
+	}
+	return splits, nil
+}
+
+// computePlan says how batches with computed columns are made.
+type computePlan struct {
+	program *expr.Program
+	inputs  []int // columns of the batch that is read, as the program takes them
+	from    []int // column of the batch that is read, or -1 less the program's expression
+	schema  *arrow.Schema
+}
+
+type computedSplit struct {
+	scan.Split
+	plan *computePlan
+}
+
+// Open implements scan.Split.
+func (s *computedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
+	opt.EnsureDefaults()
+	from, err := s.Split.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	return newComputedReader(ctx, from, s.plan, opt.Allocator), nil
+}
+
+// computedReader adds columns to the batches of another reader.
+type computedReader struct {
+	refs      atomic.Int64
+	ctx       context.Context
+	from      array.RecordReader
+	plan      *computePlan
+	evaluator *expr.Evaluator
+	batch     arrow.RecordBatch
+	err       error
+}
+
+func newComputedReader(ctx context.Context, from array.RecordReader, plan *computePlan, mem memory.Allocator) *computedReader {
+	r := &computedReader{ctx: ctx, from: from, plan: plan, evaluator: plan.program.NewEvaluator(mem)}
+	r.refs.Store(1)
+	return r
+}
+
+func (r *computedReader) Retain() { r.refs.Add(1) }
+
+func (r *computedReader) Release() {
+	if r.refs.Add(-1) == 0 {
+		r.drop()
+		r.evaluator.Release()
+		r.from.Release()
+	}
+}
+
+func (r *computedReader) drop() {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
+	}
+}
+
+func (r *computedReader) Schema() *arrow.Schema          { return r.plan.schema }
+func (r *computedReader) RecordBatch() arrow.RecordBatch { return r.batch }
+func (r *computedReader) Record() arrow.RecordBatch      { return r.batch }
+
+func (r *computedReader) Err() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.from.Err()
+}
+
+func (r *computedReader) Next() bool {
+	r.drop()
+	if r.err != nil || !r.from.Next() {
+		return false
+	}
+	r.batch, r.err = r.plan.run(r.ctx, r.evaluator, r.from.RecordBatch())
+	return r.err == nil
+}
+
+// run makes a batch with the plan's columns.
+func (p *computePlan) run(ctx context.Context, e *expr.Evaluator, in arrow.RecordBatch) (arrow.RecordBatch, error) {
+	inputs := selected(in, p.inputs)
+	defer inputs.Release()
+	made, err := e.Eval(ctx, inputs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, arr := range made {
+			arr.Release()
+		}
+	}()
+	columns := make([]arrow.Array, len(p.from))
+	for i, from := range p.from {
+		if from < 0 {
+			columns[i] = made[-1-from]
+		} else {
+			columns[i] = in.Column(from)
+		}
+	}
+	return newBatch(p.schema, columns, in.NumRows()), nil
+}
+
+// selected returns a batch of some columns.
+func selected(in arrow.RecordBatch, columns []int) arrow.RecordBatch {
+	arrays := make([]arrow.Array, len(columns))
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		arrays[i] = in.Column(c)
+		fields[i] = arrow.Field{Name: fmt.Sprint(i), Type: arrays[i].DataType(), Nullable: true}
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, in.NumRows())
+}
+
+// newBatch makes a batch whose columns may be dictionaries of, or views in place of, the schema's types.
+func newBatch(schema *arrow.Schema, columns []arrow.Array, rows int64) arrow.RecordBatch {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = schema.Field(i)
+		fields[i].Type = c.DataType()
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, rows)
+}

@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine/scan"
+)
+
+// Explain returns the plan as lines of text, the last step first, without running the query. Derived tables
+// that would have to run are shown by their plans.
+func (q *Query) Explain(ctx context.Context) (string, error) {
+	var b strings.Builder
+	depth := 0
+	line := func(format string, args ...any) {
+		fmt.Fprintf(&b, "%s%s\n", strings.Repeat("  ", depth), fmt.Sprintf(format, args...))
+		depth++
+	}
+	items := make([]string, q.schema.NumFields())
+	for i := range items {
+		items[i] = q.schema.Field(i).Name
+		if text := q.post.exprs[i].String(); text != items[i] {
+			items[i] = text + " as " + items[i]
+		}
+		items[i] += " " + q.schema.Field(i).Type.String()
+	}
+	line("select: %s", strings.Join(items, ", "))
+	if text := q.describeOrder(); text != "" {
+		line("order: %s", text)
+	}
+	if q.text.Having != nil {
+		line("having: %s", q.text.Having)
+	}
+	for _, s := range q.subqueries {
+		s.dry = true
+	}
+	defer func() {
+		for _, s := range q.subqueries {
+			s.dry = false
+		}
+	}()
+	for i := range q.sets {
+		plan, err := q.engine.Explain(ctx, q.source, q.sets[i].query)
+		if err != nil {
+			return "", err
+		}
+		if len(q.sets) > 1 {
+			fmt.Fprintf(&b, "%sgrouping set %d of %d\n", strings.Repeat("  ", depth), i+1, len(q.sets))
+		}
+		b.WriteString(indented(plan.String(), depth))
+	}
+	depth += 3
+	if c, ok := q.source.(*computed); ok {
+		names := make([]string, len(c.exprs))
+		for i, x := range c.exprs {
+			names[i] = x.String()
+		}
+		line("compute: %s", strings.Join(names, ", "))
+	}
+	if q.filter != nil {
+		line("filter: %s", q.base.where)
+		for _, text := range describePruning(q.filter.Pruning()) {
+			fmt.Fprintf(&b, "%s%s\n", strings.Repeat("  ", depth), text)
+		}
+	}
+	for _, s := range q.subqueries {
+		inner, err := s.query.Explain(ctx)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "%sderived table:\n%s", strings.Repeat("  ", depth), indented(inner, depth+1))
+	}
+	return b.String(), nil
+}
+
+func indented(text string, depth int) string {
+	pad := strings.Repeat("  ", depth)
+	return pad + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+pad) + "\n"
+}
+
+func (q *Query) describeOrder() string {
+	var keys []string
+	for _, k := range q.by.Keys {
+		text := q.post.exprs[k.Column].String()
+		if k.Descending {
+			text += " desc"
+		}
+		if k.NullsFirst {
+			text += " nulls first"
+		}
+		keys = append(keys, text)
+	}
+	text := strings.Join(keys, ", ")
+	if q.by.Limited {
+		text += fmt.Sprintf(" limit %d", q.by.Limit)
+	}
+	if q.by.Offset > 0 {
+		text += fmt.Sprintf(" offset %d", q.by.Offset)
+	}
+	return strings.TrimSpace(text)
+}
+
+// describePruning says what need not be read, and why.
+func describePruning(p scan.Pruning) []string {
+	var lines []string
+	for reason, by := range p.By {
+		if by == (scan.Pruned{}) {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("left out by %s: %s of %s files, %s of %s row groups, %s pages, %s rows", scan.PruneReason(reason),
+			humanize.Comma(by.Files), humanize.Comma(p.Files), humanize.Comma(by.RowGroups), humanize.Comma(p.RowGroups), humanize.Comma(by.Pages), humanize.Comma(by.Rows)))
+	}
+	return lines
+}

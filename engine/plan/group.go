@@ -1,0 +1,434 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// grouping is a statement with groups, while it is planned: keys and aggregates, each once, as columns
+// of what the aggregation returns.
+type grouping struct {
+	st   *statement
+	q    *Query
+	keys []*expr.Expr
+	sets [][]int // of keys; one of all of them where nothing else was asked for
+
+	calls     []*expr.Expr      // aggregates
+	columns   map[string]string // name of the column that holds a key or an aggregate, by its text
+	groupings map[string]bool   // texts of GROUPING(...) that are asked for
+
+	added      []*expr.Expr // columns that the source must have besides its own
+	addedNames []string
+	names      map[string]bool // of all columns of the source
+}
+
+// group plans a statement with groups.
+func (p *planner) group(q *Query, st *statement) error {
+	g := &grouping{st: st, q: q, columns: map[string]string{}, names: map[string]bool{}}
+	for _, f := range q.source.Schema().Fields() {
+		g.names[f.Name] = true
+	}
+	if err := g.findKeys(); err != nil {
+		return err
+	}
+	having, err := st.condition(st.Having, "HAVING")
+	if err != nil {
+		return err
+	}
+	query, err := g.query(having)
+	if err != nil {
+		return err
+	}
+	query.Overflow, query.Deterministic = p.opt.Overflow, p.opt.Deterministic
+	if q.source, err = withColumns(q.source, g.addedNames, g.added); err != nil {
+		return err
+	}
+	if err := g.bindSets(query); err != nil {
+		return err
+	}
+	if having != nil {
+		if having, err = g.of(having); err != nil {
+			return err
+		}
+	}
+	return q.finish(st, g.of, having)
+}
+
+// findKeys reads GROUP BY.
+func (g *grouping) findKeys() error {
+	sets := [][]int{{}}
+	for _, e := range g.st.GroupBy {
+		lists := [][]*expr.Expr{{e.Expr}}
+		if e.Sets != nil {
+			lists = e.Sets
+		}
+		var product [][]int
+		var parts [][]int
+		for _, list := range lists {
+			var part []int
+			for _, x := range list {
+				k, err := g.key(x)
+				if err != nil {
+					return err
+				}
+				part = append(part, k)
+			}
+			parts = append(parts, part)
+		}
+		for _, set := range sets {
+			for _, part := range parts {
+				product = append(product, append(append([]int{}, set...), part...))
+			}
+		}
+		const setsMax = 64
+		if sets = product; len(sets) > setsMax {
+			return &expr.Error{Message: fmt.Sprintf("not supported: %d grouping sets, more than %d", len(sets), setsMax), At: e.At}
+		}
+	}
+	if g.st.GroupAll || g.st.Distinct {
+		for _, it := range g.st.items {
+			if firstAggregate(it.expr) == nil {
+				sets[0] = append(sets[0], g.addKey(it.expr))
+			}
+		}
+	}
+	g.sets = sets
+	if len(sets) == 1 {
+		g.dropDependent()
+	}
+	return nil
+}
+
+// key looks up an element of GROUP BY: a number, a column, an alias, or an expression.
+func (g *grouping) key(e *expr.Expr) (int, error) {
+	x, ok, err := g.st.ordinal(e, "GROUP BY")
+	if !ok {
+		x, err = g.st.rel.resolve(e, g.st.aliases, false)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if a := firstAggregate(x); a != nil {
+		return 0, &expr.Error{Message: a.String() + ": an aggregate function cannot stand in GROUP BY", At: e.At}
+	}
+	return g.addKey(x), nil
+}
+
+func (g *grouping) addKey(x *expr.Expr) int {
+	text := x.String()
+	for i, k := range g.keys {
+		if k.String() == text {
+			return i
+		}
+	}
+	g.keys = append(g.keys, x)
+	return len(g.keys) - 1
+}
+
+// dropDependent leaves out keys that follow from others: constants, and expressions of columns that are keys.
+// They are computed of the groups.
+func (g *grouping) dropDependent() {
+	columns := map[string]bool{}
+	for _, k := range g.keys {
+		if k.Op == expr.OpColumn {
+			columns[k.Name] = true
+		}
+	}
+	var kept []*expr.Expr
+	for _, k := range g.keys {
+		dependent := k.Op != expr.OpColumn
+		for _, name := range k.Columns() {
+			dependent = dependent && columns[name]
+		}
+		if !dependent {
+			kept = append(kept, k)
+		}
+	}
+	if len(kept) == 0 && len(g.keys) > 0 {
+		kept = g.keys[:1] // an empty table has no group, of a constant neither
+	}
+	g.keys, g.sets[0] = kept, nil
+	for i := range kept {
+		g.sets[0] = append(g.sets[0], i)
+	}
+}
+
+// query makes the aggregation of all keys, and notes which column holds what.
+func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
+	var query spec.Query
+	for _, k := range g.keys {
+		name := k.String()
+		g.columns[name] = name
+		query.Keys = append(query.Keys, spec.Key{Column: g.argument(k), Name: name})
+	}
+	orders, err := g.st.orders()
+	if err != nil {
+		return query, err
+	}
+	var all []*expr.Expr
+	for _, it := range g.st.items {
+		all = append(all, it.expr)
+	}
+	for _, o := range orders {
+		all = append(all, o.Expr)
+	}
+	if having != nil {
+		all = append(all, having)
+	}
+	for _, x := range all {
+		var failed error
+		x.Walk(func(x *expr.Expr) bool {
+			if x.Op != expr.OpAggregate || failed != nil {
+				return failed == nil && g.columns[x.String()] == ""
+			}
+			text := x.String()
+			if g.columns[text] != "" {
+				return false
+			}
+			a, err := g.aggregate(x)
+			if err != nil {
+				failed = err
+				return false
+			}
+			a.Name = text
+			g.columns[text] = text
+			query.Aggregates = append(query.Aggregates, a)
+			return false
+		})
+		if failed != nil {
+			return query, failed
+		}
+	}
+	if len(query.Keys) == 0 && len(query.Aggregates) == 0 { // HAVING alone, or nothing but constants
+		query.Aggregates = append(query.Aggregates, spec.Aggregate{Func: spec.CountStar, Name: "count(*)"})
+	}
+	return query, nil
+}
+
+// argument returns the name of the source's column that an expression is, which may have to be added.
+func (g *grouping) argument(x *expr.Expr) string {
+	if x.Op == expr.OpColumn {
+		return x.Name
+	}
+	for i, added := range g.added {
+		if added.String() == x.String() {
+			return g.addedNames[i]
+		}
+	}
+	name := x.String()
+	for g.names[name] {
+		name += " "
+	}
+	g.names[name] = true
+	g.added, g.addedNames = append(g.added, x), append(g.addedNames, name)
+	return name
+}
+
+// aggregate turns a call into what the engine computes.
+func (g *grouping) aggregate(x *expr.Expr) (spec.Aggregate, error) {
+	bad := func(format string, args ...any) (spec.Aggregate, error) {
+		return spec.Aggregate{}, &expr.Error{Message: fmt.Sprintf(format, args...), At: x.At}
+	}
+	for _, a := range x.Args {
+		if inner := firstAggregate(a); inner != nil {
+			return spec.Aggregate{}, &expr.Error{Message: "an aggregate function within another: " + inner.String(), At: inner.At}
+		}
+	}
+	if inner := firstAggregate(x.Filter); inner != nil {
+		return spec.Aggregate{}, &expr.Error{Message: "an aggregate function in FILTER: " + inner.String(), At: inner.At}
+	}
+	f, ok := spec.LookupFunc(x.Name, len(x.Args) > 1)
+	if x.Name == "count_star" {
+		f, ok = spec.CountStar, true
+	}
+	switch {
+	case !ok:
+		return bad("no aggregate function is named %s", x.Name)
+	case x.Distinct && f == spec.Count:
+		f = spec.CountDistinct
+	case x.Distinct && f != spec.Min && f != spec.Max && f != spec.BoolAnd && f != spec.BoolOr && f != spec.BitAnd && f != spec.BitOr:
+		return bad("not supported: distinct in %s; only count has it", x.Name)
+	case f == spec.Count && len(x.Args) == 1 && x.Args[0].Op == expr.OpConstant && x.Args[0].Value != nil:
+		f, x = spec.CountStar, &expr.Expr{Op: expr.OpAggregate, Name: x.Name, Filter: x.Filter, At: x.At}
+	}
+	if f == spec.CountStar && x.Filter != nil {
+		f = spec.Count
+		x = &expr.Expr{Op: expr.OpAggregate, Name: "count", Args: []*expr.Expr{expr.Constant(true)}, Filter: x.Filter, At: x.At}
+	}
+	a := spec.Aggregate{Func: f}
+	args, err := parameters(&a, x)
+	if err != nil {
+		return a, err
+	}
+	for i, arg := range args {
+		if x.Filter != nil && i == 0 { // a row of which an argument is NULL does not count
+			arg = &expr.Expr{Op: expr.OpCall, Name: "case", Args: []*expr.Expr{x.Filter, arg}, At: arg.At}
+		}
+		a.Args = append(a.Args, g.argument(arg))
+	}
+	return a, nil
+}
+
+// parameters takes the constant of a call, and returns its other arguments.
+func parameters(a *spec.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
+	n, most := a.Func.Args(), a.Func.Args()
+	if a.Func.Param() != spec.NoParam {
+		most++
+	}
+	least := most
+	if a.Func.Param() == spec.SeparatorParam {
+		least--
+		a.Separator = ","
+	}
+	if len(x.Args) < least || len(x.Args) > most {
+		return nil, &expr.Error{Message: fmt.Sprintf("%s takes %s, not %d", x.Name, signature(a.Func), len(x.Args)), At: x.At}
+	}
+	if len(x.Args) == n {
+		return x.Args, nil
+	}
+	p, err := expr.Bind(arrow.NewSchema(nil, nil), x.Args[n])
+	if err != nil {
+		return nil, err
+	}
+	value, ok := p.Constant(0)
+	want := ""
+	switch a.Func.Param() {
+	case spec.FractionParam:
+		want = "a number from 0 to 1"
+		a.Fraction, ok = p.Number(0)
+	case spec.LengthParam:
+		want = "a whole number"
+		var length int64
+		length, ok = value.(int64)
+		ok = ok && p.Type(0).ID != expr.Decimal
+		a.Length = int(length)
+	case spec.SeparatorParam:
+		want = "text in single quotes"
+		a.Separator, ok = value.(string)
+	}
+	if !ok {
+		return nil, &expr.Error{Message: fmt.Sprintf("after the columns of %s comes %s", x.Name, want), At: x.Args[n].At}
+	}
+	return x.Args[:n], nil
+}
+
+// signature says what a function takes.
+func signature(f spec.Func) string {
+	text := fmt.Sprintf("%d arguments", f.Args())
+	if f.Args() == 1 {
+		text = "1 argument"
+	}
+	switch f.Param() {
+	case spec.FractionParam:
+		text += " and a fraction"
+	case spec.LengthParam:
+		text += " and a length"
+	case spec.SeparatorParam:
+		text += " and a separator or none"
+	}
+	return text
+}
+
+// bindSets makes an aggregation for each set, and the columns that all of them have in the end.
+func (g *grouping) bindSets(query spec.Query) error {
+	src := g.q.source
+	bound, err := spec.Bind(query, src.Schema(), src.Stats().Columns)
+	if err != nil {
+		return err
+	}
+	fields := append([]arrow.Field(nil), bound.Schema.Fields()...)
+	if len(g.sets) > 1 {
+		for i := range g.keys {
+			fields[i].Nullable = true
+			fields = append(fields, arrow.Field{Name: groupingName(g.keys[i]), Type: arrow.PrimitiveTypes.Int64})
+		}
+	}
+	g.q.rows = arrow.NewSchema(fields, nil)
+	for _, set := range g.sets {
+		s := groupingSet{query: query, present: make([]bool, len(g.keys))}
+		s.query.Keys = nil
+		for _, k := range set {
+			s.present[k] = true
+		}
+		for k := range g.keys {
+			if s.present[k] {
+				s.query.Keys = append(s.query.Keys, query.Keys[k])
+			}
+		}
+		if len(s.query.Keys) == 0 && len(s.query.Aggregates) == 0 {
+			s.query.Aggregates = []spec.Aggregate{{Func: spec.CountStar, Name: "count(*)"}}
+		}
+		g.q.sets = append(g.q.sets, s)
+	}
+	if len(g.sets) > 1 && src.Stats().Once && !isSubquery(src) {
+		return &expr.Error{Message: "grouping sets read their input more than once, and standard input can be read once", At: g.st.GroupBy[0].At}
+	}
+	return nil
+}
+
+// isSubquery says whether a source is read once only for the sake of forecasts.
+func isSubquery(src scan.Source) bool {
+	if c, ok := src.(*computed); ok {
+		src = c.Source
+	}
+	_, ok := src.(*subquery)
+	return ok
+}
+
+// groupingName is the column that is 1 where a set does not have a key.
+func groupingName(k *expr.Expr) string { return "grouping(" + k.String() + ")" }
+
+// of turns an expression over the source's columns into one over those of the groups.
+func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
+	var failed error
+	column := func(name string, at int) *expr.Expr {
+		c := expr.Column(name)
+		c.At = at
+		return c
+	}
+	x := e.Replace(func(x *expr.Expr) *expr.Expr {
+		if failed != nil {
+			return x
+		}
+		if x.Op == expr.OpCall && strings.EqualFold(x.Name, "grouping") {
+			return g.groupingOf(x, &failed)
+		}
+		if name := g.columns[x.String()]; name != "" && x.Op != expr.OpConstant {
+			return column(name, x.At)
+		}
+		if x.Op == expr.OpColumn {
+			failed = &expr.Error{Message: fmt.Sprintf("column %q must stand in GROUP BY or in an aggregate function", x.Name), At: x.At}
+			return x
+		}
+		return nil
+	})
+	return x, failed
+}
+
+// groupingOf turns GROUPING(a, b) into bits: 1 for a key that a row's set does not have, the last key lowest.
+func (g *grouping) groupingOf(x *expr.Expr, failed *error) *expr.Expr {
+	var sum *expr.Expr
+	for _, a := range x.Args {
+		if g.columns[a.String()] == "" {
+			*failed = &expr.Error{Message: "GROUPING takes keys of GROUP BY, not " + a.String(), At: a.At}
+			return x
+		}
+		bit := expr.Constant(int64(0))
+		if len(g.sets) > 1 {
+			bit = expr.Column(groupingName(a))
+		}
+		if sum == nil {
+			sum = bit
+			continue
+		}
+		sum = expr.Call("+", expr.Call("*", sum, expr.Constant(int64(2))), bit)
+	}
+	sum.At = x.At
+	return sum
+}

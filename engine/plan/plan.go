@@ -1,0 +1,400 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/order"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// Options say what a statement's names mean. The zero value knows no tables.
+type Options struct {
+	// Tables are what FROM name reads.
+	Tables map[string]Table
+
+	// Scan says how files are read that FROM names.
+	Scan scan.Options
+
+	// Overflow says what the sum of an integer column does when it passes int64.
+	// The default is spec.OverflowError.
+	Overflow spec.Overflow
+
+	// Deterministic gives sums of floating-point values the same bits on every run.
+	Deterministic bool
+}
+
+// Table is what a name stands for: a source, or the files of some patterns.
+type Table struct {
+	Source scan.Source
+	Files  []string
+}
+
+// Query is a statement that has met its tables. It can be run any number of times, one at a time, unless a
+// source can be read once only. It must be closed.
+type Query struct {
+	engine *engine.Engine
+	text   *sql.Select
+
+	base   *relation // what is read
+	source scan.Source
+	filter scan.Filtered // nil where all rows are read
+
+	sets []groupingSet // nil of a statement without groups
+	rows *arrow.Schema // of what is projected: the source's, or of groups
+	post *projection
+
+	hidden int // columns at the end that rows are ordered by and that are no result
+	by     order.By
+	schema *arrow.Schema
+
+	subqueries []*subquery
+}
+
+// groupingSet is one aggregation.
+type groupingSet struct {
+	query   spec.Query
+	present []bool // by key: whether the set has it
+}
+
+// Prepare looks up the names of a statement, opens what it reads and gives every expression its type.
+// Errors that point at the text are of type *sql.Error.
+func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
+	opt.Scan.EnsureDefaults()
+	return (&planner{engine: eng, opt: opt}).plan(ctx, s)
+}
+
+// Schema returns the columns of the result.
+func (q *Query) Schema() *arrow.Schema { return q.schema }
+
+// Close gives back the rows of derived tables.
+func (q *Query) Close() {
+	for _, s := range q.subqueries {
+		s.release()
+		s.query.Close()
+	}
+}
+
+// planner plans one statement and those within it.
+type planner struct {
+	engine     *engine.Engine
+	opt        Options
+	subqueries []*subquery // of the statement at hand
+}
+
+// statement is a statement whose names are looked up, while it is planned.
+type statement struct {
+	*sql.Select
+	rel     *relation
+	items   []item
+	aliases map[string]*expr.Expr // in lower case
+}
+
+// item is an element of the result: over the source's columns, with aggregates.
+type item struct {
+	expr *expr.Expr
+	name string
+}
+
+func (p *planner) plan(ctx context.Context, s *sql.Select) (*Query, error) {
+	saved := p.subqueries
+	defer func() { p.subqueries = saved }()
+	p.subqueries = nil
+	q, err := p.build(ctx, s)
+	if err != nil {
+		for _, sub := range p.subqueries {
+			sub.query.Close()
+		}
+		return nil, located(s, err)
+	}
+	q.subqueries = p.subqueries
+	return q, nil
+}
+
+// located turns an error of an expression into one that points at the statement's text.
+func located(s *sql.Select, err error) error {
+	var e *expr.Error
+	if errors.As(err, &e) && e.At >= 0 && s.Text != "" {
+		return s.ErrorAt(e.At, e.Message)
+	}
+	return err
+}
+
+func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
+	rel, err := p.from(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	st := &statement{Select: s, rel: rel, aliases: map[string]*expr.Expr{}}
+	if err := st.resolveItems(); err != nil {
+		return nil, err
+	}
+	where, err := st.condition(s.Where, "WHERE")
+	if err != nil {
+		return nil, err
+	}
+	base := *rel
+	base.where = both(rel.where, where)
+	q := &Query{engine: p.engine, text: s, base: &base, source: base.source}
+	if base.where != nil {
+		if q.filter, err = filtered(ctx, base.source, base.where); err != nil {
+			return nil, err
+		}
+		q.source = q.filter
+	}
+	grouped, err := st.grouped()
+	if err != nil {
+		return nil, err
+	}
+	if s.Distinct && grouped {
+		return p.distinct(ctx, st)
+	}
+	if grouped || s.Distinct {
+		err = p.group(q, st)
+	} else {
+		err = p.project(q, st)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return q, q.limit(s)
+}
+
+// resolveItems looks up the columns of the items, and gives every item a name of its own.
+func (st *statement) resolveItems() error {
+	for _, it := range st.Items {
+		if it.Expr == nil {
+			for i, f := range st.rel.schema.Fields() {
+				if f.Name != "" {
+					st.items = append(st.items, item{st.rel.exprs[i], f.Name})
+				}
+			}
+			continue
+		}
+		x, err := st.rel.resolve(it.Expr, st.aliases, false)
+		if err != nil {
+			return err
+		}
+		name := it.Name
+		if name == "" {
+			name = it.Expr.String()
+		} else if _, taken := st.aliases[strings.ToLower(name)]; !taken {
+			st.aliases[strings.ToLower(name)] = x
+		}
+		st.items = append(st.items, item{x, name})
+	}
+	if len(st.items) == 0 {
+		return errors.New("a statement without columns: there is no table to take * from")
+	}
+	taken := map[string]bool{}
+	for i := range st.items {
+		name := st.items[i].name
+		for n := 1; taken[name]; n++ {
+			name = fmt.Sprintf("%s_%d", st.items[i].name, n)
+		}
+		taken[name] = true
+		st.items[i].name = name
+	}
+	return nil
+}
+
+// condition looks up the names of WHERE or HAVING; only the latter may have aggregates.
+func (st *statement) condition(e *expr.Expr, clause string) (*expr.Expr, error) {
+	if e == nil {
+		return nil, nil
+	}
+	x, err := st.rel.resolve(e, st.aliases, clause == "HAVING")
+	if err != nil {
+		return nil, err
+	}
+	if a := firstAggregate(x); a != nil && clause == "WHERE" {
+		return nil, &expr.Error{Message: a.String() + ": an aggregate function cannot stand in WHERE; HAVING is for groups", At: a.At}
+	}
+	return x, nil
+}
+
+func firstAggregate(e *expr.Expr) (found *expr.Expr) {
+	e.Walk(func(x *expr.Expr) bool {
+		if x.Op == expr.OpAggregate && found == nil {
+			found = x
+		}
+		return found == nil
+	})
+	return found
+}
+
+// grouped says whether the statement has groups, and refuses what cannot be grouped.
+func (st *statement) grouped() (bool, error) {
+	if len(st.GroupBy) > 0 || st.GroupAll || st.Having != nil {
+		return true, nil
+	}
+	for _, it := range st.items {
+		if firstAggregate(it.expr) != nil {
+			return true, nil
+		}
+	}
+	for _, o := range st.OrderBy {
+		if x, err := st.orderExpr(o.Expr); err == nil && firstAggregate(x) != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// ordinal returns the item that an integer constant stands for.
+func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, error) {
+	n, ok := e.Value.(int64)
+	if e.Op != expr.OpConstant || !ok {
+		return nil, false, nil
+	}
+	if n < 1 || n > int64(len(st.items)) {
+		return nil, true, &expr.Error{Message: fmt.Sprintf("%s %d: there are %d columns", clause, n, len(st.items)), At: e.At}
+	}
+	return st.items[n-1].expr, true, nil
+}
+
+// orderExpr looks up an element of ORDER BY: a number, an alias, or an expression.
+func (st *statement) orderExpr(e *expr.Expr) (*expr.Expr, error) {
+	if x, ok, err := st.ordinal(e, "ORDER BY"); ok {
+		return x, err
+	}
+	return st.rel.resolve(e, st.aliases, true)
+}
+
+// orders returns what rows are ordered by.
+func (st *statement) orders() ([]sql.Order, error) {
+	var list []sql.Order
+	if all := st.OrderAll; all != nil {
+		for _, it := range st.items {
+			list = append(list, sql.Order{Expr: it.expr, Descending: all.Descending, NullsFirst: all.NullsFirst})
+		}
+	}
+	for _, o := range st.OrderBy {
+		x, err := st.orderExpr(o.Expr)
+		if err != nil {
+			return nil, err
+		}
+		o.Expr = x
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// project plans a statement without groups: rows of the source, projected.
+func (p *planner) project(q *Query, st *statement) error {
+	q.rows = q.source.Schema()
+	return q.finish(st, func(e *expr.Expr) (*expr.Expr, error) { return e, nil }, nil)
+}
+
+// finish plans what comes after rows or groups: HAVING, the items, the order. of turns an expression into one
+// over the columns of q.rows.
+func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), having *expr.Expr) error {
+	var names []string
+	var exprs []*expr.Expr
+	for _, it := range st.items {
+		x, err := of(it.expr)
+		if err != nil {
+			return err
+		}
+		names, exprs = append(names, it.name), append(exprs, x)
+	}
+	orders, err := st.orders()
+	if err != nil {
+		return err
+	}
+	for _, o := range orders {
+		x, err := of(o.Expr)
+		if err != nil {
+			return err
+		}
+		at := -1
+		for i := range exprs {
+			if exprs[i].String() == x.String() {
+				at = i
+				break
+			}
+		}
+		if at < 0 {
+			at = len(exprs)
+			exprs, names = append(exprs, x), append(names, fmt.Sprintf("order by %d", q.hidden+1))
+			q.hidden++
+		}
+		q.by.Keys = append(q.by.Keys, order.Key{Column: at, Descending: o.Descending, NullsFirst: o.NullsFirst})
+	}
+	if q.post, err = newProjection(q.rows, names, exprs, having, q.sets == nil); err != nil {
+		return err
+	}
+	fields := q.post.schema.Fields()
+	q.schema = arrow.NewSchema(fields[:len(fields)-q.hidden], nil)
+	return nil
+}
+
+// limit reads LIMIT and OFFSET.
+func (q *Query) limit(s *sql.Select) error {
+	count := func(e *expr.Expr, clause string) (int64, error) {
+		p, err := expr.Bind(arrow.NewSchema(nil, nil), e)
+		if err != nil {
+			return 0, err
+		}
+		value, constant := p.Constant(0)
+		n, ok := value.(int64)
+		if !constant || !ok || n < 0 {
+			return 0, &expr.Error{Message: clause + " takes a number of rows, 0 or more", At: e.At}
+		}
+		return n, nil
+	}
+	var err error
+	if s.Limit != nil && !(s.Limit.Op == expr.OpConstant && s.Limit.Value == nil) {
+		q.by.Limited = true
+		if q.by.Limit, err = count(s.Limit, "LIMIT"); err != nil {
+			return err
+		}
+	}
+	if s.Offset != nil {
+		q.by.Offset, err = count(s.Offset, "OFFSET")
+	}
+	return err
+}
+
+// asRelation returns the statement as a part of the one around it; nil of one that must run by itself.
+func (q *Query) asRelation() *relation {
+	if q.sets != nil || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 {
+		return nil
+	}
+	return &relation{source: q.base.source, schema: q.schema, exprs: q.post.exprs, where: q.base.where}
+}
+
+// distinct plans DISTINCT over groups: groups of the groups.
+func (p *planner) distinct(ctx context.Context, st *statement) (*Query, error) {
+	inner := *st.Select
+	inner.Distinct, inner.OrderBy, inner.OrderAll, inner.Limit, inner.Offset = false, nil, nil, nil, nil
+	outer := &sql.Select{Text: st.Text, From: &sql.From{Query: &inner}, GroupAll: true, OrderAll: st.OrderAll, Limit: st.Limit, Offset: st.Offset}
+	for _, it := range st.items {
+		outer.Items = append(outer.Items, sql.Item{Expr: expr.Column(it.name), Name: it.name})
+	}
+	for _, o := range st.OrderBy {
+		x, err := st.orderExpr(o.Expr)
+		if err != nil {
+			return nil, err
+		}
+		found := false
+		for i, it := range st.items {
+			if it.expr.String() == x.String() && !found {
+				o.Expr, found = expr.Column(st.items[i].name), true
+			}
+		}
+		if !found {
+			return nil, &expr.Error{Message: "ORDER BY beside DISTINCT takes what stands behind SELECT", At: o.Expr.At}
+		}
+		outer.OrderBy = append(outer.OrderBy, o)
+	}
+	return p.build(ctx, outer)
+}

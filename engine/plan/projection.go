@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/expr"
+)
+
+// projection makes the columns of a result of the rows of another reader, and leaves rows out by HAVING.
+type projection struct {
+	exprs  []*expr.Expr
+	schema *arrow.Schema
+
+	having  *expr.Program // nil for all rows
+	columns []int         // of the input, that having reads
+
+	plan *computePlan
+}
+
+// newProjection binds expressions to the columns of rows. Rows of files may hold dictionaries and views, which
+// are written out.
+func newProjection(rows *arrow.Schema, names []string, exprs []*expr.Expr, having *expr.Expr, ofFiles bool) (*projection, error) {
+	p := &projection{exprs: exprs, plan: &computePlan{}}
+	var err error
+	if having != nil {
+		if p.having, err = expr.BindCondition(rows, having); err != nil {
+			return nil, err
+		}
+		p.columns = p.having.Columns()
+	}
+	var made []*expr.Expr
+	fields := make([]arrow.Field, len(exprs))
+	for i, x := range exprs {
+		fields[i].Name = names[i]
+		if x.Op != expr.OpColumn || ofFiles {
+			p.plan.from = append(p.plan.from, -1-len(made))
+			made = append(made, x)
+			continue
+		}
+		at, err := expr.FindColumn(rows, x)
+		if err != nil {
+			return nil, err
+		}
+		p.plan.from = append(p.plan.from, at)
+		fields[i].Type, fields[i].Nullable = valueType(rows.Field(at).Type), rows.Field(at).Nullable
+	}
+	if p.plan.program, err = expr.Bind(rows, made...); err != nil {
+		return nil, err
+	}
+	p.plan.inputs = p.plan.program.Columns()
+	for i, from := range p.plan.from {
+		if from < 0 {
+			fields[i].Type, fields[i].Nullable = p.plan.program.Type(-1-from).Arrow(), true
+		}
+	}
+	p.schema = arrow.NewSchema(fields, nil)
+	p.plan.schema = p.schema
+	return p, nil
+}
+
+func valueType(dt arrow.DataType) arrow.DataType {
+	if d, ok := dt.(*arrow.DictionaryType); ok {
+		return d.ValueType
+	}
+	return dt
+}
+
+// inputs returns the columns that the projection reads, of those that it could.
+func (p *projection) inputs() []int {
+	var list []int
+	add := func(c int) {
+		if c >= 0 && !slices.Contains(list, c) {
+			list = append(list, c)
+		}
+	}
+	for _, c := range p.plan.from {
+		add(c)
+	}
+	for _, c := range p.plan.inputs {
+		add(c)
+	}
+	for _, c := range p.columns {
+		add(c)
+	}
+	return list
+}
+
+// narrowed returns the projection for batches that have only the columns that it reads.
+func (p *projection) narrowed(inputs []int) *projection {
+	n := *p
+	plan := *p.plan
+	n.plan = &plan
+	n.columns = columnIndexes(inputs, p.columns)
+	plan.inputs = columnIndexes(inputs, p.plan.inputs)
+	plan.from = slices.Clone(p.plan.from)
+	for i, c := range plan.from {
+		if c >= 0 {
+			plan.from[i] = slices.Index(inputs, c)
+		}
+	}
+	return &n
+}
+
+// projectedReader is the array.RecordReader of a projection.
+type projectedReader struct {
+	refs      atomic.Int64
+	ctx       context.Context
+	from      array.RecordReader
+	p         *projection
+	evaluator *expr.Evaluator
+	condition *expr.Evaluator
+	batch     arrow.RecordBatch
+	err       error
+}
+
+// newProjectedReader takes over the reader.
+func newProjectedReader(ctx context.Context, from array.RecordReader, p *projection, mem memory.Allocator) *projectedReader {
+	r := &projectedReader{ctx: ctx, from: from, p: p, evaluator: p.plan.program.NewEvaluator(mem)}
+	if p.having != nil {
+		r.condition = p.having.NewEvaluator(mem)
+	}
+	r.refs.Store(1)
+	return r
+}
+
+func (r *projectedReader) Retain() { r.refs.Add(1) }
+
+func (r *projectedReader) Release() {
+	if r.refs.Add(-1) != 0 {
+		return
+	}
+	r.drop()
+	r.evaluator.Release()
+	if r.condition != nil {
+		r.condition.Release()
+	}
+	r.from.Release()
+}
+
+func (r *projectedReader) drop() {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
+	}
+}
+
+func (r *projectedReader) Schema() *arrow.Schema          { return r.p.schema }
+func (r *projectedReader) RecordBatch() arrow.RecordBatch { return r.batch }
+func (r *projectedReader) Record() arrow.RecordBatch      { return r.batch }
+
+func (r *projectedReader) Err() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.from.Err()
+}
+
+func (r *projectedReader) Next() bool {
+	r.drop()
+	for r.err == nil && r.from.Next() {
+		r.batch, r.err = r.project(r.from.RecordBatch())
+		if r.err == nil && r.batch != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// project returns the projected rows of a batch; nil where HAVING leaves none.
+func (r *projectedReader) project(in arrow.RecordBatch) (arrow.RecordBatch, error) {
+	in, err := r.filter(in)
+	if err != nil || in == nil {
+		return nil, err
+	}
+	defer in.Release()
+	return r.p.plan.run(r.ctx, r.evaluator, in)
+}
+
+// filter returns the rows of a batch for which HAVING is TRUE.
+func (r *projectedReader) filter(in arrow.RecordBatch) (arrow.RecordBatch, error) {
+	rows := int(in.NumRows())
+	if r.condition == nil {
+		in.Retain()
+		return in, nil
+	}
+	inputs := selected(in, r.p.columns)
+	defer inputs.Release()
+	bits := memory.NewBufferBytes(make([]byte, (rows+7)/8))
+	kept, err := r.condition.Select(r.ctx, 0, inputs, bits.Bytes())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("HAVING: %w", err)
+	case kept == 0:
+		return nil, nil
+	case kept == rows:
+		in.Retain()
+		return in, nil
+	}
+	mask := array.NewBoolean(rows, bits, nil, 0)
+	defer mask.Release()
+	out, err := compute.FilterRecordBatch(r.ctx, in, mask, compute.DefaultFilterOptions())
+	if err != nil {
+		return nil, fmt.Errorf("HAVING: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,225 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// relation is what stands behind FROM: columns that are expressions over those of a source.
+type relation struct {
+	source scan.Source
+	schema *arrow.Schema // of the columns that can be named
+	exprs  []*expr.Expr  // over the source's columns, by column
+	where  *expr.Expr    // over the source's columns; nil for all rows
+}
+
+// relationOf is a source as it is.
+func relationOf(src scan.Source) *relation {
+	r := &relation{source: src, schema: src.Schema()}
+	for _, f := range src.Schema().Fields() {
+		r.exprs = append(r.exprs, expr.Column(f.Name))
+	}
+	return r
+}
+
+// column returns what the column is that an expression names.
+func (r *relation) column(e *expr.Expr) (*expr.Expr, error) {
+	i, err := expr.FindColumn(r.schema, e)
+	if err != nil {
+		return nil, err
+	}
+	x := *r.exprs[i]
+	x.At = e.At
+	return &x, nil
+}
+
+// resolve replaces the columns of an expression by what they are. A name that is no column may be an alias;
+// where aliases come first, they do so outside aggregate functions.
+func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, aliasesFirst bool) (*expr.Expr, error) {
+	var failed error
+	x := e.Replace(func(x *expr.Expr) *expr.Expr {
+		switch {
+		case failed != nil:
+			return x
+		case x.Op == expr.OpAggregate && aliasesFirst:
+			var inner *expr.Expr
+			inner, failed = r.resolve(x, aliases, false)
+			return inner
+		case x.Op != expr.OpColumn:
+			return nil
+		}
+		alias := aliases[strings.ToLower(x.Name)]
+		if alias != nil && aliasesFirst {
+			return alias
+		}
+		c, err := r.column(x)
+		if err != nil && alias != nil {
+			return alias
+		}
+		if err != nil {
+			failed = err
+			return x
+		}
+		return c
+	})
+	return x, failed
+}
+
+// both is the conjunction of two conditions, of which either may be missing.
+func both(a, b *expr.Expr) *expr.Expr {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	x := expr.Call("and", a, b)
+	x.At = b.At
+	return x
+}
+
+// from opens what a statement reads.
+func (p *planner) from(ctx context.Context, s *sql.Select) (*relation, error) {
+	f := s.From
+	switch {
+	case f == nil:
+		return relationOf(oneRow()), nil
+	case f.Query != nil:
+		return p.derived(ctx, f.Query)
+	case f.File:
+		opt, err := p.scanOptions(s, f)
+		if err != nil {
+			return nil, err
+		}
+		src, err := scan.Open(ctx, []string{f.Name}, opt)
+		if err != nil {
+			return nil, s.ErrorAt(f.At, err.Error())
+		}
+		return relationOf(src), nil
+	}
+	return p.table(ctx, s, f)
+}
+
+// table opens a table by its name: the exact one, else one that differs in case alone.
+func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relation, error) {
+	var names []string
+	found := ""
+	for name := range p.opt.Tables {
+		names = append(names, name)
+		if name == f.Name || found == "" && strings.EqualFold(name, f.Name) {
+			found = name
+		}
+	}
+	if found == "" {
+		message := fmt.Sprintf("no table is named %s", f.Name)
+		if near := spec.Nearest(f.Name, names); len(near) > 0 {
+			message += "; did you mean " + strings.Join(near, " or ") + "?"
+		} else {
+			message += "; a file is written in single quotes: FROM 'name.parquet'"
+		}
+		return nil, s.ErrorAt(f.At, message)
+	}
+	t := p.opt.Tables[found]
+	if t.Source != nil {
+		return relationOf(t.Source), nil
+	}
+	src, err := scan.Open(ctx, t.Files, p.opt.Scan)
+	if err != nil {
+		return nil, fmt.Errorf("table %s: %w", found, err)
+	}
+	return relationOf(src), nil
+}
+
+// scanOptions adds the arguments of read_csv to the options of the statement.
+func (p *planner) scanOptions(s *sql.Select, f *sql.From) (scan.Options, error) {
+	opt := p.opt.Scan
+	switch f.Function {
+	case "read_csv":
+		opt.Format = scan.FormatCSV
+	case "read_parquet":
+		opt.Format = scan.FormatParquet
+	}
+	for _, o := range f.Options {
+		if err := setReaderOption(&opt, f, o); err != nil {
+			return opt, s.ErrorAt(o.At, fmt.Sprintf("%s: %v", f.Function, err))
+		}
+	}
+	return opt, nil
+}
+
+var readerOptions = []string{"delim", "sep", "header", "quote", "nullstr", "hive_partitioning"}
+
+func setReaderOption(opt *scan.Options, f *sql.From, o sql.Option) error {
+	text, isText := o.Value.Value.(string)
+	truth, isBool := o.Value.Value.(bool)
+	bad := fmt.Errorf("%s = %s: want %%s", o.Name, o.Value)
+	if f.Function == "read_parquet" && o.Name != "hive_partitioning" {
+		return fmt.Errorf("there is no option %s; there is hive_partitioning", o.Name)
+	}
+	switch o.Name {
+	case "delim", "sep", "quote":
+		if text == `\t` {
+			text = "\t"
+		}
+		if !isText || len(text) > 1 || text == "" && o.Name != "quote" {
+			return fmt.Errorf(bad.Error(), "one ASCII character in quotes")
+		}
+		switch {
+		case o.Name != "quote":
+			opt.CSV.Delimiter = text[0]
+		case text == "":
+			opt.CSV.NoQuote = true
+		default:
+			opt.CSV.Quote = text[0]
+		}
+	case "header":
+		if !isBool {
+			return fmt.Errorf(bad.Error(), "true or false")
+		}
+		opt.CSV.Header = scan.HeaderNo
+		if truth {
+			opt.CSV.Header = scan.HeaderYes
+		}
+	case "nullstr":
+		if !isText {
+			return fmt.Errorf(bad.Error(), "text in quotes")
+		}
+		opt.CSV.NullStrings = []string{text}
+	case "hive_partitioning":
+		if !isBool {
+			return fmt.Errorf(bad.Error(), "true or false")
+		}
+		opt.NoHive = !truth
+	default:
+		message := "there is no option " + o.Name
+		if near := spec.Nearest(o.Name, readerOptions); len(near) > 0 {
+			message += "; did you mean " + strings.Join(near, ", ") + "?"
+		}
+		return errors.New(message)
+	}
+	return nil
+}
+
+// derived plans a statement behind FROM. One without aggregates, an order or a limit becomes a part of
+// the statement around it; others run by themselves when their rows are asked for.
+func (p *planner) derived(ctx context.Context, s *sql.Select) (*relation, error) {
+	inner, err := p.plan(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if r := inner.asRelation(); r != nil {
+		return r, nil
+	}
+	src := &subquery{query: inner}
+	p.subqueries = append(p.subqueries, src)
+	return relationOf(src), nil
+}

@@ -1,0 +1,309 @@
+//go:build cgo
+
+package sql
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"github.com/pganalyze/pg_query_go/v6/parser"
+)
+
+// script is a statement's text, as it was given and as PostgreSQL's parser gets it: what DuckDB has
+// beside PostgreSQL's SQL is rewritten, token by token, and its place remembered. L3.
+type script struct {
+	text   string
+	tokens []*pg.ScanToken // without comments
+	at     map[int32]int   // index of a token by its first byte in text
+
+	parsed string
+	places []origin
+	marks  map[int]string // what was rewritten, by its first byte in text
+}
+
+// origin says which byte of the text a byte of the parsed text comes from; those that follow come from
+// those that follow.
+type origin struct{ parsed, text int }
+
+// L2: the depth of the tree that a statement may have at most. The C parser was seen to manage 4,000
+// levels of every kind but two, which it refuses.
+const depthMax = 1000
+
+// The words that DuckDB's SQL has and PostgreSQL's parser does not, as they are marked.
+const (
+	markTryCast  = "try_cast"
+	markIntDiv   = "//"
+	markGroupAll = "group by all"
+	markOrderAll = "order by all"
+	markFile     = "file"
+)
+
+// newScript cuts a text into tokens and rewrites it. prefix is put before the text that is parsed.
+func newScript(text, prefix string) (*script, error) {
+	if err := checkText(text); err != nil {
+		return nil, err
+	}
+	scanned, err := pg.Scan(text)
+	if err != nil {
+		return nil, scanError(text, err)
+	}
+	s := &script{text: text, at: map[int32]int{}, marks: map[int]string{}}
+	for _, t := range scanned.GetTokens() {
+		if t.Token != pg.Token_SQL_COMMENT && t.Token != pg.Token_C_COMMENT {
+			s.at[t.Start] = len(s.tokens)
+			s.tokens = append(s.tokens, t)
+		}
+	}
+	if len(s.tokens) == 0 {
+		return nil, errorAt(text, 0, "the text is empty")
+	}
+	if err := s.checkDepth(); err != nil {
+		return nil, err
+	}
+	s.rewrite(prefix)
+	return s, nil
+}
+
+// scanError points at what cannot be cut into tokens, such as an open string.
+func scanError(text string, err error) error {
+	var parseErr *parser.Error
+	if !errors.As(err, &parseErr) {
+		return errorAt(text, 0, "the SQL parser: %v", err)
+	}
+	message, _, _ := strings.Cut(parseErr.Message, " at or near ")
+	return errorAt(text, byteOfRune(text, parseErr.Cursorpos-1), "%s", message)
+}
+
+// byteOfRune returns where a character begins, counted from 0.
+func byteOfRune(text string, n int) int {
+	at := 0
+	for ; n > 0 && at < len(text); n-- {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+	}
+	return at
+}
+
+// checkDepth refuses a text whose tree may be deeper than the parser's stack: a level is at most as deep as it
+// has tokens between commas and the like.
+func (s *script) checkDepth() error {
+	stack := []int{0} // tokens of each open level
+	depth := 0        // the sum of the stack
+	for _, t := range s.tokens {
+		top := len(stack) - 1
+		switch t.Token {
+		case pg.Token_ASCII_40, pg.Token_ASCII_91, pg.Token_CASE:
+			stack = append(stack, 0)
+		case pg.Token_ASCII_41, pg.Token_ASCII_93, pg.Token_END_P:
+			if top > 0 {
+				depth -= stack[top]
+				stack = stack[:top]
+			}
+		case pg.Token_ASCII_44, pg.Token_AND, pg.Token_OR, pg.Token_WHEN, pg.Token_THEN, pg.Token_ELSE,
+			pg.Token_FROM, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER:
+			depth -= stack[top]
+			stack[top] = 0
+		case pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT, pg.Token_JOIN, pg.Token_OVER, pg.Token_WINDOW, pg.Token_LATERAL_P:
+			return errorAt(s.text, int(t.Start), "not supported: %s", strings.ToUpper(s.word(t)))
+		}
+		stack[len(stack)-1]++
+		if depth++; depth > depthMax || len(stack) > depthMax {
+			return errorAt(s.text, int(t.Start), "not supported: an expression of more than %d words and signs, or nested as deep", depthMax)
+		}
+	}
+	return nil
+}
+
+// word returns a token as it is written.
+func (s *script) word(t *pg.ScanToken) string { return s.text[t.Start:t.End] }
+
+// token returns the token at an index, or one that is none of SQL's.
+func (s *script) token(i int) *pg.ScanToken {
+	if i < 0 || i >= len(s.tokens) {
+		return &pg.ScanToken{Start: int32(len(s.text)), End: int32(len(s.text))}
+	}
+	return s.tokens[i]
+}
+
+func (s *script) isWord(i int, word string) bool { return strings.EqualFold(s.word(s.token(i)), word) }
+
+// rewrite builds the parsed text.
+func (s *script) rewrite(prefix string) {
+	var b strings.Builder
+	b.WriteString(prefix)
+	end := 0 // of the text that has been taken
+	inCall := []bool{false}
+	for i := 0; i < len(s.tokens); i++ {
+		t := s.tokens[i]
+		switch t.Token {
+		case pg.Token_ASCII_40:
+			inCall = append(inCall, s.takesFrom(i-1))
+		case pg.Token_ASCII_41:
+			if len(inCall) > 1 {
+				inCall = inCall[:len(inCall)-1]
+			}
+		}
+		b.WriteString(s.text[end:t.Start])
+		s.places = append(s.places, origin{b.Len(), int(t.Start)})
+		replacement, taken := s.replacement(i, inCall[len(inCall)-1])
+		last := s.tokens[i+taken-1]
+		if replacement == "" {
+			replacement = s.word(t)
+		}
+		b.WriteString(replacement)
+		end = int(last.End)
+		i += taken - 1
+	}
+	s.places = append(s.places, origin{b.Len(), end})
+	b.WriteString(s.text[end:])
+	s.parsed = b.String()
+}
+
+// takesFrom says whether the word before a parenthesis is of a call in which FROM may stand.
+func (s *script) takesFrom(i int) bool {
+	switch s.token(i).Token {
+	case pg.Token_EXTRACT, pg.Token_SUBSTRING, pg.Token_TRIM, pg.Token_OVERLAY:
+		return true
+	}
+	return false
+}
+
+// replacement returns what is parsed in place of a token, or of more than one; "" for the token itself.
+func (s *script) replacement(i int, inCall bool) (text string, taken int) {
+	t := s.tokens[i]
+	at := int(t.Start)
+	switch t.Token {
+	case pg.Token_Op:
+		switch s.word(t) {
+		case "//": // in PostgreSQL, an operator that is no sign of its own binds less than +
+			s.marks[at] = markIntDiv
+			return "/ ", 1
+		case "**":
+			return "^ ", 1
+		case "==":
+			return "= ", 1
+		}
+	case pg.Token_SCONST:
+		if s.token(i-1).Token == pg.Token_FROM && !inCall {
+			s.marks[at] = markFile
+			return `"` + strings.Repeat("f", min(max(len(s.word(t))-2, 1), 60)) + `"`, 1
+		}
+	case pg.Token_ALL:
+		if s.token(i-1).Token == pg.Token_BY && s.endsClause(i+1) {
+			switch s.token(i - 2).Token {
+			case pg.Token_GROUP_P:
+				s.marks[at] = markGroupAll
+				return "0", 1
+			case pg.Token_ORDER:
+				s.marks[at] = markOrderAll
+				return "0", 1
+			}
+		}
+	case pg.Token_INTERVAL:
+		return s.interval(i)
+	case pg.Token_IDENT:
+		if s.isWord(i, markTryCast) && s.token(i+1).Token == pg.Token_ASCII_40 {
+			s.marks[at] = markTryCast
+			return "CAST", 1
+		}
+	}
+	return "", 1
+}
+
+// endsClause says whether an element of GROUP BY or ORDER BY ends before a token.
+func (s *script) endsClause(i int) bool {
+	switch s.token(i).Token {
+	case 0, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_ASCII_41, pg.Token_ASCII_59, pg.Token_ASC, pg.Token_DESC, pg.Token_NULLS_LA:
+		return true
+	}
+	return s.isWord(i, "nulls")
+}
+
+// interval writes INTERVAL 3 DAYS, and '3' DAY, as PostgreSQL has it: INTERVAL '3 DAYS'.
+func (s *script) interval(i int) (text string, taken int) {
+	number, unit := s.token(i+1), s.token(i+2)
+	value := s.word(number)
+	switch number.Token {
+	case pg.Token_SCONST:
+		value = strings.Trim(value, "'")
+	case pg.Token_ICONST, pg.Token_FCONST:
+	default:
+		return "", 1
+	}
+	if !slices.Contains(intervalWords, strings.TrimSuffix(strings.ToLower(s.word(unit)), "s")) || strings.ContainsAny(value, `'\`) {
+		return "", 1
+	}
+	return fmt.Sprintf("INTERVAL '%s %s'", value, s.word(unit)), 3
+}
+
+// intervalWords are the units that may stand behind the number of an interval.
+var intervalWords = []string{"year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond", "decade", "century", "millennium"}
+
+// offset turns a byte of the parsed text into one of the text.
+func (s *script) offset(parsed int32) int {
+	i, found := slices.BinarySearchFunc(s.places, int(parsed), func(p origin, at int) int { return p.parsed - at })
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return 0
+	}
+	p := s.places[i]
+	return min(p.text+int(parsed)-p.parsed, len(s.text))
+}
+
+// parse returns the one statement of the text.
+func (s *script) parse() (*pg.SelectStmt, error) {
+	tree, err := pg.Parse(s.parsed)
+	if err != nil {
+		return nil, s.syntaxError(err)
+	}
+	switch stmts := tree.GetStmts(); {
+	case len(stmts) == 0:
+		return nil, errorAt(s.text, 0, "the text is empty")
+	case len(stmts) > 1:
+		return nil, errorAt(s.text, s.offset(stmts[1].GetStmtLocation()), "not supported: more than one statement")
+	case stmts[0].GetStmt().GetSelectStmt() == nil:
+		return nil, errorAt(s.text, int(s.tokens[0].Start), "not supported: %s; want SELECT", strings.ToUpper(s.word(s.tokens[0])))
+	default:
+		return stmts[0].GetStmt().GetSelectStmt(), nil
+	}
+}
+
+// syntaxError says what the parser found, where, and whether quotes would have helped.
+func (s *script) syntaxError(err error) error {
+	var parseErr *parser.Error
+	if !errors.As(err, &parseErr) {
+		return errorAt(s.text, 0, "the SQL parser: %v", err) // its answer could not be read
+	}
+	// The message repeats the rest of the text, which the caret shows better.
+	message, _, _ := strings.Cut(parseErr.Message, " at or near ")
+	at := s.offset(int32(byteOfRune(s.parsed, parseErr.Cursorpos-1)))
+	if i, ok := s.at[int32(at)]; ok && s.tokens[i].KeywordKind == pg.KeywordKind_RESERVED_KEYWORD {
+		word := s.word(s.tokens[i])
+		message += ": " + word + " is a word of SQL; a column of that name is written \"" + word + `"`
+	}
+	return errorAt(s.text, at, "%s", message)
+}
+
+// spelled returns a name as the text has it at a place (L1); parsed is what PostgreSQL made of it.
+func (s *script) spelled(at int, parsed string) string {
+	i, ok := s.at[int32(at)]
+	if !ok || s.tokens[i].Token == pg.Token_UIDENT { // U&"\00e9" is decoded by the parser alone
+		return parsed
+	}
+	return s.name(s.tokens[i])
+}
+
+// name returns the name that a token is.
+func (s *script) name(t *pg.ScanToken) string {
+	written := s.word(t)
+	if quoted, ok := strings.CutPrefix(written, `"`); ok {
+		return strings.ReplaceAll(strings.TrimSuffix(quoted, `"`), `""`, `"`)
+	}
+	return written
+}

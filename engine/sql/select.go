@@ -1,0 +1,62 @@
+package sql
+
+import "github.com/mpga/mpga/engine/expr"
+
+// Select is a statement, before its names are looked up. Places are bytes of Text.
+type Select struct {
+	Text     string
+	Distinct bool
+	Items    []Item
+	From     *From // nil of a statement without FROM, which has one row
+	Where    *expr.Expr
+	GroupBy  []GroupElement
+	GroupAll bool // GROUP BY ALL: by every item without an aggregate
+	Having   *expr.Expr
+	OrderBy  []Order
+	OrderAll *Order // ORDER BY ALL: by every item, in this direction
+	Limit    *expr.Expr
+	Offset   *expr.Expr
+}
+
+// Item is one element of the list behind SELECT.
+type Item struct {
+	Expr *expr.Expr // nil of *
+	Name string     // its alias, or ""
+	At   int
+}
+
+// From is what a statement reads.
+type From struct {
+	At    int
+	Name  string  // of a table, or the pattern of files
+	File  bool    // Name is a pattern of files
+	Query *Select // a derived table; of a CTE too
+	Alias string
+
+	Function string // read_csv, read_parquet or "": how files are read
+	Options  []Option
+}
+
+// Option is a named argument of read_csv.
+type Option struct {
+	Name  string // in lower case
+	Value *expr.Expr
+	At    int
+}
+
+// GroupElement is one element of GROUP BY: an expression, or sets of them.
+type GroupElement struct {
+	Expr *expr.Expr
+	Sets [][]*expr.Expr // of GROUPING SETS, ROLLUP and CUBE; nil of an expression
+	At   int
+}
+
+// Order is one element of ORDER BY.
+type Order struct {
+	Expr       *expr.Expr
+	Descending bool
+	NullsFirst bool
+}
+
+// ErrorAt returns an error that points at a byte of the statement's text.
+func (s *Select) ErrorAt(at int, message string) error { return errorAt(s.Text, at, "%s", message) }
