@@ -12,6 +12,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -352,6 +355,41 @@ func TestObjectStoreFails(t *testing.T) {
 	s.fault.Store(nil)
 	if after := s.keys(t); !slices.Equal(before, after) {
 		t.Errorf("there is %s, before %s", after, before)
+	}
+}
+
+// The command and its jobs take URLs wherever they take files.
+func TestObjectCommand(t *testing.T) {
+	s := newStore(t)
+	_, batch := salesTable(5_000)
+	fsys := newObjects(t, objects.Options{})
+	if err := write("s3://bucket/in/year=2001/a.parquet", sink.Options{FS: fsys}, batch); err != nil {
+		t.Fatal(err)
+	}
+	job := filepath.Join(t.TempDir(), "job.yaml")
+	text := "steps:\n- {name: one, from: s3://bucket/out, by: city, agg: sum(rows) as rows, output: s3://bucket/job.csv}\n"
+	if err := os.WriteFile(job, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"describe", "--no-hive", "s3://bucket/in"}, "city"},
+		{[]string{"agg", "--no-hive", "--by", "city", "--agg", "count(*) as rows", "--partition-by", "city", "--manifest", "-o", "s3://bucket/out", "s3://bucket/in/*/*.parquet"}, ""},
+		{[]string{"agg", "--agg", "sum(rows)", "--format", "csv", "s3://bucket/out"}, "5000"},
+		{[]string{"run", job}, ""},
+		{[]string{"agg", "--agg", "sum(rows), count(*)", "--format", "csv", "s3://bucket/job.csv"}, "5000,4"},
+	} {
+		out, err := exec.Command(buildCommand(t), c.args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("mpga %s: %v: %s, want %q", c.args, err, out, c.want)
+		}
+	}
+	s.checkManifest(t, "out/", 4)
+	out, err := exec.Command(buildCommand(t), "agg", "--by", "city", "-o", "s3://bucket/out", "--manifest", "s3://bucket/in").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "s3://bucket/out: file already exists") {
+		t.Errorf("an output that is there: %v: %s", err, out)
 	}
 }
 

@@ -42,8 +42,13 @@ func (o *bucketObject) read(ctx context.Context, b []byte, off int64, v version)
 	return io.ReadFull(r, b)
 }
 
-// partBytes is the size of a part of an upload; a store takes 10,000 at most, so 160 GB.
-const partBytes = 16 << 20
+const (
+	// partBytes is the size of a part of an upload; a store takes 10,000 at most, so 84 GB.
+	partBytes = 8 << 20
+
+	// partsAtOnce is how many parts of an upload are in memory, and on their way.
+	partsAtOnce = 2
+)
 
 // Upload implements stream.Objects.
 func (f *FS) Upload(name string) (stream.Upload, error) {
@@ -56,7 +61,7 @@ func (f *FS) Upload(name string) (stream.Upload, error) {
 		return nil, fmt.Errorf("%s: %w: https is read only; write to s3://, gs:// or az://", name, errors.ErrUnsupported)
 	}
 	ctx, cancel := context.WithCancel(f.ctx)
-	w, err := object.bucket.NewWriter(ctx, object.key, &blob.WriterOptions{BufferSize: partBytes, MaxConcurrency: 4, ContentType: "application/octet-stream"})
+	w, err := object.bucket.NewWriter(ctx, object.key, &blob.WriterOptions{BufferSize: partBytes, MaxConcurrency: partsAtOnce, ContentType: "application/octet-stream"})
 	if err != nil {
 		cancel()
 		return nil, problem("writing it", name, err)

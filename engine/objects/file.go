@@ -142,6 +142,9 @@ func (f *file) fetch(b []byte, offset int64) error {
 		}
 		return n, err
 	})
+	if errors.Is(err, errChanged) {
+		f.fs.forget(f.name) // the next Open takes it as it is then
+	}
 	return problem(fmt.Sprintf("reading %d B at %d", len(b), offset), f.name, err)
 }
 

@@ -184,6 +184,7 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	_, key, _ := strings.Cut(rest, "/")
 	err := error(fs.ErrNotExist)
 	if key != "" && !strings.HasSuffix(key, "/") {
+		f.forget(name) // it may have changed
 		var v version
 		if v, err = f.version(name); err == nil {
 			return objectInfo{name: name, size: v.size, tag: v.tag, modified: v.modified}, nil
