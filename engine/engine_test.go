@@ -5,11 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/dustin/go-humanize"
 	"go.uber.org/goleak"
 
 	"github.com/mpga/mpga/engine"
@@ -20,7 +22,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes the time")
+var (
+	seedFlag   = flag.Uint64("seed", 0, "seed of the random tests; 0 takes the time")
+	deviceFlag = flag.String("device", "", "a device, as engine.Options has it, in place of the host's double of one, with as much memory")
+)
+
+// onDevice puts the device of the flag in the place of the host's.
+func onDevice(t *testing.T, opt *engine.Options) {
+	size, host := strings.CutPrefix(opt.Device, "host:")
+	if !host || *deviceFlag == "" {
+		return
+	}
+	limit, err := humanize.ParseBytes(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.Device, opt.DeviceMemoryLimit = *deviceFlag, int64(limit)
+}
 
 func newSeed(t *testing.T) uint64 {
 	seed := *seedFlag
@@ -117,6 +135,7 @@ func check(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q sp
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
 	opt.Allocator = mem
+	onDevice(t, &opt)
 	eng, err := engine.Open(opt)
 	if err != nil {
 		t.Fatal(err)

@@ -200,6 +200,7 @@ func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Propertie
 	o.param.offsets, o.param.cursors = at+uint64(l.offsets), at+uint64(l.cursors)
 	o.param.items, o.param.work = at+uint64(l.items), at+uint64(l.work)
 	o.param.rowsPerItem = uint64(l.rowsPerItem)
+	o.param.seed = plan.Seed
 	o.useTable(plan.Slots, at+uint64(l.table))
 	o.fill(o.param.work, workBytes, 0)
 	o.resetTable()

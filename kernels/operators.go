@@ -150,7 +150,10 @@ type Plan struct {
 	Groups    int64 // that it was made for
 	Slots     int64 // of the table in device memory
 	RadixBits int   // of KernelScattered: log2 of its partitions
-	Reason    string
+	// Seed of KernelScattered's hash. Rows that were scattered by a seed are to have another one, or
+	// they are all of one partition.
+	Seed   uint64
+	Reason string
 }
 
 // Table is a hash table in device memory that takes rows launch after launch (section 4.2.2 of

@@ -26,7 +26,7 @@ type benchKernelsFlags struct {
 
 func newBenchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure parts of mpga", Args: wantArgs(cobra.NoArgs)}
-	cmd.AddCommand(newBenchKernelsCommand())
+	cmd.AddCommand(newBenchKernelsCommand(), newBenchOutOfCoreCommand())
 	return cmd
 }
 

@@ -114,7 +114,9 @@ func (d *device) tableSlotsMax() int64 {
 
 // planFor returns the plan of an aggregation.
 func (d *device) planFor(rows, groups int64) kernels.Plan {
-	return kernels.Choose(&d.run.opt.Shape, kernels.Estimate{Rows: rows, Groups: min(groups, rows)}, d.props)
+	plan := kernels.Choose(&d.run.opt.Shape, kernels.Estimate{Rows: rows, Groups: min(groups, rows)}, d.props)
+	plan.Seed = ^d.run.opt.Seed // not that of the partitions
+	return plan
 }
 
 // alloc takes device memory within the limit. Requires: d.mu is held, or nobody else uses d.
