@@ -4,10 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-
-	"github.com/dustin/go-humanize"
-
-	"github.com/mpga/mpga/engine/scan"
 )
 
 // Explain returns the plan as lines of text, the last step first, without running the query. Derived tables
@@ -62,8 +58,8 @@ func (q *Query) Explain(ctx context.Context) (string, error) {
 	}
 	if q.filter != nil {
 		line("filter: %s", q.base.where)
-		for _, text := range describePruning(q.filter.Pruning()) {
-			fmt.Fprintf(&b, "%s%s\n", strings.Repeat("  ", depth), text)
+		if p := q.filter.Pruning(); len(q.sets) == 0 { // else the engine's plan tells
+			line("%s", &p)
 		}
 	}
 	for _, s := range q.subqueries {
@@ -101,17 +97,4 @@ func (q *Query) describeOrder() string {
 		text += fmt.Sprintf(" offset %d", q.by.Offset)
 	}
 	return strings.TrimSpace(text)
-}
-
-// describePruning says what need not be read, and why.
-func describePruning(p scan.Pruning) []string {
-	var lines []string
-	for reason, by := range p.By {
-		if by == (scan.Pruned{}) {
-			continue
-		}
-		lines = append(lines, fmt.Sprintf("left out by %s: %s of %s files, %s of %s row groups, %s pages, %s rows", scan.PruneReason(reason),
-			humanize.Comma(by.Files), humanize.Comma(p.Files), humanize.Comma(by.RowGroups), humanize.Comma(p.RowGroups), humanize.Comma(by.Pages), humanize.Comma(by.Rows)))
-	}
-	return lines
 }
