@@ -39,6 +39,7 @@ var metricHelp = map[string]string{
 	"mpga_step_outcome":                       "1 for the outcome of a step in the last run: done, skipped or failed.",
 	"mpga_step_attempts":                      "How often a step was tried.",
 	"mpga_step_duration_seconds":              "How long a step took, all attempts and pauses together.",
+	"mpga_step_output_rows":                   "Rows that a step has written.",
 	"mpga_step_output_bytes":                  "Size of what a step has written.",
 	"mpga_query_progress_ratio":               "Part of a query that is done, from 0 to 1.",
 	"mpga_query_rows_read":                    "Rows that a query has read.",
@@ -214,6 +215,7 @@ func (m *metrics) step(r job.StepReport, labels ...string) {
 	m.set("mpga_step_attempts", float64(r.Attempts), labels...)
 	m.set("mpga_step_duration_seconds", r.Elapsed.Seconds(), labels...)
 	if r.Outcome == job.Done {
+		m.set("mpga_step_output_rows", float64(r.Rows), labels...)
 		m.set("mpga_step_output_bytes", float64(r.Bytes), labels...)
 		m.query(r.Stats, labels...)
 	}

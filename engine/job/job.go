@@ -15,7 +15,6 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/engine/sql"
 )
 
 // Job is a list of steps and what holds for all of them. Its fields are those of the file; a program may
@@ -37,6 +36,7 @@ type Step struct {
 	Description   string   `yaml:"description" doc:"What the step is for; shown by --dry-run."`
 	From          []string `yaml:"from" doc:"Files, folders or glob patterns to read; ${steps.NAME.output} is what an earlier step has written. Relative paths begin at the job's file."`
 	Input         Input    `yaml:"input" doc:"How the files are read."`
+	SQL           string   `yaml:"sql" doc:"A SELECT over what from: names, which is its table input: SELECT a, sum(b) FROM input GROUP BY a. In place of by and agg."`
 	By            []string `yaml:"by" doc:"Keys to group by, as mpga agg --by takes them."`
 	Agg           []string `yaml:"agg" doc:"Aggregates, as mpga agg --agg takes them."`
 	Overflow      string   `yaml:"overflow" enum:"error,widen,wrap" doc:"Integer sums past 64 bits. The default is error."`
@@ -251,32 +251,6 @@ func (v *validation) retry(at string, r Retry) {
 	if r.WaitMax < r.Wait {
 		v.add(at+".wait_max", fmt.Errorf("%v is below wait (%v)", time.Duration(r.WaitMax), time.Duration(r.Wait)))
 	}
-}
-
-// query returns what the step asks. The fields of its errors begin with a dot.
-func (s *Step) query() (spec.Query, error) {
-	q := spec.Query{Deterministic: s.Deterministic}
-	v := validation{}
-	for i, text := range s.By {
-		keys, err := sql.ParseKeys(text)
-		v.add(fmt.Sprintf(".by[%d]", i), err)
-		q.Keys = append(q.Keys, keys...)
-	}
-	for i, text := range s.Agg {
-		aggregates, err := sql.ParseAggregates(text)
-		v.add(fmt.Sprintf(".agg[%d]", i), err)
-		q.Aggregates = append(q.Aggregates, aggregates...)
-	}
-	if len(s.By) == 0 && len(s.Agg) == 0 {
-		v.add("", errors.New("give by, agg or both"))
-	}
-	var err error
-	q.Overflow, err = spec.ParseOverflow(s.Overflow)
-	v.add(".overflow", err)
-	if len(v.errs) == 0 {
-		v.add("", q.Validate())
-	}
-	return q, v.err()
 }
 
 // scanOptions returns how the step reads. The fields of its errors begin with a dot.

@@ -73,7 +73,7 @@ steps:
 		t.Errorf("retry: %v, want %v", got, want)
 	}
 	query, err := day.query()
-	if got, want := queryText(query), "SELECT origin, count(*) AS n, sum(delay), max(delay) GROUP BY origin"; got != want || err != nil {
+	if got, want := query.text, "SELECT origin, count(*) AS n, sum(delay), max(delay) GROUP BY origin"; got != want || err != nil {
 		t.Errorf("query: %s, %v, want %s", got, err, want)
 	}
 	opt, err := day.scanOptions()
@@ -121,7 +121,10 @@ func TestParseErrors(t *testing.T) {
 		"a field of steps": {"steps:\n  - name: a\n    form: x.csv\n    agg: count(*)\n    output: a.csv\n", "jobs/nightly.yaml:3:5: steps[0]: unknown field \"form\"; did you mean from?"},
 		"twice":            {step + "name: a\nname: b\n", "jobs/nightly.yaml:4:1: name stands twice, first in line 3"},
 		"no output":        {"steps:\n  - name: a\n    from: x.csv\n    agg: count(*)\n", "jobs/nightly.yaml:2:5: steps[0]: output is missing"},
-		"no query":         {"steps:\n  - name: a\n    from: x.csv\n    output: a.csv\n", "jobs/nightly.yaml:2:5: steps[0]: give by, agg or both"},
+		"two queries":      {"steps:\n  - {name: a, from: x.csv, sql: SELECT 1, agg: count(*), output: a.csv}\n", "jobs/nightly.yaml:2:33: steps[0].sql: give sql, or by and agg, not both"},
+		"another table":    {"steps:\n  - name: a\n    from: x.csv\n    sql: |\n      SELECT 1\n      FROM 'x.csv'\n    output: a.csv\n", "jobs/nightly.yaml:6:12: steps[0].sql: a step reads what stands behind its from: write FROM input"},
+		"a statement":      {"steps:\n  - name: a\n    from: x.csv\n    sql: SELECT 1 FORM input\n    output: a.csv\n", "jobs/nightly.yaml:4:24: steps[0].sql: syntax error"},
+		"no query":         {"steps:\n  - name: a\n    from: x.csv\n    output: a.csv\n", "jobs/nightly.yaml:2:5: steps[0]: give sql, or by, agg or both"},
 		"a bad name":       {"steps:\n  - {name: a b, from: x.csv, agg: count(*), output: a.csv}\n", "jobs/nightly.yaml:2:12: steps[0].name: \"a b\": want letters, digits, _ and -, at most 100"},
 		"one name":         {step + "  - {name: a, from: x.csv, agg: count(*), output: b.csv}\n", "jobs/nightly.yaml:3:12: steps[1].name: two steps are named \"a\""},
 		"one output":       {step + "  - {name: b, from: x.csv, agg: count(*), output: ./a.csv}\n", "jobs/nightly.yaml:3:51: steps[1].output.path: step a writes jobs/a.csv, too"},

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
@@ -71,12 +73,12 @@ func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *O
 	if err != nil {
 		return nil, err
 	}
-	sp := &StepPlan{Step: s, Query: queryText(query), Format: sinkOptions.Format}
+	sp := &StepPlan{Step: s, Query: query.text, Format: sinkOptions.Format}
 	if before, ok := p.writer(s, written); ok {
 		sp.After = before.Step.Name
 		if !before.Skip {
 			sp.Reason = before.Step.Name + " runs before it"
-			return sp, sp.bind(query, before.schemaRead())
+			return sp, sp.bind(ctx, query, before.schemaRead())
 		}
 	}
 	now, reason, err := p.Job.inspect(ctx, s, scanOptions, opt)
@@ -100,7 +102,7 @@ func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *O
 	if err != nil {
 		return nil, err
 	}
-	return sp, sp.bind(query, source.Schema())
+	return sp, sp.bind(ctx, query, source.Schema())
 }
 
 // writer returns the step before that writes what a step reads.
@@ -129,20 +131,23 @@ func (sp *StepPlan) schemaRead() *arrow.Schema {
 }
 
 // bind finds the columns of the output.
-func (sp *StepPlan) bind(query spec.Query, input *arrow.Schema) error {
+func (sp *StepPlan) bind(ctx context.Context, q query, input *arrow.Schema) (err error) {
 	if input == nil {
 		return nil
 	}
-	bound, err := spec.Bind(query, input, nil)
+	options := sp.Step.engineOptions()
+	options.EnsureDefaults()
+	eng, err := engine.Open(options)
 	if err != nil {
 		return err
 	}
-	sp.Columns = bound.Schema
-	return nil
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	sp.Columns, err = q.bind(ctx, eng, input)
+	return err
 }
 
-// queryText writes a query as SQL.
-func queryText(q spec.Query) string {
+// specText writes keys and aggregates as SQL.
+func specText(q spec.Query) string {
 	var items, keys []string
 	for _, k := range q.Keys {
 		items = append(items, aliased(k.Column, k.Name))
@@ -200,7 +205,7 @@ func (sp *StepPlan) write(b *strings.Builder, number int) {
 		from += fmt.Sprintf(": %s, %s", counted(sp.Files, "file"), humanize.IBytes(uint64(sp.Bytes)))
 	}
 	line("from", "%s", from)
-	line("query", "%s", sp.Query)
+	line("query", "%s", strings.ReplaceAll(strings.TrimSpace(sp.Query), "\n", "\n            "))
 	if sp.Columns != nil {
 		var columns []string
 		for _, f := range sp.Columns.Fields() {

@@ -87,6 +87,7 @@ type StepReport struct {
 	Elapsed  time.Duration
 	Attempts int          // 1 where none had to be repeated
 	Stats    engine.Stats // of the last attempt; zero of a step that was skipped
+	Rows     int64        // of the output
 	Files    int          // that the output consists of
 	Bytes    int64        // of these files
 	Err      error        // of a step that failed

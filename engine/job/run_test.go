@@ -179,6 +179,56 @@ func TestRunDirectory(t *testing.T) {
 	}
 }
 
+// A step that is a statement reads, is planned, skipped and refused as others are.
+func TestRunSQL(t *testing.T) {
+	dir, _ := newVisits(t)
+	const text = `
+steps:
+  - name: cities
+    from: in/*.csv
+    sql: |
+      SELECT upper(city) AS city, sum(n) AS visits
+      FROM input
+      WHERE n > 1
+      GROUP BY ALL
+      ORDER BY visits DESC
+    output: out/cities.parquet
+  - name: all
+    from: out/cities.parquet
+    sql: SELECT max(visits) AS most FROM (SELECT visits FROM input LIMIT 10)
+    output: out/all.csv
+`
+	j := reparsed(t, dir, text)
+	plan, err := j.Plan(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Steps[1].After != "cities" || !strings.Contains(plan.String(), "\n            WHERE n > 1\n") {
+		t.Errorf("%s", plan)
+	}
+	for _, want := range []string{"done done", "skipped skipped"} {
+		if got := outcomes(t, j, Options{}); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got, want := readFile(t, filepath.Join(dir, "out", "all.csv")), "most\n4\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if plan, err = j.Plan(context.Background(), Options{}); err != nil || plan.Steps[1].Columns.NumFields() != 1 {
+		t.Errorf("%s, %v", plan, err)
+	}
+	j = reparsed(t, dir, strings.ReplaceAll(text, "n > 1", "n > 0"))
+	if got, want := outcomes(t, j, Options{}), "done done"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	j = reparsed(t, dir, strings.ReplaceAll(text, "n > 1", "nn > 1"))
+	report, err := j.Run(context.Background(), Options{})
+	var at *sql.Error
+	if !errors.As(err, &at) || report.Steps[0].Attempts != 1 {
+		t.Errorf("%v, %+v", err, report)
+	}
+}
+
 // J4. Would catch two runs at a time, and an error that does not say whom to look for.
 func TestLocked(t *testing.T) {
 	_, j := newVisits(t)
@@ -336,6 +386,7 @@ func TestRunFaults(t *testing.T) {
 	}
 	for n := int64(1); ; n += step {
 		dir, j := newVisits(t)
+		j.Steps = j.Steps[:2]
 		fsys := faultfs.New(stream.OS)
 		fsys.FailAt(n)
 		_, err := j.Run(context.Background(), Options{FS: fsys})

@@ -130,6 +130,10 @@ steps:
     output: {path: out, format: parquet, partition_by: zip, max_rows_per_file: 10, manifest: true, codec: zstd, level: 3, row_group_rows: 1000}
     limits: {threads: "${b}"}
     retry: {attempts: 1}
+  - name: two
+    from: out
+    sql: SELECT * FROM input
+    output: two.csv
 `
 
 // everyField is what it says.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -37,11 +38,12 @@ func (s *Step) fingerprint() (string, error) {
 		return "", err
 	}
 	text, err := json.Marshal(struct {
-		Query  any
+		Query  spec.Query
+		SQL    string
 		From   []string
 		Input  Input
 		Output Output
-	}{query, s.From, s.Input, s.Output})
+	}{query.spec, s.SQL, s.From, s.Input, s.Output})
 	if err != nil {
 		return "", err
 	}

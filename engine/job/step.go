@@ -58,8 +58,8 @@ func (r *stepRun) logEnd() {
 	case Skipped:
 		r.log.Info("step skipped", "reason", r.report.Reason)
 	case Done:
-		r.log.Info("step done", "rows_read", stats.RowsRead, "bytes_read", stats.BytesRead, "groups", stats.Groups, "spilled_bytes", stats.SpilledBytes,
-			"output", r.step.Output.Path, "output_bytes", r.report.Bytes, "attempts", r.report.Attempts, "elapsed_seconds", r.report.Elapsed.Seconds())
+		r.log.Info("step done", "rows_read", stats.RowsRead, "bytes_read", stats.BytesRead, "spilled_bytes", stats.SpilledBytes,
+			"output", r.step.Output.Path, "rows", r.report.Rows, "output_bytes", r.report.Bytes, "attempts", r.report.Attempts, "elapsed_seconds", r.report.Elapsed.Seconds())
 	}
 }
 
@@ -118,7 +118,7 @@ func (r *stepRun) attempt(ctx context.Context) error {
 		return err
 	}
 	r.report.Files, r.report.Bytes = len(now.Outputs), totalBytes(now.Outputs)
-	now.Finished, now.Rows = time.Now().UTC(), r.report.Stats.Groups
+	now.Finished, now.Rows = time.Now().UTC(), r.report.Rows
 	return now.write(r.FS, r.job.statePath(s))
 }
 
@@ -160,7 +160,7 @@ func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err err
 	if err != nil {
 		return err
 	}
-	sinkOptions.Query = queryText(query)
+	sinkOptions.Query = query.text
 	started := time.Now()
 	source, err := scan.Open(ctx, s.From, scanOptions)
 	if err != nil {
@@ -178,20 +178,23 @@ func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
-	result, err := eng.Aggregate(ctx, source, query)
+	result, end, err := query.start(ctx, eng, source)
 	if err != nil {
 		return err
 	}
+	defer end()
 	defer result.Release()
 	out, err := sink.Create(s.Output.Path, result.Schema(), sinkOptions)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
+	r.report.Rows = 0                                      // an attempt before may have written some
 	for result.Next() {
 		if err := out.Write(result.RecordBatch()); err != nil {
 			return err
 		}
+		r.report.Rows += result.RecordBatch().NumRows()
 	}
 	r.report.Stats = result.Stats()
 	TracePhases(ctx, r.Tracer, started, r.report.Stats)
