@@ -21,6 +21,7 @@ func Bind(schema *arrow.Schema, exprs ...*Expr) (*Program, error) {
 		}
 		b.program.nodes = append(b.program.nodes, n)
 	}
+	b.program.compact = make([]bool, len(exprs))
 	return b.program, nil
 }
 

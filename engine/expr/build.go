@@ -13,7 +13,8 @@ import (
 // builder makes an array of vectors.
 type builder struct {
 	typ    Type
-	rows   int // capacity
+	narrow bool // decimals are of 64 bits
+	rows   int  // capacity
 	n      int
 	nulls  int
 	valid  *memory.Buffer // nil while there is no NULL
@@ -23,9 +24,9 @@ type builder struct {
 	mem    memory.Allocator
 }
 
-// newBuilder returns a builder of an array of at most so many rows.
-func newBuilder(t Type, rows int, mem memory.Allocator) *builder {
-	b := &builder{typ: t, rows: rows, mem: mem}
+// newBuilder returns a builder of an array of at most so many rows. Narrow decimals are of 64 bits.
+func newBuilder(t Type, narrow bool, rows int, mem memory.Allocator) *builder {
+	b := &builder{typ: t, narrow: narrow, rows: rows, mem: mem}
 	b.fixed = memory.NewResizableBuffer(mem)
 	switch k := t.kind(); {
 	case t.ID == Bool:
@@ -36,9 +37,17 @@ func newBuilder(t Type, rows int, mem memory.Allocator) *builder {
 		arrow.Int32Traits.CastFromBytes(b.fixed.Bytes())[0] = 0
 		b.text = memory.NewResizableBuffer(mem)
 	default:
-		b.fixed.Resize(rows * t.Arrow().(arrow.FixedWidthDataType).Bytes())
+		b.fixed.Resize(rows * b.arrow().(arrow.FixedWidthDataType).Bytes())
 	}
 	return b
+}
+
+// arrow is the type of the array.
+func (b *builder) arrow() arrow.DataType {
+	if b.narrow {
+		return &arrow.Decimal64Type{Precision: int32(b.typ.Precision), Scale: int32(b.typ.Scale)}
+	}
+	return b.typ.Arrow()
 }
 
 func (b *builder) release() {
@@ -91,6 +100,10 @@ func (b *builder) add(v *vector) error {
 	case Float64:
 		copy(arrow.Float64Traits.CastFromBytes(fixed)[from:to], v.floats)
 	case Huge, Decimal:
+		if b.narrow {
+			copy(arrow.Int64Traits.CastFromBytes(fixed)[from:to], v.ints)
+			break
+		}
 		out := arrow.Decimal128Traits.CastFromBytes(fixed)[from:to]
 		if v.wides != nil {
 			copy(out, v.wides)
@@ -163,7 +176,7 @@ func (b *builder) array() arrow.Array {
 	if b.text != nil {
 		buffers = append(buffers, b.text)
 	}
-	d := array.NewData(b.typ.Arrow(), b.n, buffers, nil, b.nulls, 0)
+	d := array.NewData(b.arrow(), b.n, buffers, nil, b.nulls, 0)
 	defer d.Release()
 	b.release()
 	return array.MakeFromData(d)
@@ -171,7 +184,7 @@ func (b *builder) array() arrow.Array {
 
 // textArray makes an array of strings.
 func textArray(texts []string, t Type) (arrow.Array, error) {
-	b := newBuilder(t, len(texts), memory.DefaultAllocator)
+	b := newBuilder(t, false, len(texts), memory.DefaultAllocator)
 	defer b.release()
 	for from := 0; from < len(texts); from += vectorRows {
 		n := min(vectorRows, len(texts)-from)

@@ -46,6 +46,7 @@ type column struct {
 type Program struct {
 	columns []column
 	nodes   []*node
+	compact []bool // by node
 	slots   int
 	shared  bool // some node stands more than once
 }
@@ -70,6 +71,18 @@ func (p *Program) Columns() []int {
 
 // Len returns the number of expressions.
 func (p *Program) Len() int { return len(p.nodes) }
+
+// Compact lets the decimals of expression i come as 64-bit ones where they have no more than 18 digits.
+func (p *Program) Compact(i int) { p.compact[i] = p.nodes[i].typ.compacts() }
+
+// Arrow returns the type of the arrays that expression i gives.
+func (p *Program) Arrow(i int) arrow.DataType {
+	t := p.nodes[i].typ
+	if p.compact[i] {
+		return &arrow.Decimal64Type{Precision: int32(t.Precision), Scale: int32(t.Scale)}
+	}
+	return t.Arrow()
+}
 
 // Type returns the type of an expression.
 func (p *Program) Type(i int) Type { return p.nodes[i].typ }
@@ -244,24 +257,6 @@ func (f *frame) sub(n *node, selected []uint64, count int) (*vector, error) {
 	return v, err
 }
 
-// codes returns the codes of the frame's rows. NULL rows have any.
-func (e *Evaluator) codes(d *array.Dictionary, f *frame) []int32 {
-	out := e.rows.get()[:f.n]
-	switch codes := d.Indices().(type) {
-	case *array.Int32:
-		if f.rows == nil {
-			copy(out, codes.Values()[f.from:f.from+f.n])
-			return out
-		}
-		return gather(out, codes.Values(), f.rows)
-	default:
-		for i := range out {
-			out[i] = int32(d.GetValueIndex(f.row(i)))
-		}
-	}
-	return out
-}
-
 // entriesOf returns the values of the dictionary that column c has in the batch.
 func (e *Evaluator) entriesOf(d *array.Dictionary, c int) (*entries, error) {
 	col := &e.program.columns[c]
@@ -312,10 +307,20 @@ func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval fu
 		null := array.MakeArrayOfNull(memory.DefaultAllocator, dict.DataType(), 1)
 		defer null.Release()
 		err := e.collect(&b, k, null, 0, 1, eval)
-		made.values = b.vector
+		made.set(b.vector)
 		return err
 	}()
 	return made, made.err
+}
+
+func (e *entries) set(values vector) {
+	e.values = values
+	if values.null != nil {
+		e.nulls = bytesOf(values.null, values.n)
+	}
+	if values.bits != nil {
+		e.truths = bytesOf(values.bits, values.n)
+	}
 }
 
 func (e *Evaluator) collect(b *collector, k kind, arr arrow.Array, from, n int, eval func(*frame, arrow.Array) (*vector, error)) error {
@@ -468,7 +473,7 @@ func (e *Evaluator) evalAll(ctx context.Context, rows int, arrays []arrow.Array,
 			return err
 		}
 		if arrays[i] == nil {
-			builders[i] = newBuilder(n.typ, rows, e.mem)
+			builders[i] = newBuilder(n.typ, e.program.compact[i], rows, e.mem)
 		}
 	}
 	for from := 0; from < rows; from += vectorRows {
@@ -531,7 +536,7 @@ func (e *Evaluator) recode(d *array.Dictionary, made *entries, t Type) (arrow.Ar
 		}
 		made.array = arr
 	}
-	out := newBuilder(typeOf(Int32), d.Len(), e.mem)
+	out := newBuilder(typeOf(Int32), false, d.Len(), e.mem)
 	defer out.release()
 	for from := 0; from < d.Len(); from += vectorRows {
 		e.reset()
@@ -546,7 +551,7 @@ func (e *Evaluator) recode(d *array.Dictionary, made *entries, t Type) (arrow.Ar
 			v.ints[i] = int64(c)
 		}
 		if made.values.null != nil {
-			v.null = gatherBits(e.bitmap(f.n), made.values.null, codes)
+			v.null = gatherBits(e.bitmap(f.n), made.nulls, codes)
 		}
 		if err := out.add(v); err != nil {
 			return nil, err

@@ -319,6 +319,8 @@ func fillOffsets[O int32 | int64](f *frame, out []string, offsets []O, bytes []b
 type entries struct {
 	of     arrow.ArrayData // the dictionary, retained
 	values vector
+	nulls  []uint8     // values.null, a byte for each entry
+	truths []uint8     // values.bits, the same
 	array  arrow.Array // of the values; nil before it is asked for
 	err    error       // of some entry, which maybe no row has
 }
@@ -333,19 +335,48 @@ func (e *entries) release() {
 	}
 }
 
-// checkedCodes returns the codes of the frame's rows, with that of NULL the last of n.
+// checkedCodes returns the codes of the frame's rows, with that of NULL the last of n. They are not to be
+// written to.
 func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
-	codes := f.e.codes(d, f)
+	codes := f.codes(d)
 	null := f.nulls(d)
-	if null != nil {
-		eachBit(null, f.n, func(i int) { codes[i] = int32(n - 1) })
+	var most uint32
+	for _, c := range codes {
+		most = max(most, uint32(c))
 	}
-	for i, c := range codes {
-		if uint32(c) >= uint32(n-1) && (uint32(c) >= uint32(n) || null == nil || null[i>>6]>>(i&63)&1 == 0) {
-			return nil, fmt.Errorf("a code of %d in a dictionary of %d entries", c, n-1)
+	if int(most) >= n-1 || null != nil {
+		own := f.e.rows.get()[:f.n]
+		for i, c := range codes {
+			switch {
+			case null != nil && null[i>>6]>>(i&63)&1 != 0:
+				c = int32(n - 1)
+			case uint32(c) >= uint32(n-1):
+				return nil, fmt.Errorf("a code of %d in a dictionary of %d entries", c, n-1)
+			}
+			own[i] = c
 		}
+		codes = own
 	}
 	return codes, nil
+}
+
+// codes returns the codes of the frame's rows. NULL rows have any.
+func (f *frame) codes(d *array.Dictionary) []int32 {
+	if codes, ok := d.Indices().(*array.Int32); ok {
+		if f.rows == nil {
+			return codes.Values()[f.from : f.from+f.n]
+		}
+		return gather(f.e.rows.get()[:f.n], codes.Values(), f.rows)
+	}
+	out := f.e.rows.get()[:f.n]
+	for i := range out {
+		if row := f.row(i); d.IsValid(row) {
+			out[i] = int32(d.GetValueIndex(row))
+		} else {
+			out[i] = 0
+		}
+	}
+	return out
 }
 
 // lookUp returns the values of the frame's rows by their codes.
@@ -357,11 +388,11 @@ func (f *frame) lookUp(d *array.Dictionary, e *entries) (*vector, error) {
 	v := f.e.vectors.get()
 	*v = vector{n: f.n}
 	if e.values.null != nil {
-		v.null = gatherBits(f.e.bitmap(f.n), e.values.null, codes)
+		v.null = gatherBits(f.e.bitmap(f.n), e.nulls, codes)
 	}
 	switch {
 	case e.values.bits != nil:
-		v.bits = gatherBits(f.e.bitmap(f.n), e.values.bits, codes)
+		v.bits = gatherBits(f.e.bitmap(f.n), e.truths, codes)
 	case e.values.ints != nil:
 		v.ints = gather(f.e.ints.get()[:f.n], e.values.ints, codes)
 	case e.values.floats != nil:
@@ -381,10 +412,22 @@ func gather[T any](out, values []T, codes []int32) []T {
 	return out
 }
 
-func gatherBits(out, values []uint64, codes []int32) []uint64 {
-	for i, c := range codes {
-		out[i>>6] |= (values[c>>6] >> (c & 63) & 1) << (i & 63)
+// gatherBits sets the bits of the rows whose codes have a 1.
+func gatherBits(out []uint64, values []uint8, codes []int32) []uint64 {
+	for w := range out {
+		var m uint64
+		for i, c := range codes[w<<6 : min(w<<6+64, len(codes))] {
+			m |= uint64(values[c]) << (i & 63)
+		}
+		out[w] = m
 	}
+	return out
+}
+
+// bytesOf returns n bits as bytes of 0 and 1.
+func bytesOf(words []uint64, n int) []uint8 {
+	out := make([]uint8, n)
+	eachBit(words, n, func(i int) { out[i] = 1 })
 	return out
 }
 

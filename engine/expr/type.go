@@ -233,6 +233,9 @@ func (t Type) Arrow() arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
+// compacts says whether values may be written as 64-bit decimals.
+func (t Type) compacts() bool { return t.ID == Decimal && t.Precision <= digitsInt64 }
+
 func (t Type) signed() bool   { return t.ID >= Int8 && t.ID <= Huge }
 func (t Type) unsigned() bool { return t.ID >= Uint8 && t.ID <= Uint64 }
 func (t Type) integer() bool  { return t.signed() || t.unsigned() }

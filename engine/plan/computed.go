@@ -19,12 +19,13 @@ import (
 type computed struct {
 	scan.Source
 	exprs  []*expr.Expr
+	sums   []bool // by expression: nothing is made of it but sums and the like, to which its width is all one
 	schema *arrow.Schema
 	stats  []spec.ColumnStats // of the further columns
 }
 
 // withColumns adds columns of the given names to a source. The names are none of the source's.
-func withColumns(src scan.Source, names []string, exprs []*expr.Expr) (scan.Source, error) {
+func withColumns(src scan.Source, names []string, exprs []*expr.Expr, sums []bool) (scan.Source, error) {
 	if len(exprs) == 0 {
 		return src, nil
 	}
@@ -32,11 +33,14 @@ func withColumns(src scan.Source, names []string, exprs []*expr.Expr) (scan.Sour
 	if err != nil {
 		return nil, err
 	}
-	c := &computed{Source: src, exprs: exprs}
+	c := &computed{Source: src, exprs: exprs, sums: sums}
 	fields := slices.Clone(src.Schema().Fields())
 	known := src.Stats().Columns
 	for i, name := range names {
-		fields = append(fields, arrow.Field{Name: name, Type: p.Type(i).Arrow(), Nullable: true})
+		if sums[i] {
+			p.Compact(i)
+		}
+		fields = append(fields, arrow.Field{Name: name, Type: p.Arrow(i), Nullable: true})
 		c.stats = append(c.stats, p.Stats(i, known))
 	}
 	c.schema = arrow.NewSchema(fields, nil)
@@ -64,9 +68,10 @@ func (c *computed) Stats() scan.Stats {
 func (c *computed) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
 	own := c.Source.Schema().NumFields()
 	var exprs []*expr.Expr
+	var sums []bool
 	for _, i := range columns {
 		if i >= own {
-			exprs = append(exprs, c.exprs[i-own])
+			exprs, sums = append(exprs, c.exprs[i-own]), append(sums, c.sums[i-own])
 		}
 	}
 	if len(exprs) == 0 {
@@ -75,6 +80,11 @@ func (c *computed) Splits(ctx context.Context, columns []int) ([]scan.Split, err
 	program, err := expr.Bind(c.Source.Schema(), exprs...)
 	if err != nil {
 		return nil, err
+	}
+	for i := range sums {
+		if sums[i] {
+			program.Compact(i)
+		}
 	}
 	plan := &computePlan{program: program}
 	var read []int // of the source

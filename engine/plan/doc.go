@@ -1,19 +1,19 @@
 // Package plan answers statements of SQL by the engine's aggregations.
 //
-//	sql.Select --Prepare--> Query:  FROM -> source -> WHERE -> computed columns      scan.Filter, computed
-//	                                  -> one aggregation per grouping set            engine.Aggregate
-//	                                  -> HAVING, expressions over groups             projection
-//	                                  -> ORDER BY, LIMIT                             engine.Sort
-//	Query --Run--> Result: a stream of Arrow record batches
+//		sql.Select --Prepare--> Query:  FROM -> source -> WHERE -> computed columns      scan.Filter, computed
+//		                                  -> one aggregation per grouping set            engine.Aggregate
+//		                                  -> HAVING, expressions over groups             projection
+//		                                  -> ORDER BY, LIMIT                             engine.Sort
+//		Query --Run--> Result: a stream of Arrow record batches
 //
-//   - P1 (readers): WHERE is evaluated where columns are read, so that rows that fail it take nothing but the
-//     columns it needs; what it says of single columns keeps files, row groups and pages from being read.
-//   - P2 (once): keys, aggregates and arguments that are written alike are one. A key that follows from
-//     other keys is computed of the groups, not grouped by.
-//   - P3 (columns): a column that is a key or an argument as it is goes through untouched, dictionary and
-//     statistics with it.
-//   - P4 (derived tables): a statement behind FROM without groups, an order or a limit is put into the one
-//     around it. Others run when their rows are asked for, and are held in memory.
+//	  - P1 (readers): WHERE is evaluated where columns are read, so that rows that fail it take nothing but the
+//	    columns it needs; what it says of single columns keeps files, row groups and pages from being read.
+//	  - P2 (once): keys, aggregates and arguments that are written alike are one. A key that follows from
+//	    other keys is computed of the groups, not grouped by.
+//	  - P3 (columns): a column that is a key or an argument as it is goes through untouched, dictionary and
+//	    statistics with it.
+//	  - P4 (derived tables): a statement behind FROM without groups, an order or a limit is put into the one
+//	    around it. Others run when their rows are asked for, and are held in memory.
 //
 // Statements without groups are answered too, by one thread: they are not what the engine is for.
 package plan

@@ -25,6 +25,7 @@ type grouping struct {
 
 	added      []*expr.Expr // columns that the source must have besides its own
 	addedNames []string
+	sums       []bool          // of them: nothing but sums is made of it
 	names      map[string]bool // of all columns of the source
 }
 
@@ -46,7 +47,7 @@ func (p *planner) group(q *Query, st *statement) error {
 		return err
 	}
 	query.Overflow, query.Deterministic = p.opt.Overflow, p.opt.Deterministic
-	if q.source, err = withColumns(q.source, g.addedNames, g.added); err != nil {
+	if q.source, err = withColumns(q.source, g.addedNames, g.added, g.sums); err != nil {
 		return err
 	}
 	if err := g.bindSets(query); err != nil {
@@ -165,7 +166,7 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 	for _, k := range g.keys {
 		name := k.String()
 		g.columns[name] = name
-		query.Keys = append(query.Keys, spec.Key{Column: g.argument(k), Name: name})
+		query.Keys = append(query.Keys, spec.Key{Column: g.argument(k, false), Name: name})
 	}
 	orders, err := g.st.orders()
 	if err != nil {
@@ -211,13 +212,15 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 	return query, nil
 }
 
-// argument returns the name of the source's column that an expression is, which may have to be added.
-func (g *grouping) argument(x *expr.Expr) string {
+// argument returns the name of the source's column that an expression is, which may have to be added. sum says that
+// nothing but a sum or the like is made of it.
+func (g *grouping) argument(x *expr.Expr, sum bool) string {
 	if x.Op == expr.OpColumn {
 		return x.Name
 	}
 	for i, added := range g.added {
 		if added.String() == x.String() {
+			g.sums[i] = g.sums[i] && sum
 			return g.addedNames[i]
 		}
 	}
@@ -226,7 +229,7 @@ func (g *grouping) argument(x *expr.Expr) string {
 		name += " "
 	}
 	g.names[name] = true
-	g.added, g.addedNames = append(g.added, x), append(g.addedNames, name)
+	g.added, g.addedNames, g.sums = append(g.added, x), append(g.addedNames, name), append(g.sums, sum)
 	return name
 }
 
@@ -270,7 +273,7 @@ func (g *grouping) aggregate(x *expr.Expr) (spec.Aggregate, error) {
 		if x.Filter != nil && i == 0 { // a row of which an argument is NULL does not count
 			arg = &expr.Expr{Op: expr.OpCall, Name: "case", Args: []*expr.Expr{x.Filter, arg}, At: arg.At}
 		}
-		a.Args = append(a.Args, g.argument(arg))
+		a.Args = append(a.Args, g.argument(arg, f == spec.Sum || f == spec.Avg || f == spec.Count))
 	}
 	return a, nil
 }
