@@ -169,16 +169,16 @@ func TestRequests(t *testing.T) {
 	if n := store.most.Load(); n > tailBytes+8 {
 		t.Errorf("%d B for a header and a footer", n)
 	}
-	f.Announce([]stream.Range{{Offset: 4, Bytes: 100_000}, {Offset: 120_000, Bytes: 200_000}, {Offset: 3 << 20, Bytes: 3 << 20}})
 	store.requests.Store(0)
+	f.Announce([]stream.Range{{Offset: 4, Bytes: 100_000}, {Offset: 120_000, Bytes: 200_000}, {Offset: 3 << 20, Bytes: 3 << 20}})
 	for _, r := range []stream.Range{{Offset: 4, Bytes: 100_000}, {Offset: 120_000, Bytes: 200_000}, {Offset: 3 << 20, Bytes: 3 << 20}} {
 		for at := r.Offset; at < r.Offset+r.Bytes; at += 10_000 {
 			_, err := f.ReadAt(make([]byte, min(10_000, r.Offset+r.Bytes-at)), at)
 			check(t, err)
 		}
 	}
-	if n := store.requests.Load(); n > 3 { // those of the first pieces came before
-		t.Errorf("%d requests for two ranges of 4 pieces", n)
+	if n := store.requests.Load(); n != 4 {
+		t.Errorf("%d requests for ranges of 4 pieces together", n)
 	}
 	check(t, f.Close())
 	if held := len(f.pieces); held > 0 {
