@@ -19,6 +19,11 @@ func Write(ctx context.Context, name, file string) error {
 	if err != nil {
 		return err
 	}
+	return WriteTable(ctx, table, file)
+}
+
+// WriteTable writes a generated table as a Parquet file.
+func WriteTable(ctx context.Context, table scan.Source, file string) error {
 	columns := make([]int, table.Schema().NumFields())
 	for i := range columns {
 		columns[i] = i
