@@ -102,7 +102,7 @@ func lookUpWords(out, table []uint64, indexes []uint32) (n int) {
 	words := unsafe.Pointer(unsafe.SliceData(table))
 	at := func(index uint32) uint64 { return *(*uint64)(unsafe.Add(words, 8*uintptr(index))) }
 	out = out[:len(indexes)]
-	for ; len(indexes)-n >= 4; n += 4 {
+	for n = lookUpSmall(out, table, indexes); len(indexes)-n >= 4; n += 4 {
 		from, to := indexes[n:n+4:n+4], out[n:n+4:n+4]
 		a, b, c, d := from[0], from[1], from[2], from[3]
 		if int(max(a, b, c, d)) >= len(table) {
