@@ -76,6 +76,7 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	o.register(root.PersistentFlags())
+	completeWords(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}})
 	root.AddCommand(newAggCommand(), newBenchCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(), newDocsCommand(), newGenCommand(), newSQLCommand(), newRunCommand(), newVersionCommand())
 	return root
 }

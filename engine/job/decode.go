@@ -42,16 +42,7 @@ func (d *decoder) located(err error) error {
 		return err
 	}
 	for _, e := range list {
-		e.File = d.file
-		at, ok := d.placeOf(e.Field)
-		if !ok {
-			continue
-		}
-		e.Line, e.Column = at.node.Line, at.node.Column
-		var text *sql.Error
-		if errors.As(e.Err, &text) && !at.expanded && text.Text == at.node.Value {
-			e.Line, e.Column = d.within(at.node, text.Offset)
-		}
+		d.locate(e)
 	}
 	slices.SortStableFunc(list, func(a, b *Error) int {
 		if a.Line != b.Line {
@@ -60,6 +51,20 @@ func (d *decoder) located(err error) error {
 		return a.Column - b.Column
 	})
 	return list
+}
+
+// locate gives an error the place of its field, or of the byte of it that an error of SQL points at.
+func (d *decoder) locate(e *Error) {
+	e.File = d.file
+	at, ok := d.placeOf(e.Field)
+	if !ok {
+		return
+	}
+	e.Line, e.Column = at.node.Line, at.node.Column
+	var text *sql.Error
+	if errors.As(e.Err, &text) && !at.expanded && text.Text == at.node.Value {
+		e.Line, e.Column = d.within(at.node, text.Offset)
+	}
 }
 
 // placeOf returns where a field stands, or the nearest around it that stands in the file.

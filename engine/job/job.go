@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/sql"
 )
 
 // Job is a list of steps and what holds for all of them. Its fields are those of the file; a program may
@@ -28,6 +29,8 @@ type Job struct {
 	Limits      Limits            `yaml:"limits" doc:"What a step may take of the machine, unless it says otherwise."`
 	Retry       Retry             `yaml:"retry" doc:"How often a step is tried after an error that may pass, unless it says otherwise."`
 	Steps       []Step            `yaml:"steps,required" doc:"The queries, in the order in which they run."`
+
+	source *decoder // of a job that a file holds
 }
 
 // Step is one query over files.
@@ -198,6 +201,19 @@ func (j *Job) Validate() error {
 		v.step(at, s)
 	}
 	return v.err()
+}
+
+// stepError says which step an error is of, and where an error of its query stands in the job's file.
+func (j *Job) stepError(i int, err error) error {
+	name := "step " + j.Steps[i].Name
+	var text *sql.Error
+	if j.source == nil || !errors.As(err, &text) && !errors.Is(err, spec.ErrQuery) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	e := &Error{Field: fmt.Sprintf("steps[%d].sql", i), Err: err}
+	j.source.locate(e)
+	e.Field = name
+	return e
 }
 
 // validation collects errors.

@@ -65,7 +65,7 @@ func Parse(path string, text []byte, opt ParseOptions) (*Job, error) {
 	if len(d.errs) > 0 {
 		return nil, d.errs
 	}
-	j := new(Job)
+	j := &Job{source: d}
 	d.structure("", root, j)
 	if len(d.errs) > 0 {
 		return nil, d.errs

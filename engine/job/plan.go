@@ -51,7 +51,7 @@ func (j *Job) Plan(ctx context.Context, opt Options) (*Plan, error) {
 	for i := range j.Steps {
 		sp, err := p.step(ctx, &j.Steps[i], written, &opt)
 		if err != nil {
-			return nil, fmt.Errorf("step %s: %w", j.Steps[i].Name, err)
+			return nil, j.stepError(i, err)
 		}
 		p.Steps = append(p.Steps, *sp)
 		written[filepath.Clean(j.Steps[i].Output.Path)] = i

@@ -135,7 +135,7 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 			opt.Report(done)
 		}
 		if done.Err != nil {
-			return report, fmt.Errorf("step %s: %w", done.Step, done.Err)
+			return report, j.stepError(i, done.Err)
 		}
 		if done.Outcome == Skipped {
 			skipped++

@@ -227,6 +227,9 @@ steps:
 	if !errors.As(err, &at) || report.Steps[0].Attempts != 1 {
 		t.Errorf("%v, %+v", err, report)
 	}
+	if want := filepath.Join(dir, "visits.yaml") + ":8:13: step cities: column \"nn\" does not exist"; !strings.HasPrefix(fmt.Sprint(err), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
 }
 
 // J4. Would catch two runs at a time, and an error that does not say whom to look for.
@@ -338,7 +341,7 @@ func TestRunErrors(t *testing.T) {
 	dir, _ := newVisits(t)
 	j := reparsed(t, dir, strings.ReplaceAll(visits, "by: city", "by: town"))
 	report, err := j.Run(context.Background(), Options{})
-	if !errors.Is(err, engine.ErrQuery) || !strings.HasPrefix(err.Error(), "step cities: ") {
+	if !errors.Is(err, engine.ErrQuery) || !strings.HasPrefix(err.Error(), filepath.Join(dir, "visits.yaml")+":6:5: step cities: ") {
 		t.Errorf("got %v", err)
 	}
 	if len(report.Steps) != 1 || report.Steps[0].Attempts != 1 || report.Steps[0].Outcome != Failed {
