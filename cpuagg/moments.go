@@ -1,6 +1,9 @@
 package cpuagg
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // The moments of a group are held relative to its first value K; see spec.FoldMoments2. The count
 // is an integer word, the rest are float64 bits.
@@ -10,32 +13,52 @@ func word(f float64) uint64  { return math.Float64bits(f) }
 
 func addTo(w *uint64, f float64) { *w = word(float(*w) + f) }
 
+// wordsAs views words as what they hold.
+func wordsAs[T moments2 | moments4 | comoments | float64](words []uint64) []T {
+	var t T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/int(unsafe.Sizeof(t)/8))
+}
+
+// moments2 is a state of FoldMoments2, its words as what they hold: a sum then takes one instruction.
+type moments2 struct {
+	n         uint64
+	k, d1, d2 float64
+}
+
 func accumulateMoments2(state []uint64, gids []uint32, x []uint64) {
+	states, values := wordsAs[moments2](state), wordsAs[float64](x)[:len(gids)]
 	for i, g := range gids {
-		s := (*[4]uint64)(state[4*g:])
-		if s[0] == 0 {
-			s[1] = x[i]
+		s, v := &states[g], values[i]
+		if s.n == 0 {
+			s.k = v
 		}
-		s[0]++
-		d := float(x[i]) - float(s[1])
-		addTo(&s[2], d)
-		addTo(&s[3], d*d)
+		s.n++
+		d := v - s.k
+		s.d1 += d
+		s.d2 += d * d
 	}
 }
 
+// moments4 is a state of FoldMoments4.
+type moments4 struct {
+	n                 uint64
+	k, d1, d2, d3, d4 float64
+}
+
 func accumulateMoments4(state []uint64, gids []uint32, x []uint64) {
+	states, values := wordsAs[moments4](state), wordsAs[float64](x)[:len(gids)]
 	for i, g := range gids {
-		s := (*[6]uint64)(state[6*g:])
-		if s[0] == 0 {
-			s[1] = x[i]
+		s, v := &states[g], values[i]
+		if s.n == 0 {
+			s.k = v
 		}
-		s[0]++
-		d := float(x[i]) - float(s[1])
+		s.n++
+		d := v - s.k
 		d2 := d * d
-		addTo(&s[2], d)
-		addTo(&s[3], d2)
-		addTo(&s[4], d2*d)
-		addTo(&s[5], d2*d2)
+		s.d1 += d
+		s.d2 += d2
+		s.d3 += d2 * d
+		s.d4 += d2 * d2
 	}
 }
 
@@ -73,19 +96,26 @@ const (
 	coXY
 )
 
+// comoments is a state of FoldComoments, its words as what they hold.
+type comoments struct {
+	n                        uint64
+	kx, ky, x, y, xx, yy, xy float64
+}
+
 func accumulateComoments(state []uint64, gids []uint32, x, y []uint64) {
+	states, xs, ys := wordsAs[comoments](state), wordsAs[float64](x)[:len(gids)], wordsAs[float64](y)[:len(gids)]
 	for i, g := range gids {
-		s := (*[8]uint64)(state[8*g:])
-		if s[coN] == 0 {
-			s[coKx], s[coKy] = x[i], y[i]
+		s, vx, vy := &states[g], xs[i], ys[i]
+		if s.n == 0 {
+			s.kx, s.ky = vx, vy
 		}
-		s[coN]++
-		dx, dy := float(x[i])-float(s[coKx]), float(y[i])-float(s[coKy])
-		addTo(&s[coX], dx)
-		addTo(&s[coY], dy)
-		addTo(&s[coXX], dx*dx)
-		addTo(&s[coYY], dy*dy)
-		addTo(&s[coXY], dx*dy)
+		s.n++
+		dx, dy := vx-s.kx, vy-s.ky
+		s.x += dx
+		s.y += dy
+		s.xx += dx * dx
+		s.yy += dy * dy
+		s.xy += dx * dy
 	}
 }
 
