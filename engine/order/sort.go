@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -41,63 +42,103 @@ func (w workers) each(ctx context.Context, n int, f func(i int) error) error {
 	return err
 }
 
-// sortRows is how many entries are sorted at a time: few enough that cancelling is not kept waiting,
-// and that entries fit a core's cache.
-const sortRows = 1 << 15
-
-// sortEntries sorts entries by their keys, then by their places.
-func sortEntries(ctx context.Context, w workers, entries []entry, long []longKeys) ([]entry, error) {
-	compare := func(a, b *entry) int {
-		if c := compareHeads(a, b); c != 0 {
-			return c
-		}
-		if long != nil {
-			if c := compareLong(long[a.batch].at(a.row), long[b.batch].at(b.row)); c != 0 {
-				return c
-			}
-		}
-		if a.batch != b.batch {
-			return cmp.Compare(a.batch, b.batch)
-		}
-		return cmp.Compare(a.row, b.row)
-	}
-	chunks := (len(entries) + sortRows - 1) / sortRows
-	err := w.each(ctx, chunks, func(i int) error {
-		chunk := entries[i*sortRows : min((i+1)*sortRows, len(entries))]
-		slices.SortFunc(chunk, func(a, b entry) int { return compare(&a, &b) })
-		return nil
-	})
-	if err != nil || chunks <= 1 {
-		return entries, err
-	}
-	other := make([]entry, len(entries))
-	for size := sortRows; size < len(entries); size *= 2 {
-		err := w.each(ctx, (len(entries)+2*size-1)/(2*size), func(i int) error {
-			from := i * 2 * size
-			mid, to := min(from+size, len(entries)), min(from+2*size, len(entries))
-			mergeEntries(other[from:to], entries[from:mid], entries[mid:to], compare)
-			return nil
-		})
-		if err != nil {
-			return entries, err
-		}
-		entries, other = other, entries
-	}
-	return entries, nil
+// sorting is a sort of entries by their keys, then by their places: a radix sort from the first byte in which keys
+// differ, which leaves few rows to be compared. Every pass keeps the order of entries with equal bytes. O2.
+type sorting struct {
+	ctx  context.Context
+	long []longKeys // nil where all keys fit their entries
 }
 
-// mergeEntries merges two sorted lists.
-func mergeEntries(out, a, b []entry, compare func(a, b *entry) int) {
-	for len(a) > 0 && len(b) > 0 {
-		if compare(&b[0], &a[0]) < 0 {
-			out[0], b = b[0], b[1:]
-		} else {
-			out[0], a = a[0], a[1:]
-		}
-		out = out[1:]
+// fewRows are sorted by comparing them.
+const fewRows = 64
+
+// sortEntries puts entries, which are in the order of their places, in the order of their keys.
+func sortEntries(ctx context.Context, w workers, entries []entry, long []longKeys) error {
+	s := &sorting{ctx, long}
+	scratch := make([]entry, len(entries))
+	starts, ok := s.scatter(entries, scratch)
+	if !ok {
+		return s.compareAll(entries)
 	}
-	copy(out, a)
-	copy(out[len(a):], b)
+	return w.each(ctx, len(starts)-1, func(i int) error {
+		return s.sort(entries[starts[i]:starts[i+1]], scratch[starts[i]:starts[i+1]])
+	})
+}
+
+// sort sorts entries, with as many for scratch.
+func (s *sorting) sort(entries, scratch []entry) error {
+	if len(entries) <= fewRows {
+		return s.compareAll(entries)
+	}
+	starts, ok := s.scatter(entries, scratch)
+	if !ok {
+		return s.compareAll(entries)
+	}
+	for i := range len(starts) - 1 {
+		if starts[i+1]-starts[i] < 2 {
+			continue
+		}
+		if err := s.sort(entries[starts[i]:starts[i+1]], scratch[starts[i]:starts[i+1]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scatter orders entries by the first byte in which their heads differ. It returns where the entries of each
+// value of that byte start; none of them differ in a byte before it. There is no such byte if heads are equal.
+func (s *sorting) scatter(entries, scratch []entry) (starts [257]int, ok bool) {
+	var differ [2]uint64
+	for i := range entries {
+		differ[0] |= entries[i].head[0] ^ entries[0].head[0]
+		differ[1] |= entries[i].head[1] ^ entries[0].head[1]
+	}
+	word := 0
+	if differ[0] == 0 {
+		word = 1
+	}
+	if differ[word] == 0 {
+		return starts, false
+	}
+	shift := (63 - bits.LeadingZeros64(differ[word])) &^ 7
+	for i := range entries {
+		starts[1+int(byte(entries[i].head[word]>>shift))]++
+	}
+	for i := range 256 {
+		starts[i+1] += starts[i]
+	}
+	next := starts
+	for i := range entries {
+		at := &next[byte(entries[i].head[word]>>shift)]
+		scratch[*at] = entries[i]
+		*at++
+	}
+	copy(entries, scratch)
+	return starts, true
+}
+
+// compareAll sorts entries by comparing what keys have in common heads or beyond.
+func (s *sorting) compareAll(entries []entry) error {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return s.compare(&a, &b) })
+	return nil
+}
+
+func (s *sorting) compare(a, b *entry) int {
+	if c := compareHeads(a, b); c != 0 {
+		return c
+	}
+	if s.long != nil {
+		if c := compareLong(s.long[a.batch].at(a.row), s.long[b.batch].at(b.row)); c != 0 {
+			return c
+		}
+	}
+	if a.batch != b.batch {
+		return cmp.Compare(a.batch, b.batch)
+	}
+	return cmp.Compare(a.row, b.row)
 }
 
 // bound is a key that rows must be before to matter.

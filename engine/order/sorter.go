@@ -24,6 +24,7 @@ type sorter struct {
 	entries []entry    // of all their rows
 	held    int64      // bytes
 	bound   *bound     // what rows must be before; nil until wanted rows are
+	looked  []entry    // of the batch that is held against the bound
 
 	rows  int64 // seen that were worth holding
 	bytes int64 // of them
@@ -77,8 +78,9 @@ func (s *sorter) add(ctx context.Context, batch arrow.RecordBatch) error {
 // admit returns batches of the rows that may be among the first, which the caller owns.
 func (s *sorter) admit(batch arrow.RecordBatch) ([]arrow.RecordBatch, error) {
 	if s.bound != nil {
-		entries, long := s.encoder.encode(nil, batch, 0)
-		entries = slices.DeleteFunc(entries, func(e entry) bool { return !s.bound.admits(&e, &long) })
+		var long longKeys
+		s.looked, long = s.encoder.encode(s.looked[:0], batch, 0)
+		entries := slices.DeleteFunc(s.looked, func(e entry) bool { return !s.bound.admits(&e, &long) })
 		if len(entries) < int(batch.NumRows()) {
 			return s.gather([]arrow.RecordBatch{batch}, entries)
 		}
@@ -102,12 +104,12 @@ func (s *sorter) hold(batch arrow.RecordBatch) {
 }
 
 // sort puts the entries in order, and leaves those that matter.
-func (s *sorter) sort(ctx context.Context) (err error) {
+func (s *sorter) sort(ctx context.Context) error {
 	long := s.long
 	if s.encoder.short {
 		long = nil
 	}
-	s.entries, err = sortEntries(ctx, s.workers, s.entries, long)
+	err := sortEntries(ctx, s.workers, s.entries, long)
 	if err == nil && int64(len(s.entries)) >= s.wanted {
 		s.entries = s.entries[:s.wanted]
 		last := &s.entries[s.wanted-1]
