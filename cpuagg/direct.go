@@ -13,7 +13,8 @@ import (
 // groups of its table, so that an entry of 0 is a new group, and the table's slots stay empty until
 // keys come that lie too far apart. Keys of several fields are squeezed first.
 type direct struct {
-	off    bool // also where keys are not one integer
+	off    bool   // also where keys are not one integer
+	most   uint64 // of window
 	base   uint64
 	window uint64   // keys from base on that have an entry
 	groups []uint32 // window + 1
@@ -22,8 +23,8 @@ type direct struct {
 	squeeze *squeeze // nil where keys are taken as they are
 }
 
-// The window of a direct is at first directMin and at most directMax keys: 1 MiB, less than the slots
-// of as many groups as a core's table has.
+// The window of a direct is at first directMin and at most directMax keys, 1 MiB, less than the slots
+// of as many groups as a core's table has; a worker's may be wider (windowMax).
 const (
 	directMin = 1 << 10
 	directMax = 1 << 18
@@ -31,7 +32,7 @@ const (
 
 // newDirect suits keys of one word, or of one and a bit for a NULL.
 func newDirect(l *spec.KeyLayout) direct {
-	return direct{off: l.Words != 1 && !isNullable(l), squeeze: newSqueeze(l)}
+	return direct{off: l.Words != 1 && !isNullable(l), most: directMax, squeeze: newSqueeze(l)}
 }
 
 // isNullable reports whether keys are one word and, in another, a bit for a NULL, whose word is 0.
@@ -87,7 +88,7 @@ func (d *direct) find(keys []uint64, width int, gids []uint32) (known, inside bo
 			gids[i] = g
 			all |= g
 		}
-		return all <= directMax, true
+		return all < noGroup/2, true // all numbers of groups are
 	}
 	pairs := unsafe.Slice((*[2]uint64)(unsafe.Pointer(unsafe.SliceData(keys))), len(gids))
 	for i := range pairs {
@@ -100,7 +101,7 @@ func (d *direct) find(keys []uint64, width int, gids []uint32) (known, inside bo
 		gids[i] = g
 		all |= g
 	}
-	return all <= directMax, true
+	return all < noGroup/2, true
 }
 
 // entry returns the entry of a key that has one.
@@ -165,7 +166,7 @@ func (d *direct) windowOf(t *table, keys []uint64) (base, window uint64, ok bool
 				all |= k
 			}
 		}
-		bits, ok := d.squeeze.fit(all)
+		bits, ok := d.squeeze.fit(all, d.most)
 		return 0, max(uint64(1)<<bits, directMin), ok
 	}
 	var origin uint64 // the others are around it, be they signed or not
@@ -183,11 +184,11 @@ func (d *direct) windowOf(t *table, keys []uint64) (base, window uint64, ok bool
 		}
 	}
 	span := uint64(high) - uint64(low)
-	if span >= directMax {
+	if span >= d.most {
 		return 0, 0, false
 	}
 	window = max(1<<bits.Len64(span), 2*d.window, directMin)
-	return origin + uint64(low) - (window-span)/2, window, window <= directMax
+	return origin + uint64(low) - (window-span)/2, window, window <= d.most
 }
 
 // leaveDirect enters the groups into slots.
@@ -204,5 +205,5 @@ func (t *table) leaveDirect() {
 // release gives back the array.
 func (d *direct) release(m spec.Memory) {
 	m.Free(d.block)
-	*d = direct{off: d.off, squeeze: d.squeeze}
+	*d = direct{off: d.off, most: d.most, squeeze: d.squeeze}
 }

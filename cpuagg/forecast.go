@@ -44,7 +44,7 @@ type sampled struct {
 
 // NewSampler returns a sampler that has seen nothing.
 func (r *Run) NewSampler() *Sampler {
-	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, spec.TileRows), near: newNearness(&r.bound.Keys)}
+	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, spec.TileRows), near: newNearness(&r.bound.Keys, r.windowMax)}
 }
 
 // NextPart says that the rows to come are not neighbours of those before.
@@ -204,17 +204,17 @@ func (r *Run) keysMost(total int64) int64 {
 // rows that come in random order.
 func (s *Sampler) forecastTables(f *Forecast, total int64, workers int) {
 	r := s.run
-	table, growth := int64(r.opt.TableGroups), int64(tableGrowth)
+	table, limit := int64(r.opt.TableGroups), int64(r.opt.TableGroups*tableGrowth)
 	if f.Route == "" && !r.opt.NoPreAgg {
 		f.Window = s.near.window(f.Groups)
 	}
 	if f.Window > 0 {
-		growth = directGrowth
+		limit = int64(r.directLimit())
 	}
 	share := total / int64(workers)
 	groups := min(f.Groups, int64(shown(float64(f.Groups), float64(share)))+1) // that one worker sees
 	stateBytes := r.stateBytes + s.perRow(s.keyBytes) + s.heapBytes(f.Groups, total)
-	if f.Route == "" && groups <= growth*table && !r.opt.NoPreAgg {
+	if f.Route == "" && groups <= limit && !r.opt.NoPreAgg {
 		f.Route = RouteHash
 	}
 	switch f.Route {
@@ -235,7 +235,7 @@ func (s *Sampler) forecastTables(f *Forecast, total int64, workers int) {
 	s.forecastRadix(f)
 	fill := s.fill // rows until a table is full
 	if f.Window > 0 {
-		table, fill = growth*table, 0
+		table, fill = limit, 0
 	}
 	f.TableBytes = int64(workers) * tableBytes(table, stateBytes)
 	if fill == 0 {
@@ -294,6 +294,7 @@ func doubled(n int64) int64 { return 1 << bits.Len64(uint64(max(n, 1)-1)) }
 // nearness tells whether the keys of a sample lie so close together that tables find them by distance.
 type nearness struct {
 	off       bool
+	most      uint64   // of a window
 	numbered  bool     // the only key are numbers in order of appearance: there will be as many as groups
 	squeeze   *squeeze // as of a direct
 	all       uint64   // bits of all keys, where they are squeezed
@@ -302,9 +303,9 @@ type nearness struct {
 	low, high int64    // from there
 }
 
-func newNearness(l *spec.KeyLayout) nearness {
+func newNearness(l *spec.KeyLayout, most uint64) nearness {
 	d := newDirect(l)
-	return nearness{off: d.off, squeeze: d.squeeze, numbered: len(l.Fields) == 1 && l.Fields[0].Interned}
+	return nearness{off: d.off, most: most, squeeze: d.squeeze, numbered: len(l.Fields) == 1 && l.Fields[0].Interned}
 }
 
 func (n *nearness) add(keys []uint64, width int) {
@@ -329,7 +330,7 @@ func (n *nearness) window(groups int64) int64 {
 	case n.off || !n.some:
 		return 0
 	case n.squeeze != nil:
-		width, ok := n.squeeze.fit(n.all)
+		width, ok := n.squeeze.fit(n.all, n.most)
 		if !ok {
 			return 0
 		}
@@ -339,7 +340,7 @@ func (n *nearness) window(groups int64) int64 {
 	if n.numbered {
 		span = max(span, uint64(groups))
 	}
-	if span >= directMax {
+	if span >= n.most {
 		return 0
 	}
 	return max(int64(1)<<bits.Len64(span), directMin)

@@ -27,7 +27,7 @@ func TestNearness(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.layout.Words, len(c.layout.Fields), c.span), func(t *testing.T) {
 			table := newTable(spec.GoMemory, c.layout, 0, false)
-			near := newNearness(c.layout)
+			near := newNearness(c.layout, directMax)
 			hashes, gids := make([]uint64, spec.TileRows), make([]uint32, spec.TileRows)
 			for range 20 {
 				keys := make([]uint64, spec.TileRows)

@@ -21,7 +21,7 @@ type narrowSums struct {
 // Settling costs as much as a few rows a group: narrow sums wait until as many have come, and values
 // are too wide if sums of them settle more often than every 64 tiles.
 const (
-	narrowRowsPerGroup = 16
+	narrowRowsPerGroup = 8
 	narrowBound        = 1 << 62 // that narrow sums keep between tiles
 	narrowTileBound    = narrowBound / 64
 )

@@ -27,6 +27,9 @@ type Options struct {
 	// Memory is where tables and pages lie. The default is spec.GoMemory.
 	Memory spec.Memory
 
+	// CacheBytes is one worker's share of the last-level cache. The default, and the least, is 4 MiB.
+	CacheBytes int64
+
 	// WorkerBytes is one worker's share of the memory. The default, 0, is no bound.
 	WorkerBytes int64
 
@@ -51,6 +54,7 @@ func (o *Options) EnsureDefaults(b *spec.Bound) {
 	if o.Memory == nil {
 		o.Memory = spec.GoMemory
 	}
+	o.CacheBytes = max(o.CacheBytes, tableGrowth*tableCacheBytes)
 	if o.WorkerBytes == 0 {
 		o.WorkerBytes = math.MaxInt64
 	}
@@ -69,6 +73,31 @@ func tableGroups(b *spec.Bound) int {
 	return max(tableCacheBytes/(slotBytes+8*b.StateLayout().Stride), least)
 }
 
+// windowMax returns how many keys may lie in the window of a worker's direct: as many as three quarters of its
+// cache have room for, with their groups' states, and directMax at least. Beyond windowsMax a window that others
+// drive out of the cache loses more than scattering costs.
+func windowMax(b *spec.Bound, o *Options) uint64 {
+	const (
+		windowsMax = 1 << 20
+		slack      = 8 // keys and whole states are in memory too, and twice while they grow
+	)
+	groupBytes := int64(4)
+	for i := range b.Folds {
+		words := b.Folds[i].Words
+		if b.Folds[i].Kind == spec.FoldSumInt {
+			words = 1 // the others are not touched once its sums are narrow
+		}
+		groupBytes += int64(8 * words)
+	}
+	groups := min(o.CacheBytes/4*3, o.WorkerBytes/slack) / groupBytes
+	return min(max(uint64(1)<<bits.Len64(uint64(groups))/2, directMax), windowsMax)
+}
+
+// directLimit returns how many groups the first table may have that finds them by distance.
+func (r *Run) directLimit() int {
+	return r.opt.TableGroups * directGrowth * int(r.windowMax/directMax)
+}
+
 // Run is the aggregation of one query: what its workers share.
 type Run struct {
 	bound *spec.Bound
@@ -77,7 +106,8 @@ type Run struct {
 
 	rowLayout, stateLayout spec.RowLayout
 	rowBytes, stateBytes   int64
-	firstBytes             int64 // of a group's first elements, beside its states
+	firstBytes             int64  // of a group's first elements, beside its states
+	windowMax              uint64 // of a worker's direct
 
 	// The scatter is set up when the first worker needs it.
 	mu        sync.Mutex
@@ -118,7 +148,7 @@ type Counters struct {
 // store.
 func NewRun(b *spec.Bound, opt Options, store Store) *Run {
 	opt.EnsureDefaults(b)
-	r := &Run{bound: b, opt: opt, store: store}
+	r := &Run{bound: b, opt: opt, store: store, windowMax: windowMax(b, &opt)}
 	r.rowLayout, r.stateLayout = b.RowLayout(), b.StateLayout()
 	r.rowBytes, r.stateBytes = int64(8*r.rowLayout.Stride), int64(8*r.stateLayout.Stride)
 	for i := range b.Folds {

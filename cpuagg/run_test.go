@@ -524,6 +524,68 @@ func TestRunAdapts(t *testing.T) {
 	}
 }
 
+// Would catch a table that is scattered though a larger one has room for all groups, and one that grows
+// for groups that never come again.
+func TestDirectGrows(t *testing.T) {
+	s := shape{intKey: true, columns: 1}
+	b := s.bind(t)
+	for _, c := range []struct {
+		name      string
+		cache     int64
+		key       func(row int) uint64
+		scattered bool
+	}{
+		{"at the first limit", 0, func(row int) uint64 { return partition.Mix64(uint64(row)) % 1200 }, false},
+		{"at the second", 32 << 20, func(row int) uint64 { return partition.Mix64(uint64(row)) % 4000 }, false},
+		{"no second", 0, func(row int) uint64 { return partition.Mix64(uint64(row)) % 4000 }, true},
+		{"beyond the second", 32 << 20, func(row int) uint64 { return partition.Mix64(uint64(row)) % 40_000 }, true},
+		{"all rows differ", 32 << 20, func(row int) uint64 { return uint64(row) }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := NewRun(b, Options{TableGroups: 64, CacheBytes: c.cache}, new(memoryStore))
+			var tiles []*spec.Tile
+			for first := 0; first < 20*spec.TileRows; first += spec.TileRows {
+				tile := randomTile(newRand(t), b, spec.TileRows, 10, nil, map[string]*answer{})
+				for i := range tile.Rows {
+					tile.Keys[i*b.Keys.Words] = c.key(first + i)
+				}
+				tiles = append(tiles, tile)
+			}
+			if _, err := execute(run, [][]*spec.Tile{tiles}); err != nil {
+				t.Fatal(err)
+			}
+			if scattered := run.Counters().StatesScattered.Load() > 0; scattered != c.scattered {
+				t.Errorf("states were scattered: %v, want %v", scattered, c.scattered)
+			}
+		})
+	}
+}
+
+// Would catch windows that no cache holds, and narrower ones than there always were.
+func TestWindowMax(t *testing.T) {
+	sum := spec.Fold{Kind: spec.FoldSumInt, Words: 2}
+	for _, c := range []struct {
+		folds         []spec.Fold
+		cache, memory int64
+		want          uint64
+	}{
+		{[]spec.Fold{sum}, 0, 0, directMax},
+		{[]spec.Fold{sum}, 16 << 20, 0, 1 << 20},
+		{[]spec.Fold{sum}, 8 << 20, 0, 1 << 19},
+		{[]spec.Fold{sum, sum, sum}, 16 << 20, 0, directMax},
+		{[]spec.Fold{sum}, 1 << 40, 0, 1 << 20},
+		{[]spec.Fold{sum}, 16 << 20, 50 << 20, 1 << 19},
+		{[]spec.Fold{sum}, 16 << 20, 1, directMax},
+		{nil, 16 << 20, 0, 1 << 20},
+	} {
+		b := &spec.Bound{Keys: *keyLayout(1), Folds: c.folds}
+		r := NewRun(b, Options{CacheBytes: c.cache, WorkerBytes: c.memory}, new(memoryStore))
+		if r.windowMax != c.want {
+			t.Errorf("%d folds, a cache of %d B, %d B of memory: %d keys, want %d", len(c.folds), c.cache, c.memory, r.windowMax, c.want)
+		}
+	}
+}
+
 // Would catch tasks whose tables leave the cache though partitions would fit it, or that are cut to
 // pieces where an estimate is far too high.
 func TestTaskRows(t *testing.T) {

@@ -38,9 +38,9 @@ func newSqueeze(l *spec.KeyLayout) *squeeze {
 	return s
 }
 
-// fit keeps the bits that are set in all, and reports whether what is squeezed is below directMax; with
-// the bits that this takes.
-func (s *squeeze) fit(all uint64) (width int, ok bool) {
+// fit keeps the bits that are set in all, and reports whether what is squeezed is below most; with the
+// bits that this takes.
+func (s *squeeze) fit(all, most uint64) (width int, ok bool) {
 	s.covered = 0
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -49,7 +49,7 @@ func (s *squeeze) fit(all uint64) (width int, ok bool) {
 		f.mask = (1<<n - 1) << width
 		s.covered |= (1<<n - 1) << f.field.Shift
 		width += n
-		if 1<<width > directMax {
+		if 1<<width > most {
 			return width, false
 		}
 	}

@@ -54,6 +54,7 @@ func (r *Run) NewWorker() *Worker {
 		page:      spec.Tile{Args: make([][]uint64, len(r.bound.Args)), Valid: make([][]uint8, len(r.bound.Columns))},
 		pageParts: make([][]uint64, len(r.bound.Folds)),
 	}
+	w.table.direct.most = r.windowMax
 	w.scatterMode = r.opt.NoPreAgg && w.canScatter()
 	if w.canScatter() {
 		w.once = make([]uint8, r.opt.TableGroups+spec.TileRows)
@@ -134,24 +135,26 @@ const heapShare = 8
 // growTable lets the first table grow out of the core's cache where that will hold all groups: the
 // shared cache is slower, but most rows then find their group and nothing is scattered.
 func (w *Worker) growTable() bool {
-	if w.flushed != nil || w.tableGroups > w.run.opt.TableGroups {
-		return false
-	}
-	limit := w.tableGroups * directGrowth
-	if !w.table.direct.used() {
-		// Of d groups of equal size, rows are expected to show d (1 - exp(-rows / d)).
-		limit = w.tableGroups * tableGrowth
-		d := float64(limit)
-		if d*(1-math.Exp(-float64(w.modeRows)/d)) < float64(w.table.groups) {
-			return false
+	limit, certain := w.run.opt.TableGroups*tableGrowth, false
+	if w.table.direct.used() {
+		limit, certain = w.run.opt.TableGroups*directGrowth, true
+		if w.table.groups >= limit {
+			limit, certain = w.run.directLimit(), false
 		}
 	}
-	if w.table.groups >= limit {
+	if w.flushed != nil || w.table.groups >= limit || !certain && !w.willHold(limit) {
 		return false
 	}
 	w.tableGroups = limit
 	w.once = append(w.once, make([]uint8, w.tableGroups+spec.TileRows-len(w.once))...)
 	return true
+}
+
+// willHold reports whether the rows so far suggest that there are no more than so many groups: of d groups
+// of equal size, rows are expected to show d (1 - exp(-rows / d)).
+func (w *Worker) willHold(groups int) bool {
+	d := float64(groups)
+	return d*(1-math.Exp(-float64(w.modeRows)/d)) >= float64(w.table.groups)
 }
 
 // tableGrowth is how much larger than a core's share of the cache a table may be: 4 MiB, a core's
@@ -160,7 +163,8 @@ const tableGrowth = 8
 
 // directGrowth is the same for a table that finds groups by distance, with neither hash nor slots: rows
 // that wait for the shared cache then cost less than rows that are scattered. 20 is room for directMax
-// groups with one sum (BenchmarkAggregate/hash/groups=2e5).
+// groups with one sum (BenchmarkAggregate/hash/groups=2e5). A wider window is filled where it will hold
+// all groups.
 const directGrowth = 20
 
 func (w *Worker) addRows(t *spec.Tile, hashes []uint64) error {

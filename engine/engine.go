@@ -163,6 +163,7 @@ func (e *Engine) planBy(ctx context.Context, src scan.Source, q spec.Query, bind
 func (e *Engine) aggOptions(totalRows int64, workers int) cpuagg.Options {
 	return cpuagg.Options{
 		Memory:       e.memory,
+		CacheBytes:   lastCache().share(workers),
 		WorkerBytes:  e.memory.Limit() / 4 * 3 / int64(workers), // the rest is for decoded columns
 		ForceSplits:  e.opt.testing.ForceSplits,
 		TotalRows:    max(totalRows, 0),

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// cache is a processor's largest cache.
+type cache struct {
+	bytes      int64
+	processors int // that share it
+}
+
+// share returns the bytes that each of so many workers has of it.
+func (c cache) share(workers int) int64 { return c.bytes / int64(max(min(c.processors, workers), 1)) }
+
+// lastCache returns the cache of the first processor; nothing where the system does not tell.
+var lastCache = sync.OnceValue(func() (last cache) {
+	for index := range 8 {
+		c, err := readCache(fmt.Sprintf("/sys/devices/system/cpu/cpu0/cache/index%d", index))
+		if err != nil {
+			break
+		}
+		if c.bytes > last.bytes {
+			last = c
+		}
+	}
+	return last
+})
+
+// readCache reads what Linux tells of a cache.
+func readCache(dir string) (c cache, err error) {
+	size, err := os.ReadFile(dir + "/size")
+	if err != nil {
+		return cache{}, err
+	}
+	list, err := os.ReadFile(dir + "/shared_cpu_list")
+	if err != nil {
+		return cache{}, err
+	}
+	if c.bytes, err = parseCacheSize(strings.TrimSpace(string(size))); err != nil {
+		return cache{}, err
+	}
+	c.processors, err = countProcessors(strings.TrimSpace(string(list)))
+	return c, err
+}
+
+// parseCacheSize reads 32768K or 32M.
+func parseCacheSize(text string) (bytes int64, err error) {
+	number, unit := strings.TrimRight(text, "KM"), int64(1)
+	switch text[len(number):] {
+	case "K":
+		unit = 1 << 10
+	case "M":
+		unit = 1 << 20
+	}
+	bytes, err = strconv.ParseInt(number, 10, 32)
+	return bytes * unit, err
+}
+
+// countProcessors counts those of a list like 0-3,8-11.
+func countProcessors(list string) (n int, err error) {
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		first, err := strconv.Atoi(from)
+		if err != nil {
+			return 0, err
+		}
+		last, err := strconv.Atoi(to)
+		if err != nil {
+			return 0, err
+		}
+		n += last - first + 1
+	}
+	return n, nil
+}
