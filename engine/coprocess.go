@@ -12,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream/trace"
 )
 
 // coprocessor runs the two phases of a query on devices, beside the CPU's workers:
@@ -30,6 +31,7 @@ type coprocessor struct {
 	layout *deviceLayout
 	run    *mpega.Run
 	filler filler
+	plain  *plainResult // nil when results are not the devices' bytes
 
 	pool    chan *cpuagg.Worker // of the CPU, each used by one goroutine at a time
 	onCPU   atomic.Bool         // some rows or groups are with the CPU's workers
@@ -38,6 +40,8 @@ type coprocessor struct {
 
 	mu   sync.Mutex
 	done []bool // by partition: emitted and written
+
+	back *trace.Rows // of what devices give back to the CPU
 }
 
 // newCoprocessor prepares a query for devices, or says why it does not suit them.
@@ -46,7 +50,7 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 	if err != nil {
 		return nil, err
 	}
-	c := &coprocessor{query: q, set: set, layout: layout}
+	c := &coprocessor{query: q, set: set, layout: layout, back: q.trace.Rows("CPU, for devices")}
 	knobs := &q.engine.opt.testing.Device
 	c.run, err = mpega.New(ctx, mpega.Options{
 		Devices:     set.list,
@@ -64,12 +68,14 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 		Groups:      knobs.Groups,
 		RadixBits:   knobs.RadixBits,
 		Timeout:     knobs.Timeout,
+		Trace:       q.deviceTrace(),
 	})
 	if err != nil {
 		q.engine.devices.put(set, err, nil)
 		return nil, err
 	}
 	c.filler.coprocessor = c
+	c.plain = newPlainResult(q, layout)
 	return c, nil
 }
 
@@ -95,6 +101,8 @@ func (c *coprocessor) with(ctx context.Context, f func(*cpuagg.Worker) error) er
 
 // takeRows aggregates rows that no table of a device took.
 func (c *coprocessor) takeRows(ctx context.Context, t *mpega.Tile) error {
+	row := c.back.Begin("aggregate rows")
+	defer c.back.End(row)
 	return c.with(ctx, func(w *cpuagg.Worker) error {
 		var tile *spec.Tile
 		for at := 0; at < t.Rows; at += spec.TileRows {
@@ -109,6 +117,8 @@ func (c *coprocessor) takeRows(ctx context.Context, t *mpega.Tile) error {
 
 // takeStates merges groups whose keys may come again.
 func (c *coprocessor) takeStates(ctx context.Context, g *mpega.Groups) error {
+	row := c.back.Begin("merge groups")
+	defer c.back.End(row)
 	return c.with(ctx, func(w *cpuagg.Worker) error { return c.addGroups(w, new(groupBuffers), g, 0, g.Count) })
 }
 
@@ -139,8 +149,9 @@ type groupChunk struct {
 // groupSet is groups on their way to the output, cut in chunks.
 type groupSet struct {
 	*mpega.Groups
-	merge bool // by the CPU
-	left  atomic.Int64
+	merge  bool         // by the CPU
+	unsent atomic.Int64 // chunks that the output does not have yet
+	users  atomic.Int64 // of the memory: chunks, and batches that share it
 }
 
 // process is the partition-processing phase of the devices: their groups go to the output, or to the
@@ -182,7 +193,8 @@ func (c *coprocessor) settle(ctx context.Context, workers []*cpuagg.Worker) erro
 		c.merged[0] = true
 		return nil
 	}
-	err := c.query.parallel(ctx, len(workers), func(ctx context.Context, i int, _ *thread) error {
+	err := c.query.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
+		t.does(workScatter)
 		return workers[i].ScatterRest()
 	})
 	if err == nil {
@@ -201,19 +213,31 @@ func (c *coprocessor) emit(ctx context.Context, g *mpega.Groups, chunks chan<- g
 		set.merge = c.onCPU.Load()
 	}
 	rows := c.query.engine.opt.testing.ResultRows
-	set.left.Store(int64((g.Count + rows - 1) / rows))
-	if g.Count == 0 {
-		return c.finish(set)
+	left := int64((g.Count + rows - 1) / rows)
+	if left == 0 {
+		c.sent(set)
+		return set.Release()
 	}
+	set.unsent.Store(left)
+	set.users.Store(left)
 	c.query.progress.work.Add(int64(g.Count))
 	for from := 0; from < g.Count; from += rows {
 		select {
 		case chunks <- groupChunk{set, from, min(from+rows, g.Count)}:
-		case <-ctx.Done():
-			return context.Cause(ctx) // the query has failed, and with it the set
+			left--
+		case <-ctx.Done(): // the query has failed, and with it the set
+			return errors.Join(context.Cause(ctx), set.put(left))
 		}
 	}
 	return nil
+}
+
+// put says that so many users of the memory need it no more.
+func (s *groupSet) put(users int64) error {
+	if s.users.Add(-users) > 0 {
+		return nil
+	}
+	return s.Release()
 }
 
 // write takes chunks to the output, or to the CPU's workers.
@@ -226,6 +250,10 @@ func (c *coprocessor) write(ctx context.Context, th *thread, chunks <-chan group
 		chunk, ok := <-chunks
 		if !ok {
 			return out.close()
+		}
+		th.work = workWrite
+		if chunk.set.merge {
+			th.work = workMerge
 		}
 		err := th.take(ctx)
 		if err == nil {
@@ -241,30 +269,35 @@ func (c *coprocessor) writeChunk(ctx context.Context, th *thread, out groupWrite
 	if chunk.set.merge {
 		return c.with(ctx, func(w *cpuagg.Worker) error { return c.addGroups(w, buf, chunk.set.Groups, chunk.from, chunk.to) })
 	}
-	err := out.write(ctx, th, c.layout.groups(buf, chunk.set.Groups, chunk.from, chunk.to))
+	var err error
+	if c.plain != nil {
+		err = c.writePlain(ctx, th, chunk)
+	} else {
+		err = out.write(ctx, th, c.layout.groups(buf, chunk.set.Groups, chunk.from, chunk.to))
+	}
 	c.query.progress.workDone.Add(int64(chunk.to - chunk.from))
 	return err
 }
 
-// drop says that nobody needs a chunk any more.
+// drop says that a chunk is where it belongs.
 func (c *coprocessor) drop(chunk groupChunk) error {
-	if chunk.set.left.Add(-1) > 0 {
-		return nil
+	if chunk.set.unsent.Add(-1) == 0 {
+		c.sent(chunk.set)
 	}
-	return c.finish(chunk.set)
+	return chunk.set.put(1)
 }
 
-// finish notes that a set is where it belongs, and gives its memory back.
-func (c *coprocessor) finish(set *groupSet) error {
-	if !set.merge {
-		c.mu.Lock()
-		for _, p := range set.Partitions {
-			c.done[p] = true
-		}
-		c.mu.Unlock()
-		c.emitted.Add(int64(len(set.Partitions)))
+// sent notes that a whole set is where it belongs.
+func (c *coprocessor) sent(set *groupSet) {
+	if set.merge {
+		return
 	}
-	return set.Release()
+	c.mu.Lock()
+	for _, p := range set.Partitions {
+		c.done[p] = true
+	}
+	c.mu.Unlock()
+	c.emitted.Add(int64(len(set.Partitions)))
 }
 
 // release ends the devices' part, which may have ended with an error. What was written stays so.

@@ -167,14 +167,25 @@ func (d *devices) openAll() ([]kernels.Device, error) {
 	return list, nil
 }
 
-// close closes the devices, which no query uses any more.
+// close closes the devices. No query uses them any more, but batches of results may lie in their memory:
+// then the last of these closes them.
 func (d *devices) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.current != nil {
-		d.closeSet(d.current)
+	if s := d.current; s != nil {
+		s.old = true
+		if s.users == 0 {
+			d.closeSet(s)
+		}
 	}
 	d.current, d.tried, d.reason = nil, true, ErrClosed
+}
+
+// retain lets a batch of a result use the memory of devices, until it is put back.
+func (d *devices) retain(s *deviceSet) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.users++
 }
 
 // pinnedShare is the part of the memory limit that may be pinned.

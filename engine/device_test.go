@@ -158,3 +158,55 @@ func TestDeviceTimeout(t *testing.T) {
 		t.Errorf("%d groups on route %s, because of %q", stats.Groups, stats.Route, stats.Device.Reason)
 	}
 }
+
+// Batches that share the memory of a device outlive their query, and the engine.
+func TestDeviceBatchesLast(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Uint32}, {Name: "v", Type: arrow.PrimitiveTypes.Uint32}}, nil)
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
+	const rows = 10_000
+	for i := range uint32(rows) {
+		b.Field(0).(*array.Uint32Builder).Append(i)
+		b.Field(1).(*array.Uint32Builder).Append(2 * i)
+	}
+	src := scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})
+	knobs := engine.TestingKnobs{ResultRows: 300, Device: engine.DeviceKnobs{Groups: 1 << 40, TileRows: 1000, RadixBits: 3}}
+	eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:8MiB"}, knobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.Sum, Args: []string{"v"}}, {Func: spec.CountStar}}}
+	result, err := eng.Aggregate(context.Background(), src, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []arrow.RecordBatch
+	for result.Next() {
+		batch := result.RecordBatch()
+		batch.Retain()
+		kept = append(kept, batch)
+	}
+	if err := result.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if stats := result.Stats(); stats.Route != "device" {
+		t.Errorf("the route is %s: %+v", stats.Route, stats.Device)
+	}
+	result.Release()
+	if err := eng.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, batch := range kept {
+		for i := range int(batch.NumRows()) {
+			k := batch.Column(0).(*array.Uint32).Value(i)
+			if sum, n := batch.Column(1).(*array.Int64).Value(i), batch.Column(2).(*array.Int64).Value(i); sum != 2*int64(k) || n != 1 {
+				t.Fatalf("key %d: sum %d of %d rows", k, sum, n)
+			}
+			seen++
+		}
+		batch.Release()
+	}
+	if seen != rows {
+		t.Errorf("%d groups, want %d", seen, rows)
+	}
+}

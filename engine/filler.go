@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -18,6 +20,9 @@ import (
 // them, and the last of a full tile submits it.
 type filler struct {
 	coprocessor *coprocessor
+
+	waits atomic.Int64 // nanoseconds that opening a tile waited for one, on average
+	helps atomic.Int64 // nanoseconds that the CPU's workers took for a range, on average; 0 before
 
 	next sync.Mutex // held while a tile is opened
 	mu   sync.Mutex
@@ -43,10 +48,15 @@ func (f *filler) take(ctx context.Context, r *reader, split scan.Split, from, to
 		return 0, err
 	}
 	if o == nil {
-		return n, f.coprocessor.with(ctx, func(w *cpuagg.Worker) error {
+		r.thread.does(workAggregate)
+		start := time.Now()
+		err := f.coprocessor.with(ctx, func(w *cpuagg.Worker) error {
 			return r.tiles(split, from, from+n, w.Add)
 		})
+		follow(&f.helps, time.Since(start))
+		return n, err
 	}
+	r.thread.does(workFill)
 	if !r.encoder.copyPlain(f.coprocessor.layout, o.Tile, at, from, n) {
 		err = r.tiles(split, from, from+n, func(t *spec.Tile) error {
 			f.coprocessor.layout.stage(o.Tile, at, t)
@@ -108,10 +118,14 @@ func (f *filler) openNext(ctx context.Context) (opened bool, err error) {
 	run := f.coprocessor.run
 	t, err := run.TryTile()
 	if err == nil && t == nil {
-		if f.coprocessor.cpuHelps() {
+		if f.cpuHelps() {
 			return false, nil
 		}
+		start := time.Now()
 		t, err = run.Tile(ctx)
+		follow(&f.waits, time.Since(start))
+	} else {
+		follow(&f.waits, 0)
 	}
 	if err != nil {
 		return false, err
@@ -152,14 +166,29 @@ func (f *filler) flush() error {
 	return f.coprocessor.run.Submit(o.Tile)
 }
 
-// cpuHelps reports whether the CPU's workers take rows when all tiles are under way: while their groups
-// stay in the workers' tables.
-func (c *coprocessor) cpuHelps() bool {
+// follow moves an average of the last durations.
+func follow(average *atomic.Int64, d time.Duration) {
+	const weight = 8
+	old := average.Load()
+	if old == 0 {
+		average.Store(max(int64(d), 1))
+		return
+	}
+	average.Store(max(old+(int64(d)-old)/weight, 1)) // one of two at once may be lost
+}
+
+// cpuHelps reports whether the CPU's workers take rows when all tiles are under way: where a range takes
+// them no longer than a tile is waited for, and while their groups stay in the workers' tables.
+func (f *filler) cpuHelps() bool {
+	c := f.coprocessor
 	if route, groups := c.run.Route(); route != mpega.RouteAggregate || groups == 0 {
 		return false
 	}
-	_, _, scattered := c.query.run.Scatter()
-	return !scattered
+	if _, _, scattered := c.query.run.Scatter(); scattered {
+		return false
+	}
+	helps := f.helps.Load()
+	return helps == 0 || helps <= f.waits.Load()
 }
 
 // copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where all

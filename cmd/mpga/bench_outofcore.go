@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"runtime/pprof"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -36,6 +38,8 @@ type benchOutOfCoreFlags struct {
 	threads int
 	times   int
 	asJSON  bool
+	profile string
+	knobs   engine.DeviceKnobs
 }
 
 func newBenchOutOfCoreCommand() *cobra.Command {
@@ -62,6 +66,10 @@ at the bandwidth that is measured first.`,
 	flags.StringVar(&f.limit, "device-memory-limit", "", "use `SIZE` of the device's memory (default a quarter of the input)")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads (default all)")
 	flags.IntVar(&f.times, "times", 3, "`N` runs, of which the median is shown, after one that is not counted")
+	flags.StringVar(&f.profile, "cpu-profile", "", "write a profile of the CPU's work to `FILE`, for go tool pprof")
+	flags.IntVar(&f.knobs.TileRows, "tile-rows", 0, "`N` rows of a tile (default by the device's memory)")
+	flags.IntVar(&f.knobs.Streams, "streams", 0, "`N` tiles in flight (default 4)")
+	flags.IntVar(&f.knobs.RadixBits, "radix-bits", 0, "scatter to 2^`N` partitions (default by the groups)")
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object for each number of groups")
 	return cmd
 }
@@ -146,11 +154,23 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 	if limit == 0 {
 		limit = in.bytes / 4
 	}
-	eng, err := engine.Open(engine.Options{Threads: f.threads, Device: f.device, DeviceMemoryLimit: limit})
+	options := engine.Options{Threads: f.threads, Device: f.device, DeviceMemoryLimit: limit}
+	eng, err := engine.Open(engine.WithTestingKnobs(options, engine.TestingKnobs{Device: f.knobs}))
 	if err != nil {
 		return nil, err
 	}
 	defer eng.Close()
+	if f.profile != "" {
+		file, err := os.Create(f.profile)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return nil, err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	r := &outOfCoreResult{Rows: in.rows, Bytes: in.bytes}
 	var times []float64
 	for i := range f.times + 1 {

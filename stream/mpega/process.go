@@ -120,6 +120,7 @@ type area struct {
 	memory kernels.Buffer
 	layout areaLayout
 	host   kernels.Pinned // status, then the bitmaps of a load
+	marks  [lanes + 1]kernels.Event
 }
 
 func (d *device) newArea(number int, bytes int64) (*area, error) {
@@ -158,6 +159,7 @@ func (a *area) releaseLocked() error {
 		return nil
 	}
 	var errs []error
+	a.closeMarksLocked()
 	if a.stream != nil {
 		_ = a.stream.Close() // its events have told its errors
 		a.stream = nil
@@ -168,6 +170,32 @@ func (a *area) releaseLocked() error {
 		a.host = nil
 	}
 	return errors.Join(errs...)
+}
+
+// mark records where a lane begins, and the one before ends.
+func (a *area) mark(i int) (err error) {
+	a.marks[i], err = a.stream.Record()
+	return err
+}
+
+// note remembers when the work between the marks was done.
+func (a *area) note(work string) {
+	a.device.note(len(a.device.tiles)+a.number, work, a.marks[:])
+	a.closeMarks()
+}
+
+func (a *area) closeMarks() {
+	a.device.mu.Lock()
+	defer a.device.mu.Unlock()
+	a.closeMarksLocked()
+}
+
+func (a *area) closeMarksLocked() {
+	for i := range a.marks {
+		if !a.device.hung {
+			_ = closeEvent(&a.marks[i]) // its stream tells its errors
+		}
+	}
 }
 
 func (a *area) groupsAt() int64  { return a.layout.rows.bytes }
@@ -301,25 +329,11 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 // aggregate groups all rows of a set at once.
 func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	d, shape := a.device, &a.device.run.opt.Shape
-	_, estimate := d.run.Route()
-	total := max(d.run.opt.Rows, rows)
-	expected := min(int64(float64(estimate)*float64(rows)/float64(total)*1.1)+1024, rows)
-	plan := d.planFor(rows, expected)
+	plan := d.planFor(rows, d.run.expect(rows))
 	if plan.AggregateScratch(shape, rows, d.props) > a.layout.scratch {
 		plan = d.planFor(rows, rows)
 	}
-	var marks [lanes + 1]kernels.Event
-	mark := func(i int) (err error) {
-		marks[i], err = a.stream.Record()
-		return err
-	}
-	defer func() {
-		for i := range marks {
-			if !d.hung {
-				_ = closeEvent(&marks[i])
-			}
-		}
-	}()
+	defer a.closeMarks()
 	into := a.layout.groups.groups(a.memory, a.groupsAt())
 	status := a.host.Bytes()[:statusBytes]
 	loaded := a.layout.rows.rows(a.memory, 0, rows)
@@ -328,7 +342,7 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 			func() error {
 				return a.stream.Aggregate(shape, plan, &loaded, into, kernels.Span{Buffer: a.memory, Offset: a.scratchAt()})
 			},
-			func() error { return mark(2) },
+			func() error { return a.mark(2) },
 			func() error { return a.stream.Copy(kernels.Copy{Device: into.Status, Host: status, Out: true}) },
 		)
 		if err = errors.Join(err, d.finish(a.stream)); err != nil {
@@ -337,31 +351,52 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 		return readStatus(status), nil
 	}
 	err := firstError(
-		func() error { return mark(0) },
+		func() error { return a.mark(0) },
 		func() error { return a.load(in, rows) },
-		func() error { return mark(1) },
+		func() error { return a.mark(1) },
 	)
 	if err != nil {
 		return nil, errors.Join(err, d.finish(a.stream))
 	}
 	s, err := run(plan)
 	if err == nil && s.Overflow > 0 {
-		_ = closeEvent(&marks[2])
+		_ = closeEvent(&a.marks[2])
 		s, err = run(d.planFor(rows, rows)) // the plan for as many groups as rows
 	}
 	if err != nil {
 		return nil, err
 	}
+	d.run.learn(rows, int64(s.Groups))
 	if s.Overflow > 0 {
 		return nil, errorf("device %d: %d of %d rows found no slot, though each could have one", d.number, s.Overflow, rows)
 	}
 	d.mu.Lock()
-	groups, err := d.areaGroups(a, int64(s.Groups), func() error { return nil }, func() error { return mark(3) })
+	groups, err := d.areaGroups(a, int64(s.Groups), func() error { return nil }, func() error { return a.mark(3) })
 	d.mu.Unlock()
 	if err == nil {
-		d.note(len(d.tiles)+a.number, marks[:])
+		a.note("aggregate")
 	}
 	return groups, err
+}
+
+// expect returns the groups that rows of some partitions may have: by those that were aggregated before, and by
+// the estimate for all rows until then.
+func (r *Run) expect(rows int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ratio := r.reduces
+	if ratio == 0 {
+		ratio = float64(r.estimate) / float64(max(r.opt.Rows, rows))
+	}
+	const margin, least = 1.1, 1 << 10
+	return min(int64(ratio*margin*float64(rows))+least, rows)
+}
+
+// learn notes how many groups rows had.
+func (r *Run) learn(rows, groups int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reduces = max(r.reduces, float64(groups)/float64(rows))
 }
 
 // areaGroups copies n groups of an area out. Requires: the device's lock is held.
@@ -402,6 +437,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		return nil, errors.Join(err, d.finish(a.stream))
 	}
 	status := a.host.Bytes()[:statusBytes]
+	defer a.closeMarks()
 	var groups, refused int64
 	for rows > 0 {
 		room := int64(o.LFMax*float64(slots)) - groups
@@ -410,17 +446,20 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		}
 		n := min(rows, max(room, 1), half.capacity)
 		overflow := half.rows(a.memory, half.bytes, n)
-		err := a.loadTo(in, n, &half)
-		if err == nil {
-			loaded := half.rows(a.memory, 0, n)
-			err = firstError(
-				func() error { return a.stream.Insert(&o.Shape, &loaded, tab, &overflow, at) },
-				func() error { return a.stream.Copy(kernels.Copy{Device: at, Host: status, Out: true}) },
-			)
-		}
+		loaded := half.rows(a.memory, 0, n)
+		err := firstError(
+			func() error { return a.mark(0) },
+			func() error { return a.loadTo(in, n, &half) },
+			func() error { return a.mark(1) },
+			func() error { return a.stream.Insert(&o.Shape, &loaded, tab, &overflow, at) },
+			func() error { return a.mark(2) },
+			func() error { return a.stream.Copy(kernels.Copy{Device: at, Host: status, Out: true}) },
+			func() error { return a.mark(3) },
+		)
 		if err = errors.Join(err, d.finish(a.stream)); err != nil {
 			return nil, err
 		}
+		a.note("insert")
 		s := readStatus(status)
 		groups = int64(s.Groups)
 		r.countLoad(groups, slots)
@@ -434,11 +473,19 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	}
 	d.mu.Lock()
 	out, err := d.areaGroups(a, groups, func() error {
-		return a.stream.Compact(&o.Shape, tab, a.layout.groups.groups(a.memory, a.groupsAt()))
-	}, func() error { return nil })
+		return firstError(
+			func() error { return errors.Join(a.mark(0), a.mark(1)) },
+			func() error { return a.stream.Compact(&o.Shape, tab, a.layout.groups.groups(a.memory, a.groupsAt())) },
+			func() error { return a.mark(2) },
+		)
+	}, func() error { return a.mark(3) })
 	d.mu.Unlock()
-	if err != nil || rows == 0 && refused == 0 {
-		return out, err
+	if err != nil {
+		return nil, err
+	}
+	a.note("compact")
+	if rows == 0 && refused == 0 {
+		return out, nil
 	}
 	r.count(func(c *Counters) { c.Split++ })
 	return nil, errors.Join(taken(r.takeStates(out)), out.Release(), r.takePieces(in, rows))

@@ -47,6 +47,7 @@ type Run struct {
 	sizing   partition.Sizing // of RouteScatter
 	radix    int
 	blocks   []*block
+	reduces  float64 // most groups a row of the partitions that have been aggregated; 0 before
 	counters Counters
 }
 
@@ -144,6 +145,13 @@ func (r *Run) Route() (Route, int64) {
 // rowsUnknown stands in for the size of an input that does not tell it.
 const rowsUnknown = 1 << 30
 
+// sketchErrorPart is the part of a sketch's estimate that two of its standard errors are: 1.04 / 2^7 each.
+const sketchErrorPart = 61
+
+// reductionMin is how many rows a group of a tile has at least for the tile to be aggregated by itself:
+// below it, its groups would be merged no faster than its rows are aggregated.
+const reductionMin = 4
+
 // choose picks the route by the groups of the first tile.
 func (r *Run) choose(t *Tile) error {
 	groups := r.opt.Groups
@@ -156,6 +164,8 @@ func (r *Run) choose(t *Tile) error {
 		if total <= 0 {
 			total = rowsUnknown
 		}
+		// Too few partitions cost more than too many: the sketch may be off by two standard errors.
+		distinct += distinct / sketchErrorPart
 		groups = partition.EqualGroups(int64(t.Rows), min(distinct, int64(t.Rows)), max(total, int64(t.Rows)))
 	}
 	r.mu.Lock()
@@ -164,7 +174,7 @@ func (r *Run) choose(t *Tile) error {
 	r.route = RouteScatter
 	d := r.devices[0]
 	switch {
-	case d.planFor(int64(t.Capacity), groups).Kernel == kernels.KernelShared:
+	case groups <= int64(t.Capacity)/reductionMin && d.planFor(int64(t.Capacity), groups).Kernel == kernels.KernelShared:
 		r.route = RouteAggregate
 	case float64(groups) <= r.opt.LFMin*float64(d.tableSlotsMax()):
 		r.route = RouteTable

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/kernels"
+)
+
+// plainResult says which bytes of a device's groups the columns of a result are, where all of them lie
+// there as Arrow has them. Batches then share the memory that the groups were copied to.
+type plainResult struct {
+	output *batchOutput
+	folds  []int // by aggregate
+}
+
+// newPlainResult returns nil where some column is made otherwise, or where the result is not batches in
+// memory of the engine's choice.
+func newPlainResult(q *query, l *deviceLayout) *plainResult {
+	out, ok := q.output.(*batchOutput)
+	if _, own := q.engine.opt.Allocator.(*poolAllocator); !ok || !own || !l.plainKeys() {
+		return nil
+	}
+	p := &plainResult{output: out}
+	for i := range q.bound.Outputs {
+		o := &q.bound.Outputs[i]
+		if o.Count >= 0 || !l.plainFold(o, q.progress.rowsTotal) {
+			return nil
+		}
+		p.folds = append(p.folds, o.Fold)
+	}
+	return p
+}
+
+// plainKeys reports whether packed keys are the values of the one key column.
+func (l *deviceLayout) plainKeys() bool {
+	keys := &l.bound.Keys
+	if len(keys.Fields) != 1 {
+		return false
+	}
+	f := &keys.Fields[0]
+	fixed, ok := l.bound.Columns[l.bound.KeyColumns[0]].Type.(arrow.FixedWidthDataType)
+	bits := 8 * l.shape.KeyBytes
+	return ok && fixed.BitWidth() == bits && !f.Interned && !f.Nullable && (f.Kind == spec.Int64 || f.Kind == spec.Uint64) &&
+		f.Base == 0 && f.Shift == 0 && f.Span == math.MaxUint64>>(64-bits)
+}
+
+// plainFold reports whether the states of an aggregate's fold are its results, of so many rows at most.
+func (l *deviceLayout) plainFold(o *spec.Output, rows int64) bool {
+	op := l.shape.Folds[o.Fold].Op
+	switch o.Type.ID() {
+	case arrow.INT64:
+		return op == kernels.Count || op == kernels.Sum64 && o.Aggregate.Func == spec.Sum && rows >= 0 && rows <= math.MaxInt32
+	case arrow.FLOAT64:
+		return op == kernels.SumFloat && o.Aggregate.Func == spec.Sum
+	}
+	return false
+}
+
+// sharedChunk frees the columns of a batch that lie in the memory of a chunk of groups: an allocator, as
+// that is what buffers give their memory back to.
+type sharedChunk struct {
+	memory.Allocator
+	coprocessor *coprocessor
+	chunk       groupChunk
+	left        atomic.Int64 // columns
+}
+
+// Free implements memory.Allocator.
+func (s *sharedChunk) Free([]byte) {
+	if s.left.Add(-1) > 0 {
+		return
+	}
+	c := s.coprocessor
+	if err := s.chunk.set.put(1); err != nil {
+		c.query.engine.opt.Logger.Warn("device memory", slog.Any("error", err))
+	}
+	c.query.engine.devices.put(c.set, nil, nil)
+}
+
+// writePlain sends the groups of a chunk as they are.
+func (c *coprocessor) writePlain(ctx context.Context, th *thread, chunk groupChunk) error {
+	p, g, from, to := c.plain, chunk.set.Groups, chunk.from, chunk.to
+	shared := &sharedChunk{Allocator: memory.DefaultAllocator, coprocessor: c, chunk: chunk}
+	columns := make([]arrow.Array, 0, 1+len(p.folds))
+	shared.left.Store(int64(cap(columns)))
+	chunk.set.users.Add(1)
+	c.query.engine.devices.retain(c.set)
+	add := func(dt arrow.DataType, b []byte) {
+		data := array.NewData(dt, to-from, []*memory.Buffer{nil, memory.NewBufferWithAllocator(b, shared)}, nil, 0, 0)
+		for _, buffer := range data.Buffers() {
+			if buffer != nil {
+				buffer.Release() // data has a reference of its own
+			}
+		}
+		columns = append(columns, array.MakeFromData(data))
+		data.Release()
+	}
+	width := c.layout.shape.KeyBytes
+	schema := c.query.bound.Schema
+	add(schema.Field(0).Type, g.Keys[width*from:width*to])
+	for i, f := range p.folds {
+		add(schema.Field(1+i).Type, g.States[f][8*from:8*to])
+	}
+	batch := array.NewRecordBatch(schema, columns, int64(to-from))
+	for _, a := range columns {
+		a.Release()
+	}
+	return p.output.send(ctx, th, batch)
+}
