@@ -4,8 +4,9 @@
 //		Create ──> Write* ──> Commit     the file is there, complete and durable
 //		              └─────> Abort      nothing is there
 //
-//	  - S1 (whole or not at all): a file is written under a hidden name beside its target, synced,
-//	    renamed, and its directory synced. Every error removes what was written.
+//	  - S1 (whole or not at all): a file, or a directory of files, is written under a hidden name beside its
+//	    target, synced, renamed, and its directory synced. Every error removes what was written. An object
+//	    appears when it is complete.
 //	  - S2 (early): a target that cannot be written is refused by Create, before any work is done.
 //	  - S3 (no surprise): a value is written as it is or refused with the name of its column.
 //
