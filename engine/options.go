@@ -14,6 +14,7 @@ import (
 
 	"github.com/mpga/mpga/kernels/hostdevice"
 	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/stream/trace"
 )
 
 // Options configure an Engine. The zero value is usable.
@@ -58,6 +59,14 @@ type Options struct {
 	// Allocator takes the memory of decoded columns and of result batches.
 	// The default is a pool of the engine's own.
 	Allocator memory.Allocator
+
+	// Trace records when the workers, devices and files of queries did what. The default, nil, costs
+	// nothing.
+	Trace *trace.Recorder
+
+	// MeasureLink has Stats tell how fast the link to devices is, which takes some milliseconds when
+	// they are opened.
+	MeasureLink bool
 
 	testing TestingKnobs
 }

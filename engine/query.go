@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/stream"
 	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream/trace"
 )
 
 // query is one execution.
@@ -33,6 +34,7 @@ type query struct {
 	once     bool // the input cannot be read again
 	final    finalizer
 	progress *progress
+	trace    *trace.Query
 	started  time.Time
 	times    map[Phase]time.Duration
 
@@ -57,6 +59,7 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 		bound:   b,
 		splits:  splits,
 		final:   finalizer{bound: b, mem: e.opt.Allocator, interners: newInterners(b)},
+		trace:   e.opt.Trace.Query(started),
 		started: started,
 		times:   map[Phase]time.Duration{PhasePlan: time.Since(started)},
 	}
@@ -84,6 +87,7 @@ func (q *query) reset() {
 		States:   &states,
 		Writers:  q.workers,
 		SpillAll: e.opt.testing.SpillAll,
+		Trace:    q.trace.Rows("disk"),
 	})
 	q.run = cpuagg.NewRun(b, e.aggOptions(q.progress.rowsTotal, q.workers), q.store)
 	q.counters.Store(q.run.Counters())
@@ -118,6 +122,8 @@ type groupWriter interface {
 
 // execute runs the query.
 func (q *query) execute(ctx context.Context) (err error) {
+	q.traceBegin()
+	defer q.trace.End()
 	stop := q.progress.start()
 	defer func() {
 		stop(err == nil)
@@ -187,6 +193,9 @@ func (q *query) attempt(ctx context.Context) (err error) {
 func (q *query) phase(p Phase, f func() error) error {
 	q.progress.setPhase(p)
 	start := time.Now()
+	row := q.trace.Row(traceQuery, "phase", 0)
+	row.Begin(string(p))
+	defer row.End()
 	err := f()
 	q.times[p] = time.Since(start)
 	return err
@@ -197,7 +206,7 @@ func (q *query) parallel(ctx context.Context, n int, f func(ctx context.Context,
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i := range n {
 		group.Go(func() error {
-			t := &thread{of: q.engine.threads}
+			t := &thread{of: q.engine.threads, row: q.traceWorker(i)}
 			defer t.give()
 			if err := t.take(groupCtx); err != nil {
 				return err
@@ -216,6 +225,8 @@ func (q *query) parallel(ctx context.Context, n int, f func(ctx context.Context,
 type thread struct {
 	of   *semaphore.Weighted
 	held bool
+	row  *trace.Row // of the worker; nil without a trace
+	work string     // what it does, for the trace; "" is not shown
 }
 
 // take waits for a thread. It returns the cause when the context is done, and then holds none.
@@ -224,12 +235,14 @@ func (t *thread) take(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	t.held = true
+	t.does(t.work)
 	return nil
 }
 
 // give gives the thread back, if it is held.
 func (t *thread) give() {
 	if t.held {
+		t.row.End()
 		t.of.Release(1)
 		t.held = false
 	}
@@ -284,7 +297,8 @@ func (q *query) scatterRest(ctx context.Context, workers []*cpuagg.Worker) error
 	if q.adopted != nil || !q.run.MustScatter(workers) {
 		return nil
 	}
-	return q.parallel(ctx, len(workers), func(ctx context.Context, i int, _ *thread) error {
+	return q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
+		t.does(workScatter)
 		return workers[i].ScatterRest()
 	})
 }
@@ -310,6 +324,7 @@ func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker) error
 			}
 			return out.close()
 		}
+		th.work = workProcess
 		err := th.take(ctx)
 		if err == nil {
 			err = q.guard(func() error { return q.processTask(ctx, th, w, task, out) })
@@ -334,6 +349,7 @@ func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, t
 		return nil
 	}
 	defer groups.Release()
+	th.does(workWrite)
 	if err := out.write(ctx, th, groups); err != nil {
 		return err
 	}
@@ -381,11 +397,17 @@ func (o *batchOutput) emit(ctx context.Context, th *thread, g *cpuagg.Groups, fr
 	if err != nil {
 		return err
 	}
+	return o.send(ctx, th, batch)
+}
+
+// send hands a batch to the reader of the result.
+func (o *batchOutput) send(ctx context.Context, th *thread, batch arrow.RecordBatch) error {
+	rows := batch.NumRows()
 	th.give()
 	select {
 	case o.to <- batch:
-		q.batches.Add(1)
-		q.progress.groups.Add(int64(to - from))
+		o.query.batches.Add(1)
+		o.query.progress.groups.Add(rows)
 	case <-ctx.Done():
 		batch.Release()
 	}

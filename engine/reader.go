@@ -39,6 +39,7 @@ func (r *reader) readAll(ctx context.Context) error {
 		}
 	}
 	for {
+		r.thread.does("")
 		r.thread.give()
 		p, ok := f.takePiece(ctx)
 		if !ok {
@@ -58,6 +59,7 @@ func (r *reader) readAll(ctx context.Context) error {
 
 func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	q := r.query
+	r.thread.does(workRead)
 	var batches array.RecordReader
 	err := r.guard(split, func() (err error) {
 		batches, err = split.Open(ctx, scan.OpenOptions{
@@ -74,6 +76,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	defer batches.Release()
 	position := split.Position()
 	for {
+		r.thread.work = workRead
 		if err := r.thread.yield(ctx); err != nil {
 			return err
 		}
@@ -128,6 +131,9 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 		return err
 	}
 	q := r.query
+	if r.filler == nil {
+		r.thread.does(workAggregate)
+	}
 	for from := p.from; from < p.to; {
 		if half := (p.to - from) / 2; half >= offerRowsMin {
 			rest := p

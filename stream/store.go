@@ -9,6 +9,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
+	"github.com/mpga/mpga/stream/trace"
 )
 
 // Store keeps the pages of a query's partitions until they are processed: in memory while the
@@ -23,6 +24,7 @@ type Store struct {
 	temp    *Temp
 	layouts [2]*spec.RowLayout // by cpuagg.Content
 	spill   bool               // everything, for tests
+	disk    *trace.Rows
 
 	mu     sync.Mutex
 	left   sync.Cond // an eviction has ended
@@ -67,6 +69,9 @@ type StoreOptions struct {
 
 	// SpillAll writes every page to disk at once, for tests.
 	SpillAll bool
+
+	// Trace takes what is written to files and read from them. The default, nil, measures nothing.
+	Trace *trace.Rows
 }
 
 // NewStore returns an empty store.
@@ -76,6 +81,7 @@ func NewStore(opt StoreOptions) *Store {
 		temp:    opt.Temp,
 		layouts: [2]*spec.RowLayout{cpuagg.Rows: opt.Rows, cpuagg.States: opt.States},
 		spill:   opt.SpillAll,
+		disk:    opt.Trace,
 		filesN:  min(opt.Writers, spillFilesMax),
 		spools:  make(map[*spool]struct{}),
 	}
@@ -237,6 +243,9 @@ func (s *Store) lockFile() (*tempFile, error) {
 		f, err := s.temp.create()
 		if err != nil {
 			return nil, err
+		}
+		if s.disk != nil {
+			f.file = tracedFile{f.file, s.disk}
 		}
 		f.mu.Lock()
 		s.created.Add(1)

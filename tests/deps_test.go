@@ -15,8 +15,8 @@ const module = "github.com/mpga/mpga"
 // allowedImports says which packages of the module each may import. Everything may import
 // engine/spec and engine/invariants, which import nothing.
 var allowedImports = map[string][]string{
-	"cmd/mpga":           {"engine", "engine/gen", "engine/job", "engine/objects", "engine/plan", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream"},
-	"engine":             {"engine/order", "engine/scan", "stream", "stream/mpega", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
+	"cmd/mpga":           {"engine", "engine/gen", "engine/job", "engine/objects", "engine/plan", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream", "stream/trace"},
+	"engine":             {"engine/order", "engine/scan", "stream", "stream/mpega", "stream/trace", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
 	"engine/digits":      {},
 	"engine/expr":        {},
 	"engine/gen":         {"engine/digits", "engine/scan"},
@@ -38,9 +38,10 @@ var allowedImports = map[string][]string{
 	"kernels/hostdevice": {"kernels", "partition"},
 	"kernels/nvml":       {},
 	"partition":          {},
-	"stream":             {"cpuagg", "kernels", "partition"},
+	"stream":             {"cpuagg", "kernels", "partition", "stream/trace"},
 	"stream/faultfs":     {"stream"},
 	"stream/mpega":       {"kernels", "partition"},
+	"stream/trace":       {},
 }
 
 // leaves may be imported by every package but by each other.

@@ -22,6 +22,7 @@ type device struct {
 	tiles  []*Tile
 	layout layout // of a tile
 	base   kernels.Event
+	based  time.Time // when base was seen to be done
 
 	mu       sync.Mutex
 	idle     sync.Cond // signalled when inFlight falls
@@ -87,6 +88,7 @@ func newDevice(r *Run, number int, dev kernels.Device) (*device, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.release())
 	}
+	d.based = time.Now()
 	return d, nil
 }
 

@@ -153,38 +153,42 @@ func (t *Tile) sendInsert() (end func() error, err error) {
 // tableGroups copies the groups of the table out and drops the table. Requires: the device's lock is
 // held, and no tile is under way.
 func (d *device) tableGroups() (g *Groups, err error) {
-	shape, tab, s := &d.run.opt.Shape, d.table, d.tiles[0].stream
+	shape, tab, t := &d.run.opt.Shape, d.table, d.tiles[0] // which is free: no tile is under way
 	l := newGroupLayout(shape, max(tab.groups, 1))
-	out := &d.tiles[0].output // which is free: no tile is under way
+	out := &t.output
 	if *out, err = d.alloc(l.bytes); err != nil {
 		return nil, err
 	}
 	into := l.groups(*out, 0)
 	if g, err = d.hostGroups(&l, *out, tab.groups, func() error {
 		return firstError(
-			func() error { return s.WaitFor(tab.last) },
-			func() error { return s.Compact(shape, tab.Table, into) },
+			func() error { return t.stream.WaitFor(tab.last) },
+			func() error { return errors.Join(t.mark(0), t.mark(1)) },
+			func() error { return t.stream.Compact(shape, tab.Table, into) },
+			func() error { return t.mark(2) },
 		)
-	}, s); err != nil {
+	}, t); err != nil {
 		return nil, err
 	}
-	return g, errors.Join(d.freeBuffer(out), d.dropTable())
+	return g, errors.Join(t.closeMarks(), d.freeBuffer(out), d.dropTable())
 }
 
-// hostGroups does work of a stream that leaves n groups, and copies them out.
-func (d *device) hostGroups(l *groupLayout, from kernels.Buffer, n int64, work func() error, s kernels.Stream) (*Groups, error) {
+// hostGroups does work of a tile's stream that leaves n groups, and copies them out. Requires: the device's
+// lock is held.
+func (d *device) hostGroups(l *groupLayout, from kernels.Buffer, n int64, work func() error, t *Tile) (*Groups, error) {
 	host, pinned := d.hostMemory(n * groupBytes(l.shape))
 	copies, g := l.copyOut(from, 0, host, n)
 	g.pinned = pinned
 	d.bytesOut += int64(len(host))
 	err := work()
 	if err == nil {
-		err = s.CopyBatch(copies)
+		err = errors.Join(t.stream.CopyBatch(copies), t.mark(3))
 	}
-	if err = errors.Join(err, d.finishLocked(s)); err != nil {
+	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
 		d.orphan(pinned)
 		return nil, err
 	}
+	d.noteLocked(t.number, "compact", t.marks[:])
 	return g, nil
 }
 

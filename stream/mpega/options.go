@@ -136,8 +136,8 @@ const (
 	LaneCopyOut
 )
 
-// Trace takes spans of a device's work, in nanoseconds by the device's clock since the run began. It is
-// called by several goroutines at once.
+// Trace takes spans of a device's work, by the device's clock, which is set by the host's when the run begins.
+// It is called by several goroutines at once. The streams of partitions are numbered after those of tiles.
 type Trace interface {
-	Span(device, stream int, lane Lane, name string, begin, end int64)
+	Span(device, stream int, lane Lane, name string, begin, end time.Time)
 }

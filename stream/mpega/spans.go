@@ -3,6 +3,7 @@ package mpega
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/mpga/mpga/kernels"
 )
@@ -13,10 +14,18 @@ type span struct{ begin, end int64 }
 // spansKept bounds the spans of a lane that are remembered.
 const spansKept = 1 << 16
 
-var laneNames = [lanes]string{LaneCopyIn: "copy in", LaneKernel: "kernel", LaneCopyOut: "copy out"}
+// routeWork names what kernels do with a tile.
+var routeWork = [...]string{RouteAggregate: "aggregate", RouteTable: "insert", RouteScatter: "scatter"}
 
-// note remembers when the lanes of a stream's work began and ended: at the marks, which are done.
-func (d *device) note(stream int, marks []kernels.Event) {
+// note remembers when the lanes of a stream's work, of a name, began and ended: at the marks, which are done.
+func (d *device) note(stream int, work string, marks []kernels.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.noteLocked(stream, work, marks)
+}
+
+// noteLocked is note for who holds the device's lock.
+func (d *device) noteLocked(stream int, work string, marks []kernels.Event) {
 	var at [lanes + 1]int64
 	for i, e := range marks {
 		var err error
@@ -24,19 +33,19 @@ func (d *device) note(stream int, marks []kernels.Event) {
 			return // the work itself tells its errors
 		}
 	}
-	d.mu.Lock()
 	for lane := range lanes {
 		if s := (span{at[lane], at[lane+1]}); s.end > s.begin && len(d.spans[lane]) < spansKept {
 			d.spans[lane] = append(d.spans[lane], s)
 		}
 	}
-	d.mu.Unlock()
 	if d.run.opt.Trace == nil {
 		return
 	}
+	names := [lanes]string{LaneCopyIn: "copy in", LaneKernel: work, LaneCopyOut: "copy out"}
 	for lane := range lanes {
 		if at[lane+1] > at[lane] {
-			d.run.opt.Trace.Span(d.number, stream, Lane(lane), laneNames[lane], at[lane], at[lane+1])
+			begin, end := d.based.Add(time.Duration(at[lane])), d.based.Add(time.Duration(at[lane+1]))
+			d.run.opt.Trace.Span(d.number, stream, Lane(lane), names[lane], begin, end)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func (d *device) finishMarks(t *Tile) error {
 		}
 		return errors.Join(err, t.closeMarks())
 	} else {
-		d.note(t.number, t.marks[:])
+		d.note(t.number, routeWork[d.route], t.marks[:])
 	}
 	return t.closeMarks()
 }
