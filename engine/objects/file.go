@@ -100,7 +100,7 @@ func (f *file) Announce(ranges []stream.Range) {
 		f.ranges = append(f.ranges, r)
 	}
 	for _, r := range f.ranges {
-		if len(f.pieces) < announcedMax {
+		if len(f.pieces) < announcedMax && f.fs.roomAhead(pieceBytes) {
 			f.piece(r, r.Offset, pieceBytes)
 		}
 	}
@@ -116,7 +116,9 @@ func (f *file) piece(r stream.Range, offset, size int64) *piece {
 		return p
 	}
 	p = &piece{offset: start, bytes: make([]byte, min(size, r.Offset+r.Bytes-start)), ready: make(chan struct{})}
+	f.drop(f.pieces[start]) // a shorter one, of another range
 	f.pieces[start] = p
+	f.fs.held.Add(int64(len(p.bytes)))
 	f.done.Go(func() {
 		defer close(p.ready)
 		p.err = f.fetch(p.bytes, p.offset)
@@ -219,7 +221,7 @@ func (f *file) pieceFor(at int64, n int) *piece {
 func (f *file) pieceAhead(r stream.Range, at, size int64) *piece {
 	p := f.piece(r, at, size)
 	for i := range int64(aheadPieces) {
-		if next := p.offset + (i+1)*size; next < r.Offset+r.Bytes {
+		if next := p.offset + (i+1)*size; next < r.Offset+r.Bytes && f.fs.roomAhead(size) {
 			f.piece(r, next, size)
 		}
 	}
@@ -240,10 +242,20 @@ func (f *file) copyFrom(p *piece, b []byte, at int64) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p.served += int64(n)
-	if p.served >= int64(len(p.bytes)) && !p.kept && f.pieces[p.offset] == p {
-		delete(f.pieces, p.offset)
+	if p.served >= int64(len(p.bytes)) && !p.kept {
+		f.drop(p)
 	}
 	return n, nil
+}
+
+// drop forgets a piece, which may be nil or forgotten already.
+//
+// Requires: f.mu is held.
+func (f *file) drop(p *piece) {
+	if p != nil && f.pieces[p.offset] == p {
+		delete(f.pieces, p.offset)
+		f.fs.held.Add(-int64(len(p.bytes)))
+	}
 }
 
 // Read implements io.Reader.
@@ -289,6 +301,8 @@ func (f *file) Close() error {
 	f.done.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	clear(f.pieces)
+	for _, p := range f.pieces {
+		f.drop(p)
+	}
 	return nil
 }

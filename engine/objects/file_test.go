@@ -181,8 +181,18 @@ func TestRequests(t *testing.T) {
 		t.Errorf("%d requests for ranges of 4 pieces together", n)
 	}
 	check(t, f.Close())
-	if held := len(f.pieces); held > 0 {
-		t.Errorf("%d pieces are held after Close", held)
+	if held := fsys.held.Load(); held != 0 || len(f.pieces) > 0 {
+		t.Errorf("%d B in %d pieces are held after Close", held, len(f.pieces))
+	}
+	fsys.SetBytes(0)
+	store.requests.Store(0)
+	f = newFile(fsys, "s3://b/k", store, version{size: int64(len(content))})
+	f.Announce([]stream.Range{{Offset: 0, Bytes: 8 << 20}})
+	_, err = f.ReadAt(b, 0)
+	check(t, err)
+	check(t, f.Close())
+	if n := store.requests.Load(); n != 1 {
+		t.Errorf("%d requests without room to read ahead", n)
 	}
 }
 

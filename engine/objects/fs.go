@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gocloud.dev/blob"
@@ -29,6 +30,8 @@ type FS struct {
 	ctx      context.Context // ends all requests
 	opt      Options
 	requests *semaphore.Weighted
+	bytes    atomic.Int64 // that may be held ahead of readers
+	held     atomic.Int64 // bytes of pieces
 
 	mu      sync.Mutex
 	buckets map[string]*blob.Bucket // by URL
@@ -54,11 +57,19 @@ func New(ctx context.Context, base stream.FS, opt Options) (*FS, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	return &FS{
+	f := &FS{
 		FS: base, ctx: ctx, opt: opt, requests: semaphore.NewWeighted(int64(opt.Requests)),
 		buckets: make(map[string]*blob.Bucket), web: make(map[string]*webObject), known: make(map[string]version),
-	}, nil
+	}
+	f.bytes.Store(opt.Bytes)
+	return f, nil
 }
+
+// SetBytes changes Options.Bytes, where the memory limit is known late.
+func (f *FS) SetBytes(n int64) { f.bytes.Store(n) }
+
+// roomAhead says whether a piece may be read before anyone asks for it. B4.
+func (f *FS) roomAhead(n int64) bool { return f.held.Load()+n <= f.bytes.Load() }
 
 // Close gives connections and copies of files back. All files are closed before.
 func (f *FS) Close() error {

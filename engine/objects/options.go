@@ -23,6 +23,9 @@ type Options struct {
 	// Requests is how many requests for pieces of files run at a time. The default is 32.
 	Requests int
 
+	// Bytes is how much may be held that was read ahead. The default is 256 MiB; see SetBytes.
+	Bytes int64
+
 	// TempDir takes files of servers that send whole files only. The default is os.TempDir().
 	TempDir string
 
@@ -44,6 +47,9 @@ func (o *Options) EnsureDefaults() {
 	if o.Requests == 0 {
 		o.Requests = 32
 	}
+	if o.Bytes == 0 {
+		o.Bytes = 256 << 20
+	}
 	if o.TempDir == "" {
 		o.TempDir = os.TempDir()
 	}
@@ -60,6 +66,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Pause < 0 || o.Stall < 0 {
 		errs = append(errs, fmt.Errorf("Pause (%s) and Stall (%s) must not be negative", o.Pause, o.Stall))
+	}
+	if o.Bytes < 0 {
+		errs = append(errs, fmt.Errorf("Bytes (%d) must not be negative", o.Bytes))
 	}
 	if o.Requests < 1 {
 		errs = append(errs, fmt.Errorf("Requests (%d) must be at least 1", o.Requests))

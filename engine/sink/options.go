@@ -50,8 +50,8 @@ type Options struct {
 	Overwrite bool
 
 	// OpenFilesMax is how many files of a directory are written at the same time. Where rows of more
-	// folders alternate, files are ended and others begun. The default is 64, and 16 for objects, since an
-	// upload holds some 20 MiB.
+	// folders alternate, files are ended and others begun. The default is 64. Of objects 8 are the most, since
+	// an upload holds some 20 MiB.
 	OpenFilesMax int
 
 	// Codec compresses Parquet pages (none, snappy, zstd, gzip, lz4, brotli) and Arrow buffers
@@ -93,8 +93,8 @@ const rowGroupRowsDefault = 1 << 18
 
 // openFilesDefault leaves room in the 1,024 files that a process may have open.
 const (
-	openFilesDefault   = 64
-	openObjectsDefault = 16
+	openFilesDefault = 64
+	openObjectsMax   = 8
 )
 
 // rowGroupRowsMax bounds the memory that one buffered row group can take.

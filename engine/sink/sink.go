@@ -77,10 +77,10 @@ func settle(path string, opt *Options) error {
 		}
 		opt.Format = format
 	}
-	if _, ok := objectsAt(opt.FS, path); ok && opt.OpenFilesMax == 0 {
-		opt.OpenFilesMax = openObjectsDefault
-	}
 	opt.EnsureDefaults()
+	if _, ok := objectsAt(opt.FS, path); ok {
+		opt.OpenFilesMax = min(opt.OpenFilesMax, openObjectsMax)
+	}
 	if err := opt.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
