@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/objects"
 	"github.com/mpga/mpga/engine/sink"
 )
 
@@ -55,6 +56,9 @@ func openWithin(o engine.Options, result *sink.Options) (*engine.Engine, error) 
 			result.RowGroupRows, result.OpenFilesMax = smallPartRows, smallOpenFiles
 		}
 	}
+	if files, ok := result.FS.(*objects.FS); ok {
+		files.SetBytes(o.MemoryLimit / objectsShare)
+	}
 	return engine.Open(o)
 }
 
@@ -76,6 +80,9 @@ const collectorShare = 3
 
 // limitCollector lets the Go runtime's own memory leave room for the engine's.
 func limitCollector(memoryLimit int64) { debug.SetMemoryLimit(memoryLimit / collectorShare) }
+
+// objectsShare is the part of the memory limit that files of stores may hold ahead of their readers.
+const objectsShare = 16
 
 // A Parquet writer holds a row group: below smallMemory one of smallGroupRows, a quarter of the default.
 const (

@@ -130,6 +130,7 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	sinkOptions.Query = strings.TrimSpace(text)
 	progress, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && sinkOptions.Format != sink.Table)
 	if err != nil {
 		return err
