@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
@@ -19,6 +20,9 @@ import (
 type aggFlags struct {
 	by       []string
 	agg      []string
+	where    string
+	having   string
+	orderBy  string
 	overflow string
 
 	deterministic bool
@@ -41,15 +45,16 @@ func newAggCommand() *cobra.Command {
 		Long: `Group the rows of files by key columns and aggregate the others.
 
 FILE is a file, a folder, a glob pattern (in quotes) or - for CSV or an Arrow stream on the standard
-input. Folders named key=value become columns. The text of --by and --agg is SQL: columns, or
-aggregates of columns, each with an alias or none. Without --by the whole input is one group;
-without --agg the result is the distinct keys.
+input. Folders named key=value become columns. The text of --by, --agg, --where, --having and --order-by is
+SQL, as mpga sql takes it: expressions, each with an alias or none. Without --by the whole input is one group;
+without --agg the result is the distinct keys. --limit N gives the first N groups, in the order asked for.
 
 Aggregates:
 
 ` + functionHelp(),
 		Example: `  mpga agg --by origin --agg 'count(*) as flights, avg(delay)' tests/testdata/flights-2001.parquet
   mpga agg --by origin,destination --agg 'max(delay, 3) as worst' -o worst.parquet tests/testdata/flights-2001.parquet
+  mpga agg --by "date_trunc('month', date) as month" --agg 'sum(distance) / count(*)' --where 'delay > 60' --order-by month tests/testdata/flights-2001.parquet
   mpga agg --agg 'quantile_cont(delay, 0.9), count(distinct origin)' --stats tests/testdata/flights-2001.parquet
   mpga agg --by origin --agg 'sum(distance)' --format csv tests/testdata/flights-2001.parquet | sort
   printf 'city,n\nUlm,1\nUlm,2\n' | mpga agg --by city --agg 'sum(n)' -`,
@@ -61,9 +66,13 @@ Aggregates:
 	flags.SortFlags = false
 	flags.StringArrayVar(&f.by, "by", nil, "`COLUMNS` to group by: 'origin, destination as dest'; may be repeated")
 	flags.StringArrayVar(&f.agg, "agg", nil, "aggregate `CALLS`: 'sum(delay) as total, count(*)'; may be repeated")
+	flags.StringVar(&f.where, "where", "", "only rows for which `CONDITION` is true: 'delay > 60 and origin <> destination'")
+	flags.StringVar(&f.having, "having", "", "only groups for which `CONDITION` is true: 'count(*) > 100'")
+	flags.StringVar(&f.orderBy, "order-by", "", "order the groups by `LIST`: 'total desc, origin nulls first'")
 	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
 	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
 	f.outputFlags.register(flags)
+	flags.Lookup("limit").Usage = "only the first `N` groups, in the order asked for; without, a table shows 20 and 0 shows all"
 	f.partialFlags.register(flags)
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	f.budgetFlags.register(flags)
@@ -127,9 +136,13 @@ func callShape(f spec.Func) string {
 
 func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	ctx := cmd.Context()
-	query, err := f.query()
+	statement, err := f.statement(cmd)
 	if err != nil {
 		return err
+	}
+	planOptions := plan.Options{Deterministic: f.deterministic}
+	if planOptions.Overflow, err = spec.ParseOverflow(f.overflow); err != nil {
+		return usagef("--%w", err)
 	}
 	if err := f.partialFlags.check(cmd, f.output); err != nil {
 		return err
@@ -151,6 +164,10 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if err := f.budgetFlags.apply(&options); err != nil {
 		return err
 	}
+	if err := f.outputFlags.observe(&options); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.pictures.end()) }()
 
 	source, err := scan.Open(ctx, files, scanOptions)
 	if err != nil {
@@ -161,51 +178,53 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
-	if f.explain {
-		plan, err := eng.Explain(ctx, source, query)
-		if err != nil {
-			return err
-		}
-		return writeText(cmd.OutOrStdout(), plan.String())
-	}
-	defer progress.close()
+	planOptions.Tables = map[string]plan.Table{inputTable: {Source: source}}
 	if f.partial {
-		return f.writePartial(ctx, cmd.ErrOrStderr(), eng, source, query, progress)
+		return f.runPartial(cmd, eng, statement, planOptions, progress)
 	}
-	result, err := eng.Aggregate(ctx, source, query)
+	return runStatement(cmd, eng, statement, planOptions, &f.outputFlags, f.explain, sinkOptions, progress)
+}
+
+// inputTable is the name of the files in the statement that the flags make.
+const inputTable = "files"
+
+// statement makes one statement of the flags.
+func (f *aggFlags) statement(cmd *cobra.Command) (*sql.Select, error) {
+	if len(f.by) == 0 && len(f.agg) == 0 {
+		return nil, usagef("agg: give --by, --agg or both (see mpga agg --help)")
+	}
+	clauses := sql.Clauses{By: f.by, Agg: f.agg, Where: f.where, Having: f.having, OrderBy: f.orderBy}
+	if cmd.Flags().Changed("limit") && f.limit > 0 {
+		limit := int64(f.limit)
+		clauses.Limit = &limit
+	}
+	s, err := sql.Compose(inputTable, clauses)
+	var clause *sql.ClauseError
+	if errors.As(err, &clause) {
+		return nil, fmt.Errorf("--%s: %w", clause.Clause, clause.Err)
+	}
+	return s, err
+}
+
+// runPartial writes the states of the aggregation, or its plan.
+func (f *aggFlags) runPartial(cmd *cobra.Command, eng *engine.Engine, s *sql.Select, opt plan.Options, progress progress) error {
+	ctx := cmd.Context()
+	query, err := plan.Prepare(ctx, eng, s, opt)
 	if err != nil {
 		return err
 	}
-	defer result.Release()
-	return f.outputFlags.write(ctx, cmd.ErrOrStderr(), result, sinkOptions, progress)
-}
-
-// query parses --by and --agg.
-func (f *aggFlags) query() (spec.Query, error) {
-	q := spec.Query{Deterministic: f.deterministic}
-	for _, text := range f.by {
-		keys, err := sql.ParseKeys(text)
+	defer query.Close()
+	source, aggregation, err := query.Aggregation()
+	if err != nil {
+		return usagef("--partial: %w", err)
+	}
+	if f.explain {
+		text, err := query.Explain(ctx)
 		if err != nil {
-			return q, fmt.Errorf("--by: %w", err)
+			return err
 		}
-		q.Keys = append(q.Keys, keys...)
+		return writeText(cmd.OutOrStdout(), text)
 	}
-	for _, text := range f.agg {
-		aggregates, err := sql.ParseAggregates(text)
-		if err != nil {
-			return q, fmt.Errorf("--agg: %w", err)
-		}
-		q.Aggregates = append(q.Aggregates, aggregates...)
-	}
-	if len(q.Keys) == 0 && len(q.Aggregates) == 0 {
-		return q, usagef("agg: give --by, --agg or both (see mpga agg --help)")
-	}
-	var err error
-	if q.Overflow, err = spec.ParseOverflow(f.overflow); err != nil {
-		return q, usagef("--%w", err)
-	}
-	if err := q.Validate(); err != nil {
-		return q, usageError{err}
-	}
-	return q, nil
+	defer progress.close()
+	return f.writePartial(ctx, cmd.ErrOrStderr(), eng, source, aggregation, progress)
 }

@@ -24,6 +24,7 @@ type outputFlags struct {
 
 	stats    string
 	progress string
+	pictures pictureFlags
 }
 
 func (f *outputFlags) register(flags *pflag.FlagSet) {
@@ -36,6 +37,7 @@ func (f *outputFlags) register(flags *pflag.FlagSet) {
 func (f *outputFlags) registerReports(flags *pflag.FlagSet) {
 	flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
 	flags.Lookup("stats").NoOptDefVal = statsToStderr
+	f.pictures.register(flags)
 	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
 }
 
@@ -60,7 +62,7 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 		return opt, usageError{err}
 	case f.limit < 0:
 		return opt, usagef("--limit %d: want the number of rows to show, or 0 for all", f.limit)
-	case cmd.Flags().Changed("limit") && opt.Format != sink.Table:
+	case cmd.Flags().Changed("limit") && opt.Format != sink.Table && cmd.Name() != "agg": // whose limit is the query's
 		return opt, usagef("--limit is for tables: %s gets all rows", opt.Format)
 	case f.limit == 0:
 		opt.RowsShown = -1
@@ -68,6 +70,12 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 	_, noColor := os.LookupEnv("NO_COLOR")
 	opt.Color = f.output == "-" && isTerminal(opt.Stdout) && !noColor
 	return opt, nil
+}
+
+// observe has an engine measure what is to be told of its queries.
+func (f *outputFlags) observe(o *engine.Options) error {
+	o.MeasureLink = f.stats != ""
+	return f.pictures.begin(o)
 }
 
 // statsReader is a result with what was done for it.

@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -109,15 +108,20 @@ func (b *binder) bound(e *Expr, n *node) (*node, error) {
 	return b.call(e, n)
 }
 
+// UnknownFunction is the error of a call of which the function is not known; it offers what is near.
+func UnknownFunction(e *Expr) *Error {
+	message := "no function is named " + e.Name
+	if near := spec.Nearest(e.Name, append(FunctionNames(), spec.FuncNames()...)); len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return errorAt(e.At, "%s", message)
+}
+
 // call binds a function or an operator.
 func (b *binder) call(e *Expr, n *node) (*node, error) {
 	f, ok := functionsByName[strings.ToLower(e.Name)]
 	if !ok {
-		message := fmt.Sprintf("no function is named %s", e.Name)
-		if near := spec.Nearest(e.Name, append(FunctionNames(), spec.FuncNames()...)); len(near) > 0 {
-			message += "; did you mean " + strings.Join(near, ", ") + "?"
-		}
-		return nil, errorAt(e.At, "%s", message)
+		return nil, UnknownFunction(e)
 	}
 	if len(n.args) < f.argsMin || f.argsMax >= 0 && len(n.args) > f.argsMax {
 		return nil, errorAt(e.At, "%s takes %s, not %d", f.Name, f.arguments(), len(n.args))

@@ -203,6 +203,8 @@ func (e *Expr) callText() string {
 	switch {
 	case e.Name == "case":
 		return e.caseText()
+	case len(e.Args) == 3 && (e.Name == "like" || e.Name == "ilike"):
+		return "(" + e.Args[0].String() + " " + strings.ToUpper(e.Name) + " " + e.Args[1].String() + " ESCAPE " + e.Args[2].String() + ")"
 	case infix[e.Name] && len(e.Args) >= 2:
 		name := e.Name
 		if name[0] >= 'a' {

@@ -19,6 +19,9 @@ func (p *Program) Terms(i int) []Term { return p.terms(nil, p.nodes[i]) }
 var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 func (p *Program) terms(list []Term, n *node) []Term {
+	if n.isConst {
+		return list
+	}
 	switch n.name {
 	case "and":
 		for _, a := range n.args {

@@ -9,6 +9,14 @@ import (
 // Explain returns the plan as lines of text, the last step first, without running the query. Derived tables
 // that would have to run are shown by their plans.
 func (q *Query) Explain(ctx context.Context) (string, error) {
+	_, isComputed := q.source.(*computed)
+	if src, query, err := q.Aggregation(); err == nil && q.filter == nil && !isComputed && len(q.subqueries) == 0 {
+		plan, err := q.engine.Explain(ctx, src, query)
+		if err != nil {
+			return "", err
+		}
+		return plan.String(), nil
+	}
 	var b strings.Builder
 	depth := 0
 	line := func(format string, args ...any) {

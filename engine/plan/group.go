@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -19,7 +18,7 @@ type grouping struct {
 	keys []*expr.Expr
 	sets [][]int // of keys; one of all of them where nothing else was asked for
 
-	calls     []*expr.Expr      // aggregates
+	calls     []*expr.Expr      // the aggregates, as they were first written
 	columns   map[string]string // name of the column that holds a key or an aggregate, by its text
 	groupings map[string]bool   // texts of GROUPING(...) that are asked for
 
@@ -198,6 +197,7 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 				return false
 			}
 			a.Name = text
+			g.calls = append(g.calls, x)
 			g.columns[text] = text
 			query.Aggregates = append(query.Aggregates, a)
 			return false
@@ -343,7 +343,7 @@ func (g *grouping) bindSets(query spec.Query) error {
 	src := g.q.source
 	bound, err := spec.Bind(query, src.Schema(), src.Stats().Columns)
 	if err != nil {
-		return err
+		return g.bindError(query, err)
 	}
 	fields := append([]arrow.Field(nil), bound.Schema.Fields()...)
 	if len(g.sets) > 1 {
@@ -375,6 +375,27 @@ func (g *grouping) bindSets(query spec.Query) error {
 	return nil
 }
 
+// bindError points at the key or aggregate that does not suit its column's type.
+func (g *grouping) bindError(query spec.Query, err error) error {
+	alone := func(q spec.Query, at int) error {
+		if _, err := spec.Bind(q, g.q.source.Schema(), nil); err != nil {
+			return &expr.Error{Message: err.Error(), At: at}
+		}
+		return nil
+	}
+	for i := range g.keys {
+		if err := alone(spec.Query{Keys: query.Keys[i : i+1]}, g.keys[i].At); err != nil {
+			return err
+		}
+	}
+	for i := range g.calls {
+		if err := alone(spec.Query{Aggregates: query.Aggregates[i : i+1]}, g.calls[i].At); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // isSubquery says whether a source is read once only for the sake of forecasts.
 func isSubquery(src scan.Source) bool {
 	if c, ok := src.(*computed); ok {
@@ -383,6 +404,9 @@ func isSubquery(src scan.Source) bool {
 	_, ok := src.(*subquery)
 	return ok
 }
+
+// groupingCall is the name of the function that tells which keys a row's set has.
+const groupingCall = "grouping"
 
 // groupingName is the column that is 1 where a set does not have a key.
 func groupingName(k *expr.Expr) string { return "grouping(" + k.String() + ")" }
@@ -399,7 +423,7 @@ func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 		if failed != nil {
 			return x
 		}
-		if x.Op == expr.OpCall && strings.EqualFold(x.Name, "grouping") {
+		if x.Op == expr.OpCall && x.Name == groupingCall {
 			return g.groupingOf(x, &failed)
 		}
 		if name := g.columns[x.String()]; name != "" && x.Op != expr.OpConstant {

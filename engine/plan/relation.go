@@ -54,6 +54,9 @@ func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, aliasesF
 			var inner *expr.Expr
 			inner, failed = r.resolve(x, aliases, false)
 			return inner
+		case x.Op == expr.OpCall && !expr.IsFunction(x.Name) && x.Name != groupingCall:
+			failed = expr.UnknownFunction(x)
+			return x
 		case x.Op != expr.OpColumn:
 			return nil
 		}

@@ -359,8 +359,6 @@ func (p *statements) funcCall(call *pg.FuncCall) (*expr.Expr, error) {
 		}
 	}
 	switch {
-	case call.GetOver() != nil:
-		return nil, p.errorf(at, "not supported: OVER")
 	case call.GetAggDistinct() || call.GetAggStar() || call.GetAggFilter() != nil || len(call.GetAggOrder()) > 0:
 		return nil, p.errorf(at, "%s is no aggregate function", name)
 	case call.GetFuncVariadic():
@@ -382,8 +380,6 @@ func isAggregate(name string) bool {
 func (p *statements) aggregateCall(call *pg.FuncCall, name string, at int) (*expr.Expr, error) {
 	args := call.GetArgs()
 	switch {
-	case call.GetOver() != nil:
-		return nil, p.errorf(at, "not supported: OVER")
 	case call.GetFuncVariadic():
 		return nil, p.errorf(at, "not supported: VARIADIC")
 	case call.GetAggStar() && name != "count":

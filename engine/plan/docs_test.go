@@ -1,0 +1,215 @@
+//go:build cgo
+
+package plan_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write docs/sql.md anew")
+
+// docsFile is written of the functions there are, by go test -run TestDocs -rewrite.
+const docsFile = "../../docs/sql.md"
+
+// docsIntro stands in front of the functions. Its statements are run over docsTable.
+const docsIntro = `# SQL
+
+` + "`mpga sql`" + ` answers a SELECT over one table. The text is parsed by PostgreSQL's own parser; what it means, types
+and NULLs included, is what DuckDB 1.5 says it means. tests/SEMANTICS.md lists where the two differ.
+
+    SELECT [DISTINCT] expression [AS name], ... | *
+    FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_parquet('x') | table | (SELECT ...)
+    [WHERE condition]
+    [GROUP BY expression | number | name | ALL | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)]
+    [HAVING condition]
+    [ORDER BY expression | number | name | ALL [ASC | DESC] [NULLS FIRST | NULLS LAST]]
+    [LIMIT n] [OFFSET n]
+
+- FROM takes one table: files in single quotes, with wildcards or without, a name given by ` + "`--table name=path`" + `, a
+  statement in parentheses, or the name of one in front: ` + "`WITH name AS (SELECT ...)`" + `.
+- Names keep the case they are written in; a column is found in another case where that leaves no choice.
+- GROUP BY and WHERE know the names of the list behind SELECT; columns of that name come first. ORDER BY and HAVING
+  take the names first.
+- NULLs come last unless NULLS FIRST is written, whatever the direction.
+- An aggregate may have ` + "`FILTER (WHERE condition)`" + `, and stand in any expression: ` + "`sum(a) / count(*)`" + `.
+- A statement without groups is answered too, by one thread.
+- Not supported: joins, window functions, UNION, subqueries within expressions, ORDER BY within aggregates.
+
+Types: BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT (128 bits), their unsigned U... forms, FLOAT, DOUBLE,
+DECIMAL(p, s) up to 38 digits, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE (taken as UTC), and
+INTERVAL for constants: ` + "`INTERVAL '1 month 2 days'`, `INTERVAL 3 HOURS`" + `. CAST(x AS type) and x::type convert, TRY_CAST gives
+NULL where that fails. Arithmetic that does not fit its type is an error.
+`
+
+// aggregateExamples are run over docsTable, which has the rows (x, y, s, b): (1, 10, 'a', true), (2, 30, 'b', true),
+// (4, 20, 'b', false) and (NULL, 40, NULL, NULL).
+var aggregateExamples = map[spec.Func][2]string{
+	spec.CountStar: {"count(*)", "4"}, spec.Count: {"count(x)", "3"}, spec.Sum: {"sum(x)", "7"}, spec.Min: {"min(s)", "a"}, spec.Max: {"max(y)", "40"},
+	spec.Avg: {"avg(y)", "25.0"}, spec.VarSamp: {"round(var_samp(x), 3)", "2.333"}, spec.VarPop: {"round(var_pop(x), 3)", "1.556"},
+	spec.StddevSamp: {"round(stddev_samp(x), 3)", "1.528"}, spec.StddevPop: {"round(stddev_pop(x), 3)", "1.247"},
+	spec.BoolAnd: {"bool_and(b)", "false"}, spec.BoolOr: {"bool_or(b)", "true"}, spec.BitAnd: {"bit_and(y)", "0"}, spec.BitOr: {"bit_or(x)", "7"}, spec.BitXor: {"bit_xor(x)", "7"},
+	spec.First: {"first(s)", "a"}, spec.Last: {"last(x)", "4"}, spec.AnyValue: {"any_value(s)", "a"}, spec.CountDistinct: {"count(DISTINCT s)", "2"},
+	spec.ApproxCountDistinct: {"approx_count_distinct(s)", "2"}, spec.Median: {"median(x)", "2.0"}, spec.QuantileCont: {"quantile_cont(y, 0.5)", "25.0"},
+	spec.QuantileDisc: {"quantile_disc(y, 0.5)", "20"}, spec.Mode: {"mode(s)", "b"}, spec.Corr: {"round(corr(y, x), 3)", "0.327"}, spec.CovarSamp: {"covar_samp(y, x)", "5.0"},
+	spec.CovarPop: {"round(covar_pop(y, x), 3)", "3.333"}, spec.RegrSlope: {"round(regr_slope(y, x), 3)", "2.143"}, spec.RegrIntercept: {"round(regr_intercept(y, x), 3)", "15.0"},
+	spec.RegrR2: {"round(regr_r2(y, x), 3)", "0.107"}, spec.ArgMin: {"arg_min(s, x)", "a"}, spec.ArgMax: {"arg_max(x, y)", "2"}, spec.MinN: {"min(x, 2)", "[1,2]"},
+	spec.MaxN: {"max(y, 2)", "[40,30]"}, spec.StringAgg: {"string_agg(s, '-')", "a-b-b"}, spec.List: {"list(x)", "[1,2,4]"},
+	spec.Skewness: {"round(skewness(x), 3)", "0.935"}, spec.Kurtosis: {"round(kurtosis(y), 3)", "-1.2"},
+}
+
+func docsTable() scan.Source {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "y", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "b", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}, nil)
+	build := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer build.Release()
+	build.Field(0).(*array.Int32Builder).AppendValues([]int32{1, 2, 4, 0}, []bool{true, true, true, false})
+	build.Field(1).(*array.Int32Builder).AppendValues([]int32{10, 30, 20, 40}, nil)
+	build.Field(2).(*array.StringBuilder).AppendValues([]string{"a", "b", "b", ""}, []bool{true, true, true, false})
+	build.Field(3).(*array.BooleanBuilder).AppendValues([]bool{true, true, false, false}, []bool{true, true, true, false})
+	return scan.Batches(schema, []arrow.RecordBatch{build.NewRecordBatch()})
+}
+
+// docs is the text of the documentation.
+func docs() string {
+	var b strings.Builder
+	b.WriteString(docsIntro)
+	section := ""
+	for _, f := range expr.Functions() {
+		if f.Section != section {
+			section = f.Section
+			fmt.Fprintf(&b, "\n## %s\n\n| call | result | example |\n|---|---|---|\n", section)
+		}
+		usage := "`" + f.Usage + "`"
+		for _, alias := range f.Aliases {
+			if !strings.Contains(f.Usage, alias) {
+				usage += ", `" + alias + "`"
+			}
+		}
+		row(&b, usage, f.Help, f.Example, f.Result)
+	}
+	b.WriteString("\n## Aggregates\n\nThe examples are over the rows (x, y, s, b): (1, 10, 'a', true), (2, 30, 'b', true), (4, 20, 'b', false), (NULL, 40, NULL, NULL).\n" +
+		"`GROUPING(a, b)` tells which keys a row's grouping set leaves out, a bit each.\n\n| call | result | example |\n|---|---|---|\n")
+	for _, f := range spec.Funcs() {
+		e := aggregateExamples[f]
+		row(&b, "`"+f.String()+"`", f.Help(), e[0], e[1])
+	}
+	return b.String()
+}
+
+func row(b *strings.Builder, usage, help, example, result string) {
+	fmt.Fprintf(b, "| %s | %s | `%s` = `%s` |\n", strings.ReplaceAll(usage, "|", `\|`), help, strings.ReplaceAll(example, "|", `\|`), result)
+}
+
+func TestDocs(t *testing.T) {
+	if *rewrite {
+		if err := os.WriteFile(docsFile, []byte(docs()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(docsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) != docs() {
+		t.Errorf("%s is not what the functions say: go test ./engine/plan -run TestDocs -rewrite", docsFile)
+	}
+	eng := openEngine(t)
+	for _, f := range expr.Functions() {
+		if got := one(t, eng, "SELECT CAST("+f.Example+" AS VARCHAR)"); got != f.Result {
+			t.Errorf("%s is %s, the documentation says %s", f.Example, got, f.Result)
+		}
+	}
+	for _, f := range spec.Funcs() {
+		e, ok := aggregateExamples[f]
+		if !ok {
+			t.Errorf("%s has no example", f)
+			continue
+		}
+		text := "SELECT CAST(" + e[0] + " AS VARCHAR) FROM docs"
+		if f == spec.MinN || f == spec.MaxN || f == spec.List {
+			text = "SELECT " + e[0] + " FROM docs"
+		}
+		if got := one(t, eng, text); got != e[1] {
+			t.Errorf("%s is %s, the documentation says %s", e[0], got, e[1])
+		}
+	}
+}
+
+func openEngine(t testing.TB) *engine.Engine {
+	t.Helper()
+	eng, err := engine.Open(engine.Options{Threads: 2, MemoryLimit: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return eng
+}
+
+// ask returns the rows of a statement as text.
+func ask(eng *engine.Engine, text string, tables map[string]plan.Table) ([][]string, error) {
+	ctx := context.Background()
+	s, err := sql.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	q, err := plan.Prepare(ctx, eng, s, plan.Options{Tables: tables})
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	r, err := q.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	var rows [][]string
+	for r.Next() {
+		b := r.RecordBatch()
+		for i := range int(b.NumRows()) {
+			cells := make([]string, b.NumCols())
+			for c := range cells {
+				cells[c] = "NULL"
+				if b.Column(c).IsValid(i) {
+					cells[c] = b.Column(c).ValueStr(i)
+				}
+			}
+			rows = append(rows, cells)
+		}
+	}
+	return rows, r.Err()
+}
+
+// one returns the only value of a statement.
+func one(t *testing.T, eng *engine.Engine, text string) string {
+	t.Helper()
+	rows, err := ask(eng, text, map[string]plan.Table{"docs": {Source: docsTable()}})
+	if err != nil {
+		t.Errorf("%s: %v", text, err)
+		return ""
+	}
+	if len(rows) != 1 || len(rows[0]) != 1 {
+		t.Errorf("%s: got %v", text, rows)
+		return ""
+	}
+	return rows[0][0]
+}

@@ -1,0 +1,116 @@
+package sql
+
+import (
+	"strings"
+
+	"github.com/mpga/mpga/engine/expr"
+)
+
+// Clauses are the parts of a statement as texts of their own.
+type Clauses struct {
+	By      []string // keys, each a list with aliases or without
+	Agg     []string // what is selected beside the keys: lists with aliases or without
+	Where   string
+	Having  string
+	OrderBy string
+
+	Limit *int64 // nil for all rows
+}
+
+// ClauseError is an error in one text of Clauses.
+type ClauseError struct {
+	Clause string // by, agg, where, having or order-by
+	Index  int    // in By or Agg
+	Err    error
+}
+
+func (e *ClauseError) Error() string { return e.Clause + ": " + e.Err.Error() }
+
+func (e *ClauseError) Unwrap() error { return e.Err }
+
+// Compose makes one statement over a table of the clauses: SELECT by, agg FROM table WHERE ... GROUP BY by.
+// Its text is theirs, one behind the other, each on lines of its own. Errors are of type *ClauseError.
+func Compose(table string, c Clauses) (*Select, error) {
+	m := &composer{s: &Select{From: &From{Name: table}}}
+	for i, text := range c.By {
+		m.parse("by", i, text, ParseItems, func(s *Select) {
+			m.s.Items = append(m.s.Items, s.Items...)
+			for _, it := range s.Items {
+				if it.Expr == nil {
+					m.err = &ClauseError{"by", i, s.ErrorAt(it.At, "not supported: *; name the columns")}
+					return
+				}
+				m.s.GroupBy = append(m.s.GroupBy, GroupElement{Expr: it.Expr, At: it.At})
+			}
+		})
+	}
+	for i, text := range c.Agg {
+		m.parse("agg", i, text, ParseItems, func(s *Select) { m.s.Items = append(m.s.Items, s.Items...) })
+	}
+	condition := func(text string) (*Select, error) {
+		_, s, err := ParseCondition(text)
+		return s, err
+	}
+	if c.Where != "" {
+		m.parse("where", 0, c.Where, condition, func(s *Select) { m.s.Where = s.Where })
+	}
+	if c.Having != "" {
+		m.parse("having", 0, c.Having, condition, func(s *Select) { m.s.Having = s.Where })
+	}
+	if c.OrderBy != "" {
+		m.parse("order-by", 0, c.OrderBy, ParseOrder, func(s *Select) { m.s.OrderBy, m.s.OrderAll = s.OrderBy, s.OrderAll })
+	}
+	if m.err != nil {
+		return nil, m.err
+	}
+	if c.Limit != nil {
+		m.s.Limit = expr.Constant(*c.Limit)
+	}
+	m.s.Text = m.text.String()
+	return m.s, nil
+}
+
+// composer puts texts together.
+type composer struct {
+	s    *Select
+	text strings.Builder
+	err  error
+}
+
+// parse reads a text, and moves its places to where it stands in the whole.
+func (m *composer) parse(clause string, index int, text string, parse func(string) (*Select, error), use func(*Select)) {
+	if m.err != nil {
+		return
+	}
+	s, err := parse(text)
+	if err != nil {
+		m.err = &ClauseError{clause, index, err}
+		return
+	}
+	s.move(m.text.Len())
+	m.text.WriteString(text + "\n")
+	s.Text = m.text.String()
+	use(s)
+}
+
+// move adds to all places of a statement without FROM.
+func (s *Select) move(by int) {
+	moved := map[*expr.Expr]bool{} // CASE x WHEN has x in every condition
+	move := func(e *expr.Expr) {
+		e.Walk(func(x *expr.Expr) bool {
+			if x.At >= 0 && !moved[x] {
+				x.At += by
+			}
+			moved[x] = true
+			return true
+		})
+	}
+	for i := range s.Items {
+		s.Items[i].At += by
+		move(s.Items[i].Expr)
+	}
+	move(s.Where)
+	for _, o := range s.OrderBy {
+		move(o.Expr)
+	}
+}

@@ -1,0 +1,235 @@
+//go:build cgo
+
+package sql
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mpga/mpga/engine/expr"
+)
+
+// shown writes a statement such that a test can tell what was read.
+func shown(s *Select) string {
+	var b strings.Builder
+	b.WriteString("select")
+	if s.Distinct {
+		b.WriteString(" distinct")
+	}
+	for i, it := range s.Items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if it.Expr == nil {
+			b.WriteString(" *")
+			continue
+		}
+		b.WriteString(" " + it.Expr.String())
+		if it.Name != "" {
+			b.WriteString(" as " + it.Name)
+		}
+	}
+	if f := s.From; f != nil {
+		switch {
+		case f.Query != nil:
+			b.WriteString(" from (" + shown(f.Query) + ")")
+		case f.Function != "":
+			b.WriteString(" from " + f.Function + "(" + f.Name + ")")
+			for _, o := range f.Options {
+				b.WriteString(" " + o.Name + "=" + o.Value.String())
+			}
+		case f.File:
+			b.WriteString(" from file " + f.Name)
+		default:
+			b.WriteString(" from " + f.Name)
+		}
+		if f.Alias != "" {
+			b.WriteString(" as " + f.Alias)
+		}
+	}
+	clause := func(name string, e *expr.Expr) {
+		if e != nil {
+			b.WriteString(" " + name + " " + e.String())
+		}
+	}
+	clause("where", s.Where)
+	for _, g := range s.GroupBy {
+		if g.Expr != nil {
+			clause("group", g.Expr)
+			continue
+		}
+		b.WriteString(" sets")
+		for _, set := range g.Sets {
+			texts := make([]string, len(set))
+			for i, x := range set {
+				texts[i] = x.String()
+			}
+			b.WriteString(" (" + strings.Join(texts, " ") + ")")
+		}
+	}
+	if s.GroupAll {
+		b.WriteString(" group all")
+	}
+	clause("having", s.Having)
+	for _, o := range s.OrderBy {
+		clause("order", o.Expr)
+		if o.Descending {
+			b.WriteString(" desc")
+		}
+		if o.NullsFirst {
+			b.WriteString(" nulls first")
+		}
+	}
+	if s.OrderAll != nil {
+		b.WriteString(" order all")
+	}
+	clause("limit", s.Limit)
+	clause("offset", s.Offset)
+	return b.String()
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"select a, B as Total from 't.parquet'", "select a, B as Total from file t.parquet"},
+		{`SELECT "two words" FROM 'it''s "here".csv' WHERE x > 1;`, `select two words from file it's "here".csv where (x > 1)`},
+		{"select * from t", "select * from t"},
+		{"select x.a, x.* from t as x", "select a, * from t as x"},
+		{"select count(*), count(distinct a), sum(b) filter (where c) from t", "select count(*), count(distinct a), sum(b) FILTER (WHERE c) from t"},
+		{"select a from t group by all order by all", "select a from t group all order all"},
+		{"select a from t group by all having count(*) > 1 order by 1 desc nulls first limit 3 offset 2",
+			"select a from t group all having (count(*) > 1) order 1 desc nulls first limit 3 offset 2"},
+		{"select 1 from t group by rollup (a, b), c", "select 1 from t sets (a b) (a) () group c"},
+		{"select 1 from t group by cube (a, (b, c))", "select 1 from t sets (a b c) (a) (b c) ()"},
+		{"select 1 from t group by grouping sets ((a, b), a, (), rollup (c))", "select 1 from t sets (a b) (a) () (c) ()"},
+		{"select a // b + c // d, a ** 2, a == b", "select ((a // b) + (c // d)), (a ^ 2), (a = b)"},
+		{"select try_cast(a as int), cast(b as float), c::double, d::decimal(4, 2)",
+			"select TRY_CAST(a AS INTEGER), CAST(b AS FLOAT), CAST(c AS DOUBLE), CAST(d AS DECIMAL(4,2))"},
+		{"select d + interval 3 days, d - interval '1' month, interval '2 weeks 03:00:00'",
+			"select (d + CAST('3 days' AS INTERVAL)), (d - CAST('1 month' AS INTERVAL)), CAST('2 weeks 03:00:00' AS INTERVAL)"},
+		{"select extract(year from a), trim(both 'x' from b), substring(c from 2 for 3), position('a' in d)",
+			"select date_part('year', a), trim(b, 'x'), substring(c, 2, 3), strpos(d, 'a')"},
+		{"select a like 'x' escape '!', a not ilike b, a ~ 'x', a not in (1, 2), a not between 1 and 2",
+			"select (a LIKE 'x' ESCAPE '!'), (NOT (a ILIKE b)), ~(a, 'x'), (NOT (a IN (1, 2))), (NOT (a BETWEEN 1 AND 2))"},
+		{"select case a when 1 then 'x' else 'y' end, case when b then c end", "select CASE WHEN (a = 1) THEN 'x' ELSE 'y' END, CASE WHEN b THEN c END"},
+		{"select a is true, b is not null, c is distinct from d", "select is true(a), (b IS NOT NULL), (c IS DISTINCT FROM d)"},
+		{"select 1.50, 1e3, 99999999999, -5, 'it''s', true, null", "select 1.50, 1000.0, 99999999999, -5, 'it''s', true, NULL"},
+		{"select percentile_cont(0.5) within group (order by a), mode() within group (order by b)", "select quantile_cont(a, 0.5), mode(b)"},
+		{"select a from read_csv('x.csv', delim = ';', header := true)", "select a from read_csv(x.csv) delim=';' header=true"},
+		{"with q as (select a from t), r as (select a from q) select a from r", "select a from (select a from (select a from t))"},
+		{"select a from (select b as a from t where c) s where s.a > 1", "select a from (select b as a from t where c) as s where (a > 1)"},
+		{"select Größe as \"Länge\", sum(x) as Größe from 'größe.csv' group by Größe", "select Größe as Länge, sum(x) as Größe from file größe.csv group Größe"},
+		{"select -- first\n a /* second */ from t", "select a from t"},
+	} {
+		got, err := Parse(c.text)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+		} else if shown(got) != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.text, shown(got), c.want)
+		}
+	}
+}
+
+// A statement that is not SQL, or not supported, is an error at its place in the text as it was given.
+func TestParseStatementError(t *testing.T) {
+	for _, c := range []struct{ text, message, place string }{
+		{"", "empty", ""},
+		{"selct a from t", "syntax error", "selct a from t"},
+		{"select a from t where", "syntax error at end of input", ""},
+		{"select a from t where größe = = 1", "syntax error", "= 1"},
+		{"select a b c from t", "syntax error", "c from t"},
+		{"select a from 'x.parquet' wher b", "syntax error", "b"},
+		{"select a, order from t", "order is a word of SQL", "order from t"},
+		{"insert into t values (1)", "not supported: INSERT; want SELECT", "insert into t values (1)"},
+		{"select 1; drop table t", "more than one statement", " drop table t"},
+		{"select a from t join u on a = b", "not supported: JOIN", "join u on a = b"},
+		{"select a from t, u", "more than one table", "u"},
+		{"select a from t union select b from u", "not supported: UNION", "union select b from u"},
+		{"select sum(a) over (partition by b) from t", "not supported: OVER", "over (partition by b) from t"},
+		{"select distinct on (a) b from t", "DISTINCT ON", "distinct on (a) b from t"},
+		{"select a from t for update", "not supported: FOR", "for update"},
+		{"select (select 1) from t", "not supported: a subquery", "(select 1) from t"},
+		{"select a from t where b in (select c from u)", "not supported: a subquery", "in (select c from u)"},
+		{"select cast(a as interger) from t", "no type is named interger; did you mean integer", "interger) from t"},
+		{"select a::int[] from t", "a type of lists", "int[] from t"},
+		{"select list(a order by b) from t", "ORDER BY in list", "order by b) from t"},
+		{"select sum(*) from t", "only count has it", "sum(*) from t"},
+		{"select a @@ b from t", "operator @@", "@@ b from t"},
+		{"select lower(distinct a) from t", "lower is no aggregate function", "lower(distinct a) from t"},
+		{"select u.a from t", "a name in parts", "u.a from t"},
+		{"select a from s.t", "name in parts", "s.t"},
+		{"select a from read_json('x')", "no table function is named read_json", "read_json('x')"},
+		{"select a from read_csv(x)", "the first argument", "read_csv(x)"},
+		{"select 'open from t", "unterminated", "'open from t"},
+		{"with recursive r as (select 1) select * from r", "RECURSIVE", "recursive r as (select 1) select * from r"},
+		{"select a from t limit 3 with ties", "syntax error", "with ties"},
+		{"values (1)", "VALUES", "values (1)"},
+		{"select a\x00 from t", "zero byte", "\x00 from t"},
+	} {
+		_, err := Parse(c.text)
+		var e *Error
+		if !errors.As(err, &e) {
+			t.Errorf("%q: got %v, want an *Error", c.text, err)
+			continue
+		}
+		if !strings.Contains(e.Message, c.message) || e.Text[e.Offset:] != c.place {
+			t.Errorf("%q: got %q at %q, want %q at %q", c.text, e.Message, e.Text[e.Offset:], c.message, c.place)
+		}
+	}
+}
+
+// Text without bounds ends in an error, or an answer, and soon.
+func TestParseHugeStatement(t *testing.T) {
+	const n = 10_000
+	for name, text := range map[string]string{
+		"parentheses": "select " + strings.Repeat("(", n) + "a" + strings.Repeat(")", n), "open": "select " + strings.Repeat("(", n),
+		"not": "select " + strings.Repeat("not ", n) + "a", "signs": "select " + strings.Repeat("- ", n) + "a",
+		"sums": "select a" + strings.Repeat(" + a", n), "casts": "select a" + strings.Repeat("::int", n),
+		"case": "select " + strings.Repeat("case when a then ", n) + "b" + strings.Repeat(" end", n), "calls": "select " + strings.Repeat("f(", n) + "a" + strings.Repeat(")", n),
+		"queries": strings.Repeat("select * from (", n) + "select 1" + strings.Repeat(")", n), "unions": "select 1" + strings.Repeat(" union select 1", n),
+		"joins": "select 1 from a" + strings.Repeat(" join a on b", n), "brackets": "select a" + strings.Repeat("[1", n),
+		"in of in": "select " + strings.Repeat("a in (", n) + "1" + strings.Repeat(")", n), "1 MB": "select '" + strings.Repeat("x", 1<<20) + "'",
+		"1 MB of items": "select " + strings.Repeat("a,", 1<<19) + "a", "1 MB of names": "select " + strings.Repeat("x", 1<<20),
+		"semicolons": strings.Repeat(";", n), "quotes": strings.Repeat("'", n+1), "withs": strings.Repeat("with a as (", n),
+	} {
+		start := time.Now()
+		_, err := Parse(text)
+		if err == nil {
+			t.Errorf("%s: got no error", name)
+		} else if len(err.Error()) > 500 {
+			t.Errorf("%s: the message has %d bytes", name, len(err.Error()))
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		}
+	}
+	for name, text := range map[string]string{
+		"a thousand conditions": "select a from t where a = 1" + strings.Repeat(" or a = 1", 1000),
+		"a list":                "select a from t where a in (1" + strings.Repeat(", 1", n) + ")",
+		"items":                 "select a" + strings.Repeat(", sum(b) + 1", 2000) + " from t group by all",
+		"nested":                "select " + strings.Repeat("(", 300) + "a" + strings.Repeat(")", 300),
+	} {
+		if _, err := Parse(text); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// No statement crashes the parser, and an error's place is in the text.
+func FuzzParseStatement(f *testing.F) {
+	for _, text := range []string{
+		"select a, sum(b) filter (where c > 1) as d from 'x.parquet' where e like 'f%' group by all having d > 1 order by 1 limit 2",
+		"with x as (select 1) select try_cast(a as decimal(4,2)) // 2, interval 3 days from x group by rollup(a, b)",
+		"select 'ä' from read_csv('x', delim=';') where a in (1, 2) and b between 1 and 2", "select interval '1' from", "group by all", "from 'x",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		_, err := Parse(text)
+		var e *Error
+		if err != nil && (!errors.As(err, &e) || e.Offset < 0 || e.Offset > len(text) || e.Error() == "") {
+			t.Errorf("%q: %#v", text, err)
+		}
+	})
+}
