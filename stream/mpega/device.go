@@ -96,8 +96,8 @@ func newDevice(r *Run, number int, dev kernels.Device) (*device, error) {
 // LFMin has room for a tile.
 func (d *device) tileRows() int {
 	o := &d.run.opt
-	rows := d.limit / ringShare / int64(o.Streams) / rowBytes(&o.Shape, o.Nullable)
-	rows = min(rows, int64((o.LFMax-o.LFMin)*float64(d.tableSlotsMax())), tileRowsDefault)
+	rows := min(d.limit/ringShare/int64(o.Streams), tileBytesMax) / rowBytes(&o.Shape, o.Nullable)
+	rows = min(rows, int64((o.LFMax-o.LFMin)*float64(d.tableSlotsMax())))
 	if rows > tileRowsMin {
 		rows -= rows % tileRowsMin
 	}

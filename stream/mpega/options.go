@@ -33,7 +33,7 @@ type Options struct {
 	MemoryLimit int64
 
 	// TileRows is the most rows of a tile. The default fills an eighth of the memory with the ring,
-	// and is 8 Mi at most.
+	// with tiles of 64 MiB at most.
 	TileRows int
 
 	// Streams is how many tiles a device has in its ring. The default is 4.
@@ -59,13 +59,13 @@ type Options struct {
 }
 
 const (
-	streamsDefault  = 4
-	lfMinDefault    = 0.6
-	lfMaxDefault    = 0.8
-	timeoutDefault  = time.Minute
-	tileRowsDefault = 8 << 20
-	tileRowsMin     = 1 << 10
-	radixBitsMax    = 11 // of the hash bits that name a partition
+	streamsDefault = 4
+	lfMinDefault   = 0.6
+	lfMaxDefault   = 0.8
+	timeoutDefault = time.Minute
+	tileBytesMax   = 64 << 20 // of which a copy takes a hundred times what it takes to begin
+	tileRowsMin    = 1 << 10
+	radixBitsMax   = 11 // of the hash bits that name a partition
 )
 
 // EnsureDefaults fills the fields that are zero, but for MemoryLimit and TileRows, which devices tell.

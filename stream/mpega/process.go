@@ -12,9 +12,9 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// areas is how many partitions a device has at work at once: one is copied in while another is
-// aggregated and a third leaves.
-const areas = 3
+// areas is how many partitions a device has at work at once: one is copied in while the groups of another
+// leave. Kernels take little beside that, and fewer areas are larger, which makes larger pieces.
+const areas = 2
 
 // Process is the partition-processing phase: it calls emit with all groups that Options.TakeStates does not
 // get, from several goroutines at once. emit releases what it takes. What Options.TakeRows and TakeStates

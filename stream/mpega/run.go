@@ -259,7 +259,8 @@ type Counters struct {
 	Sizing     partition.Sizing
 	Sizes      []int64   // rows of each partition
 	Tasks      []int64   // rows of each set of partitions after the merge
-	Loads      []float64 // load factor after each feedback load
+	Rounds     int64     // feedback loads
+	Loads      []float64 // load factor after each of the first of them
 	Split      int64     // partitions that the CPU had to finish
 	KeptBytes  int64     // of partitions that stayed on devices
 	HostBytes  int64     // of those in pinned memory
@@ -289,6 +290,7 @@ const loadsKept = 1 << 10
 
 func (r *Run) countLoad(groups, slots int64) {
 	r.count(func(c *Counters) {
+		c.Rounds++
 		if len(c.Loads) < loadsKept {
 			c.Loads = append(c.Loads, float64(groups)/float64(slots))
 		}
