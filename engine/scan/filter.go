@@ -2,10 +2,8 @@ package scan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -23,18 +21,19 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 	if err := p.Validate(src.Schema()); err != nil {
 		return nil, err
 	}
-	p.Terms = slices.Clone(p.Terms)
 	t, ok := src.(*table)
 	if !ok {
 		rows := src.Stats().Rows
-		return &filteredSource{Source: src, test: newRowTest(p.Rows), pruning: Pruning{Rows: rows}}, nil
+		return &filteredSource{Source: src, test: newRowTest(p, src.Schema()), pruning: Pruning{Rows: rows}}, nil
 	}
-	f := &filteredTable{table: t, test: newRowTest(p.Rows), files: make([]filePlan, len(t.files))}
-	return f, f.prune(ctx, p.Terms)
+	f := &filteredTable{table: t, test: newRowTest(p, t.fields), files: make([]filePlan, len(t.files))}
+	return f, f.prune(ctx)
 }
 
-// rowTest is a RowFilter and what it has done so far.
+// rowTest is a predicate of a source, and what its RowFilter has done so far.
 type rowTest struct {
+	schema *arrow.Schema
+	terms  []boundTerm
 	filter RowFilter // nil: all rows are needed
 	counts readCounts
 }
@@ -42,7 +41,9 @@ type rowTest struct {
 // readCounts are those of Pruning that grow while rows are read.
 type readCounts struct{ tested, kept, bytes atomic.Int64 }
 
-func newRowTest(filter RowFilter) *rowTest { return &rowTest{filter: filter} }
+func newRowTest(p Predicate, schema *arrow.Schema) *rowTest {
+	return &rowTest{schema: schema, terms: bindTerms(p.Terms, schema), filter: p.Rows}
+}
 
 // columns returns those that the filter needs.
 func (t *rowTest) columns() []int {
@@ -61,9 +62,17 @@ func (t *rowTest) fill(p Pruning) Pruning {
 
 // stats returns what holds for the rows that pass.
 func (t *rowTest) stats(s Stats) Stats {
-	if t.filter != nil && s.Rows != 0 {
+	if t.filter == nil {
+		return s
+	}
+	if s.Rows != 0 {
 		s.Rows = -1
 	}
+	if s.Columns == nil {
+		s.Columns = make([]ColumnStats, t.schema.NumFields())
+	}
+	s.Columns = slices.Clone(s.Columns)
+	narrowStats(s.Columns, t.terms, t.schema)
 	return s
 }
 
@@ -137,167 +146,4 @@ func unite(a, b []int) (all, ofA, ofB []int) {
 		ofB = append(ofB, at)
 	}
 	return all, ofA, ofB
-}
-
-// filteredTable is a table without the files, row groups and pages that no term is TRUE for.
-type filteredTable struct {
-	*table
-	test    *rowTest
-	files   []filePlan // as table.files
-	pruning Pruning
-
-	statsOnce sync.Once
-	known     Stats
-}
-
-// filePlan says what of a file is to be read.
-type filePlan struct {
-	pruned bool
-	groups []groupPlan // of a Parquet file; nil of others
-}
-
-func (f *filteredTable) prune(ctx context.Context, terms []Term) error {
-	bound := bindTerms(terms, f.fields)
-	workers, askCtx := newAskers(ctx)
-	for i := range f.files {
-		own, pruned := f.fileTerms(i, bound)
-		f.files[i].pruned = pruned
-		if p, ok := f.table.files[i].input.(*parquetFile); ok && !pruned {
-			f.files[i].groups = p.prune(own)
-			p.ask(askCtx, own, f.files[i].groups, workers)
-		}
-	}
-	err := errors.Join(workers.Wait(), ctx.Err())
-	f.count()
-	return err
-}
-
-// fileTerms returns the terms on columns of a file, in whose schema they are counted, and whether those
-// on folders exclude the file.
-func (f *filteredTable) fileTerms(file int, terms []boundTerm) (own []boundTerm, pruned bool) {
-	fileColumns := f.fields.NumFields() - len(f.hive)
-	for _, t := range terms {
-		if t.column < fileColumns {
-			t.column = f.table.files[file].columns[t.column]
-			own = append(own, t)
-			continue
-		}
-		if b := f.hive[t.column-fileColumns].bounds(file); t.excludes(&b) {
-			return nil, true
-		}
-	}
-	return own, false
-}
-
-// bounds returns what the folders of a file say of the column.
-func (c *hiveColumn) bounds(file int) bounds {
-	v := value{}
-	switch of := c.values[file].(type) {
-	case nil:
-		return bounds{allNulls: true}
-	case int64:
-		v = value{family: numberFamily, integer: of}
-	case arrow.Date32:
-		v = value{family: momentFamily, integer: int64(of)}
-	case string:
-		v = value{family: bytesFamily, bytes: []byte(of)}
-	}
-	return bounds{low: &v, high: &v, exact: true, noNulls: true}
-}
-
-// count adds up what is pruned.
-func (f *filteredTable) count() {
-	p := &f.pruning
-	p.Files = int64(len(f.files))
-	for i := range f.files {
-		input, plan := f.table.files[i].input, &f.files[i]
-		rows := input.stats().Rows
-		p.Rows = addKnown(p.Rows, rows)
-		file, isParquet := input.(*parquetFile)
-		if isParquet {
-			p.RowGroups += int64(len(file.meta.RowGroups))
-		}
-		if plan.pruned {
-			by := &p.By[PrunedByFolder]
-			by.Files++
-			by.Rows += max(rows, 0)
-			if isParquet {
-				by.RowGroups += int64(len(file.meta.RowGroups))
-			}
-			continue
-		}
-		left := false
-		for g := range plan.groups {
-			of := &plan.groups[g]
-			rows := file.meta.RowGroup(g).NumRows()
-			p.BytesAsked += of.asked
-			p.By[PrunedByPageIndex].Pages += of.pages
-			left = left || !of.pruned
-			if of.pruned {
-				p.By[of.reason].RowGroups++
-				p.By[of.reason].Rows += rows
-			} else {
-				p.By[PrunedByPageIndex].Rows += rows - of.rows(rows)
-			}
-		}
-		if isParquet && !left && len(plan.groups) > 0 {
-			plan.pruned = true
-			p.By[plan.groups[0].reason].Files++
-		}
-	}
-}
-
-// Pruning implements Filtered.
-func (f *filteredTable) Pruning() Pruning { return f.test.fill(f.pruning) }
-
-// Stats implements Source.
-func (f *filteredTable) Stats() Stats {
-	f.statsOnce.Do(func() {
-		var left []int
-		for i := range f.files {
-			if !f.files[i].pruned {
-				left = append(left, i)
-			}
-		}
-		f.known = f.test.stats(f.mergeFiles(left, func(i int) Stats {
-			if p, ok := f.table.files[i].input.(*parquetFile); ok {
-				return p.statsOf(f.files[i].groups)
-			}
-			return f.table.files[i].stats()
-		}))
-	})
-	return f.known
-}
-
-// Splits implements Source.
-func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, error) {
-	all, wanted, tested := unite(columns, f.test.columns())
-	if err := f.checkColumns(all); err != nil {
-		return nil, err
-	}
-	var splits []Split
-	for i := range f.files {
-		if f.files[i].pruned {
-			continue
-		}
-		of, err := f.fileSplits(ctx, i, all)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range of {
-			part, isGroup := s.part.(*parquetPart)
-			switch {
-			case isGroup && f.files[i].groups[part.group].pruned:
-				continue
-			case isGroup:
-				s.filterGroup(f.test, &f.files[i].groups[part.group], wanted, tested)
-				splits = append(splits, s)
-			case f.test.filter != nil:
-				splits = append(splits, newFilteredSplit(s, f.test, f.fields, columns, wanted, tested))
-			default:
-				splits = append(splits, s)
-			}
-		}
-	}
-	return splits, nil
 }

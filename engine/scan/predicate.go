@@ -12,8 +12,8 @@ import (
 // Predicate says which rows a query needs. Rows of which one of the terms is surely not TRUE are left
 // out where that spares reading; rows for which Rows does not say TRUE are left out always.
 //
-// Terms are hints: each must follow from the whole of the condition, and none need be there. A source
-// may use them or not, so that a consumer without Rows still has to evaluate the condition itself.
+// Each term must follow from the whole of the condition, and none need be there. A source may use them or
+// not, so that a consumer without Rows still has to evaluate the condition itself.
 type Predicate struct {
 	Terms []Term    // all of them hold for every row that is needed
 	Rows  RowFilter // the condition itself; may be nil

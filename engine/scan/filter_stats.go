@@ -1,0 +1,74 @@
+package scan
+
+import (
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// narrowStats adds to what is known of columns that the terms hold for every row: a column that is compared
+// has no NULL, and its values are in the range that is left. A range is what packs keys and makes tables small.
+func narrowStats(columns []ColumnStats, terms []boundTerm, schema *arrow.Schema) {
+	for i := range terms {
+		t := &terms[i]
+		if t.op == OpIsNull {
+			continue
+		}
+		c := &columns[t.column]
+		c.NoNulls = true
+		low, high, ok := c.Min, c.Max, c.HasRange
+		if !ok {
+			low, high, ok = typeRange(schema.Field(t.column).Type)
+		}
+		if low, high = t.narrow(low, high); ok && low <= high && t.compares() {
+			c.HasRange, c.Min, c.Max = true, low, high
+		}
+	}
+}
+
+// narrow returns the part of a range in which values are for which the term is TRUE; one that contains it.
+func (t *boundTerm) narrow(low, high int64) (int64, int64) {
+	if len(t.values) == 0 {
+		return low, high
+	}
+	first, last := &t.values[0], &t.values[len(t.values)-1]
+	if first.wide != nil || last.wide != nil {
+		return low, high
+	}
+	switch t.op {
+	case OpEqual, OpIn:
+		return max(low, first.integer), min(high, last.integer)
+	case OpLess, OpLessOrEqual:
+		if t.op == OpLess && first.integer > math.MinInt64 {
+			return low, min(high, first.integer-1)
+		}
+		return low, min(high, first.integer)
+	case OpGreater, OpGreaterOrEqual:
+		if t.op == OpGreater && first.integer < math.MaxInt64 {
+			return max(low, first.integer+1), high
+		}
+		return max(low, first.integer), high
+	}
+	return low, high
+}
+
+// typeRange returns the range of a type whose columns may have one. ColumnStats has none for all of uint64.
+func typeRange(t arrow.DataType) (low, high int64, ok bool) {
+	switch t.ID() {
+	case arrow.INT8:
+		return math.MinInt8, math.MaxInt8, true
+	case arrow.INT16:
+		return math.MinInt16, math.MaxInt16, true
+	case arrow.INT32, arrow.DATE32, arrow.TIME32:
+		return math.MinInt32, math.MaxInt32, true
+	case arrow.INT64, arrow.TIME64, arrow.TIMESTAMP, arrow.DURATION:
+		return math.MinInt64, math.MaxInt64, true
+	case arrow.UINT8:
+		return 0, math.MaxUint8, true
+	case arrow.UINT16:
+		return 0, math.MaxUint16, true
+	case arrow.UINT32:
+		return 0, math.MaxUint32, true
+	}
+	return 0, 0, false
+}
