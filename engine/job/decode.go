@@ -42,7 +42,12 @@ func (d *decoder) located(err error) error {
 		return err
 	}
 	for _, e := range list {
-		d.locate(e)
+		within := -1
+		var text *sql.Error
+		if errors.As(e.Err, &text) {
+			within = text.Offset
+		}
+		d.locate(e, within)
 	}
 	slices.SortStableFunc(list, func(a, b *Error) int {
 		if a.Line != b.Line {
@@ -53,17 +58,17 @@ func (d *decoder) located(err error) error {
 	return list
 }
 
-// locate gives an error the place of its field, or of the byte of it that an error of SQL points at.
-func (d *decoder) locate(e *Error) {
+// locate gives an error the place of its field; of a byte within it, unless that is below 0, as far as the
+// field's text is that of the file.
+func (d *decoder) locate(e *Error, within int) {
 	e.File = d.file
 	at, ok := d.placeOf(e.Field)
 	if !ok {
 		return
 	}
 	e.Line, e.Column = at.node.Line, at.node.Column
-	var text *sql.Error
-	if errors.As(e.Err, &text) && !at.expanded && text.Text == at.node.Value {
-		e.Line, e.Column = d.within(at.node, text.Offset)
+	if within >= 0 && within <= len(at.node.Value) && at.node.Kind == yaml.ScalarNode && !at.expanded {
+		e.Line, e.Column = d.within(at.node, within)
 	}
 }
 

@@ -42,6 +42,10 @@ type Step struct {
 	SQL           string   `yaml:"sql" doc:"A SELECT over what from: names, which is its table input: SELECT a, sum(b) FROM input GROUP BY a. In place of by and agg."`
 	By            []string `yaml:"by" doc:"Keys to group by, as mpga agg --by takes them."`
 	Agg           []string `yaml:"agg" doc:"Aggregates, as mpga agg --agg takes them."`
+	Where         string   `yaml:"where" doc:"Only rows for which the condition is true, as mpga agg --where."`
+	Having        string   `yaml:"having" doc:"Only groups for which the condition is true, as mpga agg --having."`
+	OrderBy       string   `yaml:"order_by" doc:"The order of the groups, as mpga agg --order-by."`
+	Limit         int64    `yaml:"limit" doc:"Only the first so many groups, in their order."`
 	Overflow      string   `yaml:"overflow" enum:"error,widen,wrap" doc:"Integer sums past 64 bits. The default is error."`
 	Deterministic bool     `yaml:"deterministic" doc:"The same bits on every run: sums, means and variances of floats are exact, rounded once."`
 	Output        Output   `yaml:"output,required" doc:"Where the result goes: a path, or more about it."`
@@ -205,13 +209,22 @@ func (j *Job) Validate() error {
 
 // stepError says which step an error is of, and where an error of its query stands in the job's file.
 func (j *Job) stepError(i int, err error) error {
-	name := "step " + j.Steps[i].Name
+	s := &j.Steps[i]
+	name := "step " + s.Name
 	var text *sql.Error
-	if j.source == nil || !errors.As(err, &text) && !errors.Is(err, spec.ErrQuery) {
+	isText := errors.As(err, &text)
+	if j.source == nil || !isText && !errors.Is(err, spec.ErrQuery) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	e := &Error{Field: fmt.Sprintf("steps[%d].sql", i), Err: err}
-	j.source.locate(e)
+	field, within := ".sql", -1
+	switch {
+	case isText && s.SQL != "":
+		within = text.Offset
+	case isText:
+		field, within = s.clauseAt(text.Offset)
+	}
+	e := &Error{Field: fmt.Sprintf("steps[%d]%s", i, field), Err: err}
+	j.source.locate(e, within)
 	e.Field = name
 	return e
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spec"
 )
 
 // Plan says what a job would do.
@@ -131,7 +130,7 @@ func (sp *StepPlan) schemaRead() *arrow.Schema {
 }
 
 // bind finds the columns of the output.
-func (sp *StepPlan) bind(ctx context.Context, q query, input *arrow.Schema) (err error) {
+func (sp *StepPlan) bind(ctx context.Context, q *query, input *arrow.Schema) (err error) {
 	if input == nil {
 		return nil
 	}
@@ -144,30 +143,6 @@ func (sp *StepPlan) bind(ctx context.Context, q query, input *arrow.Schema) (err
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	sp.Columns, err = q.bind(ctx, eng, input)
 	return err
-}
-
-// specText writes keys and aggregates as SQL.
-func specText(q spec.Query) string {
-	var items, keys []string
-	for _, k := range q.Keys {
-		items = append(items, aliased(k.Column, k.Name))
-		keys = append(keys, k.Column)
-	}
-	for _, a := range q.Aggregates {
-		items = append(items, aliased(a.String(), a.Name))
-	}
-	text := "SELECT " + strings.Join(items, ", ")
-	if len(keys) > 0 {
-		text += " GROUP BY " + strings.Join(keys, ", ")
-	}
-	return text
-}
-
-func aliased(text, name string) string {
-	if name == "" || name == text {
-		return text
-	}
-	return text + " AS " + name
 }
 
 // String returns the plan as text, a block for each step.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
@@ -15,58 +17,125 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 )
 
-// query is what a step asks: a statement, or keys and aggregates.
+// query is what a step asks.
 type query struct {
-	statement *sql.Select // nil of keys and aggregates
-	spec      spec.Query  // of a statement, Overflow and Deterministic alone
-	text      string      // as SQL
+	statement     *sql.Select
+	text          string // as SQL
+	overflow      spec.Overflow
+	deterministic bool
 }
 
 // inputTable is what a statement calls that which its step reads.
 const inputTable = "input"
 
 // query reads the texts of the step. The fields of its errors begin with a dot.
-func (s *Step) query() (query, error) {
+func (s *Step) query() (*query, error) {
 	v := validation{}
-	q := query{spec: spec.Query{Deterministic: s.Deterministic}}
+	q := &query{deterministic: s.Deterministic}
 	var err error
-	q.spec.Overflow, err = spec.ParseOverflow(s.Overflow)
+	q.overflow, err = spec.ParseOverflow(s.Overflow)
 	v.add(".overflow", err)
-	grouped := len(s.By) > 0 || len(s.Agg) > 0
+	clauses := len(s.clauses()) > 0 || s.Limit != 0
 	switch {
-	case s.SQL != "" && grouped:
-		v.add(".sql", errors.New("give sql, or by and agg, not both"))
+	case s.SQL != "" && clauses:
+		v.add(".sql", errors.New("give sql alone, or by, agg, where, having, order_by and limit in place of it"))
 	case s.SQL != "":
-		q.text = s.SQL
+		q.text = strings.TrimSpace(s.SQL)
 		q.statement, err = sql.Parse(s.SQL)
-		v.add(".sql", err)
 		if err == nil {
-			v.add(".sql", checkFrom(q.statement))
+			err = checkFrom(q.statement)
 		}
-	case grouped:
-		s.parseGroups(&q, &v)
-	default:
+		v.add(".sql", err)
+	case len(s.By) == 0 && len(s.Agg) == 0:
 		v.add("", errors.New("give sql, or by, agg or both"))
+	case s.Limit < 0:
+		v.add(".limit", fmt.Errorf("%d: want 1 or more", s.Limit))
+	default:
+		v.add("", s.compose(q))
 	}
 	return q, v.err()
 }
 
-// parseGroups reads keys and aggregates.
-func (s *Step) parseGroups(q *query, v *validation) {
+// clause is a text of a step that is a part of a statement.
+type clause struct{ Field, Text string }
+
+// clauses returns the parts in the order in which sql.Compose puts them together.
+func (s *Step) clauses() []clause {
+	var list []clause
 	for i, text := range s.By {
-		keys, err := sql.ParseKeys(text)
-		v.add(fmt.Sprintf(".by[%d]", i), err)
-		q.spec.Keys = append(q.spec.Keys, keys...)
+		list = append(list, clause{fmt.Sprintf(".by[%d]", i), text})
 	}
 	for i, text := range s.Agg {
-		aggregates, err := sql.ParseAggregates(text)
-		v.add(fmt.Sprintf(".agg[%d]", i), err)
-		q.spec.Aggregates = append(q.spec.Aggregates, aggregates...)
+		list = append(list, clause{fmt.Sprintf(".agg[%d]", i), text})
 	}
-	if len(v.errs) == 0 {
-		v.add("", q.spec.Validate())
-		q.text = specText(q.spec)
+	for _, c := range []clause{{".where", s.Where}, {".having", s.Having}, {".order_by", s.OrderBy}} {
+		if c.Text != "" {
+			list = append(list, c)
+		}
 	}
+	return list
+}
+
+// compose makes a statement of the parts.
+func (s *Step) compose(q *query) (err error) {
+	parts := sql.Clauses{By: s.By, Agg: s.Agg, Where: s.Where, Having: s.Having, OrderBy: s.OrderBy}
+	if s.Limit > 0 {
+		parts.Limit = &s.Limit
+	}
+	q.statement, err = sql.Compose(inputTable, parts)
+	var at *sql.ClauseError
+	if errors.As(err, &at) {
+		field := "." + strings.ReplaceAll(at.Clause, "-", "_")
+		if at.Clause == "by" || at.Clause == "agg" {
+			field += fmt.Sprintf("[%d]", at.Index)
+		}
+		return Errors{{Field: field, Err: at.Err}}
+	}
+	if err == nil {
+		q.text = s.composedText(len(q.statement.GroupBy))
+	}
+	return err
+}
+
+// composedText writes the parts as one statement, of so many keys.
+func (s *Step) composedText(keys int) string {
+	var b strings.Builder
+	write := func(word, text string) {
+		if text = strings.TrimSpace(text); text != "" {
+			b.WriteString(word + text)
+		}
+	}
+	word := "SELECT "
+	for _, text := range append(slices.Clone(s.By), s.Agg...) {
+		write(word, text)
+		word = ", "
+	}
+	write(" FROM ", inputTable)
+	write(" WHERE ", s.Where)
+	for i := range keys {
+		word = ", "
+		if i == 0 {
+			word = " GROUP BY "
+		}
+		write(word, strconv.Itoa(i+1))
+	}
+	write(" HAVING ", s.Having)
+	write(" ORDER BY ", s.OrderBy)
+	if s.Limit > 0 {
+		write(" LIMIT ", strconv.FormatInt(s.Limit, 10))
+	}
+	return b.String()
+}
+
+// clauseAt returns the field and the byte within it of a byte of a composed statement.
+func (s *Step) clauseAt(offset int) (field string, within int) {
+	for _, c := range s.clauses() {
+		if offset <= len(c.Text) {
+			return c.Field, offset
+		}
+		offset -= len(c.Text) + 1
+	}
+	return "", 0
 }
 
 // checkFrom refuses a statement that reads anything but what its step does: a job could not tell
@@ -81,50 +150,17 @@ func checkFrom(s *sql.Select) error {
 	return nil
 }
 
-// rows is the result of a query.
-type rows interface {
-	array.RecordReader
-	Stats() engine.Stats // complete when Next has returned false
-}
-
-// start runs the query over a source. The caller releases the rows, and calls end then.
-func (q *query) start(ctx context.Context, eng *engine.Engine, source scan.Source) (_ rows, end func(), err error) {
-	if q.statement == nil {
-		result, err := eng.Aggregate(ctx, source, q.spec)
-		if err != nil {
-			return nil, nil, err
-		}
-		return result, func() {}, nil
-	}
-	prepared, err := q.prepare(ctx, eng, source)
-	if err != nil {
-		return nil, nil, err
-	}
-	result, err := prepared.Run(ctx)
-	if err != nil {
-		prepared.Close()
-		return nil, nil, err
-	}
-	return result, prepared.Close, nil
-}
-
+// prepare plans the query over a source. The caller closes it.
 func (q *query) prepare(ctx context.Context, eng *engine.Engine, source scan.Source) (*plan.Query, error) {
 	return plan.Prepare(ctx, eng, q.statement, plan.Options{
 		Tables:        map[string]plan.Table{inputTable: {Source: source}},
-		Overflow:      q.spec.Overflow,
-		Deterministic: q.spec.Deterministic,
+		Overflow:      q.overflow,
+		Deterministic: q.deterministic,
 	})
 }
 
 // bind returns the columns of the result for an input of a schema.
 func (q *query) bind(ctx context.Context, eng *engine.Engine, input *arrow.Schema) (*arrow.Schema, error) {
-	if q.statement == nil {
-		bound, err := spec.Bind(q.spec, input, nil)
-		if err != nil {
-			return nil, err
-		}
-		return bound.Schema, nil
-	}
 	prepared, err := q.prepare(ctx, eng, scan.Batches(input, nil))
 	if err != nil {
 		return nil, err

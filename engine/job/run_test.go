@@ -170,7 +170,7 @@ func TestRunDirectory(t *testing.T) {
 	if got, want := readFile(t, filepath.Join(dir, "out", "total.csv")), "total,cities\n7,2\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if manifest := readFile(t, filepath.Join(dir, "out", "cities", "_manifest.json")); !strings.Contains(manifest, `"query": "SELECT city, sum(n) AS visits GROUP BY city"`) {
+	if manifest := readFile(t, filepath.Join(dir, "out", "cities", "_manifest.json")); !strings.Contains(manifest, `"query": "SELECT city, sum(n) as visits FROM input GROUP BY 1"`) {
 		t.Error(manifest)
 	}
 	remove(t, filepath.Join(dir, "out", "cities", "city=Ulm", "part-00000.parquet"))
@@ -229,6 +229,53 @@ steps:
 	}
 	if want := filepath.Join(dir, "visits.yaml") + ":8:13: step cities: column \"nn\" does not exist"; !strings.HasPrefix(fmt.Sprint(err), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// The clauses of a step are a statement, whose errors are told where each of them stands.
+func TestRunClauses(t *testing.T) {
+	dir, _ := newVisits(t)
+	const text = `
+steps:
+  - name: cities
+    from: in/*.csv
+    by: ["lower(city) as town", "n % 2 as odd"]
+    agg: |
+      count(*) as rows,
+      sum(n) + 1 as most
+    where: n < 4
+    having: sum(n) > 0
+    order_by: town desc
+    limit: 2
+    output: out/cities.csv
+`
+	j := reparsed(t, dir, text)
+	for _, want := range []string{"done", "skipped"} {
+		if got := outcomes(t, j, Options{}); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got, want := readFile(t, filepath.Join(dir, "out", "cities.csv")), "town,odd,rows,most\nulm,1,1,2\njena,0,1,3\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for change, place := range map[[2]string]string{
+		{"n % 2", "m % 2"}:           ":5:34: ",
+		{"sum(n) + 1", "sum(m) + 1"}: ":8:11: ",
+		{"n < 4", "n < m"}:           ":9:16: ",
+		{"sum(n) > 0", "sum(m) > 0"}: ":10:17: ",
+		{"town desc", "twon desc"}:   ":11:15: ",
+	} {
+		j := reparsed(t, dir, strings.Replace(text, change[0], change[1], 1))
+		_, err := j.Run(context.Background(), Options{})
+		if want := filepath.Join(dir, "visits.yaml") + place + "step cities: "; !strings.HasPrefix(fmt.Sprint(err), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if got := outcomes(t, reparsed(t, dir, strings.Replace(text, "limit: 2", "limit: 1", 1)), Options{}); got != "done" {
+			t.Errorf("another limit: %s", got)
+		}
+		if got := outcomes(t, reparsed(t, dir, text), Options{}); got != "done" {
+			t.Errorf("the first limit: %s", got)
+		}
 	}
 }
 
@@ -341,7 +388,7 @@ func TestRunErrors(t *testing.T) {
 	dir, _ := newVisits(t)
 	j := reparsed(t, dir, strings.ReplaceAll(visits, "by: city", "by: town"))
 	report, err := j.Run(context.Background(), Options{})
-	if !errors.Is(err, engine.ErrQuery) || !strings.HasPrefix(err.Error(), filepath.Join(dir, "visits.yaml")+":6:5: step cities: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, "visits.yaml")+":8:9: step cities: ") {
 		t.Errorf("got %v", err)
 	}
 	if len(report.Steps) != 1 || report.Steps[0].Attempts != 1 || report.Steps[0].Outcome != Failed {
@@ -462,7 +509,7 @@ func TestPlan(t *testing.T) {
 	}
 	// The columns of what a step will write are known to the next.
 	j = reparsed(t, dir, strings.ReplaceAll(visits, "agg: sum(${n}) as total", "agg: sum(vists) as total"))
-	if _, err := j.Plan(context.Background(), Options{Logger: slog.New(slog.DiscardHandler)}); !errors.Is(err, engine.ErrQuery) || !strings.Contains(err.Error(), "visits") {
+	if _, err := j.Plan(context.Background(), Options{Logger: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), ":13:14: step total: ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -124,7 +124,11 @@ steps:
     from: [a.csv, "${a}.csv"]
     input: {format: csv, delimiter: ";", quote: "'", header: yes, nulls: [NA], types: {zip: string}, no_hive: true}
     by: [zip, city]
-    agg: count(*)
+    agg: count(*) as n
+    where: n > 0 and zip is not null
+    having: count(*) > 1
+    order_by: n desc
+    limit: 10
     overflow: wrap
     deterministic: true
     output: {path: out, format: parquet, partition_by: zip, max_rows_per_file: 10, manifest: true, codec: zstd, level: 3, row_group_rows: 1000}

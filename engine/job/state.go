@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -33,17 +32,16 @@ func (j *Job) statePath(s *Step) string { return filepath.Join(j.State, s.Name+"
 
 // fingerprint names what a step does to its input: two steps of the same fingerprint make the same output.
 func (s *Step) fingerprint() (string, error) {
-	query, err := s.query()
-	if err != nil {
-		return "", err
-	}
 	text, err := json.Marshal(struct {
-		Query  spec.Query
-		SQL    string
-		From   []string
-		Input  Input
-		Output Output
-	}{query.spec, s.SQL, s.From, s.Input, s.Output})
+		SQL           string
+		Clauses       []clause
+		Limit         int64
+		Overflow      string
+		Deterministic bool
+		From          []string
+		Input         Input
+		Output        Output
+	}{s.SQL, s.clauses(), s.Limit, s.Overflow, s.Deterministic, s.From, s.Input, s.Output})
 	if err != nil {
 		return "", err
 	}

@@ -178,11 +178,15 @@ func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
-	result, end, err := query.start(ctx, eng, source)
+	prepared, err := query.prepare(ctx, eng, source)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer prepared.Close()
+	result, err := prepared.Run(ctx)
+	if err != nil {
+		return err
+	}
 	defer result.Release()
 	out, err := sink.Create(s.Output.Path, result.Schema(), sinkOptions)
 	if err != nil {
