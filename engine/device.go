@@ -63,6 +63,7 @@ type devices struct {
 	pinned int64 // of pinned memory, of each
 	log    *slog.Logger
 	fail   func(hostdevice.Call) error // faults of a device of the host, for tests
+	link   bool                        // measure it
 
 	mu      sync.Mutex
 	tried   bool
@@ -73,6 +74,7 @@ type devices struct {
 // deviceSet is devices that queries use together.
 type deviceSet struct {
 	list  []kernels.Device
+	link  float64 // bytes a second to one of them, on average; 0 is not known
 	users int
 	old   bool // closed when nobody uses it any more
 }
@@ -87,7 +89,7 @@ func (d *devices) get() (*deviceSet, error) {
 		if d.reason = err; err != nil {
 			d.log.Debug("no device", slog.Any("reason", err))
 		} else {
-			d.current = &deviceSet{list: list}
+			d.current = &deviceSet{list: list, link: d.measureLink(list)}
 		}
 	}
 	if d.reason != nil {
@@ -139,6 +141,31 @@ func (d *devices) closeSet(s *deviceSet) {
 		}
 	}
 	s.list = nil
+}
+
+// linkBytes is what is copied to measure a link: a smaller device copies less.
+const linkBytes = 16 << 20
+
+// measureLink returns how many bytes a second the link to a device moves, on average of all, if that is
+// asked for. A device that fails at it will fail at its work, too, and then be told of.
+func (d *devices) measureLink(list []kernels.Device) float64 {
+	if !d.link {
+		return 0
+	}
+	var sum float64
+	for _, dev := range list {
+		free, _, err := dev.Memory()
+		var speed float64
+		if err == nil {
+			speed, err = kernels.LinkSpeed(dev, min(linkBytes, free/2))
+		}
+		if err != nil {
+			d.log.Debug("the link is not measured", slog.Any("error", err))
+			return 0
+		}
+		sum += speed
+	}
+	return sum / float64(len(list))
 }
 
 func (d *devices) openAll() ([]kernels.Device, error) {
@@ -196,7 +223,7 @@ func newDevices(o *Options) (*devices, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &devices{choice: choice, limit: o.DeviceMemoryLimit, pinned: o.MemoryLimit / pinnedShare, log: o.Logger, fail: o.testing.Device.Fail}, nil
+	return &devices{choice: choice, limit: o.DeviceMemoryLimit, pinned: o.MemoryLimit / pinnedShare, log: o.Logger, fail: o.testing.Device.Fail, link: o.MeasureLink}, nil
 }
 
 // describeDevices names devices for people.

@@ -13,35 +13,38 @@ import (
 
 // DeviceStats is what devices did for a query, or why they did nothing.
 type DeviceStats struct {
-	Devices    string        `json:"devices,omitempty"`    // names
-	Reason     string        `json:"reason,omitempty"`     // why the CPU did it, from the start or from a failure on
-	Routes     []string      `json:"routes,omitempty"`     // in order: "aggregate each tile", "one table", "partitions"
-	Estimate   int64         `json:"estimated_groups"`     // by the first tile
-	Tiles      int64         `json:"tiles"`                //
-	Rows       int64         `json:"rows"`                 // that devices took
-	RowsBack   int64         `json:"rows_back"`            // of these, given back to the CPU
-	GroupsBack int64         `json:"groups_back"`          // groups given to the CPU to merge
-	Reduction  float64       `json:"reduction"`            // rows per group given to the CPU; 0 of none
-	BytesIn    int64         `json:"bytes_in"`             // over the link, to the devices
-	BytesOut   int64         `json:"bytes_out"`            // and back
-	CopyIn     time.Duration `json:"copy_in_nanos"`        // while something was copied in, by the devices' clocks
-	Kernel     time.Duration `json:"kernel_nanos"`         // while a kernel was at work
-	CopyOut    time.Duration `json:"copy_out_nanos"`       // while something was copied out
-	Busy       time.Duration `json:"busy_nanos"`           // while any of it was: less than the sum by what overlaps
-	Overlap    float64       `json:"overlap"`              // the part of the shorter lanes that was hidden behind others
-	Partitions int           `json:"partitions"`           // that rows were scattered to; 0 when they were not
-	Theorem    int64         `json:"partitions_theorem"`   // asked for by Theorem 1
-	Tail       int64         `json:"partitions_tail"`      // by the binomial tail
-	Merged     int           `json:"partitions_merged"`    // sets that the greedy merge made of them
-	Sizes      []int64       `json:"partition_rows"`       // of each partition
-	Tasks      []int64       `json:"merged_rows"`          // of each set
-	Emitted    int64         `json:"partitions_on_device"` // whose groups devices made alone
-	Split      int64         `json:"partitions_on_cpu"`    // sets whose table was full: the CPU's
-	Loads      []float64     `json:"load_factors"`         // of tables, after each feedback load
-	KeptBytes  int64         `json:"kept_bytes"`           // of rows that stayed on devices by partition
-	HostBytes  int64         `json:"pinned_bytes"`         // of rows in pinned memory by partition
-	MemoryPeak int64         `json:"memory_peak_bytes"`    // of the devices
-	TileRows   int           `json:"tile_rows"`            //
+	Devices    string        `json:"devices,omitempty"`     // names
+	Reason     string        `json:"reason,omitempty"`      // why the CPU did it, from the start or from a failure on
+	Routes     []string      `json:"routes,omitempty"`      // in order: "aggregate each tile", "one table", "partitions"
+	Estimate   int64         `json:"estimated_groups"`      // by the first tile
+	Tiles      int64         `json:"tiles"`                 //
+	Rows       int64         `json:"rows"`                  // that devices took
+	RowsBack   int64         `json:"rows_back"`             // of these, given back to the CPU
+	GroupsBack int64         `json:"groups_back"`           // groups given to the CPU to merge
+	Reduction  float64       `json:"reduction"`             // rows per group given to the CPU; 0 of none
+	BytesIn    int64         `json:"bytes_in"`              // over the link, to the devices
+	BytesOut   int64         `json:"bytes_out"`             // and back
+	LinkSpeed  float64       `json:"link_bytes_per_second"` // of a pinned copy to a device; 0 where Options.MeasureLink did not ask
+	LinkShare  float64       `json:"link_share"`            // of it that the copies to the devices reached while there were any
+	CopyIn     time.Duration `json:"copy_in_nanos"`         // while something was copied in, by the devices' clocks
+	Kernel     time.Duration `json:"kernel_nanos"`          // while a kernel was at work
+	CopyOut    time.Duration `json:"copy_out_nanos"`        // while something was copied out
+	Busy       time.Duration `json:"busy_nanos"`            // while any of it was: less than the sum by what overlaps
+	Overlap    float64       `json:"overlap"`               // the part of the shorter lanes that was hidden behind others
+	Partitions int           `json:"partitions"`            // that rows were scattered to; 0 when they were not
+	Theorem    int64         `json:"partitions_theorem"`    // asked for by Theorem 1
+	Tail       int64         `json:"partitions_tail"`       // by the binomial tail
+	Merged     int           `json:"partitions_merged"`     // sets that the greedy merge made of them
+	Sizes      []int64       `json:"partition_rows"`        // of each partition
+	Tasks      []int64       `json:"merged_rows"`           // of each set
+	Emitted    int64         `json:"partitions_on_device"`  // whose groups devices made alone
+	Split      int64         `json:"partitions_on_cpu"`     // sets whose table was full: the CPU's
+	Rounds     int64         `json:"feedback_rounds"`       // loads of tables that told how full they are
+	Loads      []float64     `json:"load_factors"`          // after each of the first 1,024
+	KeptBytes  int64         `json:"kept_bytes"`            // of rows that stayed on devices by partition
+	HostBytes  int64         `json:"pinned_bytes"`          // of rows in pinned memory by partition
+	MemoryPeak int64         `json:"memory_peak_bytes"`     // of the devices
+	TileRows   int           `json:"tile_rows"`             //
 }
 
 // useDevices lets devices do the work, where they suit the query.
@@ -120,7 +123,10 @@ func (q *query) releaseDevices(cause error) {
 	}
 	d.Partitions, d.Theorem, d.Tail = counters.Partitions, counters.Sizing.Theorem, counters.Sizing.Tail
 	d.Sizes, d.Tasks, d.Merged = counters.Sizes, counters.Tasks, len(counters.Tasks)
-	d.Split, d.Loads, d.Emitted = counters.Split, counters.Loads, c.emitted.Load()
+	d.Split, d.Rounds, d.Loads, d.Emitted = counters.Split, counters.Rounds, counters.Loads, c.emitted.Load()
+	if d.LinkSpeed = c.set.link; d.LinkSpeed > 0 && d.CopyIn > 0 {
+		d.LinkShare = float64(d.BytesIn) / d.CopyIn.Seconds() / d.LinkSpeed
+	}
 	d.KeptBytes, d.HostBytes, d.MemoryPeak = counters.KeptBytes, counters.HostBytes, counters.DevicePeak
 }
 

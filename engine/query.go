@@ -122,7 +122,6 @@ type groupWriter interface {
 
 // execute runs the query.
 func (q *query) execute(ctx context.Context) (err error) {
-	q.traceBegin()
 	defer q.trace.End()
 	stop := q.progress.start()
 	defer func() {
@@ -136,6 +135,7 @@ func (q *query) execute(ctx context.Context) (err error) {
 	}
 	defer stopBudget()
 	q.useDevices(ctx)
+	q.traceBegin()
 	err = q.attempt(ctx)
 	if errors.Is(err, mpega.ErrDevice) && ctx.Err() == nil {
 		if err = q.fallBack(err); err == nil {

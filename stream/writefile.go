@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 )
@@ -10,12 +11,20 @@ import (
 // WriteFile writes a small file whole or not at all: under a hidden name, synced, then renamed, so that who
 // reads path finds the old content or the new.
 func WriteFile(fsys FS, path string, content []byte) error {
+	return WriteFileBy(fsys, path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// WriteFileBy is WriteFile of what a function writes.
+func WriteFileBy(fsys FS, path string, write func(io.Writer) error) error {
 	hidden := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%016x.tmp", filepath.Base(path), rand.Uint64()))
 	file, err := fsys.Create(hidden)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(content)
+	err = write(file)
 	if err == nil {
 		err = file.Sync()
 	}

@@ -174,6 +174,10 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 	if err := f.budgetFlags.apply(&options); err != nil {
 		return err
 	}
+	if err := f.outputFlags.observe(&options); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.pictures.end()) }()
 	sources := make([][]engine.Blob, len(dirs))
 	for i, dir := range dirs {
 		if sources[i], err = engine.OpenPartialDir(stream.OS, dir); err != nil {

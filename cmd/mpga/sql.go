@@ -139,6 +139,10 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err := f.budgetFlags.apply(&options); err != nil {
 		return err
 	}
+	if err := f.outputFlags.observe(&options); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.pictures.end()) }()
 	eng, err := openWithin(options, &sinkOptions)
 	if err != nil {
 		return err

@@ -125,6 +125,7 @@ func statsTable(s engine.Stats) string {
 	if s.SpilledBytes > 0 {
 		row("spilled", "%s, to %s in %s", humanize.IBytes(uint64(s.SpilledBytes)), humanize.IBytes(uint64(s.SpilledStored)), counted(s.SpillFiles, "file"))
 	}
+	deviceRows(s.Device, row)
 	row("memory", "%s of pages and tables at most", humanize.IBytes(uint64(s.MemoryPeak)))
 	row("resident", "%s at most, the limit is %s", humanize.IBytes(uint64(s.ResidentPeak)), humanize.IBytes(uint64(s.ResidentLimit)))
 	for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {

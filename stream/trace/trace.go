@@ -10,6 +10,9 @@ import (
 // spansMax bounds the spans that are kept: 16 MiB.
 const spansMax = 1 << 19
 
+// spanMin is the least that a goroutine's span takes: what is shorter is a step on the way to the next.
+const spanMin = time.Microsecond
+
 // Recorder takes the spans of any number of queries. It is safe for concurrent use.
 type Recorder struct {
 	started time.Time
@@ -156,10 +159,10 @@ func (r *Row) End() {
 }
 
 func (r *Row) end(now time.Time) {
-	if r.doing != "" {
+	if r.doing != "" && now.Sub(r.since) >= spanMin {
 		r.Add(r.doing, r.since, now)
-		r.doing = ""
 	}
+	r.doing = ""
 }
 
 // Rows are as many rows as are needed at a time, of what several goroutines do.

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine"
+)
+
+// deviceRows adds what devices did, or why they did nothing.
+func deviceRows(d *engine.DeviceStats, row func(name, format string, args ...any)) {
+	if d == nil {
+		return
+	}
+	if d.Devices != "" {
+		row("device", "%s", d.Devices)
+	}
+	if d.Reason != "" {
+		row("on the CPU", "%s", d.Reason)
+	}
+	if d.Tiles == 0 {
+		return
+	}
+	row("device route", "%s, about %s groups expected", strings.Join(d.Routes, ", then "), humanize.Comma(d.Estimate))
+	row("tiles", "%s, %s of at most %s", humanize.Comma(d.Tiles), counted(d.Rows, "row"), humanize.Comma(int64(d.TileRows)))
+	link := ""
+	if d.LinkShare > 0 {
+		link = fmt.Sprintf("; in at %.0f%% of the link's %s", 100*d.LinkShare, byteRate(d.LinkSpeed))
+	}
+	row("over the link", "%s in, %s out%s", humanize.IBytes(uint64(d.BytesIn)), humanize.IBytes(uint64(d.BytesOut)), link)
+	row("device time", "copies in %s, kernels %s, copies out %s; %s in all, %.0f%% of what could be hidden is", roundTime(d.CopyIn), roundTime(d.Kernel),
+		roundTime(d.CopyOut), roundTime(d.Busy), 100*d.Overlap)
+	if d.GroupsBack > 0 {
+		row("groups to the CPU", "%s, %.3g rows each", humanize.Comma(d.GroupsBack), d.Reduction)
+	}
+	if d.RowsBack > 0 {
+		row("rows to the CPU", "%s", humanize.Comma(d.RowsBack))
+	}
+	if d.Partitions > 0 {
+		asked := ""
+		if d.Theorem > 0 {
+			asked = fmt.Sprintf(" (Theorem 1 asks for %s, the binomial tail for %s)", humanize.Comma(d.Theorem), humanize.Comma(d.Tail))
+		}
+		row("device partitions", "%d%s, merged into %d", d.Partitions, asked, d.Merged)
+		row("partitions done", "%s on the device, %s split between it and the CPU", humanize.Comma(d.Emitted), counted(d.Split, "set"))
+	}
+	if d.Rounds > 0 && len(d.Loads) > 0 {
+		row("feedback", "%s; load factor %.2f at first, %.2f at last, %.2f at most", counted(d.Rounds, "round"), d.Loads[0], d.Loads[len(d.Loads)-1], slices.Max(d.Loads))
+	}
+	row("device memory", "%s at most", humanize.IBytes(uint64(d.MemoryPeak)))
+	if d.KeptBytes+d.HostBytes > 0 {
+		row("partitioned rows", "%s on the device, %s in pinned memory", humanize.IBytes(uint64(d.KeptBytes)), humanize.IBytes(uint64(d.HostBytes)))
+	}
+}
+
+// byteRate is bytes per second.
+func byteRate(perSecond float64) string {
+	value, prefix := humanize.ComputeSI(perSecond)
+	return fmt.Sprintf("%.3g %sB/s", value, prefix)
+}
