@@ -83,6 +83,7 @@ type scatterer struct {
 	next    []cursor     // by partition: where its next row goes
 	refers  bool         // rows may refer to their page's heap
 	rows    int64        // scattered
+	lines   []line       // by partition, of scatterPairs; nil before
 
 	// Of the rows being scattered:
 	at    []rowAddress // where each row is written
@@ -152,6 +153,7 @@ func (s *scatterer) turn(p int) {
 	stride := s.layout.Stride
 	page := spec.NewPage(s.memory, max(bytes/(8*stride), 1)*stride)
 	first := rowAddress(unsafe.Pointer(unsafe.SliceData(page.Words)))
+	s.checkLines(first)
 	s.open[p], s.next[p] = page, cursor{first, first + rowAddress(8*len(page.Words))}
 }
 
@@ -159,6 +161,7 @@ func (s *scatterer) turn(p int) {
 func (s *scatterer) take(p int) *spec.Page {
 	page := s.open[p]
 	if page != nil {
+		s.settleLine(p)
 		left := int(s.next[p].end-s.next[p].at) / 8
 		page.Rows = (len(page.Words) - left) / s.layout.Stride
 		s.open[p], s.next[p] = nil, cursor{}
@@ -226,6 +229,10 @@ func (s *scatterer) close() error {
 
 // scatterTile scatters the rows of a tile.
 func (s *scatterer) scatterTile(b *spec.Bound, t *spec.Tile, hashes []uint64) error {
+	if scattersPairs(b, s.layout) {
+		s.scatterPairs(t.Keys, t.Args[0], hashes)
+		return s.seal()
+	}
 	s.place(hashes)
 	n := t.Rows
 	if b.Keys.Words > 0 {

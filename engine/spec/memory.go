@@ -6,7 +6,7 @@ import "math"
 // concurrent use.
 type Memory interface {
 	// Alloc returns a block of n words with arbitrary contents. It never fails: who grows by more
-	// than a tile's worth asks Left before.
+	// than a tile's worth asks Left before. Blocks of 4 KiB and its multiples begin at multiples of 128 bytes.
 	Alloc(n int) []uint64
 
 	// Free takes back a block of Alloc, of which len may have been cut but cap not. Nothing may

@@ -1,0 +1,85 @@
+package cpuagg
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/partition"
+)
+
+// Would catch rows that stay in a line, that go to a page twice or to another partition's, and lines of a page
+// that was full before; with the same pages as the general way gives.
+func TestScatterPairs(t *testing.T) {
+	rng := newRand(t)
+	b := &spec.Bound{
+		Keys:    *keyLayout(1),
+		Args:    []spec.Arg{{Words: 1}},
+		Columns: make([]spec.Column, 1),
+	}
+	layout := b.RowLayout()
+	if !scattersPairs(b, &layout) {
+		t.Fatal("rows of a key and an argument are no pairs")
+	}
+	for _, radix := range []partition.Radix{1, 6, partition.RadixBitsMax} {
+		for _, rowsMax := range []int{1, 7, 100, spec.TileRows, 100_000} {
+			t.Run(fmt.Sprintf("%d bits, %d rows", radix, rowsMax), func(t *testing.T) {
+				to, got := onePass(radix)
+				pairs := newScatterer(spec.GoMemory, Rows, &layout, to)
+				generalTo, want := onePass(radix)
+				general := newScatterer(spec.GoMemory, Rows, &layout, generalTo)
+				for n := 0; n < rowsMax; {
+					rows := min(1+rng.IntN(spec.TileRows), rowsMax-n)
+					tile := &spec.Tile{Rows: rows, Keys: randomWords(rng, rows, 1<<63), Args: [][]uint64{randomWords(rng, rows, 1<<63)}}
+					hashes := randomWords(rng, rows, 1<<63)
+					for i := range hashes {
+						hashes[i] = hashes[i] << 1 >> rng.IntN(3) // the first partitions get more
+					}
+					if err := pairs.scatterTile(b, tile, hashes); err != nil {
+						t.Fatal(err)
+					}
+					general.place(hashes)
+					general.put(rows, 0, 1, tile.Keys)
+					general.put(rows, 1, 1, tile.Args[0])
+					if err := general.seal(); err != nil {
+						t.Fatal(err)
+					}
+					n += rows
+				}
+				for _, s := range []*scatterer{pairs, general} {
+					if err := s.close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if pairs.rows != general.rows {
+					t.Errorf("%d rows, want %d", pairs.rows, general.rows)
+				}
+				for p := range radix.FanOut() {
+					if !slices.EqualFunc(got.pages[Rows][p], want.pages[Rows][p], samePage) {
+						t.Fatalf("partition %d has other pages", p)
+					}
+				}
+			})
+		}
+	}
+}
+
+func samePage(a, b *spec.Page) bool {
+	return len(a.Words) == len(b.Words) && slices.Equal(a.Words[:2*a.Rows], b.Words[:2*b.Rows])
+}
+
+// Would catch a line that is not written whole, or that is written over its neighbours.
+func TestStreamLine(t *testing.T) {
+	words := make([]uint64, 1<<9) // begins with a line
+	var l line
+	for i := range l {
+		l[i] = uint64(i) + 1
+	}
+	streamLine((*line)(unsafe.Pointer(&words[len(l)])), &l)
+	streamFence()
+	if want := slices.Concat(make([]uint64, len(l)), l[:], make([]uint64, len(words)-2*len(l))); !slices.Equal(words, want) {
+		t.Errorf("memory holds %d", words[:4*len(l)])
+	}
+}
