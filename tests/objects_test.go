@@ -352,6 +352,19 @@ func TestObjectStoreFails(t *testing.T) {
 	if err := write("s3://bucket/out.parquet", sink.Options{FS: bad}, batch); err == nil || !strings.Contains(err.Error(), "s3://bucket/out.parquet: writing it") {
 		t.Errorf("written to a server that is down: %v", err)
 	}
+	// Of a directory nothing is left when its last object cannot be written.
+	noManifest := func(w http.ResponseWriter, r *http.Request, serve http.Handler) {
+		if strings.HasSuffix(r.URL.Path, sink.ManifestName) && r.Method == http.MethodPut {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		serve.ServeHTTP(w, r)
+	}
+	s.fault.Store((*func(http.ResponseWriter, *http.Request, http.Handler))(&noManifest))
+	err = write("s3://bucket/dir", sink.Options{FS: bad, PartitionBy: []string{"city"}, Manifest: true}, batch)
+	if err == nil || !strings.Contains(err.Error(), "s3://bucket/dir/_manifest.json: writing it") {
+		t.Errorf("a manifest that cannot be written: %v", err)
+	}
 	s.fault.Store(nil)
 	if after := s.keys(t); !slices.Equal(before, after) {
 		t.Errorf("there is %s, before %s", after, before)
@@ -379,6 +392,7 @@ func TestObjectCommand(t *testing.T) {
 		{[]string{"agg", "--no-hive", "--by", "city", "--agg", "count(*) as rows", "--partition-by", "city", "--manifest", "-o", "s3://bucket/out", "s3://bucket/in/*/*.parquet"}, ""},
 		{[]string{"agg", "--agg", "sum(rows)", "--format", "csv", "s3://bucket/out"}, "5000"},
 		{[]string{"run", job}, ""},
+		{[]string{"sql", "SELECT city, rows FROM 's3://bucket/out' ORDER BY city LIMIT 1", "--format", "csv"}, "city,rows\nBonn & Köln,"},
 		{[]string{"agg", "--agg", "sum(rows), count(*)", "--format", "csv", "s3://bucket/job.csv"}, "5000,4"},
 	} {
 		out, err := exec.Command(buildCommand(t), c.args...).CombinedOutput()
