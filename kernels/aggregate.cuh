@@ -5,6 +5,7 @@
 
 #include "block_table.cuh"
 #include "program.cuh"
+#include "source.cuh"
 
 // What a thread did; report adds up the block's, and the rows of the launch.
 struct Tally {
@@ -21,97 +22,79 @@ __device__ inline void report(const Launch& p, const Tally& t) {
   if (lost != 0) atomicAdd(&p.status->overflow, lost);
 }
 
-// Takes a row that the block's table refused.
-template <class Key>
-static __device__ __noinline__ void insert_row(const Launch& p, u64 row, Tally& tally) {
-  const Key key = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
-  u64* at = find_or_insert(p.table, slot_words(p.shape), key, p.probe_max, tally.did);
-  if (at == nullptr) {
-    tally.lost++;
-  } else {
-    accumulate_row(p.shape, p.rows, row, at + slot_key_words(p.shape));
-  }
-}
-
-// Accumulates one row of each thread that has one.
-template <class Key, class Program>
-__device__ __noinline__ void aggregate_rest(const Launch& p, BlockTable<Key, Program>& table, u64 row, u64 end, Tally& tally) {
-  u32 slot = kRefused;
-  if (row < end) {
-    const Key key = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
-    slot = table.first_slot(key);
-    slot = table.keys.find(key, slot, table.keys.look(slot));
-    if (slot == kRefused) insert_row<Key>(p, row, tally);
-  }
-  __syncwarp();  // after a search
-  if (slot == kRefused) return;
-  const auto values = Program::load(p.shape, p.rows, row);
-  slot = table.state_of(slot);
-  const auto pending = Program::accumulate(p.shape, p.rows, row, values, table.states, table.num_states, slot);
-  Program::carry(values, pending, table.states, table.num_states, slot);
-}
-
-// Accumulates kRows rows a thread, from `first` on. Each step is made for all of them before the
-// next, so that a thread waits once a step: for memory, for the first look at the table, for what an
-// addition replaced. Searches take lanes different times; the barriers let a warp go on as one,
-// without which each lane does for itself.
-template <u32 kRows, class Key, class Program>
-__device__ __forceinline__ void aggregate_tile(const Launch& p, BlockTable<Key, Program>& table, u64 first, Tally& tally) {
+// Accumulates kRows neighbouring rows of each thread that has some, from `first` on, and returns
+// whether the table refused any. Each step is made for all of them before the next, so that a thread
+// waits once a step: for memory, for a look at the table, for what an addition replaced. Searches take
+// lanes different times; the barrier lets a warp go on as one, without which each lane does for
+// itself. All lanes of a warp call it.
+template <u32 kRows, class Source, class Key, class Program, bool kCopies>
+__device__ __forceinline__ bool aggregate_rows(const Launch& p, BlockTable<Key, Program, kCopies>& table, u64 first, bool has) {
   Key keys[kRows];
   typename Program::Row values[kRows];
-#pragma unroll
-  for (u32 i = 0; i < kRows; i++) {
-    const u64 row = first + i * blockDim.x;
-    keys[i] = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
-    values[i] = Program::load(p.shape, p.rows, row);
-  }
   u32 slots[kRows];
-  typename BlockKeys<Key>::Look looks[kRows];
-#pragma unroll
-  for (u32 i = 0; i < kRows; i++) {
-    slots[i] = table.first_slot(keys[i]);
-    looks[i] = table.keys.look(slots[i]);
+  if (has) {
+    Source::template load<Key, Program>(p, first, keys, values);
+    table.find(keys, slots);
   }
-  bool refused = false;
-#pragma unroll
-  for (u32 i = 0; i < kRows; i++) {
-    if (!table.keys.found(keys[i], looks[i])) {
-      slots[i] = table.keys.find(keys[i], slots[i], looks[i]);
-      refused |= slots[i] == kRefused;
-    }
-    __syncwarp();  // after a search
-  }
-  if (refused) {
-#pragma unroll 1
-    for (u32 i = 0; i < kRows; i++) {
-      const u64 row = first + i * blockDim.x;
-      const Key key = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
-      const u32 slot = table.first_slot(key);
-      if (table.keys.find(key, slot, table.keys.look(slot)) == kRefused) insert_row<Key>(p, row, tally);
-    }
-  }
-  __syncwarp();  // after insertions
+  __syncwarp();  // after the searches
+  if (!has) return false;
+  bool refused = false, carries = false;
   typename Program::Pending pending[kRows];
 #pragma unroll
   for (u32 i = 0; i < kRows; i++) {
-    if (slots[i] == kRefused) continue;
+    refused |= table.refused(slots[i]);
     slots[i] = table.state_of(slots[i]);
-    pending[i] = Program::accumulate(p.shape, p.rows, first + i * blockDim.x, values[i], table.states, table.num_states, slots[i]);
+    pending[i] = Program::accumulate(p.shape, p.rows, first + i, values[i], table.states, table.num_states, slots[i]);
   }
 #pragma unroll
-  for (u32 i = 0; i < kRows; i++) {
-    if (slots[i] != kRefused) Program::carry(values[i], pending[i], table.states, table.num_states, slots[i]);
-  }
+  for (u32 i = 0; i < kRows; i++) carries |= Program::carries(values[i], pending[i]);
+  if (!carries) return refused;
+#pragma unroll
+  for (u32 i = 0; i < kRows; i++) Program::carry(values[i], pending[i], table.states, table.num_states, slots[i]);
+  return refused;
 }
 
-template <class Key, class Program>
-__device__ __forceinline__ void aggregate_rows(const Launch& p, BlockTable<Key, Program>& table, u64 begin, u64 end, Tally& tally) {
-  constexpr u32 kRows = Program::kInFlight;
-  u64 tile = begin;
-  for (; tile + u64(blockDim.x) * kRows <= end; tile += u64(blockDim.x) * kRows) {
-    aggregate_tile<kRows>(p, table, tile + threadIdx.x, tally);
+// Accumulates the rows [begin, end), and returns whether the table refused any of this thread's. Warps
+// take chunks in turn, of whole vectors of rows; then what was left before the first chunk and behind
+// the last goes row by row.
+template <class Source, class Key, class Program, bool kCopies>
+__device__ __forceinline__ bool aggregate_range(const Launch& p, BlockTable<Key, Program, kCopies>& table, u64 begin, u64 end) {
+  constexpr u32 kRows = Program::kRows, kChunk = 32 * kRows;
+  const u32 warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  const u64 aligned = min(end, (begin + kRows - 1) / kRows * kRows), chunks_end = aligned + (end - aligned) / kChunk * kChunk;
+  bool refused = false;
+#pragma unroll 1
+  for (u64 row = aligned + warp * kChunk; row < chunks_end; row += warps * kChunk) {
+    refused |= aggregate_rows<kRows, Source>(p, table, row + lane_id() * kRows, true);
   }
-  for (; tile < end; tile += blockDim.x) aggregate_rest(p, table, tile + threadIdx.x, end, tally);
+  const u32 before = u32(aligned - begin), left = before + u32(end - chunks_end);
+#pragma unroll 1
+  for (u32 base = warp * 32; base < left; base += blockDim.x) {
+    const u32 i = base + lane_id();
+    refused |= aggregate_rows<1, Source>(p, table, i < before ? begin + i : chunks_end + (i - before), i < left);
+  }
+  return refused;
+}
+
+// Takes those of the rows [begin, end) that the block's table refused to the table in device memory.
+// They are found by another search: a key that was refused once is refused for ever, and all others
+// are there. That keeps the loops above short, where almost all rows of almost all blocks stay.
+template <class Source, class Key, class Program, bool kCopies>
+static __device__ __noinline__ void insert_refused(const Launch& p, u64* shared, u64 begin, u64 end, Tally& tally) {
+  BlockTable<Key, Program, kCopies> table(p, shared);
+#pragma unroll 1
+  for (u64 row = begin + threadIdx.x; row < end; row += blockDim.x) {
+    const Key keys[1] = {Source::template key<Key>(p, row)};
+    u32 slots[1];
+    table.find(keys, slots);
+    if (!table.refused(slots[0])) continue;
+    u64* at = find_or_insert(p.table, slot_words(p.shape), keys[0], p.probe_max, tally.did);
+    if (at == nullptr) {
+      tally.lost++;
+    } else {
+      accumulate_row(p.shape, p.rows, Source::index(row), at + slot_key_words(p.shape));
+    }
+  }
 }
 
 #endif

@@ -12,19 +12,21 @@
 template <class Key, class Program>
 __device__ __forceinline__ void aggregate_shared(const Launch& p) {
   extern __shared__ u64 shared[];
-  BlockTable<Key, Program> table(p, shared);
+  BlockTable<Key, Program, true> table(p, shared);
   Tally tally = {};
   table.init();
   __syncthreads();  // the table is empty
   const u64 begin = min(p.rows.count, blockIdx.x * p.rows_per_block);
-  aggregate_rows(p, table, begin, min(p.rows.count, begin + p.rows_per_block), tally);
-  __syncthreads();  // the table has all rows
+  const u64 end = min(p.rows.count, begin + p.rows_per_block);
+  const bool refused = aggregate_range<Columns>(p, table, begin, end);
+  // The table has all rows.
+  if (__syncthreads_or(refused)) insert_refused<Columns, Key, Program, true>(p, shared, begin, end, tally);
   tally.lost += table.flush(tally.did);
   report(p, tally);
 }
 
-#define MPGA_KERNEL(name, Key, Program)                                                            \
-  extern "C" __global__ void __launch_bounds__(1024) aggregate_shared_##name(const __grid_constant__ Launch p) { \
-    aggregate_shared<Key, Program>(p);                                                             \
+#define MPGA_KERNEL(name, Key, Program)                                                                             \
+  extern "C" __global__ void MPGA_REGISTERS(Key, Program) aggregate_shared_##name(const __grid_constant__ Launch p) { \
+    aggregate_shared<Key, Program>(p);                                                                              \
   }
 MPGA_PROGRAMS(MPGA_KERNEL)

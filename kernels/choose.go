@@ -22,7 +22,7 @@ func Choose(shape *Shape, e Estimate, device Properties) Plan {
 		groups = e.Rows
 	}
 	p := programFor(shape, &noBitmaps)
-	sharedMax := sharedSlotsMax(shape, p, device) * sharedGroupsPercent / 100
+	sharedMax := sharedSlotsMax(shape, p, device) * int64(tuningFor(device).sharedPercent) / 100
 	plan := Plan{Groups: groups}
 	switch {
 	case e.Ordered:
@@ -30,30 +30,38 @@ func Choose(shape *Shape, e Estimate, device Properties) Plan {
 		plan.Reason = "groups in order of keys: a sort"
 	case groups <= sharedMax:
 		plan.Kernel = KernelShared
-		plan.Reason = fmt.Sprintf("about %d groups: a table of up to %d in each block's shared memory", groups, sharedMax)
+		plan.Reason = fmt.Sprintf("about %d groups, and a block's shared memory has room for %d", groups, sharedMax)
 	default:
 		plan.Kernel = KernelScattered
 	}
 	plan = plan.withDefaults(shape, e.Rows, device)
 	if plan.Kernel == KernelScattered {
-		plan.Reason = fmt.Sprintf("about %d groups: %d partitions, each in a block's shared memory", groups, 1<<plan.RadixBits)
+		plan.Reason = fmt.Sprintf("about %d groups, and a block's shared memory has room for %d: %d partitions in %s",
+			groups, sharedMax, 1<<plan.RadixBits, passes(plan.RadixBits, device))
 	}
 	return plan
+}
+
+func passes(radixBits int, device Properties) string {
+	if firstBits(radixBits, device) > 0 {
+		return "two passes"
+	}
+	return "one pass"
 }
 
 // noBitmaps are those of columns without NULLs.
 var noBitmaps [ColumnsMax]uint64
 
 const (
-	// sharedGroupsPercent of the slots of a block's table is how full KernelShared may expect it.
-	sharedGroupsPercent = 60
-	// partitionGroupsPercent is the same for a partition's table.
-	partitionGroupsPercent = 70
 	// partitionRows is how many rows a partition has at most, so that there are enough to keep
-	// every multiprocessor at work. Fewer, larger partitions are scattered faster: of 1e8 rows with
-	// 1e6 groups, 256 take 2.6 ms in all and 1024 take 3.3 (bench kernels, H100).
-	partitionRows = 512 << 10
-	radixBitsMin  = 5
+	// every multiprocessor at work; pairs are scattered so fast that more partitions pay. 1e8 rows of
+	// 1e6 groups in 256, 512 and 1024 partitions: pairs 1.31, 1.25, 1.41 ms, of 8 bytes each
+	// key and value 2.81, 3.11, 3.14 (H100).
+	partitionRows     = 512 << 10
+	partitionRowsPair = 256 << 10
+	// partitionRowsMin is how many it has at least, where the number is chosen.
+	partitionRowsMin = 2 << 10
+	radixBitsMin     = 5
 )
 
 // withDefaults fills the parameters that are zero.
@@ -61,10 +69,22 @@ func (p Plan) withDefaults(shape *Shape, rows int64, device Properties) Plan {
 	if p.Groups == 0 {
 		p.Groups = rows
 	}
-	perPartition := max(1, sharedSlotsMax(shape, programFor(shape, &noBitmaps), device)*partitionGroupsPercent/100)
+	tuned, program := tuningFor(device), programFor(shape, &noBitmaps)
+	slots := sharedSlotsMax(shape, program, device)
 	if p.Kernel == KernelScattered && p.RadixBits == 0 {
-		partitions := max(ceilDiv(p.Groups, perPartition), ceilDiv(rows, partitionRows), 1)
-		p.RadixBits = min(max(bits.Len64(uint64(partitions-1)), radixBitsMin), radixBitsMax)
+		most := int64(partitionRows)
+		if program.scattersPairs(shape) {
+			most = partitionRowsPair
+		}
+		bitsFor := func(percent int) int {
+			groups := max(1, slots*int64(percent)/100)
+			partitions := max(ceilDiv(p.Groups, groups), ceilDiv(rows, most), 1)
+			return max(bits.Len64(uint64(partitions-1)), radixBitsMin)
+		}
+		if p.RadixBits = bitsFor(tuned.onePassPercent); p.RadixBits > tuned.singleBits {
+			p.RadixBits = bitsFor(tuned.twoPassPercent)
+		}
+		p.RadixBits = min(p.RadixBits, partitionBitsMax(device), max(radixBitsMin, bits.Len64(uint64(rows/partitionRowsMin))))
 	}
 	if p.Slots > 0 {
 		return p
@@ -74,7 +94,7 @@ func (p Plan) withDefaults(shape *Shape, rows int64, device Properties) Plan {
 		p.Slots = 4*p.Groups + 64
 	case KernelScattered:
 		// The groups of partitions that are cut, and of those that are too large.
-		beyond := max(0, p.Groups-perPartition<<p.RadixBits)
+		beyond := max(0, p.Groups-slots*70/100<<p.RadixBits)
 		p.Slots = 2*min(p.Groups, max(rows/32, 1<<12)+beyond) + 64
 	case KernelTwoPhase:
 		p.Slots = p.Groups + 64

@@ -53,7 +53,7 @@ func TestBlockTablesFit(t *testing.T) {
 				for _, wanted := range []int64{1, 100, 1e6} {
 					limit := blockSharedBytes(device, blocks)
 					b := makeBlockTable(&shape, p, wanted, limit, true)
-					if b.sharedBytes > shared || b.slots > 31 && b.sharedBytes > limit || b.slots%2 == 0 {
+					if b.sharedBytes > shared || b.slots > 4 && b.sharedBytes > limit || b.slots%4 != 0 {
 						t.Errorf("%d B of shared memory, %d blocks, keys of %d B: %+v", shared, blocks, keyBytes, b)
 					}
 				}

@@ -13,8 +13,9 @@ import (
 
 // executor is a queue whose kernels run on the CPU, when they are submitted.
 type executor struct {
-	machine *cpurun.Machine
-	pending []func() error
+	machine     *cpurun.Machine
+	pending     []func() error
+	sharedBytes int // of a block's shared memory, at most
 }
 
 // openExecutor starts kernels whose files' names match the patterns, under a seed.
@@ -44,7 +45,7 @@ func openExecutor(t testing.TB, seed uint64, patterns ...string) *executor {
 			t.Error(err)
 		}
 	})
-	return &executor{machine: m}
+	return &executor{machine: m, sharedBytes: 227 << 10}
 }
 
 // reseed lets the launches that follow run in another order.
@@ -90,7 +91,7 @@ func (e *executor) submit(format string, operands ...any) error {
 
 // deviceProperties are of a small device, so that grids have few blocks.
 func (e *executor) deviceProperties() Properties {
-	return Properties{Name: "executor", ComputeCapability: 90, Multiprocessors: 2, L2Bytes: 1 << 20, SharedBytesMax: 227 << 10}
+	return Properties{Name: "executor", ComputeCapability: 90, Multiprocessors: 2, L2Bytes: 1 << 20, SharedBytesMax: e.sharedBytes}
 }
 
 func (e *executor) address(at Span, bytes int64) uint64 {

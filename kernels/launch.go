@@ -1,9 +1,7 @@
 package kernels
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"unsafe"
 
 	"github.com/mpga/mpga/partition"
@@ -21,25 +19,27 @@ type launchParam struct {
 	status       uint64
 	seed         uint64
 	radixBits    uint32
+	digitBits    uint32
+	firstBits    uint32
+	tileRows     uint32
 	slots        uint32
 	copiesBits   uint32
+	homes        uint32
 	probeMax     uint32
 	rowsPerItem  uint64
+	rowsPerPart  uint64
 	rowsPerBlock uint64
 	offsets      uint64
 	cursors      uint64
+	firstCursors uint64
+	tiles        uint64
 	items        uint64
 	work         uint64
 	registers    uint64
 }
 
 const (
-	launchThreads   = 512 // of most kernels: two to four blocks a multiprocessor
-	scatterThreads  = 512 // kScatterThreads
-	scatterRows     = scatterThreads * 16
-	radixBitsMax    = 13 // a partition and the rank of a row fit 32 bits
-	workItemBytes   = 24
-	workBytes       = 64
+	launchThreads   = 512  // of most kernels: two to four blocks a multiprocessor
 	probeMaxDefault = 4096 // steps in a table in device memory, which is seldom more than half full
 )
 
@@ -190,50 +190,3 @@ func (p Plan) mergeSlots(groups int64) int64 {
 	}
 	return 2*groups + 64
 }
-
-// ScatterScratch returns the bytes of scratch that Scatter needs.
-func ScatterScratch(radixBits int) int64 { return 8 << radixBits }
-
-var errTooManyRowsAtOnce = errors.New("a scatter takes fewer than 2^32 rows")
-
-func scatter(q queue, shape *Shape, rows *Rows, seed uint64, radixBits int, into *Rows, offsets, scratch Span) error {
-	if radixBits < 0 || radixBits > radixBitsMax {
-		return fmt.Errorf("%d radix bits must be in [0, %d]", radixBits, radixBitsMax)
-	}
-	o := begin(q, shape)
-	o.param.rows = makeRowsParam(q, shape, rows)
-	o.param.out = makeRowsParam(q, shape, into)
-	o.param.offsets = q.address(offsets, 8<<radixBits+8)
-	o.param.cursors = q.address(scratch, ScatterScratch(radixBits))
-	o.param.seed = seed
-	o.scatter(shape, radixBits)
-	return o.end("scatter of %d rows by %d bits", rows.Count, radixBits)
-}
-
-// scatter adds the launches that write rows to out by partition: cursors and offsets are set.
-func (o *operation) scatter(shape *Shape, radixBits int) {
-	rows := int64(o.param.rows.count)
-	if rows > math.MaxUint32 {
-		o.err = fmt.Errorf("%d rows: %w", rows, errTooManyRowsAtOnce)
-		return
-	}
-	o.param.radixBits = uint32(radixBits)
-	o.fill(o.param.cursors, 8<<radixBits, 0)
-	for c := range shape.Columns {
-		if valid := o.param.out.valid[c]; valid != 0 {
-			value := byte(0)
-			if o.param.rows.valid[c] == 0 {
-				value = 0xFF
-			}
-			o.fill(valid, ceilDiv(rows, 32)*4, value)
-		}
-	}
-	o.run("partition_index"+keySuffix(shape), o.share(o.sms*4), launchThreads, 4<<radixBits)
-	o.run("partition_offsets", 1, 1024, 0)
-	if rows > 0 {
-		o.run("partition_scatter"+keySuffix(shape), int(ceilDiv(rows, scatterRows)), scatterThreads, scatterSharedBytes(radixBits))
-	}
-}
-
-// scatterSharedBytes: a stage of 8 bytes a row, two words a partition, two bytes a row.
-func scatterSharedBytes(radixBits int) int { return scatterRows*10 + 8<<radixBits }

@@ -5,7 +5,14 @@ import "fmt"
 // program is a set of folds that kernels have versions for, see programs.cuh.
 type program struct {
 	name      string
-	slotBytes int // of a slot's states in a block's table
+	slotBytes int  // of a slot's states in a block's table
+	light     bool // with 4-byte keys, 40 registers are enough: kLight of program.cuh
+	ofPairs   bool // there is a version for pairs of a 4-byte key and its one column
+}
+
+// scattersPairs reports whether rows are pairs while they are scattered.
+func (p *program) scattersPairs(shape *Shape) bool {
+	return p.ofPairs && shape.KeyBytes == 4 && len(shape.Columns) == 1
 }
 
 type programVersion struct {
@@ -14,14 +21,14 @@ type programVersion struct {
 }
 
 var programs = []programVersion{
-	{program{"count", 4}, []foldKind{{Count, noColumn}}},
-	{program{"sum_i32", 8}, []foldKind{{Sum64, Int32}}},
-	{program{"sum_i32", 8}, []foldKind{{Sum128, Int32}}},
-	{program{"sum_u32", 8}, []foldKind{{Sum64, Uint32}}},
-	{program{"sum_u32", 8}, []foldKind{{Sum128, Uint32}}},
-	{program{"sum_i64", 16}, []foldKind{{Sum128, Int64}}},
-	{program{"sum_f64", 8}, []foldKind{{SumFloat, Float64}}},
-	{program{"sum3_i64_count", 52}, []foldKind{{Sum128, Int64}, {Sum128, Int64}, {Sum128, Int64}, {Count, noColumn}}},
+	{program{"count", 4, true, false}, []foldKind{{Count, noColumn}}},
+	{program{"sum_i32", 8, true, true}, []foldKind{{Sum64, Int32}}},
+	{program{"sum_i32", 8, true, true}, []foldKind{{Sum128, Int32}}},
+	{program{"sum_u32", 8, true, true}, []foldKind{{Sum64, Uint32}}},
+	{program{"sum_u32", 8, true, true}, []foldKind{{Sum128, Uint32}}},
+	{program{"sum_i64", 16, false, false}, []foldKind{{Sum128, Int64}}},
+	{program{"sum_f64", 8, true, false}, []foldKind{{SumFloat, Float64}}},
+	{program{"sum3_i64_count", 52, false, false}, []foldKind{{Sum128, Int64}, {Sum128, Int64}, {Sum128, Int64}, {Count, noColumn}}},
 }
 
 const noColumn ColumnType = 0xFF
@@ -41,7 +48,7 @@ func programFor(shape *Shape, valid *[ColumnsMax]uint64) program {
 			}
 		}
 	}
-	return program{"general", 8 * shape.StateWords()}
+	return program{name: "general", slotBytes: 8 * shape.StateWords()}
 }
 
 // serves reports whether a version of a kernel accumulates these folds.
@@ -66,8 +73,8 @@ func (p *programVersion) serves(folds []Fold, columns []ColumnType, valid *[Colu
 
 // blockTable is the shape of a block's table in shared memory.
 type blockTable struct {
-	slots, copiesBits int
-	sharedBytes       int
+	slots, homes, copiesBits int
+	sharedBytes              int
 }
 
 // blockKeyBytes are of a slot's key, with the tag of a wide one.
@@ -78,27 +85,38 @@ func blockKeyBytes(shape *Shape) int {
 	return shape.KeyBytes
 }
 
-// makeBlockTable fits a table into bytes of shared memory: of the slots that are wanted or as many
-// as there is room for, at least one, and with as many copies of the states, up to one a lane.
+// makeBlockTable fits a table into bytes of shared memory: of the slots that are wanted, and some
+// more for searches that begin late, or as many as there is room for; and with as many copies of the
+// states, up to one a lane.
 func makeBlockTable(shape *Shape, p program, wanted int64, bytes int, copies bool) blockTable {
-	key := blockKeyBytes(shape)
-	fit := bytes/(key+p.slotBytes) - 2
-	t := blockTable{slots: int(min(max(wanted, 31), int64(max(fit, 1))))}
-	t.slots |= 1 // with the last slot an even number: arrays of 8-byte words follow arrays of slots
-	size := func() int { return (t.slots + 1) * (key + p.slotBytes<<t.copiesBits) }
+	fit := bytes/(blockKeyBytes(shape)+p.slotBytes) - 6
+	t := blockTable{slots: int(min(wanted+blockProbeMax, int64(max(fit, 4))))}
+	t.slots &^= 3 // whole buckets
+	t.homes = max(t.slots-blockProbeMax, t.slots/2)
 	for copies && t.copiesBits < 5 {
 		t.copiesBits++
-		if size() > bytes {
+		if t.size(shape, p) > bytes {
 			t.copiesBits--
 			break
 		}
 	}
-	t.sharedBytes = size()
+	t.sharedBytes = t.size(shape, p)
 	return t
 }
 
+// size returns the bytes of a table, as block_table.cuh lays it out.
+func (t *blockTable) size(shape *Shape, p program) int {
+	keys := (t.slots + 4) * shape.KeyBytes
+	if shape.KeyBytes > 8 {
+		keys = (blockKeyBytes(shape)*(t.slots+2) + 15) &^ 15
+	}
+	return keys + (t.slots+2)*p.slotBytes<<t.copiesBits
+}
+
+const blockProbeMax = 64 // kBlockProbeMax
+
 func (o *operation) useBlockTable(t blockTable) {
-	o.param.slots, o.param.copiesBits = uint32(t.slots), uint32(t.copiesBits)
+	o.param.slots, o.param.homes, o.param.copiesBits = uint32(t.slots), uint32(t.homes), uint32(t.copiesBits)
 }
 
 // blockSharedBytes is what each of a number of blocks of a multiprocessor may use of shared memory.
@@ -140,89 +158,110 @@ func aggregate(q queue, shape *Shape, plan Plan, rows *Rows, into *Groups, scrat
 	return o.end("aggregation of %d rows", rows.Count)
 }
 
-// aggregateShared: one table per block, with as many blocks as have room.
+// aggregateShared: one table per block, with as many blocks as have room for four slots a group, and
+// a few hundred in any case: of few groups, two of one slot would hold up most rows.
 func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, table uint64) {
 	p := programFor(shape, &o.param.rows.valid)
-	wanted := 4 * plan.Groups
-	blocks, threads := 4, launchThreads
-	for blocks > 1 && wanted > int64(blockSharedBytes(device, blocks)/(blockKeyBytes(shape)+p.slotBytes)) {
-		blocks /= 2
-		threads = min(1024, threads*2)
+	wanted := max(4*plan.Groups, sharedSlotsMin)
+	blocks := 2
+	if wanted > int64(blockSharedBytes(device, blocks)/(blockKeyBytes(shape)+p.slotBytes)) {
+		blocks = 1
 	}
 	t := makeBlockTable(shape, p, wanted, blockSharedBytes(device, blocks), true)
 	o.useTable(plan.Slots, table)
 	o.useBlockTable(t)
 	o.resetTable()
-	o.run("aggregate_shared"+keySuffix(shape)+"_"+p.name, o.share(o.sms*blocks), threads, t.sharedBytes)
+	o.run("aggregate_shared"+keySuffix(shape)+"_"+p.name, o.share(o.sms*blocks), blockThreads(shape, p, device, blocks), t.sharedBytes)
 	o.compactTable()
 }
 
-// scatteredLayout is the scratch of KernelScattered.
-type scatteredLayout struct {
-	scratchLayout
-	keys, table, offsets, cursors, items, work int64
-	columns, valid                             []int64
-	rowsPerItem                                int64
-}
+const sharedSlotsMin = 800
 
-func layoutScattered(shape *Shape, plan Plan, rows int64, device Properties) scatteredLayout {
-	var l scatteredLayout
-	partitions := int64(1) << plan.RadixBits
-	l.keys = l.take(rows * int64(shape.KeyBytes))
-	for _, c := range shape.Columns {
-		l.columns = append(l.columns, l.take(rows*int64(c.Bytes())))
-		l.valid = append(l.valid, l.take(ceilDiv(rows, 32)*4))
+// blockThreads returns the threads of each of a number of blocks of a multiprocessor, as many as it
+// has registers for.
+func blockThreads(shape *Shape, p program, device Properties, blocks int) int {
+	threads := 1024 // of 64 registers
+	if p.light && shape.KeyBytes == 4 {
+		threads = tuningFor(device).threads // of 40
 	}
-	l.table = l.take(shape.TableBytes(plan.Slots))
-	l.offsets = l.take(8*partitions + 8)
-	l.cursors = l.take(8 * partitions)
-	l.rowsPerItem = max(2*ceilDiv(rows, partitions), rowsPerItemMin)
-	l.items = l.take((partitions + rows/l.rowsPerItem) * workItemBytes)
-	l.work = l.take(workBytes)
-	return l
+	return min(1024, threads/blocks)
 }
 
-// rowsPerItemMin is how many rows at least a block takes of a partition that is cut.
-const rowsPerItemMin = 1 << 15
-
-// aggregateScattered: partitions, then one table per partition. Rows that are too many for one
-// block, or groups that are too many for its table, meet in a table in device memory.
+// aggregateScattered: partitions, in one pass or two, then one table per partition. Rows that are too
+// many for one block, or groups that are too many for its table, meet in a table in device memory.
 func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Properties, at uint64) {
 	l := layoutScattered(shape, plan, int64(o.param.rows.count), device)
-	from := o.param.rows
-	o.param.out = rowsParam{count: from.count, keys: at + uint64(l.keys)}
-	for c := range shape.Columns {
-		o.param.out.columns[c] = at + uint64(l.columns[c])
-		if from.valid[c] != 0 {
-			o.param.out.valid[c] = at + uint64(l.valid[c])
-		}
-	}
+	p := programFor(shape, &o.param.rows.valid)
 	o.param.offsets, o.param.cursors = at+uint64(l.offsets), at+uint64(l.cursors)
 	o.param.items, o.param.work = at+uint64(l.items), at+uint64(l.work)
-	o.param.rowsPerItem = uint64(l.rowsPerItem)
+	if l.firstBits > 0 {
+		o.param.firstCursors, o.param.tiles = at+uint64(l.firstCursors), at+uint64(l.tiles)
+	}
+	o.param.rowsPerItem, o.param.rowsPerPart = uint64(l.rowsPerItem), uint64(l.rowsPerPart)
 	o.param.seed = plan.Seed
 	o.useTable(plan.Slots, at+uint64(l.table))
 	o.fill(o.param.work, workBytes, 0)
 	o.resetTable()
-	o.scatter(shape, plan.RadixBits)
+	o.countPartitions(shape, plan.RadixBits, l.firstBits)
 
+	first, second := "partition_scatter"+keySuffix(shape), "partition_scatter"+keySuffix(shape)
+	aggregate := "aggregate_partitions"
+	pairs := p.scattersPairs(shape)
+	if pairs {
+		first, second, aggregate = "partition_pairs_first", "partition_pairs_second", "aggregate_pairs"
+	}
+	o.param.out = l.passes[0].rows(shape, at, &o.param.rows, pairs)
+	if l.firstBits == 0 {
+		o.scatterPass(shape, first)
+	} else {
+		one := o.param
+		one.radixBits, one.digitBits, one.cursors, one.tiles = one.firstBits, one.firstBits, one.firstCursors, 0
+		two := o.param
+		o.param = one
+		o.scatterPass(shape, first)
+		o.param = two
+		o.param.rows = one.out
+		o.param.out = l.passes[1].rows(shape, at, &one.out, pairs)
+		o.scatterPass(shape, second)
+	}
 	o.param.rows = o.param.out
-	p := programFor(shape, &from.valid)
-	blocks, threads := partitionBlocks(shape, plan, p, device)
-	t := makeBlockTable(shape, p, 2*(plan.Groups>>plan.RadixBits), blockSharedBytes(device, blocks), false)
+	blocks, threads, t := partitionTable(shape, plan, int64(o.param.rows.count), p, device)
 	o.useBlockTable(t)
-	o.run("aggregate_partitions"+keySuffix(shape)+"_"+p.name, o.sms*blocks, threads, t.sharedBytes)
+	o.run(aggregate+keySuffix(shape)+"_"+p.name, o.sms*blocks, threads, t.sharedBytes)
 	o.compactTable()
 }
 
-// partitionBlocks returns how many blocks a multiprocessor has at work on partitions, and their
-// threads: two, when a table of two thirds the shared memory's half holds a partition's groups.
-func partitionBlocks(shape *Shape, plan Plan, p program, device Properties) (blocks, threads int) {
-	groups := plan.Groups >> plan.RadixBits
-	if groups*3/2 <= int64(blockSharedBytes(device, 2)/(blockKeyBytes(shape)+p.slotBytes)) {
-		return 2, 512
+// rows returns where a pass writes rows, whose bitmaps are those that are there already.
+func (l *rowsLayout) rows(shape *Shape, at uint64, from *rowsParam, pairs bool) rowsParam {
+	p := rowsParam{count: from.count, keys: at + uint64(l.keys)}
+	if pairs {
+		p.columns[0] = p.keys + 4
+		return p
 	}
-	return 1, 1024
+	for c := range shape.Columns {
+		p.columns[c] = at + uint64(l.columns[c])
+		if from.valid[c] != 0 {
+			p.valid[c] = at + uint64(l.valid[c])
+		}
+	}
+	return p
+}
+
+// partitionTable returns how many blocks a multiprocessor has at work on partitions, their threads,
+// and their tables: of four slots a group, which keeps searches short, or two where most groups have
+// few rows, and tables are emptied and read as often as they are searched. Two blocks, when half of the
+// shared memory has room for half again as many slots as groups.
+func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Properties) (blocks, threads int, t blockTable) {
+	groups, slots := plan.Groups>>plan.RadixBits, int64(4)
+	if rows < 4*plan.Groups {
+		slots = 2
+	}
+	for blocks = 2; ; blocks = 1 {
+		bytes := blockSharedBytes(device, blocks)
+		if blocks == 1 || 3*groups/2 <= int64(bytes/(blockKeyBytes(shape)+p.slotBytes)) {
+			return blocks, blockThreads(shape, p, device, blocks), makeBlockTable(shape, p, slots*groups, bytes, false)
+		}
+	}
 }
 
 func merge(q queue, shape *Shape, plan Plan, in *Groups, count int64, into *Groups, scratch Span) error {

@@ -27,7 +27,11 @@ func fewFolds(keyBytes int) []Shape {
 // runPlan groups the input on the executor and checks the groups.
 func runPlan(t *testing.T, in *input, plan Plan, seed uint64) {
 	t.Helper()
-	e := openExecutor(t, seed, "aggregate_*.cu", "table_*.cu", "partition_*.cu")
+	runPlanOn(t, openExecutor(t, seed, "aggregate_*.cu", "table_*.cu", "partition_*.cu"), in, plan)
+}
+
+func runPlanOn(t *testing.T, e *executor, in *input, plan Plan) {
+	t.Helper()
 	g := allocGroups(t, e, &in.shape, int64(in.count))
 	scratch := e.alloc(t, plan.AggregateScratch(&in.shape, int64(in.count), e.deviceProperties()))
 	if err := aggregate(e, &in.shape, plan, in.upload(t, e), g, scratch); err != nil {
@@ -69,6 +73,24 @@ func TestAggregateFolds(t *testing.T) {
 					runPlan(t, in, plan, uint64(keyBytes*10+i))
 				})
 			}
+		}
+	}
+}
+
+// Would catch a scatter that loses rows of full tiles, or of tiles of the second of two passes. A small
+// device has small tiles; few keys make partitions of many.
+func TestScatterTiles(t *testing.T) {
+	shapes := map[string]Shape{"pairs": fewFolds(4)[3], "columns": fewFolds(8)[7], "wide": allFolds(24)}
+	for name, shape := range shapes {
+		for _, plan := range []Plan{{Kernel: KernelScattered, RadixBits: 3}, {Kernel: KernelScattered, RadixBits: 12, Seed: 7}} {
+			t.Run(fmt.Sprintf("%s/bits=%d", name, plan.RadixBits), func(t *testing.T) {
+				e := openExecutor(t, 3, "aggregate_*.cu", "table_*.cu", "partition_*.cu")
+				e.sharedBytes = 48 << 10
+				rows := 3*scatterRowsPerThread*scatterThreads(e.deviceProperties(), 6) + 100
+				in := makeInput(shape, rows, 5, name == "wide", func(r *rand.Rand, row int) uint64 { return uint64(r.IntN(100) / 99 * (row % 50)) })
+				plan.Groups = 100
+				runPlanOn(t, e, in, plan)
+			})
 		}
 	}
 }

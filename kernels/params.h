@@ -71,11 +71,18 @@ typedef struct {
   u64 whole;
 } WorkItem;
 
+// Rows [begin, begin + count) of a partition of the first pass: what one block of the second scatters.
+typedef struct {
+  u64 begin;
+  u32 count, partition;
+} Tile;
+
 // What blocks share while a partitioned input is worked on; zeroed before.
 typedef struct {
   u64 num_items;
   u64 next_item;
-  u64 unused[6];
+  u64 num_tiles;
+  u64 unused[5];
 } Work;
 
 typedef struct {
@@ -88,13 +95,20 @@ typedef struct {
   GroupsStatus* status;  // of an insertion
   u64 seed;
   u32 radix_bits;        // log2 of the partitions
+  u32 digit_bits;        // lower bits of a partition that a block tells apart: all, or those of a second pass
+  u32 first_bits;        // upper ones, those of the first of two passes; or 0
+  u32 tile_rows;         // of a block that scatters
   u32 slots;             // of a block's table
   u32 copies_bits;       // log2 of the copies of a block's states
+  u32 homes;             // of a block's table: slots that a search begins at
   u32 probe_max;         // steps after which a row has no slot in the table
-  u64 rows_per_item;     // at most
+  u64 rows_per_item;     // at most; larger partitions are cut
+  u64 rows_per_part;     // of a partition that is cut
   u64 rows_per_block;    // of a grid that cuts the rows in equal parts
   u64* offsets;          // of partitions, and the end
   u64* cursors;          // of partitions
+  u64* first_cursors;    // of those of the first of two passes
+  Tile* tiles;           // of the second of two passes
   WorkItem* items;
   Work* work;
   u32* registers;        // of a HyperLogLog sketch, one byte each

@@ -18,7 +18,7 @@ func TestParamLayouts(t *testing.T) {
 		twoPhase twoPhaseLaunch
 	)
 	want := []uintptr{
-		unsafe.Sizeof(GroupsStatus{}), sortPlanBytes, workItemBytes, workBytes,
+		unsafe.Sizeof(GroupsStatus{}), sortPlanBytes, workItemBytes, workBytes, tileBytes,
 		unsafe.Sizeof(fold), unsafe.Offsetof(fold.words), unsafe.Offsetof(fold.column), unsafe.Offsetof(fold.other), unsafe.Offsetof(fold.offset),
 		unsafe.Sizeof(shape), unsafe.Offsetof(shape.folds), unsafe.Offsetof(shape.columns), unsafe.Offsetof(shape.stateWords),
 		unsafe.Offsetof(shape.fold), unsafe.Offsetof(shape.columnBytes),
@@ -26,9 +26,10 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(groups), unsafe.Offsetof(groups.status), unsafe.Offsetof(groups.keys), unsafe.Offsetof(groups.states),
 		unsafe.Sizeof(launch), unsafe.Offsetof(launch.rows), unsafe.Offsetof(launch.out), unsafe.Offsetof(launch.in), unsafe.Offsetof(launch.groups),
 		unsafe.Offsetof(launch.tableSlots), unsafe.Offsetof(launch.status), unsafe.Offsetof(launch.seed), unsafe.Offsetof(launch.radixBits),
-		unsafe.Offsetof(launch.slots), unsafe.Offsetof(launch.copiesBits), unsafe.Offsetof(launch.probeMax),
-		unsafe.Offsetof(launch.rowsPerItem), unsafe.Offsetof(launch.rowsPerBlock), unsafe.Offsetof(launch.offsets),
-		unsafe.Offsetof(launch.cursors), unsafe.Offsetof(launch.items), unsafe.Offsetof(launch.work), unsafe.Offsetof(launch.registers),
+		unsafe.Offsetof(launch.digitBits), unsafe.Offsetof(launch.firstBits), unsafe.Offsetof(launch.tileRows),
+		unsafe.Offsetof(launch.slots), unsafe.Offsetof(launch.copiesBits), unsafe.Offsetof(launch.homes), unsafe.Offsetof(launch.probeMax),
+		unsafe.Offsetof(launch.rowsPerItem), unsafe.Offsetof(launch.rowsPerPart), unsafe.Offsetof(launch.rowsPerBlock), unsafe.Offsetof(launch.offsets),
+		unsafe.Offsetof(launch.cursors), unsafe.Offsetof(launch.firstCursors), unsafe.Offsetof(launch.tiles), unsafe.Offsetof(launch.items), unsafe.Offsetof(launch.work), unsafe.Offsetof(launch.registers),
 		unsafe.Sizeof(sorted), unsafe.Offsetof(sorted.rows), unsafe.Offsetof(sorted.in), unsafe.Offsetof(sorted.groups),
 		unsafe.Offsetof(sorted.count), unsafe.Offsetof(sorted.word), unsafe.Offsetof(sorted.passes),
 		unsafe.Offsetof(sorted.firstPass), unsafe.Offsetof(sorted.pass), unsafe.Offsetof(sorted.firstWord),

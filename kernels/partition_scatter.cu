@@ -1,159 +1,150 @@
-// Writes rows by partition. Each block ranks a tile of rows by partition in shared memory, takes
-// room behind the partition's cursor, and writes column by column, so that neighbouring threads
-// write neighbouring rows of a partition.
+// Writes rows by partition, column by column, so that neighbouring threads write neighbouring rows
+// of a partition.
 //
-//   launch  one block of kScatterThreads per tile of kScatterRows; shared: scatterSharedBytes in launch.go
-//   reads   rows    writes  out; cursors: where the next row of each partition goes
+//   launch  a block of tile_rows / kRowsPerThread threads per tile; shared: scatterSharedBytes in launch_scatter.go
+//   reads   rows; tiles and work, in a second pass
+//   writes  out; cursors: where the next row of each partition goes
 //
 // Rows of one call number fewer than 2^32. Bitmaps of `out` are all zeros before.
-#include "block.cuh"
-#include "key.cuh"
+#include "scatter.cuh"
 #include "state.cuh"
 
-constexpr u32 kScatterThreads = 512;
-constexpr u32 kRowsPerThread = 16;
-constexpr u32 kScatterRows = kScatterThreads * kRowsPerThread;
-constexpr u32 kRankBits = 13;
-static_assert(kScatterRows <= 1 << kRankBits, "a rank must fit beside the partition");
+// What is moved at a time: words of 4 or 8 bytes, one a row. Wider keys and values are several.
+struct Lane {
+  u32 column, word;  // column 0 is the keys
 
-// Where the rows of a tile go. Thread t has rows t, t + kScatterThreads and so on of the tile, and of
-// the tile in order of partitions. Whole: the tile is full, so that no row is asked for.
-template <bool kWhole>
-struct Tile {
-  u32 count;
-  u32 position[kRowsPerThread];  // in order of partitions, of a row
-  u32 to[kRowsPerThread];        // in `out`, of a row in order of partitions
-
-  static __device__ __forceinline__ u32 row(u32 i) { return i * kScatterThreads + threadIdx.x; }
-  __device__ __forceinline__ bool has(u32 i) const { return kWhole || row(i) < count; }
-
-  // Moves one column of words of T through shared memory to where its rows go.
-  template <class T>
-  __device__ __forceinline__ void move(const void* in, u64 first, void* out, u64* stage) const {
-    const T* from = static_cast<const T*>(in) + first;
-    T* into = static_cast<T*>(out);
-    T* words = reinterpret_cast<T*>(stage);
-#pragma unroll
-    for (u32 i = 0; i < kRowsPerThread; i++) {
-      if (has(i)) words[position[i]] = from[row(i)];
-    }
-    __syncthreads();  // the stage is full
-#pragma unroll
-    for (u32 i = 0; i < kRowsPerThread; i++) {
-      if (has(i)) into[to[i]] = words[row(i)];
-    }
-    __syncthreads();  // the stage may be filled again
+  __device__ __forceinline__ u32 width(const Launch& p) const { return column == 0 ? p.shape.key_bytes : p.shape.column_bytes[column - 1]; }
+  __device__ __forceinline__ bool exists(const Launch& p) const { return column <= p.shape.num_columns; }
+  __device__ __forceinline__ void next(const Launch& p) {
+    if (++word * 8 < width(p)) return;
+    word = 0;
+    column++;
   }
 
-  // Tells where row i goes to the thread that has it: for what is too wide for the stage.
-  template <class Move>
-  __device__ __forceinline__ void move_each(u64* stage, Move move) const {
-    u32* target = reinterpret_cast<u32*>(stage);
+  // Where T word i of the rows is.
+  template <class T>
+  __device__ __forceinline__ T* at(const Launch& p, const Rows& rows, u64 i) const {
+    T* words = static_cast<T*>(column == 0 ? rows.keys : rows.columns[column - 1]) + word;
+    return words + i * stride<T>(p);
+  }
+  template <class T>
+  __device__ __forceinline__ u32 stride(const Launch& p) const { return sizeof(T) == 4 ? 1 : width(p) / 8; }
+};
+
+// Moves the rows of a tile through shared memory to where they go.
+template <bool kWhole>
+struct Mover {
+  const Launch& p;
+  const Order<kWhole>& order;
+  u64 first;
+  u64* stage;
+  u16* digits;    // of the rows in order
+  Halves places;  // in order, of a row
+
+  __device__ __forceinline__ u32 target(u32 at) const { return order.shifts[digits[at]] + at; }
+
+  // Takes the digits and ranks of the rows.
+  __device__ __forceinline__ Mover(const Launch& launch, const Order<kWhole>& o, const u32* ranked, u64 begin, u64* shared)
+      : p(launch), order(o), first(begin), stage(shared), digits(reinterpret_cast<u16*>(o.shifts + (1u << launch.digit_bits))) {
 #pragma unroll
     for (u32 i = 0; i < kRowsPerThread; i++) {
-      if (has(i)) target[row(i)] = to[i];
+      u32 at = 0;
+      if (order.has(i)) {
+        at = order.starts[ranked[i] >> kRankBits] + (ranked[i] & kRankMask);
+        digits[at] = u16(ranked[i] >> kRankBits);
+      }
+      places.set(i, at);
     }
-    __syncthreads();  // targets are there
+  }
+
+  template <class T>
+  __device__ __forceinline__ void load(const Lane& lane, u64* values) const {
+    const T* in = lane.at<T>(p, p.rows, first + order.row(0));
+    const u32 step = 32 * lane.stride<T>(p);
+#pragma unroll
+    for (u32 i = 0; i < kRowsPerThread; i++, in += step) {
+      if (order.has(i)) values[i] = *in;
+    }
+  }
+  template <class T>
+  __device__ __forceinline__ void fill(const u64* values) const {
 #pragma unroll
     for (u32 i = 0; i < kRowsPerThread; i++) {
-      if (has(i)) move(row(i), target[position[i]]);
+      if (order.has(i)) reinterpret_cast<T*>(stage)[places.get(i)] = T(values[i]);
     }
-    __syncthreads();  // the stage may be filled again
+  }
+  template <class T>
+  __device__ __forceinline__ void write(const Lane& lane) const {
+#pragma unroll 4
+    for (u32 i = 0; i < kRowsPerThread; i++) {
+      const u32 at = order.out(i);
+      if (kWhole || at < order.count) *lane.at<T>(p, p.out, target(at)) = reinterpret_cast<const T*>(stage)[at];
+    }
+  }
+
+  // Lane by lane; the next one is loaded while one is written.
+  __device__ __forceinline__ void move() const {
+    u64 values[kRowsPerThread];
+    Lane lane = {0, 0};
+    load_any(lane, values);
+    for (;;) {
+      if (lane.width(p) == 4) fill<u32>(values); else fill<u64>(values);
+      __syncthreads();  // the stage has the lane, and digits are there
+      Lane next = lane;
+      next.next(p);
+      if (next.exists(p)) load_any(next, values);
+      if (lane.width(p) == 4) write<u32>(lane); else write<u64>(lane);
+      lane = next;
+      if (!lane.exists(p)) return;
+      __syncthreads();  // the stage may be filled again
+    }
+  }
+  __device__ __forceinline__ void load_any(const Lane& lane, u64* values) const {
+    if (lane.width(p) == 4) load<u32>(lane, values); else load<u64>(lane, values);
   }
 };
 
 template <class Key, bool kWhole>
-__device__ __forceinline__ void scatter_tile(const Launch& p, u64 first, u32 count) {
-  extern __shared__ u64 shared[];
-  const u32 partitions = 1u << p.radix_bits;
-  u64* stage = shared;                                         // kScatterRows
-  u32* starts = reinterpret_cast<u32*>(stage + kScatterRows);  // counts, then where in the tile
-  u32* shift = starts + partitions;                            // from there to `out`
-  u16* digits = reinterpret_cast<u16*>(shift + partitions);    // of the rows in order of partitions
+__device__ __forceinline__ void scatter_tile(const Launch& p, const Part& part) {
+  extern __shared__ u64 stage[];
   const u32 key_words = p.shape.key_bytes / 8;
-  Tile<kWhole> tile;
-  tile.count = count;
-
-#pragma unroll 1
-  for (u32 i = threadIdx.x; i < partitions; i += kScatterThreads) starts[i] = 0;
-  __syncthreads();  // counts are 0
-
-  // The partition and the rank in it, then where in order of partitions.
+  Order<kWhole> order(p, part.count, stage);
+  u32 ranked[kRowsPerThread];  // digits, then with ranks
 #pragma unroll
   for (u32 i = 0; i < kRowsPerThread; i++) {
-    if (tile.has(i)) tile.position[i] = partition_of(Key::load(p.rows.keys, first + tile.row(i), key_words).hash(p.seed), p.radix_bits);
+    if (order.has(i)) ranked[i] = digit_of(p, Key::load(p.rows.keys, part.first + order.row(i), key_words).hash(p.seed));
   }
 #pragma unroll
   for (u32 i = 0; i < kRowsPerThread; i++) {
-    if (tile.has(i)) tile.position[i] = tile.position[i] << kRankBits | atomicAdd(starts + tile.position[i], 1u);
+    if (order.has(i)) ranked[i] = ranked[i] << kRankBits | order.rank(ranked[i]);
   }
-  __syncthreads();  // counts have all rows
-
-  u32 before = 0;
-#pragma unroll 1
-  for (u32 base = 0; base < partitions; base += kScatterThreads) {
-    const u32 i = base + threadIdx.x;
-    const u32 mine = i < partitions ? starts[i] : 0;
-    u32 total;
-    const u32 start = before + block_scan(mine, &total);
-    if (i < partitions) {
-      starts[i] = start;
-      if (mine != 0) shift[i] = u32(atomicAdd(p.cursors + i, u64(mine))) - start;
-    }
-    before += total;
-  }
-  __syncthreads();  // starts and shifts are there
-
-#pragma unroll
-  for (u32 i = 0; i < kRowsPerThread; i++) {
-    if (!tile.has(i)) continue;
-    const u32 digit = tile.position[i] >> kRankBits;
-    tile.position[i] = starts[digit] + (tile.position[i] & (kScatterRows - 1));
-    digits[tile.position[i]] = u16(digit);
-  }
-  __syncthreads();  // digits are there
-#pragma unroll
-  for (u32 i = 0; i < kRowsPerThread; i++) {
-    if (tile.has(i)) tile.to[i] = shift[digits[tile.row(i)]] + tile.row(i);
-  }
-
-  if (Key::kBytes == 4) {
-    tile.template move<u32>(p.rows.keys, first, p.out.keys, stage);
-  } else if (Key::kBytes == 8) {
-    tile.template move<u64>(p.rows.keys, first, p.out.keys, stage);
-  } else {
-    tile.move_each(stage, [&](u32 row, u32 to) { Key::load(p.rows.keys, first + row, key_words).store(p.out.keys, to); });
-  }
+  order.settle(p, part.cursors);
+  const Mover<kWhole> mover(p, order, ranked, part.first, stage);
+  mover.move();
 #pragma unroll 1
   for (u32 c = 0; c < p.shape.num_columns; c++) {
-    const void* in = p.rows.columns[c];
-    void* out = p.out.columns[c];
-    if (p.shape.column_bytes[c] == 4) {
-      tile.template move<u32>(in, first, out, stage);
-    } else if (p.shape.column_bytes[c] == 8) {
-      tile.template move<u64>(in, first, out, stage);
-    } else {
-      tile.move_each(stage, [&](u32 row, u32 to) {
-        static_cast<ulonglong2*>(out)[to] = static_cast<const ulonglong2*>(in)[first + row];
-      });
+    const u32* in = p.rows.valid[c];
+    u32* out = p.out.valid[c];
+    if (in == nullptr || out == nullptr) continue;
+#pragma unroll
+    for (u32 i = 0; i < kRowsPerThread; i++) {
+      if (!order.has(i) || !is_valid(in, part.first + order.row(i))) continue;
+      const u32 to = mover.target(mover.places.get(i));
+      atomicOr(out + to / 32, 1u << (to % 32));
     }
-    if (p.rows.valid[c] == nullptr || p.out.valid[c] == nullptr) continue;
-    tile.move_each(stage, [&](u32 row, u32 to) {
-      if (is_valid(p.rows.valid[c], first + row)) atomicOr(p.out.valid[c] + to / 32, 1u << (to % 32));
-    });
   }
 }
 
 template <class Key>
 __device__ __forceinline__ void partition_scatter(const Launch& p) {
-  const u64 first = u64(blockIdx.x) * kScatterRows, left = p.rows.count - first;
-  if (left >= kScatterRows) {
-    scatter_tile<Key, true>(p, first, kScatterRows);
-  } else {
-    scatter_tile<Key, false>(p, first, u32(left));
+  const Part part(p);
+  if (part.count == p.tile_rows) {
+    scatter_tile<Key, true>(p, part);
+  } else if (part.count > 0) {
+    scatter_tile<Key, false>(p, part);
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kScatterThreads, 2) partition_scatter_k4(const __grid_constant__ Launch p) { partition_scatter<Key4>(p); }
-extern "C" __global__ void __launch_bounds__(kScatterThreads, 2) partition_scatter_k8(const __grid_constant__ Launch p) { partition_scatter<Key8>(p); }
-extern "C" __global__ void __launch_bounds__(kScatterThreads, 2) partition_scatter_kn(const __grid_constant__ Launch p) { partition_scatter<KeyN>(p); }
+extern "C" __global__ void __launch_bounds__(1024, 1) partition_scatter_k4(const __grid_constant__ Launch p) { partition_scatter<Key4>(p); }
+extern "C" __global__ void __launch_bounds__(1024, 1) partition_scatter_k8(const __grid_constant__ Launch p) { partition_scatter<Key8>(p); }
+extern "C" __global__ void __launch_bounds__(1024, 1) partition_scatter_kn(const __grid_constant__ Launch p) { partition_scatter<KeyN>(p); }

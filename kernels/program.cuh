@@ -10,9 +10,10 @@
 #include "state.cuh"
 
 struct General {
-  // Rows that a thread has under way: loads of all of them are issued before the first is waited
-  // for. Here loads are made fold by fold.
-  static constexpr u32 kInFlight = 1;
+  // Neighbouring rows that a thread has under way: loads of all of them are issued before the first
+  // is waited for. Here loads are made fold by fold.
+  static constexpr u32 kRows = 1;
+  static constexpr bool kLight = false;
   struct Row {};
   struct Pending {};
 
@@ -31,7 +32,8 @@ struct General {
     }
   }
 
-  static __device__ __forceinline__ Row load(const Shape&, const Rows&, u64) { return {}; }
+  template <u32 kCount>
+  static __device__ __forceinline__ void load(const Shape&, const Rows&, u64, Row (&)[kCount]) {}
 
   static __device__ __forceinline__ Pending accumulate(const Shape& s, const Rows& rows, u64 row, const Row&, u64* states, u32 num_states, u32 i) {
     u64 w[kStateWordsMax];
@@ -43,6 +45,7 @@ struct General {
     }
     return {};
   }
+  static __device__ __forceinline__ bool carries(const Row&, const Pending&) { return false; }
   static __device__ __forceinline__ void carry(const Row&, const Pending&, u64*, u32, u32) {}
 
   // Merges the copies [i, i + copies) of a state into a slot of the table in device memory.
@@ -77,6 +80,26 @@ struct General {
   }
 };
 
+// Loads neighbouring values, by vectors where they fill some. Requires: row is a multiple of kCount.
+template <class T, u32 kCount>
+__device__ __forceinline__ void load_values(const void* column, u64 row, T (&values)[kCount]) {
+  constexpr u32 kBytes = sizeof(T) * kCount;
+  const T* at = static_cast<const T*>(column) + row;
+  if constexpr (kBytes % 16 == 0) {
+    union {
+      uint4 vectors[kBytes / 16];
+      T words[kCount];
+    } loaded;
+#pragma unroll
+    for (u32 i = 0; i < kBytes / 16; i++) loaded.vectors[i] = reinterpret_cast<const uint4*>(at)[i];
+#pragma unroll
+    for (u32 i = 0; i < kCount; i++) values[i] = loaded.words[i];
+  } else {
+#pragma unroll
+    for (u32 i = 0; i < kCount; i++) values[i] = at[i];
+  }
+}
+
 // The carry of a sum of 64 bits, in two arrays of n words of 32 bits, to the lower of which by_low
 // was added where there was old.
 __device__ __forceinline__ void add_carry(u32* part, u32 n, u32 i, u32 old, u32 by_low, u32 by_high) {
@@ -92,17 +115,19 @@ __device__ __forceinline__ void add_words(u64* w, u64 low, u64 high) {
 }
 
 // A cell is one fold's state in kParts arrays of n words of 32 bits. add starts an addition to state
-// i, and returns what carry ends it with; gather adds state i to the two words of a fold's state.
+// i, and returns what carry ends it with, if it carries; gather adds state i to the two words of a
+// fold's state.
 
 struct CountRows {
   static constexpr u32 kParts = 1;
+  static constexpr bool kLoads = false;
   struct Value {};
-  static __device__ __forceinline__ Value load(const void*, u64) { return {}; }
   struct Pending {};
   static __device__ __forceinline__ Pending add(u32* part, u32, u32 i, Value) {
     atomicAdd(part + i, 1u);
     return {};
   }
+  static __device__ __forceinline__ bool carries(Value, Pending) { return false; }
   static __device__ __forceinline__ void carry(u32*, u32, u32, Value, Pending) {}
   static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, u64* w) { w[0] += part[i]; }
 };
@@ -111,10 +136,11 @@ struct CountRows {
 template <class T>
 struct SumNarrow {
   static constexpr u32 kParts = 2;
+  static constexpr bool kLoads = true;
   using Value = T;
-  static __device__ __forceinline__ Value load(const void* column, u64 row) { return static_cast<const T*>(column)[row]; }
   using Pending = u32;
   static __device__ __forceinline__ Pending add(u32* part, u32, u32 i, Value v) { return atomicAdd(part + i, u32(v)); }
+  static __device__ __forceinline__ bool carries(Value v, Pending old) { return T(v) < T(0) || old + u32(v) < old; }
   static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, Value v, Pending old) {
     add_carry(part, n, i, old, u32(v), u32(u64(i64(v)) >> 32));
   }
@@ -127,10 +153,11 @@ struct SumNarrow {
 // Sum128 of columns of Int64: the sum of the low halves, and that of the high halves.
 struct SumWide {
   static constexpr u32 kParts = 4;
+  static constexpr bool kLoads = true;
   using Value = i64;
-  static __device__ __forceinline__ Value load(const void* column, u64 row) { return static_cast<const i64*>(column)[row]; }
   using Pending = u32;
   static __device__ __forceinline__ Pending add(u32* part, u32, u32 i, Value v) { return atomicAdd(part + i, u32(v)); }
+  static __device__ __forceinline__ bool carries(Value v, Pending old) { return v >> 32 != 0 || old + u32(v) < old; }
   static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, Value v, Pending old) {
     add_carry(part, n, i, old, u32(v), 0);
     const i64 high = v >> 32;
@@ -147,13 +174,14 @@ struct SumWide {
 
 struct SumDouble {
   static constexpr u32 kParts = 2;  // as one array of n words of 64 bits
+  static constexpr bool kLoads = true;
   using Value = double;
-  static __device__ __forceinline__ Value load(const void* column, u64 row) { return static_cast<const double*>(column)[row]; }
   struct Pending {};
   static __device__ __forceinline__ Pending add(u32* part, u32, u32 i, Value v) {
     atomicAdd(reinterpret_cast<double*>(part) + i, v);
     return {};
   }
+  static __device__ __forceinline__ bool carries(Value, Pending) { return false; }
   static __device__ __forceinline__ void carry(u32*, u32, u32, Value, Pending) {}
   static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, u64* w) {
     w[0] = to_word(to_double(w[0]) + reinterpret_cast<const double*>(part)[i]);
@@ -165,9 +193,11 @@ template <class... Cells>
 struct CellList {
   static constexpr u32 kParts = 0;
   struct Row {};
-  static __device__ __forceinline__ Row load(const Shape&, const Rows&, u64, u32) { return {}; }
+  template <u32 kCount>
+  static __device__ __forceinline__ void load(const Shape&, const Rows&, u64, Row (&)[kCount], u32) {}
   struct Pending {};
   static __device__ __forceinline__ Pending add(u32*, u32, u32, const Row&) { return {}; }
+  static __device__ __forceinline__ bool carries(const Row&, const Pending&) { return false; }
   static __device__ __forceinline__ void carry(u32*, u32, u32, const Row&, const Pending&) {}
   static __device__ __forceinline__ void flush(const Shape&, const u32*, u32, u32, u32, u64*, u32) {}
   static __device__ __forceinline__ void emit(const Shape&, const u32*, u32, u32, const Groups&, u64, u32) {}
@@ -181,9 +211,14 @@ struct CellList<Cell, Rest...> {
     typename Cell::Value value;
     typename Tail::Row rest;
   };
-  static __device__ __forceinline__ Row load(const Shape& s, const Rows& rows, u64 row, u32 k) {
-    const i32 column = s.folds[k].column;
-    return {Cell::load(column < 0 ? nullptr : rows.columns[column], row), Tail::load(s, rows, row, k + 1)};
+  template <u32 kCount>
+  static __device__ __forceinline__ void load(const Shape& s, const Rows& rows, u64 row, Row (&out)[kCount], u32 k) {
+    typename Cell::Value values[kCount];
+    typename Tail::Row rest[kCount];
+    if constexpr (Cell::kLoads) load_values(rows.columns[s.folds[k].column], row, values);
+    Tail::load(s, rows, row, rest, k + 1);
+#pragma unroll
+    for (u32 i = 0; i < kCount; i++) out[i] = {values[i], rest[i]};
   }
   struct Pending {
     typename Cell::Pending value;
@@ -191,6 +226,9 @@ struct CellList<Cell, Rest...> {
   };
   static __device__ __forceinline__ Pending add(u32* part, u32 n, u32 i, const Row& row) {
     return {Cell::add(part, n, i, row.value), Tail::add(part + Cell::kParts * n, n, i, row.rest)};
+  }
+  static __device__ __forceinline__ bool carries(const Row& row, const Pending& pending) {
+    return Cell::carries(row.value, pending.value) || Tail::carries(row.rest, pending.rest);
   }
   static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, const Row& row, const Pending& pending) {
     Cell::carry(part, n, i, row.value, pending.value);
@@ -219,8 +257,10 @@ template <class... Cells>
 struct Folds {
   using List = CellList<Cells...>;
   using Row = typename List::Row;
+  using Value = decltype(Row::value);  // of the first fold
   using Pending = typename List::Pending;
-  static constexpr u32 kInFlight = List::kParts > 4 ? 2 : 4;
+  static constexpr u32 kRows = List::kParts > 4 ? 2 : 4;
+  static constexpr bool kLight = List::kParts <= 2;
 
   // An even number of states: every cell starts at a multiple of 8 bytes.
   static __device__ __forceinline__ u64 bytes(const Shape&, u32 num_states) { return u64(num_states) * 4 * List::kParts; }
@@ -230,10 +270,14 @@ struct Folds {
 #pragma unroll 1
     for (u32 i = threadIdx.x; i < num_states * List::kParts; i += blockDim.x) words[i] = 0;
   }
-  static __device__ __forceinline__ Row load(const Shape& s, const Rows& rows, u64 row) { return List::load(s, rows, row, 0); }
+  template <u32 kCount>
+  static __device__ __forceinline__ void load(const Shape& s, const Rows& rows, u64 row, Row (&out)[kCount]) {
+    List::load(s, rows, row, out, 0);
+  }
   static __device__ __forceinline__ Pending accumulate(const Shape&, const Rows&, u64, const Row& row, u64* states, u32 num_states, u32 i) {
     return List::add(reinterpret_cast<u32*>(states), num_states, i, row);
   }
+  static __device__ __forceinline__ bool carries(const Row& row, const Pending& pending) { return List::carries(row, pending); }
   static __device__ __forceinline__ void carry(const Row& row, const Pending& pending, u64* states, u32 num_states, u32 i) {
     List::carry(reinterpret_cast<u32*>(states), num_states, i, row, pending);
   }

@@ -21,6 +21,15 @@ using Sum3I64Count = Folds<SumWide, SumWide, SumWide, CountRows>;
   X(key##_sum3_i64_count, Key, Sum3I64Count)  \
   X(key##_general, Key, General)
 
+// Those of one column of 4 bytes, which rows of pairs have.
+#define MPGA_PAIR_PROGRAMS(X)  \
+  X(k4_sum_i32, Key4, SumI32)  \
+  X(k4_sum_u32, Key4, SumU32)
+
+// The registers of a program. With 4-byte keys, light ones have so few that 1536 threads run at a
+// time: two blocks of 768.
+#define MPGA_REGISTERS(Key, Program) __maxnreg__(Key::kBytes == 4 && Program::kLight ? 40 : 64)
+
 #define MPGA_PROGRAMS(X)         \
   MPGA_PROGRAMS_OF(X, k4, Key4)  \
   MPGA_PROGRAMS_OF(X, k8, Key8)  \

@@ -7,6 +7,7 @@
 
 extern "C" __global__ void __launch_bounds__(1024) table_compact(const __grid_constant__ Launch p) {
   __shared__ u64 first;
+  if (table_header(p.table)->groups == 0) return;
   const Shape& s = p.shape;
   const u32 words = slot_words(s), key_words = slot_key_words(s);
   const u64 threads = u64(gridDim.x) * blockDim.x;

@@ -4,7 +4,8 @@
 //
 //   launch  any grid; at most 1024 threads
 //   reads   rows    writes  table; out, if it has keys; status: rows, overflow, probes
-#include "aggregate.cuh"
+#include "table_rows.cuh"
+#include "warp_rows.cuh"
 
 __device__ inline void move_row(const Launch& p, u64 from, u64 to) {
 #pragma unroll 1
@@ -27,21 +28,19 @@ __device__ inline void move_row(const Launch& p, u64 from, u64 to) {
 template <class Key>
 __device__ __forceinline__ void table_insert(const Launch& p) {
   Tally tally = {};
-  const u64 threads = u64(gridDim.x) * blockDim.x;
-#pragma unroll 1
-  for (u64 row = u64(blockIdx.x) * blockDim.x + threadIdx.x; row < p.rows.count; row += threads) {
-    const Key key = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
-    u64* at = find_or_insert(p.table, slot_words(p.shape), key, p.probe_max, tally.did);
-    if (at != nullptr) {
-      accumulate_row(p.shape, p.rows, row, at + slot_key_words(p.shape));
-      continue;
+  const u32 key_words = slot_key_words(p.shape);
+  take_slots<Key>(p, p.rows.keys, tally, [&](u64 row, u64* at) {
+    if (row < p.rows.count && at == nullptr) {
+      const u64 to = atomicAdd(&p.status->overflow, 1ull);
+      atomicAdd(&p.status->rows, ~0ull);  // not aggregated: -1
+      if (p.out.keys != nullptr) {
+        Key::load(p.rows.keys, row, p.shape.key_bytes / 8).store(p.out.keys, to);
+        move_row(p, row, to);
+      }
     }
-    const u64 to = atomicAdd(&p.status->overflow, 1ull);
-    atomicAdd(&p.status->rows, ~0ull);  // not aggregated: -1
-    if (p.out.keys == nullptr) continue;
-    key.store(p.out.keys, to);
-    move_row(p, row, to);
-  }
+    __syncwarp();  // after the search
+    accumulate_warp(p.shape, p.rows, row, at == nullptr ? nullptr : at + key_words);
+  });
   report(p, tally);
 }
 

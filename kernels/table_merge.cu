@@ -2,30 +2,27 @@
 //
 //   launch  any grid; at most 1024 threads
 //   reads   in[0, rows.count)    writes  table; status: rows, overflow (groups that found no slot), probes
-#include "aggregate.cuh"
+#include "table_rows.cuh"
 
 template <class Key>
 __device__ __forceinline__ void table_merge(const Launch& p) {
   Tally tally = {};
-  const u64 threads = u64(gridDim.x) * blockDim.x;
-#pragma unroll 1
-  for (u64 row = u64(blockIdx.x) * blockDim.x + threadIdx.x; row < p.rows.count; row += threads) {
-    const Key key = Key::load(p.in.keys, row, p.shape.key_bytes / 8);
-    u64* at = find_or_insert(p.table, slot_words(p.shape), key, p.probe_max, tally.did);
+  const u32 key_words = slot_key_words(p.shape);
+  take_slots<Key>(p, p.in.keys, tally, [&](u64 group, u64* at) {
     if (at == nullptr) {
-      tally.lost++;
-      continue;
+      tally.lost += group < p.rows.count;
+      return;
     }
     u64 w[kStateWordsMax];
 #pragma unroll 1
     for (u32 f = 0; f < p.shape.num_folds; f++) {
       const Fold& fold = p.shape.folds[f];
 #pragma unroll 1
-      for (u32 i = 0; i < fold.words; i++) w[i] = p.in.states[f][row * fold.words + i];
+      for (u32 i = 0; i < fold.words; i++) w[i] = p.in.states[f][group * fold.words + i];
       import_state(fold, w);
-      merge_state(fold, at + slot_key_words(p.shape) + fold.offset, 1, w);
+      merge_state(fold, at + key_words + fold.offset, 1, w);
     }
-  }
+  });
   report(p, tally);
 }
 

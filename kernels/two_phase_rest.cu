@@ -27,8 +27,9 @@ __device__ __forceinline__ void two_phase_rest(const TwoPhaseLaunch& p) {
     }
     accumulate_warp(l.shape, l.rows, row, at == nullptr ? nullptr : at + key_words);
   }
-  const u64 lost = block_sum(tally.lost), probes = block_sum(tally.did.probes);
+  const u64 lost = block_sum(tally.lost), probes = block_sum(tally.did.probes), groups = block_sum(tally.did.groups);
   if (threadIdx.x != 0) return;
+  if (groups != 0) atomicAdd(&table_header(l.table)->groups, groups);
   if (probes != 0) atomicAdd(&l.status->probes, probes);
   if (lost != 0) {
     atomicAdd(&l.status->overflow, lost);

@@ -22,6 +22,8 @@ type benchKernelsFlags struct {
 	skews     []float64
 	repeats   int
 	baselines bool
+	sweep     int
+	probes    bool
 }
 
 func newBenchCommand() *cobra.Command {
@@ -38,8 +40,10 @@ func newBenchKernelsCommand() *cobra.Command {
 		Long: `Measure the group-by kernels of the first GPU, with rows that are in its memory already: the median
 time between two events of the device. Every answer is checked. The floor is the time in which the
 device fills as much memory as the rows take, which no kernel beats by much.`,
-		Example: `  mpga bench kernels --groups 10,1e3,1e6 --skew 0,1,1.5`,
-		Args:    wantArgs(cobra.NoArgs),
+		Example: `  mpga bench kernels --groups 10,1e3,1e6 --skew 0,1,1.5
+  mpga bench kernels --sweep 20
+  mpga bench kernels --probes`,
+		Args: wantArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runBenchKernels(cmd.OutOrStdout(), &f)
 		},
@@ -51,6 +55,8 @@ device fills as much memory as the rows take, which no kernel beats by much.`,
 	flags.Float64SliceVar(&f.skews, "skew", []float64{0}, "`LIST` of exponents of Zipf distributions, 0 for uniform, -1 for self-similar keys")
 	flags.IntVar(&f.repeats, "repeats", 9, "`N` runs, of which the median is shown")
 	flags.BoolVar(&f.baselines, "baselines", false, "measure one table with linear probing and a sort, too")
+	flags.IntVar(&f.sweep, "sweep", 0, "`N` numbers of groups from 1 to the rows, at equal ratios, instead of --groups")
+	flags.BoolVar(&f.probes, "probes", false, "show the average probes of SP-EGA and of linear probing by load factor, of a table of --rows slots with all keys different")
 	return cmd
 }
 
@@ -63,6 +69,8 @@ func runBenchKernels(w io.Writer, f *benchKernelsFlags) (err error) {
 		return usagef("--rows %g: want 1 to 2^32-1", f.rows)
 	case f.repeats < 1:
 		return usagef("--repeats %d: want 1 or more", f.repeats)
+	case f.sweep == 1 || f.sweep < 0:
+		return usagef("--sweep %d: want 2 or more", f.sweep)
 	}
 	device, err := kernels.Open(kernels.Options{})
 	if err != nil {
@@ -78,6 +86,12 @@ func runBenchKernels(w io.Writer, f *benchKernelsFlags) (err error) {
 	p := device.Properties()
 	fmt.Fprintf(w, "%s, CUDA %d.%d, %g rows, %s\n", p.Name, p.DriverVersion/1000, p.DriverVersion%1000/10, f.rows, f.shape)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if f.probes {
+		return errors.Join(benchProbes(t, runner, int64(f.rows), bench.Shapes[i]), t.Flush())
+	}
+	if f.sweep > 0 {
+		f.groups = sweep(f.rows, f.sweep)
+	}
 	fmt.Fprintln(t, "skew\tgroups\tkernel\tms\tG rows/s\tof the floor\tprobes a row\tMiB\t")
 	for _, skew := range f.skews {
 		for _, groups := range f.groups {
@@ -115,6 +129,35 @@ func benchCase(w io.Writer, runner *bench.Runner, device kernels.Device, c *benc
 		}
 		fmt.Fprintf(w, "%g\t%d\t%s\t%.3f\t%.1f\t%.0f%%\t%.2f\t%d\t\n", c.Skew, r.Groups, plan.Kernel, float64(r.Nanos)/1e6,
 			float64(c.Rows)/float64(r.Nanos), 100*float64(floor)/float64(r.Nanos), r.Probes, r.Scratch>>20)
+	}
+	return nil
+}
+
+// sweep returns n numbers of groups from 1 to the rows.
+func sweep(rows float64, n int) []float64 {
+	groups := make([]float64, n)
+	for i := range groups {
+		groups[i] = math.Round(math.Pow(rows, float64(i)/float64(n-1)))
+	}
+	return groups
+}
+
+// benchProbes shows what table 1 of Wang, Shen, Lei (2025) shows: the average probes a row, by how full
+// the table gets. A row that found no slot within the steps that linear probing takes has too few.
+func benchProbes(w io.Writer, runner *bench.Runner, slots int64, shape bench.Shape) error {
+	fmt.Fprintln(w, "load factor\tSP-EGA\tlinear probing\trows that it gave up\t")
+	for _, load := range []float64{0.91, 0.93, 0.95, 0.97, 0.99} {
+		rows := int64(load * float64(slots))
+		data, err := runner.Put(bench.Case{Rows: rows, Groups: rows, Shape: shape})
+		if err != nil {
+			return errors.Join(err, runner.Drop())
+		}
+		twoPhase, _, err := runner.Probes(data, kernels.Plan{Kernel: kernels.KernelTwoPhase, Groups: rows, Slots: slots})
+		linear, lost, linearErr := runner.Probes(data, kernels.Plan{Kernel: kernels.KernelLinear, Groups: rows, Slots: slots})
+		if err := errors.Join(err, linearErr, runner.Drop()); err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%.2f\t%.2f\t%.2f\t%d\t\n", load, twoPhase, linear, lost)
 	}
 	return nil
 }

@@ -171,6 +171,30 @@ func (r *Runner) Run(d *Data, plan kernels.Plan) (res Result, err error) {
 	return res, err
 }
 
+// Probes returns the average number of slots that a plan looks at for a row, and how many rows found
+// none, in one run.
+func (r *Runner) Probes(d *Data, plan kernels.Plan) (probes float64, lost int64, err error) {
+	shape := &d.Case.Shape.Shape
+	before := len(r.buffers)
+	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
+	scratch, err := r.alloc(plan.AggregateScratch(shape, d.rows.Count, r.device.Properties()))
+	if err != nil {
+		return 0, 0, err
+	}
+	into, err := r.allocGroups(shape, d.distinct)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := r.stream.Aggregate(shape, plan, &d.rows, into, scratch); err != nil {
+		return 0, 0, err
+	}
+	status := make([]uint64, 8)
+	if err := r.get(into.Status, status); err != nil {
+		return 0, 0, err
+	}
+	return float64(status[3]) / float64(d.rows.Count), int64(status[2]), nil
+}
+
 // Scatter times the writing of a case's rows by partition.
 func (r *Runner) Scatter(d *Data, radixBits int) (nanos int64, err error) {
 	shape := &d.Case.Shape.Shape

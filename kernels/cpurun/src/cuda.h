@@ -24,6 +24,7 @@
 #define __noinline__ __attribute__((noinline))
 #endif
 #define __launch_bounds__(...)
+#define __maxnreg__(n)
 #define __grid_constant__
 #define __align__(n) alignas(n)
 

@@ -5,7 +5,7 @@
 
 extern "C" __global__ void layout(u64* out) {
   const u64 all[] = {
-      sizeof(GroupsStatus), sizeof(SortPlan), sizeof(WorkItem), sizeof(Work),
+      sizeof(GroupsStatus), sizeof(SortPlan), sizeof(WorkItem), sizeof(Work), sizeof(Tile),
       sizeof(Fold), offsetof(Fold, words), offsetof(Fold, column), offsetof(Fold, other), offsetof(Fold, offset),
       sizeof(Shape), offsetof(Shape, num_folds), offsetof(Shape, num_columns), offsetof(Shape, state_words),
       offsetof(Shape, folds), offsetof(Shape, column_bytes),
@@ -13,9 +13,10 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(Groups), offsetof(Groups, status), offsetof(Groups, keys), offsetof(Groups, states),
       sizeof(Launch), offsetof(Launch, rows), offsetof(Launch, out), offsetof(Launch, in), offsetof(Launch, groups),
       offsetof(Launch, table), offsetof(Launch, status), offsetof(Launch, seed), offsetof(Launch, radix_bits),
-      offsetof(Launch, slots), offsetof(Launch, copies_bits), offsetof(Launch, probe_max),
-      offsetof(Launch, rows_per_item), offsetof(Launch, rows_per_block), offsetof(Launch, offsets),
-      offsetof(Launch, cursors), offsetof(Launch, items), offsetof(Launch, work), offsetof(Launch, registers),
+      offsetof(Launch, digit_bits), offsetof(Launch, first_bits), offsetof(Launch, tile_rows),
+      offsetof(Launch, slots), offsetof(Launch, copies_bits), offsetof(Launch, homes), offsetof(Launch, probe_max),
+      offsetof(Launch, rows_per_item), offsetof(Launch, rows_per_part), offsetof(Launch, rows_per_block), offsetof(Launch, offsets),
+      offsetof(Launch, cursors), offsetof(Launch, first_cursors), offsetof(Launch, tiles), offsetof(Launch, items), offsetof(Launch, work), offsetof(Launch, registers),
       sizeof(SortLaunch), offsetof(SortLaunch, rows), offsetof(SortLaunch, in), offsetof(SortLaunch, groups),
       offsetof(SortLaunch, count), offsetof(SortLaunch, word), offsetof(SortLaunch, passes),
       offsetof(SortLaunch, first_pass), offsetof(SortLaunch, pass), offsetof(SortLaunch, first_word),
