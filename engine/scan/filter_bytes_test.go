@@ -138,6 +138,25 @@ func TestFilterBytes(t *testing.T) {
 	}
 }
 
+// A dictionary says that no row has a value between others.
+func TestFilterDictionary(t *testing.T) {
+	values := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range 10_000 {
+		values.Append(int64(i % 100 * 2))
+	}
+	batch := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.PrimitiveTypes.Int64}}, nil), []arrow.Array{values.NewArray()}, 10_000)
+	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, 5000, []arrow.RecordBatch{batch})))
+	for constant, left := range map[int64]int64{51: 0, 52: 10_000} {
+		filtered, err := Filter(context.Background(), src, Predicate{Terms: []Term{newTerm(t, 0, OpEqual, int64Constants(constant)).Term}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := filtered.Pruning(); p.Left() != left || p.By[PrunedByDictionary].Rows != 10_000-left {
+			t.Errorf("v = %d: %s", constant, &p)
+		}
+	}
+}
+
 // Columns that the filter does not need are not read where it keeps no row, also without a page index.
 func TestFilterLateBytes(t *testing.T) {
 	const rows = 300_000

@@ -81,7 +81,7 @@ func TestFilterDamaged(t *testing.T) {
 	types := []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, &arrow.Decimal128Type{Precision: 38, Scale: 10}}
 	batch := randomTable(rng, types, 300)
 	data := encodeParquet(t, 150, []arrow.RecordBatch{batch}, knowingWriter(namesOf(batch.Schema()))...)
-	for at := 0; at < len(data); at += max(len(data)/3000, 1) {
+	for at := 0; at < len(data); at += max(len(data)/1500, 1) {
 		changed := bytes.Clone(data)
 		changed[at] ^= byte(1 << rng.IntN(8))
 		if _, err := filterBytes(t, changed, rng); err != nil && !strings.Contains(err.Error(), "f.parquet") {

