@@ -25,7 +25,7 @@ type observer struct {
 	logFormat string
 	verbose   int
 
-	traceFile     string
+	otlpFile      string
 	metricsFile   string
 	metricsListen string
 
@@ -42,7 +42,7 @@ func (o *observer) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.logLevel, "log-level", "warn", "log to stderr from `LEVEL` on: debug, info, warn or error; mpga run begins at info")
 	flags.CountVarP(&o.verbose, "verbose", "v", "log more: -v is --log-level info, -vv is debug")
 	flags.StringVar(&o.logFormat, "log-format", "text", "of the log: `WORD` is text or json")
-	flags.StringVar(&o.traceFile, "trace-file", "", "write an OpenTelemetry trace to `FILE`, as OTLP's JSON; OTEL_EXPORTER_OTLP_ENDPOINT sends it to a collector")
+	flags.StringVar(&o.otlpFile, "otlp-file", "", "write an OpenTelemetry trace to `FILE`, as OTLP's JSON; OTEL_EXPORTER_OTLP_ENDPOINT sends it to a collector")
 	flags.StringVar(&o.metricsFile, "metrics-file", "", "write metrics to `FILE` at the end, for node_exporter's textfile collector")
 	flags.StringVar(&o.metricsListen, "metrics-listen", "", "serve metrics at http://`ADDRESS`/metrics while the command runs, as in localhost:9464")
 }
@@ -69,7 +69,7 @@ func (o *observer) start(cmd *cobra.Command) error {
 	if err := setLogger(cmd.ErrOrStderr(), level, o.logFormat, o.verbose); err != nil {
 		return err
 	}
-	for flag, path := range map[string]string{"--trace-file": o.traceFile, "--metrics-file": o.metricsFile} {
+	for flag, path := range map[string]string{"--otlp-file": o.otlpFile, "--metrics-file": o.metricsFile} {
 		if err := checkFolder(flag, path); err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (o *observer) start(cmd *cobra.Command) error {
 	o.tracer = noop.NewTracerProvider().Tracer("")
 	ctx := context.WithValue(cmd.Context(), observerKey{}, o)
 	var err error
-	if o.traces, err = startTraces(ctx, o.traceFile); err != nil {
+	if o.traces, err = startTraces(ctx, o.otlpFile); err != nil {
 		return err
 	}
 	if o.traces != nil {

@@ -117,7 +117,7 @@ func (t *traces) stop(ctx context.Context) error {
 		return nil
 	}
 	if err := stream.WriteFile(stream.OS, t.file.path, t.file.text.Bytes()); err != nil {
-		return fmt.Errorf("--trace-file: %w", err)
+		return fmt.Errorf("--otlp-file: %w", err)
 	}
 	return nil
 }
