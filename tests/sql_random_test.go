@@ -20,9 +20,10 @@ func TestSQLRandom(t *testing.T) {
 	answered := 0
 	for range *sqlQueriesFlag {
 		text := g.statement()
-		if _, err := s.theirs(text); err == nil {
-			answered++
+		if _, err := s.theirs(text); err != nil {
+			continue // an overflow, which depends on the rows that an expression is evaluated for
 		}
+		answered++
 		s.check(t, text)
 		if t.Failed() {
 			t.Fatalf("with -seed=%d", seed)

@@ -93,7 +93,8 @@ func (g *grouping) findKeys() error {
 	}
 	if g.st.GroupAll || g.st.Distinct {
 		for _, it := range g.st.items {
-			if firstAggregate(it.expr) == nil {
+			constant := len(it.expr.Columns()) == 0 && !g.st.Distinct // which GROUP BY ALL leaves out
+			if firstAggregate(it.expr) == nil && !constant {
 				sets[0] = append(sets[0], g.addKey(it.expr))
 			}
 		}

@@ -113,7 +113,7 @@ func TestParse(t *testing.T) {
 		{"select a like 'x' escape '!', a not ilike b, a ~ 'x', a not in (1, 2), a not between 1 and 2",
 			"select (a LIKE 'x' ESCAPE '!'), (NOT (a ILIKE b)), ~(a, 'x'), (NOT (a IN (1, 2))), (NOT (a BETWEEN 1 AND 2))"},
 		{"select case a when 1 then 'x' else 'y' end, case when b then c end", "select CASE WHEN (a = 1) THEN 'x' ELSE 'y' END, CASE WHEN b THEN c END"},
-		{"select a is true, b is not null, c is distinct from d", "select is true(a), (b IS NOT NULL), (c IS DISTINCT FROM d)"},
+		{"select a is true, b is not null, c is distinct from 'd'", "select is true(a), (b IS NOT NULL), (c IS DISTINCT FROM 'd')"},
 		{"select 1.50, 1e3, 99999999999, -5, 'it''s', true, null", "select 1.50, 1000.0, 99999999999, -5, 'it''s', true, NULL"},
 		{"select percentile_cont(0.5) within group (order by a), mode() within group (order by b)", "select quantile_cont(a, 0.5), mode(b)"},
 		{"select a from read_csv('x.csv', delim = ';', header := true)", "select a from read_csv(x.csv) delim=';' header=true"},

@@ -188,7 +188,7 @@ func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 			return "= ", 1
 		}
 	case pg.Token_SCONST:
-		if s.token(i-1).Token == pg.Token_FROM && !inCall {
+		if s.token(i-1).Token == pg.Token_FROM && s.token(i-2).Token != pg.Token_DISTINCT && !inCall {
 			s.marks[at] = markFile
 			return `"` + strings.Repeat("f", min(max(len(s.word(t))-2, 1), 60)) + `"`, 1
 		}
