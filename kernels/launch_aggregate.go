@@ -250,15 +250,19 @@ func (l *rowsLayout) rows(shape *Shape, at uint64, from *rowsParam, pairs bool) 
 // partitionTable returns how many blocks a multiprocessor has at work on partitions, their threads,
 // and their tables: of four slots a group, which keeps searches short, or two where most groups have
 // few rows, and tables are emptied and read as often as they are searched. Two blocks, when half of the
-// shared memory has room for half again as many slots as groups.
+// shared memory has room enough: buckets of two keys of 8 bytes want more of it than those of four.
 func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Properties) (blocks, threads int, t blockTable) {
 	groups, slots := plan.Groups>>plan.RadixBits, int64(4)
 	if rows < 4*plan.Groups {
 		slots = 2
 	}
+	enough := 2 * groups
+	if shape.KeyBytes == 4 {
+		enough = groups * 3 / 2
+	}
 	for blocks = 2; ; blocks = 1 {
 		bytes := blockSharedBytes(device, blocks)
-		if blocks == 1 || 3*groups/2 <= int64(bytes/(blockKeyBytes(shape)+p.slotBytes)) {
+		if blocks == 1 || enough <= int64(bytes/(blockKeyBytes(shape)+p.slotBytes)) {
 			return blocks, blockThreads(shape, p, device, blocks), makeBlockTable(shape, p, slots*groups, bytes, false)
 		}
 	}
