@@ -51,15 +51,27 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 		return nil, err
 	}
 	c := &coprocessor{query: q, set: set, layout: layout, back: q.trace.Rows("CPU, for devices")}
+	opt := q.deviceOptions(set, layout)
+	opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
+	c.run, err = mpega.New(ctx, opt)
+	if err != nil {
+		q.engine.devices.put(set, err, nil)
+		return nil, err
+	}
+	c.filler.coprocessor = c
+	c.plain = newPlainResult(q, layout)
+	return c, nil
+}
+
+// deviceOptions returns the options of a run on devices, but for what takes its rows and states.
+func (q *query) deviceOptions(set *deviceSet, layout *deviceLayout) mpega.Options {
 	knobs := &q.engine.opt.testing.Device
-	c.run, err = mpega.New(ctx, mpega.Options{
+	return mpega.Options{
 		Devices:     set.list,
 		Shape:       layout.shape,
 		Nullable:    layout.nullable,
 		Rows:        max(q.progress.rowsTotal, 0),
 		Seed:        partition.Seed(0),
-		TakeRows:    c.takeRows,
-		TakeStates:  c.takeStates,
 		MemoryLimit: q.engine.opt.DeviceMemoryLimit,
 		TileRows:    knobs.TileRows,
 		Streams:     knobs.Streams,
@@ -69,14 +81,7 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 		RadixBits:   knobs.RadixBits,
 		Timeout:     knobs.Timeout,
 		Trace:       q.deviceTrace(),
-	})
-	if err != nil {
-		q.engine.devices.put(set, err, nil)
-		return nil, err
 	}
-	c.filler.coprocessor = c
-	c.plain = newPlainResult(q, layout)
-	return c, nil
 }
 
 // begin takes the CPU's workers.

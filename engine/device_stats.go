@@ -68,17 +68,20 @@ func (q *query) useDevices(ctx context.Context) {
 }
 
 func (q *query) tryDevices(ctx context.Context) error {
-	layout, err := newDeviceLayout(q.bound, q.progress.rowsTotal)
-	if err != nil {
-		return err
+	layout, err := q.suitsDevice()
+	if err == nil {
+		q.devices, err = newCoprocessor(ctx, q, layout)
 	}
-	if q.engine.devices.choice.kind == "auto" {
-		if err := q.worthDevice(); err != nil {
-			return err
-		}
-	}
-	q.devices, err = newCoprocessor(ctx, q, layout)
 	return err
+}
+
+// suitsDevice returns how the query lies on a device, or why none is to do it.
+func (q *query) suitsDevice() (*deviceLayout, error) {
+	layout, err := newDeviceLayout(q.bound, q.progress.rowsTotal)
+	if err == nil && q.engine.devices.choice.kind == "auto" {
+		err = q.worthDevice()
+	}
+	return layout, err
 }
 
 // A GPU is not used for fewer rows than this: opening it takes as long as the CPU takes for them.

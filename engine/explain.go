@@ -15,7 +15,7 @@ import (
 
 // Plan says how a query would run.
 type Plan struct {
-	Route      string // "cpu"
+	Route      string // "cpu" or "device"
 	Threads    int
 	Table      string // "dense", "hash" or "single group"
 	Splits     int
@@ -28,6 +28,7 @@ type Plan struct {
 	TempLimit   int64  // bytes
 
 	Forecast Forecast
+	Device   *DeviceForecast // nil when the CPU is asked for
 	Bound    *spec.Bound
 }
 
@@ -44,9 +45,14 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*P
 	if err != nil {
 		return nil, err
 	}
+	route, device := "cpu", run.foretellDevices(forecast.Groups)
+	if device != nil && device.Devices != "" {
+		route = "device"
+	}
 	return &Plan{
 		Pruning:     scan.PruningOf(src),
-		Route:       "cpu",
+		Route:       route,
+		Device:      device,
 		Threads:     e.opt.Threads,
 		Table:       tableKind(bound, run.run.Dense()),
 		Splits:      len(splits),
@@ -70,6 +76,9 @@ func (p *Plan) String() string {
 	line(0, "result: %s", strings.Join(resultNames(bound), ", "))
 	line(1, "budget: %s of resident memory, then %s in %s", humanize.IBytes(uint64(p.MemoryLimit)), humanize.IBytes(uint64(p.TempLimit)), p.TempDir)
 	line(1, "memory: %s", describeMemory(&p.Forecast))
+	if p.Device != nil {
+		line(1, "device: %s", p.Device)
+	}
 	line(1, "process: merge greedily%s, one table per task, route %s, %d threads", describeTasks(&p.Forecast), p.Route, p.Threads)
 	if f := &p.Forecast; f.Radix > 0 {
 		line(2, "partition: %s", describePartitions(f))

@@ -18,7 +18,7 @@ var rewrite = flag.Bool("rewrite", false, "renew the golden files")
 // and without statistics, and of sources that do not know their size. What changed on purpose is
 // renewed with -rewrite.
 func TestExplain(t *testing.T) {
-	eng := openChecked(t, engine.Options{Threads: 4, MemoryLimit: 1 << 30, TempDir: "temp", TempLimit: 10 << 30})
+	eng := openChecked(t, engine.Options{Threads: 4, Device: "cpu", MemoryLimit: 1 << 30, TempDir: "temp", TempLimit: 10 << 30})
 	made := &madeSource{splits: 3, batches: 10, rows: 1234, groups: 10}
 	ranged := *made
 	ranged.stats = []scan.ColumnStats{{NoNulls: true, HasRange: true, Min: -5, Max: 94}, {HasRange: true, Min: 0, Max: 1 << 40}, {NoNulls: true, Repeats: true}}
@@ -47,6 +47,39 @@ func TestExplain(t *testing.T) {
 	}
 	if _, err := eng.Explain(t.Context(), made, spec.Query{Keys: []spec.Key{{Column: "kk"}}}); err == nil || !strings.Contains(err.Error(), "did you mean k?") {
 		t.Errorf("a column that does not exist: %v", err)
+	}
+}
+
+// Would catch a plan that foretells another route than is taken, or that is silent about why the CPU works.
+func TestExplainDevice(t *testing.T) {
+	schema, batches := deviceTable(20_000, 5000)
+	for _, c := range []struct {
+		device string
+		knobs  engine.DeviceKnobs
+		query  spec.Query
+		want   string
+	}{
+		{"host:16MiB", engine.DeviceKnobs{}, deviceQuery, "device: host, tiles of 5,000 rows to one table: about "},
+		{"host:16MiB", engine.DeviceKnobs{Groups: 1}, deviceQuery, "device: host, tiles of 5,000 rows to groups, each by itself: about 1 groups"},
+		{"host:16MiB", engine.DeviceKnobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, deviceQuery, "device: host, tiles of 1,000 rows to 4 partitions: about "},
+		{"host:16MiB", engine.DeviceKnobs{}, spec.Query{Aggregates: deviceQuery.Aggregates}, "device: none, there is one group"},
+		{"auto", engine.DeviceKnobs{}, deviceQuery, "device: none, 20000 rows are too few"},
+		{"cpu", engine.DeviceKnobs{}, deviceQuery, "route cpu"},
+	} {
+		opt := engine.WithTestingKnobs(engine.Options{Device: c.device}, engine.TestingKnobs{Device: c.knobs})
+		plan, err := openChecked(t, opt).Explain(t.Context(), scan.Batches(schema, batches), c.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := plan.String(); !strings.Contains(text, c.want) || strings.Contains(text, "device:") != (c.device != "cpu") {
+			t.Errorf("%s, %+v:\n%s\nwant %s", c.device, c.knobs, text, c.want)
+		}
+		if plan.Route != "device" {
+			continue
+		}
+		if stats := deviceStats(t, opt, schema, batches); plan.Device.Route != stats.Device.Routes[0] {
+			t.Errorf("%+v: foretold %s, took %v", c.knobs, plan.Device.Route, stats.Device.Routes)
+		}
 	}
 }
 

@@ -59,7 +59,31 @@ const (
 	keepShare  = 3 // eighths of it hold partitions that stay
 )
 
+// newDevice returns a device with its ring.
 func newDevice(r *Run, number int, dev kernels.Device) (*device, error) {
+	d, err := layOut(r, number, dev)
+	if err != nil {
+		return nil, err
+	}
+	for range r.opt.Streams {
+		t, err := d.newTile()
+		if err != nil {
+			return nil, errors.Join(err, d.release())
+		}
+		d.tiles = append(d.tiles, t)
+	}
+	if d.base, err = d.tiles[0].stream.Record(); err == nil {
+		err = d.wait(d.base)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.release())
+	}
+	d.based = time.Now()
+	return d, nil
+}
+
+// layOut says what tiles of a device would be, and takes no memory.
+func layOut(r *Run, number int, dev kernels.Device) (*device, error) {
 	d := &device{run: r, number: number, dev: dev, props: dev.Properties()}
 	d.idle.L = &d.mu
 	free, _, err := dev.Memory()
@@ -75,20 +99,6 @@ func newDevice(r *Run, number int, dev kernels.Device) (*device, error) {
 		rows = d.tileRows()
 	}
 	d.layout = newLayout(&r.opt.Shape, r.opt.Nullable, int64(rows))
-	for range r.opt.Streams {
-		t, err := d.newTile()
-		if err != nil {
-			return nil, errors.Join(err, d.release())
-		}
-		d.tiles = append(d.tiles, t)
-	}
-	if d.base, err = d.tiles[0].stream.Record(); err == nil {
-		err = d.wait(d.base)
-	}
-	if err != nil {
-		return nil, errors.Join(err, d.release())
-	}
-	d.based = time.Now()
 	return d, nil
 }
 

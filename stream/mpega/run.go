@@ -171,16 +171,21 @@ func (r *Run) choose(t *Tile) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.estimate = max(groups, 1)
-	r.route = RouteScatter
-	d := r.devices[0]
-	switch {
-	case groups <= int64(t.Capacity)/reductionMin && d.planFor(int64(t.Capacity), groups).Kernel == kernels.KernelShared:
-		r.route = RouteAggregate
-	case float64(groups) <= r.opt.LFMin*float64(d.tableSlotsMax()):
-		r.route = RouteTable
-	}
+	r.route = r.devices[0].routeFor(groups)
 	r.counters.Routes = append(r.counters.Routes, r.route)
 	return nil
+}
+
+// routeFor returns the route of so many groups.
+func (d *device) routeFor(groups int64) Route {
+	rows := d.layout.capacity
+	switch {
+	case groups <= rows/reductionMin && d.planFor(rows, groups).Kernel == kernels.KernelShared:
+		return RouteAggregate
+	case float64(groups) <= d.run.opt.LFMin*float64(d.tableSlotsMax()):
+		return RouteTable
+	}
+	return RouteScatter
 }
 
 // leaveRoute goes on from a route that has turned out to be too small, unless another tile has done so.

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/mpga/mpga/stream/mpega"
+)
+
+// DeviceForecast is what devices would do, or why the CPU would.
+type DeviceForecast struct {
+	Devices    string // names; "" when the CPU works alone
+	Reason     string // why it does; or of the route and its kernel
+	Route      string // "aggregate each tile", "one table" or "partitions"; "" when the first tile will tell
+	TileRows   int
+	Partitions int // 0 where rows would not be scattered
+}
+
+// foretellDevices says what devices would do with so many groups, or -1 for unknown. It returns nil when
+// no device is asked for.
+func (q *query) foretellDevices(groups int64) *DeviceForecast {
+	if q.engine.devices.choice.kind == "cpu" {
+		return nil
+	}
+	f, err := q.foretellDevice(groups)
+	if err != nil {
+		return &DeviceForecast{Reason: err.Error()}
+	}
+	return f
+}
+
+func (q *query) foretellDevice(groups int64) (*DeviceForecast, error) {
+	layout, err := q.suitsDevice()
+	if err != nil {
+		return nil, err
+	}
+	set, err := q.engine.devices.get()
+	if err != nil {
+		return nil, err
+	}
+	f := &DeviceForecast{Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell"}
+	if groups >= 0 {
+		opt := q.deviceOptions(set, layout)
+		if opt.Groups == 0 {
+			opt.Groups = groups
+		}
+		var foretold mpega.Forecast
+		if foretold, err = mpega.Foretell(opt); err == nil {
+			f.Route, f.Reason, f.TileRows, f.Partitions = foretold.Route.String(), foretold.Reason, foretold.TileRows, foretold.Partitions
+		}
+	}
+	q.engine.devices.put(set, err, nil)
+	return f, err
+}
+
+// String returns the forecast as a line of text.
+func (f *DeviceForecast) String() string {
+	switch {
+	case f.Devices == "":
+		return "none, " + f.Reason
+	case f.Route == "":
+		return f.Devices + "; " + f.Reason
+	}
+	to := f.Route
+	switch {
+	case f.Partitions > 0:
+		to = plural(int64(f.Partitions), "partition")
+	case f.Route == mpega.RouteAggregate.String():
+		to = "groups, each by itself"
+	}
+	return fmt.Sprintf("%s, tiles of %s to %s: %s", f.Devices, plural(int64(f.TileRows), "row"), to, f.Reason)
+}

@@ -1,0 +1,40 @@
+package mpega
+
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Forecast is what a run would do.
+type Forecast struct {
+	Route      Route
+	Reason     string // of the route, and of its kernel
+	TileRows   int
+	Partitions int // 0 where rows are not scattered
+}
+
+// Foretell says what a run would do with rows of Options.Groups groups, and takes no memory of a device.
+func Foretell(opt Options) (Forecast, error) {
+	opt.EnsureDefaults()
+	r := &Run{opt: opt}
+	d, err := layOut(r, 0, opt.Devices[0])
+	if err != nil {
+		return Forecast{}, failure(err)
+	}
+	r.estimate = max(opt.Groups, 1)
+	f := Forecast{Route: d.routeFor(r.estimate), TileRows: int(d.layout.capacity)}
+	switch f.Route {
+	case RouteAggregate:
+		f.Reason = d.planFor(d.layout.capacity, r.estimate).Reason
+	case RouteTable:
+		f.Reason = fmt.Sprintf("about %s groups, and a table of %s slots fits", humanize.Comma(r.estimate), humanize.Comma(d.tableSlotsMax()))
+	case RouteScatter:
+		r.size(d)
+		f.Partitions = 1 << r.radix
+		rows := max(opt.Rows, int64(1)<<r.radix) >> r.radix
+		f.Reason = fmt.Sprintf("about %s groups, and a table of %s slots fits; of a partition, %s", humanize.Comma(r.estimate),
+			humanize.Comma(d.tableSlotsMax()), d.planFor(rows, max(r.estimate>>r.radix, 1)).Reason)
+	}
+	return f, nil
+}
