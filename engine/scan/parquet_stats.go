@@ -40,7 +40,7 @@ func (p *parquetFile) statsOf(groups []groupPlan) Stats {
 func (p *parquetFile) columnStats(c, leaf int, groups []groupPlan) (ColumnStats, error) {
 	merged := ColumnStats{NoNulls: true}
 	ranged, first := true, true
-	coded, dictionaryBytes := arrow.IsBaseBinary(p.fields.Field(c).Type.ID()), int64(0)
+	coded, rows, codedBytes := arrow.IsBaseBinary(p.fields.Field(c).Type.ID()), int64(0), int64(0)
 	for i := range p.meta.RowGroups {
 		group := p.meta.RowGroup(i)
 		if group.NumRows() == 0 || groups[i].pruned {
@@ -51,7 +51,8 @@ func (p *parquetFile) columnStats(c, leaf int, groups []groupPlan) (ColumnStats,
 			return merged, err
 		}
 		coded = coded && p.holdsCodes(c, chunk)
-		dictionaryBytes += chunk.DataPageOffset() - chunkStart(chunk)
+		rows += groups[i].rows(group.NumRows())
+		codedBytes += chunk.DataPageOffset() - chunkStart(chunk)
 		typed, err := chunk.Statistics()
 		if err != nil {
 			return merged, err
@@ -71,7 +72,7 @@ func (p *parquetFile) columnStats(c, leaf int, groups []groupPlan) (ColumnStats,
 			merged.Min, merged.Max = min(merged.Min, low), max(merged.Max, high)
 		}
 	}
-	merged.Repeats = coded && dictionaryBytes*dictionaryShare <= p.meta.NumRows
+	merged.Repeats = coded && codedBytes*dictionaryShare <= rows
 	merged.HasRange = ranged && !first
 	if !merged.HasRange {
 		merged.Min, merged.Max = 0, 0
