@@ -37,6 +37,7 @@ type coprocessor struct {
 	onCPU   atomic.Bool         // some rows or groups are with the CPU's workers
 	merged  []bool              // by partition of the devices: emitted groups are merged by the CPU
 	emitted atomic.Int64        // partitions that the output has
+	worked  atomic.Int64        // rows of partitions whose groups are where they belong
 
 	mu   sync.Mutex
 	done []bool // by partition: emitted and written
@@ -166,6 +167,8 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 		return err
 	}
 	q := c.query
+	waiting := c.run.Waiting()
+	q.progress.work.Add(waiting)
 	cctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	chunks := make(chan groupChunk)
@@ -183,6 +186,8 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 		err = errors.Join(err, c.drop(chunk))
 	}
 	wg.Wait()
+	// What the CPU's workers have of it is in their tasks.
+	q.progress.workDone.Add(waiting - c.worked.Load())
 	return cmp.Or(err, deviceErr)
 }
 
@@ -225,7 +230,9 @@ func (c *coprocessor) emit(ctx context.Context, g *mpega.Groups, chunks chan<- g
 	}
 	set.unsent.Store(left)
 	set.users.Store(left)
-	c.query.progress.work.Add(int64(g.Count))
+	if g.Rows == 0 {
+		c.query.progress.work.Add(int64(g.Count))
+	}
 	for from := 0; from < g.Count; from += rows {
 		select {
 		case chunks <- groupChunk{set, from, min(from+rows, g.Count)}:
@@ -271,16 +278,21 @@ func (c *coprocessor) write(ctx context.Context, th *thread, chunks <-chan group
 }
 
 func (c *coprocessor) writeChunk(ctx context.Context, th *thread, out groupWriter, buf *groupBuffers, chunk groupChunk) error {
-	if chunk.set.merge {
-		return c.with(ctx, func(w *cpuagg.Worker) error { return c.addGroups(w, buf, chunk.set.Groups, chunk.from, chunk.to) })
-	}
 	var err error
-	if c.plain != nil {
+	switch {
+	case chunk.set.merge:
+		err = c.with(ctx, func(w *cpuagg.Worker) error { return c.addGroups(w, buf, chunk.set.Groups, chunk.from, chunk.to) })
+	case c.plain != nil:
 		err = c.writePlain(ctx, th, chunk)
-	} else {
+	default:
 		err = out.write(ctx, th, c.layout.groups(buf, chunk.set.Groups, chunk.from, chunk.to))
 	}
-	c.query.progress.workDone.Add(int64(chunk.to - chunk.from))
+	work := int64(chunk.to - chunk.from)
+	if g := chunk.set.Groups; g.Rows > 0 {
+		work = g.Rows*int64(chunk.to)/int64(g.Count) - g.Rows*int64(chunk.from)/int64(g.Count)
+		c.worked.Add(work)
+	}
+	c.query.progress.workDone.Add(work)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,5 +209,49 @@ func TestDeviceBatchesLast(t *testing.T) {
 	}
 	if seen != rows {
 		t.Errorf("%d groups, want %d", seen, rows)
+	}
+}
+
+// Would catch progress that falls on a device's route, or when the CPU begins again after a fault in either phase.
+func TestDeviceProgress(t *testing.T) {
+	query := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"v"}}}}
+	for _, groups := range []int64{1, 200, 1 << 40} {
+		for _, fault := range []int64{0, 20, 130, 160} {
+			t.Run(fmt.Sprintf("groups=%d/fault=%d", groups, fault), func(t *testing.T) {
+				var calls []engine.Progress
+				var failed atomic.Bool
+				fail := hostdevice.FailNth(fault, true, errors.New("boom"))
+				knobs := engine.TestingKnobs{ResultRows: 10, Device: engine.DeviceKnobs{
+					Groups: groups, TileRows: 100, RadixBits: 2, Streams: 2,
+					Fail: func(c hostdevice.Call) error {
+						if c.Work {
+							time.Sleep(time.Millisecond)
+						}
+						err := fail(c)
+						failed.CompareAndSwap(false, err != nil)
+						return err
+					},
+				}}
+				opt := engine.Options{Threads: 2, Device: "host:16MiB", Progress: func(p engine.Progress) { calls = append(calls, p) }}
+				eng := openChecked(t, engine.WithTestingKnobs(opt, knobs))
+				made := &madeSource{splits: 4, batches: 5, rows: 100, groups: 200}
+				made.hook = func(context.Context, int, int, memory.Allocator) (arrow.RecordBatch, error) {
+					time.Sleep(30 * time.Millisecond)
+					return nil, nil
+				}
+				result := mustAggregate(t, eng, made, query)
+				for result.Next() {
+					time.Sleep(5 * time.Millisecond)
+				}
+				if err := result.Err(); err != nil {
+					t.Fatal(err)
+				}
+				if d := result.Stats().Device; d.Tiles == 0 || (d.Reason != "") != failed.Load() {
+					t.Errorf("%+v, failed: %v", d, failed.Load())
+				}
+				result.Release()
+				checkProgress(t, calls, made.total(), false, failed.Load())
+			})
+		}
 	}
 }

@@ -542,7 +542,7 @@ func TestProgress(t *testing.T) {
 		if err := result.Err(); err != nil {
 			t.Fatal(err)
 		}
-		checkProgress(t, calls, made.total(), unknown)
+		checkProgress(t, calls, made.total(), unknown, false)
 		result.Release()
 	}
 }
@@ -552,7 +552,8 @@ type unknownSize struct{ *madeSource }
 
 func (s unknownSize) Stats() scan.Stats { return scan.Stats{Rows: -1, Bytes: -1} }
 
-func checkProgress(t *testing.T, calls []engine.Progress, total int64, unknown bool) {
+// checkProgress checks all calls of a query, which may have begun again.
+func checkProgress(t *testing.T, calls []engine.Progress, total int64, unknown, again bool) {
 	t.Helper()
 	if len(calls) < 3 {
 		t.Fatalf("%d calls", len(calls))
@@ -561,7 +562,7 @@ func checkProgress(t *testing.T, calls []engine.Progress, total int64, unknown b
 	before := engine.Progress{Fraction: -1, Phase: engine.PhasePlan}
 	for i, p := range calls {
 		if p.Fraction < before.Fraction || p.RowsRead < before.RowsRead || p.BytesRead < before.BytesRead || p.Groups < before.Groups ||
-			p.Elapsed < before.Elapsed || order[p.Phase] < order[before.Phase] {
+			p.Elapsed < before.Elapsed || order[p.Phase] < order[before.Phase] && !again {
 			t.Errorf("call %d falls from %+v to %+v", i, before, p)
 		}
 		if p.Left < -1 || p.Left >= 0 && p.Fraction <= 0 || p.Reading > p.Elapsed || p.Reading < before.Reading {

@@ -133,14 +133,16 @@ func (p *progress) now(done bool) Progress {
 	now.Fraction = p.fraction
 	// Input that is read once more counts when it is more than before.
 	now.RowsRead, now.BytesRead = max(now.RowsRead, p.last.RowsRead), max(now.BytesRead, p.last.BytesRead)
+	now.Reading = max(now.Reading, p.last.Reading)
 	p.last = now
 	return now
 }
 
 // again begins the input anew.
 func (p *progress) again() {
-	p.rows.Store(0)
-	p.bytes.Store(0)
+	for _, n := range []*atomic.Int64{&p.rows, &p.bytes, &p.reading, &p.work, &p.workDone} {
+		n.Store(0)
+	}
 }
 
 const (

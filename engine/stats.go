@@ -18,7 +18,7 @@ const (
 
 // Progress is a moment of a running query. Its figures never fall, but for Left.
 type Progress struct {
-	Phase      Phase
+	Phase      Phase   // where a device fails, the CPU begins again with PhasePartition
 	Fraction   float64 // of the whole query, from 0 to 1; -1 while the size of the input is unknown
 	RowsRead   int64
 	RowsTotal  int64 // -1 when it is not known

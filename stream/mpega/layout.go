@@ -177,6 +177,9 @@ type Groups struct {
 	// any partition, and all there are.
 	Partitions []int
 
+	// Rows is how many rows of partitions were aggregated to them; 0 of groups of any partition.
+	Rows int64
+
 	pinned kernels.Pinned
 }
 

@@ -294,6 +294,14 @@ func (d *device) newAreas() (list []*area, err error) {
 	return list, err
 }
 
+// Waiting returns how many rows wait in partitions to be processed. EndInput has returned.
+func (r *Run) Waiting() (rows int64) {
+	for _, b := range r.blocks {
+		rows += b.rows
+	}
+	return rows
+}
+
 // sizes returns the rows of each partition.
 func (r *Run) sizes() []int64 {
 	sizes := make([]int64, 1<<r.radix)
@@ -322,7 +330,7 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 	if err != nil || groups == nil {
 		return err
 	}
-	groups.Partitions = set
+	groups.Partitions, groups.Rows = set, rows
 	return taken(emit(ctx, groups))
 }
 
