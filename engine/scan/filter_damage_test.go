@@ -14,6 +14,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
+
+	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/stream/faultfs"
 )
 
 // knowingWriter writes all that a filter asks for: statistics, dictionaries, Bloom filters, page indexes.
@@ -161,4 +164,44 @@ func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
 		_, _ = filterBytes(t, data, rand.New(rand.NewPCG(seed, 2)))
 	})
+}
+
+// Whatever read fails, of what a filter asks or of rows, the answer is right or an error, and no file stays open.
+func TestFilterFaults(t *testing.T) {
+	batch := sortedTable(3000)
+	path := writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, 1000, []arrow.RecordBatch{batch}, knowingWriter(namesOf(batch.Schema()))...))
+	filter := oneOf{15, 1234, 2999}
+	predicate := Predicate{Rows: filter, Terms: []Term{newTerm(t, 0, OpIn, int64Constants(filter...)).Term}}
+	read := func(src Source) ([]string, error) {
+		filtered, err := Filter(context.Background(), src, predicate)
+		if err != nil {
+			return nil, err
+		}
+		return readAll(filtered, []int{6, 0, 2}, OpenOptions{BatchRows: 100})
+	}
+	want, err := read(mustOpen(t, Options{}, path))
+	if err != nil || len(want) != len(filter) {
+		t.Fatalf("%v, %v", want, err)
+	}
+	failed := 0
+	for n := int64(1); ; n++ {
+		fsys := faultfs.New(stream.OS)
+		src := mustOpen(t, Options{FS: fsys}, path)
+		fsys.FailAt(n)
+		got, err := read(src)
+		if !fsys.Fired() {
+			break
+		}
+		if err != nil {
+			failed++
+		} else if !slices.Equal(got, want) {
+			t.Errorf("call %d fails: got %q", n, got)
+		}
+		if open := fsys.OpenFiles(); open != 0 {
+			t.Errorf("call %d fails: %d files are open", n, open)
+		}
+	}
+	if failed == 0 {
+		t.Error("no fault was told")
+	}
 }
