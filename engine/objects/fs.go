@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -16,7 +14,6 @@ import (
 	"time"
 
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/s3blob" // for s3://
 	"gocloud.dev/gcerrors"
 	"golang.org/x/sync/semaphore"
 
@@ -88,8 +85,11 @@ func (f *FS) Close() error {
 	return errors.Join(errs...)
 }
 
-// schemes are those of objects, and how gocloud names them.
-var schemes = map[string]string{"s3": "s3", "gs": "gs", "az": "azblob", "https": "", "http": ""}
+// openers open buckets, by scheme. Build tags leave some out.
+var openers = make(map[string]func(ctx context.Context, host string) (*blob.Bucket, error))
+
+// schemes are those of objects, and whether they have buckets.
+var schemes = map[string]bool{"s3": true, "gs": true, "az": true, "https": false, "http": false}
 
 // IsObject implements stream.Objects.
 func (f *FS) IsObject(name string) bool {
@@ -110,7 +110,7 @@ type store interface {
 // storeOf returns the store of an object.
 func (f *FS) storeOf(name string) (store, error) {
 	scheme, rest, _ := strings.Cut(name, "://")
-	if schemes[scheme] == "" {
+	if !schemes[scheme] {
 		return f.webObject(name), nil
 	}
 	host, key, _ := strings.Cut(rest, "/")
@@ -136,23 +136,21 @@ func (f *FS) webObject(name string) *webObject {
 
 // bucket opens a bucket, once.
 func (f *FS) bucket(scheme, host string) (*blob.Bucket, error) {
-	address := url.URL{Scheme: schemes[scheme], Host: host}
-	if scheme == "s3" && (os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != "") {
-		address.RawQuery = "use_path_style=true" // servers other than Amazon's have no host for each bucket
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if b, ok := f.buckets[address.String()]; ok {
-		return b, nil
-	}
-	if !blob.DefaultURLMux().ValidBucketScheme(address.Scheme) {
+	open := openers[scheme]
+	if open == nil {
 		return nil, fmt.Errorf("this program was built without %s (the build tag no%s)", scheme, scheme)
 	}
-	b, err := blob.OpenBucket(f.ctx, address.String())
+	name := scheme + "://" + host
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b, ok := f.buckets[name]; ok {
+		return b, nil
+	}
+	b, err := open(f.ctx, host)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, hint(scheme))
 	}
-	f.buckets[address.String()] = b
+	f.buckets[name] = b
 	return b, nil
 }
 
@@ -201,7 +199,7 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 			return objectInfo{name: name, size: v.size, tag: v.tag, modified: v.modified}, nil
 		}
 	}
-	if schemes[scheme] == "" || !errors.Is(err, fs.ErrNotExist) {
+	if !schemes[scheme] || !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	below, listErr := f.list(strings.TrimRight(name, "/")+"/", 1)
@@ -273,7 +271,7 @@ func (f *FS) List(prefix string) ([]stream.Object, error) { return f.list(prefix
 // list returns the objects below a prefix, at most so many unless that is 0.
 func (f *FS) list(prefix string, most int) (found []stream.Object, err error) {
 	scheme, rest, _ := strings.Cut(prefix, "://")
-	if schemes[scheme] == "" {
+	if !schemes[scheme] {
 		return nil, fmt.Errorf("%s: files of %s cannot be listed: name each", prefix, scheme)
 	}
 	host, key, _ := strings.Cut(rest, "/")
