@@ -1,0 +1,120 @@
+package tests
+
+import (
+	"encoding/json"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mpga/mpga/engine/objects"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/engine/spectest"
+)
+
+// googleStore is the part of Google's storage API that objects need: metadata, lists, ranges, small uploads.
+type googleStore struct {
+	mu      sync.Mutex
+	objects map[string]string
+}
+
+func (g *googleStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	const metadata, upload = "/storage/v1/b/bucket/o", "/upload/storage/v1/b/bucket/o"
+	key := strings.TrimPrefix(r.URL.Path, metadata+"/")
+	switch {
+	case r.Method == http.MethodPost && r.URL.Path == upload:
+		g.upload(w, r)
+	case r.Method == http.MethodGet && r.URL.Path == metadata:
+		var items []map[string]string
+		for name := range g.objects {
+			if strings.HasPrefix(name, r.URL.Query().Get("prefix")) {
+				items = append(items, g.describe(name))
+			}
+		}
+		slices.SortFunc(items, func(a, b map[string]string) int { return strings.Compare(a["name"], b["name"]) })
+		_ = json.NewEncoder(w).Encode(map[string]any{"items": items})
+	case r.Method == http.MethodDelete && g.objects[key] != "":
+		delete(g.objects, key)
+		w.WriteHeader(http.StatusNoContent)
+	case key != r.URL.Path && g.objects[key] != "":
+		_ = json.NewEncoder(w).Encode(g.describe(key))
+	default:
+		content, ok := g.objects[strings.TrimPrefix(r.URL.Path, "/bucket/")]
+		if !ok {
+			http.Error(w, `{"error": {"code": 404}}`, http.StatusNotFound)
+			return
+		}
+		http.ServeContent(w, r, "", time.Unix(1, 0), strings.NewReader(content))
+	}
+}
+
+func (g *googleStore) describe(name string) map[string]string {
+	return map[string]string{"bucket": "bucket", "name": name, "size": strconv.Itoa(len(g.objects[name])), "generation": "1"}
+}
+
+// upload takes a request of two parts: the name and the content.
+func (g *googleStore) upload(w http.ResponseWriter, r *http.Request) {
+	_, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	parts := multipart.NewReader(r.Body, parameters["boundary"])
+	var about struct{ Name string }
+	if err == nil {
+		var part *multipart.Part
+		if part, err = parts.NextPart(); err == nil {
+			err = json.NewDecoder(part).Decode(&about)
+		}
+	}
+	if err == nil {
+		var part *multipart.Part
+		if part, err = parts.NextPart(); err == nil {
+			var content []byte
+			content, err = io.ReadAll(part)
+			g.objects[about.Name] = string(content)
+		}
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(g.describe(about.Name))
+}
+
+// Would catch URLs of gs:// that do not reach Google's API as they should.
+func TestGoogleStore(t *testing.T) {
+	g := &googleStore{objects: make(map[string]string)}
+	server := httptest.NewServer(g)
+	defer server.Close()
+	t.Setenv("STORAGE_EMULATOR_HOST", server.Listener.Addr().String())
+	fsys := newObjects(t, objects.Options{})
+	schema, batch := salesTable(20_000)
+	want := wantAnswer(t, schema, batch)
+	opt := sink.Options{FS: fsys, PartitionBy: []string{"city"}, Manifest: true, Overwrite: true}
+	for range 2 { // the second replaces the first
+		if err := write("gs://bucket/out", opt, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(g.objects) != 5 {
+		t.Errorf("%d objects", len(g.objects))
+	}
+	for _, pattern := range []string{"gs://bucket/out", "gs://bucket/out/city=*/*.parquet"} {
+		got, err := answerFrom(t.Context(), t, fsys, pattern)
+		if err == nil {
+			err = spectest.Equal(want, got)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+	if _, err := answerFrom(t.Context(), t, fsys, "gs://bucket/none.parquet"); err == nil || !strings.Contains(err.Error(), "gs://bucket/none.parquet: file does not exist") {
+		t.Errorf("an object that is not there: %v", err)
+	}
+}
