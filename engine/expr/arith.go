@@ -306,6 +306,14 @@ func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) error {
 	return b.castArgs(n, n.typ)
 }
 
+// orElse is the type of the other operand for NULL and for strings.
+func (t Type) orElse(other Type) Type {
+	if t.numeric() {
+		return t
+	}
+	return other
+}
+
 // division binds /, which divides doubles whatever the arguments are.
 func division(b *binder, n *node) error {
 	x, y := n.args[0].typ, n.args[1].typ
@@ -315,7 +323,10 @@ func division(b *binder, n *node) error {
 		}
 	}
 	n.typ = typeOf(Float64)
-	if x.ID == Float32 && (y.ID == Float32 || y.integer()) || y.ID == Float32 && x.integer() {
+	if x.float() || y.float() {
+		x, y = x.orElse(y), y.orElse(x)
+	}
+	if (x.ID == Float32 || y.ID == Float32) && commonNumber(x, y).ID == Float32 {
 		n.typ = typeOf(Float32)
 	}
 	n.eval = floatArithmetic("/", n)

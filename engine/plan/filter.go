@@ -16,7 +16,9 @@ import (
 type condition struct {
 	program *expr.Program
 	columns []int
-	free    sync.Pool // of *expr.Evaluator
+
+	mu   sync.Mutex
+	free []*expr.Evaluator // which hold on to dictionaries until release
 }
 
 var _ scan.RowFilter = (*condition)(nil)
@@ -30,12 +32,37 @@ func (c *condition) Columns() []int { return c.columns }
 
 // Select implements scan.RowFilter.
 func (c *condition) Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (int, error) {
-	e, ok := c.free.Get().(*expr.Evaluator)
-	if !ok {
-		e = c.program.NewEvaluator(memory.DefaultAllocator)
-	}
-	defer c.free.Put(e)
+	e := c.take()
+	defer c.give(e)
 	return e.Select(ctx, 0, batch, selected)
+}
+
+func (c *condition) take() *expr.Evaluator {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := len(c.free) - 1
+	if last < 0 {
+		return c.program.NewEvaluator(memory.DefaultAllocator)
+	}
+	e := c.free[last]
+	c.free = c.free[:last]
+	return e
+}
+
+func (c *condition) give(e *expr.Evaluator) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.free = append(c.free, e)
+}
+
+// release gives back what the evaluators hold. No reader is at work any more.
+func (c *condition) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.free {
+		e.Release()
+	}
+	c.free = nil
 }
 
 var termOps = map[string]scan.Op{
@@ -43,17 +70,19 @@ var termOps = map[string]scan.Op{
 	"in": scan.OpIn, "is null": scan.OpIsNull, "is not null": scan.OpIsNotNull,
 }
 
-// filtered returns the rows of a source for which a condition is TRUE.
-func filtered(ctx context.Context, src scan.Source, where *expr.Expr) (scan.Filtered, error) {
+// filtered returns the rows of a source for which a condition is TRUE. The condition is to be released.
+func filtered(ctx context.Context, src scan.Source, where *expr.Expr) (scan.Filtered, *condition, error) {
 	program, err := expr.BindCondition(src.Schema(), where)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p := scan.Predicate{Rows: newCondition(program)}
+	c := newCondition(program)
+	p := scan.Predicate{Rows: c}
 	for _, t := range program.Terms(0) {
 		p.Terms = append(p.Terms, scan.Term{Column: t.Column, Op: termOps[t.Op], Values: t.Values})
 	}
-	return scan.Filter(ctx, src, p)
+	f, err := scan.Filter(ctx, src, p)
+	return f, c, err
 }
 
 // columnIndexes returns where some columns are in a list of them.

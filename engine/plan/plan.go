@@ -47,6 +47,7 @@ type Query struct {
 	base   *relation // what is read
 	source scan.Source
 	filter scan.Filtered // nil where all rows are read
+	where  *condition    // of filter
 
 	sets []groupingSet // nil of a statement without groups
 	rows *arrow.Schema // of what is projected: the source's, or of groups
@@ -75,8 +76,11 @@ func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 // Schema returns the columns of the result.
 func (q *Query) Schema() *arrow.Schema { return q.schema }
 
-// Close gives back the rows of derived tables.
+// Close gives back the rows of derived tables, and what WHERE holds. No result is read any more.
 func (q *Query) Close() {
+	if q.where != nil {
+		q.where.release()
+	}
 	for _, s := range q.subqueries {
 		s.release()
 		s.query.Close()
@@ -145,7 +149,7 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	base.where = both(rel.where, where)
 	q := &Query{engine: p.engine, text: s, base: &base, source: base.source}
 	if base.where != nil {
-		if q.filter, err = filtered(ctx, base.source, base.where); err != nil {
+		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
 			return nil, err
 		}
 		q.source = q.filter
