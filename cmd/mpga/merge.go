@@ -56,6 +56,9 @@ func checkPartialOutput(cmd *cobra.Command, output, instead string) error {
 	case cmd.Flags().Changed("format"):
 		return usagef("--partial: states have one format; "+instead, "format")
 	}
+	if objects, ok := filesOf(cmd.Context()).(stream.Objects); ok && objects.IsObject(output) {
+		return usagef("--partial: states go to a directory of this machine, not to %s", output)
+	}
 	for _, name := range layoutNames {
 		if cmd.Flags().Changed(name) {
 			return usagef("--partial: states are laid out in one way; "+instead, name)
