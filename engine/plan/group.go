@@ -18,9 +18,8 @@ type grouping struct {
 	keys []*expr.Expr
 	sets [][]int // of keys; one of all of them where nothing else was asked for
 
-	calls     []*expr.Expr      // the aggregates, as they were first written
-	columns   map[string]string // name of the column that holds a key or an aggregate, by its text
-	groupings map[string]bool   // texts of GROUPING(...) that are asked for
+	calls   []*expr.Expr      // the aggregates, as they were first written
+	columns map[string]string // name of the column that holds a key or an aggregate, by its text
 
 	added      []*expr.Expr // columns that the source must have besides its own
 	addedNames []string
