@@ -164,10 +164,10 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if err := f.budgetFlags.apply(&options); err != nil {
 		return err
 	}
-	if err := f.outputFlags.observe(&options); err != nil {
+	if err := f.outputFlags.observe(&options, commandLine(cmd, files)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.pictures.end()) }()
+	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
 
 	source, err := scan.Open(ctx, files, scanOptions)
 	if err != nil {

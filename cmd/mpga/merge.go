@@ -87,6 +87,7 @@ func (f *outputFlags) writePartial(ctx context.Context, stderr io.Writer, progre
 		return err
 	}
 	progress.close()
+	f.pictures.ended(done)
 	observerOf(ctx).query(ctx, done)
 	stats, err := newStatsOutput(f.stats, stderr, done)
 	if err != nil {
@@ -177,10 +178,10 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 	if err := f.budgetFlags.apply(&options); err != nil {
 		return err
 	}
-	if err := f.outputFlags.observe(&options); err != nil {
+	if err := f.outputFlags.observe(&options, commandLine(cmd, dirs)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.pictures.end()) }()
+	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
 	sources := make([][]engine.Blob, len(dirs))
 	for i, dir := range dirs {
 		if sources[i], err = engine.OpenPartialDir(stream.OS, dir); err != nil {

@@ -73,9 +73,9 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 }
 
 // observe has an engine measure what is to be told of its queries.
-func (f *outputFlags) observe(o *engine.Options) error {
-	o.MeasureLink = f.stats != ""
-	return f.pictures.begin(o)
+func (f *outputFlags) observe(o *engine.Options, query string) error {
+	o.MeasureLink = f.stats != "" || f.pictures.report != ""
+	return f.pictures.begin(o, query)
 }
 
 // statsReader is a result with what was done for it.
@@ -91,6 +91,7 @@ func (f *outputFlags) write(ctx context.Context, stderr io.Writer, result statsR
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
+	defer func() { f.pictures.ended(result.Stats()) }()
 	if err := copyBatches(out, result); err != nil {
 		return err
 	}

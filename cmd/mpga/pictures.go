@@ -3,48 +3,72 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/report"
 	"github.com/mpga/mpga/stream"
 	"github.com/mpga/mpga/stream/trace"
 )
 
 // pictureFlags name the files that show what a query did, and when.
 type pictureFlags struct {
-	trace string
+	trace  string
+	report string
 
 	recorder *trace.Recorder // nil when nobody has asked
+	page     report.Page
 }
 
 func (f *pictureFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.trace, "trace", "", "write to `FILE` when workers, devices and disks did what: Chrome's trace events, which ui.perfetto.dev shows")
+	flags.StringVar(&f.report, "report", "", "write to `FILE` a page of HTML with the plan, the timeline and the statistics")
 }
 
-// begin has an engine record what is to be shown.
-func (f *pictureFlags) begin(o *engine.Options) error {
-	if f.trace == "" {
+// begin has an engine record what is to be shown of a query.
+func (f *pictureFlags) begin(o *engine.Options, query string) error {
+	if f.trace == "" && f.report == "" {
 		return nil
 	}
-	if err := checkFolder("--trace", f.trace); err != nil {
+	if err := errors.Join(checkFolder("--trace", f.trace), checkFolder("--report", f.report)); err != nil {
 		return err
 	}
 	f.recorder = trace.New()
 	o.Trace = f.recorder
+	f.page.Query = query
 	return nil
 }
 
-// end writes the files of a query that has ended, in whatever way.
-func (f *pictureFlags) end() error {
-	if f.recorder == nil || len(f.recorder.Timeline().Queries) == 0 {
+// ended notes what a query did.
+func (f *pictureFlags) ended(stats engine.Stats) {
+	f.page.Stats = stats
+	f.page.Device = deviceFacts(stats.Device)
+	if stats.Elapsed > 0 {
+		f.page.Facts = statsFacts(stats, nil)
+	}
+}
+
+// end writes the files of a query that has ended, with an error or nil.
+func (f *pictureFlags) end(cause error) error {
+	if f.recorder == nil {
+		return nil
+	}
+	if f.page.Timeline = f.recorder.Timeline(); len(f.page.Timeline.Queries) == 0 {
 		return nil // nothing was run
 	}
-	var errs []error
-	if f.trace != "" {
-		if err := stream.WriteFileBy(stream.OS, f.trace, f.recorder.WriteJSON); err != nil {
-			errs = append(errs, fmt.Errorf("--trace: %w", err))
-		}
+	if cause != nil {
+		f.page.Error = cause.Error()
 	}
-	return errors.Join(errs...)
+	write := func(flag, path string, to func(io.Writer) error) error {
+		if path == "" {
+			return nil
+		}
+		if err := stream.WriteFileBy(stream.OS, path, to); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+		return nil
+	}
+	return errors.Join(write("--trace", f.trace, f.recorder.WriteJSON), write("--report", f.report, f.page.Write))
 }

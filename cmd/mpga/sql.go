@@ -139,10 +139,10 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err := f.budgetFlags.apply(&options); err != nil {
 		return err
 	}
-	if err := f.outputFlags.observe(&options); err != nil {
+	if err := f.outputFlags.observe(&options, text); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.pictures.end()) }()
+	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
 	eng, err := openWithin(options, &sinkOptions)
 	if err != nil {
 		return err
@@ -167,6 +167,11 @@ func runStatement(cmd *cobra.Command, eng *engine.Engine, s *sql.Select, opt pla
 		return writeText(cmd.OutOrStdout(), text)
 	}
 	defer progress.close()
+	if out.pictures.report != "" {
+		if text, err := query.Explain(ctx); err == nil { // else the query tells why not
+			out.pictures.page.Plan = text
+		}
+	}
 	result, err := query.Run(ctx)
 	if err != nil {
 		return err

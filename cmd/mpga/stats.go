@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/report"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -79,11 +80,22 @@ func (s *statsOutput) abort() error {
 	return errors.Join(s.file.Close(), stream.OS.Remove(s.hidden))
 }
 
-// statsTable writes statistics as people read them; what did not happen is left out.
+// statsTable writes statistics as people read them.
 func statsTable(s engine.Stats) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
+	for _, f := range statsFacts(s, deviceFacts(s.Device)) {
+		fmt.Fprintf(w, "%s\t%s\n", f.Name, f.Value)
+	}
+	w.Flush() // into memory
+	return b.String()
+}
+
+// statsFacts words statistics, with those of devices among them; what did not happen is left out.
+func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
+	row := func(name, format string, args ...any) {
+		facts = append(facts, report.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
+	}
 	count := func(name string, n int64) {
 		if n > 0 {
 			row(name, "%s", humanize.Comma(n))
@@ -125,7 +137,7 @@ func statsTable(s engine.Stats) string {
 	if s.SpilledBytes > 0 {
 		row("spilled", "%s, to %s in %s", humanize.IBytes(uint64(s.SpilledBytes)), humanize.IBytes(uint64(s.SpilledStored)), counted(s.SpillFiles, "file"))
 	}
-	deviceRows(s.Device, row)
+	facts = append(facts, devices...)
 	row("memory", "%s of pages and tables at most", humanize.IBytes(uint64(s.MemoryPeak)))
 	row("resident", "%s at most, the limit is %s", humanize.IBytes(uint64(s.ResidentPeak)), humanize.IBytes(uint64(s.ResidentLimit)))
 	for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {
@@ -134,8 +146,7 @@ func statsTable(s engine.Stats) string {
 		}
 	}
 	row("elapsed", "%s%s", roundTime(s.Elapsed), rate(s.RowsRead, s.Elapsed))
-	w.Flush() // into memory
-	return b.String()
+	return facts
 }
 
 // rate is rows per second in parentheses, or nothing for no time.

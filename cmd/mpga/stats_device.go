@@ -8,12 +8,16 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/report"
 )
 
-// deviceRows adds what devices did, or why they did nothing.
-func deviceRows(d *engine.DeviceStats, row func(name, format string, args ...any)) {
+// deviceFacts words what devices did, or why they did nothing.
+func deviceFacts(d *engine.DeviceStats) (facts []report.Fact) {
 	if d == nil {
-		return
+		return nil
+	}
+	row := func(name, format string, args ...any) {
+		facts = append(facts, report.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
 	}
 	if d.Devices != "" {
 		row("device", "%s", d.Devices)
@@ -22,7 +26,7 @@ func deviceRows(d *engine.DeviceStats, row func(name, format string, args ...any
 		row("on the CPU", "%s", d.Reason)
 	}
 	if d.Tiles == 0 {
-		return
+		return facts
 	}
 	row("device route", "%s, about %s groups expected", strings.Join(d.Routes, ", then "), humanize.Comma(d.Estimate))
 	row("tiles", "%s, %s of at most %s", humanize.Comma(d.Tiles), counted(d.Rows, "row"), humanize.Comma(int64(d.TileRows)))
@@ -54,6 +58,7 @@ func deviceRows(d *engine.DeviceStats, row func(name, format string, args ...any
 	if d.KeptBytes+d.HostBytes > 0 {
 		row("partitioned rows", "%s on the device, %s in pinned memory", humanize.IBytes(uint64(d.KeptBytes)), humanize.IBytes(uint64(d.HostBytes)))
 	}
+	return facts
 }
 
 // byteRate is bytes per second.

@@ -1,0 +1,98 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/report"
+	"github.com/mpga/mpga/stream/trace"
+)
+
+// parsed is what a page has: elements by name, and all text.
+type parsed struct {
+	elements map[string]int
+	text     string
+}
+
+// parse reads a page, which is HTML that is well-formed XML, too.
+func parse(t *testing.T, p *report.Page) parsed {
+	t.Helper()
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	out := parsed{elements: map[string]int{}}
+	var text strings.Builder
+	d := xml.NewDecoder(&b)
+	d.Entity = xml.HTMLEntity
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			out.elements[token.Name.Local]++
+			for _, a := range token.Attr {
+				if v := strings.ToLower(a.Value); strings.Contains(v, "http:") || strings.Contains(v, "https:") {
+					t.Errorf("%s of the web: %s", a.Name.Local, a.Value)
+				}
+			}
+		case xml.CharData:
+			text.Write(token)
+		}
+	}
+	out.text = text.String()
+	return out
+}
+
+// Would catch a page that no browser reads, that lacks a picture or a figure, or text that becomes markup.
+func TestPage(t *testing.T) {
+	recorder := trace.New()
+	start := time.Now()
+	q := recorder.Query(start)
+	q.Row("CPU", "worker 0", 0).Add("read", start, start.Add(time.Millisecond))
+	many := q.Row("device 0", "stream 0", 0)
+	for i := range time.Duration(10_000) {
+		many.Add("<scatter>", start.Add(i*time.Microsecond), start.Add(i*time.Microsecond+time.Nanosecond))
+	}
+	time.Sleep(11 * time.Millisecond)
+	q.End()
+	p := &report.Page{
+		Query:    `SELECT "a" FROM 'x' WHERE a < 3 & b > '</pre><script>alert(1)</script>'`,
+		Plan:     "result: a\n  device: host",
+		Error:    "interrupted <here>",
+		Timeline: recorder.Timeline(),
+		Facts:    []report.Fact{{"groups", "4,896"}},
+		Device:   []report.Fact{{"device", "NVIDIA <H100>"}},
+		Stats: engine.Stats{
+			PhaseTimes: map[engine.Phase]time.Duration{engine.PhasePlan: time.Millisecond, engine.PhaseProcess: 2 * time.Second},
+			Device:     &engine.DeviceStats{Sizes: []int64{5, 0, 17, 3}, Tasks: []int64{17, 8}, Loads: []float64{0.25, 0.5, 0.75}, Rounds: 3},
+		},
+	}
+	got := parse(t, p)
+	for _, want := range []string{p.Query, p.Plan, p.Error, "4,896", "NVIDIA <H100>", "2s", "worker 0", "stream 0", "17 rows", "4 partitions as rows were scattered", "2 sets of partitions", "round 3: 0.750", "<scatter>"} {
+		if !strings.Contains(got.text, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if e := got.elements; e["script"] != 0 || e["link"] != 0 || e["img"] != 0 || e["circle"] != 3 || e["rect"] < 4+2+2+2 || e["rect"] > 3000 {
+		t.Errorf("elements: %v", e)
+	}
+}
+
+// Would catch a page that needs what a query may not have.
+func TestEmptyPage(t *testing.T) {
+	if got := parse(t, &report.Page{Query: "mpga agg"}); got.elements["svg"] != 0 || !strings.Contains(got.text, "mpga agg") {
+		t.Errorf("%+v", got)
+	}
+}
