@@ -29,7 +29,7 @@ func (q *query) foretellDevices(groups int64) *DeviceForecast {
 }
 
 func (q *query) foretellDevice(groups int64) (*DeviceForecast, error) {
-	layout, err := q.suitsDevice()
+	layout, err := q.suitsDevice(func() (int64, error) { return groups, nil })
 	if err != nil {
 		return nil, err
 	}

@@ -170,6 +170,15 @@ func (l *deviceLayout) fold(f *spec.Fold, rows int64) (kernels.Fold, error) {
 	return out, nil
 }
 
+// rowBytes returns what a row takes on its way to a device.
+func (l *deviceLayout) rowBytes() int64 {
+	n := int64(l.shape.KeyBytes)
+	for _, t := range l.shape.Columns {
+		n += int64(t.Bytes())
+	}
+	return n
+}
+
 // stage writes the rows of a tile to a device's tile, from row at on.
 func (l *deviceLayout) stage(to *mpega.Tile, at int, t *spec.Tile) {
 	n := t.Rows

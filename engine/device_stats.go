@@ -45,6 +45,8 @@ type DeviceStats struct {
 	HostBytes  int64         `json:"pinned_bytes"`          // of rows in pinned memory by partition
 	MemoryPeak int64         `json:"memory_peak_bytes"`     // of the devices
 	TileRows   int           `json:"tile_rows"`             //
+
+	uuid string // of the first device
 }
 
 // useDevices lets devices do the work, where they suit the query.
@@ -57,6 +59,7 @@ func (q *query) useDevices(ctx context.Context) {
 	err := q.tryDevices(ctx)
 	if err == nil {
 		q.device.Devices = describeDevices(q.devices.set.list)
+		q.device.uuid = q.devices.set.list[0].Properties().UUID
 		return
 	}
 	q.device.Reason = err.Error()
@@ -68,18 +71,22 @@ func (q *query) useDevices(ctx context.Context) {
 }
 
 func (q *query) tryDevices(ctx context.Context) error {
-	layout, err := q.suitsDevice()
+	layout, err := q.suitsDevice(func() (int64, error) {
+		f, err := q.forecast(ctx, q.source.Stats())
+		return f.Groups, err
+	})
 	if err == nil {
 		q.devices, err = newCoprocessor(ctx, q, layout)
 	}
 	return err
 }
 
-// suitsDevice returns how the query lies on a device, or why none is to do it.
-func (q *query) suitsDevice() (*deviceLayout, error) {
+// suitsDevice returns how the query lies on a device, or why none is to do it. It may ask for the number
+// of groups that is expected, which is -1 when it is not known.
+func (q *query) suitsDevice(groups func() (int64, error)) (*deviceLayout, error) {
 	layout, err := newDeviceLayout(q.bound, q.progress.rowsTotal)
 	if err == nil && q.engine.devices.choice.kind == "auto" {
-		err = q.worthDevice()
+		err = q.worthDevice(layout, groups)
 	}
 	return layout, err
 }
@@ -87,15 +94,48 @@ func (q *query) suitsDevice() (*deviceLayout, error) {
 // A GPU is not used for fewer rows than this: opening it takes as long as the CPU takes for them.
 const autoRowsMin = 10_000_000
 
-// worthDevice says why a device that was not asked for is not worth its while.
-func (q *query) worthDevice() error {
-	switch rows := q.progress.rowsTotal; {
+// worthDevice says why a device that was not asked for is not worth its while: by the rates of the machine
+// and the groups that are expected.
+func (q *query) worthDevice(layout *deviceLayout, groups func() (int64, error)) error {
+	rows := q.progress.rowsTotal
+	switch {
 	case q.once:
 		return errNotOnDevice("the input can be read once, and not again if a device fails")
 	case rows >= 0 && rows < autoRowsMin:
 		return errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
 	}
+	set, err := q.engine.devices.get()
+	if err != nil {
+		return err
+	}
+	defer q.engine.devices.put(set, nil, nil)
+	first := set.list[0]
+	link, err := q.engine.rates.link(first.Properties().UUID, func() (float64, error) { return kernels.LinkSpeed(first, linkBytes) })
+	if err != nil {
+		return err
+	}
+	expected, err := groups()
+	if err != nil {
+		return err
+	}
+	wins, reason := q.engine.rates.deviceWins(rows, layout.rowBytes(), max(expected, 1), q.workers, link*float64(len(set.list)))
+	if !wins {
+		return errNotOnDevice(reason)
+	}
 	return nil
+}
+
+// learnRates lets the machine's rates follow what the query took.
+func (q *query) learnRates() {
+	r := q.engine.rates
+	if r == nil || q.adopted != nil {
+		return
+	}
+	if d := q.device; d != nil && d.Devices != "" && d.Reason == "" {
+		r.sawDevice(d.uuid, d.BytesIn, q.workers, q.times[PhasePartition], d.CopyIn)
+		return
+	}
+	r.sawCPU(q.progress.rows.Load(), q.progress.groups.Load(), q.workers, q.times[PhasePartition]+q.times[PhaseProcess])
 }
 
 // releaseDevices ends the devices' part of an attempt.

@@ -27,6 +27,7 @@ type Engine struct {
 	budget  *budget
 	decoded memory.Allocator // of decoded columns
 	devices *devices
+	rates   *rates // nil where no GPU can be asked for
 
 	ctx    context.Context // done when the engine closes
 	cancel context.CancelCauseFunc
@@ -51,6 +52,9 @@ func Open(opt Options) (*Engine, error) {
 	var err error
 	if e.devices, err = newDevices(&opt); err != nil {
 		return nil, err
+	}
+	if kind := e.devices.choice.kind; kind == "auto" || kind == "cuda" {
+		e.rates = newRates(ratesFile(), opt.Logger)
 	}
 	if kind := e.devices.choice.kind; kind != "auto" && kind != "cpu" {
 		set, err := e.devices.get()
@@ -80,6 +84,7 @@ func (e *Engine) Close() error {
 		panic(fmt.Sprintf("engine: closed with %d B in use", used))
 	}
 	e.devices.close()
+	e.rates.save()
 	e.memory.Close()
 	return nil
 }

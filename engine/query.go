@@ -142,6 +142,9 @@ func (q *query) execute(ctx context.Context) (err error) {
 			err = q.attempt(ctx)
 		}
 	}
+	if err == nil {
+		q.learnRates()
+	}
 	return err
 }
 
