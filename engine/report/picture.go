@@ -38,6 +38,7 @@ type timeline struct {
 
 type timelineRow struct {
 	Name  string
+	Head  bool // of a group
 	Y     float64
 	Boxes []box
 }
@@ -76,7 +77,7 @@ func timelines(t *trace.Timeline) []timeline {
 		for _, row := range q.Rows {
 			if row.Group != group {
 				group = row.Group
-				pic.Rows = append(pic.Rows, timelineRow{Name: group, Y: pic.Height})
+				pic.Rows = append(pic.Rows, timelineRow{Name: group, Head: true, Y: pic.Height})
 				pic.Height += rowHeight
 			}
 			r := timelineRow{Name: row.Name, Y: pic.Height, Boxes: boxes(row.Spans, q.Begin, timeWidth/length, pic.Height, classes)}
