@@ -74,11 +74,11 @@ func tableGroups(b *spec.Bound) int {
 }
 
 // windowMax returns how many keys may lie in the window of a worker's direct: as many as three quarters of its
-// cache have room for, with their groups' states, and directMax at least. Beyond windowsMax a window that others
-// drive out of the cache loses more than scattering costs.
+// cache have room for, with their groups' states, and directMax at least. Beyond windowsMax rows that are scattered
+// cost as much, and less where others use the cache.
 func windowMax(b *spec.Bound, o *Options) uint64 {
 	const (
-		windowsMax = 1 << 20
+		windowsMax = 1 << 19
 		slack      = 8 // keys and whole states are in memory too, and twice while they grow
 	)
 	groupBytes := int64(4)

@@ -536,8 +536,8 @@ func TestDirectGrows(t *testing.T) {
 		scattered bool
 	}{
 		{"at the first limit", 0, func(row int) uint64 { return partition.Mix64(uint64(row)) % 1200 }, false},
-		{"at the second", 32 << 20, func(row int) uint64 { return partition.Mix64(uint64(row)) % 4000 }, false},
-		{"no second", 0, func(row int) uint64 { return partition.Mix64(uint64(row)) % 4000 }, true},
+		{"at the second", 32 << 20, func(row int) uint64 { return partition.Mix64(uint64(row)) % 2000 }, false},
+		{"no second", 0, func(row int) uint64 { return partition.Mix64(uint64(row)) % 2000 }, true},
 		{"beyond the second", 32 << 20, func(row int) uint64 { return partition.Mix64(uint64(row)) % 40_000 }, true},
 		{"all rows differ", 32 << 20, func(row int) uint64 { return uint64(row) }, true},
 	} {
@@ -570,13 +570,14 @@ func TestWindowMax(t *testing.T) {
 		want          uint64
 	}{
 		{[]spec.Fold{sum}, 0, 0, directMax},
-		{[]spec.Fold{sum}, 16 << 20, 0, 1 << 20},
+		{[]spec.Fold{sum}, 16 << 20, 0, 1 << 19},
 		{[]spec.Fold{sum}, 8 << 20, 0, 1 << 19},
+		{[]spec.Fold{sum}, 7 << 20, 0, directMax},
 		{[]spec.Fold{sum, sum, sum}, 16 << 20, 0, directMax},
-		{[]spec.Fold{sum}, 1 << 40, 0, 1 << 20},
-		{[]spec.Fold{sum}, 16 << 20, 50 << 20, 1 << 19},
+		{[]spec.Fold{sum}, 1 << 40, 0, 1 << 19},
+		{[]spec.Fold{sum}, 16 << 20, 40 << 20, directMax},
 		{[]spec.Fold{sum}, 16 << 20, 1, directMax},
-		{nil, 16 << 20, 0, 1 << 20},
+		{nil, 16 << 20, 0, 1 << 19},
 	} {
 		b := &spec.Bound{Keys: *keyLayout(1), Folds: c.folds}
 		r := NewRun(b, Options{CacheBytes: c.cache, WorkerBytes: c.memory}, new(memoryStore))
