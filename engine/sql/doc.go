@@ -1,17 +1,21 @@
-// Package sql reads the text of keys and aggregates, as they stand between SELECT and FROM:
+// Package sql reads statements of SQL:
 //
-//	origin, destination as dest                         ParseKeys
-//	count(*), sum(delay) as total, max(distance, 3)     ParseAggregates
+//	SELECT origin, sum(delay) / count(*) FROM 'flights.parquet' GROUP BY ALL      Parse
+//	origin, upper(destination) as dest                                           ParseItems
+//	delay > 60                                                                    ParseCondition
 //
 // PostgreSQL's own parser reads the text, so that quoting, comments and precedence are SQL's to the
-// letter. What it accepts and a query cannot express (arithmetic, casts, FILTER, OVER, ...) is an
-// [Error] that points at the place.
+// letter. What it accepts and a query cannot express (joins, OVER, ...) is an [Error] that points at the
+// place. Names are looked up later, by package plan.
 //
 //   - L1 (spelling): an unquoted name keeps the case it is written in, and its length, where
 //     PostgreSQL folds it to lower case and cuts it at 63 bytes: Arrow's columns have both. The tree has
 //     lost the spelling, so names are read from the text at the tree's byte positions.
 //   - L2 (bounds): the parser is recursive C. Text is measured and cut into tokens, which takes no
-//     recursion, and refused when it is too long or one item has too many tokens to be a call.
+//     recursion, and refused when it is too long or its tree may be too deep.
+//   - L3 (dialect): what DuckDB has beside PostgreSQL's SQL (files in quotes behind FROM, GROUP BY ALL, //,
+//     TRY_CAST, INTERVAL 3 DAYS) is rewritten token by token before the text is parsed; places in errors
+//     are those of the text as it was given.
 //
 // The parser is C and needs cgo; without it every call returns [ErrNoCgo].
 package sql

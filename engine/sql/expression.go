@@ -419,3 +419,36 @@ func (p *statements) findToken(kind pg.Token, at int) int {
 	}
 	return at
 }
+
+// orderedSets are the functions whose column stands in WITHIN GROUP (ORDER BY column).
+var orderedSets = map[string]spec.Func{
+	"percentile_cont": spec.QuantileCont,
+	"percentile_disc": spec.QuantileDisc,
+	"mode":            spec.Mode,
+}
+
+// describe names the form of an expression.
+func describe(expr *pg.Node) string {
+	switch n := expr.GetNode().(type) {
+	case *pg.Node_AConst:
+		return "a constant"
+	case *pg.Node_FuncCall:
+		return "a function here"
+	case *pg.Node_ColumnRef:
+		return "a column here"
+	case *pg.Node_AExpr:
+		if name := n.AExpr.GetName(); len(name) == 1 {
+			return "operator " + name[0].GetString_().GetSval()
+		}
+		return "an operator"
+	case *pg.Node_TypeCast:
+		return "a cast"
+	case *pg.Node_CaseExpr:
+		return "CASE"
+	case *pg.Node_SubLink:
+		return "a subquery"
+	case *pg.Node_SqlvalueFunction:
+		return "a word of SQL (a column of that name is written in double quotes)"
+	}
+	return "an expression"
+}

@@ -2,10 +2,7 @@
 
 package sql
 
-import (
-	"github.com/mpga/mpga/engine/expr"
-	"github.com/mpga/mpga/engine/spec"
-)
+import "github.com/mpga/mpga/engine/expr"
 
 // Parse needs cgo: it returns ErrNoCgo.
 func Parse(string) (*Select, error) { return nil, ErrNoCgo }
@@ -18,9 +15,3 @@ func ParseCondition(string) (*expr.Expr, *Select, error) { return nil, nil, ErrN
 
 // ParseOrder needs cgo: it returns ErrNoCgo.
 func ParseOrder(string) (*Select, error) { return nil, ErrNoCgo }
-
-// ParseKeys needs cgo: it returns ErrNoCgo.
-func ParseKeys(string) ([]spec.Key, error) { return nil, ErrNoCgo }
-
-// ParseAggregates needs cgo: it returns ErrNoCgo.
-func ParseAggregates(string) ([]spec.Aggregate, error) { return nil, ErrNoCgo }

@@ -27,7 +27,7 @@ func Parse(text string) (*Select, error) {
 // ParseItems reads a list of expressions, each with an alias or none, as it stands behind SELECT: `a + 1 as b, count(*)`.
 // The Select has nothing but items.
 func ParseItems(text string) (*Select, error) {
-	return parseClause(text, selectPrefix, func(s *Select) bool {
+	return parseClause(text, "SELECT ", func(s *Select) bool {
 		return !s.Distinct && s.From == nil && s.Where == nil && s.GroupBy == nil && !s.GroupAll && s.Having == nil &&
 			s.OrderBy == nil && s.OrderAll == nil && s.Limit == nil && s.Offset == nil
 	})

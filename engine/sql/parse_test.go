@@ -4,7 +4,9 @@ package sql
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -232,4 +234,73 @@ func FuzzParseStatement(f *testing.F) {
 			t.Errorf("%q: %#v", text, err)
 		}
 	})
+}
+
+// A list of expressions has nothing beside it.
+func TestParseItems(t *testing.T) {
+	long := strings.Repeat("Xy", 100) // PostgreSQL cuts names at 63 bytes
+	for _, c := range []struct{ text, want string }{
+		{"origin, destination as dest", "select origin, destination as dest"},
+		{" Origin  ToPort,\n\tB", "select Origin as ToPort, B"},
+		{`"a.b", "two words" as "say ""hi"""`, `select a.b, two words as say "hi"`},
+		{"date, year as Month, name, type, first", "select date, year as Month, name, type, first"},
+		{long + " as " + long + "2", "select " + long + " as " + long + "2"},
+		{`U&"\00e9t\00e9"`, "select été"},
+		{"(a), ((B)) as c -- the end", "select a, B as c"},
+		{"COUNT(*) n, Count(DISTINCT Delay) as D", "select count(*) as n, count(distinct Delay) as D"},
+	} {
+		got, err := ParseItems(c.text)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+		} else if shown(got) != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.text, shown(got), c.want)
+		}
+	}
+	for _, text := range []string{"", "a from t", "a where b", "a group by b", "a order by b", "a limit 3", "distinct a", "a union select b", "a; drop table b", "a b c"} {
+		var e *Error
+		if _, err := ParseItems(text); !errors.As(err, &e) {
+			t.Errorf("%q: got %v, want an *Error", text, err)
+		}
+	}
+}
+
+// The clauses of a statement as texts of their own: places are those of the whole.
+func TestCompose(t *testing.T) {
+	limit := int64(3)
+	s, err := Compose("t", Clauses{By: []string{"a, b as c"}, Agg: []string{"sum(d)", "count(*) as n"}, Where: "e > 1", Having: "n > 2", OrderBy: "c desc", Limit: &limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := shown(s), "select a, b as c, sum(d), count(*) as n from t where (e > 1) group a group b having (n > 2) order c desc limit 3"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if at := s.Where.Args[0].At; s.Text[at:at+5] != "e > 1" {
+		t.Errorf("WHERE is at %q", s.Text[at:])
+	}
+	for clause, c := range map[string]Clauses{"by": {By: []string{"a", "b c d"}}, "agg": {Agg: []string{"sum(("}}, "where": {Where: "a) or (b"}, "having": {Having: "a limit 1"}, "order-by": {OrderBy: "a limit 1"}} {
+		_, err := Compose("t", c)
+		var e *ClauseError
+		if !errors.As(err, &e) || e.Clause != clause {
+			t.Errorf("%s: got %v", clause, err)
+		}
+	}
+}
+
+// Would catch state that the C parser shares between threads.
+func TestParseConcurrently(t *testing.T) {
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for j := range 100 {
+				column := fmt.Sprintf("Col%d_%d", i, j)
+				if got, err := ParseItems(column); err != nil || got.Items[0].Expr.Name != column {
+					t.Errorf("got %+v, %v, want %s", got, err, column)
+				}
+				if _, err := Parse("select a b c"); err == nil {
+					t.Error("got no error for a b c")
+				}
+			}
+		})
+	}
+	group.Wait()
 }

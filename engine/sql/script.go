@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize"
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/pganalyze/pg_query_go/v6/parser"
 )
@@ -28,6 +29,9 @@ type script struct {
 // origin says which byte of the text a byte of the parsed text comes from; those that follow come from
 // those that follow.
 type origin struct{ parsed, text int }
+
+// textBytesMax bounds the text. L2.
+const textBytesMax = 256 << 10 // thousands of calls
 
 // L2: the depth of the tree that a statement may have at most. The C parser was seen to manage 4,000
 // levels of every kind but two, which it refuses.
@@ -66,6 +70,23 @@ func newScript(text, prefix string) (*script, error) {
 	}
 	s.rewrite(prefix)
 	return s, nil
+}
+
+// checkText refuses what the C parser would cut short, garble or take too long for.
+func checkText(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errorAt(text, 0, "the text is empty")
+	case len(text) > textBytesMax:
+		return errorAt(text, textBytesMax, "the text is %s long, more than %s",
+			humanize.IBytes(uint64(len(text))), humanize.IBytes(textBytesMax))
+	case strings.ContainsRune(text, 0):
+		return errorAt(text, strings.IndexByte(text, 0), "the text has a zero byte")
+	case !utf8.ValidString(text):
+		at := strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError })
+		return errorAt(text, at, "the text is not UTF-8")
+	}
+	return nil
 }
 
 // scanError points at what cannot be cut into tokens, such as an open string.
