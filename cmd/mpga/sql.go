@@ -58,14 +58,14 @@ operators and types are those of docs/sql.md; what they answer is what DuckDB an
 	f.outputFlags.register(flags)
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	f.budgetFlags.register(flags)
-	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto or cpu")
+	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
 	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
 	f.outputFlags.registerReports(flags)
 	f.input.register(flags)
 	completeWords(cmd, map[string][]string{
 		"overflow": {"error", "widen", "wrap"},
 		"format":   {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"},
-		"device":   {"auto", "cpu"},
+		"device":   {"auto", "cpu", "cuda"},
 		"progress": progressModes,
 	})
 	return cmd
