@@ -34,7 +34,7 @@ test: ## run every test that needs no GPU
 	go vet ./...
 	go test ./...
 	go test -tags purego ./partition ./cpuagg ./engine/scan
-	go test -tags purego -run LookUp ./engine
+	go test -tags purego -run 'LookUp|Pack' ./engine
 	$(MAKE) test-nocgo test-race test-peers
 
 .PHONY: test-nocgo
