@@ -79,6 +79,13 @@ type deviceSet struct {
 	old   bool // closed when nobody uses it any more
 }
 
+// opened reports whether the devices are open already.
+func (d *devices) opened() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.current != nil
+}
+
 // get opens the devices, once, and lends them until they are put back. Without any it returns the reason.
 func (d *devices) get() (*deviceSet, error) {
 	d.mu.Lock()

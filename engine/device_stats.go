@@ -91,8 +91,13 @@ func (q *query) suitsDevice(groups func() (int64, error)) (*deviceLayout, error)
 	return layout, err
 }
 
-// A GPU is not used for fewer rows than this: opening it takes as long as the CPU takes for them.
-const autoRowsMin = 10_000_000
+const (
+	// A GPU is not used for fewer rows than this, whatever they are: the CPU takes a few milliseconds.
+	autoRowsMin = 1_000_000
+
+	// deviceOpens is what it takes to make a context on a GPU, once for an engine (H100, driver 580).
+	deviceOpens = 250 * time.Millisecond
+)
 
 // worthDevice says why a device that was not asked for is not worth its while: by the rates of the machine
 // and the groups that are expected.
@@ -104,21 +109,26 @@ func (q *query) worthDevice(layout *deviceLayout, groups func() (int64, error)) 
 	case rows >= 0 && rows < autoRowsMin:
 		return errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
 	}
+	expected, err := groups()
+	if err != nil {
+		return err
+	}
+	rates := q.engine.rates
+	expected = max(expected, 1)
+	if cpu := rates.cpuTime(rows, expected, q.workers); !q.engine.devices.opened() && rows >= 0 && cpu < deviceOpens {
+		return errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open", cpu.Round(time.Millisecond)))
+	}
 	set, err := q.engine.devices.get()
 	if err != nil {
 		return err
 	}
 	defer q.engine.devices.put(set, nil, nil)
 	first := set.list[0]
-	link, err := q.engine.rates.link(first.Properties().UUID, func() (float64, error) { return kernels.LinkSpeed(first, linkBytes) })
+	link, err := rates.link(first.Properties().UUID, func() (float64, error) { return kernels.LinkSpeed(first, linkBytes) })
 	if err != nil {
 		return err
 	}
-	expected, err := groups()
-	if err != nil {
-		return err
-	}
-	wins, reason := q.engine.rates.deviceWins(rows, layout.rowBytes(), max(expected, 1), q.workers, link*float64(len(set.list)))
+	wins, reason := rates.deviceWins(rows, layout.rowBytes(), expected, q.workers, link*float64(len(set.list)))
 	if !wins {
 		return errNotOnDevice(reason)
 	}

@@ -169,6 +169,13 @@ func (r *rates) link(uuid string, measure func() (float64, error)) (float64, err
 	return speed, err
 }
 
+// cpuTime returns how long the CPU is expected to take.
+func (r *rates) cpuTime(rows, groups int64, threads int) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Duration(r.seen.CPU[groupClass(groups)] / float64(threads) * float64(rows))
+}
+
 // deviceWins reports whether rows are expected to be aggregated sooner by devices, with the reason.
 func (r *rates) deviceWins(rows, rowBytes, groups int64, threads int, link float64) (wins bool, reason string) {
 	r.mu.Lock()
