@@ -43,7 +43,7 @@ type options struct {
 	markdown, svg   string
 	rows            float64
 	groups          []float64
-	times           int
+	times, peer     int
 }
 
 func parse(args []string) (*options, error) {
@@ -52,6 +52,7 @@ func parse(args []string) (*options, error) {
 	groups := set.String("groups", "1e3,1e7,1e8,1e9", "`list` of numbers of groups: powers of ten")
 	set.Float64Var(&o.rows, "rows", 1e9, "`number` of rows")
 	set.IntVar(&o.times, "times", 3, "measured runs, of which the median counts, after one that does not")
+	set.IntVar(&o.peer, "duckdb-times", 3, "the same of DuckDB, which takes longer")
 	set.StringVar(&o.command, "mpga", "../bin/mpga", "`path` of the command")
 	set.StringVar(&o.device, "device", "cuda", "mpga's `device`")
 	set.StringVar(&o.markdown, "md", "", "write the table as Markdown to `file`")
@@ -66,8 +67,8 @@ func parse(args []string) (*options, error) {
 		}
 		o.groups = append(o.groups, n)
 	}
-	if o.times < 1 {
-		return nil, fmt.Errorf("-times %d: want at least 1", o.times)
+	if o.times < 1 || o.peer < 1 {
+		return nil, fmt.Errorf("-times %d, -duckdb-times %d: want at least 1", o.times, o.peer)
 	}
 	return o, nil
 }
@@ -151,7 +152,7 @@ func runDuckDB(ctx context.Context, o *options, groups float64) (seconds float64
 		return 0, err
 	}
 	var times []float64
-	for i := range o.times + 1 {
+	for i := range o.peer + 1 {
 		start := time.Now()
 		var count, sum int64
 		err := db.QueryRowContext(ctx, "select count(*), sum(s)::bigint from (select k, sum(v) as s from t group by k)").Scan(&count, &sum)
