@@ -50,6 +50,8 @@ test-race: ## run the concurrent packages under the race detector, with all inva
 test-gpu: ## run the tests that need a GPU, or say why not; GPU='-rows 10000000' and other flags
 	go test -c -trimpath -ldflags "-s -w" -o bin/device.test ./kernels/devicetest
 	bin/device.test -test.run CUDA $(GPU)
+	go test -c -trimpath -ldflags "-s -w" -o bin/engine.test ./engine
+	cd engine && ../bin/engine.test -test.run 'TestCases/random.*/device' -device cuda
 
 .PHONY: test-peers
 test-peers: ## compare with DuckDB, from a module of its own

@@ -17,10 +17,10 @@ import (
 
 // coprocessor runs the two phases of a query on devices, beside the CPU's workers:
 //
-//		reader -> filler -> tile -> device ------------------------------> chunks of groups -> output
-//		              \-> no tile is free, few groups -> a CPU worker \          | of a partition that the
-//		                     rows that no table took, groups that may come again -+- CPU has a part of
-//		                                                                -> a CPU worker -> its tasks
+//		reader -> filler -> tile -> device -----------------------------> chunks of groups -> output
+//		              \-> no tile is free, few groups -> a CPU worker     | of a partition that the CPU
+//		                    rows that no table took, groups that may      v has a part of
+//		                    come again -------------------------> a CPU worker -> its tasks -> output
 //
 //	  - C1 (once): a partition is emitted, or merged by the CPU's workers; never both.
 //	  - C2 (fallback): when a device fails, the CPU aggregates the input anew, but for the partitions that

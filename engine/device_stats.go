@@ -17,7 +17,7 @@ type DeviceStats struct {
 	Reason     string        `json:"reason,omitempty"`      // why the CPU did it, from the start or from a failure on
 	Routes     []string      `json:"routes,omitempty"`      // in order: "aggregate each tile", "one table", "partitions"
 	Estimate   int64         `json:"estimated_groups"`      // by the first tile
-	Tiles      int64         `json:"tiles"`                 //
+	Tiles      int64         `json:"tiles"`                 // of the input
 	Rows       int64         `json:"rows"`                  // that devices took
 	RowsBack   int64         `json:"rows_back"`             // of these, given back to the CPU
 	GroupsBack int64         `json:"groups_back"`           // groups given to the CPU to merge
@@ -44,7 +44,7 @@ type DeviceStats struct {
 	KeptBytes  int64         `json:"kept_bytes"`            // of rows that stayed on devices by partition
 	HostBytes  int64         `json:"pinned_bytes"`          // of rows in pinned memory by partition
 	MemoryPeak int64         `json:"memory_peak_bytes"`     // of the devices
-	TileRows   int           `json:"tile_rows"`             //
+	TileRows   int           `json:"tile_rows"`             // of a full tile
 
 	uuid string // of the first device
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/kernels"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,6 +33,9 @@ func onDevice(t *testing.T, opt *engine.Options) {
 	size, host := strings.CutPrefix(opt.Device, "host:")
 	if !host || *deviceFlag == "" {
 		return
+	}
+	if _, err := kernels.Devices(); err != nil {
+		t.Skip(err)
 	}
 	limit, err := humanize.ParseBytes(size)
 	if err != nil {

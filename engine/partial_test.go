@@ -115,15 +115,18 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
 	open := func() *engine.Engine {
-		eng, err := engine.Open(engine.WithTestingKnobs(
-			engine.Options{Threads: 1 + rng.IntN(4), Allocator: mem},
-			engine.TestingKnobs{
-				NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(3) == 0, AlwaysPreAgg: rng.IntN(3) == 0,
-				RadixBits: rng.IntN(5), TableGroups: []int{0, 5, 100, 3000}[rng.IntN(4)],
-				ResultRows: []int{0, 3, 1000}[rng.IntN(3)],
-				SpillAll:   rng.IntN(3) == 0, ForceSplits: rng.IntN(6) % 4,
-				MemoryBytes: []int64{0, 8 << 20, 16 << 20}[rng.IntN(3)],
-			}))
+		options := engine.Options{Threads: 1 + rng.IntN(4), Allocator: mem}
+		knobs := engine.TestingKnobs{
+			NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(3) == 0, AlwaysPreAgg: rng.IntN(3) == 0,
+			RadixBits: rng.IntN(5), TableGroups: []int{0, 5, 100, 3000}[rng.IntN(4)],
+			ResultRows: []int{0, 3, 1000}[rng.IntN(3)],
+			SpillAll:   rng.IntN(3) == 0, ForceSplits: rng.IntN(6) % 4,
+			MemoryBytes: []int64{0, 8 << 20, 16 << 20}[rng.IntN(3)],
+		}
+		if rng.IntN(2) == 0 {
+			options.Device, knobs.Device = randomDevice(rng)
+		}
+		eng, err := engine.Open(engine.WithTestingKnobs(options, knobs))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -99,6 +99,19 @@ func randomOptions(rng *rand.Rand) (engine.Options, engine.TestingKnobs) {
 	case 1:
 		knobs.AlwaysPreAgg = true
 	}
+	if rng.IntN(3) == 0 {
+		opt.Device = fmt.Sprintf("host:%dMiB", choose(1, 4, 32))
+		knobs.Device = engine.DeviceKnobs{
+			TileRows:  choose(0, 32, 1000, 1<<14),
+			Streams:   choose(0, 1, 3),
+			RadixBits: choose(0, 1, 4),
+			Groups:    int64(choose(0, 1, 1000, 1<<40)),
+		}
+		if rng.IntN(2) == 0 {
+			knobs.Device.LFMin = 0.01 + 0.9*rng.Float64()
+			knobs.Device.LFMax = knobs.Device.LFMin + (1-knobs.Device.LFMin)*rng.Float64()
+		}
+	}
 	return opt, knobs
 }
 
