@@ -109,7 +109,7 @@ func TestDeviceFaults(t *testing.T) {
 	for _, groups := range []int64{1, 3000, 1 << 40} {
 		for _, work := range []bool{false, true} {
 			for n := int64(1); ; n += step {
-				failed := false
+				var failed atomic.Bool
 				cause := errors.New("boom")
 				if n%3 == 0 {
 					cause = kernels.ErrDeviceLost
@@ -121,7 +121,9 @@ func TestDeviceFaults(t *testing.T) {
 					Groups: groups, TileRows: 1000, RadixBits: 2, Streams: 2,
 					Fail: func(c hostdevice.Call) error {
 						err := fail(c)
-						failed = failed || err != nil
+						if err != nil {
+							failed.Store(true)
+						}
 						return err
 					},
 				}}
@@ -137,7 +139,7 @@ func TestDeviceFaults(t *testing.T) {
 						}
 					}
 				})
-				if !failed || t.Failed() {
+				if !failed.Load() || t.Failed() {
 					break
 				}
 			}
