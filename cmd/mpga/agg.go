@@ -18,23 +18,16 @@ import (
 
 // aggFlags are the flags of mpga agg.
 type aggFlags struct {
-	by       []string
-	agg      []string
-	where    string
-	having   string
-	orderBy  string
-	overflow string
-
-	deterministic bool
+	by      []string
+	agg     []string
+	where   string
+	having  string
+	orderBy string
 
 	input inputFlags
 	outputFlags
 	partialFlags
-
-	threads int
-	budgetFlags
-	device  string
-	explain bool
+	queryFlags
 }
 
 func newAggCommand() *cobra.Command {
@@ -69,23 +62,14 @@ Aggregates:
 	flags.StringVar(&f.where, "where", "", "only rows for which `CONDITION` is true: 'delay > 60 and origin <> destination'")
 	flags.StringVar(&f.having, "having", "", "only groups for which `CONDITION` is true: 'count(*) > 100'")
 	flags.StringVar(&f.orderBy, "order-by", "", "order the groups by `LIST`: 'total desc, origin nulls first'")
-	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
-	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
+	f.registerMeaning(flags)
 	f.outputFlags.register(flags)
 	flags.Lookup("limit").Usage = "only the first `N` groups, in the order asked for; without, a table shows 20 and 0 shows all"
 	f.partialFlags.register(flags)
-	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
-	f.budgetFlags.register(flags)
-	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
-	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
+	f.registerWork(flags)
 	f.outputFlags.registerReports(flags)
 	f.input.register(flags)
-	completeWords(cmd, map[string][]string{
-		"overflow": {"error", "widen", "wrap"},
-		"format":   {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"},
-		"device":   {"auto", "cpu", "cuda"},
-		"progress": progressModes,
-	})
+	completeQuery(cmd)
 	return cmd
 }
 

@@ -18,19 +18,13 @@ import (
 
 // sqlFlags are the flags of mpga sql.
 type sqlFlags struct {
-	file     string
-	tables   []string
-	overflow string
-
-	deterministic bool
+	file   string
+	tables []string
 
 	input inputFlags
 	outputFlags
 
-	threads int
-	budgetFlags
-	device  string
-	explain bool
+	queryFlags
 }
 
 func newSQLCommand() *cobra.Command {
@@ -53,21 +47,12 @@ operators and types are those of docs/sql.md; what they answer is what DuckDB an
 	flags.SortFlags = false
 	flags.StringVarP(&f.file, "file", "f", "", "read the query from `FILE`")
 	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
-	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
-	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
+	f.registerMeaning(flags)
 	f.outputFlags.register(flags)
-	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
-	f.budgetFlags.register(flags)
-	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
-	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
+	f.registerWork(flags)
 	f.outputFlags.registerReports(flags)
 	f.input.register(flags)
-	completeWords(cmd, map[string][]string{
-		"overflow": {"error", "widen", "wrap"},
-		"format":   {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"},
-		"device":   {"auto", "cpu", "cuda"},
-		"progress": progressModes,
-	})
+	completeQuery(cmd)
 	return cmd
 }
 

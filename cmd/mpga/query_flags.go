@@ -1,0 +1,40 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// queryFlags are those of every command that asks a query: what sums mean, and what does the work.
+type queryFlags struct {
+	overflow      string
+	deterministic bool
+	threads       int
+	budgetFlags
+	device  string
+	explain bool
+}
+
+// registerMeaning adds the flags that an answer depends on.
+func (f *queryFlags) registerMeaning(flags *pflag.FlagSet) {
+	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
+	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
+}
+
+// registerWork adds the flags that an answer does not depend on.
+func (f *queryFlags) registerWork(flags *pflag.FlagSet) {
+	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
+	f.budgetFlags.register(flags)
+	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
+	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
+}
+
+// completeQuery lets the shell complete the words of a query's flags.
+func completeQuery(cmd *cobra.Command) {
+	completeWords(cmd, map[string][]string{
+		"overflow": {"error", "widen", "wrap"},
+		"format":   {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"},
+		"device":   {"auto", "cpu", "cuda"},
+		"progress": progressModes,
+	})
+}
