@@ -79,6 +79,15 @@ type deviceSet struct {
 	old   bool // closed when nobody uses it any more
 }
 
+// available returns why there is no device to open, without opening one.
+func (d *devices) available() error {
+	infos, err := kernels.Devices()
+	if err == nil && len(infos) == 0 {
+		err = kernels.ErrNoDevice
+	}
+	return err
+}
+
 // opened reports whether the devices are open already.
 func (d *devices) opened() bool {
 	d.mu.Lock()

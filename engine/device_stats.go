@@ -109,6 +109,9 @@ func (q *query) worthDevice(layout *deviceLayout, groups func() (int64, error)) 
 	case rows >= 0 && rows < autoRowsMin:
 		return errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
 	}
+	if err := q.engine.devices.available(); err != nil {
+		return err
+	}
 	expected, err := groups()
 	if err != nil {
 		return err
