@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -217,16 +216,10 @@ func (e *encoder) copyPlain(l *deviceLayout, to *mpega.Tile, at, from, n int) bo
 
 // plainKey returns the packed keys of n rows as a device has them, if the batch holds them so; or nil.
 func (e *encoder) plainKey(l *deviceLayout, from, n int) []byte {
-	keys := &l.bound.Keys
-	if len(keys.Fields) != 1 {
+	if !l.plainKeys() {
 		return nil
 	}
-	f, c := &keys.Fields[0], l.bound.KeyColumns[0]
-	bits := 8 * l.shape.KeyBytes
-	if f.Interned || f.Kind != spec.Int64 && f.Kind != spec.Uint64 || f.Base != 0 || f.Shift != 0 || int(f.Bits) != bits || f.Span != math.MaxUint64>>(64-bits) {
-		return nil
-	}
-	return e.columns[c].plain(l.shape.KeyBytes, from, n)
+	return e.columns[l.bound.KeyColumns[0]].plain(l.shape.KeyBytes, from, n)
 }
 
 // plain returns the bytes of n values without NULLs from a row on, if the batch has them in so many bytes

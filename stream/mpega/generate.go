@@ -160,35 +160,32 @@ func (d *device) tableGroups() (g *Groups, err error) {
 		return nil, err
 	}
 	into := l.groups(*out, 0)
-	if g, err = d.hostGroups(&l, *out, tab.groups, func() error {
+	if g, err = d.hostGroups(&l, kernels.Span{Buffer: *out}, tab.groups, t.stream, func() error {
 		return firstError(
 			func() error { return t.stream.WaitFor(tab.last) },
 			func() error { return errors.Join(t.mark(0), t.mark(1)) },
 			func() error { return t.stream.Compact(shape, tab.Table, into) },
 			func() error { return t.mark(2) },
 		)
-	}, t); err != nil {
-		return nil, err
-	}
-	return g, errors.Join(t.closeMarks(), d.freeBuffer(out), d.dropTable())
-}
-
-// hostGroups does work of a tile's stream that leaves n groups, and copies them out. Requires: the device's
-// lock is held.
-func (d *device) hostGroups(l *groupLayout, from kernels.Buffer, n int64, work func() error, t *Tile) (*Groups, error) {
-	host, pinned := d.hostMemory(n * groupBytes(l.shape))
-	copies, g := l.copyOut(from, 0, host, n)
-	g.pinned = pinned
-	d.bytesOut += int64(len(host))
-	err := work()
-	if err == nil {
-		err = errors.Join(t.stream.CopyBatch(copies), t.mark(3))
-	}
-	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
-		d.orphan(pinned)
+	}, func() error { return t.mark(3) }); err != nil {
 		return nil, err
 	}
 	d.noteLocked(t.number, "compact", t.marks[:])
+	return g, errors.Join(t.closeMarks(), d.freeBuffer(out), d.dropTable())
+}
+
+// hostGroups does work of a stream that leaves n groups at a place, copies them out, does what comes after,
+// and waits. Requires: the device's lock is held, which it lets go while it waits.
+func (d *device) hostGroups(l *groupLayout, from kernels.Span, n int64, s kernels.Stream, work, after func() error) (*Groups, error) {
+	host, pinned := d.hostMemory(n * groupBytes(l.shape))
+	copies, g := l.copyOut(from.Buffer, from.Offset, host, n)
+	g.pinned = pinned
+	d.bytesOut += int64(len(host))
+	err := firstError(work, func() error { return s.CopyBatch(copies) }, after)
+	if err = errors.Join(err, d.finishLocked(s)); err != nil {
+		d.orphan(pinned)
+		return nil, err
+	}
 	return g, nil
 }
 

@@ -379,7 +379,7 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 		return nil, errorf("device %d: %d of %d rows found no slot, though each could have one", d.number, s.Overflow, rows)
 	}
 	d.mu.Lock()
-	groups, err := d.areaGroups(a, int64(s.Groups), func() error { return nil }, func() error { return a.mark(3) })
+	groups, err := a.copyOut(int64(s.Groups), func() error { return nil }, func() error { return a.mark(3) })
 	d.mu.Unlock()
 	if err == nil {
 		a.note("aggregate")
@@ -407,19 +407,11 @@ func (r *Run) learn(rows, groups int64) {
 	r.reduces = max(r.reduces, float64(groups)/float64(rows))
 }
 
-// areaGroups copies n groups of an area out. Requires: the device's lock is held.
-func (d *device) areaGroups(a *area, n int64, work, after func() error) (*Groups, error) {
-	l := a.layout.groups
-	host, pinned := d.hostMemory(n * groupBytes(l.shape))
-	copies, g := l.copyOut(a.memory, a.groupsAt(), host, n)
-	g.pinned = pinned
-	d.bytesOut += int64(len(host))
-	err := firstError(work, func() error { return a.stream.CopyBatch(copies) }, after)
-	if err = errors.Join(err, d.finishLocked(a.stream)); err != nil {
-		d.orphan(pinned)
-		return nil, err
-	}
-	return g, nil
+// copyOut does work that leaves n groups in the area, copies them out, and does what comes after. Requires:
+// the device's lock is held.
+func (a *area) copyOut(n int64, work, after func() error) (*Groups, error) {
+	from := kernels.Span{Buffer: a.memory, Offset: a.groupsAt()}
+	return a.device.hostGroups(&a.layout.groups, from, n, a.stream, work, after)
 }
 
 // feed loads the rows of a set into a table, load by load (section 4.2.2). When the table is full, its
@@ -480,7 +472,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		}
 	}
 	d.mu.Lock()
-	out, err := d.areaGroups(a, groups, func() error {
+	out, err := a.copyOut(groups, func() error {
 		return firstError(
 			func() error { return errors.Join(a.mark(0), a.mark(1)) },
 			func() error { return a.stream.Compact(&o.Shape, tab, a.layout.groups.groups(a.memory, a.groupsAt())) },
