@@ -28,8 +28,9 @@ type device struct {
 	idle     sync.Cond // signalled when inFlight falls
 	inFlight int       // tiles
 	route    Route
-	ready    bool // the buffers of the route are there
-	changing bool // they are on their way
+	ready    bool  // the buffers of the route are there
+	changing bool  // they are on their way
+	expected int64 // groups of RouteAggregate that they are made for
 	used     int64
 	peak     int64
 	kept     int64

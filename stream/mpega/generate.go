@@ -23,6 +23,7 @@ func (d *device) enterAggregate(estimate int64) (err error) {
 	shape := &d.run.opt.Shape
 	plan := d.planFor(d.layout.capacity, estimate)
 	groups := newGroupLayout(shape, d.tileGroups(estimate))
+	d.expected = estimate
 	for _, t := range d.tiles {
 		if t.output, err = d.alloc(groups.bytes); err != nil {
 			return err
@@ -39,7 +40,7 @@ func (d *device) enterAggregate(estimate int64) (err error) {
 func (t *Tile) sendAggregate() (end func() error, err error) {
 	d := t.device
 	r, shape := d.run, &d.run.opt.Shape
-	_, estimate := r.Route()
+	estimate := d.expected // the run's may be of the next route by now
 	plan := d.planFor(int64(t.Rows), estimate)
 	l := newGroupLayout(shape, d.tileGroups(estimate))
 	groups, rows := l.groups(t.output, 0), t.rows()
