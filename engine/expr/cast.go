@@ -126,7 +126,7 @@ func tried[A, R element](n *node, try bool, fn func(A) (R, bool), show func(A) s
 		case try:
 			return r, errNull
 		}
-		return r, &castError{n, show(a)}
+		return r, &castError{n, strings.Clone(show(a))} // the batch may be gone when the error is read
 	})
 }
 
