@@ -51,6 +51,7 @@ type binder struct {
 	schema  *arrow.Schema
 	program *Program
 	known   map[string]*node // what has been bound, by its text
+	folder  *Evaluator       // of constants; nil before evaluator is called
 }
 
 func (b *binder) errorf(n *node, format string, args ...any) error {
@@ -179,13 +180,32 @@ func (b *binder) fold(n *node) {
 	if n.eval == nil {
 		return
 	}
-	e := b.program.NewEvaluator(memory.DefaultAllocator)
-	v, err := n.eval(e.frameOf(0, 1, nil))
+	v, err := b.once(n)
 	if err != nil {
 		n.fallible = true
 		return
 	}
 	n.isConst, n.value, n.args = true, v.value(n.typ.kind(), 0), nil
+}
+
+// evaluator returns the evaluator of constants. There is one, as a list may have many.
+func (b *binder) evaluator() *Evaluator {
+	if b.folder == nil {
+		b.folder = b.program.NewEvaluator(memory.DefaultAllocator)
+	}
+	return b.folder
+}
+
+// once evaluates a node whose arguments are constants, for one row. The vector is valid until the next call.
+func (b *binder) once(n *node) (*vector, error) {
+	e := b.evaluator()
+	e.constants = append(e.constants, make([]*vector, b.program.slots-len(e.constants))...)
+	e.reset()
+	v, err := n.eval(&frame{e: e, n: 1})
+	for _, a := range n.args {
+		e.constants[a.slot] = nil // lists of constants may be long, and each has a vector
+	}
+	return v, err
 }
 
 // value returns the value of a row, or nil where it is NULL.

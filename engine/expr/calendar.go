@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -345,14 +346,33 @@ func parseInterval(text string) (IntervalValue, error) {
 		}
 		n, err := strconv.ParseFloat(number, 64)
 		u, ok := intervalUnit(unit)
-		if err != nil || !ok || n > 1e9 || n < -1e9 {
+		if err != nil || !ok || !(math.Abs(n) <= 1e9) {
 			return v, bad
 		}
-		v.Months += int64(n * float64(u.Months))
-		v.Days += int64(n * float64(u.Days))
-		v.Micros += int64(n * float64(u.Micros))
+		part := IntervalValue{int64(n * float64(u.Months)), int64(n * float64(u.Days)), int64(n * float64(u.Micros))}
+		if v, ok = v.plus(part); !ok {
+			return v, bad
+		}
 	}
 	return v, nil
+}
+
+// plus adds two intervals; false where a part of the sum does not fit: 32 bits of months and of days, 64 of
+// microseconds.
+func (v IntervalValue) plus(u IntervalValue) (IntervalValue, bool) {
+	sum := IntervalValue{v.Months + u.Months, v.Days + u.Days, v.Micros + u.Micros}
+	return sum, fitsInterval(int128(v.Months).Add(int128(u.Months)), int128(v.Days).Add(int128(u.Days)), int128(v.Micros).Add(int128(u.Micros)))
+}
+
+// times multiplies an interval, as plus adds.
+func (v IntervalValue) times(k int64) (IntervalValue, bool) {
+	product := IntervalValue{v.Months * k, v.Days * k, v.Micros * k}
+	by := int128(k)
+	return product, fitsInterval(int128(v.Months).Mul(by), int128(v.Days).Mul(by), int128(v.Micros).Mul(by))
+}
+
+func fitsInterval(months, days, micros wide) bool {
+	return fitsType(months, typeOf(Int32)) && fitsType(days, typeOf(Int32)) && fitsType(micros, typeOf(Int64))
 }
 
 func intervalUnit(word string) (IntervalValue, bool) {

@@ -36,7 +36,7 @@ func (b *binder) cast(n *node, t Type) (*node, error) {
 	}
 	c = b.finish(c)
 	if n.textConstant() && !c.isConst {
-		_, err := c.eval(b.program.NewEvaluator(nil).frameOf(0, 1, nil))
+		_, err := b.once(c)
 		return nil, errorAt(n.at, "%v", err)
 	}
 	return c, nil

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,8 +32,28 @@ type Expr struct {
 	Args  []*Expr
 	At    int // first byte in the text that it was read from, for errors; -1 when there is none
 
-	Distinct bool  // of an aggregate
-	Filter   *Expr // of an aggregate; nil when there is none
+	Distinct bool    // of an aggregate
+	Filter   *Expr   // of an aggregate; nil when there is none
+	OrderBy  []Order // of an aggregate
+}
+
+// Order is one element of ORDER BY.
+type Order struct {
+	Expr       *Expr
+	Descending bool
+	NullsFirst bool
+}
+
+// String returns the element as SQL.
+func (o Order) String() string {
+	text := o.Expr.String()
+	if o.Descending {
+		text += " desc"
+	}
+	if o.NullsFirst {
+		text += " nulls first"
+	}
+	return text
 }
 
 // IntervalValue is the value of an interval.
@@ -89,7 +110,7 @@ func Number(text string) (*Expr, error) {
 		e.Type, e.Value = typeOf(Float64), f
 		return e, err
 	}
-	if v, err := strconv.ParseInt(plain, 0, 64); err == nil {
+	if v, err := strconv.ParseInt(withoutZeros(plain), 0, 64); err == nil {
 		return Constant(v), nil
 	}
 	whole, fraction, pointed := strings.Cut(plain, ".")
@@ -113,6 +134,14 @@ func Number(text string) (*Expr, error) {
 	return e, nil
 }
 
+// withoutZeros drops the zeros before a decimal number, which Go would read as octal for them.
+func withoutZeros(number string) string {
+	if trimmed := strings.TrimLeft(number, "0"); trimmed != "" && trimmed[0] >= '1' && trimmed[0] <= '9' {
+		return trimmed
+	}
+	return number
+}
+
 // Walk calls f for the expression and all below it, the outer ones first. What f returns false for is
 // not entered.
 func (e *Expr) Walk(f func(*Expr) bool) {
@@ -123,6 +152,9 @@ func (e *Expr) Walk(f func(*Expr) bool) {
 		a.Walk(f)
 	}
 	e.Filter.Walk(f)
+	for _, o := range e.OrderBy {
+		o.Expr.Walk(f)
+	}
 }
 
 // Replace returns the expression with parts of it replaced: those for which f returns another. What f
@@ -140,6 +172,10 @@ func (e *Expr) Replace(f func(*Expr) *Expr) *Expr {
 		c.Args[i] = a.Replace(f)
 	}
 	c.Filter = e.Filter.Replace(f)
+	c.OrderBy = slices.Clone(e.OrderBy)
+	for i := range c.OrderBy {
+		c.OrderBy[i].Expr = c.OrderBy[i].Expr.Replace(f)
+	}
 	return &c
 }
 
@@ -182,7 +218,14 @@ func (e *Expr) aggregateText() string {
 	if e.Distinct {
 		distinct = "distinct "
 	}
-	return e.Name + "(" + distinct + joined(e.Args, ", ") + ")" + e.filterText()
+	order := ""
+	for i, o := range e.OrderBy {
+		if order += ", "; i == 0 {
+			order = " order by "
+		}
+		order += o.String()
+	}
+	return e.Name + "(" + distinct + joined(e.Args, ", ") + order + ")" + e.filterText()
 }
 
 func (e *Expr) filterText() string {

@@ -146,6 +146,7 @@ func like(fold bool) binding {
 				return b.errorf(n, "%s: an escape is one character", n.text)
 			}
 			n.args = n.args[:2]
+			n.name = "like escape" // Terms reads only patterns without one
 		}
 		if err := b.wantText(n, 0, 1); err != nil {
 			return err
@@ -225,7 +226,7 @@ func (b *binder) pattern(n *node, args int) (flags string, err error) {
 	}
 	n.fallible = true
 	if text, ok := n.args[1].value.(string); ok && n.args[1].isConst {
-		if _, err := b.program.NewEvaluator(nil).regexp(text, flags); err != nil {
+		if _, err := b.evaluator().regexp(text, flags); err != nil {
 			return "", errorAt(n.args[1].at, "%v", err)
 		}
 		n.fallible = false
@@ -243,7 +244,7 @@ func regexpTest(full bool) binding {
 		}
 		n.eval = test2(n, func(e *Evaluator, s, pattern string) (bool, error) {
 			if full {
-				pattern = "^(?:" + pattern + ")$"
+				pattern = `\A(?:` + pattern + `)\z` // whatever the option m makes of ^ and $
 			}
 			re, err := e.regexp(pattern, flags)
 			if err != nil {
@@ -307,7 +308,7 @@ func appendGroups(out []byte, s, with string, match []int) []byte {
 	return out
 }
 
-// regexpExtract binds regexp_extract: a group of the first match, or ”.
+// regexpExtract binds regexp_extract: a group of the first match, or the empty string.
 func regexpExtract(b *binder, n *node) error {
 	n.typ = typeOf(Text)
 	group := 0

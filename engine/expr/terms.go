@@ -97,7 +97,7 @@ func (p *Program) member(list []Term, n *node) []Term {
 // prefixed makes of LIKE 'ab%' that the column is from ab on, and below ac.
 func (p *Program) prefixed(list []Term, n *node) []Term {
 	c := n.args[0].column
-	if c < 0 || len(n.args) != 2 || !n.args[1].isConst {
+	if c < 0 || !n.args[1].isConst {
 		return list
 	}
 	pattern, _ := n.args[1].value.(string)

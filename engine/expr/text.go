@@ -128,7 +128,7 @@ func reversed(e *Evaluator, s string) string {
 // characters counts as length does.
 func characters(s string) int64 { return int64(utf8.RuneCountInString(s)) }
 
-// from returns the byte at which character i begins, counted from 0, or the length.
+// byteOf returns the byte at which character i begins, counted from 0, or the length.
 func byteOf(s string, i int64) int {
 	if i <= 0 {
 		return 0
@@ -236,6 +236,11 @@ func trimming(left, right bool) binding {
 // textBytesMax bounds a string that a function makes.
 const textBytesMax = 64 << 20
 
+// tooLong is the error of a string that would pass textBytesMax.
+func tooLong(n *node) error {
+	return fmt.Errorf("%s: the result would be longer than %d MiB", n.text, textBytesMax>>20)
+}
+
 // padding binds lpad and rpad.
 func padding(left bool) binding {
 	return func(b *binder, n *node) error {
@@ -245,10 +250,12 @@ func padding(left bool) binding {
 			switch {
 			case length <= count:
 				return span(s, 0, length), nil
-			case fill == "" || length*int64(len(fill)) > textBytesMax:
-				return "", fmt.Errorf("%s: cannot fill %d characters up to %d with %q", n.text, count, length, fill)
+			case fill == "":
+				return "", fmt.Errorf("%s: cannot fill %d characters up to %d with an empty string", n.text, count, length)
+			case length > int64(textBytesMax/len(fill)):
+				return "", tooLong(n)
 			}
-			out := e.room(len(s) + int(length-count)*utf8.UTFMax)
+			out := e.room(len(s) + int(length-count)*len(fill))
 			if !left {
 				out = append(out, s...)
 			}
@@ -271,8 +278,11 @@ func padding(left bool) binding {
 func repeat(b *binder, n *node) error {
 	n.typ, n.fallible = typeOf(Text), true
 	n.eval = map2f(n, func(e *Evaluator, s string, times int64) (string, error) {
-		if times = max(times, 0); len(s) > 0 && times > int64(textBytesMax/len(s)) {
-			return "", fmt.Errorf("%s: %d times %d bytes are more than %d", n.text, times, len(s), textBytesMax)
+		switch {
+		case s == "" || times <= 0:
+			return "", nil
+		case times > int64(textBytesMax/len(s)):
+			return "", tooLong(n)
 		}
 		out := e.room(len(s) * int(times))
 		for range times {
@@ -370,12 +380,16 @@ func joinRow(e *Evaluator, args []*vector, i int, separated bool) string {
 }
 
 func replacement(b *binder, n *node) error {
-	n.typ = typeOf(Text)
+	n.typ, n.fallible = typeOf(Text), true
 	n.eval = map3f(n, func(e *Evaluator, s, old, new string) (string, error) {
 		if old == "" || !strings.Contains(s, old) {
 			return s, nil
 		}
-		out := e.room(len(s) + strings.Count(s, old)*max(len(new)-len(old), 0))
+		size := len(s) + strings.Count(s, old)*(len(new)-len(old))
+		if size > max(textBytesMax, len(s)) {
+			return "", tooLong(n)
+		}
+		out := e.room(size)
 		for {
 			i := strings.Index(s, old)
 			if i < 0 {

@@ -75,7 +75,8 @@ func (b *binder) timeArithmetic(sign string, n *node) (bool, error) {
 			q = IntervalValue{-q.Months, -q.Days, -q.Micros}
 		}
 		n.typ = x
-		return true, b.becomes(n, IntervalValue{p.Months + q.Months, p.Days + q.Days, p.Micros + q.Micros})
+		sum, ok := p.plus(q)
+		return true, b.interval(n, sum, ok)
 	case sign == "*" && (x.ID == Interval || y.ID == Interval):
 		return true, b.timesInterval(n)
 	case sign == "*":
@@ -134,12 +135,20 @@ func (b *binder) timesInterval(n *node) error {
 		interval, factor = factor, interval
 	}
 	if !factor.isConst || !factor.typ.integer() || factor.value == nil {
-		return b.errorf(n, "%s: an INTERVAL is multiplied by an integer constant alone", n.text)
+		return b.errorf(n, "%s: an INTERVAL can be multiplied only by an integer constant", n.text)
 	}
-	k := int64(wideOf(factor.value).LowBits())
-	v := interval.value.(IntervalValue)
+	k := wideOf(factor.value)
 	n.typ = interval.typ
-	return b.becomes(n, IntervalValue{v.Months * k, v.Days * k, v.Micros * k})
+	product, ok := interval.value.(IntervalValue).times(int64(k.LowBits()))
+	return b.interval(n, product, ok && fitsType(k, typeOf(Int64)))
+}
+
+// interval makes a node a constant interval, unless it overflowed.
+func (b *binder) interval(n *node, v IntervalValue, ok bool) error {
+	if !ok {
+		return b.errorf(n, "%s: overflow: the result does not fit an INTERVAL", n.text)
+	}
+	return b.becomes(n, v)
 }
 
 // shift adds an interval to points in time: its months, then its days, then the rest. A date becomes a timestamp.

@@ -1,0 +1,181 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// folded returns the text of an expression of constants, or its error.
+func folded(e *Expr) (string, error) {
+	schema := arrow.NewSchema(nil, nil)
+	p, err := Bind(schema, e)
+	if err != nil {
+		return "", err
+	}
+	value, ok := p.Constant(0)
+	if !ok { // an error is left to the rows
+		_, err := p.nodes[0].eval(p.NewEvaluator(nil).frameOf(0, 1, nil))
+		return "", err
+	}
+	if v, ok := value.(IntervalValue); ok {
+		return fmt.Sprint(v), nil
+	}
+	return formatValue(p.Type(0), value), nil
+}
+
+func parsed(t *testing.T, text string) *Expr {
+	t.Helper()
+	e, err := Number(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// Would catch numbers that Go's syntax reads otherwise than SQL's.
+func TestNumber(t *testing.T) {
+	for text, want := range map[string]string{
+		"7": "7", "0": "0", "007": "7", "0777777777777": "777777777777", "089": "89", "0x1F": "31", "0o17": "15", "0b101": "5",
+		"1_000": "1000", "00.50": "0.50", "9223372036854775808": "9223372036854775808", "1e3": "1000.0",
+	} {
+		if got, err := folded(parsed(t, text)); err != nil || got != want {
+			t.Errorf("%s is %s, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+// Would catch strings made without a bound: a loop that does not end, a length that wraps, or memory for what
+// was only asked for.
+func TestMadeTexts(t *testing.T) {
+	call := func(name string, args ...any) *Expr {
+		e := Call(name)
+		for _, a := range args {
+			if n, ok := a.(int); ok {
+				a = int64(n)
+			}
+			e.Args = append(e.Args, Constant(a))
+		}
+		return e
+	}
+	long := call("repeat", "a", textBytesMax)
+	for _, c := range []struct {
+		expr *Expr
+		want string // "" is an error
+	}{
+		{call("repeat", "ab", 3), "ababab"},
+		{call("repeat", "", math.MaxInt64), ""},
+		{call("repeat", "ab", -1), ""},
+		{call("repeat", "ab", math.MaxInt64), "longer than 64 MiB"},
+		{call("lpad", "7", 3, "0"), "007"},
+		{call("lpad", "7", 6, "äö"), "äöäöä7"},
+		{call("rpad", "a", 4, "xy"), "axyx"},
+		{call("lpad", "7", 1<<62, "abcd"), "longer than 64 MiB"},
+		{call("rpad", "7", 5, ""), "empty string"},
+		{call("replace", "banana", "an", "o"), "booa"},
+		{Call("replace", long, Constant("a"), Constant("bb")), "longer than 64 MiB"},
+		{Call("length", Call("replace", long, Constant("a"), Constant("b"))), fmt.Sprint(textBytesMax)},
+	} {
+		got, err := folded(c.expr)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want && (err == nil || !strings.Contains(got, c.want)) {
+			t.Errorf("%.60s is %.200s, want %s", c.expr, got, c.want)
+		}
+	}
+}
+
+// Would catch intervals that wrap.
+func TestIntervalBounds(t *testing.T) {
+	interval := func(v IntervalValue) *Expr { return Constant(v) }
+	text := func(s string) *Expr {
+		return &Expr{Op: OpCast, Type: typeOf(Interval), Args: []*Expr{Constant(s)}, At: -1}
+	}
+	for _, c := range []struct {
+		expr *Expr
+		want string
+	}{
+		{Call("*", interval(IntervalValue{1, 2, 3}), Constant(int64(-2))), "{-2 -4 -6}"},
+		{Call("+", interval(IntervalValue{1, 2, 3}), interval(IntervalValue{4, 5, 6})), "{5 7 9}"},
+		{Call("*", interval(IntervalValue{12, 0, 0}), Constant(int64(math.MaxInt64))), "overflow"},
+		{Call("*", interval(IntervalValue{0, 1, 0}), parsed(t, "18446744073709551617")), "overflow"},
+		{Call("*", interval(IntervalValue{0, 0, 3}), Constant(int64(math.MaxInt64/2))), "overflow"},
+		{Call("-", interval(IntervalValue{0, 0, math.MinInt64 + 1}), interval(IntervalValue{0, 0, 2})), "overflow"},
+		{text("1 month 2 days 00:00:01"), "{1 2 1000000}"},
+		{text("1e9 hours 1e9 hours 1e9 hours"), "no interval"},
+		{text("1e9 years"), "no interval"},
+		{text("nan days"), "no interval"},
+	} {
+		got, err := folded(c.expr)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s is %s, want %s", c.expr, got, c.want)
+		}
+	}
+}
+
+// Would catch a regular expression that matches a line where all of the string is wanted.
+func TestFullMatch(t *testing.T) {
+	for _, c := range []struct{ s, pattern, options, want string }{
+		{"a", "a", "m", "true"}, {"a\nb", "a", "m", "false"}, {"a\nb", "a.b", "s", "true"}, {"ab", "a|ab", "c", "true"}, {"xa", "a", "c", "false"},
+	} {
+		e := Call("regexp_full_match", Constant(c.s), Constant(c.pattern), Constant(c.options))
+		if got, err := folded(e); err != nil || got != c.want {
+			t.Errorf("%s is %s, %v, want %s", e, got, err, c.want)
+		}
+	}
+}
+
+// Would catch constants of a list that are folded at a cost that grows with the list.
+func TestLongList(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	list := func(n int) *Expr {
+		e := Call("in", Column("x"))
+		for i := range n {
+			e.Args = append(e.Args, Constant(int64(i))) // an INTEGER, each cast to BIGINT
+		}
+		return e
+	}
+	bytes := func(n int) uint64 {
+		e := list(n)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := Bind(schema, e); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if few, many := bytes(500), bytes(5000); many > 20*few {
+		t.Errorf("binding 500 constants takes %d B, 5000 take %d B", few, many)
+	}
+}
+
+// Would catch terms that are not true of all rows that a pattern matches.
+func TestLikeTerms(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
+	for _, c := range []struct {
+		expr *Expr
+		want string
+	}{
+		{Call("like", Column("s"), Constant("ab%c")), "[{0 >= [ab]} {0 < [ac]}]"},
+		{Call("like", Column("s"), Constant("%a")), "[]"},
+		{Call("like", Column("s"), Constant("a!%b%"), Constant("!")), "[]"}, // matches a%b
+		{Call("ilike", Column("s"), Constant("ab%")), "[]"},
+	} {
+		p, err := BindCondition(schema, c.expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(p.Terms(0)); got != c.want {
+			t.Errorf("%s has the terms %s, want %s", c.expr, got, c.want)
+		}
+	}
+}
