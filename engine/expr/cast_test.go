@@ -9,15 +9,24 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// The error of a cast shows its value also when the batch is gone, whose memory may be no longer mapped.
-func TestCastErrorOutlivesBatch(t *testing.T) {
-	for _, text := range []string{"12x4", "a text of more than twelve bytes"} {
-		data := []byte(text)
+// Errors show values also when the batch is gone, whose memory may be no longer mapped.
+func TestErrorOutlivesBatch(t *testing.T) {
+	toInt := &Expr{Op: OpCast, Type: typeOf(Int64), Args: []*Expr{Column("s")}, At: -1}
+	for _, c := range []struct {
+		text string
+		expr *Expr
+	}{
+		{"12x4", toInt},
+		{"a text of more than twelve bytes", toInt},
+		{"(a", Call("regexp_matches", Constant("a"), Column("s"))},
+		{"(a pattern of more than twelve bytes", Call("regexp_replace", Constant("a"), Column("s"), Constant("b"))},
+	} {
+		data := []byte(c.text)
 		offsets := arrow.Int32Traits.CastToBytes([]int32{0, int32(len(data))})
 		buffers := []*memory.Buffer{nil, memory.NewBufferBytes(offsets), memory.NewBufferBytes(data)}
 		column := array.NewStringData(array.NewData(arrow.BinaryTypes.String, 1, buffers, nil, 0, 0))
 		schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
-		p, err := Bind(schema, &Expr{Op: OpCast, Type: typeOf(Int64), Args: []*Expr{Column("s")}, At: -1})
+		p, err := Bind(schema, c.expr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,8 +34,8 @@ func TestCastErrorOutlivesBatch(t *testing.T) {
 		_, err = e.Eval(t.Context(), array.NewRecordBatch(schema, []arrow.Array{column}, 1))
 		e.Release()
 		clear(data)
-		if err == nil || !strings.Contains(err.Error(), `"`+text+`"`) {
-			t.Errorf("the error is %v, which does not show %q", err, text)
+		if err == nil || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("the error is %v, which does not show %q", err, c.text)
 		}
 	}
 }

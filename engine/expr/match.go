@@ -205,6 +205,7 @@ func (e *Evaluator) regexp(pattern, flags string) (*regexp.Regexp, error) {
 	if re := e.regexps[pattern]; re != nil {
 		return re, nil
 	}
+	pattern = strings.Clone(pattern) // a column's lies in memory of the batch, which goes before the cache and the error
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, err

@@ -262,7 +262,7 @@ func partNames() []string {
 func (b *binder) word(n *node, i int) (string, error) {
 	text, ok := n.args[i].value.(string)
 	if !n.args[i].isConst || !ok {
-		return "", errorAt(n.args[i].at, "%s: argument %d is a string constant", n.text, i+1)
+		return "", errorAt(n.args[i].at, "%s: argument %d must be a string constant", n.text, i+1)
 	}
 	return text, nil
 }
