@@ -92,14 +92,17 @@ func (d *decoder) placeOf(field string) (place, bool) {
 func (d *decoder) within(n *yaml.Node, offset int) (line, column int) {
 	before := n.Value[:offset]
 	last := before[strings.LastIndexByte(before, '\n')+1:]
+	line = n.Line
 	if n.Style&yaml.LiteralStyle != 0 {
-		line = n.Line + 1 + strings.Count(before, "\n")
-		if line > len(d.lines) {
-			return n.Line, n.Column
-		}
+		line += 1 + strings.Count(before, "\n")
+	}
+	if line < 1 || line > len(d.lines) {
+		return n.Line, n.Column
+	}
+	if n.Style&yaml.LiteralStyle != 0 {
 		whole, _, _ := strings.Cut(n.Value[len(before)-len(last):], "\n")
 		indent := len(d.lines[line-1]) - len(whole)
-		if indent < 0 || !strings.HasSuffix(strings.TrimSuffix(d.lines[line-1], "\r"), whole) {
+		if indent < 0 || !strings.HasSuffix(d.lines[line-1], whole) {
 			return line, 0
 		}
 		return line, indent + utf8.RuneCountInString(last) + 1
@@ -108,7 +111,7 @@ func (d *decoder) within(n *yaml.Node, offset int) (line, column int) {
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
 		column++
 	}
-	if text := []rune(d.lines[n.Line-1]); column-1 <= len(text) && strings.HasPrefix(string(text[column-1:]), n.Value) {
+	if text := []rune(d.lines[line-1]); column-1 <= len(text) && strings.HasPrefix(string(text[column-1:]), n.Value) {
 		return n.Line, column + utf8.RuneCountInString(before)
 	}
 	return n.Line, n.Column

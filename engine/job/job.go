@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -146,27 +147,18 @@ func (j *Job) EnsureDefaults() {
 }
 
 func (l *Limits) fill(from Limits) {
-	l.Threads = or(l.Threads, from.Threads)
-	l.Memory = or(l.Memory, from.Memory)
-	l.TempDir = or(l.TempDir, from.TempDir)
-	l.Temp = or(l.Temp, from.Temp)
-	l.Device = or(l.Device, from.Device)
-	l.Time = or(l.Time, from.Time)
+	l.Threads = cmp.Or(l.Threads, from.Threads)
+	l.Memory = cmp.Or(l.Memory, from.Memory)
+	l.TempDir = cmp.Or(l.TempDir, from.TempDir)
+	l.Temp = cmp.Or(l.Temp, from.Temp)
+	l.Device = cmp.Or(l.Device, from.Device)
+	l.Time = cmp.Or(l.Time, from.Time)
 }
 
 func (r *Retry) fill(from Retry) {
-	r.Attempts = or(r.Attempts, from.Attempts)
-	r.Wait = or(r.Wait, from.Wait)
-	r.WaitMax = or(r.WaitMax, from.WaitMax)
-}
-
-// or returns a unless it is zero.
-func or[T comparable](a, b T) T {
-	var zero T
-	if a == zero {
-		return b
-	}
-	return a
+	r.Attempts = cmp.Or(r.Attempts, from.Attempts)
+	r.Wait = cmp.Or(r.Wait, from.Wait)
+	r.WaitMax = cmp.Or(r.WaitMax, from.WaitMax)
 }
 
 // name is what jobs and steps are called: part of paths, labels and variables.

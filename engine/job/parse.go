@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -56,7 +57,7 @@ func Parse(path string, text []byte, opt ParseOptions) (*Job, error) {
 	if opt.Date.IsZero() {
 		opt.Date = time.Now().UTC()
 	}
-	d := &decoder{file: path, lines: strings.Split(string(text), "\n"), places: make(map[string]place)}
+	d := &decoder{file: path, lines: lineBreak.Split(string(text), -1), places: make(map[string]place)}
 	root := d.tree(text)
 	if len(d.errs) > 0 {
 		return nil, d.errs
@@ -81,6 +82,9 @@ func Parse(path string, text []byte, opt ParseOptions) (*Job, error) {
 	}
 	return j, nil
 }
+
+// lineBreak is what ends a line of YAML.
+var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
 // resolvePaths makes relative paths begin at the folder of the job's file.
 func (j *Job) resolvePaths(dir string) {

@@ -156,6 +156,17 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// Would catch places that are looked up in lines of another kind than YAML's.
+func TestParseLineBreaks(t *testing.T) {
+	text := "steps:\n- name: a\n  from: f.parquet\n  sql: SELECT nonsense FROM\n  output: o.parquet\n"
+	for _, lineBreak := range []string{"\n", "\r\n", "\r", "\u0085", "\u2028"} {
+		_, err := parsed(strings.ReplaceAll(text, "\n", lineBreak), nil)
+		if want := "jobs/nightly.yaml:4:"; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("line breaks %q: %v, want %s", lineBreak, err, want)
+		}
+	}
+}
+
 func TestVariableErrors(t *testing.T) {
 	const step = "steps:\n  - {name: a, from: x.csv, agg: count(*), output: a.csv}\n"
 	for name, test := range map[string]struct {

@@ -109,7 +109,7 @@ func (p *Plan) writer(s *Step, written map[string]int) (*StepPlan, bool) {
 	last := -1
 	for _, pattern := range s.From {
 		for path, i := range written {
-			matches, err := filepath.Match(pattern, path)
+			matches, err := filepath.Match(filepath.Clean(pattern), path)
 			if err == nil && matches || within(pattern, path) || within(path, pattern) {
 				last = max(last, i)
 			}

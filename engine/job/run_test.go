@@ -514,6 +514,23 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Would catch a step that is planned over files which a step before it has yet to write.
+func TestPlanAfter(t *testing.T) {
+	p := &Plan{Steps: []StepPlan{{Step: &Step{Name: "first"}}}}
+	for _, test := range []struct {
+		output, from string
+		want         bool
+	}{
+		{"out/a.parquet", "out/a.parquet", true}, {"out/a.parquet", "./out/*.parquet", true}, {"out/a.parquet", "out", true}, {"out", "out/x.csv", true},
+		{"s3://b/out/a.parquet", "s3://b/out/*.parquet", true}, {"s3://b/out/a.parquet", "s3://b/in/*.parquet", false}, {"out/a.parquet", "outer/*", false},
+	} {
+		_, got := p.writer(&Step{From: []string{test.from}}, map[string]int{filepath.Clean(test.output): 0})
+		if got != test.want {
+			t.Errorf("%s is written by a step before %s: %v, want %v", test.from, test.output, got, test.want)
+		}
+	}
+}
+
 func TestChanged(t *testing.T) {
 	a, b := scan.Identity{Path: "a", Bytes: 1}, scan.Identity{Path: "b", Bytes: 1}
 	for want, files := range map[string][2][]scan.Identity{
