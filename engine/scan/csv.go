@@ -105,6 +105,23 @@ func unpack(r io.Reader, packed string) (io.ReadCloser, error) {
 	return io.NopCloser(r), nil
 }
 
+// readText fills a buffer as far as a text goes. A compressed one that was cut off has not ended: decompressors
+// return io.ErrUnexpectedEOF then, as io.ReadFull does of any text that is shorter than the buffer.
+func readText(text io.Reader, buf []byte) (n int, ended bool, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = text.Read(buf[n:])
+		n += m
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return n, true, nil
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return n, false, fmt.Errorf("%w: the compressed text ends too early: %w", ErrCorrupt, err)
+	}
+	return n, false, err
+}
+
 // look reads enough of a text for a sample, finds delimiter, header and types, and returns what it
 // read.
 func (c *csvFile) look(text io.Reader) ([]byte, error) {
@@ -112,10 +129,9 @@ func (c *csvFile) look(text io.Reader) ([]byte, error) {
 	for size := c.opt.blockBytes; ; size *= 2 {
 		n := len(buf)
 		buf = slices.Grow(buf, size-n)[:size]
-		m, err := io.ReadFull(text, buf[n:])
+		m, whole, err := readText(text, buf[n:])
 		buf = buf[:n+m]
-		whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !whole {
+		if err != nil {
 			return nil, err
 		}
 		enough, err := c.examine(buf, whole)

@@ -201,13 +201,10 @@ func (r *csvReader) fill() error {
 		return r.atLine(&textError{r.pos, errLongRow})
 	}
 	r.room(r.readBytes)
-	n, err := io.ReadFull(r.text, r.buf[len(r.buf):len(r.buf)+r.readBytes])
+	n, ended, err := readText(r.text, r.buf[len(r.buf):len(r.buf)+r.readBytes])
 	r.buf = r.buf[:len(r.buf)+n]
 	r.readBytes = min(2*r.readBytes, max(r.readBytes, r.file.opt.blockBytes))
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err != nil || !ended {
 		return err
 	}
 	r.ended = true

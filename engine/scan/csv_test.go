@@ -254,6 +254,30 @@ func pack(t testing.TB, text, name string) []byte {
 	return buf.Bytes()
 }
 
+// A compressed text that was cut off is an error, wherever the cut is; its first rows are no answer.
+func TestCSVPackedCutOff(t *testing.T) {
+	var text strings.Builder
+	rng := rand.New(rand.NewPCG(11, 11))
+	text.WriteString("a,b\n")
+	for text.Len() < 300<<10 { // more than two blocks of zstd
+		fmt.Fprintf(&text, "%d,%x\n", rng.IntN(100), rng.Uint64())
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"f.csv.gz", "f.csv.zst"} {
+		packed := pack(t, text.String(), name)
+		for cut := 1; cut < len(packed)-headBytes; cut += 1 + cut*cut/1000 {
+			path := writeFile(t, dir, name, packed[:len(packed)-cut])
+			src, err := Open(t.Context(), []string{path}, Options{CSV: CSVOptions{blockBytes: 16 << 10}})
+			if err == nil {
+				_, err = readAll(src, []int{0, 1}, OpenOptions{})
+			}
+			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path) {
+				t.Fatalf("%s without its last %d of %d bytes: %v", name, cut, len(packed), err)
+			}
+		}
+	}
+}
+
 // arrow/csv is the oracle for values of types.
 func TestCSVTypedAgainstArrow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
