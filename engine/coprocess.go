@@ -27,7 +27,7 @@ import (
 //	    were emitted: their rows are left out.
 type coprocessor struct {
 	query  *query
-	set    *deviceSet
+	lease  *lease
 	layout *deviceLayout
 	run    *mpega.Run
 	filler filler
@@ -47,16 +47,17 @@ type coprocessor struct {
 
 // newCoprocessor prepares a query for devices, or says why it does not suit them.
 func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*coprocessor, error) {
-	set, err := q.engine.devices.get()
+	lease, err := q.engine.devices.lease(ctx, q.deviceNeed(layout), q.devicePatience())
 	if err != nil {
 		return nil, err
 	}
-	c := &coprocessor{query: q, set: set, layout: layout, back: q.trace.Rows("CPU, for devices")}
-	opt := q.deviceOptions(set, layout)
+	c := &coprocessor{query: q, lease: lease, layout: layout, back: q.trace.Rows("CPU, for devices")}
+	opt := q.deviceOptions(lease.deviceSet, layout)
+	opt.MemoryLimit = lease.limit(opt.MemoryLimit)
 	opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
 	c.run, err = mpega.New(ctx, opt)
 	if err != nil {
-		q.engine.devices.put(set, err, nil)
+		q.engine.devices.end(lease, err, nil)
 		return nil, err
 	}
 	c.filler.coprocessor = c
@@ -323,7 +324,7 @@ func (c *coprocessor) release(cause error) {
 	if err != nil {
 		c.query.engine.opt.Logger.Warn("device released", slog.Any("error", err))
 	}
-	c.query.engine.devices.put(c.set, errors.Join(cause, err), released)
+	c.query.engine.devices.end(c.lease, errors.Join(cause, err), released)
 }
 
 // written returns the partitions that the output has, by the highest bits of the hash.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,10 +74,14 @@ type devices struct {
 
 // deviceSet is devices that queries use together.
 type deviceSet struct {
-	list  []kernels.Device
-	link  float64 // bytes a second to one of them, on average; 0 is not known
-	users int
-	old   bool // closed when nobody uses it any more
+	list   []kernels.Device
+	link   float64 // bytes a second to one of them, on average; 0 is not known
+	memory int64   // bytes of each that queries can have
+	users  int
+	old    bool // closed when nobody uses it any more
+
+	leased int64     // of memory
+	line   []*waiter // for it
 }
 
 // available returns why there is no device to open, without opening one.
@@ -105,7 +110,7 @@ func (d *devices) get() (*deviceSet, error) {
 		if d.reason = err; err != nil {
 			d.log.Debug("no device", slog.Any("reason", err))
 		} else {
-			d.current = &deviceSet{list: list, link: d.measureLink(list)}
+			d.current = &deviceSet{list: list, link: d.measureLink(list), memory: d.memoryOf(list)}
 		}
 	}
 	if d.reason != nil {
@@ -115,31 +120,24 @@ func (d *devices) get() (*deviceSet, error) {
 	return d.current, nil
 }
 
-// put gives devices back, once released is closed, or at once if it is nil. After an error that makes them
-// useless, the next query opens others.
-func (d *devices) put(s *deviceSet, err error, released <-chan struct{}) {
+// put gives devices back. After an error that makes them useless, the next query opens others.
+func (d *devices) put(s *deviceSet, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if isFatal(err) {
-		s.old = true
-		if d.current == s {
-			d.current, d.tried = nil, false
-		}
-	}
-	select {
-	case <-released:
-	default:
-		if released != nil { // a device does not answer: nobody waits for it
-			go func() {
-				<-released
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				d.returned(s)
-			}()
-			return
-		}
-	}
+	d.spoil(s, err)
 	d.returned(s)
+}
+
+// spoil takes devices out of use after an error that makes them useless. Requires: d.mu is held.
+func (d *devices) spoil(s *deviceSet, err error) {
+	if !isFatal(err) {
+		return
+	}
+	s.old = true
+	s.grant()
+	if d.current == s {
+		d.current, d.tried = nil, false
+	}
 }
 
 // returned closes devices that are of no use when their last user has returned them. Requires: d.mu is held.
@@ -182,6 +180,22 @@ func (d *devices) measureLink(list []kernels.Device) float64 {
 		sum += speed
 	}
 	return sum / float64(len(list))
+}
+
+// memoryOf returns how many bytes of each of some devices queries can have.
+func (d *devices) memoryOf(list []kernels.Device) int64 {
+	least := int64(math.MaxInt64)
+	if d.limit > 0 {
+		least = d.limit
+	}
+	for _, dev := range list {
+		free, _, err := dev.Memory()
+		if err != nil { // the first query will be told
+			free = dev.Properties().MemoryBytes
+		}
+		least = min(least, free)
+	}
+	return least
 }
 
 func (d *devices) openAll() ([]kernels.Device, error) {

@@ -48,7 +48,7 @@ func (q *query) foretellDevice(groups int64) (*DeviceForecast, error) {
 			f.Route, f.Reason, f.TileRows, f.Partitions = foretold.Route.String(), foretold.Reason, foretold.TileRows, foretold.Partitions
 		}
 	}
-	q.engine.devices.put(set, err, nil)
+	q.engine.devices.put(set, err)
 	return f, err
 }
 

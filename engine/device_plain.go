@@ -82,7 +82,7 @@ func (s *sharedChunk) Free([]byte) {
 	if err := s.chunk.set.put(1); err != nil {
 		c.query.engine.opt.Logger.Warn("device memory", slog.Any("error", err))
 	}
-	c.query.engine.devices.put(c.set, nil, nil)
+	c.query.engine.devices.put(c.lease.deviceSet, nil)
 }
 
 // writePlain sends the groups of a chunk as they are.
@@ -92,7 +92,7 @@ func (c *coprocessor) writePlain(ctx context.Context, th *thread, chunk groupChu
 	columns := make([]arrow.Array, 0, 1+len(p.folds))
 	shared.left.Store(int64(cap(columns)))
 	chunk.set.users.Add(1)
-	c.query.engine.devices.retain(c.set)
+	c.query.engine.devices.retain(c.lease.deviceSet)
 	add := func(dt arrow.DataType, b []byte) {
 		data := array.NewData(dt, to-from, []*memory.Buffer{nil, memory.NewBufferWithAllocator(b, shared)}, nil, 0, 0)
 		for _, buffer := range data.Buffers() {

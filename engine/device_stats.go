@@ -58,8 +58,8 @@ func (q *query) useDevices(ctx context.Context) {
 	q.device = &DeviceStats{}
 	err := q.tryDevices(ctx)
 	if err == nil {
-		q.device.Devices = describeDevices(q.devices.set.list)
-		q.device.uuid = q.devices.set.list[0].Properties().UUID
+		q.device.Devices = describeDevices(q.devices.lease.list)
+		q.device.uuid = q.devices.lease.list[0].Properties().UUID
 		return
 	}
 	q.device.Reason = err.Error()
@@ -125,7 +125,7 @@ func (q *query) worthDevice(layout *deviceLayout, groups func() (int64, error)) 
 	if err != nil {
 		return err
 	}
-	defer q.engine.devices.put(set, nil, nil)
+	defer q.engine.devices.put(set, nil)
 	first := set.list[0]
 	link, err := rates.link(first.Properties().UUID, func() (float64, error) { return kernels.LinkSpeed(first, linkBytes) })
 	if err != nil {
@@ -180,7 +180,7 @@ func (q *query) releaseDevices(cause error) {
 	d.Partitions, d.Theorem, d.Tail = counters.Partitions, counters.Sizing.Theorem, counters.Sizing.Tail
 	d.Sizes, d.Tasks, d.Merged = counters.Sizes, counters.Tasks, len(counters.Tasks)
 	d.Split, d.Rounds, d.Loads, d.Emitted = counters.Split, counters.Rounds, counters.Loads, c.emitted.Load()
-	if d.LinkSpeed = c.set.link; d.LinkSpeed > 0 && d.CopyIn > 0 {
+	if d.LinkSpeed = c.lease.link; d.LinkSpeed > 0 && d.CopyIn > 0 {
 		d.LinkShare = float64(d.BytesIn) / d.CopyIn.Seconds() / d.LinkSpeed
 	}
 	d.KeptBytes, d.HostBytes, d.MemoryPeak = counters.KeptBytes, counters.HostBytes, counters.DevicePeak

@@ -27,7 +27,7 @@ type Engine struct {
 	budget  *budget
 	decoded memory.Allocator // of decoded columns
 	devices *devices
-	rates   *rates // nil where no GPU can be asked for
+	rates   *rates // nil of the CPU alone
 
 	ctx    context.Context // done when the engine closes
 	cancel context.CancelCauseFunc
@@ -53,15 +53,18 @@ func Open(opt Options) (*Engine, error) {
 	if e.devices, err = newDevices(&opt); err != nil {
 		return nil, err
 	}
-	if kind := e.devices.choice.kind; kind == "auto" || kind == "cuda" {
+	switch e.devices.choice.kind {
+	case "auto", "cuda":
 		e.rates = newRates(ratesFile(), opt.Logger)
+	case "host":
+		e.rates = newRates("", opt.Logger) // of no machine
 	}
 	if kind := e.devices.choice.kind; kind != "auto" && kind != "cpu" {
 		set, err := e.devices.get()
 		if err != nil {
 			return nil, fmt.Errorf("Device (%q): %w", opt.Device, err)
 		}
-		e.devices.put(set, nil, nil)
+		e.devices.put(set, nil)
 	}
 	e.decoded = opt.Allocator
 	if _, own := opt.Allocator.(*poolAllocator); own {

@@ -164,6 +164,9 @@ func openChecked(t *testing.T, opt engine.Options) *engine.Engine {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	opt.Allocator = mem
+	if opt.Logger == nil {
+		opt.Logger = leakLogger(t)
+	}
 	eng, err := engine.Open(opt)
 	if err != nil {
 		t.Fatal(err)

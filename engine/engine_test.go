@@ -138,7 +138,7 @@ func check(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q sp
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	opt.Allocator = mem
+	opt.Allocator, opt.Logger = mem, leakLogger(t)
 	onDevice(t, &opt)
 	eng, err := engine.Open(opt)
 	if err != nil {

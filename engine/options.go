@@ -96,6 +96,7 @@ type DeviceKnobs struct {
 	Groups                       int64
 	LFMin, LFMax                 float64
 	Timeout                      time.Duration
+	Patience                     time.Duration               // how long a query waits for others
 	Fail                         func(hostdevice.Call) error // faults of a device of the host
 }
 

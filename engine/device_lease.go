@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// lease is a query's part of the memory of devices. Queries that run at the same time divide it: each takes
+// what its rows could ever need, in the order in which they came, and one for which nothing is left waits, or
+// leaves the devices to others.
+//
+//   - D1 (room): the leases of a set are at most its memory, so that no query's allocations fail because of
+//     another's.
+//   - D2 (patience): nobody waits longer than its query would take on the CPU, since a lease may be held for
+//     as long as somebody does not read a result. So at worst a query takes twice its time, and none hangs.
+type lease struct {
+	*deviceSet
+	bytes int64 // of each device
+}
+
+// waiter is a query that waits for a lease.
+type waiter struct {
+	bytes   int64
+	granted chan bool // false: the devices are of no use any more
+}
+
+// lease waits for so many bytes of each device, or for all that there are if these are fewer, at most for as
+// long as said. The lease must be ended.
+func (d *devices) lease(ctx context.Context, bytes int64, patience time.Duration) (*lease, error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		set, err := d.get()
+		if err != nil {
+			return nil, err
+		}
+		l := &lease{set, min(bytes, set.memory)}
+		w := d.enqueue(l)
+		granted := false
+		select {
+		case granted = <-w.granted:
+		case <-timer.C:
+			granted = d.dequeue(set, w)
+			err = errNotOnDevice(fmt.Sprintf("other queries have the device: %s of its memory were not free within %v",
+				humanize.IBytes(uint64(l.bytes)), patience.Round(time.Millisecond)))
+		case <-ctx.Done():
+			granted = d.dequeue(set, w)
+			err = context.Cause(ctx)
+		}
+		if granted {
+			return l, nil
+		}
+		d.put(set, nil)
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// enqueue puts a lease in line.
+func (d *devices) enqueue(l *lease) *waiter {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w := &waiter{l.bytes, make(chan bool, 1)}
+	l.line = append(l.line, w)
+	l.grant()
+	return w
+}
+
+// dequeue takes a waiter out of the line. It returns true when it is too late, since its lease was granted.
+func (d *devices) dequeue(s *deviceSet, w *waiter) (granted bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if i := slices.Index(s.line, w); i >= 0 {
+		s.line = slices.Delete(s.line, i, i+1)
+		s.grant() // those behind it may be content with less
+		return false
+	}
+	return <-w.granted
+}
+
+// grant gives leases to those in line, in order: D1. Requires: devices.mu is held.
+func (s *deviceSet) grant() {
+	for len(s.line) > 0 && (s.old || s.leased+s.line[0].bytes <= s.memory) {
+		w := s.line[0]
+		s.line = s.line[1:]
+		if !s.old {
+			s.leased += w.bytes
+		}
+		w.granted <- !s.old
+	}
+}
+
+// end gives a lease and its devices back, once released is closed, or at once if it is nil. After an error that
+// makes them useless, the next query opens others.
+func (d *devices) end(l *lease, err error, released <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.spoil(l.deviceSet, err)
+	select {
+	case <-released:
+	default:
+		if released != nil { // a device does not answer: nobody waits for it
+			go func() {
+				<-released
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				d.ended(l)
+			}()
+			return
+		}
+	}
+	d.ended(l)
+}
+
+// ended gives the memory of a lease to those in line. Requires: d.mu is held.
+func (d *devices) ended(l *lease) {
+	l.leased -= l.bytes
+	l.grant()
+	d.returned(l.deviceSet)
+}
+
+// limit returns the most that the lease's query may take of a device, for a limit of all queries; 0 is what is
+// free.
+func (l *lease) limit(all int64) int64 {
+	if l.bytes < l.memory {
+		return l.bytes
+	}
+	return all
+}
+
+// What a query is expected to take of devices at most: then it runs as well as with all of their memory.
+const (
+	needRows   = 4        // times the rows: the ring, what stays in partitions, and the areas of the second phase
+	needTables = 4        // times the slots of as many groups: half full, in half of the memory
+	needBytes  = 16 << 20 // of the smallest rings
+)
+
+// deviceNeed returns the most bytes of a device that are of use to the query.
+func (q *query) deviceNeed(l *deviceLayout) int64 {
+	rows := q.progress.rowsTotal
+	if rows < 0 || rows > 1<<40 {
+		return 1 << 62
+	}
+	return needBytes + rows*needRows*l.rowBytes() + needTables*l.shape.TableBytes(rows)
+}
+
+// devicePatience returns how long the query waits for devices that others have: what it would take on the CPU,
+// with as many groups as rows. D2.
+func (q *query) devicePatience() time.Duration {
+	if p := q.engine.opt.testing.Device.Patience; p != 0 {
+		return p
+	}
+	rows := max(q.progress.rowsTotal, 0)
+	return q.engine.rates.cpuTime(rows, rows, q.workers)
+}
