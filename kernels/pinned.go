@@ -24,6 +24,14 @@ const (
 	slabBytes     = 8 << 20  // that blocks below a huge page are cut from
 )
 
+// Blocks that a query asks for one by one, while all cores have other work, are pinned before they are asked
+// for, several at a time: a quarter of the blocks of a size that there are, so that little is pinned in vain.
+const (
+	aheadShare     = 4
+	aheadBlocksMax = 8
+	aheadBytesMin  = 8 << 20 // of a block that is worth it
+)
+
 // pinnedPool hands out page-locked blocks by size class.
 type pinnedPool struct {
 	limit      int64
@@ -35,6 +43,16 @@ type pinnedPool struct {
 	used    int64 // of the blocks handed out
 	regions []region
 	free    map[int64][]*pinned // by class
+	sizes   map[int64]*sizeClass
+
+	ahead sync.WaitGroup // of what is pinned before it is asked for
+}
+
+// sizeClass is what is known of the blocks of a size.
+type sizeClass struct {
+	blocks int  // that there are
+	coming int  // that are being pinned ahead
+	enough bool // one was given back since the last was missing: they are used again
 }
 
 // region is memory that was mapped and registered at once: a block, or a slab of blocks.
@@ -51,7 +69,7 @@ type pinned struct {
 }
 
 func newPinnedPool(limit int64, register, unregister func(unsafe.Pointer, int64) error) *pinnedPool {
-	return &pinnedPool{limit: limit, register: register, unregister: unregister, free: map[int64][]*pinned{}}
+	return &pinnedPool{limit: limit, register: register, unregister: unregister, free: map[int64][]*pinned{}, sizes: map[int64]*sizeClass{}}
 }
 
 // pinnedClass returns the bytes of the smallest block that holds n: there are four classes to a
@@ -79,6 +97,7 @@ func (p *pinnedPool) alloc(n int64) (Pinned, error) {
 			return nil, fmt.Errorf("%d B of pinned memory: %w", n, err)
 		}
 	}
+	p.growAhead(class)
 	b.bytes = b.memory[:n:n]
 	return b, nil
 }
@@ -96,15 +115,64 @@ func (p *pinnedPool) takeFree(class int64) *pinned {
 	return b
 }
 
-// grow maps and registers a region for a class, and returns a block of it.
+// grow makes a region for a class, and returns a block of it.
 func (p *pinnedPool) grow(class int64) (*pinned, error) {
-	size, slab := class, class < hugePageBytes
-	if slab {
+	size := class
+	if class < hugePageBytes {
 		size = slabBytes
 	}
 	if err := p.reserve(size); err != nil {
 		return nil, err
 	}
+	b, err := p.pin(class, size)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.size(class).enough = false
+	p.used += class
+	return b, nil
+}
+
+// size returns what is known of a class. Requires: p.mu is held.
+func (p *pinnedPool) size(class int64) *sizeClass {
+	s := p.sizes[class]
+	if s == nil {
+		s = new(sizeClass)
+		p.sizes[class] = s
+	}
+	return s
+}
+
+// growAhead begins to pin blocks of a class for which more is asked than there is.
+func (p *pinnedPool) growAhead(class int64) {
+	if class < aheadBytesMin {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.size(class)
+	if s.enough || p.free == nil {
+		return
+	}
+	for want := min(s.blocks/aheadShare, aheadBlocksMax); len(p.free[class])+s.coming < want && p.bytes+class <= p.limit; {
+		p.bytes += class
+		s.coming++
+		p.ahead.Go(func() {
+			b, err := p.pin(class, class)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if s.coming--; err == nil { // else who asks for the block will be told
+				p.free[class] = append(p.free[class], b)
+			}
+		})
+	}
+}
+
+// pin maps and registers a region of a size that is counted against the limit. It returns a block of it; all
+// others are free.
+func (p *pinnedPool) pin(class, size int64) (*pinned, error) {
 	memory, err := mapHuge(size)
 	if err != nil {
 		p.giveBack(size)
@@ -117,15 +185,13 @@ func (p *pinnedPool) grow(class int64) (*pinned, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(p.regions, start(memory), region.compare)
-	p.regions = slices.Insert(p.regions, i, region{memory, slab})
-	for ; int64(len(memory)) >= class; memory = memory[class:] {
+	p.regions = slices.Insert(p.regions, i, region{memory, class < hugePageBytes})
+	p.size(class).blocks += len(memory) / int(class)
+	first := &pinned{pool: p, memory: memory[:class:class]}
+	for memory = memory[class:]; int64(len(memory)) >= class; memory = memory[class:] {
 		p.free[class] = append(p.free[class], &pinned{pool: p, memory: memory[:class:class]})
 	}
-	free := p.free[class]
-	b := free[len(free)-1]
-	p.free[class] = free[:len(free)-1]
-	p.used += class
-	return b, nil
+	return first, nil
 }
 
 // reserve counts size against the limit, for which it gives free blocks back to the system.
@@ -145,6 +211,7 @@ func (p *pinnedPool) reserve(size int64) error {
 			p.regions = slices.Delete(p.regions, i, i+1)
 			errs = append(errs, p.release(b.memory))
 			p.bytes -= class
+			p.size(class).blocks--
 		}
 	}
 	if p.bytes+size > p.limit {
@@ -192,6 +259,7 @@ func (r region) compare(at uintptr) int {
 }
 
 func (p *pinnedPool) close() error {
+	p.ahead.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var errs []error
@@ -219,6 +287,7 @@ func (b *pinned) Free() error {
 	p.used -= class
 	if p.free != nil {
 		p.free[class] = append(p.free[class], b)
+		p.size(class).enough = true
 	}
 	return nil
 }

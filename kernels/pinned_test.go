@@ -108,11 +108,62 @@ func TestPinnedPool(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	p.ahead.Wait()
 	if p.used != 0 || p.bytes > limit || r.total != p.bytes {
 		t.Errorf("%d B in use, %d B in the pool, %d B registered", p.used, p.bytes, r.total)
 	}
 	if p.holds(make([]byte, 10)) {
 		t.Error("memory of Go's heap is held")
+	}
+	if err := p.close(); err != nil || r.total != 0 {
+		t.Errorf("close: %v, %d B registered", err, r.total)
+	}
+}
+
+// Would catch memory that is pinned in vain: ahead of who asks there is at most a quarter of the blocks, none
+// where blocks are used again, and none beyond the limit.
+func TestPinnedAhead(t *testing.T) {
+	r := &registry{bytes: map[unsafe.Pointer]int64{}}
+	const block, limit = 8 << 20, 15 * 8 << 20
+	p := newPinnedPool(limit, r.register, r.unregister)
+	var held []Pinned
+	for i := range limit / block {
+		b, err := p.alloc(block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, b)
+		p.ahead.Wait()
+		want := min(p.sizes[block].blocks/aheadShare, limit/block-len(held))
+		if free := len(p.free[block]); free > want+1 || free == 0 && want > 0 {
+			t.Errorf("%d blocks in use, %d ahead", i+1, free)
+		}
+	}
+	if _, err := p.alloc(block); !errors.Is(err, ErrPinnedLimit) {
+		t.Errorf("a block beyond the limit: %v", err)
+	}
+	for range 9 {
+		if err := held[len(held)-1].Free(); err != nil {
+			t.Fatal(err)
+		}
+		held = held[:len(held)-1]
+	}
+	large, err := p.alloc(5 * block) // in the place of free blocks
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := p.alloc(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ahead.Wait()
+	if n := p.sizes[block].blocks; n != 10 {
+		t.Errorf("%d blocks, of which most were free", n)
+	}
+	for _, b := range append(held, large, again) {
+		if err := b.Free(); err != nil {
+			t.Error(err)
+		}
 	}
 	if err := p.close(); err != nil || r.total != 0 {
 		t.Errorf("close: %v, %d B registered", err, r.total)
