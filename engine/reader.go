@@ -62,7 +62,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	r.thread.does(workRead)
 	var batches array.RecordReader
 	err := r.guard(split, func() (err error) {
-		batches, err = split.Open(ctx, scan.OpenOptions{
+		batches, err = split.Open(context.WithValue(ctx, threadKey{}, r.thread), scan.OpenOptions{
 			Allocator: q.engine.decoded,
 			BatchRows: q.engine.opt.testing.BatchRows,
 			Threads:   max(q.workers/len(q.splits), 1),

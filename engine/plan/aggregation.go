@@ -13,14 +13,14 @@ import (
 // are its keys and then its aggregates as they are, without HAVING, an order or a limit.
 func (q *Query) Aggregation() (scan.Source, spec.Query, error) {
 	switch {
-	case len(q.sets) != 1:
+	case !q.grouped || q.sets != nil:
 		return nil, spec.Query{}, errors.New("this is not one aggregation")
 	case q.post.having != nil:
 		return nil, spec.Query{}, errors.New("HAVING comes after an aggregation")
 	case len(q.by.Keys) > 0 || q.by.Limited || q.by.Offset > 0:
 		return nil, spec.Query{}, errors.New("an order or a limit comes after an aggregation")
 	}
-	query := q.sets[0].query
+	query := q.query
 	query.Keys, query.Aggregates = slices.Clone(query.Keys), slices.Clone(query.Aggregates)
 	keys := len(query.Keys)
 	if len(q.post.exprs) != keys+len(query.Aggregates) {

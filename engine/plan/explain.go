@@ -3,14 +3,18 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // Explain returns the plan as lines of text, the last step first, without running the query. Derived tables
 // that would have to run are shown by their plans.
 func (q *Query) Explain(ctx context.Context) (string, error) {
-	_, isComputed := q.source.(*computed)
-	if src, query, err := q.Aggregation(); err == nil && q.filter == nil && !isComputed && len(q.subqueries) == 0 {
+	_, isComputed := q.read.(*computed)
+	if src, query, err := q.Aggregation(); err == nil && q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0 {
 		plan, err := q.engine.Explain(ctx, src, query)
 		if err != nil {
 			return "", err
@@ -38,26 +42,29 @@ func (q *Query) Explain(ctx context.Context) (string, error) {
 	if q.text.Having != nil {
 		line("having: %s", q.text.Having)
 	}
-	for _, s := range q.subqueries {
-		s.dry = true
-	}
-	defer func() {
-		for _, s := range q.subqueries {
-			s.dry = false
+	aggregation := func(src scan.Source, query spec.Query) error {
+		plan, err := q.engine.Explain(ctx, src, query)
+		if err == nil {
+			b.WriteString(indented(plan.String(), depth))
+			depth += 3
 		}
-	}()
-	for i := range q.sets {
-		plan, err := q.engine.Explain(ctx, q.source, q.sets[i].query)
-		if err != nil {
+		return err
+	}
+	if q.grouped {
+		if err := aggregation(q.source, q.query); err != nil {
 			return "", err
 		}
-		if len(q.sets) > 1 {
-			fmt.Fprintf(&b, "%sgrouping set %d of %d\n", strings.Repeat("  ", depth), i+1, len(q.sets))
-		}
-		b.WriteString(indented(plan.String(), depth))
 	}
-	depth += 3
-	if c, ok := q.source.(*computed); ok {
+	for _, s := range slices.Backward(q.stages) {
+		line("%s", s.what)
+		if s.query == nil {
+			continue
+		}
+		if err := aggregation(s.source, *s.query); err != nil {
+			return "", err
+		}
+	}
+	if c, ok := q.read.(*computed); ok {
 		names := make([]string, len(c.exprs))
 		for i, x := range c.exprs {
 			names[i] = x.String()
@@ -66,12 +73,12 @@ func (q *Query) Explain(ctx context.Context) (string, error) {
 	}
 	if q.filter != nil {
 		line("filter: %s", q.base.where)
-		if p := q.filter.Pruning(); len(q.sets) == 0 { // else the engine's plan tells
+		if p := q.filter.Pruning(); !q.grouped { // else the engine's plan tells
 			line("%s", &p)
 		}
 	}
 	for _, s := range q.subqueries {
-		inner, err := s.query.Explain(ctx)
+		inner, err := s.Explain(ctx)
 		if err != nil {
 			return "", err
 		}

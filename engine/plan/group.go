@@ -2,11 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/expr"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 )
 
@@ -18,8 +18,17 @@ type grouping struct {
 	keys []*expr.Expr
 	sets [][]int // of keys; one of all of them where nothing else was asked for
 
-	calls   []*expr.Expr      // the aggregates, as they were first written
-	columns map[string]string // name of the column that holds a key or an aggregate, by its text
+	calls    []*expr.Expr          // the aggregates, as they were first written
+	infos    []callInfo            // of calls
+	columns  map[string]string     // name of the column that holds a key or an aggregate, by its text
+	computed map[string]*expr.Expr // aggregates that are made of columns of other names, by their text
+	set      string                // name of the column with the number of the grouping set; "" of one set
+
+	distinct     []string // columns whose distinct values some aggregates are of; nil where none is
+	distinctCall int      // the first such aggregate
+
+	order        []expr.Order // in which rows come to aggregates that depend on it; nil of the input's
+	orderColumns []string     // the columns that these are
 
 	added      []*expr.Expr // columns that the source must have besides its own
 	addedNames []string
@@ -27,9 +36,15 @@ type grouping struct {
 	names      map[string]bool // of all columns of the source
 }
 
+// callInfo says what is asked of an aggregate beside what the engine computes.
+type callInfo struct {
+	distinct bool
+	ordered  bool // its ORDER BY is grouping.order
+}
+
 // group plans a statement with groups.
 func (p *planner) group(q *Query, st *statement) error {
-	g := &grouping{st: st, q: q, columns: map[string]string{}, names: map[string]bool{}}
+	g := &grouping{st: st, q: q, columns: map[string]string{}, computed: map[string]*expr.Expr{}, names: map[string]bool{}}
 	for _, f := range q.source.Schema().Fields() {
 		g.names[f.Name] = true
 	}
@@ -48,7 +63,8 @@ func (p *planner) group(q *Query, st *statement) error {
 	if q.source, err = withColumns(q.source, g.addedNames, g.added, g.sums); err != nil {
 		return err
 	}
-	if err := g.bindSets(query); err != nil {
+	q.read = q.source
+	if err := g.arrange(query); err != nil {
 		return err
 	}
 	if having != nil {
@@ -191,13 +207,13 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 			if g.columns[text] != "" {
 				return false
 			}
-			a, err := g.aggregate(x)
+			a, info, err := g.aggregate(x)
 			if err != nil {
 				failed = err
 				return false
 			}
 			a.Name = text
-			g.calls = append(g.calls, x)
+			g.calls, g.infos = append(g.calls, x), append(g.infos, info)
 			g.columns[text] = text
 			query.Aggregates = append(query.Aggregates, a)
 			return false
@@ -206,10 +222,7 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 			return query, failed
 		}
 	}
-	if len(query.Keys) == 0 && len(query.Aggregates) == 0 { // HAVING alone, or nothing but constants
-		query.Aggregates = append(query.Aggregates, spec.Aggregate{Func: spec.CountStar, Name: "count(*)"})
-	}
-	return query, nil
+	return query, g.checkOrder(query)
 }
 
 // argument returns the name of the source's column that an expression is, which may have to be added. sum says that
@@ -224,27 +237,23 @@ func (g *grouping) argument(x *expr.Expr, sum bool) string {
 			return g.addedNames[i]
 		}
 	}
-	name := x.String()
-	for g.names[name] {
-		name += " "
-	}
-	g.names[name] = true
+	name := g.unique(x.String())
 	g.added, g.addedNames, g.sums = append(g.added, x), append(g.addedNames, name), append(g.sums, sum)
 	return name
 }
 
 // aggregate turns a call into what the engine computes.
-func (g *grouping) aggregate(x *expr.Expr) (spec.Aggregate, error) {
-	bad := func(format string, args ...any) (spec.Aggregate, error) {
-		return spec.Aggregate{}, &expr.Error{Message: fmt.Sprintf(format, args...), At: x.At}
+func (g *grouping) aggregate(x *expr.Expr) (a spec.Aggregate, info callInfo, err error) {
+	bad := func(at int, format string, args ...any) (spec.Aggregate, callInfo, error) {
+		return a, info, &expr.Error{Message: fmt.Sprintf(format, args...), At: at}
 	}
-	for _, a := range x.Args {
-		if inner := firstAggregate(a); inner != nil {
-			return spec.Aggregate{}, &expr.Error{Message: "an aggregate function within another: " + inner.String(), At: inner.At}
+	for _, arg := range x.Args {
+		if inner := firstAggregate(arg); inner != nil {
+			return bad(inner.At, "an aggregate function within another: %s", inner)
 		}
 	}
 	if inner := firstAggregate(x.Filter); inner != nil {
-		return spec.Aggregate{}, &expr.Error{Message: "an aggregate function in FILTER: " + inner.String(), At: inner.At}
+		return bad(inner.At, "an aggregate function in FILTER: %s", inner)
 	}
 	f, ok := spec.LookupFunc(x.Name, len(x.Args) > 1)
 	if x.Name == "count_star" {
@@ -252,11 +261,11 @@ func (g *grouping) aggregate(x *expr.Expr) (spec.Aggregate, error) {
 	}
 	switch {
 	case !ok:
-		return bad("no aggregate function is named %s", x.Name)
+		return bad(x.At, "no aggregate function is named %s", x.Name)
 	case x.Distinct && f == spec.Count:
 		f = spec.CountDistinct
-	case x.Distinct && f != spec.Min && f != spec.Max && f != spec.BoolAnd && f != spec.BoolOr && f != spec.BitAnd && f != spec.BitOr:
-		return bad("not supported: distinct in %s; only count has it", x.Name)
+	case x.Distinct:
+		info.distinct = !slices.Contains(ofSets, f)
 	case f == spec.Count && len(x.Args) == 1 && x.Args[0].Op == expr.OpConstant && x.Args[0].Value != nil:
 		f, x = spec.CountStar, &expr.Expr{Op: expr.OpAggregate, Name: x.Name, Filter: x.Filter, At: x.At}
 	}
@@ -264,18 +273,65 @@ func (g *grouping) aggregate(x *expr.Expr) (spec.Aggregate, error) {
 		f = spec.Count
 		x = &expr.Expr{Op: expr.OpAggregate, Name: "count", Args: []*expr.Expr{expr.Constant(true)}, Filter: x.Filter, At: x.At}
 	}
-	a := spec.Aggregate{Func: f}
+	a.Func = f
 	args, err := parameters(&a, x)
 	if err != nil {
-		return a, err
+		return a, info, err
 	}
 	for i, arg := range args {
 		if x.Filter != nil && i == 0 { // a row of which an argument is NULL does not count
 			arg = &expr.Expr{Op: expr.OpCall, Name: "case", Args: []*expr.Expr{x.Filter, arg}, At: arg.At}
 		}
-		a.Args = append(a.Args, g.argument(arg, f == spec.Sum || f == spec.Avg || f == spec.Count))
+		a.Args = append(a.Args, g.argument(arg, !info.distinct && (f == spec.Sum || f == spec.Avg || f == spec.Count)))
 	}
-	return a, nil
+	if info.distinct {
+		if g.distinct == nil {
+			g.distinct, g.distinctCall = a.Args, len(g.calls)
+		}
+		if !slices.Equal(g.distinct, a.Args) {
+			return bad(x.At, "not supported: %s beside %s: DISTINCT of different values", x, g.calls[g.distinctCall])
+		}
+	}
+	if len(x.OrderBy) > 0 && slices.Contains(ofOrder, f) {
+		if info.ordered = true; g.order == nil {
+			return a, info, g.orderBy(x.OrderBy)
+		}
+		if !slices.EqualFunc(g.order, x.OrderBy, func(a, b expr.Order) bool { return a.String() == b.String() }) {
+			return bad(x.OrderBy[0].Expr.At, "not supported: aggregates in different orders: rows have one order at a time")
+		}
+	}
+	return a, info, nil
+}
+
+// ofSets are the functions whose results are those of the distinct values.
+var ofSets = []spec.Func{spec.Min, spec.Max, spec.BoolAnd, spec.BoolOr, spec.BitAnd, spec.BitOr, spec.ApproxCountDistinct}
+
+// ofOrder are the functions whose results are those of rows in an order.
+var ofOrder = []spec.Func{spec.First, spec.Last, spec.List, spec.StringAgg}
+
+// orderBy notes the order in which rows are wanted.
+func (g *grouping) orderBy(list []expr.Order) error {
+	g.order = list
+	for _, o := range list {
+		if inner := firstAggregate(o.Expr); inner != nil {
+			return &expr.Error{Message: "an aggregate function in ORDER BY within another: " + inner.String(), At: inner.At}
+		}
+		g.orderColumns = append(g.orderColumns, g.argument(o.Expr, false))
+	}
+	return nil
+}
+
+// checkOrder refuses aggregates of the input's order beside those of another.
+func (g *grouping) checkOrder(query spec.Query) error {
+	if g.order == nil {
+		return nil
+	}
+	for i, a := range query.Aggregates {
+		if !g.infos[i].ordered && slices.Contains(ofOrder, a.Func) {
+			return &expr.Error{Message: fmt.Sprintf("not supported: %s in the order of the input beside an aggregate with ORDER BY; give both the same", g.calls[i]), At: g.calls[i].At}
+		}
+	}
+	return nil
 }
 
 // parameters takes the constant of a call, and returns its other arguments.
@@ -338,43 +394,6 @@ func signature(f spec.Func) string {
 	return text
 }
 
-// bindSets makes an aggregation for each set, and the columns that all of them have in the end.
-func (g *grouping) bindSets(query spec.Query) error {
-	src := g.q.source
-	bound, err := spec.Bind(query, src.Schema(), src.Stats().Columns)
-	if err != nil {
-		return g.bindError(query, err)
-	}
-	fields := append([]arrow.Field(nil), bound.Schema.Fields()...)
-	if len(g.sets) > 1 {
-		for i := range g.keys {
-			fields[i].Nullable = true
-			fields = append(fields, arrow.Field{Name: groupingName(g.keys[i]), Type: arrow.PrimitiveTypes.Int64})
-		}
-	}
-	g.q.rows = arrow.NewSchema(fields, nil)
-	for _, set := range g.sets {
-		s := groupingSet{query: query, present: make([]bool, len(g.keys))}
-		s.query.Keys = nil
-		for _, k := range set {
-			s.present[k] = true
-		}
-		for k := range g.keys {
-			if s.present[k] {
-				s.query.Keys = append(s.query.Keys, query.Keys[k])
-			}
-		}
-		if len(s.query.Keys) == 0 && len(s.query.Aggregates) == 0 {
-			s.query.Aggregates = []spec.Aggregate{{Func: spec.CountStar, Name: "count(*)"}}
-		}
-		g.q.sets = append(g.q.sets, s)
-	}
-	if len(g.sets) > 1 && src.Stats().Once && !isSubquery(src) {
-		return &expr.Error{Message: "grouping sets read their input more than once, and standard input can be read once", At: g.st.GroupBy[0].At}
-	}
-	return nil
-}
-
 // bindError points at the key or aggregate that does not suit its column's type.
 func (g *grouping) bindError(query spec.Query, err error) error {
 	alone := func(q spec.Query, at int) error {
@@ -383,12 +402,12 @@ func (g *grouping) bindError(query spec.Query, err error) error {
 		}
 		return nil
 	}
-	for i := range g.keys {
+	for i := range min(len(g.keys), len(query.Keys)) {
 		if err := alone(spec.Query{Keys: query.Keys[i : i+1]}, g.keys[i].At); err != nil {
 			return err
 		}
 	}
-	for i := range g.calls {
+	for i := range min(len(g.calls), len(query.Aggregates)) {
 		if err := alone(spec.Query{Aggregates: query.Aggregates[i : i+1]}, g.calls[i].At); err != nil {
 			return err
 		}
@@ -396,20 +415,8 @@ func (g *grouping) bindError(query spec.Query, err error) error {
 	return err
 }
 
-// isSubquery says whether a source is read once only for the sake of forecasts.
-func isSubquery(src scan.Source) bool {
-	if c, ok := src.(*computed); ok {
-		src = c.Source
-	}
-	_, ok := src.(*subquery)
-	return ok
-}
-
 // groupingCall is the name of the function that tells which keys a row's set has.
 const groupingCall = "grouping"
-
-// groupingName is the column that is 1 where a set does not have a key.
-func groupingName(k *expr.Expr) string { return "grouping(" + k.String() + ")" }
 
 // of turns an expression over the source's columns into one over those of the groups.
 func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
@@ -427,6 +434,11 @@ func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 			return g.groupingOf(x, &failed)
 		}
 		if name := g.columns[x.String()]; name != "" && x.Op != expr.OpConstant {
+			if c := g.computed[name]; c != nil {
+				made := *c
+				made.At = x.At
+				return &made
+			}
 			return column(name, x.At)
 		}
 		if x.Op == expr.OpColumn {
@@ -446,10 +458,7 @@ func (g *grouping) groupingOf(x *expr.Expr, failed *error) *expr.Expr {
 			*failed = &expr.Error{Message: "GROUPING takes keys of GROUP BY, not " + a.String(), At: a.At}
 			return x
 		}
-		bit := expr.Constant(int64(0))
-		if len(g.sets) > 1 {
-			bit = expr.Column(groupingName(a))
-		}
+		bit := g.absent(a)
 		if sum == nil {
 			sum = bit
 			continue
@@ -458,4 +467,19 @@ func (g *grouping) groupingOf(x *expr.Expr, failed *error) *expr.Expr {
 	}
 	sum.At = x.At
 	return sum
+}
+
+// absent is 1 for groups of the sets without a key, else 0.
+func (g *grouping) absent(key *expr.Expr) *expr.Expr {
+	k := slices.IndexFunc(g.keys, func(x *expr.Expr) bool { return x.String() == key.String() })
+	in := expr.Call("in", expr.Column(g.set))
+	for i, set := range g.sets {
+		if len(g.sets) > 1 && !slices.Contains(set, k) {
+			in.Args = append(in.Args, expr.Constant(int64(i)))
+		}
+	}
+	if len(in.Args) == 1 {
+		return expr.Constant(int64(0))
+	}
+	return expr.Call("case", in, expr.Constant(int64(1)), expr.Constant(int64(0)))
 }

@@ -44,26 +44,25 @@ type Query struct {
 	engine *engine.Engine
 	text   *sql.Select
 
-	base   *relation // what is read
-	source scan.Source
+	base   *relation     // what is read
+	source scan.Source   // of what is projected, or of the last aggregation
 	filter scan.Filtered // nil where all rows are read
 	where  *condition    // of filter
 
-	sets []groupingSet // nil of a statement without groups
-	rows *arrow.Schema // of what is projected: the source's, or of groups
-	post *projection
+	read    scan.Source // of what is computed: where the stages begin
+	stages  []stage
+	first   *engine.Result // of the aggregation among the stages, when it has run; nil where there is none
+	grouped bool
+	query   spec.Query    // of the last aggregation, over source
+	sets    [][]bool      // by grouping set and key: whether the set has it; nil of one set
+	rows    *arrow.Schema // of what is projected: the source's, or of groups
+	post    *projection
 
 	hidden int // columns at the end that rows are ordered by and that are no result
 	by     order.By
 	schema *arrow.Schema
 
-	subqueries []*subquery
-}
-
-// groupingSet is one aggregation.
-type groupingSet struct {
-	query   spec.Query
-	present []bool // by key: whether the set has it
+	subqueries []*Query // whose results are read
 }
 
 // Prepare looks up the names of a statement, opens what it reads and gives every expression its type.
@@ -76,14 +75,13 @@ func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 // Schema returns the columns of the result.
 func (q *Query) Schema() *arrow.Schema { return q.schema }
 
-// Close gives back the rows of derived tables, and what WHERE holds. No result is read any more.
+// Close gives back what WHERE holds, of derived tables too. No result is read any more.
 func (q *Query) Close() {
 	if q.where != nil {
 		q.where.release()
 	}
 	for _, s := range q.subqueries {
-		s.release()
-		s.query.Close()
+		s.Close()
 	}
 }
 
@@ -91,7 +89,7 @@ func (q *Query) Close() {
 type planner struct {
 	engine     *engine.Engine
 	opt        Options
-	subqueries []*subquery // of the statement at hand
+	subqueries []*Query // of the statement at hand
 }
 
 // statement is a statement whose names are looked up, while it is planned.
@@ -115,7 +113,7 @@ func (p *planner) plan(ctx context.Context, s *sql.Select) (*Query, error) {
 	q, err := p.build(ctx, s)
 	if err != nil {
 		for _, sub := range p.subqueries {
-			sub.query.Close()
+			sub.Close()
 		}
 		return nil, located(s, err)
 	}
@@ -294,7 +292,7 @@ func (st *statement) orders() ([]sql.Order, error) {
 
 // project plans a statement without groups: rows of the source, projected.
 func (p *planner) project(q *Query, st *statement) error {
-	q.rows = q.source.Schema()
+	q.read, q.rows = q.source, q.source.Schema()
 	return q.finish(st, func(e *expr.Expr) (*expr.Expr, error) { return e, nil }, nil)
 }
 
@@ -333,7 +331,7 @@ func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), h
 		}
 		q.by.Keys = append(q.by.Keys, order.Key{Column: at, Descending: o.Descending, NullsFirst: o.NullsFirst})
 	}
-	if q.post, err = newProjection(q.rows, names, exprs, having, q.sets == nil); err != nil {
+	if q.post, err = newProjection(q.rows, names, exprs, having, !q.grouped); err != nil {
 		return err
 	}
 	fields := q.post.schema.Fields()
@@ -370,7 +368,7 @@ func (q *Query) limit(s *sql.Select) error {
 
 // asRelation returns the statement as a part of the one around it; nil of one that must run by itself.
 func (q *Query) asRelation() *relation {
-	if q.sets != nil || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 {
+	if q.grouped || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 {
 		return nil
 	}
 	return &relation{source: q.base.source, schema: q.schema, exprs: q.post.exprs, where: q.base.where}

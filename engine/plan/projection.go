@@ -109,24 +109,81 @@ func (p *projection) narrowed(inputs []int) *projection {
 	return &n
 }
 
-// projectedReader is the array.RecordReader of a projection.
-type projectedReader struct {
-	refs      atomic.Int64
-	ctx       context.Context
-	from      array.RecordReader
+// projector makes the batches of a projection. One goroutine at a time uses it.
+type projector struct {
 	p         *projection
 	evaluator *expr.Evaluator
-	condition *expr.Evaluator
-	batch     arrow.RecordBatch
-	err       error
+	condition *expr.Evaluator // nil without HAVING
+}
+
+func newProjector(p *projection, mem memory.Allocator) *projector {
+	m := &projector{p: p, evaluator: p.plan.program.NewEvaluator(mem)}
+	if p.having != nil {
+		m.condition = p.having.NewEvaluator(mem)
+	}
+	return m
+}
+
+// Release implements engine.RowMap.
+func (m *projector) Release() {
+	m.evaluator.Release()
+	if m.condition != nil {
+		m.condition.Release()
+	}
+}
+
+// Map returns the projected rows of a batch; nil where HAVING leaves none.
+func (m *projector) Map(ctx context.Context, in arrow.RecordBatch) (arrow.RecordBatch, error) {
+	in, err := m.filter(ctx, in)
+	if err != nil || in == nil {
+		return nil, err
+	}
+	defer in.Release()
+	return m.p.plan.run(ctx, m.evaluator, in)
+}
+
+// filter returns the rows of a batch for which HAVING is TRUE.
+func (m *projector) filter(ctx context.Context, in arrow.RecordBatch) (arrow.RecordBatch, error) {
+	rows := int(in.NumRows())
+	if m.condition == nil {
+		in.Retain()
+		return in, nil
+	}
+	inputs := selected(in, m.p.columns)
+	defer inputs.Release()
+	bits := memory.NewBufferBytes(make([]byte, (rows+7)/8))
+	kept, err := m.condition.Select(ctx, 0, inputs, bits.Bytes())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("HAVING: %w", err)
+	case kept == 0:
+		return nil, nil
+	case kept == rows:
+		in.Retain()
+		return in, nil
+	}
+	mask := array.NewBoolean(rows, bits, nil, 0)
+	defer mask.Release()
+	out, err := compute.FilterRecordBatch(ctx, in, mask, compute.DefaultFilterOptions())
+	if err != nil {
+		return nil, fmt.Errorf("HAVING: %w", err)
+	}
+	return out, nil
+}
+
+// projectedReader is the array.RecordReader of a projection of another reader.
+type projectedReader struct {
+	refs  atomic.Int64
+	ctx   context.Context
+	from  array.RecordReader
+	of    *projector
+	batch arrow.RecordBatch
+	err   error
 }
 
 // newProjectedReader takes over the reader.
 func newProjectedReader(ctx context.Context, from array.RecordReader, p *projection, mem memory.Allocator) *projectedReader {
-	r := &projectedReader{ctx: ctx, from: from, p: p, evaluator: p.plan.program.NewEvaluator(mem)}
-	if p.having != nil {
-		r.condition = p.having.NewEvaluator(mem)
-	}
+	r := &projectedReader{ctx: ctx, from: from, of: newProjector(p, mem)}
 	r.refs.Store(1)
 	return r
 }
@@ -138,10 +195,7 @@ func (r *projectedReader) Release() {
 		return
 	}
 	r.drop()
-	r.evaluator.Release()
-	if r.condition != nil {
-		r.condition.Release()
-	}
+	r.of.Release()
 	r.from.Release()
 }
 
@@ -152,7 +206,7 @@ func (r *projectedReader) drop() {
 	}
 }
 
-func (r *projectedReader) Schema() *arrow.Schema          { return r.p.schema }
+func (r *projectedReader) Schema() *arrow.Schema          { return r.of.p.schema }
 func (r *projectedReader) RecordBatch() arrow.RecordBatch { return r.batch }
 func (r *projectedReader) Record() arrow.RecordBatch      { return r.batch }
 
@@ -166,49 +220,10 @@ func (r *projectedReader) Err() error {
 func (r *projectedReader) Next() bool {
 	r.drop()
 	for r.err == nil && r.from.Next() {
-		r.batch, r.err = r.project(r.from.RecordBatch())
+		r.batch, r.err = r.of.Map(r.ctx, r.from.RecordBatch())
 		if r.err == nil && r.batch != nil {
 			return true
 		}
 	}
 	return false
-}
-
-// project returns the projected rows of a batch; nil where HAVING leaves none.
-func (r *projectedReader) project(in arrow.RecordBatch) (arrow.RecordBatch, error) {
-	in, err := r.filter(in)
-	if err != nil || in == nil {
-		return nil, err
-	}
-	defer in.Release()
-	return r.p.plan.run(r.ctx, r.evaluator, in)
-}
-
-// filter returns the rows of a batch for which HAVING is TRUE.
-func (r *projectedReader) filter(in arrow.RecordBatch) (arrow.RecordBatch, error) {
-	rows := int(in.NumRows())
-	if r.condition == nil {
-		in.Retain()
-		return in, nil
-	}
-	inputs := selected(in, r.p.columns)
-	defer inputs.Release()
-	bits := memory.NewBufferBytes(make([]byte, (rows+7)/8))
-	kept, err := r.condition.Select(r.ctx, 0, inputs, bits.Bytes())
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("HAVING: %w", err)
-	case kept == 0:
-		return nil, nil
-	case kept == rows:
-		in.Retain()
-		return in, nil
-	}
-	mask := array.NewBoolean(rows, bits, nil, 0)
-	defer mask.Release()
-	out, err := compute.FilterRecordBatch(r.ctx, in, mask, compute.DefaultFilterOptions())
-	if err != nil {
-		return nil, fmt.Errorf("HAVING: %w", err)
-	}
-	return out, nil
 }

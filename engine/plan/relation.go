@@ -222,7 +222,6 @@ func (p *planner) derived(ctx context.Context, s *sql.Select) (*relation, error)
 	if r := inner.asRelation(); r != nil {
 		return r, nil
 	}
-	src := &subquery{query: inner}
-	p.subqueries = append(p.subqueries, src)
-	return relationOf(src), nil
+	p.subqueries = append(p.subqueries, inner)
+	return relationOf(subquery(inner)), nil
 }

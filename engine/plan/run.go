@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // Result streams the result of a statement. It is an array.RecordReader, to be used as an engine.Result is:
@@ -19,8 +21,7 @@ type Result struct {
 	groups *groupReader // nil of a statement without groups
 }
 
-// Stats tells what the aggregation did; of grouping sets, what all of them read, and the rest of the first.
-// It is zero until Next has returned false, and of a statement without groups.
+// Stats tells what the last aggregation did. It is zero until Next has returned false, and of a statement without groups.
 func (r *Result) Stats() engine.Stats {
 	if r.groups == nil {
 		return engine.Stats{}
@@ -31,21 +32,10 @@ func (r *Result) Stats() engine.Stats {
 // Run starts the query and returns its result. Errors that appear after the start come from Result.Err.
 func (q *Query) Run(ctx context.Context) (*Result, error) {
 	result := &Result{}
-	var rows array.RecordReader
-	var err error
-	post := q.post
-	if q.sets != nil {
-		result.groups, err = newGroupReader(ctx, q)
-		rows = result.groups
-	} else {
-		inputs := post.inputs()
-		post = post.narrowed(inputs)
-		rows, err = newSplitReader(ctx, q.source, inputs)
-	}
+	out, err := q.rowsOf(ctx, result)
 	if err != nil {
 		return nil, located(q.text, err)
 	}
-	var out array.RecordReader = newProjectedReader(ctx, rows, post, memory.DefaultAllocator)
 	if len(q.by.Keys) > 0 || q.by.Limited || q.by.Offset > 0 {
 		sorted, err := q.engine.Sort(ctx, out, q.by)
 		out.Release()
@@ -59,6 +49,21 @@ func (q *Query) Run(ctx context.Context) (*Result, error) {
 	}
 	result.RecordReader = out
 	return result, nil
+}
+
+// rowsOf starts to read what is ordered and limited then.
+func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader, error) {
+	if q.grouped {
+		groups, err := newGroupReader(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		result.groups = groups
+		return newProjectedReader(ctx, groups, q.post, memory.DefaultAllocator), nil
+	}
+	opt := rowsOptions(q.post)
+	opt.InOrder = len(q.by.Keys) == 0 && (q.by.Limited || q.by.Offset > 0) // the first rows are those of the input
+	return q.engine.Rows(ctx, q.source, opt)
 }
 
 // firstColumns is a reader without its last columns.
@@ -106,14 +111,14 @@ func (r *firstColumns) Next() bool {
 	return true
 }
 
-// groupReader reads the groups of all grouping sets, one set after the other, as rows of Query.rows.
+// groupReader reads the groups, as rows of Query.rows.
 type groupReader struct {
 	refs    atomic.Int64
 	ctx     context.Context
 	query   *Query
-	set     int
 	current *engine.Result
 	batch   arrow.RecordBatch
+	rows    int64
 	stats   engine.Stats
 	err     error
 }
@@ -121,13 +126,9 @@ type groupReader struct {
 func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 	r := &groupReader{ctx: ctx, query: q}
 	r.refs.Store(1)
-	return r, r.begin()
-}
-
-// begin starts the aggregation of the current set.
-func (r *groupReader) begin() (err error) {
-	r.current, err = r.query.engine.Aggregate(r.ctx, r.query.source, r.query.sets[r.set].query)
-	return err
+	var err error
+	r.current, err = q.engine.Aggregate(ctx, q.source, q.query)
+	return r, err
 }
 
 func (r *groupReader) Retain() { r.refs.Add(1) }
@@ -155,142 +156,80 @@ func (r *groupReader) Err() error                     { return r.err }
 
 func (r *groupReader) Next() bool {
 	r.drop()
-	for r.err == nil && r.current != nil {
-		if r.current.Next() {
-			r.batch = r.query.widened(r.current.RecordBatch(), &r.query.sets[r.set])
-			return true
-		}
-		r.err = r.current.Err()
-		r.count(r.current.Stats())
-		r.current.Release()
-		r.current = nil
-		if r.err != nil || r.set+1 == len(r.query.sets) {
-			return false
-		}
-		r.set++
-		r.err = r.begin()
+	if r.current == nil {
+		return false
 	}
-	return false
+	if r.current.Next() {
+		r.batch = r.current.RecordBatch()
+		r.batch.Retain()
+		r.rows += r.batch.NumRows()
+		return true
+	}
+	r.err = r.current.Err()
+	r.stats = r.current.Stats()
+	if n := int64(len(r.query.sets)); n > 0 {
+		r.stats.RowsRead /= n
+	}
+	if first := r.query.first; first != nil { // which has read the input
+		s := first.Stats()
+		r.stats.RowsRead, r.stats.BytesRead, r.stats.Splits, r.stats.Filter = s.RowsRead, s.BytesRead, s.Splits, s.Filter
+	}
+	r.current.Release()
+	r.current = nil
+	if r.err == nil && r.rows == 0 {
+		r.batch, r.err = r.query.groupsOfNothing(r.ctx)
+	}
+	return r.batch != nil
 }
 
-// count adds the statistics of a set.
-func (r *groupReader) count(s engine.Stats) {
-	if r.set == 0 {
-		r.stats = s
-		return
-	}
-	r.stats.RowsRead += s.RowsRead
-	r.stats.BytesRead += s.BytesRead
-	r.stats.Groups += s.Groups
-	r.stats.Elapsed += s.Elapsed
-}
-
-// widened gives the groups of a set the columns that all sets have together.
-func (q *Query) widened(in arrow.RecordBatch, set *groupingSet) arrow.RecordBatch {
-	if len(q.sets) == 1 {
-		in.Retain()
-		return in
-	}
-	rows := int(in.NumRows())
-	var made, columns []arrow.Array
-	next := 0
-	for k, present := range set.present {
-		if present {
-			columns = append(columns, in.Column(next))
-			next++
-			continue
-		}
-		null := array.MakeArrayOfNull(memory.DefaultAllocator, q.rows.Field(k).Type, rows)
-		made, columns = append(made, null), append(columns, null)
-	}
-	aggregates := q.rows.NumFields() - 2*len(set.present)
-	columns = append(columns, in.Columns()[next:next+aggregates]...)
-	for _, present := range set.present {
-		bit := constants(rows, present)
-		made, columns = append(made, bit), append(columns, bit)
-	}
-	defer func() {
-		for _, arr := range made {
-			arr.Release()
-		}
-	}()
-	return newBatch(q.rows, columns, in.NumRows())
-}
-
-// constants returns 0 for keys that are present and 1 for others, so many times.
-func constants(rows int, present bool) arrow.Array {
-	b := array.NewInt64Builder(memory.DefaultAllocator)
-	defer b.Release()
-	b.Reserve(rows)
-	for range rows {
-		if present {
-			b.UnsafeAppend(0)
-		} else {
-			b.UnsafeAppend(1)
+// groupsOfNothing returns the groups that there are without rows: one for each grouping set without keys.
+func (q *Query) groupsOfNothing(ctx context.Context) (arrow.RecordBatch, error) {
+	var sets []int
+	for i, present := range q.sets {
+		if !slices.Contains(present, true) {
+			sets = append(sets, i)
 		}
 	}
-	return b.NewArray()
-}
-
-// splitReader reads the splits of a source one after the other.
-type splitReader struct {
-	refs   atomic.Int64
-	ctx    context.Context
-	schema *arrow.Schema
-	splits []scan.Split
-	from   array.RecordReader
-	err    error
-}
-
-func newSplitReader(ctx context.Context, src scan.Source, columns []int) (*splitReader, error) {
-	splits, err := src.Splits(ctx, columns)
+	if len(sets) == 0 {
+		return nil, nil
+	}
+	query := q.query
+	query.Keys = nil
+	if len(query.Aggregates) == 0 {
+		query.Aggregates = []spec.Aggregate{{Func: spec.CountStar, Name: "count(*)"}}
+	}
+	result, err := q.engine.Aggregate(ctx, scan.Batches(q.source.Schema(), nil), query)
 	if err != nil {
 		return nil, err
 	}
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = src.Schema().Field(c)
+	defer result.Release()
+	if !result.Next() {
+		return nil, result.Err()
 	}
-	r := &splitReader{ctx: ctx, schema: arrow.NewSchema(fields, nil), splits: splits}
-	r.refs.Store(1)
-	return r, nil
-}
-
-func (r *splitReader) Retain() { r.refs.Add(1) }
-
-func (r *splitReader) Release() {
-	if r.refs.Add(-1) == 0 {
-		r.close()
+	b := array.NewRecordBuilder(memory.DefaultAllocator, q.rows)
+	defer b.Release()
+	keys := len(q.query.Keys)
+	number := q.rows.NumFields() - len(q.query.Aggregates) - 1 // of the set
+	columns := make([]arrow.Array, q.rows.NumFields())
+	for _, set := range sets {
+		b.Field(number).(*array.Int32Builder).Append(int32(set))
 	}
-}
-
-func (r *splitReader) close() {
-	if r.from != nil {
-		r.from.Release()
-		r.from = nil
-	}
-}
-
-func (r *splitReader) Schema() *arrow.Schema          { return r.schema }
-func (r *splitReader) RecordBatch() arrow.RecordBatch { return r.from.RecordBatch() }
-func (r *splitReader) Record() arrow.RecordBatch      { return r.from.RecordBatch() }
-func (r *splitReader) Err() error                     { return r.err }
-
-func (r *splitReader) Next() bool {
-	for r.err == nil {
-		if r.from != nil {
-			if r.from.Next() {
-				return true
+	for i := range columns {
+		switch {
+		case i == number:
+			columns[i] = b.Field(i).NewArray()
+		case i < keys:
+			columns[i] = nulls(q.rows.Field(i).Type, len(sets))
+		default:
+			list := make([]arrow.Array, len(sets))
+			for j := range list {
+				list[j] = result.RecordBatch().Column(i - keys)
 			}
-			r.err = r.from.Err()
-			r.close()
-			continue
+			if columns[i], err = array.Concatenate(list, memory.DefaultAllocator); err != nil {
+				return nil, err
+			}
 		}
-		if len(r.splits) == 0 {
-			return false
-		}
-		r.from, r.err = r.splits[0].Open(r.ctx, scan.OpenOptions{})
-		r.splits = r.splits[1:]
+		defer columns[i].Release()
 	}
-	return false
+	return newBatch(q.rows, columns, int64(len(sets))), nil
 }

@@ -2,12 +2,13 @@ package plan
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 )
 
@@ -20,59 +21,116 @@ func oneRow() scan.Source {
 	return scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})
 }
 
-// subquery is the result of a statement as a source. It is read whole into memory when its splits are
-// asked for, and kept until release.
-type subquery struct {
-	query *Query
+// streamed is what a query returns, as a source: one split, which runs the query when it is opened and hands
+// its batches on as they come. P4.
+type streamed struct {
+	name   string
+	schema *arrow.Schema
+	run    func(context.Context) (array.RecordReader, error)
+}
 
-	mu      sync.Mutex
-	ran     bool
-	batches []arrow.RecordBatch
-	dry     bool // only the plan is wanted
+// subquery is the source of a statement's result.
+func subquery(q *Query) *streamed {
+	return &streamed{name: "derived table", schema: q.Schema(), run: func(ctx context.Context) (array.RecordReader, error) {
+		return q.Run(ctx)
+	}}
 }
 
 // Schema implements scan.Source.
-func (s *subquery) Schema() *arrow.Schema { return s.query.Schema() }
+func (s *streamed) Schema() *arrow.Schema { return s.schema }
 
-// Stats implements scan.Source. Once keeps a forecast from sampling what has not run.
-func (s *subquery) Stats() scan.Stats { return scan.Stats{Rows: -1, Bytes: -1, Once: true} }
+// Stats implements scan.Source. Once keeps others from reading for a forecast: each time runs the query.
+func (s *streamed) Stats() scan.Stats { return scan.Stats{Rows: -1, Bytes: -1, Once: true} }
 
 // Splits implements scan.Source.
-func (s *subquery) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dry {
-		return nil, nil
-	}
-	if !s.ran {
-		if err := s.run(ctx); err != nil {
-			return nil, err
-		}
-		s.ran = true
-	}
-	return scan.Batches(s.Schema(), s.batches).Splits(ctx, columns)
+func (s *streamed) Splits(_ context.Context, columns []int) ([]scan.Split, error) {
+	return []scan.Split{&streamedSplit{of: s, columns: columns}}, nil
 }
 
-func (s *subquery) run(ctx context.Context) error {
-	r, err := s.query.Run(ctx)
+type streamedSplit struct {
+	of      *streamed
+	columns []int
+}
+
+func (s *streamedSplit) Position() uint64 { return 0 }
+func (s *streamedSplit) Rows() int64      { return -1 }
+func (s *streamedSplit) Bytes() int64     { return 0 }
+func (s *streamedSplit) Name() string     { return s.of.name }
+
+// Open implements scan.Split.
+func (s *streamedSplit) Open(ctx context.Context, _ scan.OpenOptions) (array.RecordReader, error) {
+	fields := make([]arrow.Field, len(s.columns))
+	for i, c := range s.columns {
+		fields[i] = s.of.schema.Field(c)
+	}
+	r := &streamedReader{ctx: ctx, columns: s.columns, schema: arrow.NewSchema(fields, nil)}
+	r.refs.Store(1)
+	var err error
+	waited := engine.Wait(ctx, func() { r.from, err = s.of.run(ctx) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer r.Release()
-	for r.Next() {
-		b := r.RecordBatch()
-		b.Retain()
-		s.batches = append(s.batches, b)
+	if waited != nil {
+		r.Release()
+		return nil, waited
 	}
-	return r.Err()
+	return r, nil
 }
 
-// release drops the rows.
-func (s *subquery) release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range s.batches {
-		b.Release()
+// streamedReader returns columns of another query's result. The thread of its worker is that query's while it
+// waits.
+type streamedReader struct {
+	refs    atomic.Int64
+	ctx     context.Context
+	from    array.RecordReader
+	columns []int
+	schema  *arrow.Schema
+	batch   arrow.RecordBatch
+	err     error
+}
+
+func (r *streamedReader) Retain() { r.refs.Add(1) }
+
+func (r *streamedReader) Release() {
+	if r.refs.Add(-1) == 0 {
+		r.drop()
+		r.from.Release()
 	}
-	s.batches, s.ran = nil, false
+}
+
+func (r *streamedReader) drop() {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
+	}
+}
+
+func (r *streamedReader) Schema() *arrow.Schema          { return r.schema }
+func (r *streamedReader) RecordBatch() arrow.RecordBatch { return r.batch }
+func (r *streamedReader) Record() arrow.RecordBatch      { return r.batch }
+
+func (r *streamedReader) Err() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.from.Err()
+}
+
+func (r *streamedReader) Next() bool {
+	r.drop()
+	if r.err != nil {
+		return false
+	}
+	more := false
+	r.err = engine.Wait(r.ctx, func() { more = r.from.Next() })
+	if r.err != nil || !more {
+		return false
+	}
+	in := r.from.RecordBatch()
+	columns := make([]arrow.Array, len(r.columns))
+	for i, c := range r.columns {
+		columns[i] = in.Column(c)
+	}
+	r.batch = newBatch(r.schema, columns, in.NumRows())
+	return true
 }

@@ -398,14 +398,21 @@ func (p *statements) aggregateCall(call *pg.FuncCall, name string, at int) (*exp
 			return nil, p.errorf(p.findToken(pg.Token_ORDER, at), "not supported: this order; want one column, ascending")
 		}
 		name, args = f.String(), append([]*pg.Node{by.GetNode()}, args...)
-	case len(call.GetAggOrder()) > 0:
-		return nil, p.errorf(p.findToken(pg.Token_ORDER, at), "not supported: ORDER BY in %s; values come in input order", name)
 	}
 	x, err := p.call(name, at, args...)
 	if err != nil {
 		return nil, err
 	}
 	x.Op, x.Distinct = expr.OpAggregate, call.GetAggDistinct()
+	if !call.GetAggWithinGroup() {
+		for _, node := range call.GetAggOrder() {
+			o, err := p.order(node)
+			if err != nil {
+				return nil, err
+			}
+			x.OrderBy = append(x.OrderBy, o)
+		}
+	}
 	x.Filter, err = p.optional(call.GetAggFilter())
 	return x, err
 }

@@ -501,21 +501,26 @@ func flatten(lists [][]*expr.Expr) []*expr.Expr {
 
 func (p *statements) orderBy(s *Select, clause []*pg.Node) error {
 	for _, node := range clause {
-		by := node.GetSortBy()
-		x, err := p.expr(by.GetNode())
+		o, err := p.order(node)
 		if err != nil {
 			return err
 		}
-		if by.GetSortbyDir() == pg.SortByDir_SORTBY_USING {
-			return p.errorf(x.At, "not supported: USING in ORDER BY")
-		}
-		o := Order{Expr: x, Descending: by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC,
-			NullsFirst: by.GetSortbyNulls() == pg.SortByNulls_SORTBY_NULLS_FIRST}
-		if p.marks[x.At] == markOrderAll {
+		if p.marks[o.Expr.At] == markOrderAll {
 			s.OrderAll = &o
 			continue
 		}
 		s.OrderBy = append(s.OrderBy, o)
 	}
 	return nil
+}
+
+// order reads an element of ORDER BY.
+func (p *statements) order(node *pg.Node) (Order, error) {
+	by := node.GetSortBy()
+	x, err := p.expr(by.GetNode())
+	if err == nil && by.GetSortbyDir() == pg.SortByDir_SORTBY_USING {
+		err = p.errorf(x.At, "not supported: USING in ORDER BY")
+	}
+	return Order{Expr: x, Descending: by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC,
+		NullsFirst: by.GetSortbyNulls() == pg.SortByNulls_SORTBY_NULLS_FIRST}, err
 }

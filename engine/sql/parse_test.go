@@ -155,7 +155,6 @@ func TestParseStatementError(t *testing.T) {
 		{"select a from t where b in (select c from u)", "not supported: a subquery", "in (select c from u)"},
 		{"select cast(a as interger) from t", "no type is named interger; did you mean integer", "interger) from t"},
 		{"select a::int[] from t", "a type of lists", "int[] from t"},
-		{"select list(a order by b) from t", "ORDER BY in list", "order by b) from t"},
 		{"select sum(*) from t", "only count has it", "sum(*) from t"},
 		{"select a @@ b from t", "operator @@", "@@ b from t"},
 		{"select lower(distinct a) from t", "lower is no aggregate function", "lower(distinct a) from t"},

@@ -52,11 +52,7 @@ type GroupElement struct {
 }
 
 // Order is one element of ORDER BY.
-type Order struct {
-	Expr       *expr.Expr
-	Descending bool
-	NullsFirst bool
-}
+type Order = expr.Order
 
 // ErrorAt returns an error that points at a byte of the statement's text.
 func (s *Select) ErrorAt(at int, message string) error { return errorAt(s.Text, at, "%s", message) }

@@ -1,0 +1,297 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/order"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// stage is what happens to rows between the columns that are computed and the last aggregation.
+type stage struct {
+	what   string
+	source scan.Source // of query
+	query  *spec.Query // nil of a stage that does not aggregate
+}
+
+// arrange decides in how many steps the groups are made, and binds the last of them. The rows are read once.
+//
+//	                                sum(DISTINCT x):  groups by keys and x -> groups by keys
+//	list(x ORDER BY y):  rows in order ->                                     groups by keys
+//	grouping sets, of aggregates that merge:     groups by all keys -> sets -> groups by keys and set
+//	grouping sets of others:                           rows -> sets ->        groups by keys and set
+func (g *grouping) arrange(query spec.Query) error {
+	if _, err := spec.Bind(query, g.q.source.Schema(), g.q.source.Stats().Columns); err != nil {
+		return g.bindError(query, err)
+	}
+	if g.order != nil && g.distinct == nil {
+		if err := g.sortRows(query); err != nil {
+			return err
+		}
+	}
+	if len(g.sets) > 1 {
+		if merged, ok := g.splitSets(query); ok {
+			query = merged
+		}
+		query = g.expand(query)
+	}
+	if g.distinct != nil {
+		var err error
+		if query, err = g.splitDistinct(query); err != nil {
+			return err
+		}
+		if g.order != nil {
+			if err := g.sortRows(query); err != nil {
+				return err
+			}
+		}
+	}
+	if len(query.Keys) == 0 && len(query.Aggregates) == 0 {
+		query.Aggregates = []spec.Aggregate{{Func: spec.CountStar, Name: "count(*)"}}
+	}
+	bound, err := spec.Bind(query, g.q.source.Schema(), g.q.source.Stats().Columns)
+	if err != nil {
+		return g.bindError(query, err)
+	}
+	g.q.grouped, g.q.query, g.q.rows = true, query, bound.Schema
+	return nil
+}
+
+// then adds a stage whose result is the source of what follows.
+func (q *Query) then(s stage, src scan.Source) {
+	q.stages = append(q.stages, s)
+	q.source = src
+}
+
+// split replaces an aggregation by one of all groups of its keys and of the columns in distinct, and returns the
+// one that merges those. It returns the aggregate that cannot be merged, or -1.
+func (g *grouping) split(query spec.Query, distinct []string) (merge spec.Query, failed int, err error) {
+	first := query
+	first.Keys, first.Aggregates = slices.Clone(query.Keys), nil
+	merge = query
+	merge.Keys, merge.Aggregates = nil, nil
+	for _, k := range query.Keys {
+		merge.Keys = append(merge.Keys, spec.Key{Column: k.ResultName(), Name: k.ResultName()})
+	}
+	apart := map[string]string{} // names of distinct columns in the groups
+	for i, column := range distinct {
+		apart[column] = g.unique(fmt.Sprintf("distinct %d", i+1))
+		first.Keys = append(first.Keys, spec.Key{Column: column, Name: apart[column]})
+	}
+	add := func(name string, partial spec.Aggregate, f spec.Func) {
+		partial.Name = name
+		first.Aggregates = append(first.Aggregates, partial)
+		merge.Aggregates = append(merge.Aggregates, spec.Aggregate{Func: f, Args: []string{name}, Name: name})
+	}
+	computed := map[string]*expr.Expr{}
+	count := func(name string) *expr.Expr { // of no groups, the sum of counts is NULL
+		return expr.Call("coalesce", &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{expr.Column(name)}, At: -1}, expr.Constant(int64(0)))
+	}
+	for i, a := range query.Aggregates {
+		name := a.ResultName()
+		switch f := a.Func; {
+		case distinct != nil && (g.infos[i].distinct || f == spec.CountDistinct && slices.Equal(a.Args, distinct)):
+			if f == spec.CountDistinct {
+				a.Func = spec.Count
+			}
+			a.Args = slices.Clone(a.Args)
+			for j := range a.Args {
+				a.Args[j] = apart[a.Args[j]]
+			}
+			merge.Aggregates = append(merge.Aggregates, a)
+		case f == spec.CountStar || f == spec.Count:
+			add(name, a, spec.Sum)
+			computed[name] = count(name)
+		case f == spec.Avg && g.narrow(a.Args[0]):
+			sum, n := g.unique("sum of "+name), g.unique("count of "+name)
+			add(sum, spec.Aggregate{Func: spec.Sum, Args: a.Args}, spec.Sum)
+			add(n, spec.Aggregate{Func: spec.Count, Args: a.Args}, spec.Sum)
+			computed[name] = expr.Call("/", expr.Column(sum), expr.Column(n))
+		case slices.Contains(merging, f):
+			add(name, a, f)
+		default:
+			return query, i, nil
+		}
+	}
+	bound, err := spec.Bind(first, g.q.source.Schema(), g.q.source.Stats().Columns)
+	if err != nil {
+		return query, -1, err
+	}
+	for name, x := range computed {
+		g.computed[name] = x
+	}
+	q, src := g.q, g.q.source
+	q.then(stage{"groups to be merged", src, &first}, &streamed{name: "groups", schema: bound.Schema, run: func(ctx context.Context) (array.RecordReader, error) {
+		var err error
+		q.first, err = q.engine.Aggregate(ctx, src, first)
+		return q.first, err
+	}})
+	return merge, -1, nil
+}
+
+// merging are the functions whose results of parts are their arguments for the whole.
+var merging = []spec.Func{spec.Sum, spec.Min, spec.Max, spec.BoolAnd, spec.BoolOr, spec.BitAnd, spec.BitOr, spec.BitXor}
+
+// narrow says whether sums of a column are far from their type's bounds, so that a mean may be computed of one.
+func (g *grouping) narrow(column string) bool {
+	const digitsMax = 18
+	at := g.q.source.Schema().FieldIndices(column)
+	if len(at) != 1 {
+		return false
+	}
+	switch dt := valueType(g.q.source.Schema().Field(at[0]).Type).(type) {
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Float32Type, *arrow.Float64Type:
+		return true
+	case arrow.DecimalType:
+		return dt.GetPrecision() <= digitsMax
+	}
+	return false
+}
+
+// splitSets makes groups of all keys first, where one of the sets has all of them and aggregates merge. Rows
+// become few before they are multiplied.
+func (g *grouping) splitSets(query spec.Query) (spec.Query, bool) {
+	all := slices.ContainsFunc(g.sets, func(set []int) bool {
+		for k := range g.keys {
+			if !slices.Contains(set, k) {
+				return false
+			}
+		}
+		return true
+	})
+	if !all || g.distinct != nil || query.Deterministic || len(query.Keys) == 0 {
+		return query, false
+	}
+	merge, failed, err := g.split(query, nil)
+	return merge, failed < 0 && err == nil
+}
+
+// splitDistinct makes groups of the keys and of what is distinct first.
+func (g *grouping) splitDistinct(query spec.Query) (spec.Query, error) {
+	merge, failed, err := g.split(query, g.distinct)
+	if failed >= 0 {
+		return query, &expr.Error{Message: fmt.Sprintf("not supported: %s beside %s, as it cannot be put together of the groups of distinct values",
+			g.calls[failed], g.calls[g.distinctCall]), At: g.calls[failed].At}
+	}
+	return merge, err
+}
+
+// expand makes the rows of all grouping sets of each row.
+func (g *grouping) expand(query spec.Query) spec.Query {
+	x := &expanded{Source: g.q.source}
+	query.Keys = slices.Clone(query.Keys)
+	for i := range query.Keys {
+		k := &query.Keys[i]
+		k.Name = k.ResultName()
+		x.keys = append(x.keys, x.Source.Schema().FieldIndices(k.Column)[0])
+		k.Column = g.unique("key " + k.Name)
+		x.names = append(x.names, k.Column)
+	}
+	for _, set := range g.sets {
+		present := make([]bool, len(g.keys))
+		for _, k := range set {
+			present[k] = true
+		}
+		x.sets = append(x.sets, present)
+	}
+	g.set = g.unique("grouping set")
+	x.names = append(x.names, g.set)
+	query.Keys = append(query.Keys, spec.Key{Column: g.set, Name: g.set})
+	x.describe()
+	g.q.sets = x.sets
+	g.q.then(stage{what: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
+	return query
+}
+
+// sortRows puts the rows in the order of the aggregates that want one.
+func (g *grouping) sortRows(query spec.Query) error {
+	columns := map[string]bool{}
+	var names []string
+	use := func(name string) {
+		if !columns[name] {
+			columns[name] = true
+			names = append(names, name)
+		}
+	}
+	for _, k := range query.Keys {
+		use(k.Column)
+	}
+	for _, a := range query.Aggregates {
+		for _, arg := range a.Args {
+			use(arg)
+		}
+	}
+	var by order.By
+	for i, o := range g.order {
+		name := g.orderColumns[i]
+		if g.distinct != nil { // what is distinct is a column of the groups now
+			at := slices.Index(g.distinct, name)
+			if at < 0 {
+				return &expr.Error{Message: "ORDER BY beside DISTINCT takes an argument of the function, not " + o.Expr.String(), At: o.Expr.At}
+			}
+			name = query.Aggregates[g.distinctCall].Args[at]
+		}
+		use(name)
+		by.Keys = append(by.Keys, order.Key{Column: slices.Index(names, name), Descending: o.Descending, NullsFirst: o.NullsFirst})
+	}
+	if len(names) == 0 {
+		return nil // no more than constants
+	}
+	exprs := make([]*expr.Expr, len(names))
+	for i, name := range names {
+		exprs[i] = expr.Column(name)
+	}
+	src, eng := g.q.source, g.q.engine
+	post, err := newProjection(src.Schema(), names, exprs, nil, true)
+	if err != nil {
+		return err
+	}
+	if err := by.Validate(post.schema); err != nil {
+		return err
+	}
+	texts := ""
+	for i, o := range g.order {
+		if i > 0 {
+			texts += ", "
+		}
+		texts += o.String()
+	}
+	g.q.then(stage{what: "rows in order of " + texts}, &streamed{name: "rows in order", schema: post.schema, run: func(ctx context.Context) (array.RecordReader, error) {
+		rows, err := eng.Rows(ctx, src, rowsOptions(post))
+		if err != nil {
+			return nil, err
+		}
+		defer rows.Release()
+		return eng.Sort(ctx, rows, by)
+	}})
+	return nil
+}
+
+// rowsOptions are those of reading a projection's columns.
+func rowsOptions(p *projection) engine.RowsOptions {
+	inputs := p.inputs()
+	p = p.narrowed(inputs)
+	return engine.RowsOptions{
+		Columns: inputs,
+		Schema:  p.schema,
+		NewMap:  func() engine.RowMap { return newProjector(p, memory.DefaultAllocator) },
+	}
+}
+
+// unique returns a name that no column has: the given one, or one that is longer.
+func (g *grouping) unique(name string) string {
+	for g.names[name] {
+		name += " "
+	}
+	g.names[name] = true
+	return name
+}

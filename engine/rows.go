@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mpga/mpga/engine/scan"
+)
+
+// threadKey is where a context has the *thread of the worker that reads.
+type threadKey struct{}
+
+// Wait calls a function that waits for another query of the engine, from within a split's Open or the reader
+// that it has returned: ctx is that of Open. The worker's thread is the other query's in the meantime, which
+// may need it to go on. It returns the cause when the context ends before the thread is there again.
+func Wait(ctx context.Context, f func()) error {
+	t, ok := ctx.Value(threadKey{}).(*thread)
+	if !ok {
+		f()
+		return nil
+	}
+	t.give()
+	f()
+	return t.take(ctx)
+}
+
+// RowMap makes the batches of Rows of those of a source. One goroutine at a time uses it.
+type RowMap interface {
+	// Map returns what it makes of a batch, which stays the caller's, or nil where nothing is left of it.
+	Map(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch, error)
+
+	// Release is called after the last batch.
+	Release()
+}
+
+// RowsOptions say what Engine.Rows returns.
+type RowsOptions struct {
+	Columns []int         // of the source, as the maps take them
+	Schema  *arrow.Schema // of what the maps return
+	NewMap  func() RowMap // one for each worker
+
+	// InOrder keeps the order of the input: one worker reads it. The default is that batches come as they are
+	// ready.
+	InOrder bool
+}
+
+// Rows reads a source by all of the engine's threads, split by split, and returns what is made of its batches
+// as they are ready. Rows must be released.
+func (e *Engine) Rows(ctx context.Context, src scan.Source, opt RowsOptions) (*Rows, error) {
+	splits, err := src.Splits(ctx, opt.Columns)
+	if err != nil {
+		return nil, fmt.Errorf("splits: %w", err)
+	}
+	ctx, cancel, done, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop, err := e.budget.start()
+	if err != nil {
+		cancel(nil)
+		done()
+		return nil, err
+	}
+	workers := max(min(e.opt.Threads, len(splits)), 1)
+	if opt.InOrder {
+		workers = 1
+	}
+	r := &Rows{engine: e, opt: opt, splits: splits, batches: make(chan arrow.RecordBatch, workers), cancel: cancel}
+	r.refs.Store(1)
+	go func() {
+		defer done()
+		defer stop()
+		r.err = r.run(ctx, workers)
+		close(r.batches)
+		cancel(nil)
+	}()
+	return r, nil
+}
+
+// Rows streams the rows of a source. It is an array.RecordReader, to be used as a Result is.
+type Rows struct {
+	engine *Engine
+	opt    RowsOptions
+	splits []scan.Split
+	next   atomic.Int64 // split
+
+	batches chan arrow.RecordBatch
+	cancel  context.CancelCauseFunc
+	refs    atomic.Int64
+	batch   arrow.RecordBatch
+	ended   bool
+	err     error // set before batches is closed
+}
+
+var _ array.RecordReader = (*Rows)(nil)
+
+// run reads all splits by so many workers.
+func (r *Rows) run(ctx context.Context, workers int) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	for range workers {
+		group.Go(func() error {
+			t := &thread{of: r.engine.threads}
+			defer t.give()
+			if err := t.take(groupCtx); err != nil {
+				return err
+			}
+			m := r.opt.NewMap()
+			defer m.Release()
+			for {
+				i := r.next.Add(1) - 1
+				if i >= int64(len(r.splits)) {
+					return nil
+				}
+				if err := r.read(groupCtx, t, m, r.splits[i]); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	err := group.Wait()
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// read reads a split.
+func (r *Rows) read(ctx context.Context, t *thread, m RowMap, split scan.Split) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // as in reader.guard
+			r.engine.opt.Logger.Debug("decoder panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = fmt.Errorf("%s: %w: %v", split.Name(), ErrCorrupt, p)
+		}
+	}()
+	from, err := split.Open(context.WithValue(ctx, threadKey{}, t), scan.OpenOptions{
+		Allocator: r.engine.opt.Allocator,
+		BatchRows: r.engine.opt.testing.BatchRows,
+	})
+	if err != nil {
+		return err
+	}
+	defer from.Release()
+	for from.Next() {
+		made, err := m.Map(ctx, from.RecordBatch())
+		if err != nil {
+			return named(split, err)
+		}
+		if made == nil {
+			continue
+		}
+		if err := r.send(ctx, t, made); err != nil {
+			return err
+		}
+	}
+	return from.Err()
+}
+
+// send hands a batch over.
+func (r *Rows) send(ctx context.Context, t *thread, batch arrow.RecordBatch) error {
+	t.give()
+	select {
+	case r.batches <- batch:
+	case <-ctx.Done():
+		batch.Release()
+	}
+	return t.take(ctx)
+}
+
+// Schema returns the columns that the maps make.
+func (r *Rows) Schema() *arrow.Schema { return r.opt.Schema }
+
+// RecordBatch returns the current batch.
+func (r *Rows) RecordBatch() arrow.RecordBatch { return r.batch }
+
+// Record returns the current batch, under the name that array.RecordReader had for it before.
+func (r *Rows) Record() arrow.RecordBatch { return r.batch }
+
+// Err returns what ended the reading early. It is nil until Next has returned false.
+func (r *Rows) Err() error {
+	if !r.ended {
+		return nil
+	}
+	return r.err
+}
+
+// Next makes the next batch current. It returns false at the end and after an error.
+func (r *Rows) Next() bool {
+	r.drop()
+	batch, ok := <-r.batches
+	r.batch, r.ended = batch, !ok
+	return ok
+}
+
+// Retain adds a reference.
+func (r *Rows) Retain() { r.refs.Add(1) }
+
+// Release drops a reference. The last one ends the reading.
+func (r *Rows) Release() {
+	if r.refs.Add(-1) != 0 {
+		return
+	}
+	r.drop()
+	r.cancel(context.Canceled)
+	for batch := range r.batches {
+		batch.Release()
+	}
+}
+
+func (r *Rows) drop() {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
+	}
+}
