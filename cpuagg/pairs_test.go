@@ -40,7 +40,7 @@ func TestScatterPairs(t *testing.T) {
 					if err := pairs.scatterTile(b, tile, hashes); err != nil {
 						t.Fatal(err)
 					}
-					general.place(hashes)
+					general.place(hashes, false)
 					general.put(rows, 0, 1, tile.Keys)
 					general.put(rows, 1, 1, tile.Args[0])
 					if err := general.seal(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"unsafe"
 
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
@@ -415,20 +416,33 @@ func unpack(buf, rows []uint64, stride, offset, words int) []uint64 {
 	buf = buf[:n*words]
 	switch words {
 	case 1:
-		for i, at := 0, offset; i < n; i, at = i+1, at+stride {
-			buf[i] = rows[at]
-		}
-		return buf
+		unpackWords[[1]uint64](buf, rows, stride, offset)
 	case 2:
-		for i, at := 0, offset; i+1 < len(buf) && at+1 < len(rows); i, at = i+2, at+stride {
-			buf[i], buf[i+1] = rows[at], rows[at+1]
+		unpackWords[[2]uint64](buf, rows, stride, offset)
+	case 3:
+		unpackWords[[3]uint64](buf, rows, stride, offset)
+	case 4:
+		unpackWords[[4]uint64](buf, rows, stride, offset)
+	case 5:
+		unpackWords[[5]uint64](buf, rows, stride, offset)
+	case 6:
+		unpackWords[[6]uint64](buf, rows, stride, offset)
+	default:
+		for i, at := 0, offset; i < n; i, at = i+1, at+stride {
+			copy(buf[i*words:(i+1)*words], rows[at:])
 		}
-		return buf
-	}
-	for i, at := 0, offset; i < n; i, at = i+1, at+stride {
-		copy(buf[i*words:(i+1)*words], rows[at:])
 	}
 	return buf
+}
+
+// unpackWords is unpack for a width that the compiler knows, which spares a call for each row.
+func unpackWords[V wordArray](buf, rows []uint64, stride, offset int) {
+	var v V
+	out := unsafe.Slice((*V)(unsafe.Pointer(unsafe.SliceData(buf))), len(rows)/stride)
+	rows = rows[offset:]
+	for i, at := 0, 0; i < len(out) && at+len(v) <= len(rows); i, at = i+1, at+stride {
+		out[i] = *(*V)(unsafe.Pointer(&rows[at]))
+	}
 }
 
 // flipSigns returns words with their first bit flipped.

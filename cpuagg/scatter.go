@@ -124,19 +124,20 @@ func newScatterer(m spec.Memory, content Content, layout *spec.RowLayout, p *pas
 }
 
 // place finds room for rows of the given hashes, at most spec.TileRows, and notes it in s.at. The
-// caller then writes the parts with put, and calls seal.
-func (s *scatterer) place(hashes []uint64) {
+// caller then writes the parts with put, and calls seal. refers says that some rows refer to bytes
+// outside them, which are to be kept in the rows' pages.
+func (s *scatterer) place(hashes []uint64, refers bool) {
 	radix, rowBytes := s.pass.radix, rowAddress(8*s.layout.Stride)
 	at, next := s.at[:len(hashes)], s.next
 	for i, h := range hashes {
 		p := radix.Of(h)
 		c := &next[p]
-		if c.at == c.end || s.refers && s.open[p].Heap.Bytes() > int64(s.pass.pageBytes) {
+		if c.at == c.end || refers && s.open[p].Heap.Bytes() > int64(s.pass.pageBytes) {
 			s.turn(p)
 		}
 		at[i] = c.at
 		c.at += rowBytes
-		if s.refers {
+		if refers {
 			s.pages[i] = s.open[p]
 		}
 	}
@@ -186,20 +187,35 @@ func (s *scatterer) seal() error {
 func (s *scatterer) put(n, offset, words int, values []uint64) {
 	switch words {
 	case 1:
-		values = values[:n]
-		for i := range s.at[:n] {
-			*(*uint64)(s.at[i].part(offset)) = values[i]
-		}
+		putWords[[1]uint64](s.at[:n], offset, values)
 	case 2:
-		pairs := wordPairs(values)[:n]
-		for i := range s.at[:n] {
-			*(*[2]uint64)(s.at[i].part(offset)) = pairs[i]
-		}
+		putWords[[2]uint64](s.at[:n], offset, values)
+	case 3:
+		putWords[[3]uint64](s.at[:n], offset, values)
+	case 4:
+		putWords[[4]uint64](s.at[:n], offset, values)
+	case 5:
+		putWords[[5]uint64](s.at[:n], offset, values)
+	case 6:
+		putWords[[6]uint64](s.at[:n], offset, values)
 	default:
 		for i := range s.at[:n] {
 			row := unsafe.Slice((*uint64)(s.at[i].part(offset)), words)
 			copy(row, values[i*words:])
 		}
+	}
+}
+
+// wordArray is values of widths for which a loop of its own is compiled.
+type wordArray interface {
+	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64 | [5]uint64 | [6]uint64
+}
+
+// putWords is put for values of a width that the compiler knows, which spares a call for each.
+func putWords[V wordArray](at []rowAddress, offset int, values []uint64) {
+	from := unsafe.Slice((*V)(unsafe.Pointer(unsafe.SliceData(values))), len(at))
+	for i := range at {
+		*(*V)(at[i].part(offset)) = from[i]
 	}
 }
 
@@ -233,26 +249,45 @@ func (s *scatterer) scatterTile(b *spec.Bound, t *spec.Tile, hashes []uint64) er
 		s.scatterPairs(t.Keys, t.Args[0], hashes)
 		return s.seal()
 	}
-	s.place(hashes)
+	refers := s.refers && tileRefers(b, t)
+	s.place(hashes, refers)
 	n := t.Rows
 	if b.Keys.Words > 0 {
 		s.put(n, 0, b.Keys.Words, t.Keys)
 	}
+	for a := range b.Args {
+		if s.layout.Natural[a] < 0 {
+			s.put(n, s.layout.Parts[a], b.Args[a].Words, t.Args[a])
+		}
+	}
+	if refers {
+		s.keepTile(b, n)
+	}
+	s.putValid(t)
+	return s.seal()
+}
+
+// tileRefers reports whether some row of a tile refers to bytes outside it. Where strings are short, as most
+// are, pages need not be known by row.
+func tileRefers(b *spec.Bound, t *spec.Tile) bool {
+	for a := range b.Args {
+		if argRefers(b, &b.Args[a]) && anyLongAt(t.Args[a], 0, 2) {
+			return true
+		}
+	}
+	return anyLong(&b.Keys, t.Keys)
+}
+
+// keepTile lets all strings of the n placed rows of a tile lie in the rows' pages.
+func (s *scatterer) keepTile(b *spec.Bound, n int) {
 	for _, w := range b.Keys.Longs {
 		s.keepLongs(n, w)
 	}
 	for a := range b.Args {
-		arg := &b.Args[a]
-		if s.layout.Natural[a] >= 0 {
-			continue
-		}
-		s.put(n, s.layout.Parts[a], arg.Words, t.Args[a])
-		if argRefers(b, arg) {
+		if s.layout.Natural[a] < 0 && argRefers(b, &b.Args[a]) {
 			s.keepLongs(n, s.layout.Parts[a])
 		}
 	}
-	s.putValid(t)
-	return s.seal()
 }
 
 // putValid writes the validity bits of the placed rows.
@@ -293,7 +328,7 @@ func (s *scatterer) scatterStates(t *table, st *states) error {
 func (s *scatterer) scatterGroups(b *spec.Bound, keys []uint64, n int, states [][]uint64) error {
 	var hashes [spec.TileRows]uint64
 	hashKeys(&b.Keys, keys, s.pass.seed(), hashes[:n])
-	s.place(hashes[:n])
+	s.place(hashes[:n], s.refers)
 	s.put(n, 0, b.Keys.Words, keys)
 	for _, w := range b.Keys.Longs {
 		s.keepLongs(n, w)

@@ -37,7 +37,7 @@ func TestScatterPages(t *testing.T) {
 						p := radix.Of(hashes[i])
 						want[p] = append(want[p], uint64(n+i))
 					}
-					s.place(hashes[:rows])
+					s.place(hashes[:rows], false)
 					s.put(rows, 0, stride, values)
 					if err := s.seal(); err != nil {
 						t.Fatal(err)

@@ -287,10 +287,18 @@ func hashNullable(keys []uint64, seed uint64, hashes []uint64) {
 // anyLong reports whether some key refers to bytes outside it.
 func anyLong(l *spec.KeyLayout, keys []uint64) bool {
 	for _, w := range l.Longs {
-		for at := w; at < len(keys); at += l.Words {
-			if spec.AsBytes2(keys[at : at+2]).Long() {
-				return true
-			}
+		if anyLongAt(keys, w, l.Words) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyLongAt reports whether some string, of those at every stride-th word, refers to bytes outside it.
+func anyLongAt(words []uint64, from, stride int) bool {
+	for at := from; at < len(words); at += stride {
+		if spec.AsBytes2(words[at : at+2]).Long() {
+			return true
 		}
 	}
 	return false

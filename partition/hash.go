@@ -171,14 +171,16 @@ func HashKeysN(keys []uint64, words int, seed uint64, out []uint64) {
 		return
 	}
 	rows := len(keys) / words
-	for i := range rows {
-		h := seed
-		for _, w := range keys[i*words : (i+1)*words] {
-			h = Combine(h, w)
-		}
-		out[i] = h
+	out = out[:rows]
+	for i := range out {
+		out[i] = seed
 	}
-	FinishAll(out[:rows])
+	for first := 0; first < words; first++ {
+		for i, at := 0, first; i < len(out) && at < len(keys); i, at = i+1, at+words {
+			out[i] = Combine(out[i], keys[at])
+		}
+	}
+	FinishAll(out)
 }
 
 // hashKeys2 is HashKeysN for two words, without a loop over a key's words.
