@@ -129,11 +129,11 @@ const lowShare = 8
 // Reclaim implements cpuagg.Store: it writes the largest partitions to disk.
 func (s *Store) Reclaim(bytes int64) error {
 	for bytes > 0 {
-		part, freed, err := s.takeLargest()
-		if part == nil || err != nil {
-			return err
+		part, pages, freed := s.takeLargest()
+		if part == nil {
+			return nil
 		}
-		if err := s.evict(part.to, part.pages); err != nil {
+		if err := s.evict(part, pages); err != nil {
 			return err
 		}
 		bytes -= freed
@@ -141,17 +141,10 @@ func (s *Store) Reclaim(bytes int64) error {
 	return nil
 }
 
-// victim is the pages of a partition that are on their way to disk.
-type victim struct {
-	to    *storedPartition
-	pages [2][]*spec.Page
-}
-
-// takeLargest takes the pages of the partition that has most of them; nil when none has any.
-func (s *Store) takeLargest() (*victim, int64, error) {
+// takeLargest takes the pages of the partition that has the most bytes of them; nil when none has any.
+func (s *Store) takeLargest() (largest *storedPartition, pages [2][]*spec.Page, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var largest *storedPartition
 	for _, p := range s.passes {
 		for i := range p.partitions {
 			if part := &p.partitions[i]; part.bytes > 0 && (largest == nil || part.bytes > largest.bytes) {
@@ -160,21 +153,20 @@ func (s *Store) takeLargest() (*victim, int64, error) {
 		}
 	}
 	if largest == nil {
-		return nil, 0, nil
+		return nil, pages, 0
 	}
-	v := &victim{to: largest, pages: largest.pages}
-	freed := largest.bytes
+	pages, bytes = largest.pages, largest.bytes
 	largest.pages, largest.bytes = [2][]*spec.Page{}, 0
 	largest.leaving++
-	s.bytes -= freed
-	return v, freed, nil
+	s.bytes -= bytes
+	return largest, pages, bytes
 }
 
 // extentBytes is how much is written at a time.
 const extentBytes = 1 << 20
 
 // evict writes pages to disk and releases them.
-func (s *Store) evict(to *storedPartition, pages [2][]*spec.Page) (err error) {
+func (s *Store) evict(to *storedPartition, pages [2][]*spec.Page) error {
 	defer func() {
 		for _, list := range pages {
 			releaseAll(list)
@@ -192,31 +184,47 @@ func (s *Store) evict(to *storedPartition, pages [2][]*spec.Page) (err error) {
 	buf := frameBuffers.Get().(*[]byte)
 	defer frameBuffers.Put(buf)
 	for content := range pages {
-		w := frameWriter{layout: s.layouts[content], memory: s.memory}
-		e := extent{file: file, offset: file.end}
-		out := (*buf)[:0]
-		for i, page := range pages[content] {
-			if out, err = w.append(out, page); err != nil {
-				return err
-			}
-			s.spilled.Add(page.Bytes())
-			page.Release()
-			pages[content][i] = nil
-			if len(out) >= extentBytes || i == len(pages[content])-1 {
-				if err := file.write(out); err != nil {
-					return err
-				}
-				s.stored.Add(int64(len(out)))
-				*buf, out = out, out[:0]
-			}
+		e, err := s.write(file, pages[content], s.layouts[content], buf)
+		if err != nil {
+			return err
 		}
-		if e.n = file.end - e.offset; e.n > 0 {
+		if e.n > 0 {
 			s.mu.Lock()
 			to.extents[content] = append(to.extents[content], e)
 			s.mu.Unlock()
 		}
 	}
 	return nil
+}
+
+// write appends pages to a file, as one extent, and releases them. buf is for their frames.
+//
+// Requires: file.mu is held.
+func (s *Store) write(file *tempFile, pages []*spec.Page, layout *spec.RowLayout, buf *[]byte) (e extent, err error) {
+	e = extent{file: file, offset: file.end}
+	defer func() {
+		if e.n = file.end - e.offset; err != nil {
+			e.discard() // nobody will read what came before the error
+		}
+	}()
+	w := frameWriter{layout: layout, memory: s.memory}
+	out := (*buf)[:0]
+	for i, page := range pages {
+		if out, err = w.append(out, page); err != nil {
+			return e, err
+		}
+		s.spilled.Add(page.Bytes())
+		page.Release()
+		pages[i] = nil
+		if len(out) >= extentBytes || i == len(pages)-1 {
+			if err := file.write(out); err != nil {
+				return e, err
+			}
+			s.stored.Add(int64(len(out)))
+			*buf, out = out, out[:0]
+		}
+	}
+	return e, nil
 }
 
 var frameBuffers = sync.Pool{New: func() any { return new([]byte) }}

@@ -131,6 +131,28 @@ func TestStoreSpills(t *testing.T) {
 	}
 }
 
+// Would catch space of an extent of which only a part could be written that is never given back: a temp
+// directory is an engine's, and outlives the query.
+func TestPartOfExtent(t *testing.T) {
+	temp := NewTemp(OS, t.TempDir(), 3<<20)
+	s := testStore(t, 1<<30, temp)
+	p := s.NewPass(1)
+	for i := range 300 {
+		if err := p.Put(0, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], i*500, 500)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Reclaim(1); !errors.Is(err, ErrTempLimit) || s.Stored() == 0 {
+		t.Errorf("%d B were stored, %v", s.Stored(), err)
+	}
+	if temp.Used() != 0 {
+		t.Errorf("%d B of disk are in use", temp.Used())
+	}
+	if err := s.Close(); err != nil || s.memory.Used() != 0 || temp.Used() != 0 {
+		t.Errorf("closed: %v, %d B of memory, %d B of disk in use", err, s.memory.Used(), temp.Used())
+	}
+}
+
 // Would catch a full temp directory that is not told as such, or that leaves memory or disk behind.
 func TestTempLimit(t *testing.T) {
 	temp := NewTemp(OS, t.TempDir(), 1<<20)
