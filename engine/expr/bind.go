@@ -236,7 +236,7 @@ func (b *binder) constant(t Type, value any) *node {
 	return &node{typ: t, text: constantText(t, value), at: -1, column: -1, single: -1, isConst: true, value: value, slot: b.newSlot()}
 }
 
-// column finds a column by its exact name, else by its name in another case if only one has it.
+// column binds a column.
 func (b *binder) column(e *Expr) (*node, error) {
 	index, err := FindColumn(b.schema, e)
 	if err != nil {
@@ -255,38 +255,13 @@ func (b *binder) column(e *Expr) (*node, error) {
 	return &node{typ: typ, text: e.Name, at: e.At, column: c, single: -1, slot: b.newSlot()}, nil
 }
 
-// FindColumn returns the index of the column that an expression names: that of its exact name, else of
-// its name in another case if only one has it. Errors are of type *Error, and offer what is near.
+// FindColumn is spec.FindColumn for an expression that is a column. Errors are of type *Error.
 func FindColumn(schema *arrow.Schema, e *Expr) (int, error) {
-	found := schema.FieldIndices(e.Name)
-	if len(found) == 0 {
-		for i, f := range schema.Fields() {
-			if strings.EqualFold(f.Name, e.Name) {
-				found = append(found, i)
-			}
-		}
+	index, err := spec.FindColumn(schema, e.Name)
+	if err != nil {
+		return 0, errorAt(e.At, "%v", err)
 	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		return 0, errorAt(e.At, "column %q: %d columns have this name", e.Name, len(found))
-	}
-	known := make([]string, schema.NumFields())
-	for i, f := range schema.Fields() {
-		known[i] = f.Name
-	}
-	if near := spec.Nearest(e.Name, known); len(near) > 0 {
-		return 0, errorAt(e.At, "column %q does not exist; did you mean %s?", e.Name, strings.Join(near, " or "))
-	}
-	if len(known) == 0 {
-		return 0, errorAt(e.At, "column %q does not exist: there are no columns here", e.Name)
-	}
-	const shownMax = 20
-	if len(known) > shownMax {
-		known = append(known[:shownMax:shownMax], "...")
-	}
-	return 0, errorAt(e.At, "column %q does not exist; the columns are %s", e.Name, strings.Join(known, ", "))
+	return index, nil
 }
 
 // castArg casts one argument.

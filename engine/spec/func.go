@@ -66,7 +66,7 @@ type Params uint8
 const (
 	NoParam        Params = iota
 	FractionParam         // a number in [0, 1]
-	LengthParam           // an integer from 1 to MaxN
+	LengthParam           // an integer from 1 to MaxLength
 	SeparatorParam        // a string, optional; the default is ","
 )
 

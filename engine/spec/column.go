@@ -1,0 +1,47 @@
+package spec
+
+import (
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// columnsShown bounds the columns that an error lists.
+const columnsShown = 20
+
+// FindColumn returns the index of the column of a name, or, where there is none, of the only one that has it
+// in another case. Its errors are ErrQuery, and offer what is near.
+func FindColumn(schema *arrow.Schema, name string) (int, error) {
+	found := schema.FieldIndices(name)
+	if len(found) == 0 {
+		for i, f := range schema.Fields() {
+			if strings.EqualFold(f.Name, name) {
+				found = append(found, i)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return 0, unknownColumn(schema, name)
+	case 1:
+		return found[0], nil
+	}
+	return 0, queryErrorf("column %q: %d columns have this name", name, len(found))
+}
+
+func unknownColumn(schema *arrow.Schema, name string) error {
+	known := make([]string, schema.NumFields())
+	for i, f := range schema.Fields() {
+		known[i] = f.Name
+	}
+	if near := Nearest(name, known); len(near) > 0 {
+		return queryErrorf("column %q does not exist; did you mean %s?", name, strings.Join(near, " or "))
+	}
+	if len(known) == 0 {
+		return queryErrorf("column %q does not exist: there are no columns here", name)
+	}
+	if len(known) > columnsShown {
+		known = append(known[:columnsShown:columnsShown], "...")
+	}
+	return queryErrorf("column %q does not exist; the columns are %s", name, strings.Join(known, ", "))
+}
