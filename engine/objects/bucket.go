@@ -36,8 +36,8 @@ func (o *bucketObject) read(ctx context.Context, b []byte, off int64, v version)
 		return 0, final(err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	if r.Size() != v.size {
-		return 0, finalError{fmt.Errorf("%w: it had %d B, now %d", errChanged, v.size, r.Size())}
+	if err := v.checkSize(r.Size()); err != nil {
+		return 0, err
 	}
 	return io.ReadFull(r, b)
 }

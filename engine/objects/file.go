@@ -15,10 +15,10 @@ import (
 
 // file is an open object. It is safe for concurrent use, but for Read and Seek.
 //
-// What is announced is read in pieces of pieceBytes, ahead of its readers by aheadPieces; the first piece of
-// each range at once, so that the columns of a row group are asked for in parallel. Other reads are answered
-// by smaller pieces, and ahead of them once they turn out to be in order; short ones, as of headers, by
-// requests of their own. A piece is dropped when all of its bytes have been read.
+// Announced ranges are read in pieces of pieceBytes, aheadPieces ahead of the reader; the first piece of each
+// range is requested at once, so that the columns of a row group arrive in parallel. Other reads get smaller
+// pieces, which are read ahead once the reads turn out to be in order; short reads, as of headers, get requests
+// of their own. A piece is dropped when all of its bytes have been read.
 type file struct {
 	fs     *FS
 	name   string
@@ -40,8 +40,8 @@ type file struct {
 type piece struct {
 	offset int64
 	bytes  []byte
-	served int64         // bytes
-	kept   bool          // until the end
+	served int64         // bytes that readers have had
+	kept   bool          // until the file is closed
 	ready  chan struct{} // closed when bytes are there or err is set
 	err    error
 }
@@ -53,13 +53,13 @@ const (
 	// pieceBytesSmall is for reads that nobody has announced.
 	pieceBytesSmall = 256 << 10
 
-	// aheadPieces is how many pieces are on their way behind the one that is being read.
+	// aheadPieces is how many pieces beyond the one being read are on their way.
 	aheadPieces = 3
 
-	// gapBytes is what is read needlessly rather than by a request of its own.
+	// gapBytes is the widest gap between two ranges that is read, too, to save a request.
 	gapBytes = 64 << 10
 
-	// shortBytes is a read of a header, not of data.
+	// shortBytes bounds what is taken for a read of a header, not of data.
 	shortBytes = 4 << 10
 
 	// tailBytes is the end of a file, which holds the footer of most: it is read at once and kept.

@@ -22,7 +22,7 @@ import (
 
 // FS is a file system with objects. It is safe for concurrent use.
 type FS struct {
-	stream.FS // of all names that are no URLs
+	stream.FS // of all names that are not URLs
 
 	ctx      context.Context // ends all requests
 	opt      Options
@@ -41,11 +41,19 @@ var (
 	_ stream.Objects = (*FS)(nil)
 )
 
-// version tells versions of an object apart. A tag is empty where the store has none, a time zero.
+// version tells versions of an object apart. Where the store has no tag it is empty; likewise the time is zero.
 type version struct {
 	size     int64
 	tag      string
 	modified time.Time
+}
+
+// checkSize holds the size that an object has now against that of the version that was opened. B3.
+func (v version) checkSize(size int64) error {
+	if size == v.size {
+		return nil
+	}
+	return finalError{fmt.Errorf("%w: it had %d B, now %d", errChanged, v.size, size)}
 }
 
 // New returns a file system whose names without a scheme are those of base. Requests end with the context.
@@ -62,13 +70,15 @@ func New(ctx context.Context, base stream.FS, opt Options) (*FS, error) {
 	return f, nil
 }
 
-// SetBytes changes Options.Bytes, where the memory limit is known late.
+// SetBytes changes Options.Bytes, for programs that learn the memory limit late.
 func (f *FS) SetBytes(n int64) { f.bytes.Store(n) }
 
 // roomAhead says whether a piece may be read before anyone asks for it. B4.
 func (f *FS) roomAhead(n int64) bool { return f.held.Load()+n <= f.bytes.Load() }
 
-// Close gives connections and copies of files back. All files are closed before.
+// Close closes connections and drops copies of files.
+//
+// Requires: all files are closed.
 func (f *FS) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 
 // Options say how stores are asked. The zero value is usable.
 type Options struct {
-	// Attempts is how often a request is made that brings nothing. The default is 5.
+	// Attempts is how many requests in a row may bring no byte. The default is 5.
 	Attempts int
 
-	// Pause is the longest time before the second attempt; it doubles with each, up to 64 times that, and
-	// is a random part of it. The default is 100 ms.
+	// Pause bounds the pause before the second attempt, a random part of it; the bound doubles with each
+	// further attempt, up to 64 times Pause. The default is 100 ms.
 	Pause time.Duration
 
 	// Stall is how long a request may take. The default is 60 s.
@@ -23,10 +23,10 @@ type Options struct {
 	// Requests is how many requests for pieces of files run at a time. The default is 32.
 	Requests int
 
-	// Bytes is how much may be held that was read ahead. The default is 256 MiB; see SetBytes.
+	// Bytes bounds the memory of pieces that are read ahead. The default is 256 MiB; see SetBytes.
 	Bytes int64
 
-	// TempDir takes files of servers that send whole files only. The default is os.TempDir().
+	// TempDir takes the files of servers that send only whole files. The default is os.TempDir().
 	TempDir string
 
 	// Client makes the requests of https. The default is a client with the system's proxy.

@@ -14,20 +14,20 @@ import (
 // errChanged marks an object that is not the one that was opened.
 var errChanged = errors.New("the object changed while it was read")
 
-// finalError is an answer that another attempt would bring again.
+// finalError is an error that another attempt would only repeat.
 type finalError struct{ error }
 
 func (e finalError) Unwrap() error { return e.error }
 
-// passingError is an error that has outlasted all attempts, and that a later one may not meet.
+// passingError is an error that outlasted all attempts, but may be gone later.
 type passingError struct{ error }
 
 func (e passingError) Unwrap() error { return e.error }
 
-// Transient tells those that repeat whole queries that it is worth while.
+// Transient tells callers that repeat whole queries that another attempt is worthwhile.
 func (passingError) Transient() bool { return true }
 
-// final marks the errors of stores that are answers, and gives those of missing objects their name.
+// final marks errors that are a store's answer; that of a missing object becomes fs.ErrNotExist.
 func final(err error) error {
 	if err == nil {
 		return nil

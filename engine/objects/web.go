@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mpga/mpga/stream"
 )
@@ -20,7 +21,7 @@ type webObject struct {
 	url string
 
 	mu   sync.Mutex
-	copy stream.TempFile // of the file, where the server sends no ranges
+	copy stream.TempFile // of the whole file, where the server sends no ranges
 }
 
 // errNoRange marks a server that answers a request for a range with the whole file.
@@ -40,21 +41,39 @@ func (o *webObject) stat(ctx context.Context) (version, error) {
 		return version{}, err
 	}
 	defer r.Body.Close()
-	_, total, ok := strings.Cut(r.Header.Get("Content-Range"), "/")
-	size, err := strconv.ParseInt(total, 10, 64)
-	switch {
-	case r.StatusCode == http.StatusPartialContent && ok && err == nil:
+	if size := sizeOf(r); size >= 0 {
 		return versionOf(r, size), nil
-	case r.StatusCode == http.StatusOK && r.ContentLength >= 0:
-		return versionOf(r, r.ContentLength), nil
 	}
 	return version{}, finalError{errors.New("the server does not say how large it is")}
+}
+
+// sizeOf returns the size of the whole file, of which an answer may be a part; -1 where it does not tell.
+func sizeOf(r *http.Response) int64 {
+	if r.StatusCode != http.StatusPartialContent {
+		return r.ContentLength
+	}
+	_, total, _ := strings.Cut(r.Header.Get("Content-Range"), "/")
+	if size, err := strconv.ParseInt(total, 10, 64); err == nil {
+		return size
+	}
+	return -1
 }
 
 // versionOf returns the version that an answer is of.
 func versionOf(r *http.Response, size int64) version {
 	modified, _ := http.ParseTime(r.Header.Get("Last-Modified")) // zero where the server does not tell
 	return version{size: size, tag: r.Header.Get("ETag"), modified: modified}
+}
+
+// check holds an answer against the version that was opened, as far as the answer tells. B3.
+func (v version) check(r *http.Response) error {
+	if tag := r.Header.Get("ETag"); tag != "" && v.tag != "" && tag != v.tag {
+		return finalError{fmt.Errorf("%w: its tag was %s, now %s", errChanged, v.tag, tag)}
+	}
+	if size := sizeOf(r); size >= 0 {
+		return v.checkSize(size)
+	}
+	return nil
 }
 
 // do makes a request whose answer is the file or a part of it.
@@ -108,8 +127,8 @@ func (o *webObject) readRange(ctx context.Context, b []byte, off int64, v versio
 		return 0, err
 	}
 	defer r.Body.Close()
-	if tag := r.Header.Get("ETag"); tag != "" && v.tag != "" && tag != v.tag {
-		return 0, finalError{fmt.Errorf("%w: its tag was %s, now %s", errChanged, v.tag, tag)}
+	if err := v.check(r); err != nil {
+		return 0, err
 	}
 	if r.StatusCode == http.StatusOK && (off > 0 || int64(len(b)) < v.size) {
 		return 0, errNoRange
@@ -117,8 +136,8 @@ func (o *webObject) readRange(ctx context.Context, b []byte, off int64, v versio
 	return io.ReadFull(r.Body, b)
 }
 
-// fetch reads the whole file into the temp directory, once. It may take long: only the end of the file system's
-// context ends it early.
+// fetch reads the whole file into the temp directory, once. It may take longer than a request for a range:
+// Options.Stall bounds the time without a byte.
 func (o *webObject) fetch(v version) (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -129,21 +148,41 @@ func (o *webObject) fetch(v version) (err error) {
 	if err != nil {
 		return finalError{fmt.Errorf("temp directory: %w", err)}
 	}
-	r, err := o.do(o.fs.ctx, http.MethodGet, "")
-	if err != nil {
-		return errors.Join(err, file.Close())
-	}
-	defer r.Body.Close()
-	n, err := io.Copy(io.NewOffsetWriter(file, 0), r.Body)
-	if err == nil && n != v.size {
-		err = fmt.Errorf("%w: %d B of %d B came", io.ErrUnexpectedEOF, n, v.size)
-	}
-	if err != nil {
+	if err := o.download(file, v); err != nil {
 		return errors.Join(err, file.Close())
 	}
 	o.copy = file
 	return nil
 }
+
+// download writes the whole file to a local one.
+func (o *webObject) download(to io.WriterAt, v version) error {
+	ctx, cancel := context.WithCancelCause(o.fs.ctx)
+	defer cancel(nil)
+	stall := o.fs.opt.Stall
+	stalled := time.AfterFunc(stall, func() { cancel(fmt.Errorf("no byte came for %s", stall)) })
+	defer stalled.Stop()
+	r, err := o.do(ctx, http.MethodGet, "")
+	if err != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	defer r.Body.Close()
+	if err := v.check(r); err != nil {
+		return err
+	}
+	n, err := io.Copy(io.NewOffsetWriter(to, 0), readerFunc(func(b []byte) (int, error) {
+		stalled.Reset(stall)
+		return r.Body.Read(b)
+	}))
+	if err != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	return v.checkSize(n)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // close drops the copy of the file.
 func (o *webObject) close() error {
