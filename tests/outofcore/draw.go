@@ -22,8 +22,8 @@ func draw(file string, lines []line) error {
 		value func(line) float64
 	}{
 		{"DuckDB", func(l line) float64 { return l.duckDB }},
-		{"mpga", func(l line) float64 { return l.mpga }},
-		{"floor of the link", func(l line) float64 { return l.floor }},
+		{"mpga", func(l line) float64 { return l.mpga.Seconds }},
+		{"floor of the link", func(l line) float64 { return l.mpga.Floor }},
 	} {
 		points := make(plotter.XYs, len(lines))
 		for i, l := range lines {

@@ -1,23 +1,21 @@
 // Command outofcore measures mpga with a GPU beside DuckDB on the CPUs of the same machine: the sum of
-// a uint32 by a uint32 key, over rows in memory, with the device limited to a quarter of them.
+// a uint32 by a uint32 key, over rows in memory, with the device limited to a quarter of them; then over Parquet
+// files, which both read from the page cache.
 //
-//	go run ./outofcore -mpga ../bin/mpga -rows 1e9 -md outofcore.md -svg outofcore.svg
+//	go run ./outofcore -mpga ../bin/mpga -rows 1e9 -parquet-rows 3e8 -md outofcore.md -svg outofcore.svg
 //
 // mpga's part is `mpga bench outofcore`, which checks every answer. DuckDB has a table of its own with as many
 // rows and groups, and sums its result up by a second aggregation, which must give the sum of all values.
 package main
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"slices"
@@ -41,8 +39,8 @@ func main() {
 type options struct {
 	command, device string
 	markdown, svg   string
-	rows            float64
-	groups          []float64
+	rows, files     float64 // of tables in memory, and of Parquet files
+	groups, inFiles []float64
 	times, peer     int
 }
 
@@ -50,7 +48,9 @@ func parse(args []string) (*options, error) {
 	o := &options{}
 	set := flag.NewFlagSet("outofcore", flag.ContinueOnError)
 	groups := set.String("groups", "1e3,1e7,1e8,1e9", "`list` of numbers of groups: powers of ten")
-	set.Float64Var(&o.rows, "rows", 1e9, "`number` of rows")
+	inFiles := set.String("parquet-groups", "1e3,1e7,1e8", "the same `list` of Parquet files")
+	set.Float64Var(&o.rows, "rows", 1e9, "`number` of rows in memory; 0 measures Parquet alone")
+	set.Float64Var(&o.files, "parquet-rows", 0, "`number` of rows of Parquet files; 0 measures none")
 	set.IntVar(&o.times, "times", 3, "measured runs, of which the median counts, after one that does not")
 	set.IntVar(&o.peer, "duckdb-times", 3, "the same of DuckDB, which takes longer")
 	set.StringVar(&o.command, "mpga", "../bin/mpga", "`path` of the command")
@@ -60,12 +60,16 @@ func parse(args []string) (*options, error) {
 	if err := set.Parse(args); err != nil {
 		return nil, err
 	}
-	for _, text := range strings.Split(*groups, ",") {
-		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || n < 1 || n > o.rows {
-			return nil, fmt.Errorf("-groups: %q is no number from 1 to -rows", text)
+	var err error
+	if o.rows > 0 {
+		if o.groups, err = numbers(*groups, o.rows); err != nil {
+			return nil, fmt.Errorf("-groups: %w", err)
 		}
-		o.groups = append(o.groups, n)
+	}
+	if o.files > 0 {
+		if o.inFiles, err = numbers(*inFiles, o.files); err != nil {
+			return nil, fmt.Errorf("-parquet-groups: %w", err)
+		}
 	}
 	if o.times < 1 || o.peer < 1 {
 		return nil, fmt.Errorf("-times %d, -duckdb-times %d: want at least 1", o.times, o.peer)
@@ -73,11 +77,23 @@ func parse(args []string) (*options, error) {
 	return o, nil
 }
 
-// line is what one number of groups took, in seconds.
+// numbers reads a list of numbers of groups of so many rows.
+func numbers(list string, rows float64) (out []float64, err error) {
+	for _, text := range strings.Split(list, ",") {
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || n < 1 || n > rows {
+			return nil, fmt.Errorf("%q is no number from 1 to %g", text, rows)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// line is what one number of groups took.
 type line struct {
-	groups              float64
-	mpga, duckDB, floor float64
-	route               string
+	groups float64
+	mpga   measured
+	duckDB float64 // seconds
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -88,48 +104,32 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var lines []line
 	for _, groups := range o.groups {
 		l := line{groups: groups}
-		if err := l.runMpga(ctx, o); err != nil {
+		l.mpga, err = runMpga(ctx, o, groups, "--device", o.device, "--rows", fmt.Sprint(o.rows), "--groups", fmt.Sprint(groups))
+		if err != nil {
 			return fmt.Errorf("mpga, %g groups: %w", groups, err)
 		}
 		if l.duckDB, err = runDuckDB(ctx, o, groups); err != nil {
 			return fmt.Errorf("DuckDB, %g groups: %w", groups, err)
 		}
 		lines = append(lines, l)
-		fmt.Fprintf(out, "%g groups: DuckDB %.3f s, mpga %.3f s (%.1f times), floor %.3f s, %s\n", groups, l.duckDB, l.mpga, l.duckDB/l.mpga, l.floor, l.route)
+		m := &l.mpga
+		fmt.Fprintf(out, "%g groups: DuckDB %.3f s, mpga %.3f s (%.1f times; first %.3f s), floor %.3f s, %s, %.2f GB resident of %.2f GB of input and result\n",
+			groups, l.duckDB, m.Seconds, l.duckDB/m.Seconds, m.First, m.Floor, m.Stats.Route, m.resident(), m.needed())
 	}
-	table := markdown(o, lines)
+	inFiles, err := runFiles(ctx, o, out)
+	if err != nil {
+		return err
+	}
+	table := markdown(o, lines, inFiles)
 	fmt.Fprint(out, "\n", table)
 	if o.markdown != "" {
 		if err := os.WriteFile(o.markdown, []byte(table), 0o644); err != nil {
 			return err
 		}
 	}
-	if o.svg != "" {
+	if o.svg != "" && len(lines) > 0 {
 		return draw(o.svg, lines)
 	}
-	return nil
-}
-
-func (l *line) runMpga(ctx context.Context, o *options) error {
-	cmd := exec.CommandContext(ctx, o.command, "bench", "outofcore", "--json", "--device", o.device,
-		"--rows", fmt.Sprint(o.rows), "--groups", fmt.Sprint(l.groups), "--times", fmt.Sprint(o.times))
-	cmd.Stderr = os.Stderr
-	text, err := cmd.Output()
-	if err != nil {
-		return err
-	}
-	var result struct {
-		Groups         int64
-		Seconds, Floor float64
-		Stats          struct{ Route string }
-	}
-	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&result); err != nil {
-		return err
-	}
-	if float64(result.Groups) != l.groups {
-		return fmt.Errorf("%d groups came out", result.Groups)
-	}
-	l.mpga, l.floor, l.route = result.Seconds, result.Floor, result.Stats.Route
 	return nil
 }
 
@@ -147,15 +147,20 @@ func runDuckDB(ctx context.Context, o *options, groups float64) (seconds float64
 	if err != nil {
 		return 0, err
 	}
+	return timeDuckDB(ctx, db, o, "t", groups)
+}
+
+// timeDuckDB returns the median time of the query over what DuckDB reads as a table of k and v.
+func timeDuckDB(ctx context.Context, db *sql.DB, o *options, from string, groups float64) (seconds float64, err error) {
 	var want int64
-	if err := db.QueryRowContext(ctx, "select sum(v)::bigint from t").Scan(&want); err != nil {
+	if err := db.QueryRowContext(ctx, "select sum(v)::bigint from "+from).Scan(&want); err != nil {
 		return 0, err
 	}
 	var times []float64
 	for i := range o.peer + 1 {
 		start := time.Now()
 		var count, sum int64
-		err := db.QueryRowContext(ctx, "select count(*), sum(s)::bigint from (select k, sum(v) as s from t group by k)").Scan(&count, &sum)
+		err := db.QueryRowContext(ctx, "select count(*), sum(s)::bigint from (select k, sum(v) as s from "+from+" group by k)").Scan(&count, &sum)
 		if err != nil {
 			return 0, err
 		}
@@ -168,14 +173,4 @@ func runDuckDB(ctx context.Context, o *options, groups float64) (seconds float64
 	}
 	slices.Sort(times)
 	return times[len(times)/2], nil
-}
-
-// markdown returns the table.
-func markdown(o *options, lines []line) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "| %g rows | DuckDB, %d threads | mpga, with a GPU | times | floor of the link |\n|---|---|---|---|---|\n", o.rows, runtime.NumCPU())
-	for _, l := range lines {
-		fmt.Fprintf(&b, "| %g groups | %.2f s | %.3f s | %.1f | %.3f s |\n", l.groups, l.duckDB, l.mpga, l.duckDB/l.mpga, l.floor)
-	}
-	return b.String()
 }
