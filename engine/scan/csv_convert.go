@@ -454,5 +454,5 @@ func valueError(column string, typ arrow.DataType, field []byte) error {
 	if len(field) > shown {
 		field, dots = field[:shown], "..."
 	}
-	return fmt.Errorf("column %q: %q%s is not a %s; %s", column, field, dots, typ, typeKnob)
+	return fmt.Errorf("column %q: %q%s is not of type %s; %s", column, field, dots, typ, typeKnob)
 }

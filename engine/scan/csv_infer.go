@@ -42,6 +42,9 @@ func typesOf(value []byte) (set typeSet) {
 	if word := lower(value); word == "true" || word == "false" {
 		return maybeBool
 	}
+	if leadingZero(value) { // a postcode or the like, which would lose digits
+		return 0
+	}
 	if _, ok := parseInt(value); ok {
 		return maybeInt | maybeDouble
 	}
@@ -59,6 +62,19 @@ func typesOf(value []byte) (set typeSet) {
 		return maybeDate | maybeTimestamp
 	}
 	return maybeTimestamp
+}
+
+// leadingZero tells of a value of digits alone that begins with a 0 before others.
+func leadingZero(value []byte) bool {
+	if len(value) < 2 || value[0] != '0' {
+		return false
+	}
+	for _, c := range value {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
 }
 
 // columnGuess is what the sample says of a column.
@@ -275,14 +291,26 @@ func (c *csvFile) lookFurther(f io.ReaderAt) error {
 	return nil
 }
 
-// columnNames returns the names in a header, and made-up ones for what has none.
+// columnNames returns the names in a header, and made-up ones for what has none. The second column named x is
+// x_1: a header, unlike a schema, is often written without a thought to its names.
 func columnNames(header [][]byte, width int) []string {
 	names := make([]string, width)
+	taken := make(map[string]bool, width)
 	for i := range names {
 		names[i] = fmt.Sprintf("column%d", i)
 		if i < len(header) && len(bytes.TrimSpace(header[i])) > 0 {
 			names[i] = string(bytes.TrimSpace(header[i]))
 		}
+		taken[names[i]] = true
+	}
+	last := make(map[string]int) // number of the last column of a name
+	for i, name := range names {
+		n, again := last[name]
+		for again && taken[names[i]] {
+			n++
+			names[i] = fmt.Sprintf("%s_%d", name, n)
+		}
+		last[name], taken[names[i]] = n, true
 	}
 	return names
 }

@@ -77,6 +77,9 @@ func TestCSVDialects(t *testing.T) {
 		{"beyond 64 bits", "a,b\n9223372036854775808,1\n1,1\n", CSVOptions{}, "a float64, b int64", []string{"9.223372036854776e+18|1", "1|1"}},
 		{"dates and times", "a,b\n2024-01-01,1\n2024-01-01 10:00:00,1\n", CSVOptions{}, "a timestamp[us], b int64", []string{"2024-01-01T00:00:00|1", "2024-01-01T10:00:00|1"}},
 		{"no such date", "a,b\n2023-02-29,1\n", CSVOptions{}, "a utf8, b int64", []string{"2023-02-29|1"}},
+		{"leading zeros", "zip,n,f\n01234,0,0.5\n12345,10,00.5\n", CSVOptions{}, "zip utf8, n int64, f float64", []string{"01234|0|0.5", "12345|10|0.5"}},
+		{"leading zeros as numbers", "n,x\n007,1\n", CSVOptions{Types: map[string]arrow.DataType{"n": arrow.PrimitiveTypes.Int64}}, "n int64, x int64", []string{"7|1"}},
+		{"a name twice", "a,a,a_1,b,a\n1,2,3,4,5\n", CSVOptions{}, "a int64, a_2 int64, a_1 int64, b int64, a_3 int64", []string{"1|2|3|4|5"}},
 		{"unnamed column", ",b\n1,2.5\n", CSVOptions{}, "column0 int64, b float64", []string{"1|2.5"}},
 	}
 	for _, c := range cases {
