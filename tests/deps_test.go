@@ -27,7 +27,7 @@ var allowedImports = map[string][]string{
 	"engine/plan":        {"engine", "engine/expr", "engine/order", "engine/scan", "engine/sql"},
 	"engine/report":      {"engine", "stream/trace"},
 	"engine/scan":        {"stream"},
-	"engine/sink":        {"engine/digits", "stream"},
+	"engine/sink":        {"engine/digits", "partition", "stream"},
 	"engine/spec":        {},
 	"engine/spectest":    {},
 	"engine/sql":         {"engine/expr"},

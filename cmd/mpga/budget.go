@@ -50,6 +50,7 @@ func (f *budgetFlags) apply(o *engine.Options) (err error) {
 // suit its memory limit.
 func openWithin(o engine.Options, result *sink.Options) (*engine.Engine, error) {
 	limitCollector(o.MemoryLimit)
+	result.Threads = o.Threads
 	if result.RowGroupRows == 0 {
 		result.RowGroupRows = rowGroupRows(o.MemoryLimit)
 		if o.MemoryLimit < smallMemory && len(result.PartitionBy) > 0 {

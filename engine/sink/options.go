@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -83,6 +84,9 @@ type Options struct {
 	// Color dims types and NULLs in a table.
 	Color bool
 
+	// Threads encode the columns of Parquet. The default is as many as there are processors.
+	Threads int
+
 	// Allocator takes the memory of encoders. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
 }
@@ -137,6 +141,9 @@ func (o *Options) EnsureDefaults() {
 	if o.CellWidth == 0 {
 		o.CellWidth = 48
 	}
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
 	if o.Allocator == nil {
 		o.Allocator = memory.DefaultAllocator
 	}
@@ -153,6 +160,9 @@ func (o *Options) Validate() error {
 	}
 	if o.RowGroupRows < 1 || o.RowGroupRows > rowGroupRowsMax {
 		errs = append(errs, fmt.Errorf("RowGroupRows (%d) must be in [1, %d]", o.RowGroupRows, rowGroupRowsMax))
+	}
+	if o.Threads < 1 {
+		errs = append(errs, fmt.Errorf("Threads (%d) must be at least 1", o.Threads))
 	}
 	if o.MaxRowsPerFile < 0 {
 		errs = append(errs, fmt.Errorf("MaxRowsPerFile (%d) must not be negative", o.MaxRowsPerFile))

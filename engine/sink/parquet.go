@@ -1,13 +1,23 @@
 package sink
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 )
 
@@ -22,20 +32,10 @@ var parquetCodecs = map[string]compress.Compression{
 
 func parquetCodecNames() []string { return slices.Sorted(maps.Keys(parquetCodecs)) }
 
-// parquetEncoder cuts rows into row groups of an exact size, whatever the batches are.
-type parquetEncoder struct {
-	w             *pqarrow.FileWriter
-	adapter       *adapter
-	schema        *arrow.Schema // adapted
-	rowsPerGroup  int64
-	rowsInGroup   int64
-	groupsStarted bool
-}
-
 func newParquet(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
-	e := &parquetEncoder{adapter: &adapter{parquet: true, mem: opt.Allocator}, rowsPerGroup: opt.RowGroupRows}
-	var err error
-	if e.schema, err = e.adapter.schema(schema); err != nil {
+	a := &adapter{parquet: true, mem: opt.Allocator}
+	adapted, err := a.schema(schema)
+	if err != nil {
 		return nil, err
 	}
 	options := []parquet.WriterProperty{
@@ -48,36 +48,204 @@ func newParquet(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, erro
 		options = append(options, parquet.WithCompressionLevel(opt.Level))
 	}
 	props := parquet.NewWriterProperties(options...)
-	// The Arrow schema beside Parquet's own keeps what Parquet has no type for: the zones.
-	arrowProps := pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator), pqarrow.WithStoreSchema())
-	e.w, err = pqarrow.NewFileWriter(e.schema, to, props, arrowProps)
+	for _, f := range adapted.Fields() {
+		if _, nested := f.Type.(arrow.NestedType); nested {
+			return newNestedParquet(to, adapted, a, props, opt)
+		}
+	}
+	return newFlatParquet(to, adapted, a, props, opt)
+}
+
+// flatParquet writes columns without children, each by a chunkEncoder. The columns of a batch are encoded
+// by as many goroutines as there are threads; what is compressed waits for the end of its row group.
+type flatParquet struct {
+	to      *countingWriter
+	schema  *arrow.Schema // adapted
+	meta    *metadata.FileMetaDataBuilder
+	columns []chunkEncoder
+	threads int
+
+	group        *metadata.RowGroupMetaDataBuilder // nil between row groups
+	groups       int
+	rowsInGroup  int64
+	rowsPerGroup int64
+}
+
+// chunkEncoder encodes one column, a column chunk after the other.
+type chunkEncoder interface {
+	begin(*metadata.ColumnChunkMetaDataBuilder) error
+
+	// add encodes the values of a batch, of which it keeps nothing.
+	add(arrow.Array) error
+
+	// finish writes the chunk.
+	finish(*countingWriter) error
+}
+
+// countingWriter knows where in the file it writes.
+type countingWriter struct {
+	io.Writer
+	bytes int64
+}
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Tell returns the position of the next byte.
+func (w *countingWriter) Tell() int64 { return w.bytes }
+
+const parquetMagic = "PAR1"
+
+// rowsInParallelMin is the smallest batch whose columns are worth goroutines.
+const rowsInParallelMin = 2048
+
+// rowGroupsMax is the most row groups that the format can number.
+const rowGroupsMax = math.MaxInt16
+
+func newFlatParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *parquet.WriterProperties, opt *Options) (encoder, error) {
+	columns, err := pqarrow.ToParquet(schema, props, pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator)))
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := keyValues(schema)
+	if err != nil {
+		return nil, err
+	}
+	e := &flatParquet{to: &countingWriter{Writer: to}, schema: schema, meta: metadata.NewFileMetadataBuilder(columns, props, pairs),
+		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows}
+	for i, f := range schema.Fields() {
+		column, err := newChunkEncoder(f, columns.Column(i), a, props)
+		if err != nil {
+			return nil, err
+		}
+		e.columns = append(e.columns, column)
+	}
+	_, err = io.WriteString(e.to, parquetMagic)
 	return e, err
 }
 
-func (e *parquetEncoder) write(batch arrow.RecordBatch) error {
-	adapted, err := e.adapter.batch(e.schema, batch)
-	if err != nil {
-		return err
+// keyValues returns what the file says of the schema. The Arrow schema beside Parquet's own keeps what Parquet
+// has no type for: the zones.
+func keyValues(schema *arrow.Schema) (metadata.KeyValueMetadata, error) {
+	pairs := metadata.NewKeyValueMetadata()
+	meta := schema.Metadata()
+	for i, key := range meta.Keys() {
+		if err := pairs.Append(key, meta.Values()[i]); err != nil {
+			return nil, err
+		}
 	}
-	defer adapted.Release()
-	for row := int64(0); row < adapted.NumRows(); {
-		if !e.groupsStarted || e.rowsInGroup == e.rowsPerGroup {
-			if err := e.w.NewBufferedRowGroupChecked(); err != nil {
+	var stream bytes.Buffer // of no batches
+	if err := ipc.NewWriter(&stream, ipc.WithSchema(schema)).Close(); err != nil {
+		return nil, err
+	}
+	return pairs, pairs.Append("ARROW:schema", base64.StdEncoding.EncodeToString(stream.Bytes()))
+}
+
+func (e *flatParquet) write(batch arrow.RecordBatch) error {
+	for row := int64(0); row < batch.NumRows(); {
+		if e.group == nil {
+			if err := e.begin(); err != nil {
 				return err
 			}
-			e.groupsStarted, e.rowsInGroup = true, 0
 		}
-		n := min(e.rowsPerGroup-e.rowsInGroup, adapted.NumRows()-row)
-		part := adapted.NewSlice(row, row+n)
-		err := e.w.WriteBuffered(part)
+		n := min(e.rowsPerGroup-e.rowsInGroup, batch.NumRows()-row)
+		part := batch.NewSlice(row, row+n)
+		err := e.each(int(n), func(i int) error { return e.columns[i].add(part.Column(i)) })
 		part.Release()
 		if err != nil {
 			return err
 		}
 		row += n
 		e.rowsInGroup += n
+		if e.rowsInGroup == e.rowsPerGroup {
+			if err := e.endGroup(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-func (e *parquetEncoder) close() error { return e.w.Close() }
+func (e *flatParquet) begin() error {
+	if e.groups == rowGroupsMax {
+		return fmt.Errorf("parquet has no more than %d row groups: give them more than %d rows (--row-group-rows, RowGroupRows)", rowGroupsMax, e.rowsPerGroup)
+	}
+	e.group = e.meta.AppendRowGroup()
+	for _, c := range e.columns {
+		if err := c.begin(e.group.NextColumnChunk()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls a function for each column, of which a batch has some rows.
+func (e *flatParquet) each(rows int, f func(column int) error) error {
+	named := func(i int) error {
+		if err := f(i); err != nil {
+			return fmt.Errorf("column %q: %w", e.schema.Field(i).Name, err)
+		}
+		return nil
+	}
+	workers := min(e.threads, len(e.columns))
+	if workers == 1 || rows < rowsInParallelMin {
+		for i := range e.columns {
+			if err := named(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, workers)
+	for w := range errs {
+		group.Go(func() {
+			errs[w] = guard(func() error {
+				for i := int(next.Add(1)) - 1; i < len(e.columns); i = int(next.Add(1)) - 1 {
+					if err := named(i); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// endGroup writes the row group.
+func (e *flatParquet) endGroup() error {
+	if e.group == nil {
+		return nil
+	}
+	var errs []error
+	for _, c := range e.columns {
+		errs = append(errs, c.finish(e.to)) // all of them, for the memory that they hold
+	}
+	e.group.SetNumRows(int(e.rowsInGroup))
+	errs = append(errs, e.group.Finish(0, int16(e.groups)))
+	e.group, e.rowsInGroup = nil, 0
+	e.groups++
+	return errors.Join(errs...)
+}
+
+func (e *flatParquet) close() error {
+	if err := e.endGroup(); err != nil {
+		return err
+	}
+	footer, err := e.meta.Finish()
+	if err != nil {
+		return err
+	}
+	n, err := footer.WriteTo(e.to, nil)
+	if err != nil {
+		return err
+	}
+	_, err = e.to.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), parquetMagic...))
+	return err
+}

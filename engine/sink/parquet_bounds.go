@@ -1,0 +1,171 @@
+package sink
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// bounds are the least and the greatest value of a chunk, without NaN.
+type bounds struct {
+	kind      wordKind
+	seen      bool
+	low, high [2]uint64 // words; of strings of more than 12 bytes copies
+
+	lowText, highText []byte
+}
+
+func (b *bounds) reset(kind wordKind) {
+	*b = bounds{kind: kind, lowText: b.lowText[:0], highText: b.highText[:0]}
+}
+
+// add widens the bounds to values.
+func (b *bounds) add(words []uint64) {
+	if len(words) == 0 {
+		return
+	}
+	switch b.kind {
+	case kindSigned:
+		b.integers(words, 1<<63)
+	case kindNatural:
+		b.integers(words, 0)
+	case kindFloat64:
+		b.floats(words, math.Float64frombits)
+	case kindFloat32:
+		b.floats(words, func(w uint64) float64 { return float64(math.Float32frombits(uint32(w))) })
+	case kindDecimal:
+		b.decimals(words)
+	case kindBytes:
+		b.strings(asStrings(words))
+	}
+}
+
+// integers compares words as unsigned numbers after their bits of flip are turned.
+func (b *bounds) integers(words []uint64, flip uint64) {
+	low, high := words[0]^flip, words[0]^flip
+	if b.seen {
+		low, high = b.low[0]^flip, b.high[0]^flip
+	}
+	for _, w := range words {
+		low, high = min(low, w^flip), max(high, w^flip)
+	}
+	b.seen, b.low[0], b.high[0] = true, low^flip, high^flip
+}
+
+// floats keeps the bounds as doubles.
+func (b *bounds) floats(words []uint64, value func(uint64) float64) {
+	low, high := math.Inf(1), math.Inf(-1)
+	if b.seen {
+		low, high = math.Float64frombits(b.low[0]), math.Float64frombits(b.high[0])
+	}
+	for _, w := range words {
+		v := value(w)
+		if v < low { // not min, to which NaN is less
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+	}
+	b.seen, b.low[0], b.high[0] = low <= high || b.seen, math.Float64bits(low), math.Float64bits(high)
+}
+
+func (b *bounds) decimals(words []uint64) {
+	if !b.seen {
+		b.seen = true
+		b.low, b.high = [2]uint64(words), [2]uint64(words)
+	}
+	for i := 0; i < len(words); i += 2 {
+		v := [2]uint64(words[i:])
+		if lessDecimal(v, b.low) {
+			b.low = v
+		}
+		if lessDecimal(b.high, v) {
+			b.high = v
+		}
+	}
+}
+
+func lessDecimal(a, b [2]uint64) bool {
+	if a[1] != b[1] {
+		return int64(a[1]) < int64(b[1])
+	}
+	return a[0] < b[0]
+}
+
+func (b *bounds) strings(values []spec.Bytes2) {
+	if !b.seen {
+		b.seen = true
+		b.setLow(&values[0])
+		b.setHigh(&values[0])
+	}
+	for i := range values {
+		v := &values[i]
+		switch {
+		case compareStrings(v, (*spec.Bytes2)(&b.low)) < 0:
+			b.setLow(v)
+		case compareStrings(v, (*spec.Bytes2)(&b.high)) > 0:
+			b.setHigh(v)
+		}
+	}
+}
+
+func (b *bounds) setLow(v *spec.Bytes2) {
+	b.lowText = append(b.lowText[:0], v.Bytes()...)
+	b.low = spec.ToBytes2(b.lowText)
+}
+
+func (b *bounds) setHigh(v *spec.Bytes2) {
+	b.highText = append(b.highText[:0], v.Bytes()...)
+	b.high = spec.ToBytes2(b.highText)
+}
+
+// compareStrings compares by the first four bytes, then, where both strings are short, by words: their bytes
+// past the end are zero, so that only the length is left.
+func compareStrings(a, b *spec.Bytes2) int {
+	x, y := bits.ReverseBytes32(uint32(a[0]>>32)), bits.ReverseBytes32(uint32(b[0]>>32))
+	if x == y {
+		if a.Long() || b.Long() {
+			return a.Compare(b)
+		}
+		if a[1] == b[1] {
+			return a.Len() - b.Len()
+		}
+		if bits.ReverseBytes64(a[1]) < bits.ReverseBytes64(b[1]) {
+			return -1
+		}
+		return 1
+	}
+	if x < y {
+		return -1
+	}
+	return 1
+}
+
+// values returns the bounds as statistics have them; not ok where there are none.
+func (b *bounds) values(form *wordForm) (low, high []byte, ok bool) {
+	if !b.seen {
+		return nil, nil, false
+	}
+	switch b.kind {
+	case kindBytes:
+		return append([]byte{}, b.lowText...), append([]byte{}, b.highText...), true
+	case kindFloat32, kindFloat64:
+		// Zeros are equal, and a reader may look for either.
+		x, y := math.Float64frombits(b.low[0]), math.Float64frombits(b.high[0])
+		if x == 0 {
+			x = math.Copysign(0, -1)
+		}
+		if y == 0 {
+			y = math.Copysign(0, 1)
+		}
+		if b.kind == kindFloat32 {
+			return binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(x))),
+				binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(y))), true
+		}
+		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)), binary.LittleEndian.AppendUint64(nil, math.Float64bits(y)), true
+	}
+	return form.plain(nil, b.low[:form.words]), form.plain(nil, b.high[:form.words]), true
+}

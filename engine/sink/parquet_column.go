@@ -1,0 +1,370 @@
+package sink
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+)
+
+// newChunkEncoder returns the encoder of a column of the adapted schema.
+func newChunkEncoder(f arrow.Field, column *schema.Column, a *adapter, props *parquet.WriterProperties) (chunkEncoder, error) {
+	if form, ok := wordFormOf(f.Type, column.TypeLength()); ok {
+		return newWordColumn(form, f.Type, column, a, props)
+	}
+	return &libraryColumn{adapter: a, to: f.Type, nullable: f.Nullable, props: props}, nil
+}
+
+// Pages are small enough that a reader that wants few rows decodes little else, and large enough that their
+// headers cost nothing.
+const (
+	pageRowsMax  = 1 << 15
+	pageBytesMax = 1 << 20 // of plain values; what a block adds may pass it
+	blockRowsMax = 1 << 11 // are encoded at a time, in the first-level cache
+)
+
+// statisticsBytesMax is the longest value that statistics hold; without them a reader reads.
+const statisticsBytesMax = 4096
+
+// wordColumn encodes a column whose values are words. A chunk begins with a dictionary. Where its first values
+// tell that it will grow past its limit, or later, when it does, it is given up: pages are plain from there on.
+type wordColumn struct {
+	form     wordForm
+	to       arrow.DataType // adapted
+	nullable bool
+	adapter  *adapter
+	codec    compress.Codec // nil for none
+	level    int
+	entries  int // of a dictionary at most
+
+	chunk         *metadata.ColumnChunkMetaDataBuilder
+	coded         bool // the open page is of codes
+	values, nulls int64
+	bounds        bounds
+	dict          dictionary
+	pages         []page
+	codedPages    int
+	out           []byte // the pages
+
+	// The open page.
+	rows, rowNulls int
+	valid          []byte   // bits by row
+	codes          []uint32 // of the values that are not NULL
+	plain          []byte   // the same values, behind room for levels
+
+	words       []uint64
+	indexes     []uint32
+	translation translation
+}
+
+// page is a part of wordColumn.out.
+type page struct {
+	from, to int // with its header
+	raw      int // bytes before compression, with the header
+	coded    bool
+}
+
+func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *adapter, props *parquet.WriterProperties) (*wordColumn, error) {
+	c := &wordColumn{form: form, to: to, nullable: column.MaxDefinitionLevel() > 0, adapter: a,
+		level:   props.CompressionLevelFor(column.Path()),
+		entries: int(min(props.MaxRowGroupLength()/4+1, entriesMax)),
+		valid:   make([]byte, pageRowsMax/8),
+		plain:   make([]byte, levelBytesMax)}
+	var err error
+	if codec := props.CompressionFor(column.Path()); codec != compress.Codecs.Uncompressed {
+		c.codec, err = compress.GetCodec(codec)
+	}
+	return c, err
+}
+
+func (c *wordColumn) begin(chunk *metadata.ColumnChunkMetaDataBuilder) error {
+	c.chunk = chunk
+	c.coded = true
+	c.values, c.nulls, c.codedPages = 0, 0, 0
+	c.bounds.reset(c.form.kind)
+	c.dict.reset(c.form.kind, c.entries)
+	c.translation.values = nil
+	c.pages, c.out = c.pages[:0], c.out[:0]
+	return nil
+}
+
+func (c *wordColumn) add(arr arrow.Array) error {
+	if d, ok := arr.(*array.Dictionary); ok && c.form.reads(d.Dictionary()) && d.Dictionary().NullN() == 0 {
+		return c.addIndexes(d)
+	}
+	if !c.form.reads(arr) {
+		adapted, err := c.adapter.array(arr, c.to)
+		if err != nil {
+			return err
+		}
+		defer adapted.Release()
+		arr = adapted
+	}
+	return c.eachBlock(arr, func(from, n int, nulls bool) error {
+		c.words = resize(c.words, n*c.form.words)
+		words := c.form.read(c.words, arr, from)
+		if nulls {
+			words = keepValid(words, c.form.words, arr, from, n)
+		}
+		return c.put(words)
+	})
+}
+
+// addIndexes is add for a column that comes with a dictionary, each entry of which is looked up once.
+func (c *wordColumn) addIndexes(arr *array.Dictionary) error {
+	c.translation.turnTo(arr.Dictionary(), &c.form)
+	return c.eachBlock(arr, func(from, n int, nulls bool) error {
+		c.indexes = resize(c.indexes, n)
+		readIndexes(c.indexes, arr.Indices(), from)
+		indexes := c.indexes
+		if nulls {
+			indexes = keepValid(indexes, 1, arr, from, n)
+		}
+		if len(indexes) > 0 && int(slices.Max(indexes)) >= len(c.translation.codes) {
+			return fmt.Errorf("index %d into a dictionary of %d values", slices.Max(indexes), len(c.translation.codes))
+		}
+		return c.putIndexes(indexes)
+	})
+}
+
+// eachBlock calls a function with stretches of an array, opens pages for them and ends those that are full.
+func (c *wordColumn) eachBlock(arr arrow.Array, put func(from, n int, nulls bool) error) error {
+	block := c.blockRows(arr)
+	bitmap, offset := arr.NullBitmapBytes(), arr.Data().Offset()
+	if arr.NullN() == 0 {
+		bitmap = nil
+	}
+	for from := 0; from < arr.Len(); {
+		n := min(block, arr.Len()-from, pageRowsMax-c.rows)
+		nulls := 0
+		if bitmap != nil {
+			nulls = n - bitutil.CountSetBits(bitmap, offset+from, n)
+		}
+		switch {
+		case nulls > 0 && !c.nullable:
+			return fmt.Errorf("%d NULLs where the schema allows none", nulls)
+		case bitmap != nil && c.nullable:
+			bitutil.CopyBitmap(bitmap, offset+from, n, c.valid, c.rows)
+		case c.nullable:
+			bitutil.SetBitsTo(c.valid, int64(c.rows), int64(n), true)
+		}
+		if err := put(from, n, nulls > 0); err != nil {
+			return err
+		}
+		from += n
+		c.rows += n
+		c.rowNulls += nulls
+		if c.rows == pageRowsMax || len(c.plain) >= pageBytesMax {
+			if err := c.endPage(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// blockRows is how many of an array's values are encoded at a time, so that pages of long strings end in time.
+func (c *wordColumn) blockRows(arr arrow.Array) int {
+	if d, ok := arr.(*array.Dictionary); ok {
+		arr = d.Dictionary()
+	}
+	bytes := 0
+	for _, b := range arr.Data().Buffers() {
+		if b != nil {
+			bytes += b.Len()
+		}
+	}
+	return min(blockRowsMax, max(1, pageBytesMax/(bytes/max(arr.Len(), 1)+1)))
+}
+
+// keepValid moves the words of rows that are not NULL together.
+func keepValid[T uint32 | uint64](words []T, width int, arr arrow.Array, from, n int) []T {
+	bitmap, offset := arr.NullBitmapBytes(), arr.Data().Offset()+from
+	kept := 0
+	for i := range n {
+		if bitutil.BitIsSet(bitmap, offset+i) {
+			copy(words[kept:kept+width], words[i*width:(i+1)*width])
+			kept += width
+		}
+	}
+	return words[:kept]
+}
+
+// put adds values to the open page.
+func (c *wordColumn) put(words []uint64) error {
+	if c.coded {
+		n, all := len(c.codes), len(words)/c.form.words
+		c.codes = slices.Grow(c.codes, all)[:n+all]
+		done := c.dict.encode(words, c.codes[n:])
+		if done == all {
+			if n < sampleRows && n+all >= sampleRows && !c.pays() {
+				c.giveUp()
+			}
+			return nil
+		}
+		c.codes = c.codes[:n+done]
+		c.giveUp()
+		words = words[done*c.form.words:]
+	}
+	c.plain = c.form.plain(c.plain, words)
+	c.bounds.add(words)
+	return nil
+}
+
+// putIndexes is put for entries of the batch's dictionary.
+func (c *wordColumn) putIndexes(indexes []uint32) error {
+	t, width := &c.translation, c.form.words
+	for i, index := range indexes {
+		if !c.coded {
+			c.words = resize(c.words, len(indexes[i:])*width)
+			for j, index := range indexes[i:] {
+				copy(c.words[j*width:(j+1)*width], t.words[int(index)*width:])
+			}
+			return c.put(c.words)
+		}
+		code := t.codes[index]
+		if code == 0 {
+			var found [1]uint32
+			if c.dict.encode(t.words[int(index)*width:(int(index)+1)*width], found[:]) == 0 {
+				c.giveUp()
+				return c.putIndexes(indexes[i:])
+			}
+			code = found[0] + 1
+			t.codes[index] = code
+		}
+		c.codes = append(c.codes, code-1)
+	}
+	return nil
+}
+
+// pays says whether the dictionary can be expected to suit its limit, by the first values of a chunk: of d equally
+// frequent values, n have about n*n / 2d that were there before.
+func (c *wordColumn) pays() bool {
+	n := len(c.codes)
+	return c.codedPages > 0 || n*n/(2*max(n-c.dict.len(), 1)) <= c.entries
+}
+
+// giveUp turns the open page and those that follow to plain values.
+func (c *wordColumn) giveUp() {
+	c.coded = false
+	for _, code := range c.codes {
+		c.plain = c.form.plain(c.plain, c.dict.value(code))
+	}
+	c.bounds.add(c.dict.words)
+	c.codes = c.codes[:0]
+}
+
+// endPage compresses the open page.
+func (c *wordColumn) endPage() error {
+	if c.rows == 0 {
+		return nil
+	}
+	encoding := parquet.Encodings.Plain
+	if len(c.codes) > 0 {
+		encoding = parquet.Encodings.RLEDict
+		c.codedPages++
+		width := c.dict.codeBits()
+		c.plain = appendHybrid(append(c.plain, byte(width)), c.codes, width)
+	}
+	raw := c.plain[levelBytesMax:]
+	if c.nullable {
+		raw = c.plain[putLevels(c.plain[:levelBytesMax], c.valid, c.rows, c.rowNulls):]
+	}
+	if err := c.appendPage(pageHeader{values: c.rows, encoding: encoding}, raw); err != nil {
+		return err
+	}
+	c.values += int64(c.rows)
+	c.nulls += int64(c.rowNulls)
+	c.rows, c.rowNulls = 0, 0
+	c.codes, c.plain = c.codes[:0], c.plain[:levelBytesMax]
+	return nil
+}
+
+// appendPage compresses a page into c.out, behind its header.
+func (c *wordColumn) appendPage(h pageHeader, raw []byte) error {
+	if len(raw) > math.MaxInt32 {
+		return fmt.Errorf("values of %d B together are more than a page of parquet takes: write arrow", len(raw))
+	}
+	start := len(c.out)
+	room := len(raw)
+	if c.codec != nil {
+		room = int(c.codec.CompressBound(int64(room)))
+	}
+	c.out = slices.Grow(c.out, headerBytesMax+room)
+	body := start + headerBytesMax
+	packed := raw
+	if c.codec != nil {
+		packed = c.codec.EncodeLevel(c.out[body:body:body+room], raw, c.level)
+	}
+	c.out = append(c.out[:body], packed...) // where the codec has not put it there already
+	var buf [headerBytesMax]byte
+	h.raw, h.packed = len(raw), len(packed)
+	header := h.append(buf[:0])
+	copy(c.out[body-len(header):body], header)
+	c.pages = append(c.pages, page{body - len(header), len(c.out), len(header) + len(raw), h.encoding == parquet.Encodings.RLEDict})
+	return nil
+}
+
+// finish writes the chunk: the dictionary, if it has one, and the pages.
+func (c *wordColumn) finish(to *countingWriter) error {
+	if c.coded && c.codedPages == 0 && 2*c.dict.len() > len(c.codes) {
+		c.giveUp() // the dictionary would not even be smaller
+	}
+	if err := c.endPage(); err != nil {
+		return err
+	}
+	info := metadata.ChunkMetaInfo{NumValues: c.values, IndexPageOffset: -1}
+	stats := metadata.EncodingStats{DictEncodingStats: map[parquet.Encoding]int32{}, DataEncodingStats: map[parquet.Encoding]int32{}}
+	write := func(p page) error {
+		info.UncompressedSize += int64(p.raw)
+		info.CompressedSize += int64(p.to - p.from)
+		_, err := to.Write(c.out[p.from:p.to])
+		return err
+	}
+	data := len(c.pages)
+	hasDictionary := c.codedPages > 0
+	if c.coded {
+		c.bounds.add(c.dict.words)
+	}
+	if hasDictionary {
+		values := c.form.plain(c.plain[:levelBytesMax], c.dict.words)[levelBytesMax:]
+		if err := c.appendPage(pageHeader{values: c.dict.len(), dictionary: true, encoding: parquet.Encodings.Plain}, values); err != nil {
+			return err
+		}
+		info.DictPageOffset = to.bytes
+		stats.DictEncodingStats[parquet.Encodings.Plain] = 1
+		if err := write(c.pages[data]); err != nil {
+			return err
+		}
+	}
+	info.DataPageOffset = to.bytes
+	for _, p := range c.pages[:data] {
+		encoding := parquet.Encodings.Plain
+		if p.coded {
+			encoding = parquet.Encodings.RLEDict
+		}
+		stats.DataEncodingStats[encoding]++
+		if err := write(p); err != nil {
+			return err
+		}
+	}
+	c.chunk.SetStats(c.statistics())
+	return c.chunk.Finish(info, hasDictionary, hasDictionary && !c.coded, stats)
+}
+
+func (c *wordColumn) statistics() metadata.EncodedStatistics {
+	stats := metadata.EncodedStatistics{Signed: c.form.kind.signed()}
+	stats.SetNullCount(c.nulls)
+	if low, high, ok := c.bounds.values(&c.form); ok {
+		stats.SetMin(low).SetMax(high)
+		stats.ApplyStatSizeLimits(statisticsBytesMax)
+	}
+	return stats
+}

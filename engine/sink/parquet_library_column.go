@@ -1,0 +1,60 @@
+package sink
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+)
+
+// libraryColumn leaves a column of a type that is seldom written, such as truth values, to the library.
+type libraryColumn struct {
+	adapter  *adapter
+	to       arrow.DataType // adapted
+	nullable bool
+	props    *parquet.WriterProperties
+
+	sink   *countingWriter
+	writer file.ColumnChunkWriter
+	levels []int16
+}
+
+func (c *libraryColumn) begin(chunk *metadata.ColumnChunkMetaDataBuilder) error {
+	path := chunk.Descr().Path()
+	c.sink = &countingWriter{}
+	pages, err := file.NewPageWriter(c.sink, c.props.CompressionFor(path), c.props.CompressionLevelFor(path), chunk, 0, 0,
+		c.props.Allocator(), true, nil, nil)
+	if err != nil {
+		return err
+	}
+	c.writer = file.NewColumnChunkWriter(chunk, pages, c.props)
+	return nil
+}
+
+func (c *libraryColumn) add(arr arrow.Array) error {
+	adapted, err := c.adapter.array(arr, c.to)
+	if err != nil {
+		return err
+	}
+	defer adapted.Release()
+	c.levels = c.levels[:0]
+	if c.nullable {
+		c.levels = resize(c.levels, adapted.Len())
+		for i := range c.levels {
+			c.levels[i] = 0
+			if adapted.IsValid(i) {
+				c.levels[i] = 1
+			}
+		}
+	}
+	return pqarrow.WriteArrowToColumn(pqarrow.NewArrowWriteContext(context.Background(), nil), c.writer, adapted, c.levels, nil, c.nullable)
+}
+
+func (c *libraryColumn) finish(to *countingWriter) error {
+	// The pages have waited: what they are written to is where the file is only now.
+	*c.sink = countingWriter{Writer: to, bytes: to.bytes}
+	return c.writer.Close()
+}

@@ -1,0 +1,231 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+)
+
+// columnsOf makes a batch of a bigint, a text, a double and a decimal, all nullable, that follow from one
+// number a row; a negative one is NULL.
+func columnsOf(number []int64) arrow.RecordBatch {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "long", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "d", Type: &arrow.Decimal128Type{Precision: 30, Scale: 2}, Nullable: true}, {Name: "u", Type: arrow.PrimitiveTypes.Uint16, Nullable: true},
+	}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	for _, n := range number {
+		for _, f := range b.Fields() {
+			text := fmt.Sprint(n)
+			switch f.Type().ID() {
+			case arrow.DECIMAL128:
+				text += "12345678901234.25"
+			case arrow.UINT16:
+				text = fmt.Sprint(n % 60_000)
+			case arrow.STRING:
+				if f == b.Field(2) {
+					text = strings.Repeat("x", int(max(n, 0)%20)) + text + "-longer than twelve bytes"
+				}
+			}
+			if n < 0 {
+				f.AppendNull()
+			} else if err := f.AppendValueFromString(text); err != nil {
+				panic(err)
+			}
+		}
+	}
+	return b.NewRecordBatch()
+}
+
+// rowsOf fills a slice by a function of the row.
+func rowsOf(n int, f func(row int) int64) []int64 {
+	rows := make([]int64, n)
+	for i := range rows {
+		rows[i] = f(i)
+	}
+	return rows
+}
+
+// Catches values lost where a page, a dictionary or a row group ends, and encodings other than those that pay.
+func TestParquetEncodings(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	const many = 2*pageRowsMax + 1000 // three pages
+	for _, test := range []struct {
+		name  string
+		rows  []int64
+		coded string // of the column n, by page: c or p; empty where it does not matter
+	}{
+		{"one value", rowsOf(many, func(int) int64 { return 7 }), "ccc"},
+		{"few values", rowsOf(many, func(int) int64 { return r.Int64N(100) }), "ccc"},
+		{"all differ", rowsOf(many, func(i int) int64 { return int64(i) }), "ppp"},
+		{"all differ, few rows", rowsOf(1000, func(i int) int64 { return int64(i) }), "p"},
+		{"many at first, then few", rowsOf(many, func(i int) int64 { return int64(max(40_000-i, 0)) }), "ppp"},
+		{"few at first, then many", rowsOf(many, func(i int) int64 { return int64(max(i-40_000, 0)) }), "cpp"},
+		{"runs of 3", rowsOf(many, func(i int) int64 { return int64(i / 3) }), ""},
+		{"runs of 100", rowsOf(many, func(i int) int64 { return int64(i / 100) }), "ccc"},
+		{"a page of NULLs", rowsOf(many, func(i int) int64 { return int64(i%10) - 100*min(1, int64(i/pageRowsMax)) }), "cpp"},
+		{"all NULL", rowsOf(10, func(int) int64 { return -1 }), "p"},
+		{"NULLs here and there", rowsOf(many, func(i int) int64 { return r.Int64N(50) - 5 }), "ccc"},
+		{"one row", []int64{3}, "p"},
+		{"one page", rowsOf(pageRowsMax, func(i int) int64 { return int64(i % 2) }), "c"},
+		{"a page and a row", rowsOf(pageRowsMax+1, func(i int) int64 { return int64(i % 2) }), "cc"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			batch := columnsOf(test.rows)
+			var batches []arrow.RecordBatch
+			for from := int64(0); from < batch.NumRows(); {
+				to := min(batch.NumRows(), from+1+r.Int64N(30_000))
+				batches = append(batches, batch.NewSlice(from, to))
+				from = to
+			}
+			for _, threads := range []int{1, 3} {
+				path := writeAll(t, "x.parquet", Options{Threads: threads, RowGroupRows: many}, batch.Schema(), batches...)
+				compareTables(t, array.NewTableFromRecords(batch.Schema(), []arrow.RecordBatch{batch}), readTable(t, path))
+				if got := pagesOf(t, path, 0); test.coded != "" && got != test.coded {
+					t.Errorf("pages %s, want %s", got, test.coded)
+				}
+			}
+		})
+	}
+}
+
+func readTable(t *testing.T, path string) arrow.Table {
+	t.Helper()
+	f, err := file.OpenParquetFile(path, false)
+	check(t, err)
+	defer f.Close()
+	r, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+	check(t, err)
+	table, err := r.ReadTable(context.Background())
+	check(t, err)
+	return table
+}
+
+// pagesOf says of the pages of a column whether they are of codes or plain.
+func pagesOf(t *testing.T, path string, column int) string {
+	t.Helper()
+	f, err := file.OpenParquetFile(path, false)
+	check(t, err)
+	defer f.Close()
+	pages, err := f.RowGroup(0).GetColumnPageReader(column)
+	check(t, err)
+	kinds := ""
+	for pages.Next() {
+		switch page := pages.Page(); {
+		case page.Type() == file.PageTypeDictionaryPage:
+		case parquet.Encoding(page.Encoding()) == parquet.Encodings.RLEDict:
+			kinds += "c"
+		default:
+			kinds += "p"
+		}
+	}
+	check(t, pages.Err())
+	return kinds
+}
+
+// Catches codes that are not translated from one batch's dictionary to the next's, and NULLs among them.
+func TestParquetDictionaries(t *testing.T) {
+	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.BinaryTypes.String}
+	schema := schemaOf([]arrow.DataType{typ})
+	r := rand.New(rand.NewPCG(6, 7))
+	for _, distinct := range []int64{3, 50_000} {
+		var batches, plain []arrow.RecordBatch
+		for range 6 {
+			b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+			texts := array.NewRecordBuilder(memory.DefaultAllocator, schemaOf([]arrow.DataType{typ.ValueType}))
+			for range 20_000 {
+				text := fmt.Sprintf("value of some length %d", r.Int64N(distinct))
+				if r.IntN(10) == 0 {
+					b.Field(0).AppendNull()
+					texts.Field(0).AppendNull()
+					continue
+				}
+				check(t, b.Field(0).AppendValueFromString(text))
+				check(t, texts.Field(0).AppendValueFromString(text))
+			}
+			batches, plain = append(batches, b.NewRecordBatch()), append(plain, texts.NewRecordBatch())
+		}
+		path := writeAll(t, "x.parquet", Options{}, schema, batches...)
+		compareTables(t, array.NewTableFromRecords(plain[0].Schema(), plain), readTable(t, path))
+	}
+}
+
+// Catches an index past the dictionary that is followed.
+func TestParquetBadIndex(t *testing.T) {
+	values := array.NewStringBuilder(memory.DefaultAllocator)
+	values.Append("only")
+	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	indexes := array.NewInt8Builder(memory.DefaultAllocator)
+	indexes.AppendValues([]int8{0, 1}, nil)
+	bad := array.NewDictionaryArray(typ, indexes.NewArray(), values.NewArray())
+	schema := schemaOf([]arrow.DataType{typ})
+	w, err := Create(t.TempDir()+"/x.parquet", schema, Options{})
+	check(t, err)
+	err = w.Write(array.NewRecordBatch(schema, []arrow.Array{bad}, 2))
+	if err == nil || !strings.Contains(err.Error(), `column "c00": index 1 into a dictionary of 1 values`) {
+		t.Error(err)
+	}
+}
+
+// FuzzHybrid holds packed codes to what a decoder of the format's text reads.
+func FuzzHybrid(f *testing.F) {
+	f.Add(uint8(3), []byte{1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 0})
+	f.Add(uint8(17), []byte("a group of eight, and then some that are not a group"))
+	f.Fuzz(func(t *testing.T, width uint8, data []byte) {
+		bits := int(width%24) + 1
+		codes := make([]uint32, len(data))
+		for i, b := range data {
+			codes[i] = uint32(b) * 65_537 & (1<<bits - 1)
+		}
+		packed := appendHybrid(nil, codes, bits)
+		if got := unpackHybrid(packed, len(codes), bits); fmt.Sprint(got) != fmt.Sprint(codes) {
+			t.Errorf("%d bits: %v, want %v", bits, got, codes)
+		}
+	})
+}
+
+// unpackHybrid reads bit by bit.
+func unpackHybrid(data []byte, n, width int) []uint32 {
+	codes := []uint32{}
+	for len(codes) < n {
+		head, used := uint64(0), 0
+		for shift := 0; ; shift += 7 {
+			head |= uint64(data[used]&0x7F) << shift
+			used++
+			if data[used-1] < 0x80 {
+				break
+			}
+		}
+		data = data[used:]
+		at := func(code int) (v uint32) {
+			for b := range width {
+				bit := code*width + b
+				v |= uint32(data[bit/8]>>(bit%8)&1) << b
+			}
+			return v
+		}
+		if head&1 == 0 {
+			for range head >> 1 {
+				codes = append(codes, at(0))
+			}
+			data = data[(width+7)/8:]
+			continue
+		}
+		for i := range int(head>>1) * 8 {
+			codes = append(codes, at(i))
+		}
+		data = data[int(head>>1)*width:]
+	}
+	return codes[:n]
+}

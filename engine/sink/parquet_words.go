@@ -1,0 +1,243 @@
+package sink
+
+import (
+	"encoding/binary"
+	"math"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// wordKind says what the words of a column's values are.
+type wordKind uint8
+
+const (
+	kindSigned  wordKind = iota // 32 or 64 bits, extended
+	kindNatural                 // unsigned
+	kindFloat32                 // its bits
+	kindFloat64
+	kindBytes   // spec.Bytes2
+	kindDecimal // 128 bits, the lower word first
+)
+
+// signed says whether the values are ordered as signed numbers, which is what the first statistics meant.
+func (k wordKind) signed() bool { return k != kindNatural && k != kindBytes }
+
+// wordForm says how the values of a type become words, and words what Parquet calls plain.
+type wordForm struct {
+	kind  wordKind
+	words int // of a value
+	bytes int // of a plain value; 0 of strings
+	id    arrow.Type
+}
+
+// wordFormOf returns the form of a type of the adapted schema; plainBytes is the width that Parquet gives decimals.
+func wordFormOf(t arrow.DataType, plainBytes int) (f wordForm, ok bool) {
+	f = wordForm{words: 1, bytes: 8, id: t.ID()}
+	switch t.ID() {
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.DATE32:
+		f.bytes = 4
+	case arrow.INT64, arrow.TIME64, arrow.TIMESTAMP:
+	case arrow.UINT8, arrow.UINT16, arrow.UINT32:
+		f.kind, f.bytes = kindNatural, 4
+	case arrow.UINT64:
+		f.kind = kindNatural
+	case arrow.FLOAT32:
+		f.kind, f.bytes = kindFloat32, 4
+	case arrow.FLOAT64:
+		f.kind = kindFloat64
+	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		f.kind, f.words, f.bytes = kindBytes, 2, 0
+	case arrow.DECIMAL128:
+		f.kind, f.words, f.bytes = kindDecimal, 2, plainBytes
+	default:
+		return f, false
+	}
+	return f, true
+}
+
+// reads says whether read takes an array as it is.
+func (f *wordForm) reads(arr arrow.Array) bool {
+	id := arr.DataType().ID()
+	return id == f.id || f.kind == kindBytes && (id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW)
+}
+
+// read returns the words of values from a row on, in words, which has room for them, or in the array's memory.
+// Those of a NULL are arbitrary, but refer to nothing that is not the array's.
+func (f *wordForm) read(words []uint64, arr arrow.Array, from int) []uint64 {
+	n := len(words) / f.words
+	switch arr := arr.(type) {
+	case *array.Int8:
+		extend(words, arr.Int8Values()[from:])
+	case *array.Int16:
+		extend(words, arr.Int16Values()[from:])
+	case *array.Int32:
+		extend(words, arr.Int32Values()[from:])
+	case *array.Date32:
+		extend(words, arr.Date32Values()[from:])
+	case *array.Uint8:
+		extend(words, arr.Uint8Values()[from:])
+	case *array.Uint16:
+		extend(words, arr.Uint16Values()[from:])
+	case *array.Uint32:
+		extend(words, arr.Uint32Values()[from:])
+	case *array.Float32:
+		for i, v := range arr.Float32Values()[from : from+n] {
+			words[i] = uint64(math.Float32bits(v))
+		}
+	case *array.Int64:
+		extend(words, arr.Int64Values()[from:])
+	case *array.Time64:
+		extend(words, arr.Time64Values()[from:])
+	case *array.Timestamp:
+		extend(words, arr.TimestampValues()[from:])
+	case *array.Uint64:
+		copy(words, arr.Uint64Values()[from:])
+	case *array.Float64:
+		for i, v := range arr.Float64Values()[from : from+n] {
+			words[i] = math.Float64bits(v)
+		}
+	case *array.Decimal128:
+		for i, v := range arr.Values()[from : from+n] {
+			words[2*i], words[2*i+1] = v.LowBits(), uint64(v.HighBits())
+		}
+	case *array.String:
+		readStrings(words, arr.ValueBytes(), arr.ValueOffsets(), from)
+	case *array.Binary:
+		readStrings(words, arr.ValueBytes(), arr.ValueOffsets(), from)
+	case *array.LargeString:
+		readStrings(words, arr.ValueBytes(), arr.ValueOffsets(), from)
+	case *array.LargeBinary:
+		readStrings(words, arr.ValueBytes(), arr.ValueOffsets(), from)
+	case *array.StringView:
+		readViews(words, arr, from, func(i int) []byte { v := arr.Value(i); return unsafe.Slice(unsafe.StringData(v), len(v)) })
+	case *array.BinaryView:
+		readViews(words, arr, from, arr.Value)
+	}
+	return words
+}
+
+func extend[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](words []uint64, values []T) {
+	for i, v := range values[:len(words)] {
+		words[i] = uint64(v)
+	}
+}
+
+func readStrings[T int32 | int64](words []uint64, data []byte, offsets []T, from int) {
+	out := asStrings(words)
+	if len(out) > 0 {
+		spec.PutBytes2(out, data, offsets[from:from+len(out)+1], offsets[0])
+	}
+}
+
+func readViews(words []uint64, arr arrow.Array, from int, value func(int) []byte) {
+	for i, out := 0, asStrings(words); i < len(out); i++ {
+		out[i] = spec.Bytes2{}
+		if arr.IsValid(from + i) {
+			out[i] = spec.ToBytes2(value(from + i))
+		}
+	}
+}
+
+// asStrings views words as strings.
+func asStrings(words []uint64) []spec.Bytes2 {
+	return unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/2)
+}
+
+// plain appends values as Parquet's plain encoding has them.
+func (f *wordForm) plain(dst []byte, words []uint64) []byte {
+	switch {
+	case f.kind == kindBytes:
+		return appendStrings(dst, asStrings(words))
+	case f.kind == kindDecimal:
+		return appendDecimals(dst, words, f.bytes)
+	case f.bytes == 4:
+		at := len(dst)
+		dst = extendBytes(dst, 4*len(words))
+		for i, w := range words {
+			binary.LittleEndian.PutUint32(dst[at+4*i:], uint32(w))
+		}
+		return dst
+	}
+	at := len(dst)
+	dst = extendBytes(dst, 8*len(words))
+	for i, w := range words {
+		binary.LittleEndian.PutUint64(dst[at+8*i:], w)
+	}
+	return dst
+}
+
+func appendStrings(dst []byte, values []spec.Bytes2) []byte {
+	for i := range values {
+		v := &values[i]
+		if v.Long() {
+			dst = append(binary.LittleEndian.AppendUint32(dst, uint32(v.Len())), v.Bytes()...)
+			continue
+		}
+		// The words are the length and the bytes, as they are to be written.
+		at := len(dst)
+		dst = extendBytes(dst, 16)
+		binary.LittleEndian.PutUint64(dst[at:], v[0])
+		binary.LittleEndian.PutUint64(dst[at+8:], v[1])
+		dst = dst[:at+4+v.Len()]
+	}
+	return dst
+}
+
+// appendDecimals appends numbers of 128 bits by their last bytes, the highest first.
+func appendDecimals(dst []byte, words []uint64, width int) []byte {
+	for i := 0; i < len(words); i += 2 {
+		var number [16]byte
+		binary.BigEndian.PutUint64(number[:], words[i+1])
+		binary.BigEndian.PutUint64(number[8:], words[i])
+		dst = append(dst, number[16-width:]...)
+	}
+	return dst
+}
+
+// readIndexes reads indexes of any integer type. One that does not fit 32 bits becomes the largest.
+func readIndexes(out []uint32, arr arrow.Array, from int) {
+	switch arr := arr.(type) {
+	case *array.Int8:
+		narrow(out, arr.Int8Values()[from:])
+	case *array.Int16:
+		narrow(out, arr.Int16Values()[from:])
+	case *array.Int32:
+		narrow(out, arr.Int32Values()[from:])
+	case *array.Int64:
+		narrow(out, arr.Int64Values()[from:])
+	case *array.Uint8:
+		narrow(out, arr.Uint8Values()[from:])
+	case *array.Uint16:
+		narrow(out, arr.Uint16Values()[from:])
+	case *array.Uint32:
+		narrow(out, arr.Uint32Values()[from:])
+	case *array.Uint64:
+		narrow(out, arr.Uint64Values()[from:])
+	}
+}
+
+func narrow[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](out []uint32, values []T) {
+	for i, v := range values[:len(out)] {
+		out[i] = uint32(min(uint64(v), math.MaxUint32))
+	}
+}
+
+// resize returns a slice of n elements, in buf where it has room.
+func resize[T any](buf []T, n int) []T {
+	if cap(buf) < n {
+		return make([]T, n)
+	}
+	return buf[:n]
+}
+
+// extendBytes returns dst with n more bytes, whatever they are.
+func extendBytes(dst []byte, n int) []byte {
+	if cap(dst)-len(dst) < n {
+		dst = append(make([]byte, 0, 2*cap(dst)+n), dst...)
+	}
+	return dst[:len(dst)+n]
+}
