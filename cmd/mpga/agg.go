@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 )
@@ -124,9 +122,9 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if err != nil {
 		return err
 	}
-	planOptions := plan.Options{Deterministic: f.deterministic}
-	if planOptions.Overflow, err = spec.ParseOverflow(f.overflow); err != nil {
-		return usagef("--%w", err)
+	planOptions, err := f.planOptions()
+	if err != nil {
+		return err
 	}
 	if err := f.partialFlags.check(cmd, f.output); err != nil {
 		return err
@@ -140,15 +138,9 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if err != nil {
 		return err
 	}
-	progress, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && sinkOptions.Format != sink.Table)
+	options := engine.Options{Threads: f.threads, Device: f.device}
+	progress, err := f.outputFlags.begin(cmd, &options, &f.budgetFlags, &sinkOptions)
 	if err != nil {
-		return err
-	}
-	options := engine.Options{Threads: f.threads, Device: f.device, Progress: progress.update, Logger: slog.Default()}
-	if err := f.budgetFlags.apply(&options); err != nil {
-		return err
-	}
-	if err := f.outputFlags.observe(&options, commandLine(cmd, files)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.pictures.end(err)) }()

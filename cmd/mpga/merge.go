@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/stream"
 )
@@ -93,7 +91,7 @@ func (f *outputFlags) writePartial(ctx context.Context, stderr io.Writer, progre
 	if err != nil {
 		return err
 	}
-	defer stats.abort()
+	defer func() { err = errors.Join(err, stats.abort()) }() // nothing after commit
 	if err := dir.Commit(); err != nil {
 		return err
 	}
@@ -169,16 +167,10 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 	if err != nil {
 		return err
 	}
-	progress, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && sinkOptions.Format != sink.Table)
-	if err != nil {
-		return err
-	}
 	sinkOptions.Query = commandLine(cmd, dirs)
-	options := engine.Options{Threads: f.threads, Progress: progress.update, Logger: slog.Default()}
-	if err := f.budgetFlags.apply(&options); err != nil {
-		return err
-	}
-	if err := f.outputFlags.observe(&options, commandLine(cmd, dirs)); err != nil {
+	options := engine.Options{Threads: f.threads}
+	progress, err := f.outputFlags.begin(cmd, &options, &f.budgetFlags, &sinkOptions)
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.pictures.end(err)) }()

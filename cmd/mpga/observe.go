@@ -140,11 +140,11 @@ func (o *observer) step(report job.StepReport) {
 }
 
 const (
-	// flushNanosMax bounds how long a collector that does not answer holds up a command that is done.
-	flushNanosMax = 5 * time.Second
+	// flushTimeMax bounds how long a collector that does not answer holds up a command that is done.
+	flushTimeMax = 5 * time.Second
 
-	// flushNanosInterrupted is the same after Ctrl-C, which ends a command within a second.
-	flushNanosInterrupted = 400 * time.Millisecond
+	// flushTimeInterrupted is the same after Ctrl-C, which ends a command within a second.
+	flushTimeInterrupted = 400 * time.Millisecond
 )
 
 // end writes and sends what was observed of a command that ended with an error or nil.
@@ -158,9 +158,9 @@ func (o *observer) end(err error, code int) error {
 	}
 	var errs []error
 	if o.traces != nil {
-		most := flushNanosMax
+		most := flushTimeMax
 		if code == exitInterrupted {
-			most = flushNanosInterrupted
+			most = flushTimeInterrupted
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), most)
 		defer cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -72,10 +73,19 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 	return opt, nil
 }
 
-// observe has an engine measure what is to be told of its queries.
-func (f *outputFlags) observe(o *engine.Options, query string) error {
+// begin completes the options of the engine that answers a query: its budgets, its log, and what is measured to
+// be shown. It returns what shows the progress.
+func (f *outputFlags) begin(cmd *cobra.Command, o *engine.Options, budget *budgetFlags, result *sink.Options) (progress, error) {
+	shown, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && result.Format != sink.Table)
+	if err != nil {
+		return nil, err
+	}
+	o.Progress, o.Logger = shown.update, slog.Default()
+	if err := budget.apply(o); err != nil {
+		return nil, err
+	}
 	o.MeasureLink = f.stats != "" || f.pictures.report != ""
-	return f.pictures.begin(o, query)
+	return shown, f.pictures.begin(o, result.Query)
 }
 
 // statsReader is a result with what was done for it.
@@ -104,7 +114,7 @@ func (f *outputFlags) write(ctx context.Context, stderr io.Writer, result statsR
 	if err != nil {
 		return err
 	}
-	defer stats.abort()
+	defer func() { err = errors.Join(err, stats.abort()) }() // nothing after commit
 	if err := out.Commit(); err != nil {
 		return err
 	}

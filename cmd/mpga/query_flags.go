@@ -3,6 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // queryFlags are those of every command that asks a query: what sums mean, and what does the work.
@@ -27,6 +30,15 @@ func (f *queryFlags) registerWork(flags *pflag.FlagSet) {
 	f.budgetFlags.register(flags)
 	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
 	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
+}
+
+// planOptions returns what the flags say of a query's meaning.
+func (f *queryFlags) planOptions() (opt plan.Options, err error) {
+	opt.Deterministic = f.deterministic
+	if opt.Overflow, err = spec.ParseOverflow(f.overflow); err != nil {
+		return opt, usagef("--%w", err)
+	}
+	return opt, nil
 }
 
 // completeQuery lets the shell complete the words of a query's flags.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -101,12 +99,12 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	planOptions := plan.Options{Deterministic: f.deterministic}
-	if planOptions.Tables, err = tableOptions(f.tables); err != nil {
+	planOptions, err := f.planOptions()
+	if err != nil {
 		return err
 	}
-	if planOptions.Overflow, err = spec.ParseOverflow(f.overflow); err != nil {
-		return usagef("--%w", err)
+	if planOptions.Tables, err = tableOptions(f.tables); err != nil {
+		return err
 	}
 	if planOptions.Scan, err = f.input.options(ctx, cmd.InOrStdin()); err != nil {
 		return err
@@ -116,15 +114,9 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	sinkOptions.Query = strings.TrimSpace(text)
-	progress, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && sinkOptions.Format != sink.Table)
+	options := engine.Options{Threads: f.threads, Device: f.device}
+	progress, err := f.outputFlags.begin(cmd, &options, &f.budgetFlags, &sinkOptions)
 	if err != nil {
-		return err
-	}
-	options := engine.Options{Threads: f.threads, Device: f.device, Progress: progress.update, Logger: slog.Default()}
-	if err := f.budgetFlags.apply(&options); err != nil {
-		return err
-	}
-	if err := f.outputFlags.observe(&options, text); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
