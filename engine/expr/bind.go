@@ -50,7 +50,7 @@ type binding func(b *binder, n *node) error
 type binder struct {
 	schema  *arrow.Schema
 	program *Program
-	known   map[string]*node // what has been bound, by its text
+	known   map[string]*node // what has been bound, by Expr.Key
 	folder  *Evaluator       // of constants; nil before evaluator is called
 }
 
@@ -82,7 +82,8 @@ func (b *binder) bind(e *Expr, depth int) (*node, error) {
 		return nil, errorAt(e.At, "%s: an aggregate function cannot stand here", e.Name)
 	}
 	n := &node{text: e.String(), at: e.At, column: -1, single: -1}
-	if known := b.known[n.text]; known != nil {
+	key := e.Key()
+	if known := b.known[key]; known != nil {
 		known.shared, b.program.shared = true, true
 		return known, nil
 	}
@@ -93,10 +94,9 @@ func (b *binder) bind(e *Expr, depth int) (*node, error) {
 		}
 		n.args = append(n.args, a)
 	}
-	text := n.text
 	bound, err := b.bound(e, n)
 	if err == nil && !bound.isConst && bound.column < 0 {
-		b.known[text] = bound
+		b.known[key] = bound
 	}
 	return bound, err
 }

@@ -193,7 +193,18 @@ func (e *Expr) Columns() []string {
 	return names
 }
 
-// String returns the expression as SQL. Expressions that are written alike mean the same.
+// Key returns a text that expressions share only if they mean the same: String with all names in quotes, since a
+// column may be named count(*).
+func (e *Expr) Key() string {
+	return e.Replace(func(x *Expr) *Expr {
+		if x.Op != OpColumn {
+			return nil
+		}
+		return Column(`"` + strings.ReplaceAll(x.Name, `"`, `""`) + `"`)
+	}).String()
+}
+
+// String returns the expression as SQL, for people: names stand as they are.
 func (e *Expr) String() string {
 	switch e.Op {
 	case OpColumn:

@@ -20,7 +20,7 @@ type grouping struct {
 
 	calls    []*expr.Expr          // the aggregates, as they were first written
 	infos    []callInfo            // of calls
-	columns  map[string]string     // name of the column that holds a key or an aggregate, by its text
+	columns  map[string]string     // name of the column that holds a key or an aggregate, by its Key
 	computed map[string]*expr.Expr // aggregates that are made of columns of other names, by their text
 	set      string                // name of the column with the number of the grouping set; "" of one set
 
@@ -137,9 +137,9 @@ func (g *grouping) key(e *expr.Expr) (int, error) {
 }
 
 func (g *grouping) addKey(x *expr.Expr) int {
-	text := x.String()
+	key := x.Key()
 	for i, k := range g.keys {
-		if k.String() == text {
+		if k.Key() == key {
 			return i
 		}
 	}
@@ -178,9 +178,18 @@ func (g *grouping) dropDependent() {
 // query makes the aggregation of all keys, and notes which column holds what.
 func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 	var query spec.Query
+	taken := map[string]bool{}
+	named := func(x *expr.Expr) string {
+		name := x.String()
+		for taken[name] { // a column may be named as an expression is written
+			name += " "
+		}
+		taken[name] = true
+		return name
+	}
 	for _, k := range g.keys {
-		name := k.String()
-		g.columns[name] = name
+		name := named(k)
+		g.columns[k.Key()] = name
 		query.Keys = append(query.Keys, spec.Key{Column: g.argument(k, false), Name: name})
 	}
 	orders, err := g.st.orders()
@@ -201,10 +210,10 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 		var failed error
 		x.Walk(func(x *expr.Expr) bool {
 			if x.Op != expr.OpAggregate || failed != nil {
-				return failed == nil && g.columns[x.String()] == ""
+				return failed == nil && g.columns[x.Key()] == ""
 			}
-			text := x.String()
-			if g.columns[text] != "" {
+			key := x.Key()
+			if g.columns[key] != "" {
 				return false
 			}
 			a, info, err := g.aggregate(x)
@@ -212,9 +221,9 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 				failed = err
 				return false
 			}
-			a.Name = text
+			a.Name = named(x)
 			g.calls, g.infos = append(g.calls, x), append(g.infos, info)
-			g.columns[text] = text
+			g.columns[key] = a.Name
 			query.Aggregates = append(query.Aggregates, a)
 			return false
 		})
@@ -232,7 +241,7 @@ func (g *grouping) argument(x *expr.Expr, sum bool) string {
 		return x.Name
 	}
 	for i, added := range g.added {
-		if added.String() == x.String() {
+		if added.Key() == x.Key() {
 			g.sums[i] = g.sums[i] && sum
 			return g.addedNames[i]
 		}
@@ -433,7 +442,7 @@ func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 		if x.Op == expr.OpCall && x.Name == groupingCall {
 			return g.groupingOf(x, &failed)
 		}
-		if name := g.columns[x.String()]; name != "" && x.Op != expr.OpConstant {
+		if name := g.columns[x.Key()]; name != "" && x.Op != expr.OpConstant {
 			if c := g.computed[name]; c != nil {
 				made := *c
 				made.At = x.At
@@ -454,7 +463,7 @@ func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 func (g *grouping) groupingOf(x *expr.Expr, failed *error) *expr.Expr {
 	var sum *expr.Expr
 	for _, a := range x.Args {
-		if g.columns[a.String()] == "" {
+		if g.columns[a.Key()] == "" {
 			*failed = &expr.Error{Message: "GROUPING takes keys of GROUP BY, not " + a.String(), At: a.At}
 			return x
 		}
@@ -471,7 +480,7 @@ func (g *grouping) groupingOf(x *expr.Expr, failed *error) *expr.Expr {
 
 // absent is 1 for groups of the sets without a key, else 0.
 func (g *grouping) absent(key *expr.Expr) *expr.Expr {
-	k := slices.IndexFunc(g.keys, func(x *expr.Expr) bool { return x.String() == key.String() })
+	k := slices.IndexFunc(g.keys, func(x *expr.Expr) bool { return x.Key() == key.Key() })
 	in := expr.Call("in", expr.Column(g.set))
 	for i, set := range g.sets {
 		if len(g.sets) > 1 && !slices.Contains(set, k) {

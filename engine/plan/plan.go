@@ -319,7 +319,7 @@ func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), h
 		}
 		at := -1
 		for i := range exprs {
-			if exprs[i].String() == x.String() {
+			if exprs[i].Key() == x.Key() {
 				at = i
 				break
 			}
@@ -389,7 +389,7 @@ func (p *planner) distinct(ctx context.Context, st *statement) (*Query, error) {
 		}
 		found := false
 		for i, it := range st.items {
-			if it.expr.String() == x.String() && !found {
+			if it.expr.Key() == x.Key() && !found {
 				o.Expr, found = expr.Column(st.items[i].name), true
 			}
 		}

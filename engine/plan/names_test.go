@@ -1,0 +1,54 @@
+//go:build cgo
+
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan"
+)
+
+// A column that is named as an expression is written is still the column, and the expression the expression.
+func TestColumnsNamedAsExpressions(t *testing.T) {
+	names := []string{"a", "b", "count(*)", "(a + b)", "sum(a)", "a, b", "NULL"}
+	values := [][]int64{{1, 10, 100, 1000, 5, 7, 9}, {2, 20, 100, 1000, 5, 7, 9}}
+	fields := make([]arrow.Field, len(names))
+	columns := make([]arrow.Array, len(names))
+	for i, name := range names {
+		fields[i] = arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64}
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		for _, row := range values {
+			b.Append(row[i])
+		}
+		columns[i] = b.NewArray()
+	}
+	schema := arrow.NewSchema(fields, nil)
+	source := scan.Batches(schema, []arrow.RecordBatch{array.NewRecordBatch(schema, columns, 2)})
+	eng, tables := openEngine(t), map[string]plan.Table{"t": {Source: source}}
+	for _, c := range []struct{ text, want string }{
+		{`SELECT "count(*)", count(*) FROM t GROUP BY 1`, "[[100 2]]"},
+		{`SELECT count(*), "count(*)" FROM t GROUP BY 2`, "[[2 100]]"},
+		{`SELECT sum("(a + b)"), sum(a + b) FROM t`, "[[2000 33]]"},
+		{`SELECT sum(a + b), sum("(a + b)") FROM t`, "[[33 2000]]"},
+		{`SELECT "sum(a)", sum(a) FROM t GROUP BY "sum(a)"`, "[[5 3]]"},
+		{`SELECT "(a + b)", a + b, count(*) FROM t GROUP BY 1, 2 ORDER BY a + b`, "[[1000 11 1] [1000 22 1]]"},
+		{`SELECT sum(greatest("a, b", 0)), sum(greatest(a, b, 0)) FROM t`, "[[14 30]]"},
+		{`SELECT sum(coalesce("NULL", 0)), sum(coalesce(NULL, 0)) FROM t`, "[[18 0]]"},
+		{`SELECT "(a + b)", a + b AS c FROM t ORDER BY a + b DESC`, "[[1000 22] [1000 11]]"},
+	} {
+		rows, err := ask(eng, c.text, tables)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		if got := fmt.Sprint(rows); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
+		}
+	}
+}
