@@ -148,8 +148,13 @@ func offsetArray[T int32 | int64](v *vector, mem memory.Allocator, dt arrow.Data
 	at, out := 0, data.Bytes()
 	ends := view[T](offsets.Bytes())
 	for i := range values {
-		if !v.isNull(i) {
-			at += copy(out[at:], values[i].Bytes())
+		switch value := &values[i]; {
+		case v.isNull(i):
+		case !value.Long() && at+spec.InlineBytes <= len(out):
+			value.PutInline(out[at:])
+			at += value.Len()
+		default:
+			at += copy(out[at:], value.Bytes())
 		}
 		ends[i+1] = T(at)
 	}

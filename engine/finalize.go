@@ -90,8 +90,8 @@ func (f *finalizer) unpackKeys(v *vector, keys []uint64, k int) {
 		f.unpackStrings(v, keys, k)
 		return
 	case field.Kind.Words() == 2:
-		for i := range v.len() {
-			copy(v.words[2*i:2*i+2], keys[i*width+field.Word:])
+		for i, at := 0, field.Word; i+1 < len(v.words) && at+1 < len(keys); i, at = i+2, at+width {
+			v.words[i], v.words[i+1] = keys[at], keys[at+1]
 		}
 	case field.Kind == spec.Float64 && field.Span < math.MaxUint64:
 		for i := range v.words {

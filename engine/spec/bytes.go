@@ -18,8 +18,8 @@ import (
 type Bytes2 [2]uint64
 
 const (
-	// inlineBytes is the longest value held in the words themselves.
-	inlineBytes = 12
+	// InlineBytes is the longest value held in the words themselves.
+	InlineBytes = 12
 
 	// BytesLenMax is the longest value. The length above it stands for NULL in a key.
 	BytesLenMax = 1<<32 - 2
@@ -33,14 +33,14 @@ const (
 func ToBytes2(b []byte) Bytes2 {
 	n := len(b)
 	switch {
-	case n > inlineBytes:
+	case n > InlineBytes:
 		address := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
 		return Bytes2{uint64(n) | uint64(binary.LittleEndian.Uint32(b))<<32, address}
 	case n >= 8:
 		// The two loads overlap for n < 12; the shift drops what bytes 0-3 already have.
 		low := binary.LittleEndian.Uint32(b)
 		tail := binary.LittleEndian.Uint64(b[n-8:])
-		return Bytes2{uint64(n) | uint64(low)<<32, tail >> (8 * (inlineBytes - n))}
+		return Bytes2{uint64(n) | uint64(low)<<32, tail >> (8 * (InlineBytes - n))}
 	case n >= 4:
 		low := binary.LittleEndian.Uint32(b)
 		tail := uint64(binary.LittleEndian.Uint32(b[n-4:]))
@@ -64,13 +64,13 @@ func PutBytes2[T int32 | int64](out []Bytes2, data []byte, offsets []T, base T) 
 	for i, end := range offsets[1 : len(out)+1] {
 		to := int(end - base)
 		b := data[from:to]
-		if len(data)-from < inlineBytes {
+		if len(data)-from < InlineBytes {
 			out[i] = ToBytes2(b)
 		} else {
 			start := unsafe.Pointer(unsafe.SliceData(b))
 			head := uint64(*(*uint32)(start))
 			tail := *(*uint64)(unsafe.Add(start, 4))
-			keep := &inlineMasks[min(len(b), inlineBytes+1)]
+			keep := &inlineMasks[min(len(b), InlineBytes+1)]
 			// Word by word: an array as a whole goes through memory once more.
 			out[i][0] = uint64(len(b)) | head<<32&keep[0]
 			out[i][1] = tail&keep[1] | uint64(uintptr(start))&keep[2]
@@ -80,7 +80,7 @@ func PutBytes2[T int32 | int64](out []Bytes2, data []byte, offsets []T, base T) 
 }
 
 // inlineMasks say, by length, which bits of word 0, of bytes 4-11 and of the address a value keeps.
-var inlineMasks = func() (masks [inlineBytes + 2][3]uint64) {
+var inlineMasks = func() (masks [InlineBytes + 2][3]uint64) {
 	for n := range masks {
 		for i := range min(n, 4) {
 			masks[n][0] |= 0xFF << (32 + 8*i)
@@ -89,7 +89,7 @@ var inlineMasks = func() (masks [inlineBytes + 2][3]uint64) {
 			masks[n][1] |= 0xFF << (8 * (i - 4))
 		}
 	}
-	masks[inlineBytes+1][1], masks[inlineBytes+1][2] = 0, 1<<64-1
+	masks[InlineBytes+1][1], masks[InlineBytes+1][2] = 0, 1<<64-1
 	return masks
 }()
 
@@ -99,10 +99,16 @@ func (v *Bytes2) Len() int { return int(uint32(v[0])) }
 // Bytes returns the value. The slice refers to v itself or to the memory that v refers to.
 func (v *Bytes2) Bytes() []byte {
 	n := v.Len()
-	if n <= inlineBytes {
+	if n <= InlineBytes {
 		return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(v), 4)), n)
 	}
 	return unsafe.Slice((*byte)(pointer(&v[1])), n)
+}
+
+// PutInline writes the bytes of a value that is not long, and some more: InlineBytes together.
+func (v *Bytes2) PutInline(out []byte) {
+	binary.LittleEndian.PutUint64(out[4:], v[1])
+	binary.LittleEndian.PutUint32(out, uint32(v[0]>>32))
 }
 
 // Address returns where the bytes of a long value lie.
@@ -122,7 +128,7 @@ func (v *Bytes2) Compare(u *Bytes2) int { return bytes.Compare(v.Bytes(), u.Byte
 // Long reports whether the bytes lie outside the words. NULL in a key is not long.
 func (v *Bytes2) Long() bool {
 	n := uint32(v[0])
-	return n > inlineBytes && n != nullBytesWord
+	return n > InlineBytes && n != nullBytesWord
 }
 
 // AsBytes2 views two consecutive words as a value.
