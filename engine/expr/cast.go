@@ -98,9 +98,9 @@ func setCast(n *node, from Type, try bool) bool {
 	case from.ID == Interval && to.ID == Duration:
 		return setIntervalCast(n)
 	case to.ID == Text:
-		n.fallible = false
-		return setTextCast(n, from)
-	case from.ID == Text && to.ID == Blob, from.ID == Blob && to.ID == Text:
+		setTextCast(n, from)
+		return true
+	case from.ID == Text && to.ID == Blob:
 		n.eval = func(f *frame) (*vector, error) { return f.eval(n.args[0]) }
 		return true
 	case from.ID == Text:
@@ -111,7 +111,8 @@ func setCast(n *node, from Type, try bool) bool {
 	case from.ID == Bool:
 		return setFromBool(n)
 	case from.numeric() && to.numeric():
-		return setNumberCast(n, from, try)
+		setNumberCast(n, from, try)
+		return true
 	}
 	return setTimeCast(n, from, try)
 }
@@ -153,7 +154,6 @@ func setFromBool(n *node) bool {
 	}
 	one := any(int64(1))
 	if n.typ.ID == Decimal {
-		one = int64(1)
 		v, ok := scaleUp(int128(1), int(n.typ.Scale))
 		if !ok || !fits(v, int(n.typ.Precision)) {
 			return false
@@ -188,7 +188,7 @@ func setFromBool(n *node) bool {
 }
 
 // setNumberCast casts between integers, decimals and floats.
-func setNumberCast(n *node, from Type, try bool) bool {
+func setNumberCast(n *node, from Type, try bool) {
 	to := n.typ
 	switch {
 	case to.float():
@@ -209,7 +209,6 @@ func setNumberCast(n *node, from Type, try bool) bool {
 	default:
 		n.eval = tried(n, try, func(a wide) (wide, bool) { return exactNumber(a, from, to) }, showNumber[wide](from))
 	}
-	return true
 }
 
 // always says whether every value of a decimal or integer type is one of another.
@@ -417,7 +416,8 @@ func parseBools(n *node, try bool) func(*frame) (*vector, error) {
 }
 
 // setTextCast writes values as strings.
-func setTextCast(n *node, from Type) bool {
+func setTextCast(n *node, from Type) {
+	n.fallible = false
 	switch from.kind() {
 	case bitKind:
 		n.eval = func(f *frame) (*vector, error) {
@@ -447,7 +447,6 @@ func setTextCast(n *node, from Type) bool {
 	default:
 		n.eval = func(f *frame) (*vector, error) { return f.eval(n.args[0]) }
 	}
-	return true
 }
 
 // appendValue writes a value as SQL casts it to a string.

@@ -1,7 +1,7 @@
 package expr
 
-// caseOf binds CASE: of conditions and results in turns, and ELSE or nothing. A result is evaluated for
-// the rows that come to it and no others, so that CASE WHEN keeps errors away.
+// caseOf binds CASE: conditions and results in turn, then the result of ELSE, if there is one. A result is
+// evaluated only for the rows that reach it, so that CASE WHEN can guard against errors.
 func caseOf(b *binder, n *node) error {
 	var results []int
 	for i := range n.args {
@@ -34,10 +34,7 @@ func (f *frame) choose(n *node) (*vector, error) {
 		}
 		taken := f.e.bitmap(f.n)
 		for w := range taken {
-			taken[w] = condition.bits[w] & c.open[w]
-			if condition.null != nil {
-				taken[w] &^= condition.null[w]
-			}
+			taken[w] = condition.bits[w] & c.open[w] &^ condition.nullWord(w)
 		}
 		if err := c.put(f, n.args[i+1], taken); err != nil {
 			return nil, err
@@ -47,7 +44,7 @@ func (f *frame) choose(n *node) (*vector, error) {
 	return c.out, nil
 }
 
-// choice is a result that is put together of parts of others.
+// choice is a result that is put together from parts of others.
 type choice struct {
 	out   *vector
 	kind  kind
@@ -101,7 +98,7 @@ func (c *choice) put(f *frame, n *node, taken []uint64) error {
 	return nil
 }
 
-// copy takes values to the rows that are taken: from the same rows where dense, else one after the other.
+// copy gives the taken rows their values: those of the same rows if dense, else one value after the other.
 func (c *choice) copy(f *frame, v *vector, taken []uint64, dense bool) {
 	j := 0
 	from := func(i int) int {
@@ -271,13 +268,7 @@ func nullIf(b *binder, n *node) error {
 		}
 		null := f.e.bitmap(f.n)
 		for w := range null {
-			null[w] = same.bits[w]
-			if same.null != nil {
-				null[w] &^= same.null[w]
-			}
-			if v.null != nil {
-				null[w] |= v.null[w]
-			}
+			null[w] = same.bits[w]&^same.nullWord(w) | v.nullWord(w)
 		}
 		out := f.e.vectors.get()
 		*out = *v
@@ -336,17 +327,7 @@ func (f *frame) better(sign string, k kind, a, b *vector) *vector {
 	}
 	c := f.newChoice(k)
 	for w := range before {
-		if a.null != nil {
-			before[w] &^= a.null[w]
-		}
-		if b.null != nil {
-			take := b.null[w]
-			if a.null != nil {
-				take &^= a.null[w]
-			}
-			before[w] |= take
-		}
-		before[w] &= c.open[w]
+		before[w] = (before[w] | b.nullWord(w)) &^ a.nullWord(w) & c.open[w]
 	}
 	c.copy(f, a, before, true)
 	for w := range before {

@@ -156,13 +156,7 @@ func distinctness(distinct bool) binding {
 				return nil, err
 			}
 			for w := range out.bits {
-				var x, y uint64
-				if a.null != nil {
-					x = a.null[w]
-				}
-				if b.null != nil {
-					y = b.null[w]
-				}
+				x, y := a.nullWord(w), b.nullWord(w)
 				same := out.bits[w]&^(x|y) | x&y
 				if distinct {
 					same = ^same

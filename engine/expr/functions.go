@@ -276,7 +276,7 @@ func timeFunctions() []Function {
 		f("dayname", "t", "name of the weekday", "dayname(DATE '2020-02-03')", "Monday", 1, nameOf(func(m moment) string { return dayNames[weekday(m.days)] })),
 		f("monthname", "t", "name of the month", "monthname(DATE '2020-02-03')", "February", 1, nameOf(func(m moment) string { return monthNames[m.month-1] })),
 		f("epoch", "t", "seconds since 1970, as a double", "epoch(TIMESTAMP '1970-01-01 00:01:00.5')", "60.5", 1, epoch),
-		f("epoch_ms", "t", "milliseconds since 1970, towards it", "epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000", 1, epochIn(1000)),
+		f("epoch_ms", "t", "whole milliseconds since 1970", "epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000", 1, epochIn(1000)),
 		f("epoch_us", "t", "microseconds since 1970", "epoch_us(TIMESTAMP '1970-01-01 00:00:01')", "1000000", 1, epochIn(1)),
 		f("to_timestamp", "seconds", "a timestamp with time zone, of seconds since 1970", "to_timestamp(1.5)", "1970-01-01 00:00:01.5+00", 1, toTimestamp(TimestampTZ, secondMicros)),
 		f("make_timestamp", "microseconds", "a timestamp, of microseconds since 1970", "make_timestamp(1000000)", "1970-01-01 00:00:01", 1, toTimestamp(Timestamp, 1)),

@@ -12,14 +12,7 @@ func (e *Evaluator) either(a, b *vector) {
 	}
 	null := e.bitmap(a.n)
 	for w := range a.bits {
-		x, y := a.bits[w], b.bits[w]
-		var nx, ny uint64
-		if a.null != nil {
-			nx = a.null[w]
-		}
-		if b.null != nil {
-			ny = b.null[w]
-		}
+		x, y, nx, ny := a.bits[w], b.bits[w], a.nullWord(w), b.nullWord(w)
 		trues := x&^nx | y&^ny
 		a.bits[w] = trues
 		null[w] = (nx | ny) &^ trues
@@ -34,7 +27,7 @@ func (v *vector) invert() {
 	}
 }
 
-// copyBitsOf returns a vector of bits that may be written to.
+// ownBits returns a copy of a vector of bits, which may be written to; its NULLs are shared.
 func (f *frame) ownBits(v *vector) *vector {
 	out := f.e.vector(bitKind, f.n)
 	copy(out.bits, v.bits)
@@ -54,11 +47,8 @@ func (f *frame) and(left, right *node, negated bool) (*vector, error) {
 		out.invert()
 	}
 	open := f.e.bitmap(f.n) // TRUE or NULL so far
-	copy(open, out.bits)
-	if out.null != nil {
-		for w := range open {
-			open[w] |= out.null[w]
-		}
+	for w := range open {
+		open[w] = out.bits[w] | out.nullWord(w)
 	}
 	count := countBits(open, f.n)
 	var b *vector
@@ -97,13 +87,7 @@ func (e *Evaluator) both(a, b *vector, open []uint64) {
 	}
 	null := e.bitmap(a.n)
 	for w := range a.bits {
-		var nx, ny uint64
-		if a.null != nil {
-			nx = a.null[w]
-		}
-		if b.null != nil {
-			ny = b.null[w]
-		}
+		nx, ny := a.nullWord(w), b.nullWord(w)
 		maybe := (a.bits[w] | nx) & (b.bits[w] | ny) & open[w]
 		null[w] = maybe & (nx | ny)
 		a.bits[w] = maybe &^ null[w]
@@ -111,7 +95,7 @@ func (e *Evaluator) both(a, b *vector, open []uint64) {
 	a.null = null
 }
 
-// spread puts the values of some rows, those whose bits are set, to their places; others are FALSE.
+// spread puts the values of some rows, those whose bits are set, in their places; the others are FALSE.
 func (f *frame) spread(v *vector, selected []uint64) *vector {
 	out := f.e.vector(bitKind, f.n)
 	if v.null != nil {

@@ -2,7 +2,7 @@ package expr
 
 import "errors"
 
-// The kernels read a node's arguments when they run: a binding may set a kernel first, and cast the arguments then.
+// A kernel reads its node's arguments when it runs, so a binding may set the kernel before it casts the arguments.
 
 // errNull is what a function of map1e, map2e and map3e returns for NULL.
 var errNull = errors.New("NULL")
@@ -21,7 +21,7 @@ func kindOf[T element]() kind {
 	return textKind
 }
 
-// map1 makes the kernel of a function that has a value for any argument, also for what stands where NULL is.
+// map1 makes the kernel of a function that is defined for every argument, even for whatever stands at a NULL.
 func map1[A, R element](n *node, fn func(A) R) func(*frame) (*vector, error) {
 	k := kindOf[R]()
 	return func(f *frame) (*vector, error) {
@@ -146,7 +146,7 @@ func (f *frame) all(n *node, k kind) ([]*vector, *vector, error) {
 	return args, out, nil
 }
 
-// test1 makes the kernel of a condition on one argument that has an answer for any.
+// test1 makes the kernel of a condition on one argument.
 func test1[A element](n *node, fn func(A) bool) func(*frame) (*vector, error) {
 	return func(f *frame) (*vector, error) {
 		a, err := f.eval(n.args[0])

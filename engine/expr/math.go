@@ -18,7 +18,7 @@ func (b *binder) wantNumbers(n *node) error {
 	return nil
 }
 
-// real binds a function of a double that has a value for any.
+// real binds a function of a double that is defined everywhere.
 func real(fn func(float64) float64) binding {
 	return func(b *binder, n *node) error {
 		n.typ = typeOf(Float64)
@@ -30,13 +30,13 @@ func real(fn func(float64) float64) binding {
 	}
 }
 
-// circular binds a function of an angle, of which an infinite one is an error.
+// circular binds a function of an angle; an infinite angle is an error.
 func circular(fn func(float64) float64) binding {
 	return func(b *binder, n *node) error {
 		n.typ, n.fallible = typeOf(Float64), true
 		n.eval = map1e(n, func(v float64) (float64, error) {
 			if math.IsInf(v, 0) {
-				return 0, fmt.Errorf("%s: out of range: there is none of %s", n.text, formatFloat(v, 64))
+				return 0, fmt.Errorf("%s: out of range: it is not defined for %s", n.text, formatFloat(v, 64))
 			}
 			return fn(v), nil
 		})
@@ -47,13 +47,13 @@ func circular(fn func(float64) float64) binding {
 	}
 }
 
-// realAbove binds a function of a double that is an error below a bound, and at it where it is open.
+// realAbove binds a function of a double that is an error below 0, and at 0 if the interval is open there.
 func realAbove(fn func(float64) float64, open bool) binding {
 	return func(b *binder, n *node) error {
 		n.typ, n.fallible = typeOf(Float64), true
 		n.eval = map1e(n, func(v float64) (float64, error) {
 			if v < 0 || open && v == 0 {
-				return 0, fmt.Errorf("%s: out of range: there is none of %s", n.text, formatFloat(v, 64))
+				return 0, fmt.Errorf("%s: out of range: it is not defined for %s", n.text, formatFloat(v, 64))
 			}
 			return fn(v), nil
 		})
@@ -114,7 +114,7 @@ func sign(b *binder, n *node) error {
 	return nil
 }
 
-// rounding says how the digits that are cut off a decimal change it.
+// rounding says how a number is rounded.
 type rounding struct {
 	float   func(float64) float64
 	decimal func(q, r wide, half wide) wide // of the quotient by a power of ten, and the remainder

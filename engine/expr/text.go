@@ -33,7 +33,7 @@ func (b *binder) wantInt(n *node, which ...int) error {
 	return nil
 }
 
-// textToText binds a function of a string that is a string.
+// textToText binds a function from a string to a string.
 func textToText(fn func(*Evaluator, string) string) binding {
 	return func(b *binder, n *node) error {
 		n.typ = typeOf(Text)
@@ -42,7 +42,7 @@ func textToText(fn func(*Evaluator, string) string) binding {
 	}
 }
 
-// textToInt binds a function of a string that is an integer.
+// textToInt binds a function from a string to an integer.
 func textToInt(fn func(string) int64) binding {
 	return func(b *binder, n *node) error {
 		n.typ = typeOf(Int64)
@@ -154,7 +154,7 @@ func span(s string, from, to int64) string {
 	return s[:byteOf(s, to-from)]
 }
 
-// substring is substr(s, start, length): start counts from 1, or, where negative, from the end; a
+// substring is substr(s, start, length): start counts from 1, or from the end where it is negative; a
 // negative length goes to the left.
 func substring(s string, start, length int64) string {
 	const far = 1 << 40
@@ -190,7 +190,7 @@ func substr(b *binder, n *node) error {
 	return b.wantInt(n, 1, 2)
 }
 
-// side binds left and right: so many characters, or all but so many where the number is negative.
+// side binds left and right: a number of characters, or, where it is negative, all but as many.
 func side(left bool) binding {
 	return func(b *binder, n *node) error {
 		n.typ = typeOf(Text)
@@ -324,7 +324,7 @@ func concatenation(b *binder, n *node) error {
 	return nil
 }
 
-// concat binds concat, which leaves NULL out, and concat_ws, whose first argument stands between the others.
+// concat binds concat, which leaves NULLs out, and concat_ws, which puts its first argument between the others.
 func concat(separated bool) binding {
 	return func(b *binder, n *node) error {
 		n.typ = typeOf(Text)
@@ -402,7 +402,8 @@ func replacement(b *binder, n *node) error {
 	return b.wantText(n, 0, 1, 2)
 }
 
-// splitPart is the part of that number between separators, counted from 1, or, where negative, from the end.
+// splitPart binds split_part: the n-th part between separators, counted from 1, or from the end where n is
+// negative.
 func splitPart(b *binder, n *node) error {
 	n.typ = typeOf(Text)
 	n.eval = map3f(n, func(_ *Evaluator, s, separator string, index int64) (string, error) {

@@ -51,6 +51,14 @@ func data[T element](v *vector) []T {
 
 func (v *vector) isNull(i int) bool { return v.null != nil && v.null[i>>6]>>(i&63)&1 != 0 }
 
+// nullWord returns the NULLs of 64 rows.
+func (v *vector) nullWord(w int) uint64 {
+	if v.null == nil {
+		return 0
+	}
+	return v.null[w]
+}
+
 func (v *vector) bit(i int) bool { return v.bits[i>>6]>>(i&63)&1 != 0 }
 
 func wordsOf(n int) int { return (n + 63) / 64 }
