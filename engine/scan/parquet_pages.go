@@ -220,6 +220,9 @@ func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
 		if n, err := snappy.DecodedLen(packed); err != nil || n != size {
 			return nil, fmt.Errorf("a snappy page of %d B that is said to have %d B", n, size)
 		}
+		if literal, ok := snappyLiteral(packed, size); ok {
+			return literal, nil
+		}
 	}
 	out, err := decompress(p.codec, p.page.grow(size, nil), packed)
 	if err != nil {
@@ -278,7 +281,7 @@ func (s *scratch) free() {
 func decompress(codec compress.Compression, out, packed []byte) ([]byte, error) {
 	switch codec {
 	case compress.Codecs.Snappy:
-		return snappy.Decode(out, packed)
+		return out, decodeSnappy(out, packed)
 	case compress.Codecs.Zstd:
 		decoder := zstdDecoders.Get().(*zstd.Decoder)
 		defer zstdDecoders.Put(decoder)
