@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// chunkBytesDefault is a split of a text file: large enough to hide opening it, small enough
-	// that the last ones keep all threads busy, and read whole into memory. With the tail of its last
-	// row it takes 4 MiB, which are a size of the engine's pool.
+	// chunkBytesDefault is a split of a text file, which is read whole into memory: large enough to hide
+	// the cost of opening it, small enough that the last ones keep all threads busy. With the tail of its
+	// last row it takes 4 MiB, a size of the engine's pool.
 	chunkBytesDefault = 4<<20 - 2*tailBytes
 
 	// blockBytesDefault is one read of a stream, and the sample of its start.

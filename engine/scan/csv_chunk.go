@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -27,7 +28,7 @@ type chunk struct {
 
 	mu    sync.Mutex // held while the chunk is read to be counted
 	known bool
-	odd   bool // number of quotes
+	odd   bool // the number of quotes; valid if known
 }
 
 func newQuoteCounts(file *csvFile) *quoteCounts {
@@ -187,13 +188,13 @@ func (p *csvPart) start(ctx context.Context, f io.ReaderAt, r *csvReader) error 
 	if p.chunk > 0 {
 		var scratch []byte
 		inside, err := p.file.quotes.inside(ctx, f, p.chunk, func(size int64) []byte {
-			scratch = append(scratch[:0], make([]byte, size)...)
+			scratch = slices.Grow(scratch[:0], int(size))[:size]
 			return scratch
 		})
 		if err != nil {
 			return err
 		}
-		r.pos = min(firstRow(p.file.dialect, r.buf, inside), len(r.buf)+1)
+		r.pos = firstRow(p.file.dialect, r.buf, inside)
 	}
 	r.text = io.NewSectionReader(f, to, math.MaxInt64-to)
 	r.readBytes = tailBytes

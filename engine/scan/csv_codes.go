@@ -12,9 +12,9 @@ import (
 
 // textCodes converts a column of strings that repeat to codes of a dictionary.
 //
-// The batches of a reader share a dictionary until it has grown, and then have the longer one. So that
-// a wrong guess costs time alone, a dictionary that has become long is given up after its batch: one
-// has at most dictionaryLong entries more than its batch has rows.
+// The batches of a reader share a dictionary until it grows; later ones have the longer one. So that a wrong
+// guess costs only time, a dictionary that has become long is given up after its batch: it has at most
+// dictionaryLong entries more than the batch has rows.
 type textCodes struct {
 	values[int32]
 	typ   *arrow.DictionaryType

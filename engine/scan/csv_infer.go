@@ -255,16 +255,16 @@ func repeats(rows [][][]byte, column int) bool {
 }
 
 const (
-	// repeatsPlaces is at how many places behind its start a file is looked at for columns that do not
-	// repeat after all: the start of a file is often not like the rest.
+	// repeatsPlaces is at how many places beyond its start a file is checked for columns that do not
+	// repeat after all: the start of a file is often unlike the rest.
 	repeatsPlaces = 4
 
 	// placeBytes is what is read there.
 	placeBytes = 64 << 10
 )
 
-// lookFurther looks at rows further on in the file, and takes back what is said of columns that repeat
-// if these do not. Rows that the place is no start for, within quotes say, are passed over.
+// lookFurther looks at rows further on in the file, and takes back the guess that a column repeats where they
+// do not. Where a place lies within quotes, what is cut there has another width, and is passed over.
 func (c *csvFile) lookFurther(f io.ReaderAt) error {
 	if c.size < (repeatsPlaces+1)*placeBytes || !slices.ContainsFunc(c.guesses, func(g columnGuess) bool { return g.repeats }) {
 		return nil

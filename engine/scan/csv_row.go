@@ -39,7 +39,7 @@ const _ = uint(spanEndMask - 4*rowBytesMax) // spans point into buffers of a row
 
 func (s span) quoted() bool { return s.end&spanQuoted != 0 }
 
-// length returns the bytes of a field as the buffer has it; more than any field has, where quotes are
+// length returns how many bytes a field takes in the buffer; a number above any field's where quotes are
 // doubled in it.
 func (s span) length() uint32 { return s.end&^spanQuoted - s.start }
 

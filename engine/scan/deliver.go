@@ -158,7 +158,7 @@ func narrow[Out, In integer](out []Out, in []In) {
 	}
 }
 
-// constant returns rows times the value of a constant column.
+// constant returns the value of a constant column, repeated for so many rows.
 func (d *deliverer) constant(column int, rows int64) arrow.Array {
 	if c := d.constants[column]; c == nil || int64(c.Len()) < rows {
 		if c != nil {

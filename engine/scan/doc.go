@@ -15,11 +15,11 @@
 //
 // An open row group holds, per column: a window of compressed bytes (16 to 256 KiB, by the batch's
 // rows, or the largest page), one page decompressed, the chunk's dictionary, and the batches that
-// nobody has released. Nothing grows with the row group. Nested columns and what is rare (96-bit
-// timestamps, bytes of some widths) are read by pqarrow, each column apart.
+// nobody has released. Nothing grows with the row group. Nested columns and rare types (96-bit
+// timestamps, bytes of some widths) are read by pqarrow, one column at a time.
 //
 //   - S1 (values): a batch's column has its schema's type, or dictionary<int32, that type> where that
-//     is a string, a binary or of fixed width, but no truth value; strings and binaries may be views.
+//     is a string, a binary or of a fixed width other than boolean; strings and binaries may be views.
 //     Other dictionaries and extension types are replaced by their values.
 //   - S2 (positions): splits come in input order, and the positions of their rows do not overlap.
 //   - S3 (no panic): a corrupt file gives an error that names it. Arrays are validated before they
@@ -41,11 +41,11 @@
 // In a row group, the columns that the RowFilter needs are decoded step by step; of the others, the stretches
 // of rows that it has kept: pages between are passed over, by their offset index or header by header.
 //
-// Text is cut by blocks of 32 KiB, in which masks of 64 bytes tell where fields end; only the columns
-// that are asked for are looked at after that. A block that is not regular is cut row by row. Strings
-// that repeat in samples of a file come as codes of a dictionary; that the samples mislead costs time.
+// Text is cut in blocks of 32 KiB, in which masks of 64 bytes tell where fields end; after that, only the
+// columns that are asked for are looked at. An irregular block is cut row by row. Strings that repeat in
+// samples of a file come as codes of a dictionary; samples that mislead cost time, not correctness.
 //
 // What it leaves out: pruning files before their footers are read (all must have the same columns), nested
-// columns (a schema names them, reading them is an error), encrypted Parquet, the columns of an Arrow
-// file apart (a record batch is read whole).
+// columns (a schema names them, reading them is an error), encrypted Parquet, and reading single columns of
+// an Arrow file (a record batch is read whole).
 package scan

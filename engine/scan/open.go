@@ -11,12 +11,11 @@ import (
 )
 
 // Open finds the files that the patterns name and reads what they say of their columns. A pattern is
-// a file, a glob, a directory, of which every data file below it is taken but for names that start
-// with . or _, or "-" for standard input. Files of different formats may be mixed; all must have the
-// same columns, in any order.
+// a file, a glob, a directory, or "-" for standard input; of a directory, every data file below it is taken
+// whose name does not start with . or _. Files of different formats may be mixed; all must have the same
+// columns, in any order.
 //
-// The files are read when splits of the source are opened, and each time anew; standard input can be
-// read once.
+// The files are read when splits of the source are opened, each time anew; standard input can be read once.
 func Open(ctx context.Context, patterns []string, opt Options) (Source, error) {
 	inputs, hive, err := openAll(ctx, patterns, &opt)
 	if err != nil {
@@ -126,7 +125,7 @@ func readHead(fsys stream.FS, name string) (head []byte, err error) {
 	return head[:n], nil
 }
 
-// sniff tells a format by a file's first bytes. What is nothing else is taken for text.
+// sniff tells a format by a file's first bytes. Anything that it does not recognize is taken for text.
 func sniff(head []byte) (format Format, packed string) {
 	switch {
 	case bytes.HasPrefix(head, []byte("PAR1")):

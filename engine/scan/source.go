@@ -30,8 +30,8 @@ type Split interface {
 	// Open starts reading. The batches that the reader returns stay valid until they are released,
 	// also after Next is called again. Errors name the file and, where it is known, the row.
 	//
-	// A column that the schema says is utf8, large_utf8, binary, large_binary or of a fixed width, but
-	// bool, may come as dictionary<int32, that type>, in some batches and not in others; no entry of such
+	// A column that the schema says is utf8, large_utf8, binary, large_binary or of a fixed width other than
+	// bool's may come as dictionary<int32, that type>, in some batches and not in others; no entry of such
 	// a dictionary is NULL. Batches that share a dictionary share its array data. One that is utf8 or
 	// large_utf8 may also come as string_view, and binary or large_binary as binary_view, in which the
 	// bytes behind short values are 0.
@@ -41,7 +41,7 @@ type Split interface {
 	// Position() + i, and the positions of a later split are larger than all of this one's.
 	Position() uint64
 
-	// Rows returns the number of rows, or -1 when it is not known before reading.
+	// Rows returns the number of rows, or -1 when only reading can tell.
 	Rows() int64
 
 	// Bytes returns about how many bytes Open will read, for progress; 0 when it is not known.
