@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/mpga/mpga/engine"
+)
+
+// row is what was measured of a query, medians in milliseconds.
+type row struct {
+	ours, theirs, plan float64
+	read               string
+}
+
+// measureQuery asks both engines once to warm up and then so many times in turns, so that a drift of the machine's
+// speed meets both. Answers that differ are an error.
+func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *database) (row, error) {
+	path, err := q.table.path(ctx, theirs, o.dir)
+	if err != nil {
+		return row{}, err
+	}
+	if err := theirs.exec(ctx, fmt.Sprintf("CREATE OR REPLACE VIEW %s AS FROM read_parquet(%s)", q.table.name, literal(path))); err != nil {
+		return row{}, err
+	}
+	columns, err := ours.columns(ctx, q, path)
+	if err != nil {
+		return row{}, err
+	}
+	text := summed(q.text, columns)
+	var oursTimes, theirsTimes, planTimes []time.Duration
+	var stats engine.Stats
+	for round := range 1 + o.times {
+		var a, b answer
+		took, err := timed(o.cpu, func() (err error) { a, stats, err = ours.ask(ctx, q, path); return err })
+		if err != nil {
+			return row{}, fmt.Errorf("mpga: %w", err)
+		}
+		theyTook, err := timed(o.cpu, func() (err error) { b, err = theirs.ask(ctx, text, columns.NumFields()); return err })
+		if err != nil {
+			return row{}, fmt.Errorf("duckdb: %w", err)
+		}
+		if !a.equal(b) {
+			return row{}, fmt.Errorf("mpga answers %v, DuckDB %v", a, b)
+		}
+		planned, err := timed(o.cpu, func() error {
+			prepared, err := ours.prepare(ctx, q, path)
+			if err == nil {
+				prepared.Close()
+			}
+			return err
+		})
+		if err != nil {
+			return row{}, err
+		}
+		if round > 0 {
+			oursTimes, theirsTimes, planTimes = append(oursTimes, took), append(theirsTimes, theyTook), append(planTimes, planned)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return row{}, err
+	}
+	read := fmt.Sprintf("%.2f%%", 100*float64(stats.BytesRead)/float64(info.Size()))
+	return row{median(oursTimes), median(theirsTimes), median(planTimes), read}, nil
+}
+
+// timed returns how long a function takes.
+func timed(cpu bool, f func() error) (time.Duration, error) {
+	runtime.GC() // no run pays for the garbage of another
+	used, start := cpuTime(), time.Now()
+	err := f()
+	if cpu {
+		return cpuTime() - used, err
+	}
+	return time.Since(start), err
+}
+
+// cpuTime is what this process has used, of all processors together.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(fmt.Sprintf("getrusage: %v", err)) // only for a bad argument
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// median returns the median in milliseconds.
+func median(times []time.Duration) float64 {
+	slices.Sort(times)
+	middle := len(times) / 2
+	return float64(times[middle]+times[len(times)-1-middle]) / 2 / float64(time.Millisecond)
+}

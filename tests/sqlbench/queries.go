@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/mpga/mpga/engine/gen"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/tests/h2o"
+	"github.com/mpga/mpga/tests/hits"
+)
+
+// query is one row of the result.
+type query struct {
+	name  string
+	table table
+	text  string
+}
+
+type querySet struct {
+	name    string
+	queries []query
+}
+
+// table is a Parquet file that is made when it is first asked for.
+type table struct {
+	name string // in statements
+	file string // in the directory; it says all that the rows depend on
+	make func(ctx context.Context, db *database, path string) error
+}
+
+// tpchQ1 is TPC-H's first query.
+const tpchQ1 = `SELECT l_returnflag, l_linestatus, sum(l_quantity) AS sum_qty, sum(l_extendedprice) AS sum_base_price,
+	sum(l_extendedprice * (1 - l_discount)) AS sum_disc_price, sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)) AS sum_charge,
+	avg(l_quantity) AS avg_qty, avg(l_extendedprice) AS avg_price, avg(l_discount) AS avg_disc, count(*) AS count_order
+	FROM lineitem WHERE l_shipdate <= DATE '1998-12-01' - INTERVAL '90' DAY
+	GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus`
+
+// tpchQ6 is its sixth, nearly all of which is a filter.
+const tpchQ6 = `SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineitem
+	WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1994-01-01' + INTERVAL '1' YEAR
+	AND l_discount BETWEEN 0.06 - 0.01 AND 0.06 + 0.01 AND l_quantity < 24`
+
+// lineitemColumns are those that the queries need, and the key, by which the table is sorted.
+var lineitemColumns = []string{"l_orderkey", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate"}
+
+func querySets(o *options) []querySet {
+	lineitem := table{"lineitem", fmt.Sprintf("lineitem-%v.parquet", o.scale), func(ctx context.Context, _ *database, path string) error {
+		t, err := gen.Lineitem(o.scale, 1)
+		if err != nil {
+			return err
+		}
+		return write(ctx, t, lineitemColumns, path)
+	}}
+	groups := table{"t", fmt.Sprintf("h2o-%d.parquet", o.rows), func(ctx context.Context, _ *database, path string) error {
+		return h2o.Write(ctx, fmt.Sprintf("G1_%d_1e2_0_0", o.rows), path)
+	}}
+	clicks := table{"hits", fmt.Sprintf("hits-%d.parquet", o.rows/2), func(ctx context.Context, db *database, path string) error {
+		return db.exec(ctx, "COPY ("+hits.Table(o.rows/2)+") TO "+literal(path)+" (FORMAT parquet)")
+	}}
+	orders := int64(o.scale * 6_000_000) // keys leave three quarters of the numbers out
+	sorted := fmt.Sprintf(`SELECT l_returnflag, count(*) AS n, sum(l_quantity) AS q, sum(l_extendedprice) AS p FROM lineitem
+		WHERE l_orderkey > %d AND l_orderkey <= %d GROUP BY l_returnflag`, orders/2, orders/2+orders/100)
+	sets := []querySet{
+		{"TPC-H", []query{{"Q1", lineitem, tpchQ1}, {"Q6", lineitem, tpchQ6}}},
+		{"H2O", nil}, {"ClickBench", nil},
+		{"1% of sorted data", []query{{"by the key", lineitem, sorted}}},
+	}
+	for i, text := range h2o.SQL {
+		sets[1].queries = append(sets[1].queries, query{fmt.Sprint("q", i+1), groups, text})
+	}
+	for i, text := range hits.Queries {
+		sets[2].queries = append(sets[2].queries, query{fmt.Sprint("query ", i+1), clicks, text})
+	}
+	return sets
+}
+
+// path returns where a table's file is, and makes it if it is not there.
+func (t table) path(ctx context.Context, db *database, dir string) (string, error) {
+	path := filepath.Join(dir, t.file)
+	_, err := os.Stat(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return path, err
+	}
+	unfinished := path + ".part.parquet"
+	if err := t.make(ctx, db, unfinished); err != nil {
+		return "", errors.Join(fmt.Errorf("%s: %w", t.file, err), os.RemoveAll(unfinished))
+	}
+	return path, os.Rename(unfinished, path)
+}
+
+// write writes columns of a generated table.
+func write(ctx context.Context, t scan.Source, names []string, path string) error {
+	columns := make([]int, len(names))
+	for i, name := range names {
+		columns[i] = t.Schema().FieldIndices(name)[0]
+	}
+	if !slices.IsSorted(columns) {
+		return errors.New("columns are to be named in the table's order")
+	}
+	splits, err := t.Splits(ctx, columns)
+	if err != nil {
+		return err
+	}
+	var out sink.Writer
+	for _, s := range splits {
+		if err := func() error {
+			r, err := s.Open(ctx, scan.OpenOptions{})
+			if err != nil {
+				return err
+			}
+			defer r.Release()
+			if out == nil {
+				if out, err = sink.Create(path, r.Schema(), sink.Options{}); err != nil {
+					return err
+				}
+			}
+			for r.Next() {
+				if err := out.Write(r.RecordBatch()); err != nil {
+					return err
+				}
+			}
+			return r.Err()
+		}(); err != nil {
+			return err
+		}
+	}
+	return out.Commit()
+}
