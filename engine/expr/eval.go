@@ -31,6 +31,8 @@ type node struct {
 	slot     int      // of what an evaluator keeps for it: a constant's vector, the values of a dictionary's entries
 	single   int      // the only column that it reads; -1 where there is none, or more
 	span     *numbers // all that it may be, of parts of dates
+	floor    int64    // of what rounds times down: it takes off less than so many microseconds; 0 of other nodes
+	isYear   bool     // the year of a time
 	exact    bool     // a cast that keeps the order of the values, and tells all of them apart
 	shared   bool     // it stands more than once in the program's expressions
 }

@@ -15,6 +15,45 @@ type Term struct {
 // Terms returns what follows from expression i, a condition, for single columns.
 func (p *Program) Terms(i int) []Term { return p.terms(nil, p.nodes[i]) }
 
+// Alternatives returns what follows from the ORs of expression i, a condition: of each list of alternatives, all
+// terms of one at least hold for every row for which the condition is TRUE.
+func (p *Program) Alternatives(i int) [][][]Term { return p.alternatives(nil, p.nodes[i]) }
+
+func (p *Program) alternatives(list [][][]Term, n *node) [][][]Term {
+	if n.isConst {
+		return list
+	}
+	switch n.name {
+	case "and":
+		for _, a := range n.args {
+			list = p.alternatives(list, a)
+		}
+	case "or":
+		if any, ok := p.either(nil, n); ok {
+			list = append(list, any)
+		}
+	}
+	return list
+}
+
+// either adds the terms of each operand of an OR. It returns false where nothing follows from one.
+func (p *Program) either(list [][]Term, n *node) ([][]Term, bool) {
+	if n.name == "or" && !n.isConst {
+		ok := true
+		for _, a := range n.args {
+			if list, ok = p.either(list, a); !ok {
+				return nil, false
+			}
+		}
+		return list, true
+	}
+	if n.isConst && n.value != true {
+		return list, true // is TRUE for no row
+	}
+	terms := p.terms(nil, n)
+	return append(list, terms), len(terms) > 0
+}
+
 // mirrored are the operators with their operands swapped.
 var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -62,15 +101,75 @@ func columnUnder(n *node) int {
 }
 
 func (p *Program) compared(list []Term, n *node, op string, constant *node) []Term {
-	c := columnUnder(n)
-	if c < 0 || !constant.isConst || constant.value == nil {
+	if !constant.isConst || constant.value == nil {
 		return list
+	}
+	c := columnUnder(n)
+	if c < 0 {
+		return p.rounded(list, n, op, constant)
 	}
 	if v := scalarOf(constant.typ, constant.value); v != nil {
 		list = append(list, Term{p.columns[c].index, op, []scalar.Scalar{v}})
 	}
 	return list
 }
+
+// rounded makes terms of a comparison with a time that is rounded down, or its year: such functions keep the order
+// of times, so that their results are bounds.
+func (p *Program) rounded(list []Term, n *node, op string, constant *node) []Term {
+	for n.exact && len(n.args) == 1 {
+		n = n.args[0]
+	}
+	if n.floor == 0 && !n.isYear || len(n.args) != 1 {
+		return list
+	}
+	c := columnUnder(n.args[0])
+	v, ok := constant.value.(int64)
+	if c < 0 || !ok {
+		return list
+	}
+	var least, end int64 // times whose result is v are from least on and below end
+	t := typeOf(Timestamp)
+	switch {
+	case n.isYear:
+		const yearMax = 9999
+		if !constant.typ.integer() || v < 1 || v >= yearMax {
+			return list
+		}
+		least, end = civil{v, 1, 1}.days()*dayMicros, civil{v + 1, 1, 1}.days()*dayMicros
+	case constant.typ.ID == Date && v < yearDays && v > -yearDays:
+		least, end = v*dayMicros, v*dayMicros+n.floor
+	case (constant.typ.ID == Timestamp || constant.typ.ID == TimestampTZ) && v < yearDays*dayMicros && v > -yearDays*dayMicros:
+		t = constant.typ
+		least, end = v, v+n.floor
+	default:
+		return list
+	}
+	bound := func(op string, v int64) {
+		list = append(list, Term{p.columns[c].index, op, []scalar.Scalar{scalarOf(t, v)}})
+	}
+	switch op {
+	case "=":
+		bound(">=", least)
+		bound("<", end)
+	case "<=", "<":
+		if n.isYear && op == "<" {
+			end = least
+		}
+		bound("<", end)
+	case ">":
+		if n.isYear {
+			least = end
+		}
+		bound(">=", least)
+	case ">=":
+		bound(">=", least)
+	}
+	return list
+}
+
+// yearDays bounds the days of dates that bounds are made of, so that these do not overflow: a hundred thousand years.
+const yearDays = 36_600_000
 
 func (p *Program) member(list []Term, n *node) []Term {
 	c := columnUnder(n.args[0])

@@ -28,6 +28,7 @@ func setTimeCast(n *node, from Type, try bool) bool {
 		n.fallible = !try
 		n.eval = tried(n, try, func(a int64) (int64, bool) { return a * 1000, a*1000/1000 == a }, show)
 	case from.temporal() && to.ID == Date:
+		n.floor = dayMicros
 		unit := int64(dayMicros)
 		if from.ID == TimestampNS {
 			unit *= 1000
@@ -298,7 +299,7 @@ func partOf(name string) binding {
 
 func (b *binder) part(n *node, part *datePart) error {
 	t := n.args[0].typ
-	n.typ, n.span = typeOf(Int64), part.span
+	n.typ, n.span, n.isYear = typeOf(Int64), part.span, part.names[0] == "year"
 	if t.ID == Duration {
 		n.span = nil // an hour of a duration may be any
 	}
@@ -340,7 +341,7 @@ func epoch(b *binder, n *node) error {
 	return nil
 }
 
-// epochIn binds the units since 1970, whole ones.
+// epochIn binds the whole units since 1970.
 func epochIn(unit int64) binding {
 	return func(b *binder, n *node) error {
 		if t := n.args[0].typ; !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
@@ -352,23 +353,30 @@ func epochIn(unit int64) binding {
 	}
 }
 
-// truncations are the units of date_trunc: those of whole days by the day, others by their microseconds.
-var truncations = map[string]struct {
+// truncationUnit is a unit of date_trunc.
+type truncationUnit struct {
 	day   func(days int64) int64
+	days  int64 // at most, of one with day
 	clock int64
-}{
-	"millennium": {day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 1000) * 1000, 1, 1}.days() }},
-	"century":    {day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 100) * 100, 1, 1}.days() }},
-	"decade":     {day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 10) * 10, 1, 1}.days() }},
-	"year":       {day: func(d int64) int64 { return civil{civilOf(d).year, 1, 1}.days() }},
-	"quarter": {day: func(d int64) int64 {
+}
+
+// longest returns how long the unit may be, in microseconds.
+func (u truncationUnit) longest() int64 { return max(u.days*dayMicros, u.clock) }
+
+// truncations are the units of date_trunc: those of whole days by the day, others by their microseconds.
+var truncations = map[string]truncationUnit{
+	"millennium": {days: 366000, day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 1000) * 1000, 1, 1}.days() }},
+	"century":    {days: 36600, day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 100) * 100, 1, 1}.days() }},
+	"decade":     {days: 3660, day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 10) * 10, 1, 1}.days() }},
+	"year":       {days: 366, day: func(d int64) int64 { return civil{civilOf(d).year, 1, 1}.days() }},
+	"quarter": {days: 92, day: func(d int64) int64 {
 		c := civilOf(d)
 		return civil{c.year, (c.month-1)/3*3 + 1, 1}.days()
 	}},
-	"month": {day: func(d int64) int64 {
+	"month": {days: 31, day: func(d int64) int64 {
 		return d - civilOf(d).day + 1
 	}},
-	"week":        {day: func(d int64) int64 { return d + 1 - isoWeekday(d) }},
+	"week":        {days: 7, day: func(d int64) int64 { return d + 1 - isoWeekday(d) }},
 	"day":         {clock: dayMicros},
 	"hour":        {clock: hourMicros},
 	"minute":      {clock: minuteMicros},
@@ -403,7 +411,7 @@ func truncation(b *binder, n *node) error {
 	if !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
 		return b.mismatch(n)
 	}
-	n.typ = typeOf(Timestamp)
+	n.typ, n.floor = typeOf(Timestamp), unit.longest()
 	switch {
 	case t.ID == TimestampTZ:
 		n.typ = t

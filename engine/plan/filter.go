@@ -78,11 +78,25 @@ func filtered(ctx context.Context, src scan.Source, where *expr.Expr) (scan.Filt
 	}
 	c := newCondition(program)
 	p := scan.Predicate{Rows: c}
-	for _, t := range program.Terms(0) {
-		p.Terms = append(p.Terms, scan.Term{Column: t.Column, Op: termOps[t.Op], Values: t.Values})
+	p.Terms = termsOf(program.Terms(0))
+	for _, alternatives := range program.Alternatives(0) {
+		list := make([][]scan.Term, len(alternatives))
+		for i := range list {
+			list[i] = termsOf(alternatives[i])
+		}
+		p.AnyOf = append(p.AnyOf, list)
 	}
 	f, err := scan.Filter(ctx, src, p)
 	return f, c, err
+}
+
+// termsOf returns terms as readers take them.
+func termsOf(list []expr.Term) []scan.Term {
+	var terms []scan.Term
+	for _, t := range list {
+		terms = append(terms, scan.Term{Column: t.Column, Op: termOps[t.Op], Values: t.Values})
+	}
+	return terms
 }
 
 // columnIndexes returns where some columns are in a list of them.

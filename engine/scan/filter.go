@@ -33,7 +33,7 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 // rowTest is a predicate of a source, and what its RowFilter has done so far.
 type rowTest struct {
 	schema *arrow.Schema
-	terms  []boundTerm
+	terms  *conjunction
 	filter RowFilter // nil: all rows are needed
 	counts readCounts
 }
@@ -42,7 +42,7 @@ type rowTest struct {
 type readCounts struct{ tested, kept, bytes atomic.Int64 }
 
 func newRowTest(p Predicate, schema *arrow.Schema) *rowTest {
-	return &rowTest{schema: schema, terms: bindTerms(p.Terms, schema), filter: p.Rows}
+	return &rowTest{schema: schema, terms: bindPredicate(&p, schema), filter: p.Rows}
 }
 
 // columns returns those that the filter needs.
@@ -72,7 +72,7 @@ func (t *rowTest) stats(s Stats) Stats {
 		s.Columns = make([]ColumnStats, t.schema.NumFields())
 	}
 	s.Columns = slices.Clone(s.Columns)
-	narrowStats(s.Columns, t.terms, t.schema)
+	narrowStats(s.Columns, t.terms.terms, t.schema)
 	return s
 }
 

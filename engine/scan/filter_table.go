@@ -28,7 +28,7 @@ type filePlan struct {
 func (f *filteredTable) prune(ctx context.Context) error {
 	workers, askCtx := newAskers(ctx)
 	for i := range f.files {
-		own, pruned := f.fileTerms(i, f.test.terms)
+		own, pruned := f.fileTerms(i)
 		f.files[i].pruned = pruned
 		if p, ok := f.table.files[i].input.(*parquetFile); ok && !pruned {
 			f.files[i].groups = p.prune(own)
@@ -42,7 +42,32 @@ func (f *filteredTable) prune(ctx context.Context) error {
 
 // fileTerms returns the terms on columns of a file, in whose schema they are counted, and whether those
 // on folders exclude the file.
-func (f *filteredTable) fileTerms(file int, terms []boundTerm) (own []boundTerm, pruned bool) {
+func (f *filteredTable) fileTerms(file int) (own *conjunction, pruned bool) {
+	own = &conjunction{}
+	if own.terms, pruned = f.ownTerms(file, f.test.terms.terms); pruned {
+		return nil, true
+	}
+	for _, alternatives := range f.test.terms.anyOf {
+		var left [][]boundTerm
+		all := false // some alternative says no more of this file
+		for _, terms := range alternatives {
+			if terms, pruned := f.ownTerms(file, terms); !pruned {
+				left = append(left, terms)
+				all = all || len(terms) == 0
+			}
+		}
+		switch {
+		case len(left) == 0:
+			return nil, true
+		case !all:
+			own.anyOf = append(own.anyOf, left)
+		}
+	}
+	return own, false
+}
+
+// ownTerms returns those of some terms that are on columns of a file, and whether one on a folder excludes it.
+func (f *filteredTable) ownTerms(file int, terms []boundTerm) (own []boundTerm, pruned bool) {
 	fileColumns := f.fields.NumFields() - len(f.hive)
 	for _, t := range terms {
 		if t.column < fileColumns {
@@ -79,9 +104,14 @@ func (f *filteredTable) count() {
 	p.Files = int64(len(f.files))
 	for i := range f.files {
 		input, plan := f.table.files[i].input, &f.files[i]
-		rows := input.stats().Rows
-		p.Rows = addKnown(p.Rows, rows)
 		file, isParquet := input.(*parquetFile)
+		rows := int64(0)
+		if isParquet {
+			rows = file.meta.NumRows
+		} else {
+			rows = input.stats().Rows
+		}
+		p.Rows = addKnown(p.Rows, rows)
 		if isParquet {
 			p.RowGroups += int64(len(file.meta.RowGroups))
 		}

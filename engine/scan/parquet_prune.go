@@ -1,12 +1,14 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
@@ -47,26 +49,34 @@ const (
 
 // prune says what of each row group is needed for rows of which all terms may be TRUE. The terms are
 // about columns of the file.
-func (p *parquetFile) prune(terms []boundTerm) []groupPlan {
+func (p *parquetFile) prune(c *conjunction) []groupPlan {
 	groups := make([]groupPlan, len(p.meta.RowGroups))
 	for i := range groups {
-		for t := range terms {
-			b, err := p.groupBounds(i, terms[t].column)
-			if err == nil && terms[t].excludes(&b) {
-				groups[i] = groupPlan{pruned: true, reason: PrunedByStatistics}
-				break
-			}
+		excluded := p.excludes(i, c.terms)
+		for _, alternatives := range c.anyOf {
+			excluded = excluded || !slices.ContainsFunc(alternatives, func(terms []boundTerm) bool { return !p.excludes(i, terms) })
+		}
+		if excluded {
+			groups[i] = groupPlan{pruned: true, reason: PrunedByStatistics}
 		}
 	}
 	return groups
 }
 
+// excludes says whether the statistics of a row group exclude that all terms are TRUE for some row.
+func (p *parquetFile) excludes(group int, terms []boundTerm) bool {
+	return slices.ContainsFunc(terms, func(t boundTerm) bool {
+		b, err := p.groupBounds(group, t.column)
+		return err == nil && t.excludes(&b)
+	})
+}
+
 // ask reads what a file knows beside its footer of the row groups that are left, to prune more of them.
 // What is corrupt or cannot be read prunes nothing: reading the rows tells of it, if they are needed.
-func (p *parquetFile) ask(ctx context.Context, terms []boundTerm, groups []groupPlan, workers *errgroup.Group) {
+func (p *parquetFile) ask(ctx context.Context, c *conjunction, groups []groupPlan, workers *errgroup.Group) {
 	var some []int
 	for i := range groups {
-		if !groups[i].pruned && p.meta.RowGroup(i).NumRows() > 0 && p.mayAnswer(i, terms) {
+		if !groups[i].pruned && p.meta.RowGroup(i).NumRows() > 0 && p.mayAnswerAny(i, c) {
 			some = append(some, i)
 		}
 	}
@@ -83,7 +93,10 @@ func (p *parquetFile) ask(ctx context.Context, terms []boundTerm, groups []group
 					break
 				}
 				a := asker{file: f, of: p, group: i, rows: p.meta.RowGroup(i).NumRows()}
-				a.ask(terms)
+				a.ask(c.terms)
+				for _, alternatives := range c.anyOf {
+					a.askAny(alternatives)
+				}
 				groups[i] = a.plan
 			}
 			_ = f.Close() // only read from
@@ -99,6 +112,16 @@ func newAskers(ctx context.Context) (*errgroup.Group, context.Context) {
 	return workers, ctx
 }
 
+// mayAnswerAny says whether more can be learned of a conjunction.
+func (p *parquetFile) mayAnswerAny(group int, c *conjunction) bool {
+	if p.mayAnswer(group, c.terms) {
+		return true
+	}
+	return slices.ContainsFunc(c.anyOf, func(alternatives [][]boundTerm) bool {
+		return !slices.ContainsFunc(alternatives, func(terms []boundTerm) bool { return !p.mayAnswer(group, terms) && !p.excludes(group, terms) })
+	})
+}
+
 // mayAnswer says whether a row group has more than statistics on a column of a term.
 func (p *parquetFile) mayAnswer(group int, terms []boundTerm) bool {
 	for i := range terms {
@@ -110,7 +133,7 @@ func (p *parquetFile) mayAnswer(group int, terms []boundTerm) bool {
 		if err != nil {
 			continue
 		}
-		if chunk.GetColumnIndexLocation() != nil || t.compares() && (chunk.BloomFilterOffset() > 0 || dictionaryBytes(chunk) > 0) {
+		if chunk.GetColumnIndexLocation() != nil || t.compares() && (chunk.BloomFilterOffset() > 0 || dictionaryBytes(chunk) > 0 && !p.settles(group, t)) {
 			return true
 		}
 	}
@@ -127,6 +150,17 @@ func (p *parquetFile) chunk(group, c int) (chunk *metadata.ColumnChunkMetaData, 
 
 // compares says whether a term is about values, not about NULL.
 func (t *boundTerm) compares() bool { return t.op != OpIsNull && t.op != OpIsNotNull }
+
+// settles says whether the statistics of a row group are all that there is to know of a term: where they do not
+// exclude that a value is below another, the smallest value is, or nearly so.
+func (p *parquetFile) settles(group int, t *boundTerm) bool {
+	switch t.op {
+	case OpLess, OpLessOrEqual, OpGreater, OpGreaterOrEqual:
+		b, err := p.groupBounds(group, t.column)
+		return err == nil && b.low != nil && b.high != nil
+	}
+	return false
+}
 
 // asker asks about one row group.
 type asker struct {
@@ -169,6 +203,55 @@ func (a *asker) ask(terms []boundTerm) {
 	}
 }
 
+// askAny asks about alternatives: rows are needed that one of them needs.
+func (a *asker) askAny(alternatives [][]boundTerm) {
+	if a.plan.pruned {
+		return
+	}
+	var ranges []rowRange
+	reason := PrunedByStatistics
+	for _, terms := range alternatives {
+		if a.of.excludes(a.group, terms) {
+			continue
+		}
+		one := asker{file: a.file, of: a.of, group: a.group, rows: a.rows}
+		one.ask(terms)
+		a.plan.asked += one.plan.asked
+		switch {
+		case one.plan.pruned:
+			reason = one.plan.reason
+			continue
+		case one.plan.ranges == nil:
+			return
+		}
+		ranges = unionRanges(ranges, one.plan.ranges)
+	}
+	if len(ranges) > 0 && a.plan.ranges != nil {
+		ranges = intersect(a.plan.ranges, ranges)
+		reason = PrunedByPageIndex
+	}
+	if len(ranges) == 0 {
+		a.plan = groupPlan{pruned: true, reason: reason, asked: a.plan.asked}
+		return
+	}
+	a.plan.ranges = ranges
+}
+
+// unionRanges returns the rows that are in either of two lists, each in order.
+func unionRanges(a, b []rowRange) []rowRange {
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, func(x, y rowRange) int { return cmp.Compare(x.from, y.from) })
+	var union []rowRange
+	for _, r := range all {
+		if last := len(union) - 1; last >= 0 && r.from <= union[last].to {
+			union[last].to = max(union[last].to, r.to)
+			continue
+		}
+		union = append(union, r)
+	}
+	return union
+}
+
 // bloomExcludes says whether none of a term's constants is in the chunk, by its Bloom filter.
 func (a *asker) bloomExcludes(t *boundTerm, stored *storedColumn, chunk *metadata.ColumnChunkMetaData) (bool, error) {
 	if t.op != OpEqual && t.op != OpIn || chunk.BloomFilterOffset() <= 0 || len(t.values) > bloomValuesMax {
@@ -197,7 +280,7 @@ func (a *asker) bloomExcludes(t *boundTerm, stored *storedColumn, chunk *metadat
 // dictionary.
 func (a *asker) dictionaryExcludes(t *boundTerm, stored *storedColumn, chunk *metadata.ColumnChunkMetaData) (bool, error) {
 	size := dictionaryBytes(chunk)
-	if !t.compares() || size == 0 || !a.of.readsFlat(t.column, chunk) {
+	if !t.compares() || size == 0 || a.of.settles(a.group, t) || !a.of.readsFlat(t.column, chunk) {
 		return false, nil
 	}
 	start := chunkStart(chunk)

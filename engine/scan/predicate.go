@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
@@ -15,8 +16,9 @@ import (
 // Each term must follow from the whole of the condition, and none need be there. A source may use them or
 // not, so that a consumer without Rows still has to evaluate the condition itself.
 type Predicate struct {
-	Terms []Term    // all of them hold for every row that is needed
-	Rows  RowFilter // the condition itself; may be nil
+	Terms []Term     // all of them hold for every row that is needed
+	AnyOf [][][]Term // of each list of alternatives, all terms of one at least hold for such a row
+	Rows  RowFilter  // the condition itself; may be nil
 }
 
 // Op is what a Term says of its column.
@@ -76,7 +78,11 @@ type RowFilter interface {
 // Validate reports every term that does not suit a schema.
 func (p *Predicate) Validate(schema *arrow.Schema) error {
 	var errs []error
-	for i, t := range p.Terms {
+	all := slices.Clone(p.Terms)
+	for _, alternatives := range p.AnyOf {
+		all = append(all, slices.Concat(alternatives...)...)
+	}
+	for i, t := range all {
 		wanted := 1
 		switch t.Op {
 		case OpIn:

@@ -15,6 +15,30 @@ type boundTerm struct {
 	values []value // sorted; one for a comparison
 }
 
+// conjunction is what a predicate says of single columns: all terms, and of each list of alternatives the terms
+// of one at least, are TRUE for every row that is needed.
+type conjunction struct {
+	terms []boundTerm
+	anyOf [][][]boundTerm
+}
+
+// bindPredicate returns what is of use of a predicate's terms.
+func bindPredicate(p *Predicate, schema *arrow.Schema) *conjunction {
+	c := &conjunction{terms: bindTerms(p.Terms, schema)}
+	for _, alternatives := range p.AnyOf {
+		var bound [][]boundTerm
+		for _, terms := range alternatives {
+			if one := bindTerms(terms, schema); len(one) > 0 {
+				bound = append(bound, one)
+			}
+		}
+		if len(bound) == len(alternatives) {
+			c.anyOf = append(c.anyOf, bound)
+		}
+	}
+	return c
+}
+
 // bindTerms returns what is of use of the terms.
 func bindTerms(terms []Term, schema *arrow.Schema) []boundTerm {
 	var bound []boundTerm

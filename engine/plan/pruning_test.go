@@ -1,0 +1,168 @@
+//go:build cgo
+
+package plan
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/stream"
+)
+
+// countingFS counts the bytes that are read.
+type countingFS struct {
+	stream.FS
+	bytes atomic.Int64
+}
+
+func (c *countingFS) Open(name string) (stream.File, error) {
+	f, err := c.FS.Open(name)
+	return &countingFile{f, c}, err
+}
+
+type countingFile struct {
+	stream.File
+	fs *countingFS
+}
+
+func (f *countingFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.fs.bytes.Add(int64(n))
+	return n, err
+}
+
+func (f *countingFile) ReadAt(p []byte, at int64) (int, error) {
+	n, err := f.File.ReadAt(p, at)
+	f.fs.bytes.Add(int64(n))
+	return n, err
+}
+
+// A table of days of 2,000 rows each, which rise with the rows, and six columns of noise; a row group is two days.
+const (
+	prunedDays    = 200
+	prunedPerDay  = 2000
+	prunedPerFile = prunedDays * prunedPerDay
+)
+
+func writeDays(t *testing.T) string {
+	t.Helper()
+	fields := []arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond}}, {Name: "d", Type: arrow.FixedWidthTypes.Date32}}
+	for i := range 6 {
+		fields = append(fields, arrow.Field{Name: fmt.Sprintf("v%d", i), Type: arrow.PrimitiveTypes.Float64})
+	}
+	schema := arrow.NewSchema(fields, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	const dayMicros, firstDay = 86_400_000_000, 18_262 - 100 // 2019-09-23
+	for i := range prunedPerFile {
+		day := firstDay + i/prunedPerDay
+		b.Field(0).(*array.Int64Builder).Append(int64(i))
+		b.Field(1).(*array.TimestampBuilder).Append(arrow.Timestamp(int64(day)*dayMicros + int64(i%prunedPerDay)*40_000_000))
+		b.Field(2).(*array.Date32Builder).Append(arrow.Date32(day))
+		for c := range 6 {
+			b.Field(3 + c).(*array.Float64Builder).Append(float64(i*(c+7)%104_729) / 8)
+		}
+	}
+	batch := b.NewRecordBatch()
+	defer batch.Release()
+	file := filepath.Join(t.TempDir(), "days.parquet")
+	out, err := stream.OS.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := pqarrow.NewFileWriter(schema, out, parquet.NewWriterProperties(parquet.WithMaxRowGroupLength(2*prunedPerDay)), pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteBuffered(batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Conditions leave row groups out by what they say of columns: each branch of an OR, and times that are rounded down.
+// A share of 1% of the rows, which are sorted, takes less than 5% of the bytes.
+func TestPruning(t *testing.T) {
+	file := writeDays(t)
+	eng, err := engine.Open(engine.Options{Threads: 2, Device: "cpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	fs := &countingFS{FS: stream.OS}
+	ask := func(where string) (rows, bytes, groups int64) {
+		t.Helper()
+		before := fs.bytes.Load()
+		s, err := sql.Parse("SELECT count(*), sum(v0), sum(v1), sum(v2), sum(v3), sum(v4), sum(v5) FROM days WHERE " + where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := Prepare(context.Background(), eng, s, Options{Tables: map[string]Table{"days": {Files: []string{file}}}, Scan: scan.Options{FS: fs}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer q.Close()
+		r, err := q.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Release()
+		for r.Next() {
+			rows = r.RecordBatch().Column(0).(*array.Int64).Value(0)
+		}
+		if r.Err() != nil {
+			t.Fatal(r.Err())
+		}
+		pruned := q.filter.Pruning()
+		left := pruned.RowGroups
+		for _, by := range pruned.By {
+			left -= by.RowGroups
+		}
+		return rows, fs.bytes.Load() - before, left
+	}
+	_, whole, _ := ask("v0 IS NOT NULL OR v1 > 0")
+	for _, c := range []struct {
+		where        string
+		rows, groups int64
+	}{
+		{"id BETWEEN 100000 AND 103999", 4000, 1},
+		{"id < 2000 OR id >= 398000", 4000, 2},
+		{"id < 1000 OR d = '2020-01-01' OR t < '2019-09-23 00:00:40'", 3000, 2},
+		{"(id < 2000 OR id >= 398000) AND v0 >= 0", 4000, 2},
+		{"(id < 2000 AND v0 >= 0 OR id >= 398000) AND d < '2020-01-01'", 2000, 1},
+		{"id IN (5, 399999) OR id = 200000", 3, 3},
+		{"CAST(t AS DATE) = DATE '2020-01-01'", 2000, 1},
+		{"date_trunc('day', t) = TIMESTAMP '2020-01-01'", 2000, 1},
+		{"date_trunc('day', t) < '2019-09-24'", 2000, 1},
+		{"date_trunc('hour', t) = TIMESTAMP '2019-12-31 12:00:00'", 90, 1},
+		{"date_trunc('month', d) > '2020-03-01'", 18000, 20},
+		{"date_trunc('month', t) <= '2019-09-01'", 16000, 5},
+		{"year(t) = 2020 AND t < '2020-01-02'", 2000, 1},
+		{"extract(year FROM d) < 2020 AND id >= 196000", 4000, 1},
+		{"year(d) > 2020 OR id = 7", 1, 1},
+		{"year(d) = 2021", 0, 0},
+	} {
+		rows, bytes, groups := ask(c.where)
+		if rows != c.rows || groups > c.groups {
+			t.Errorf("%s: %d rows of %d row groups, want %d of at most %d", c.where, rows, groups, c.rows, c.groups)
+		}
+		if share := float64(bytes) / float64(whole); c.groups <= 3 && share > 0.05 {
+			t.Errorf("%s: %.1f%% of the bytes", c.where, 100*share)
+		}
+	}
+}
