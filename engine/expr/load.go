@@ -340,11 +340,7 @@ func (e *entries) release() {
 func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
 	codes := f.codes(d)
 	null := f.nulls(d)
-	var most uint32
-	for _, c := range codes {
-		most = max(most, uint32(c))
-	}
-	if int(most) >= n-1 || null != nil {
+	if int(largest(codes)) >= n-1 || null != nil {
 		own := f.e.rows.get()[:f.n]
 		for i, c := range codes {
 			switch {
@@ -358,6 +354,18 @@ func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
 		codes = own
 	}
 	return codes, nil
+}
+
+// largest returns the largest of codes, as unsigned numbers. Four run beside each other.
+func largest(codes []int32) uint32 {
+	var a, b, c, d uint32
+	for ; len(codes) >= 4; codes = codes[4:] {
+		a, b, c, d = max(a, uint32(codes[0])), max(b, uint32(codes[1])), max(c, uint32(codes[2])), max(d, uint32(codes[3]))
+	}
+	for _, code := range codes {
+		a = max(a, uint32(code))
+	}
+	return max(a, b, c, d)
 }
 
 // codes returns the codes of the frame's rows. NULL rows have any.
@@ -416,8 +424,16 @@ func gather[T any](out, values []T, codes []int32) []T {
 func gatherBits(out []uint64, values []uint8, codes []int32) []uint64 {
 	for w := range out {
 		var m uint64
-		for i, c := range codes[w<<6 : min(w<<6+64, len(codes))] {
-			m |= uint64(values[c]) << (i & 63)
+		rows := codes[w<<6 : min(w<<6+64, len(codes))]
+		for len(rows)&7 != 0 {
+			last := len(rows) - 1
+			m = m<<1 | uint64(values[rows[last]])
+			rows = rows[:last]
+		}
+		for end := len(rows); end > 0; end -= 8 {
+			c := (*[8]int32)(rows[end-8 : end])
+			m = m<<8 | uint64(values[c[0]]) | uint64(values[c[1]])<<1 | uint64(values[c[2]])<<2 | uint64(values[c[3]])<<3 |
+				uint64(values[c[4]])<<4 | uint64(values[c[5]])<<5 | uint64(values[c[6]])<<6 | uint64(values[c[7]])<<7
 		}
 		out[w] = m
 	}

@@ -1,5 +1,11 @@
 package expr
 
+import (
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
 // Three-valued logic: a vector of bits and a bitmap of NULLs. A row that is NULL may have any bit.
 
 // either puts a OR b into a.
@@ -54,7 +60,7 @@ func (f *frame) and(left, right *node, negated bool) (*vector, error) {
 	var b *vector
 	switch {
 	case count == 0:
-	case count == f.n || !right.fallible && count > f.n/4:
+	case count == f.n || !right.fallible && count > f.n/f.atOnce(right):
 		b, err = f.eval(right)
 	default:
 		if b, err = f.sub(right, open, count); err == nil {
@@ -75,6 +81,17 @@ func (f *frame) and(left, right *node, negated bool) (*vector, error) {
 		out.invert()
 	}
 	return out, nil
+}
+
+// atOnce is by how much the rows that a condition is wanted for must be fewer than all for it to be evaluated for
+// them alone. To look up what the entries of a dictionary give takes as long as to gather rows.
+func (f *frame) atOnce(n *node) int {
+	if n.single >= 0 {
+		if _, ok := f.e.arrays[n.single].(*array.Dictionary); ok {
+			return 16
+		}
+	}
+	return 4
 }
 
 // both puts a AND b into a; b counts where open says so, and a is FALSE elsewhere.
@@ -101,17 +118,38 @@ func (f *frame) spread(v *vector, selected []uint64) *vector {
 	if v.null != nil {
 		out.null = f.e.bitmap(f.n)
 	}
-	j := 0
-	eachBit(selected, f.n, func(i int) {
-		if v.bit(j) {
-			out.bits[i>>6] |= 1 << (i & 63)
-		}
-		if v.isNull(j) {
-			out.null[i>>6] |= 1 << (i & 63)
-		}
-		j++
-	})
+	deposit(out.bits, v.bits, selected, f.n)
+	if v.null != nil {
+		deposit(out.null, v.null, selected, f.n)
+	}
 	return out
+}
+
+// deposit sets, of the rows that are selected, those whose bits among the selected are set.
+func deposit(out, values, selected []uint64, n int) {
+	next := 0 // of the values
+	for w := range wordsOf(n) {
+		open := selected[w]
+		if w == wordsOf(n)-1 {
+			open &= lastMask(n)
+		}
+		if open == 0 {
+			continue
+		}
+		word := values[next>>6] >> (next & 63)
+		count := bits.OnesCount64(open)
+		if next&63+count > 64 {
+			word |= values[next>>6+1] << (64 - next&63)
+		}
+		next += count
+		if word&(1<<count-1) == 0 {
+			continue
+		}
+		for ; open != 0; open &= open - 1 {
+			out[w] |= open & -open & -(word & 1)
+			word >>= 1
+		}
+	}
 }
 
 // conjunction binds AND, and OR, of two or more conditions.
@@ -126,6 +164,9 @@ func conjunction(negated bool) binding {
 			l, r := left, right
 			left = &node{typ: n.typ, column: -1, single: -1, args: []*node{l, r}, fallible: l.fallible || r.fallible}
 			left.eval = func(f *frame) (*vector, error) { return f.and(l, r, negated) }
+			if l.single == r.single && l.single >= 0 {
+				left.single, left.slot = l.single, b.newSlot()
+			}
 		}
 		n.eval = left.eval
 		return nil
