@@ -32,6 +32,7 @@ type grouping struct {
 
 	added      []*expr.Expr // columns that the source must have besides its own
 	addedNames []string
+	addedAt    map[string]int  // index in added, by Key
 	sums       []bool          // of them: nothing but sums is made of it
 	names      map[string]bool // of all columns of the source
 }
@@ -44,7 +45,7 @@ type callInfo struct {
 
 // group plans a statement with groups.
 func (p *planner) group(q *Query, st *statement) error {
-	g := &grouping{st: st, q: q, columns: map[string]string{}, computed: map[string]*expr.Expr{}, names: map[string]bool{}}
+	g := &grouping{st: st, q: q, columns: map[string]string{}, computed: map[string]*expr.Expr{}, addedAt: map[string]int{}, names: map[string]bool{}}
 	for _, f := range q.source.Schema().Fields() {
 		g.names[f.Name] = true
 	}
@@ -240,13 +241,13 @@ func (g *grouping) argument(x *expr.Expr, sum bool) string {
 	if x.Op == expr.OpColumn {
 		return x.Name
 	}
-	for i, added := range g.added {
-		if added.Key() == x.Key() {
-			g.sums[i] = g.sums[i] && sum
-			return g.addedNames[i]
-		}
+	key := x.Key()
+	if i, ok := g.addedAt[key]; ok {
+		g.sums[i] = g.sums[i] && sum
+		return g.addedNames[i]
 	}
 	name := g.unique(x.String())
+	g.addedAt[key] = len(g.added)
 	g.added, g.addedNames, g.sums = append(g.added, x), append(g.addedNames, name), append(g.sums, sum)
 	return name
 }

@@ -172,7 +172,9 @@ func (b *binder) growing(f Fold, col, sel int, more ...int) int {
 // fold returns the index of a fold, adding it if no aggregate has needed it yet.
 func (b *binder) fold(f Fold, sel int, inputs ...int) int {
 	f.Selection, f.Inputs = sel, inputs
-	return indexOrAppend(&b.bound.Folds, f, func(g Fold) bool { return reflect.DeepEqual(f, g) })
+	return indexOrAppend(&b.bound.Folds, f, func(g Fold) bool { // DeepEqual alone takes seconds of thousands of aggregates
+		return f.Selection == g.Selection && slices.Equal(f.Inputs, g.Inputs) && reflect.DeepEqual(f, g)
+	})
 }
 
 func (b *binder) selection(cols []int) int {
