@@ -3,9 +3,11 @@ package scan
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
 )
 
 // viewValues decodes strings and binaries into views: two words each, which hold a string of at most 12
@@ -13,8 +15,9 @@ import (
 // a consumer compares is their words.
 type viewValues struct {
 	stringPages
-	typ arrow.DataType // string_view or binary_view
-	mem memory.Allocator
+	short [][2]uint64    // views of the dictionary's entries; nil where one is long, or there is none
+	typ   arrow.DataType // string_view or binary_view
+	mem   memory.Allocator
 
 	rows  int
 	bytes int            // of data, written
@@ -47,6 +50,20 @@ func newViews(typ arrow.DataType, mem memory.Allocator) columnValues {
 	return &viewValues{stringPages: newStringPages(mem), typ: viewType(typ), mem: mem}
 }
 
+// dictionary makes the views of entries, where these need no more than themselves.
+func (v *viewValues) dictionary(entries int, data []byte) error {
+	if err := v.stringPages.dictionary(entries, data); err != nil {
+		return err
+	}
+	for _, e := range v.entries {
+		if e.bytes > viewInlineMax {
+			return nil
+		}
+	}
+	v.short = make([][2]uint64, entries)
+	return v.put(v.short, v.entries, v.dict.buf, 0)
+}
+
 func (v *viewValues) begin(rows int) {
 	v.rows, v.bytes = rows, 0
 	v.views = memory.NewResizableBuffer(v.mem)
@@ -55,8 +72,22 @@ func (v *viewValues) begin(rows int) {
 
 func (v *viewValues) read(from, rows, values int, validity []byte) error {
 	out := view[[2]uint64](v.views.Bytes())[from : from+rows]
+	if v.short != nil && dictionaryEncoding(v.encoding) {
+		if err := gather(&v.codes, out[:values], v.short); err != nil {
+			return fmt.Errorf("codes of a page: %w", err)
+		}
+		spread(out, values, validity, from)
+		return nil
+	}
 	var spans [spansAtOnce]stringSpan
 	for done := 0; done < values; {
+		if v.encoding == parquet.Encodings.Plain {
+			n, bytes := putAlike(out[done:values], v.plain[v.at:])
+			v.at += bytes
+			if done += n; n >= alikeMin {
+				continue
+			}
+		}
 		some := spans[:min(spansAtOnce, values-done)]
 		source, _, err := v.find(some)
 		if err == nil {
@@ -69,6 +100,35 @@ func (v *viewValues) read(from, rows, values int, validity []byte) error {
 	}
 	spread(out, values, validity, from)
 	return nil
+}
+
+// alikeMin is how many strings of one length pay for a wrong guess of the next one's.
+const alikeMin = 16
+
+// putAlike writes views of the strings that plain begins with, each behind its length, as long as they are
+// short and of one length. Where the next one begins is then no matter of loading a length, but of
+// guessing it, and strings need not wait for those before them. It returns their number, and their bytes
+// in the page.
+func putAlike(out [][2]uint64, plain []byte) (n, bytes int) {
+	if len(plain) < 16 {
+		return 0, 0
+	}
+	length := binary.LittleEndian.Uint32(plain)
+	if length > viewInlineMax {
+		return 0, 0
+	}
+	step, mask := int(length)+4, viewMasks[length]
+	mask[0] |= math.MaxUint32
+	for n < len(out) && len(plain)-bytes >= 16 {
+		s := plain[bytes : bytes+16]
+		first := binary.LittleEndian.Uint64(s)
+		if uint32(first) != length {
+			break
+		}
+		out[n] = [2]uint64{first & mask[0], binary.LittleEndian.Uint64(s[8:]) & mask[1]}
+		n, bytes = n+1, bytes+step
+	}
+	return n, bytes
 }
 
 // put writes views of strings, the first of which is a row of the batch.
