@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -64,12 +65,14 @@ type devices struct {
 	pinned int64 // of pinned memory, of each
 	log    *slog.Logger
 	fail   func(hostdevice.Call) error // faults of a device of the host, for tests
+	opens  time.Duration               // how long a device of the host takes, for tests
 	link   bool                        // measure it
 
+	opening sync.Mutex // held by who opens them
+
 	mu      sync.Mutex
-	tried   bool
-	current *deviceSet
-	reason  error // why there is none
+	current *deviceSet // nil before they are opened
+	reason  error      // why there is none
 }
 
 // deviceSet is devices that queries use together.
@@ -102,22 +105,33 @@ func (d *devices) opened() bool {
 
 // get opens the devices, once, and lends them until they are put back. Without any it returns the reason.
 func (d *devices) get() (*deviceSet, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.tried {
-		d.tried = true
+	d.opening.Lock()
+	defer d.opening.Unlock()
+	for {
+		if set, err := d.take(); set != nil || err != nil {
+			return set, err
+		}
+		var set *deviceSet
 		list, err := d.openAll()
-		if d.reason = err; err != nil {
+		if err != nil {
 			d.log.Debug("no device", slog.Any("reason", err))
 		} else {
-			d.current = &deviceSet{list: list, link: d.measureLink(list), memory: d.memoryOf(list)}
+			set = &deviceSet{list: list, link: d.measureLink(list), memory: d.memoryOf(list)}
 		}
+		d.mu.Lock()
+		d.current, d.reason = set, err
+		d.mu.Unlock()
 	}
-	if d.reason != nil {
-		return nil, d.reason
+}
+
+// take lends the devices if they are open; it returns nothing if that was not tried.
+func (d *devices) take() (*deviceSet, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current != nil {
+		d.current.users++
 	}
-	d.current.users++
-	return d.current, nil
+	return d.current, d.reason
 }
 
 // put gives devices back. After an error that makes them useless, the next query opens others.
@@ -136,7 +150,7 @@ func (d *devices) spoil(s *deviceSet, err error) {
 	s.old = true
 	s.grant()
 	if d.current == s {
-		d.current, d.tried = nil, false
+		d.current = nil
 	}
 }
 
@@ -203,6 +217,7 @@ func (d *devices) openAll() ([]kernels.Device, error) {
 	case "cpu":
 		return nil, errNotOnDevice("the device is the CPU")
 	case "host":
+		time.Sleep(d.opens)
 		dev, err := hostdevice.Open(hostdevice.Options{MemoryLimit: d.choice.hostBytes, PinnedLimit: d.pinned, Fail: d.fail})
 		return []kernels.Device{dev}, err
 	}
@@ -235,7 +250,7 @@ func (d *devices) close() {
 			d.closeSet(s)
 		}
 	}
-	d.current, d.tried, d.reason = nil, true, ErrClosed
+	d.current, d.reason = nil, ErrClosed
 }
 
 // retain lets a batch of a result use the memory of devices, until it is put back.
@@ -253,7 +268,7 @@ func newDevices(o *Options) (*devices, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &devices{choice: choice, limit: o.DeviceMemoryLimit, pinned: o.MemoryLimit / pinnedShare, log: o.Logger, fail: o.testing.Device.Fail, link: o.MeasureLink}, nil
+	return &devices{choice: choice, limit: o.DeviceMemoryLimit, pinned: o.MemoryLimit / pinnedShare, log: o.Logger, fail: o.testing.Device.Fail, opens: o.testing.Device.Opens, link: o.MeasureLink}, nil
 }
 
 // describeDevices names devices for people.

@@ -10,6 +10,7 @@ import (
 type DeviceForecast struct {
 	Devices    string // names; "" when the CPU works alone
 	Reason     string // why it does; or of the route and its kernel
+	Rates      string // of the machine, by which devices that were not asked for were chosen
 	Route      string // "aggregate each tile", "one table" or "partitions"; "" when the first tile will tell
 	TileRows   int
 	Partitions int // 0 where rows would not be scattered
@@ -29,7 +30,11 @@ func (q *query) foretellDevices(groups int64) *DeviceForecast {
 }
 
 func (q *query) foretellDevice(groups int64) (*DeviceForecast, error) {
-	layout, err := q.suitsDevice(func() (int64, error) { return groups, nil })
+	layout, expected, err := q.suitsDevice(func() (int64, error) { return groups, nil })
+	if err != nil {
+		return nil, err
+	}
+	rates, err := q.worthDevice(layout, expected)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +42,7 @@ func (q *query) foretellDevice(groups int64) (*DeviceForecast, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &DeviceForecast{Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell"}
+	f := &DeviceForecast{Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell", Rates: rates}
 	if groups >= 0 {
 		opt := q.deviceOptions(set, layout)
 		if opt.Groups == 0 {
@@ -54,11 +59,15 @@ func (q *query) foretellDevice(groups int64) (*DeviceForecast, error) {
 
 // String returns the forecast as a line of text.
 func (f *DeviceForecast) String() string {
+	chosen := ""
+	if f.Rates != "" {
+		chosen = "; chosen by the machine's rates: " + f.Rates
+	}
 	switch {
 	case f.Devices == "":
 		return "none, " + f.Reason
 	case f.Route == "":
-		return f.Devices + "; " + f.Reason
+		return f.Devices + "; " + f.Reason + chosen
 	}
 	to := f.Route
 	switch {
@@ -67,5 +76,5 @@ func (f *DeviceForecast) String() string {
 	case f.Route == mpega.RouteAggregate.String():
 		to = "groups, each by itself"
 	}
-	return fmt.Sprintf("%s, tiles of %s to %s: %s", f.Devices, plural(int64(f.TileRows), "row"), to, f.Reason)
+	return fmt.Sprintf("%s, tiles of %s to %s: %s", f.Devices, plural(int64(f.TileRows), "row"), to, f.Reason) + chosen
 }

@@ -15,6 +15,7 @@ import (
 type DeviceStats struct {
 	Devices    string        `json:"devices,omitempty"`     // names
 	Reason     string        `json:"reason,omitempty"`      // why the CPU did it, from the start or from a failure on
+	Rates      string        `json:"rates,omitempty"`       // of the machine, by which devices that were not asked for were chosen
 	Routes     []string      `json:"routes,omitempty"`      // in order: "aggregate each tile", "one table", "partitions"
 	Estimate   int64         `json:"estimated_groups"`      // by the first tile
 	Tiles      int64         `json:"tiles"`                 // of the input
@@ -56,39 +57,51 @@ func (q *query) useDevices(ctx context.Context) {
 		return
 	}
 	q.device = &DeviceStats{}
-	err := q.tryDevices(ctx)
-	if err == nil {
-		q.device.Devices = describeDevices(q.devices.lease.list)
-		q.device.uuid = q.devices.lease.list[0].Properties().UUID
+	layout, groups, err := q.suitsDevice(func() (int64, error) {
+		f, err := q.forecast(ctx, q.source.Stats())
+		return f.Groups, err
+	})
+	prepare := func() (*coprocessor, error) {
+		rates, err := q.worthDevice(layout, groups)
+		if err != nil {
+			return nil, err
+		}
+		q.device.Rates = rates
+		return newCoprocessor(ctx, q, layout)
+	}
+	switch {
+	case err != nil:
+		q.tookDevices(nil, err)
+	case q.engine.devices.opened():
+		q.tookDevices(prepare())
+	default:
+		q.open(prepare)
+	}
+}
+
+// tookDevices notes which devices aggregate, or why the CPU does.
+func (q *query) tookDevices(c *coprocessor, err error) {
+	if q.devices = c; err == nil {
+		q.device.Devices = describeDevices(c.lease.list)
+		q.device.uuid = c.lease.list[0].Properties().UUID
 		return
 	}
 	q.device.Reason = err.Error()
 	level := slog.LevelDebug
-	if kind != "auto" {
+	if q.engine.devices.choice.kind != "auto" {
 		level = slog.LevelWarn
 	}
-	q.engine.opt.Logger.Log(ctx, level, "the CPU aggregates", slog.Any("reason", err))
+	q.engine.opt.Logger.Log(context.Background(), level, "the CPU aggregates", slog.Any("reason", err))
 }
 
-func (q *query) tryDevices(ctx context.Context) error {
-	layout, err := q.suitsDevice(func() (int64, error) {
-		f, err := q.forecast(ctx, q.source.Stats())
-		return f.Groups, err
-	})
-	if err == nil {
-		q.devices, err = newCoprocessor(ctx, q, layout)
-	}
-	return err
-}
-
-// suitsDevice returns how the query lies on a device, or why none is to do it. It may ask for the number
-// of groups that is expected, which is -1 when it is not known.
-func (q *query) suitsDevice(groups func() (int64, error)) (*deviceLayout, error) {
-	layout, err := newDeviceLayout(q.bound, q.progress.rowsTotal)
+// suitsDevice returns how the query lies on a device, or why none is to do it, and where that depends on it,
+// how many groups are expected. It may ask for these, which are -1 when they are not known. It opens no device.
+func (q *query) suitsDevice(forecast func() (int64, error)) (layout *deviceLayout, groups int64, err error) {
+	layout, err = newDeviceLayout(q.bound, q.progress.rowsTotal)
 	if err == nil && q.engine.devices.choice.kind == "auto" {
-		err = q.worthDevice(layout, groups)
+		groups, err = q.mayBeWorthDevice(forecast)
 	}
-	return layout, err
+	return layout, groups, err
 }
 
 const (
@@ -99,49 +112,56 @@ const (
 	deviceOpens = 250 * time.Millisecond
 )
 
-// worthDevice says why a device that was not asked for is not worth its while: by the rates of the machine
-// and the groups that are expected.
-func (q *query) worthDevice(layout *deviceLayout, groups func() (int64, error)) error {
+// mayBeWorthDevice returns how many groups are expected, or why a device that was not asked for would not be
+// worth its while, however fast it is.
+func (q *query) mayBeWorthDevice(forecast func() (int64, error)) (groups int64, err error) {
 	rows := q.progress.rowsTotal
 	switch {
 	case q.once:
-		return errNotOnDevice("the input can be read once, and not again if a device fails")
+		return 0, errNotOnDevice("the input can be read once, and not again if a device fails")
 	case rows >= 0 && rows < autoRowsMin:
-		return errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
+		return 0, errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
 	}
 	if err := q.engine.devices.available(); err != nil {
-		return err
+		return 0, err
 	}
-	expected, err := groups()
-	if err != nil {
-		return err
+	if groups, err = forecast(); err != nil {
+		return 0, err
 	}
-	rates := q.engine.rates
-	expected = max(expected, 1)
-	if cpu := rates.cpuTime(rows, expected, q.workers); !q.engine.devices.opened() && rows >= 0 && cpu < deviceOpens {
-		return errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open", cpu.Round(time.Millisecond)))
+	groups = max(groups, 1)
+	if cpu := q.engine.rates.cpuTime(rows, groups, q.workers); !q.engine.devices.opened() && rows >= 0 && cpu < deviceOpens {
+		return 0, errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open", cpu.Round(time.Millisecond)))
+	}
+	return groups, nil
+}
+
+// worthDevice returns the rates of the machine by which a device that was not asked for is worth its while with so
+// many groups; or they are why it is not. It opens the device if it is not open.
+func (q *query) worthDevice(layout *deviceLayout, groups int64) (rates string, err error) {
+	if q.engine.devices.choice.kind != "auto" {
+		return "", nil
 	}
 	set, err := q.engine.devices.get()
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer q.engine.devices.put(set, nil)
 	first := set.list[0]
-	link, err := rates.link(first.Properties().UUID, func() (float64, error) { return kernels.LinkSpeed(first, linkBytes) })
+	link, err := q.engine.rates.link(first.Properties().UUID, func() (float64, error) { return kernels.LinkSpeed(first, linkBytes) })
 	if err != nil {
-		return err
+		return "", err
 	}
-	wins, reason := rates.deviceWins(rows, layout.rowBytes(), expected, q.workers, link*float64(len(set.list)))
+	wins, rates := q.engine.rates.deviceWins(q.progress.rowsTotal, layout.rowBytes(), groups, q.workers, link*float64(len(set.list)))
 	if !wins {
-		return errNotOnDevice(reason)
+		return "", errNotOnDevice(rates)
 	}
-	return nil
+	return rates, nil
 }
 
 // learnRates lets the machine's rates follow what the query took.
 func (q *query) learnRates() {
 	r := q.engine.rates
-	if r == nil || q.adopted != nil {
+	if r == nil || q.adopted != nil || q.openedDevices {
 		return
 	}
 	if d := q.device; d != nil && d.Devices != "" && d.Reason == "" {
@@ -153,6 +173,8 @@ func (q *query) learnRates() {
 
 // releaseDevices ends the devices' part of an attempt.
 func (q *query) releaseDevices(cause error) {
+	q.opening.end()
+	q.opening = nil
 	c := q.devices
 	if c == nil {
 		return

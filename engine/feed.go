@@ -73,9 +73,7 @@ func (f *feed) offer(p piece) bool {
 	if f.waiting.Load() == 0 {
 		return false
 	}
-	f.mu.Lock()
-	f.active++ // the receiver's; the caller is active too, so that done stays open
-	f.mu.Unlock()
+	f.begin() // the receiver's
 	p.batch.Retain()
 	select {
 	case f.pieces <- p:
@@ -85,6 +83,14 @@ func (f *feed) offer(p piece) bool {
 		f.release()
 		return false
 	}
+}
+
+// begin counts one more split or piece as being worked on, until release is called. The caller works on one
+// itself, so that done stays open.
+func (f *feed) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.active++
 }
 
 // release says that the worker is done with its split or piece.

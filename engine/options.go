@@ -97,6 +97,7 @@ type DeviceKnobs struct {
 	LFMin, LFMax                 float64
 	Timeout                      time.Duration
 	Patience                     time.Duration               // how long a query waits for others
+	Opens                        time.Duration               // how long a device of the host takes to open, for the first query
 	Fail                         func(hostdevice.Call) error // faults of a device of the host
 }
 

@@ -38,10 +38,13 @@ type query struct {
 	started  time.Time
 	times    map[Phase]time.Duration
 
+	opening *opening           // of devices, while the input is read; nil when it is known who aggregates
 	devices *coprocessor       // nil when the CPU works alone
 	written *writtenPartitions // by devices that failed
 	device  *DeviceStats       // nil when none was tried
 	begun   bool               // the output
+
+	openedDevices bool // while the input was read, which then took longer
 
 	adopted *blobPass // in place of splits, where partial states are merged
 	output  output
@@ -274,8 +277,11 @@ func (q *query) generate(ctx context.Context, workers []*cpuagg.Worker) error {
 		q.devices.begin(workers)
 		fill = &q.devices.filler
 	}
+	if q.opening != nil {
+		q.opening.workers = workers
+	}
 	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
-		r := &reader{query: q, thread: t, worker: workers[i], encoder: newEncoder(q.bound, q.final.interners), filler: fill}
+		r := &reader{query: q, thread: t, worker: workers[i], encoder: newEncoder(q.bound, q.final.interners), filler: fill, opening: q.opening}
 		if q.written != nil {
 			r.filter = newRowFilter(q.written, q.bound)
 		}

@@ -4,19 +4,31 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/stream"
 )
 
 // rates are what the machine was seen to do: which of CPU and device is to work is decided by them. They are
-// measured when a device is first used, follow what queries take, and are kept between processes.
+// measured when a device is first used, follow what queries take, and are kept between processes, in a file for
+// each kind of machine, since homes are shared.
+//
+//   - V1 (no harm): what is no file of rates, cannot be read or cannot be written is as good as none; and a file is
+//     there whole or not at all.
+//   - V2 (no haste): one query moves a rate by a quarter at most: who waits for its result may be slow, or the
+//     machine have had other work.
 type rates struct {
 	mu   sync.Mutex
 	file string // "" keeps nothing
@@ -26,6 +38,9 @@ type rates struct {
 
 // measured is what the file of rates holds.
 type measured struct {
+	// Version of what the rates mean; Machine is what they are of.
+	Version int    `json:"version"`
+	Machine string `json:"machine"`
 	// Link is the bytes a second to each device, by UUID.
 	Link map[string]float64 `json:"link_bytes_per_second"`
 	// Fill is the nanoseconds of a thread that a row takes on its way to a device, by bytes of the row.
@@ -35,7 +50,10 @@ type measured struct {
 	CPU [cpuRates]float64 `json:"cpu_nanos_per_row"`
 }
 
-const cpuRates = 10
+const (
+	cpuRates     = 10
+	ratesVersion = 1
+)
 
 // ratesBefore are taken for a machine that was not measured: cores of an AMD EPYC, Zen 4; bench.
 var ratesBefore = measured{
@@ -43,49 +61,75 @@ var ratesBefore = measured{
 	CPU:  [cpuRates]float64{2.4, 2.4, 2.4, 2.4, 3, 4, 13, 19, 40, 60},
 }
 
-// ratesFile returns where rates are kept: in the user's cache.
+// ratesFile returns where the rates of this kind of machine are kept: in the user's cache.
 func ratesFile() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(dir, "mpga", "rates.json")
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(machine())) // a hash takes everything
+	return filepath.Join(dir, "mpga", fmt.Sprintf("rates-%08x.json", h.Sum32()))
 }
+
+// machine names the kind of machine: its processors, and how many threads they have.
+var machine = sync.OnceValue(func() string {
+	model := runtime.GOARCH
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%s, %d threads", model, runtime.NumCPU())
+})
 
 // newRates reads what was kept. A file that makes no sense is as good as none.
 func newRates(file string, log *slog.Logger) *rates {
 	r := &rates{file: file, log: log, seen: ratesBefore}
-	r.seen.Link = map[string]float64{}
-	if file == "" {
-		return r
-	}
-	text, err := os.ReadFile(file)
-	if err == nil {
-		kept := r.seen
-		kept.Link = map[string]float64{}
-		if err = json.Unmarshal(text, &kept); err == nil && kept.valid() {
-			r.seen = kept
-		}
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	r.seen.Version, r.seen.Machine, r.seen.Link = ratesVersion, machine(), map[string]float64{}
+	kept, err := readRates(file)
+	switch {
+	case err == nil:
+		r.seen = *kept
+	case file != "" && !errors.Is(err, fs.ErrNotExist):
 		log.Debug("rates of the machine", slog.String("file", file), slog.Any("error", err))
 	}
 	return r
 }
 
-func (m *measured) valid() bool {
-	ok := func(v float64) bool { return v > 0 && v < 1e15 }
+// readRates reads a file of rates of this machine.
+func readRates(file string) (*measured, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var m measured
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, err
+	}
+	return &m, m.validate()
+}
+
+// validate returns why rates cannot be those of this machine.
+func (m *measured) validate() error {
+	if m.Version != ratesVersion || m.Machine != machine() {
+		return fmt.Errorf("version %d of %q, want version %d of %q", m.Version, m.Machine, ratesVersion, machine())
+	}
+	ok := m.Link != nil && m.Fill > 1e-3 && m.Fill < 1e4
 	for _, v := range m.Link {
-		if !ok(v) {
-			return false
-		}
+		ok = ok && v > 1e8 && v < 1e13
 	}
 	for _, v := range m.CPU {
-		if !ok(v) {
-			return false
-		}
+		ok = ok && v > 1e-2 && v < 1e6
 	}
-	return ok(m.Fill) && m.Link != nil
+	if !ok {
+		return fmt.Errorf("rates that no machine has: %+v", *m)
+	}
+	return nil
 }
 
 // save keeps the rates, if there is a place for them.
@@ -98,7 +142,16 @@ func (r *rates) save() {
 	if r.file == "" || len(r.seen.Link) == 0 {
 		return // nothing to choose from
 	}
-	text, err := json.MarshalIndent(&r.seen, "", "  ")
+	seen := r.seen
+	if other, err := readRates(r.file); err == nil { // another process has used another device
+		seen.Link = maps.Clone(r.seen.Link)
+		for uuid, speed := range other.Link {
+			if _, known := seen.Link[uuid]; !known {
+				seen.Link[uuid] = speed
+			}
+		}
+	}
+	text, err := json.MarshalIndent(&seen, "", "  ")
 	if err == nil {
 		if err = os.MkdirAll(filepath.Dir(r.file), 0o755); err == nil {
 			err = stream.WriteFile(stream.OS, r.file, append(text, '\n'))
@@ -109,12 +162,13 @@ func (r *rates) save() {
 	}
 }
 
-// follow moves a rate towards what was seen.
+// follow moves a rate towards what was seen: V2.
 func (r *rates) follow(rate *float64, seen float64) {
 	if seen <= 0 || math.IsInf(seen, 0) || math.IsNaN(seen) {
 		return
 	}
-	const weight = 4
+	const weight, most = 4, 2
+	seen = min(max(seen, *rate/most), *rate*most)
 	*rate += (seen - *rate) / weight
 }
 
@@ -187,7 +241,7 @@ func (r *rates) deviceWins(rows, rowBytes, groups int64, threads int, link float
 	device := max(filling, copying)
 	const margin = 1.1 // what is no faster than that is left to the CPU
 	wins = device*margin+deviceStart/float64(max(rows, 1)) < cpu
-	return wins, fmt.Sprintf("about %d groups: %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g)", groups, cpu, device, copying, filling)
+	return wins, fmt.Sprintf("about %s groups: %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g)", humanize.Comma(groups), cpu, device, copying, filling)
 }
 
 // deviceStart is what a query takes on a device beside its rows, in nanoseconds: memory and streams.

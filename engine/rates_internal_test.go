@@ -2,9 +2,12 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -72,12 +75,104 @@ func TestRatesFile(t *testing.T) {
 	if a, b := again.seen.CPU, r.seen.CPU; a != b || a == ratesBefore.CPU {
 		t.Errorf("%v, want %v", a, b)
 	}
-	for _, text := range []string{"", "{", `{"fill_nanos_per_byte": -1}`, `{"link_bytes_per_second": {"gpu": 0}}`, `{"link_bytes_per_second": null}`} {
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"empty": "", "cut off": string(good[:len(good)/2]), "nothing": "{}", "no object": "[1]", "NaN": strings.Replace(string(good), "0.3", "NaN", 1),
+		"no link": strings.Replace(string(good), "55000000000", "0", 1), "negative": strings.Replace(string(good), "0.3", "-1", 1),
+		"absurd": strings.Replace(string(good), "0.3", "1e300", 1), "another version": strings.Replace(string(good), `"version": 1`, `"version": 99`, 1),
+		"another machine": strings.Replace(string(good), "threads", "strings", 1),
+	} {
+		if text == string(good) {
+			t.Errorf("%s: the file has changed its form: %s", name, good)
+		}
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := newRates(file, discard); r.seen.Fill != ratesBefore.Fill || len(r.seen.Link) != 0 {
-			t.Errorf("%q was taken for rates: %+v", text, r.seen)
+		r := newRates(file, discard)
+		if r.seen.Fill != ratesBefore.Fill || r.seen.CPU != ratesBefore.CPU || len(r.seen.Link) != 0 {
+			t.Errorf("%s was taken for rates: %+v", name, r.seen)
 		}
+		if _, err := r.link("gpu", measure); err != nil {
+			t.Error(err)
+		}
+		r.save() // over it
+		if again := newRates(file, discard); len(again.seen.Link) != 1 {
+			t.Errorf("%s stays: %+v", name, again.seen)
+		}
+	}
+}
+
+// Would catch an error, a panic or a file elsewhere where rates cannot be kept.
+func TestRatesUnwritable(t *testing.T) {
+	dir := t.TempDir()
+	blocked := filepath.Join(dir, "blocked")
+	if err := os.WriteFile(blocked, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{filepath.Join(blocked, "rates.json"), dir, ""} {
+		r := newRates(file, slog.New(slog.DiscardHandler))
+		r.seen.Link["gpu"] = 55e9
+		r.save()
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+}
+
+// Would catch a file that two processes have written together, and a link that one of them has measured in vain.
+func TestRatesTogether(t *testing.T) {
+	discard := slog.New(slog.DiscardHandler)
+	file := filepath.Join(t.TempDir(), "rates.json")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			r := newRates(file, discard)
+			r.seen.Link[fmt.Sprint("gpu ", i%2)] = 50e9
+			for range 20 {
+				r.save()
+				if _, err := readRates(file); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	r := newRates(file, discard)
+	r.seen.Link["gpu 2"] = 50e9
+	r.save()
+	again := newRates(file, discard)
+	if len(again.seen.Link) < 2 || again.seen.Link["gpu 2"] != 50e9 {
+		t.Errorf("links %v", again.seen.Link)
+	}
+	if files, err := os.ReadDir(filepath.Dir(file)); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+}
+
+// Would catch a rate that one slow reader of a result spoils for the queries to come.
+func TestRatesFollow(t *testing.T) {
+	r := newRates("", slog.New(slog.DiscardHandler))
+	before := r.seen.CPU[3]
+	r.sawCPU(1e9, 5000, 16, 24*time.Hour)
+	if got := r.seen.CPU[3]; got <= before || got > 1.26*before {
+		t.Errorf("from %g to %g ns a row by one query", before, got)
+	}
+	for range 100 {
+		r.sawCPU(1e9, 5000, 1, 7*time.Second)
+	}
+	if got := r.seen.CPU[3]; got < 6.9 || got > 7.1 {
+		t.Errorf("%g ns a row, want 7", got)
+	}
+}
+
+// Would catch rates that nobody sees.
+func TestRatesShown(t *testing.T) {
+	_, rates := newRates("", slog.New(slog.DiscardHandler)).deviceWins(1e9, 8, 1e7, 16, 50e9)
+	f := DeviceForecast{Devices: "GPU", Reason: "why", Rates: rates}
+	if got, want := f.String(), "GPU; why; chosen by the machine's rates: about 10,000,000 groups: 1.2 ns a row on the CPU, 0.16 on the device (link 0.16, filling 0.15)"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

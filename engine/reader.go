@@ -21,6 +21,7 @@ type reader struct {
 	encoder *encoder
 	filler  *filler    // of the devices, when they aggregate
 	filter  *rowFilter // of what devices have written, when the CPU goes on for them
+	opening *opening   // of devices that may become the filler's
 }
 
 // readAll takes splits, then pieces, until the input is used up.
@@ -37,6 +38,9 @@ func (r *reader) readAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := r.readHeld(ctx); err != nil {
+		return err
 	}
 	for {
 		r.thread.does("")
@@ -90,7 +94,12 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 			return err
 		}
 		batch := batches.RecordBatch()
-		if err := r.readBatch(ctx, piece{batch: batch, to: int(batch.NumRows()), position: position, split: split}); err != nil {
+		p := piece{batch: batch, to: int(batch.NumRows()), position: position, split: split}
+		held, err := r.holds(ctx, p)
+		if err == nil && !held {
+			err = r.readBatch(ctx, p)
+		}
+		if err != nil {
 			return err
 		}
 		position += uint64(batch.NumRows())

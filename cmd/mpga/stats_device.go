@@ -25,6 +25,9 @@ func deviceFacts(d *engine.DeviceStats) (facts []report.Fact) {
 	if d.Reason != "" {
 		row("on the CPU", "%s", d.Reason)
 	}
+	if d.Rates != "" {
+		row("chosen by", "%s", d.Rates)
+	}
 	if d.Tiles == 0 {
 		return facts
 	}
