@@ -139,7 +139,7 @@ func (b *binder) call(e *Expr, n *node) (*node, error) {
 	return b.finish(n), nil
 }
 
-// finish says what a node reads, and folds it where that is constants.
+// finish notes what a node reads, and folds it if that is only constants.
 func (b *binder) finish(n *node) *node {
 	if n.isConst || n.column >= 0 {
 		n.slot = b.newSlot()
@@ -148,10 +148,10 @@ func (b *binder) finish(n *node) *node {
 	n.single = -1
 	constant, many := true, false
 	for _, a := range n.args {
-		n.fallible = n.fallible || a.fallible
 		if a.isConst {
-			continue
+			continue // it has been computed
 		}
+		n.fallible = n.fallible || a.fallible
 		constant = false
 		only := a.single
 		if a.column >= 0 {
@@ -175,7 +175,7 @@ func (b *binder) newSlot() int {
 	return b.program.slots - 1
 }
 
-// fold turns a node of constants into one. What gives an error is left: maybe no row comes to it.
+// fold turns a node over constants into a constant. One that gives an error is left alone: maybe no row reaches it.
 func (b *binder) fold(n *node) {
 	if n.eval == nil {
 		return
@@ -341,11 +341,11 @@ func (b *binder) unify(n *node, which []int) (Type, error) {
 	return t, nil
 }
 
-// intConstant says whether a node is an integer as it was written, which takes the type of what it stands
-// beside if that holds it.
+// intConstant says whether a node is an integer literal, which takes the type of the other operand if that holds
+// it.
 func (n *node) intConstant() bool { return n.literal && n.value != nil && n.typ.integer() }
 
-// textConstant says whether a node is a string as it was written, which takes the type of what it stands beside.
+// textConstant says whether a node is a string literal, which takes the type of the other operand.
 func (n *node) textConstant() bool { return n.literal && n.value != nil && n.typ.ID == Text }
 
 // constantBeside says whether the node that gave a type so far was an integer constant that the other
