@@ -15,6 +15,7 @@ type Task struct {
 	pass       *pass
 	partitions []int
 	rows       int64 // and states
+	distinct   bool  // most of them are groups of their own, as far as the estimate tells
 	tables     []*Worker
 }
 
@@ -94,12 +95,12 @@ func (r *Run) tasks(p *pass) (tasks []Task) {
 	for _, size := range sizes {
 		rows += size
 	}
-	rowsMax := r.taskRows(rows, groups)
+	rowsMax, distinct := r.taskRows(rows, groups), groups > rows/2
 	if p.rowsMax > 0 {
 		rowsMax = min(rowsMax, p.rowsMax)
 	}
 	for _, list := range partition.Merge(sizes, rowsMax) {
-		t := Task{pass: p, partitions: list}
+		t := Task{pass: p, partitions: list, distinct: distinct}
 		for _, i := range list {
 			t.rows += sizes[i]
 		}
@@ -143,7 +144,11 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 		states:   newStates(m, w.run.bound),
 		bytesMax: w.share(),
 	}
-	g.table.reserve(int(min(task.rows/2, groupsExpected, w.share()/(4*slotBytes))))
+	expected := min(task.rows/2, groupsExpected)
+	if task.distinct {
+		expected = task.rows
+	}
+	g.table.reserve(int(min(expected, w.share()/(4*slotBytes))))
 	w.takeRuns(task, g)
 	var split *splitter
 	done := false
@@ -194,8 +199,8 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 	return g, nil, nil
 }
 
-// groupsExpected is what a table has room for to begin with, if the task may have as many: enough
-// to save most growing, not so many that a few heavy groups spread over a large table.
+// groupsExpected is what a table has room for to begin with, if the task may have as many and is not said to
+// have more: enough to save most growing, not so many that a few heavy groups spread over a large table.
 const groupsExpected = spec.TileRows * 4
 
 // slotBytes is what a group may take of a table's slots: a load factor of a quarter.
