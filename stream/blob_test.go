@@ -197,7 +197,7 @@ func TestBlobWriteFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Append(textPage(spec.GoMemory, &layout, 0, 100)); err == nil {
-		t.Error("a failed write is no error")
+		t.Error("a failed write gives no error")
 	}
 	if err := w.Close(); err == nil {
 		t.Error("a blob with a hole is complete")

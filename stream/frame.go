@@ -50,7 +50,7 @@ type frameWriter struct {
 	words  []uint64
 }
 
-// append adds the frame of a page to dst.
+// append appends the frame of a page to dst.
 func (w *frameWriter) append(dst []byte, page *spec.Page) ([]byte, error) {
 	rowWords := page.Rows * w.layout.Stride
 	if !w.layout.Refers() {

@@ -61,7 +61,7 @@ func (osFS) Open(name string) (File, error) {
 	return f, nil
 }
 
-// Create implements FS. The file is locked until it is closed, so that RemoveAbandoned knows it.
+// Create implements FS. The file is locked until it is closed, by which RemoveAbandoned recognizes it.
 func (osFS) Create(name string) (File, error) {
 	for {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)

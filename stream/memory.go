@@ -44,7 +44,7 @@ const (
 	// regionSlabs is how many slabs are mapped at once. They take address space, not memory.
 	regionSlabs = 16
 
-	// hugeLimitMin is the budget from which on a slab in part unused is not worth counting.
+	// hugeLimitMin is the least budget for which the unused part of a slab does not matter.
 	hugeLimitMin = 1 << 30
 )
 

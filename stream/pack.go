@@ -7,9 +7,9 @@ import (
 	"math/bits"
 )
 
-// Rows of words are packed by column: what a word is above the column's least takes as many bits as
-// the largest of them needs. Keys of a partition, small values and their sums lose most of their bytes
-// so, in a fraction of the time of a general compressor, which sees rows whose bytes do not repeat.
+// Rows of words are packed by column: the difference of a word to the column's least takes as many bits as the
+// largest difference needs. Keys of a partition, small values and their sums lose most of their bytes this way,
+// in a fraction of the time of a general compressor, which sees rows whose bytes do not repeat.
 
 // packedColumn is what all words of a column have in common.
 type packedColumn struct {
@@ -20,7 +20,7 @@ type packedColumn struct {
 // packedColumnBytes is a column in the header of packed rows: its base, and its width in a word.
 const packedColumnBytes = 16
 
-// packedColumns looks at rows of stride words.
+// packedColumns finds out what the columns of rows of stride words have in common.
 func packedColumns(words []uint64, stride int) []packedColumn {
 	columns := make([]packedColumn, stride)
 	for c := range columns {
@@ -39,7 +39,7 @@ func packedColumns(words []uint64, stride int) []packedColumn {
 	return columns
 }
 
-// packedBytes returns how many bytes so many rows take.
+// packedBytes returns how many bytes the packed rows take.
 func packedBytes(columns []packedColumn, rows int) int {
 	bytes := packedColumnBytes * len(columns)
 	for _, c := range columns {
@@ -83,10 +83,11 @@ func packRows(out []byte, words []uint64, columns []packedColumn) {
 	}
 }
 
-var errPacked = errors.New("packed rows of another size")
+var errPacked = errors.New("the packed rows do not have the size that their header says")
 
-// unpackRows fills words with so many rows of stride words.
-// Requires: that is as many as it has.
+// unpackRows fills words with rows of stride words.
+//
+// Requires: len(words) == rows * stride.
 func unpackRows(words []uint64, rows, stride int, packed []byte) error {
 	if len(packed) < packedColumnBytes*stride {
 		return errPacked

@@ -15,7 +15,7 @@ import (
 //	.name.<16 digits>.lock    open, and so locked, while the process lives
 //	.name.<16 digits>.tmp/    the files
 //
-// The next StageDir for the same path knows, and removes, what a process has left that was killed.
+// The next StageDir for the same path recognizes and removes what a killed process has left.
 type StagedDir struct {
 	Path string // of the hidden directory
 
@@ -24,7 +24,7 @@ type StagedDir struct {
 	locked File // nil once it is unlocked
 }
 
-// stagedNameMax keeps a hidden name within the 255 bytes that file systems allow.
+// stagedNameMax is the part of a name that a hidden name keeps, in bytes: file systems allow 255.
 const stagedNameMax = 200
 
 // StageDir begins a directory that is to be at a path, and removes abandoned ones.
@@ -58,8 +58,8 @@ func (d *StagedDir) Unlock() error {
 	return err
 }
 
-// removeAbandonedDirs removes what writers of the same directory have left that were killed. What cannot be
-// removed is in nobody's way.
+// removeAbandonedDirs removes what killed writers of the same directory have left. What cannot be removed is in
+// nobody's way.
 func removeAbandonedDirs(fsys FS, dir, name string) {
 	entries, err := fsys.ReadDir(filepath.Clean(dir))
 	if err != nil {

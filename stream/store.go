@@ -122,8 +122,8 @@ func (p *pass) Put(partition int, content cpuagg.Content, page *spec.Page) error
 	return nil
 }
 
-// lowShare is the part of the budget that must be left when pages come, for what does not ask: pages
-// that are open, decoded columns.
+// lowShare is the part of the budget that must be left when pages come, for owners that do not ask before they
+// allocate: open pages, decoded columns.
 const lowShare = 8
 
 // Reclaim implements cpuagg.Store: it writes the largest partitions to disk.

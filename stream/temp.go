@@ -9,8 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// ErrTempLimit marks a query that needs more of the temp directory than it may take, or than there
-// is.
+// ErrTempLimit marks a query that needs more of the temp directory than it may take, or than is free.
 var ErrTempLimit = errors.New("the temp directory is full")
 
 // Temp is the temporary files of an engine, and their budget.
@@ -67,7 +66,7 @@ func (f *tempFile) write(b []byte) error {
 	return nil
 }
 
-// discard gives the space of bytes back that nobody will read again.
+// discard gives back the space of bytes that nobody will read again.
 func (f *tempFile) discard(offset, n int64) {
 	f.file.Discard(offset, n)
 	f.temp.used.Add(-n)

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// WriteFile writes a small file whole or not at all: under a hidden name, synced, then renamed, so that who
-// reads path finds the old content or the new.
+// WriteFile writes a small file whole or not at all: under a hidden name, synced, then renamed, so that a reader
+// of path finds either the old content or the new.
 func WriteFile(fsys FS, path string, content []byte) error {
 	return WriteFileBy(fsys, path, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -17,7 +17,7 @@ func WriteFile(fsys FS, path string, content []byte) error {
 	})
 }
 
-// WriteFileBy is WriteFile of what a function writes.
+// WriteFileBy is WriteFile for content that a function writes.
 func WriteFileBy(fsys FS, path string, write func(io.Writer) error) error {
 	hidden := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%016x.tmp", filepath.Base(path), rand.Uint64()))
 	file, err := fsys.Create(hidden)

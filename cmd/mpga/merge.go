@@ -46,7 +46,7 @@ func (f *partialFlags) check(cmd *cobra.Command, output string) error {
 	return nil
 }
 
-// checkPartialOutput reports flags that do not suit states; instead says what to do with one.
+// checkPartialOutput reports flags that do not suit states; instead is a format that says what to do with a flag.
 func checkPartialOutput(cmd *cobra.Command, output, instead string) error {
 	switch {
 	case output == "-":

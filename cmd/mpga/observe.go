@@ -18,7 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/job"
 )
 
-// observer is how a command is watched from outside: logs, traces and metrics. What is not asked for costs
+// observer is how a command is watched from outside: logs, traces and metrics. What nobody asks for costs
 // nothing.
 type observer struct {
 	logLevel  string

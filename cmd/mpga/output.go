@@ -16,7 +16,7 @@ import (
 	"github.com/mpga/mpga/engine/sink"
 )
 
-// outputFlags say where a result goes, and what is told beside it.
+// outputFlags say where a result goes, and what is reported besides.
 type outputFlags struct {
 	output string
 	format string

@@ -18,13 +18,13 @@ type queryFlags struct {
 	explain bool
 }
 
-// registerMeaning adds the flags that an answer depends on.
+// registerMeaning adds the flags that change an answer.
 func (f *queryFlags) registerMeaning(flags *pflag.FlagSet) {
 	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
 	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
 }
 
-// registerWork adds the flags that an answer does not depend on.
+// registerWork adds the flags that change how an answer is found.
 func (f *queryFlags) registerWork(flags *pflag.FlagSet) {
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	f.budgetFlags.register(flags)

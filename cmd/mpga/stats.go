@@ -20,8 +20,8 @@ import (
 // statsToStderr is the value of --stats without one.
 const statsToStderr = "-"
 
-// statsOutput is where statistics go. A file is written before the result is committed and renamed
-// after, so that either of both comes with the other.
+// statsOutput is where statistics go. A file is written before the result is committed and renamed after, so that
+// neither appears without the other.
 type statsOutput struct {
 	to     io.Writer // of text, or nil
 	text   string

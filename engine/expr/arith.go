@@ -40,11 +40,11 @@ func wideFits(v wide, t Type) bool {
 	return true
 }
 
-// intOperator is an operator on integers, and on decimals as integers: what it answers for all rows,
-// right or not, and for one row, exactly.
+// intOperator is an operator on integers, and on decimals as integers: for all rows at once, where results may be
+// wrong, and for one row, exactly.
 type intOperator struct {
 	sign string
-	// all computes every row. It returns whether some result may not be right, or not of the type.
+	// all computes every row. It returns whether some result may be wrong, or outside the type.
 	all func(out, a, b []int64, low, high int64) (suspect bool)
 	one func(a, b wide) (wide, bool)
 }
@@ -242,7 +242,7 @@ func arithmetic(op intOperator) binding {
 	}
 }
 
-// integerType is the type of arithmetic on two integers, of which a constant takes the other's if that holds it.
+// integerType is the type of arithmetic on two integers. A constant takes the other's type if it fits that.
 func (n *node) integerType(x, y Type) Type {
 	left, right := n.args[0], n.args[1]
 	switch {
@@ -282,7 +282,7 @@ func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) error {
 	if op.sign == "*" {
 		precision, scale = px+py, sx+sy
 		if scale > digitsMax {
-			return b.errorf(n, "%s: the product has %d digits behind the point, a decimal has at most %d", n.text, scale, digitsMax)
+			return b.errorf(n, "%s: the product has %d digits after the decimal point, a decimal at most %d", n.text, scale, digitsMax)
 		}
 	} else {
 		scale = max(sx, sy)

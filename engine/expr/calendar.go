@@ -102,7 +102,7 @@ func addMonths(days, months int64) int64 {
 // yearMax bounds the years that are read, so that microseconds fit 64 bits.
 const yearMax = 290_000
 
-// parseDate reads a date, alone or with a time of day behind it, which does not count.
+// parseDate reads a date; a time of day may follow, and is dropped.
 func parseDate(text string) (days int64, ok bool) {
 	days, rest, ok := cutDate(strings.TrimSpace(text))
 	if !ok {
@@ -136,7 +136,7 @@ func cutDate(text string) (days int64, rest string, ok bool) {
 	return civil{year, month, day}.days(), rest, true
 }
 
-// cutNumber reads up to so many digits.
+// cutNumber reads up to digitsMax digits.
 func cutNumber(text string, digitsMax int) (n int64, rest string, ok bool) {
 	i := 0
 	for i < len(text) && i < digitsMax && text[i] >= '0' && text[i] <= '9' {
@@ -240,7 +240,7 @@ func appendDate(b []byte, days int64) []byte {
 	return appendPadded(append(b, '-'), c.day, 2)
 }
 
-// appendPadded writes a number that is not negative with at least so many digits.
+// appendPadded writes a number that is not negative, with at least the given number of digits.
 func appendPadded(b []byte, n int64, digits int) []byte {
 	for ; digits > 1 && n < pow10[digits-1]; digits-- {
 		b = append(b, '0')
@@ -321,7 +321,7 @@ var intervalUnits = map[string]IntervalValue{
 // parseInterval reads numbers with their units, and a time of day or none: 1 month 2 days 03:04:05.
 func parseInterval(text string) (IntervalValue, error) {
 	var v IntervalValue
-	bad := fmt.Errorf("%q is no interval; want numbers with units, as in '1 month 2 days' or '03:00:00'", text)
+	bad := fmt.Errorf("%q is not an interval: want numbers with units, as in '1 month 2 days' or '03:00:00'", text)
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
 		return v, bad

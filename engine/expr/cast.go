@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// implicit says whether values of a type stand for those of another without a cast being written.
+// implicit says whether values of a type are converted to another without a written cast.
 func implicit(from, to Type) bool {
 	switch {
 	case from == to, from.ID == Null, from.ID == Text:
@@ -22,7 +22,7 @@ func implicit(from, to Type) bool {
 	return from.ID == Interval && to.ID == Duration
 }
 
-// cast returns a node cast to a type, where that may be done unasked.
+// cast returns a node converted to a type, where that may happen implicitly.
 func (b *binder) cast(n *node, t Type) (*node, error) {
 	if n.typ == t {
 		return n, nil
@@ -117,7 +117,7 @@ func setCast(n *node, from Type, try bool) bool {
 	return setTimeCast(n, from, try)
 }
 
-// tried turns the error of a cast into NULL where it is TRY_CAST's.
+// tried makes the kernel of a cast, whose error is NULL if it is TRY_CAST.
 func tried[A, R element](n *node, try bool, fn func(A) (R, bool), show func(A) string) func(*frame) (*vector, error) {
 	return map1e(n, func(a A) (R, error) {
 		r, ok := fn(a)
@@ -211,7 +211,7 @@ func setNumberCast(n *node, from Type, try bool) {
 	}
 }
 
-// always says whether every value of a decimal or integer type is one of another.
+// always says whether every value of one decimal or integer type is a value of another.
 func always(from, to Type) bool {
 	switch {
 	case to.ID == Uint64:

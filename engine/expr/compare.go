@@ -134,7 +134,7 @@ func orderFloat(v float64) int64 {
 	return w ^ int64(uint64(w>>63)>>1)
 }
 
-// distinctness binds IS DISTINCT FROM and IS NOT DISTINCT FROM, to which NULL is a value.
+// distinctness binds IS DISTINCT FROM and IS NOT DISTINCT FROM, for which NULL is a value.
 func distinctness(distinct bool) binding {
 	return func(b *binder, n *node) error {
 		if err := b.unifyArgs(n); err != nil {
@@ -213,10 +213,10 @@ func membership(b *binder, n *node) error {
 	return nil
 }
 
-// membersFew is how many constants are compared one by one sooner than looked up.
+// membersFew is up to how many constants comparing one by one is faster than looking up.
 const membersFew = 4
 
-// memberOf looks values up in a set of constants; key makes equal what SQL holds for equal.
+// memberOf looks values up in a set of constants; key maps values that SQL considers equal to the same key.
 func memberOf[A element, K comparable](n *node, hasNull bool, key func(A) K) func(*frame) (*vector, error) {
 	set := map[K]bool{}
 	var list []K

@@ -107,9 +107,9 @@ func TestIntervalBounds(t *testing.T) {
 		{Call("*", interval(IntervalValue{0, 0, 3}), Constant(int64(math.MaxInt64/2))), "overflow"},
 		{Call("-", interval(IntervalValue{0, 0, math.MinInt64 + 1}), interval(IntervalValue{0, 0, 2})), "overflow"},
 		{text("1 month 2 days 00:00:01"), "{1 2 1000000}"},
-		{text("1e9 hours 1e9 hours 1e9 hours"), "no interval"},
-		{text("1e9 years"), "no interval"},
-		{text("nan days"), "no interval"},
+		{text("1e9 hours 1e9 hours 1e9 hours"), "not an interval"},
+		{text("1e9 years"), "not an interval"},
+		{text("nan days"), "not an interval"},
 	} {
 		got, err := folded(c.expr)
 		if err != nil {

@@ -6,17 +6,16 @@
 // constant, and makes each function a kernel. A kernel takes vectors of up to 2,048 rows: int64,
 // float64, 128-bit integers, strings or bits, whatever the SQL type, with a bitmap of NULLs apart.
 //
-//   - X1 (NULL): logic is three-valued. What stands at a row that is NULL has no meaning and raises no error.
+//   - X1 (NULL): logic is three-valued. The value at a NULL has no meaning and raises no error.
 //   - X2 (errors): an overflow, a failed cast or a root of a negative number is an error of the query.
-//     CASE, COALESCE, AND and OR evaluate an argument for the rows that come to it alone where it may
-//     give one.
+//     CASE, COALESCE, AND and OR evaluate an argument that may give one only for the rows that reach it.
 //   - X3 (dictionaries): an expression of one column that comes dictionary-encoded is evaluated once for
-//     each entry and once for NULL, and kept for as long as batches share the dictionary. An entry that
-//     gives an error sends the batch to its rows, of which maybe none has it.
+//     each entry and once for NULL, and kept for as long as batches share the dictionary. If an entry gives an
+//     error, the batch is evaluated row by row: maybe no row has that entry.
 //   - X4 (memory): an evaluator's buffers come from its arena and go back after each vector. Strings
 //     point into the batch, or into the arena.
 //
 // A Program is shared; an Evaluator belongs to one goroutine. Points in time are microseconds, or days,
-// without a zone; timestamps with one are taken as UTC. Intervals are constants: what two timestamps
-// differ by is a Duration.
+// without a zone; timestamps with one are taken as UTC. Intervals are constants; the difference of two
+// timestamps is a Duration.
 package expr

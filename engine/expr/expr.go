@@ -100,8 +100,8 @@ func Constant(value any) *Expr {
 	return e
 }
 
-// Number returns the constant that a number's text is: an integer of the narrowest type from INTEGER on
-// that holds it, a decimal with as many digits as are written, or, with an exponent, a double.
+// Number returns the constant that a text denotes: an integer of the narrowest type from INTEGER on that holds
+// it, a decimal with as many digits as are written, or, with an exponent, a double.
 func Number(text string) (*Expr, error) {
 	e := &Expr{Op: OpConstant, At: -1}
 	plain := strings.ReplaceAll(text, "_", "")
@@ -128,7 +128,7 @@ func Number(text string) (*Expr, error) {
 	e.Type = DecimalOf(max(len(whole)+len(fraction), 1), len(fraction))
 	v, ok := parseDecimal(plain, e.Type)
 	if !ok {
-		return nil, fmt.Errorf("%s is no number", text)
+		return nil, fmt.Errorf("%s is not a number", text)
 	}
 	e.Value = narrowed(v, e.Type)
 	return e, nil
@@ -142,8 +142,8 @@ func withoutZeros(number string) string {
 	return number
 }
 
-// Walk calls f for the expression and all below it, the outer ones first. What f returns false for is
-// not entered.
+// Walk calls f for the expression and all below it, outer ones first. It does not enter an expression for which
+// f returns false.
 func (e *Expr) Walk(f func(*Expr) bool) {
 	if e == nil || !f(e) {
 		return
@@ -157,8 +157,8 @@ func (e *Expr) Walk(f func(*Expr) bool) {
 	}
 }
 
-// Replace returns the expression with parts of it replaced: those for which f returns another. What f
-// returns is not entered.
+// Replace returns the expression with parts replaced: those for which f returns another expression, which is
+// not entered.
 func (e *Expr) Replace(f func(*Expr) *Expr) *Expr {
 	if e == nil {
 		return nil

@@ -195,7 +195,7 @@ func numberFunctions() []Function {
 	}
 	return []Function{
 		f("abs", "without its sign", "abs(-2.5)", "2.5", absolute),
-		g("round", "to the nearest, halves away from 0; to so many digits behind the point, or before it where negative", "round(2.345, 2)", "2.35", rounded(roundHalf, true)),
+		g("round", "to the nearest, halves away from 0; to a number of digits after the decimal point, or before it where negative", "round(2.345, 2)", "2.35", rounded(roundHalf, true)),
 		f("floor", "the integer that is not above", "floor(-1.5)", "-2", rounded(roundDown, false)),
 		f("ceil", "the integer that is not below", "ceil(1.2)", "2", rounded(roundUp, false), "ceiling"),
 		f("trunc", "without its fraction", "trunc(-1.5)", "-1", rounded(roundToZero, true)),

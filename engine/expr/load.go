@@ -204,7 +204,7 @@ func widen[T number](f *frame, out []int64, values []T) {
 	}
 }
 
-// copyValues takes neighbours where they lie, and gathers others.
+// copyValues takes neighbouring rows where they lie, and gathers others.
 func copyValues[T any](f *frame, out *[]T, values []T) {
 	if f.rows == nil {
 		*out = values[f.from : f.from+f.n : f.from+f.n]

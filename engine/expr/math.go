@@ -211,13 +211,13 @@ func (b *binder) roundTo(n *node, how rounding) error {
 	return b.castArgs(n, n.typ)
 }
 
-// roundDecimal rounds to so many digits behind the point, or, where negative, before it.
+// roundDecimal rounds to a number of digits after the decimal point, or, where it is negative, before it.
 func (b *binder) roundDecimal(n *node, how rounding, digits int) {
 	from := n.args[0].typ
 	scale := max(digits, 0)
 	n.typ = DecimalOf(int(from.Precision), scale)
-	cut := int(from.Scale) - digits // digits that become 0
-	restore := scale - digits       // of which so many stay
+	cut := int(from.Scale) - digits // digits that are cut off
+	restore := scale - digits       // zeros that take the place of some of them
 	one := func(v wide) (wide, error) {
 		if cut <= 0 {
 			return v, nil

@@ -463,7 +463,7 @@ func character(b *binder, n *node) error {
 	n.typ, n.fallible = typeOf(Text), true
 	n.eval = map1f(n, func(e *Evaluator, code int64) (string, error) {
 		if code < 0 || code > unicode.MaxRune || !utf8.ValidRune(rune(code)) {
-			return "", fmt.Errorf("%s: %d is no character", n.text, code)
+			return "", fmt.Errorf("%s: %d is not a character", n.text, code)
 		}
 		return e.keep(utf8.AppendRune(e.room(utf8.UTFMax), rune(code))), nil
 	})

@@ -44,7 +44,7 @@ type Type struct {
 	Precision, Scale uint8 // of Decimal
 }
 
-// DecimalOf returns the type of decimals of so many digits, scale of them behind the point.
+// DecimalOf returns the type of decimals with precision digits, scale of them after the decimal point.
 func DecimalOf(precision, scale int) Type {
 	return Type{ID: Decimal, Precision: uint8(precision), Scale: uint8(scale)}
 }
@@ -122,8 +122,8 @@ func TypeNames() []string {
 	return names
 }
 
-// ParseType returns the type of a name, in any case, and of its parameters: decimal(15, 2). A decimal
-// without has 18 digits, 3 of them behind the point.
+// ParseType returns the type of a name, in any case, and of its parameters: decimal(15, 2). A decimal without
+// parameters has 18 digits, 3 of them after the decimal point.
 func ParseType(name string, params ...int) (Type, error) {
 	id, ok := typesByName[strings.ToLower(name)]
 	switch {

@@ -16,8 +16,8 @@ const vectorWords = vectorRows / 64
 // wide is a 128-bit integer: a decimal's digits, or an integer beyond int64.
 type wide = decimal128.Num
 
-// vector is the values of up to vectorRows rows. What stands at a row that is NULL has no meaning, and
-// may be anything, but a string is one that can be read; bits beyond n too.
+// vector is the values of up to vectorRows rows. The value at a NULL may be anything (of strings, one that can be
+// read), and so may bits beyond n.
 type vector struct {
 	n    int
 	null []uint64 // a bit for each row that is NULL; nil where none is
@@ -91,7 +91,7 @@ func countBits(words []uint64, n int) int {
 	return count
 }
 
-// arena gives out the buffers of one vector's evaluation, all of them at once back.
+// arena gives out the buffers of one vector's evaluation, and takes them back all at once.
 type arena struct {
 	vectors pool[vector]
 	bits    pool[[vectorWords]uint64]
@@ -100,7 +100,7 @@ type arena struct {
 	wides   pool[[vectorRows]wide]
 	texts   pool[[vectorRows]string]
 	rows    pool[[vectorRows]int32]
-	bytes   []byte // what strings that were made lie in; grown by a new block when full
+	bytes   []byte // of strings that were made; a new block when full
 }
 
 // pool gives out buffers that are used again after reset.
@@ -152,7 +152,7 @@ func (a *arena) vector(k kind, n int) *vector {
 // textBlockBytes is the least block of made strings.
 const textBlockBytes = 64 << 10
 
-// room returns an empty slice of the arena with room for size bytes, which keep takes.
+// room returns an empty slice of the arena with room for size bytes, to be handed to keep.
 func (a *arena) room(size int) []byte {
 	if cap(a.bytes)-len(a.bytes) < size {
 		a.bytes = make([]byte, 0, max(size, 2*cap(a.bytes), textBlockBytes)) // strings hold on to the old block
@@ -171,7 +171,8 @@ func (a *arena) keep(b []byte) string {
 	return unsafe.String(&b[0], len(b))
 }
 
-// union returns the rows that are NULL in any of the vectors, nil where none is. It may be one of theirs.
+// union returns the rows that are NULL in any of the vectors; nil where there are none. The bitmap may belong to
+// one of them.
 func (a *arena) union(vectors ...*vector) []uint64 {
 	var null []uint64
 	owned := false

@@ -16,9 +16,9 @@
 //     to the next run.
 //   - J3 (order of writing): the state of a step is written after its output, so that a run that was killed
 //     in between does the step again, and no run trusts an output that is not whole.
-//   - J4 (one run): a lock of the system is held while a job runs. It goes with the process, however it ends.
-//   - J5 (what may pass): an attempt is repeated after an error of the input or output that may not come
-//     again. An error of the query or of the data comes again, and ends the job.
+//   - J4 (one run): a lock of the system is held while a job runs. It is released with the process, however that ends.
+//   - J5 (what may pass): an attempt is repeated after an error of the input or output that may not recur.
+//     An error of the query or of the data would recur, and ends the job.
 //
 // The package knows no flags, metrics or exporters: a program gives it a logger, a tracer and functions
 // that are called as steps go on.

@@ -43,7 +43,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Errors is everything that is wrong with a job, in the order of its file.
 type Errors []*Error
 
-// errorsShown bounds what is printed: with more, the first are worth mending first.
+// errorsShown bounds what is printed: with more errors than that, the first ones are worth fixing first.
 const errorsShown = 20
 
 // Error returns a line for each error.

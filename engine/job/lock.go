@@ -11,7 +11,7 @@ import (
 // lock keeps other processes from running a job. J4.
 type lock struct{ file *os.File }
 
-// holder is what the lock's file says of the process that holds it, for those that do not get it.
+// holder is what the lock's file says of the process that holds it, for processes that cannot get it.
 type holder struct {
 	PID     int       `json:"pid"`
 	Host    string    `json:"host"`
@@ -20,8 +20,8 @@ type holder struct {
 
 const lockName = "lock"
 
-// takeLock locks a job by a file in the folder of its state. The file stays when the lock is given back: a
-// lock on a file that was removed would not be seen by others.
+// takeLock locks a job by a file in the folder of its state. The file stays when the lock is released: others
+// would not see a lock on a file that was removed.
 func takeLock(dir string) (*lock, error) {
 	path := filepath.Join(dir, lockName)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
@@ -37,7 +37,7 @@ func takeLock(dir string) (*lock, error) {
 		defer file.Close()
 		return nil, lockedError(path, file)
 	}
-	host, _ := os.Hostname() // says more where it is known
+	host, _ := os.Hostname() // empty where it is not known
 	text, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second)})
 	if err == nil {
 		err = file.Truncate(0)

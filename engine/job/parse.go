@@ -166,11 +166,11 @@ func (d *decoder) syntaxError(err error) *Error {
 	return at
 }
 
-// nodesMax bounds what aliases make of a file: each may stand for a whole list of others.
+// nodesMax bounds what a file grows to by its aliases, each of which may stand for a whole list of others.
 const nodesMax = 100_000
 
-// withoutAliases returns a copy of the tree with anchors in place of aliases, and with the fields that <<
-// brings.
+// withoutAliases returns a copy of the tree in which aliases are replaced by what they refer to, and << by the
+// fields that it merges.
 func (d *decoder) withoutAliases(root *yaml.Node) *yaml.Node {
 	nodes, open := 0, make(map[*yaml.Node]bool)
 	var copied func(n *yaml.Node) *yaml.Node
@@ -199,7 +199,7 @@ func (d *decoder) withoutAliases(root *yaml.Node) *yaml.Node {
 	return copied(root)
 }
 
-// merged replaces << by the fields of its mappings that do not stand beside it.
+// merged replaces << by the fields of its mappings, except those that the mapping has itself.
 func (d *decoder) merged(content []*yaml.Node) []*yaml.Node {
 	var own, brought []*yaml.Node
 	has := make(map[string]bool)

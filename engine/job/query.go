@@ -25,7 +25,7 @@ type query struct {
 	deterministic bool
 }
 
-// inputTable is what a statement calls that which its step reads.
+// inputTable is the name of what a step reads, in its statement.
 const inputTable = "input"
 
 // query reads the texts of the step. The fields of its errors begin with a dot.
@@ -97,7 +97,7 @@ func (s *Step) compose(q *query) (err error) {
 	return err
 }
 
-// composedText writes the parts as one statement, of so many keys.
+// composedText writes the parts as one statement with the given number of keys.
 func (s *Step) composedText(keys int) string {
 	var b strings.Builder
 	write := func(word, text string) {
@@ -138,14 +138,14 @@ func (s *Step) clauseAt(offset int) (field string, within int) {
 	return "", 0
 }
 
-// checkFrom refuses a statement that reads anything but what its step does: a job could not tell
-// whether that has changed.
+// checkFrom refuses a statement that reads anything but its step's input: a job could not tell whether that has
+// changed.
 func checkFrom(s *sql.Select) error {
 	for s.From != nil && s.From.Query != nil {
 		s = s.From.Query
 	}
 	if s.From != nil && (s.From.File || s.From.Name != inputTable) {
-		return s.ErrorAt(s.From.At, "a step reads what stands behind its from: write FROM "+inputTable)
+		return s.ErrorAt(s.From.At, "a step reads the files of its from field: write FROM "+inputTable)
 	}
 	return nil
 }

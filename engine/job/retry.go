@@ -13,16 +13,16 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 )
 
-// passing are errors of the system that another attempt may not meet: of disks, of file systems that are
-// reached by a network, of connections.
+// passing are errors of the system that another attempt may not meet: of disks, network file systems and
+// connections.
 var passing = []error{
 	syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EAGAIN, syscall.EBUSY, syscall.EINTR,
 	syscall.ECONNRESET, syscall.ECONNREFUSED, syscall.ECONNABORTED, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ENETRESET,
 	syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENOTCONN, syscall.EPIPE, syscall.ENFILE, syscall.EMFILE,
 }
 
-// MayPass reports whether an error is one that another attempt may not meet. J5. Besides errors of the
-// system these are all that say so themselves, by a method Transient, Timeout or Temporary that returns true.
+// MayPass reports whether an error is one that another attempt may not meet. J5. Besides errors of the system,
+// these are errors that say so themselves, by a method Transient, Timeout or Temporary that returns true.
 func MayPass(err error) bool {
 	var text *sql.Error
 	switch {

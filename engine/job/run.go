@@ -23,7 +23,7 @@ type Options struct {
 	// Force runs every step, also those whose last success still holds.
 	Force bool
 
-	// Version is that of the program: what another version has made is made anew.
+	// Version is that of the program: what another version has made is made again.
 	Version string
 
 	// FS is where inputs, outputs and the states of steps are; the lock is a file of the system in any

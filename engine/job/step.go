@@ -39,7 +39,7 @@ func (r *stepRun) run(ctx context.Context) StepReport {
 	}
 	err := r.attempts(ctx)
 	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // below, no more may be known than that it was cancelled
+		err = context.Cause(ctx) // err may say no more than that the context was cancelled
 	}
 	if err != nil {
 		r.report.Outcome, r.report.Err = Failed, err
@@ -193,7 +193,7 @@ func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
-	r.report.Rows = 0                                      // an attempt before may have written some
+	r.report.Rows = 0                                      // an earlier attempt may have written some
 	for result.Next() {
 		if err := out.Write(result.RecordBatch()); err != nil {
 			return err

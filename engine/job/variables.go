@@ -41,7 +41,7 @@ var (
 	dateShift    = regexp.MustCompile(`^([a-z]+) *([+-]) *([0-9]{1,5}) *([dh])$`)
 )
 
-// newVariables collects what can be asked for, and says what is wrong with it.
+// newVariables collects the variables, and notes what is wrong with them.
 func newVariables(d *decoder, root *yaml.Node, opt *ParseOptions) *variables {
 	v := &variables{decoder: d, opt: opt, values: make(map[string]*yaml.Node), outputs: make(map[string]*yaml.Node), failed: make(map[*yaml.Node]*Error)}
 	if list := fieldNode(root, "variables"); list != nil && list.Kind == yaml.MappingNode {
@@ -151,7 +151,7 @@ func (v *variables) expandTree(n *yaml.Node) {
 // expandedBytesMax bounds a value: variables of variables double.
 const expandedBytesMax = 1 << 20
 
-// expand replaces the variables of a scalar, once. The error is that of the place where it is to be mended.
+// expand replaces the variables of a scalar, once. The error names the place where it can be fixed.
 func (v *variables) expand(n *yaml.Node) *Error {
 	if n.Anchor == literalMark || n.Anchor == expandedMark || v.failed[n] != nil {
 		return v.failed[n]
@@ -245,7 +245,7 @@ func (v *variables) lookup(name string) (string, error) {
 // nested returns the value of a variable that may have others in it.
 func (v *variables) nested(name string, node *yaml.Node) (string, error) {
 	if slices.Contains(v.open, name) {
-		return "", fmt.Errorf("the variables lead in a circle: %s", strings.Join(append(v.open, name), ", "))
+		return "", fmt.Errorf("the variables refer to each other in a circle: %s", strings.Join(append(v.open, name), ", "))
 	}
 	if node.Kind != yaml.ScalarNode {
 		return "", fmt.Errorf("${%s}: want one value, got %s", name, kindOf(node))

@@ -12,7 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 )
 
-// evaluate computes one aggregate of one group of so many rows. xs and ys are its first and second
+// evaluate computes one aggregate of a group, which has the given number of rows. xs and ys are its first and second
 // arguments in the rows where none is NULL, in input order.
 func evaluate(a spec.Aggregate, overflow spec.Overflow, types []arrow.DataType, rows int, xs, ys []any) (any, error) {
 	switch a.Func {
@@ -278,7 +278,7 @@ func quantileTime(low, high int64, d float64, dt arrow.DataType) any {
 // without a rounding that a double would show.
 const exactBits = 512
 
-// exact returns a number, with scale digits behind the point.
+// exact returns a number, of which scale digits follow the decimal point.
 func exact(x any, scale int32) *big.Float {
 	f := new(big.Float).SetPrec(exactBits)
 	switch x := x.(type) {

@@ -69,7 +69,7 @@ func cut(rng *rand.Rand, schema *arrow.Schema, columns [][]any, rows int) []arro
 
 func pick[T any](rng *rand.Rand, list []T) T { return list[rng.IntN(len(list))] }
 
-// randomColumn makes a column: so many distinct values, of some style, with some skew and NULLs.
+// randomColumn makes a column with a random number of distinct values, style, skew and share of NULLs.
 func randomColumn(rng *rand.Rand, dt arrow.DataType, rows int) []any {
 	distinct := pick(rng, []int{1, 2, 10, 100, 100, 1 + int(math.Sqrt(float64(rows))), 1 + rows/3, 20 * (1 + rows)})
 	if d, ok := dt.(*arrow.DictionaryType); ok {

@@ -196,7 +196,7 @@ func valueType(dt arrow.DataType) arrow.DataType {
 	return dt
 }
 
-// scaleOf returns how many digits of a type's cells are behind the point.
+// scaleOf returns how many digits of a type's cells follow the decimal point.
 func scaleOf(dt arrow.DataType) int32 {
 	if d, ok := valueType(dt).(arrow.DecimalType); ok {
 		return d.GetScale()
