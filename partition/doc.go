@@ -11,14 +11,14 @@
 // What holds:
 //
 //   - P1 (disjoint): a pass reads nothing but the hash, and keys of equal words have equal
-//     hashes, so a key is in one partition and results are concatenated, not merged. Who packs
-//     keys into words gives equal ones, -0.0 and 0.0 or any two NaN, the same words.
+//     hashes, so a key is in one partition and results are concatenated, not merged. Whoever packs
+//     keys into words must give equal keys the same words: -0.0 and 0.0, and any two NaNs.
 //   - P2 (progress): the slot and the salt read no partition bit, and every pass has a seed of
-//     its own, so that neither a table nor a later pass finds the keys of a partition alike.
-//   - P3 (termination): no pass parts the rows of one key, and an estimate may be wrong by
+//     its own, so the keys of a partition look alike neither to a table nor to a later pass.
+//   - P3 (termination): no pass separates the rows of one key, and an estimate may be wrong by
 //     any factor, so no answer of this package promises that a partition fits; its callers
-//     hold a fallback that needs no such promise.
+//     have a fallback that needs no such promise.
 //
-// The package is pure: no I/O, no goroutines, no CUDA. What a partition holds and where it is
-// kept is for its callers.
+// The package is pure: no I/O, no goroutines, no CUDA. What a partition holds, and where it is
+// kept, is up to its callers.
 package partition

@@ -3,7 +3,7 @@ package partition
 import "math"
 
 // EstimateGroups estimates the groups of totalRows rows from a sample of sampleRows of them, which
-// has sampleGroups groups, singletons of them with one row in the sample.
+// has sampleGroups groups, of which singletons have one row in the sample.
 //
 // The estimate is GEE, the Guaranteed-Error Estimator of Charikar, Chaudhuri, Motwani and
 // Narasayya (PODS 2000): a group seen twice is taken for frequent and counts once, a singleton
@@ -13,8 +13,8 @@ import "math"
 // certain. high takes every singleton for totalRows / sampleRows groups, and is likely for a
 // random sample, not certain.
 //
-// The first rows of a file are no random sample, and then all but low may be wrong by any
-// factor: callers must stay correct whatever it returns (P3).
+// The first rows of a file are not a random sample, and then all but low may be wrong by any
+// factor: callers must stay correct whatever is returned (P3).
 //
 // Requires: 0 <= singletons <= sampleGroups <= sampleRows <= totalRows.
 func EstimateGroups(sampleRows, sampleGroups, singletons, totalRows int64) (estimate, low, high int64) {
@@ -38,8 +38,8 @@ func EstimateGroups(sampleRows, sampleGroups, singletons, totalRows int64) (esti
 }
 
 // EqualGroups returns how many groups of equal size there would be if sampleRows random rows have
-// sampleGroups: of d such groups, n rows are expected to show d (1 - exp(-n / d)). It is at most
-// totalRows, and that where no group came twice. Where groups differ in size there are more.
+// sampleGroups: of d such groups, n rows are expected to show d (1 - exp(-n / d)). The result is
+// at most totalRows, which it is where no group came twice. Where groups differ in size there are more.
 //
 // Requires: 0 <= sampleGroups <= sampleRows <= totalRows.
 func EqualGroups(sampleRows, sampleGroups, totalRows int64) int64 {

@@ -56,8 +56,8 @@ func Salt(hash uint64) uint32 {
 	return uint32(hash >> saltShift)
 }
 
-// Seed returns the hash seed of a pass over the data: 0 for pass 0, and for later passes
-// words unlike each other, so that a pass spreads what the ones before it left together.
+// Seed returns the hash seed of a pass over the data: 0 for pass 0, and for later passes words
+// unlike each other, so that a pass spreads what earlier ones left together.
 func Seed(pass int) uint64 {
 	return Mix64(uint64(pass))
 }

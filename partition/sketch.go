@@ -22,8 +22,8 @@ const (
 )
 
 // Register returns the register of a hash and the rank to raise it to. The rank counts from the
-// bits beside the index upwards: it meets the bits of the partition last, and a sketch of
-// one partition's hashes counts as well as any.
+// bits next to the index upwards: it meets the bits of the partition last, so that a sketch of
+// one partition's hashes counts as well as any other.
 func Register(hash uint64) (index uint32, rank uint8) {
 	const end = 1 << rankBits // a one beyond the last bit
 	return uint32(hash % SketchRegisters), uint8(bits.TrailingZeros64(hash>>sketchBits|end)) + 1
@@ -58,7 +58,7 @@ func MergeRegisters(dst, src []uint8) {
 func EstimateRegisters(registers []uint8) float64 {
 	var counts [rankBits + 2]float64 // registers by rank
 	for _, rank := range registers {
-		counts[rank]++
+		counts[min(rank, rankBits+1)]++ // a damaged sketch may have others
 	}
 	const m = SketchRegisters
 	z := m * tau(1-counts[rankBits+1]/m)

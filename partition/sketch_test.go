@@ -119,6 +119,15 @@ func TestEstimateOfExtremes(t *testing.T) {
 	}
 }
 
+// A sketch may come from a damaged file. Would catch a rank that none has, and that is taken for an index.
+func TestEstimateOfDamaged(t *testing.T) {
+	registers := slices.Repeat([]uint8{math.MaxUint8}, SketchRegisters)
+	full := slices.Repeat([]uint8{rankBits + 1}, SketchRegisters)
+	if got, want := EstimateRegisters(registers), EstimateRegisters(full); got != want {
+		t.Errorf("%v, want %v, as of ranks of %d", got, want, rankBits+1)
+	}
+}
+
 // TestMergeRegisters proves that the order and the split of the hashes do not show in a sketch.
 func TestMergeRegisters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
