@@ -49,6 +49,22 @@ func (s *scatterer) scatterPairs(keys, args, hashes []uint64) {
 	streamFence()
 }
 
+// unpackPairs splits rows of two words into keys and arguments.
+func unpackPairs(keys, args, rows []uint64) (splitKeys, splitArgs []uint64) {
+	pairs := wordPairs(rows)
+	n := len(pairs)
+	keys, args = tileWords(keys, n), tileWords(args, n)
+	if n == 0 {
+		return keys, args
+	}
+	whole := n &^ 3
+	splitPairs(&keys[0], &args[0], &pairs[0], whole)
+	for i := whole; i < n; i++ {
+		keys[i], args[i] = pairs[i][0], pairs[i][1]
+	}
+	return keys, args
+}
+
 // settleLine writes what the line of a partition has of its open page.
 func (s *scatterer) settleLine(p int) {
 	at := s.next[p].at

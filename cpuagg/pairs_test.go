@@ -83,3 +83,20 @@ func TestStreamLine(t *testing.T) {
 		t.Errorf("memory holds %d", words[:4*len(l)])
 	}
 }
+
+// Would catch words that go to the other side, and pairs that are left out where they are no whole line.
+func TestUnpackPairs(t *testing.T) {
+	rng := newRand(t)
+	for _, n := range []int{0, 1, 3, 4, 5, 63, 64, spec.TileRows} {
+		rows := randomWords(rng, 2*n, 1<<63)
+		keys, args := unpackPairs(nil, nil, rows)
+		if len(keys) != n || len(args) != n {
+			t.Fatalf("%d pairs: %d keys, %d arguments", n, len(keys), len(args))
+		}
+		for i := range n {
+			if keys[i] != rows[2*i] || args[i] != rows[2*i+1] {
+				t.Fatalf("%d pairs: pair %d is %d, %d, want %d", n, i, keys[i], args[i], rows[2*i:2*i+2])
+			}
+		}
+	}
+}

@@ -389,6 +389,10 @@ func (w *Worker) unpackRows(page *spec.Page, from, n int) {
 	b, l, t := w.run.bound, &w.run.rowLayout, &w.page
 	t.Rows = n
 	rows := page.Words[from*l.Stride : (from+n)*l.Stride]
+	if scattersPairs(b, l) {
+		t.Keys, t.Args[0] = unpackPairs(t.Keys, t.Args[0], rows)
+		return
+	}
 	t.Keys = unpack(t.Keys, rows, l.Stride, 0, b.Keys.Words)
 	for a := range t.Args {
 		if l.Natural[a] < 0 {
@@ -452,14 +456,19 @@ func unpackWords[V wordArray](buf, rows []uint64, stride, offset int) {
 
 // flipSigns returns words with their first bit flipped.
 func flipSigns(buf, words []uint64) []uint64 {
-	if cap(buf) < len(words) {
-		buf = make([]uint64, spec.TileRows)
-	}
-	buf = buf[:len(words)]
+	buf = tileWords(buf, len(words))
 	for i, w := range words {
 		buf[i] = w ^ 1<<63
 	}
 	return buf
+}
+
+// tileWords returns room for a word of each of n rows, in buf where it has it.
+func tileWords(buf []uint64, n int) []uint64 {
+	if cap(buf) < n {
+		buf = make([]uint64, spec.TileRows)
+	}
+	return buf[:n]
 }
 
 // unpackBits copies one bit of a word of each row.
