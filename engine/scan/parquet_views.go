@@ -15,7 +15,8 @@ import (
 // a consumer compares is their words.
 type viewValues struct {
 	stringPages
-	short [][2]uint64    // views of the dictionary's entries; nil where one is long, or there is none
+	short [][2]uint64 // views of the dictionary's entries, in kept; nil where one is long, or there is none
+	kept  scratch
 	typ   arrow.DataType // string_view or binary_view
 	mem   memory.Allocator
 
@@ -47,7 +48,7 @@ func viewType(typ arrow.DataType) arrow.DataType {
 }
 
 func newViews(typ arrow.DataType, mem memory.Allocator) columnValues {
-	return &viewValues{stringPages: newStringPages(mem), typ: viewType(typ), mem: mem}
+	return &viewValues{stringPages: newStringPages(mem), kept: scratch{mem: mem}, typ: viewType(typ), mem: mem}
 }
 
 // dictionary makes the views of entries, where these need no more than themselves.
@@ -60,7 +61,7 @@ func (v *viewValues) dictionary(entries int, data []byte) error {
 			return nil
 		}
 	}
-	v.short = make([][2]uint64, entries)
+	v.short = view[[2]uint64](v.kept.grow(entries*sizeOf[[2]uint64](), nil))
 	return v.put(v.short, v.entries, v.dict.buf, 0)
 }
 
@@ -184,6 +185,8 @@ func (v *viewValues) finish(validity *memory.Buffer, nulls int) arrow.Array {
 
 func (v *viewValues) close() {
 	releaseBuffers(&v.views, &v.data)
+	v.kept.free()
+	v.short = nil
 	v.stringPages.close()
 }
 
