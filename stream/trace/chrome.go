@@ -18,7 +18,8 @@ func rowName(group string, i int) string {
 }
 
 // WriteJSON writes all spans as Chrome's trace events, in its JSON object format: each group of a query is
-// a process, each row a thread. Times are microseconds since the recorder's start.
+// a process, each row a thread, whose events come in order of time. Times are microseconds since the recorder's
+// start.
 func (r *Recorder) WriteJSON(w io.Writer) error {
 	t := r.Timeline()
 	out := bufio.NewWriter(w)
@@ -50,10 +51,10 @@ func (c *chromeWriter) query(before string, q *QueryTimeline) {
 			group = row.Group
 			c.pid++
 			c.metadata("process_name", before+group)
-			c.event(`{"ph":"M","name":"process_sort_index","pid":%d,"args":{"sort_index":%d}}`, c.pid, c.pid)
+			c.event(`{"ph":"M","name":"process_sort_index","pid":%d,"tid":%d,"ts":0,"args":{"sort_index":%d}}`, c.pid, c.tid, c.pid)
 		}
 		c.metadata("thread_name", row.Name)
-		c.event(`{"ph":"M","name":"thread_sort_index","pid":%d,"tid":%d,"args":{"sort_index":%d}}`, c.pid, c.tid, c.tid)
+		c.event(`{"ph":"M","name":"thread_sort_index","pid":%d,"tid":%d,"ts":0,"args":{"sort_index":%d}}`, c.pid, c.tid, c.tid)
 		for _, s := range row.Spans {
 			c.event(`{"ph":"X","name":%s,"pid":%d,"tid":%d,"ts":%s,"dur":%s}`, quote(s.Name), c.pid, c.tid, micros(s.Begin), micros(s.End-s.Begin))
 		}
@@ -61,7 +62,7 @@ func (c *chromeWriter) query(before string, q *QueryTimeline) {
 }
 
 func (c *chromeWriter) metadata(what, name string) {
-	c.event(`{"ph":"M","name":"%s","pid":%d,"tid":%d,"args":{"name":%s}}`, what, c.pid, c.tid, quote(name))
+	c.event(`{"ph":"M","name":"%s","pid":%d,"tid":%d,"ts":0,"args":{"name":%s}}`, what, c.pid, c.tid, quote(name))
 }
 
 func (c *chromeWriter) event(format string, args ...any) {

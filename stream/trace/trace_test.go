@@ -120,25 +120,36 @@ func TestWriteJSON(t *testing.T) {
 	var file struct {
 		TraceEvents []struct {
 			Ph, Name string
-			Pid, Tid int
-			Ts, Dur  float64
+			Pid, Tid *int
+			Ts, Dur  *float64
 			Args     struct{ Name string }
 		}
 	}
 	if err := json.Unmarshal(b.Bytes(), &file); err != nil {
 		t.Fatalf("%v: %s", err, b.Bytes())
 	}
-	named, processes, spans := map[int]bool{}, map[string]bool{}, 0
+	named, processes, spans := map[int]int{}, map[string]bool{}, 0 // a thread's process
+	ends := map[int]float64{}                                      // of threads
 	for _, e := range file.TraceEvents {
+		if e.Pid == nil || e.Tid == nil || e.Ts == nil || *e.Pid < 1 || *e.Tid < 1 || *e.Ts < 0 {
+			t.Fatalf("an event without a process, a thread or a time: %+v", e)
+		}
 		switch {
 		case e.Name == "thread_name":
-			named[e.Tid] = true
+			named[*e.Tid] = *e.Pid
 		case e.Name == "process_name":
 			processes[e.Args.Name] = true
 		case e.Ph == "X":
-			if spans++; !named[e.Tid] || e.Dur <= 0 || e.Name != "write \"\\\n" {
+			if spans++; named[*e.Tid] != *e.Pid || e.Dur == nil || *e.Dur <= 0 || e.Name != "write \"\\\n" {
 				t.Errorf("%+v", e)
 			}
+			const rounding = 1e-6 // of a microsecond, by the sum
+			if *e.Ts < ends[*e.Tid]-rounding {
+				t.Errorf("a span from %f us of a row that does something until %f us", *e.Ts, ends[*e.Tid])
+			}
+			ends[*e.Tid] = *e.Ts + *e.Dur
+		case e.Ph != "M":
+			t.Errorf("an event of the kind %q", e.Ph)
 		}
 	}
 	if spans != 80 || !processes["query 1: disk"] || !processes["query 2: disk"] {
