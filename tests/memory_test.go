@@ -67,6 +67,29 @@ func residentBytes(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// watched runs a command, and returns the most that it had resident and what it wrote to its standard error.
+func watched(t *testing.T, cmd *exec.Cmd) (peak int64, stderr string) {
+	t.Helper()
+	var text bytes.Buffer
+	cmd.Stderr = &text
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatalf("%v\n%s", err, &text)
+			}
+			return peak, text.String()
+		case <-time.After(time.Millisecond):
+			peak = max(peak, residentBytes(cmd.Process.Pid))
+		}
+	}
+}
+
 // The process, watched from outside, stays within its limit and 5%, though neither its groups nor its
 // result fit; and it finds all groups.
 func TestResidentMemory(t *testing.T) {
@@ -87,33 +110,13 @@ func TestResidentMemory(t *testing.T) {
 		{"states that grow", 128 << 20, "count(*) as n, median(value), count(distinct value)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var stderr bytes.Buffer
-			cmd := exec.Command(mpga, "agg", "--by", "key", "--agg", c.agg, "--threads", "2", "--temp-dir", t.TempDir(),
-				"--memory-limit", strconv.FormatInt(c.limit, 10), "--stats", "-o", filepath.Join(dir, "out.parquet"), data)
-			cmd.Stderr = &stderr
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			done := make(chan error, 1)
-			go func() { done <- cmd.Wait() }()
-			var peak int64
-			var err error
-			for running := true; running; {
-				select {
-				case err = <-done:
-					running = false
-				case <-time.After(time.Millisecond):
-					peak = max(peak, residentBytes(cmd.Process.Pid))
-				}
-			}
-			if err != nil {
-				t.Fatalf("%v\n%s", err, &stderr)
-			}
-			if !strings.Contains(stderr.String(), "spilled") {
-				t.Errorf("nothing was spilled: the test is too small\n%s", &stderr)
+			peak, stderr := watched(t, exec.Command(mpga, "agg", "--by", "key", "--agg", c.agg, "--threads", "2", "--temp-dir", t.TempDir(),
+				"--memory-limit", strconv.FormatInt(c.limit, 10), "--stats", "-o", filepath.Join(dir, "out.parquet"), data))
+			if !strings.Contains(stderr, "spilled") {
+				t.Errorf("nothing was spilled: the test is too small\n%s", stderr)
 			}
 			if peak > c.limit*105/100 {
-				t.Errorf("%d MiB were resident, the limit is %d\n%s", peak>>20, c.limit>>20, &stderr)
+				t.Errorf("%d MiB were resident, the limit is %d\n%s", peak>>20, c.limit>>20, stderr)
 			}
 			t.Logf("%d MiB of %d", peak>>20, c.limit>>20)
 			rows, err := exec.Command(mpga, "agg", "--agg", "count(*) as groups, sum(n) as n", "--format", "csv", filepath.Join(dir, "out.parquet")).Output()

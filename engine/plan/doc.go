@@ -1,7 +1,8 @@
 // Package plan answers statements of SQL by the engine's aggregations.
 //
 //		sql.Select --Prepare--> Query:  FROM -> source -> WHERE -> computed columns      scan.Filter, computed
-//		                                  -> one aggregation per grouping set            engine.Aggregate
+//		                                  -> rows in order, or once for each set         streamed, expanded
+//		                                  -> groups to be merged -> groups               engine.Aggregate
 //		                                  -> HAVING, expressions over groups             projection
 //		                                  -> ORDER BY, LIMIT                             engine.Sort
 //		Query --Run--> Result: a stream of Arrow record batches
@@ -9,11 +10,13 @@
 //	  - P1 (readers): WHERE is evaluated where columns are read, so that rows that fail it take nothing but the
 //	    columns it needs; what it says of single columns keeps files, row groups and pages from being read.
 //	  - P2 (once): keys, aggregates and arguments that are written alike are one. A key that follows from
-//	    other keys is computed of the groups, not grouped by.
+//	    other keys is computed of the groups, not grouped by. However many grouping sets there are, the input
+//	    is read once.
 //	  - P3 (columns): a column that is a key or an argument as it is goes through untouched, dictionary and
 //	    statistics with it.
 //	  - P4 (derived tables): a statement behind FROM without groups, an order or a limit is put into the one
-//	    around it. Others run when their rows are asked for, and are held in memory.
+//	    around it. Others are sources of one split, which runs them when it is opened and hands their batches
+//	    on: nothing of them is held but what the engine's budget counts.
 //
-// Statements without groups are answered too, by one thread: they are not what the engine is for.
+// Statements without groups are read by all threads too, in no order.
 package plan

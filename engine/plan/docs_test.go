@@ -34,7 +34,7 @@ const docsIntro = `# SQL
 and NULLs included, is what DuckDB 1.5 says it means. tests/SEMANTICS.md lists where the two differ.
 
     SELECT [DISTINCT] expression [AS name], ... | *
-    FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_parquet('x') | table | (SELECT ...)
+    FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_parquet(['x', 'y']) | table | (SELECT ...)
     [WHERE condition]
     [GROUP BY expression | number | name | ALL | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)]
     [HAVING condition]
@@ -48,8 +48,21 @@ and NULLs included, is what DuckDB 1.5 says it means. tests/SEMANTICS.md lists w
   take the names first.
 - NULLs come last unless NULLS FIRST is written, whatever the direction.
 - An aggregate may have ` + "`FILTER (WHERE condition)`" + `, and stand in any expression: ` + "`sum(a) / count(*)`" + `.
-- A statement without groups is answered too, by one thread.
-- Not supported: joins, window functions, UNION, subqueries within expressions, ORDER BY within aggregates.
+- DISTINCT stands in any aggregate whose values may be given once: ` + "`sum(DISTINCT x)`" + `. Those of one statement are of the same
+  values, and beside them stand aggregates that can be put together of parts (counts, sums, means, min, max, bool_and and the like).
+- ORDER BY stands in aggregates: ` + "`string_agg(s, ',' ORDER BY x DESC)`" + `, list, first, last. The rows are sorted for them, on disk
+  where they do not fit, in one order for all aggregates of a statement.
+- Grouping sets read the table once. Where one of them has all keys and the aggregates can be put together of parts, the
+  groups of the others are made of its groups.
+- A statement behind FROM is read as it is answered; neither its groups nor its rows are held.
+- A statement without groups, an order or a limit returns rows as threads have read them, in no order.
+- WHERE leaves out files, row groups and pages by what it says of single columns, each branch of an OR included: comparisons,
+  IN, BETWEEN, LIKE 'ab%', IS NULL, and comparisons of year(t), date_trunc(unit, t) and CAST(t AS DATE).
+- Not supported: joins, window functions, UNION, subqueries within expressions.
+
+read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
+all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size and hive_partitioning; escape is the
+quote character, and dates are written 2020-01-31. read_parquet takes hive_partitioning. Both take a list of files.
 
 Types: BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT (128 bits), their unsigned U... forms, FLOAT, DOUBLE,
 DECIMAL(p, s) up to 38 digits, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE (taken as UTC), and

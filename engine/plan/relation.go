@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -103,7 +102,7 @@ func (p *planner) from(ctx context.Context, s *sql.Select) (*relation, error) {
 		if err != nil {
 			return nil, err
 		}
-		src, err := scan.Open(ctx, []string{f.Name}, opt)
+		src, err := scan.Open(ctx, f.Files, opt)
 		if err != nil {
 			return nil, s.ErrorAt(f.At, err.Error())
 		}
@@ -140,76 +139,6 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}
 	return relationOf(src), nil
-}
-
-// scanOptions adds the arguments of read_csv to the options of the statement.
-func (p *planner) scanOptions(s *sql.Select, f *sql.From) (scan.Options, error) {
-	opt := p.opt.Scan
-	switch f.Function {
-	case "read_csv":
-		opt.Format = scan.FormatCSV
-	case "read_parquet":
-		opt.Format = scan.FormatParquet
-	}
-	for _, o := range f.Options {
-		if err := setReaderOption(&opt, f, o); err != nil {
-			return opt, s.ErrorAt(o.At, fmt.Sprintf("%s: %v", f.Function, err))
-		}
-	}
-	return opt, nil
-}
-
-var readerOptions = []string{"delim", "sep", "header", "quote", "nullstr", "hive_partitioning"}
-
-func setReaderOption(opt *scan.Options, f *sql.From, o sql.Option) error {
-	text, isText := o.Value.Value.(string)
-	truth, isBool := o.Value.Value.(bool)
-	bad := fmt.Errorf("%s = %s: want %%s", o.Name, o.Value)
-	if f.Function == "read_parquet" && o.Name != "hive_partitioning" {
-		return fmt.Errorf("there is no option %s; there is hive_partitioning", o.Name)
-	}
-	switch o.Name {
-	case "delim", "sep", "quote":
-		if text == `\t` {
-			text = "\t"
-		}
-		if !isText || len(text) > 1 || text == "" && o.Name != "quote" {
-			return fmt.Errorf(bad.Error(), "one ASCII character in quotes")
-		}
-		switch {
-		case o.Name != "quote":
-			opt.CSV.Delimiter = text[0]
-		case text == "":
-			opt.CSV.NoQuote = true
-		default:
-			opt.CSV.Quote = text[0]
-		}
-	case "header":
-		if !isBool {
-			return fmt.Errorf(bad.Error(), "true or false")
-		}
-		opt.CSV.Header = scan.HeaderNo
-		if truth {
-			opt.CSV.Header = scan.HeaderYes
-		}
-	case "nullstr":
-		if !isText {
-			return fmt.Errorf(bad.Error(), "text in quotes")
-		}
-		opt.CSV.NullStrings = []string{text}
-	case "hive_partitioning":
-		if !isBool {
-			return fmt.Errorf(bad.Error(), "true or false")
-		}
-		opt.NoHive = !truth
-	default:
-		message := "there is no option " + o.Name
-		if near := spec.Nearest(o.Name, readerOptions); len(near) > 0 {
-			message += "; did you mean " + strings.Join(near, ", ") + "?"
-		}
-		return errors.New(message)
-	}
-	return nil
 }
 
 // derived plans a statement behind FROM. One without aggregates, an order or a limit becomes a part of

@@ -166,6 +166,13 @@ func (c *csvFile) examine(buf []byte, whole bool) (enough bool, err error) {
 	if bytes.IndexByte(buf[:min(len(buf), 4096)], 0) >= 0 {
 		return false, errors.New("not text: there are NUL bytes; name its format if it has one of ours (Format)")
 	}
+	for range c.opt.SkipLines {
+		n := bytes.IndexByte(buf[start:], '\n')
+		if n < 0 {
+			return false, nil
+		}
+		start += n + 1
+	}
 	delimiter := c.opt.Delimiter
 	if delimiter == 0 {
 		delimiter = detectDelimiter(&c.opt, buf, start, whole)
@@ -186,13 +193,20 @@ func (c *csvFile) examine(buf []byte, whole bool) (enough bool, err error) {
 	} else {
 		c.names = columnNames(nil, width)
 	}
+	if names := c.opt.Names; names != nil {
+		if len(names) != width {
+			return false, fmt.Errorf("%d names are given (CSV.Names), and the first row has %d fields", len(names), width)
+		}
+		c.names = names
+	}
 	c.guesses = guessColumns(rows[:min(len(rows), c.opt.SampleRows)], width)
 	return true, nil
 }
 
 // setTypes gives the columns of all text files their types: what the options say, else what the
 // samples of all files allow.
-func setTypes(files []*csvFile, types map[string]arrow.DataType) error {
+func setTypes(files []*csvFile, opt *CSVOptions) error {
+	types := opt.Types
 	joint := make(map[string]columnGuess)
 	for _, f := range files {
 		for i, name := range f.names {
@@ -213,7 +227,11 @@ func setTypes(files []*csvFile, types map[string]arrow.DataType) error {
 		fields := make([]arrow.Field, len(f.names))
 		for i, name := range f.names {
 			typ, ok := types[name]
-			if !ok {
+			switch {
+			case ok:
+			case opt.AllText:
+				typ = arrow.BinaryTypes.String
+			default:
 				typ = joint[name].typ()
 			}
 			fields[i] = arrow.Field{Name: name, Type: typ, Nullable: true}

@@ -59,7 +59,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) ([]input, []h
 	if len(opt.CSV.Types) > 0 && len(texts) == 0 {
 		return nil, nil, fmt.Errorf("%s: CSV.Types is set, and no input is CSV", names[0])
 	}
-	return inputs, hive, setTypes(texts, opt.CSV.Types)
+	return inputs, hive, setTypes(texts, &opt.CSV)
 }
 
 func openOne(name string, opt *Options) (input, error) {

@@ -60,11 +60,20 @@ type CSVOptions struct {
 	// Header says whether the first row holds the names of the columns. The default is HeaderAuto.
 	Header Header
 
+	// Names are those of the columns, in place of the ones in the file. The default is the file's.
+	Names []string
+
+	// SkipLines is how many lines are left out at the start, before the header. The default is none.
+	SkipLines int
+
 	// NullStrings are the unquoted fields that are NULL. The default is the empty field alone.
 	NullStrings []string
 
 	// Types sets the types of columns by name; those of the others are inferred from the sample.
 	Types map[string]arrow.DataType
+
+	// AllText reads the columns without a type of their own as text.
+	AllText bool
 
 	// SampleRows is how many rows of each file are looked at to infer types. The default is 10,000.
 	SampleRows int
@@ -140,6 +149,9 @@ func (o *CSVOptions) validate() []error {
 	}
 	if o.Header > HeaderNo {
 		errs = append(errs, fmt.Errorf("CSV.Header (%d) must be at most %d", o.Header, HeaderNo))
+	}
+	if o.SkipLines < 0 {
+		errs = append(errs, fmt.Errorf("CSV.SkipLines (%d) must not be negative", o.SkipLines))
 	}
 	if o.SampleRows < 1 {
 		errs = append(errs, fmt.Errorf("CSV.SampleRows (%d) must be at least 1", o.SampleRows))

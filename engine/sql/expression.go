@@ -353,6 +353,9 @@ func (p *statements) funcCall(call *pg.FuncCall) (*expr.Expr, error) {
 	} else if len(parts) > 1 {
 		return nil, p.errorf(at, "not supported: a function's name in parts")
 	}
+	if name == structCall {
+		return nil, p.errorf(at, "not supported: a struct here")
+	}
 	if !expr.IsFunction(name) {
 		if call.GetAggStar() || isAggregate(name) {
 			return p.aggregateCall(call, name, at)
@@ -452,6 +455,8 @@ func describe(expr *pg.Node) string {
 		return "a cast"
 	case *pg.Node_CaseExpr:
 		return "CASE"
+	case *pg.Node_AArrayExpr:
+		return "a list here"
 	case *pg.Node_SubLink:
 		return "a subquery"
 	case *pg.Node_SqlvalueFunction:

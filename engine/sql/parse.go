@@ -260,7 +260,7 @@ func (p *statements) table(v *pg.RangeVar) (*From, error) {
 		if !ok || name == "" {
 			return nil, p.errorf(at, "want the name of a file in quotes")
 		}
-		return &From{At: at, Name: name, File: true}, nil
+		return &From{At: at, Name: name, File: true, Files: []string{name}}, nil
 	}
 	if v.GetSchemaname() != "" || v.GetCatalogname() != "" {
 		return nil, p.errorf(at, "not supported: a table's name in parts; a file is written 'folder/name.parquet'")
@@ -324,26 +324,73 @@ func (p *statements) reader(r *pg.RangeFunction) (*From, error) {
 		} else if e := arg.GetAExpr(); e != nil && e.GetLexpr().GetColumnRef() != nil {
 			name, value = e.GetLexpr().GetColumnRef().GetFields()[0].GetString_().GetSval(), e.GetRexpr()
 		}
-		x, err := p.expr(value)
-		if err != nil {
-			return nil, err
-		}
-		text, isText := x.Value.(string)
+		o, err := p.option(f.Function, name, value)
 		switch {
-		case i == 0 && name == "" && x.Op == expr.OpConstant && isText:
-			f.Name = text
-		case i == 0:
-			return nil, p.errorf(at, "%s: the first argument is a file's name in quotes", f.Function)
-		case name == "" || x.Op != expr.OpConstant:
-			return nil, p.errorf(x.At, "%s: want name = constant", f.Function)
+		case i == 0 && name == "":
+			if f.Files = o.Texts(); err != nil || len(f.Files) == 0 {
+				return nil, p.errorf(at, "%s: the first argument is a file's name in quotes, or a list of them", f.Function)
+			}
+			f.Name = f.Files[0]
+		case err != nil:
+			return nil, err
+		case name == "":
+			return nil, p.errorf(o.At, "%s: want name = constant", f.Function)
 		default:
-			f.Options = append(f.Options, Option{Name: strings.ToLower(name), Value: x, At: x.At})
+			f.Options = append(f.Options, o)
 		}
 	}
 	if f.Name == "" {
 		return nil, p.errorf(at, "%s: the first argument is a file's name in quotes", f.Function)
 	}
 	return f, nil
+}
+
+// option reads an argument of read_csv.
+func (p *statements) option(function, name string, value *pg.Node) (Option, error) {
+	o := Option{Name: strings.ToLower(name)}
+	constant := func(node *pg.Node) (*expr.Expr, error) {
+		x, err := p.expr(node)
+		if err == nil && x.Op != expr.OpConstant {
+			err = p.errorf(x.At, "%s: want name = constant", function)
+		}
+		return x, err
+	}
+	var nodes []*pg.Node
+	if list := value.GetAArrayExpr(); list != nil {
+		o.At, nodes = p.offset(list.GetLocation()), list.GetElements()
+	} else if call := value.GetFuncCall(); call != nil && call.GetFuncname()[0].GetString_().GetSval() == structCall {
+		o.At = p.offset(call.GetLocation())
+		args := call.GetArgs()
+		if len(args)%2 != 0 {
+			return o, p.errorf(o.At, "%s: want {'name': constant, ...}", function)
+		}
+		for i := 0; i < len(args); i += 2 {
+			key := args[i].GetAConst().GetSval().GetSval()
+			if ref := args[i].GetColumnRef(); ref != nil {
+				x, err := p.columnRef(ref)
+				if err != nil {
+					return o, err
+				}
+				key = x.Name
+			}
+			o.Names, nodes = append(o.Names, key), append(nodes, args[i+1])
+		}
+	} else {
+		var err error
+		o.Value, err = constant(value)
+		if err == nil {
+			o.At = o.Value.At
+		}
+		return o, err
+	}
+	for _, node := range nodes {
+		x, err := constant(node)
+		if err != nil {
+			return o, err
+		}
+		o.List = append(o.List, x)
+	}
+	return o, nil
 }
 
 func (p *statements) items(list []*pg.Node) ([]Item, error) {

@@ -46,6 +46,15 @@ const (
 	markFile     = "file"
 )
 
+// The signs of DuckDB's structs, which the parser's tokens have no names for.
+const (
+	tokenOpenBrace  pg.Token = '{'
+	tokenCloseBrace pg.Token = '}'
+)
+
+// structCall is the function that a struct is parsed as, of names and values in turns.
+const structCall = "{"
+
 // newScript cuts a text into tokens and rewrites it. prefix is put before the text that is parsed.
 func newScript(text, prefix string) (*script, error) {
 	if err := checkText(text); err != nil {
@@ -117,9 +126,9 @@ func (s *script) checkDepth() error {
 	for _, t := range s.tokens {
 		top := len(stack) - 1
 		switch t.Token {
-		case pg.Token_ASCII_40, pg.Token_ASCII_91, pg.Token_CASE:
+		case pg.Token_ASCII_40, pg.Token_ASCII_91, pg.Token_CASE, tokenOpenBrace:
 			stack = append(stack, 0)
-		case pg.Token_ASCII_41, pg.Token_ASCII_93, pg.Token_END_P:
+		case pg.Token_ASCII_41, pg.Token_ASCII_93, pg.Token_END_P, tokenCloseBrace:
 			if top > 0 {
 				depth -= stack[top]
 				stack = stack[:top]
@@ -224,6 +233,17 @@ func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 				return "0", 1
 			}
 		}
+	case pg.Token_ASCII_91:
+		switch s.token(i - 1).Token {
+		case pg.Token_ASCII_40, pg.Token_ASCII_44, pg.Token_ASCII_61, pg.Token_COLON_EQUALS, pg.Token_EQUALS_GREATER, pg.Token_ASCII_58:
+			return "ARRAY[", 1
+		}
+	case tokenOpenBrace:
+		return `"` + structCall + `"(`, 1
+	case tokenCloseBrace:
+		return ")", 1
+	case pg.Token_ASCII_58:
+		return ",", 1
 	case pg.Token_INTERVAL:
 		return s.interval(i)
 	case pg.Token_IDENT:

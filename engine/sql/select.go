@@ -28,20 +28,40 @@ type Item struct {
 // From is what a statement reads.
 type From struct {
 	At    int
-	Name  string  // of a table, or the pattern of files
-	File  bool    // Name is a pattern of files
+	Name  string  // of a table, or the first pattern of files
+	File  bool    // it is files
 	Query *Select // a derived table; of a CTE too
 	Alias string
 
-	Function string // read_csv, read_parquet or "": how files are read
+	Function string   // read_csv, read_parquet or "": how files are read
+	Files    []string // the patterns, of a file
 	Options  []Option
 }
 
-// Option is a named argument of read_csv.
+// Option is a named argument of read_csv: a constant, a list of them, or a struct, which has names for them.
 type Option struct {
-	Name  string // in lower case
-	Value *expr.Expr
+	Name  string     // in lower case
+	Value *expr.Expr // nil of a list and of a struct
+	List  []*expr.Expr
+	Names []string // of the values in List; nil of a list
 	At    int
+}
+
+// Texts returns the strings that an argument is; nil of one that is anything else.
+func (o *Option) Texts() []string {
+	list := o.List
+	if o.Value != nil {
+		list = []*expr.Expr{o.Value}
+	}
+	var texts []string
+	for _, x := range list {
+		text, ok := x.Value.(string)
+		if !ok || o.Names != nil {
+			return nil
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }
 
 // GroupElement is one element of GROUP BY: an expression, or sets of them.

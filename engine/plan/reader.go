@@ -1,0 +1,231 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// readerOption takes an argument of read_csv or read_parquet.
+type readerOption struct {
+	names   []string // the first is the usual one
+	parquet bool     // read_parquet has it too
+	set     func(*scan.Options, sql.Option) error
+}
+
+var readerOptions = []readerOption{
+	{names: []string{"delim", "sep", "delimiter"}, set: func(opt *scan.Options, o sql.Option) error {
+		text, err := character(o)
+		if err == nil && text == "" {
+			err = wanted(o, "one ASCII character in quotes")
+		}
+		if err == nil {
+			opt.CSV.Delimiter = text[0]
+		}
+		return err
+	}},
+	{names: []string{"header"}, set: func(opt *scan.Options, o sql.Option) error {
+		truth, err := truthOf(o)
+		opt.CSV.Header = scan.HeaderNo
+		if truth {
+			opt.CSV.Header = scan.HeaderYes
+		}
+		return err
+	}},
+	{names: []string{"columns"}, set: func(opt *scan.Options, o sql.Option) error {
+		if o.Names == nil {
+			return wanted(o, "{'name': 'TYPE', ...}")
+		}
+		opt.CSV.Names = o.Names
+		return setTypes(opt, o)
+	}},
+	{names: []string{"names", "column_names"}, set: func(opt *scan.Options, o sql.Option) (err error) {
+		opt.CSV.Names, err = textsOf(o)
+		return err
+	}},
+	{names: []string{"types", "dtypes", "column_types"}, set: setTypes},
+	{names: []string{"all_varchar"}, set: func(opt *scan.Options, o sql.Option) (err error) {
+		opt.CSV.AllText, err = truthOf(o)
+		return err
+	}},
+	{names: []string{"nullstr", "null"}, set: func(opt *scan.Options, o sql.Option) (err error) {
+		opt.CSV.NullStrings, err = textsOf(o)
+		return err
+	}},
+	{names: []string{"quote"}, set: func(opt *scan.Options, o sql.Option) error {
+		text, err := character(o)
+		switch {
+		case err != nil:
+			return err
+		case text == "":
+			opt.CSV.NoQuote = true
+		default:
+			opt.CSV.Quote = text[0]
+		}
+		return nil
+	}},
+	{names: []string{"escape"}, set: func(*scan.Options, sql.Option) error { return nil }}, // checkEscape looks at it
+	{names: []string{"skip"}, set: func(opt *scan.Options, o sql.Option) (err error) {
+		opt.CSV.SkipLines, err = numberOf(o, 0)
+		return err
+	}},
+	{names: []string{"sample_size"}, set: func(opt *scan.Options, o sql.Option) (err error) {
+		opt.CSV.SampleRows, err = numberOf(o, 1)
+		return err
+	}},
+	{names: []string{"auto_detect"}, set: func(_ *scan.Options, o sql.Option) error { return must(o, "true") }},
+	{names: []string{"compression"}, set: func(_ *scan.Options, o sql.Option) error { return must(o, "'auto'") }},
+	{names: []string{"dateformat", "date_format"}, set: func(_ *scan.Options, o sql.Option) error { return must(o, "'%Y-%m-%d'") }},
+	{names: []string{"timestampformat", "timestamp_format"}, set: func(_ *scan.Options, o sql.Option) error { return must(o, "'%Y-%m-%d %H:%M:%S'") }},
+	{names: []string{"hive_partitioning"}, parquet: true, set: func(opt *scan.Options, o sql.Option) error {
+		truth, err := truthOf(o)
+		opt.NoHive = !truth
+		return err
+	}},
+}
+
+// scanOptions adds the arguments of read_csv or read_parquet to the options of the statement.
+func (p *planner) scanOptions(s *sql.Select, f *sql.From) (scan.Options, error) {
+	opt := p.opt.Scan
+	switch f.Function {
+	case "read_csv":
+		opt.Format = scan.FormatCSV
+	case "read_parquet":
+		opt.Format = scan.FormatParquet
+	}
+	for _, o := range f.Options {
+		if err := setReaderOption(&opt, f.Function, o); err != nil {
+			return opt, s.ErrorAt(o.At, f.Function+": "+err.Error())
+		}
+	}
+	for _, o := range f.Options {
+		if err := checkEscape(&opt, o); err != nil {
+			return opt, s.ErrorAt(o.At, f.Function+": "+err.Error())
+		}
+	}
+	return opt, nil
+}
+
+func setReaderOption(opt *scan.Options, function string, o sql.Option) error {
+	var known []string
+	for _, option := range readerOptions {
+		if function == "read_parquet" && !option.parquet {
+			continue
+		}
+		for i, name := range option.names {
+			if name == o.Name {
+				return option.set(opt, o)
+			}
+			if i == 0 {
+				known = append(known, name)
+			}
+		}
+	}
+	message := "there is no option " + o.Name
+	if near := spec.Nearest(o.Name, known); len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return errors.New(message + "; there is " + strings.Join(known, ", "))
+}
+
+// checkEscape refuses an escape character: a quote within quotes is written twice.
+func checkEscape(opt *scan.Options, o sql.Option) error {
+	if o.Name != "escape" {
+		return nil
+	}
+	quote := opt.CSV.Quote
+	if quote == 0 {
+		quote = '"'
+	}
+	text, err := character(o)
+	if err == nil && text != "" && text[0] != quote {
+		err = wanted(o, fmt.Sprintf("the quote character, %c: one within quotes is written twice", quote))
+	}
+	return err
+}
+
+// setTypes takes {'name': 'TYPE', ...}.
+func setTypes(opt *scan.Options, o sql.Option) error {
+	types := map[string]arrow.DataType{}
+	for i, name := range o.Names {
+		text, _ := o.List[i].Value.(string)
+		s, err := sql.ParseItems("CAST(NULL AS " + text + ")")
+		if err != nil || text == "" || len(s.Items) != 1 || s.Items[0].Expr.Op != expr.OpCast {
+			return fmt.Errorf("%s: column %s: no type is written %s; as in 'INTEGER' or 'DECIMAL(9, 2)'", o.Name, name, o.List[i])
+		}
+		types[name] = s.Items[0].Expr.Type.Arrow()
+	}
+	if len(types) == 0 {
+		return wanted(o, "{'name': 'TYPE', ...}")
+	}
+	opt.CSV.Types = types
+	return nil
+}
+
+// wanted is the error of an argument of the wrong kind.
+func wanted(o sql.Option, what string) error {
+	if o.Value == nil {
+		return fmt.Errorf("%s: want %s", o.Name, what)
+	}
+	return fmt.Errorf("%s = %s: want %s", o.Name, o.Value, what)
+}
+
+// must takes the one value that an option can have.
+func must(o sql.Option, value string) error {
+	if o.Value == nil || !strings.EqualFold(o.Value.String(), value) {
+		return wanted(o, value+", which is all that there is")
+	}
+	return nil
+}
+
+// character takes a string of one ASCII character, or of none.
+func character(o sql.Option) (string, error) {
+	if o.Value != nil {
+		text, ok := o.Value.Value.(string)
+		if text == `\t` {
+			text = "\t"
+		}
+		if ok && len(text) <= 1 {
+			return text, nil
+		}
+	}
+	return "", wanted(o, "one ASCII character in quotes")
+}
+
+func truthOf(o sql.Option) (bool, error) {
+	if o.Value != nil {
+		switch v := o.Value.Value.(type) {
+		case bool:
+			return v, nil
+		case int64:
+			if v == 0 || v == 1 {
+				return v == 1, nil
+			}
+		}
+	}
+	return false, wanted(o, "true or false")
+}
+
+func numberOf(o sql.Option, least int) (int, error) {
+	if o.Value != nil {
+		if n, ok := o.Value.Value.(int64); ok && o.Value.Type.ID != expr.Decimal && n >= int64(least) && n < 1<<31 {
+			return int(n), nil
+		}
+	}
+	return 0, wanted(o, fmt.Sprintf("a whole number from %d on", least))
+}
+
+// textsOf takes a string, or a list of them.
+func textsOf(o sql.Option) ([]string, error) {
+	if texts := o.Texts(); len(texts) > 0 {
+		return texts, nil
+	}
+	return nil, wanted(o, "text in quotes, or a list of such")
+}
