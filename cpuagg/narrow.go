@@ -57,12 +57,7 @@ func (s *states) addNarrow(fold int, gids []uint32, x []uint64) bool {
 func (n *narrowSums) add(gids []uint32, x []uint64) bool {
 	sums := n.sums
 	x = x[:len(gids)]
-	var magnitude uint64 // has the bits of all values, those of negative ones flipped
-	for i, g := range gids {
-		v := x[i]
-		magnitude |= v ^ uint64(int64(v)>>63)
-		sums[g] += v
-	}
+	magnitude := addAll(sums, gids, x)
 	bound := uint64(len(gids)) << bits.Len64(magnitude)
 	if magnitude>>(63-bits.Len(spec.TileRows)) == 0 && bound <= narrowTileBound {
 		n.bound += bound // at most narrowBound + narrowTileBound
@@ -72,6 +67,23 @@ func (n *narrowSums) add(gids []uint32, x []uint64) bool {
 		sums[g] -= x[i] // exact, whatever has overflowed
 	}
 	return false
+}
+
+// addAll adds values to the sums of their groups. magnitude has the bits of all values, those of negative
+// ones flipped.
+func addAll(sums []uint64, gids []uint32, x []uint64) (magnitude uint64) {
+	whole := 0
+	if hasNarrowVectors && len(gids) >= 8 {
+		whole = len(gids) &^ 7
+		magnitude = addVectors(&sums[0], &gids[0], &x[0], whole)
+	}
+	gids, x = gids[whole:], x[whole:]
+	for i, g := range gids {
+		v := x[i]
+		magnitude |= v ^ uint64(int64(v)>>63)
+		sums[g] += v
+	}
+	return magnitude
 }
 
 // settle brings the states up to date with narrow sums.

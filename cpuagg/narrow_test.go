@@ -2,6 +2,7 @@ package cpuagg
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -111,5 +112,31 @@ func BenchmarkNarrow(b *testing.B) {
 			}
 			reportRows(b)
 		})
+	}
+}
+
+// Would catch rows that vectors leave out or add twice, and a magnitude that misses a value, negative or not.
+func TestAddAll(t *testing.T) {
+	rng := newRand(t)
+	for _, n := range []int{0, 1, 7, 8, 9, 16, 23, spec.TileRows - 1, spec.TileRows} {
+		for wide := range 64 {
+			const groups = 5
+			sums, want := randomWords(rng, groups, math.MaxUint64), make([]uint64, groups)
+			copy(want, sums)
+			gids, x, magnitude := make([]uint32, n), make([]uint64, n), uint64(0)
+			for i := range gids {
+				gids[i], x[i] = uint32(rng.IntN(groups)), uint64(rng.IntN(3)-1)
+			}
+			if n > 0 {
+				x[rng.IntN(n)] = uint64(int64(rng.Uint64()) >> wide)
+			}
+			for i, g := range gids {
+				want[g] += x[i]
+				magnitude |= min(x[i], ^x[i])
+			}
+			if got := addAll(sums, gids, x); got != magnitude || !slices.Equal(sums, want) {
+				t.Fatalf("%d rows: magnitude %#x and sums %d, want %#x and %d", n, got, sums, magnitude, want)
+			}
+		}
 	}
 }

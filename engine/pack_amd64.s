@@ -4,7 +4,7 @@
 
 // func packVectors(words *uint64, groups *uint32, rows int, base, span uint64) (suspect uint64)
 //
-// groups[i] = words[i] - base, 8 rows a step. The first bit of suspect is set if some difference is above
+// groups[i] = words[i] - base, 8 rows a step, with the words 256 rows ahead fetched. The first bit of suspect is set if some difference is above
 // span, and maybe otherwise. rows > 0 is a multiple of 8.
 TEXT ·packVectors(SB), NOSPLIT, $0-48
 	MOVQ         words+0(FP), SI
@@ -15,8 +15,9 @@ TEXT ·packVectors(SB), NOSPLIT, $0-48
 	VPXOR        Y12, Y12, Y12
 
 loop:
-	VMOVDQU (SI), Y0
-	VMOVDQU 32(SI), Y1
+	PREFETCHT0 2048(SI)
+	VMOVDQU    (SI), Y0
+	VMOVDQU    32(SI), Y1
 	VPSUBQ  Y10, Y0, Y0
 	VPSUBQ  Y10, Y1, Y1
 	VPSUBQ  Y0, Y11, Y2

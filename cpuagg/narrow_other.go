@@ -1,0 +1,9 @@
+//go:build !amd64 || purego
+
+package cpuagg
+
+const hasNarrowVectors = false
+
+func addVectors(*uint64, *uint32, *uint64, int) uint64 {
+	panic("cpuagg: no vectors to add with")
+}
