@@ -54,7 +54,9 @@ func TestDeviceShared(t *testing.T) {
 			for _, groups := range []int64{1, 2000, 1 << 40} {
 				t.Run(fmt.Sprintf("%s/%v/groups=%d", device, patience, groups), func(t *testing.T) {
 					knobs := engine.TestingKnobs{ResultRows: 100, Device: engine.DeviceKnobs{Groups: groups, TileRows: 200, RadixBits: 2, Streams: 2, Patience: patience}}
-					eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: device}, knobs))
+					opt := engine.WithTestingKnobs(engine.Options{Threads: 2, Device: device}, knobs)
+					onDevice(t, &opt)
+					eng := openChecked(t, opt)
 					var onCPU atomic.Int64
 					var wg sync.WaitGroup
 					for range queries {

@@ -44,8 +44,9 @@ type timelineRow struct {
 }
 
 type mark struct {
-	X    float64
-	Text string
+	X      float64
+	Anchor string // of the text: the last mark's ends there
+	Text   string
 }
 
 type name struct {
@@ -91,8 +92,11 @@ func timelines(t *trace.Timeline) []timeline {
 			}
 		}
 		for m := range timeMarks + 1 {
-			at := time.Duration(length * float64(m) / timeMarks)
-			pic.Marks = append(pic.Marks, mark{X: nameWidth + timeWidth*float64(m)/timeMarks, Text: rounded(at.Round(max(q.End-q.Begin, 1) / 1000))})
+			at, anchor := time.Duration(length*float64(m)/timeMarks), "middle"
+			if m == timeMarks {
+				anchor = "end"
+			}
+			pic.Marks = append(pic.Marks, mark{Anchor: anchor, X: nameWidth + timeWidth*float64(m)/timeMarks, Text: rounded(at.Round(max(q.End-q.Begin, 1) / 1000))})
 		}
 		pic.Full = pic.Height + rowHeight
 		list = append(list, pic)
