@@ -146,9 +146,9 @@ func TestBlobDamage(t *testing.T) {
 			t.Errorf("cut to %d B: %v", i, err)
 		}
 	}
-	// Whole frames that are missing, or come twice.
+	// Whole frames that are missing, come twice, or have other rows.
 	short, _ := testBlob(t, "a header", 3)
-	for _, rows := range [][]int{{3}, {3, 2, 2}} {
+	for _, rows := range [][]int{{3}, {3, 2, 2}, {3, 3}} {
 		other, _ := testBlob(t, "a header", rows...)
 		trailer := bytes.Clone(data[len(data)-blobTrailer:])
 		binary.LittleEndian.PutUint64(trailer[24:], uint64(len(other)-blobTrailer))

@@ -2,9 +2,12 @@ package stream
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -150,6 +153,69 @@ func TestPartOfExtent(t *testing.T) {
 	}
 	if err := s.Close(); err != nil || s.memory.Used() != 0 || temp.Used() != 0 {
 		t.Errorf("closed: %v, %d B of memory, %d B of disk in use", err, s.memory.Used(), temp.Used())
+	}
+}
+
+// brokenDisk is a file system whose temporary files cannot be written.
+type brokenDisk struct{ FS }
+
+type brokenFile struct{ TempFile }
+
+func (d brokenDisk) CreateTemp(dir string) (TempFile, error) {
+	file, err := d.FS.CreateTemp(dir)
+	return brokenFile{file}, err
+}
+
+func (brokenFile) WriteAt([]byte, int64) (int, error) { return 0, errors.New("the disk is gone") }
+
+// Would catch bytes that were not written and count as used.
+func TestBrokenDisk(t *testing.T) {
+	temp := NewTemp(brokenDisk{OS}, t.TempDir(), 1<<30)
+	s := testStore(t, 1<<30, temp)
+	if err := s.NewPass(1).Put(0, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], 0, 500)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reclaim(1); err == nil || !strings.Contains(err.Error(), temp.dir) {
+		t.Errorf("a disk that is gone: %v", err)
+	}
+	if err := s.Close(); err != nil || s.memory.Used() != 0 || temp.Used() != 0 {
+		t.Errorf("closed: %v, %d B of memory, %d B of disk in use", err, s.memory.Used(), temp.Used())
+	}
+}
+
+// T1. Would catch freed memory that stays resident beyond the budget.
+func TestFreedMemory(t *testing.T) {
+	m := NewMemory(1 << 20)
+	defer m.Close()
+	var blocks [][]uint64
+	for range 8 {
+		blocks = append(blocks, m.Alloc(1<<20/8))
+	}
+	for _, b := range blocks {
+		m.Free(b)
+	}
+	if m.Used() != 0 || m.Resident() > m.Limit() {
+		t.Errorf("%d B are in use and %d resident, of a budget of %d", m.Used(), m.Resident(), m.Limit())
+	}
+}
+
+// T3. Would catch memory that a short frame can ask for by its header.
+func TestFrameClaims(t *testing.T) {
+	memory := NewMemory(1 << 40)
+	defer memory.Close()
+	layout, _ := testLayouts(t)
+	page := spec.NewPage(spec.GoMemory, 8*layout.Stride)
+	clear(page.Words)
+	page.Rows = 8
+	frame, err := (&frameWriter{layout: &layout, memory: spec.GoMemory}).append(nil, page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.LittleEndian.PutUint64(frame[16:], 1<<31) // words: 16 GiB
+	binary.LittleEndian.PutUint32(frame[32:], crc32.Update(crc32.Checksum(frame[:32], castagnoli), castagnoli, frame[frameHeader:]))
+	_, err = (&frameReader{layout: &layout, memory: memory, from: bytes.NewReader(frame)}).next()
+	if !errors.Is(err, ErrCorrupt) || memory.Peak() > 0 {
+		t.Errorf("a frame of %d B that claims to be of 16 GiB took %d B: %v", len(frame), memory.Peak(), err)
 	}
 }
 

@@ -161,6 +161,10 @@ func TestRequests(t *testing.T) {
 	check(t, err)
 	_, err = f.ReadAt(make([]byte, 5000), int64(len(content)-5008))
 	check(t, err)
+	for range 2 { // all of the tail, and once more
+		_, err = f.ReadAt(make([]byte, tailBytes), int64(len(content)-tailBytes))
+		check(t, err)
+	}
 	if n := store.requests.Load(); n != 1 {
 		t.Errorf("%d requests for a footer", n)
 	}
@@ -194,6 +198,17 @@ func TestRequests(t *testing.T) {
 	if n := store.requests.Load(); n != 1 {
 		t.Errorf("%d requests without room to read ahead", n)
 	}
+}
+
+// B2. Would catch attempts that are counted though bytes have come in between.
+func TestSlowProgress(t *testing.T) {
+	content := randomBytes(100_000)
+	store := &memoryStore{bytes: content, fail: func(n int) (int, error) { return min(n, 1000), errors.New("connection reset") }}
+	f := newFile(newFS(t, Options{Attempts: 2, Pause: time.Microsecond}), "s3://b/k", store, version{size: int64(len(content))})
+	if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d B, want %d: %v", len(got), len(content), err)
+	}
+	check(t, f.Close())
 }
 
 // Would catch a file that waits for ever, hides the cause, or is asked again after a final answer.

@@ -108,9 +108,8 @@ func (c *hiveColumn) convert() {
 		{arrow.BinaryTypes.String, func(s string) (any, error) { return s, nil }},
 	}
 	c.field.Nullable = slices.Contains(c.values, any(hiveNull))
-	text := slices.IndexFunc(c.values, func(v any) bool { return v != hiveNull }) < 0
-	if text { // all NULL: no value says what the type is
-		kinds = kinds[2:]
+	if !slices.ContainsFunc(c.values, func(v any) bool { return v != hiveNull }) {
+		kinds = kinds[2:] // text: no value says what the type is
 	}
 next:
 	for _, k := range kinds {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,6 +121,30 @@ func TestHive(t *testing.T) {
 	if _, err := Open(context.Background(), []string{dir}, Options{}); err == nil || !strings.Contains(err.Error(), "y/d/c") {
 		t.Errorf("folders that differ: got %v", err)
 	}
+}
+
+// Would catch a column without values that becomes a number.
+func TestHiveOfNulls(t *testing.T) {
+	file := writeFile(t, t.TempDir(), "k=__HIVE_DEFAULT_PARTITION__/f.csv", []byte("v\n1\n"))
+	if got, want := schemaText(mustOpen(t, Options{}, file).Schema()), "v int64, k utf8"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Would catch a link to a directory that is followed round in a circle, or taken for a file.
+func TestLinkedDir(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, dir, "a.csv", []byte("v\n1\n"))
+	for _, name := range []string{"loop", "loop.csv"} {
+		if err := os.Symlink(dir, filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	rows, err := readAll(mustOpen(t, Options{}, dir), []int{0}, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, rows, []string{"1"})
 }
 
 // Columns are matched by name, types must agree, and formats may be mixed.
