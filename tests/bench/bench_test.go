@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for name, want := range map[string]string{"x.md": "| H2O CSV: geometric mean |", "x.json": "wall_nanos", "x.svg": "<svg", "x-groups.svg": "<svg"} {
+	for name, want := range map[string]string{"x.md": "| H2O CSV: geometric mean |", "x.json": "wall_nanos", "x.svg": "<svg", "x-groups.svg": "<svg", "x-rows.svg": "<svg"} {
 		text, err := os.ReadFile(at(name))
 		if err != nil {
 			t.Error(err)

@@ -77,7 +77,7 @@ func parseFlags(args []string) (*flags, error) {
 	set.StringVar(&f.command, "mpga", "../bin/mpga", "`path` of the command, for what runs in a process of its own")
 	set.StringVar(&f.python, "peers", "", "Python `interpreter` that has chdb, polars or both")
 	set.StringVar(&f.markdown, "md", "", "write the report as Markdown to `file`")
-	set.StringVar(&f.svg, "svg", "", "draw the ratios to `file`, and the cost by groups beside it")
+	set.StringVar(&f.svg, "svg", "", "draw the ratios to `file`, and the curves beside it")
 	set.StringVar(&f.json, "json", "", "write all samples to `file`")
 	if err := set.Parse(args); err != nil {
 		return nil, err

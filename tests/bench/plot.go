@@ -28,19 +28,21 @@ const (
 	labelRoom    = 0.5           // of a ratio's text, on the axis
 )
 
-// writePictures draws the ratios to path, and the cost by groups to a file beside it whose name ends
-// in -groups. The ending says what is written: .svg, .png, .pdf.
+// writePictures draws the ratios to path, and the curves to files beside it whose names end in -groups and
+// -rows. The ending says what is written: .svg, .png, .pdf.
 func (r *report) writePictures(path string) error {
 	if len(r.Results) > 0 {
 		if err := r.drawRatios(path); err != nil {
 			return err
 		}
 	}
-	if len(r.ByGroups) == 0 {
-		return nil
-	}
 	ending := filepath.Ext(path)
-	return r.drawGroups(strings.TrimSuffix(path, ending) + "-groups" + ending)
+	for _, c := range r.curves() {
+		if err := r.drawCurve(c, strings.TrimSuffix(path, ending)+"-"+c.name+ending); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // drawRatios draws a bar for each case, the first on top, with a mark at what is wanted.
@@ -124,19 +126,19 @@ func addMarks(p *plot.Plot, wanted plotter.XYs, labels plotter.XYLabels, rows in
 	return nil
 }
 
-// drawGroups draws the cost of a row by the number of groups, both on logarithmic axes.
-func (r *report) drawGroups(path string) error {
+// drawCurve draws the cost of a row by what varies, both on logarithmic axes.
+func (r *report) drawCurve(c curve, path string) error {
 	p := newPlot()
-	p.Title.Text = fmt.Sprintf("Cost per row by number of groups, %s rows, %d threads\n%s", power(r.Header.Rows), r.Header.Threads, r.Header.CPU)
-	p.X.Label.Text, p.Y.Label.Text = "groups", "ns per row"
+	p.Title.Text = fmt.Sprintf("Cost per row by number of %s, %s, %d threads\n%s", c.name, c.fixed, r.Header.Threads, r.Header.CPU)
+	p.X.Label.Text, p.Y.Label.Text = c.name, "ns per row"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = powers{}, powers{}
 	p.Add(plotter.NewGrid())
 	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, true, vg.Points(3)
-	for i, e := range []engineName{mpga, duckDB} {
-		line := make(plotter.XYs, len(r.ByGroups))
-		for j, at := range r.ByGroups {
-			line[j] = plotter.XY{X: float64(at.Groups), Y: at.nanos(e, r.Header.CPUTime)}
+	for i, e := range c.engines {
+		line := make(plotter.XYs, len(c.points))
+		for j, at := range c.points {
+			line[j] = plotter.XY{X: float64(c.x(at)), Y: at.nanos(e, c.cpu)}
 		}
 		lines, points, err := plotter.NewLinePoints(line)
 		if err != nil {

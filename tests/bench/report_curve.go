@@ -8,6 +8,7 @@ import (
 // curve is the cost of a row at several points.
 type curve struct {
 	name    string // of what varies
+	fixed   string // what does not
 	points  []point
 	x       func(point) int64 // what varies
 	engines []engineName
@@ -18,10 +19,10 @@ type curve struct {
 func (r *report) curves() []curve {
 	var list []curve
 	if len(r.ByGroups) > 0 {
-		list = append(list, curve{"groups", r.ByGroups, func(p point) int64 { return p.Groups }, []engineName{mpga, duckDB}, r.Header.CPUTime})
+		list = append(list, curve{"groups", power(r.Header.Rows) + " rows", r.ByGroups, func(p point) int64 { return p.Groups }, []engineName{mpga, duckDB}, r.Header.CPUTime})
 	}
 	if len(r.ByRows) > 0 {
-		list = append(list, curve{"rows", r.ByRows, func(p point) int64 { return p.Rows }, []engineName{mpga}, r.Header.CPUTime})
+		list = append(list, curve{"rows", power(r.ByRows[0].Groups) + " groups", r.ByRows, func(p point) int64 { return p.Rows }, []engineName{mpga}, r.Header.CPUTime})
 	}
 	return list
 }
