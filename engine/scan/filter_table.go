@@ -41,7 +41,7 @@ func (f *filteredTable) prune(ctx context.Context) error {
 }
 
 // fileTerms returns the terms on columns of a file, in whose schema they are counted, and whether those
-// on folders exclude the file.
+// on folders, or on columns of NULLs alone, exclude the file.
 func (f *filteredTable) fileTerms(file int) (own *conjunction, pruned bool) {
 	own = &conjunction{}
 	if own.terms, pruned = f.ownTerms(file, f.test.terms.terms); pruned {
@@ -70,12 +70,16 @@ func (f *filteredTable) fileTerms(file int) (own *conjunction, pruned bool) {
 func (f *filteredTable) ownTerms(file int, terms []boundTerm) (own []boundTerm, pruned bool) {
 	fileColumns := f.fields.NumFields() - len(f.hive)
 	for _, t := range terms {
-		if t.column < fileColumns {
-			t.column = f.table.files[file].columns[t.column]
+		b := bounds{allNulls: true}
+		switch in := &f.table.files[file]; {
+		case t.column >= fileColumns:
+			b = f.hive[t.column-fileColumns].bounds(file)
+		case !in.allNull(t.column):
+			t.column = in.columns[t.column]
 			own = append(own, t)
 			continue
 		}
-		if b := f.hive[t.column-fileColumns].bounds(file); t.excludes(&b) {
+		if t.excludes(&b) {
 			return nil, true
 		}
 	}

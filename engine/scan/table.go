@@ -29,6 +29,11 @@ type tableFile struct {
 	columns []int  // index in the input's schema, for every column that is not a hive column
 }
 
+// allNull says whether a column has no value in the file, by its type.
+func (f *tableFile) allNull(column int) bool {
+	return f.schema().Field(f.columns[column]).Type.ID() == arrow.NULL
+}
+
 // newTable puts inputs together; hive holds one value per input, or no columns.
 func newTable(inputs []input, hive []hiveColumn) (*table, error) {
 	t := &table{hive: hive}
@@ -86,7 +91,7 @@ func (t *table) mergeFiles(files []int, of func(file int) Stats) Stats {
 		}
 		for c, from := range t.files[i].columns {
 			var column ColumnStats
-			if stats.Columns != nil {
+			if stats.Columns != nil && !t.files[i].allNull(c) {
 				column = stats.Columns[from]
 			}
 			merged.Columns[c] = mergeStats(merged.Columns[c], column, first)
@@ -177,6 +182,10 @@ func (t *table) plan(file int, columns []int) (*plan, []int) {
 		fields[i] = t.fields.Field(c)
 		if h := c - (t.fields.NumFields() - len(t.hive)); h >= 0 {
 			p.columns = append(p.columns, planColumn{constant: true, value: t.hive[h].values[file]})
+			continue
+		}
+		if t.files[file].allNull(c) {
+			p.columns = append(p.columns, planColumn{constant: true})
 			continue
 		}
 		from := t.files[file].columns[c]

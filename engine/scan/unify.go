@@ -55,7 +55,8 @@ func checkTypes(s *arrow.Schema) error {
 }
 
 // unify returns the columns that all inputs have, in the order of the first; a hive column hides a
-// column of the same name. A column is nullable if it is so in any input.
+// column of the same name. A column is nullable if it is so in any input. One of Arrow's null type, which writers
+// give to a column that has no value in their file, has the type of the others, or int32 where there is none.
 func unify(inputs []input, hive []hiveColumn) ([]arrow.Field, error) {
 	isHive := func(f arrow.Field) bool {
 		return slices.ContainsFunc(hive, func(h hiveColumn) bool { return h.field.Name == f.Name })
@@ -66,6 +67,11 @@ func unify(inputs []input, hive []hiveColumn) ([]arrow.Field, error) {
 		others := slices.DeleteFunc(slices.Clone(other.schema().Fields()), isHive)
 		if err := unifyTwo(fields, others, first.name(), other.name()); err != nil {
 			return nil, err
+		}
+	}
+	for i := range fields {
+		if fields[i].Type.ID() == arrow.NULL {
+			fields[i].Type, fields[i].Nullable = arrow.PrimitiveTypes.Int32, true
 		}
 	}
 	return fields, nil
@@ -85,7 +91,12 @@ func unifyTwo(fields, others []arrow.Field, first, other string) error {
 		if !ok {
 			return fmt.Errorf("%s and %s disagree: column %q is missing in %s", first, other, f.Name, other)
 		}
-		if !arrow.TypeEqual(f.Type, g.Type) {
+		switch {
+		case g.Type.ID() == arrow.NULL:
+			g.Nullable = true
+		case f.Type.ID() == arrow.NULL:
+			fields[i].Type, f.Nullable = g.Type, true
+		case !arrow.TypeEqual(f.Type, g.Type):
 			return fmt.Errorf("%s and %s disagree: column %q is %s in %s and %s in %s",
 				first, other, f.Name, f.Type, first, g.Type, other)
 		}
