@@ -16,6 +16,8 @@ func TestSQLRandom(t *testing.T) {
 	t.Logf("-seed=%d -sqlqueries=%d", seed, *sqlQueriesFlag)
 	s := openSQL(t)
 	s.add(t, "t", mixedTable)
+	// Of row groups that conditions on dt leave out.
+	s.addGroups(t, "u", "SELECT t.* REPLACE (id + 3000 * k AS id) FROM t, range(4) r(k) ORDER BY dt, id", 2048)
 	g := &sqlGenerator{rand.New(rand.NewPCG(seed, 1))}
 	answered := 0
 	for range *sqlQueriesFlag {
@@ -117,7 +119,7 @@ func (g *sqlGenerator) date(depth int) string {
 	case 0:
 		return "date_trunc('" + g.pick("year", "month", "week", "day") + "', " + g.date(depth-1) + ")"
 	case 1:
-		return "(" + g.date(depth-1) + " + INTERVAL " + g.pick("1 MONTH", "3 DAYS", "'2 hours'") + ")"
+		return "(" + g.pick("dt", "ts", "date_trunc('month', ts)") + " + INTERVAL " + g.pick("1 MONTH", "3 DAYS", "'2 hours'") + ")"
 	case 2:
 		return "CAST(" + g.date(depth-1) + " AS " + g.pick("DATE", "TIMESTAMP") + ")"
 	}
@@ -126,7 +128,9 @@ func (g *sqlGenerator) date(depth int) string {
 
 func (g *sqlGenerator) condition(depth int) string {
 	if depth == 0 {
-		return g.pick("b", "i > 0", "s = 'Ulm'", "d < 0", "i IS NULL", "p BETWEEN -100 AND 500.5", "s LIKE '%a%'", "i IN (1, 5, 9, 30)", "dt < '1990-01-01'")
+		return g.pick("b", "i > 0", "s = 'Ulm'", "d < 0", "i IS NULL", "p BETWEEN -100 AND 500.5", "s LIKE '%a%'", "i IN (1, 5, 9, 30)", "dt < '1990-01-01'",
+			"year(dt) "+g.pick("=", "<", "<=", ">", ">=", "<>")+" "+g.pick("1962", "1985", "2050", "2070"), "date_trunc('year', dt) "+g.pick("=", "<", "<=", ">", ">=")+" TIMESTAMP '1985-01-01'",
+			"date_trunc('month', dt) "+g.pick("<", "<=", ">", ">=")+" TIMESTAMP '1999-05-01'", "CAST(ts AS DATE) >= DATE '1990-07-01'", "dt BETWEEN DATE '1961-01-01' AND DATE '1961-12-31'", "id < 100", "id IN (5, 2999)")
 	}
 	compare := g.pick("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM")
 	switch g.IntN(9) {
@@ -172,8 +176,8 @@ func (g *sqlGenerator) aggregate() string {
 	if g.IntN(4) == 0 {
 		filter = " FILTER (WHERE " + g.condition(1) + ")"
 	}
-	exact := g.pick("i", "si", "p", "q", "ti * 2", "p + q", "length(s)", "q * (1 - p)", "CASE WHEN b THEN i END")
-	switch g.IntN(8) {
+	exact := g.exact()
+	switch g.IntN(9) {
 	case 0:
 		return "count(*)" + filter
 	case 1:
@@ -188,40 +192,145 @@ func (g *sqlGenerator) aggregate() string {
 		return "max(" + g.number(1) + ")" + filter
 	case 6:
 		return "count(" + g.text(1) + ")" + filter
+	case 7:
+		return g.pick("median", "bit_xor", "var_pop") + "(si)" + filter
 	}
 	return "sum(" + exact + ")" + filter
 }
 
+// exact writes a number whose sums are exact.
+func (g *sqlGenerator) exact() string {
+	return g.pick("i", "si", "p", "q", "si * 2", "p + q", "length(s)", "q * (1 - p)", "CASE WHEN b THEN i END")
+}
+
+// merging writes an aggregate that can be put together of parts.
+func (g *sqlGenerator) merging() string {
+	switch g.IntN(5) {
+	case 0:
+		return "count(*)"
+	case 1:
+		return "avg(" + g.pick("si", "p", "q") + ")"
+	case 2:
+		return g.pick("min", "max") + "(" + g.pick("s", "n", "dt", "p", "d", "ts") + ")"
+	case 3:
+		return "count(" + g.pick("i", "s", "dt") + ") FILTER (WHERE " + g.condition(1) + ")"
+	}
+	return "sum(" + g.exact() + ")"
+}
+
+// aggregates writes those of a statement: of any kind, of distinct values, or of rows in an order.
+func (g *sqlGenerator) aggregates() (items []string) {
+	switch kind := g.IntN(8); kind {
+	case 0:
+		of := g.pick("i", "si % 10", "p", "ti")
+		items = append(items, g.pick("sum", "avg", "stddev_pop", "count")+"(DISTINCT "+of+")")
+		for range g.IntN(3) {
+			items = append(items, g.merging())
+		}
+		return items
+	case 1:
+		order := g.pick("id", "id DESC", "si, id", "n DESC, id", "ub DESC NULLS FIRST, id", "i NULLS FIRST, id DESC")
+		for range 1 + g.IntN(2) {
+			items = append(items, g.pick("list(id", "string_agg(s, '+'", "first(si", "last(n", "list(si", "string_agg(upper(n)")+" ORDER BY "+order+")")
+		}
+		return append(items, g.aggregate())
+	}
+	for range 1 + g.IntN(3) {
+		a := g.aggregate()
+		switch g.IntN(6) {
+		case 0:
+			a = g.pick("-count(*) + count(i)", "count(*) * 2", "coalesce(sum(si), 0) + 1", "round(avg(q), 1) > 0", "max(i) - min(i)")
+		case 1:
+			a = g.merging()
+		}
+		items = append(items, a)
+	}
+	return items
+}
+
+// from writes what a statement reads.
+func (g *sqlGenerator) from() string {
+	switch g.IntN(5) {
+	case 0:
+		return "(SELECT * FROM " + g.pick("t", "u") + " WHERE " + g.condition(1) + ")"
+	case 1:
+		return "(SELECT * FROM " + g.pick("t", "u") + " WHERE " + g.condition(1) + " ORDER BY " + g.pick("id", "si, id", "s DESC NULLS FIRST, id") + g.pick(" LIMIT 700", " LIMIT 300 OFFSET 50", "") + ")"
+	}
+	return g.pick("t", "t", "u")
+}
+
 func (g *sqlGenerator) statement() string {
+	switch g.IntN(8) {
+	case 0:
+		return g.rows()
+	case 1:
+		return g.nested()
+	}
+	return g.groups()
+}
+
+// rows writes a statement without groups.
+func (g *sqlGenerator) rows() string {
+	items := []string{"id"}
+	for range 1 + g.IntN(3) {
+		items = append(items, g.pick(g.number(2), g.text(2), g.date(2), g.condition(2)))
+	}
+	text := "SELECT " + g.pick("", "", "DISTINCT ") + strings.Join(items, ", ") + " FROM " + g.from()
+	if g.IntN(2) == 0 {
+		text += " WHERE " + g.condition(2)
+	}
+	return text + g.pick("", " ORDER BY id", " ORDER BY id DESC LIMIT 20 OFFSET 3", " ORDER BY 2 NULLS FIRST, id LIMIT 50")
+}
+
+// nested writes groups of groups.
+func (g *sqlGenerator) nested() string {
+	inner := "SELECT " + g.key() + " AS k, " + g.key() + " AS l, count(*) AS c, sum(" + g.exact() + ") AS x FROM " + g.from() + " GROUP BY " + g.pick("k, l", "ALL", "ROLLUP (k, l)", "CUBE (k, l)")
+	outer := g.pick("SELECT count(*), sum(c), min(x), max(x)", "SELECT c % 5 AS m, count(*), sum(x), count(DISTINCT k)", "SELECT c, k IS NULL AS m, max(x)", "SELECT DISTINCT c, k IS NULL")
+	where := g.pick("", "", " WHERE c > 1", " WHERE k IS NOT NULL AND x IS NOT NULL")
+	group := ""
+	if strings.Contains(outer, " AS m") {
+		group = " GROUP BY ALL"
+	}
+	if g.IntN(2) == 0 {
+		return "WITH a AS (" + inner + ") " + outer + " FROM a" + where + group
+	}
+	return outer + " FROM (" + inner + ")" + where + group
+}
+
+func (g *sqlGenerator) groups() string {
 	var keys, items []string
 	for range g.IntN(3) {
 		keys = append(keys, g.key())
 	}
-	items = append(items, keys...)
-	for range 1 + g.IntN(3) {
-		a := g.aggregate()
-		if g.IntN(4) == 0 {
-			a = g.pick("-count(*) + count(i)", "count(*) * 2", "coalesce(sum(si), 0) + 1", "round(avg(q), 1) > 0", "max(i) - min(i)")
+	items = append(append(items, keys...), g.aggregates()...)
+	sets := ""
+	if len(keys) > 0 {
+		list := strings.Join(keys, ", ")
+		switch g.IntN(8) {
+		case 0:
+			sets = " GROUP BY ALL"
+		case 1:
+			sets = " GROUP BY ROLLUP (" + list + ")"
+		case 2:
+			sets = " GROUP BY CUBE (" + list + ")"
+			items = append(items, "grouping("+keys[0]+")")
+		case 3:
+			sets = " GROUP BY GROUPING SETS ((" + keys[0] + "), (" + keys[len(keys)-1] + "), ())"
+		case 4:
+			sets = " GROUP BY GROUPING SETS ((" + list + "), (" + keys[len(keys)-1] + "))"
+			items = append(items, "grouping("+list+")")
+		default:
+			sets = " GROUP BY " + list
 		}
-		items = append(items, a)
 	}
 	for i := range items {
 		items[i] += fmt.Sprintf(" AS c%d", i)
 	}
-	text := "SELECT " + strings.Join(items, ", ") + " FROM " + g.pick("t", "t", "(SELECT * FROM t WHERE "+g.condition(1)+")")
+	text := "SELECT " + strings.Join(items, ", ") + " FROM " + g.from()
 	if g.IntN(2) == 0 {
 		text += " WHERE " + g.condition(2)
 	}
-	if len(keys) > 0 {
-		switch g.IntN(4) {
-		case 0:
-			text += " GROUP BY ALL"
-		case 1:
-			text += " GROUP BY ROLLUP (" + strings.Join(keys, ", ") + ")"
-		default:
-			text += " GROUP BY " + strings.Join(keys, ", ")
-		}
-	}
+	text += sets
 	if g.IntN(4) == 0 {
 		text += " HAVING count(*) " + g.pick("> 2", "< 50", "<> 1")
 	}

@@ -50,10 +50,13 @@ func (s *sqlTables) exec(t testing.TB, text string) {
 }
 
 // add writes what a query of DuckDB returns to a Parquet file, as a table of both.
-func (s *sqlTables) add(t testing.TB, name, query string) {
+func (s *sqlTables) add(t testing.TB, name, query string) { s.addGroups(t, name, query, 20000) }
+
+// addGroups is add with row groups of so many rows.
+func (s *sqlTables) addGroups(t testing.TB, name, query string, rows int) {
 	t.Helper()
 	file := filepath.Join(s.dir, name+".parquet")
-	s.exec(t, fmt.Sprintf("COPY (%s) TO '%s' (FORMAT parquet, ROW_GROUP_SIZE 20000)", query, file))
+	s.exec(t, fmt.Sprintf("COPY (%s) TO '%s' (FORMAT parquet, ROW_GROUP_SIZE %d)", query, file, rows))
 	s.exec(t, fmt.Sprintf("CREATE VIEW %s AS FROM read_parquet('%s')", name, file))
 	s.tables[name] = plan.Table{Files: []string{file}}
 }

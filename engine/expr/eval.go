@@ -51,7 +51,11 @@ type Program struct {
 	compact []bool // by node
 	slots   int
 	shared  bool // some node stands more than once
+	plain   bool
 }
+
+// Plain lets strings come as such, and not as dictionaries. It is called before the program is used.
+func (p *Program) Plain() { p.plain = true }
 
 // sharedSlots is how many slots a frame keeps results in.
 func (p *Program) sharedSlots() int {
@@ -441,7 +445,7 @@ func putBits(out []byte, words []uint64, n int) {
 }
 
 // Eval returns expressions for all rows of a batch, which has the program's columns. Strings come as
-// dictionaries where an expression's only column does.
+// dictionaries where an expression's only column does, unless the program is plain.
 func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch) ([]arrow.Array, error) {
 	if err := e.begin(batch); err != nil {
 		return nil, err
@@ -518,7 +522,7 @@ func (e *Evaluator) whole(n *node) (arrow.Array, error) {
 			return arr, nil
 		}
 	}
-	if n.single >= 0 && n.typ.kind() == textKind && !n.isConst {
+	if n.single >= 0 && n.typ.kind() == textKind && !n.isConst && !e.program.plain {
 		if d, ok := e.arrays[n.single].(*array.Dictionary); ok {
 			e.reset()
 			if made := e.entriesOfNode(d, n); made != nil {

@@ -55,6 +55,7 @@ func newProjection(rows *arrow.Schema, names []string, exprs []*expr.Expr, havin
 	if p.plan.program, err = expr.Bind(rows, made...); err != nil {
 		return nil, err
 	}
+	p.plan.program.Plain()
 	p.plan.inputs = p.plan.program.Columns()
 	for i, from := range p.plan.from {
 		if from < 0 {
