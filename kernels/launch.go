@@ -138,7 +138,11 @@ func insert(q queue, shape *Shape, rows *Rows, table Table, overflow *Rows, stat
 	}
 	o.useTable(table.Slots, q.address(table.Memory, shape.TableBytes(table.Slots)))
 	o.startStatus(q.address(status, groupsStatusBytes))
-	o.run("table_insert"+keySuffix(shape), o.blocksFor(rows.Count), launchThreads, 0)
+	kernel := "table_insert"
+	if table.Sealed {
+		kernel = "table_insert_sealed"
+	}
+	o.run(kernel+keySuffix(shape), o.blocksFor(rows.Count), launchThreads, 0)
 	o.copyWithin(o.param.status, o.param.tableMemory, 8) // the groups of the table, in its header
 	return o.end("insertion of %d rows into %d slots", rows.Count, table.Slots)
 }

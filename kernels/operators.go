@@ -157,10 +157,12 @@ type Plan struct {
 }
 
 // Table is a hash table in device memory that takes rows launch after launch (section 4.2.2 of
-// Wang, Shen, Lei calls that feedback load). Memory is of TableBytes; Reset comes first.
+// Wang, Shen, Lei calls that feedback load). Memory is of TableBytes; Reset comes first. A table that
+// is sealed takes no more groups: rows of keys that it does not have are refused.
 type Table struct {
 	Slots  int64
 	Memory Span
+	Sealed bool
 }
 
 // tableHeaderBytes lie before the slots of a table: params.h.

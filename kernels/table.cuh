@@ -123,6 +123,51 @@ static __device__ __noinline__ u64* find_or_insert(const Table& t, u32 words, co
   return nullptr;
 }
 
+// Returns the slot of a key, or null when the table has none. Nobody inserts meanwhile.
+static __device__ __noinline__ u64* find(const Table& t, u32 words, Key4 key, u32 probe_max, Insertions& did) {
+  u64 slot = slot_of(key.hash(0), t.slots);
+#pragma unroll 1
+  for (u32 step = 0; step < probe_max; step++) {
+    u64* at = table_slot(t, words, slot);
+    const u64 now = *at;
+    did.probes++;
+    if (now == (key.value | kTaken4)) return at;
+    if (now == 0) return nullptr;
+    if (++slot == t.slots) slot = 0;
+  }
+  return nullptr;
+}
+
+static __device__ __noinline__ u64* find(const Table& t, u32 words, Key8 key, u32 probe_max, Insertions& did) {
+  const bool last = key.value == kEmptyKey;
+  u64 slot = last ? t.slots : slot_of(key.hash(0), t.slots);
+#pragma unroll 1
+  for (u32 step = 0; step < probe_max; step++) {
+    u64* at = table_slot(t, words, slot);
+    const u64 now = *at;
+    did.probes++;
+    if (now == key.value) return at;
+    if (last || now == kEmptyKey) return nullptr;
+    if (++slot == t.slots) slot = 0;
+  }
+  return nullptr;
+}
+
+static __device__ __noinline__ u64* find(const Table& t, u32 words, const KeyN& key, u32 probe_max, Insertions& did) {
+  const u64 hash = key.hash(0), ready = (hash & ~kTagStates) | kTagReady;
+  u64 slot = slot_of(hash, t.slots);
+#pragma unroll 1
+  for (u32 step = 0; step < probe_max; step++) {
+    u64* at = table_slot(t, words, slot);
+    const u64 now = *at;
+    did.probes++;
+    if (now == ready && equal_words(at + 1, 1, key)) return at;
+    if (now == 0) return nullptr;
+    if (++slot == t.slots) slot = 0;
+  }
+  return nullptr;
+}
+
 // Whether a slot holds a group.
 __device__ __forceinline__ bool slot_taken(const Shape& s, const u64* at, bool last) {
   if (s.key_bytes == 8) return (*at == kEmptyKey) == last;

@@ -223,37 +223,65 @@ func (d *Data) eachRow(shape *kernels.Shape) []string {
 	return out
 }
 
-// table fills a table that has room, in two insertions, and one that has not.
+// table fills a table that has room, in two insertions, one that has not, and one that is sealed between.
 func (r *Rig) table(c *Case, rows *kernels.Rows, data *Data, want *Answer) {
 	r.t.Helper()
 	groups := int64(len(want.rows))
-	for _, slots := range []int64{2*groups + 64, groups/2 + 1} {
-		table := kernels.Table{Slots: slots, Memory: r.alloc(c.Shape.TableBytes(slots))}
-		r.must(r.stream.ResetTable(&c.Shape, table))
-		half := rows.Count / 2 / 128 * 128
-		var left []*Data
-		for _, part := range []*kernels.Rows{slice(&c.Shape, rows, 0, half), slice(&c.Shape, rows, half, rows.Count)} {
-			over, status := r.room(&c.Shape, part), r.alloc(64)
-			r.must(r.stream.Insert(&c.Shape, part, table, over, status))
-			s := r.status(status)
-			if s.Rows+s.Overflow != uint64(part.Count) {
-				r.t.Errorf("table of %d slots: %d rows and an overflow of %d make not %d", slots, s.Rows, s.Overflow, part.Count)
-				return
-			}
-			left = append(left, r.getRows(&c.Shape, over, int64(s.Overflow)))
-		}
-		into := r.groups(&c.Shape, slots+1)
-		r.must(r.stream.Compact(&c.Shape, table, into))
-		s := r.status(into.Status)
-		if s.Groups > uint64(into.Capacity) || s.Overflow != 0 {
-			r.t.Errorf("table of %d slots: %d groups, %d of them without room", slots, s.Groups, s.Overflow)
+	for _, sealed := range []bool{false, true} {
+		r.tableOf(c, rows, data, want, 2*groups+64, sealed)
+	}
+	r.tableOf(c, rows, data, want, groups/2+1, false)
+}
+
+func (r *Rig) tableOf(c *Case, rows *kernels.Rows, data *Data, want *Answer, slots int64, sealed bool) {
+	r.t.Helper()
+	table := kernels.Table{Slots: slots, Memory: r.alloc(c.Shape.TableBytes(slots))}
+	r.must(r.stream.ResetTable(&c.Shape, table))
+	half := rows.Count / 2 / 128 * 128
+	var left []*Data
+	var groups []uint64
+	for _, part := range []*kernels.Rows{slice(&c.Shape, rows, 0, half), slice(&c.Shape, rows, half, rows.Count)} {
+		over, status := r.room(&c.Shape, part), r.alloc(64)
+		r.must(r.stream.Insert(&c.Shape, part, table, over, status))
+		s := r.status(status)
+		if s.Rows+s.Overflow != uint64(part.Count) {
+			r.t.Errorf("table of %d slots: %d rows and an overflow of %d make not %d", slots, s.Rows, s.Overflow, part.Count)
 			return
 		}
-		if slots > groups && len(left[0].Keys)+len(left[1].Keys) > 0 {
-			r.t.Errorf("table of %d slots for %d groups: %d and %d rows overflow", slots, groups, left[0].Rows, left[1].Rows)
-		}
-		if err := checkTable(want, data, r.getGroups(&c.Shape, into, int64(s.Groups)), left); err != nil {
-			r.t.Errorf("table of %d slots: %v", slots, err)
+		left = append(left, r.getRows(&c.Shape, over, int64(s.Overflow)))
+		groups = append(groups, s.Groups)
+		table.Sealed = sealed
+	}
+	into := r.groups(&c.Shape, slots+1)
+	r.must(r.stream.Compact(&c.Shape, table, into))
+	s := r.status(into.Status)
+	if s.Groups > uint64(into.Capacity) || s.Overflow != 0 {
+		r.t.Errorf("table of %d slots: %d groups, %d of them without room", slots, s.Groups, s.Overflow)
+		return
+	}
+	distinct := int64(len(want.rows))
+	if slots > distinct && !sealed && len(left[0].Keys)+len(left[1].Keys) > 0 {
+		r.t.Errorf("table of %d slots for %d groups: %d and %d rows overflow", slots, distinct, left[0].Rows, left[1].Rows)
+	}
+	got := r.getGroups(&c.Shape, into, int64(s.Groups))
+	if err := checkTable(want, data, got, left); err != nil {
+		r.t.Errorf("table of %d slots: %v", slots, err)
+	}
+	if !sealed {
+		return
+	}
+	if groups[1] != groups[0] {
+		r.t.Errorf("a sealed table of %d groups has %d", groups[0], groups[1])
+	}
+	k := c.Shape.KeyBytes
+	refused := map[string]bool{}
+	for i := range left[1].Rows {
+		refused[string(left[1].Keys[i*k:(i+1)*k])] = true
+	}
+	for i := range int(s.Groups) {
+		if refused[string(got.Keys[i*k:(i+1)*k])] {
+			r.t.Errorf("a sealed table refused rows of a key that it has: %x", got.Keys[i*k:(i+1)*k])
+			return
 		}
 	}
 }

@@ -14,6 +14,7 @@ type table struct {
 	shape   kernels.Shape
 	folders []folder
 	slots   int
+	sealed  bool
 	words   []uint64
 	stride  int // words of a slot
 	prefix  int // words before the states
@@ -28,7 +29,7 @@ const (
 )
 
 func (o *operation) table(t kernels.Table) table {
-	out := table{shape: o.shape, folders: folders(&o.shape), slots: int(t.Slots), prefix: 1}
+	out := table{shape: o.shape, folders: folders(&o.shape), slots: int(t.Slots), sealed: t.Sealed, prefix: 1}
 	if o.shape.KeyBytes > 8 {
 		out.prefix += o.shape.KeyBytes / 8
 	}
@@ -77,6 +78,9 @@ func (t *table) find(head []uint64, hash uint64, probes *uint64) int {
 		at := t.slot(t.slots)
 		*probes++
 		if at[0] == 0 {
+			if t.sealed {
+				return noGroup
+			}
 			at[0] = 1
 			t.words[0]++
 		}
@@ -87,6 +91,8 @@ func (t *table) find(head []uint64, hash uint64, probes *uint64) int {
 		at := t.slot(i)[:len(head)]
 		*probes++
 		switch {
+		case at[0] == 0 && t.sealed:
+			return noGroup
 		case at[0] == 0:
 			copy(at, head)
 			t.words[0]++
