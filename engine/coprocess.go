@@ -24,7 +24,7 @@ import (
 //
 //	  - C1 (once): a partition is emitted, or merged by the CPU's workers; never both.
 //	  - C2 (fallback): when a device fails, the CPU aggregates the input anew, but for the partitions that
-//	    were emitted: their rows are left out.
+//	    were emitted: their rows are left out, and their groups that a table has held back are added.
 type coprocessor struct {
 	query  *query
 	lease  *lease
@@ -345,6 +345,50 @@ type writtenPartitions struct {
 	done  []bool
 }
 
+// heldGroups are groups of written partitions that were not written with them: a device's table had them.
+type heldGroups struct {
+	keys   []uint64
+	states [][]uint64 // by fold
+}
+
+// held returns the groups of written partitions that a table holds.
+func (c *coprocessor) held(written *writtenPartitions) *heldGroups {
+	g := c.run.Held()
+	if g == nil || written == nil {
+		return nil
+	}
+	bound := c.query.bound
+	f := newRowFilter(written, bound)
+	h := &heldGroups{states: make([][]uint64, len(bound.Folds))}
+	var buf groupBuffers
+	for from := 0; from < g.Count; from += spec.TileRows {
+		groups := c.layout.groups(&buf, g, from, min(from+spec.TileRows, g.Count))
+		f.find(groups.Keys, true)
+		h.keys = appendPicked(h.keys, groups.Keys, f.rows, bound.Keys.Words)
+		for i := range h.states {
+			h.states[i] = appendPicked(h.states[i], groups.States[i], f.rows, bound.Folds[i].Words)
+		}
+	}
+	return h
+}
+
+// addTo gives the groups to a worker of the CPU.
+func (h *heldGroups) addTo(w *cpuagg.Worker, b *spec.Bound) error {
+	count := len(h.keys) / b.Keys.Words
+	states := make([][]uint64, len(h.states))
+	for from := 0; from < count; from += spec.TileRows {
+		to := min(from+spec.TileRows, count)
+		for i := range states {
+			words := b.Folds[i].Words
+			states[i] = h.states[i][from*words : to*words]
+		}
+		if err := w.AddGroups(to-from, h.keys[from*b.Keys.Words:to*b.Keys.Words], states); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // rowFilter is one worker's.
 type rowFilter struct {
 	*writtenPartitions
@@ -363,21 +407,27 @@ func newRowFilter(w *writtenPartitions, b *spec.Bound) *rowFilter {
 	}
 }
 
-// keep returns the rows of a tile whose groups were not written.
-func (f *rowFilter) keep(t *spec.Tile) *spec.Tile {
-	hashes := f.hashes[:t.Rows]
+// find finds the keys, at most of a tile, whose partitions were written, or were not.
+func (f *rowFilter) find(keys []uint64, written bool) {
 	words := f.bound.Keys.Words
+	hashes := f.hashes[:len(keys)/words]
 	if words == 1 {
-		partition.HashKeys1(t.Keys, partition.Seed(0), hashes)
+		partition.HashKeys1(keys, partition.Seed(0), hashes)
 	} else {
-		partition.HashKeysN(t.Keys, words, partition.Seed(0), hashes)
+		partition.HashKeysN(keys, words, partition.Seed(0), hashes)
 	}
 	f.rows = f.rows[:0]
 	for i, h := range hashes {
-		if !f.done[f.radix.Of(h)] {
+		if f.done[f.radix.Of(h)] == written {
 			f.rows = append(f.rows, int32(i))
 		}
 	}
+}
+
+// keep returns the rows of a tile whose groups were not written.
+func (f *rowFilter) keep(t *spec.Tile) *spec.Tile {
+	words := f.bound.Keys.Words
+	f.find(t.Keys[:t.Rows*words], false)
 	if len(f.rows) == t.Rows {
 		return t
 	}
@@ -398,9 +448,12 @@ func (f *rowFilter) keep(t *spec.Tile) *spec.Tile {
 
 // pick copies some of the values of a column, of so many words each.
 func pick[T any](buf, from []T, rows []int32, words int) []T {
-	buf = grow(buf, len(rows)*words)
-	for i, r := range rows {
-		copy(buf[i*words:(i+1)*words], from[int(r)*words:])
+	return appendPicked(buf[:0], from, rows, words)
+}
+
+func appendPicked[T any](buf, from []T, rows []int32, words int) []T {
+	for _, r := range rows {
+		buf = append(buf, from[int(r)*words:int(r+1)*words]...)
 	}
 	return buf
 }

@@ -182,6 +182,7 @@ func (q *query) releaseDevices(cause error) {
 	counters := c.run.Counters()
 	q.device.TileRows = c.run.TileRows()
 	q.written = c.written()
+	q.held = c.held(q.written)
 	c.release(cause)
 	q.devices = nil
 	d := q.device

@@ -106,7 +106,16 @@ func TestDeviceFaults(t *testing.T) {
 	if testing.Short() {
 		step = 7
 	}
-	for _, groups := range []int64{1, 3000, 1 << 40} {
+	for _, c := range []struct {
+		groups   int64
+		tileRows int
+		memory   int64
+	}{
+		{1, 1000, 2 << 20},
+		{3000, 1000, 2 << 20},
+		{100, 200, 400 << 10}, // a table that is full soon, and partitions
+		{1 << 40, 1000, 2 << 20},
+	} {
 		for _, work := range []bool{false, true} {
 			for n := int64(1); ; n += step {
 				var failed atomic.Bool
@@ -118,17 +127,17 @@ func TestDeviceFaults(t *testing.T) {
 				}
 				fail := hostdevice.FailNth(n, work, cause)
 				knobs := engine.TestingKnobs{ResultRows: 100, Device: engine.DeviceKnobs{
-					Groups: groups, TileRows: 1000, RadixBits: 2, Streams: 2,
-					Fail: func(c hostdevice.Call) error {
-						err := fail(c)
+					Groups: c.groups, TileRows: c.tileRows, RadixBits: 4, Streams: 2,
+					Fail: func(call hostdevice.Call) error {
+						err := fail(call)
 						if err != nil {
 							failed.Store(true)
 						}
 						return err
 					},
 				}}
-				t.Run(fmt.Sprintf("groups=%d/work=%v/%d", groups, work, n), func(t *testing.T) {
-					eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs))
+				t.Run(fmt.Sprintf("groups=%d/work=%v/%d", c.groups, work, n), func(t *testing.T) {
+					eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB", DeviceMemoryLimit: c.memory}, knobs))
 					for range 2 {
 						got, err := answer(eng, scan.Batches(schema, batches), deviceQuery)
 						if err != nil {

@@ -41,6 +41,7 @@ type query struct {
 	opening *opening           // of devices, while the input is read; nil when it is known who aggregates
 	devices *coprocessor       // nil when the CPU works alone
 	written *writtenPartitions // by devices that failed
+	held    *heldGroups        // of these partitions
 	device  *DeviceStats       // nil when none was tried
 	begun   bool               // the output
 
@@ -140,7 +141,10 @@ func (q *query) execute(ctx context.Context) (err error) {
 	q.useDevices(ctx)
 	q.traceBegin()
 	err = q.attempt(ctx)
-	if errors.Is(err, mpega.ErrDevice) && ctx.Err() == nil {
+	if errors.Is(err, mpega.ErrDevice) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err = q.fallBack(err); err == nil {
 			err = q.attempt(ctx)
 		}
@@ -271,6 +275,11 @@ func (q *query) generate(ctx context.Context, workers []*cpuagg.Worker) error {
 	}
 	for i := range workers {
 		workers[i] = q.run.NewWorker()
+	}
+	if q.held != nil {
+		if err := q.held.addTo(workers[0], q.bound); err != nil {
+			return err
+		}
 	}
 	var fill *filler
 	if q.devices != nil {

@@ -9,15 +9,14 @@ import (
 // block is the rows of a tile by partition: on the device, or in the host. Bitmaps are always in the
 // host, since pieces of them are put together bit by bit.
 type block struct {
-	device   *device
-	layout   layout // of exactly the block's rows
-	rows     int64
-	offsets  []int64 // partition p has the rows from offsets[p] to offsets[p+1]
-	buffer   kernels.Buffer
-	host     []byte // columns and bitmaps at their offsets; of a block on the device, bitmaps alone
-	bitmaps  int64  // where host begins in the layout
-	pinned   kernels.Pinned
-	complete bool
+	device  *device
+	layout  layout // of exactly the block's rows
+	rows    int64
+	offsets []int64 // partition p has the rows from offsets[p] to offsets[p+1]
+	buffer  kernels.Buffer
+	host    []byte // columns and bitmaps at their offsets; of a block on the device, bitmaps alone
+	bitmaps int64  // where host begins in the layout
+	pinned  kernels.Pinned
 }
 
 // newBlock takes memory for a block. Requires: the device's lock is held.
@@ -25,7 +24,7 @@ func (d *device) newBlock(rows int64, radix int) (*block, error) {
 	r := d.run
 	b := &block{device: d, layout: newLayout(&d.run.opt.Shape, d.run.opt.Nullable, rows), rows: rows, offsets: make([]int64, 1<<radix+1)}
 	n := b.layout.bytes
-	keep := len(r.devices) == 1 && d.kept+n <= d.limit/8*keepShare && d.used+n <= d.limit
+	keep := len(r.devices) == 1 && d.table == nil && d.kept+n <= d.limit/8*keepShare && d.used+n <= d.limit
 	if keep {
 		var err error
 		if b.buffer, err = d.alloc(n); err != nil && !errors.Is(err, kernels.ErrOutOfMemory) {

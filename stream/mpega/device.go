@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -44,11 +45,12 @@ type device struct {
 	bytesOut int64
 }
 
-// table is the one table of RouteTable.
+// table is the one table of RouteTable or RouteHybrid.
 type table struct {
 	kernels.Table
 	buffer  kernels.Buffer
 	groups  int64         // known
+	growth  float64       // groups that the last load has added, a row
 	loading int64         // rows under way
 	last    kernels.Event // of the last load: loads follow each other
 }
@@ -56,7 +58,7 @@ type table struct {
 // The memory of a device is shared out in these parts: the ring, and beside it what the route needs.
 const (
 	ringShare  = 8 // of the memory is the ring's input; as much again takes what tiles write
-	tableShare = 2 // of it is the one table's
+	tableShare = 5 // eighths of it are the one table's, or fewer
 	keepShare  = 3 // eighths of it hold partitions that stay
 )
 
@@ -118,11 +120,13 @@ func (d *device) tileRows() int {
 	return int(max(rows, 32))
 }
 
-// tableSlotsMax returns the slots of the largest table that RouteTable takes.
+// tableSlotsMax returns the slots of the largest table: when no tile is under way, its groups have room
+// beside it.
 func (d *device) tableSlotsMax() int64 {
 	s := &d.run.opt.Shape
-	slot := s.TableBytes(1) - s.TableBytes(0)
-	return max((d.limit/tableShare-s.TableBytes(0))/slot, 0)
+	bytes := d.limit/8*tableShare - s.TableBytes(0)
+	beside := (d.limit - s.TableBytes(0) - newGroupLayout(s, 0).bytes - int64(len(s.Folds)+1)*columnAlignment) / (slotBytes(s) + groupBytes(s))
+	return max(min(bytes/slotBytes(s), beside), 0)
 }
 
 // planFor returns the plan of an aggregation.
@@ -205,7 +209,12 @@ func (d *device) finish(s kernels.Stream) error {
 	return errors.Join(err, e.Close())
 }
 
-// sample returns the number of distinct keys of a tile, by a sketch.
+// sketchErrorPart is the part of a sketch's estimate that two of its standard errors are: 1.04 / 2^7 each.
+const sketchErrorPart = 61
+
+// sample returns the number of distinct keys of a tile, and two standard errors more: too few partitions
+// cost more than too many. It is of a sketch, but where it would tell little: of few keys that come twice,
+// it is the number of rows within its error.
 func (d *device) sample(t *Tile) (distinct int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -222,7 +231,48 @@ func (d *device) sample(t *Tile) (distinct int64, err error) {
 	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
 		return 0, failure(err)
 	}
-	return int64(partition.EstimateRegisters(host) + 0.5), failure(t.leave())
+	distinct = int64(partition.EstimateRegisters(host) + 0.5)
+	distinct += distinct / sketchErrorPart
+	err = t.leave()
+	if err == nil && distinct > rows.Count/2 {
+		distinct, err = d.countKeys(t, distinct)
+	}
+	return min(distinct, rows.Count), failure(err)
+}
+
+// countKeys counts the distinct keys of a tile that is on the device, where there is memory for it.
+// Requires: d.mu is held.
+func (d *device) countKeys(t *Tile, otherwise int64) (distinct int64, err error) {
+	shape := kernels.Shape{KeyBytes: d.run.opt.Shape.KeyBytes}
+	rows := kernels.Rows{Count: int64(t.Rows), Keys: t.rows().Keys}
+	plan := kernels.Choose(&shape, kernels.Estimate{Rows: rows.Count, Groups: rows.Count}, d.props)
+	l := newGroupLayout(&shape, rows.Count)
+	err = firstError(
+		func() (err error) {
+			t.output, err = d.alloc(l.bytes)
+			return err
+		},
+		func() (err error) {
+			t.scratch, err = d.alloc(plan.AggregateScratch(&shape, rows.Count, d.props))
+			return err
+		},
+	)
+	if errors.Is(err, kernels.ErrOutOfMemory) {
+		return otherwise, t.leave()
+	}
+	groups, host := l.groups(t.output, 0), t.tail()[:statusBytes]
+	err = firstError(
+		func() error { return err },
+		func() error { return t.stream.Aggregate(&shape, plan, &rows, groups, kernels.Span{Buffer: t.scratch}) },
+		func() error { return t.stream.Copy(kernels.Copy{Device: groups.Status, Host: host, Out: true}) },
+	)
+	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
+		return 0, err
+	}
+	// The rows whose keys came before are counted; those of another tile vary by their root.
+	s := readStatus(host)
+	again := float64(rows.Count - int64(s.Groups))
+	return rows.Count - int64(max(again-2*math.Sqrt(again), 0)), t.leave()
 }
 
 // firstError calls functions until one fails.
@@ -321,10 +371,9 @@ func (d *device) submit(t *Tile) error {
 		if err := d.enter(route, groups); err != nil {
 			return cmp.Or(context.Cause(d.run.ctx), err)
 		}
-		if route != RouteTable || d.awaitRoom(t) {
+		if d.table == nil || d.hasRoom(t) {
 			return failure(d.send(t, route))
 		}
-		d.run.leaveRoute(RouteTable, 0)
 	}
 }
 
@@ -336,7 +385,7 @@ func (d *device) send(t *Tile, route Route) error {
 	switch route {
 	case RouteAggregate:
 		end, err = t.sendAggregate()
-	case RouteTable:
+	case RouteTable, RouteHybrid:
 		end, err = t.sendInsert()
 	case RouteScatter:
 		end, err = t.sendScatter()
@@ -348,7 +397,7 @@ func (d *device) send(t *Tile, route Route) error {
 	})
 	d.run.work.Go(func() {
 		// Also after an error: what was enqueued must end before memory is freed.
-		ended := errors.Join(err, d.finishMarks(t))
+		ended := errors.Join(err, d.finishMarks(t, routeWork[route]))
 		if ended == nil {
 			ended = end()
 		}
@@ -386,6 +435,9 @@ func taken(err error) error {
 // enter gets the buffers of a route, after those of the one before are given back. Requires: d.mu is
 // held, which it may let go in between.
 func (d *device) enter(route Route, groups int64) (err error) {
+	if d.ready && d.table != nil {
+		d.route = route // the table goes on
+	}
 	for d.changing || d.inFlight > 0 && !(d.ready && d.route == route) {
 		d.idle.Wait()
 	}
@@ -406,41 +458,49 @@ func (d *device) enter(route Route, groups int64) (err error) {
 	case RouteAggregate:
 		return d.enterAggregate(groups)
 	case RouteTable:
-		return d.enterTable(groups)
+		return d.enterTable(2 * groups)
+	case RouteHybrid:
+		return d.enterTable(d.tableSlotsMax())
 	}
 	return d.enterScatter()
 }
 
-// leave gives the buffers of a route back; the groups of a table go to the CPU. Requires: d.mu is
-// held, and no tile is under way.
+// leave gives the buffers of a route back. Requires: d.mu is held, and no tile is under way.
 func (d *device) leave() error {
 	var errs []error
 	for _, t := range d.tiles {
 		errs = append(errs, t.leave())
 	}
-	if err := errors.Join(errs...); err != nil || d.table == nil {
-		return err
-	}
-	groups, err := d.tableGroups()
-	if err != nil {
-		return err
-	}
-	return errors.Join(taken(d.run.takeStates(groups)), groups.Release())
+	return errors.Join(errs...)
 }
 
-// awaitRoom waits until the table is sure to have room for a tile; it returns false when the table is
-// full: section 4.2.2 of the paper. Requires: d.mu is held.
-func (d *device) awaitRoom(t *Tile) bool {
+// hasRoom reports whether the table may take a tile, and seals it when it is full: section 4.2.2 of the paper.
+// Below LFMin a tile has room. Beyond, it has room where the table is sure to stay below LFMax, or, when all
+// loads have ended, is expected to. Where it waited, the run may have gone on to another route: it returns
+// false. Requires: d.mu is held.
+func (d *device) hasRoom(t *Tile) bool {
 	tab, o := d.table, &d.run.opt
-	for {
-		room := int64(o.LFMax*float64(tab.Slots)) - tab.groups - tab.loading
-		switch {
-		case room >= int64(t.Rows):
-			return true
-		case tab.loading > 0 && d.run.ctx.Err() == nil:
-			d.idle.Wait()
-		default:
-			return float64(tab.groups) <= o.LFMin*float64(tab.Slots) && room >= int64(t.Rows)
-		}
+	most := o.LFMax * float64(tab.Slots)
+	switch {
+	case tab.Sealed, float64(tab.groups+tab.loading+int64(t.Rows)) <= most:
+		return true
+	case tab.loading > 0:
+		d.idle.Wait()
+		return false
+	case float64(tab.groups) <= o.LFMin*float64(tab.Slots), float64(tab.groups)+tab.growth*float64(t.Rows) <= most:
+		return true
 	}
+	tab.Sealed = true
+	d.run.leaveRoute(RouteTable, d.foretellGroups())
+	return false
+}
+
+// foretellGroups returns how many groups all rows would have if they went on as those that have filled the
+// table, which were more than had been expected. Requires: d.mu is held.
+func (d *device) foretellGroups() int64 {
+	r := d.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	total := float64(r.totalRows())
+	return int64(min(float64(d.table.groups)/float64(max(r.counters.Rows, 1))*total, total))
 }

@@ -29,7 +29,7 @@ func Foretell(opt Options) (Forecast, error) {
 		f.Reason = d.planFor(d.layout.capacity, r.estimate).Reason
 	case RouteTable:
 		f.Reason = fmt.Sprintf("about %s groups, and a table of %s slots fits", humanize.Comma(r.estimate), humanize.Comma(d.tableSlotsMax()))
-	case RouteScatter:
+	case RouteHybrid, RouteScatter:
 		r.size(d)
 		f.Partitions = 1 << r.radix
 		rows := max(opt.Rows, int64(1)<<r.radix) >> r.radix

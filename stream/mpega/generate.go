@@ -45,7 +45,7 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 	l := newGroupLayout(shape, d.tileGroups(estimate))
 	groups, rows := l.groups(t.output, 0), t.rows()
 	status := t.tail()[:statusBytes]
-	err = t.send(
+	err = t.send(t.copyIn,
 		func() error { return t.stream.Aggregate(shape, plan, &rows, groups, kernels.Span{Buffer: t.scratch}) },
 		func() error { return t.stream.Copy(kernels.Copy{Device: groups.Status, Host: status, Out: true}) },
 	)
@@ -66,35 +66,49 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 
 // copyOut makes copies and waits for them.
 func (d *device) copyOut(s kernels.Stream, copies []kernels.Copy) error {
-	var bytes int64
-	for _, c := range copies {
-		bytes += int64(len(c.Host))
-	}
 	d.mu.Lock()
-	d.bytesOut += bytes
+	d.bytesOut += copiedBytes(copies)
 	d.mu.Unlock()
 	return errors.Join(s.CopyBatch(copies), d.finish(s))
 }
 
-// enterTable: a table for twice the groups that are expected, and room for what it refuses.
-func (d *device) enterTable(estimate int64) (err error) {
+func copiedBytes(copies []kernels.Copy) (bytes int64) {
+	for _, c := range copies {
+		bytes += int64(len(c.Host))
+	}
+	return bytes
+}
+
+// enterTable: a table of so many slots, or of as many as a tile needs, if they fit; and room for what it refuses.
+func (d *device) enterTable(slots int64) (err error) {
 	o := &d.run.opt
 	least := int64(float64(d.layout.capacity)/(o.LFMax-o.LFMin)) + 1
-	slots := max(min(max(2*estimate, least), d.tableSlotsMax()), 1)
+	return errors.Join(d.newTable(max(slots, least)), d.enterTiles(scatterBytes(radixBitsMax)+statusBytes))
+}
+
+// enterTiles: each tile has room for as many rows as it takes, and for what else there is.
+func (d *device) enterTiles(scratch int64) (err error) {
+	for _, t := range d.tiles {
+		if t.output, err = d.alloc(d.layout.bytes); err != nil {
+			return err
+		}
+		if t.scratch, err = d.alloc(scratch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newTable makes the device's table, of so many slots if they fit.
+func (d *device) newTable(slots int64) (err error) {
+	o := &d.run.opt
+	slots = max(min(slots, d.tableSlotsMax()), 1)
 	tab := &table{Table: kernels.Table{Slots: slots}}
 	if tab.buffer, err = d.alloc(o.Shape.TableBytes(slots)); err != nil {
 		return err
 	}
 	tab.Memory = kernels.Span{Buffer: tab.buffer}
 	d.table = tab
-	for _, t := range d.tiles {
-		if t.output, err = d.alloc(d.layout.bytes); err != nil {
-			return err
-		}
-		if t.scratch, err = d.alloc(statusBytes); err != nil {
-			return err
-		}
-	}
 	s := d.tiles[0].stream
 	if err := s.ResetTable(&o.Shape, tab.Table); err != nil {
 		return errors.Join(err, d.finish(s))
@@ -115,40 +129,64 @@ func (tab *table) follow(s kernels.Stream) error {
 // sendInsert loads a tile into the table: one round of feedback loading. Requires: the device's lock is
 // held, and the table has room.
 func (t *Tile) sendInsert() (end func() error, err error) {
-	d, tab := t.device, t.device.table
-	r, shape := d.run, &d.run.opt.Shape
+	d := t.device
 	rows, overflow := t.rows(), d.layout.rows(t.output, 0, int64(t.Rows))
-	at := kernels.Span{Buffer: t.scratch}
-	status := t.tail()[:statusBytes]
-	loaded := int64(t.Rows)
-	tab.loading += loaded
-	err = t.send(
-		func() error {
-			return firstError(
-				func() error { return t.stream.WaitFor(tab.last) },
-				func() error { return t.stream.Insert(shape, &rows, tab.Table, &overflow, at) },
-				func() error { return tab.follow(t.stream) },
-			)
-		},
-		func() error { return t.stream.Copy(kernels.Copy{Device: at, Host: status, Out: true}) },
+	at := kernels.Span{Buffer: t.scratch, Offset: scatterBytes(radixBitsMax)}
+	d.table.loading += int64(t.Rows)
+	err = t.send(t.copyIn,
+		func() error { return t.insert(&rows, &overflow, at) },
+		func() error { return t.stream.Copy(t.statusOut(at)) },
 	)
-	return func() error {
-		s := readStatus(status)
-		d.mu.Lock()
-		tab.groups = max(tab.groups, int64(s.Groups))
-		tab.loading -= loaded
-		groups := tab.groups
-		d.mu.Unlock()
-		r.countLoad(groups, tab.Slots)
-		if s.Overflow == 0 {
-			return nil
-		}
-		t.Rows = int(s.Overflow)
+	return t.inserted, err
+}
+
+// insert enqueues a load of the table, after those before it. Requires: the device's lock is held.
+func (t *Tile) insert(rows, overflow *kernels.Rows, status kernels.Span) error {
+	tab := t.device.table
+	return firstError(
+		func() error { return t.stream.WaitFor(tab.last) },
+		func() error { return t.stream.Insert(&t.device.run.opt.Shape, rows, tab.Table, overflow, status) },
+		func() error { return tab.follow(t.stream) },
+	)
+}
+
+// statusOut is the copy of a status to the host.
+func (t *Tile) statusOut(at kernels.Span) kernels.Copy {
+	return kernels.Copy{Device: at, Host: t.tail()[:statusBytes], Out: true}
+}
+
+// inserted notes what a load has come to. Rows that the table has refused are scattered.
+func (t *Tile) inserted() error {
+	d, tab := t.device, t.device.table
+	s := readStatus(t.tail()[:statusBytes])
+	d.mu.Lock()
+	if groups := int64(s.Groups); groups > tab.groups {
+		tab.growth = float64(groups-tab.groups) / float64(t.Rows)
+		tab.groups = groups
+	}
+	tab.loading -= int64(t.Rows)
+	groups := tab.groups
+	d.mu.Unlock()
+	d.run.countLoad(groups, tab.Slots)
+	if s.Overflow == 0 {
+		return nil
+	}
+	t.Rows = int(s.Overflow)
+	d.run.size(d)
+	refused := d.layout.rows(t.output, 0, int64(t.Rows))
+	d.mu.Lock()
+	end, err := t.scatter(func() error { return nil }, &refused, t.input)
+	d.mu.Unlock()
+	if errors.Is(err, kernels.ErrPinnedLimit) {
 		if err := d.copyOut(t.stream, d.layout.copies(t.output, 0, t.host.Bytes(), int64(t.Rows), true)); err != nil {
 			return err
 		}
-		return taken(r.takeRows(t))
-	}, err
+		return taken(d.run.takeRows(t))
+	}
+	if err = errors.Join(err, d.finishMarks(t, routeWork[RouteScatter])); err != nil {
+		return err
+	}
+	return end()
 }
 
 // tableGroups copies the groups of the table out and drops the table. Requires: the device's lock is
@@ -214,18 +252,9 @@ func (d *device) hostMemory(n int64) ([]byte, kernels.Pinned) {
 }
 
 // enterScatter: each tile has room for its rows by partition, and for their offsets.
-func (d *device) enterScatter() (err error) {
+func (d *device) enterScatter() error {
 	d.run.size(d)
-	radix := d.run.RadixBits()
-	for _, t := range d.tiles {
-		if t.output, err = d.alloc(d.layout.bytes); err != nil {
-			return err
-		}
-		if t.scratch, err = d.alloc(scatterBytes(radix)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.enterTiles(scatterBytes(d.run.RadixBits()))
 }
 
 // scatterBytes are the offsets and the scratch of a scatter.
@@ -244,11 +273,12 @@ func (r *Run) size(d *device) {
 	if r.radix > 0 {
 		return
 	}
-	total := r.opt.Rows
-	if total <= 0 {
-		total = rowsUnknown
+	total := r.totalRows()
+	memory := d.limit
+	if d.table == nil {
+		memory -= d.limit / 8 * keepShare
 	}
-	area := d.areaRows((d.limit - d.limit/8*keepShare) / areas)
+	area := d.areaRows(memory / areas)
 	// As many groups as rows, if the estimate says nothing else.
 	groups := max(min(r.estimate, total), 1)
 	perArea := max(int64(float64(area)*float64(groups)/float64(total)), 2)
@@ -272,34 +302,39 @@ func (r *Run) RadixBits() int {
 	return r.radix
 }
 
-// sendScatter scatters a tile to a block, which stays on the device while there is room, or goes to
-// pinned memory; where that has no room either, the rows are the CPU's. Requires: the device's lock is
-// held.
+// sendScatter scatters a tile; where pinned memory has no room, its rows are the CPU's. Requires: the device's
+// lock is held.
 func (t *Tile) sendScatter() (end func() error, err error) {
+	rows := t.rows()
+	end, err = t.scatter(t.copyIn, &rows, t.output)
+	if errors.Is(err, kernels.ErrPinnedLimit) {
+		return func() error { return taken(t.device.run.takeRows(t)) }, nil
+	}
+	return end, err
+}
+
+// scatter scatters rows to a block, which stays on the device while there is room, or goes to pinned memory by
+// way of a buffer as large as theirs; where that has no room either, nothing is done but to return
+// kernels.ErrPinnedLimit. Requires: the device's lock is held.
+func (t *Tile) scatter(copyIn func() error, rows *kernels.Rows, by kernels.Buffer) (end func() error, err error) {
 	d := t.device
 	r := d.run
 	radix := r.RadixBits()
-	b, err := d.newBlock(int64(t.Rows), radix)
-	if errors.Is(err, kernels.ErrPinnedLimit) {
-		return func() error { return taken(r.takeRows(t)) }, nil
-	}
+	b, err := d.newBlock(rows.Count, radix)
 	if err != nil {
 		return nil, err
 	}
-	to := t.output
 	if b.buffer != nil {
-		to = b.buffer
+		by = b.buffer
 	}
-	rows, into := t.rows(), b.layout.rows(to, 0, int64(t.Rows))
+	into := b.layout.rows(by, 0, rows.Count)
 	offsets := kernels.Span{Buffer: t.scratch}
-	host := t.tail()[:8<<radix+8]
-	copies := append(b.copiesOut(to), kernels.Copy{Device: offsets, Host: host, Out: true})
-	for _, c := range copies {
-		d.bytesOut += int64(len(c.Host))
-	}
-	err = t.send(
+	host := t.offsets(radix)
+	copies := append(b.copiesOut(by), kernels.Copy{Device: offsets, Host: host, Out: true})
+	d.bytesOut += copiedBytes(copies)
+	err = t.send(copyIn,
 		func() error {
-			return t.stream.Scatter(&r.opt.Shape, &rows, r.opt.Seed, radix, &into, offsets,
+			return t.stream.Scatter(&r.opt.Shape, rows, r.opt.Seed, radix, &into, offsets,
 				kernels.Span{Buffer: t.scratch, Offset: offsetsBytes(radix)})
 		},
 		func() error { return t.stream.CopyBatch(copies) },
@@ -308,7 +343,9 @@ func (t *Tile) sendScatter() (end func() error, err error) {
 		for i, w := range wordsOf[uint64](host) {
 			b.offsets[i] = int64(w)
 		}
-		b.complete = true
 		return nil
 	}, err
 }
+
+// offsets is where the host has the offsets of a scattered tile, in bytes.
+func (t *Tile) offsets(radix int) []byte { return t.tail()[statusBytes:][:8<<radix+8] }

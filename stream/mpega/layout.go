@@ -130,6 +130,9 @@ func newGroupLayout(shape *kernels.Shape, capacity int64) groupLayout {
 	return l
 }
 
+// slotBytes returns what a slot of a table takes.
+func slotBytes(shape *kernels.Shape) int64 { return shape.TableBytes(1) - shape.TableBytes(0) }
+
 // groupBytes returns what a group takes.
 func groupBytes(shape *kernels.Shape) int64 {
 	return int64(shape.KeyBytes) + 8*int64(shape.StateWords())

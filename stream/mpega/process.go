@@ -27,6 +27,10 @@ func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	if err == nil {
 		err = r.processPartitions(emit)
 	}
+	if g := r.held; err == nil && g != nil {
+		r.held = nil
+		err = taken(emit(r.ctx, g))
+	}
 	if cause := context.Cause(r.ctx); cause != nil {
 		return cause
 	}
@@ -35,7 +39,8 @@ func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	return err
 }
 
-// processTables emits the groups of the devices' tables. Those of several are not final.
+// processTables emits the groups of the devices' tables, or holds them until those of all partitions are
+// emitted. Those of several devices are not final.
 func (r *Run) processTables(emit func(context.Context, *Groups) error) error {
 	var with []*device
 	for _, d := range r.devices {
@@ -44,11 +49,15 @@ func (r *Run) processTables(emit func(context.Context, *Groups) error) error {
 		}
 	}
 	route, _ := r.Route()
-	final := len(with) == 1 && route == RouteTable && len(r.blocks) == 0
+	final := len(with) == 1 && (route == RouteTable || route == RouteHybrid)
 	for _, d := range with {
 		groups, err := d.lastGroups()
 		if err != nil {
 			return err
+		}
+		if final && len(r.blocks) > 0 {
+			r.held = groups
+			return nil
 		}
 		if final {
 			return taken(emit(r.ctx, groups))
@@ -59,6 +68,10 @@ func (r *Run) processTables(emit func(context.Context, *Groups) error) error {
 	}
 	return nil
 }
+
+// Held returns groups of a table that have not been emitted, or nil: when Process fails after it has emitted
+// partitions, the groups of their keys here belong to them. The run keeps the memory.
+func (r *Run) Held() *Groups { return r.held }
 
 // lastGroups is tableGroups when no tile will come: their memory is free.
 func (d *device) lastGroups() (*Groups, error) {
@@ -119,7 +132,8 @@ type area struct {
 	stream kernels.Stream
 	memory kernels.Buffer
 	layout areaLayout
-	host   kernels.Pinned // status, then the bitmaps of a load
+	host   []byte // status, then the bitmaps of a load
+	pinned kernels.Pinned
 	marks  [lanes + 1]kernels.Event
 }
 
@@ -133,10 +147,6 @@ func (d *device) newArea(number int, bytes int64) (*area, error) {
 			return err
 		},
 		func() (err error) {
-			a.host, err = d.dev.AllocPinned(columnAlignment + a.layout.rows.bytes - a.layout.rows.bitmaps)
-			return err
-		},
-		func() (err error) {
 			a.stream, err = d.dev.NewStream()
 			return err
 		},
@@ -144,6 +154,7 @@ func (d *device) newArea(number int, bytes int64) (*area, error) {
 	if err != nil {
 		return nil, errors.Join(err, a.releaseLocked())
 	}
+	a.host, a.pinned = d.hostMemory(columnAlignment + a.layout.rows.bytes - a.layout.rows.bitmaps)
 	return a, nil
 }
 
@@ -165,9 +176,9 @@ func (a *area) releaseLocked() error {
 		a.stream = nil
 	}
 	errs = append(errs, a.device.freeBuffer(&a.memory))
-	if a.host != nil {
-		errs = append(errs, a.host.Free())
-		a.host = nil
+	if a.pinned != nil {
+		errs = append(errs, a.pinned.Free())
+		a.host, a.pinned = nil, nil
 	}
 	return errors.Join(errs...)
 }
@@ -343,7 +354,7 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	}
 	defer a.closeMarks()
 	into := a.layout.groups.groups(a.memory, a.groupsAt())
-	status := a.host.Bytes()[:statusBytes]
+	status := a.host[:statusBytes]
 	loaded := a.layout.rows.rows(a.memory, 0, rows)
 	run := func(plan kernels.Plan) (kernels.GroupsStatus, error) {
 		err := firstError(
@@ -421,8 +432,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	r, o := d.run, &d.run.opt
 	// The table has the memory of groups and scratch, but for the groups that it will be compacted to,
 	// and the status.
-	slot := o.Shape.TableBytes(1) - o.Shape.TableBytes(0)
-	slots := min(max((align(a.layout.scratch)-align(statusBytes)-o.Shape.TableBytes(0))/slot, 1), a.layout.groups.capacity)
+	slots := min(max((align(a.layout.scratch)-align(statusBytes)-o.Shape.TableBytes(0))/slotBytes(&o.Shape), 1), a.layout.groups.capacity)
 	at := kernels.Span{Buffer: a.memory, Offset: a.scratchAt()}
 	tab := kernels.Table{Slots: slots, Memory: kernels.Span{Buffer: a.memory, Offset: a.scratchAt() + align(statusBytes)}}
 	// Rows and their overflow share the memory of the rows.
@@ -436,7 +446,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	if err := a.stream.ResetTable(&o.Shape, tab); err != nil {
 		return nil, errors.Join(err, d.finish(a.stream))
 	}
-	status := a.host.Bytes()[:statusBytes]
+	status := a.host[:statusBytes]
 	defer a.closeMarks()
 	var groups, refused int64
 	for rows > 0 {

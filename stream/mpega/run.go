@@ -20,11 +20,17 @@ const (
 	RouteAggregate Route = iota
 	// RouteTable: one table takes all rows; P = 1.
 	RouteTable
+	// RouteHybrid: one table takes rows until it is full, and from then on those of keys that it has. The
+	// others are scattered to partitions, as those that stay and those that wait in a hybrid hash join (DeWitt
+	// et al., SIGMOD 1984).
+	RouteHybrid
 	// RouteScatter: rows are scattered to partitions, which are aggregated when all rows are there.
 	RouteScatter
 )
 
-var routeNames = [...]string{RouteAggregate: "aggregate each tile", RouteTable: "one table", RouteScatter: "partitions"}
+var routeNames = [...]string{
+	RouteAggregate: "aggregate each tile", RouteTable: "one table", RouteHybrid: "one table and partitions", RouteScatter: "partitions",
+}
 
 // String names the route for people.
 func (r Route) String() string { return routeNames[r] }
@@ -44,9 +50,10 @@ type Run struct {
 	mu       sync.Mutex
 	route    Route
 	estimate int64            // groups; 0 before the first tile
-	sizing   partition.Sizing // of RouteScatter
+	sizing   partition.Sizing // of partitions
 	radix    int
 	blocks   []*block
+	held     *Groups // of the table of RouteHybrid, while partitions are aggregated
 	reduces  float64 // most groups a row of the partitions that have been aggregated; 0 before
 	counters Counters
 }
@@ -145,12 +152,17 @@ func (r *Run) Route() (Route, int64) {
 // rowsUnknown stands in for the size of an input that does not tell it.
 const rowsUnknown = 1 << 30
 
-// sketchErrorPart is the part of a sketch's estimate that two of its standard errors are: 1.04 / 2^7 each.
-const sketchErrorPart = 61
-
 // reductionMin is how many rows a group of a tile has at least for the tile to be aggregated by itself:
 // below it, its groups would be merged no faster than its rows are aggregated.
 const reductionMin = 4
+
+// totalRows returns how many rows are expected.
+func (r *Run) totalRows() int64 {
+	if r.opt.Rows > 0 {
+		return r.opt.Rows
+	}
+	return rowsUnknown
+}
 
 // choose picks the route by the groups of the first tile.
 func (r *Run) choose(t *Tile) error {
@@ -160,13 +172,7 @@ func (r *Run) choose(t *Tile) error {
 		if err != nil {
 			return err
 		}
-		total := r.opt.Rows
-		if total <= 0 {
-			total = rowsUnknown
-		}
-		// Too few partitions cost more than too many: the sketch may be off by two standard errors.
-		distinct += distinct / sketchErrorPart
-		groups = partition.EqualGroups(int64(t.Rows), min(distinct, int64(t.Rows)), max(total, int64(t.Rows)))
+		groups = partition.EqualGroups(int64(t.Rows), distinct, max(r.totalRows(), int64(t.Rows)))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,12 +190,27 @@ func (d *device) routeFor(groups int64) Route {
 		return RouteAggregate
 	case float64(groups) <= d.run.opt.LFMin*float64(d.tableSlotsMax()):
 		return RouteTable
+	case d.hybridPays(groups):
+		return RouteHybrid
 	}
 	return RouteScatter
 }
 
+// hybridShareMin is the least part of the groups for which a table beside partitions is worth its while.
+const hybridShareMin = 0.1
+
+// hybridPays reports whether a table beside partitions is worth its while: it has room for some part of all
+// groups, and the rows of these would take more memory than their slots. The tables of several devices would
+// have groups of one key, which the CPU would have to merge.
+func (d *device) hybridPays(groups int64) bool {
+	o := &d.run.opt
+	slots := o.LFMax * float64(d.tableSlotsMax())
+	slot, row := float64(slotBytes(&o.Shape))/o.LFMax, float64(rowBytes(&o.Shape, o.Nullable))
+	return len(o.Devices) == 1 && slots > hybridShareMin*float64(groups) && float64(d.run.totalRows())*row > float64(groups)*slot
+}
+
 // leaveRoute goes on from a route that has turned out to be too small, unless another tile has done so.
-// groups is a better estimate, or 0.
+// groups is a better estimate.
 func (r *Run) leaveRoute(from Route, groups int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,9 +218,9 @@ func (r *Run) leaveRoute(from Route, groups int64) {
 		return
 	}
 	r.estimate = max(r.estimate, groups)
-	r.route = RouteScatter
-	if from == RouteAggregate && float64(r.estimate) <= r.opt.LFMin*float64(r.devices[0].tableSlotsMax()) {
-		r.route = RouteTable
+	r.route = max(r.devices[0].routeFor(r.estimate), RouteTable)
+	if from == RouteTable {
+		r.route = RouteHybrid
 	}
 	r.counters.Routes = append(r.counters.Routes, r.route)
 }
@@ -239,6 +260,9 @@ func (r *Run) release() error {
 	}
 	for _, b := range r.blocks {
 		errs = append(errs, b.release())
+	}
+	if r.held != nil {
+		errs = append(errs, r.held.Release())
 	}
 	for _, d := range r.devices {
 		errs = append(errs, d.release())

@@ -276,14 +276,18 @@ func TestRoutes(t *testing.T) {
 		{"few groups", 200_000, 10, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteAggregate},
 		{"one table", 200_000, 20_000, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteTable},
 		{"a table on each of two devices", 200_000, 20_000, 0, 16 << 20, 0, 2, 4, 0, mpega.RouteTable},
+		{"a table and partitions", 400_000, 80_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteHybrid},
+		{"a table and partitions, heavy key", 400_000, 80_000, 0.3, 4 << 20, 0, 1, 8, 0, mpega.RouteHybrid},
+		{"a table and partitions, no pinned memory", 400_000, 80_000, 0, 4 << 20, 3 << 20, 1, 16, 0, mpega.RouteHybrid},
+		{"a table and partitions expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 45_000, mpega.RouteHybrid},
 		{"partitions stay", 100_000, 100_000, 0, 16 << 20, 0, 1, 8, 1 << 40, mpega.RouteScatter},
 		{"partitions leave", 200_000, 200_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteScatter},
 		{"two devices", 200_000, 200_000, 0, 4 << 20, 0, 2, 8, 0, mpega.RouteScatter},
 		{"no pinned memory", 200_000, 200_000, 0, 4 << 20, 3 << 20, 1, 4, 0, mpega.RouteScatter},
-		{"one heavy key", 200_000, 200_000, 0.5, 4 << 20, 0, 1, 16, 0, mpega.RouteScatter},
-		{"few groups expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 1, mpega.RouteScatter},
-		{"a table expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 10_000, mpega.RouteScatter},
-		{"a megabyte", 100_000, 50_000, 0.1, 1 << 20, 0, 1, 24, 0, mpega.RouteScatter},
+		{"one heavy key", 200_000, 200_000, 0.5, 4 << 20, 0, 1, 16, 0, mpega.RouteHybrid},
+		{"few groups expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 1, mpega.RouteHybrid},
+		{"a table expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 10_000, mpega.RouteHybrid},
+		{"a megabyte", 100_000, 50_000, 0.1, 1 << 20, 0, 1, 24, 0, mpega.RouteHybrid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -302,6 +306,9 @@ func TestRoutes(t *testing.T) {
 			if got := counters.Routes[len(counters.Routes)-1]; got != c.last {
 				t.Errorf("the route is %v, want %v", got, c.last)
 			}
+			if back := counters.RowsOut + counters.GroupsOut; back > 0 && c.devices == 1 && c.pinned == 0 && counters.Routes[0] != mpega.RouteAggregate {
+				t.Errorf("the CPU got %d rows and groups", back)
+			}
 			if counters.DevicePeak > c.memory*int64(c.devices) {
 				t.Errorf("%d B of device memory", counters.DevicePeak)
 			}
@@ -315,7 +322,7 @@ func TestFaults(t *testing.T) {
 	in := makeInput(rand.New(rand.NewPCG(3, 4)), 20_000, 20_000, 4, 0)
 	want := in.oracle()
 	boom := errors.New("boom")
-	for _, estimate := range []int64{1, 2000, 1 << 30} {
+	for _, estimate := range []int64{1, 2000, 9000, 1 << 30} {
 		for _, work := range []bool{false, true} {
 			failed := true
 			for n := int64(1); failed && n < 2000; n++ {

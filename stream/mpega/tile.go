@@ -35,8 +35,8 @@ type Tile struct {
 // lanes are how many there are.
 const lanes = int(LaneCopyOut) + 1
 
-// A tile's host memory ends with what its route copies out beside rows: a status, or offsets.
-const tailBytes = (1<<radixBitsMax + 1) * 8
+// A tile's host memory ends with what its route copies out beside rows: a status, and offsets.
+const tailBytes = statusBytes + (1<<radixBitsMax+1)*8
 
 func (d *device) newTile() (*Tile, error) {
 	t := &Tile{device: d, number: len(d.tiles), Capacity: int(d.layout.capacity)}
@@ -109,10 +109,10 @@ func (t *Tile) mark(i int) (err error) {
 }
 
 // send enqueues a copy to the device, work there, and copies back, with marks between them.
-func (t *Tile) send(work, copyOut func() error) error {
+func (t *Tile) send(copyIn, work, copyOut func() error) error {
 	return firstError(
 		func() error { return t.mark(0) },
-		t.copyIn,
+		copyIn,
 		func() error { return t.mark(1) },
 		work,
 		func() error { return t.mark(2) },
@@ -122,7 +122,7 @@ func (t *Tile) send(work, copyOut func() error) error {
 }
 
 // finishMarks waits for the work of a tile, and notes when it was done.
-func (d *device) finishMarks(t *Tile) error {
+func (d *device) finishMarks(t *Tile, work string) error {
 	var last kernels.Event
 	for _, e := range t.marks {
 		if e != nil {
@@ -142,7 +142,7 @@ func (d *device) finishMarks(t *Tile) error {
 		}
 		return errors.Join(err, t.closeMarks())
 	} else {
-		d.note(t.number, routeWork[d.route], t.marks[:])
+		d.note(t.number, work, t.marks[:])
 	}
 	return t.closeMarks()
 }
