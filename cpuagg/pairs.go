@@ -29,21 +29,13 @@ func (s *scatterer) scatterPairs(keys, args, hashes []uint64) {
 	if s.lines == nil {
 		s.lines = make([]line, radix.FanOut())
 	}
-	lines, next := s.lines, s.next[:len(s.lines)]
 	keys, args = keys[:len(hashes)], args[:len(hashes)]
-	for i, h := range hashes {
-		p := radix.Of(h)
-		c := &next[p]
-		if c.at == c.end {
-			s.turn(p)
+	for done := 0; ; {
+		done += scatterLines(s.next, s.lines, radix, keys[done:], args[done:], hashes[done:])
+		if done == len(hashes) {
+			break
 		}
-		l, word := &lines[p], c.at%lineBytes/8&^1
-		l[word], l[word|1] = keys[i], args[i]
-		c.at += 16
-		if c.at%lineBytes == 0 {
-			full := c.at - lineBytes
-			streamLine((*line)(full.part(0)), l)
-		}
+		s.turn(radix.Of(hashes[done]))
 	}
 	s.rows += int64(len(hashes))
 	streamFence()

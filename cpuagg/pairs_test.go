@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"unsafe"
 
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
@@ -68,20 +67,6 @@ func TestScatterPairs(t *testing.T) {
 
 func samePage(a, b *spec.Page) bool {
 	return len(a.Words) == len(b.Words) && slices.Equal(a.Words[:2*a.Rows], b.Words[:2*b.Rows])
-}
-
-// Would catch a line that is not written whole, or that is written over its neighbours.
-func TestStreamLine(t *testing.T) {
-	words := make([]uint64, 1<<9) // begins with a line
-	var l line
-	for i := range l {
-		l[i] = uint64(i) + 1
-	}
-	streamLine((*line)(unsafe.Pointer(&words[len(l)])), &l)
-	streamFence()
-	if want := slices.Concat(make([]uint64, len(l)), l[:], make([]uint64, len(words)-2*len(l))); !slices.Equal(words, want) {
-		t.Errorf("memory holds %d", words[:4*len(l)])
-	}
 }
 
 // Would catch words that go to the other side, and pairs that are left out where they are no whole line.

@@ -2,10 +2,22 @@
 
 package cpuagg
 
-// streamLine writes a line to a page, past the cache.
+import "github.com/mpga/mpga/partition"
+
+// scatterLines puts rows of a key and an argument in the lines of their partitions, and writes lines that are full
+// to their pages, past the cache. It ends before the first row whose partition's page is full, and returns how many
+// rows it has put.
+func scatterLines(next []cursor, lines []line, radix partition.Radix, keys, args, hashes []uint64) (rows int) {
+	if len(hashes) == 0 {
+		return 0
+	}
+	return streamRows(&next[0], &lines[0], uint64(63-radix), &keys[0], &args[0], &hashes[0], len(hashes))
+}
+
+// streamRows is scatterLines, with partitions that are hash >> 1 >> shift. n > 0.
 //
 //go:noescape
-func streamLine(to, l *line)
+func streamRows(next *cursor, lines *line, shift uint64, keys, args, hashes *uint64, n int) (rows int)
 
 // streamFence lets whoever gets a page see the lines that were streamed to it.
 func streamFence()

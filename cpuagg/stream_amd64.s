@@ -2,29 +2,63 @@
 
 #include "textflag.h"
 
-// func streamLine(to, l *line)
-//
-// *to = *l, past the cache. to is a multiple of 16.
-TEXT ·streamLine(SB), NOSPLIT, $0-16
-	MOVQ   to+0(FP), DI
-	MOVQ   l+8(FP), SI
-	MOVOU  (SI), X0
-	MOVOU  16(SI), X1
-	MOVOU  32(SI), X2
-	MOVOU  48(SI), X3
-	MOVNTO X0, (DI)
-	MOVNTO X1, 16(DI)
-	MOVNTO X2, 32(DI)
-	MOVNTO X3, 48(DI)
-	MOVOU  64(SI), X0
-	MOVOU  80(SI), X1
-	MOVOU  96(SI), X2
-	MOVOU  112(SI), X3
-	MOVNTO X0, 64(DI)
-	MOVNTO X1, 80(DI)
-	MOVNTO X2, 96(DI)
-	MOVNTO X3, 112(DI)
+// func streamRows(next *cursor, lines *line, shift uint64, keys, args, hashes *uint64, n int) (rows int)
+TEXT ·streamRows(SB), NOSPLIT, $0-64
+	MOVQ next+0(FP), DI
+	MOVQ lines+8(FP), SI
+	MOVQ shift+16(FP), CX
+	MOVQ keys+24(FP), R8
+	MOVQ args+32(FP), R9
+	MOVQ hashes+40(FP), R10
+	MOVQ n+48(FP), R11
+	XORL BX, BX             // row
+
+row:
+	MOVQ   (R10)(BX*8), AX
+	SHRQ   $1, AX
+	SHRQ   CX, AX
+	SHLQ   $4, AX           // 16 bytes of a cursor, 8 times as many of a line
+	MOVQ   (DI)(AX*1), DX
+	CMPQ   DX, 8(DI)(AX*1)
+	JEQ    done
+	LEAQ   (SI)(AX*8), R12
+	MOVL   DX, R13
+	ANDL   $0x70, R13
+	MOVQ   (R8)(BX*8), X0
+	MOVHPS (R9)(BX*8), X0
+	MOVUPS X0, (R12)(R13*1)
+	ADDQ   $16, DX
+	MOVQ   DX, (DI)(AX*1)
+	TESTL  $0x7F, DX
+	JZ     full
+
+next:
+	INCQ BX
+	CMPQ BX, R11
+	JLT  row
+
+done:
+	MOVQ BX, rows+56(FP)
 	RET
+
+full:
+	MOVOU  (R12), X0
+	MOVOU  16(R12), X1
+	MOVOU  32(R12), X2
+	MOVOU  48(R12), X3
+	MOVNTO X0, -128(DX)
+	MOVNTO X1, -112(DX)
+	MOVNTO X2, -96(DX)
+	MOVNTO X3, -80(DX)
+	MOVOU  64(R12), X0
+	MOVOU  80(R12), X1
+	MOVOU  96(R12), X2
+	MOVOU  112(R12), X3
+	MOVNTO X0, -64(DX)
+	MOVNTO X1, -48(DX)
+	MOVNTO X2, -32(DX)
+	MOVNTO X3, -16(DX)
+	JMP    next
 
 // func streamFence()
 TEXT ·streamFence(SB), NOSPLIT, $0-0

@@ -2,10 +2,31 @@
 
 package cpuagg
 
-import "unsafe"
+import (
+	"unsafe"
 
-// streamLine writes a line to a page.
-func streamLine(to, l *line) { *to = *l }
+	"github.com/mpga/mpga/partition"
+)
+
+// scatterLines puts rows of a key and an argument in the lines of their partitions, and writes lines that are full
+// to their pages. It ends before the first row whose partition's page is full, and returns how many rows it has put.
+func scatterLines(next []cursor, lines []line, radix partition.Radix, keys, args, hashes []uint64) (rows int) {
+	for i, h := range hashes {
+		p := radix.Of(h)
+		c, l := &next[p], &lines[p]
+		if c.at == c.end {
+			return i
+		}
+		word := c.at % lineBytes / 8 &^ 1
+		l[word], l[word|1] = keys[i], args[i]
+		c.at += 16
+		if c.at%lineBytes == 0 {
+			full := c.at - lineBytes
+			*(*line)(full.part(0)) = *l
+		}
+	}
+	return len(hashes)
+}
 
 // streamFence has nothing to do.
 func streamFence() {}
