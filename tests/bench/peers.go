@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed" // peers.py
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -103,14 +104,19 @@ func (p *peers) measure(ctx context.Context, b *bench, c benchCase, want answer,
 	return nil
 }
 
-// call runs the script.
-func (p *peers) call(ctx context.Context, threads int, request, reply any) error {
+// call runs the script, with a temporary directory of its own: ClickHouse leaves files there.
+func (p *peers) call(ctx context.Context, threads int, request, reply any) (err error) {
 	input, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
+	temp, err := os.MkdirTemp("", "mpga-bench-peer-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	cmd := exec.CommandContext(ctx, p.python, "-c", peersScript)
-	cmd.Env = append(os.Environ(), fmt.Sprint("POLARS_MAX_THREADS=", threads)) // read when it is imported
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, fmt.Sprint("POLARS_MAX_THREADS=", threads)) // read when it is imported
 	cmd.Stdin = bytes.NewReader(input)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -134,7 +134,7 @@ func (r *report) drawCurve(c curve, path string) error {
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = powers{}, powers{}
 	p.Add(plotter.NewGrid())
-	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, true, vg.Points(3)
+	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, c.name == "groups", vg.Points(3) // where lines are low
 	for i, e := range c.engines {
 		line := make(plotter.XYs, len(c.points))
 		for j, at := range c.points {
