@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/schema"
+	"github.com/klauspost/compress/s2"
 )
 
 // newChunkEncoder returns the encoder of a column of the adapted schema.
@@ -40,7 +41,7 @@ type wordColumn struct {
 	to       arrow.DataType // adapted
 	nullable bool
 	adapter  *adapter
-	codec    compress.Codec // nil for none
+	codec    pageCodec // nil for none
 	level    int
 	entries  int // of a dictionary at most
 
@@ -64,6 +65,18 @@ type wordColumn struct {
 	translation translation
 }
 
+// pageCodec compresses, as the library's codecs do.
+type pageCodec interface {
+	EncodeLevel(dst, src []byte, level int) []byte
+	CompressBound(int64) int64
+}
+
+// fastSnappy takes half the time of the library's, which looks for matches longer.
+type fastSnappy struct{}
+
+func (fastSnappy) EncodeLevel(dst, src []byte, _ int) []byte { return s2.EncodeSnappy(dst, src) }
+func (fastSnappy) CompressBound(n int64) int64               { return int64(s2.MaxEncodedLen(int(n))) }
+
 // page is a part of wordColumn.out.
 type page struct {
 	from, to int // with its header
@@ -78,7 +91,11 @@ func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *a
 		valid:   make([]byte, pageRowsMax/8),
 		plain:   make([]byte, levelBytesMax)}
 	var err error
-	if codec := props.CompressionFor(column.Path()); codec != compress.Codecs.Uncompressed {
+	switch codec := props.CompressionFor(column.Path()); codec {
+	case compress.Codecs.Uncompressed:
+	case compress.Codecs.Snappy:
+		c.codec = fastSnappy{}
+	default:
 		c.codec, err = compress.GetCodec(codec)
 	}
 	return c, err

@@ -27,7 +27,21 @@ type dictionary struct {
 	most  int      // entries
 	bytes int      // of strings that are not in their words
 	heap  spec.Heap
+
+	// recent are values of two words that have been looked up, by a hash that is cheap. Long strings are not
+	// among them: their words are an address.
+	recent [1 << recentBits]recentValue
 }
+
+type recentValue struct {
+	words [2]uint64
+	code  uint32 // code + 1; 0 is empty
+}
+
+const (
+	recentBits   = 9
+	recentFactor = 0x9E3779B97F4A7C15 // 2^64 by the golden ratio
+)
 
 const slotsMin = 1 << 10
 
@@ -42,6 +56,7 @@ func (d *dictionary) reset(kind wordKind, entries int) {
 		d.slots = make([]uint32, slotsMin)
 	}
 	clear(d.slots)
+	clear(d.recent[:])
 	d.heap.Reset()
 	d.most = min(entries, dictionaryBytesMax/(8*d.width))
 }
@@ -52,24 +67,26 @@ func (d *dictionary) len() int { return len(d.words) / d.width }
 func (d *dictionary) codeBits() int { return max(bits.Len(uint(max(d.len()-1, 0))), 1) }
 
 // encode writes the codes of values, up to the first that the dictionary has no room for, and returns their
-// number. Equal neighbours are looked up once.
+// number.
 func (d *dictionary) encode(words []uint64, codes []uint32) int {
 	if d.width == 1 {
 		return d.encodeOnes(words, codes)
 	}
-	var last [2]uint64
-	var lastCode uint32
-	for i := range codes {
-		v := [2]uint64{words[2*i], words[2*i+1]}
-		if v == last && i > 0 {
-			codes[i] = lastCode
+	pairs := asStrings(words)[:len(codes)]
+	for i := range pairs {
+		v := &pairs[i]
+		seen := &d.recent[(v[0]^v[1]*recentFactor)*recentFactor>>(64-recentBits)]
+		if seen.code != 0 && seen.words[0] == v[0] && seen.words[1] == v[1] {
+			codes[i] = seen.code - 1
 			continue
 		}
-		code, ok := d.codeOf(v)
+		code, ok := d.codeOf(*v)
 		if !ok {
 			return i
 		}
-		last, lastCode = v, code
+		if d.kind != kindBytes || !v.Long() {
+			*seen = recentValue{*v, code + 1}
+		}
 		codes[i] = code
 	}
 	return len(codes)
