@@ -18,6 +18,9 @@ func Bind(schema *arrow.Schema, exprs ...*Expr) (*Program, error) {
 		if err != nil {
 			return nil, err
 		}
+		if n.typ.ID == Interval {
+			return nil, errorAt(e.At, "not supported: %s is an INTERVAL, which can only be part of an expression", e)
+		}
 		b.program.nodes = append(b.program.nodes, n)
 	}
 	b.program.compact = make([]bool, len(exprs))

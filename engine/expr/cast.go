@@ -84,7 +84,8 @@ func setCast(n *node, from Type, try bool) bool {
 	n.fallible = !try
 	to := n.typ
 	n.exact = from.numeric() && !from.float() && to.numeric() && !to.float() && always(from, to) ||
-		from.ID == Float32 && to.ID == Float64 || from.ID == Date && to.ID == Timestamp || from.ID == Timestamp && to.ID == TimestampNS
+		from.ID == Float32 && to.ID == Float64 || from.ID == Date && to.ID == Timestamp ||
+		from.ID == Timestamp && to.ID == TimestampNS && !try // which may be NULL
 	if from.ID == Null {
 		n.fallible = false
 		n.eval = func(f *frame) (*vector, error) {
@@ -221,10 +222,12 @@ func always(from, to Type) bool {
 	case to.ID == Decimal:
 		from = from.asDecimal()
 		return from.Scale <= to.Scale && from.Precision-from.Scale <= to.Precision-to.Scale
+	case !from.integer() || !to.integer() || from.kind() == wideKind:
+		return false
 	}
 	low, high := bounds(from)
 	least, most := bounds(to)
-	return from.integer() && to.integer() && least <= low && high <= most
+	return least <= low && high <= most
 }
 
 // exactNumber turns the digits of an integer or decimal into those of another type.

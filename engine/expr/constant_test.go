@@ -8,15 +8,19 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // folded returns the text of an expression of constants, or its error.
 func folded(e *Expr) (string, error) {
-	schema := arrow.NewSchema(nil, nil)
-	p, err := Bind(schema, e)
+	b := &binder{schema: arrow.NewSchema(nil, nil), program: &Program{}, known: map[string]*node{}}
+	n, err := b.bind(e, 0)
 	if err != nil {
 		return "", err
 	}
+	p := b.program
+	p.nodes = append(p.nodes, n)
 	value, ok := p.Constant(0)
 	if !ok { // an error is left to the rows
 		_, err := p.nodes[0].eval(p.NewEvaluator(nil).frameOf(0, 1, nil))
@@ -46,6 +50,51 @@ func TestNumber(t *testing.T) {
 		if got, err := folded(parsed(t, text)); err != nil || got != want {
 			t.Errorf("%s is %s, %v, want %s", text, got, err, want)
 		}
+	}
+}
+
+// Would catch constants that stand for numbers and have no kernel, and casts between numbers of 64 and of 128 bits.
+func TestNumberKinds(t *testing.T) {
+	cast := func(e *Expr, typ Type) *Expr { return &Expr{Op: OpCast, Type: typ, Args: []*Expr{e}, At: -1} }
+	try := func(e *Expr, typ Type) *Expr { return &Expr{Op: OpTryCast, Type: typ, Args: []*Expr{e}, At: -1} }
+	large := parsed(t, "9223372036854775808")
+	for _, c := range []struct {
+		expr *Expr
+		want string
+	}{
+		{Call("sign", Constant("-7.25")), "-1"}, {Call("sign", Constant(nil)), "NULL"}, {Call("sign", large), "1"},
+		{cast(cast(Constant(int64(-8)), DecimalOf(38, 5)), typeOf(Int32)), "-8"}, {cast(parsed(t, "1.5"), typeOf(Int8)), "2"},
+		{cast(cast(large, DecimalOf(38, 5)), typeOf(Int64)), "does not fit BIGINT"}, {try(cast(large, typeOf(Uint64)), typeOf(Int64)), "NULL"},
+	} {
+		got, err := folded(c.expr)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want && (err == nil || !strings.Contains(got, c.want)) {
+			t.Errorf("%s is %s, want %s", c.expr, got, c.want)
+		}
+	}
+}
+
+// Would catch a cast that may give NULL and is taken for one that loses nothing.
+func TestTriedStats(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "u", Type: arrow.PrimitiveTypes.Uint64}, {Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond}}}, nil)
+	for column, typ := range map[string]TypeID{"u": Int64, "t": TimestampNS} {
+		p, err := Bind(schema, &Expr{Op: OpTryCast, Type: typeOf(typ), Args: []*Expr{Column(column)}, At: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Stats(0, []spec.ColumnStats{{NoNulls: true}, {NoNulls: true}}).NoNulls {
+			t.Errorf("TRY_CAST(%s AS %s) is never NULL, the statistics say", column, typeOf(typ))
+		}
+	}
+}
+
+// Would catch an interval that is taken for a column, of which there is none.
+func TestIntervalResult(t *testing.T) {
+	_, err := Bind(arrow.NewSchema(nil, nil), Call("-", Constant(IntervalValue{Months: 1})))
+	if err == nil || !strings.Contains(err.Error(), "INTERVAL") {
+		t.Errorf("an interval as a result: %v", err)
 	}
 }
 

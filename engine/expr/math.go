@@ -93,6 +93,11 @@ func sign(b *binder, n *node) error {
 	if err := b.wantNumbers(n); err != nil {
 		return err
 	}
+	if !n.args[0].typ.numeric() { // NULL, or a string that stands for a number
+		if err := b.castArgs(n, typeOf(Float64)); err != nil {
+			return err
+		}
+	}
 	switch n.args[0].typ.kind() {
 	case floatKind:
 		n.eval = map1(n, func(v float64) int64 {
@@ -106,10 +111,8 @@ func sign(b *binder, n *node) error {
 		})
 	case wideKind:
 		n.eval = map1(n, func(v wide) int64 { return int64(v.Sign()) })
-	case intKind:
-		n.eval = map1(n, func(v int64) int64 { return v>>63 | int64(uint64(-v)>>63) })
 	default:
-		return b.castArgs(n, n.typ)
+		n.eval = map1(n, func(v int64) int64 { return v>>63 | int64(uint64(-v)>>63) })
 	}
 	return nil
 }
