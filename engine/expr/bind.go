@@ -40,7 +40,7 @@ func BindCondition(schema *arrow.Schema, e *Expr) (*Program, error) {
 	if n, err = b.cast(n, typeOf(Bool)); err != nil {
 		return nil, err
 	}
-	b.program.nodes = append(b.program.nodes, n)
+	b.program.nodes, b.program.compact = []*node{n}, []bool{false}
 	return b.program, nil
 }
 

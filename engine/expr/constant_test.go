@@ -51,6 +51,11 @@ func TestNumber(t *testing.T) {
 			t.Errorf("%s is %s, %v, want %s", text, got, err, want)
 		}
 	}
+	for _, text := range []string{"true", "", "0xFFFFFFFFFFFFFFFFFFFF", "--1", "1.2.3"} {
+		if e, err := Number(text); err == nil {
+			t.Errorf("%q is the number %s", text, e)
+		}
+	}
 }
 
 // Would catch constants that stand for numbers and have no kernel, and casts between numbers of 64 and of 128 bits.

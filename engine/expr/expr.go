@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
 // Op is the form of an expression.
@@ -116,9 +114,12 @@ func Number(text string) (*Expr, error) {
 	whole, fraction, pointed := strings.Cut(plain, ".")
 	digits := len(strings.TrimLeft(whole, "0"))
 	if !pointed && digits <= digitsMax {
-		v, err := decimal128.FromString(plain, digitsMax, 0)
+		v, ok := parseDecimal(plain, DecimalOf(digitsMax, 0))
+		if !ok {
+			return nil, fmt.Errorf("%s is not a number", text)
+		}
 		e.Type, e.Value = typeOf(Huge), v
-		return e, err
+		return e, nil
 	}
 	if len(whole)+len(fraction) > digitsMax {
 		f, err := strconv.ParseFloat(plain, 64)
