@@ -367,7 +367,7 @@ func (d *device) submit(t *Tile) error {
 		if err := context.Cause(d.run.ctx); err != nil {
 			return err
 		}
-		route, groups := d.run.Route()
+		route, groups := d.awaitRoute()
 		if err := d.enter(route, groups); err != nil {
 			return cmp.Or(context.Cause(d.run.ctx), err)
 		}
@@ -432,15 +432,23 @@ func taken(err error) error {
 	return &takeError{err}
 }
 
-// enter gets the buffers of a route, after those of the one before are given back. Requires: d.mu is
-// held, which it may let go in between.
-func (d *device) enter(route Route, groups int64) (err error) {
-	if d.ready && d.table != nil {
-		d.route = route // the table goes on
-	}
-	for d.changing || d.inFlight > 0 && !(d.ready && d.route == route) {
+// awaitRoute waits until the buffers of the present route are there, or no tile is under way. It returns the route
+// of the end of all waiting: none comes back, and one that was left has no buffers. Requires: d.mu is held.
+func (d *device) awaitRoute() (route Route, groups int64) {
+	for {
+		if route, groups = d.run.Route(); d.ready && d.table != nil {
+			d.route = route // the table goes on
+		}
+		if !d.changing && (d.inFlight == 0 || d.ready && d.route == route) {
+			return route, groups
+		}
 		d.idle.Wait()
 	}
+}
+
+// enter gets the buffers of a route that awaitRoute has returned, after those of the one before are given back.
+// Requires: d.mu is held, which it may let go in between.
+func (d *device) enter(route Route, groups int64) (err error) {
 	if err := context.Cause(d.run.ctx); err != nil || d.ready && d.route == route {
 		return err
 	}
