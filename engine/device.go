@@ -66,6 +66,7 @@ type devices struct {
 	log    *slog.Logger
 	fail   func(hostdevice.Call) error // faults of a device of the host, for tests
 	opens  time.Duration               // how long a device of the host takes, for tests
+	count  int                         // of devices of the host
 	link   bool                        // measure it
 
 	opening sync.Mutex // held by who opens them
@@ -218,8 +219,15 @@ func (d *devices) openAll() ([]kernels.Device, error) {
 		return nil, errNotOnDevice("the device is the CPU")
 	case "host":
 		time.Sleep(d.opens)
-		dev, err := hostdevice.Open(hostdevice.Options{MemoryLimit: d.choice.hostBytes, PinnedLimit: d.pinned, Fail: d.fail})
-		return []kernels.Device{dev}, err
+		var list []kernels.Device
+		for range max(d.count, 1) {
+			dev, err := hostdevice.Open(hostdevice.Options{MemoryLimit: d.choice.hostBytes, PinnedLimit: d.pinned, Fail: d.fail})
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, dev)
+		}
+		return list, nil
 	}
 	ordinals := d.choice.ordinals
 	if len(ordinals) == 0 {
@@ -268,7 +276,7 @@ func newDevices(o *Options) (*devices, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &devices{choice: choice, limit: o.DeviceMemoryLimit, pinned: o.MemoryLimit / pinnedShare, log: o.Logger, fail: o.testing.Device.Fail, opens: o.testing.Device.Opens, link: o.MeasureLink}, nil
+	return &devices{choice: choice, limit: o.DeviceMemoryLimit, pinned: o.MemoryLimit / pinnedShare, log: o.Logger, fail: o.testing.Device.Fail, opens: o.testing.Device.Opens, count: o.testing.Device.Count, link: o.MeasureLink}, nil
 }
 
 // describeDevices names devices for people.

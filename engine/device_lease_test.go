@@ -17,6 +17,8 @@ import (
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
+	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/stream/faultfs"
 )
 
 // leakHandler fails a test when an engine closes a device that has something left: memory, pinned memory,
@@ -147,13 +149,22 @@ func TestDeviceSharedFaults(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, round))
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			cause := []error{kernels.ErrDeviceLost, kernels.ErrOutOfMemory, errors.New("boom")}[rng.IntN(3)]
-			knobs := engine.TestingKnobs{ResultRows: 50, Device: engine.DeviceKnobs{
+			failAt, work := 20+rng.Int64N(800), rng.IntN(2) == 0
+			knobs := engine.TestingKnobs{ResultRows: 50, SpillAll: rng.IntN(2) == 0, Device: engine.DeviceKnobs{
+				Count: rng.IntN(3), LFMin: 0.05 + rng.Float64()/2, Opens: time.Duration(rng.IntN(2_000_000)),
 				Groups: []int64{1, 2000, 1 << 40}[rng.IntN(3)], TileRows: 200, RadixBits: 2, Streams: 2,
 				Patience: []time.Duration{time.Nanosecond, time.Millisecond, time.Minute}[rng.IntN(3)],
-				Fail:     hostdevice.FailNth(20+rng.Int64N(800), rng.IntN(2) == 0, cause),
+				Fail:     hostdevice.FailNth(failAt, work, cause),
 			}}
 			device := []string{"host:1MiB", "host:40MiB"}[rng.IntN(2)]
-			eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: device}, knobs))
+			t.Logf("%s, %v at %d, work: %v; %+v", device, cause, failAt, work, knobs)
+			fsys := faultfs.New(stream.OS)
+			defer func() {
+				if n := fsys.OpenFiles(); n != 0 {
+					t.Errorf("%d files are open", n)
+				}
+			}()
+			eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: device, FS: fsys, TempDir: t.TempDir()}, knobs))
 			var wg sync.WaitGroup
 			for range 6 {
 				whole, wait := rng.IntN(3) > 0, time.Duration(rng.IntN(5_000_000))

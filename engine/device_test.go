@@ -106,6 +106,7 @@ func TestDeviceFaults(t *testing.T) {
 	if testing.Short() {
 		step = 7
 	}
+	first := 1 + int64(newSeed(t)%uint64(step)) // so that many runs try every n
 	for _, c := range []struct {
 		groups   int64
 		tileRows int
@@ -117,7 +118,7 @@ func TestDeviceFaults(t *testing.T) {
 		{1 << 40, 1000, 2 << 20},
 	} {
 		for _, work := range []bool{false, true} {
-			for n := int64(1); ; n += step {
+			for n := first; ; n += step {
 				var failed atomic.Bool
 				cause := errors.New("boom")
 				if n%3 == 0 {

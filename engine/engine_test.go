@@ -125,6 +125,7 @@ func randomDevice(rng *rand.Rand) (string, engine.DeviceKnobs) {
 		Streams:   rng.IntN(5),
 		RadixBits: rng.IntN(4),
 		Groups:    []int64{0, 1, 100, 3000, 1 << 40}[rng.IntN(5)],
+		Count:     []int{0, 0, 2, 3}[rng.IntN(4)],
 		Opens:     []time.Duration{0, 0, time.Nanosecond, time.Millisecond}[rng.IntN(4)],
 	}
 	if rng.IntN(2) == 0 {

@@ -98,6 +98,7 @@ type DeviceKnobs struct {
 	Timeout                      time.Duration
 	Patience                     time.Duration               // how long a query waits for others
 	Opens                        time.Duration               // how long a device of the host takes to open, for the first query
+	Count                        int                         // of devices of the host; 0 is one
 	Fail                         func(hostdevice.Call) error // faults of a device of the host
 }
 
