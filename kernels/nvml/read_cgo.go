@@ -101,9 +101,6 @@ var computeModes = map[lib.ComputeMode]string{
 }
 
 func process(p lib.ProcessInfo) Process {
-	bytes := int64(p.UsedGpuMemory)
-	if p.UsedGpuMemory == 1<<64-1 { // the library's way to say that it cannot tell
-		bytes = -1
-	}
-	return Process{PID: int(p.Pid), MemoryBytes: bytes}
+	// All ones, the library's way to say that it cannot tell, are -1.
+	return Process{PID: int(p.Pid), MemoryBytes: int64(p.UsedGpuMemory)}
 }
