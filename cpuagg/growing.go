@@ -148,12 +148,14 @@ func (s *states) accumulateGrowing(f *spec.Fold, states []uint64, gids []uint32,
 		s.accumulateValues(states, gids, in[0])
 		return
 	}
+	if f.Kind == spec.FoldDistinct {
+		s.accumulateDistinct(f, states, gids, in[0])
+		return
+	}
 	for i, g := range gids {
 		state := states[int(g)*f.Words : (int(g)+1)*f.Words]
 		key := in[0][i*kw : (i+1)*kw]
 		switch f.Kind {
-		case spec.FoldDistinct:
-			intern(f, state, key, &s.heap)
 		case spec.FoldHistogram:
 			s.tally(f, state, key, 1, in[1][i])
 		case spec.FoldCollect:
@@ -171,6 +173,72 @@ func (s *states) accumulateGrowing(f *spec.Fold, states []uint64, gids []uint32,
 			s.sketch(f, state, key[0])
 		}
 	}
+}
+
+// accumulateDistinct adds elements to sets. Most are there already, and are found without a call for each.
+func (s *states) accumulateDistinct(f *spec.Fold, states []uint64, gids []uint32, keys []uint64) {
+	kw := f.OrderWords()
+	for i, g := range gids {
+		state := (*[3]uint64)(states[int(g)*f.Words:])
+		key := keys[i*kw : (i+1)*kw]
+		if kw == 1 && hasWord(state, key[0]) || kw == 2 && hasPair(f, state, key[0], key[1]) {
+			continue
+		}
+		intern(f, state[:], key, &s.heap)
+	}
+}
+
+// hasWord says whether a set of one-word elements has one.
+func hasWord(state *[3]uint64, key uint64) bool {
+	n := state[0]
+	elements := spec.WordsAt(&state[1], int(n))
+	if n <= setScanMax {
+		for _, e := range elements {
+			if e == key {
+				return true
+			}
+		}
+		return false
+	}
+	hash := partition.Mix64(key)
+	index := spec.WordsAt(&state[2], indexSlots(n))
+	mask := uint64(len(index) - 1)
+	for at := hash & mask; index[at] != 0; at = (at + 1) & mask {
+		if (index[at]^hash)>>indexBits == 0 && elements[index[at]&indexMask-1] == key {
+			return true
+		}
+	}
+	return false
+}
+
+// hasPair says whether a set of two-word elements has one of the same words. A long string may be there
+// under an address of its own.
+func hasPair(f *spec.Fold, state *[3]uint64, first, second uint64) bool {
+	n := state[0]
+	elements := spec.WordsAt(&state[1], 2*int(n))
+	if n <= setScanMax {
+		for e := 0; e < len(elements); e += 2 {
+			if elements[e] == first && elements[e+1] == second {
+				return true
+			}
+		}
+		return false
+	}
+	key := [2]uint64{first, second}
+	if f.Long && spec.AsBytes2(key[:]).Long() {
+		return false
+	}
+	hash := partition.HashWords(key[:], 0)
+	index := spec.WordsAt(&state[2], indexSlots(n))
+	mask := uint64(len(index) - 1)
+	for at := hash & mask; index[at] != 0; at = (at + 1) & mask {
+		if (index[at]^hash)>>indexBits == 0 {
+			if e := 2 * (index[at]&indexMask - 1); elements[e] == first && elements[e+1] == second {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // accumulateValues collects values of one word. Most blocks have room: the rows' loads and stores, which
