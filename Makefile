@@ -69,7 +69,7 @@ bench: build ## measure beside DuckDB, for hours; BENCH='-rows 1e7 -run memory' 
 	cd tests && go run -ldflags "-X main.version=$(VERSION)" ./bench -md ../out/bench.md -svg ../out/bench.svg -json ../out/bench.json $(BENCH)
 
 .PHONY: bench-sql
-bench-sql: ## measure SQL beside DuckDB, for half an hour; BENCH='-scale 1 -rows 1e6' and other flags
+bench-sql: ## measure SQL beside DuckDB, for ten minutes; BENCH='-scale 1 -rows 1e6' and other flags
 	cd tests && go run ./sqlbench $(BENCH)
 
 .PHONY: bench-micro
