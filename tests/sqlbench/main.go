@@ -2,7 +2,7 @@
 // threads and in turns. TPC-H's first query, H2O's ten questions, queries with the needs of ClickBench's, and what a
 // filter reads that keeps a hundredth of sorted data.
 //
-//	go run ./sqlbench                              some 10 minutes on two cores, 2 GB of files, which are kept
+//	go run ./sqlbench                              some 10 minutes on two cores, 1.2 GB of files, which are kept
 //	go run ./sqlbench -scale 1 -rows 1e6           to try
 //	go run ./sqlbench -cpu -run '^(TPC-H|H2O)'     a part, by CPU time, which other work on the machine disturbs less
 //
