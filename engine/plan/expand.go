@@ -13,13 +13,14 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 )
 
-// expanded is a source each of whose rows comes once for every grouping set. Behind its own columns it has the
+// expanded is a source each of whose rows comes once for every grouping set but those that are had without. Behind its own columns it has the
 // keys, which are NULL in rows of a set without them, and the number of the set.
 type expanded struct {
 	scan.Source
 	keys   []int    // columns of the source
 	names  []string // of the further columns
 	sets   [][]bool // by set and key: whether the set has the key
+	made   []int    // sets that rows come for
 	schema *arrow.Schema
 }
 
@@ -54,7 +55,7 @@ func (x *expanded) Stats() scan.Stats {
 	}
 	s.Columns = append(s.Columns, spec.ColumnStats{HasRange: true, Min: 0, Max: int64(len(x.sets) - 1), NoNulls: true})
 	if s.Rows > 0 {
-		s.Rows *= int64(len(x.sets))
+		s.Rows *= int64(len(x.made))
 	}
 	return s
 }
@@ -62,7 +63,7 @@ func (x *expanded) Stats() scan.Stats {
 // Splits implements scan.Source.
 func (x *expanded) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
 	own := x.Source.Schema().NumFields()
-	e := &expansion{sets: x.sets}
+	e := &expansion{sets: x.sets, made: x.made}
 	fields := make([]arrow.Field, len(columns))
 	var read []int
 	for i, c := range columns {
@@ -96,6 +97,7 @@ func (x *expanded) Splits(ctx context.Context, columns []int) ([]scan.Split, err
 // expansion says how batches are made of those of the source.
 type expansion struct {
 	sets    [][]bool
+	made    []int
 	columns []expandedColumn
 	schema  *arrow.Schema
 }
@@ -111,11 +113,11 @@ type expandedSplit struct {
 	of *expansion
 }
 
-func (s *expandedSplit) Position() uint64 { return s.Split.Position() * uint64(len(s.of.sets)) }
+func (s *expandedSplit) Position() uint64 { return s.Split.Position() * uint64(len(s.of.made)) }
 
 func (s *expandedSplit) Rows() int64 {
 	if rows := s.Split.Rows(); rows > 0 {
-		return rows * int64(len(s.of.sets))
+		return rows * int64(len(s.of.made))
 	}
 	return s.Split.Rows()
 }
@@ -126,7 +128,7 @@ func (s *expandedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 	if err != nil {
 		return nil, err
 	}
-	r := &expandedReader{RecordReader: from, of: s.of, set: len(s.of.sets)}
+	r := &expandedReader{RecordReader: from, of: s.of, next: len(s.of.made)}
 	r.refs.Store(1)
 	return r, nil
 }
@@ -136,7 +138,7 @@ type expandedReader struct {
 	array.RecordReader
 	refs  atomic.Int64
 	of    *expansion
-	set   int // of the next batch
+	next  int // of made
 	batch arrow.RecordBatch
 }
 
@@ -162,12 +164,14 @@ func (r *expandedReader) Record() arrow.RecordBatch      { return r.batch }
 
 func (r *expandedReader) Next() bool {
 	r.drop()
-	if r.set == len(r.of.sets) {
+	if r.next == len(r.of.made) {
 		if !r.RecordReader.Next() {
 			return false
 		}
-		r.set = 0
+		r.next = 0
 	}
+	set := r.of.made[r.next]
+	r.next++
 	in := r.RecordReader.RecordBatch()
 	rows := int(in.NumRows())
 	columns := make([]arrow.Array, len(r.of.columns))
@@ -175,10 +179,10 @@ func (r *expandedReader) Next() bool {
 	for i, c := range r.of.columns {
 		switch {
 		case c.isSet:
-			columns[i] = repeated(int32(r.set), rows)
+			columns[i] = repeated(int32(set), rows)
 			made = append(made, columns[i])
-		case c.key >= 0 && !r.of.sets[r.set][c.key]:
-			columns[i] = nulls(r.of.schema.Field(i).Type, rows)
+		case c.key >= 0 && !r.of.sets[set][c.key]:
+			columns[i] = nullsLike(in.Column(c.at))
 			made = append(made, columns[i])
 		default:
 			columns[i] = in.Column(c.at)
@@ -188,8 +192,19 @@ func (r *expandedReader) Next() bool {
 	for _, arr := range made {
 		arr.Release()
 	}
-	r.set++
 	return true
+}
+
+// nullsLike returns as many NULLs as an array has rows: codes of its dictionary where it has one, so that what is kept
+// of dictionaries is found again.
+func nullsLike(arr arrow.Array) arrow.Array {
+	d, ok := arr.(*array.Dictionary)
+	if !ok {
+		return nulls(arr.DataType(), arr.Len())
+	}
+	codes := nulls(d.DataType().(*arrow.DictionaryType).IndexType, arr.Len())
+	defer codes.Release()
+	return array.NewDictionaryArray(d.DataType(), codes, d.Dictionary())
 }
 
 // nulls returns so many NULLs. Their buffers have to be 0, which an engine's allocator does not promise.

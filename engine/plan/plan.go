@@ -53,10 +53,14 @@ type Query struct {
 	stages  []stage
 	first   *engine.Result // of the aggregation among the stages, when it has run; nil where there is none
 	grouped bool
-	query   spec.Query    // of the last aggregation, over source
-	sets    [][]bool      // by grouping set and key: whether the set has it; nil of one set
-	rows    *arrow.Schema // of what is projected: the source's, or of groups
-	post    *projection
+	query   spec.Query // of the last aggregation, over source
+	sets    [][]bool   // by grouping set and key: whether the set has it; nil of one set
+
+	answered int                    // the grouping set whose groups the first aggregation makes, or -1
+	finest   chan arrow.RecordBatch // while the query runs: those groups; nil where there is no such set
+
+	rows *arrow.Schema // of what is projected: the source's, or of groups
+	post *projection
 
 	hidden int // columns at the end that rows are ordered by and that are no result
 	by     order.By
@@ -145,7 +149,7 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	}
 	base := *rel
 	base.where = both(rel.where, where)
-	q := &Query{engine: p.engine, text: s, base: &base, source: base.source}
+	q := &Query{engine: p.engine, text: s, base: &base, source: base.source, answered: -1}
 	if base.where != nil {
 		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
 			return nil, err

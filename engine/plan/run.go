@@ -111,24 +111,42 @@ func (r *firstColumns) Next() bool {
 	return true
 }
 
-// groupReader reads the groups, as rows of Query.rows.
+// groupReader reads the groups, as rows of Query.rows: first those that go on to be merged and are an answer
+// already, as they come by, then those of the last aggregation.
 type groupReader struct {
 	refs    atomic.Int64
 	ctx     context.Context
+	cancel  context.CancelFunc
 	query   *Query
 	current *engine.Result
+	finest  <-chan arrow.RecordBatch // nil when there are no more
+	ahead   chan bool                // what current.Next has returned, called while finest is read; else nil
 	batch   arrow.RecordBatch
 	rows    int64
+	passed  int64 // rows of finest
 	stats   engine.Stats
 	err     error
 }
 
 func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
-	r := &groupReader{ctx: ctx, query: q}
+	r := &groupReader{query: q}
+	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.refs.Store(1)
+	q.finest = nil
+	if q.answered >= 0 {
+		q.finest = make(chan arrow.RecordBatch)
+		r.finest = q.finest
+	}
 	var err error
-	r.current, err = q.engine.Aggregate(ctx, q.source, q.query)
-	return r, err
+	if r.current, err = q.engine.Aggregate(r.ctx, q.source, q.query); err != nil {
+		r.cancel()
+		return nil, err
+	}
+	if r.finest != nil {
+		r.ahead = make(chan bool, 1)
+		go func() { r.ahead <- r.current.Next() }() // which is when all input has been read, or an error
+	}
+	return r, nil
 }
 
 func (r *groupReader) Retain() { r.refs.Add(1) }
@@ -136,10 +154,48 @@ func (r *groupReader) Retain() { r.refs.Add(1) }
 func (r *groupReader) Release() {
 	if r.refs.Add(-1) == 0 {
 		r.drop()
+		r.cancel()
 		if r.current != nil {
+			if r.ahead != nil {
+				<-r.ahead
+			}
 			r.current.Release()
 		}
 	}
+}
+
+// next makes the next batch of the last aggregation current.
+func (r *groupReader) next() bool {
+	if r.ahead == nil {
+		return r.current.Next()
+	}
+	for r.finest != nil {
+		select {
+		case more := <-r.ahead: // after an error
+			r.ahead, r.finest = nil, nil
+			return more
+		case batch, more := <-r.finest:
+			if more {
+				r.batch = r.query.answer(batch)
+				r.passed += batch.NumRows()
+				batch.Release()
+				return true
+			}
+			r.finest = nil
+		}
+	}
+	more := <-r.ahead
+	r.ahead = nil
+	return more
+}
+
+// answer makes groups of the first aggregation rows of the set that they answer.
+func (q *Query) answer(groups arrow.RecordBatch) arrow.RecordBatch {
+	keys := len(q.query.Keys) - 1 // the last is the number of the set
+	number := repeated(int32(q.answered), int(groups.NumRows()))
+	defer number.Release()
+	columns := slices.Concat(groups.Columns()[:keys], []arrow.Array{number}, groups.Columns()[keys:])
+	return newBatch(q.rows, columns, groups.NumRows())
 }
 
 func (r *groupReader) drop() {
@@ -159,14 +215,17 @@ func (r *groupReader) Next() bool {
 	if r.current == nil {
 		return false
 	}
-	if r.current.Next() {
-		r.batch = r.current.RecordBatch()
-		r.batch.Retain()
+	if r.next() {
+		if r.batch == nil {
+			r.batch = r.current.RecordBatch()
+			r.batch.Retain()
+		}
 		r.rows += r.batch.NumRows()
 		return true
 	}
 	r.err = r.current.Err()
 	r.stats = r.current.Stats()
+	r.stats.Groups += r.passed
 	if n := int64(len(r.query.sets)); n > 0 {
 		r.stats.RowsRead /= n
 	}
@@ -232,4 +291,50 @@ func (q *Query) groupsOfNothing(ctx context.Context) (arrow.RecordBatch, error) 
 		defer columns[i].Release()
 	}
 	return newBatch(q.rows, columns, int64(len(sets))), nil
+}
+
+// tee reads the result of an aggregation, and sends its batches to another reader too.
+type tee struct {
+	array.RecordReader
+	refs atomic.Int64
+	ctx  context.Context
+	to   chan<- arrow.RecordBatch // nil when it is closed
+}
+
+// newTee takes over the reader. It closes the channel.
+func newTee(ctx context.Context, from array.RecordReader, to chan<- arrow.RecordBatch) *tee {
+	t := &tee{RecordReader: from, ctx: ctx, to: to}
+	t.refs.Store(1)
+	return t
+}
+
+func (t *tee) Retain() { t.refs.Add(1) }
+
+func (t *tee) Release() {
+	if t.refs.Add(-1) == 0 {
+		t.end()
+		t.RecordReader.Release()
+	}
+}
+
+func (t *tee) end() {
+	if t.to != nil {
+		close(t.to)
+		t.to = nil
+	}
+}
+
+func (t *tee) Next() bool {
+	if !t.RecordReader.Next() {
+		t.end()
+		return false
+	}
+	batch := t.RecordReader.RecordBatch()
+	batch.Retain()
+	select {
+	case t.to <- batch:
+	case <-t.ctx.Done():
+		batch.Release()
+	}
+	return true
 }

@@ -39,10 +39,11 @@ func (g *grouping) arrange(query spec.Query) error {
 		}
 	}
 	if len(g.sets) > 1 {
-		if merged, ok := g.splitSets(query); ok {
-			query = merged
+		finest := -1
+		if merged, set, ok := g.splitSets(query); ok {
+			query, finest = merged, set
 		}
-		query = g.expand(query)
+		query = g.expand(query, finest)
 	}
 	if g.distinct != nil {
 		var err error
@@ -132,8 +133,10 @@ func (g *grouping) split(query spec.Query, distinct []string) (merge spec.Query,
 	q, src := g.q, g.q.source
 	q.then(stage{"groups to be merged", src, &first}, &streamed{name: "groups", schema: bound.Schema, run: func(ctx context.Context) (array.RecordReader, error) {
 		var err error
-		q.first, err = q.engine.Aggregate(ctx, src, first)
-		return q.first, err
+		if q.first, err = q.engine.Aggregate(ctx, src, first); err != nil || q.finest == nil {
+			return q.first, err
+		}
+		return newTee(ctx, q.first, q.finest), nil
 	}})
 	return merge, -1, nil
 }
@@ -158,9 +161,10 @@ func (g *grouping) narrow(column string) bool {
 }
 
 // splitSets makes groups of all keys first, where one of the sets has all of them and aggregates merge. Rows
-// become few before they are multiplied.
-func (g *grouping) splitSets(query spec.Query) (spec.Query, bool) {
-	all := slices.ContainsFunc(g.sets, func(set []int) bool {
+// become few before they are multiplied, and that set is answered; it returns which one, or -1 where the groups
+// have other types than those that are merged.
+func (g *grouping) splitSets(query spec.Query) (merge spec.Query, finest int, ok bool) {
+	finest = slices.IndexFunc(g.sets, func(set []int) bool {
 		for k := range g.keys {
 			if !slices.Contains(set, k) {
 				return false
@@ -168,11 +172,24 @@ func (g *grouping) splitSets(query spec.Query) (spec.Query, bool) {
 		}
 		return true
 	})
-	if !all || g.distinct != nil || query.Deterministic || len(query.Keys) == 0 {
-		return query, false
+	if finest < 0 || g.distinct != nil || query.Deterministic || len(query.Keys) == 0 {
+		return query, -1, false
 	}
 	merge, failed, err := g.split(query, nil)
-	return merge, failed < 0 && err == nil
+	if failed >= 0 || err != nil {
+		return query, -1, false
+	}
+	groups := g.q.source.Schema()
+	bound, err := spec.Bind(merge, groups, nil)
+	if err != nil {
+		return query, -1, false
+	}
+	for i, f := range bound.Schema.Fields() {
+		if !arrow.TypeEqual(f.Type, groups.Field(i).Type) {
+			finest = -1
+		}
+	}
+	return merge, finest, true
 }
 
 // splitDistinct makes groups of the keys and of what is distinct first.
@@ -185,8 +202,8 @@ func (g *grouping) splitDistinct(query spec.Query) (spec.Query, error) {
 	return merge, err
 }
 
-// expand makes the rows of all grouping sets of each row.
-func (g *grouping) expand(query spec.Query) spec.Query {
+// expand makes the rows of all grouping sets of each row, but for a set that is answered already, if there is one.
+func (g *grouping) expand(query spec.Query, answered int) spec.Query {
 	x := &expanded{Source: g.q.source}
 	query.Keys = slices.Clone(query.Keys)
 	for i := range query.Keys {
@@ -196,18 +213,21 @@ func (g *grouping) expand(query spec.Query) spec.Query {
 		k.Column = g.unique("key " + k.Name)
 		x.names = append(x.names, k.Column)
 	}
-	for _, set := range g.sets {
+	for i, set := range g.sets {
 		present := make([]bool, len(g.keys))
 		for _, k := range set {
 			present[k] = true
 		}
 		x.sets = append(x.sets, present)
+		if i != answered {
+			x.made = append(x.made, i)
+		}
 	}
 	g.set = g.unique("grouping set")
 	x.names = append(x.names, g.set)
 	query.Keys = append(query.Keys, spec.Key{Column: g.set, Name: g.set})
 	x.describe()
-	g.q.sets = x.sets
+	g.q.sets, g.q.answered = x.sets, answered
 	g.q.then(stage{what: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
 	return query
 }
