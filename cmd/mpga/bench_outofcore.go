@@ -22,18 +22,19 @@ import (
 
 // benchOutOfCoreFlags say what is measured.
 type benchOutOfCoreFlags struct {
-	rows    float64
-	groups  []float64
-	input   string
-	zipf    float64
-	wide    bool
-	device  string
-	limit   string
-	threads int
-	times   int
-	asJSON  bool
-	profile string
-	knobs   engine.DeviceKnobs
+	rows     float64
+	groups   []float64
+	input    string
+	zipf     float64
+	wide     bool
+	device   string
+	limit    string
+	threads  int
+	times    int
+	asJSON   bool
+	profile  string
+	pictures pictureFlags // of the last number of groups
+	knobs    engine.DeviceKnobs
 }
 
 func newBenchOutOfCoreCommand() *cobra.Command {
@@ -68,6 +69,7 @@ pin, and with --device auto a device to open: it is shown by itself.`,
 	flags.IntVar(&f.knobs.TileRows, "tile-rows", 0, "`N` rows of a tile (default by the device's memory)")
 	flags.IntVar(&f.knobs.Streams, "streams", 0, "`N` tiles in flight (default 4)")
 	flags.IntVar(&f.knobs.RadixBits, "radix-bits", 0, "scatter to 2^`N` partitions (default by the groups)")
+	f.pictures.register(flags)
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object for each number of groups")
 	return cmd
 }
@@ -145,6 +147,9 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 		limit = in.bytes / 4
 	}
 	options := engine.Options{Threads: f.threads, Device: f.device, DeviceMemoryLimit: limit}
+	if err := f.pictures.begin(&options, fmt.Sprintf("sum by key, %d groups", groups)); err != nil {
+		return nil, err
+	}
 	eng, err := engine.Open(engine.WithTestingKnobs(options, engine.TestingKnobs{Device: f.knobs}))
 	if err != nil {
 		return nil, err
@@ -175,6 +180,10 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 			times = append(times, seconds)
 		}
 		r.Stats, r.Groups = stats, stats.Groups
+	}
+	f.pictures.ended(r.Stats)
+	if err := f.pictures.end(nil); err != nil {
+		return nil, err
 	}
 	slices.Sort(times)
 	r.Seconds, r.Best = times[len(times)/2], times[0]

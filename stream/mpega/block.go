@@ -55,21 +55,24 @@ func (d *device) newBlock(rows int64, radix int) (*block, error) {
 	return b, nil
 }
 
-// copiesOut returns the copies of what the block has in the host.
-func (b *block) copiesOut(from kernels.Buffer) []kernels.Copy {
+// copiesOut returns the copies of what the block has in the host, from rows of a layout: from one on whose bits
+// begin a word.
+func (b *block) copiesOut(from kernels.Buffer, l *layout, first int64) []kernels.Copy {
 	var copies []kernels.Copy
-	add := func(offset, bytes int64) {
-		host := b.host[offset-b.bitmaps:][:bytes]
-		copies = append(copies, kernels.Copy{Device: kernels.Span{Buffer: from, Offset: offset}, Host: host, Out: true})
-	}
-	if b.buffer == nil {
-		for _, p := range b.layout.parts() {
-			add(p.offset, b.rows*p.width)
+	add := func(from kernels.Span, offset, bytes int64) {
+		if bytes > 0 {
+			copies = append(copies, kernels.Copy{Device: from, Host: b.host[offset-b.bitmaps:][:bytes], Out: true})
 		}
 	}
-	for _, offset := range b.layout.valid {
+	if b.buffer == nil {
+		of := l.parts()
+		for i, p := range b.layout.parts() {
+			add(kernels.Span{Buffer: from, Offset: of[i].offset + first*p.width}, p.offset, b.rows*p.width)
+		}
+	}
+	for c, offset := range b.layout.valid {
 		if offset >= 0 {
-			add(offset, bitmapBytes(b.rows))
+			add(kernels.Span{Buffer: from, Offset: l.valid[c] + first/8}, offset, bitmapBytes(b.rows))
 		}
 	}
 	return copies

@@ -25,6 +25,8 @@ type device struct {
 	base   kernels.Event
 	based  time.Time // when base was seen to be done
 
+	loads sync.Mutex // held while an area loads
+
 	mu       sync.Mutex
 	idle     sync.Cond // signalled when inFlight falls
 	inFlight int       // tiles
@@ -192,6 +194,14 @@ func closeEvent(e *kernels.Event) error {
 	err := (*e).Close()
 	*e = nil
 	return err
+}
+
+// finishAfter is finish after an error, unless that is that the device does not answer.
+func (d *device) finishAfter(err error, s kernels.Stream) error {
+	if errors.Is(err, ErrTimeout) {
+		return nil
+	}
+	return d.finish(s)
 }
 
 // finish waits for all work of a stream.
@@ -386,7 +396,11 @@ func (d *device) send(t *Tile, route Route) error {
 	case RouteAggregate:
 		end, err = t.sendAggregate()
 	case RouteTable, RouteHybrid:
-		end, err = t.sendInsert()
+		if resident, _ := d.run.Resident(); resident > 0 {
+			end, err = t.sendHybrid()
+		} else {
+			end, err = t.sendInsert()
+		}
 	case RouteScatter:
 		end, err = t.sendScatter()
 	}
@@ -468,7 +482,12 @@ func (d *device) enter(route Route, groups int64) (err error) {
 	case RouteTable:
 		return d.enterTable(2 * groups)
 	case RouteHybrid:
-		return d.enterTable(d.tableSlotsMax())
+		if err := d.enterTable(d.tableSlotsMax()); err != nil {
+			return err
+		}
+		d.run.size(d)
+		d.run.planResident(d.table.Slots)
+		return nil
 	}
 	return d.enterScatter()
 }
@@ -483,24 +502,31 @@ func (d *device) leave() error {
 }
 
 // hasRoom reports whether the table may take a tile, and seals it when it is full: section 4.2.2 of the paper.
-// Below LFMin a tile has room. Beyond, it has room where the table is sure to stay below LFMax, or, when all
-// loads have ended, is expected to. Where it waited, the run may have gone on to another route: it returns
-// false. Requires: d.mu is held.
+// The table is to stay below LFMax, by what the last loads have added; below LFMin, a tile has room in any
+// case. Where it waited, the run may have gone on to another route: it returns false. Requires: d.mu is held.
 func (d *device) hasRoom(t *Tile) bool {
 	tab, o := d.table, &d.run.opt
-	most := o.LFMax * float64(tab.Slots)
 	switch {
-	case tab.Sealed, float64(tab.groups+tab.loading+int64(t.Rows)) <= most:
+	case tab.Sealed, float64(tab.groups)+tab.growth*float64(tab.loading+d.tableRows(t)) <= o.LFMax*float64(tab.Slots):
 		return true
 	case tab.loading > 0:
 		d.idle.Wait()
 		return false
-	case float64(tab.groups) <= o.LFMin*float64(tab.Slots), float64(tab.groups)+tab.growth*float64(t.Rows) <= most:
+	case float64(tab.groups) <= o.LFMin*float64(tab.Slots):
 		return true
 	}
 	tab.Sealed = true
 	d.run.leaveRoute(RouteTable, d.foretellGroups())
 	return false
+}
+
+// tableRows returns how many rows of a tile go to the table, about.
+func (d *device) tableRows(t *Tile) int64 {
+	resident, radix := d.run.Resident()
+	if resident == 0 {
+		return int64(t.Rows)
+	}
+	return int64(t.Rows) * int64(resident) >> radix
 }
 
 // foretellGroups returns how many groups all rows would have if they went on as those that have filled the

@@ -103,7 +103,7 @@ func (d *device) enterTiles(scratch int64) (err error) {
 func (d *device) newTable(slots int64) (err error) {
 	o := &d.run.opt
 	slots = max(min(slots, d.tableSlotsMax()), 1)
-	tab := &table{Table: kernels.Table{Slots: slots}}
+	tab := &table{Table: kernels.Table{Slots: slots}, growth: 1}
 	if tab.buffer, err = d.alloc(o.Shape.TableBytes(slots)); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (t *Tile) sendInsert() (end func() error, err error) {
 		func() error { return t.insert(&rows, &overflow, at) },
 		func() error { return t.stream.Copy(t.statusOut(at)) },
 	)
-	return t.inserted, err
+	return func() error { return t.inserted(int64(t.Rows), t.output, t.input) }, err
 }
 
 // insert enqueues a load of the table, after those before it. Requires: the device's lock is held.
@@ -155,30 +155,31 @@ func (t *Tile) statusOut(at kernels.Span) kernels.Copy {
 	return kernels.Copy{Device: at, Host: t.tail()[:statusBytes], Out: true}
 }
 
-// inserted notes what a load has come to. Rows that the table has refused are scattered.
-func (t *Tile) inserted() error {
+// inserted notes what a load has come to. Rows that the table has refused are scattered, by way of a buffer that
+// is free.
+func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
 	d, tab := t.device, t.device.table
 	s := readStatus(t.tail()[:statusBytes])
 	d.mu.Lock()
 	if groups := int64(s.Groups); groups > tab.groups {
-		tab.growth = float64(groups-tab.groups) / float64(t.Rows)
+		tab.growth = float64(groups-tab.groups) / float64(loaded)
 		tab.groups = groups
 	}
-	tab.loading -= int64(t.Rows)
+	tab.loading -= loaded
 	groups := tab.groups
 	d.mu.Unlock()
 	d.run.countLoad(groups, tab.Slots)
 	if s.Overflow == 0 {
 		return nil
 	}
-	t.Rows = int(s.Overflow)
 	d.run.size(d)
-	refused := d.layout.rows(t.output, 0, int64(t.Rows))
+	refused := d.layout.rows(overflow, 0, int64(s.Overflow))
 	d.mu.Lock()
-	end, err := t.scatter(func() error { return nil }, &refused, t.input)
+	end, err := t.scatter(noCopy, &refused, by)
 	d.mu.Unlock()
 	if errors.Is(err, kernels.ErrPinnedLimit) {
-		if err := d.copyOut(t.stream, d.layout.copies(t.output, 0, t.host.Bytes(), int64(t.Rows), true)); err != nil {
+		t.Rows = int(s.Overflow)
+		if err := d.copyOut(t.stream, d.layout.copies(overflow, 0, t.host.Bytes(), int64(t.Rows), true)); err != nil {
 			return err
 		}
 		return taken(d.run.takeRows(t))
@@ -187,6 +188,59 @@ func (t *Tile) inserted() error {
 		return err
 	}
 	return end()
+}
+
+func noCopy() error { return nil }
+
+// sendHybrid scatters a tile. Rows of the table's partitions come first: how many, the host is to know before
+// they are inserted and the others leave. Requires: the device's lock is held.
+func (t *Tile) sendHybrid() (end func() error, err error) {
+	d := t.device
+	resident, radix := d.run.Resident()
+	rows, into := t.rows(), d.layout.rows(t.output, 0, int64(t.Rows))
+	loading := d.tableRows(t)
+	d.table.loading += loading
+	err = t.send(t.copyIn,
+		func() error { return t.scatterRows(&rows, &into, radix) },
+		func() error { return t.stream.Copy(t.offsetsOut(radix)) },
+	)
+	return func() error { return t.split(resident, loading) }, err
+}
+
+// split inserts the first rows of a scattered tile into the table, and takes the others to a block. Where pinned
+// memory has no room for one, the tile is the CPU's.
+func (t *Tile) split(partitions int, loading int64) error {
+	d := t.device
+	offsets := wordsOf[uint64](t.offsets(d.run.RadixBits()))
+	resident := int64(offsets[partitions])
+	first := resident &^ 31 // of a whole word of bitmaps
+	d.mu.Lock()
+	b, err := d.newBlock(int64(t.Rows)-first, d.run.RadixBits())
+	if err != nil {
+		d.table.loading -= loading
+		d.mu.Unlock()
+		if errors.Is(err, kernels.ErrPinnedLimit) {
+			return taken(d.run.takeRows(t))
+		}
+		return err
+	}
+	for p, at := range offsets {
+		b.offsets[p] = max(int64(at), resident) - first
+	}
+	loaded, overflow := d.layout.rows(t.output, 0, resident), d.layout.rows(t.input, 0, resident)
+	at := kernels.Span{Buffer: t.scratch, Offset: scatterBytes(radixBitsMax)}
+	copies := append(b.copiesOut(t.output, &d.layout, first), t.statusOut(at))
+	d.bytesOut += copiedBytes(copies)
+	d.table.loading += resident - loading
+	err = t.send(noCopy,
+		func() error { return t.insert(&loaded, &overflow, at) },
+		func() error { return t.stream.CopyBatch(copies) },
+	)
+	d.mu.Unlock()
+	if err = errors.Join(err, d.finishMarks(t, routeWork[RouteTable])); err != nil {
+		return err
+	}
+	return t.inserted(resident, t.input, t.output)
 }
 
 // tableGroups copies the groups of the table out and drops the table. Requires: the device's lock is
@@ -295,6 +349,27 @@ func (r *Run) size(d *device) {
 	r.counters.Partitions = 1 << r.radix
 }
 
+// planResident chooses the partitions that the table of RouteHybrid has room for.
+func (r *Run) planResident(slots int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	partitions := 1 << r.radix
+	if n := int(residentPart * r.opt.LFMax * float64(slots) / float64(r.estimate) * float64(partitions)); n < partitions {
+		r.resident = n
+	}
+	r.counters.Resident = r.resident
+}
+
+// residentPart is how much of the table is planned to be used: partitions differ, and estimates err.
+const residentPart = 0.97
+
+// Resident returns of how many partitions, of 2^radix, a table takes rows; 0: of all.
+func (r *Run) Resident() (partitions, radix int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.resident, r.radix
+}
+
 // RadixBits returns how many of the highest bits of a hash name a partition; 0 before rows are scattered.
 func (r *Run) RadixBits() int {
 	r.mu.Lock()
@@ -328,23 +403,30 @@ func (t *Tile) scatter(copyIn func() error, rows *kernels.Rows, by kernels.Buffe
 		by = b.buffer
 	}
 	into := b.layout.rows(by, 0, rows.Count)
-	offsets := kernels.Span{Buffer: t.scratch}
-	host := t.offsets(radix)
-	copies := append(b.copiesOut(by), kernels.Copy{Device: offsets, Host: host, Out: true})
+	copies := append(b.copiesOut(by, &b.layout, 0), t.offsetsOut(radix))
 	d.bytesOut += copiedBytes(copies)
 	err = t.send(copyIn,
-		func() error {
-			return t.stream.Scatter(&r.opt.Shape, rows, r.opt.Seed, radix, &into, offsets,
-				kernels.Span{Buffer: t.scratch, Offset: offsetsBytes(radix)})
-		},
+		func() error { return t.scatterRows(rows, &into, radix) },
 		func() error { return t.stream.CopyBatch(copies) },
 	)
 	return func() error {
-		for i, w := range wordsOf[uint64](host) {
+		for i, w := range wordsOf[uint64](t.offsets(radix)) {
 			b.offsets[i] = int64(w)
 		}
 		return nil
 	}, err
+}
+
+// scatterRows enqueues a scatter, whose offsets and scratch are the tile's.
+func (t *Tile) scatterRows(rows, into *kernels.Rows, radix int) error {
+	o := &t.device.run.opt
+	return t.stream.Scatter(&o.Shape, rows, o.Seed, radix, into, kernels.Span{Buffer: t.scratch},
+		kernels.Span{Buffer: t.scratch, Offset: offsetsBytes(radix)})
+}
+
+// offsetsOut is the copy of the offsets of a scatter to the host.
+func (t *Tile) offsetsOut(radix int) kernels.Copy {
+	return kernels.Copy{Device: kernels.Span{Buffer: t.scratch}, Host: t.offsets(radix), Out: true}
 }
 
 // offsets is where the host has the offsets of a scattered tile, in bytes.

@@ -49,8 +49,18 @@ func (p *pieces) next() {
 	}
 }
 
-// load gathers n rows at the beginning of the area.
-func (a *area) load(in *pieces, n int64) error { return a.loadTo(in, n, &a.layout.rows) }
+// load gathers n rows in a layout, with marks before and behind, and waits until they are there. Areas load one
+// after the other: those that shared the link would then aggregate, and copy out, at one time, too.
+func (a *area) load(in *pieces, n int64, l *layout) error {
+	a.device.loads.Lock()
+	defer a.device.loads.Unlock()
+	return firstError(
+		func() error { return a.mark(0) },
+		func() error { return a.loadTo(in, n, l) },
+		func() error { return a.mark(1) },
+		func() error { return a.device.wait(a.marks[1]) },
+	)
+}
 
 // loadTo gathers n rows in a layout: pieces from the host in one batch of copies, those on the device
 // one by one. Bitmaps are put together in the host, which waits until it may write them.

@@ -369,13 +369,8 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 		}
 		return readStatus(status), nil
 	}
-	err := firstError(
-		func() error { return a.mark(0) },
-		func() error { return a.load(in, rows) },
-		func() error { return a.mark(1) },
-	)
-	if err != nil {
-		return nil, errors.Join(err, d.finish(a.stream))
+	if err := a.load(in, rows, &a.layout.rows); err != nil {
+		return nil, errors.Join(err, d.finishAfter(err, a.stream))
 	}
 	s, err := run(plan)
 	if err == nil && s.Overflow > 0 {
@@ -458,9 +453,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		overflow := half.rows(a.memory, half.bytes, n)
 		loaded := half.rows(a.memory, 0, n)
 		err := firstError(
-			func() error { return a.mark(0) },
-			func() error { return a.loadTo(in, n, &half) },
-			func() error { return a.mark(1) },
+			func() error { return a.load(in, n, &half) },
 			func() error { return a.stream.Insert(&o.Shape, &loaded, tab, &overflow, at) },
 			func() error { return a.mark(2) },
 			func() error { return a.stream.Copy(kernels.Copy{Device: at, Host: status, Out: true}) },

@@ -22,7 +22,8 @@ const (
 	RouteTable
 	// RouteHybrid: one table takes rows until it is full, and from then on those of keys that it has. The
 	// others are scattered to partitions, as those that stay and those that wait in a hybrid hash join (DeWitt
-	// et al., SIGMOD 1984).
+	// et al., SIGMOD 1984). Where that is foreseen, the table gets the partitions that it has room for, and is
+	// not asked for others.
 	RouteHybrid
 	// RouteScatter: rows are scattered to partitions, which are aggregated when all rows are there.
 	RouteScatter
@@ -52,6 +53,7 @@ type Run struct {
 	estimate int64            // groups; 0 before the first tile
 	sizing   partition.Sizing // of partitions
 	radix    int
+	resident int // partitions, the first ones, of which a table takes rows; 0: of all
 	blocks   []*block
 	held     *Groups // of the table of RouteHybrid, while partitions are aggregated
 	reduces  float64 // most groups a row of the partitions that have been aggregated; 0 before
@@ -285,6 +287,7 @@ type Counters struct {
 	CopyOut    int64
 	Busy       int64 // in which any of it happened
 	Partitions int   // asked for: 2^RadixBits; 0 if rows were never scattered
+	Resident   int   // of these, that a table was planned for
 	Sizing     partition.Sizing
 	Sizes      []int64   // rows of each partition
 	Tasks      []int64   // rows of each set of partitions after the merge

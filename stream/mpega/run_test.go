@@ -322,7 +322,9 @@ func TestFaults(t *testing.T) {
 	in := makeInput(rand.New(rand.NewPCG(3, 4)), 20_000, 20_000, 4, 0)
 	want := in.oracle()
 	boom := errors.New("boom")
-	for _, estimate := range []int64{1, 2000, 9000, 1 << 30} {
+	for _, c := range []struct{ estimate, memory int64 }{
+		{1, 1 << 20}, {2000, 1 << 20}, {5000, 640 << 10}, {1 << 30, 1 << 20},
+	} {
 		for _, work := range []bool{false, true} {
 			failed := true
 			for n := int64(1); failed && n < 2000; n++ {
@@ -330,8 +332,8 @@ func TestFaults(t *testing.T) {
 				if n%2 == 0 {
 					cause = kernels.ErrDeviceLost
 				}
-				device := openHost(t, hostdevice.Options{MemoryLimit: 1 << 20, Fail: hostdevice.FailNth(n, work, cause)})
-				a, _, err := run(in, mpega.Options{Devices: []kernels.Device{device}, Groups: estimate}, 1)
+				device := openHost(t, hostdevice.Options{MemoryLimit: c.memory, Fail: hostdevice.FailNth(n, work, cause)})
+				a, _, err := run(in, mpega.Options{Devices: []kernels.Device{device}, Groups: c.estimate}, 1)
 				if err == nil {
 					check(t, in, a)
 				} else if !errors.Is(err, mpega.ErrDevice) {
@@ -344,7 +346,7 @@ func TestFaults(t *testing.T) {
 					}
 				}
 				if err := device.Close(); err != nil {
-					t.Fatalf("estimate %d, call %d, work %v: %v", estimate, n, work, err)
+					t.Fatalf("estimate %d, call %d, work %v: %v", c.estimate, n, work, err)
 				}
 				if n > 60 {
 					n += n / 16
