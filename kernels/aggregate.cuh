@@ -22,43 +22,55 @@ __device__ inline void report(const Launch& p, const Tally& t) {
   if (lost != 0) atomicAdd(&p.status->overflow, lost);
 }
 
+// Accumulates those of a thread's rows first, first + kStride, ... that a mask has, into their slots, and
+// returns whether any of these is that of the refused.
+template <u32 kStride, u32 kRows, class Key, class Program, Tables kTables>
+__device__ __forceinline__ bool accumulate_rows(const Launch& p, BlockTable<Key, Program, kTables>& table, u64 first,
+                                                const typename Program::Row (&values)[kRows], u32 (&slots)[kRows], u32 mask) {
+  bool refused = false, carries = false;
+  typename Program::Pending pending[kRows];
+#pragma unroll
+  for (u32 i = 0; i < kRows; i++) {
+    if (!(mask >> i & 1)) continue;
+    refused |= table.refused(slots[i]);
+    slots[i] = table.state_of(slots[i]);
+    pending[i] = Program::accumulate(p.shape, p.rows, first + i * kStride, values[i], table.states, table.num_states, slots[i]);
+  }
+#pragma unroll
+  for (u32 i = 0; i < kRows; i++) {
+    if (mask >> i & 1) carries |= Program::carries(values[i], pending[i]);
+  }
+  if (!carries) return refused;
+#pragma unroll
+  for (u32 i = 0; i < kRows; i++) {
+    if (mask >> i & 1) Program::carry(values[i], pending[i], table.states, table.num_states, slots[i]);
+  }
+  return refused;
+}
+
 // Accumulates kRows neighbouring rows of each thread that has some, from `first` on, and returns
 // whether the table refused any. Each step is made for all of them before the next, so that a thread
 // waits once a step: for memory, for a look at the table, for what an addition replaced. Searches take
 // lanes different times; the barrier lets a warp go on as one, without which each lane does for
 // itself. All lanes of a warp call it.
-template <u32 kRows, class Source, class Key, class Program, bool kCopies>
-__device__ __forceinline__ bool aggregate_rows(const Launch& p, BlockTable<Key, Program, kCopies>& table, u64 first, bool has) {
+template <u32 kRows, class Source, class Key, class Program, Tables kTables>
+__device__ __forceinline__ bool aggregate_rows(const Launch& p, BlockTable<Key, Program, kTables>& table, u64 first, bool has) {
   Key keys[kRows];
   typename Program::Row values[kRows];
-  u32 slots[kRows];
+  u32 slots[kRows], own = 0;
   if (has) {
     Source::template load<Key, Program>(p, first, keys, values);
-    table.find(keys, slots);
+    own = table.find(keys, slots);
   }
   __syncwarp();  // after the searches
-  if (!has) return false;
-  bool refused = false, carries = false;
-  typename Program::Pending pending[kRows];
-#pragma unroll
-  for (u32 i = 0; i < kRows; i++) {
-    refused |= table.refused(slots[i]);
-    slots[i] = table.state_of(slots[i]);
-    pending[i] = Program::accumulate(p.shape, p.rows, first + i, values[i], table.states, table.num_states, slots[i]);
-  }
-#pragma unroll
-  for (u32 i = 0; i < kRows; i++) carries |= Program::carries(values[i], pending[i]);
-  if (!carries) return refused;
-#pragma unroll
-  for (u32 i = 0; i < kRows; i++) Program::carry(values[i], pending[i], table.states, table.num_states, slots[i]);
-  return refused;
+  return has && accumulate_rows<1>(p, table, first, values, slots, own);
 }
 
 // Accumulates the rows [begin, end), and returns whether the table refused any of this thread's. Warps
 // take chunks in turn, of whole vectors of rows; then what was left before the first chunk and behind
 // the last goes row by row.
-template <class Source, class Key, class Program, bool kCopies>
-__device__ __forceinline__ bool aggregate_range(const Launch& p, BlockTable<Key, Program, kCopies>& table, u64 begin, u64 end) {
+template <class Source, class Key, class Program, Tables kTables>
+__device__ __forceinline__ bool aggregate_range(const Launch& p, BlockTable<Key, Program, kTables>& table, u64 begin, u64 end) {
   constexpr u32 kRows = Program::kRows, kChunk = 32 * kRows;
   const u32 warp = threadIdx.x / 32, warps = blockDim.x / 32;
   const u64 aligned = min(end, (begin + kRows - 1) / kRows * kRows), chunks_end = aligned + (end - aligned) / kChunk * kChunk;
@@ -76,18 +88,32 @@ __device__ __forceinline__ bool aggregate_range(const Launch& p, BlockTable<Key,
   return refused;
 }
 
+// Lets the table have a hot slot, if many of the first rows have the same key. Requires: the table is
+// empty.
+template <bool kClaims, class Source, class Key, class Program, Tables kTables>
+__device__ __forceinline__ void choose_hot(const Launch& p, BlockTable<Key, Program, kTables>& table, u64 begin, u64 end) {
+  __shared__ u32 hot;
+  if (begin == end) return;
+  if (threadIdx.x < 32) {
+    const u64 row = begin + threadIdx.x;
+    const u32 slot = table.template find_hot<kClaims>(Source::template key<Key>(p, min(row, end - 1)), row < end);
+    if (threadIdx.x == 0) hot = slot;
+  }
+  __syncthreads();  // hot is there
+  table.hot = hot;
+}
+
 // Takes those of the rows [begin, end) that the block's table refused to the table in device memory.
 // They are found by another search: a key that was refused once is refused for ever, and all others
 // are there. That keeps the loops above short, where almost all rows of almost all blocks stay.
-template <class Source, class Key, class Program, bool kCopies>
+template <class Source, class Key, class Program, Tables kTables>
 static __device__ __noinline__ void insert_refused(const Launch& p, u64* shared, u64 begin, u64 end, Tally& tally) {
-  BlockTable<Key, Program, kCopies> table(p, shared);
+  BlockTable<Key, Program, kTables> table(p, shared);
 #pragma unroll 1
   for (u64 row = begin + threadIdx.x; row < end; row += blockDim.x) {
     const Key keys[1] = {Source::template key<Key>(p, row)};
     u32 slots[1];
-    table.find(keys, slots);
-    if (!table.refused(slots[0])) continue;
+    if (table.find(keys, slots) == 0 || !table.refused(slots[0])) continue;
     u64* at = find_or_insert(p.table, slot_words(p.shape), keys[0], p.probe_max, tally.did);
     if (at == nullptr) {
       tally.lost++;
@@ -95,6 +121,7 @@ static __device__ __noinline__ void insert_refused(const Launch& p, u64* shared,
       accumulate_row(p.shape, p.rows, Source::index(row), at + slot_key_words(p.shape));
     }
   }
+  __syncwarp();  // after the searches
 }
 
 #endif

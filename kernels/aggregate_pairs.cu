@@ -4,6 +4,6 @@
 
 #define MPGA_KERNEL(name, Key, Program)                                                                            \
   extern "C" __global__ void MPGA_REGISTERS(Key, Program) aggregate_pairs_##name(const __grid_constant__ Launch p) { \
-    aggregate_partitions<Pairs, Key, Program>(p);                                                                  \
+    aggregate_partitions<Pairs, Key, Program, false>(p);                                                                  \
   }
 MPGA_PAIR_PROGRAMS(MPGA_KERNEL)

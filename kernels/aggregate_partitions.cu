@@ -8,6 +8,6 @@
 
 #define MPGA_KERNEL(name, Key, Program)                                                                                 \
   extern "C" __global__ void MPGA_REGISTERS(Key, Program) aggregate_partitions_##name(const __grid_constant__ Launch p) { \
-    aggregate_partitions<Columns, Key, Program>(p);                                                                     \
+    aggregate_partitions<Columns, Key, Program, false>(p);                                                                     \
   }
 MPGA_PROGRAMS(MPGA_KERNEL)

@@ -8,6 +8,14 @@ constexpr u32 kAllLanes = 0xffffffff;
 
 __device__ __forceinline__ u32 lane_id() { return threadIdx.x % 32; }
 
+// Fills words of shared memory with a pattern of 16 bytes, all threads together.
+__device__ __forceinline__ void fill_shared(u64* at, u32 words, ulonglong2 pattern) {
+  ulonglong2* vectors = reinterpret_cast<ulonglong2*>(at);
+#pragma unroll 4
+  for (u32 i = threadIdx.x; i < words / 2; i += blockDim.x) vectors[i] = pattern;
+  if (words % 2 != 0 && threadIdx.x == 0) at[words - 1] = pattern.x;
+}
+
 // The sum over the block, in thread 0.
 __device__ __forceinline__ u64 block_sum(u64 value) {
   __shared__ u64 sums[32];

@@ -22,7 +22,8 @@ func Choose(shape *Shape, e Estimate, device Properties) Plan {
 		groups = e.Rows
 	}
 	p := programFor(shape, &noBitmaps)
-	sharedMax := sharedSlotsMax(shape, p, device) * int64(tuningFor(device).sharedPercent) / 100
+	tuned := tuningFor(device)
+	sharedMax := sharedSlotsMax(shape, p, device) * int64(tuned.sharedPercent) / 100
 	plan := Plan{Groups: groups}
 	switch {
 	case e.Ordered:
@@ -31,6 +32,10 @@ func Choose(shape *Shape, e Estimate, device Properties) Plan {
 	case groups <= sharedMax:
 		plan.Kernel = KernelShared
 		plan.Reason = fmt.Sprintf("about %d groups, and a block's shared memory has room for %d", groups, sharedMax)
+	case groups <= sharedMax*int64(sharesFor(shape, p, groups, device)):
+		plan.Kernel = KernelShared
+		plan.Reason = fmt.Sprintf("about %d groups, and a block's shared memory has room for %d: shares of the keys for %d blocks each",
+			groups, sharedMax, sharesFor(shape, p, groups, device))
 	default:
 		plan.Kernel = KernelScattered
 	}
@@ -84,6 +89,9 @@ func (p Plan) withDefaults(shape *Shape, rows int64, device Properties) Plan {
 		if p.RadixBits = bitsFor(tuned.onePassPercent); p.RadixBits > tuned.singleBits {
 			p.RadixBits = bitsFor(tuned.twoPassPercent)
 		}
+		if claimsPay(shape, program, p.Groups, rows) {
+			p.RadixBits = max(p.RadixBits, bits.Len64(uint64(ceilDiv(p.Groups, claimGroupsMean)-1)))
+		}
 		p.RadixBits = min(p.RadixBits, partitionBitsMax(device), max(radixBitsMin, bits.Len64(uint64(rows/partitionRowsMin))))
 	}
 	if p.Slots > 0 {
@@ -95,7 +103,11 @@ func (p Plan) withDefaults(shape *Shape, rows int64, device Properties) Plan {
 	case KernelScattered:
 		// The groups of partitions that are cut, and of those that are too large.
 		beyond := max(0, p.Groups-slots*70/100<<p.RadixBits)
-		p.Slots = 2*min(p.Groups, max(rows/32, 1<<12)+beyond) + 64
+		cut := rows / 32
+		if claimsPay(shape, program, p.Groups, rows) {
+			cut = rows / 64
+		}
+		p.Slots = 2*min(p.Groups, max(cut, 1<<12)+beyond) + 64
 	case KernelTwoPhase:
 		p.Slots = p.Groups + 64
 	default:

@@ -1,4 +1,5 @@
-// Keys of 4 bytes, of 8, and of more words than one: how they are loaded, hashed and stored.
+// Keys of 4 bytes, of 8, and of more words than one: how they are loaded, hashed and stored. Where a key
+// goes is a number of 64 bits that a block's have in common, and one of 32 beyond it: one addition.
 #ifndef MPGA_KERNELS_KEY_CUH
 #define MPGA_KERNELS_KEY_CUH
 
@@ -12,7 +13,7 @@ struct Key4 {
   static __device__ __forceinline__ Key4 load(const void* keys, u64 row, u32) {
     return {static_cast<const u32*>(keys)[row]};
   }
-  __device__ __forceinline__ void store(void* keys, u64 row) const { static_cast<u32*>(keys)[row] = value; }
+  __device__ __forceinline__ void store(void* keys, u64 first, u32 row) const { (static_cast<u32*>(keys) + first)[row] = value; }
   __device__ __forceinline__ u64 hash(u64 seed) const { return mix64(value ^ seed); }
   // A hash for the tables of one block only, whose upper bits count: a sixth of the instructions.
   __device__ __forceinline__ u32 block_hash() const { return (value ^ value >> 16) * 0x9e3779b1u; }
@@ -26,7 +27,7 @@ struct Key8 {
   static __device__ __forceinline__ Key8 load(const void* keys, u64 row, u32) {
     return {static_cast<const u64*>(keys)[row]};
   }
-  __device__ __forceinline__ void store(void* keys, u64 row) const { static_cast<u64*>(keys)[row] = value; }
+  __device__ __forceinline__ void store(void* keys, u64 first, u32 row) const { (static_cast<u64*>(keys) + first)[row] = value; }
   __device__ __forceinline__ u64 hash(u64 seed) const { return mix64(value ^ seed); }
   __device__ __forceinline__ u32 block_hash() const { return u32(hash(0)); }
 };
@@ -41,9 +42,9 @@ struct KeyN {
   static __device__ __forceinline__ KeyN load(const void* keys, u64 row, u32 num_words) {
     return {static_cast<const u64*>(keys) + row * num_words, num_words, 1};
   }
-  __device__ __forceinline__ void store(void* keys, u64 row) const {
+  __device__ __forceinline__ void store(void* keys, u64 first, u32 row) const {
 #pragma unroll 1
-    for (u32 i = 0; i < num_words; i++) static_cast<u64*>(keys)[row * num_words + i] = words[u64(i) * stride];
+    for (u32 i = 0; i < num_words; i++) static_cast<u64*>(keys)[(first + row) * num_words + i] = words[u64(i) * stride];
   }
   __device__ __noinline__ u64 hash(u64 seed) const {
     u64 h = seed;

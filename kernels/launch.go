@@ -25,6 +25,7 @@ type launchParam struct {
 	slots        uint32
 	copiesBits   uint32
 	homes        uint32
+	shares       uint32
 	probeMax     uint32
 	rowsPerItem  uint64
 	rowsPerPart  uint64

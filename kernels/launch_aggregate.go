@@ -74,6 +74,7 @@ func (p *programVersion) serves(folds []Fold, columns []ColumnType, valid *[Colu
 // blockTable is the shape of a block's table in shared memory.
 type blockTable struct {
 	slots, homes, copiesBits int
+	hotStates                int // kHotStates of block_table.cuh
 	sharedBytes              int
 }
 
@@ -88,9 +89,13 @@ func blockKeyBytes(shape *Shape) int {
 // makeBlockTable fits a table into bytes of shared memory: of the slots that are wanted, and some
 // more for searches that begin late, or as many as there is room for; and with as many copies of the
 // states, up to one a lane.
-func makeBlockTable(shape *Shape, p program, wanted int64, bytes int, copies bool) blockTable {
+func makeBlockTable(shape *Shape, p program, wanted int64, bytes int, copies bool) (t blockTable) {
 	fit := bytes/(blockKeyBytes(shape)+p.slotBytes) - 6
-	t := blockTable{slots: int(min(wanted+blockProbeMax, int64(max(fit, 4))))}
+	if !copies {
+		t.hotStates = 32
+		fit -= t.hotStates
+	}
+	t.slots = int(min(wanted+blockProbeMax, int64(max(fit, 4))))
 	t.slots &^= 3 // whole buckets
 	t.homes = max(t.slots-blockProbeMax, t.slots/2)
 	for copies && t.copiesBits < 5 {
@@ -110,10 +115,10 @@ func (t *blockTable) size(shape *Shape, p program) int {
 	if shape.KeyBytes > 8 {
 		keys = (blockKeyBytes(shape)*(t.slots+2) + 15) &^ 15
 	}
-	return keys + (t.slots+2)*p.slotBytes<<t.copiesBits
+	return keys + ((t.slots+2)<<t.copiesBits+t.hotStates)*p.slotBytes
 }
 
-const blockProbeMax = 64 // kBlockProbeMax
+const blockProbeMax = 128 // kBlockProbeMax
 
 func (o *operation) useBlockTable(t blockTable) {
 	o.param.slots, o.param.homes, o.param.copiesBits = uint32(t.slots), uint32(t.homes), uint32(t.copiesBits)
@@ -162,6 +167,10 @@ func aggregate(q queue, shape *Shape, plan Plan, rows *Rows, into *Groups, scrat
 // a few hundred in any case: of few groups, two of one slot would hold up most rows.
 func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, table uint64) {
 	p := programFor(shape, &o.param.rows.valid)
+	if shares := sharesFor(shape, p, plan.Groups, device); shares > 1 {
+		o.aggregateShares(shape, plan, p, device, table, shares)
+		return
+	}
 	wanted := max(4*plan.Groups, sharedSlotsMin)
 	blocks := 2
 	if wanted > int64(blockSharedBytes(device, blocks)/(blockKeyBytes(shape)+p.slotBytes)) {
@@ -176,6 +185,27 @@ func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, 
 }
 
 const sharedSlotsMin = 800
+
+// sharesFor returns how many blocks have a share each of the keys of their rows, so that a block's table
+// has room for its part of the groups.
+func sharesFor(shape *Shape, p program, groups int64, device Properties) int {
+	tuned := tuningFor(device)
+	if p.name == "general" {
+		return 1
+	}
+	inBlock := max(1, sharedSlotsMax(shape, p, device)*int64(tuned.sharedPercent)/100)
+	return int(min(ceilDiv(groups, inBlock), int64(tuned.shares)))
+}
+
+func (o *operation) aggregateShares(shape *Shape, plan Plan, p program, device Properties, table uint64, shares int) {
+	t := makeBlockTable(shape, p, plan.Groups, blockSharedBytes(device, 1), false)
+	o.useTable(plan.Slots, table)
+	o.useBlockTable(t)
+	o.param.shares = uint32(shares)
+	o.resetTable()
+	o.run("aggregate_shares"+keySuffix(shape)+"_"+p.name, o.share(max(1, o.sms/shares))*shares, 1024, t.sharedBytes)
+	o.compactTable()
+}
 
 // blockThreads returns the threads of each of a number of blocks of a multiprocessor, as many as it
 // has registers for.
@@ -227,6 +257,9 @@ func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Propertie
 	o.param.rows = o.param.out
 	blocks, threads, t := partitionTable(shape, plan, int64(o.param.rows.count), p, device)
 	o.useBlockTable(t)
+	if claimsPay(shape, p, plan.Groups, int64(o.param.rows.count)) {
+		aggregate = "aggregate_claims"
+	}
 	o.run(aggregate+keySuffix(shape)+"_"+p.name, o.sms*blocks, threads, t.sharedBytes)
 	o.compactTable()
 }
@@ -247,6 +280,15 @@ func (l *rowsLayout) rows(shape *Shape, at uint64, from *rowsParam, pairs bool) 
 	return p
 }
 
+// claimsPay reports whether groups have so few rows that these claim slots without a look (claims.cuh).
+func claimsPay(shape *Shape, p program, groups, rows int64) bool {
+	return p.scattersPairs(shape) && rows < 4*groups
+}
+
+// claimGroupsMean is how many groups a partition has on average, at most, where rows claim slots: so few that
+// two blocks of a multiprocessor have tables for them.
+const claimGroupsMean = 6400
+
 // partitionTable returns how many blocks a multiprocessor has at work on partitions, their threads,
 // and their tables: of four slots a group, which keeps searches short, or two where most groups have
 // few rows, and tables are emptied and read as often as they are searched. Two blocks, when half of the
@@ -260,13 +302,24 @@ func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Prope
 	if shape.KeyBytes == 4 {
 		enough = groups * 3 / 2
 	}
+	if claimsPay(shape, p, plan.Groups, rows) {
+		enough = groups * 4 / 3
+	}
 	for blocks = 2; ; blocks = 1 {
-		bytes := blockSharedBytes(device, blocks)
-		if blocks == 1 || enough <= int64(bytes/(blockKeyBytes(shape)+p.slotBytes)) {
-			return blocks, blockThreads(shape, p, device, blocks), makeBlockTable(shape, p, slots*groups, bytes, false)
+		threads = blockThreads(shape, p, device, blocks)
+		bytes, queues := blockSharedBytes(device, blocks), 0
+		if claimsPay(shape, p, plan.Groups, rows) {
+			queues = threads / 32 * claimQueueBytes
+		}
+		if blocks == 1 || enough <= int64((bytes-queues)/(blockKeyBytes(shape)+p.slotBytes)) {
+			t = makeBlockTable(shape, p, slots*groups, bytes-queues, false)
+			t.sharedBytes += queues
+			return blocks, threads, t
 		}
 	}
 }
+
+const claimQueueBytes = 320 // of a warp: kQueueRows of 2 bytes
 
 func merge(q queue, shape *Shape, plan Plan, in *Groups, count int64, into *Groups, scratch Span) error {
 	if plan.Kernel == KernelSorted {

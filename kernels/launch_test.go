@@ -77,6 +77,36 @@ func TestAggregateFolds(t *testing.T) {
 	}
 }
 
+// Would catch blocks with shares of the keys that lose or double those of another share, and a slot that
+// many rows have whose copies are forgotten.
+func TestAggregateShares(t *testing.T) {
+	for _, keyBytes := range []int{4, 8} {
+		for _, program := range []int{0, 3, 5, 7} {
+			t.Run(fmt.Sprintf("key=%d/program=%d", keyBytes, program), func(t *testing.T) {
+				in := makeInput(fewFolds(keyBytes)[program], 5000, uint64(program), false, func(r *rand.Rand, _ int) uint64 { return uint64(r.IntN(2) * r.IntN(900)) })
+				runPlan(t, in, Plan{Kernel: KernelShared, Groups: 30_000, Slots: 4096}, uint64(program))
+			})
+		}
+	}
+}
+
+// Would catch rows that claim slots and lose their way: of keys that many rows have, in a partition that is
+// cut, and of full tables.
+func TestAggregateClaims(t *testing.T) {
+	for name, key := range map[string]func(r *rand.Rand, row int) uint64{
+		"distinct": func(_ *rand.Rand, row int) uint64 { return uint64(row) },
+		"pairs":    func(r *rand.Rand, _ int) uint64 { return r.Uint64N(10_000) },
+		"heavy":    func(r *rand.Rand, row int) uint64 { return uint64(r.IntN(8) / 7 * row) },
+	} {
+		for _, bits := range []int{1, 5} {
+			t.Run(fmt.Sprintf("%s/bits=%d", name, bits), func(t *testing.T) {
+				in := makeInput(fewFolds(4)[3], 20_000+bits/5*24_000, 9, false, key)
+				runPlan(t, in, Plan{Kernel: KernelScattered, RadixBits: bits, Groups: int64(in.count), Slots: 1 << 16}, 9)
+			})
+		}
+	}
+}
+
 // Would catch a scatter that loses rows of full tiles, or of tiles of the second of two passes. A small
 // device has small tiles; few keys make partitions of many.
 func TestScatterTiles(t *testing.T) {

@@ -101,6 +101,7 @@ typedef struct {
   u32 slots;             // of a block's table
   u32 copies_bits;       // log2 of the copies of a block's states
   u32 homes;             // of a block's table: slots that a search begins at
+  u32 shares;            // blocks that have a share of the keys each, of the same rows
   u32 probe_max;         // steps after which a row has no slot in the table
   u64 rows_per_item;     // at most; larger partitions are cut
   u64 rows_per_part;     // of a partition that is cut

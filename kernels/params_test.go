@@ -27,7 +27,7 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(launch), unsafe.Offsetof(launch.rows), unsafe.Offsetof(launch.out), unsafe.Offsetof(launch.in), unsafe.Offsetof(launch.groups),
 		unsafe.Offsetof(launch.tableSlots), unsafe.Offsetof(launch.status), unsafe.Offsetof(launch.seed), unsafe.Offsetof(launch.radixBits),
 		unsafe.Offsetof(launch.digitBits), unsafe.Offsetof(launch.firstBits), unsafe.Offsetof(launch.tileRows),
-		unsafe.Offsetof(launch.slots), unsafe.Offsetof(launch.copiesBits), unsafe.Offsetof(launch.homes), unsafe.Offsetof(launch.probeMax),
+		unsafe.Offsetof(launch.slots), unsafe.Offsetof(launch.copiesBits), unsafe.Offsetof(launch.homes), unsafe.Offsetof(launch.shares), unsafe.Offsetof(launch.probeMax),
 		unsafe.Offsetof(launch.rowsPerItem), unsafe.Offsetof(launch.rowsPerPart), unsafe.Offsetof(launch.rowsPerBlock), unsafe.Offsetof(launch.offsets),
 		unsafe.Offsetof(launch.cursors), unsafe.Offsetof(launch.firstCursors), unsafe.Offsetof(launch.tiles), unsafe.Offsetof(launch.items), unsafe.Offsetof(launch.work), unsafe.Offsetof(launch.registers),
 		unsafe.Sizeof(sorted), unsafe.Offsetof(sorted.rows), unsafe.Offsetof(sorted.in), unsafe.Offsetof(sorted.groups),

@@ -7,6 +7,7 @@
 #ifndef MPGA_KERNELS_PROGRAM_CUH
 #define MPGA_KERNELS_PROGRAM_CUH
 
+#include "block.cuh"
 #include "state.cuh"
 
 struct General {
@@ -61,8 +62,8 @@ struct General {
     }
   }
 
-  // Writes a state, which has one copy, to group `row`.
-  static __device__ void emit(const Shape& s, const u64* states, u32 num_states, u32 i, const Groups& groups, u64 row) {
+  // Writes a state, which has one copy, to group first + row.
+  static __device__ void emit(const Shape& s, const u64* states, u32 num_states, u32 i, const Groups& groups, u64 first, u32 row) {
     u64 w[kStateWordsMax];
 #pragma unroll 1
     for (u32 f = 0; f < s.num_folds; f++) {
@@ -70,7 +71,7 @@ struct General {
       read(fold, states, num_states, i, w);
       export_state(fold, w);
 #pragma unroll 1
-      for (u32 k = 0; k < fold.words; k++) groups.states[f][row * fold.words + k] = w[k];
+      for (u32 k = 0; k < fold.words; k++) groups.states[f][(first + row) * fold.words + k] = w[k];
     }
   }
 
@@ -109,13 +110,18 @@ __device__ __forceinline__ void add_carry(u32* part, u32 n, u32 i, u32 old, u32 
 
 __device__ __forceinline__ u64 read_carry(const u32* part, u32 n, u32 i) { return u64(part[n + i]) << 32 | part[i]; }
 
-__device__ __forceinline__ void add_words(u64* w, u64 low, u64 high) {
-  w[0] += low;
-  w[1] += high + (w[0] < low);
-}
+// A number of 128 bits, or a word.
+struct Words {
+  u64 low, high;
+
+  __device__ __forceinline__ void add(u64 by_low, u64 by_high) {
+    low += by_low;
+    high += by_high + (low < by_low);
+  }
+};
 
 // A cell is one fold's state in kParts arrays of n words of 32 bits. add starts an addition to state
-// i, and returns what carry ends it with, if it carries; gather adds state i to the two words of a
+// i, and returns what carry ends it with, if it carries; gather adds state i to the words of a
 // fold's state.
 
 struct CountRows {
@@ -129,7 +135,7 @@ struct CountRows {
   }
   static __device__ __forceinline__ bool carries(Value, Pending) { return false; }
   static __device__ __forceinline__ void carry(u32*, u32, u32, Value, Pending) {}
-  static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, u64* w) { w[0] += part[i]; }
+  static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, Words& w) { w.low += part[i]; }
 };
 
 // Sum64 and Sum128 of columns of 4 bytes: a block's sum fits 64 bits.
@@ -144,9 +150,9 @@ struct SumNarrow {
   static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, Value v, Pending old) {
     add_carry(part, n, i, old, u32(v), u32(u64(i64(v)) >> 32));
   }
-  static __device__ __forceinline__ void gather(const u32* part, u32 n, u32 i, u64* w) {
+  static __device__ __forceinline__ void gather(const u32* part, u32 n, u32 i, Words& w) {
     const u64 sum = read_carry(part, n, i);
-    add_words(w, sum, T(-1) < T(0) ? u64(i64(sum) >> 63) : 0);
+    w.add(sum, T(-1) < T(0) ? u64(i64(sum) >> 63) : 0);
   }
 };
 
@@ -165,10 +171,10 @@ struct SumWide {
     part += 2 * n;
     add_carry(part, n, i, atomicAdd(part + i, u32(high)), u32(high), u32(high >> 32));
   }
-  static __device__ __forceinline__ void gather(const u32* part, u32 n, u32 i, u64* w) {
+  static __device__ __forceinline__ void gather(const u32* part, u32 n, u32 i, Words& w) {
     const i64 high = i64(read_carry(part + 2 * n, n, i));
-    add_words(w, read_carry(part, n, i), 0);
-    add_words(w, u64(high) << 32, u64(high >> 32));
+    w.add(read_carry(part, n, i), 0);
+    w.add(u64(high) << 32, u64(high >> 32));
   }
 };
 
@@ -183,8 +189,8 @@ struct SumDouble {
   }
   static __device__ __forceinline__ bool carries(Value, Pending) { return false; }
   static __device__ __forceinline__ void carry(u32*, u32, u32, Value, Pending) {}
-  static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, u64* w) {
-    w[0] = to_word(to_double(w[0]) + reinterpret_cast<const double*>(part)[i]);
+  static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, Words& w) {
+    w.low = to_word(to_double(w.low) + reinterpret_cast<const double*>(part)[i]);
   }
 };
 
@@ -200,7 +206,7 @@ struct CellList {
   static __device__ __forceinline__ bool carries(const Row&, const Pending&) { return false; }
   static __device__ __forceinline__ void carry(u32*, u32, u32, const Row&, const Pending&) {}
   static __device__ __forceinline__ void flush(const Shape&, const u32*, u32, u32, u32, u64*, u32) {}
-  static __device__ __forceinline__ void emit(const Shape&, const u32*, u32, u32, const Groups&, u64, u32) {}
+  static __device__ __forceinline__ void emit(const Shape&, const u32*, u32, u32, const Groups&, u64, u32, u32) {}
 };
 
 template <class Cell, class... Rest>
@@ -235,21 +241,22 @@ struct CellList<Cell, Rest...> {
     Tail::carry(part + Cell::kParts * n, n, i, row.rest, pending.rest);
   }
   static __device__ __forceinline__ void flush(const Shape& s, const u32* part, u32 n, u32 i, u32 copies, u64* into, u32 k) {
-    u64 w[2] = {0, 0};
+    Words sum = {0, 0};
 #pragma unroll 1
-    for (u32 c = 0; c < copies; c++) Cell::gather(part, n, i + c, w);
+    for (u32 c = 0; c < copies; c++) Cell::gather(part, n, i + c, sum);
+    const u64 w[2] = {sum.low, sum.high};
     merge_state(s.folds[k], into + s.folds[k].offset, 1, w);
     Tail::flush(s, part + Cell::kParts * n, n, i, copies, into, k + 1);
   }
-  static __device__ __forceinline__ void emit(const Shape& s, const u32* part, u32 n, u32 i, const Groups& groups, u64 row, u32 k) {
-    u64 w[2] = {0, 0};
+  static __device__ __forceinline__ void emit(const Shape& s, const u32* part, u32 n, u32 i, const Groups& groups, u64 first, u32 row, u32 k) {
+    Words w = {0, 0};
     Cell::gather(part, n, i, w);
     if (s.folds[k].words == 1) {
-      groups.states[k][row] = w[0];
+      (groups.states[k] + first)[row] = w.low;
     } else {
-      reinterpret_cast<ulonglong2*>(groups.states[k])[row] = make_ulonglong2(w[0], w[1]);
+      (reinterpret_cast<ulonglong2*>(groups.states[k]) + first)[row] = make_ulonglong2(w.low, w.high);
     }
-    Tail::emit(s, part + Cell::kParts * n, n, i, groups, row, k + 1);
+    Tail::emit(s, part + Cell::kParts * n, n, i, groups, first, row, k + 1);
   }
 };
 
@@ -266,9 +273,7 @@ struct Folds {
   static __device__ __forceinline__ u64 bytes(const Shape&, u32 num_states) { return u64(num_states) * 4 * List::kParts; }
 
   static __device__ void init(const Shape&, u64* states, u32 num_states) {
-    u32* words = reinterpret_cast<u32*>(states);
-#pragma unroll 1
-    for (u32 i = threadIdx.x; i < num_states * List::kParts; i += blockDim.x) words[i] = 0;
+    fill_shared(states, num_states / 2 * List::kParts, make_ulonglong2(0, 0));
   }
   template <u32 kCount>
   static __device__ __forceinline__ void load(const Shape& s, const Rows& rows, u64 row, Row (&out)[kCount]) {
@@ -284,8 +289,8 @@ struct Folds {
   static __device__ __forceinline__ void flush(const Shape& s, const u64* states, u32 num_states, u32 i, u32 copies, u64* into) {
     List::flush(s, reinterpret_cast<const u32*>(states), num_states, i, copies, into, 0);
   }
-  static __device__ __forceinline__ void emit(const Shape& s, const u64* states, u32 num_states, u32 i, const Groups& groups, u64 row) {
-    List::emit(s, reinterpret_cast<const u32*>(states), num_states, i, groups, row, 0);
+  static __device__ __forceinline__ void emit(const Shape& s, const u64* states, u32 num_states, u32 i, const Groups& groups, u64 first, u32 row) {
+    List::emit(s, reinterpret_cast<const u32*>(states), num_states, i, groups, first, row, 0);
   }
 };
 

@@ -12,14 +12,13 @@ using SumI64 = Folds<SumWide>;
 using SumF64 = Folds<SumDouble>;
 using Sum3I64Count = Folds<SumWide, SumWide, SumWide, CountRows>;
 
-#define MPGA_PROGRAMS_OF(X, key, Key)         \
+#define MPGA_FEW_PROGRAMS_OF(X, key, Key)     \
   X(key##_count, Key, Count)                  \
   X(key##_sum_i32, Key, SumI32)               \
   X(key##_sum_u32, Key, SumU32)               \
   X(key##_sum_i64, Key, SumI64)               \
   X(key##_sum_f64, Key, SumF64)               \
-  X(key##_sum3_i64_count, Key, Sum3I64Count)  \
-  X(key##_general, Key, General)
+  X(key##_sum3_i64_count, Key, Sum3I64Count)
 
 // Those of one column of 4 bytes, which rows of pairs have.
 #define MPGA_PAIR_PROGRAMS(X)  \
@@ -30,9 +29,14 @@ using Sum3I64Count = Folds<SumWide, SumWide, SumWide, CountRows>;
 // time: two blocks of 768.
 #define MPGA_REGISTERS(Key, Program) __maxnreg__(Key::kBytes == 4 && Program::kLight ? 40 : 64)
 
+#define MPGA_FEW_PROGRAMS(X)         \
+  MPGA_FEW_PROGRAMS_OF(X, k4, Key4)  \
+  MPGA_FEW_PROGRAMS_OF(X, k8, Key8)
+
 #define MPGA_PROGRAMS(X)         \
-  MPGA_PROGRAMS_OF(X, k4, Key4)  \
-  MPGA_PROGRAMS_OF(X, k8, Key8)  \
+  MPGA_FEW_PROGRAMS(X)           \
+  X(k4_general, Key4, General)   \
+  X(k8_general, Key8, General)   \
   X(kn_general, KeyN, General)
 
 #endif

@@ -180,7 +180,7 @@ __device__ __forceinline__ void store_key(const Shape& s, const u64* at, void* k
   } else if (s.key_bytes == 8) {
     static_cast<u64*>(keys)[row] = *at;
   } else {
-    KeyN{at + 1, s.key_bytes / 8, 1}.store(keys, row);
+    KeyN{at + 1, s.key_bytes / 8, 1}.store(keys, row, 0);
   }
 }
 

@@ -41,7 +41,7 @@ __device__ __forceinline__ void table_insert(const Launch& p) {
       }
       to = __shfl_sync(kAllLanes, to, leader) + u64(__popc(lanes & ((1u << lane_id()) - 1)));
       if (refused && p.out.keys != nullptr) {
-        Key::load(p.rows.keys, row, p.shape.key_bytes / 8).store(p.out.keys, to);
+        Key::load(p.rows.keys, row, p.shape.key_bytes / 8).store(p.out.keys, to, 0);
         move_row(p, row, to);
       }
     }

@@ -14,7 +14,7 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(Launch), offsetof(Launch, rows), offsetof(Launch, out), offsetof(Launch, in), offsetof(Launch, groups),
       offsetof(Launch, table), offsetof(Launch, status), offsetof(Launch, seed), offsetof(Launch, radix_bits),
       offsetof(Launch, digit_bits), offsetof(Launch, first_bits), offsetof(Launch, tile_rows),
-      offsetof(Launch, slots), offsetof(Launch, copies_bits), offsetof(Launch, homes), offsetof(Launch, probe_max),
+      offsetof(Launch, slots), offsetof(Launch, copies_bits), offsetof(Launch, homes), offsetof(Launch, shares), offsetof(Launch, probe_max),
       offsetof(Launch, rows_per_item), offsetof(Launch, rows_per_part), offsetof(Launch, rows_per_block), offsetof(Launch, offsets),
       offsetof(Launch, cursors), offsetof(Launch, first_cursors), offsetof(Launch, tiles), offsetof(Launch, items), offsetof(Launch, work), offsetof(Launch, registers),
       sizeof(SortLaunch), offsetof(SortLaunch, rows), offsetof(SortLaunch, in), offsetof(SortLaunch, groups),
