@@ -54,6 +54,8 @@ func expandOne(ctx context.Context, fsys stream.FS, pattern string) ([]string, e
 	switch {
 	case err == nil && info.IsDir():
 		return expandDir(ctx, fsys, pattern)
+	case err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0: // opening one may wait for ever
+		return nil, fmt.Errorf("%s: is a pipe or a device, which can be read once: lead it to the standard input (-)", pattern)
 	case err == nil:
 		return []string{pattern}, nil
 	case !errors.Is(err, fs.ErrNotExist):

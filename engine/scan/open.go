@@ -159,7 +159,7 @@ func openStdin(opt *Options) (input, error) {
 	rest := io.MultiReader(bytes.NewReader(head[:n]), opt.Stdin)
 	switch format {
 	case FormatParquet, FormatArrow:
-		return nil, fmt.Errorf("standard input: a %s file is read from its end; give it as a file, "+
+		return nil, fmt.Errorf("standard input: the format %s is read from its end; give it as a file, "+
 			"or pipe an Arrow stream or CSV", format)
 	case FormatArrowStream:
 		return noNil(openArrowStdin(rest))
