@@ -10,6 +10,9 @@
 //	  - S2 (early): a target that cannot be written is refused by Create, before any work is done.
 //	  - S3 (no surprise): a value is written as it is or refused with the name of its column.
 //
+// Parquet's columns without children are encoded here, in parallel, as words (wordColumn); other types of columns, and
+// schemas with lists and structs, are left to the library (libraryColumn, nestedParquet).
+//
 // How values are written as text:
 //
 //	                CSV, TSV, table          JSON

@@ -2,7 +2,6 @@ package sink
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -12,7 +11,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/schema"
-	"github.com/klauspost/compress/s2"
 )
 
 // newChunkEncoder returns the encoder of a column of the adapted schema.
@@ -30,9 +28,6 @@ const (
 	pageBytesMax = 1 << 20 // of plain values; what a block adds may pass it
 	blockRowsMax = 1 << 11 // are encoded at a time, in the first-level cache
 )
-
-// statisticsBytesMax is the longest value that statistics hold; without them a reader reads.
-const statisticsBytesMax = 4096
 
 // wordColumn encodes a column whose values are words. A chunk begins with a dictionary. Where its first values
 // tell that it will grow past its limit, or later, when it does, it is given up: pages are plain from there on.
@@ -63,25 +58,6 @@ type wordColumn struct {
 	words       []uint64
 	indexes     []uint32
 	translation translation
-}
-
-// pageCodec compresses, as the library's codecs do.
-type pageCodec interface {
-	EncodeLevel(dst, src []byte, level int) []byte
-	CompressBound(int64) int64
-}
-
-// fastSnappy takes half the time of the library's, which looks for matches longer.
-type fastSnappy struct{}
-
-func (fastSnappy) EncodeLevel(dst, src []byte, _ int) []byte { return s2.EncodeSnappy(dst, src) }
-func (fastSnappy) CompressBound(n int64) int64               { return int64(s2.MaxEncodedLen(int(n))) }
-
-// page is a part of wordColumn.out.
-type page struct {
-	from, to int // with its header
-	raw      int // bytes before compression, with the header
-	coded    bool
 }
 
 func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *adapter, props *parquet.WriterProperties) (*wordColumn, error) {
@@ -276,112 +252,4 @@ func (c *wordColumn) giveUp() {
 	}
 	c.bounds.add(c.dict.words)
 	c.codes = c.codes[:0]
-}
-
-// endPage compresses the open page.
-func (c *wordColumn) endPage() error {
-	if c.rows == 0 {
-		return nil
-	}
-	encoding := parquet.Encodings.Plain
-	if len(c.codes) > 0 {
-		encoding = parquet.Encodings.RLEDict
-		c.codedPages++
-		width := c.dict.codeBits()
-		c.plain = appendHybrid(append(c.plain, byte(width)), c.codes, width)
-	}
-	raw := c.plain[levelBytesMax:]
-	if c.nullable {
-		raw = c.plain[putLevels(c.plain[:levelBytesMax], c.valid, c.rows, c.rowNulls):]
-	}
-	if err := c.appendPage(pageHeader{values: c.rows, encoding: encoding}, raw); err != nil {
-		return err
-	}
-	c.values += int64(c.rows)
-	c.nulls += int64(c.rowNulls)
-	c.rows, c.rowNulls = 0, 0
-	c.codes, c.plain = c.codes[:0], c.plain[:levelBytesMax]
-	return nil
-}
-
-// appendPage compresses a page into c.out, behind its header.
-func (c *wordColumn) appendPage(h pageHeader, raw []byte) error {
-	if len(raw) > math.MaxInt32 {
-		return fmt.Errorf("values of %d B together are more than a page of parquet takes: write arrow", len(raw))
-	}
-	start := len(c.out)
-	room := len(raw)
-	if c.codec != nil {
-		room = int(c.codec.CompressBound(int64(room)))
-	}
-	c.out = slices.Grow(c.out, headerBytesMax+room)
-	body := start + headerBytesMax
-	packed := raw
-	if c.codec != nil {
-		packed = c.codec.EncodeLevel(c.out[body:body:body+room], raw, c.level)
-	}
-	c.out = append(c.out[:body], packed...) // where the codec has not put it there already
-	var buf [headerBytesMax]byte
-	h.raw, h.packed = len(raw), len(packed)
-	header := h.append(buf[:0])
-	copy(c.out[body-len(header):body], header)
-	c.pages = append(c.pages, page{body - len(header), len(c.out), len(header) + len(raw), h.encoding == parquet.Encodings.RLEDict})
-	return nil
-}
-
-// finish writes the chunk: the dictionary, if it has one, and the pages.
-func (c *wordColumn) finish(to *countingWriter) error {
-	if c.coded && c.codedPages == 0 && 2*c.dict.len() > len(c.codes) {
-		c.giveUp() // the dictionary would not even be smaller
-	}
-	if err := c.endPage(); err != nil {
-		return err
-	}
-	info := metadata.ChunkMetaInfo{NumValues: c.values, IndexPageOffset: -1}
-	stats := metadata.EncodingStats{DictEncodingStats: map[parquet.Encoding]int32{}, DataEncodingStats: map[parquet.Encoding]int32{}}
-	write := func(p page) error {
-		info.UncompressedSize += int64(p.raw)
-		info.CompressedSize += int64(p.to - p.from)
-		_, err := to.Write(c.out[p.from:p.to])
-		return err
-	}
-	data := len(c.pages)
-	hasDictionary := c.codedPages > 0
-	if c.coded {
-		c.bounds.add(c.dict.words)
-	}
-	if hasDictionary {
-		values := c.form.plain(c.plain[:levelBytesMax], c.dict.words)[levelBytesMax:]
-		if err := c.appendPage(pageHeader{values: c.dict.len(), dictionary: true, encoding: parquet.Encodings.Plain}, values); err != nil {
-			return err
-		}
-		info.DictPageOffset = to.bytes
-		stats.DictEncodingStats[parquet.Encodings.Plain] = 1
-		if err := write(c.pages[data]); err != nil {
-			return err
-		}
-	}
-	info.DataPageOffset = to.bytes
-	for _, p := range c.pages[:data] {
-		encoding := parquet.Encodings.Plain
-		if p.coded {
-			encoding = parquet.Encodings.RLEDict
-		}
-		stats.DataEncodingStats[encoding]++
-		if err := write(p); err != nil {
-			return err
-		}
-	}
-	c.chunk.SetStats(c.statistics())
-	return c.chunk.Finish(info, hasDictionary, hasDictionary && !c.coded, stats)
-}
-
-func (c *wordColumn) statistics() metadata.EncodedStatistics {
-	stats := metadata.EncodedStatistics{Signed: c.form.kind.signed()}
-	stats.SetNullCount(c.nulls)
-	if low, high, ok := c.bounds.values(&c.form); ok {
-		stats.SetMin(low).SetMax(high)
-		stats.ApplyStatSizeLimits(statisticsBytesMax)
-	}
-	return stats
 }
