@@ -45,12 +45,12 @@ func leakLogger(t *testing.T) *slog.Logger { return slog.New(leakHandler{slog.Di
 // Would catch queries that take each other's memory: with patience, each has the device to itself or a part of
 // it, and none is the CPU's; without, some are, and all answers are right.
 func TestDeviceShared(t *testing.T) {
-	schema, batches := deviceTable(3000, 2000)
+	schema, batches := deviceTable(2000, 1500)
 	want, err := spectest.Oracle(schema, batches, deviceQuery)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const queries = 12
+	const queries = 6
 	for _, device := range []string{"host:1MiB", "host:3MiB", "host:64MiB"} {
 		for _, patience := range []time.Duration{time.Nanosecond, time.Minute} {
 			for _, groups := range []int64{1, 2000, 1 << 40} {

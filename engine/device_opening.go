@@ -16,6 +16,7 @@ import (
 //	  - O2 (whole): the input is not used up while a batch waits.
 type opening struct {
 	query   *query
+	cancel  context.CancelFunc
 	workers []*cpuagg.Worker // of the query
 	room    int64            // bytes that may wait
 	done    chan struct{}    // closed when it is known who aggregates
@@ -33,13 +34,15 @@ type opening struct {
 // leaves free.
 const openingShare = 8
 
-// open begins to open devices, by a function that returns a coprocessor, or why there is none.
-func (q *query) open(prepare func() (*coprocessor, error)) {
-	o := &opening{query: q, room: q.engine.memory.Limit() / openingShare, done: make(chan struct{})}
+// open begins to open devices, by a function that returns a coprocessor, or why there is none. Its context is done
+// when the query needs no devices any more.
+func (q *query) open(ctx context.Context, prepare func(context.Context) (*coprocessor, error)) {
+	ctx, cancel := context.WithCancel(ctx)
+	o := &opening{query: q, cancel: cancel, room: q.engine.memory.Limit() / openingShare, done: make(chan struct{})}
 	q.opening, q.openedDevices = o, true
 	go func() {
 		defer close(o.done)
-		o.devices, o.err = prepare()
+		o.devices, o.err = prepare(ctx)
 	}()
 }
 
@@ -87,6 +90,7 @@ func (o *opening) end() {
 	if o == nil {
 		return
 	}
+	o.cancel() // it may wait for others
 	o.opened()
 	for p, ok := o.take(); ok; p, ok = o.take() {
 		p.batch.Release()

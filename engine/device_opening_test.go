@@ -117,3 +117,26 @@ func TestDeviceOpensInVain(t *testing.T) {
 		})
 	}
 }
+
+// Would catch a query that has failed, and still waits for a device that another has.
+func TestDeviceFailsWaiting(t *testing.T) {
+	schema, batches := deviceTable(3000, 2000)
+	knobs := engine.TestingKnobs{ResultRows: 10, Device: engine.DeviceKnobs{TileRows: 200, Opens: 20 * time.Millisecond, Patience: time.Minute}}
+	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:1MiB"}, knobs))
+	held := mustAggregate(t, eng, scan.Batches(schema, batches), deviceQuery) // opens the device
+	defer held.Release()
+	boom := errors.New("boom")
+	made := &madeSource{splits: 2, batches: 5, rows: 100, groups: 50}
+	made.hook = func(ctx context.Context, _, _ int, _ memory.Allocator) (arrow.RecordBatch, error) {
+		time.Sleep(10 * time.Millisecond)
+		return nil, boom
+	}
+	start := time.Now()
+	query := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.CountStar}}}
+	if err := fails(t, eng, made, query); !errors.Is(err, boom) {
+		t.Error(err)
+	}
+	if waited := time.Since(start); waited > 20*time.Second {
+		t.Errorf("the query has failed after %v", waited)
+	}
+}

@@ -61,7 +61,7 @@ func (q *query) useDevices(ctx context.Context) {
 		f, err := q.forecast(ctx, q.source.Stats())
 		return f.Groups, err
 	})
-	prepare := func() (*coprocessor, error) {
+	prepare := func(ctx context.Context) (*coprocessor, error) {
 		rates, err := q.worthDevice(layout, groups)
 		if err != nil {
 			return nil, err
@@ -73,9 +73,9 @@ func (q *query) useDevices(ctx context.Context) {
 	case err != nil:
 		q.tookDevices(nil, err)
 	case q.engine.devices.opened():
-		q.tookDevices(prepare())
+		q.tookDevices(prepare(ctx))
 	default:
-		q.open(prepare)
+		q.open(ctx, prepare)
 	}
 }
 
