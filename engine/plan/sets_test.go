@@ -99,7 +99,7 @@ func TestStages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, text := range statementsOfMany {
-			src := &countedSource{Source: keyedTable(70_000)}
+			src := &countedSource{Source: keyedTable(20_000)}
 			want := ""
 			for range 2 {
 				src.opened.Store(0)
@@ -130,7 +130,7 @@ func TestStages(t *testing.T) {
 				r.Release()
 				q.Close()
 			}
-			src = &countedSource{Source: keyedTable(70_000), err: errors.New("the disk is gone")}
+			src = &countedSource{Source: keyedTable(20_000), err: errors.New("the disk is gone")}
 			q, r := open(t, eng, src, text)
 			for r.Next() {
 			}
