@@ -172,7 +172,7 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 	q.progress.work.Add(waiting)
 	cctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	chunks := make(chan groupChunk)
+	chunks := make(chan groupChunk, len(workers))
 	var deviceErr error
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -214,6 +214,10 @@ func (c *coprocessor) settle(ctx context.Context, workers []*cpuagg.Worker) erro
 	return err
 }
 
+// plainBatches is how many times larger batches are that share the memory of groups: they cost none, and that
+// who reads them is woken takes as long as a device needs for a hundred thousand groups.
+const plainBatches = 16
+
 // emit cuts groups into chunks, of the groups of a result batch.
 func (c *coprocessor) emit(ctx context.Context, g *mpega.Groups, chunks chan<- groupChunk) error {
 	set := &groupSet{Groups: g}
@@ -224,6 +228,9 @@ func (c *coprocessor) emit(ctx context.Context, g *mpega.Groups, chunks chan<- g
 		set.merge = c.onCPU.Load()
 	}
 	rows := c.query.engine.opt.testing.ResultRows
+	if c.plain != nil {
+		rows *= plainBatches
+	}
 	left := int64((g.Count + rows - 1) / rows)
 	if left == 0 {
 		c.sent(set)
