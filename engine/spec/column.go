@@ -38,7 +38,7 @@ func unknownColumn(schema *arrow.Schema, name string) error {
 		return queryErrorf("column %q does not exist; did you mean %s?", name, strings.Join(near, " or "))
 	}
 	if len(known) == 0 {
-		return queryErrorf("column %q does not exist: there are no columns here", name)
+		return queryErrorf("column %q does not exist: only constants can stand here", name)
 	}
 	if len(known) > columnsShown {
 		known = append(known[:columnsShown:columnsShown], "...")
