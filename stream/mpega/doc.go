@@ -3,10 +3,11 @@
 //
 //	Run.Tile -> host memory of a tile -> Run.Submit                              (partition-generating)
 //	  copy in -+- few groups:       aggregate the tile ------> Options.TakeStates
-//	           +- a table has room: insert into it; refused -> Options.TakeRows
-//	           +- too many groups:  scatter by hash -> block, on the device or in pinned memory
+//	           +- a table has room: insert into it; refused, once it is full -+
+//	           +- too many groups:  scatter by hash <-------------------------+
+//	                                    -> block, on the device or in pinned memory; no room -> Options.TakeRows
 //
-//	Run.Process: the table, or partitions merged greedily ------------------------> (partition-processing)
+//	Run.Process: the table, and partitions merged greedily -----------------------> (partition-processing)
 //	  gather the pieces of a partition -> aggregate; larger than the memory: load by load into a table
 //	  copy out -> Groups; what the table refuses -> Options.TakeRows
 //
@@ -15,8 +16,8 @@
 //
 //   - M1 (once): every row submitted is in groups that were emitted or given to Options.TakeStates, or
 //     was given to Options.TakeRows.
-//   - M2 (disjoint): a key is emitted once. A partition that rows or groups were taken of, by whoever, is
-//     to be merged with those.
+//   - M2 (disjoint): a key is emitted once. A partition that rows or groups were taken of, by whoever, before
+//     the input ended is to be merged with those; keys that are taken later are not emitted.
 //   - M3 (ways out): an error of a device is ErrDevice, and the run then useless; what was emitted
 //     stays true.
 //   - M4 (budget): a device's memory stays within the limit; pinned memory within the device's.

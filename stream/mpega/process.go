@@ -23,7 +23,7 @@ func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	if err := r.EndInput(); err != nil {
 		return err
 	}
-	err := r.processTables(emit)
+	err := r.processTable(emit)
 	if err == nil {
 		err = r.processPartitions(emit)
 	}
@@ -39,28 +39,43 @@ func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	return err
 }
 
-// processTables emits the groups of the devices' tables, or holds them until those of all partitions are
-// emitted. Those of several devices are not final.
-func (r *Run) processTables(emit func(context.Context, *Groups) error) error {
-	var with []*device
+// processTable emits the groups of a table, or holds them until those of all partitions are emitted.
+func (r *Run) processTable(emit func(context.Context, *Groups) error) error {
+	d := r.tableOf()
+	if d == nil {
+		return nil
+	}
+	groups, err := d.lastGroups()
+	if err != nil {
+		return err
+	}
+	if len(r.blocks) > 0 {
+		r.held = groups
+		return nil
+	}
+	return taken(emit(r.ctx, groups))
+}
+
+// tableOf returns the device that has a table, if one has.
+func (r *Run) tableOf() *device {
 	for _, d := range r.devices {
 		if d.table != nil {
-			with = append(with, d)
+			return d
 		}
 	}
-	route, _ := r.Route()
-	final := len(with) == 1 && (route == RouteTable || route == RouteHybrid)
-	for _, d := range with {
+	return nil
+}
+
+// mergeTables gives the groups of the tables of several devices to the CPU: keys may be in any of them, and
+// among the rows that another has refused.
+func (r *Run) mergeTables() error {
+	if len(r.devices) == 1 {
+		return nil
+	}
+	for d := r.tableOf(); d != nil; d = r.tableOf() {
 		groups, err := d.lastGroups()
 		if err != nil {
 			return err
-		}
-		if final && len(r.blocks) > 0 {
-			r.held = groups
-			return nil
-		}
-		if final {
-			return taken(emit(r.ctx, groups))
 		}
 		if err := errors.Join(taken(r.takeStates(groups)), groups.Release()); err != nil {
 			return err

@@ -227,10 +227,16 @@ func (r *Run) leaveRoute(from Route, groups int64) {
 	r.counters.Routes = append(r.counters.Routes, r.route)
 }
 
-// EndInput waits until all tiles that were submitted are where their route takes them.
+// EndInput waits until all tiles that were submitted are where their route takes them, and what the CPU is to
+// have of their groups is there.
 func (r *Run) EndInput() error {
 	r.work.Wait()
-	return context.Cause(r.ctx)
+	if err := context.Cause(r.ctx); err != nil {
+		return err
+	}
+	err := wrapDevice(r.mergeTables())
+	r.fail(err)
+	return err
 }
 
 // Release gives everything back, once nobody uses the run any more. What a device has that does not answer

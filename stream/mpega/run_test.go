@@ -85,7 +85,19 @@ type answer struct {
 	mu     sync.Mutex
 	final  map[uint64]state
 	others map[uint64]state
+	ended  bool            // the input
+	late   map[uint64]bool // keys of others that came after that
 	err    error
+}
+
+// take adds to what the CPU has of a key.
+func (a *answer) take(k uint64, s state) {
+	sum := a.others[k]
+	sum.add(s)
+	a.others[k] = sum
+	if a.ended {
+		a.late[k] = true
+	}
 }
 
 func (a *answer) keyAt(b []byte, i, keyBytes int) uint64 {
@@ -95,13 +107,10 @@ func (a *answer) keyAt(b []byte, i, keyBytes int) uint64 {
 	return binary.LittleEndian.Uint64(b[keyBytes*i:])
 }
 
-func (a *answer) addGroups(to map[uint64]state, g *mpega.Groups, keyBytes int) {
+func (a *answer) eachGroup(g *mpega.Groups, keyBytes int, f func(uint64, state)) {
 	word := func(fold, words, i int) uint64 { return binary.LittleEndian.Uint64(g.States[fold][8*words*i:]) }
 	for i := range g.Count {
-		k := a.keyAt(g.Keys, i, keyBytes)
-		s := to[k]
-		s.add(state{sum: word(0, 1, i), rows: word(1, 1, i), low: word(2, 2, i), valid: word(3, 1, i)})
-		to[k] = s
+		f(a.keyAt(g.Keys, i, keyBytes), state{sum: word(0, 1, i), rows: word(1, 1, i), low: word(2, 2, i), valid: word(3, 1, i)})
 	}
 }
 
@@ -109,12 +118,12 @@ func (a *answer) emit(keyBytes int) func(context.Context, *mpega.Groups) error {
 	return func(_ context.Context, g *mpega.Groups) error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		for i := range g.Count {
-			if _, twice := a.final[a.keyAt(g.Keys, i, keyBytes)]; twice {
+		a.eachGroup(g, keyBytes, func(k uint64, s state) {
+			if _, twice := a.final[k]; twice {
 				a.err = errors.New("a key is emitted twice: M2")
 			}
-		}
-		a.addGroups(a.final, g, keyBytes)
+			a.final[k] = s
+		})
 		return g.Release()
 	}
 }
@@ -123,7 +132,7 @@ func (a *answer) takeStates(keyBytes int) func(context.Context, *mpega.Groups) e
 	return func(_ context.Context, g *mpega.Groups) error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.addGroups(a.others, g, keyBytes)
+		a.eachGroup(g, keyBytes, a.take)
 		return nil
 	}
 }
@@ -138,9 +147,7 @@ func (a *answer) takeRows(keyBytes int) func(context.Context, *mpega.Tile) error
 			if t.Valid[1][i/32]>>(i%32)&1 != 0 {
 				row.low, row.valid = binary.LittleEndian.Uint64(t.Columns[1][8*i:]), 1
 			}
-			s := a.others[k]
-			s.add(row)
-			a.others[k] = s
+			a.take(k, row)
 		}
 		return nil
 	}
@@ -170,7 +177,7 @@ func (in *input) fill(t *mpega.Tile, from, to int) {
 
 // run sends the input through a run.
 func run(in *input, opt mpega.Options, fillers int) (a *answer, c mpega.Counters, err error) {
-	a = &answer{final: map[uint64]state{}, others: map[uint64]state{}}
+	a = &answer{final: map[uint64]state{}, others: map[uint64]state{}, late: map[uint64]bool{}}
 	opt.Shape, opt.Nullable = in.shape()
 	if opt.Rows == 0 {
 		opt.Rows = int64(len(in.keys))
@@ -217,8 +224,17 @@ func run(in *input, opt mpega.Options, fillers int) (a *answer, c mpega.Counters
 	if err := group.Wait(); err != nil {
 		return a, c, err
 	}
+	if err := r.EndInput(); err != nil {
+		return a, c, err
+	}
+	a.ended = true
 	if err := r.Process(a.emit(in.keyBytes)); err != nil {
 		return a, c, err
+	}
+	for k := range a.late {
+		if _, emitted := a.final[k]; emitted {
+			a.err = errors.New("the CPU gets a part of a key that is emitted after the input has ended: M2")
+		}
 	}
 	return a, c, a.err
 }
@@ -280,6 +296,7 @@ func TestRoutes(t *testing.T) {
 		{"a table and partitions, heavy key", 400_000, 80_000, 0.3, 4 << 20, 0, 1, 8, 0, mpega.RouteHybrid},
 		{"a table and partitions, no pinned memory", 400_000, 80_000, 0, 4 << 20, 3 << 20, 1, 16, 0, mpega.RouteHybrid},
 		{"a table and partitions expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 45_000, mpega.RouteHybrid},
+		{"a table on each of two devices, full", 200_000, 1 << 30, 0, 4 << 20, 0, 2, 4, 10_000, mpega.RouteHybrid},
 		{"partitions stay", 100_000, 100_000, 0, 16 << 20, 0, 1, 8, 1 << 40, mpega.RouteScatter},
 		{"partitions leave", 200_000, 200_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteScatter},
 		{"two devices", 200_000, 200_000, 0, 4 << 20, 0, 2, 8, 0, mpega.RouteScatter},
