@@ -360,12 +360,23 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 	return taken(emit(ctx, groups))
 }
 
+// planForAll returns a plan for as many groups as rows, whose scratch the area has: fewer rows may ask for more of it.
+func (a *area) planForAll(rows int64) kernels.Plan {
+	d := a.device
+	plan := d.planFor(rows, rows)
+	if plan.AggregateScratch(&d.run.opt.Shape, rows, d.props) > a.layout.scratch {
+		capacity := a.layout.rows.capacity
+		plan = d.planFor(capacity, capacity)
+	}
+	return plan
+}
+
 // aggregate groups all rows of a set at once.
 func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	d, shape := a.device, &a.device.run.opt.Shape
 	plan := d.planFor(rows, d.run.expect(rows))
 	if plan.AggregateScratch(shape, rows, d.props) > a.layout.scratch {
-		plan = d.planFor(rows, rows)
+		plan = a.planForAll(rows)
 	}
 	defer a.closeMarks()
 	into := a.layout.groups.groups(a.memory, a.groupsAt())
@@ -390,7 +401,7 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	s, err := run(plan)
 	if err == nil && s.Overflow > 0 {
 		_ = closeEvent(&a.marks[2])
-		s, err = run(d.planFor(rows, rows)) // the plan for as many groups as rows
+		s, err = run(a.planForAll(rows)) // the plan for as many groups as rows
 	}
 	if err != nil {
 		return nil, err
