@@ -39,8 +39,9 @@ type coprocessor struct {
 	emitted atomic.Int64        // partitions that the output has
 	worked  atomic.Int64        // rows of partitions whose groups are where they belong
 
-	mu   sync.Mutex
-	done []bool // by partition: emitted and written
+	mu    sync.Mutex
+	done  []bool       // by partition: emitted and written
+	parts map[*int]int // of partitions that come in parts: how many are written
 
 	back *trace.Rows // of what devices give back to the CPU
 }
@@ -318,10 +319,18 @@ func (c *coprocessor) sent(set *groupSet) {
 		return
 	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if all := set.Parts; all != nil {
+		if c.parts == nil {
+			c.parts = map[*int]int{}
+		}
+		if c.parts[all]++; c.parts[all] < *all {
+			return
+		}
+	}
 	for _, p := range set.Partitions {
 		c.done[p] = true
 	}
-	c.mu.Unlock()
 	c.emitted.Add(int64(len(set.Partitions)))
 }
 

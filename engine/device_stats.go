@@ -39,7 +39,8 @@ type DeviceStats struct {
 	Sizes      []int64       `json:"partition_rows"`        // of each partition
 	Tasks      []int64       `json:"merged_rows"`           // of each set
 	Emitted    int64         `json:"partitions_on_device"`  // whose groups devices made alone
-	Split      int64         `json:"partitions_on_cpu"`     // sets whose table was full: the CPU's
+	Split      int64         `json:"partitions_split"`      // sets that were scattered again
+	OnCPU      int64         `json:"partitions_on_cpu"`     // sets whose table was full: the CPU's
 	Rounds     int64         `json:"feedback_rounds"`       // loads of tables that told how full they are
 	Loads      []float64     `json:"load_factors"`          // after each of the first 1,024
 	KeptBytes  int64         `json:"kept_bytes"`            // of rows that stayed on devices by partition
@@ -202,7 +203,7 @@ func (q *query) releaseDevices(cause error) {
 	}
 	d.Partitions, d.Theorem, d.Tail = counters.Partitions, counters.Sizing.Theorem, counters.Sizing.Tail
 	d.Sizes, d.Tasks, d.Merged = counters.Sizes, counters.Tasks, len(counters.Tasks)
-	d.Split, d.Rounds, d.Loads, d.Emitted = counters.Split, counters.Rounds, counters.Loads, c.emitted.Load()
+	d.Split, d.OnCPU, d.Rounds, d.Loads, d.Emitted = counters.Split, counters.OnCPU, counters.Rounds, counters.Loads, c.emitted.Load()
 	if d.LinkSpeed = c.lease.link; d.LinkSpeed > 0 && d.CopyIn > 0 {
 		d.LinkShare = float64(d.BytesIn) / d.CopyIn.Seconds() / d.LinkSpeed
 	}

@@ -108,14 +108,16 @@ func TestDeviceFaults(t *testing.T) {
 	}
 	first := 1 + int64(newSeed(t)%uint64(step)) // so that many runs try every n
 	for _, c := range []struct {
-		groups   int64
-		tileRows int
-		memory   int64
+		groups    int64
+		tileRows  int
+		memory    int64
+		radixBits int
 	}{
-		{1, 1000, 2 << 20},
-		{3000, 1000, 2 << 20},
-		{100, 200, 400 << 10}, // a table that is full soon, and partitions
-		{1 << 40, 1000, 2 << 20},
+		{1, 1000, 2 << 20, 2},
+		{3000, 1000, 2 << 20, 2},
+		{100, 200, 400 << 10, 4}, // a table that is full soon, and partitions
+		{1 << 40, 1000, 2 << 20, 2},
+		{1 << 40, 100, 64 << 10, 1}, // partitions that are split
 	} {
 		for _, work := range []bool{false, true} {
 			for n := first; ; n += step {
@@ -128,7 +130,7 @@ func TestDeviceFaults(t *testing.T) {
 				}
 				fail := hostdevice.FailNth(n, work, cause)
 				knobs := engine.TestingKnobs{ResultRows: 100, Device: engine.DeviceKnobs{
-					Groups: c.groups, TileRows: c.tileRows, RadixBits: 4, Streams: 2,
+					Groups: c.groups, TileRows: c.tileRows, RadixBits: c.radixBits, Streams: 2,
 					Fail: func(call hostdevice.Call) error {
 						err := fail(call)
 						if err != nil {

@@ -52,7 +52,7 @@ func deviceFacts(d *engine.DeviceStats) (facts []report.Fact) {
 			asked = fmt.Sprintf(" (Theorem 1 asks for %s, the binomial tail for %s)", humanize.Comma(d.Theorem), humanize.Comma(d.Tail))
 		}
 		row("device partitions", "%d%s, merged into %d", d.Partitions, asked, d.Merged)
-		row("partitions done", "%s on the device, %s split between it and the CPU", humanize.Comma(d.Emitted), counted(d.Split, "set"))
+		row("partitions done", "%s on the device; %s split there, %s finished by the CPU", humanize.Comma(d.Emitted), counted(d.Split, "set"), counted(d.OnCPU, "set"))
 	}
 	if d.Rounds > 0 && len(d.Loads) > 0 {
 		row("feedback", "%s; load factor %.2f at first, %.2f at last, %.2f at most", counted(d.Rounds, "round"), d.Loads[0], d.Loads[len(d.Loads)-1], slices.Max(d.Loads))

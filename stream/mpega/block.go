@@ -19,12 +19,32 @@ type block struct {
 	pinned  kernels.Pinned
 }
 
-// newBlock takes memory for a block. Requires: the device's lock is held.
+// newBlock takes memory for a block that waits for the second phase: on the device while there is room.
+// Requires: the device's lock is held.
 func (d *device) newBlock(rows int64, radix int) (*block, error) {
 	r := d.run
+	n := newLayout(&r.opt.Shape, r.opt.Nullable, rows).bytes
+	keep := len(r.devices) == 1 && d.table == nil && d.kept+n <= d.limit/8*keepShare && d.used+n <= d.limit
+	b, err := d.makeBlock(rows, radix, keep)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.blocks = append(r.blocks, b)
+	if b.buffer != nil {
+		d.kept += b.layout.bytes
+		r.counters.KeptBytes += b.layout.bytes
+	}
+	r.counters.HostBytes += int64(len(b.host))
+	return b, nil
+}
+
+// makeBlock takes memory for a block, on the device if it is to stay there and there is some. Requires: the
+// device's lock is held.
+func (d *device) makeBlock(rows int64, radix int, keep bool) (*block, error) {
 	b := &block{device: d, layout: newLayout(&d.run.opt.Shape, d.run.opt.Nullable, rows), rows: rows, offsets: make([]int64, 1<<radix+1)}
 	n := b.layout.bytes
-	keep := len(r.devices) == 1 && d.table == nil && d.kept+n <= d.limit/8*keepShare && d.used+n <= d.limit
 	if keep {
 		var err error
 		if b.buffer, err = d.alloc(n); err != nil && !errors.Is(err, kernels.ErrOutOfMemory) {
@@ -42,40 +62,38 @@ func (d *device) newBlock(rows int64, radix int) (*block, error) {
 		}
 		b.host = b.pinned.Bytes()
 	}
-	if b.buffer != nil {
-		d.kept += b.layout.bytes
-	}
-	r.mu.Lock()
-	r.blocks = append(r.blocks, b)
-	if b.buffer != nil {
-		r.counters.KeptBytes += b.layout.bytes
-	}
-	r.counters.HostBytes += n
-	r.mu.Unlock()
 	return b, nil
 }
 
-// copiesOut returns the copies of what the block has in the host, from rows of a layout: from one on whose bits
-// begin a word.
-func (b *block) copiesOut(from kernels.Buffer, l *layout, first int64) []kernels.Copy {
+// copiesOut returns the copies of what the block has in the host, from rows of a layout at some place: from one
+// on whose bits begin a word.
+func (b *block) copiesOut(from kernels.Span, l *layout, first int64) []kernels.Copy {
 	var copies []kernels.Copy
-	add := func(from kernels.Span, offset, bytes int64) {
+	add := func(at, offset, bytes int64) {
 		if bytes > 0 {
-			copies = append(copies, kernels.Copy{Device: from, Host: b.host[offset-b.bitmaps:][:bytes], Out: true})
+			at := kernels.Span{Buffer: from.Buffer, Offset: from.Offset + at}
+			copies = append(copies, kernels.Copy{Device: at, Host: b.host[offset-b.bitmaps:][:bytes], Out: true})
 		}
 	}
 	if b.buffer == nil {
 		of := l.parts()
 		for i, p := range b.layout.parts() {
-			add(kernels.Span{Buffer: from, Offset: of[i].offset + first*p.width}, p.offset, b.rows*p.width)
+			add(of[i].offset+first*p.width, p.offset, b.rows*p.width)
 		}
 	}
 	for c, offset := range b.layout.valid {
 		if offset >= 0 {
-			add(kernels.Span{Buffer: from, Offset: l.valid[c] + first/8}, offset, bitmapBytes(b.rows))
+			add(l.valid[c]+first/8, offset, bitmapBytes(b.rows))
 		}
 	}
 	return copies
+}
+
+// setOffsets takes the offsets of a scatter.
+func (b *block) setOffsets(words []byte) {
+	for p, w := range wordsOf[uint64](words) {
+		b.offsets[p] = int64(w)
+	}
 }
 
 // valid returns the bitmap of a column, or nil.

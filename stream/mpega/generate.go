@@ -229,7 +229,7 @@ func (t *Tile) split(partitions int, loading int64) error {
 	}
 	loaded, overflow := d.layout.rows(t.output, 0, resident), d.layout.rows(t.input, 0, resident)
 	at := kernels.Span{Buffer: t.scratch, Offset: scatterBytes(radixBitsMax)}
-	copies := append(b.copiesOut(t.output, &d.layout, first), t.statusOut(at))
+	copies := append(b.copiesOut(kernels.Span{Buffer: t.output}, &d.layout, first), t.statusOut(at))
 	d.bytesOut += copiedBytes(copies)
 	d.table.loading += resident - loading
 	err = t.send(noCopy,
@@ -403,16 +403,14 @@ func (t *Tile) scatter(copyIn func() error, rows *kernels.Rows, by kernels.Buffe
 		by = b.buffer
 	}
 	into := b.layout.rows(by, 0, rows.Count)
-	copies := append(b.copiesOut(by, &b.layout, 0), t.offsetsOut(radix))
+	copies := append(b.copiesOut(kernels.Span{Buffer: by}, &b.layout, 0), t.offsetsOut(radix))
 	d.bytesOut += copiedBytes(copies)
 	err = t.send(copyIn,
 		func() error { return t.scatterRows(rows, &into, radix) },
 		func() error { return t.stream.CopyBatch(copies) },
 	)
 	return func() error {
-		for i, w := range wordsOf[uint64](t.offsets(radix)) {
-			b.offsets[i] = int64(w)
-		}
+		b.setOffsets(t.offsets(radix))
 		return nil
 	}, err
 }

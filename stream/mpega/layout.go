@@ -183,6 +183,10 @@ type Groups struct {
 	// Rows is how many rows of partitions were aggregated to them; 0 of groups of any partition.
 	Rows int64
 
+	// Parts is of partitions that were split: all of them are emitted when as many Groups are with this
+	// pointer as it tells. It is nil when these are all.
+	Parts *int
+
 	pinned kernels.Pinned
 }
 

@@ -69,7 +69,7 @@ func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 	var copies []kernels.Copy
 	var bytes int64
 	parts := l.parts()
-	bits := a.host[columnAlignment:]
+	bits := a.host[areaHeadBytes:]
 	base := l.bitmaps
 	clear(bits[:min(int64(len(bits)), l.bytes-base)])
 	done := int64(0)

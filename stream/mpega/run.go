@@ -299,7 +299,8 @@ type Counters struct {
 	Tasks      []int64   // rows of each set of partitions after the merge
 	Rounds     int64     // feedback loads
 	Loads      []float64 // load factor after each of the first of them
-	Split      int64     // partitions that the CPU had to finish
+	Split      int64     // sets of partitions that were split again
+	OnCPU      int64     // and that the CPU had to finish
 	KeptBytes  int64     // of partitions that stayed on devices
 	HostBytes  int64     // of those in pinned memory
 	DevicePeak int64     // bytes of device memory, of all devices

@@ -288,23 +288,26 @@ func TestRoutes(t *testing.T) {
 		keyBytes     int
 		estimate     int64
 		last         mpega.Route
+		radix        int
 	}{
-		{"few groups", 200_000, 10, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteAggregate},
-		{"one table", 200_000, 20_000, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteTable},
-		{"a table on each of two devices", 200_000, 20_000, 0, 16 << 20, 0, 2, 4, 0, mpega.RouteTable},
-		{"a table and partitions", 400_000, 80_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteHybrid},
-		{"a table and partitions, heavy key", 400_000, 80_000, 0.3, 4 << 20, 0, 1, 8, 0, mpega.RouteHybrid},
-		{"a table and partitions, no pinned memory", 400_000, 80_000, 0, 4 << 20, 3 << 20, 1, 16, 0, mpega.RouteHybrid},
-		{"a table and partitions expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 45_000, mpega.RouteHybrid},
-		{"a table on each of two devices, full", 200_000, 1 << 30, 0, 4 << 20, 0, 2, 4, 10_000, mpega.RouteHybrid},
-		{"partitions stay", 100_000, 100_000, 0, 16 << 20, 0, 1, 8, 1 << 40, mpega.RouteScatter},
-		{"partitions leave", 200_000, 200_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteScatter},
-		{"two devices", 200_000, 200_000, 0, 4 << 20, 0, 2, 8, 0, mpega.RouteScatter},
-		{"no pinned memory", 200_000, 200_000, 0, 4 << 20, 3 << 20, 1, 4, 0, mpega.RouteScatter},
-		{"one heavy key", 200_000, 200_000, 0.5, 4 << 20, 0, 1, 16, 0, mpega.RouteHybrid},
-		{"few groups expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 1, mpega.RouteHybrid},
-		{"a table expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 10_000, mpega.RouteHybrid},
-		{"a megabyte", 100_000, 50_000, 0.1, 1 << 20, 0, 1, 24, 0, mpega.RouteHybrid},
+		{"few groups", 200_000, 10, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteAggregate, 0},
+		{"one table", 200_000, 20_000, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteTable, 0},
+		{"a table on each of two devices", 200_000, 20_000, 0, 16 << 20, 0, 2, 4, 0, mpega.RouteTable, 0},
+		{"a table and partitions", 400_000, 80_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteHybrid, 0},
+		{"a table and partitions, heavy key", 400_000, 80_000, 0.3, 4 << 20, 0, 1, 8, 0, mpega.RouteHybrid, 0},
+		{"a table and partitions, no pinned memory", 400_000, 80_000, 0, 4 << 20, 3 << 20, 1, 16, 0, mpega.RouteHybrid, 0},
+		{"a table and partitions expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 45_000, mpega.RouteHybrid, 0},
+		{"a table on each of two devices, full", 200_000, 1 << 30, 0, 4 << 20, 0, 2, 4, 10_000, mpega.RouteHybrid, 0},
+		{"partitions stay", 100_000, 100_000, 0, 16 << 20, 0, 1, 8, 1 << 40, mpega.RouteScatter, 0},
+		{"partitions leave", 200_000, 200_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteScatter, 0},
+		{"two devices", 200_000, 200_000, 0, 4 << 20, 0, 2, 8, 0, mpega.RouteScatter, 0},
+		{"no pinned memory", 200_000, 200_000, 0, 4 << 20, 3 << 20, 1, 4, 0, mpega.RouteScatter, 0},
+		{"one heavy key", 200_000, 200_000, 0.5, 4 << 20, 0, 1, 16, 0, mpega.RouteHybrid, 0},
+		{"few groups expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 1, mpega.RouteHybrid, 0},
+		{"a table expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 10_000, mpega.RouteHybrid, 0},
+		{"partitions are split", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 1 << 30, mpega.RouteScatter, 1},
+		{"partitions with a heavy key are split", 200_000, 1 << 30, 0.5, 2 << 20, 0, 1, 8, 1 << 30, mpega.RouteScatter, 2},
+		{"a megabyte", 100_000, 50_000, 0.1, 1 << 20, 0, 1, 24, 0, mpega.RouteHybrid, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -313,7 +316,7 @@ func TestRoutes(t *testing.T) {
 			for range c.devices {
 				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned}))
 			}
-			a, counters, err := run(in, mpega.Options{Devices: devices, Groups: c.estimate}, 3)
+			a, counters, err := run(in, mpega.Options{Devices: devices, Groups: c.estimate, RadixBits: c.radix}, 3)
 			closeAll(t, devices)
 			if err != nil {
 				t.Fatal(err)

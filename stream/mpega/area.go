@@ -1,0 +1,354 @@
+package mpega
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// areaLayout is how the memory of an area is shared out.
+type areaLayout struct {
+	rows    layout
+	groups  groupLayout
+	scratch int64
+}
+
+func (d *device) areaLayout(rows int64) areaLayout {
+	o := &d.run.opt
+	return areaLayout{
+		rows:    newLayout(&o.Shape, o.Nullable, rows),
+		groups:  newGroupLayout(&o.Shape, rows),
+		scratch: max(d.planFor(rows, rows).AggregateScratch(&o.Shape, rows, d.props), o.Shape.TableBytes(1)+align(statusBytes), scatterBytes(splitBitsMax)),
+	}
+}
+
+func (l *areaLayout) bytes() int64 { return l.rows.bytes + l.groups.bytes + align(l.scratch) }
+
+// areaRows returns the most rows of an area of so many bytes.
+func (d *device) areaRows(bytes int64) int64 {
+	const step = 32
+	low, high := int64(1), bytes/step/int64(d.run.opt.Shape.KeyBytes)+2 // in steps: the first fits, or nothing does
+	for high-low > 1 {
+		mid := (low + high) / 2
+		if l := d.areaLayout(mid * step); l.bytes() <= bytes {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low * step
+}
+
+// area is the memory in which one partition at a time is aggregated.
+type area struct {
+	device *device
+	number int
+	stream kernels.Stream
+	memory kernels.Buffer
+	layout areaLayout
+	host   []byte // of areaHeadBytes a status, or offsets; then the bitmaps of a load
+	pinned kernels.Pinned
+	marks  [lanes + 1]kernels.Event
+}
+
+func (d *device) newArea(number int, bytes int64) (*area, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := &area{device: d, number: number, layout: d.areaLayout(d.areaRows(bytes))}
+	err := firstError(
+		func() (err error) {
+			a.memory, err = d.alloc(a.layout.bytes())
+			return err
+		},
+		func() (err error) {
+			a.stream, err = d.dev.NewStream()
+			return err
+		},
+	)
+	if err != nil {
+		return nil, errors.Join(err, a.releaseLocked())
+	}
+	a.host, a.pinned = d.hostMemory(areaHeadBytes + a.layout.rows.bytes - a.layout.rows.bitmaps)
+	return a, nil
+}
+
+func (a *area) release() error {
+	a.device.mu.Lock()
+	defer a.device.mu.Unlock()
+	return a.releaseLocked()
+}
+
+func (a *area) releaseLocked() error {
+	if a.device.hung {
+		a.device.areas = append(a.device.areas, a)
+		return nil
+	}
+	var errs []error
+	a.closeMarksLocked()
+	if a.stream != nil {
+		_ = a.stream.Close() // its events have told its errors
+		a.stream = nil
+	}
+	errs = append(errs, a.device.freeBuffer(&a.memory))
+	if a.pinned != nil {
+		errs = append(errs, a.pinned.Free())
+		a.host, a.pinned = nil, nil
+	}
+	return errors.Join(errs...)
+}
+
+// mark records where a lane begins, and the one before ends.
+func (a *area) mark(i int) (err error) {
+	a.marks[i], err = a.stream.Record()
+	return err
+}
+
+// note remembers when the work between the marks was done.
+func (a *area) note(work string) {
+	a.device.note(len(a.device.tiles)+a.number, work, a.marks[:])
+	a.closeMarks()
+}
+
+func (a *area) closeMarks() {
+	a.device.mu.Lock()
+	defer a.device.mu.Unlock()
+	a.closeMarksLocked()
+}
+
+func (a *area) closeMarksLocked() {
+	for i := range a.marks {
+		if !a.device.hung {
+			_ = closeEvent(&a.marks[i]) // its stream tells its errors
+		}
+	}
+}
+
+func (a *area) groupsAt() int64  { return a.layout.rows.bytes }
+func (a *area) scratchAt() int64 { return a.layout.rows.bytes + a.layout.groups.bytes }
+
+// process aggregates a set of partitions and emits their groups.
+func (a *area) process(ctx context.Context, set []int, rows int64, emit func(context.Context, *Groups) error) error {
+	r := a.device.run
+	in := &pieces{blocks: r.blocks, runs: runsOf(set)}
+	if rows > a.layout.rows.capacity && float64(r.expect(rows)) > r.opt.LFMax*float64(a.feedSlots()) {
+		return a.split(ctx, set, in, rows, emit)
+	}
+	groups, err := a.groupsOf(in, rows)
+	if err != nil || groups == nil {
+		return err
+	}
+	groups.Partitions, groups.Rows = set, rows
+	return taken(emit(ctx, groups))
+}
+
+// groupsOf returns the groups of rows; none, where they are the CPU's.
+func (a *area) groupsOf(in *pieces, rows int64) (*Groups, error) {
+	if rows <= a.layout.rows.capacity {
+		return a.aggregate(in, rows)
+	}
+	return a.feed(in, rows)
+}
+
+// planForAll returns a plan for as many groups as rows, whose scratch the area has: fewer rows may ask for more of it.
+func (a *area) planForAll(rows int64) kernels.Plan {
+	d := a.device
+	plan := d.planFor(rows, rows)
+	if plan.AggregateScratch(&d.run.opt.Shape, rows, d.props) > a.layout.scratch {
+		capacity := a.layout.rows.capacity
+		plan = d.planFor(capacity, capacity)
+	}
+	return plan
+}
+
+// aggregate groups all rows of a set at once.
+func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
+	d, shape := a.device, &a.device.run.opt.Shape
+	plan := d.planFor(rows, d.run.expect(rows))
+	if plan.AggregateScratch(shape, rows, d.props) > a.layout.scratch {
+		plan = a.planForAll(rows)
+	}
+	defer a.closeMarks()
+	into := a.layout.groups.groups(a.memory, a.groupsAt())
+	status := a.host[:statusBytes]
+	loaded := a.layout.rows.rows(a.memory, 0, rows)
+	run := func(plan kernels.Plan) (kernels.GroupsStatus, error) {
+		err := firstError(
+			func() error {
+				return a.stream.Aggregate(shape, plan, &loaded, into, kernels.Span{Buffer: a.memory, Offset: a.scratchAt()})
+			},
+			func() error { return a.mark(2) },
+			func() error { return a.stream.Copy(kernels.Copy{Device: into.Status, Host: status, Out: true}) },
+		)
+		if err = errors.Join(err, d.finish(a.stream)); err != nil {
+			return kernels.GroupsStatus{}, err
+		}
+		return readStatus(status), nil
+	}
+	if err := a.load(in, rows, &a.layout.rows); err != nil {
+		return nil, errors.Join(err, d.finishAfter(err, a.stream))
+	}
+	s, err := run(plan)
+	if err == nil && s.Overflow > 0 {
+		_ = closeEvent(&a.marks[2])
+		s, err = run(a.planForAll(rows)) // the plan for as many groups as rows
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.run.learn(rows, int64(s.Groups))
+	if s.Overflow > 0 {
+		return nil, errorf("device %d: %d of %d rows found no slot, though each could have one", d.number, s.Overflow, rows)
+	}
+	d.mu.Lock()
+	groups, err := a.copyOut(int64(s.Groups), func() error { return nil }, func() error { return a.mark(3) })
+	d.mu.Unlock()
+	if err == nil {
+		a.note("aggregate")
+	}
+	return groups, err
+}
+
+// expect returns the groups that rows of some partitions may have: by those that were aggregated before, and by
+// the estimate for all rows until then.
+func (r *Run) expect(rows int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ratio := r.reduces
+	if ratio == 0 {
+		ratio = float64(r.estimate) / float64(max(r.opt.Rows, rows))
+	}
+	const margin, least = 1.1, 1 << 10
+	return min(int64(ratio*margin*float64(rows))+least, rows)
+}
+
+// learn notes how many groups rows had.
+func (r *Run) learn(rows, groups int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reduces = max(r.reduces, float64(groups)/float64(rows))
+}
+
+// copyOut does work that leaves n groups in the area, copies them out, and does what comes after. Requires:
+// the device's lock is held.
+func (a *area) copyOut(n int64, work, after func() error) (*Groups, error) {
+	from := kernels.Span{Buffer: a.memory, Offset: a.groupsAt()}
+	return a.device.hostGroups(&a.layout.groups, from, n, a.stream, work, after)
+}
+
+// feedSlots returns the slots of the table of a feedback load: it has the memory of the scratch, but for the
+// status, and no more than the groups that it is compacted to.
+func (a *area) feedSlots() int64 {
+	s := &a.device.run.opt.Shape
+	return min(max((align(a.layout.scratch)-align(statusBytes)-s.TableBytes(0))/slotBytes(s), 1), a.layout.groups.capacity)
+}
+
+// half is the layout of rows that share the memory of the rows with as many others.
+func (a *area) half() layout {
+	o := &a.device.run.opt
+	half := newLayout(&o.Shape, o.Nullable, a.layout.rows.capacity/2)
+	for half.bytes*2 > a.layout.rows.bytes { // by what columns are aligned to
+		half = newLayout(&o.Shape, o.Nullable, half.capacity/2)
+	}
+	return half
+}
+
+// feed loads the rows of a set into a table, load by load (section 4.2.2). When the table is full, its
+// groups and the rows that are left are the CPU's, and there are no groups.
+func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
+	d := a.device
+	r, o := d.run, &d.run.opt
+	slots := a.feedSlots()
+	at := kernels.Span{Buffer: a.memory, Offset: a.scratchAt()}
+	tab := kernels.Table{Slots: slots, Memory: kernels.Span{Buffer: a.memory, Offset: a.scratchAt() + align(statusBytes)}}
+	half := a.half()
+	if half.capacity == 0 {
+		return nil, r.takePieces(in, rows)
+	}
+	if err := a.stream.ResetTable(&o.Shape, tab); err != nil {
+		return nil, errors.Join(err, d.finish(a.stream))
+	}
+	status := a.host[:statusBytes]
+	defer a.closeMarks()
+	var groups, refused int64
+	for rows > 0 {
+		room := int64(o.LFMax*float64(slots)) - groups
+		if float64(groups) > o.LFMin*float64(slots) && room < rows {
+			break
+		}
+		n := min(rows, max(room, 1), half.capacity)
+		overflow := half.rows(a.memory, half.bytes, n)
+		loaded := half.rows(a.memory, 0, n)
+		err := firstError(
+			func() error { return a.load(in, n, &half) },
+			func() error { return a.stream.Insert(&o.Shape, &loaded, tab, &overflow, at) },
+			func() error { return a.mark(2) },
+			func() error { return a.stream.Copy(kernels.Copy{Device: at, Host: status, Out: true}) },
+			func() error { return a.mark(3) },
+		)
+		if err = errors.Join(err, d.finish(a.stream)); err != nil {
+			return nil, err
+		}
+		a.note("insert")
+		s := readStatus(status)
+		groups = int64(s.Groups)
+		r.countLoad(groups, slots)
+		rows -= n
+		if s.Overflow > 0 {
+			refused += int64(s.Overflow)
+			if err := a.takeOverflow(&half, int64(s.Overflow)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	d.mu.Lock()
+	out, err := a.copyOut(groups, func() error {
+		return firstError(
+			func() error { return errors.Join(a.mark(0), a.mark(1)) },
+			func() error { return a.stream.Compact(&o.Shape, tab, a.layout.groups.groups(a.memory, a.groupsAt())) },
+			func() error { return a.mark(2) },
+		)
+	}, func() error { return a.mark(3) })
+	d.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	a.note("compact")
+	if rows == 0 && refused == 0 {
+		return out, nil
+	}
+	r.count(func(c *Counters) { c.OnCPU++ })
+	return nil, errors.Join(taken(r.takeStates(out)), out.Release(), r.takePieces(in, rows))
+}
+
+// takeOverflow gives the rows that a table has refused to the CPU.
+func (a *area) takeOverflow(l *layout, n int64) error {
+	d := a.device
+	host, pinned := d.hostMemory(l.bytes)
+	if err := d.copyOut(a.stream, l.copies(a.memory, l.bytes, host, n, true)); err != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.orphan(pinned)
+		return err
+	}
+	err := taken(d.run.takeRows(hostTile(l, host, n)))
+	if pinned != nil {
+		err = errors.Join(err, pinned.Free())
+	}
+	return err
+}
+
+// hostTile returns n rows of a block of host memory as a tile that is of no device.
+func hostTile(l *layout, host []byte, n int64) *Tile {
+	t := &Tile{Rows: int(n), Capacity: int(l.capacity)}
+	t.Keys = host[l.keys : l.keys+n*int64(l.shape.KeyBytes)]
+	for c, typ := range l.shape.Columns {
+		t.Columns = append(t.Columns, host[l.columns[c]:l.columns[c]+n*int64(typ.Bytes())])
+		var valid []uint32
+		if at := l.valid[c]; at >= 0 {
+			valid = wordsOf[uint32](host[at : at+bitmapBytes(n)])
+		}
+		t.Valid = append(t.Valid, valid)
+	}
+	return t
+}

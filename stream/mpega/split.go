@@ -1,0 +1,132 @@
+package mpega
+
+import (
+	"context"
+	"errors"
+	"math/bits"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/partition"
+)
+
+// splitBitsMax bounds the parts of a partition: their pieces are not to become too small.
+const splitBitsMax = 8
+
+// areaHeadBytes has room for the offsets of a split, and for a status.
+const areaHeadBytes = (8<<splitBitsMax + 8 + columnAlignment - 1) / columnAlignment * columnAlignment
+
+// split scatters the rows of a set again, by fresh bits of another hash, and aggregates the parts: the set has more
+// rows than the area takes, and more groups than a table in it. A part that is still too large is fed to a table;
+// when that is full, all of the set is the CPU's.
+func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emit func(context.Context, *Groups) error) (err error) {
+	d := a.device
+	r := d.run
+	radix := min(bits.Len64(uint64(rows/a.layout.rows.capacity))+1, splitBitsMax)
+	half := a.half()
+	var blocks []*block
+	var parts []*Groups
+	defer func() {
+		for _, b := range blocks {
+			err = errors.Join(err, b.release())
+			d.mu.Lock()
+			d.orphan(b.pinned) // of a device that does not answer
+			d.mu.Unlock()
+		}
+		for _, g := range parts {
+			err = errors.Join(err, g.Release())
+		}
+	}()
+	r.count(func(c *Counters) { c.Split++ })
+	for left := rows; left > 0; {
+		n := min(left, half.capacity)
+		var b *block
+		if n > 0 {
+			b, err = a.scatterAgain(in, n, &half, radix)
+		}
+		if n == 0 || errors.Is(err, kernels.ErrPinnedLimit) {
+			return a.giveAll(blocks, in, left)
+		}
+		if err != nil {
+			return err
+		}
+		blocks = append(blocks, b)
+		left -= n
+	}
+	sizes := sizesOf(blocks, 1<<radix)
+	onCPU := false
+	var sums []int64
+	for _, sub := range partition.Merge(sizes, a.layout.rows.capacity) {
+		g, err := a.groupsOf(&pieces{blocks: blocks, runs: runsOf(sub)}, sumOf(sizes, sub))
+		if err != nil {
+			return err
+		}
+		if g == nil {
+			onCPU = true
+			continue
+		}
+		parts, sums = append(parts, g), append(sums, sumOf(sizes, sub))
+	}
+	all := len(parts)
+	for len(parts) > 0 {
+		g := parts[0]
+		parts = parts[1:]
+		if onCPU {
+			err = errors.Join(taken(r.takeStates(g)), g.Release())
+		} else {
+			g.Partitions, g.Parts, g.Rows = set, &all, sums[all-len(parts)-1]
+			err = taken(emit(ctx, g))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scatterAgain scatters n rows of a set to a block in pinned memory.
+func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*block, error) {
+	d := a.device
+	o := &d.run.opt
+	d.mu.Lock()
+	b, err := d.makeBlock(n, radix, false)
+	d.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	defer a.closeMarks()
+	loaded, into := half.rows(a.memory, 0, n), half.rows(a.memory, half.bytes, n)
+	offsets := kernels.Span{Buffer: a.memory, Offset: a.scratchAt()}
+	host := a.host[:8<<radix+8]
+	copies := append(b.copiesOut(kernels.Span{Buffer: a.memory, Offset: half.bytes}, half, 0), kernels.Copy{Device: offsets, Host: host, Out: true})
+	err = firstError(
+		func() error { return a.load(in, n, half) },
+		func() error {
+			return a.stream.Scatter(&o.Shape, &loaded, partition.Seed(1)^o.Seed, radix, &into, offsets,
+				kernels.Span{Buffer: a.memory, Offset: a.scratchAt() + offsetsBytes(radix)})
+		},
+		func() error { return a.mark(2) },
+		func() error { return a.stream.CopyBatch(copies) },
+		func() error { return a.mark(3) },
+	)
+	if err = errors.Join(err, d.finishAfter(err, a.stream)); err != nil {
+		return b, err
+	}
+	d.mu.Lock()
+	d.bytesOut += copiedBytes(copies)
+	d.mu.Unlock()
+	a.note("split")
+	b.setOffsets(host)
+	return b, nil
+}
+
+// giveAll gives the rows of a set to the CPU: those of blocks, and those that are left.
+func (a *area) giveAll(blocks []*block, in *pieces, left int64) error {
+	for _, b := range blocks {
+		for at := int64(0); at < b.rows; at += piecesRows {
+			if err := b.giveRows(at, min(at+piecesRows, b.rows)); err != nil {
+				return err
+			}
+		}
+	}
+	return a.device.run.takePieces(in, left)
+}
