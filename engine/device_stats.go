@@ -35,6 +35,7 @@ type DeviceStats struct {
 	Partitions int           `json:"partitions"`            // that rows were scattered to; 0 when they were not
 	Theorem    int64         `json:"partitions_theorem"`    // asked for by Theorem 1
 	Tail       int64         `json:"partitions_tail"`       // by the binomial tail
+	Resident   int           `json:"partitions_resident"`   // of them, that one table was planned to take
 	Merged     int           `json:"partitions_merged"`     // sets that the greedy merge made of them
 	Sizes      []int64       `json:"partition_rows"`        // of each partition
 	Tasks      []int64       `json:"merged_rows"`           // of each set
@@ -201,6 +202,7 @@ func (q *query) releaseDevices(cause error) {
 	if sum, longest := d.CopyIn+d.Kernel+d.CopyOut, max(d.CopyIn, d.Kernel, d.CopyOut); sum > longest {
 		d.Overlap = float64(sum-d.Busy) / float64(sum-longest)
 	}
+	d.Resident = counters.Resident
 	d.Partitions, d.Theorem, d.Tail = counters.Partitions, counters.Sizing.Theorem, counters.Sizing.Tail
 	d.Sizes, d.Tasks, d.Merged = counters.Sizes, counters.Tasks, len(counters.Tasks)
 	d.Split, d.OnCPU, d.Rounds, d.Loads, d.Emitted = counters.Split, counters.OnCPU, counters.Rounds, counters.Loads, c.emitted.Load()

@@ -51,7 +51,11 @@ func deviceFacts(d *engine.DeviceStats) (facts []report.Fact) {
 		if d.Theorem > 0 {
 			asked = fmt.Sprintf(" (Theorem 1 asks for %s, the binomial tail for %s)", humanize.Comma(d.Theorem), humanize.Comma(d.Tail))
 		}
-		row("device partitions", "%d%s, merged into %d", d.Partitions, asked, d.Merged)
+		resident := ""
+		if d.Resident > 0 {
+			resident = fmt.Sprintf("%d of them in one table, the others ", d.Resident)
+		}
+		row("device partitions", "%d%s, %smerged into %d", d.Partitions, asked, resident, d.Merged)
 		row("partitions done", "%s on the device; %s split there, %s finished by the CPU", humanize.Comma(d.Emitted), counted(d.Split, "set"), counted(d.OnCPU, "set"))
 	}
 	if d.Rounds > 0 && len(d.Loads) > 0 {

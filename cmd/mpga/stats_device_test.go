@@ -15,7 +15,7 @@ func TestDeviceFacts(t *testing.T) {
 		Tiles: 7, Rows: 1_000_000, TileRows: 150_000, RowsBack: 5000, GroupsBack: 2000, Reduction: 500,
 		BytesIn: 3 << 30, BytesOut: 1 << 30, LinkSpeed: 52.6e9, LinkShare: 0.876,
 		CopyIn: 60 * time.Millisecond, Kernel: 20 * time.Millisecond, CopyOut: 30 * time.Millisecond, Busy: 70 * time.Millisecond, Overlap: 0.8,
-		Partitions: 64, Theorem: 70, Tail: 50, Merged: 33, Emitted: 60, Split: 2, OnCPU: 1,
+		Partitions: 64, Resident: 20, Theorem: 70, Tail: 50, Merged: 33, Emitted: 60, Split: 2, OnCPU: 1,
 		Rounds: 3, Loads: []float64{0.21, 0.79, 0.5}, KeptBytes: 4 << 20, HostBytes: 6 << 20, MemoryPeak: 2 << 30,
 	}
 	var lines []string
@@ -31,7 +31,7 @@ func TestDeviceFacts(t *testing.T) {
 		"device time: copies in 60ms, kernels 20ms, copies out 30ms; 70ms in all, 80% of what could be hidden is",
 		"groups to the CPU: 2,000, 500 rows each",
 		"rows to the CPU: 5,000",
-		"device partitions: 64 (Theorem 1 asks for 70, the binomial tail for 50), merged into 33",
+		"device partitions: 64 (Theorem 1 asks for 70, the binomial tail for 50), 20 of them in one table, the others merged into 33",
 		"partitions done: 60 on the device; 2 sets split there, 1 set finished by the CPU",
 		"feedback: 3 rounds; load factor 0.21 at first, 0.50 at last, 0.79 at most",
 		"device memory: 2.0 GiB at most",

@@ -46,17 +46,19 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 		if n == 0 || errors.Is(err, kernels.ErrPinnedLimit) {
 			return a.giveAll(blocks, in, left)
 		}
+		if b != nil {
+			blocks = append(blocks, b)
+		}
 		if err != nil {
 			return err
 		}
-		blocks = append(blocks, b)
 		left -= n
 	}
 	sizes := sizesOf(blocks, 1<<radix)
 	onCPU := false
-	var sums []int64
 	for _, sub := range partition.Merge(sizes, a.layout.rows.capacity) {
-		g, err := a.groupsOf(&pieces{blocks: blocks, runs: runsOf(sub)}, sumOf(sizes, sub))
+		rows := sumOf(sizes, sub)
+		g, err := a.groupsOf(&pieces{blocks: blocks, runs: runsOf(sub)}, rows)
 		if err != nil {
 			return err
 		}
@@ -64,7 +66,8 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 			onCPU = true
 			continue
 		}
-		parts, sums = append(parts, g), append(sums, sumOf(sizes, sub))
+		g.Partitions, g.Rows = set, rows
+		parts = append(parts, g)
 	}
 	all := len(parts)
 	for len(parts) > 0 {
@@ -73,7 +76,7 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 		if onCPU {
 			err = errors.Join(taken(r.takeStates(g)), g.Release())
 		} else {
-			g.Partitions, g.Parts, g.Rows = set, &all, sums[all-len(parts)-1]
+			g.Parts = &all
 			err = taken(emit(ctx, g))
 		}
 		if err != nil {
@@ -83,7 +86,8 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 	return nil
 }
 
-// scatterAgain scatters n rows of a set to a block in pinned memory.
+// scatterAgain scatters n rows of a set to a block in pinned memory, which it returns with an error, too, if it has
+// been made.
 func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*block, error) {
 	d := a.device
 	o := &d.run.opt
