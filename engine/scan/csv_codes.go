@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -91,6 +92,9 @@ func (d *textCodes) add(c *textColumn) int {
 			}
 		}
 		out[i] = d.code(c.field(i))
+		if out[i] < 0 {
+			return i
+		}
 		slots, shift = d.slots, d.shift
 	}
 	return -1
@@ -102,7 +106,8 @@ func firstBytes(text []byte, start, n uint32) uint64 {
 	return binary.LittleEndian.Uint64(text[start:start+8]) << ((64 - 8*n) & 63)
 }
 
-// code returns the code of a string, which becomes an entry if it is none.
+// code returns the code of a string, which becomes an entry if it is none; or -1 if it is not valid UTF-8, as a
+// string must be.
 func (d *textCodes) code(b []byte) int32 {
 	n := uint32(len(b))
 	key := codeSlot{length: n}
@@ -119,6 +124,8 @@ func (d *textCodes) code(b []byte) int32 {
 	for at := hashCode(key.low, key.high) >> d.shift; ; at++ {
 		slot := &d.slots[at&uint64(len(d.slots)-1)]
 		switch {
+		case slot.code == 0 && isText(d.typ.ValueType) && !utf8.Valid(b):
+			return -1
 		case slot.code == 0:
 			return d.insert(slot, key, b)
 		case slot.low == key.low && slot.high == key.high && slot.length == n && (n <= 16 || d.entry(slot.code-1) == string(b)):

@@ -1,8 +1,10 @@
 package scan
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -400,6 +402,7 @@ func (t *text[O]) begin(c *textColumn) {
 func (t *text[O]) add(c *textColumn) int {
 	t.grow(c)
 	starts, out, at := arrow.GetData[O](t.offsets.Bytes())[c.rows:], t.bytes.Bytes(), t.at
+	first := at
 	for i, s := range c.fields {
 		starts[i] = O(at)
 		size := s.length()
@@ -414,7 +417,36 @@ func (t *text[O]) add(c *textColumn) int {
 		at += copy(out[at:], c.field(i))
 	}
 	t.at = at
+	if !isText(c.typ) || isASCII(out[first:at]) {
+		return -1
+	}
+	for i := range c.fields {
+		if !utf8.Valid(c.field(i)) {
+			return i
+		}
+	}
 	return -1
+}
+
+// isText reports whether the values of a type are strings, which are UTF-8.
+func isText(typ arrow.DataType) bool {
+	return typ.ID() == arrow.STRING || typ.ID() == arrow.LARGE_STRING
+}
+
+// isASCII is a fast way to see that text is valid UTF-8, wherever it is cut.
+func isASCII(b []byte) bool {
+	const high = 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b)&high != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // grow makes room for the fields, which lie apart in their text, and for a copy of one too long.
@@ -453,6 +485,9 @@ func valueError(column string, typ arrow.DataType, field []byte) error {
 	dots := ""
 	if len(field) > shown {
 		field, dots = field[:shown], "..."
+	}
+	if isText(typ) {
+		return fmt.Errorf("column %q: %q%s is not valid UTF-8; convert the file's encoding, or read the column as bytes (--type %s=binary)", column, field, dots, column)
 	}
 	return fmt.Errorf("column %q: %q%s is not of type %s; %s", column, field, dots, typ, typeKnob)
 }

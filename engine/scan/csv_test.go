@@ -404,3 +404,41 @@ func hasMagic(text string) bool {
 	format, packed := sniff([]byte(text))
 	return format != FormatCSV || packed != ""
 }
+
+// A string is UTF-8, or an error that says where it is not; its bytes can be had as they are. It does not matter
+// whether the column repeats, or whether two fields together would be valid.
+func TestCSVNotUTF8(t *testing.T) {
+	var good, repeated strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&good, "%d,grün %d\n", i, i)
+		fmt.Fprintf(&repeated, "%d,grün\n", i)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"unique":   good.String() + "3000,gr\xfcn 3000\n",
+		"repeated": repeated.String() + "3000,gr\xfcn\n",
+		"cut":      good.String() + "3000,gr\xc3\n3001,\xbcn\n",
+		"long":     good.String() + "3000," + strings.Repeat("x", 100) + "\xff\n",
+		"quoted":   good.String() + "3000,\"gr\xfcn, 3000\"\n",
+	} {
+		path := writeFile(t, dir, name+".csv", []byte("i,s\n"+text))
+		for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.Binary} {
+			src, err := Open(t.Context(), []string{path}, Options{CSV: CSVOptions{Types: map[string]arrow.DataType{"s": typ}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = readAll(src, []int{0, 1}, OpenOptions{})
+			if typ == arrow.BinaryTypes.Binary {
+				if err != nil {
+					t.Errorf("%s: as bytes: %v", name, err)
+				}
+				continue
+			}
+			for _, want := range []string{path, "3002", `column "s"`, "UTF-8", "s=binary"} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %v does not say %s", name, err, want)
+				}
+			}
+		}
+	}
+}
