@@ -49,6 +49,7 @@ var typesByName = map[string]arrow.DataType{
 	"float32": arrow.PrimitiveTypes.Float32, "float": arrow.PrimitiveTypes.Float32, "real": arrow.PrimitiveTypes.Float32,
 	"float64": arrow.PrimitiveTypes.Float64, "double": arrow.PrimitiveTypes.Float64,
 	"string": arrow.BinaryTypes.String, "utf8": arrow.BinaryTypes.String, "text": arrow.BinaryTypes.String, "varchar": arrow.BinaryTypes.String,
+	"binary": arrow.BinaryTypes.Binary, "blob": arrow.BinaryTypes.Binary,
 	"date": arrow.FixedWidthTypes.Date32, "time": arrow.FixedWidthTypes.Time64us,
 	"timestamp":   &arrow.TimestampType{Unit: arrow.Microsecond},
 	"timestamptz": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
@@ -70,5 +71,5 @@ func ParseType(name string) (arrow.DataType, error) {
 		}
 		return &arrow.Decimal128Type{Precision: int32(precision), Scale: int32(scale)}, nil
 	}
-	return nil, fmt.Errorf("unknown type %q: want bool, int8 to int64, uint8 to uint64, float, double, string, date, time, timestamp or decimal(p, s)", name)
+	return nil, fmt.Errorf("unknown type %q: want bool, int8 to int64, uint8 to uint64, float, double, string, binary, date, time, timestamp or decimal(p, s)", name)
 }
