@@ -24,8 +24,8 @@ type Options struct {
 	// Seed of the hash whose highest bits name a partition.
 	Seed uint64
 
-	// Rows and States take what the CPU is to finish: rows that no table took, and groups whose keys
-	// may come again. They keep nothing of either, and are called by several goroutines at once.
+	// TakeRows and TakeStates take what the CPU is to finish: rows that there is no room for, and groups whose
+	// keys may come again. They keep nothing of either, and are called by several goroutines at once.
 	TakeRows   func(context.Context, *Tile) error
 	TakeStates func(context.Context, *Groups) error
 
@@ -40,7 +40,7 @@ type Options struct {
 	Streams int
 
 	// LFMin and LFMax are the load factors of feedback loading (section 4.2.2): rows are loaded while
-	// the table is sure to stay below LFMax; above LFMin, it is full when they would not fit. The
+	// the table is to stay below LFMax; above LFMin, it is full when they might not fit. The
 	// defaults are 0.6 and 0.8, as the paper's.
 	LFMin, LFMax float64
 
