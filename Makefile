@@ -7,7 +7,7 @@ SHELL := /bin/bash
 export CGO_CFLAGS ?= -O2 -w
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-RACE        := ./cpuagg ./engine ./engine/gen ./engine/job ./engine/scan ./engine/sink ./kernels/hostdevice ./stream/...
+RACE        := ./cpuagg ./engine ./engine/job ./engine/scan ./engine/sink ./kernels/hostdevice ./stream/...
 FLIGHTS     := tests/testdata/flights-2001.parquet
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null)
 MPGA        := bin/mpga
@@ -33,7 +33,7 @@ demo: build ## aggregate a sample of the flights of 2001
 test: ## run every test that needs no GPU
 	go vet ./...
 	go test ./...
-	go test -tags purego ./partition ./cpuagg ./engine/scan
+	go test -tags purego -short ./partition ./cpuagg ./engine/scan
 	go test -tags purego -run 'LookUp|Pack' ./engine
 	$(MAKE) test-nocgo test-race test-peers
 

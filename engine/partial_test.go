@@ -176,7 +176,7 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 func TestPartialCases(t *testing.T) {
 	seed := newSeed(t)
 	for i, c := range spectest.Cases() {
-		if testing.Short() && (uint64(i)+seed)%3 != 0 {
+		if testing.Short() && (uint64(i)+seed)%6 != 0 {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
