@@ -415,11 +415,11 @@ func (d *device) send(t *Tile, route Route) error {
 		if ended == nil {
 			ended = end()
 		}
+		d.run.fail(wrapDevice(ended)) // before those who wait look again
 		d.mu.Lock()
 		d.inFlight--
 		d.mu.Unlock()
 		d.idle.Broadcast()
-		d.run.fail(wrapDevice(ended))
 		d.run.put(t)
 	})
 	return err
