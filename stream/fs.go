@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // FS is the file system as mpga uses it: all reading, writing, renaming and removing goes through
@@ -20,6 +21,7 @@ type FS interface {
 	Exchange(a, b string) error                   // swaps two names at once; errors.ErrUnsupported where the system cannot
 	Remove(name string) error                     // one file or empty directory
 	SyncDir(name string) error                    // makes renames in it durable
+	OpenDevice(name string) (File, error)         // a device, pipe or terminal, for writing; a pipe that nobody reads is an error
 	RemoveAbandoned(name string) error            // a created file whose process is gone; others stay, without an error
 	CreateTemp(dir string) (TempFile, error)      // gone when it is closed; where the system can, without a name
 }
@@ -73,6 +75,15 @@ func (osFS) Create(name string) (File, error) {
 		}
 		_ = f.Close() // RemoveAbandoned was faster than the lock: there is no such file
 	}
+}
+
+// OpenDevice implements FS. Without O_NONBLOCK the call would wait until somebody reads a pipe.
+func (osFS) OpenDevice(name string) (File, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 func (osFS) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 )
 
 // WriteFile writes a small file whole or not at all: under a hidden name, synced, then renamed, so that a reader
-// of path finds either the old content or the new.
+// of path finds either the old content or the new. A device or a pipe is written to as it is.
 func WriteFile(fsys FS, path string, content []byte) error {
 	return WriteFileBy(fsys, path, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -19,6 +20,12 @@ func WriteFile(fsys FS, path string, content []byte) error {
 
 // WriteFileBy is WriteFile for content that a function writes.
 func WriteFileBy(fsys FS, path string, write func(io.Writer) error) error {
+	switch device, err := IsDevice(fsys, path); {
+	case err != nil:
+		return err
+	case device:
+		return writeDevice(fsys, path, write)
+	}
 	hidden := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%016x.tmp", filepath.Base(path), rand.Uint64()))
 	file, err := fsys.Create(hidden)
 	if err != nil {
@@ -35,4 +42,22 @@ func WriteFileBy(fsys FS, path string, write func(io.Writer) error) error {
 		return errors.Join(err, file.Close(), fsys.Remove(hidden))
 	}
 	return file.Close()
+}
+
+// IsDevice says whether a path is that of a device, a pipe, a socket or a terminal, which are written to and not
+// replaced. A path where nothing is yet is none.
+func IsDevice(fsys FS, path string) (bool, error) {
+	info, err := fsys.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && !info.IsDir() && !info.Mode().IsRegular(), err
+}
+
+func writeDevice(fsys FS, path string, write func(io.Writer) error) error {
+	file, err := fsys.OpenDevice(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
 }

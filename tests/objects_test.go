@@ -394,6 +394,10 @@ func TestObjectCommand(t *testing.T) {
 		{[]string{"run", job}, ""},
 		{[]string{"sql", "SELECT city, rows FROM 's3://bucket/out' ORDER BY city LIMIT 1", "--format", "csv"}, "city,rows\nBonn & Köln,"},
 		{[]string{"agg", "--agg", "sum(rows), count(*)", "--format", "csv", "s3://bucket/job.csv"}, "5000,4"},
+		{[]string{"gen", "pairs", "--rows", "1000", "--groups", "10", "-o", "s3://bucket/gen/one.parquet"}, ""},
+		{[]string{"gen", "pairs", "--rows", "1000", "--groups", "10", "--files", "3", "-o", "s3://bucket/gen/many.csv.gz"}, ""},
+		{[]string{"agg", "--agg", "count(*), count(distinct key)", "--format", "csv", "s3://bucket/gen/one.parquet"}, "1000,10"},
+		{[]string{"agg", "--agg", "count(*), count(distinct key)", "--format", "csv", "s3://bucket/gen/many-000[123].csv.gz"}, "1000,10"},
 	} {
 		out, err := exec.Command(buildCommand(t), c.args...).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), c.want) {

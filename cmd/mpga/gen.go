@@ -181,18 +181,18 @@ func (f *genFlags) write(cmd *cobra.Command, table *gen.Table, err error) error 
 }
 
 func (f *genFlags) sinkOptions(cmd *cobra.Command) (sink.Options, error) {
-	opt := sink.Options{Format: sink.Table, Stdout: cmd.OutOrStdout(), Codec: f.codec}
+	opt := sink.Options{Format: sink.Table, FS: filesOf(cmd.Context()), Stdout: cmd.OutOrStdout(), Codec: f.codec}
 	var err error
 	switch {
 	case f.files < 1 || f.files > filesMax:
 		return opt, usagef("--files %d: want 1 to %d", f.files, filesMax)
-	case f.files > 1 && f.output == "-":
-		return opt, usagef("--files %d: the standard output is one file", f.files)
+	case f.files > 1 && sink.IsDevice(f.output):
+		return opt, usagef("--files %d: %s is one file", f.files, f.output)
 	case f.threads < 0:
 		return opt, usagef("--threads %d: want a number of threads, or 0 for one per processor", f.threads)
 	case f.format != "":
 		opt.Format, err = sink.ParseFormat(f.format)
-	case f.output != "-":
+	case !sink.IsStdout(f.output):
 		opt.Format, err = sink.FormatOf(f.output)
 	}
 	if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"golang.org/x/sync/errgroup"
@@ -11,6 +10,7 @@ import (
 	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/stream"
 )
 
 // writeTable writes a table's rows, in order, in equal parts to files: all of them or none.
@@ -28,35 +28,38 @@ func writeTable(ctx context.Context, table *gen.Table, paths []string, opt sink.
 		}
 		writers = append(writers, w)
 	}
+	objects, _ := opt.FS.(stream.Objects)
+	committed := make([]bool, len(writers))
 	// Files are written at the same time, and the blocks of each made at the same time.
 	files, fileCtx := errgroup.WithContext(ctx)
 	files.SetLimit(threads)
 	for i, w := range writers {
 		part := rowRange{table.Rows() * int64(i) / int64(len(writers)), table.Rows() * int64(i+1) / int64(len(writers))}
-		files.Go(func() error { return writeRows(fileCtx, table, part, w, max(1, threads/len(writers))) })
+		files.Go(func() error {
+			err := writeRows(fileCtx, table, part, w, max(1, threads/len(writers)))
+			if err == nil && objects != nil && objects.IsObject(paths[i]) { // which holds memory until then
+				err = w.Commit()
+				committed[i] = err == nil
+			}
+			return err
+		})
 	}
-	if err := files.Wait(); err != nil {
-		return err
-	}
-	return commitAll(ctx, writers, paths)
-}
-
-// commitAll commits every file, or takes back those that are committed when one cannot be.
-func commitAll(ctx context.Context, writers []sink.Writer, paths []string) error {
+	err = files.Wait()
 	for i, w := range writers {
-		err := ctx.Err()
 		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && !committed[i] {
 			err = w.Commit()
+			committed[i] = err == nil
 		}
-		if err == nil {
-			continue
-		}
-		for _, path := range paths[:i] {
-			err = errors.Join(err, os.Remove(path))
-		}
-		return err
 	}
-	return nil
+	for i, path := range paths {
+		if err != nil && committed[i] {
+			err = errors.Join(err, opt.FS.Remove(path))
+		}
+	}
+	return err
 }
 
 // rowRange is the rows from low up to, not including, high.

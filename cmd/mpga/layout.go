@@ -43,7 +43,7 @@ func (f *layoutFlags) apply(cmd *cobra.Command, output string, opt *sink.Options
 		return usagef("--max-rows-per-file %d: want 1 or more", f.maxRowsPerFile)
 	case f.rowGroupRows < 0 || cmd.Flags().Changed(layoutNames[4]) && f.rowGroupRows == 0:
 		return usagef("--row-group-rows %d: want 1 or more", f.rowGroupRows)
-	case directory && output == "-":
+	case directory && sink.IsStdout(output):
 		return usagef("--partition-by, --max-rows-per-file and --manifest write a directory: name it with -o")
 	case f.overwrite && !directory:
 		return usagef("--overwrite is for a directory, which --partition-by, --max-rows-per-file and --manifest write; a file is replaced anyway")

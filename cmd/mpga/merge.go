@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/stream"
 )
@@ -49,7 +50,7 @@ func (f *partialFlags) check(cmd *cobra.Command, output string) error {
 // checkPartialOutput reports flags that do not suit states; instead is a format that says what to do with a flag.
 func checkPartialOutput(cmd *cobra.Command, output, instead string) error {
 	switch {
-	case output == "-":
+	case sink.IsDevice(output):
 		return usagef("--partial: name a directory for the states with -o")
 	case cmd.Flags().Changed("format"):
 		return usagef("--partial: states have one format; "+instead, "format")

@@ -53,9 +53,9 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 	case partial:
 	case f.format != "":
 		opt.Format, err = sink.ParseFormat(f.format)
-	case f.output != "-" && len(f.partitionBy) == 0 && f.maxRowsPerFile == 0 && !f.manifest:
+	case !sink.IsStdout(f.output) && len(f.partitionBy) == 0 && f.maxRowsPerFile == 0 && !f.manifest:
 		opt.Format, err = sink.FormatOf(f.output)
-	case f.output != "-":
+	case !sink.IsStdout(f.output):
 		opt.Format = "" // a directory is parquet, unless its name ends otherwise
 	}
 	switch {
@@ -69,7 +69,7 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 		opt.RowsShown = -1
 	}
 	_, noColor := os.LookupEnv("NO_COLOR")
-	opt.Color = f.output == "-" && isTerminal(opt.Stdout) && !noColor
+	opt.Color = sink.IsStdout(f.output) && isTerminal(opt.Stdout) && !noColor
 	return opt, nil
 }
 

@@ -28,6 +28,7 @@ type statsOutput struct {
 	path   string // of a file, or ""
 	hidden string // the file until it is renamed
 	file   stream.File
+	device stream.File // or a pipe, that text is for; nil of other outputs
 }
 
 // newStatsOutput prepares the statistics for a value of --stats.
@@ -41,6 +42,16 @@ func newStatsOutput(value string, stderr io.Writer, stats engine.Stats) (*statsO
 	text, err := json.MarshalIndent(stats, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", value, err)
+	}
+	switch device, err := stream.IsDevice(stream.OS, value); {
+	case err != nil:
+		return nil, fmt.Errorf("--stats: %w", err)
+	case device:
+		s := &statsOutput{text: string(text)}
+		if s.device, err = stream.OS.OpenDevice(value); err != nil {
+			return nil, fmt.Errorf("--stats: %w", err)
+		}
+		return s, nil
 	}
 	s := &statsOutput{path: value, hidden: filepath.Join(filepath.Dir(value), "."+filepath.Base(value)+".tmp")}
 	_ = stream.OS.RemoveAbandoned(s.hidden) // of a run that was killed
@@ -59,6 +70,9 @@ func (s *statsOutput) commit() error {
 	if s.to != nil {
 		return writeText(s.to, s.text)
 	}
+	if s.device != nil {
+		return errors.Join(writeText(s.device, s.text), s.closeDevice())
+	}
 	if s.path == "" {
 		return nil
 	}
@@ -75,9 +89,19 @@ func (s *statsOutput) commit() error {
 // abort removes what commit did not put in its place.
 func (s *statsOutput) abort() error {
 	if s.hidden == "" {
-		return nil
+		return s.closeDevice()
 	}
 	return errors.Join(s.file.Close(), stream.OS.Remove(s.hidden))
+}
+
+// closeDevice closes a device that is open.
+func (s *statsOutput) closeDevice() error {
+	if s.device == nil {
+		return nil
+	}
+	device := s.device
+	s.device = nil
+	return device.Close()
 }
 
 // statsTable writes statistics as people read them.

@@ -321,7 +321,7 @@ func (s *Step) sinkOptions() (sink.Options, error) {
 		RowsShown:      -1,
 	}
 	opt.Overwrite = opt.Directory()
-	if out.Path == "" || out.Path == "-" {
+	if out.Path == "" || sink.IsDevice(out.Path) {
 		v.add(".path", fmt.Errorf("%q: a job writes files", out.Path))
 		return opt, v.err()
 	}

@@ -128,6 +128,7 @@ func TestParseErrors(t *testing.T) {
 		"a bad name":       {"steps:\n  - {name: a b, from: x.csv, agg: count(*), output: a.csv}\n", "jobs/nightly.yaml:2:12: steps[0].name: \"a b\": want letters, digits, _ and -, at most 100"},
 		"one name":         {step + "  - {name: a, from: x.csv, agg: count(*), output: b.csv}\n", "jobs/nightly.yaml:3:12: steps[1].name: two steps are named \"a\""},
 		"one output":       {step + "  - {name: b, from: x.csv, agg: count(*), output: ./a.csv}\n", "jobs/nightly.yaml:3:51: steps[1].output.path: step a writes jobs/a.csv, too"},
+		"device":           {"steps:\n  - {name: a, from: x.csv, agg: count(*), output: /dev/null}\n", "jobs/nightly.yaml:2:51: steps[0].output.path: \"/dev/null\": a job writes files"},
 		"stdin":            {"steps:\n  - {name: a, from: '-', agg: count(*), output: a.csv}\n", "jobs/nightly.yaml:2:21: steps[0].from[0]: \"-\": a job reads files, which a second attempt can read again"},
 		"a number":         {step + "limits: {threads: many}\n", "jobs/nightly.yaml:3:19: limits.threads: \"many\": want a whole number"},
 		"a bound":          {step + "limits: {threads: -1}\n", "jobs/nightly.yaml:2:5: steps[0].limits: Threads (-1) must be in [1, 4096]"},

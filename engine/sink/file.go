@@ -26,6 +26,13 @@ type fileOutput struct {
 func createOutput(path string, opt *Options) (output, error) {
 	objects, ok := objectsAt(opt.FS, path)
 	if !ok {
+		isDevice, err := checkTarget(opt.FS, path, opt.KeepExisting)
+		switch {
+		case err != nil:
+			return nil, err
+		case isDevice:
+			return openDevice(opt.FS, path)
+		}
 		return createFile(opt.FS, path, opt.KeepExisting)
 	}
 	if opt.KeepExisting {
@@ -46,11 +53,8 @@ func createOutput(path string, opt *Options) (output, error) {
 // nameBytesMax keeps a hidden name within the 255 bytes that file systems allow.
 const nameBytesMax = 200
 
-// createFile starts a file beside its target, which it checks first (S2).
+// createFile starts a file beside its target.
 func createFile(fsys stream.FS, path string, keepExisting bool) (*fileOutput, error) {
-	if err := checkTarget(fsys, path, keepExisting); err != nil {
-		return nil, err
-	}
 	dir, name := filepath.Split(path)
 	name = name[:min(len(name), nameBytesMax)]
 	removeAbandoned(fsys, dir, name)
@@ -85,35 +89,38 @@ func removeAbandoned(fsys stream.FS, dir, name string) {
 	}
 }
 
-// checkTarget refuses what a rename would not, or should not, replace.
-func checkTarget(fsys stream.FS, path string, keepExisting bool) error {
+// checkTarget refuses what a rename would not, or should not, replace (S2). It says whether the target is a device or
+// a pipe, which is written to instead.
+func checkTarget(fsys stream.FS, path string, keepExisting bool) (isDevice bool, err error) {
 	if strings.HasSuffix(path, string(filepath.Separator)) {
-		return fmt.Errorf("%s: is a directory: name a file in it", path)
+		return false, fmt.Errorf("%s: is a directory: name a file in it", path)
 	}
 	dir := filepath.Dir(path)
 	switch info, err := fsys.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: the directory %s does not exist", path, dir)
+		return false, fmt.Errorf("%s: the directory %s does not exist", path, dir)
 	case err != nil:
-		return fmt.Errorf("%s: directory: %w", path, err)
+		return false, fmt.Errorf("%s: directory: %w", path, err)
 	case !info.IsDir():
-		return fmt.Errorf("%s: %s is not a directory", path, dir)
+		return false, fmt.Errorf("%s: %s is not a directory", path, dir)
 	}
 	switch info, err := fsys.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("%s: %w", path, withoutPath(err))
+		return false, fmt.Errorf("%s: %w", path, withoutPath(err))
 	case info.IsDir():
-		return fmt.Errorf("%s: is a directory: name a file in it", path)
+		return false, fmt.Errorf("%s: is a directory: name a file in it", path)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s: is a device or a pipe: write to the standard output (-) and lead that there", path)
+		return true, nil
+	case isDescriptor(path):
+		return false, fmt.Errorf("%s: is a file that is open already: give its own name", path)
 	case keepExisting:
-		return fmt.Errorf("%s: %w", path, fs.ErrExist)
+		return false, fmt.Errorf("%s: %w", path, fs.ErrExist)
 	case info.Mode().Perm()&0o222 == 0:
-		return fmt.Errorf("%s: exists and is read-only (mode %s)", path, info.Mode())
+		return false, fmt.Errorf("%s: exists and is read-only (mode %s)", path, info.Mode())
 	}
-	return nil
+	return false, nil
 }
 
 func (f *fileOutput) commit() error {

@@ -18,7 +18,7 @@ import (
 // Options say how results are written. The zero value is usable.
 type Options struct {
 	// Format is what to write. The default is by the ending of the path, see FormatOf, and a table
-	// for the path "-".
+	// for the path "-" and for devices.
 	Format Format
 
 	// FS is the file system. The default is stream.OS.
@@ -225,12 +225,14 @@ func ParseFormat(s string) (Format, error) {
 }
 
 // FormatOf returns the format that the ending of a path names. Text formats may have .gz or .zst
-// behind their ending.
+// behind their ending. A device gets a table, as the standard output does.
 func FormatOf(path string) (Format, error) {
 	name := strings.ToLower(filepath.Base(path))
 	plain := strings.TrimSuffix(name, compressionOf(path))
 	format, ok := endings[filepath.Ext(plain)]
 	switch {
+	case !ok && IsDevice(path):
+		return Table, nil
 	case !ok:
 		return "", fmt.Errorf("%s: the ending names no format: end it in .parquet, .arrow, .arrows, .csv, .tsv or .json, or name the format", path)
 	case plain != name && !format.text():

@@ -24,11 +24,14 @@ type Writer interface {
 	Abort() error
 }
 
-// Create opens an output for rows of the schema. The path "-" is Options.Stdout, which Abort and
-// errors cannot take back. Create refuses what could not be committed later: a directory, a
-// missing or read-only directory, a read-only file, a device, a column whose type the format
-// cannot hold. With PartitionBy, MaxRowsPerFile or Manifest the path is that of a directory.
+// Create opens an output for rows of the schema. The path "-" is Options.Stdout, and so are the names that the
+// system has for it; that and a device or a pipe are written to as they are, so that Abort and errors cannot take
+// anything back. Create refuses what could not be committed later: a directory, a missing or read-only directory, a
+// read-only file, a pipe that nobody reads, a column whose type the format cannot hold. With PartitionBy, MaxRowsPerFile or Manifest the path is that of a directory.
 func Create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
+	if IsStdout(path) {
+		path = stdoutPath
+	}
 	if err := settle(path, &opt); err != nil {
 		return nil, err
 	}
@@ -39,7 +42,7 @@ func Create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
 		return createDir(path, schema, opt)
 	}
 	var out output = stdout{opt.Stdout}
-	if path != "-" {
+	if path != stdoutPath {
 		var err error
 		if out, err = createOutput(path, &opt); err != nil {
 			return nil, err
@@ -62,11 +65,11 @@ func settle(path string, opt *Options) error {
 	switch {
 	case path == "":
 		return errors.New("the output has no name: give a path, or - for the standard output")
-	case path == "-" && opt.directory():
+	case path == stdoutPath && opt.directory():
 		return errors.New("the output is a directory of files: give its name, not - (PartitionBy, MaxRowsPerFile, Manifest)")
-	case path == "-" && opt.Format == "":
+	case path == stdoutPath && opt.Format == "":
 		opt.Format = Table
-	case path == "-" && opt.Format == Arrow:
+	case path == stdoutPath && opt.Format == Arrow:
 		opt.Format = ArrowStream
 	case opt.directory() && opt.Format == "" && filepath.Ext(path) == "":
 		opt.Format = Parquet

@@ -78,6 +78,11 @@ func (f *FS) Create(name string) (stream.File, error) {
 	return f.openWith("create", name, f.base.Create)
 }
 
+// OpenDevice implements stream.FS.
+func (f *FS) OpenDevice(name string) (stream.File, error) {
+	return f.openWith("open", name, f.base.OpenDevice)
+}
+
 func (f *FS) openWith(op, name string, open func(string) (stream.File, error)) (stream.File, error) {
 	if err := f.step(op, name); err != nil {
 		return nil, err

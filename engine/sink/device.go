@@ -1,0 +1,57 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// stdoutPath is the path of the standard output.
+const stdoutPath = "-"
+
+// IsStdout says whether a path is that of the standard output: "-", or a name that the system has for it.
+func IsStdout(path string) bool {
+	return slices.Contains([]string{stdoutPath, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, path)
+}
+
+// IsDevice says whether a path is that of the standard output, or of a device by its folder.
+func IsDevice(path string) bool {
+	path = filepath.Clean(path)
+	return IsStdout(path) || isDescriptor(path) || strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
+}
+
+// isDescriptor says whether a path leads to what the process has open, which may be a file. To rename onto it would
+// replace the link.
+func isDescriptor(path string) bool {
+	path = filepath.Clean(path)
+	return path == "/dev/stdout" || path == "/dev/stderr" || path == "/dev/stdin" ||
+		strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
+}
+
+// device is an output that is written to as it is: neither synced, which few devices can be, nor taken back.
+type device struct{ stream.File }
+
+func (d device) commit() error { return d.Close() }
+func (d device) abort() error  { return d.Close() }
+
+// openDevice opens a device or a pipe.
+func openDevice(fsys stream.FS, path string) (output, error) {
+	file, err := fsys.OpenDevice(path)
+	if err != nil {
+		return nil, deviceError(path, err)
+	}
+	return device{file}, nil
+}
+
+// deviceError says why a device or a pipe cannot be written to.
+func deviceError(path string, err error) error {
+	if errors.Is(err, syscall.ENXIO) {
+		return fmt.Errorf("%s: nobody reads the pipe: start its reader first", path)
+	}
+	return fmt.Errorf("%s: %w", path, withoutPath(err))
+}
