@@ -185,6 +185,7 @@ func (f *aggFlags) statement(cmd *cobra.Command) (*sql.Select, error) {
 // runPartial writes the states of the aggregation, or its plan.
 func (f *aggFlags) runPartial(cmd *cobra.Command, eng *engine.Engine, s *sql.Select, opt plan.Options, progress progress) error {
 	ctx := cmd.Context()
+	opt.OneStep = true
 	query, err := plan.Prepare(ctx, eng, s, opt)
 	if err != nil {
 		return err

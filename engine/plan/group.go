@@ -24,7 +24,8 @@ type grouping struct {
 	computed map[string]*expr.Expr // aggregates that are made of columns of other names, by their text
 	set      string                // name of the column with the number of the grouping set; "" of one set
 
-	distinct     []string // columns whose distinct values some aggregates are of; nil where none is
+	oneStep      bool     // Options.OneStep
+	distinct     []string // columns whose distinct values some aggregates are of, which are grouped first; nil where none is
 	distinctCall int      // the first such aggregate
 
 	order        []expr.Order // in which rows come to aggregates that depend on it; nil of the input's
@@ -45,7 +46,7 @@ type callInfo struct {
 
 // group plans a statement with groups.
 func (p *planner) group(q *Query, st *statement) error {
-	g := &grouping{st: st, q: q, columns: map[string]string{}, computed: map[string]*expr.Expr{}, addedAt: map[string]int{}, names: map[string]bool{}}
+	g := &grouping{st: st, q: q, oneStep: p.opt.OneStep, columns: map[string]string{}, computed: map[string]*expr.Expr{}, addedAt: map[string]int{}, names: map[string]bool{}}
 	for _, f := range q.source.Schema().Fields() {
 		g.names[f.Name] = true
 	}

@@ -30,6 +30,10 @@ type Options struct {
 
 	// Deterministic gives sums of floating-point values the same bits on every run.
 	Deterministic bool
+
+	// OneStep keeps a statement one aggregation, for Query.Aggregation, where two would be faster: count(DISTINCT x)
+	// is then a set for each group.
+	OneStep bool
 }
 
 // Table is what a name stands for: a source, or the files of some patterns.

@@ -25,13 +25,16 @@ type stage struct {
 
 // arrange decides in how many steps the groups are made, and binds the last of them. The rows are read once.
 //
-//	                                sum(DISTINCT x):  groups by keys and x -> groups by keys
+//	             sum(DISTINCT x), count(DISTINCT x):  groups by keys and x -> groups by keys
 //	list(x ORDER BY y):  rows in order ->                                     groups by keys
 //	grouping sets, of aggregates that merge:     groups by all keys -> sets -> groups by keys and set
 //	grouping sets of others:                           rows -> sets ->        groups by keys and set
 func (g *grouping) arrange(query spec.Query) error {
 	if _, err := spec.Bind(query, g.q.source.Schema(), g.q.source.Stats().Columns); err != nil {
 		return g.bindError(query, err)
+	}
+	if g.distinct == nil && !g.oneStep {
+		g.distinct, g.distinctCall = g.counted(query)
 	}
 	if g.order != nil && g.distinct == nil {
 		if err := g.sortRows(query); err != nil {
@@ -200,6 +203,33 @@ func (g *grouping) splitDistinct(query spec.Query) (spec.Query, error) {
 			g.calls[failed], g.calls[g.distinctCall]), At: g.calls[failed].At}
 	}
 	return merge, err
+}
+
+// counted returns what count(DISTINCT x) counts, and the first such call, where groups of the keys and x can be made first:
+// they take a tenth of the time that a set for each group takes, and can be written to disk. It is nil where the values
+// of two columns are counted, or where another aggregate cannot be put together of those groups as it would be of rows.
+func (g *grouping) counted(query spec.Query) (distinct []string, call int) {
+	if query.Deterministic {
+		return nil, 0
+	}
+	for i, a := range query.Aggregates {
+		switch f := a.Func; {
+		case f == spec.CountDistinct && distinct == nil:
+			distinct, call = a.Args, i
+		case f == spec.CountDistinct:
+			if !slices.Equal(a.Args, distinct) {
+				return nil, 0
+			}
+		case f == spec.CountStar, f == spec.Count:
+		case f == spec.Sum, f == spec.Avg: // sums of parts may pass bounds that the whole keeps
+			if !g.narrow(a.Args[0]) {
+				return nil, 0
+			}
+		case !slices.Contains(merging, f):
+			return nil, 0
+		}
+	}
+	return distinct, call
 }
 
 // expand makes the rows of all grouping sets of each row, but for a set that is answered already, if there is one.
