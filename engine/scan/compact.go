@@ -6,42 +6,23 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// appendSelected adds the numbers of the set bits from from to to, counted from from on.
-func appendSelected(rows []int32, selected []byte, from, to int) []int32 {
-	for i := from; i < to; {
-		if i%8 == 0 && i+8 <= to {
-			for b := selected[i/8]; b != 0; b &= b - 1 {
-				rows = append(rows, int32(i-from+bits.TrailingZeros8(b)))
-			}
-			i += 8
-			continue
-		}
-		if bitutil.BitIsSet(selected, i) {
-			rows = append(rows, int32(i-from))
-		}
-		i++
-	}
-	return rows
-}
-
-// take returns the given rows of an array, in their order, which the caller owns. Dictionaries, and the
+// take returns the rows of an array that are in a set, which the caller owns. Dictionaries, and the
 // strings that views point to, stay where they are.
-func take(mem memory.Allocator, a arrow.Array, rows []int32) (arrow.Array, error) {
-	if len(rows) == a.Len() {
+func take(mem memory.Allocator, a arrow.Array, rows *rowSet) (arrow.Array, error) {
+	if rows.count == a.Len() {
 		a.Retain()
 		return a, nil
 	}
 	switch typed := a.(type) {
 	case *array.Null:
-		return array.NewNull(len(rows)), nil
+		return array.NewNull(rows.count), nil
 	case *array.Boolean:
-		out := newBuffer(mem, (len(rows)+7)/8)
+		out := newBuffer(mem, (rows.count+7)/8)
 		defer out.Release()
-		takeBits(out.Bytes(), typed.Data().Buffers()[1].Bytes(), a.Data().Offset(), rows)
+		rows.takeBits(out.Bytes(), typed.Data().Buffers()[1].Bytes(), a.Data().Offset())
 		return taken(mem, a, rows, out)
 	case *array.String:
 		return takeStrings(mem, a, rows, typed.ValueOffsets(), typed.Data().Buffers()[2])
@@ -63,9 +44,10 @@ func take(mem memory.Allocator, a arrow.Array, rows []int32) (arrow.Array, error
 	default:
 		return nil, fmt.Errorf("a filter over a column of type %s", a.DataType())
 	}
-	out := newBuffer(mem, width*len(rows))
+	out := newBuffer(mem, width*rows.count+compressSlack)
 	defer out.Release()
 	takeFixed(out.Bytes(), a.Data().Buffers()[1].Bytes()[width*a.Data().Offset():], width, rows)
+	out.ResizeNoShrink(width * rows.count)
 	return taken(mem, a, rows, append([]*memory.Buffer{out}, a.Data().Buffers()[2:]...)...)
 }
 
@@ -76,85 +58,102 @@ func newBuffer(mem memory.Allocator, size int) *memory.Buffer {
 }
 
 // taken returns an array like a of the buffers, which the caller still owns, with the validity of the
-// given rows of a.
-func taken(mem memory.Allocator, a arrow.Array, rows []int32, buffers ...*memory.Buffer) (arrow.Array, error) {
+// rows of a that are in a set.
+func taken(mem memory.Allocator, a arrow.Array, rows *rowSet, buffers ...*memory.Buffer) (arrow.Array, error) {
 	var validity *memory.Buffer
 	nulls := 0
 	if NullCount(a) > 0 {
-		validity = newBuffer(mem, (len(rows)+7)/8)
+		validity = newBuffer(mem, (rows.count+7)/8)
 		defer validity.Release()
-		nulls = len(rows) - takeBits(validity.Bytes(), a.NullBitmapBytes(), a.Data().Offset(), rows)
+		nulls = rows.count - rows.takeBits(validity.Bytes(), a.NullBitmapBytes(), a.Data().Offset())
 	}
 	buffers = append([]*memory.Buffer{validity}, buffers...)
 	if a, ok := a.(*array.Dictionary); ok {
-		data := array.NewDataWithDictionary(a.DataType(), len(rows), buffers, nulls, 0, a.Data().Dictionary().(*array.Data))
+		data := array.NewDataWithDictionary(a.DataType(), rows.count, buffers, nulls, 0, a.Data().Dictionary().(*array.Data))
 		defer data.Release()
 		return array.NewDictionaryData(data), nil
 	}
-	return newArray(a.DataType(), len(rows), nulls, buffers...), nil
+	return newArray(a.DataType(), rows.count, nulls, buffers...), nil
 }
 
-// takeBits writes the bits of the given rows, whose first is at from, and returns how many are set.
-func takeBits(out, bits []byte, from int, rows []int32) (set int) {
-	clear(out)
-	for i, row := range rows {
-		bit := bits[(from+int(row))/8] >> ((from + int(row)) % 8) & 1
-		out[i/8] |= bit << (i % 8)
-		set += int(bit)
+// compressSlack is how many bytes behind the last value compressWords may write.
+const compressSlack = 64
+
+// takeFixed writes the values of a set's rows. out has room for them, and compressSlack more.
+func takeFixed(out, values []byte, width int, rows *rowSet) {
+	words, n := 0, 0
+	if rows.count > rows.rows/8 { // fewer are faster one by one
+		words, n = compressWords(out, values, width, rows.words[:rows.rows/64])
 	}
-	return set
-}
-
-func takeFixed(out, values []byte, width int, rows []int32) {
+	out, values = out[n*width:], values[words*64*width:]
+	rest := rows.words[words:]
 	switch width {
 	case 1:
-		takeValues[uint8](out, values, rows)
+		takeValues[uint8](out, values, rest)
 	case 2:
-		takeValues[uint16](out, values, rows)
+		takeValues[uint16](out, values, rest)
 	case 4:
-		takeValues[uint32](out, values, rows)
+		takeValues[uint32](out, values, rest)
 	case 8:
-		takeValues[uint64](out, values, rows)
+		takeValues[uint64](out, values, rest)
 	case 16:
-		takeValues[[2]uint64](out, values, rows)
+		takeValues[[2]uint64](out, values, rest)
 	default:
-		for i, row := range rows {
-			copy(out[i*width:(i+1)*width], values[int(row)*width:])
+		at := 0
+		rows.eachRun(func(from, to int) {
+			at += copy(out[at:], values[from*width:to*width])
+		})
+	}
+}
+
+// takeValues writes the values whose bits are set: neighbours together where there are four of them on average, else
+// one by one.
+func takeValues[T any](out, values []byte, words []uint64) {
+	to, from := view[T](out), view[T](values)
+	n := 0
+	for w, m := range words {
+		if runs := m &^ (m << 1); 4*bits.OnesCount64(runs) <= bits.OnesCount64(m) {
+			for m != 0 {
+				first := bits.TrailingZeros64(m)
+				end := first + bits.TrailingZeros64(^(m >> first))
+				n += copy(to[n:], from[w*64+first:w*64+end])
+				m &= ^uint64(0) << end
+			}
+			continue
+		}
+		for ; m != 0; m &= m - 1 {
+			to[n] = from[w*64+bits.TrailingZeros64(m)]
+			n++
 		}
 	}
 }
 
-func takeValues[T any](out, values []byte, rows []int32) {
-	to, from := view[T](out), view[T](values)
-	to = to[:len(rows)]
-	for i, row := range rows {
-		to[i] = from[row]
-	}
-}
-
-// takeStrings copies the strings of the given rows, whose ends are offsets into data.
-func takeStrings[T int32 | int64](mem memory.Allocator, a arrow.Array, rows []int32, offsets []T, data *memory.Buffer) (arrow.Array, error) {
+// takeStrings copies the strings of a set's rows, whose ends are offsets into data.
+func takeStrings[T int32 | int64](mem memory.Allocator, a arrow.Array, rows *rowSet, offsets []T, data *memory.Buffer) (arrow.Array, error) {
 	size := T(0)
-	for _, row := range rows {
-		size += offsets[row+1] - offsets[row]
-	}
-	ends := newBuffer(mem, (len(rows)+1)*sizeOf[T]())
+	rows.eachRun(func(from, to int) { size += offsets[to] - offsets[from] })
+	ends := newBuffer(mem, (rows.count+1)*sizeOf[T]())
 	defer ends.Release()
 	out := newBuffer(mem, int(size))
 	defer out.Release()
-	to, at := view[T](ends.Bytes()), 0
+	to := view[T](ends.Bytes())
 	to[0] = 0
-	for i, row := range rows {
-		if offsets[row] < offsets[row+1] { // there may be no data where all strings are empty
-			at += copy(out.Bytes()[at:], data.Bytes()[offsets[row]:offsets[row+1]])
+	n, at := 1, T(0)
+	rows.eachRun(func(first, end int) {
+		if offsets[first] < offsets[end] { // there may be no data where all strings are empty
+			copy(out.Bytes()[at:], data.Bytes()[offsets[first]:offsets[end]])
 		}
-		to[i+1] = T(at)
-	}
+		for _, offset := range offsets[first+1 : end+1] {
+			to[n] = at + offset - offsets[first]
+			n++
+		}
+		at = to[n-1]
+	})
 	return taken(mem, a, rows, ends, out)
 }
 
-// takeBatch returns the given rows of some columns of a batch, which the caller owns.
-func takeBatch(mem memory.Allocator, b arrow.RecordBatch, columns []int, rows []int32) (arrow.RecordBatch, error) {
+// takeBatch returns the rows of some columns of a batch that are in a set, which the caller owns.
+func takeBatch(mem memory.Allocator, b arrow.RecordBatch, columns []int, rows *rowSet) (arrow.RecordBatch, error) {
 	fields := make([]arrow.Field, len(columns))
 	arrays := make([]arrow.Array, 0, len(columns))
 	defer func() {
@@ -170,5 +169,5 @@ func takeBatch(mem memory.Allocator, b arrow.RecordBatch, columns []int, rows []
 		}
 		arrays = append(arrays, a)
 	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, int64(len(rows))), nil
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, int64(rows.count)), nil
 }

@@ -79,29 +79,26 @@ func (t *rowTest) stats(s Stats) Stats {
 // selection runs a filter over one batch after the other.
 type selection struct {
 	test *rowTest
-	bits []byte
-	rows []int32
+	rows rowSet // of the batch, that pass
+	some rowSet
 }
 
-// run returns how many rows of a batch of the filter's columns pass; their bits are then set.
+// run finds the rows of a batch of the filter's columns that pass, and returns how many they are.
 func (s *selection) run(ctx context.Context, batch arrow.RecordBatch) (int, error) {
-	n := int(batch.NumRows())
-	size := (n + 7) / 8
-	s.bits = slices.Grow(s.bits[:0], size)[:size]
-	clear(s.bits)
-	kept, err := s.test.filter.Select(ctx, batch, s.bits)
-	if err != nil {
+	s.rows.reset(int(batch.NumRows()))
+	if _, err := s.test.filter.Select(ctx, batch, s.rows.bytes()); err != nil {
 		return 0, fmt.Errorf("the filter: %w", err)
 	}
-	s.test.counts.tested.Add(int64(n))
-	s.test.counts.kept.Add(int64(kept))
-	return kept, nil
+	s.rows.recount()
+	s.test.counts.tested.Add(int64(s.rows.rows))
+	s.test.counts.kept.Add(int64(s.rows.count))
+	return s.rows.count, nil
 }
 
-// between returns the numbers of the rows that pass from one row on, counted from there.
-func (s *selection) between(from, to int) []int32 {
-	s.rows = appendSelected(s.rows[:0], s.bits, from, to)
-	return s.rows
+// between returns the rows that pass from one row on, counted from there. They are valid until the next call.
+func (s *selection) between(from, to int) *rowSet {
+	s.some.part(&s.rows, from, to)
+	return &s.some
 }
 
 // filteredSource filters the rows of any source as they are read.

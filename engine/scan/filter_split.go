@@ -106,6 +106,6 @@ func (r *filteredReader) filter(batch arrow.RecordBatch) error {
 	if err != nil || kept == 0 {
 		return err
 	}
-	r.current, err = takeBatch(r.mem, batch, r.split.wanted, r.selection.between(0, int(batch.NumRows())))
+	r.current, err = takeBatch(r.mem, batch, r.split.wanted, &r.selection.rows)
 	return err
 }

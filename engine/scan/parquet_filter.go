@@ -81,8 +81,7 @@ type filteredGroup struct {
 	step   rowRange      // being read
 	until  int64         // end of the range that step is of
 	arrays []arrow.Array // of the step, by column; those tested only
-	passed []int32       // rows of the step, counted from its first, not returned yet
-	kept   []int32       // of a stretch, counted from its first
+	looked int           // rows of the step up to which those that pass have been returned
 	all    bool          // there is no filter: the whole step is to be returned
 	ended  bool
 }
@@ -106,7 +105,15 @@ func newFilteredGroup(r *parquetReader) *filteredGroup {
 }
 
 func (g *filteredGroup) next(ctx context.Context) (arrow.RecordBatch, error) {
-	for len(g.passed) == 0 && !g.all {
+	for {
+		if g.all {
+			g.all = false
+			return g.stretch(ctx, g.step, nil)
+		}
+		if from, to := g.selection.rows.stretch(g.looked, gapRows); from < to {
+			g.looked = to
+			return g.stretch(ctx, rowRange{g.step.from + int64(from), g.step.from + int64(to)}, g.selection.between(from, to))
+		}
 		if len(g.ranges) == 0 {
 			g.end()
 			return nil, io.EOF
@@ -115,22 +122,6 @@ func (g *filteredGroup) next(ctx context.Context) (arrow.RecordBatch, error) {
 			return nil, err
 		}
 	}
-	if g.all {
-		g.all = false
-		return g.stretch(ctx, g.step, nil)
-	}
-	end := 1
-	for end < len(g.passed) && g.passed[end]-g.passed[end-1] <= gapRows {
-		end++
-	}
-	first := g.passed[0]
-	stretch := rowRange{g.step.from + int64(first), g.step.from + int64(g.passed[end-1]) + 1}
-	g.kept = g.kept[:0]
-	for _, row := range g.passed[:end] {
-		g.kept = append(g.kept, row-first)
-	}
-	g.passed = g.passed[end:]
-	return g.stretch(ctx, stretch, g.kept)
 }
 
 // begin takes the next step and finds the rows that pass.
@@ -142,6 +133,7 @@ func (g *filteredGroup) begin(ctx context.Context) error {
 		g.ranges = g.ranges[1:]
 	}
 	g.left -= g.step.to - g.step.from
+	g.looked = 0
 	defer g.report()
 	if g.filter.test.filter == nil {
 		g.all = true
@@ -150,15 +142,11 @@ func (g *filteredGroup) begin(ctx context.Context) error {
 	if err := g.readTested(ctx); err != nil {
 		return err
 	}
-	kept, err := g.test(ctx)
-	if err == nil && kept > 0 {
-		g.passed = g.selection.between(0, int(g.step.to-g.step.from))
-	}
-	return err
+	return g.test(ctx)
 }
 
 // test evaluates the filter for the step.
-func (g *filteredGroup) test(ctx context.Context) (kept int, err error) {
+func (g *filteredGroup) test(ctx context.Context) error {
 	arrays := make([]arrow.Array, len(g.filter.tested))
 	for i, c := range g.filter.tested {
 		arrays[i] = g.arrays[c]
@@ -167,10 +155,11 @@ func (g *filteredGroup) test(ctx context.Context) (kept int, err error) {
 	defer raw.Release()
 	batch, err := g.deliverer.deliver(ctx, raw)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer batch.Release()
-	return g.selection.run(ctx, batch)
+	_, err = g.selection.run(ctx, batch)
+	return err
 }
 
 // readTested reads the step of the columns that the filter needs.
@@ -191,7 +180,7 @@ func (g *filteredGroup) readRows(ctx context.Context, c int, rows rowRange, unti
 }
 
 // stretch returns some rows of a stretch of the step, or all where rows is nil, of the columns wanted.
-func (g *filteredGroup) stretch(ctx context.Context, of rowRange, rows []int32) (arrow.RecordBatch, error) {
+func (g *filteredGroup) stretch(ctx context.Context, of rowRange, rows *rowSet) (arrow.RecordBatch, error) {
 	until := of.to
 	if until == g.step.to { // the next rows may well be needed too
 		until = g.until
@@ -218,7 +207,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of rowRange, rows []int32) 
 	}
 	kept := of.to - of.from
 	if rows != nil {
-		kept = int64(len(rows))
+		kept = int64(rows.count)
 	}
 	return g.batchOf(g.filter.wanted, arrays, kept), nil
 }
