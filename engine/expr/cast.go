@@ -84,7 +84,7 @@ func setCast(n *node, from Type, try bool) bool {
 	n.fallible = !try
 	to := n.typ
 	n.exact = from.numeric() && !from.float() && to.numeric() && !to.float() && always(from, to) ||
-		from.ID == Float32 && to.ID == Float64 || from.ID == Date && to.ID == Timestamp ||
+		from.ID == Float32 && to.ID == Float64 || from.ID == Date && to.ID == Timestamp && !try ||
 		from.ID == Timestamp && to.ID == TimestampNS && !try // which may be NULL
 	if from.ID == Null {
 		n.fallible = false

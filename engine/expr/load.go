@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"unsafe"
 
@@ -163,7 +164,7 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 	case *array.Date32:
 		widen(f, v.ints, a.Date32Values())
 	case *array.Date64:
-		f.fillScaled(v, unsafeSlice[int64](a.Date64Values()), 1, 86_400_000)
+		return f.fillScaled(v, unsafeSlice[int64](a.Date64Values()), 1, 86_400_000)
 	case *array.Time32:
 		perUnit := int64(a.DataType().(*arrow.Time32Type).Unit.Multiplier()) / 1000
 		widen(f, v.ints, a.Time32Values())
@@ -171,16 +172,16 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 			v.ints[i] *= perUnit
 		}
 	case *array.Time64:
-		f.fillUnit(v, unsafeSlice[int64](a.Time64Values()), a.DataType().(*arrow.Time64Type).Unit)
+		return f.fillUnit(v, unsafeSlice[int64](a.Time64Values()), a.DataType().(*arrow.Time64Type).Unit)
 	case *array.Timestamp:
 		unit := a.DataType().(*arrow.TimestampType).Unit
 		if col.typ.ID == TimestampNS {
 			copyValues(f, &v.ints, unsafeSlice[int64](a.TimestampValues()))
 			return nil
 		}
-		f.fillUnit(v, unsafeSlice[int64](a.TimestampValues()), unit)
+		return f.fillUnit(v, unsafeSlice[int64](a.TimestampValues()), unit)
 	case *array.Duration:
-		f.fillUnit(v, unsafeSlice[int64](a.DurationValues()), a.DataType().(*arrow.DurationType).Unit)
+		return f.fillUnit(v, unsafeSlice[int64](a.DurationValues()), a.DataType().(*arrow.DurationType).Unit)
 	default:
 		return f.fillTexts(v, arr)
 	}
@@ -244,23 +245,30 @@ func (f *frame) fillDecimals(v *vector, values []decimal128.Num) {
 }
 
 // fillUnit writes times of a unit as microseconds, rounded down.
-func (f *frame) fillUnit(v *vector, values []int64, unit arrow.TimeUnit) {
+func (f *frame) fillUnit(v *vector, values []int64, unit arrow.TimeUnit) error {
 	switch unit {
 	case arrow.Second:
-		f.fillScaled(v, values, 1_000_000, 1)
+		return f.fillScaled(v, values, 1_000_000, 1)
 	case arrow.Millisecond:
-		f.fillScaled(v, values, 1000, 1)
+		return f.fillScaled(v, values, 1000, 1)
 	case arrow.Nanosecond:
-		f.fillScaled(v, values, 1, 1000)
-	default:
-		copyValues(f, &v.ints, values)
+		return f.fillScaled(v, values, 1, 1000)
 	}
+	copyValues(f, &v.ints, values)
+	return nil
 }
 
-func (f *frame) fillScaled(v *vector, values []int64, factor, divisor int64) {
+// fillScaled writes values times a factor, or divided by a divisor.
+func (f *frame) fillScaled(v *vector, values []int64, factor, divisor int64) error {
+	least, most := math.MinInt64/factor, math.MaxInt64/factor
 	for i := range v.ints {
-		v.ints[i] = floorDiv(values[f.row(i)]*factor, divisor)
+		x := values[f.row(i)]
+		if (x > most || x < least) && !v.isNull(i) {
+			return fmt.Errorf("overflow: the time %d, in units of %d us, does not fit TIMESTAMP", x, factor)
+		}
+		v.ints[i] = floorDiv(x*factor, divisor)
 	}
+	return nil
 }
 
 // fillTexts writes strings that lie where the array has them.

@@ -15,7 +15,7 @@ func setTimeCast(n *node, from Type, try bool) bool {
 	show := showNumber[int64](from)
 	switch {
 	case from.ID == Date && (to.ID == Timestamp || to.ID == TimestampTZ):
-		n.eval = map1(n, func(a int64) int64 { return a * dayMicros })
+		n.eval = checked(n, try, dayStart, show)
 	case from.ID == Date && to.ID == TimestampNS:
 		n.fallible = !try
 		n.eval = tried(n, try, func(a int64) (int64, bool) {
@@ -49,6 +49,38 @@ func setTimeCast(n *node, from Type, try bool) bool {
 		return false
 	}
 	return true
+}
+
+// daysMax is how many days microseconds can count from 1970, in either direction.
+const daysMax = math.MaxInt64 / dayMicros
+
+// dayStart returns the microseconds before a day; not ok where they do not fit.
+func dayStart(days int64) (int64, bool) { return days * dayMicros, days <= daysMax && days >= -daysMax }
+
+// checked makes the kernel of a function that few arguments are beyond, whose error is NULL if it is TRY_CAST. The
+// function is called for whatever stands at a NULL, too. The node is not fallible for it: a CASE may tell of a time that
+// far away also where it does not reach the row.
+func checked(n *node, try bool, fn func(int64) (int64, bool), show func(int64) string) func(*frame) (*vector, error) {
+	return func(f *frame) (*vector, error) {
+		a, err := f.eval(n.args[0])
+		if err != nil {
+			return nil, err
+		}
+		out := f.e.vector(intKind, f.n)
+		out.null = a.null
+		for i, x := range a.ints[:f.n] {
+			r, ok := fn(x)
+			out.ints[i] = r
+			switch {
+			case ok || a.isNull(i):
+			case try:
+				_ = out.setNull(f, i, errNull, a.null)
+			default:
+				return nil, fmt.Errorf("%s: overflow: the result for %s does not fit %s", n.text, show(x), n.typ)
+			}
+		}
+		return out, nil
+	}
 }
 
 // setIntervalCast turns an interval without months into microseconds.
@@ -177,7 +209,6 @@ func (b *binder) shift(n *node, sign string) error {
 			days = addMonths(days, v.Months)
 		}
 		days += v.Days
-		const daysMax = math.MaxInt64 / dayMicros
 		if r := days*dayMicros + clock; days < daysMax-1 && days > -daysMax+1 && (v.Micros > 0) == (r+v.Micros > r) {
 			return r + v.Micros, nil
 		}
@@ -416,13 +447,17 @@ func truncation(b *binder, n *node) error {
 	case t.ID == TimestampTZ:
 		n.typ = t
 	case t.ID == Date && unit.day != nil:
-		n.eval = map1(n, func(a int64) int64 { return unit.day(a) * dayMicros })
+		n.eval = checked(n, false, func(a int64) (int64, bool) { return dayStart(unit.day(a)) }, showNumber[int64](t))
 		return nil
 	}
+	show := showNumber[int64](n.typ)
 	if unit.day != nil {
-		n.eval = map1(n, func(a int64) int64 { return unit.day(floorDiv(a, dayMicros)) * dayMicros })
+		n.eval = checked(n, false, func(a int64) (int64, bool) { return dayStart(unit.day(floorDiv(a, dayMicros))) }, show)
 	} else {
-		n.eval = map1(n, func(a int64) int64 { return floorDiv(a, unit.clock) * unit.clock })
+		n.eval = checked(n, false, func(a int64) (int64, bool) {
+			r := floorDiv(a, unit.clock) * unit.clock
+			return r, r <= a
+		}, show)
 	}
 	return b.castArgs(n, n.typ)
 }
@@ -459,7 +494,14 @@ func difference(b *binder, n *node) error {
 	default:
 		return b.errorf(n, "no unit of time is named %s", name)
 	}
-	n.eval = map2e(n, func(from, to int64) (int64, error) { return count(to) - count(from), nil })
+	n.fallible = true
+	n.eval = map2e(n, func(from, to int64) (int64, error) {
+		a, b := count(to), count(from)
+		if (a-b > 0) != (a > b) {
+			return 0, fmt.Errorf("%s: overflow: more than %d units lie between", n.text, int64(math.MaxInt64))
+		}
+		return a - b, nil
+	})
 	return nil
 }
 
@@ -469,10 +511,11 @@ func lastDay(b *binder, n *node) error {
 		return b.mismatch(n)
 	}
 	n.typ = typeOf(Date)
-	n.eval = map1(n, func(a int64) int64 {
+	n.eval = checked(n, false, func(a int64) (int64, bool) {
 		c := civilOf(a)
-		return civil{c.year, c.month, daysInMonth(c.year, c.month)}.days()
-	})
+		last := civil{c.year, c.month, daysInMonth(c.year, c.month)}.days()
+		return last, last <= math.MaxInt32
+	}, showNumber[int64](n.typ))
 	return b.castArgs(n, n.typ)
 }
 

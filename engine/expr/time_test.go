@@ -1,0 +1,73 @@
+package expr
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Would catch times that wrap at the ends of their types, and errors of what stands at a NULL.
+func TestTimeEnds(t *testing.T) {
+	to := func(id TypeID, e *Expr) *Expr { return &Expr{Op: OpCast, Type: typeOf(id), Args: []*Expr{e}, At: -1} }
+	try := func(id TypeID, e *Expr) *Expr {
+		return &Expr{Op: OpTryCast, Type: typeOf(id), Args: []*Expr{e}, At: -1}
+	}
+	trunc := func(unit string, e *Expr) *Expr { return Call("date_trunc", Constant(unit), e) }
+	x := Column("x")
+	micros := arrow.FixedWidthTypes.Timestamp_us
+	for _, c := range []struct {
+		typ  arrow.DataType
+		bits int64
+		expr *Expr
+		want string // of an error; "" is none
+	}{
+		{micros, math.MinInt64, trunc("week", x), "date_trunc('week', x): overflow"},
+		{micros, math.MinInt64, trunc("hour", x), "does not fit TIMESTAMP"},
+		{micros, math.MinInt64, trunc("millennium", x), "overflow"},
+		{micros, math.MinInt64, trunc("microsecond", x), ""},
+		{micros, math.MaxInt64, trunc("year", x), ""},
+		{micros, math.MaxInt64, Call("date_diff", Constant("microsecond"), Call("make_timestamp", Constant(int64(-1))), x), "overflow"},
+		{micros, math.MaxInt64, Call("date_diff", Constant("day"), Call("make_timestamp", Constant(int64(-1))), x), ""},
+		{arrow.FixedWidthTypes.Date32, math.MaxInt32, trunc("week", x), "overflow"},
+		{arrow.FixedWidthTypes.Date32, math.MaxInt32, trunc("hour", x), "overflow"},
+		{arrow.FixedWidthTypes.Date32, math.MinInt32, to(Timestamp, x), "does not fit TIMESTAMP"},
+		{arrow.FixedWidthTypes.Date32, math.MinInt32, try(Timestamp, x), ""},
+		{arrow.FixedWidthTypes.Date32, 106_000_000, to(Timestamp, x), ""},
+		{arrow.FixedWidthTypes.Date32, math.MaxInt32, Call("last_day", x), "overflow"},
+		{arrow.FixedWidthTypes.Timestamp_s, math.MaxInt64, Call("year", x), "column \"x\": overflow"},
+		{arrow.FixedWidthTypes.Timestamp_ms, math.MinInt64, Call("year", x), "overflow"},
+		{arrow.FixedWidthTypes.Timestamp_ns, math.MinInt64, trunc("week", x), ""},
+	} {
+		for _, null := range []bool{false, true} {
+			data := make([]byte, 8)
+			arrow.Int64Traits.CastFromBytes(data)[0] = c.bits
+			valid, nulls := byte(1), 0
+			if null {
+				valid, nulls = 0, 1
+			}
+			buffers := []*memory.Buffer{memory.NewBufferBytes([]byte{valid}), memory.NewBufferBytes(data)}
+			column := array.MakeFromData(array.NewData(c.typ, 1, buffers, nil, nulls, 0))
+			schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: c.typ, Nullable: true}}, nil)
+			p, err := Bind(schema, c.expr)
+			if err == nil {
+				e := p.NewEvaluator(memory.DefaultAllocator)
+				var made []arrow.Array
+				made, err = e.Eval(t.Context(), array.NewRecordBatch(schema, []arrow.Array{column}, 1))
+				if err == nil {
+					made[0].Release()
+				}
+				e.Release()
+			}
+			switch {
+			case err != nil && (c.want == "" || null):
+				t.Errorf("%s of %d (NULL: %v): %v", c.expr, c.bits, null, err)
+			case c.want != "" && !null && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%s of %d: %v, want %s", c.expr, c.bits, err, c.want)
+			}
+		}
+	}
+}
