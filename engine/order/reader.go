@@ -57,6 +57,7 @@ func New(ctx context.Context, input array.RecordReader, by By, opt Options, done
 		schema:  input.Schema(),
 		wanted:  by.wanted(),
 		encoder: newKeyEncoder(input.Schema(), by.Keys),
+		sieve:   sieve{keys: by.Keys},
 		workers: workers{opt.Threads, opt.Units},
 	}
 	input.Retain()

@@ -143,8 +143,9 @@ func (s *sorting) compare(a, b *entry) int {
 
 // bound is a key that rows must be before to matter.
 type bound struct {
-	head [2]uint64
-	key  []byte // of a long key
+	head   [2]uint64
+	key    []byte       // of a long key
+	values []boundValue // of the first columns, as far as their values are words
 }
 
 // admits says whether a row comes before the bound. A row with the same key comes behind the one that

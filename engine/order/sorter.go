@@ -24,6 +24,7 @@ type sorter struct {
 	entries []entry    // of all their rows
 	held    int64      // bytes
 	bound   *bound     // what rows must be before; nil until wanted rows are
+	sieve   sieve      // of the bound
 	looked  []entry    // of the batch that is held against the bound
 
 	rows  int64 // seen that were worth holding
@@ -53,9 +54,24 @@ const (
 // add takes a batch, which stays the caller's.
 func (s *sorter) add(ctx context.Context, batch arrow.RecordBatch) error {
 	s.stats.Rows += batch.NumRows()
-	if batch.NumRows() == 0 {
-		return nil
+	for from, rows := int64(0), batch.NumRows(); from < rows; {
+		to := rows
+		if first := max(s.wanted, cutRowsMin); s.bound == nil && first < rows/4 {
+			to = min(from+2*first, rows) // of which one sort makes the bound that the others must be before
+		}
+		part := batch.NewSlice(from, to)
+		err := s.addPart(ctx, part)
+		part.Release()
+		if err != nil {
+			return err
+		}
+		from = to
 	}
+	return nil
+}
+
+// addPart takes rows of a batch, which stay the caller's.
+func (s *sorter) addPart(ctx context.Context, batch arrow.RecordBatch) error {
 	kept, err := s.admit(batch)
 	if err != nil {
 		return err
@@ -77,16 +93,42 @@ func (s *sorter) add(ctx context.Context, batch arrow.RecordBatch) error {
 
 // admit returns batches of the rows that may be among the first, which the caller owns.
 func (s *sorter) admit(batch arrow.RecordBatch) ([]arrow.RecordBatch, error) {
-	if s.bound != nil {
-		var long longKeys
-		s.looked, long = s.encoder.encode(s.looked[:0], batch, 0)
-		entries := slices.DeleteFunc(s.looked, func(e entry) bool { return !s.bound.admits(&e, &long) })
-		if len(entries) < int(batch.NumRows()) {
-			return s.gather([]arrow.RecordBatch{batch}, entries)
-		}
+	if s.bound == nil {
+		batch.Retain()
+		return []arrow.RecordBatch{batch}, nil
 	}
-	batch.Retain()
-	return []arrow.RecordBatch{batch}, nil
+	var decided bool
+	s.looked, decided = s.sieve.rows(s.looked[:0], batch, s.bound)
+	kept, err := s.some(batch, s.looked)
+	if err != nil || decided {
+		return kept, err
+	}
+	defer releaseAll(kept)
+	var all []arrow.RecordBatch
+	for _, b := range kept {
+		var long longKeys
+		s.looked, long = s.encoder.encode(s.looked[:0], b, 0)
+		entries := slices.DeleteFunc(s.looked, func(e entry) bool { return !s.bound.admits(&e, &long) })
+		of, err := s.some(b, entries)
+		if err != nil {
+			releaseAll(all)
+			return nil, err
+		}
+		all = append(all, of...)
+	}
+	return all, nil
+}
+
+// some returns rows of a batch, in their order, which the caller owns.
+func (s *sorter) some(batch arrow.RecordBatch, rows []entry) ([]arrow.RecordBatch, error) {
+	switch len(rows) {
+	case 0:
+		return nil, nil
+	case int(batch.NumRows()):
+		batch.Retain()
+		return []arrow.RecordBatch{batch}, nil
+	}
+	return s.gather([]arrow.RecordBatch{batch}, rows)
 }
 
 // hold takes a batch over.
@@ -113,7 +155,7 @@ func (s *sorter) sort(ctx context.Context) error {
 	if err == nil && int64(len(s.entries)) >= s.wanted {
 		s.entries = s.entries[:s.wanted]
 		last := &s.entries[s.wanted-1]
-		s.bound = &bound{head: last.head}
+		s.bound = &bound{head: last.head, values: s.sieve.valuesOf(s.batches[last.batch], int(last.row))}
 		if !s.encoder.short {
 			s.bound.key = slices.Clone(s.long[last.batch].at(last.row))
 		}
