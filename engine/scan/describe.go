@@ -2,11 +2,9 @@ package scan
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/parquet/metadata"
 )
 
 // FileInfo is what a file says of itself without its rows being read.
@@ -48,8 +46,8 @@ func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, 
 		}
 		switch in := in.(type) {
 		case *parquetFile:
-			info.Format, info.Parts = FormatParquet, len(in.meta.RowGroups)
-			err = guard(func() error { return in.describe(info.Columns) })
+			info.Format, info.Parts = FormatParquet, len(in.groups)
+			in.describe(info.Columns)
 		case *arrowFile:
 			info.Format, info.Parts = FormatArrow, len(in.batches)
 		case *arrowStream:
@@ -60,53 +58,44 @@ func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, 
 				info.Format = FormatTSV
 			}
 		}
-		if err != nil {
-			return nil, locate(in.name(), err)
-		}
 		infos = append(infos, info)
 	}
 	return infos, nil
 }
 
 // describe adds up the column chunks of each column that is not nested.
-func (p *parquetFile) describe(columns []ColumnInfo) error {
+func (p *parquetFile) describe(columns []ColumnInfo) {
 	for c, leaf := range p.leaves {
 		if leaf < 0 {
 			continue
 		}
 		info := &columns[c]
 		info.Nulls, info.CompressedBytes, info.UncompressedBytes = 0, 0, 0
-		bounds := chunkBounds{complete: true}
-		for i := range p.meta.RowGroups {
-			chunk, err := p.meta.RowGroup(i).ColumnChunk(leaf)
-			if err != nil {
-				return err
-			}
-			typed, err := chunk.Statistics()
-			if err != nil {
-				return errors.Join(errors.New("statistics"), err)
-			}
+		shown := chunkBounds{complete: true}
+		stored := p.storedColumn(c)
+		for i := range p.groups {
+			chunk := &p.groups[i].chunks[leaf]
 			nulls := int64(-1)
-			if typed != nil && typed.HasNullCount() {
-				nulls = typed.NullCount()
+			if stats := p.trusted(stored.leaf, chunk); stats != nil {
+				nulls = stats.nulls
 			}
 			info.Nulls = addKnown(info.Nulls, nulls)
-			info.CompressedBytes += chunk.TotalCompressedSize()
-			info.UncompressedBytes += chunk.TotalUncompressedSize()
-			info.Codecs = appendNew(info.Codecs, chunk.Compression().String())
-			for _, e := range chunk.Encodings() {
+			info.CompressedBytes += chunk.bytes
+			info.UncompressedBytes += chunk.unpacked
+			info.Codecs = appendNew(info.Codecs, chunk.codec.String())
+			for e := range chunk.encodings.all() {
 				info.Encodings = appendNew(info.Encodings, e.String())
 			}
-			if nulls != chunk.NumValues() { // else there is no value to bound
-				bounds.add(typed, info.Type)
+			if nulls != chunk.values { // else there is no value to bound
+				b := p.boundsOf(&stored, &p.groups[i], chunk)
+				shown.add(&b, info.Type)
 			}
 		}
-		info.HasRange = bounds.complete && bounds.low != nil
+		info.HasRange = shown.complete && shown.low != nil
 		if info.HasRange {
-			info.Min, info.Max = bounds.low.text, bounds.high.text
+			info.Min, info.Max = shown.low.text, shown.high.text
 		}
 	}
-	return nil
 }
 
 func appendNew(list []string, s string) []string {
@@ -122,8 +111,8 @@ type chunkBounds struct {
 	complete  bool // every chunk so far had bounds
 }
 
-func (b *chunkBounds) add(typed metadata.TypedStatistics, t arrow.DataType) {
-	low, high, ok := chunkRange(typed, t)
+func (b *chunkBounds) add(of *bounds, t arrow.DataType) {
+	low, high, ok := shownRange(of, t)
 	if b.complete = b.complete && ok; !ok {
 		return
 	}

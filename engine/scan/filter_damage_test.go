@@ -130,14 +130,10 @@ func TestFilterWrongOffsets(t *testing.T) {
 	rng := newRand(t)
 	refused := 0
 	for c := range 7 {
-		chunk, err := file.chunk(0, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		index := chunk.GetOffsetIndexLocation()
+		index := file.chunk(0, c).offsetIndex
 		for range 20 {
 			changed := bytes.Clone(data)
-			changed[index.Offset+rng.Int64N(int64(index.Length))] ^= byte(1 << rng.IntN(8))
+			changed[index.offset+rng.Int64N(index.bytes)] ^= byte(1 << rng.IntN(8))
 			got, err := read(changed)
 			if err != nil {
 				refused++

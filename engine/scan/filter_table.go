@@ -117,21 +117,21 @@ func (f *filteredTable) count() {
 		}
 		p.Rows = addKnown(p.Rows, rows)
 		if isParquet {
-			p.RowGroups += int64(len(file.meta.RowGroups))
+			p.RowGroups += int64(len(file.groups))
 		}
 		if plan.pruned {
 			by := &p.By[PrunedByFolder]
 			by.Files++
 			by.Rows += max(rows, 0)
 			if isParquet {
-				by.RowGroups += int64(len(file.meta.RowGroups))
+				by.RowGroups += int64(len(file.groups))
 			}
 			continue
 		}
 		left := false
 		for g := range plan.groups {
 			of := &plan.groups[g]
-			rows := file.meta.RowGroup(g).NumRows()
+			rows := file.groups[g].rows
 			p.BytesAsked += of.asked
 			p.By[PrunedByPageIndex].Pages += of.pages
 			left = left || !of.pruned

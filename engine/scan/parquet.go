@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -28,9 +29,13 @@ type parquetFile struct {
 	path   string
 	fsys   stream.FS
 	size   int64
-	meta   *metadata.FileMetaData
+	footer []byte                 // which statistics are parts of
+	meta   *metadata.FileMetaData // all of the footer but its row groups
+	groups []rowGroup
 	fields *arrow.Schema
 	leaves []int // index of the Parquet column of each field; -1 for a nested field
+
+	all func() (*metadata.FileMetaData, error) // the whole footer, for pqarrow, decoded once
 }
 
 // openParquet reads a file's footer.
@@ -51,14 +56,19 @@ func openParquet(fsys stream.FS, path string) (in *parquetFile, err error) {
 	return p, nil
 }
 
-func (p *parquetFile) readFooter(f stream.File) error {
-	r, err := file.NewParquetReader(f, file.WithReadProps(parquetProps(memory.DefaultAllocator)))
-	if err != nil {
+func (p *parquetFile) readFooter(f stream.File) (err error) {
+	if p.footer, err = readFooter(f, p.size); err != nil {
 		return fmt.Errorf("not a readable Parquet file: %w", err)
 	}
-	p.meta = r.MetaData()
-	p.meta.WriterVersion() // caches what row groups then read from several goroutines
+	if p.meta, p.groups, err = parseFooter(p.footer); err != nil {
+		return fmt.Errorf("%w: %w", errFooter, err)
+	}
+	p.all = sync.OnceValues(func() (*metadata.FileMetaData, error) { return metadata.NewFileMetaData(p.footer, nil) })
 	if err := checkStoredSchema(p.meta.KeyValueMetadata()); err != nil {
+		return err
+	}
+	r, err := file.NewParquetReader(f, file.WithReadProps(parquetProps(memory.DefaultAllocator)), file.WithMetadata(p.meta))
+	if err != nil {
 		return err
 	}
 	arrowReader, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
@@ -81,8 +91,8 @@ func (p *parquetFile) readFooter(f stream.File) error {
 // checkRows makes sure that row counts add up, which positions rely on. S2.
 func (p *parquetFile) checkRows() error {
 	var rows int64
-	for i := range p.meta.RowGroups {
-		n := p.meta.RowGroup(i).NumRows()
+	for i := range p.groups {
+		n := p.groups[i].rows
 		if n < 0 || n > rowsMax-rows {
 			return fmt.Errorf("%w: row group %d has %d rows", errFooter, i, n)
 		}
@@ -133,11 +143,11 @@ func (p *parquetFile) span() uint64          { return uint64(p.meta.NumRows) }
 
 func (p *parquetFile) parts(_ context.Context, columns []int) (parts []part, err error) {
 	var first uint64
-	for i := range p.meta.RowGroups {
-		group := p.meta.RowGroup(i)
-		part := &parquetPart{file: p, group: i, first: first, numRows: group.NumRows()}
-		first += uint64(group.NumRows())
-		if group.NumRows() == 0 {
+	for i := range p.groups {
+		group := &p.groups[i]
+		part := &parquetPart{file: p, group: i, first: first, numRows: group.rows}
+		first += uint64(group.rows)
+		if group.rows == 0 {
 			continue
 		}
 		for _, c := range columns {
@@ -154,39 +164,25 @@ func (p *parquetFile) parts(_ context.Context, columns []int) (parts []part, err
 }
 
 // partColumn looks up one column of a row group.
-func (p *parquetFile) partColumn(group *metadata.RowGroupMetaData, c int) (column parquetPartColumn, err error) {
-	err = guard(func() error {
-		leaf := p.leaves[c]
-		if leaf < 0 {
-			return fmt.Errorf("a %s; nested columns cannot be read", p.fields.Field(c).Type)
-		}
-		chunk, err := group.ColumnChunk(leaf)
-		if err != nil {
-			return err
-		}
-		start, size := chunk.DataPageOffset(), chunk.TotalCompressedSize()
-		if start < 0 || size < 0 || start > p.size || size > p.size-min(start, chunkStart(chunk)) {
-			return fmt.Errorf("%w: %d B at offset %d of a file of %d B", errFooter, size, start, p.size)
-		}
-		column = parquetPartColumn{
-			field:    c,
-			leaf:     leaf,
-			bytes:    size,
-			rowBytes: chunk.TotalUncompressedSize() / max(group.NumRows(), 1),
-			flat:     p.readsFlat(c, chunk),
-		}
-		column.codes = column.flat && p.holdsCodes(c, chunk)
-		return nil
-	})
-	return column, err
-}
-
-// chunkStart is where a column chunk begins: at its dictionary page if it has one.
-func chunkStart(chunk *metadata.ColumnChunkMetaData) int64 {
-	if at := chunk.DictionaryPageOffset(); chunk.HasDictionaryPage() && at > 0 {
-		return at
+func (p *parquetFile) partColumn(group *rowGroup, c int) (column parquetPartColumn, err error) {
+	leaf := p.leaves[c]
+	if leaf < 0 {
+		return column, fmt.Errorf("a %s; nested columns cannot be read", p.fields.Field(c).Type)
 	}
-	return chunk.DataPageOffset()
+	chunk := &group.chunks[leaf]
+	start, size := chunk.dataStart, chunk.bytes
+	if start < 0 || size < 0 || start > p.size || size > p.size-min(start, chunk.start()) {
+		return column, fmt.Errorf("%w: %d B at offset %d of a file of %d B", errFooter, size, start, p.size)
+	}
+	column = parquetPartColumn{
+		field:    c,
+		leaf:     leaf,
+		bytes:    size,
+		rowBytes: chunk.unpacked / max(group.rows, 1),
+		flat:     p.readsFlat(c, chunk),
+	}
+	column.codes = column.flat && p.holdsCodes(c, chunk)
+	return column, nil
 }
 
 // parquetPart is a row group.
@@ -261,11 +257,8 @@ func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, err
 
 // ranges returns where the columns lie.
 func (p *parquetPart) ranges() (ranges []stream.Range) {
-	group := p.file.meta.RowGroup(p.group)
 	for _, c := range p.columns {
-		if chunk, err := group.ColumnChunk(c.leaf); err == nil {
-			ranges = append(ranges, stream.Range{Offset: chunkStart(chunk), Bytes: c.bytes})
-		}
+		ranges = append(ranges, stream.Range{Offset: p.file.groups[p.group].chunks[c.leaf].start(), Bytes: c.bytes})
 	}
 	return ranges
 }

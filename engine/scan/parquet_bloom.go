@@ -41,9 +41,9 @@ var bloomHash = metadata.NewBloomFilter(bloomBlockBytes, bloomBlockBytes, memory
 const fieldBloomBytes, fieldBloomAlgorithm, fieldBloomHash, fieldBloomCompression = 1, 2, 3, 4
 
 // openBloom reads the header of a chunk's Bloom filter.
-func openBloom(file io.ReaderAt, chunk *metadata.ColumnChunkMetaData) (*bloomFilter, error) {
-	offset := chunk.BloomFilterOffset()
-	if offset <= 0 || chunk.CryptoMetadata() != nil {
+func openBloom(file io.ReaderAt, chunk *columnChunk) (*bloomFilter, error) {
+	offset := chunk.bloom
+	if offset <= 0 {
 		return nil, errors.New("no Bloom filter")
 	}
 	raw := make([]byte, bloomHeaderBytes)

@@ -2,47 +2,43 @@ package scan
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"math/big"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
 // storedColumn says how a column's values are stored, and so how values in statistics, indexes and
 // dictionaries are to be taken: as plain values of the column's physical type.
 type storedColumn struct {
-	leaf   *schema.Column
-	typ    arrow.DataType
-	family family
-	days   bool // dates stored as days, delivered as milliseconds
+	leaf     *schema.Column
+	typ      arrow.DataType
+	family   family
+	days     bool // dates stored as days, delivered as milliseconds
+	compared bool // whether values can be compared at all
 }
 
-// storedColumn returns how a column is stored; ok is false where its values are not to be compared.
-func (p *parquetFile) storedColumn(c int) (s storedColumn, ok bool) {
-	if p.leaves[c] < 0 {
-		return s, false
-	}
+// storedColumn returns how a column is stored that is not nested.
+func (p *parquetFile) storedColumn(c int) (s storedColumn) {
 	s.leaf, s.typ = p.meta.Schema.Column(p.leaves[c]), p.fields.Field(c).Type
 	if !isFlat(s.leaf) {
-		return s, false
+		return s
 	}
 	s.family, _, _ = familyOf(s.typ)
 	s.days = s.typ.ID() == arrow.DATE64 && s.leaf.PhysicalType() == parquet.Types.Int32
 	switch s.leaf.PhysicalType() {
 	case parquet.Types.Boolean:
-		ok = s.family == boolFamily
+		s.compared = s.family == boolFamily
 	case parquet.Types.Int32, parquet.Types.Int64:
-		ok = s.family == numberFamily || s.family >= momentFamily && s.family <= durationFamily
+		s.compared = s.family == numberFamily || s.family >= momentFamily && s.family <= durationFamily
 	case parquet.Types.Float, parquet.Types.Double:
-		ok = s.family == floatFamily
+		s.compared = s.family == floatFamily
 	case parquet.Types.ByteArray, parquet.Types.FixedLenByteArray:
-		ok = s.family == bytesFamily || arrow.IsDecimal(s.typ.ID())
+		s.compared = s.family == bytesFamily || arrow.IsDecimal(s.typ.ID())
 	}
-	return s, ok
+	return s
 }
 
 // ordered says whether the order by which a file's writer took smallest and largest values is the
@@ -134,46 +130,35 @@ func wholeNumber(raw []byte) *big.Int {
 	return n
 }
 
-// groupBounds returns what the statistics of a row group say of a column.
-func (p *parquetFile) groupBounds(group, c int) (b bounds, err error) {
-	err = guard(func() error {
-		stored, ok := p.storedColumn(c)
-		if !ok {
-			return errors.New("a column whose values are not compared")
-		}
-		b.noNulls = stored.leaf.MaxDefinitionLevel() == 0
-		rows := p.meta.RowGroup(group)
-		chunk, err := rows.ColumnChunk(p.leaves[c])
-		if err != nil {
-			return err
-		}
-		trusted, err := chunk.Statistics() // nil where the writer is known to be wrong
-		if err != nil || trusted == nil {
-			return err
-		}
-		raw := p.meta.RowGroups[group].Columns[p.leaves[c]].MetaData.Statistics
-		if raw == nil { // encrypted
-			return nil
-		}
-		if raw.NullCount != nil {
-			b.noNulls = b.noNulls || *raw.NullCount == 0
-			b.allNulls = *raw.NullCount == rows.NumRows()
-		}
-		switch typed := stored.leaf.ColumnOrder() == parquet.ColumnOrders.TypeDefinedOrder; {
-		case typed && stored.ordered() && raw.MinValue != nil && raw.MaxValue != nil:
-			b.low, b.high = stored.value(raw.MinValue), stored.value(raw.MaxValue)
-			said := raw.IsMinValueExact != nil && raw.IsMaxValueExact != nil
-			b.exact = said && *raw.IsMinValueExact && *raw.IsMaxValueExact || !said && stored.family != bytesFamily
-		case stored.trustedOld() && raw.Min != nil && raw.Max != nil:
-			b.low, b.high = stored.value(raw.Min), stored.value(raw.Max)
-		}
-		b.check()
-		return nil
-	})
-	if err != nil {
-		return bounds{}, err
+// groupBounds returns what the statistics of a row group say of a column. Of one that is nested, that is nothing.
+func (p *parquetFile) groupBounds(group, c int) bounds {
+	if p.leaves[c] < 0 {
+		return bounds{}
 	}
-	return b, nil
+	stored := p.storedColumn(c)
+	return p.boundsOf(&stored, &p.groups[group], p.chunk(group, c))
+}
+
+// boundsOf returns what the statistics of a chunk say of it.
+func (p *parquetFile) boundsOf(stored *storedColumn, group *rowGroup, chunk *columnChunk) (b bounds) {
+	b.noNulls = stored.leaf.MaxDefinitionLevel() == 0
+	stats := p.trusted(stored.leaf, chunk)
+	if stats == nil {
+		return b
+	}
+	b.noNulls = b.noNulls || stats.nulls == 0
+	b.allNulls = stats.nulls == group.rows
+	switch typed := stored.leaf.ColumnOrder() == parquet.ColumnOrders.TypeDefinedOrder; {
+	case !stored.compared:
+	case typed && stored.ordered() && stats.min != nil && stats.max != nil:
+		b.low, b.high = stored.value(stats.min), stored.value(stats.max)
+		said := stats.minExact != 0 && stats.maxExact != 0
+		b.exact = said && stats.minExact == compactTrue && stats.maxExact == compactTrue || !said && stored.family != bytesFamily
+	case stored.trustedOld() && stats.oldMin != nil && stats.oldMax != nil:
+		b.low, b.high = stored.value(stats.oldMin), stored.value(stats.oldMax)
+	}
+	b.check()
+	return b
 }
 
 // A dictionary page is read to see that no value suits if it is of dictionaryBytesFew, or of a quarter of
@@ -185,12 +170,12 @@ const (
 
 // dictionaryBytes returns how many bytes of a chunk are its dictionary page: 0 where that is too large, or
 // where it is not known that it holds every value of the chunk.
-func dictionaryBytes(chunk *metadata.ColumnChunkMetaData) int64 {
-	if !chunk.HasDictionaryPage() || !allDictionary(chunk) {
+func dictionaryBytes(chunk *columnChunk) int64 {
+	if !chunk.listed || !chunk.allDictionary() {
 		return 0
 	}
-	size := chunk.DataPageOffset() - chunkStart(chunk)
-	if size > max(dictionaryBytesFew, min(dictionaryBytesMax, chunk.TotalCompressedSize()/4)) {
+	size := chunk.dataStart - chunk.start()
+	if size > max(dictionaryBytesFew, min(dictionaryBytesMax, chunk.bytes/4)) {
 		return 0
 	}
 	return max(size, 0)

@@ -7,8 +7,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/metadata"
 )
 
 // codesValues takes dictionary codes as its pages have them.
@@ -24,41 +22,9 @@ type codesValues struct {
 }
 
 // holdsCodes says whether a column chunk is one that codesValues reads.
-func (p *parquetFile) holdsCodes(c int, chunk *metadata.ColumnChunkMetaData) bool {
+func (p *parquetFile) holdsCodes(c int, chunk *columnChunk) bool {
 	leaf := p.meta.Schema.Column(p.leaves[c])
-	return isFlat(leaf) && arrow.IsBaseBinary(p.fields.Field(c).Type.ID()) && leaf.PhysicalType() == parquet.Types.ByteArray && allDictionary(chunk)
-}
-
-// allDictionary says whether every data page of a chunk surely holds dictionary codes. A writer
-// whose dictionary grew too large goes on in plain pages, whose strings have no codes.
-func allDictionary(chunk *metadata.ColumnChunkMetaData) bool {
-	encodings := dataEncodings(chunk)
-	for _, e := range encodings {
-		if !dictionaryEncoding(e) {
-			return false
-		}
-	}
-	return len(encodings) > 0
-}
-
-// dataEncodings returns the encodings of a chunk's data pages; where the chunk lists those of all its
-// pages and levels alike, without those that are of levels alone.
-func dataEncodings(chunk *metadata.ColumnChunkMetaData) (encodings []parquet.Encoding) {
-	stats := chunk.EncodingStats()
-	for _, s := range stats {
-		if s.PageType == file.PageTypeDataPage || s.PageType == file.PageTypeDataPageV2 {
-			encodings = append(encodings, parquet.Encoding(s.Encoding))
-		}
-	}
-	if len(stats) > 0 {
-		return encodings
-	}
-	for _, e := range chunk.Encodings() {
-		if e != parquet.Encodings.RLE && e != parquet.Encodings.BitPacked {
-			encodings = append(encodings, e)
-		}
-	}
-	return encodings
+	return isFlat(leaf) && arrow.IsBaseBinary(p.fields.Field(c).Type.ID()) && leaf.PhysicalType() == parquet.Types.ByteArray && chunk.allDictionary()
 }
 
 func dictionaryEncoding(e parquet.Encoding) bool {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
@@ -158,12 +157,12 @@ func isFlat(leaf *schema.Column) bool {
 }
 
 // readsFlat says whether a column chunk is one that flatColumn reads.
-func (p *parquetFile) readsFlat(c int, chunk *metadata.ColumnChunkMetaData) bool {
+func (p *parquetFile) readsFlat(c int, chunk *columnChunk) bool {
 	leaf := p.meta.Schema.Column(p.leaves[c])
-	if !isFlat(leaf) || !decompresses(chunk.Compression()) || chunk.CryptoMetadata() != nil || p.meta.WriterVersion().LessThan(parquet816Fixed) {
+	if !isFlat(leaf) || !decompresses(chunk.codec) || p.meta.WriterVersion().LessThan(parquet816Fixed) {
 		return false
 	}
-	for _, e := range dataEncodings(chunk) {
+	for e := range chunk.dataEncodings().all() {
 		if !decodes(e, leaf.PhysicalType()) {
 			return false
 		}
@@ -202,12 +201,9 @@ func valuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator) col
 }
 
 // newFlatColumn opens a column chunk. It reads nothing yet.
-func newFlatColumn(file io.ReaderAt, meta *metadata.FileMetaData, group int, c *parquetPartColumn, typ arrow.DataType, batchRows int64, mem memory.Allocator) (*flatColumn, error) {
-	chunk, err := meta.RowGroup(group).ColumnChunk(c.leaf)
-	if err != nil {
-		return nil, err
-	}
-	leaf := meta.Schema.Column(c.leaf)
+func newFlatColumn(file io.ReaderAt, part *parquetPart, c *parquetPartColumn, typ arrow.DataType, batchRows int64, mem memory.Allocator) *flatColumn {
+	chunk := &part.file.groups[part.group].chunks[c.leaf]
+	leaf := part.file.meta.Schema.Column(c.leaf)
 	column := &flatColumn{optional: leaf.MaxDefinitionLevel() > 0, mem: mem}
 	column.values = valuesOf(typ, leaf, mem)
 	switch {
@@ -215,21 +211,21 @@ func newFlatColumn(file io.ReaderAt, meta *metadata.FileMetaData, group int, c *
 		column.values = &codesValues{typ: typ, mem: mem, plain: column.values}
 	case arrow.IsBaseBinary(typ.ID()):
 		column.values = newViews(typ, mem)
-	case mayHaveNumberCodes(typ.ID()) && allDictionary(chunk):
-		column.values = newNumbers(typ, chunk.NumValues(), column.values, mem)
+	case mayHaveNumberCodes(typ.ID()) && chunk.allDictionary():
+		column.values = newNumbers(typ, chunk.values, column.values, mem)
 	}
-	column.rows = meta.RowGroup(group).NumRows()
+	column.rows = part.numRows
 	column.until = column.rows
-	column.coded = chunk.HasDictionaryPage() || slices.ContainsFunc(dataEncodings(chunk), dictionaryEncoding)
-	if chunk.GetOffsetIndexLocation() != nil && chunk.TotalCompressedSize() > int64(windowBytes(batchRows)) {
+	column.coded = chunk.listed || chunk.dataEncodings()&dictionaryEncodings != 0
+	if chunk.offsetIndex.bytes > 0 && chunk.bytes > int64(windowBytes(batchRows)) {
 		column.locate = func() []pageLocation {
 			pages, _, _ := readLocations(file, chunk, column.rows) // pages can be found one by one, too
 			return pages
 		}
 	}
-	start := chunkStart(chunk)
-	column.pages = newChunkPages(file, start, start+chunk.TotalCompressedSize(), chunk.Compression(), chunk.TotalUncompressedSize(), windowBytes(batchRows), mem)
-	return column, nil
+	start := chunk.start()
+	column.pages = newChunkPages(file, start, start+chunk.bytes, chunk.codec, chunk.unpacked, windowBytes(batchRows), mem)
+	return column
 }
 
 // splitLevels splits a page of version 1 into definition levels, which begin with their length, and

@@ -45,27 +45,27 @@ type pageLocation struct {
 const indexBytesMax = 16 << 20
 
 // readIndex reads an index that lies beside the pages.
-func readIndex(file io.ReaderAt, at *metadata.IndexLocation) ([]byte, error) {
-	if at == nil || at.Length <= 0 || at.Length > indexBytesMax || at.Offset < 0 {
+func readIndex(file io.ReaderAt, at indexLocation) ([]byte, error) {
+	if at.bytes <= 0 || at.bytes > indexBytesMax || at.offset < 0 {
 		return nil, errors.New("no index")
 	}
-	raw := make([]byte, at.Length)
-	if n, err := file.ReadAt(raw, at.Offset); n < len(raw) {
-		return nil, fmt.Errorf("an index of %d B at offset %d: %w", at.Length, at.Offset, err)
+	raw := make([]byte, at.bytes)
+	if n, err := file.ReadAt(raw, at.offset); n < len(raw) {
+		return nil, fmt.Errorf("an index of %d B at offset %d: %w", at.bytes, at.offset, err)
 	}
 	return raw, nil
 }
 
 // readLocations returns where the data pages of a chunk are, in order: an error where the chunk has no
 // offset index, or one that contradicts it.
-func readLocations(file io.ReaderAt, chunk *metadata.ColumnChunkMetaData, rows int64) (pages []pageLocation, asked int64, err error) {
+func readLocations(file io.ReaderAt, chunk *columnChunk, rows int64) (pages []pageLocation, asked int64, err error) {
 	err = guard(func() error {
-		raw, err := readIndex(file, chunk.GetOffsetIndexLocation())
+		raw, err := readIndex(file, chunk.offsetIndex)
 		if err != nil {
 			return err
 		}
 		asked = int64(len(raw))
-		start := chunkStart(chunk)
+		start := chunk.start()
 		at, row := start, int64(0)
 		for i, l := range metadata.NewOffsetIndex(raw, nil, nil).GetPageLocations() {
 			page := pageLocation{offset: l.Offset, bytes: int64(l.CompressedPageSize), row: l.FirstRowIndex}
@@ -76,7 +76,7 @@ func readLocations(file io.ReaderAt, chunk *metadata.ColumnChunkMetaData, rows i
 			at, row = page.offset+page.bytes, page.row
 			pages = append(pages, page)
 		}
-		if len(pages) == 0 || at > start+chunk.TotalCompressedSize() {
+		if len(pages) == 0 || at > start+chunk.bytes {
 			return fmt.Errorf("%w: an offset index with %d pages that end at offset %d", ErrCorrupt, len(pages), at)
 		}
 		return nil
@@ -85,12 +85,12 @@ func readLocations(file io.ReaderAt, chunk *metadata.ColumnChunkMetaData, rows i
 }
 
 // readPageBounds returns what the column index of a chunk says of each of its pages.
-func readPageBounds(file io.ReaderAt, chunk *metadata.ColumnChunkMetaData, stored *storedColumn, pages []pageLocation, rows int64) (of []bounds, asked int64, err error) {
+func readPageBounds(file io.ReaderAt, chunk *columnChunk, stored *storedColumn, pages []pageLocation, rows int64) (of []bounds, asked int64, err error) {
 	err = guard(func() error {
 		if stored.leaf.ColumnOrder() != parquet.ColumnOrders.TypeDefinedOrder || !stored.ordered() {
 			return errors.New("values in another order")
 		}
-		raw, err := readIndex(file, chunk.GetColumnIndexLocation())
+		raw, err := readIndex(file, chunk.columnIndex)
 		if err != nil {
 			return err
 		}

@@ -108,9 +108,9 @@ func TestPageHeader(t *testing.T) {
 		}
 	}
 	for name, data := range map[string][]byte{
-		"a list":      {0x19, 0xf5, 0x01},
-		"long number": append(append([]byte{0x15}, bytes.Repeat([]byte{0xff}, 10)...), 1),
-		"deep":        bytes.Repeat([]byte{0x9c}, 100),
+		"unknown type": {0x1d, 0, 0},
+		"long number":  append(append([]byte{0x15}, bytes.Repeat([]byte{0xff}, 10)...), 1),
+		"deep":         bytes.Repeat([]byte{0x9c}, 100),
 	} {
 		if _, _, err := parsePageHeader(data); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", name, err)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -50,7 +49,7 @@ const (
 // prune says what of each row group is needed for rows of which all terms may be TRUE. The terms are
 // about columns of the file.
 func (p *parquetFile) prune(c *conjunction) []groupPlan {
-	groups := make([]groupPlan, len(p.meta.RowGroups))
+	groups := make([]groupPlan, len(p.groups))
 	for i := range groups {
 		excluded := p.excludes(i, c.terms)
 		for _, alternatives := range c.anyOf {
@@ -66,8 +65,8 @@ func (p *parquetFile) prune(c *conjunction) []groupPlan {
 // excludes says whether the statistics of a row group exclude that all terms are TRUE for some row.
 func (p *parquetFile) excludes(group int, terms []boundTerm) bool {
 	return slices.ContainsFunc(terms, func(t boundTerm) bool {
-		b, err := p.groupBounds(group, t.column)
-		return err == nil && t.excludes(&b)
+		b := p.groupBounds(group, t.column)
+		return t.excludes(&b)
 	})
 }
 
@@ -76,7 +75,7 @@ func (p *parquetFile) excludes(group int, terms []boundTerm) bool {
 func (p *parquetFile) ask(ctx context.Context, c *conjunction, groups []groupPlan, workers *errgroup.Group) {
 	var some []int
 	for i := range groups {
-		if !groups[i].pruned && p.meta.RowGroup(i).NumRows() > 0 && p.mayAnswerAny(i, c) {
+		if !groups[i].pruned && p.groups[i].rows > 0 && p.mayAnswerAny(i, c) {
 			some = append(some, i)
 		}
 	}
@@ -92,7 +91,7 @@ func (p *parquetFile) ask(ctx context.Context, c *conjunction, groups []groupPla
 				if ctx.Err() != nil {
 					break
 				}
-				a := asker{file: f, of: p, group: i, rows: p.meta.RowGroup(i).NumRows()}
+				a := asker{file: f, of: p, group: i, rows: p.groups[i].rows}
 				a.ask(c.terms)
 				for _, alternatives := range c.anyOf {
 					a.askAny(alternatives)
@@ -129,24 +128,16 @@ func (p *parquetFile) mayAnswer(group int, terms []boundTerm) bool {
 		if p.leaves[t.column] < 0 {
 			continue
 		}
-		chunk, err := p.chunk(group, t.column)
-		if err != nil {
-			continue
-		}
-		if chunk.GetColumnIndexLocation() != nil || t.compares() && (chunk.BloomFilterOffset() > 0 || dictionaryBytes(chunk) > 0 && !p.settles(group, t)) {
+		chunk := p.chunk(group, t.column)
+		if chunk.columnIndex.bytes > 0 || t.compares() && (chunk.bloom > 0 || dictionaryBytes(chunk) > 0 && !p.settles(group, t)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *parquetFile) chunk(group, c int) (chunk *metadata.ColumnChunkMetaData, err error) {
-	err = guard(func() error {
-		chunk, err = p.meta.RowGroup(group).ColumnChunk(p.leaves[c])
-		return err
-	})
-	return chunk, err
-}
+// chunk returns what is known of a column of a row group. Requires: the column is not nested.
+func (p *parquetFile) chunk(group, c int) *columnChunk { return &p.groups[group].chunks[p.leaves[c]] }
 
 // compares says whether a term is about values, not about NULL.
 func (t *boundTerm) compares() bool { return t.op != OpIsNull && t.op != OpIsNotNull }
@@ -156,8 +147,8 @@ func (t *boundTerm) compares() bool { return t.op != OpIsNull && t.op != OpIsNot
 func (p *parquetFile) settles(group int, t *boundTerm) bool {
 	switch t.op {
 	case OpLess, OpLessOrEqual, OpGreater, OpGreaterOrEqual:
-		b, err := p.groupBounds(group, t.column)
-		return err == nil && b.low != nil && b.high != nil
+		b := p.groupBounds(group, t.column)
+		return b.low != nil && b.high != nil
 	}
 	return false
 }
@@ -174,7 +165,7 @@ type asker struct {
 func (a *asker) ask(terms []boundTerm) {
 	for _, by := range []struct {
 		reason   PruneReason
-		excludes func(*boundTerm, *storedColumn, *metadata.ColumnChunkMetaData) (bool, error)
+		excludes func(*boundTerm, *storedColumn, *columnChunk) (bool, error)
 	}{
 		{PrunedByBloomFilter, a.bloomExcludes},
 		{PrunedByDictionary, a.dictionaryExcludes},
@@ -182,17 +173,16 @@ func (a *asker) ask(terms []boundTerm) {
 	} {
 		for i := range terms {
 			t := &terms[i]
-			stored, ok := a.of.storedColumn(t.column)
-			if !ok {
+			if a.of.leaves[t.column] < 0 {
 				continue
 			}
-			chunk, err := a.of.chunk(a.group, t.column)
-			if err != nil {
+			stored := a.of.storedColumn(t.column)
+			if !stored.compared {
 				continue
 			}
 			var excluded bool
-			err = guard(func() (err error) {
-				excluded, err = by.excludes(t, &stored, chunk)
+			err := guard(func() (err error) {
+				excluded, err = by.excludes(t, &stored, a.of.chunk(a.group, t.column))
 				return err
 			})
 			if err == nil && excluded {
@@ -253,8 +243,8 @@ func unionRanges(a, b []rowRange) []rowRange {
 }
 
 // bloomExcludes says whether none of a term's constants is in the chunk, by its Bloom filter.
-func (a *asker) bloomExcludes(t *boundTerm, stored *storedColumn, chunk *metadata.ColumnChunkMetaData) (bool, error) {
-	if t.op != OpEqual && t.op != OpIn || chunk.BloomFilterOffset() <= 0 || len(t.values) > bloomValuesMax {
+func (a *asker) bloomExcludes(t *boundTerm, stored *storedColumn, chunk *columnChunk) (bool, error) {
+	if t.op != OpEqual && t.op != OpIn || chunk.bloom <= 0 || len(t.values) > bloomValuesMax {
 		return false, nil
 	}
 	filter, err := openBloom(a.file, chunk)
@@ -278,13 +268,13 @@ func (a *asker) bloomExcludes(t *boundTerm, stored *storedColumn, chunk *metadat
 
 // dictionaryExcludes says whether a term is TRUE for none of the chunk's values, which are all in its
 // dictionary.
-func (a *asker) dictionaryExcludes(t *boundTerm, stored *storedColumn, chunk *metadata.ColumnChunkMetaData) (bool, error) {
+func (a *asker) dictionaryExcludes(t *boundTerm, stored *storedColumn, chunk *columnChunk) (bool, error) {
 	size := dictionaryBytes(chunk)
 	if !t.compares() || size == 0 || a.of.settles(a.group, t) || !a.of.readsFlat(t.column, chunk) {
 		return false, nil
 	}
-	start := chunkStart(chunk)
-	pages := newChunkPages(a.file, start, start+size, chunk.Compression(), chunk.TotalUncompressedSize(), int(size), memory.DefaultAllocator)
+	start := chunk.start()
+	pages := newChunkPages(a.file, start, start+size, chunk.codec, chunk.unpacked, int(size), memory.DefaultAllocator)
 	defer pages.close()
 	a.plan.asked += size
 	dictionary, err := pages.next()
@@ -339,8 +329,8 @@ func (s *storedColumn) entries(p page, each func(plain []byte) bool) error {
 }
 
 // pagesExclude narrows the row ranges to pages for which a term may be TRUE, and says whether none is left.
-func (a *asker) pagesExclude(t *boundTerm, stored *storedColumn, chunk *metadata.ColumnChunkMetaData) (bool, error) {
-	if chunk.GetColumnIndexLocation() == nil || chunk.CryptoMetadata() != nil {
+func (a *asker) pagesExclude(t *boundTerm, stored *storedColumn, chunk *columnChunk) (bool, error) {
+	if chunk.columnIndex.bytes == 0 {
 		return false, errors.New("no column index")
 	}
 	pages, asked, err := readLocations(a.file, chunk, a.rows)

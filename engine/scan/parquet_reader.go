@@ -68,7 +68,7 @@ func (r *parquetReader) open(ctx context.Context) error {
 func (r *parquetReader) openColumn(ctx context.Context, c *parquetPartColumn) (chunkReader, error) {
 	typ := r.part.file.fields.Field(c.field).Type
 	if c.flat {
-		return newFlatColumn(r.file, r.part.file.meta, r.part.group, c, typ, r.batchRows, r.mem)
+		return newFlatColumn(r.file, r.part, c, typ, r.batchRows, r.mem), nil
 	}
 	reader, err := r.arrowReader()
 	if err != nil {
@@ -83,7 +83,11 @@ func (r *parquetReader) arrowReader() (*pqarrow.FileReader, error) {
 	if r.arrow != nil {
 		return r.arrow, nil
 	}
-	pages, err := file.NewParquetReader(r.file, file.WithReadProps(parquetProps(r.mem)), file.WithMetadata(r.part.file.meta))
+	all, err := r.part.file.all()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := file.NewParquetReader(r.file, file.WithReadProps(parquetProps(r.mem)), file.WithMetadata(all))
 	if err != nil {
 		return nil, err
 	}

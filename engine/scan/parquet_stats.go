@@ -2,69 +2,55 @@ package scan
 
 import (
 	"cmp"
-	"math"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/metadata"
 )
 
 // stats puts the statistics of all row groups together. What a writer left out, or wrote wrong in a
 // way that arrow-go knows of, is unknown.
 func (p *parquetFile) stats() Stats {
-	return p.statsOf(make([]groupPlan, len(p.meta.RowGroups)))
+	return p.statsOf(make([]groupPlan, len(p.groups)))
 }
 
 // statsOf puts those of what is left of the row groups together.
 func (p *parquetFile) statsOf(groups []groupPlan) Stats {
 	stats := Stats{Bytes: p.size, Columns: make([]ColumnStats, p.fields.NumFields())}
 	for i := range groups {
-		stats.Rows += groups[i].rows(p.meta.RowGroup(i).NumRows())
+		stats.Rows += groups[i].rows(p.groups[i].rows)
 	}
 	for c, leaf := range p.leaves {
 		if leaf < 0 {
 			continue
 		}
-		err := guard(func() (err error) {
-			stats.Columns[c], err = p.columnStats(c, leaf, groups)
-			return err
-		})
-		if err != nil {
-			stats.Columns[c] = ColumnStats{} // corrupt statistics promise nothing
-		}
+		stats.Columns[c] = p.columnStats(c, leaf, groups)
 	}
 	return stats
 }
 
-func (p *parquetFile) columnStats(c, leaf int, groups []groupPlan) (ColumnStats, error) {
+func (p *parquetFile) columnStats(c, leaf int, groups []groupPlan) ColumnStats {
 	merged := ColumnStats{NoNulls: true}
 	ranged, first := true, true
 	coded, rows, codedBytes := arrow.IsBaseBinary(p.fields.Field(c).Type.ID()), int64(0), int64(0)
-	for i := range p.meta.RowGroups {
-		group := p.meta.RowGroup(i)
-		if group.NumRows() == 0 || groups[i].pruned {
+	stored := p.storedColumn(c)
+	stored.compared = stored.compared && countsAsInteger(stored.typ)
+	for i := range p.groups {
+		group := &p.groups[i]
+		if group.rows == 0 || groups[i].pruned {
 			continue
 		}
-		chunk, err := group.ColumnChunk(leaf)
-		if err != nil {
-			return merged, err
-		}
+		chunk := &group.chunks[leaf]
 		coded = coded && p.holdsCodes(c, chunk)
-		rows += groups[i].rows(group.NumRows())
-		codedBytes += chunk.DataPageOffset() - chunkStart(chunk)
-		typed, err := chunk.Statistics()
-		if err != nil {
-			return merged, err
+		rows += groups[i].rows(group.rows)
+		codedBytes += chunk.dataStart - chunk.start()
+		b := p.boundsOf(&stored, group, chunk)
+		merged.NoNulls = merged.NoNulls && b.noNulls
+		if b.allNulls {
+			continue // no value to bound
 		}
-		required := p.meta.Schema.Column(leaf).MaxDefinitionLevel() == 0
-		merged.NoNulls = merged.NoNulls && (required || typed != nil && typed.HasNullCount() && typed.NullCount() == 0)
-		if typed != nil && typed.HasNullCount() && typed.NullCount() == group.NumRows() {
-			continue // all NULL: no value to bound
-		}
-		low, high, ok := integerRange(typed, p.fields.Field(c).Type)
+		low, high, ok := integerRange(&b, stored.typ)
 		switch {
-		case !ok || low > high:
+		case !ok:
 			ranged = false
 		case first:
 			merged.Min, merged.Max, first = low, high, false
@@ -77,39 +63,20 @@ func (p *parquetFile) columnStats(c, leaf int, groups []groupPlan) (ColumnStats,
 	if !merged.HasRange {
 		merged.Min, merged.Max = 0, 0
 	}
-	return merged, nil
+	return merged
 }
 
 // dictionaryShare is how many rows there must be for each byte of compressed dictionary: a value
 // takes some bytes there, so that it then stands for tens of rows.
 const dictionaryShare = 4
 
-// integerRange returns the range of a chunk whose values are counted as integers: in the units of
+// integerRange returns the bounds of values that are counted as integers: in the units of
 // the column's type, which are those of the file.
-func integerRange(typed metadata.TypedStatistics, t arrow.DataType) (low, high int64, ok bool) {
-	if typed == nil || !typed.HasMinMax() {
+func integerRange(b *bounds, t arrow.DataType) (low, high int64, ok bool) {
+	if !countsAsInteger(t) || b.low == nil || b.high == nil || b.low.wide != nil || b.high.wide != nil {
 		return 0, 0, false
 	}
-	switch t.ID() {
-	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.DATE32, arrow.TIME32, arrow.TIME64,
-		arrow.TIMESTAMP, arrow.DURATION, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64:
-	default:
-		return 0, 0, false
-	}
-	unsigned := arrow.IsUnsignedInteger(t.ID())
-	if unsigned && typed.Descr().ColumnOrder() != parquet.ColumnOrders.TypeDefinedOrder {
-		return 0, 0, false // old writers compared these as signed
-	}
-	switch s := typed.(type) {
-	case *metadata.Int32Statistics:
-		if unsigned {
-			return int64(uint32(s.Min())), int64(uint32(s.Max())), true
-		}
-		return int64(s.Min()), int64(s.Max()), true
-	case *metadata.Int64Statistics:
-		return s.Min(), s.Max(), !unsigned || uint64(s.Max()) <= math.MaxInt64
-	}
-	return 0, 0, false // 96-bit timestamps
+	return b.low.integer, b.high.integer, true
 }
 
 // bound is a minimum or maximum, to compare and to show. Only one of integer, float and text counts,
@@ -139,23 +106,29 @@ func (b bound) compare(o bound) int {
 	return cmp.Compare(b.text, o.text)
 }
 
-// chunkRange returns the bounds of a column chunk, if it has any that can be shown.
-func chunkRange(typed metadata.TypedStatistics, t arrow.DataType) (low, high bound, ok bool) {
-	if typed == nil || !typed.HasMinMax() {
+// countsAsInteger says whether the values of a type are counted as integers.
+func countsAsInteger(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.DATE32, arrow.TIME32, arrow.TIME64,
+		arrow.TIMESTAMP, arrow.DURATION, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64:
+		return true
+	}
+	return false
+}
+
+// shownRange returns bounds as they are shown, if they can be.
+func shownRange(b *bounds, t arrow.DataType) (low, high bound, ok bool) {
+	if b.low == nil || b.high == nil {
 		return low, high, false
 	}
-	if a, b, ok := integerRange(typed, t); ok {
+	if a, b, ok := integerRange(b, t); ok {
 		return bound{integer: a, text: integerText(a, t)}, bound{integer: b, text: integerText(b, t)}, true
 	}
-	switch s := typed.(type) {
-	case *metadata.Float32Statistics:
-		return floatOf(float64(s.Min())), floatOf(float64(s.Max())), true
-	case *metadata.Float64Statistics:
-		return floatOf(s.Min()), floatOf(s.Max()), true
-	case *metadata.ByteArrayStatistics:
-		if t.ID() == arrow.STRING || t.ID() == arrow.LARGE_STRING {
-			return bound{text: string(s.Min()), kind: textBound}, bound{text: string(s.Max()), kind: textBound}, true
-		}
+	switch t.ID() {
+	case arrow.FLOAT32, arrow.FLOAT64:
+		return floatOf(b.low.float), floatOf(b.high.float), true
+	case arrow.STRING, arrow.LARGE_STRING:
+		return bound{text: string(b.low.bytes), kind: textBound}, bound{text: string(b.high.bytes), kind: textBound}, true
 	}
 	return low, high, false
 }

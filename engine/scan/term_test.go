@@ -149,14 +149,15 @@ func TestGroupBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	old := func(p *parquetFile) {
-		undefined(p)
-		for _, c := range p.meta.RowGroups[0].Columns {
-			of := c.MetaData.Statistics
-			of.Min, of.Max, of.MinValue, of.MaxValue = of.MinValue, of.MaxValue, nil, nil
+	each := func(p *parquetFile, change func(*chunkStats)) {
+		for c := range p.groups[0].chunks {
+			change(&p.groups[0].chunks[c].stats)
 		}
 	}
-	no := false
+	old := func(p *parquetFile) {
+		undefined(p)
+		each(p, func(of *chunkStats) { of.oldMin, of.oldMax, of.min, of.max = of.min, of.max, nil, nil })
+	}
 	for _, tt := range []struct {
 		name   string
 		change func(p *parquetFile)
@@ -165,36 +166,24 @@ func TestGroupBounds(t *testing.T) {
 		{"as written", func(*parquetFile) {}, [3]known{i: {true, true, true}, u: {true, true, true}, s: {true, true, false}}},
 		{"old, before there were orders", old, [3]known{i: {true, true, false}, u: {noNulls: true}, s: {noNulls: true}}},
 		{"old, where the format has orders", func(p *parquetFile) {
-			for _, c := range p.meta.RowGroups[0].Columns {
-				of := c.MetaData.Statistics
-				of.Min, of.Max, of.MinValue, of.MaxValue = of.MinValue, of.MaxValue, nil, nil
-			}
+			each(p, func(of *chunkStats) { of.oldMin, of.oldMax, of.min, of.max = of.min, of.max, nil, nil })
 		}, [3]known{i: {true, true, false}, u: {noNulls: true}, s: {noNulls: true}}},
 		{"orders unknown, and both kinds of statistics", undefined, [3]known{i: {true, true, false}, u: {noNulls: true}, s: {noNulls: true}}},
 		{"NULLs not counted", func(p *parquetFile) {
-			for _, c := range p.meta.RowGroups[0].Columns {
-				c.MetaData.Statistics.NullCount = nil
-			}
+			each(p, func(of *chunkStats) { of.nulls = -1 })
 		}, [3]known{i: {true, false, true}, u: {true, false, true}, s: {true, false, false}}},
 		{"the largest alone", func(p *parquetFile) {
-			for _, c := range p.meta.RowGroups[0].Columns {
-				c.MetaData.Statistics.MinValue, c.MetaData.Statistics.Min = nil, nil
-			}
+			each(p, func(of *chunkStats) { of.min, of.oldMin = nil, nil })
 		}, [3]known{i: {noNulls: true}, u: {noNulls: true}, s: {noNulls: true}}},
 		{"shortened", func(p *parquetFile) {
-			for _, c := range p.meta.RowGroups[0].Columns {
-				c.MetaData.Statistics.IsMaxValueExact, c.MetaData.Statistics.IsMinValueExact = &no, &no
-			}
+			each(p, func(of *chunkStats) { of.maxExact, of.minExact = compactFalse, compactFalse })
 		}, [3]known{i: {true, true, false}, u: {true, true, false}, s: {true, true, false}}},
 		{"the wrong way round", func(p *parquetFile) {
-			for _, c := range p.meta.RowGroups[0].Columns {
-				of := c.MetaData.Statistics
-				of.MinValue, of.MaxValue = of.MaxValue, of.MinValue
-			}
+			each(p, func(of *chunkStats) { of.min, of.max = of.max, of.min })
 		}, [3]known{i: {noNulls: true, exact: true}, u: {noNulls: true, exact: true}, s: {noNulls: true}}},
 		{"of another width", func(p *parquetFile) {
-			for _, c := range p.meta.RowGroups[0].Columns[:2] {
-				c.MetaData.Statistics.MinValue = []byte{1}
+			for c := range 2 {
+				p.chunk(0, c).stats.min = []byte{1}
 			}
 		}, [3]known{i: {noNulls: true}, u: {noNulls: true}, s: {true, true, false}}},
 	} {
@@ -202,7 +191,7 @@ func TestGroupBounds(t *testing.T) {
 		p := src.files[0].input.(*parquetFile)
 		tt.change(p)
 		for c, want := range tt.want {
-			b, _ := p.groupBounds(0, c)
+			b := p.groupBounds(0, c)
 			if b.exact && !want.exact && (b.low == nil || b.high == nil) {
 				b.exact = false // of nothing
 			}

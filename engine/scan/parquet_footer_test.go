@@ -1,0 +1,200 @@
+package scan
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+)
+
+// footers returns those of files of several writers, by name.
+func footers(t testing.TB) map[string][]byte {
+	t.Helper()
+	batch := parquetBatch(t, 100)
+	files := map[string][]byte{
+		"groups":     encodeParquet(t, 30, []arrow.RecordBatch{batch}),
+		"index":      encodeParquet(t, 50, []arrow.RecordBatch{batch}, parquet.WithPageIndexEnabled(true), parquet.WithCompression(compress.Codecs.Zstd)),
+		"bloom":      encodeParquet(t, 50, []arrow.RecordBatch{batch}, parquet.WithBloomFilterEnabled(true), parquet.WithDictionaryDefault(false)),
+		"statistics": encodeParquet(t, 50, []arrow.RecordBatch{batch}, parquet.WithStats(false)),
+		"no rows":    encodeParquet(t, 50, []arrow.RecordBatch{batch.NewSlice(0, 0)}),
+	}
+	paths, err := filepath.Glob("testdata/*.parquet")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no test data: %v", err)
+	}
+	for _, path := range paths {
+		if files[path], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, data := range files {
+		if files[name], err = readFooter(bytes.NewReader(data), int64(len(data))); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	return files
+}
+
+// What is decoded of a footer here is what arrow-go decodes.
+func TestFooter(t *testing.T) {
+	for name, raw := range footers(t) {
+		meta, groups, err := parseFooter(raw)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want, err := metadata.NewFileMetaData(raw, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !meta.Schema.Equals(want.Schema) || meta.NumRows != want.NumRows || !meta.KeyValueMetadata().Equals(want.KeyValueMetadata()) ||
+			!meta.WriterVersion().Equal(want.WriterVersion()) || len(meta.RowGroups) != 0 || len(groups) != len(want.RowGroups) {
+			t.Errorf("%s: another footer, or %d row groups in place of %d", name, len(groups), len(want.RowGroups))
+			continue
+		}
+		for i := range groups {
+			group := want.RowGroup(i)
+			if groups[i].rows != group.NumRows() || len(groups[i].chunks) != group.NumColumns() {
+				t.Errorf("%s, row group %d: %d rows and %d columns, want %d and %d", name, i, groups[i].rows, len(groups[i].chunks), group.NumRows(), group.NumColumns())
+				continue
+			}
+			for c := range groups[i].chunks {
+				chunk, err := group.ColumnChunk(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameChunk(t, &groups[i].chunks[c], chunk)
+				of := want.RowGroups[i].Columns[c].MetaData.Statistics
+				stats := &groups[i].chunks[c].stats
+				if stats.known != (of != nil) {
+					t.Fatalf("%s, row group %d, column %d: statistics known: %t", name, i, c, stats.known)
+				}
+				if of == nil {
+					continue
+				}
+				nulls := int64(-1)
+				if of.NullCount != nil {
+					nulls = *of.NullCount
+				}
+				same := func(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
+				if !same(stats.min, of.MinValue) || !same(stats.max, of.MaxValue) || !same(stats.oldMin, of.Min) || !same(stats.oldMax, of.Max) || stats.nulls != nulls ||
+					stats.minExact != exactness(of.IsMinValueExact) || stats.maxExact != exactness(of.IsMaxValueExact) {
+					t.Errorf("%s, row group %d, column %d: %+v, want %v", name, i, c, stats, of)
+				}
+			}
+		}
+	}
+}
+
+func exactness(said *bool) int {
+	switch {
+	case said == nil:
+		return 0
+	case *said:
+		return compactTrue
+	}
+	return compactFalse
+}
+
+// sameChunk compares all but statistics.
+func sameChunk(t *testing.T, got *columnChunk, want *metadata.ColumnChunkMetaData) {
+	t.Helper()
+	location := func(at *metadata.IndexLocation) indexLocation {
+		if at == nil {
+			return indexLocation{}
+		}
+		return indexLocation{at.Offset, int64(at.Length)}
+	}
+	var encodings, data encodingSet
+	for _, e := range want.Encodings() {
+		encodings.add(int64(e))
+	}
+	for _, s := range want.EncodingStats() {
+		if kind := pageKind(s.PageType); kind == pageV1 || kind == pageV2 {
+			data.add(int64(s.Encoding))
+		}
+	}
+	plain := columnChunk{
+		dataStart: want.DataPageOffset(), dictionary: want.DictionaryPageOffset(), listed: want.HasDictionaryPage(),
+		bytes: want.TotalCompressedSize(), unpacked: want.TotalUncompressedSize(), values: want.NumValues(), bloom: want.BloomFilterOffset(),
+		offsetIndex: location(want.GetOffsetIndexLocation()), columnIndex: location(want.GetColumnIndexLocation()),
+		codec: want.Compression(), encodings: encodings, data: data, paged: len(want.EncodingStats()) > 0,
+	}
+	chunk := *got
+	chunk.stats = chunkStats{}
+	if !reflect.DeepEqual(chunk, plain) {
+		t.Errorf("got %+v, want %+v", chunk, plain)
+	}
+}
+
+// S3: a footer that is cut off gives an error, one that is changed gives an error or other figures.
+func TestFooterDamaged(t *testing.T) {
+	for name, raw := range footers(t) {
+		step := len(raw)/400 + 1
+		for cut := 0; cut < len(raw); cut += step {
+			if _, _, err := parseFooter(raw[:cut]); err == nil {
+				t.Fatalf("%s, cut to %d of %d B: no error", name, cut, len(raw))
+			}
+		}
+		changed := bytes.Clone(raw)
+		for at := 0; at < len(raw); at += step {
+			for _, flip := range []byte{0x01, 0x0c, 0xf0, 0xff} {
+				changed[at] ^= flip
+				_ = guard(func() error { _, _, err := parseFooter(changed); return err })
+				changed[at] = raw[at]
+			}
+		}
+	}
+}
+
+// What no footer of these writers has is passed over; what contradicts the format is an error that says so.
+func TestCompactSkip(t *testing.T) {
+	for name, tt := range map[string]struct {
+		data []byte
+		ok   bool
+	}{
+		"list of integers":      {[]byte{0x19, 0x25, 2, 4, 0}, true},
+		"list of truth values":  {[]byte{0x19, 0x21, 1, 2, 0}, true},
+		"long list":             {append([]byte{0x19, 0xf3, 20}, make([]byte, 21)...), true},
+		"set":                   {[]byte{0x1a, 0x15, 2, 0}, true},
+		"map":                   {[]byte{0x1b, 1, 0x85, 1, 'k', 2, 0}, true},
+		"empty map":             {[]byte{0x1b, 0, 0}, true},
+		"list of structures":    {[]byte{0x19, 0x2c, 0x15, 2, 0, 0, 0}, true},
+		"list longer than data": {[]byte{0x19, 0xf5, 0xff, 0xff, 0xff, 0x7f, 0}, false},
+		"list of unknown type":  {[]byte{0x19, 0x1d, 0, 0}, false},
+		"map longer than data":  {[]byte{0x1b, 0xff, 0x7f, 0x33, 0}, false},
+		"nested too deeply":     {bytes.Repeat([]byte{0x19, 0x19}, 40), false},
+	} {
+		r := compactReader{data: tt.data}
+		r.structure(&compactFields{}, nil)
+		if ok := r.err == nil && r.at == len(tt.data); ok != tt.ok || !tt.ok && r.err == nil {
+			t.Errorf("%s: %d of %d B, %v", name, r.at, len(tt.data), r.err)
+		}
+	}
+}
+
+// Files whose ends are no footer say what is wrong.
+func TestReadFooter(t *testing.T) {
+	for name, data := range map[string]string{"short": "PAR1", "other magic": "PAR1....XXXX", "encrypted": "PAR1\x00\x00\x00\x00PARE", "too long": "PAR1\xff\x00\x00\x00PAR1"} {
+		if raw, err := readFooter(bytes.NewReader([]byte(data)), int64(len(data))); err == nil {
+			t.Errorf("%s: %q", name, raw)
+		} else if (name == "too long") != errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzFooter(f *testing.F) {
+	for _, raw := range footers(f) {
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		_ = guard(func() error { _, _, err := parseFooter(raw); return err })
+	})
+}
