@@ -41,7 +41,7 @@ func (s *states) addNarrow(fold int, gids []uint32, x []uint64) bool {
 		n.sums = growWords(s.memory, n.sums, s.groups)
 		clear(n.sums[had:])
 	}
-	if !n.add(gids, x) {
+	if !n.add(s.groups, gids, x) {
 		s.settleFold(fold)
 		n.release(s.memory)
 		n.wide = true
@@ -53,9 +53,9 @@ func (s *states) addNarrow(fold int, gids []uint32, x []uint64) bool {
 	return true
 }
 
-// add accumulates rows. It returns false, and has done nothing, where their values are too wide.
-func (n *narrowSums) add(gids []uint32, x []uint64) bool {
-	sums := n.sums
+// add accumulates rows of so many groups. It returns false, and has done nothing, where their values are too wide.
+func (n *narrowSums) add(groups int, gids []uint32, x []uint64) bool {
+	sums := n.sums[:groups]
 	x = x[:len(gids)]
 	magnitude := addAll(sums, gids, x)
 	bound := uint64(len(gids)) << bits.Len64(magnitude)
@@ -69,13 +69,23 @@ func (n *narrowSums) add(gids []uint32, x []uint64) bool {
 	return false
 }
 
+// fewGroups is how many sums have a register each.
+const fewGroups = 8
+
 // addAll adds values to the sums of their groups. magnitude has the bits of all values, those of negative
 // ones flipped.
 func addAll(sums []uint64, gids []uint32, x []uint64) (magnitude uint64) {
-	whole := 0
-	if hasNarrowVectors && len(gids) >= 8 {
-		whole = len(gids) &^ 7
+	whole := len(gids) &^ 7
+	switch {
+	case whole > 0 && hasFewVectors && len(sums) <= fewGroups:
+		var few [fewGroups]uint64
+		copy(few[:], sums)
+		magnitude = addFew(&few, &gids[0], &x[0], whole, len(sums))
+		copy(sums, few[:])
+	case whole > 0 && hasNarrowVectors:
 		magnitude = addVectors(&sums[0], &gids[0], &x[0], whole)
+	default:
+		whole = 0
 	}
 	gids, x = gids[whole:], x[whole:]
 	for i, g := range gids {

@@ -93,7 +93,7 @@ func TestNarrowSumsSettle(t *testing.T) {
 
 // BenchmarkNarrow adds one tile of values to the narrow sums of random groups.
 func BenchmarkNarrow(b *testing.B) {
-	for _, groups := range []int{10, 1e3, 1e5} {
+	for _, groups := range []int{1, 4, 8, 10, 1e3, 1e5} {
 		b.Run(fmt.Sprintf("groups=%d", groups), func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			n := &narrowSums{sums: make([]uint64, groups)}
@@ -105,7 +105,7 @@ func BenchmarkNarrow(b *testing.B) {
 			tile := 0
 			for b.Loop() {
 				n.bound = 0
-				if !n.add(gids[tile*spec.TileRows:(tile+1)*spec.TileRows], x) {
+				if !n.add(groups, gids[tile*spec.TileRows:(tile+1)*spec.TileRows], x) {
 					b.Fatal("values are too wide")
 				}
 				tile = (tile + 1) % benchTiles
@@ -120,7 +120,7 @@ func TestAddAll(t *testing.T) {
 	rng := newRand(t)
 	for _, n := range []int{0, 1, 7, 8, 9, 16, 23, spec.TileRows - 1, spec.TileRows} {
 		for wide := range 64 {
-			const groups = 5
+			groups := 1 + rng.IntN(2*fewGroups)
 			sums, want := randomWords(rng, groups, math.MaxUint64), make([]uint64, groups)
 			copy(want, sums)
 			gids, x, magnitude := make([]uint32, n), make([]uint64, n), uint64(0)

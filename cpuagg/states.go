@@ -106,9 +106,7 @@ func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in 
 	x := in[0]
 	switch f.Kind {
 	case spec.FoldCount:
-		for _, g := range gids {
-			state[g]++
-		}
+		countRows(state[:s.groups], gids)
 	case spec.FoldSumInt:
 		sums := wordPairs(state)
 		x = x[:len(gids)]
@@ -169,6 +167,31 @@ func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in 
 		s.accumulateBest(f, state, gids, in)
 	default:
 		s.accumulateGrowing(f, state, gids, in)
+	}
+}
+
+// countRows adds 1 to the counts of the rows' groups.
+func countRows(counts []uint64, gids []uint32) {
+	if len(counts) > fewGroups {
+		for _, g := range gids {
+			counts[g]++
+		}
+		return
+	}
+	// A row in four adds to a count of its own: else each waits for the one before it.
+	var parts [4][fewGroups]uint64
+	for ; len(gids) >= len(parts); gids = gids[len(parts):] {
+		four := (*[4]uint32)(gids)
+		parts[0][four[0]%fewGroups]++
+		parts[1][four[1]%fewGroups]++
+		parts[2][four[2]%fewGroups]++
+		parts[3][four[3]%fewGroups]++
+	}
+	for _, g := range gids {
+		parts[0][g%fewGroups]++
+	}
+	for g := range counts {
+		counts[g] += parts[0][g] + parts[1][g] + parts[2][g] + parts[3][g]
 	}
 }
 
