@@ -151,7 +151,7 @@ func (r *Rows) read(ctx context.Context, t *thread, m RowMap, split scan.Split) 
 	for from.Next() {
 		made, err := m.Map(ctx, from.RecordBatch())
 		if err != nil {
-			return named(split, err)
+			return scan.Placed(from, split.Name(), err)
 		}
 		if made == nil {
 			continue

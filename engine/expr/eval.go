@@ -416,7 +416,7 @@ func (e *Evaluator) Select(ctx context.Context, i int, batch arrow.RecordBatch, 
 		v, err := f.eval(e.program.nodes[i])
 		e.done(f)
 		if err != nil {
-			return rows, err
+			return rows, e.atRow(e.program.nodes[i], from, f.n, err)
 		}
 		trues := v.bits
 		if v.null != nil {
@@ -504,7 +504,7 @@ func (e *Evaluator) evalRows(from, n int, builders []*builder) error {
 		}
 		v, err := f.eval(e.program.nodes[i])
 		if err != nil {
-			return err
+			return e.atRow(e.program.nodes[i], from, n, err)
 		}
 		if err := b.add(v); err != nil {
 			return fmt.Errorf("%s: %w", e.program.nodes[i].text, err)

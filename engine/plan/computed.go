@@ -141,7 +141,7 @@ func (s *computedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 	if err != nil {
 		return nil, err
 	}
-	return newComputedReader(ctx, from, s.plan, opt.Allocator), nil
+	return newComputedReader(ctx, from, s, opt.Allocator), nil
 }
 
 // computedReader adds columns to the batches of another reader.
@@ -149,14 +149,15 @@ type computedReader struct {
 	refs      atomic.Int64
 	ctx       context.Context
 	from      array.RecordReader
+	split     *computedSplit
 	plan      *computePlan
 	evaluator *expr.Evaluator
 	batch     arrow.RecordBatch
 	err       error
 }
 
-func newComputedReader(ctx context.Context, from array.RecordReader, plan *computePlan, mem memory.Allocator) *computedReader {
-	r := &computedReader{ctx: ctx, from: from, plan: plan, evaluator: plan.program.NewEvaluator(mem)}
+func newComputedReader(ctx context.Context, from array.RecordReader, s *computedSplit, mem memory.Allocator) *computedReader {
+	r := &computedReader{ctx: ctx, from: from, split: s, plan: s.plan, evaluator: s.plan.program.NewEvaluator(mem)}
 	r.refs.Store(1)
 	return r
 }
@@ -194,8 +195,19 @@ func (r *computedReader) Next() bool {
 	if r.err != nil || !r.from.Next() {
 		return false
 	}
-	r.batch, r.err = r.plan.run(r.ctx, r.evaluator, r.from.RecordBatch())
+	var err error
+	if r.batch, err = r.plan.run(r.ctx, r.evaluator, r.from.RecordBatch()); err != nil {
+		r.err = scan.Placed(r.from, r.split.Name(), err)
+	}
 	return r.err == nil
+}
+
+// Place implements scan.Placer.
+func (r *computedReader) Place(i int) string {
+	if p, ok := r.from.(scan.Placer); ok {
+		return p.Place(i)
+	}
+	return ""
 }
 
 // run makes a batch with the plan's columns.

@@ -30,6 +30,7 @@ type csvReader struct {
 	pos       int
 	base      int64 // offset of buf[0] in the text
 	limit     int64 // offset from which on rows belong to the next chunk
+	batchAt   int64 // offset of the first row of the last batch
 	ended     bool  // text has been read to its end
 	lines     int64 // newlines before buf[0], where lineAt is nil
 
@@ -78,6 +79,7 @@ func (r *csvReader) startStream(text io.Reader) error {
 
 func (r *csvReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 	for {
+		r.batchAt = r.base + int64(r.pos)
 		rows, err := r.convert()
 		if rows > 0 {
 			// An error in a later row comes up again when the rows before it have been returned.
@@ -220,16 +222,20 @@ func (r *csvReader) atLine(err error) error {
 	if !errors.As(err, &at) {
 		return err
 	}
+	return locatedError{fmt.Errorf("%s: %w", r.placeAt(at.at), err)}
+}
+
+// placeAt names the file and the line of an offset of the buffer.
+func (r *csvReader) placeAt(at int) string {
 	if r.lineAt == nil {
-		line := r.lines + int64(bytes.Count(r.buf[:at.at], newline)) + 1
-		return locatedError{fmt.Errorf("%s, line %d: %w", r.file.path, line, err)}
+		return fmt.Sprintf("%s, line %d", r.file.path, r.lines+int64(bytes.Count(r.buf[:at], newline))+1)
 	}
-	offset := r.base + int64(at.at)
-	line, lineErr := r.lineAt(offset)
-	if lineErr != nil {
-		return locatedError{fmt.Errorf("%s, byte %d: %w", r.file.path, offset, err)}
+	offset := r.base + int64(at)
+	line, err := r.lineAt(offset)
+	if err != nil {
+		return fmt.Sprintf("%s, byte %d", r.file.path, offset)
 	}
-	return locatedError{fmt.Errorf("%s, line %d: %w", r.file.path, line, err)}
+	return fmt.Sprintf("%s, line %d", r.file.path, line)
 }
 
 func (r *csvReader) report() {

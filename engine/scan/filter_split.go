@@ -104,7 +104,7 @@ func (r *filteredReader) filter(batch arrow.RecordBatch) error {
 	defer tested.Release()
 	kept, err := r.selection.run(r.ctx, tested)
 	if err != nil || kept == 0 {
-		return err
+		return Placed(r.from, r.split.Name(), err)
 	}
 	r.current, err = takeBatch(r.mem, batch, r.split.wanted, &r.selection.rows)
 	return err

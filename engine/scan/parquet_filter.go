@@ -82,6 +82,7 @@ type filteredGroup struct {
 	until  int64         // end of the range that step is of
 	arrays []arrow.Array // of the step, by column; those tested only
 	looked int           // rows of the step up to which those that pass have been returned
+	given  int64         // first row of the stretch returned last
 	all    bool          // there is no filter: the whole step is to be returned
 	ended  bool
 }
@@ -159,6 +160,9 @@ func (g *filteredGroup) test(ctx context.Context) error {
 	}
 	defer batch.Release()
 	_, err = g.selection.run(ctx, batch)
+	if row, ok := batchRow(err); ok {
+		return locate(g.part.rowName(g.step.from+int64(row)), err)
+	}
 	return err
 }
 
@@ -181,6 +185,7 @@ func (g *filteredGroup) readRows(ctx context.Context, c int, rows rowRange, unti
 
 // stretch returns some rows of a stretch of the step, or all where rows is nil, of the columns wanted.
 func (g *filteredGroup) stretch(ctx context.Context, of rowRange, rows *rowSet) (arrow.RecordBatch, error) {
+	g.given = of.from
 	until := of.to
 	if until == g.step.to { // the next rows may well be needed too
 		until = g.until

@@ -57,6 +57,7 @@ type reader struct {
 	cut     int64             // rows of whole that have been returned
 	current arrow.RecordBatch
 	rows    int64 // returned so far
+	within  int64 // rows of the source's batch before current
 	err     error
 }
 
@@ -122,6 +123,7 @@ func (r *reader) advance() error {
 		}
 	}
 	rest := r.whole.NumRows() - r.cut
+	r.within = r.cut
 	if r.cut == 0 && rest <= r.batchRows {
 		r.current, r.whole = r.whole, nil
 		return nil

@@ -1,0 +1,27 @@
+package expr
+
+// RowError is an error that an expression has for a row.
+type RowError struct {
+	Row int // of the batch
+	err error
+}
+
+func (e *RowError) Error() string { return e.err.Error() }
+func (e *RowError) Unwrap() error { return e.err }
+
+// BatchRow returns the row of the batch, counted from 0.
+func (e *RowError) BatchRow() int { return e.Row }
+
+// atRow finds which of some neighbouring rows an error of a node is of, by evaluating one after the other.
+func (e *Evaluator) atRow(n *node, from, rows int, err error) error {
+	for row := from; row < from+rows; row++ {
+		e.reset()
+		f := e.frameOf(row, 1, nil)
+		_, found := f.eval(n)
+		e.done(f)
+		if found != nil {
+			return &RowError{row, found}
+		}
+	}
+	return err
+}
