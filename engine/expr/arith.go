@@ -80,19 +80,26 @@ func subAll(out, a, b []int64, low, high int64) bool {
 }
 
 func mulAll(out, a, b []int64, low, high int64) bool {
+	sizes, outside := multiplyWords(out, a, b, low, high)
+	safe := bits.Len64(sizes[0])+bits.Len64(sizes[1]) <= 63 // no product passes 64 bits
+	return !safe || low != math.MinInt64 && outside < 0
+}
+
+// multiplyEach multiplies row by row. sizes have the bits of all numbers of a and of b, those of negative ones
+// flipped; outside is negative where a product, of 64 bits, is not from low to high.
+func multiplyEach(out, a, b []int64, low, high int64) (sizes [2]uint64, outside int64) {
 	a, b = a[:len(out)], b[:len(out)]
-	safe := bitLength(a)+bitLength(b) <= 63 // no product passes 64 bits
 	for i := range out {
-		out[i] = a[i] * b[i]
-	}
-	if safe && low == math.MinInt64 {
-		return false
-	}
-	var outside int64
-	for _, p := range out {
+		p := a[i] * b[i]
+		out[i] = p
 		outside |= (p - low) | (high - p)
 	}
-	return !safe || outside < 0
+	var ofA, ofB int64
+	for i, x := range a { // one loop has not the registers for all
+		ofA |= x ^ x>>63
+		ofB |= b[i] ^ b[i]>>63
+	}
+	return [2]uint64{uint64(ofA), uint64(ofB)}, outside
 }
 
 // intArithmetic makes the kernel of an operator whose arguments are held as its result is.

@@ -3,7 +3,6 @@ package expr
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -465,13 +464,4 @@ func floorDiv(a, b int64) int64 {
 		q--
 	}
 	return q
-}
-
-// bitLength is how many bits the magnitude of every number of a vector needs at most.
-func bitLength(values []int64) int {
-	var all uint64
-	for _, v := range values {
-		all |= uint64(v ^ v>>63)
-	}
-	return bits.Len64(all)
 }
