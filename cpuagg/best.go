@@ -16,6 +16,10 @@ type bestOf struct {
 }
 
 func (s *states) accumulateBest(f *spec.Fold, state []uint64, gids []uint32, in [3][]uint64) {
+	if f.Long && !f.Tie && f.PayloadWords == 0 {
+		s.accumulateBestText(f, state, gids, in[0])
+		return
+	}
 	order, tie, payload := in[0], in[1], in[2]
 	if !f.Tie {
 		payload = tie
@@ -27,6 +31,25 @@ func (s *states) accumulateBest(f *spec.Fold, state []uint64, gids []uint32, in 
 			row.tie = tie[i]
 		}
 		s.offer(f, state[int(g)*f.Words:(int(g)+1)*f.Words], row)
+	}
+}
+
+// accumulateBestText is accumulateBest of least and greatest strings. Most rows are passed over by the words themselves.
+func (s *states) accumulateBestText(f *spec.Fold, state []uint64, gids []uint32, values []uint64) {
+	for i, g := range gids {
+		value, kept := spec.AsBytes2(values[2*i:]), state[int(g)*f.Words:(int(g)+1)*f.Words]
+		best := spec.AsBytes2(kept[1:])
+		if kept[0] != 0 {
+			low, high := value, best
+			if f.Descending {
+				low, high = best, value
+			}
+			if *low == *high || !low.Less(high) {
+				continue
+			}
+		}
+		kept[0] = 1
+		*best = s.heap.Replace(*best, *value)
 	}
 }
 

@@ -44,7 +44,8 @@ type column struct {
 	typ   Type
 }
 
-// Program is expressions that were bound to a schema. It is read-only, and shared by its evaluators.
+// Program is expressions that were bound to a schema. It is shared by its evaluators, to which it is read-only but for
+// the memos that it lends them.
 type Program struct {
 	columns []column
 	nodes   []*node
@@ -52,6 +53,7 @@ type Program struct {
 	slots   int
 	shared  bool // some node stands more than once
 	plain   bool
+	memos   memos
 }
 
 // Plain lets strings come as such, and not as dictionaries. It is called before the program is used.
@@ -115,6 +117,7 @@ type Evaluator struct {
 	ofNodes   []*entries    // of the dictionary of a node's column, by slot
 	constants []*vector     // by slot
 	regexps   map[string]*regexp.Regexp
+	memos     []*memo // by slot; nil before one is asked for
 	free      []*frame
 }
 
@@ -130,8 +133,12 @@ func (p *Program) NewEvaluator(mem memory.Allocator) *Evaluator {
 	}
 }
 
-// Release gives back what the evaluator holds of dictionaries.
+// Release gives back what the evaluator holds of dictionaries, and its memos.
 func (e *Evaluator) Release() {
+	if e.memos != nil {
+		e.program.memos.give(e.memos)
+		e.memos = nil
+	}
 	for _, list := range [][]*entries{e.ofColumns, e.ofNodes} {
 		for i := range list {
 			list[i].release()

@@ -266,6 +266,10 @@ func regexpReplace(b *binder, n *node) error {
 	}
 	all := strings.Contains(flags, "g")
 	n.eval = map3f(n, func(e *Evaluator, s, pattern, with string) (string, error) {
+		memo := e.memo(n)
+		if made, ok := memo.find(s); ok {
+			return made, nil
+		}
 		re, err := e.regexp(pattern, flags)
 		if err != nil {
 			return "", err
@@ -276,16 +280,16 @@ func regexpReplace(b *binder, n *node) error {
 		}
 		matches := re.FindAllStringSubmatchIndex(s, count)
 		if matches == nil {
-			return s, nil
+			return memo.add(s, s), nil
 		}
-		var out []byte
+		out := e.room(len(s))
 		at := 0
 		for _, m := range matches {
 			out = append(out, s[at:m[0]]...)
 			out = appendGroups(out, s, with, m)
 			at = m[1]
 		}
-		return bytesText(append(out, s[at:]...)), nil
+		return memo.add(s, e.keep(append(out, s[at:]...))), nil
 	})
 	return b.wantText(n, 0, 1, 2)
 }
@@ -325,15 +329,19 @@ func regexpExtract(b *binder, n *node) error {
 		return err
 	}
 	n.eval = map2f(n, func(e *Evaluator, s, pattern string) (string, error) {
+		memo := e.memo(n)
+		if made, ok := memo.find(s); ok {
+			return made, nil
+		}
 		re, err := e.regexp(pattern, "")
 		if err != nil {
 			return "", err
 		}
 		m := re.FindStringSubmatchIndex(s)
 		if 2*group+1 >= len(m) || m[2*group] < 0 {
-			return "", nil
+			return memo.add(s, ""), nil
 		}
-		return s[m[2*group]:m[2*group+1]], nil
+		return memo.add(s, s[m[2*group]:m[2*group+1]]), nil
 	})
 	return b.wantText(n, 0, 1)
 }

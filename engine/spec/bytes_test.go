@@ -70,6 +70,9 @@ func TestBytes2Order(t *testing.T) {
 			if got, want := v.Compare(&u), bytes.Compare(x, y); got != want {
 				t.Errorf("Compare(%q, %q) = %d, want %d", a, b, got, want)
 			}
+			if got, want := v.Less(&u), bytes.Compare(x, y) < 0; got != want {
+				t.Errorf("Less(%q, %q) = %v, want %v", a, b, got, want)
+			}
 			if got := v.Equal(&u); got != (a == b) {
 				t.Errorf("Equal(%q, %q) = %v", a, b, got)
 			}

@@ -1,0 +1,99 @@
+package expr
+
+import (
+	"strings"
+	"sync"
+)
+
+// memo keeps what a costly function of one string has made of strings: the dictionaries of neighbouring row groups have
+// most entries in common, and each is a dictionary of its own. The zero value is empty, nil remembers nothing.
+type memo struct {
+	known        map[string]string
+	bytes        int
+	asked, found int // since it is full
+	full         bool
+}
+
+const (
+	// memoBytesMax bounds a memo: some 20,000 addresses and what is made of them.
+	memoBytesMax = 4 << 20
+
+	// memoEntryBytes is what an entry takes besides its bytes.
+	memoEntryBytes = 48
+
+	// memoTrial is how many strings a full memo is asked for before it must have known one in eight.
+	memoTrial = 1 << 13
+)
+
+// find returns what was made of a string.
+func (m *memo) find(s string) (made string, ok bool) {
+	if m == nil || m.known == nil {
+		return "", false
+	}
+	made, ok = m.known[s]
+	if m.full {
+		m.asked++
+		if ok {
+			m.found++
+		}
+		if m.asked >= memoTrial && m.found < m.asked/8 {
+			m.known = nil // strings are new most of the time
+		}
+	}
+	return made, ok
+}
+
+// add remembers what was made of a string, and returns it.
+func (m *memo) add(s, made string) string {
+	if m == nil || m.full {
+		return made
+	}
+	if m.known == nil {
+		m.known = map[string]string{}
+	}
+	kept := strings.Clone(made) // both lie in memory that is used again
+	m.known[strings.Clone(s)] = kept
+	m.bytes += len(s) + len(made) + memoEntryBytes
+	m.full = m.bytes >= memoBytesMax
+	return kept
+}
+
+// memos lends evaluators of one program their memos, which go on from one evaluator to the next.
+type memos struct {
+	mu   sync.Mutex
+	free [][]*memo // by slot
+}
+
+func (m *memos) take(slots int) []*memo {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last := len(m.free) - 1
+	if last < 0 {
+		return make([]*memo, slots)
+	}
+	taken := m.free[last]
+	m.free = m.free[:last]
+	return taken
+}
+
+func (m *memos) give(list []*memo) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free = append(m.free, list)
+}
+
+// memo returns that of a node whose other arguments are constants, else nil.
+func (e *Evaluator) memo(n *node) *memo {
+	for _, a := range n.args[1:] {
+		if !a.isConst {
+			return nil
+		}
+	}
+	if e.memos == nil {
+		e.memos = e.program.memos.take(e.program.slots)
+	}
+	if e.memos[n.slot] == nil {
+		e.memos[n.slot] = &memo{}
+	}
+	return e.memos[n.slot]
+}
