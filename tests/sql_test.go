@@ -408,6 +408,8 @@ var sqlQueries = []string{
 	"SELECT b, count(DISTINCT b), count(b), bit_or(si) FROM t GROUP BY b", "SELECT s, count(DISTINCT d), max(d), sum(p) FROM t GROUP BY s ORDER BY 2 DESC, 1 LIMIT 7",
 	"SELECT b, s, count(DISTINCT i % 50) AS n, count(*) FILTER (WHERE si > 0) FROM t GROUP BY ROLLUP (b, s) HAVING n > 1", "SELECT count(DISTINCT n) FILTER (WHERE b), count(DISTINCT n) FILTER (WHERE b) + 1 FROM t",
 	"SELECT count(DISTINCT q), sum(l) FROM t", "SELECT s, count(DISTINCT dt), median(i) FROM t GROUP BY s", "SELECT b, count(DISTINCT p) AS x, sum(DISTINCT p) FROM t GROUP BY b",
+	"SELECT regexp_replace('abc', 'b', 'y'), regexp_extract('abc', 'b(c)', 1), regexp_replace('aXa', 'a', 'b', 'g'), count(*) FROM t",
+	"SELECT regexp_replace(s, '(a)', '<\\1>', 'g') AS r, regexp_extract(s, '[a-m](.)', 1) AS x, count(*) FROM t GROUP BY r, x",
 	"SELECT DISTINCT b, i % 4 FROM t",
 	"SELECT DISTINCT s FROM t ORDER BY s LIMIT 3 OFFSET 2",
 	"SELECT DISTINCT count(*) FROM t GROUP BY i ORDER BY 1",

@@ -82,8 +82,11 @@ func (m *memos) give(list []*memo) {
 	m.free = append(m.free, list)
 }
 
-// memo returns that of a node whose other arguments are constants, else nil.
+// memo returns that of a node of which all arguments but the first are constants, else nil.
 func (e *Evaluator) memo(n *node) *memo {
+	if n.args[0].isConst { // to be computed once, before the program is whole
+		return nil
+	}
 	for _, a := range n.args[1:] {
 		if !a.isConst {
 			return nil
