@@ -20,10 +20,11 @@ type columnReader struct {
 	col    *spec.Column
 	arr    arrow.Array
 	data   arrow.ArrayData
-	nulls  bool        // the batch's column has some
-	views  bool        // the batch's column is views of strings, where the schema has none
-	dict   *dictionary // when the batch's column is dictionary-encoded
-	words  []uint64    // of the tile, when they cannot be shared with the batch
+	nulls  bool           // the batch's column has some
+	typ    arrow.DataType // of the batch's values; that of a decimal may be narrower than the schema's
+	views  bool           // the batch's column is views of strings, where the schema has none
+	dict   *dictionary    // when the batch's column is dictionary-encoded
+	words  []uint64       // of the tile, when they cannot be shared with the batch
 	valids []uint8
 	index  []uint32
 
@@ -42,9 +43,10 @@ func (r *columnReader) reset(arr arrow.Array) error {
 	} else {
 		r.dict = nil
 	}
-	r.views = scan.IsViewOf(values.DataType(), r.col.Type)
-	if !r.views && !arrow.TypeEqual(values.DataType(), r.col.Type) {
-		return fmt.Errorf("column %q: a batch has type %s, the schema says %s", r.col.Name, values.DataType(), r.col.Type)
+	r.typ = values.DataType()
+	r.views = scan.IsViewOf(r.typ, r.col.Type)
+	if !r.views && !scan.IsNarrowOf(r.typ, r.col.Type) && !arrow.TypeEqual(r.typ, r.col.Type) {
+		return fmt.Errorf("column %q: a batch has type %s, the schema says %s", r.col.Name, r.typ, r.col.Type)
 	}
 	r.nulls = scan.NullCount(arr) > 0
 	if !r.col.Nullable && (r.nulls || r.dict != nil && r.dict.valid != nil) {
@@ -142,7 +144,7 @@ func (r *columnReader) natural(from, n int) ([]uint64, error) {
 
 // fixed is natural for numbers, dates and times.
 func (r *columnReader) fixed(from, n int) ([]uint64, error) {
-	dt := r.col.Type.(arrow.FixedWidthDataType)
+	dt := r.typ.(arrow.FixedWidthDataType)
 	raw, err := fixedBytes(r.data, dt.Bytes(), from, n)
 	if err != nil {
 		return nil, fmt.Errorf("column %q: %w", r.col.Name, err)

@@ -228,8 +228,8 @@ func (r *columnReader) plain(width, from, n int) []byte {
 	if r.nulls || r.dict != nil || r.views {
 		return nil
 	}
-	dt, ok := r.col.Type.(arrow.FixedWidthDataType)
-	if !ok || dt.BitWidth() != 8*width || r.col.Type.ID() == arrow.FIXED_SIZE_BINARY {
+	dt, ok := r.typ.(arrow.FixedWidthDataType)
+	if !ok || dt.BitWidth() != 8*width || r.typ.ID() == arrow.FIXED_SIZE_BINARY {
 		return nil
 	}
 	switch r.col.Kind {

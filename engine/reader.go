@@ -71,6 +71,8 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 			BatchRows: q.engine.opt.testing.BatchRows,
 			Threads:   max(q.workers/len(q.splits), 1),
 			Progress:  func(bytes int64) { q.progress.bytes.Add(bytes) },
+
+			NarrowDecimals: true,
 		})
 		return err
 	})

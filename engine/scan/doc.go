@@ -19,7 +19,8 @@
 // timestamps, bytes of some widths) are read by pqarrow, one column at a time.
 //
 //   - S1 (values): a batch's column has its schema's type, or dictionary<int32, that type> where that
-//     is a string, a binary or of a fixed width other than boolean; strings and binaries may be views.
+//     is a string, a binary or of a fixed width other than boolean; strings and binaries may be views, and, for
+//     those who ask for it, decimals of at most 18 digits of 64 bits in place of 128.
 //     Other dictionaries and extension types are replaced by their values.
 //   - S2 (positions): splits come in input order, and the positions of their rows do not overlap.
 //   - S3 (no panic): a corrupt file gives an error that names it. Arrays are validated before they

@@ -244,6 +244,7 @@ func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, err
 		batchRows: p.batchRows(opt.BatchRows),
 		threads:   opt.Threads,
 		progress:  opt.Progress,
+		narrow:    opt.NarrowDecimals,
 		mem:       readAllocator{opt.Allocator},
 	}
 	if err := guard(func() error { return r.open(ctx) }); err != nil {

@@ -91,6 +91,26 @@ func fixedValuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator
 	return nil
 }
 
+// narrowDecimal returns decimal64 in place of decimal128 where a column surely has no more than 64 bits, and no more
+// digits than that type; or the type as it is.
+func narrowDecimal(typ arrow.DataType, leaf *schema.Column) arrow.DataType {
+	wide, ok := typ.(*arrow.Decimal128Type)
+	if !ok || wide.Precision > decimalDigits[arrow.DECIMAL64] || leaf.PhysicalType() == parquet.Types.FixedLenByteArray && leaf.TypeLength() > 8 {
+		return typ
+	}
+	return &arrow.Decimal64Type{Precision: wide.Precision, Scale: wide.Scale}
+}
+
+// IsNarrowOf says whether batches may hold decimals of one type where the schema has another. S1.
+func IsNarrowOf(narrow, typ arrow.DataType) bool {
+	n, ok := narrow.(*arrow.Decimal64Type)
+	if !ok {
+		return false
+	}
+	wide, ok := typ.(*arrow.Decimal128Type)
+	return ok && n.Precision == wide.Precision && n.Scale == wide.Scale && n.Precision <= decimalDigits[arrow.DECIMAL64]
+}
+
 func int32ValuesOf(typ arrow.FixedWidthDataType, mem memory.Allocator) columnValues {
 	switch typ.ID() {
 	case arrow.INT8, arrow.UINT8:
@@ -109,6 +129,12 @@ func int32ValuesOf(typ arrow.FixedWidthDataType, mem memory.Allocator) columnVal
 		return newFixed(typ, mem, int32Form, func(out []int64, plain []byte) {
 			for i := range out {
 				out[i] = 86_400_000 * int64(int32At(plain, i))
+			}
+		})
+	case arrow.DECIMAL64:
+		return newFixed(typ, mem, int32Form, func(out []int64, plain []byte) {
+			for i := range out {
+				out[i] = int64(int32At(plain, i))
 			}
 		})
 	case arrow.DECIMAL128:
@@ -147,6 +173,8 @@ func decimals256FromInt64(out []decimal256.Num, plain []byte) {
 // bytesValuesOf returns what decodes FIXED_LEN_BYTE_ARRAY of a width.
 func bytesValuesOf(typ arrow.FixedWidthDataType, width int, mem memory.Allocator) columnValues {
 	switch {
+	case typ.ID() == arrow.DECIMAL64 && 1 <= width && width <= 8:
+		return newFixed(typ, mem, bytesForm(width), func(out []int64, plain []byte) { decimals64(out, plain, width) })
 	case typ.ID() == arrow.DECIMAL128 && 1 <= width && width <= 16:
 		return newFixed(typ, mem, bytesForm(width), func(out []decimal128.Num, plain []byte) { decimals128(out, plain, width) })
 	case typ.ID() == arrow.DECIMAL256 && 1 <= width && width <= 32:
@@ -177,6 +205,18 @@ func bytesValuesOf(typ arrow.FixedWidthDataType, width int, mem memory.Allocator
 		return newCopied[[32]byte](typ, mem, bytesForm(width))
 	}
 	return nil
+}
+
+// decimals64 converts big-endian numbers of 1 to 8 bytes.
+func decimals64(out []int64, plain []byte, width int) {
+	shift := 64 - 8*width
+	for len(out) > 0 && len(plain) >= 8 {
+		out[0] = int64(binary.BigEndian.Uint64(plain)) >> (shift & 63)
+		out, plain = out[1:], plain[width:]
+	}
+	for i := range out {
+		out[i] = bigEndian(plain[i*width:], width)
+	}
 }
 
 // decimals128 converts big-endian numbers of 1 to 16 bytes.

@@ -165,7 +165,7 @@ func TestParquetFlat(t *testing.T) {
 		{"dictionary", []parquet.WriterProperty{parquet.WithDictionaryPageSizeLimit(1 << 30)}},
 		{"fallback", []parquet.WriterProperty{parquet.WithDictionaryPageSizeLimit(700)}},
 	}
-	rng := rand.New(rand.NewPCG(4, 0))
+	rng, decimals := rand.New(rand.NewPCG(4, 0)), rand.New(rand.NewPCG(6, 0))
 	for _, codec := range codecs {
 		for _, encoding := range encodings {
 			for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
@@ -177,7 +177,7 @@ func TestParquetFlat(t *testing.T) {
 					name := fmt.Sprintf("%s, %s, version %d, nulls %s, %d rows", codec, encoding.name, version, nulls.name, rows)
 					batch := flatBatch(t, rng, rows, []int{1, 20, 1_000_000}[rng.IntN(3)], nulls.name == "required", nulls.isNull)
 					opts := slices.Concat(encoding.opts, []parquet.WriterProperty{parquet.WithCompression(codec), parquet.WithDataPageVersion(version),
-						parquet.WithDataPageSize(int64(1 + rng.IntN(3000))), parquet.WithBatchSize(int64(1 + rng.IntN(300)))})
+						parquet.WithDataPageSize(int64(1 + rng.IntN(3000))), parquet.WithBatchSize(int64(1 + rng.IntN(300))), parquet.WithStoreDecimalAsInteger(decimals.IntN(2) == 0)})
 					for _, f := range batch.Schema().Fields() {
 						opts = append(opts, parquet.WithDictionaryCostFallbackFor(f.Name, false))
 					}
@@ -192,10 +192,14 @@ func TestParquetFlat(t *testing.T) {
 					}
 					for _, batchRows := range []int{1 + rng.IntN(20), 1 + rng.IntN(3000)} {
 						mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-						batches := readAs(t, path, true, OpenOptions{Allocator: mem, BatchRows: batchRows, Threads: 1 + rng.IntN(2)})
+						narrow := decimals.IntN(2) == 0
+						batches := readAs(t, path, true, OpenOptions{Allocator: mem, BatchRows: batchRows, Threads: 1 + rng.IntN(2), NarrowDecimals: narrow})
 						sameRows(t, batchRowsText(batches...), want)
 						for _, b := range batches {
 							for i, column := range b.Columns() {
+								if d, ok := batch.Schema().Field(i).Type.(*arrow.Decimal128Type); ok && d.Precision <= 18 && IsNarrowOf(valueType(column), d) != narrow {
+									t.Errorf("column %d: decimals of at most 18 digits come as %s", i, column.DataType())
+								}
 								if got := countNulls(column); got != column.NullN() {
 									t.Errorf("column %d: %d NULLs, said to have %d", i, got, column.NullN())
 								}
@@ -211,6 +215,14 @@ func TestParquetFlat(t *testing.T) {
 			}
 		}
 	}
+}
+
+// valueType returns the type of an array's values, or of its dictionary's.
+func valueType(a arrow.Array) arrow.DataType {
+	if d, ok := a.DataType().(*arrow.DictionaryType); ok {
+		return d.ValueType
+	}
+	return a.DataType()
 }
 
 // Values must get to their rows for any validity, place and number of rows; NULL rows get a value
@@ -278,6 +290,15 @@ func TestDecimals(t *testing.T) {
 		for i := range want {
 			if got := wide[i].BigInt().String(); got != want[i] {
 				t.Errorf("256 bits, %d B, value %d: %s, want %s", width, i, got, want[i])
+			}
+		}
+		if width <= 8 {
+			small := make([]int64, len(want))
+			decimals64(small, plain, width)
+			for i := range want {
+				if got := fmt.Sprint(small[i]); got != want[i] {
+					t.Errorf("64 bits, %d B, value %d: %s, want %s", width, i, got, want[i])
+				}
 			}
 		}
 		if width > 16 {

@@ -29,6 +29,7 @@ type parquetReader struct {
 	batchRows int64
 	threads   int
 	progress  func(int64)
+	narrow    bool  // decimals may be of 64 bits
 	reported  int64 // bytes
 	mem       memory.Allocator
 	schema    *arrow.Schema // of the batches, made with the first
@@ -68,6 +69,9 @@ func (r *parquetReader) open(ctx context.Context) error {
 func (r *parquetReader) openColumn(ctx context.Context, c *parquetPartColumn) (chunkReader, error) {
 	typ := r.part.file.fields.Field(c.field).Type
 	if c.flat {
+		if r.narrow {
+			typ = narrowDecimal(typ, r.part.file.meta.Schema.Column(c.leaf))
+		}
 		return newFlatColumn(r.file, r.part, c, typ, r.batchRows, r.mem), nil
 	}
 	reader, err := r.arrowReader()

@@ -34,7 +34,7 @@ type Split interface {
 	// bool's may come as dictionary<int32, that type>, in some batches and not in others; no entry of such
 	// a dictionary is NULL. Batches that share a dictionary share its array data. One that is utf8 or
 	// large_utf8 may also come as string_view, and binary or large_binary as binary_view, in which the
-	// bytes behind short values are 0.
+	// bytes behind short values are 0. NarrowDecimals lets some decimals come as others.
 	Open(ctx context.Context, opt OpenOptions) (array.RecordReader, error)
 
 	// Position is the place of the split's first row in the input: row i of the split has position
@@ -61,6 +61,10 @@ type OpenOptions struct {
 
 	// Threads is how many threads this split may use to decode its columns. The default is 1.
 	Threads int
+
+	// NarrowDecimals lets decimal128 of at most 18 digits come as decimal64 of the same precision and scale, in some
+	// batches and not in others, and as the entries of dictionaries.
+	NarrowDecimals bool
 
 	// Progress, when set, is called with the number of bytes consumed since the last call.
 	Progress func(bytes int64)
