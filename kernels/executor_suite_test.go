@@ -13,7 +13,7 @@ func TestExecutorSuite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a minute of kernels on the CPU")
 	}
-	names := []string{"no folds", "count of two", "rows 33", "key 24, groups 31", "heavy 0.99, groups 50"}
+	names := []string{"no folds", "count of two", "rows 33", "key 24, groups 31", "heavy 0.99, groups 50", "sum of column type 0, extreme, heavy", "count of rows, many groups"}
 	cases := slices.DeleteFunc(devicetest.Cases(200), func(c devicetest.Case) bool { return !slices.Contains(names, c.Name) })
 	if len(cases) != len(names) {
 		t.Fatalf("%d of the cases %q exist", len(cases), names)

@@ -12,6 +12,23 @@ __device__ __forceinline__ u64 mix64(u64 x) {
   return x ^ x >> 33;
 }
 
+// A permutation of the 32-bit numbers, and its inverse.
+__device__ __forceinline__ u32 mix32(u32 x) {
+  x ^= x >> 16;
+  x *= 0x85ebca6bu;
+  x ^= x >> 13;
+  x *= 0xc2b2ae35u;
+  return x ^ x >> 16;
+}
+
+__device__ __forceinline__ u32 unmix32(u32 x) {
+  x ^= x >> 16;
+  x *= 0x7ed1b41du;
+  x ^= x >> 13 ^ x >> 26;
+  x *= 0xa5cb9243u;
+  return x ^ x >> 16;
+}
+
 __device__ __forceinline__ u64 combine(u64 h, u64 word) {
   const u64 x = h ^ 0x6a09e667f3bcc908ull, y = word ^ 0xbb67ae8584caa73bull;
   return (__umul64hi(x, y) ^ x * y) + (x + y);

@@ -155,7 +155,7 @@ func aggregate(q queue, shape *Shape, plan Plan, rows *Rows, into *Groups, scrat
 	case KernelLinear:
 		o.useTable(plan.Slots, at)
 		o.resetTable()
-		o.run("table_insert"+keySuffix(shape), o.blocksFor(rows.Count), launchThreads, 0)
+		o.run("table_insert"+keySuffix(shape), o.tableBlocksFor(rows.Count), tableThreads, 0)
 		o.compactTable()
 	default:
 		return fmt.Errorf("no kernel of family %d", plan.Kernel)
@@ -333,7 +333,7 @@ func merge(q queue, shape *Shape, plan Plan, in *Groups, count int64, into *Grou
 	o.startStatus(o.param.groups.status)
 	o.useTable(slots, q.address(scratch, shape.TableBytes(slots)))
 	o.resetTable()
-	o.run("table_merge"+keySuffix(shape), o.blocksFor(count), launchThreads, 0)
+	o.run("table_merge"+keySuffix(shape), o.tableBlocksFor(count), tableThreads, 0)
 	o.compactTable()
 	return o.end("merge of %d groups", count)
 }

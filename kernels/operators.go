@@ -163,12 +163,13 @@ type Table struct {
 	Slots  int64
 	Memory Span
 	Sealed bool
+	Packed bool // slots are of one word: Shape.Packs. Memory is as PackedLayout tells
 }
 
 // tableHeaderBytes lie before the slots of a table: params.h.
 const tableHeaderBytes = 128
 
-// TableBytes returns the bytes of a table's memory.
+// TableBytes returns the bytes of the memory of a table that is not packed.
 func (s *Shape) TableBytes(slots int64) int64 {
 	return tableHeaderBytes + (slots+1)*8*int64(s.slotKeyWords()+s.StateWords())
 }
@@ -217,6 +218,7 @@ type Operators interface {
 	// Insert aggregates rows into a table; those that no slot takes go to overflow, in order of no
 	// promise. Status counts all groups of the table, and this call's rows, overflow and probes.
 	Insert(shape *Shape, rows *Rows, table Table, overflow *Rows, status Span) error
-	// Compact writes the groups of a table.
-	Compact(shape *Shape, table Table, into *Groups) error
+	// Compact writes the groups of the slots [first, end) of a table. The end table.Slots includes what lies
+	// behind the slots.
+	Compact(shape *Shape, table Table, first, end int64, into *Groups) error
 }

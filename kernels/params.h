@@ -103,6 +103,8 @@ typedef struct {
   u32 homes;             // of a block's table: slots that a search begins at
   u32 shares;            // blocks that have a share of the keys each, of the same rows
   u32 probe_max;         // steps after which a row has no slot in the table
+  u64 slot_begin;        // of the table, that a compaction reads
+  u64 slot_end;
   u64 rows_per_item;     // at most; larger partitions are cut
   u64 rows_per_part;     // of a partition that is cut
   u64 rows_per_block;    // of a grid that cuts the rows in equal parts

@@ -16,6 +16,7 @@ func TestParamLayouts(t *testing.T) {
 		launch   launchParam
 		sorted   sortLaunch
 		twoPhase twoPhaseLaunch
+		packed   packedLaunch
 	)
 	want := []uintptr{
 		unsafe.Sizeof(GroupsStatus{}), sortPlanBytes, workItemBytes, workBytes, tileBytes,
@@ -27,7 +28,7 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(launch), unsafe.Offsetof(launch.rows), unsafe.Offsetof(launch.out), unsafe.Offsetof(launch.in), unsafe.Offsetof(launch.groups),
 		unsafe.Offsetof(launch.tableSlots), unsafe.Offsetof(launch.status), unsafe.Offsetof(launch.seed), unsafe.Offsetof(launch.radixBits),
 		unsafe.Offsetof(launch.digitBits), unsafe.Offsetof(launch.firstBits), unsafe.Offsetof(launch.tileRows),
-		unsafe.Offsetof(launch.slots), unsafe.Offsetof(launch.copiesBits), unsafe.Offsetof(launch.homes), unsafe.Offsetof(launch.shares), unsafe.Offsetof(launch.probeMax),
+		unsafe.Offsetof(launch.slots), unsafe.Offsetof(launch.copiesBits), unsafe.Offsetof(launch.homes), unsafe.Offsetof(launch.shares), unsafe.Offsetof(launch.probeMax), unsafe.Offsetof(launch.slotBegin), unsafe.Offsetof(launch.slotEnd),
 		unsafe.Offsetof(launch.rowsPerItem), unsafe.Offsetof(launch.rowsPerPart), unsafe.Offsetof(launch.rowsPerBlock), unsafe.Offsetof(launch.offsets),
 		unsafe.Offsetof(launch.cursors), unsafe.Offsetof(launch.firstCursors), unsafe.Offsetof(launch.tiles), unsafe.Offsetof(launch.items), unsafe.Offsetof(launch.work), unsafe.Offsetof(launch.registers),
 		unsafe.Sizeof(sorted), unsafe.Offsetof(sorted.rows), unsafe.Offsetof(sorted.in), unsafe.Offsetof(sorted.groups),
@@ -36,6 +37,8 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Offsetof(sorted.keys), unsafe.Offsetof(sorted.order), unsafe.Offsetof(sorted.digits),
 		unsafe.Offsetof(sorted.segments), unsafe.Offsetof(sorted.plan),
 		unsafe.Sizeof(twoPhase), unsafe.Offsetof(twoPhase.rest), unsafe.Offsetof(twoPhase.numRest),
+		unsafe.Sizeof(packed), unsafe.Offsetof(packed.reciprocal), unsafe.Offsetof(packed.maxCarries), unsafe.Offsetof(packed.buckets), unsafe.Offsetof(packed.shift),
+		carryBytes, packedHeaderBytes, bucketSlots, packedSteps,
 	}
 	e := openExecutor(t, 1, "cpurun/testdata/layout.cu")
 	out := e.alloc(t, int64(8*len(want)))

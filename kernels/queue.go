@@ -48,6 +48,6 @@ func (o operators) Insert(shape *Shape, rows *Rows, table Table, overflow *Rows,
 	return insert(o.queue, shape, rows, table, overflow, status)
 }
 
-func (o operators) Compact(shape *Shape, table Table, into *Groups) error {
-	return compact(o.queue, shape, table, into)
+func (o operators) Compact(shape *Shape, table Table, first, end int64, into *Groups) error {
+	return compact(o.queue, shape, table, first, end, into)
 }

@@ -177,6 +177,12 @@ func Cases(rows int) []Case {
 		add(Case{Shape: shapes[name], Rows: rows / 4, Groups: 300, Nulls: 0.05, Extreme: true}, "%s, extreme", name)
 		add(Case{Shape: shapes[name], Rows: rows / 4, Groups: rows / 8, Nulls: 1}, "%s, all NULL", name)
 	}
+	for _, t := range []kernels.ColumnType{kernels.Int32, kernels.Uint32} {
+		shape := sumShape(4)
+		shape.Columns[0] = t
+		add(Case{Shape: shape, Rows: rows, Groups: rows / 4, Nulls: 0.05, Extreme: true, Distribution: Distribution{Heavy, 0.5}}, "sum of column type %d, extreme, heavy", t)
+	}
+	add(Case{Shape: shapes["count of rows"], Rows: rows, Groups: rows / 2}, "count of rows, many groups")
 	add(Case{Shape: wideShape(), Rows: rows / 8, Groups: 100, Nulls: 0.2}, "widest shape")
 	add(Case{Shape: wideShape(), Rows: rows / 8, Groups: rows / 16}, "widest shape, many groups")
 	return cases

@@ -223,19 +223,34 @@ func (d *Data) eachRow(shape *kernels.Shape) []string {
 	return out
 }
 
-// table fills a table that has room, in two insertions, one that has not, and one that is sealed between.
+// table fills tables that have room, in two insertions, one that has not, and ones that are sealed between.
 func (r *Rig) table(c *Case, rows *kernels.Rows, data *Data, want *Answer) {
 	r.t.Helper()
 	groups := int64(len(want.rows))
-	for _, sealed := range []bool{false, true} {
-		r.tableOf(c, rows, data, want, 2*groups+64, sealed)
+	for _, packed := range []bool{false, true} {
+		if packed && !c.Shape.Packs() {
+			return
+		}
+		enough, few := 2*groups+64, groups/2+1
+		if packed {
+			enough = max(enough, kernels.PackedSlotsMin(rows.Count))
+			if c.Shape.Folds[0].Op != kernels.Count { // whose carries would be too many
+				few = max(few, kernels.PackedSlotsMin(rows.Count))
+			}
+		}
+		r.tableOf(c, rows, data, want, kernels.Table{Slots: enough, Packed: packed}, false)
+		r.tableOf(c, rows, data, want, kernels.Table{Slots: enough, Packed: packed}, true)
+		r.tableOf(c, rows, data, want, kernels.Table{Slots: few, Packed: packed}, false)
 	}
-	r.tableOf(c, rows, data, want, groups/2+1, false)
 }
 
-func (r *Rig) tableOf(c *Case, rows *kernels.Rows, data *Data, want *Answer, slots int64, sealed bool) {
+func (r *Rig) tableOf(c *Case, rows *kernels.Rows, data *Data, want *Answer, table kernels.Table, seal bool) {
 	r.t.Helper()
-	table := kernels.Table{Slots: slots, Memory: r.alloc(c.Shape.TableBytes(slots))}
+	slots, bytes := table.Slots, c.Shape.TableBytes(table.Slots)
+	if table.Packed {
+		bytes = kernels.NewPackedLayout(slots).Bytes()
+	}
+	table.Memory = r.alloc(bytes)
 	r.must(r.stream.ResetTable(&c.Shape, table))
 	half := rows.Count / 2 / 128 * 128
 	var left []*Data
@@ -250,24 +265,20 @@ func (r *Rig) tableOf(c *Case, rows *kernels.Rows, data *Data, want *Answer, slo
 		}
 		left = append(left, r.getRows(&c.Shape, over, int64(s.Overflow)))
 		groups = append(groups, s.Groups)
-		table.Sealed = sealed
+		table.Sealed = seal
 	}
-	into := r.groups(&c.Shape, slots+1)
-	r.must(r.stream.Compact(&c.Shape, table, into))
-	s := r.status(into.Status)
-	if s.Groups > uint64(into.Capacity) || s.Overflow != 0 {
-		r.t.Errorf("table of %d slots: %d groups, %d of them without room", slots, s.Groups, s.Overflow)
+	got := r.compacted(c, table)
+	if got == nil {
 		return
 	}
 	distinct := int64(len(want.rows))
-	if slots > distinct && !sealed && len(left[0].Keys)+len(left[1].Keys) > 0 {
+	if slots > distinct && !seal && len(left[0].Keys)+len(left[1].Keys) > 0 {
 		r.t.Errorf("table of %d slots for %d groups: %d and %d rows overflow", slots, distinct, left[0].Rows, left[1].Rows)
 	}
-	got := r.getGroups(&c.Shape, into, int64(s.Groups))
 	if err := checkTable(want, data, got, left); err != nil {
-		r.t.Errorf("table of %d slots: %v", slots, err)
+		r.t.Errorf("table of %d slots, packed %v: %v", slots, table.Packed, err)
 	}
-	if !sealed {
+	if !seal {
 		return
 	}
 	if groups[1] != groups[0] {
@@ -278,12 +289,33 @@ func (r *Rig) tableOf(c *Case, rows *kernels.Rows, data *Data, want *Answer, slo
 	for i := range left[1].Rows {
 		refused[string(left[1].Keys[i*k:(i+1)*k])] = true
 	}
-	for i := range int(s.Groups) {
+	for i := range len(got.Keys) / k {
 		if refused[string(got.Keys[i*k:(i+1)*k])] {
 			r.t.Errorf("a sealed table refused rows of a key that it has: %x", got.Keys[i*k:(i+1)*k])
 			return
 		}
 	}
+}
+
+// compacted returns the groups of a table, whose slots it reads in two parts; nil, if they found no room.
+func (r *Rig) compacted(c *Case, table kernels.Table) *Groups {
+	r.t.Helper()
+	all := &Groups{States: make([][]uint64, len(c.Shape.Folds))}
+	for _, part := range [][2]int64{{0, table.Slots / 3}, {table.Slots / 3, table.Slots}} {
+		into := r.groups(&c.Shape, max(part[1]-part[0], 1<<11)+4) // what a packed table has at least, and at most behind its slots
+		r.must(r.stream.Compact(&c.Shape, table, part[0], part[1], into))
+		s := r.status(into.Status)
+		if s.Groups > uint64(into.Capacity) || s.Overflow != 0 {
+			r.t.Errorf("table of %d slots, packed %v: %d groups, %d of them without room", table.Slots, table.Packed, s.Groups, s.Overflow)
+			return nil
+		}
+		got := r.getGroups(&c.Shape, into, int64(s.Groups))
+		all.Keys = append(all.Keys, got.Keys...)
+		for i := range got.States {
+			all.States[i] = append(all.States[i], got.States[i]...)
+		}
+	}
+	return all
 }
 
 // checkTable compares the groups of a table with an answer to the rows that did not overflow.

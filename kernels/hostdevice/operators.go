@@ -251,8 +251,26 @@ func (s *stream) Insert(shape *kernels.Shape, r *kernels.Rows, t kernels.Table, 
 	return o.enqueue(func() { table.insert(&in, out, at) })
 }
 
-func (s *stream) Compact(shape *kernels.Shape, t kernels.Table, into *kernels.Groups) error {
+func (s *stream) Compact(shape *kernels.Shape, t kernels.Table, first, end int64, into *kernels.Groups) error {
 	o := s.operation("Compact", shape)
 	table, out := o.table(t), o.groups(into)
-	return o.enqueue(func() { table.compact(&out) })
+	if first < 0 || end < first || end > t.Slots {
+		o.err = fmt.Errorf("Compact: slots %d to %d of %d", first, end, t.Slots)
+	}
+	return o.enqueue(func() { table.compact(int(first), int(end), &out) })
+}
+
+// slotTable is a kernels.Table as memory.
+type slotTable interface {
+	reset()
+	// insert accumulates rows; those without a slot go to overflow, unless it is nil.
+	insert(in, overflow *rows, status *kernels.GroupsStatus)
+	compact(first, end int, out *groups)
+}
+
+func (o *operation) table(t kernels.Table) slotTable {
+	if t.Packed {
+		return o.packedTable(t)
+	}
+	return o.wideTable(t)
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// table is a kernels.Table as memory: a header, then slots of words,
+// table is a kernels.Table that is not packed: a header, then slots of words,
 //
 //	| groups | unused ... |   | taken | key ... | states ... |   | taken | ...
 //
@@ -28,8 +28,8 @@ const (
 	probesMax = 1 << 10
 )
 
-func (o *operation) table(t kernels.Table) table {
-	out := table{shape: o.shape, folders: folders(&o.shape), slots: int(t.Slots), sealed: t.Sealed, prefix: 1}
+func (o *operation) wideTable(t kernels.Table) *table {
+	out := &table{shape: o.shape, folders: folders(&o.shape), slots: int(t.Slots), sealed: t.Sealed, prefix: 1}
 	if o.shape.KeyBytes > 8 {
 		out.prefix += o.shape.KeyBytes / 8
 	}
@@ -113,7 +113,6 @@ func equal(a, b []uint64) bool {
 	return true
 }
 
-// insert accumulates rows; those without a slot go to overflow, unless it is nil.
 func (t *table) insert(in, overflow *rows, status *kernels.GroupsStatus) {
 	var s kernels.GroupsStatus
 	k := t.shape.KeyBytes
@@ -138,9 +137,12 @@ func (t *table) insert(in, overflow *rows, status *kernels.GroupsStatus) {
 	*status = s
 }
 
-func (t *table) compact(out *groups) {
+func (t *table) compact(first, end int, out *groups) {
+	if end == t.slots {
+		end++
+	}
 	n := 0
-	for i := range t.slots + 1 {
+	for i := first; i < end; i++ {
 		slot := t.slot(i)
 		if slot[0] == 0 {
 			continue
@@ -150,8 +152,13 @@ func (t *table) compact(out *groups) {
 		}
 		n++
 	}
-	written := min(n, out.capacity)
-	*out.status = kernels.GroupsStatus{Groups: uint64(n), Rows: uint64(written), Overflow: uint64(n - written)}
+	*out.status = compactStatus(n, out.capacity)
+}
+
+// compactStatus is that of n groups with room for some.
+func compactStatus(n, capacity int) kernels.GroupsStatus {
+	written := min(n, capacity)
+	return kernels.GroupsStatus{Groups: uint64(n), Rows: uint64(written), Overflow: uint64(n - written)}
 }
 
 // put writes slot i as group n.

@@ -233,7 +233,7 @@ func (r *Run) learn(rows, groups int64) {
 // the device's lock is held.
 func (a *area) copyOut(n int64, work, after func() error) (*Groups, error) {
 	from := kernels.Span{Buffer: a.memory, Offset: a.groupsAt()}
-	return a.device.hostGroups(&a.layout.groups, from, n, a.stream, work, after)
+	return a.device.groupsOut(&a.layout.groups, from, n, a.stream, work, after)
 }
 
 // feedSlots returns the slots of the table of a feedback load: it has the memory of the scratch, but for the
@@ -305,7 +305,9 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	out, err := a.copyOut(groups, func() error {
 		return firstError(
 			func() error { return errors.Join(a.mark(0), a.mark(1)) },
-			func() error { return a.stream.Compact(&o.Shape, tab, a.layout.groups.groups(a.memory, a.groupsAt())) },
+			func() error {
+				return a.stream.Compact(&o.Shape, tab, 0, tab.Slots, a.layout.groups.groups(a.memory, a.groupsAt()))
+			},
 			func() error { return a.mark(2) },
 		)
 	}, func() error { return a.mark(3) })

@@ -47,16 +47,6 @@ type device struct {
 	bytesOut int64
 }
 
-// table is the one table of RouteTable or RouteHybrid.
-type table struct {
-	kernels.Table
-	buffer  kernels.Buffer
-	groups  int64         // known
-	growth  float64       // groups that the last load has added, a row
-	loading int64         // rows under way
-	last    kernels.Event // of the last load: loads follow each other
-}
-
 // The memory of a device is shared out in these parts: the ring, and beside it what the route needs.
 const (
 	ringShare  = 8 // of the memory is the ring's input; as much again takes what tiles write
@@ -112,7 +102,7 @@ func layOut(r *Run, number int, dev kernels.Device) (*device, error) {
 func (d *device) tileRows() int {
 	o := &d.run.opt
 	rows := min(d.limit/ringShare/int64(o.Streams), tileBytesMax) / rowBytes(&o.Shape, o.Nullable)
-	rows = min(rows, int64((o.LFMax-o.LFMin)*float64(d.tableSlotsMax())))
+	rows = min(rows, int64((o.LFMax-o.LFMin)*float64(d.tableMax().Slots)))
 	if rows > tileRowsMin {
 		rows -= rows % tileRowsMin
 	}
@@ -120,15 +110,6 @@ func (d *device) tileRows() int {
 		rows = min(rows, max(ceilDiv(o.Rows, int64(o.Streams)), tileRowsMin))
 	}
 	return int(max(rows, 32))
-}
-
-// tableSlotsMax returns the slots of the largest table: when no tile is under way, its groups have room
-// beside it.
-func (d *device) tableSlotsMax() int64 {
-	s := &d.run.opt.Shape
-	bytes := d.limit/8*tableShare - s.TableBytes(0)
-	beside := (d.limit - s.TableBytes(0) - newGroupLayout(s, 0).bytes - int64(len(s.Folds)+1)*columnAlignment) / (slotBytes(s) + groupBytes(s))
-	return max(min(bytes/slotBytes(s), beside), 0)
 }
 
 // planFor returns the plan of an aggregation.
@@ -347,15 +328,6 @@ func (d *device) release() error {
 	return failure(errors.Join(errs...))
 }
 
-func (d *device) dropTable() error {
-	if d.table == nil {
-		return nil
-	}
-	err := errors.Join(d.freeBuffer(&d.table.buffer), closeEvent(&d.table.last))
-	d.table = nil
-	return err
-}
-
 // addTo adds what the device has done.
 func (d *device) addTo(c *Counters) {
 	d.mu.Lock()
@@ -482,7 +454,7 @@ func (d *device) enter(route Route, groups int64) (err error) {
 	case RouteTable:
 		return d.enterTable(2 * groups)
 	case RouteHybrid:
-		if err := d.enterTable(d.tableSlotsMax()); err != nil {
+		if err := d.enterTable(d.tableMax().Slots); err != nil {
 			return err
 		}
 		d.run.size(d)
@@ -499,42 +471,4 @@ func (d *device) leave() error {
 		errs = append(errs, t.leave())
 	}
 	return errors.Join(errs...)
-}
-
-// hasRoom reports whether the table may take a tile, and seals it when it is full: section 4.2.2 of the paper.
-// The table is to stay below LFMax, by what the last loads have added; below LFMin, a tile has room in any
-// case. Where it waited, the run may have gone on to another route: it returns false. Requires: d.mu is held.
-func (d *device) hasRoom(t *Tile) bool {
-	tab, o := d.table, &d.run.opt
-	switch {
-	case tab.Sealed, float64(tab.groups)+tab.growth*float64(tab.loading+d.tableRows(t)) <= o.LFMax*float64(tab.Slots):
-		return true
-	case tab.loading > 0:
-		d.idle.Wait()
-		return false
-	case float64(tab.groups) <= o.LFMin*float64(tab.Slots):
-		return true
-	}
-	tab.Sealed = true
-	d.run.leaveRoute(RouteTable, d.foretellGroups())
-	return false
-}
-
-// tableRows returns how many rows of a tile go to the table, about.
-func (d *device) tableRows(t *Tile) int64 {
-	resident, radix := d.run.Resident()
-	if resident == 0 {
-		return int64(t.Rows)
-	}
-	return int64(t.Rows) * int64(resident) >> radix
-}
-
-// foretellGroups returns how many groups all rows would have if they went on as those that have filled the
-// table, which were more than had been expected. Requires: d.mu is held.
-func (d *device) foretellGroups() int64 {
-	r := d.run
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	total := float64(r.totalRows())
-	return int64(min(float64(d.table.groups)/float64(max(r.counters.Rows, 1))*total, total))
 }

@@ -56,8 +56,8 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 			return taken(r.takeRows(t))
 		}
 		// The rows are not needed any more: their memory takes the groups.
-		copies, out := l.copyOut(t.output, 0, t.host.Bytes(), int64(s.Groups))
-		if err := d.copyOut(t.stream, copies); err != nil {
+		out := hostGroups(shape, t.host.Bytes(), int64(s.Groups))
+		if err := d.copyOut(t.stream, l.copiesOut(t.output, 0, out, 0, int64(s.Groups))); err != nil {
 			return err
 		}
 		return taken(r.takeStates(out))
@@ -99,33 +99,6 @@ func (d *device) enterTiles(scratch int64) (err error) {
 	return nil
 }
 
-// newTable makes the device's table, of so many slots if they fit.
-func (d *device) newTable(slots int64) (err error) {
-	o := &d.run.opt
-	slots = max(min(slots, d.tableSlotsMax()), 1)
-	tab := &table{Table: kernels.Table{Slots: slots}, growth: 1}
-	if tab.buffer, err = d.alloc(o.Shape.TableBytes(slots)); err != nil {
-		return err
-	}
-	tab.Memory = kernels.Span{Buffer: tab.buffer}
-	d.table = tab
-	s := d.tiles[0].stream
-	if err := s.ResetTable(&o.Shape, tab.Table); err != nil {
-		return errors.Join(err, d.finish(s))
-	}
-	return tab.follow(s)
-}
-
-// follow lets the next load wait for what a stream has been given so far.
-func (tab *table) follow(s kernels.Stream) error {
-	err := closeEvent(&tab.last)
-	if err != nil {
-		return err
-	}
-	tab.last, err = s.Record()
-	return err
-}
-
 // sendInsert loads a tile into the table: one round of feedback loading. Requires: the device's lock is
 // held, and the table has room.
 func (t *Tile) sendInsert() (end func() error, err error) {
@@ -138,16 +111,6 @@ func (t *Tile) sendInsert() (end func() error, err error) {
 		func() error { return t.stream.Copy(t.statusOut(at)) },
 	)
 	return func() error { return t.inserted(int64(t.Rows), t.output, t.input) }, err
-}
-
-// insert enqueues a load of the table, after those before it. Requires: the device's lock is held.
-func (t *Tile) insert(rows, overflow *kernels.Rows, status kernels.Span) error {
-	tab := t.device.table
-	return firstError(
-		func() error { return t.stream.WaitFor(tab.last) },
-		func() error { return t.stream.Insert(&t.device.run.opt.Shape, rows, tab.Table, overflow, status) },
-		func() error { return tab.follow(t.stream) },
-	)
 }
 
 // statusOut is the copy of a status to the host.
@@ -243,38 +206,14 @@ func (t *Tile) split(partitions int, loading int64) error {
 	return t.inserted(resident, t.input, t.output)
 }
 
-// tableGroups copies the groups of the table out and drops the table. Requires: the device's lock is
-// held, and no tile is under way.
-func (d *device) tableGroups() (g *Groups, err error) {
-	shape, tab, t := &d.run.opt.Shape, d.table, d.tiles[0] // which is free: no tile is under way
-	l := newGroupLayout(shape, max(tab.groups, 1))
-	out := &t.output
-	if *out, err = d.alloc(l.bytes); err != nil {
-		return nil, err
-	}
-	into := l.groups(*out, 0)
-	if g, err = d.hostGroups(&l, kernels.Span{Buffer: *out}, tab.groups, t.stream, func() error {
-		return firstError(
-			func() error { return t.stream.WaitFor(tab.last) },
-			func() error { return errors.Join(t.mark(0), t.mark(1)) },
-			func() error { return t.stream.Compact(shape, tab.Table, into) },
-			func() error { return t.mark(2) },
-		)
-	}, func() error { return t.mark(3) }); err != nil {
-		return nil, err
-	}
-	d.noteLocked(t.number, "compact", t.marks[:])
-	return g, errors.Join(t.closeMarks(), d.freeBuffer(out), d.dropTable())
-}
-
-// hostGroups does work of a stream that leaves n groups at a place, copies them out, does what comes after,
+// groupsOut does work of a stream that leaves n groups at a place, copies them out, does what comes after,
 // and waits. Requires: the device's lock is held, which it lets go while it waits.
-func (d *device) hostGroups(l *groupLayout, from kernels.Span, n int64, s kernels.Stream, work, after func() error) (*Groups, error) {
+func (d *device) groupsOut(l *groupLayout, from kernels.Span, n int64, s kernels.Stream, work, after func() error) (*Groups, error) {
 	host, pinned := d.hostMemory(n * groupBytes(l.shape))
-	copies, g := l.copyOut(from.Buffer, from.Offset, host, n)
+	g := hostGroups(l.shape, host, n)
 	g.pinned = pinned
 	d.bytesOut += int64(len(host))
-	err := firstError(work, func() error { return s.CopyBatch(copies) }, after)
+	err := firstError(work, func() error { return s.CopyBatch(l.copiesOut(from.Buffer, from.Offset, g, 0, n)) }, after)
 	if err = errors.Join(err, d.finishLocked(s)); err != nil {
 		d.orphan(pinned)
 		return nil, err

@@ -130,7 +130,7 @@ func newGroupLayout(shape *kernels.Shape, capacity int64) groupLayout {
 	return l
 }
 
-// slotBytes returns what a slot of a table takes.
+// slotBytes returns what a slot of a table takes that is not packed.
 func slotBytes(shape *kernels.Shape) int64 { return shape.TableBytes(1) - shape.TableBytes(0) }
 
 // groupBytes returns what a group takes.
@@ -151,23 +151,32 @@ func (l *groupLayout) groups(b kernels.Buffer, at int64) *kernels.Groups {
 	return g
 }
 
-// copyOut returns the copies of n groups from a device to the host, and the groups there, which are
-// packed: host has n * groupBytes.
-func (l *groupLayout) copyOut(b kernels.Buffer, at int64, host []byte, n int64) ([]kernels.Copy, *Groups) {
-	var copies []kernels.Copy
-	add := func(offset, bytes int64) []byte {
+// hostGroups returns n groups in memory of n * groupBytes.
+func hostGroups(shape *kernels.Shape, host []byte, n int64) *Groups {
+	take := func(bytes int64) []byte {
 		to := host[:bytes:bytes]
 		host = host[bytes:]
-		copies = append(copies, kernels.Copy{Device: kernels.Span{Buffer: b, Offset: at + offset}, Host: to, Out: true})
 		return to
 	}
 	g := &Groups{Count: int(n)}
 	// States first: they are words, and keep their alignment.
-	for i, f := range l.shape.Folds {
-		g.States = append(g.States, add(l.states[i], n*8*int64(f.Op.Words())))
+	for _, f := range shape.Folds {
+		g.States = append(g.States, take(n*8*int64(f.Op.Words())))
 	}
-	g.Keys = add(l.keys, n*int64(l.shape.KeyBytes))
-	return copies, g
+	g.Keys = take(n * int64(shape.KeyBytes))
+	return g
+}
+
+// copiesOut returns the copies of the first n groups of a device to those of the host from row on.
+func (l *groupLayout) copiesOut(b kernels.Buffer, at int64, g *Groups, row, n int64) []kernels.Copy {
+	copy := func(offset int64, host []byte, bytes int64) kernels.Copy {
+		return kernels.Copy{Device: kernels.Span{Buffer: b, Offset: at + offset}, Host: host[row*bytes : (row+n)*bytes], Out: true}
+	}
+	copies := []kernels.Copy{copy(l.keys, g.Keys, int64(l.shape.KeyBytes))}
+	for i, f := range l.shape.Folds {
+		copies = append(copies, copy(l.states[i], g.States[i], 8*int64(f.Op.Words())))
+	}
+	return copies
 }
 
 // Groups are groups in host memory, by column.

@@ -190,7 +190,7 @@ func (d *device) routeFor(groups int64) Route {
 	switch {
 	case groups <= rows/reductionMin && d.planFor(rows, groups).Kernel == kernels.KernelShared:
 		return RouteAggregate
-	case float64(groups) <= d.run.opt.LFMin*float64(d.tableSlotsMax()):
+	case float64(groups) <= d.tableHolds():
 		return RouteTable
 	case d.hybridPays(groups):
 		return RouteHybrid
@@ -206,9 +206,10 @@ const hybridShareMin = 0.1
 // have groups of one key, which the CPU would have to merge.
 func (d *device) hybridPays(groups int64) bool {
 	o := &d.run.opt
-	slots := o.LFMax * float64(d.tableSlotsMax())
-	slot, row := float64(slotBytes(&o.Shape))/o.LFMax, float64(rowBytes(&o.Shape, o.Nullable))
-	return len(o.Devices) == 1 && slots > hybridShareMin*float64(groups) && float64(d.run.totalRows())*row > float64(groups)*slot
+	t := d.tableMax()
+	holds, group := o.LFMax*float64(t.Slots), float64(tableBytes(&o.Shape, t))/(o.LFMax*float64(max(t.Slots, 1)))
+	row := float64(rowBytes(&o.Shape, o.Nullable))
+	return len(o.Devices) == 1 && holds > hybridShareMin*float64(groups) && float64(d.run.totalRows())*row > float64(groups)*group
 }
 
 // leaveRoute goes on from a route that has turned out to be too small, unless another tile has done so.

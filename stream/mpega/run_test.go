@@ -21,6 +21,7 @@ import (
 // input is rows with a key, a value, and a value that may be NULL.
 type input struct {
 	keyBytes int
+	sumOnly  bool // of the first value: a table may be packed
 	keys     []uint64
 	values   []uint32
 	others   []int64
@@ -43,6 +44,13 @@ func makeInput(rng *rand.Rand, rows, groups, keyBytes int, heavy float64) *input
 }
 
 func (in *input) shape() (kernels.Shape, []bool) {
+	if in.sumOnly {
+		return kernels.Shape{
+			KeyBytes: in.keyBytes,
+			Columns:  []kernels.ColumnType{kernels.Uint32},
+			Folds:    []kernels.Fold{{Op: kernels.Sum64, Column: 0, Other: -1}},
+		}, []bool{false}
+	}
 	return kernels.Shape{
 		KeyBytes: in.keyBytes,
 		Columns:  []kernels.ColumnType{kernels.Uint32, kernels.Int64},
@@ -70,8 +78,11 @@ func (in *input) oracle() map[uint64]state {
 	m := map[uint64]state{}
 	for i, k := range in.keys {
 		s := m[k]
-		row := state{sum: uint64(in.values[i]), rows: 1}
-		if in.valid[i] {
+		row := state{sum: uint64(in.values[i])}
+		if !in.sumOnly {
+			row.rows = 1
+		}
+		if !in.sumOnly && in.valid[i] {
 			row.low, row.valid = uint64(in.others[i]), 1
 		}
 		s.add(row)
@@ -110,6 +121,10 @@ func (a *answer) keyAt(b []byte, i, keyBytes int) uint64 {
 func (a *answer) eachGroup(g *mpega.Groups, keyBytes int, f func(uint64, state)) {
 	word := func(fold, words, i int) uint64 { return binary.LittleEndian.Uint64(g.States[fold][8*words*i:]) }
 	for i := range g.Count {
+		if len(g.States) == 1 {
+			f(a.keyAt(g.Keys, i, keyBytes), state{sum: word(0, 1, i)})
+			continue
+		}
 		f(a.keyAt(g.Keys, i, keyBytes), state{sum: word(0, 1, i), rows: word(1, 1, i), low: word(2, 2, i), valid: word(3, 1, i)})
 	}
 }
@@ -143,7 +158,12 @@ func (a *answer) takeRows(keyBytes int) func(context.Context, *mpega.Tile) error
 		defer a.mu.Unlock()
 		for i := range t.Rows {
 			k := a.keyAt(t.Keys, i, keyBytes)
-			row := state{sum: uint64(binary.LittleEndian.Uint32(t.Columns[0][4*i:])), rows: 1}
+			row := state{sum: uint64(binary.LittleEndian.Uint32(t.Columns[0][4*i:]))}
+			if len(t.Columns) == 1 {
+				a.take(k, row)
+				continue
+			}
+			row.rows = 1
 			if t.Valid[1][i/32]>>(i%32)&1 != 0 {
 				row.low, row.valid = binary.LittleEndian.Uint64(t.Columns[1][8*i:]), 1
 			}
@@ -165,6 +185,9 @@ func (in *input) fill(t *mpega.Tile, from, to int) {
 			binary.LittleEndian.PutUint64(t.Keys[in.keyBytes*i:], in.keys[row])
 		}
 		binary.LittleEndian.PutUint32(t.Columns[0][4*i:], in.values[row])
+		if in.sumOnly {
+			continue
+		}
 		binary.LittleEndian.PutUint64(t.Columns[1][8*i:], uint64(in.others[row]))
 		if i%32 == 0 {
 			t.Valid[1][i/32] = 0
@@ -330,6 +353,45 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("the CPU got %d rows and groups", back)
 			}
 			if counters.DevicePeak > c.memory*int64(c.devices) {
+				t.Errorf("%d B of device memory", counters.DevicePeak)
+			}
+		})
+	}
+}
+
+// Tables of packed slots hold what others have no room for, and leave in parts; the sum of a heavy key is more than its
+// slot has bits for.
+func TestPackedTable(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		rows, groups int
+		heavy        float64
+		estimate     int64
+		last         mpega.Route
+	}{
+		{"fits", 400_000, 200_000, 0, 0, mpega.RouteTable},
+		{"heavy key", 400_000, 200_000, 0.5, 130_000, mpega.RouteTable},
+		{"full", 400_000, 1 << 30, 0.1, 200_000, mpega.RouteHybrid},
+		{"partitions expected", 1_000_000, 350_000, 0.1, 0, mpega.RouteHybrid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			in := makeInput(rand.New(rand.NewPCG(7, 8)), c.rows, c.groups, 4, c.heavy)
+			in.sumOnly = true
+			device := openHost(t, hostdevice.Options{MemoryLimit: 4 << 20})
+			a, counters, err := run(in, mpega.Options{Devices: []kernels.Device{device}, Groups: c.estimate}, 3)
+			closeAll(t, []kernels.Device{device})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, in, a)
+			if got := counters.Routes[len(counters.Routes)-1]; got != c.last {
+				t.Errorf("the route is %v, want %v", got, c.last)
+			}
+			if back := counters.RowsOut + counters.GroupsOut; back > 0 {
+				t.Errorf("the CPU got %d rows and groups", back)
+			}
+			if counters.DevicePeak > 4<<20 {
 				t.Errorf("%d B of device memory", counters.DevicePeak)
 			}
 		})

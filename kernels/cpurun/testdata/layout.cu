@@ -1,5 +1,6 @@
 // Sizes and offsets of what Go passes to kernels, for a test that compares them with Go's.
 #include "../../params.h"
+#include "../../params_packed.h"
 #include "../../params_sorted.h"
 #include "../../params_two_phase.h"
 
@@ -14,7 +15,7 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(Launch), offsetof(Launch, rows), offsetof(Launch, out), offsetof(Launch, in), offsetof(Launch, groups),
       offsetof(Launch, table), offsetof(Launch, status), offsetof(Launch, seed), offsetof(Launch, radix_bits),
       offsetof(Launch, digit_bits), offsetof(Launch, first_bits), offsetof(Launch, tile_rows),
-      offsetof(Launch, slots), offsetof(Launch, copies_bits), offsetof(Launch, homes), offsetof(Launch, shares), offsetof(Launch, probe_max),
+      offsetof(Launch, slots), offsetof(Launch, copies_bits), offsetof(Launch, homes), offsetof(Launch, shares), offsetof(Launch, probe_max), offsetof(Launch, slot_begin), offsetof(Launch, slot_end),
       offsetof(Launch, rows_per_item), offsetof(Launch, rows_per_part), offsetof(Launch, rows_per_block), offsetof(Launch, offsets),
       offsetof(Launch, cursors), offsetof(Launch, first_cursors), offsetof(Launch, tiles), offsetof(Launch, items), offsetof(Launch, work), offsetof(Launch, registers),
       sizeof(SortLaunch), offsetof(SortLaunch, rows), offsetof(SortLaunch, in), offsetof(SortLaunch, groups),
@@ -23,6 +24,8 @@ extern "C" __global__ void layout(u64* out) {
       offsetof(SortLaunch, keys), offsetof(SortLaunch, order), offsetof(SortLaunch, digits),
       offsetof(SortLaunch, segments), offsetof(SortLaunch, plan),
       sizeof(TwoPhaseLaunch), offsetof(TwoPhaseLaunch, rest), offsetof(TwoPhaseLaunch, num_rest),
+      sizeof(PackedLaunch), offsetof(PackedLaunch, reciprocal), offsetof(PackedLaunch, max_carries), offsetof(PackedLaunch, buckets), offsetof(PackedLaunch, shift),
+      sizeof(Carry), sizeof(PackedHeader), kBucketSlots, kPackedSteps,
   };
   for (u32 i = 0; i < sizeof(all) / sizeof(all[0]); i++) out[i] = all[i];
 }

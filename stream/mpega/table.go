@@ -1,0 +1,221 @@
+package mpega
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// table is the one table of RouteTable or RouteHybrid.
+type table struct {
+	kernels.Table
+	buffer  kernels.Buffer
+	groups  int64         // known
+	growth  float64       // groups that the last load has added, a row
+	loading int64         // rows under way
+	last    kernels.Event // of the last load: loads follow each other
+}
+
+// tableBytes returns the bytes of a table's memory.
+func tableBytes(shape *kernels.Shape, t kernels.Table) int64 {
+	if t.Packed {
+		return kernels.NewPackedLayout(t.Slots).Bytes()
+	}
+	return shape.TableBytes(t.Slots)
+}
+
+// packedMin returns the least slots of a packed table for all rows of the run; false: there are none for its shape.
+func (d *device) packedMin() (slots int64, ok bool) {
+	if !d.run.opt.Shape.Packs() {
+		return 0, false
+	}
+	rows := d.run.opt.Rows
+	if rows <= 0 {
+		rows = 1 << 32
+	}
+	return kernels.PackedSlotsMin(rows), true
+}
+
+// tableMax returns the largest table: packed, if there is room for the least of these.
+func (d *device) tableMax() kernels.Table {
+	s, bytes := &d.run.opt.Shape, d.limit/8*tableShare
+	if least, ok := d.packedMin(); ok {
+		slots := kernels.PackedSlotsIn(bytes)
+		if slots >= least {
+			return kernels.Table{Slots: slots, Packed: true}
+		}
+	}
+	return kernels.Table{Slots: max((bytes-s.TableBytes(0))/slotBytes(s), 0)}
+}
+
+// tableFor returns a table of so many slots, or of as many as there is room for: packed, if it has no fewer than
+// such a table must have.
+func (d *device) tableFor(slots int64) kernels.Table {
+	s, most := &d.run.opt.Shape, d.tableMax()
+	least, _ := d.packedMin()
+	if most.Packed && (slots >= least || s.TableBytes(slots) > d.limit/8*tableShare) {
+		return kernels.Table{Slots: min(max(slots, least), most.Slots), Packed: true}
+	}
+	return kernels.Table{Slots: max(min(slots, (d.limit/8*tableShare-s.TableBytes(0))/slotBytes(s)), 1)}
+}
+
+// tableHolds returns the most groups for which one table is expected to be enough. Searches of a packed table
+// stay short until it is full.
+func (d *device) tableHolds() float64 {
+	o, t := &d.run.opt, d.tableMax()
+	if t.Packed {
+		return residentPart * o.LFMax * float64(t.Slots)
+	}
+	return o.LFMin * float64(t.Slots)
+}
+
+// newTable makes the device's table, of so many slots if they fit.
+func (d *device) newTable(slots int64) (err error) {
+	shape := &d.run.opt.Shape
+	tab := &table{Table: d.tableFor(slots), growth: 1}
+	if tab.buffer, err = d.alloc(tableBytes(shape, tab.Table)); err != nil {
+		return err
+	}
+	tab.Memory = kernels.Span{Buffer: tab.buffer}
+	d.table = tab
+	s := d.tiles[0].stream
+	if err := s.ResetTable(shape, tab.Table); err != nil {
+		return errors.Join(err, d.finish(s))
+	}
+	return tab.follow(s)
+}
+
+func (d *device) dropTable() error {
+	if d.table == nil {
+		return nil
+	}
+	err := errors.Join(d.freeBuffer(&d.table.buffer), closeEvent(&d.table.last))
+	d.table = nil
+	return err
+}
+
+// follow lets the next load wait for what a stream has been given so far.
+func (tab *table) follow(s kernels.Stream) error {
+	err := closeEvent(&tab.last)
+	if err != nil {
+		return err
+	}
+	tab.last, err = s.Record()
+	return err
+}
+
+// insert enqueues a load of the table, after those before it. Requires: the device's lock is held.
+func (t *Tile) insert(rows, overflow *kernels.Rows, status kernels.Span) error {
+	tab := t.device.table
+	return firstError(
+		func() error { return t.stream.WaitFor(tab.last) },
+		func() error { return t.stream.Insert(&t.device.run.opt.Shape, rows, tab.Table, overflow, status) },
+		func() error { return tab.follow(t.stream) },
+	)
+}
+
+// hasRoom reports whether the table may take a tile, and seals it when it is full: section 4.2.2 of the paper.
+// The table is to stay below LFMax, by what the last loads have added; below LFMin, a tile has room in any
+// case. Where it waited, the run may have gone on to another route: it returns false. Requires: d.mu is held.
+func (d *device) hasRoom(t *Tile) bool {
+	tab, o := d.table, &d.run.opt
+	switch {
+	case tab.Sealed, float64(tab.groups)+tab.growth*float64(tab.loading+d.tableRows(t)) <= o.LFMax*float64(tab.Slots):
+		return true
+	case tab.loading > 0:
+		d.idle.Wait()
+		return false
+	case float64(tab.groups) <= o.LFMin*float64(tab.Slots):
+		return true
+	}
+	tab.Sealed = true
+	d.run.leaveRoute(RouteTable, d.foretellGroups())
+	return false
+}
+
+// tableRows returns how many rows of a tile go to the table, about.
+func (d *device) tableRows(t *Tile) int64 {
+	resident, radix := d.run.Resident()
+	if resident == 0 {
+		return int64(t.Rows)
+	}
+	return int64(t.Rows) * int64(resident) >> radix
+}
+
+// foretellGroups returns how many groups all rows would have if they went on as those that have filled the
+// table, which were more than had been expected. Requires: d.mu is held.
+func (d *device) foretellGroups() int64 {
+	r := d.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	total := float64(r.totalRows())
+	return int64(min(float64(d.table.groups)/float64(max(r.counters.Rows, 1))*total, total))
+}
+
+// tableGroups copies the groups of the table out, as many at a time as there is room for, and drops the table.
+// Requires: the device's lock is held, and no tile is under way.
+func (d *device) tableGroups() (*Groups, error) {
+	shape, tab := &d.run.opt.Shape, d.table
+	room := d.limit - d.used - newGroupLayout(shape, 0).bytes - int64(len(shape.Folds)+1)*columnAlignment
+	l := newGroupLayout(shape, max(min(tab.groups, room/groupBytes(shape)), 1))
+	step := tab.Slots
+	if l.capacity < tab.groups {
+		if step = l.capacity - slotsBehind; step < 1 {
+			return nil, fmt.Errorf("%d B of device memory for groups of %d B: %w", room, groupBytes(shape), kernels.ErrOutOfMemory)
+		}
+	}
+	t := d.tiles[0] // which is free: no tile is under way
+	var err error
+	if t.output, err = d.alloc(l.bytes); err != nil {
+		return nil, err
+	}
+	host, pinned := d.hostMemory(tab.groups * groupBytes(shape))
+	g := hostGroups(shape, host, tab.groups)
+	g.pinned = pinned
+	err = t.stream.WaitFor(tab.last)
+	for first, done := int64(0), int64(0); err == nil && first < tab.Slots; first += step {
+		var n int64
+		n, err = d.compact(t, &l, first, min(first+step, tab.Slots), g, done)
+		done += n
+	}
+	if err != nil {
+		d.orphan(pinned)
+		return nil, errors.Join(err, t.closeMarks())
+	}
+	return g, errors.Join(d.freeBuffer(&t.output), d.dropTable())
+}
+
+// slotsBehind are, at most, read by a compaction up to the last slot.
+const slotsBehind = 4
+
+// compact copies the groups of the slots [first, end) of the table to those of the host from done on, and returns
+// how many there are. Requires: the device's lock is held, which it lets go while it waits.
+func (d *device) compact(t *Tile, l *groupLayout, first, end int64, g *Groups, done int64) (int64, error) {
+	into, status := l.groups(t.output, 0), t.tail()[:statusBytes]
+	err := firstError(
+		func() error { return errors.Join(t.mark(0), t.mark(1)) },
+		func() error { return t.stream.Compact(l.shape, d.table.Table, first, end, into) },
+		func() error { return t.mark(2) },
+		func() error { return t.stream.Copy(kernels.Copy{Device: into.Status, Host: status, Out: true}) },
+	)
+	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
+		return 0, err
+	}
+	s := readStatus(status)
+	n := int64(s.Groups)
+	if s.Overflow > 0 || done+n > int64(g.Count) || end == d.table.Slots && done+n < int64(g.Count) {
+		return 0, fmt.Errorf("table of %d groups: %d of them and %d more in slots %d to %d, %d without room", g.Count, done, n, first, end, s.Overflow)
+	}
+	copies := l.copiesOut(t.output, 0, g, done, n)
+	d.bytesOut += copiedBytes(copies)
+	err = firstError(
+		func() error { return t.stream.CopyBatch(copies) },
+		func() error { return t.mark(3) },
+	)
+	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
+		return 0, err
+	}
+	d.noteLocked(t.number, "compact", t.marks[:])
+	return n, t.closeMarks()
+}
