@@ -410,6 +410,7 @@ var sqlQueries = []string{
 	"SELECT count(DISTINCT q), sum(l) FROM t", "SELECT s, count(DISTINCT dt), median(i) FROM t GROUP BY s", "SELECT b, count(DISTINCT p) AS x, sum(DISTINCT p) FROM t GROUP BY b",
 	"SELECT regexp_replace('abc', 'b', 'y'), regexp_extract('abc', 'b(c)', 1), regexp_replace('aXa', 'a', 'b', 'g'), count(*) FROM t",
 	"SELECT regexp_replace(s, '(a)', '<\\1>', 'g') AS r, regexp_extract(s, '[a-m](.)', 1) AS x, count(*) FROM t GROUP BY r, x",
+	"SELECT min(i), max(i), min(ts), max(ts), min(dt), max(dt) FROM t", "SELECT max(ti), min(ui), max(si) - min(si) AS x FROM t ORDER BY x", "SELECT min(l), max(b), min(q), max(d), min(s) FROM t",
 	"SELECT DISTINCT b, i % 4 FROM t",
 	"SELECT DISTINCT s FROM t ORDER BY s LIMIT 3 OFFSET 2",
 	"SELECT DISTINCT count(*) FROM t GROUP BY i ORDER BY 1",

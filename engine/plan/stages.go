@@ -36,6 +36,9 @@ func (g *grouping) arrange(query spec.Query) error {
 	if g.distinct == nil && !g.oneStep {
 		g.distinct, g.distinctCall = g.counted(query)
 	}
+	if src := g.extremes(query); src != nil {
+		g.q.then(stage{what: "least and greatest values, of statistics"}, src)
+	}
 	if g.order != nil && g.distinct == nil {
 		if err := g.sortRows(query); err != nil {
 			return err

@@ -72,6 +72,9 @@ func (t *rowTest) stats(s Stats) Stats {
 		s.Columns = make([]ColumnStats, t.schema.NumFields())
 	}
 	s.Columns = slices.Clone(s.Columns)
+	for i := range s.Columns {
+		s.Columns[i].Tight = false
+	}
 	narrowStats(s.Columns, t.terms.terms, t.schema)
 	return s
 }

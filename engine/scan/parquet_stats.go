@@ -30,7 +30,7 @@ func (p *parquetFile) statsOf(groups []groupPlan) Stats {
 
 func (p *parquetFile) columnStats(c, leaf int, groups []groupPlan) ColumnStats {
 	merged := ColumnStats{NoNulls: true}
-	ranged, first := true, true
+	ranged, first, tight := true, true, true
 	coded, rows, codedBytes := arrow.IsBaseBinary(p.fields.Field(c).Type.ID()), int64(0), int64(0)
 	stored := p.storedColumn(c)
 	stored.compared = stored.compared && countsAsInteger(stored.typ)
@@ -48,6 +48,7 @@ func (p *parquetFile) columnStats(c, leaf int, groups []groupPlan) ColumnStats {
 		if b.allNulls {
 			continue // no value to bound
 		}
+		tight = tight && b.exact && groups[i].ranges == nil
 		low, high, ok := integerRange(&b, stored.typ)
 		switch {
 		case !ok:
@@ -60,6 +61,7 @@ func (p *parquetFile) columnStats(c, leaf int, groups []groupPlan) ColumnStats {
 	}
 	merged.Repeats = coded && codedBytes*dictionaryShare <= rows
 	merged.HasRange = ranged && !first
+	merged.Tight = merged.HasRange && tight
 	if !merged.HasRange {
 		merged.Min, merged.Max = 0, 0
 	}

@@ -197,10 +197,10 @@ func TestParquetStats(t *testing.T) {
 	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, 7, []arrow.RecordBatch{batch})))
 	stats := src.Stats()
 	want := map[string]ColumnStats{
-		"int8":   {HasRange: true, Min: -128, Max: 127},
-		"uint32": {HasRange: true, Min: 0, Max: 4294967295},
+		"int8":   {HasRange: true, Min: -128, Max: 127, Tight: true},
+		"uint32": {HasRange: true, Min: 0, Max: 4294967295, Tight: true},
 		"uint64": {}, // a value above int64
-		"date32": {HasRange: true, Min: -1, Max: 19782},
+		"date32": {HasRange: true, Min: -1, Max: 19782, Tight: true},
 	}
 	if stats.Rows != 20 {
 		t.Errorf("rows: got %d, want 20", stats.Rows)

@@ -109,9 +109,10 @@ func mergeStats(s, other ColumnStats, first bool) ColumnStats {
 	merged := ColumnStats{NoNulls: s.NoNulls && other.NoNulls, Repeats: other.Repeats && (first || s.Repeats)}
 	switch {
 	case first:
-		merged.HasRange, merged.Min, merged.Max = other.HasRange, other.Min, other.Max
+		merged.HasRange, merged.Min, merged.Max, merged.Tight = other.HasRange, other.Min, other.Max, other.Tight
 	case s.HasRange && other.HasRange:
 		merged.HasRange, merged.Min, merged.Max = true, min(s.Min, other.Min), max(s.Max, other.Max)
+		merged.Tight = s.Tight && other.Tight
 	}
 	return merged
 }

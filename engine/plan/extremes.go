@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"encoding/binary"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// extremes returns a table of two rows, the least and the greatest values of columns, in place of the rows where nothing
+// but these is asked of the whole table and its statistics tell them; else nil.
+func (g *grouping) extremes(query spec.Query) scan.Source {
+	if g.oneStep || len(query.Keys) > 0 || len(g.sets) > 1 || len(g.added) > 0 || g.q.filter != nil || len(query.Aggregates) == 0 {
+		return nil
+	}
+	schema, stats := g.q.source.Schema(), g.q.source.Stats()
+	var fields []arrow.Field
+	var columns []arrow.Array
+	defer func() {
+		for _, c := range columns {
+			c.Release()
+		}
+	}()
+	taken := map[string]bool{}
+	for _, a := range query.Aggregates {
+		if a.Func != spec.Min && a.Func != spec.Max || stats.Columns == nil {
+			return nil
+		}
+		at := schema.FieldIndices(a.Args[0])
+		if len(at) != 1 || !stats.Columns[at[0]].Tight {
+			return nil
+		}
+		if field := schema.Field(at[0]); !taken[field.Name] {
+			field.Type = valueType(field.Type)
+			column := ends(field.Type, stats.Columns[at[0]])
+			if column == nil {
+				return nil
+			}
+			taken[field.Name] = true
+			fields, columns = append(fields, field), append(columns, column)
+		}
+	}
+	made := arrow.NewSchema(fields, nil)
+	return scan.Batches(made, []arrow.RecordBatch{array.NewRecordBatch(made, columns, 2)})
+}
+
+// ends returns the bounds of a column's values as an array; nil of a type whose values are no integers.
+func ends(dt arrow.DataType, s scan.ColumnStats) arrow.Array {
+	fixed, ok := dt.(arrow.FixedWidthDataType)
+	if !ok || fixed.BitWidth() < 8 || fixed.BitWidth() > 64 {
+		return nil
+	}
+	width := fixed.BitWidth() / 8
+	var bytes []byte
+	for _, value := range []int64{s.Min, s.Max} {
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], uint64(value))
+		bytes = append(bytes, word[:width]...)
+	}
+	data := array.NewData(dt, 2, []*memory.Buffer{nil, memory.NewBufferBytes(bytes)}, nil, 0, 0)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
