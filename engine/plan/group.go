@@ -61,6 +61,7 @@ func (p *planner) group(q *Query, st *statement) error {
 	if err != nil {
 		return err
 	}
+	q.uses = append(slices.Clone(g.keys), having)
 	query.Overflow, query.Deterministic = p.opt.Overflow, p.opt.Deterministic
 	if q.source, err = withColumns(q.source, g.addedNames, g.added, g.sums); err != nil {
 		return err
@@ -199,7 +200,7 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 		return query, err
 	}
 	var all []*expr.Expr
-	for _, it := range g.st.items {
+	for _, it := range g.st.results() {
 		all = append(all, it.expr)
 	}
 	for _, o := range orders {

@@ -47,6 +47,8 @@ type Table struct {
 type Query struct {
 	engine *engine.Engine
 	text   *sql.Select
+	st     *statement   // text, whose names have been looked up
+	uses   []*expr.Expr // over the columns of base: what is made of them, but for its condition
 
 	base   *relation     // what is read
 	source scan.Source   // of what is projected, or of the last aggregation
@@ -77,7 +79,16 @@ type Query struct {
 // Errors that point at the text are of type *sql.Error.
 func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
 	opt.Scan.EnsureDefaults()
-	return (&planner{engine: eng, opt: opt}).plan(ctx, s)
+	p := &planner{engine: eng, opt: opt}
+	q, err := p.plan(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.narrow(q); err != nil {
+		q.Close()
+		return nil, err
+	}
+	return q, nil
 }
 
 // Schema returns the columns of the result.
@@ -105,7 +116,23 @@ type statement struct {
 	*sql.Select
 	rel     *relation
 	items   []item
+	unused  []bool                // by item: nobody asks for it; nil where all are wanted
 	aliases map[string]*expr.Expr // in lower case
+	groups  bool                  // whether there are aggregates or keys
+}
+
+// results are the items that are to be made.
+func (st *statement) results() []item {
+	if st.unused == nil {
+		return st.items
+	}
+	var list []item
+	for i, it := range st.items {
+		if !st.unused[i] {
+			list = append(list, it)
+		}
+	}
+	return list
 }
 
 // item is an element of the result: over the source's columns, with aggregates.
@@ -153,29 +180,36 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	}
 	base := *rel
 	base.where = both(rel.where, where)
-	q := &Query{engine: p.engine, text: s, base: &base, source: base.source, answered: -1}
+	q := &Query{engine: p.engine, text: s, st: st, base: &base}
 	if base.where != nil {
 		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
 			return nil, err
 		}
-		q.source = q.filter
 	}
-	grouped, err := st.grouped()
-	if err != nil {
+	if st.groups, err = st.grouped(); err != nil {
 		return nil, err
 	}
-	if s.Distinct && grouped {
+	if s.Distinct && st.groups {
 		return p.distinct(ctx, st)
 	}
-	if grouped || s.Distinct {
-		err = p.group(q, st)
+	return q, p.complete(q)
+}
+
+// complete plans what is done with the rows that are read.
+func (p *planner) complete(q *Query) (err error) {
+	q.source, q.answered = q.base.source, -1
+	if q.filter != nil {
+		q.source = q.filter
+	}
+	if q.st.groups || q.st.Distinct {
+		err = p.group(q, q.st)
 	} else {
-		err = p.project(q, st)
+		err = p.project(q, q.st)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return q, q.limit(s)
+	return q.limit(q.text)
 }
 
 // resolveItems looks up the columns of the items, and gives every item a name of its own.
@@ -309,11 +343,12 @@ func (p *planner) project(q *Query, st *statement) error {
 func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), having *expr.Expr) error {
 	var names []string
 	var exprs []*expr.Expr
-	for _, it := range st.items {
+	for _, it := range st.results() {
 		x, err := of(it.expr)
 		if err != nil {
 			return err
 		}
+		q.uses = append(q.uses, it.expr)
 		names, exprs = append(names, it.name), append(exprs, x)
 	}
 	orders, err := st.orders()
@@ -325,6 +360,7 @@ func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), h
 		if err != nil {
 			return err
 		}
+		q.uses = append(q.uses, o.Expr)
 		at := -1
 		for i := range exprs {
 			if exprs[i].Key() == x.Key() {

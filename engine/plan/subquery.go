@@ -27,11 +27,14 @@ type streamed struct {
 	name   string
 	schema *arrow.Schema
 	run    func(context.Context) (array.RecordReader, error)
+
+	query *Query // of a derived table
+	made  []int  // by column: where the query returns it, or -1 where nobody asks for it; nil where all are made
 }
 
 // subquery is the source of a statement's result.
 func subquery(q *Query) *streamed {
-	return &streamed{name: "derived table", schema: q.Schema(), run: func(ctx context.Context) (array.RecordReader, error) {
+	return &streamed{name: "derived table", query: q, schema: q.Schema(), run: func(ctx context.Context) (array.RecordReader, error) {
 		return q.Run(ctx)
 	}}
 }
@@ -60,10 +63,14 @@ func (s *streamedSplit) Name() string     { return s.of.name }
 // Open implements scan.Split.
 func (s *streamedSplit) Open(ctx context.Context, _ scan.OpenOptions) (array.RecordReader, error) {
 	fields := make([]arrow.Field, len(s.columns))
+	made := make([]int, len(s.columns))
 	for i, c := range s.columns {
-		fields[i] = s.of.schema.Field(c)
+		fields[i], made[i] = s.of.schema.Field(c), c
+		if s.of.made != nil {
+			made[i] = s.of.made[c]
+		}
 	}
-	r := &streamedReader{ctx: ctx, columns: s.columns, schema: arrow.NewSchema(fields, nil)}
+	r := &streamedReader{ctx: ctx, columns: made, schema: arrow.NewSchema(fields, nil)}
 	r.refs.Store(1)
 	var err error
 	waited := engine.Wait(ctx, func() { r.from, err = s.of.run(ctx) })

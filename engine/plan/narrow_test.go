@@ -1,0 +1,65 @@
+//go:build cgo
+
+package plan_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// Columns of derived tables that nobody asks for are not computed: neither are they in the plan, nor do they fail.
+func TestNarrow(t *testing.T) {
+	eng := openEngine(t)
+	tables := map[string]plan.Table{"docs": {Source: docsTable()}}
+	for _, tt := range []struct{ text, want, left, out string }{
+		{"SELECT max(k) FROM (SELECT b AS k, count(*) AS n, sum(CAST(s AS INTEGER)) AS x FROM docs GROUP BY b)", "true", "key b", "sum("},
+		{"SELECT sum(n) FROM (SELECT b, count(*) AS n, sum(CAST(s AS INTEGER)) AS x FROM docs GROUP BY b)", "4", "count(*)", "x:"},
+		{"SELECT count(*) FROM (SELECT sum(CAST(s AS INTEGER)) AS x, b, max(y) AS y FROM docs GROUP BY b)", "3", "b", "max("},
+		{"SELECT count(*) FROM (SELECT max(y) AS m, sum(CAST(s AS INTEGER)) FROM docs)", "1", "m: max", "sum("},
+		{"SELECT max(m) FROM (SELECT b, s, max(x) AS m, min(CAST(s AS INTEGER)), grouping(b) AS g FROM docs GROUP BY CUBE (b, s))", "4", "max(x)", "min("},
+		{"SELECT max(k) FROM (SELECT b AS k, sum(DISTINCT x) AS d, min(CAST(s AS INTEGER)) FROM docs GROUP BY b ORDER BY d)", "true", "sum(distinct x)", "min("},
+		{"SELECT max(k) FROM (SELECT b AS k, list(x ORDER BY CAST(s AS INTEGER)) FROM docs GROUP BY b ORDER BY max(y))", "true", "max(y)", "in order of"},
+		{"SELECT max(x) FROM (SELECT x, CAST(s AS INTEGER) AS z FROM docs ORDER BY y LIMIT 2)", "4", "order: y", "cast"},
+		{"SELECT max(x) FROM (SELECT x, count(*) AS c FROM (SELECT x, y, max(CAST(s AS INTEGER)) AS z, min(b) AS w FROM docs GROUP BY x, y) GROUP BY x, w)", "4", "min(b)", "max(cast"},
+		{"SELECT count(*) FROM (SELECT DISTINCT b, s FROM docs)", "4", "s", "aggregates"},
+		{"WITH a AS (SELECT b, max(x) AS x, min(CAST(s AS INTEGER)) AS z FROM docs GROUP BY b HAVING count(*) > 0 LIMIT 9) SELECT sum(x) FROM a WHERE x > 1", "6", "having", "min("},
+	} {
+		s, err := sql.Parse(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := plan.Prepare(context.Background(), eng, s, plan.Options{Tables: tables})
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		text, err := q.Explain(context.Background())
+		q.Close()
+		if err != nil || !strings.Contains(text, tt.left) || strings.Contains(text, tt.out) || strings.Contains(text, "INTEGER") {
+			t.Errorf("%s: %v\n%s\nwant %q, and no %q", tt.text, err, text, tt.left, tt.out)
+		}
+		if got := one(t, eng, tt.text); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.text, got, tt.want)
+		}
+	}
+}
+
+// What is wrong in a column that nobody asks for is an error none the less.
+func TestNarrowErrors(t *testing.T) {
+	eng := openEngine(t)
+	for text, want := range map[string]string{
+		"SELECT b FROM (SELECT b, sum(z) FROM docs GROUP BY b)":              "does not exist",
+		"SELECT b FROM (SELECT b, sum(s) FROM docs GROUP BY b)":              "sum",
+		"SELECT b FROM (SELECT b, x + true AS w FROM docs LIMIT 1)":          "BOOLEAN",
+		"SELECT b FROM (SELECT b, x FROM docs GROUP BY b)":                   "GROUP BY",
+		"SELECT z FROM (SELECT b, sum(x) AS s FROM docs GROUP BY b LIMIT 1)": "does not exist",
+	} {
+		if _, err := ask(eng, text, map[string]plan.Table{"docs": {Source: docsTable()}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", text, err, want)
+		}
+	}
+}
