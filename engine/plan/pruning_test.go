@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,35 +18,8 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/stream/faultfs"
 )
-
-// countingFS counts the bytes that are read.
-type countingFS struct {
-	stream.FS
-	bytes atomic.Int64
-}
-
-func (c *countingFS) Open(name string) (stream.File, error) {
-	f, err := c.FS.Open(name)
-	return &countingFile{f, c}, err
-}
-
-type countingFile struct {
-	stream.File
-	fs *countingFS
-}
-
-func (f *countingFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
-	f.fs.bytes.Add(int64(n))
-	return n, err
-}
-
-func (f *countingFile) ReadAt(p []byte, at int64) (int, error) {
-	n, err := f.File.ReadAt(p, at)
-	f.fs.bytes.Add(int64(n))
-	return n, err
-}
 
 // A table of days of 2,000 rows each, which rise with the rows, and six columns of noise; a row group is two days.
 const (
@@ -104,10 +76,10 @@ func TestPruning(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer eng.Close()
-	fs := &countingFS{FS: stream.OS}
+	fs := faultfs.New(stream.OS)
 	ask := func(where string) (rows, bytes, groups int64) {
 		t.Helper()
-		before := fs.bytes.Load()
+		before := fs.BytesRead()
 		s, err := sql.Parse("SELECT count(*), sum(v0), sum(v1), sum(v2), sum(v3), sum(v4), sum(v5) FROM days WHERE " + where)
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +105,7 @@ func TestPruning(t *testing.T) {
 		for _, by := range pruned.By {
 			left -= by.RowGroups
 		}
-		return rows, fs.bytes.Load() - before, left
+		return rows, fs.BytesRead() - before, left
 	}
 	_, whole, _ := ask("v0 IS NOT NULL OR v1 > 0")
 	for _, c := range []struct {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,35 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 
 	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/stream/faultfs"
 )
-
-// countingFS counts the bytes that are read.
-type countingFS struct {
-	stream.FS
-	bytes atomic.Int64
-}
-
-func (c *countingFS) Open(name string) (stream.File, error) {
-	f, err := c.FS.Open(name)
-	return &countingFile{f, c}, err
-}
-
-type countingFile struct {
-	stream.File
-	fs *countingFS
-}
-
-func (f *countingFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
-	f.fs.bytes.Add(int64(n))
-	return n, err
-}
-
-func (f *countingFile) ReadAt(p []byte, at int64) (int, error) {
-	n, err := f.File.ReadAt(p, at)
-	f.fs.bytes.Add(int64(n))
-	return n, err
-}
 
 // sortedTable has a column "at" that rises, five columns that are to be aggregated, and "key", whose values
 // are spread over the whole table.
@@ -117,7 +89,7 @@ func TestFilterBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			counting := &countingFS{FS: stream.OS}
+			counting := faultfs.New(stream.OS)
 			filtered, err := Filter(context.Background(), mustOpen(t, Options{FS: counting}, path), Predicate{Terms: tt.terms})
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +98,7 @@ func TestFilterBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			read := counting.bytes.Load()
+			read := counting.BytesRead()
 			t.Logf("%d of %d B read, %.2f%%; %d rows; %+v", read, info.Size(), 100*float64(read)/float64(info.Size()), len(got), filtered.Pruning())
 			if float64(read) > tt.want*float64(info.Size()) {
 				t.Errorf("%d of %d B read, %.2f%%", read, info.Size(), 100*float64(read)/float64(info.Size()))
@@ -165,19 +137,19 @@ func TestFilterLateBytes(t *testing.T) {
 		for _, index := range []bool{true, false} {
 			opts := []parquet.WriterProperty{parquet.WithDictionaryDefault(false), parquet.WithPageIndexEnabled(index), parquet.WithDataPageSize(pageBytes)}
 			path := writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, rows, []arrow.RecordBatch{batch}, opts...))
-			counting := &countingFS{FS: stream.OS}
+			counting := faultfs.New(stream.OS)
 			filter := newTestFilter([]testTerm{newTerm(t, 0, OpIn, int64Constants(7, 8, 1003))})
 			filtered, err := Filter(context.Background(), mustOpen(t, Options{FS: counting}, path), Predicate{Rows: filter}) // no term: nothing is pruned
 			if err != nil {
 				t.Fatal(err)
 			}
-			opened := counting.bytes.Load()
+			opened := counting.BytesRead()
 			got, err := readAll(filtered, []int{1, 2, 3, 0}, OpenOptions{})
 			if err != nil || len(got) != 3 || !strings.HasSuffix(got[2], "|1003") {
 				t.Fatalf("%v, %v", got, err)
 			}
 			chunk := int64(rows * 8)
-			late := counting.bytes.Load() - opened - chunk
+			late := counting.BytesRead() - opened - chunk
 			t.Logf("pages of %d B, index %t: %d of %d B of the late columns read; %+v", pageBytes, index, late, 3*chunk, filtered.Pruning())
 			limit := 3 * chunk / 2 // one page of three is needed
 			if pageBytes < 1<<20 {

@@ -1,5 +1,5 @@
-// Package faultfs wraps a file system so that tests can fail its n-th operation and see that every
-// file is closed again.
+// Package faultfs wraps a file system so that tests can fail its n-th operation, see that every
+// file is closed again, and count what is read.
 //
 // A test runs its subject once to count the operations, then once for each n:
 //
@@ -32,6 +32,7 @@ type FS struct {
 	failAt atomic.Int64 // 0: never
 	ops    atomic.Int64
 	open   atomic.Int64
+	read   atomic.Int64
 	flip   atomic.Bool
 }
 
@@ -61,6 +62,9 @@ func (f *FS) Fired() bool {
 
 // OpenFiles returns how many files have been opened or created and not closed.
 func (f *FS) OpenFiles() int64 { return f.open.Load() }
+
+// BytesRead returns how many bytes of files, other than temporary ones, have been read.
+func (f *FS) BytesRead() int64 { return f.read.Load() }
 
 // step counts one operation and returns its fault, if it is the one to fail.
 func (f *FS) step(op, name string) error {
@@ -230,14 +234,18 @@ func (f *faultFile) Read(p []byte) (int, error) {
 	if err := f.fs.step("read", f.name); err != nil {
 		return 0, err
 	}
-	return f.File.Read(p)
+	n, err := f.File.Read(p)
+	f.fs.read.Add(int64(n))
+	return n, err
 }
 
 func (f *faultFile) ReadAt(p []byte, off int64) (int, error) {
 	if err := f.fs.step("readat", f.name); err != nil {
 		return 0, err
 	}
-	return f.File.ReadAt(p, off)
+	n, err := f.File.ReadAt(p, off)
+	f.fs.read.Add(int64(n))
+	return n, err
 }
 
 func (f *faultFile) Seek(offset int64, whence int) (int64, error) {
