@@ -22,9 +22,12 @@ type grouping struct {
 	infos    []callInfo            // of calls
 	columns  map[string]string     // name of the column that holds a key or an aggregate, by its Key
 	computed map[string]*expr.Expr // aggregates that are made of columns of other names, by their text
+	shifted  map[string]*expr.Expr // sums that are made of other aggregates, by their Key
 	set      string                // name of the column with the number of the grouping set; "" of one set
 
-	oneStep      bool     // Options.OneStep
+	oneStep  bool          // Options.OneStep
+	overflow spec.Overflow // Options.Overflow
+
 	distinct     []string // columns whose distinct values some aggregates are of, which are grouped first; nil where none is
 	distinctCall int      // the first such aggregate
 
@@ -46,7 +49,7 @@ type callInfo struct {
 
 // group plans a statement with groups.
 func (p *planner) group(q *Query, st *statement) error {
-	g := &grouping{st: st, q: q, oneStep: p.opt.OneStep, columns: map[string]string{}, computed: map[string]*expr.Expr{}, addedAt: map[string]int{}, names: map[string]bool{}}
+	g := &grouping{st: st, q: q, oneStep: p.opt.OneStep, overflow: p.opt.Overflow, columns: map[string]string{}, computed: map[string]*expr.Expr{}, shifted: map[string]*expr.Expr{}, addedAt: map[string]int{}, names: map[string]bool{}}
 	for _, f := range q.source.Schema().Fields() {
 		g.names[f.Name] = true
 	}
@@ -211,12 +214,18 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 	}
 	for _, x := range all {
 		var failed error
-		x.Walk(func(x *expr.Expr) bool {
+		var add func(x *expr.Expr) bool
+		add = func(x *expr.Expr) bool {
 			if x.Op != expr.OpAggregate || failed != nil {
 				return failed == nil && g.columns[x.Key()] == ""
 			}
 			key := x.Key()
-			if g.columns[key] != "" {
+			if g.columns[key] != "" || g.shifted[key] != nil {
+				return false
+			}
+			if made := g.shift(x); made != nil {
+				g.shifted[key] = made
+				made.Walk(add)
 				return false
 			}
 			a, info, err := g.aggregate(x)
@@ -229,7 +238,8 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 			g.columns[key] = a.Name
 			query.Aggregates = append(query.Aggregates, a)
 			return false
-		})
+		}
+		x.Walk(add)
 		if failed != nil {
 			return query, failed
 		}
@@ -444,6 +454,10 @@ func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 		}
 		if x.Op == expr.OpCall && x.Name == groupingCall {
 			return g.groupingOf(x, &failed)
+		}
+		if made := g.shifted[x.Key()]; made != nil {
+			made, failed = g.of(made)
+			return made
 		}
 		if name := g.columns[x.Key()]; name != "" && x.Op != expr.OpConstant {
 			if c := g.computed[name]; c != nil {

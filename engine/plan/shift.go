@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// shiftMax bounds the constants of sums that are made of others, so that no sum of fewer than 2^32 rows passes 64 bits.
+const shiftMax = 1 << 20
+
+// shift returns sum(c + n), of a column and a constant, as sum(c) + n * count(c): no row is computed, and several such
+// sums share one. It is nil of other aggregates, and where c + n could pass its type's bounds, which is an error.
+func (g *grouping) shift(x *expr.Expr) *expr.Expr {
+	if g.oneStep || g.overflow != spec.OverflowError || x.Name != spec.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
+		return nil
+	}
+	sum := x.Args[0]
+	if sum.Op != expr.OpCall || sum.Name != "+" && sum.Name != "-" || len(sum.Args) != 2 {
+		return nil
+	}
+	column, constant := sum.Args[0], sum.Args[1]
+	if column.Op != expr.OpColumn && sum.Name == "+" {
+		column, constant = constant, column
+	}
+	n, ok := constant.Value.(int64)
+	if column.Op != expr.OpColumn || constant.Op != expr.OpConstant || !ok || constant.Type.ID == expr.Decimal || n < -shiftMax || n > shiftMax {
+		return nil
+	}
+	if sum.Name == "-" {
+		n = -n
+	}
+	if !g.shifts(column, sum, n) {
+		return nil
+	}
+	of := func(name string) *expr.Expr {
+		return &expr.Expr{Op: expr.OpAggregate, Name: name, Args: []*expr.Expr{column}, At: x.At}
+	}
+	return expr.Call("+", of(spec.Sum.String()), expr.Call("*", expr.Constant(n), of(spec.Count.String())))
+}
+
+// shifts says whether every value of an integer column has a sum with a constant that its type holds.
+func (g *grouping) shifts(column, sum *expr.Expr, n int64) bool {
+	schema := g.q.source.Schema()
+	at := schema.FieldIndices(column.Name)
+	if len(at) != 1 {
+		return false
+	}
+	var s spec.ColumnStats
+	if known := g.q.source.Stats().Columns; known != nil {
+		s = known[at[0]]
+	}
+	low, high, ok := integerRange(valueType(schema.Field(at[0]).Type))
+	if !ok {
+		return false
+	}
+	if s.HasRange {
+		low, high = max(low, s.Min), min(high, s.Max)
+	}
+	p, err := expr.Bind(schema, sum)
+	if err != nil {
+		return false
+	}
+	least, most, ok := integerRange(p.Arrow(0))
+	return p.Arrow(0).ID() == arrow.INT64 || ok && low+n >= least && high+n <= most
+}
+
+// integerRange returns what an integer type of at most 32 bits holds.
+func integerRange(dt arrow.DataType) (low, high int64, ok bool) {
+	switch dt.ID() {
+	case arrow.INT8:
+		return math.MinInt8, math.MaxInt8, true
+	case arrow.INT16:
+		return math.MinInt16, math.MaxInt16, true
+	case arrow.INT32:
+		return math.MinInt32, math.MaxInt32, true
+	case arrow.UINT8:
+		return 0, math.MaxUint8, true
+	case arrow.UINT16:
+		return 0, math.MaxUint16, true
+	case arrow.UINT32:
+		return 0, math.MaxUint32, true
+	}
+	return 0, 0, false
+}
