@@ -209,13 +209,14 @@ func bytesValuesOf(typ arrow.FixedWidthDataType, width int, mem memory.Allocator
 
 // decimals64 converts big-endian numbers of 1 to 8 bytes.
 func decimals64(out []int64, plain []byte, width int) {
-	shift := 64 - 8*width
-	for len(out) > 0 && len(plain) >= 8 {
-		out[0] = int64(binary.BigEndian.Uint64(plain)) >> (shift & 63)
-		out, plain = out[1:], plain[width:]
-	}
+	shift, at := 64-8*width, 0
 	for i := range out {
-		out[i] = bigEndian(plain[i*width:], width)
+		if at+8 > len(plain) {
+			out[i] = bigEndian(plain[at:], width)
+		} else {
+			out[i] = int64(binary.BigEndian.Uint64(plain[at:at+8])) >> (shift & 63)
+		}
+		at += width
 	}
 }
 
