@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -146,48 +145,15 @@ func (s *computedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 
 // computedReader adds columns to the batches of another reader.
 type computedReader struct {
-	refs      atomic.Int64
+	batches
 	ctx       context.Context
-	from      array.RecordReader
 	split     *computedSplit
-	plan      *computePlan
 	evaluator *expr.Evaluator
-	batch     arrow.RecordBatch
-	err       error
 }
 
 func newComputedReader(ctx context.Context, from array.RecordReader, s *computedSplit, mem memory.Allocator) *computedReader {
-	r := &computedReader{ctx: ctx, from: from, split: s, plan: s.plan, evaluator: s.plan.program.NewEvaluator(mem)}
-	r.refs.Store(1)
-	return r
-}
-
-func (r *computedReader) Retain() { r.refs.Add(1) }
-
-func (r *computedReader) Release() {
-	if r.refs.Add(-1) == 0 {
-		r.drop()
-		r.evaluator.Release()
-		r.from.Release()
-	}
-}
-
-func (r *computedReader) drop() {
-	if r.batch != nil {
-		r.batch.Release()
-		r.batch = nil
-	}
-}
-
-func (r *computedReader) Schema() *arrow.Schema          { return r.plan.schema }
-func (r *computedReader) RecordBatch() arrow.RecordBatch { return r.batch }
-func (r *computedReader) Record() arrow.RecordBatch      { return r.batch }
-
-func (r *computedReader) Err() error {
-	if r.err != nil {
-		return r.err
-	}
-	return r.from.Err()
+	e := s.plan.program.NewEvaluator(mem)
+	return &computedReader{batches: batches{schema: s.plan.schema, from: from, closed: e.Release}, ctx: ctx, split: s, evaluator: e}
 }
 
 func (r *computedReader) Next() bool {
@@ -196,7 +162,7 @@ func (r *computedReader) Next() bool {
 		return false
 	}
 	var err error
-	if r.batch, err = r.plan.run(r.ctx, r.evaluator, r.from.RecordBatch()); err != nil {
+	if r.batch, err = r.split.plan.run(r.ctx, r.evaluator, r.from.RecordBatch()); err != nil {
 		r.err = scan.Placed(r.from, r.split.Name(), err)
 	}
 	return r.err == nil

@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -128,51 +127,27 @@ func (s *expandedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 	if err != nil {
 		return nil, err
 	}
-	r := &expandedReader{RecordReader: from, of: s.of, next: len(s.of.made)}
-	r.refs.Store(1)
-	return r, nil
+	return &expandedReader{batches: batches{schema: s.of.schema, from: from}, of: s.of, next: len(s.of.made)}, nil
 }
 
 // expandedReader returns every batch of another reader once for each set.
 type expandedReader struct {
-	array.RecordReader
-	refs  atomic.Int64
-	of    *expansion
-	next  int // of made
-	batch arrow.RecordBatch
+	batches
+	of   *expansion
+	next int // of made
 }
-
-func (r *expandedReader) Retain() { r.refs.Add(1) }
-
-func (r *expandedReader) Release() {
-	if r.refs.Add(-1) == 0 {
-		r.drop()
-		r.RecordReader.Release()
-	}
-}
-
-func (r *expandedReader) drop() {
-	if r.batch != nil {
-		r.batch.Release()
-		r.batch = nil
-	}
-}
-
-func (r *expandedReader) Schema() *arrow.Schema          { return r.of.schema }
-func (r *expandedReader) RecordBatch() arrow.RecordBatch { return r.batch }
-func (r *expandedReader) Record() arrow.RecordBatch      { return r.batch }
 
 func (r *expandedReader) Next() bool {
 	r.drop()
 	if r.next == len(r.of.made) {
-		if !r.RecordReader.Next() {
+		if !r.from.Next() {
 			return false
 		}
 		r.next = 0
 	}
 	set := r.of.made[r.next]
 	r.next++
-	in := r.RecordReader.RecordBatch()
+	in := r.from.RecordBatch()
 	rows := int(in.NumRows())
 	columns := make([]arrow.Array, len(r.of.columns))
 	var made []arrow.Array

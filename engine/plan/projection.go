@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -174,48 +173,15 @@ func (m *projector) filter(ctx context.Context, in arrow.RecordBatch) (arrow.Rec
 
 // projectedReader is the array.RecordReader of a projection of another reader.
 type projectedReader struct {
-	refs  atomic.Int64
-	ctx   context.Context
-	from  array.RecordReader
-	of    *projector
-	batch arrow.RecordBatch
-	err   error
+	batches
+	ctx context.Context
+	of  *projector
 }
 
 // newProjectedReader takes over the reader.
 func newProjectedReader(ctx context.Context, from array.RecordReader, p *projection, mem memory.Allocator) *projectedReader {
-	r := &projectedReader{ctx: ctx, from: from, of: newProjector(p, mem)}
-	r.refs.Store(1)
-	return r
-}
-
-func (r *projectedReader) Retain() { r.refs.Add(1) }
-
-func (r *projectedReader) Release() {
-	if r.refs.Add(-1) != 0 {
-		return
-	}
-	r.drop()
-	r.of.Release()
-	r.from.Release()
-}
-
-func (r *projectedReader) drop() {
-	if r.batch != nil {
-		r.batch.Release()
-		r.batch = nil
-	}
-}
-
-func (r *projectedReader) Schema() *arrow.Schema          { return r.of.p.schema }
-func (r *projectedReader) RecordBatch() arrow.RecordBatch { return r.batch }
-func (r *projectedReader) Record() arrow.RecordBatch      { return r.batch }
-
-func (r *projectedReader) Err() error {
-	if r.err != nil {
-		return r.err
-	}
-	return r.from.Err()
+	of := newProjector(p, mem)
+	return &projectedReader{batches: batches{schema: p.schema, from: from, closed: of.Release}, ctx: ctx, of: of}
 }
 
 func (r *projectedReader) Next() bool {

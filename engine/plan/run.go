@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -67,46 +66,19 @@ func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader,
 }
 
 // firstColumns is a reader without its last columns.
-type firstColumns struct {
-	array.RecordReader
-	refs   atomic.Int64
-	schema *arrow.Schema
-	batch  arrow.RecordBatch
-}
+type firstColumns struct{ batches }
 
 // newFirstColumns takes over the reader.
 func newFirstColumns(from array.RecordReader, schema *arrow.Schema) *firstColumns {
-	r := &firstColumns{RecordReader: from, schema: schema}
-	r.refs.Store(1)
-	return r
+	return &firstColumns{batches{schema: schema, from: from}}
 }
-
-func (r *firstColumns) Retain() { r.refs.Add(1) }
-
-func (r *firstColumns) Release() {
-	if r.refs.Add(-1) == 0 {
-		r.drop()
-		r.RecordReader.Release()
-	}
-}
-
-func (r *firstColumns) drop() {
-	if r.batch != nil {
-		r.batch.Release()
-		r.batch = nil
-	}
-}
-
-func (r *firstColumns) Schema() *arrow.Schema          { return r.schema }
-func (r *firstColumns) RecordBatch() arrow.RecordBatch { return r.batch }
-func (r *firstColumns) Record() arrow.RecordBatch      { return r.batch }
 
 func (r *firstColumns) Next() bool {
 	r.drop()
-	if !r.RecordReader.Next() {
+	if !r.from.Next() {
 		return false
 	}
-	in := r.RecordReader.RecordBatch()
+	in := r.from.RecordBatch()
 	r.batch = newBatch(r.schema, in.Columns()[:r.schema.NumFields()], in.NumRows())
 	return true
 }
@@ -114,24 +86,22 @@ func (r *firstColumns) Next() bool {
 // groupReader reads the groups, as rows of Query.rows: first those that go on to be merged and are an answer
 // already, as they come by, then those of the last aggregation.
 type groupReader struct {
-	refs    atomic.Int64
+	batches
 	ctx     context.Context
 	cancel  context.CancelFunc
 	query   *Query
 	current *engine.Result
 	finest  <-chan arrow.RecordBatch // nil when there are no more
 	ahead   chan bool                // what current.Next has returned, called while finest is read; else nil
-	batch   arrow.RecordBatch
 	rows    int64
 	passed  int64 // rows of finest
 	stats   engine.Stats
-	err     error
 }
 
 func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
-	r := &groupReader{query: q}
+	r := &groupReader{batches: batches{schema: q.rows}, query: q}
+	r.closed = r.close
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	r.refs.Store(1)
 	q.finest = nil
 	if q.answered >= 0 {
 		q.finest = make(chan arrow.RecordBatch)
@@ -149,18 +119,14 @@ func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 	return r, nil
 }
 
-func (r *groupReader) Retain() { r.refs.Add(1) }
-
-func (r *groupReader) Release() {
-	if r.refs.Add(-1) == 0 {
-		r.drop()
-		r.cancel()
-		if r.current != nil {
-			if r.ahead != nil {
-				<-r.ahead
-			}
-			r.current.Release()
+// close stops the aggregation.
+func (r *groupReader) close() {
+	r.cancel()
+	if r.current != nil {
+		if r.ahead != nil {
+			<-r.ahead
 		}
+		r.current.Release()
 	}
 }
 
@@ -197,18 +163,6 @@ func (q *Query) answer(groups arrow.RecordBatch) arrow.RecordBatch {
 	columns := slices.Concat(groups.Columns()[:keys], []arrow.Array{number}, groups.Columns()[keys:])
 	return newBatch(q.rows, columns, groups.NumRows())
 }
-
-func (r *groupReader) drop() {
-	if r.batch != nil {
-		r.batch.Release()
-		r.batch = nil
-	}
-}
-
-func (r *groupReader) Schema() *arrow.Schema          { return r.query.rows }
-func (r *groupReader) RecordBatch() arrow.RecordBatch { return r.batch }
-func (r *groupReader) Record() arrow.RecordBatch      { return r.batch }
-func (r *groupReader) Err() error                     { return r.err }
 
 func (r *groupReader) Next() bool {
 	r.drop()
@@ -295,26 +249,16 @@ func (q *Query) groupsOfNothing(ctx context.Context) (arrow.RecordBatch, error) 
 
 // tee reads the result of an aggregation, and sends its batches to another reader too.
 type tee struct {
-	array.RecordReader
-	refs atomic.Int64
-	ctx  context.Context
-	to   chan<- arrow.RecordBatch // nil when it is closed
+	batches
+	ctx context.Context
+	to  chan<- arrow.RecordBatch // nil when it is closed
 }
 
 // newTee takes over the reader. It closes the channel.
 func newTee(ctx context.Context, from array.RecordReader, to chan<- arrow.RecordBatch) *tee {
-	t := &tee{RecordReader: from, ctx: ctx, to: to}
-	t.refs.Store(1)
+	t := &tee{batches: batches{schema: from.Schema(), from: from}, ctx: ctx, to: to}
+	t.closed = t.end
 	return t
-}
-
-func (t *tee) Retain() { t.refs.Add(1) }
-
-func (t *tee) Release() {
-	if t.refs.Add(-1) == 0 {
-		t.end()
-		t.RecordReader.Release()
-	}
 }
 
 func (t *tee) end() {
@@ -325,16 +269,18 @@ func (t *tee) end() {
 }
 
 func (t *tee) Next() bool {
-	if !t.RecordReader.Next() {
+	t.drop()
+	if !t.from.Next() {
 		t.end()
 		return false
 	}
-	batch := t.RecordReader.RecordBatch()
-	batch.Retain()
+	t.batch = t.from.RecordBatch()
+	t.batch.Retain()
+	t.batch.Retain() // the other reader's
 	select {
-	case t.to <- batch:
+	case t.to <- t.batch:
 	case <-t.ctx.Done():
-		batch.Release()
+		t.batch.Release()
 	}
 	return true
 }

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -70,8 +69,7 @@ func (s *streamedSplit) Open(ctx context.Context, _ scan.OpenOptions) (array.Rec
 			made[i] = s.of.made[c]
 		}
 	}
-	r := &streamedReader{ctx: ctx, columns: made, schema: arrow.NewSchema(fields, nil)}
-	r.refs.Store(1)
+	r := &streamedReader{batches: batches{schema: arrow.NewSchema(fields, nil)}, ctx: ctx, columns: made}
 	var err error
 	waited := engine.Wait(ctx, func() { r.from, err = s.of.run(ctx) })
 	if err != nil {
@@ -87,40 +85,9 @@ func (s *streamedSplit) Open(ctx context.Context, _ scan.OpenOptions) (array.Rec
 // streamedReader returns columns of another query's result. The thread of its worker is that query's while it
 // waits.
 type streamedReader struct {
-	refs    atomic.Int64
+	batches
 	ctx     context.Context
-	from    array.RecordReader
-	columns []int
-	schema  *arrow.Schema
-	batch   arrow.RecordBatch
-	err     error
-}
-
-func (r *streamedReader) Retain() { r.refs.Add(1) }
-
-func (r *streamedReader) Release() {
-	if r.refs.Add(-1) == 0 {
-		r.drop()
-		r.from.Release()
-	}
-}
-
-func (r *streamedReader) drop() {
-	if r.batch != nil {
-		r.batch.Release()
-		r.batch = nil
-	}
-}
-
-func (r *streamedReader) Schema() *arrow.Schema          { return r.schema }
-func (r *streamedReader) RecordBatch() arrow.RecordBatch { return r.batch }
-func (r *streamedReader) Record() arrow.RecordBatch      { return r.batch }
-
-func (r *streamedReader) Err() error {
-	if r.err != nil {
-		return r.err
-	}
-	return r.from.Err()
+	columns []int // of the other query's
 }
 
 func (r *streamedReader) Next() bool {
