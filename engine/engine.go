@@ -92,6 +92,9 @@ func (e *Engine) Close() error {
 	return nil
 }
 
+// MemoryLimit returns the limit of the process, in bytes.
+func (e *Engine) MemoryLimit() int64 { return e.budget.limit }
+
 // Aggregate starts a query and returns its result, which must be released. Batches arrive as they
 // are ready; errors that appear after the start come from Result.Err. An error that is ErrQuery
 // says that the query does not suit the source.

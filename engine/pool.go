@@ -91,3 +91,6 @@ func (a *blockAllocator) Free(b []byte) {
 	}
 	a.memory.Free(unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), cap(b)/8))
 }
+
+// Limit returns what all memory of the engine's pages, tables and decoded columns may take, in bytes.
+func (a *blockAllocator) Limit() int64 { return a.memory.Limit() }

@@ -34,8 +34,11 @@ func Wait(ctx context.Context, f func()) error {
 
 // RowMap makes the batches of Rows of those of a source. One goroutine at a time uses it.
 type RowMap interface {
-	// Map returns what it makes of a batch, which stays the caller's, or nil where nothing is left of it.
-	Map(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch, error)
+	// Begin turns to a batch, which stays the caller's and is valid until the next call of Begin.
+	Begin(ctx context.Context, batch arrow.RecordBatch) error
+
+	// Next returns what is made of the next rows of the batch; nil when nothing is left.
+	Next(ctx context.Context) (arrow.RecordBatch, error)
 
 	// Release is called after the last batch.
 	Release()
@@ -149,15 +152,20 @@ func (r *Rows) read(ctx context.Context, t *thread, m RowMap, split scan.Split) 
 	}
 	defer from.Release()
 	for from.Next() {
-		made, err := m.Map(ctx, from.RecordBatch())
-		if err != nil {
+		if err := m.Begin(ctx, from.RecordBatch()); err != nil {
 			return scan.Placed(from, split.Name(), err)
 		}
-		if made == nil {
-			continue
-		}
-		if err := r.send(ctx, t, made); err != nil {
-			return err
+		for {
+			made, err := m.Next(ctx)
+			if err != nil {
+				return scan.Placed(from, split.Name(), err)
+			}
+			if made == nil {
+				break
+			}
+			if err := r.send(ctx, t, made); err != nil {
+				return err
+			}
 		}
 	}
 	return from.Err()

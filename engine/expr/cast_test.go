@@ -31,7 +31,7 @@ func TestErrorOutlivesBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := p.NewEvaluator(memory.DefaultAllocator)
-		_, err = e.Eval(t.Context(), array.NewRecordBatch(schema, []arrow.Array{column}, 1))
+		_, _, err = e.Eval(t.Context(), array.NewRecordBatch(schema, []arrow.Array{column}, 1), 0)
 		e.Release()
 		clear(data)
 		if err == nil || !strings.Contains(err.Error(), c.text) {

@@ -139,7 +139,7 @@ func TestEncodings(t *testing.T) {
 					e := p.NewEvaluator(memory.DefaultAllocator)
 					defer e.Release()
 					for range 2 { // the second time from what is kept of dictionaries
-						arrays, err := e.Eval(context.Background(), batch)
+						arrays, _, err := e.Eval(context.Background(), batch, 0)
 						if err != nil {
 							t.Errorf("%d rows, %s: %v", rows, form, err)
 							return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
@@ -119,18 +120,34 @@ type Evaluator struct {
 	regexps   map[string]*regexp.Regexp
 	memos     []*memo // by slot; nil before one is asked for
 	free      []*frame
+
+	step      int // rows that are evaluated together at most
+	together  int // rows that are
+	textMax   int // bytes of the strings of one row
+	textFull  int // bytes of strings above which fewer rows are evaluated together
+	textArray int // bytes of strings above which arrays end
+	results   []*vector
 }
 
-// NewEvaluator returns an evaluator whose results take their memory from mem.
+// NewEvaluator returns an evaluator whose results take their memory from mem. Where that has a method Limit, see
+// Evaluator.LimitText.
 func (p *Program) NewEvaluator(mem memory.Allocator) *Evaluator {
-	return &Evaluator{
+	e := &Evaluator{
 		program:   p,
 		mem:       mem,
 		ofColumns: make([]*entries, len(p.columns)),
 		ofNodes:   make([]*entries, p.slots),
 		constants: make([]*vector, p.slots),
 		regexps:   map[string]*regexp.Regexp{},
+		step:      vectorRows,
+		textMax:   textRowBytes,
+		textFull:  textFrameBytes,
+		textArray: textArrayBytes,
 	}
+	if limited, ok := mem.(interface{ Limit() int64 }); ok {
+		e.LimitText(limited.Limit())
+	}
+	return e
 }
 
 // Release gives back what the evaluator holds of dictionaries, and its memos.
@@ -310,7 +327,9 @@ func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval fu
 	made := &entries{of: dict.Data()}
 	made.of.Retain()
 	*place = made
+	outside, together, full := e.made, e.together, e.textFull
 	made.err = func() error {
+		e.made, e.together, e.textFull = 0, vectorRows, min(textFrameBytes, e.textMax) // for all entries
 		var b collector
 		for from := 0; from < dict.Len(); from += vectorRows {
 			if err := e.collect(&b, k, dict, from, min(vectorRows, dict.Len()-from), eval); err != nil {
@@ -323,6 +342,7 @@ func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval fu
 		made.set(b.vector)
 		return err
 	}()
+	e.made, e.together, e.textFull = outside, together, full
 	return made, made.err
 }
 
@@ -416,29 +436,47 @@ func (e *Evaluator) Select(ctx context.Context, i int, batch arrow.RecordBatch, 
 	if err := e.begin(batch); err != nil {
 		return 0, err
 	}
-	n := int(batch.NumRows())
-	for from := 0; from < n; from += vectorRows {
-		e.reset()
-		f := e.frameOf(from, min(vectorRows, n-from), nil)
-		v, err := f.eval(e.program.nodes[i])
-		e.done(f)
-		if err != nil {
-			return rows, e.atRow(e.program.nodes[i], from, f.n, err)
-		}
-		trues := v.bits
-		if v.null != nil {
-			trues = e.bitmap(f.n)
-			for w := range trues {
-				trues[w] = v.bits[w] &^ v.null[w]
+	for from, n := 0, int(batch.NumRows()); from < n; {
+		done, err := e.inSteps(from, n-from, func(from, n int) error {
+			trues, err := e.trues(e.program.nodes[i], from, n)
+			if err != nil {
+				return err
 			}
+			rows += countBits(trues, n)
+			if from%8 == 0 {
+				putBits(selected[from/8:], trues, n)
+			} else {
+				eachBit(trues, n, func(i int) { bitutil.SetBit(selected, from+i) })
+			}
+			return nil
+		})
+		if err != nil {
+			return rows, e.atRow(e.program.nodes[i], from, done, err)
 		}
-		rows += countBits(trues, f.n)
-		putBits(selected[from/8:], trues, f.n)
+		from += done
 		if err := ctx.Err(); err != nil {
 			return rows, context.Cause(ctx)
 		}
 	}
 	return rows, nil
+}
+
+// trues evaluates a condition for some rows, and returns those for which it is TRUE.
+func (e *Evaluator) trues(n *node, from, rows int) ([]uint64, error) {
+	f := e.frameOf(from, rows, nil)
+	defer e.done(f)
+	v, err := f.eval(n)
+	if err != nil {
+		return nil, err
+	}
+	if v.null == nil {
+		return v.bits, nil
+	}
+	trues := e.bitmap(rows)
+	for w := range trues {
+		trues[w] = v.bits[w] &^ v.null[w]
+	}
+	return trues, nil
 }
 
 // putBits writes n bits as bytes.
@@ -451,69 +489,97 @@ func putBits(out []byte, words []uint64, n int) {
 	}
 }
 
-// Eval returns expressions for all rows of a batch, which has the program's columns. Strings come as
-// dictionaries where an expression's only column does, unless the program is plain.
-func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch) ([]arrow.Array, error) {
+// Eval returns expressions for the rows of a batch from one on, and how many rows these are: fewer than there are where
+// their strings take more than some 32 MiB. The batch has the program's columns. Strings come as dictionaries where an
+// expression's only column does, unless the program is plain.
+func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int) (arrays []arrow.Array, rows int, err error) {
 	if err := e.begin(batch); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	rows := int(batch.NumRows())
-	arrays := make([]arrow.Array, len(e.program.nodes))
+	arrays = make([]arrow.Array, len(e.program.nodes))
 	builders := make([]*builder, len(e.program.nodes))
-	err := e.evalAll(ctx, rows, arrays, builders)
+	rows, err = e.evalAll(ctx, from, int(batch.NumRows())-from, arrays, builders)
 	for i, b := range builders {
-		if b != nil && err == nil {
+		switch {
+		case b != nil && err == nil:
 			arrays[i] = b.array()
-		} else if b != nil {
+		case b != nil:
 			b.release()
+		case err == nil && rows < arrays[i].Len():
+			whole := arrays[i]
+			arrays[i] = array.NewSlice(whole, int64(from), int64(from+rows))
+			whole.Release()
 		}
 	}
 	if err == nil {
-		return arrays, nil
+		return arrays, rows, nil
 	}
 	for _, arr := range arrays {
 		if arr != nil {
 			arr.Release()
 		}
 	}
-	return nil, err
+	return nil, 0, err
 }
 
-// evalAll makes an array or a full builder for each expression.
-func (e *Evaluator) evalAll(ctx context.Context, rows int, arrays []arrow.Array, builders []*builder) (err error) {
+// evalAll makes an array of the whole batch or a full builder for each expression, and returns how many rows the
+// builders have.
+func (e *Evaluator) evalAll(ctx context.Context, from, rows int, arrays []arrow.Array, builders []*builder) (done int, err error) {
+	building := false
 	for i, n := range e.program.nodes {
 		if arrays[i], err = e.whole(n); err != nil {
-			return err
+			return 0, err
 		}
 		if arrays[i] == nil {
 			builders[i] = newBuilder(n.typ, e.program.compact[i], rows, e.mem)
+			building = true
 		}
 	}
-	for from := 0; from < rows; from += vectorRows {
-		e.reset()
-		if err := e.evalRows(from, min(vectorRows, rows-from), builders); err != nil {
-			return err
+	if !building {
+		return rows, nil
+	}
+	for done < rows {
+		n, err := e.inSteps(from+done, rows-done, func(from, n int) error { return e.evalRows(from, n, builders) })
+		if err != nil {
+			return 0, err
 		}
+		done += n
 		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
+			return 0, context.Cause(ctx)
+		}
+		size := 0
+		for _, b := range builders {
+			if b != nil {
+				size += b.length
+			}
+		}
+		if size >= e.textArray || done%8 != 0 { // which builders need
+			break
 		}
 	}
-	return nil
+	return done, nil
 }
 
 // evalRows adds the values of some rows to the builders there are.
 func (e *Evaluator) evalRows(from, n int, builders []*builder) error {
 	f := e.frameOf(from, n, nil)
 	defer e.done(f)
+	e.results = e.results[:0]
+	for i, b := range builders {
+		var v *vector
+		if b != nil {
+			var err error
+			if v, err = f.eval(e.program.nodes[i]); err != nil {
+				return e.atRow(e.program.nodes[i], from, n, err)
+			}
+		}
+		e.results = append(e.results, v)
+	}
 	for i, b := range builders {
 		if b == nil {
 			continue
 		}
-		v, err := f.eval(e.program.nodes[i])
-		if err != nil {
-			return e.atRow(e.program.nodes[i], from, n, err)
-		}
-		if err := b.add(v); err != nil {
+		if err := b.add(e.results[i]); err != nil {
 			return fmt.Errorf("%s: %w", e.program.nodes[i].text, err)
 		}
 	}

@@ -108,7 +108,7 @@ func evaluated(p *Program, batch arrow.RecordBatch) ([]string, error) {
 	}
 	e := p.NewEvaluator(memory.DefaultAllocator)
 	defer e.Release()
-	arrays, err := e.Eval(context.Background(), array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, batch.NumRows()))
+	arrays, _, err := e.Eval(context.Background(), array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, batch.NumRows()), 0)
 	if err != nil {
 		return nil, err
 	}

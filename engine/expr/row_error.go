@@ -14,8 +14,12 @@ func (e *RowError) BatchRow() int { return e.Row }
 
 // atRow finds which of some neighbouring rows an error of a node is of, by evaluating one after the other.
 func (e *Evaluator) atRow(n *node, from, rows int, err error) error {
+	if err == errManyTexts {
+		return err
+	}
 	for row := from; row < from+rows; row++ {
 		e.reset()
+		e.together, e.textFull = 1, e.textMax
 		f := e.frameOf(row, 1, nil)
 		_, found := f.eval(n)
 		e.done(f)

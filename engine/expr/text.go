@@ -344,6 +344,11 @@ func concat(separated bool) binding {
 			}
 			for i := range out.texts {
 				out.texts[i] = joinRow(f.e, args, i, separated)
+				if f.e.made > f.e.textFull {
+					if err := f.e.manyTexts(n); err != nil {
+						return nil, err
+					}
+				}
 			}
 			return out, nil
 		}

@@ -56,7 +56,7 @@ func TestTimeEnds(t *testing.T) {
 			if err == nil {
 				e := p.NewEvaluator(memory.DefaultAllocator)
 				var made []arrow.Array
-				made, err = e.Eval(t.Context(), array.NewRecordBatch(schema, []arrow.Array{column}, 1))
+				made, _, err = e.Eval(t.Context(), array.NewRecordBatch(schema, []arrow.Array{column}, 1), 0)
 				if err == nil {
 					made[0].Release()
 				}

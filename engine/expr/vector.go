@@ -101,6 +101,7 @@ type arena struct {
 	texts   pool[[vectorRows]string]
 	rows    pool[[vectorRows]int32]
 	bytes   []byte // of strings that were made; a new block when full
+	made    int    // bytes of strings since reset
 }
 
 // pool gives out buffers that are used again after reset.
@@ -119,6 +120,10 @@ func (p *pool[T]) get() *T {
 
 func (a *arena) reset() {
 	a.vectors.used, a.bits.used, a.ints.used, a.floats.used, a.wides.used, a.texts.used, a.rows.used = 0, 0, 0, 0, 0, 0, 0
+	a.made = 0
+	if cap(a.bytes) > 2*textFrameBytes {
+		a.bytes = nil
+	}
 	a.bytes = a.bytes[:0]
 }
 
@@ -165,6 +170,7 @@ func (a *arena) keep(b []byte) string {
 	if len(b) == 0 {
 		return ""
 	}
+	a.made += len(b)
 	if end := len(a.bytes) + len(b); end <= cap(a.bytes) && &b[0] == &a.bytes[len(a.bytes) : len(a.bytes)+1][0] {
 		a.bytes = a.bytes[:end]
 	} // else append has moved them to memory of their own

@@ -149,6 +149,9 @@ type computedReader struct {
 	ctx       context.Context
 	split     *computedSplit
 	evaluator *expr.Evaluator
+	input     arrow.RecordBatch // that of from; nil before the first
+	begin     int               // row of it that batch begins with
+	end       int               // row of it behind those of batch
 }
 
 func newComputedReader(ctx context.Context, from array.RecordReader, s *computedSplit, mem memory.Allocator) *computedReader {
@@ -158,11 +161,19 @@ func newComputedReader(ctx context.Context, from array.RecordReader, s *computed
 
 func (r *computedReader) Next() bool {
 	r.drop()
-	if r.err != nil || !r.from.Next() {
+	if r.err != nil {
 		return false
 	}
+	r.begin, r.end = r.end, 0
+	if r.input == nil || r.begin == int(r.input.NumRows()) {
+		r.begin, r.input = 0, nil
+		if !r.from.Next() {
+			return false
+		}
+		r.input = r.from.RecordBatch()
+	}
 	var err error
-	if r.batch, err = r.split.plan.run(r.ctx, r.evaluator, r.from.RecordBatch()); err != nil {
+	if r.batch, r.end, err = r.split.plan.run(r.ctx, r.evaluator, r.input, r.begin); err != nil {
 		r.err = scan.Placed(r.from, r.split.Name(), err)
 	}
 	return r.err == nil
@@ -171,33 +182,37 @@ func (r *computedReader) Next() bool {
 // Place implements scan.Placer.
 func (r *computedReader) Place(i int) string {
 	if p, ok := r.from.(scan.Placer); ok {
-		return p.Place(i)
+		return p.Place(r.begin + i)
 	}
 	return ""
 }
 
-// run makes a batch with the plan's columns.
-func (p *computePlan) run(ctx context.Context, e *expr.Evaluator, in arrow.RecordBatch) (arrow.RecordBatch, error) {
+// run makes a batch with the plan's columns of the rows from one on, and says from which row on to make the next.
+func (p *computePlan) run(ctx context.Context, e *expr.Evaluator, in arrow.RecordBatch, from int) (out arrow.RecordBatch, to int, err error) {
 	inputs := selected(in, p.inputs)
 	defer inputs.Release()
-	made, err := e.Eval(ctx, inputs)
+	made, rows, err := e.Eval(ctx, inputs, from)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() {
 		for _, arr := range made {
 			arr.Release()
 		}
 	}()
+	if rows < int(in.NumRows()) {
+		in = in.NewSlice(int64(from), int64(from+rows))
+		defer in.Release()
+	}
 	columns := make([]arrow.Array, len(p.from))
-	for i, from := range p.from {
-		if from < 0 {
-			columns[i] = made[-1-from]
+	for i, column := range p.from {
+		if column < 0 {
+			columns[i] = made[-1-column]
 		} else {
-			columns[i] = in.Column(from)
+			columns[i] = in.Column(column)
 		}
 	}
-	return newBatch(p.schema, columns, in.NumRows()), nil
+	return newBatch(p.schema, columns, int64(rows)), from + rows, nil
 }
 
 // selected returns a batch of some columns.

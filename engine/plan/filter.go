@@ -17,6 +17,8 @@ type condition struct {
 	program *expr.Program
 	columns []int
 
+	memoryLimit int64 // of the engine that evaluates it, in bytes
+
 	mu   sync.Mutex
 	free []*expr.Evaluator // which hold on to dictionaries until release
 }
@@ -42,7 +44,11 @@ func (c *condition) take() *expr.Evaluator {
 	defer c.mu.Unlock()
 	last := len(c.free) - 1
 	if last < 0 {
-		return c.program.NewEvaluator(memory.DefaultAllocator)
+		e := c.program.NewEvaluator(memory.DefaultAllocator)
+		if c.memoryLimit > 0 {
+			e.LimitText(c.memoryLimit)
+		}
+		return e
 	}
 	e := c.free[last]
 	c.free = c.free[:last]

@@ -113,33 +113,58 @@ func (p *projection) narrowed(inputs []int) *projection {
 type projector struct {
 	p         *projection
 	evaluator *expr.Evaluator
-	condition *expr.Evaluator // nil without HAVING
+	condition *expr.Evaluator   // nil without HAVING
+	input     arrow.RecordBatch // the rows that HAVING leaves; nil when all are projected
+	at        int               // row of input to go on from
 }
 
-func newProjector(p *projection, mem memory.Allocator) *projector {
+// newProjector returns a projector of an engine of some memory limit, in bytes.
+func newProjector(p *projection, mem memory.Allocator, memoryLimit int64) *projector {
 	m := &projector{p: p, evaluator: p.plan.program.NewEvaluator(mem)}
+	m.evaluator.LimitText(memoryLimit)
 	if p.having != nil {
 		m.condition = p.having.NewEvaluator(mem)
+		m.condition.LimitText(memoryLimit)
 	}
 	return m
 }
 
 // Release implements engine.RowMap.
 func (m *projector) Release() {
+	m.drop()
 	m.evaluator.Release()
 	if m.condition != nil {
 		m.condition.Release()
 	}
 }
 
-// Map returns the projected rows of a batch; nil where HAVING leaves none.
-func (m *projector) Map(ctx context.Context, in arrow.RecordBatch) (arrow.RecordBatch, error) {
-	in, err := m.filter(ctx, in)
-	if err != nil || in == nil {
+func (m *projector) drop() {
+	if m.input != nil {
+		m.input.Release()
+		m.input = nil
+	}
+}
+
+// Begin implements engine.RowMap.
+func (m *projector) Begin(ctx context.Context, in arrow.RecordBatch) (err error) {
+	m.drop()
+	m.at = 0
+	m.input, err = m.filter(ctx, in)
+	return err
+}
+
+// Next implements engine.RowMap.
+func (m *projector) Next(ctx context.Context) (out arrow.RecordBatch, err error) {
+	if m.input == nil {
+		return nil, nil
+	}
+	if out, m.at, err = m.p.plan.run(ctx, m.evaluator, m.input, m.at); err != nil {
 		return nil, err
 	}
-	defer in.Release()
-	return m.p.plan.run(ctx, m.evaluator, in)
+	if m.at == int(m.input.NumRows()) {
+		m.drop()
+	}
+	return out, nil
 }
 
 // filter returns the rows of a batch for which HAVING is TRUE.
@@ -178,19 +203,21 @@ type projectedReader struct {
 	of  *projector
 }
 
-// newProjectedReader takes over the reader.
-func newProjectedReader(ctx context.Context, from array.RecordReader, p *projection, mem memory.Allocator) *projectedReader {
-	of := newProjector(p, mem)
-	return &projectedReader{batches: batches{schema: p.schema, from: from, closed: of.Release}, ctx: ctx, of: of}
+// newProjectedReader takes over the reader and the projector.
+func newProjectedReader(ctx context.Context, from array.RecordReader, of *projector) *projectedReader {
+	return &projectedReader{batches: batches{schema: of.p.schema, from: from, closed: of.Release}, ctx: ctx, of: of}
 }
 
 func (r *projectedReader) Next() bool {
 	r.drop()
-	for r.err == nil && r.from.Next() {
-		r.batch, r.err = r.of.Map(r.ctx, r.from.RecordBatch())
-		if r.err == nil && r.batch != nil {
-			return true
+	for r.err == nil {
+		if r.batch, r.err = r.of.Next(r.ctx); r.err != nil || r.batch != nil {
+			return r.err == nil
 		}
+		if !r.from.Next() {
+			return false
+		}
+		r.err = r.of.Begin(r.ctx, r.from.RecordBatch())
 	}
 	return false
 }

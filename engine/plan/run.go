@@ -30,6 +30,9 @@ func (r *Result) Stats() engine.Stats {
 
 // Run starts the query and returns its result. Errors that appear after the start come from Result.Err.
 func (q *Query) Run(ctx context.Context) (*Result, error) {
+	if q.where != nil {
+		q.where.memoryLimit = q.engine.MemoryLimit()
+	}
 	result := &Result{}
 	out, err := q.rowsOf(ctx, result)
 	if err != nil {
@@ -58,9 +61,9 @@ func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader,
 			return nil, err
 		}
 		result.groups = groups
-		return newProjectedReader(ctx, groups, q.post, memory.DefaultAllocator), nil
+		return newProjectedReader(ctx, groups, newProjector(q.post, memory.DefaultAllocator, q.engine.MemoryLimit())), nil
 	}
-	opt := rowsOptions(q.post)
+	opt := rowsOptions(q.post, q.engine)
 	opt.InOrder = len(q.by.Keys) == 0 && (q.by.Limited || q.by.Offset > 0) // the first rows are those of the input
 	return q.engine.Rows(ctx, q.source, opt)
 }

@@ -319,7 +319,7 @@ func (g *grouping) sortRows(query spec.Query) error {
 		texts += o.String()
 	}
 	g.q.then(stage{what: "rows in order of " + texts}, &streamed{name: "rows in order", schema: post.schema, run: func(ctx context.Context) (array.RecordReader, error) {
-		rows, err := eng.Rows(ctx, src, rowsOptions(post))
+		rows, err := eng.Rows(ctx, src, rowsOptions(post, eng))
 		if err != nil {
 			return nil, err
 		}
@@ -330,13 +330,13 @@ func (g *grouping) sortRows(query spec.Query) error {
 }
 
 // rowsOptions are those of reading a projection's columns.
-func rowsOptions(p *projection) engine.RowsOptions {
+func rowsOptions(p *projection, eng *engine.Engine) engine.RowsOptions {
 	inputs := p.inputs()
 	p = p.narrowed(inputs)
 	return engine.RowsOptions{
 		Columns: inputs,
 		Schema:  p.schema,
-		NewMap:  func() engine.RowMap { return newProjector(p, memory.DefaultAllocator) },
+		NewMap:  func() engine.RowMap { return newProjector(p, memory.DefaultAllocator, eng.MemoryLimit()) },
 	}
 }
 

@@ -69,6 +69,8 @@ type flatParquet struct {
 	groups       int
 	rowsInGroup  int64
 	rowsPerGroup int64
+
+	bytesPerGroup int // a group of more ends
 }
 
 // chunkEncoder encodes one column, a column chunk after the other.
@@ -77,6 +79,9 @@ type chunkEncoder interface {
 
 	// add encodes the values of a batch, of which it keeps nothing.
 	add(arrow.Array) error
+
+	// held returns about how many bytes wait for finish.
+	held() int
 
 	// finish writes the chunk.
 	finish(*countingWriter) error
@@ -115,7 +120,7 @@ func newFlatParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *parqu
 		return nil, err
 	}
 	e := &flatParquet{to: &countingWriter{Writer: to}, schema: schema, meta: metadata.NewFileMetadataBuilder(columns, props, pairs),
-		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows}
+		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: groupBytesMax}
 	for i, f := range schema.Fields() {
 		column, err := newChunkEncoder(f, columns.Column(i), a, props)
 		if err != nil {
@@ -160,13 +165,25 @@ func (e *flatParquet) write(batch arrow.RecordBatch) error {
 		}
 		row += n
 		e.rowsInGroup += n
-		if e.rowsInGroup == e.rowsPerGroup {
+		if e.rowsInGroup == e.rowsPerGroup || e.held() >= e.bytesPerGroup {
 			if err := e.endGroup(); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// groupBytesMax ends a row group whose columns hold more, as those of long strings do.
+const groupBytesMax = 256 << 20
+
+// held returns how many bytes wait for the end of the row group.
+func (e *flatParquet) held() int {
+	bytes := 0
+	for _, c := range e.columns {
+		bytes += c.held()
+	}
+	return bytes
 }
 
 func (e *flatParquet) begin() error {

@@ -83,6 +83,8 @@ func (c *wordColumn) appendPage(h pageHeader, raw []byte) error {
 	return nil
 }
 
+func (c *wordColumn) held() int { return len(c.out) }
+
 // finish writes the chunk: the dictionary, if it has one, and the pages.
 func (c *wordColumn) finish(to *countingWriter) error {
 	if c.coded && c.codedPages == 0 && 2*c.dict.len() > len(c.codes) {

@@ -1,9 +1,12 @@
 package sink
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -228,4 +231,31 @@ func unpackHybrid(data []byte, n, width int) []uint32 {
 		data = data[int(head>>1)*width:]
 	}
 	return codes[:n]
+}
+
+// Would catch a row group that grows without bound where values are long.
+func TestParquetGroupBytes(t *testing.T) {
+	schema := schemaOf([]arrow.DataType{arrow.BinaryTypes.String})
+	var file bytes.Buffer
+	opt := Options{Format: Parquet, Codec: "none"}
+	opt.EnsureDefaults()
+	enc, err := newParquet(&file, schema, &opt)
+	check(t, err)
+	enc.(*flatParquet).bytesPerGroup = 1 << 20
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	for i := range 2000 {
+		b.Append(strings.Repeat(fmt.Sprint(i), 5000))
+	}
+	batch := array.NewRecordBatch(schema, []arrow.Array{b.NewArray()}, 2000)
+	for row := int64(0); row < batch.NumRows(); row += 100 {
+		check(t, enc.write(batch.NewSlice(row, row+100)))
+	}
+	check(t, enc.close())
+	path := filepath.Join(t.TempDir(), "x.parquet")
+	check(t, os.WriteFile(path, file.Bytes(), 0o666))
+	table := readTable(t, path)
+	compareTables(t, array.NewTableFromRecords(schema, []arrow.RecordBatch{batch}), table)
+	if groups := table.Column(0).Data().Chunks(); table.NumRows() != 2000 || file.Len() < 30<<20 || enc.(*flatParquet).groups < 10 {
+		t.Errorf("%d row groups of %d B, %d chunks", enc.(*flatParquet).groups, file.Len(), len(groups))
+	}
 }
