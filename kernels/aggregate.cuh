@@ -43,7 +43,7 @@ __device__ __forceinline__ bool accumulate_rows(const Launch& p, BlockTable<Key,
   if (!carries) return refused;
 #pragma unroll
   for (u32 i = 0; i < kRows; i++) {
-    if (mask >> i & 1) Program::carry(values[i], pending[i], table.states, table.num_states, slots[i]);
+    if (mask >> i & 1) Program::carry(values[i], pending[i], table.states, table.num_states, slots[i], table.far);
   }
   return refused;
 }
@@ -121,7 +121,7 @@ static __device__ __noinline__ void insert_refused(const Launch& p, u64* shared,
       accumulate_row(p.shape, p.rows, Source::index(row), at + slot_key_words(p.shape));
     }
   }
-  __syncwarp();  // after the searches
+  __syncthreads();  // after the searches
 }
 
 #endif

@@ -13,3 +13,4 @@
     aggregate_block_rows<Key, Program, Tables::kCopied>(p);                                                         \
   }
 MPGA_PROGRAMS(MPGA_KERNEL)
+MPGA_FAR_PROGRAMS(MPGA_KERNEL)

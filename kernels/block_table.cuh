@@ -305,6 +305,7 @@ struct BlockTable {
   u32 hot;         // the slot that has states for each lane, behind all others; or kNoSlot
   BlockKeys<Key> keys;
   u64* states;
+  u32* far;  // the states' words in device memory, if the program has some
 
   __device__ __forceinline__ BlockTable(const Launch& launch, u64* shared)
       : p(launch),
@@ -312,12 +313,17 @@ struct BlockTable {
         first_home(kTables == Tables::kShares ? blockIdx.x % launch.shares * launch.homes : 0),
         hot(kNoSlot),
         keys(reinterpret_cast<char*>(shared), launch),
-        states(shared + BlockKeys<Key>::bytes(launch) / sizeof(u64)) {}
+        states(shared + BlockKeys<Key>::bytes(launch) / sizeof(u64)),
+        far(Program::kFar ? launch.far + u64(blockIdx.x) * num_states : nullptr) {}
 
   static __device__ __forceinline__ u32 copies_bits(const Launch& p) { return kCopies ? p.copies_bits : 0; }
 
   __device__ __forceinline__ void init() {
     Program::init(p.shape, states, num_states);
+    if constexpr (Program::kFar) {
+#pragma unroll 4
+      for (u32 i = threadIdx.x; i < num_states; i += blockDim.x) far[i] = 0;
+    }
     keys.init();
   }
 
@@ -394,8 +400,8 @@ struct BlockTable {
         lost++;
         continue;
       }
-      Program::flush(p.shape, states, num_states, slot << copies_bits(p), 1u << copies_bits(p), at + key_words);
-      if (slot == hot) Program::flush(p.shape, states, num_states, p.slots + 2, kHotStates, at + key_words);
+      Program::flush(p.shape, states, num_states, slot << copies_bits(p), 1u << copies_bits(p), at + key_words, far);
+      if (slot == hot) Program::flush(p.shape, states, num_states, p.slots + 2, kHotStates, at + key_words, far);
     }
     return lost;
   }

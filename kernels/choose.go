@@ -21,9 +21,7 @@ func Choose(shape *Shape, e Estimate, device Properties) Plan {
 	if groups <= 0 || groups > e.Rows {
 		groups = e.Rows
 	}
-	p := programFor(shape, &noBitmaps)
-	tuned := tuningFor(device)
-	sharedMax := sharedSlotsMax(shape, p, device) * int64(tuned.sharedPercent) / 100
+	p, sharedMax := sharedProgram(shape, programFor(shape, &noBitmaps), groups, device)
 	plan := Plan{Groups: groups}
 	switch {
 	case e.Ordered:

@@ -17,6 +17,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{&u32, 1, false, KernelShared},
 		{&u32, 1e4, false, KernelShared},
+		{&u32, 15_000, false, KernelShared},
 		{&u32, 2e4, false, KernelShared},
 		{&u32, 1e5, false, KernelScattered},
 		{&u32, 1e8, false, KernelScattered},

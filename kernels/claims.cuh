@@ -69,7 +69,7 @@ __device__ __forceinline__ bool claim_step(const Launch& p, BlockTable<Key, Prog
     if (!is_left && (kFull || first + i * 32 < count)) {
       const u32 state = table.state_of(slots[i]);
       const auto pending = Program::accumulate(p.shape, p.rows, at + i * 32, values[i], table.states, table.num_states, state);
-      if (Program::carries(values[i], pending)) Program::carry(values[i], pending, table.states, table.num_states, state);
+      if (Program::carries(values[i], pending)) Program::carry(values[i], pending, table.states, table.num_states, state, table.far);
     }
     const u32 lanes = __ballot_sync(kAllLanes, is_left);
     if (is_left) queue[queued + __popc(lanes & ((1u << lane_id()) - 1))] = u16(first + i * 32);

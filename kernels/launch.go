@@ -39,6 +39,7 @@ type launchParam struct {
 	items        uint64
 	work         uint64
 	registers    uint64
+	far          uint64
 }
 
 const (
@@ -204,6 +205,9 @@ func (p Plan) AggregateScratch(shape *Shape, rows int64, device Properties) int6
 	switch p.Kernel {
 	case KernelSorted:
 		return sortedScratchBytes(shape, rows)
+	case KernelShared:
+		program, _ := sharedProgram(shape, programFor(shape, &noBitmaps), p.Groups, device)
+		return layoutShared(shape, p, program, device).bytes
 	case KernelScattered:
 		return layoutScattered(shape, p, rows, device).bytes
 	case KernelTwoPhase:

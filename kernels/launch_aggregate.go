@@ -7,7 +7,17 @@ type program struct {
 	name      string
 	slotBytes int  // of a slot's states in a block's table
 	light     bool // with 4-byte keys, 40 registers are enough: kLight of program.cuh
-	ofPairs   bool // there is a version for pairs of a 4-byte key and its one column
+	ofPairs   bool // there is a version for pairs of a 4-byte key and its one column, and one that is far
+	isFar     bool // the upper halves of states lie in device memory
+}
+
+// far returns the version whose sums have their upper halves in device memory, which changes only where the
+// lower ones carry: half as many bytes a slot.
+func (p program) far() program {
+	p.name += "_far"
+	p.slotBytes /= 2
+	p.isFar = true
+	return p
 }
 
 // scattersPairs reports whether rows are pairs while they are scattered.
@@ -21,14 +31,14 @@ type programVersion struct {
 }
 
 var programs = []programVersion{
-	{program{"count", 4, true, false}, []foldKind{{Count, noColumn}}},
-	{program{"sum_i32", 8, true, true}, []foldKind{{Sum64, Int32}}},
-	{program{"sum_i32", 8, true, true}, []foldKind{{Sum128, Int32}}},
-	{program{"sum_u32", 8, true, true}, []foldKind{{Sum64, Uint32}}},
-	{program{"sum_u32", 8, true, true}, []foldKind{{Sum128, Uint32}}},
-	{program{"sum_i64", 16, false, false}, []foldKind{{Sum128, Int64}}},
-	{program{"sum_f64", 8, true, false}, []foldKind{{SumFloat, Float64}}},
-	{program{"sum3_i64_count", 52, false, false}, []foldKind{{Sum128, Int64}, {Sum128, Int64}, {Sum128, Int64}, {Count, noColumn}}},
+	{program{name: "count", slotBytes: 4, light: true}, []foldKind{{Count, noColumn}}},
+	{program{name: "sum_i32", slotBytes: 8, light: true, ofPairs: true}, []foldKind{{Sum64, Int32}}},
+	{program{name: "sum_i32", slotBytes: 8, light: true, ofPairs: true}, []foldKind{{Sum128, Int32}}},
+	{program{name: "sum_u32", slotBytes: 8, light: true, ofPairs: true}, []foldKind{{Sum64, Uint32}}},
+	{program{name: "sum_u32", slotBytes: 8, light: true, ofPairs: true}, []foldKind{{Sum128, Uint32}}},
+	{program{name: "sum_i64", slotBytes: 16}, []foldKind{{Sum128, Int64}}},
+	{program{name: "sum_f64", slotBytes: 8, light: true}, []foldKind{{SumFloat, Float64}}},
+	{program{name: "sum3_i64_count", slotBytes: 52}, []foldKind{{Sum128, Int64}, {Sum128, Int64}, {Sum128, Int64}, {Count, noColumn}}},
 }
 
 const noColumn ColumnType = 0xFF
@@ -165,23 +175,55 @@ func aggregate(q queue, shape *Shape, plan Plan, rows *Rows, into *Groups, scrat
 
 // aggregateShared: one table per block, with as many blocks as have room for four slots a group, and
 // a few hundred in any case: of few groups, two of one slot would hold up most rows.
-func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, table uint64) {
-	p := programFor(shape, &o.param.rows.valid)
+func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, at uint64) {
+	p, _ := sharedProgram(shape, programFor(shape, &o.param.rows.valid), plan.Groups, device)
 	if shares := sharesFor(shape, p, plan.Groups, device); shares > 1 {
-		o.aggregateShares(shape, plan, p, device, table, shares)
+		o.aggregateShares(shape, plan, p, device, at, shares)
 		return
 	}
-	wanted := max(4*plan.Groups, sharedSlotsMin)
-	blocks := 2
-	if wanted > int64(blockSharedBytes(device, blocks)/(blockKeyBytes(shape)+p.slotBytes)) {
-		blocks = 1
-	}
-	t := makeBlockTable(shape, p, wanted, blockSharedBytes(device, blocks), true)
-	o.useTable(plan.Slots, table)
-	o.useBlockTable(t)
+	l := layoutShared(shape, plan, p, device)
+	o.useTable(plan.Slots, at)
+	o.useBlockTable(l.table)
+	o.param.far = at + uint64(l.far)
 	o.resetTable()
-	o.run("aggregate_shared"+keySuffix(shape)+"_"+p.name, o.share(o.sms*blocks), blockThreads(shape, p, device, blocks), t.sharedBytes)
+	o.run("aggregate_shared"+keySuffix(shape)+"_"+p.name, o.share(o.sms*l.blocks), blockThreads(shape, p, device, l.blocks), l.table.sharedBytes)
 	o.compactTable()
+}
+
+// sharedProgram returns the program that KernelShared has for a number of groups, and for how many a block's
+// table has room: the far one where that has room enough and the other has not. 16,238 groups take 0.94 ms by
+// shares, and 0.67 far, or 0.86 where half of the rows carry; 6,158 take 0.38 and, far, 0.77 (H200).
+func sharedProgram(shape *Shape, p program, groups int64, device Properties) (program, int64) {
+	room := func(p program) int64 {
+		return sharedSlotsMax(shape, p, device) * int64(tuningFor(device).sharedPercent) / 100
+	}
+	if far := p.far(); p.scattersPairs(shape) && groups > room(p) && groups <= room(far) {
+		return far, room(far)
+	}
+	return p, room(p)
+}
+
+// sharedLayout is how KernelShared uses its memory: scratch, which begins with the table in device memory, and
+// shared memory.
+type sharedLayout struct {
+	scratchLayout
+	far    int64
+	blocks int // a multiprocessor
+	table  blockTable
+}
+
+func layoutShared(shape *Shape, plan Plan, p program, device Properties) sharedLayout {
+	l := sharedLayout{blocks: 2}
+	wanted := max(4*plan.Groups, sharedSlotsMin)
+	if wanted > int64(blockSharedBytes(device, l.blocks)/(blockKeyBytes(shape)+p.slotBytes)) {
+		l.blocks = 1
+	}
+	l.table = makeBlockTable(shape, p, wanted, blockSharedBytes(device, l.blocks), true)
+	l.take(shape.TableBytes(plan.Slots))
+	if p.isFar {
+		l.far = l.take(int64(device.Multiprocessors*l.blocks) * int64(l.table.slots+2) << l.table.copiesBits * 4)
+	}
+	return l
 }
 
 const sharedSlotsMin = 800
@@ -214,7 +256,7 @@ func blockThreads(shape *Shape, p program, device Properties, blocks int) int {
 	if p.light && shape.KeyBytes == 4 {
 		threads = tuningFor(device).threads // of 40
 	}
-	return min(1024, threads/blocks)
+	return min(1024, threads/blocks&^31)
 }
 
 // aggregateScattered: partitions, in one pass or two, then one table per partition. Rows that are too
@@ -232,11 +274,11 @@ func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Propertie
 	o.useTable(plan.Slots, at+uint64(l.table))
 	o.fill(o.param.work, workBytes, 0)
 	o.resetTable()
-	o.countPartitions(shape, plan.RadixBits, l.firstBits)
+	pairs := p.scattersPairs(shape)
+	o.countPartitions(shape, plan.RadixBits, l.firstBits, pairs)
 
 	first, second := "partition_scatter"+keySuffix(shape), "partition_scatter"+keySuffix(shape)
 	aggregate := "aggregate_partitions"
-	pairs := p.scattersPairs(shape)
 	if pairs {
 		first, second, aggregate = "partition_pairs_first", "partition_pairs_second", "aggregate_pairs"
 	}
@@ -286,13 +328,14 @@ func claimsPay(shape *Shape, p program, groups, rows int64) bool {
 }
 
 // claimGroupsMean is how many groups a partition has on average, at most, where rows claim slots: so few that
-// two blocks of a multiprocessor have tables for them.
-const claimGroupsMean = 6400
+// three blocks of a multiprocessor have tables for them.
+const claimGroupsMean = 3200
 
 // partitionTable returns how many blocks a multiprocessor has at work on partitions, their threads,
 // and their tables: of four slots a group, which keeps searches short, or two where most groups have
-// few rows, and tables are emptied and read as often as they are searched. Two blocks, when half of the
-// shared memory has room enough: buckets of two keys of 8 bytes want more of it than those of four.
+// few rows, and tables are emptied and read as often as they are searched. Two blocks, or three where rows
+// claim slots, when their part of the shared memory has room enough: buckets of two keys of 8 bytes want more
+// of it than those of four.
 func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Properties) (blocks, threads int, t blockTable) {
 	groups, slots := plan.Groups>>plan.RadixBits, int64(4)
 	if rows < 4*plan.Groups {
@@ -305,7 +348,11 @@ func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Prope
 	if claimsPay(shape, p, plan.Groups, rows) {
 		enough = groups * 4 / 3
 	}
-	for blocks = 2; ; blocks = 1 {
+	blocks = 2
+	if claimsPay(shape, p, plan.Groups, rows) {
+		blocks = 3
+	}
+	for ; ; blocks-- {
 		threads = blockThreads(shape, p, device, blocks)
 		bytes, queues := blockSharedBytes(device, blocks), 0
 		if claimsPay(shape, p, plan.Groups, rows) {

@@ -12,6 +12,7 @@ const (
 	workItemBytes        = 24
 	tileBytes            = 16
 	workBytes            = 64
+	offsetsThreads       = 1024 // of partition_offsets, and the partitions of a block of it
 )
 
 // ScatterScratch returns the bytes of scratch that Scatter needs.
@@ -29,14 +30,15 @@ func scatter(q queue, shape *Shape, rows *Rows, seed uint64, radixBits int, into
 	o.param.offsets = q.address(offsets, 8<<radixBits+8)
 	o.param.cursors = q.address(scratch, ScatterScratch(radixBits))
 	o.param.seed = seed
-	o.countPartitions(shape, radixBits, 0)
+	o.countPartitions(shape, radixBits, 0, false)
 	o.scatterPass(shape, "partition_scatter"+keySuffix(shape))
 	return o.end("scatter of %d rows by %d bits", rows.Count, radixBits)
 }
 
 // countPartitions adds the launches that find where partitions begin; for two passes, those of the
-// first, of firstBits, too. Cursors, offsets and, if they are wanted, items and tiles are set.
-func (o *operation) countPartitions(shape *Shape, radixBits, firstBits int) {
+// first, of firstBits, too. Pairs: rows are pairs. Cursors, offsets and, if they are wanted, items and tiles
+// are set.
+func (o *operation) countPartitions(shape *Shape, radixBits, firstBits int, pairs bool) {
 	if o.param.rows.count > math.MaxUint32 {
 		o.err = fmt.Errorf("%d rows: %w", o.param.rows.count, errTooManyRowsAtOnce)
 		return
@@ -44,13 +46,14 @@ func (o *operation) countPartitions(shape *Shape, radixBits, firstBits int) {
 	device := o.deviceProperties()
 	o.param.radixBits, o.param.firstBits = uint32(radixBits), uint32(firstBits)
 	o.param.digitBits = uint32(radixBits - firstBits)
-	threads := scatterThreads(device, max(radixBits-firstBits, firstBits))
+	threads := scatterThreads(device, max(radixBits-firstBits, firstBits), pairs)
 	o.param.tileRows = uint32(threads * scatterRowsPerThread)
 	o.fill(o.param.cursors, 8<<radixBits, 0)
 	// As many blocks as have room for their counts, of which there are more to add up the more there are.
 	blocks := min(4, max(1, (device.SharedBytesMax+1024)/(4<<radixBits+1024)))
 	o.run("partition_index"+keySuffix(shape), o.share(o.sms*blocks), min(1024, 4*launchThreads/blocks), 4<<radixBits)
-	o.run("partition_offsets", 1, 1024, offsetsSharedBytes(radixBits))
+	o.run("partition_offsets", int(ceilDiv(1<<radixBits, offsetsThreads)), offsetsThreads, 0)
+	o.copyWithin(o.param.cursors, o.param.offsets, 8<<radixBits)
 }
 
 // scatterPass adds the launches that write rows to out by partition.
@@ -79,10 +82,19 @@ func (o *operation) scatterPass(shape *Shape, kernel string) {
 // tilesMax is how many tiles the partitions of a first pass have at most.
 func tilesMax(rows, tileRows int64, firstBits int) int64 { return rows/tileRows + 1<<firstBits }
 
-// scatterThreads returns the threads of a block that scatters: as many as there is shared memory for.
-// Of 1e8 pairs of 8 bytes into 1024 partitions, tiles of 16,384 rows take 0.8 ms, of 8,192 1.1 (H100).
-func scatterThreads(device Properties, digitBits int) int {
+// pairTileBits is log2 of the partitions up to which tiles of 8,192 pairs have runs long enough, of 32 rows, for
+// two blocks of a multiprocessor to be faster than one of twice the tile. Two passes of 7 bits each over 1e8 pairs
+// take 0.12 ms less, one of 10 bits 0.2 ms more; one of 8 bits over 1e8 rows in two columns of 8 bytes, 0.23
+// more (H200).
+const pairTileBits = 8
+
+// scatterThreads returns the threads of a block that scatters: as many as there is shared memory for, or
+// half, for pairs and few partitions.
+func scatterThreads(device Properties, digitBits int, pairs bool) int {
 	threads := 1024
+	if pairs && digitBits <= pairTileBits {
+		threads = 512
+	}
 	for threads > 128 && scatterSharedBytes(threads*scatterRowsPerThread, digitBits)+1024 > device.SharedBytesMax {
 		threads /= 2
 	}
@@ -91,9 +103,6 @@ func scatterThreads(device Properties, digitBits int) int {
 
 // scatterSharedBytes: a stage of 8 bytes a row, two words a partition, two bytes a row.
 func scatterSharedBytes(tileRows, digitBits int) int { return tileRows*10 + 8<<digitBits }
-
-// offsetsSharedBytes: a word a partition and one more, and one for each 32.
-func offsetsSharedBytes(radixBits int) int { return 4*(1<<radixBits+1<<radixBits/32) + 8 }
 
 // scatteredLayout is the scratch of KernelScattered. Rows lie in the last of the passes' outputs.
 type scatteredLayout struct {
@@ -111,10 +120,10 @@ type rowsLayout struct {
 	columns, valid []int64
 }
 
-// A partition of more than twice the average rows is cut, and no smaller one than rowsPerItemMin. Parts
-// are of a quarter of the average, since what makes a partition large is keys whose rows wait for each
-// other: 1e8 rows with 1e6 groups of a Zipf distribution of 1.0 take 1.9 ms in parts of twice the
-// average, and 1.5 in parts of half of it (H100).
+// A partition of more than twice the average rows is cut, or of a quarter more than that where an item is a
+// large share of a block's work, and no smaller one than rowsPerItemMin: of 1e8 rows with 1e6 groups of Zipf
+// distributions of 1 and 1.5, 1.23 and 1.11 ms instead of 1.38 and 1.35 (H200). Parts are of a quarter of the
+// average, since what makes a partition large is keys whose rows wait for each other.
 const (
 	rowsPerItemMin = 1 << 15
 	rowsPerPartMin = 1 << 14
@@ -124,11 +133,13 @@ func layoutScattered(shape *Shape, plan Plan, rows int64, device Properties) sca
 	var l scatteredLayout
 	partitions := int64(1) << plan.RadixBits
 	l.firstBits = firstBits(plan.RadixBits, device)
+	program := programFor(shape, &noBitmaps)
+	pairs := program.scattersPairs(shape)
 	passes := 1
 	if l.firstBits > 0 {
 		passes = 2
 		l.firstCursors = l.take(8 << l.firstBits)
-		tileRows := int64(scatterThreads(device, max(plan.RadixBits-l.firstBits, l.firstBits)) * scatterRowsPerThread)
+		tileRows := int64(scatterThreads(device, max(plan.RadixBits-l.firstBits, l.firstBits), pairs) * scatterRowsPerThread)
 		l.tiles = l.take(tilesMax(rows, tileRows, l.firstBits) * tileBytes)
 	}
 	for i := range passes {
@@ -142,9 +153,10 @@ func layoutScattered(shape *Shape, plan Plan, rows int64, device Properties) sca
 	l.table = l.take(shape.TableBytes(plan.Slots))
 	l.offsets = l.take(8*partitions + 8)
 	l.cursors = l.take(8 * partitions)
-	l.rowsPerItem = max(2*ceilDiv(rows, partitions), rowsPerItemMin)
-	l.rowsPerPart = max(l.rowsPerItem/8, rowsPerPartMin)
-	l.items = l.take((partitions + rows/l.rowsPerPart) * workItemBytes)
+	mean, share := ceilDiv(rows, partitions), rows/int64(4*max(1, device.Multiprocessors))
+	l.rowsPerItem = max(mean*5/4, min(2*mean, share), rowsPerItemMin)
+	l.rowsPerPart = max(mean/4, rowsPerPartMin)
+	l.items = l.take((partitions + rows/l.rowsPerPart + rows/l.rowsPerItem) * workItemBytes)
 	l.work = l.take(workBytes)
 	return l
 }

@@ -90,6 +90,20 @@ func TestAggregateShares(t *testing.T) {
 	}
 }
 
+// Would catch carries into device memory that are lost, or added to another block's state.
+func TestAggregateFar(t *testing.T) {
+	for _, program := range []int{1, 4} {
+		t.Run(fmt.Sprintf("program=%d", program), func(t *testing.T) {
+			in := makeInput(fewFolds(4)[program], 5000, uint64(program), false, func(r *rand.Rand, _ int) uint64 { return uint64(r.IntN(2) * r.IntN(900)) })
+			plan := Plan{Kernel: KernelShared, Groups: 15_000, Slots: 4096}
+			if p, _ := sharedProgram(&in.shape, programFor(&in.shape, &noBitmaps), plan.Groups, h100); !p.isFar {
+				t.Fatalf("%d groups are for %s", plan.Groups, p.name)
+			}
+			runPlan(t, in, plan, uint64(program))
+		})
+	}
+}
+
 // Would catch rows that claim slots and lose their way: of keys that many rows have, in a partition that is
 // cut, and of full tables.
 func TestAggregateClaims(t *testing.T) {
@@ -116,7 +130,7 @@ func TestScatterTiles(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/bits=%d", name, plan.RadixBits), func(t *testing.T) {
 				e := openExecutor(t, 3, "aggregate_*.cu", "table_*.cu", "partition_*.cu")
 				e.sharedBytes = 48 << 10
-				rows := 3*scatterRowsPerThread*scatterThreads(e.deviceProperties(), 6) + 100
+				rows := 3*scatterRowsPerThread*scatterThreads(e.deviceProperties(), 6, false) + 100
 				in := makeInput(shape, rows, 5, name == "wide", func(r *rand.Rand, row int) uint64 { return uint64(r.IntN(100) / 99 * (row % 50)) })
 				plan.Groups = 100
 				runPlanOn(t, e, in, plan)

@@ -79,10 +79,11 @@ typedef struct {
 
 // What blocks share while a partitioned input is worked on; zeroed before.
 typedef struct {
-  u64 num_items;
+  u64 num_whole;  // items that are whole partitions
+  u64 num_parts;  // those behind them
   u64 next_item;
   u64 num_tiles;
-  u64 unused[5];
+  u64 unused[4];
 } Work;
 
 typedef struct {
@@ -115,6 +116,7 @@ typedef struct {
   WorkItem* items;
   Work* work;
   u32* registers;        // of a HyperLogLog sketch, one byte each
+  u32* far;              // of blocks' states: the words in device memory
 } Launch;
 
 #endif

@@ -30,7 +30,7 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Offsetof(launch.digitBits), unsafe.Offsetof(launch.firstBits), unsafe.Offsetof(launch.tileRows),
 		unsafe.Offsetof(launch.slots), unsafe.Offsetof(launch.copiesBits), unsafe.Offsetof(launch.homes), unsafe.Offsetof(launch.shares), unsafe.Offsetof(launch.probeMax), unsafe.Offsetof(launch.slotBegin), unsafe.Offsetof(launch.slotEnd),
 		unsafe.Offsetof(launch.rowsPerItem), unsafe.Offsetof(launch.rowsPerPart), unsafe.Offsetof(launch.rowsPerBlock), unsafe.Offsetof(launch.offsets),
-		unsafe.Offsetof(launch.cursors), unsafe.Offsetof(launch.firstCursors), unsafe.Offsetof(launch.tiles), unsafe.Offsetof(launch.items), unsafe.Offsetof(launch.work), unsafe.Offsetof(launch.registers),
+		unsafe.Offsetof(launch.cursors), unsafe.Offsetof(launch.firstCursors), unsafe.Offsetof(launch.tiles), unsafe.Offsetof(launch.items), unsafe.Offsetof(launch.work), unsafe.Offsetof(launch.registers), unsafe.Offsetof(launch.far),
 		unsafe.Sizeof(sorted), unsafe.Offsetof(sorted.rows), unsafe.Offsetof(sorted.in), unsafe.Offsetof(sorted.groups),
 		unsafe.Offsetof(sorted.count), unsafe.Offsetof(sorted.word), unsafe.Offsetof(sorted.passes),
 		unsafe.Offsetof(sorted.firstPass), unsafe.Offsetof(sorted.pass), unsafe.Offsetof(sorted.firstWord),

@@ -7,6 +7,12 @@
 #include "claims.cuh"
 #include "programs.cuh"
 
+// Item i of those of a launch; without rows: there is none.
+__device__ __forceinline__ WorkItem item_at(const Launch& p, u64 i, u64 num_whole, u64 num_items) {
+  if (i >= num_items) return {};
+  return p.items[i < num_whole ? i : (1u << p.radix_bits) + i - num_whole];
+}
+
 // kClaims: rows claim slots. The next item is asked for while one is worked on.
 template <class Source, class Key, class Program, bool kClaims>
 __device__ __forceinline__ void aggregate_partitions(const Launch& p) {
@@ -14,11 +20,8 @@ __device__ __forceinline__ void aggregate_partitions(const Launch& p) {
   __shared__ WorkItem next;  // without rows: there is none
   BlockTable<Key, Program, Tables::kSingle> table(p, shared);
   Tally tally = {};
-  const u64 num_items = p.work->num_items;
-  if (threadIdx.x == 0) {
-    const u64 first = atomicAdd(&p.work->next_item, 1ull);
-    next = first < num_items ? p.items[first] : WorkItem{};
-  }
+  const u64 num_whole = p.work->num_whole, num_items = num_whole + p.work->num_parts;
+  if (threadIdx.x == 0) next = item_at(p, atomicAdd(&p.work->next_item, 1ull), num_whole, num_items);
   for (;;) {
     table.init();
     __syncthreads();  // the table is empty, next is there
@@ -34,8 +37,7 @@ __device__ __forceinline__ void aggregate_partitions(const Launch& p) {
     } else {
       refused = aggregate_range<Source>(p, table, item.begin, item.end);
     }
-    WorkItem following = {};
-    if (ahead < num_items) following = p.items[ahead];
+    const WorkItem following = item_at(p, ahead, num_whole, num_items);
     // The table has all rows, and all threads have the item.
     if (__syncthreads_or(refused)) insert_refused<Source, Key, Program, Tables::kSingle>(p, shared, item.begin, item.end, tally);
     tally.lost += item.whole ? table.emit() : table.flush(tally.did);

@@ -15,6 +15,7 @@ struct General {
   // is waited for. Here loads are made fold by fold.
   static constexpr u32 kRows = 1;
   static constexpr bool kLight = false;
+  static constexpr bool kFar = false;
   struct Row {};
   struct Pending {};
 
@@ -47,10 +48,10 @@ struct General {
     return {};
   }
   static __device__ __forceinline__ bool carries(const Row&, const Pending&) { return false; }
-  static __device__ __forceinline__ void carry(const Row&, const Pending&, u64*, u32, u32) {}
+  static __device__ __forceinline__ void carry(const Row&, const Pending&, u64*, u32, u32, u32*) {}
 
   // Merges the copies [i, i + copies) of a state into a slot of the table in device memory.
-  static __device__ void flush(const Shape& s, const u64* states, u32 num_states, u32 i, u32 copies, u64* into) {
+  static __device__ void flush(const Shape& s, const u64* states, u32 num_states, u32 i, u32 copies, u64* into, const u32*) {
     u64 w[kStateWordsMax];
 #pragma unroll 1
     for (u32 f = 0; f < s.num_folds; f++) {
@@ -101,11 +102,11 @@ __device__ __forceinline__ void load_values(const void* column, u64 row, T (&val
   }
 }
 
-// The carry of a sum of 64 bits, in two arrays of n words of 32 bits, to the lower of which by_low
-// was added where there was old.
-__device__ __forceinline__ void add_carry(u32* part, u32 n, u32 i, u32 old, u32 by_low, u32 by_high) {
+// The carry of a sum of 64 bits, in two words of 32 bits, to the lower of which by_low was added where
+// there was old.
+__device__ __forceinline__ void add_carry(u32* high, u32 old, u32 by_low, u32 by_high) {
   by_high += old + by_low < by_low;
-  if (by_high != 0) atomicAdd(part + n + i, by_high);
+  if (by_high != 0) atomicAdd(high, by_high);
 }
 
 __device__ __forceinline__ u64 read_carry(const u32* part, u32 n, u32 i) { return u64(part[n + i]) << 32 | part[i]; }
@@ -126,6 +127,7 @@ struct Words {
 
 struct CountRows {
   static constexpr u32 kParts = 1;
+  static constexpr bool kFar = false;
   static constexpr bool kLoads = false;
   struct Value {};
   struct Pending {};
@@ -134,24 +136,26 @@ struct CountRows {
     return {};
   }
   static __device__ __forceinline__ bool carries(Value, Pending) { return false; }
-  static __device__ __forceinline__ void carry(u32*, u32, u32, Value, Pending) {}
-  static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, Words& w) { w.low += part[i]; }
+  static __device__ __forceinline__ void carry(u32*, u32, u32, Value, Pending, u32*) {}
+  static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, Words& w, const u32*) { w.low += part[i]; }
 };
 
-// Sum64 and Sum128 of columns of 4 bytes: a block's sum fits 64 bits.
-template <class T>
+// Sum64 and Sum128 of columns of 4 bytes: a block's sum fits 64 bits. Far: the upper halves are few
+// enough changed to lie in device memory, so that more groups fit the block's.
+template <class T, bool kIsFar>
 struct SumNarrow {
-  static constexpr u32 kParts = 2;
+  static constexpr u32 kParts = kIsFar ? 1 : 2;
+  static constexpr bool kFar = kIsFar;
   static constexpr bool kLoads = true;
   using Value = T;
   using Pending = u32;
   static __device__ __forceinline__ Pending add(u32* part, u32, u32 i, Value v) { return atomicAdd(part + i, u32(v)); }
   static __device__ __forceinline__ bool carries(Value v, Pending old) { return T(v) < T(0) || old + u32(v) < old; }
-  static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, Value v, Pending old) {
-    add_carry(part, n, i, old, u32(v), u32(u64(i64(v)) >> 32));
+  static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, Value v, Pending old, u32* far) {
+    add_carry((kFar ? far : part + n) + i, old, u32(v), u32(u64(i64(v)) >> 32));
   }
-  static __device__ __forceinline__ void gather(const u32* part, u32 n, u32 i, Words& w) {
-    const u64 sum = read_carry(part, n, i);
+  static __device__ __forceinline__ void gather(const u32* part, u32 n, u32 i, Words& w, const u32* far) {
+    const u64 sum = kFar ? u64(__ldcg(far + i)) << 32 | part[i] : read_carry(part, n, i);
     w.add(sum, T(-1) < T(0) ? u64(i64(sum) >> 63) : 0);
   }
 };
@@ -159,19 +163,20 @@ struct SumNarrow {
 // Sum128 of columns of Int64: the sum of the low halves, and that of the high halves.
 struct SumWide {
   static constexpr u32 kParts = 4;
+  static constexpr bool kFar = false;
   static constexpr bool kLoads = true;
   using Value = i64;
   using Pending = u32;
   static __device__ __forceinline__ Pending add(u32* part, u32, u32 i, Value v) { return atomicAdd(part + i, u32(v)); }
   static __device__ __forceinline__ bool carries(Value v, Pending old) { return v >> 32 != 0 || old + u32(v) < old; }
-  static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, Value v, Pending old) {
-    add_carry(part, n, i, old, u32(v), 0);
+  static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, Value v, Pending old, u32*) {
+    add_carry(part + n + i, old, u32(v), 0);
     const i64 high = v >> 32;
     if (high == 0) return;
     part += 2 * n;
-    add_carry(part, n, i, atomicAdd(part + i, u32(high)), u32(high), u32(high >> 32));
+    add_carry(part + n + i, atomicAdd(part + i, u32(high)), u32(high), u32(high >> 32));
   }
-  static __device__ __forceinline__ void gather(const u32* part, u32 n, u32 i, Words& w) {
+  static __device__ __forceinline__ void gather(const u32* part, u32 n, u32 i, Words& w, const u32*) {
     const i64 high = i64(read_carry(part + 2 * n, n, i));
     w.add(read_carry(part, n, i), 0);
     w.add(u64(high) << 32, u64(high >> 32));
@@ -179,6 +184,7 @@ struct SumWide {
 };
 
 struct SumDouble {
+  static constexpr bool kFar = false;
   static constexpr u32 kParts = 2;  // as one array of n words of 64 bits
   static constexpr bool kLoads = true;
   using Value = double;
@@ -188,8 +194,8 @@ struct SumDouble {
     return {};
   }
   static __device__ __forceinline__ bool carries(Value, Pending) { return false; }
-  static __device__ __forceinline__ void carry(u32*, u32, u32, Value, Pending) {}
-  static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, Words& w) {
+  static __device__ __forceinline__ void carry(u32*, u32, u32, Value, Pending, u32*) {}
+  static __device__ __forceinline__ void gather(const u32* part, u32, u32 i, Words& w, const u32*) {
     w.low = to_word(to_double(w.low) + reinterpret_cast<const double*>(part)[i]);
   }
 };
@@ -198,14 +204,15 @@ struct SumDouble {
 template <class... Cells>
 struct CellList {
   static constexpr u32 kParts = 0;
+  static constexpr bool kFar = false;
   struct Row {};
   template <u32 kCount>
   static __device__ __forceinline__ void load(const Shape&, const Rows&, u64, Row (&)[kCount], u32) {}
   struct Pending {};
   static __device__ __forceinline__ Pending add(u32*, u32, u32, const Row&) { return {}; }
   static __device__ __forceinline__ bool carries(const Row&, const Pending&) { return false; }
-  static __device__ __forceinline__ void carry(u32*, u32, u32, const Row&, const Pending&) {}
-  static __device__ __forceinline__ void flush(const Shape&, const u32*, u32, u32, u32, u64*, u32) {}
+  static __device__ __forceinline__ void carry(u32*, u32, u32, const Row&, const Pending&, u32*) {}
+  static __device__ __forceinline__ void flush(const Shape&, const u32*, u32, u32, u32, u64*, const u32*, u32) {}
   static __device__ __forceinline__ void emit(const Shape&, const u32*, u32, u32, const Groups&, u64, u32, u32) {}
 };
 
@@ -213,6 +220,8 @@ template <class Cell, class... Rest>
 struct CellList<Cell, Rest...> {
   using Tail = CellList<Rest...>;
   static constexpr u32 kParts = Cell::kParts + Tail::kParts;
+  static constexpr bool kFar = Cell::kFar;
+  static_assert(!Tail::kFar, "one cell has all of a state's words in device memory");
   struct Row {
     typename Cell::Value value;
     typename Tail::Row rest;
@@ -236,21 +245,21 @@ struct CellList<Cell, Rest...> {
   static __device__ __forceinline__ bool carries(const Row& row, const Pending& pending) {
     return Cell::carries(row.value, pending.value) || Tail::carries(row.rest, pending.rest);
   }
-  static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, const Row& row, const Pending& pending) {
-    Cell::carry(part, n, i, row.value, pending.value);
-    Tail::carry(part + Cell::kParts * n, n, i, row.rest, pending.rest);
+  static __device__ __forceinline__ void carry(u32* part, u32 n, u32 i, const Row& row, const Pending& pending, u32* far) {
+    Cell::carry(part, n, i, row.value, pending.value, far);
+    Tail::carry(part + Cell::kParts * n, n, i, row.rest, pending.rest, far);
   }
-  static __device__ __forceinline__ void flush(const Shape& s, const u32* part, u32 n, u32 i, u32 copies, u64* into, u32 k) {
+  static __device__ __forceinline__ void flush(const Shape& s, const u32* part, u32 n, u32 i, u32 copies, u64* into, const u32* far, u32 k) {
     Words sum = {0, 0};
 #pragma unroll 1
-    for (u32 c = 0; c < copies; c++) Cell::gather(part, n, i + c, sum);
+    for (u32 c = 0; c < copies; c++) Cell::gather(part, n, i + c, sum, far);
     const u64 w[2] = {sum.low, sum.high};
     merge_state(s.folds[k], into + s.folds[k].offset, 1, w);
-    Tail::flush(s, part + Cell::kParts * n, n, i, copies, into, k + 1);
+    Tail::flush(s, part + Cell::kParts * n, n, i, copies, into, far, k + 1);
   }
   static __device__ __forceinline__ void emit(const Shape& s, const u32* part, u32 n, u32 i, const Groups& groups, u64 first, u32 row, u32 k) {
     Words w = {0, 0};
-    Cell::gather(part, n, i, w);
+    Cell::gather(part, n, i, w, nullptr);
     if (s.folds[k].words == 1) {
       (groups.states[k] + first)[row] = w.low;
     } else {
@@ -268,6 +277,7 @@ struct Folds {
   using Pending = typename List::Pending;
   static constexpr u32 kRows = List::kParts > 4 ? 2 : 4;
   static constexpr bool kLight = List::kParts <= 2;
+  static constexpr bool kFar = List::kFar;  // of one cell
 
   // An even number of states: every cell starts at a multiple of 8 bytes.
   static __device__ __forceinline__ u64 bytes(const Shape&, u32 num_states) { return u64(num_states) * 4 * List::kParts; }
@@ -283,11 +293,11 @@ struct Folds {
     return List::add(reinterpret_cast<u32*>(states), num_states, i, row);
   }
   static __device__ __forceinline__ bool carries(const Row& row, const Pending& pending) { return List::carries(row, pending); }
-  static __device__ __forceinline__ void carry(const Row& row, const Pending& pending, u64* states, u32 num_states, u32 i) {
-    List::carry(reinterpret_cast<u32*>(states), num_states, i, row, pending);
+  static __device__ __forceinline__ void carry(const Row& row, const Pending& pending, u64* states, u32 num_states, u32 i, u32* far) {
+    List::carry(reinterpret_cast<u32*>(states), num_states, i, row, pending, far);
   }
-  static __device__ __forceinline__ void flush(const Shape& s, const u64* states, u32 num_states, u32 i, u32 copies, u64* into) {
-    List::flush(s, reinterpret_cast<const u32*>(states), num_states, i, copies, into, 0);
+  static __device__ __forceinline__ void flush(const Shape& s, const u64* states, u32 num_states, u32 i, u32 copies, u64* into, const u32* far) {
+    List::flush(s, reinterpret_cast<const u32*>(states), num_states, i, copies, into, far, 0);
   }
   static __device__ __forceinline__ void emit(const Shape& s, const u64* states, u32 num_states, u32 i, const Groups& groups, u64 first, u32 row) {
     List::emit(s, reinterpret_cast<const u32*>(states), num_states, i, groups, first, row, 0);

@@ -6,8 +6,10 @@
 #include "program.cuh"
 
 using Count = Folds<CountRows>;
-using SumI32 = Folds<SumNarrow<i32>>;
-using SumU32 = Folds<SumNarrow<u32>>;
+using SumI32 = Folds<SumNarrow<i32, false>>;
+using SumU32 = Folds<SumNarrow<u32, false>>;
+using SumI32Far = Folds<SumNarrow<i32, true>>;
+using SumU32Far = Folds<SumNarrow<u32, true>>;
 using SumI64 = Folds<SumWide>;
 using SumF64 = Folds<SumDouble>;
 using Sum3I64Count = Folds<SumWide, SumWide, SumWide, CountRows>;
@@ -24,6 +26,11 @@ using Sum3I64Count = Folds<SumWide, SumWide, SumWide, CountRows>;
 #define MPGA_PAIR_PROGRAMS(X)  \
   X(k4_sum_i32, Key4, SumI32)  \
   X(k4_sum_u32, Key4, SumU32)
+
+// Those whose states lie in device memory in part.
+#define MPGA_FAR_PROGRAMS(X)          \
+  X(k4_sum_i32_far, Key4, SumI32Far)  \
+  X(k4_sum_u32_far, Key4, SumU32Far)
 
 // The registers of a program. With 4-byte keys, light ones have so few that 1536 threads run at a
 // time: two blocks of 768.

@@ -195,33 +195,6 @@ func (r *Runner) Probes(d *Data, plan kernels.Plan) (probes float64, lost int64,
 	return float64(status[3]) / float64(d.rows.Count), int64(status[2]), nil
 }
 
-// Scatter times the writing of a case's rows by partition.
-func (r *Runner) Scatter(d *Data, radixBits int) (nanos int64, err error) {
-	shape := &d.Case.Shape.Shape
-	before := len(r.buffers)
-	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
-	into := &kernels.Rows{Count: d.rows.Count}
-	if into.Keys, err = r.alloc(d.rows.Count * int64(shape.KeyBytes)); err != nil {
-		return 0, err
-	}
-	for _, t := range shape.Columns {
-		at, err := r.alloc(d.rows.Count * int64(t.Bytes()))
-		if err != nil {
-			return 0, err
-		}
-		into.Columns = append(into.Columns, at)
-	}
-	offsets, err := r.alloc(8<<radixBits + 8)
-	if err != nil {
-		return 0, err
-	}
-	scratch, err := r.alloc(kernels.ScatterScratch(radixBits))
-	if err != nil {
-		return 0, err
-	}
-	return r.median(func() error { return r.stream.Scatter(shape, &d.rows, 0, radixBits, into, offsets, scratch) })
-}
-
 // median times work, after one run to warm up.
 func (r *Runner) median(work func() error) (int64, error) {
 	var nanos []int64

@@ -17,7 +17,7 @@ extern "C" __global__ void layout(u64* out) {
       offsetof(Launch, digit_bits), offsetof(Launch, first_bits), offsetof(Launch, tile_rows),
       offsetof(Launch, slots), offsetof(Launch, copies_bits), offsetof(Launch, homes), offsetof(Launch, shares), offsetof(Launch, probe_max), offsetof(Launch, slot_begin), offsetof(Launch, slot_end),
       offsetof(Launch, rows_per_item), offsetof(Launch, rows_per_part), offsetof(Launch, rows_per_block), offsetof(Launch, offsets),
-      offsetof(Launch, cursors), offsetof(Launch, first_cursors), offsetof(Launch, tiles), offsetof(Launch, items), offsetof(Launch, work), offsetof(Launch, registers),
+      offsetof(Launch, cursors), offsetof(Launch, first_cursors), offsetof(Launch, tiles), offsetof(Launch, items), offsetof(Launch, work), offsetof(Launch, registers), offsetof(Launch, far),
       sizeof(SortLaunch), offsetof(SortLaunch, rows), offsetof(SortLaunch, in), offsetof(SortLaunch, groups),
       offsetof(SortLaunch, count), offsetof(SortLaunch, word), offsetof(SortLaunch, passes),
       offsetof(SortLaunch, first_pass), offsetof(SortLaunch, pass), offsetof(SortLaunch, first_word),
