@@ -114,11 +114,7 @@ func (b *binder) bound(e *Expr, n *node) (*node, error) {
 
 // UnknownFunction is the error of a call of which the function is not known; it offers what is near.
 func UnknownFunction(e *Expr) *Error {
-	message := "no function is named " + e.Name
-	if near := spec.Nearest(e.Name, append(FunctionNames(), spec.FuncNames()...)); len(near) > 0 {
-		message += "; did you mean " + strings.Join(near, ", ") + "?"
-	}
-	return errorAt(e.At, "%s", message)
+	return errorAt(e.At, "no function is named %s%s", e.Name, spec.Offer(e.Name, append(FunctionNames(), spec.FuncNames()...)))
 }
 
 // call binds a function or an operator.

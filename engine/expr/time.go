@@ -311,11 +311,7 @@ func extraction(b *binder, n *node) error {
 	}
 	part, ok := findPart(name)
 	if !ok {
-		message := fmt.Sprintf("no part of a date is named %s", name)
-		if near := spec.Nearest(name, partNames()); len(near) > 0 {
-			message += "; did you mean " + strings.Join(near, ", ") + "?"
-		}
-		return b.errorf(n, "%s", message)
+		return b.errorf(n, "no part of a date is named %s%s", name, spec.Offer(name, partNames()))
 	}
 	return b.part(n, part)
 }
@@ -431,11 +427,7 @@ func truncation(b *binder, n *node) error {
 		for known := range truncations {
 			names = append(names, known)
 		}
-		message := fmt.Sprintf("no unit of time is named %s", name)
-		if near := spec.Nearest(name, names); len(near) > 0 {
-			message += "; did you mean " + strings.Join(near, ", ") + "?"
-		}
-		return b.errorf(n, "%s", message)
+		return b.errorf(n, "no unit of time is named %s%s", name, spec.Offer(name, names))
 	}
 	n.args = n.args[1:]
 	t := n.args[0].typ

@@ -128,11 +128,7 @@ func setReaderOption(opt *scan.Options, function string, o sql.Option) error {
 			}
 		}
 	}
-	message := "there is no option " + o.Name
-	if near := spec.Nearest(o.Name, known); len(near) > 0 {
-		message += "; did you mean " + strings.Join(near, ", ") + "?"
-	}
-	return errors.New(message + "; there is " + strings.Join(known, ", "))
+	return errors.New("there is no option " + o.Name + spec.Offer(o.Name, known) + "; there is " + strings.Join(known, ", "))
 }
 
 // checkEscape refuses an escape character: a quote within quotes is written twice.

@@ -122,13 +122,11 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 		}
 	}
 	if found == "" {
-		message := fmt.Sprintf("no table is named %s", f.Name)
-		if near := spec.Nearest(f.Name, names); len(near) > 0 {
-			message += "; did you mean " + strings.Join(near, " or ") + "?"
-		} else {
-			message += "; a file is written in single quotes: FROM 'name.parquet'"
+		offer := spec.Offer(f.Name, names)
+		if offer == "" {
+			offer = "; a file is written in single quotes: FROM 'name.parquet'"
 		}
-		return nil, s.ErrorAt(f.At, message)
+		return nil, s.ErrorAt(f.At, "no table is named "+f.Name+offer)
 	}
 	t := p.opt.Tables[found]
 	if t.Source != nil {

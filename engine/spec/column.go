@@ -34,8 +34,8 @@ func unknownColumn(schema *arrow.Schema, name string) error {
 	for i, f := range schema.Fields() {
 		known[i] = f.Name
 	}
-	if near := Nearest(name, known); len(near) > 0 {
-		return queryErrorf("column %q does not exist; did you mean %s?", name, strings.Join(near, " or "))
+	if offer := Offer(name, known); offer != "" {
+		return queryErrorf("column %q does not exist%s", name, offer)
 	}
 	if len(known) == 0 {
 		return queryErrorf("column %q does not exist: only constants can stand here", name)

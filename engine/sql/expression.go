@@ -206,8 +206,8 @@ func (p *statements) typeName(t *pg.TypeName) (expr.Type, error) {
 	typ, err := expr.ParseType(name, params...)
 	if err != nil {
 		message := err.Error()
-		if near := spec.Nearest(name, expr.TypeNames()); len(near) > 0 && strings.HasPrefix(message, "no type") {
-			message += "; did you mean " + strings.Join(near, ", ") + "?"
+		if strings.HasPrefix(message, "no type") {
+			message += spec.Offer(name, expr.TypeNames())
 		}
 		return typ, p.errorf(at, "%s", message)
 	}
