@@ -142,6 +142,25 @@ func (e *Engine) enter(ctx context.Context) (_ context.Context, cancel context.C
 	}, nil
 }
 
+// enterBudgeted is enter for work that is no query: until done the process is kept within its limit.
+func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, done func(), err error) {
+	ctx, cancel, leave, err := e.enter(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	stop, err := e.budget.start()
+	if err != nil {
+		cancel(nil)
+		leave()
+		return nil, nil, nil, err
+	}
+	return ctx, cancel, func() {
+		stop()
+		cancel(nil)
+		leave()
+	}, nil
+}
+
 // plan binds a query to a source and cuts the source into splits.
 func (e *Engine) plan(ctx context.Context, src scan.Source, q spec.Query) (*spec.Bound, []scan.Split, error) {
 	return e.planBy(ctx, src, q, spec.Bind)

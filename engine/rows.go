@@ -62,14 +62,8 @@ func (e *Engine) Rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	if err != nil {
 		return nil, fmt.Errorf("splits: %w", err)
 	}
-	ctx, cancel, done, err := e.enter(ctx)
+	ctx, cancel, done, err := e.enterBudgeted(ctx)
 	if err != nil {
-		return nil, err
-	}
-	stop, err := e.budget.start()
-	if err != nil {
-		cancel(nil)
-		done()
 		return nil, err
 	}
 	workers := max(min(e.opt.Threads, len(splits)), 1)
@@ -80,10 +74,8 @@ func (e *Engine) Rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	r.refs.Store(1)
 	go func() {
 		defer done()
-		defer stop()
 		r.err = r.run(ctx, workers)
 		close(r.batches)
-		cancel(nil)
 	}()
 	return r, nil
 }

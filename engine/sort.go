@@ -19,20 +19,9 @@ const sortBytesMin = 1 << 20
 // retained, and read by the first call of Next. A reader that is not released holds Close up. An error that is
 // ErrQuery says that the order does not suit the columns.
 func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering.By) (*ordering.Reader, error) {
-	ctx, cancel, done, err := e.enter(ctx)
+	ctx, _, done, err := e.enterBudgeted(ctx)
 	if err != nil {
 		return nil, err
-	}
-	stop, err := e.budget.start()
-	if err != nil {
-		cancel(nil)
-		done()
-		return nil, err
-	}
-	end := func() {
-		stop()
-		cancel(nil)
-		done()
 	}
 	sorted, err := ordering.New(ctx, input, by, ordering.Options{
 		Bytes:     max(e.memory.Limit()/sortShare, sortBytesMin),
@@ -42,9 +31,9 @@ func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering
 		Units:     e.threads,
 		BatchRows: e.opt.testing.ResultRows,
 		Allocator: e.opt.Allocator,
-	}, end)
+	}, done)
 	if err != nil {
-		end()
+		done()
 		return nil, err
 	}
 	return sorted, nil

@@ -20,20 +20,28 @@ func (p *Program) Terms(i int) []Term { return p.terms(nil, p.nodes[i]) }
 func (p *Program) Alternatives(i int) [][][]Term { return p.alternatives(nil, p.nodes[i]) }
 
 func (p *Program) alternatives(list [][][]Term, n *node) [][][]Term {
-	if n.isConst {
-		return list
-	}
-	switch n.name {
-	case "and":
-		for _, a := range n.args {
-			list = p.alternatives(list, a)
+	eachConjunct(n, func(n *node) {
+		if n.name != "or" {
+			return
 		}
-	case "or":
 		if any, ok := p.either(nil, n); ok {
 			list = append(list, any)
 		}
-	}
+	})
 	return list
+}
+
+// eachConjunct calls a function with the operands of ANDs, or with a node that is no AND. Constants are left out.
+func eachConjunct(n *node, f func(*node)) {
+	switch {
+	case n.isConst:
+	case n.name == "and":
+		for _, a := range n.args {
+			eachConjunct(a, f)
+		}
+	default:
+		f(n)
+	}
 }
 
 // either adds the terms of each operand of an OR. It returns false where nothing follows from one.
@@ -58,14 +66,13 @@ func (p *Program) either(list [][]Term, n *node) ([][]Term, bool) {
 var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 func (p *Program) terms(list []Term, n *node) []Term {
-	if n.isConst {
-		return list
-	}
+	eachConjunct(n, func(n *node) { list = p.conjunctTerms(list, n) })
+	return list
+}
+
+// conjunctTerms adds the terms of a node that is neither a constant nor an AND.
+func (p *Program) conjunctTerms(list []Term, n *node) []Term {
 	switch n.name {
-	case "and":
-		for _, a := range n.args {
-			list = p.terms(list, a)
-		}
 	case "between":
 		list = p.compared(list, n.args[0], ">=", n.args[1])
 		list = p.compared(list, n.args[0], "<=", n.args[2])
