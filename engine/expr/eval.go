@@ -353,6 +353,9 @@ func (e *entries) set(values vector) {
 	}
 	if values.bits != nil {
 		e.truths = bytesOf(values.bits, values.n)
+		count := values.n - 1
+		trues := countBits(values.bits, count)
+		e.alike = count > 0 && (trues == 0 || trues == count) && (values.null == nil || countBits(values.null, count) == 0)
 	}
 }
 

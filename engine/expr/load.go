@@ -328,6 +328,7 @@ type entries struct {
 	values vector
 	nulls  []uint8     // values.null, a byte for each entry
 	truths []uint8     // values.bits, the same
+	alike  bool        // truths of all entries but NULL are equal, and none is NULL
 	array  arrow.Array // of the values; nil before it is asked for
 	err    error       // of some entry, which maybe no row has
 }
@@ -396,6 +397,13 @@ func (f *frame) codes(d *array.Dictionary) []int32 {
 
 // lookUp returns the values of the frame's rows by their codes.
 func (f *frame) lookUp(d *array.Dictionary, e *entries) (*vector, error) {
+	if e.alike && d.NullN() == 0 {
+		v := f.e.vector(bitKind, f.n)
+		if e.truths[0] != 0 {
+			fillAll(v.bits, ^uint64(0))
+		}
+		return v, nil
+	}
 	codes, err := f.checkedCodes(d, e.values.n)
 	if err != nil {
 		return nil, err
