@@ -185,5 +185,7 @@ func Cases(rows int) []Case {
 	add(Case{Shape: shapes["count of rows"], Rows: rows, Groups: rows / 2}, "count of rows, many groups")
 	add(Case{Shape: wideShape(), Rows: rows / 8, Groups: 100, Nulls: 0.2}, "widest shape")
 	add(Case{Shape: wideShape(), Rows: rows / 8, Groups: rows / 16}, "widest shape, many groups")
+	// As many rows as a block's table has room for if the upper halves of sums are not in it.
+	add(Case{Shape: sumShape(4), Rows: 15_000, Groups: 9_000, Extreme: true}, "sums beyond a block's table, extreme")
 	return cases
 }
