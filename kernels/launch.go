@@ -157,21 +157,33 @@ func insert(q queue, shape *Shape, rows *Rows, table Table, overflow *Rows, stat
 		o.param.out = makeRowsParam(q, shape, overflow)
 	}
 	o.startStatus(q.address(status, groupsStatusBytes))
-	kernel := "table_insert"
-	if table.Packed {
-		kernel = "packed_insert"
-	}
+	kernel := "insert"
 	if table.Sealed {
-		kernel += "_sealed"
+		kernel = "insert_sealed"
 	}
-	if table.Packed {
-		o.runPacked(table, kernel, o.tableBlocksFor(rows.Count), tableThreads)
-	} else {
-		o.useTable(table.Slots, q.address(table.Memory, shape.TableBytes(table.Slots)))
-		o.run(kernel+keySuffix(shape), o.tableBlocksFor(rows.Count), tableThreads, 0)
-	}
-	o.copyWithin(o.param.status, o.param.tableMemory, 8) // the groups of the table, in its header
+	o.fillTable(shape, table, kernel, rows.Count)
 	return o.end("insertion of %d rows into %d slots", rows.Count, table.Slots)
+}
+
+func insertGroups(q queue, shape *Shape, in *Groups, count int64, table Table, overflow *Groups, status Span) error {
+	o := begin(q, shape)
+	o.param.rows.count = uint64(count)
+	o.param.in = makeGroupsParam(q, shape, in)
+	o.param.groups = makeGroupsParam(q, shape, overflow)
+	o.startStatus(q.address(status, groupsStatusBytes))
+	o.fillTable(shape, table, "merge", count)
+	return o.end("insertion of %d groups into %d slots", count, table.Slots)
+}
+
+// fillTable launches the kernel that takes n rows or groups to a table, and puts the groups of the table into the status.
+func (o *operation) fillTable(shape *Shape, table Table, kernel string, n int64) {
+	if table.Packed {
+		o.runPacked(table, "packed_"+kernel, o.tableBlocksFor(n), tableThreads)
+	} else {
+		o.useTable(table.Slots, o.address(table.Memory, shape.TableBytes(table.Slots)))
+		o.run("table_"+kernel+keySuffix(shape), o.tableBlocksFor(n), tableThreads, 0)
+	}
+	o.copyWithin(o.param.status, o.param.tableMemory, 8) // from its header
 }
 
 func compact(q queue, shape *Shape, table Table, first, end int64, into *Groups) error {

@@ -376,11 +376,12 @@ func merge(q queue, shape *Shape, plan Plan, in *Groups, count int64, into *Grou
 	o := begin(q, shape)
 	o.param.rows.count = uint64(count)
 	o.param.in = makeGroupsParam(q, shape, in)
-	o.param.groups = makeGroupsParam(q, shape, into)
-	o.startStatus(o.param.groups.status)
+	groups := makeGroupsParam(q, shape, into)
+	o.startStatus(groups.status)
 	o.useTable(slots, q.address(scratch, shape.TableBytes(slots)))
 	o.resetTable()
 	o.run("table_merge"+keySuffix(shape), o.tableBlocksFor(count), tableThreads, 0)
+	o.param.groups = groups // which takes none that the table refuses
 	o.compactTable()
 	return o.end("merge of %d groups", count)
 }

@@ -218,6 +218,9 @@ type Operators interface {
 	// Insert aggregates rows into a table; those that no slot takes go to overflow, in order of no
 	// promise. Status counts all groups of the table, and this call's rows, overflow and probes.
 	Insert(shape *Shape, rows *Rows, table Table, overflow *Rows, status Span) error
+	// InsertGroups merges groups into a table that is not sealed; those that no slot takes go to overflow, in order
+	// of no promise. Status is as Insert's, of groups.
+	InsertGroups(shape *Shape, in *Groups, count int64, table Table, overflow *Groups, status Span) error
 	// Compact writes the groups of the slots [first, end) of a table. The end table.Slots includes what lies
 	// behind the slots.
 	Compact(shape *Shape, table Table, first, end int64, into *Groups) error

@@ -48,6 +48,10 @@ func (o operators) Insert(shape *Shape, rows *Rows, table Table, overflow *Rows,
 	return insert(o.queue, shape, rows, table, overflow, status)
 }
 
+func (o operators) InsertGroups(shape *Shape, in *Groups, count int64, table Table, overflow *Groups, status Span) error {
+	return insertGroups(o.queue, shape, in, count, table, overflow, status)
+}
+
 func (o operators) Compact(shape *Shape, table Table, first, end int64, into *Groups) error {
 	return compact(o.queue, shape, table, first, end, into)
 }

@@ -1,4 +1,4 @@
-// Takes the rows that a table refuses to `out`, if it has keys.
+// Takes the rows that a table refuses to `out`, if it has keys, and the groups to `groups`.
 #ifndef MPGA_KERNELS_REFUSE_CUH
 #define MPGA_KERNELS_REFUSE_CUH
 
@@ -39,6 +39,21 @@ __device__ __forceinline__ void refuse_rows(const Launch& p, u64 row, bool refus
   if (refused && p.out.keys != nullptr) {
     Key::load(p.rows.keys, row, p.shape.key_bytes / 8).store(p.out.keys, to, 0);
     move_row(p, row, to);
+  }
+}
+
+// Takes a group behind those that are there already.
+template <class Key>
+__device__ __noinline__ void refuse_group(const Launch& p, u64 group) {
+  const u64 to = atomicAdd(&p.status->overflow, 1ull);
+  atomicAdd(&p.status->rows, ~0ull);  // not taken
+  if (p.groups.keys == nullptr) return;
+  Key::load(p.in.keys, group, p.shape.key_bytes / 8).store(p.groups.keys, to, 0);
+#pragma unroll 1
+  for (u32 f = 0; f < p.shape.num_folds; f++) {
+    const u32 words = p.shape.folds[f].words;
+#pragma unroll 1
+    for (u32 i = 0; i < words; i++) p.groups.states[f][to * words + i] = p.in.states[f][group * words + i];
   }
 }
 

@@ -1,7 +1,8 @@
-// Merges groups into the table in device memory.
+// Merges groups into the table in device memory. Those that find no slot go to `groups`, if it has keys, in no order.
 //
 //   launch  any grid; at most 1024 threads
-//   reads   in[0, rows.count)    writes  table; status: rows, overflow (groups that found no slot), probes
+//   reads   in[0, rows.count)    writes  table; groups, if it has keys; status: rows, overflow (groups that found no slot), probes
+#include "refuse.cuh"
 #include "table_rows.cuh"
 
 template <class Key>
@@ -10,7 +11,7 @@ __device__ __forceinline__ void table_merge(const Launch& p) {
   const u32 key_words = slot_key_words(p.shape);
   take_slots<Key>(p, p.in.keys, tally, [&](u64 group, u64* at) {
     if (at == nullptr) {
-      tally.lost += group < p.rows.count;
+      if (group < p.rows.count) refuse_group<Key>(p, group);
       return;
     }
     u64 w[kStateWordsMax];

@@ -278,6 +278,9 @@ func (r *Rig) tableOf(c *Case, rows *kernels.Rows, data *Data, want *Answer, tab
 	if err := checkTable(want, data, got, left); err != nil {
 		r.t.Errorf("table of %d slots, packed %v: %v", slots, table.Packed, err)
 	}
+	if !seal && len(left[0].Keys)+len(left[1].Keys) == 0 {
+		r.insertGroups(c, rows, table, got, want)
+	}
 	if !seal {
 		return
 	}
@@ -294,6 +297,49 @@ func (r *Rig) tableOf(c *Case, rows *kernels.Rows, data *Data, want *Answer, tab
 			r.t.Errorf("a sealed table refused rows of a key that it has: %x", got.Keys[i*k:(i+1)*k])
 			return
 		}
+	}
+}
+
+// insertGroups empties a table and inserts groups; and again, with too few slots for all of them.
+func (r *Rig) insertGroups(c *Case, rows *kernels.Rows, table kernels.Table, all *Groups, want *Answer) {
+	r.t.Helper()
+	count := int64(len(all.Keys) / c.Shape.KeyBytes)
+	in, over, status := r.groups(&c.Shape, max(count, 1)), r.groups(&c.Shape, max(count, 1)), r.alloc(64)
+	r.must(r.stream.Copy(kernels.Copy{Device: in.Keys, Host: all.Keys}))
+	for i, words := range all.States {
+		host, err := binary.Append(nil, binary.LittleEndian, words)
+		r.must(err)
+		r.must(r.stream.Copy(kernels.Copy{Device: in.States[i], Host: host}))
+	}
+	r.must(r.stream.ResetTable(&c.Shape, table))
+	r.must(r.stream.InsertGroups(&c.Shape, in, count, table, over, status))
+	if s := r.status(status); s.Groups != uint64(count) || s.Rows != uint64(count) || s.Overflow != 0 {
+		r.t.Errorf("table of %d slots, packed %v: %d groups inserted, %d there, %d refused, want %d", table.Slots, table.Packed, s.Rows, s.Groups, s.Overflow, count)
+		return
+	}
+	if got := r.compacted(c, table); got != nil {
+		if err := want.Check(got); err != nil {
+			r.t.Errorf("groups in a table of %d slots, packed %v: %v", table.Slots, table.Packed, err)
+		}
+	}
+	few := kernels.Table{Slots: count / 2, Memory: table.Memory, Packed: table.Packed}
+	if count < 2 || table.Packed && few.Slots < kernels.PackedSlotsMin(rows.Count) {
+		return
+	}
+	r.must(r.stream.ResetTable(&c.Shape, few))
+	r.must(r.stream.InsertGroups(&c.Shape, in, count, few, over, status))
+	s := r.status(status)
+	got := r.compacted(c, few)
+	if got == nil {
+		return
+	}
+	rest := r.getGroups(&c.Shape, over, int64(s.Overflow))
+	got.Keys = append(got.Keys, rest.Keys...)
+	for i := range got.States {
+		got.States[i] = append(got.States[i], rest.States[i]...)
+	}
+	if err := want.Check(got); err != nil {
+		r.t.Errorf("groups in a table of %d slots, packed %v, and %d that it refused: %v", few.Slots, few.Packed, s.Overflow, err)
 	}
 }
 

@@ -251,6 +251,22 @@ func (s *stream) Insert(shape *kernels.Shape, r *kernels.Rows, t kernels.Table, 
 	return o.enqueue(func() { table.insert(&in, out, at) })
 }
 
+func (s *stream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count int64, t kernels.Table, overflow *kernels.Groups, status kernels.Span) error {
+	o := s.operation("InsertGroups", shape)
+	if count > in.Capacity || overflow.Capacity < count {
+		o.err = fmt.Errorf("InsertGroups: %d groups of a capacity of %d, with room for an overflow of %d", count, in.Capacity, overflow.Capacity)
+		return o.enqueue(nil)
+	}
+	keys, from := o.view(in.Keys, count*int64(shape.KeyBytes), false), o.states(in, count, false)
+	refused := groups{
+		capacity: int(overflow.Capacity),
+		keys:     o.view(overflow.Keys, overflow.Capacity*int64(shape.KeyBytes), true),
+		states:   o.states(overflow, overflow.Capacity, true),
+	}
+	table, at := o.table(t), o.status(status)
+	return o.enqueue(func() { table.insertGroups(keys, from, int(count), &refused, at) })
+}
+
 func (s *stream) Compact(shape *kernels.Shape, t kernels.Table, first, end int64, into *kernels.Groups) error {
 	o := s.operation("Compact", shape)
 	table, out := o.table(t), o.groups(into)
@@ -265,6 +281,8 @@ type slotTable interface {
 	reset()
 	// insert accumulates rows; those without a slot go to overflow, unless it is nil.
 	insert(in, overflow *rows, status *kernels.GroupsStatus)
+	// insertGroups merges groups; those without a slot go to overflow.
+	insertGroups(keys []byte, from []states, count int, overflow *groups, status *kernels.GroupsStatus)
 	compact(first, end int, out *groups)
 }
 

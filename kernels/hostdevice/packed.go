@@ -117,6 +117,20 @@ func (t *packedTable) insert(in, overflow *rows, status *kernels.GroupsStatus) {
 	*status = s
 }
 
+func (t *packedTable) insertGroups(keys []byte, from []states, count int, overflow *groups, status *kernels.GroupsStatus) {
+	var s kernels.GroupsStatus
+	for i, key := range view[uint32](keys[:4*count]) {
+		if slot := t.find(key, &s.Probes); slot != noGroup {
+			t.add(slot, key, int64(from[0].at(i, 1)[0]))
+			continue
+		}
+		overflow.putGroup(int(s.Overflow), &t.shape, keys, from, i)
+		s.Overflow++
+	}
+	s.Groups, s.Rows = t.header[0], uint64(count)-s.Overflow
+	*status = s
+}
+
 func (t *packedTable) compact(first, end int, out *groups) {
 	if end == t.asked {
 		end = len(t.slots)

@@ -137,6 +137,39 @@ func (t *table) insert(in, overflow *rows, status *kernels.GroupsStatus) {
 	*status = s
 }
 
+func (t *table) insertGroups(keys []byte, from []states, count int, overflow *groups, status *kernels.GroupsStatus) {
+	var s kernels.GroupsStatus
+	k := t.shape.KeyBytes
+	head := make([]uint64, 0, t.prefix)
+	for i, hash := range hashes(keys, k, count, 0) {
+		slot := t.find(t.head(keys[i*k:(i+1)*k], head), hash, &s.Probes)
+		if slot == noGroup {
+			overflow.putGroup(int(s.Overflow), &t.shape, keys, from, i)
+			s.Overflow++
+			continue
+		}
+		before := 0
+		for f := range t.folders {
+			words := t.folders[f].words
+			to := t.states(before)
+			t.folders[f].merge(to.at(slot, words), from[f].at(i, words))
+			before += words
+		}
+	}
+	s.Groups, s.Rows = t.words[0], uint64(count)-s.Overflow
+	*status = s
+}
+
+// putGroup writes group i of others as group at.
+func (out *groups) putGroup(at int, shape *kernels.Shape, keys []byte, from []states, i int) {
+	k := shape.KeyBytes
+	copy(out.keys[at*k:(at+1)*k], keys[i*k:])
+	for f, fold := range shape.Folds {
+		words := fold.Op.Words()
+		copy(out.states[f].at(at, words), from[f].at(i, words))
+	}
+}
+
 func (t *table) compact(first, end int, out *groups) {
 	if end == t.slots {
 		end++

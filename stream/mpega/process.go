@@ -65,18 +65,32 @@ func (r *Run) tableOf() *device {
 	return nil
 }
 
-// mergeTables gives the groups of the tables of several devices to the CPU: keys may be in any of them, and
-// among the rows that another has refused.
+// mergeTables merges the tables of several devices into one of them: keys may be in any. Groups that find no slot
+// there are the CPU's; all are, if tables have refused rows, whose keys another may have.
 func (r *Run) mergeTables() error {
 	if len(r.devices) == 1 {
 		return nil
 	}
-	for d := r.tableOf(); d != nil; d = r.tableOf() {
+	var into *device
+	for _, d := range r.devices {
+		if d.table != nil && len(r.blocks) == 0 && (into == nil || d.table.Slots > into.table.Slots) {
+			into = d
+		}
+	}
+	for _, d := range r.devices {
+		if d.table == nil || d == into {
+			continue
+		}
 		groups, err := d.lastGroups()
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(taken(r.takeStates(groups)), groups.Release()); err != nil {
+		if into == nil {
+			err = taken(r.takeStates(groups))
+		} else {
+			err = into.insertGroups(groups)
+		}
+		if err = errors.Join(err, groups.Release()); err != nil {
 			return err
 		}
 	}

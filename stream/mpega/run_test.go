@@ -316,6 +316,7 @@ func TestRoutes(t *testing.T) {
 		{"few groups", 200_000, 10, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteAggregate, 0},
 		{"one table", 200_000, 20_000, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteTable, 0},
 		{"a table on each of two devices", 200_000, 20_000, 0, 16 << 20, 0, 2, 4, 0, mpega.RouteTable, 0},
+		{"tables of two devices, too much for one", 60_000, 1 << 30, 0, 4 << 20, 0, 2, 4, 30_000, mpega.RouteTable, 0},
 		{"a table and partitions", 400_000, 80_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteHybrid, 0},
 		{"a table and partitions, heavy key", 400_000, 80_000, 0.3, 4 << 20, 0, 1, 8, 0, mpega.RouteHybrid, 0},
 		{"a table and partitions, no pinned memory", 400_000, 80_000, 0, 4 << 20, 3 << 20, 1, 16, 0, mpega.RouteHybrid, 0},
@@ -349,7 +350,7 @@ func TestRoutes(t *testing.T) {
 			if got := counters.Routes[len(counters.Routes)-1]; got != c.last {
 				t.Errorf("the route is %v, want %v", got, c.last)
 			}
-			if back := counters.RowsOut + counters.GroupsOut; back > 0 && c.devices == 1 && c.pinned == 0 && counters.Routes[0] != mpega.RouteAggregate {
+			if back := counters.RowsOut + counters.GroupsOut; back > 0 && (c.devices == 1 || c.last == mpega.RouteTable && c.estimate == 0) && c.pinned == 0 && counters.Routes[0] != mpega.RouteAggregate {
 				t.Errorf("the CPU got %d rows and groups", back)
 			}
 			if counters.DevicePeak > c.memory*int64(c.devices) {
@@ -402,11 +403,17 @@ func TestPackedTable(t *testing.T) {
 func TestFaults(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	in := makeInput(rand.New(rand.NewPCG(3, 4)), 20_000, 20_000, 4, 0)
-	want := in.oracle()
 	boom := errors.New("boom")
-	for _, c := range []struct{ estimate, memory int64 }{
-		{1, 1 << 20}, {2000, 1 << 20}, {5000, 640 << 10}, {1 << 30, 1 << 20},
+	for _, c := range []struct {
+		estimate, memory int64
+		packed           bool
+		healthy          int // devices beside the one that fails
+	}{
+		{1, 1 << 20, false, 0}, {2000, 1 << 20, false, 0}, {5000, 640 << 10, false, 0}, {1 << 30, 1 << 20, false, 0},
+		{15_000, 1 << 20, true, 0}, {15_000, 1 << 20, true, 1},
 	} {
+		in.sumOnly = c.packed
+		want := in.oracle()
 		for _, work := range []bool{false, true} {
 			failed := true
 			for n := int64(1); failed && n < 2000; n++ {
@@ -415,7 +422,11 @@ func TestFaults(t *testing.T) {
 					cause = kernels.ErrDeviceLost
 				}
 				device := openHost(t, hostdevice.Options{MemoryLimit: c.memory, Fail: hostdevice.FailNth(n, work, cause)})
-				a, _, err := run(in, mpega.Options{Devices: []kernels.Device{device}, Groups: c.estimate}, 1)
+				devices := []kernels.Device{device}
+				for range c.healthy {
+					devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory}))
+				}
+				a, _, err := run(in, mpega.Options{Devices: devices, Groups: c.estimate}, 1)
 				if err == nil {
 					check(t, in, a)
 				} else if !errors.Is(err, mpega.ErrDevice) {
@@ -427,8 +438,10 @@ func TestFaults(t *testing.T) {
 						t.Fatalf("call %d: key %d: %+v, want %+v", n, k, s, want[k])
 					}
 				}
-				if err := device.Close(); err != nil {
-					t.Fatalf("estimate %d, call %d, work %v: %v", c.estimate, n, work, err)
+				for _, d := range devices {
+					if err := d.Close(); err != nil {
+						t.Fatalf("estimate %d, call %d, work %v: %v", c.estimate, n, work, err)
+					}
 				}
 				if n > 60 {
 					n += n / 16

@@ -207,7 +207,7 @@ func (d *device) compact(t *Tile, l *groupLayout, first, end int64, g *Groups, d
 	if s.Overflow > 0 || done+n > int64(g.Count) || end == d.table.Slots && done+n < int64(g.Count) {
 		return 0, fmt.Errorf("table of %d groups: %d of them and %d more in slots %d to %d, %d without room", g.Count, done, n, first, end, s.Overflow)
 	}
-	copies := l.copiesOut(t.output, 0, g, done, n)
+	copies := l.copies(t.output, 0, g, done, n, true)
 	d.bytesOut += copiedBytes(copies)
 	err = firstError(
 		func() error { return t.stream.CopyBatch(copies) },
@@ -218,4 +218,68 @@ func (d *device) compact(t *Tile, l *groupLayout, first, end int64, g *Groups, d
 	}
 	d.noteLocked(t.number, "compact", t.marks[:])
 	return n, t.closeMarks()
+}
+
+// insertGroups merges groups of the host into the table; those that find no slot are the CPU's. No tile is under way,
+// and none will come.
+func (d *device) insertGroups(g *Groups) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.dropTiles(); err != nil {
+		return err
+	}
+	shape, t := &d.run.opt.Shape, d.tiles[0]
+	// Half of the memory takes groups, and half those that are refused.
+	room := (d.limit-d.used)/2 - newGroupLayout(shape, 0).bytes - int64(len(shape.Folds)+1)*columnAlignment
+	l := newGroupLayout(shape, max(min(room/groupBytes(shape), int64(g.Count)), 1))
+	err := firstError(
+		func() (err error) {
+			t.input, err = d.alloc(l.bytes)
+			return err
+		},
+		func() (err error) {
+			t.output, err = d.alloc(l.bytes)
+			return err
+		},
+		func() error { return t.stream.WaitFor(d.table.last) },
+	)
+	for row := int64(0); err == nil && row < int64(g.Count); row += l.capacity {
+		err = d.insertGroupsAt(t, &l, g, row, min(l.capacity, int64(g.Count)-row))
+	}
+	if err != nil {
+		return errors.Join(err, t.closeMarks())
+	}
+	return d.dropTiles()
+}
+
+// insertGroupsAt is insertGroups of n of the groups, from row on. Requires: the device's lock is held, which it lets go
+// while it waits.
+func (d *device) insertGroupsAt(t *Tile, l *groupLayout, g *Groups, row, n int64) error {
+	in, refused, status := l.groups(t.input, 0), l.groups(t.output, 0), t.tail()[:statusBytes]
+	copies := l.copies(t.input, 0, g, row, n, false)
+	d.bytesIn += copiedBytes(copies)
+	err := t.send(
+		func() error { return t.stream.CopyBatch(copies) },
+		func() error { return t.stream.InsertGroups(l.shape, in, n, d.table.Table, refused, refused.Status) },
+		func() error {
+			return t.stream.Copy(kernels.Copy{Device: refused.Status, Host: status, Out: true})
+		},
+	)
+	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
+		return err
+	}
+	d.noteLocked(t.number, "merge", t.marks[:])
+	if err := errors.Join(t.closeMarks(), d.table.follow(t.stream)); err != nil {
+		return err
+	}
+	s := readStatus(status)
+	d.table.groups = int64(s.Groups)
+	if s.Overflow == 0 {
+		return nil
+	}
+	out, err := d.groupsOut(l, kernels.Span{Buffer: t.output}, int64(s.Overflow), t.stream, noCopy, noCopy)
+	if err != nil {
+		return err
+	}
+	return errors.Join(taken(d.run.takeStates(out)), out.Release())
 }
