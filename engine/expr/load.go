@@ -364,8 +364,8 @@ func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
 	return codes, nil
 }
 
-// largest returns the largest of codes, as unsigned numbers. Four run beside each other.
-func largest(codes []int32) uint32 {
+// largestEach returns the largest of codes, as unsigned numbers. Four run beside each other.
+func largestEach(codes []int32) uint32 {
 	var a, b, c, d uint32
 	for ; len(codes) >= 4; codes = codes[4:] {
 		a, b, c, d = max(a, uint32(codes[0])), max(b, uint32(codes[1])), max(c, uint32(codes[2])), max(d, uint32(codes[3]))
@@ -428,27 +428,31 @@ func (f *frame) lookUp(d *array.Dictionary, e *entries) (*vector, error) {
 	return v, nil
 }
 
+// gather writes the values of the codes, which are checked: bounds are not looked at again.
 func gather[T any](out, values []T, codes []int32) []T {
+	first := unsafe.Pointer(unsafe.SliceData(values))
+	out = out[:len(codes)]
 	for i, c := range codes {
-		out[i] = values[c]
+		out[i] = *(*T)(unsafe.Add(first, uintptr(uint32(c))*unsafe.Sizeof(out[0])))
 	}
 	return out
 }
 
-// gatherBits sets the bits of the rows whose codes have a 1.
+// gatherBits sets the bits of the rows whose codes, which are checked, have a 1.
 func gatherBits(out []uint64, values []uint8, codes []int32) []uint64 {
+	first := unsafe.Pointer(unsafe.SliceData(values))
+	at := func(code int32) uint64 { return uint64(*(*uint8)(unsafe.Add(first, uintptr(uint32(code))))) }
 	for w := range out {
 		var m uint64
 		rows := codes[w<<6 : min(w<<6+64, len(codes))]
 		for len(rows)&7 != 0 {
 			last := len(rows) - 1
-			m = m<<1 | uint64(values[rows[last]])
+			m = m<<1 | at(rows[last])
 			rows = rows[:last]
 		}
 		for end := len(rows); end > 0; end -= 8 {
 			c := (*[8]int32)(rows[end-8 : end])
-			m = m<<8 | uint64(values[c[0]]) | uint64(values[c[1]])<<1 | uint64(values[c[2]])<<2 | uint64(values[c[3]])<<3 |
-				uint64(values[c[4]])<<4 | uint64(values[c[5]])<<5 | uint64(values[c[6]])<<6 | uint64(values[c[7]])<<7
+			m = m<<8 | at(c[0]) | at(c[1])<<1 | at(c[2])<<2 | at(c[3])<<3 | at(c[4])<<4 | at(c[5])<<5 | at(c[6])<<6 | at(c[7])<<7
 		}
 		out[w] = m
 	}

@@ -1,0 +1,74 @@
+package expr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Would catch a largest code that is missed at any place, and bits of codes that get to other rows.
+func TestGather(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 1))
+	for n := range 300 {
+		values, ints, codes := make([]uint8, 1+rng.IntN(3000)), make([]int64, 3000), make([]int32, n)
+		for i := range values {
+			values[i], ints[i] = uint8(rng.IntN(2)), rng.Int64()
+		}
+		want := uint32(0)
+		for i := range codes {
+			codes[i] = rng.Int32N(int32(len(values)))
+			want = max(want, uint32(codes[i]))
+		}
+		if got := largest(codes); got != want {
+			t.Fatalf("%d codes: the largest is %d, want %d", n, got, want)
+		}
+		bits, words := gatherBits(make([]uint64, wordsOf(n)), values, codes), gather(make([]int64, n), ints, codes)
+		for i, c := range codes {
+			if got := bits[i/64] >> (i % 64) & 1; got != uint64(values[c]) || words[i] != ints[c] {
+				t.Fatalf("row %d of %d has bit %d and %d, want %d and %d", i, n, got, words[i], values[c], ints[c])
+			}
+		}
+		if n > 0 {
+			at := rng.IntN(n)
+			codes[at] = -1
+			if got := largest(codes); got != 1<<32-1 {
+				t.Fatalf("%d codes, the one at %d negative: the largest is %d", n, at, got)
+			}
+		}
+	}
+}
+
+// BenchmarkLargest looks at a vector of codes, BenchmarkGather at the entries that they name.
+func BenchmarkLargest(b *testing.B) {
+	codes := make([]int32, vectorRows)
+	for name, f := range map[string]func([]int32) uint32{"vectors": largest, "each": largestEach} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				f(codes)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/vectorRows, "ns/row")
+		})
+	}
+}
+
+func BenchmarkGather(b *testing.B) {
+	for _, entries := range []int{10, 2500} {
+		codes := make([]int32, vectorRows)
+		for i := range codes {
+			codes[i] = int32(i * 7919 % entries)
+		}
+		run := func(name string, f func()) {
+			b.Run(fmt.Sprintf("%s/entries=%d", name, entries), func(b *testing.B) {
+				for b.Loop() {
+					f()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/vectorRows, "ns/row")
+			})
+		}
+		bits, truths := make([]uint64, vectorWords), slices.Repeat([]uint8{1, 0}, entries)
+		run("bits", func() { gatherBits(bits, truths, codes) })
+		ints, values := make([]int64, vectorRows), make([]int64, entries)
+		run("ints", func() { gather(ints, values, codes) })
+	}
+}

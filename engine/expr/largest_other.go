@@ -1,0 +1,6 @@
+//go:build !amd64 || purego
+
+package expr
+
+// largest is largestEach.
+func largest(codes []int32) uint32 { return largestEach(codes) }
