@@ -17,7 +17,8 @@
 //	  - P4 (derived tables): a statement behind FROM without groups, an order or a limit is put into the one
 //	    around it. Others are sources of one split, which runs them when it is opened and hands their batches
 //	    on: nothing of them is held but what the engine's budget counts. Their columns that nobody asks for
-//	    are looked up, so that errors in them are told, but not computed.
+//	    are looked up, so that errors in them are told, but not computed. What WHERE around them says of
+//	    their keys is asked of their rows.
 //
 // Statements without groups are read by all threads too, in no order.
 package plan

@@ -1,40 +1,32 @@
 package plan
 
 import (
+	"context"
 	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/expr"
 )
 
-// narrow plans derived tables anew, without the columns that nobody asks for, from the statement inwards. They have been
-// planned with all columns, so that errors in any of them are told.
-func (p *planner) narrow(q *Query) error {
+// narrow plans derived tables anew, without the columns that nobody asks for and without rows that the condition around
+// them leaves out, from the statement inwards. They have been planned whole, so that errors in them are told.
+func (p *planner) narrow(ctx context.Context, q *Query) error {
 	src, ok := q.base.source.(*streamed)
 	if !ok {
 		return nil
 	}
 	inner := src.query
-	unused := make([]bool, src.schema.NumFields())
-	for i := range unused {
-		unused[i] = true
-	}
-	for _, x := range append(q.uses, q.base.where) {
-		for _, name := range x.Columns() {
-			at, err := expr.FindColumn(src.schema, expr.Column(name))
-			if err != nil {
-				return err
-			}
-			unused[at] = false
-		}
+	unused, err := q.unused(src.schema)
+	if err != nil {
+		return err
 	}
 	if !slices.Contains(unused, false) {
 		unused[inner.st.cheapest()] = false // rows are counted by some column
 	}
-	if slices.Contains(unused, true) {
-		st := *inner.st
-		st.unused = unused
-		*inner = Query{engine: inner.engine, text: inner.text, st: &st, base: inner.base, filter: inner.filter, where: inner.where, subqueries: inner.subqueries}
-		if err := p.complete(inner); err != nil {
+	where := inner.pushed(q.base.where, src.schema)
+	if where != nil || slices.Contains(unused, true) {
+		if err := p.again(ctx, inner, unused, where); err != nil {
 			return located(inner.text, err)
 		}
 		src.made = make([]int, len(unused))
@@ -47,10 +39,98 @@ func (p *planner) narrow(q *Query) error {
 			}
 		}
 	}
-	return p.narrow(inner)
+	return p.narrow(ctx, inner)
+}
+
+// unused returns which columns of what it reads a query does not need.
+func (q *Query) unused(of *arrow.Schema) ([]bool, error) {
+	unused := slices.Repeat([]bool{true}, of.NumFields())
+	for _, x := range append(q.uses, q.base.where) {
+		for _, name := range x.Columns() {
+			at, err := expr.FindColumn(of, expr.Column(name))
+			if err != nil {
+				return nil, err
+			}
+			unused[at] = false
+		}
+	}
+	return unused, nil
 }
 
 // cheapest returns the item that costs least: one without aggregates, if there is one.
 func (st *statement) cheapest() int {
 	return max(0, slices.IndexFunc(st.items, func(it item) bool { return firstAggregate(it.expr) == nil }))
+}
+
+// again plans a query without some of its items, for rows for which another condition is TRUE too, if there is one.
+func (p *planner) again(ctx context.Context, q *Query, unused []bool, where *expr.Expr) (err error) {
+	st, base := *q.st, *q.base
+	st.unused = unused
+	base.where = both(base.where, where)
+	*q = Query{engine: q.engine, text: q.text, st: &st, base: &base, filter: q.filter, where: q.where, subqueries: q.subqueries}
+	if where != nil {
+		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
+			return err
+		}
+	}
+	return p.complete(q)
+}
+
+// pushed returns what a condition on a query's result says of the rows that the query reads, over their columns, or nil:
+// those parts of an AND that compare nothing but constants and what a group's rows share. The condition still has to be
+// asked of the result.
+func (q *Query) pushed(where *expr.Expr, of *arrow.Schema) *expr.Expr {
+	oneGroup := q.grouped && len(q.query.Keys) == 0 // of no rows too
+	if where == nil || oneGroup || q.sets != nil || q.by.Limited || q.by.Offset > 0 {
+		return nil
+	}
+	if where.Op == expr.OpCall && where.Name == "and" {
+		var all *expr.Expr
+		for _, part := range where.Args {
+			all = both(all, q.pushed(part, of))
+		}
+		return all
+	}
+	if !compares(where) {
+		return nil
+	}
+	shared := true
+	within := where.Replace(func(x *expr.Expr) *expr.Expr {
+		if x.Op != expr.OpColumn {
+			return nil
+		}
+		at, err := expr.FindColumn(of, x)
+		if err != nil || ofGroups(q.st.items[at].expr) {
+			shared = false
+			return x
+		}
+		return q.st.items[at].expr
+	})
+	if !shared {
+		return nil
+	}
+	return within
+}
+
+// compares says whether an expression does nothing but compare columns and constants: for no row is that an error.
+func compares(e *expr.Expr) bool {
+	switch {
+	case len(e.Columns()) == 0, e.Op == expr.OpColumn:
+		return true
+	case e.Op != expr.OpCall:
+		return false
+	}
+	if _, isTerm := termOps[e.Name]; !isTerm && !slices.Contains([]string{"and", "or", "not", "between"}, e.Name) {
+		return false
+	}
+	return !slices.ContainsFunc(e.Args, func(arg *expr.Expr) bool { return !compares(arg) })
+}
+
+// ofGroups says whether an expression is made of groups, not of rows.
+func ofGroups(e *expr.Expr) (found bool) {
+	e.Walk(func(x *expr.Expr) bool {
+		found = found || x.Op == expr.OpAggregate || x.Op == expr.OpCall && x.Name == groupingCall
+		return !found
+	})
+	return found
 }

@@ -48,6 +48,49 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// What a condition says of keys of a derived table is asked of the rows, where it is no other question.
+func TestNarrowRows(t *testing.T) {
+	eng := openEngine(t)
+	tables := map[string]plan.Table{"docs": {Source: docsTable()}}
+	for _, tt := range []struct {
+		text, want, filter string // "" where there is none within
+	}{
+		{"SELECT sum(n) FROM (SELECT x, count(*) AS n FROM docs GROUP BY x) WHERE x > 1", "2", "(x > 1)"},
+		{"SELECT sum(n) FROM (SELECT x + 1 AS k, count(*) AS n FROM docs WHERE y > 0 GROUP BY k) WHERE k > 2 AND n > 0", "2", "((y > 0) AND ((x + 1) > 2))"},
+		{"SELECT sum(n) FROM (SELECT b, s, count(*) AS n FROM docs GROUP BY b, s) WHERE b IS NULL OR s = 'a'", "2", "((b IS NULL) OR (s = 'a'))"},
+		{"SELECT count(*) FROM (SELECT s, x FROM (SELECT x, s, max(y) AS y FROM docs GROUP BY x, s) GROUP BY s, x) WHERE x IN (2, 4)", "2", "(x IN (2, 4))"},
+		{"SELECT count(*) FROM (SELECT x FROM docs ORDER BY y) WHERE x < 4", "2", "(x < 4)"},
+		{"SELECT count(*) FROM (SELECT x FROM docs ORDER BY y LIMIT 2) WHERE x < 4", "1", ""},
+		{"SELECT count(*) FROM (SELECT 1 AS k, sum(x) FROM docs) WHERE k = 2", "0", ""},
+		{"SELECT count(*) FROM (SELECT x, count(*) FROM docs GROUP BY ROLLUP (x)) WHERE x IS NULL", "2", ""},
+		{"SELECT count(*) FROM (SELECT x, sum(y) AS y FROM docs GROUP BY x) WHERE y > 10 OR x = 1", "4", ""},
+		{"SELECT count(*) FROM (SELECT x, sum(y) AS y FROM docs GROUP BY x) WHERE 10 / x > 3", "2", ""},
+	} {
+		s, err := sql.Parse(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := plan.Prepare(context.Background(), eng, s, plan.Options{Tables: tables})
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		text, err := q.Explain(context.Background())
+		q.Close()
+		_, within, ok := strings.Cut(text, "derived table:")
+		filter := strings.Contains(within, "filter: "+tt.filter+"\n")
+		if tt.filter == "" {
+			filter = !strings.Contains(within, "filter:")
+		}
+		if err != nil || !ok || !filter {
+			t.Errorf("%s: %v\n%s\nwant filter %s", tt.text, err, text, tt.filter)
+		}
+		if got := one(t, eng, tt.text); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.text, got, tt.want)
+		}
+	}
+}
+
 // What is wrong in a column that nobody asks for is an error none the less.
 func TestNarrowErrors(t *testing.T) {
 	eng := openEngine(t)

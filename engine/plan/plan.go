@@ -84,7 +84,7 @@ func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	if err != nil {
 		return nil, err
 	}
-	if err := p.narrow(q); err != nil {
+	if err := p.narrow(ctx, q); err != nil {
 		q.Close()
 		return nil, err
 	}

@@ -30,6 +30,9 @@ type stage struct {
 //	grouping sets, of aggregates that merge:     groups by all keys -> sets -> groups by keys and set
 //	grouping sets of others:                           rows -> sets ->        groups by keys and set
 func (g *grouping) arrange(query spec.Query) error {
+	if len(query.Keys) == 0 && len(query.Aggregates) == 0 {
+		query.Aggregates = []spec.Aggregate{{Func: spec.CountStar, Name: "count(*)"}}
+	}
 	if _, err := spec.Bind(query, g.q.source.Schema(), g.q.source.Stats().Columns); err != nil {
 		return g.bindError(query, err)
 	}
@@ -61,9 +64,6 @@ func (g *grouping) arrange(query spec.Query) error {
 				return err
 			}
 		}
-	}
-	if len(query.Keys) == 0 && len(query.Aggregates) == 0 {
-		query.Aggregates = []spec.Aggregate{{Func: spec.CountStar, Name: "count(*)"}}
 	}
 	bound, err := spec.Bind(query, g.q.source.Schema(), g.q.source.Stats().Columns)
 	if err != nil {
