@@ -11,7 +11,8 @@
 //	  - S3 (no surprise): a value is written as it is or refused with the name of its column.
 //
 // Parquet's columns without children are encoded here, in parallel, as words (wordColumn); other types of columns, and
-// schemas with lists and structs, are left to the library (libraryColumn, nestedParquet).
+// schemas with lists and structs, are left to the library (libraryColumn, nestedParquet). The page index tells where the
+// pages of the former are, and their bounds.
 //
 // How values are written as text:
 //

@@ -62,6 +62,7 @@ type flatParquet struct {
 	to      *countingWriter
 	schema  *arrow.Schema // adapted
 	meta    *metadata.FileMetaDataBuilder
+	index   *metadata.PageIndexBuilder
 	columns []chunkEncoder
 	threads int
 
@@ -75,7 +76,7 @@ type flatParquet struct {
 
 // chunkEncoder encodes one column, a column chunk after the other.
 type chunkEncoder interface {
-	begin(*metadata.ColumnChunkMetaDataBuilder) error
+	begin(*metadata.ColumnChunkMetaDataBuilder, pageIndex) error
 
 	// add encodes the values of a batch, of which it keeps nothing.
 	add(arrow.Array) error
@@ -119,7 +120,7 @@ func newFlatParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *parqu
 	if err != nil {
 		return nil, err
 	}
-	e := &flatParquet{to: &countingWriter{Writer: to}, schema: schema, meta: metadata.NewFileMetadataBuilder(columns, props, pairs),
+	e := &flatParquet{to: &countingWriter{Writer: to}, schema: schema, meta: metadata.NewFileMetadataBuilder(columns, props, pairs), index: &metadata.PageIndexBuilder{Schema: columns},
 		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: groupBytesMax}
 	for i, f := range schema.Fields() {
 		column, err := newChunkEncoder(f, columns.Column(i), a, props)
@@ -191,8 +192,11 @@ func (e *flatParquet) begin() error {
 		return fmt.Errorf("parquet has no more than %d row groups: give them more than %d rows (--row-group-rows, RowGroupRows)", rowGroupsMax, e.rowsPerGroup)
 	}
 	e.group = e.meta.AppendRowGroup()
-	for _, c := range e.columns {
-		if err := c.begin(e.group.NextColumnChunk()); err != nil {
+	if err := e.index.AppendRowGroup(); err != nil {
+		return err
+	}
+	for i, c := range e.columns {
+		if err := c.begin(e.group.NextColumnChunk(), pageIndex{e.index, i}); err != nil {
 			return err
 		}
 	}
@@ -253,6 +257,9 @@ func (e *flatParquet) endGroup() error {
 
 func (e *flatParquet) close() error {
 	if err := e.endGroup(); err != nil {
+		return err
+	}
+	if err := e.writeIndex(); err != nil {
 		return err
 	}
 	footer, err := e.meta.Finish()

@@ -8,7 +8,7 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 )
 
-// bounds are the least and the greatest value of a chunk, without NaN.
+// bounds are the least and the greatest value of a chunk or a page, without NaN.
 type bounds struct {
 	kind      wordKind
 	seen      bool
@@ -39,6 +39,22 @@ func (b *bounds) add(words []uint64) {
 		b.decimals(words)
 	case kindBytes:
 		b.strings(asStrings(words))
+	}
+}
+
+// merge widens the bounds to others of the same kind.
+func (b *bounds) merge(o *bounds) {
+	switch {
+	case !o.seen:
+	case b.kind == kindFloat32 || b.kind == kindFloat64: // which are kept as doubles
+		ends := []uint64{o.low[0], o.high[0]}
+		b.floats(ends, math.Float64frombits)
+	case b.kind == kindBytes:
+		b.strings([]spec.Bytes2{o.low, o.high})
+	case b.kind == kindDecimal:
+		b.decimals([]uint64{o.low[0], o.low[1], o.high[0], o.high[1]})
+	default:
+		b.add([]uint64{o.low[0], o.high[0]})
 	}
 }
 

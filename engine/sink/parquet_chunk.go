@@ -15,6 +15,9 @@ type page struct {
 	from, to int // with its header
 	raw      int // bytes before compression, with the header
 	coded    bool
+
+	rows  int64
+	stats metadata.EncodedStatistics
 }
 
 // pageCodec compresses, as the library's codecs do.
@@ -39,6 +42,7 @@ func (c *wordColumn) endPage() error {
 	}
 	encoding := parquet.Encodings.Plain
 	if len(c.codes) > 0 {
+		c.boundCodes()
 		encoding = parquet.Encodings.RLEDict
 		c.codedPages++
 		width := c.dict.codeBits()
@@ -51,6 +55,12 @@ func (c *wordColumn) endPage() error {
 	if err := c.appendPage(pageHeader{values: c.rows, encoding: encoding}, raw); err != nil {
 		return err
 	}
+	last := &c.pages[len(c.pages)-1]
+	last.rows = int64(c.rows)
+	last.stats = c.statistics(&c.pageBounds, int64(c.rowNulls), indexBytesMax)
+	last.stats.AllNullValue = c.rowNulls == c.rows
+	c.bounds.merge(&c.pageBounds)
+	c.pageBounds.reset(c.form.kind)
 	c.values += int64(c.rows)
 	c.nulls += int64(c.rowNulls)
 	c.rows, c.rowNulls = 0, 0
@@ -79,7 +89,7 @@ func (c *wordColumn) appendPage(h pageHeader, raw []byte) error {
 	h.raw, h.packed = len(raw), len(packed)
 	header := h.append(buf[:0])
 	copy(c.out[body-len(header):body], header)
-	c.pages = append(c.pages, page{body - len(header), len(c.out), len(header) + len(raw), h.encoding == parquet.Encodings.RLEDict})
+	c.pages = append(c.pages, page{from: body - len(header), to: len(c.out), raw: len(header) + len(raw), coded: h.encoding == parquet.Encodings.RLEDict})
 	return nil
 }
 
@@ -103,9 +113,6 @@ func (c *wordColumn) finish(to *countingWriter) error {
 	}
 	data := len(c.pages)
 	hasDictionary := c.codedPages > 0
-	if c.coded {
-		c.bounds.add(c.dict.words)
-	}
 	if hasDictionary {
 		values := c.form.plain(c.plain[:levelBytesMax], c.dict.words)[levelBytesMax:]
 		if err := c.appendPage(pageHeader{values: c.dict.len(), dictionary: true, encoding: parquet.Encodings.Plain}, values); err != nil {
@@ -118,6 +125,9 @@ func (c *wordColumn) finish(to *countingWriter) error {
 		}
 	}
 	info.DataPageOffset = to.bytes
+	if err := c.index.add(c.pages[:data], to.bytes); err != nil {
+		return err
+	}
 	for _, p := range c.pages[:data] {
 		encoding := parquet.Encodings.Plain
 		if p.coded {
@@ -128,16 +138,17 @@ func (c *wordColumn) finish(to *countingWriter) error {
 			return err
 		}
 	}
-	c.chunk.SetStats(c.statistics())
+	c.chunk.SetStats(c.statistics(&c.bounds, c.nulls, statisticsBytesMax))
 	return c.chunk.Finish(info, hasDictionary, hasDictionary && !c.coded, stats)
 }
 
-func (c *wordColumn) statistics() metadata.EncodedStatistics {
+// statistics returns what is said of a chunk or a page, without values that are longer than so many bytes.
+func (c *wordColumn) statistics(b *bounds, nulls int64, bytesMax int) metadata.EncodedStatistics {
 	stats := metadata.EncodedStatistics{Signed: c.form.kind.signed()}
-	stats.SetNullCount(c.nulls)
-	if low, high, ok := c.bounds.values(&c.form); ok {
+	stats.SetNullCount(nulls)
+	if low, high, ok := b.values(&c.form); ok {
 		stats.SetMin(low).SetMax(high)
-		stats.ApplyStatSizeLimits(statisticsBytesMax)
+		stats.ApplyStatSizeLimits(bytesMax)
 	}
 	return stats
 }

@@ -41,9 +41,10 @@ type wordColumn struct {
 	entries  int // of a dictionary at most
 
 	chunk         *metadata.ColumnChunkMetaDataBuilder
+	index         pageIndex
 	coded         bool // the open page is of codes
 	values, nulls int64
-	bounds        bounds
+	bounds        bounds // of the pages so far
 	dict          dictionary
 	pages         []page
 	codedPages    int
@@ -54,10 +55,13 @@ type wordColumn struct {
 	valid          []byte   // bits by row
 	codes          []uint32 // of the values that are not NULL
 	plain          []byte   // the same values, behind room for levels
+	pageBounds     bounds   // but for those in codes
 
 	words       []uint64
 	indexes     []uint32
 	translation translation
+	used        []bool   // by code: it is in the page
+	distinct    []uint64 // words of its values
 }
 
 func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *adapter, props *parquet.WriterProperties) (*wordColumn, error) {
@@ -77,11 +81,12 @@ func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *a
 	return c, err
 }
 
-func (c *wordColumn) begin(chunk *metadata.ColumnChunkMetaDataBuilder) error {
-	c.chunk = chunk
+func (c *wordColumn) begin(chunk *metadata.ColumnChunkMetaDataBuilder, index pageIndex) error {
+	c.chunk, c.index = chunk, index
 	c.coded = true
 	c.values, c.nulls, c.codedPages = 0, 0, 0
 	c.bounds.reset(c.form.kind)
+	c.pageBounds.reset(c.form.kind)
 	c.dict.reset(c.form.kind, c.entries)
 	c.translation.values = nil
 	c.pages, c.out = c.pages[:0], c.out[:0]
@@ -207,8 +212,24 @@ func (c *wordColumn) put(words []uint64) error {
 		words = words[done*c.form.words:]
 	}
 	c.plain = c.form.plain(c.plain, words)
-	c.bounds.add(words)
+	c.pageBounds.add(words)
 	return nil
+}
+
+// boundCodes widens the page's bounds to the values of its codes, each once.
+func (c *wordColumn) boundCodes() {
+	c.used = resize(c.used, c.dict.len())
+	clear(c.used)
+	for _, code := range c.codes {
+		c.used[code] = true
+	}
+	c.distinct = c.distinct[:0]
+	for code, used := range c.used {
+		if used {
+			c.distinct = append(c.distinct, c.dict.value(uint32(code))...)
+		}
+	}
+	c.pageBounds.add(c.distinct)
 }
 
 // putIndexes is put for entries of the batch's dictionary.
@@ -250,6 +271,6 @@ func (c *wordColumn) giveUp() {
 	for _, code := range c.codes {
 		c.plain = c.form.plain(c.plain, c.dict.value(code))
 	}
-	c.bounds.add(c.dict.words)
+	c.boundCodes()
 	c.codes = c.codes[:0]
 }

@@ -22,7 +22,7 @@ type libraryColumn struct {
 	levels []int16
 }
 
-func (c *libraryColumn) begin(chunk *metadata.ColumnChunkMetaDataBuilder) error {
+func (c *libraryColumn) begin(chunk *metadata.ColumnChunkMetaDataBuilder, _ pageIndex) error {
 	path := chunk.Descr().Path()
 	c.sink = &countingWriter{}
 	pages, err := file.NewPageWriter(c.sink, c.props.CompressionFor(path), c.props.CompressionLevelFor(path), chunk, 0, 0,
