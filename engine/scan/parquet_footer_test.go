@@ -190,6 +190,31 @@ func TestReadFooter(t *testing.T) {
 	}
 }
 
+// What it takes to decode a footer of some 1,000 chunks, by both ways.
+func BenchmarkFooter(b *testing.B) {
+	data := encodeParquet(b, 5, []arrow.RecordBatch{parquetBatch(b, 200)})
+	raw, err := readFooter(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("here", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, err := parseFooter(raw); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("arrow-go", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := metadata.NewFileMetaData(raw, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 func FuzzFooter(f *testing.F) {
 	for _, raw := range footers(f) {
 		f.Add(raw)
