@@ -97,7 +97,7 @@ func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches
 
 // Whatever call or work of a device fails, the answer is right, and the next query's is.
 func TestDeviceFaults(t *testing.T) {
-	schema, batches := deviceTable(5000, 3000)
+	schema, batches := deviceTable(2000, 1500)
 	want, err := spectest.Oracle(schema, batches, deviceQuery)
 	if err != nil {
 		t.Fatal(err)
@@ -113,11 +113,11 @@ func TestDeviceFaults(t *testing.T) {
 		memory    int64
 		radixBits int
 	}{
-		{1, 1000, 2 << 20, 2},
-		{3000, 1000, 2 << 20, 2},
-		{100, 200, 400 << 10, 4}, // a table that is full soon, and partitions
-		{1 << 40, 1000, 2 << 20, 2},
-		{1 << 40, 100, 64 << 10, 1}, // partitions that are split
+		{1, 400, 2 << 20, 2},
+		{3000, 400, 2 << 20, 2},
+		{100, 200, 200 << 10, 4}, // a table that is full soon, and partitions
+		{1 << 40, 400, 2 << 20, 2},
+		{1 << 40, 200, 64 << 10, 1}, // partitions that are split
 	} {
 		for _, work := range []bool{false, true} {
 			for n := first; ; n += step {

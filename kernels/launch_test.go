@@ -24,14 +24,16 @@ func fewFolds(keyBytes int) []Shape {
 	return shapes
 }
 
-// runPlan groups the input on the executor and checks the groups.
-func runPlan(t *testing.T, in *input, plan Plan, seed uint64) {
+// openTables starts the kernels that group in tables.
+func openTables(t *testing.T) *executor {
 	t.Helper()
-	runPlanOn(t, openExecutor(t, seed, "aggregate_*.cu", "table_*.cu", "partition_*.cu"), in, plan)
+	return openExecutor(t, 0, "aggregate_*.cu", "table_*.cu", "partition_*.cu")
 }
 
-func runPlanOn(t *testing.T, e *executor, in *input, plan Plan) {
+// runPlan groups the input on the executor and checks the groups.
+func runPlan(t *testing.T, e *executor, in *input, plan Plan, seed uint64) {
 	t.Helper()
+	e.reseed(t, seed)
 	g := allocGroups(t, e, &in.shape, int64(in.count))
 	scratch := e.alloc(t, plan.AggregateScratch(&in.shape, int64(in.count), e.deviceProperties()))
 	if err := aggregate(e, &in.shape, plan, in.upload(t, e), g, scratch); err != nil {
@@ -48,6 +50,7 @@ var testedPlans = []Plan{{Kernel: KernelShared}, {Kernel: KernelScattered}, {Ker
 // Would catch a version of a kernel that accumulates or keeps keys otherwise than the rest, and
 // plans whose tables are too small for all groups.
 func TestAggregatePrograms(t *testing.T) {
+	e := openTables(t)
 	for _, keyBytes := range []int{4, 8} {
 		for i, shape := range fewFolds(keyBytes) {
 			for k, plan := range testedPlans {
@@ -57,7 +60,7 @@ func TestAggregatePrograms(t *testing.T) {
 						plan.Groups = 100
 						plan.Slots = 2048
 					}
-					runPlan(t, in, plan, uint64(i))
+					runPlan(t, e, in, plan, uint64(i))
 				})
 			}
 		}
@@ -65,12 +68,13 @@ func TestAggregatePrograms(t *testing.T) {
 }
 
 func TestAggregateFolds(t *testing.T) {
+	e := openTables(t)
 	for _, keyBytes := range []int{4, 8, 16, 64} {
 		for i, d := range distributions {
 			for k, plan := range testedPlans {
 				t.Run(fmt.Sprintf("key=%d/%s/plan=%d", keyBytes, d.name, k), func(t *testing.T) {
 					in := makeInput(allFolds(keyBytes), 2000, uint64(keyBytes+i), i%2 == 0, func(r *rand.Rand, row int) uint64 { return d.key(r, row, 200) })
-					runPlan(t, in, plan, uint64(keyBytes*10+i))
+					runPlan(t, e, in, plan, uint64(keyBytes*10+i))
 				})
 			}
 		}
@@ -80,11 +84,12 @@ func TestAggregateFolds(t *testing.T) {
 // Would catch blocks with shares of the keys that lose or double those of another share, and a slot that
 // many rows have whose copies are forgotten.
 func TestAggregateShares(t *testing.T) {
+	e := openTables(t)
 	for _, keyBytes := range []int{4, 8} {
 		for _, program := range []int{0, 3, 5, 7} {
 			t.Run(fmt.Sprintf("key=%d/program=%d", keyBytes, program), func(t *testing.T) {
 				in := makeInput(fewFolds(keyBytes)[program], 5000, uint64(program), false, func(r *rand.Rand, _ int) uint64 { return uint64(r.IntN(2) * r.IntN(900)) })
-				runPlan(t, in, Plan{Kernel: KernelShared, Groups: 30_000, Slots: 4096}, uint64(program))
+				runPlan(t, e, in, Plan{Kernel: KernelShared, Groups: 30_000, Slots: 4096}, uint64(program))
 			})
 		}
 	}
@@ -92,6 +97,7 @@ func TestAggregateShares(t *testing.T) {
 
 // Would catch carries into device memory that are lost, or added to another block's state.
 func TestAggregateFar(t *testing.T) {
+	e := openTables(t)
 	for _, program := range []int{1, 4} {
 		t.Run(fmt.Sprintf("program=%d", program), func(t *testing.T) {
 			in := makeInput(fewFolds(4)[program], 5000, uint64(program), false, func(r *rand.Rand, _ int) uint64 { return uint64(r.IntN(2) * r.IntN(900)) })
@@ -99,7 +105,7 @@ func TestAggregateFar(t *testing.T) {
 			if p, _ := sharedProgram(&in.shape, programFor(&in.shape, &noBitmaps), plan.Groups, h100); !p.isFar {
 				t.Fatalf("%d groups are for %s", plan.Groups, p.name)
 			}
-			runPlan(t, in, plan, uint64(program))
+			runPlan(t, e, in, plan, uint64(program))
 		})
 	}
 }
@@ -107,6 +113,7 @@ func TestAggregateFar(t *testing.T) {
 // Would catch rows that claim slots and lose their way: of keys that many rows have, in a partition that is
 // cut, and of full tables.
 func TestAggregateClaims(t *testing.T) {
+	e := openTables(t)
 	for name, key := range map[string]func(r *rand.Rand, row int) uint64{
 		"distinct": func(_ *rand.Rand, row int) uint64 { return uint64(row) },
 		"pairs":    func(r *rand.Rand, _ int) uint64 { return r.Uint64N(10_000) },
@@ -115,7 +122,7 @@ func TestAggregateClaims(t *testing.T) {
 		for _, bits := range []int{1, 5} {
 			t.Run(fmt.Sprintf("%s/bits=%d", name, bits), func(t *testing.T) {
 				in := makeInput(fewFolds(4)[3], 20_000+bits/5*24_000, 9, false, key)
-				runPlan(t, in, Plan{Kernel: KernelScattered, RadixBits: bits, Groups: int64(in.count), Slots: 1 << 16}, 9)
+				runPlan(t, e, in, Plan{Kernel: KernelScattered, RadixBits: bits, Groups: int64(in.count), Slots: 1 << 16}, 9)
 			})
 		}
 	}
@@ -124,16 +131,16 @@ func TestAggregateClaims(t *testing.T) {
 // Would catch a scatter that loses rows of full tiles, or of tiles of the second of two passes. A small
 // device has small tiles; few keys make partitions of many.
 func TestScatterTiles(t *testing.T) {
+	e := openTables(t)
+	e.sharedBytes = 48 << 10
 	shapes := map[string]Shape{"pairs": fewFolds(4)[3], "columns": fewFolds(8)[7], "wide": allFolds(24)}
 	for name, shape := range shapes {
 		for _, plan := range []Plan{{Kernel: KernelScattered, RadixBits: 3}, {Kernel: KernelScattered, RadixBits: 12, Seed: 7}} {
 			t.Run(fmt.Sprintf("%s/bits=%d", name, plan.RadixBits), func(t *testing.T) {
-				e := openExecutor(t, 3, "aggregate_*.cu", "table_*.cu", "partition_*.cu")
-				e.sharedBytes = 48 << 10
 				rows := 3*scatterRowsPerThread*scatterThreads(e.deviceProperties(), 6, false) + 100
 				in := makeInput(shape, rows, 5, name == "wide", func(r *rand.Rand, row int) uint64 { return uint64(r.IntN(100) / 99 * (row % 50)) })
 				plan.Groups = 100
-				runPlanOn(t, e, in, plan)
+				runPlan(t, e, in, plan, 3)
 			})
 		}
 	}

@@ -60,6 +60,9 @@ func stringConstants(values ...string) arrow.Array {
 // A filter that keeps 1% of sorted data reads less than 5% of the file: opening it, statistics and indexes
 // included.
 func TestFilterBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a count of bytes, the same under any detector and tag")
+	}
 	const rows = 600_000
 	batch := sortedTable(rows)
 	plain := []parquet.WriterProperty{parquet.WithDictionaryDefault(false), parquet.WithCompression(compress.Codecs.Snappy)}
@@ -131,6 +134,9 @@ func TestFilterDictionary(t *testing.T) {
 
 // Columns that the filter does not need are not read where it keeps no row, also without a page index.
 func TestFilterLateBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a count of bytes, the same under any detector and tag")
+	}
 	const rows = 300_000
 	batch := sortedTable(rows)
 	for _, pageBytes := range []int64{8 << 10, 1 << 20} {

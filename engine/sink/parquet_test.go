@@ -93,6 +93,9 @@ func TestParquetEncodings(t *testing.T) {
 				from = to
 			}
 			for _, threads := range []int{1, 3} {
+				if testing.Short() && threads == 1 {
+					continue
+				}
 				path := writeAll(t, "x.parquet", Options{Threads: threads, RowGroupRows: many}, batch.Schema(), batches...)
 				compareTables(t, array.NewTableFromRecords(batch.Schema(), []arrow.RecordBatch{batch}), readTable(t, path))
 				if got := pagesOf(t, path, 0); test.coded != "" && got != test.coded {
