@@ -70,7 +70,13 @@ const noGroup = math.MaxUint32
 // these; inside, whether all keys have an entry.
 func (d *direct) find(keys []uint64, width int, gids []uint32) (known, inside bool) {
 	if d.squeeze != nil {
-		if keys, inside = d.squeeze.all(keys); !inside || !d.used() {
+		if !d.used() {
+			return false, false
+		}
+		if len(d.squeeze.fields) == 2 {
+			return d.findPairs(keys, gids)
+		}
+		if keys, inside = d.squeeze.all(keys); !inside {
 			return false, false
 		}
 	}
@@ -102,6 +108,27 @@ func (d *direct) find(keys []uint64, width int, gids []uint32) (known, inside bo
 		all |= g
 	}
 	return all < noGroup/2, true
+}
+
+// findPairs is find for keys of two fields, which it squeezes on the way.
+func (d *direct) findPairs(keys []uint64, gids []uint32) (known, inside bool) {
+	s := d.squeeze
+	low, high, shift := s.fields[0].mask, s.fields[1].mask, s.fields[1].shift&63
+	groups := d.groups[:d.window]
+	gids = gids[:len(keys)]
+	var bits uint64
+	var all uint32
+	for i, k := range keys {
+		bits |= k
+		at := k&low | k>>shift&high
+		if at >= uint64(len(groups)) {
+			return false, false
+		}
+		g := groups[at] - 1
+		gids[i] = g
+		all |= g
+	}
+	return all < noGroup/2, bits&^s.covered == 0
 }
 
 // entry returns the entry of a key that has one.

@@ -62,17 +62,9 @@ func (s *squeeze) all(keys []uint64) (squeezed []uint64, ok bool) {
 		s.keys = make([]uint64, spec.TileRows)
 	}
 	out, rest := s.keys[:len(keys)], uint64(0)
-	if len(s.fields) == 2 {
-		low, high, shift := s.fields[0].mask, s.fields[1].mask, s.fields[1].shift
-		for i, k := range keys {
-			rest |= k
-			out[i] = k&low | k>>(shift&63)&high
-		}
-	} else {
-		for i, k := range keys {
-			rest |= k
-			out[i] = s.one(k)
-		}
+	for i, k := range keys {
+		rest |= k
+		out[i] = s.one(k)
 	}
 	return out, rest&^s.covered == 0
 }
