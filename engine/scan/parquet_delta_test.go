@@ -213,6 +213,24 @@ func TestDeltaByteArrayOfFixedWidth(t *testing.T) {
 	}
 }
 
+// Bytes of a width that no number has.
+func TestDeltaByteArrayOfOddWidth(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	defer mem.AssertSize(t, 0)
+	for width := 1; width <= 16; width++ {
+		var text []byte
+		for i := range 2 * width {
+			text = append(text, byte(i))
+		}
+		prefixes, rests := packDeltas([]uint64{0, 0}, 8, 1, 64), packDeltas([]uint64{uint64(width), uint64(width)}, 8, 1, 64)
+		values := bytesValuesOf(&arrow.FixedSizeBinaryType{ByteWidth: width}, width, mem)
+		got, err := readValues(values, mem, 2, 2, page{kind: pageV2, values: 2, encoding: parquet.Encodings.DeltaByteArray, levels: []byte{4, 1}, data: slices.Concat(prefixes, rests, text)})
+		if err != nil || len(got) != 2 || got[0] == got[1] {
+			t.Errorf("%d B: got %v, %v", width, got, err)
+		}
+	}
+}
+
 // S3: differences that a page does not hold, or that lead out of it.
 func TestDeltaPagesCorrupt(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)

@@ -184,7 +184,7 @@ func bytesValuesOf(typ arrow.FixedWidthDataType, width int, mem memory.Allocator
 	case typ.ID() != arrow.FIXED_SIZE_BINARY || typ.Bytes() != width:
 		return nil
 	}
-	switch width { // of which there are many in the wild: UUIDs, digests, intervals, addresses
+	switch width { // of which there are many in the wild: UUIDs, digests, intervals, addresses, geohashes
 	case 1:
 		return newCopied[[1]byte](typ, mem, bytesForm(width))
 	case 2:
@@ -193,16 +193,42 @@ func bytesValuesOf(typ arrow.FixedWidthDataType, width int, mem memory.Allocator
 		return newCopied[[3]byte](typ, mem, bytesForm(width))
 	case 4:
 		return newCopied[[4]byte](typ, mem, bytesForm(width))
+	case 5:
+		return newCopied[[5]byte](typ, mem, bytesForm(width))
+	case 6:
+		return newCopied[[6]byte](typ, mem, bytesForm(width))
+	case 7:
+		return newCopied[[7]byte](typ, mem, bytesForm(width))
 	case 8:
 		return newCopied[[8]byte](typ, mem, bytesForm(width))
+	case 9:
+		return newCopied[[9]byte](typ, mem, bytesForm(width))
+	case 10:
+		return newCopied[[10]byte](typ, mem, bytesForm(width))
+	case 11:
+		return newCopied[[11]byte](typ, mem, bytesForm(width))
 	case 12:
 		return newCopied[[12]byte](typ, mem, bytesForm(width))
+	case 13:
+		return newCopied[[13]byte](typ, mem, bytesForm(width))
+	case 14:
+		return newCopied[[14]byte](typ, mem, bytesForm(width))
+	case 15:
+		return newCopied[[15]byte](typ, mem, bytesForm(width))
 	case 16:
 		return newCopied[[16]byte](typ, mem, bytesForm(width))
 	case 20:
 		return newCopied[[20]byte](typ, mem, bytesForm(width))
+	case 24:
+		return newCopied[[24]byte](typ, mem, bytesForm(width))
+	case 28:
+		return newCopied[[28]byte](typ, mem, bytesForm(width))
 	case 32:
 		return newCopied[[32]byte](typ, mem, bytesForm(width))
+	case 48:
+		return newCopied[[48]byte](typ, mem, bytesForm(width))
+	case 64:
+		return newCopied[[64]byte](typ, mem, bytesForm(width))
 	}
 	return nil
 }
