@@ -106,7 +106,13 @@ func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in 
 	x := in[0]
 	switch f.Kind {
 	case spec.FoldCount:
-		countRows(state[:s.groups], gids)
+		if s.groups <= fewGroups {
+			countFew(state[:s.groups], gids)
+			return
+		}
+		for _, g := range gids {
+			state[g]++
+		}
 	case spec.FoldSumInt:
 		sums := wordPairs(state)
 		x = x[:len(gids)]
@@ -170,15 +176,9 @@ func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in 
 	}
 }
 
-// countRows adds 1 to the counts of the rows' groups.
-func countRows(counts []uint64, gids []uint32) {
-	if len(counts) > fewGroups {
-		for _, g := range gids {
-			counts[g]++
-		}
-		return
-	}
-	// A row in four adds to a count of its own: else each waits for the one before it.
+// countFew adds 1 to the counts of the rows' groups, at most fewGroups. A row in four adds to a count of its own: else
+// each waits for the one before it.
+func countFew(counts []uint64, gids []uint32) {
 	var parts [4][fewGroups]uint64
 	for ; len(gids) >= len(parts); gids = gids[len(parts):] {
 		four := (*[4]uint32)(gids)
