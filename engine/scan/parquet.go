@@ -170,6 +170,9 @@ func (p *parquetFile) partColumn(group *rowGroup, c int) (column parquetPartColu
 		return column, fmt.Errorf("a %s; nested columns cannot be read", p.fields.Field(c).Type)
 	}
 	chunk := &group.chunks[leaf]
+	if chunk.encrypted {
+		return column, errors.New("encrypted columns cannot be read")
+	}
 	start, size := chunk.dataStart, chunk.bytes
 	if start < 0 || size < 0 || start > p.size || size > p.size-min(start, chunk.start()) {
 		return column, fmt.Errorf("%w: %d B at offset %d of a file of %d B", errFooter, size, start, p.size)

@@ -39,6 +39,8 @@ type columnChunk struct {
 	data      encodingSet // of data pages, if paged
 	paged     bool        // whether the footer lists the encodings of pages
 	stats     chunkStats
+
+	encrypted bool // and so nothing else is known
 }
 
 // indexLocation is where an index lies in the file; of no bytes where there is none.
@@ -230,7 +232,7 @@ func (r *footerReader) rowGroup() (g rowGroup) {
 }
 
 func (r *footerReader) columnChunk(c *columnChunk) {
-	described := false
+	described, encrypted := false, false
 	for id, typ := r.field(0); typ != compactStop; id, typ = r.field(id) {
 		switch id {
 		case fieldMetaData:
@@ -248,12 +250,16 @@ func (r *footerReader) columnChunk(c *columnChunk) {
 		case fieldColumnIndexBytes:
 			c.columnIndex.bytes = r.number(typ)
 		case fieldCryptoMetadata:
-			r.fail(errors.New("encrypted columns cannot be read"))
+			encrypted = true
+			r.skip(typ, 0)
 		default:
 			r.skip(typ, 0)
 		}
 	}
-	if !described {
+	switch {
+	case encrypted:
+		*c = columnChunk{encrypted: true}
+	case !described:
 		r.fail(errors.New("a column chunk without metadata"))
 	}
 }
@@ -261,7 +267,9 @@ func (r *footerReader) columnChunk(c *columnChunk) {
 func (r *footerReader) columnMetaData(c *columnChunk) {
 	seen := 0
 	for id, typ := r.field(0); typ != compactStop; id, typ = r.field(id) {
-		seen |= 1 << (id & 31)
+		if id >= 0 && id < bits.UintSize {
+			seen |= 1 << id
+		}
 		switch id {
 		case fieldEncodings:
 			if typ != compactList {
@@ -323,9 +331,9 @@ func (r *footerReader) statistics(s *chunkStats) {
 		case fieldMin:
 			s.min = r.binary(typ)
 		case fieldMaxExact:
-			s.maxExact = typ
+			s.maxExact = r.truth(typ)
 		case fieldMinExact:
-			s.minExact = typ
+			s.minExact = r.truth(typ)
 		default:
 			r.skip(typ, 0)
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -187,6 +188,28 @@ func TestReadFooter(t *testing.T) {
 		} else if (name == "too long") != errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A column that is encrypted is an error where it is read, and keeps no other from being read.
+func TestEncryptedColumn(t *testing.T) {
+	const key = "0123456789abcdef"
+	hidden := parquet.ColumnPathToEncryptionPropsMap{"c7": parquet.NewColumnEncryptionProperties("c7", parquet.WithKey(key), parquet.WithKeyID("k"))}
+	batch := parquetBatch(t, 20)
+	if batch.Schema().Field(7).Name != "c7" {
+		t.Fatal(batch.Schema())
+	}
+	data := encodeParquet(t, 10, []arrow.RecordBatch{batch}, parquet.WithEncryptionProperties(
+		parquet.NewFileEncryptionProperties(key, parquet.WithPlaintextFooter(), parquet.WithEncryptedColumns(hidden))))
+	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
+	if rows := src.Stats().Rows; rows != 20 {
+		t.Errorf("%d rows", rows)
+	}
+	if rows, err := readAll(src, []int{0, 6, 8}, OpenOptions{}); err != nil || len(rows) != 20 {
+		t.Errorf("%d rows of the other columns: %v", len(rows), err)
+	}
+	if _, err := readAll(src, []int{7}, OpenOptions{}); err == nil || !strings.Contains(err.Error(), `column "c7": encrypted columns cannot be read`) {
+		t.Errorf("the encrypted column: %v", err)
 	}
 }
 

@@ -95,6 +95,14 @@ func (r *compactReader) number(typ int) int64 {
 	return r.integer()
 }
 
+// truth reads the value of a field that is to be compactTrue or compactFalse.
+func (r *compactReader) truth(typ int) int {
+	if typ != compactTrue && typ != compactFalse {
+		r.fail(fmt.Errorf("a field of type %d in place of a truth value", typ))
+	}
+	return typ
+}
+
 // binary reads the value of a field that is to be bytes: a part of the reader's data, never nil where there is no error.
 func (r *compactReader) binary(typ int) []byte {
 	if typ != compactBinary {
