@@ -230,7 +230,7 @@ func (v *vector) compact(f *frame, from, to []uint64) *vector {
 	*out = vector{n: len(rows)}
 	switch {
 	case v.bits != nil:
-		out.bits = gatherBits(f.e.bitmap(len(rows)), bytesOf(v.bits, v.n), rows)
+		out.bits = gatherBits(f.e.bitmap(len(rows)), flagsOf(v.bits, v.n), rows)
 	case v.ints != nil:
 		out.ints = gather(f.e.ints.get()[:len(rows)], v.ints, rows)
 	case v.floats != nil:

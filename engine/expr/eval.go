@@ -349,10 +349,10 @@ func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval fu
 func (e *entries) set(values vector) {
 	e.values = values
 	if values.null != nil {
-		e.nulls = bytesOf(values.null, values.n)
+		e.nulls = flagsOf(values.null, values.n)
 	}
 	if values.bits != nil {
-		e.truths = bytesOf(values.bits, values.n)
+		e.truths = flagsOf(values.bits, values.n)
 		count := values.n - 1
 		trues := countBits(values.bits, count)
 		e.alike = count > 0 && (trues == 0 || trues == count) && (values.null == nil || countBits(values.null, count) == 0)

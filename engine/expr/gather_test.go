@@ -3,7 +3,6 @@ package expr
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -11,13 +10,16 @@ import (
 func TestGather(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 1))
 	for n := range 300 {
-		values, ints, codes := make([]uint8, 1+rng.IntN(3000)), make([]int64, 3000), make([]int32, n)
-		for i := range values {
-			values[i], ints[i] = uint8(rng.IntN(2)), rng.Int64()
+		size := []int{1 + rng.IntN(3000), 1 + rng.IntN(1100), 1024, 1025}[n%4]
+		truths, ints, codes := make([]uint64, wordsOf(size)), make([]int64, size), make([]int32, n)
+		for i := range ints {
+			truths[i/64] |= rng.Uint64N(2) << (i % 64)
+			ints[i] = rng.Int64()
 		}
+		values := flagsOf(truths, size)
 		want := uint32(0)
 		for i := range codes {
-			codes[i] = rng.Int32N(int32(len(values)))
+			codes[i] = rng.Int32N(int32(size))
 			want = max(want, uint32(codes[i]))
 		}
 		if got := largest(codes); got != want {
@@ -25,8 +27,8 @@ func TestGather(t *testing.T) {
 		}
 		bits, words := gatherBits(make([]uint64, wordsOf(n)), values, codes), gather(make([]int64, n), ints, codes)
 		for i, c := range codes {
-			if got := bits[i/64] >> (i % 64) & 1; got != uint64(values[c]) || words[i] != ints[c] {
-				t.Fatalf("row %d of %d has bit %d and %d, want %d and %d", i, n, got, words[i], values[c], ints[c])
+			if got := bits[i/64] >> (i % 64) & 1; got != uint64(values.bytes[c]) || words[i] != ints[c] {
+				t.Fatalf("row %d of %d has bit %d and %d, want %d and %d", i, n, got, words[i], values.bytes[c], ints[c])
 			}
 		}
 		if n > 0 {
@@ -66,8 +68,9 @@ func BenchmarkGather(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/vectorRows, "ns/row")
 			})
 		}
-		bits, truths := make([]uint64, vectorWords), slices.Repeat([]uint8{1, 0}, entries)
+		bits, truths := make([]uint64, vectorWords), flagsOf(make([]uint64, wordsOf(entries)), entries)
 		run("bits", func() { gatherBits(bits, truths, codes) })
+		run("bits each", func() { gatherBitsEach(bits, truths.bytes, codes) })
 		ints, values := make([]int64, vectorRows), make([]int64, entries)
 		run("ints", func() { gather(ints, values, codes) })
 	}

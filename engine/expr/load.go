@@ -326,8 +326,8 @@ func fillOffsets[O int32 | int64](f *frame, out []string, offsets []O, bytes []b
 type entries struct {
 	of     arrow.ArrayData // the dictionary, retained
 	values vector
-	nulls  []uint8     // values.null, a byte for each entry
-	truths []uint8     // values.bits, the same
+	nulls  flags       // values.null
+	truths flags       // values.bits
 	alike  bool        // truths of all entries but NULL are equal, and none is NULL
 	array  arrow.Array // of the values; nil before it is asked for
 	err    error       // of some entry, which maybe no row has
@@ -399,7 +399,7 @@ func (f *frame) codes(d *array.Dictionary) []int32 {
 func (f *frame) lookUp(d *array.Dictionary, e *entries) (*vector, error) {
 	if e.alike && d.NullN() == 0 {
 		v := f.e.vector(bitKind, f.n)
-		if e.truths[0] != 0 {
+		if e.truths.bytes[0] != 0 {
 			fillAll(v.bits, ^uint64(0))
 		}
 		return v, nil
@@ -438,8 +438,16 @@ func gather[T any](out, values []T, codes []int32) []T {
 	return out
 }
 
-// gatherBits sets the bits of the rows whose codes, which are checked, have a 1.
-func gatherBits(out []uint64, values []uint8, codes []int32) []uint64 {
+// flags are truths of codes, as bits and as bytes of 0 and 1.
+type flags struct {
+	bits  []uint64
+	bytes []uint8
+}
+
+func flagsOf(bits []uint64, n int) flags { return flags{bits, bytesOf(bits, n)} }
+
+// gatherBitsEach sets the bits of the rows whose codes, which are checked, have a 1.
+func gatherBitsEach(out []uint64, values []uint8, codes []int32) {
 	first := unsafe.Pointer(unsafe.SliceData(values))
 	at := func(code int32) uint64 { return uint64(*(*uint8)(unsafe.Add(first, uintptr(uint32(code))))) }
 	for w := range out {
@@ -456,7 +464,6 @@ func gatherBits(out []uint64, values []uint8, codes []int32) []uint64 {
 		}
 		out[w] = m
 	}
-	return out
 }
 
 // bytesOf returns n bits as bytes of 0 and 1.
