@@ -486,15 +486,15 @@ func FuzzFlatPages(f *testing.F) {
 
 // A column that no decoder here knows is left to pqarrow; those beside it are not.
 func TestParquetFlatAndNot(t *testing.T) {
-	numbers, bytes := array.NewInt32Builder(memory.DefaultAllocator), array.NewFixedSizeBinaryBuilder(memory.DefaultAllocator, &arrow.FixedSizeBinaryType{ByteWidth: 5})
+	numbers, bytes := array.NewInt32Builder(memory.DefaultAllocator), array.NewFixedSizeBinaryBuilder(memory.DefaultAllocator, &arrow.FixedSizeBinaryType{ByteWidth: 17})
 	for i := range int32(100) {
 		numbers.Append(i)
-		bytes.Append([]byte("bytes"))
+		bytes.Append([]byte("seventeen letters"))
 	}
 	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: numbers.Type()}, {Name: "b", Type: bytes.Type()}}, nil)
 	batch := array.NewRecordBatch(schema, []arrow.Array{numbers.NewArray(), bytes.NewArray()}, 100)
-	data := encodeParquet(t, 100, []arrow.RecordBatch{batch})
-	in, err := openParquet(stream.OS, writeFile(t, t.TempDir(), "f.parquet", data))
+	path := writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, 50, []arrow.RecordBatch{batch}))
+	in, err := openParquet(stream.OS, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -505,5 +505,9 @@ func TestParquetFlatAndNot(t *testing.T) {
 	columns := parts[0].(*parquetPart).columns
 	if !columns[0].flat || columns[1].flat {
 		t.Errorf("integers: %v, bytes of a rare width: %v", columns[0].flat, columns[1].flat)
+	}
+	rows, err := readAll(mustOpen(t, Options{}, path), []int{1, 0}, OpenOptions{})
+	if err != nil || len(rows) != 100 || !strings.HasSuffix(rows[99], "99") || rows[98][:len(rows[98])-2] != rows[99][:len(rows[99])-2] {
+		t.Errorf("%d rows, %v", len(rows), err)
 	}
 }
