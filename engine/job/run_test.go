@@ -545,3 +545,20 @@ func TestChanged(t *testing.T) {
 		}
 	}
 }
+
+// Would catch figures of zero in the log of a step that has none.
+func TestRunLogsRows(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "a.csv"), "n\n1\n2\n")
+	j := reparsed(t, dir, "steps: [{name: all, from: a.csv, sql: SELECT n FROM input, output: out.csv}, {name: sum, from: a.csv, agg: sum(n), output: sum.csv}]\n")
+	var log strings.Builder
+	outcomes(t, j, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, line := range strings.Split(log.String(), "\n") {
+		if strings.Contains(line, "step done") && strings.Contains(line, "rows_read=2") != strings.Contains(line, "step=sum") {
+			t.Errorf("the log says %s", line)
+		}
+	}
+	if strings.Contains(log.String(), "rows_read=0") || strings.Count(log.String(), "rows=") != 2 {
+		t.Errorf("the log says %s", log.String())
+	}
+}

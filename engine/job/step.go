@@ -58,8 +58,12 @@ func (r *stepRun) logEnd() {
 	case Skipped:
 		r.log.Info("step skipped", "reason", r.report.Reason)
 	case Done:
-		r.log.Info("step done", "rows_read", stats.RowsRead, "bytes_read", stats.BytesRead, "spilled_bytes", stats.SpilledBytes,
-			"output", r.step.Output.Path, "rows", r.report.Rows, "output_bytes", r.report.Bytes, "attempts", r.report.Attempts, "elapsed_seconds", r.report.Elapsed.Seconds())
+		log := r.log
+		if stats.Splits > 0 { // a query without groups has no statistics
+			log = log.With("rows_read", stats.RowsRead, "bytes_read", stats.BytesRead, "spilled_bytes", stats.SpilledBytes)
+		}
+		log.Info("step done", "output", r.step.Output.Path, "rows", r.report.Rows, "output_bytes", r.report.Bytes,
+			"attempts", r.report.Attempts, "elapsed_seconds", r.report.Elapsed.Seconds())
 	}
 }
 
