@@ -37,6 +37,38 @@ func TestSinkReadByDuckDB(t *testing.T) {
 	}
 }
 
+// The page index of a file that mpga wrote leaves out pages, and no row that DuckDB finds.
+func TestSinkPageIndex(t *testing.T) {
+	s := openSQL(t)
+	s.add(t, "t", strings.Replace(mixedTable, "range(3000)", "range(120000)", 1))
+	for _, order := range []string{"id", "s, d", "ts DESC, w"} {
+		file := filepath.Join(s.dir, "ordered.parquet")
+		s.copyTo(t, "SELECT * FROM t ORDER BY "+order, file, sink.Options{})
+		s.exec(t, fmt.Sprintf("CREATE OR REPLACE VIEW ordered AS FROM read_parquet('%s')", file))
+		s.tables["ordered"] = plan.Table{Files: []string{file}}
+		for _, where := range []string{
+			"id BETWEEN 70000 AND 70100", "id = 119999 OR id < 3", "s = 'aaa' AND d > 900", "s >= 'Ä' AND d < -999", "s IS NULL AND d IS NULL",
+			"ts < TIMESTAMP '1940-03-01'", "ts IS NULL AND f > 120", "w > 123456700000000000", "d = 0.0", "n = 'name 17'", "dt = DATE '1999-12-31'",
+		} {
+			s.check(t, "SELECT id, l, s, d, w, n, ts, dt FROM ordered WHERE "+where+" ORDER BY id")
+		}
+	}
+}
+
+// Long strings, of which not all rows of a batch fit the memory, are as DuckDB's.
+func TestSQLLongStrings(t *testing.T) {
+	s := openSQL(t)
+	s.add(t, "t", mixedTable)
+	for _, text := range []string{
+		"SELECT count(*), sum(length(repeat(n, 2000))) FROM t WHERE length(repeat(s, 3000)) > 9000",
+		"SELECT id % 5 AS k, max(length(replace(lpad(n, 20000, 'xy'), 'x', 'zzz'))) FROM t GROUP BY k ORDER BY k",
+		"SELECT id, length(concat(x, '-', x)), right(x, 9) FROM (SELECT id, repeat(n, 1500) AS x FROM t) ORDER BY id",
+		"SELECT id, length(CASE WHEN id % 500 = 3 THEN repeat(n, 200000) ELSE n END) FROM t ORDER BY id",
+	} {
+		s.check(t, text)
+	}
+}
+
 // sameRows fails where two queries of DuckDB have not the same rows.
 func (s *sqlTables) sameRows(t *testing.T, want, got string) {
 	t.Helper()
