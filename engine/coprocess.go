@@ -291,7 +291,7 @@ func (c *coprocessor) writeChunk(ctx context.Context, th *thread, out groupWrite
 	switch {
 	case chunk.set.merge:
 		err = c.with(ctx, func(w *cpuagg.Worker) error { return c.addGroups(w, buf, chunk.set.Groups, chunk.from, chunk.to) })
-	case c.plain != nil:
+	case c.plain != nil && c.plain.isPlain(chunk):
 		err = c.writePlain(ctx, th, chunk)
 	default:
 		err = out.write(ctx, th, c.layout.groups(buf, chunk.set.Groups, chunk.from, chunk.to))

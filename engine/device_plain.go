@@ -4,7 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"slices"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -12,14 +14,18 @@ import (
 
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/stream/mpega"
 )
 
 // plainResult says which bytes of a device's groups the columns of a result are, where all of them lie
 // there as Arrow has them. Batches then share the memory that the groups were copied to.
 type plainResult struct {
 	output *batchOutput
-	folds  []int // by aggregate
+	folds  []plainFold // by aggregate
 }
+
+// plainFold is a fold whose states are results: of a word, or sums of two.
+type plainFold struct{ fold, words int }
 
 // newPlainResult returns nil where some column is made otherwise, or where the result is not batches in
 // memory of the engine's choice.
@@ -34,7 +40,7 @@ func newPlainResult(q *query, l *deviceLayout) *plainResult {
 		if o.Count >= 0 || !l.plainFold(o, q.progress.rowsTotal) {
 			return nil
 		}
-		p.folds = append(p.folds, o.Fold)
+		p.folds = append(p.folds, plainFold{o.Fold, l.shape.Folds[o.Fold].Op.Words()})
 	}
 	return p
 }
@@ -57,7 +63,10 @@ func (l *deviceLayout) plainFold(o *spec.Output, rows int64) bool {
 	op := l.shape.Folds[o.Fold].Op
 	switch o.Type.ID() {
 	case arrow.INT64:
-		return op == kernels.Count || op == kernels.Sum64 && o.Aggregate.Func == spec.Sum && rows >= 0 && rows <= math.MaxInt32
+		if o.Aggregate.Func == spec.Sum {
+			return op == kernels.Sum128 || op == kernels.Sum64 && rows >= 0 && rows <= math.MaxInt32
+		}
+		return op == kernels.Count
 	case arrow.FLOAT64:
 		return op == kernels.SumFloat && o.Aggregate.Func == spec.Sum
 	}
@@ -85,7 +94,31 @@ func (s *sharedChunk) Free([]byte) {
 	c.query.engine.devices.put(c.lease.deviceSet, nil)
 }
 
-// writePlain sends the groups of a chunk as they are.
+// plainWords returns the words of a fold's states, of some groups.
+func plainWords(g *mpega.Groups, f plainFold, from, to int) []uint64 {
+	b := g.States[f.fold][8*f.words*from : 8*f.words*to]
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
+}
+
+// isPlain reports whether all sums of a chunk are numbers of 64 bits.
+func (p *plainResult) isPlain(chunk groupChunk) bool {
+	for _, f := range p.folds {
+		if f.words == 1 {
+			continue
+		}
+		words, beyond := plainWords(chunk.set.Groups, f, chunk.from, chunk.to), uint64(0)
+		for i := 1; i < len(words); i += 2 {
+			beyond |= words[i] ^ uint64(int64(words[i-1])>>63)
+		}
+		if beyond != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// writePlain sends the groups of a chunk as they are, but for sums of two words, which become one where they lie.
+// Requires: isPlain.
 func (c *coprocessor) writePlain(ctx context.Context, th *thread, chunk groupChunk) error {
 	p, g, from, to := c.plain, chunk.set.Groups, chunk.from, chunk.to
 	shared := &sharedChunk{Allocator: memory.DefaultAllocator, coprocessor: c, chunk: chunk}
@@ -107,7 +140,14 @@ func (c *coprocessor) writePlain(ctx context.Context, th *thread, chunk groupChu
 	schema := c.query.bound.Schema
 	add(schema.Field(0).Type, g.Keys[width*from:width*to])
 	for i, f := range p.folds {
-		add(schema.Field(1+i).Type, g.States[f][8*from:8*to])
+		if f.words == 2 && !slices.Contains(p.folds[:i], f) { // else it has become one
+			words := plainWords(g, f, from, to)
+			for j := range to - from {
+				words[j] = words[2*j]
+			}
+		}
+		at := 8 * f.words * from
+		add(schema.Field(1+i).Type, g.States[f.fold][at:at+8*(to-from)])
 	}
 	batch := array.NewRecordBatch(schema, columns, int64(to-from))
 	for _, a := range columns {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -223,6 +226,62 @@ func TestDeviceBatchesLast(t *testing.T) {
 	}
 	if seen != rows {
 		t.Errorf("%d groups, want %d", seen, rows)
+	}
+}
+
+// Sums of 128 bits leave a device as numbers of 64 bits in the memory where they lie, each once; a sum that is none is an
+// error, as on the CPU.
+func TestDeviceWideSums(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "v", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	const rows, groups = 20_000, 5000
+	for _, beyond := range []bool{false, true} {
+		b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
+		want := map[int64]int64{}
+		for i := range int64(rows) {
+			k, v := i%groups, (i-rows/2)<<40
+			if beyond && k == groups/2 {
+				v = math.MaxInt64
+			}
+			want[k] += v
+			b.Field(0).(*array.Int64Builder).Append(k)
+			b.Field(1).(*array.Int64Builder).Append(v)
+		}
+		knobs := engine.TestingKnobs{ResultRows: 50, Device: engine.DeviceKnobs{Groups: groups, TileRows: 1000}}
+		eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:8MiB"}, knobs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := spec.Aggregate{Func: spec.Sum, Args: []string{"v"}}
+		twice := sum
+		twice.Name = "again"
+		result, err := eng.Aggregate(t.Context(), scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()}), spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{sum, twice, {Func: spec.CountStar}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[int64]int64{}
+		for result.Next() {
+			batch := result.RecordBatch()
+			for i := range int(batch.NumRows()) {
+				s, again := batch.Column(1).(*array.Int64).Value(i), batch.Column(2).(*array.Int64).Value(i)
+				if s != again {
+					t.Fatalf("the same sum is %d and %d", s, again)
+				}
+				got[batch.Column(0).(*array.Int64).Value(i)] = s
+			}
+		}
+		switch err := result.Err(); {
+		case beyond && (err == nil || !strings.Contains(err.Error(), "v")):
+			t.Errorf("a sum beyond 64 bits: %v", err)
+		case !beyond && (err != nil || !maps.Equal(got, want)):
+			t.Errorf("%d groups, want %d; %v", len(got), len(want), err)
+		}
+		if stats := result.Stats(); !beyond && stats.Route != "device" {
+			t.Errorf("the route is %s: %+v", stats.Route, stats.Device)
+		}
+		result.Release()
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
