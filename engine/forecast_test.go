@@ -25,6 +25,9 @@ func within(factor float64, few, a, b int64) bool {
 // Would catch a forecast that has little to do with what happens: groups by a factor of 2 where they
 // are alike and 10 where they are skewed, what is scattered and spilled by 2, and another route.
 func TestForecast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("eleven million rows, to compare numbers")
+	}
 	const rows = 1 << 20
 	for _, c := range []struct {
 		pairs  gen.PairsOptions
