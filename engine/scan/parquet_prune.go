@@ -36,11 +36,15 @@ func (g *groupPlan) rows(of int64) int64 {
 }
 
 const (
-	// askedGroups is how many row groups one opened file is asked about.
+	// askedGroups is how many row groups one opened file is asked about, at least.
 	askedGroups = 16
 
 	// askers is how many files are open at once to be asked, at least: they mostly wait.
 	askers = 8
+
+	// fruitlessMax is how many row groups of these are asked about the pages of a column when all were in vain: where
+	// values lie in no order, pages are as wide as their row group, and their index is most of what there is to read.
+	fruitlessMax = 4
 
 	// bloomValuesMax is how many constants are looked up in a Bloom filter, a read each.
 	bloomValuesMax = 16
@@ -79,19 +83,21 @@ func (p *parquetFile) ask(ctx context.Context, c *conjunction, groups []groupPla
 			some = append(some, i)
 		}
 	}
+	share := max(askedGroups, len(some)/askers)
 	for len(some) > 0 {
-		batch := some[:min(askedGroups, len(some))]
+		batch := some[:min(share, len(some))]
 		some = some[len(batch):]
 		workers.Go(func() error {
 			f, err := p.fsys.Open(p.path)
 			if err != nil {
 				return ctx.Err()
 			}
+			fruitless := map[int]int{}
 			for _, i := range batch {
 				if ctx.Err() != nil {
 					break
 				}
-				a := asker{file: f, of: p, group: i, rows: p.groups[i].rows}
+				a := asker{file: f, of: p, group: i, rows: p.groups[i].rows, fruitless: fruitless}
 				a.ask(c.terms)
 				for _, alternatives := range c.anyOf {
 					a.askAny(alternatives)
@@ -160,6 +166,8 @@ type asker struct {
 	group int
 	rows  int64
 	plan  groupPlan
+
+	fruitless map[int]int // by column: row groups of whose pages none was excluded
 }
 
 func (a *asker) ask(terms []boundTerm) {
@@ -169,7 +177,6 @@ func (a *asker) ask(terms []boundTerm) {
 	}{
 		{PrunedByBloomFilter, a.bloomExcludes},
 		{PrunedByDictionary, a.dictionaryExcludes},
-		{PrunedByPageIndex, a.pagesExclude},
 	} {
 		for i := range terms {
 			t := &terms[i]
@@ -191,6 +198,32 @@ func (a *asker) ask(terms []boundTerm) {
 			}
 		}
 	}
+	a.askPages(terms)
+}
+
+// askPages narrows the row ranges by the page indexes of the terms' columns, each of which is read once.
+func (a *asker) askPages(terms []boundTerm) {
+	for i := range terms {
+		c := terms[i].column
+		ofColumn := func(t boundTerm) bool { return t.column == c }
+		if a.of.leaves[c] < 0 || a.fruitless[c] >= fruitlessMax || slices.ContainsFunc(terms[:i], ofColumn) {
+			continue
+		}
+		stored := a.of.storedColumn(c)
+		if !stored.compared {
+			continue
+		}
+		own := slices.DeleteFunc(slices.Clone(terms[i:]), func(t boundTerm) bool { return !ofColumn(t) })
+		var excluded bool
+		err := guard(func() (err error) {
+			excluded, err = a.pagesExclude(own, &stored, a.of.chunk(a.group, c))
+			return err
+		})
+		if err == nil && excluded {
+			a.plan = groupPlan{pruned: true, reason: PrunedByPageIndex, asked: a.plan.asked}
+			return
+		}
+	}
 }
 
 // askAny asks about alternatives: rows are needed that one of them needs.
@@ -204,7 +237,7 @@ func (a *asker) askAny(alternatives [][]boundTerm) {
 		if a.of.excludes(a.group, terms) {
 			continue
 		}
-		one := asker{file: a.file, of: a.of, group: a.group, rows: a.rows}
+		one := asker{file: a.file, of: a.of, group: a.group, rows: a.rows, fruitless: a.fruitless}
 		one.ask(terms)
 		a.plan.asked += one.plan.asked
 		switch {
@@ -328,8 +361,8 @@ func (s *storedColumn) entries(p page, each func(plain []byte) bool) error {
 	return nil
 }
 
-// pagesExclude narrows the row ranges to pages for which a term may be TRUE, and says whether none is left.
-func (a *asker) pagesExclude(t *boundTerm, stored *storedColumn, chunk *columnChunk) (bool, error) {
+// pagesExclude narrows the row ranges to pages of a column for which all terms on it may be TRUE, and says whether none is left.
+func (a *asker) pagesExclude(terms []boundTerm, stored *storedColumn, chunk *columnChunk) (bool, error) {
 	if chunk.columnIndex.bytes == 0 {
 		return false, errors.New("no column index")
 	}
@@ -348,7 +381,7 @@ func (a *asker) pagesExclude(t *boundTerm, stored *storedColumn, chunk *columnCh
 		from := pages[i].row
 		to := from + pageRows(pages, i, a.rows)
 		switch n := len(left); {
-		case t.excludes(&of[i]):
+		case slices.ContainsFunc(terms, func(t boundTerm) bool { return t.excludes(&of[i]) }):
 			a.plan.pages++
 		case n > 0 && left[n-1].to == from:
 			left[n-1].to = to
@@ -357,6 +390,7 @@ func (a *asker) pagesExclude(t *boundTerm, stored *storedColumn, chunk *columnCh
 		}
 	}
 	if countRows(left) == a.rows {
+		a.fruitless[terms[0].column]++
 		return false, nil
 	}
 	if a.plan.ranges != nil {
