@@ -18,6 +18,9 @@ import (
 // Would catch words that no state has and that crash what reads them: checksums tell of damage, not
 // of what another program has written.
 func TestMergeMutated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of files, read by one thread")
+	}
 	seed := newSeed(t)
 	eng, err := engine.Open(engine.Options{Threads: 1}) // not checked: half a result is the collector's
 	if err != nil {

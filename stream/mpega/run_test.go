@@ -443,7 +443,10 @@ func TestFaults(t *testing.T) {
 						t.Fatalf("estimate %d, call %d, work %v: %v", c.estimate, n, work, err)
 					}
 				}
-				if n > 60 {
+				switch {
+				case testing.Short() && n > 8:
+					n += n / 8
+				case n > 60:
 					n += n / 16
 				}
 			}
