@@ -1,11 +1,10 @@
 package plan
 
 import (
-	"math"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 )
 
@@ -70,19 +69,8 @@ func (g *grouping) shifts(column, sum *expr.Expr, n int64) bool {
 
 // integerRange returns what an integer type of at most 32 bits holds.
 func integerRange(dt arrow.DataType) (low, high int64, ok bool) {
-	switch dt.ID() {
-	case arrow.INT8:
-		return math.MinInt8, math.MaxInt8, true
-	case arrow.INT16:
-		return math.MinInt16, math.MaxInt16, true
-	case arrow.INT32:
-		return math.MinInt32, math.MaxInt32, true
-	case arrow.UINT8:
-		return 0, math.MaxUint8, true
-	case arrow.UINT16:
-		return 0, math.MaxUint16, true
-	case arrow.UINT32:
-		return 0, math.MaxUint32, true
+	if !arrow.IsInteger(dt.ID()) || dt.(arrow.FixedWidthDataType).BitWidth() > 32 {
+		return 0, 0, false
 	}
-	return 0, 0, false
+	return scan.TypeRange(dt)
 }

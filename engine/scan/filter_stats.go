@@ -18,7 +18,7 @@ func narrowStats(columns []ColumnStats, terms []boundTerm, schema *arrow.Schema)
 		c.NoNulls = true
 		low, high, ok := c.Min, c.Max, c.HasRange
 		if !ok {
-			low, high, ok = typeRange(schema.Field(t.column).Type)
+			low, high, ok = TypeRange(schema.Field(t.column).Type)
 		}
 		if low, high = t.narrow(low, high); ok && low <= high && t.compares() {
 			c.HasRange, c.Min, c.Max = true, low, high
@@ -52,8 +52,8 @@ func (t *boundTerm) narrow(low, high int64) (int64, int64) {
 	return low, high
 }
 
-// typeRange returns the range of a type whose columns may have one. ColumnStats has none for all of uint64.
-func typeRange(t arrow.DataType) (low, high int64, ok bool) {
+// TypeRange returns the range of a type whose columns may have one. ColumnStats has none for all of uint64.
+func TypeRange(t arrow.DataType) (low, high int64, ok bool) {
 	switch t.ID() {
 	case arrow.INT8:
 		return math.MinInt8, math.MaxInt8, true

@@ -240,7 +240,7 @@ func (a *area) copyOut(n int64, work, after func() error) (*Groups, error) {
 // status, and no more than the groups that it is compacted to.
 func (a *area) feedSlots() int64 {
 	s := &a.device.run.opt.Shape
-	return min(max((align(a.layout.scratch)-align(statusBytes)-s.TableBytes(0))/slotBytes(s), 1), a.layout.groups.capacity)
+	return min(max(slotsIn(s, align(a.layout.scratch)-align(statusBytes)), 1), a.layout.groups.capacity)
 }
 
 // half is the layout of rows that share the memory of the rows with as many others.

@@ -221,7 +221,7 @@ func (d *device) groupsOut(l *groupLayout, from kernels.Span, n int64, s kernels
 	return g, nil
 }
 
-// orphan remembers pinned memory that a stream may still write, until the streams are closed. Requires:
+// orphan remembers pinned memory that a stream may still use, until the streams are closed. Requires:
 // the device's lock is held.
 func (d *device) orphan(p kernels.Pinned) {
 	if p != nil {

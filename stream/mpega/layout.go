@@ -133,6 +133,16 @@ func newGroupLayout(shape *kernels.Shape, capacity int64) groupLayout {
 // slotBytes returns what a slot of a table takes that is not packed.
 func slotBytes(shape *kernels.Shape) int64 { return shape.TableBytes(1) - shape.TableBytes(0) }
 
+// slotsIn returns the slots of a table that is not packed, in so many bytes.
+func slotsIn(shape *kernels.Shape, bytes int64) int64 {
+	return max((bytes-shape.TableBytes(0))/slotBytes(shape), 0)
+}
+
+// groupsIn returns how many groups there is room for in so many bytes; none, where it is negative.
+func groupsIn(shape *kernels.Shape, bytes int64) int64 {
+	return (bytes - newGroupLayout(shape, 0).bytes - int64(len(shape.Folds)+1)*columnAlignment) / groupBytes(shape)
+}
+
 // groupBytes returns what a group takes.
 func groupBytes(shape *kernels.Shape) int64 {
 	return int64(shape.KeyBytes) + 8*int64(shape.StateWords())

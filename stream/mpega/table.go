@@ -39,25 +39,24 @@ func (d *device) packedMin() (slots int64, ok bool) {
 
 // tableMax returns the largest table: packed, if there is room for the least of these.
 func (d *device) tableMax() kernels.Table {
-	s, bytes := &d.run.opt.Shape, d.limit/8*tableShare
+	bytes := d.limit / 8 * tableShare
 	if least, ok := d.packedMin(); ok {
-		slots := kernels.PackedSlotsIn(bytes)
-		if slots >= least {
+		if slots := kernels.PackedSlotsIn(bytes); slots >= least {
 			return kernels.Table{Slots: slots, Packed: true}
 		}
 	}
-	return kernels.Table{Slots: max((bytes-s.TableBytes(0))/slotBytes(s), 0)}
+	return kernels.Table{Slots: slotsIn(&d.run.opt.Shape, bytes)}
 }
 
 // tableFor returns a table of so many slots, or of as many as there is room for: packed, if it has no fewer than
 // such a table must have.
 func (d *device) tableFor(slots int64) kernels.Table {
-	s, most := &d.run.opt.Shape, d.tableMax()
+	most, unpacked := d.tableMax(), slotsIn(&d.run.opt.Shape, d.limit/8*tableShare)
 	least, _ := d.packedMin()
-	if most.Packed && (slots >= least || s.TableBytes(slots) > d.limit/8*tableShare) {
+	if most.Packed && (slots >= least || slots > unpacked) {
 		return kernels.Table{Slots: min(max(slots, least), most.Slots), Packed: true}
 	}
-	return kernels.Table{Slots: max(min(slots, (d.limit/8*tableShare-s.TableBytes(0))/slotBytes(s)), 1)}
+	return kernels.Table{Slots: max(min(slots, unpacked), 1)}
 }
 
 // tableHolds returns the most groups for which one table is expected to be enough. Searches of a packed table
@@ -157,8 +156,8 @@ func (d *device) foretellGroups() int64 {
 // Requires: the device's lock is held, and no tile is under way.
 func (d *device) tableGroups() (*Groups, error) {
 	shape, tab := &d.run.opt.Shape, d.table
-	room := d.limit - d.used - newGroupLayout(shape, 0).bytes - int64(len(shape.Folds)+1)*columnAlignment
-	l := newGroupLayout(shape, max(min(tab.groups, room/groupBytes(shape)), 1))
+	room := d.limit - d.used
+	l := newGroupLayout(shape, max(min(tab.groups, groupsIn(shape, room)), 1))
 	step := tab.Slots
 	if l.capacity < tab.groups {
 		if step = l.capacity - slotsBehind; step < 1 {
@@ -230,8 +229,7 @@ func (d *device) insertGroups(g *Groups) error {
 	}
 	shape, t := &d.run.opt.Shape, d.tiles[0]
 	// Half of the memory takes groups, and half those that are refused.
-	room := (d.limit-d.used)/2 - newGroupLayout(shape, 0).bytes - int64(len(shape.Folds)+1)*columnAlignment
-	l := newGroupLayout(shape, max(min(room/groupBytes(shape), int64(g.Count)), 1))
+	l := newGroupLayout(shape, max(min(groupsIn(shape, (d.limit-d.used)/2), int64(g.Count)), 1))
 	err := firstError(
 		func() (err error) {
 			t.input, err = d.alloc(l.bytes)
@@ -247,6 +245,8 @@ func (d *device) insertGroups(g *Groups) error {
 		err = d.insertGroupsAt(t, &l, g, row, min(l.capacity, int64(g.Count)-row))
 	}
 	if err != nil {
+		d.orphan(g.pinned) // which the stream may still read
+		g.pinned = nil
 		return errors.Join(err, t.closeMarks())
 	}
 	return d.dropTiles()
