@@ -223,10 +223,25 @@ func (r *Run) plan(s sample) *pass {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scatter == nil {
-		r.estimated = r.estimate(s)
-		r.scatter = r.newPass(0, r.radix(r.estimated))
+		r.planFor(r.estimate(s))
 	}
 	return r.scatter
+}
+
+// PlanScatter plans the scatter for so many groups, if that has not been done, and returns its fan-out.
+func (r *Run) PlanScatter(groups int64) partition.Radix {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.scatter == nil {
+		r.planFor(groups)
+	}
+	return r.scatter.radix
+}
+
+// planFor begins the scatter of so many groups. Requires: r.mu is held.
+func (r *Run) planFor(groups int64) {
+	r.estimated = groups
+	r.scatter = r.newPass(0, r.radix(groups))
 }
 
 // A worker's open pages take a quarter of its memory at most: its rows an eighth, its states another.

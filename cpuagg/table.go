@@ -251,6 +251,12 @@ func growWords(m spec.Memory, words []uint64, n int) []uint64 {
 	return grown
 }
 
+// HashesWords reports whether the hash of a packed key is that of its words: partition.HashKeys1's or HashKeysN's.
+func HashesWords(l *spec.KeyLayout) bool { return len(l.Longs) == 0 && !isNullable(l) }
+
+// HashKeys hashes packed keys, as a run does that scatters them for the first time.
+func HashKeys(l *spec.KeyLayout, keys, hashes []uint64) { hashKeys(l, keys, partition.Seed(0), hashes) }
+
 // hashKeys hashes packed keys. Equal keys have equal hashes, also where their strings lie at
 // different addresses. long reports whether some key refers to bytes outside it.
 func hashKeys(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) (long bool) {

@@ -167,12 +167,17 @@ const tableGrowth = 8
 // all groups.
 const directGrowth = 20
 
-func (w *Worker) addRows(t *spec.Tile, hashes []uint64) error {
+// AddScattered takes the rows of a tile to the partitions that their hashes name, and keeps nothing of it.
+func (w *Worker) AddScattered(t *spec.Tile, hashes []uint64) error {
 	if w.rows == nil {
 		w.rows = newScatterer(w.run.opt.Memory, Rows, &w.run.rowLayout, w.run.plan(sample{}))
 	}
 	w.run.counters.RowsScattered.Add(int64(t.Rows))
-	if err := w.rows.scatterTile(w.run.bound, t, hashes); err != nil {
+	return w.rows.scatterTile(w.run.bound, t, hashes)
+}
+
+func (w *Worker) addRows(t *spec.Tile, hashes []uint64) error {
+	if err := w.AddScattered(t, hashes); err != nil {
 		return err
 	}
 	if w.modeRows >= retryRows && !w.run.opt.NoPreAgg {

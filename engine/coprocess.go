@@ -33,17 +33,26 @@ type coprocessor struct {
 	filler filler
 	plain  *plainResult // nil when results are not the devices' bytes
 
-	pool    chan *cpuagg.Worker // of the CPU, each used by one goroutine at a time
-	onCPU   atomic.Bool         // some rows or groups are with the CPU's workers
-	merged  []bool              // by partition of the devices: emitted groups are merged by the CPU
-	emitted atomic.Int64        // partitions that the output has
-	worked  atomic.Int64        // rows of partitions whose groups are where they belong
+	pool    chan *cpuWorker // each used by one goroutine at a time
+	batches batchKeeper     // of tiles that refer to them
+	onCPU   atomic.Bool     // some rows or groups are with the CPU's workers
+	merged  []bool          // by partition of the devices: emitted groups are merged by the CPU
+	emitted atomic.Int64    // partitions that the output has
+	worked  atomic.Int64    // rows of partitions whose groups are where they belong
 
 	mu    sync.Mutex
 	done  []bool       // by partition: emitted and written
 	parts map[*int]int // of partitions that come in parts: how many are written
 
 	back *trace.Rows // of what devices give back to the CPU
+}
+
+// cpuWorker is one of the CPU's, with buffers for what devices give it.
+type cpuWorker struct {
+	*cpuagg.Worker
+	groups groupBuffers
+	tile   *spec.Tile
+	hashes []uint64
 }
 
 // newCoprocessor prepares a query for devices, or says why it does not suit them.
@@ -55,7 +64,11 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 	c := &coprocessor{query: q, lease: lease, layout: layout, back: q.trace.Rows("CPU, for devices")}
 	opt := q.deviceOptions(lease.deviceSet, layout)
 	opt.MemoryLimit = lease.limit(opt.MemoryLimit)
-	opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
+	if opt.Parts != nil {
+		opt.Parts.Take = c.takeParts
+	} else {
+		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
+	}
 	c.run, err = mpega.New(ctx, opt)
 	if err != nil {
 		q.engine.devices.end(lease, err, nil)
@@ -73,6 +86,7 @@ func (q *query) deviceOptions(set *deviceSet, layout *deviceLayout) mpega.Option
 		Devices:     set.list,
 		Shape:       layout.shape,
 		Nullable:    layout.nullable,
+		Parts:       q.parts(layout),
 		Rows:        max(q.progress.rowsTotal, 0),
 		Seed:        partition.Seed(0),
 		MemoryLimit: q.engine.opt.DeviceMemoryLimit,
@@ -89,14 +103,14 @@ func (q *query) deviceOptions(set *deviceSet, layout *deviceLayout) mpega.Option
 
 // begin takes the CPU's workers.
 func (c *coprocessor) begin(workers []*cpuagg.Worker) {
-	c.pool = make(chan *cpuagg.Worker, len(workers))
+	c.pool = make(chan *cpuWorker, len(workers))
 	for _, w := range workers {
-		c.pool <- w
+		c.pool <- &cpuWorker{Worker: w}
 	}
 }
 
 // with calls a function with one of the CPU's workers.
-func (c *coprocessor) with(ctx context.Context, f func(*cpuagg.Worker) error) error {
+func (c *coprocessor) with(ctx context.Context, f func(*cpuWorker) error) error {
 	c.onCPU.Store(true)
 	select {
 	case w := <-c.pool:
@@ -111,11 +125,10 @@ func (c *coprocessor) with(ctx context.Context, f func(*cpuagg.Worker) error) er
 func (c *coprocessor) takeRows(ctx context.Context, t *mpega.Tile) error {
 	row := c.back.Begin("aggregate rows")
 	defer c.back.End(row)
-	return c.with(ctx, func(w *cpuagg.Worker) error {
-		var tile *spec.Tile
+	return c.with(ctx, func(w *cpuWorker) error {
 		for at := 0; at < t.Rows; at += spec.TileRows {
-			tile = c.layout.unstage(tile, t, at)
-			if err := w.Add(tile); err != nil {
+			w.tile = c.layout.unstage(w.tile, t, at)
+			if err := w.Add(w.tile); err != nil {
 				return err
 			}
 		}
@@ -127,12 +140,17 @@ func (c *coprocessor) takeRows(ctx context.Context, t *mpega.Tile) error {
 func (c *coprocessor) takeStates(ctx context.Context, g *mpega.Groups) error {
 	row := c.back.Begin("merge groups")
 	defer c.back.End(row)
-	return c.with(ctx, func(w *cpuagg.Worker) error { return c.addGroups(w, new(groupBuffers), g, 0, g.Count) })
+	return c.addGroups(ctx, g, 0, g.Count)
 }
 
-func (c *coprocessor) addGroups(w *cpuagg.Worker, buf *groupBuffers, g *mpega.Groups, from, to int) error {
+// addGroups merges groups from to to with those of the CPU.
+func (c *coprocessor) addGroups(ctx context.Context, g *mpega.Groups, from, to int) error {
+	return c.with(ctx, func(w *cpuWorker) error { return c.addGroupsTo(w, g, from, to) })
+}
+
+func (c *coprocessor) addGroupsTo(w *cpuWorker, g *mpega.Groups, from, to int) error {
 	for ; from < to; from += spec.TileRows {
-		groups := c.layout.groups(buf, g, from, min(from+spec.TileRows, to))
+		groups := c.layout.groups(&w.groups, g, from, min(from+spec.TileRows, to))
 		if err := w.AddGroups(groups.Len, groups.Keys, groups.States); err != nil {
 			return err
 		}
@@ -209,10 +227,16 @@ func (c *coprocessor) settle(ctx context.Context, workers []*cpuagg.Worker) erro
 		t.does(workScatter)
 		return workers[i].ScatterRest()
 	})
-	if err == nil {
-		c.merged = c.query.run.Occupied(radix)
+	if err != nil {
+		return err
 	}
-	return err
+	c.merged = c.query.run.Occupied(radix)
+	if !cpuagg.HashesWords(&c.query.bound.Keys) {
+		for p := range c.merged {
+			c.merged[p] = true // the CPU's partitions are others
+		}
+	}
+	return nil
 }
 
 // plainBatches is how many times larger batches are that share the memory of groups: they cost none, and that
@@ -290,7 +314,7 @@ func (c *coprocessor) writeChunk(ctx context.Context, th *thread, out groupWrite
 	var err error
 	switch {
 	case chunk.set.merge:
-		err = c.with(ctx, func(w *cpuagg.Worker) error { return c.addGroups(w, buf, chunk.set.Groups, chunk.from, chunk.to) })
+		err = c.addGroups(ctx, chunk.set.Groups, chunk.from, chunk.to)
 	case c.plain != nil && c.plain.isPlain(chunk):
 		err = c.writePlain(ctx, th, chunk)
 	default:
@@ -340,6 +364,7 @@ func (c *coprocessor) release(cause error) {
 	if err != nil {
 		c.query.engine.opt.Logger.Warn("device released", slog.Any("error", err))
 	}
+	c.batches.dropAll()
 	c.query.engine.devices.end(c.lease, errors.Join(cause, err), released)
 }
 

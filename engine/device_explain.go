@@ -51,6 +51,9 @@ func (q *query) foretellDevice(groups int64) (*DeviceForecast, error) {
 		var foretold mpega.Forecast
 		if foretold, err = mpega.Foretell(opt); err == nil {
 			f.Route, f.Reason, f.TileRows, f.Partitions = foretold.Route.String(), foretold.Reason, foretold.TileRows, foretold.Partitions
+			if layout.parts != nil {
+				f.Reason = layout.parts.Error()
+			}
 		}
 	}
 	q.engine.devices.put(set, err)

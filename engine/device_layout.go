@@ -23,25 +23,43 @@ type deviceLayout struct {
 	nullable []bool
 	columns  []deviceColumn
 	args     []int // by argument of the query: the device's column
+
+	// Of a query whose rows a device partitions for the CPU:
+	parts  error // why it does no more; nil where it aggregates
+	hashed bool  // its keys are what gives the hash of the CPU's, whose words are columns
+	refers bool  // rows may refer to their batches
 }
 
 // deviceColumn is where a column of a device comes from.
 type deviceColumn struct {
-	column int // of Bound.Columns
+	column int // of Bound.Columns; -1 of none
 	arg    int // of Bound.Args that has the values; -1 where only NULLs count
 	double bool
+
+	words int // of an argument as it is, or of a key; 0 where a device knows the type
+	key   int // of a key, where they begin, where arg is -1
 }
 
 // sum64RowsMax is how many values of 4 bytes a 64-bit sum is sure to hold.
 const sum64RowsMax = 1 << 32
 
-// newDeviceLayout returns the layout of a query of so many rows, or -1 for unknown; or why a device
-// cannot aggregate it.
+// newDeviceLayout returns the layout of a query of so many rows, or -1 for unknown, that a device aggregates, or
+// partitions for the CPU; or why it can do neither.
 func newDeviceLayout(b *spec.Bound, rows int64) (*deviceLayout, error) {
+	if b.Keys.Words == 0 {
+		return nil, errNotOnDevice("there is one group")
+	}
+	l, err := newFoldLayout(b, rows)
+	if err != nil {
+		return newPartLayout(b, err)
+	}
+	return l, nil
+}
+
+// newFoldLayout returns the layout of a query that a device aggregates, or why it cannot.
+func newFoldLayout(b *spec.Bound, rows int64) (*deviceLayout, error) {
 	l := &deviceLayout{bound: b, args: make([]int, len(b.Args))}
 	switch {
-	case b.Keys.Words == 0:
-		return nil, errNotOnDevice("there is one group")
 	case len(b.Keys.Longs) > 0:
 		return nil, errNotOnDevice("a key is a string without a dictionary")
 	case b.Keys.Bytes() > kernels.KeyBytesMax:
@@ -58,15 +76,21 @@ func newDeviceLayout(b *spec.Bound, rows int64) (*deviceLayout, error) {
 		}
 		l.shape.Folds = append(l.shape.Folds, f)
 	}
+	return l, l.finish()
+}
+
+// finish fills in the types of the columns.
+func (l *deviceLayout) finish() error {
 	for i := range l.columns {
+		column := l.columns[i].column
 		l.shape.Columns = append(l.shape.Columns, l.typeOf(i))
-		l.nullable = append(l.nullable, b.Columns[l.columns[i].column].Nullable)
+		l.nullable = append(l.nullable, column >= 0 && l.bound.Columns[column].Nullable)
 	}
 	if len(l.shape.Columns) > kernels.ColumnsMax || len(l.shape.Folds) > kernels.FoldsMax {
-		return nil, errNotOnDevice(fmt.Sprintf("%d columns and %d folds are more than the %d and %d that a kernel takes",
+		return errNotOnDevice(fmt.Sprintf("%d columns and %d folds are more than the %d and %d that a kernel takes",
 			len(l.shape.Columns), len(l.shape.Folds), kernels.ColumnsMax, kernels.FoldsMax))
 	}
-	return l, nil
+	return nil
 }
 
 // errNotOnDevice is why a query runs on the CPU.
@@ -82,7 +106,7 @@ func (l *deviceLayout) columnOf(a int) int {
 		return -1
 	}
 	double := arg.Encoding == spec.Double
-	i := slices.IndexFunc(l.columns, func(c deviceColumn) bool { return c.column == arg.Column && c.double == double })
+	i := slices.IndexFunc(l.columns, func(c deviceColumn) bool { return c.column == arg.Column && c.double == double && c.words == 0 })
 	if i < 0 {
 		l.columns = append(l.columns, deviceColumn{column: arg.Column, arg: a, double: double})
 		return len(l.columns) - 1
@@ -106,10 +130,15 @@ func (l *deviceLayout) anyColumnOf(column int) int {
 // typeOf returns the type of a device's column.
 func (l *deviceLayout) typeOf(i int) kernels.ColumnType {
 	c := &l.columns[i]
-	col := &l.bound.Columns[c.column]
-	if c.arg < 0 {
+	switch {
+	case c.words == 2:
+		return kernels.Int128
+	case c.words == 1:
+		return kernels.Uint64
+	case c.arg < 0:
 		return kernels.Uint32
 	}
+	col := &l.bound.Columns[c.column]
 	bits := 64
 	if fixed, ok := col.Type.(arrow.FixedWidthDataType); ok {
 		bits = fixed.BitWidth()
@@ -182,9 +211,12 @@ func (l *deviceLayout) rowBytes() int64 {
 // stage writes the rows of a tile to a device's tile, from row at on.
 func (l *deviceLayout) stage(to *mpega.Tile, at int, t *spec.Tile) {
 	n := t.Rows
-	if l.shape.KeyBytes == 4 {
+	switch {
+	case l.hashed:
+		l.stageHashes(view[uint64](to.Keys[8*at:8*(at+n)]), t.Keys)
+	case l.shape.KeyBytes == 4:
 		narrow[uint32](to.Keys[4*at:4*(at+n)], t.Keys[:n])
-	} else {
+	default:
 		copy(view[uint64](to.Keys[l.shape.KeyBytes*at:l.shape.KeyBytes*(at+n)]), t.Keys)
 	}
 	for i := range l.columns {
@@ -192,6 +224,10 @@ func (l *deviceLayout) stage(to *mpega.Tile, at int, t *spec.Tile) {
 		width := l.shape.Columns[i].Bytes()
 		out := to.Columns[i][width*at : width*(at+n)]
 		switch {
+		case c.words > 0 && c.arg < 0:
+			stageKeys(view[uint64](out), t.Keys, c, l.bound.Keys.Words)
+		case c.words > 0:
+			copy(view[uint64](out), t.Args[c.arg][:n*c.words])
 		case c.arg < 0:
 			clear(out)
 		case l.bound.Args[c.arg].Encoding == spec.Ordered:
@@ -246,11 +282,15 @@ func (l *deviceLayout) unstage(t *spec.Tile, from *mpega.Tile, at int) *spec.Til
 		t = &spec.Tile{Args: make([][]uint64, len(l.bound.Args)), Valid: make([][]uint8, len(l.bound.Columns))}
 	}
 	t.Rows = n
-	t.Keys = l.words(t.Keys, from.Keys, l.shape.KeyBytes, at, n, kernels.Uint32)
+	if l.hashed {
+		t.Keys = l.unstageKeys(t.Keys, from, at, n)
+	} else {
+		t.Keys = l.words(t.Keys, from.Keys, l.shape.KeyBytes, at, n, kernels.Uint32)
+	}
 	for a := range l.bound.Args {
 		i := l.args[a]
 		t.Args[a] = l.words(t.Args[a], from.Columns[i], l.shape.Columns[i].Bytes(), at, n, l.shape.Columns[i])
-		if l.bound.Args[a].Encoding == spec.Ordered {
+		if l.bound.Args[a].Encoding == spec.Ordered && l.columns[i].words == 0 {
 			order(t.Args[a], t.Args[a], l.bound.Columns[l.bound.Args[a].Column].Kind)
 		}
 	}

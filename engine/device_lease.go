@@ -146,6 +146,9 @@ func (q *query) deviceNeed(l *deviceLayout) int64 {
 	if rows < 0 || rows > 1<<40 {
 		return 1 << 62
 	}
+	if l.parts != nil {
+		return needBytes + rows*needRows*l.rowBytes()
+	}
 	return needBytes + rows*needRows*l.rowBytes() + needTables*l.shape.TableBytes(rows)
 }
 

@@ -31,7 +31,7 @@ type plainFold struct{ fold, words int }
 // memory of the engine's choice.
 func newPlainResult(q *query, l *deviceLayout) *plainResult {
 	out, ok := q.output.(*batchOutput)
-	if _, own := q.engine.opt.Allocator.(*poolAllocator); !ok || !own || !l.plainKeys() {
+	if _, own := q.engine.opt.Allocator.(*poolAllocator); !ok || !own || l.parts != nil || !l.plainKeys() {
 		return nil
 	}
 	p := &plainResult{output: out}

@@ -393,6 +393,9 @@ func TestReleaseInMidResult(t *testing.T) {
 			t.Errorf("with a reference left: %v, %+v", result.Err(), result.Stats())
 		}
 		result.Release()
+		if s := result.Stats(); s.Route != "cpu" || s.RowsRead != 1800 || result.Err() != nil {
+			t.Errorf("released: %v, %+v", result.Err(), s)
+		}
 		if kept != nil {
 			if got := kept.Column(1).(*array.Int64).Value(0); got != 18 {
 				t.Errorf("a batch that was retained counts %d, want 18", got)

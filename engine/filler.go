@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/kernels"
@@ -49,13 +48,16 @@ func (f *filler) take(ctx context.Context, r *reader, split scan.Split, from, to
 	if o == nil {
 		r.thread.does(workAggregate)
 		start := time.Now()
-		err := f.coprocessor.with(ctx, func(w *cpuagg.Worker) error {
+		err := f.coprocessor.with(ctx, func(w *cpuWorker) error {
 			return r.tiles(split, from, from+n, w.Add)
 		})
 		follow(&f.helps, time.Since(start))
 		return n, err
 	}
 	r.thread.does(workFill)
+	if f.coprocessor.layout.refers {
+		f.coprocessor.batches.keep(o.Tile, r.batch)
+	}
 	if !r.encoder.copyPlain(f.coprocessor.layout, o.Tile, at, from, n) {
 		err = r.tiles(split, from, from+n, func(t *spec.Tile) error {
 			f.coprocessor.layout.stage(o.Tile, at, t)
@@ -200,7 +202,10 @@ func (e *encoder) copyPlain(l *deviceLayout, to *mpega.Tile, at, from, n int) bo
 	var columns [kernels.ColumnsMax][]byte
 	for i := range l.columns {
 		c := &l.columns[i]
-		if columns[i] = e.columns[c.column].plain(l.shape.Columns[i].Bytes(), from, n); columns[i] == nil || c.double || c.arg < 0 {
+		if c.double || c.arg < 0 || c.words > 0 {
+			return false
+		}
+		if columns[i] = e.columns[c.column].plain(l.shape.Columns[i].Bytes(), from, n); columns[i] == nil {
 			return false
 		}
 	}

@@ -177,7 +177,11 @@ func (q *query) attempt(ctx context.Context) (err error) {
 			}
 			q.begun = true
 		}
-		if q.devices != nil {
+		switch {
+		case q.devices == nil:
+		case q.devices.layout.parts != nil:
+			q.releaseDevices(nil) // others may have them
+		default:
 			if err := q.devices.process(ctx, workers); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/cpuagg"
@@ -19,9 +20,10 @@ type reader struct {
 	thread  *thread
 	worker  *cpuagg.Worker
 	encoder *encoder
-	filler  *filler    // of the devices, when they aggregate
-	filter  *rowFilter // of what devices have written, when the CPU goes on for them
-	opening *opening   // of devices that may become the filler's
+	batch   arrow.RecordBatch // that the encoder is turned to
+	filler  *filler           // of the devices, when they aggregate
+	filter  *rowFilter        // of what devices have written, when the CPU goes on for them
+	opening *opening          // of devices that may become the filler's
 }
 
 // readAll takes splits, then pieces, until the input is used up.
@@ -138,6 +140,7 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 	err := r.guard(p.split, func() error {
 		return named(p.split, r.encoder.setBatch(p.batch, p.position))
 	})
+	r.batch = p.batch
 	if err != nil {
 		return err
 	}

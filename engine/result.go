@@ -19,7 +19,8 @@ type Result struct {
 	refs    atomic.Int64
 
 	batch arrow.RecordBatch
-	ended bool // batches is closed, and stats and err are set
+	ended bool // Next has seen the end: stats and err are set
+	left  bool // the last reference was dropped before: stats is set
 	stats Stats
 	err   error
 }
@@ -67,9 +68,9 @@ func (r *Result) Err() error {
 	return r.err
 }
 
-// Stats tells what the query did. It is zero until Next has returned false.
+// Stats tells what the query did. It is zero until Next has returned false, or the last reference was dropped.
 func (r *Result) Stats() Stats {
-	if !r.ended {
+	if !r.ended && !r.left {
 		return Stats{}
 	}
 	return r.stats
@@ -88,6 +89,7 @@ func (r *Result) Release() {
 	for batch := range r.batches {
 		batch.Release()
 	}
+	r.left = true
 }
 
 func (r *Result) dropBatch() {

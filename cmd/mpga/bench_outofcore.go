@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/bench"
 )
@@ -27,6 +28,7 @@ type benchOutOfCoreFlags struct {
 	input    string
 	zipf     float64
 	wide     bool
+	median   bool
 	device   string
 	limit    string
 	threads  int
@@ -61,6 +63,7 @@ pin, and with --device auto a device to open: it is shown by itself.`,
 	flags.StringVar(&f.input, "input", "", "read `FILES`, of a column key and a column value, in place of rows in memory")
 	flags.Float64Var(&f.zipf, "zipf", 0, "exponent `S` of a Zipf distribution of the keys; 0 is uniform")
 	flags.BoolVar(&f.wide, "wide", false, "an int64 key, three sums of int64 and a count, in place of uint32 and one sum")
+	flags.BoolVar(&f.median, "median", false, "the median of the values, too, which the CPU finds in what a device has partitioned")
 	flags.StringVar(&f.device, "device", "cuda", "what does the work, as in mpga agg")
 	flags.StringVar(&f.limit, "device-memory-limit", "", "use `SIZE` of the device's memory (default a quarter of the input)")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads (default all)")
@@ -143,6 +146,9 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 		return nil, err
 	}
 	defer in.release()
+	if f.median {
+		in.query.Aggregates = append(in.query.Aggregates, spec.Aggregate{Func: spec.Median, Args: []string{"value"}})
+	}
 	if limit == 0 {
 		limit = in.bytes / 4
 	}
@@ -191,7 +197,11 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 	if f.wide {
 		state = 8 + 3*16 + 8
 	}
-	// Each row in once, each group out once; both ways at the same time.
-	r.Floor = max(float64(in.bytes), float64(r.Groups*state)) / link
+	out := r.Groups * state
+	if f.median {
+		out = in.bytes
+	}
+	// Each row in once, each group out once, or each row; both ways at the same time.
+	r.Floor = max(float64(in.bytes), float64(out)) / link
 	return r, nil
 }

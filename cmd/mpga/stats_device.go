@@ -25,6 +25,9 @@ func deviceFacts(d *engine.DeviceStats) (facts []report.Fact) {
 	if d.Reason != "" {
 		row("on the CPU", "%s", d.Reason)
 	}
+	if d.Finisher != "" {
+		row("the CPU aggregates", "%s", d.Finisher)
+	}
 	if d.Rates != "" {
 		row("chosen by", "%s", d.Rates)
 	}
@@ -46,7 +49,10 @@ func deviceFacts(d *engine.DeviceStats) (facts []report.Fact) {
 	if d.RowsBack > 0 {
 		row("rows to the CPU", "%s", humanize.Comma(d.RowsBack))
 	}
-	if d.Partitions > 0 {
+	switch {
+	case d.Partitions > 0 && d.Finisher != "":
+		row("device partitions", "%d", d.Partitions)
+	case d.Partitions > 0:
 		asked := ""
 		if d.Theorem > 0 {
 			asked = fmt.Sprintf(" (Theorem 1 asks for %s, the binomial tail for %s)", humanize.Comma(d.Theorem), humanize.Comma(d.Tail))

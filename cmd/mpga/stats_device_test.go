@@ -18,10 +18,6 @@ func TestDeviceFacts(t *testing.T) {
 		Partitions: 64, Resident: 20, Theorem: 70, Tail: 50, Merged: 33, Emitted: 60, Split: 2, OnCPU: 1,
 		Rounds: 3, Loads: []float64{0.21, 0.79, 0.5}, KeptBytes: 4 << 20, HostBytes: 6 << 20, MemoryPeak: 2 << 30,
 	}
-	var lines []string
-	for _, f := range deviceFacts(d) {
-		lines = append(lines, f.Name+": "+f.Value)
-	}
 	want := []string{
 		"device: NVIDIA H100",
 		"chosen by: about 10 groups",
@@ -37,7 +33,19 @@ func TestDeviceFacts(t *testing.T) {
 		"device memory: 2.0 GiB at most",
 		"partitioned rows: 4.0 MiB on the device, 6.0 MiB in pinned memory",
 	}
-	if got := strings.Join(lines, "\n"); got != strings.Join(want, "\n") {
+	if got := deviceLines(d); got != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", got)
 	}
+	got := deviceLines(&engine.DeviceStats{Devices: "NVIDIA H100", Finisher: "no fold for a set", Tiles: 1, Partitions: 64})
+	if !strings.Contains(got, "\nthe CPU aggregates: no fold for a set\n") || !strings.Contains(got, "\ndevice partitions: 64\n") || strings.Contains(got, "done") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func deviceLines(d *engine.DeviceStats) string {
+	var lines []string
+	for _, f := range deviceFacts(d) {
+		lines = append(lines, f.Name+": "+f.Value)
+	}
+	return strings.Join(lines, "\n")
 }

@@ -20,7 +20,8 @@ type Result struct {
 	groups *groupReader // nil of a statement without groups
 }
 
-// Stats tells what the last aggregation did. It is zero until Next has returned false, and of a statement without groups.
+// Stats tells what the last aggregation did, which a limit may have ended early. It is zero until Next has returned
+// false, and of a statement without groups.
 func (r *Result) Stats() engine.Stats {
 	if r.groups == nil {
 		return engine.Stats{}
@@ -129,7 +130,22 @@ func (r *groupReader) close() {
 		if r.ahead != nil {
 			<-r.ahead
 		}
-		r.current.Release()
+		r.endCurrent()
+	}
+}
+
+// endCurrent ends the last aggregation.
+func (r *groupReader) endCurrent() {
+	r.current.Release()
+	r.stats = r.current.Stats()
+	r.current = nil
+	r.stats.Groups += r.passed
+	if n := int64(len(r.query.sets)); n > 0 {
+		r.stats.RowsRead /= n
+	}
+	if first := r.query.first; first != nil { // which has read the input
+		s := first.Stats()
+		r.stats.RowsRead, r.stats.BytesRead, r.stats.Splits, r.stats.Filter = s.RowsRead, s.BytesRead, s.Splits, s.Filter
 	}
 }
 
@@ -181,17 +197,7 @@ func (r *groupReader) Next() bool {
 		return true
 	}
 	r.err = r.current.Err()
-	r.stats = r.current.Stats()
-	r.stats.Groups += r.passed
-	if n := int64(len(r.query.sets)); n > 0 {
-		r.stats.RowsRead /= n
-	}
-	if first := r.query.first; first != nil { // which has read the input
-		s := first.Stats()
-		r.stats.RowsRead, r.stats.BytesRead, r.stats.Splits, r.stats.Filter = s.RowsRead, s.BytesRead, s.Splits, s.Filter
-	}
-	r.current.Release()
-	r.current = nil
+	r.endCurrent()
 	if r.err == nil && r.rows == 0 {
 		r.batch, r.err = r.query.groupsOfNothing(r.ctx)
 	}

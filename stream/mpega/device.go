@@ -375,6 +375,8 @@ func (d *device) send(t *Tile, route Route) error {
 		}
 	case RouteScatter:
 		end, err = t.sendScatter()
+	case RoutePartition:
+		end, err = t.sendPartition()
 	}
 	d.inFlight++
 	d.run.count(func(c *Counters) {

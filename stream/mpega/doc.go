@@ -5,7 +5,8 @@
 //	  copy in -+- few groups:       aggregate the tile ------> Options.TakeStates
 //	           +- a table has room: insert into it; refused, once it is full -+
 //	           +- too many groups:  scatter by hash <-------------------------+
-//	                                    -> block, on the device or in pinned memory; no room -> Options.TakeRows
+//	           |                        -> block, on the device or in pinned memory; no room -> Options.TakeRows
+//	           +- no device has the folds: scatter by hash -> Options.Parts
 //
 //	Run.Process: the table, and partitions merged greedily -----------------------> (partition-processing)
 //	  gather the pieces of a partition -> aggregate; larger than the memory: load by load into a table
@@ -15,7 +16,7 @@
 // stream of its own. Nothing is allocated per tile but the blocks that stay.
 //
 //   - M1 (once): every row submitted is in groups that were emitted or given to Options.TakeStates, or
-//     was given to Options.TakeRows.
+//     was given to Options.TakeRows or Options.Parts.
 //   - M2 (disjoint): a key is emitted once. A partition that rows or groups were taken of, by whoever, before
 //     the input ended is to be merged with those; keys that are taken later are not emitted.
 //   - M3 (ways out): an error of a device is ErrDevice, and the run then useless; what was emitted

@@ -23,6 +23,9 @@ func Foretell(opt Options) (Forecast, error) {
 		return Forecast{}, failure(err)
 	}
 	r.estimate = max(opt.Groups, 1)
+	if parts := opt.Parts; parts != nil {
+		return Forecast{Route: RoutePartition, TileRows: int(d.layout.capacity), Partitions: 1 << parts.Radix(r.estimate)}, nil
+	}
 	f := Forecast{Route: d.routeFor(r.estimate), TileRows: int(d.layout.capacity)}
 	switch f.Route {
 	case RouteAggregate:

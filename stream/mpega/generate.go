@@ -244,6 +244,20 @@ func (d *device) hostMemory(n int64) ([]byte, kernels.Pinned) {
 	return make([]byte, n), nil
 }
 
+// sendPartition scatters a tile, whose rows come back to where they were. Requires: the device's lock is held.
+func (t *Tile) sendPartition() (end func() error, err error) {
+	d := t.device
+	radix := d.run.RadixBits()
+	rows, into := t.rows(), d.layout.rows(t.output, 0, int64(t.Rows))
+	copies := append(d.layout.copies(t.output, 0, t.host.Bytes(), int64(t.Rows), true), t.offsetsOut(radix))
+	d.bytesOut += copiedBytes(copies)
+	err = t.send(t.copyIn,
+		func() error { return t.scatterRows(&rows, &into, radix) },
+		func() error { return t.stream.CopyBatch(copies) },
+	)
+	return func() error { return taken(d.run.takeParts(t, wordsOf[uint64](t.offsets(radix)))) }, err
+}
+
 // enterScatter: each tile has room for its rows by partition, and for their offsets.
 func (d *device) enterScatter() error {
 	d.run.size(d)

@@ -29,6 +29,9 @@ type Options struct {
 	TakeRows   func(context.Context, *Tile) error
 	TakeStates func(context.Context, *Groups) error
 
+	// Parts, if it is set, makes all rows leave the device by partition: the folds are others' work.
+	Parts *Parts
+
 	// MemoryLimit bounds each device's memory, in bytes. The default is what is free.
 	MemoryLimit int64
 
@@ -56,6 +59,16 @@ type Options struct {
 
 	// Trace takes what the devices do, and when. The default, nil, measures nothing.
 	Trace Trace
+}
+
+// Parts takes the rows of RoutePartition.
+type Parts struct {
+	// Radix returns how many of the highest bits of a hash, radixBitsMax at most, name a partition, for so many groups.
+	Radix func(groups int64) int
+
+	// Take takes the rows of a tile: those of partition p from offsets[p] to offsets[p+1]. It keeps nothing of them, and
+	// is called by several goroutines at once.
+	Take func(ctx context.Context, t *Tile, offsets []uint64) error
 }
 
 const (
@@ -96,7 +109,12 @@ func (o *Options) Validate() error {
 		}
 	}
 	check(len(o.Devices) > 0, "Devices is empty")
-	check(o.TakeRows != nil && o.TakeStates != nil, "TakeRows and TakeStates must be set")
+	if o.Parts == nil {
+		check(o.TakeRows != nil && o.TakeStates != nil, "TakeRows and TakeStates must be set")
+	} else {
+		check(o.Parts.Radix != nil && o.Parts.Take != nil, "Parts.Radix and Parts.Take must be set")
+		check(len(o.Shape.Folds) == 0, "Shape has folds (%d), which are not Parts' work", len(o.Shape.Folds))
+	}
 	check(o.Streams >= 1 && o.Streams <= 64, "Streams (%d) must be in [1, 64]", o.Streams)
 	check(o.LFMin > 0 && o.LFMin < o.LFMax && o.LFMax <= 1, "LFMin (%g) and LFMax (%g) must be in (0, 1], the first below the second", o.LFMin, o.LFMax)
 	check(o.MemoryLimit >= 0, "MemoryLimit (%d B) must not be negative", o.MemoryLimit)

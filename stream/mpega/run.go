@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/mpga/mpga/kernels"
@@ -27,10 +28,13 @@ const (
 	RouteHybrid
 	// RouteScatter: rows are scattered to partitions, which are aggregated when all rows are there.
 	RouteScatter
+	// RoutePartition: rows are scattered to partitions, which are Options.Parts' to aggregate. It is never left.
+	RoutePartition
 )
 
 var routeNames = [...]string{
 	RouteAggregate: "aggregate each tile", RouteTable: "one table", RouteHybrid: "one table and partitions", RouteScatter: "partitions",
+	RoutePartition: "partitions for the CPU",
 }
 
 // String names the route for people.
@@ -144,6 +148,9 @@ func (r *Run) TileRows() int {
 	return int(r.devices[0].layout.capacity)
 }
 
+// Tiles returns how many tiles there are.
+func (r *Run) Tiles() int { return cap(r.free) }
+
 // Route returns the present route, and the groups that were expected when it was chosen.
 func (r *Run) Route() (Route, int64) {
 	r.mu.Lock()
@@ -179,7 +186,12 @@ func (r *Run) choose(t *Tile) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.estimate = max(groups, 1)
-	r.route = r.devices[0].routeFor(groups)
+	if parts := r.opt.Parts; parts != nil {
+		r.route, r.radix = RoutePartition, parts.Radix(r.estimate)
+		r.counters.Partitions = 1 << r.radix
+	} else {
+		r.route = r.devices[0].routeFor(groups)
+	}
 	r.counters.Routes = append(r.counters.Routes, r.route)
 	return nil
 }
@@ -285,7 +297,7 @@ type Counters struct {
 	Estimate   int64   // of the groups
 	Tiles      int64
 	Rows       int64 // submitted
-	RowsOut    int64 // given to TakeRows
+	RowsOut    int64 // given to TakeRows, or to Parts
 	GroupsOut  int64 // given to TakeStates
 	BytesIn    int64 // copied to devices
 	BytesOut   int64
@@ -311,7 +323,7 @@ type Counters struct {
 func (r *Run) Counters() Counters {
 	r.mu.Lock()
 	c := r.counters
-	c.Estimate, c.Sizing = r.estimate, r.sizing
+	c.Estimate, c.Sizing, c.Sizes = r.estimate, r.sizing, slices.Clone(c.Sizes)
 	r.mu.Unlock()
 	for _, d := range r.devices {
 		d.addTo(&c)
@@ -341,6 +353,20 @@ func (r *Run) countLoad(groups, slots int64) {
 func (r *Run) takeRows(t *Tile) error {
 	r.count(func(c *Counters) { c.RowsOut += int64(t.Rows) })
 	return r.opt.TakeRows(r.ctx, t)
+}
+
+// takeParts gives the rows of a scattered tile to Options.Parts.
+func (r *Run) takeParts(t *Tile, offsets []uint64) error {
+	r.count(func(c *Counters) {
+		c.RowsOut += int64(t.Rows)
+		if c.Sizes == nil {
+			c.Sizes = make([]int64, len(offsets)-1)
+		}
+		for p := range c.Sizes {
+			c.Sizes[p] += int64(offsets[p+1] - offsets[p])
+		}
+	})
+	return r.opt.Parts.Take(r.ctx, t, offsets)
 }
 
 // takeStates gives groups to the CPU.

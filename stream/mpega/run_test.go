@@ -206,6 +206,9 @@ func run(in *input, opt mpega.Options, fillers int) (a *answer, c mpega.Counters
 		opt.Rows = int64(len(in.keys))
 	}
 	opt.TakeRows, opt.TakeStates = a.takeRows(in.keyBytes), a.takeStates(in.keyBytes)
+	if opt.Parts != nil {
+		opt.Shape.Folds = nil
+	}
 	r, err := mpega.New(context.Background(), opt)
 	if err != nil {
 		return a, c, err

@@ -15,7 +15,7 @@ type span struct{ begin, end int64 }
 const spansKept = 1 << 16
 
 // routeWork names what kernels do with a tile.
-var routeWork = [...]string{RouteAggregate: "aggregate", RouteTable: "insert", RouteHybrid: "insert", RouteScatter: "scatter"}
+var routeWork = [...]string{RouteAggregate: "aggregate", RouteTable: "insert", RouteHybrid: "insert", RouteScatter: "scatter", RoutePartition: "scatter"}
 
 // note remembers when the lanes of a stream's work, of a name, began and ended: at the marks, which are done.
 func (d *device) note(stream int, work string, marks []kernels.Event) {

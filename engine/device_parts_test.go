@@ -1,0 +1,202 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/hostdevice"
+)
+
+// partsTable has keys and values of every width that rows on a device can have: strings that do not fit their words,
+// a decimal of two words, NULLs.
+func partsTable(rows int) (*arrow.Schema, []arrow.RecordBatch) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "n", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "t", Type: arrow.BinaryTypes.String},
+		{Name: "v", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		{Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "d", Type: &arrow.Decimal128Type{Precision: 30, Scale: 2}},
+	}, nil)
+	rng := rand.New(rand.NewPCG(18, 19))
+	var batches []arrow.RecordBatch
+	for from := 0; from < rows; from += 500 {
+		columns := make([][]any, schema.NumFields())
+		for range min(500, rows-from) {
+			g := rng.Int64N(1000)
+			row := []any{g*4_000_000 - 1<<31, g << 40, strings.Repeat("key ", int(g%9)) + fmt.Sprint(g), fmt.Sprint("a long enough text ", rng.IntN(40)),
+				rng.Int64N(100) - 50, float64(rng.IntN(9)) / 4, new(big.Int).Lsh(big.NewInt(rng.Int64()-1<<62), 20)}
+			for c, cell := range row {
+				if schema.Field(c).Nullable && rng.IntN(12) == 0 {
+					cell = nil
+				}
+				columns[c] = append(columns[c], cell)
+			}
+		}
+		var arrays []arrow.Array
+		for c, cells := range columns {
+			arrays = append(arrays, spectest.Array(schema.Field(c).Type, cells))
+		}
+		batches = append(batches, spectest.Batch(schema, arrays...))
+	}
+	return schema, batches
+}
+
+// partsQueries are of folds that no device has, or of keys that none can tell apart.
+var partsQueries = []spec.Query{
+	{Keys: []spec.Key{{Column: "n"}}, Aggregates: []spec.Aggregate{
+		{Func: spec.Median, Args: []string{"f"}}, {Func: spec.Median, Args: []string{"v"}}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.CountStar},
+	}},
+	{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{
+		{Func: spec.CountDistinct, Args: []string{"s"}}, {Func: spec.List, Args: []string{"t"}}, {Func: spec.Min, Args: []string{"d"}},
+	}},
+	{Keys: []spec.Key{{Column: "s"}}, Aggregates: []spec.Aggregate{
+		{Func: spec.Sum, Args: []string{"v"}}, {Func: spec.Avg, Args: []string{"f"}}, {Func: spec.Max, Args: []string{"t"}}, {Func: spec.First, Args: []string{"s"}},
+	}},
+	{Keys: []spec.Key{{Column: "s"}, {Column: "k"}, {Column: "n"}, {Column: "d"}}, Aggregates: []spec.Aggregate{
+		{Func: spec.Mode, Args: []string{"t"}}, {Func: spec.ApproxCountDistinct, Args: []string{"v"}}, {Func: spec.Sum, Args: []string{"d"}},
+	}},
+	{Keys: []spec.Key{{Column: "n"}, {Column: "k"}}, Deterministic: true, Aggregates: []spec.Aggregate{
+		{Func: spec.Sum, Args: []string{"f"}}, {Func: spec.ArgMax, Args: []string{"t", "v"}}, {Func: spec.Corr, Args: []string{"f", "v"}},
+	}},
+}
+
+// arrowFile writes batches to a file, whose strings lie in memory that the engine gives back.
+func arrowFile(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "table.arrow")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := ipc.NewFileWriter(f, ipc.WithSchema(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range batches {
+		if err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What devices cannot aggregate they partition, and the CPU aggregates: any fold, of any key, from memory and from
+// disk, by one device and by two.
+func TestDeviceParts(t *testing.T) {
+	const rows = 6000
+	schema, batches := partsTable(rows)
+	file := arrowFile(t, schema, batches)
+	for i, q := range partsQueries {
+		want, err := spectest.Oracle(schema, batches, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			knobs    engine.TestingKnobs
+			fromFile bool
+		}{
+			{engine.TestingKnobs{NoDense: true}, true},
+			{engine.TestingKnobs{NoDense: true, RadixBits: 9, Device: engine.DeviceKnobs{TileRows: 700, Streams: 2}}, true},
+			{engine.TestingKnobs{NoDense: true, SpillAll: true, ForceSplits: 1, MemoryBytes: 8 << 20, Device: engine.DeviceKnobs{TileRows: 900, Count: 2}}, true},
+			{engine.TestingKnobs{NoDense: true, Device: engine.DeviceKnobs{TileRows: 32, Streams: 1, Groups: 1}}, false},
+		} {
+			t.Run(fmt.Sprintf("%d/%+v", i, c.knobs), func(t *testing.T) {
+				opt := engine.Options{Threads: 3, Device: "host:4MiB", TempDir: t.TempDir()}
+				onDevice(t, &opt)
+				eng := openChecked(t, engine.WithTestingKnobs(opt, c.knobs))
+				src := scan.Batches(schema, batches)
+				if c.fromFile {
+					if src, err = scan.Open(t.Context(), []string{file}, scan.Options{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				result := mustAggregate(t, eng, src, q)
+				defer result.Release()
+				got, err := spectest.ReadAll(result, len(q.Keys))
+				if err == nil {
+					err = spectest.Equal(want, got)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := result.Stats()
+				d := s.Device
+				if !slices.Equal(d.Routes, []string{"partitions for the CPU"}) || d.Finisher == "" || d.Rows != rows || d.RowsBack != rows || s.RowsScattered != rows {
+					t.Errorf("route %s: %+v", s.Route, d)
+				}
+				if c.knobs.SpillAll && s.SpilledBytes == 0 {
+					t.Error("nothing was spilled")
+				}
+			})
+		}
+	}
+}
+
+// Whatever fails while a device partitions, the CPU answers, and no batch is kept.
+func TestDevicePartsFaults(t *testing.T) {
+	schema, batches := partsTable(2000)
+	file := arrowFile(t, schema, batches)
+	q := partsQueries[2]
+	want, err := spectest.Oracle(schema, batches, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := int64(1)
+	if testing.Short() {
+		step = 5
+	}
+	first := 1 + int64(newSeed(t)%uint64(step)) // so that many runs try every n
+	for _, work := range []bool{false, true} {
+		for n := first; ; n += step {
+			var failed atomic.Bool
+			fail := hostdevice.FailNth(n, work, []error{kernels.ErrDeviceLost, kernels.ErrOutOfMemory, errors.New("boom")}[n%3])
+			knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{TileRows: 300, Streams: 2, Fail: func(call hostdevice.Call) error {
+				err := fail(call)
+				if err != nil {
+					failed.Store(true)
+				}
+				return err
+			}}}
+			t.Run(fmt.Sprintf("work=%v/%d", work, n), func(t *testing.T) {
+				eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs))
+				for range 2 {
+					src, err := scan.Open(t.Context(), []string{file}, scan.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, err := answer(eng, src, q)
+					if err == nil {
+						err = spectest.Equal(want, got)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			if !failed.Load() || t.Failed() {
+				break
+			}
+		}
+	}
+}
