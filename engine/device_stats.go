@@ -160,7 +160,11 @@ func (q *query) worthDevice(layout *deviceLayout, groups int64) (rates string, e
 	if err != nil {
 		return "", err
 	}
-	wins, rates := q.engine.rates.deviceWins(q.progress.rowsTotal, layout.rowBytes(), groups, q.workers, link*float64(len(set.list)))
+	part := 1.0
+	if layout.parts != nil {
+		part = scatterPart
+	}
+	wins, rates := q.engine.rates.deviceWins(q.progress.rowsTotal, layout.rowBytes(), groups, q.workers, link*float64(len(set.list)), part)
 	if !wins {
 		return "", errNotOnDevice(rates)
 	}

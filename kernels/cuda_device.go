@@ -162,8 +162,9 @@ type kernel struct {
 	sharedBytes int // of dynamic shared memory that a block may use
 }
 
-// sharedBytesFree is the dynamic shared memory that a block may use without asking.
-const sharedBytesFree = 48 << 10
+// sharedBytesFree is the dynamic shared memory that a block may use without asking: 48 KiB, but for the static one of the
+// kernel, which has at most 8 KiB of it where it has dynamic one, too.
+const sharedBytesFree = 40 << 10
 
 // kernel returns a function for launches with some dynamic shared memory. The first call for a
 // module loads it.

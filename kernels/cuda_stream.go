@@ -18,15 +18,16 @@ type cudaStream struct {
 	stream unsafe.Pointer
 
 	// Of the batch that is being gathered, reused by the next.
-	ops  []C.mpga_op
-	args []byte
+	ops     []C.mpga_op
+	args    []byte
+	kernels map[int]string // names, by operation
 	// Of the batched copy that is being enqueued.
 	to, from []C.mpga_address
 	bytes    []C.size_t
 }
 
 func (d *cudaDevice) NewStream() (Stream, error) {
-	s := &cudaStream{device: d}
+	s := &cudaStream{device: d, kernels: make(map[int]string)}
 	s.operators = operators{s}
 	status := C.mpga_stream_create(d.driver.table, d.context, &s.stream)
 	if err := d.driver.check(status, "device %d", d.ordinal); err != nil {
@@ -49,9 +50,10 @@ func (s *cudaStream) address(at Span, bytes int64) uint64 { return address(at, b
 func (s *cudaStream) launch(name string, grid, block, sharedBytes int, arg unsafe.Pointer, argBytes uintptr) error {
 	k, err := s.device.kernel(name, sharedBytes)
 	if err != nil {
-		s.ops, s.args = s.ops[:0], s.args[:0]
+		s.clear()
 		return err
 	}
+	s.kernels[len(s.ops)] = name
 	for len(s.args)%argAlign != 0 {
 		s.args = append(s.args, 0)
 	}
@@ -87,9 +89,22 @@ func (s *cudaStream) submit(format string, operands ...any) error {
 	}
 	status := C.mpga_stream_submit(s.device.driver.table, s.device.context, s.stream,
 		unsafe.SliceData(s.ops), C.int64_t(len(s.ops)), unsafe.Pointer(unsafe.SliceData(s.args)))
-	err := s.check(status, "%s, operation %d of %d", fmt.Sprintf(format, operands...), status.index+1, len(s.ops))
+	defer s.clear()
+	if status.code == 0 {
+		return nil
+	}
+	at := int(status.index)
+	what := ""
+	if name := s.kernels[at]; name != "" {
+		what = fmt.Sprintf(", %s of %d blocks of %d threads with %d B", name, s.ops[at].grid, s.ops[at].block, s.ops[at].shared_bytes)
+	}
+	return s.check(status, "%s, operation %d of %d%s", fmt.Sprintf(format, operands...), at+1, len(s.ops), what)
+}
+
+// clear begins another batch.
+func (s *cudaStream) clear() {
 	s.ops, s.args = s.ops[:0], s.args[:0]
-	return err
+	clear(s.kernels)
 }
 
 func (s *cudaStream) CopyWithin(to, from Span, bytes int64) error {

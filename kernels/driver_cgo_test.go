@@ -163,12 +163,15 @@ func useDevice(d *cudaDevice) (err error) {
 	heap := make([]byte, 13)
 	check(s.Copy(Copy{Device: Span{buffer, 20000}, Host: heap, Out: true}))
 	cuda := s.(*cudaStream)
-	for i := range 3 {
+	shared := [...]int{40 << 10, 48<<10 - 100, 100 << 10}
+	for i := range shared {
 		arg := storeArguments{address(Span{buffer, int64(30000 + 16*i)}, 16), uint32(i)}
-		check(cuda.launch("store", 10+i, 256, 100<<10, unsafe.Pointer(&arg), unsafe.Sizeof(arg)))
+		check(cuda.launch("store", 10+i, 256, shared[i], unsafe.Pointer(&arg), unsafe.Sizeof(arg)))
+		if i == len(shared)-1 {
+			cuda.copyWithin(address(Span{buffer, 40000}, 48), address(Span{buffer, 30000}, 48), 48)
+		}
+		check(cuda.submit("a store"))
 	}
-	cuda.copyWithin(address(Span{buffer, 40000}, 48), address(Span{buffer, 30000}, 48), 48)
-	check(cuda.submit("three stores"))
 	stored := make([]byte, 48)
 	check(s.Copy(Copy{Device: Span{buffer, 40000}, Host: stored, Out: true}))
 	last, e := s.Record()
@@ -194,8 +197,8 @@ func useDevice(d *cudaDevice) (err error) {
 	if string(heap) != "from the heap" {
 		check(fmt.Errorf("heap: %q", heap))
 	}
-	for i := range 3 {
-		w := [4]uint32{uint32(10 + i), 256, 100 << 10, uint32(i)}
+	for i := range shared {
+		w := [4]uint32{uint32(10 + i), 256, uint32(shared[i]), uint32(i)}
 		var got [4]uint32
 		_, _ = binary.Decode(stored[16*i:], binary.LittleEndian, &got)
 		if got != w {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -120,6 +121,7 @@ func loadPairs(ctx context.Context, table *gen.Table, wide bool) (*pairsInput, e
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	debug.FreeOSMemory() // what loading has left is not the query's
 	in := &pairsInput{query: sumByKey()}
 	for i, list := range lists {
 		in.batches = append(in.batches, list...)

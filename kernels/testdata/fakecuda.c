@@ -198,13 +198,20 @@ typedef struct { uint64_t to; uint32_t value; } store_arguments;
 int cuModuleLoadData(void **m, const void *image) { ENTER; *m = &contexts; return memcmp(image, "FAKE", 4) == 0 ? 0 : 209; }
 int cuModuleUnload(void *m) { ENTER; return m != NULL ? 0 : 400; }
 int cuModuleGetFunction(void **f, void *m, const char *name) { ENTER; *f = m; return strcmp(name, "store") == 0 ? 0 : 500; }
-int cuFuncSetAttribute(void *f, int attribute, int value) { (void)f; ENTER; return attribute == 8 && value <= 227 << 10 ? 0 : 1; }
+// A kernel may have 48 KiB of shared memory, of which 1 KiB is static, until it asks for more.
+static unsigned dynamic_max = 47 << 10;
+int cuFuncSetAttribute(void *f, int attribute, int value) {
+	(void)f;
+	ENTER;
+	dynamic_max = value;
+	return attribute == 8 && value <= 227 << 10 ? 0 : 1;
+}
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int block, size_t shared) { (void)f; (void)shared; ENTER; *n = 2048 / block; return 0; }
 
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *s, void **parameters, void **extra) {
 	ENTER;
-	if (f == NULL || gx == 0 || gy != 1 || gz != 1 || bx == 0 || by != 1 || bz != 1 || s == NULL || extra != NULL) return 1;
+	if (f == NULL || gx == 0 || gy != 1 || gz != 1 || bx == 0 || by != 1 || bz != 1 || s == NULL || extra != NULL || shared > dynamic_max) return 1;
 	const store_arguments *a = parameters[0];
 	uint32_t out[4] = {gx, bx, shared, a->value};
 	memcpy((void *)(uintptr_t)a->to, out, sizeof out);

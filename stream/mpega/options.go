@@ -36,7 +36,7 @@ type Options struct {
 	MemoryLimit int64
 
 	// TileRows is the most rows of a tile. The default fills an eighth of the memory with the ring,
-	// with tiles of 64 MiB at most.
+	// with tiles of 32 MiB at most.
 	TileRows int
 
 	// Streams is how many tiles a device has in its ring. The default is 4.
@@ -76,7 +76,7 @@ const (
 	lfMinDefault   = 0.6
 	lfMaxDefault   = 0.8
 	timeoutDefault = time.Minute
-	tileBytesMax   = 64 << 20 // of which a copy takes a hundred times what it takes to begin
+	tileBytesMax   = 32 << 20 // of which a copy takes fifty times what it takes to begin
 	tileRowsMin    = 1 << 10
 	radixBitsMax   = 11 // of the hash bits that name a partition
 )
