@@ -71,7 +71,7 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 	}
 	c.run, err = mpega.New(ctx, opt)
 	if err != nil {
-		q.engine.devices.end(lease, err, nil)
+		c.release(err)
 		return nil, err
 	}
 	c.filler.coprocessor = c

@@ -62,7 +62,7 @@ func (d *device) newArea(number int, bytes int64) (*area, error) {
 			return err
 		},
 		func() (err error) {
-			a.stream, err = d.dev.NewStream()
+			a.stream, err = d.guard.newStream()
 			return err
 		},
 	)
@@ -80,10 +80,6 @@ func (a *area) release() error {
 }
 
 func (a *area) releaseLocked() error {
-	if a.device.hung {
-		a.device.areas = append(a.device.areas, a)
-		return nil
-	}
 	var errs []error
 	a.closeMarksLocked()
 	if a.stream != nil {
@@ -118,9 +114,7 @@ func (a *area) closeMarks() {
 
 func (a *area) closeMarksLocked() {
 	for i := range a.marks {
-		if !a.device.hung {
-			_ = closeEvent(&a.marks[i]) // its stream tells its errors
-		}
+		_ = closeEvent(&a.marks[i]) // its stream tells its errors
 	}
 }
 
@@ -186,7 +180,7 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 		return readStatus(status), nil
 	}
 	if err := a.load(in, rows, &a.layout.rows); err != nil {
-		return nil, errors.Join(err, d.finishAfter(err, a.stream))
+		return nil, errors.Join(err, d.finish(a.stream))
 	}
 	s, err := run(plan)
 	if err == nil && s.Overflow > 0 {

@@ -57,7 +57,7 @@ func (d *device) makeBlock(rows int64, radix int, keep bool) (*block, error) {
 	}
 	var err error
 	if n > 0 {
-		if b.pinned, err = d.dev.AllocPinned(n); err != nil {
+		if b.pinned, err = d.guard.allocPinned(n); err != nil {
 			return nil, errors.Join(err, d.freeBuffer(&b.buffer))
 		}
 		b.host = b.pinned.Bytes()
@@ -109,9 +109,6 @@ func (b *block) release() error {
 	d := b.device
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.hung {
-		return nil
-	}
 	err := d.freeBuffer(&b.buffer)
 	if b.pinned != nil {
 		err = errors.Join(err, b.pinned.Free())

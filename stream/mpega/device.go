@@ -17,7 +17,7 @@ import (
 type device struct {
 	run    *Run
 	number int
-	dev    kernels.Device
+	guard  *guard
 	props  kernels.Properties
 	limit  int64 // of its memory
 	tiles  []*Tile
@@ -37,10 +37,7 @@ type device struct {
 	used     int64
 	peak     int64
 	kept     int64
-	hung     bool // it does not answer: nothing of it may be touched
-	stuck    []stuckEvent
 	orphans  []kernels.Pinned
-	areas    []*area // that could not be released
 	table    *table
 	spans    [lanes][]span
 	bytesIn  int64
@@ -54,47 +51,50 @@ const (
 	keepShare  = 3 // eighths of it hold partitions that stay
 )
 
-// newDevice returns a device with its ring.
-func newDevice(r *Run, number int, dev kernels.Device) (*device, error) {
-	d, err := layOut(r, number, dev)
-	if err != nil {
-		return nil, err
+// newDevice returns a device that has nothing yet.
+func newDevice(r *Run, number int, dev kernels.Device) *device {
+	d := &device{run: r, number: number, guard: &guard{device: dev, number: number, timeout: r.opt.Timeout}, props: dev.Properties()}
+	d.idle.L = &d.mu
+	return d
+}
+
+// open takes the ring.
+func (d *device) open() error {
+	if err := d.layOut(); err != nil {
+		return err
 	}
-	for range r.opt.Streams {
+	for range d.run.opt.Streams {
 		t, err := d.newTile()
 		if err != nil {
-			return nil, errors.Join(err, d.release())
+			return err
 		}
 		d.tiles = append(d.tiles, t)
 	}
+	var err error
 	if d.base, err = d.tiles[0].stream.Record(); err == nil {
-		err = d.wait(d.base)
-	}
-	if err != nil {
-		return nil, errors.Join(err, d.release())
+		err = d.base.Wait()
 	}
 	d.based = time.Now()
-	return d, nil
+	return err
 }
 
-// layOut says what tiles of a device would be, and takes no memory.
-func layOut(r *Run, number int, dev kernels.Device) (*device, error) {
-	d := &device{run: r, number: number, dev: dev, props: dev.Properties()}
-	d.idle.L = &d.mu
-	free, _, err := dev.Memory()
+// layOut says what tiles would be, and takes no memory.
+func (d *device) layOut() error {
+	free, err := d.guard.freeMemory()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	o := &d.run.opt
 	d.limit = free
-	if r.opt.MemoryLimit > 0 {
-		d.limit = min(d.limit, r.opt.MemoryLimit)
+	if o.MemoryLimit > 0 {
+		d.limit = min(d.limit, o.MemoryLimit)
 	}
-	rows := r.opt.TileRows
+	rows := o.TileRows
 	if rows == 0 {
 		rows = d.tileRows()
 	}
-	d.layout = newLayout(&r.opt.Shape, r.opt.Nullable, int64(rows))
-	return d, nil
+	d.layout = newLayout(&o.Shape, o.Nullable, int64(rows))
+	return nil
 }
 
 // tileRows returns the rows of a tile such that the ring takes its share, and a table that is at
@@ -124,7 +124,7 @@ func (d *device) alloc(n int64) (kernels.Buffer, error) {
 	if d.used+n > d.limit {
 		return nil, fmt.Errorf("%d B of device memory, %d B of %d B in use: %w", n, d.used, d.limit, kernels.ErrOutOfMemory)
 	}
-	b, err := d.dev.Alloc(n)
+	b, err := d.guard.alloc(n)
 	if err != nil {
 		return nil, err
 	}
@@ -135,37 +135,13 @@ func (d *device) alloc(n int64) (kernels.Buffer, error) {
 
 // freeBuffer gives device memory back. Requires: as alloc.
 func (d *device) freeBuffer(b *kernels.Buffer) error {
-	if *b == nil || d.hung {
+	if *b == nil {
 		return nil
 	}
 	d.used -= (*b).Bytes()
-	err := (*b).Free()
+	err := d.guard.free((*b).Free)
 	*b = nil
 	return err
-}
-
-// stuckEvent is one that did not come in time.
-type stuckEvent struct {
-	done  <-chan error  // of who still waits for it
-	event kernels.Event // to be closed, if nobody else does
-}
-
-// wait waits for an event for as long as the device may take.
-func (d *device) wait(e kernels.Event) error {
-	done := make(chan error, 1)
-	go func() { done <- e.Wait() }()
-	timer := time.NewTimer(d.run.opt.Timeout)
-	defer timer.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-timer.C:
-		d.mu.Lock()
-		d.hung = true
-		d.stuck = append(d.stuck, stuckEvent{done: done})
-		d.mu.Unlock()
-		return errorf("device %d: no answer for %v: %w", d.number, d.run.opt.Timeout, ErrTimeout)
-	}
 }
 
 func closeEvent(e *kernels.Event) error {
@@ -177,27 +153,13 @@ func closeEvent(e *kernels.Event) error {
 	return err
 }
 
-// finishAfter is finish after an error, unless that is that the device does not answer.
-func (d *device) finishAfter(err error, s kernels.Stream) error {
-	if errors.Is(err, ErrTimeout) {
-		return nil
-	}
-	return d.finish(s)
-}
-
 // finish waits for all work of a stream.
 func (d *device) finish(s kernels.Stream) error {
 	e, err := s.Record()
 	if err != nil {
 		return err
 	}
-	if err = d.wait(e); errors.Is(err, ErrTimeout) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.stuck[len(d.stuck)-1].event = e
-		return err
-	}
-	return errors.Join(err, e.Close())
+	return errors.Join(e.Wait(), e.Close())
 }
 
 // sketchErrorPart is the part of a sketch's estimate that two of its standard errors are: 1.04 / 2^7 each.
@@ -276,28 +238,8 @@ func firstError(steps ...func() error) error {
 	return nil
 }
 
-// awaken waits until a device that did not answer does, so that it can be released.
-func (d *device) awaken() {
-	d.mu.Lock()
-	stuck := d.stuck
-	d.stuck = nil
-	d.mu.Unlock()
-	for _, s := range stuck {
-		<-s.done
-		if s.event != nil {
-			_ = s.event.Close()
-		}
-	}
-	d.mu.Lock()
-	d.hung = false
-	d.mu.Unlock()
-}
-
 // stop waits for the work of all tiles, so that memory can be freed.
 func (d *device) stop() error {
-	if d.hung {
-		return nil
-	}
 	var errs []error
 	for _, t := range d.tiles {
 		errs = append(errs, t.stop())
@@ -308,12 +250,6 @@ func (d *device) stop() error {
 // release gives all of a device back.
 func (d *device) release() error {
 	errs := []error{d.stop()}
-	if d.hung {
-		return nil
-	}
-	for _, a := range d.areas {
-		errs = append(errs, a.release())
-	}
 	for _, t := range d.tiles {
 		errs = append(errs, t.release())
 	}

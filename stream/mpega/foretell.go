@@ -18,8 +18,8 @@ type Forecast struct {
 func Foretell(opt Options) (Forecast, error) {
 	opt.EnsureDefaults()
 	r := &Run{opt: opt}
-	d, err := layOut(r, 0, opt.Devices[0])
-	if err != nil {
+	d := newDevice(r, 0, opt.Devices[0])
+	if err := d.layOut(); err != nil {
 		return Forecast{}, failure(err)
 	}
 	r.estimate = max(opt.Groups, 1)

@@ -238,7 +238,7 @@ func (d *device) finishLocked(s kernels.Stream) error {
 
 // hostMemory returns pinned memory, or ordinary memory where there is no more of it.
 func (d *device) hostMemory(n int64) ([]byte, kernels.Pinned) {
-	if p, err := d.dev.AllocPinned(n); err == nil {
+	if p, err := d.guard.allocPinned(n); err == nil {
 		return p.Bytes(), p
 	}
 	return make([]byte, n), nil

@@ -54,7 +54,7 @@ type Options struct {
 	// and the memory.
 	RadixBits int
 
-	// Timeout is how long a device may take for one piece of work. The default is a minute.
+	// Timeout is how long a device may take for a piece of work, or its driver for a call. The default is a minute.
 	Timeout time.Duration
 
 	// Trace takes what the devices do, and when. The default, nil, measures nothing.

@@ -58,7 +58,7 @@ func (a *area) load(in *pieces, n int64, l *layout) error {
 		func() error { return a.mark(0) },
 		func() error { return a.loadTo(in, n, l) },
 		func() error { return a.mark(1) },
-		func() error { return a.device.wait(a.marks[1]) },
+		func() error { return a.marks[1].Wait() },
 	)
 }
 
@@ -157,13 +157,9 @@ func (b *block) giveRows(from, to int64) error {
 
 // copyBack copies to the host, on a stream of its own.
 func (d *device) copyBack(copies []kernels.Copy) error {
-	s, err := d.dev.NewStream()
+	s, err := d.guard.newStream()
 	if err != nil {
 		return err
 	}
-	err = d.copyOut(s, copies)
-	if !errors.Is(err, ErrTimeout) {
-		err = errors.Join(err, s.Close())
-	}
-	return err
+	return errors.Join(d.copyOut(s, copies), s.Close())
 }

@@ -64,21 +64,20 @@ type Run struct {
 	counters Counters
 }
 
-// New allocates the ring of each device. Its errors of devices are ErrDevice.
+// New allocates the ring of each device. Its errors of devices are ErrDevice. The run is to be released after an error, too.
 func New(ctx context.Context, opt Options) (*Run, error) {
 	opt.EnsureDefaults()
-	if err := opt.Validate(); err != nil {
-		return nil, err
-	}
 	r := &Run{opt: opt}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	if err := opt.Validate(); err != nil {
+		return r, err
+	}
 	for i, dev := range opt.Devices {
-		d, err := newDevice(r, i, dev)
-		if err != nil {
-			_, releaseErr := r.Release()
-			return nil, failure(errors.Join(err, releaseErr))
-		}
+		d := newDevice(r, i, dev)
 		r.devices = append(r.devices, d)
+		if err := d.open(); err != nil {
+			return r, failure(err)
+		}
 	}
 	r.free = make(chan *Tile, len(r.devices)*opt.Streams)
 	for i := range opt.Streams {
@@ -257,21 +256,20 @@ func (r *Run) EndInput() error {
 func (r *Run) Release() (released <-chan struct{}, err error) {
 	r.cancel(context.Canceled)
 	r.work.Wait()
+	err = r.release()
 	done := make(chan struct{})
-	for _, d := range r.devices {
-		if d.hung {
-			go func() {
-				defer close(done)
-				for _, d := range r.devices {
-					d.awaken()
-				}
-				_ = r.release() // nobody is left to be told
-			}()
-			return done, nil
-		}
+	silent := slices.DeleteFunc(slices.Clone(r.devices), func(d *device) bool { return !d.guard.silent() })
+	if len(silent) == 0 {
+		close(done)
+		return done, err
 	}
-	close(done)
-	return done, r.release()
+	go func() {
+		defer close(done)
+		for _, d := range silent {
+			d.guard.awaken()
+		}
+	}()
+	return done, err
 }
 
 func (r *Run) release() error {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,36 +199,8 @@ func (in *input) fill(t *mpega.Tile, from, to int) {
 	}
 }
 
-// run sends the input through a run.
-func run(in *input, opt mpega.Options, fillers int) (a *answer, c mpega.Counters, err error) {
-	a = &answer{final: map[uint64]state{}, others: map[uint64]state{}, late: map[uint64]bool{}}
-	opt.Shape, opt.Nullable = in.shape()
-	if opt.Rows == 0 {
-		opt.Rows = int64(len(in.keys))
-	}
-	opt.TakeRows, opt.TakeStates = a.takeRows(in.keyBytes), a.takeStates(in.keyBytes)
-	if opt.Parts != nil {
-		opt.Shape.Folds = nil
-	}
-	r, err := mpega.New(context.Background(), opt)
-	if err != nil {
-		return a, c, err
-	}
-	defer func() {
-		c = r.Counters()
-		released, releaseErr := r.Release()
-		err = errors.Join(err, releaseErr)
-		if !errors.Is(err, mpega.ErrTimeout) {
-			<-released
-			return
-		}
-		select {
-		case <-released:
-			err = errors.New("released before the device has answered")
-		default:
-			<-released
-		}
-	}()
+// submit sends the input to a run, by so many goroutines.
+func (in *input) submit(r *mpega.Run, fillers int) error {
 	var group errgroup.Group
 	for f := range fillers {
 		group.Go(func() error {
@@ -247,7 +220,40 @@ func run(in *input, opt mpega.Options, fillers int) (a *answer, c mpega.Counters
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
+	return group.Wait()
+}
+
+// run sends the input through a run.
+func run(in *input, opt mpega.Options, fillers int) (a *answer, c mpega.Counters, err error) {
+	a = &answer{final: map[uint64]state{}, others: map[uint64]state{}, late: map[uint64]bool{}}
+	opt.Shape, opt.Nullable = in.shape()
+	if opt.Rows == 0 {
+		opt.Rows = int64(len(in.keys))
+	}
+	opt.TakeRows, opt.TakeStates = a.takeRows(in.keyBytes), a.takeStates(in.keyBytes)
+	if opt.Parts != nil {
+		opt.Shape.Folds = nil
+	}
+	r, newErr := mpega.New(context.Background(), opt)
+	defer func() {
+		c = r.Counters()
+		released, releaseErr := r.Release()
+		err = errors.Join(err, releaseErr)
+		if !errors.Is(err, mpega.ErrTimeout) {
+			<-released
+			return
+		}
+		select {
+		case <-released:
+			err = errors.New("released before the device has answered")
+		default:
+			<-released
+		}
+	}()
+	if newErr != nil {
+		return a, c, newErr
+	}
+	if err := in.submit(r, fillers); err != nil {
 		return a, c, err
 	}
 	if err := r.EndInput(); err != nil {
@@ -467,4 +473,72 @@ func TestTimeout(t *testing.T) {
 		t.Fatalf("%v, want ErrTimeout", err)
 	}
 	closeAll(t, []kernels.Device{device})
+}
+
+// Whatever call of a driver never returns, and whatever work, the run ends with ErrTimeout, and all that the device has is
+// given back once the call has returned.
+func TestSilence(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	in := makeInput(rand.New(rand.NewPCG(3, 4)), 3000, 3000, 4, 0)
+	for _, c := range []struct {
+		estimate int64
+		parts    bool
+	}{{1, false}, {1500, false}, {1 << 30, false}, {0, true}} {
+		for _, work := range []bool{false, true} {
+			for n := int64(1); n < 400; n += 1 + n/8 {
+				if !silentAt(t, in, n, work, c.estimate, c.parts) || t.Failed() {
+					break
+				}
+			}
+		}
+	}
+}
+
+// silentAt lets the n-th call, or piece of work, block until the run has been released. It returns false when there are
+// fewer.
+func silentAt(t *testing.T, in *input, n int64, work bool, estimate int64, parts bool) (blocked bool) {
+	t.Helper()
+	answers := make(chan struct{})
+	var reached atomic.Bool
+	device := openHost(t, hostdevice.Options{MemoryLimit: 512 << 10, Fail: func(c hostdevice.Call) error {
+		if c.Work == work && c.Number == n {
+			reached.Store(true)
+			<-answers
+		}
+		return nil
+	}})
+	a := &answer{final: map[uint64]state{}, others: map[uint64]state{}, late: map[uint64]bool{}}
+	opt := mpega.Options{
+		Devices: []kernels.Device{device}, Groups: estimate, TileRows: 400, Streams: 2, Timeout: 5 * time.Millisecond, Rows: int64(len(in.keys)),
+		TakeRows: a.takeRows(4), TakeStates: a.takeStates(4),
+	}
+	opt.Shape, opt.Nullable = in.shape()
+	if parts {
+		opt.Shape.Folds = nil
+		opt.Parts = &mpega.Parts{Radix: func(int64) int { return 3 }, Take: func(context.Context, *mpega.Tile, []uint64) error { return nil }}
+	}
+	r, err := mpega.New(context.Background(), opt)
+	if err == nil {
+		err = in.submit(r, 1)
+	}
+	if err == nil {
+		err = r.Process(func(_ context.Context, g *mpega.Groups) error { return g.Release() })
+	}
+	released, _ := r.Release()
+	if reached.Load() {
+		select {
+		case <-released:
+			t.Errorf("estimate %d, call %d, work %v: released before the device has answered; %v", estimate, n, work, err)
+		default:
+		}
+	}
+	close(answers)
+	<-released
+	if err := device.Close(); err != nil {
+		t.Errorf("estimate %d, call %d, work %v: %v", estimate, n, work, err)
+	}
+	if reached.Load() && err != nil && !errors.Is(err, mpega.ErrTimeout) {
+		t.Errorf("estimate %d, call %d, work %v: %v, want ErrTimeout", estimate, n, work, err)
+	}
+	return reached.Load()
 }

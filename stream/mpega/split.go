@@ -28,9 +28,6 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 	defer func() {
 		for _, b := range blocks {
 			err = errors.Join(err, b.release())
-			d.mu.Lock()
-			d.orphan(b.pinned) // of a device that does not answer
-			d.mu.Unlock()
 		}
 		for _, g := range parts {
 			err = errors.Join(err, g.Release())
@@ -112,7 +109,7 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 		func() error { return a.stream.CopyBatch(copies) },
 		func() error { return a.mark(3) },
 	)
-	if err = errors.Join(err, d.finishAfter(err, a.stream)); err != nil {
+	if err = errors.Join(err, d.finish(a.stream)); err != nil {
 		return b, err
 	}
 	d.mu.Lock()

@@ -46,11 +46,11 @@ func (d *device) newTile() (*Tile, error) {
 			return err
 		},
 		func() (err error) {
-			t.host, err = d.dev.AllocPinned(d.layout.bytes + tailBytes)
+			t.host, err = d.guard.allocPinned(d.layout.bytes + tailBytes)
 			return err
 		},
 		func() (err error) {
-			t.stream, err = d.dev.NewStream()
+			t.stream, err = d.guard.newStream()
 			return err
 		},
 	)
@@ -132,19 +132,13 @@ func (d *device) finishMarks(t *Tile, work string) error {
 	if last == nil {
 		return nil
 	}
-	if last != t.marks[lanes] { // an error came between: what follows the mark must end, too
-		if err := d.finish(t.stream); errors.Is(err, ErrTimeout) {
-			return err
-		}
-	} else if err := d.wait(last); err != nil {
-		if errors.Is(err, ErrTimeout) {
-			return err
-		}
-		return errors.Join(err, t.closeMarks())
-	} else {
+	var err error
+	if last != t.marks[lanes] {
+		_ = d.finish(t.stream) // an error came between, and is known: what follows the mark must end, too
+	} else if err = last.Wait(); err == nil {
 		d.note(t.number, work, t.marks[:])
 	}
-	return t.closeMarks()
+	return errors.Join(err, t.closeMarks())
 }
 
 func (t *Tile) closeMarks() error {

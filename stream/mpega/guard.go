@@ -1,0 +1,276 @@
+package mpega
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// guard calls the driver of a device, and waits no longer than so long for each call. A device that does not answer
+// is not called again until it does: calls fail with ErrTimeout, and what is given back waits.
+//
+//   - G1 (patience): no call takes longer than the timeout, whatever the driver does.
+//   - G2 (no leaks): what a call makes that nobody waited for is given back, and memory only after all work of the
+//     device's streams has ended.
+type guard struct {
+	device  kernels.Device
+	number  int
+	timeout time.Duration
+
+	mu      sync.Mutex
+	hung    bool
+	stuck   []func()       // each waits for a call that has not returned, and gives back what it made
+	later   []func() error // give back what the device has
+	streams map[kernels.Stream]bool
+}
+
+// silent reports whether the device does not answer.
+func (g *guard) silent() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.hung
+}
+
+func (g *guard) timedOut() error {
+	return errorf("device %d: no answer for %v: %w", g.number, g.timeout, ErrTimeout)
+}
+
+// call makes a call of the driver, unless the device does not answer: then made is false. drop gives back what it
+// returns when nobody waits for it any more.
+func call[T any](g *guard, f func() (T, error), drop func(T) error) (v T, made bool, err error) {
+	if g.silent() {
+		return v, false, g.timedOut()
+	}
+	type result struct {
+		v   T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := f()
+		done <- result{v, err}
+	}()
+	timer := time.NewTimer(g.timeout)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.v, true, r.err
+	case <-timer.C:
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hung = true
+	g.stuck = append(g.stuck, func() {
+		if r := <-done; r.err == nil && drop != nil {
+			_ = drop(r.v) // nobody is left to be told
+		}
+	})
+	return v, true, g.timedOut()
+}
+
+// do makes a call that returns nothing.
+func (g *guard) do(f func() error) error {
+	_, err := g.try(f)
+	return err
+}
+
+func (g *guard) try(f func() error) (made bool, err error) {
+	_, made, err = call(g, func() (struct{}, error) { return struct{}{}, f() }, nil)
+	return made, err
+}
+
+// free gives something back: at once, or when the device answers again.
+func (g *guard) free(f func() error) error {
+	made, err := g.try(f)
+	if !made {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.later = append(g.later, f)
+		return nil
+	}
+	return err
+}
+
+// awaken waits until the device answers, and gives back what has waited for that. Until then others may give back more.
+func (g *guard) awaken() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.stuck) > 0 {
+		stuck := g.stuck
+		g.stuck = nil
+		g.unlocked(func() {
+			for _, wait := range stuck {
+				wait()
+			}
+		})
+	}
+	streams := slices.Collect(maps.Keys(g.streams))
+	g.unlocked(func() { // G2
+		for _, s := range streams {
+			if e, err := s.Record(); err == nil {
+				_ = e.Wait() // however the work ends
+				_ = e.Close()
+			}
+		}
+	})
+	for len(g.later) > 0 {
+		later := g.later
+		g.later = nil
+		g.unlocked(func() {
+			for _, f := range later {
+				_ = f() // nobody is left to be told
+			}
+		})
+	}
+	g.hung = false
+}
+
+// unlocked calls a function without the lock. Requires: g.mu is held.
+func (g *guard) unlocked(f func()) {
+	g.mu.Unlock()
+	defer g.mu.Lock()
+	f()
+}
+
+func (g *guard) freeMemory() (bytes int64, err error) {
+	bytes, _, err = call(g, func() (int64, error) {
+		free, _, err := g.device.Memory()
+		return free, err
+	}, nil)
+	return bytes, err
+}
+
+func (g *guard) alloc(n int64) (kernels.Buffer, error) {
+	b, _, err := call(g, func() (kernels.Buffer, error) { return g.device.Alloc(n) }, kernels.Buffer.Free)
+	return b, err
+}
+
+func (g *guard) allocPinned(n int64) (kernels.Pinned, error) {
+	p, _, err := call(g, func() (kernels.Pinned, error) { return g.device.AllocPinned(n) }, kernels.Pinned.Free)
+	if err != nil {
+		return nil, err
+	}
+	return &guardedPinned{p, g}, nil
+}
+
+func (g *guard) newStream() (kernels.Stream, error) {
+	s, _, err := call(g, g.device.NewStream, kernels.Stream.Close)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.streams == nil {
+		g.streams = make(map[kernels.Stream]bool)
+	}
+	g.streams[s] = true
+	return &guardedStream{s, g}, nil
+}
+
+// guardedPinned, guardedStream and guardedEvent are a device's, called by way of its guard.
+type (
+	guardedPinned struct {
+		kernels.Pinned
+		guard *guard
+	}
+	guardedStream struct {
+		of    kernels.Stream
+		guard *guard
+	}
+	guardedEvent struct {
+		of    kernels.Event
+		guard *guard
+	}
+)
+
+func (p *guardedPinned) Free() error { return p.guard.free(p.Pinned.Free) }
+
+// bare returns an event as its device knows it.
+func bare(e kernels.Event) kernels.Event { return e.(*guardedEvent).of }
+
+func (e *guardedEvent) Wait() error  { return e.guard.do(e.of.Wait) }
+func (e *guardedEvent) Close() error { return e.guard.free(e.of.Close) }
+
+func (e *guardedEvent) Done() (bool, error) {
+	done, _, err := call(e.guard, e.of.Done, nil)
+	return done, err
+}
+
+func (e *guardedEvent) Nanos(since kernels.Event) (int64, error) {
+	nanos, _, err := call(e.guard, func() (int64, error) { return e.of.Nanos(bare(since)) }, nil)
+	return nanos, err
+}
+
+var _ kernels.Stream = (*guardedStream)(nil)
+
+func (s *guardedStream) Record() (kernels.Event, error) {
+	e, _, err := call(s.guard, s.of.Record, kernels.Event.Close)
+	if err != nil {
+		return nil, err
+	}
+	return &guardedEvent{e, s.guard}, nil
+}
+
+func (s *guardedStream) Close() error {
+	return s.guard.free(func() error {
+		s.guard.mu.Lock()
+		delete(s.guard.streams, s.of)
+		s.guard.mu.Unlock()
+		return s.of.Close()
+	})
+}
+
+func (s *guardedStream) WaitFor(e kernels.Event) error {
+	return s.guard.do(func() error { return s.of.WaitFor(bare(e)) })
+}
+
+func (s *guardedStream) Copy(c kernels.Copy) error {
+	return s.guard.do(func() error { return s.of.Copy(c) })
+}
+
+func (s *guardedStream) CopyBatch(c []kernels.Copy) error {
+	return s.guard.do(func() error { return s.of.CopyBatch(c) })
+}
+
+func (s *guardedStream) CopyWithin(to, from kernels.Span, bytes int64) error {
+	return s.guard.do(func() error { return s.of.CopyWithin(to, from, bytes) })
+}
+
+func (s *guardedStream) Fill(at kernels.Span, bytes int64, value byte) error {
+	return s.guard.do(func() error { return s.of.Fill(at, bytes, value) })
+}
+
+func (s *guardedStream) Sample(shape *kernels.Shape, rows *kernels.Rows, registers kernels.Span) error {
+	return s.guard.do(func() error { return s.of.Sample(shape, rows, registers) })
+}
+
+func (s *guardedStream) Aggregate(shape *kernels.Shape, plan kernels.Plan, rows *kernels.Rows, into *kernels.Groups, scratch kernels.Span) error {
+	return s.guard.do(func() error { return s.of.Aggregate(shape, plan, rows, into, scratch) })
+}
+
+func (s *guardedStream) Merge(shape *kernels.Shape, plan kernels.Plan, in *kernels.Groups, count int64, into *kernels.Groups, scratch kernels.Span) error {
+	return s.guard.do(func() error { return s.of.Merge(shape, plan, in, count, into, scratch) })
+}
+
+func (s *guardedStream) Scatter(shape *kernels.Shape, rows *kernels.Rows, seed uint64, radixBits int, into *kernels.Rows, offsets, scratch kernels.Span) error {
+	return s.guard.do(func() error { return s.of.Scatter(shape, rows, seed, radixBits, into, offsets, scratch) })
+}
+
+func (s *guardedStream) ResetTable(shape *kernels.Shape, table kernels.Table) error {
+	return s.guard.do(func() error { return s.of.ResetTable(shape, table) })
+}
+
+func (s *guardedStream) Insert(shape *kernels.Shape, rows *kernels.Rows, table kernels.Table, overflow *kernels.Rows, status kernels.Span) error {
+	return s.guard.do(func() error { return s.of.Insert(shape, rows, table, overflow, status) })
+}
+
+func (s *guardedStream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count int64, table kernels.Table, overflow *kernels.Groups, status kernels.Span) error {
+	return s.guard.do(func() error { return s.of.InsertGroups(shape, in, count, table, overflow, status) })
+}
+
+func (s *guardedStream) Compact(shape *kernels.Shape, table kernels.Table, first, end int64, into *kernels.Groups) error {
+	return s.guard.do(func() error { return s.of.Compact(shape, table, first, end, into) })
+}
