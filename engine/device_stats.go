@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream/mpega"
 )
@@ -117,6 +119,9 @@ const (
 	// A GPU is not used for fewer rows than this, whatever they are: the CPU takes a few milliseconds.
 	autoRowsMin = 1_000_000
 
+	// A GPU is not used with a memory limit below this: 0.4 GB are resident with a context and a ring (H200, driver 580).
+	autoMemoryMin = 1 << 30
+
 	// deviceOpens is what it takes to make a context on a GPU, once for an engine (H100, driver 580).
 	deviceOpens = 250 * time.Millisecond
 )
@@ -130,6 +135,8 @@ func (q *query) mayBeWorthDevice(forecast func() (int64, error)) (groups int64, 
 		return 0, errNotOnDevice("the input can be read once, and not again if a device fails")
 	case rows >= 0 && rows < autoRowsMin:
 		return 0, errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
+	case q.engine.opt.MemoryLimit < autoMemoryMin:
+		return 0, errNotOnDevice(fmt.Sprintf("of a memory limit of %s a device's driver takes too much", humanize.IBytes(uint64(q.engine.opt.MemoryLimit))))
 	}
 	if err := q.engine.devices.available(); err != nil {
 		return 0, err

@@ -67,7 +67,7 @@ func TestDeviceStats(t *testing.T) {
 		{engine.DeviceKnobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, "partitions"},
 	} {
 		opt := engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:16MiB"}, engine.TestingKnobs{Device: c.knobs})
-		stats := deviceStats(t, opt, schema, batches)
+		stats := deviceStats(t, opt, schema, batches, deviceQuery)
 		d := stats.Device
 		if d == nil || len(d.Routes) == 0 || d.Routes[len(d.Routes)-1] != c.route {
 			t.Errorf("%+v: %+v, want the route %s", c.knobs, d, c.route)
@@ -82,10 +82,10 @@ func TestDeviceStats(t *testing.T) {
 	}
 }
 
-func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches []arrow.RecordBatch) engine.Stats {
+func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query) engine.Stats {
 	t.Helper()
 	eng := openChecked(t, opt)
-	result, err := eng.Aggregate(context.Background(), scan.Batches(schema, batches), deviceQuery)
+	result, err := eng.Aggregate(context.Background(), scan.Batches(schema, batches), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestDeviceTimeout(t *testing.T) {
 		}
 		return nil
 	}}}
-	stats := deviceStats(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs), schema, batches)
+	stats := deviceStats(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs), schema, batches, deviceQuery)
 	if stats.Route != "cpu" || stats.Groups != 2452 || stats.Device.Reason == "" {
 		t.Errorf("%d groups on route %s, because of %q", stats.Groups, stats.Route, stats.Device.Reason)
 	}

@@ -98,7 +98,7 @@ func TestRandom(t *testing.T) {
 	seed := newSeed(t)
 	queries := 300
 	if testing.Short() {
-		queries = 50
+		queries = 25
 	}
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))

@@ -53,6 +53,7 @@ func TestExplain(t *testing.T) {
 // Would catch a plan that foretells another route than is taken, or that is silent about why the CPU works.
 func TestExplainDevice(t *testing.T) {
 	schema, batches := deviceTable(20_000, 5000)
+	median := spec.Query{Keys: deviceQuery.Keys, Aggregates: []spec.Aggregate{{Func: spec.Median, Args: []string{"v"}}}}
 	for _, c := range []struct {
 		device string
 		knobs  engine.DeviceKnobs
@@ -63,6 +64,7 @@ func TestExplainDevice(t *testing.T) {
 		{"host:16MiB", engine.DeviceKnobs{Groups: 1}, deviceQuery, "device: host, tiles of 5,000 rows to groups, each by itself: about 1 groups"},
 		{"host:16MiB", engine.DeviceKnobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, deviceQuery, "device: host, tiles of 1,000 rows to 4 partitions: about "},
 		{"host:16MiB", engine.DeviceKnobs{}, spec.Query{Aggregates: deviceQuery.Aggregates}, "device: none, there is one group"},
+		{"host:16MiB", engine.DeviceKnobs{}, median, "device: host, tiles of 5,000 rows to 64 partitions: a device has no fold for all values"},
 		{"auto", engine.DeviceKnobs{}, deviceQuery, "device: none, 20000 rows are too few"},
 		{"cpu", engine.DeviceKnobs{}, deviceQuery, "route cpu"},
 	} {
@@ -77,7 +79,7 @@ func TestExplainDevice(t *testing.T) {
 		if plan.Route != "device" {
 			continue
 		}
-		if stats := deviceStats(t, opt, schema, batches); plan.Device.Route != stats.Device.Routes[0] {
+		if stats := deviceStats(t, opt, schema, batches, c.query); plan.Device.Route != stats.Device.Routes[0] {
 			t.Errorf("%+v: foretold %s, took %v", c.knobs, plan.Device.Route, stats.Device.Routes)
 		}
 	}

@@ -176,7 +176,7 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 func TestPartialCases(t *testing.T) {
 	seed := newSeed(t)
 	for i, c := range spectest.Cases() {
-		if testing.Short() && (uint64(i)+seed)%6 != 0 {
+		if testing.Short() && (uint64(i)+seed)%12 != 0 {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestPartialRandom(t *testing.T) {
 	seed := newSeed(t)
 	queries := 60
 	if testing.Short() {
-		queries = 20
+		queries = 10
 	}
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))

@@ -51,7 +51,7 @@ func TestTrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := trace.New()
 			opt := engine.Options{Threads: 1, Device: c.device, Trace: recorder, TempDir: t.TempDir()}
-			if stats := deviceStats(t, engine.WithTestingKnobs(opt, c.knobs), schema, batches); stats.Groups != 4896 {
+			if stats := deviceStats(t, engine.WithTestingKnobs(opt, c.knobs), schema, batches, deviceQuery); stats.Groups != 4896 {
 				t.Errorf("%d groups", stats.Groups)
 			}
 			rows := rowsOf(t, recorder)
@@ -72,7 +72,7 @@ func TestTraceFailure(t *testing.T) {
 		recorder := trace.New()
 		knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000, Fail: hostdevice.FailNth(work, true, errors.New("boom"))}}
 		opt := engine.Options{Threads: 2, Device: "host:16MiB", Trace: recorder}
-		if stats := deviceStats(t, engine.WithTestingKnobs(opt, knobs), schema, batches); stats.Device.Reason == "" {
+		if stats := deviceStats(t, engine.WithTestingKnobs(opt, knobs), schema, batches, deviceQuery); stats.Device.Reason == "" {
 			t.Errorf("work %d: the device has not failed", work)
 		}
 		if rows := rowsOf(t, recorder); !rows["CPU/worker"]["aggregate"] {

@@ -168,12 +168,16 @@ func TestFilterFiles(t *testing.T) {
 		t.Fatalf("%d files: %v", len(paths), err)
 	}
 	rng := newRand(t)
+	filters := 80
+	if testing.Short() {
+		filters = 20
+	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			var sum PrunedBy
 			batches := readPlain(t, path)
 			src := mustOpen(t, Options{}, path)
-			for range 80 {
+			for range filters {
 				checkFilter(t, rng, src, batches, newTestFilter([]testTerm{sampledTerm(t, rng, batches), sampledTerm(t, rng, batches)}), &sum)
 			}
 			for r, by := range sum {

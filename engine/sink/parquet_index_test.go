@@ -25,7 +25,11 @@ func TestParquetPageIndex(t *testing.T) {
 	schema := schemaOf(types)
 	r := rand.New(rand.NewPCG(8, 9))
 	var batches []arrow.RecordBatch
-	for range 9 {
+	count := 9
+	if testing.Short() {
+		count = 3
+	}
+	for range count {
 		batches = append(batches, randomBatch(t, schema, 20_000, r))
 	}
 	for _, rows := range []int64{100_000, 1000} {
