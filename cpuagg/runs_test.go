@@ -112,13 +112,17 @@ func TestRunsFail(t *testing.T) {
 // more than a task should hold at once.
 func TestScatterCutsLargeStates(t *testing.T) {
 	rng := newRand(t)
+	rows := 60_000
+	if testing.Short() {
+		rows = 40_000 // three pages of the smallest elements
+	}
 	for name, f := range keepingFolds {
 		t.Run(name, func(t *testing.T) {
 			b := &spec.Bound{Folds: []spec.Fold{{Kind: spec.FoldMin, Words: 1}, f}}
 			st := newStates(spec.GoMemory, b)
 			st.grow(1)
 			st.of(0, 0)[0] = 7
-			for i := range 60_000 {
+			for i := range rows {
 				var batch arena
 				row := randomRow(rng, &f, i, &batch)
 				if f.Long || f.ElementWords > 1 { // more values than randomRow has

@@ -67,11 +67,15 @@ func TestAggregatePrograms(t *testing.T) {
 	}
 }
 
+// Every two of a width of keys, a distribution and a plan meet, not every three.
 func TestAggregateFolds(t *testing.T) {
 	e := openTables(t)
-	for _, keyBytes := range []int{4, 8, 16, 64} {
+	for w, keyBytes := range []int{4, 8, 16, 64} {
 		for i, d := range distributions {
 			for k, plan := range testedPlans {
+				if (w+i+k)%2 != 0 {
+					continue
+				}
 				t.Run(fmt.Sprintf("key=%d/%s/plan=%d", keyBytes, d.name, k), func(t *testing.T) {
 					in := makeInput(allFolds(keyBytes), 2000, uint64(keyBytes+i), i%2 == 0, func(r *rand.Rand, row int) uint64 { return d.key(r, row, 200) })
 					runPlan(t, e, in, plan, uint64(keyBytes*10+i))

@@ -324,7 +324,7 @@ func TestObjectStoreFails(t *testing.T) {
 	if err := write(path, sink.Options{FS: fsys, RowGroupRows: 5000}, batch); err != nil {
 		t.Fatal(err)
 	}
-	for seed := range uint64(5) {
+	for seed := range uint64(3) {
 		fault := badNetwork(seed)
 		s.fault.Store(&fault)
 		bad := newObjects(t, objects.Options{Attempts: 10, Stall: 5 * time.Second})
