@@ -46,9 +46,13 @@ test-nocgo: ## build without cgo, which leaves out SQL, and without the object s
 	CGO_ENABLED=0 go build -tags nos3,nogs,noaz ./...
 	CGO_ENABLED=0 go test -vet=off ./engine/sql
 
+# Two large packages of others are not optimised: the tests spend no time in them, and compiling them
+# for the race detector took 55 s.
+UNOPTIMISED := -gcflags 'github.com/apache/arrow-go/v18/arrow/compute/internal/kernels=-N -l' -gcflags 'github.com/goccy/go-json/...=-N -l'
+
 .PHONY: test-race
 test-race: ## run the concurrent packages under the race detector, with all invariants checked
-	go test -vet=off -race -tags invariants -short $(RACE)
+	go test -vet=off -race $(UNOPTIMISED) -tags invariants -short $(RACE)
 
 .PHONY: test-gpu
 test-gpu: ## run the tests that need a GPU, or say why not; GPU='-rows 10000000' and other flags

@@ -191,7 +191,7 @@ func TestPartialRandom(t *testing.T) {
 	seed := newSeed(t)
 	queries := 60
 	if testing.Short() {
-		queries = 10
+		queries = 6
 	}
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
