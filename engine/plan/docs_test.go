@@ -178,14 +178,28 @@ func openEngine(t testing.TB) *engine.Engine {
 	return eng
 }
 
-// ask returns the rows of a statement as text.
-func ask(eng *engine.Engine, text string, tables map[string]plan.Table) ([][]string, error) {
-	ctx := context.Background()
+func prepare(eng *engine.Engine, text string, tables map[string]plan.Table) (*plan.Query, error) {
 	s, err := sql.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	q, err := plan.Prepare(ctx, eng, s, plan.Options{Tables: tables})
+	return plan.Prepare(context.Background(), eng, s, plan.Options{Tables: tables})
+}
+
+// explained returns the plan of a statement as text.
+func explained(eng *engine.Engine, text string, tables map[string]plan.Table) (string, error) {
+	q, err := prepare(eng, text, tables)
+	if err != nil {
+		return "", err
+	}
+	defer q.Close()
+	return q.Explain(context.Background())
+}
+
+// ask returns the rows of a statement as text.
+func ask(eng *engine.Engine, text string, tables map[string]plan.Table) ([][]string, error) {
+	ctx := context.Background()
+	q, err := prepare(eng, text, tables)
 	if err != nil {
 		return nil, err
 	}

@@ -3,18 +3,16 @@
 package plan_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/mpga/mpga/engine/plan"
-	"github.com/mpga/mpga/engine/sql"
 )
 
 // Columns of derived tables that nobody asks for are not computed: neither are they in the plan, nor do they fail.
 func TestNarrow(t *testing.T) {
 	eng := openEngine(t)
-	tables := map[string]plan.Table{"docs": {Source: docsTable()}}
+	docs := map[string]plan.Table{"docs": {Source: docsTable()}}
 	for _, tt := range []struct{ text, want, left, out string }{
 		{"SELECT max(k) FROM (SELECT b AS k, count(*) AS n, sum(CAST(s AS INTEGER)) AS x FROM docs GROUP BY b)", "true", "key b", "sum("},
 		{"SELECT sum(n) FROM (SELECT b, count(*) AS n, sum(CAST(s AS INTEGER)) AS x FROM docs GROUP BY b)", "4", "count(*)", "x:"},
@@ -28,17 +26,7 @@ func TestNarrow(t *testing.T) {
 		{"SELECT count(*) FROM (SELECT DISTINCT b, s FROM docs)", "4", "s", "aggregates"},
 		{"WITH a AS (SELECT b, max(x) AS x, min(CAST(s AS INTEGER)) AS z FROM docs GROUP BY b HAVING count(*) > 0 LIMIT 9) SELECT sum(x) FROM a WHERE x > 1", "6", "having", "min("},
 	} {
-		s, err := sql.Parse(tt.text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := plan.Prepare(context.Background(), eng, s, plan.Options{Tables: tables})
-		if err != nil {
-			t.Errorf("%s: %v", tt.text, err)
-			continue
-		}
-		text, err := q.Explain(context.Background())
-		q.Close()
+		text, err := explained(eng, tt.text, docs)
 		if err != nil || !strings.Contains(text, tt.left) || strings.Contains(text, tt.out) || strings.Contains(text, "INTEGER") {
 			t.Errorf("%s: %v\n%s\nwant %q, and no %q", tt.text, err, text, tt.left, tt.out)
 		}
@@ -51,7 +39,7 @@ func TestNarrow(t *testing.T) {
 // What a condition says of keys of a derived table is asked of the rows, where it is no other question.
 func TestNarrowRows(t *testing.T) {
 	eng := openEngine(t)
-	tables := map[string]plan.Table{"docs": {Source: docsTable()}}
+	docs := map[string]plan.Table{"docs": {Source: docsTable()}}
 	for _, tt := range []struct {
 		text, want, filter string // "" where there is none within
 	}{
@@ -66,17 +54,7 @@ func TestNarrowRows(t *testing.T) {
 		{"SELECT count(*) FROM (SELECT x, sum(y) AS y FROM docs GROUP BY x) WHERE y > 10 OR x = 1", "4", ""},
 		{"SELECT count(*) FROM (SELECT x, sum(y) AS y FROM docs GROUP BY x) WHERE 10 / x > 3", "2", ""},
 	} {
-		s, err := sql.Parse(tt.text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := plan.Prepare(context.Background(), eng, s, plan.Options{Tables: tables})
-		if err != nil {
-			t.Errorf("%s: %v", tt.text, err)
-			continue
-		}
-		text, err := q.Explain(context.Background())
-		q.Close()
+		text, err := explained(eng, tt.text, docs)
 		_, within, ok := strings.Cut(text, "derived table:")
 		filter := strings.Contains(within, "filter: "+tt.filter+"\n")
 		if tt.filter == "" {
@@ -94,6 +72,7 @@ func TestNarrowRows(t *testing.T) {
 // What is wrong in a column that nobody asks for is an error none the less.
 func TestNarrowErrors(t *testing.T) {
 	eng := openEngine(t)
+	docs := map[string]plan.Table{"docs": {Source: docsTable()}}
 	for text, want := range map[string]string{
 		"SELECT b FROM (SELECT b, sum(z) FROM docs GROUP BY b)":              "does not exist",
 		"SELECT b FROM (SELECT b, sum(s) FROM docs GROUP BY b)":              "sum",
@@ -101,7 +80,7 @@ func TestNarrowErrors(t *testing.T) {
 		"SELECT b FROM (SELECT b, x FROM docs GROUP BY b)":                   "GROUP BY",
 		"SELECT z FROM (SELECT b, sum(x) AS s FROM docs GROUP BY b LIMIT 1)": "does not exist",
 	} {
-		if _, err := ask(eng, text, map[string]plan.Table{"docs": {Source: docsTable()}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ask(eng, text, docs); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %q", text, err, want)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/sql"
 )
 
 // Would catch a sum that is computed row by row though it follows from another, and one that is not though a row of it
@@ -33,18 +32,9 @@ func TestShift(t *testing.T) {
 		{told, "SELECT sum(a + 1) FROM t", false},           // of 64 bits
 		{keyedTable(10), "SELECT sum(b + 1) FROM t", false}, // which may pass 32 bits
 	} {
-		s, err := sql.Parse(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := plan.Prepare(t.Context(), eng, s, plan.Options{Tables: map[string]plan.Table{"t": {Source: c.source}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := q.Explain(t.Context())
+		text, err := explained(eng, c.text, map[string]plan.Table{"t": {Source: c.source}})
 		if shifted := !strings.Contains(text, "compute:"); err != nil || shifted != c.shifted {
 			t.Errorf("%s: %v, of\n%s", c.text, err, text)
 		}
-		q.Close()
 	}
 }

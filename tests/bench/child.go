@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // runLimited measures a case whose engines get less memory than it takes, each in a process of its
@@ -38,7 +40,7 @@ func (b *bench) runLimited(ctx context.Context, c benchCase) (samples, answer, e
 	if err != nil {
 		return nil, answer{}, err
 	}
-	settings := append(duckDBSettings(b.threads, b.dir), fmt.Sprintf("SET memory_limit = '%dB'", c.limit), view)
+	settings := append(peer.DuckDBSettings(b.threads, b.dir), fmt.Sprintf("SET memory_limit = '%dB'", c.limit), view)
 	return measure(ctx, []contender{
 		&mpgaProcess{b.command, b.commandArgs(c, file), b.threads},
 		&duckDBProcess{self, childQuery{Setup: settings, Query: totalsOf(c.sql, kinds), Kinds: kinds}},
@@ -124,7 +126,7 @@ func child(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := db.exec(ctx, q.Setup...); err != nil {
+	if err := db.Exec(ctx, q.Setup...); err != nil {
 		return err
 	}
 	a, err := db.totals(ctx, q.Query, q.Kinds)

@@ -2,61 +2,28 @@ package main
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
-	_ "github.com/duckdb/duckdb-go/v2"
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // database is a DuckDB in memory with a table or view t.
-type database struct {
-	db   *sql.DB
-	conn *sql.Conn
-}
+type database struct{ *peer.DuckDB }
 
-// openDuckDB opens a database that uses so many threads and puts what does not fit memory into dir.
 func openDuckDB(ctx context.Context, threads int, dir string) (*database, error) {
-	db, err := sql.Open("duckdb", "")
+	d, err := peer.OpenDuckDB(ctx, threads, dir)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	d := &database{db, conn}
-	if err := d.exec(ctx, duckDBSettings(threads, dir)...); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	return d, nil
-}
-
-func duckDBSettings(threads int, dir string) []string {
-	return []string{
-		fmt.Sprintf("SET threads = %d", threads),
-		"SET temp_directory = " + literal(dir+"/duckdb.tmp"),
-		"SET preserve_insertion_order = false", // no engine promises an order of groups
-	}
-}
-
-func (d *database) Close() error { return errors.Join(d.conn.Close(), d.db.Close()) }
-
-func (d *database) exec(ctx context.Context, statements ...string) error {
-	for _, s := range statements {
-		if _, err := d.conn.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", s, err)
-		}
-	}
-	return nil
+	return &database{d}, nil
 }
 
 // viewOf returns the statement that makes t a view of a file. DuckDB is told what is in text, so that
 // no time of a query goes into finding out; mpga finds out each time.
 func viewOf(ctx context.Context, file string, kind fileKind) (string, error) {
 	if kind != h2oCSV {
-		return fmt.Sprintf("CREATE VIEW t AS FROM read_parquet(%s)", literal(file)), nil
+		return fmt.Sprintf("CREATE VIEW t AS FROM read_parquet(%s)", peer.Literal(file)), nil
 	}
 	src, err := fileOpener(file)(ctx)
 	if err != nil {
@@ -64,14 +31,11 @@ func viewOf(ctx context.Context, file string, kind fileKind) (string, error) {
 	}
 	columns := make([]string, src.Schema().NumFields())
 	for i, f := range src.Schema().Fields() {
-		columns[i] = fmt.Sprintf("%s: %s", literal(f.Name), literal(duckDBTypes[f.Type.ID()].name))
+		columns[i] = fmt.Sprintf("%s: %s", peer.Literal(f.Name), peer.Literal(duckDBTypes[f.Type.ID()].name))
 	}
 	return fmt.Sprintf("CREATE VIEW t AS FROM read_csv(%s, header = true, delim = ',', auto_detect = false, columns = {%s})",
-		literal(file), strings.Join(columns, ", ")), nil
+		peer.Literal(file), strings.Join(columns, ", ")), nil
 }
-
-// literal quotes text for SQL.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // totalsOf wraps a query so that DuckDB, too, reads the result to its end and in all columns, which
 // costs it less than a table of the result would.
@@ -115,7 +79,7 @@ func (d *database) totals(ctx context.Context, query string, kinds []totalKind) 
 			targets = append(targets, &floats[i])
 		}
 	}
-	if err := d.conn.QueryRowContext(ctx, query).Scan(targets...); err != nil {
+	if err := d.QueryRowContext(ctx, query).Scan(targets...); err != nil {
 		return answer{}, fmt.Errorf("%s: %w", query, err)
 	}
 	a.take(kinds, ints, floats)

@@ -18,10 +18,10 @@ func (d *database) load(ctx context.Context, set *rowSet) error {
 	function := duckdb.ParallelChunkTableFunction{
 		BindArguments: func(map[string]any, ...any) (duckdb.ParallelChunkTableSource, error) { return source, nil },
 	}
-	if err := duckdb.RegisterTableUDF(d.conn, "record_batches", function); err != nil {
+	if err := duckdb.RegisterTableUDF(d.Conn, "record_batches", function); err != nil {
 		return err
 	}
-	return d.exec(ctx, "CREATE TABLE t AS FROM record_batches()")
+	return d.Exec(ctx, "CREATE TABLE t AS FROM record_batches()")
 }
 
 // chunkSource hands record batches to DuckDB's threads, a chunk at a time.

@@ -38,7 +38,7 @@ func newHeader(ctx context.Context, b *bench) (header, error) {
 	}
 	defer db.Close()
 	var duck string
-	if err := db.conn.QueryRowContext(ctx, "SELECT version()").Scan(&duck); err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT version()").Scan(&duck); err != nil {
 		return h, err
 	}
 	h.Versions = map[string]string{string(mpga): version, string(duckDB): duck}

@@ -95,7 +95,7 @@ func (b *bench) open(ctx context.Context, in input) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, r.db.exec(ctx, view)
+	return r, r.db.Exec(ctx, view)
 }
 
 // path returns the path of an input's file, of Parquet where it is in memory.

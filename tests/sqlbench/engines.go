@@ -2,19 +2,17 @@ package main
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	_ "github.com/duckdb/duckdb-go/v2"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	mpgasql "github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // answer is what is left of a result after it was read to its end: its rows, and a total of every column, of
@@ -136,43 +134,6 @@ func sumOf[T int16 | int32 | int64 | float64](values []T, valid func(int) bool) 
 	return sum
 }
 
-// database is a DuckDB in memory.
-type database struct {
-	db   *sql.DB
-	conn *sql.Conn
-}
-
-func openDuckDB(ctx context.Context, o *options) (*database, error) {
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		return nil, err
-	}
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	d := &database{db, conn}
-	for _, s := range []string{
-		fmt.Sprintf("SET threads = %d", o.threads),
-		"SET temp_directory = " + literal(o.dir+"/duckdb.tmp"),
-		"SET preserve_insertion_order = false", // no engine promises an order of groups
-	} {
-		if err := d.exec(ctx, s); err != nil {
-			return nil, errors.Join(err, d.Close())
-		}
-	}
-	return d, nil
-}
-
-func (d *database) Close() error { return errors.Join(d.conn.Close(), d.db.Close()) }
-
-func (d *database) exec(ctx context.Context, statement string) error {
-	if _, err := d.conn.ExecContext(ctx, statement); err != nil {
-		return fmt.Errorf("%s: %w", statement, err)
-	}
-	return nil
-}
-
 // summed wraps a statement so that DuckDB, too, reads the result to its end and in all columns.
 func summed(text string, columns *arrow.Schema) string {
 	names, totals := make([]string, columns.NumFields()), make([]string, columns.NumFields())
@@ -194,12 +155,12 @@ func summed(text string, columns *arrow.Schema) string {
 	return fmt.Sprintf("SELECT count(*), %s FROM (%s) AS r(%s)", strings.Join(totals, ", "), text, strings.Join(names, ", "))
 }
 
-// ask runs a statement that summed returned.
-func (d *database) ask(ctx context.Context, text string, columns int) (answer, error) {
+// askDuckDB runs a statement that summed returned.
+func askDuckDB(ctx context.Context, d *peer.DuckDB, text string, columns int) (answer, error) {
 	a := answer{totals: make([]float64, columns)}
 	targets := []any{&a.rows}
 	for i := range a.totals {
 		targets = append(targets, &a.totals[i])
 	}
-	return a, d.conn.QueryRowContext(ctx, text).Scan(targets...)
+	return a, d.QueryRowContext(ctx, text).Scan(targets...)
 }

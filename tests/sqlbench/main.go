@@ -22,10 +22,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/mpga/mpga/engine/gen"
+	"github.com/mpga/mpga/tests/peer"
 )
 
 func main() {
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.threads)) // the garbage collector gets no more either
-	theirs, err := openDuckDB(ctx, o)
+	theirs, err := peer.OpenDuckDB(ctx, o.threads, o.dir)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 }
 
 // measureAll prints a row for each query that is wanted, and a mean for each set of queries.
-func measureAll(ctx context.Context, o *options, ours *mpga, theirs *database, out io.Writer) error {
+func measureAll(ctx context.Context, o *options, ours *mpga, theirs *peer.DuckDB, out io.Writer) error {
 	clock := "elapsed"
 	if o.cpu {
 		clock = "CPU"
@@ -124,6 +124,3 @@ func measureAll(ctx context.Context, o *options, ours *mpga, theirs *database, o
 	}
 	return errors.Join(failures...)
 }
-
-// literal quotes text for SQL.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

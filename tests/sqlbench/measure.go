@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // row is what was measured of a query, medians in milliseconds.
@@ -20,12 +21,12 @@ type row struct {
 
 // measureQuery asks both engines once to warm up and then so many times in turns, so that a drift of the machine's
 // speed meets both. Answers that differ are an error.
-func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *database) (row, error) {
+func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *peer.DuckDB) (row, error) {
 	path, err := q.table.path(ctx, theirs, o.dir)
 	if err != nil {
 		return row{}, err
 	}
-	if err := theirs.exec(ctx, fmt.Sprintf("CREATE OR REPLACE VIEW %s AS FROM read_parquet(%s)", q.table.name, literal(path))); err != nil {
+	if err := theirs.Exec(ctx, fmt.Sprintf("CREATE OR REPLACE VIEW %s AS FROM read_parquet(%s)", q.table.name, peer.Literal(path))); err != nil {
 		return row{}, err
 	}
 	columns, err := ours.columns(ctx, q, path)
@@ -41,7 +42,7 @@ func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *
 		if err != nil {
 			return row{}, fmt.Errorf("mpga: %w", err)
 		}
-		theyTook, err := timed(o.cpu, func() (err error) { b, err = theirs.ask(ctx, text, columns.NumFields()); return err })
+		theyTook, err := timed(o.cpu, func() (err error) { b, err = askDuckDB(ctx, theirs, text, columns.NumFields()); return err })
 		if err != nil {
 			return row{}, fmt.Errorf("duckdb: %w", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/tests/h2o"
 	"github.com/mpga/mpga/tests/hits"
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // query is one row of the result.
@@ -32,7 +33,7 @@ type querySet struct {
 type table struct {
 	name string // in statements
 	file string // in the directory; it says all that the rows depend on
-	make func(ctx context.Context, db *database, path string) error
+	make func(ctx context.Context, db *peer.DuckDB, path string) error
 }
 
 // tpchQ1 is TPC-H's first query.
@@ -51,18 +52,18 @@ const tpchQ6 = `SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineite
 var lineitemColumns = []string{"l_orderkey", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate"}
 
 func querySets(o *options) []querySet {
-	lineitem := table{"lineitem", fmt.Sprintf("lineitem-%v.parquet", o.scale), func(ctx context.Context, _ *database, path string) error {
+	lineitem := table{"lineitem", fmt.Sprintf("lineitem-%v.parquet", o.scale), func(ctx context.Context, _ *peer.DuckDB, path string) error {
 		t, err := gen.Lineitem(o.scale, 1)
 		if err != nil {
 			return err
 		}
 		return write(ctx, t, lineitemColumns, path)
 	}}
-	groups := table{"t", fmt.Sprintf("h2o-%d.parquet", o.rows), func(ctx context.Context, _ *database, path string) error {
+	groups := table{"t", fmt.Sprintf("h2o-%d.parquet", o.rows), func(ctx context.Context, _ *peer.DuckDB, path string) error {
 		return h2o.Write(ctx, fmt.Sprintf("G1_%d_1e2_0_0", o.rows), path)
 	}}
-	clicks := table{"hits", fmt.Sprintf("hits-%d.parquet", o.rows/2), func(ctx context.Context, db *database, path string) error {
-		return db.exec(ctx, "COPY ("+hits.Table(o.rows/2)+") TO "+literal(path)+" (FORMAT parquet)")
+	clicks := table{"hits", fmt.Sprintf("hits-%d.parquet", o.rows/2), func(ctx context.Context, db *peer.DuckDB, path string) error {
+		return db.Exec(ctx, "COPY ("+hits.Table(o.rows/2)+") TO "+peer.Literal(path)+" (FORMAT parquet)")
 	}}
 	orders := int64(o.scale * 6_000_000) // keys leave three quarters of the numbers out
 	sorted := fmt.Sprintf(`SELECT l_returnflag, count(*) AS n, sum(l_quantity) AS q, sum(l_extendedprice) AS p FROM lineitem
@@ -82,7 +83,7 @@ func querySets(o *options) []querySet {
 }
 
 // path returns where a table's file is, and makes it if it is not there.
-func (t table) path(ctx context.Context, db *database, dir string) (string, error) {
+func (t table) path(ctx context.Context, db *peer.DuckDB, dir string) (string, error) {
 	path := filepath.Join(dir, t.file)
 	_, err := os.Stat(path)
 	if !errors.Is(err, fs.ErrNotExist) {
