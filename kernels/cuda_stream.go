@@ -128,7 +128,7 @@ func (s *cudaStream) Copy(c Copy) error {
 	}
 	// The driver gets memory of Go's heap for the time of the call only. For such memory it stages
 	// the copy itself, and waits for most of it.
-	if !s.device.pinned.holds(c.Host) {
+	if !isPinned(c.Host) {
 		wait = 1
 	}
 	status := C.mpga_stream_copy(s.device.driver.table, s.device.context, s.stream, C.mpga_address(address(c.Device, n)),
@@ -152,7 +152,7 @@ func (s *cudaStream) CopyBatch(copies []Copy) error {
 		if n == 0 {
 			continue
 		}
-		if !s.device.pinned.holds(c.Host) {
+		if !isPinned(c.Host) {
 			if err := s.Copy(c); err != nil {
 				return err
 			}

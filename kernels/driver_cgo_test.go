@@ -229,6 +229,51 @@ func TestDriverWork(t *testing.T) {
 	}
 }
 
+// Would catch copies from and to memory that another device has pinned, each of which waits as one of ordinary memory
+// does.
+func TestDriverPinnedByOther(t *testing.T) {
+	t.Setenv("FAKE_CUDA_DEVICES", "2")
+	driver, err := loadDriver(buildFake(t, "-DBATCH=13"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var devices [2]*cudaDevice
+	for i := range devices {
+		if devices[i], err = driver.open(Options{Ordinal: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pinned, err := devices[1].AllocPinned(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buffer, err := devices[0].Alloc(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := devices[0].NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const half = 1 << 19
+	first, second := Copy{Device: Span{buffer, 0}, Host: pinned.Bytes()[:half]}, Copy{Device: Span{buffer, half}, Host: pinned.Bytes()[half:]}
+	t.Setenv("FAKE_CUDA_FAIL", "cuStreamSynchronize:1:719")
+	if err := s.Copy(first); err != nil {
+		t.Error(err)
+	}
+	if err := s.CopyBatch([]Copy{first, second}); err != nil {
+		t.Error(err)
+	}
+	if err := s.Copy(Copy{Device: Span{buffer, 0}, Host: make([]byte, half)}); !errors.Is(err, ErrDeviceLost) {
+		t.Errorf("a copy of ordinary memory does not wait: %v", err)
+	}
+	for _, err := range []error{s.Close(), buffer.Free(), pinned.Free(), devices[1].Close(), devices[0].Close()} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Every call of the driver fails once: its error comes back with its name and code, and nothing panics.
 func TestDriverFailures(t *testing.T) {
 	useImage(t)

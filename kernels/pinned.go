@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/bits"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -38,10 +37,10 @@ type pinnedPool struct {
 	register   func(at unsafe.Pointer, bytes int64) error
 	unregister func(at unsafe.Pointer, bytes int64) error
 
-	mu      sync.RWMutex
+	mu      sync.Mutex
 	bytes   int64 // of all regions, and of those under way
 	used    int64 // of the blocks handed out
-	regions []region
+	regions regions
 	free    map[int64][]*pinned // by class
 	sizes   map[int64]*sizeClass
 
@@ -53,12 +52,6 @@ type sizeClass struct {
 	blocks int  // that there are
 	coming int  // that are being pinned ahead
 	enough bool // one was given back since the last was missing: they are used again
-}
-
-// region is memory that was mapped and registered at once: a block, or a slab of blocks.
-type region struct {
-	memory []byte
-	slab   bool
 }
 
 // pinned is a block of the pool.
@@ -184,8 +177,10 @@ func (p *pinnedPool) pin(class, size int64) (*pinned, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(p.regions, start(memory), region.compare)
-	p.regions = slices.Insert(p.regions, i, region{memory, class < hugePageBytes})
+	p.regions.add(memory)
+	allPinned.Lock()
+	allPinned.add(memory)
+	allPinned.Unlock()
 	p.size(class).blocks += len(memory) / int(class)
 	first := &pinned{pool: p, memory: memory[:class:class]}
 	for memory = memory[class:]; int64(len(memory)) >= class; memory = memory[class:] {
@@ -207,8 +202,7 @@ func (p *pinnedPool) reserve(size int64) error {
 			b := free[len(free)-1]
 			free = free[:len(free)-1]
 			p.free[class] = free
-			i, _ := slices.BinarySearchFunc(p.regions, start(b.memory), region.compare)
-			p.regions = slices.Delete(p.regions, i, i+1)
+			p.regions.remove(b.memory)
 			errs = append(errs, p.release(b.memory))
 			p.bytes -= class
 			p.size(class).blocks--
@@ -230,32 +224,12 @@ func (p *pinnedPool) giveBack(size int64) {
 	p.mu.Unlock()
 }
 
+// release gives a region back to the system.
 func (p *pinnedPool) release(memory []byte) error {
+	allPinned.Lock()
+	allPinned.remove(memory)
+	allPinned.Unlock()
 	return errors.Join(p.unregister(unsafe.Pointer(unsafe.SliceData(memory)), int64(len(memory))), unmap(memory))
-}
-
-// holds reports whether memory lies in a region.
-func (p *pinnedPool) holds(memory []byte) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	at := start(memory)
-	i, found := slices.BinarySearchFunc(p.regions, at, region.compare)
-	if !found {
-		i--
-	}
-	return i >= 0 && at+uintptr(len(memory)) <= start(p.regions[i].memory)+uintptr(len(p.regions[i].memory))
-}
-
-func start(memory []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(memory))) }
-
-func (r region) compare(at uintptr) int {
-	switch s := start(r.memory); {
-	case s < at:
-		return -1
-	case s > at:
-		return 1
-	}
-	return 0
 }
 
 func (p *pinnedPool) close() error {
@@ -266,8 +240,8 @@ func (p *pinnedPool) close() error {
 	if p.used > 0 {
 		errs = append(errs, fmt.Errorf("%d B of pinned memory were not freed", p.used))
 	}
-	for _, r := range p.regions {
-		errs = append(errs, p.release(r.memory))
+	for _, memory := range p.regions {
+		errs = append(errs, p.release(memory))
 	}
 	p.regions, p.free, p.bytes = nil, nil, 0
 	return errors.Join(errs...)

@@ -94,8 +94,8 @@ func TestPinnedPool(t *testing.T) {
 					return
 				}
 				memory := b.Bytes()
-				if int64(len(memory)) != n || !p.holds(memory) {
-					t.Errorf("%d B: %d B, held %v", n, len(memory), p.holds(memory))
+				if int64(len(memory)) != n || !isPinned(memory) {
+					t.Errorf("%d B: %d B, pinned %v", n, len(memory), isPinned(memory))
 				}
 				memory[0], memory[n-1] = byte(worker), byte(worker)
 				if held = append(held, b); len(held) > 6 {
@@ -112,8 +112,8 @@ func TestPinnedPool(t *testing.T) {
 	if p.used != 0 || p.bytes > limit || r.total != p.bytes {
 		t.Errorf("%d B in use, %d B in the pool, %d B registered", p.used, p.bytes, r.total)
 	}
-	if p.holds(make([]byte, 10)) {
-		t.Error("memory of Go's heap is held")
+	if isPinned(make([]byte, 10)) {
+		t.Error("memory of Go's heap is taken for pinned")
 	}
 	if err := p.close(); err != nil || r.total != 0 {
 		t.Errorf("close: %v, %d B registered", err, r.total)
@@ -167,6 +167,48 @@ func TestPinnedAhead(t *testing.T) {
 	}
 	if err := p.close(); err != nil || r.total != 0 {
 		t.Errorf("close: %v, %d B registered", err, r.total)
+	}
+}
+
+// Would catch memory that another device has pinned, and whose copies wait as those of ordinary memory do; and memory
+// that is taken for pinned when its device has given it back.
+func TestPinnedByOther(t *testing.T) {
+	var mu sync.Mutex
+	var given [][]byte // back, all of it
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 5 {
+				r := &registry{bytes: map[unsafe.Pointer]int64{}}
+				p := newPinnedPool(32<<20, r.register, r.unregister)
+				for _, n := range []int64{100, 6 << 20, 12 << 20, 20 << 20} { // the last in the place of the others
+					b, err := p.alloc(n)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					memory := b.Bytes()
+					if !isPinned(memory) || !isPinned(memory[1:50]) || isPinned(unsafe.Slice(&memory[0], 64<<20)) {
+						t.Errorf("%d B: not pinned, or more than its region is", n)
+					}
+					mu.Lock()
+					given = append(given, memory)
+					mu.Unlock()
+					if err := b.Free(); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := p.close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, memory := range given {
+		if isPinned(memory) {
+			t.Fatalf("%d B of a pool that is closed are taken for pinned", len(memory))
+		}
 	}
 }
 
