@@ -66,7 +66,7 @@ type devices struct {
 	log    *slog.Logger
 	fail   func(hostdevice.Call) error // faults of a device of the host, for tests
 	opens  time.Duration               // how long a device of the host takes, for tests
-	count  int                         // of devices of the host
+	count  int                         // of devices that will be opened
 	link   bool                        // measure it
 
 	opening sync.Mutex // held by who opens them
@@ -220,7 +220,7 @@ func (d *devices) openAll() ([]kernels.Device, error) {
 	case "host":
 		time.Sleep(d.opens)
 		var list []kernels.Device
-		for range max(d.count, 1) {
+		for range d.count {
 			dev, err := hostdevice.Open(hostdevice.Options{MemoryLimit: d.choice.hostBytes, PinnedLimit: d.pinned, Fail: d.fail})
 			if err != nil {
 				return nil, err
@@ -268,7 +268,7 @@ func (d *devices) retain(s *deviceSet) {
 	s.users++
 }
 
-// pinnedShare is the part of the memory limit that may be pinned.
+// pinnedShare is the part of the memory limit that may be pinned, by all devices together.
 const pinnedShare = 2
 
 func newDevices(o *Options) (*devices, error) {
@@ -276,7 +276,14 @@ func newDevices(o *Options) (*devices, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &devices{choice: choice, limit: o.DeviceMemoryLimit, pinned: o.MemoryLimit / pinnedShare, log: o.Logger, fail: o.testing.Device.Fail, opens: o.testing.Device.Opens, count: o.testing.Device.Count, link: o.MeasureLink}, nil
+	knobs := &o.testing.Device
+	d := &devices{choice: choice, limit: o.DeviceMemoryLimit, log: o.Logger, fail: knobs.Fail, opens: knobs.Opens, link: o.MeasureLink}
+	d.count = max(len(choice.ordinals), 1)
+	if choice.kind == "host" {
+		d.count = max(knobs.Count, 1)
+	}
+	d.pinned = o.MemoryLimit / pinnedShare / int64(d.count)
+	return d, nil
 }
 
 // describeDevices names devices for people.
