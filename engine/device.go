@@ -22,7 +22,7 @@ import (
 type deviceChoice struct {
 	kind      string // "auto", "cpu", "cuda", "host"
 	ordinals  []int  // of cuda; none is the first
-	hostBytes int64  // of host
+	hostBytes int64  // of the host's
 }
 
 // parseDevice reads cpu, auto, cuda, cuda:0,1 or host:256MiB.
@@ -90,6 +90,9 @@ type deviceSet struct {
 
 // available returns why there is no device to open, without opening one.
 func (d *devices) available() error {
+	if d.choice.hostBytes > 0 {
+		return nil
+	}
 	infos, err := kernels.Devices()
 	if err == nil && len(infos) == 0 {
 		err = kernels.ErrNoDevice
@@ -214,10 +217,10 @@ func (d *devices) memoryOf(list []kernels.Device) int64 {
 }
 
 func (d *devices) openAll() ([]kernels.Device, error) {
-	switch d.choice.kind {
-	case "cpu":
+	switch {
+	case d.choice.kind == "cpu":
 		return nil, errNotOnDevice("the device is the CPU")
-	case "host":
+	case d.choice.hostBytes > 0:
 		time.Sleep(d.opens)
 		var list []kernels.Device
 		for range d.count {

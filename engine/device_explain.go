@@ -16,25 +16,25 @@ type DeviceForecast struct {
 	Partitions int // 0 where rows would not be scattered
 }
 
-// foretellDevices says what devices would do with so many groups, or -1 for unknown. It returns nil when
-// no device is asked for.
-func (q *query) foretellDevices(groups int64) *DeviceForecast {
+// foretellDevices says what devices would do with the input that is forecast. It returns nil when no device is
+// asked for.
+func (q *query) foretellDevices(input *Forecast) *DeviceForecast {
 	if q.engine.devices.choice.kind == "cpu" {
 		return nil
 	}
-	f, err := q.foretellDevice(groups)
+	f, err := q.foretellDevice(input)
 	if err != nil {
 		return &DeviceForecast{Reason: err.Error()}
 	}
 	return f
 }
 
-func (q *query) foretellDevice(groups int64) (*DeviceForecast, error) {
-	layout, expected, err := q.suitsDevice(func() (int64, error) { return groups, nil })
+func (q *query) foretellDevice(input *Forecast) (*DeviceForecast, error) {
+	layout, size, err := q.suitsDevice(func() (Forecast, error) { return *input, nil })
 	if err != nil {
 		return nil, err
 	}
-	rates, err := q.worthDevice(layout, expected)
+	rates, err := q.worthDevice(layout, size)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +43,10 @@ func (q *query) foretellDevice(groups int64) (*DeviceForecast, error) {
 		return nil, err
 	}
 	f := &DeviceForecast{Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell", Rates: rates}
-	if groups >= 0 {
+	if input.Groups >= 0 {
 		opt := q.deviceOptions(set, layout)
 		if opt.Groups == 0 {
-			opt.Groups = groups
+			opt.Groups = input.Groups
 		}
 		var foretold mpega.Forecast
 		if foretold, err = mpega.Foretell(opt); err == nil {

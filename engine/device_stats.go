@@ -62,12 +62,9 @@ func (q *query) useDevices(ctx context.Context) {
 		return
 	}
 	q.device = &DeviceStats{}
-	layout, groups, err := q.suitsDevice(func() (int64, error) {
-		f, err := q.forecast(ctx, q.source.Stats())
-		return f.Groups, err
-	})
+	layout, size, err := q.suitsDevice(func() (Forecast, error) { return q.forecast(ctx, q.source.Stats()) })
 	prepare := func(ctx context.Context) (*coprocessor, error) {
-		rates, err := q.worthDevice(layout, groups)
+		rates, err := q.worthDevice(layout, size)
 		if err != nil {
 			return nil, err
 		}
@@ -102,17 +99,20 @@ func (q *query) tookDevices(c *coprocessor, err error) {
 	q.engine.opt.Logger.Log(context.Background(), level, "the CPU aggregates", slog.Any("reason", err))
 }
 
+// expected is what the input is foretold to have. Both are positive.
+type expected struct{ rows, groups int64 }
+
 // suitsDevice returns how the query lies on a device, or why none is to do it, and where that depends on it,
-// how many groups are expected. It may ask for these, which are -1 when they are not known. It opens no device.
-func (q *query) suitsDevice(forecast func() (int64, error)) (layout *deviceLayout, groups int64, err error) {
+// what is expected of the input. It may ask for the forecast. It opens no device.
+func (q *query) suitsDevice(forecast func() (Forecast, error)) (layout *deviceLayout, size expected, err error) {
 	layout, err = newDeviceLayout(q.bound, q.progress.rowsTotal)
 	if err == nil && layout.parts != nil && q.run.Dense() {
 		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
 	}
 	if err == nil && q.engine.devices.choice.kind == "auto" {
-		groups, err = q.mayBeWorthDevice(forecast)
+		size, err = q.mayBeWorthDevice(forecast)
 	}
-	return layout, groups, err
+	return layout, size, err
 }
 
 const (
@@ -126,34 +126,40 @@ const (
 	deviceOpens = 250 * time.Millisecond
 )
 
-// mayBeWorthDevice returns how many groups are expected, or why a device that was not asked for would not be
+// mayBeWorthDevice returns what is expected of the input, or why a device that was not asked for would not be
 // worth its while, however fast it is.
-func (q *query) mayBeWorthDevice(forecast func() (int64, error)) (groups int64, err error) {
+func (q *query) mayBeWorthDevice(forecast func() (Forecast, error)) (size expected, err error) {
 	rows := q.progress.rowsTotal
 	switch {
 	case q.once:
-		return 0, errNotOnDevice("the input can be read once, and not again if a device fails")
+		return size, errNotOnDevice("the input can be read once, and not again if a device fails")
 	case rows >= 0 && rows < autoRowsMin:
-		return 0, errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
+		return size, errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
 	case q.engine.opt.MemoryLimit < autoMemoryMin:
-		return 0, errNotOnDevice(fmt.Sprintf("of a memory limit of %s a device's driver takes too much", humanize.IBytes(uint64(q.engine.opt.MemoryLimit))))
+		return size, errNotOnDevice(fmt.Sprintf("of a memory limit of %s a device's driver takes too much", humanize.IBytes(uint64(q.engine.opt.MemoryLimit))))
 	}
 	if err := q.engine.devices.available(); err != nil {
-		return 0, err
+		return size, err
 	}
-	if groups, err = forecast(); err != nil {
-		return 0, err
+	f, err := forecast()
+	if err != nil {
+		return size, err
 	}
-	groups = max(groups, 1)
-	if cpu := q.engine.rates.cpuTime(rows, groups, q.workers); !q.engine.devices.opened() && rows >= 0 && cpu < deviceOpens {
-		return 0, errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open", cpu.Round(time.Millisecond)))
+	size = expected{f.Rows, max(f.Groups, 1)}
+	switch cpu := q.engine.rates.cpuTime(size.rows, size.groups, q.workers); {
+	case size.rows < 0:
+		err = errNotOnDevice("the number of rows is not known")
+	case size.rows < autoRowsMin:
+		err = errNotOnDevice(fmt.Sprintf("about %s rows are too few", humanize.Comma(size.rows)))
+	case cpu < deviceOpens && !q.engine.devices.opened():
+		err = errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open", cpu.Round(time.Millisecond)))
 	}
-	return groups, nil
+	return size, err
 }
 
-// worthDevice returns the rates of the machine by which a device that was not asked for is worth its while with so
-// many groups; or they are why it is not. It opens the device if it is not open.
-func (q *query) worthDevice(layout *deviceLayout, groups int64) (rates string, err error) {
+// worthDevice returns the rates of the machine by which a device that was not asked for is worth its while for what is
+// expected; or they are why it is not. It opens the device if it is not open.
+func (q *query) worthDevice(layout *deviceLayout, size expected) (rates string, err error) {
 	if q.engine.devices.choice.kind != "auto" {
 		return "", nil
 	}
@@ -171,7 +177,7 @@ func (q *query) worthDevice(layout *deviceLayout, groups int64) (rates string, e
 	if layout.parts != nil {
 		part = scatterPart
 	}
-	wins, rates := q.engine.rates.deviceWins(q.progress.rowsTotal, layout.rowBytes(), groups, q.workers, link*float64(len(set.list)), part)
+	wins, rates := q.engine.rates.deviceWins(size.rows, layout.rowBytes(), size.groups, q.workers, link*float64(len(set.list)), part)
 	if !wins {
 		return "", errNotOnDevice(rates)
 	}

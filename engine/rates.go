@@ -236,7 +236,7 @@ func (r *rates) cpuTime(rows, groups int64, threads int) time.Duration {
 const scatterPart = 0.25
 
 // deviceWins reports whether devices are expected to save time, which the CPU spends on a part of its work for each row,
-// with the reason.
+// with the reason. Requires: there are rows.
 func (r *rates) deviceWins(rows, rowBytes, groups int64, threads int, link, part float64) (wins bool, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -244,10 +244,11 @@ func (r *rates) deviceWins(rows, rowBytes, groups int64, threads int, link, part
 	cpu := part * r.seen.CPU[class] / float64(threads)
 	filling := r.seen.Fill * float64(rowBytes) / float64(threads)
 	copying := float64(rowBytes) / link * 1e9
-	device := max(filling, copying)
+	starting := deviceStart / float64(rows)
+	device := max(filling, copying) + starting
 	const margin = 1.1 // what is no faster than that is left to the CPU
-	wins = device*margin+deviceStart/float64(max(rows, 1)) < cpu
-	return wins, fmt.Sprintf("about %s groups: %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g)", humanize.Comma(groups), cpu, device, copying, filling)
+	return device*margin < cpu, fmt.Sprintf("about %s groups: %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g, starting %.2g)",
+		humanize.Comma(groups), cpu, device, copying, filling, starting)
 }
 
 // deviceStart is what a query takes on a device beside its rows, in nanoseconds: memory and streams.
