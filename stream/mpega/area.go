@@ -28,7 +28,9 @@ func (l *areaLayout) bytes() int64 { return l.rows.bytes + l.groups.bytes + alig
 // areaRows returns the most rows of an area of so many bytes.
 func (d *device) areaRows(bytes int64) int64 {
 	const step = 32
-	low, high := int64(1), bytes/step/int64(d.run.opt.Shape.KeyBytes)+2 // in steps: the first fits, or nothing does
+	o := &d.run.opt
+	most := o.PinnedLimit / setPinned / groupBytes(&o.Shape) / step
+	low, high := int64(1), min(bytes/step/int64(o.Shape.KeyBytes)+1, max(most, 1))+1 // in steps: the first fits, or nothing does
 	for high-low > 1 {
 		mid := (low + high) / 2
 		if l := d.areaLayout(mid * step); l.bytes() <= bytes {
@@ -44,7 +46,7 @@ func (d *device) areaRows(bytes int64) int64 {
 type area struct {
 	device *device
 	number int
-	stream kernels.Stream
+	stream *guardedStream
 	memory kernels.Buffer
 	layout areaLayout
 	host   []byte // of areaHeadBytes a status, or offsets; then the bitmaps of a load
@@ -129,6 +131,9 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 		return a.split(ctx, set, in, rows, emit)
 	}
 	groups, err := a.groupsOf(in, rows)
+	if err == nil && groups == nil {
+		r.countOnCPU()
+	}
 	if err != nil || groups == nil {
 		return err
 	}
@@ -313,7 +318,6 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	if rows == 0 && refused == 0 {
 		return out, nil
 	}
-	r.count(func(c *Counters) { c.OnCPU++ })
 	return nil, errors.Join(taken(r.takeStates(out)), out.Release(), r.takePieces(in, rows))
 }
 

@@ -105,6 +105,14 @@ func (b *block) valid(column int) []uint32 {
 	return wordsOf[uint32](b.host[at-b.bitmaps:][:bitmapBytes(b.rows)])
 }
 
+// abandon lets the streams have the block's host memory until they are closed: one may still write it, after an error.
+func (b *block) abandon() {
+	b.device.mu.Lock()
+	defer b.device.mu.Unlock()
+	b.device.orphan(b.pinned)
+	b.pinned, b.host = nil, nil
+}
+
 func (b *block) release() error {
 	d := b.device
 	d.mu.Lock()

@@ -47,6 +47,8 @@ type device struct {
 // The memory of a device is shared out in these parts: the ring, and beside it what the route needs.
 const (
 	ringShare  = 8 // of the memory is the ring's input; as much again takes what tiles write
+	ringPinned = 4 // of the pinned memory is the ring's, at most
+	setPinned  = 8 // of it may take the groups of a set of partitions
 	tableShare = 5 // eighths of it are the one table's, or fewer
 	keepShare  = 3 // eighths of it hold partitions that stay
 )
@@ -101,7 +103,8 @@ func (d *device) layOut() error {
 // LFMin has room for a tile.
 func (d *device) tileRows() int {
 	o := &d.run.opt
-	rows := min(d.limit/ringShare/int64(o.Streams), tileBytesMax) / rowBytes(&o.Shape, o.Nullable)
+	bytes := min(d.limit/ringShare/int64(o.Streams), o.PinnedLimit/ringPinned/int64(o.Streams), tileBytesMax)
+	rows := bytes / rowBytes(&o.Shape, o.Nullable)
 	rows = min(rows, int64((o.LFMax-o.LFMin)*float64(d.tableMax().Slots)))
 	if rows > tileRowsMin {
 		rows -= rows % tileRowsMin
@@ -175,6 +178,7 @@ func (d *device) sample(t *Tile) (distinct int64, err error) {
 		return 0, failure(err)
 	}
 	at, rows, host := kernels.Span{Buffer: t.scratch}, t.rows(), t.tail()[:partition.SketchRegisters]
+	d.bytesIn += t.bytes()
 	err = firstError(
 		t.copyIn,
 		func() error { return t.stream.Fill(at, partition.SketchRegisters, 0) },

@@ -31,12 +31,12 @@ func Foretell(opt Options) (Forecast, error) {
 	case RouteAggregate:
 		f.Reason = d.planFor(d.layout.capacity, r.estimate).Reason
 	case RouteTable:
-		f.Reason = fmt.Sprintf("about %s groups, and a table of %s slots fits", humanize.Comma(r.estimate), humanize.Comma(d.tableMax().Slots))
+		f.Reason = fmt.Sprintf("about %s groups, and a table of up to %s slots fits", humanize.Comma(r.estimate), humanize.Comma(d.tableMax().Slots))
 	case RouteHybrid, RouteScatter:
 		r.size(d)
 		f.Partitions = 1 << r.radix
 		rows := max(opt.Rows, int64(1)<<r.radix) >> r.radix
-		f.Reason = fmt.Sprintf("about %s groups, and a table of %s slots fits; of a partition, %s", humanize.Comma(r.estimate),
+		f.Reason = fmt.Sprintf("about %s groups, and a table of no more than %s slots fits; of a partition, %s", humanize.Comma(r.estimate),
 			humanize.Comma(d.tableMax().Slots), d.planFor(rows, max(r.estimate>>r.radix, 1)).Reason)
 	}
 	return f, nil

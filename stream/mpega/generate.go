@@ -57,7 +57,7 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 		}
 		// The rows are not needed any more: their memory takes the groups.
 		out := hostGroups(shape, t.host.Bytes(), int64(s.Groups))
-		if err := d.copyOut(t.stream, l.copies(t.output, 0, out, 0, int64(s.Groups), true)); err != nil {
+		if err := d.copyOut(t.stream, l.copies(t.output, 0, 0, out, 0, int64(s.Groups), true)); err != nil {
 			return err
 		}
 		return taken(r.takeStates(out))
@@ -124,7 +124,7 @@ func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
 	d, tab := t.device, t.device.table
 	s := readStatus(t.tail()[:statusBytes])
 	d.mu.Lock()
-	if groups := int64(s.Groups); groups > tab.groups {
+	if groups := int64(s.Groups); groups > tab.groups && loaded > 0 {
 		tab.growth = float64(groups-tab.groups) / float64(loaded)
 		tab.groups = groups
 	}
@@ -213,7 +213,7 @@ func (d *device) groupsOut(l *groupLayout, from kernels.Span, n int64, s kernels
 	g := hostGroups(l.shape, host, n)
 	g.pinned = pinned
 	d.bytesOut += int64(len(host))
-	err := firstError(work, func() error { return s.CopyBatch(l.copies(from.Buffer, from.Offset, g, 0, n, true)) }, after)
+	err := firstError(work, func() error { return s.CopyBatch(l.copies(from.Buffer, from.Offset, 0, g, 0, n, true)) }, after)
 	if err = errors.Join(err, d.finishLocked(s)); err != nil {
 		d.orphan(pinned)
 		return nil, err

@@ -84,14 +84,24 @@ func (g *guard) try(f func() error) (made bool, err error) {
 
 // free gives something back: at once, or when the device answers again.
 func (g *guard) free(f func() error) error {
-	made, err := g.try(f)
-	if !made {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.later = append(g.later, f)
-		return nil
+	for {
+		if made, err := g.try(f); made {
+			return err
+		}
+		if g.putOff(f) {
+			return nil
+		}
 	}
-	return err
+}
+
+// putOff keeps a function until the device answers. It returns false if it does.
+func (g *guard) putOff(f func() error) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.hung {
+		g.later = append(g.later, f)
+	}
+	return g.hung
 }
 
 // awaken waits until the device answers, and gives back what has waited for that. Until then others may give back more.
@@ -156,7 +166,7 @@ func (g *guard) allocPinned(n int64) (kernels.Pinned, error) {
 	return &guardedPinned{p, g}, nil
 }
 
-func (g *guard) newStream() (kernels.Stream, error) {
+func (g *guard) newStream() (*guardedStream, error) {
 	s, _, err := call(g, g.device.NewStream, kernels.Stream.Close)
 	if err != nil {
 		return nil, err
@@ -233,6 +243,21 @@ func (s *guardedStream) Copy(c kernels.Copy) error {
 
 func (s *guardedStream) CopyBatch(c []kernels.Copy) error {
 	return s.guard.do(func() error { return s.of.CopyBatch(c) })
+}
+
+// all makes calls of the stream one after the other, as one: thousands of small ones cost more to guard than to make.
+func (s *guardedStream) all(calls []func(kernels.Stream) error) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	return s.guard.do(func() error {
+		for _, call := range calls {
+			if err := call(s.of); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (s *guardedStream) CopyWithin(to, from kernels.Span, bytes int64) error {

@@ -177,10 +177,11 @@ func hostGroups(shape *kernels.Shape, host []byte, n int64) *Groups {
 	return g
 }
 
-// copies returns the copies of the first n groups in a buffer of a device to those of the host from row on, or back.
-func (l *groupLayout) copies(b kernels.Buffer, at int64, g *Groups, row, n int64, out bool) []kernels.Copy {
+// copies returns the copies of n groups in a buffer of a device, from the first on, to those of the host from row on, or
+// back.
+func (l *groupLayout) copies(b kernels.Buffer, at, first int64, g *Groups, row, n int64, out bool) []kernels.Copy {
 	copy := func(offset int64, host []byte, bytes int64) kernels.Copy {
-		return kernels.Copy{Device: kernels.Span{Buffer: b, Offset: at + offset}, Host: host[row*bytes : (row+n)*bytes], Out: out}
+		return kernels.Copy{Device: kernels.Span{Buffer: b, Offset: at + offset + first*bytes}, Host: host[row*bytes : (row+n)*bytes], Out: out}
 	}
 	copies := []kernels.Copy{copy(l.keys, g.Keys, int64(l.shape.KeyBytes))}
 	for i, f := range l.shape.Folds {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/mpga/mpga/kernels"
@@ -34,6 +35,10 @@ type Options struct {
 
 	// MemoryLimit bounds each device's memory, in bytes. The default is what is free.
 	MemoryLimit int64
+
+	// PinnedLimit is how many bytes of host memory may be pinned for each device, whose ring takes a quarter of them at
+	// most, and the groups of a set of partitions an eighth. The default, 0, is no bound.
+	PinnedLimit int64
 
 	// TileRows is the most rows of a tile. The default fills an eighth of the memory with the ring,
 	// with tiles of 32 MiB at most.
@@ -95,6 +100,9 @@ func (o *Options) EnsureDefaults() {
 	if o.Timeout == 0 {
 		o.Timeout = timeoutDefault
 	}
+	if o.PinnedLimit == 0 {
+		o.PinnedLimit = math.MaxInt64
+	}
 	if o.Nullable == nil {
 		o.Nullable = make([]bool, len(o.Shape.Columns))
 	}
@@ -118,6 +126,7 @@ func (o *Options) Validate() error {
 	check(o.Streams >= 1 && o.Streams <= 64, "Streams (%d) must be in [1, 64]", o.Streams)
 	check(o.LFMin > 0 && o.LFMin < o.LFMax && o.LFMax <= 1, "LFMin (%g) and LFMax (%g) must be in (0, 1], the first below the second", o.LFMin, o.LFMax)
 	check(o.MemoryLimit >= 0, "MemoryLimit (%d B) must not be negative", o.MemoryLimit)
+	check(o.PinnedLimit >= 0, "PinnedLimit (%d B) must not be negative", o.PinnedLimit)
 	check(o.TileRows >= 0, "TileRows (%d) must not be negative", o.TileRows)
 	check(o.RadixBits >= 0 && o.RadixBits <= radixBitsMax, "RadixBits (%d) must be in [0, %d]", o.RadixBits, radixBitsMax)
 	return errors.Join(errs...)

@@ -67,6 +67,7 @@ func (a *area) load(in *pieces, n int64, l *layout) error {
 func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 	d := a.device
 	var copies []kernels.Copy
+	var within []func(kernels.Stream) error
 	var bytes int64
 	parts := l.parts()
 	bits := a.host[areaHeadBytes:]
@@ -80,9 +81,8 @@ func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 			at := kernels.Span{Buffer: a.memory, Offset: to.offset + done*to.width}
 			from, size := of[i].offset+p.from*to.width, rows*to.width
 			if p.block.buffer != nil {
-				if err := a.stream.CopyWithin(at, kernels.Span{Buffer: p.block.buffer, Offset: from}, size); err != nil {
-					return err
-				}
+				piece := kernels.Span{Buffer: p.block.buffer, Offset: from}
+				within = append(within, func(s kernels.Stream) error { return s.CopyWithin(at, piece, size) })
 				continue
 			}
 			copies = append(copies, kernels.Copy{Device: at, Host: p.block.host[from : from+size]})
@@ -105,7 +105,7 @@ func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 	d.mu.Lock()
 	d.bytesIn += bytes
 	d.mu.Unlock()
-	return a.stream.CopyBatch(copies)
+	return errors.Join(a.stream.all(within), a.stream.CopyBatch(copies))
 }
 
 // takePieces gives the last n rows of a set to the CPU, piece by piece.

@@ -38,21 +38,29 @@ func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	return err
 }
 
-// processTable emits the groups of a table, or holds them until those of all partitions are emitted.
+// processTable emits the groups of a table.
 func (r *Run) processTable(emit func(context.Context, *Groups) error) error {
 	d := r.tableOf()
 	if d == nil {
 		return nil
 	}
-	groups, err := d.lastGroups()
-	if err != nil {
-		return err
-	}
-	if len(r.blocks) > 0 {
-		r.held = groups
+	return d.lastGroups(func(g *Groups, _ bool) error { return taken(emit(r.ctx, g)) })
+}
+
+// holdTable takes the groups of a table out before partitions are aggregated, which need its memory. They are held until
+// those of all partitions are emitted; or they are the CPU's, where there is no room for them.
+func (r *Run) holdTable() error {
+	d := r.tableOf()
+	if d == nil || len(r.blocks) == 0 {
 		return nil
 	}
-	return taken(emit(r.ctx, groups))
+	return d.lastGroups(func(g *Groups, all bool) error {
+		if all {
+			r.held = g
+			return nil
+		}
+		return errors.Join(taken(r.takeStates(g)), g.Release())
+	})
 }
 
 // tableOf returns the device that has a table, if one has.
@@ -81,16 +89,13 @@ func (r *Run) mergeTables() error {
 		if d.table == nil || d == into {
 			continue
 		}
-		groups, err := d.lastGroups()
+		err := d.lastGroups(func(g *Groups, _ bool) error {
+			if into == nil {
+				return errors.Join(taken(r.takeStates(g)), g.Release())
+			}
+			return errors.Join(into.insertGroups(g), g.Release())
+		})
 		if err != nil {
-			return err
-		}
-		if into == nil {
-			err = taken(r.takeStates(groups))
-		} else {
-			err = into.insertGroups(groups)
-		}
-		if err = errors.Join(err, groups.Release()); err != nil {
 			return err
 		}
 	}
@@ -100,16 +105,6 @@ func (r *Run) mergeTables() error {
 // Held returns groups of a table that have not been emitted, or nil: when Process fails after it has emitted
 // partitions, the groups of their keys here belong to them. The run keeps the memory.
 func (r *Run) Held() *Groups { return r.held }
-
-// lastGroups is tableGroups when no tile will come: their memory is free.
-func (d *device) lastGroups() (*Groups, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.dropTiles(); err != nil {
-		return nil, err
-	}
-	return d.tableGroups()
-}
 
 // dropTiles gives back the device memory of the tiles. Requires: the device's lock is held.
 func (d *device) dropTiles() error {

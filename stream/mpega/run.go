@@ -246,7 +246,11 @@ func (r *Run) EndInput() error {
 	if err := context.Cause(r.ctx); err != nil {
 		return err
 	}
-	err := wrapDevice(r.mergeTables())
+	err := r.mergeTables()
+	if err == nil {
+		err = r.holdTable()
+	}
+	err = wrapDevice(err)
 	r.fail(err)
 	return err
 }
@@ -256,20 +260,19 @@ func (r *Run) EndInput() error {
 func (r *Run) Release() (released <-chan struct{}, err error) {
 	r.cancel(context.Canceled)
 	r.work.Wait()
-	err = r.release()
 	done := make(chan struct{})
-	silent := slices.DeleteFunc(slices.Clone(r.devices), func(d *device) bool { return !d.guard.silent() })
-	if len(silent) == 0 {
+	if !slices.ContainsFunc(r.devices, func(d *device) bool { return d.guard.silent() }) {
 		close(done)
-		return done, err
+		return done, r.release()
 	}
 	go func() {
 		defer close(done)
-		for _, d := range silent {
+		for _, d := range r.devices { // what is another's, too, one may be using that is silent
 			d.guard.awaken()
 		}
+		_ = r.release() // nobody is left to be told
 	}()
-	return done, err
+	return done, nil
 }
 
 func (r *Run) release() error {
@@ -346,6 +349,9 @@ func (r *Run) countLoad(groups, slots int64) {
 		}
 	})
 }
+
+// countOnCPU counts a set of partitions that the CPU has to finish.
+func (r *Run) countOnCPU() { r.count(func(c *Counters) { c.OnCPU++ }) }
 
 // takeRows gives the rows of a tile to the CPU.
 func (r *Run) takeRows(t *Tile) error {

@@ -94,12 +94,13 @@ func (in *input) oracle() map[uint64]state {
 
 // answer gathers what a run gives.
 type answer struct {
-	mu     sync.Mutex
-	final  map[uint64]state
-	others map[uint64]state
-	ended  bool            // the input
-	late   map[uint64]bool // keys of others that came after that
-	err    error
+	mu      sync.Mutex
+	final   map[uint64]state
+	others  map[uint64]state
+	ended   bool            // the input
+	late    map[uint64]bool // keys of others that came after that
+	largest int             // bytes of a set of groups
+	err     error
 }
 
 // take adds to what the CPU has of a key.
@@ -120,6 +121,11 @@ func (a *answer) keyAt(b []byte, i, keyBytes int) uint64 {
 }
 
 func (a *answer) eachGroup(g *mpega.Groups, keyBytes int, f func(uint64, state)) {
+	bytes := len(g.Keys)
+	for _, states := range g.States {
+		bytes += len(states)
+	}
+	a.largest = max(a.largest, bytes)
 	word := func(fold, words, i int) uint64 { return binary.LittleEndian.Uint64(g.States[fold][8*words*i:]) }
 	for i := range g.Count {
 		if len(g.States) == 1 {
@@ -541,4 +547,108 @@ func silentAt(t *testing.T, in *input, n int64, work bool, estimate int64, parts
 		t.Errorf("estimate %d, call %d, work %v: %v, want ErrTimeout", estimate, n, work, err)
 	}
 	return reached.Load()
+}
+
+// Groups that pinned memory has no room for leave in small sets, whatever the route, and are right.
+func TestPinnedBudget(t *testing.T) {
+	const pinned = 4 << 20
+	for _, c := range []struct {
+		memory, estimate int64
+		devices          int
+		last             mpega.Route
+	}{
+		{64 << 20, 200_000, 1, mpega.RouteTable},
+		{64 << 20, 200_000, 2, mpega.RouteTable},
+		{8 << 20, 20_000, 1, mpega.RouteHybrid},
+		{64 << 20, 1 << 40, 1, mpega.RouteScatter},
+	} {
+		t.Run(c.last.String(), func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			in := makeInput(rand.New(rand.NewPCG(5, 6)), 200_000, 1<<30, 4, 0)
+			var devices []kernels.Device
+			for range c.devices {
+				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: pinned}))
+			}
+			a, counters, err := run(in, mpega.Options{Devices: devices, Groups: c.estimate, PinnedLimit: pinned}, 2)
+			closeAll(t, devices)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, in, a)
+			if got := counters.Routes[len(counters.Routes)-1]; got != c.last {
+				t.Errorf("the route is %v, want %v", got, c.last)
+			}
+			if a.largest > pinned/4 {
+				t.Errorf("a set of groups of %d B; %d B may be pinned", a.largest, pinned)
+			}
+		})
+	}
+}
+
+// Would catch pinned memory that is freed while a stream may still write it: a wait that fails without having waited.
+func TestFailedWaits(t *testing.T) {
+	in := makeInput(rand.New(rand.NewPCG(5, 6)), 20_000, 1<<30, 4, 0)
+	for nth := int64(1); !t.Failed(); nth += 1 + nth/6 {
+		var waits atomic.Int64
+		device := openHost(t, hostdevice.Options{
+			MemoryLimit: 512 << 10, Latency: 100 * time.Microsecond,
+			Report: func(err error) { t.Errorf("wait %d: %v", nth, err) },
+			Fail: func(c hostdevice.Call) error {
+				if c.Name == "Wait" && waits.Add(1) == nth {
+					return errors.New("boom")
+				}
+				return nil
+			},
+		})
+		_, _, err := run(in, mpega.Options{Devices: []kernels.Device{device}, Groups: 1 << 40, TileRows: 2000, RadixBits: 1}, 1)
+		closeAll(t, []kernels.Device{device})
+		if waits.Load() < nth {
+			return
+		}
+		if !errors.Is(err, mpega.ErrDevice) {
+			t.Errorf("wait %d: %v, want ErrDevice", nth, err)
+		}
+	}
+}
+
+// Would catch what one device has that is given back while another one, which does not answer, copies it.
+func TestSilenceOfOne(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	answers := make(chan struct{})
+	var processing atomic.Bool
+	healthy := openHost(t, hostdevice.Options{MemoryLimit: 2 << 20})
+	silent := openHost(t, hostdevice.Options{MemoryLimit: 2 << 20, Fail: func(c hostdevice.Call) error {
+		if processing.Load() && c.Work && c.Name == "CopyBatch" {
+			<-answers
+		}
+		return nil
+	}})
+	in := makeInput(rand.New(rand.NewPCG(5, 6)), 40_000, 1<<30, 4, 0)
+	a := &answer{final: map[uint64]state{}, others: map[uint64]state{}, late: map[uint64]bool{}}
+	opt := mpega.Options{
+		Devices: []kernels.Device{healthy, silent}, Groups: 1 << 40, Rows: int64(len(in.keys)), Timeout: 100 * time.Millisecond,
+		TileRows: 1000, RadixBits: 4, TakeRows: a.takeRows(4), TakeStates: a.takeStates(4),
+	}
+	opt.Shape, opt.Nullable = in.shape()
+	r, err := mpega.New(context.Background(), opt)
+	if err == nil {
+		err = in.submit(r, 1)
+	}
+	if err == nil {
+		err = r.EndInput()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	processing.Store(true)
+	if err := r.Process(func(_ context.Context, g *mpega.Groups) error { return g.Release() }); !errors.Is(err, mpega.ErrTimeout) {
+		t.Errorf("%v, want ErrTimeout", err)
+	}
+	released, _ := r.Release()
+	if healthy.Close() == nil {
+		t.Error("the blocks of the healthy device are given back, which the silent one copies")
+	}
+	close(answers)
+	<-released
+	closeAll(t, []kernels.Device{silent})
 }

@@ -27,6 +27,9 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 	var parts []*Groups
 	defer func() {
 		for _, b := range blocks {
+			if err != nil {
+				b.abandon()
+			}
 			err = errors.Join(err, b.release())
 		}
 		for _, g := range parts {
@@ -65,6 +68,9 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 		}
 		g.Partitions, g.Rows = set, rows
 		parts = append(parts, g)
+	}
+	if onCPU {
+		r.countOnCPU()
 	}
 	all := len(parts)
 	for len(parts) > 0 {
@@ -122,6 +128,7 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 
 // giveAll gives the rows of a set to the CPU: those of blocks, and those that are left.
 func (a *area) giveAll(blocks []*block, in *pieces, left int64) error {
+	a.device.run.countOnCPU()
 	for _, b := range blocks {
 		for at := int64(0); at < b.rows; at += piecesRows {
 			if err := b.giveRows(at, min(at+piecesRows, b.rows)); err != nil {

@@ -152,45 +152,74 @@ func (d *device) foretellGroups() int64 {
 	return int64(min(float64(d.table.groups)/float64(max(r.counters.Rows, 1))*total, total))
 }
 
-// tableGroups copies the groups of the table out, as many at a time as there is room for, and drops the table.
-// Requires: the device's lock is held, and no tile is under way.
-func (d *device) tableGroups() (*Groups, error) {
-	shape, tab := &d.run.opt.Shape, d.table
+// lastGroups takes the groups of the table out of the device, and drops the table: all at once where pinned memory has
+// room for them, else in parts. No tile is under way, and none will come: their memory is free.
+func (d *device) lastGroups(take func(g *Groups, all bool) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.dropTiles(); err != nil {
+		return err
+	}
+	shape, tab, t := &d.run.opt.Shape, d.table, d.tiles[0]
 	room := d.limit - d.used
 	l := newGroupLayout(shape, max(min(tab.groups, groupsIn(shape, room)), 1))
 	step := tab.Slots
 	if l.capacity < tab.groups {
 		if step = l.capacity - slotsBehind; step < 1 {
-			return nil, fmt.Errorf("%d B of device memory for groups of %d B: %w", room, groupBytes(shape), kernels.ErrOutOfMemory)
+			return fmt.Errorf("%d B of device memory for groups of %d B: %w", room, groupBytes(shape), kernels.ErrOutOfMemory)
 		}
 	}
-	t := d.tiles[0] // which is free: no tile is under way
 	var err error
 	if t.output, err = d.alloc(l.bytes); err != nil {
-		return nil, err
+		return err
 	}
-	host, pinned := d.hostMemory(tab.groups * groupBytes(shape))
-	g := hostGroups(shape, host, tab.groups)
-	g.pinned = pinned
+	out := tableOut{device: d, tile: t, layout: l, take: take, all: d.pinnedGroups(tab.groups)}
 	err = t.stream.WaitFor(tab.last)
-	for first, done := int64(0), int64(0); err == nil && first < tab.Slots; first += step {
-		var n int64
-		n, err = d.compact(t, &l, first, min(first+step, tab.Slots), g, done)
-		done += n
+	for first := int64(0); err == nil && first < tab.Slots; first += step {
+		err = out.slots(first, min(first+step, tab.Slots))
+	}
+	if err == nil && out.done != tab.groups {
+		err = fmt.Errorf("table of %d groups: %d came out", tab.groups, out.done)
 	}
 	if err != nil {
-		d.orphan(pinned)
-		return nil, errors.Join(err, t.closeMarks())
+		if out.all != nil {
+			d.orphan(out.all.pinned)
+		}
+		return errors.Join(err, t.closeMarks())
 	}
-	return g, errors.Join(d.freeBuffer(&t.output), d.dropTable())
+	if err := errors.Join(d.freeBuffer(&t.output), d.dropTable()); err != nil || out.all == nil {
+		return err
+	}
+	return d.unlocked(func() error { return take(out.all, true) })
+}
+
+// unlocked calls a function without the device's lock. Requires: it is held.
+func (d *device) unlocked(f func() error) error {
+	d.mu.Unlock()
+	defer d.mu.Lock()
+	return f()
+}
+
+// tableOut is the groups of a table on their way out.
+type tableOut struct {
+	device *device
+	tile   *Tile // whose output takes them, on the device
+	layout groupLayout
+	take   func(g *Groups, all bool) error
+	all    *Groups // nil where there is no room for all
+	done   int64
 }
 
 // slotsBehind are, at most, read by a compaction up to the last slot.
 const slotsBehind = 4
 
-// compact copies the groups of the slots [first, end) of the table to those of the host from done on, and returns
-// how many there are. Requires: the device's lock is held, which it lets go while it waits.
-func (d *device) compact(t *Tile, l *groupLayout, first, end int64, g *Groups, done int64) (int64, error) {
+// partBytes is what a part of the groups takes, at most, that are too many for pinned memory.
+const partBytes = 16 << 20
+
+// slots takes out the groups of the slots [first, end) of the table. Requires: the device's lock is held, which it lets go
+// while it waits.
+func (o *tableOut) slots(first, end int64) error {
+	d, t, l := o.device, o.tile, &o.layout
 	into, status := l.groups(t.output, 0), t.tail()[:statusBytes]
 	err := firstError(
 		func() error { return errors.Join(t.mark(0), t.mark(1)) },
@@ -199,24 +228,68 @@ func (d *device) compact(t *Tile, l *groupLayout, first, end int64, g *Groups, d
 		func() error { return t.stream.Copy(kernels.Copy{Device: into.Status, Host: status, Out: true}) },
 	)
 	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
-		return 0, err
+		return err
 	}
 	s := readStatus(status)
 	n := int64(s.Groups)
-	if s.Overflow > 0 || done+n > int64(g.Count) || end == d.table.Slots && done+n < int64(g.Count) {
-		return 0, fmt.Errorf("table of %d groups: %d of them and %d more in slots %d to %d, %d without room", g.Count, done, n, first, end, s.Overflow)
+	if s.Overflow > 0 || o.done+n > d.table.groups {
+		return fmt.Errorf("table of %d groups: %d of them and %d more in slots %d to %d, %d without room", d.table.groups, o.done, n, first, end, s.Overflow)
 	}
-	copies := l.copies(t.output, 0, g, done, n, true)
+	if o.all != nil {
+		err := o.copyOut(0, o.all, o.done, n)
+		o.done += n
+		return err
+	}
+	step := max(min(partBytes, d.run.opt.PinnedLimit/setPinned)/groupBytes(l.shape), 1)
+	for from := int64(0); from < n; from += step {
+		part := min(step, n-from)
+		host, pinned := d.hostMemory(part * groupBytes(l.shape))
+		g := hostGroups(l.shape, host, part)
+		g.pinned = pinned
+		if err := o.copyOut(from, g, 0, part); err != nil {
+			d.orphan(pinned)
+			return err
+		}
+		if err := d.unlocked(func() error { return o.take(g, false) }); err != nil {
+			return err
+		}
+		o.done += part
+	}
+	return nil
+}
+
+// copyOut copies n of the groups that are compacted, from one on, to those of the host from row on. Requires: as slots.
+func (o *tableOut) copyOut(from int64, g *Groups, row, n int64) error {
+	d, t := o.device, o.tile
+	copies := o.layout.copies(t.output, 0, from, g, row, n, true)
 	d.bytesOut += copiedBytes(copies)
-	err = firstError(
+	var errs []error
+	for i := range t.marks[:lanes] { // of a part that is not the first, only this copy is marked
+		if t.marks[i] == nil {
+			errs = append(errs, t.mark(i))
+		}
+	}
+	err := firstError(
+		func() error { return errors.Join(errs...) },
 		func() error { return t.stream.CopyBatch(copies) },
-		func() error { return t.mark(3) },
+		func() error { return t.mark(lanes) },
 	)
 	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
-		return 0, err
+		return err
 	}
 	d.noteLocked(t.number, "compact", t.marks[:])
-	return n, t.closeMarks()
+	return t.closeMarks()
+}
+
+// pinnedGroups returns n groups in pinned memory, or nil where there is no room.
+func (d *device) pinnedGroups(n int64) *Groups {
+	p, err := d.guard.allocPinned(n * groupBytes(&d.run.opt.Shape))
+	if err != nil {
+		return nil
+	}
+	g := hostGroups(&d.run.opt.Shape, p.Bytes(), n)
+	g.pinned = p
+	return g
 }
 
 // insertGroups merges groups of the host into the table; those that find no slot are the CPU's. No tile is under way,
@@ -256,7 +329,7 @@ func (d *device) insertGroups(g *Groups) error {
 // while it waits.
 func (d *device) insertGroupsAt(t *Tile, l *groupLayout, g *Groups, row, n int64) error {
 	in, refused, status := l.groups(t.input, 0), l.groups(t.output, 0), t.tail()[:statusBytes]
-	copies := l.copies(t.input, 0, g, row, n, false)
+	copies := l.copies(t.input, 0, 0, g, row, n, false)
 	d.bytesIn += copiedBytes(copies)
 	err := t.send(
 		func() error { return t.stream.CopyBatch(copies) },

@@ -22,7 +22,7 @@ type Tile struct {
 
 	device *device
 	number int
-	stream kernels.Stream
+	stream *guardedStream
 	host   kernels.Pinned
 	input  kernels.Buffer
 
