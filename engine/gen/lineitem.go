@@ -232,7 +232,7 @@ func (g *lineitem) open(split int, columns []int) filler {
 		}
 		arrays := make([]arrow.Array, len(columns))
 		for i, b := range builders {
-			arrays[i] = b.NewArray()
+			arrays[i] = withoutBitmap(b.NewArray())
 			b.Release()
 		}
 		return arrays

@@ -174,7 +174,19 @@ func newColumn[T any, B interface {
 			b.AppendNull()
 		}
 	}
-	return b.NewArray()
+	return withoutBitmap(b.NewArray())
+}
+
+// withoutBitmap returns an array without the bitmap that builders make where nothing is NULL, and takes the array over.
+func withoutBitmap(a arrow.Array) arrow.Array {
+	if a.NullN() > 0 {
+		return a
+	}
+	defer a.Release()
+	of := a.Data()
+	data := array.NewData(of.DataType(), of.Len(), append([]*memory.Buffer{nil}, of.Buffers()[1:]...), nil, 0, of.Offset())
+	defer data.Release()
+	return array.MakeFromData(data)
 }
 
 // newStrings is newColumn for strings; text appends the value to its argument, or returns nil for
@@ -192,5 +204,5 @@ func newStrings(mem memory.Allocator, rows, bytesPerRow int, text func([]byte) [
 			b.AppendNull()
 		}
 	}
-	return b.NewArray()
+	return withoutBitmap(b.NewArray())
 }

@@ -44,30 +44,14 @@ func call[T any](g *guard, f func() (T, error), drop func(T) error) (v T, made b
 	if g.silent() {
 		return v, false, g.timedOut()
 	}
-	type result struct {
-		v   T
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		v, err := f()
-		done <- result{v, err}
-	}()
-	timer := time.NewTimer(g.timeout)
-	defer timer.Stop()
-	select {
-	case r := <-done:
-		return r.v, true, r.err
-	case <-timer.C:
+	v, late, err := kernels.Await(g.timeout, f, drop)
+	if late == nil {
+		return v, true, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hung = true
-	g.stuck = append(g.stuck, func() {
-		if r := <-done; r.err == nil && drop != nil {
-			_ = drop(r.v) // nobody is left to be told
-		}
-	})
+	g.stuck = append(g.stuck, late)
 	return v, true, g.timedOut()
 }
 

@@ -80,7 +80,7 @@ const (
 	streamsDefault = 4
 	lfMinDefault   = 0.6
 	lfMaxDefault   = 0.8
-	timeoutDefault = time.Minute
+	timeoutDefault = kernels.TimeoutDefault
 	tileBytesMax   = 32 << 20 // of which a copy takes fifty times what it takes to begin
 	tileRowsMin    = 1 << 10
 	radixBitsMax   = 11 // of the hash bits that name a partition
@@ -136,7 +136,7 @@ func (o *Options) Validate() error {
 var ErrDevice = errors.New("device")
 
 // ErrTimeout marks an ErrDevice of a device that does not answer.
-var ErrTimeout = errors.New("the device does not answer")
+var ErrTimeout = kernels.ErrTimeout
 
 // deviceError is an ErrDevice with its cause.
 type deviceError struct{ cause error }
