@@ -1,0 +1,41 @@
+package kernels
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// TimeoutDefault is how long a driver may take for an answer.
+const TimeoutDefault = time.Minute
+
+// ErrTimeout marks an error of a device, or its driver, that does not answer.
+var ErrTimeout = errors.New("the device does not answer")
+
+// Await makes a call that may never return, as those of a driver may, and waits no longer than a timeout for it. Beyond
+// that the error is ErrTimeout, and late waits until the call has returned after all, and drops what it brings; it is nil
+// otherwise.
+func Await[T any](timeout time.Duration, call func() (T, error), drop func(T) error) (v T, late func(), err error) {
+	type result struct {
+		v   T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := call()
+		done <- result{v, err}
+	}()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.v, nil, r.err
+	case <-timer.C:
+	}
+	late = func() {
+		if r := <-done; r.err == nil && drop != nil {
+			_ = drop(r.v) // nobody is left to be told
+		}
+	}
+	return v, late, fmt.Errorf("no answer for %v: %w", timeout, ErrTimeout)
+}
