@@ -59,33 +59,25 @@ const (
 )
 
 // devices are those of an engine, opened when the first query could use them.
+//
+//   - D3 (silence): a driver that does not answer holds nobody up for longer than the timeout, and nobody who does not
+//     need what it is asked for: no lock is held over its calls. What a late answer brings is given back.
 type devices struct {
-	choice deviceChoice
-	limit  int64 // of a device's memory, 0 for what is free
-	pinned int64 // of pinned memory, of each
-	log    *slog.Logger
-	fail   func(hostdevice.Call) error // faults of a device of the host, for tests
-	opens  time.Duration               // how long a device of the host takes, for tests
-	count  int                         // of devices that will be opened
-	link   bool                        // measure it
-
-	opening sync.Mutex // held by who opens them
+	choice  deviceChoice
+	limit   int64 // of a device's memory, 0 for what is free
+	pinned  int64 // of pinned memory, of each
+	log     *slog.Logger
+	fail    func(hostdevice.Call) error // faults of a device of the host, for tests
+	opens   time.Duration               // how long a device of the host takes, for tests
+	count   int                         // of devices that will be opened
+	link    bool                        // measure it
+	timeout time.Duration               // for what drivers are asked: D3
 
 	mu      sync.Mutex
-	current *deviceSet // nil before they are opened
-	reason  error      // why there is none
-}
-
-// deviceSet is devices that queries use together.
-type deviceSet struct {
-	list   []kernels.Device
-	link   float64 // bytes a second to one of them, on average; 0 is not known
-	memory int64   // bytes of each that queries can have
-	users  int
-	old    bool // closed when nobody uses it any more
-
-	leased int64     // of memory
-	line   []*waiter // for it
+	current *deviceSet    // nil before they are opened
+	reason  error         // why there is none
+	opening chan struct{} // closed when they are open, or there is a reason; nil while nobody opens them
+	closing chan struct{} // closed when those that are of no use are closed; nil when there never were any
 }
 
 // available returns why there is no device to open, without opening one.
@@ -93,86 +85,18 @@ func (d *devices) available() error {
 	if d.choice.hostBytes > 0 {
 		return nil
 	}
-	infos, err := kernels.Devices()
+	if err := d.whyNone(); err != nil {
+		return err
+	}
+	infos, late, err := kernels.Await(d.timeout, kernels.Devices, nil)
+	if late != nil {
+		err = fmt.Errorf("listing devices: %w", err)
+		d.silence(err, late)
+	}
 	if err == nil && len(infos) == 0 {
 		err = kernels.ErrNoDevice
 	}
 	return err
-}
-
-// opened reports whether the devices are open already.
-func (d *devices) opened() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.current != nil
-}
-
-// get opens the devices, once, and lends them until they are put back. Without any it returns the reason.
-func (d *devices) get() (*deviceSet, error) {
-	d.opening.Lock()
-	defer d.opening.Unlock()
-	for {
-		if set, err := d.take(); set != nil || err != nil {
-			return set, err
-		}
-		var set *deviceSet
-		list, err := d.openAll()
-		if err != nil {
-			d.log.Debug("no device", slog.Any("reason", err))
-		} else {
-			set = &deviceSet{list: list, link: d.measureLink(list), memory: d.memoryOf(list)}
-		}
-		d.mu.Lock()
-		d.current, d.reason = set, err
-		d.mu.Unlock()
-	}
-}
-
-// take lends the devices if they are open; it returns nothing if that was not tried.
-func (d *devices) take() (*deviceSet, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.current != nil {
-		d.current.users++
-	}
-	return d.current, d.reason
-}
-
-// put gives devices back. After an error that makes them useless, the next query opens others.
-func (d *devices) put(s *deviceSet, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.spoil(s, err)
-	d.returned(s)
-}
-
-// spoil takes devices out of use after an error that makes them useless. Requires: d.mu is held.
-func (d *devices) spoil(s *deviceSet, err error) {
-	if !isFatal(err) {
-		return
-	}
-	s.old = true
-	s.grant()
-	if d.current == s {
-		d.current = nil
-	}
-}
-
-// returned closes devices that are of no use when their last user has returned them. Requires: d.mu is held.
-func (d *devices) returned(s *deviceSet) {
-	if s.users--; s.old && s.users == 0 {
-		d.closeSet(s)
-	}
-}
-
-// closeSet closes devices. Requires: d.mu is held, and nobody uses them.
-func (d *devices) closeSet(s *deviceSet) {
-	for _, dev := range s.list {
-		if err := dev.Close(); err != nil {
-			d.log.Warn("device closed", slog.Any("error", err))
-		}
-	}
-	s.list = nil
 }
 
 // linkBytes is what is copied to measure a link: a smaller device copies less.
@@ -198,6 +122,22 @@ func (d *devices) measureLink(list []kernels.Device) float64 {
 		sum += speed
 	}
 	return sum / float64(len(list))
+}
+
+// linkSpeed measures the link to the first of some devices, which somebody has.
+func (d *devices) linkSpeed(s *deviceSet) (float64, error) {
+	d.retain(s)
+	speed, late, err := kernels.Await(d.timeout, func() (float64, error) { return kernels.LinkSpeed(s.list[0], linkBytes) }, nil)
+	if late == nil {
+		d.put(s, nil)
+		return speed, err
+	}
+	err = fmt.Errorf("measuring the link: %w", err)
+	d.silence(err, func() {
+		late()
+		d.put(s, nil)
+	})
+	return 0, err
 }
 
 // memoryOf returns how many bytes of each of some devices queries can have.
@@ -250,27 +190,6 @@ func (d *devices) openAll() ([]kernels.Device, error) {
 	return list, nil
 }
 
-// close closes the devices. No query uses them any more, but batches of results may lie in their memory:
-// then the last of these closes them.
-func (d *devices) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if s := d.current; s != nil {
-		s.old = true
-		if s.users == 0 {
-			d.closeSet(s)
-		}
-	}
-	d.current, d.reason = nil, ErrClosed
-}
-
-// retain lets a batch of a result use the memory of devices, until it is put back.
-func (d *devices) retain(s *deviceSet) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s.users++
-}
-
 // pinnedShare is the part of the memory limit that may be pinned, by all devices together.
 const pinnedShare = 2
 
@@ -281,6 +200,7 @@ func newDevices(o *Options) (*devices, error) {
 	}
 	knobs := &o.testing.Device
 	d := &devices{choice: choice, limit: o.DeviceMemoryLimit, log: o.Logger, fail: knobs.Fail, opens: knobs.Opens, link: o.MeasureLink}
+	d.timeout = cmp.Or(knobs.Timeout, kernels.TimeoutDefault)
 	d.count = max(len(choice.ordinals), 1)
 	if choice.kind == "host" {
 		d.count = max(knobs.Count, 1)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/mpga/mpga/stream/mpega"
@@ -18,27 +19,27 @@ type DeviceForecast struct {
 
 // foretellDevices says what devices would do with the input that is forecast. It returns nil when no device is
 // asked for.
-func (q *query) foretellDevices(input *Forecast) *DeviceForecast {
+func (q *query) foretellDevices(ctx context.Context, input *Forecast) *DeviceForecast {
 	if q.engine.devices.choice.kind == "cpu" {
 		return nil
 	}
-	f, err := q.foretellDevice(input)
+	f, err := q.foretellDevice(ctx, input)
 	if err != nil {
 		return &DeviceForecast{Reason: err.Error()}
 	}
 	return f
 }
 
-func (q *query) foretellDevice(input *Forecast) (*DeviceForecast, error) {
+func (q *query) foretellDevice(ctx context.Context, input *Forecast) (*DeviceForecast, error) {
 	layout, size, err := q.suitsDevice(func() (Forecast, error) { return *input, nil })
 	if err != nil {
 		return nil, err
 	}
-	rates, err := q.worthDevice(layout, size)
+	rates, err := q.worthDevice(ctx, layout, size)
 	if err != nil {
 		return nil, err
 	}
-	set, err := q.engine.devices.get()
+	set, err := q.engine.devices.get(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (d *devices) lease(ctx context.Context, bytes int64, patience time.Duration
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
-		set, err := d.get()
+		set, err := d.get(ctx)
 		if err != nil {
 			return nil, err
 		}

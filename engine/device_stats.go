@@ -10,7 +10,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/kernels"
-	"github.com/mpga/mpga/stream/mpega"
 )
 
 // DeviceStats is what devices did for a query, or why they did nothing.
@@ -64,7 +63,7 @@ func (q *query) useDevices(ctx context.Context) {
 	q.device = &DeviceStats{}
 	layout, size, err := q.suitsDevice(func() (Forecast, error) { return q.forecast(ctx, q.source.Stats()) })
 	prepare := func(ctx context.Context) (*coprocessor, error) {
-		rates, err := q.worthDevice(layout, size)
+		rates, err := q.worthDevice(ctx, layout, size)
 		if err != nil {
 			return nil, err
 		}
@@ -159,17 +158,17 @@ func (q *query) mayBeWorthDevice(forecast func() (Forecast, error)) (size expect
 
 // worthDevice returns the rates of the machine by which a device that was not asked for is worth its while for what is
 // expected; or they are why it is not. It opens the device if it is not open.
-func (q *query) worthDevice(layout *deviceLayout, size expected) (rates string, err error) {
+func (q *query) worthDevice(ctx context.Context, layout *deviceLayout, size expected) (rates string, err error) {
 	if q.engine.devices.choice.kind != "auto" {
 		return "", nil
 	}
-	set, err := q.engine.devices.get()
+	devices := q.engine.devices
+	set, err := devices.get(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer q.engine.devices.put(set, nil)
-	first := set.list[0]
-	link, err := q.engine.rates.link(first.Properties().UUID, func() (float64, error) { return kernels.LinkSpeed(first, linkBytes) })
+	defer func() { devices.put(set, err) }()
+	link, err := q.engine.rates.link(set.list[0].Properties().UUID, func() (float64, error) { return devices.linkSpeed(set) })
 	if err != nil {
 		return "", err
 	}
@@ -257,7 +256,7 @@ func (q *query) fallBack(cause error) error {
 
 // isFatal reports whether a device is of no use after an error.
 func isFatal(err error) bool {
-	return errors.Is(err, kernels.ErrDeviceLost) || errors.Is(err, mpega.ErrTimeout)
+	return errors.Is(err, kernels.ErrDeviceLost) || errors.Is(err, kernels.ErrTimeout)
 }
 
 // route names what has aggregated.

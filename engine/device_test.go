@@ -165,7 +165,7 @@ func TestDeviceFaults(t *testing.T) {
 // A device that stops answering holds nobody up.
 func TestDeviceTimeout(t *testing.T) {
 	schema, batches := deviceTable(5000, 3000)
-	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Timeout: 10 * time.Millisecond, Fail: func(c hostdevice.Call) error {
+	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Timeout: 50 * time.Millisecond, Fail: func(c hostdevice.Call) error {
 		if c.Work && c.Number == 3 {
 			time.Sleep(300 * time.Millisecond)
 		}

@@ -60,7 +60,7 @@ func Open(opt Options) (*Engine, error) {
 		e.rates = newRates("", opt.Logger) // of no machine
 	}
 	if kind := e.devices.choice.kind; kind != "auto" && kind != "cpu" && opt.testing.Device.Opens == 0 {
-		set, err := e.devices.get()
+		set, err := e.devices.get(context.Background())
 		if err != nil {
 			return nil, fmt.Errorf("Device (%q): %w", opt.Device, err)
 		}

@@ -45,7 +45,7 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*P
 	if err != nil {
 		return nil, err
 	}
-	route, device := "cpu", run.foretellDevices(&forecast)
+	route, device := "cpu", run.foretellDevices(ctx, &forecast)
 	if device != nil && device.Devices != "" {
 		route = "device"
 	}

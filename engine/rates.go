@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/mpga/mpga/stream"
 )
@@ -30,9 +31,11 @@ import (
 //   - V2 (no haste): one query moves a rate by a quarter at most: who waits for its result may be slow, or the
 //     machine have had other work.
 type rates struct {
-	mu   sync.Mutex
-	file string // "" keeps nothing
-	log  *slog.Logger
+	file      string // "" keeps nothing
+	log       *slog.Logger
+	measuring singleflight.Group // of links, by UUID
+
+	mu   sync.Mutex // not held while a link is measured
 	seen measured
 }
 
@@ -209,18 +212,24 @@ func (r *rates) sawDevice(uuid string, bytes int64, threads int, filling, copyin
 // rateRowsMin is how many rows or bytes a query has at least that rates are learnt from.
 const rateRowsMin = 1 << 20
 
-// link returns the speed of the link to a device; the first time it is measured.
+// link returns the speed of the link to a device; the first time it is measured, for all who wait for it.
 func (r *rates) link(uuid string, measure func() (float64, error)) (float64, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if speed, known := r.seen.Link[uuid]; known {
-		return speed, nil
-	}
-	speed, err := measure()
-	if err == nil {
-		r.seen.Link[uuid] = speed
-	}
-	return speed, err
+	speed, err, _ := r.measuring.Do(uuid, func() (any, error) {
+		r.mu.Lock()
+		speed, known := r.seen.Link[uuid]
+		r.mu.Unlock()
+		if known {
+			return speed, nil
+		}
+		speed, err := measure()
+		if err == nil {
+			r.mu.Lock()
+			r.seen.Link[uuid] = speed
+			r.mu.Unlock()
+		}
+		return speed, err
+	})
+	return speed.(float64), err
 }
 
 // cpuTime returns how long the CPU is expected to take.

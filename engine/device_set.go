@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// deviceSet is devices that queries use together:
+//
+//	opening -> current <-> lent
+//	              \-> old -> closing, once nobody uses it
+type deviceSet struct {
+	list   []kernels.Device
+	link   float64 // bytes a second to one of them, on average; 0 is not known
+	memory int64   // bytes of each that queries can have
+	users  int
+	old    bool // closed when nobody uses it any more
+
+	leased int64     // of memory
+	line   []*waiter // for it
+}
+
+// opened reports whether the devices are open already.
+func (d *devices) opened() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.current != nil
+}
+
+// whyNone returns why there are no devices, if that is known.
+func (d *devices) whyNone() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reason
+}
+
+// get opens the devices, once, and lends them until they are put back. Without any it returns the reason.
+func (d *devices) get(ctx context.Context) (*deviceSet, error) {
+	for {
+		set, opening, err := d.take()
+		if opening == nil {
+			return set, err
+		}
+		select {
+		case <-opening:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// take lends the devices if they are open, or returns why there are none. Otherwise somebody opens them until opening is
+// closed.
+func (d *devices) take() (_ *deviceSet, opening <-chan struct{}, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.current != nil:
+		d.current.users++
+		return d.current, nil, nil
+	case d.reason != nil:
+		return nil, nil, d.reason
+	case d.opening == nil:
+		d.opening = make(chan struct{})
+		go d.open(d.closing)
+	}
+	return nil, d.opening, nil
+}
+
+// open opens the devices, once those before them are closed.
+func (d *devices) open(closing <-chan struct{}) {
+	if closing != nil {
+		<-closing
+	}
+	set, late, err := kernels.Await(d.timeout, d.newSet, d.closeAll)
+	if late != nil {
+		err = fmt.Errorf("opening the device: %w", err)
+		d.silence(err, late)
+	}
+	if err != nil {
+		d.log.Debug("no device", slog.Any("reason", err))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if late == nil {
+		d.current, d.reason = set, err
+	}
+	close(d.opening)
+	d.opening = nil
+}
+
+func (d *devices) newSet() (*deviceSet, error) {
+	list, err := d.openAll()
+	if err != nil {
+		return nil, err
+	}
+	return &deviceSet{list: list, link: d.measureLink(list), memory: d.memoryOf(list)}, nil
+}
+
+// silence notes that devices do not answer: until late, which waits for that, has returned, this is why there are none.
+func (d *devices) silence(reason error, late func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reason = reason
+	go func() {
+		late()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.reason == reason {
+			d.reason = nil
+		}
+	}()
+}
+
+// retain lends devices that somebody has once more: to a batch of a result, say, that uses their memory.
+func (d *devices) retain(s *deviceSet) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.users++
+}
+
+// put gives devices back. After an error that makes them useless, the next query opens others.
+func (d *devices) put(s *deviceSet, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.spoil(s, err)
+	d.returned(s)
+}
+
+// spoil takes devices out of use after an error that makes them useless. Requires: d.mu is held.
+func (d *devices) spoil(s *deviceSet, err error) {
+	if !isFatal(err) {
+		return
+	}
+	s.old = true
+	s.grant()
+	if d.current == s {
+		d.current = nil
+	}
+}
+
+// returned closes devices that are of no use when their last user has returned them. Requires: d.mu is held.
+func (d *devices) returned(s *deviceSet) {
+	if s.users--; s.old && s.users == 0 {
+		d.closeSet(s)
+	}
+}
+
+// closeSet begins to close devices. Requires: d.mu is held, and nobody uses them.
+func (d *devices) closeSet(s *deviceSet) {
+	before, done := d.closing, make(chan struct{})
+	d.closing = done
+	go func() {
+		defer close(done)
+		_, late, err := kernels.Await(d.timeout, func() (struct{}, error) { return struct{}{}, d.closeAll(s) }, nil)
+		if late != nil {
+			d.log.Warn("closing the device", slog.Any("error", err))
+		}
+		if before != nil {
+			<-before
+		}
+	}()
+}
+
+// closeAll closes devices, none of which waits for another.
+func (d *devices) closeAll(s *deviceSet) error {
+	errs := make([]error, len(s.list))
+	var wg sync.WaitGroup
+	for i, dev := range s.list {
+		wg.Go(func() { errs[i] = dev.Close() })
+	}
+	wg.Wait()
+	err := errors.Join(errs...)
+	if err != nil {
+		d.log.Warn("device closed", slog.Any("error", err))
+	}
+	return err
+}
+
+// close closes the devices. No query uses them any more, but batches of results may lie in their memory:
+// then the last of these closes them.
+func (d *devices) close() {
+	d.mu.Lock()
+	for d.opening != nil { // a query that has ended did not wait
+		opening := d.opening
+		d.mu.Unlock()
+		<-opening
+		d.mu.Lock()
+	}
+	if s := d.current; s != nil {
+		s.old = true
+		if s.users == 0 {
+			d.closeSet(s)
+		}
+	}
+	d.current, d.reason = nil, ErrClosed
+	closing := d.closing
+	d.mu.Unlock()
+	if closing != nil {
+		<-closing
+	}
+}
