@@ -96,7 +96,7 @@ func TestDeviceSilentOpening(t *testing.T) {
 // Would catch a query that has been cancelled, and still waits for a device that takes long to open.
 func TestDeviceCancelledOpening(t *testing.T) {
 	schema, batches := deviceTable(5000, 3000)
-	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Opens: 2 * time.Second}}
+	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Opens: time.Second}}
 	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB", Logger: leakLogger(t)}, knobs))
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -112,7 +112,7 @@ func TestDeviceCancelledOpening(t *testing.T) {
 	if err := result.Err(); !errors.Is(err, cause) {
 		t.Error(err)
 	}
-	if waited := time.Since(start); waited > 1500*time.Millisecond {
+	if waited := time.Since(start); waited > 900*time.Millisecond {
 		t.Errorf("the query has ended %v after it was cancelled", waited)
 	}
 }
