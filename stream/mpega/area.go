@@ -115,9 +115,7 @@ func (a *area) closeMarks() {
 }
 
 func (a *area) closeMarksLocked() {
-	for i := range a.marks {
-		_ = closeEvent(&a.marks[i]) // its stream tells its errors
-	}
+	_ = a.device.guard.closeEvents(a.marks[:]) // their stream tells their errors
 }
 
 func (a *area) groupsAt() int64  { return a.layout.rows.bytes }

@@ -1,6 +1,7 @@
 package mpega
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -161,7 +162,7 @@ func (g *guard) newStream() (*guardedStream, error) {
 		g.streams = make(map[kernels.Stream]bool)
 	}
 	g.streams[s] = true
-	return &guardedStream{s, g}, nil
+	return &guardedStream{of: s, guard: g}, nil
 }
 
 // guardedPinned, guardedStream and guardedEvent are a device's, called by way of its guard.
@@ -173,6 +174,7 @@ type (
 	guardedStream struct {
 		of    kernels.Stream
 		guard *guard
+		batch *batch // of calls that are being gathered, to be made as one; nil of none
 	}
 	guardedEvent struct {
 		of    kernels.Event
@@ -185,8 +187,47 @@ func (p *guardedPinned) Free() error { return p.guard.free(p.Pinned.Free) }
 // bare returns an event as its device knows it.
 func bare(e kernels.Event) kernels.Event { return e.(*guardedEvent).of }
 
-func (e *guardedEvent) Wait() error  { return e.guard.do(e.of.Wait) }
-func (e *guardedEvent) Close() error { return e.guard.free(e.of.Close) }
+// nanosOf returns the times of events since another one.
+func (g *guard) nanosOf(events []kernels.Event, since kernels.Event) ([]int64, error) {
+	nanos, _, err := call(g, func() (at []int64, err error) {
+		for _, e := range events {
+			n, err := bare(e).Nanos(bare(since))
+			if err != nil {
+				return nil, err
+			}
+			at = append(at, n)
+		}
+		return at, nil
+	}, nil)
+	return nanos, err
+}
+
+// closeEvents closes events, those that there are, and forgets them.
+func (g *guard) closeEvents(events []kernels.Event) error {
+	var bares []kernels.Event
+	for i, e := range events {
+		if recorded(e) {
+			bares = append(bares, bare(e))
+		}
+		events[i] = nil
+	}
+	if len(bares) == 0 {
+		return nil
+	}
+	return g.free(func() error { return closeAll(bares) })
+}
+
+// recorded reports whether there is an event: one of a batch that failed may not have been.
+func recorded(e kernels.Event) bool { return e != nil && bare(e) != nil }
+
+func (e *guardedEvent) Wait() error { return e.guard.do(e.of.Wait) }
+
+func (e *guardedEvent) Close() error {
+	if e.of == nil { // of a batch that failed before it
+		return nil
+	}
+	return e.guard.free(e.of.Close)
+}
 
 func (e *guardedEvent) Done() (bool, error) {
 	done, _, err := call(e.guard, e.of.Done, nil)
@@ -200,7 +241,81 @@ func (e *guardedEvent) Nanos(since kernels.Event) (int64, error) {
 
 var _ kernels.Stream = (*guardedStream)(nil)
 
+// batch is calls of a stream that are made as one: a goroutine and a timer for each of thousands of short ones cost
+// more than they do. Nothing of it is touched by who has not waited for it.
+type batch struct {
+	calls  []func(made []kernels.Event) error
+	events []*guardedEvent // recorded by it
+	drops  []kernels.Event // closed at its end, whatever comes of it
+}
+
+// together gathers the calls of the stream in f, which succeed, and makes them then, up to the first that fails. Events
+// that were recorded are there afterwards, as far as it came.
+func (s *guardedStream) together(f func() error) error {
+	b := &batch{}
+	s.batch = b
+	err := f()
+	s.batch = nil
+	type result struct {
+		made []kernels.Event
+		err  error
+	}
+	r, called, silent := call(s.guard, func() (result, error) {
+		r := result{made: make([]kernels.Event, len(b.events)), err: err}
+		for i := 0; i < len(b.calls) && r.err == nil; i++ {
+			r.err = b.calls[i](r.made)
+		}
+		r.err = errors.Join(r.err, closeAll(b.drops))
+		return r, nil
+	}, func(r result) error { return closeAll(r.made) })
+	if !called {
+		_ = s.guard.free(func() error { return closeAll(b.drops) }) // when the device answers
+	}
+	for i, e := range r.made {
+		b.events[i].of = e
+	}
+	return errors.Join(r.err, silent)
+}
+
+// closeAll closes events, those that there are.
+func closeAll(events []kernels.Event) error {
+	var errs []error
+	for _, e := range events {
+		if e != nil {
+			errs = append(errs, e.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// do makes a call of the stream, or gathers it.
+func (s *guardedStream) do(f func() error) error {
+	if s.batch != nil {
+		s.batch.calls = append(s.batch.calls, func([]kernels.Event) error { return f() })
+		return nil
+	}
+	return s.guard.do(f)
+}
+
+// drop closes an event of any stream, after what has been gathered.
+func (s *guardedStream) drop(e kernels.Event) error {
+	if s.batch != nil {
+		s.batch.drops = append(s.batch.drops, bare(e))
+		return nil
+	}
+	return e.Close()
+}
+
 func (s *guardedStream) Record() (kernels.Event, error) {
+	if b := s.batch; b != nil {
+		i := len(b.events)
+		b.events = append(b.events, &guardedEvent{guard: s.guard})
+		b.calls = append(b.calls, func(made []kernels.Event) (err error) {
+			made[i], err = s.of.Record()
+			return err
+		})
+		return b.events[i], nil
+	}
 	e, _, err := call(s.guard, s.of.Record, kernels.Event.Close)
 	if err != nil {
 		return nil, err
@@ -218,68 +333,58 @@ func (s *guardedStream) Close() error {
 }
 
 func (s *guardedStream) WaitFor(e kernels.Event) error {
-	return s.guard.do(func() error { return s.of.WaitFor(bare(e)) })
-}
-
-func (s *guardedStream) Copy(c kernels.Copy) error {
-	return s.guard.do(func() error { return s.of.Copy(c) })
-}
-
-func (s *guardedStream) CopyBatch(c []kernels.Copy) error {
-	return s.guard.do(func() error { return s.of.CopyBatch(c) })
-}
-
-// all makes calls of the stream one after the other, as one: thousands of small ones cost more to guard than to make.
-func (s *guardedStream) all(calls []func(kernels.Stream) error) error {
-	if len(calls) == 0 {
-		return nil
-	}
-	return s.guard.do(func() error {
-		for _, call := range calls {
-			if err := call(s.of); err != nil {
-				return err
-			}
+	return s.do(func() error {
+		if bare(e) == nil {
+			return errorf("device %d: the event was not recorded", s.guard.number)
 		}
-		return nil
+		return s.of.WaitFor(bare(e))
 	})
 }
 
+func (s *guardedStream) Copy(c kernels.Copy) error {
+	return s.do(func() error { return s.of.Copy(c) })
+}
+
+func (s *guardedStream) CopyBatch(c []kernels.Copy) error {
+	return s.do(func() error { return s.of.CopyBatch(c) })
+}
+
 func (s *guardedStream) CopyWithin(to, from kernels.Span, bytes int64) error {
-	return s.guard.do(func() error { return s.of.CopyWithin(to, from, bytes) })
+	return s.do(func() error { return s.of.CopyWithin(to, from, bytes) })
 }
 
 func (s *guardedStream) Fill(at kernels.Span, bytes int64, value byte) error {
-	return s.guard.do(func() error { return s.of.Fill(at, bytes, value) })
+	return s.do(func() error { return s.of.Fill(at, bytes, value) })
 }
 
 func (s *guardedStream) Sample(shape *kernels.Shape, rows *kernels.Rows, registers kernels.Span) error {
-	return s.guard.do(func() error { return s.of.Sample(shape, rows, registers) })
+	return s.do(func() error { return s.of.Sample(shape, rows, registers) })
 }
 
 func (s *guardedStream) Aggregate(shape *kernels.Shape, plan kernels.Plan, rows *kernels.Rows, into *kernels.Groups, scratch kernels.Span) error {
-	return s.guard.do(func() error { return s.of.Aggregate(shape, plan, rows, into, scratch) })
+	return s.do(func() error { return s.of.Aggregate(shape, plan, rows, into, scratch) })
 }
 
 func (s *guardedStream) Merge(shape *kernels.Shape, plan kernels.Plan, in *kernels.Groups, count int64, into *kernels.Groups, scratch kernels.Span) error {
-	return s.guard.do(func() error { return s.of.Merge(shape, plan, in, count, into, scratch) })
+	return s.do(func() error { return s.of.Merge(shape, plan, in, count, into, scratch) })
 }
 
 func (s *guardedStream) Scatter(shape *kernels.Shape, rows *kernels.Rows, seed uint64, radixBits int, into *kernels.Rows, offsets, scratch kernels.Span) error {
-	return s.guard.do(func() error { return s.of.Scatter(shape, rows, seed, radixBits, into, offsets, scratch) })
+	return s.do(func() error { return s.of.Scatter(shape, rows, seed, radixBits, into, offsets, scratch) })
 }
 
 func (s *guardedStream) ResetTable(shape *kernels.Shape, table kernels.Table) error {
-	return s.guard.do(func() error { return s.of.ResetTable(shape, table) })
+	return s.do(func() error { return s.of.ResetTable(shape, table) })
 }
 
 func (s *guardedStream) Insert(shape *kernels.Shape, rows *kernels.Rows, table kernels.Table, overflow *kernels.Rows, status kernels.Span) error {
-	return s.guard.do(func() error { return s.of.Insert(shape, rows, table, overflow, status) })
+	return s.do(func() error { return s.of.Insert(shape, rows, table, overflow, status) })
 }
 
 func (s *guardedStream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count int64, table kernels.Table, overflow *kernels.Groups, status kernels.Span) error {
-	return s.guard.do(func() error { return s.of.InsertGroups(shape, in, count, table, overflow, status) })
+	return s.do(func() error { return s.of.InsertGroups(shape, in, count, table, overflow, status) })
 }
 
 func (s *guardedStream) Compact(shape *kernels.Shape, table kernels.Table, first, end int64, into *kernels.Groups) error {
-	return s.guard.do(func() error { return s.of.Compact(shape, table, first, end, into) })
+	return s.do(func() error { return s.of.Compact(shape, table, first, end, into) })
 }

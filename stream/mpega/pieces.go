@@ -54,12 +54,17 @@ func (p *pieces) next() {
 func (a *area) load(in *pieces, n int64, l *layout) error {
 	a.device.loads.Lock()
 	defer a.device.loads.Unlock()
-	return firstError(
-		func() error { return a.mark(0) },
-		func() error { return a.loadTo(in, n, l) },
-		func() error { return a.mark(1) },
-		func() error { return a.marks[1].Wait() },
-	)
+	err := a.stream.together(func() error {
+		return firstError(
+			func() error { return a.mark(0) },
+			func() error { return a.loadTo(in, n, l) },
+			func() error { return a.mark(1) },
+		)
+	})
+	if err != nil {
+		return err
+	}
+	return a.marks[1].Wait()
 }
 
 // loadTo gathers n rows in a layout: pieces from the host in one batch of copies, those on the device
@@ -67,7 +72,6 @@ func (a *area) load(in *pieces, n int64, l *layout) error {
 func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 	d := a.device
 	var copies []kernels.Copy
-	var within []func(kernels.Stream) error
 	var bytes int64
 	parts := l.parts()
 	bits := a.host[areaHeadBytes:]
@@ -81,8 +85,9 @@ func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 			at := kernels.Span{Buffer: a.memory, Offset: to.offset + done*to.width}
 			from, size := of[i].offset+p.from*to.width, rows*to.width
 			if p.block.buffer != nil {
-				piece := kernels.Span{Buffer: p.block.buffer, Offset: from}
-				within = append(within, func(s kernels.Stream) error { return s.CopyWithin(at, piece, size) })
+				if err := a.stream.CopyWithin(at, kernels.Span{Buffer: p.block.buffer, Offset: from}, size); err != nil {
+					return err
+				}
 				continue
 			}
 			copies = append(copies, kernels.Copy{Device: at, Host: p.block.host[from : from+size]})
@@ -105,7 +110,7 @@ func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 	d.mu.Lock()
 	d.bytesIn += bytes
 	d.mu.Unlock()
-	return errors.Join(a.stream.all(within), a.stream.CopyBatch(copies))
+	return a.stream.CopyBatch(copies)
 }
 
 // takePieces gives the last n rows of a set to the CPU, piece by piece.

@@ -26,12 +26,9 @@ func (d *device) note(stream int, work string, marks []kernels.Event) {
 
 // noteLocked is note for who holds the device's lock.
 func (d *device) noteLocked(stream int, work string, marks []kernels.Event) {
-	var at [lanes + 1]int64
-	for i, e := range marks {
-		var err error
-		if at[i], err = e.Nanos(d.base); err != nil {
-			return // the work itself tells its errors
-		}
+	at, err := d.guard.nanosOf(marks, d.base)
+	if err != nil {
+		return // the work itself tells its errors
 	}
 	for lane := range lanes {
 		if s := (span{at[lane], at[lane+1]}); s.end > s.begin && len(d.spans[lane]) < spansKept {

@@ -95,12 +95,15 @@ func (d *device) dropTable() error {
 }
 
 // follow lets the next load wait for what a stream has been given so far.
-func (tab *table) follow(s kernels.Stream) error {
-	err := closeEvent(&tab.last)
-	if err != nil {
-		return err
+func (tab *table) follow(s *guardedStream) error {
+	var err error
+	if tab.last != nil {
+		err = s.drop(tab.last)
+		tab.last = nil
 	}
-	tab.last, err = s.Record()
+	if err == nil {
+		tab.last, err = s.Record()
+	}
 	return err
 }
 

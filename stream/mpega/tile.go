@@ -110,22 +110,24 @@ func (t *Tile) mark(i int) (err error) {
 
 // send enqueues a copy to the device, work there, and copies back, with marks between them.
 func (t *Tile) send(copyIn, work, copyOut func() error) error {
-	return firstError(
-		func() error { return t.mark(0) },
-		copyIn,
-		func() error { return t.mark(1) },
-		work,
-		func() error { return t.mark(2) },
-		copyOut,
-		func() error { return t.mark(3) },
-	)
+	return t.stream.together(func() error {
+		return firstError(
+			func() error { return t.mark(0) },
+			copyIn,
+			func() error { return t.mark(1) },
+			work,
+			func() error { return t.mark(2) },
+			copyOut,
+			func() error { return t.mark(3) },
+		)
+	})
 }
 
 // finishMarks waits for the work of a tile, and notes when it was done.
 func (d *device) finishMarks(t *Tile, work string) error {
 	var last kernels.Event
 	for _, e := range t.marks {
-		if e != nil {
+		if recorded(e) {
 			last = e
 		}
 	}
@@ -141,13 +143,7 @@ func (d *device) finishMarks(t *Tile, work string) error {
 	return errors.Join(err, t.closeMarks())
 }
 
-func (t *Tile) closeMarks() error {
-	var errs []error
-	for i := range t.marks {
-		errs = append(errs, closeEvent(&t.marks[i]))
-	}
-	return errors.Join(errs...)
-}
+func (t *Tile) closeMarks() error { return t.device.guard.closeEvents(t.marks[:]) }
 
 // leave gives the buffers of a route back. Requires: the device's lock is held.
 func (t *Tile) leave() error {
