@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -122,7 +124,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// randomDevice returns a device of the host, and knobs that force its paths.
+// randomDevice returns a device of the host, and knobs that force its paths, or let it fail.
 func randomDevice(rng *rand.Rand) (string, engine.DeviceKnobs) {
 	k := engine.DeviceKnobs{
 		TileRows:  []int{0, 32, 100, 1000}[rng.IntN(4)],
@@ -135,6 +137,10 @@ func randomDevice(rng *rand.Rand) (string, engine.DeviceKnobs) {
 	if rng.IntN(2) == 0 {
 		k.LFMin = 0.001 + 0.9*rng.Float64()
 		k.LFMax = k.LFMin + (1-k.LFMin)*rng.Float64()
+	}
+	if rng.IntN(3) == 0 {
+		cause := []error{errors.New("boom"), kernels.ErrDeviceLost, kernels.ErrOutOfMemory}[rng.IntN(3)]
+		k.Fail = hostdevice.FailNth(1+rng.Int64N(300), rng.IntN(2) == 0, cause)
 	}
 	return []string{"host:1MiB", "host:2MiB", "host:16MiB"}[rng.IntN(3)], k
 }
