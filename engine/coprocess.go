@@ -90,7 +90,7 @@ func (q *query) deviceOptions(set *deviceSet, layout *deviceLayout) mpega.Option
 		Rows:        max(q.progress.rowsTotal, 0),
 		Seed:        partition.Seed(0),
 		MemoryLimit: q.engine.opt.DeviceMemoryLimit,
-		PinnedLimit: q.engine.opt.MemoryLimit / pinnedShare / int64(len(set.list)),
+		PinnedLimit: q.engine.devices.pinned,
 		TileRows:    knobs.TileRows,
 		Streams:     knobs.Streams,
 		LFMin:       knobs.LFMin,

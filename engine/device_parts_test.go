@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,8 +18,6 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
-	"github.com/mpga/mpga/kernels"
-	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
 // partsTable has keys and values of every width that rows on a device can have: strings that do not fit their words,
@@ -166,37 +163,21 @@ func TestDevicePartsFaults(t *testing.T) {
 	if testing.Short() {
 		step = 5
 	}
-	first := 1 + int64(newSeed(t)%uint64(step)) // so that many runs try every n
-	for _, work := range []bool{false, true} {
-		for n := first; ; n += step {
-			var failed atomic.Bool
-			fail := hostdevice.FailNth(n, work, []error{kernels.ErrDeviceLost, kernels.ErrOutOfMemory, errors.New("boom")}[n%3])
-			knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{TileRows: 300, Streams: 2, Fail: func(call hostdevice.Call) error {
-				err := fail(call)
-				if err != nil {
-					failed.Store(true)
-				}
-				return err
-			}}}
-			t.Run(fmt.Sprintf("work=%v/%d", work, n), func(t *testing.T) {
-				eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs))
-				for range 2 {
-					src, err := scan.Open(t.Context(), []string{file}, scan.Options{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					got, err := answer(eng, src, q)
-					if err == nil {
-						err = spectest.Equal(want, got)
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
-				}
-			})
-			if !failed.Load() || t.Failed() {
-				break
+	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{TileRows: 300, Streams: 2}}
+	failEach(t, "parts", knobs, step, func(t *testing.T, knobs engine.TestingKnobs) {
+		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs))
+		for range 2 {
+			src, err := scan.Open(t.Context(), []string{file}, scan.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := answer(eng, src, q)
+			if err == nil {
+				err = spectest.Equal(want, got)
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 		}
-	}
+	})
 }

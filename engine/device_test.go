@@ -98,6 +98,30 @@ func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches
 	return result.Stats()
 }
 
+// failEach lets each call of a device fail in turn, or one of each step of them, then each piece of work, until none is left.
+// try answers queries with the knobs, which say what fails.
+func failEach(t *testing.T, name string, knobs engine.TestingKnobs, step int64, try func(*testing.T, engine.TestingKnobs)) {
+	t.Helper()
+	first := 1 + int64(newSeed(t)%uint64(step)) // so that many runs try every n
+	for _, work := range []bool{false, true} {
+		for n := first; ; n += step {
+			var failed atomic.Bool
+			fail := hostdevice.FailNth(n, work, []error{kernels.ErrDeviceLost, kernels.ErrOutOfMemory, errors.New("boom")}[n%3])
+			knobs.Device.Fail = func(call hostdevice.Call) error {
+				err := fail(call)
+				if err != nil {
+					failed.Store(true)
+				}
+				return err
+			}
+			t.Run(fmt.Sprintf("%s/work=%v/%d", name, work, n), func(t *testing.T) { try(t, knobs) })
+			if !failed.Load() || t.Failed() {
+				break
+			}
+		}
+	}
+}
+
 // Whatever call or work of a device fails, the answer is right, and the next query's is.
 func TestDeviceFaults(t *testing.T) {
 	schema, batches := deviceTable(2000, 1500)
@@ -109,7 +133,6 @@ func TestDeviceFaults(t *testing.T) {
 	if testing.Short() {
 		step = 7
 	}
-	first := 1 + int64(newSeed(t)%uint64(step)) // so that many runs try every n
 	for _, c := range []struct {
 		groups    int64
 		tileRows  int
@@ -122,43 +145,19 @@ func TestDeviceFaults(t *testing.T) {
 		{1 << 40, 400, 2 << 20, 2},
 		{1 << 40, 200, 64 << 10, 1}, // partitions that are split
 	} {
-		for _, work := range []bool{false, true} {
-			for n := first; ; n += step {
-				var failed atomic.Bool
-				cause := errors.New("boom")
-				if n%3 == 0 {
-					cause = kernels.ErrDeviceLost
-				} else if n%3 == 1 {
-					cause = kernels.ErrOutOfMemory
+		knobs := engine.TestingKnobs{ResultRows: 100, Device: engine.DeviceKnobs{Groups: c.groups, TileRows: c.tileRows, RadixBits: c.radixBits, Streams: 2}}
+		failEach(t, fmt.Sprintf("groups=%d", c.groups), knobs, step, func(t *testing.T, knobs engine.TestingKnobs) {
+			eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB", DeviceMemoryLimit: c.memory}, knobs))
+			for range 2 {
+				got, err := answer(eng, scan.Batches(schema, batches), deviceQuery)
+				if err != nil {
+					t.Fatal(err)
 				}
-				fail := hostdevice.FailNth(n, work, cause)
-				knobs := engine.TestingKnobs{ResultRows: 100, Device: engine.DeviceKnobs{
-					Groups: c.groups, TileRows: c.tileRows, RadixBits: c.radixBits, Streams: 2,
-					Fail: func(call hostdevice.Call) error {
-						err := fail(call)
-						if err != nil {
-							failed.Store(true)
-						}
-						return err
-					},
-				}}
-				t.Run(fmt.Sprintf("groups=%d/work=%v/%d", c.groups, work, n), func(t *testing.T) {
-					eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB", DeviceMemoryLimit: c.memory}, knobs))
-					for range 2 {
-						got, err := answer(eng, scan.Batches(schema, batches), deviceQuery)
-						if err != nil {
-							t.Fatal(err)
-						}
-						if err := spectest.Equal(want, got); err != nil {
-							t.Fatal(err)
-						}
-					}
-				})
-				if !failed.Load() || t.Failed() {
-					break
+				if err := spectest.Equal(want, got); err != nil {
+					t.Fatal(err)
 				}
 			}
-		}
+		})
 	}
 }
 

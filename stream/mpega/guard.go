@@ -235,8 +235,11 @@ func (e *guardedEvent) Done() (bool, error) {
 }
 
 func (e *guardedEvent) Nanos(since kernels.Event) (int64, error) {
-	nanos, _, err := call(e.guard, func() (int64, error) { return e.of.Nanos(bare(since)) }, nil)
-	return nanos, err
+	at, err := e.guard.nanosOf([]kernels.Event{e}, since)
+	if err != nil {
+		return 0, err
+	}
+	return at[0], nil
 }
 
 var _ kernels.Stream = (*guardedStream)(nil)

@@ -24,7 +24,7 @@ type partsTaker struct {
 	radix    partition.Radix
 
 	mu     sync.Mutex
-	answer answer
+	answer *answer
 	sizes  []int64
 }
 
@@ -75,8 +75,7 @@ func TestParts(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			in := makeInput(rand.New(rand.NewPCG(5, 6)), c.rows, 5000, c.keyBytes, c.heavy)
-			taker := &partsTaker{keyBytes: c.keyBytes, seed: 99, radix: c.radix, sizes: make([]int64, c.radix.FanOut())}
-			taker.answer.final, taker.answer.others = map[uint64]state{}, map[uint64]state{}
+			taker := &partsTaker{keyBytes: c.keyBytes, seed: 99, radix: c.radix, answer: newAnswer(), sizes: make([]int64, c.radix.FanOut())}
 			var devices []kernels.Device
 			for range c.devices {
 				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: 4 << 20}))
@@ -93,7 +92,7 @@ func TestParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			check(t, in, &taker.answer)
+			check(t, in, taker.answer)
 			if len(a.final)+len(a.others) > 0 {
 				t.Errorf("%d groups were emitted, %d given to the CPU", len(a.final), len(a.others))
 			}

@@ -103,6 +103,10 @@ type answer struct {
 	err     error
 }
 
+func newAnswer() *answer {
+	return &answer{final: map[uint64]state{}, others: map[uint64]state{}, late: map[uint64]bool{}}
+}
+
 // take adds to what the CPU has of a key.
 func (a *answer) take(k uint64, s state) {
 	sum := a.others[k]
@@ -231,7 +235,7 @@ func (in *input) submit(r *mpega.Run, fillers int) error {
 
 // run sends the input through a run.
 func run(in *input, opt mpega.Options, fillers int) (a *answer, c mpega.Counters, err error) {
-	a = &answer{final: map[uint64]state{}, others: map[uint64]state{}, late: map[uint64]bool{}}
+	a = newAnswer()
 	opt.Shape, opt.Nullable = in.shape()
 	if opt.Rows == 0 {
 		opt.Rows = int64(len(in.keys))
@@ -513,7 +517,7 @@ func silentAt(t *testing.T, in *input, n int64, work bool, estimate int64, parts
 		}
 		return nil
 	}})
-	a := &answer{final: map[uint64]state{}, others: map[uint64]state{}, late: map[uint64]bool{}}
+	a := newAnswer()
 	opt := mpega.Options{
 		Devices: []kernels.Device{device}, Groups: estimate, TileRows: 400, Streams: 2, Timeout: 5 * time.Millisecond, Rows: int64(len(in.keys)),
 		TakeRows: a.takeRows(4), TakeStates: a.takeStates(4),
@@ -628,7 +632,7 @@ func TestSilenceOfOne(t *testing.T) {
 		return nil
 	}})
 	in := makeInput(rand.New(rand.NewPCG(5, 6)), 40_000, 1<<30, 4, 0)
-	a := &answer{final: map[uint64]state{}, others: map[uint64]state{}, late: map[uint64]bool{}}
+	a := newAnswer()
 	opt := mpega.Options{
 		Devices: []kernels.Device{healthy, silent}, Groups: 1 << 40, Rows: int64(len(in.keys)), Timeout: 100 * time.Millisecond,
 		TileRows: 1000, RadixBits: 4, TakeRows: a.takeRows(4), TakeStates: a.takeStates(4),
