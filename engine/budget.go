@@ -28,6 +28,7 @@ type budget struct {
 	limit  int64
 	fixed  bool         // for tests: the limit is that of memory
 	peak   atomic.Int64 // resident bytes of the process
+	freed  atomic.Int64 // when the program was last taken out of them, in Unix nanoseconds
 
 	mu      sync.Mutex
 	running int
@@ -44,6 +45,11 @@ const (
 
 	// memoryBytesMin is the least that pages, tables and decoded columns can work with.
 	memoryBytesMin = 16 << 20
+
+	// Where less than this part of the limit is left, the program itself leaves the resident set, as often as this.
+	// Linux 6.18 maps all of the command's 75 MiB, and then 20 to 40 MiB are mapped again; releasing takes 0.5 ms.
+	releaseBelow = 4
+	releaseEvery = 100 * time.Millisecond
 )
 
 func newBudget(m *stream.Memory, limit, fixed int64) *budget {
@@ -58,12 +64,11 @@ func newBudget(m *stream.Memory, limit, fixed int64) *budget {
 
 // look measures the process and sets what is left for pages and tables.
 func (b *budget) look() error {
-	resident := stream.ResidentBytes()
-	if peak := b.peak.Load(); resident > peak {
-		b.peak.Store(resident)
+	left, others := b.measure()
+	if now, last := time.Now().UnixNano(), b.freed.Load(); left < b.limit/releaseBelow && now-last >= int64(releaseEvery) && b.freed.CompareAndSwap(last, now) {
+		stream.ReleaseProgram()
+		left, others = b.measure()
 	}
-	others := max(resident-b.memory.Resident(), 0)
-	left := b.limit - b.limit/budgetMargin - others
 	b.memory.SetLimit(max(left, memoryBytesMin))
 	if left < memoryBytesMin {
 		need := (others + memoryBytesMin) / (budgetMargin - 1) * budgetMargin
@@ -71,6 +76,16 @@ func (b *budget) look() error {
 			ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(others)), humanize.IBytes(memoryBytesMin), humanize.IBytes(uint64(need)))
 	}
 	return nil
+}
+
+// measure returns what the process leaves of the limit for pages and tables, and what it holds beside them.
+func (b *budget) measure() (left, others int64) {
+	resident := stream.ResidentBytes()
+	if peak := b.peak.Load(); resident > peak {
+		b.peak.Store(resident)
+	}
+	others = max(resident-b.memory.Resident(), 0)
+	return b.limit - b.limit/budgetMargin - others, others
 }
 
 // start looks after the budget until the returned function is called.

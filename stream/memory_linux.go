@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,4 +51,33 @@ func ResidentBytes() int64 {
 	}
 	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
 	return pages * int64(os.Getpagesize())
+}
+
+// ReleaseProgram takes the code and the constants of the program out of the resident set. They stay in the page
+// cache, from which the system maps what is used again: some of it, where at first all was mapped.
+func ReleaseProgram() {
+	name, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return
+	}
+	maps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		return
+	}
+	var begin, end uintptr
+	for line := range strings.Lines(string(maps)) {
+		switch fields := strings.Fields(line); {
+		case strings.HasSuffix(line, " "+name+"\n"):
+			begin, end = 0, 0
+			if strings.HasPrefix(fields[1], "r-") {
+				_, _ = fmt.Sscanf(fields[0], "%x-%x", &begin, &end)
+			}
+		case fields[0] == "Anonymous:":
+			// Pages that were written to, by the linker or a debugger, would be lost.
+			if begin < end && fields[1] == "0" {
+				_, _, _ = unix.Syscall(unix.SYS_MADVISE, begin, end-begin, unix.MADV_DONTNEED)
+			}
+			begin, end = 0, 0
+		}
+	}
 }
