@@ -89,10 +89,10 @@ type processReport struct {
 	MemoryBytes *int64 `json:"memory_bytes"`
 }
 
-// findDevices asks the CUDA driver and NVML.
+// findDevices asks the CUDA driver and NVML, and waits for each no longer than a query does.
 func findDevices() devicesReport {
-	infos, err := kernels.Devices()
-	managed, nvmlErr := nvml.Read()
+	infos, _, err := kernels.Await(kernels.TimeoutDefault, kernels.Devices, nil)
+	managed, _, nvmlErr := kernels.Await(kernels.TimeoutDefault, nvml.Read, nil)
 	return reportDevices(infos, err, managed, nvmlErr)
 }
 
