@@ -94,8 +94,8 @@ func TestDeviceSilentClosing(t *testing.T) {
 	<-done
 }
 
-// Would catch a query, or one that only asks for rates, that waits for a driver which does not answer while its link is
-// measured, and a device that is never used again when it does.
+// Would catch a query that waits for a driver which does not answer while its link is measured, and a device that is never
+// used again when it does.
 func TestDeviceSilentLink(t *testing.T) {
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Uint32}}, nil))
 	for i := range uint32(autoRowsMin) {
@@ -142,9 +142,6 @@ func TestDeviceSilentLink(t *testing.T) {
 		go func() { done <- query() }()
 	}
 	<-silent
-	if asked := time.Now(); eng.rates.cpuTime(1e6, 10, 1) <= 0 || time.Since(asked) > 150*time.Millisecond {
-		t.Errorf("the CPU's rates were known after %v", time.Since(asked))
-	}
 	for range 3 {
 		select {
 		case s := <-done:

@@ -164,13 +164,18 @@ func TestDeviceFaults(t *testing.T) {
 // A device that stops answering holds nobody up.
 func TestDeviceTimeout(t *testing.T) {
 	schema, batches := deviceTable(5000, 3000)
+	answer := make(chan struct{})
+	defer close(answer)
 	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Timeout: 50 * time.Millisecond, Fail: func(c hostdevice.Call) error {
 		if c.Work && c.Number == 3 {
-			time.Sleep(300 * time.Millisecond)
+			<-answer
 		}
 		return nil
 	}}}
-	stats := deviceStats(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs), schema, batches, deviceQuery)
+	var stats engine.Stats
+	ends(t, "a query", func() {
+		stats = deviceStats(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs), schema, batches, deviceQuery)
+	})
 	if stats.Route != "cpu" || stats.Groups != 2452 || stats.Device.Reason == "" {
 		t.Errorf("%d groups on route %s, because of %q", stats.Groups, stats.Route, stats.Device.Reason)
 	}

@@ -44,6 +44,28 @@ func TestRatesChoose(t *testing.T) {
 	}
 }
 
+// Would catch a query that only asks for rates, and waits for a link that is being measured.
+func TestRatesMeasuring(t *testing.T) {
+	r := newRates("", slog.New(slog.DiscardHandler))
+	measuring, answer, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := r.link("gpu", func() (float64, error) {
+			close(measuring)
+			<-answer
+			return 55e9, nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-measuring
+	if r.cpuTime(1e6, 10, 1) <= 0 {
+		t.Error("the CPU takes no time")
+	}
+	close(answer)
+	<-done
+}
+
 // Rates last from process to process, and a file that makes no sense does no harm.
 func TestRatesFile(t *testing.T) {
 	discard := slog.New(slog.DiscardHandler)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type rig struct {
 	a, b     kernels.Stream
 	buffer   kernels.Buffer
 	pinned   kernels.Pinned
+	held     sync.RWMutex // while it is locked, no work of a stream is done
 	breaches []string
 }
 
@@ -31,6 +33,13 @@ func newRig(t *testing.T, o hostdevice.Options) *rig {
 	t.Helper()
 	r := &rig{t: t}
 	o.Report = func(err error) { r.breaches = append(r.breaches, err.Error()) }
+	o.Fail = func(c hostdevice.Call) error {
+		if c.Work {
+			r.held.RLock()
+			defer r.held.RUnlock()
+		}
+		return nil
+	}
 	var err error
 	take := func(e error) { err = errors.Join(err, e) }
 	var e error
@@ -81,7 +90,6 @@ func (r *rig) out() kernels.Copy {
 
 // What breaks the rules of ownership is told, by name.
 func TestBreaches(t *testing.T) {
-	slow := hostdevice.Options{Latency: 20 * time.Millisecond}
 	for _, tc := range []struct {
 		name string
 		do   func(r *rig)
@@ -144,8 +152,10 @@ func TestBreaches(t *testing.T) {
 			r.must(e.Close())
 		}, "Fill on stream 2: device memory"},
 		{"pinned memory written too early", func(r *rig) {
+			r.held.Lock()
 			r.must(r.a.Copy(r.in()))
 			r.pinned.Bytes()[7]++
+			r.held.Unlock()
 		}, "pinned memory changes while a copy of 65536 B reads it"},
 		{"pinned memory copied by two streams", func(r *rig) {
 			r.must(r.a.Copy(r.out()))
@@ -166,10 +176,7 @@ func TestBreaches(t *testing.T) {
 		}, "an event is closed twice"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if raceEnabled && tc.name == "pinned memory written too early" {
-				t.Skip("a data race on purpose, which the detector finds first")
-			}
-			r := newRig(t, slow)
+			r := newRig(t, hostdevice.Options{})
 			tc.do(r)
 			_ = r.wait(r.a)
 			_ = r.wait(r.b)
@@ -201,8 +208,9 @@ func TestLeaks(t *testing.T) {
 
 // Results are not there before an event says so.
 func TestAsynchrony(t *testing.T) {
-	r := newRig(t, hostdevice.Options{Latency: 50 * time.Millisecond})
-	begin := time.Now()
+	const latency = 20 * time.Millisecond
+	r := newRig(t, hostdevice.Options{Latency: latency})
+	r.held.Lock()
 	r.must(r.a.Fill(r.span(), rigBytes, 1))
 	r.must(r.a.Copy(r.out()))
 	e, err := r.a.Record()
@@ -210,12 +218,11 @@ func TestAsynchrony(t *testing.T) {
 	if done, err := e.Done(); done || err != nil {
 		t.Errorf("done %v at once, %v", done, err)
 	}
-	if took := time.Since(begin); took > 45*time.Millisecond {
-		t.Errorf("enqueueing took %v", took)
-	}
+	begin := time.Now()
+	r.held.Unlock()
 	r.must(e.Wait())
-	if took := time.Since(begin); took < 100*time.Millisecond {
-		t.Errorf("two pieces of work of 50 ms took %v", took)
+	if took := time.Since(begin); took < 2*latency {
+		t.Errorf("two pieces of work of %v took %v", latency, took)
 	}
 	if !bytes.Equal(r.pinned.Bytes(), bytes.Repeat([]byte{1}, rigBytes)) {
 		t.Error("not what was filled in")
@@ -249,9 +256,16 @@ func TestBandwidth(t *testing.T) {
 		r.close()
 		return time.Duration(nanos)
 	}
-	same, both := run(false), run(true)
-	if same < 100*time.Millisecond || both < 50*time.Millisecond || both > same-20*time.Millisecond {
-		t.Errorf("two copies of 50 ms took %v in one direction, %v in both", same, both)
+	if same := run(false); same < 100*time.Millisecond {
+		t.Errorf("two copies of 50 ms took %v in one direction", same)
+	}
+	// On a busy machine two copies may come one after the other; that would be always, if they took turns.
+	both := run(true)
+	for tries := 1; both >= 100*time.Millisecond && tries < 20; tries++ {
+		both = run(true)
+	}
+	if both < 50*time.Millisecond || both >= 100*time.Millisecond {
+		t.Errorf("two copies of 50 ms took %v in both directions", both)
 	}
 }
 

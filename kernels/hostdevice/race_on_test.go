@@ -1,5 +1,0 @@
-//go:build race
-
-package hostdevice_test
-
-const raceEnabled = true
