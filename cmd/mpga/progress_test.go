@@ -64,6 +64,23 @@ func TestAutoProgress(t *testing.T) {
 	}
 }
 
+// Would catch a bar of short work, also where what is short ends late.
+func TestBarDelay(t *testing.T) {
+	var out bytes.Buffer
+	p, err := newProgress("bar", &out, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []engine.Progress{{}, {Elapsed: barDelay - 1}, {Elapsed: time.Hour, Done: true}} {
+		p.update(u)
+	}
+	p.close()
+	p.update(engine.Progress{Elapsed: barDelay})
+	if out.Len() > 0 {
+		t.Errorf("got %q", &out)
+	}
+}
+
 func TestRoundTime(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 999: "999ns", 12345: "12.3µs", 1999999999: "2s", 83456 * time.Millisecond: "1m23.5s",
