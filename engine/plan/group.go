@@ -459,7 +459,7 @@ func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 			made, failed = g.of(made)
 			return made
 		}
-		if name := g.columns[x.Key()]; name != "" && x.Op != expr.OpConstant {
+		if name := g.columns[x.Key()]; name != "" && (x.Op != expr.OpConstant || len(g.sets) > 1) {
 			if c := g.computed[name]; c != nil {
 				made := *c
 				made.At = x.At
@@ -491,8 +491,7 @@ func (g *grouping) groupingOf(x *expr.Expr, failed *error) *expr.Expr {
 		}
 		sum = expr.Call("+", expr.Call("*", sum, expr.Constant(int64(2))), bit)
 	}
-	sum.At = x.At
-	return sum
+	return &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{sum}, At: x.At}
 }
 
 // absent is 1 for groups of the sets without a key, else 0.

@@ -277,11 +277,11 @@ func firstAggregate(e *expr.Expr) (found *expr.Expr) {
 
 // grouped says whether the statement has groups, and refuses what cannot be grouped.
 func (st *statement) grouped() (bool, error) {
-	if len(st.GroupBy) > 0 || st.GroupAll || st.Having != nil {
+	if len(st.GroupBy) > 0 || st.Having != nil {
 		return true, nil
 	}
 	for _, it := range st.items {
-		if firstAggregate(it.expr) != nil {
+		if firstAggregate(it.expr) != nil || st.GroupAll && len(it.expr.Columns()) > 0 { // of constants it makes no groups
 			return true, nil
 		}
 	}
@@ -296,7 +296,7 @@ func (st *statement) grouped() (bool, error) {
 // ordinal returns the item that an integer constant stands for.
 func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, error) {
 	n, ok := e.Value.(int64)
-	if e.Op != expr.OpConstant || !ok {
+	if e.Op != expr.OpConstant || !ok || e.Type.ID == expr.Decimal { // whose digits are an int64, too
 		return nil, false, nil
 	}
 	if n < 1 || n > int64(len(st.items)) {
@@ -309,6 +309,9 @@ func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, err
 func (st *statement) orderExpr(e *expr.Expr) (*expr.Expr, error) {
 	if x, ok, err := st.ordinal(e, "ORDER BY"); ok {
 		return x, err
+	}
+	if e.Op == expr.OpConstant {
+		return nil, &expr.Error{Message: fmt.Sprintf("ORDER BY %s: a constant orders nothing; a name stands without quotes or in double ones, a column's place is an integer", e), At: e.At}
 	}
 	return st.rel.resolve(e, st.aliases, true)
 }
@@ -386,25 +389,24 @@ func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), h
 // limit reads LIMIT and OFFSET.
 func (q *Query) limit(s *sql.Select) error {
 	count := func(e *expr.Expr, clause string) (int64, error) {
-		p, err := expr.Bind(arrow.NewSchema(nil, nil), e)
-		if err != nil {
-			return 0, err
+		number := &expr.Expr{Op: expr.OpTryCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{e}, At: e.At}
+		if p, err := expr.Bind(arrow.NewSchema(nil, nil), number); err == nil {
+			value, _ := p.Constant(0)
+			if n, ok := value.(int64); ok && n >= 0 {
+				return n, nil
+			}
 		}
-		value, constant := p.Constant(0)
-		n, ok := value.(int64)
-		if !constant || !ok || n < 0 {
-			return 0, &expr.Error{Message: clause + " takes a number of rows, 0 or more", At: e.At}
-		}
-		return n, nil
+		return 0, &expr.Error{Message: clause + " takes a number of rows, 0 or more", At: e.At}
 	}
 	var err error
-	if s.Limit != nil && !(s.Limit.Op == expr.OpConstant && s.Limit.Value == nil) {
+	given := func(e *expr.Expr) bool { return e != nil && (e.Op != expr.OpConstant || e.Value != nil) } // NULL is no limit
+	if given(s.Limit) {
 		q.by.Limited = true
 		if q.by.Limit, err = count(s.Limit, "LIMIT"); err != nil {
 			return err
 		}
 	}
-	if s.Offset != nil {
+	if given(s.Offset) {
 		q.by.Offset, err = count(s.Offset, "OFFSET")
 	}
 	return err

@@ -37,6 +37,10 @@ func (r *relation) column(e *expr.Expr) (*expr.Expr, error) {
 		return nil, err
 	}
 	x := *r.exprs[i]
+	if x.Op == expr.OpConstant && x.Value != nil { // another key than the same constant in the statement itself
+		c := x
+		x = expr.Expr{Op: expr.OpCast, Type: c.Type, Args: []*expr.Expr{&c}}
+	}
 	x.At = e.At
 	return &x, nil
 }

@@ -70,6 +70,28 @@ func (g *grouping) arrange(query spec.Query) error {
 		return g.bindError(query, err)
 	}
 	g.q.grouped, g.q.query, g.q.rows = true, query, bound.Schema
+	if slices.ContainsFunc(g.sets, func(set []int) bool { return len(set) == 0 }) {
+		return g.q.admitNothing()
+	}
+	return nil
+}
+
+// admitNothing lets the aggregates be NULL that are so of no rows: a grouping set without keys has a group even then.
+func (q *Query) admitNothing() error {
+	query := q.query
+	if query.Keys = nil; len(query.Aggregates) == 0 {
+		return nil
+	}
+	bound, err := spec.Bind(query, q.source.Schema(), q.source.Stats().Columns)
+	if err != nil {
+		return err
+	}
+	fields := slices.Clone(q.rows.Fields())
+	keys := len(fields) - bound.Schema.NumFields()
+	for i, f := range bound.Schema.Fields() {
+		fields[keys+i].Nullable = fields[keys+i].Nullable || f.Nullable
+	}
+	q.rows = arrow.NewSchema(fields, nil)
 	return nil
 }
 
