@@ -58,6 +58,28 @@ func TestNumber(t *testing.T) {
 	}
 }
 
+// Would catch a sign that counts as a digit, which makes a type wider than what is written and a number of 38 digits a
+// double, and zeros behind a sign that are read as octal.
+func TestNegativeNumber(t *testing.T) {
+	const digits = "99999999999999999999999999999999999999"
+	for _, text := range []string{
+		"7", "2147483649", "007", "0777777777777", "9223372036854775807", "9223372036854775809", digits, digits + ".0",
+		digits[:28] + "." + digits[28:], "1.5", "00.5", ".5", "0.0", "1e3", "0x1F",
+	} {
+		positive, negative := parsed(t, text), parsed(t, "-"+text)
+		if positive.Type != negative.Type {
+			t.Errorf("%s is a %s, -%s a %s", text, positive.Type, text, negative.Type)
+		}
+		want, err := folded(Call("-", positive))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := folded(negative); err != nil || got != want {
+			t.Errorf("-%s is %s, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
 // Would catch constants that stand for numbers and have no kernel, and casts between numbers of 64 and of 128 bits.
 func TestNumberKinds(t *testing.T) {
 	cast := func(e *Expr, typ Type) *Expr { return &Expr{Op: OpCast, Type: typ, Args: []*Expr{e}, At: -1} }

@@ -111,7 +111,7 @@ func Number(text string) (*Expr, error) {
 	if v, err := strconv.ParseInt(withoutZeros(plain), 0, 64); err == nil {
 		return Constant(v), nil
 	}
-	whole, fraction, pointed := strings.Cut(plain, ".")
+	whole, fraction, pointed := strings.Cut(strings.TrimPrefix(plain, "-"), ".")
 	digits := len(strings.TrimLeft(whole, "0"))
 	if !pointed && digits <= digitsMax {
 		v, ok := parseDecimal(plain, DecimalOf(digitsMax, 0))
@@ -137,10 +137,15 @@ func Number(text string) (*Expr, error) {
 
 // withoutZeros drops the zeros before a decimal number, which Go would read as octal for them.
 func withoutZeros(number string) string {
-	if trimmed := strings.TrimLeft(number, "0"); trimmed != "" && trimmed[0] >= '1' && trimmed[0] <= '9' {
-		return trimmed
+	digits, negative := strings.CutPrefix(number, "-")
+	trimmed := strings.TrimLeft(digits, "0")
+	switch {
+	case trimmed == "" || trimmed[0] < '1' || trimmed[0] > '9':
+		return number
+	case negative:
+		return "-" + trimmed
 	}
-	return number
+	return trimmed
 }
 
 // Walk calls f for the expression and all below it, outer ones first. It does not enter an expression for which
