@@ -13,10 +13,14 @@ func (f osTempFile) Discard(offset, n int64) {
 	_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, n)
 }
 
-// createTemp creates a file that has no name once this returns: its space comes back when it is
-// closed, also by the end of the process.
+// createTemp creates a file that has no name, or where the file system has none of these, none once this returns: its
+// space comes back when it is closed, also by the end of the process.
 func createTemp(dir string) (TempFile, error) {
-	f, err := os.CreateTemp(dir, "mpga-spill-*")
+	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o600)
+	if err == nil {
+		return osTempFile{f}, nil
+	}
+	f, err = os.CreateTemp(dir, "mpga-spill-*")
 	if err != nil {
 		return nil, err
 	}

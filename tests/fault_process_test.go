@@ -63,7 +63,8 @@ func TestKill(t *testing.T) {
 	c.check(t, rows)
 	rng := rand.New(rand.NewPCG(*seedFlag, 5))
 	left := 0
-	for range 6 {
+	const kills, killsMax = 6, 60
+	for n := 0; n < kills || left == 0 && n < killsMax; n++ {
 		if err := os.Remove(c.target()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}
@@ -71,7 +72,12 @@ func TestKill(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rng.Float64() * float64(took)))
+		if n < kills {
+			time.Sleep(time.Duration(rng.Float64() * float64(took)))
+		}
+		for n >= kills && len(fileNames(t, c.out)) == 0 { // none of the moments was one when the output was open
+			time.Sleep(time.Millisecond)
+		}
 		killed := cmd.Process.Kill()
 		if err := cmd.Wait(); err == nil && killed == nil {
 			t.Log("it had ended before")
