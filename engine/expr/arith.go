@@ -197,7 +197,7 @@ func floatArithmetic(op string, n *node) func(*frame) (*vector, error) {
 			for i := range z {
 				z[i] = x[i] * y[i]
 			}
-		case "/", "//":
+		case "/":
 			for i := range z {
 				z[i] = x[i] / y[i]
 			}
@@ -269,12 +269,17 @@ func (n *node) textAsDouble(t, other Type) Type {
 	return t
 }
 
-// integerResult is the type of arithmetic on two integers: the wider one, or where only one of them is
-// signed, one that is wider than both.
+// integerResult is the type of arithmetic on two integers: the wider one, or where that one is unsigned and the other
+// is not, one that is wider than both.
 func integerResult(x, y Type) Type {
+	if x.unsigned() && y.signed() {
+		x, y = y, x
+	}
 	switch {
 	case x.signed() == y.signed():
 		return typeOf(max(x.ID, y.ID))
+	case x.ID-Int8 > y.ID-Uint8 && x.ID != Huge:
+		return x
 	case x.ID == Uint64 || y.ID == Uint64 || x.ID == Huge || y.ID == Huge:
 		return typeOf(Huge)
 	}
@@ -340,7 +345,25 @@ func division(b *binder, n *node) error {
 	return b.castArgs(n, n.typ)
 }
 
-// remainder binds // and %: of integers NULL where the divisor is 0.
+// quotient binds // of numbers that are not both integers: their quotient as / gives it, but NULL where the divisor is 0.
+func quotient(b *binder, n *node) error {
+	if err := division(b, n); err != nil {
+		return err
+	}
+	single := n.typ.ID == Float32
+	n.eval = map2e(n, func(x, y float64) (float64, error) {
+		switch {
+		case y == 0:
+			return 0, errNull
+		case single:
+			return float64(float32(x / y)), nil
+		}
+		return x / y, nil
+	})
+	return nil
+}
+
+// remainder binds // and %: of integers and decimals NULL where the divisor is 0.
 func remainder(sign string) binding {
 	return func(b *binder, n *node) error {
 		x, y := n.args[0].typ, n.args[1].typ
@@ -356,12 +379,17 @@ func remainder(sign string) binding {
 		case x.integer() && y.integer():
 			n.typ = n.integerType(x, y)
 		case sign == "//":
-			return division(b, n)
+			return quotient(b, n)
 		case x.float() || y.float():
 			n.typ = commonNumber(x, y)
 			n.eval = floatArithmetic("%", n)
 			return b.castArgs(n, n.typ)
 		default:
+			if x, y := x.asDecimal(), y.asDecimal(); max(x.Precision-x.Scale, y.Precision-y.Scale)+max(x.Scale, y.Scale) > digitsMax {
+				n.typ = typeOf(Float64) // no decimal holds both
+				n.eval = floatArithmetic("%", n)
+				return b.castArgs(n, n.typ)
+			}
 			n.typ = commonNumber(x, y)
 		}
 		if err := b.castArgs(n, n.typ); err != nil {
@@ -477,16 +505,32 @@ func absolute(b *binder, n *node) error {
 	return nil
 }
 
-// bitwise binds & | << >> and xor.
+// bitwise binds & | << >> and xor, of 64 bits at most.
 func bitwise(sign string) binding {
 	return func(b *binder, n *node) error {
 		x, y := n.args[0].typ, n.args[1].typ
-		if !x.integer() || !y.integer() || x.kind() == wideKind || y.kind() == wideKind {
+		if x.ID == Null {
+			x = y
+		}
+		if y.ID == Null {
+			y = x
+		}
+		if x.ID == Null {
+			x, y = typeOf(Int32), typeOf(Int32)
+		}
+		if !x.integer() || !y.integer() {
 			return b.mismatch(n)
 		}
 		n.typ = n.integerType(x, y)
-		low, high := bounds(n.typ)
 		n.fallible = true
+		if n.typ.kind() == wideKind {
+			if n.typ.ID != Uint64 {
+				return b.mismatch(n)
+			}
+			n.eval = map2e(n, func(a, b wide) (wide, error) { return bits64(sign, n, a.LowBits(), b.LowBits()) })
+			return b.castArgs(n, n.typ)
+		}
+		low, high := bounds(n.typ)
 		n.eval = map2e(n, func(a, b int64) (int64, error) {
 			switch sign {
 			case "&":
@@ -508,4 +552,24 @@ func bitwise(sign string) binding {
 		})
 		return b.castArgs(n, n.typ)
 	}
+}
+
+// bits64 computes an operator of bitwise on two values of UBIGINT.
+func bits64(sign string, n *node, a, b uint64) (wide, error) {
+	switch sign {
+	case "&":
+		a &= b
+	case "|":
+		a |= b
+	case "xor":
+		a ^= b
+	case ">>":
+		a >>= b
+	default:
+		if a != 0 && (b > 63 || a<<b>>b != a) {
+			return wide{}, fmt.Errorf("%s: overflow: %d << %d does not fit %s", n.text, a, b, n.typ)
+		}
+		a <<= b
+	}
+	return decimal128.FromU64(a), nil
 }

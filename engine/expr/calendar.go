@@ -167,14 +167,20 @@ func parseTimestamp(text string) (micros int64, ok bool) {
 	return micros + clock - offset, ok
 }
 
-// cutClock reads hours:minutes, and seconds with a fraction or without.
+// cutClock reads a time of day, up to 24:00.
 func cutClock(text string) (micros int64, rest string, ok bool) {
-	hour, rest, ok := cutNumber(text, 2)
+	micros, rest, ok = cutHours(text, 2)
+	return micros, rest, ok && micros <= dayMicros
+}
+
+// cutHours reads hours:minutes, and seconds with a fraction or without. The hours have so many digits at most.
+func cutHours(text string, hourDigits int) (micros int64, rest string, ok bool) {
+	hour, rest, ok := cutNumber(text, hourDigits)
 	if !ok || !strings.HasPrefix(rest, ":") {
 		return 0, text, false
 	}
 	minute, rest, ok := cutNumber(rest[1:], 2)
-	if !ok || hour > 23 || minute > 59 {
+	if !ok || minute > 59 {
 		return 0, text, false
 	}
 	micros = hour*hourMicros + minute*minuteMicros
@@ -225,9 +231,23 @@ func parseOffset(text string) (micros int64, ok bool) {
 	return sign * (hour*hourMicros + minute*minuteMicros), hour < 24 && minute < 60
 }
 
+// parseTime reads a time of day; a date may stand before it, or alone, and is dropped, as an offset behind it is.
 func parseTime(text string) (micros int64, ok bool) {
-	micros, rest, ok := cutClock(strings.TrimSpace(text))
-	return micros, ok && rest == ""
+	text = strings.TrimSpace(text)
+	if _, rest, dated := cutDate(text); dated {
+		if rest == "" {
+			return 0, true
+		}
+		if rest[0] != ' ' && rest[0] != 'T' {
+			return 0, false
+		}
+		text = strings.TrimLeft(rest[1:], " ")
+	}
+	micros, rest, ok := cutClock(text)
+	if ok {
+		_, ok = parseOffset(strings.TrimSpace(rest))
+	}
+	return micros, ok
 }
 
 func appendDate(b []byte, days int64) []byte {
@@ -328,8 +348,9 @@ func parseInterval(text string) (IntervalValue, error) {
 	}
 	for i := 0; i < len(fields); i++ {
 		if strings.Contains(fields[i], ":") {
-			clock, ok := parseTime(strings.TrimPrefix(fields[i], "-"))
-			if !ok {
+			const hourDigits = 9 // of which the microseconds fit 64 bits
+			clock, rest, ok := cutHours(strings.TrimPrefix(fields[i], "-"), hourDigits)
+			if !ok || rest != "" {
 				return v, bad
 			}
 			if strings.HasPrefix(fields[i], "-") {

@@ -1,10 +1,12 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
@@ -102,7 +104,7 @@ func setCast(n *node, from Type, try bool) bool {
 		setTextCast(n, from)
 		return true
 	case from.ID == Text && to.ID == Blob:
-		n.eval = func(f *frame) (*vector, error) { return f.eval(n.args[0]) }
+		n.eval = tried(n, try, parseBlob, func(a string) string { return a })
 		return true
 	case from.ID == Text:
 		return setParse(n, try)
@@ -308,7 +310,7 @@ func setFromFloat(n *node, try bool) {
 		low, high := bounds(to)
 		n.eval = tried(n, try, func(a float64) (int64, bool) {
 			r := math.RoundToEven(a)
-			if !(r >= float64(low) && r <= float64(high)) || r >= 1<<63 {
+			if !(a >= float64(low) && r <= float64(high)) || r >= 1<<63 {
 				return 0, false
 			}
 			return int64(r), true
@@ -321,7 +323,7 @@ func floatToExact(a float64, to Type) (wide, bool) {
 		return fromFloat(a, to)
 	}
 	v, ok := fromFloat(math.RoundToEven(a), DecimalOf(digitsMax, 0))
-	return v, ok && fitsType(v, to)
+	return v, ok && fitsType(v, to) && (a >= 0 || to.ID != Uint64)
 }
 
 // setParse casts strings.
@@ -374,6 +376,13 @@ func parseExact(text string, to Type) (wide, bool) {
 	if v, err := strconv.ParseInt(trimmed, 10, 64); err == nil {
 		return int128(v), fitsType(int128(v), to)
 	}
+	if len(text) > 2 && text[0] == '0' && to.ID != Huge {
+		if prefix := text[1] | 0x20; prefix == 'x' || prefix == 'b' {
+			v, err := strconv.ParseUint(text, 0, 64)
+			w := decimal128.FromU64(v)
+			return w, err == nil && fitsType(w, to)
+		}
+	}
 	v, ok := parseDecimal(text, DecimalOf(digitsMax, 0))
 	return v, ok && fitsType(v, to)
 }
@@ -384,7 +393,47 @@ func parseFloat(text string, bits int) (float64, bool) {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(trimmed, bits)
-	return v, err == nil
+	return v, err == nil || errors.Is(err, strconv.ErrRange) // which is an infinity
+}
+
+// parseBlob reads a BLOB: bytes of ASCII as they are, but \xAA for a byte in hexadecimal digits.
+func parseBlob(text string) (string, bool) {
+	if strings.IndexFunc(text, func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf }) < 0 {
+		return text, true
+	}
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c >= utf8.RuneSelf:
+			return "", false
+		case c != '\\':
+			out = append(out, c)
+		default:
+			if len(text) < i+4 || text[i+1] != 'x' {
+				return "", false
+			}
+			v, err := strconv.ParseUint(text[i+2:i+4], 16, 8)
+			if err != nil {
+				return "", false
+			}
+			out = append(out, byte(v))
+			i += 3
+		}
+	}
+	return string(out), true
+}
+
+// appendBlob writes bytes as parseBlob reads them.
+func appendBlob(b []byte, blob string) []byte {
+	const digits = "0123456789ABCDEF"
+	for i := range len(blob) {
+		if c := blob[i]; c < ' ' || c > '~' || c == '\\' || c == '\'' || c == '"' {
+			b = append(b, '\\', 'x', digits[c>>4], digits[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return b
 }
 
 func parseBool(text string) (value, ok bool) {
@@ -448,7 +497,9 @@ func setTextCast(n *node, from Type) {
 			return e.keep(appendValue(e.room(32), from, a)), nil
 		})
 	default:
-		n.eval = func(f *frame) (*vector, error) { return f.eval(n.args[0]) }
+		n.eval = map1f(n, func(e *Evaluator, a string) (string, error) {
+			return e.keep(appendBlob(e.room(len(a)), a)), nil
+		})
 	}
 }
 
@@ -466,6 +517,9 @@ func appendValue(b []byte, t Type, value any) []byte {
 	case wide:
 		return appendDecimal(b, v, int(t.Scale))
 	case string:
+		if t.ID == Blob {
+			return appendBlob(b, v)
+		}
 		return append(b, v...)
 	case int64:
 		switch t.ID {

@@ -278,8 +278,9 @@ func regexpReplace(b *binder, n *node) error {
 		if all {
 			count = -1
 		}
+		with, ok := usable(with, re.NumSubexp(), all)
 		matches := re.FindAllStringSubmatchIndex(s, count)
-		if matches == nil {
+		if matches == nil || !ok {
 			return memo.add(s, s), nil
 		}
 		out := e.room(len(s))
@@ -294,16 +295,45 @@ func regexpReplace(b *binder, n *node) error {
 	return b.wantText(n, 0, 1, 2)
 }
 
+// usable returns what of a replacement is used: RE2 replaces nothing with one that names a group which the pattern
+// does not have, and takes one up to a backslash before anything but a digit and a backslash when it replaces all
+// matches, or else nothing of it. It is false where nothing is replaced.
+func usable(with string, groups int, all bool) (string, bool) {
+	bad := -1
+	for i := strings.IndexByte(with, '\\'); i >= 0 && i < len(with); {
+		next := byte(0)
+		if i+1 < len(with) {
+			next = with[i+1]
+		}
+		if next >= '0' && next <= '9' {
+			if int(next-'0') > groups {
+				return "", false
+			}
+		} else if next != '\\' && bad < 0 {
+			bad = i
+		}
+		following := strings.IndexByte(with[min(i+2, len(with)):], '\\')
+		if following < 0 {
+			break
+		}
+		i += 2 + following
+	}
+	if bad < 0 {
+		return with, true
+	}
+	return with[:bad], all
+}
+
 // appendGroups writes a replacement with its groups filled in.
 func appendGroups(out []byte, s, with string, match []int) []byte {
 	for i := 0; i < len(with); i++ {
-		if with[i] != '\\' || i+1 == len(with) {
+		if with[i] != '\\' {
 			out = append(out, with[i])
 			continue
 		}
 		i++
 		if group := int(with[i] - '0'); with[i] >= '0' && with[i] <= '9' {
-			if 2*group+1 < len(match) && match[2*group] >= 0 {
+			if match[2*group] >= 0 {
 				out = append(out, s[match[2*group]:match[2*group+1]]...)
 			}
 			continue

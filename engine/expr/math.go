@@ -32,27 +32,25 @@ func real(fn func(float64) float64) binding {
 
 // circular binds a function of an angle; an infinite angle is an error.
 func circular(fn func(float64) float64) binding {
-	return func(b *binder, n *node) error {
-		n.typ, n.fallible = typeOf(Float64), true
-		n.eval = map1e(n, func(v float64) (float64, error) {
-			if math.IsInf(v, 0) {
-				return 0, fmt.Errorf("%s: out of range: it is not defined for %s", n.text, formatFloat(v, 64))
-			}
-			return fn(v), nil
-		})
-		if err := b.wantNumbers(n); err != nil {
-			return err
-		}
-		return b.castArgs(n, n.typ)
-	}
+	return realBut(fn, func(v float64) bool { return math.IsInf(v, 0) })
+}
+
+// arc binds the inverse of a sine or a cosine, which are from -1 to 1; another number is an error.
+func arc(fn func(float64) float64) binding {
+	return realBut(fn, func(v float64) bool { return v < -1 || v > 1 })
 }
 
 // realAbove binds a function of a double that is an error below 0, and at 0 if the interval is open there.
 func realAbove(fn func(float64) float64, open bool) binding {
+	return realBut(fn, func(v float64) bool { return v < 0 || open && v == 0 })
+}
+
+// realBut binds a function of a double that is an error for some.
+func realBut(fn func(float64) float64, undefined func(float64) bool) binding {
 	return func(b *binder, n *node) error {
 		n.typ, n.fallible = typeOf(Float64), true
 		n.eval = map1e(n, func(v float64) (float64, error) {
-			if v < 0 || open && v == 0 {
+			if undefined(v) {
 				return 0, fmt.Errorf("%s: out of range: it is not defined for %s", n.text, formatFloat(v, 64))
 			}
 			return fn(v), nil
@@ -145,6 +143,16 @@ var (
 	roundToZero = rounding{math.Trunc, func(q, _, _ wide) wide { return q }}
 )
 
+// round binds round. Unsigned integers, which may be rounded past their type, become signed ones.
+func round(b *binder, n *node) error {
+	if t := n.args[0].typ; t.unsigned() {
+		if err := b.castArg(n, 0, integerResult(t, typeOf(Int8))); err != nil {
+			return err
+		}
+	}
+	return rounded(roundHalf, true)(b, n)
+}
+
 // rounded binds round, floor, ceil and trunc. Of a decimal they are a decimal without a fraction, of
 // other numbers doubles; round and trunc leave integers.
 func rounded(how rounding, keepsIntegers bool) binding {
@@ -186,7 +194,11 @@ func (b *binder) roundTo(n *node, how rounding) error {
 	case t.ID == Decimal:
 		b.roundDecimal(n, how, int(min(digits, int64(t.Scale))))
 		return nil
-	case t.integer() && t.kind() == intKind:
+	case t.kind() == wideKind:
+		b.roundDecimal(n, how, int(min(digits, 0)))
+		n.typ = t
+		return nil
+	case t.integer():
 		n.typ = t
 		b.roundInteger(n, how, int(digits))
 		return nil
@@ -218,7 +230,8 @@ func (b *binder) roundTo(n *node, how rounding) error {
 func (b *binder) roundDecimal(n *node, how rounding, digits int) {
 	from := n.args[0].typ
 	scale := max(digits, 0)
-	n.typ = DecimalOf(int(from.Precision), scale)
+	n.typ = DecimalOf(int(from.asDecimal().Precision), scale)
+	to := n.typ
 	cut := int(from.Scale) - digits // digits that are cut off
 	restore := scale - digits       // zeros that take the place of some of them
 	one := func(v wide) (wide, error) {
@@ -231,8 +244,8 @@ func (b *binder) roundDecimal(n *node, how rounding, digits int) {
 		q, r := v.Div(decimal128.GetScaleMultiplier(cut))
 		q = how.decimal(q, r, decimal128.GetHalfScaleMultiplier(cut))
 		q, ok := scaleUp(q, restore)
-		if !ok || !fits(q, int(n.typ.Precision)) {
-			return q, fmt.Errorf("%s: overflow: %s rounded does not fit %s", n.text, v.ToString(int32(from.Scale)), n.typ)
+		if !ok || !fits(q, int(to.Precision)) {
+			return q, fmt.Errorf("%s: overflow: %s rounded does not fit %s", n.text, v.ToString(int32(from.Scale)), to)
 		}
 		return q, nil
 	}

@@ -313,9 +313,13 @@ func (b *binder) asText(n *node, i int) error {
 // concatenation binds ||, which is NULL where an argument is.
 func concatenation(b *binder, n *node) error {
 	n.typ = typeOf(Text)
-	for i := range n.args {
-		if err := b.asText(n, i); err != nil {
-			return err
+	if n.args[0].typ.ID == Blob && n.args[1].typ.ID == Blob {
+		n.typ = typeOf(Blob)
+	} else {
+		for i := range n.args {
+			if err := b.asText(n, i); err != nil {
+				return err
+			}
 		}
 	}
 	n.eval = map2f(n, func(e *Evaluator, s, t string) (string, error) {
@@ -412,11 +416,14 @@ func replacement(b *binder, n *node) error {
 func splitPart(b *binder, n *node) error {
 	n.typ = typeOf(Text)
 	n.eval = map3f(n, func(_ *Evaluator, s, separator string, index int64) (string, error) {
-		if separator == "" {
-			if index == 1 || index == -1 {
-				return s, nil
+		if separator == "" { // between all characters
+			if index < 0 {
+				index += characters(s) + 1
 			}
-			return "", nil
+			if index < 1 {
+				return "", nil
+			}
+			return span(s, index-1, index), nil
 		}
 		if index < 0 {
 			index += int64(strings.Count(s, separator)) + 2
@@ -475,10 +482,17 @@ func character(b *binder, n *node) error {
 	return b.wantInt(n, 0)
 }
 
-func firstRune(s string) int64 {
-	if s == "" {
-		return 0
+// firstRune binds ascii and unicode: the number of the first character, or that of the empty string.
+func firstRune(empty int64) binding {
+	return func(b *binder, n *node) error {
+		n.typ = typeOf(Int32)
+		n.eval = map1e(n, func(s string) (int64, error) {
+			if s == "" {
+				return empty, nil
+			}
+			r, _ := utf8.DecodeRuneInString(s)
+			return int64(r), nil
+		})
+		return b.wantText(n, 0)
 	}
-	r, _ := utf8.DecodeRuneInString(s)
-	return int64(r)
 }

@@ -139,7 +139,7 @@ func parseDecimal(text string, t Type) (wide, bool) {
 	mantissa = strings.TrimPrefix(strings.TrimPrefix(mantissa, "-"), "+")
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	digits := strings.ReplaceAll(whole+fraction, "_", "")
-	if digits == "" || strings.Trim(digits, "0123456789") != "" || strings.HasPrefix(whole, "_") {
+	if digits == "" || strings.Trim(digits, "0123456789") != "" || !separates(whole) || !separates(fraction) {
 		return wide{}, false
 	}
 	fractionDigits := len(strings.ReplaceAll(fraction, "_", ""))
@@ -172,6 +172,11 @@ func parseDecimal(text string, t Type) (wide, bool) {
 		v = v.Negate()
 	}
 	return v, fits(v, int(t.Precision))
+}
+
+// separates says whether an underscore stands in digits between two of them alone.
+func separates(digits string) bool {
+	return !strings.HasPrefix(digits, "_") && !strings.HasSuffix(digits, "_") && !strings.Contains(digits, "__")
 }
 
 // appendDecimal writes a decimal with all digits of its scale.

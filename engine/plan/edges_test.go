@@ -1,0 +1,65 @@
+//go:build cgo
+
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mpga/mpga/engine/plan"
+)
+
+// Edges of functions, operators and casts at which DuckDB 1.5.5 gives these answers.
+func TestEdges(t *testing.T) {
+	eng := openEngine(t)
+	for text, want := range map[string]string{
+		`'\x41b\x00'::BLOB = 'Ab\x00'`:                                      "true",
+		`'a\x00\xff"'::BLOB::VARCHAR`:                                       `a\x00\xFF\x22`,
+		`('\x41'::BLOB || '\x00'::BLOB)::VARCHAR || '!'`:                    `A\x00!`,
+		`TRY_CAST('\x4' AS BLOB) IS NULL AND TRY_CAST('ä' AS BLOB) IS NULL`: "true",
+		`5e0 // 0 IS NULL AND 5.0 // 0 IS NULL AND 1::FLOAT // 0.0 IS NULL`: "true",
+		`7e0 // 2`:                                    "3.5",
+		`regexp_replace('abcb', 'b', 'y\x')`:          "abcb",
+		`regexp_replace('abcb', 'b', 'y\x', 'g')`:     "aycy",
+		`regexp_replace('abcb', '(b)', '\2', 'g')`:    "abcb",
+		`regexp_replace('abcb', '(b)', '\1\')`:        "abcb",
+		`regexp_replace('abcb', '(x)|b', '<\1\0\\>')`: `a<b\>cb`,
+		`TRY_CAST(-0.25::DOUBLE AS UTINYINT) IS NULL AND TRY_CAST(-0.25::FLOAT AS UBIGINT) IS NULL`:    "true",
+		`TRY_CAST(-128.25::DOUBLE AS TINYINT) IS NULL`:                                                 "true",
+		`CAST(127.25::DOUBLE AS TINYINT)`:                                                              "127",
+		`CAST('0x1F' AS INTEGER) + CAST('0B11' AS UTINYINT) + CAST('0x1_0' AS BIGINT)`:                 "50",
+		`CAST('0xFFFFFFFFFFFFFFFF' AS UBIGINT)`:                                                        "18446744073709551615",
+		`coalesce(TRY_CAST('0x100' AS UTINYINT), TRY_CAST('-0x1' AS INTEGER), TRY_CAST('0x' AS INT))`:  "NULL",
+		`coalesce(TRY_CAST('1_' AS INTEGER), TRY_CAST('1__0' AS INTEGER), TRY_CAST('_1' AS SMALLINT))`: "NULL",
+		`CAST('-1e400' AS DOUBLE)`:                                                                     "-Inf",
+		`CAST('2020-01-31 04:05:06+02' AS TIME)::VARCHAR || CAST('2020-1-31' AS TIME)`:                 "04:05:0600:00:00",
+		`hour(TIME '24:00:00') + hour(TIME '24:00:00' + INTERVAL 1 HOUR)`:                              "25",
+		`TRY_CAST('24:00:01' AS TIME)`:                                                                 "NULL",
+		`TIMESTAMP '2020-01-31 24:00:00' = TIMESTAMP '2020-02-01'`:                                     "true",
+		`TIMESTAMP '2020-01-31' + INTERVAL '-100:30:00' = TIMESTAMP '2020-01-26 19:30:00'`:             "true",
+		`split_part('aüb', '', 2) || split_part('aüb', '', -1) || split_part('aüb', '', 4)`:            "üb",
+		`ascii('') || ':' || unicode('') || ':' || ord('ü')`:                                           "0:-1:252",
+		`round(255::UTINYINT, -2)`:                                                                     "300",
+		`round(18446744073709551615::UBIGINT, -2)`:                                                     "18446744073709551600",
+		`round(-12350::HUGEINT, -2)`:                                                                   "-12400",
+		`1e-38::DECIMAL(38, 38) % 2.5`:                                                                 "1e-38",
+		`18446744073709551615::UBIGINT & 255`:                                                          "255",
+		`xor(18446744073709551615::UBIGINT, 1) | 1`:                                                    "18446744073709551615",
+		`(18446744073709551615::UBIGINT >> 63) << 63`:                                                  "9223372036854775808",
+		`(1 & NULL) IS NULL AND (NULL | 1::UBIGINT) IS NULL AND xor(NULL, NULL) IS NULL`:               "true",
+	} {
+		if got := one(t, eng, "SELECT "+text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"acos(1.5)": "not defined for 1.5", "asin(-2)": "not defined for -2.0", "asin('inf'::DOUBLE)": "not defined for inf",
+		"2::UBIGINT << 63": "does not fit UBIGINT", "1::UBIGINT & x": "not for UBIGINT and INTEGER",
+		"2147483647::INTEGER + x::UTINYINT": "does not fit INTEGER", `'\'::BLOB`: "does not fit BLOB",
+	} {
+		_, err := ask(eng, "SELECT "+text+" FROM docs", map[string]plan.Table{"docs": {Source: docsTable()}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got the error %v, want %q", text, err, want)
+		}
+	}
+}
