@@ -387,7 +387,12 @@ func remainder(sign string) binding {
 		default:
 			if x, y := x.asDecimal(), y.asDecimal(); max(x.Precision-x.Scale, y.Precision-y.Scale)+max(x.Scale, y.Scale) > digitsMax {
 				n.typ = typeOf(Float64) // no decimal holds both
-				n.eval = floatArithmetic("%", n)
+				n.eval = map2e(n, func(x, y float64) (float64, error) {
+					if y == 0 {
+						return 0, errNull
+					}
+					return math.Mod(x, y), nil
+				})
 				return b.castArgs(n, n.typ)
 			}
 			n.typ = commonNumber(x, y)

@@ -44,8 +44,8 @@ and NULLs included, is what DuckDB 1.5 says it means. tests/SEMANTICS.md lists w
 - FROM takes one table: files in single quotes, with wildcards or without, a name given by ` + "`--table name=path`" + `, a
   statement in parentheses, or the name of one in front: ` + "`WITH name AS (SELECT ...)`" + `.
 - Names keep the case they are written in; a column is found in another case where that leaves no choice.
-- GROUP BY and WHERE know the names of the list behind SELECT; columns of that name come first. ORDER BY and HAVING
-  take the names first.
+- GROUP BY, WHERE, HAVING and ORDER BY know the names of the list behind SELECT; columns of that name come first, but
+  not before a name that stands alone in ORDER BY, nor where there are groups and the column is no key.
 - NULLs come last unless NULLS FIRST is written, whatever the direction.
 - An aggregate may have ` + "`FILTER (WHERE condition)`" + `, and stand in any expression: ` + "`sum(a) / count(*)`" + `.
 - DISTINCT stands in any aggregate whose values may be given once: ` + "`sum(DISTINCT x)`" + `. Those of one statement are of the same

@@ -131,7 +131,7 @@ func (g *grouping) findKeys() error {
 func (g *grouping) key(e *expr.Expr) (int, error) {
 	x, ok, err := g.st.ordinal(e, "GROUP BY")
 	if !ok {
-		x, err = g.st.rel.resolve(e, g.st.aliases, false)
+		x, err = g.st.rel.resolve(e, g.st.aliases, nil)
 	}
 	if err != nil {
 		return 0, err
@@ -149,6 +149,7 @@ func (g *grouping) addKey(x *expr.Expr) int {
 			return i
 		}
 	}
+	g.st.keys[key] = true
 	g.keys = append(g.keys, x)
 	return len(g.keys) - 1
 }

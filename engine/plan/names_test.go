@@ -52,3 +52,23 @@ func TestColumnsNamedAsExpressions(t *testing.T) {
 		}
 	}
 }
+
+// A name of the list behind SELECT that a column has, too: would catch conditions and orders of the one that is not meant.
+func TestNamesOfColumns(t *testing.T) {
+	eng, tables := openEngine(t), map[string]plan.Table{"docs": {Source: docsTable()}}
+	for _, c := range []struct{ text, want string }{
+		{"SELECT -x AS y FROM docs WHERE y < 40 ORDER BY y", "[[-4] [-2] [-1]]"},
+		{"SELECT -x AS y FROM docs WHERE y < 40 ORDER BY y + 0", "[[-1] [-4] [-2]]"},
+		{"SELECT y AS k, -y AS x, x AS y FROM docs ORDER BY -k LIMIT 1", "[[40 -40 NULL]]"},
+		{"SELECT x AS k, count(*) AS x FROM docs GROUP BY k HAVING x > 1 ORDER BY k", "[[2 1] [4 1]]"},
+		{"SELECT x AS k, max(y) AS x FROM docs GROUP BY k ORDER BY x", "[[1 10] [4 20] [2 30] [NULL 40]]"},
+		{"SELECT x AS k, max(y) AS x FROM docs GROUP BY k ORDER BY x + 0", "[[1 10] [2 30] [4 20] [NULL 40]]"},
+		{"SELECT b, max(y) AS y FROM docs GROUP BY b HAVING y > 25 ORDER BY -y", "[[NULL 40] [true 30]]"},
+		{"SELECT y // 20 AS y, count(*) FROM docs GROUP BY y // 20 HAVING y > 0 ORDER BY y * -1", "[[2 1] [1 2]]"},
+	} {
+		rows, err := ask(eng, c.text, tables)
+		if got := fmt.Sprint(rows); err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v, want %s", c.text, got, err, c.want)
+		}
+	}
+}

@@ -119,6 +119,7 @@ type statement struct {
 	unused  []bool                // by item: nobody asks for it; nil where all are wanted
 	aliases map[string]*expr.Expr // in lower case
 	groups  bool                  // whether there are aggregates or keys
+	keys    map[string]bool       // by Key: what it groups by
 }
 
 // results are the items that are to be made.
@@ -170,7 +171,7 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{Select: s, rel: rel, aliases: map[string]*expr.Expr{}}
+	st := &statement{Select: s, rel: rel, aliases: map[string]*expr.Expr{}, keys: map[string]bool{}}
 	if err := st.resolveItems(); err != nil {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (st *statement) resolveItems() error {
 			}
 			continue
 		}
-		x, err := st.rel.resolve(it.Expr, st.aliases, false)
+		x, err := st.rel.resolve(it.Expr, st.aliases, nil)
 		if err != nil {
 			return err
 		}
@@ -255,7 +256,11 @@ func (st *statement) condition(e *expr.Expr, clause string) (*expr.Expr, error) 
 	if e == nil {
 		return nil, nil
 	}
-	x, err := st.rel.resolve(e, st.aliases, clause == "HAVING")
+	behind := st.behind
+	if clause == "WHERE" {
+		behind = nil
+	}
+	x, err := st.rel.resolve(e, st.aliases, behind)
 	if err != nil {
 		return nil, err
 	}
@@ -305,6 +310,9 @@ func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, err
 	return st.items[n-1].expr, true, nil
 }
 
+// behind says whether a column stands behind an alias of its name: one of rows that are grouped by others.
+func (st *statement) behind(column *expr.Expr) bool { return st.groups && !st.keys[column.Key()] }
+
 // orderExpr looks up an element of ORDER BY: a number, an alias, or an expression.
 func (st *statement) orderExpr(e *expr.Expr) (*expr.Expr, error) {
 	if x, ok, err := st.ordinal(e, "ORDER BY"); ok {
@@ -313,7 +321,10 @@ func (st *statement) orderExpr(e *expr.Expr) (*expr.Expr, error) {
 	if e.Op == expr.OpConstant {
 		return nil, &expr.Error{Message: fmt.Sprintf("ORDER BY %s: a constant orders nothing; a name stands without quotes or in double ones, a column's place is an integer", e), At: e.At}
 	}
-	return st.rel.resolve(e, st.aliases, true)
+	if alias := st.aliases[strings.ToLower(e.Name)]; e.Op == expr.OpColumn && alias != nil {
+		return alias, nil
+	}
+	return st.rel.resolve(e, st.aliases, st.behind)
 }
 
 // orders returns what rows are ordered by.

@@ -45,17 +45,17 @@ func (r *relation) column(e *expr.Expr) (*expr.Expr, error) {
 	return &x, nil
 }
 
-// resolve replaces the columns of an expression by what they are. A name that is no column may be an alias;
-// where aliases come first, they do so outside aggregate functions.
-func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, aliasesFirst bool) (*expr.Expr, error) {
+// resolve replaces the columns of an expression by what they are. A name that is no column may be an alias, and one
+// of a column for which behind is true, too, but not within an aggregate function. behind may be nil.
+func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func(*expr.Expr) bool) (*expr.Expr, error) {
 	var failed error
 	x := e.Replace(func(x *expr.Expr) *expr.Expr {
 		switch {
 		case failed != nil:
 			return x
-		case x.Op == expr.OpAggregate && aliasesFirst:
+		case x.Op == expr.OpAggregate && behind != nil:
 			var inner *expr.Expr
-			inner, failed = r.resolve(x, aliases, false)
+			inner, failed = r.resolve(x, aliases, nil)
 			return inner
 		case x.Op == expr.OpCall && !expr.IsFunction(x.Name) && x.Name != groupingCall:
 			failed = expr.UnknownFunction(x)
@@ -64,11 +64,8 @@ func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, aliasesF
 			return nil
 		}
 		alias := aliases[strings.ToLower(x.Name)]
-		if alias != nil && aliasesFirst {
-			return alias
-		}
 		c, err := r.column(x)
-		if err != nil && alias != nil {
+		if alias != nil && (err != nil || behind != nil && behind(c)) {
 			return alias
 		}
 		if err != nil {
