@@ -29,10 +29,12 @@ type deliverer struct {
 	plan      *plan
 	mem       memory.Allocator
 	constants []arrow.Array // by column of the plan, as long as the longest batch so far
+	entries   []noNullEntries
 }
 
 func newDeliverer(p *plan, opt OpenOptions) *deliverer {
-	return &deliverer{plan: p, mem: opt.Allocator, constants: make([]arrow.Array, len(p.columns))}
+	n := len(p.columns)
+	return &deliverer{plan: p, mem: opt.Allocator, constants: make([]arrow.Array, n), entries: make([]noNullEntries, n)}
 }
 
 func (d *deliverer) close() {
@@ -41,6 +43,9 @@ func (d *deliverer) close() {
 			c.Release()
 			d.constants[i] = nil
 		}
+	}
+	for i := range d.entries {
+		d.entries[i].drop()
 	}
 }
 
@@ -58,7 +63,7 @@ func (d *deliverer) deliver(ctx context.Context, raw arrow.RecordBatch) (arrow.R
 		var err error
 		if c.constant {
 			column = d.constant(i, raw.NumRows())
-		} else if column, err = plain(ctx, d.mem, raw.Column(c.from)); err != nil {
+		} else if column, err = plain(ctx, d.mem, raw.Column(c.from), &d.entries[i]); err != nil {
 			return nil, fmt.Errorf("column %q: %w", fields[i].Name, err)
 		}
 		columns = append(columns, column)
@@ -68,29 +73,49 @@ func (d *deliverer) deliver(ctx context.Context, raw arrow.RecordBatch) (arrow.R
 }
 
 // plain returns an array without extension types and with no dictionary but dictionary<int32, T> that
-// keepsCodes lets through.
-func plain(ctx context.Context, mem memory.Allocator, a arrow.Array) (arrow.Array, error) {
+// mayHaveCodes lets through.
+func plain(ctx context.Context, mem memory.Allocator, a arrow.Array, entries *noNullEntries) (arrow.Array, error) {
 	switch a := a.(type) {
 	case array.ExtensionArray:
-		return plain(ctx, mem, a.Storage())
+		return plain(ctx, mem, a.Storage(), entries)
 	case *array.Dictionary:
-		if keepsCodes(a) {
-			return int32Codes(mem, a)
-		}
-		values, err := plain(ctx, mem, a.Dictionary())
+		values, err := plain(ctx, mem, a.Dictionary(), nil)
 		if err != nil {
 			return nil, err
 		}
 		defer values.Release()
+		if mayHaveCodes(values.DataType().ID()) {
+			return int32Codes(mem, a, values, entries)
+		}
 		return compute.TakeArray(compute.WithAllocator(ctx, mem), values, a.Indices())
 	}
 	a.Retain()
 	return a, nil
 }
 
-// keepsCodes says whether S1 lets a dictionary through.
-func keepsCodes(a *array.Dictionary) bool {
-	return mayHaveCodes(a.Dictionary().DataType().ID()) && NullCount(a.Dictionary()) == 0
+// noNullEntries is a dictionary's values without the NULLs among them, kept while batches share the dictionary. S5.
+type noNullEntries struct {
+	of     arrow.ArrayData
+	values arrow.Array
+}
+
+func (e *noNullEntries) drop() {
+	if e.values != nil {
+		e.values.Release()
+	}
+	*e = noNullEntries{}
+}
+
+// set takes the values of a dictionary. What is in place of NULLs is arbitrary, but legal.
+func (e *noNullEntries) set(of arrow.ArrayData, values arrow.Array) {
+	if e.of == of {
+		return
+	}
+	e.drop()
+	from := values.Data()
+	data := array.NewData(from.DataType(), from.Len(), append([]*memory.Buffer{nil}, from.Buffers()[1:]...), nil, 0, from.Offset())
+	defer data.Release()
+	e.of, e.values = of, array.MakeFromData(data)
 }
 
 // mayHaveCodes says whether the values of a type may come as codes. S1.
@@ -107,10 +132,11 @@ func dictionaryOf(values arrow.DataType) *arrow.DictionaryType {
 	return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}
 }
 
-// int32Codes returns the dictionary array with codes of 32 bits.
-func int32Codes(mem memory.Allocator, a *array.Dictionary) (arrow.Array, error) {
-	codes := a.Indices()
-	if codes.DataType().ID() == arrow.INT32 {
+// int32Codes returns a dictionary array of the given values, which may have NULLs, with codes of 32 bits and without
+// NULLs among the values: a row whose code names one is NULL itself.
+func int32Codes(mem memory.Allocator, a *array.Dictionary, values arrow.Array, entries *noNullEntries) (arrow.Array, error) {
+	codes, whole := a.Indices(), NullCount(values) == 0
+	if whole && codes.DataType().ID() == arrow.INT32 && a.Dictionary().DataType().ID() != arrow.EXTENSION {
 		a.Retain()
 		return a, nil
 	}
@@ -119,6 +145,8 @@ func int32Codes(mem memory.Allocator, a *array.Dictionary) (arrow.Array, error) 
 	buf.Resize(arrow.Int32Traits.BytesRequired(codes.Len()))
 	out := arrow.Int32Traits.CastFromBytes(buf.Bytes())
 	switch codes := codes.(type) {
+	case *array.Int32:
+		copy(out, codes.Int32Values())
 	case *array.Int8:
 		narrow(out, codes.Int8Values())
 	case *array.Uint8:
@@ -136,14 +164,34 @@ func int32Codes(mem memory.Allocator, a *array.Dictionary) (arrow.Array, error) 
 	default:
 		return nil, fmt.Errorf("dictionary codes of type %s", codes.DataType())
 	}
-	validity := copyValidity(mem, codes)
+	validity, nulls := copyValidity(mem, codes), NullCount(codes)
+	if !whole {
+		if validity == nil {
+			validity = memory.NewResizableBuffer(mem)
+			validity.Resize((codes.Len() + 7) / 8)
+			memory.Set(validity.Bytes(), 0xFF)
+		}
+		nulls += clearNullEntries(validity.Bytes(), out, values)
+		entries.set(a.Dictionary().Data(), values)
+		values = entries.values
+	}
 	if validity != nil {
 		defer validity.Release()
 	}
-	data := array.NewDataWithDictionary(dictionaryOf(a.Dictionary().DataType()), codes.Len(), []*memory.Buffer{validity, buf}, NullCount(codes), 0,
-		a.Data().Dictionary().(*array.Data))
+	data := array.NewDataWithDictionary(dictionaryOf(values.DataType()), codes.Len(), []*memory.Buffer{validity, buf}, nulls, 0, values.Data().(*array.Data))
 	defer data.Release()
 	return array.NewDictionaryData(data), nil
+}
+
+// clearNullEntries makes NULL the rows whose entry is NULL, and returns how many they are.
+func clearNullEntries(validity []byte, codes []int32, values arrow.Array) (nulls int) {
+	for row, code := range codes {
+		if bitutil.BitIsSet(validity, row) && values.IsNull(int(code)) {
+			bitutil.ClearBit(validity, row)
+			nulls++
+		}
+	}
+	return nulls
 }
 
 // integer is what a fixed-width column may hold.

@@ -1,0 +1,72 @@
+package scan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// roomyAllocator returns buffers with room to spare, as the engine's allocators do.
+type roomyAllocator struct{ memory.Allocator }
+
+func (a roomyAllocator) Allocate(size int) []byte { return a.Allocator.Allocate(2 * size)[:size] }
+
+func (a roomyAllocator) Reallocate(size int, b []byte) []byte {
+	return a.Allocator.Reallocate(2*size, b[:cap(b)])[:size]
+}
+
+func (a roomyAllocator) Free(b []byte) { a.Allocator.Free(b[:cap(b)]) }
+
+// Would catch NULLs among a dictionary's entries that make another row NULL, or none; entries whose bytes are lost where
+// the allocator gives more than was asked for; and a dictionary that batches no longer share.
+func TestNullEntries(t *testing.T) {
+	const rows = 3000
+	entries := array.NewStringBuilder(memory.DefaultAllocator)
+	entries.AppendValues([]string{"a", "", strings.Repeat("long", 12), "b", ""}, []bool{true, false, true, true, false})
+	dictionary := entries.NewArray()
+	for _, index := range []arrow.DataType{arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Uint64} {
+		schema := arrow.NewSchema([]arrow.Field{{Name: "d", Type: &arrow.DictionaryType{IndexType: index, ValueType: arrow.BinaryTypes.String}, Nullable: true}}, nil)
+		var batches []arrow.RecordBatch
+		var want []string
+		for from := range 2 {
+			codes := array.NewBuilder(memory.DefaultAllocator, index)
+			for row := range rows {
+				code := []string{"2", "2", "2", "0", "3", "1", "4", ""}[(row*row+from)%8]
+				if code == "" {
+					codes.AppendNull()
+				} else if err := codes.AppendValueFromString(code); err != nil {
+					t.Fatal(err)
+				}
+				if at := strings.Index("023", code); row >= 7 && code != "" && at >= 0 {
+					want = append(want, dictionary.ValueStr([]int{0, 2, 3}[at]))
+				} else if row >= 7 {
+					want = append(want, "NULL")
+				}
+			}
+			column := array.NewDictionaryArray(schema.Field(0).Type, codes.NewArray(), dictionary)
+			batches = append(batches, array.NewRecordBatch(schema, []arrow.Array{array.NewSlice(column, 7, rows)}, rows-7))
+		}
+		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+		got, err := readAll(Batches(schema, batches), []int{0}, OpenOptions{Allocator: roomyAllocator{mem}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %d rows, first %q, want %d, first %q", index, len(got), got[:9], len(want), want[:9])
+		}
+		mem.AssertSize(t, 0)
+	}
+	t.Run("shared", func(t *testing.T) {
+		var kept noNullEntries
+		kept.set(dictionary.Data(), dictionary)
+		before := kept.values.Data()
+		if kept.set(dictionary.Data(), dictionary); kept.values.Data() != before {
+			t.Error("the entries of one dictionary are made twice")
+		}
+		kept.drop()
+	})
+}
