@@ -2,6 +2,8 @@ package scan
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -69,4 +71,42 @@ func TestNullEntries(t *testing.T) {
 		}
 		kept.drop()
 	})
+}
+
+// largestAllocator notes the largest buffer that was asked for.
+type largestAllocator struct {
+	memory.Allocator
+	bytes int
+}
+
+func (a *largestAllocator) Allocate(size int) []byte {
+	a.bytes = max(a.bytes, size)
+	return a.Allocator.Allocate(size)
+}
+
+// Would catch constant columns that take memory for all rows of a batch as it was read: rows of which no other column is
+// asked for come in batches of any size.
+func TestConstantRows(t *testing.T) {
+	const rows = 1 << 17
+	dir := filepath.Join(t.TempDir(), "year=2020")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	values := array.NewInt8Builder(memory.DefaultAllocator)
+	values.AppendValues(make([]int8, rows), nil)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.PrimitiveTypes.Int8}}, nil)
+	batch := array.NewRecordBatch(schema, []arrow.Array{values.NewArray()}, rows)
+	for name, data := range map[string][]byte{
+		"f.parquet": encodeParquet(t, rows, []arrow.RecordBatch{batch}), "f.arrow": encodeArrow(t, false, []arrow.RecordBatch{batch}),
+	} {
+		mem := &largestAllocator{Allocator: memory.DefaultAllocator}
+		opt := OpenOptions{BatchRows: 1000, Allocator: mem}
+		got, err := readAll(mustOpen(t, Options{}, writeFile(t, dir, name, data)), []int{1}, opt)
+		if err != nil || len(got) != rows || got[0] != "2020" || got[rows-1] != "2020" {
+			t.Fatalf("%s: %d rows, %v", name, len(got), err)
+		}
+		if most := 8*opt.BatchRows + 63; mem.bytes > most {
+			t.Errorf("%s: a buffer of %d B, where batches of %d rows take %d B", name, mem.bytes, opt.BatchRows, most)
+		}
+	}
 }

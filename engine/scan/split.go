@@ -53,8 +53,8 @@ type reader struct {
 	deliverer *deliverer
 	batchRows int64
 
-	whole   arrow.RecordBatch // as read, cut into batches of batchRows
-	cut     int64             // rows of whole that have been returned
+	whole   arrow.RecordBatch // as read, to be delivered in batches of batchRows
+	cut     int64             // rows of whole that have been delivered
 	current arrow.RecordBatch
 	rows    int64 // returned so far
 	within  int64 // rows of the source's batch before current
@@ -115,40 +115,45 @@ func (r *reader) checkRows() error {
 	return nil
 }
 
-// advance sets current to the next batch that is not empty, or returns io.EOF.
+// advance sets current to the next batch that is not empty, or returns io.EOF. Batches are cut before they are made
+// what S1 promises: rows of which nothing is read may be any number in a batch, and a constant column takes memory for each.
 func (r *reader) advance() error {
 	for r.whole == nil {
 		if err := r.load(); err != nil {
 			return err
 		}
 	}
-	rest := r.whole.NumRows() - r.cut
+	rows := r.whole.NumRows()
 	r.within = r.cut
-	if r.cut == 0 && rest <= r.batchRows {
-		r.current, r.whole = r.whole, nil
-		return nil
+	r.cut = min(rows, r.within+r.batchRows)
+	part := r.whole
+	if r.cut-r.within == rows {
+		part.Retain()
+	} else {
+		part = sliceBatch(part, r.within, r.cut)
 	}
-	n := min(rest, r.batchRows)
-	r.current = sliceBatch(r.whole, r.cut, r.cut+n)
-	if r.cut += n; n == rest {
+	defer part.Release()
+	if r.cut == rows {
 		r.whole.Release()
 		r.whole = nil
 	}
-	return nil
+	var err error
+	r.current, err = r.deliverer.deliver(r.ctx, part)
+	return err
 }
 
-// load reads one batch of the source into whole.
-func (r *reader) load() (err error) {
-	raw, err := r.source.next(r.ctx)
+// load reads the next batch of the source into whole, if that one has rows.
+func (r *reader) load() error {
+	whole, err := r.source.next(r.ctx)
 	if err != nil {
 		return err
 	}
-	defer raw.Release()
-	if raw.NumRows() > 0 {
-		r.whole, err = r.deliverer.deliver(r.ctx, raw)
-		r.cut = 0
+	if whole.NumRows() == 0 {
+		whole.Release()
+		return nil
 	}
-	return err
+	r.whole, r.cut = whole, 0
+	return nil
 }
 
 // sliceBatch is RecordBatch.NewSlice, which loses the rows of a batch without columns.
