@@ -8,7 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
-	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/spec"
@@ -77,7 +76,7 @@ func (v *vector) fill(out []byte, id arrow.Type) {
 		}
 	case arrow.FLOAT16:
 		for i, w := range v.words {
-			view[uint16](out)[i] = float16.New(float32(math.Float64frombits(w))).Uint16()
+			view[uint16](out)[i] = spec.ToHalf(float32(math.Float64frombits(w)))
 		}
 	case arrow.DECIMAL128:
 		if v.kind == spec.Int128 {

@@ -9,7 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
-	"github.com/apache/arrow-go/v18/arrow/float16"
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
@@ -174,7 +173,7 @@ func (r *columnReader) fixed(from, n int) ([]uint64, error) {
 		}
 	case arrow.FLOAT16:
 		for i, v := range view[uint16](raw)[:n] {
-			r.words[i] = math.Float64bits(float64(float16.FromBits(v).Float32()))
+			r.words[i] = math.Float64bits(float64(spec.FromHalf(v)))
 		}
 	case arrow.DECIMAL128:
 		if r.col.Kind == spec.Int64 {

@@ -286,8 +286,12 @@ func setToFloat(n *node, from Type) {
 			n.eval = map1(n, func(a int64) float64 { return round(float64(a)) })
 			return
 		}
-		divisor := math.Pow10(scale)
-		n.eval = map1(n, func(a int64) float64 { return round(float64(a) / divisor) })
+		const digitsExact = 15 // which a double holds
+		if divisor := math.Pow10(scale); from.Precision <= digitsExact {
+			n.eval = map1(n, func(a int64) float64 { return round(float64(a) / divisor) })
+			return
+		}
+		n.eval = map1(n, func(a int64) float64 { return round(intToFloat(a, scale)) })
 	case wideKind:
 		n.eval = map1e(n, func(a wide) (float64, error) { return round(toFloat(a, scale)), nil })
 	default:

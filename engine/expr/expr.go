@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,7 +110,11 @@ func Number(text string) (*Expr, error) {
 		return e, err
 	}
 	if v, err := strconv.ParseInt(withoutZeros(plain), 0, 64); err == nil {
-		return Constant(v), nil
+		e = Constant(v)
+		if v == math.MinInt32 { // whose digits are no INTEGER
+			e.Type = typeOf(Int64)
+		}
+		return e, nil
 	}
 	whole, fraction, pointed := strings.Cut(strings.TrimPrefix(plain, "-"), ".")
 	digits := len(strings.TrimLeft(whole, "0"))

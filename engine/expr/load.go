@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // frame is some rows of a batch, at most vectorRows, that an expression is evaluated for.
@@ -145,7 +147,7 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 		}
 	case *array.Float16:
 		for i := range v.floats {
-			v.floats[i] = float64(a.Value(f.row(i)).Float32())
+			v.floats[i] = float64(spec.FromHalf(a.Value(f.row(i)).Uint16()))
 		}
 	case *array.Float32:
 		values := a.Values()

@@ -102,12 +102,33 @@ func narrowed(v wide, t Type) any {
 	return int64(v.LowBits())
 }
 
+// toFloat returns a decimal as a double. Digits that no double holds are divided as those before the decimal point and
+// those behind it, so that the quotient is rounded and not what is divided.
 func toFloat(v wide, scale int) float64 {
-	if v.HighBits() == int64(v.LowBits())>>63 && scale <= 22 {
-		return float64(int64(v.LowBits())) / math.Pow10(scale)
+	if v.HighBits() == int64(v.LowBits())>>63 && scale <= digitsInt64 {
+		return intToFloat(int64(v.LowBits()), scale)
 	}
+	divisor := math.Pow10(scale)
+	if scale == 0 {
+		return wideToFloat(v)
+	}
+	whole, fraction := v.Div(decimal128.GetScaleMultiplier(scale))
+	return wideToFloat(whole) + wideToFloat(fraction)/divisor
+}
+
+func wideToFloat(v wide) float64 {
 	f, _ := new(big.Float).SetInt(v.BigInt()).Float64()
-	return f / math.Pow10(scale)
+	return f
+}
+
+// intToFloat is toFloat of an integer.
+func intToFloat(v int64, scale int) float64 {
+	const exact = 1 << 53 // up to which doubles hold every integer
+	power := pow10[scale]
+	if v <= exact && v >= -exact {
+		return float64(v) / float64(power)
+	}
+	return float64(v/power) + float64(v%power)/float64(power)
 }
 
 // fromFloat returns the decimal nearest to a double, halves away from zero.

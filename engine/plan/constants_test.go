@@ -34,13 +34,14 @@ func TestConstants(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"SELECT x FROM docs ORDER BY 'y'":   "a constant orders nothing",
-		"SELECT x FROM docs ORDER BY 1.0":   "a constant orders nothing",
-		"SELECT x FROM docs LIMIT 'many'":   "LIMIT takes a number of rows",
-		"SELECT x FROM docs OFFSET -0.6":    "OFFSET takes a number of rows",
-		"SELECT x FROM docs LIMIT x":        "LIMIT takes a number of rows",
-		"SELECT x FROM docs LIMIT '1 day'":  "LIMIT takes a number of rows",
-		"SELECT count(*) FROM docs LIMIT 2": "",
+		"SELECT x FROM docs ORDER BY 'y'":       "a constant orders nothing",
+		"SELECT x FROM docs ORDER BY 1.0":       "a constant orders nothing",
+		"SELECT list(x ORDER BY 'y') FROM docs": "a constant orders nothing",
+		"SELECT x FROM docs LIMIT 'many'":       "LIMIT takes a number of rows",
+		"SELECT x FROM docs OFFSET -0.6":        "OFFSET takes a number of rows",
+		"SELECT x FROM docs LIMIT x":            "LIMIT takes a number of rows",
+		"SELECT x FROM docs LIMIT '1 day'":      "LIMIT takes a number of rows",
+		"SELECT count(*) FROM docs LIMIT 2":     "",
 	} {
 		_, err := ask(eng, text, tables)
 		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {

@@ -3,10 +3,17 @@
 package plan_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/float16"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan"
 )
 
 // Edges of functions, operators and casts at which DuckDB 1.5.5 gives these answers.
@@ -44,6 +51,9 @@ func TestEdges(t *testing.T) {
 		`round(-12350::HUGEINT, -2)`:                                                                   "-12400",
 		`1e-38::DECIMAL(38, 38) % 2.5`:                                                                 "1e-38",
 		`1e-38::DECIMAL(38, 38) % 0.0`:                                                                 "NULL",
+		`9007199254740993.0::DOUBLE`:                                                                   "9.007199254740992e+15",
+		`12345678901234567890.12345::DOUBLE`:                                                           "1.2345678901234567e+19",
+		`-2147483648 - 1`:                                                                              "-2147483649",
 		`18446744073709551615::UBIGINT & 255`:                                                          "255",
 		`xor(18446744073709551615::UBIGINT, 1) | 1`:                                                    "18446744073709551615",
 		`(18446744073709551615::UBIGINT >> 63) << 63`:                                                  "9223372036854775808",
@@ -61,6 +71,28 @@ func TestEdges(t *testing.T) {
 		_, err := ask(eng, "SELECT "+text+" FROM docs", map[string]plan.Table{"docs": {Source: docsTable()}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got the error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The least numbers of a float16, which have no exponent, are keys, arguments and orders as others are.
+func TestSmallHalves(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "h", Type: arrow.FixedWidthTypes.Float16}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	for _, bits := range []uint16{0x8001, 3, 1, 0x400, 1} { // in units of 2^-24: -1, 3, 1, 1024, 1
+		b.Field(0).(*array.Float16Builder).Append(float16.FromBits(bits))
+	}
+	tables := map[string]plan.Table{"t": {Source: scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})}}
+	eng := openEngine(t)
+	for text, want := range map[string]string{
+		"SELECT h * 16777216, count(*) FROM t GROUP BY h ORDER BY h": "[[-1 1] [1 2] [3 1] [1024 1]]",
+		"SELECT sum(h) * 16777216, avg(h * 16777216) FROM t":         "[[1028 205.6]]",
+		"SELECT max(h) * 16777216 FROM t WHERE h < 0.00005":          "[[3]]",
+	} {
+		rows, err := ask(eng, text, tables)
+		if got := fmt.Sprint(rows); err != nil || got != want {
+			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
 		}
 	}
 }

@@ -339,6 +339,9 @@ func (g *grouping) orderBy(list []expr.Order) error {
 		if inner := firstAggregate(o.Expr); inner != nil {
 			return &expr.Error{Message: "an aggregate function in ORDER BY within another: " + inner.String(), At: inner.At}
 		}
+		if o.Expr.Op == expr.OpConstant {
+			return ordersNothing(o.Expr)
+		}
 		g.orderColumns = append(g.orderColumns, g.argument(o.Expr, false))
 	}
 	return nil

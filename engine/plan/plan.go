@@ -319,12 +319,17 @@ func (st *statement) orderExpr(e *expr.Expr) (*expr.Expr, error) {
 		return x, err
 	}
 	if e.Op == expr.OpConstant {
-		return nil, &expr.Error{Message: fmt.Sprintf("ORDER BY %s: a constant orders nothing; a name stands without quotes or in double ones, a column's place is an integer", e), At: e.At}
+		return nil, ordersNothing(e)
 	}
 	if alias := st.aliases[strings.ToLower(e.Name)]; e.Op == expr.OpColumn && alias != nil {
 		return alias, nil
 	}
 	return st.rel.resolve(e, st.aliases, st.behind)
+}
+
+// ordersNothing is the error of a constant in ORDER BY.
+func ordersNothing(e *expr.Expr) error {
+	return &expr.Error{Message: fmt.Sprintf("ORDER BY %s: a constant orders nothing; a name stands without quotes or in double ones", e), At: e.At}
 }
 
 // orders returns what rows are ordered by.
