@@ -519,7 +519,7 @@ func appendValue(b []byte, t Type, value any) []byte {
 		}
 		return append(b, formatFloat(v, bits)...)
 	case wide:
-		return appendDecimal(b, v, int(t.Scale))
+		return appendDecimal(b, v, t)
 	case string:
 		if t.ID == Blob {
 			return appendBlob(b, v)
@@ -528,7 +528,7 @@ func appendValue(b []byte, t Type, value any) []byte {
 	case int64:
 		switch t.ID {
 		case Decimal:
-			return appendDecimal(b, decimal128.FromI64(v), int(t.Scale))
+			return appendDecimal(b, decimal128.FromI64(v), t)
 		case Date:
 			return appendDate(b, v)
 		case Time:

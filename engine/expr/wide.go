@@ -200,7 +200,11 @@ func separates(digits string) bool {
 	return !strings.HasPrefix(digits, "_") && !strings.HasSuffix(digits, "_") && !strings.Contains(digits, "__")
 }
 
-// appendDecimal writes a decimal with all digits of its scale.
-func appendDecimal(b []byte, v wide, scale int) []byte {
-	return append(b, v.ToString(int32(scale))...)
+// appendDecimal writes a decimal with all digits of its scale, and none before them where its type has no others.
+func appendDecimal(b []byte, v wide, t Type) []byte {
+	text := v.ToString(int32(t.Scale))
+	if t.ID == Decimal && t.Precision == t.Scale {
+		text = strings.Replace(text, "0.", ".", 1)
+	}
+	return append(b, text...)
 }

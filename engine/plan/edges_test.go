@@ -53,11 +53,12 @@ func TestEdges(t *testing.T) {
 		`1e-38::DECIMAL(38, 38) % 0.0`:                                                                 "NULL",
 		`9007199254740993.0::DOUBLE`:                                                                   "9.007199254740992e+15",
 		`12345678901234567890.12345::DOUBLE`:                                                           "1.2345678901234567e+19",
-		`-2147483648 - 1`:                                                                              "-2147483649",
-		`18446744073709551615::UBIGINT & 255`:                                                          "255",
-		`xor(18446744073709551615::UBIGINT, 1) | 1`:                                                    "18446744073709551615",
-		`(18446744073709551615::UBIGINT >> 63) << 63`:                                                  "9223372036854775808",
-		`(1 & NULL) IS NULL AND (NULL | 1::UBIGINT) IS NULL AND xor(NULL, NULL) IS NULL`:               "true",
+		`(-0.05)::DECIMAL(2, 2)::VARCHAR || .5 || 0.5`:                                                 "-.05.50.5",
+		`-2147483648 - 1`:                                                                "-2147483649",
+		`18446744073709551615::UBIGINT & 255`:                                            "255",
+		`xor(18446744073709551615::UBIGINT, 1) | 1`:                                      "18446744073709551615",
+		`(18446744073709551615::UBIGINT >> 63) << 63`:                                    "9223372036854775808",
+		`(1 & NULL) IS NULL AND (NULL | 1::UBIGINT) IS NULL AND xor(NULL, NULL) IS NULL`: "true",
 	} {
 		if got := one(t, eng, "SELECT "+text); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)

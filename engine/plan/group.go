@@ -154,12 +154,15 @@ func (g *grouping) addKey(x *expr.Expr) int {
 	return len(g.keys) - 1
 }
 
-// dropDependent leaves out keys that follow from others: constants, and expressions of columns that are keys.
-// They are computed of the groups.
+// dropDependent leaves out keys that follow from others: constants, and expressions of columns that are keys. They are
+// computed of the groups. Nothing follows from floats, of which 0.0 and -0.0 are one key.
 func (g *grouping) dropDependent() {
 	columns := map[string]bool{}
 	for _, k := range g.keys {
-		if k.Op == expr.OpColumn {
+		if k.Op != expr.OpColumn {
+			continue
+		}
+		if f, ok := g.q.source.Schema().FieldsByName(k.Name); ok && !arrow.IsFloating(valueType(f[0].Type).ID()) {
 			columns[k.Name] = true
 		}
 	}

@@ -4,6 +4,7 @@ package plan_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -49,6 +50,25 @@ func TestColumnsNamedAsExpressions(t *testing.T) {
 		}
 		if got := fmt.Sprint(rows); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
+// Rows of 0.0 and -0.0 are one group, but not where another key tells them apart.
+func TestKeysOfZeros(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "d", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	b.Field(0).(*array.Float64Builder).AppendValues([]float64{0, math.Copysign(0, -1), 2}, nil)
+	eng, tables := openEngine(t), map[string]plan.Table{"t": {Source: scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})}}
+	for _, c := range []struct{ text, want string }{
+		{"SELECT count(*), count(*) FILTER (WHERE d = 0) FROM t GROUP BY d ORDER BY 1", "[[1 0] [2 2]]"},
+		{"SELECT 1 / d AS x, count(*) FROM t GROUP BY d, x ORDER BY x", "[[-Inf 1] [0.5 1] [+Inf 1]]"},
+		{"SELECT CAST(d AS VARCHAR) AS x FROM t GROUP BY d, x ORDER BY x", "[[-0.0] [0.0] [2.0]]"},
+	} {
+		rows, err := ask(eng, c.text, tables)
+		if got := fmt.Sprint(rows); err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v, want %s", c.text, got, err, c.want)
 		}
 	}
 }
