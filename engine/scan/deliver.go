@@ -79,13 +79,23 @@ func plain(ctx context.Context, mem memory.Allocator, a arrow.Array, entries *no
 	case array.ExtensionArray:
 		return plain(ctx, mem, a.Storage(), entries)
 	case *array.Dictionary:
-		values, err := plain(ctx, mem, a.Dictionary(), nil)
+		var inner noNullEntries
+		defer inner.drop()
+		values, err := plain(ctx, mem, a.Dictionary(), &inner)
 		if err != nil {
 			return nil, err
 		}
 		defer values.Release()
-		if mayHaveCodes(values.DataType().ID()) {
+		switch id := values.DataType().ID(); {
+		case mayHaveCodes(id):
 			return int32Codes(mem, a, values, entries)
+		case id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW:
+			coded, err := int32Codes(mem, a, values, entries)
+			if err != nil {
+				return nil, err
+			}
+			defer coded.Release()
+			return lookUpViews(mem, coded), nil
 		}
 		return compute.TakeArray(compute.WithAllocator(ctx, mem), values, a.Indices())
 	}
@@ -134,7 +144,7 @@ func dictionaryOf(values arrow.DataType) *arrow.DictionaryType {
 
 // int32Codes returns a dictionary array of the given values, which may have NULLs, with codes of 32 bits and without
 // NULLs among the values: a row whose code names one is NULL itself.
-func int32Codes(mem memory.Allocator, a *array.Dictionary, values arrow.Array, entries *noNullEntries) (arrow.Array, error) {
+func int32Codes(mem memory.Allocator, a *array.Dictionary, values arrow.Array, entries *noNullEntries) (*array.Dictionary, error) {
 	codes, whole := a.Indices(), NullCount(values) == 0
 	if whole && codes.DataType().ID() == arrow.INT32 && a.Dictionary().DataType().ID() != arrow.EXTENSION {
 		a.Retain()
@@ -181,6 +191,29 @@ func int32Codes(mem memory.Allocator, a *array.Dictionary, values arrow.Array, e
 	data := array.NewDataWithDictionary(dictionaryOf(values.DataType()), codes.Len(), []*memory.Buffer{validity, buf}, nulls, 0, values.Data().(*array.Data))
 	defer data.Release()
 	return array.NewDictionaryData(data), nil
+}
+
+// lookUpViews returns the views that the codes of an array name, and an empty one for a NULL. The bytes behind them are shared.
+func lookUpViews(mem memory.Allocator, a *array.Dictionary) arrow.Array {
+	values, codes := a.Dictionary().Data(), a.Indices().(*array.Int32)
+	var views []arrow.ViewHeader
+	if b := values.Buffers()[1]; b != nil {
+		views = arrow.ViewHeaderTraits.CastFromBytes(b.Bytes())[values.Offset():]
+	}
+	buf := memory.NewResizableBuffer(mem)
+	defer buf.Release()
+	buf.Resize(arrow.ViewHeaderTraits.BytesRequired(codes.Len()))
+	for row, out := 0, arrow.ViewHeaderTraits.CastFromBytes(buf.Bytes()); row < codes.Len(); row++ {
+		out[row] = arrow.ViewHeader{}
+		if codes.IsValid(row) {
+			out[row] = views[codes.Value(row)]
+		}
+	}
+	validity := copyValidity(mem, codes)
+	if validity != nil {
+		defer validity.Release()
+	}
+	return newArray(values.DataType(), codes.Len(), NullCount(codes), append([]*memory.Buffer{validity, buf}, values.Buffers()[2:]...)...)
 }
 
 // clearNullEntries makes NULL the rows whose entry is NULL, and returns how many they are.
