@@ -53,10 +53,19 @@ func readBlob(data []byte, layout *spec.RowLayout) (header string, rows []string
 		}
 		for i := range page.Rows {
 			row := page.Words[i*layout.Stride:]
-			rows = append(rows, string(spec.AsBytes2(row[0:2]).Bytes())+"|"+string(spec.AsBytes2(row[2:4]).Bytes()))
+			rows = append(rows, rowText(row[0:2])+"|"+rowText(row[2:4]))
 		}
 		page.Release()
 	}
+}
+
+// rowText returns a string of a row, which may be the NULL of a key in damaged rows.
+func rowText(words []uint64) string {
+	v := spec.AsBytes2(words)
+	if !v.Long() && v.Len() > spec.InlineBytes {
+		return "NULL"
+	}
+	return string(v.Bytes())
 }
 
 // Would catch pages that are lost, cut or reordered, and a header that is not given back.
