@@ -60,7 +60,9 @@ func (p *parquetFile) readFooter(f stream.File) (err error) {
 	if p.footer, err = readFooter(f, p.size); err != nil {
 		return fmt.Errorf("not a readable Parquet file: %w", err)
 	}
-	if p.meta, p.groups, err = parseFooter(p.footer); err != nil {
+	if p.meta, p.groups, err = parseFooter(p.footer); errors.Is(err, errElsewhere) {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("%w: %w", errFooter, err)
 	}
 	p.all = sync.OnceValues(func() (*metadata.FileMetaData, error) { return metadata.NewFileMetaData(p.footer, nil) })

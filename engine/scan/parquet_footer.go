@@ -152,7 +152,8 @@ const (
 
 	fieldColumns, fieldNumRows = 1, 3 // RowGroup
 
-	fieldMetaData, fieldOffsetIndex, fieldOffsetIndexBytes       = 3, 4, 5 // ColumnChunk
+	fieldFilePath                                                = 1 // ColumnChunk
+	fieldMetaData, fieldOffsetIndex, fieldOffsetIndexBytes       = 3, 4, 5
 	fieldColumnIndex, fieldColumnIndexBytes, fieldCryptoMetadata = 6, 7, 8
 
 	fieldEncodings, fieldCodec, fieldNumValues             = 2, 4, 5 // ColumnMetaData
@@ -168,6 +169,9 @@ const (
 
 // columnMetaDataRequired are the fields that a ColumnMetaData must have, of those that are read.
 const columnMetaDataRequired = 1<<fieldEncodings | 1<<fieldCodec | 1<<fieldNumValues | 1<<fieldUncompressed | 1<<fieldTotalCompressed | 1<<fieldDataPage
+
+// errElsewhere is the error of a file of metadata alone, as some writers put beside the files of a directory.
+var errElsewhere = errors.New("the rows lie in other files, which are to be named in its place")
 
 // parseFooter decodes a footer: its row groups, and all else. The latter has no row groups. S3.
 func parseFooter(raw []byte) (meta *metadata.FileMetaData, groups []rowGroup, err error) {
@@ -235,6 +239,10 @@ func (r *footerReader) columnChunk(c *columnChunk) {
 	described, encrypted := false, false
 	for id, typ := r.field(0); typ != compactStop; id, typ = r.field(id) {
 		switch id {
+		case fieldFilePath:
+			if path := r.binary(typ); len(path) > 0 {
+				r.fail(fmt.Errorf("%w: %q is one of them", errElsewhere, path))
+			}
 		case fieldMetaData:
 			if typ != compactStruct {
 				r.fail(fmt.Errorf("a field of type %d in place of a column's metadata", typ))

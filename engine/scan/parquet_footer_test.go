@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -214,6 +215,26 @@ func TestEncryptedColumn(t *testing.T) {
 	}
 	if _, err := readAll(src, []int{7}, OpenOptions{}); err == nil || !strings.Contains(err.Error(), `column "c7": encrypted columns cannot be read`) {
 		t.Errorf("the encrypted column: %v", err)
+	}
+}
+
+// Would catch offsets in another file that are taken for offsets in the one that names it, and its rows for rows of that.
+func TestRowsElsewhere(t *testing.T) {
+	meta, err := metadata.NewFileMetaData(footers(t)["groups"], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta.SetFilePath("part-0.parquet")
+	file := bytes.NewBufferString(magicPlain)
+	n, err := meta.WriteTo(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Write(binary.LittleEndian.AppendUint32(nil, uint32(n)))
+	file.WriteString(magicPlain)
+	path := writeFile(t, t.TempDir(), "all.parquet", file.Bytes())
+	if _, err := Open(t.Context(), []string{path}, Options{}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), `"part-0.parquet" is one of them`) {
+		t.Error(err)
 	}
 }
 
