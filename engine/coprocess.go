@@ -203,8 +203,8 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 		return c.write(ctx, th, chunks)
 	})
 	cancel(err)
-	for chunk := range chunks {
-		err = errors.Join(err, c.drop(chunk))
+	for chunk := range chunks { // the query has failed
+		c.put(chunk.set, 1)
 	}
 	wg.Wait()
 	// What the CPU's workers have of it is in their tasks.
@@ -260,7 +260,8 @@ func (c *coprocessor) emit(ctx context.Context, g *mpega.Groups, chunks chan<- g
 	left := int64((g.Count + rows - 1) / rows)
 	if left == 0 {
 		c.sent(set)
-		return set.Release()
+		c.put(set, 0)
+		return nil
 	}
 	set.unsent.Store(left)
 	set.users.Store(left)
@@ -272,18 +273,22 @@ func (c *coprocessor) emit(ctx context.Context, g *mpega.Groups, chunks chan<- g
 		case chunks <- groupChunk{set, from, min(from+rows, g.Count)}:
 			left--
 		case <-ctx.Done(): // the query has failed, and with it the set
-			return errors.Join(context.Cause(ctx), set.put(left))
+			c.put(set, left)
+			return context.Cause(ctx)
 		}
 	}
 	return nil
 }
 
-// put says that so many users of the memory need it no more.
-func (s *groupSet) put(users int64) error {
-	if s.users.Add(-users) > 0 {
-		return nil
+// put says that so many users of the memory of a set need it no more. That a device does not take it back changes
+// nothing about the answer, of which these groups may be a part by now.
+func (c *coprocessor) put(set *groupSet, users int64) {
+	if set.users.Add(-users) > 0 {
+		return
 	}
-	return s.Release()
+	if err := set.Release(); err != nil {
+		c.query.engine.opt.Logger.Warn("device memory", slog.Any("error", err))
+	}
 }
 
 // write takes chunks to the output, or to the CPU's workers.
@@ -305,7 +310,11 @@ func (c *coprocessor) write(ctx context.Context, th *thread, chunks <-chan group
 		if err == nil {
 			err = c.writeChunk(ctx, th, out, &buf, chunk)
 		}
-		if err = errors.Join(err, c.drop(chunk)); err != nil {
+		if err == nil && chunk.set.unsent.Add(-1) == 0 {
+			c.sent(chunk.set)
+		}
+		c.put(chunk.set, 1)
+		if err != nil {
 			return err
 		}
 	}
@@ -328,14 +337,6 @@ func (c *coprocessor) writeChunk(ctx context.Context, th *thread, out groupWrite
 	}
 	c.query.progress.workDone.Add(work)
 	return err
-}
-
-// drop says that a chunk is where it belongs.
-func (c *coprocessor) drop(chunk groupChunk) error {
-	if chunk.set.unsent.Add(-1) == 0 {
-		c.sent(chunk.set)
-	}
-	return chunk.set.put(1)
 }
 
 // sent notes that a whole set is where it belongs.

@@ -205,7 +205,7 @@ func newDevices(o *Options) (*devices, error) {
 	if choice.kind == "host" {
 		d.count = max(knobs.Count, 1)
 	}
-	d.pinned = o.MemoryLimit / pinnedShare / int64(d.count)
+	d.pinned = cmp.Or(knobs.PinnedBytes, o.MemoryLimit/pinnedShare/int64(d.count))
 	return d, nil
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"log/slog"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -88,9 +87,7 @@ func (s *sharedChunk) Free([]byte) {
 		return
 	}
 	c := s.coprocessor
-	if err := s.chunk.set.put(1); err != nil {
-		c.query.engine.opt.Logger.Warn("device memory", slog.Any("error", err))
-	}
+	c.put(s.chunk.set, 1)
 	c.query.engine.devices.put(c.lease.deviceSet, nil)
 }
 

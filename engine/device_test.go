@@ -138,15 +138,19 @@ func TestDeviceFaults(t *testing.T) {
 		tileRows  int
 		memory    int64
 		radixBits int
+		pinned    int64
 	}{
-		{1, 400, 2 << 20, 2},
-		{3000, 400, 2 << 20, 2},
-		{100, 200, 200 << 10, 4}, // a table that is full soon, and partitions
-		{1 << 40, 400, 2 << 20, 2},
-		{1 << 40, 200, 64 << 10, 1}, // partitions that are split
+		{1, 400, 2 << 20, 2, 0},
+		{3000, 400, 2 << 20, 2, 0},
+		{3000, 400, 2 << 20, 2, 64 << 10}, // a table whose groups leave in parts
+		{100, 200, 200 << 10, 4, 0},       // a table that is full soon, and partitions
+		{1 << 40, 400, 2 << 20, 2, 0},
+		{1 << 40, 200, 64 << 10, 1, 0}, // partitions that are split
 	} {
-		knobs := engine.TestingKnobs{ResultRows: 100, Device: engine.DeviceKnobs{Groups: c.groups, TileRows: c.tileRows, RadixBits: c.radixBits, Streams: 2}}
-		failEach(t, fmt.Sprintf("groups=%d", c.groups), knobs, step, func(t *testing.T, knobs engine.TestingKnobs) {
+		knobs := engine.TestingKnobs{ResultRows: 100, Device: engine.DeviceKnobs{
+			Groups: c.groups, TileRows: c.tileRows, RadixBits: c.radixBits, Streams: 2, PinnedBytes: c.pinned,
+		}}
+		failEach(t, fmt.Sprintf("groups=%d/pinned=%d", c.groups, c.pinned), knobs, step, func(t *testing.T, knobs engine.TestingKnobs) {
 			eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB", DeviceMemoryLimit: c.memory}, knobs))
 			for range 2 {
 				got, err := answer(eng, scan.Batches(schema, batches), deviceQuery)

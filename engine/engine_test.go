@@ -133,6 +133,8 @@ func randomDevice(rng *rand.Rand) (string, engine.DeviceKnobs) {
 		Groups:    []int64{0, 1, 100, 3000, 1 << 40}[rng.IntN(5)],
 		Count:     []int{0, 0, 2, 3}[rng.IntN(4)],
 		Opens:     []time.Duration{0, 0, time.Nanosecond, time.Millisecond}[rng.IntN(4)],
+
+		PinnedBytes: []int64{0, 0, 64 << 10, 1 << 20}[rng.IntN(4)],
 	}
 	if rng.IntN(2) == 0 {
 		k.LFMin = 0.001 + 0.9*rng.Float64()
@@ -140,7 +142,7 @@ func randomDevice(rng *rand.Rand) (string, engine.DeviceKnobs) {
 	}
 	if rng.IntN(3) == 0 {
 		cause := []error{errors.New("boom"), kernels.ErrDeviceLost, kernels.ErrOutOfMemory}[rng.IntN(3)]
-		k.Fail = hostdevice.FailNth(1+rng.Int64N(300), rng.IntN(2) == 0, cause)
+		k.Fail = hostdevice.FailNth(1+rng.Int64N(500), rng.IntN(2) == 0, cause)
 	}
 	return []string{"host:1MiB", "host:2MiB", "host:16MiB"}[rng.IntN(3)], k
 }

@@ -95,6 +95,7 @@ type DeviceKnobs struct {
 	TileRows, Streams, RadixBits int
 	Groups                       int64
 	LFMin, LFMax                 float64
+	PinnedBytes                  int64 // of each device; 0 is a share of the memory limit
 	Timeout                      time.Duration
 	Patience                     time.Duration               // how long a query waits for others
 	Opens                        time.Duration               // how long a device of the host takes to open, for the first query

@@ -25,8 +25,8 @@ type Options struct {
 	Latency time.Duration
 
 	// Fail is asked before each call and before each piece of asynchronous work; what it returns
-	// is its error. An error that is kernels.ErrDeviceLost fails everything that follows, too.
-	// It is called by any goroutine. The default is that nothing fails.
+	// is its error; what gives something back does so nevertheless. An error that is kernels.ErrDeviceLost fails
+	// everything that follows, too. It is called by any goroutine. The default is that nothing fails.
 	Fail func(Call) error
 
 	// Report takes breaches of the contract. The default panics.

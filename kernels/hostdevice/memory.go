@@ -88,6 +88,7 @@ func fill(data []byte, value byte) {
 // free gives memory back, which no stream may own.
 func (m *memory) free() error {
 	d := m.device
+	err := d.begin("Free", false)
 	d.mu.Lock()
 	freed := m.freed
 	m.freed = true
@@ -106,7 +107,7 @@ func (m *memory) free() error {
 	case len(uses) > 0 && !lost:
 		return d.breach("%s of %d B is freed while %v owns it: nothing has waited for %s %d", m.arena.name, len(m.data), uses[0].stream, uses[0].work, uses[0].number)
 	}
-	return nil
+	return err
 }
 
 // forget drops the uses that the host has waited for. Requires: m.device.mu is held.

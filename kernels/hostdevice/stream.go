@@ -1,6 +1,7 @@
 package hostdevice
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -238,6 +239,7 @@ func (s *stream) Fill(at kernels.Span, bytes int64, value byte) error {
 
 func (s *stream) Close() error {
 	d := s.device
+	err := d.begin("Close", false)
 	d.mu.Lock()
 	closed := s.closed
 	s.closed = true
@@ -254,7 +256,7 @@ func (s *stream) Close() error {
 	defer d.mu.Unlock()
 	d.streams--
 	d.host[s] = s.number
-	return s.failed
+	return cmp.Or(s.failed, err)
 }
 
 // event is a point of a stream.
@@ -337,6 +339,9 @@ func (e *event) Done() (bool, error) {
 }
 
 func (e *event) Nanos(since kernels.Event) (int64, error) {
+	if err := e.device.begin("Nanos", false); err != nil {
+		return 0, err
+	}
 	from := since.(*event)
 	for _, done := range []chan struct{}{from.done, e.done} {
 		select {
@@ -350,6 +355,7 @@ func (e *event) Nanos(since kernels.Event) (int64, error) {
 
 func (e *event) Close() error {
 	d := e.device
+	err := d.begin("Close", false)
 	d.mu.Lock()
 	closed := e.closed
 	e.closed = true
@@ -360,5 +366,5 @@ func (e *event) Close() error {
 	if closed {
 		return d.breach("an event is closed twice")
 	}
-	return nil
+	return err
 }

@@ -316,7 +316,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	if rows == 0 && refused == 0 {
 		return out, nil
 	}
-	return nil, errors.Join(taken(r.takeStates(out)), out.Release(), r.takePieces(in, rows))
+	return nil, errors.Join(r.giveStates(out), r.takePieces(in, rows))
 }
 
 // takeOverflow gives the rows that a table has refused to the CPU.

@@ -16,6 +16,7 @@ import (
 //   - G1 (patience): no call takes longer than the timeout, whatever the driver does.
 //   - G2 (no leaks): what a call makes that nobody waited for is given back, and memory only after all work of the
 //     device's streams has ended.
+//   - G3 (apart): a call that nobody waits for any more reads only what it was given, and writes only what it returns.
 type guard struct {
 	device  kernels.Device
 	number  int
@@ -187,11 +188,22 @@ func (p *guardedPinned) Free() error { return p.guard.free(p.Pinned.Free) }
 // bare returns an event as its device knows it.
 func bare(e kernels.Event) kernels.Event { return e.(*guardedEvent).of }
 
-// nanosOf returns the times of events since another one.
+// bares returns those of events that there are, as their device knows them.
+func bares(events []kernels.Event) (list []kernels.Event) {
+	for _, e := range events {
+		if recorded(e) {
+			list = append(list, bare(e))
+		}
+	}
+	return list
+}
+
+// nanosOf returns the times of events, which were recorded, since another one.
 func (g *guard) nanosOf(events []kernels.Event, since kernels.Event) ([]int64, error) {
+	list, first := bares(events), bare(since) // G3
 	nanos, _, err := call(g, func() (at []int64, err error) {
-		for _, e := range events {
-			n, err := bare(e).Nanos(bare(since))
+		for _, e := range list {
+			n, err := e.Nanos(first)
 			if err != nil {
 				return nil, err
 			}
@@ -204,17 +216,12 @@ func (g *guard) nanosOf(events []kernels.Event, since kernels.Event) ([]int64, e
 
 // closeEvents closes events, those that there are, and forgets them.
 func (g *guard) closeEvents(events []kernels.Event) error {
-	var bares []kernels.Event
-	for i, e := range events {
-		if recorded(e) {
-			bares = append(bares, bare(e))
-		}
-		events[i] = nil
-	}
-	if len(bares) == 0 {
+	list := bares(events)
+	clear(events)
+	if len(list) == 0 {
 		return nil
 	}
-	return g.free(func() error { return closeAll(bares) })
+	return g.free(func() error { return closeAll(list) })
 }
 
 // recorded reports whether there is an event: one of a batch that failed may not have been.
@@ -336,11 +343,12 @@ func (s *guardedStream) Close() error {
 }
 
 func (s *guardedStream) WaitFor(e kernels.Event) error {
+	of := bare(e) // G3
 	return s.do(func() error {
-		if bare(e) == nil {
+		if of == nil {
 			return errorf("device %d: the event was not recorded", s.guard.number)
 		}
-		return s.of.WaitFor(bare(e))
+		return s.of.WaitFor(of)
 	})
 }
 

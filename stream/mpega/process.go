@@ -38,14 +38,23 @@ func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	return err
 }
 
-// processTable emits the groups of a table.
+// processTable emits the groups of a table. Parts of them are the CPU's: should the device fail between two, nobody
+// could tell which keys had been emitted.
 func (r *Run) processTable(emit func(context.Context, *Groups) error) error {
 	d := r.tableOf()
 	if d == nil {
 		return nil
 	}
-	return d.lastGroups(func(g *Groups, _ bool) error { return taken(emit(r.ctx, g)) })
+	return d.lastGroups(func(g *Groups, all bool) error {
+		if all {
+			return taken(emit(r.ctx, g))
+		}
+		return r.giveStates(g)
+	})
 }
+
+// giveStates gives groups to the CPU, and their memory back.
+func (r *Run) giveStates(g *Groups) error { return errors.Join(taken(r.takeStates(g)), g.Release()) }
 
 // holdTable takes the groups of a table out before partitions are aggregated, which need its memory. They are held until
 // those of all partitions are emitted; or they are the CPU's, where there is no room for them.
@@ -59,7 +68,7 @@ func (r *Run) holdTable() error {
 			r.held = g
 			return nil
 		}
-		return errors.Join(taken(r.takeStates(g)), g.Release())
+		return r.giveStates(g)
 	})
 }
 
@@ -91,7 +100,7 @@ func (r *Run) mergeTables() error {
 		}
 		err := d.lastGroups(func(g *Groups, _ bool) error {
 			if into == nil {
-				return errors.Join(taken(r.takeStates(g)), g.Release())
+				return r.giveStates(g)
 			}
 			return errors.Join(into.insertGroups(g), g.Release())
 		})

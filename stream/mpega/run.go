@@ -261,30 +261,43 @@ func (r *Run) Release() (released <-chan struct{}, err error) {
 	r.cancel(context.Canceled)
 	r.work.Wait()
 	done := make(chan struct{})
-	if !slices.ContainsFunc(r.devices, func(d *device) bool { return d.guard.silent() }) {
+	if err = r.release(); !r.silent() {
 		close(done)
-		return done, r.release()
+		return done, err
 	}
 	go func() {
 		defer close(done)
-		for _, d := range r.devices { // what is another's, too, one may be using that is silent
-			d.guard.awaken()
+		for r.silent() {
+			for _, d := range r.devices {
+				d.guard.awaken()
+			}
+			_ = r.release() // nobody is left to be told
 		}
-		_ = r.release() // nobody is left to be told
 	}()
 	return done, nil
 }
 
+// silent reports whether a device does not answer.
+func (r *Run) silent() bool {
+	return slices.ContainsFunc(r.devices, func(d *device) bool { return d.guard.silent() })
+}
+
+// release gives back what there is. It may be called again.
 func (r *Run) release() error {
 	var errs []error
 	for _, d := range r.devices {
 		errs = append(errs, d.stop())
 	}
+	if r.silent() {
+		return errors.Join(errs...) // what is another's, too, one may be using that is silent
+	}
 	for _, b := range r.blocks {
 		errs = append(errs, b.release())
 	}
+	r.blocks = nil
 	if r.held != nil {
 		errs = append(errs, r.held.Release())
+		r.held = nil
 	}
 	for _, d := range r.devices {
 		errs = append(errs, d.release())

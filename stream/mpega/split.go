@@ -77,7 +77,7 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 		g := parts[0]
 		parts = parts[1:]
 		if onCPU {
-			err = errors.Join(taken(r.takeStates(g)), g.Release())
+			err = r.giveStates(g)
 		} else {
 			g.Parts = &all
 			err = taken(emit(ctx, g))

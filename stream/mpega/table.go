@@ -184,14 +184,17 @@ func (d *device) lastGroups(take func(g *Groups, all bool) error) error {
 	if err == nil && out.done != tab.groups {
 		err = fmt.Errorf("table of %d groups: %d came out", tab.groups, out.done)
 	}
+	if err == nil {
+		err = errors.Join(d.freeBuffer(&t.output), d.dropTable())
+	}
 	if err != nil {
 		if out.all != nil {
 			d.orphan(out.all.pinned)
 		}
 		return errors.Join(err, t.closeMarks())
 	}
-	if err := errors.Join(d.freeBuffer(&t.output), d.dropTable()); err != nil || out.all == nil {
-		return err
+	if out.all == nil {
+		return nil
 	}
 	return d.unlocked(func() error { return take(out.all, true) })
 }
@@ -357,5 +360,5 @@ func (d *device) insertGroupsAt(t *Tile, l *groupLayout, g *Groups, row, n int64
 	if err != nil {
 		return err
 	}
-	return errors.Join(taken(d.run.takeStates(out)), out.Release())
+	return d.run.giveStates(out)
 }
