@@ -39,7 +39,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitDone
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &text), errors.As(err, &file), errors.Is(err, engine.ErrQuery):
+	case errors.As(err, &usage), errors.As(err, &text) && text.Cause == nil, errors.As(err, &file), errors.Is(err, engine.ErrQuery):
 		return exitUsage
 	}
 	return exitFailed

@@ -267,7 +267,7 @@ func FindColumn(schema *arrow.Schema, e *Expr) (int, error) {
 func (b *binder) castArg(n *node, i int, t Type) error {
 	a, err := b.cast(n.args[i], t)
 	if err != nil {
-		return errorAt(n.args[i].at, "%s: %s is of type %s, want %s", n.text, n.args[i].text, n.args[i].typ, t)
+		return errorAt(n.args[i].at, "%s: %v", n.text, err)
 	}
 	n.args[i] = a
 	return nil

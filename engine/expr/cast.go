@@ -38,8 +38,7 @@ func (b *binder) cast(n *node, t Type) (*node, error) {
 	}
 	c = b.finish(c)
 	if n.textConstant() && !c.isConst {
-		_, err := b.once(c)
-		return nil, errorAt(n.at, "%v", err)
+		return nil, errorAt(n.at, "%s is no %s", n.text, t)
 	}
 	return c, nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/stream"
 )
 
 // Reader returns the rows of another reader in order. It is an array.RecordReader: one goroutine at a
@@ -180,14 +182,22 @@ func (r *Reader) start() error {
 		err = s.add(r.ctx, batches[0])
 		releaseAll(batches)
 		if err != nil {
-			return fmt.Errorf("order by: %w", err)
+			return failed(err)
 		}
 	}
 	r.dropInput()
 	if err := r.startSorted(); err != nil {
-		return fmt.Errorf("order by: %w", err)
+		return failed(err)
 	}
 	return nil
+}
+
+// failed says that ordering has, and of a limit which knob there is.
+func failed(err error) error {
+	if errors.Is(err, stream.ErrTempLimit) {
+		return fmt.Errorf("order by: %w; raise --temp-limit (TempLimit) or --memory-limit (MemoryLimit), or name a larger --temp-dir (TempDir)", err)
+	}
+	return fmt.Errorf("order by: %w", err)
 }
 
 func (r *Reader) startSorted() (err error) {
@@ -254,7 +264,7 @@ func (r *Reader) nextHeld() ([]arrow.RecordBatch, error) {
 func (r *Reader) nextMerged() ([]arrow.RecordBatch, error) {
 	batches, err := r.merger.next(r.sort.batchRows())
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("order by: %w", err)
+		return nil, failed(err)
 	}
 	return batches, err
 }

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -37,6 +38,7 @@ type runWriter struct {
 	page    *spec.Page // nil before the first byte of a page
 	at      int        // bytes of it
 	batches *ipc.Writer
+	err     error // of the store
 }
 
 func newRunWriter(store *stream.Store, memory spec.Memory, schema *arrow.Schema, mem memory.Allocator) *runWriter {
@@ -55,8 +57,8 @@ func (w *runWriter) Write(b []byte) (int, error) {
 		n := copy(arrow.Uint64Traits.CastToBytes(w.page.Words)[w.at:], b)
 		b, w.at, written = b[n:], w.at+n, written+n
 		if w.at == 8*runPageWords {
-			if err := w.flush(); err != nil {
-				return written, err
+			if w.err = w.flush(); w.err != nil {
+				return written, w.err
 			}
 		}
 	}
@@ -83,7 +85,7 @@ func (w *runWriter) close() (*run, error) {
 	}
 	if err != nil {
 		w.drop()
-		return nil, err
+		return nil, cmp.Or(w.err, err)
 	}
 	return w.run, nil
 }
@@ -165,7 +167,7 @@ func (w *runWriter) write(batches []arrow.RecordBatch) error {
 	defer releaseAll(batches)
 	for _, b := range batches {
 		if err := w.batches.Write(b); err != nil {
-			return err
+			return cmp.Or(w.err, err) // not what the encoder makes of it
 		}
 	}
 	return nil

@@ -65,6 +65,7 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
+		"x = 'one'": "'one' is no INTEGER", "s || DATE '2020-01-01' > s AND DATE '2020-01-01' < '2020-13-01'": "'2020-13-01' is no DATE",
 		"acos(1.5)": "not defined for 1.5", "asin(-2)": "not defined for -2.0", "asin('inf'::DOUBLE)": "not defined for inf",
 		"2::UBIGINT << 63": "does not fit UBIGINT", "1::UBIGINT & x": "not for UBIGINT and INTEGER",
 		"2147483647::INTEGER + x::UTINYINT": "does not fit INTEGER", `'\'::BLOB`: "does not fit BLOB",

@@ -105,7 +105,9 @@ func (p *planner) from(ctx context.Context, s *sql.Select) (*relation, error) {
 		}
 		src, err := scan.Open(ctx, f.Files, opt)
 		if err != nil {
-			return nil, s.ErrorAt(f.At, err.Error())
+			at := s.ErrorAt(f.At, err.Error())
+			at.Cause = err
+			return nil, at
 		}
 		return relationOf(src), nil
 	}

@@ -32,8 +32,10 @@ func TestDevices(t *testing.T) {
 			t.Errorf("%s: %q", name, out.String())
 		}
 	}
-	if err := writeDir("/dev/full", Options{Format: CSV}, batch); err == nil || !strings.Contains(err.Error(), "no space left") {
-		t.Errorf("/dev/full: %v", err)
+	for _, format := range []Format{CSV, Parquet} {
+		if err := writeDir("/dev/full", Options{Format: format}, batch); err == nil || strings.Count(err.Error(), "no space left") != 1 {
+			t.Errorf("/dev/full: %v", err)
+		}
 	}
 	pipe := filepath.Join(dir, "pipe.csv")
 	check(t, syscall.Mkfifo(pipe, 0o666))

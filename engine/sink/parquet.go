@@ -2,9 +2,9 @@ package sink
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -236,7 +236,7 @@ func (e *flatParquet) each(rows int, f func(column int) error) error {
 		})
 	}
 	group.Wait()
-	return errors.Join(errs...)
+	return cmp.Or(errs...) // what has failed first makes the others fail
 }
 
 // endGroup writes the row group.
@@ -252,7 +252,7 @@ func (e *flatParquet) endGroup() error {
 	errs = append(errs, e.group.Finish(0, int16(e.groups)))
 	e.group, e.rowsInGroup = nil, 0
 	e.groups++
-	return errors.Join(errs...)
+	return cmp.Or(errs...)
 }
 
 func (e *flatParquet) close() error {

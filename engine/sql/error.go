@@ -17,7 +17,11 @@ type Error struct {
 	Message string
 	Text    string // as it was given
 	Offset  int    // of the place in Text, in bytes, from 0 to len(Text)
+	Cause   error  // what has failed there, such as to open a file; nil where the text is wrong
 }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
 
 // Error returns the message, the line of the text and a caret below the place, on three lines.
 func (e *Error) Error() string {

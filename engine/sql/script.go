@@ -324,9 +324,13 @@ func (s *script) syntaxError(err error) error {
 	// The message repeats the rest of the text, which the caret shows better.
 	message, _, _ := strings.Cut(parseErr.Message, " at or near ")
 	at := s.offset(int32(byteOfRune(s.parsed, parseErr.Cursorpos-1)))
-	if i, ok := s.at[int32(at)]; ok && s.tokens[i].KeywordKind == pg.KeywordKind_RESERVED_KEYWORD {
+	i, ok := s.at[int32(at)]
+	switch {
+	case ok && s.tokens[i].KeywordKind == pg.KeywordKind_RESERVED_KEYWORD:
 		word := s.word(s.tokens[i])
 		message += ": " + word + " is a word of SQL; a column of that name is written \"" + word + `"`
+	case ok && strings.Contains("/.~-", s.word(s.tokens[i])[:1]) && (s.token(i-1).Token == pg.Token_FROM || s.token(i-2).Token == pg.Token_FROM):
+		message += "; a file is written in single quotes: FROM 'name.parquet'"
 	}
 	return errorAt(s.text, at, "%s", message)
 }

@@ -75,4 +75,4 @@ type GroupElement struct {
 type Order = expr.Order
 
 // ErrorAt returns an error that points at a byte of the statement's text.
-func (s *Select) ErrorAt(at int, message string) error { return errorAt(s.Text, at, "%s", message) }
+func (s *Select) ErrorAt(at int, message string) *Error { return errorAt(s.Text, at, "%s", message) }
