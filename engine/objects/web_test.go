@@ -2,6 +2,7 @@ package objects
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -78,6 +79,27 @@ func TestWebVersions(t *testing.T) {
 			change(w, r, content)
 		})
 		if !errors.Is(err, errChanged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Would catch the bytes of another range, or the parts of a multipart answer, that are taken for those asked for.
+func TestWebOtherRange(t *testing.T) {
+	content := strings.Repeat("a,b\n1,2\n", 50_000)
+	for name, sent := range map[string]string{"other": "bytes 8-399999/400000", "none": "", "another unit": "rows 0-399999/400000"} {
+		_, err := readWeb(t, Options{Attempts: 1}, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodHead {
+				w.Header().Set("Content-Length", "400000")
+				return
+			}
+			if sent != "" {
+				w.Header().Set("Content-Range", sent)
+			}
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = io.WriteString(w, content)
+		})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("sent the range %q", sent)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
