@@ -173,6 +173,9 @@ func (c *csvFile) examine(buf []byte, whole bool) (enough bool, err error) {
 		}
 		start += n + 1
 	}
+	if whole && endsInReturns(&c.opt, buf[start:]) {
+		return false, errors.New("its lines end in CR alone; convert them to LF or CRLF")
+	}
 	delimiter := c.opt.Delimiter
 	if delimiter == 0 {
 		delimiter = detectDelimiter(&c.opt, buf, start, whole)
@@ -201,6 +204,23 @@ func (c *csvFile) examine(buf []byte, whole bool) (enough bool, err error) {
 	}
 	c.guesses = guessColumns(rows[:min(len(rows), c.opt.SampleRows)], width)
 	return true, nil
+}
+
+// endsInReturns tells of a text without a newline that has a CR before its end, outside quotes: it would be one long row.
+func endsInReturns(o *CSVOptions, text []byte) bool {
+	if bytes.IndexByte(text, '\n') >= 0 {
+		return false
+	}
+	inside := false
+	for i, c := range text {
+		switch {
+		case c == o.Quote && !o.NoQuote:
+			inside = !inside
+		case c == '\r' && !inside && i+1 < len(text):
+			return true
+		}
+	}
+	return false
 }
 
 // setTypes gives the columns of all text files their types: what the options say, else what the

@@ -55,6 +55,7 @@ func TestCSVDialects(t *testing.T) {
 			"b bool, i int64, d float64, day date32, at timestamp[us], z timestamp[us, tz=UTC], s utf8",
 			[]string{"true|1|1.5|2024-02-29|2024-01-01T00:00:01.5|2024-01-01T00:00:00Z|x", "false|-2|2|1969-12-31|2024-01-01T00:00:00|2024-01-01T00:00:00Z|y"}},
 		{"no newline at the end", "a,b\n1,x\n2,y", CSVOptions{}, "a int64, b utf8", []string{"1|x", "2|y"}},
+		{"CR in a field", "\"a\rb\",c\r", CSVOptions{Header: HeaderNo}, "column0 utf8, column1 utf8", []string{"a\rb|c"}},
 		{"CRLF", "a,b\r\n1,x\r\n2,\"y\"\r\n", CSVOptions{}, "a int64, b utf8", []string{"1|x", "2|y"}},
 		{"quotes", "a,b\n1,\"x, \"\"y\"\"\nz\"\n2,\"\"\n3,\n", CSVOptions{}, "a int64, b utf8", []string{"1|x, \"y\"\nz", "2|", "3|NULL"}},
 		{"byte order mark", "\ufeffa,b\n1,x\n", CSVOptions{}, "a int64, b utf8", []string{"1|x"}},
@@ -119,6 +120,8 @@ func TestCSVErrors(t *testing.T) {
 		{"out of a type's range", "a,b\n300,2\n", CSVOptions{Types: map[string]arrow.DataType{"a": arrow.PrimitiveTypes.Uint8}}, []string{"line 2", "300", "uint8"}},
 		{"UTF-16", "\xff\xfea\x00,\x00", CSVOptions{}, []string{"UTF-16"}},
 		{"not text", "a\x00b\nc", CSVOptions{}, []string{"not text"}},
+		{"CR alone", "a,b\r1,2\r", CSVOptions{}, []string{"lines end in CR alone", "LF"}},
+		{"CR alone, quotes", "\"a\rb\",c\r1,2", CSVOptions{}, []string{"lines end in CR alone"}},
 		{"only newlines", "\n\n", CSVOptions{}, []string{"no row"}},
 		{"delimiter and quote", "a", CSVOptions{Delimiter: '"'}, []string{"Delimiter", "Quote"}},
 	}
@@ -380,7 +383,7 @@ func FuzzCSV(f *testing.F) {
 		}
 		src, rows, err := readCSV(t, text, opt, OpenOptions{BatchRows: 3})
 		if strings.HasPrefix(text, "\ufeff") || strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") ||
-			strings.Contains(text, "\x00") || len(records) == 0 || len(records[0]) < 2 || hasMagic(text) {
+			!strings.Contains(text, "\n") && strings.Contains(text, "\r") || strings.Contains(text, "\x00") || len(records) == 0 || len(records[0]) < 2 || hasMagic(text) {
 			return
 		}
 		if (err == nil) != (wantErr == nil) {
