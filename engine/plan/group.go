@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -190,7 +191,7 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 	var query spec.Query
 	taken := map[string]bool{}
 	named := func(x *expr.Expr) string {
-		name := x.String()
+		name := cmp.Or(x.String(), "column") // which may have none
 		for taken[name] { // a column may be named as an expression is written
 			name += " "
 		}

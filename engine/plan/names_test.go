@@ -5,6 +5,7 @@ package plan_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -51,6 +52,30 @@ func TestColumnsNamedAsExpressions(t *testing.T) {
 		if got := fmt.Sprint(rows); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
 		}
+	}
+}
+
+// A column without a name is no column less.
+func TestNamelessColumn(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	b.Field(0).(*array.Int64Builder).AppendValues([]int64{1, 2}, nil)
+	b.Field(1).(*array.Int64Builder).AppendValues([]int64{30, 40}, nil)
+	eng, tables := openEngine(t), map[string]plan.Table{"t": {Source: scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})}}
+	for text, want := range map[string]string{
+		"SELECT * FROM t ORDER BY a":                "[[1 30] [2 40]]",
+		"SELECT sum(C1) AS s FROM t WHERE c1 > 30":  "[[40]]",
+		"SELECT C1 / 10 AS x FROM t GROUP BY C1, x": "[[3] [4]]",
+	} {
+		rows, err := ask(eng, text, tables)
+		slices.SortFunc(rows, slices.Compare[[]string])
+		if got := fmt.Sprint(rows); err != nil || got != want {
+			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
+		}
+	}
+	if _, err := ask(eng, "SELECT *", nil); err == nil {
+		t.Error("* of no table has an answer")
 	}
 }
 

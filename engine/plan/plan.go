@@ -218,9 +218,7 @@ func (st *statement) resolveItems() error {
 	for _, it := range st.Items {
 		if it.Expr == nil {
 			for i, f := range st.rel.schema.Fields() {
-				if f.Name != "" {
-					st.items = append(st.items, item{st.rel.exprs[i], f.Name})
-				}
+				st.items = append(st.items, item{st.rel.exprs[i], f.Name})
 			}
 			continue
 		}

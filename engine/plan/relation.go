@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -21,12 +22,17 @@ type relation struct {
 	where  *expr.Expr    // over the source's columns; nil for all rows
 }
 
-// relationOf is a source as it is.
+// relationOf is a source as it is. A column without a name is named by its place: C0 is the first.
 func relationOf(src scan.Source) *relation {
-	r := &relation{source: src, schema: src.Schema()}
-	for _, f := range src.Schema().Fields() {
-		r.exprs = append(r.exprs, expr.Column(f.Name))
+	r := &relation{source: src}
+	fields := slices.Clone(src.Schema().Fields())
+	for i := range fields {
+		r.exprs = append(r.exprs, expr.Column(fields[i].Name))
+		if fields[i].Name == "" {
+			fields[i].Name = fmt.Sprintf("C%d", i)
+		}
 	}
+	r.schema = arrow.NewSchema(fields, nil)
 	return r
 }
 
@@ -95,7 +101,7 @@ func (p *planner) from(ctx context.Context, s *sql.Select) (*relation, error) {
 	f := s.From
 	switch {
 	case f == nil:
-		return relationOf(oneRow()), nil
+		return &relation{source: oneRow(), schema: arrow.NewSchema(nil, nil)}, nil
 	case f.Query != nil:
 		return p.derived(ctx, f.Query)
 	case f.File:

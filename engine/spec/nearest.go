@@ -30,7 +30,7 @@ func Nearest(name string, known []string) []string {
 	editsMax := (utf8.RuneCountInString(name) + 2) / 3
 	var near []candidate
 	for _, k := range known {
-		if edits := editDistance(name, strings.ToLower(k), editsMax); edits <= editsMax {
+		if edits := editDistance(name, strings.ToLower(k), editsMax); edits <= editsMax && k != "" {
 			near = append(near, candidate{k, edits})
 		}
 	}

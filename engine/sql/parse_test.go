@@ -143,6 +143,8 @@ func TestParseStatementError(t *testing.T) {
 		{"select a b c from t", "syntax error", "c from t"},
 		{"select a from 'x.parquet' wher b", "syntax error", "b"},
 		{"select a from data/x.parquet", "a file is written in single quotes", "/x.parquet"},
+		{"select order from t", "a column of that name is written \"order\"", "order from t"},
+		{"select a, group, b from t", "a column of that name is written \"group\"", "group, b from t"},
 		{"select a from ./x.parquet where b", "a file is written in single quotes", "./x.parquet where b"},
 		{"select a from t where b = ./2", "syntax error", "./2"},
 		{"select a, order from t", "order is a word of SQL", "order from t"},

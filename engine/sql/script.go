@@ -325,6 +325,11 @@ func (s *script) syntaxError(err error) error {
 	message, _, _ := strings.Cut(parseErr.Message, " at or near ")
 	at := s.offset(int32(byteOfRune(s.parsed, parseErr.Cursorpos-1)))
 	i, ok := s.at[int32(at)]
+	if before := s.token(i - 1); ok && before.KeywordKind == pg.KeywordKind_RESERVED_KEYWORD {
+		if list := s.token(i - 2).Token; list == pg.Token_SELECT || list == pg.Token_ASCII_44 { // the word before is meant
+			i, at = i-1, int(before.Start)
+		}
+	}
 	switch {
 	case ok && s.tokens[i].KeywordKind == pg.KeywordKind_RESERVED_KEYWORD:
 		word := s.word(s.tokens[i])
