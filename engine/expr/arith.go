@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
@@ -536,6 +537,7 @@ func bitwise(sign string) binding {
 			return b.castArgs(n, n.typ)
 		}
 		low, high := bounds(n.typ)
+		width := int64(n.typ.Arrow().(arrow.FixedWidthDataType).BitWidth())
 		n.eval = map2e(n, func(a, b int64) (int64, error) {
 			switch sign {
 			case "&":
@@ -545,7 +547,7 @@ func bitwise(sign string) binding {
 			case "xor":
 				return a ^ b, nil
 			case ">>":
-				if b < 0 || b > 63 {
+				if b < 0 || b >= width {
 					return 0, nil
 				}
 				return a >> b, nil

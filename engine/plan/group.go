@@ -191,8 +191,8 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 	var query spec.Query
 	taken := map[string]bool{}
 	named := func(x *expr.Expr) string {
-		name := cmp.Or(x.String(), "column") // which may have none
-		for taken[name] { // a column may be named as an expression is written
+		name := cmp.Or(x.String(), "column") // which may have none, or be named as another expression is written
+		for taken[name] {
 			name += " "
 		}
 		taken[name] = true
