@@ -159,9 +159,9 @@ func TestDevicePartsFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := int64(1)
+	step := int64(3)
 	if testing.Short() {
-		step = 5
+		step = 13
 	}
 	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{TileRows: 300, Streams: 2}}
 	failEach(t, "parts", knobs, step, func(t *testing.T, knobs engine.TestingKnobs) {

@@ -129,9 +129,9 @@ func TestDeviceFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := int64(2)
+	step := int64(5)
 	if testing.Short() {
-		step = 7
+		step = 19
 	}
 	for _, c := range []struct {
 		groups    int64
