@@ -203,7 +203,7 @@ func (q *query) explainLimit(err error) error {
 	}
 	total, read := q.progress.rowsTotal, q.progress.rows.Load()
 	if total <= 0 || read <= 0 {
-		return fmt.Errorf("%w; raise --temp-limit (TempLimit) or --memory-limit (MemoryLimit), or name a larger --temp-dir (TempDir)", err)
+		return fmt.Errorf("%w; %s", err, stream.TempLimitKnobs)
 	}
 	used := q.store.Stored()
 	need := float64(used) * float64(total) / float64(read) * tempSlack

@@ -106,14 +106,8 @@ func failEach(t *testing.T, name string, knobs engine.TestingKnobs, step int64, 
 	for _, work := range []bool{false, true} {
 		for n := first; ; n += step {
 			var failed atomic.Bool
-			fail := hostdevice.FailNth(n, work, []error{kernels.ErrDeviceLost, kernels.ErrOutOfMemory, errors.New("boom")}[n%3])
-			knobs.Device.Fail = func(call hostdevice.Call) error {
-				err := fail(call)
-				if err != nil {
-					failed.Store(true)
-				}
-				return err
-			}
+			cause := []error{kernels.ErrDeviceLost, kernels.ErrOutOfMemory, errors.New("boom")}[n%3]
+			knobs.Device.Fail = hostdevice.Noting(&failed, hostdevice.FailNth(n, work, cause))
 			t.Run(fmt.Sprintf("%s/work=%v/%d", name, work, n), func(t *testing.T) { try(t, knobs) })
 			if !failed.Load() || t.Failed() {
 				break

@@ -66,18 +66,20 @@ func ReleaseProgram() {
 	}
 	var begin, end uintptr
 	for line := range strings.Lines(string(maps)) {
-		switch fields := strings.Fields(line); {
-		case strings.HasSuffix(line, " "+name+"\n"):
-			begin, end = 0, 0
-			if strings.HasPrefix(fields[1], "r-") {
-				_, _ = fmt.Sscanf(fields[0], "%x-%x", &begin, &end)
+		if strings.HasSuffix(line, " "+name+"\n") {
+			if _, err := fmt.Sscanf(line, "%x-%x r-", &begin, &end); err != nil {
+				begin, end = 0, 0
 			}
-		case fields[0] == "Anonymous:":
-			// Pages that were written to, by the linker or a debugger, would be lost.
-			if begin < end && fields[1] == "0" {
-				_, _, _ = unix.Syscall(unix.SYS_MADVISE, begin, end-begin, unix.MADV_DONTNEED)
-			}
-			begin, end = 0, 0
+			continue
 		}
+		anonymous, ok := strings.CutPrefix(line, "Anonymous:")
+		if !ok {
+			continue
+		}
+		// Pages that were written to, by the linker or a debugger, would be lost.
+		if begin < end && strings.TrimSpace(anonymous) == "0 kB" {
+			_, _, _ = unix.Syscall(unix.SYS_MADVISE, begin, end-begin, unix.MADV_DONTNEED)
+		}
+		begin, end = 0, 0
 	}
 }

@@ -12,6 +12,9 @@ import (
 // ErrTempLimit marks a query that needs more of the temp directory than it may take, or than is free.
 var ErrTempLimit = errors.New("the temp directory is full")
 
+// TempLimitKnobs tells people what to do about ErrTempLimit.
+const TempLimitKnobs = "raise --temp-limit (TempLimit) or --memory-limit (MemoryLimit), or name a larger --temp-dir (TempDir)"
+
 // Temp is the temporary files of an engine, and their budget.
 type Temp struct {
 	fs    FS

@@ -108,12 +108,11 @@ func toFloat(v wide, scale int) float64 {
 	if v.HighBits() == int64(v.LowBits())>>63 && scale <= digitsInt64 {
 		return intToFloat(int64(v.LowBits()), scale)
 	}
-	divisor := math.Pow10(scale)
 	if scale == 0 {
 		return wideToFloat(v)
 	}
 	whole, fraction := v.Div(decimal128.GetScaleMultiplier(scale))
-	return wideToFloat(whole) + wideToFloat(fraction)/divisor
+	return wideToFloat(whole) + wideToFloat(fraction)/math.Pow10(scale)
 }
 
 func wideToFloat(v wide) float64 {

@@ -195,7 +195,7 @@ func (r *Reader) start() error {
 // failed says that ordering has, and of a limit which knob there is.
 func failed(err error) error {
 	if errors.Is(err, stream.ErrTempLimit) {
-		return fmt.Errorf("order by: %w; raise --temp-limit (TempLimit) or --memory-limit (MemoryLimit), or name a larger --temp-dir (TempDir)", err)
+		return fmt.Errorf("order by: %w; %s", err, stream.TempLimitKnobs)
 	}
 	return fmt.Errorf("order by: %w", err)
 }

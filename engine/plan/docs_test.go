@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -224,6 +225,28 @@ func ask(eng *engine.Engine, text string, tables map[string]plan.Table) ([][]str
 		}
 	}
 	return rows, r.Err()
+}
+
+// answers checks the rows of a statement, as text.
+func answers(t *testing.T, eng *engine.Engine, tables map[string]plan.Table, text, want string) {
+	t.Helper()
+	rows, err := ask(eng, text, tables)
+	checkRows(t, text, rows, err, want)
+}
+
+// answersInAnyOrder is answers of rows that no order is promised for: want has them sorted as text.
+func answersInAnyOrder(t *testing.T, eng *engine.Engine, tables map[string]plan.Table, text, want string) {
+	t.Helper()
+	rows, err := ask(eng, text, tables)
+	slices.SortFunc(rows, slices.Compare[[]string])
+	checkRows(t, text, rows, err, want)
+}
+
+func checkRows(t *testing.T, text string, rows [][]string, err error, want string) {
+	t.Helper()
+	if got := fmt.Sprint(rows); err != nil || got != want {
+		t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
+	}
 }
 
 // one returns the only value of a statement.

@@ -3,7 +3,6 @@
 package plan_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -93,9 +92,6 @@ func TestSmallHalves(t *testing.T) {
 		"SELECT sum(h) * 16777216, avg(h * 16777216) FROM t":         "[[1028 205.6]]",
 		"SELECT max(h) * 16777216 FROM t WHERE h < 0.00005":          "[[3]]",
 	} {
-		rows, err := ask(eng, text, tables)
-		if got := fmt.Sprint(rows); err != nil || got != want {
-			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
-		}
+		answers(t, eng, tables, text, want)
 	}
 }

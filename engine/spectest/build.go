@@ -10,6 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // Array builds an array of a type from cells. A dictionary has the distinct cells in the order of
@@ -138,7 +140,7 @@ func appendUint(b array.Builder, v uint64) {
 func appendFloat(b array.Builder, v float64) {
 	switch b := b.(type) {
 	case *array.Float16Builder:
-		b.Append(float16.New(float32(v)))
+		b.Append(float16.FromBits(spec.ToHalf(float32(v))))
 	case *array.Float32Builder:
 		b.Append(float32(v))
 	case *array.Float64Builder:

@@ -9,6 +9,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // A cell is nil for NULL, or one of
@@ -69,7 +71,7 @@ func Value(arr arrow.Array, i int) any {
 	case *array.Uint64:
 		return a.Value(i)
 	case *array.Float16:
-		return float64(a.Value(i).Float32())
+		return float64(spec.FromHalf(a.Value(i).Uint16()))
 	case *array.Float32:
 		return float64(a.Value(i))
 	case *array.Float64:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mpga/mpga/kernels"
@@ -47,6 +48,17 @@ func FailNth(n int64, work bool, err error) func(Call) error {
 			return err
 		}
 		return nil
+	}
+}
+
+// Noting returns an Options.Fail like another, and sets failed when that has failed something.
+func Noting(failed *atomic.Bool, fail func(Call) error) func(Call) error {
+	return func(c Call) error {
+		err := fail(c)
+		if err != nil {
+			failed.Store(true)
+		}
+		return err
 	}
 }
 

@@ -447,14 +447,8 @@ func TestFaults(t *testing.T) {
 				if n%2 == 0 {
 					cause = kernels.ErrDeviceLost
 				}
-				fail := hostdevice.FailNth(n, work, cause)
-				device := openHost(t, hostdevice.Options{MemoryLimit: c.memory, Fail: func(c hostdevice.Call) error {
-					err := fail(c)
-					if err != nil {
-						failed.Store(true)
-					}
-					return err
-				}})
+				fail := hostdevice.Noting(&failed, hostdevice.FailNth(n, work, cause))
+				device := openHost(t, hostdevice.Options{MemoryLimit: c.memory, Fail: fail})
 				devices := []kernels.Device{device}
 				for range c.healthy {
 					devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory}))
