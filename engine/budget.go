@@ -29,6 +29,7 @@ type budget struct {
 	fixed  bool         // for tests: the limit is that of memory
 	peak   atomic.Int64 // resident bytes of the process
 	freed  atomic.Int64 // when the program was last taken out of them, in Unix nanoseconds
+	base   atomic.Int64 // bytes that the process held outside the budget when nothing was last reserved of it
 
 	mu      sync.Mutex
 	running int
@@ -54,6 +55,7 @@ const (
 
 func newBudget(m *stream.Memory, limit, fixed int64) *budget {
 	b := &budget{memory: m, limit: limit, fixed: fixed > 0}
+	m.SetRefusal(b.refuse)
 	if b.fixed {
 		m.SetLimit(fixed)
 	} else {
@@ -62,11 +64,20 @@ func newBudget(m *stream.Memory, limit, fixed int64) *budget {
 	return b
 }
 
+// refuse returns the error of a reservation that does not fit.
+func (b *budget) refuse(asked, left int64) error {
+	need := b.limit + int64(roomSlack*float64(asked-left))
+	return fmt.Errorf("%w of %s: %s are needed at once, and %s are left; raise --memory-limit to about %s (MemoryLimit)",
+		ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(asked)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(need)))
+}
+
 // look measures the process and sets what is left for pages and tables.
 func (b *budget) look() error {
 	left, others := b.measure()
 	if now, last := time.Now().UnixNano(), b.freed.Load(); left < b.limit/releaseBelow && now-last >= int64(releaseEvery) && b.freed.CompareAndSwap(last, now) {
+		before := stream.ResidentBytes()
 		stream.ReleaseProgram()
+		b.base.Add(min(stream.ResidentBytes()-before, 0))
 		left, others = b.measure()
 	}
 	b.memory.SetLimit(max(left, memoryBytesMin))
@@ -84,7 +95,15 @@ func (b *budget) measure() (left, others int64) {
 	if peak := b.peak.Load(); resident > peak {
 		b.peak.Store(resident)
 	}
-	others = max(resident-b.memory.Resident(), 0)
+	reserved := b.memory.Reserved()
+	others = max(resident-b.memory.Resident()-reserved, 0)
+	if reserved == 0 {
+		b.base.Store(others)
+	} else {
+		// The owners of reservations may not have taken their memory yet: the rest of the process holds no less
+		// than it did before they reserved it.
+		others = max(others, b.base.Load())
+	}
 	return b.limit - b.limit/budgetMargin - others, others
 }
 

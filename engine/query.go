@@ -157,6 +157,7 @@ func (q *query) execute(ctx context.Context) (err error) {
 
 // attempt takes the input through both phases.
 func (q *query) attempt(ctx context.Context) (err error) {
+	defer q.engine.memory.AddReclaimer(q.store.Reclaim)()
 	workers := make([]*cpuagg.Worker, q.workers)
 	defer func() {
 		q.releaseDevices(err)

@@ -25,6 +25,11 @@ type Memory struct {
 	peak    atomic.Int64 // most bytes used and warm
 	classes [slabBits + 1]class
 
+	reserved   atomic.Int64 // bytes promised to owners outside, see Reserve
+	refuse     func(asked, left int64) error
+	reclaimMu  sync.Mutex
+	reclaimers map[*reclaimer]struct{}
+
 	mu      sync.Mutex
 	regions [][]byte           // of slabs
 	large   map[*uint64][]byte // of blocks above a slab
@@ -67,12 +72,12 @@ func (m *Memory) SetLimit(limit int64) {
 func (m *Memory) Limit() int64 { return m.limit.Load() }
 
 // Left implements spec.Memory.
-func (m *Memory) Left() int64 { return m.limit.Load() - m.used.Load() }
+func (m *Memory) Left() int64 { return m.limit.Load() - m.used.Load() - m.reserved.Load() }
 
 // Used returns the bytes of blocks in use.
 func (m *Memory) Used() int64 { return m.used.Load() }
 
-// Resident returns how many bytes the system has given.
+// Resident returns how many bytes the system has given for blocks.
 func (m *Memory) Resident() int64 { return m.used.Load() + m.warm.Load() }
 
 // Peak returns the most that Resident has been.
@@ -190,18 +195,20 @@ func (m *Memory) Free(block []uint64) {
 	m.warm.Add(int64(size))
 	m.used.Add(-int64(size))
 	c.mu.Unlock()
-	if m.Resident() > m.limit.Load() {
+	if m.excess() > 0 {
 		m.trim()
 	}
 }
 
+// excess returns how many bytes what is resident and what is promised are above the budget.
+func (m *Memory) excess() int64 { return m.Resident() + m.reserved.Load() - m.limit.Load() }
+
 // grown notes a new block, and makes room for it.
 func (m *Memory) grown() {
-	resident := m.Resident()
-	if resident > m.limit.Load() {
+	if m.excess() > 0 {
 		m.trim()
-		resident = m.Resident()
 	}
+	resident := m.Resident()
 	for {
 		peak := m.peak.Load()
 		if resident <= peak || m.peak.CompareAndSwap(peak, resident) {
@@ -214,7 +221,7 @@ func (m *Memory) grown() {
 func (m *Memory) trim() {
 	for bitsOf := slabBits; bitsOf >= blockBitsMin; bitsOf-- {
 		c := &m.classes[bitsOf]
-		for m.Resident() > m.limit.Load() {
+		for m.excess() > 0 {
 			c.mu.Lock()
 			p, ok := pop(&c.warm)
 			if ok {
