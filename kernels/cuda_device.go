@@ -150,7 +150,11 @@ func (d *cudaDevice) Close() error {
 		errs = append(errs, d.driver.check(C.mpga_module_unload(d.driver.table, d.context, module), "device %d", d.ordinal))
 	}
 	d.modules, d.kernels = nil, nil
-	return errors.Join(append(errs, d.driver.release(d.ordinal))...)
+	released := d.driver.release(d.ordinal)
+	if released == nil {
+		errs = append(errs, d.pinned.unmapKnown())
+	}
+	return errors.Join(append(errs, released)...)
 }
 
 // kernelImage returns what the driver loads to run a kernel; tests replace it.

@@ -10,7 +10,7 @@ import (
 // A device that is lost in the middle answers everything with that, and giving back what was taken
 // from it neither panics nor leaks on the host.
 func TestDeviceLost(t *testing.T) {
-	d := openFake(t, Options{}, "-DBATCH=13")
+	d := openFake(t, Options{})
 	s, err := d.NewStream()
 	if err != nil {
 		t.Fatal(err)

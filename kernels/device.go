@@ -95,7 +95,7 @@ type Copy struct {
 // An error of asynchronous work arrives at the next Wait of one of the stream's events.
 type Stream interface {
 	Copy(c Copy) error
-	// CopyBatch enqueues many copies in one call of the driver where it has such a call.
+	// CopyBatch enqueues many copies at once.
 	CopyBatch(c []Copy) error
 	// CopyWithin copies bytes from device memory to device memory that does not overlap it.
 	CopyWithin(to, from Span, bytes int64) error

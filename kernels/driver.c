@@ -34,7 +34,6 @@ typedef int CUresult;
 	F(cuMemcpyHtoDAsync_v2, (mpga_address, const void *, size_t, void *))                        \
 	F(cuMemcpyDtoHAsync_v2, (void *, mpga_address, size_t, void *))                              \
 	F(cuMemcpyDtoDAsync_v2, (mpga_address, mpga_address, size_t, void *))                        \
-	F(cuMemcpyAsync, (mpga_address, mpga_address, size_t, void *))                               \
 	F(cuMemsetD8Async, (mpga_address, unsigned char, size_t, void *))                            \
 	F(cuModuleLoadData, (void **, const void *))                                                 \
 	F(cuModuleUnload, (void *))                                                                  \
@@ -54,25 +53,11 @@ typedef int CUresult;
 	F(cuEventSynchronize, (void *))                                                              \
 	F(cuEventElapsedTime, (float *, void *, void *))
 
-// How the source of a batched copy is read: in the order of the stream.
-typedef struct {
-	int source_access_order;
-	int source_location[2], target_location[2];
-	unsigned flags;
-} copy_attributes;
-
-_Static_assert(sizeof(copy_attributes) == 24, "CUmemcpyAttributes");
-
 struct mpga_driver {
 	void *library;
 #define F(name, parameters) CUresult(*name) parameters;
 	MPGA_FUNCTIONS(F)
 #undef F
-	// Batched copies, in the form of CUDA 13, and of 12.8 with the index of what failed; or neither.
-	CUresult (*copy_batch)(mpga_address *, mpga_address *, size_t *, size_t, copy_attributes *,
-	                       size_t *, size_t, void *);
-	CUresult (*copy_batch_12)(mpga_address *, mpga_address *, size_t *, size_t, copy_attributes *,
-	                          size_t *, size_t, size_t *, void *);
 };
 
 enum {
@@ -87,7 +72,6 @@ enum {
 	stream_non_blocking = 1,
 	event_blocking_sync = 1,  // a waiting thread sleeps
 	register_portable = 1,
-	access_order_stream = 1,
 };
 
 static const mpga_status success = {0, NULL, 0};
@@ -123,8 +107,6 @@ mpga_driver *mpga_driver_load(const char *path, char *missing, size_t missing_by
 	}
 	MPGA_FUNCTIONS(F)
 #undef F
-	*(void **)&d->copy_batch = dlsym(library, "cuMemcpyBatchAsync_v2");
-	*(void **)&d->copy_batch_12 = dlsym(library, "cuMemcpyBatchAsync");
 	return d;
 }
 
@@ -278,8 +260,14 @@ mpga_status mpga_stream_submit(const mpga_driver *d, void *context, void *stream
 		case mpga_op_fill:
 			TRY_AT(i, cuMemsetD8Async, op->to, op->value, op->bytes, stream);
 			break;
-		case mpga_op_copy:
+		case mpga_op_copy_within:
 			TRY_AT(i, cuMemcpyDtoDAsync_v2, op->to, op->from, op->bytes, stream);
+			break;
+		case mpga_op_copy_in:
+			TRY_AT(i, cuMemcpyHtoDAsync_v2, op->to, (const void *)(uintptr_t)op->from, op->bytes, stream);
+			break;
+		case mpga_op_copy_out:
+			TRY_AT(i, cuMemcpyDtoHAsync_v2, (void *)(uintptr_t)op->to, op->from, op->bytes, stream);
 			break;
 		}
 	}
@@ -296,30 +284,6 @@ mpga_status mpga_stream_copy(const mpga_driver *d, void *context, void *stream, 
 	}
 	if (wait) {
 		TRY(cuStreamSynchronize, stream);
-	}
-	return success;
-}
-
-// Whether the driver's batched copy applies is told by its first answer: a driver may export it
-// for a device that has no use for it.
-enum { not_supported = 801 };
-
-mpga_status mpga_stream_copy_batch(const mpga_driver *d, void *context, void *stream,
-                                   mpga_address *to, mpga_address *from, size_t *bytes, size_t count) {
-	copy_attributes attributes = {.source_access_order = access_order_stream};
-	size_t first = 0, failed = 0;
-	CUresult code = not_supported;
-	TRY(cuCtxSetCurrent, context);
-	if (d->copy_batch != NULL) {
-		code = d->copy_batch(to, from, bytes, count, &attributes, &first, 1, stream);
-	} else if (d->copy_batch_12 != NULL) {
-		code = d->copy_batch_12(to, from, bytes, count, &attributes, &first, 1, &failed, stream);
-	}
-	if (code != not_supported) {
-		return (mpga_status){code, "cuMemcpyBatchAsync", failed < count ? (int64_t)failed : 0};
-	}
-	for (size_t i = 0; i < count; i++) {
-		TRY_AT((int64_t)i, cuMemcpyAsync, to[i], from[i], bytes[i], stream);
 	}
 	return success;
 }

@@ -40,12 +40,12 @@ typedef struct {
 	void *function;
 	uint32_t grid, block, shared_bytes;
 	uint64_t arg_offset;  // of the kernel's one parameter, in the batch's arguments
-	mpga_address to, from;
+	uint64_t to, from;    // device addresses, or one of page-locked host memory that C or the system has mapped
 	uint64_t bytes;
 	uint8_t value;
 } mpga_op;
 
-enum { mpga_op_launch, mpga_op_fill, mpga_op_copy };
+enum { mpga_op_launch, mpga_op_fill, mpga_op_copy_within, mpga_op_copy_in, mpga_op_copy_out };
 
 // mpga_driver_load returns a driver, or NULL and what was missing.
 mpga_driver *mpga_driver_load(const char *path, char *missing, size_t missing_bytes);
@@ -77,8 +77,6 @@ mpga_status mpga_stream_submit(const mpga_driver *d, void *context, void *stream
                                const mpga_op *ops, int64_t count, void *args);
 mpga_status mpga_stream_copy(const mpga_driver *d, void *context, void *stream, mpga_address device,
                              void *host, int64_t bytes, int out, int wait);
-mpga_status mpga_stream_copy_batch(const mpga_driver *d, void *context, void *stream,
-                                   mpga_address *to, mpga_address *from, size_t *bytes, size_t count);
 
 mpga_status mpga_event_record(const mpga_driver *d, void *context, void *stream, void **event);
 mpga_status mpga_event_destroy(const mpga_driver *d, void *context, void *event);

@@ -53,7 +53,7 @@ func openFake(t *testing.T, o Options, flags ...string) *cudaDevice {
 
 // What is wrong with a machine is told, not crashed on.
 func TestDriverStates(t *testing.T) {
-	fake, old := buildFake(t, "-DBATCH=0"), buildFake(t, "-DBATCH=0", "-DOLD")
+	fake, old := buildFake(t), buildFake(t, "-DOLD")
 	for _, tc := range []struct {
 		name string
 		path string
@@ -90,7 +90,7 @@ func TestDriverStates(t *testing.T) {
 
 func TestDriverInfo(t *testing.T) {
 	t.Setenv("FAKE_CUDA_DEVICES", "2")
-	d, err := loadDriver(buildFake(t, "-DBATCH=13"))
+	d, err := loadDriver(buildFake(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,22 +210,18 @@ func useDevice(d *cudaDevice) (err error) {
 
 func TestDriverWork(t *testing.T) {
 	useImage(t)
-	for _, batch := range []string{"-DBATCH=0", "-DBATCH=12", "-DBATCH=13"} {
-		t.Run(batch, func(t *testing.T) {
-			d := openFake(t, Options{}, batch)
-			if err := useDevice(d); err != nil {
-				t.Error(err)
-			}
-			if free, total, err := d.Memory(); free != 768<<20 || total != 768<<20 || err != nil {
-				t.Errorf("memory: %d free of %d B, %v", free, total, err)
-			}
-			if n, err := d.occupancy("store", 256, 0); n != 8 || err != nil {
-				t.Errorf("occupancy: %d, %v", n, err)
-			}
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+	d := openFake(t, Options{})
+	if err := useDevice(d); err != nil {
+		t.Error(err)
+	}
+	if free, total, err := d.Memory(); free != 768<<20 || total != 768<<20 || err != nil {
+		t.Errorf("memory: %d free of %d B, %v", free, total, err)
+	}
+	if n, err := d.occupancy("store", 256, 0); n != 8 || err != nil {
+		t.Errorf("occupancy: %d, %v", n, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -233,7 +229,7 @@ func TestDriverWork(t *testing.T) {
 // does.
 func TestDriverPinnedByOther(t *testing.T) {
 	t.Setenv("FAKE_CUDA_DEVICES", "2")
-	driver, err := loadDriver(buildFake(t, "-DBATCH=13"))
+	driver, err := loadDriver(buildFake(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,12 +273,12 @@ func TestDriverPinnedByOther(t *testing.T) {
 // Every call of the driver fails once: its error comes back with its name and code, and nothing panics.
 func TestDriverFailures(t *testing.T) {
 	useImage(t)
-	path := buildFake(t, "-DBATCH=13")
+	path := buildFake(t)
 	for _, call := range []string{
 		"cuDeviceGet", "cuDeviceGetName", "cuDeviceGetUuid_v2", "cuDeviceTotalMem_v2", "cuDeviceGetAttribute", "cuDeviceGetPCIBusId",
 		"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2", "cuCtxSetCurrent", "cuMemGetInfo_v2", "cuMemAlloc_v2", "cuMemFree_v2",
 		"cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2",
-		"cuMemcpyBatchAsync_v2", "cuMemsetD8Async", "cuModuleLoadData", "cuModuleUnload", "cuModuleGetFunction", "cuFuncSetAttribute",
+		"cuMemsetD8Async", "cuModuleLoadData", "cuModuleUnload", "cuModuleGetFunction", "cuFuncSetAttribute",
 		"cuLaunchKernel", "cuStreamCreate", "cuStreamDestroy_v2", "cuStreamSynchronize", "cuStreamWaitEvent", "cuEventCreate",
 		"cuEventDestroy_v2", "cuEventRecord", "cuEventQuery", "cuEventSynchronize", "cuEventElapsedTime",
 	} {
@@ -308,7 +304,7 @@ func TestDriverFailures(t *testing.T) {
 }
 
 func TestDeviceMemoryLimit(t *testing.T) {
-	d := openFake(t, Options{MemoryLimit: 10000}, "-DBATCH=0")
+	d := openFake(t, Options{MemoryLimit: 10000})
 	a, err := d.Alloc(6000)
 	if err != nil {
 		t.Fatal(err)

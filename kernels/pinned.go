@@ -43,6 +43,7 @@ type pinnedPool struct {
 	regions regions
 	free    map[int64][]*pinned // by class
 	sizes   map[int64]*sizeClass
+	known   regions // that the driver did not unregister: it may know their addresses until the device is closed
 
 	ahead sync.WaitGroup // of what is pinned before it is asked for
 }
@@ -224,12 +225,30 @@ func (p *pinnedPool) giveBack(size int64) {
 	p.mu.Unlock()
 }
 
-// release gives a region back to the system.
+// release gives a region back to the system. A region that the driver does not unregister stays mapped: other memory
+// would get its addresses, which the driver still takes for the pages that were there. Requires: p.mu is held.
 func (p *pinnedPool) release(memory []byte) error {
 	allPinned.Lock()
 	allPinned.remove(memory)
 	allPinned.Unlock()
-	return errors.Join(p.unregister(unsafe.Pointer(unsafe.SliceData(memory)), int64(len(memory))), unmap(memory))
+	if err := p.unregister(unsafe.Pointer(unsafe.SliceData(memory)), int64(len(memory))); err != nil {
+		p.known.add(memory)
+		return err
+	}
+	return unmap(memory)
+}
+
+// unmapKnown gives the regions back that the driver did not unregister. Requires: the driver has released the device,
+// and with it all that it knew.
+func (p *pinnedPool) unmapKnown() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, memory := range p.known {
+		errs = append(errs, unmap(memory))
+	}
+	p.known = nil
+	return errors.Join(errs...)
 }
 
 func (p *pinnedPool) close() error {

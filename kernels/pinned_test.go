@@ -237,3 +237,26 @@ func TestPinnedLimit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A region that the driver does not unregister stays mapped, and in the process, until the device is closed: would catch
+// memory whose addresses the driver still takes for those of other pages.
+func TestPinnedKnown(t *testing.T) {
+	r := registry{bytes: map[unsafe.Pointer]int64{}}
+	lost := errors.New("lost")
+	p := newPinnedPool(32<<20, r.register, func(unsafe.Pointer, int64) error { return lost })
+	b, err := p.alloc(4 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := b.Bytes()
+	if err := b.Free(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.close(); !errors.Is(err, lost) {
+		t.Errorf("closed: %v", err)
+	}
+	clear(memory) // faults where it is not mapped
+	if err := p.unmapKnown(); err != nil || len(p.known) != 0 {
+		t.Errorf("%v, %d regions are left", err, len(p.known))
+	}
+}

@@ -6,7 +6,7 @@
 //   FAKE_CUDA_LOST   a code that every call but those of errors returns
 //   FAKE_CUDA_VERSION, _DEVICES, _MODE, _CAPABILITY, _MEMORY
 //
-// BATCH is 13 or 12 for that form of the batched copy, 0 for none; OLD leaves a function out.
+// OLD leaves a function out.
 
 #include <stdint.h>
 #include <stdio.h>
@@ -155,7 +155,6 @@ static int copy(uint64_t to, uint64_t from, size_t n, void *stream) {
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *s) { ENTER; return copy(to, (uintptr_t)from, n, s); }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, void *s) { ENTER; return copy((uintptr_t)to, from, n, s); }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *s) { ENTER; return copy(to, from, n, s); }
-int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *s) { ENTER; return copy(to, from, n, s); }
 
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *s) {
 	ENTER;
@@ -163,34 +162,6 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *s) {
 	memset((void *)(uintptr_t)to, value, n);
 	return 0;
 }
-
-typedef struct { int order, from[2], to[2]; unsigned flags; } attributes;
-
-static int copy_batch(const uint64_t *to, const uint64_t *from, const size_t *bytes, size_t n,
-                      const attributes *a, const size_t *first, size_t attributes_count, void *s) {
-	if (attributes_count != 1 || first[0] != 0 || a->order != 1 || a->flags != 0 || n == 0) return 1;
-	for (size_t i = 0; i < n; i++) {
-		int code = copy(to[i], from[i], bytes[i], s);
-		if (code != 0) return code;
-	}
-	return 0;
-}
-#if BATCH == 13
-int cuMemcpyBatchAsync_v2(uint64_t *to, uint64_t *from, size_t *bytes, size_t n, attributes *a,
-                          size_t *first, size_t attributes_count, void *s) {
-	ENTER;
-	return copy_batch(to, from, bytes, n, a, first, attributes_count, s);
-}
-#endif
-#if BATCH >= 12
-int cuMemcpyBatchAsync(uint64_t *to, uint64_t *from, size_t *bytes, size_t n, attributes *a,
-                       size_t *first, size_t attributes_count, size_t *failed, void *s) {
-	*failed = n - 1;
-	ENTER;
-	*failed = SIZE_MAX;
-	return copy_batch(to, from, bytes, n, a, first, attributes_count, s);
-}
-#endif
 
 // One kernel: "store" writes the shape it was launched with at the address that it is given.
 typedef struct { uint64_t to; uint32_t value; } store_arguments;
