@@ -55,11 +55,14 @@ test-race: ## run the concurrent packages under the race detector, with all inva
 	go test -vet=off -race $(UNOPTIMISED) -tags invariants -short $(RACE)
 
 .PHONY: test-gpu
-test-gpu: ## run the tests that need a GPU, or say why not; GPU='-rows 10000000' and other flags
+test-gpu: SIZE ?= -rows 30000000 -queries 1000
+test-gpu: ## run the tests that need a GPU, or say why not, for half an hour; GPU='-rows 10000000', SIZE='-seed 1' and other flags
 	go test -c -trimpath -ldflags "-s -w" -o bin/device.test ./kernels/devicetest
 	bin/device.test -test.run CUDA $(GPU)
 	go test -c -trimpath -ldflags "-s -w" -o bin/engine.test ./engine
 	cd engine && ../bin/engine.test -test.run 'TestCases/random.*/device|TestRandom$$|TestPartialRandom$$|TestDeviceParts$$' -device cuda
+	go test -c -trimpath -ldflags "-s -w" -o bin/plan.test ./engine/plan
+	pids=; for process in 1 2; do bin/plan.test -test.timeout 2h -test.v -test.run TestDeviceSize -device cuda -together 4 $(SIZE) & pids="$$pids $$!"; done; for pid in $$pids; do wait $$pid; done
 	go run ./cmd/mpga devices | grep '^no device' || go run ./cmd/mpga bench outofcore --rows 2e8 --groups 1e3,1e7,2e8 --times 1
 
 .PHONY: test-peers
