@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -32,9 +34,12 @@ type budget struct {
 	base   atomic.Int64 // bytes that the process held outside the budget when nothing was last reserved of it
 
 	mu      sync.Mutex
-	running int
+	running map[*budgetUser]struct{}
 	stop    chan struct{}
 }
+
+// budgetUser is a query that runs within the budget.
+type budgetUser struct{ fail context.CancelCauseFunc }
 
 const (
 	// budgetEvery is the time between two looks at the resident set. One takes 20 us.
@@ -54,7 +59,7 @@ const (
 )
 
 func newBudget(m *stream.Memory, limit, fixed int64) *budget {
-	b := &budget{memory: m, limit: limit, fixed: fixed > 0}
+	b := &budget{memory: m, limit: limit, fixed: fixed > 0, running: make(map[*budgetUser]struct{})}
 	m.SetRefusal(b.refuse)
 	if b.fixed {
 		m.SetLimit(fixed)
@@ -107,44 +112,60 @@ func (b *budget) measure() (left, others int64) {
 	return b.limit - b.limit/budgetMargin - others, others
 }
 
-// start looks after the budget until the returned function is called.
-func (b *budget) start() (stop func(), err error) {
+// start looks after the budget until the returned function is called. It calls fail if it cannot go on.
+func (b *budget) start(fail context.CancelCauseFunc) (stop func(), err error) {
 	if b.fixed {
 		return func() {}, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.running == 0 {
+	if len(b.running) == 0 {
 		if err := b.look(); err != nil {
 			return nil, err
 		}
-		b.stop = make(chan struct{})
-		go b.watch(b.stop)
+		stop := make(chan struct{})
+		b.stop = stop
+		spawn.Go(func() error { return b.watch(stop) }, b.watched)
 	}
-	b.running++
+	user := &budgetUser{fail}
+	b.running[user] = struct{}{}
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.running--; b.running == 0 {
+		delete(b.running, user)
+		if len(b.running) == 0 {
 			close(b.stop)
 		}
 	}, nil
 }
 
-func (b *budget) watch(stop chan struct{}) {
+// watched ends the queries that nobody watches any more.
+func (b *budget) watched(err error) {
+	if err == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for user := range b.running {
+		user.fail(err)
+	}
+}
+
+func (b *budget) watch(stop chan struct{}) error {
 	ticker := time.NewTicker(budgetEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
+			spawn.Step()
 			_ = b.look() // the least is left: pages spill as much as they can
 		case <-stop:
-			return
+			return nil
 		}
 	}
 }
 
-// systemMemory returns how many bytes the control group may use, or the machine has.
+// systemMemory returns how many bytes the control group may use, the machine has, or a limit of address space leaves.
 func systemMemory() int64 {
 	memory := int64(math.MaxInt64)
 	if info, err := os.ReadFile("/proc/meminfo"); err == nil {
@@ -154,7 +175,16 @@ func systemMemory() int64 {
 			}
 		}
 	}
-	return min(memory, groupMemory())
+	return min(memory, groupMemory(), addressMemory())
+}
+
+// addressShare is the part of the address space that may become memory: the other half is that of freed blocks, of the
+// ends of regions, of the collector and of the stacks of threads.
+const addressShare = 2
+
+// addressMemory returns how much memory a limit of address space (ulimit -v) leaves, and at least what an engine needs.
+func addressMemory() int64 {
+	return max(stream.AddressSpaceLeft()/addressShare, (memoryLimitMin+9)/8*10)
 }
 
 // groupMemory returns the least limit of the control groups (version 2) that the process is in.

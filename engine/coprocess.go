@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream/mpega"
 	"github.com/mpga/mpga/stream/trace"
@@ -194,10 +195,13 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 	defer cancel(nil)
 	chunks := make(chan groupChunk, len(workers))
 	var deviceErr error
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		defer close(chunks)
-		deviceErr = c.run.Process(func(_ context.Context, g *mpega.Groups) error { return c.emit(cctx, g, chunks) })
+	processed := make(chan struct{})
+	spawn.Go(func() error {
+		return c.run.Process(func(_ context.Context, g *mpega.Groups) error { return c.emit(cctx, g, chunks) })
+	}, func(err error) {
+		deviceErr = err
+		close(chunks)
+		close(processed)
 	})
 	err := q.parallel(cctx, len(workers), func(ctx context.Context, _ int, th *thread) error {
 		return c.write(ctx, th, chunks)
@@ -206,9 +210,12 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 	for chunk := range chunks { // the query has failed
 		c.put(chunk.set, 1)
 	}
-	wg.Wait()
+	<-processed
 	// What the CPU's workers have of it is in their tasks.
 	q.progress.workDone.Add(waiting - c.worked.Load())
+	if errors.Is(deviceErr, spawn.ErrInternal) {
+		return deviceErr
+	}
 	return cmp.Or(err, deviceErr)
 }
 
@@ -306,18 +313,26 @@ func (c *coprocessor) write(ctx context.Context, th *thread, chunks <-chan group
 		if chunk.set.merge {
 			th.work = workMerge
 		}
-		err := th.take(ctx)
-		if err == nil {
-			err = c.writeChunk(ctx, th, out, &buf, chunk)
-		}
-		if err == nil && chunk.set.unsent.Add(-1) == 0 {
-			c.sent(chunk.set)
-		}
-		c.put(chunk.set, 1)
-		if err != nil {
+		if err := c.take(ctx, th, out, &buf, chunk); err != nil {
 			return err
 		}
 	}
+}
+
+// take takes a chunk to where it belongs.
+func (c *coprocessor) take(ctx context.Context, th *thread, out groupWriter, buf *groupBuffers, chunk groupChunk) error {
+	defer c.put(chunk.set, 1)
+	spawn.Step()
+	if err := th.take(ctx); err != nil {
+		return err
+	}
+	if err := c.writeChunk(ctx, th, out, buf, chunk); err != nil {
+		return err
+	}
+	if chunk.set.unsent.Add(-1) == 0 {
+		c.sent(chunk.set)
+	}
+	return nil
 }
 
 func (c *coprocessor) writeChunk(ctx context.Context, th *thread, out groupWriter, buf *groupBuffers, chunk groupChunk) error {

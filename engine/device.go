@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -78,6 +79,8 @@ type devices struct {
 	reason  error         // why there is none
 	opening chan struct{} // closed when they are open, or there is a reason; nil while nobody opens them
 	closing chan struct{} // closed when those that are of no use are closed; nil when there never were any
+
+	broken atomic.Pointer[error] // of a panic while devices that nobody uses any more were closed
 }
 
 // available returns why there is no device to open, without opening one.

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream/mpega"
 )
 
@@ -18,16 +20,19 @@ type DeviceForecast struct {
 }
 
 // foretellDevices says what devices would do with the input that is forecast. It returns nil when no device is
-// asked for.
-func (q *query) foretellDevices(ctx context.Context, input *Forecast) *DeviceForecast {
+// asked for. Its error is a bug.
+func (q *query) foretellDevices(ctx context.Context, input *Forecast) (*DeviceForecast, error) {
 	if q.engine.devices.choice.kind == "cpu" {
-		return nil
+		return nil, nil
 	}
 	f, err := q.foretellDevice(ctx, input)
-	if err != nil {
-		return &DeviceForecast{Reason: err.Error()}
+	switch {
+	case errors.Is(err, spawn.ErrInternal):
+		return nil, err
+	case err != nil:
+		return &DeviceForecast{Reason: err.Error()}, nil
 	}
-	return f
+	return f, nil
 }
 
 func (q *query) foretellDevice(ctx context.Context, input *Forecast) (*DeviceForecast, error) {

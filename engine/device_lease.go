@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // lease is a query's part of the memory of devices. Queries that run at the same time divide it: each takes
@@ -105,12 +107,14 @@ func (d *devices) end(l *lease, err error, released <-chan struct{}) {
 	case <-released:
 	default:
 		if released != nil { // a device does not answer: nobody waits for it
-			go func() {
+			spawn.Go(func() error {
 				<-released
+				return nil
+			}, func(error) {
 				d.mu.Lock()
 				defer d.mu.Unlock()
 				d.ended(l)
-			}()
+			})
 			return
 		}
 	}

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // opening is devices that are being opened while readers decode the input. What is decoded in the meantime
@@ -40,10 +42,13 @@ func (q *query) open(ctx context.Context, prepare func(context.Context) (*coproc
 	ctx, cancel := context.WithCancel(ctx)
 	o := &opening{query: q, cancel: cancel, room: q.engine.memory.Limit() / openingShare, done: make(chan struct{})}
 	q.opening, q.openedDevices = o, true
-	go func() {
-		defer close(o.done)
-		o.devices, o.err = prepare(ctx)
-	}()
+	spawn.Go(func() (err error) {
+		o.devices, err = prepare(ctx)
+		return err
+	}, func(err error) {
+		o.err = err
+		close(o.done)
+	})
 }
 
 // opened makes it so, once it is known who aggregates.
@@ -126,6 +131,9 @@ func (r *reader) settle(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	r.opening.opened()
+	if err := r.opening.err; errors.Is(err, spawn.ErrInternal) {
+		return err
+	}
 	r.opening = nil
 	if d := r.query.devices; d != nil {
 		r.filler = &d.filler
@@ -148,9 +156,7 @@ func (r *reader) readHeld(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		err := r.readBatch(ctx, p)
-		p.batch.Release()
-		r.query.feed.release()
+		err := r.readPiece(ctx, p)
 		if err == nil {
 			err = r.thread.yield(ctx)
 		}

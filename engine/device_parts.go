@@ -7,10 +7,10 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream/mpega"
@@ -129,7 +129,7 @@ func (q *query) parts(l *deviceLayout) *mpega.Parts {
 // are for each tile under way.
 func (c *coprocessor) takeParts(ctx context.Context, t *mpega.Tile, offsets []uint64) error {
 	defer c.batches.drop(t)
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := spawn.WithContext(ctx)
 	workers := max(cap(c.pool)/c.run.Tiles(), 1)
 	step := (t.Rows/workers/spec.TileRows + 1) * spec.TileRows
 	for from := 0; from < t.Rows; from += step {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -64,34 +64,48 @@ func (d *devices) take() (_ *deviceSet, opening <-chan struct{}, err error) {
 		d.current.users++
 		return d.current, nil, nil
 	case d.reason != nil:
-		return nil, nil, d.reason
+		err := d.reason
+		if errors.Is(err, spawn.ErrInternal) { // one query fails of it; the next one opens them anew
+			d.reason = nil
+		}
+		return nil, nil, err
 	case d.opening == nil:
 		d.opening = make(chan struct{})
-		go d.open(d.closing)
+		d.open(d.closing)
 	}
 	return nil, d.opening, nil
 }
 
-// open opens the devices, once those before them are closed.
+// open begins to open the devices, once those before them are closed.
 func (d *devices) open(closing <-chan struct{}) {
-	if closing != nil {
-		<-closing
-	}
-	set, late, err := kernels.Await(d.timeout, d.newSet, d.closeAll)
-	if late != nil {
-		err = fmt.Errorf("opening the device: %w", err)
-		d.silence(err, late)
-	}
-	if err != nil {
-		d.log.Debug("no device", slog.Any("reason", err))
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if late == nil {
-		d.current, d.reason = set, err
-	}
-	close(d.opening)
-	d.opening = nil
+	var set *deviceSet
+	var late func()
+	spawn.Go(func() (err error) {
+		if closing != nil {
+			<-closing
+		}
+		set, late, err = kernels.Await(d.timeout, d.newSet, d.closeAll)
+		if late != nil {
+			err = fmt.Errorf("opening the device: %w", err)
+			d.silence(err, late)
+		}
+		if err != nil {
+			d.log.Debug("no device", slog.Any("reason", err))
+		}
+		return err
+	}, func(err error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if err != nil && set != nil {
+			d.closeSet(set)
+			set = nil
+		}
+		if late == nil || errors.Is(err, spawn.ErrInternal) {
+			d.current, d.reason = set, err
+		}
+		close(d.opening)
+		d.opening = nil
+	})
 }
 
 func (d *devices) newSet() (*deviceSet, error) {
@@ -107,14 +121,16 @@ func (d *devices) silence(reason error, late func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reason = reason
-	go func() {
+	spawn.Go(func() error {
 		late()
+		return nil
+	}, func(err error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.reason == reason {
-			d.reason = nil
+			d.reason = err
 		}
-	}()
+	})
 }
 
 // retain lends devices that somebody has once more: to a batch of a result, say, that uses their memory.
@@ -155,8 +171,7 @@ func (d *devices) returned(s *deviceSet) {
 func (d *devices) closeSet(s *deviceSet) {
 	before, done := d.closing, make(chan struct{})
 	d.closing = done
-	go func() {
-		defer close(done)
+	spawn.Go(func() error {
 		_, late, err := kernels.Await(d.timeout, func() (struct{}, error) { return struct{}{}, d.closeAll(s) }, nil)
 		if late != nil {
 			d.log.Warn("closing the device", slog.Any("error", err))
@@ -164,18 +179,29 @@ func (d *devices) closeSet(s *deviceSet) {
 		if before != nil {
 			<-before
 		}
-	}()
+		if errors.Is(err, spawn.ErrInternal) {
+			return err
+		}
+		return nil
+	}, func(err error) {
+		if err != nil {
+			d.broken.CompareAndSwap(nil, &err)
+		}
+		close(done)
+	})
 }
 
 // closeAll closes devices, none of which waits for another.
 func (d *devices) closeAll(s *deviceSet) error {
 	errs := make([]error, len(s.list))
-	var wg sync.WaitGroup
+	var group spawn.Group
 	for i, dev := range s.list {
-		wg.Go(func() { errs[i] = dev.Close() })
+		group.Go(func() error {
+			errs[i] = dev.Close()
+			return nil
+		})
 	}
-	wg.Wait()
-	err := errors.Join(errs...)
+	err := errors.Join(group.Wait(), errors.Join(errs...))
 	if err != nil {
 		d.log.Warn("device closed", slog.Any("error", err))
 	}
@@ -183,8 +209,8 @@ func (d *devices) closeAll(s *deviceSet) error {
 }
 
 // close closes the devices. No query uses them any more, but batches of results may lie in their memory:
-// then the last of these closes them.
-func (d *devices) close() {
+// then the last of these closes them. Its error is a bug that no query has been told of.
+func (d *devices) close() error {
 	d.mu.Lock()
 	for d.opening != nil { // a query that has ended did not wait
 		opening := d.opening
@@ -204,4 +230,8 @@ func (d *devices) close() {
 	if closing != nil {
 		<-closing
 	}
+	if err := d.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -54,11 +55,11 @@ type DeviceStats struct {
 	uuid string // of the first device
 }
 
-// useDevices lets devices do the work, where they suit the query.
-func (q *query) useDevices(ctx context.Context) {
+// useDevices lets devices do the work, where they suit the query. Its error is a bug.
+func (q *query) useDevices(ctx context.Context) error {
 	kind := q.engine.devices.choice.kind
 	if kind == "cpu" || q.adopted != nil {
-		return
+		return nil
 	}
 	q.device = &DeviceStats{}
 	layout, size, err := q.suitsDevice(func() (Forecast, error) { return q.forecast(ctx, q.source.Stats()) })
@@ -70,14 +71,20 @@ func (q *query) useDevices(ctx context.Context) {
 		q.device.Rates = rates
 		return newCoprocessor(ctx, q, layout)
 	}
+	var prepared *coprocessor
 	switch {
 	case err != nil:
 		q.tookDevices(nil, err)
 	case q.engine.devices.opened():
-		q.tookDevices(prepare(ctx))
+		prepared, err = prepare(ctx)
+		q.tookDevices(prepared, err)
 	default:
 		q.open(ctx, prepare)
 	}
+	if errors.Is(err, spawn.ErrInternal) {
+		return err
+	}
+	return nil
 }
 
 // tookDevices notes which devices aggregate, or why the CPU does.
@@ -254,9 +261,9 @@ func (q *query) fallBack(cause error) error {
 	return nil
 }
 
-// isFatal reports whether a device is of no use after an error.
+// isFatal reports whether a device is of no use after an error. After a bug nobody knows what the device still does.
 func isFatal(err error) bool {
-	return errors.Is(err, kernels.ErrDeviceLost) || errors.Is(err, kernels.ErrTimeout)
+	return errors.Is(err, kernels.ErrDeviceLost) || errors.Is(err, kernels.ErrTimeout) || errors.Is(err, spawn.ErrInternal)
 }
 
 // route names what has aggregated.

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/invariants"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -86,10 +87,10 @@ func (e *Engine) Close() error {
 	if used := e.memory.Used(); invariants.Enabled && used != 0 {
 		panic(fmt.Sprintf("engine: closed with %d B in use", used))
 	}
-	e.devices.close()
+	err := e.devices.close()
 	e.rates.save()
 	e.memory.Close()
-	return nil
+	return err
 }
 
 // MemoryLimit returns the limit of the process, in bytes.
@@ -98,7 +99,15 @@ func (e *Engine) MemoryLimit() int64 { return e.budget.limit }
 // Aggregate starts a query and returns its result, which must be released. Batches arrive as they
 // are ready; errors that appear after the start come from Result.Err. An error that is ErrQuery
 // says that the query does not suit the source.
-func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q spec.Query) (*Result, error) {
+func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q spec.Query) (result *Result, err error) {
+	err = spawn.Call(func() (err error) {
+		result, err = e.aggregate(ctx, src, q)
+		return err
+	})
+	return result, spawn.InQuery(err, q.String())
+}
+
+func (e *Engine) aggregate(ctx context.Context, src scan.Source, q spec.Query) (*Result, error) {
 	started := time.Now()
 	bound, splits, err := e.plan(ctx, src, q)
 	if err != nil {
@@ -118,10 +127,10 @@ func (e *Engine) stream(ctx context.Context, run *query) (*Result, error) {
 	result := newResult(run.bound.Schema, run)
 	result.cancel = cancel
 	run.output = &batchOutput{query: run, to: result.batches}
-	go func() {
-		defer done()
-		result.finish(run.execute(qctx))
-	}()
+	spawn.Go(func() error { return run.execute(qctx) }, func(err error) {
+		result.finish(err)
+		done()
+	})
 	return result, nil
 }
 
@@ -148,7 +157,7 @@ func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context, cancel c
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	stop, err := e.budget.start()
+	stop, err := e.budget.start(cancel)
 	if err != nil {
 		cancel(nil)
 		leave()

@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Plan says how a query would run.
@@ -34,7 +35,15 @@ type Plan struct {
 
 // Explain returns the plan of a query without running it, and a forecast by a sample of at most
 // 65,536 rows. A source that can be read once only is not sampled.
-func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*Plan, error) {
+func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (plan *Plan, err error) {
+	err = spawn.Call(func() (err error) {
+		plan, err = e.explain(ctx, src, q)
+		return err
+	})
+	return plan, spawn.InQuery(err, q.String())
+}
+
+func (e *Engine) explain(ctx context.Context, src scan.Source, q spec.Query) (*Plan, error) {
 	bound, splits, err := e.plan(ctx, src, q)
 	if err != nil {
 		return nil, err
@@ -45,7 +54,11 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (*P
 	if err != nil {
 		return nil, err
 	}
-	route, device := "cpu", run.foretellDevices(ctx, &forecast)
+	device, err := run.foretellDevices(ctx, &forecast)
+	if err != nil {
+		return nil, err
+	}
+	route := "cpu"
 	if device != nil && device.Devices != "" {
 		route = "device"
 	}

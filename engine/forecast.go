@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
-
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 )
@@ -100,7 +98,7 @@ func (q *query) sample(ctx context.Context, s *cpuagg.Sampler, f *Forecast) erro
 // whether there were no more.
 func (q *query) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.Split, rows int) (bytes int64, end bool, err error) {
 	r := &reader{query: q, encoder: newEncoder(q.bound, q.final.interners)}
-	err = r.guard(split, func() error {
+	err = r.decode(split, func() error {
 		batches, err := split.Open(ctx, scan.OpenOptions{
 			Allocator: q.engine.decoded,
 			BatchRows: min(rows, sampleBatchRows),
@@ -115,9 +113,14 @@ func (q *query) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.S
 				end = true
 				return batches.Err()
 			}
-			n, err := r.sampleBatch(s, batches, rows)
+			var n int
+			r.batch = batches.RecordBatch()
+			err := r.encode(split, func() (err error) {
+				n, err = r.sampleBatch(s, rows)
+				return err
+			})
 			if err != nil {
-				return named(split, err)
+				return err
 			}
 			rows -= n
 		}
@@ -130,10 +133,9 @@ func (q *query) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.S
 const sampleBatchRows = 1 << 12
 
 // sampleBatch adds the first rows of the current batch, and returns how many it had.
-func (r *reader) sampleBatch(s *cpuagg.Sampler, batches array.RecordReader, rows int) (int, error) {
-	batch := batches.RecordBatch()
-	rows = min(rows, int(batch.NumRows()))
-	if err := r.encoder.setBatch(batch, 0); err != nil {
+func (r *reader) sampleBatch(s *cpuagg.Sampler, rows int) (int, error) {
+	rows = min(rows, int(r.batch.NumRows()))
+	if err := r.encoder.setBatch(r.batch, 0); err != nil {
 		return 0, err
 	}
 	for from := 0; from < rows; {

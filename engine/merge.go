@@ -8,11 +8,11 @@ import (
 	"log/slog"
 	"math"
 	"math/bits"
-	"runtime/debug"
 	"time"
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream"
 )
@@ -49,19 +49,30 @@ type MergeOptions struct {
 //
 // What does not fit together is ErrPartials, what is damaged stream.ErrCorrupt, and what another
 // version has written stream.ErrVersion.
-func (e *Engine) Merge(ctx context.Context, sources [][]Blob, opt MergeOptions) (*Result, error) {
-	run, _, err := e.newMerge(ctx, sources, opt)
-	if err != nil {
-		return nil, err
-	}
-	return e.stream(ctx, run)
+func (e *Engine) Merge(ctx context.Context, sources [][]Blob, opt MergeOptions) (result *Result, err error) {
+	err = spawn.Call(func() error {
+		run, _, err := e.newMerge(ctx, sources, opt)
+		if err == nil {
+			result, err = e.stream(ctx, run)
+		}
+		return err
+	})
+	return result, err
 }
 
 // MergePartial merges the partial states of sources to partial states, as of one source: a tree of merges
 // gives the answer that one merge gives, or one query of the whole input. The sources' runs are noted, so
 // that none of them counts twice further up. Options are as for Partial, but that Partitions is by default
 // what the sources have.
-func (e *Engine) MergePartial(ctx context.Context, sources [][]Blob, opt PartialOptions) (Stats, error) {
+func (e *Engine) MergePartial(ctx context.Context, sources [][]Blob, opt PartialOptions) (stats Stats, err error) {
+	err = spawn.Call(func() (err error) {
+		stats, err = e.mergePartial(ctx, sources, opt)
+		return err
+	})
+	return stats, err
+}
+
+func (e *Engine) mergePartial(ctx context.Context, sources [][]Blob, opt PartialOptions) (Stats, error) {
 	run, headers, err := e.newMerge(ctx, sources, MergeOptions{})
 	if err != nil {
 		return Stats{}, err
@@ -112,17 +123,16 @@ func (e *Engine) newMerge(ctx context.Context, sources [][]Blob, opt MergeOption
 // guard calls a function that processes a task. Partial states with right checksums may still be of
 // no program of this version: what trips over them becomes an error, as what a decoder trips over
 // does. Their references have been checked.
-func (q *query) guard(f func() error) (err error) {
+func (q *query) guard(f func() error) error {
 	if q.adopted == nil {
 		return f()
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			q.engine.opt.Logger.Debug("a merge panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			err = fmt.Errorf("partial states: %w: %v", ErrCorrupt, p)
-		}
-	}()
-	return f()
+	panicked, err := spawn.Catch(f)
+	if panicked == nil {
+		return err
+	}
+	q.engine.opt.Logger.Debug("a merge panicked", slog.Any("panic", panicked.Value), slog.String("stack", string(panicked.Stack)))
+	return fmt.Errorf("partial states: %w: %v", ErrCorrupt, panicked.Value)
 }
 
 // openPartials reads the headers of all blobs and checks that they belong together. It returns one

@@ -10,11 +10,10 @@ import (
 	"reflect"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream"
 )
@@ -55,7 +54,15 @@ func (o *PartialOptions) Validate() error {
 // merged give the answer that they give as one.
 //
 // After an error the blobs are not complete; Merge accepts none of those that are not.
-func (e *Engine) Partial(ctx context.Context, src scan.Source, q spec.Query, opt PartialOptions) (Stats, error) {
+func (e *Engine) Partial(ctx context.Context, src scan.Source, q spec.Query, opt PartialOptions) (stats Stats, err error) {
+	err = spawn.Call(func() (err error) {
+		stats, err = e.partial(ctx, src, q, opt)
+		return err
+	})
+	return stats, spawn.InQuery(err, q.String())
+}
+
+func (e *Engine) partial(ctx context.Context, src scan.Source, q spec.Query, opt PartialOptions) (Stats, error) {
 	opt.EnsureDefaults()
 	if err := opt.Validate(); err != nil {
 		return Stats{}, err
@@ -159,13 +166,14 @@ const blobsClosedAtOnce = 16
 
 // end implements output.
 func (o *blobOutput) end() error {
-	var group errgroup.Group
+	var group spawn.Group
 	group.SetLimit(blobsClosedAtOnce)
 	for i := range o.blobs {
 		group.Go(func() error {
 			b := &o.blobs[i]
 			file := b.file
 			b.file = nil
+			spawn.Step()
 			if err := errors.Join(b.writer.Close(), file.Close()); err != nil {
 				return fmt.Errorf("partial states, partition %d: %w", i, err)
 			}

@@ -2,12 +2,12 @@ package engine
 
 import (
 	"cmp"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // progress counts what a running query has done and reports it now and then.
@@ -68,30 +68,31 @@ func (p *progress) endTask(task cpuagg.Task) { p.workDone.Add(taskWork(&task)) }
 func taskWork(t *cpuagg.Task) int64 { return max(t.Rows(), 1) }
 
 // start reports until the returned function is called, which reports a last time if all is done.
-func (p *progress) start() (stop func(done bool)) {
+func (p *progress) start() (stop func(done bool) error) {
 	if p.report == nil {
-		return func(bool) {}
+		return func(bool) error { return nil }
 	}
-	quit := make(chan bool)
-	var reporter sync.WaitGroup
-	reporter.Go(func() {
+	quit := make(chan bool, 1)
+	var reporter spawn.Group
+	reporter.Go(func() error {
 		ticker := time.NewTicker(reportEvery)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-ticker.C:
+				spawn.Step()
 				p.report(p.now(false))
 			case done := <-quit:
 				if done {
 					p.report(p.now(true))
 				}
-				return
+				return nil
 			}
 		}
 	})
-	return func(done bool) {
+	return func(done bool) error {
 		quit <- done
-		reporter.Wait()
+		return reporter.Wait()
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 	"github.com/mpga/mpga/stream/mpega"
 	"github.com/mpga/mpga/stream/trace"
@@ -129,19 +129,30 @@ func (q *query) execute(ctx context.Context) (err error) {
 	defer q.trace.End()
 	stop := q.progress.start()
 	defer func() {
-		stop(err == nil)
+		if stopErr := stop(err == nil); err == nil {
+			err = stopErr
+		}
 		q.engine.opt.Logger.Info("query ended", slog.Any("stats", q.stats()), slog.Any("error", err))
 	}()
-	defer func() { err = q.explainLimit(errors.Join(err, q.store.Close())) }()
-	stopBudget, err := q.engine.budget.start()
+	err = spawn.Call(func() error { return q.answer(ctx) })
+	return q.explainLimit(errors.Join(err, q.store.Close()))
+}
+
+// answer runs the query, on the CPU again if a device fails.
+func (q *query) answer(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopBudget, err := q.engine.budget.start(cancel)
 	if err != nil {
 		return err
 	}
 	defer stopBudget()
-	q.useDevices(ctx)
+	if err := q.useDevices(ctx); err != nil {
+		return err
+	}
 	q.traceBegin()
 	err = q.attempt(ctx)
-	if errors.Is(err, mpega.ErrDevice) {
+	if errors.Is(err, mpega.ErrDevice) && !errors.Is(err, spawn.ErrInternal) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -167,7 +178,11 @@ func (q *query) attempt(ctx context.Context) (err error) {
 			}
 		}
 	}()
-	err = q.phase(PhasePartition, func() error { return q.generate(ctx, workers) })
+	return spawn.Call(func() error { return q.bothPhases(ctx, workers) })
+}
+
+func (q *query) bothPhases(ctx context.Context, workers []*cpuagg.Worker) error {
+	err := q.phase(PhasePartition, func() error { return q.generate(ctx, workers) })
 	if err != nil {
 		return err
 	}
@@ -218,7 +233,7 @@ func (q *query) phase(p Phase, f func() error) error {
 
 // parallel runs a function on n goroutines, each of which holds one of the engine's threads.
 func (q *query) parallel(ctx context.Context, n int, f func(ctx context.Context, i int, t *thread) error) error {
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, groupCtx := spawn.WithContext(ctx)
 	for i := range n {
 		group.Go(func() error {
 			t := &thread{of: q.engine.threads, row: q.traceWorker(i)}
@@ -347,20 +362,25 @@ func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker) error
 			}
 			return out.close()
 		}
-		th.work = workProcess
-		err := th.take(ctx)
-		if err == nil {
-			err = q.guard(func() error { return q.processTask(ctx, th, w, task, out) })
-		}
-		q.tasks.release()
-		if err != nil {
+		if err := q.processTask(ctx, th, w, task, out); err != nil {
 			return err
 		}
 	}
 }
 
-// processTask emits the groups of a task, or puts the tasks that it was split to into the queue.
+// processTask takes a thread and processes a task from the queue.
 func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
+	defer q.tasks.release()
+	spawn.Step()
+	th.work = workProcess
+	if err := th.take(ctx); err != nil {
+		return err
+	}
+	return q.guard(func() error { return q.emitTask(ctx, th, w, task, out) })
+}
+
+// emitTask emits the groups of a task, or puts the tasks that it was split to into the queue.
+func (q *query) emitTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
 	groups, split, err := w.Process(ctx, task)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -12,6 +11,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // reader is one worker's way through the input.
@@ -35,9 +35,7 @@ func (r *reader) readAll(ctx context.Context) error {
 		if !ok {
 			break
 		}
-		err := r.readSplit(ctx, split)
-		f.release()
-		if err != nil {
+		if err := r.readSplit(ctx, split); err != nil {
 			return err
 		}
 	}
@@ -51,23 +49,36 @@ func (r *reader) readAll(ctx context.Context) error {
 		if !ok {
 			return context.Cause(ctx)
 		}
-		err := r.thread.take(ctx)
-		if err == nil {
-			err = r.readBatch(ctx, p)
-		}
-		p.batch.Release()
-		f.release()
-		if err != nil {
+		if err := r.readOffered(ctx, p); err != nil {
 			return err
 		}
 	}
 }
 
+// readOffered aggregates a piece that another worker has offered.
+func (r *reader) readOffered(ctx context.Context, p piece) error {
+	if err := r.thread.take(ctx); err != nil {
+		p.batch.Release()
+		r.query.feed.release()
+		return err
+	}
+	return r.readPiece(ctx, p)
+}
+
+// readPiece aggregates a piece that is retained for the reader, and gives it back.
+func (r *reader) readPiece(ctx context.Context, p piece) error {
+	defer r.query.feed.release()
+	defer p.batch.Release()
+	return r.readBatch(ctx, p)
+}
+
+// readSplit aggregates a split that was taken from the feed.
 func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	q := r.query
+	defer q.feed.release()
 	r.thread.does(workRead)
 	var batches array.RecordReader
-	err := r.guard(split, func() (err error) {
+	err := r.decode(split, func() (err error) {
 		batches, err = split.Open(context.WithValue(ctx, threadKey{}, r.thread), scan.OpenOptions{
 			Allocator: q.engine.decoded,
 			BatchRows: q.engine.opt.testing.BatchRows,
@@ -89,7 +100,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 			return err
 		}
 		var more bool
-		err := r.guard(split, func() error {
+		err := r.decode(split, func() error {
 			more = batches.Next()
 			return batches.Err()
 		})
@@ -120,16 +131,25 @@ func (q *query) spans(end uint64) {
 	}
 }
 
-// guard calls a function that reads or decodes a split. Corrupt input must not end the process:
-// what a decoder trips over becomes an error.
-func (r *reader) guard(split scan.Split, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.query.engine.opt.Logger.Debug("decoder panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			err = fmt.Errorf("%s: %w: %v", split.Name(), ErrCorrupt, p)
-		}
-	}()
-	return f()
+// decode calls a function that reads a split. Corrupt input must not end the process: what a decoder trips over
+// becomes an error of the split.
+func (r *reader) decode(split scan.Split, f func() error) error {
+	return r.query.engine.decode(split, f)
+}
+
+func (e *Engine) decode(split scan.Split, f func() error) error {
+	panicked, err := spawn.Catch(f)
+	if panicked == nil {
+		return err
+	}
+	e.opt.Logger.Debug("decoder panicked", slog.Any("panic", panicked.Value), slog.String("stack", string(panicked.Stack)))
+	return fmt.Errorf("%s: %w: %v", split.Name(), ErrCorrupt, panicked.Value)
+}
+
+// encode calls a function that works on the current batch. A batch may be corrupt in ways that its decoder does not
+// see: then a panic is an error of the split.
+func (r *reader) encode(split scan.Split, f func() error) error {
+	return named(split, scan.UseBatch(r.batch, f))
 }
 
 // A worker offers half of its batch to one that waits, if that is at least offerRowsMin rows.
@@ -137,10 +157,9 @@ const offerRowsMin = 2 * spec.TileRows
 
 // readBatch aggregates the rows of a piece.
 func (r *reader) readBatch(ctx context.Context, p piece) error {
-	err := r.guard(p.split, func() error {
-		return named(p.split, r.encoder.setBatch(p.batch, p.position))
-	})
+	spawn.Step()
 	r.batch = p.batch
+	err := r.encode(p.split, func() error { return r.encoder.setBatch(p.batch, p.position) })
 	if err != nil {
 		return err
 	}
@@ -187,9 +206,9 @@ func (r *reader) aggregate(ctx context.Context, split scan.Split, from, to int) 
 func (r *reader) tiles(split scan.Split, from, to int, f func(*spec.Tile) error) error {
 	for from < to {
 		var tile *spec.Tile
-		err := r.guard(split, func() (err error) {
+		err := r.encode(split, func() (err error) {
 			tile, err = r.encoder.encode(from, to)
-			return named(split, err)
+			return err
 		})
 		if err != nil {
 			return err

@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Result streams the result of a query. It is an array.RecordReader: one goroutine at a time may
@@ -35,8 +38,11 @@ func newResult(schema *arrow.Schema, q *query) *Result {
 
 // finish ends the stream, with an error or nil.
 func (r *Result) finish(err error) {
-	r.err = err
-	r.stats = r.query.stats()
+	statsErr := spawn.Call(func() error {
+		r.stats = r.query.stats()
+		return nil
+	})
+	r.err = spawn.InQuery(cmp.Or(err, statsErr), r.query.bound.Query.String())
 	r.query = nil
 	close(r.batches)
 	r.cancel(nil)

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // threadKey is where a context has the *thread of the worker that reads.
@@ -57,7 +55,15 @@ type RowsOptions struct {
 
 // Rows reads a source by all of the engine's threads, split by split, and returns what is made of its batches
 // as they are ready. Rows must be released.
-func (e *Engine) Rows(ctx context.Context, src scan.Source, opt RowsOptions) (*Rows, error) {
+func (e *Engine) Rows(ctx context.Context, src scan.Source, opt RowsOptions) (rows *Rows, err error) {
+	err = spawn.Call(func() (err error) {
+		rows, err = e.rows(ctx, src, opt)
+		return err
+	})
+	return rows, err
+}
+
+func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*Rows, error) {
 	splits, err := src.Splits(ctx, opt.Columns)
 	if err != nil {
 		return nil, fmt.Errorf("splits: %w", err)
@@ -72,11 +78,11 @@ func (e *Engine) Rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	}
 	r := &Rows{engine: e, opt: opt, splits: splits, batches: make(chan arrow.RecordBatch, workers), cancel: cancel}
 	r.refs.Store(1)
-	go func() {
-		defer done()
-		r.err = r.run(ctx, workers)
+	spawn.Go(func() error { return r.run(ctx, workers) }, func(err error) {
+		r.err = err
 		close(r.batches)
-	}()
+		done()
+	})
 	return r, nil
 }
 
@@ -99,7 +105,7 @@ var _ array.RecordReader = (*Rows)(nil)
 
 // run reads all splits by so many workers.
 func (r *Rows) run(ctx context.Context, workers int) error {
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, groupCtx := spawn.WithContext(ctx)
 	for range workers {
 		group.Go(func() error {
 			t := &thread{of: r.engine.threads}
@@ -128,39 +134,58 @@ func (r *Rows) run(ctx context.Context, workers int) error {
 }
 
 // read reads a split.
-func (r *Rows) read(ctx context.Context, t *thread, m RowMap, split scan.Split) (err error) {
-	defer func() {
-		if p := recover(); p != nil { // as in reader.guard
-			r.engine.opt.Logger.Debug("decoder panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			err = fmt.Errorf("%s: %w: %v", split.Name(), ErrCorrupt, p)
-		}
-	}()
-	from, err := split.Open(context.WithValue(ctx, threadKey{}, t), scan.OpenOptions{
-		Allocator: r.engine.opt.Allocator,
-		BatchRows: r.engine.opt.testing.BatchRows,
+func (r *Rows) read(ctx context.Context, t *thread, m RowMap, split scan.Split) error {
+	var from array.RecordReader
+	err := r.engine.decode(split, func() (err error) {
+		from, err = split.Open(context.WithValue(ctx, threadKey{}, t), scan.OpenOptions{
+			Allocator: r.engine.opt.Allocator,
+			BatchRows: r.engine.opt.testing.BatchRows,
+		})
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	defer from.Release()
-	for from.Next() {
-		if err := m.Begin(ctx, from.RecordBatch()); err != nil {
-			return scan.Placed(from, split.Name(), err)
+	for {
+		var more bool
+		err := r.engine.decode(split, func() error {
+			more = from.Next()
+			return from.Err()
+		})
+		if err != nil || !more {
+			return err
 		}
-		for {
-			made, err := m.Next(ctx)
-			if err != nil {
-				return scan.Placed(from, split.Name(), err)
-			}
-			if made == nil {
-				break
-			}
-			if err := r.send(ctx, t, made); err != nil {
-				return err
-			}
+		spawn.Step()
+		if err := r.mapBatch(ctx, t, m, from, split); err != nil {
+			return err
 		}
 	}
-	return from.Err()
+}
+
+// mapBatch sends what is made of the current batch of a split.
+func (r *Rows) mapBatch(ctx context.Context, t *thread, m RowMap, from array.RecordReader, split scan.Split) error {
+	batch := from.RecordBatch()
+	err := scan.UseBatch(batch, func() error { return m.Begin(ctx, batch) })
+	if err != nil {
+		return scan.Placed(from, split.Name(), err)
+	}
+	for {
+		var made arrow.RecordBatch
+		err := scan.UseBatch(batch, func() (err error) {
+			made, err = m.Next(ctx)
+			return err
+		})
+		if err != nil {
+			return scan.Placed(from, split.Name(), err)
+		}
+		if made == nil {
+			return nil
+		}
+		if err := r.send(ctx, t, made); err != nil {
+			return err
+		}
+	}
 }
 
 // send hands a batch over.

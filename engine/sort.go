@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	ordering "github.com/mpga/mpga/engine/order"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // sortShare is the part of the memory limit that a sort may hold of rows before they go to disk. The
@@ -23,15 +24,19 @@ func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering
 	if err != nil {
 		return nil, err
 	}
-	sorted, err := ordering.New(ctx, input, by, ordering.Options{
-		Bytes:     max(e.memory.Limit()/sortShare, sortBytesMin),
-		Memory:    e.memory,
-		Temp:      e.temp,
-		Threads:   e.opt.Threads,
-		Units:     e.threads,
-		BatchRows: e.opt.testing.ResultRows,
-		Allocator: e.opt.Allocator,
-	}, done)
+	var sorted *ordering.Reader
+	err = spawn.Call(func() (err error) {
+		sorted, err = ordering.New(ctx, input, by, ordering.Options{
+			Bytes:     max(e.memory.Limit()/sortShare, sortBytesMin),
+			Memory:    e.memory,
+			Temp:      e.temp,
+			Threads:   e.opt.Threads,
+			Units:     e.threads,
+			BatchRows: e.opt.testing.ResultRows,
+			Allocator: e.opt.Allocator,
+		}, done)
+		return err
+	})
 	if err != nil {
 		done()
 		return nil, err

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // TimeoutDefault is how long a driver may take for an answer.
@@ -21,10 +23,11 @@ func Await[T any](timeout time.Duration, call func() (T, error), drop func(T) er
 		err error
 	}
 	done := make(chan result, 1)
-	go func() {
-		v, err := call()
-		done <- result{v, err}
-	}()
+	var made T
+	spawn.Go(func() (err error) {
+		made, err = call()
+		return err
+	}, func(err error) { done <- result{made, err} })
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Page-locked memory is slow to get: pages are cleared, and each is registered. Huge pages and several
@@ -45,7 +47,8 @@ type pinnedPool struct {
 	sizes   map[int64]*sizeClass
 	known   regions // that the driver did not unregister: it may know their addresses until the device is closed
 
-	ahead sync.WaitGroup // of what is pinned before it is asked for
+	ahead  sync.WaitGroup // of what is pinned before it is asked for
+	broken error          // spawn.ErrInternal of pinning ahead, until the next alloc; nil otherwise
 }
 
 // sizeClass is what is known of the blocks of a size.
@@ -84,9 +87,11 @@ func (p *pinnedPool) alloc(n int64) (Pinned, error) {
 		panic(fmt.Sprintf("pinned memory of %d B", n))
 	}
 	class := pinnedClass(n)
-	b := p.takeFree(class)
+	b, err := p.takeFree(class)
+	if err != nil {
+		return nil, err
+	}
 	if b == nil {
-		var err error
 		if b, err = p.grow(class); err != nil {
 			return nil, fmt.Errorf("%d B of pinned memory: %w", n, err)
 		}
@@ -96,17 +101,22 @@ func (p *pinnedPool) alloc(n int64) (Pinned, error) {
 	return b, nil
 }
 
-func (p *pinnedPool) takeFree(class int64) *pinned {
+// takeFree returns a free block, or nil. An error is that of blocks that were pinned ahead.
+func (p *pinnedPool) takeFree(class int64) (*pinned, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.broken; err != nil {
+		p.broken = nil
+		return nil, err
+	}
 	free := p.free[class]
 	if len(free) == 0 {
-		return nil
+		return nil, nil
 	}
 	b := free[len(free)-1]
 	p.free[class] = free[:len(free)-1]
 	p.used += class
-	return b
+	return b, nil
 }
 
 // grow makes a region for a class, and returns a block of it.
@@ -153,13 +163,20 @@ func (p *pinnedPool) growAhead(class int64) {
 	for want := min(s.blocks/aheadShare, aheadBlocksMax); len(p.free[class])+s.coming < want && p.bytes+class <= p.limit; {
 		p.bytes += class
 		s.coming++
-		p.ahead.Go(func() {
-			b, err := p.pin(class, class)
+		p.ahead.Add(1)
+		var b *pinned
+		spawn.Go(func() (err error) {
+			b, err = p.pin(class, class)
+			return err
+		}, func(err error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if s.coming--; err == nil { // else who asks for the block will be told
 				p.free[class] = append(p.free[class], b)
+			} else if errors.Is(err, spawn.ErrInternal) {
+				p.broken = err
 			}
+			p.ahead.Done()
 		})
 	}
 }
@@ -255,7 +272,7 @@ func (p *pinnedPool) close() error {
 	p.ahead.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var errs []error
+	errs := []error{p.broken}
 	if p.used > 0 {
 		errs = append(errs, fmt.Errorf("%d B of pinned memory were not freed", p.used))
 	}
@@ -298,26 +315,29 @@ func mapHuge(size int64) ([]byte, error) {
 		return nil, err
 	}
 	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE) // a kernel without huge pages is only slower
-	touch(memory)
+	if err := touch(memory); err != nil {
+		return nil, errors.Join(err, unmap(memory))
+	}
 	return memory, nil
 }
 
 // touch lets the kernel find pages for all of memory, on all cores.
-func touch(memory []byte) {
+func touch(memory []byte) error {
 	var next atomic.Int64
-	var wg sync.WaitGroup
+	var group spawn.Group
 	pieces := (len(memory) + touchBytes - 1) / touchBytes
 	for range min(pieces, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
+		group.Go(func() error {
 			for i := int(next.Add(1)) - 1; i < pieces; i = int(next.Add(1)) - 1 {
 				piece := memory[i*touchBytes : min((i+1)*touchBytes, len(memory))]
 				for at := 0; at < len(piece); at += pageBytes {
 					piece[at] = 0
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	return group.Wait()
 }
 
 func unmap(memory []byte) error {

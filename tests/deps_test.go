@@ -13,7 +13,7 @@ import (
 const module = "github.com/mpga/mpga"
 
 // allowedImports says which packages of the module each may import. Everything may import
-// engine/spec and engine/invariants, which import nothing.
+// engine/spec, engine/invariants and internal/spawn, which import nothing.
 var allowedImports = map[string][]string{
 	"cmd/mpga":           {"engine", "engine/gen", "engine/job", "engine/objects", "engine/plan", "engine/report", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream", "stream/trace"},
 	"engine":             {"engine/order", "engine/scan", "stream", "stream/mpega", "stream/trace", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
@@ -39,6 +39,7 @@ var allowedImports = map[string][]string{
 	"kernels/hostdevice": {"kernels", "partition"},
 	"kernels/nvml":       {},
 	"partition":          {},
+	"internal/spawn":     {},
 	"stream":             {"cpuagg", "kernels", "partition", "stream/trace"},
 	"stream/faultfs":     {"stream"},
 	"stream/mpega":       {"kernels", "partition"},
@@ -46,7 +47,7 @@ var allowedImports = map[string][]string{
 }
 
 // leaves may be imported by every package but by each other.
-var leaves = []string{"engine/spec", "engine/invariants"}
+var leaves = []string{"engine/spec", "engine/invariants", "internal/spawn"}
 
 // testingOnly are imported by tests alone.
 var testingOnly = []string{"engine/spectest", "kernels/cpurun", "kernels/devicetest", "stream/faultfs"}

@@ -1,22 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // pairsInput is a table of pairs, with what its answer must add up to.
@@ -100,7 +100,7 @@ func loadPairs(ctx context.Context, table *gen.Table, wide bool) (*pairsInput, e
 	}
 	lists := make([][]arrow.RecordBatch, len(splits))
 	sums := make([]uint64, len(splits))
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := spawn.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, s := range splits {
 		group.Go(func() error {
@@ -186,23 +186,27 @@ func (in *pairsInput) run(ctx context.Context, eng *engine.Engine) (engine.Stats
 	// One goroutine would take longer to add up a result than the query takes to make it.
 	var sum atomic.Uint64
 	batches := make(chan arrow.RecordBatch)
-	var readers sync.WaitGroup
+	readers, readCtx := spawn.WithContext(ctx)
 	for range min(runtime.GOMAXPROCS(0), 8) {
-		readers.Go(func() {
+		readers.Go(func() error {
 			for b := range batches {
 				sum.Add(sumOf(b.Column(1)))
 				b.Release()
 			}
+			return nil
 		})
 	}
-	for result.Next() {
+	for readCtx.Err() == nil && result.Next() {
 		b := result.RecordBatch()
 		b.Retain()
-		batches <- b
+		select {
+		case batches <- b:
+		case <-readCtx.Done():
+			b.Release()
+		}
 	}
 	close(batches)
-	readers.Wait()
-	if err := result.Err(); err != nil {
+	if err := cmp.Or(readers.Wait(), result.Err()); err != nil {
 		return engine.Stats{}, err
 	}
 	if sum.Load() != in.sum {

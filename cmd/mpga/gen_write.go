@@ -5,11 +5,11 @@ import (
 	"errors"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -31,7 +31,7 @@ func writeTable(ctx context.Context, table *gen.Table, paths []string, opt sink.
 	objects, _ := opt.FS.(stream.Objects)
 	committed := make([]bool, len(writers))
 	// Files are written at the same time, and the blocks of each made at the same time.
-	files, fileCtx := errgroup.WithContext(ctx)
+	files, fileCtx := spawn.WithContext(ctx)
 	files.SetLimit(threads)
 	for i, w := range writers {
 		part := rowRange{table.Rows() * int64(i) / int64(len(writers)), table.Rows() * int64(i+1) / int64(len(writers))}
@@ -81,7 +81,7 @@ func writeRows(ctx context.Context, table *gen.Table, rows rowRange, w sink.Writ
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := spawn.WithContext(ctx)
 	queue := make(chan chan []arrow.RecordBatch, workers-1) // and one that is being written
 	group.Go(func() error {
 		defer close(queue)
@@ -106,8 +106,12 @@ func writeRows(ctx context.Context, table *gen.Table, rows rowRange, w sink.Writ
 	})
 	group.Go(func() error {
 		for block := range queue {
-			if err := writeBatches(ctx, w, <-block); err != nil {
-				return err
+			select {
+			case batches := <-block:
+				if err := writeBatches(ctx, w, batches); err != nil {
+					return err
+				}
+			case <-ctx.Done():
 			}
 		}
 		return ctx.Err()

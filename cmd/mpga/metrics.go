@@ -18,6 +18,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -64,11 +65,11 @@ func startMetrics(listen string) (*metrics, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", m.serve)
 	m.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		if err := m.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	spawn.Go(func() error { return m.server.Serve(listener) }, func(err error) {
+		if !errors.Is(err, http.ErrServerClosed) {
 			slog.Warn("metrics are not served any more", "error", err)
 		}
-	}()
+	})
 	slog.Info("metrics are served", "url", "http://"+listener.Addr().String()+"/metrics")
 	return m, nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"io"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // interruptibleReader reads until the end of its input or of its context: a read of a pipe or a
@@ -32,7 +34,11 @@ func (r *interruptibleReader) Read(p []byte) (int, error) {
 		r.free = make(chan []byte, 2) // one is read into while the other is taken from
 		r.free <- make([]byte, readBytes)
 		r.free <- make([]byte, readBytes)
-		go r.fill()
+		spawn.Go(r.fill, func(err error) {
+			if err != nil {
+				r.hand(nil, err)
+			}
+		})
 	}
 	for len(r.rest) == 0 {
 		if r.last.err != nil {
@@ -54,21 +60,27 @@ func (r *interruptibleReader) Read(p []byte) (int, error) {
 }
 
 // fill reads until an error, which it hands on.
-func (r *interruptibleReader) fill() {
+func (r *interruptibleReader) fill() error {
 	for {
 		select {
 		case buf := <-r.free:
+			spawn.Step()
 			n, err := r.from.Read(buf)
-			select {
-			case r.filled <- readResult{buf[:n], err}:
-			case <-r.ctx.Done():
-				return
-			}
-			if err != nil {
-				return
+			if !r.hand(buf[:n], err) || err != nil {
+				return nil
 			}
 		case <-r.ctx.Done():
-			return
+			return nil
 		}
+	}
+}
+
+// hand gives Read what was read. It returns false when the context has ended.
+func (r *interruptibleReader) hand(data []byte, err error) bool {
+	select {
+	case r.filled <- readResult{data, err}:
+		return true
+	case <-r.ctx.Done():
+		return false
 	}
 }

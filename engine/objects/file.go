@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -119,9 +120,11 @@ func (f *file) piece(r stream.Range, offset, size int64) *piece {
 	f.drop(f.pieces[start]) // a shorter one, of another range
 	f.pieces[start] = p
 	f.fs.held.Add(int64(len(p.bytes)))
-	f.done.Go(func() {
-		defer close(p.ready)
-		p.err = f.fetch(p.bytes, p.offset)
+	f.done.Add(1)
+	spawn.Go(func() error { return f.fetch(p.bytes, p.offset) }, func(err error) {
+		p.err = err
+		close(p.ready)
+		f.done.Done()
 	})
 	return p
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -101,7 +102,7 @@ func (r *Reader) Next() bool {
 	if r.ended {
 		return false
 	}
-	err := r.advance()
+	err := spawn.Call(r.advance)
 	if err == nil {
 		return true
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"math/bits"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // workers are the goroutines that a sort may use.
@@ -19,7 +21,7 @@ type workers struct {
 
 // each calls a function for 0 to n-1, in parallel. It stops at the first error and when ctx is done.
 func (w workers) each(ctx context.Context, n int, f func(i int) error) error {
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, groupCtx := spawn.WithContext(ctx)
 	group.SetLimit(w.n)
 	for i := range n {
 		group.Go(func() error {
@@ -36,7 +38,7 @@ func (w workers) each(ctx context.Context, n int, f func(i int) error) error {
 		})
 	}
 	err := group.Wait()
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !errors.Is(err, spawn.ErrInternal) {
 		return context.Cause(ctx)
 	}
 	return err

@@ -172,8 +172,11 @@ func (r *computedReader) Next() bool {
 		}
 		r.input = r.from.RecordBatch()
 	}
-	var err error
-	if r.batch, r.end, err = r.split.plan.run(r.ctx, r.evaluator, r.input, r.begin); err != nil {
+	err := scan.UseBatch(r.input, func() (err error) {
+		r.batch, r.end, err = r.split.plan.run(r.ctx, r.evaluator, r.input, r.begin)
+		return err
+	})
+	if err != nil {
 		r.err = scan.Placed(r.from, r.split.Name(), err)
 	}
 	return r.err == nil

@@ -139,6 +139,9 @@ type expandedReader struct {
 
 func (r *expandedReader) Next() bool {
 	r.drop()
+	if r.err != nil {
+		return false
+	}
 	if r.next == len(r.of.made) {
 		if !r.from.Next() {
 			return false
@@ -147,7 +150,15 @@ func (r *expandedReader) Next() bool {
 	}
 	set := r.of.made[r.next]
 	r.next++
-	in := r.from.RecordBatch()
+	r.err = scan.UseBatch(r.from.RecordBatch(), func() error {
+		r.expand(set, r.from.RecordBatch())
+		return nil
+	})
+	return r.err == nil
+}
+
+// expand makes the rows of a set current.
+func (r *expandedReader) expand(set int, in arrow.RecordBatch) {
 	rows := int(in.NumRows())
 	columns := make([]arrow.Array, len(r.of.columns))
 	var made []arrow.Array
@@ -167,7 +178,6 @@ func (r *expandedReader) Next() bool {
 	for _, arr := range made {
 		arr.Release()
 	}
-	return true
 }
 
 // nullsLike returns as many NULLs as an array has rows: codes of its dictionary where it has one, so that what is kept

@@ -8,11 +8,20 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Explain returns the plan as lines of text, the last step first, without running the query. Derived tables
 // that would have to run are shown by their plans.
-func (q *Query) Explain(ctx context.Context) (string, error) {
+func (q *Query) Explain(ctx context.Context) (text string, err error) {
+	err = spawn.Call(func() (err error) {
+		text, err = q.explain(ctx)
+		return err
+	})
+	return text, spawn.InQuery(err, q.text.Text)
+}
+
+func (q *Query) explain(ctx context.Context) (string, error) {
 	_, isComputed := q.read.(*computed)
 	if src, query, err := q.Aggregation(); err == nil && q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0 {
 		plan, err := q.engine.Explain(ctx, src, query)

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Options say what a statement's names mean. The zero value knows no tables.
@@ -77,7 +78,15 @@ type Query struct {
 
 // Prepare looks up the names of a statement, opens what it reads and gives every expression its type.
 // Errors that point at the text are of type *sql.Error.
-func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
+func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (q *Query, err error) {
+	err = spawn.Call(func() (err error) {
+		q, err = prepare(ctx, eng, s, opt)
+		return err
+	})
+	return q, spawn.InQuery(err, s.Text)
+}
+
+func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
 	opt.Scan.EnsureDefaults()
 	p := &planner{engine: eng, opt: opt}
 	q, err := p.plan(ctx, s)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Result streams the result of a statement. It is an array.RecordReader, to be used as an engine.Result is:
@@ -18,7 +20,24 @@ import (
 type Result struct {
 	array.RecordReader
 	groups *groupReader // nil of a statement without groups
+	text   string       // of the statement; "" where it has none
+	err    error        // of a panic in Next
 }
+
+// Next makes the next batch current. It returns false at the end and after an error.
+func (r *Result) Next() (more bool) {
+	if r.err != nil {
+		return false
+	}
+	r.err = spawn.Call(func() error {
+		more = r.RecordReader.Next()
+		return nil
+	})
+	return more && r.err == nil
+}
+
+// Err returns what ended the query early. It is nil until Next has returned false.
+func (r *Result) Err() error { return spawn.InQuery(cmp.Or(r.err, r.RecordReader.Err()), r.text) }
 
 // Stats tells what the last aggregation did, which a limit may have ended early. It is zero until Next has returned
 // false, and of a statement without groups.
@@ -30,11 +49,19 @@ func (r *Result) Stats() engine.Stats {
 }
 
 // Run starts the query and returns its result. Errors that appear after the start come from Result.Err.
-func (q *Query) Run(ctx context.Context) (*Result, error) {
+func (q *Query) Run(ctx context.Context) (result *Result, err error) {
+	err = spawn.Call(func() (err error) {
+		result, err = q.run(ctx)
+		return err
+	})
+	return result, spawn.InQuery(err, q.text.Text)
+}
+
+func (q *Query) run(ctx context.Context) (*Result, error) {
 	if q.where != nil {
 		q.where.memoryLimit = q.engine.MemoryLimit()
 	}
-	result := &Result{}
+	result := &Result{text: q.text.Text}
 	out, err := q.rowsOf(ctx, result)
 	if err != nil {
 		return nil, located(q.text, err)
@@ -96,7 +123,7 @@ type groupReader struct {
 	query   *Query
 	current *engine.Result
 	finest  <-chan arrow.RecordBatch // nil when there are no more
-	ahead   chan bool                // what current.Next has returned, called while finest is read; else nil
+	ahead   chan nextBatch           // what current.Next has returned, called while finest is read; else nil
 	rows    int64
 	passed  int64 // rows of finest
 	stats   engine.Stats
@@ -117,10 +144,25 @@ func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 		return nil, err
 	}
 	if r.finest != nil {
-		r.ahead = make(chan bool, 1)
-		go func() { r.ahead <- r.current.Next() }() // which is when all input has been read, or an error
+		r.ahead = make(chan nextBatch, 1)
+		r.lookAhead(r.current, r.ahead)
 	}
 	return r, nil
+}
+
+// nextBatch is what a call of Next has ended with.
+type nextBatch struct {
+	more bool
+	err  error // of a call that panicked
+}
+
+// lookAhead calls Next of the last aggregation, which returns when all input has been read, or after an error.
+func (r *groupReader) lookAhead(current *engine.Result, ahead chan<- nextBatch) {
+	var more bool
+	spawn.Go(func() error {
+		more = current.Next()
+		return nil
+	}, func(err error) { ahead <- nextBatch{more, err} })
 }
 
 // close stops the aggregation.
@@ -156,9 +198,9 @@ func (r *groupReader) next() bool {
 	}
 	for r.finest != nil {
 		select {
-		case more := <-r.ahead: // after an error
+		case next := <-r.ahead: // after an error
 			r.ahead, r.finest = nil, nil
-			return more
+			return r.came(next)
 		case batch, more := <-r.finest:
 			if more {
 				r.batch = r.query.answer(batch)
@@ -169,9 +211,15 @@ func (r *groupReader) next() bool {
 			r.finest = nil
 		}
 	}
-	more := <-r.ahead
+	next := <-r.ahead
 	r.ahead = nil
-	return more
+	return r.came(next)
+}
+
+// came takes what was looked ahead for.
+func (r *groupReader) came(next nextBatch) (more bool) {
+	r.err = next.err
+	return next.more && next.err == nil
 }
 
 // answer makes groups of the first aggregation rows of the set that they answer.
@@ -196,7 +244,7 @@ func (r *groupReader) Next() bool {
 		r.rows += r.batch.NumRows()
 		return true
 	}
-	r.err = r.current.Err()
+	r.err = cmp.Or(r.err, r.current.Err())
 	r.endCurrent()
 	if r.err == nil && r.rows == 0 {
 		r.batch, r.err = r.query.groupsOfNothing(r.ctx)

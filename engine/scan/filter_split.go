@@ -83,7 +83,7 @@ func (r *filteredReader) Err() error { return r.err }
 func (r *filteredReader) Next() bool {
 	r.drop()
 	for r.err == nil && r.from.Next() {
-		err := guard(func() error { return r.filter(r.from.RecordBatch()) })
+		err := UseBatch(r.from.RecordBatch(), func() error { return r.filter(r.from.RecordBatch()) })
 		if err != nil {
 			r.err = locate(r.split.Name(), err)
 			return false

@@ -8,6 +8,9 @@ import (
 	"runtime"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // input is one file, or what stands for one, opened far enough to know its columns.
@@ -61,17 +64,35 @@ func locate(name string, err error) error {
 }
 
 // guard turns a panic of a library that reads corrupt data into an error. S3.
-func guard(f func() error) (err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case runtime.Error:
-			err = fmt.Errorf("%w: reading it ended in %q", ErrCorrupt, p.Error())
-		case error:
-			err = fmt.Errorf("%w: %w", ErrCorrupt, p)
-		default:
-			err = fmt.Errorf("%w: %v", ErrCorrupt, p)
-		}
-	}()
-	return f()
+func guard(f func() error) error {
+	panicked, err := spawn.Catch(f)
+	if panicked == nil {
+		return err
+	}
+	return corrupted(panicked)
+}
+
+// corrupted returns the error of a panic over corrupt data.
+func corrupted(panicked *spawn.PanicError) error {
+	switch p := panicked.Value.(type) {
+	case runtime.Error:
+		return fmt.Errorf("%w: reading it ended in %q", ErrCorrupt, p.Error())
+	case error:
+		return fmt.Errorf("%w: %w", ErrCorrupt, p)
+	default:
+		return fmt.Errorf("%w: %v", ErrCorrupt, p)
+	}
+}
+
+// UseBatch calls a function that works on a batch. A panic of the function is ErrCorrupt where the batch contradicts
+// itself, as one that is read from a corrupt file may; otherwise it is a bug, and spawn.ErrInternal.
+func UseBatch(batch arrow.RecordBatch, f func() error) error {
+	panicked, err := spawn.Catch(f)
+	switch {
+	case panicked == nil:
+		return err
+	case spawn.Call(func() error { return array.ValidateRecordFull(batch) }) != nil:
+		return corrupted(panicked)
+	}
+	return panicked
 }

@@ -12,7 +12,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
-	"golang.org/x/sync/errgroup"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // groupPlan says what of a row group is to be read.
@@ -76,7 +77,7 @@ func (p *parquetFile) excludes(group int, terms []boundTerm) bool {
 
 // ask reads what a file knows beside its footer of the row groups that are left, to prune more of them.
 // What is corrupt or cannot be read prunes nothing: reading the rows tells of it, if they are needed.
-func (p *parquetFile) ask(ctx context.Context, c *conjunction, groups []groupPlan, workers *errgroup.Group) {
+func (p *parquetFile) ask(ctx context.Context, c *conjunction, groups []groupPlan, workers *spawn.Group) {
 	var some []int
 	for i := range groups {
 		if !groups[i].pruned && p.groups[i].rows > 0 && p.mayAnswerAny(i, c) {
@@ -111,8 +112,8 @@ func (p *parquetFile) ask(ctx context.Context, c *conjunction, groups []groupPla
 }
 
 // newAskers returns the group of goroutines for ask.
-func newAskers(ctx context.Context) (*errgroup.Group, context.Context) {
-	workers, ctx := errgroup.WithContext(ctx)
+func newAskers(ctx context.Context) (*spawn.Group, context.Context) {
+	workers, ctx := spawn.WithContext(ctx)
 	workers.SetLimit(max(askers, runtime.GOMAXPROCS(0)))
 	return workers, ctx
 }

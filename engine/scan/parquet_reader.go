@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -145,7 +145,7 @@ func (r *parquetReader) each(n int, read func(i int) error) error {
 		}
 		return nil
 	}
-	var group errgroup.Group
+	var group spawn.Group
 	group.SetLimit(r.threads)
 	for i := range n {
 		group.Go(func() error { return guard(func() error { return read(i) }) })

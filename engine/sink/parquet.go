@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,6 +18,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 var parquetCodecs = map[string]compress.Compression{
@@ -221,22 +222,19 @@ func (e *flatParquet) each(rows int, f func(column int) error) error {
 		return nil
 	}
 	var next atomic.Int64
-	var group sync.WaitGroup
-	errs := make([]error, workers)
-	for w := range errs {
-		group.Go(func() {
-			errs[w] = guard(func() error {
-				for i := int(next.Add(1)) - 1; i < len(e.columns); i = int(next.Add(1)) - 1 {
-					if err := named(i); err != nil {
-						return err
-					}
+	var group spawn.Group
+	for range workers {
+		group.Go(func() error {
+			for i := int(next.Add(1)) - 1; i < len(e.columns); i = int(next.Add(1)) - 1 {
+				spawn.Step()
+				if err := named(i); err != nil {
+					return err
 				}
-				return nil
-			})
+			}
+			return nil
 		})
 	}
-	group.Wait()
-	return cmp.Or(errs...) // what has failed first makes the others fail
+	return group.Wait()
 }
 
 // endGroup writes the row group.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Writer takes the rows of one output. One goroutine at a time uses it.
@@ -245,15 +247,8 @@ func (w *writer) fail(err error) error {
 	return w.err
 }
 
-// guard turns a panic of an encoding library into an error.
-func guard(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the encoder panicked: %v", p)
-		}
-	}()
-	return f()
-}
+// guard turns a panic of an encoder, which is a bug, into an error.
+func guard(f func() error) error { return spawn.Call(f) }
 
 // checkBatch reports a batch that is not of the schema: encoders rely on both.
 func checkBatch(schema *arrow.Schema, batch arrow.RecordBatch) error {

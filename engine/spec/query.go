@@ -123,6 +123,29 @@ func (a Aggregate) ResultName() string {
 	return a.String()
 }
 
+// String writes the query for people: SELECT keys, aggregates GROUP BY keys.
+func (q Query) String() string {
+	var columns, keys []string
+	named := func(text, name string) string {
+		if name == "" || name == text {
+			return text
+		}
+		return text + " AS " + name
+	}
+	for _, k := range q.Keys {
+		keys = append(keys, k.Column)
+		columns = append(columns, named(k.Column, k.Name))
+	}
+	for _, a := range q.Aggregates {
+		columns = append(columns, named(a.String(), a.Name))
+	}
+	text := "SELECT " + strings.Join(columns, ", ")
+	if len(keys) > 0 {
+		text += " GROUP BY " + strings.Join(keys, ", ")
+	}
+	return text
+}
+
 // Validate reports everything that is wrong with the query before a source is known.
 func (q *Query) Validate() error {
 	var errs []error

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 )
@@ -106,15 +107,20 @@ type Data struct {
 func (r *Runner) Put(c Case) (*Data, error) {
 	keys, values := make([]uint64, c.Rows), make([]uint64, c.Rows)
 	d := &Data{Case: c}
-	d.sum = draw(&c, keys, values)
+	var err error
+	if d.sum, err = draw(&c, keys, values); err != nil {
+		return nil, err
+	}
 	d.distinct = countDistinct(keys, c.Groups)
-	parallel(c.Rows, func(begin, end int64) {
+	err = parallel(c.Rows, func(begin, end int64) {
 		for i := begin; i < end; i++ {
 			keys[i] = scramble(keys[i], c.Shape.KeyBytes)
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	d.rows.Count = c.Rows
-	var err error
 	if d.rows.Keys, err = r.put(narrow(keys, c.Shape.KeyBytes)); err != nil {
 		return nil, err
 	}
@@ -339,21 +345,19 @@ func narrow(words []uint64, width int) []byte {
 		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
 	}
 	low := make([]uint32, len(words))
-	parallel(int64(len(words)), func(begin, end int64) {
-		for i := begin; i < end; i++ {
-			low[i] = uint32(words[i])
-		}
-	})
+	for i, w := range words {
+		low[i] = uint32(w)
+	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(low))), len(low)*4)
 }
 
 // draw fills keys with ranks below c.Groups and values with numbers below 1000, and returns the
 // sum of the values.
-func draw(c *Case, keys, values []uint64) uint64 {
+func draw(c *Case, keys, values []uint64) (uint64, error) {
 	rank := ranks(c)
 	var mu sync.Mutex
 	total := uint64(0)
-	parallel(c.Rows, func(begin, end int64) {
+	err := parallel(c.Rows, func(begin, end int64) {
 		sum := uint64(0)
 		for i := begin; i < end; i++ {
 			h := partition.Mix64(uint64(i) + 1)
@@ -365,7 +369,7 @@ func draw(c *Case, keys, values []uint64) uint64 {
 		defer mu.Unlock()
 		total += sum
 	})
-	return total
+	return total, err
 }
 
 // ranks returns how a row's rank is made of 64 random bits.
@@ -410,11 +414,14 @@ func countDistinct(ranks []uint64, groups int64) int64 {
 }
 
 // parallel splits [0, n) over all processors.
-func parallel(n int64, work func(begin, end int64)) {
+func parallel(n int64, work func(begin, end int64)) error {
 	workers := int64(runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
+	var group spawn.Group
 	for w := range workers {
-		wg.Go(func() { work(n*w/workers, n*(w+1)/workers) })
+		group.Go(func() error {
+			work(n*w/workers, n*(w+1)/workers)
+			return nil
+		})
 	}
-	wg.Wait()
+	return group.Wait()
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -56,15 +57,27 @@ func (d *device) NewStream() (kernels.Stream, error) {
 	d.named++
 	s.name = d.named
 	d.mu.Unlock()
-	go s.work()
+	s.start()
 	return s, nil
 }
 
 func (s *stream) String() string { return fmt.Sprintf("stream %d", s.name) }
 
+// start does the work of the stream, on a goroutine of its own. Should the goroutine panic, another does the work
+// that is always done, so that nobody waits for an event in vain.
+func (s *stream) start() {
+	spawn.Go(s.work, func(err error) {
+		if err == nil {
+			close(s.ended)
+			return
+		}
+		s.failed = err
+		s.start()
+	})
+}
+
 // work does what is in the queue until the stream is closed.
-func (s *stream) work() {
-	defer close(s.ended)
+func (s *stream) work() error {
 	for {
 		s.mu.Lock()
 		for len(s.queue) == 0 && !s.end {
@@ -72,7 +85,7 @@ func (s *stream) work() {
 		}
 		if len(s.queue) == 0 {
 			s.mu.Unlock()
-			return
+			return nil
 		}
 		w := s.queue[0]
 		s.queue = s.queue[1:]
@@ -92,7 +105,10 @@ func (s *stream) do(w work) {
 	}
 	if s.failed == nil {
 		time.Sleep(d.options.Latency)
-		s.failed = w.run()
+		s.failed = spawn.Call(func() error {
+			spawn.Step()
+			return w.run()
+		})
 	}
 }
 

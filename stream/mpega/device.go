@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 )
@@ -323,18 +324,23 @@ func (d *device) send(t *Tile, route Route) error {
 		c.Tiles++
 		c.Rows += int64(t.Rows)
 	})
-	d.run.work.Go(func() {
+	d.run.work.Add(1)
+	spawn.Go(func() error {
 		// Also after an error: what was enqueued must end before memory is freed.
 		ended := errors.Join(err, d.finishMarks(t, routeWork[route]))
 		if ended == nil {
+			spawn.Step()
 			ended = end()
 		}
-		d.run.fail(wrapDevice(ended)) // before those who wait look again
+		return wrapDevice(ended)
+	}, func(ended error) {
+		d.run.fail(ended) // before those who wait look again
 		d.mu.Lock()
 		d.inFlight--
 		d.mu.Unlock()
 		d.idle.Broadcast()
 		d.run.put(t)
+		d.run.work.Done()
 	})
 	return err
 }
@@ -381,11 +387,16 @@ func (d *device) enter(route Route, groups int64) (err error) {
 		return err
 	}
 	d.changing = true
-	defer func() {
-		d.changing, d.ready = false, err == nil
-		d.run.fail(wrapDevice(err))
-		d.idle.Broadcast()
-	}()
+	err = spawn.Call(func() error { return d.change(route, groups) })
+	d.changing, d.ready = false, err == nil
+	d.run.fail(wrapDevice(err))
+	d.idle.Broadcast()
+	return err
+}
+
+// change gives back the buffers of the route before, and gets those of another. Requires: d.mu is held, which it may
+// let go in between.
+func (d *device) change(route Route, groups int64) error {
 	if err := d.leave(); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -145,10 +146,10 @@ func (e *deviceError) Error() string        { return e.cause.Error() }
 func (e *deviceError) Unwrap() error        { return e.cause }
 func (e *deviceError) Is(target error) bool { return target == ErrDevice }
 
-// failure makes an error of a device an ErrDevice.
+// failure makes an error of a device an ErrDevice. A bug stays one: the CPU must not hide it.
 func failure(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, spawn.ErrInternal) {
+		return err
 	}
 	return &deviceError{err}
 }

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -176,7 +175,7 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 		}
 	})
 	queue := &partitionQueue{sets: sets}
-	group, ctx := errgroup.WithContext(r.ctx)
+	group, ctx := spawn.WithContext(r.ctx)
 	for _, a := range list {
 		group.Go(func() error {
 			for ctx.Err() == nil {
@@ -184,6 +183,7 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 				if !ok {
 					return nil
 				}
+				spawn.Step()
 				if err := a.process(ctx, set, rowsOf(set), emit); err != nil {
 					return err
 				}

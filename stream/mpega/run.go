@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 )
@@ -72,20 +73,25 @@ func New(ctx context.Context, opt Options) (*Run, error) {
 	if err := opt.Validate(); err != nil {
 		return r, err
 	}
-	for i, dev := range opt.Devices {
+	return r, spawn.Call(r.open)
+}
+
+// open opens the devices, and makes their tiles free.
+func (r *Run) open() error {
+	for i, dev := range r.opt.Devices {
 		d := newDevice(r, i, dev)
 		r.devices = append(r.devices, d)
 		if err := d.open(); err != nil {
-			return r, failure(err)
+			return failure(err)
 		}
 	}
-	r.free = make(chan *Tile, len(r.devices)*opt.Streams)
-	for i := range opt.Streams {
+	r.free = make(chan *Tile, len(r.devices)*r.opt.Streams)
+	for i := range r.opt.Streams {
 		for _, d := range r.devices {
 			r.free <- d.tiles[i]
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // Tile waits for host memory to fill. It returns the cause when the context is done or the run has
@@ -127,7 +133,7 @@ func (r *Run) Submit(t *Tile) error {
 	if err := context.Cause(r.ctx); err != nil {
 		return err
 	}
-	err := t.device.submit(t)
+	err := spawn.Call(func() error { return t.device.submit(t) })
 	r.fail(err)
 	return err
 }
@@ -265,15 +271,15 @@ func (r *Run) Release() (released <-chan struct{}, err error) {
 		close(done)
 		return done, err
 	}
-	go func() {
-		defer close(done)
+	spawn.Go(func() error {
 		for r.silent() {
 			for _, d := range r.devices {
 				d.guard.awaken()
 			}
-			_ = r.release() // nobody is left to be told
+			_ = r.release()
 		}
-	}()
+		return nil
+	}, func(error) { close(done) }) // nobody is left to be told of errors
 	return done, nil
 }
 
