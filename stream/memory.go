@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"errors"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -83,7 +84,11 @@ func (m *Memory) Resident() int64 { return m.used.Load() + m.warm.Load() }
 // Peak returns the most that Resident has been.
 func (m *Memory) Peak() int64 { return m.peak.Load() }
 
-// Alloc implements spec.Memory.
+// ErrNoMemory marks memory that the system does not give.
+var ErrNoMemory = errors.New("the system has no memory")
+
+// Alloc implements spec.Memory. Where the system has no memory it ends the work of the goroutine by spawn.Fail, with
+// ErrNoMemory.
 func (m *Memory) Alloc(n int) []uint64 {
 	if n == 0 {
 		return nil
@@ -94,8 +99,8 @@ func (m *Memory) Alloc(n int) []uint64 {
 	}
 	bitsOf := max(bits.Len(uint(bytes-1)), blockBitsMin)
 	size := int64(1) << bitsOf
-	m.used.Add(size)
 	p := m.classes[bitsOf].take(m, bitsOf)
+	m.used.Add(size) // take may fail
 	m.grown()
 	return unsafe.Slice((*uint64)(p), size/8)[:n]
 }

@@ -5,20 +5,42 @@ package stream
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
-// mapMemory returns address space of n bytes, which take memory as they are touched.
+// mapMemory returns address space of n bytes, which take memory as they are touched. It fails by spawn.Fail with
+// ErrNoMemory.
 func mapMemory(n int) []byte {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err == nil && AddressSpaceLeft() < addressSpaceKept {
+		unmapMemory(b)
+		err = unix.ENOMEM
+	}
 	if err != nil {
-		panic(fmt.Sprintf("mmap of %d B: %v", n, err)) // as the runtime does when the system has no memory
+		spawn.Fail(fmt.Errorf("%w: mmap of %d B: %w; lower --memory-limit (MemoryLimit), or raise the limit of address space (ulimit -v)",
+			ErrNoMemory, n, err))
 	}
 	return b
+}
+
+// addressSpaceKept is what Memory leaves of a limit of address space to the Go runtime, which ends the process when it
+// gets none: its heap grows by 64 MiB at a time, and a thread's stack takes 8 MiB.
+const addressSpaceKept = 256 << 20
+
+// AddressSpaceLeft returns how many bytes the process may still map; math.MaxInt64 without a limit (ulimit -v).
+func AddressSpaceLeft() int64 {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(limit.Cur) - statmBytes(0)
 }
 
 func unmapMemory(b []byte) {
@@ -40,16 +62,20 @@ func adviseHuge(b []byte, huge bool) {
 func discard(b []byte) { _ = unix.Madvise(b, unix.MADV_DONTNEED) }
 
 // ResidentBytes returns the resident set of the process; 0 when it cannot be read.
-func ResidentBytes() int64 {
+func ResidentBytes() int64 { return statmBytes(1) }
+
+// statmBytes returns a field of /proc/self/statm in bytes: 0 is the address space, 1 the resident set. It is 0 when it
+// cannot be read.
+func statmBytes(field int) int64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return 0
 	}
 	fields := bytes.Fields(statm)
-	if len(fields) < 2 {
+	if len(fields) <= field {
 		return 0
 	}
-	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+	pages, _ := strconv.ParseInt(string(fields[field]), 10, 64)
 	return pages * int64(os.Getpagesize())
 }
 

@@ -3,13 +3,34 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
+
+// Would catch a failed mmap that is a panic, which would be taken for a bug or for a corrupt file, or one that leaves a
+// lock held or memory counted.
+func TestNoMemory(t *testing.T) {
+	m := NewMemory(1 << 40)
+	defer m.Close()
+	err := spawn.Call(func() error {
+		m.Alloc(1 << 50)
+		return nil
+	})
+	if !errors.Is(err, ErrNoMemory) || !strings.Contains(err.Error(), "ulimit -v") {
+		t.Errorf("%v, want %v", err, ErrNoMemory)
+	}
+	if errors.Is(err, spawn.ErrInternal) || m.Used() != 0 {
+		t.Errorf("%v; %d B are in use", err, m.Used())
+	}
+	m.Free(m.Alloc(1 << 20))
+}
 
 // The code of the program leaves the resident set, and the program goes on.
 func TestReleaseProgram(t *testing.T) {

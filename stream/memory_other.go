@@ -6,6 +6,7 @@ package stream
 // here blocks are Go slices. Slices of words, so that they are aligned.
 
 import (
+	"math"
 	"runtime"
 	"unsafe"
 )
@@ -13,6 +14,9 @@ import (
 func mapMemory(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(make([]uint64, (n+7)/8)))), n)
 }
+
+// AddressSpaceLeft knows no limit here.
+func AddressSpaceLeft() int64 { return math.MaxInt64 }
 
 func unmapMemory([]byte) {}
 
