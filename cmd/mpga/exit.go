@@ -12,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // The exit codes.
@@ -37,6 +38,8 @@ func exitCode(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.Is(err, spawn.ErrInternal):
+		return exitFailed
 	case ctx.Err() != nil:
 		return exitInterrupted
 	case errors.As(err, &usage), errors.As(err, &text) && text.Cause == nil, errors.As(err, &file), errors.Is(err, engine.ErrQuery):
@@ -60,6 +63,19 @@ func errorText(err error, code int) string {
 	}
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
+
+// bugReport returns what is printed below an error that is a bug of the program; "" of other errors.
+func bugReport(err error) string {
+	var bug *spawn.PanicError
+	if !errors.As(err, &bug) {
+		return ""
+	}
+	return fmt.Sprintf("This is a bug of mpga %s. Please report it, with the query and what follows, at %s\n\n%s",
+		buildVersion(), bugsURL, bug.Stack)
+}
+
+// bugsURL is where bugs are reported.
+const bugsURL = "https://github.com/mpga/mpga/issues"
 
 // wantArgs makes a positional argument checker's error a usage error.
 func wantArgs(check cobra.PositionalArgs) cobra.PositionalArgs {

@@ -4,7 +4,7 @@
 // prints what comes back. Results go to the standard output and nothing else does: errors,
 // progress, statistics and logs go to the standard error.
 //
-// Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+// Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, by SIGINT, SIGTERM or SIGHUP.
 package main
 
 import (
@@ -14,22 +14,24 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(os.Args[1:], standardInput(), standardOutput(), os.Stderr))
 }
 
 // run runs the command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write, which cleans up
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	ctx, end := withFiles(ctx)
@@ -39,17 +41,28 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRootCommand(&o)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	out := &checkedWriter{to: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := spawn.Call(func() error { return root.ExecuteContext(ctx) })
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("printing: %w", out.err)
+	}
 	code := exitCode(ctx, err)
-	if endErr := o.end(err, code); endErr != nil && err == nil {
+	if endErr := spawn.Call(func() error { return o.end(err, code) }); endErr != nil && err == nil {
 		err, code = endErr, exitFailed
 	}
-	if text := errorText(err, code); text != "" && !o.logError(text, code) {
-		fmt.Fprintf(stderr, "mpga: %s\n", text)
+	if text := errorText(err, code); text != "" && !o.logError(text, err, code) {
+		fmt.Fprintf(stderr, "mpga: %s\n%s", text, bugReport(err))
 	}
 	return code
+}
+
+// interrupts are the signals that end a command as Ctrl-C does, but for those that the process was started to ignore,
+// as nohup has it.
+func interrupts() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+	return slices.DeleteFunc(signals, signal.Ignored)
 }
 
 func newRootCommand(o *observer) *cobra.Command {

@@ -185,10 +185,14 @@ func labelsOf(pairs ...string) []string {
 }
 
 // logError writes the error that ends a command to a log that programs read.
-func (o *observer) logError(text string, code int) bool {
+func (o *observer) logError(text string, err error, code int) bool {
 	if o.logFormat != "json" || o.started.IsZero() {
 		return false
 	}
-	slog.Error(text, "exit_code", code)
+	attributes := []any{"exit_code", code}
+	if report := bugReport(err); report != "" {
+		attributes = append(attributes, "bug", report)
+	}
+	slog.Error(text, attributes...)
 	return true
 }

@@ -51,6 +51,9 @@ func newProgress(mode string, w io.Writer, shared bool) (progress, error) {
 
 // isTerminal reports whether w is a file that is a terminal.
 func isTerminal(w io.Writer) bool {
+	if checked, ok := w.(*checkedWriter); ok {
+		w = checked.to
+	}
 	f, ok := w.(*os.File)
 	return ok && cwriter.IsTerminal(int(f.Fd()))
 }
