@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	ordering "github.com/mpga/mpga/engine/order"
@@ -26,15 +27,7 @@ func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering
 	}
 	var sorted *ordering.Reader
 	err = spawn.Call(func() (err error) {
-		sorted, err = ordering.New(ctx, input, by, ordering.Options{
-			Bytes:     max(e.memory.Limit()/sortShare, sortBytesMin),
-			Memory:    e.memory,
-			Temp:      e.temp,
-			Threads:   e.opt.Threads,
-			Units:     e.threads,
-			BatchRows: e.opt.testing.ResultRows,
-			Allocator: e.opt.Allocator,
-		}, done)
+		sorted, err = ordering.New(ctx, input, by, e.sortOptions(), done)
 		return err
 	})
 	if err != nil {
@@ -42,4 +35,38 @@ func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering
 		return nil, err
 	}
 	return sorted, nil
+}
+
+// Collector is Sort for rows that the caller adds. purpose is what errors say that the rows are ordered for. A collector
+// that is not released holds Close up.
+func (e *Engine) Collector(ctx context.Context, schema *arrow.Schema, by ordering.By, purpose string) (*ordering.Collector, error) {
+	ctx, _, done, err := e.enterBudgeted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opt := e.sortOptions()
+	opt.Purpose = purpose
+	var collector *ordering.Collector
+	err = spawn.Call(func() (err error) {
+		collector, err = ordering.NewCollector(ctx, schema, by, opt, done)
+		return err
+	})
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return collector, nil
+}
+
+// sortOptions are what the engine lets one sort use.
+func (e *Engine) sortOptions() ordering.Options {
+	return ordering.Options{
+		Bytes:     max(e.memory.Limit()/sortShare, sortBytesMin),
+		Memory:    e.memory,
+		Temp:      e.temp,
+		Threads:   e.opt.Threads,
+		Units:     e.threads,
+		BatchRows: e.opt.testing.ResultRows,
+		Allocator: e.opt.Allocator,
+	}
 }

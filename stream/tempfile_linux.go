@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"math"
 	"os"
 	"syscall"
 
@@ -74,4 +75,13 @@ func FreeBytes(dir string) (int64, error) {
 		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
 	return int64(s.Bavail) * s.Bsize, nil
+}
+
+// OpenFilesMax returns how many files the process may have open, or 0 where the system does not say.
+func OpenFilesMax() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return int(min(limit.Cur, math.MaxInt32))
 }

@@ -15,19 +15,19 @@ const module = "github.com/mpga/mpga"
 // allowedImports says which packages of the module each may import. Everything may import
 // engine/spec, engine/invariants and internal/spawn, which import nothing.
 var allowedImports = map[string][]string{
-	"cmd/mpga":           {"engine", "engine/gen", "engine/job", "engine/objects", "engine/plan", "engine/report", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream", "stream/trace"},
+	"cmd/mpga":           {"engine", "engine/gen", "engine/job", "engine/objects", "engine/order", "engine/plan", "engine/report", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream", "stream/trace"},
 	"engine":             {"engine/order", "engine/scan", "stream", "stream/mpega", "stream/trace", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
 	"engine/digits":      {},
 	"engine/expr":        {},
 	"engine/gen":         {"engine/digits", "engine/scan"},
 	"engine/invariants":  {},
-	"engine/job":         {"engine", "engine/plan", "engine/scan", "engine/sink", "engine/sql", "stream"},
+	"engine/job":         {"engine", "engine/order", "engine/plan", "engine/scan", "engine/sink", "engine/sql", "stream"},
 	"engine/objects":     {"stream"},
 	"engine/order":       {"cpuagg", "stream"},
 	"engine/plan":        {"engine", "engine/expr", "engine/order", "engine/scan", "engine/sql"},
 	"engine/report":      {"engine", "stream/trace"},
 	"engine/scan":        {"stream"},
-	"engine/sink":        {"engine/digits", "partition", "stream"},
+	"engine/sink":        {"engine/digits", "engine/order", "partition", "stream"},
 	"engine/spec":        {},
 	"engine/spectest":    {},
 	"engine/sql":         {"engine/expr"},

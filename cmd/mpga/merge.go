@@ -197,5 +197,5 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 		return err
 	}
 	defer result.Release()
-	return f.outputFlags.write(ctx, cmd.ErrOrStderr(), result, sinkOptions, progress)
+	return f.outputFlags.write(ctx, cmd.ErrOrStderr(), eng, result, sinkOptions, progress)
 }

@@ -8,11 +8,13 @@ import (
 	"os"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/order"
 	"github.com/mpga/mpga/engine/sink"
 )
 
@@ -94,8 +96,11 @@ type statsReader interface {
 	Stats() engine.Stats
 }
 
-// write takes the result to its output, and the statistics to theirs.
-func (f *outputFlags) write(ctx context.Context, stderr io.Writer, result statsReader, opt sink.Options, progress progress) (err error) {
+// write takes the result of an engine to its output, and the statistics to theirs.
+func (f *outputFlags) write(ctx context.Context, stderr io.Writer, eng *engine.Engine, result statsReader, opt sink.Options, progress progress) (err error) {
+	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
+		return eng.Collector(ctx, schema, by, purpose)
+	}
 	out, err := sink.Create(f.output, result.Schema(), opt)
 	if err != nil {
 		return err

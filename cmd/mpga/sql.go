@@ -154,5 +154,5 @@ func runStatement(cmd *cobra.Command, eng *engine.Engine, s *sql.Select, opt pla
 		return err
 	}
 	defer result.Release()
-	return out.write(ctx, cmd.ErrOrStderr(), result, sinkOptions, progress)
+	return out.write(ctx, cmd.ErrOrStderr(), eng, result, sinkOptions, progress)
 }

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/order"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 )
@@ -192,6 +194,9 @@ func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err err
 		return err
 	}
 	defer result.Release()
+	sinkOptions.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
+		return eng.Collector(ctx, schema, by, purpose)
+	}
 	out, err := sink.Create(s.Output.Path, result.Schema(), sinkOptions)
 	if err != nil {
 		return err

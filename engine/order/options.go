@@ -36,6 +36,9 @@ type Options struct {
 
 	// Allocator takes the memory of batches. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
+
+	// Purpose is what errors say that rows are ordered for. The default is "order by".
+	Purpose string
 }
 
 const (
@@ -63,6 +66,9 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.Allocator == nil {
 		o.Allocator = memory.DefaultAllocator
+	}
+	if o.Purpose == "" {
+		o.Purpose = "order by"
 	}
 }
 

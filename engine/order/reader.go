@@ -21,7 +21,7 @@ import (
 type Reader struct {
 	refs  atomic.Int64
 	ctx   context.Context
-	input array.RecordReader
+	input array.RecordReader // nil once it is read, and for the rows of a Collector
 	by    By
 	sort  *sorter
 	done  func()
@@ -43,27 +43,37 @@ var _ array.RecordReader = (*Reader)(nil)
 // nil, is called once when everything has been given back. An error is spec.ErrQuery where the order
 // does not suit the columns.
 func New(ctx context.Context, input array.RecordReader, by By, opt Options, done func()) (*Reader, error) {
+	r, err := newUnread(ctx, input.Schema(), by, opt, done)
+	if err != nil {
+		return nil, err
+	}
+	r.input = input
+	input.Retain()
+	return r, nil
+}
+
+// newUnread returns a reader without an input.
+func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, done func()) (*Reader, error) {
 	opt.EnsureDefaults()
-	if err := errors.Join(opt.Validate(), by.Validate(input.Schema())); err != nil {
+	if err := errors.Join(opt.Validate(), by.Validate(schema)); err != nil {
 		return nil, err
 	}
 	if done == nil {
 		done = func() {}
 	}
-	r := &Reader{ctx: ctx, input: input, by: by, done: done, skip: by.Offset, left: math.MaxInt64}
+	r := &Reader{ctx: ctx, by: by, done: done, skip: by.Offset, left: math.MaxInt64}
 	r.refs.Store(1)
 	if by.Limited {
 		r.left = by.Limit
 	}
 	r.sort = &sorter{
 		opt:     opt,
-		schema:  input.Schema(),
+		schema:  schema,
 		wanted:  by.wanted(),
-		encoder: newKeyEncoder(input.Schema(), by.Keys),
+		encoder: newKeyEncoder(schema, by.Keys),
 		sieve:   sieve{keys: by.Keys},
 		workers: workers{opt.Threads, opt.Units},
 	}
-	input.Retain()
 	return r, nil
 }
 
@@ -171,34 +181,33 @@ func (r *Reader) start() error {
 		r.next = r.nextInput
 		return nil
 	}
-	s := r.sort
-	for {
+	for r.input != nil {
 		batches, err := r.nextInput()
 		if errors.Is(err, io.EOF) {
+			r.dropInput()
 			break
 		}
 		if err != nil {
 			return err
 		}
-		err = s.add(r.ctx, batches[0])
+		err = r.sort.add(r.ctx, batches[0])
 		releaseAll(batches)
 		if err != nil {
-			return failed(err)
+			return r.failed(err)
 		}
 	}
-	r.dropInput()
 	if err := r.startSorted(); err != nil {
-		return failed(err)
+		return r.failed(err)
 	}
 	return nil
 }
 
-// failed says that ordering has, and of a limit which knob there is.
-func failed(err error) error {
+// failed says what the rows were ordered for, and names the knobs of a limit that was met.
+func (r *Reader) failed(err error) error {
 	if errors.Is(err, stream.ErrTempLimit) {
-		return fmt.Errorf("order by: %w; %s", err, stream.TempLimitKnobs)
+		return fmt.Errorf("%s: %w; %s", r.sort.opt.Purpose, err, stream.TempLimitKnobs)
 	}
-	return fmt.Errorf("order by: %w", err)
+	return fmt.Errorf("%s: %w", r.sort.opt.Purpose, err)
 }
 
 func (r *Reader) startSorted() (err error) {
@@ -233,16 +242,24 @@ func (r *Reader) nextInput() ([]arrow.RecordBatch, error) {
 		return nil, io.EOF
 	}
 	batch := r.input.RecordBatch()
-	if !batch.Schema().Equal(r.sort.schema) {
-		return nil, fmt.Errorf("order by: a batch has columns %s, the schema says %s", batch.Schema(), r.sort.schema)
-	}
-	for _, k := range r.by.Keys {
-		if f := r.sort.schema.Field(k.Column); !f.Nullable && batch.Column(k.Column).NullN() > 0 {
-			return nil, fmt.Errorf("order by %q: a batch has NULLs, the schema says that there are none", f.Name)
-		}
+	if err := r.check(batch); err != nil {
+		return nil, err
 	}
 	batch.Retain()
 	return []arrow.RecordBatch{batch}, nil
+}
+
+// check refuses a batch that is not of the schema.
+func (r *Reader) check(batch arrow.RecordBatch) error {
+	if !batch.Schema().Equal(r.sort.schema) {
+		return fmt.Errorf("%s: a batch has columns %s, the schema says %s", r.sort.opt.Purpose, batch.Schema(), r.sort.schema)
+	}
+	for _, k := range r.by.Keys {
+		if f := r.sort.schema.Field(k.Column); !f.Nullable && batch.Column(k.Column).NullN() > 0 {
+			return fmt.Errorf("%s %q: a batch has NULLs, the schema says that there are none", r.sort.opt.Purpose, f.Name)
+		}
+	}
+	return nil
 }
 
 // nextHeld returns the next rows of those in memory, or io.EOF.
@@ -265,7 +282,7 @@ func (r *Reader) nextHeld() ([]arrow.RecordBatch, error) {
 func (r *Reader) nextMerged() ([]arrow.RecordBatch, error) {
 	batches, err := r.merger.next(r.sort.batchRows())
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, failed(err)
+		return nil, r.failed(err)
 	}
 	return batches, err
 }

@@ -1,12 +1,12 @@
 package sink
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
+	"maps"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,13 +19,15 @@ type dirWriter struct {
 	schema    *arrow.Schema // of the batches
 	partition *partitioner  // nil without PartitionBy
 	tree      tree
+	finisher  *finisher
 
-	open  map[string]*part // by folder
-	parts map[string]int   // files begun, by folder
-	used  uint64           // grows with every use of a part
-	files []ManifestFile
-	done  bool
-	err   error // why nothing is left of the output
+	open   map[string]*part // by folder
+	parts  map[string]int   // files begun, by folder
+	begun  int              // files
+	gather *gathering       // of the rows of folders without a file, nil as long as every folder has one
+	files  []ManifestFile   // for the manifest
+	done   bool
+	err    error // why nothing is left of the output
 }
 
 // tree is where the files of a directory go. Nothing is in its place before commit.
@@ -47,15 +49,13 @@ type part struct {
 	folder string
 	file   ManifestFile
 	hashed *hashedOutput
-	used   uint64 // when it was written to last
 }
 
-// filesMax bounds the files of a directory: above it the columns of PartitionBy have too many values, or rows of
-// too many folders alternate.
+// filesMax bounds the files of a directory, and its folders: above it the columns of PartitionBy have too many values.
 const filesMax = 100_000
 
 func createDir(path string, schema *arrow.Schema, opt Options) (Writer, error) {
-	d := &dirWriter{path: path, opt: opt, schema: schema, open: make(map[string]*part), parts: make(map[string]int)}
+	d := &dirWriter{path: path, opt: opt, schema: schema, finisher: newFinisher(opt.OpenFilesMax), open: make(map[string]*part), parts: make(map[string]int)}
 	if len(opt.PartitionBy) > 0 {
 		p, err := newPartitioner(schema, opt.PartitionBy, opt.Allocator)
 		if err != nil {
@@ -95,12 +95,28 @@ func (d *dirWriter) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
+// writePartitions writes the rows of each folder to its file, and gathers the rows of folders that have none because
+// as many files are open as may be.
 func (d *dirWriter) writePartitions(batch arrow.RecordBatch) error {
-	if err := d.partition.split(batch); err != nil {
+	p := d.partition
+	if err := p.split(batch); err != nil {
 		return err
 	}
-	for number, folder := range d.partition.folders {
-		rows, err := d.partition.take(batch, number)
+	var gathered []int64
+	var numbers []int32
+	for i, folder := range p.folders {
+		if d.open[folder] == nil && (d.gather.has(folder) || len(d.open) == d.opt.OpenFilesMax) {
+			number, err := d.gatheredNumber(folder)
+			if err != nil {
+				return err
+			}
+			gathered = append(gathered, p.rows[i]...)
+			for range p.rows[i] {
+				numbers = append(numbers, number)
+			}
+			continue
+		}
+		rows, err := p.take(batch, p.rows[i])
 		if err != nil {
 			return err
 		}
@@ -110,7 +126,26 @@ func (d *dirWriter) writePartitions(batch arrow.RecordBatch) error {
 			return err
 		}
 	}
-	return nil
+	if len(gathered) == 0 {
+		return nil
+	}
+	rows, err := p.take(batch, gathered)
+	if err != nil {
+		return err
+	}
+	defer rows.Release()
+	return d.gather.add(rows, numbers)
+}
+
+// gatheredNumber returns the number of a folder whose rows are gathered.
+func (d *dirWriter) gatheredNumber(folder string) (int32, error) {
+	if d.gather == nil {
+		var err error
+		if d.gather, err = newGathering(d.partition.schema, &d.opt); err != nil {
+			return 0, err
+		}
+	}
+	return d.gather.numberOf(folder)
 }
 
 // writePart writes rows to a folder, and begins files as they are full.
@@ -135,8 +170,6 @@ func (d *dirWriter) writePart(folder string, batch arrow.RecordBatch) error {
 		}
 		row += n
 		p.file.Rows += n
-		d.used++
-		p.used = d.used
 		if p.file.Rows == d.opt.MaxRowsPerFile {
 			if err := d.end(p); err != nil {
 				return err
@@ -146,67 +179,74 @@ func (d *dirWriter) writePart(folder string, batch arrow.RecordBatch) error {
 	return nil
 }
 
-// begin starts a file. If too many are open, the one that was not written to for longest is ended.
+// begin starts a file.
 func (d *dirWriter) begin(folder string) (*part, error) {
-	if len(d.open) >= d.opt.OpenFilesMax {
-		var oldest *part
-		for _, p := range d.open {
-			if oldest == nil || p.used < oldest.used {
-				oldest = p
-			}
-		}
-		if err := d.end(oldest); err != nil {
-			return nil, err
-		}
+	if d.begun == filesMax {
+		return nil, fmt.Errorf("more than %d files: partition by columns of fewer values (PartitionBy, --partition-by) or raise the rows of a file (MaxRowsPerFile, --max-rows-per-file)", filesMax)
 	}
-	if len(d.files)+len(d.open) >= filesMax {
-		return nil, fmt.Errorf("more than %d files: PartitionBy (--partition-by) takes columns of few values, best with rows in their order; OpenFilesMax is %d",
-			filesMax, d.opt.OpenFilesMax)
+	if err := d.finisher.begin(); err != nil {
+		return nil, err
 	}
+	p, err := d.create(folder)
+	if err != nil {
+		return nil, err
+	}
+	d.begun++
+	d.parts[folder]++
+	d.open[folder] = p
+	return p, nil
+}
+
+// create opens the next file of a folder. The caller has a slot of the finisher for it.
+func (d *dirWriter) create(folder string) (*part, error) {
 	name := fmt.Sprintf("part-%05d%s.%s", d.parts[folder], d.tree.suffix(), d.opt.Format)
 	if folder != "" {
 		name = folder + "/" + name
 	}
 	out, err := d.tree.create(name)
 	if err != nil {
+		<-d.finisher.slots
 		return nil, err
 	}
 	schema := d.schema
 	if d.partition != nil {
 		schema = d.partition.schema
 	}
-	p := &part{folder: folder, file: ManifestFile{Path: name}, hashed: &hashedOutput{output: out, sum: sha256.New()}}
-	if p.writer, err = newWriter(name, schema, p.hashed, &d.opt); err != nil {
-		return nil, err
+	p := &part{folder: folder, file: ManifestFile{Path: name}, hashed: &hashedOutput{output: finishedOutput{out, name, d.finisher}}}
+	if d.opt.Manifest {
+		p.hashed.sum = sha256.New()
 	}
-	d.parts[folder]++
-	d.open[folder] = p
-	return p, nil
+	p.writer, err = newWriter(name, schema, p.hashed, &d.opt)
+	return p, err
 }
 
-// end completes a file.
+// end completes a file, which the finisher commits.
 func (d *dirWriter) end(p *part) error {
 	delete(d.open, p.folder)
 	if err := p.Commit(); err != nil {
 		return err
 	}
-	p.file.Bytes = p.hashed.bytes
-	p.file.SHA256 = hex.EncodeToString(p.hashed.sum.Sum(nil))
-	d.files = append(d.files, p.file)
+	if d.opt.Manifest {
+		p.file.Bytes = p.hashed.bytes
+		p.file.SHA256 = hex.EncodeToString(p.hashed.sum.Sum(nil))
+		d.files = append(d.files, p.file)
+	}
 	return nil
 }
 
-// hashedOutput is an output whose bytes are counted and summed.
+// hashedOutput is an output whose bytes are counted and summed for the manifest.
 type hashedOutput struct {
 	output
-	sum   hash.Hash
+	sum   hash.Hash // nil without a manifest
 	bytes int64
 }
 
 func (o *hashedOutput) Write(b []byte) (int, error) {
 	n, err := o.output.Write(b)
-	o.sum.Write(b[:n])
-	o.bytes += int64(n)
+	if o.sum != nil {
+		o.sum.Write(b[:n])
+		o.bytes += int64(n)
+	}
 	return n, err
 }
 
@@ -219,21 +259,23 @@ func (d *dirWriter) Commit() error {
 		return d.fail(err)
 	}
 	d.done = true
+	d.gather.release()
 	if err := d.tree.commit(); err != nil {
 		d.err = fmt.Errorf("%s: %w", d.path, err)
 	}
 	return d.err
 }
 
-// finish ends all files, and writes the manifest.
+// finish ends all files, writes those of the rows that were gathered, and the manifest.
 func (d *dirWriter) finish() error {
-	for _, p := range d.openParts() {
-		if err := d.end(p); err != nil {
-			return err
-		}
+	if err := d.endAll(); err != nil {
+		return err
 	}
-	if !d.opt.Manifest {
-		return nil
+	if err := d.writeGathered(); err != nil {
+		return err
+	}
+	if err := d.finisher.wait(); err != nil || !d.opt.Manifest {
+		return err
 	}
 	text, err := newManifest(d.schema, &d.opt, d.files).text()
 	if err != nil {
@@ -252,14 +294,36 @@ func (d *dirWriter) finish() error {
 	return nil
 }
 
-// openParts returns the files that are being written, in the order of their folders' last use.
-func (d *dirWriter) openParts() []*part {
-	parts := make([]*part, 0, len(d.open))
-	for _, p := range d.open {
-		parts = append(parts, p)
+// endAll ends the files that are open.
+func (d *dirWriter) endAll() error {
+	for _, folder := range slices.Sorted(maps.Keys(d.open)) {
+		if err := d.end(d.open[folder]); err != nil {
+			return err
+		}
 	}
-	slices.SortFunc(parts, func(a, b *part) int { return cmp.Compare(a.used, b.used) })
-	return parts
+	return nil
+}
+
+// writeGathered writes the folders whose rows were gathered, one after the other.
+func (d *dirWriter) writeGathered() error {
+	if d.gather == nil {
+		return nil
+	}
+	last := ""
+	err := d.gather.each(func(folder string, rows arrow.RecordBatch) error {
+		if folder != last {
+			if err := d.endAll(); err != nil {
+				return err
+			}
+			delete(d.parts, last)
+			last = folder
+		}
+		return d.writePart(folder, rows)
+	})
+	if err != nil {
+		return err
+	}
+	return d.endAll()
 }
 
 // Abort implements Writer.
@@ -274,13 +338,15 @@ func (d *dirWriter) Abort() error {
 	return nil
 }
 
-// drop takes the output back.
+// drop takes the output back. What the finisher says is known, or concerns nobody any more.
 func (d *dirWriter) drop() error {
 	var errs []error
 	for _, p := range d.open {
 		errs = append(errs, p.Abort())
 	}
 	clear(d.open)
+	d.gather.release()
+	_ = d.finisher.wait()
 	return errors.Join(append(errs, d.tree.abort())...)
 }
 

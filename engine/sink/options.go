@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/order"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -50,10 +52,14 @@ type Options struct {
 	// default is to refuse it.
 	Overwrite bool
 
-	// OpenFilesMax is how many files of a directory are written at the same time. Where rows of more
-	// folders alternate, files are ended and others begun. The default is 64. Of objects 8 are the most, since
-	// an upload holds some 20 MiB.
+	// OpenFilesMax is how many files of a directory are written at the same time. The rows of further folders are
+	// gathered, and written when all rows are there. The default is 64. Of objects 8 are the most, since an upload
+	// holds some 20 MiB; of files an eighth of those that the process may have open.
 	OpenFilesMax int
+
+	// Collect makes what gathers rows for PartitionBy, as Engine.Collector does. The default takes 256 MiB and
+	// spills to the system's directory for temporary files.
+	Collect func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error)
 
 	// Codec compresses Parquet pages (none, snappy, zstd, gzip, lz4, brotli) and Arrow buffers
 	// (none, lz4, zstd). The default is snappy for Parquet and none for Arrow. Text is compressed
@@ -95,10 +101,13 @@ type Options struct {
 // million rows enough row groups for 32 readers.
 const rowGroupRowsDefault = 1 << 18
 
-// openFilesDefault leaves room in the 1,024 files that a process may have open.
 const (
 	openFilesDefault = 64
 	openObjectsMax   = 8
+
+	// openFilesShare is the part of the files that a process may have open which a directory takes; the input and
+	// what is spilled need the others.
+	openFilesShare = 8
 )
 
 // rowGroupRowsMax bounds the memory that one buffered row group can take.
@@ -128,6 +137,9 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.OpenFilesMax == 0 {
 		o.OpenFilesMax = openFilesDefault
+	}
+	if o.Collect == nil {
+		o.Collect = collectAlone
 	}
 	if o.Delimiter == 0 {
 		o.Delimiter = ','

@@ -2,7 +2,6 @@ package sink
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +9,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/order"
 )
 
 // partitioner tells the rows of a batch apart by their folders.
@@ -149,8 +149,8 @@ func (p *partitioner) numberOf(folder []byte) int {
 	return number
 }
 
-// take returns the rows of a folder, without the columns that name it.
-func (p *partitioner) take(batch arrow.RecordBatch, number int) (arrow.RecordBatch, error) {
+// take returns some rows of a batch, without the columns that name folders.
+func (p *partitioner) take(batch arrow.RecordBatch, rows []int64) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, len(p.rest))
 	defer func() {
 		for _, c := range columns {
@@ -159,7 +159,6 @@ func (p *partitioner) take(batch arrow.RecordBatch, number int) (arrow.RecordBat
 			}
 		}
 	}()
-	rows := p.rows[number]
 	for i, c := range p.rest {
 		var err error
 		if columns[i], err = p.takeColumn(batch.Column(c), rows, len(p.folders) == 1); err != nil {
@@ -174,20 +173,7 @@ func (p *partitioner) takeColumn(values arrow.Array, rows []int64, all bool) (ar
 		values.Retain()
 		return values, nil
 	}
-	switch values.DataType().ID() {
-	case arrow.STRING_VIEW, arrow.BINARY_VIEW: // which compute does not take
-		slices := make([]arrow.Array, len(rows))
-		for i, row := range rows {
-			slices[i] = array.NewSlice(values, row, row+1)
-			defer slices[i].Release()
-		}
-		return array.Concatenate(slices, p.mem)
-	}
-	data := array.NewData(arrow.PrimitiveTypes.Int64, len(rows), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(rows))}, nil, 0, 0)
-	defer data.Release()
-	indexes := array.NewInt64Data(data)
-	defer indexes.Release()
-	return compute.TakeArray(compute.WithAllocator(context.Background(), p.mem), values, indexes)
+	return order.Take(p.mem, values, rows)
 }
 
 // appendEscaped escapes all but letters, digits and -._~, as URLs and DuckDB do.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/stream"
 )
 
 // Writer takes the rows of one output. One goroutine at a time uses it.
@@ -86,6 +88,9 @@ func settle(path string, opt *Options) error {
 	if _, ok := objectsAt(opt.FS, path); ok {
 		opt.OpenFilesMax = min(opt.OpenFilesMax, openObjectsMax)
 	}
+	if most := stream.OpenFilesMax(); most > 0 {
+		opt.OpenFilesMax = min(opt.OpenFilesMax, max(most/openFilesShare, 1))
+	}
 	if err := opt.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -147,8 +152,19 @@ type writer struct {
 // bufferBytes is large enough that a system call costs little beside the copy.
 const bufferBytes = 1 << 18
 
+// buffers are those of writers that have ended: a directory may have many small files.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(io.Discard, bufferBytes) }}
+
+// recycle gives the buffer away.
+func (w *writer) recycle() {
+	w.buf.Reset(io.Discard)
+	buffers.Put(w.buf)
+	w.buf = nil
+}
+
 func (w *writer) open(opt *Options) (err error) {
-	w.buf = bufio.NewWriterSize(w.out, bufferBytes)
+	w.buf = buffers.Get().(*bufio.Writer)
+	w.buf.Reset(w.out)
 	var to io.Writer = w.buf
 	if opt.Format.text() {
 		if w.packer, err = newPacker(compressionOf(w.path), opt.Level, w.buf); err != nil {
@@ -201,6 +217,7 @@ func (w *writer) Commit() error {
 		return w.fail(err)
 	}
 	w.done = true
+	w.recycle()
 	if err := w.out.commit(); err != nil {
 		w.err = fmt.Errorf("%s: %w", w.path, err)
 	}
@@ -238,6 +255,7 @@ func (w *writer) drop() error {
 	if w.packer != nil {
 		_ = w.packer.Close()
 	}
+	w.recycle()
 	return w.out.abort()
 }
 

@@ -10,6 +10,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mpga/mpga/stream"
 )
@@ -25,6 +28,7 @@ type dirTree struct {
 	staged    *stream.StagedDir
 	hidden    string // of staged
 	overwrite bool
+	atOnce    int             // folders that are synced at the same time
 	folders   map[string]bool // made below hidden, by their names with slashes
 }
 
@@ -33,19 +37,20 @@ func newTree(path string, opt *Options) (tree, error) {
 	if objects, ok := objectsAt(opt.FS, path); ok {
 		return newObjectTree(objects, opt.FS, path, opt.Overwrite)
 	}
-	return newDirTree(opt.FS, path, opt.Overwrite)
+	return newDirTree(path, opt)
 }
 
-func newDirTree(fsys stream.FS, path string, overwrite bool) (*dirTree, error) {
+func newDirTree(path string, opt *Options) (*dirTree, error) {
 	path = filepath.Clean(path)
-	if err := checkDirTarget(fsys, path, overwrite); err != nil {
+	fsys := opt.FS
+	if err := checkDirTarget(fsys, path, opt.Overwrite); err != nil {
 		return nil, err
 	}
 	staged, err := stream.StageDir(fsys, path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
-	return &dirTree{fs: fsys, path: path, staged: staged, hidden: staged.Path, overwrite: overwrite, folders: make(map[string]bool)}, nil
+	return &dirTree{fs: fsys, path: path, staged: staged, hidden: staged.Path, overwrite: opt.Overwrite, atOnce: opt.OpenFilesMax, folders: make(map[string]bool)}, nil
 }
 
 // checkDirTarget refuses what a rename would not, or should not, replace. S2.
@@ -148,10 +153,13 @@ func (t *dirTree) commit() error {
 
 // syncFolders makes the names of all files durable.
 func (t *dirTree) syncFolders() error {
+	var group errgroup.Group
+	group.SetLimit(t.atOnce)
 	for folder := range t.folders {
-		if err := syncDir(t.fs, t.at(folder)); err != nil {
-			return err
-		}
+		group.Go(func() error { return syncDir(t.fs, t.at(folder)) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	return syncDir(t.fs, t.hidden)
 }
@@ -239,7 +247,9 @@ type objectTree struct {
 	path    string // without a slash at its end
 	run     string // in the names of the objects
 	old     []stream.Object
-	made    []string
+
+	mu   sync.Mutex // held while made changes
+	made []string
 }
 
 func newObjectTree(objects stream.Objects, fsys stream.FS, path string, overwrite bool) (*objectTree, error) {
@@ -269,7 +279,11 @@ func (t *objectTree) create(name string) (output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &objectOutput{upload, func() { t.made = append(t.made, url) }}, nil
+	return &objectOutput{upload, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.made = append(t.made, url)
+	}}, nil
 }
 
 // objectOutput is an object.
@@ -289,21 +303,34 @@ func (o *objectOutput) commit() error {
 func (o *objectOutput) abort() error { return o.Abort() }
 
 func (t *objectTree) commit() error {
+	var replaced []string
 	for _, o := range t.old {
-		if slices.Contains(t.made, o.Name) {
-			continue // the manifest
+		if o.Name != t.path+"/"+ManifestName || !slices.Contains(t.made, o.Name) { // a manifest has the name of the one before
+			replaced = append(replaced, o.Name)
 		}
-		if err := t.fs.Remove(o.Name); err != nil {
-			return fmt.Errorf("the output is complete; of what it replaces this could not be removed: %w", err)
-		}
+	}
+	if err := t.remove(replaced); err != nil {
+		return fmt.Errorf("the output is complete; of what it replaces this could not be removed: %w", err)
 	}
 	return nil
 }
 
-func (t *objectTree) abort() error {
-	var errs []error
-	for _, name := range t.made {
-		errs = append(errs, t.fs.Remove(name))
+func (t *objectTree) abort() error { return t.remove(t.made) }
+
+// objectsRemovedAtOnce bounds the requests that remove objects at the same time.
+const objectsRemovedAtOnce = 16
+
+// remove removes objects.
+func (t *objectTree) remove(names []string) error {
+	errs := make([]error, len(names))
+	var group errgroup.Group
+	group.SetLimit(objectsRemovedAtOnce)
+	for i, name := range names {
+		group.Go(func() error {
+			errs[i] = t.fs.Remove(name)
+			return nil
+		})
 	}
+	_ = group.Wait() // all errors are in errs
 	return errors.Join(errs...)
 }

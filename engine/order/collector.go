@@ -1,0 +1,48 @@
+package order
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
+)
+
+// Collector orders rows that the caller adds batch by batch, where a Reader reads them itself. One goroutine at a time
+// uses it.
+type Collector struct{ reader *Reader }
+
+// NewCollector returns a collector of rows of a schema. done is that of New.
+func NewCollector(ctx context.Context, schema *arrow.Schema, by By, opt Options, done func()) (*Collector, error) {
+	if len(by.Keys) == 0 {
+		return nil, fmt.Errorf("%w: a Collector needs a key", spec.ErrQuery)
+	}
+	r, err := newUnread(ctx, schema, by, opt, done)
+	if err != nil {
+		return nil, err
+	}
+	return &Collector{r}, nil
+}
+
+// Add takes the rows of a batch, which stays the caller's.
+func (c *Collector) Add(batch arrow.RecordBatch) error {
+	if c.reader.ctx.Err() != nil {
+		return context.Cause(c.reader.ctx)
+	}
+	if err := c.reader.check(batch); err != nil {
+		return err
+	}
+	err := spawn.Call(func() error { return c.reader.sort.add(c.reader.ctx, batch) })
+	if err != nil {
+		return c.reader.failed(err)
+	}
+	return nil
+}
+
+// Sorted returns the rows in order, once all are added. The reader belongs to the collector, whose Release ends both.
+func (c *Collector) Sorted() *Reader { return c.reader }
+
+// Release gives everything back.
+func (c *Collector) Release() { c.reader.Release() }

@@ -1,0 +1,25 @@
+package order
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Take returns rows of a column, in the order in which they are named. Dictionaries are kept.
+func Take(mem memory.Allocator, column arrow.Array, rows []int64) (arrow.Array, error) {
+	at := make([]entry, len(rows))
+	for i, row := range rows {
+		at[i].row = uint32(row)
+	}
+	dictionary, ok := column.(*array.Dictionary)
+	if !ok {
+		return gather(mem, []arrow.Array{column}, at)
+	}
+	indexes, err := gather(mem, []arrow.Array{dictionary.Indices()}, at)
+	if err != nil {
+		return nil, err
+	}
+	defer indexes.Release()
+	return array.NewDictionaryArray(column.DataType(), indexes, dictionary.Dictionary()), nil
+}

@@ -1,0 +1,58 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// finisher commits the files of a directory in the background: a file that waits for its disk or its store does not
+// hold up the encoding of the next. Files that are being written or committed take a slot each.
+type finisher struct {
+	slots  chan struct{}
+	group  *errgroup.Group
+	failed context.Context // done once a commit has failed
+}
+
+func newFinisher(slots int) *finisher {
+	f := &finisher{slots: make(chan struct{}, slots)}
+	f.group, f.failed = errgroup.WithContext(context.Background())
+	return f
+}
+
+// begin takes a slot for a file, once there is a free one. It returns the error of a commit that has failed.
+func (f *finisher) begin() error {
+	f.slots <- struct{}{}
+	if f.failed.Err() != nil {
+		<-f.slots
+		return context.Cause(f.failed)
+	}
+	return nil
+}
+
+// wait returns when all commits have ended, with the first error.
+func (f *finisher) wait() error { return f.group.Wait() }
+
+// finishedOutput is an output that a finisher commits. Its commit returns at once.
+type finishedOutput struct {
+	output
+	name     string
+	finisher *finisher
+}
+
+func (o finishedOutput) commit() error {
+	o.finisher.group.Go(func() error {
+		defer func() { <-o.finisher.slots }()
+		if err := o.output.commit(); err != nil {
+			return fmt.Errorf("%s: %w", o.name, err)
+		}
+		return nil
+	})
+	return nil
+}
+
+func (o finishedOutput) abort() error {
+	defer func() { <-o.finisher.slots }()
+	return o.output.abort()
+}

@@ -1,0 +1,135 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/order"
+	"github.com/mpga/mpga/stream"
+)
+
+// gathering holds the rows of folders that have no open file, in the order of the folders' numbers, until all rows
+// are there and the folders are written one after the other. Rows of one folder stay in the order in which they came.
+type gathering struct {
+	rows    *order.Collector
+	files   *arrow.Schema // of the rows
+	schema  *arrow.Schema // of the rows with the number of their folder as the last column
+	names   []string      // of the folders by number
+	numbers map[string]int32
+}
+
+// gatherPurpose is what errors of a gathering say that it was for.
+const gatherPurpose = "PartitionBy (--partition-by), gathering the rows of each folder"
+
+func newGathering(files *arrow.Schema, opt *Options) (*gathering, error) {
+	fields := append(files.Fields(), arrow.Field{Name: "folder", Type: arrow.PrimitiveTypes.Int32})
+	g := &gathering{files: files, schema: arrow.NewSchema(fields, nil), numbers: make(map[string]int32)}
+	var err error
+	g.rows, err = opt.Collect(g.schema, order.By{Keys: []order.Key{{Column: len(fields) - 1}}}, gatherPurpose)
+	return g, err
+}
+
+// collectAlone is Options.Collect for outputs that have no engine.
+func collectAlone(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
+	opt := order.Options{Purpose: purpose}
+	opt.EnsureDefaults()
+	opt.Memory = stream.NewMemory(opt.Bytes)
+	return order.NewCollector(context.Background(), schema, by, opt, opt.Memory.Close)
+}
+
+// has says whether the rows of a folder are gathered.
+func (g *gathering) has(folder string) bool {
+	if g == nil {
+		return false
+	}
+	_, ok := g.numbers[folder]
+	return ok
+}
+
+// numberOf returns the number of a folder, which is new or has one.
+func (g *gathering) numberOf(folder string) (int32, error) {
+	number, ok := g.numbers[folder]
+	if ok {
+		return number, nil
+	}
+	if len(g.names) == filesMax {
+		return 0, fmt.Errorf("PartitionBy (--partition-by): more than %d folders: partition by columns of fewer values", filesMax)
+	}
+	number = int32(len(g.names))
+	g.numbers[folder] = number
+	g.names = append(g.names, folder)
+	return number, nil
+}
+
+// add takes rows, which stay the caller's, and the numbers of their folders.
+func (g *gathering) add(rows arrow.RecordBatch, numbers []int32) error {
+	buffer := memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(numbers))
+	data := array.NewData(arrow.PrimitiveTypes.Int32, len(numbers), []*memory.Buffer{nil, buffer}, nil, 0, 0)
+	defer data.Release()
+	column := array.NewInt32Data(data)
+	defer column.Release()
+	batch := array.NewRecordBatch(g.schema, append(rows.Columns()[:rows.NumCols():rows.NumCols()], column), rows.NumRows())
+	defer batch.Release()
+	return g.rows.Add(batch)
+}
+
+// each hands over the rows of one folder after the other, of a folder in one call or more.
+func (g *gathering) each(f func(folder string, rows arrow.RecordBatch) error) error {
+	sorted := g.rows.Sorted()
+	last := g.files.NumFields()
+	for sorted.Next() {
+		batch := sorted.RecordBatch()
+		rows := array.NewRecordBatch(g.files, batch.Columns()[:last], batch.NumRows())
+		err := eachSlice(rows, runs(batch.Column(last).(*array.Int32).Int32Values()), func(number int32, part arrow.RecordBatch) error {
+			return f(g.names[number], part)
+		})
+		rows.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return sorted.Err()
+}
+
+// runs returns the values of a list whose equal values are neighbours, each with how often it is there.
+func runs(values []int32) iter.Seq2[int32, int] {
+	return func(yield func(int32, int) bool) {
+		for len(values) > 0 {
+			n := 1
+			for n < len(values) && values[n] == values[0] {
+				n++
+			}
+			if !yield(values[0], n) {
+				return
+			}
+			values = values[n:]
+		}
+	}
+}
+
+// eachSlice cuts a batch into parts of so many rows, one after the other.
+func eachSlice(batch arrow.RecordBatch, parts iter.Seq2[int32, int], f func(number int32, part arrow.RecordBatch) error) error {
+	from := int64(0)
+	for number, rows := range parts {
+		part := batch.NewSlice(from, from+int64(rows))
+		err := f(number, part)
+		part.Release()
+		if err != nil {
+			return err
+		}
+		from += int64(rows)
+	}
+	return nil
+}
+
+// release gives the rows back. A nil gathering has none.
+func (g *gathering) release() {
+	if g != nil {
+		g.rows.Release()
+	}
+}
