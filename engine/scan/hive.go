@@ -12,11 +12,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// hiveNull is the folder value that stands for NULL.
+// hiveNull is the folder value that stands for NULL. The string itself is written with an escape in it.
 const hiveNull = "__HIVE_DEFAULT_PARTITION__"
 
-// hivePair is one key=value folder of a path.
-type hivePair struct{ key, value string }
+// hivePair is one key=value folder of a path. The value is a string, or nil for NULL.
+type hivePair struct {
+	key   string
+	value any
+}
 
 // hiveColumn is a column whose value is the same for all rows of a file. The values are in the
 // order of the files; a nil one is NULL.
@@ -33,7 +36,11 @@ func hivePairs(path string) []hivePair {
 		if !ok || key == "" {
 			continue
 		}
-		pairs = append(pairs, hivePair{unescape(key), unescape(value)})
+		pair := hivePair{key: unescape(key)}
+		if value != hiveNull {
+			pair.value = unescape(value)
+		}
+		pairs = append(pairs, pair)
 	}
 	return pairs
 }
@@ -107,15 +114,15 @@ func (c *hiveColumn) convert() {
 		}},
 		{arrow.BinaryTypes.String, func(s string) (any, error) { return s, nil }},
 	}
-	c.field.Nullable = slices.Contains(c.values, any(hiveNull))
-	if !slices.ContainsFunc(c.values, func(v any) bool { return v != hiveNull }) {
+	c.field.Nullable = slices.Contains(c.values, nil)
+	if !slices.ContainsFunc(c.values, func(v any) bool { return v != nil }) {
 		kinds = kinds[2:] // text: no value says what the type is
 	}
 next:
 	for _, k := range kinds {
 		converted := make([]any, len(c.values))
 		for i, v := range c.values {
-			if v == hiveNull {
+			if v == nil {
 				continue
 			}
 			parsed, err := k.parse(v.(string))

@@ -35,7 +35,7 @@ type Options struct {
 
 	// PartitionBy writes a directory with a folder key=value for each combination of values of these
 	// columns, which the files in it do not have. Names and values are escaped as in URLs; NULL is
-	// __HIVE_DEFAULT_PARTITION__.
+	// __HIVE_DEFAULT_PARTITION__, and the string of that name is escaped.
 	PartitionBy []string
 
 	// MaxRowsPerFile writes a directory of files of at most so many rows.

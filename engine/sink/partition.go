@@ -48,8 +48,11 @@ func newPartitioner(schema *arrow.Schema, by []string, mem memory.Allocator) (*p
 		if t := schema.Field(found[0]).Type; !namesFolders(t) {
 			return nil, fmt.Errorf("PartitionBy: column %q: values of type %s name no folders: want integers, decimals, strings, truth values, dates or timestamps", name, t)
 		}
+		if name == "" {
+			return nil, fmt.Errorf("PartitionBy: a column without a name names no folders: give it an alias")
+		}
 		p.columns = append(p.columns, found[0])
-		p.prefix = append(p.prefix, string(appendEscaped(nil, name))+"=")
+		p.prefix = append(p.prefix, string(appendShown(nil, name))+"=")
 	}
 	var fields []arrow.Field
 	for i, f := range schema.Fields() {
@@ -103,7 +106,7 @@ func (p *partitioner) split(batch arrow.RecordBatch) error {
 				if !utf8.Valid(value) {
 					return fmt.Errorf("PartitionBy: column %q: %q is not UTF-8, which a folder's name must be", batch.ColumnName(p.columns[i]), value)
 				}
-				folder = appendEscaped(folder, value)
+				folder = appendValue(folder, value)
 			}
 			if n := len(folder) - start; n > folderBytesMax {
 				return fmt.Errorf("PartitionBy: column %q: a folder's name of %d B, where %d are the most", batch.ColumnName(p.columns[i]), n, folderBytesMax)
@@ -176,16 +179,38 @@ func (p *partitioner) takeColumn(values arrow.Array, rows []int64, all bool) (ar
 	return order.Take(p.mem, values, rows)
 }
 
+// appendValue escapes the text of a value, so that it is not the name for NULL.
+func appendValue(dst, text []byte) []byte {
+	if string(text) == hiveNull {
+		dst, text = appendByte(dst, text[0]), text[1:]
+	}
+	return appendEscaped(dst, text)
+}
+
+// appendShown escapes the name of a column, so that its folders are not hidden: readers pass over names that begin
+// with a dot or an underscore.
+func appendShown(dst []byte, name string) []byte {
+	if name[0] == '.' || name[0] == '_' {
+		dst, name = appendByte(dst, name[0]), name[1:]
+	}
+	return appendEscaped(dst, name)
+}
+
+// appendByte escapes a byte.
+func appendByte(dst []byte, c byte) []byte {
+	const hex = "0123456789ABCDEF"
+	return append(dst, '%', hex[c>>4], hex[c&15])
+}
+
 // appendEscaped escapes all but letters, digits and -._~, as URLs and DuckDB do.
 func appendEscaped[T string | []byte](dst []byte, text T) []byte {
-	const hex = "0123456789ABCDEF"
 	for i := range len(text) {
 		c := text[i]
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
 			dst = append(dst, c)
 		default:
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
+			dst = appendByte(dst, c)
 		}
 	}
 	return dst
