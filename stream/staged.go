@@ -2,20 +2,11 @@ package stream
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"path/filepath"
-	"strconv"
-	"strings"
 )
 
-// StagedDir is a directory that is written under a hidden name beside the one that it is to have:
-//
-//	.name.<16 digits>.lock    open, and so locked, while the process lives
-//	.name.<16 digits>.tmp/    the files
-//
-// The next StageDir for the same path recognizes and removes what a killed process has left.
+// StagedDir is a directory that is written under a hidden name beside the one that it is to have.
 type StagedDir struct {
 	Path string // of the hidden directory
 
@@ -24,16 +15,11 @@ type StagedDir struct {
 	locked File // nil once it is unlocked
 }
 
-// stagedNameMax is the part of a name that a hidden name keeps, in bytes: file systems allow 255.
-const stagedNameMax = 200
-
-// StageDir begins a directory that is to be at a path, and removes abandoned ones.
+// StageDir begins a directory that is to be at a path, and removes what is abandoned beside it.
 func StageDir(fsys FS, path string) (*StagedDir, error) {
-	dir, name := filepath.Split(filepath.Clean(path))
-	name = name[:min(len(name), stagedNameMax)]
-	removeAbandonedDirs(fsys, dir, name)
-	number := fmt.Sprintf("%s.%s.%016x", dir, name, rand.Uint64())
-	d := &StagedDir{Path: number + ".tmp", fs: fsys, lock: number + ".lock"}
+	RemoveAbandoned(fsys, path)
+	hidden := newHidden(path)
+	d := &StagedDir{Path: hidden + ".tmp", fs: fsys, lock: hidden + ".lock"}
 	var err error
 	if d.locked, err = fsys.Create(d.lock); err != nil {
 		return nil, err
@@ -56,30 +42,6 @@ func (d *StagedDir) Unlock() error {
 		d.locked = nil
 	}
 	return err
-}
-
-// removeAbandonedDirs removes what killed writers of the same directory have left. What cannot be removed is in
-// nobody's way.
-func removeAbandonedDirs(fsys FS, dir, name string) {
-	entries, err := fsys.ReadDir(filepath.Clean(dir))
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), "."+name+".")
-		number, ending, _ := strings.Cut(rest, ".")
-		if _, err := strconv.ParseUint(number, 16, 64); !ok || len(number) != 16 || err != nil {
-			continue
-		}
-		lock := filepath.Join(dir, "."+name+"."+number+".lock")
-		if ending == "lock" && e.Type().IsRegular() {
-			_ = fsys.RemoveAbandoned(lock)
-		}
-		// A lock is there before its directory is, and until that has been moved or removed.
-		if _, err := fsys.Stat(lock); errors.Is(err, fs.ErrNotExist) {
-			_ = RemoveTree(fsys, filepath.Join(dir, "."+name+"."+number+".tmp"))
-		}
-	}
 }
 
 // RemoveTree removes a directory and everything in it. One that is not there is no error.

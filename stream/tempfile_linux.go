@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,7 +42,12 @@ func lockCreated(f *os.File) bool {
 	return unix.Fstat(int(f.Fd()), &s) != nil || s.Nlink > 0
 }
 
-// removeAbandoned removes a file that nobody has locked.
+// abandonedAfter is how long nobody has written to a file that is taken for abandoned where locks may be those of one
+// machine alone.
+const abandonedAfter = 24 * time.Hour
+
+// removeAbandoned removes a file that nobody has locked. On a file system that several machines may share, the file
+// must be old, too.
 func removeAbandoned(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -51,8 +57,31 @@ func removeAbandoned(name string) error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil
 	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || isShared(f) && time.Since(info.ModTime()) < abandonedAfter {
+		return err
+	}
 	return os.Remove(name)
 }
+
+// isShared says whether a file may be on a file system of a network, of which each machine may have locks of its own.
+func isShared(f *os.File) bool {
+	var s unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {
+		return true
+	}
+	switch s.Type {
+	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
+		unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC, unix.OCFS2_SUPER_MAGIC, lustreMagic, gpfsMagic:
+		return true
+	}
+	return false
+}
+
+// Types of file systems that the kernel's own headers do not have.
+const (
+	lustreMagic = 0x0BD00BD0
+	gpfsMagic   = 0x47504653
+)
 
 func exchange(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)

@@ -2,11 +2,8 @@ package stream
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
-	"path/filepath"
 )
 
 // WriteFile writes a small file whole or not at all: under a hidden name, synced, then renamed, so that a reader
@@ -26,7 +23,8 @@ func WriteFileBy(fsys FS, path string, write func(io.Writer) error) error {
 	case device:
 		return writeDevice(fsys, path, write)
 	}
-	hidden := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%016x.tmp", filepath.Base(path), rand.Uint64()))
+	RemoveAbandoned(fsys, path)
+	hidden := HiddenName(path)
 	file, err := fsys.Create(hidden)
 	if err != nil {
 		return err

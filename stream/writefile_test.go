@@ -3,6 +3,7 @@ package stream_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mpga/mpga/stream"
@@ -36,5 +37,60 @@ func TestWriteFile(t *testing.T) {
 		if n > 0 && !fsys.Fired() {
 			return
 		}
+	}
+}
+
+// Would catch hidden files that pile up where runs are killed, and one taken away from a writer that is still at work,
+// or that is nobody's: whatever output is next in a directory removes all that are abandoned there.
+func TestRemoveAbandoned(t *testing.T) {
+	dir := t.TempDir()
+	const number = "0123456789abcdef"
+	gone := []string{".a.csv." + number + ".tmp", ".b." + number + ".lock", ".c\nd." + number + ".tmp", ".b.1." + number + ".tmp"}
+	stays := []string{
+		".a.csv.0123.tmp", ".a.csv.0123456789ABCDEF.tmp", ".a.csv.0123456789abcdeg.tmp", "a.csv." + number + ".tmp", "." + number + ".tmp", ".." + number + ".tmp",
+		".a.csv." + number + ".tmp.old", ".a.csv." + number + ".TMP", ".a.csv" + number + ".tmp", ".a.csv." + number + "0.tmp",
+	}
+	for _, name := range append(gone, stays...) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{".b." + number + ".tmp", ".lockless." + number + ".tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, name, "k=1"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	living, err := stream.OS.Create(stream.HiddenName(filepath.Join(dir, "living.csv")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer living.Close()
+	link := ".link." + number + ".tmp"
+	if err := os.Symlink("living.csv", filepath.Join(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.WriteFile(stream.OS, filepath.Join(dir, "next.json"), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	stays = append(stays, "next.json", link, ".lockless."+number+".tmp")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != len(stays)+1 { // and the file of the living writer
+		t.Errorf("left %v", entries)
+	}
+	for _, name := range stays {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Would catch a name of a side file that is valid, and whose hidden name is longer than file systems allow.
+func TestWriteFileLongName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), strings.Repeat("x", 255))
+	if err := stream.WriteFile(stream.OS, path, []byte("x")); err != nil {
+		t.Error(err)
 	}
 }

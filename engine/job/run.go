@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -120,7 +119,7 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 		return report, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
-	removeAbandoned(opt.FS, j.State)
+	stream.RemoveAbandoned(opt.FS, filepath.Join(j.State, lockName))
 
 	opt.Logger.Info("job started", "job", j.Name, "steps", len(j.Steps))
 	skipped := 0
@@ -155,18 +154,4 @@ func (j *Job) lock(fsys stream.FS) (*lock, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w (state: in the file, or --state, names another folder)", err)
-}
-
-// removeAbandoned removes hidden files of runs that were killed. One that cannot be removed is in nobody's
-// way.
-func removeAbandoned(fsys stream.FS, dir string) {
-	entries, err := fsys.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if name := e.Name(); strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp") && e.Type().IsRegular() {
-			_ = fsys.RemoveAbandoned(filepath.Join(dir, name))
-		}
-	}
 }

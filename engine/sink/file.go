@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -50,17 +48,12 @@ func createOutput(path string, opt *Options) (output, error) {
 	return &objectOutput{Upload: upload}, nil
 }
 
-// nameBytesMax keeps a hidden name within the 255 bytes that file systems allow.
-const nameBytesMax = 200
-
-// createFile starts a file beside its target.
+// createFile starts a file beside its target, and removes what is abandoned there.
 func createFile(fsys stream.FS, path string, keepExisting bool) (*fileOutput, error) {
-	dir, name := filepath.Split(path)
-	name = name[:min(len(name), nameBytesMax)]
-	removeAbandoned(fsys, dir, name)
+	stream.RemoveAbandoned(fsys, path)
 	f := &fileOutput{fs: fsys, path: path, keepExisting: keepExisting}
 	for {
-		f.temp = fmt.Sprintf("%s.%s.%016x.tmp", dir, name, rand.Uint64())
+		f.temp = stream.HiddenName(path)
 		var err error
 		if f.File, err = fsys.Create(f.temp); err == nil {
 			return f, nil
@@ -68,23 +61,6 @@ func createFile(fsys stream.FS, path string, keepExisting bool) (*fileOutput, er
 		// Another writer's random name: 2^-64 for each, so that this loop ends.
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
-		}
-	}
-}
-
-// removeAbandoned removes what writers of the same output have left that were killed: files of a hidden
-// name that no process has open. One that cannot be removed is in nobody's way.
-func removeAbandoned(fsys stream.FS, dir, name string) {
-	entries, err := fsys.ReadDir(filepath.Clean(dir))
-	if err != nil {
-		return
-	}
-	prefix, suffix := "."+name+".", ".tmp"
-	for _, e := range entries {
-		number, ok := strings.CutPrefix(e.Name(), prefix)
-		number, hidden := strings.CutSuffix(number, suffix)
-		if _, err := strconv.ParseUint(number, 16, 64); ok && hidden && len(number) == 16 && err == nil && e.Type().IsRegular() {
-			_ = fsys.RemoveAbandoned(filepath.Join(dir, e.Name()))
 		}
 	}
 }
