@@ -222,6 +222,7 @@ func (r *Reader) startSorted() (err error) {
 	if err := s.spill(r.ctx); err != nil {
 		return err
 	}
+	s.entries, s.looked = nil, nil // cursors have entries of their own
 	if err := s.mergeRuns(r.ctx); err != nil {
 		return err
 	}

@@ -81,6 +81,7 @@ func (g *gathering) add(rows arrow.RecordBatch, numbers []int32) error {
 // each hands over the rows of one folder after the other, of a folder in one call or more.
 func (g *gathering) each(f func(folder string, rows arrow.RecordBatch) error) error {
 	sorted := g.rows.Sorted()
+	g.numbers = nil // there are no new rows
 	last := g.files.NumFields()
 	for sorted.Next() {
 		batch := sorted.RecordBatch()

@@ -28,8 +28,7 @@ type dirTree struct {
 	staged    *stream.StagedDir
 	hidden    string // of staged
 	overwrite bool
-	atOnce    int             // folders that are synced at the same time
-	folders   map[string]bool // made below hidden, by their names with slashes
+	atOnce    int // folders that are synced at the same time
 }
 
 // newTree returns the place for the files of a directory.
@@ -50,7 +49,7 @@ func newDirTree(path string, opt *Options) (*dirTree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
-	return &dirTree{fs: fsys, path: path, staged: staged, hidden: staged.Path, overwrite: opt.Overwrite, atOnce: opt.OpenFilesMax, folders: make(map[string]bool)}, nil
+	return &dirTree{fs: fsys, path: path, staged: staged, hidden: staged.Path, overwrite: opt.Overwrite, atOnce: opt.OpenFilesMax}, nil
 }
 
 // checkDirTarget refuses what a rename would not, or should not, replace. S2.
@@ -97,12 +96,9 @@ func checkReplaced(fsys stream.FS, path string) error {
 func (t *dirTree) suffix() string { return "" }
 
 func (t *dirTree) create(name string) (output, error) {
-	if folder := slashpath.Dir(name); folder != "." && !t.folders[folder] {
+	if folder := slashpath.Dir(name); folder != "." {
 		if err := t.fs.MkdirAll(t.at(folder), 0o777); err != nil {
 			return nil, fmt.Errorf("%s: %w", folder, withoutPath(err))
-		}
-		for ; folder != "."; folder = slashpath.Dir(folder) {
-			t.folders[folder] = true
 		}
 	}
 	file, err := t.fs.Create(t.at(name))
@@ -151,17 +147,30 @@ func (t *dirTree) commit() error {
 	return nil
 }
 
-// syncFolders makes the names of all files durable.
+// syncFolders makes the names of all files and folders durable.
 func (t *dirTree) syncFolders() error {
 	var group errgroup.Group
 	group.SetLimit(t.atOnce)
-	for folder := range t.folders {
-		group.Go(func() error { return syncDir(t.fs, t.at(folder)) })
+	err := t.syncBelow(t.hidden, &group)
+	return errors.Join(err, group.Wait())
+}
+
+// syncBelow has a group sync a folder and all below it.
+func (t *dirTree) syncBelow(folder string, group *errgroup.Group) error {
+	entries, err := t.fs.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("sync directory: %w", withoutPath(err))
 	}
-	if err := group.Wait(); err != nil {
-		return err
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if err := t.syncBelow(filepath.Join(folder, e.Name()), group); err != nil {
+			return err
+		}
 	}
-	return syncDir(t.fs, t.hidden)
+	group.Go(func() error { return syncDir(t.fs, folder) })
+	return nil
 }
 
 func syncDir(fsys stream.FS, path string) error {
