@@ -88,15 +88,10 @@ func (f *outputFlags) writePartial(ctx context.Context, stderr io.Writer, progre
 	progress.close()
 	f.pictures.ended(done)
 	observerOf(ctx).query(ctx, done)
-	stats, err := newStatsOutput(f.stats, stderr, done)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stats.abort()) }() // nothing after commit
 	if err := dir.Commit(); err != nil {
 		return err
 	}
-	return stats.commit()
+	return writeStats(f.stats, stderr, done)
 }
 
 // mergeFlags are the flags of mpga merge.

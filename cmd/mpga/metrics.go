@@ -34,7 +34,7 @@ type metrics struct {
 var metricHelp = map[string]string{
 	"mpga_run_success":                        "1 if the last run ended without an error, 0 if not.",
 	"mpga_run_exit_code":                      "Exit code of the last run.",
-	"mpga_run_start_timestamp_seconds":        "When the last run began, in seconds since 1970.",
+	runStart:                                  "When the last run began, in seconds since 1970.",
 	"mpga_run_duration_seconds":               "How long the last run took.",
 	"mpga_run_last_success_timestamp_seconds": "When a run last ended without an error, in seconds since 1970.",
 	"mpga_step_outcome":                       "1 for the outcome of a step in the last run: done, skipped or failed.",
@@ -52,9 +52,10 @@ var metricHelp = map[string]string{
 	"mpga_query_phase_seconds":                "How long a phase of a query took.",
 }
 
-// startMetrics returns metrics, served at an address if there is one.
-func startMetrics(listen string) (*metrics, error) {
+// startMetrics returns metrics of a command, served at an address if there is one.
+func startMetrics(listen string, started time.Time, command string) (*metrics, error) {
 	m := &metrics{values: make(map[string]map[string]float64)}
+	m.begin(started, "command", command)
 	if listen == "" {
 		return m, nil
 	}
@@ -166,6 +167,16 @@ func (m *metrics) text() []byte {
 	return b.Bytes()
 }
 
+const runStart = "mpga_run_start_timestamp_seconds"
+
+// begin sets when the command began, in place of what an earlier call said with other labels.
+func (m *metrics) begin(started time.Time, labels ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.values, runStart)
+	m.put(runStart, seconds(started), labelText(labels))
+}
+
 // run sets the metrics of a command that has ended.
 func (m *metrics) run(started time.Time, code int, labels ...string) {
 	now := time.Now()
@@ -176,7 +187,7 @@ func (m *metrics) run(started time.Time, code int, labels ...string) {
 	}
 	m.set("mpga_run_success", success, labels...)
 	m.set("mpga_run_exit_code", float64(code), labels...)
-	m.set("mpga_run_start_timestamp_seconds", seconds(started), labels...)
+	m.begin(started, labels...)
 	m.set("mpga_run_duration_seconds", now.Sub(started).Seconds(), labels...)
 }
 

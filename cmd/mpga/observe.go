@@ -89,7 +89,7 @@ func (o *observer) start(cmd *cobra.Command) error {
 		}
 	}
 	if o.metricsFile != "" || o.metricsListen != "" {
-		if o.metrics, err = startMetrics(o.metricsListen); err != nil {
+		if o.metrics, err = startMetrics(o.metricsListen, o.started, o.command); err != nil {
 			return err
 		}
 	}
@@ -123,12 +123,17 @@ func (o *observer) query(ctx context.Context, stats engine.Stats) {
 }
 
 // job says which job the command runs.
-func (o *observer) job(name string) { o.jobName = name }
+func (o *observer) job(name string) {
+	o.jobName = name
+	if o.metrics != nil {
+		o.metrics.begin(o.started, "command", o.command, "job", name)
+	}
+}
 
-// progress notes how far a step of a job is.
+// progress notes how far the query of a command is, or a step of a job.
 func (o *observer) progress(step string, p engine.Progress) {
 	if o.metrics != nil {
-		o.metrics.progress(p, "command", o.command, "job", o.jobName, "step", step)
+		o.metrics.progress(p, labelsOf("command", o.command, "job", o.jobName, "step", step)...)
 	}
 }
 

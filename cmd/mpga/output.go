@@ -78,11 +78,19 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 // begin completes the options of the engine that answers a query: its budgets, its log, and what is measured to
 // be shown. It returns what shows the progress.
 func (f *outputFlags) begin(cmd *cobra.Command, o *engine.Options, budget *budgetFlags, result *sink.Options) (progress, error) {
+	if err := checkStats(f.stats); err != nil {
+		return nil, err
+	}
 	shown, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && result.Format != sink.Table)
 	if err != nil {
 		return nil, err
 	}
-	o.Progress, o.Logger = shown.update, slog.Default()
+	observer := observerOf(cmd.Context())
+	o.Progress = func(p engine.Progress) {
+		shown.update(p)
+		observer.progress("", p)
+	}
+	o.Logger = slog.Default()
 	if err := budget.apply(o); err != nil {
 		return nil, err
 	}
@@ -115,15 +123,10 @@ func (f *outputFlags) write(ctx context.Context, stderr io.Writer, eng *engine.E
 		return err
 	}
 	observerOf(ctx).query(ctx, result.Stats())
-	stats, err := newStatsOutput(f.stats, stderr, result.Stats())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stats.abort()) }() // nothing after commit
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return stats.commit()
+	return writeStats(f.stats, stderr, result.Stats())
 }
 
 // copyBatches writes every batch of the reader.

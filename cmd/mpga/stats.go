@@ -2,10 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,88 +18,34 @@ import (
 // statsToStderr is the value of --stats without one.
 const statsToStderr = "-"
 
-// statsOutput is where statistics go. A file is written before the result is committed and renamed after, so that
-// neither appears without the other.
-type statsOutput struct {
-	to     io.Writer // of text, or nil
-	text   string
-	path   string // of a file, or ""
-	hidden string // the file until it is renamed
-	file   stream.File
-	device stream.File // or a pipe, that text is for; nil of other outputs
-}
-
-// newStatsOutput prepares the statistics for a value of --stats.
-func newStatsOutput(value string, stderr io.Writer, stats engine.Stats) (*statsOutput, error) {
-	switch value {
-	case "":
-		return &statsOutput{}, nil
-	case statsToStderr:
-		return &statsOutput{to: stderr, text: statsTable(stats)}, nil
-	}
-	text, err := json.MarshalIndent(stats, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", value, err)
-	}
-	switch device, err := stream.IsDevice(stream.OS, value); {
-	case err != nil:
-		return nil, fmt.Errorf("--stats: %w", err)
-	case device:
-		s := &statsOutput{text: string(text)}
-		if s.device, err = stream.OS.OpenDevice(value); err != nil {
-			return nil, fmt.Errorf("--stats: %w", err)
-		}
-		return s, nil
-	}
-	s := &statsOutput{path: value, hidden: filepath.Join(filepath.Dir(value), "."+filepath.Base(value)+".tmp")}
-	_ = stream.OS.RemoveAbandoned(s.hidden) // of a run that was killed
-	if s.file, err = stream.OS.Create(s.hidden); err != nil {
-		return nil, fmt.Errorf("--stats: %w", err)
-	}
-	_, err = s.file.Write(append(text, '\n'))
-	if err = errors.Join(err, s.file.Sync()); err != nil {
-		return nil, errors.Join(fmt.Errorf("--stats: %w", err), s.abort())
-	}
-	return s, nil
-}
-
-// commit prints the statistics, or puts their file in its place.
-func (s *statsOutput) commit() error {
-	if s.to != nil {
-		return writeText(s.to, s.text)
-	}
-	if s.device != nil {
-		return errors.Join(writeText(s.device, s.text), s.closeDevice())
-	}
-	if s.path == "" {
+// checkStats refuses a value of --stats that names a file that could not be written when the work is done.
+func checkStats(value string) error {
+	if value == "" || value == statsToStderr {
 		return nil
 	}
-	if err := stream.OS.Rename(s.hidden, s.path); err != nil {
-		return fmt.Errorf("--stats: %w", err)
+	if device, err := stream.IsDevice(stream.OS, value); err != nil || device {
+		return err
 	}
-	s.hidden = ""
-	if err := s.file.Close(); err != nil {
+	return checkFolder("--stats", value)
+}
+
+// writeStats takes the statistics to where a value of --stats says: nowhere, to stderr as people read them, or to a
+// file as JSON. The result is in its place already, and stays there whatever happens to them.
+func writeStats(value string, stderr io.Writer, stats engine.Stats) error {
+	switch value {
+	case "":
+		return nil
+	case statsToStderr:
+		return writeText(stderr, statsTable(stats))
+	}
+	text, err := json.MarshalIndent(stats, "", "  ")
+	if err == nil {
+		err = stream.WriteFile(stream.OS, value, append(text, '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("--stats: %w", err)
 	}
 	return nil
-}
-
-// abort removes what commit did not put in its place.
-func (s *statsOutput) abort() error {
-	if s.hidden == "" {
-		return s.closeDevice()
-	}
-	return errors.Join(s.file.Close(), stream.OS.Remove(s.hidden))
-}
-
-// closeDevice closes a device that is open.
-func (s *statsOutput) closeDevice() error {
-	if s.device == nil {
-		return nil
-	}
-	device := s.device
-	s.device = nil
-	return device.Close()
 }
 
 // statsTable writes statistics as people read them.
