@@ -293,6 +293,7 @@ func TestRunMetricsEndpoint(t *testing.T) {
 	if url == "" {
 		t.Fatalf("%q, %v", line, err)
 	}
+	start := regexp.MustCompile(`(?m)^mpga_run_start_timestamp_seconds\{command="run"(,job="long")?\} [1-9][0-9.e+]*$`)
 	sample := regexp.MustCompile(`(?m)^mpga_query_rows_read\{command="run",job="long",step="all"\} [1-9][0-9.e+]*$`)
 	for {
 		response, err := http.Get(url)
@@ -304,12 +305,61 @@ func TestRunMetricsEndpoint(t *testing.T) {
 		if err != nil || response.StatusCode != http.StatusOK || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
 			t.Fatalf("%s, %v", response.Status, err)
 		}
+		if len(start.FindAll(text, -1)) != 1 {
+			t.Fatalf("not one start of the run in %q", text)
+		}
 		if sample.Match(text) {
 			if !strings.Contains(string(text), "# TYPE mpga_query_rows_read gauge\n") {
 				t.Errorf("%s", text)
 			}
 			return
 		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Would catch an endpoint that says nothing of a query until the query is done.
+func TestQueryMetricsEndpoint(t *testing.T) {
+	cmd := exec.Command("mpga", "agg", "-v", "--by", "a", "--agg", "sum(b)", "--metrics-listen", "127.0.0.1:0", "--format", "csv", "-")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	url := regexp.MustCompile(`http://\S+/metrics`).FindString(line)
+	if url == "" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	get := func() string {
+		response, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if text := get(); !strings.Contains(text, "mpga_run_start_timestamp_seconds{command=\"agg\"} ") {
+		t.Errorf("before there is input: %q", text)
+	}
+	if _, err := io.WriteString(stdin, "a,b\n"+strings.Repeat("1,1234567890123456\n", 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	for !regexp.MustCompile(`(?m)^mpga_query_rows_read\{command="agg"\} [1-9]`).MatchString(get()) { // the input is open still
 		time.Sleep(10 * time.Millisecond)
 	}
 }
