@@ -83,16 +83,20 @@ func (d *dirWriter) Write(batch arrow.RecordBatch) error {
 	case d.done:
 		return fmt.Errorf("%s: written to after its end", d.path)
 	}
-	err := checkBatch(d.schema, batch)
-	if err == nil && d.partition == nil {
-		err = d.writePart("", batch)
-	} else if err == nil {
-		err = d.writePartitions(batch)
-	}
-	if err != nil {
+	if err := guard(func() error { return d.write(batch) }); err != nil {
 		return d.fail(err)
 	}
 	return nil
+}
+
+func (d *dirWriter) write(batch arrow.RecordBatch) error {
+	if err := checkBatch(d.schema, batch); err != nil {
+		return err
+	}
+	if d.partition == nil {
+		return d.writePart("", batch)
+	}
+	return d.writePartitions(batch)
 }
 
 // writePartitions writes the rows of each folder to its file, and gathers the rows of folders that have none because
@@ -255,7 +259,7 @@ func (d *dirWriter) Commit() error {
 	if d.err != nil || d.done {
 		return d.err
 	}
-	if err := d.finish(); err != nil {
+	if err := guard(d.finish); err != nil {
 		return d.fail(err)
 	}
 	d.done = true

@@ -4,20 +4,20 @@ import (
 	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // finisher commits the files of a directory in the background: a file that waits for its disk or its store does not
 // hold up the encoding of the next. Files that are being written or committed take a slot each.
 type finisher struct {
 	slots  chan struct{}
-	group  *errgroup.Group
+	group  *spawn.Group
 	failed context.Context // done once a commit has failed
 }
 
 func newFinisher(slots int) *finisher {
 	f := &finisher{slots: make(chan struct{}, slots)}
-	f.group, f.failed = errgroup.WithContext(context.Background())
+	f.group, f.failed = spawn.WithContext(context.Background())
 	return f
 }
 

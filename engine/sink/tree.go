@@ -12,8 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -149,14 +148,14 @@ func (t *dirTree) commit() error {
 
 // syncFolders makes the names of all files and folders durable.
 func (t *dirTree) syncFolders() error {
-	var group errgroup.Group
+	var group spawn.Group
 	group.SetLimit(t.atOnce)
 	err := t.syncBelow(t.hidden, &group)
 	return errors.Join(err, group.Wait())
 }
 
 // syncBelow has a group sync a folder and all below it.
-func (t *dirTree) syncBelow(folder string, group *errgroup.Group) error {
+func (t *dirTree) syncBelow(folder string, group *spawn.Group) error {
 	entries, err := t.fs.ReadDir(folder)
 	if err != nil {
 		return fmt.Errorf("sync directory: %w", withoutPath(err))
@@ -332,7 +331,7 @@ const objectsRemovedAtOnce = 16
 // remove removes objects.
 func (t *objectTree) remove(names []string) error {
 	errs := make([]error, len(names))
-	var group errgroup.Group
+	var group spawn.Group
 	group.SetLimit(objectsRemovedAtOnce)
 	for i, name := range names {
 		group.Go(func() error {
