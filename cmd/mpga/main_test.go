@@ -19,7 +19,7 @@ import (
 
 // TestMain makes the command a program that scripts and tests find in their path as mpga.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"mpga": main})
+	testscript.Main(m, map[string]func(){"mpga": mainWithPanics})
 }
 
 // Each script is a story of one kind of use, with what is printed, left and returned.
@@ -111,7 +111,7 @@ func TestInterrupt(t *testing.T) {
 	// The input stays open: a few rows leave mpga waiting for more to guess types from, many for more
 	// to aggregate.
 	for name, rows := range map[string]int{"sampling": 9_000, "running": 1 << 20} {
-		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 			t.Run(name+" "+sig.String(), func(t *testing.T) { testInterrupt(t, rows, sig) })
 		}
 	}

@@ -40,3 +40,6 @@ import "C"
 
 // startedClosed reports whether a standard descriptor, 0 to 2, was closed when the process started.
 func startedClosed(fd int) bool { return C.was_closed(C.int(fd)) != 0 }
+
+// startedClosedKnown says that startedClosed tells, and that a limit of address space is looked at.
+const startedClosedKnown = true
