@@ -36,6 +36,9 @@ type budget struct {
 	mu      sync.Mutex
 	running map[*budgetUser]struct{}
 	stop    chan struct{}
+	broken  error // of a watch that panicked when no query ran any more
+
+	watching sync.WaitGroup // goroutines that watch
 }
 
 // budgetUser is a query that runs within the budget.
@@ -125,6 +128,7 @@ func (b *budget) start(fail context.CancelCauseFunc) (stop func(), err error) {
 		}
 		stop := make(chan struct{})
 		b.stop = stop
+		b.watching.Add(1)
 		spawn.Go(func() error { return b.watch(stop) }, b.watched)
 	}
 	user := &budgetUser{fail}
@@ -141,14 +145,24 @@ func (b *budget) start(fail context.CancelCauseFunc) (stop func(), err error) {
 
 // watched ends the queries that nobody watches any more.
 func (b *budget) watched(err error) {
+	defer b.watching.Done()
 	if err == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(b.running) == 0 {
+		b.broken = err
+	}
 	for user := range b.running {
 		user.fail(err)
 	}
+}
+
+// close waits until nobody watches any more. Its error is a bug that no query was told of. Requires: no query runs.
+func (b *budget) close() error {
+	b.watching.Wait()
+	return b.broken
 }
 
 func (b *budget) watch(stop chan struct{}) error {

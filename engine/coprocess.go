@@ -72,8 +72,7 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 	}
 	c.run, err = mpega.New(ctx, opt)
 	if err != nil {
-		c.release(err)
-		return nil, err
+		return nil, cmp.Or(c.release(err), err)
 	}
 	c.filler.coprocessor = c
 	c.plain = newPlainResult(q, layout)
@@ -295,6 +294,7 @@ func (c *coprocessor) put(set *groupSet, users int64) {
 	}
 	if err := set.Release(); err != nil {
 		c.query.engine.opt.Logger.Warn("device memory", slog.Any("error", err))
+		c.query.engine.devices.note(err)
 	}
 }
 
@@ -375,14 +375,18 @@ func (c *coprocessor) sent(set *groupSet) {
 	c.emitted.Add(int64(len(set.Partitions)))
 }
 
-// release ends the devices' part, which may have ended with an error. What was written stays so.
-func (c *coprocessor) release(cause error) {
+// release ends the devices' part, which may have ended with an error. What was written stays so. Its error is a bug.
+func (c *coprocessor) release(cause error) error {
 	released, err := c.run.Release()
 	if err != nil {
 		c.query.engine.opt.Logger.Warn("device released", slog.Any("error", err))
 	}
 	c.batches.dropAll()
 	c.query.engine.devices.end(c.lease, errors.Join(cause, err), released)
+	if errors.Is(err, spawn.ErrInternal) {
+		return err
+	}
+	return nil
 }
 
 // written returns the partitions that the output has, by the highest bits of the hash.

@@ -80,7 +80,7 @@ type devices struct {
 	opening chan struct{} // closed when they are open, or there is a reason; nil while nobody opens them
 	closing chan struct{} // closed when those that are of no use are closed; nil when there never were any
 
-	broken atomic.Pointer[error] // of a panic while devices that nobody uses any more were closed
+	broken atomic.Pointer[error] // a bug that no query was told of: of closing, or of giving memory back
 }
 
 // available returns why there is no device to open, without opening one.

@@ -179,16 +179,18 @@ func (d *devices) closeSet(s *deviceSet) {
 		if before != nil {
 			<-before
 		}
-		if errors.Is(err, spawn.ErrInternal) {
-			return err
-		}
-		return nil
+		return err
 	}, func(err error) {
-		if err != nil {
-			d.broken.CompareAndSwap(nil, &err)
-		}
+		d.note(err)
 		close(done)
 	})
+}
+
+// note keeps an error that is a bug, where no query is left to be told of it.
+func (d *devices) note(err error) {
+	if errors.Is(err, spawn.ErrInternal) {
+		d.broken.CompareAndSwap(nil, &err)
+	}
 }
 
 // closeAll closes devices, none of which waits for another.

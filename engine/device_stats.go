@@ -207,19 +207,19 @@ func (q *query) learnRates() {
 	r.sawCPU(q.progress.rows.Load(), q.progress.groups.Load(), q.workers, q.times[PhasePartition]+q.times[PhaseProcess])
 }
 
-// releaseDevices ends the devices' part of an attempt.
-func (q *query) releaseDevices(cause error) {
+// releaseDevices ends the devices' part of an attempt. Its error is a bug.
+func (q *query) releaseDevices(cause error) error {
 	q.opening.end()
 	q.opening = nil
 	c := q.devices
 	if c == nil {
-		return
+		return nil
 	}
 	counters := c.run.Counters()
 	q.device.TileRows = c.run.TileRows()
 	q.written = c.written()
 	q.held = c.held(q.written)
-	c.release(cause)
+	bug := c.release(cause)
 	q.devices = nil
 	d := q.device
 	d.Estimate, d.Tiles, d.Rows = counters.Estimate, counters.Tiles, counters.Rows
@@ -244,6 +244,7 @@ func (q *query) releaseDevices(cause error) {
 		d.LinkShare = float64(d.BytesIn) / d.CopyIn.Seconds() / d.LinkSpeed
 	}
 	d.KeptBytes, d.HostBytes, d.MemoryPeak = counters.KeptBytes, counters.HostBytes, counters.DevicePeak
+	return bug
 }
 
 // fallBack lets the CPU take the input again, after an error of a device.

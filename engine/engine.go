@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -63,7 +64,7 @@ func Open(opt Options) (*Engine, error) {
 	if kind := e.devices.choice.kind; kind != "auto" && kind != "cpu" && opt.testing.Device.Opens == 0 {
 		set, err := e.devices.get(context.Background())
 		if err != nil {
-			return nil, fmt.Errorf("Device (%q): %w", opt.Device, err)
+			return nil, fmt.Errorf("Device (%q): %w", opt.Device, errors.Join(err, e.devices.close()))
 		}
 		e.devices.put(set, nil)
 	}
@@ -87,7 +88,7 @@ func (e *Engine) Close() error {
 	if used := e.memory.Used(); invariants.Enabled && used != 0 {
 		panic(fmt.Sprintf("engine: closed with %d B in use", used))
 	}
-	err := e.devices.close()
+	err := errors.Join(e.budget.close(), e.devices.close())
 	e.rates.save()
 	e.memory.Close()
 	return err

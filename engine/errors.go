@@ -5,6 +5,8 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/stream"
 )
 
 var (
@@ -18,8 +20,18 @@ var (
 	// ErrCorrupt marks input whose parts contradict each other, or that ends too early.
 	ErrCorrupt = scan.ErrCorrupt
 
+	// ErrInternal marks an error that is a bug of the engine, or of a source, a progress function or a writer that it
+	// was given: a panic, which was recovered. The engine goes on with other queries. errors.As finds a *PanicError.
+	ErrInternal = spawn.ErrInternal
+
+	// ErrNoMemory marks memory that the system refuses, whatever Options.MemoryLimit says.
+	ErrNoMemory = stream.ErrNoMemory
+
 	// ErrClosed is returned by the methods of an engine that was closed.
 	ErrClosed = errors.New("the engine is closed")
 )
+
+// PanicError is an ErrInternal, with the query, the value of the panic and the stack of the goroutine.
+type PanicError = spawn.PanicError
 
 var errStringTooLong = errors.New("a string of more than 2^31-1 bytes does not fit the result")

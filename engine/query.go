@@ -171,7 +171,9 @@ func (q *query) attempt(ctx context.Context) (err error) {
 	defer q.engine.memory.AddReclaimer(q.store.Reclaim)()
 	workers := make([]*cpuagg.Worker, q.workers)
 	defer func() {
-		q.releaseDevices(err)
+		if bug := q.releaseDevices(err); bug != nil {
+			err = bug
+		}
 		for _, w := range workers {
 			if w != nil {
 				w.Release()
@@ -196,7 +198,9 @@ func (q *query) bothPhases(ctx context.Context, workers []*cpuagg.Worker) error 
 		switch {
 		case q.devices == nil:
 		case q.devices.layout.parts != nil:
-			q.releaseDevices(nil) // others may have them
+			if err := q.releaseDevices(nil); err != nil { // others may have them
+				return err
+			}
 		default:
 			if err := q.devices.process(ctx, workers); err != nil {
 				return err

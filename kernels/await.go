@@ -19,19 +19,27 @@ var ErrTimeout = errors.New("the device does not answer")
 // otherwise.
 func Await[T any](timeout time.Duration, call func() (T, error), drop func(T) error) (v T, late func(), err error) {
 	type result struct {
-		v   T
-		err error
+		v    T
+		made bool
+		err  error
 	}
 	done := make(chan result, 1)
-	var made T
-	spawn.Go(func() (err error) {
-		made, err = call()
-		return err
-	}, func(err error) { done <- result{made, err} })
+	var r result
+	spawn.Go(func() error {
+		r.v, r.err = call()
+		r.made = r.err == nil
+		return r.err
+	}, func(err error) {
+		r.err = err
+		done <- r
+	})
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case r := <-done:
+		if r.made && r.err != nil && drop != nil { // a panic came after it
+			return v, nil, errors.Join(r.err, drop(r.v))
+		}
 		return r.v, nil, r.err
 	case <-timer.C:
 	}

@@ -129,6 +129,7 @@ func (r *Reader) advance() (err error) {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
+		spawn.Step()
 		if r.next == nil {
 			if err := r.start(); err != nil {
 				return err

@@ -30,6 +30,7 @@ func (r *Result) Next() (more bool) {
 		return false
 	}
 	r.err = spawn.Call(func() error {
+		spawn.Step()
 		more = r.RecordReader.Next()
 		return nil
 	})

@@ -57,7 +57,8 @@ func Create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
 
 // newWriter starts the encoder of an output, which it takes over.
 func newWriter(path string, schema *arrow.Schema, out output, opt *Options) (*writer, error) {
-	w := &writer{path: path, schema: schema, out: out}
+	w := &writer{path: path, schema: schema, out: out, buf: buffers.Get().(*bufio.Writer)}
+	w.buf.Reset(out)
 	if err := guard(func() error { return w.open(opt) }); err != nil {
 		return nil, w.fail(err)
 	}
@@ -163,8 +164,6 @@ func (w *writer) recycle() {
 }
 
 func (w *writer) open(opt *Options) (err error) {
-	w.buf = buffers.Get().(*bufio.Writer)
-	w.buf.Reset(w.out)
 	var to io.Writer = w.buf
 	if opt.Format.text() {
 		if w.packer, err = newPacker(compressionOf(w.path), opt.Level, w.buf); err != nil {
@@ -251,7 +250,9 @@ func (w *writer) Abort() error {
 // cannot, concerns nobody.
 func (w *writer) drop() error {
 	w.buf.Reset(io.Discard)
-	_ = guard(func() error { return w.enc.close() })
+	if w.enc != nil {
+		_ = guard(w.enc.close)
+	}
 	if w.packer != nil {
 		_ = w.packer.Close()
 	}
@@ -266,7 +267,12 @@ func (w *writer) fail(err error) error {
 }
 
 // guard turns a panic of an encoder, which is a bug, into an error.
-func guard(f func() error) error { return spawn.Call(f) }
+func guard(f func() error) error {
+	return spawn.Call(func() error {
+		spawn.Step()
+		return f()
+	})
+}
 
 // checkBatch reports a batch that is not of the schema: encoders rely on both.
 func checkBatch(schema *arrow.Schema, batch arrow.RecordBatch) error {

@@ -5,7 +5,7 @@ import "sync/atomic"
 var fault atomic.Pointer[func()]
 
 // Step is called at the first and the last step of each goroutine, and by its function in between: once for a batch,
-// a tile, a task or a file. It does nothing but in tests of faults.
+// a tile, a task or a file; and likewise where an entry point recovers panics. It does nothing but in tests of faults.
 func Step() {
 	if f := fault.Load(); f != nil {
 		(*f)()

@@ -100,9 +100,9 @@ type device struct {
 	mu      sync.Mutex
 	calls   [2]int64 // made, and pieces of work begun
 	lost    error
-	streams int // open
-	events  int // open
-	named   int // streams, ever
+	streams map[*stream]bool // open
+	events  int              // open
+	named   int              // streams, ever
 	device  arena
 	pinned  arena
 	host    clock // what the host has waited for
@@ -213,7 +213,10 @@ func (d *device) Close() error {
 			errs = append(errs, fmt.Errorf("%d %s left when the device is closed", n, what))
 		}
 	}
-	left(d.streams, "streams")
+	left(len(d.streams), "streams")
+	for s := range d.streams {
+		s.quit()
+	}
 	left(d.events, "events")
 	left(len(d.device.blocks), "device buffers")
 	left(len(d.pinned.blocks), "pinned buffers")

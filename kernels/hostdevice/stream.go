@@ -53,7 +53,10 @@ func (d *device) NewStream() (kernels.Stream, error) {
 	s := &stream{device: d, clock: clock{}, ended: make(chan struct{})}
 	s.ready.L = &s.mu
 	d.mu.Lock()
-	d.streams++
+	if d.streams == nil {
+		d.streams = make(map[*stream]bool)
+	}
+	d.streams[s] = true
 	d.named++
 	s.name = d.named
 	d.mu.Unlock()
@@ -253,6 +256,14 @@ func (s *stream) Fill(at kernels.Span, bytes int64, value byte) error {
 	})
 }
 
+// quit lets the goroutine of the stream end, after the work that is in the queue.
+func (s *stream) quit() {
+	s.mu.Lock()
+	s.end = true
+	s.mu.Unlock()
+	s.ready.Signal()
+}
+
 func (s *stream) Close() error {
 	d := s.device
 	err := d.begin("Close", false)
@@ -263,14 +274,11 @@ func (s *stream) Close() error {
 	if closed {
 		return d.breach("%v is closed twice", s)
 	}
-	s.mu.Lock()
-	s.end = true
-	s.mu.Unlock()
-	s.ready.Signal()
+	s.quit()
 	<-s.ended
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.streams--
+	delete(d.streams, s)
 	d.host[s] = s.number
 	return cmp.Or(s.failed, err)
 }

@@ -5,8 +5,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -21,6 +23,8 @@ type guard struct {
 	device  kernels.Device
 	number  int
 	timeout time.Duration
+
+	bug atomic.Pointer[error] // the first one of a call, which some callers have no use for: Run.Release tells it
 
 	mu      sync.Mutex
 	hung    bool
@@ -48,6 +52,9 @@ func call[T any](g *guard, f func() (T, error), drop func(T) error) (v T, made b
 	}
 	v, late, err := kernels.Await(g.timeout, f, drop)
 	if late == nil {
+		if errors.Is(err, spawn.ErrInternal) {
+			g.bug.CompareAndSwap(nil, &err)
+		}
 		return v, true, err
 	}
 	g.mu.Lock()

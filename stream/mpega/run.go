@@ -267,7 +267,13 @@ func (r *Run) Release() (released <-chan struct{}, err error) {
 	r.cancel(context.Canceled)
 	r.work.Wait()
 	done := make(chan struct{})
-	if err = r.release(); !r.silent() {
+	err = r.release()
+	for _, d := range r.devices {
+		if bug := d.guard.bug.Load(); bug != nil {
+			err = errors.Join(err, *bug)
+		}
+	}
+	if !r.silent() {
 		close(done)
 		return done, err
 	}
@@ -280,6 +286,9 @@ func (r *Run) Release() (released <-chan struct{}, err error) {
 		}
 		return nil
 	}, func(error) { close(done) }) // nobody is left to be told of errors
+	if errors.Is(err, spawn.ErrInternal) {
+		return done, err
+	}
 	return done, nil
 }
 
