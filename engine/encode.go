@@ -29,7 +29,7 @@ type encoder struct {
 	argTables []valueTable // by argument
 }
 
-// newEncoder returns an encoder; interners are by key, of the interned ones.
+// newEncoder returns an encoder; interners are by column, of the columns that are interned keys.
 func newEncoder(b *spec.Bound, interners []*interner) *encoder {
 	e := &encoder{
 		bound:   b,
@@ -46,12 +46,7 @@ func newEncoder(b *spec.Bound, interners []*interner) *encoder {
 		},
 	}
 	for c := range e.columns {
-		e.columns[c].col = &b.Columns[c]
-	}
-	for k, c := range b.KeyColumns {
-		if interners[k] != nil {
-			e.columns[c].interner = interners[k]
-		}
+		e.columns[c].col, e.columns[c].interner = &b.Columns[c], interners[c]
 	}
 	return e
 }

@@ -24,7 +24,7 @@ import (
 type finalizer struct {
 	bound     *spec.Bound
 	mem       memory.Allocator
-	interners []*interner // by key, of the interned ones
+	interners []*interner // by column of bound, of the columns that are interned keys
 
 	keyWords sync.Pool // *[]uint64
 
@@ -114,7 +114,7 @@ func (f *finalizer) unpackKeys(v *vector, keys []uint64, k int) {
 
 // unpackStrings is unpackKeys for numbers of strings, of which 0 is NULL.
 func (f *finalizer) unpackStrings(v *vector, keys []uint64, k int) {
-	field, width, strings := &f.bound.Keys.Fields[k], f.bound.Keys.Words, f.interners[k].strings()
+	field, width, strings := &f.bound.Keys.Fields[k], f.bound.Keys.Words, f.interners[f.bound.KeyColumns[k]].strings()
 	shift, mask := field.Shift&63, field.Mask()
 	values := unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.words))), v.len())
 	for i := range values {

@@ -8,8 +8,8 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 )
 
-// interner numbers the distinct strings of one key column, from 1. All workers of a query share
-// it: they translate a whole dictionary at a time, so that they seldom meet.
+// interner numbers the distinct strings of one column of Bound.Columns, from 1, for all keys that are that
+// column. All workers of a query share it: they translate a whole dictionary at a time, so that they seldom meet.
 type interner struct {
 	mu     sync.RWMutex
 	codes  map[string]uint64
@@ -19,12 +19,13 @@ type interner struct {
 
 var errTooManyStrings = errors.New("a dictionary-encoded key column has more than 2^32-2 distinct strings; store it as plain strings")
 
-// newInterners returns the interners of a query, by key; nil for a key that is not interned.
+// newInterners returns the interners of a query, by column of b.Columns; nil for a column that is no interned key.
+// Keys of the same column share one: a dictionary has one list of codes, whichever key it is packed for.
 func newInterners(b *spec.Bound) []*interner {
-	list := make([]*interner, len(b.Keys.Fields))
-	for k := range list {
-		if b.Keys.Fields[k].Interned {
-			list[k] = &interner{codes: make(map[string]uint64)}
+	list := make([]*interner, len(b.Columns))
+	for k, c := range b.KeyColumns {
+		if b.Keys.Fields[k].Interned && list[c] == nil {
+			list[c] = &interner{codes: make(map[string]uint64)}
 		}
 	}
 	return list

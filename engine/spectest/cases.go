@@ -158,7 +158,8 @@ func shapeCases() []Case {
 func keyCases() []Case {
 	var list []Case
 	for _, dt := range append(Types(), DictionaryTypes()...) {
-		list = append(list, keyCase(dt))
+		c := keyCase(dt)
+		list = append(list, c, twiceCase(c))
 	}
 	for n := 2; n <= 6; n++ {
 		list = append(list, compositeCase(fmt.Sprintf("%d key columns", n), Types(), n))
@@ -179,6 +180,14 @@ func keyCase(dt arrow.DataType) Case {
 		cells(n, func(i int) any { return int64(i) }),
 		cells(n, func(i int) any { return float64(i % 16) }))
 	return Case{"key of type " + dt.String(), schema, batches, spec.Query{Keys: keys("k"), Aggregates: usual()}}
+}
+
+// twiceCase has the key of a case as two further keys, on both sides of another column, and as a value.
+func twiceCase(c Case) Case {
+	c.Name += ", three times"
+	c.Query.Keys = []spec.Key{{Column: "k"}, {Column: "k", Name: "again"}, {Column: "v"}, {Column: "k", Name: "once more"}}
+	c.Query.Aggregates = []spec.Aggregate{call(spec.CountStar), call(spec.Count, "k"), call(spec.CountDistinct, "k"), call(spec.First, "k"), call(spec.Sum, "v")}
+	return c
 }
 
 // compositeCase groups by n columns of some types, with few distinct values and NULLs in each.

@@ -164,13 +164,19 @@ func randomString(rng *rand.Rand, id uint64, wild bool) string {
 	return text[2:]
 }
 
-// RandomQuery makes a query that suits a schema. Its result columns have short names.
+// RandomQuery makes a query that suits a schema. Its result columns have short names. Any column may stand in it
+// several times: as a key, and as an argument.
 func RandomQuery(rng *rand.Rand, schema *arrow.Schema) spec.Query {
 	keys := pick(rng, []int{0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 6})
 	order := rng.Perm(schema.NumFields())
 	q := spec.Query{Overflow: pick(rng, []spec.Overflow{spec.OverflowError, spec.OverflowWiden, spec.OverflowWiden, spec.OverflowWrap})}
 	for _, c := range order[:min(keys, len(order))] {
 		q.Keys = append(q.Keys, spec.Key{Column: schema.Field(c).Name})
+	}
+	for i := 1; i < len(q.Keys); i++ { // a column may be a key any number of times
+		if rng.IntN(5) == 0 {
+			q.Keys[i] = spec.Key{Column: pick(rng, q.Keys[:i]).Column, Name: fmt.Sprintf("again%d", i)}
+		}
 	}
 	for len(q.Aggregates) < rng.IntN(7) || len(q.Keys)+len(q.Aggregates) == 0 {
 		if a, ok := randomAggregate(rng, schema); ok {
