@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
 )
@@ -479,33 +480,31 @@ func unorder(w uint64, kind spec.Kind) uint64 {
 	return w
 }
 
-// toDouble writes numbers as float64, decimals scaled.
+// toDouble writes the doubles nearest to numbers.
 func toDouble(out, words []uint64, col *spec.Column) {
-	divisor := 1.0
-	if d, ok := col.Type.(arrow.DecimalType); ok {
-		divisor = math.Pow10(int(d.GetScale()))
-	}
+	scale := decimalScale(col.Type)
 	for i := range out {
 		var v float64
-		switch col.Kind {
-		case spec.Int64:
-			v = float64(int64(words[i]))
-		case spec.Uint64:
+		switch {
+		case col.Kind == spec.Int128:
+			v = digits.Double128(words[2*i], words[2*i+1], scale)
+		case col.Kind == spec.Uint64:
 			v = float64(words[i])
-		case spec.Int128:
-			v = doubleOf128(words[2*i], words[2*i+1])
+		case scale == 0:
+			v = float64(int64(words[i]))
+		default:
+			v = digits.Double(int64(words[i]), scale)
 		}
-		out[i] = math.Float64bits(v / divisor)
+		out[i] = math.Float64bits(v)
 	}
 }
 
-// doubleOf128 rounds a 128-bit integer to the nearest float64.
-func doubleOf128(low, high uint64) float64 {
-	if int64(high) == int64(low)>>63 {
-		return float64(int64(low))
+// decimalScale returns how many digits of a type's numbers stand behind the point.
+func decimalScale(dt arrow.DataType) int {
+	if d, ok := dt.(arrow.DecimalType); ok {
+		return int(d.GetScale())
 	}
-	v, _ := new(big.Float).SetInt(bigOf([]uint64{low, high})).Float64()
-	return v
+	return 0
 }
 
 // bigOf returns a two's complement integer of any number of words, the lowest first.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/spec"
 )
 
@@ -90,18 +91,5 @@ func roundWords(words []uint64, exponent int, more bool) float64 {
 	for i := 0; i < top-1 && !more; i++ {
 		more = words[i] != 0
 	}
-	return roundLead(lead, exponent+64*top-shift, more)
-}
-
-// roundLead is roundWords for the first 64 bits of a number; more says whether any bit follows.
-func roundLead(lead uint64, exponent int, more bool) float64 {
-	keep := min(53, exponent+63+1075) // a subnormal has fewer bits
-	if keep < 0 {
-		return 0
-	}
-	kept, rest := lead>>(64-keep), lead<<keep
-	if rest>>63 == 1 && (more || rest<<1 != 0 || kept&1 == 1) {
-		kept++
-	}
-	return math.Ldexp(float64(kept), exponent+64-keep)
+	return digits.RoundLead(lead, exponent+64*top-shift, more)
 }

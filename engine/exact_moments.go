@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/spec"
 )
 
@@ -75,7 +76,7 @@ func (p *integers) quotient(num, den *big.Int) (lead uint64, exponent int, more 
 // ratio returns num / den * 2^exponent, rounded.
 func (p *integers) ratio(num, den *big.Int, exponent int) float64 {
 	lead, e, more := p.quotient(num, den)
-	return math.Copysign(roundLead(lead, e+exponent, more), float64(num.Sign()))
+	return math.Copysign(digits.RoundLead(lead, e+exponent, more), float64(num.Sign()))
 }
 
 // root returns the root of the absolute value of num / den * 2^exponent, which is first rounded to 53
@@ -87,7 +88,7 @@ func (p *integers) root(num, den *big.Int, exponent, sign int) float64 {
 	}
 	e += exponent + 63
 	odd := e & 1
-	return math.Copysign(math.Ldexp(math.Sqrt(roundLead(lead, odd-63, more)), (e-odd)/2), float64(sign))
+	return math.Copysign(math.Ldexp(math.Sqrt(digits.RoundLead(lead, odd-63, more)), (e-odd)/2), float64(sign))
 }
 
 // powerSums are the exact sums of a group.

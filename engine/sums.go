@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/spec"
 )
 
@@ -79,19 +80,9 @@ func (s *finalStates) average(i int) (float64, bool) {
 	if s.counts[i] == 0 {
 		return 0, false
 	}
-	n := float64(s.counts[i])
 	state := s.state(i)
-	var sum float64
-	switch s.fold.Kind {
-	case spec.FoldSumFloat:
-		sum = math.Float64frombits(state[0])
-	case spec.FoldSumInt128:
-		sum, _ = new(big.Float).SetInt(bigOf(state)).Float64()
-	default:
-		sum = doubleOf128(state[0], state[1])
+	if s.fold.Kind == spec.FoldSumFloat {
+		return math.Float64frombits(state[0]) / float64(s.counts[i]), true
 	}
-	if d, ok := s.out.Column.Type.(arrow.DecimalType); ok {
-		n *= math.Pow10(int(d.GetScale()))
-	}
-	return sum / n, true
+	return digits.Mean(state, s.counts[i], decimalScale(s.out.Column.Type)), true
 }

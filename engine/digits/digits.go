@@ -1,4 +1,4 @@
-// Package digits writes numbers of a fixed width.
+// Package digits writes numbers of a fixed width, and rounds decimals to the nearest floats.
 package digits
 
 // AppendPadded appends v with zeros in front up to a number of digits, 20 at most; a longer v is

@@ -7,6 +7,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/mpga/mpga/engine/digits"
 )
 
 // bounds returns the least and the largest integer of a type that is held as int64.
@@ -344,6 +346,33 @@ func division(b *binder, n *node) error {
 	}
 	n.eval = floatArithmetic("/", n)
 	return b.castArgs(n, n.typ)
+}
+
+// MeanOfParts is the function of a sum and of the number of its terms that gives their mean, as avg does: rounded once,
+// where / rounds the sum first. A plan writes it, no statement can.
+const MeanOfParts = "mean of parts"
+
+func meanOfParts(b *binder, n *node) error {
+	sum := n.args[0].typ
+	if sum.float() {
+		return division(b, n)
+	}
+	n.typ = typeOf(Float64)
+	scale := int(sum.Scale)
+	var err error
+	if n.args[1], err = b.cast(n.args[1], typeOf(Int64)); err != nil {
+		return err
+	}
+	if n.args[0], err = b.cast(n.args[0], DecimalOf(digitsMax, scale)); err != nil {
+		return err
+	}
+	n.eval = map2e(n, func(sum wide, n int64) (float64, error) {
+		if n == 0 {
+			return 0, errNull
+		}
+		return digits.Mean([]uint64{sum.LowBits(), uint64(sum.HighBits())}, uint64(n), scale), nil
+	})
+	return nil
 }
 
 // quotient binds // of numbers that are not both integers: their quotient as / gives it, but NULL where the divisor is 0.

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/mpga/mpga/engine/digits"
 )
 
 // implicit says whether values of a type are converted to another without a written cast.
@@ -273,28 +275,27 @@ func setIntCast(n *node, from Type, try bool) {
 
 func setToFloat(n *node, from Type) {
 	scale, single := int(from.Scale), n.typ.ID == Float32
-	round := func(v float64) float64 {
-		if single {
-			return float64(float32(v))
-		}
-		return v
-	}
-	switch from.kind() {
-	case intKind:
-		if scale == 0 {
-			n.eval = map1(n, func(a int64) float64 { return round(float64(a)) })
-			return
-		}
-		const digitsExact = 15 // which a double holds
-		if divisor := math.Pow10(scale); from.Precision <= digitsExact {
-			n.eval = map1(n, func(a int64) float64 { return round(float64(a) / divisor) })
-			return
-		}
-		n.eval = map1(n, func(a int64) float64 { return round(intToFloat(a, scale)) })
-	case wideKind:
-		n.eval = map1e(n, func(a wide) (float64, error) { return round(toFloat(a, scale)), nil })
+	const digitsExact = 15 // which a double holds
+	switch kind := from.kind(); {
+	case kind == wideKind && single:
+		n.eval = map1e(n, func(a wide) (float64, error) { return toSingle(a, scale), nil })
+	case kind == wideKind:
+		n.eval = map1e(n, func(a wide) (float64, error) { return toFloat(a, scale), nil })
+	case kind == floatKind && single:
+		n.eval = map1(n, func(a float64) float64 { return float64(float32(a)) })
+	case kind == floatKind:
+		n.eval = map1(n, func(a float64) float64 { return a })
+	case single && scale == 0:
+		n.eval = map1(n, func(a int64) float64 { return float64(float32(a)) })
+	case single:
+		n.eval = map1(n, func(a int64) float64 { return float64(digits.Single(a, scale)) })
+	case scale == 0:
+		n.eval = map1(n, func(a int64) float64 { return float64(a) })
+	case from.Precision <= digitsExact:
+		divisor := math.Pow10(scale)
+		n.eval = map1(n, func(a int64) float64 { return float64(a) / divisor })
 	default:
-		n.eval = map1(n, round)
+		n.eval = map1(n, func(a int64) float64 { return digits.Double(a, scale) })
 	}
 }
 

@@ -70,7 +70,8 @@ var functionsByName map[string]*Function
 
 func init() {
 	functions = slices.Concat(operators(), choices(), numberFunctions(), textFunctions(), timeFunctions())
-	functionsByName = make(map[string]*Function, len(functions))
+	functionsByName = make(map[string]*Function, len(functions)+1)
+	functionsByName[MeanOfParts] = &Function{Name: MeanOfParts, argsMin: 2, argsMax: 2, bind: meanOfParts}
 	for i := range functions {
 		f := &functions[i]
 		functionsByName[f.Name] = f

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/mpga/mpga/engine/digits"
 )
 
 // int128 builds a 128-bit integer of a 64-bit one.
@@ -102,32 +104,14 @@ func narrowed(v wide, t Type) any {
 	return int64(v.LowBits())
 }
 
-// toFloat returns a decimal as a double. Digits that no double holds are divided as those before the decimal point and
-// those behind it, so that the quotient is rounded and not what is divided.
+// toFloat returns the double nearest to a decimal.
 func toFloat(v wide, scale int) float64 {
-	if v.HighBits() == int64(v.LowBits())>>63 && scale <= digitsInt64 {
-		return intToFloat(int64(v.LowBits()), scale)
-	}
-	if scale == 0 {
-		return wideToFloat(v)
-	}
-	whole, fraction := v.Div(decimal128.GetScaleMultiplier(scale))
-	return wideToFloat(whole) + wideToFloat(fraction)/math.Pow10(scale)
+	return digits.Double128(v.LowBits(), uint64(v.HighBits()), scale)
 }
 
-func wideToFloat(v wide) float64 {
-	f, _ := new(big.Float).SetInt(v.BigInt()).Float64()
-	return f
-}
-
-// intToFloat is toFloat of an integer.
-func intToFloat(v int64, scale int) float64 {
-	const exact = 1 << 53 // up to which doubles hold every integer
-	power := pow10[scale]
-	if v <= exact && v >= -exact {
-		return float64(v) / float64(power)
-	}
-	return float64(v/power) + float64(v%power)/float64(power)
+// toSingle returns the float32 nearest to a decimal.
+func toSingle(v wide, scale int) float64 {
+	return float64(digits.Single128(v.LowBits(), uint64(v.HighBits()), scale))
 }
 
 // fromFloat returns the decimal nearest to a double, halves away from zero.

@@ -144,7 +144,7 @@ func (g *grouping) split(query spec.Query, distinct []string) (merge spec.Query,
 			sum, n := g.unique("sum of "+name), g.unique("count of "+name)
 			add(sum, spec.Aggregate{Func: spec.Sum, Args: a.Args}, spec.Sum)
 			add(n, spec.Aggregate{Func: spec.Count, Args: a.Args}, spec.Sum)
-			computed[name] = expr.Call("/", expr.Column(sum), expr.Column(n))
+			computed[name] = expr.Call(expr.MeanOfParts, expr.Column(sum), expr.Column(n))
 		case slices.Contains(merging, f):
 			add(name, a, f)
 		default:

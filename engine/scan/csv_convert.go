@@ -150,10 +150,7 @@ func newConverter(typ arrow.DataType) converter {
 	case *arrow.Uint64Type:
 		return unsigned[uint64](math.MaxUint64)
 	case *arrow.Float32Type:
-		return &fixed[float32]{parse: func(b []byte) (float32, bool) {
-			f, ok := parseFloat(trim(b))
-			return float32(f), ok
-		}}
+		return &fixed[float32]{parse: func(b []byte) (float32, bool) { return parseSingle(trim(b)) }}
 	case *arrow.Float64Type:
 		return &float64s{}
 	case *arrow.BooleanType:

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 	"unsafe"
+
+	"github.com/mpga/mpga/engine/digits"
 )
 
 // trim takes spaces and tabs off both ends of a value that is not text.
@@ -189,6 +191,17 @@ func parseFloat(b []byte) (float64, bool) {
 		f = -f
 	}
 	return f, true
+}
+
+// parseSingle is parseFloat for a float32.
+func parseSingle(b []byte) (float32, bool) {
+	double, ok := parseFloat(b)
+	single := float32(double)
+	if !ok || digits.RoundsOnce(double, single) || double-double != 0 {
+		return single, ok
+	}
+	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(b), len(b)), 32)
+	return float32(f), err == nil || math.IsInf(f, 0)
 }
 
 // parseFloatSlow leaves hexadecimal floats, which strconv reads too, as text.

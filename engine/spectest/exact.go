@@ -26,10 +26,10 @@ func exactly(a spec.Aggregate, types []arrow.DataType, xs, ys []any) (cell any, 
 		if len(xs) < valuesMin(a.Func) {
 			return nil, true
 		}
-		first := roundedDoubles(xs, types[0])
+		first := doubles(xs, scaleOf(types[0]))
 		second := first
 		if len(types) == 2 {
-			second = roundedDoubles(ys, types[1])
+			second = doubles(ys, scaleOf(types[1]))
 		}
 		if !allFinite(first) || !allFinite(second) {
 			return math.NaN(), true
@@ -37,18 +37,6 @@ func exactly(a spec.Aggregate, types []arrow.DataType, xs, ys []any) (cell any, 
 		return exactMoment(a.Func, newLattice(first), newLattice(second)), true
 	}
 	return nil, false
-}
-
-// roundedDoubles returns numbers as the engine reads them: integers and unscaled decimals rounded to
-// a double, which is then divided by the power of ten.
-func roundedDoubles(xs []any, dt arrow.DataType) []float64 {
-	values := doubles(xs, 0)
-	if scale := scaleOf(dt); scale != 0 {
-		for i := range values {
-			values[i] /= math.Pow10(int(scale))
-		}
-	}
-	return values
 }
 
 func exactSum(f spec.Func, xs []any) float64 {
