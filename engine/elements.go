@@ -214,16 +214,14 @@ func (s *finalStates) lists() (arrow.Array, error) {
 	lists := &vector{kind: spec.Int64, words: make([]uint64, s.n)}
 	ends := make([]int, s.n)
 	for i := range s.n {
-		list := s.fold.Elements(s.state(i))
+		list := s.inOrder(i)
 		if len(list) == 0 {
 			lists.setNull(i)
 		}
-		ordered := s.fold.Kind == spec.FoldTop
-		if ordered {
-			sortTop(s.fold, list)
-		} else {
-			sortByPosition(s.fold, list)
+		if length := s.out.Aggregate.Length; length > 0 {
+			list = list[:min(len(list), length*s.fold.ElementWords)]
 		}
+		ordered := s.fold.Kind != spec.FoldCollect
 		for ; len(list) > 0; list = list[s.fold.ElementWords:] {
 			elements.words = append(elements.words, list[:w]...)
 			if ordered {
@@ -235,7 +233,18 @@ func (s *finalStates) lists() (arrow.Array, error) {
 	return listArray(s.mem, s.out.Type.(*arrow.ListType), elements, ends, lists)
 }
 
-// sortTop sorts the elements of a FoldTop in its order.
+// inOrder returns the elements of a group in the order of the result: those of a list by position, others by value.
+func (s *finalStates) inOrder(group int) []uint64 {
+	elements := s.fold.Elements(s.state(group))
+	if s.fold.Kind == spec.FoldCollect {
+		sortByPosition(s.fold, elements)
+	} else {
+		sortTop(s.fold, elements)
+	}
+	return elements
+}
+
+// sortTop sorts the elements of a FoldTop or FoldDistinct in its order.
 func sortTop(f *spec.Fold, list []uint64) {
 	if f.ElementWords == 1 {
 		slices.Sort(list)
@@ -258,12 +267,11 @@ func (s *finalStates) joined() (arrow.Array, error) {
 	v := &vector{kind: spec.Bytes, words: make([]uint64, 2*s.n)}
 	var text []byte
 	for i := range s.n {
-		elements := s.fold.Elements(s.state(i))
+		elements := s.inOrder(i)
 		if len(elements) == 0 {
 			v.setNull(i)
 			continue
 		}
-		sortByPosition(s.fold, elements)
 		text = text[:0]
 		for first := true; len(elements) > 0; elements, first = elements[s.fold.ElementWords:], false {
 			if !first {

@@ -21,6 +21,7 @@ type encoder struct {
 	bufs    [][]uint64 // by argument
 	keys    []uint64   // of the tile, packed, when they cannot be shared
 	codes   []uint64   // of one key column
+	doubles []uint64   // of one column of a pair
 	dense   bool       // whoever takes the tiles takes group numbers in place of keys
 	groups  []uint32   // of the tile, then
 	tile    spec.Tile
@@ -387,6 +388,9 @@ func (e *encoder) arg(a, from, n int) ([]uint64, error) {
 		}
 		return buf, nil
 	}
+	if arg.Encoding == spec.Pair {
+		return e.pair(a, from, n)
+	}
 	col, r := &e.bound.Columns[arg.Column], &e.columns[arg.Column]
 	if r.dict != nil && arg.Words == 1 { // each entry is encoded once
 		table := &e.argTables[a]
@@ -402,6 +406,22 @@ func (e *encoder) arg(a, from, n int) ([]uint64, error) {
 		return nil, err
 	}
 	return encodeValues(words, n, arg.Encoding, col, &e.bufs[a]), nil
+}
+
+// pair returns the argument of two columns, side by side.
+func (e *encoder) pair(a, from, n int) ([]uint64, error) {
+	arg, buf := &e.bound.Args[a], e.buf(a, 2*n)
+	for i, c := range []int{arg.Column, arg.Other} {
+		words, err := e.natural(c, from)
+		if err != nil {
+			return nil, err
+		}
+		e.doubles = grow(e.doubles, n)
+		for row, w := range encodeValues(words, n, spec.Double, &e.bound.Columns[c], &e.doubles)[:n] {
+			buf[2*row+1-i] = orderFloat(w)
+		}
+	}
+	return buf, nil
 }
 
 // encodeValues returns n values of a column in an encoding: as they are, or in buf, which it grows.

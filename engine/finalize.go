@@ -201,8 +201,13 @@ func (s *finalStates) state(i int) []uint64 {
 }
 
 func (s *finalStates) array(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
-	if runs != nil {
+	switch {
+	case runs != nil && s.out.Of != nil:
+		return s.mergedSet(ctx, runs)
+	case runs != nil:
 		return s.merged(ctx, runs)
+	case s.out.Of != nil:
+		return s.ofSets()
 	}
 	switch s.out.Aggregate.Func {
 	case spec.MinN, spec.MaxN, spec.List:

@@ -36,7 +36,11 @@ func (s *finalStates) merged(ctx context.Context, runs *cpuagg.Runs) (arrow.Arra
 	case spec.Median, spec.QuantileCont:
 		return s.mergedQuantile(ctx, runs)
 	case spec.QuantileDisc:
-		return s.mergedElement(ctx, runs, discIndex(int(runs.Len()), s.out.Aggregate.Fraction))
+		n, _, err := s.runSize(ctx, runs)
+		if err != nil {
+			return nil, err
+		}
+		return s.mergedElement(ctx, runs, discIndex(int(n), s.out.Aggregate.Fraction))
 	}
 	return s.mergedMode(ctx, runs)
 }
@@ -44,7 +48,11 @@ func (s *finalStates) merged(ctx context.Context, runs *cpuagg.Runs) (arrow.Arra
 // mergedQuantile finalizes median and quantile_cont.
 func (s *finalStates) mergedQuantile(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
 	v := s.quantileVector()
-	low, d := s.quantileIndex(int(runs.Len()))
+	n, _, err := s.runSize(ctx, runs)
+	if err != nil {
+		return nil, err
+	}
+	low, d := s.quantileIndex(int(n))
 	scratch := make([]uint64, 2)
 	var a uint64
 	i := 0
@@ -114,15 +122,18 @@ func (s *finalStates) mergedMode(ctx context.Context, runs *cpuagg.Runs) (arrow.
 
 // mergedList finalizes min(x, n), max(x, n) and list.
 func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
-	n := runs.Len()
-	if s.fold.Kind == spec.FoldTop {
-		n = min(n, int64(s.fold.Limit))
+	n, bytes, err := s.runSize(ctx, runs)
+	if err != nil {
+		return nil, err
+	}
+	if length := s.out.Aggregate.Length; length > 0 {
+		n = min(n, int64(length))
 	}
 	if n > math.MaxInt32 {
 		return nil, errBatchTooLarge
 	}
 	dt := s.out.Type.(*arrow.ListType)
-	values := &elementReader{states: s, ctx: ctx, runs: runs, n: int(n)}
+	values := &elementReader{states: s, ctx: ctx, runs: runs, n: int(n), bytes: bytes}
 	child, err := values.array(dt.Elem())
 	if err != nil {
 		return nil, err
@@ -139,6 +150,7 @@ type elementReader struct {
 	ctx    context.Context
 	runs   *cpuagg.Runs
 	n      int
+	bytes  int64 // of their strings, at most
 }
 
 // each calls a function with the elements, in the natural encoding.
@@ -152,7 +164,7 @@ func (r *elementReader) each(f func(element []uint64)) error {
 			break
 		}
 		left--
-		if r.states.fold.Kind == spec.FoldTop {
+		if r.states.fold.Kind != spec.FoldCollect {
 			unorderValue(element, kind)
 		}
 		f(element)
@@ -164,18 +176,18 @@ func (r *elementReader) array(dt arrow.DataType) (arrow.Array, error) {
 	s := r.states
 	switch dt.ID() {
 	case arrow.STRING, arrow.BINARY:
-		if r.runs.Bytes() > math.MaxInt32 {
+		if r.bytes > math.MaxInt32 {
 			return nil, errBatchTooLarge
 		}
-		return mergedOffsets[int32](r, dt, r.n, r.runs.Bytes(), nil)
+		return mergedOffsets[int32](r, dt, r.n, r.bytes, nil)
 	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
-		return mergedOffsets[int64](r, dt, r.n, r.runs.Bytes(), nil)
+		return mergedOffsets[int64](r, dt, r.n, r.bytes, nil)
 	}
 	if s.out.Column.Kind != spec.Bytes {
 		return r.fixed(dt)
 	}
 	const viewBytes = 16
-	if err := s.room(int64(r.n)*viewBytes + r.runs.Bytes()); err != nil {
+	if err := s.room(int64(r.n)*viewBytes + r.bytes); err != nil {
 		return nil, err
 	}
 	b := array.NewBuilder(s.mem, dt)
@@ -248,9 +260,13 @@ func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, 
 
 // mergedText finalizes string_agg.
 func (s *finalStates) mergedText(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
-	r := &elementReader{states: s, ctx: ctx, runs: runs, n: int(runs.Len())}
+	n, bytes, err := s.runSize(ctx, runs)
+	if err != nil {
+		return nil, err
+	}
+	r := &elementReader{states: s, ctx: ctx, runs: runs, n: int(n), bytes: bytes}
 	separator := []byte(s.out.Aggregate.Separator)
-	bytes := runs.Bytes() + (runs.Len()-1)*int64(len(separator))
+	bytes += (n - 1) * int64(len(separator))
 	if bytes > math.MaxInt32 {
 		return nil, errStringTooLong
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/tests/oracle"
 )
 
 var (
@@ -20,14 +21,17 @@ var (
 // engine agree, and no option of the engine changes its answer. A failure tells how to ask its query alone.
 func TestRandomAgainstDuckDB(t *testing.T) {
 	db := openDuckDB(t)
-	t.Logf("-seed=%d -first=%d -queries=%d", *seedFlag, *firstFlag, *countFlag)
+	fmt.Printf("again: go test -run '^%s$' -seed=%d -first=%d -queries=%d\n", t.Name(), *seedFlag, *firstFlag, *countFlag)
 	ways := inputs()
 	for i := *firstFlag; i < *firstFlag+*countFlag; i++ {
 		rng := rand.New(rand.NewPCG(*seedFlag, uint64(i)))
 		way := ways[rng.IntN(len(ways))]
 		t.Run(fmt.Sprintf("%d %s", i, way.name), func(t *testing.T) {
 			schema, batches := way.table(rng)
-			q := spectest.RandomQuery(rng, schema)
+			q := oracle.WithoutDistinctStatistics(spectest.RandomQuery(rng, schema))
+			if len(q.Keys)+len(q.Aggregates) == 0 {
+				return
+			}
 			want, wantErr := spectest.Oracle(schema, batches, q)
 			compareDuckDB(t, db, schema, batches, q, want, wantErr)
 			src := way.open(t, rng, t.TempDir(), schema, batches)

@@ -51,6 +51,9 @@ func TestGroupsLargerThanMemoryAgainstDuckDB(t *testing.T) {
 		{Func: spec.Median, Args: []string{"x"}}, {Func: spec.QuantileDisc, Args: []string{"s"}, Fraction: 0.9},
 		{Func: spec.CountDistinct, Args: []string{"x"}}, {Func: spec.CountDistinct, Args: []string{"s"}},
 		{Func: spec.MaxN, Args: []string{"x"}, Length: 50},
+		{Func: spec.Median, Args: []string{"x"}, Distinct: true}, {Func: spec.Sum, Args: []string{"x"}, Distinct: true},
+		{Func: spec.List, Args: []string{"x"}, Distinct: true, Descending: true}, {Func: spec.StringAgg, Args: []string{"s"}, Separator: "+", Distinct: true},
+		{Func: spec.MaxN, Args: []string{"s"}, Length: 50, Distinct: true},
 	}
 	db := openDuckDB(t)
 	if err := db.Load(schema, batches); err != nil {

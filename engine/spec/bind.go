@@ -74,6 +74,7 @@ type Output struct {
 	Type      arrow.DataType // of the result
 	Fold      int            // index into Bound.Folds
 	Count     int            // index of the fold that counts the aggregate's rows; -1 when the state tells
+	Of        *SetFold       // of an aggregate of distinct values whose set Fold is; nil where the elements are the result
 }
 
 // Bind resolves a query against a schema. stats is as long as the schema, or nil.

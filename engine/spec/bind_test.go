@@ -232,7 +232,7 @@ func TestRowLayouts(t *testing.T) {
 			return b.Args[i].Words
 		}
 		shared++
-		if b.Args[natural] != (Arg{b.Args[i].Column, Natural, 1}) || b.Args[i].Encoding != Ordered {
+		if b.Args[natural] != (Arg{Column: b.Args[i].Column, Encoding: Natural, Words: 1}) || b.Args[i].Encoding != Ordered {
 			t.Errorf("%+v is made of %+v", b.Args[i], b.Args[natural])
 		}
 		return 0

@@ -106,13 +106,14 @@ func (k FoldKind) String() string { return foldNames[k] }
 // Encoding is how a column's values are presented to a fold.
 type Encoding uint8
 
-// The encodings. Each is of one word, but for Natural and Ordered of a kind of two.
+// The encodings. Each is of one word, but for Pair, and for Natural and Ordered of a kind of two.
 const (
 	Natural  Encoding = iota // the words of the kind
 	Ordered                  // of Int64, Uint64, Float64: a word in unsigned order, -0 as 0, all NaNs the same and last; of Int128: two such words
 	Double                   // the bits of the value as a float64, decimals scaled
 	Hashed                   // a 64-bit hash; equal values have equal hashes
 	Position                 // the row's place in the input; of no column
+	Pair                     // two words: the values of two columns as doubles, each in unsigned order
 )
 
 // Arg is one column in one encoding.
@@ -120,6 +121,7 @@ type Arg struct {
 	Column   int // index into Bound.Columns; -1 for Position
 	Encoding Encoding
 	Words    int
+	Other    int // the second column of a Pair; else 0
 }
 
 // Input is an argument without the rows that its selection leaves out.

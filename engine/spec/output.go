@@ -3,10 +3,13 @@ package spec
 import (
 	"reflect"
 	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
 )
 
 // output chooses the folds of one aggregate and the type of its result.
 func (b *binder) output(a Aggregate) (Output, error) {
+	a = a.plain()
 	out := Output{Aggregate: a, Count: -1}
 	cols := make([]int, len(a.Args))
 	for i, name := range a.Args {
@@ -24,12 +27,26 @@ func (b *binder) output(a Aggregate) (Output, error) {
 	}
 	out.Type = resultType(a.Func, &out.Column, b.bound.Query.Overflow)
 	sel := b.selection(cols)
+	if a.By != "" {
+		by, err := b.column(a.By)
+		if err != nil {
+			return out, err
+		}
+		if b.bound.Columns[by].Type.ID() != arrow.INT64 {
+			return out, queryErrorf("column %q has type %s; places are int64", a.By, b.bound.Columns[by].Type)
+		}
+		cols = append(cols, by)
+	}
 	b.folds(&out, cols, sel)
 	return out, nil
 }
 
 // folds adds the folds of one aggregate over columns cols, in rows sel.
 func (b *binder) folds(out *Output, cols []int, sel int) {
+	if out.Aggregate.Distinct {
+		b.distinct(out, cols, sel)
+		return
+	}
 	f := out.Aggregate.Func
 	col := &out.Column
 	long, wide := col.Kind == Bytes, col.Kind == Int128
@@ -78,7 +95,11 @@ func (b *binder) folds(out *Output, cols []int, sel int) {
 		out.Fold = b.growing(Fold{Kind: FoldCollect, ElementWords: col.Kind.Words()}, cols[0], sel)
 	case StringAgg, List:
 		fold := Fold{Kind: FoldCollect, ElementWords: col.Kind.Words() + 1, Words: VectorWords, Long: long, Wide: wide}
-		out.Fold = b.fold(fold, sel, b.input(cols[0], Natural, sel), b.position(sel))
+		place := b.position(sel)
+		if len(cols) > 1 {
+			place = b.input(cols[1], Natural, sel)
+		}
+		out.Fold = b.fold(fold, sel, b.input(cols[0], Natural, sel), place)
 	case MinN, MaxN:
 		out.Fold = b.growing(Fold{Kind: FoldTop, ElementWords: col.Kind.Words(), Limit: out.Aggregate.Length, Descending: f == MaxN}, cols[0], sel)
 	case ApproxCountDistinct:

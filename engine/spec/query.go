@@ -43,6 +43,18 @@ type Aggregate struct {
 	Fraction  float64 `json:"fraction,omitzero"`  // of quantile_cont and quantile_disc, in [0, 1]
 	Length    int     `json:"length,omitzero"`    // of min(x, n) and max(x, n), from 1 to MaxLength
 	Separator string  `json:"separator,omitzero"` // of string_agg
+
+	// Distinct takes each value once, or each pair of values of two columns. A list, and string_agg, has them
+	// in ascending order. It makes no difference to min, max, first and others that a second row of a value does not change.
+	// The default is false: every row counts.
+	Distinct bool `json:"distinct,omitzero"`
+
+	// Descending gives a list or string_agg of distinct values in descending order. The default is false.
+	Descending bool `json:"descending,omitzero"`
+
+	// By is a column of int64 without NULLs, none of them negative, whose values are the places of a list's or
+	// string_agg's values. The default is "": the places of their rows in the input.
+	By string `json:"by,omitzero"`
 }
 
 // MaxLength bounds n of min(x, n) and max(x, n).
@@ -95,7 +107,11 @@ func (a Aggregate) String() string {
 	case CountDistinct:
 		return "count(distinct " + strings.Join(a.Args, ", ") + ")"
 	}
-	text := a.Func.String() + "(" + strings.Join(a.Args, ", ")
+	text := a.Func.String() + "("
+	if a.Distinct {
+		text += "distinct "
+	}
+	text += strings.Join(a.Args, ", ")
 	switch a.Func.Param() {
 	case FractionParam:
 		text += ", " + strconv.FormatFloat(a.Fraction, 'g', -1, 64)
@@ -103,6 +119,9 @@ func (a Aggregate) String() string {
 		text += ", " + strconv.Itoa(a.Length)
 	case SeparatorParam:
 		text += ", '" + strings.ReplaceAll(a.Separator, "'", "''") + "'"
+	}
+	if a.Descending {
+		text += " descending"
 	}
 	return text + ")"
 }
@@ -181,6 +200,15 @@ func (a Aggregate) validate() error {
 	}
 	if len(a.Args) != a.Func.Args() {
 		return fmt.Errorf("%s: takes %d columns, got %d", a.Func, a.Func.Args(), len(a.Args))
+	}
+	if a.Distinct && a.Func == CountStar {
+		return fmt.Errorf("%s: rows have no distinct values, columns have", a)
+	}
+	if a.Descending && !(a.Distinct && a.ordersSet()) {
+		return fmt.Errorf("%s: a list or string_agg of distinct values alone has an order", a)
+	}
+	if a.By != "" && (a.Distinct || !a.ordersSet()) {
+		return fmt.Errorf("%s: a list or string_agg of all values alone takes their places from a column", a)
 	}
 	switch a.Func.Param() {
 	case FractionParam:

@@ -19,8 +19,24 @@ func aggregateCases() []Case {
 	var list []Case
 	for _, dt := range append(Types(), DictionaryTypes()...) {
 		list = append(list, aggregateCase(dt, "aggregates of type ", Edges(dt)), aggregateCase(dt, "aggregates of tame values of type ", tame(dt)))
+		list = append(list, distinctCase(aggregateCase(dt, "aggregates of distinct values of type ", tame(dt))))
 	}
 	return list
+}
+
+// distinctCase asks every function of a case for the distinct values, and lists of them from the greatest value on, too.
+func distinctCase(c Case) Case {
+	aggregates := c.Query.Aggregates
+	c.Query.Aggregates = nil
+	for _, a := range aggregates {
+		a.Distinct = a.Func != spec.CountStar
+		c.Query.Aggregates = append(c.Query.Aggregates, a)
+		if a.Func == spec.List || a.Func == spec.StringAgg {
+			a.Descending = true
+			c.Query.Aggregates = append(c.Query.Aggregates, a)
+		}
+	}
+	return c
 }
 
 // tame returns values of a type for which no statistic is degenerate.

@@ -41,13 +41,17 @@ func Oracle(schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query) (*R
 	for _, g := range collect(schema, batches, q) {
 		row := g.key
 		for i, a := range q.Aggregates {
+			xs, ys := g.args[i][0], g.args[i][1]
+			if a.Distinct {
+				a, xs, ys = distinct(a, argTypes(schema, a), xs, ys)
+			}
 			if q.Deterministic {
-				if cell, ok := exactly(a, argTypes(schema, a), g.args[i][0], g.args[i][1]); ok {
+				if cell, ok := exactly(a, argTypes(schema, a), xs, ys); ok {
 					row = append(row, cell)
 					continue
 				}
 			}
-			cell, err := evaluate(a, q.Overflow, argTypes(schema, a), g.rows, g.args[i][0], g.args[i][1])
+			cell, err := evaluate(a, q.Overflow, argTypes(schema, a), g.rows, xs, ys)
 			if err != nil {
 				return nil, fmt.Errorf("%s of the group %s: %w", a, keyTexts(g.key), err)
 			}

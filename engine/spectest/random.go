@@ -208,6 +208,8 @@ func randomAggregate(rng *rand.Rand, schema *arrow.Schema) (a spec.Aggregate, ok
 	case spec.SeparatorParam:
 		a.Separator = pick(rng, []string{",", "", "--", "'"})
 	}
+	a.Distinct = a.Func != spec.CountStar && rng.IntN(4) == 0
+	a.Descending = a.Distinct && (a.Func == spec.List || a.Func == spec.StringAgg) && rng.IntN(2) == 0
 	return a, Suits(a.Func, types...)
 }
 

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -46,7 +47,16 @@ func call(a spec.Aggregate, types []arrow.DataType) string {
 	for i, name := range a.Args {
 		args[i] = quote(name)
 	}
-	plain := a.Func.String() + "(" + strings.Join(args, ", ") + ")"
+	if a.Distinct {
+		if text, ok := ofDistinct(&a, args); ok {
+			return text
+		}
+	}
+	distinct := ""
+	if a.Distinct {
+		distinct = "DISTINCT "
+	}
+	plain := a.Func.String() + "(" + distinct + strings.Join(args, ", ") + ")"
 	inOrder := " ORDER BY " + position + ")"
 	switch a.Func {
 	case spec.CountStar:
@@ -64,13 +74,13 @@ func call(a spec.Aggregate, types []arrow.DataType) string {
 	case spec.StringAgg:
 		return fmt.Sprintf("string_agg(%s, %s", args[0], literal(a.Separator)) + inOrder
 	case spec.MinN, spec.MaxN:
-		return fmt.Sprintf("%s(%s, %d)", a.Func, args[0], min(a.Length, lengthMax))
+		return fmt.Sprintf("%s(%s%s, %d)", a.Func, distinct, args[0], min(a.Length, lengthMax))
 	case spec.QuantileDisc:
-		return fmt.Sprintf("quantile_disc(%s, %v::DOUBLE)", args[0], a.Fraction)
+		return fmt.Sprintf("quantile_disc(%s%s, %v::DOUBLE)", distinct, args[0], a.Fraction)
 	case spec.QuantileCont:
-		return quantileCont(args[0], a.Fraction, types[0])
+		return quantileCont(args[0], a.Fraction, types[0], a.Distinct)
 	case spec.Median:
-		return quantileCont(args[0], 0.5, types[0])
+		return quantileCont(args[0], 0.5, types[0], a.Distinct)
 	}
 	if n, ok := statistics[a.Func]; ok {
 		return statistic(a.Func, n, args)
@@ -78,18 +88,44 @@ func call(a spec.Aggregate, types []arrow.DataType) string {
 	return plain
 }
 
+// ofDistinct writes an aggregate of distinct values whose order shows. Of a function that takes one row it takes the
+// DISTINCT away, which changes nothing.
+func ofDistinct(a *spec.Aggregate, args []string) (text string, ok bool) {
+	order := " ORDER BY " + args[0]
+	if a.Descending {
+		order += " DESC"
+	}
+	switch a.Func {
+	case spec.List:
+		return "list(DISTINCT " + args[0] + order + ")" + notNull(args), true
+	case spec.StringAgg:
+		return fmt.Sprintf("string_agg(DISTINCT %s, %s%s)", args[0], literal(a.Separator), order), true
+	case spec.Count:
+		a.Func = spec.CountDistinct
+	case spec.Mode:
+		a.Func = spec.First
+	}
+	a.Distinct = a.Distinct && !slices.Contains([]spec.Func{spec.First, spec.Last, spec.AnyValue, spec.ArgMin, spec.ArgMax}, a.Func)
+	return "", false
+}
+
 func notNull(args []string) string {
 	return " FILTER (WHERE " + args[0] + " IS NOT NULL)"
 }
 
 // quantileCont interpolates doubles; a date answers as a timestamp in microseconds.
-func quantileCont(arg string, q float64, dt arrow.DataType) string {
+// Distinct values are those before they are doubles.
+func quantileCont(arg string, q float64, dt arrow.DataType, distinct bool) string {
 	unit := ""
 	switch dt.ID() {
 	case arrow.DATE32:
 		unit = " * 86400000000::DOUBLE"
 	case arrow.DATE64:
 		unit = " * 1000::DOUBLE"
+	}
+	if distinct {
+		return fmt.Sprintf("list_aggregate(list_transform(list(DISTINCT %s)%s, lambda v: v::DOUBLE%s), 'quantile_cont', %v::DOUBLE)",
+			arg, notNull([]string{arg}), unit, q)
 	}
 	return fmt.Sprintf("quantile_cont(%s::DOUBLE%s, %v::DOUBLE)", arg, unit, q)
 }
@@ -98,6 +134,16 @@ func quantileCont(arg string, q float64, dt arrow.DataType) string {
 var statistics = map[spec.Func]int{
 	spec.VarSamp: 2, spec.VarPop: 1, spec.StddevSamp: 2, spec.StddevPop: 1, spec.Skewness: 3, spec.Kurtosis: 4,
 	spec.Corr: 1, spec.CovarSamp: 2, spec.CovarPop: 1, spec.RegrSlope: 1, spec.RegrIntercept: 2, spec.RegrR2: 2,
+}
+
+// WithoutDistinctStatistics returns a query without moments of distinct values: DuckDB takes the values as doubles first,
+// of which large integers may be one.
+func WithoutDistinctStatistics(q spec.Query) spec.Query {
+	q.Aggregates = slices.DeleteFunc(slices.Clone(q.Aggregates), func(a spec.Aggregate) bool {
+		_, statistic := statistics[a.Func]
+		return statistic && a.Distinct
+	})
+	return q
 }
 
 // huge bounds the doubles whose moments DuckDB can hold. A larger one becomes 0, which makes no

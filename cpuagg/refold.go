@@ -1,0 +1,37 @@
+package cpuagg
+
+import "github.com/mpga/mpga/engine/spec"
+
+// Refold folds values that a set has kept, each once, into states of another fold, which does not grow. It belongs to
+// one goroutine, and must be released.
+type Refold struct {
+	fold   spec.Fold
+	states *states
+	gids   []uint32
+}
+
+// NewRefold returns empty states of n groups.
+func NewRefold(f *spec.Fold, n int) *Refold {
+	r := &Refold{fold: *f}
+	r.states = newStates(spec.GoMemory, &spec.Bound{Folds: []spec.Fold{r.fold}})
+	r.states.grow(n)
+	return r
+}
+
+// Add folds so many values into the state of a group. The inputs are those of the fold, in their encodings.
+func (r *Refold) Add(group, values int, inputs [3][]uint64) {
+	for len(r.gids) < values {
+		r.gids = append(r.gids, 0)
+	}
+	gids := r.gids[:values]
+	for i := range gids {
+		gids[i] = uint32(group)
+	}
+	r.states.accumulateFold(&r.fold, r.states.words[0], gids, inputs)
+}
+
+// States returns the states, by group. They are valid until Release.
+func (r *Refold) States() []uint64 { return r.states.words[0][:r.states.groups*r.fold.Words] }
+
+// Release gives back what the states refer to.
+func (r *Refold) Release() { r.states.release() }

@@ -1,0 +1,62 @@
+package spec
+
+// SetFold says how a result is made of a set of distinct values: each of them is folded once.
+type SetFold struct {
+	Fold      Fold
+	Encodings []Encoding // by input of the fold
+}
+
+// ordersSet says whether the order of the values shows in the result.
+func (a Aggregate) ordersSet() bool { return a.Func == List || a.Func == StringAgg }
+
+// plain returns the aggregate without a DISTINCT that is part of another function's name, or that changes nothing.
+func (a Aggregate) plain() Aggregate {
+	if !a.Distinct {
+		return a
+	}
+	switch a.Func {
+	case Count:
+		a.Func = CountDistinct
+	case Mode: // of values that are there once each: the first
+		a.Func = First
+	case CountDistinct, ApproxCountDistinct, Min, Max, BoolAnd, BoolOr, BitAnd, BitOr, First, Last, AnyValue, ArgMin, ArgMax:
+	default:
+		return a
+	}
+	a.Distinct = false
+	return a
+}
+
+// ofElements says whether a function's result is made of the elements of a set, rather than of a fold over them.
+func ofElements(f Func) bool {
+	switch f {
+	case List, StringAgg, MinN, MaxN, Median, QuantileCont, QuantileDisc:
+		return true
+	}
+	return false
+}
+
+// distinct adds the set of an aggregate's distinct values, of columns cols in rows sel.
+func (b *binder) distinct(out *Output, cols []int, sel int) {
+	a := out.Aggregate
+	set := Fold{Kind: FoldDistinct, ElementWords: out.Column.Kind.Words(), Descending: a.Descending}
+	if len(cols) == 2 {
+		set.ElementWords, set.Words, set.Wide = 2, SetWords, true
+		pair := Arg{Column: cols[1], Other: cols[0], Encoding: Pair, Words: 2}
+		out.Fold = b.fold(set, sel, b.inputOf(pair, sel))
+	} else {
+		set.Descending = set.Descending || a.Func == MaxN
+		out.Fold = b.growing(set, cols[0], sel)
+	}
+	if ofElements(a.Func) {
+		return
+	}
+	scratch := &binder{bound: &Bound{Query: b.bound.Query, Columns: b.bound.Columns}, canonical: b.canonical}
+	plain := Output{Aggregate: a, Column: out.Column, Count: -1}
+	plain.Aggregate.Distinct = false
+	scratch.folds(&plain, cols, scratch.selection(cols))
+	out.Of = &SetFold{Fold: scratch.bound.Folds[plain.Fold]}
+	for _, input := range out.Of.Fold.Inputs {
+		out.Of.Encodings = append(out.Of.Encodings, scratch.bound.Args[scratch.bound.Inputs[input].Arg].Encoding)
+	}
+}
