@@ -3,6 +3,7 @@ package tests
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -26,6 +27,7 @@ type sqlTables struct {
 	db     *sql.DB
 	tables map[string]plan.Table
 	dir    string
+	python *pythonDuckDB // answers in place of db; nil without -duckdb-python
 }
 
 func openSQL(t testing.TB) *sqlTables {
@@ -57,12 +59,21 @@ func (s *sqlTables) addGroups(t testing.TB, name, query string, rows int) {
 	t.Helper()
 	file := filepath.Join(s.dir, name+".parquet")
 	s.exec(t, fmt.Sprintf("COPY (%s) TO '%s' (FORMAT parquet, ROW_GROUP_SIZE %d)", query, file, rows))
-	s.exec(t, fmt.Sprintf("CREATE VIEW %s AS FROM read_parquet('%s')", name, file))
+	view := fmt.Sprintf("CREATE VIEW %s AS FROM read_parquet('%s')", name, file)
+	s.exec(t, view)
+	if s.python != nil {
+		if _, err := s.python.ask(view); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s.tables[name] = plan.Table{Files: []string{file}}
 }
 
 // theirs asks DuckDB. Cells are nil, bool, string, float64 or a number as text.
 func (s *sqlTables) theirs(text string) ([][]any, error) {
+	if s.python != nil {
+		return s.python.ask(text)
+	}
 	rows, err := s.db.Query(text)
 	if err != nil {
 		return nil, err
@@ -90,6 +101,18 @@ func (s *sqlTables) theirs(text string) ([][]any, error) {
 	return table, rows.Err()
 }
 
+// unoptimized asks DuckDB without its optimizer, whose mistakes are none of mpga's.
+func (s *sqlTables) unoptimized(text string) (answer [][]any, err error) {
+	if _, err := s.theirs("PRAGMA disable_optimizer"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		_, failed := s.theirs("PRAGMA enable_optimizer")
+		err = errors.Join(err, failed)
+	}()
+	return s.theirs(text)
+}
+
 func theirCell(v any) any {
 	switch v := v.(type) {
 	case nil, bool, string, float64:
@@ -109,11 +132,19 @@ func theirCell(v any) any {
 	case []any:
 		list := make([]string, len(v))
 		for i := range v {
-			list[i] = fmt.Sprint(theirCell(v[i]))
+			list[i] = elementText(theirCell(v[i]))
 		}
 		return "[" + strings.Join(list, " ") + "]"
 	}
 	return fmt.Sprint(v) // integers
+}
+
+// elementText writes a cell of a list. Of 0.0 and -0.0, which are one value, DISTINCT may keep either.
+func elementText(cell any) string {
+	if f, ok := cell.(float64); ok {
+		return fmt.Sprint(f + 0)
+	}
+	return fmt.Sprint(cell)
 }
 
 // exactText writes a decimal without zeros at its end.
@@ -201,7 +232,7 @@ func ourCell(arr arrow.Array, i int) any {
 		from, to := a.ValueOffsets(i)
 		var list []string
 		for j := from; j < to; j++ {
-			list = append(list, fmt.Sprint(ourCell(a.ListValues(), int(j))))
+			list = append(list, elementText(ourCell(a.ListValues(), int(j))))
 		}
 		return "[" + strings.Join(list, " ") + "]"
 	}
@@ -222,7 +253,7 @@ func sameCells(want, got [][]any, ordered bool) error {
 		}
 		for c := range want[i] {
 			if !sameCell(want[i][c], got[i][c]) {
-				return fmt.Errorf("row %d, column %d: DuckDB says %#v, mpga %#v\nof the rows\n%v\n%v", i, c, want[i][c], got[i][c], want[i], got[i])
+				return fmt.Errorf("row %d, column %d: DuckDB says %s, mpga %s\nof the rows\n%s\n%s", i, c, shortly(want[i][c]), shortly(got[i][c]), shortly(want[i]), shortly(got[i]))
 			}
 		}
 	}
@@ -231,7 +262,17 @@ func sameCells(want, got [][]any, ordered bool) error {
 
 func firstRows(want, got [][]any) string {
 	const shown = 5
-	return fmt.Sprintf("DuckDB %v\nmpga   %v", want[:min(len(want), shown)], got[:min(len(got), shown)])
+	return "DuckDB " + shortly(want[:min(len(want), shown)]) + "\nmpga   " + shortly(got[:min(len(got), shown)])
+}
+
+// shortly writes a value, and of a long one the beginning.
+func shortly(v any) string {
+	const bytesMax = 2000
+	text := fmt.Sprintf("%v", v)
+	if len(text) > bytesMax {
+		text = strings.ToValidUTF8(text[:bytesMax], "") + "..."
+	}
+	return text
 }
 
 func sameCell(want, got any) bool {
@@ -250,6 +291,7 @@ func sortedCells(table [][]any) [][]any {
 		for _, cell := range row {
 			if f, ok := cell.(float64); ok {
 				fmt.Fprintf(&rough, "%+.6e|", f+0)
+				exact.WriteString("float|")
 				continue
 			}
 			fmt.Fprintf(&exact, "%v|", cell)
@@ -276,18 +318,24 @@ func sortedCells(table [][]any) [][]any {
 func (s *sqlTables) check(t *testing.T, text string) {
 	t.Helper()
 	want, wantErr := s.theirs(text)
-	got, err := s.ours(text)
-	switch {
-	case wantErr != nil && err != nil:
-	case wantErr != nil:
-		t.Errorf("%s\nDuckDB has the error %v, mpga the answer %s", text, wantErr, firstRows(nil, got))
-	case err != nil:
-		t.Errorf("%s\nmpga has the error %v, DuckDB the answer %s", text, err, firstRows(want, nil))
-	default:
-		if err := sameCells(want, got, isOrdered(text)); err != nil {
+	if wantErr == nil {
+		if err := s.compare(text, want); err != nil {
 			t.Errorf("%s\n%v", text, err)
 		}
+		return
 	}
+	if got, err := s.ours(text); err == nil {
+		t.Errorf("%s\nDuckDB has the error %v, mpga the answer %s", text, wantErr, firstRows(nil, got))
+	}
+}
+
+// compare holds mpga's answer to a query against DuckDB's.
+func (s *sqlTables) compare(text string, want [][]any) error {
+	got, err := s.ours(text)
+	if err != nil {
+		return fmt.Errorf("mpga has the error %w, DuckDB the answer %s", err, firstRows(want, nil))
+	}
+	return sameCells(want, got, isOrdered(text))
 }
 
 // isOrdered says whether a statement has an ORDER BY of its own.
@@ -468,6 +516,19 @@ var sqlQueries = []string{
 	"SELECT b, count(*), sum(i) FROM t WHERE id < 0 GROUP BY ROLLUP (b)", "SELECT b, count(*), grouping(b) FROM t WHERE id < 0 GROUP BY GROUPING SETS ((), (b), ())", "SELECT b FROM t WHERE id < 0 GROUP BY CUBE (b)",
 	"SELECT b, s, count(*) FROM t GROUP BY GROUPING SETS ((b), (b), (s))", "SELECT string_agg(n, ',' ORDER BY id DESC) FROM t WHERE id < 50", "SELECT b, list(id ORDER BY id) FROM t GROUP BY b",
 	"SELECT b, first(n ORDER BY ub DESC), last(id ORDER BY ub DESC), count(*) FROM t GROUP BY b", "SELECT list(i ORDER BY i DESC NULLS FIRST, id), sum(i) FROM t WHERE id < 40 AND i IS NOT NULL",
+	"SELECT count(*), avg(i), list(DISTINCT s ORDER BY s), sum(i), string_agg(DISTINCT s, '+' ORDER BY s DESC) FROM t WHERE s IS NOT NULL",
+	"SELECT b, avg(si), list(DISTINCT n ORDER BY n), count(DISTINCT p) FILTER (WHERE i > 0), median(id), sum(DISTINCT q), stddev_pop(DISTINCT si) FROM t GROUP BY b",
+	"SELECT b, s, avg(q), list(DISTINCT dt ORDER BY dt DESC) FILTER (WHERE dt IS NOT NULL), count(DISTINCT n) FILTER (WHERE i > 0), median(id), bit_xor(DISTINCT i) FROM t GROUP BY CUBE (b, s)",
+	"SELECT s, count(DISTINCT s), regr_slope(DISTINCT si, ti), max(DISTINCT w), quantile_disc(DISTINCT p, 0.3), list(id ORDER BY id), sum(DISTINCT d) FILTER (WHERE isfinite(d)) FROM t GROUP BY 1",
+	"SELECT first(DISTINCT s ORDER BY s DESC) FILTER (WHERE s IS NOT NULL), last(DISTINCT i ORDER BY i DESC) FILTER (WHERE i IS NOT NULL), max(DISTINCT id, 3), sum(DISTINCT i), avg(DISTINCT ti), median(DISTINCT id) FROM t",
+	"SELECT count(DISTINCT i), sum(DISTINCT i), list(DISTINCT i ORDER BY i), string_agg(DISTINCT n, ',' ORDER BY n), median(si), corr(DISTINCT i, si) IS NULL FROM t WHERE id < 0",
+	"SELECT b, list(id ORDER BY si, id), list(id ORDER BY n DESC, id), first(id ORDER BY q, id), last(n ORDER BY ub), string_agg(n, ',' ORDER BY id), count(*) FROM t WHERE id < 500 GROUP BY ROLLUP (b)",
+	"SELECT b, list(id), list(id ORDER BY id DESC), last(si ORDER BY ub), string_agg(n, '-'), first(id) FROM t WHERE id < 100 GROUP BY b",
+	"SELECT i % 3 AS x, count(*) FROM t GROUP BY ROLLUP (i % 3, 1)", "SELECT i % 3 AS x, count(*) FROM t GROUP BY ROLLUP (1, i % 3)", "SELECT i % 3 AS x, count(*), grouping(i % 3) FROM t GROUP BY CUBE (i % 3, x)",
+	"SELECT b, i % 3 AS x, count(*) FROM t GROUP BY CUBE (b, x, 1, 'a')", "SELECT b, b, count(*) FROM t GROUP BY ROLLUP (1, 2)", "SELECT b, b, count(*) FROM t GROUP BY GROUPING SETS ((2, b), (b, 1), (1), ())",
+	"SELECT b, 'c' AS k, s, count(*) FROM t GROUP BY ROLLUP (b, 2, s)", "SELECT b AS k, count(*) AS n FROM t GROUP BY ROLLUP (k, 1) ORDER BY k NULLS FIRST, n", "SELECT b AS k, count(*) AS n FROM t GROUP BY ROLLUP (b, k) ORDER BY 1, 2",
+	"SELECT s, count(*) FROM t GROUP BY ROLLUP (s, 1.5)", "SELECT s, NULL, count(*) FROM t GROUP BY CUBE (s, NULL)", "SELECT b, count(*) FROM t GROUP BY ROLLUP (b, 3)", "SELECT b, count(*) FROM t GROUP BY ROLLUP (b, 2)",
+	"SELECT c, n FROM (SELECT i % 3 AS c, s AS k, count(*) AS n FROM t GROUP BY ROLLUP (k, 1)) WHERE n > 5", "SELECT s, s AS again, count(DISTINCT s), s FROM t GROUP BY 1, again, s, 4",
 	"SELECT list(DISTINCT i ORDER BY i DESC) FROM t WHERE i IS NOT NULL", "SELECT b, string_agg(DISTINCT s, '-' ORDER BY s) FROM t GROUP BY b", "SELECT b, list(id ORDER BY id DESC) FROM t WHERE id < 30 GROUP BY ROLLUP (b)",
 	"SELECT string_agg(upper(s), '+' ORDER BY length(n), id) FILTER (WHERE b) FROM t", "SELECT sum(i ORDER BY id) FROM t",
 	"SELECT x, count(*) FROM (SELECT DISTINCT i % 10 AS x, b FROM t) GROUP BY ROLLUP (x)", "SELECT max(c) FROM (SELECT i, sum(DISTINCT si) AS c FROM t GROUP BY i ORDER BY c DESC LIMIT 5)",

@@ -49,10 +49,12 @@ and NULLs included, is what DuckDB 1.5 says it means. tests/SEMANTICS.md lists w
   not before a name that stands alone in ORDER BY, nor where there are groups and the column is no key.
 - NULLs come last unless NULLS FIRST is written, whatever the direction.
 - An aggregate may have ` + "`FILTER (WHERE condition)`" + `, and stand in any expression: ` + "`sum(a) / count(*)`" + `.
-- DISTINCT stands in any aggregate whose values may be given once: ` + "`sum(DISTINCT x)`" + `. Those of one statement are of the same
-  values, and beside them stand aggregates that can be put together of parts (counts, sums, means, min, max, bool_and and the like).
+- DISTINCT stands in any aggregate, beside any others: ` + "`sum(DISTINCT x), list(DISTINCT y), median(z)`" + `. A list and string_agg have
+  distinct values in ascending order; with ` + "`ORDER BY y DESC`" + ` in descending.
 - ORDER BY stands in aggregates: ` + "`string_agg(s, ',' ORDER BY x DESC)`" + `, list, first, last. The rows are sorted for them, on disk
-  where they do not fit, in one order for all aggregates of a statement.
+  where they do not fit, once for each order of a statement.
+- In ROLLUP, CUBE and GROUPING SETS a number or a name of the list behind SELECT is a key of its own beside an expression that
+  reads the same, and a constant is a key: ` + "`ROLLUP (x, 'all')`" + ` has the groups of x twice.
 - Grouping sets read the table once. Where one of them has all keys and the aggregates can be put together of parts, the
   groups of the others are made of its groups.
 - A statement behind FROM is read as it is answered; neither its groups nor its rows are held.

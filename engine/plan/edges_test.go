@@ -3,11 +3,14 @@
 package plan_test
 
 import (
+	"math/big"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -81,6 +84,42 @@ func TestEdges(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got the error %v, want %q", text, err, want)
 		}
+	}
+}
+
+// A DOUBLE and a FLOAT made of a decimal, of any number of digits and places, are those that its text denotes.
+func TestNearestFloats(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	eng := openEngine(t)
+	for _, precision := range []int32{9, 16, 17, 18, 19, 25, 38} {
+		for scale := int32(0); scale <= precision; scale += 1 + rng.Int32N(4) {
+			schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: &arrow.Decimal128Type{Precision: precision, Scale: scale}}}, nil)
+			b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+			defer b.Release()
+			for range 200 {
+				text := make([]byte, 1+rng.Int32N(precision))
+				for i := range text {
+					text[i] = '0' + byte(rng.IntN(10))
+				}
+				v, _ := new(big.Int).SetString(string(text), 10)
+				if rng.IntN(2) == 0 {
+					v.Neg(v)
+				}
+				b.Field(0).(*array.Decimal128Builder).Append(decimal128.FromBigInt(v))
+			}
+			tables := map[string]plan.Table{"t": {Source: scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})}}
+			answers(t, eng, tables, "SELECT x, x::DOUBLE, x::FLOAT FROM t WHERE x::DOUBLE <> x::VARCHAR::DOUBLE OR x::FLOAT <> x::VARCHAR::FLOAT", "[]")
+			answers(t, eng, tables, "SELECT x FROM (SELECT x, avg(x) AS a, median(x) AS m, count(DISTINCT x) FROM t GROUP BY x) WHERE a <> x::VARCHAR::DOUBLE OR m <> a", "[]")
+		}
+	}
+}
+
+// A mean is rounded once, also where it is made of the sums and counts of parts.
+func TestNearestMeans(t *testing.T) {
+	eng := openEngine(t)
+	tables := map[string]plan.Table{"docs": {Source: docsTable()}}
+	for _, beside := range []string{"", ", count(DISTINCT x)", ", median(x)"} {
+		answers(t, eng, tables, "SELECT a = 0.9219130277633667e0 FROM (SELECT avg(0.9219130277633667::DECIMAL(17, 16) + 0 * x) AS a"+beside+" FROM docs)", "[[true]]")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -19,8 +20,13 @@ type grouping struct {
 	keys []*expr.Expr
 	sets [][]int // of keys; one of all of them where nothing else was asked for
 
+	elements   map[string]int // keys by how GROUP BY names them, of several sets
+	itemOf     map[int]bool   // items that GROUP BY has named already, by their number or name
+	references map[string]int // keys by the Key of what stands for them in the items
+	unnamed    map[int]bool   // keys that nothing is called by
+
 	calls    []*expr.Expr          // the aggregates, as they were first written
-	infos    []callInfo            // of calls
+	infos    []callInfo            // by aggregate of the query: of calls, or of the one that stands for none
 	columns  map[string]string     // name of the column that holds a key or an aggregate, by its Key
 	computed map[string]*expr.Expr // aggregates that are made of columns of other names, by their text
 	shifted  map[string]*expr.Expr // sums that are made of other aggregates, by their Key
@@ -29,11 +35,9 @@ type grouping struct {
 	oneStep  bool          // Options.OneStep
 	overflow spec.Overflow // Options.Overflow
 
-	distinct     []string // columns whose distinct values some aggregates are of, which are grouped first; nil where none is
-	distinctCall int      // the first such aggregate
+	distinct []string // columns whose distinct values some aggregates are of, which are grouped first; nil where none is
 
-	order        []expr.Order // in which rows come to aggregates that depend on it; nil of the input's
-	orderColumns []string     // the columns that these are
+	orders []rowOrder // in which rows come to aggregates with ORDER BY
 
 	added      []*expr.Expr // columns that the source must have besides its own
 	addedNames []string
@@ -44,13 +48,28 @@ type grouping struct {
 
 // callInfo says what is asked of an aggregate beside what the engine computes.
 type callInfo struct {
-	distinct bool
-	ordered  bool // its ORDER BY is grouping.order
+	distinct bool // the function is of the distinct values of its arguments
+	order    int  // of its ORDER BY in grouping.orders; -1 where it has none
+}
+
+// rowOrder is an order of the rows.
+type rowOrder struct {
+	by      []expr.Order
+	columns []string // that by is of
+}
+
+func (o rowOrder) String() string {
+	list := make([]string, len(o.by))
+	for i := range o.by {
+		list[i] = o.by[i].String()
+	}
+	return strings.Join(list, ", ")
 }
 
 // group plans a statement with groups.
 func (p *planner) group(q *Query, st *statement) error {
-	g := &grouping{st: st, q: q, oneStep: p.opt.OneStep, overflow: p.opt.Overflow, columns: map[string]string{}, computed: map[string]*expr.Expr{}, shifted: map[string]*expr.Expr{}, addedAt: map[string]int{}, names: map[string]bool{}}
+	st = st.clone()
+	g := &grouping{st: st, q: q, oneStep: p.opt.OneStep, overflow: p.opt.Overflow, elements: map[string]int{}, itemOf: map[int]bool{}, references: map[string]int{}, unnamed: map[int]bool{}, columns: map[string]string{}, computed: map[string]*expr.Expr{}, shifted: map[string]*expr.Expr{}, addedAt: map[string]int{}, names: map[string]bool{}}
 	for _, f := range q.source.Schema().Fields() {
 		g.names[f.Name] = true
 	}
@@ -80,79 +99,6 @@ func (p *planner) group(q *Query, st *statement) error {
 		}
 	}
 	return q.finish(st, g.of, having)
-}
-
-// findKeys reads GROUP BY.
-func (g *grouping) findKeys() error {
-	sets := [][]int{{}}
-	for _, e := range g.st.GroupBy {
-		lists := [][]*expr.Expr{{e.Expr}}
-		if e.Sets != nil {
-			lists = e.Sets
-		}
-		var product [][]int
-		var parts [][]int
-		for _, list := range lists {
-			var part []int
-			for _, x := range list {
-				k, err := g.key(x)
-				if err != nil {
-					return err
-				}
-				part = append(part, k)
-			}
-			parts = append(parts, part)
-		}
-		for _, set := range sets {
-			for _, part := range parts {
-				product = append(product, append(append([]int{}, set...), part...))
-			}
-		}
-		const setsMax = 64
-		if sets = product; len(sets) > setsMax {
-			return &expr.Error{Message: fmt.Sprintf("not supported: %d grouping sets, more than %d", len(sets), setsMax), At: e.At}
-		}
-	}
-	if g.st.GroupAll || g.st.Distinct {
-		for _, it := range g.st.items {
-			constant := len(it.expr.Columns()) == 0 && !g.st.Distinct // which GROUP BY ALL leaves out
-			if firstAggregate(it.expr) == nil && !constant {
-				sets[0] = append(sets[0], g.addKey(it.expr))
-			}
-		}
-	}
-	g.sets = sets
-	if len(sets) == 1 {
-		g.dropDependent()
-	}
-	return nil
-}
-
-// key looks up an element of GROUP BY: a number, a column, an alias, or an expression.
-func (g *grouping) key(e *expr.Expr) (int, error) {
-	x, ok, err := g.st.ordinal(e, "GROUP BY")
-	if !ok {
-		x, err = g.st.rel.resolve(e, g.st.aliases, nil)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if a := firstAggregate(x); a != nil {
-		return 0, &expr.Error{Message: a.String() + ": an aggregate function cannot stand in GROUP BY", At: e.At}
-	}
-	return g.addKey(x), nil
-}
-
-func (g *grouping) addKey(x *expr.Expr) int {
-	key := x.Key()
-	for i, k := range g.keys {
-		if k.Key() == key {
-			return i
-		}
-	}
-	g.st.keys[key] = true
-	g.keys = append(g.keys, x)
-	return len(g.keys) - 1
 }
 
 // dropDependent leaves out keys that follow from others: constants, and expressions of columns that are keys. They are
@@ -198,9 +144,16 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 		taken[name] = true
 		return name
 	}
-	for _, k := range g.keys {
+	for i, k := range g.keys {
 		name := named(k)
-		g.columns[k.Key()] = name
+		if !g.unnamed[i] {
+			g.columns[k.Key()] = name // of two keys of one expression, the last
+		}
+		for reference, key := range g.references {
+			if key == i {
+				g.columns[reference] = name
+			}
+		}
 		query.Keys = append(query.Keys, spec.Key{Column: g.argument(k, false), Name: name})
 	}
 	orders, err := g.st.orders()
@@ -249,7 +202,7 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 			return query, failed
 		}
 	}
-	return query, g.checkOrder(query)
+	return query, nil
 }
 
 // argument returns the name of the source's column that an expression is, which may have to be added. sum says that
@@ -271,6 +224,7 @@ func (g *grouping) argument(x *expr.Expr, sum bool) string {
 
 // aggregate turns a call into what the engine computes.
 func (g *grouping) aggregate(x *expr.Expr) (a spec.Aggregate, info callInfo, err error) {
+	info.order = -1
 	bad := func(at int, format string, args ...any) (spec.Aggregate, callInfo, error) {
 		return a, info, &expr.Error{Message: fmt.Sprintf(format, args...), At: at}
 	}
@@ -290,9 +244,10 @@ func (g *grouping) aggregate(x *expr.Expr) (a spec.Aggregate, info callInfo, err
 	case !ok:
 		return bad(x.At, "no aggregate function is named %s", x.Name)
 	case x.Distinct && f == spec.Count:
-		f = spec.CountDistinct
+		f, info.distinct = spec.CountDistinct, true
 	case x.Distinct:
 		info.distinct = !slices.Contains(ofSets, f)
+		a.Distinct = info.distinct
 	case f == spec.Count && len(x.Args) == 1 && x.Args[0].Op == expr.OpConstant && x.Args[0].Value != nil:
 		f, x = spec.CountStar, &expr.Expr{Op: expr.OpAggregate, Name: x.Name, Filter: x.Filter, At: x.At}
 	}
@@ -311,57 +266,64 @@ func (g *grouping) aggregate(x *expr.Expr) (a spec.Aggregate, info callInfo, err
 		}
 		a.Args = append(a.Args, g.argument(arg, !info.distinct && (f == spec.Sum || f == spec.Avg || f == spec.Count)))
 	}
-	if info.distinct {
-		if g.distinct == nil {
-			g.distinct, g.distinctCall = a.Args, len(g.calls)
-		}
-		if !slices.Equal(g.distinct, a.Args) {
-			return bad(x.At, "not supported: %s beside %s: DISTINCT of different values", x, g.calls[g.distinctCall])
-		}
+	if x.Distinct && len(x.OrderBy) > 0 {
+		return a, info, orderSet(&a, x)
 	}
 	if len(x.OrderBy) > 0 && slices.Contains(ofOrder, f) {
-		if info.ordered = true; g.order == nil {
-			return a, info, g.orderBy(x.OrderBy)
-		}
-		if !slices.EqualFunc(g.order, x.OrderBy, func(a, b expr.Order) bool { return a.String() == b.String() }) {
-			return bad(x.OrderBy[0].Expr.At, "not supported: aggregates in different orders: rows have one order at a time")
-		}
+		info.order, err = g.orderBy(x.OrderBy)
+		return a, info, err
 	}
 	return a, info, nil
 }
 
-// ofSets are the functions whose results are those of the distinct values.
-var ofSets = []spec.Func{spec.Min, spec.Max, spec.BoolAnd, spec.BoolOr, spec.BitAnd, spec.BitOr, spec.ApproxCountDistinct}
-
-// ofOrder are the functions whose results are those of rows in an order.
-var ofOrder = []spec.Func{spec.First, spec.Last, spec.List, spec.StringAgg}
-
-// orderBy notes the order in which rows are wanted.
-func (g *grouping) orderBy(list []expr.Order) error {
-	g.order = list
-	for _, o := range list {
-		if inner := firstAggregate(o.Expr); inner != nil {
-			return &expr.Error{Message: "an aggregate function in ORDER BY within another: " + inner.String(), At: inner.At}
-		}
+// orderSet gives an aggregate of distinct values its order, which is that of the values.
+func orderSet(a *spec.Aggregate, x *expr.Expr) error {
+	for _, o := range x.OrderBy {
 		if o.Expr.Op == expr.OpConstant {
 			return ordersNothing(o.Expr)
 		}
-		g.orderColumns = append(g.orderColumns, g.argument(o.Expr, false))
+		if !slices.ContainsFunc(x.Args, func(arg *expr.Expr) bool { return arg.Key() == o.Expr.Key() }) {
+			return &expr.Error{Message: "ORDER BY beside DISTINCT takes an argument of the function, not " + o.Expr.String(), At: o.Expr.At}
+		}
+	}
+	descending := x.OrderBy[0].Descending
+	switch a.Func {
+	case spec.List, spec.StringAgg:
+		a.Descending = descending
+	case spec.First, spec.Last:
+		f := spec.Min
+		if descending == (a.Func == spec.First) {
+			f = spec.Max
+		}
+		a.Func = f
 	}
 	return nil
 }
 
-// checkOrder refuses aggregates of the input's order beside those of another.
-func (g *grouping) checkOrder(query spec.Query) error {
-	if g.order == nil {
-		return nil
-	}
-	for i, a := range query.Aggregates {
-		if !g.infos[i].ordered && slices.Contains(ofOrder, a.Func) {
-			return &expr.Error{Message: fmt.Sprintf("not supported: %s in the order of the input beside an aggregate with ORDER BY; give both the same", g.calls[i]), At: g.calls[i].At}
+// ofSets are the functions whose results are those of the distinct values.
+var ofSets = []spec.Func{spec.Min, spec.Max, spec.BoolAnd, spec.BoolOr, spec.BitAnd, spec.BitOr, spec.ApproxCountDistinct,
+	spec.First, spec.Last, spec.AnyValue, spec.ArgMin, spec.ArgMax}
+
+// ofOrder are the functions whose results are those of rows in an order.
+var ofOrder = []spec.Func{spec.First, spec.Last, spec.List, spec.StringAgg}
+
+// orderBy notes an order in which rows are wanted, and returns which of the orders it is.
+func (g *grouping) orderBy(list []expr.Order) (at int, err error) {
+	order := rowOrder{by: list}
+	for _, o := range list {
+		if inner := firstAggregate(o.Expr); inner != nil {
+			return 0, &expr.Error{Message: "an aggregate function in ORDER BY within another: " + inner.String(), At: inner.At}
 		}
+		if o.Expr.Op == expr.OpConstant {
+			return 0, ordersNothing(o.Expr)
+		}
+		order.columns = append(order.columns, g.argument(o.Expr, false))
 	}
-	return nil
+	if at := slices.IndexFunc(g.orders, func(o rowOrder) bool { return o.String() == order.String() }); at >= 0 {
+		return at, nil
+	}
+	g.orders = append(g.orders, order)
+	return len(g.orders) - 1, nil
 }
 
 // parameters takes the constant of a call, and returns its other arguments.
@@ -504,7 +466,12 @@ func (g *grouping) groupingOf(x *expr.Expr, failed *error) *expr.Expr {
 
 // absent is 1 for groups of the sets without a key, else 0.
 func (g *grouping) absent(key *expr.Expr) *expr.Expr {
-	k := slices.IndexFunc(g.keys, func(x *expr.Expr) bool { return x.Key() == key.Key() })
+	k := -1
+	for i, x := range g.keys {
+		if x.Key() == key.Key() && !g.unnamed[i] {
+			k = i // of two keys of one expression, the last
+		}
+	}
 	in := expr.Call("in", expr.Column(g.set))
 	for i, set := range g.sets {
 		if len(g.sets) > 1 && !slices.Contains(set, k) {

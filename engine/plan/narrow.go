@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -47,6 +48,9 @@ func (q *Query) unused(of *arrow.Schema) ([]bool, error) {
 	unused := slices.Repeat([]bool{true}, of.NumFields())
 	for _, x := range append(q.uses, q.base.where) {
 		for _, name := range x.Columns() {
+			if strings.HasPrefix(name, keyReference) {
+				continue // the key is among what is used
+			}
 			at, err := expr.FindColumn(of, expr.Column(name))
 			if err != nil {
 				return nil, err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/expr"
-	"github.com/mpga/mpga/engine/order"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 )
@@ -31,19 +30,20 @@ type stage struct {
 //	grouping sets of others:                           rows -> sets ->        groups by keys and set
 func (g *grouping) arrange(query spec.Query) error {
 	if len(query.Keys) == 0 && len(query.Aggregates) == 0 {
-		query.Aggregates = []spec.Aggregate{{Func: spec.CountStar, Name: "count(*)"}}
+		query.Aggregates, g.infos = []spec.Aggregate{{Func: spec.CountStar, Name: "count(*)"}}, []callInfo{{}}
 	}
 	if _, err := spec.Bind(query, g.q.source.Schema(), g.q.source.Stats().Columns); err != nil {
 		return g.bindError(query, err)
 	}
-	if g.distinct == nil && !g.oneStep {
-		g.distinct, g.distinctCall = g.counted(query)
+	if !g.oneStep {
+		g.distinct = g.groupedFirst(query)
 	}
 	if src := g.extremes(query); src != nil {
 		g.q.then(stage{what: "least and greatest values, of statistics"}, src)
 	}
-	if g.order != nil && g.distinct == nil {
-		if err := g.sortRows(query); err != nil {
+	if len(g.orders) > 0 {
+		var err error
+		if query, err = g.sortRows(query); err != nil {
 			return err
 		}
 	}
@@ -58,11 +58,6 @@ func (g *grouping) arrange(query spec.Query) error {
 		var err error
 		if query, err = g.splitDistinct(query); err != nil {
 			return err
-		}
-		if g.order != nil {
-			if err := g.sortRows(query); err != nil {
-				return err
-			}
 		}
 	}
 	bound, err := spec.Bind(query, g.q.source.Schema(), g.q.source.Stats().Columns)
@@ -128,10 +123,13 @@ func (g *grouping) split(query spec.Query, distinct []string) (merge spec.Query,
 	for i, a := range query.Aggregates {
 		name := a.ResultName()
 		switch f := a.Func; {
-		case distinct != nil && (g.infos[i].distinct || f == spec.CountDistinct && slices.Equal(a.Args, distinct)):
+		case g.infos[i].distinct && distinct == nil:
+			return query, i, nil
+		case g.infos[i].distinct:
 			if f == spec.CountDistinct {
 				a.Func = spec.Count
 			}
+			a.Distinct = f == spec.List || f == spec.StringAgg // whose values come in order
 			a.Args = slices.Clone(a.Args)
 			for j := range a.Args {
 				a.Args[j] = apart[a.Args[j]]
@@ -224,37 +222,37 @@ func (g *grouping) splitSets(query spec.Query) (merge spec.Query, finest int, ok
 func (g *grouping) splitDistinct(query spec.Query) (spec.Query, error) {
 	merge, failed, err := g.split(query, g.distinct)
 	if failed >= 0 {
-		return query, &expr.Error{Message: fmt.Sprintf("not supported: %s beside %s, as it cannot be put together of the groups of distinct values",
-			g.calls[failed], g.calls[g.distinctCall]), At: g.calls[failed].At}
+		return query, nil
 	}
 	return merge, err
 }
 
-// counted returns what count(DISTINCT x) counts, and the first such call, where groups of the keys and x can be made first:
-// they take a tenth of the time that a set for each group takes, and can be written to disk. It is nil where the values
-// of two columns are counted, or where another aggregate cannot be put together of those groups as it would be of rows.
-func (g *grouping) counted(query spec.Query) (distinct []string, call int) {
+// groupedFirst returns the columns whose distinct values the aggregates with DISTINCT are of, where groups of the keys and
+// these columns can be made first: they take a tenth of the time that a set for each group takes, and can be written to
+// disk. It is nil where the values of other columns are wanted, too, or where another aggregate cannot be put together of
+// those groups as it would be of rows.
+func (g *grouping) groupedFirst(query spec.Query) (distinct []string) {
 	if query.Deterministic {
-		return nil, 0
+		return nil
 	}
 	for i, a := range query.Aggregates {
 		switch f := a.Func; {
-		case f == spec.CountDistinct && distinct == nil:
-			distinct, call = a.Args, i
-		case f == spec.CountDistinct:
+		case g.infos[i].distinct && distinct == nil:
+			distinct = a.Args
+		case g.infos[i].distinct:
 			if !slices.Equal(a.Args, distinct) {
-				return nil, 0
+				return nil
 			}
 		case f == spec.CountStar, f == spec.Count:
 		case f == spec.Sum, f == spec.Avg: // sums of parts may pass bounds that the whole keeps
 			if !g.narrow(a.Args[0]) {
-				return nil, 0
+				return nil
 			}
 		case !slices.Contains(merging, f):
-			return nil, 0
+			return nil
 		}
 	}
-	return distinct, call
+	return distinct
 }
 
 // expand makes the rows of all grouping sets of each row, but for a set that is answered already, if there is one.
@@ -285,70 +283,6 @@ func (g *grouping) expand(query spec.Query, answered int) spec.Query {
 	g.q.sets, g.q.answered = x.sets, answered
 	g.q.then(stage{what: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
 	return query
-}
-
-// sortRows puts the rows in the order of the aggregates that want one.
-func (g *grouping) sortRows(query spec.Query) error {
-	columns := map[string]bool{}
-	var names []string
-	use := func(name string) {
-		if !columns[name] {
-			columns[name] = true
-			names = append(names, name)
-		}
-	}
-	for _, k := range query.Keys {
-		use(k.Column)
-	}
-	for _, a := range query.Aggregates {
-		for _, arg := range a.Args {
-			use(arg)
-		}
-	}
-	var by order.By
-	for i, o := range g.order {
-		name := g.orderColumns[i]
-		if g.distinct != nil { // what is distinct is a column of the groups now
-			at := slices.Index(g.distinct, name)
-			if at < 0 {
-				return &expr.Error{Message: "ORDER BY beside DISTINCT takes an argument of the function, not " + o.Expr.String(), At: o.Expr.At}
-			}
-			name = query.Aggregates[g.distinctCall].Args[at]
-		}
-		use(name)
-		by.Keys = append(by.Keys, order.Key{Column: slices.Index(names, name), Descending: o.Descending, NullsFirst: o.NullsFirst})
-	}
-	if len(names) == 0 {
-		return nil // no more than constants
-	}
-	exprs := make([]*expr.Expr, len(names))
-	for i, name := range names {
-		exprs[i] = expr.Column(name)
-	}
-	src, eng := g.q.source, g.q.engine
-	post, err := newProjection(src.Schema(), names, exprs, nil, true)
-	if err != nil {
-		return err
-	}
-	if err := by.Validate(post.schema); err != nil {
-		return err
-	}
-	texts := ""
-	for i, o := range g.order {
-		if i > 0 {
-			texts += ", "
-		}
-		texts += o.String()
-	}
-	g.q.then(stage{what: "rows in order of " + texts}, &streamed{name: "rows in order", schema: post.schema, run: func(ctx context.Context) (array.RecordReader, error) {
-		rows, err := eng.Rows(ctx, src, rowsOptions(post, eng))
-		if err != nil {
-			return nil, err
-		}
-		defer rows.Release()
-		return eng.Sort(ctx, rows, by)
-	}})
-	return nil
 }
 
 // rowsOptions are those of reading a projection's columns.

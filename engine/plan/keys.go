@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// findKeys reads GROUP BY.
+func (g *grouping) findKeys() error {
+	key := g.key
+	if g.several() {
+		key = g.keyOfSets
+	}
+	sets := [][]int{{}}
+	for _, e := range g.st.GroupBy {
+		lists := [][]*expr.Expr{{e.Expr}}
+		if e.Sets != nil {
+			lists = e.Sets
+		}
+		var product [][]int
+		var parts [][]int
+		for _, list := range lists {
+			var part []int
+			for _, x := range list {
+				k, err := key(x)
+				if err != nil {
+					return err
+				}
+				part = append(part, k)
+			}
+			parts = append(parts, part)
+		}
+		for _, set := range sets {
+			for _, part := range parts {
+				product = append(product, append(append([]int{}, set...), part...))
+			}
+		}
+		const setsMax = 64
+		if sets = product; len(sets) > setsMax {
+			return &expr.Error{Message: fmt.Sprintf("not supported: %d grouping sets, more than %d", len(sets), setsMax), At: e.At}
+		}
+	}
+	if g.st.GroupAll || g.st.Distinct {
+		for _, it := range g.st.items {
+			constant := len(it.expr.Columns()) == 0 && !g.st.Distinct // which GROUP BY ALL leaves out
+			if firstAggregate(it.expr) == nil && !constant {
+				sets[0] = append(sets[0], g.addKey(it.expr))
+			}
+		}
+	}
+	g.sets = sets
+	if len(sets) == 1 {
+		g.dropDependent()
+	}
+	return nil
+}
+
+// several says whether GROUP BY has more than one set.
+func (g *grouping) several() bool {
+	return slices.ContainsFunc(g.st.GroupBy, func(e sql.GroupElement) bool { return len(e.Sets) > 1 })
+}
+
+// key looks up an element of GROUP BY: a number, a column, an alias, or an expression.
+func (g *grouping) key(e *expr.Expr) (int, error) {
+	x, ok, err := g.st.ordinal(e, "GROUP BY")
+	if !ok {
+		x, err = g.st.rel.resolve(e, g.st.aliases, nil)
+	}
+	if err == nil {
+		err = notOfGroups(x, e)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return g.addKey(x), nil
+}
+
+// notOfGroups refuses an element of GROUP BY that stands for an aggregate.
+func notOfGroups(x, element *expr.Expr) error {
+	if a := firstAggregate(x); a != nil {
+		return &expr.Error{Message: a.String() + ": an aggregate function cannot stand in GROUP BY", At: element.At}
+	}
+	return nil
+}
+
+func (g *grouping) addKey(x *expr.Expr) int {
+	key := x.Key()
+	for i, k := range g.keys {
+		if k.Key() == key {
+			return i
+		}
+	}
+	return g.appendKey(x)
+}
+
+func (g *grouping) appendKey(x *expr.Expr) int {
+	g.st.keys[x.Key()] = true
+	g.keys = append(g.keys, x)
+	return len(g.keys) - 1
+}
+
+// keyOfSets is key where there are several sets, whose keys tell them apart. An item that is named by its number or its
+// name is a key of its own, which an expression that reads the same is not: of ROLLUP (x, 1), where x is the first item,
+// that item is NULL in the groups of x alone. Further names of the item are a constant. So DuckDB has it.
+func (g *grouping) keyOfSets(e *expr.Expr) (int, error) {
+	item, ok, err := g.st.itemNamed(e)
+	if err != nil {
+		return 0, err
+	}
+	element := e.Key()
+	if !ok {
+		x, err := g.st.rel.resolve(e, g.st.aliases, nil)
+		if err == nil {
+			err = notOfGroups(x, e)
+		}
+		if err != nil {
+			return 0, err
+		}
+		element = "expression " + x.Key()
+		if k, known := g.elements[element]; known {
+			return k, nil
+		}
+		g.elements[element] = g.appendKey(x)
+		return g.elements[element], nil
+	}
+	if k, known := g.elements[element]; known {
+		return k, nil
+	}
+	if g.itemOf[item] {
+		g.elements[element] = g.appendKey(expr.Constant(int64(item)))
+		g.unnamed[g.elements[element]] = true
+		return g.elements[element], nil
+	}
+	x := g.st.items[item].expr
+	if err := notOfGroups(x, e); err != nil {
+		return 0, err
+	}
+	k := g.appendKey(x)
+	g.elements[element], g.itemOf[item] = k, true
+	reference := expr.Column(fmt.Sprintf("%s%d", keyReference, k))
+	reference.At = x.At
+	g.references[reference.Key()] = k
+	g.st.refer(item, reference)
+	return k, nil
+}
+
+// keyReference begins the names of columns that stand for keys in items. No column of a source is named so.
+const keyReference = "\x00key "
+
+// clone returns a statement whose items and aliases can be changed.
+func (st *statement) clone() *statement {
+	c := *st
+	c.items, c.aliases, c.keys = slices.Clone(st.items), maps.Clone(st.aliases), maps.Clone(st.keys)
+	return &c
+}
+
+// itemNamed returns the item that an element of GROUP BY gives the number or the name of.
+func (st *statement) itemNamed(e *expr.Expr) (at int, ok bool, err error) {
+	if _, ok, err := st.ordinal(e, "GROUP BY"); ok || err != nil {
+		n, _ := e.Value.(int64)
+		return int(n) - 1, ok, err
+	}
+	if e.Op != expr.OpColumn || st.aliases[strings.ToLower(e.Name)] == nil {
+		return 0, false, nil
+	}
+	if _, err := st.rel.column(e); err == nil {
+		return 0, false, nil
+	}
+	at = slices.IndexFunc(st.items, func(it item) bool { return strings.EqualFold(it.name, e.Name) })
+	return at, at >= 0, nil
+}
+
+// refer lets a column stand for an item's expression.
+func (st *statement) refer(item int, reference *expr.Expr) {
+	it := &st.items[item]
+	if alias := strings.ToLower(it.name); st.aliases[alias] == it.expr {
+		st.aliases[alias] = reference
+	}
+	it.expr = reference
+}

@@ -1,0 +1,194 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/engine/order"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/spec"
+)
+
+// sortRows puts the rows in the orders of the aggregates that want one, one sort after the other. The last order is that
+// of the rows; each order before it is a column of the rows' places in it, by which its aggregates go. So is the
+// order of the input, where an aggregate of that order stands beside.
+func (g *grouping) sortRows(query spec.Query) (spec.Query, error) {
+	s := &sorts{engine: g.q.engine, source: g.q.source}
+	query.Aggregates = slices.Clone(query.Aggregates)
+	ofInput := func(i int) bool {
+		return g.infos[i].order < 0 && !query.Aggregates[i].Distinct && slices.Contains(ofOrder, query.Aggregates[i].Func)
+	}
+	for i := range query.Aggregates {
+		if ofInput(i) && s.input == "" {
+			s.input = g.unique("place in the input")
+			s.places = append(s.places, s.input)
+		}
+	}
+	places := make([]string, len(g.orders)) // columns, by order; "" of the last
+	for i := range len(g.orders) - 1 {
+		places[i] = g.unique("place in order of " + g.orders[i].String())
+		s.places = append(s.places, places[i])
+	}
+	names := g.columnsRead(query)
+	for _, o := range g.orders {
+		var by order.By
+		for i, name := range o.columns {
+			by.Keys = append(by.Keys, order.Key{Column: slices.Index(names, name), Descending: o.by[i].Descending, NullsFirst: o.by[i].NullsFirst})
+		}
+		s.by = append(s.by, by)
+	}
+	if err := s.bind(names); err != nil {
+		return query, err
+	}
+	for i := range query.Aggregates {
+		switch {
+		case ofInput(i):
+			takePlaces(&query.Aggregates[i], s.input)
+		case g.infos[i].order >= 0:
+			takePlaces(&query.Aggregates[i], places[g.infos[i].order])
+		}
+	}
+	texts := make([]string, len(g.orders))
+	for i := range texts {
+		texts[i] = g.orders[i].String()
+	}
+	g.q.then(stage{what: "rows in order of " + strings.Join(texts, ", then of ")}, &streamed{name: "rows in order", schema: s.schema, run: s.run})
+	return query, nil
+}
+
+// columnsRead lists the columns that a query and its orders read, each once.
+func (g *grouping) columnsRead(query spec.Query) (names []string) {
+	use := func(list ...string) {
+		for _, name := range list {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, k := range query.Keys {
+		use(k.Column)
+	}
+	for _, a := range query.Aggregates {
+		use(a.Args...)
+	}
+	for _, o := range g.orders {
+		use(o.columns...)
+	}
+	return names
+}
+
+// takePlaces lets an aggregate go by the places in a column, where there is one, in place of those of the rows.
+func takePlaces(a *spec.Aggregate, column string) {
+	if column == "" {
+		return
+	}
+	switch a.Func {
+	case spec.First:
+		a.Func, a.Args = spec.ArgMin, []string{a.Args[0], column}
+	case spec.Last:
+		a.Func, a.Args = spec.ArgMax, []string{a.Args[0], column}
+	default:
+		a.By = column
+	}
+}
+
+// sorts are sorts of the rows of a source, each of the result of the one before.
+type sorts struct {
+	engine *engine.Engine
+	source scan.Source
+	post   *projection
+	by     []order.By
+	input  string   // name of the column of places in the input; "" of none
+	places []string // names of the columns of places, in the order in which they are made
+	schema *arrow.Schema
+}
+
+// bind makes the projection of the columns that are read, and the schema.
+func (s *sorts) bind(names []string) (err error) {
+	exprs := make([]*expr.Expr, len(names))
+	for i, name := range names {
+		exprs[i] = expr.Column(name)
+	}
+	if s.post, err = newProjection(s.source.Schema(), names, exprs, nil, true); err != nil {
+		return err
+	}
+	fields := slices.Clone(s.post.schema.Fields())
+	for _, name := range s.places {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64})
+	}
+	s.schema = arrow.NewSchema(fields, nil)
+	for _, by := range s.by {
+		if err := by.Validate(s.post.schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run starts the sorts.
+func (s *sorts) run(ctx context.Context) (array.RecordReader, error) {
+	opt := rowsOptions(s.post, s.engine)
+	opt.InOrder = s.input != ""
+	rows, err := s.engine.Rows(ctx, s.source, opt)
+	if err != nil {
+		return nil, err
+	}
+	var reader array.RecordReader = rows
+	made := len(s.post.schema.Fields())
+	number := func() {
+		made++
+		reader = newNumbered(reader, arrow.NewSchema(s.schema.Fields()[:made], nil))
+	}
+	if s.input != "" {
+		number()
+	}
+	for i, by := range s.by {
+		sorted, err := s.engine.Sort(ctx, reader, by)
+		reader.Release()
+		if err != nil {
+			return nil, fmt.Errorf("ORDER BY of an aggregate: %w", err)
+		}
+		if reader = sorted; i < len(s.by)-1 {
+			number()
+		}
+	}
+	return reader, nil
+}
+
+// numbered is a reader with a column of its rows' places more.
+type numbered struct {
+	batches
+	rows int64
+}
+
+// newNumbered takes over the reader.
+func newNumbered(from array.RecordReader, schema *arrow.Schema) *numbered {
+	return &numbered{batches: batches{schema: schema, from: from}}
+}
+
+func (r *numbered) Next() bool {
+	r.drop()
+	if !r.from.Next() {
+		return false
+	}
+	in := r.from.RecordBatch()
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	defer b.Release()
+	b.Reserve(int(in.NumRows()))
+	for range in.NumRows() {
+		b.UnsafeAppend(r.rows)
+		r.rows++
+	}
+	places := b.NewArray()
+	defer places.Release()
+	r.batch = newBatch(r.schema, append(slices.Clone(in.Columns()), places), in.NumRows())
+	return true
+}
