@@ -51,7 +51,7 @@ func newSeed(t *testing.T) uint64 {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	t.Logf("replay with -seed %d", seed)
+	fmt.Printf("again: go test -run '^%s$' -seed=%d\n", t.Name(), seed) // at once: a panic of another goroutine drops what a test has logged
 	return seed
 }
 

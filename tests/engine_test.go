@@ -155,7 +155,13 @@ func TestConcurrentQueries(t *testing.T) {
 		}
 		for range askers {
 			src := scan.Batches(schema, fresh) // a source serves one query at a time
-			go func() { done <- concurrentQuery(eng, src, q, want) }()
+			go func() {
+				err := concurrentQuery(eng, src, q, want)
+				if err != nil {
+					err = fmt.Errorf("table %d, whose number is its seed: %w", i, err)
+				}
+				done <- err
+			}()
 		}
 	}
 	for range tables * askers {

@@ -24,9 +24,7 @@ func exactly(words []uint64, n uint64, scale int) *big.Rat {
 // Would catch a quotient that is rounded twice, of any number of digits and places: of random integers, and of those
 // next to the middle between two floats.
 func TestNearest(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("the seed is %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200_000 {
 		words := []uint64{rng.Uint64(), rng.Uint64(), rng.Uint64()}[:1+rng.IntN(3)]
 		last := len(words) - 1
