@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"sync"
 )
@@ -196,7 +195,7 @@ func (p *csvPart) start(ctx context.Context, f io.ReaderAt, r *csvReader) error 
 		}
 		r.pos = firstRow(p.file.dialect, r.buf, inside)
 	}
-	r.text = io.NewSectionReader(f, to, math.MaxInt64-to)
+	r.text = io.NewSectionReader(f, to, p.file.size-to) // not what was appended since
 	r.readBytes = tailBytes
 	r.consumed = func() int64 { return min(r.base+int64(r.pos), to) - from }
 	r.lineAt = func(offset int64) (int64, error) { return countLines(f, offset) }

@@ -33,12 +33,12 @@ type ColumnInfo struct {
 // Describe returns what is known of each file that the patterns name, in the order in which Open
 // reads them. Files need not have the same columns.
 func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, error) {
-	inputs, _, err := openAll(ctx, patterns, &opt)
+	files, err := openAll(ctx, patterns, &opt)
 	if err != nil {
 		return nil, err
 	}
 	var infos []FileInfo
-	for _, in := range inputs {
+	for _, in := range files.inputs {
 		stats := in.stats()
 		info := FileInfo{Path: in.name(), Bytes: stats.Bytes, Rows: stats.Rows}
 		for _, f := range in.schema().Fields() {

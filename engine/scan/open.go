@@ -17,49 +17,69 @@ import (
 //
 // The files are read when splits of the source are opened, each time anew; standard input can be read once.
 func Open(ctx context.Context, patterns []string, opt Options) (Source, error) {
-	inputs, hive, err := openAll(ctx, patterns, &opt)
+	files, err := openAll(ctx, patterns, &opt)
 	if err != nil {
 		return nil, err
 	}
-	return newTable(inputs, hive)
+	t, err := newTable(files.inputs, files.hive)
+	if err != nil {
+		return nil, err
+	}
+	for i := range t.files {
+		t.files[i].watch = files.watches[i]
+	}
+	return t, nil
 }
 
-func openAll(ctx context.Context, patterns []string, opt *Options) ([]input, []hiveColumn, error) {
+// openFiles are the files of a table, in their order.
+type openFiles struct {
+	inputs  []input
+	watches []*watch // of each input
+	hive    []hiveColumn
+}
+
+func openAll(ctx context.Context, patterns []string, opt *Options) (files openFiles, err error) {
 	opt.EnsureDefaults()
 	if err := opt.Validate(); err != nil {
-		return nil, nil, err
+		return files, err
 	}
 	names, err := expand(ctx, opt.FS, patterns)
 	if err != nil {
-		return nil, nil, err
+		return files, err
 	}
-	var hive []hiveColumn
 	if !opt.NoHive {
-		if hive, err = hiveColumns(names); err != nil {
-			return nil, nil, err
+		if files.hive, err = hiveColumns(names); err != nil {
+			return files, err
 		}
 	}
-	var inputs []input
 	var texts []*csvFile
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+			return files, err
+		}
+		w, err := newWatch(opt.FS, name) // before the file is read
+		if err != nil {
+			return files, err
 		}
 		in, err := openOne(name, opt)
 		if err != nil {
-			return nil, nil, err
+			return files, err
 		}
 		if text, ok := in.(*csvFile); ok {
 			texts = append(texts, text)
-		} else if err := checkTypes(in.schema()); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			err = w.letGrow(text.packed == "")
+		} else if err = checkTypes(in.schema()); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
 		}
-		inputs = append(inputs, in)
+		if err != nil {
+			return files, err
+		}
+		files.inputs, files.watches = append(files.inputs, in), append(files.watches, w)
 	}
 	if len(opt.CSV.Types) > 0 && len(texts) == 0 {
-		return nil, nil, fmt.Errorf("%s: CSV.Types is set, and no input is CSV", names[0])
+		return files, fmt.Errorf("%s: CSV.Types is set, and no input is CSV", names[0])
 	}
-	return inputs, hive, setTypes(texts, &opt.CSV)
+	return files, setTypes(texts, &opt.CSV)
 }
 
 func openOne(name string, opt *Options) (input, error) {

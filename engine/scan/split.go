@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ type split struct {
 	part part
 	plan *plan
 	base uint64 // position of the input's first row
+
+	watch *watch // of the input; nil where it is no file
 }
 
 var _ Split = (*split)(nil)
@@ -100,7 +103,7 @@ func (r *reader) Next() bool {
 		return true
 	}
 	if errors.Is(err, io.EOF) {
-		err = r.checkRows()
+		err = cmp.Or(r.split.watch.check(), r.checkRows())
 	}
 	r.drop()
 	r.err = locate(r.split.part.name(), errors.Join(err, r.close()))

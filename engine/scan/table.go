@@ -27,6 +27,7 @@ type tableFile struct {
 	input
 	base    uint64 // position of its first row
 	columns []int  // index in the input's schema, for every column that is not a hive column
+	watch   *watch // nil where the input is no file of a file system
 }
 
 // allNull says whether a column has no value in the file, by its type.
@@ -168,7 +169,7 @@ func (t *table) fileSplits(ctx context.Context, file int, columns []int) ([]*spl
 	}
 	splits := make([]*split, len(parts))
 	for i, p := range parts {
-		splits[i] = &split{part: p, plan: plan, base: t.files[file].base}
+		splits[i] = &split{part: p, plan: plan, base: t.files[file].base, watch: t.files[file].watch}
 	}
 	return splits, nil
 }
