@@ -60,18 +60,27 @@ func (f *sqlFlags) queryText(cmd *cobra.Command, args []string) (string, error) 
 	case f.file != "" && len(args) > 0:
 		return "", usagef("sql: give --file or a query, not both")
 	case f.file != "":
-		text, err := os.ReadFile(f.file)
-		return string(text), err
+		file, err := os.Open(f.file)
+		if err != nil {
+			return "", err
+		}
+		defer file.Close()
+		return readText(file)
 	case len(args) == 0:
 		return "", usagef("sql: give a query, or --file (see mpga sql --help)")
 	case len(args) > 1:
 		return "", usagef("sql: a query is one argument, in quotes; got %d", len(args))
 	case args[0] == "-":
-		const textBytesMax = 1 << 20 // the parser takes less, and says so
-		text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), textBytesMax))
-		return string(text), err
+		return readText(cmd.InOrStdin())
 	}
 	return args[0], nil
+}
+
+// readText reads the text of a query, from what may have no end.
+func readText(from io.Reader) (string, error) {
+	const textBytesMax = 1 << 20 // the parser takes less, and says so
+	text, err := io.ReadAll(io.LimitReader(from, textBytesMax))
+	return string(text), err
 }
 
 // tableOptions reads name=path.

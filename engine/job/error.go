@@ -34,8 +34,15 @@ func (e *Error) Error() string {
 	if e.Field != "" {
 		b.WriteString(e.Field + ": ")
 	}
-	return b.String() + e.Err.Error()
+	b.WriteString(e.Err.Error())
+	if b.Len() > errorBytesMax { // a value may be any text of the file
+		return strings.ToValidUTF8(b.String()[:errorBytesMax], "") + "..."
+	}
+	return b.String()
 }
+
+// errorBytesMax is how much is printed of one error.
+const errorBytesMax = 2000
 
 // Unwrap returns what is wrong, without the place.
 func (e *Error) Unwrap() error { return e.Err }

@@ -34,16 +34,17 @@ const fileBytesMax = 1 << 20
 
 // Load reads a job's file. Errors of the file are of type Errors.
 func Load(path string, opt ParseOptions) (*Job, error) {
-	info, err := os.Stat(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > fileBytesMax {
-		return nil, Errors{{File: path, Err: fmt.Errorf("the file has %s, more than %s", humanize.IBytes(uint64(info.Size())), humanize.IBytes(fileBytesMax))}}
-	}
-	text, err := os.ReadFile(path)
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, fileBytesMax+1)) // a device has no size
 	if err != nil {
 		return nil, err
+	}
+	if len(text) > fileBytesMax {
+		return nil, Errors{{File: path, Err: fmt.Errorf("the file has more than %s", humanize.IBytes(fileBytesMax))}}
 	}
 	return Parse(path, text, opt)
 }
