@@ -236,6 +236,15 @@ func TestObjectStore(t *testing.T) {
 	read("s3://bucket/out/city=*/year=*/*.parquet")
 	s.checkManifest(t, "out/", batch.NumRows())
 
+	gathered := sink.Options{FS: fsys, PartitionBy: []string{"city", "year"}, OpenFilesMax: 2}
+	if err := write("s3://bucket/gathered", gathered, half, batch.NewSlice(20_000, 60_000)); err != nil {
+		t.Fatal(err)
+	}
+	read("s3://bucket/gathered")
+	if list, err := fsys.List("s3://bucket/gathered/"); err != nil || len(list) != 12 {
+		t.Errorf("%d objects of 12 folders, %v", len(list), err)
+	}
+
 	for _, c := range []struct{ pattern, want string }{
 		{"s3://bucket/nothing.parquet", "s3://bucket/nothing.parquet: file does not exist"},
 		{"s3://bucket/nothing/*.parquet", "no object matches"},
