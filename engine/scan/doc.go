@@ -32,6 +32,8 @@
 //   - S6 (filters): rows are left out unread only if a term of the predicate is surely not TRUE for
 //     them. What is not known - statistics that are missing, in another order, contradictory or
 //     corrupt - leaves nothing out.
+//   - S7 (one version): a split that is read to its end is an error if its file is another by then, or
+//     was written over. Rows that were appended to a text since it was opened are not read.
 //
 // Filter leaves rows out before they are read, the cheapest knowledge first:
 //
