@@ -56,6 +56,14 @@ func (g *Groups) Release() {
 	g.run.borrower.CompareAndSwap(g, nil)
 }
 
+// Bytes returns how much memory the groups hold; 0 of groups that others have finished.
+func (g *Groups) Bytes() int64 {
+	if g.run == nil {
+		return 0
+	}
+	return g.bytes()
+}
+
 func (g *Groups) bytes() int64 { return g.table.bytes() + g.states.bytes() }
 
 // A task merges what is at most taskRowsMax rows and states, so that results stream and no worker

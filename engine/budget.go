@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +33,10 @@ type budget struct {
 	peak   atomic.Int64 // resident bytes of the process
 	freed  atomic.Int64 // when the program was last taken out of them, in Unix nanoseconds
 	base   atomic.Int64 // bytes that the process held outside the budget when nothing was last reserved of it
+
+	collector collector
+	relieving sync.Mutex
+	relieved  time.Time // when garbage was last given back to the system. Requires: relieving is held.
 
 	mu      sync.Mutex
 	running map[*budgetUser]struct{}
@@ -59,6 +64,9 @@ const (
 	// Linux 6.18 maps all of the command's 75 MiB, and then 20 to 40 MiB are mapped again; releasing takes 0.5 ms.
 	releaseBelow = 4
 	releaseEvery = 100 * time.Millisecond
+
+	// relieveEvery bounds how often reservations that do not fit make the collector run: it takes some 10 ms.
+	relieveEvery = 50 * time.Millisecond
 )
 
 func newBudget(m *stream.Memory, limit, fixed int64) *budget {
@@ -67,28 +75,50 @@ func newBudget(m *stream.Memory, limit, fixed int64) *budget {
 	if b.fixed {
 		m.SetLimit(fixed)
 	} else {
+		m.SetRelief(b.relieve)
 		_ = b.look() // a query asks again
 	}
 	return b
 }
 
-// refuse returns the error of a reservation that does not fit.
-func (b *budget) refuse(asked, left int64) error {
-	need := b.limit + int64(roomSlack*float64(asked-left))
-	return fmt.Errorf("%w of %s: %s are needed at once, and %s are left; raise --memory-limit to about %s (MemoryLimit)",
-		ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(asked)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(need)))
+// relieve gives garbage, and what else the process does not need, back to the system.
+func (b *budget) relieve() {
+	b.relieving.Lock()
+	defer b.relieving.Unlock()
+	if time.Since(b.relieved) > relieveEvery {
+		debug.FreeOSMemory()
+		b.freed.Store(0) // so that the program leaves, too
+		b.relieved = time.Now()
+	}
+	_ = b.look() // who has reserved looks at what is left
 }
 
-// look measures the process and sets what is left for pages and tables.
+// refuse returns the error of a reservation that does not fit.
+func (b *budget) refuse(asked, left int64) error {
+	return fmt.Errorf("%w of %s: %s are needed at once, and %s are left; raise --memory-limit to about %s (MemoryLimit)",
+		ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(asked)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(b.enough(asked-left))))
+}
+
+// enough returns a limit that has room for so many bytes more: some of what a larger limit gives goes to other owners,
+// and what is asked for once is asked for again.
+func (b *budget) enough(missing int64) int64 {
+	const slack, step = 2, 4
+	return b.limit + max(slack*missing, b.limit/step)
+}
+
+// look measures the process and sets what is left for pages, tables and reservations.
 func (b *budget) look() error {
-	left, others := b.measure()
-	if now, last := time.Now().UnixNano(), b.freed.Load(); left < b.limit/releaseBelow && now-last >= int64(releaseEvery) && b.freed.CompareAndSwap(last, now) {
-		before := stream.ResidentBytes()
-		stream.ReleaseProgram()
-		b.base.Add(min(stream.ResidentBytes()-before, 0))
+	var left, others int64
+	b.memory.Measure(func() int64 {
 		left, others = b.measure()
-	}
-	b.memory.SetLimit(max(left, memoryBytesMin))
+		if now, last := time.Now().UnixNano(), b.freed.Load(); left < b.limit/releaseBelow && now-last >= int64(releaseEvery) && b.freed.CompareAndSwap(last, now) {
+			before := stream.ResidentBytes()
+			stream.ReleaseProgram()
+			b.base.Add(min(stream.ResidentBytes()-before, 0))
+			left, others = b.measure()
+		}
+		return max(left, memoryBytesMin)
+	})
 	if left < memoryBytesMin {
 		need := (others + memoryBytesMin) / (budgetMargin - 1) * budgetMargin
 		return fmt.Errorf("%w of %s: the process holds %s beside the query's pages and tables, and these need %s; raise --memory-limit to %s (MemoryLimit)",
@@ -97,19 +127,22 @@ func (b *budget) look() error {
 	return nil
 }
 
-// measure returns what the process leaves of the limit for pages and tables, and what it holds beside them.
+// measure returns what the process leaves of the limit for pages, tables and reservations, and what it holds beside
+// them.
 func (b *budget) measure() (left, others int64) {
 	resident := stream.ResidentBytes()
 	if peak := b.peak.Load(); resident > peak {
 		b.peak.Store(resident)
 	}
+	outside := max(resident-b.memory.Resident(), 0) // of the blocks
 	reserved := b.memory.Reserved()
-	others = max(resident-b.memory.Resident()-reserved, 0)
+	others = max(outside-reserved, 0)
 	if reserved == 0 {
 		b.base.Store(others)
 	} else {
 		// The owners of reservations may not have taken their memory yet: the rest of the process holds no less
-		// than it did before they reserved it.
+		// than it did before they reserved it, unless all of them together hold less.
+		b.base.Store(min(b.base.Load(), outside))
 		others = max(others, b.base.Load())
 	}
 	return b.limit - b.limit/budgetMargin - others, others
@@ -129,6 +162,7 @@ func (b *budget) start(fail context.CancelCauseFunc) (stop func(), err error) {
 		stop := make(chan struct{})
 		b.stop = stop
 		b.watching.Add(1)
+		b.collector.begin(b.limit)
 		spawn.Go(func() error { return b.watch(stop) }, b.watched)
 	}
 	user := &budgetUser{fail}
@@ -139,6 +173,7 @@ func (b *budget) start(fail context.CancelCauseFunc) (stop func(), err error) {
 		delete(b.running, user)
 		if len(b.running) == 0 {
 			close(b.stop)
+			b.collector.end()
 		}
 	}, nil
 }
@@ -173,6 +208,7 @@ func (b *budget) watch(stop chan struct{}) error {
 		case <-ticker.C:
 			spawn.Step()
 			_ = b.look() // the least is left: pages spill as much as they can
+			b.collector.adjust(b.memory)
 		case <-stop:
 			return nil
 		}
@@ -231,32 +267,27 @@ func groupMemory() int64 {
 const roomBytesMin = 1 << 20
 
 // roomCopies is how many times a result is in memory while it is written to a file: as it is, encoded,
-// compressed, and what encoders note of it.
-const roomCopies = 5
+// compressed, and what encoders note of it. A result that follows one of its size finds all but roomCopiesOwn taken.
+const (
+	roomCopies    = 6
+	roomCopiesOwn = 3
+)
 
-// roomSlack is how much more of a limit must be had than a value lacks: some of what a larger limit
-// gives goes to the other workers.
-const roomSlack = 1.5
-
-// room returns an ErrMemoryLimit where one result value does not fit the memory, once pages that wait
-// have left it.
-func (q *query) room(value int64) error {
-	if value <= roomBytesMin {
+// room returns an ErrMemoryLimit where results do not fit the memory that they take until they are in a file, once
+// pages that wait have left it.
+func (q *query) room(bytes int64) error {
+	if bytes <= roomBytesMin {
 		return nil
 	}
-	bytes := roomCopies * value
-	if left := q.engine.memory.Left(); left < bytes {
-		if err := q.store.Reclaim(bytes - left); err != nil {
-			return err
-		}
+	copies := int64(roomCopiesOwn)
+	if largest := q.roomLargest.Load(); bytes > largest+largest/4 {
+		copies = roomCopies
 	}
-	left := max(q.engine.memory.Left(), 0)
-	if bytes <= left {
-		return nil
+	if err := q.engine.memory.Room(copies * bytes); err != nil {
+		return fmt.Errorf("a result of %s, %d times as much until it is in a file: %w", humanize.IBytes(uint64(bytes)), roomCopies, err)
 	}
-	need := q.engine.budget.limit + int64(roomSlack*float64(bytes-left))
-	return fmt.Errorf("%w of %s: one value of the result takes %s, and as it may be written to a file %s, but %s are left; raise --memory-limit to about %s (MemoryLimit)",
-		ErrMemoryLimit, humanize.IBytes(uint64(q.engine.budget.limit)), humanize.IBytes(uint64(value)), humanize.IBytes(uint64(bytes)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(need)))
+	q.roomLargest.Store(max(bytes, q.roomLargest.Load()))
+	return nil
 }
 
 // explainLimit adds to an error of a limit which knob there is, and what would have done.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"math"
 	"math/bits"
-	"runtime"
 	"slices"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/spec"
 )
@@ -210,7 +210,20 @@ func sortByPosition(f *spec.Fold, elements []uint64) {
 func (s *finalStates) lists() (arrow.Array, error) {
 	kind := s.out.Column.Kind
 	w := kind.Words()
-	elements := &vector{kind: kind}
+	words, bytes := 0, int64(0)
+	for i := range s.n {
+		list := s.fold.Elements(s.state(i))
+		n := len(list) / s.fold.ElementWords
+		if length := s.out.Aggregate.Length; length > 0 {
+			n = min(n, length)
+		}
+		words += n * w
+		bytes += s.longBytes(list)
+	}
+	if err := s.room(8*int64(words) + bytes); err != nil {
+		return nil, err
+	}
+	elements := &vector{kind: kind, words: make([]uint64, 0, words)}
 	lists := &vector{kind: spec.Int64, words: make([]uint64, s.n)}
 	ends := make([]int, s.n)
 	for i := range s.n {
@@ -260,31 +273,67 @@ func sortTop(f *spec.Fold, list []uint64) {
 	}
 }
 
+// longBytes returns the bytes of the long strings of elements.
+func (s *finalStates) longBytes(elements []uint64) (bytes int64) {
+	if !s.fold.Long {
+		return 0
+	}
+	for ; len(elements) > 0; elements = elements[s.fold.ElementWords:] {
+		if v := spec.AsBytes2(elements[:2]); v.Long() {
+			bytes += int64(v.Len())
+		}
+	}
+	return bytes
+}
+
 // joined finalizes string_agg.
 func (s *finalStates) joined() (arrow.Array, error) {
-	var heap spec.Heap
 	separator := s.out.Aggregate.Separator
-	v := &vector{kind: spec.Bytes, words: make([]uint64, 2*s.n)}
-	var text []byte
+	nulls := &vector{kind: spec.Int64, words: make([]uint64, s.n)}
+	offsets := newBuffer(s.mem, 4*(s.n+1))
+	defer offsets.Release()
+	ends := view[int32](offsets.Bytes())
+	total := int64(0)
+	for i := range s.n {
+		elements := s.fold.Elements(s.state(i))
+		if len(elements) == 0 {
+			nulls.setNull(i)
+		} else {
+			text := joinedBytes(s.fold, elements, separator)
+			if text > math.MaxInt32 {
+				return nil, errStringTooLong
+			}
+			total += text
+		}
+		if total > math.MaxInt32 {
+			return nil, errBatchTooLarge
+		}
+		ends[i+1] = int32(total)
+	}
+	if err := s.room(total); err != nil {
+		return nil, err
+	}
+	data := memory.NewResizableBuffer(s.mem)
+	data.Resize(int(total))
+	out, at := data.Bytes(), 0
 	for i := range s.n {
 		elements := s.inOrder(i)
-		if len(elements) == 0 {
-			v.setNull(i)
-			continue
-		}
-		text = text[:0]
 		for first := true; len(elements) > 0; elements, first = elements[s.fold.ElementWords:], false {
 			if !first {
-				text = append(text, separator...)
+				at += copy(out[at:], separator)
 			}
-			text = append(text, spec.AsBytes2(elements[:2]).Bytes()...)
+			at += copy(out[at:], spec.AsBytes2(elements[:2]).Bytes())
 		}
-		if len(text) > math.MaxInt32 {
-			return nil, errStringTooLong
-		}
-		*spec.AsBytes2(v.words[2*i : 2*i+2]) = heap.Keep(spec.ToBytes2(text))
 	}
-	array, err := v.toArray(s.mem, s.out.Type)
-	runtime.KeepAlive(&heap)
-	return array, err
+	offsets.Retain()
+	return newArray(s.out.Type, s.n, nil, nulls.nulls(s.mem), offsets, data), nil
+}
+
+// joinedBytes returns the length of the string that elements are joined to.
+func joinedBytes(f *spec.Fold, elements []uint64, separator string) int64 {
+	bytes := int64(len(elements)/f.ElementWords-1) * int64(len(separator))
+	for ; len(elements) > 0; elements = elements[f.ElementWords:] {
+		bytes += int64(spec.AsBytes2(elements[:2]).Len())
+	}
+	return bytes
 }

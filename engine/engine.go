@@ -28,6 +28,8 @@ type Engine struct {
 	temp    *stream.Temp
 	budget  *budget
 	decoded memory.Allocator // of decoded columns
+	results memory.Allocator // of result batches
+	made    memory.Allocator // of batches that others make, see Allocator
 	devices *devices
 	rates   *rates // nil of the CPU alone
 
@@ -70,8 +72,10 @@ func Open(opt Options) (*Engine, error) {
 	}
 	e.decoded = opt.Allocator
 	if _, own := opt.Allocator.(*poolAllocator); own {
-		e.decoded = &blockAllocator{e.memory}
+		e.decoded = &blockAllocator{e.memory, e.share()}
 	}
+	e.results = &budgetAllocator{of: opt.Allocator, memory: e.memory, share: e.share()}
+	e.made = &budgetAllocator{of: memory.DefaultAllocator, memory: e.memory, share: e.share()}
 	e.budget = newBudget(e.memory, opt.MemoryLimit, opt.testing.MemoryBytes)
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e, nil
@@ -94,8 +98,18 @@ func (e *Engine) Close() error {
 	return err
 }
 
+// share returns the part of the memory limit that is one worker's, in bytes.
+func (e *Engine) share() int64 { return e.opt.MemoryLimit / int64(e.opt.Threads) }
+
 // MemoryLimit returns the limit of the process, in bytes.
 func (e *Engine) MemoryLimit() int64 { return e.budget.limit }
+
+// Allocator returns an allocator of the Go heap for batches that are made of the engine's results, within its budget.
+// Where that has no room, the work of who asks ends by spawn.Fail.
+func (e *Engine) Allocator() memory.Allocator { return e.made }
+
+// Budget returns the memory that the engine's limit leaves, for what else is made of its results.
+func (e *Engine) Budget() spec.Budget { return e.memory }
 
 // Aggregate starts a query and returns its result, which must be released. Batches arrive as they
 // are ready; errors that appear after the start come from Result.Err. An error that is ErrQuery

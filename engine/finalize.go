@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -25,6 +26,7 @@ type finalizer struct {
 	bound     *spec.Bound
 	mem       memory.Allocator
 	interners []*interner // by column of bound, of the columns that are interned keys
+	varies    bool        // some column has values of no fixed width
 
 	keyWords sync.Pool // *[]uint64
 
@@ -57,6 +59,31 @@ func (f *finalizer) batch(ctx context.Context, g *cpuagg.Groups, from, to int) (
 		columns = append(columns, a)
 	}
 	return array.NewRecordBatch(f.bound.Schema, columns, int64(to-from)), nil
+}
+
+// batchShare is the part of a worker's share of the memory limit that a batch of results may take, and batchBytesMax
+// the most. There are some at a time: that which is made, that which waits, that which is written.
+const (
+	batchShare    = 32
+	batchBytesMax = 32 << 20
+)
+
+// batchRows returns how many of the groups are a batch: fewer where their strings or lists are long.
+func (q *query) batchRows(g *cpuagg.Groups) int {
+	rows := q.engine.opt.testing.ResultRows
+	if g.Len == 0 || !q.final.varies {
+		return rows
+	}
+	perGroup := g.Bytes()/int64(g.Len) + 1
+	return int(min(max(min(q.engine.share()/batchShare, batchBytesMax)/perGroup, 1), int64(rows)))
+}
+
+// variesIn says whether results have columns whose values have no fixed width.
+func variesIn(schema *arrow.Schema) bool {
+	return slices.ContainsFunc(schema.Fields(), func(f arrow.Field) bool {
+		_, fixed := f.Type.(arrow.FixedWidthDataType)
+		return !fixed
+	})
 }
 
 // key returns one key column of groups from to to.

@@ -37,6 +37,9 @@ func (p *poolAllocator) Allocate(size int) []byte {
 	return make([]byte, 1<<class)[:size]
 }
 
+// poolBytes returns how much memory a buffer of size bytes takes.
+func poolBytes(size int) int64 { return 1 << bits.Len(uint(max(size, 1)-1)) }
+
 // Reallocate resizes a buffer and keeps what fits of it.
 func (p *poolAllocator) Reallocate(size int, b []byte) []byte { return reallocate(p, size, b) }
 
@@ -68,7 +71,10 @@ func reallocate(a memory.Allocator, size int, b []byte) []byte {
 
 // blockAllocator is the default allocator of decoded columns, which the engine itself gives back:
 // their memory counts in its budget.
-type blockAllocator struct{ memory *stream.Memory }
+type blockAllocator struct {
+	memory *stream.Memory
+	share  int64 // of the memory limit, in bytes, of one worker
+}
 
 var _ memory.Allocator = (*blockAllocator)(nil)
 
@@ -92,5 +98,11 @@ func (a *blockAllocator) Free(b []byte) {
 	a.memory.Free(unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), cap(b)/8))
 }
 
-// Limit returns what all memory of the engine's pages, tables and decoded columns may take, in bytes.
-func (a *blockAllocator) Limit() int64 { return a.memory.Limit() }
+// Reserve implements spec.Budget.
+func (a *blockAllocator) Reserve(bytes int64) error { return a.memory.Reserve(bytes) }
+
+// Unreserve implements spec.Budget.
+func (a *blockAllocator) Unreserve(bytes int64) { a.memory.Unreserve(bytes) }
+
+// Share returns the part of the memory limit that is one worker's, in bytes.
+func (a *blockAllocator) Share() int64 { return a.share }

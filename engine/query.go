@@ -55,6 +55,8 @@ type query struct {
 	partitions int
 	merged     int // tasks that the partitions were merged to
 	batches    atomic.Int64
+
+	roomLargest atomic.Int64 // bytes of the largest results that room was asked for
 }
 
 func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, started time.Time) *query {
@@ -62,7 +64,7 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 		engine:  e,
 		bound:   b,
 		splits:  splits,
-		final:   finalizer{bound: b, mem: e.opt.Allocator, interners: newInterners(b)},
+		final:   finalizer{bound: b, mem: e.results, interners: newInterners(b), varies: variesIn(b.Schema)},
 		trace:   e.opt.Trace.Query(started),
 		started: started,
 		times:   map[Phase]time.Duration{PhasePlan: time.Since(started)},
@@ -417,7 +419,7 @@ func (o *batchOutput) close() error        { return nil }
 func (o *batchOutput) release()            {}
 
 func (o *batchOutput) write(ctx context.Context, th *thread, g *cpuagg.Groups) error {
-	rows := o.query.engine.opt.testing.ResultRows
+	rows := o.query.batchRows(g)
 	for from := 0; from < g.Len; from += rows {
 		if err := o.emit(ctx, th, g, from, min(from+rows, g.Len)); err != nil {
 			return err

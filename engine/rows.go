@@ -138,7 +138,7 @@ func (r *Rows) read(ctx context.Context, t *thread, m RowMap, split scan.Split) 
 	var from array.RecordReader
 	err := r.engine.decode(split, func() (err error) {
 		from, err = split.Open(context.WithValue(ctx, threadKey{}, t), scan.OpenOptions{
-			Allocator: r.engine.opt.Allocator,
+			Allocator: r.engine.results,
 			BatchRows: r.engine.opt.testing.BatchRows,
 		})
 		return err

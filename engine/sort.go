@@ -67,6 +67,6 @@ func (e *Engine) sortOptions() ordering.Options {
 		Threads:   e.opt.Threads,
 		Units:     e.threads,
 		BatchRows: e.opt.testing.ResultRows,
-		Allocator: e.opt.Allocator,
+		Allocator: e.results,
 	}
 }

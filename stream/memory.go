@@ -27,7 +27,9 @@ type Memory struct {
 	classes [slabBits + 1]class
 
 	reserved   atomic.Int64 // bytes promised to owners outside, see Reserve
+	settling   atomic.Int64 // bytes given back since the process was last measured, see Unreserve
 	refuse     func(asked, left int64) error
+	relieve    func() // nil where nobody measures the process
 	reclaimMu  sync.Mutex
 	reclaimers map[*reclaimer]struct{}
 
@@ -73,7 +75,9 @@ func (m *Memory) SetLimit(limit int64) {
 func (m *Memory) Limit() int64 { return m.limit.Load() }
 
 // Left implements spec.Memory.
-func (m *Memory) Left() int64 { return m.limit.Load() - m.used.Load() - m.reserved.Load() }
+func (m *Memory) Left() int64 {
+	return m.limit.Load() - m.used.Load() - m.reserved.Load() - m.settling.Load()
+}
 
 // Used returns the bytes of blocks in use.
 func (m *Memory) Used() int64 { return m.used.Load() }

@@ -2,14 +2,26 @@ package stream
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/mpga/mpga/engine/spec"
 )
 
 var _ spec.Budget = (*Memory)(nil)
 
+// A reservation that does not fit waits for other owners to give theirs back: they hold them for the time that a batch
+// takes. Then it is refused.
+const (
+	reserveWaitMin = time.Millisecond
+	reserveWaitMax = 256 * time.Millisecond // all waits together take twice as long
+)
+
 // SetRefusal sets the error of reservations that do not fit. It is called before Memory is shared.
 func (m *Memory) SetRefusal(refuse func(asked, left int64) error) { m.refuse = refuse }
+
+// SetRelief sets a function that gives back to the system what the process holds and does not need, such as garbage,
+// and then calls SetLimit with what is left. It is called before Memory is shared, by who calls SetLimit over and over.
+func (m *Memory) SetRelief(relieve func()) { m.relieve = relieve }
 
 // AddReclaimer adds a function that makes room for bytes by writing pages to disk; the returned function removes
 // it. Reserve calls it, from any goroutine and without a lock of Memory.
@@ -31,27 +43,64 @@ func (m *Memory) AddReclaimer(reclaim func(bytes int64) error) (remove func()) {
 // reclaimer is a function with an identity.
 type reclaimer struct{ reclaim func(bytes int64) error }
 
-// Reserve implements spec.Budget.
+// Reserve implements spec.Budget. What does not fit is asked for again once pages are on disk, garbage is given back
+// to the system, and other owners had some time.
 func (m *Memory) Reserve(bytes int64) error {
-	m.reserved.Add(bytes)
-	left := m.Left()
-	if left < 0 {
-		if err := m.reclaim(-left); err != nil {
-			m.Unreserve(bytes)
+	left, err := m.tryReserve(bytes)
+	if err != nil || left >= 0 {
+		return err
+	}
+	for wait := reserveWaitMin; m.relieve != nil && bytes <= m.Limit() && wait <= reserveWaitMax; wait *= 2 {
+		m.relieve()
+		if left, err = m.tryReserve(bytes); err != nil || left >= 0 {
 			return err
 		}
-		left = m.Left()
+		time.Sleep(wait)
 	}
-	if left < 0 {
-		m.Unreserve(bytes)
-		return m.refusal(bytes, max(left+bytes, 0))
-	}
-	m.grown()
-	return nil
+	return m.refusal(bytes, max(left+bytes, 0))
 }
 
-// Unreserve implements spec.Budget.
-func (m *Memory) Unreserve(bytes int64) { m.reserved.Add(-bytes) }
+// tryReserve reserves bytes, and returns how many are left then; if these are less than none, nothing is reserved.
+func (m *Memory) tryReserve(bytes int64) (left int64, err error) {
+	m.reserved.Add(bytes)
+	if left = m.Left(); left < 0 {
+		if err = m.reclaim(-left); err == nil {
+			left = m.Left()
+		}
+	}
+	if err != nil || left < 0 {
+		m.reserved.Add(-bytes)
+		return left, err
+	}
+	m.grown()
+	return left, nil
+}
+
+// Unreserve implements spec.Budget. The memory that was reserved may still be resident, as another owner's or as
+// garbage: where the process is measured, it counts until it has been measured again.
+func (m *Memory) Unreserve(bytes int64) {
+	if m.relieve != nil {
+		m.settling.Add(bytes)
+	}
+	m.reserved.Add(-bytes)
+}
+
+// Room returns an error where Reserve would, and reserves nothing.
+func (m *Memory) Room(bytes int64) error {
+	err := m.Reserve(bytes)
+	if err == nil {
+		m.reserved.Add(-bytes)
+	}
+	return err
+}
+
+// Measure calls a function that measures the process and returns what is left for blocks and reservations, which
+// becomes the limit.
+func (m *Memory) Measure(measure func() int64) {
+	settled := m.settling.Load()
+	m.SetLimit(measure())
+	m.settling.Add(-settled)
+}
 
 // Reserved returns the bytes that are promised to owners outside Memory.
 func (m *Memory) Reserved() int64 { return m.reserved.Load() }

@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"testing"
+	"time"
 )
 
 // A reservation counts against the budget as blocks do, makes reclaimers give up pages, and is refused with the
@@ -41,5 +42,37 @@ func TestReserve(t *testing.T) {
 	m.Unreserve(1 << 19)
 	if m.Left() != 1<<20 || m.Reserved() != 0 {
 		t.Errorf("in the end %d B are left and %d B reserved", m.Left(), m.Reserved())
+	}
+}
+
+// Would catch memory that counts as free while it is still resident, as garbage, and a reservation that is refused
+// though others are about to give theirs back.
+func TestReserveMeasured(t *testing.T) {
+	m := NewMemory(100)
+	resident, relieved := int64(0), 0
+	measure := func() { m.Measure(func() int64 { return 100 - resident }) }
+	m.SetRelief(func() { relieved++; measure() })
+	reserve := func(bytes int64, want bool) {
+		t.Helper()
+		if err := m.Reserve(bytes); (err == nil) != want {
+			t.Fatalf("%d B with %d left: %v", bytes, m.Left(), err)
+		}
+	}
+	reserve(80, true)
+	m.Unreserve(80)
+	if left := m.Left(); left != 20 {
+		t.Errorf("%d B are left of memory that may still be resident", left)
+	}
+	reserve(60, true) // it was not, as relieve has seen
+	if relieved != 1 {
+		t.Errorf("relieved %d times", relieved)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { m.Unreserve(60) })
+	reserve(90, true)
+	m.Unreserve(90)
+	resident = 50
+	reserve(60, false)
+	if err := m.Room(40); err != nil || m.Reserved() != 0 || m.Left() != 50 {
+		t.Errorf("%v; %d B are reserved, %d left", err, m.Reserved(), m.Left())
 	}
 }

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// collector keeps the Go heap, garbage included, within its part of the memory limit while queries run:
+//
+//	a third, and what is reserved of the budget    but no more than the rest of the process leaves of the limit
+//
+// The limit of the Go runtime is the process's: the engine that came first sets it, and what was set before comes back
+// when its last query has ended.
+type collector struct {
+	mu     sync.Mutex
+	active bool
+	limit  int64 // of the process, in bytes
+	before int64 // the runtime's limit that begin has found
+	now    int64 // the runtime's limit
+}
+
+const (
+	// collectorShare is the part of the memory limit that the Go heap may take unasked: decoders and the writer of
+	// the result are there.
+	collectorShare = 3
+
+	// collectorShareMin is the part that it may take however full the process is: below, the collector would run
+	// all the time for what decoders need in any case.
+	collectorShareMin = 6
+
+	// collectorStep is the part of its limit that a new one must differ by: a change stops the program for a moment.
+	collectorStep = 16
+)
+
+// collectorOwner is held by the collector that sets the runtime's limit.
+var collectorOwner sync.Mutex
+
+// begin takes the runtime's limit over, unless another engine has it.
+func (c *collector) begin(limit int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !collectorOwner.TryLock() {
+		return
+	}
+	c.active, c.limit = true, limit
+	c.before = debug.SetMemoryLimit(-1)
+	c.now = c.before
+	c.set(limit / collectorShare)
+}
+
+// end restores what was there before.
+func (c *collector) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.active {
+		debug.SetMemoryLimit(c.before)
+		c.active = false
+		collectorOwner.Unlock()
+	}
+}
+
+// adjust sets the runtime's limit to what the process leaves.
+func (c *collector) adjust(m *stream.Memory) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.active {
+		return
+	}
+	want := c.limit/collectorShare + m.Reserved()
+	if resident := stream.ResidentBytes(); resident > c.limit/4*3 || want > c.limit/2 {
+		rest := max(resident-goBytes(), 0)
+		want = min(want, c.limit-c.limit/(2*budgetMargin)-rest)
+	}
+	c.set(max(want, c.limit/collectorShareMin))
+}
+
+// set changes the runtime's limit to about so many bytes, unless the program has set a stricter one.
+func (c *collector) set(want int64) {
+	if c.before < c.limit/collectorShare {
+		return
+	}
+	if step := c.now / collectorStep; want > c.now+step || want < c.now-step {
+		debug.SetMemoryLimit(want)
+		c.now = want
+	}
+}
+
+// goBytes returns what the Go runtime holds of the system's memory.
+func goBytes() int64 {
+	samples := [...]metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples[:])
+	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
+}
