@@ -191,6 +191,7 @@ func (b *binder) fold(n *node) {
 func (b *binder) evaluator() *Evaluator {
 	if b.folder == nil {
 		b.folder = b.program.NewEvaluator(memory.DefaultAllocator)
+		b.folder.text = textLimit{frame: foldedBytes, row: foldedBytes, full: foldedBytes}
 	}
 	return b.folder
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
@@ -146,6 +147,18 @@ func (b *builder) addTexts(offsets []int32, v *vector) error {
 		offsets[i] = int32(b.length)
 	}
 	return nil
+}
+
+// cut drops the last rows, which one add has added.
+func (b *builder) cut(rows int) {
+	b.n -= rows
+	if b.text != nil {
+		b.length = int(arrow.Int32Traits.CastFromBytes(b.fixed.Bytes())[b.n])
+	}
+	if b.valid != nil {
+		b.nulls = b.n - bitutil.CountSetBits(b.valid.Bytes(), 0, b.n)
+		memory.Set(b.valid.Bytes()[b.n/8:], 0xFF)
+	}
 }
 
 // addNulls notes which of the next rows are NULL.

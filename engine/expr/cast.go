@@ -440,6 +440,18 @@ func appendBlob(b []byte, blob string) []byte {
 	return b
 }
 
+// blobTextLen returns how many bytes appendBlob writes.
+func blobTextLen(blob string) int {
+	size := 0
+	for i := range len(blob) {
+		size++
+		if c := blob[i]; c < ' ' || c > '~' || c == '\\' || c == '\'' || c == '"' {
+			size += 3
+		}
+	}
+	return size
+}
+
 func parseBool(text string) (value, ok bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "t", "1", "yes", "y":
@@ -490,19 +502,35 @@ func setTextCast(n *node, from Type) {
 		}
 	case floatKind:
 		n.eval = map1f(n, func(e *Evaluator, a float64) (string, error) {
-			return e.keep(appendValue(e.room(32), from, a)), nil
+			b, err := e.room(n, 32)
+			if err != nil {
+				return "", err
+			}
+			return e.keep(appendValue(b, from, a)), nil
 		})
 	case wideKind:
 		n.eval = map1f(n, func(e *Evaluator, a wide) (string, error) {
-			return e.keep(appendValue(e.room(48), from, a)), nil
+			b, err := e.room(n, 48)
+			if err != nil {
+				return "", err
+			}
+			return e.keep(appendValue(b, from, a)), nil
 		})
 	case intKind:
 		n.eval = map1f(n, func(e *Evaluator, a int64) (string, error) {
-			return e.keep(appendValue(e.room(32), from, a)), nil
+			b, err := e.room(n, 32)
+			if err != nil {
+				return "", err
+			}
+			return e.keep(appendValue(b, from, a)), nil
 		})
 	default:
 		n.eval = map1f(n, func(e *Evaluator, a string) (string, error) {
-			return e.keep(appendBlob(e.room(len(a)), a)), nil
+			b, err := e.room(n, blobTextLen(a))
+			if err != nil {
+				return "", err
+			}
+			return e.keep(appendBlob(b, a)), nil
 		})
 	}
 }

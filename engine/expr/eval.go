@@ -3,6 +3,7 @@ package expr
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"unsafe"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // node is a bound expression.
@@ -116,21 +119,27 @@ type Evaluator struct {
 	arrays    []arrow.Array // of the batch, by column
 	ofColumns []*entries    // of its dictionary, by column
 	ofNodes   []*entries    // of the dictionary of a node's column, by slot
-	constants []*vector     // by slot
+	constants []*vector     // by slot; nil before one is asked for, and of those beyond constantsMax
 	regexps   map[string]*regexp.Regexp
 	memos     []*memo // by slot; nil before one is asked for
 	free      []*frame
 
-	step      int // rows that are evaluated together at most
-	together  int // rows that are
-	textMax   int // bytes of the strings of one row
-	textFull  int // bytes of strings above which fewer rows are evaluated together
-	textArray int // bytes of strings above which arrays end
-	results   []*vector
+	constantsKept int
+
+	step     int // rows that are evaluated together at most
+	together int // rows that are
+	text     textLimit
 }
 
-// NewEvaluator returns an evaluator whose results take their memory from mem. Where that has a method Limit, see
-// Evaluator.LimitText.
+// limited is an allocator of a budget.
+type limited interface {
+	memory.Allocator
+	spec.Budget
+	Share() int64 // of the memory limit, in bytes, for one worker
+}
+
+// NewEvaluator returns an evaluator whose results take their memory from mem. An allocator that has a budget sets
+// Evaluator.Limit.
 func (p *Program) NewEvaluator(mem memory.Allocator) *Evaluator {
 	e := &Evaluator{
 		program:   p,
@@ -140,12 +149,10 @@ func (p *Program) NewEvaluator(mem memory.Allocator) *Evaluator {
 		constants: make([]*vector, p.slots),
 		regexps:   map[string]*regexp.Regexp{},
 		step:      vectorRows,
-		textMax:   textRowBytes,
-		textFull:  textFrameBytes,
-		textArray: textArrayBytes,
+		text:      textLimitOf(math.MaxInt64, nil),
 	}
-	if limited, ok := mem.(interface{ Limit() int64 }); ok {
-		e.LimitText(limited.Limit())
+	if l, ok := mem.(limited); ok {
+		e.Limit(l.Share(), l)
 	}
 	return e
 }
@@ -214,13 +221,25 @@ func (f *frame) compute(n *node) (*vector, error) {
 func (f *frame) constant(n *node) *vector {
 	v := f.e.constants[n.slot]
 	if v == nil {
+		if f.e.constantsKept == constantsMax {
+			short := f.e.vector(n.typ.kind(), f.n)
+			if n.value == nil {
+				short.null = f.e.bitmap(f.n)
+			}
+			short.fill(n.value)
+			return short
+		}
 		v = repeated(n.typ.kind(), n.value)
 		f.e.constants[n.slot] = v
+		f.e.constantsKept++
 	}
 	short := f.e.vectors.get()
 	*short = v.slice(f.n)
 	return short
 }
+
+// constantsMax bounds the constants that an evaluator keeps as vectors, of 16 KiB each.
+const constantsMax = 256
 
 // slice returns the first rows of a vector.
 func (v *vector) slice(n int) vector {
@@ -248,11 +267,16 @@ func repeated(k kind, value any) *vector {
 	v := new(arena).vector(k, vectorRows)
 	if value == nil {
 		v.null = make([]uint64, vectorWords)
-		for w := range v.null {
-			v.null[w] = ^uint64(0)
-		}
 	}
+	v.fill(value)
+	return v
+}
+
+// fill sets all values of a vector.
+func (v *vector) fill(value any) {
 	switch x := value.(type) {
+	case nil:
+		fillAll(v.null, ^uint64(0))
 	case bool:
 		for w := range v.bits {
 			if x {
@@ -268,7 +292,6 @@ func repeated(k kind, value any) *vector {
 	case string:
 		fillAll(v.texts, x)
 	}
-	return v
 }
 
 func fillAll[T any](out []T, x T) {
@@ -327,9 +350,9 @@ func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval fu
 	made := &entries{of: dict.Data()}
 	made.of.Retain()
 	*place = made
-	outside, together, full := e.made, e.together, e.textFull
+	outside, together, full := e.made, e.together, e.text.full
 	made.err = func() error {
-		e.made, e.together, e.textFull = 0, vectorRows, min(textFrameBytes, e.textMax) // for all entries
+		e.made, e.together, e.text.full = 0, vectorRows, e.text.frame // for all entries
 		var b collector
 		for from := 0; from < dict.Len(); from += vectorRows {
 			if err := e.collect(&b, k, dict, from, min(vectorRows, dict.Len()-from), eval); err != nil {
@@ -342,7 +365,7 @@ func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval fu
 		made.set(b.vector)
 		return err
 	}()
-	e.made, e.together, e.textFull = outside, together, full
+	e.made, e.together, e.text.full = outside, together, full
 	return made, made.err
 }
 
@@ -493,7 +516,7 @@ func putBits(out []byte, words []uint64, n int) {
 }
 
 // Eval returns expressions for the rows of a batch from one on, and how many rows these are: fewer than there are where
-// their strings take more than some 32 MiB. The batch has the program's columns. Strings come as dictionaries where an
+// their strings take much memory. The batch has the program's columns. Strings come as dictionaries where an
 // expression's only column does, unless the program is plain.
 func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int) (arrays []arrow.Array, rows int, err error) {
 	if err := e.begin(batch); err != nil {
@@ -528,18 +551,25 @@ func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int)
 // evalAll makes an array of the whole batch or a full builder for each expression, and returns how many rows the
 // builders have.
 func (e *Evaluator) evalAll(ctx context.Context, from, rows int, arrays []arrow.Array, builders []*builder) (done int, err error) {
-	building := false
+	width := 0 // of the values that are built
 	for i, n := range e.program.nodes {
 		if arrays[i], err = e.whole(n); err != nil {
 			return 0, err
 		}
 		if arrays[i] == nil {
-			builders[i] = newBuilder(n.typ, e.program.compact[i], rows, e.mem)
-			building = true
+			width += e.program.widthOf(i)
 		}
 	}
-	if !building {
+	if width == 0 {
 		return rows, nil
+	}
+	if most := e.text.array / width; rows > most {
+		rows = max(most&^7, 8) // as many as builders add at a time, see inSteps
+	}
+	for i, n := range e.program.nodes {
+		if arrays[i] == nil {
+			builders[i] = newBuilder(n.typ, e.program.compact[i], rows, e.mem)
+		}
 	}
 	for done < rows {
 		n, err := e.inSteps(from+done, rows-done, func(from, n int) error { return e.evalRows(from, n, builders) })
@@ -556,38 +586,59 @@ func (e *Evaluator) evalAll(ctx context.Context, from, rows int, arrays []arrow.
 				size += b.length
 			}
 		}
-		if size >= e.textArray || done%8 != 0 { // which builders need
+		if size >= e.text.array || done%8 != 0 { // which builders need
 			break
 		}
 	}
 	return done, nil
 }
 
-// evalRows adds the values of some rows to the builders there are.
-func (e *Evaluator) evalRows(from, n int, builders []*builder) error {
+// widthOf returns about how many bytes a value of expression i takes, strings apart.
+func (p *Program) widthOf(i int) int {
+	if fixed, ok := p.Arrow(i).(arrow.FixedWidthDataType); ok {
+		return (fixed.BitWidth() + 7) / 8
+	}
+	return 4 // an offset
+}
+
+// evalRows adds the values of some rows to the builders there are; to none after an error.
+func (e *Evaluator) evalRows(from, n int, builders []*builder) (err error) {
 	f := e.frameOf(from, n, nil)
 	defer e.done(f)
-	e.results = e.results[:0]
-	for i, b := range builders {
-		var v *vector
-		if b != nil {
-			var err error
-			if v, err = f.eval(e.program.nodes[i]); err != nil {
-				return e.atRow(e.program.nodes[i], from, n, err)
+	added := 0
+	defer func() {
+		for _, b := range builders[:added] {
+			if err != nil && b != nil {
+				b.cut(n)
 			}
 		}
-		e.results = append(e.results, v)
-	}
+	}()
 	for i, b := range builders {
 		if b == nil {
+			added++
 			continue
 		}
-		if err := b.add(e.results[i]); err != nil {
-			return fmt.Errorf("%s: %w", e.program.nodes[i].text, err)
+		node := e.program.nodes[i]
+		before := e.mark()
+		v, err := f.eval(node)
+		if err != nil {
+			return e.atRow(node, from, n, err)
+		}
+		if err := b.add(v); err != nil {
+			return fmt.Errorf("%s: %w", node.text, err)
+		}
+		added++
+		if len(builders) > manyColumns && !e.program.shared {
+			e.back(before)
+			clear(f.loaded)
 		}
 	}
 	return nil
 }
+
+// manyColumns is how many columns are worth keeping the columns that they are made of until all are made: a vector
+// takes 16 KiB.
+const manyColumns = 64
 
 // whole returns the array of a node that needs no work row by row: a column, or a string of the entries of
 // a dictionary. It is nil for others.

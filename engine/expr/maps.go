@@ -64,11 +64,6 @@ func map1f[A, R element](n *node, fn func(*Evaluator, A) (R, error)) func(*frame
 					return nil, err
 				}
 			}
-			if f.e.made > f.e.textFull {
-				if err := f.e.manyTexts(n); err != nil {
-					return nil, err
-				}
-			}
 		}
 		return out, nil
 	}
@@ -110,11 +105,6 @@ func map2f[A, B, R element](n *node, fn func(*Evaluator, A, B) (R, error)) func(
 					return nil, err
 				}
 			}
-			if f.e.made > f.e.textFull {
-				if err := f.e.manyTexts(n); err != nil {
-					return nil, err
-				}
-			}
 		}
 		return out, nil
 	}
@@ -134,11 +124,6 @@ func map3f[A, B, C, R element](n *node, fn func(*Evaluator, A, B, C) (R, error))
 			}
 			if r[i], err = fn(f.e, x[i], y[i], z[i]); err != nil {
 				if err = out.setNull(f, i, err, shared); err != nil {
-					return nil, err
-				}
-			}
-			if f.e.made > f.e.textFull {
-				if err := f.e.manyTexts(n); err != nil {
 					return nil, err
 				}
 			}

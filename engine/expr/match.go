@@ -157,11 +157,11 @@ func like(fold bool) binding {
 			}
 			return parseLike(pattern, escape)
 		}
-		match := func(e *Evaluator, p *likePattern, s string) bool {
+		match := func(e *Evaluator, p *likePattern, s string) (is bool, err error) {
 			if fold {
-				s = lower(e, s)
+				s, err = lower(e, n, s)
 			}
-			return p.match(s)
+			return err == nil && p.match(s), err
 		}
 		pattern, ok := n.args[1].value.(string)
 		if !ok || !n.args[1].isConst {
@@ -170,7 +170,7 @@ func like(fold bool) binding {
 				if err != nil {
 					return false, fmt.Errorf("%s: %w", n.text, err)
 				}
-				return match(e, p, s), nil
+				return match(e, p, s)
 			})
 			return nil
 		}
@@ -179,13 +179,16 @@ func like(fold bool) binding {
 			return b.errorf(n.args[1], "%v", err)
 		}
 		n.fallible = false
-		n.eval = test2(n, func(e *Evaluator, s, _ string) (bool, error) { return match(e, p, s), nil })
+		n.eval = test2(n, func(e *Evaluator, s, _ string) (bool, error) { return match(e, p, s) })
 		return nil
 	}
 }
 
 // regexpsMax bounds the compiled patterns that an evaluator keeps, where they come from a column.
 const regexpsMax = 100
+
+// regexpBytesMax bounds the patterns that are kept beside others: compiled, they take some hundred times as much.
+const regexpBytesMax = 4 << 10
 
 // regexp returns a compiled pattern.
 func (e *Evaluator) regexp(pattern, flags string) (*regexp.Regexp, error) {
@@ -210,7 +213,7 @@ func (e *Evaluator) regexp(pattern, flags string) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(e.regexps) >= regexpsMax {
+	if len(e.regexps) >= regexpsMax || len(pattern) > regexpBytesMax {
 		clear(e.regexps)
 	}
 	e.regexps[pattern] = re
@@ -274,23 +277,12 @@ func regexpReplace(b *binder, n *node) error {
 		if err != nil {
 			return "", err
 		}
-		count := 1
-		if all {
-			count = -1
-		}
 		with, ok := usable(with, re.NumSubexp(), all)
-		matches := re.FindAllStringSubmatchIndex(s, count)
-		if matches == nil || !ok {
+		if !ok {
 			return memo.add(s, s), nil
 		}
-		out := e.room(len(s))
-		at := 0
-		for _, m := range matches {
-			out = append(out, s[at:m[0]]...)
-			out = appendGroups(out, s, with, m)
-			at = m[1]
-		}
-		return memo.add(s, e.keep(append(out, s[at:]...))), nil
+		made, err := replaceMatches(e, n, re, s, with, all)
+		return memo.add(s, made), err
 	})
 	return b.wantText(n, 0, 1, 2)
 }

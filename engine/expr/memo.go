@@ -18,6 +18,9 @@ const (
 	// memoBytesMax bounds a memo: some 20,000 addresses and what is made of them.
 	memoBytesMax = 4 << 20
 
+	// memoEntryMax bounds an entry, of a string and what was made of it.
+	memoEntryMax = memoBytesMax / 64
+
 	// memoEntryBytes is what an entry takes besides its bytes.
 	memoEntryBytes = 48
 
@@ -45,7 +48,7 @@ func (m *memo) find(s string) (made string, ok bool) {
 
 // add remembers what was made of a string, and returns it.
 func (m *memo) add(s, made string) string {
-	if m == nil || m.full {
+	if m == nil || m.full || len(s)+len(made) > memoEntryMax {
 		return made
 	}
 	if m.known == nil {

@@ -17,9 +17,12 @@ func (e *Evaluator) atRow(n *node, from, rows int, err error) error {
 	if err == errManyTexts {
 		return err
 	}
+	if rows == 1 {
+		return &RowError{from, err}
+	}
 	for row := from; row < from+rows; row++ {
 		e.reset()
-		e.together, e.textFull = 1, e.textMax
+		e.together, e.text.full = 1, e.text.frame
 		f := e.frameOf(row, 1, nil)
 		_, found := f.eval(n)
 		e.done(f)

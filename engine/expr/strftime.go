@@ -121,6 +121,9 @@ func checkFormat(format string) error {
 	return nil
 }
 
+// longestTime is more than what a byte of a format becomes: %c is 24 bytes and more in years beyond 9999.
+const longestTime = 16
+
 // strftime binds strftime(time, format).
 func strftime(b *binder, n *node) error {
 	if n.args[0].textConstant() && !n.args[1].textConstant() && n.args[1].typ.ID != Text {
@@ -138,7 +141,11 @@ func strftime(b *binder, n *node) error {
 	}
 	n.typ, n.args = typeOf(Text), n.args[:1]
 	n.eval = map1f(n, func(e *Evaluator, micros int64) (string, error) {
-		return e.keep(appendTime(e.room(len(format)+32), format, momentOf(micros))), nil
+		b, err := e.room(n, longestTime*len(format))
+		if err != nil {
+			return "", err
+		}
+		return e.keep(appendTime(b, format, momentOf(micros))), nil
 	})
 	return b.castArgs(n, typeOf(Timestamp))
 }

@@ -34,10 +34,10 @@ func (b *binder) wantInt(n *node, which ...int) error {
 }
 
 // textToText binds a function from a string to a string.
-func textToText(fn func(*Evaluator, string) string) binding {
+func textToText(fn func(*Evaluator, *node, string) (string, error)) binding {
 	return func(b *binder, n *node) error {
 		n.typ = typeOf(Text)
-		n.eval = map1f(n, func(e *Evaluator, s string) (string, error) { return fn(e, s), nil })
+		n.eval = map1f(n, func(e *Evaluator, s string) (string, error) { return fn(e, n, s) })
 		return b.wantText(n, 0)
 	}
 }
@@ -78,22 +78,30 @@ func isASCII(s string) bool {
 	return true
 }
 
-func mapped(e *Evaluator, s string, ascii func(byte) byte, runes func(rune) rune) string {
-	b := e.room(len(s))
-	if isASCII(s) {
+func mapped(e *Evaluator, n *node, s string, ascii func(byte) byte, runes func(rune) rune) (string, error) {
+	short := isASCII(s)
+	size := len(s)
+	if !short {
+		size *= utf8.UTFMax - 1 // a byte that is no text becomes U+FFFD
+	}
+	b, err := e.room(n, size)
+	if err != nil {
+		return "", err
+	}
+	if short {
 		for i := range len(s) {
 			b = append(b, ascii(s[i]))
 		}
-		return e.keep(b)
+		return e.keep(b), nil
 	}
 	for _, r := range s {
 		b = utf8.AppendRune(b, runes(r))
 	}
-	return e.keep(b)
+	return e.keep(b), nil
 }
 
-func lower(e *Evaluator, s string) string {
-	return mapped(e, s, func(c byte) byte {
+func lower(e *Evaluator, n *node, s string) (string, error) {
+	return mapped(e, n, s, func(c byte) byte {
 		if c >= 'A' && c <= 'Z' {
 			c += 'a' - 'A'
 		}
@@ -101,8 +109,8 @@ func lower(e *Evaluator, s string) string {
 	}, unicode.ToLower)
 }
 
-func upper(e *Evaluator, s string) string {
-	return mapped(e, s, func(c byte) byte {
+func upper(e *Evaluator, n *node, s string) (string, error) {
+	return mapped(e, n, s, func(c byte) byte {
 		if c >= 'a' && c <= 'z' {
 			c -= 'a' - 'A'
 		}
@@ -115,14 +123,17 @@ func upper(e *Evaluator, s string) string {
 	})
 }
 
-func reversed(e *Evaluator, s string) string {
-	b := e.room(len(s))
+func reversed(e *Evaluator, n *node, s string) (string, error) {
+	b, err := e.room(n, len(s))
+	if err != nil {
+		return "", err
+	}
 	for len(s) > 0 {
 		_, size := utf8.DecodeLastRuneInString(s)
 		b = append(b, s[len(s)-size:]...)
 		s = s[:len(s)-size]
 	}
-	return e.keep(b)
+	return e.keep(b), nil
 }
 
 // characters counts as length does.
@@ -255,7 +266,10 @@ func padding(left bool) binding {
 			case length > int64(textBytesMax/len(fill)):
 				return "", tooLong(n)
 			}
-			out := e.room(len(s) + int(length-count)*len(fill))
+			out, err := e.room(n, len(s)+int(length-count)*len(fill))
+			if err != nil {
+				return "", err
+			}
 			if !left {
 				out = append(out, s...)
 			}
@@ -284,7 +298,10 @@ func repeat(b *binder, n *node) error {
 		case times > int64(textBytesMax/len(s)):
 			return "", tooLong(n)
 		}
-		out := e.room(len(s) * int(times))
+		out, err := e.room(n, len(s)*int(times))
+		if err != nil {
+			return "", err
+		}
 		for range times {
 			out = append(out, s...)
 		}
@@ -323,7 +340,11 @@ func concatenation(b *binder, n *node) error {
 		}
 	}
 	n.eval = map2f(n, func(e *Evaluator, s, t string) (string, error) {
-		return e.keep(append(append(e.room(len(s)+len(t)), s...), t...)), nil
+		b, err := e.room(n, len(s)+len(t))
+		if err != nil {
+			return "", err
+		}
+		return e.keep(append(append(b, s...), t...)), nil
 	})
 	return nil
 }
@@ -347,11 +368,8 @@ func concat(separated bool) binding {
 				out.null = args[0].null
 			}
 			for i := range out.texts {
-				out.texts[i] = joinRow(f.e, args, i, separated)
-				if f.e.made > f.e.textFull {
-					if err := f.e.manyTexts(n); err != nil {
-						return nil, err
-					}
+				if out.texts[i], err = joinRow(f.e, n, args, i, separated); err != nil {
+					return nil, err
 				}
 			}
 			return out, nil
@@ -360,7 +378,7 @@ func concat(separated bool) binding {
 	}
 }
 
-func joinRow(e *Evaluator, args []*vector, i int, separated bool) string {
+func joinRow(e *Evaluator, n *node, args []*vector, i int, separated bool) (string, error) {
 	size := 0
 	for _, a := range args {
 		size += len(a.texts[i])
@@ -368,13 +386,16 @@ func joinRow(e *Evaluator, args []*vector, i int, separated bool) string {
 	separator := ""
 	if separated {
 		if args[0].isNull(i) {
-			return ""
+			return "", nil
 		}
 		separator = args[0].texts[i]
 		size += len(separator) * len(args)
 		args = args[1:]
 	}
-	b := e.room(size)
+	b, err := e.room(n, size)
+	if err != nil {
+		return "", err
+	}
 	first := true
 	for _, a := range args {
 		if a.isNull(i) {
@@ -385,7 +406,7 @@ func joinRow(e *Evaluator, args []*vector, i int, separated bool) string {
 		}
 		b, first = append(b, a.texts[i]...), false
 	}
-	return e.keep(b)
+	return e.keep(b), nil
 }
 
 func replacement(b *binder, n *node) error {
@@ -398,7 +419,10 @@ func replacement(b *binder, n *node) error {
 		if size > max(textBytesMax, len(s)) {
 			return "", tooLong(n)
 		}
-		out := e.room(size)
+		out, err := e.room(n, size)
+		if err != nil {
+			return "", err
+		}
 		for {
 			i := strings.Index(s, old)
 			if i < 0 {
@@ -477,7 +501,11 @@ func character(b *binder, n *node) error {
 		if code < 0 || code > unicode.MaxRune || !utf8.ValidRune(rune(code)) {
 			return "", fmt.Errorf("%s: %d is not a character", n.text, code)
 		}
-		return e.keep(utf8.AppendRune(e.room(utf8.UTFMax), rune(code))), nil
+		b, err := e.room(n, utf8.UTFMax)
+		if err != nil {
+			return "", err
+		}
+		return e.keep(utf8.AppendRune(b, rune(code))), nil
 	})
 	return b.wantInt(n, 0)
 }

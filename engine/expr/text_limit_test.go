@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func TestLongTexts(t *testing.T) {
 		}
 		inputs := columnsOf(batch, p.Columns())
 		e := p.NewEvaluator(memory.DefaultAllocator)
-		e.LimitText(64 << 20)
+		e.Limit(64<<20, nil)
 		for from := 0; from < rows; {
 			arrays, n, err := e.Eval(context.Background(), inputs, from)
 			if err != nil {
@@ -129,14 +130,68 @@ func TestTextLimit(t *testing.T) {
 	}
 	e := p.NewEvaluator(memory.DefaultAllocator)
 	defer e.Release()
-	e.LimitText(16 << 20)
+	full := &fakeBudget{left: 16 << 20}
+	e.Limit(16<<20, full)
 	_, _, err = e.Eval(context.Background(), columnsOf(batch, p.Columns()), 3)
 	var row *RowError
-	if err == nil || !strings.Contains(err.Error(), "2.0 MiB, an eighth of the memory limit; raise --memory-limit (MemoryLimit)") {
+	if !errors.Is(err, errFull) || !strings.Contains(err.Error(), "4.0 MiB, and 6 times as much") {
 		t.Fatalf("a string of 4 MiB: %v", err)
 	}
 	if !errors.As(err, &row) || row.Row != 3 {
 		t.Errorf("it is of row %v", row)
+	}
+	enough := &fakeBudget{left: 24 << 20}
+	e.Limit(16<<20, enough)
+	arrays, rows, err := e.Eval(context.Background(), columnsOf(batch, p.Columns()), 3)
+	if err != nil || rows != 1 {
+		t.Fatalf("%d rows: %v", rows, err)
+	}
+	arrays[0].Release()
+	if full.left != 16<<20 || enough.left != 24<<20 || enough.least != 0 {
+		t.Errorf("%d and %d B are left, %d at least", full.left, enough.left, enough.least)
+	}
+}
+
+// fakeBudget has some bytes.
+type fakeBudget struct{ left, least int64 }
+
+var errFull = errors.New("full")
+
+func (b *fakeBudget) Reserve(bytes int64) error {
+	if bytes > b.left {
+		return errFull
+	}
+	b.left -= bytes
+	b.least = b.left
+	return nil
+}
+
+func (b *fakeBudget) Unreserve(bytes int64) { b.left += bytes }
+
+// Results that grow are claimed before they are made, however long they become. Would catch a result whose length is
+// known when it is there, and matches that are told apart otherwise than by the library where they are found one
+// after the other.
+func TestReplaceMatches(t *testing.T) {
+	text := strings.Repeat("aab ä\xff-b\n", matchedAtOnce)
+	for _, pattern := range []string{"", "a*", "a", "(a)(b)?", "b|", "[^a]*", "$", "(?m)$", "(?m)^", `\b`, `\B`, "ä", "x*", "a+?"} {
+		re := regexp.MustCompile(pattern)
+		e := (&Program{}).NewEvaluator(memory.DefaultAllocator)
+		e.together = 1
+		got, err := replaceMatches(e, &node{}, re, text, `<\0>`, true)
+		if want := re.ReplaceAllString(text, "<${0}>"); err != nil || got != want {
+			t.Errorf("%q: %d B, want %d: %v", pattern, len(got), len(want), err)
+		}
+	}
+	e := (&Program{}).NewEvaluator(memory.DefaultAllocator)
+	budget := &fakeBudget{left: 6 << 30}
+	e.Limit(16<<20, budget)
+	e.together = 1
+	_, err := replaceMatches(e, &node{text: "r"}, regexp.MustCompile(""), strings.Repeat("a", 1_000_000), strings.Repeat("x", 2000), true)
+	if err == nil || !strings.Contains(err.Error(), "more than 1.0 GiB") {
+		t.Errorf("2 GB of text: %v", err)
+	}
+	if cap(e.bytes) > 16<<20 {
+		t.Errorf("%d B were taken", cap(e.bytes))
 	}
 }
 

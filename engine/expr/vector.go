@@ -121,10 +121,19 @@ func (p *pool[T]) get() *T {
 func (a *arena) reset() {
 	a.vectors.used, a.bits.used, a.ints.used, a.floats.used, a.wides.used, a.texts.used, a.rows.used = 0, 0, 0, 0, 0, 0, 0
 	a.made = 0
-	if cap(a.bytes) > 2*textFrameBytes {
-		a.bytes = nil
-	}
 	a.bytes = a.bytes[:0]
+}
+
+// arenaMark is how many buffers of an arena are in use.
+type arenaMark [7]int
+
+func (a *arena) mark() arenaMark {
+	return arenaMark{a.vectors.used, a.bits.used, a.ints.used, a.floats.used, a.wides.used, a.texts.used, a.rows.used}
+}
+
+// back takes the buffers back that were given out since a mark. Strings stay.
+func (a *arena) back(m arenaMark) {
+	a.vectors.used, a.bits.used, a.ints.used, a.floats.used, a.wides.used, a.texts.used, a.rows.used = m[0], m[1], m[2], m[3], m[4], m[5], m[6]
 }
 
 // bitmap returns n bits, all 0.
@@ -157,12 +166,19 @@ func (a *arena) vector(k kind, n int) *vector {
 // textBlockBytes is the least block of made strings.
 const textBlockBytes = 64 << 10
 
-// room returns an empty slice of the arena with room for size bytes, to be handed to keep.
-func (a *arena) room(size int) []byte {
-	if cap(a.bytes)-len(a.bytes) < size {
-		a.bytes = make([]byte, 0, max(size, 2*cap(a.bytes), textBlockBytes)) // strings hold on to the old block
+// room returns an empty slice of the evaluator's arena with room for size bytes, to be handed to keep; or an error where
+// strings of so many more bytes may not be made.
+func (e *Evaluator) room(n *node, size int) ([]byte, error) {
+	if e.made+size > e.text.full {
+		if err := e.claim(n, size); err != nil {
+			return nil, err
+		}
 	}
-	return a.bytes[len(a.bytes):len(a.bytes):cap(a.bytes)]
+	if cap(e.bytes)-len(e.bytes) < size {
+		// Strings hold on to the old block.
+		e.bytes = make([]byte, 0, max(size, min(2*cap(e.bytes), e.text.frame), textBlockBytes))
+	}
+	return e.bytes[len(e.bytes):len(e.bytes):cap(e.bytes)], nil
 }
 
 // keep makes a string of bytes appended to what room returned.

@@ -17,7 +17,7 @@ type condition struct {
 	program *expr.Program
 	columns []int
 
-	memoryLimit int64 // of the engine that evaluates it, in bytes
+	mem memory.Allocator // of the engine that evaluates it, once there is one
 
 	mu   sync.Mutex
 	free []*expr.Evaluator // which hold on to dictionaries until release
@@ -26,7 +26,7 @@ type condition struct {
 var _ scan.RowFilter = (*condition)(nil)
 
 func newCondition(p *expr.Program) *condition {
-	return &condition{program: p, columns: p.Columns()}
+	return &condition{program: p, columns: p.Columns(), mem: memory.DefaultAllocator}
 }
 
 // Columns implements scan.RowFilter.
@@ -44,11 +44,7 @@ func (c *condition) take() *expr.Evaluator {
 	defer c.mu.Unlock()
 	last := len(c.free) - 1
 	if last < 0 {
-		e := c.program.NewEvaluator(memory.DefaultAllocator)
-		if c.memoryLimit > 0 {
-			e.LimitText(c.memoryLimit)
-		}
-		return e
+		return c.program.NewEvaluator(c.mem)
 	}
 	e := c.free[last]
 	c.free = c.free[:last]

@@ -112,19 +112,18 @@ func (p *projection) narrowed(inputs []int) *projection {
 // projector makes the batches of a projection. One goroutine at a time uses it.
 type projector struct {
 	p         *projection
+	mem       memory.Allocator
 	evaluator *expr.Evaluator
 	condition *expr.Evaluator   // nil without HAVING
 	input     arrow.RecordBatch // the rows that HAVING leaves; nil when all are projected
 	at        int               // row of input to go on from
 }
 
-// newProjector returns a projector of an engine of some memory limit, in bytes.
-func newProjector(p *projection, mem memory.Allocator, memoryLimit int64) *projector {
-	m := &projector{p: p, evaluator: p.plan.program.NewEvaluator(mem)}
-	m.evaluator.LimitText(memoryLimit)
+// newProjector returns a projector that takes the memory of its batches from mem.
+func newProjector(p *projection, mem memory.Allocator) *projector {
+	m := &projector{p: p, mem: mem, evaluator: p.plan.program.NewEvaluator(mem)}
 	if p.having != nil {
 		m.condition = p.having.NewEvaluator(mem)
-		m.condition.LimitText(memoryLimit)
 	}
 	return m
 }
@@ -189,7 +188,7 @@ func (m *projector) filter(ctx context.Context, in arrow.RecordBatch) (arrow.Rec
 	}
 	mask := array.NewBoolean(rows, bits, nil, 0)
 	defer mask.Release()
-	out, err := compute.FilterRecordBatch(ctx, in, mask, compute.DefaultFilterOptions())
+	out, err := compute.FilterRecordBatch(compute.WithAllocator(ctx, m.mem), in, mask, compute.DefaultFilterOptions())
 	if err != nil {
 		return nil, fmt.Errorf("HAVING: %w", err)
 	}

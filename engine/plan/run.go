@@ -60,7 +60,7 @@ func (q *Query) Run(ctx context.Context) (result *Result, err error) {
 
 func (q *Query) run(ctx context.Context) (*Result, error) {
 	if q.where != nil {
-		q.where.memoryLimit = q.engine.MemoryLimit()
+		q.where.mem = q.engine.Allocator()
 	}
 	result := &Result{text: q.text.Text}
 	out, err := q.rowsOf(ctx, result)
@@ -90,7 +90,7 @@ func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader,
 			return nil, err
 		}
 		result.groups = groups
-		return newProjectedReader(ctx, groups, newProjector(q.post, memory.DefaultAllocator, q.engine.MemoryLimit())), nil
+		return newProjectedReader(ctx, groups, newProjector(q.post, q.engine.Allocator())), nil
 	}
 	opt := rowsOptions(q.post, q.engine)
 	opt.InOrder = len(q.by.Keys) == 0 && (q.by.Limited || q.by.Offset > 0) // the first rows are those of the input

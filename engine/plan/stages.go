@@ -7,7 +7,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/expr"
@@ -292,7 +291,7 @@ func rowsOptions(p *projection, eng *engine.Engine) engine.RowsOptions {
 	return engine.RowsOptions{
 		Columns: inputs,
 		Schema:  p.schema,
-		NewMap:  func() engine.RowMap { return newProjector(p, memory.DefaultAllocator, eng.MemoryLimit()) },
+		NewMap:  func() engine.RowMap { return newProjector(p, eng.Allocator()) },
 	}
 }
 

@@ -1,0 +1,142 @@
+package expr
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"unicode/utf8"
+)
+
+// replaceMatches writes a string with its first match, or all, replaced. It claims the memory of the result before it
+// takes it.
+func replaceMatches(e *Evaluator, n *node, re *regexp.Regexp, s, with string, all bool) (string, error) {
+	out, err := e.room(n, len(s))
+	if err != nil {
+		return "", err
+	}
+	at, found := 0, false
+	err = eachMatch(e, n, re, s, all, func(m []int) error {
+		found = true
+		if size := len(out) + m[0] - at + groupsLen(with, m) + len(s) - m[1]; size > cap(out) {
+			if size, err = replacedLen(e, n, re, s, with, all); err != nil {
+				return err
+			}
+			grown, err := e.room(n, size)
+			if err != nil {
+				return err
+			}
+			out = append(grown, out...)
+		}
+		out = appendGroups(append(out, s[at:m[0]]...), s, with, m)
+		at = m[1]
+		return nil
+	})
+	if err != nil || !found {
+		return s, err
+	}
+	return e.keep(append(out, s[at:]...)), nil
+}
+
+// replacedLen returns how long replaceMatches's result is.
+func replacedLen(e *Evaluator, n *node, re *regexp.Regexp, s, with string, all bool) (int, error) {
+	size := len(s)
+	err := eachMatch(e, n, re, s, all, func(m []int) error {
+		size += groupsLen(with, m) - (m[1] - m[0])
+		return nil
+	})
+	return size, err
+}
+
+// groupsLen returns how many bytes appendGroups writes.
+func groupsLen(with string, match []int) int {
+	size := 0
+	for i := 0; i < len(with); i++ {
+		if with[i] == '\\' {
+			i++
+			if group := int(with[i] - '0'); with[i] >= '0' && with[i] <= '9' {
+				size += match[2*group+1] - match[2*group]
+				continue
+			}
+		}
+		size++
+	}
+	return size
+}
+
+const (
+	// matchedAtOnce is the length of strings of which all matches are found at once.
+	matchedAtOnce = 4 << 10
+
+	// matchBytes is what a match takes in a list of all, which grows, and what a group of it takes.
+	matchBytes, groupBytes = 64, 16
+)
+
+// eachMatch calls a function with the first match of a string, or with all: the bounds of the match and of its groups.
+// A long string may have so many that a list of them takes a hundred times its memory.
+func eachMatch(e *Evaluator, n *node, re *regexp.Regexp, s string, all bool, f func(match []int) error) error {
+	switch {
+	case !all:
+		if m := re.FindStringSubmatchIndex(s); m != nil {
+			return f(m)
+		}
+		return nil
+	case len(s) > matchedAtOnce && !looksBehind(re):
+		return eachMatchAhead(re, s, f)
+	case len(s) > matchedAtOnce:
+		matches := 0
+		re.ReplaceAllStringFunc(s, func(string) string { matches++; return "" })
+		if err := e.claim(n, matches*(matchBytes+groupBytes*(re.NumSubexp()+1))); err != nil {
+			return err
+		}
+	}
+	for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
+		if err := f(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachMatchAhead is eachMatch for a pattern that does not look behind: one match is found after the other, by the rules
+// of regexp.FindAll.
+func eachMatchAhead(re *regexp.Regexp, s string, f func(match []int) error) error {
+	for at, last := 0, -1; at <= len(s); {
+		m := re.FindStringSubmatchIndex(s[at:])
+		if m == nil {
+			return nil
+		}
+		for i := range m {
+			if m[i] >= 0 {
+				m[i] += at
+			}
+		}
+		again := m[1] == at && m[0] == last // an empty match behind another one
+		if m[1] == at {
+			_, size := utf8.DecodeRuneInString(s[at:])
+			at += max(size, 1)
+		} else {
+			at = m[1]
+		}
+		if last = m[1]; again {
+			continue
+		}
+		if err := f(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// looksBehind says whether a match may depend on what is before it.
+func looksBehind(re *regexp.Regexp) bool {
+	parsed, err := syntax.Parse(re.String(), syntax.Perl)
+	return err != nil || containsBehind(parsed)
+}
+
+func containsBehind(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return true
+	}
+	return slices.ContainsFunc(re.Sub, containsBehind)
+}
