@@ -16,8 +16,9 @@ import (
 // A run is sorted rows on disk: an Arrow stream, whose bytes lie in the pages of a spool as rows of one
 // word, so that they are compressed, checked and counted as all that is spilled.
 type run struct {
-	spool cpuagg.Spool
-	bytes int64
+	spool    cpuagg.Spool
+	bytes    int64
+	batchMax int64 // bytes of the largest batch
 }
 
 // pageLayout is that of the pages of a run.
@@ -166,6 +167,7 @@ func (r *runReader) close() {
 func (w *runWriter) write(batches []arrow.RecordBatch) error {
 	defer releaseAll(batches)
 	for _, b := range batches {
+		w.run.batchMax = max(w.run.batchMax, spec.BatchBytes(b))
 		if err := w.batches.Write(b); err != nil {
 			return cmp.Or(w.err, err) // not what the encoder makes of it
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -137,7 +138,7 @@ func (s *sorter) hold(batch arrow.RecordBatch) {
 	s.entries, long = s.encoder.encode(s.entries, batch, len(s.batches))
 	size := entryBytes*batch.NumRows() + long.size()
 	for _, column := range batch.Columns() {
-		size += sizeOf(column)
+		size += spec.ArrayBytes(column)
 	}
 	s.batches, s.long = append(s.batches, batch), append(s.long, long)
 	s.held += size
@@ -297,7 +298,11 @@ func (s *sorter) endRun(w *runWriter) (*run, error) {
 
 // fanIn is how many runs are merged at a time: each has a batch, a page and a buffer in memory.
 func (s *sorter) fanIn() int {
-	return int(min(max(s.opt.Bytes/(2*s.batchBytes()+192<<10), 4), 512))
+	batch := s.batchBytes()
+	for _, r := range s.runs {
+		batch = max(batch, r.batchMax)
+	}
+	return int(min(max(s.opt.Bytes/(2*batch+192<<10), 2), 512))
 }
 
 // mergeRuns merges as many neighbouring runs as it takes to have one merge left.
