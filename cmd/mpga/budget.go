@@ -60,8 +60,25 @@ func openWithin(o engine.Options, result *sink.Options) (*engine.Engine, error) 
 	if files, ok := result.FS.(*objects.FS); ok {
 		files.SetBytes(o.MemoryLimit / objectsShare)
 	}
-	return engine.Open(o)
+	result.GroupBytes = min(max(o.MemoryLimit/groupShare, groupBytesMin), groupBytesMax)
+	if len(result.PartitionBy) > 0 {
+		result.GroupBytes /= foldersAtOnce
+	}
+	eng, err := engine.Open(o)
+	if err == nil {
+		result.Budget, result.Allocator = eng.Budget(), eng.Allocator()
+	}
+	return eng, err
 }
+
+// A Parquet row group holds up to a part of the memory limit; those of folders, which are open at the same time, less
+// each.
+const (
+	groupShare    = 16
+	groupBytesMin = 4 << 20
+	groupBytesMax = 256 << 20
+	foldersAtOnce = 8
+)
 
 // parseSize reads a size such as 2GiB or 500MB; no text is 0.
 func parseSize(flag, text string) (int64, error) {

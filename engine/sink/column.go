@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -30,7 +31,7 @@ type column struct {
 	form   form
 	append func(dst []byte, row int) []byte // Requires: the row is not NULL.
 	null   func(row int) bool               // nil when no row is NULL
-	bytes  func(row int) []byte             // of a blob, without copying
+	bytes  func(row int) []byte             // of a string or a blob, without copying; nil of others
 }
 
 // checkText refuses the types that newColumn does not know, before there are rows.
@@ -255,7 +256,14 @@ func bytesColumn(arr arrow.Array) column {
 }
 
 func stringColumn(value func(int) string) column {
-	return column{form: formString, append: func(dst []byte, i int) []byte { return append(dst, value(i)...) }}
+	return column{
+		form:   formString,
+		append: func(dst []byte, i int) []byte { return append(dst, value(i)...) },
+		bytes: func(i int) []byte {
+			v := value(i)
+			return unsafe.Slice(unsafe.StringData(v), len(v))
+		},
+	}
 }
 
 func blobColumn(value func(int) []byte) column {

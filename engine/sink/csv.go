@@ -2,6 +2,7 @@ package sink
 
 import (
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -52,22 +53,69 @@ func (e *csvEncoder) write(batch arrow.RecordBatch) error {
 			if c.null != nil && c.null(row) {
 				continue
 			}
+			if c.bytes != nil && len(c.bytes(row)) > pieceBytes {
+				if out, err = e.long(out, c, row); err != nil {
+					return err
+				}
+				continue
+			}
 			start := len(out)
 			out = c.append(out, row)
 			if c.form >= formString {
 				out = e.quote(out, start)
 			}
-		}
-		out = append(out, '\n')
-		if len(out) >= flushBytes {
-			if _, err := e.to.Write(out); err != nil {
+			if out, err = flushFull(e.to, out); err != nil {
 				return err
 			}
-			out = out[:0]
+		}
+		out = append(out, '\n')
+		if out, err = flushFull(e.to, out); err != nil {
+			return err
 		}
 	}
 	e.text = out
 	return nil
+}
+
+// long writes a long string or blob in pieces.
+func (e *csvEncoder) long(out []byte, c *column, row int) ([]byte, error) {
+	quoted := slices.ContainsFunc(c.bytes(row), func(b byte) bool {
+		return e.special[b] && (c.form != formBlob || b >= ' ') // a blob's other bytes are written in digits
+	})
+	if quoted {
+		out = append(out, '"')
+	}
+	for piece := range slices.Chunk(c.bytes(row), pieceBytes) {
+		switch {
+		case c.form == formBlob && !quoted:
+			out = appendBlob(out, piece)
+		case c.form == formBlob:
+			out = appendDoubled(out, appendBlob(nil, piece))
+		case quoted:
+			out = appendDoubled(out, piece)
+		default:
+			out = append(out, piece...)
+		}
+		var err error
+		if out, err = flushFull(e.to, out); err != nil {
+			return nil, err
+		}
+	}
+	if quoted {
+		out = append(out, '"')
+	}
+	return out, nil
+}
+
+// appendDoubled appends text with its quotes doubled.
+func appendDoubled(dst, text []byte) []byte {
+	for _, c := range text {
+		dst = append(dst, c)
+		if c == '"' {
+			dst = append(dst, '"')
+		}
+	}
+	return dst
 }
 
 // close writes what is left: for no rows at all, the header.

@@ -15,8 +15,22 @@ type jsonEncoder struct {
 	line []byte
 }
 
-// flushBytes is how much text is gathered before it is handed on.
-const flushBytes = 1 << 16
+const (
+	// flushBytes is how much text is gathered before it is handed on.
+	flushBytes = 1 << 16
+
+	// pieceBytes is how much of a long value becomes text at a time. Base 64 makes it of whole groups of 3 bytes.
+	pieceBytes = 3 << 14
+)
+
+// flushFull hands text on if it is long, and returns what is left of it.
+func flushFull(to io.Writer, text []byte) ([]byte, error) {
+	if len(text) < flushBytes {
+		return text, nil
+	}
+	_, err := to.Write(text)
+	return text[:0], err
+}
 
 func newJSON(to io.Writer, schema *arrow.Schema) (encoder, error) {
 	if err := checkText(schema); err != nil {
@@ -42,19 +56,60 @@ func (e *jsonEncoder) write(batch arrow.RecordBatch) error {
 	for row := range int(batch.NumRows()) {
 		for i := range columns {
 			out = append(out, e.keys[i]...)
-			out = columns[i].appendJSON(out, row)
-		}
-		out = append(out, '}', '\n')
-		if len(out) >= flushBytes {
-			if _, err := e.to.Write(out); err != nil {
+			c := &columns[i]
+			if c.bytes != nil && (c.null == nil || !c.null(row)) && len(c.bytes(row)) > pieceBytes {
+				out, err = e.long(out, c, row)
+			} else {
+				out, err = flushFull(e.to, c.appendJSON(out, row))
+			}
+			if err != nil {
 				return err
 			}
-			out = out[:0]
+		}
+		out = append(out, '}', '\n')
+		if out, err = flushFull(e.to, out); err != nil {
+			return err
 		}
 	}
 	e.line = out
 	_, err = e.to.Write(out)
 	return err
+}
+
+// long writes a long string or blob in pieces.
+func (e *jsonEncoder) long(out []byte, c *column, row int) ([]byte, error) {
+	out = append(out, '"')
+	for rest := c.bytes(row); len(rest) > 0; {
+		piece := rest[:min(pieceBytes, len(rest))]
+		if c.form == formBlob {
+			out = base64.StdEncoding.AppendEncode(out, piece)
+		} else {
+			piece = wholeRunes(piece, rest)
+			out = appendJSONText(out, piece)
+		}
+		rest = rest[len(piece):]
+		var err error
+		if out, err = flushFull(e.to, out); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '"'), nil
+}
+
+// wholeRunes returns the begin of a text without a character at its end that the text goes on with.
+func wholeRunes(begin, text []byte) []byte {
+	if len(begin) == len(text) {
+		return begin
+	}
+	for cut := len(begin) - 1; cut > len(begin)-utf8.UTFMax; cut-- {
+		if utf8.RuneStart(begin[cut]) {
+			if _, size := utf8.DecodeRune(text[cut:]); cut+size > len(begin) {
+				return begin[:cut]
+			}
+			return begin
+		}
+	}
+	return begin
 }
 
 func (e *jsonEncoder) close() error { return nil }
@@ -111,8 +166,10 @@ func jsonSafe(s []byte) bool {
 }
 
 // appendJSONString appends s in quotes. Bytes that are not UTF-8 become U+FFFD.
-func appendJSONString(dst, s []byte) []byte {
-	dst = append(dst, '"')
+func appendJSONString(dst, s []byte) []byte { return append(appendJSONText(append(dst, '"'), s), '"') }
+
+// appendJSONText appends s as it stands between the quotes of JSON.
+func appendJSONText(dst, s []byte) []byte {
 	for len(s) > 0 {
 		c := s[0]
 		if c >= utf8.RuneSelf {
@@ -139,5 +196,5 @@ func appendJSONString(dst, s []byte) []byte {
 		}
 		s = s[1:]
 	}
-	return append(dst, '"')
+	return dst
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/order"
+	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -95,6 +96,14 @@ type Options struct {
 
 	// Allocator takes the memory of encoders. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
+
+	// Budget is what large buffers of encoders are reserved of, before they are taken. The default, nil, has room
+	// for all.
+	Budget spec.Budget
+
+	// GroupBytes ends a Parquet row group that holds about as many bytes, as those of long strings and of many
+	// columns do before they have RowGroupRows. The default is 256 MiB.
+	GroupBytes int64
 }
 
 // rowGroupRowsDefault keeps a row group of a few dozen columns under about 100 MB, and gives ten
@@ -109,6 +118,9 @@ const (
 	// what is spilled need the others.
 	openFilesShare = 8
 )
+
+// groupBytesDefault bounds what a row group of long strings holds.
+const groupBytesDefault = 256 << 20
 
 // rowGroupRowsMax bounds the memory that one buffered row group can take.
 const rowGroupRowsMax = 1 << 26
@@ -159,6 +171,9 @@ func (o *Options) EnsureDefaults() {
 	if o.Allocator == nil {
 		o.Allocator = memory.DefaultAllocator
 	}
+	if o.GroupBytes == 0 {
+		o.GroupBytes = groupBytesDefault
+	}
 }
 
 // Validate reports every field that is out of its bounds.
@@ -181,6 +196,9 @@ func (o *Options) Validate() error {
 	}
 	if o.OpenFilesMax < 1 {
 		errs = append(errs, fmt.Errorf("OpenFilesMax (%d) must be at least 1", o.OpenFilesMax))
+	}
+	if o.GroupBytes < 1 {
+		errs = append(errs, fmt.Errorf("GroupBytes (%d) must be at least 1", o.GroupBytes))
 	}
 	if o.Delimiter >= 0x80 || strings.IndexByte(delimitersRefused, o.Delimiter) >= 0 {
 		errs = append(errs, fmt.Errorf("Delimiter (%q) must be an ASCII character that no number or date has", o.Delimiter))

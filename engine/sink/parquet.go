@@ -19,6 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
+	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -72,7 +73,8 @@ type flatParquet struct {
 	rowsInGroup  int64
 	rowsPerGroup int64
 
-	bytesPerGroup int // a group of more ends
+	bytesPerGroup int64 // a group of more ends
+	reserved      spec.Reservation
 }
 
 // chunkEncoder encodes one column, a column chunk after the other.
@@ -122,7 +124,10 @@ func newFlatParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *parqu
 		return nil, err
 	}
 	e := &flatParquet{to: &countingWriter{Writer: to}, schema: schema, meta: metadata.NewFileMetadataBuilder(columns, props, pairs), index: &metadata.PageIndexBuilder{Schema: columns},
-		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: groupBytesMax}
+		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: max(opt.GroupBytes, chunkBytesMin*int64(schema.NumFields())), reserved: spec.NewReservation(opt.Budget)}
+	if err := e.reserve(0); err != nil {
+		return nil, err
+	}
 	for i, f := range schema.Fields() {
 		column, err := newChunkEncoder(f, columns.Column(i), a, props)
 		if err != nil {
@@ -158,16 +163,19 @@ func (e *flatParquet) write(batch arrow.RecordBatch) error {
 				return err
 			}
 		}
-		n := min(e.rowsPerGroup-e.rowsInGroup, batch.NumRows()-row)
-		part := batch.NewSlice(row, row+n)
-		err := e.each(int(n), func(i int) error { return e.columns[i].add(part.Column(i)) })
+		part := partOf(batch, row, e.rowsPerGroup-e.rowsInGroup, e.bytesPerGroup/partsPerGroup)
+		n := part.NumRows()
+		err := e.makeRoom(part)
+		if err == nil {
+			err = e.each(int(n), func(i int) error { return e.columns[i].add(part.Column(i)) })
+		}
 		part.Release()
 		if err != nil {
 			return err
 		}
 		row += n
 		e.rowsInGroup += n
-		if e.rowsInGroup == e.rowsPerGroup || e.held() >= e.bytesPerGroup {
+		if e.rowsInGroup >= e.rowsPerGroup || e.held() >= e.bytesPerGroup {
 			if err := e.endGroup(); err != nil {
 				return err
 			}
@@ -176,16 +184,74 @@ func (e *flatParquet) write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// groupBytesMax ends a row group whose columns hold more, as those of long strings do.
-const groupBytesMax = 256 << 20
+// partsPerGroup is the least number of parts that the rows of a group of long strings are added in.
+const partsPerGroup = 8
+
+// partOf returns the next rows of a batch, which the caller owns: at most so many, and of about so many bytes.
+func partOf(batch arrow.RecordBatch, from, rows, bytes int64) arrow.RecordBatch {
+	rows = min(rows, batch.NumRows()-from)
+	part := batch.NewSlice(from, from+rows)
+	for rows > 1 {
+		held := spec.BatchBytes(part)
+		if held <= bytes {
+			break
+		}
+		rows = max(min(rows*bytes/held, rows/2), 1)
+		part.Release()
+		part = batch.NewSlice(from, from+rows)
+	}
+	return part
+}
 
 // held returns how many bytes wait for the end of the row group.
-func (e *flatParquet) held() int {
+func (e *flatParquet) held() int64 {
 	bytes := 0
 	for _, c := range e.columns {
 		bytes += c.held()
 	}
-	return bytes
+	return int64(bytes)
+}
+
+const (
+	// partCopies is how many times a part is in memory while it is encoded: plain, with room to grow, and compressed,
+	// behind what the column holds, in a buffer that grows.
+	partCopies = 4
+
+	// columnBytes is what the encoder of a column takes for itself, and chunkBytes what the footer says of a chunk.
+	columnBytes, chunkBytes = 40 << 10, 2 << 10
+
+	// chunkBytesMin is the least that a column's part of a row group is worth ending it for: beside it, what the
+	// footer says of it is little.
+	chunkBytesMin = 4 << 10
+
+	// reservedStep is what reservations are rounded to: below it, they are not worth a call.
+	reservedStep = 1 << 20
+)
+
+// makeRoom reserves the memory that a part takes. Where there is none, the row group ends before it.
+func (e *flatParquet) makeRoom(part arrow.RecordBatch) error {
+	bytes := partCopies * spec.BatchBytes(part)
+	err := e.reserve(bytes)
+	if err == nil || e.rowsInGroup == 0 {
+		return err
+	}
+	if err := e.endGroup(); err != nil {
+		return err
+	}
+	if err := e.reserve(bytes); err != nil {
+		return err
+	}
+	return e.begin()
+}
+
+// reserve makes the reservation suit what is held, and so many bytes more.
+func (e *flatParquet) reserve(more int64) error {
+	const growing = 2 // a buffer that is full is copied to one that is larger
+	bytes := growing*e.held() + more + int64(len(e.schema.Fields()))*(columnBytes+chunkBytes*int64(e.groups+1))
+	if bytes < reservedStep {
+		return nil
+	}
+	return e.reserved.Resize((bytes + reservedStep - 1) / reservedStep * reservedStep)
 }
 
 func (e *flatParquet) begin() error {
@@ -254,6 +320,7 @@ func (e *flatParquet) endGroup() error {
 }
 
 func (e *flatParquet) close() error {
+	defer e.reserved.Release()
 	if err := e.endGroup(); err != nil {
 		return err
 	}

@@ -93,7 +93,9 @@ func (c *wordColumn) appendPage(h pageHeader, raw []byte) error {
 	return nil
 }
 
-func (c *wordColumn) held() int { return len(c.out) }
+func (c *wordColumn) held() int {
+	return len(c.out) + len(c.plain) - levelBytesMax + 4*len(c.codes) + c.dict.bytes + 8*len(c.dict.words)
+}
 
 // finish writes the chunk: the dictionary, if it has one, and the pages.
 func (c *wordColumn) finish(to *countingWriter) error {

@@ -68,7 +68,6 @@ func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *a
 	c := &wordColumn{form: form, to: to, nullable: column.MaxDefinitionLevel() > 0, adapter: a,
 		level:   props.CompressionLevelFor(column.Path()),
 		entries: int(min(props.MaxRowGroupLength()/4+1, entriesMax)),
-		valid:   make([]byte, pageRowsMax/8),
 		plain:   make([]byte, levelBytesMax)}
 	var err error
 	switch codec := props.CompressionFor(column.Path()); codec {
@@ -141,6 +140,9 @@ func (c *wordColumn) eachBlock(arr arrow.Array, put func(from, n int, nulls bool
 	}
 	for from := 0; from < arr.Len(); {
 		n := min(block, arr.Len()-from, pageRowsMax-c.rows)
+		if bytes := (c.rows + n + 7) / 8; c.nullable && bytes > len(c.valid) {
+			c.valid = append(c.valid, make([]byte, bytes-len(c.valid))...)
+		}
 		nulls := 0
 		if bitmap != nil {
 			nulls = n - bitutil.CountSetBits(bitmap, offset+from, n)

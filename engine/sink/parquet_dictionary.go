@@ -30,7 +30,7 @@ type dictionary struct {
 
 	// recent are values of two words that have been looked up, by a hash that is cheap. Long strings are not
 	// among them: their words are an address.
-	recent [1 << recentBits]recentValue
+	recent []recentValue
 }
 
 type recentValue struct {
@@ -56,7 +56,10 @@ func (d *dictionary) reset(kind wordKind, entries int) {
 		d.slots = make([]uint32, slotsMin)
 	}
 	clear(d.slots)
-	clear(d.recent[:])
+	if d.width == 2 && d.recent == nil {
+		d.recent = make([]recentValue, 1<<recentBits)
+	}
+	clear(d.recent)
 	d.heap.Reset()
 	d.most = min(entries, dictionaryBytesMax/(8*d.width))
 }
@@ -73,9 +76,10 @@ func (d *dictionary) encode(words []uint64, codes []uint32) int {
 		return d.encodeOnes(words, codes)
 	}
 	pairs := asStrings(words)[:len(codes)]
+	recent := (*[1 << recentBits]recentValue)(d.recent)
 	for i := range pairs {
 		v := &pairs[i]
-		seen := &d.recent[(v[0]^v[1]*recentFactor)*recentFactor>>(64-recentBits)]
+		seen := &recent[(v[0]^v[1]*recentFactor)*recentFactor>>(64-recentBits)]
 		if seen.code != 0 && seen.words[0] == v[0] && seen.words[1] == v[1] {
 			codes[i] = seen.code - 1
 			continue

@@ -6,6 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/engine/spec"
 )
 
 // nestedParquet leaves all to the library, which knows how lists and structs become columns. It is several
@@ -16,11 +18,14 @@ type nestedParquet struct {
 	schema        *arrow.Schema // adapted
 	rowsPerGroup  int64
 	rowsInGroup   int64
+	bytesPerGroup int64
+	bytesInGroup  int64 // of rows as they came
+	reserved      spec.Reservation
 	groupsStarted bool
 }
 
 func newNestedParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *parquet.WriterProperties, opt *Options) (encoder, error) {
-	e := &nestedParquet{adapter: a, schema: schema, rowsPerGroup: opt.RowGroupRows}
+	e := &nestedParquet{adapter: a, schema: schema, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: opt.GroupBytes, reserved: spec.NewReservation(opt.Budget)}
 	// The Arrow schema beside Parquet's own keeps what Parquet has no type for: the zones.
 	arrowProps := pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator), pqarrow.WithStoreSchema())
 	var err error
@@ -29,29 +34,53 @@ func newNestedParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *par
 }
 
 func (e *nestedParquet) write(batch arrow.RecordBatch) error {
-	adapted, err := e.adapter.batch(e.schema, batch)
-	if err != nil {
-		return err
-	}
-	defer adapted.Release()
-	for row := int64(0); row < adapted.NumRows(); {
-		if !e.groupsStarted || e.rowsInGroup == e.rowsPerGroup {
-			if err := e.w.NewBufferedRowGroupChecked(); err != nil {
-				return err
-			}
-			e.groupsStarted, e.rowsInGroup = true, 0
+	for row := int64(0); row < batch.NumRows(); {
+		rows := e.rowsPerGroup
+		if e.groupsStarted && e.rowsInGroup < e.rowsPerGroup {
+			rows -= e.rowsInGroup
 		}
-		n := min(e.rowsPerGroup-e.rowsInGroup, adapted.NumRows()-row)
-		part := adapted.NewSlice(row, row+n)
-		err := e.w.WriteBuffered(part)
+		part := partOf(batch, row, rows, e.bytesPerGroup/partsPerGroup)
+		err := e.add(part)
+		row += part.NumRows()
 		part.Release()
 		if err != nil {
 			return err
 		}
-		row += n
-		e.rowsInGroup += n
 	}
 	return nil
 }
 
-func (e *nestedParquet) close() error { return e.w.Close() }
+// nestedCopies is how many times rows are in memory while the library encodes them: adapted, as levels, which take two
+// numbers for each element, encoded, and in pages.
+const nestedCopies = 6
+
+// add writes rows that are few.
+func (e *nestedParquet) add(part arrow.RecordBatch) error {
+	bytes := spec.BatchBytes(part)
+	full := e.rowsInGroup >= e.rowsPerGroup || e.bytesInGroup >= e.bytesPerGroup
+	if !full {
+		full = e.reserved.Resize(e.bytesInGroup+nestedCopies*bytes) != nil && e.groupsStarted
+	}
+	if full || !e.groupsStarted {
+		if err := e.w.NewBufferedRowGroupChecked(); err != nil {
+			return err
+		}
+		e.groupsStarted, e.rowsInGroup, e.bytesInGroup = true, 0, 0
+		if err := e.reserved.Resize(nestedCopies * bytes); err != nil {
+			return err
+		}
+	}
+	adapted, err := e.adapter.batch(e.schema, part)
+	if err != nil {
+		return err
+	}
+	defer adapted.Release()
+	e.rowsInGroup += part.NumRows()
+	e.bytesInGroup += bytes
+	return e.w.WriteBuffered(adapted)
+}
+
+func (e *nestedParquet) close() error {
+	defer e.reserved.Release()
+	return e.w.Close()
+}

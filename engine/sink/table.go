@@ -12,13 +12,18 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// tableEncoder keeps the first rows and draws them, once their widths are known, at the end.
+// tableEncoder keeps the first rows and draws them, once their widths are known: at the end, or when they take much
+// memory. Rows that follow are drawn as they come; a cell of theirs that is wider makes its column wider from there on.
 type tableEncoder struct {
 	to        io.Writer
 	head      [2][]string // names and types
 	right     []bool      // columns of numbers
-	cells     [][]string  // by row
+	cells     [][]string  // by row, of the rows that wait
 	nulls     [][]bool    // where a cell is a NULL and not the word
+	bytes     int         // of the cells
+	width     []int       // of columns that are drawn; nil before the head is
+	drawn     int64       // rows
+	line      strings.Builder
 	rows      int64
 	rowsShown int // -1: all
 	cellWidth int
@@ -45,7 +50,7 @@ func (e *tableEncoder) write(batch arrow.RecordBatch) error {
 	e.rows += batch.NumRows()
 	room := int(batch.NumRows())
 	if e.rowsShown >= 0 {
-		room = min(room, e.rowsShown-len(e.cells))
+		room = min(room, e.rowsShown-int(e.drawn)-len(e.cells))
 	}
 	if room <= 0 {
 		return nil
@@ -68,11 +73,25 @@ func (e *tableEncoder) write(batch arrow.RecordBatch) error {
 				spaceForT(text)
 			}
 			cells[i] = e.cell(text)
+			e.bytes += len(cells[i]) + cellBytes
 		}
 		e.cells, e.nulls = append(e.cells, cells), append(e.nulls, nulls)
+		if e.bytes >= tableBytesMax {
+			if err := e.draw(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
+
+const (
+	// tableBytesMax is what rows that wait to be drawn may take: some ten thousand rows of a few columns.
+	tableBytesMax = 4 << 20
+
+	// cellBytes is what a cell takes besides its text.
+	cellBytes = 17
+)
 
 // spaceForT makes a timestamp easier on the eye.
 func spaceForT(text []byte) {
@@ -110,7 +129,7 @@ func (e *tableEncoder) cell(text []byte) string {
 // cellBytesMax bounds the text that is looked at for one cell, far above what fits a terminal.
 const cellBytesMax = 1 << 16
 
-// close draws:
+// close draws what has not been drawn of:
 //
 //	┌──────┬───────┐
 //	│ name │     n │
@@ -121,22 +140,47 @@ const cellBytesMax = 1 << 16
 //	… 3,455 more rows
 //	3,456 rows
 func (e *tableEncoder) close() error {
-	width := e.columnWidths()
-	var b strings.Builder
-	e.rule(&b, width, "┌┬┐")
-	for i, head := range e.head {
-		e.row(&b, width, head, func(int) bool { return i == 1 })
+	if err := e.draw(); err != nil {
+		return err
 	}
-	e.rule(&b, width, "├┼┤")
+	b := &e.line
+	e.rule(b, e.width, "└┴┘")
+	if more := e.rows - e.drawn; more > 0 {
+		fmt.Fprintf(b, "… %s more %s\n", humanize.Comma(more), rowWord(more))
+	}
+	fmt.Fprintf(b, "%s %s\n", humanize.Comma(e.rows), rowWord(e.rows))
+	return e.flush()
+}
+
+// draw writes the head, unless that is done, and the rows that wait.
+func (e *tableEncoder) draw() error {
+	b, first := &e.line, e.width == nil
+	e.widen()
+	if first {
+		e.rule(b, e.width, "┌┬┐")
+		for i, head := range e.head {
+			e.row(b, e.width, head, func(int) bool { return i == 1 })
+		}
+		e.rule(b, e.width, "├┼┤")
+	}
 	for i, cells := range e.cells {
-		e.row(&b, width, cells, func(column int) bool { return e.nulls[i][column] })
+		e.row(b, e.width, cells, func(column int) bool { return e.nulls[i][column] })
+		if b.Len() >= flushBytes {
+			if err := e.flush(); err != nil {
+				return err
+			}
+		}
 	}
-	e.rule(&b, width, "└┴┘")
-	if more := e.rows - int64(len(e.cells)); more > 0 {
-		fmt.Fprintf(&b, "… %s more %s\n", humanize.Comma(more), rowWord(more))
-	}
-	fmt.Fprintf(&b, "%s %s\n", humanize.Comma(e.rows), rowWord(e.rows))
-	_, err := io.WriteString(e.to, b.String())
+	e.drawn += int64(len(e.cells))
+	clear(e.cells)
+	e.cells, e.nulls, e.bytes = e.cells[:0], e.nulls[:0], 0
+	return e.flush()
+}
+
+// flush hands on what is drawn.
+func (e *tableEncoder) flush() error {
+	_, err := io.WriteString(e.to, e.line.String())
+	e.line.Reset()
 	return err
 }
 
@@ -147,16 +191,20 @@ func rowWord(n int64) string {
 	return "rows"
 }
 
-func (e *tableEncoder) columnWidths() []int {
-	width := make([]int, len(e.right))
-	for _, rows := range [][][]string{e.head[:], e.cells} {
-		for _, cells := range rows {
+// widen makes the columns as wide as the cells that wait.
+func (e *tableEncoder) widen() {
+	rows := [][][]string{e.cells}
+	if e.width == nil {
+		e.width = make([]int, len(e.right))
+		rows = append(rows, e.head[:])
+	}
+	for _, list := range rows {
+		for _, cells := range list {
 			for i, cell := range cells {
-				width[i] = max(width[i], widths.StringWidth(cell))
+				e.width[i] = max(e.width[i], widths.StringWidth(cell))
 			}
 		}
 	}
-	return width
 }
 
 // rule draws a line of the box from its left, middle and right corners.
