@@ -13,6 +13,7 @@ import (
 type FS interface {
 	Open(name string) (File, error)               // for reading
 	Create(name string) (File, error)             // for writing; an existing file is an error
+	CreatePrivate(name string) (File, error)      // as Create; nobody but the owner may open it
 	Stat(name string) (fs.FileInfo, error)        // follows links
 	ReadDir(name string) ([]fs.DirEntry, error)   // sorted by name
 	Glob(pattern string) ([]string, error)        // as filepath.Glob
@@ -63,10 +64,16 @@ func (osFS) Open(name string) (File, error) {
 	return f, nil
 }
 
-// Create implements FS. The file is locked until it is closed, by which RemoveAbandoned recognizes it.
-func (osFS) Create(name string) (File, error) {
+// Create implements FS.
+func (osFS) Create(name string) (File, error) { return create(name, 0o666) }
+
+// CreatePrivate implements FS.
+func (osFS) CreatePrivate(name string) (File, error) { return create(name, 0o600) }
+
+// create makes a file. It is locked until it is closed, by which RemoveAbandoned recognizes it.
+func create(name string, perm fs.FileMode) (File, error) {
 	for {
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, perm)
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,15 @@ func WriteFile(fsys FS, path string, content []byte) error {
 
 // WriteFileBy is WriteFile for content that a function writes.
 func WriteFileBy(fsys FS, path string, write func(io.Writer) error) error {
+	return writeFile(fsys, fsys.Create, path, write)
+}
+
+// WritePrivateFileBy is WriteFileBy for a file that nobody but its owner may open.
+func WritePrivateFileBy(fsys FS, path string, write func(io.Writer) error) error {
+	return writeFile(fsys, fsys.CreatePrivate, path, write)
+}
+
+func writeFile(fsys FS, create func(string) (File, error), path string, write func(io.Writer) error) error {
 	switch device, err := IsDevice(fsys, path); {
 	case err != nil:
 		return err
@@ -25,7 +34,7 @@ func WriteFileBy(fsys FS, path string, write func(io.Writer) error) error {
 	}
 	RemoveAbandoned(fsys, path)
 	hidden := HiddenName(path)
-	file, err := fsys.Create(hidden)
+	file, err := create(hidden)
 	if err != nil {
 		return err
 	}

@@ -336,7 +336,7 @@ func TestObjectStoreFails(t *testing.T) {
 	for seed := range uint64(3) {
 		fault := badNetwork(seed)
 		s.fault.Store(&fault)
-		bad := newObjects(t, objects.Options{Attempts: 10, Stall: 5 * time.Second})
+		bad := newObjects(t, objects.Options{Attempts: 10, Timeout: 5 * time.Second})
 		got, err := answerFrom(t.Context(), t, bad, path)
 		if err == nil {
 			err = spectest.Equal(want, got)

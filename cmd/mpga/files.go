@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine/objects"
 	"github.com/mpga/mpga/stream"
@@ -9,14 +13,33 @@ import (
 
 type filesKey struct{}
 
-// withFiles gives a command its file system: that of the system, and objects of stores by their URLs. The
-// function gives back what it holds.
-func withFiles(ctx context.Context) (_ context.Context, end func()) {
-	files, err := objects.New(ctx, stream.OS, objects.Options{})
-	if err != nil {
-		panic(err) // the defaults are valid
+// fileFlags say how servers are asked for files.
+type fileFlags struct {
+	timeout time.Duration
+	files   *objects.FS // nil before start
+}
+
+func (f *fileFlags) register(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.timeout, "http-timeout", 30*time.Second, "give a request up when a server has sent nothing for a `TIME` as 90s or 5m; it is tried once more")
+}
+
+// start gives a command its file system: that of the system, and objects of stores by their URLs.
+func (f *fileFlags) start(ctx context.Context) (context.Context, error) {
+	if f.timeout <= 0 {
+		return nil, usagef("--http-timeout %s: want a time such as 30s or 5m", f.timeout)
 	}
-	return context.WithValue(ctx, filesKey{}, files), func() { _ = files.Close() }
+	var err error
+	if f.files, err = objects.New(ctx, stream.OS, objects.Options{Timeout: f.timeout, Logger: slog.Default()}); err != nil {
+		return nil, err
+	}
+	return context.WithValue(ctx, filesKey{}, f.files), nil
+}
+
+// end gives back what the file system holds.
+func (f *fileFlags) end() {
+	if f.files != nil {
+		_ = f.files.Close()
+	}
 }
 
 // filesOf returns the file system of a command.

@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -34,10 +34,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	ctx, end := withFiles(ctx)
-	defer end()
 
 	var o observer
+	defer o.files.end()
 	root := newRootCommand(&o)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -53,7 +52,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		err, code = endErr, exitFailed
 	}
 	if text := errorText(err, code); text != "" && !o.logError(text, err, code) {
-		fmt.Fprintf(stderr, "mpga: %s\n%s", text, bugReport(err))
+		fmt.Fprintf(stderr, "mpga: %s\n%s", redact.Text(text), redact.Text(bugReport(err)))
 	}
 	return code
 }
@@ -103,27 +102,4 @@ func unknownCommand(root *cobra.Command, name string) error {
 		return usagef("unknown command %q; did you mean %s?", name, strings.Join(near, ", "))
 	}
 	return usagef("unknown command %q (see mpga --help)", name)
-}
-
-// setLogger makes the default logger of the process write to w, as text or JSON.
-func setLogger(w io.Writer, level, format string, verbose int) error {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return usagef("--log-level %q: want debug, info, warn or error", level)
-	}
-	switch {
-	case verbose == 1:
-		l = min(l, slog.LevelInfo)
-	case verbose > 1:
-		l = min(l, slog.LevelDebug)
-	}
-	switch opt := (&slog.HandlerOptions{Level: l}); format {
-	case "text":
-		slog.SetDefault(slog.New(slog.NewTextHandler(w, opt)))
-	case "json":
-		slog.SetDefault(slog.New(slog.NewJSONHandler(w, opt)))
-	default:
-		return usagef("--log-format %q: want text or json", format)
-	}
-	return nil
 }

@@ -16,10 +16,11 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
+	"github.com/mpga/mpga/internal/redact"
 )
 
-// observer is how a command is watched from outside: logs, traces and metrics. What nobody asks for costs
-// nothing.
+// observer is what all commands have: how they are watched from outside, by logs, traces and metrics, and where
+// their files come from. What nobody asks for costs nothing.
 type observer struct {
 	logLevel  string
 	logFormat string
@@ -28,6 +29,8 @@ type observer struct {
 	otlpFile      string
 	metricsFile   string
 	metricsListen string
+
+	files fileFlags
 
 	started time.Time
 	command string
@@ -44,6 +47,7 @@ func (o *observer) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.logFormat, "log-format", "text", "of the log: `WORD` is text or json")
 	flags.StringVar(&o.otlpFile, "otlp-file", "", "write an OpenTelemetry trace to `FILE`, as OTLP's JSON; OTEL_EXPORTER_OTLP_ENDPOINT sends it to a collector")
 	flags.StringVar(&o.metricsFile, "metrics-file", "", "write metrics to `FILE` at the end, for node_exporter's textfile collector")
+	o.files.register(flags)
 	flags.StringVar(&o.metricsListen, "metrics-listen", "", "serve metrics at http://`ADDRESS`/metrics while the command runs, as in localhost:9464")
 }
 
@@ -76,8 +80,10 @@ func (o *observer) start(cmd *cobra.Command) error {
 	}
 	o.started, o.command = time.Now(), cmd.Name()
 	o.tracer = noop.NewTracerProvider().Tracer("")
-	ctx := context.WithValue(cmd.Context(), observerKey{}, o)
-	var err error
+	ctx, err := o.files.start(context.WithValue(cmd.Context(), observerKey{}, o))
+	if err != nil {
+		return err
+	}
 	if o.traces, err = startTraces(ctx, o.otlpFile); err != nil {
 		return err
 	}
@@ -155,7 +161,7 @@ const (
 // end writes and sends what was observed of a command that ended with an error or nil.
 func (o *observer) end(err error, code int) error {
 	if o.span != nil {
-		if err != nil {
+		if err := redact.Error(err); err != nil {
 			o.span.RecordError(err)
 			o.span.SetStatus(codes.Error, err.Error())
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/pflag"
 
@@ -61,14 +60,16 @@ func (f *pictureFlags) end(cause error) error {
 	if cause != nil {
 		f.page.Error = cause.Error()
 	}
-	write := func(flag, path string, to func(io.Writer) error) error {
-		if path == "" {
-			return nil
+	var errs []error
+	if f.trace != "" {
+		if err := stream.WriteFileBy(stream.OS, f.trace, f.recorder.WriteJSON); err != nil {
+			errs = append(errs, fmt.Errorf("--trace: %w", err))
 		}
-		if err := stream.WriteFileBy(stream.OS, path, to); err != nil {
-			return fmt.Errorf("%s: %w", flag, err)
-		}
-		return nil
 	}
-	return errors.Join(write("--trace", f.trace, f.recorder.WriteJSON), write("--report", f.report, f.page.Write))
+	if f.report != "" { // it has the query
+		if err := stream.WritePrivateFileBy(stream.OS, f.report, f.page.Write); err != nil {
+			errs = append(errs, fmt.Errorf("--report: %w", err))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
@@ -24,6 +25,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -37,10 +39,12 @@ type traces struct {
 // OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_TRACES_EXPORTER=otlp.
 func startTraces(ctx context.Context, path string) (*traces, error) {
 	var exporters []sdktrace.TracerProviderOption
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { slog.Warn("traces are not complete", "error", err) }))
+	otel.SetLogger(logr.New(traceLog{}))
 	if traceExporterAsked() {
 		exporter, err := newExporter(ctx)
 		if err != nil {
-			return nil, err
+			return nil, redact.Error(err)
 		}
 		exporters = append(exporters, sdktrace.WithBatcher(exporter))
 	}
@@ -56,7 +60,6 @@ func startTraces(ctx context.Context, path string) (*traces, error) {
 	if len(exporters) == 0 {
 		return nil, nil
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { slog.Warn("traces are not complete", "error", err) }))
 	about, err := resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", "mpga"), attribute.String("service.version", buildVersion())),
 		resource.WithHost(), resource.WithProcessPID(), resource.WithTelemetrySDK(), resource.WithFromEnv())
@@ -65,6 +68,19 @@ func startTraces(ctx context.Context, path string) (*traces, error) {
 	}
 	t.provider = sdktrace.NewTracerProvider(append(exporters, sdktrace.WithResource(about))...)
 	return t, nil
+}
+
+// traceLog takes what the library has to say of its environment. It would print the variables, of which
+// OTEL_EXPORTER_OTLP_HEADERS has credentials.
+type traceLog struct{}
+
+func (traceLog) Init(logr.RuntimeInfo)            {}
+func (traceLog) Enabled(int) bool                 { return false }
+func (traceLog) Info(int, string, ...any)         {}
+func (l traceLog) WithValues(...any) logr.LogSink { return l }
+func (l traceLog) WithName(string) logr.LogSink   { return l }
+func (traceLog) Error(_ error, what string, _ ...any) {
+	slog.Warn("a variable OTEL_EXPORTER_OTLP_... cannot be read", "doing", what)
 }
 
 // traceExporterAsked reads the standard variables that say whether spans are exported.

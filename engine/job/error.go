@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // ErrLocked marks a job that another process runs.
@@ -18,7 +20,7 @@ type Error struct {
 	Err    error
 }
 
-// Error returns file:line:column: field: what is wrong.
+// Error returns file:line:column: field: what is wrong, with URLs without secrets.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -34,11 +36,11 @@ func (e *Error) Error() string {
 	if e.Field != "" {
 		b.WriteString(e.Field + ": ")
 	}
-	b.WriteString(e.Err.Error())
-	if b.Len() > errorBytesMax { // a value may be any text of the file
-		return strings.ToValidUTF8(b.String()[:errorBytesMax], "") + "..."
+	text := redact.Text(b.String() + e.Err.Error())
+	if len(text) > errorBytesMax { // a value may be any text of the file
+		return strings.ToValidUTF8(text[:errorBytesMax], "") + "..."
 	}
-	return b.String()
+	return text
 }
 
 // errorBytesMax is how much is printed of one error.

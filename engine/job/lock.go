@@ -24,7 +24,7 @@ const lockName = "lock"
 // would not see a lock on a file that was removed.
 func takeLock(dir string) (*lock, error) {
 	path := filepath.Join(dir, lockName)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // Plan says what a job would do.
@@ -145,7 +146,7 @@ func (sp *StepPlan) bind(ctx context.Context, q *query, input *arrow.Schema) (er
 	return err
 }
 
-// String returns the plan as text, a block for each step.
+// String returns the plan as text, a block for each step, with URLs without secrets.
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s: %s, state in %s\n", p.Job.Name, counted(len(p.Job.Steps), "step"), p.Job.State)
@@ -172,7 +173,7 @@ func (sp *StepPlan) write(b *strings.Builder, number int) {
 	if s.Description != "" {
 		line("", "%s", s.Description)
 	}
-	from := strings.Join(s.From, ", ")
+	from := strings.Join(redact.Names(s.From), ", ")
 	if sp.After != "" {
 		from += ", written by " + sp.After
 	}
@@ -180,7 +181,7 @@ func (sp *StepPlan) write(b *strings.Builder, number int) {
 		from += fmt.Sprintf(": %s, %s", counted(sp.Files, "file"), humanize.IBytes(uint64(sp.Bytes)))
 	}
 	line("from", "%s", from)
-	line("query", "%s", strings.ReplaceAll(strings.TrimSpace(sp.Query), "\n", "\n            "))
+	line("query", "%s", strings.ReplaceAll(strings.TrimSpace(redact.Text(sp.Query)), "\n", "\n            "))
 	if sp.Columns != nil {
 		var columns []string
 		for _, f := range sp.Columns.Fields() {
@@ -188,7 +189,7 @@ func (sp *StepPlan) write(b *strings.Builder, number int) {
 		}
 		line("columns", "%s", strings.Join(columns, ", "))
 	}
-	line("output", "%s (%s)", s.Output.Path, sp.Format)
+	line("output", "%s (%s)", redact.URL(s.Output.Path), sp.Format)
 	if limits := s.Limits.String(); limits != "" {
 		line("limits", "%s", limits)
 	}

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/sql"
@@ -53,15 +54,12 @@ func MayPass(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) // of a connection: of a file it is ErrCorrupt
 }
 
-// pause returns how long to wait after a failed attempt, which counts from 1: it doubles, and a random part
-// of up to half keeps jobs that failed together from trying again together.
-func (r Retry) pause(attempt int) time.Duration {
-	wait := time.Duration(r.Wait)
-	for i := 1; i < attempt && wait < time.Duration(r.WaitMax); i++ {
-		wait *= 2
+// pauses returns how long to wait between attempts: it doubles, and a random part of up to half keeps jobs that
+// failed together from trying again together.
+func (r Retry) pauses() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{ // between two thirds and four thirds of three quarters
+		InitialInterval: time.Duration(r.Wait) * 3 / 4, MaxInterval: time.Duration(r.WaitMax) * 3 / 4, Multiplier: 2, RandomizationFactor: 1. / 3,
 	}
-	wait = min(wait, time.Duration(r.WaitMax))
-	return wait - time.Duration(rand.Int64N(int64(wait)/2+1))
 }
 
 // sleep waits unless the context ends before.

@@ -144,9 +144,12 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 	return report, nil
 }
 
-// lock takes the lock in the folder of the state, which is made if it is missing.
+// lock takes the lock in the folder of the state, which is made if it is missing, for its owner alone.
 func (j *Job) lock(fsys stream.FS) (*lock, error) {
-	err := fsys.MkdirAll(j.State, 0o777)
+	err := fsys.MkdirAll(filepath.Dir(j.State), 0o777)
+	if err == nil {
+		err = fsys.MkdirAll(j.State, 0o700)
+	}
 	if err == nil {
 		var l *lock
 		if l, err = takeLock(j.State); err == nil || errors.Is(err, ErrLocked) {

@@ -374,9 +374,12 @@ func TestMayPass(t *testing.T) {
 
 func TestPause(t *testing.T) {
 	r := Retry{Attempts: 100, Wait: Duration(time.Second), WaitMax: Duration(time.Minute)}
-	for attempt, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 99: time.Minute} {
-		for range 100 {
-			if got := r.pause(attempt); got > want || got < want/2 {
+	wants := map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 99: time.Minute}
+	for range 100 {
+		pauses := r.pauses()
+		for attempt := 1; attempt < 100; attempt++ {
+			got := pauses.NextBackOff()
+			if want, ok := wants[attempt]; ok && (got > want || got < want/2) {
 				t.Errorf("attempt %d: %v, want %v to %v", attempt, got, want/2, want)
 			}
 		}

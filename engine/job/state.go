@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -68,7 +69,10 @@ func (st *stepState) write(fsys stream.FS, path string) error {
 	if err != nil {
 		return err
 	}
-	return stream.WriteFile(fsys, path, append(text, '\n'))
+	return stream.WritePrivateFileBy(fsys, path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 }
 
 // why says why a step must run, "" where its last success still holds. now is what would be done to

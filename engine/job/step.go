@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/order"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // stepRun is one step while it runs.
@@ -33,13 +34,13 @@ func (r *stepRun) run(ctx context.Context) StepReport {
 	s := r.step
 	r.report = StepReport{Step: s.Name, Outcome: Done, Started: time.Now()}
 	ctx, span := r.Tracer.Start(ctx, "step "+s.Name, trace.WithAttributes(
-		attribute.String("mpga.job", r.job.Name), attribute.String("mpga.step", s.Name), attribute.String("mpga.output", s.Output.Path)))
+		attribute.String("mpga.job", r.job.Name), attribute.String("mpga.step", s.Name), attribute.String("mpga.output", redact.URL(s.Output.Path))))
 	if limit := time.Duration(s.Limits.Time); limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than limits.time (%v)", limit))
 		defer cancel()
 	}
-	err := r.attempts(ctx)
+	err := redact.Error(r.attempts(ctx))
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // err may say no more than that the context was cancelled
 	}
@@ -64,13 +65,14 @@ func (r *stepRun) logEnd() {
 		if stats.Splits > 0 { // a query without groups has no statistics
 			log = log.With("rows_read", stats.RowsRead, "bytes_read", stats.BytesRead, "spilled_bytes", stats.SpilledBytes)
 		}
-		log.Info("step done", "output", r.step.Output.Path, "rows", r.report.Rows, "output_bytes", r.report.Bytes,
+		log.Info("step done", "output", redact.URL(r.step.Output.Path), "rows", r.report.Rows, "output_bytes", r.report.Bytes,
 			"attempts", r.report.Attempts, "elapsed_seconds", r.report.Elapsed.Seconds())
 	}
 }
 
 // attempts tries the step until it is done, has failed for good, or was tried often enough. J5.
 func (r *stepRun) attempts(ctx context.Context) error {
+	pauses := r.step.Retry.pauses()
 	for {
 		r.report.Attempts++
 		err := r.attempt(ctx)
@@ -83,8 +85,8 @@ func (r *stepRun) attempts(ctx context.Context) error {
 			}
 			return err
 		}
-		wait := r.step.Retry.pause(r.report.Attempts)
-		r.log.Warn("attempt failed", "attempt", r.report.Attempts, "error", err, "wait_seconds", wait.Seconds())
+		wait := pauses.NextBackOff()
+		r.log.Warn("attempt failed", "attempt", r.report.Attempts, "error", redact.Error(err), "wait_seconds", wait.Seconds())
 		if err := r.sleep(ctx, wait); err != nil {
 			return err
 		}
@@ -138,7 +140,7 @@ func (j *Job) inspect(ctx context.Context, s *Step, scanOptions scan.Options, op
 		return nil, "", err
 	}
 	for _, in := range now.Inputs {
-		if within(in.Path, s.Output.Path) {
+		if within(in.Path, redact.URL(s.Output.Path)) {
 			return nil, "", fmt.Errorf("%s: the step would read what it writes", in.Path)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // TracePhases adds a span for each phase of a query that has ended, below the span of the context. The phases
@@ -50,7 +51,7 @@ func StatsAttributes(stats engine.Stats) []attribute.KeyValue {
 
 // endSpan ends a span, with an error or nil.
 func endSpan(span trace.Span, err error) {
-	if err != nil {
+	if err := redact.Error(err); err != nil {
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())
 	}

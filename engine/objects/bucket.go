@@ -1,22 +1,26 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
 
+	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
 // bucketObject is an object of a bucket.
 type bucketObject struct {
-	bucket *blob.Bucket
-	key    string
+	bucket    *blob.Bucket
+	host, key string
 }
 
 func (o *bucketObject) stat(ctx context.Context) (version, error) {
@@ -58,27 +62,38 @@ func (f *FS) Upload(name string) (stream.Upload, error) {
 	}
 	object, ok := s.(*bucketObject)
 	if !ok {
-		return nil, fmt.Errorf("%s: %w: https is read only; write to s3://, gs:// or az://", name, errors.ErrUnsupported)
+		return nil, fmt.Errorf("%s: %w: https is read only; write to s3://, gs:// or az://", redact.URL(name), errors.ErrUnsupported)
 	}
-	ctx, cancel := context.WithCancel(f.ctx)
-	w, err := object.bucket.NewWriter(ctx, object.key, &blob.WriterOptions{BufferSize: partBytes, MaxConcurrency: partsAtOnce, ContentType: "application/octet-stream"})
+	scheme, _, _ := strings.Cut(name, "://")
+	bucket, err := f.bucket(scheme, object.host, true)
 	if err != nil {
-		cancel()
-		return nil, problem("writing it", name, err)
+		return nil, fmt.Errorf("%s: %w", redact.URL(name), err)
 	}
-	return &upload{fs: f, name: name, writer: w, cancel: cancel}, nil
+	ctx, cancel := context.WithCancel(f.withTries(f.ctx))
+	from, to := io.Pipe()
+	u := &upload{fs: f, name: name, to: to, cancel: cancel, done: make(chan struct{})}
+	options := &blob.WriterOptions{BufferSize: partBytes, MaxConcurrency: partsAtOnce, ContentType: "application/octet-stream"}
+	spawn.Go(func() error { return bucket.Upload(ctx, object.key, from, options) }, func(err error) {
+		u.err = err
+		_ = from.CloseWithError(cmp.Or(err, io.ErrClosedPipe))
+		close(u.done)
+	})
+	return u, nil
 }
 
-// upload is a multipart upload.
+// upload is a multipart upload. The store's library reads what is written from a pipe: a blob.Writer of Azure panics
+// when it is closed after an error.
 type upload struct {
 	fs     *FS
 	name   string
-	writer *blob.Writer
+	to     *io.PipeWriter
 	cancel context.CancelFunc
+	done   chan struct{} // closed when the library has ended
+	err    error         // of the library; read when done is closed
 }
 
 func (u *upload) Write(b []byte) (int, error) {
-	n, err := u.writer.Write(b)
+	n, err := u.to.Write(b)
 	return n, problem("writing it", u.name, err)
 }
 
@@ -86,12 +101,15 @@ func (u *upload) Write(b []byte) (int, error) {
 func (u *upload) Commit() error {
 	defer u.cancel()
 	u.fs.forget(u.name)
-	return problem("writing it", u.name, u.writer.Close())
+	_ = u.to.Close()
+	<-u.done
+	return problem("writing it", u.name, u.err)
 }
 
-// Abort implements stream.Upload. A writer whose context has ended drops what it has sent.
+// Abort implements stream.Upload. A library whose context has ended drops what it has sent. B1.
 func (u *upload) Abort() error {
-	u.cancel()
-	_ = u.writer.Close()
+	u.cancel() // first: to a library without an error, the end of the pipe is that of the object
+	_ = u.to.CloseWithError(context.Canceled)
+	<-u.done
 	return nil
 }

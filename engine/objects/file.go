@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
@@ -136,7 +137,8 @@ func (f *file) fetch(b []byte, offset int64) error {
 	}
 	defer f.fs.requests.Release(1)
 	got := 0
-	err := f.fs.retry(f.ctx, func(ctx context.Context) (int, error) {
+	op := fmt.Sprintf("reading %d B at %d", len(b), offset)
+	err := f.fs.retry(f.ctx, op, f.name, func(ctx context.Context) (int, error) {
 		n, err := f.store.read(ctx, b[got:], offset+int64(got), f.v)
 		got += n
 		if got == len(b) {
@@ -150,13 +152,13 @@ func (f *file) fetch(b []byte, offset int64) error {
 	if errors.Is(err, errChanged) {
 		f.fs.forget(f.name) // the next Open takes it as it is then
 	}
-	return problem(fmt.Sprintf("reading %d B at %d", len(b), offset), f.name, err)
+	return problem(op, f.name, err)
 }
 
 // ReadAt implements io.ReaderAt.
 func (f *file) ReadAt(b []byte, offset int64) (int, error) {
 	if offset < 0 {
-		return 0, &fs.PathError{Op: "read", Path: f.name, Err: fs.ErrInvalid}
+		return 0, &fs.PathError{Op: "read", Path: redact.URL(f.name), Err: fs.ErrInvalid}
 	}
 	n := 0
 	for n < len(b) {
@@ -283,7 +285,7 @@ func (f *file) Seek(offset int64, whence int) (int64, error) {
 		offset += f.v.size
 	}
 	if offset < 0 {
-		return 0, &fs.PathError{Op: "seek", Path: f.name, Err: fs.ErrInvalid}
+		return 0, &fs.PathError{Op: "seek", Path: redact.URL(f.name), Err: fs.ErrInvalid}
 	}
 	f.at = offset
 	return offset, nil

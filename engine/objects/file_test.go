@@ -103,7 +103,7 @@ func TestReadAt(t *testing.T) {
 	for name, fault := range faults {
 		for seed := range uint64(6) {
 			rng := rand.New(rand.NewPCG(seed, 7))
-			fsys := newFS(t, Options{Attempts: 100, Pause: time.Microsecond, Stall: 2 * time.Millisecond, Requests: 1 + rng.IntN(8)})
+			fsys := newFS(t, Options{Attempts: 100, Silences: 100, Pause: time.Microsecond, Timeout: 2 * time.Millisecond, Requests: 1 + rng.IntN(8)})
 			store := &memoryStore{bytes: content, fail: fault(rng)}
 			f := newFile(fsys, "s3://b/k", store, version{size: int64(len(content))})
 			var ranges []stream.Range

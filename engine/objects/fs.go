@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"gocloud.dev/gcerrors"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -24,16 +27,23 @@ import (
 type FS struct {
 	stream.FS // of all names that are not URLs
 
-	ctx      context.Context // ends all requests
+	ctx      context.Context        // ends all requests
+	cleanup  func() context.Context // a context for what is left to do when ctx has ended
 	opt      Options
 	requests *semaphore.Weighted
-	bytes    atomic.Int64 // that may be held ahead of readers
-	held     atomic.Int64 // bytes of pieces
+	base     http.RoundTripper // of all requests, but for those of a client in the options
+	web      *http.Client      // of https
+	stores   *http.Client      // of the stores' libraries
+	bytes    atomic.Int64      // that may be held ahead of readers
+	held     atomic.Int64      // bytes of pieces
+
+	warnings sync.Mutex
+	warned   map[string]time.Time // when, of a server that is waited for
 
 	mu      sync.Mutex
-	buckets map[string]*blob.Bucket // by URL
-	web     map[string]*webObject   // by URL
-	known   map[string]version      // objects whose size has been asked for
+	buckets map[bucketUse]*blob.Bucket
+	files   map[string]*webObject // by URL
+	known   map[string]version    // objects whose size has been asked for
 }
 
 var (
@@ -64,10 +74,42 @@ func New(ctx context.Context, base stream.FS, opt Options) (*FS, error) {
 	}
 	f := &FS{
 		FS: base, ctx: ctx, opt: opt, requests: semaphore.NewWeighted(int64(opt.Requests)),
-		buckets: make(map[string]*blob.Bucket), web: make(map[string]*webObject), known: make(map[string]version),
+		buckets: make(map[bucketUse]*blob.Bucket), files: make(map[string]*webObject), known: make(map[string]version),
+		warned: make(map[string]time.Time),
 	}
 	f.bytes.Store(opt.Bytes)
+	f.cleanup = newCleanup(ctx)
+	f.base = newTransport(&f.opt)
+	f.stores = &http.Client{Transport: &transport{fs: f, base: f.base, limit: answerBytesMax}, CheckRedirect: followRedirect}
+	f.web = f.webClient()
 	return f, nil
+}
+
+// webClient returns the client of the options with what it lacks.
+func (f *FS) webClient() *http.Client {
+	c := *f.opt.Client
+	base := c.Transport
+	if base == nil {
+		base = f.base
+	}
+	c.Transport = &transport{fs: f, base: base}
+	if c.CheckRedirect == nil {
+		c.CheckRedirect = followRedirect
+	}
+	return &c
+}
+
+// cleanupTime is how long after the end of FS's context what is left of outputs may be removed: a command that is
+// interrupted ends within a second.
+const cleanupTime = 700 * time.Millisecond
+
+// newCleanup returns a function that returns a context for what is to be done after the end of another.
+func newCleanup(ctx context.Context) func() context.Context {
+	return sync.OnceValue(func() context.Context {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		time.AfterFunc(cleanupTime, cancel)
+		return ctx
+	})
 }
 
 // SetBytes changes Options.Bytes, for programs that learn the memory limit late.
@@ -86,17 +128,33 @@ func (f *FS) Close() error {
 	for _, b := range f.buckets {
 		errs = append(errs, b.Close())
 	}
-	for _, o := range f.web {
+	for _, o := range f.files {
 		errs = append(errs, o.close())
 	}
 	clear(f.buckets)
-	clear(f.web)
-	f.opt.Client.CloseIdleConnections()
+	clear(f.files)
+	f.web.CloseIdleConnections()
+	f.stores.CloseIdleConnections()
 	return errors.Join(errs...)
 }
 
+// client is how the library of a store makes requests.
+type client struct {
+	http     *http.Client
+	attempts int           // of each request; 1 where FS.retry makes the attempts
+	pause    time.Duration // before the second attempt, on average
+	log      *slog.Logger
+}
+
+// bucketUse is a bucket and what it is used for: uploads are repeated by the stores' libraries, which know their
+// parts, all else is by FS.retry. B2.
+type bucketUse struct {
+	url     string
+	uploads bool
+}
+
 // openers open buckets, by scheme. Build tags leave some out.
-var openers = make(map[string]func(ctx context.Context, host string) (*blob.Bucket, error))
+var openers = make(map[string]func(ctx context.Context, host string, c client) (*blob.Bucket, error))
 
 // schemes are those of objects, and whether they have buckets.
 var schemes = map[string]bool{"s3": true, "gs": true, "az": true, "https": false, "http": false}
@@ -125,42 +183,49 @@ func (f *FS) storeOf(name string) (store, error) {
 	}
 	host, key, _ := strings.Cut(rest, "/")
 	if host == "" || key == "" {
-		return nil, fmt.Errorf("%s: want %s://bucket/key", name, scheme)
+		return nil, fmt.Errorf("%s: want %s://bucket/key", redact.URL(name), scheme)
 	}
-	bucket, err := f.bucket(scheme, host)
+	bucket, err := f.bucket(scheme, host, false)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", redact.URL(name), err)
 	}
-	return &bucketObject{bucket: bucket, key: key}, nil
+	return &bucketObject{bucket: bucket, host: host, key: key}, nil
 }
 
 // webObject returns the file of a web server, which has one copy at most.
 func (f *FS) webObject(name string) *webObject {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.web[name] == nil {
-		f.web[name] = &webObject{fs: f, url: name}
+	if f.files[name] == nil {
+		f.files[name] = &webObject{fs: f, url: name}
 	}
-	return f.web[name]
+	return f.files[name]
 }
 
-// bucket opens a bucket, once.
-func (f *FS) bucket(scheme, host string) (*blob.Bucket, error) {
+// bucket opens a bucket, once for each use.
+func (f *FS) bucket(scheme, host string, uploads bool) (*blob.Bucket, error) {
 	open := openers[scheme]
-	if open == nil {
+	switch {
+	case open == nil:
 		return nil, fmt.Errorf("this program was built without %s (the build tag no%s)", scheme, scheme)
+	case strings.ContainsAny(host, "@?#"):
+		return nil, fmt.Errorf("the name of a bucket has no credentials and no parameters; %s", hint(scheme))
 	}
-	name := scheme + "://" + host
+	use := bucketUse{scheme + "://" + host, uploads}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if b, ok := f.buckets[name]; ok {
+	if b, ok := f.buckets[use]; ok {
 		return b, nil
 	}
-	b, err := open(f.ctx, host)
-	if err != nil {
-		return nil, fmt.Errorf("%w; %s", err, hint(scheme))
+	c := client{http: f.stores, attempts: 1, pause: f.opt.Pause, log: f.opt.Logger}
+	if uploads {
+		c.attempts = f.opt.Attempts
 	}
-	f.buckets[name] = b
+	b, err := open(f.ctx, host, c)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", redact.Error(err), hint(scheme))
+	}
+	f.buckets[use] = b
 	return b, nil
 }
 
@@ -183,6 +248,7 @@ func problem(op, name string, err error) error {
 		return err
 	}
 	scheme, _, _ := strings.Cut(name, "://")
+	name, err = redact.URL(name), redact.Error(err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: %w", name, err)
@@ -219,7 +285,7 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	case len(below) > 0:
 		return objectInfo{name: name, dir: true}, nil
 	case key == "":
-		return nil, fmt.Errorf("%s: the bucket is empty: %w", name, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s: the bucket is empty: %w", redact.URL(name), fs.ErrNotExist)
 	}
 	return nil, err
 }
@@ -236,12 +302,13 @@ func (f *FS) version(name string) (version, error) {
 	if err != nil {
 		return v, err
 	}
-	err = f.retry(f.ctx, func(ctx context.Context) (int, error) {
+	const op = "asking for its size"
+	err = f.retry(f.ctx, op, name, func(ctx context.Context) (int, error) {
 		v, err = s.stat(ctx)
 		return 0, err
 	})
 	if err != nil {
-		return v, problem("asking for its size", name, err)
+		return v, problem(op, name, err)
 	}
 	f.know(name, v)
 	return v, nil
@@ -282,20 +349,21 @@ func (f *FS) List(prefix string) ([]stream.Object, error) { return f.list(prefix
 func (f *FS) list(prefix string, most int) (found []stream.Object, err error) {
 	scheme, rest, _ := strings.Cut(prefix, "://")
 	if !schemes[scheme] {
-		return nil, fmt.Errorf("%s: files of %s cannot be listed: name each", prefix, scheme)
+		return nil, fmt.Errorf("%s: files of %s cannot be listed: name each", redact.URL(prefix), scheme)
 	}
 	host, key, _ := strings.Cut(rest, "/")
-	bucket, err := f.bucket(scheme, host)
+	bucket, err := f.bucket(scheme, host, false)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", prefix, err)
+		return nil, fmt.Errorf("%s: %w", redact.URL(prefix), err)
 	}
+	const op = "listing objects"
 	token, size := blob.FirstPageToken, 1000
 	if most > 0 {
 		size = most
 	}
 	for token != nil {
 		var page []*blob.ListObject
-		err := f.retry(f.ctx, func(ctx context.Context) (int, error) {
+		err := f.retry(f.ctx, op, prefix, func(ctx context.Context) (int, error) {
 			var next []byte
 			var err error
 			page, next, err = bucket.ListPage(ctx, token, size, &blob.ListOptions{Prefix: key})
@@ -306,7 +374,7 @@ func (f *FS) list(prefix string, most int) (found []stream.Object, err error) {
 			return 0, nil
 		})
 		if err != nil {
-			return nil, problem("listing objects", prefix, err)
+			return nil, problem(op, prefix, err)
 		}
 		for _, o := range page {
 			if o.IsDir || strings.HasSuffix(o.Key, "/") {
@@ -335,10 +403,15 @@ func (f *FS) Remove(name string) error {
 	}
 	object, ok := s.(*bucketObject)
 	if !ok {
-		return fmt.Errorf("%s: %w: it is read only", name, errors.ErrUnsupported)
+		return fmt.Errorf("%s: %w: it is read only", redact.URL(name), errors.ErrUnsupported)
 	}
 	f.forget(name)
-	return problem("removing it", name, f.retry(f.ctx, func(ctx context.Context) (int, error) {
+	ctx := f.ctx
+	if ctx.Err() != nil { // what an output that was given up has left is removed nevertheless
+		ctx = f.cleanup()
+	}
+	const op = "removing it"
+	return problem(op, name, f.retry(ctx, op, name, func(ctx context.Context) (int, error) {
 		return 0, final(object.bucket.Delete(ctx, object.key))
 	}))
 }
@@ -346,7 +419,7 @@ func (f *FS) Remove(name string) error {
 // The rest of stream.FS is not for objects.
 
 func unsupported(op, name string) error {
-	return &fs.PathError{Op: op, Path: name, Err: errors.ErrUnsupported}
+	return &fs.PathError{Op: op, Path: redact.URL(name), Err: errors.ErrUnsupported}
 }
 
 // Create implements stream.FS. Objects are uploaded.
@@ -355,6 +428,14 @@ func (f *FS) Create(name string) (stream.File, error) {
 		return nil, unsupported("create", name)
 	}
 	return f.FS.Create(name)
+}
+
+// CreatePrivate implements stream.FS. Objects are uploaded.
+func (f *FS) CreatePrivate(name string) (stream.File, error) {
+	if f.IsObject(name) {
+		return nil, unsupported("create", name)
+	}
+	return f.FS.CreatePrivate(name)
 }
 
 // ReadDir implements stream.FS. Objects are listed.
@@ -374,7 +455,7 @@ type objectInfo struct {
 	modified time.Time
 }
 
-func (i objectInfo) Name() string       { return path.Base(i.name) }
+func (i objectInfo) Name() string       { return path.Base(redact.URL(i.name)) }
 func (i objectInfo) Size() int64        { return i.size }
 func (i objectInfo) ModTime() time.Time { return i.modified }
 func (i objectInfo) ETag() string       { return i.tag }

@@ -3,6 +3,7 @@ package objects
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"time"
@@ -10,15 +11,22 @@ import (
 
 // Options say how stores are asked. The zero value is usable.
 type Options struct {
-	// Attempts is how many requests in a row may bring no byte. The default is 5.
+	// Attempts is how many requests in a row may bring nothing, or next to nothing: less than 512 B. The default is 5.
 	Attempts int
 
-	// Pause bounds the pause before the second attempt, a random part of it; the bound doubles with each
-	// further attempt, up to 64 times Pause. The default is 100 ms.
+	// Silences is how many of these attempts may end since Timeout has passed. The default is 2.
+	Silences int
+
+	// Pause is the mean pause before the second attempt; it doubles with each further attempt, up to 64 times
+	// Pause. A pause is between half of its mean and one and a half. The default is 200 ms.
 	Pause time.Duration
 
-	// Stall is how long a request may take. The default is 60 s.
-	Stall time.Duration
+	// Timeout is how long a server may send nothing, or next to nothing, before an attempt ends. The default is 30 s.
+	Timeout time.Duration
+
+	// Logger takes warnings of servers that are waited for, and, for debugging, attempts that failed. The default
+	// discards.
+	Logger *slog.Logger
 
 	// Requests is how many requests for pieces of files run at a time. The default is 32.
 	Requests int
@@ -38,11 +46,17 @@ func (o *Options) EnsureDefaults() {
 	if o.Attempts == 0 {
 		o.Attempts = 5
 	}
-	if o.Pause == 0 {
-		o.Pause = 100 * time.Millisecond
+	if o.Silences == 0 {
+		o.Silences = 2
 	}
-	if o.Stall == 0 {
-		o.Stall = time.Minute
+	if o.Pause == 0 {
+		o.Pause = 200 * time.Millisecond
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Requests == 0 {
 		o.Requests = 32
@@ -61,11 +75,11 @@ func (o *Options) EnsureDefaults() {
 // Validate reports every field that is out of its bounds.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.Attempts < 1 {
-		errs = append(errs, fmt.Errorf("Attempts (%d) must be at least 1", o.Attempts))
+	if o.Attempts < 1 || o.Silences < 1 {
+		errs = append(errs, fmt.Errorf("Attempts (%d) and Silences (%d) must be at least 1", o.Attempts, o.Silences))
 	}
-	if o.Pause < 0 || o.Stall < 0 {
-		errs = append(errs, fmt.Errorf("Pause (%s) and Stall (%s) must not be negative", o.Pause, o.Stall))
+	if o.Pause < 0 || o.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("Pause (%s) and Timeout (%s) must not be negative", o.Pause, o.Timeout))
 	}
 	if o.Bytes < 0 {
 		errs = append(errs, fmt.Errorf("Bytes (%d) must not be negative", o.Bytes))

@@ -2,13 +2,20 @@ package objects
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
+	"log/slog"
+	"net/http"
+	"strconv"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"gocloud.dev/gcerrors"
+
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // errChanged marks an object that is not the one that was opened.
@@ -41,34 +48,133 @@ func final(err error) error {
 	return err
 }
 
-// retry calls a function until it succeeds, its answer is final, or Options.Attempts calls in a row have
-// brought no byte. B2.
-func (f *FS) retry(ctx context.Context, do func(ctx context.Context) (bytes int, err error)) error {
-	pause := f.opt.Pause
-	for failed := 0; ; {
-		attempt, cancel := context.WithTimeout(ctx, f.opt.Stall)
-		n, err := do(attempt)
-		cancel()
-		answer := finalError{}
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.As(err, &answer):
-			return answer.error
+// isFinal says whether an answer with a status stays the same if it is asked for again.
+func isFinal(status int) bool {
+	return status >= 300 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
+}
+
+// neverPasses says whether an error is of the way to a server, not of the moment.
+func neverPasses(err error) bool {
+	for _, one := range []error{errRedirects, errEndless, http.ErrSchemeMismatch} {
+		if errors.Is(err, one) {
+			return true
 		}
-		if n > 0 {
-			failed, pause = 0, f.opt.Pause
-		}
-		if failed++; failed == f.opt.Attempts {
-			return passingError{fmt.Errorf("tried %d times: %w", failed, err)}
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(rand.N(pause + 1)):
-		}
-		pause = min(2*pause, 64*f.opt.Pause)
 	}
+	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) ||
+		errors.As(err, new(x509.HostnameError)) || errors.As(err, new(tls.RecordHeaderError))
+}
+
+// patience says how long to wait for the next attempt, until there is none. B2.
+type patience struct {
+	backoff.ExponentialBackOff
+	opt    *Options
+	failed int // attempts in a row that brought too little
+	silent int // of them, those in which the server sent nothing
+}
+
+func newPatience(opt *Options) *patience {
+	return &patience{opt: opt, ExponentialBackOff: opt.backOff()}
+}
+
+// backOff returns the pauses between attempts.
+func (o *Options) backOff() backoff.ExponentialBackOff {
+	return backoff.ExponentialBackOff{
+		InitialInterval: o.Pause, Multiplier: pauseGrowth, MaxInterval: pauseGrowthMax * o.Pause, RandomizationFactor: 0.5,
+	}
+}
+
+const (
+	pauseGrowth    = 2  // of a pause to the one before
+	pauseGrowthMax = 64 // of a pause to the first
+)
+
+// note takes the outcome of an attempt.
+func (p *patience) note(bytes int, err error) {
+	if bytes >= moveBytes {
+		p.failed, p.silent = 0, 0
+		p.Reset()
+	}
+	if err == nil {
+		return
+	}
+	p.failed++
+	if errors.As(err, new(silenceError)) {
+		p.silent++
+	}
+}
+
+// exhausted says whether there is no other attempt.
+func (p *patience) exhausted() bool { return p.failed >= p.opt.Attempts || p.silent >= p.opt.Silences }
+
+// NextBackOff implements backoff.BackOff.
+func (p *patience) NextBackOff() time.Duration {
+	if p.exhausted() {
+		return backoff.Stop
+	}
+	return p.ExponentialBackOff.NextBackOff()
+}
+
+// retry calls a function until it succeeds, its answer is final, or too many calls in a row have brought too
+// little. B2.
+func (f *FS) retry(ctx context.Context, op, name string, do func(ctx context.Context) (bytes int, err error)) error {
+	p := newPatience(&f.opt)
+	what := redact.URL(name) + ": " + op
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		n, err := f.attempt(ctx, what, name, do)
+		p.note(n, err)
+		if ctx.Err() != nil {
+			err = backoff.Permanent(context.Cause(ctx))
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(p), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
+		f.opt.Logger.Debug("a request failed and is made again", slog.String("for", what), slog.String("error", err.Error()), slog.Duration("wait", wait))
+	}))
+	answer := finalError{}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &answer):
+		return answer.error
+	}
+	return passingError{fmt.Errorf("tried %d times: %w", p.failed, err)}
+}
+
+// attempt calls a function once, under a watch. The text of its error has no secrets.
+func (f *FS) attempt(ctx context.Context, what, name string, do func(ctx context.Context) (bytes int, err error)) (int, error) {
+	under, w := f.watch(ctx, what)
+	defer w.end()
+	w.asked(serverOf(name))
+	n, err := do(under)
+	if err == nil {
+		return n, nil
+	}
+	answer := finalError{}
+	err = silenceOr(under, err)
+	switch {
+	case errors.As(err, &answer):
+		return n, backoff.Permanent(finalError{redact.Error(answer.error)})
+	case n == 0 && w.refused(), neverPasses(err):
+		return n, backoff.Permanent(finalError{redact.Error(err)})
+	}
+	return n, redact.Error(err)
+}
+
+// retryAfterError is an error of a server that says when to come back.
+type retryAfterError struct {
+	error
+	after *backoff.RetryAfterError
+}
+
+func (e retryAfterError) Unwrap() []error { return []error{e.error, e.after} }
+
+// retryAfter adds to an error when the server wants to be asked again, if it says so in seconds. It is not waited for
+// longer than for an answer.
+func retryAfter(err error, header http.Header, most time.Duration) error {
+	seconds, wrong := strconv.Atoi(header.Get("Retry-After"))
+	if wrong != nil || seconds < 1 {
+		return err
+	}
+	return retryAfterError{err, &backoff.RetryAfterError{Duration: min(time.Duration(min(seconds, 1<<20))*time.Second, most)}}
 }

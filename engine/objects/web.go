@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mpga/mpga/stream"
 )
@@ -29,11 +28,14 @@ var errNoRange = errors.New("the server sends whole files only")
 
 func (o *webObject) stat(ctx context.Context) (version, error) {
 	r, err := o.do(ctx, http.MethodHead, "")
-	if err == nil {
+	switch status := (statusError{}); {
+	case err == nil:
 		defer r.Body.Close()
 		if r.ContentLength >= 0 {
 			return versionOf(r, r.ContentLength), nil
 		}
+	case !errors.As(err, &status): // there was no answer
+		return version{}, err
 	}
 	// Some servers answer no HEAD, or not with a length: the first byte's range tells it.
 	r, err = o.do(ctx, http.MethodGet, "bytes=0-0")
@@ -76,17 +78,22 @@ func (v version) check(r *http.Response) error {
 	return nil
 }
 
+// statusError is an answer that is neither the file nor a part of it.
+type statusError struct{ status string }
+
+func (e statusError) Error() string { return e.status }
+
 // do makes a request whose answer is the file or a part of it.
 func (o *webObject) do(ctx context.Context, method, byteRange string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, o.url, nil)
-	if err != nil {
-		return nil, finalError{err}
+	if err != nil { // whose text repeats the name
+		return nil, finalError{errors.New("the name is no URL as in https://host/path?name=value, other characters as %20")}
 	}
 	request.Header.Set("Accept-Encoding", "identity") // ranges are of the bytes as they lie there
 	if byteRange != "" {
 		request.Header.Set("Range", byteRange)
 	}
-	r, err := o.fs.opt.Client.Do(request)
+	r, err := o.fs.web.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -94,14 +101,14 @@ func (o *webObject) do(ctx context.Context, method, byteRange string) (*http.Res
 		return r, nil
 	}
 	_ = r.Body.Close()
-	err = errors.New(r.Status)
+	err = statusError{r.Status}
 	switch {
 	case r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusGone:
 		return nil, finalError{fmt.Errorf("%w (%w)", fs.ErrNotExist, err)}
-	case r.StatusCode == http.StatusRequestTimeout || r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500:
-		return nil, err
+	case isFinal(r.StatusCode) || r.StatusCode < 300:
+		return nil, finalError{err}
 	}
-	return nil, finalError{err}
+	return nil, retryAfter(err, r.Header, o.fs.opt.Timeout)
 }
 
 func (o *webObject) read(ctx context.Context, b []byte, off int64, v version) (int, error) {
@@ -113,7 +120,7 @@ func (o *webObject) read(ctx context.Context, b []byte, off int64, v version) (i
 	}
 	n, err := o.readRange(ctx, b, off, v)
 	if errors.Is(err, errNoRange) {
-		if err := o.fetch(v); err != nil {
+		if err := o.fetch(ctx, v); err != nil {
 			return 0, err
 		}
 		return o.read(ctx, b, off, v)
@@ -139,11 +146,14 @@ func (o *webObject) readRange(ctx context.Context, b []byte, off int64, v versio
 	return io.ReadFull(r.Body, b)
 }
 
-// fetch reads the whole file into the temp directory, once. It may take longer than a request for a range:
-// Options.Stall bounds the time without a byte.
-func (o *webObject) fetch(v version) (err error) {
+// fetch reads the whole file into the temp directory, once.
+//
+// Requires: the context has a watch.
+func (o *webObject) fetch(ctx context.Context, v version) (err error) {
+	resume := watchOf(ctx).pause() // perhaps another attempt fetches the file
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	resume()
 	if o.copy != nil {
 		return nil
 	}
@@ -151,7 +161,7 @@ func (o *webObject) fetch(v version) (err error) {
 	if err != nil {
 		return finalError{fmt.Errorf("temp directory: %w", err)}
 	}
-	if err := o.download(file, v); err != nil {
+	if err := o.download(ctx, file, v); err != nil {
 		return errors.Join(err, file.Close())
 	}
 	o.copy = file
@@ -159,33 +169,21 @@ func (o *webObject) fetch(v version) (err error) {
 }
 
 // download writes the whole file to a local one.
-func (o *webObject) download(to io.WriterAt, v version) error {
-	ctx, cancel := context.WithCancelCause(o.fs.ctx)
-	defer cancel(nil)
-	stall := o.fs.opt.Stall
-	stalled := time.AfterFunc(stall, func() { cancel(fmt.Errorf("no byte came for %s", stall)) })
-	defer stalled.Stop()
+func (o *webObject) download(ctx context.Context, to io.WriterAt, v version) error {
 	r, err := o.do(ctx, http.MethodGet, "")
 	if err != nil {
-		return errors.Join(err, context.Cause(ctx))
+		return err
 	}
 	defer r.Body.Close()
 	if err := v.check(r); err != nil {
 		return err
 	}
-	n, err := io.Copy(io.NewOffsetWriter(to, 0), readerFunc(func(b []byte) (int, error) {
-		stalled.Reset(stall)
-		return r.Body.Read(b)
-	}))
+	n, err := io.Copy(io.NewOffsetWriter(to, 0), io.LimitReader(r.Body, v.size+1)) // no more than shows that it is larger
 	if err != nil {
-		return errors.Join(err, context.Cause(ctx))
+		return err
 	}
 	return v.checkSize(n)
 }
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // close drops the copy of the file.
 func (o *webObject) close() error {

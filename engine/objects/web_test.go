@@ -30,7 +30,7 @@ func readWeb(t *testing.T, opt Options, handler http.HandlerFunc) (string, error
 func TestWholeFileStalls(t *testing.T) {
 	content := strings.Repeat("a,b\n1,2\n", 100_000)
 	var gets atomic.Int64
-	text, err := readWeb(t, Options{Stall: 200 * time.Millisecond, Pause: time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
+	text, err := readWeb(t, Options{Timeout: 200 * time.Millisecond, Pause: time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "800000")
 		if r.Method == http.MethodHead {
 			return

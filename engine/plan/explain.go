@@ -8,17 +8,18 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Explain returns the plan as lines of text, the last step first, without running the query. Derived tables
-// that would have to run are shown by their plans.
+// that would have to run are shown by their plans, and URLs without secrets.
 func (q *Query) Explain(ctx context.Context) (text string, err error) {
 	err = spawn.Call(func() (err error) {
 		text, err = q.explain(ctx)
 		return err
 	})
-	return text, spawn.InQuery(err, q.text.Text)
+	return redact.Text(text), spawn.InQuery(redact.Error(err), q.text.Text)
 }
 
 func (q *Query) explain(ctx context.Context) (string, error) {
@@ -87,7 +88,7 @@ func (q *Query) explain(ctx context.Context) (string, error) {
 		}
 	}
 	for _, s := range q.subqueries {
-		inner, err := s.Explain(ctx)
+		inner, err := s.explain(ctx)
 		if err != nil {
 			return "", err
 		}

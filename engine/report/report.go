@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/stream/trace"
 )
 
@@ -33,10 +34,12 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// Write writes the page.
+// Write writes the page, with URLs without secrets.
 func (p *Page) Write(w io.Writer) error {
+	shown := *p
+	shown.Query, shown.Error, shown.Plan = redact.Text(p.Query), redact.Text(p.Error), redact.Text(p.Plan)
 	return page.Execute(w, &view{
-		Page:       p,
+		Page:       &shown,
 		Phases:     phaseBars(p.Stats.PhaseTimes),
 		Timelines:  timelines(&p.Timeline),
 		Partitions: partitionBars(p.Stats.Device),

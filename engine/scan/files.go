@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -55,13 +56,13 @@ func expandOne(ctx context.Context, fsys stream.FS, pattern string) ([]string, e
 	case err == nil && info.IsDir():
 		return expandDir(ctx, fsys, pattern)
 	case err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0: // opening one may wait for ever
-		return nil, fmt.Errorf("%s: is a pipe or a device, which can be read once: lead it to the standard input (-)", pattern)
+		return nil, fmt.Errorf("%s: is a pipe or a device, which can be read once: lead it to the standard input (-)", redact.URL(pattern))
 	case err == nil:
 		return []string{pattern}, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case !strings.ContainsAny(pattern, "*?["):
-		return nil, fmt.Errorf("%s: no such file or directory", pattern)
+		return nil, fmt.Errorf("%s: no such file or directory", redact.URL(pattern))
 	}
 	return expandGlob(ctx, fsys, pattern)
 }
@@ -70,7 +71,7 @@ func expandOne(ctx context.Context, fsys stream.FS, pattern string) ([]string, e
 func expandGlob(ctx context.Context, fsys stream.FS, pattern string) ([]string, error) {
 	matches, err := fsys.Glob(pattern)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", pattern, err)
+		return nil, fmt.Errorf("%s: %w", redact.URL(pattern), err)
 	}
 	showHidden := isHidden(filepath.Base(pattern))
 	var names []string
@@ -93,7 +94,7 @@ func expandGlob(ctx context.Context, fsys stream.FS, pattern string) ([]string, 
 		names = append(names, below...)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no file matches", pattern)
+		return nil, fmt.Errorf("%s: no file matches", redact.URL(pattern))
 	}
 	return names, nil
 }
@@ -111,7 +112,7 @@ func expandDir(ctx context.Context, fsys stream.FS, dir string) ([]string, error
 
 func noDataFile(dir string) error {
 	return fmt.Errorf("%s: the directory holds no data file (.parquet, .pq, .arrow, .ipc, .feather, "+
-		".arrows, .csv, .tsv, .csv.gz, .csv.zst); name files of other endings by a glob", dir)
+		".arrows, .csv, .tsv, .csv.gz, .csv.zst); name files of other endings by a glob", redact.URL(dir))
 }
 
 // walkDir returns the data files below a directory, sorted by path.

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io/fs"
 	"time"
+
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // Identity is what tells whether a file is still the one that it was.
 type Identity struct {
-	Path     string    `json:"path"`
+	Path     string    `json:"path"` // a URL without user, password and values of parameters
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
 	ETag     string    `json:"etag,omitzero"` // of an object store
@@ -17,7 +19,7 @@ type Identity struct {
 
 // NewIdentity returns the identity of a file by what the file system says of it.
 func NewIdentity(path string, info fs.FileInfo) Identity {
-	id := Identity{Path: path, Bytes: info.Size(), Modified: info.ModTime()}
+	id := Identity{Path: redact.URL(path), Bytes: info.Size(), Modified: info.ModTime()}
 	if object, ok := info.(interface{ ETag() string }); ok {
 		id.ETag = object.ETag()
 	}
@@ -39,8 +41,9 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 	}
 	names, err := expand(ctx, opt.FS, patterns)
 	if err != nil {
-		return nil, err
+		return nil, redact.Error(err)
 	}
+	shown := redact.Names(names)
 	list := make([]Identity, len(names))
 	for i, name := range names {
 		if name == stdinName {
@@ -51,9 +54,9 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 		}
 		info, err := opt.FS.Stat(name)
 		if err != nil {
-			return nil, err
+			return nil, redact.Error(err)
 		}
-		list[i] = NewIdentity(name, info)
+		list[i] = NewIdentity(shown[i], info)
 	}
 	return list, nil
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -29,14 +30,14 @@ func expandObjects(objects stream.Objects, fsys stream.FS, pattern string) ([]st
 	for _, o := range listed {
 		ok, err := matchesObject(pattern, o.Name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", pattern, err)
+			return nil, fmt.Errorf("%s: %w", redact.URL(pattern), err)
 		}
 		if ok {
 			names = append(names, o.Name)
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no object matches", pattern)
+		return nil, fmt.Errorf("%s: no object matches", redact.URL(pattern))
 	}
 	return names, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -45,8 +46,9 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 	}
 	names, err := expand(ctx, opt.FS, patterns)
 	if err != nil {
-		return files, err
+		return files, redact.Error(err)
 	}
+	names, opt.FS = show(opt.FS, names)
 	if !opt.NoHive {
 		if files.hive, err = hiveColumns(names); err != nil {
 			return files, err

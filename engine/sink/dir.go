@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // dirWriter writes an output of several files.
@@ -81,7 +83,7 @@ func (d *dirWriter) Write(batch arrow.RecordBatch) error {
 	case d.err != nil:
 		return d.err
 	case d.done:
-		return fmt.Errorf("%s: written to after its end", d.path)
+		return fmt.Errorf("%s: written to after its end", redact.URL(d.path))
 	}
 	if err := guard(func() error { return d.write(batch) }); err != nil {
 		return d.fail(err)
@@ -265,7 +267,7 @@ func (d *dirWriter) Commit() error {
 	d.done = true
 	d.gather.release()
 	if err := d.tree.commit(); err != nil {
-		d.err = fmt.Errorf("%s: %w", d.path, err)
+		d.err = fmt.Errorf("%s: %w", redact.URL(d.path), err)
 	}
 	return d.err
 }
@@ -337,7 +339,7 @@ func (d *dirWriter) Abort() error {
 	}
 	d.done = true
 	if err := d.drop(); err != nil {
-		return fmt.Errorf("%s: %w", d.path, err)
+		return fmt.Errorf("%s: %w", redact.URL(d.path), err)
 	}
 	return nil
 }
@@ -356,6 +358,6 @@ func (d *dirWriter) drop() error {
 
 // fail ends the output and returns why, for this call and all later ones.
 func (d *dirWriter) fail(err error) error {
-	d.err = fmt.Errorf("%s: %w", d.path, errors.Join(err, d.drop()))
+	d.err = fmt.Errorf("%s: %w", redact.URL(d.path), errors.Join(err, d.drop()))
 	return d.err
 }

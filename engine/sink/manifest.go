@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // ManifestName is the name of a directory's manifest. Readers of the directory pass over it, as over all
@@ -16,8 +18,8 @@ const ManifestName = "_manifest.json"
 // Manifest says what a directory holds. It is the last file of it that is written. Two runs with equal
 // results write equal manifests.
 type Manifest struct {
-	Version     int              `json:"version"` // 1
-	Query       string           `json:"query,omitempty"`
+	Version     int              `json:"version"`         // 1
+	Query       string           `json:"query,omitempty"` // its URLs without secrets
 	Format      Format           `json:"format"`
 	Rows        int64            `json:"rows"`
 	Bytes       int64            `json:"bytes"` // of the files
@@ -44,7 +46,7 @@ type ManifestFile struct {
 const manifestVersion = 1
 
 func newManifest(schema *arrow.Schema, opt *Options, files []ManifestFile) *Manifest {
-	m := &Manifest{Version: manifestVersion, Query: opt.Query, Format: opt.Format, PartitionBy: opt.PartitionBy, Files: []ManifestFile{}}
+	m := &Manifest{Version: manifestVersion, Query: redact.Text(opt.Query), Format: opt.Format, PartitionBy: opt.PartitionBy, Files: []ManifestFile{}}
 	for _, f := range schema.Fields() {
 		m.Schema = append(m.Schema, ManifestColumn{f.Name, f.Type.String(), f.Nullable})
 	}

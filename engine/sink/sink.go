@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
@@ -33,6 +34,14 @@ type Writer interface {
 // anything back. Create refuses what could not be committed later: a directory, a missing or read-only directory, a
 // read-only file, a pipe that nobody reads, a column whose type the format cannot hold. With PartitionBy, MaxRowsPerFile or Manifest the path is that of a directory.
 func Create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
+	w, err := create(path, schema, opt)
+	if err != nil {
+		return nil, redact.Error(err)
+	}
+	return w, nil
+}
+
+func create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
 	if IsStdout(path) {
 		path = stdoutPath
 	}
@@ -197,7 +206,7 @@ func (w *writer) Write(batch arrow.RecordBatch) error {
 		return w.err
 	}
 	if w.done {
-		return fmt.Errorf("%s: written to after its end", w.path)
+		return fmt.Errorf("%s: written to after its end", redact.URL(w.path))
 	}
 	if err := checkBatch(w.schema, batch); err != nil {
 		return w.fail(err)
@@ -218,7 +227,7 @@ func (w *writer) Commit() error {
 	w.done = true
 	w.recycle()
 	if err := w.out.commit(); err != nil {
-		w.err = fmt.Errorf("%s: %w", w.path, err)
+		w.err = fmt.Errorf("%s: %w", redact.URL(w.path), err)
 	}
 	return w.err
 }
@@ -241,7 +250,7 @@ func (w *writer) Abort() error {
 	}
 	w.done = true
 	if err := w.drop(); err != nil {
-		return fmt.Errorf("%s: %w", w.path, err)
+		return fmt.Errorf("%s: %w", redact.URL(w.path), err)
 	}
 	return nil
 }
@@ -262,7 +271,7 @@ func (w *writer) drop() error {
 
 // fail ends the output and returns why, for this call and all later ones.
 func (w *writer) fail(err error) error {
-	w.err = fmt.Errorf("%s: %w", w.path, errors.Join(err, w.drop()))
+	w.err = fmt.Errorf("%s: %w", redact.URL(w.path), errors.Join(err, w.drop()))
 	return w.err
 }
 

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // ErrNoCgo is returned by a build without cgo, which has no SQL parser.
@@ -23,10 +25,10 @@ type Error struct {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Error returns the message, the line of the text and a caret below the place, on three lines.
+// Error returns the message, the line of the text and a caret below the place, on three lines. URLs are without secrets.
 func (e *Error) Error() string {
 	line, column := e.line()
-	return e.Message + "\n    " + line + "\n    " + strings.Repeat(" ", column) + "^"
+	return redact.Text(e.Message) + "\n    " + line + "\n    " + strings.Repeat(" ", column) + "^"
 }
 
 // lineRunesMax is what is shown of a line on either side of the place: both fit a terminal of 80 columns.
@@ -35,7 +37,7 @@ const lineRunesMax = 35
 // line returns the line around the place, cut where it is long, and the place's column in it as a
 // terminal counts.
 func (e *Error) line() (line string, column int) {
-	before, after := e.Text[:e.Offset], e.Text[e.Offset:]
+	before, after := e.shown()
 	before = before[strings.LastIndexByte(before, '\n')+1:]
 	after, _, _ = strings.Cut(after, "\n")
 
@@ -48,6 +50,20 @@ func (e *Error) line() (line string, column int) {
 	}
 	shown := printable(head)
 	return shown + printable(tail), runewidth.StringWidth(shown)
+}
+
+// shown returns the text before the place and from there on, with URLs for people.
+func (e *Error) shown() (before, after string) {
+	text := redact.Text(e.Text)
+	if text == e.Text {
+		return text[:e.Offset], text[e.Offset:]
+	}
+	before = redact.Text(e.Text[:e.Offset])
+	at := 0 // where both begin to differ, if the place is within a URL
+	for at < min(len(before), len(text)) && before[at] == text[at] {
+		at++
+	}
+	return text[:at], text[at:]
 }
 
 // printable replaces what would move a terminal's cursor.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // ErrInternal marks an error that is a bug of this program: a panic that was recovered.
@@ -17,11 +19,12 @@ type PanicError struct {
 	cause error  // the error that InQuery has found the panic in; nil of the panic itself
 }
 
+// Error returns what the panic says, and the query, with URLs without secrets.
 func (e *PanicError) Error() string {
 	if e.Query == "" {
-		return fmt.Sprintf("internal error: %v", e.Value)
+		return redact.Text(fmt.Sprintf("internal error: %v", e.Value))
 	}
-	return fmt.Sprintf("internal error in query %s: %v", e.Query, e.Value)
+	return redact.Text(fmt.Sprintf("internal error in query %s: %v", e.Query, e.Value))
 }
 
 // Is makes the error an ErrInternal.

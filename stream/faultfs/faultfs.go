@@ -82,6 +82,11 @@ func (f *FS) Create(name string) (stream.File, error) {
 	return f.openWith("create", name, f.base.Create)
 }
 
+// CreatePrivate implements stream.FS.
+func (f *FS) CreatePrivate(name string) (stream.File, error) {
+	return f.openWith("create", name, f.base.CreatePrivate)
+}
+
 // OpenDevice implements stream.FS.
 func (f *FS) OpenDevice(name string) (stream.File, error) {
 	return f.openWith("open", name, f.base.OpenDevice)
