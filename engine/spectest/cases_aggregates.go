@@ -28,12 +28,16 @@ func aggregateCases() []Case {
 func distinctCase(c Case) Case {
 	aggregates := c.Query.Aggregates
 	c.Query.Aggregates = nil
+	add := func(a spec.Aggregate) {
+		a.Name = fmt.Sprintf("a%d", len(c.Query.Aggregates)) // count(x) and count_distinct(x) have one name
+		c.Query.Aggregates = append(c.Query.Aggregates, a)
+	}
 	for _, a := range aggregates {
 		a.Distinct = a.Func != spec.CountStar
-		c.Query.Aggregates = append(c.Query.Aggregates, a)
+		add(a)
 		if a.Func == spec.List || a.Func == spec.StringAgg {
 			a.Descending = true
-			c.Query.Aggregates = append(c.Query.Aggregates, a)
+			add(a)
 		}
 	}
 	return c
