@@ -503,6 +503,14 @@ func unorder(w uint64, kind spec.Kind) uint64 {
 // toDouble writes the doubles nearest to numbers.
 func toDouble(out, words []uint64, col *spec.Column) {
 	scale := decimalScale(col.Type)
+	const digitsExact = 15 // which a double holds, as it does the power of ten
+	if d, ok := col.Type.(arrow.DecimalType); ok && col.Kind == spec.Int64 && d.GetPrecision() <= digitsExact && scale >= 0 && scale <= digitsExact {
+		divisor := math.Pow10(scale)
+		for i := range out {
+			out[i] = math.Float64bits(float64(int64(words[i])) / divisor)
+		}
+		return
+	}
 	for i := range out {
 		var v float64
 		switch {
