@@ -4,6 +4,7 @@ package objects
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -47,11 +48,20 @@ func (c client) amazonRetryer() aws.Retryer {
 	}
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.RateLimiter = c.attempts, ratelimit.None
+		o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(amazonAgain)}, o.Retryables...)
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
 			pause := min(c.pause<<min(attempt-1, 30), pauseGrowthMax*c.pause)
 			return pause/2 + rand.N(pause), nil
 		})
 	})
+}
+
+// amazonAgain says of an error after which there is no other attempt that this is so; the library knows the others.
+func amazonAgain(err error) aws.Ternary {
+	if errors.As(err, new(givenUpError)) {
+		return aws.FalseTernary
+	}
+	return aws.UnknownTernary
 }
 
 // amazonLog takes what the library says, which is of use to its own developers.
