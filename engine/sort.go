@@ -68,5 +68,7 @@ func (e *Engine) sortOptions() ordering.Options {
 		Units:     e.threads,
 		BatchRows: e.opt.testing.ResultRows,
 		Allocator: e.results,
+
+		RunAllocator: e.opt.Allocator,
 	}
 }

@@ -32,7 +32,7 @@ type merger struct {
 func (s *sorter) newMerger(runs []*run) (*merger, error) {
 	m := &merger{sort: s}
 	for i, r := range runs {
-		reader, err := openRun(r, s.opt.Allocator)
+		reader, err := openRun(r, s.opt.RunAllocator)
 		if err != nil {
 			m.close()
 			return nil, err

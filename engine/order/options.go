@@ -37,6 +37,10 @@ type Options struct {
 	// Allocator takes the memory of batches. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
 
+	// RunAllocator takes the memory of batches of runs, of which no more are read at a time than Bytes has room for.
+	// It must not fail: the library that reads them makes of that a corrupt run. The default is Allocator.
+	RunAllocator memory.Allocator
+
 	// Purpose is what errors say that rows are ordered for. The default is "order by".
 	Purpose string
 }
@@ -66,6 +70,9 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.Allocator == nil {
 		o.Allocator = memory.DefaultAllocator
+	}
+	if o.RunAllocator == nil {
+		o.RunAllocator = o.Allocator
 	}
 	if o.Purpose == "" {
 		o.Purpose = "order by"

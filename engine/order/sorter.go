@@ -286,7 +286,7 @@ func (s *sorter) newRun() *runWriter {
 	if s.store == nil {
 		s.store = newRunStore(&s.opt)
 	}
-	return newRunWriter(s.store, s.opt.Memory, s.schema, s.opt.Allocator)
+	return newRunWriter(s.store, s.opt.Memory, s.schema, s.opt.RunAllocator)
 }
 
 func (s *sorter) endRun(w *runWriter) (*run, error) {

@@ -43,8 +43,11 @@ func InQuery(err error, query string) error {
 	return &PanicError{Value: p.Value, Stack: p.Stack, Query: query, cause: err}
 }
 
-// failure is what Fail panics with.
+// failure is what Fail panics with. It is an error for libraries that recover panics themselves, and wrap what is one.
 type failure struct{ err error }
+
+func (f failure) Error() string { return f.err.Error() }
+func (f failure) Unwrap() error { return f.err }
 
 // Fail ends the work of the goroutine with an error that is no bug. S4.
 func Fail(err error) { panic(failure{err}) }
