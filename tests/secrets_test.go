@@ -59,7 +59,13 @@ func newFileServer(t *testing.T) string {
 		}
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch name := strings.TrimPrefix(r.URL.Path, "/"); name {
+		user, password, _ := r.BasicAuth()
+		name := strings.TrimPrefix(r.URL.Path, "/")
+		if wanted := "u" + secret + ":p " + secret; name != "loop" && (user+":"+password != wanted || !strings.HasPrefix(r.URL.Query().Get("X-Amz-Signature"), "s"+secret)) {
+			http.Error(w, "who are you?", http.StatusUnauthorized) // also where what people see is taken for the URL
+			return
+		}
+		switch name {
 		case "403", "500":
 			http.Error(w, "you are u"+secret, map[string]int{"403": 403, "500": 500}[name])
 		case "silent":

@@ -1,16 +1,25 @@
 package scan
 
 import (
+	"errors"
+	"io/fs"
+
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/stream"
 )
 
 // shownFS is a file system in which files have the names that people see. The names with secrets are here alone: all
-// that is made of a file's name, as an error, has none.
+// that is made of a file's name, as an error, has none. Files are opened and asked after; nothing else is done with
+// those names.
 type shownFS struct {
 	stream.FS
 	full map[string]string // of the names that differ from those that people see
 }
+
+var (
+	_ stream.FS      = (*shownFS)(nil)
+	_ stream.Objects = (*shownFS)(nil)
+)
 
 // show returns the names for people of files of a file system, and a file system that knows the files by these names.
 func show(fsys stream.FS, names []string) ([]string, stream.FS) {
@@ -27,11 +36,38 @@ func show(fsys stream.FS, names []string) ([]string, stream.FS) {
 	return shown, &shownFS{FS: fsys, full: full}
 }
 
+// name returns the name with its secrets.
+func (f *shownFS) name(shown string) string {
+	if full, ok := f.full[shown]; ok {
+		return full
+	}
+	return shown
+}
+
 // Open implements stream.FS.
 func (f *shownFS) Open(name string) (stream.File, error) {
-	if full, ok := f.full[name]; ok {
-		name = full
-	}
-	file, err := f.FS.Open(name)
+	file, err := f.FS.Open(f.name(name))
 	return file, redact.Error(err)
+}
+
+// Stat implements stream.FS.
+func (f *shownFS) Stat(name string) (fs.FileInfo, error) {
+	info, err := f.FS.Stat(f.name(name))
+	return info, redact.Error(err)
+}
+
+// IsObject implements stream.Objects.
+func (f *shownFS) IsObject(name string) bool {
+	objects, ok := f.FS.(stream.Objects)
+	return ok && objects.IsObject(f.name(name))
+}
+
+// List implements stream.Objects. Files are listed before they have names for people.
+func (f *shownFS) List(prefix string) ([]stream.Object, error) {
+	return nil, &fs.PathError{Op: "list", Path: redact.URL(prefix), Err: errors.ErrUnsupported}
+}
+
+// Upload implements stream.Objects.
+func (f *shownFS) Upload(name string) (stream.Upload, error) {
+	return nil, &fs.PathError{Op: "upload", Path: redact.URL(name), Err: errors.ErrUnsupported}
 }
