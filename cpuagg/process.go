@@ -317,7 +317,7 @@ func (r *Run) mergeTables(workers []*Worker) *Groups {
 		}
 	}
 	if g.table.dense {
-		g.packDense()
+		g.table.pack(g.states)
 	}
 	g.finish()
 	return g
@@ -334,26 +334,6 @@ func (g *Groups) mergeDense(w *Worker) {
 			g.states.merge(gids, w.states.slice(code, code+1))
 		}
 	}
-}
-
-// packDense turns a dense table into a list of the groups that exist.
-func (g *Groups) packDense() {
-	t := g.table
-	g.states.settle()
-	t.keys = growWords(t.memory, t.keys, t.groups)
-	packed := 0
-	for code, seen := range t.seen {
-		if seen == 0 {
-			continue
-		}
-		t.keys[packed] = uint64(code)
-		for i := range g.states.bound.Folds {
-			w := g.states.bound.Folds[i].Words
-			copy(g.states.words[i][packed*w:(packed+1)*w], g.states.words[i][code*w:(code+1)*w])
-		}
-		packed++
-	}
-	t.groups = packed
 }
 
 // slice returns the states of groups from to to, by fold.

@@ -217,6 +217,25 @@ func (t *table) key(group int) []uint64 {
 	return t.keys[group*width : (group+1)*width]
 }
 
+// pack makes a dense table an ordinary one, without slots so far: a list of the groups that exist, and their states.
+func (t *table) pack(st *states) {
+	st.settle()
+	t.keys = growWords(t.memory, t.keys, t.groups)
+	packed := 0
+	for code, seen := range t.seen {
+		if seen == 0 {
+			continue
+		}
+		t.keys[packed] = uint64(code)
+		for i := range st.bound.Folds {
+			w := st.bound.Folds[i].Words
+			copy(st.words[i][packed*w:(packed+1)*w], st.words[i][code*w:(code+1)*w])
+		}
+		packed++
+	}
+	t.groups, t.dense, t.seen = packed, false, nil
+}
+
 // reset empties the table and keeps its slots.
 func (t *table) reset() {
 	t.groups = 0

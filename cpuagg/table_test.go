@@ -245,7 +245,7 @@ func TestDenseTable(t *testing.T) {
 		})}
 		g.states.grow(table.groups)
 		g.states.accumulateFold(&g.states.bound.Folds[0], g.states.words[0], gids, [3][]uint64{})
-		g.packDense()
+		g.table.pack(g.states)
 		g.finish()
 		want := map[uint64]uint64{last: 2}
 		want[0]++

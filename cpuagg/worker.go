@@ -225,8 +225,12 @@ func (w *Worker) sample() sample {
 	return s
 }
 
-// ScatterRest moves what a closed worker holds in its table to the partitions.
+// ScatterRest moves what a closed worker holds in its table to the partitions, of a dense table, too, where others
+// scatter: rows that a device has no room for are with workers that would not.
 func (w *Worker) ScatterRest() error {
+	if w.table.dense {
+		w.table.pack(w.states)
+	}
 	if w.table.groups > 0 {
 		if err := w.scatterTable(); err != nil {
 			return err

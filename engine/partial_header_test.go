@@ -51,8 +51,9 @@ func TestColumnTypes(t *testing.T) {
 func TestQueryTravels(t *testing.T) {
 	for _, f := range spec.Funcs() {
 		q := spec.Query{
-			Keys:          []spec.Key{{Column: "a key", Name: "named"}},
-			Aggregates:    []spec.Aggregate{{Func: f, Args: []string{"x", "y"}, Name: "n", Fraction: 0.1, Length: 7, Separator: "\x00'"}},
+			Keys: []spec.Key{{Column: "a key", Name: "named"}},
+			Aggregates: []spec.Aggregate{{Func: f, Args: []string{"x", "y"}, Name: "n", Fraction: 0.1, Length: 7, Separator: "\x00'",
+				Distinct: true, Descending: true, By: "z"}},
 			Overflow:      spec.OverflowWrap,
 			Deterministic: true,
 		}

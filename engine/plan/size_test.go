@@ -209,6 +209,9 @@ func (s *sizeTest) statement(t *testing.T, rng *rand.Rand, cpu *engine.Engine, e
 				continue
 			}
 			if err != nil || got != want {
+				if bug := new(engine.PanicError); errors.As(err, &bug) {
+					t.Logf("%s", bug.Stack)
+				}
 				t.Errorf("%s\nsource %d, %s\n%+v, want %+v, %v\n%+v", text, i, e.text, got, want, err, stats.Device)
 				return
 			}
