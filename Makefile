@@ -36,15 +36,15 @@ demo: build ## aggregate a sample of the flights of 2001
 .PHONY: test
 test: ## run every test that needs no GPU
 	go vet ./...
-	go test -vet=off ./kernels ./engine ./...
-	go test -vet=off -tags portable -short ./partition ./cpuagg ./engine/scan
-	go test -vet=off -tags portable -run 'LookUp|Pack' ./engine
+	go test -vet=off -timeout 30m ./kernels ./engine ./...
+	go test -vet=off -timeout 30m -tags portable -short ./partition ./cpuagg ./engine/scan
+	go test -vet=off -timeout 30m -tags portable -run 'LookUp|Pack' ./engine
 	$(MAKE) test-nocgo test-race test-peers
 
 .PHONY: test-nocgo
 test-nocgo: ## build without cgo, which leaves out SQL, and without the object stores
 	CGO_ENABLED=0 go build -tags nos3,nogs,noaz ./...
-	CGO_ENABLED=0 go test -vet=off ./engine/sql
+	CGO_ENABLED=0 go test -vet=off -timeout 30m ./engine/sql
 
 # Two large packages of others are not optimised: the tests spend no time in them, and compiling them
 # for the race detector took 55 s.
@@ -52,7 +52,7 @@ UNOPTIMISED := -gcflags 'github.com/apache/arrow-go/v18/arrow/compute/internal/k
 
 .PHONY: test-race
 test-race: ## run the concurrent packages under the race detector, with all invariants checked
-	go test -vet=off -race $(UNOPTIMISED) -tags invariants -short $(RACE)
+	go test -vet=off -timeout 30m -race $(UNOPTIMISED) -tags invariants -short $(RACE)
 
 .PHONY: test-gpu
 test-gpu: SIZE ?= -rows 30000000 -queries 1000
@@ -67,7 +67,7 @@ test-gpu: ## run the tests that need a GPU, or say why not, for half an hour; GP
 
 .PHONY: test-peers
 test-peers: ## compare with DuckDB, from a module of its own
-	cd tests && go vet ./... && go test -vet=off ./...
+	cd tests && go vet ./... && go test -vet=off -timeout 30m ./...
 
 .PHONY: lint
 lint: ## gofmt, vet and staticcheck
