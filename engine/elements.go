@@ -214,7 +214,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 	for i := range s.n {
 		list := s.fold.Elements(s.state(i))
 		n := len(list) / s.fold.ElementWords
-		if length := s.out.Aggregate.Length; length > 0 {
+		if length := s.out.Aggregate.Length; length > 0 && s.out.Aggregate.Func != spec.List {
 			n = min(n, length)
 		}
 		words += n * w
@@ -231,7 +231,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 		if len(list) == 0 {
 			lists.setNull(i)
 		}
-		if length := s.out.Aggregate.Length; length > 0 {
+		if length := s.out.Aggregate.Length; length > 0 && s.out.Aggregate.Func != spec.List {
 			list = list[:min(len(list), length*s.fold.ElementWords)]
 		}
 		ordered := s.fold.Kind != spec.FoldCollect
