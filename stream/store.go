@@ -29,8 +29,9 @@ type Store struct {
 	mu     sync.Mutex
 	left   sync.Cond // an eviction has ended
 	passes []*pass
-	spools map[*spool]struct{} // that have extents
-	bytes  int64               // of pages in memory
+	held   map[*storedPartition]struct{} // partitions with pages in memory
+	spools map[*spool]struct{}           // that have extents
+	bytes  int64                         // of pages in memory
 	peak   int64
 	files  []*tempFile
 	filesN int // most files
@@ -83,6 +84,7 @@ func NewStore(opt StoreOptions) *Store {
 		spill:   opt.SpillAll,
 		disk:    opt.Trace,
 		filesN:  min(opt.Writers, spillFilesMax),
+		held:    make(map[*storedPartition]struct{}),
 		spools:  make(map[*spool]struct{}),
 	}
 	s.left.L = &s.mu
@@ -108,6 +110,9 @@ func (p *pass) Put(partition int, content cpuagg.Content, page *spec.Page) error
 	part := &p.partitions[partition]
 	part.pages[content] = append(part.pages[content], page)
 	part.rows += int64(page.Rows)
+	if part.bytes == 0 {
+		s.held[part] = struct{}{}
+	}
 	part.bytes += page.Bytes()
 	s.bytes += page.Bytes()
 	s.peak = max(s.peak, s.bytes)
@@ -145,16 +150,15 @@ func (s *Store) Reclaim(bytes int64) error {
 func (s *Store) takeLargest() (largest *storedPartition, pages [2][]*spec.Page, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.passes {
-		for i := range p.partitions {
-			if part := &p.partitions[i]; part.bytes > 0 && (largest == nil || part.bytes > largest.bytes) {
-				largest = part
-			}
+	for part := range s.held {
+		if largest == nil || part.bytes > largest.bytes {
+			largest = part
 		}
 	}
 	if largest == nil {
 		return nil, pages, 0
 	}
+	delete(s.held, largest)
 	pages, bytes = largest.pages, largest.bytes
 	largest.pages, largest.bytes = [2][]*spec.Page{}, 0
 	largest.leaving++
@@ -295,6 +299,9 @@ func (p *pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
 		part.bytes -= page.Bytes()
 		s.bytes -= page.Bytes()
 	}
+	if part.bytes == 0 {
+		delete(s.held, part)
+	}
 	return t
 }
 
@@ -356,6 +363,7 @@ func (s *Store) Close() error {
 			p.partitions[i] = storedPartition{}
 		}
 	}
+	clear(s.held)
 	for sp := range s.spools {
 		sp.drop()
 	}
