@@ -126,6 +126,6 @@ func (n *narrowSums) reset() {
 
 // release gives back what the sums take.
 func (n *narrowSums) release(m spec.Memory) {
-	m.Free(n.sums)
+	freeWords(m, n.sums)
 	*n = narrowSums{wide: n.wide}
 }

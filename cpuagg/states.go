@@ -40,7 +40,7 @@ func (s *states) reset() {
 // release gives back what the states hold.
 func (s *states) release() {
 	for i := range s.words {
-		s.memory.Free(s.words[i])
+		freeWords(s.memory, s.words[i])
 		s.words[i] = nil
 		s.narrow[i].release(s.memory)
 	}

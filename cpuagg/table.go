@@ -247,7 +247,7 @@ func (t *table) reset() {
 // release gives back what the table holds.
 func (t *table) release() {
 	t.memory.Free(t.slots)
-	t.memory.Free(t.keys)
+	freeWords(t.memory, t.keys)
 	t.slots, t.keys, t.groups = nil, nil, 0
 	t.direct.release(t.memory)
 	t.heap.Reset()
@@ -258,16 +258,32 @@ func (t *table) bytes() int64 {
 	return int64(8*(len(t.slots)+len(t.keys)+len(t.direct.block))) + t.heap.Bytes()
 }
 
-// growWords returns words with at least n words of capacity, all usable, and what they held.
+// wordsFew is as many words as are not worth a block: blocks have a page at least, and a query of thousands of
+// aggregates has as many columns of states, even of one group.
+const wordsFew = 16
+
+// growWords returns words with at least n words of capacity, all usable, and what they held. freeWords gives them back.
 func growWords(m spec.Memory, words []uint64, n int) []uint64 {
 	if n <= len(words) {
 		return words
 	}
-	grown := m.Alloc(max(n, 2*len(words)))
-	grown = grown[:cap(grown)]
+	var grown []uint64
+	if n <= wordsFew {
+		grown = make([]uint64, wordsFew)
+	} else {
+		grown = m.Alloc(max(n, 2*len(words)))
+		grown = grown[:cap(grown)]
+	}
 	copy(grown, words)
-	m.Free(words)
+	freeWords(m, words)
 	return grown
+}
+
+// freeWords gives back what growWords has returned.
+func freeWords(m spec.Memory, words []uint64) {
+	if len(words) > wordsFew {
+		m.Free(words)
+	}
 }
 
 // HashesWords reports whether the hash of a packed key is that of its words: partition.HashKeys1's or HashKeysN's.

@@ -1,6 +1,10 @@
 package cpuagg
 
-import "github.com/mpga/mpga/engine/spec"
+import (
+	"slices"
+
+	"github.com/mpga/mpga/engine/spec"
+)
 
 // view is a tile as the folds see it: for each selection the groups of its rows, for each input
 // the values of those rows.
@@ -9,13 +13,16 @@ type view struct {
 	gids   [][]uint32 // by selection
 	inputs [][]uint64 // by input
 
-	rows     [][]uint32 // by selection: the selected rows, when they are not all
+	rows [][]uint32 // by selection: the selected rows, when they are not all
+
+	// Buffers of gids and inputs, of as many rows as a tile had in which some were left out: a wide query has
+	// thousands of columns, few of which have NULLs.
 	gidsBuf  [][]uint32
 	inputBuf [][]uint64
 }
 
 func newView(b *spec.Bound) *view {
-	v := &view{
+	return &view{
 		bound:    b,
 		gids:     make([][]uint32, len(b.Selections)),
 		inputs:   make([][]uint64, len(b.Inputs)),
@@ -23,18 +30,6 @@ func newView(b *spec.Bound) *view {
 		gidsBuf:  make([][]uint32, len(b.Selections)),
 		inputBuf: make([][]uint64, len(b.Inputs)),
 	}
-	for s, sel := range b.Selections {
-		if len(sel) > 0 {
-			v.rows[s] = make([]uint32, 0, spec.TileRows)
-			v.gidsBuf[s] = make([]uint32, spec.TileRows)
-		}
-	}
-	for i, in := range b.Inputs {
-		if len(b.Selections[in.Selection]) > 0 {
-			v.inputBuf[i] = make([]uint64, spec.TileRows*b.Args[in.Arg].Words)
-		}
-	}
-	return v
 }
 
 // set turns the view to a tile whose rows are in groups gids.
@@ -42,6 +37,7 @@ func (v *view) set(t *spec.Tile, gids []uint32) {
 	for s, sel := range v.bound.Selections {
 		v.gids[s] = gids
 		if v.selectRows(s, sel, t) {
+			v.gidsBuf[s] = slices.Grow(v.gidsBuf[s][:0], len(v.rows[s]))
 			v.gids[s] = v.gidsBuf[s][:len(v.rows[s])]
 			for i, row := range v.rows[s] {
 				v.gids[s][i] = gids[row]
@@ -51,7 +47,8 @@ func (v *view) set(t *spec.Tile, gids []uint32) {
 	for i, in := range v.bound.Inputs {
 		arg := t.Args[in.Arg]
 		if len(v.gids[in.Selection]) < t.Rows {
-			arg = gather(v.inputBuf[i], arg, v.rows[in.Selection], v.bound.Args[in.Arg].Words)
+			v.inputBuf[i] = gather(v.inputBuf[i], arg, v.rows[in.Selection], v.bound.Args[in.Arg].Words)
+			arg = v.inputBuf[i]
 		}
 		v.inputs[i] = arg
 	}
@@ -73,7 +70,7 @@ func (v *view) selectRows(s int, sel spec.Selection, t *spec.Tile) bool {
 	if valid == nil {
 		return false
 	}
-	rows := v.rows[s][:t.Rows]
+	rows := slices.Grow(v.rows[s][:0], t.Rows)[:t.Rows]
 	n := 0
 	for i, ok := range valid[:t.Rows] {
 		rows[n] = uint32(i) // overwritten unless ok: no branch to predict
@@ -101,8 +98,9 @@ func (v *view) selectAll(s int, sel spec.Selection, t *spec.Tile) bool {
 	return len(rows) < t.Rows
 }
 
+// gather copies the values of some rows to a buffer, which it returns grown where it is too small.
 func gather(buf, arg []uint64, rows []uint32, words int) []uint64 {
-	buf = buf[:len(rows)*words]
+	buf = slices.Grow(buf[:0], len(rows)*words)[:len(rows)*words]
 	if words == 1 {
 		for i, row := range rows {
 			buf[i] = arg[row]
