@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -306,7 +307,13 @@ func sortedCells(table [][]any) [][]any {
 	for i, row := range table {
 		list[i] = keyed{key(row), row}
 	}
-	slices.SortStableFunc(list, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
+	slices.SortStableFunc(list, func(a, b keyed) int {
+		return cmp.Or(strings.Compare(a.key, b.key), slices.CompareFunc(a.row, b.row, func(x, y any) int {
+			f, _ := x.(float64)
+			g, _ := y.(float64)
+			return cmp.Compare(f, g)
+		}))
+	})
 	sorted := make([][]any, len(list))
 	for i := range list {
 		sorted[i] = list[i].row
@@ -450,6 +457,8 @@ func TestSQLQueries(t *testing.T) {
 var sqlQueries = []string{
 	"SELECT count(*) FROM t",
 	"SELECT count(*), count(i), sum(i), min(i), max(i), avg(i) FROM t WHERE i > 10",
+	"SELECT count(*) FROM t WHERE (ti * 2) BETWEEN NULL::INTEGER AND w::DOUBLE", "SELECT count(*) FROM t WHERE (ti * 2) <> TRY_CAST('a' AS INTEGER)",
+	"SELECT count(*) FROM (SELECT * FROM t WHERE n NOT IN ('a', NULL)) WHERE abs(f) <= (ti + ti)",
 	"SELECT b, count(*) FROM t GROUP BY b",
 	"SELECT b, i % 3 AS r, sum(p), sum(q * (1 - p)), avg(d) FILTER (WHERE isfinite(d)) FROM t GROUP BY b, r",
 	"SELECT i + 1, count(*) FROM t GROUP BY i + 1 ORDER BY 2 DESC, 1 LIMIT 10",

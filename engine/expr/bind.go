@@ -138,8 +138,15 @@ func (b *binder) call(e *Expr, n *node) (*node, error) {
 	return b.finish(n), nil
 }
 
+// nullOfNull are the operators of which an operand that is the constant NULL makes NULL whatever the other would be:
+// that one is not evaluated, as DuckDB does not, so it gives no error.
+var nullOfNull = []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "//"}
+
 // finish notes what a node reads, and folds it if that is only constants.
 func (b *binder) finish(n *node) *node {
+	if slices.Contains(nullOfNull, n.name) && slices.ContainsFunc(n.args, isNull) {
+		n.isConst, n.value, n.args = true, nil, nil
+	}
 	if n.isConst || n.column >= 0 {
 		n.slot = b.newSlot()
 		return n
@@ -168,6 +175,9 @@ func (b *binder) finish(n *node) *node {
 	}
 	return n
 }
+
+// isNull says whether a node is the constant NULL.
+func isNull(n *node) bool { return n.isConst && n.value == nil }
 
 func (b *binder) newSlot() int {
 	b.program.slots++

@@ -103,6 +103,22 @@ func TestNumberKinds(t *testing.T) {
 	}
 }
 
+// Would catch an operand that overflows beside a NULL that decides the result, as in (v * 2) <> TRY_CAST('a' AS INTEGER).
+func TestNullOperand(t *testing.T) {
+	tiny := &Expr{Op: OpCast, Type: typeOf(Int8), Args: []*Expr{Constant(int64(100))}, At: -1}
+	over := Call("*", tiny, tiny)
+	if v, err := folded(over); err == nil {
+		t.Fatalf("%s is %s", over, v)
+	}
+	for _, op := range []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "//"} {
+		for _, e := range []*Expr{Call(op, over, Constant(nil)), Call(op, Constant(nil), over)} {
+			if got, err := folded(e); err != nil || got != "NULL" {
+				t.Errorf("%s is %s, %v", e, got, err)
+			}
+		}
+	}
+}
+
 // Would catch a cast that may give NULL and is taken for one that loses nothing.
 func TestTriedStats(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "u", Type: arrow.PrimitiveTypes.Uint64}, {Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond}}}, nil)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -491,18 +492,67 @@ func (e *Evaluator) Select(ctx context.Context, i int, batch arrow.RecordBatch, 
 func (e *Evaluator) trues(n *node, from, rows int) ([]uint64, error) {
 	f := e.frameOf(from, rows, nil)
 	defer e.done(f)
-	v, err := f.eval(n)
+	return f.trues(n)
+}
+
+// trues evaluates a condition, and returns the rows for which it is TRUE. Of conditions that are joined by AND and may
+// give errors, each is evaluated for the rows only for which those before are TRUE: a derived table does not have
+// the others, so its user hears of no error of theirs.
+func (f *frame) trues(n *node) ([]uint64, error) {
+	switch {
+	case n.name == "between" && slices.ContainsFunc(n.args, isNull):
+		return f.e.bitmap(f.n), nil
+	case n.name != "and" || n.isConst || !n.fallible:
+		v, err := f.eval(n)
+		if err != nil {
+			return nil, err
+		}
+		return f.truesOf(v), nil
+	}
+	open, err := f.trues(n.args[0])
+	for _, next := range n.args[1:] {
+		if err != nil {
+			return nil, err
+		}
+		var more []uint64
+		switch count := countBits(open, f.n); count {
+		case 0:
+			return open, nil
+		case f.n:
+			more, err = f.trues(next)
+		default:
+			more, err = f.truesAmong(next, open, count)
+		}
+		if err == nil {
+			all := f.e.bitmap(f.n)
+			for w := range all {
+				all[w] = open[w] & more[w]
+			}
+			open = all
+		}
+	}
+	return open, err
+}
+
+// truesAmong returns the rows, of count that are selected, for which a condition is TRUE.
+func (f *frame) truesAmong(n *node, selected []uint64, count int) ([]uint64, error) {
+	v, err := f.sub(n, selected, count)
 	if err != nil {
 		return nil, err
 	}
+	return f.truesOf(f.spread(v, selected)), nil
+}
+
+// truesOf returns the rows for which a condition is TRUE.
+func (f *frame) truesOf(v *vector) []uint64 {
 	if v.null == nil {
-		return v.bits, nil
+		return v.bits
 	}
-	trues := e.bitmap(rows)
+	trues := f.e.bitmap(f.n)
 	for w := range trues {
 		trues[w] = v.bits[w] &^ v.null[w]
 	}
-	return trues, nil
+	return trues
 }
 
 // putBits writes n bits as bytes.

@@ -168,6 +168,14 @@ func (b *fakeBudget) Reserve(bytes int64) error {
 
 func (b *fakeBudget) Unreserve(bytes int64) { b.left += bytes }
 
+func (b *fakeBudget) Room(bytes int64) error {
+	err := b.Reserve(bytes)
+	if err == nil {
+		b.Unreserve(bytes)
+	}
+	return err
+}
+
 // Results that grow are claimed before they are made, however long they become. Would catch a result whose length is
 // known when it is there, and matches that are told apart otherwise than by the library where they are found one
 // after the other.
