@@ -34,6 +34,7 @@ type budget struct {
 	freed  atomic.Int64 // when the program was last taken out of them, in Unix nanoseconds
 	base   atomic.Int64 // bytes that the process held outside the budget when nothing was last reserved of it
 
+	fresh     freshBlocks
 	collector collector
 	relieving sync.Mutex
 	relieved  time.Time // when garbage was last given back to the system. Requires: relieving is held.
@@ -65,7 +66,12 @@ const (
 	releaseBelow = 4
 	releaseEvery = 100 * time.Millisecond
 
-	// relieveEvery bounds how often reservations that do not fit make the collector run: it takes some 10 ms.
+	// filledPerSecond is how many bytes of new blocks are written in a second at least: a page that is decompressed.
+	filledPerSecond = 400 << 20
+
+	// Where less than this part of the limit is left, or a reservation does not fit, the collector runs and gives back
+	// what is garbage, as often as this: it takes some 10 ms.
+	relieveBelow = 16
 	relieveEvery = 50 * time.Millisecond
 )
 
@@ -115,7 +121,9 @@ func (b *budget) look() error {
 			before := stream.ResidentBytes()
 			stream.ReleaseProgram()
 			b.base.Add(min(stream.ResidentBytes()-before, 0))
-			left, others = b.measure()
+			if left < memoryBytesMin { // else what has left is no room yet: most of it is mapped again at once
+				left, others = b.measure()
+			}
 		}
 		return max(left, memoryBytesMin)
 	})
@@ -134,7 +142,7 @@ func (b *budget) measure() (left, others int64) {
 	if peak := b.peak.Load(); resident > peak {
 		b.peak.Store(resident)
 	}
-	outside := max(resident-b.memory.Resident(), 0) // of the blocks
+	outside := b.outside(resident)
 	reserved := b.memory.Reserved()
 	others = max(outside-reserved, 0)
 	if reserved == 0 {
@@ -146,6 +154,28 @@ func (b *budget) measure() (left, others int64) {
 		others = max(others, b.base.Load())
 	}
 	return b.limit - b.limit/budgetMargin - others, others
+}
+
+// outside returns what the process holds beside the blocks of Memory. Blocks that were allocated lately may not be
+// resident yet, so the figure falls no faster than their owners are taken to fill them.
+func (b *budget) outside(resident int64) int64 {
+	b.fresh.mu.Lock()
+	defer b.fresh.mu.Unlock()
+	f, blocks, now := &b.fresh, b.memory.Resident(), time.Now()
+	f.bytes = min(max(f.bytes-int64(now.Sub(f.at).Seconds()*filledPerSecond), 0)+max(blocks-f.blocks, 0), blocks)
+	f.blocks, f.at = blocks, now
+	least := max(resident-blocks, 0)
+	f.outside = max(least, min(f.outside, least+f.bytes))
+	return f.outside
+}
+
+// freshBlocks is what budget.outside has seen last.
+type freshBlocks struct {
+	mu      sync.Mutex
+	at      time.Time
+	bytes   int64 // of blocks that may not be resident
+	blocks  int64 // bytes of all blocks
+	outside int64 // bytes of the process beside them
 }
 
 // start looks after the budget until the returned function is called. It calls fail if it cannot go on.
@@ -209,6 +239,9 @@ func (b *budget) watch(stop chan struct{}) error {
 			spawn.Step()
 			_ = b.look() // the least is left: pages spill as much as they can
 			b.collector.adjust(b.memory)
+			if b.limit-stream.ResidentBytes() < b.limit/relieveBelow {
+				b.relieve()
+			}
 		case <-stop:
 			return nil
 		}

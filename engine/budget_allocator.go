@@ -68,5 +68,8 @@ func (a *budgetAllocator) Reserve(bytes int64) error { return a.memory.Reserve(b
 // Unreserve implements spec.Budget.
 func (a *budgetAllocator) Unreserve(bytes int64) { a.memory.Unreserve(bytes) }
 
+// Room implements spec.Budget.
+func (a *budgetAllocator) Room(bytes int64) error { return a.memory.Room(bytes) }
+
 // Share returns the part of the memory limit that is one worker's, in bytes.
 func (a *budgetAllocator) Share() int64 { return a.share }

@@ -94,12 +94,28 @@ func (e *Engine) Close() error {
 	}
 	err := errors.Join(e.budget.close(), e.devices.close())
 	e.rates.save()
-	e.memory.Close()
+	if e.memory.Used() == 0 { // else somebody reads a batch of Rows that was not released
+		e.memory.Close()
+	}
 	return err
 }
 
 // share returns the part of the memory limit that is one worker's, in bytes.
 func (e *Engine) share() int64 { return e.opt.MemoryLimit / int64(e.opt.Threads) }
+
+// readShare is the part of a worker's share of the memory limit that a batch of a source may take: as it is read, what
+// is made of it, and what decoders hold, are in memory at the same time. readBytesMin is the least to ask for:
+// smaller batches save nothing beside what decoders hold.
+const (
+	readShare    = 16
+	readBytesMin = 256 << 10
+	readBytesMax = 64 << 20
+)
+
+// readBytes returns about how many bytes a batch of a source may have.
+func (e *Engine) readBytes() int64 {
+	return max(min(e.share()/readShare, readBytesMax), readBytesMin)
+}
 
 // MemoryLimit returns the limit of the process, in bytes.
 func (e *Engine) MemoryLimit() int64 { return e.budget.limit }

@@ -100,9 +100,12 @@ func (q *query) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.S
 	r := &reader{query: q, encoder: newEncoder(q.bound, q.final.interners)}
 	err = r.decode(split, func() error {
 		batches, err := split.Open(ctx, scan.OpenOptions{
-			Allocator: q.engine.decoded,
-			BatchRows: min(rows, sampleBatchRows),
-			Progress:  func(n int64) { bytes += n },
+			Allocator:  q.engine.decoded,
+			Budget:     q.engine.memory,
+			Wait:       Wait,
+			BatchRows:  min(rows, sampleBatchRows),
+			BatchBytes: q.engine.readBytes(),
+			Progress:   func(n int64) { bytes += n },
 		})
 		if err != nil {
 			return err

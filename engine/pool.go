@@ -106,3 +106,14 @@ func (a *blockAllocator) Unreserve(bytes int64) { a.memory.Unreserve(bytes) }
 
 // Share returns the part of the memory limit that is one worker's, in bytes.
 func (a *blockAllocator) Share() int64 { return a.share }
+
+// Room implements spec.Budget.
+func (a *blockAllocator) Room(bytes int64) error { return a.memory.Room(bytes) }
+
+// Counted implements scan.CountingAllocator.
+func (a *blockAllocator) Counted(size int) int64 {
+	if size < poolBytesMin {
+		return 0
+	}
+	return stream.BlockBytes(size)
+}

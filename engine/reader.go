@@ -80,10 +80,13 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	var batches array.RecordReader
 	err := r.decode(split, func() (err error) {
 		batches, err = split.Open(context.WithValue(ctx, threadKey{}, r.thread), scan.OpenOptions{
-			Allocator: q.engine.decoded,
-			BatchRows: q.engine.opt.testing.BatchRows,
-			Threads:   max(q.workers/len(q.splits), 1),
-			Progress:  func(bytes int64) { q.progress.bytes.Add(bytes) },
+			Allocator:  q.engine.decoded,
+			Budget:     q.engine.memory,
+			Wait:       Wait,
+			BatchRows:  q.engine.opt.testing.BatchRows,
+			BatchBytes: q.engine.readBytes(),
+			Threads:    max(q.workers/len(q.splits), 1),
+			Progress:   func(bytes int64) { q.progress.bytes.Add(bytes) },
 
 			NarrowDecimals: true,
 		})

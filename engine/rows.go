@@ -138,8 +138,11 @@ func (r *Rows) read(ctx context.Context, t *thread, m RowMap, split scan.Split) 
 	var from array.RecordReader
 	err := r.engine.decode(split, func() (err error) {
 		from, err = split.Open(context.WithValue(ctx, threadKey{}, t), scan.OpenOptions{
-			Allocator: r.engine.results,
-			BatchRows: r.engine.opt.testing.BatchRows,
+			Allocator:  r.engine.decoded,
+			Budget:     r.engine.memory,
+			Wait:       Wait,
+			BatchRows:  r.engine.opt.testing.BatchRows,
+			BatchBytes: r.engine.readBytes(),
 		})
 		return err
 	})

@@ -88,6 +88,15 @@ func (m *Memory) Resident() int64 { return m.used.Load() + m.warm.Load() }
 // Peak returns the most that Resident has been.
 func (m *Memory) Peak() int64 { return m.peak.Load() }
 
+// BlockBytes returns how many bytes a block of at least size bytes takes.
+func BlockBytes(size int) int64 {
+	if size > slabBytes {
+		const page = 1 << blockBitsMin
+		return (int64(size) + page - 1) &^ (page - 1)
+	}
+	return 1 << max(bits.Len(uint(max(size, 1)-1)), blockBitsMin)
+}
+
 // ErrNoMemory marks memory that the system does not give.
 var ErrNoMemory = errors.New("the system has no memory")
 

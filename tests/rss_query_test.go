@@ -153,6 +153,24 @@ func statementInto(t *testing.T, stdout io.Writer, limit int64, statement string
 	return int64(size)
 }
 
+// withinRaised is statementWithin with the limit, and then with those that the errors name, the last of which is enough.
+func withinRaised(t *testing.T, limit int64, statement string, args ...string) {
+	t.Helper()
+	const (
+		most      = 2 << 30 // what an error names is tried up to here
+		raisedMax = 3       // limits: a function knows nothing of those that take its result
+	)
+	for range raisedMax {
+		limit = statementWithin(t, limit, statement, args...)
+		if limit == 0 || limit > most || t.Failed() {
+			return
+		}
+	}
+	if enough := statementWithin(t, limit, statement, args...); enough > 0 {
+		t.Errorf("%d MiB are not enough, though the error says so", limit>>20)
+	}
+}
+
 // What took more than its limit, each in a process of its own; and where the limit is too small, the one that the
 // error names is enough.
 func TestResidentQueries(t *testing.T) {
@@ -161,10 +179,6 @@ func TestResidentQueries(t *testing.T) {
 	}
 	in := newResidentInput(t)
 	dir := t.TempDir()
-	const (
-		most      = 2 << 30 // what an error names is tried up to here
-		raisedMax = 3       // limits: a function knows nothing of those that take its result
-	)
 	for _, c := range []struct {
 		name, statement string
 		limit           int64 // MiB
@@ -202,17 +216,7 @@ func TestResidentQueries(t *testing.T) {
 			if c.output != "" {
 				args = []string{"--threads", "2", "-o", filepath.Join(dir, c.output)}
 			}
-			statement := in.fill(c.statement)
-			limit := c.limit << 20
-			for range raisedMax {
-				limit = statementWithin(t, limit, statement, args...)
-				if limit == 0 || limit > most || t.Failed() {
-					return
-				}
-			}
-			if enough := statementWithin(t, limit, statement, args...); enough > 0 {
-				t.Errorf("%d MiB are not enough, though the error says so", limit>>20)
-			}
+			withinRaised(t, c.limit<<20, in.fill(c.statement), args...)
 		})
 	}
 }

@@ -145,15 +145,16 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
 
-	source, err := scan.Open(ctx, files, scanOptions)
-	if err != nil {
-		return err
-	}
 	eng, err := openWithin(options, &sinkOptions)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
+	scanOptions.Budget = eng.Budget()
+	source, err := scan.Open(ctx, files, scanOptions)
+	if err != nil {
+		return err
+	}
 	planOptions.Tables = map[string]plan.Table{inputTable: {Source: source}}
 	if f.partial {
 		return f.runPartial(cmd, eng, statement, planOptions, progress)

@@ -170,10 +170,6 @@ func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err err
 	}
 	sinkOptions.Query = query.text
 	started := time.Now()
-	source, err := scan.Open(ctx, s.From, scanOptions)
-	if err != nil {
-		return err
-	}
 	options := s.engineOptions()
 	options.FS = r.FS
 	options.Progress = r.progress()
@@ -186,6 +182,11 @@ func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
+	scanOptions.Budget = eng.Budget()
+	source, err := scan.Open(ctx, s.From, scanOptions)
+	if err != nil {
+		return err
+	}
 	prepared, err := query.prepare(ctx, eng, source)
 	if err != nil {
 		return err

@@ -88,6 +88,9 @@ func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 
 func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
 	opt.Scan.EnsureDefaults()
+	if opt.Scan.Budget == nil {
+		opt.Scan.Budget = eng.Budget()
+	}
 	p := &planner{engine: eng, opt: opt}
 	q, err := p.plan(ctx, s)
 	if err != nil {

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/mpga/mpga/stream"
 )
@@ -51,7 +49,7 @@ type csvFile struct {
 }
 
 // openCSV looks at the start of a file.
-func openCSV(fsys stream.FS, path, packed string, opt CSVOptions) (in *csvFile, err error) {
+func openCSV(fsys stream.FS, path, packed string, opt CSVOptions, mem *reserving) (in *csvFile, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, err
@@ -62,12 +60,12 @@ func openCSV(fsys stream.FS, path, packed string, opt CSVOptions) (in *csvFile, 
 		return nil, err
 	}
 	c := &csvFile{path: path, fsys: fsys, size: info.Size(), packed: packed, opt: opt}
-	text, err := unpack(f, packed)
+	text, err := unpack(f, packed, mem)
 	if err != nil {
 		return nil, locate(path, err)
 	}
 	defer text.Close()
-	if _, err := c.look(text); err != nil {
+	if _, err := c.look(text, mem); err != nil {
 		return nil, locate(path, err)
 	}
 	if packed == "" {
@@ -80,29 +78,13 @@ func openCSV(fsys stream.FS, path, packed string, opt CSVOptions) (in *csvFile, 
 }
 
 // openCSVStdin looks at the start of standard input, of which head has been read, and keeps it.
-func openCSVStdin(stdin io.Reader, opt CSVOptions) (*csvFile, error) {
+func openCSVStdin(stdin io.Reader, opt CSVOptions, mem *reserving) (*csvFile, error) {
 	c := &csvFile{path: stdinName, size: -1, opt: opt, stdin: stdin}
 	var err error
-	if c.head, err = c.look(stdin); err != nil {
+	if c.head, err = c.look(stdin, mem); err != nil {
 		return nil, locate(stdinName, err)
 	}
 	return c, nil
-}
-
-// unpack returns the text of a file; closing it leaves the file open.
-func unpack(r io.Reader, packed string) (io.ReadCloser, error) {
-	switch packed {
-	case ".gz":
-		return gzip.NewReader(r)
-	case ".zst":
-		// One goroutine: the decoder's own would outlive a reader that nobody closes.
-		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, err
-		}
-		return d.IOReadCloser(), nil
-	}
-	return io.NopCloser(r), nil
 }
 
 // readText fills a buffer as far as a text goes. A compressed one that was cut off has not ended: decompressors
@@ -124,17 +106,18 @@ func readText(text io.Reader, buf []byte) (n int, ended bool, err error) {
 
 // look reads enough of a text for a sample, finds delimiter, header and types, and returns what it
 // read.
-func (c *csvFile) look(text io.Reader) ([]byte, error) {
+func (c *csvFile) look(text io.Reader, mem *reserving) ([]byte, error) {
 	var buf []byte
 	for size := c.opt.blockBytes; ; size *= 2 {
 		n := len(buf)
+		mem.hold(int64(size)) // the last buffer is garbage, but not yet collected
 		buf = slices.Grow(buf, size-n)[:size]
 		m, whole, err := readText(text, buf[n:])
 		buf = buf[:n+m]
 		if err != nil {
 			return nil, err
 		}
-		enough, err := c.examine(buf, whole)
+		enough, err := c.examine(buf, whole, mem)
 		if enough || err != nil {
 			return buf, c.atLine(err, buf)
 		}
@@ -157,8 +140,28 @@ func (c *csvFile) atLine(err error, buf []byte) error {
 
 var newline = []byte{'\n'}
 
+// knownColumnBytes is what a column of text takes of the memory before its rows are read: its name and guesses, and its
+// field in the schemas of file and table, with their indexes. The widest of tables take 850 B.
+const knownColumnBytes = 1 << 10
+
+// sampleBytes is what the fields of a sample take: all that are looked at, twice, as slices grow.
+func (o *CSVOptions) sampleBytes(sample []byte) int64 {
+	const field = 2 * 24
+	most := 0
+	for _, d := range append([]byte{o.Delimiter}, delimiters...) {
+		if d != 0 {
+			most = max(most, bytes.Count(sample, []byte{d}))
+		}
+	}
+	lines := bytes.Count(sample, newline)
+	if lines > o.SampleRows {
+		most = most / lines * o.SampleRows
+	}
+	return field * int64(most+min(lines, o.SampleRows)+1)
+}
+
 // examine looks at a sample; it is not enough when it has no whole row.
-func (c *csvFile) examine(buf []byte, whole bool) (enough bool, err error) {
+func (c *csvFile) examine(buf []byte, whole bool, mem *reserving) (enough bool, err error) {
 	start, err := textStart(buf)
 	if err != nil {
 		return false, err
@@ -176,6 +179,9 @@ func (c *csvFile) examine(buf []byte, whole bool) (enough bool, err error) {
 	if whole && endsInReturns(&c.opt, buf[start:]) {
 		return false, errors.New("its lines end in CR alone; convert them to LF or CRLF")
 	}
+	sampled := c.opt.sampleBytes(buf[start:])
+	mem.hold(sampled)
+	defer mem.drop(sampled)
 	delimiter := c.opt.Delimiter
 	if delimiter == 0 {
 		delimiter = detectDelimiter(&c.opt, buf, start, whole)
@@ -186,6 +192,7 @@ func (c *csvFile) examine(buf []byte, whole bool) (enough bool, err error) {
 		return false, err
 	}
 	width := len(s.rows[0])
+	mem.hold(knownColumnBytes * int64(width))
 	header := c.opt.Header == HeaderYes || c.opt.Header == HeaderAuto && s.hasHeader()
 	c.start = int64(start)
 	rows := s.rows
@@ -300,27 +307,32 @@ func (c *csvFile) parts(_ context.Context, columns []int) ([]part, error) {
 
 // openStream reads a text from its start.
 func (c *csvFile) openStream(columns []int, opt OpenOptions) (rowReader, error) {
-	r := newCSVReader(c, columns, opt)
+	r := newCSVReader(c, columns, opt) // which may be refused, and then is made again
 	if c.fsys == nil {
 		if !c.opened.CompareAndSwap(false, true) {
-			return nil, errReadOnce
+			return nil, errors.Join(errReadOnce, r.Close())
 		}
 		counted := &countingReader{r: io.MultiReader(bytes.NewReader(c.head), c.stdin)}
 		r.consumed = func() int64 { return counted.n }
-		return r, r.startStream(counted)
+		r.text, r.before = counted, c.start
+		return r, nil
 	}
 	f, err := c.fsys.Open(c.path)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.Close())
 	}
+	r.closers = []io.Closer{f}
 	counted := &countingReader{r: f}
-	text, err := unpack(counted, c.packed)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
 	r.consumed = func() int64 { return counted.n }
-	r.closers = []io.Closer{text, f}
-	if err := r.startStream(text); err != nil {
+	err = guard(func() (err error) {
+		text, err := unpack(counted, c.packed, r.mem)
+		if err == nil {
+			r.text, r.before = text, c.start
+			r.closers = []io.Closer{text, f}
+		}
+		return err
+	})
+	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil

@@ -12,6 +12,9 @@ const (
 
 	// slowRows is how many rows are cut one by one where a block is not regular.
 	slowRows = 256
+
+	// blockSplitterBytes is what a blockSplitter takes: masks, bits and positions.
+	blockSplitterBytes = 8 * blockTextBytes
 )
 
 // blockSplitter cuts blocks of regular rows: each has all its fields, and quotes only where a field

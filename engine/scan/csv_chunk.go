@@ -161,13 +161,13 @@ func (p *csvPart) name() string {
 }
 
 func (p *csvPart) open(ctx context.Context, opt OpenOptions) (rowReader, error) {
+	r := newCSVReader(p.file, p.columns, opt)
 	f, err := p.file.fsys.Open(p.file.path)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.Close())
 	}
-	r := newCSVReader(p.file, p.columns, opt)
 	r.closers = []io.Closer{f}
-	if err := p.start(ctx, f, r); err != nil {
+	if err := guard(func() error { return p.start(ctx, f, r) }); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -195,7 +195,8 @@ func (p *csvPart) start(ctx context.Context, f io.ReaderAt, r *csvReader) error 
 		}
 		r.pos = firstRow(p.file.dialect, r.buf, inside)
 	}
-	r.text = io.NewSectionReader(f, to, p.file.size-to) // not what was appended since
+	r.reread = func(offset int64) io.Reader { return io.NewSectionReader(f, offset, p.file.size-offset) }
+	r.text = r.reread(to)
 	r.readBytes = tailBytes
 	r.consumed = func() int64 { return min(r.base+int64(r.pos), to) - from }
 	r.lineAt = func(offset int64) (int64, error) { return countLines(f, offset) }

@@ -25,6 +25,9 @@ type textCodes struct {
 	ends  []int64 // of the entries in bytes, with 0 in front
 	bytes []byte
 	array arrow.Array // of the entries; nil when it has not been made since the last one
+
+	least int   // slots
+	held  int64 // bytes of slots, ends and bytes that are reserved
 }
 
 // codeSlot is an entry of up to 16 bytes, by its bytes in two words; of a longer one, its hash. Empty
@@ -38,18 +41,19 @@ type codeSlot struct {
 const (
 	dictionaryLong = 4 * repeatsValuesMax
 	slotsAtLeast   = 1024
+	slotsFew       = 64 // of each of many columns
 	slotShare      = 8
 )
 
 // newTextCodes returns the converter to a dictionary of a string or binary type.
-func newTextCodes(typ arrow.DataType) *textCodes {
-	c := &textCodes{typ: dictionaryOf(typ)}
+func newTextCodes(typ arrow.DataType, slots int) *textCodes {
+	c := &textCodes{typ: dictionaryOf(typ), least: slots}
 	c.clear()
 	return c
 }
 
 func (d *textCodes) clear() {
-	d.setSlots(slotsAtLeast)
+	d.setSlots(d.least)
 	d.ends, d.bytes = append(d.ends[:0], 0), d.bytes[:0]
 	d.forget()
 }
@@ -75,6 +79,7 @@ func (d *textCodes) begin(c *textColumn) {
 }
 
 func (d *textCodes) add(c *textColumn) int {
+	defer d.account(c)
 	out := d.all[c.rows:][:len(c.fields)]
 	slots, shift := d.slots, d.shift
 	for i, s := range c.fields {
@@ -98,6 +103,29 @@ func (d *textCodes) add(c *textColumn) int {
 		slots, shift = d.slots, d.shift
 	}
 	return -1
+}
+
+// codeSlotBytes is the size of a codeSlot.
+const codeSlotBytes = 24
+
+// codesUncounted is by how much a dictionary may grow before its memory is reserved.
+const codesUncounted = 32 << 10
+
+// account reserves what the dictionary takes beyond the slots that it began with.
+func (d *textCodes) account(c *textColumn) {
+	const end = 8
+	bytes := codeSlotBytes*int64(len(d.slots)-d.least) + end*int64(cap(d.ends)) + int64(cap(d.bytes))
+	if bytes > d.held+codesUncounted {
+		reservingOf(c.mem).hold(bytes - d.held)
+		d.held = bytes
+	}
+}
+
+// release gives back all that the dictionary holds.
+func (d *textCodes) release(c *textColumn) {
+	d.forget()
+	reservingOf(c.mem).drop(d.held)
+	d.held = 0
 }
 
 // firstBytes returns n bytes at the start of text, 1 to 8, in the upper bytes of a word.

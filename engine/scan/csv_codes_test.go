@@ -15,7 +15,7 @@ import (
 // Strings that look alike in their first bytes, length or padding must not share a code.
 func TestTextCodes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
-	d := newTextCodes(arrow.BinaryTypes.String)
+	d := newTextCodes(arrow.BinaryTypes.String, slotsAtLeast)
 	codes := make(map[string]int32)
 	for range 200_000 {
 		b := make([]byte, rng.IntN(4)+rng.IntN(2)*7+rng.IntN(2)*8)

@@ -37,8 +37,10 @@ type textColumn struct {
 	quote byte
 	nulls nullStrings
 	mem   memory.Allocator
-	room  int // the most rows of the batch
-	rows  int // added before the fields
+	room  int  // the most rows of the batch
+	bytes int  // the most bytes of its text
+	rows  int  // added before the fields
+	many  bool // the batch has many columns, none of which may take more than it needs
 
 	text   []byte // fieldSlack more bytes lie behind every field
 	fields []span // that are added next
@@ -392,7 +394,7 @@ type text[O int32 | int64] struct {
 func (t *text[O]) begin(c *textColumn) {
 	t.offsets, t.bytes = memory.NewResizableBuffer(c.mem), memory.NewResizableBuffer(c.mem)
 	t.offsets.Resize((c.room + 1) * int(unsafe.Sizeof(O(0))))
-	t.bytes.Resize(t.wanted)
+	t.bytes.Resize(min(t.wanted, c.bytes+fieldSlack))
 	t.at = 0
 }
 
@@ -453,9 +455,27 @@ func (t *text[O]) grow(c *textColumn) {
 	}
 	last := c.fields[len(c.fields)-1]
 	need := t.at + int(last.end&spanEndMask-c.fields[0].start) + fieldSlack
-	if need > t.bytes.Len() {
-		t.bytes.Resize(max(need, 2*t.bytes.Len()))
+	if need <= t.bytes.Len() {
+		return
 	}
+	if c.many || need > largePageBytes {
+		if need = t.at + c.fieldBytes() + fieldSlack; need <= t.bytes.Len() {
+			return
+		}
+	}
+	more := t.bytes.Len()
+	if more > largePageBytes { // copying it takes less than not having the memory
+		more /= 4
+	}
+	t.bytes.Resize(max(need, t.bytes.Len()+more))
+}
+
+// fieldBytes returns how many bytes the fields have together at most.
+func (c *textColumn) fieldBytes() (bytes int) {
+	for _, s := range c.fields {
+		bytes += int(s.end&spanEndMask - s.start)
+	}
+	return bytes
 }
 
 func (t *text[O]) finish(c *textColumn) arrow.Array {

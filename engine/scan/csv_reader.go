@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 // csvReader is the rowReader of a text or a chunk of one. It finds the fields of a block of rows, then
@@ -18,22 +18,28 @@ import (
 type csvReader struct {
 	file       *csvFile
 	columns    []int
-	splitter   *rowSplitter
-	converters []converter
+	splitter   *rowSplitter  // nil where the reader holds nothing, until the next batch
+	converters []converter   // nil as well
 	converted  []*textColumn // by converter
-	mem        memory.Allocator
+	mem        *reserving
+	held       int64 // bytes of splitter and converters
 	batchRows  int
+	batchBytes int  // of text
+	rowBytes   int  // of a row in a batch, without the bytes of strings
+	filling    bool // text is being read for a row that is longer than the buffer
 
 	text      io.Reader
 	readBytes int    // wanted of one read
 	buf       []byte // unread text: buf[pos:], and what the spans of the block point into
 	pos       int
+	before    int64 // bytes before the first row of a stream, while they have not been passed over
 	base      int64 // offset of buf[0] in the text
 	limit     int64 // offset from which on rows belong to the next chunk
 	batchAt   int64 // offset of the first row of the last batch
 	ended     bool  // text has been read to its end
 	lines     int64 // newlines before buf[0], where lineAt is nil
 
+	reread   func(offset int64) io.Reader      // of a file that can be read from any offset; nil of others
 	lineAt   func(offset int64) (int64, error) // of a file whose start was not read
 	progress func(int64)
 	consumed func() int64 // bytes, in the input's own form
@@ -43,43 +49,99 @@ type csvReader struct {
 
 func newCSVReader(file *csvFile, columns []int, opt OpenOptions) *csvReader {
 	r := &csvReader{
-		file:      file,
-		columns:   columns,
-		splitter:  newRowSplitter(file.dialect, len(file.names), columns),
-		mem:       opt.Allocator,
-		batchRows: opt.BatchRows,
-		readBytes: file.opt.blockBytes,
-		limit:     math.MaxInt64,
-		progress:  opt.Progress,
+		file:       file,
+		columns:    columns,
+		mem:        reservingOf(opt.Allocator),
+		batchRows:  opt.BatchRows,
+		batchBytes: int(min(opt.BatchBytes, math.MaxInt32)),
+		readBytes:  file.opt.blockBytes,
+		limit:      math.MaxInt64,
+		progress:   opt.Progress,
 	}
-	nulls := newNullStrings(file.opt.NullStrings)
 	for _, c := range columns {
-		typ := file.fields.Field(c).Type
-		r.converted = append(r.converted, &textColumn{typ: typ, quote: file.dialect.quote, nulls: nulls, mem: opt.Allocator})
 		if file.repeats(c) {
-			r.converters = append(r.converters, newTextCodes(typ))
+			r.rowBytes += codeBytes
 		} else {
-			r.converters = append(r.converters, newConverter(typ))
+			r.rowBytes += int(fixedBytesOf(file.fields.Field(c).Type))
 		}
 	}
 	return r
 }
 
-// startStream passes over what is before the first row.
-func (r *csvReader) startStream(text io.Reader) error {
-	r.text = text
-	for r.base = 0; int64(len(r.buf)) < r.file.start && !r.ended; {
+// hold takes what the reader needs between batches.
+func (r *csvReader) hold() {
+	slots, many := slotsAtLeast, len(r.columns) > columnsMany
+	if many {
+		slots = slotsFew
+	}
+	held := splitterBytes(len(r.file.names), len(r.columns)) + converterBytes*int64(len(r.columns))
+	for _, c := range r.columns {
+		if r.file.repeats(c) {
+			held += codeSlotBytes * int64(slots)
+		}
+	}
+	r.mem.hold(held)
+	r.held = held
+	r.splitter = newRowSplitter(r.file.dialect, len(r.file.names), r.columns)
+	nulls := newNullStrings(r.file.opt.NullStrings)
+	for _, c := range r.columns {
+		typ := r.file.fields.Field(c).Type
+		r.converted = append(r.converted, &textColumn{typ: typ, quote: r.file.dialect.quote, nulls: nulls, mem: r.mem, many: many})
+		if r.file.repeats(c) {
+			r.converters = append(r.converters, newTextCodes(typ, slots))
+		} else {
+			r.converters = append(r.converters, newConverter(typ))
+		}
+	}
+}
+
+// forget gives back what hold has taken, and the dictionaries.
+func (r *csvReader) forget() {
+	for i, c := range r.converters {
+		c.drop()
+		r.converted[i].dropValidity()
+		if c, ok := c.(*textCodes); ok {
+			c.release(r.converted[i])
+		}
+	}
+	r.splitter, r.converters, r.converted = nil, nil, nil
+	r.mem.drop(r.held)
+	r.held = 0
+}
+
+const (
+	// converterBytes is what a column takes beside its buffers and its dictionary, and what the array of a batch does.
+	converterBytes = 3 << 9
+
+	// columnsMany is more columns than most tables have.
+	columnsMany = 64
+)
+
+// findStart passes over what is before the first row of a stream.
+func (r *csvReader) findStart() error {
+	for int64(len(r.buf)) < r.before && !r.ended {
 		if err := r.fill(); err != nil {
 			return err
 		}
 	}
-	r.pos = min(int(r.file.start), len(r.buf))
+	r.pos = min(int(r.before), len(r.buf))
+	r.before = 0
 	return nil
 }
 
 func (r *csvReader) next(ctx context.Context) (arrow.RecordBatch, error) {
+	r.batchAt = r.base + int64(r.pos)
+	if r.splitter == nil {
+		r.hold()
+	}
+	if r.before > 0 {
+		if err := r.findStart(); err != nil {
+			return nil, err
+		}
+	}
 	for {
 		r.batchAt = r.base + int64(r.pos)
+		r.filling = false
 		rows, err := r.convert()
 		if rows > 0 {
 			// An error in a later row comes up again when the rows before it have been returned.
@@ -110,7 +172,8 @@ func (r *csvReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 func (r *csvReader) convert() (rows int, err error) {
 	limit := int(min(r.limit-r.base, math.MaxInt))
 	room := min(r.batchRows, (len(r.buf)-r.pos)/r.splitter.width+1) // a field takes a byte at least
-	for rows < room {
+	room = max(min(room, r.batchBytes/max(r.rowBytes, 1)), 1)
+	for start := r.pos; rows < room && r.pos-start <= r.batchBytes; {
 		next, n, err := r.splitter.split(r.buf, r.pos, limit, room-rows)
 		if n > 0 {
 			if rows == 0 {
@@ -134,7 +197,7 @@ func (r *csvReader) convert() (rows int, err error) {
 // begin makes room for a batch.
 func (r *csvReader) begin(room int) {
 	for i, c := range r.converters {
-		r.converted[i].room = room
+		r.converted[i].room, r.converted[i].bytes = room, len(r.buf)-r.pos
 		c.begin(r.converted[i])
 	}
 }
@@ -185,8 +248,13 @@ func (r *csvReader) room(n int) {
 		r.lines += int64(bytes.Count(r.buf[:r.pos], newline))
 	}
 	unread := r.buf[r.pos:]
-	if cap(r.buf) < len(unread)+n+1+fieldSlack {
-		moved := r.mem.Allocate(2*len(unread) + n + 1 + fieldSlack)
+	need := len(unread) + n + 1 + fieldSlack
+	if cap(r.buf) < need || cap(r.buf) > 4*max(need, largePageBytes) {
+		more := len(unread)
+		if more > largePageBytes { // copying it takes less than not having the memory
+			more /= 4
+		}
+		moved := r.mem.Allocate(need + more)
 		copy(moved, unread)
 		r.free()
 		r.buf = moved[:len(unread)]
@@ -202,6 +270,7 @@ func (r *csvReader) fill() error {
 	if len(r.buf)-r.pos > rowBytesMax {
 		return r.atLine(&textError{r.pos, errLongRow})
 	}
+	r.filling = true
 	r.room(r.readBytes)
 	n, ended, err := readText(r.text, r.buf[len(r.buf):len(r.buf)+r.readBytes])
 	r.buf = r.buf[:len(r.buf)+n]
@@ -254,14 +323,67 @@ func (r *csvReader) Close() error {
 		errs = append(errs, c.Close())
 	}
 	r.closers = nil
-	r.drop()
-	for _, c := range r.converters {
-		if c, ok := c.(*textCodes); ok {
-			c.forget()
-		}
-	}
+	r.forget()
 	r.free()
 	return errors.Join(errs...)
+}
+
+// spare implements thrifty. The text that has been read of a stream stays: nobody else has it.
+func (r *csvReader) spare() {
+	r.forget()
+	r.pos = int(r.batchAt - r.base)
+	if r.reread != nil {
+		r.free()
+		r.base, r.pos, r.ended = r.batchAt, 0, false
+		r.text = r.reread(r.batchAt)
+	}
+}
+
+// shrink implements thrifty.
+func (r *csvReader) shrink() bool {
+	if r.filling || r.batchRows == 1 {
+		return false
+	}
+	r.batchRows = max(r.batchRows/shrinkFactor, 1)
+	r.batchBytes /= shrinkFactor
+	return true
+}
+
+// needed implements needer: the text of the row that comes next, in a buffer that grows and in those of its columns. What
+// is left of the text is lost.
+func (r *csvReader) needed() int64 {
+	text := io.MultiReader(bytes.NewReader(r.buf[r.pos:]), r.text)
+	length := rowLength(r.file.dialect, text)
+	return 2*length + length/4 + 2*chunkBytesDefault
+}
+
+// rowLength returns how many bytes the row has that a text begins with, or rowBytesMax where it has more.
+func rowLength(d *dialect, text io.Reader) (length int64) {
+	inside := false
+	for buffered := bufio.NewReader(text); length < rowBytesMax; length++ {
+		c, err := buffered.ReadByte()
+		switch {
+		case err != nil:
+			return length
+		case c == d.quote && !d.noQuote:
+			inside = !inside
+		case c == '\n' && !inside && length > 0:
+			return length
+		}
+	}
+	return length
+}
+
+// nextPlace implements nextPlacer.
+func (r *csvReader) nextPlace() string {
+	if r.lineAt == nil {
+		return r.placeAt(r.pos)
+	}
+	line, err := r.lineAt(r.batchAt)
+	if err != nil {
+		return r.file.path
+	}
+	return fmt.Sprintf("%s, line %d", r.file.path, line)
 }
 
 // free gives the buffer back.

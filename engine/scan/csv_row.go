@@ -142,18 +142,34 @@ type rowSplitter struct {
 	*dialect
 	blocks *blockSplitter
 	width  int      // fields of a row
-	slots  []int    // by field: index in spans, or -1
+	slots  []int32  // by field: index in spans, or -1
 	spans  [][]span // by wanted column, then row: of the rows split last
+	slow   int      // rows that are cut one by one at most
+}
+
+// splitterBytes returns what a splitter of rows of a width takes for some wanted columns.
+func splitterBytes(width, columns int) int64 {
+	const span, slice, slot = 8, 24, 4
+	return blockSplitterBytes + slot*int64(width) + (slice+span*int64(spanRows(width, columns)))*int64(columns)
+}
+
+// spanRows is how many rows of a width are split at once.
+func spanRows(width, columns int) int { return max(blockTextBytes/width, slowRowsOf(columns)) }
+
+// slowRowsOf is how many rows are cut one by one, for some wanted columns.
+func slowRowsOf(columns int) int {
+	const spansMax = 1 << 17 // 1 MiB
+	return max(min(slowRows, spansMax/max(columns, 1)), 1)
 }
 
 func newRowSplitter(d *dialect, width int, columns []int) *rowSplitter {
-	s := &rowSplitter{dialect: d, blocks: newBlockSplitter(d), width: width, slots: make([]int, width), spans: make([][]span, len(columns))}
+	s := &rowSplitter{dialect: d, blocks: newBlockSplitter(d), width: width, slots: make([]int32, width), spans: make([][]span, len(columns)), slow: slowRowsOf(len(columns))}
 	for i := range s.slots {
 		s.slots[i] = -1
 	}
 	for i, c := range columns {
-		s.slots[c] = i
-		s.spans[i] = make([]span, max(blockTextBytes/width, slowRows))
+		s.slots[c] = int32(i)
+		s.spans[i] = make([]span, spanRows(width, len(columns)))
 	}
 	return s
 }
@@ -175,7 +191,7 @@ func (s *rowSplitter) split(buf []byte, p, limit, maxRows int) (next, rows int, 
 	if next, rows = s.splitBlock(buf, p, limit, maxRows); rows > 0 {
 		return next, rows, nil
 	}
-	return s.splitRows(buf, p, limit, min(maxRows, slowRows))
+	return s.splitRows(buf, p, limit, min(maxRows, s.slow))
 }
 
 // splitBlock is split for a block of regular rows; it returns none for another.

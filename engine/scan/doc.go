@@ -34,6 +34,10 @@
 //     corrupt - leaves nothing out.
 //   - S7 (one version): a split that is read to its end is an error if its file is another by then, or
 //     was written over. Rows that were appended to a text since it was opened are not read.
+//   - S8 (budget): with OpenOptions.Budget a reader takes memory once there is room for it. A reader that is refused
+//     gives back what it holds and tries again: when fewer readers of the table read, then in smaller steps, whose
+//     size the next readers begin with. It ends with the refusal when the smallest step of a reader that is alone has
+//     no room. S5 does not hold for it: a dictionary that was given back is read, and made, again.
 //
 // Filter leaves rows out before they are read, the cheapest knowledge first:
 //

@@ -98,6 +98,16 @@ func (s *selection) run(ctx context.Context, batch arrow.RecordBatch) (int, erro
 	return s.rows.count, nil
 }
 
+// retract forgets the rows of the batch, those from one row on as if they had never been tested.
+func (s *selection) retract(from int) {
+	if from < s.rows.rows {
+		s.some.part(&s.rows, from, s.rows.rows)
+		s.test.counts.tested.Add(-int64(s.some.rows))
+		s.test.counts.kept.Add(-int64(s.some.count))
+	}
+	s.rows.reset(0)
+}
+
 // between returns the rows that pass from one row on, counted from there. They are valid until the next call.
 func (s *selection) between(from, to int) *rowSet {
 	s.some.part(&s.rows, from, to)

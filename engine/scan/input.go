@@ -45,6 +45,17 @@ type rowReader interface {
 	io.Closer
 }
 
+// thrifty is a rowReader that can read on after it had no room in the memory.
+type thrifty interface {
+	rowReader
+
+	// spare gives back what the reader holds between steps. The next step reads it anew.
+	spare()
+
+	// shrink makes steps smaller. It returns false where they cannot be.
+	shrink() bool
+}
+
 // positionsUnknown is the span of an input whose rows nobody has counted: 2^44 rows are more than a
 // stream brings in a day at 100 M rows/s, and a million such inputs fit 64 bits.
 const positionsUnknown = 1 << 44

@@ -49,7 +49,7 @@ const (
 )
 
 // openArrow reads a file's footer, and the header of every record batch for its rows.
-func openArrow(fsys stream.FS, path string) (in *arrowFile, err error) {
+func openArrow(fsys stream.FS, path string, mem *reserving) (in *arrowFile, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, err
@@ -60,14 +60,14 @@ func openArrow(fsys stream.FS, path string) (in *arrowFile, err error) {
 		return nil, err
 	}
 	a := &arrowFile{path: path, fsys: fsys, size: info.Size()}
-	if err := guard(func() error { return a.readFooter(f) }); err != nil {
+	if err := guard(func() error { return a.readFooter(f, mem) }); err != nil {
 		return nil, locate(path, err)
 	}
 	return a, nil
 }
 
-func (a *arrowFile) readFooter(f stream.File) error {
-	footer, err := a.footer(f)
+func (a *arrowFile) readFooter(f stream.File, mem *reserving) error {
+	footer, err := a.footer(f, mem)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (a *arrowFile) checkDictionaries(f io.ReaderAt) error {
 }
 
 // footer returns the flatbuffer before the last ten bytes of the file: its length and the magic.
-func (a *arrowFile) footer(f io.ReaderAt) (flatbuffers.Table, error) {
+func (a *arrowFile) footer(f io.ReaderAt, mem *reserving) (flatbuffers.Table, error) {
 	var tail [4 + len(arrowMagic)]byte
 	if a.size < int64(arrowStreamStart+len(tail)) {
 		return flatbuffers.Table{}, fmt.Errorf("not a whole Arrow file: it has %d B", a.size)
@@ -139,6 +139,7 @@ func (a *arrowFile) footer(f io.ReaderAt) (flatbuffers.Table, error) {
 	if size > a.size-int64(len(tail)) {
 		return flatbuffers.Table{}, fmt.Errorf("%w of %d B in a file of %d B", errFooter, size, a.size)
 	}
+	mem.hold(footerCopies * size)
 	buf := make([]byte, size)
 	if _, err := f.ReadAt(buf, a.size-int64(len(tail))-size); err != nil {
 		return flatbuffers.Table{}, err
@@ -279,6 +280,7 @@ func (p *arrowPart) open(_ context.Context, opt OpenOptions) (rowReader, error) 
 // arrowReader is the rowReader of an Arrow stream.
 type arrowReader struct {
 	stream   *ipc.Reader
+	messages *arrowMessages
 	source   io.Closer
 	columns  []int
 	progress func(int64)
@@ -290,10 +292,10 @@ type arrowReader struct {
 // source; where this function fails the caller does.
 func newArrowReader(from io.Reader, source io.Closer, columns []int, bodyBytesMax int64, opt OpenOptions) (*arrowReader, error) {
 	r := &arrowReader{source: source, columns: columns, progress: opt.Progress, bytes: &countingReader{r: from}}
-	mem := readAllocator{opt.Allocator}
+	mem := reservingOf(opt.Allocator)
 	err := guard(func() (err error) {
-		messages := newArrowMessages(r.bytes, mem, bodyBytesMax)
-		r.stream, err = ipc.NewReaderFromMessageReader(messages, ipc.WithAllocator(mem))
+		r.messages = newArrowMessages(r.bytes, mem, bodyBytesMax)
+		r.stream, err = ipc.NewReaderFromMessageReader(r.messages, ipc.WithAllocator(mem))
 		return err
 	})
 	if err != nil {
@@ -303,6 +305,9 @@ func newArrowReader(from io.Reader, source io.Closer, columns []int, bodyBytesMa
 }
 
 func (r *arrowReader) next(context.Context) (arrow.RecordBatch, error) {
+	if err := r.messages.ahead(); err != nil {
+		return nil, err
+	}
 	if !r.stream.Next() {
 		if err := r.stream.Err(); err != nil {
 			return nil, err
@@ -323,6 +328,15 @@ func (r *arrowReader) next(context.Context) (arrow.RecordBatch, error) {
 	}
 	return batch, nil
 }
+
+// spare implements thrifty: between steps there is nothing but dictionaries, which would be lost.
+func (r *arrowReader) spare() {}
+
+// shrink implements thrifty: a record batch is read whole.
+func (r *arrowReader) shrink() bool { return false }
+
+// needed implements needer.
+func (r *arrowReader) needed() int64 { return r.messages.needed() }
 
 func (r *arrowReader) Close() error {
 	r.stream.Release()

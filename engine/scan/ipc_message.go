@@ -74,14 +74,20 @@ const headerBytesMax = 256 << 20
 // by them. The Go runtime ends the process where it cannot give what a corrupt length asks for. S3.
 type arrowMessages struct {
 	r            io.Reader
-	mem          memory.Allocator
+	mem          *reserving
 	bodyBytesMax int64
 	refs         atomic.Int64
 	current      *ipc.Message
 	views        viewCounts // of the schema, which comes first
+
+	header   []byte // read, of the message whose body comes next; nil where it has not been
+	body     int64  // bytes of that body
+	next     []*ipc.Message
+	unpacked int64 // bytes that the buffers of the last message take decompressed, if it is compressed
+	ended    error // what came in place of a message; nil before
 }
 
-func newArrowMessages(r io.Reader, mem memory.Allocator, bodyBytesMax int64) *arrowMessages {
+func newArrowMessages(r io.Reader, mem *reserving, bodyBytesMax int64) *arrowMessages {
 	m := &arrowMessages{r: r, mem: mem, bodyBytesMax: bodyBytesMax}
 	m.refs.Store(1)
 	return m
@@ -92,6 +98,10 @@ func (m *arrowMessages) Retain() { m.refs.Add(1) }
 func (m *arrowMessages) Release() {
 	if m.refs.Add(-1) == 0 {
 		m.drop()
+		for _, message := range m.next {
+			message.Release()
+		}
+		m.next = nil
 	}
 }
 
@@ -102,31 +112,107 @@ func (m *arrowMessages) drop() {
 	}
 }
 
+// unpackedGuess is how many bytes a byte of a compressed body may be taken for before it has been read.
+const unpackedGuess = 4
+
+// needed returns what the message takes that comes next, or what is left to be done of the last.
+func (m *arrowMessages) needed() int64 {
+	if m.header == nil {
+		return m.unpacked
+	}
+	batch, ok := batchOf(rootTable(m.header))
+	if !ok {
+		return m.body
+	}
+	if _, compressed := child(batch, batchCompression); compressed {
+		return (1 + unpackedGuess) * m.body
+	}
+	return m.body
+}
+
+// ahead reads the messages up to the next record batch, that included: nothing is lost where there is no room for one.
+// The errors of reading come from Message.
+func (m *arrowMessages) ahead() error {
+	for m.ended == nil {
+		if n := len(m.next); n > 0 && m.next[n-1].Type() == ipc.MessageRecordBatch {
+			return guard(func() error { m.mem.room(m.unpacked); return nil })
+		}
+		var message *ipc.Message
+		err := guard(func() (err error) {
+			message, err = m.read()
+			return err
+		})
+		if m.mem.hasRefused(err) {
+			return err
+		}
+		if m.ended = err; err == nil {
+			m.next = append(m.next, message)
+		}
+	}
+	return nil
+}
+
 // Message implements ipc.MessageReader: a message is valid until the next, and io.EOF is the end.
 func (m *arrowMessages) Message() (*ipc.Message, error) {
 	m.drop()
-	header, err := readHeader(m.r)
+	switch {
+	case len(m.next) > 0:
+		m.current, m.next = m.next[0], m.next[1:]
+		return m.current, nil
+	case m.ended != nil:
+		return nil, m.ended
+	}
+	message, err := m.read()
 	if err != nil {
 		return nil, err
 	}
-	bodyBytes, err := checkMessage(header, &m.views)
-	if err != nil {
-		return nil, err
+	m.current = message
+	return message, nil
+}
+
+// read reads the next message, which the caller owns.
+func (m *arrowMessages) read() (*ipc.Message, error) {
+	if m.header == nil {
+		if err := m.readHeader(); err != nil {
+			return nil, err
+		}
 	}
-	if bodyBytes > m.bodyBytesMax {
-		return nil, fmt.Errorf("%w: a message body of %d B, where %d B are the most", ErrCorrupt, bodyBytes, m.bodyBytesMax)
+	if m.body > largePageBytes {
+		m.mem.room(m.body)
 	}
 	body := memory.NewResizableBuffer(m.mem)
 	defer body.Release()
-	body.Resize(int(bodyBytes))
+	body.Resize(int(m.body))
+	header := m.header
+	m.header = nil
 	if _, err := io.ReadFull(m.r, body.Bytes()); err != nil {
-		return nil, fmt.Errorf("the data ends within a message body of %d B: %w", bodyBytes, noEOF(err))
+		return nil, fmt.Errorf("the data ends within a message body of %d B: %w", m.body, noEOF(err))
 	}
-	if err := guard(func() error { return checkCompressed(header, body.Bytes()) }); err != nil {
+	err := guard(func() (err error) {
+		m.unpacked, err = checkCompressed(header, body.Bytes())
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	m.current = ipc.NewMessage(memory.NewBufferBytes(header), body)
-	return m.current, nil
+	return ipc.NewMessage(memory.NewBufferBytes(header), body), nil
+}
+
+// readHeader reads the header of the next message.
+func (m *arrowMessages) readHeader() error {
+	header, err := readHeader(m.r)
+	if err != nil {
+		return err
+	}
+	bytes, err := checkMessage(header, &m.views)
+	if err == nil && bytes > m.bodyBytesMax {
+		err = fmt.Errorf("%w: a message body of %d B, where %d B are the most", ErrCorrupt, bytes, m.bodyBytesMax)
+	}
+	if err != nil {
+		return err
+	}
+	m.header, m.body = header, bytes
+	return nil
 }
 
 // noEOF keeps an end that comes too early from looking like the end of the stream.
@@ -308,18 +394,19 @@ const (
 	codecBlockMin = 3
 )
 
-// checkCompressed makes sure that no buffer claims to be longer than its codec could make it.
-func checkCompressed(header, body []byte) error {
+// checkCompressed makes sure that no buffer claims to be longer than its codec could make it. It returns how many bytes
+// the buffers have decompressed, 0 where they are not compressed.
+func checkCompressed(header, body []byte) (unpacked int64, err error) {
 	batch, ok := batchOf(rootTable(header))
 	if !ok {
-		return nil
+		return 0, nil
 	}
 	if _, compressed := child(batch, batchCompression); !compressed {
-		return nil
+		return 0, nil
 	}
 	start, n, err := vector(batch, batchBuffers, bufferBytes)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for i := range n {
 		at := start + flatbuffers.UOffsetT(bufferBytes*i)
@@ -328,14 +415,15 @@ func checkCompressed(header, body []byte) error {
 			continue
 		}
 		if offset < 0 || size < 8 || offset > int64(len(body)) || size > int64(len(body))-offset {
-			return fmt.Errorf("%w: a buffer of %d B at offset %d of a body of %d B", ErrCorrupt, size, offset, len(body))
+			return 0, fmt.Errorf("%w: a buffer of %d B at offset %d of a body of %d B", ErrCorrupt, size, offset, len(body))
 		}
 		whole := int64(binary.LittleEndian.Uint64(body[offset:]))
 		if whole < -1 || whole/codecBlockMax > (size-8)/codecBlockMin {
-			return fmt.Errorf("%w: a buffer of %d B claims to be %d B uncompressed", ErrCorrupt, size, whole)
+			return 0, fmt.Errorf("%w: a buffer of %d B claims to be %d B uncompressed", ErrCorrupt, size, whole)
 		}
+		unpacked += max(whole, 0)
 	}
-	return nil
+	return unpacked, nil
 }
 
 // checkBatch makes sure that there are as many variadic counts as views need, and that none counts

@@ -54,6 +54,8 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 			return files, err
 		}
 	}
+	mem := newReserving(goHeap, opt.Budget)
+	defer mem.dropAll()
 	var texts []*csvFile
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
@@ -63,7 +65,14 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		if err != nil {
 			return files, err
 		}
-		in, err := openOne(name, opt)
+		var in input
+		err = guard(func() (err error) {
+			in, err = openOne(name, opt, mem)
+			return err
+		})
+		if mem.refusal() != nil {
+			err = locate(name, err)
+		}
 		if err != nil {
 			return files, err
 		}
@@ -84,9 +93,9 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 	return files, setTypes(texts, &opt.CSV)
 }
 
-func openOne(name string, opt *Options) (input, error) {
+func openOne(name string, opt *Options, mem *reserving) (input, error) {
 	if name == stdinName {
-		return openStdin(opt)
+		return openStdin(opt, mem)
 	}
 	format, packed := formatOf(name)
 	head, err := readHead(opt.FS, name)
@@ -108,17 +117,17 @@ func openOne(name string, opt *Options) (input, error) {
 	}
 	switch format {
 	case FormatParquet:
-		return noNil(openParquet(opt.FS, name))
+		return noNil(openParquet(opt.FS, name, mem))
 	case FormatArrow, FormatArrowStream: // their endings are often mixed up: the first bytes decide
 		if bytes.HasPrefix(head, []byte(arrowMagic)) {
-			return noNil(openArrow(opt.FS, name))
+			return noNil(openArrow(opt.FS, name, mem))
 		}
 		if bytes.HasPrefix(head, []byte("FEA1")) {
 			return nil, fmt.Errorf("%s: a file of Feather version 1; write it anew as version 2 or Parquet", name)
 		}
 		return noNil(openArrowStream(opt.FS, name))
 	}
-	return noNil(openCSV(opt.FS, name, packed, text))
+	return noNil(openCSV(opt.FS, name, packed, text, mem))
 }
 
 // noNil keeps a nil pointer from becoming an input that is not nil.
@@ -165,7 +174,7 @@ func sniff(head []byte) (format Format, packed string) {
 }
 
 // openStdin reads the start of standard input, which is an Arrow stream or CSV.
-func openStdin(opt *Options) (input, error) {
+func openStdin(opt *Options, mem *reserving) (input, error) {
 	head := make([]byte, headBytes)
 	n, err := io.ReadFull(opt.Stdin, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -186,9 +195,9 @@ func openStdin(opt *Options) (input, error) {
 	case FormatArrowStream:
 		return noNil(openArrowStdin(rest))
 	}
-	text, err := unpack(rest, packed)
+	text, err := unpack(rest, packed, mem)
 	if err != nil {
 		return nil, fmt.Errorf("standard input: %w", err)
 	}
-	return noNil(openCSVStdin(text, opt.CSV))
+	return noNil(openCSVStdin(text, opt.CSV, mem))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -44,6 +45,10 @@ type Options struct {
 
 	// CSV says how text is read.
 	CSV CSVOptions
+
+	// Budget is the memory that looking at the files may take: at footers, headers and samples. What is kept of them
+	// is not reserved any more when Open returns. The default, nil, has no limit.
+	Budget spec.Budget
 }
 
 // CSVOptions say how text becomes columns. The zero value detects what it can.

@@ -39,7 +39,7 @@ type parquetFile struct {
 }
 
 // openParquet reads a file's footer.
-func openParquet(fsys stream.FS, path string) (in *parquetFile, err error) {
+func openParquet(fsys stream.FS, path string, mem *reserving) (in *parquetFile, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, err
@@ -50,14 +50,14 @@ func openParquet(fsys stream.FS, path string) (in *parquetFile, err error) {
 		return nil, err
 	}
 	p := &parquetFile{path: path, fsys: fsys, size: info.Size()}
-	if err := guard(func() error { return p.readFooter(f) }); err != nil {
+	if err := guard(func() error { return p.readFooter(f, mem) }); err != nil {
 		return nil, locate(path, err)
 	}
 	return p, nil
 }
 
-func (p *parquetFile) readFooter(f stream.File) (err error) {
-	if p.footer, err = readFooter(f, p.size); err != nil {
+func (p *parquetFile) readFooter(f stream.File, mem *reserving) (err error) {
+	if p.footer, err = readFooter(f, p.size, mem); err != nil {
 		return fmt.Errorf("not a readable Parquet file: %w", err)
 	}
 	if p.meta, p.groups, err = parseFooter(p.footer); errors.Is(err, errElsewhere) {
@@ -183,7 +183,7 @@ func (p *parquetFile) partColumn(group *rowGroup, c int) (column parquetPartColu
 		field:    c,
 		leaf:     leaf,
 		bytes:    size,
-		rowBytes: chunk.unpacked / max(group.rows, 1),
+		rowBytes: max(chunk.unpacked/max(group.rows, 1), fixedBytesOf(p.fields.Field(c).Type)),
 		flat:     p.readsFlat(c, chunk),
 	}
 	column.codes = column.flat && p.holdsCodes(c, chunk)
@@ -216,18 +216,31 @@ func (p *parquetPart) rows() int64    { return p.filter.rows(p.numRows) }
 func (p *parquetPart) bytes() int64   { return p.numBytes }
 func (p *parquetPart) name() string   { return fmt.Sprintf("%s, row group %d", p.file.path, p.group) }
 
-// batchBytesMax bounds a column of a batch. Arrow's utf8 counts bytes in 31 bits.
+// batchBytesMax bounds a batch. Arrow's utf8 counts the bytes of a column in 31 bits.
 const batchBytesMax = 64 << 20
 
 // batchRows is the wanted number of rows, or fewer where rows are large.
-func (p *parquetPart) batchRows(wanted int) int64 {
-	rows := int64(wanted)
+func (p *parquetPart) batchRows(opt *OpenOptions) int64 {
+	bytes := int64(0)
 	for _, c := range p.columns {
-		if !c.codes && c.rowBytes > 0 {
-			rows = min(rows, batchBytesMax/c.rowBytes)
+		if c.codes {
+			bytes += codeBytes
+		} else {
+			bytes += c.rowBytes
 		}
 	}
-	return max(rows, 1)
+	return max(min(int64(opt.BatchRows), opt.BatchBytes/max(bytes, 1)), 1)
+}
+
+// codeBytes is the size of a code of a dictionary, and viewBytes that of a view.
+const codeBytes, viewBytes = 4, 16
+
+// fixedBytesOf returns what each value of a type takes in a batch, beside the bytes of strings.
+func fixedBytesOf(t arrow.DataType) int64 {
+	if fixed, ok := t.(arrow.FixedWidthDataType); ok {
+		return int64(fixed.BitWidth()+7) / 8
+	}
+	return viewBytes
 }
 
 func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, error) {
@@ -246,11 +259,12 @@ func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, err
 		file:      f,
 		rows:      p.numRows,
 		left:      p.numRows,
-		batchRows: p.batchRows(opt.BatchRows),
+		batchRows: p.batchRows(&opt),
+		window:    windowBytes(p.batchRows(&opt), opt.BatchBytes/int64(max(len(p.columns), 1))),
 		threads:   opt.Threads,
 		progress:  opt.Progress,
 		narrow:    opt.NarrowDecimals,
-		mem:       readAllocator{opt.Allocator},
+		mem:       reservingOf(opt.Allocator),
 	}
 	if err := guard(func() error { return r.open(ctx) }); err != nil {
 		return nil, errors.Join(err, r.Close())

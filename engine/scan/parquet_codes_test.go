@@ -151,7 +151,7 @@ func TestParquetCodesOfDuckDB(t *testing.T) {
 		want[i] = fmt.Sprintf("%s|const|x%d|NULL|%d-%d", some, i/100, i, i)
 	}
 	for _, path := range []string{"testdata/duckdb_v1.parquet", "testdata/duckdb_v2.parquet"} {
-		in, err := openParquet(stream.OS, path)
+		in, err := openParquet(stream.OS, path, newReserving(goHeap, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

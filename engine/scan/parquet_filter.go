@@ -83,6 +83,7 @@ type filteredGroup struct {
 	arrays []arrow.Array // of the step, by column; those tested only
 	looked int           // rows of the step up to which those that pass have been returned
 	given  int64         // first row of the stretch returned last
+	back   int64         // row of the step up to which all that pass have been returned
 	all    bool          // there is no filter: the whole step is to be returned
 	ended  bool
 }
@@ -128,13 +129,14 @@ func (g *filteredGroup) next(ctx context.Context) (arrow.RecordBatch, error) {
 // begin takes the next step and finds the rows that pass.
 func (g *filteredGroup) begin(ctx context.Context) error {
 	releaseArrays(g.arrays)
+	g.selection.rows.reset(0)
 	next := &g.ranges[0]
 	g.step, g.until = rowRange{next.from, min(next.to, next.from+g.batchRows)}, next.to
 	if next.from = g.step.to; next.from == next.to {
 		g.ranges = g.ranges[1:]
 	}
 	g.left -= g.step.to - g.step.from
-	g.looked = 0
+	g.looked, g.back = 0, g.step.from
 	defer g.report()
 	if g.filter.test.filter == nil {
 		g.all = true
@@ -178,6 +180,12 @@ func (g *filteredGroup) readTested(ctx context.Context) error {
 // readRows reads rows of a column, which are behind those that it has read.
 // Those from until on may not be needed.
 func (g *filteredGroup) readRows(ctx context.Context, c int, rows rowRange, until int64) (arrow.Array, error) {
+	if g.columns[c] == nil {
+		if err := g.reopenColumn(ctx, c); err != nil {
+			return nil, err
+		}
+		g.at[c] = 0
+	}
 	g.columns[c].skip(rows.from-g.at[c], until)
 	g.at[c] = rows.to
 	return g.readColumn(ctx, c, rows.to-rows.from)
@@ -210,6 +218,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of rowRange, rows *rowSet) 
 	if err != nil {
 		return nil, err
 	}
+	g.back = of.to
 	kept := of.to - of.from
 	if rows != nil {
 		kept = int64(rows.count)
@@ -246,6 +255,31 @@ func releaseArrays(arrays []arrow.Array) {
 			arrays[i] = nil
 		}
 	}
+}
+
+// spare implements thrifty. What is left of the step is to be done again.
+func (g *filteredGroup) spare() {
+	releaseArrays(g.arrays)
+	g.deliverer.close()
+	g.parquetReader.spare()
+	if rest := (rowRange{g.back, g.step.to}); rest.from < rest.to {
+		g.selection.retract(int(rest.from - g.step.from))
+		g.left += rest.to - rest.from
+		if len(g.ranges) > 0 && g.ranges[0].from == rest.to {
+			g.ranges[0].from = rest.from
+		} else {
+			g.ranges = append([]rowRange{rest}, g.ranges...)
+		}
+	}
+	g.step, g.back, g.all = rowRange{}, 0, false
+}
+
+// nextPlace implements nextPlacer.
+func (g *filteredGroup) nextPlace() string {
+	if len(g.ranges) == 0 {
+		return g.part.name()
+	}
+	return g.part.rowName(g.ranges[0].from)
 }
 
 // Close implements rowReader.

@@ -201,7 +201,7 @@ func valuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator) col
 }
 
 // newFlatColumn opens a column chunk. It reads nothing yet.
-func newFlatColumn(file io.ReaderAt, part *parquetPart, c *parquetPartColumn, typ arrow.DataType, batchRows int64, mem memory.Allocator) *flatColumn {
+func newFlatColumn(file io.ReaderAt, part *parquetPart, c *parquetPartColumn, typ arrow.DataType, window int, mem memory.Allocator) *flatColumn {
 	chunk := &part.file.groups[part.group].chunks[c.leaf]
 	leaf := part.file.meta.Schema.Column(c.leaf)
 	column := &flatColumn{optional: leaf.MaxDefinitionLevel() > 0, mem: mem}
@@ -217,14 +217,14 @@ func newFlatColumn(file io.ReaderAt, part *parquetPart, c *parquetPartColumn, ty
 	column.rows = part.numRows
 	column.until = column.rows
 	column.coded = chunk.listed || chunk.dataEncodings()&dictionaryEncodings != 0
-	if chunk.offsetIndex.bytes > 0 && chunk.bytes > int64(windowBytes(batchRows)) {
+	if chunk.offsetIndex.bytes > 0 && chunk.bytes > int64(window) {
 		column.locate = func() []pageLocation {
 			pages, _, _ := readLocations(file, chunk, column.rows) // pages can be found one by one, too
 			return pages
 		}
 	}
 	start := chunk.start()
-	column.pages = newChunkPages(file, start, start+chunk.bytes, chunk.codec, chunk.unpacked, windowBytes(batchRows), mem)
+	column.pages = newChunkPages(file, start, start+chunk.bytes, chunk.codec, chunk.unpacked, window, mem)
 	return column
 }
 

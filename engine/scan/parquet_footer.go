@@ -119,8 +119,12 @@ const (
 	magicPlain, magicEncrypted = "PAR1", "PARE"
 )
 
+// footerCopies is how many times its bytes a footer takes, decoded and as it is: a column chunk's figures take three
+// times as much as they do in the file, and the schema is there twice.
+const footerCopies = 6
+
 // readFooter reads the bytes of a footer.
-func readFooter(file io.ReaderAt, size int64) ([]byte, error) {
+func readFooter(file io.ReaderAt, size int64, mem *reserving) ([]byte, error) {
 	var tail [footerTailBytes]byte
 	if size < int64(len(tail)) {
 		return nil, fmt.Errorf("%d B are too few", size)
@@ -139,6 +143,7 @@ func readFooter(file io.ReaderAt, size int64) ([]byte, error) {
 	if n > size-footerTailBytes {
 		return nil, fmt.Errorf("%w: of %d B, in a file of %d B", errFooter, n, size)
 	}
+	mem.hold(footerCopies * n)
 	raw := make([]byte, n)
 	if read, err := file.ReadAt(raw, size-footerTailBytes-n); read < len(raw) {
 		return nil, err

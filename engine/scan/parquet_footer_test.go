@@ -37,7 +37,7 @@ func footers(t testing.TB) map[string][]byte {
 		}
 	}
 	for name, data := range files {
-		if files[name], err = readFooter(bytes.NewReader(data), int64(len(data))); err != nil {
+		if files[name], err = readFooter(bytes.NewReader(data), int64(len(data)), newReserving(goHeap, nil)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestCompactSkip(t *testing.T) {
 // Files whose ends are no footer say what is wrong.
 func TestReadFooter(t *testing.T) {
 	for name, data := range map[string]string{"short": "PAR1", "other magic": "PAR1....XXXX", "encrypted": "PAR1\x00\x00\x00\x00PARE", "too long": "PAR1\xff\x00\x00\x00PAR1"} {
-		if raw, err := readFooter(bytes.NewReader([]byte(data)), int64(len(data))); err == nil {
+		if raw, err := readFooter(bytes.NewReader([]byte(data)), int64(len(data)), newReserving(goHeap, nil)); err == nil {
 			t.Errorf("%s: %q", name, raw)
 		} else if (name == "too long") != errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
@@ -241,7 +241,7 @@ func TestRowsElsewhere(t *testing.T) {
 // What it takes to decode a footer of some 1,000 chunks, by both ways.
 func BenchmarkFooter(b *testing.B) {
 	data := encodeParquet(b, 5, []arrow.RecordBatch{parquetBatch(b, 200)})
-	raw, err := readFooter(bytes.NewReader(data), int64(len(data)))
+	raw, err := readFooter(bytes.NewReader(data), int64(len(data)), newReserving(goHeap, nil))
 	if err != nil {
 		b.Fatal(err)
 	}

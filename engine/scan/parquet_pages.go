@@ -1,12 +1,14 @@
 package scan
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math"
 	"sync"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
@@ -79,11 +81,16 @@ const (
 
 	// windowBytesMin is what small batches, asked for to save memory, bring the window down to.
 	windowBytesMin = 16 << 10
+
+	// windowBytesLeast is the window of each of very many columns.
+	windowBytesLeast = 2 << 10
 )
 
-// windowBytes is how much of a column to read at once for batches of so many rows.
-func windowBytes(batchRows int64) int {
-	return int(max(windowBytesMin, min(windowBytesMax, 8*batchRows)))
+// windowBytes is how much of a column to read at once for batches of so many rows, of which the column's share has so
+// many bytes.
+func windowBytes(batchRows, batchBytes int64) int {
+	wanted := max(windowBytesMin, min(windowBytesMax, 8*batchRows))
+	return int(max(windowBytesLeast, min(wanted, batchBytes)))
 }
 
 // pageBytesMin is what a page may have whatever its chunk is said to have: writers have been wrong there.
@@ -110,6 +117,7 @@ func (p *chunkPages) next() (page, error) {
 			return page{}, err
 		}
 		p.header = nil
+		p.roomFor(header)
 		raw, err := p.take(header.fileBytes)
 		if err != nil {
 			return page{}, err
@@ -128,8 +136,37 @@ func (p *chunkPages) next() (page, error) {
 			return out, nil
 		}
 		out.data, err = p.decompress(raw[levels:], header.bytes-levels)
+		if err == nil && len(p.window.buf) > largePageBytes && len(p.unread) == 0 && levels == 0 && p.page.holds(out.data) {
+			p.window.free()
+		}
 		return out, err
 	}
+}
+
+// largePageBytes is the size from which on a page's memory is asked for at once and given back when it is not needed:
+// asking for it takes no time beside filling it.
+const largePageBytes = 4 << 20
+
+// roomFor makes sure that there is room for a large page, packed and unpacked, and for what is made of it.
+func (p *chunkPages) roomFor(h *pageHeader) {
+	if h.bytes+h.fileBytes < largePageBytes {
+		return
+	}
+	made := max(h.bytes/max(h.values, 1), min(h.bytes, largePageBytes)) // a batch, of one value at least
+	if h.kind == pageDictionary {
+		made = 2 * h.bytes // as it is looked up, and as the entries of an array
+	}
+	packed := max(h.fileBytes-len(p.window.buf), 0)
+	if p.codec == compress.Codecs.Uncompressed {
+		reservingOf(p.window.mem).room(int64(packed) + int64(made))
+		return
+	}
+	unpacked := h.bytes - len(p.page.buf)
+	if unpacked > 0 && len(p.page.buf) > largePageBytes {
+		p.page.free()
+		unpacked = h.bytes
+	}
+	reservingOf(p.window.mem).room(int64(max(unpacked, 0)) + int64(max(packed, made))) // a large window is not kept
 }
 
 // peek returns the header of the page that comes next, or io.EOF at the end of the chunk.
@@ -224,6 +261,9 @@ func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
 			return literal, nil
 		}
 	}
+	if len(p.page.buf) > max(largePageBytes, 4*size) {
+		p.page.free()
+	}
 	out, err := decompress(p.codec, p.page.grow(size, nil), packed)
 	if err != nil {
 		return nil, fmt.Errorf("a %s page of %d B: %w", p.codec, len(packed), err)
@@ -263,11 +303,20 @@ func (s *scratch) grow(n int, keep []byte) []byte {
 		copy(s.buf, keep)
 		return s.buf[:n:n]
 	}
+	if len(s.buf) > largePageBytes && len(keep) < len(s.buf)/4 { // not both at once
+		keep = bytes.Clone(keep)
+		s.free()
+	}
 	grown := s.mem.Allocate(n)
 	copy(grown, keep)
 	s.free()
 	s.buf = grown
 	return grown
+}
+
+// holds says whether bytes are those that grow has returned.
+func (s *scratch) holds(b []byte) bool {
+	return len(b) > 0 && unsafe.SliceData(b) == unsafe.SliceData(s.buf)
 }
 
 func (s *scratch) free() {

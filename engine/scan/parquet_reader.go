@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
@@ -23,15 +22,18 @@ type parquetReader struct {
 	part      *parquetPart
 	file      stream.File
 	arrow     *pqarrow.FileReader // made when a column needs it
-	columns   []chunkReader
+	columns   []chunkReader       // nil of one that is to be opened again
+	opened    bool                // all columns could be
 	rows      int64
 	left      int64 // rows
 	batchRows int64
+	window    int // bytes to read of a column at once
 	threads   int
 	progress  func(int64)
 	narrow    bool  // decimals may be of 64 bits
 	reported  int64 // bytes
-	mem       memory.Allocator
+	mem       *reserving
+	spared    bool          // columns hold nothing between steps
 	schema    *arrow.Schema // of the batches, made with the first
 }
 
@@ -55,16 +57,71 @@ func (r *parquetReader) open(ctx context.Context) error {
 	if info.Size() != r.part.file.size {
 		return fmt.Errorf("the file changed while it was read: %d B, then %d B", r.part.file.size, info.Size())
 	}
-	for i := range r.part.columns {
-		c := &r.part.columns[i]
-		column, err := r.openColumn(ctx, c)
-		if err != nil {
-			return fmt.Errorf("column %q: %w", r.columnName(i), err)
+	r.mem.hold(r.columnsBytes())
+	r.opened = true
+	r.columns = make([]chunkReader, len(r.part.columns))
+	for i := range r.columns {
+		if err := r.reopenColumn(ctx, i); err != nil {
+			return err
 		}
-		r.columns = append(r.columns, column)
 	}
 	return nil
 }
+
+// columnBytes is what a column that is open takes beside its buffers, and what the array of a batch does.
+const columnBytes = 5 << 9
+
+func (r *parquetReader) columnsBytes() int64 { return columnBytes * int64(len(r.part.columns)) }
+
+// reopenColumn opens a column at its first row.
+func (r *parquetReader) reopenColumn(ctx context.Context, i int) (err error) {
+	if r.columns[i], err = r.openColumn(ctx, &r.part.columns[i]); err != nil {
+		return fmt.Errorf("column %q: %w", r.columnName(i), err)
+	}
+	return nil
+}
+
+func (r *parquetReader) closeColumns() (err error) {
+	for i := range r.columns {
+		err = errors.Join(err, r.closeColumn(i))
+	}
+	return err
+}
+
+func (r *parquetReader) closeColumn(i int) (err error) {
+	if r.columns[i] != nil {
+		err = r.columns[i].close()
+		r.columns[i] = nil
+	}
+	return err
+}
+
+// spare implements thrifty.
+func (r *parquetReader) spare() { _ = guard(r.closeColumns) }
+
+// shrink implements thrifty: from the first time on, only one column at a time holds pages, which have to be read again
+// for the next rows, so batches are larger as long as there is room for them; after that, there are fewer rows in a
+// batch.
+func (r *parquetReader) shrink() bool {
+	if !r.spared && len(r.columns) > 1 {
+		r.spared, r.threads = true, 1
+		r.batchRows = min(sparedFactor*r.batchRows, max(r.rows, 1))
+		return true
+	}
+	if r.batchRows == 1 {
+		return false
+	}
+	r.batchRows = max(r.batchRows/shrinkFactor, 1)
+	return true
+}
+
+const (
+	// shrinkFactor is by how much a step that had no room becomes smaller.
+	shrinkFactor = 2
+
+	// sparedFactor is by how much a batch becomes larger where each is read from the start of its pages.
+	sparedFactor = 8
+)
 
 func (r *parquetReader) openColumn(ctx context.Context, c *parquetPartColumn) (chunkReader, error) {
 	typ := r.part.file.fields.Field(c.field).Type
@@ -72,13 +129,13 @@ func (r *parquetReader) openColumn(ctx context.Context, c *parquetPartColumn) (c
 		if r.narrow {
 			typ = narrowDecimal(typ, r.part.file.meta.Schema.Column(c.leaf))
 		}
-		return newFlatColumn(r.file, r.part, c, typ, r.batchRows, r.mem), nil
+		return newFlatColumn(r.file, r.part, c, typ, r.window, r.mem), nil
 	}
 	reader, err := r.arrowReader()
 	if err != nil {
 		return nil, err
 	}
-	column := &parquetColumn{reader: reader, part: c, group: r.part.group, mem: r.mem, typ: typ}
+	column := &parquetColumn{reader: reader, part: c, group: r.part.group, mem: readAllocator{r.mem}, typ: typ}
 	return column, column.open(ctx)
 }
 
@@ -91,11 +148,11 @@ func (r *parquetReader) arrowReader() (*pqarrow.FileReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := file.NewParquetReader(r.file, file.WithReadProps(parquetProps(r.mem)), file.WithMetadata(all))
+	pages, err := file.NewParquetReader(r.file, file.WithReadProps(parquetProps(readAllocator{r.mem})), file.WithMetadata(all))
 	if err != nil {
 		return nil, err
 	}
-	r.arrow, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, r.mem)
+	r.arrow, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, readAllocator{r.mem})
 	return r.arrow, err
 }
 
@@ -117,6 +174,12 @@ func (r *parquetReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 		}
 	}()
 	err := r.each(len(arrays), func(i int) (err error) {
+		if r.columns[i] == nil {
+			if err := r.reopenColumn(ctx, i); err != nil {
+				return err
+			}
+			r.columns[i].skip(r.rows-r.left, r.rows)
+		}
 		arrays[i], err = r.readColumn(ctx, i, rows)
 		return err
 	})
@@ -135,7 +198,8 @@ func (r *parquetReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(r.schema, arrays, rows), nil
 }
 
-// each calls a function with 0 to n-1, in parallel if that is allowed. No panic leaves a goroutine. S3.
+// each calls a function with 0 to n-1, in parallel if that is allowed, up to the first error. No panic leaves a goroutine.
+// S3.
 func (r *parquetReader) each(n int, read func(i int) error) error {
 	if r.threads == 1 || n == 1 {
 		for i := range n {
@@ -145,9 +209,9 @@ func (r *parquetReader) each(n int, read func(i int) error) error {
 		}
 		return nil
 	}
-	var group spawn.Group
+	group, failed := spawn.WithContext(context.Background())
 	group.SetLimit(r.threads)
-	for i := range n {
+	for i := 0; i < n && failed.Err() == nil; i++ {
 		group.Go(func() error { return guard(func() error { return read(i) }) })
 	}
 	return group.Wait()
@@ -161,6 +225,12 @@ func (r *parquetReader) readColumn(ctx context.Context, i int, rows int64) (valu
 	})
 	if err != nil {
 		return nil, fmt.Errorf("column %q: %w", r.columnName(i), err)
+	}
+	if r.spared {
+		if err := guard(func() error { return r.closeColumn(i) }); err != nil {
+			values.Release()
+			return nil, err
+		}
 	}
 	return values, nil
 }
@@ -177,12 +247,11 @@ func (r *parquetReader) report() {
 }
 
 func (r *parquetReader) Close() error {
-	err := guard(func() (err error) {
-		for _, c := range r.columns {
-			err = errors.Join(err, c.close())
-		}
-		return err
-	})
+	err := guard(r.closeColumns)
 	r.columns = nil
+	if r.opened {
+		r.opened = false
+		r.mem.drop(r.columnsBytes())
+	}
 	return errors.Join(err, r.file.Close())
 }

@@ -195,8 +195,15 @@ func (v *stringValues[O]) reserve(more, rows int) error {
 
 // guessBytes returns room for a batch whose first rows have so many bytes of strings.
 func guessBytes(needed, rows, allRows int) int {
+	if rows >= allRows {
+		return needed
+	}
+	more := max(stringsGuessMax-needed, needed)
+	if needed > largePageBytes { // copying it takes less than not having the memory
+		more = needed / 4
+	}
 	guess := int(float64(needed) / float64(rows) * float64(allRows) * 1.1)
-	return max(needed, min(guess, max(stringsGuessMax, 2*needed)))
+	return max(needed, min(guess, needed+more))
 }
 
 func (v *stringValues[O]) finish(validity *memory.Buffer, nulls int) arrow.Array {

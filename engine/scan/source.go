@@ -56,8 +56,20 @@ type OpenOptions struct {
 	// Allocator takes the memory of the batches. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
 
+	// Budget is the memory that reading may take, that of the batches included: a reader takes memory once there is
+	// room for it, and goes slower, or ends with the budget's error, where there is none. What the buffers of an
+	// Allocator that is a CountingAllocator take counts in the budget by itself. The default, nil, has no limit.
+	Budget spec.Budget
+
+	// Wait, when set, is called in place of a function that waits until other readers of the source have ended: the
+	// caller may give others what it holds meanwhile. The default just calls the function.
+	Wait func(ctx context.Context, f func()) error
+
 	// BatchRows is the wanted number of rows of a batch. The default is 65,536.
 	BatchRows int
+
+	// BatchBytes is about how many bytes a batch may have; it has one row at least. The default is 64 MiB.
+	BatchBytes int64
 
 	// Threads is how many threads this split may use to decode its columns. The default is 1.
 	Threads int
@@ -78,9 +90,21 @@ func (o *OpenOptions) EnsureDefaults() {
 	if o.BatchRows <= 0 {
 		o.BatchRows = 1 << 16
 	}
+	if o.BatchBytes <= 0 {
+		o.BatchBytes = batchBytesMax
+	}
 	if o.Threads <= 0 {
 		o.Threads = 1
 	}
+}
+
+// wait calls a function that waits.
+func (o *OpenOptions) wait(ctx context.Context, f func()) error {
+	if o.Wait != nil {
+		return o.Wait(ctx, f)
+	}
+	f()
+	return nil
 }
 
 // Stats is what a source knows of itself before it is read. Figures are promises, not estimates:

@@ -19,6 +19,7 @@ type split struct {
 	base uint64 // position of the input's first row
 
 	watch *watch // of the input; nil where it is no file
+	turns *turns // of the readers of the table
 }
 
 var _ Split = (*split)(nil)
@@ -34,13 +35,12 @@ func (s *split) Open(ctx context.Context, opt OpenOptions) (array.RecordReader, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &reader{ctx: ctx, split: s, deliverer: newDeliverer(s.plan, opt), batchRows: int64(opt.BatchRows)}
+	r := &reader{ctx: ctx, split: s, opt: opt, mem: newReserving(opt.Allocator, opt.Budget)}
+	r.mem.margin = r.margin
+	r.opt.Allocator = r.mem
+	r.deliverer = newDeliverer(s.plan, r.opt)
 	r.refs.Store(1)
-	err := guard(func() (err error) {
-		r.source, err = s.part.open(ctx, opt)
-		return err
-	})
-	if err != nil {
+	if err := r.begin(); err != nil {
 		return nil, locate(s.part.name(), err)
 	}
 	return r, nil
@@ -49,12 +49,16 @@ func (s *split) Open(ctx context.Context, opt OpenOptions) (array.RecordReader, 
 // reader is the array.RecordReader over a rowReader. The context of Open bounds all of its reading:
 // array.RecordReader has no place for another.
 type reader struct {
-	refs      atomic.Int64
-	ctx       context.Context
-	split     *split
-	source    rowReader // nil once closed
-	deliverer *deliverer
-	batchRows int64
+	refs       atomic.Int64
+	ctx        context.Context
+	split      *split
+	opt        OpenOptions
+	mem        *reserving
+	active     bool      // it has one of the split's turns
+	shrinks    int       // how often the steps of source were made smaller
+	wasRefused bool      // memory
+	source     rowReader // nil once closed
+	deliverer  *deliverer
 
 	whole   arrow.RecordBatch // as read, to be delivered in batches of batchRows
 	cut     int64             // rows of whole that have been delivered
@@ -128,7 +132,7 @@ func (r *reader) advance() error {
 	}
 	rows := r.whole.NumRows()
 	r.within = r.cut
-	r.cut = min(rows, r.within+r.batchRows)
+	r.cut = min(rows, r.within+int64(r.opt.BatchRows))
 	part := r.whole
 	if r.cut-r.within == rows {
 		part.Retain()
@@ -147,7 +151,7 @@ func (r *reader) advance() error {
 
 // load reads the next batch of the source into whole, if that one has rows.
 func (r *reader) load() error {
-	whole, err := r.source.next(r.ctx)
+	whole, err := r.step()
 	if err != nil {
 		return err
 	}
@@ -181,6 +185,8 @@ func (r *reader) close() error {
 	if r.source == nil {
 		return nil
 	}
+	defer r.rest()
+	r.split.turns.learn(r.shrinks, r.wasRefused)
 	source := r.source
 	r.source = nil
 	return guard(source.Close)

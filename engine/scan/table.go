@@ -18,6 +18,8 @@ type table struct {
 	files  []tableFile
 	hive   []hiveColumn
 
+	turns turns // of the readers of its splits
+
 	statsOnce sync.Once
 	known     Stats
 }
@@ -169,7 +171,7 @@ func (t *table) fileSplits(ctx context.Context, file int, columns []int) ([]*spl
 	}
 	splits := make([]*split, len(parts))
 	for i, p := range parts {
-		splits[i] = &split{part: p, plan: plan, base: t.files[file].base, watch: t.files[file].watch}
+		splits[i] = &split{part: p, plan: plan, base: t.files[file].base, watch: t.files[file].watch, turns: &t.turns}
 	}
 	return splits, nil
 }

@@ -9,6 +9,9 @@ type Budget interface {
 
 	// Unreserve takes back bytes that were promised.
 	Unreserve(bytes int64)
+
+	// Room returns an error where Reserve would, and promises nothing.
+	Room(bytes int64) error
 }
 
 // Reservation is the part of a budget that one owner holds. It is not safe for concurrent use. Without a budget

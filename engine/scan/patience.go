@@ -1,0 +1,154 @@
+package scan
+
+import (
+	"errors"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// A step of a reader - opening its part, reading a batch - that has no room in the memory is tried again: when fewer
+// readers of the table read and, by a reader that is alone, in smaller steps. It ends with the refusal where the
+// smallest step of a reader that is alone has no room.
+
+// begin opens the part.
+func (r *reader) begin() error {
+	for {
+		err := r.attempt(func() (err error) {
+			r.source, err = r.split.part.open(r.ctx, r.opt)
+			return err
+		})
+		if err == nil {
+			r.begun()
+			return nil
+		}
+		fewer := r.refused() != nil && r.split.turns.narrow()
+		r.rest()
+		if !fewer {
+			return err
+		}
+	}
+}
+
+// begun makes the steps as small as those of the readers that were refused memory before.
+func (r *reader) begun() {
+	for range r.split.turns.learned() {
+		r.shrink()
+	}
+}
+
+// marginBatches is how many batches a reader leaves room for while others read, too: what is made of its batches cannot
+// go slower.
+const marginBatches = 4
+
+// margin returns how many bytes of the budget the reader leaves to others: none where it could not go slower.
+func (r *reader) margin() int64 {
+	if _, ok := r.source.(thrifty); !ok || r.split.turns.alone() {
+		return 0
+	}
+	return marginBatches * r.opt.BatchBytes
+}
+
+// refused returns the refusal of the last attempt, or nil.
+func (r *reader) refused() error {
+	refused := r.mem.refusal()
+	r.wasRefused = r.wasRefused || refused != nil
+	return refused
+}
+
+// shrink makes the steps smaller. It returns false where they cannot be.
+func (r *reader) shrink() bool {
+	source, ok := r.source.(thrifty)
+	if !ok || !source.shrink() {
+		return false
+	}
+	r.shrinks++
+	return true
+}
+
+// step reads the next batch of the source.
+func (r *reader) step() (batch arrow.RecordBatch, err error) {
+	for {
+		err := r.attempt(func() (err error) {
+			batch, err = r.source.next(r.ctx)
+			return err
+		})
+		if err == nil {
+			return batch, nil
+		}
+		refused := r.refused()
+		if refused == nil {
+			return nil, err
+		}
+		if !errors.Is(err, refused) { // a library has made a text of it
+			err = refused
+		}
+		if !r.goSlower() {
+			return nil, locate(r.here(), r.inFull(err))
+		}
+	}
+}
+
+// attempt calls a function that reads, with one of the turns.
+func (r *reader) attempt(f func() error) error {
+	if !r.active && r.mem.budget != nil {
+		if err := r.split.turns.take(r.ctx, &r.opt); err != nil {
+			return err
+		}
+		r.active = true
+	}
+	return guard(f)
+}
+
+// rest gives the turn back.
+func (r *reader) rest() {
+	if r.active {
+		r.split.turns.give()
+		r.active = false
+	}
+}
+
+// goSlower makes the next attempt take less memory, or leaves it more. It returns false where nothing helps.
+func (r *reader) goSlower() bool {
+	source, ok := r.source.(thrifty)
+	if !ok {
+		return false
+	}
+	source.spare()
+	if r.split.turns.narrow() {
+		r.rest()
+		return true
+	}
+	return r.shrink()
+}
+
+// needer is implemented by row readers that can tell what the step that was refused takes in all, where they ask for
+// it bit by bit.
+type needer interface{ needed() int64 }
+
+// inFull returns the refusal of a step as a whole in place of that of a part of it, so that it says what is enough.
+func (r *reader) inFull(refused error) error {
+	source, ok := r.source.(needer)
+	if !ok {
+		return refused
+	}
+	bytes := source.needed()
+	if err := guard(func() error { r.mem.room(bytes); return nil }); err != nil {
+		return err
+	}
+	return refused
+}
+
+// nextPlacer is implemented by row readers that know where the row is that comes next, if not by the number of rows
+// that were read.
+type nextPlacer interface{ nextPlace() string }
+
+// here names the place of the row that comes next.
+func (r *reader) here() string {
+	if p, ok := r.source.(nextPlacer); ok {
+		return p.nextPlace()
+	}
+	if p, ok := r.split.part.(rowNamer); ok {
+		return p.rowName(r.rows)
+	}
+	return r.split.part.name()
+}

@@ -1,0 +1,225 @@
+package scan
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/spawn"
+)
+
+// CountingAllocator is an allocator whose buffers count in a budget by themselves, large ones at least.
+type CountingAllocator interface {
+	memory.Allocator
+
+	// Counted returns how many bytes of the budget a buffer of size bytes takes; 0 of one that does not count.
+	Counted(size int) int64
+}
+
+// reserving is the allocator of one reader: it takes memory only where a budget has room for it, and ends the
+// work of its goroutine by spawn.Fail where there is none. Its buffers may outlive the reader.
+type reserving struct {
+	of     memory.Allocator
+	budget spec.Budget       // nil: there is room for all
+	counts CountingAllocator // the allocator, where its large buffers count by themselves; or nil
+
+	// margin returns how many bytes of the budget must be left for others; nil: none.
+	margin func() int64
+
+	mu       sync.Mutex
+	held     int64 // bytes of the buffers that do not count by themselves, and of what else is held
+	reserved int64 // bytes of the budget, at least held
+	refused  error // the last refusal; nil where there is none that nobody has asked for
+}
+
+// reservedStep is what is reserved at a time for small buffers: asking for each of them would cost more than
+// filling it.
+const reservedStep = 128 << 10
+
+// newReserving returns an allocator within a budget, which may be nil.
+func newReserving(of memory.Allocator, budget spec.Budget) *reserving {
+	r := &reserving{of: of, budget: budget}
+	r.counts, _ = of.(CountingAllocator)
+	return r
+}
+
+// Allocate implements memory.Allocator.
+func (r *reserving) Allocate(size int) []byte {
+	r.take(size)
+	b := r.of.Allocate(size)
+	r.taken(size, b)
+	return b
+}
+
+// Reallocate implements memory.Allocator.
+func (r *reserving) Reallocate(size int, b []byte) []byte {
+	before := cap(b)
+	if size <= before {
+		return r.of.Reallocate(size, b)
+	}
+	r.take(size)
+	b = r.of.Reallocate(size, b)
+	r.taken(size, b)
+	r.give(before)
+	return b
+}
+
+// Free implements memory.Allocator.
+func (r *reserving) Free(b []byte) {
+	size := cap(b)
+	r.of.Free(b)
+	r.give(size)
+}
+
+// left returns how many bytes of the budget must be left for others.
+func (r *reserving) left() int64 {
+	if r.margin == nil {
+		return 0
+	}
+	return r.margin()
+}
+
+// counted returns how many bytes of the budget a buffer takes without being reserved; 0: none.
+func (r *reserving) counted(size int) int64 {
+	if r.counts == nil {
+		return 0
+	}
+	return r.counts.Counted(size)
+}
+
+// take makes sure that there is room for a buffer. Once a step has been refused, all of its goroutines are, at once.
+func (r *reserving) take(size int) {
+	checkSize(size)
+	if r.budget == nil {
+		return
+	}
+	r.mu.Lock()
+	refused := r.refused
+	r.mu.Unlock()
+	if refused != nil {
+		spawn.Fail(refused)
+	}
+	if counted := r.counted(size); counted > 0 {
+		r.room(counted)
+	} else {
+		r.hold(int64(size))
+	}
+}
+
+// taken counts what a buffer has beyond its size.
+func (r *reserving) taken(size int, b []byte) {
+	if r.budget == nil || r.counted(cap(b)) > 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held += int64(cap(b) - size) // of which the next step of the reservation takes account
+}
+
+func (r *reserving) give(size int) {
+	if r.budget != nil && r.counted(size) == 0 {
+		r.drop(int64(size))
+	}
+}
+
+// hold reserves bytes that are taken from elsewhere.
+func (r *reserving) hold(bytes int64) {
+	if r.budget == nil {
+		return
+	}
+	r.mu.Lock()
+	r.held += bytes
+	more := max(r.stepped()-r.reserved, 0)
+	r.reserved += more
+	r.mu.Unlock()
+	if more == 0 {
+		return
+	}
+	var err error
+	if left := r.left(); left > 0 {
+		err = r.budget.Room(more + left)
+	}
+	if err == nil {
+		err = r.budget.Reserve(more) // which may take a while
+	}
+	if err != nil {
+		r.mu.Lock()
+		r.held -= bytes
+		r.reserved -= more
+		r.mu.Unlock()
+		r.check(err)
+	}
+}
+
+// drop gives back what hold has reserved.
+func (r *reserving) drop(bytes int64) {
+	if r.budget == nil {
+		return
+	}
+	r.mu.Lock()
+	r.held -= bytes
+	less := r.reserved - r.stepped()
+	if r.held > 0 && less <= 2*reservedStep {
+		less = 0
+	}
+	r.reserved -= less
+	r.mu.Unlock()
+	if less > 0 {
+		r.budget.Unreserve(less)
+	}
+}
+
+// dropAll gives back all that is held.
+func (r *reserving) dropAll() { r.drop(r.held) }
+
+// stepped returns what is to be reserved for what is held.
+// Requires: r.mu is held.
+func (r *reserving) stepped() int64 { return (r.held + reservedStep - 1) / reservedStep * reservedStep }
+
+// check refuses with an error.
+func (r *reserving) check(err error) {
+	if err == nil {
+		return
+	}
+	r.mu.Lock()
+	r.refused = err
+	r.mu.Unlock()
+	spawn.Fail(err)
+}
+
+// refusal returns what an allocation was refused with since it was last asked; nil where none was.
+func (r *reserving) refusal() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.refused
+	r.refused = nil
+	return err
+}
+
+// hasRefused says whether an error is that of the last refusal.
+func (r *reserving) hasRefused(err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused != nil && errors.Is(err, r.refused)
+}
+
+// room makes sure that there is room for the buffers of a step, of so many bytes together, before the first is taken.
+func (r *reserving) room(bytes int64) {
+	if r.budget == nil {
+		return
+	}
+	r.check(r.budget.Room(bytes + r.left()))
+}
+
+// reservingOf returns the allocator that keeps to a budget beneath another.
+func reservingOf(mem memory.Allocator) *reserving {
+	switch mem := mem.(type) {
+	case *reserving:
+		return mem
+	case readAllocator:
+		return reservingOf(mem.Allocator)
+	}
+	return newReserving(mem, nil)
+}

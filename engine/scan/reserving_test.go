@@ -1,0 +1,156 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+var errTight = errors.New("no room")
+
+// tightBudget is a spec.Budget that refuses what its limit has no room for, and at times what it has.
+type tightBudget struct {
+	mu       sync.Mutex
+	rng      *rand.Rand
+	limit    int64
+	reserved int64
+	refusals int // that are left, of reservations for which there is room
+	refused  int
+}
+
+func (b *tightBudget) ask(bytes int64) error {
+	refuse := b.refusals > 0 && b.rng.IntN(4) == 0
+	if refuse {
+		b.refusals--
+	}
+	if refuse || b.reserved+bytes > b.limit {
+		b.refused++
+		return errTight
+	}
+	return nil
+}
+
+// Reserve implements spec.Budget.
+func (b *tightBudget) Reserve(bytes int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.ask(bytes)
+	if err == nil {
+		b.reserved += bytes
+	}
+	return err
+}
+
+// Unreserve implements spec.Budget.
+func (b *tightBudget) Unreserve(bytes int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved -= bytes
+}
+
+// Room implements spec.Budget.
+func (b *tightBudget) Room(bytes int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ask(bytes)
+}
+
+// tightSources returns sources of all formats, each with its rows.
+func tightSources(t *testing.T, rng *rand.Rand) map[string]Source {
+	t.Helper()
+	dir := t.TempDir()
+	types := filterTypes()
+	batch := randomTable(rng, types, 1+rng.IntN(2000))
+	parquet := mustOpen(t, Options{}, writeFile(t, dir, "t.parquet", encodeParquet(t, int64(1+rng.IntN(1500)), []arrow.RecordBatch{batch}, randomWriter(rng, len(types))...)))
+	filtered, err := Filter(context.Background(), parquet, newTestFilter([]testTerm{randomTerm(t, rng, types)}).predicate(rng.IntN(2) == 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	csv := CSVOptions{Header: HeaderYes, Delimiter: ',', NullStrings: neverNull, chunkBytes: int64(100 + rng.IntN(3000)), blockBytes: 1 + rng.IntN(64)<<rng.IntN(6)}
+	text := randomCSV(rng, 1+rng.IntN(1000))
+	name := []string{"t.csv", "t.csv.gz", "t.csv.zst"}[rng.IntN(3)]
+	batches := 1 + rng.IntN(4)
+	stream := batches > 1 || rng.IntN(2) == 0 // a file has one dictionary a column
+	return map[string]Source{
+		"parquet":  parquet,
+		"filtered": filtered,
+		"csv":      mustOpen(t, Options{CSV: csv}, writeFile(t, dir, name, pack(t, text, name))),
+		"arrow":    mustOpen(t, Options{}, writeFile(t, dir, "t.arrow", encodeArrow(t, stream, ipcBatches(t, batches, 1+rng.IntN(300))))),
+	}
+}
+
+// However often readers are refused memory, they return the rows that they would return with all of it, or some of
+// the first of a split and the refusal; and they give back all that was reserved. Would catch rows that are lost or
+// come twice where a step is tried again.
+func TestReadersRefused(t *testing.T) {
+	rng := newRand(t)
+	rounds, refused, ended := 40, 0, 0
+	if testing.Short() {
+		rounds = 8
+	}
+	for range rounds {
+		for format, src := range tightSources(t, rng) {
+			columns := allColumns(src.Schema())
+			rng.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
+			columns = columns[:1+rng.IntN(len(columns))]
+			budget := &tightBudget{rng: rng, limit: int64(128+rng.IntN(2000)) << 10, refusals: rng.IntN(8)}
+			failed, err := readTight(src, columns, OpenOptions{BatchRows: 1 + rng.IntN(700), Threads: 1 + rng.IntN(3), Budget: budget})
+			if err != nil {
+				t.Errorf("%s, columns %v, %d KiB: %v", format, columns, budget.limit>>10, err)
+			}
+			if budget.reserved != 0 {
+				t.Errorf("%s: %d B are reserved at the end", format, budget.reserved)
+			}
+			refused, ended = refused+budget.refused, ended+failed
+		}
+	}
+	t.Logf("%d refusals, of which %d readers ended", refused, ended)
+	if refused == 0 {
+		t.Error("no reader was refused anything")
+	}
+}
+
+// readTight reads all splits of a source at once, and compares the rows with those that the source has. It returns how
+// many readers have ended with errTight.
+func readTight(src Source, columns []int, opt OpenOptions) (failed int, err error) {
+	splits, err := src.Splits(context.Background(), columns)
+	if err != nil {
+		return 0, err
+	}
+	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	opt.Allocator = mem
+	rows, errs := make([][]string, len(splits)), make([]error, len(splits))
+	var readers sync.WaitGroup
+	for i, s := range splits {
+		readers.Go(func() { _, errs[i] = readSplit(s, opt, &rows[i]) })
+	}
+	readers.Wait()
+	if bytes := mem.CurrentAlloc(); bytes != 0 {
+		return 0, fmt.Errorf("%d B are still allocated", bytes)
+	}
+	for i, s := range splits {
+		var want []string
+		if _, err := readSplit(s, OpenOptions{BatchRows: opt.BatchRows}, &want); err != nil {
+			return 0, err
+		}
+		got := rows[i]
+		switch {
+		case errors.Is(errs[i], errTight):
+			failed++
+			want = want[:min(len(got), len(want))]
+		case errs[i] != nil:
+			return 0, errs[i]
+		}
+		if !slices.Equal(got, want) {
+			return 0, fmt.Errorf("%s: %d rows, want %d:\n%q\n%q", s.Name(), len(got), len(want), got, want)
+		}
+	}
+	return failed, nil
+}

@@ -1,0 +1,110 @@
+package scan
+
+import (
+	"context"
+	"math"
+	"sync"
+)
+
+// turns bounds how many readers of a table read at the same time: as many as ask for it, until one of them has no room
+// in the memory; then half as many each time, and one more whenever a reader has come to its end without being refused.
+// A reader that waits for its turn holds no memory, so the readers that have a turn go on. What a reader has learned of
+// the size of its steps, the next readers begin with.
+type turns struct {
+	mu      sync.Mutex
+	active  int
+	limit   int           // of active; 0 while there is none
+	shrinks int           // how often the reader that has ended last had made its steps smaller
+	changed chan struct{} // closed when a reader has ended; nil where nobody waits
+}
+
+// learned returns how often a reader should make its steps smaller before the first: once less than the last reader.
+func (t *turns) learned() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(t.shrinks-1, 0)
+}
+
+// learn notes how often a reader that ends has made its steps smaller, and whether it was refused memory.
+func (t *turns) learn(shrinks int, refused bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shrinks = shrinks
+	if !refused && t.limit > 0 {
+		t.limit++
+	}
+}
+
+// take waits until one more may read.
+func (t *turns) take(ctx context.Context, opt *OpenOptions) error {
+	for {
+		changed := t.tryTake()
+		if changed == nil {
+			return nil
+		}
+		var ended error
+		err := opt.wait(ctx, func() {
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				ended = context.Cause(ctx)
+			}
+		})
+		if err == nil {
+			err = ended
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// tryTake returns nil where one more may read now, and counts it; else what is closed when it is worth another try.
+func (t *turns) tryTake() (changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.active < t.most() {
+		t.active++
+		return nil
+	}
+	if t.changed == nil {
+		t.changed = make(chan struct{})
+	}
+	return t.changed
+}
+
+func (t *turns) most() int {
+	if t.limit == 0 {
+		return math.MaxInt
+	}
+	return t.limit
+}
+
+// give says that one who has read does so no more.
+func (t *turns) give() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.active--
+	if t.changed != nil {
+		close(t.changed)
+		t.changed = nil
+	}
+}
+
+// alone says whether at most one reader reads.
+func (t *turns) alone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.active <= 1
+}
+
+// narrow halves how many may read, for one who reads. It returns false where that one is alone.
+func (t *turns) narrow() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.active <= 1 {
+		return false
+	}
+	t.limit = max(min(t.most(), t.active/2), 1)
+	return true
+}
