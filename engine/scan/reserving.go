@@ -25,12 +25,15 @@ type reserving struct {
 	budget spec.Budget       // nil: there is room for all
 	counts CountingAllocator // the allocator, where its large buffers count by themselves; or nil
 
+	unasked int64 // bytes: unaskedBytes, or what a test has
+
 	// margin returns how many bytes of the budget must be left for others; nil: none.
 	margin func() int64
 
 	mu       sync.Mutex
 	held     int64 // bytes of the buffers that do not count by themselves, and of what else is held
-	reserved int64 // bytes of the budget, at least held
+	reserved int64 // bytes of the budget, at least held but for unasked
+	blocks   int64 // bytes of the budget that buffers take by themselves
 	refused  error // the last refusal; nil where there is none that nobody has asked for
 }
 
@@ -38,9 +41,13 @@ type reserving struct {
 // filling it.
 const reservedStep = 128 << 10
 
+// unaskedBytes is what a reader may hold, and what its blocks may take, unasked: the budget keeps a margin for it, and a
+// query whose tables have filled the budget reads on.
+const unaskedBytes = 512 << 10
+
 // newReserving returns an allocator within a budget, which may be nil.
 func newReserving(of memory.Allocator, budget spec.Budget) *reserving {
-	r := &reserving{of: of, budget: budget}
+	r := &reserving{of: of, budget: budget, unasked: unaskedBytes}
 	r.counts, _ = of.(CountingAllocator)
 	return r
 }
@@ -95,32 +102,45 @@ func (r *reserving) take(size int) {
 	if r.budget == nil {
 		return
 	}
+	counted := r.counted(size)
 	r.mu.Lock()
-	refused := r.refused
+	refused, unasked := r.refused, r.blocks+counted <= r.unasked
 	r.mu.Unlock()
-	if refused != nil {
+	switch {
+	case refused != nil:
 		spawn.Fail(refused)
-	}
-	if counted := r.counted(size); counted > 0 {
-		r.room(counted)
-	} else {
+	case counted == 0:
 		r.hold(int64(size))
+	case !unasked:
+		r.room(counted)
 	}
 }
 
 // taken counts what a buffer has beyond its size.
 func (r *reserving) taken(size int, b []byte) {
-	if r.budget == nil || r.counted(cap(b)) > 0 {
+	if r.budget == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held += int64(cap(b) - size) // of which the next step of the reservation takes account
+	if counted := r.counted(cap(b)); counted > 0 {
+		r.blocks += counted
+	} else {
+		r.held += int64(cap(b) - size) // of which the next step of the reservation takes account
+	}
 }
 
+// give counts a buffer no more.
 func (r *reserving) give(size int) {
-	if r.budget != nil && r.counted(size) == 0 {
+	counted := r.counted(size)
+	switch {
+	case r.budget == nil:
+	case counted == 0:
 		r.drop(int64(size))
+	default:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.blocks -= counted
 	}
 }
 
@@ -176,7 +196,9 @@ func (r *reserving) dropAll() { r.drop(r.held) }
 
 // stepped returns what is to be reserved for what is held.
 // Requires: r.mu is held.
-func (r *reserving) stepped() int64 { return (r.held + reservedStep - 1) / reservedStep * reservedStep }
+func (r *reserving) stepped() int64 {
+	return (max(r.held-r.unasked, 0) + reservedStep - 1) / reservedStep * reservedStep
+}
 
 // check refuses with an error.
 func (r *reserving) check(err error) {

@@ -101,7 +101,7 @@ func TestReadersRefused(t *testing.T) {
 			rng.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
 			columns = columns[:1+rng.IntN(len(columns))]
 			budget := &tightBudget{rng: rng, limit: int64(128+rng.IntN(2000)) << 10, refusals: rng.IntN(8)}
-			failed, err := readTight(src, columns, OpenOptions{BatchRows: 1 + rng.IntN(700), Threads: 1 + rng.IntN(3), Budget: budget})
+			failed, err := readTight(src, columns, OpenOptions{BatchRows: 1 + rng.IntN(700), Threads: 1 + rng.IntN(3), Budget: budget, unasked: 1 + rng.Int64N(2*unaskedBytes)*rng.Int64N(2)})
 			if err != nil {
 				t.Errorf("%s, columns %v, %d KiB: %v", format, columns, budget.limit>>10, err)
 			}

@@ -80,6 +80,8 @@ type OpenOptions struct {
 
 	// Progress, when set, is called with the number of bytes consumed since the last call.
 	Progress func(bytes int64)
+
+	unasked int64 // bytes that a reader takes without asking the budget; testing knob
 }
 
 // EnsureDefaults fills in what is zero.

@@ -36,6 +36,9 @@ func (s *split) Open(ctx context.Context, opt OpenOptions) (array.RecordReader, 
 		return nil, err
 	}
 	r := &reader{ctx: ctx, split: s, opt: opt, mem: newReserving(opt.Allocator, opt.Budget)}
+	if opt.unasked > 0 {
+		r.mem.unasked = opt.unasked
+	}
 	r.mem.margin = r.margin
 	r.opt.Allocator = r.mem
 	r.deliverer = newDeliverer(s.plan, r.opt)
