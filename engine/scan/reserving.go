@@ -64,7 +64,12 @@ func (r *reserving) Allocate(size int) []byte {
 func (r *reserving) Reallocate(size int, b []byte) []byte {
 	before := cap(b)
 	if size <= before {
-		return r.of.Reallocate(size, b)
+		b = r.of.Reallocate(size, b)
+		if cap(b) != before { // it has moved to less
+			r.taken(0, b)
+			r.give(before)
+		}
+		return b
 	}
 	r.take(size)
 	b = r.of.Reallocate(size, b)
