@@ -147,7 +147,7 @@ func TestReadersOfLargeThings(t *testing.T) {
 			if err := c.write(file); err != nil {
 				t.Fatal(err)
 			}
-			withinRaised(t, 128<<20, fmt.Sprintf("SELECT %s FROM '%s'", c.query, file), "--threads", "4")
+			withinRaised(t, 128<<20, fmt.Sprintf("SELECT %s FROM '%s'", c.query, file), "--threads", "2")
 			if err := os.Remove(file); err != nil {
 				t.Error(err)
 			}

@@ -111,7 +111,7 @@ func (r *csvReader) forget() {
 
 const (
 	// converterBytes is what a column takes beside its buffers and its dictionary, and what the array of a batch does.
-	converterBytes = 3 << 9
+	converterBytes = 2 << 10
 
 	// columnsMany is more columns than most tables have.
 	columnsMany = 64

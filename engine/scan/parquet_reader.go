@@ -69,7 +69,7 @@ func (r *parquetReader) open(ctx context.Context) error {
 }
 
 // columnBytes is what a column that is open takes beside its buffers, and what the array of a batch does.
-const columnBytes = 5 << 9
+const columnBytes = 4 << 10
 
 func (r *parquetReader) columnsBytes() int64 { return columnBytes * int64(len(r.part.columns)) }
 
