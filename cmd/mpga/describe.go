@@ -115,11 +115,15 @@ func describeColumns(b *strings.Builder, columns []scan.ColumnInfo) {
 	for _, c := range columns {
 		table = append(table, describeCells(c))
 	}
+	known := make([]bool, len(describeTitles)) // of some column
+	for i := range known {
+		known[i] = slices.ContainsFunc(table[1:], func(row []string) bool { return row[i] != "" })
+	}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, row := range table {
 		var cells []string
 		for i, cell := range row {
-			if slices.ContainsFunc(table[1:], func(other []string) bool { return other[i] != "" }) {
+			if known[i] {
 				cells = append(cells, cell)
 			}
 		}
