@@ -116,7 +116,7 @@ func (d *textCodes) account(c *textColumn) {
 	const end = 8
 	bytes := codeSlotBytes*int64(len(d.slots)-d.least) + end*int64(cap(d.ends)) + int64(cap(d.bytes))
 	if bytes > d.held+codesUncounted {
-		reservingOf(c.mem).hold(bytes - d.held)
+		c.mem.hold(bytes - d.held)
 		d.held = bytes
 	}
 }
@@ -124,7 +124,7 @@ func (d *textCodes) account(c *textColumn) {
 // release gives back all that the dictionary holds.
 func (d *textCodes) release(c *textColumn) {
 	d.forget()
-	reservingOf(c.mem).drop(d.held)
+	c.mem.drop(d.held)
 	d.held = 0
 }
 

@@ -36,7 +36,7 @@ type textColumn struct {
 	typ   arrow.DataType
 	quote byte
 	nulls nullStrings
-	mem   memory.Allocator
+	mem   *reserving
 	room  int  // the most rows of the batch
 	bytes int  // the most bytes of its text
 	rows  int  // added before the fields

@@ -97,9 +97,8 @@ func (r *csvReader) hold() {
 
 // forget gives back what hold has taken, and the dictionaries.
 func (r *csvReader) forget() {
+	r.drop()
 	for i, c := range r.converters {
-		c.drop()
-		r.converted[i].dropValidity()
 		if c, ok := c.(*textCodes); ok {
 			c.release(r.converted[i])
 		}

@@ -135,7 +135,7 @@ func (m *arrowMessages) needed() int64 {
 func (m *arrowMessages) ahead() error {
 	for m.ended == nil {
 		if n := len(m.next); n > 0 && m.next[n-1].Type() == ipc.MessageRecordBatch {
-			return guard(func() error { m.mem.room(m.unpacked); return nil })
+			return m.mem.ask(m.unpacked)
 		}
 		var message *ipc.Message
 		err := guard(func() (err error) {

@@ -201,7 +201,7 @@ func valuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator) col
 }
 
 // newFlatColumn opens a column chunk. It reads nothing yet.
-func newFlatColumn(file io.ReaderAt, part *parquetPart, c *parquetPartColumn, typ arrow.DataType, window int, mem memory.Allocator) *flatColumn {
+func newFlatColumn(file io.ReaderAt, part *parquetPart, c *parquetPartColumn, typ arrow.DataType, window int, mem *reserving) *flatColumn {
 	chunk := &part.file.groups[part.group].chunks[c.leaf]
 	leaf := part.file.meta.Schema.Column(c.leaf)
 	column := &flatColumn{optional: leaf.MaxDefinitionLevel() > 0, mem: mem}

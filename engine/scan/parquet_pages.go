@@ -71,6 +71,7 @@ type chunkPages struct {
 	header *pageHeader // read, of the page that comes next; nil where it has not been
 	passed int64       // bytes gone over
 
+	mem      *reserving
 	bytesMax int64 // of a page, decompressed
 }
 
@@ -97,9 +98,10 @@ func windowBytes(batchRows, batchBytes int64) int {
 const pageBytesMin = 16 << 20
 
 // newChunkPages opens the chunk from start to end, which is said to have so many bytes decompressed.
-func newChunkPages(file io.ReaderAt, start, end int64, codec compress.Compression, chunkBytes int64, ahead int, mem memory.Allocator) *chunkPages {
+func newChunkPages(file io.ReaderAt, start, end int64, codec compress.Compression, chunkBytes int64, ahead int, mem *reserving) *chunkPages {
 	return &chunkPages{
 		file: file, at: start, end: end, codec: codec, ahead: ahead, bytesMax: max(chunkBytes, pageBytesMin),
+		mem:    mem,
 		window: scratch{mem: mem}, page: scratch{mem: mem},
 	}
 }
@@ -158,7 +160,7 @@ func (p *chunkPages) roomFor(h *pageHeader) {
 	}
 	packed := max(h.fileBytes-len(p.window.buf), 0)
 	if p.codec == compress.Codecs.Uncompressed {
-		reservingOf(p.window.mem).room(int64(packed) + int64(made))
+		p.mem.room(int64(packed) + int64(made))
 		return
 	}
 	unpacked := h.bytes - len(p.page.buf)
@@ -166,7 +168,7 @@ func (p *chunkPages) roomFor(h *pageHeader) {
 		p.page.free()
 		unpacked = h.bytes
 	}
-	reservingOf(p.window.mem).room(int64(max(unpacked, 0)) + int64(max(packed, made))) // a large window is not kept
+	p.mem.room(int64(max(unpacked, 0)) + int64(max(packed, made))) // a large window is not kept
 }
 
 // peek returns the header of the page that comes next, or io.EOF at the end of the chunk.

@@ -146,7 +146,7 @@ func TestChunkPages(t *testing.T) {
 			before := rng.IntN(100)
 			file := slices.Concat(make([]byte, before), chunk, make([]byte, rng.IntN(100)))
 			mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-			pages := newChunkPages(bytes.NewReader(file), int64(before), int64(before+len(chunk)), codec, 0, 1+rng.IntN(20_000), mem)
+			pages := newChunkPages(bytes.NewReader(file), int64(before), int64(before+len(chunk)), codec, 0, 1+rng.IntN(20_000), newReserving(mem, nil))
 			for i, w := range want {
 				if p, err := pages.next(); err != nil || !bytes.Equal(p.data, w) {
 					t.Fatalf("%s, page %d of %d: %d B, %v; want %d B", codec, i, len(want), len(p.data), err, len(w))
@@ -190,14 +190,14 @@ func TestChunkPagesCorrupt(t *testing.T) {
 	for _, c := range cases {
 		chunk := append(appendHeader(nil, c.fields), c.body...)
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-		pages := newChunkPages(bytes.NewReader(chunk), 0, int64(len(chunk)), c.codec, 20<<20, 100, mem)
+		pages := newChunkPages(bytes.NewReader(chunk), 0, int64(len(chunk)), c.codec, 20<<20, 100, newReserving(mem, nil))
 		if _, err := pages.next(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
 		}
 		pages.close()
 		mem.AssertSize(t, 0)
 	}
-	pages := newChunkPages(bytes.NewReader(nil), 0, 100, none, 0, 10, memory.DefaultAllocator)
+	pages := newChunkPages(bytes.NewReader(nil), 0, 100, none, 0, 10, newReserving(memory.DefaultAllocator, nil))
 	defer pages.close()
 	if _, err := pages.next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a chunk behind the end of the file: %v", err)
@@ -215,7 +215,7 @@ func (brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 func TestReadErrorIsNotCorrupt(t *testing.T) {
 	mem := memory.DefaultAllocator
 	c := &flatColumn{
-		pages:  newChunkPages(brokenDisk{}, 0, 100, compress.Codecs.Snappy, 0, 10, mem),
+		pages:  newChunkPages(brokenDisk{}, 0, 100, compress.Codecs.Snappy, 0, 10, newReserving(mem, nil)),
 		values: newStrings(arrow.BinaryTypes.String, mem), mem: mem,
 	}
 	if _, err := c.read(context.Background(), 1); !errors.Is(err, errDisk) || errors.Is(err, ErrCorrupt) {
@@ -234,7 +234,7 @@ func FuzzChunkPages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, chunk []byte, codec uint8, ahead uint16) {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		defer mem.AssertSize(t, 0)
-		pages := newChunkPages(bytes.NewReader(chunk), 0, int64(len(chunk)), compress.Compression(codec%8), 0, 1+int(ahead), mem)
+		pages := newChunkPages(bytes.NewReader(chunk), 0, int64(len(chunk)), compress.Compression(codec%8), 0, 1+int(ahead), newReserving(mem, nil))
 		defer pages.close()
 		if p, err := pages.next(); err == nil && len(p.data) > pageBytesMin {
 			t.Fatalf("a page of %d B", len(p.data))

@@ -308,7 +308,7 @@ func (a *asker) dictionaryExcludes(t *boundTerm, stored *storedColumn, chunk *co
 		return false, nil
 	}
 	start := chunk.start()
-	pages := newChunkPages(a.file, start, start+size, chunk.codec, chunk.unpacked, int(size), memory.DefaultAllocator)
+	pages := newChunkPages(a.file, start, start+size, chunk.codec, chunk.unpacked, int(size), newReserving(memory.DefaultAllocator, nil))
 	defer pages.close()
 	a.plan.asked += size
 	dictionary, err := pages.next()

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -131,11 +132,7 @@ func (r *reader) inFull(refused error) error {
 	if !ok {
 		return refused
 	}
-	bytes := source.needed()
-	if err := guard(func() error { r.mem.room(bytes); return nil }); err != nil {
-		return err
-	}
-	return refused
+	return cmp.Or(r.mem.ask(source.needed()), refused)
 }
 
 // nextPlacer is implemented by row readers that know where the row is that comes next, if not by the number of rows

@@ -156,26 +156,33 @@ func (r *reserving) hold(bytes int64) {
 	}
 	r.mu.Lock()
 	r.held += bytes
-	more := max(r.stepped()-r.reserved, 0)
-	r.reserved += more
+	more := r.stepped() - r.reserved
 	r.mu.Unlock()
-	if more == 0 {
+	if more <= 0 {
 		return
 	}
-	var err error
-	if left := r.left(); left > 0 {
-		err = r.budget.Room(more + left)
-	}
+	err := r.reserve(more)
+	r.mu.Lock()
 	if err == nil {
-		err = r.budget.Reserve(more) // which may take a while
-	}
-	if err != nil {
-		r.mu.Lock()
+		r.reserved += more
+	} else {
 		r.held -= bytes
-		r.reserved -= more
-		r.mu.Unlock()
-		r.check(err)
+		r.refused = err
 	}
+	r.mu.Unlock()
+	if err != nil {
+		spawn.Fail(err)
+	}
+}
+
+// reserve takes bytes of the budget, which leaves room for others, and may take a while.
+func (r *reserving) reserve(bytes int64) error {
+	if left := r.left(); left > 0 {
+		if err := r.budget.Room(bytes + left); err != nil {
+			return err
+		}
+	}
+	return r.budget.Reserve(bytes)
 }
 
 // drop gives back what hold has reserved.
@@ -205,17 +212,6 @@ func (r *reserving) stepped() int64 {
 	return (max(r.held-r.unasked, 0) + reservedStep - 1) / reservedStep * reservedStep
 }
 
-// check refuses with an error.
-func (r *reserving) check(err error) {
-	if err == nil {
-		return
-	}
-	r.mu.Lock()
-	r.refused = err
-	r.mu.Unlock()
-	spawn.Fail(err)
-}
-
 // refusal returns what an allocation was refused with since it was last asked; nil where none was.
 func (r *reserving) refusal() error {
 	r.mu.Lock()
@@ -234,19 +230,29 @@ func (r *reserving) hasRefused(err error) bool {
 
 // room makes sure that there is room for the buffers of a step, of so many bytes together, before the first is taken.
 func (r *reserving) room(bytes int64) {
-	if r.budget == nil {
-		return
+	if err := r.ask(bytes); err != nil {
+		spawn.Fail(err)
 	}
-	r.check(r.budget.Room(bytes + r.left()))
 }
 
-// reservingOf returns the allocator that keeps to a budget beneath another.
+// ask is room for a caller that returns errors.
+func (r *reserving) ask(bytes int64) error {
+	if r.budget == nil {
+		return nil
+	}
+	err := r.budget.Room(bytes + r.left())
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.refused = err
+	}
+	return err
+}
+
+// reservingOf returns the allocator of the reader that opens a part. A part that no reader opens has no budget.
 func reservingOf(mem memory.Allocator) *reserving {
-	switch mem := mem.(type) {
-	case *reserving:
-		return mem
-	case readAllocator:
-		return reservingOf(mem.Allocator)
+	if r, ok := mem.(*reserving); ok {
+		return r
 	}
 	return newReserving(mem, nil)
 }
