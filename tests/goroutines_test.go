@@ -60,12 +60,31 @@ func checkGoroutines(t *testing.T, path string) {
 		case *ast.GoStmt:
 			t.Errorf("%s: a go statement; use internal/spawn.Go", set.Position(n.Pos()))
 		case *ast.CallExpr:
+			if lastName(n.Fun) == "AfterFunc" && !guarded(n.Args[len(n.Args)-1]) {
+				t.Errorf("%s: a function that AfterFunc calls: it may only cancel a context, or begin with spawn.Call", set.Position(n.Pos()))
+			}
 			if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Go" && slices.Contains(groups, lastName(f.X)) {
 				t.Errorf("%s: sync.WaitGroup.Go starts a goroutine; use internal/spawn.Group", set.Position(n.Pos()))
 			}
 		}
 		return true
 	})
+}
+
+// guarded says whether a function cannot panic in a goroutine of its own: it is one that cancels a context, or its
+// first statement calls one or spawn.Call.
+func guarded(f ast.Expr) bool {
+	if name := lastName(f); name == "cancel" || name == "stop" {
+		return true
+	}
+	first := ""
+	ast.Inspect(f, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok && first == "" {
+			first = lastName(c.Fun)
+		}
+		return true
+	})
+	return first == "cancel" || first == "Call"
 }
 
 // waitGroups returns the names that a file declares as sync.WaitGroup.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,7 +36,11 @@ columns are those of its first rows.`,
 			if err != nil {
 				return err
 			}
-			return writeText(cmd.OutOrStdout(), describeFiles(infos))
+			text, err := describeFiles(cmd.Context(), infos)
+			if err != nil {
+				return err
+			}
+			return writeText(cmd.OutOrStdout(), text)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -43,13 +48,16 @@ columns are those of its first rows.`,
 	return cmd
 }
 
-// describeFiles writes a heading and a table of columns for each file, and the sum of several.
-func describeFiles(infos []scan.FileInfo) string {
+// describeFiles writes a heading and a table of columns for each file, and the sum of several. A file may have a
+// million columns, so the end of the context is an error.
+func describeFiles(ctx context.Context, infos []scan.FileInfo) (string, error) {
 	var b strings.Builder
 	total := scan.FileInfo{}
 	for _, info := range infos {
 		fmt.Fprintf(&b, "%s: %s, %s\n", info.Path, info.Format, extent(info))
-		describeColumns(&b, info.Columns)
+		if err := describeColumns(ctx, &b, info.Columns); err != nil {
+			return "", err
+		}
 		b.WriteByte('\n')
 		total.Rows = sumKnown(total.Rows, info.Rows)
 		total.Bytes = sumKnown(total.Bytes, info.Bytes)
@@ -57,7 +65,7 @@ func describeFiles(infos []scan.FileInfo) string {
 	if len(infos) > 1 {
 		fmt.Fprintf(&b, "%s: %s\n", counted(int64(len(infos)), "file"), extent(total))
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
 // sumKnown adds counts of which -1 is not known.
@@ -109,10 +117,13 @@ func describeCells(c scan.ColumnInfo) []string {
 	}
 }
 
-// describeColumns writes a table of the columns, without the cells that none of them has.
-func describeColumns(b *strings.Builder, columns []scan.ColumnInfo) {
+// describeColumns writes a table of the columns, without the cells that no column has.
+func describeColumns(ctx context.Context, b *strings.Builder, columns []scan.ColumnInfo) error {
 	table := [][]string{describeTitles}
 	for _, c := range columns {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		table = append(table, describeCells(c))
 	}
 	known := make([]bool, len(describeTitles)) // of some column
@@ -121,6 +132,9 @@ func describeColumns(b *strings.Builder, columns []scan.ColumnInfo) {
 	}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, row := range table {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		var cells []string
 		for i, cell := range row {
 			if known[i] {
@@ -129,7 +143,7 @@ func describeColumns(b *strings.Builder, columns []scan.ColumnInfo) {
 		}
 		fmt.Fprintf(w, "  %s\n", strings.Join(cells, "\t"))
 	}
-	w.Flush() // into memory
+	return w.Flush()
 }
 
 // boundRunesMax keeps a long minimum or maximum from spoiling the table.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // watch is over one attempt at a request: it says in the log that a server is waited for, and ends what takes too
@@ -81,7 +82,11 @@ func (f *FS) watch(ctx context.Context, what string) (context.Context, *watch) {
 	ctx, w.cancel = context.WithCancelCause(ctx)
 	w.mu.Lock() // look may come before there is a timer
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(w.next(0), w.look)
+	w.timer = time.AfterFunc(w.next(0), func() {
+		if err := spawn.Call(w.look); err != nil {
+			w.cancel(err)
+		}
+	})
 	return context.WithValue(ctx, watchKey{}, w), w
 }
 
@@ -144,23 +149,24 @@ func (w *watch) next(warned time.Duration) time.Duration {
 }
 
 // look is called when there may be something to do.
-func (w *watch) look() {
+func (w *watch) look() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	silent := time.Since(w.moved)
 	switch {
 	case w.ended:
-		return
+		return nil
 	case w.paused:
 		silent = 0
 	case silent >= w.limit:
 		w.cancel(silenceError{host: w.host, limit: w.limit})
-		return
+		return nil
 	case silent >= w.next(w.warned):
 		w.warned = silent
 		w.fs.warn(w.host, w.what, silent)
 	}
 	w.timer.Reset(w.next(w.warned) - silent)
+	return nil
 }
 
 // warn says that a server is waited for, once in a while for each.
