@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/invariants"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )

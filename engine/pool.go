@@ -7,7 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/invariants"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/stream"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mpga/mpga/engine/invariants"
+	"github.com/mpga/mpga/internal/invariants"
 )
 
 // Would catch buffers that are too short at the sizes where classes meet, and a Free of memory

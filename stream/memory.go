@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/invariants"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/invariants"
 )
 
 // Memory is the memory of an engine's pages, heaps, tables and decoded columns, and its budget. The
