@@ -11,9 +11,9 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream/mpega"
-	"github.com/mpga/mpga/stream/trace"
 )
 
 // coprocessor runs the two phases of a query on devices, beside the CPU's workers:

@@ -12,9 +12,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/kernels/hostdevice"
 	"github.com/mpga/mpga/stream"
-	"github.com/mpga/mpga/stream/trace"
 )
 
 // Options configure an Engine. The zero value is usable.

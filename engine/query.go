@@ -15,9 +15,9 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/stream"
 	"github.com/mpga/mpga/stream/mpega"
-	"github.com/mpga/mpga/stream/trace"
 )
 
 // query is one execution.

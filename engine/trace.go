@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/stream/mpega"
-	"github.com/mpga/mpga/stream/trace"
 )
 
 // The groups of a trace's rows, beside those of devices.

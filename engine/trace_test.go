@@ -8,8 +8,8 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/kernels/hostdevice"
-	"github.com/mpga/mpga/stream/trace"
 )
 
 // rowsOf checks a trace, and returns the names of spans by group and row, without numbers.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/partition"
-	"github.com/mpga/mpga/stream/trace"
 )
 
 // Store keeps the pages of a query's partitions until they are processed: in memory while the

@@ -1,6 +1,6 @@
 package stream
 
-import "github.com/mpga/mpga/stream/trace"
+import "github.com/mpga/mpga/internal/trace"
 
 // tracedFile tells when it is read and written.
 type tracedFile struct {

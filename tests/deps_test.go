@@ -15,8 +15,8 @@ const module = "github.com/mpga/mpga"
 // allowedImports says which packages of the module each may import. Everything may import
 // the leaves, which import nothing.
 var allowedImports = map[string][]string{
-	"cmd/mpga":            {"engine", "engine/gen", "engine/job", "engine/objects", "engine/order", "engine/plan", "engine/report", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream", "stream/trace"},
-	"engine":              {"engine/digits", "engine/order", "engine/scan", "stream", "stream/mpega", "stream/trace", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
+	"cmd/mpga":            {"engine", "engine/gen", "engine/job", "engine/objects", "engine/order", "engine/plan", "engine/report", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream", "internal/trace"},
+	"engine":              {"engine/digits", "engine/order", "engine/scan", "stream", "stream/mpega", "internal/trace", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
 	"engine/digits":       {},
 	"engine/expr":         {"engine/digits"},
 	"engine/gen":          {"engine/digits", "engine/scan"},
@@ -25,7 +25,7 @@ var allowedImports = map[string][]string{
 	"engine/objects":      {"stream"},
 	"engine/order":        {"cpuagg", "stream"},
 	"engine/plan":         {"engine", "engine/expr", "engine/order", "engine/scan", "engine/sql"},
-	"engine/report":       {"engine", "stream/trace"},
+	"engine/report":       {"engine", "internal/trace"},
 	"engine/scan":         {"engine/digits", "stream"},
 	"engine/sink":         {"engine/digits", "engine/order", "partition", "stream"},
 	"engine/spec":         {},
@@ -41,10 +41,10 @@ var allowedImports = map[string][]string{
 	"kernels/nvml":        {},
 	"partition":           {},
 	"internal/spawn":      {"internal/redact"},
-	"stream":              {"cpuagg", "kernels", "partition", "stream/trace"},
+	"stream":              {"cpuagg", "kernels", "partition", "internal/trace"},
 	"stream/faultfs":      {"stream"},
 	"stream/mpega":        {"kernels", "partition"},
-	"stream/trace":        {},
+	"internal/trace":      {},
 }
 
 // leaves may be imported by every package but by each other.

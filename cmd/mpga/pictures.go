@@ -8,8 +8,8 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/report"
+	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/stream"
-	"github.com/mpga/mpga/stream/trace"
 )
 
 // pictureFlags name the files that show what a query did, and when.

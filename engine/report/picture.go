@@ -7,7 +7,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/stream/trace"
+	"github.com/mpga/mpga/internal/trace"
 )
 
 func counted(n int) string { return humanize.Comma(int64(n)) }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/internal/redact"
-	"github.com/mpga/mpga/stream/trace"
+	"github.com/mpga/mpga/internal/trace"
 )
 
 // Page is what a report tells. What is zero is left out.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/report"
-	"github.com/mpga/mpga/stream/trace"
+	"github.com/mpga/mpga/internal/trace"
 )
 
 // parsed is what a page has: elements by name, and all text.
