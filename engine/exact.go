@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // Results of exact folds. Each is one quotient of integers, times a power of two, that is rounded

@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // integers computes with integers of any size, in memory that the next group uses again.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // sums finalizes sums to the result's type, exactly.

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
-	"github.com/mpga/mpga/engine/digits"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // bounds returns the least and the largest integer of a type that is held as int64.

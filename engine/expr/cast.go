@@ -10,7 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
-	"github.com/mpga/mpga/engine/digits"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // implicit says whether values of a type are converted to another without a written cast.

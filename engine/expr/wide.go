@@ -9,7 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
-	"github.com/mpga/mpga/engine/digits"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // int128 builds a 128-bit integer of a 64-bit one.

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // H2OOptions describe a table of H2O.ai's db-benchmark, group-by.

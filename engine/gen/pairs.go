@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // PairsOptions describe a table of a key and a value.

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/digits"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // trim takes spaces and tabs off both ends of a value that is not text.

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/float16"
 
-	"github.com/mpga/mpga/engine/digits"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // appendFloat appends the shortest digits that read back as f; whole numbers keep a ".0", so that
