@@ -10,10 +10,10 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/gen"
 )
 
 // within reports whether two figures differ by no more than a factor, or both are at most few.

@@ -14,10 +14,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/stream"
 	"github.com/mpga/mpga/stream/faultfs"
 )

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/gen"
 )
 
 // Would catch statistics of a query that spills and splits which leave out what it did, count it

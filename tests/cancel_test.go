@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/stream"
 )
 

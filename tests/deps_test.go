@@ -15,11 +15,11 @@ const module = "github.com/mpga/mpga"
 // allowedImports says which packages of the module each may import. Everything may import
 // the leaves, which import nothing.
 var allowedImports = map[string][]string{
-	"cmd/mpga":            {"engine", "engine/gen", "engine/job", "engine/objects", "engine/order", "engine/plan", "engine/report", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream", "internal/trace"},
+	"cmd/mpga":            {"engine", "internal/gen", "engine/job", "engine/objects", "engine/order", "engine/plan", "engine/report", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream", "internal/trace"},
 	"engine":              {"internal/digits", "engine/order", "engine/scan", "stream", "stream/mpega", "internal/trace", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
 	"internal/digits":     {},
 	"engine/expr":         {"internal/digits"},
-	"engine/gen":          {"internal/digits", "engine/scan"},
+	"internal/gen":        {"internal/digits", "engine/scan"},
 	"internal/invariants": {},
 	"engine/job":          {"engine", "engine/order", "engine/plan", "engine/scan", "engine/sink", "engine/sql", "stream"},
 	"engine/objects":      {"stream"},

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/stream"
 	"github.com/mpga/mpga/stream/faultfs"
 )

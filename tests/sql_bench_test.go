@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/tests/h2o"
 	"github.com/mpga/mpga/tests/hits"
 )

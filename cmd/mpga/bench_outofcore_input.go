@@ -13,9 +13,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/spawn"
 )
 

@@ -21,7 +21,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/mpga/mpga/engine/gen"
+	"github.com/mpga/mpga/internal/gen"
 )
 
 func main() {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/gen"
 )
 
 // Write generates a table by its name, such as G1_1e6_1e2_0_0, as a Parquet file.

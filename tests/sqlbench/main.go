@@ -24,7 +24,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/mpga/mpga/engine/gen"
+	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/tests/peer"
 )
 

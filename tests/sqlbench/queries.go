@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/mpga/mpga/engine/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/tests/h2o"
 	"github.com/mpga/mpga/tests/hits"
 	"github.com/mpga/mpga/tests/peer"
