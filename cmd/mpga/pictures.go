@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/report"
+	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/stream"
 )

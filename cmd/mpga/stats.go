@@ -11,7 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/report"
+	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/stream"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/report"
+	"github.com/mpga/mpga/internal/report"
 )
 
 // deviceFacts words what devices did, or why they did nothing.

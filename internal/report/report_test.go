@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/report"
+	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/trace"
 )
 
