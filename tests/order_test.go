@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/order"
 	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/order"
 )
 
 // Rows of all types come in DuckDB's order, in memory and by runs on disk: NaN, NULL, -0.0, strings with

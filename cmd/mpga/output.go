@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/order"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/order"
 )
 
 // outputFlags say where a result goes, and what is reported besides.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/expr"
-	"github.com/mpga/mpga/engine/order"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/order"
 )
 
 // sortRows puts the rows in the orders of the aggregates that want one, one sort after the other. The last order is that

@@ -17,7 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/order"
+	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/stream"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/order"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/stream"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/order"
+	"github.com/mpga/mpga/internal/order"
 )
 
 // Positions returns the rows of the table t in an order, by where they were when they were loaded.
