@@ -4,9 +4,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/mpga/mpga/engine/expr"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // Aggregation returns the source and the query of a statement that is one aggregation and no more: whose columns

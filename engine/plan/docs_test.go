@@ -16,11 +16,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/expr"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write docs/sql.md anew")

@@ -8,8 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/expr"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // grouping is a statement with groups, while it is planned: keys and aggregates, each once, as columns

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mpga/mpga/engine/expr"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // findKeys reads GROUP BY.

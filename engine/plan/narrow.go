@@ -7,7 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // narrow plans derived tables anew, without the columns that nobody asks for and without rows that the condition around

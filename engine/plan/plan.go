@@ -9,10 +9,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/expr"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/spawn"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // projection makes the columns of a result of the rows of another reader, and leaves rows out by HAVING.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/expr"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // relation is what stands behind FROM: columns that are expressions over those of a source.

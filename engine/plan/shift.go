@@ -3,9 +3,9 @@ package plan
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/expr"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // shiftMax bounds the constants of sums that are made of others, so that no sum of fewer than 2^32 rows passes 64 bits.

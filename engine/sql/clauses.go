@@ -3,7 +3,7 @@ package sql
 import (
 	"strings"
 
-	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // Clauses are the parts of a statement as texts of their own.

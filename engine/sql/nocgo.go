@@ -2,7 +2,7 @@
 
 package sql
 
-import "github.com/mpga/mpga/engine/expr"
+import "github.com/mpga/mpga/internal/expr"
 
 // Parse needs cgo: it returns ErrNoCgo.
 func Parse(string) (*Select, error) { return nil, ErrNoCgo }

@@ -7,7 +7,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // Parse reads one statement. Names are not looked up. Errors are of type *Error.

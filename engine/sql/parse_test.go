@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mpga/mpga/engine/expr"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // shown writes a statement such that a test can tell what was read.

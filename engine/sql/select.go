@@ -1,6 +1,6 @@
 package sql
 
-import "github.com/mpga/mpga/engine/expr"
+import "github.com/mpga/mpga/internal/expr"
 
 // Select is a statement, before its names are looked up. Places are bytes of Text.
 type Select struct {
