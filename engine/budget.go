@@ -17,6 +17,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
@@ -27,7 +28,7 @@ var ErrMemoryLimit = errors.New("memory limit")
 // budget keeps the process within its limit while queries run: what the memory of pages and tables
 // may hold is what the rest of the process, as the system counts it, leaves of the limit.
 type budget struct {
-	memory *stream.Memory
+	memory *mem.Memory
 	limit  int64
 	fixed  bool         // for tests: the limit is that of memory
 	peak   atomic.Int64 // resident bytes of the process
@@ -75,7 +76,7 @@ const (
 	relieveEvery = 50 * time.Millisecond
 )
 
-func newBudget(m *stream.Memory, limit, fixed int64) *budget {
+func newBudget(m *mem.Memory, limit, fixed int64) *budget {
 	b := &budget{memory: m, limit: limit, fixed: fixed > 0, running: make(map[*budgetUser]struct{})}
 	m.SetRefusal(b.refuse)
 	if b.fixed {
@@ -118,9 +119,9 @@ func (b *budget) look() error {
 	b.memory.Measure(func() int64 {
 		left, others = b.measure()
 		if now, last := time.Now().UnixNano(), b.freed.Load(); left < b.limit/releaseBelow && now-last >= int64(releaseEvery) && b.freed.CompareAndSwap(last, now) {
-			before := stream.ResidentBytes()
-			stream.ReleaseProgram()
-			b.base.Add(min(stream.ResidentBytes()-before, 0))
+			before := mem.ResidentBytes()
+			mem.ReleaseProgram()
+			b.base.Add(min(mem.ResidentBytes()-before, 0))
 			if left < memoryBytesMin { // else what has left is no room yet: most of it is mapped again at once
 				left, others = b.measure()
 			}
@@ -138,7 +139,7 @@ func (b *budget) look() error {
 // measure returns what the process leaves of the limit for pages, tables and reservations, and what it holds beside
 // them.
 func (b *budget) measure() (left, others int64) {
-	resident := stream.ResidentBytes()
+	resident := mem.ResidentBytes()
 	if peak := b.peak.Load(); resident > peak {
 		b.peak.Store(resident)
 	}
@@ -239,7 +240,7 @@ func (b *budget) watch(stop chan struct{}) error {
 			spawn.Step()
 			_ = b.look() // the least is left: pages spill as much as they can
 			b.collector.adjust(b.memory)
-			if b.limit-stream.ResidentBytes() < b.limit/relieveBelow {
+			if b.limit-mem.ResidentBytes() < b.limit/relieveBelow {
 				b.relieve()
 			}
 		case <-stop:
@@ -267,7 +268,7 @@ const addressShare = 2
 
 // addressMemory returns how much memory a limit of address space (ulimit -v) leaves, and at least what an engine needs.
 func addressMemory() int64 {
-	return max(stream.AddressSpaceLeft()/addressShare, (memoryLimitMin+9)/8*10)
+	return max(mem.AddressSpaceLeft()/addressShare, (memoryLimitMin+9)/8*10)
 }
 
 // groupMemory returns the least limit of the control groups (version 2) that the process is in.

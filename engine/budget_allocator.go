@@ -3,8 +3,8 @@ package engine
 import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
 )
 
 // budgetAllocator takes large buffers of another allocator only where the budget has room for them. It ends the
@@ -14,7 +14,7 @@ import (
 // have been touched, as the part of the process that is measured.
 type budgetAllocator struct {
 	of     memory.Allocator
-	memory *stream.Memory
+	memory *mem.Memory
 	share  int64 // of the memory limit, in bytes, of one worker
 }
 

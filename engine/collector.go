@@ -5,7 +5,7 @@ import (
 	"runtime/metrics"
 	"sync"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/mem"
 )
 
 // collector keeps the Go heap, garbage included, within its part of the memory limit while queries run:
@@ -63,14 +63,14 @@ func (c *collector) end() {
 }
 
 // adjust sets the runtime's limit to what the process leaves.
-func (c *collector) adjust(m *stream.Memory) {
+func (c *collector) adjust(m *mem.Memory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.active {
 		return
 	}
 	want := c.limit/collectorShare + m.Reserved()
-	if resident := stream.ResidentBytes(); resident > c.limit/4*3 || want > c.limit/2 {
+	if resident := mem.ResidentBytes(); resident > c.limit/4*3 || want > c.limit/2 {
 		rest := max(resident-goBytes(), 0)
 		want = min(want, c.limit-c.limit/(2*budgetMargin)-rest)
 	}

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/mem"
 )
 
 // Would catch a collector that leaves reserved memory no room, one that keeps the program's own, stricter limit from
@@ -13,7 +13,7 @@ import (
 func TestCollector(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	const limit = 3 << 30
-	m := stream.NewMemory(limit)
+	m := mem.NewMemory(limit)
 	var c, other collector
 	c.begin(limit)
 	other.begin(9 << 30)

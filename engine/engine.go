@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
@@ -24,7 +25,7 @@ import (
 type Engine struct {
 	opt     Options
 	threads *semaphore.Weighted // E1
-	memory  *stream.Memory
+	memory  *mem.Memory
 	temp    *stream.Temp
 	budget  *budget
 	decoded memory.Allocator // of decoded columns
@@ -50,7 +51,7 @@ func Open(opt Options) (*Engine, error) {
 	e := &Engine{
 		opt:     opt,
 		threads: semaphore.NewWeighted(int64(opt.Threads)),
-		memory:  stream.NewMemory(opt.MemoryLimit),
+		memory:  mem.NewMemory(opt.MemoryLimit),
 		temp:    stream.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
 	}
 	var err error

@@ -5,8 +5,8 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
 )
 
 var (
@@ -25,7 +25,7 @@ var (
 	ErrInternal = spawn.ErrInternal
 
 	// ErrNoMemory marks memory that the system refuses, whatever Options.MemoryLimit says.
-	ErrNoMemory = stream.ErrNoMemory
+	ErrNoMemory = mem.ErrNoMemory
 
 	// ErrClosed is returned by the methods of an engine that was closed.
 	ErrClosed = errors.New("the engine is closed")

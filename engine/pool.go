@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/invariants"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/mem"
 )
 
 // poolAllocator is the default allocator of decoded columns and results. A query frees and takes
@@ -72,7 +72,7 @@ func reallocate(a memory.Allocator, size int, b []byte) []byte {
 // blockAllocator is the default allocator of decoded columns, which the engine itself gives back:
 // their memory counts in its budget.
 type blockAllocator struct {
-	memory *stream.Memory
+	memory *mem.Memory
 	share  int64 // of the memory limit, in bytes, of one worker
 }
 
@@ -115,5 +115,5 @@ func (a *blockAllocator) Counted(size int) int64 {
 	if size < poolBytesMin {
 		return 0
 	}
-	return stream.BlockBytes(size)
+	return mem.BlockBytes(size)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/mem"
 )
 
 // benchRows is how many rows a page of the benchmarks has: some 100 KB.
@@ -34,7 +35,7 @@ func benchPage(m spec.Memory, layout *spec.RowLayout) *spec.Page {
 func BenchmarkAlloc(b *testing.B) {
 	for _, bytes := range []int{4 << 10, 128 << 10, 2 << 20, 4 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", bytes>>10), func(b *testing.B) {
-			m := NewMemory(1 << 30)
+			m := mem.NewMemory(1 << 30)
 			defer m.Close()
 			for b.Loop() {
 				m.Free(m.Alloc(bytes / 8))
@@ -42,7 +43,7 @@ func BenchmarkAlloc(b *testing.B) {
 		})
 	}
 	b.Run("4KiB-parallel", func(b *testing.B) {
-		m := NewMemory(1 << 30)
+		m := mem.NewMemory(1 << 30)
 		defer m.Close()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
@@ -57,7 +58,7 @@ func BenchmarkStore(b *testing.B) {
 	for _, spill := range []bool{false, true} {
 		b.Run(map[bool]string{false: "memory", true: "disk"}[spill], func(b *testing.B) {
 			rows, states := testLayouts(b)
-			memory := NewMemory(1 << 30)
+			memory := mem.NewMemory(1 << 30)
 			defer memory.Close()
 			s := NewStore(StoreOptions{Memory: memory, Temp: NewTemp(OS, b.TempDir(), 1<<40), Rows: &rows, States: &states, Writers: 1, SpillAll: spill})
 			defer s.Close()
@@ -85,7 +86,7 @@ func BenchmarkStore(b *testing.B) {
 func BenchmarkSpill(b *testing.B) {
 	const pages = 1000
 	rows, states := testLayouts(b)
-	memory := NewMemory(16 << 20)
+	memory := mem.NewMemory(16 << 20)
 	defer memory.Close()
 	temp := NewTemp(OS, b.TempDir(), 1<<40)
 	master := benchPage(memory, &rows)
@@ -125,7 +126,7 @@ func BenchmarkSpill(b *testing.B) {
 // BenchmarkFrame encodes and decodes the frame of a page: of rows alone, and with strings behind them.
 func BenchmarkFrame(b *testing.B) {
 	rows, _ := testLayouts(b)
-	memory := NewMemory(1 << 30)
+	memory := mem.NewMemory(1 << 30)
 	defer memory.Close()
 	for i, page := range []*spec.Page{benchPage(memory, &rows), textPage(memory, &rows, 0, benchRows)} {
 		name := []string{"words", "strings"}[i]

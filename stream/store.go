@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/partition"
 )
@@ -20,7 +21,7 @@ import (
 //
 // What a partition has on disk is a list of extents, each written at once.
 type Store struct {
-	memory  *Memory
+	memory  *mem.Memory
 	temp    *Temp
 	layouts [2]*spec.RowLayout // by cpuagg.Content
 	spill   bool               // everything, for tests
@@ -59,7 +60,7 @@ var _ cpuagg.Store = (*Store)(nil)
 
 // StoreOptions say where a store keeps its pages.
 type StoreOptions struct {
-	Memory *Memory
+	Memory *mem.Memory
 	Temp   *Temp
 
 	// Rows and States are the layouts of the pages.

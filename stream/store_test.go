@@ -15,6 +15,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -37,7 +38,7 @@ func testLayouts(t testing.TB) (rows, states spec.RowLayout) {
 // testStore returns a store with a budget.
 func testStore(t testing.TB, limit int64, temp *Temp) *Store {
 	rows, states := testLayouts(t)
-	return NewStore(StoreOptions{Memory: NewMemory(limit), Temp: temp, Rows: &rows, States: &states, Writers: 2})
+	return NewStore(StoreOptions{Memory: mem.NewMemory(limit), Temp: temp, Rows: &rows, States: &states, Writers: 2})
 }
 
 // textPage returns a page of rows whose strings are made of a number, some of them long.
@@ -185,7 +186,7 @@ func TestBrokenDisk(t *testing.T) {
 
 // T1. Would catch freed memory that stays resident beyond the budget.
 func TestFreedMemory(t *testing.T) {
-	m := NewMemory(1 << 20)
+	m := mem.NewMemory(1 << 20)
 	defer m.Close()
 	var blocks [][]uint64
 	for range 8 {
@@ -201,7 +202,7 @@ func TestFreedMemory(t *testing.T) {
 
 // T3. Would catch memory that a short frame can ask for by its header.
 func TestFrameClaims(t *testing.T) {
-	memory := NewMemory(1 << 40)
+	memory := mem.NewMemory(1 << 40)
 	defer memory.Close()
 	layout, _ := testLayouts(t)
 	page := spec.NewPage(spec.GoMemory, 8*layout.Stride)

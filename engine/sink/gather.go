@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/order"
-	"github.com/mpga/mpga/stream"
 )
 
 // gathering holds the rows of folders that have no open file, in the order of the folders' numbers, until all rows
@@ -38,7 +38,7 @@ func newGathering(files *arrow.Schema, opt *Options) (*gathering, error) {
 func collectAlone(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
 	opt := order.Options{Purpose: purpose}
 	opt.EnsureDefaults()
-	opt.Memory = stream.NewMemory(opt.Bytes)
+	opt.Memory = mem.NewMemory(opt.Bytes)
 	return order.NewCollector(context.Background(), schema, by, opt, opt.Memory.Close)
 }
 

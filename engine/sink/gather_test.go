@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/stream"
 )
@@ -24,7 +25,7 @@ import (
 // spillingCollect gathers rows with the least memory, and spills to a directory of a file system.
 func spillingCollect(fsys stream.FS, dir string) func(*arrow.Schema, order.By, string) (*order.Collector, error) {
 	return func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		mem := stream.NewMemory(1 << 20)
+		mem := mem.NewMemory(1 << 20)
 		opt := order.Options{Bytes: 1 << 20, Memory: mem, Temp: stream.NewTemp(fsys, dir, math.MaxInt64), Purpose: purpose}
 		return order.NewCollector(context.Background(), schema, by, opt, mem.Close)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -20,7 +21,7 @@ type Options struct {
 	Bytes int64
 
 	// Memory is that of pages on their way to and from the disk. The default is a sort's own.
-	Memory *stream.Memory
+	Memory *mem.Memory
 
 	// Temp takes what does not fit. The default is os.TempDir(), without a limit.
 	Temp *stream.Temp
@@ -57,7 +58,7 @@ func (o *Options) EnsureDefaults() {
 		o.Bytes = bytesDefault
 	}
 	if o.Memory == nil {
-		o.Memory = stream.NewMemory(o.Bytes)
+		o.Memory = mem.NewMemory(o.Bytes)
 	}
 	if o.Temp == nil {
 		o.Temp = stream.NewTemp(stream.OS, os.TempDir(), math.MaxInt64)

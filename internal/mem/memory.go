@@ -1,4 +1,4 @@
-package stream
+package mem
 
 import (
 	"errors"

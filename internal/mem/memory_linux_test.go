@@ -1,6 +1,6 @@
 //go:build linux && !race
 
-package stream
+package mem
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
 //go:build !linux || race
 
-package stream
+package mem
 
 // The race detector sees only memory of the collector, and other systems have calls of their own:
 // here blocks are Go slices. Slices of words, so that they are aligned.
