@@ -15,9 +15,9 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
-	"github.com/mpga/mpga/stream"
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
@@ -158,7 +158,7 @@ func TestDeviceSharedFaults(t *testing.T) {
 			}}
 			device := []string{"host:1MiB", "host:40MiB"}[rng.IntN(2)]
 			t.Logf("%s, %v at %d, work: %v; %+v", device, cause, failAt, work, knobs)
-			fsys := faultfs.New(stream.OS)
+			fsys := faultfs.New(vfs.OS)
 			defer func() {
 				if n := fsys.OpenFiles(); n != 0 {
 					t.Errorf("%d files are open", n)

@@ -17,7 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Record batches in memory are a source like any other.
@@ -201,7 +201,7 @@ func ExampleEngine_Merge() {
 			log.Fatal(err)
 		}
 		path := filepath.Join(folder, fmt.Sprint(i))
-		dir, err := engine.CreatePartialDir(stream.OS, path)
+		dir, err := engine.CreatePartialDir(vfs.OS, path)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func ExampleEngine_Merge() {
 		if err := dir.Commit(); err != nil {
 			log.Fatal(err)
 		}
-		blobs, err := engine.OpenPartialDir(stream.OS, path)
+		blobs, err := engine.OpenPartialDir(vfs.OS, path)
 		if err != nil {
 			log.Fatal(err)
 		}

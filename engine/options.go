@@ -13,8 +13,8 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/internal/trace"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/kernels/hostdevice"
-	"github.com/mpga/mpga/stream"
 )
 
 // Options configure an Engine. The zero value is usable.
@@ -47,7 +47,7 @@ type Options struct {
 	TempLimit int64
 
 	// FS is the file system of TempDir. The default is stream.OS.
-	FS stream.FS
+	FS vfs.FS
 
 	// Progress, when set, is called while a query runs, about ten times a second and once when it
 	// has succeeded. A query's calls come one at a time, from a goroutine of their own.
@@ -118,7 +118,7 @@ func (o *Options) EnsureDefaults() {
 		o.Device = "auto"
 	}
 	if o.FS == nil {
-		o.FS = stream.OS
+		o.FS = vfs.OS
 	}
 	if o.MemoryLimit == 0 {
 		o.MemoryLimit = systemMemory() / 10 * 8
@@ -128,7 +128,7 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.TempLimit == 0 {
 		o.TempLimit = math.MaxInt64
-		if free, err := stream.FreeBytes(o.TempDir); err == nil {
+		if free, err := vfs.FreeBytes(o.TempDir); err == nil {
 			o.TempLimit = free / 10 * 9
 		}
 	}

@@ -9,16 +9,16 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // PartialDir is a directory with the blobs of one source, a file for each partition. It is written
 // under a hidden name, and has its own when it is complete.
 type PartialDir struct {
-	fs     stream.FS
+	fs     vfs.FS
 	path   string
-	staged *stream.StagedDir // nil once there is nothing to be taken back
-	at     string            // where the directory is
+	staged *vfs.StagedDir // nil once there is nothing to be taken back
+	at     string         // where the directory is
 }
 
 const (
@@ -27,7 +27,7 @@ const (
 )
 
 // CreatePartialDir begins a directory, which must not exist yet.
-func CreatePartialDir(fsys stream.FS, path string) (*PartialDir, error) {
+func CreatePartialDir(fsys vfs.FS, path string) (*PartialDir, error) {
 	path = filepath.Clean(path)
 	parent := filepath.Dir(path)
 	switch info, err := fsys.Stat(parent); {
@@ -44,7 +44,7 @@ func CreatePartialDir(fsys stream.FS, path string) (*PartialDir, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	staged, err := stream.StageDir(fsys, path)
+	staged, err := vfs.StageDir(fsys, path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -62,7 +62,7 @@ func (d *PartialDir) Create(partition int) (io.WriteCloser, error) {
 }
 
 // durableFile syncs before it closes.
-type durableFile struct{ stream.File }
+type durableFile struct{ vfs.File }
 
 func (f durableFile) Close() error { return errors.Join(f.Sync(), f.File.Close()) }
 
@@ -105,13 +105,13 @@ func (d *PartialDir) Abort() error {
 	if d.staged == nil {
 		return nil
 	}
-	err := errors.Join(stream.RemoveTree(d.fs, d.at), d.staged.Unlock())
+	err := errors.Join(vfs.RemoveTree(d.fs, d.at), d.staged.Unlock())
 	d.staged = nil
 	return err
 }
 
 // OpenPartialDir lists the blobs of a directory that PartialDir has written, for Engine.Merge.
-func OpenPartialDir(fsys stream.FS, path string) ([]Blob, error) {
+func OpenPartialDir(fsys vfs.FS, path string) ([]Blob, error) {
 	entries, err := fsys.ReadDir(path)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func OpenPartialDir(fsys stream.FS, path string) ([]Blob, error) {
 
 // fileBlob is a blob in a file.
 type fileBlob struct {
-	fs   stream.FS
+	fs   vfs.FS
 	path string
 }
 
@@ -149,7 +149,7 @@ func (b fileBlob) Open() (BlobReader, error) {
 }
 
 type sizedFile struct {
-	stream.File
+	vfs.File
 	size int64
 }
 

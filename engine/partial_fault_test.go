@@ -15,7 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
@@ -57,7 +57,7 @@ func TestPartialFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	pieces := cutBatches(rand.New(rand.NewPCG(1, 1)), batches, 2)
-	fsys := faultfs.New(stream.OS)
+	fsys := faultfs.New(vfs.OS)
 	for n := int64(0); ; n++ { // 0 fails nothing
 		dir := t.TempDir()
 		fsys.FailAt(n)
@@ -82,7 +82,7 @@ func TestPartialFaults(t *testing.T) {
 }
 
 // throughFiles writes partial states of pieces to directories and merges them.
-func throughFiles(t *testing.T, fsys stream.FS, dir string, schema *arrow.Schema, pieces [][]arrow.RecordBatch) (*spectest.Rows, error) {
+func throughFiles(t *testing.T, fsys vfs.FS, dir string, schema *arrow.Schema, pieces [][]arrow.RecordBatch) (*spectest.Rows, error) {
 	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{FS: fsys, TempDir: dir, Threads: 2}, engine.TestingKnobs{SpillAll: true, ForceSplits: 1}))
 	defer eng.Close()
 	var sources [][]engine.Blob
@@ -100,7 +100,7 @@ func throughFiles(t *testing.T, fsys stream.FS, dir string, schema *arrow.Schema
 	return mergeAll(eng, sources, engine.MergeOptions{}, len(mixedQuery.Keys))
 }
 
-func writeDir(eng *engine.Engine, fsys stream.FS, path string, src scan.Source) (err error) {
+func writeDir(eng *engine.Engine, fsys vfs.FS, path string, src scan.Source) (err error) {
 	dir, err := engine.CreatePartialDir(fsys, path)
 	if err != nil {
 		return err

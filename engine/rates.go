@@ -19,7 +19,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // rates are what the machine was seen to do: which of CPU and device is to work is decided by them. They are
@@ -157,7 +157,7 @@ func (r *rates) save() {
 	text, err := json.MarshalIndent(&seen, "", "  ")
 	if err == nil {
 		if err = os.MkdirAll(filepath.Dir(r.file), 0o755); err == nil {
-			err = stream.WriteFile(stream.OS, r.file, append(text, '\n'))
+			err = vfs.WriteFile(vfs.OS, r.file, append(text, '\n'))
 		}
 	}
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream"
 	"github.com/mpga/mpga/stream/faultfs"
 )
@@ -251,7 +252,7 @@ func TestRunsFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys := faultfs.New(stream.OS)
+	fsys := faultfs.New(vfs.OS)
 	dir := t.TempDir()
 	run := func(limit int64) error {
 		opt := engine.Options{Threads: 2, FS: fsys, TempDir: dir, TempLimit: limit}

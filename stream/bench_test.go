@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/mem"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // benchRows is how many rows a page of the benchmarks has: some 100 KB.
@@ -60,7 +61,7 @@ func BenchmarkStore(b *testing.B) {
 			rows, states := testLayouts(b)
 			memory := mem.NewMemory(1 << 30)
 			defer memory.Close()
-			s := NewStore(StoreOptions{Memory: memory, Temp: NewTemp(OS, b.TempDir(), 1<<40), Rows: &rows, States: &states, Writers: 1, SpillAll: spill})
+			s := NewStore(StoreOptions{Memory: memory, Temp: NewTemp(vfs.OS, b.TempDir(), 1<<40), Rows: &rows, States: &states, Writers: 1, SpillAll: spill})
 			defer s.Close()
 			p := s.NewPass(4)
 			page := benchPage(memory, &rows)
@@ -88,7 +89,7 @@ func BenchmarkSpill(b *testing.B) {
 	rows, states := testLayouts(b)
 	memory := mem.NewMemory(16 << 20)
 	defer memory.Close()
-	temp := NewTemp(OS, b.TempDir(), 1<<40)
+	temp := NewTemp(vfs.OS, b.TempDir(), 1<<40)
 	master := benchPage(memory, &rows)
 	defer master.Release()
 	b.SetBytes(pages * master.Bytes())

@@ -16,6 +16,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/mem"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -89,7 +90,7 @@ func drain(t *testing.T, p cpuagg.Pass, layout *spec.RowLayout, partition int) (
 // Would catch pages that are lost, doubled or damaged on their way through the disk, strings that
 // refer to memory that is gone, memory beyond the budget, and space on disk that is not given back.
 func TestStoreSpills(t *testing.T) {
-	temp := NewTemp(OS, t.TempDir(), 1<<40)
+	temp := NewTemp(vfs.OS, t.TempDir(), 1<<40)
 	s := testStore(t, 2<<20, temp)
 	defer func() {
 		if err := s.Close(); err != nil || s.memory.Used() != 0 || temp.Used() != 0 {
@@ -138,7 +139,7 @@ func TestStoreSpills(t *testing.T) {
 // Would catch space of an extent of which only a part could be written that is never given back: a temp
 // directory is an engine's, and outlives the query.
 func TestPartOfExtent(t *testing.T) {
-	temp := NewTemp(OS, t.TempDir(), 3<<20)
+	temp := NewTemp(vfs.OS, t.TempDir(), 3<<20)
 	s := testStore(t, 1<<30, temp)
 	p := s.NewPass(1)
 	for i := range 300 {
@@ -158,11 +159,11 @@ func TestPartOfExtent(t *testing.T) {
 }
 
 // brokenDisk is a file system whose temporary files cannot be written.
-type brokenDisk struct{ FS }
+type brokenDisk struct{ vfs.FS }
 
-type brokenFile struct{ TempFile }
+type brokenFile struct{ vfs.TempFile }
 
-func (d brokenDisk) CreateTemp(dir string) (TempFile, error) {
+func (d brokenDisk) CreateTemp(dir string) (vfs.TempFile, error) {
 	file, err := d.FS.CreateTemp(dir)
 	return brokenFile{file}, err
 }
@@ -171,7 +172,7 @@ func (brokenFile) WriteAt([]byte, int64) (int, error) { return 0, errors.New("th
 
 // Would catch bytes that were not written and count as used.
 func TestBrokenDisk(t *testing.T) {
-	temp := NewTemp(brokenDisk{OS}, t.TempDir(), 1<<30)
+	temp := NewTemp(brokenDisk{vfs.OS}, t.TempDir(), 1<<30)
 	s := testStore(t, 1<<30, temp)
 	if err := s.NewPass(1).Put(0, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], 0, 500)); err != nil {
 		t.Fatal(err)
@@ -222,7 +223,7 @@ func TestFrameClaims(t *testing.T) {
 
 // Would catch a full temp directory that is not told as such, or that leaves memory or disk behind.
 func TestTempLimit(t *testing.T) {
-	temp := NewTemp(OS, t.TempDir(), 1<<20)
+	temp := NewTemp(vfs.OS, t.TempDir(), 1<<20)
 	s := testStore(t, 1<<20, temp)
 	p := s.NewPass(1)
 	var err error

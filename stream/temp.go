@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // ErrTempLimit marks a query that needs more of the temp directory than it may take, or than is free.
@@ -17,14 +19,14 @@ const TempLimitKnobs = "raise --temp-limit (TempLimit) or --memory-limit (Memory
 
 // Temp is the temporary files of an engine, and their budget.
 type Temp struct {
-	fs    FS
+	fs    vfs.FS
 	dir   string
 	limit int64
 	used  atomic.Int64 // bytes on disk
 }
 
 // NewTemp returns the temporary files of a directory, of at most limit bytes together.
-func NewTemp(fs FS, dir string, limit int64) *Temp { return &Temp{fs: fs, dir: dir, limit: limit} }
+func NewTemp(fs vfs.FS, dir string, limit int64) *Temp { return &Temp{fs: fs, dir: dir, limit: limit} }
 
 // Used returns how many bytes the files take.
 func (t *Temp) Used() int64 { return t.used.Load() }
@@ -36,7 +38,7 @@ func (t *Temp) Limit() int64 { return t.limit }
 type tempFile struct {
 	temp *Temp
 	mu   sync.Mutex // held while an extent is written
-	file TempFile
+	file vfs.TempFile
 	end  int64
 }
 
@@ -60,7 +62,7 @@ func (f *tempFile) write(b []byte) error {
 	}
 	if _, err := f.file.WriteAt(b, f.end); err != nil {
 		f.temp.used.Add(-n)
-		if isFull(err) {
+		if vfs.IsFull(err) {
 			return fmt.Errorf("%w: %s: %w", ErrTempLimit, f.temp.dir, err)
 		}
 		return fmt.Errorf("temp directory %s: %w", f.temp.dir, err)

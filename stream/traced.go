@@ -1,10 +1,13 @@
 package stream
 
-import "github.com/mpga/mpga/internal/trace"
+import (
+	"github.com/mpga/mpga/internal/trace"
+	"github.com/mpga/mpga/internal/vfs"
+)
 
 // tracedFile tells when it is read and written.
 type tracedFile struct {
-	TempFile
+	vfs.TempFile
 	rows *trace.Rows
 }
 

@@ -14,20 +14,20 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/gen"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // cancelFS cancels a query at the n-th call of its temporary files: in the middle of a spill, of a
 // task that is read back, or of one that is split.
 type cancelFS struct {
-	stream.FS
+	vfs.FS
 	at     int64
 	cancel context.CancelFunc
 	calls  atomic.Int64
 	open   atomic.Int64
 }
 
-func (f *cancelFS) CreateTemp(dir string) (stream.TempFile, error) {
+func (f *cancelFS) CreateTemp(dir string) (vfs.TempFile, error) {
 	file, err := f.FS.CreateTemp(dir)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (f *cancelFS) step() {
 }
 
 type cancelTemp struct {
-	stream.TempFile
+	vfs.TempFile
 	fs *cancelFS
 }
 
@@ -66,7 +66,7 @@ func (f *cancelTemp) Close() error {
 // and leaves no file, no memory, no goroutine and no output that is half written.
 func TestCancelSpilling(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	count := &cancelFS{FS: stream.OS}
+	count := &cancelFS{FS: vfs.OS}
 	if err := cancelAt(t, count); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestCancelSpilling(t *testing.T) {
 	t.Logf("%d calls", calls)
 	rng := rand.New(rand.NewPCG(*seedFlag, 8))
 	for range 15 {
-		fsys := &cancelFS{FS: stream.OS, at: 1 + rng.Int64N(calls)}
+		fsys := &cancelFS{FS: vfs.OS, at: 1 + rng.Int64N(calls)}
 		err := cancelAt(t, fsys)
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled at call %d: %v", fsys.at, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
@@ -65,7 +65,7 @@ func TestFaults(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			in, out := t.TempDir(), t.TempDir()
 			way.open(t, rand.New(rand.NewPCG(1, 1)), in, schema, batches)
-			fsys := faultfs.New(stream.OS)
+			fsys := faultfs.New(vfs.OS)
 			for n := int64(0); ; n++ { // 0 fails nothing
 				fsys.FailAt(n)
 				runWithFault(t, fsys, in, out, want)
@@ -106,7 +106,7 @@ func runWithFault(t *testing.T, fsys *faultfs.FS, in, out string, want *spectest
 }
 
 // aggregateFile is what the command does: read, aggregate, write, commit.
-func aggregateFile(ctx context.Context, fsys stream.FS, mem memory.Allocator, in, target string) error {
+func aggregateFile(ctx context.Context, fsys vfs.FS, mem memory.Allocator, in, target string) error {
 	eng, err := engine.Open(engine.Options{Threads: 2, Allocator: mem})
 	if err != nil {
 		return err

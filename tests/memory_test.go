@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream"
 	"github.com/mpga/mpga/stream/faultfs"
 )
@@ -168,7 +169,7 @@ const spilledRows = 20_000
 // Faults of the temp directory, at every call: the answer is right or the error comes back, and no
 // file stays open. Would catch a short write that counts as whole, and a bit that flips unseen.
 func TestSpillFaults(t *testing.T) {
-	fsys := faultfs.New(stream.OS)
+	fsys := faultfs.New(vfs.OS)
 	opt := engine.Options{Threads: 2, FS: fsys, TempDir: t.TempDir()}
 	knobs := engine.TestingKnobs{SpillAll: true, RadixBits: 2, NoDense: true, TableGroups: 50, ForceSplits: 1}
 	for n := int64(0); ; n++ {

@@ -32,7 +32,7 @@ import (
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // store is an S3 server that fails as it is told to.
@@ -103,7 +103,7 @@ func newObjects(t *testing.T, opt objects.Options) *objects.FS {
 	if opt.Pause == 0 {
 		opt.Pause = time.Millisecond
 	}
-	fsys, err := objects.New(t.Context(), stream.OS, opt)
+	fsys, err := objects.New(t.Context(), vfs.OS, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func write(path string, opt sink.Options, batches ...arrow.RecordBatch) error {
 }
 
 // answerFrom answers salesQuery over files.
-func answerFrom(ctx context.Context, t *testing.T, fsys stream.FS, patterns ...string) (*spectest.Rows, error) {
+func answerFrom(ctx context.Context, t *testing.T, fsys vfs.FS, patterns ...string) (*spectest.Rows, error) {
 	t.Helper()
 	src, err := scan.Open(ctx, patterns, scan.Options{FS: fsys})
 	if err != nil {
@@ -444,7 +444,7 @@ func TestObjectStoreCancelled(t *testing.T) {
 		}
 	}
 	s.fault.Store((*func(http.ResponseWriter, *http.Request, http.Handler))(&hang))
-	hanging, err := objects.New(ctx, stream.OS, objects.Options{})
+	hanging, err := objects.New(ctx, vfs.OS, objects.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

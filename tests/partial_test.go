@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/tests/h2o"
 )
 
@@ -65,7 +65,7 @@ func inParts(t *testing.T, q spec.Query, files []string) (*spectest.Rows, error)
 		if err := writePartial(eng, path, openFiles(t, scan.Options{}, file), q); err != nil {
 			return nil, err
 		}
-		blobs, err := engine.OpenPartialDir(stream.OS, path)
+		blobs, err := engine.OpenPartialDir(vfs.OS, path)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func inParts(t *testing.T, q spec.Query, files []string) (*spectest.Rows, error)
 }
 
 func writePartial(eng *engine.Engine, path string, src scan.Source, q spec.Query) (err error) {
-	dir, err := engine.CreatePartialDir(stream.OS, path)
+	dir, err := engine.CreatePartialDir(vfs.OS, path)
 	if err != nil {
 		return err
 	}

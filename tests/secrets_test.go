@@ -22,7 +22,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	mpgasql "github.com/mpga/mpga/engine/sql"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // secret is in every user, password and parameter of the URLs that these tests use, and nowhere else.
@@ -313,9 +313,9 @@ func TestSecretsOfJobs(t *testing.T) {
 }
 
 // panickingFS panics when a file is read, with its name.
-type panickingFS struct{ stream.FS }
+type panickingFS struct{ vfs.FS }
 
-func (f panickingFS) Open(name string) (stream.File, error) { panic("open " + name) }
+func (f panickingFS) Open(name string) (vfs.File, error) { panic("open " + name) }
 
 // Would catch a secret in the error of a panic, which names the query.
 func TestSecretsOfPanics(t *testing.T) {
@@ -329,7 +329,7 @@ func TestSecretsOfPanics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = plan.Prepare(context.Background(), eng, q, plan.Options{Scan: scan.Options{FS: knownFS{panickingFS{stream.OS}}}})
+	_, err = plan.Prepare(context.Background(), eng, q, plan.Options{Scan: scan.Options{FS: knownFS{panickingFS{vfs.OS}}}})
 	if err == nil || !strings.Contains(err.Error(), "host.invalid") {
 		t.Errorf("%v", err)
 	}
@@ -337,7 +337,7 @@ func TestSecretsOfPanics(t *testing.T) {
 }
 
 // knownFS knows every file.
-type knownFS struct{ stream.FS }
+type knownFS struct{ vfs.FS }
 
 func (f knownFS) Stat(string) (fs.FileInfo, error) { return fileInfo{}, nil }
 

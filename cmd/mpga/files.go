@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine/objects"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 type filesKey struct{}
@@ -29,7 +29,7 @@ func (f *fileFlags) start(ctx context.Context) (context.Context, error) {
 		return nil, usagef("--http-timeout %s: want a time such as 30s or 5m", f.timeout)
 	}
 	var err error
-	if f.files, err = objects.New(ctx, stream.OS, objects.Options{Timeout: f.timeout, Logger: slog.Default()}); err != nil {
+	if f.files, err = objects.New(ctx, vfs.OS, objects.Options{Timeout: f.timeout, Logger: slog.Default()}); err != nil {
 		return nil, err
 	}
 	return context.WithValue(ctx, filesKey{}, f.files), nil
@@ -43,9 +43,9 @@ func (f *fileFlags) end() {
 }
 
 // filesOf returns the file system of a command.
-func filesOf(ctx context.Context) stream.FS {
-	if files, ok := ctx.Value(filesKey{}).(stream.FS); ok {
+func filesOf(ctx context.Context) vfs.FS {
+	if files, ok := ctx.Value(filesKey{}).(vfs.FS); ok {
 		return files
 	}
-	return stream.OS
+	return vfs.OS
 }

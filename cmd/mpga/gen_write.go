@@ -10,7 +10,7 @@ import (
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // writeTable writes a table's rows, in order, in equal parts to files: all of them or none.
@@ -28,7 +28,7 @@ func writeTable(ctx context.Context, table *gen.Table, paths []string, opt sink.
 		}
 		writers = append(writers, w)
 	}
-	objects, _ := opt.FS.(stream.Objects)
+	objects, _ := opt.FS.(vfs.Objects)
 	committed := make([]bool, len(writers))
 	// Files are written at the same time, and the blocks of each made at the same time.
 	files, fileCtx := spawn.WithContext(ctx)

@@ -12,7 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // partialFlags are the flags of mpga agg that end it before results are made.
@@ -55,7 +55,7 @@ func checkPartialOutput(cmd *cobra.Command, output, instead string) error {
 	case cmd.Flags().Changed("format"):
 		return usagef("--partial: states have one format; "+instead, "format")
 	}
-	if objects, ok := filesOf(cmd.Context()).(stream.Objects); ok && objects.IsObject(output) {
+	if objects, ok := filesOf(cmd.Context()).(vfs.Objects); ok && objects.IsObject(output) {
 		return usagef("--partial: states go to a directory of this machine, not to %s", output)
 	}
 	for _, name := range layoutNames {
@@ -76,7 +76,7 @@ func (f *aggFlags) writePartial(ctx context.Context, stderr io.Writer, eng *engi
 
 // writePartial makes the directory of what a function writes.
 func (f *outputFlags) writePartial(ctx context.Context, stderr io.Writer, progress progress, write func(engine.PartialOptions) (engine.Stats, error)) (err error) {
-	dir, err := engine.CreatePartialDir(stream.OS, f.output)
+	dir, err := engine.CreatePartialDir(vfs.OS, f.output)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
 	sources := make([][]engine.Blob, len(dirs))
 	for i, dir := range dirs {
-		if sources[i], err = engine.OpenPartialDir(stream.OS, dir); err != nil {
+		if sources[i], err = engine.OpenPartialDir(vfs.OS, dir); err != nil {
 			return err
 		}
 	}

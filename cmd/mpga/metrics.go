@@ -19,7 +19,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // metrics are gauges in Prometheus' text format, of which mpga needs nothing else: a command runs once. They
@@ -89,7 +89,7 @@ func (m *metrics) stop(file string) error {
 		return nil
 	}
 	m.keepLastSuccess(file)
-	if err := stream.WriteFile(stream.OS, file, m.text()); err != nil {
+	if err := vfs.WriteFile(vfs.OS, file, m.text()); err != nil {
 		return fmt.Errorf("--metrics-file: %w", err)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/trace"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // pictureFlags name the files that show what a query did, and when.
@@ -62,12 +62,12 @@ func (f *pictureFlags) end(cause error) error {
 	}
 	var errs []error
 	if f.trace != "" {
-		if err := stream.WriteFileBy(stream.OS, f.trace, f.recorder.WriteJSON); err != nil {
+		if err := vfs.WriteFileBy(vfs.OS, f.trace, f.recorder.WriteJSON); err != nil {
 			errs = append(errs, fmt.Errorf("--trace: %w", err))
 		}
 	}
 	if f.report != "" { // it has the query
-		if err := stream.WritePrivateFileBy(stream.OS, f.report, f.page.Write); err != nil {
+		if err := vfs.WritePrivateFileBy(vfs.OS, f.report, f.page.Write); err != nil {
 			errs = append(errs, fmt.Errorf("--report: %w", err))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/internal/report"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // statsToStderr is the value of --stats without one.
@@ -23,7 +23,7 @@ func checkStats(value string) error {
 	if value == "" || value == statsToStderr {
 		return nil
 	}
-	if device, err := stream.IsDevice(stream.OS, value); err != nil || device {
+	if device, err := vfs.IsDevice(vfs.OS, value); err != nil || device {
 		return err
 	}
 	return checkFolder("--stats", value)
@@ -40,7 +40,7 @@ func writeStats(value string, stderr io.Writer, stats engine.Stats) error {
 	}
 	text, err := json.MarshalIndent(stats, "", "  ")
 	if err == nil {
-		err = stream.WriteFile(stream.OS, value, append(text, '\n'))
+		err = vfs.WriteFile(vfs.OS, value, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("--stats: %w", err)

@@ -26,7 +26,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/mpga/mpga/internal/redact"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // traces takes the spans of a command to a collector, to a file or to both.
@@ -132,7 +132,7 @@ func (t *traces) stop(ctx context.Context) error {
 	if t.file == nil {
 		return nil
 	}
-	if err := stream.WriteFile(stream.OS, t.file.path, t.file.text.Bytes()); err != nil {
+	if err := vfs.WriteFile(vfs.OS, t.file.path, t.file.text.Bytes()); err != nil {
 		return fmt.Errorf("--otlp-file: %w", err)
 	}
 	return nil

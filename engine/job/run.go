@@ -14,7 +14,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Options are what a job runs with. The zero value is usable.
@@ -27,7 +27,7 @@ type Options struct {
 
 	// FS is where inputs, outputs and the states of steps are; the lock is a file of the system in any
 	// case. The default is stream.OS.
-	FS stream.FS
+	FS vfs.FS
 
 	// Logger takes what happens. The default discards.
 	Logger *slog.Logger
@@ -51,7 +51,7 @@ type Options struct {
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {
 	if o.FS == nil {
-		o.FS = stream.OS
+		o.FS = vfs.OS
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -119,7 +119,7 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 		return report, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
-	stream.RemoveAbandoned(opt.FS, filepath.Join(j.State, lockName))
+	vfs.RemoveAbandoned(opt.FS, filepath.Join(j.State, lockName))
 
 	opt.Logger.Info("job started", "job", j.Name, "steps", len(j.Steps))
 	skipped := 0
@@ -145,7 +145,7 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 }
 
 // lock takes the lock in the folder of the state, which is made if it is missing, for its owner alone.
-func (j *Job) lock(fsys stream.FS) (*lock, error) {
+func (j *Job) lock(fsys vfs.FS) (*lock, error) {
 	err := fsys.MkdirAll(filepath.Dir(j.State), 0o777)
 	if err == nil {
 		err = fsys.MkdirAll(j.State, 0o700)

@@ -18,7 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream/faultfs"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -304,13 +304,13 @@ func TestLocked(t *testing.T) {
 
 // failingFS lets opening of a file fail a number of times.
 type failingFS struct {
-	stream.FS
+	vfs.FS
 	name  string // its base
 	err   error
 	times int
 }
 
-func (f *failingFS) Open(name string) (stream.File, error) {
+func (f *failingFS) Open(name string) (vfs.File, error) {
 	if filepath.Base(name) == f.name && f.times > 0 {
 		f.times--
 		return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
@@ -336,7 +336,7 @@ func TestRetries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, j := newVisits(t)
 			var waits []time.Duration
-			opt := Options{FS: &failingFS{FS: stream.OS, name: "a.csv", err: test.err, times: test.times}}
+			opt := Options{FS: &failingFS{FS: vfs.OS, name: "a.csv", err: test.err, times: test.times}}
 			opt.sleep = func(_ context.Context, d time.Duration) error {
 				waits = append(waits, d)
 				return nil
@@ -413,7 +413,7 @@ func TestRunEnds(t *testing.T) {
 	_, j := newVisits(t)
 	j.Steps[0].Limits.Time = Duration(50 * time.Millisecond)
 	j.Steps[0].Retry = Retry{Attempts: 10, Wait: Duration(time.Hour), WaitMax: Duration(time.Hour)}
-	failing := &failingFS{FS: stream.OS, name: "a.csv", err: syscall.EIO, times: 10}
+	failing := &failingFS{FS: vfs.OS, name: "a.csv", err: syscall.EIO, times: 10}
 	start := time.Now()
 	_, err := j.Run(context.Background(), Options{FS: failing})
 	if want := "step cities: it took longer than limits.time (50ms)"; err == nil || err.Error() != want {
@@ -440,7 +440,7 @@ func TestRunFaults(t *testing.T) {
 	for n := int64(1); ; n += step {
 		dir, j := newVisits(t)
 		j.Steps = j.Steps[:2]
-		fsys := faultfs.New(stream.OS)
+		fsys := faultfs.New(vfs.OS)
 		fsys.FailAt(n)
 		_, err := j.Run(context.Background(), Options{FS: fsys})
 		if err != nil && !errors.Is(err, faultfs.ErrInjected) {

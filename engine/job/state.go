@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // stepState is what a step's last success was made of. J2, J3.
@@ -51,7 +51,7 @@ func (s *Step) fingerprint() (string, error) {
 }
 
 // readState returns what a step's last success left, nil where there is none that can be used.
-func readState(fsys stream.FS, path string) *stepState {
+func readState(fsys vfs.FS, path string) *stepState {
 	file, err := fsys.Open(path)
 	if err != nil {
 		return nil
@@ -64,12 +64,12 @@ func readState(fsys stream.FS, path string) *stepState {
 	return &st
 }
 
-func (st *stepState) write(fsys stream.FS, path string) error {
+func (st *stepState) write(fsys vfs.FS, path string) error {
 	text, err := json.MarshalIndent(st, "", "  ")
 	if err != nil {
 		return err
 	}
-	return stream.WritePrivateFileBy(fsys, path, func(w io.Writer) error {
+	return vfs.WritePrivateFileBy(fsys, path, func(w io.Writer) error {
 		_, err := w.Write(append(text, '\n'))
 		return err
 	})
@@ -77,7 +77,7 @@ func (st *stepState) write(fsys stream.FS, path string) error {
 
 // why says why a step must run, "" where its last success still holds. now is what would be done to
 // which inputs, output where the result goes.
-func (st *stepState) why(fsys stream.FS, now *stepState, output string) string {
+func (st *stepState) why(fsys vfs.FS, now *stepState, output string) string {
 	switch {
 	case st == nil:
 		return "it has not run yet"
@@ -131,8 +131,8 @@ func byPath(files []scan.Identity) map[string]scan.Identity {
 }
 
 // written lists the files of an output, which is a file, a directory or a prefix of objects.
-func written(fsys stream.FS, path string) ([]scan.Identity, error) {
-	if objects, ok := fsys.(stream.Objects); ok && objects.IsObject(path) {
+func written(fsys vfs.FS, path string) ([]scan.Identity, error) {
+	if objects, ok := fsys.(vfs.Objects); ok && objects.IsObject(path) {
 		below, err := objects.List(strings.TrimRight(path, "/") + "/")
 		if err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ import (
 
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // bucketObject is an object of a bucket.
@@ -55,7 +55,7 @@ const (
 )
 
 // Upload implements stream.Objects.
-func (f *FS) Upload(name string) (stream.Upload, error) {
+func (f *FS) Upload(name string) (vfs.Upload, error) {
 	s, err := f.storeOf(name)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // file is an open object. It is safe for concurrent use, but for Read and Seek.
@@ -33,7 +33,7 @@ type file struct {
 	at int64 // of Read
 
 	mu     sync.Mutex
-	ranges []stream.Range // announced, sorted, apart from each other
+	ranges []vfs.Range // announced, sorted, apart from each other
 	pieces map[int64]*piece
 	read   map[int64]bool // ends of pieces that have been asked for, by reads in order
 }
@@ -72,8 +72,8 @@ const (
 )
 
 var (
-	_ stream.File      = (*file)(nil)
-	_ stream.Announcer = (*file)(nil)
+	_ vfs.File      = (*file)(nil)
+	_ vfs.Announcer = (*file)(nil)
 )
 
 func newFile(f *FS, name string, s store, v version) *file {
@@ -83,11 +83,11 @@ func newFile(f *FS, name string, s store, v version) *file {
 }
 
 // Announce implements stream.Announcer.
-func (f *file) Announce(ranges []stream.Range) {
+func (f *file) Announce(ranges []vfs.Range) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := append(slices.Clone(f.ranges), ranges...)
-	slices.SortFunc(all, func(a, b stream.Range) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortFunc(all, func(a, b vfs.Range) int { return cmp.Compare(a.Offset, b.Offset) })
 	f.ranges = f.ranges[:0:0]
 	for _, r := range all {
 		r.Bytes = min(r.Bytes, f.v.size-r.Offset)
@@ -111,7 +111,7 @@ func (f *file) Announce(ranges []stream.Range) {
 // piece returns the piece of a range that has an offset, and asks for it if nobody has.
 //
 // Requires: f.mu is held; the range has the offset.
-func (f *file) piece(r stream.Range, offset, size int64) *piece {
+func (f *file) piece(r vfs.Range, offset, size int64) *piece {
 	start := r.Offset + (offset-r.Offset)/size*size
 	p := f.pieces[start]
 	if p != nil && offset < start+int64(len(p.bytes)) {
@@ -188,17 +188,17 @@ func (f *file) ReadAt(b []byte, offset int64) (int, error) {
 func (f *file) pieceFor(at int64, n int) *piece {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i, found := slices.BinarySearchFunc(f.ranges, at, func(r stream.Range, at int64) int { return cmp.Compare(r.Offset, at) })
+	i, found := slices.BinarySearchFunc(f.ranges, at, func(r vfs.Range, at int64) int { return cmp.Compare(r.Offset, at) })
 	if !found {
 		i--
 	}
 	if i >= 0 && at < f.ranges[i].Offset+f.ranges[i].Bytes {
 		return f.pieceAhead(f.ranges[i], at, pieceBytes)
 	}
-	whole := stream.Range{Bytes: f.v.size}
+	whole := vfs.Range{Bytes: f.v.size}
 	switch tail := max(f.v.size-tailBytes, 0); {
 	case at >= tail:
-		p := f.piece(stream.Range{Offset: tail, Bytes: f.v.size - tail}, at, tailBytes)
+		p := f.piece(vfs.Range{Offset: tail, Bytes: f.v.size - tail}, at, tailBytes)
 		p.kept = true
 		return p
 	case f.pieces[at/pieceBytesSmall*pieceBytesSmall] == nil && n < shortBytes:
@@ -223,7 +223,7 @@ func (f *file) pieceFor(at int64, n int) *piece {
 // pieceAhead returns a piece, and asks for those behind it.
 //
 // Requires: f.mu is held; the range has the offset.
-func (f *file) pieceAhead(r stream.Range, at, size int64) *piece {
+func (f *file) pieceAhead(r vfs.Range, at, size int64) *piece {
 	p := f.piece(r, at, size)
 	for i := range int64(aheadPieces) {
 		if next := p.offset + (i+1)*size; next < r.Offset+r.Bytes && f.fs.roomAhead(size) {

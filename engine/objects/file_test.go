@@ -17,7 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -63,7 +63,7 @@ var errHang = errors.New("no answer")
 
 func newFS(t *testing.T, opt Options) *FS {
 	t.Helper()
-	f, err := New(t.Context(), stream.OS, opt)
+	f, err := New(t.Context(), vfs.OS, opt)
 	check(t, err)
 	t.Cleanup(func() { check(t, f.Close()) })
 	return f
@@ -106,9 +106,9 @@ func TestReadAt(t *testing.T) {
 			fsys := newFS(t, Options{Attempts: 100, Silences: 100, Pause: time.Microsecond, Timeout: 2 * time.Millisecond, Requests: 1 + rng.IntN(8)})
 			store := &memoryStore{bytes: content, fail: fault(rng)}
 			f := newFile(fsys, "s3://b/k", store, version{size: int64(len(content))})
-			var ranges []stream.Range
+			var ranges []vfs.Range
 			for range rng.IntN(6) {
-				ranges = append(ranges, stream.Range{Offset: rng.Int64N(int64(len(content))), Bytes: rng.Int64N(3 << 20)})
+				ranges = append(ranges, vfs.Range{Offset: rng.Int64N(int64(len(content))), Bytes: rng.Int64N(3 << 20)})
 			}
 			f.Announce(ranges)
 			var readers sync.WaitGroup
@@ -174,8 +174,8 @@ func TestRequests(t *testing.T) {
 		t.Errorf("%d B for a header and a footer", n)
 	}
 	store.requests.Store(0)
-	f.Announce([]stream.Range{{Offset: 4, Bytes: 100_000}, {Offset: 120_000, Bytes: 200_000}, {Offset: 3 << 20, Bytes: 3 << 20}})
-	for _, r := range []stream.Range{{Offset: 4, Bytes: 100_000}, {Offset: 120_000, Bytes: 200_000}, {Offset: 3 << 20, Bytes: 3 << 20}} {
+	f.Announce([]vfs.Range{{Offset: 4, Bytes: 100_000}, {Offset: 120_000, Bytes: 200_000}, {Offset: 3 << 20, Bytes: 3 << 20}})
+	for _, r := range []vfs.Range{{Offset: 4, Bytes: 100_000}, {Offset: 120_000, Bytes: 200_000}, {Offset: 3 << 20, Bytes: 3 << 20}} {
 		for at := r.Offset; at < r.Offset+r.Bytes; at += 10_000 {
 			_, err := f.ReadAt(make([]byte, min(10_000, r.Offset+r.Bytes-at)), at)
 			check(t, err)
@@ -191,7 +191,7 @@ func TestRequests(t *testing.T) {
 	fsys.SetBytes(0)
 	store.requests.Store(0)
 	f = newFile(fsys, "s3://b/k", store, version{size: int64(len(content))})
-	f.Announce([]stream.Range{{Offset: 0, Bytes: 8 << 20}})
+	f.Announce([]vfs.Range{{Offset: 0, Bytes: 8 << 20}})
 	_, err = f.ReadAt(b, 0)
 	check(t, err)
 	check(t, f.Close())
@@ -238,7 +238,7 @@ func TestGivingUp(t *testing.T) {
 	}
 	store := &memoryStore{bytes: randomBytes(1 << 20), fail: func(int) (int, error) { return 0, errHang }}
 	f := newFile(fsys, "s3://b/k", store, version{size: 1 << 20})
-	f.Announce([]stream.Range{{Bytes: 1 << 20}})
+	f.Announce([]vfs.Range{{Bytes: 1 << 20}})
 	time.AfterFunc(time.Millisecond, f.cancel)
 	if _, err := f.ReadAt(make([]byte, 8), 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("closed while reading: %v", err)

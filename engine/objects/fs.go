@@ -20,12 +20,12 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/internal/redact"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // FS is a file system with objects. It is safe for concurrent use.
 type FS struct {
-	stream.FS // of all names that are not URLs
+	vfs.FS // of all names that are not URLs
 
 	ctx      context.Context        // ends all requests
 	cleanup  func() context.Context // a context for what is left to do when ctx has ended
@@ -47,8 +47,8 @@ type FS struct {
 }
 
 var (
-	_ stream.FS      = (*FS)(nil)
-	_ stream.Objects = (*FS)(nil)
+	_ vfs.FS      = (*FS)(nil)
+	_ vfs.Objects = (*FS)(nil)
 )
 
 // version tells versions of an object apart. Where the store has no tag it is empty; likewise the time is zero.
@@ -67,7 +67,7 @@ func (v version) checkSize(size int64) error {
 }
 
 // New returns a file system whose names without a scheme are those of base. Requests end with the context.
-func New(ctx context.Context, base stream.FS, opt Options) (*FS, error) {
+func New(ctx context.Context, base vfs.FS, opt Options) (*FS, error) {
 	opt.EnsureDefaults()
 	if err := opt.Validate(); err != nil {
 		return nil, err
@@ -327,7 +327,7 @@ func (f *FS) forget(name string) {
 }
 
 // Open implements stream.FS.
-func (f *FS) Open(name string) (stream.File, error) {
+func (f *FS) Open(name string) (vfs.File, error) {
 	if !f.IsObject(name) {
 		return f.FS.Open(name)
 	}
@@ -343,10 +343,10 @@ func (f *FS) Open(name string) (stream.File, error) {
 }
 
 // List implements stream.Objects.
-func (f *FS) List(prefix string) ([]stream.Object, error) { return f.list(prefix, 0) }
+func (f *FS) List(prefix string) ([]vfs.Object, error) { return f.list(prefix, 0) }
 
 // list returns the objects below a prefix, at most so many unless that is 0.
-func (f *FS) list(prefix string, most int) (found []stream.Object, err error) {
+func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 	scheme, rest, _ := strings.Cut(prefix, "://")
 	if !schemes[scheme] {
 		return nil, fmt.Errorf("%s: files of %s cannot be listed: name each", redact.URL(prefix), scheme)
@@ -382,13 +382,13 @@ func (f *FS) list(prefix string, most int) (found []stream.Object, err error) {
 			}
 			name := scheme + "://" + host + "/" + o.Key
 			f.know(name, version{size: o.Size, tag: hex.EncodeToString(o.MD5), modified: o.ModTime})
-			found = append(found, stream.Object{Name: name, Size: o.Size})
+			found = append(found, vfs.Object{Name: name, Size: o.Size})
 		}
 		if most > 0 && len(found) >= most {
 			break
 		}
 	}
-	slices.SortFunc(found, func(a, b stream.Object) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(found, func(a, b vfs.Object) int { return strings.Compare(a.Name, b.Name) })
 	return found, nil
 }
 
@@ -423,7 +423,7 @@ func unsupported(op, name string) error {
 }
 
 // Create implements stream.FS. Objects are uploaded.
-func (f *FS) Create(name string) (stream.File, error) {
+func (f *FS) Create(name string) (vfs.File, error) {
 	if f.IsObject(name) {
 		return nil, unsupported("create", name)
 	}
@@ -431,7 +431,7 @@ func (f *FS) Create(name string) (stream.File, error) {
 }
 
 // CreatePrivate implements stream.FS. Objects are uploaded.
-func (f *FS) CreatePrivate(name string) (stream.File, error) {
+func (f *FS) CreatePrivate(name string) (vfs.File, error) {
 	if f.IsObject(name) {
 		return nil, unsupported("create", name)
 	}

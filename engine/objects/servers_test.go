@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // secretName is the name of a file of a server with credentials of all kinds, each with the word HUSH.
@@ -130,7 +130,7 @@ func begin(w http.ResponseWriter, r *http.Request, size int) {
 // newHostileFS returns a file system of little patience, and what it logs.
 func newHostileFS(ctx context.Context, t *testing.T) (*FS, *lockedBuffer) {
 	log := &lockedBuffer{}
-	f, err := New(ctx, stream.OS, Options{Timeout: 100 * time.Millisecond, Pause: time.Millisecond, TempDir: t.TempDir(),
+	f, err := New(ctx, vfs.OS, Options{Timeout: 100 * time.Millisecond, Pause: time.Millisecond, TempDir: t.TempDir(),
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	check(t, err)
 	t.Cleanup(func() { check(t, f.Close()) })

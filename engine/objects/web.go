@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // webObject is a file of a web server.
@@ -20,7 +20,7 @@ type webObject struct {
 	url string
 
 	mu   sync.Mutex
-	copy stream.TempFile // of the whole file, where the server sends no ranges
+	copy vfs.TempFile // of the whole file, where the server sends no ranges
 }
 
 // errNoRange marks a server that answers a request for a range with the whole file.

@@ -17,7 +17,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
@@ -50,7 +50,7 @@ func writeDays(t *testing.T) string {
 	batch := b.NewRecordBatch()
 	defer batch.Release()
 	file := filepath.Join(t.TempDir(), "days.parquet")
-	out, err := stream.OS.Create(file)
+	out, err := vfs.OS.Create(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestPruning(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer eng.Close()
-	fs := faultfs.New(stream.OS)
+	fs := faultfs.New(vfs.OS)
 	ask := func(where string) (rows, bytes, groups int64) {
 		t.Helper()
 		before := fs.BytesRead()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 const (
@@ -31,9 +31,9 @@ const (
 // csvFile is a text whose first rows have been looked at.
 type csvFile struct {
 	path    string
-	fsys    stream.FS // nil for standard input
-	size    int64     // -1 for standard input
-	packed  string    // ".gz", ".zst" or ""
+	fsys    vfs.FS // nil for standard input
+	size    int64  // -1 for standard input
+	packed  string // ".gz", ".zst" or ""
 	opt     CSVOptions
 	dialect *dialect
 	start   int64 // offset of the first row after the header, in the text unpacked
@@ -49,7 +49,7 @@ type csvFile struct {
 }
 
 // openCSV looks at the start of a file.
-func openCSV(fsys stream.FS, path, packed string, opt CSVOptions, mem *reserving) (in *csvFile, err error) {
+func openCSV(fsys vfs.FS, path, packed string, opt CSVOptions, mem *reserving) (in *csvFile, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, err

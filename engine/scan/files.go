@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/mpga/mpga/internal/redact"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // stdinName is the pattern and the name of standard input.
@@ -17,7 +17,7 @@ const stdinName = "-"
 
 // expand turns patterns into the names of files, in the order of the patterns and sorted within
 // each: a file, a glob, or a directory with everything below it.
-func expand(ctx context.Context, fsys stream.FS, patterns []string) ([]string, error) {
+func expand(ctx context.Context, fsys vfs.FS, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		return nil, errors.New("no input: name a file, a glob, a directory or - for standard input")
 	}
@@ -41,14 +41,14 @@ func expand(ctx context.Context, fsys stream.FS, patterns []string) ([]string, e
 	return names, nil
 }
 
-func expandOne(ctx context.Context, fsys stream.FS, pattern string) ([]string, error) {
+func expandOne(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) {
 	if pattern == stdinName {
 		return []string{stdinName}, nil
 	}
 	if pattern == "" {
 		return nil, errors.New("an input's name is empty")
 	}
-	if objects, ok := fsys.(stream.Objects); ok && objects.IsObject(pattern) {
+	if objects, ok := fsys.(vfs.Objects); ok && objects.IsObject(pattern) {
 		return expandObjects(objects, fsys, pattern)
 	}
 	info, err := fsys.Stat(pattern)
@@ -68,7 +68,7 @@ func expandOne(ctx context.Context, fsys stream.FS, pattern string) ([]string, e
 }
 
 // expandGlob returns the files that match, and those below the directories that do.
-func expandGlob(ctx context.Context, fsys stream.FS, pattern string) ([]string, error) {
+func expandGlob(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) {
 	matches, err := fsys.Glob(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", redact.URL(pattern), err)
@@ -99,7 +99,7 @@ func expandGlob(ctx context.Context, fsys stream.FS, pattern string) ([]string, 
 	return names, nil
 }
 
-func expandDir(ctx context.Context, fsys stream.FS, dir string) ([]string, error) {
+func expandDir(ctx context.Context, fsys vfs.FS, dir string) ([]string, error) {
 	names, err := walkDir(ctx, fsys, dir)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func noDataFile(dir string) error {
 }
 
 // walkDir returns the data files below a directory, sorted by path.
-func walkDir(ctx context.Context, fsys stream.FS, dir string) ([]string, error) {
+func walkDir(ctx context.Context, fsys vfs.FS, dir string) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

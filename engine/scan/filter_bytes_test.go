@@ -15,7 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
@@ -92,7 +92,7 @@ func TestFilterBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			counting := faultfs.New(stream.OS)
+			counting := faultfs.New(vfs.OS)
 			filtered, err := Filter(context.Background(), mustOpen(t, Options{FS: counting}, path), Predicate{Terms: tt.terms})
 			if err != nil {
 				t.Fatal(err)
@@ -143,7 +143,7 @@ func TestFilterLateBytes(t *testing.T) {
 		for _, index := range []bool{true, false} {
 			opts := []parquet.WriterProperty{parquet.WithDictionaryDefault(false), parquet.WithPageIndexEnabled(index), parquet.WithDataPageSize(pageBytes)}
 			path := writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, rows, []arrow.RecordBatch{batch}, opts...))
-			counting := faultfs.New(stream.OS)
+			counting := faultfs.New(vfs.OS)
 			filter := newTestFilter([]testTerm{newTerm(t, 0, OpIn, int64Constants(7, 8, 1003))})
 			filtered, err := Filter(context.Background(), mustOpen(t, Options{FS: counting}, path), Predicate{Rows: filter}) // no term: nothing is pruned
 			if err != nil {

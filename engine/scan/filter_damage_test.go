@@ -15,7 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
@@ -181,7 +181,7 @@ func TestFilterFaults(t *testing.T) {
 	}
 	failed := 0
 	for n := int64(1); ; n++ {
-		fsys := faultfs.New(stream.OS)
+		fsys := faultfs.New(vfs.OS)
 		src := mustOpen(t, Options{FS: fsys}, path)
 		fsys.FailAt(n)
 		got, err := read(src)

@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	flatbuffers "github.com/google/flatbuffers/go"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // arrowFile is an Arrow IPC file whose footer and block headers have been read.
@@ -24,7 +24,7 @@ import (
 // dictionaries) and files and streams have one code path.
 type arrowFile struct {
 	path         string
-	fsys         stream.FS
+	fsys         vfs.FS
 	size         int64
 	fields       *arrow.Schema
 	schemaEnd    int64 // of the schema's message, which starts at arrowStreamStart
@@ -49,7 +49,7 @@ const (
 )
 
 // openArrow reads a file's footer, and the header of every record batch for its rows.
-func openArrow(fsys stream.FS, path string, mem *reserving) (in *arrowFile, err error) {
+func openArrow(fsys vfs.FS, path string, mem *reserving) (in *arrowFile, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func openArrow(fsys stream.FS, path string, mem *reserving) (in *arrowFile, err 
 	return a, nil
 }
 
-func (a *arrowFile) readFooter(f stream.File, mem *reserving) error {
+func (a *arrowFile) readFooter(f vfs.File, mem *reserving) error {
 	footer, err := a.footer(f, mem)
 	if err != nil {
 		return err

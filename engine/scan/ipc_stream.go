@@ -9,15 +9,15 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // arrowStream is an Arrow IPC stream: a file, which can be read again, or standard input, of which
 // the first bytes have been read.
 type arrowStream struct {
 	path   string
-	fsys   stream.FS // nil for standard input
-	size   int64     // -1 for standard input
+	fsys   vfs.FS // nil for standard input
+	size   int64  // -1 for standard input
 	fields *arrow.Schema
 
 	head   *bytes.Buffer // what has been read of standard input
@@ -29,7 +29,7 @@ type arrowStream struct {
 const stdinBodyMax = allocBytesMax
 
 // openArrowStream reads the schema of a file.
-func openArrowStream(fsys stream.FS, path string) (in *arrowStream, err error) {
+func openArrowStream(fsys vfs.FS, path string) (in *arrowStream, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, err

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/mpga/mpga/internal/redact"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // expandObjects is expandOne for URLs: of an object, of a glob, of a prefix that stands for a directory.
-func expandObjects(objects stream.Objects, fsys stream.FS, pattern string) ([]string, error) {
+func expandObjects(objects vfs.Objects, fsys vfs.FS, pattern string) ([]string, error) {
 	meta := strings.IndexAny(pattern, "*?[")
 	if meta < 0 || isWeb(pattern) {
 		info, err := fsys.Stat(pattern)
@@ -56,7 +56,7 @@ func withoutQuery(name string) string {
 }
 
 // objectsBelow returns the data files below a directory, sorted by name.
-func objectsBelow(objects stream.Objects, dir string) ([]string, error) {
+func objectsBelow(objects vfs.Objects, dir string) ([]string, error) {
 	listed, err := objects.List(dir + "/")
 	if err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func matchesObject(pattern, name string) (bool, error) {
 }
 
 // announce tells a file that takes long to answer what will be read of it.
-func announce(f stream.File, ranges ...stream.Range) {
-	if a, ok := f.(stream.Announcer); ok {
+func announce(f vfs.File, ranges ...vfs.Range) {
+	if a, ok := f.(vfs.Announcer); ok {
 		a.Announce(ranges)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/mpga/mpga/internal/redact"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Open finds the files that the patterns name and reads what they say of their columns. A pattern is
@@ -142,7 +142,7 @@ func noNil[T input](in T, err error) (input, error) {
 const headBytes = 8
 
 // readHead returns the first bytes of a file, fewer where it is shorter.
-func readHead(fsys stream.FS, name string) (head []byte, err error) {
+func readHead(fsys vfs.FS, name string) (head []byte, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err

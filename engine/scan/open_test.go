@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
@@ -232,7 +232,7 @@ func TestFaults(t *testing.T) {
 	writeFile(t, dir, "z/f.csv.zst", pack(t, text, ".zst"))
 	for _, sub := range []string{"p", "a", "s", "c", "g", "z"} {
 		t.Run(sub, func(t *testing.T) {
-			read := func(fsys stream.FS) ([]string, error) {
+			read := func(fsys vfs.FS) ([]string, error) {
 				src, err := Open(context.Background(), []string{filepath.Join(dir, sub)}, Options{FS: fsys, CSV: CSVOptions{chunkBytes: 64}})
 				if err != nil {
 					return nil, err
@@ -241,7 +241,7 @@ func TestFaults(t *testing.T) {
 				defer mem.AssertSize(t, 0)
 				return readAll(src, allColumns(src.Schema()), OpenOptions{Allocator: mem, BatchRows: 8, Threads: 2})
 			}
-			fsys := faultfs.New(stream.OS)
+			fsys := faultfs.New(vfs.OS)
 			want, err := read(fsys)
 			if err != nil {
 				t.Fatal(err)

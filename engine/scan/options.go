@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Format names a file format.
@@ -35,7 +35,7 @@ type Options struct {
 	Format Format
 
 	// FS is where the files are. The default is stream.OS.
-	FS stream.FS
+	FS vfs.FS
 
 	// Stdin is what the pattern "-" reads. The default is os.Stdin.
 	Stdin io.Reader
@@ -100,7 +100,7 @@ const (
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {
 	if o.FS == nil {
-		o.FS = stream.OS
+		o.FS = vfs.OS
 	}
 	if o.Stdin == nil {
 		o.Stdin = os.Stdin

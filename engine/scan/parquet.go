@@ -18,7 +18,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // rowsMax bounds what a file may claim to hold: 2^44 rows of one byte are 16 TiB.
@@ -27,7 +27,7 @@ const rowsMax = positionsUnknown
 // parquetFile is a Parquet file whose footer has been read. A split of it is a row group.
 type parquetFile struct {
 	path   string
-	fsys   stream.FS
+	fsys   vfs.FS
 	size   int64
 	footer []byte                 // which statistics are parts of
 	meta   *metadata.FileMetaData // all of the footer but its row groups
@@ -39,7 +39,7 @@ type parquetFile struct {
 }
 
 // openParquet reads a file's footer.
-func openParquet(fsys stream.FS, path string, mem *reserving) (in *parquetFile, err error) {
+func openParquet(fsys vfs.FS, path string, mem *reserving) (in *parquetFile, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func openParquet(fsys stream.FS, path string, mem *reserving) (in *parquetFile, 
 	return p, nil
 }
 
-func (p *parquetFile) readFooter(f stream.File, mem *reserving) (err error) {
+func (p *parquetFile) readFooter(f vfs.File, mem *reserving) (err error) {
 	if p.footer, err = readFooter(f, p.size, mem); err != nil {
 		return fmt.Errorf("not a readable Parquet file: %w", err)
 	}
@@ -276,9 +276,9 @@ func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, err
 }
 
 // ranges returns where the columns lie.
-func (p *parquetPart) ranges() (ranges []stream.Range) {
+func (p *parquetPart) ranges() (ranges []vfs.Range) {
 	for _, c := range p.columns {
-		ranges = append(ranges, stream.Range{Offset: p.file.groups[p.group].chunks[c.leaf].start(), Bytes: c.bytes})
+		ranges = append(ranges, vfs.Range{Offset: p.file.groups[p.group].chunks[c.leaf].start(), Bytes: c.bytes})
 	}
 	return ranges
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // nullPatterns say which rows are NULL. "required" is a column that cannot have any.
@@ -151,7 +151,7 @@ func TestParquetCodesOfDuckDB(t *testing.T) {
 		want[i] = fmt.Sprintf("%s|const|x%d|NULL|%d-%d", some, i/100, i, i)
 	}
 	for _, path := range []string{"testdata/duckdb_v1.parquet", "testdata/duckdb_v2.parquet"} {
-		in, err := openParquet(stream.OS, path, newReserving(goHeap, nil))
+		in, err := openParquet(vfs.OS, path, newReserving(goHeap, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

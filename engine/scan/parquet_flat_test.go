@@ -21,7 +21,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // flatBatch has a column of each type, with NULLs by one pattern; values are random, and repeat or not.
@@ -110,7 +110,7 @@ func readAs(t testing.TB, path string, flat bool, opt OpenOptions) (batches []ar
 func readColumns(t testing.TB, path string, opt OpenOptions, prepare func(field arrow.Field, column *parquetPartColumn), take func(arrow.RecordBatch)) {
 	t.Helper()
 	opt.EnsureDefaults()
-	in, err := openParquet(stream.OS, path, newReserving(goHeap, nil))
+	in, err := openParquet(vfs.OS, path, newReserving(goHeap, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +417,7 @@ func TestParquetFlatMemory(t *testing.T) {
 	const pageBytes = 64 << 10
 	data := encodeParquet(t, rows, []arrow.RecordBatch{batch}, parquet.WithDictionaryDefault(false), parquet.WithDataPageSize(pageBytes),
 		parquet.WithBatchSize(1024), parquet.WithCompression(compress.Codecs.Snappy))
-	in, err := openParquet(stream.OS, writeFile(t, t.TempDir(), "f.parquet", data), newReserving(goHeap, nil))
+	in, err := openParquet(vfs.OS, writeFile(t, t.TempDir(), "f.parquet", data), newReserving(goHeap, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -494,7 +494,7 @@ func TestParquetFlatAndNot(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: numbers.Type()}, {Name: "b", Type: bytes.Type()}}, nil)
 	batch := array.NewRecordBatch(schema, []arrow.Array{numbers.NewArray(), bytes.NewArray()}, 100)
 	path := writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, 50, []arrow.RecordBatch{batch}))
-	in, err := openParquet(stream.OS, path, newReserving(goHeap, nil))
+	in, err := openParquet(vfs.OS, path, newReserving(goHeap, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

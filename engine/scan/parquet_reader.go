@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // parquetReader reads the columns of one row group side by side. pqarrow reads each column apart
@@ -20,7 +20,7 @@ import (
 // could panic out of our reach. S3.
 type parquetReader struct {
 	part      *parquetPart
-	file      stream.File
+	file      vfs.File
 	arrow     *pqarrow.FileReader // made when a column needs it
 	columns   []chunkReader       // nil of one that is to be opened again
 	opened    bool                // all columns could be

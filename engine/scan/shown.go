@@ -5,24 +5,24 @@ import (
 	"io/fs"
 
 	"github.com/mpga/mpga/internal/redact"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // shownFS is a file system in which files have the names that people see. The names with secrets are here alone: all
 // that is made of a file's name, as an error, has none. Files are opened and asked after; nothing else is done with
 // those names.
 type shownFS struct {
-	stream.FS
+	vfs.FS
 	full map[string]string // of the names that differ from those that people see
 }
 
 var (
-	_ stream.FS      = (*shownFS)(nil)
-	_ stream.Objects = (*shownFS)(nil)
+	_ vfs.FS      = (*shownFS)(nil)
+	_ vfs.Objects = (*shownFS)(nil)
 )
 
 // show returns the names for people of files of a file system, and a file system that knows the files by these names.
-func show(fsys stream.FS, names []string) ([]string, stream.FS) {
+func show(fsys vfs.FS, names []string) ([]string, vfs.FS) {
 	shown := redact.Names(names)
 	full := make(map[string]string)
 	for i, name := range names {
@@ -45,7 +45,7 @@ func (f *shownFS) name(shown string) string {
 }
 
 // Open implements stream.FS.
-func (f *shownFS) Open(name string) (stream.File, error) {
+func (f *shownFS) Open(name string) (vfs.File, error) {
 	file, err := f.FS.Open(f.name(name))
 	return file, redact.Error(err)
 }
@@ -58,16 +58,16 @@ func (f *shownFS) Stat(name string) (fs.FileInfo, error) {
 
 // IsObject implements stream.Objects.
 func (f *shownFS) IsObject(name string) bool {
-	objects, ok := f.FS.(stream.Objects)
+	objects, ok := f.FS.(vfs.Objects)
 	return ok && objects.IsObject(f.name(name))
 }
 
 // List implements stream.Objects. Files are listed before they have names for people.
-func (f *shownFS) List(prefix string) ([]stream.Object, error) {
+func (f *shownFS) List(prefix string) ([]vfs.Object, error) {
 	return nil, &fs.PathError{Op: "list", Path: redact.URL(prefix), Err: errors.ErrUnsupported}
 }
 
 // Upload implements stream.Objects.
-func (f *shownFS) Upload(name string) (stream.Upload, error) {
+func (f *shownFS) Upload(name string) (vfs.Upload, error) {
 	return nil, &fs.PathError{Op: "upload", Path: redact.URL(name), Err: errors.ErrUnsupported}
 }

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // linkFS has files by other names.
 type linkFS struct {
-	stream.FS
+	vfs.FS
 	files map[string]string
 }
 
-func (f linkFS) Open(name string) (stream.File, error) { return f.FS.Open(f.files[name]) }
+func (f linkFS) Open(name string) (vfs.File, error) { return f.FS.Open(f.files[name]) }
 
 func (f linkFS) Stat(name string) (fs.FileInfo, error) { return f.FS.Stat(f.files[name]) }
 
@@ -25,7 +25,7 @@ func (f linkFS) Stat(name string) (fs.FileInfo, error) { return f.FS.Stat(f.file
 // shown with them.
 func TestShownNames(t *testing.T) {
 	dir := t.TempDir()
-	fsys := linkFS{FS: stream.OS, files: make(map[string]string)}
+	fsys := linkFS{FS: vfs.OS, files: make(map[string]string)}
 	var names []string
 	for i, id := range []string{"SECRET-1", "SECRET-22", "SECRET-333"} {
 		path := filepath.Join(dir, id)

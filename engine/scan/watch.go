@@ -8,14 +8,14 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // watch remembers a file as it was when it was opened first, so that a split that is read to its end can tell whether
 // another file, or other content, has come in its place: half of one and half of the other would be an answer about
 // neither. A text to which somebody has appended is read as it was.
 type watch struct {
-	fsys stream.FS
+	fsys vfs.FS
 	path string
 	was  fs.FileInfo
 
@@ -27,8 +27,8 @@ type watch struct {
 const watchedBytes = 4 << 10
 
 // newWatch returns nil for what is no file of a file system: an object's store tells versions apart itself.
-func newWatch(fsys stream.FS, path string) (*watch, error) {
-	if objects, ok := fsys.(stream.Objects); ok && objects.IsObject(path) || path == stdinName {
+func newWatch(fsys vfs.FS, path string) (*watch, error) {
+	if objects, ok := fsys.(vfs.Objects); ok && objects.IsObject(path) || path == stdinName {
 		return nil, nil
 	}
 	info, err := fsys.Stat(path)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // stdoutPath is the path of the standard output.
@@ -34,13 +34,13 @@ func isDescriptor(path string) bool {
 }
 
 // device is an output that is written to as it is: neither synced, which few devices can be, nor taken back.
-type device struct{ stream.File }
+type device struct{ vfs.File }
 
 func (d device) commit() error { return d.Close() }
 func (d device) abort() error  { return d.Close() }
 
 // openDevice opens a device or a pipe.
-func openDevice(fsys stream.FS, path string) (output, error) {
+func openDevice(fsys vfs.FS, path string) (output, error) {
 	file, err := fsys.OpenDevice(path)
 	if err != nil {
 		return nil, deviceError(path, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
@@ -116,7 +116,7 @@ func TestPartitions(t *testing.T) {
 // may have open files.
 func TestOpenFilesMax(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	fsys := &openCounter{FS: stream.OS}
+	fsys := &openCounter{FS: vfs.OS}
 	check(t, writeDir(dir, Options{FS: fsys, Format: CSV, NoHeader: true, PartitionBy: []string{"the city"}, OpenFilesMax: 2}, cityBatch(t, 6), cityBatch(t, 6)))
 	if fsys.most > 3 { // and the lock
 		t.Errorf("%d files were open", fsys.most)
@@ -140,12 +140,12 @@ func TestOpenFilesMax(t *testing.T) {
 
 // openCounter counts files that are open for writing.
 type openCounter struct {
-	stream.FS
+	vfs.FS
 	mu         sync.Mutex
 	open, most int
 }
 
-func (c *openCounter) Create(name string) (stream.File, error) {
+func (c *openCounter) Create(name string) (vfs.File, error) {
 	f, err := c.FS.Create(name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +155,7 @@ func (c *openCounter) Create(name string) (stream.File, error) {
 }
 
 type countedFile struct {
-	stream.File
+	vfs.File
 	counter *openCounter
 }
 
@@ -258,9 +258,9 @@ func TestDirFaults(t *testing.T) {
 					check(t, writeDir(dir, opt, batch.NewSlice(0, 1)))
 					old = listTree(t, dir)
 				}
-				fsys := faultfs.New(stream.OS)
+				fsys := faultfs.New(vfs.OS)
 				if plain {
-					fsys = faultfs.New(noExchange{stream.OS})
+					fsys = faultfs.New(noExchange{vfs.OS})
 				}
 				fsys.FailAt(n)
 				opt.FS = fsys
@@ -303,7 +303,7 @@ func TestDirFaults(t *testing.T) {
 }
 
 // noExchange is a file system that cannot swap names.
-type noExchange struct{ stream.FS }
+type noExchange struct{ vfs.FS }
 
 func (noExchange) Exchange(a, b string) error { return errors.ErrUnsupported }
 

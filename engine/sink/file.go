@@ -9,13 +9,13 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // fileOutput is an output that appears under its name when it is complete (S1).
 type fileOutput struct {
-	stream.File
-	fs           stream.FS
+	vfs.File
+	fs           vfs.FS
 	path, temp   string
 	keepExisting bool
 }
@@ -49,11 +49,11 @@ func createOutput(path string, opt *Options) (output, error) {
 }
 
 // createFile starts a file beside its target, and removes what is abandoned there.
-func createFile(fsys stream.FS, path string, keepExisting bool) (*fileOutput, error) {
-	stream.RemoveAbandoned(fsys, path)
+func createFile(fsys vfs.FS, path string, keepExisting bool) (*fileOutput, error) {
+	vfs.RemoveAbandoned(fsys, path)
 	f := &fileOutput{fs: fsys, path: path, keepExisting: keepExisting}
 	for {
-		f.temp = stream.HiddenName(path)
+		f.temp = vfs.HiddenName(path)
 		var err error
 		if f.File, err = fsys.Create(f.temp); err == nil {
 			return f, nil
@@ -67,7 +67,7 @@ func createFile(fsys stream.FS, path string, keepExisting bool) (*fileOutput, er
 
 // checkTarget refuses what a rename would not, or should not, replace (S2). It says whether the target is a device or
 // a pipe, which is written to instead.
-func checkTarget(fsys stream.FS, path string, keepExisting bool) (isDevice bool, err error) {
+func checkTarget(fsys vfs.FS, path string, keepExisting bool) (isDevice bool, err error) {
 	if strings.HasSuffix(path, string(filepath.Separator)) {
 		return false, fmt.Errorf("%s: is a directory: name a file in it", path)
 	}

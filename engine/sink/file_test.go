@@ -11,7 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
@@ -36,7 +36,7 @@ func listDir(t *testing.T, dir string) string {
 func TestFaults(t *testing.T) {
 	batch := randomBatch(t, pairSchema, 40_000, rand.New(rand.NewPCG(1, 2)))
 	for _, name := range []string{"x.parquet", "x.arrow", "x.arrows", "x.csv", "x.csv.zst", "x.json.gz"} {
-		fsys := faultfs.New(stream.OS)
+		fsys := faultfs.New(vfs.OS)
 		looked := false
 		for n := int64(1); ; n++ {
 			dir := t.TempDir()
@@ -66,7 +66,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func writeWith(fsys stream.FS, path string, batch arrow.RecordBatch) error {
+func writeWith(fsys vfs.FS, path string, batch arrow.RecordBatch) error {
 	w, err := Create(path, batch.Schema(), Options{FS: fsys, RowGroupRows: 10_000})
 	if err != nil {
 		return err

@@ -19,11 +19,12 @@ import (
 
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream"
 )
 
 // spillingCollect gathers rows with the least memory, and spills to a directory of a file system.
-func spillingCollect(fsys stream.FS, dir string) func(*arrow.Schema, order.By, string) (*order.Collector, error) {
+func spillingCollect(fsys vfs.FS, dir string) func(*arrow.Schema, order.By, string) (*order.Collector, error) {
 	return func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
 		mem := mem.NewMemory(1 << 20)
 		opt := order.Options{Bytes: 1 << 20, Memory: mem, Temp: stream.NewTemp(fsys, dir, math.MaxInt64), Purpose: purpose}
@@ -92,7 +93,7 @@ func TestGatheredFolders(t *testing.T) {
 		temp := t.TempDir()
 		opt := Options{Format: CSV, NoHeader: true, PartitionBy: []string{"a", "b"}, OpenFilesMax: c.open, MaxRowsPerFile: c.perFile, Manifest: true}
 		if c.spill {
-			opt.Collect = spillingCollect(stream.OS, temp)
+			opt.Collect = spillingCollect(vfs.OS, temp)
 		}
 		dir := filepath.Join(t.TempDir(), "out")
 		check(t, writeDir(dir, opt, batches...))
@@ -141,7 +142,7 @@ func TestGatheredTypes(t *testing.T) {
 	texts := map[int]string{}
 	for _, open := range []int{1, 64} {
 		dir := filepath.Join(t.TempDir(), "out")
-		check(t, writeDir(dir, Options{Format: JSON, PartitionBy: []string{"k"}, OpenFilesMax: open, Collect: spillingCollect(stream.OS, t.TempDir())}, batches...))
+		check(t, writeDir(dir, Options{Format: JSON, PartitionBy: []string{"k"}, OpenFilesMax: open, Collect: spillingCollect(vfs.OS, t.TempDir())}, batches...))
 		for i := range 6 {
 			text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("k=%d", i), "part-00000.json"))
 			check(t, err)

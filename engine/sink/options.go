@@ -15,7 +15,7 @@ import (
 
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/order"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Options say how results are written. The zero value is usable.
@@ -25,7 +25,7 @@ type Options struct {
 	Format Format
 
 	// FS is the file system. The default is stream.OS.
-	FS stream.FS
+	FS vfs.FS
 
 	// Stdout is where the path "-" leads. It is not closed. The default is os.Stdout.
 	Stdout io.Writer
@@ -128,7 +128,7 @@ const rowGroupRowsMax = 1 << 26
 // EnsureDefaults fills in what is zero. Format, and what follows from it, is filled in by Create.
 func (o *Options) EnsureDefaults() {
 	if o.FS == nil {
-		o.FS = stream.OS
+		o.FS = vfs.OS
 	}
 	if o.Stdout == nil {
 		o.Stdout = os.Stdout

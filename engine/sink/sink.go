@@ -12,7 +12,7 @@ import (
 
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Writer takes the rows of one output. One goroutine at a time uses it.
@@ -98,7 +98,7 @@ func settle(path string, opt *Options) error {
 	if _, ok := objectsAt(opt.FS, path); ok {
 		opt.OpenFilesMax = min(opt.OpenFilesMax, openObjectsMax)
 	}
-	if most := stream.OpenFilesMax(); most > 0 {
+	if most := vfs.OpenFilesMax(); most > 0 {
 		opt.OpenFilesMax = min(opt.OpenFilesMax, max(most/openFilesShare, 1))
 	}
 	if err := opt.Validate(); err != nil {

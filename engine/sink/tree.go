@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // dirTree is a directory that appears under its name when it is complete (S1). Its files are written below a
@@ -22,9 +22,9 @@ import (
 // A directory that is there is exchanged with the hidden one at once, where the system can; elsewhere it is
 // renamed first, and for that moment there is none.
 type dirTree struct {
-	fs        stream.FS
+	fs        vfs.FS
 	path      string
-	staged    *stream.StagedDir
+	staged    *vfs.StagedDir
 	hidden    string // of staged
 	overwrite bool
 	atOnce    int // folders that are synced at the same time
@@ -44,7 +44,7 @@ func newDirTree(path string, opt *Options) (*dirTree, error) {
 	if err := checkDirTarget(fsys, path, opt.Overwrite); err != nil {
 		return nil, err
 	}
-	staged, err := stream.StageDir(fsys, path)
+	staged, err := vfs.StageDir(fsys, path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
@@ -52,7 +52,7 @@ func newDirTree(path string, opt *Options) (*dirTree, error) {
 }
 
 // checkDirTarget refuses what a rename would not, or should not, replace. S2.
-func checkDirTarget(fsys stream.FS, path string, overwrite bool) error {
+func checkDirTarget(fsys vfs.FS, path string, overwrite bool) error {
 	parent := filepath.Dir(path)
 	switch info, err := fsys.Stat(parent); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -79,7 +79,7 @@ func checkDirTarget(fsys stream.FS, path string, overwrite bool) error {
 var ours = regexp.MustCompile(`^(part-\d+[-.].*|[^=]+=.*|_manifest\.json)$`)
 
 // checkReplaced refuses a directory that holds what no output of this package has.
-func checkReplaced(fsys stream.FS, path string) error {
+func checkReplaced(fsys vfs.FS, path string) error {
 	entries, err := fsys.ReadDir(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, withoutPath(err))
@@ -111,7 +111,7 @@ func (t *dirTree) create(name string) (output, error) {
 func (t *dirTree) at(name string) string { return filepath.Join(t.hidden, filepath.FromSlash(name)) }
 
 // stagedFile is a file of a directory that is removed as a whole.
-type stagedFile struct{ stream.File }
+type stagedFile struct{ vfs.File }
 
 func (f stagedFile) commit() error {
 	if err := f.Sync(); err != nil {
@@ -140,7 +140,7 @@ func (t *dirTree) commit() error {
 	}
 	// The output is there: what is left behind is hidden, and removed by the next run.
 	if replaced {
-		_ = stream.RemoveTree(t.fs, t.hidden)
+		_ = vfs.RemoveTree(t.fs, t.hidden)
 	}
 	_ = t.staged.Unlock()
 	return nil
@@ -172,7 +172,7 @@ func (t *dirTree) syncBelow(folder string, group *spawn.Group) error {
 	return nil
 }
 
-func syncDir(fsys stream.FS, path string) error {
+func syncDir(fsys vfs.FS, path string) error {
 	if err := fsys.SyncDir(path); err != nil && !notSupported(err) {
 		return fmt.Errorf("sync directory: %w", withoutPath(err))
 	}
@@ -237,12 +237,12 @@ func (t *dirTree) takeBack(replaced bool) error {
 }
 
 func (t *dirTree) abort() error {
-	return errors.Join(stream.RemoveTree(t.fs, t.hidden), t.staged.Unlock())
+	return errors.Join(vfs.RemoveTree(t.fs, t.hidden), t.staged.Unlock())
 }
 
 // objectsAt returns the store of a path, if it is the URL of an object.
-func objectsAt(fsys stream.FS, path string) (stream.Objects, bool) {
-	objects, ok := fsys.(stream.Objects)
+func objectsAt(fsys vfs.FS, path string) (vfs.Objects, bool) {
+	objects, ok := fsys.(vfs.Objects)
 	return objects, ok && objects.IsObject(path)
 }
 
@@ -250,17 +250,17 @@ func objectsAt(fsys stream.FS, path string) (stream.Objects, bool) {
 // has; the manifest comes last, and then the objects that it replaces are removed. After an error those
 // that have appeared are removed.
 type objectTree struct {
-	objects stream.Objects
-	fs      stream.FS
+	objects vfs.Objects
+	fs      vfs.FS
 	path    string // without a slash at its end
 	run     string // in the names of the objects
-	old     []stream.Object
+	old     []vfs.Object
 
 	mu   sync.Mutex // held while made changes
 	made []string
 }
 
-func newObjectTree(objects stream.Objects, fsys stream.FS, path string, overwrite bool) (*objectTree, error) {
+func newObjectTree(objects vfs.Objects, fsys vfs.FS, path string, overwrite bool) (*objectTree, error) {
 	path = strings.TrimRight(path, "/")
 	t := &objectTree{objects: objects, fs: fsys, path: path, run: fmt.Sprintf("-%016x", rand.Uint64())}
 	var err error
@@ -296,7 +296,7 @@ func (t *objectTree) create(name string) (output, error) {
 
 // objectOutput is an object.
 type objectOutput struct {
-	stream.Upload
+	vfs.Upload
 	made func() // nil where nobody asks
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -52,7 +53,7 @@ func BenchmarkOrder(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				r, err := New(b.Context(), in, c.by, Options{Bytes: c.bytes, Temp: stream.NewTemp(stream.OS, b.TempDir(), math.MaxInt64)}, nil)
+				r, err := New(b.Context(), in, c.by, Options{Bytes: c.bytes, Temp: stream.NewTemp(vfs.OS, b.TempDir(), math.MaxInt64)}, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

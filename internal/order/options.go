@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/internal/mem"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -61,7 +62,7 @@ func (o *Options) EnsureDefaults() {
 		o.Memory = mem.NewMemory(o.Bytes)
 	}
 	if o.Temp == nil {
-		o.Temp = stream.NewTemp(stream.OS, os.TempDir(), math.MaxInt64)
+		o.Temp = stream.NewTemp(vfs.OS, os.TempDir(), math.MaxInt64)
 	}
 	if o.Threads == 0 {
 		o.Threads = runtime.GOMAXPROCS(0)

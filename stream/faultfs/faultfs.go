@@ -20,7 +20,7 @@ import (
 	"io/fs"
 	"sync/atomic"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // ErrInjected is what the failing operation returns, wrapped with its name and path.
@@ -28,7 +28,7 @@ var ErrInjected = errors.New("injected fault")
 
 // FS is a stream.FS that fails one operation. It is safe for concurrent use.
 type FS struct {
-	base   stream.FS
+	base   vfs.FS
 	failAt atomic.Int64 // 0: never
 	ops    atomic.Int64
 	open   atomic.Int64
@@ -36,10 +36,10 @@ type FS struct {
 	flip   atomic.Bool
 }
 
-var _ stream.FS = (*FS)(nil)
+var _ vfs.FS = (*FS)(nil)
 
 // New returns a file system that does what base does and fails nothing yet.
-func New(base stream.FS) *FS { return &FS{base: base} }
+func New(base vfs.FS) *FS { return &FS{base: base} }
 
 // FailAt makes the n-th operation from the start of counting fail; n counts from 1, and 0 fails
 // none. It also starts the count anew.
@@ -75,24 +75,24 @@ func (f *FS) step(op, name string) error {
 }
 
 // Open implements stream.FS.
-func (f *FS) Open(name string) (stream.File, error) { return f.openWith("open", name, f.base.Open) }
+func (f *FS) Open(name string) (vfs.File, error) { return f.openWith("open", name, f.base.Open) }
 
 // Create implements stream.FS.
-func (f *FS) Create(name string) (stream.File, error) {
+func (f *FS) Create(name string) (vfs.File, error) {
 	return f.openWith("create", name, f.base.Create)
 }
 
 // CreatePrivate implements stream.FS.
-func (f *FS) CreatePrivate(name string) (stream.File, error) {
+func (f *FS) CreatePrivate(name string) (vfs.File, error) {
 	return f.openWith("create", name, f.base.CreatePrivate)
 }
 
 // OpenDevice implements stream.FS.
-func (f *FS) OpenDevice(name string) (stream.File, error) {
+func (f *FS) OpenDevice(name string) (vfs.File, error) {
 	return f.openWith("open", name, f.base.OpenDevice)
 }
 
-func (f *FS) openWith(op, name string, open func(string) (stream.File, error)) (stream.File, error) {
+func (f *FS) openWith(op, name string, open func(string) (vfs.File, error)) (vfs.File, error) {
 	if err := f.step(op, name); err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (f *FS) RemoveAbandoned(name string) error {
 }
 
 // CreateTemp implements stream.FS.
-func (f *FS) CreateTemp(dir string) (stream.TempFile, error) {
+func (f *FS) CreateTemp(dir string) (vfs.TempFile, error) {
 	if err := f.step("createtemp", dir); err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (f *FS) CreateTemp(dir string) (stream.TempFile, error) {
 
 // faultTemp counts the operations of one temporary file.
 type faultTemp struct {
-	stream.TempFile
+	vfs.TempFile
 	fs     *FS
 	closed atomic.Bool
 }
@@ -229,7 +229,7 @@ func (f *faultTemp) Close() error {
 
 // faultFile counts the operations of one open file.
 type faultFile struct {
-	stream.File
+	vfs.File
 	fs     *FS
 	name   string
 	closed atomic.Bool

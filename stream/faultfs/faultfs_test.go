@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // copyFile is a subject with a known sequence of operations.
-func copyFile(fsys stream.FS, from, to string) error {
+func copyFile(fsys vfs.FS, from, to string) error {
 	in, err := fsys.Open(from)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func TestFailAtEveryOperation(t *testing.T) {
 	if err := os.WriteFile(from, []byte("data"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	fsys := New(stream.OS)
+	fsys := New(vfs.OS)
 	if err := copyFile(fsys, from, filepath.Join(dir, "clean")); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestFailAtEveryOperation(t *testing.T) {
 
 func TestPartialWrite(t *testing.T) {
 	dir := t.TempDir()
-	fsys := New(stream.OS)
+	fsys := New(vfs.OS)
 	file, err := fsys.Create(filepath.Join(dir, "f"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package stream
+package vfs
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func exchange(a, b string) error {
 	return &os.LinkError{Op: "exchange", Old: a, New: b, Err: errors.ErrUnsupported}
 }
 
-func isFull(error) bool { return false }
+func IsFull(error) bool { return false }
 
 // FreeBytes returns how many bytes a file may take on the file system of a directory.
 func FreeBytes(dir string) (int64, error) {

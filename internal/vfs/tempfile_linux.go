@@ -1,4 +1,4 @@
-package stream
+package vfs
 
 import (
 	"errors"
@@ -94,8 +94,8 @@ func exchange(a, b string) error {
 	return nil
 }
 
-// isFull reports whether a disk or a quota is used up.
-func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+// IsFull reports whether a disk or a quota is used up.
+func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // FreeBytes returns how many bytes a file may take on the file system of a directory.
 func FreeBytes(dir string) (int64, error) {

@@ -1,4 +1,4 @@
-package stream_test
+package vfs_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/stream/faultfs"
 )
 
@@ -15,12 +15,12 @@ func TestWriteFile(t *testing.T) {
 	for n := int64(0); ; n++ {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "a.json")
-		if err := stream.WriteFile(stream.OS, path, []byte("old")); err != nil {
+		if err := vfs.WriteFile(vfs.OS, path, []byte("old")); err != nil {
 			t.Fatal(err)
 		}
-		fsys := faultfs.New(stream.OS)
+		fsys := faultfs.New(vfs.OS)
 		fsys.FailAt(n)
-		err := stream.WriteFile(fsys, path, []byte("new"))
+		err := vfs.WriteFile(fsys, path, []byte("new"))
 		content, readErr := os.ReadFile(path)
 		if readErr != nil {
 			t.Fatal(readErr)
@@ -60,7 +60,7 @@ func TestRemoveAbandoned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	living, err := stream.OS.Create(stream.HiddenName(filepath.Join(dir, "living.csv")))
+	living, err := vfs.OS.Create(vfs.HiddenName(filepath.Join(dir, "living.csv")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestRemoveAbandoned(t *testing.T) {
 	if err := os.Symlink("living.csv", filepath.Join(dir, link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := stream.WriteFile(stream.OS, filepath.Join(dir, "next.json"), []byte("x")); err != nil {
+	if err := vfs.WriteFile(vfs.OS, filepath.Join(dir, "next.json"), []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	stays = append(stays, "next.json", link, ".lockless."+number+".tmp")
@@ -90,7 +90,7 @@ func TestRemoveAbandoned(t *testing.T) {
 // Would catch a name of a side file that is valid, and whose hidden name is longer than file systems allow.
 func TestWriteFileLongName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), strings.Repeat("x", 255))
-	if err := stream.WriteFile(stream.OS, path, []byte("x")); err != nil {
+	if err := vfs.WriteFile(vfs.OS, path, []byte("x")); err != nil {
 		t.Error(err)
 	}
 }
