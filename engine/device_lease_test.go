@@ -16,9 +16,9 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
-	"github.com/mpga/mpga/stream/faultfs"
 )
 
 // leakHandler fails a test when an engine closes a device that has something left: memory, pinned memory,

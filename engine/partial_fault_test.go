@@ -16,7 +16,7 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream/faultfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 // mixedQuery has states of every form: words, strings, vectors, sets, positions.

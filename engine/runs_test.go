@@ -19,8 +19,8 @@ import (
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 	"github.com/mpga/mpga/stream"
-	"github.com/mpga/mpga/stream/faultfs"
 )
 
 // heavyCell returns one of about n values of a type, or one of its edges, or NULL.

@@ -15,43 +15,43 @@ const module = "github.com/mpga/mpga"
 // allowedImports says which packages of the module each may import. Everything may import
 // the leaves, which import nothing.
 var allowedImports = map[string][]string{
-	"cmd/mpga":            {"engine", "internal/gen", "engine/job", "engine/objects", "internal/order", "engine/plan", "internal/report", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream", "internal/trace"},
-	"engine":              {"internal/digits", "internal/order", "engine/scan", "stream", "stream/mpega", "internal/trace", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
-	"internal/digits":     {},
-	"internal/expr":       {"internal/digits"},
-	"internal/gen":        {"internal/digits", "engine/scan"},
-	"internal/invariants": {},
-	"engine/job":          {"engine", "internal/order", "engine/plan", "engine/scan", "engine/sink", "engine/sql", "stream"},
-	"engine/objects":      {"stream"},
-	"internal/order":      {"cpuagg", "stream"},
-	"engine/plan":         {"engine", "internal/expr", "internal/order", "engine/scan", "engine/sql"},
-	"internal/report":     {"engine", "internal/trace"},
-	"engine/scan":         {"internal/digits", "stream"},
-	"engine/sink":         {"internal/digits", "internal/order", "partition", "stream"},
-	"engine/spec":         {},
-	"engine/spectest":     {},
-	"engine/sql":          {"internal/expr"},
-	"cpuagg":              {"partition"},
-	"internal/redact":     {},
-	"kernels":             {"partition"},
-	"kernels/bench":       {"kernels", "partition"},
-	"kernels/cpurun":      {},
-	"kernels/devicetest":  {"kernels", "partition"},
-	"kernels/hostdevice":  {"kernels", "partition"},
-	"kernels/nvml":        {},
-	"partition":           {},
-	"internal/spawn":      {"internal/redact"},
-	"stream":              {"cpuagg", "kernels", "partition", "internal/trace"},
-	"stream/faultfs":      {"stream"},
-	"stream/mpega":        {"kernels", "partition"},
-	"internal/trace":      {},
+	"cmd/mpga":             {"engine", "internal/gen", "engine/job", "engine/objects", "internal/order", "engine/plan", "internal/report", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "stream", "internal/trace"},
+	"engine":               {"internal/digits", "internal/order", "engine/scan", "stream", "stream/mpega", "internal/trace", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
+	"internal/digits":      {},
+	"internal/expr":        {"internal/digits"},
+	"internal/gen":         {"internal/digits", "engine/scan"},
+	"internal/invariants":  {},
+	"engine/job":           {"engine", "internal/order", "engine/plan", "engine/scan", "engine/sink", "engine/sql", "stream"},
+	"engine/objects":       {"stream"},
+	"internal/order":       {"cpuagg", "stream"},
+	"engine/plan":          {"engine", "internal/expr", "internal/order", "engine/scan", "engine/sql"},
+	"internal/report":      {"engine", "internal/trace"},
+	"engine/scan":          {"internal/digits", "stream"},
+	"engine/sink":          {"internal/digits", "internal/order", "partition", "stream"},
+	"engine/spec":          {},
+	"engine/spectest":      {},
+	"engine/sql":           {"internal/expr"},
+	"cpuagg":               {"partition"},
+	"internal/redact":      {},
+	"kernels":              {"partition"},
+	"kernels/bench":        {"kernels", "partition"},
+	"kernels/cpurun":       {},
+	"kernels/devicetest":   {"kernels", "partition"},
+	"kernels/hostdevice":   {"kernels", "partition"},
+	"kernels/nvml":         {},
+	"partition":            {},
+	"internal/spawn":       {"internal/redact"},
+	"stream":               {"cpuagg", "kernels", "partition", "internal/trace"},
+	"internal/vfs/faultfs": {"stream"},
+	"stream/mpega":         {"kernels", "partition"},
+	"internal/trace":       {},
 }
 
 // leaves may be imported by every package but by each other.
 var leaves = []string{"engine/spec", "internal/invariants", "internal/redact", "internal/spawn"}
 
 // testingOnly are imported by tests alone.
-var testingOnly = []string{"engine/spectest", "kernels/cpurun", "kernels/devicetest", "stream/faultfs"}
+var testingOnly = []string{"engine/spectest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
 
 // peers must not become dependencies of the library.
 var peers = []string{"github.com/duckdb/", "github.com/mpga/mpga/tests"}

@@ -19,7 +19,7 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream/faultfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 // faultQuery has states of every kind: words, sums, strings and lists.

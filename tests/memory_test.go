@@ -18,8 +18,8 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 	"github.com/mpga/mpga/stream"
-	"github.com/mpga/mpga/stream/faultfs"
 )
 
 // buildCommand builds mpga, once for all tests.

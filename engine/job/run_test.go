@@ -19,7 +19,7 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream/faultfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"

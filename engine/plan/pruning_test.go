@@ -18,7 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream/faultfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 // A table of days of 2,000 rows each, which rise with the rows, and six columns of noise; a row group is two days.

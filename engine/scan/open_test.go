@@ -14,7 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream/faultfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 func TestOpenFindsFiles(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream/faultfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 var pairSchema = arrow.NewSchema([]arrow.Field{

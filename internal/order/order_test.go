@@ -19,8 +19,8 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 	"github.com/mpga/mpga/stream"
-	"github.com/mpga/mpga/stream/faultfs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream/faultfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 // Would catch a file that is half written, or left under its hidden name, whatever fails.
