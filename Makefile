@@ -7,7 +7,7 @@ SHELL := /bin/bash
 export CGO_CFLAGS ?= -O2 -w
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-RACE        := ./engine ./engine/scan ./cpuagg ./engine/sink ./kernels/hostdevice ./stream/...
+RACE        := ./engine ./engine/scan ./cpuagg ./engine/sink ./kernels/hostdevice ./internal/store/...
 FLIGHTS     := tests/testdata/flights-2001.parquet
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null)
 MPGA        := bin/mpga
@@ -86,7 +86,7 @@ bench-sql: ## measure SQL beside DuckDB, for ten minutes; BENCH='-scale 1 -rows 
 
 .PHONY: bench-micro
 bench-micro: ## run the benchmarks beside the code, for benchstat
-	go test -run '^$$' -bench . -benchmem ./cpuagg/... ./engine/... ./partition/... ./stream/...
+	go test -run '^$$' -bench . -benchmem ./cpuagg/... ./engine/... ./partition/... ./internal/store/...
 
 # NVIDIA's run-time compiler, 12.9: its machine code loads on drivers from 525 on.
 NVRTC := nvidia-cuda-nvrtc-cu12==12.9.86

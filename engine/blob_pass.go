@@ -9,8 +9,8 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
-	"github.com/mpga/mpga/stream"
 )
 
 // blobPass is the partitions of sources, as a run processes them.
@@ -63,7 +63,7 @@ type blobPages struct {
 	partition int
 	left      int // sources that have not been opened
 	file      BlobReader
-	pages     *stream.BlobPages
+	pages     *store.BlobPages
 }
 
 // Next implements cpuagg.Pages.
@@ -108,7 +108,7 @@ func (b *blobPages) open() (err error) {
 		b.file = nil
 		return err
 	}
-	r, err := stream.OpenBlob(b.file, b.file.Size())
+	r, err := store.OpenBlob(b.file, b.file.Size())
 	if err != nil {
 		return err
 	}

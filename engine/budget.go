@@ -19,7 +19,7 @@ import (
 
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/store"
 )
 
 // ErrMemoryLimit marks a query that cannot run within Options.MemoryLimit.
@@ -326,12 +326,12 @@ func (q *query) room(bytes int64) error {
 
 // explainLimit adds to an error of a limit which knob there is, and what would have done.
 func (q *query) explainLimit(err error) error {
-	if !errors.Is(err, stream.ErrTempLimit) {
+	if !errors.Is(err, store.ErrTempLimit) {
 		return err
 	}
 	total, read := q.progress.rowsTotal, q.progress.rows.Load()
 	if total <= 0 || read <= 0 {
-		return fmt.Errorf("%w; %s", err, stream.TempLimitKnobs)
+		return fmt.Errorf("%w; %s", err, store.TempLimitKnobs)
 	}
 	used := q.store.Stored()
 	need := float64(used) * float64(total) / float64(read) * tempSlack

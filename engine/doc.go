@@ -2,7 +2,7 @@
 //
 //		source -> splits -> worker: decode -> tiles -> cpuagg.Worker        partition-generating phase
 //		                                                  |
-//		                              tables that fit, or partitions in a stream.Store
+//		                              tables that fit, or partitions in a store.Store
 //		                                                  |
 //		tasks  -> worker: cpuagg.Process -> finalizer -> record batches     partition-processing phase
 //		                                                  |

@@ -17,7 +17,7 @@ import (
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/store"
 )
 
 // Engine answers queries. It is safe for concurrent use: queries that run at the same time share
@@ -26,7 +26,7 @@ type Engine struct {
 	opt     Options
 	threads *semaphore.Weighted // E1
 	memory  *mem.Memory
-	temp    *stream.Temp
+	temp    *store.Temp
 	budget  *budget
 	decoded memory.Allocator // of decoded columns
 	results memory.Allocator // of result batches
@@ -52,7 +52,7 @@ func Open(opt Options) (*Engine, error) {
 		opt:     opt,
 		threads: semaphore.NewWeighted(int64(opt.Threads)),
 		memory:  mem.NewMemory(opt.MemoryLimit),
-		temp:    stream.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
+		temp:    store.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
 	}
 	var err error
 	if e.devices, err = newDevices(&opt); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
-	"github.com/mpga/mpga/stream"
 )
 
 // ErrPartials marks partial states that cannot be merged: of different queries or versions, of a
@@ -245,7 +245,7 @@ func readHeader(blob Blob) (text []byte, rows, size int64, err error) {
 		return nil, 0, 0, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	r, err := stream.OpenBlob(file, file.Size())
+	r, err := store.OpenBlob(file, file.Size())
 	if err != nil {
 		return nil, 0, 0, err
 	}

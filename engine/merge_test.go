@@ -12,7 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/store"
 )
 
 // Would catch a merge that holds its input in memory, or that cannot spill it.
@@ -131,9 +131,9 @@ func TestMergeRefuses(t *testing.T) {
 		{"a partition missing", [][]engine.Blob{a, b[:1]}, "partition 1 of 2 is missing beside b, blob 0", engine.ErrPartials},
 		{"a partition twice", [][]engine.Blob{a, {b[1], b[1]}}, "are both partition 1", engine.ErrPartials},
 		{"two runs in a source", [][]engine.Blob{{a[0], b[1]}}, "a, blob 0 and b, blob 1 are not of the same run", engine.ErrPartials},
-		{"another version", [][]engine.Blob{{&memoryBlob{"old", older}, a[1]}}, "old: unknown version: partial states of version 0, this program reads 1", stream.ErrVersion},
-		{"a cut", [][]engine.Blob{{&memoryBlob{"short", older[:50]}, a[1]}}, "short: 50 B are too few", stream.ErrCorrupt},
-		{"no states", [][]engine.Blob{{&memoryBlob{"text", bytes.Repeat([]byte("text"), 100)}}}, "text: these are no partial states", stream.ErrCorrupt},
+		{"another version", [][]engine.Blob{{&memoryBlob{"old", older}, a[1]}}, "old: unknown version: partial states of version 0, this program reads 1", store.ErrVersion},
+		{"a cut", [][]engine.Blob{{&memoryBlob{"short", older[:50]}, a[1]}}, "short: 50 B are too few", store.ErrCorrupt},
+		{"no states", [][]engine.Blob{{&memoryBlob{"text", bytes.Repeat([]byte("text"), 100)}}}, "text: these are no partial states", store.ErrCorrupt},
 	} {
 		_, err := mergeAll(eng, c.sources, engine.MergeOptions{}, 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.is) {

@@ -14,8 +14,8 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
-	"github.com/mpga/mpga/stream"
 )
 
 // PartialOptions say where Engine.Partial writes.
@@ -119,7 +119,7 @@ func newBlobOutput(bound *spec.Bound, opt PartialOptions) (o *blobOutput, err er
 // openBlob is the blob of a partition while it is written.
 type openBlob struct {
 	file   io.WriteCloser // nil once it is closed
-	writer *stream.BlobWriter
+	writer *store.BlobWriter
 }
 
 // begin implements output: how many positions the source takes is known now.
@@ -144,7 +144,7 @@ func (o *blobOutput) begin() error {
 		if b.file, err = o.opt.Create(i); err != nil {
 			return fmt.Errorf("partial states, partition %d: %w", i, err)
 		}
-		if b.writer, err = stream.NewBlobWriter(b.file, text, &o.layout, o.query.engine.memory); err != nil {
+		if b.writer, err = store.NewBlobWriter(b.file, text, &o.layout, o.query.engine.memory); err != nil {
 			return fmt.Errorf("partial states, partition %d: %w", i, err)
 		}
 	}

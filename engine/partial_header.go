@@ -10,11 +10,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
-	"github.com/mpga/mpga/stream"
 )
 
-// partialHeader is the text at the head of a blob of partial states, as JSON. stream/FORMAT.md
+// partialHeader is the text at the head of a blob of partial states, as JSON. internal/store/FORMAT.md
 // describes it.
 type partialHeader struct {
 	Run        string          `json:"run"`              // of the call that wrote the blob
@@ -117,11 +117,11 @@ func decodePartialHeader(text []byte) (*partialHeader, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields() // a field that is not known may change what states mean
 	if err := decoder.Decode(h); err != nil {
-		return nil, fmt.Errorf("header: %w: %w", stream.ErrVersion, err)
+		return nil, fmt.Errorf("header: %w: %w", store.ErrVersion, err)
 	}
 	switch {
 	case h.Hash != hashVersion:
-		return nil, fmt.Errorf("header: %w: partitions of hash version %d, this program has %d", stream.ErrVersion, h.Hash, hashVersion)
+		return nil, fmt.Errorf("header: %w: partitions of hash version %d, this program has %d", store.ErrVersion, h.Hash, hashVersion)
 	case h.Partitions < 1 || h.Partitions > partition.FanOutMax || h.Partitions&(h.Partitions-1) != 0 ||
 		h.Partition < 0 || h.Partition >= h.Partitions || h.Rows < 0:
 		return nil, fmt.Errorf("header: partition %d of %d, %d rows: %w", h.Partition, h.Partitions, h.Rows, ErrCorrupt)
@@ -138,7 +138,7 @@ func bindPartials(headers []*partialHeader) (*spec.Bound, error) {
 	for i, c := range h.Columns {
 		dt, err := c.Type.dataType()
 		if err != nil {
-			return nil, fmt.Errorf("column %q: %w: %w", c.Name, stream.ErrVersion, err)
+			return nil, fmt.Errorf("column %q: %w: %w", c.Name, store.ErrVersion, err)
 		}
 		fields[i] = arrow.Field{Name: c.Name, Type: dt, Nullable: true}
 		stats[i].NoNulls = !nullableIn(headers, i)
@@ -149,7 +149,7 @@ func bindPartials(headers []*partialHeader) (*spec.Bound, error) {
 		return nil, err
 	}
 	if len(bound.Columns) != len(fields) || bound.Keys.Words != h.KeyWords || !slices.Equal(partialKeys(bound), h.Keys) || !slices.Equal(partialFolds(bound), h.Folds) {
-		return nil, fmt.Errorf("%w: the states have other keys or folds than this program's", stream.ErrVersion)
+		return nil, fmt.Errorf("%w: the states have other keys or folds than this program's", store.ErrVersion)
 	}
 	for i := range bound.Columns {
 		if bound.Columns[i].Index != i {

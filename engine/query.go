@@ -15,8 +15,8 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/trace"
-	"github.com/mpga/mpga/stream"
 	"github.com/mpga/mpga/stream/mpega"
 )
 
@@ -28,7 +28,7 @@ type query struct {
 	splits   []scan.Split
 	feed     *feed
 	run      *cpuagg.Run
-	store    *stream.Store
+	store    *store.Store
 	counters atomic.Pointer[cpuagg.Counters] // of run
 	workers  int
 	once     bool // the input cannot be read again
@@ -86,7 +86,7 @@ func (q *query) reset() {
 	e, b := q.engine, q.bound
 	rows, states := b.RowLayout(), b.StateLayout()
 	q.feed = newFeed(q.splits)
-	q.store = stream.NewStore(stream.StoreOptions{
+	q.store = store.NewStore(store.StoreOptions{
 		Memory:   e.memory,
 		Temp:     e.temp,
 		Rows:     &rows,

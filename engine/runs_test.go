@@ -18,9 +18,9 @@ import (
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
-	"github.com/mpga/mpga/stream"
 )
 
 // heavyCell returns one of about n values of a type, or one of its edges, or NULL.
@@ -283,10 +283,10 @@ func TestRunsFaults(t *testing.T) {
 	}
 	fsys.FailAt(0)
 	fsys.FlipBit()
-	if err := run(0); !errors.Is(err, stream.ErrCorrupt) {
+	if err := run(0); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a bit flipped in a run: %v", err)
 	}
-	if err := run(200_000); !errors.Is(err, stream.ErrTempLimit) || !strings.Contains(err.Error(), "--temp-limit") {
+	if err := run(200_000); !errors.Is(err, store.ErrTempLimit) || !strings.Contains(err.Error(), "--temp-limit") {
 		t.Errorf("the temp directory is full: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

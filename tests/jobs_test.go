@@ -16,7 +16,7 @@ import (
 // A job from objects to objects: what is there is not made again, an object that was replaced is seen, and
 // a store that fails for a while is asked again.
 func TestJobObjects(t *testing.T) {
-	s := newStore(t)
+	s := newS3Server(t)
 	_, batch := salesTable(1000)
 	fill := func(rows int64) {
 		t.Helper()

@@ -17,9 +17,9 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
-	"github.com/mpga/mpga/stream"
 )
 
 // buildCommand builds mpga, once for all tests.
@@ -191,7 +191,7 @@ func TestSpillFaults(t *testing.T) {
 	}
 	fsys.FailAt(0)
 	fsys.FlipBit()
-	if _, err := runSpilled(context.Background(), opt, knobs); !errors.Is(err, stream.ErrCorrupt) {
+	if _, err := runSpilled(context.Background(), opt, knobs); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a bit flipped in a spill file: %v", err)
 	}
 	gone := filepath.Join(t.TempDir(), "gone")
@@ -199,7 +199,7 @@ func TestSpillFaults(t *testing.T) {
 		t.Errorf("there is no temp directory: %v", err)
 	}
 	full := engine.Options{Threads: 2, TempDir: t.TempDir(), TempLimit: 100_000}
-	if _, err := runSpilled(context.Background(), full, knobs); !errors.Is(err, stream.ErrTempLimit) || !strings.Contains(err.Error(), "--temp-limit") {
+	if _, err := runSpilled(context.Background(), full, knobs); !errors.Is(err, store.ErrTempLimit) || !strings.Contains(err.Error(), "--temp-limit") {
 		t.Errorf("the temp directory is full: %v", err)
 	}
 	if left, err := os.ReadDir(opt.TempDir); err != nil || len(left) > 0 {

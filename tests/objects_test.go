@@ -35,8 +35,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// store is an S3 server that fails as it is told to.
-type store struct {
+// s3Server is an S3 server that fails as it is told to.
+type s3Server struct {
 	*httptest.Server
 	memory   *s3mem.Backend
 	requests atomic.Int64
@@ -45,10 +45,10 @@ type store struct {
 
 const bucketName = "bucket"
 
-// newStore starts a server and points the environment to it.
-func newStore(t *testing.T) *store {
+// newS3Server starts a server and points the environment to it.
+func newS3Server(t *testing.T) *s3Server {
 	t.Helper()
-	s := &store{memory: s3mem.New()}
+	s := &s3Server{memory: s3mem.New()}
 	if err := s.memory.CreateBucket(bucketName); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func newStore(t *testing.T) *store {
 }
 
 // keys returns the names of all objects.
-func (s *store) keys(t *testing.T) (keys []string) {
+func (s *s3Server) keys(t *testing.T) (keys []string) {
 	t.Helper()
 	list, err := s.memory.ListBucket(bucketName, nil, gofakes3.ListBucketPage{})
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *store) keys(t *testing.T) (keys []string) {
 	return keys
 }
 
-func (s *store) content(t *testing.T, key string) []byte {
+func (s *s3Server) content(t *testing.T, key string) []byte {
 	t.Helper()
 	o, err := s.memory.GetObject(bucketName, key, nil)
 	if err != nil {
@@ -187,7 +187,7 @@ func wantAnswer(t *testing.T, schema *arrow.Schema, batches ...arrow.RecordBatch
 // Would catch objects that are not what was written, prefixes, globs and folders that are read wrongly, and
 // outputs that are replaced or left when they should not be.
 func TestObjectStore(t *testing.T) {
-	s := newStore(t)
+	s := newS3Server(t)
 	fsys := newObjects(t, objects.Options{})
 	schema, batch := salesTable(60_000)
 	want := wantAnswer(t, schema, batch)
@@ -268,7 +268,7 @@ func TestObjectStore(t *testing.T) {
 }
 
 // checkManifest compares the manifest below a prefix with the objects.
-func (s *store) checkManifest(t *testing.T, prefix string, rows int64) {
+func (s *s3Server) checkManifest(t *testing.T, prefix string, rows int64) {
 	t.Helper()
 	var m sink.Manifest
 	if err := json.Unmarshal(s.content(t, prefix+sink.ManifestName), &m); err != nil {
@@ -324,7 +324,7 @@ func badNetwork(seed uint64) func(w http.ResponseWriter, r *http.Request, serve 
 
 // Would catch an answer that a bad network makes wrong, or an error that says too little of it.
 func TestObjectStoreFails(t *testing.T) {
-	s := newStore(t)
+	s := newS3Server(t)
 	s.Config.ErrorLog = nil
 	schema, batch := salesTable(40_000)
 	want := wantAnswer(t, schema, batch)
@@ -382,7 +382,7 @@ func TestObjectStoreFails(t *testing.T) {
 
 // The command and its jobs take URLs wherever they take files.
 func TestObjectCommand(t *testing.T) {
-	s := newStore(t)
+	s := newS3Server(t)
 	_, batch := salesTable(5_000)
 	fsys := newObjects(t, objects.Options{})
 	if err := write("s3://bucket/in/year=2001/a.parquet", sink.Options{FS: fsys}, batch); err != nil {
@@ -422,7 +422,7 @@ func TestObjectCommand(t *testing.T) {
 
 // Would catch a query of objects that cancelling does not end.
 func TestObjectStoreCancelled(t *testing.T) {
-	s := newStore(t)
+	s := newS3Server(t)
 	_, batch := salesTable(40_000)
 	fsys := newObjects(t, objects.Options{})
 	if err := write("s3://bucket/in.parquet", sink.Options{FS: fsys, RowGroupRows: 1000}, batch); err != nil {
@@ -461,7 +461,7 @@ func TestObjectStoreCancelled(t *testing.T) {
 // Would catch web servers that are read wrongly: with ranges and without, without HEAD, with a query in the URL,
 // with a file that changes.
 func TestWeb(t *testing.T) {
-	s := newStore(t)
+	s := newS3Server(t)
 	schema, batch := salesTable(30_000)
 	want := wantAnswer(t, schema, batch)
 	fsys := newObjects(t, objects.Options{})

@@ -26,7 +26,7 @@ type Options struct {
 	Version string
 
 	// FS is where inputs, outputs and the states of steps are; the lock is a file of the system in any
-	// case. The default is stream.OS.
+	// case. The default is vfs.OS.
 	FS vfs.FS
 
 	// Logger takes what happens. The default discards.

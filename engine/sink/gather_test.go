@@ -19,15 +19,15 @@ import (
 
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream"
 )
 
 // spillingCollect gathers rows with the least memory, and spills to a directory of a file system.
 func spillingCollect(fsys vfs.FS, dir string) func(*arrow.Schema, order.By, string) (*order.Collector, error) {
 	return func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
 		mem := mem.NewMemory(1 << 20)
-		opt := order.Options{Bytes: 1 << 20, Memory: mem, Temp: stream.NewTemp(fsys, dir, math.MaxInt64), Purpose: purpose}
+		opt := order.Options{Bytes: 1 << 20, Memory: mem, Temp: store.NewTemp(fsys, dir, math.MaxInt64), Purpose: purpose}
 		return order.NewCollector(context.Background(), schema, by, opt, mem.Close)
 	}
 }

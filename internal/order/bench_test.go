@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream"
 )
 
 // The time to order a million rows of a key, a string and two numbers, in batches as results come.
@@ -53,7 +53,7 @@ func BenchmarkOrder(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				r, err := New(b.Context(), in, c.by, Options{Bytes: c.bytes, Temp: stream.NewTemp(vfs.OS, b.TempDir(), math.MaxInt64)}, nil)
+				r, err := New(b.Context(), in, c.by, Options{Bytes: c.bytes, Temp: store.NewTemp(vfs.OS, b.TempDir(), math.MaxInt64)}, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/internal/mem"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream"
 )
 
 // Options say what a sort may use. The zero value is usable.
@@ -25,7 +25,7 @@ type Options struct {
 	Memory *mem.Memory
 
 	// Temp takes what does not fit. The default is os.TempDir(), without a limit.
-	Temp *stream.Temp
+	Temp *store.Temp
 
 	// Threads is how many goroutines a sort uses at most. The default is runtime.GOMAXPROCS(0).
 	Threads int
@@ -62,7 +62,7 @@ func (o *Options) EnsureDefaults() {
 		o.Memory = mem.NewMemory(o.Bytes)
 	}
 	if o.Temp == nil {
-		o.Temp = stream.NewTemp(vfs.OS, os.TempDir(), math.MaxInt64)
+		o.Temp = store.NewTemp(vfs.OS, os.TempDir(), math.MaxInt64)
 	}
 	if o.Threads == 0 {
 		o.Threads = runtime.GOMAXPROCS(0)

@@ -18,9 +18,9 @@ import (
 
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
-	"github.com/mpga/mpga/stream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -152,7 +152,7 @@ func TestRandom(t *testing.T) {
 		fsys := faultfs.New(vfs.OS)
 		opt := Options{
 			Bytes:     1 << (10 + rng.IntN(14)),
-			Temp:      stream.NewTemp(fsys, t.TempDir(), math.MaxInt64),
+			Temp:      store.NewTemp(fsys, t.TempDir(), math.MaxInt64),
 			Allocator: mem,
 			Threads:   1 + rng.IntN(3),
 			BatchRows: 1 + rng.IntN(5000),
@@ -200,7 +200,7 @@ func intBatches(rows, batchRows int, value func(i int) int64) (*arrow.Schema, []
 func TestManyRuns(t *testing.T) {
 	schema, batches := intBatches(40_000, 100, func(i int) int64 { return int64(i*7919) % 97 })
 	by := By{Keys: []Key{{Column: 0}}}
-	r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 12 << 10, Temp: stream.NewTemp(vfs.OS, t.TempDir(), math.MaxInt64)})
+	r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 12 << 10, Temp: store.NewTemp(vfs.OS, t.TempDir(), math.MaxInt64)})
 	defer r.Release()
 	got, err := read(r)
 	check(t, err)
@@ -267,7 +267,7 @@ func TestNoKeysAndLists(t *testing.T) {
 	}
 	for _, by := range []By{{}, {Offset: 70}, {Limited: true, Limit: 120, Offset: 3}, {Limited: true}, {Keys: []Key{{}}}, {Keys: []Key{{Descending: true}}, Limited: true, Limit: 9}} {
 		for _, bytes := range []int64{1 << 12, 1 << 20} {
-			r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: bytes, Temp: stream.NewTemp(vfs.OS, t.TempDir(), math.MaxInt64)})
+			r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: bytes, Temp: store.NewTemp(vfs.OS, t.TempDir(), math.MaxInt64)})
 			got, err := read(r)
 			check(t, err)
 			same(t, got, oracle(cellsOf(batches), by))
@@ -306,7 +306,7 @@ func TestFaults(t *testing.T) {
 		fsys := faultfs.New(vfs.OS)
 		fsys.FailAt(n)
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-		temp := stream.NewTemp(fsys, t.TempDir(), math.MaxInt64)
+		temp := store.NewTemp(fsys, t.TempDir(), math.MaxInt64)
 		r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 12 << 10, Temp: temp, Allocator: mem})
 		got, err := read(r)
 		r.Release()
@@ -335,13 +335,13 @@ func TestBadTemp(t *testing.T) {
 	by := By{Keys: []Key{{Column: 0}}}
 	fsys := faultfs.New(vfs.OS)
 	fsys.FlipBit()
-	r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 12 << 10, Temp: stream.NewTemp(fsys, t.TempDir(), math.MaxInt64)})
-	if _, err := read(r); !errors.Is(err, stream.ErrCorrupt) {
+	r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 12 << 10, Temp: store.NewTemp(fsys, t.TempDir(), math.MaxInt64)})
+	if _, err := read(r); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a flipped bit: %v", err)
 	}
 	r.Release()
-	r = newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 12 << 10, Temp: stream.NewTemp(vfs.OS, t.TempDir(), 1000)})
-	if _, err := read(r); !errors.Is(err, stream.ErrTempLimit) || !strings.Contains(err.Error(), "raise --temp-limit") || strings.Contains(err.Error(), "ipc") {
+	r = newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 12 << 10, Temp: store.NewTemp(vfs.OS, t.TempDir(), 1000)})
+	if _, err := read(r); !errors.Is(err, store.ErrTempLimit) || !strings.Contains(err.Error(), "raise --temp-limit") || strings.Contains(err.Error(), "ipc") {
 		t.Errorf("a full temp directory: %v", err)
 	}
 	r.Release()

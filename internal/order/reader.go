@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/store"
 )
 
 // Reader returns the rows of another reader in order. It is an array.RecordReader: one goroutine at a
@@ -205,8 +205,8 @@ func (r *Reader) start() error {
 
 // failed says what the rows were ordered for, and names the knobs of a limit that was met.
 func (r *Reader) failed(err error) error {
-	if errors.Is(err, stream.ErrTempLimit) {
-		return fmt.Errorf("%s: %w; %s", r.sort.opt.Purpose, err, stream.TempLimitKnobs)
+	if errors.Is(err, store.ErrTempLimit) {
+		return fmt.Errorf("%s: %w; %s", r.sort.opt.Purpose, err, store.TempLimitKnobs)
 	}
 	return fmt.Errorf("%s: %w", r.sort.opt.Purpose, err)
 }

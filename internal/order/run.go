@@ -10,7 +10,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/store"
 )
 
 // A run is sorted rows on disk: an Arrow stream, whose bytes lie in the pages of a spool as rows of one
@@ -28,8 +28,8 @@ var pageLayout = spec.RowLayout{Stride: 1}
 const runPageWords = 8 << 10
 
 // newRunStore returns the place for runs.
-func newRunStore(opt *Options) *stream.Store {
-	return stream.NewStore(stream.StoreOptions{Memory: opt.Memory, Temp: opt.Temp, Rows: &pageLayout, States: &pageLayout, Writers: 1})
+func newRunStore(opt *Options) *store.Store {
+	return store.NewStore(store.StoreOptions{Memory: opt.Memory, Temp: opt.Temp, Rows: &pageLayout, States: &pageLayout, Writers: 1})
 }
 
 // runWriter writes a run.
@@ -42,7 +42,7 @@ type runWriter struct {
 	err     error // of the store
 }
 
-func newRunWriter(store *stream.Store, memory spec.Memory, schema *arrow.Schema, mem memory.Allocator) *runWriter {
+func newRunWriter(store *store.Store, memory spec.Memory, schema *arrow.Schema, mem memory.Allocator) *runWriter {
 	w := &runWriter{run: &run{spool: store.NewSpool(&pageLayout)}, memory: memory}
 	w.batches = ipc.NewWriter(w, ipc.WithSchema(schema), ipc.WithAllocator(mem))
 	return w

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/stream"
+	"github.com/mpga/mpga/internal/store"
 )
 
 // sorter holds rows until they are in order.
@@ -30,7 +30,7 @@ type sorter struct {
 
 	rows  int64 // seen that were worth holding
 	bytes int64 // of them
-	store *stream.Store
+	store *store.Store
 	runs  []*run
 	stats Stats
 }

@@ -1,4 +1,4 @@
-package stream
+package store
 
 import (
 	"github.com/mpga/mpga/internal/trace"
