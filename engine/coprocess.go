@@ -13,7 +13,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/partition"
-	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream"
 )
 
 // coprocessor runs the two phases of a query on devices, beside the CPU's workers:
@@ -30,7 +30,7 @@ type coprocessor struct {
 	query  *query
 	lease  *lease
 	layout *deviceLayout
-	run    *mpega.Run
+	run    *stream.Run
 	filler filler
 	plain  *plainResult // nil when results are not the devices' bytes
 
@@ -70,7 +70,7 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 	} else {
 		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
 	}
-	c.run, err = mpega.New(ctx, opt)
+	c.run, err = stream.New(ctx, opt)
 	if err != nil {
 		return nil, cmp.Or(c.release(err), err)
 	}
@@ -80,9 +80,9 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 }
 
 // deviceOptions returns the options of a run on devices, but for what takes its rows and states.
-func (q *query) deviceOptions(set *deviceSet, layout *deviceLayout) mpega.Options {
+func (q *query) deviceOptions(set *deviceSet, layout *deviceLayout) stream.Options {
 	knobs := &q.engine.opt.testing.Device
-	return mpega.Options{
+	return stream.Options{
 		Devices:     set.list,
 		Shape:       layout.shape,
 		Nullable:    layout.nullable,
@@ -123,7 +123,7 @@ func (c *coprocessor) with(ctx context.Context, f func(*cpuWorker) error) error 
 }
 
 // takeRows aggregates rows that no table of a device took.
-func (c *coprocessor) takeRows(ctx context.Context, t *mpega.Tile) error {
+func (c *coprocessor) takeRows(ctx context.Context, t *stream.Tile) error {
 	row := c.back.Begin("aggregate rows")
 	defer c.back.End(row)
 	return c.with(ctx, func(w *cpuWorker) error {
@@ -138,18 +138,18 @@ func (c *coprocessor) takeRows(ctx context.Context, t *mpega.Tile) error {
 }
 
 // takeStates merges groups whose keys may come again.
-func (c *coprocessor) takeStates(ctx context.Context, g *mpega.Groups) error {
+func (c *coprocessor) takeStates(ctx context.Context, g *stream.Groups) error {
 	row := c.back.Begin("merge groups")
 	defer c.back.End(row)
 	return c.addGroups(ctx, g, 0, g.Count)
 }
 
 // addGroups merges groups from to to with those of the CPU.
-func (c *coprocessor) addGroups(ctx context.Context, g *mpega.Groups, from, to int) error {
+func (c *coprocessor) addGroups(ctx context.Context, g *stream.Groups, from, to int) error {
 	return c.with(ctx, func(w *cpuWorker) error { return c.addGroupsTo(w, g, from, to) })
 }
 
-func (c *coprocessor) addGroupsTo(w *cpuWorker, g *mpega.Groups, from, to int) error {
+func (c *coprocessor) addGroupsTo(w *cpuWorker, g *stream.Groups, from, to int) error {
 	for ; from < to; from += spec.TileRows {
 		groups := c.layout.groups(&w.groups, g, from, min(from+spec.TileRows, to))
 		if err := w.AddGroups(groups.Len, groups.Keys, groups.States); err != nil {
@@ -175,7 +175,7 @@ type groupChunk struct {
 
 // groupSet is groups on their way to the output, cut in chunks.
 type groupSet struct {
-	*mpega.Groups
+	*stream.Groups
 	merge  bool         // by the CPU
 	unsent atomic.Int64 // chunks that the output does not have yet
 	users  atomic.Int64 // of the memory: chunks, and batches that share it
@@ -196,7 +196,7 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 	var deviceErr error
 	processed := make(chan struct{})
 	spawn.Go(func() error {
-		return c.run.Process(func(_ context.Context, g *mpega.Groups) error { return c.emit(cctx, g, chunks) })
+		return c.run.Process(func(_ context.Context, g *stream.Groups) error { return c.emit(cctx, g, chunks) })
 	}, func(err error) {
 		deviceErr = err
 		close(chunks)
@@ -251,7 +251,7 @@ func (c *coprocessor) settle(ctx context.Context, workers []*cpuagg.Worker) erro
 const plainBatches = 16
 
 // emit cuts groups into chunks, of the groups of a result batch.
-func (c *coprocessor) emit(ctx context.Context, g *mpega.Groups, chunks chan<- groupChunk) error {
+func (c *coprocessor) emit(ctx context.Context, g *stream.Groups, chunks chan<- groupChunk) error {
 	set := &groupSet{Groups: g}
 	for _, p := range g.Partitions {
 		set.merge = set.merge || c.merged[p]

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream"
 )
 
 // DeviceForecast is what devices would do, or why the CPU would.
@@ -54,8 +54,8 @@ func (q *query) foretellDevice(ctx context.Context, input *Forecast) (*DeviceFor
 		if opt.Groups == 0 {
 			opt.Groups = input.Groups
 		}
-		var foretold mpega.Forecast
-		if foretold, err = mpega.Foretell(opt); err == nil {
+		var foretold stream.Forecast
+		if foretold, err = stream.Foretell(opt); err == nil {
 			f.Route, f.Reason, f.TileRows, f.Partitions = foretold.Route.String(), foretold.Reason, foretold.TileRows, foretold.Partitions
 			if layout.parts != nil {
 				f.Reason = layout.parts.Error()
@@ -82,7 +82,7 @@ func (f *DeviceForecast) String() string {
 	switch {
 	case f.Partitions > 0:
 		to = plural(int64(f.Partitions), "partition")
-	case f.Route == mpega.RouteAggregate.String():
+	case f.Route == stream.RouteAggregate.String():
 		to = "groups, each by itself"
 	}
 	return fmt.Sprintf("%s, tiles of %s to %s: %s", f.Devices, plural(int64(f.TileRows), "row"), to, f.Reason) + chosen

@@ -12,7 +12,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/kernels"
-	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream"
 )
 
 // deviceLayout says how the rows and states of a query lie on a device, and turns tiles and groups of one
@@ -209,7 +209,7 @@ func (l *deviceLayout) rowBytes() int64 {
 }
 
 // stage writes the rows of a tile to a device's tile, from row at on.
-func (l *deviceLayout) stage(to *mpega.Tile, at int, t *spec.Tile) {
+func (l *deviceLayout) stage(to *stream.Tile, at int, t *spec.Tile) {
 	n := t.Rows
 	switch {
 	case l.hashed:
@@ -276,7 +276,7 @@ func stageBits(bitmap []uint32, at int, valid []uint8, n int) {
 }
 
 // unstage makes a tile of rows of a device's tile, from a row on, and returns it: of spec.TileRows at most.
-func (l *deviceLayout) unstage(t *spec.Tile, from *mpega.Tile, at int) *spec.Tile {
+func (l *deviceLayout) unstage(t *spec.Tile, from *stream.Tile, at int) *spec.Tile {
 	n := min(spec.TileRows, from.Rows-at)
 	if t == nil {
 		t = &spec.Tile{Args: make([][]uint64, len(l.bound.Args)), Valid: make([][]uint8, len(l.bound.Columns))}
@@ -333,7 +333,7 @@ type groupBuffers struct {
 }
 
 // groups returns groups from to to of a device as the CPU's.
-func (l *deviceLayout) groups(buf *groupBuffers, g *mpega.Groups, from, to int) *cpuagg.Groups {
+func (l *deviceLayout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpuagg.Groups {
 	n := to - from
 	buf.keys = l.words(buf.keys, g.Keys, l.shape.KeyBytes, from, n, kernels.Uint32)
 	if buf.states == nil {

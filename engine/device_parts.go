@@ -13,7 +13,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
-	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream"
 )
 
 // newPartLayout returns the layout of a query that a device does not aggregate, and why: it partitions the rows
@@ -62,7 +62,7 @@ func stageKeys(out, keys []uint64, c *deviceColumn, width int) {
 }
 
 // unstageKeys puts n packed keys together again, from row at on.
-func (l *deviceLayout) unstageKeys(buf []uint64, from *mpega.Tile, at, n int) []uint64 {
+func (l *deviceLayout) unstageKeys(buf []uint64, from *stream.Tile, at, n int) []uint64 {
 	width := l.bound.Keys.Words
 	buf = grow(buf, n*width)
 	for i := range l.columns {
@@ -81,11 +81,11 @@ func (l *deviceLayout) unstageKeys(buf []uint64, from *mpega.Tile, at, n int) []
 // batchKeeper keeps batches for as long as a tile refers to them.
 type batchKeeper struct {
 	mu     sync.Mutex
-	byTile map[*mpega.Tile][]arrow.RecordBatch
+	byTile map[*stream.Tile][]arrow.RecordBatch
 }
 
 // keep keeps a batch until its tile is dropped.
-func (k *batchKeeper) keep(t *mpega.Tile, batch arrow.RecordBatch) {
+func (k *batchKeeper) keep(t *stream.Tile, batch arrow.RecordBatch) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kept := k.byTile[t]
@@ -93,14 +93,14 @@ func (k *batchKeeper) keep(t *mpega.Tile, batch arrow.RecordBatch) {
 		return
 	}
 	if k.byTile == nil {
-		k.byTile = make(map[*mpega.Tile][]arrow.RecordBatch)
+		k.byTile = make(map[*stream.Tile][]arrow.RecordBatch)
 	}
 	batch.Retain()
 	k.byTile[t] = append(kept, batch)
 }
 
 // drop lets the batches of a tile go.
-func (k *batchKeeper) drop(t *mpega.Tile) {
+func (k *batchKeeper) drop(t *stream.Tile) {
 	k.mu.Lock()
 	kept := k.byTile[t]
 	delete(k.byTile, t)
@@ -118,16 +118,16 @@ func (k *batchKeeper) dropAll() {
 }
 
 // parts returns what partitions are for, if the CPU is to aggregate them; or nil. Nobody takes their rows.
-func (q *query) parts(l *deviceLayout) *mpega.Parts {
+func (q *query) parts(l *deviceLayout) *stream.Parts {
 	if l.parts == nil {
 		return nil
 	}
-	return &mpega.Parts{Radix: func(groups int64) int { return int(q.run.PlanScatter(groups)) }}
+	return &stream.Parts{Radix: func(groups int64) int { return int(q.run.PlanScatter(groups)) }}
 }
 
 // takeParts takes the rows of a tile to the partitions of the CPU's store: by as many of its workers at once as there
 // are for each tile under way.
-func (c *coprocessor) takeParts(ctx context.Context, t *mpega.Tile, offsets []uint64) error {
+func (c *coprocessor) takeParts(ctx context.Context, t *stream.Tile, offsets []uint64) error {
 	defer c.batches.drop(t)
 	group, ctx := spawn.WithContext(ctx)
 	workers := max(cap(c.pool)/c.run.Tiles(), 1)
@@ -139,7 +139,7 @@ func (c *coprocessor) takeParts(ctx context.Context, t *mpega.Tile, offsets []ui
 }
 
 // takePart takes rows from to to of a tile to their partitions.
-func (c *coprocessor) takePart(ctx context.Context, t *mpega.Tile, offsets []uint64, from, to int) error {
+func (c *coprocessor) takePart(ctx context.Context, t *stream.Tile, offsets []uint64, from, to int) error {
 	th := thread{of: c.query.engine.threads}
 	if err := th.take(ctx); err != nil {
 		return err

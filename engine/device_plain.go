@@ -13,7 +13,7 @@ import (
 
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/kernels"
-	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream"
 )
 
 // plainResult says which bytes of a device's groups the columns of a result are, where all of them lie
@@ -92,7 +92,7 @@ func (s *sharedChunk) Free([]byte) {
 }
 
 // plainWords returns the words of a fold's states, of some groups.
-func plainWords(g *mpega.Groups, f plainFold, from, to int) []uint64 {
+func plainWords(g *stream.Groups, f plainFold, from, to int) []uint64 {
 	b := g.States[f.fold][8*f.words*from : 8*f.words*to]
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/kernels"
-	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream"
 )
 
 // filler lets all readers fill the tiles of devices together: a reader reserves a range of rows, writes
@@ -29,7 +29,7 @@ type filler struct {
 
 // openTile is a tile that is being filled.
 type openTile struct {
-	*mpega.Tile
+	*stream.Tile
 	reserved int // rows
 	pending  int // ranges that are being written
 	full     bool
@@ -182,7 +182,7 @@ func follow(average *atomic.Int64, d time.Duration) {
 // them no longer than a tile is waited for, and while their groups stay in the workers' tables.
 func (f *filler) cpuHelps() bool {
 	c := f.coprocessor
-	if route, groups := c.run.Route(); route != mpega.RouteAggregate || groups == 0 {
+	if route, groups := c.run.Route(); route != stream.RouteAggregate || groups == 0 {
 		return false
 	}
 	if _, _, scattered := c.query.run.Scatter(); scattered {
@@ -194,7 +194,7 @@ func (f *filler) cpuHelps() bool {
 
 // copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where all
 // columns lie as they do there. It returns false, and has done nothing, where some do not.
-func (e *encoder) copyPlain(l *deviceLayout, to *mpega.Tile, at, from, n int) bool {
+func (e *encoder) copyPlain(l *deviceLayout, to *stream.Tile, at, from, n int) bool {
 	key := e.plainKey(l, from, n)
 	if key == nil {
 		return false

@@ -47,8 +47,8 @@ type MergeOptions struct {
 // written, in any order. The order of the sources is that of the input. The result is read as
 // Aggregate's is.
 //
-// What does not fit together is ErrPartials, what is damaged stream.ErrCorrupt, and what another
-// version has written stream.ErrVersion.
+// What does not fit together is ErrPartials, what is damaged store.ErrCorrupt, and what another
+// version has written store.ErrVersion.
 func (e *Engine) Merge(ctx context.Context, sources [][]Blob, opt MergeOptions) (result *Result, err error) {
 	err = spawn.Call(func() error {
 		run, _, err := e.newMerge(ctx, sources, opt)

@@ -46,7 +46,7 @@ type Options struct {
 	// The default is 90% of what is free there when the engine opens.
 	TempLimit int64
 
-	// FS is the file system of TempDir. The default is stream.OS.
+	// FS is the file system of TempDir. The default is vfs.OS.
 	FS vfs.FS
 
 	// Progress, when set, is called while a query runs, about ten times a second and once when it
@@ -90,7 +90,7 @@ type TestingKnobs struct {
 	Device DeviceKnobs
 }
 
-// DeviceKnobs force paths on devices; see mpega.Options.
+// DeviceKnobs force paths on devices; see stream.Options.
 type DeviceKnobs struct {
 	TileRows, Streams, RadixBits int
 	Groups                       int64

@@ -17,7 +17,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/trace"
-	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream"
 )
 
 // query is one execution.
@@ -154,7 +154,7 @@ func (q *query) answer(ctx context.Context) error {
 	}
 	q.traceBegin()
 	err = q.attempt(ctx)
-	if errors.Is(err, mpega.ErrDevice) && !errors.Is(err, spawn.ErrInternal) {
+	if errors.Is(err, stream.ErrDevice) && !errors.Is(err, spawn.ErrInternal) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

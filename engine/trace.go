@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/internal/trace"
-	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream"
 )
 
 // The groups of a trace's rows, beside those of devices.
@@ -59,21 +59,21 @@ func (t *thread) does(work string) {
 // deviceTrace shows each stream of a device, and its copy engines, which copy for all streams.
 type deviceTrace struct{ query *trace.Query }
 
-// Span implements mpega.Trace.
-func (d deviceTrace) Span(device, stream int, lane mpega.Lane, name string, begin, end time.Time) {
+// Span implements stream.Trace.
+func (d deviceTrace) Span(device, index int, lane stream.Lane, name string, begin, end time.Time) {
 	group := fmt.Sprintf("device %d", device)
-	row := fmt.Sprintf("stream %d", stream)
+	row := fmt.Sprintf("stream %d", index)
 	switch lane {
-	case mpega.LaneCopyIn:
+	case stream.LaneCopyIn:
 		d.query.Row(group, "copy engine in", 0).Add(row, begin, end)
-	case mpega.LaneCopyOut:
+	case stream.LaneCopyOut:
 		d.query.Row(group, "copy engine out", 1).Add(row, begin, end)
 	}
-	d.query.Row(group, row, 2+stream).Add(name, begin, end)
+	d.query.Row(group, row, 2+index).Add(name, begin, end)
 }
 
 // deviceTrace returns what takes the spans of devices; nil without a trace.
-func (q *query) deviceTrace() mpega.Trace {
+func (q *query) deviceTrace() stream.Trace {
 	if q.trace == nil {
 		return nil
 	}

@@ -12,27 +12,33 @@ import (
 
 const module = "github.com/mpga/mpga"
 
-// allowedImports says which packages of the module each may import. Everything may import
-// the leaves, which import nothing.
-var allowedImports = map[string][]string{
-	"cmd/mpga":             {"engine", "internal/gen", "engine/job", "engine/objects", "internal/order", "engine/plan", "internal/report", "engine/scan", "engine/sink", "engine/sql", "kernels", "kernels/bench", "kernels/nvml", "internal/store", "internal/trace"},
-	"engine":               {"internal/digits", "internal/order", "engine/scan", "internal/store", "stream/mpega", "internal/trace", "cpuagg", "partition", "kernels", "kernels/hostdevice"},
-	"internal/digits":      {},
-	"internal/expr":        {"internal/digits"},
-	"internal/gen":         {"internal/digits", "engine/scan"},
-	"internal/invariants":  {},
-	"engine/job":           {"engine", "internal/order", "engine/plan", "engine/scan", "engine/sink", "engine/sql", "internal/store"},
-	"engine/objects":       {"internal/store"},
-	"internal/order":       {"cpuagg", "internal/store"},
-	"engine/plan":          {"engine", "internal/expr", "internal/order", "engine/scan", "engine/sql"},
-	"internal/report":      {"engine", "internal/trace"},
-	"engine/scan":          {"internal/digits", "internal/store"},
-	"engine/sink":          {"internal/digits", "internal/order", "partition", "internal/store"},
+// imports says which packages of the module each package imports, the leaves apart. Both ways: an import that is not
+// here fails, and so does an entry that no file needs.
+var imports = map[string][]string{
+	"cmd/mpga":             {"engine", "engine/job", "engine/objects", "engine/plan", "engine/scan", "engine/sink", "engine/spec", "engine/sql", "internal/gen", "internal/order", "internal/report", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/nvml"},
+	"cpuagg":               {"engine/spec", "partition"},
+	"engine":               {"cpuagg", "engine/scan", "engine/spec", "internal/digits", "internal/mem", "internal/order", "internal/store", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
+	"engine/job":           {"engine", "engine/plan", "engine/scan", "engine/sink", "engine/spec", "engine/sql", "internal/order", "internal/vfs"},
+	"engine/objects":       {"internal/vfs"},
+	"engine/plan":          {"engine", "engine/scan", "engine/spec", "engine/sql", "internal/expr", "internal/order"},
+	"engine/scan":          {"engine/spec", "internal/digits", "internal/vfs"},
+	"engine/sink":          {"engine/spec", "internal/digits", "internal/mem", "internal/order", "internal/vfs", "partition"},
 	"engine/spec":          {},
-	"engine/spectest":      {},
-	"engine/sql":           {"internal/expr"},
-	"cpuagg":               {"partition"},
+	"engine/spectest":      {"engine/spec"},
+	"engine/sql":           {"engine/spec", "internal/expr"},
+	"internal/digits":      {},
+	"internal/expr":        {"engine/spec", "internal/digits"},
+	"internal/gen":         {"engine/scan", "internal/digits"},
+	"internal/invariants":  {},
+	"internal/mem":         {"engine/spec"},
+	"internal/order":       {"cpuagg", "engine/spec", "internal/mem", "internal/store", "internal/vfs"},
 	"internal/redact":      {},
+	"internal/report":      {"engine", "internal/trace"},
+	"internal/spawn":       {"internal/redact"},
+	"internal/store":       {"cpuagg", "engine/spec", "internal/mem", "internal/trace", "internal/vfs", "partition"},
+	"internal/trace":       {},
+	"internal/vfs":         {},
+	"internal/vfs/faultfs": {"internal/vfs"},
 	"kernels":              {"partition"},
 	"kernels/bench":        {"kernels", "partition"},
 	"kernels/cpurun":       {},
@@ -40,15 +46,11 @@ var allowedImports = map[string][]string{
 	"kernels/hostdevice":   {"kernels", "partition"},
 	"kernels/nvml":         {},
 	"partition":            {},
-	"internal/spawn":       {"internal/redact"},
-	"internal/store":       {"cpuagg", "kernels", "partition", "internal/trace"},
-	"internal/vfs/faultfs": {"internal/store"},
-	"stream/mpega":         {"kernels", "partition"},
-	"internal/trace":       {},
+	"stream":               {"kernels", "partition"},
 }
 
 // leaves may be imported by every package but by each other.
-var leaves = []string{"engine/spec", "internal/invariants", "internal/redact", "internal/spawn"}
+var leaves = []string{"internal/invariants", "internal/redact", "internal/spawn"}
 
 // testingOnly are imported by tests alone.
 var testingOnly = []string{"engine/spectest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
@@ -65,33 +67,49 @@ type goPackage struct {
 
 // Imports point one way: a package that is new, or reaches where it may not, is found here.
 func TestDeps(t *testing.T) {
+	seen := make(map[string]bool)
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
 		if strings.HasPrefix(name, "out/") {
 			continue // scratch, which git ignores
 		}
-		allowed, known := allowedImports[name]
+		seen[name] = true
+		listed, known := imports[name]
 		if !known {
-			t.Errorf("%s: say in allowedImports what it may import", name)
+			t.Errorf("%s: say in imports what the package imports", name)
 		}
-		for _, imported := range p.Imports {
-			if imported, ours := strings.CutPrefix(imported, module+"/"); ours && !mayImport(name, imported, allowed) {
-				t.Errorf("%s must not import %s", name, imported)
-			}
-		}
+		checkImports(t, name, p.Imports, listed)
 		for _, dep := range p.Deps {
 			if slices.ContainsFunc(peers, func(peer string) bool { return strings.HasPrefix(dep, peer) }) {
 				t.Errorf("%s depends on %s", name, dep)
 			}
 		}
 	}
+	for name := range imports {
+		if !seen[name] {
+			t.Errorf("%s is in imports and does not exist", name)
+		}
+	}
 }
 
-func mayImport(name, imported string, allowed []string) bool {
-	if slices.Contains(testingOnly, imported) {
-		return false
+// checkImports compares the imports of a package with those that are listed for it.
+func checkImports(t *testing.T, name string, actual, listed []string) {
+	t.Helper()
+	unused := slices.Clone(listed)
+	for _, path := range actual {
+		imported, ours := strings.CutPrefix(path, module+"/")
+		if !ours {
+			continue
+		}
+		isLeaf := slices.Contains(leaves, imported) && !slices.Contains(leaves, name)
+		if slices.Contains(testingOnly, imported) || !isLeaf && !slices.Contains(listed, imported) {
+			t.Errorf("%s must not import %s", name, imported)
+		}
+		unused = slices.DeleteFunc(unused, func(u string) bool { return u == imported })
 	}
-	return slices.Contains(allowed, imported) || slices.Contains(leaves, imported) && !slices.Contains(leaves, name)
+	for _, u := range unused {
+		t.Errorf("%s may import %s and does not: take the entry out of imports", name, u)
+	}
 }
 
 func listPackages(t *testing.T) []goPackage {

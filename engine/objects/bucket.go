@@ -54,7 +54,7 @@ const (
 	partsAtOnce = 2
 )
 
-// Upload implements stream.Objects.
+// Upload implements vfs.Objects.
 func (f *FS) Upload(name string) (vfs.Upload, error) {
 	s, err := f.storeOf(name)
 	if err != nil {
@@ -97,7 +97,7 @@ func (u *upload) Write(b []byte) (int, error) {
 	return n, problem("writing it", u.name, err)
 }
 
-// Commit implements stream.Upload.
+// Commit implements vfs.Upload.
 func (u *upload) Commit() error {
 	defer u.cancel()
 	u.fs.forget(u.name)
@@ -106,7 +106,7 @@ func (u *upload) Commit() error {
 	return problem("writing it", u.name, u.err)
 }
 
-// Abort implements stream.Upload. A library whose context has ended drops what it has sent. B1.
+// Abort implements vfs.Upload. A library whose context has ended drops what it has sent. B1.
 func (u *upload) Abort() error {
 	u.cancel() // first: to a library without an error, the end of the pipe is that of the object
 	_ = u.to.CloseWithError(context.Canceled)

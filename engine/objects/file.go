@@ -82,7 +82,7 @@ func newFile(f *FS, name string, s store, v version) *file {
 	return o
 }
 
-// Announce implements stream.Announcer.
+// Announce implements vfs.Announcer.
 func (f *file) Announce(ranges []vfs.Range) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -291,13 +291,13 @@ func (f *file) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Stat implements stream.File.
+// Stat implements vfs.File.
 func (f *file) Stat() (fs.FileInfo, error) { return objectInfo{name: f.name, size: f.v.size}, nil }
 
 // Write implements io.Writer: an open object is read only.
 func (f *file) Write([]byte) (int, error) { return 0, unsupported("write", f.name) }
 
-// Sync implements stream.File.
+// Sync implements vfs.File.
 func (f *file) Sync() error { return nil }
 
 // Close implements io.Closer. It waits for the requests, which it ends.

@@ -159,7 +159,7 @@ var openers = make(map[string]func(ctx context.Context, host string, c client) (
 // schemes are those of objects, and whether they have buckets.
 var schemes = map[string]bool{"s3": true, "gs": true, "az": true, "https": false, "http": false}
 
-// IsObject implements stream.Objects.
+// IsObject implements vfs.Objects.
 func (f *FS) IsObject(name string) bool {
 	scheme, _, ok := strings.Cut(name, "://")
 	_, known := schemes[scheme]
@@ -260,7 +260,7 @@ func problem(op, name string, err error) error {
 	return fmt.Errorf("%s: %s: %w (%s)", name, op, err, hint(scheme))
 }
 
-// Stat implements stream.FS. A prefix of objects is a directory.
+// Stat implements vfs.FS. A prefix of objects is a directory.
 func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	if !f.IsObject(name) {
 		return f.FS.Stat(name)
@@ -326,7 +326,7 @@ func (f *FS) forget(name string) {
 	delete(f.known, name)
 }
 
-// Open implements stream.FS.
+// Open implements vfs.FS.
 func (f *FS) Open(name string) (vfs.File, error) {
 	if !f.IsObject(name) {
 		return f.FS.Open(name)
@@ -342,7 +342,7 @@ func (f *FS) Open(name string) (vfs.File, error) {
 	return newFile(f, name, s, v), nil
 }
 
-// List implements stream.Objects.
+// List implements vfs.Objects.
 func (f *FS) List(prefix string) ([]vfs.Object, error) { return f.list(prefix, 0) }
 
 // list returns the objects below a prefix, at most so many unless that is 0.
@@ -392,7 +392,7 @@ func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 	return found, nil
 }
 
-// Remove implements stream.FS.
+// Remove implements vfs.FS.
 func (f *FS) Remove(name string) error {
 	if !f.IsObject(name) {
 		return f.FS.Remove(name)
@@ -416,13 +416,13 @@ func (f *FS) Remove(name string) error {
 	}))
 }
 
-// The rest of stream.FS is not for objects.
+// The rest of vfs.FS is not for objects.
 
 func unsupported(op, name string) error {
 	return &fs.PathError{Op: op, Path: redact.URL(name), Err: errors.ErrUnsupported}
 }
 
-// Create implements stream.FS. Objects are uploaded.
+// Create implements vfs.FS. Objects are uploaded.
 func (f *FS) Create(name string) (vfs.File, error) {
 	if f.IsObject(name) {
 		return nil, unsupported("create", name)
@@ -430,7 +430,7 @@ func (f *FS) Create(name string) (vfs.File, error) {
 	return f.FS.Create(name)
 }
 
-// CreatePrivate implements stream.FS. Objects are uploaded.
+// CreatePrivate implements vfs.FS. Objects are uploaded.
 func (f *FS) CreatePrivate(name string) (vfs.File, error) {
 	if f.IsObject(name) {
 		return nil, unsupported("create", name)
@@ -438,7 +438,7 @@ func (f *FS) CreatePrivate(name string) (vfs.File, error) {
 	return f.FS.CreatePrivate(name)
 }
 
-// ReadDir implements stream.FS. Objects are listed.
+// ReadDir implements vfs.FS. Objects are listed.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if f.IsObject(name) {
 		return nil, unsupported("readdir", name)

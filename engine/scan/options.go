@@ -34,7 +34,7 @@ type Options struct {
 	// Format of every file. The default is FormatAuto.
 	Format Format
 
-	// FS is where the files are. The default is stream.OS.
+	// FS is where the files are. The default is vfs.OS.
 	FS vfs.FS
 
 	// Stdin is what the pattern "-" reads. The default is os.Stdin.

@@ -44,30 +44,30 @@ func (f *shownFS) name(shown string) string {
 	return shown
 }
 
-// Open implements stream.FS.
+// Open implements vfs.FS.
 func (f *shownFS) Open(name string) (vfs.File, error) {
 	file, err := f.FS.Open(f.name(name))
 	return file, redact.Error(err)
 }
 
-// Stat implements stream.FS.
+// Stat implements vfs.FS.
 func (f *shownFS) Stat(name string) (fs.FileInfo, error) {
 	info, err := f.FS.Stat(f.name(name))
 	return info, redact.Error(err)
 }
 
-// IsObject implements stream.Objects.
+// IsObject implements vfs.Objects.
 func (f *shownFS) IsObject(name string) bool {
 	objects, ok := f.FS.(vfs.Objects)
 	return ok && objects.IsObject(f.name(name))
 }
 
-// List implements stream.Objects. Files are listed before they have names for people.
+// List implements vfs.Objects. Files are listed before they have names for people.
 func (f *shownFS) List(prefix string) ([]vfs.Object, error) {
 	return nil, &fs.PathError{Op: "list", Path: redact.URL(prefix), Err: errors.ErrUnsupported}
 }
 
-// Upload implements stream.Objects.
+// Upload implements vfs.Objects.
 func (f *shownFS) Upload(name string) (vfs.Upload, error) {
 	return nil, &fs.PathError{Op: "upload", Path: redact.URL(name), Err: errors.ErrUnsupported}
 }

@@ -24,7 +24,7 @@ type Options struct {
 	// for the path "-" and for devices.
 	Format Format
 
-	// FS is the file system. The default is stream.OS.
+	// FS is the file system. The default is vfs.OS.
 	FS vfs.FS
 
 	// Stdout is where the path "-" leads. It is not closed. The default is os.Stdout.

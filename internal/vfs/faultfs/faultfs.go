@@ -4,7 +4,7 @@
 // A test runs its subject once to count the operations, then once for each n:
 //
 //	for n := int64(1); n <= total; n++ {
-//		fsys := faultfs.New(stream.OS)
+//		fsys := faultfs.New(vfs.OS)
 //		fsys.FailAt(n)
 //		... the answer is right or errors.Is(err, faultfs.ErrInjected) ...
 //		... fsys.OpenFiles() is 0 ...
@@ -26,7 +26,7 @@ import (
 // ErrInjected is what the failing operation returns, wrapped with its name and path.
 var ErrInjected = errors.New("injected fault")
 
-// FS is a stream.FS that fails one operation. It is safe for concurrent use.
+// FS is a vfs.FS that fails one operation. It is safe for concurrent use.
 type FS struct {
 	base   vfs.FS
 	failAt atomic.Int64 // 0: never
@@ -74,20 +74,20 @@ func (f *FS) step(op, name string) error {
 	return nil
 }
 
-// Open implements stream.FS.
+// Open implements vfs.FS.
 func (f *FS) Open(name string) (vfs.File, error) { return f.openWith("open", name, f.base.Open) }
 
-// Create implements stream.FS.
+// Create implements vfs.FS.
 func (f *FS) Create(name string) (vfs.File, error) {
 	return f.openWith("create", name, f.base.Create)
 }
 
-// CreatePrivate implements stream.FS.
+// CreatePrivate implements vfs.FS.
 func (f *FS) CreatePrivate(name string) (vfs.File, error) {
 	return f.openWith("create", name, f.base.CreatePrivate)
 }
 
-// OpenDevice implements stream.FS.
+// OpenDevice implements vfs.FS.
 func (f *FS) OpenDevice(name string) (vfs.File, error) {
 	return f.openWith("open", name, f.base.OpenDevice)
 }
@@ -104,7 +104,7 @@ func (f *FS) openWith(op, name string, open func(string) (vfs.File, error)) (vfs
 	return &faultFile{File: file, fs: f, name: name}, nil
 }
 
-// Stat implements stream.FS.
+// Stat implements vfs.FS.
 func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	if err := f.step("stat", name); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	return f.base.Stat(name)
 }
 
-// ReadDir implements stream.FS.
+// ReadDir implements vfs.FS.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := f.step("readdir", name); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return f.base.ReadDir(name)
 }
 
-// Glob implements stream.FS.
+// Glob implements vfs.FS.
 func (f *FS) Glob(pattern string) ([]string, error) {
 	if err := f.step("glob", pattern); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 	return f.base.Glob(pattern)
 }
 
-// MkdirAll implements stream.FS.
+// MkdirAll implements vfs.FS.
 func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
 	if err := f.step("mkdir", name); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
 	return f.base.MkdirAll(name, perm)
 }
 
-// Rename implements stream.FS.
+// Rename implements vfs.FS.
 func (f *FS) Rename(from, to string) error {
 	if err := f.step("rename", from); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (f *FS) Rename(from, to string) error {
 	return f.base.Rename(from, to)
 }
 
-// Exchange implements stream.FS.
+// Exchange implements vfs.FS.
 func (f *FS) Exchange(a, b string) error {
 	if err := f.step("exchange", a); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (f *FS) Exchange(a, b string) error {
 	return f.base.Exchange(a, b)
 }
 
-// Remove implements stream.FS.
+// Remove implements vfs.FS.
 func (f *FS) Remove(name string) error {
 	if err := f.step("remove", name); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (f *FS) Remove(name string) error {
 	return f.base.Remove(name)
 }
 
-// SyncDir implements stream.FS.
+// SyncDir implements vfs.FS.
 func (f *FS) SyncDir(name string) error {
 	if err := f.step("syncdir", name); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (f *FS) SyncDir(name string) error {
 	return f.base.SyncDir(name)
 }
 
-// RemoveAbandoned implements stream.FS.
+// RemoveAbandoned implements vfs.FS.
 func (f *FS) RemoveAbandoned(name string) error {
 	if err := f.step("removeabandoned", name); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (f *FS) RemoveAbandoned(name string) error {
 	return f.base.RemoveAbandoned(name)
 }
 
-// CreateTemp implements stream.FS.
+// CreateTemp implements vfs.FS.
 func (f *FS) CreateTemp(dir string) (vfs.TempFile, error) {
 	if err := f.step("createtemp", dir); err != nil {
 		return nil, err

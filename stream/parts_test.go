@@ -1,4 +1,4 @@
-package mpega_test
+package stream_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
 	"github.com/mpga/mpga/partition"
-	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream"
 )
 
 // partsTaker takes the rows of partitions, and checks that each lies in its own.
@@ -28,7 +28,7 @@ type partsTaker struct {
 	sizes  []int64
 }
 
-func (p *partsTaker) take(ctx context.Context, t *mpega.Tile, offsets []uint64) error {
+func (p *partsTaker) take(ctx context.Context, t *stream.Tile, offsets []uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(offsets) != p.radix.FanOut()+1 || offsets[0] != 0 || offsets[p.radix.FanOut()] != uint64(t.Rows) {
@@ -85,8 +85,8 @@ func TestParts(t *testing.T) {
 				groups = n
 				return int(c.radix)
 			}
-			a, counters, err := run(in, mpega.Options{
-				Devices: devices, Seed: 99, TileRows: c.tileRows, Parts: &mpega.Parts{Radix: radix, Take: taker.take},
+			a, counters, err := run(in, stream.Options{
+				Devices: devices, Seed: 99, TileRows: c.tileRows, Parts: &stream.Parts{Radix: radix, Take: taker.take},
 			}, 3)
 			closeAll(t, devices)
 			if err != nil {
@@ -117,9 +117,9 @@ func TestPartsFaults(t *testing.T) {
 		device := openHost(t, hostdevice.Options{MemoryLimit: 4 << 20, Fail: hostdevice.FailNth(n, n%2 == 0, boom)})
 		taken := 0
 		var mu sync.Mutex
-		_, _, err := run(in, mpega.Options{Devices: []kernels.Device{device}, TileRows: 500, Parts: &mpega.Parts{
+		_, _, err := run(in, stream.Options{Devices: []kernels.Device{device}, TileRows: 500, Parts: &stream.Parts{
 			Radix: func(int64) int { return 3 },
-			Take: func(context.Context, *mpega.Tile, []uint64) error {
+			Take: func(context.Context, *stream.Tile, []uint64) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if taken++; n == 0 && taken == 4 {
@@ -129,10 +129,10 @@ func TestPartsFaults(t *testing.T) {
 			},
 		}}, 2)
 		closeAll(t, []kernels.Device{device})
-		if n == 0 && (!errors.Is(err, boom) || errors.Is(err, mpega.ErrDevice)) {
+		if n == 0 && (!errors.Is(err, boom) || errors.Is(err, stream.ErrDevice)) {
 			t.Errorf("who takes rows fails: %v", err)
 		}
-		if n > 0 && err != nil && !errors.Is(err, mpega.ErrDevice) {
+		if n > 0 && err != nil && !errors.Is(err, stream.ErrDevice) {
 			t.Errorf("call %d: %v is no ErrDevice", n, err)
 		}
 	}

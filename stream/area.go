@@ -1,4 +1,4 @@
-package mpega
+package stream
 
 import (
 	"context"

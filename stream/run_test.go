@@ -1,4 +1,4 @@
-package mpega_test
+package stream_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
-	"github.com/mpga/mpga/stream/mpega"
+	"github.com/mpga/mpga/stream"
 )
 
 // input is rows with a key, a value, and a value that may be NULL.
@@ -124,7 +124,7 @@ func (a *answer) keyAt(b []byte, i, keyBytes int) uint64 {
 	return binary.LittleEndian.Uint64(b[keyBytes*i:])
 }
 
-func (a *answer) eachGroup(g *mpega.Groups, keyBytes int, f func(uint64, state)) {
+func (a *answer) eachGroup(g *stream.Groups, keyBytes int, f func(uint64, state)) {
 	bytes := len(g.Keys)
 	for _, states := range g.States {
 		bytes += len(states)
@@ -140,8 +140,8 @@ func (a *answer) eachGroup(g *mpega.Groups, keyBytes int, f func(uint64, state))
 	}
 }
 
-func (a *answer) emit(keyBytes int) func(context.Context, *mpega.Groups) error {
-	return func(_ context.Context, g *mpega.Groups) error {
+func (a *answer) emit(keyBytes int) func(context.Context, *stream.Groups) error {
+	return func(_ context.Context, g *stream.Groups) error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.eachGroup(g, keyBytes, func(k uint64, s state) {
@@ -154,8 +154,8 @@ func (a *answer) emit(keyBytes int) func(context.Context, *mpega.Groups) error {
 	}
 }
 
-func (a *answer) takeStates(keyBytes int) func(context.Context, *mpega.Groups) error {
-	return func(_ context.Context, g *mpega.Groups) error {
+func (a *answer) takeStates(keyBytes int) func(context.Context, *stream.Groups) error {
+	return func(_ context.Context, g *stream.Groups) error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.eachGroup(g, keyBytes, a.take)
@@ -163,8 +163,8 @@ func (a *answer) takeStates(keyBytes int) func(context.Context, *mpega.Groups) e
 	}
 }
 
-func (a *answer) takeRows(keyBytes int) func(context.Context, *mpega.Tile) error {
-	return func(_ context.Context, t *mpega.Tile) error {
+func (a *answer) takeRows(keyBytes int) func(context.Context, *stream.Tile) error {
+	return func(_ context.Context, t *stream.Tile) error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		for i := range t.Rows {
@@ -185,7 +185,7 @@ func (a *answer) takeRows(keyBytes int) func(context.Context, *mpega.Tile) error
 }
 
 // fill copies rows to a tile.
-func (in *input) fill(t *mpega.Tile, from, to int) {
+func (in *input) fill(t *stream.Tile, from, to int) {
 	t.Rows = to - from
 	for i := range t.Rows {
 		row := from + i
@@ -210,7 +210,7 @@ func (in *input) fill(t *mpega.Tile, from, to int) {
 }
 
 // submit sends the input to a run, by so many goroutines.
-func (in *input) submit(r *mpega.Run, fillers int) error {
+func (in *input) submit(r *stream.Run, fillers int) error {
 	var group errgroup.Group
 	for f := range fillers {
 		group.Go(func() error {
@@ -234,12 +234,12 @@ func (in *input) submit(r *mpega.Run, fillers int) error {
 }
 
 // run sends the input through a run.
-func run(in *input, opt mpega.Options, fillers int) (a *answer, c mpega.Counters, err error) {
+func run(in *input, opt stream.Options, fillers int) (a *answer, c stream.Counters, err error) {
 	return runSilent(in, opt, fillers, func() {})
 }
 
 // runSilent is run with devices that may not answer until it asks them to, once it has released the run.
-func runSilent(in *input, opt mpega.Options, fillers int, answers func()) (a *answer, c mpega.Counters, err error) {
+func runSilent(in *input, opt stream.Options, fillers int, answers func()) (a *answer, c stream.Counters, err error) {
 	a = newAnswer()
 	opt.Shape, opt.Nullable = in.shape()
 	if opt.Rows == 0 {
@@ -249,12 +249,12 @@ func runSilent(in *input, opt mpega.Options, fillers int, answers func()) (a *an
 	if opt.Parts != nil {
 		opt.Shape.Folds = nil
 	}
-	r, newErr := mpega.New(context.Background(), opt)
+	r, newErr := stream.New(context.Background(), opt)
 	defer func() {
 		c = r.Counters()
 		released, releaseErr := r.Release()
 		err = errors.Join(err, releaseErr)
-		if !errors.Is(err, mpega.ErrTimeout) {
+		if !errors.Is(err, stream.ErrTimeout) {
 			<-released
 			return
 		}
@@ -335,28 +335,28 @@ func TestRoutes(t *testing.T) {
 		devices      int
 		keyBytes     int
 		estimate     int64
-		last         mpega.Route
+		last         stream.Route
 		radix        int
 	}{
-		{"few groups", 200_000, 10, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteAggregate, 0},
-		{"one table", 200_000, 20_000, 0, 16 << 20, 0, 1, 4, 0, mpega.RouteTable, 0},
-		{"a table on each of two devices", 200_000, 20_000, 0, 16 << 20, 0, 2, 4, 0, mpega.RouteTable, 0},
-		{"tables of two devices, too much for one", 60_000, 1 << 30, 0, 4 << 20, 0, 2, 4, 30_000, mpega.RouteTable, 0},
-		{"a table and partitions", 400_000, 80_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteHybrid, 0},
-		{"a table and partitions, heavy key", 400_000, 80_000, 0.3, 4 << 20, 0, 1, 8, 0, mpega.RouteHybrid, 0},
-		{"a table and partitions, no pinned memory", 400_000, 80_000, 0, 4 << 20, 3 << 20, 1, 16, 0, mpega.RouteHybrid, 0},
-		{"a table and partitions expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 45_000, mpega.RouteHybrid, 0},
-		{"a table on each of two devices, full", 200_000, 1 << 30, 0, 4 << 20, 0, 2, 4, 10_000, mpega.RouteHybrid, 0},
-		{"partitions stay", 100_000, 100_000, 0, 16 << 20, 0, 1, 8, 1 << 40, mpega.RouteScatter, 0},
-		{"partitions leave", 200_000, 200_000, 0, 4 << 20, 0, 1, 4, 0, mpega.RouteScatter, 0},
-		{"two devices", 200_000, 200_000, 0, 4 << 20, 0, 2, 8, 0, mpega.RouteScatter, 0},
-		{"no pinned memory", 200_000, 200_000, 0, 4 << 20, 3 << 20, 1, 4, 0, mpega.RouteScatter, 0},
-		{"one heavy key", 200_000, 200_000, 0.5, 4 << 20, 0, 1, 16, 0, mpega.RouteHybrid, 0},
-		{"few groups expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 1, mpega.RouteHybrid, 0},
-		{"a table expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 10_000, mpega.RouteHybrid, 0},
-		{"partitions are split", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 1 << 30, mpega.RouteScatter, 1},
-		{"partitions with a heavy key are split", 200_000, 1 << 30, 0.5, 2 << 20, 0, 1, 8, 1 << 30, mpega.RouteScatter, 2},
-		{"a megabyte", 100_000, 50_000, 0.1, 1 << 20, 0, 1, 24, 0, mpega.RouteHybrid, 0},
+		{"few groups", 200_000, 10, 0, 16 << 20, 0, 1, 4, 0, stream.RouteAggregate, 0},
+		{"one table", 200_000, 20_000, 0, 16 << 20, 0, 1, 4, 0, stream.RouteTable, 0},
+		{"a table on each of two devices", 200_000, 20_000, 0, 16 << 20, 0, 2, 4, 0, stream.RouteTable, 0},
+		{"tables of two devices, too much for one", 60_000, 1 << 30, 0, 4 << 20, 0, 2, 4, 30_000, stream.RouteTable, 0},
+		{"a table and partitions", 400_000, 80_000, 0, 4 << 20, 0, 1, 4, 0, stream.RouteHybrid, 0},
+		{"a table and partitions, heavy key", 400_000, 80_000, 0.3, 4 << 20, 0, 1, 8, 0, stream.RouteHybrid, 0},
+		{"a table and partitions, no pinned memory", 400_000, 80_000, 0, 4 << 20, 3 << 20, 1, 16, 0, stream.RouteHybrid, 0},
+		{"a table and partitions expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 45_000, stream.RouteHybrid, 0},
+		{"a table on each of two devices, full", 200_000, 1 << 30, 0, 4 << 20, 0, 2, 4, 10_000, stream.RouteHybrid, 0},
+		{"partitions stay", 100_000, 100_000, 0, 16 << 20, 0, 1, 8, 1 << 40, stream.RouteScatter, 0},
+		{"partitions leave", 200_000, 200_000, 0, 4 << 20, 0, 1, 4, 0, stream.RouteScatter, 0},
+		{"two devices", 200_000, 200_000, 0, 4 << 20, 0, 2, 8, 0, stream.RouteScatter, 0},
+		{"no pinned memory", 200_000, 200_000, 0, 4 << 20, 3 << 20, 1, 4, 0, stream.RouteScatter, 0},
+		{"one heavy key", 200_000, 200_000, 0.5, 4 << 20, 0, 1, 16, 0, stream.RouteHybrid, 0},
+		{"few groups expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 1, stream.RouteHybrid, 0},
+		{"a table expected, all differ", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 10_000, stream.RouteHybrid, 0},
+		{"partitions are split", 200_000, 1 << 30, 0, 4 << 20, 0, 1, 4, 1 << 30, stream.RouteScatter, 1},
+		{"partitions with a heavy key are split", 200_000, 1 << 30, 0.5, 2 << 20, 0, 1, 8, 1 << 30, stream.RouteScatter, 2},
+		{"a megabyte", 100_000, 50_000, 0.1, 1 << 20, 0, 1, 24, 0, stream.RouteHybrid, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -365,7 +365,7 @@ func TestRoutes(t *testing.T) {
 			for range c.devices {
 				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned}))
 			}
-			a, counters, err := run(in, mpega.Options{Devices: devices, Groups: c.estimate, RadixBits: c.radix}, 3)
+			a, counters, err := run(in, stream.Options{Devices: devices, Groups: c.estimate, RadixBits: c.radix}, 3)
 			closeAll(t, devices)
 			if err != nil {
 				t.Fatal(err)
@@ -375,7 +375,7 @@ func TestRoutes(t *testing.T) {
 			if got := counters.Routes[len(counters.Routes)-1]; got != c.last {
 				t.Errorf("the route is %v, want %v", got, c.last)
 			}
-			if back := counters.RowsOut + counters.GroupsOut; back > 0 && (c.devices == 1 || c.last == mpega.RouteTable && c.estimate == 0) && c.pinned == 0 && counters.Routes[0] != mpega.RouteAggregate {
+			if back := counters.RowsOut + counters.GroupsOut; back > 0 && (c.devices == 1 || c.last == stream.RouteTable && c.estimate == 0) && c.pinned == 0 && counters.Routes[0] != stream.RouteAggregate {
 				t.Errorf("the CPU got %d rows and groups", back)
 			}
 			if counters.DevicePeak > c.memory*int64(c.devices) {
@@ -393,19 +393,19 @@ func TestPackedTable(t *testing.T) {
 		rows, groups int
 		heavy        float64
 		estimate     int64
-		last         mpega.Route
+		last         stream.Route
 	}{
-		{"fits", 400_000, 200_000, 0, 0, mpega.RouteTable},
-		{"heavy key", 400_000, 200_000, 0.5, 130_000, mpega.RouteTable},
-		{"full", 400_000, 1 << 30, 0.1, 200_000, mpega.RouteHybrid},
-		{"partitions expected", 1_000_000, 350_000, 0.1, 0, mpega.RouteHybrid},
+		{"fits", 400_000, 200_000, 0, 0, stream.RouteTable},
+		{"heavy key", 400_000, 200_000, 0.5, 130_000, stream.RouteTable},
+		{"full", 400_000, 1 << 30, 0.1, 200_000, stream.RouteHybrid},
+		{"partitions expected", 1_000_000, 350_000, 0.1, 0, stream.RouteHybrid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			in := makeInput(rand.New(rand.NewPCG(7, 8)), c.rows, c.groups, 4, c.heavy)
 			in.sumOnly = true
 			device := openHost(t, hostdevice.Options{MemoryLimit: 4 << 20})
-			a, counters, err := run(in, mpega.Options{Devices: []kernels.Device{device}, Groups: c.estimate}, 3)
+			a, counters, err := run(in, stream.Options{Devices: []kernels.Device{device}, Groups: c.estimate}, 3)
 			closeAll(t, []kernels.Device{device})
 			if err != nil {
 				t.Fatal(err)
@@ -453,10 +453,10 @@ func TestFaults(t *testing.T) {
 				for range c.healthy {
 					devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory}))
 				}
-				a, _, err := run(in, mpega.Options{Devices: devices, Groups: c.estimate}, 1)
+				a, _, err := run(in, stream.Options{Devices: devices, Groups: c.estimate}, 1)
 				if err == nil {
 					check(t, in, a)
-				} else if !errors.Is(err, mpega.ErrDevice) {
+				} else if !errors.Is(err, stream.ErrDevice) {
 					t.Fatalf("call %d: %v is no ErrDevice", n, err)
 				}
 				for k, s := range a.final {
@@ -491,8 +491,8 @@ func TestTimeout(t *testing.T) {
 		}
 		return nil
 	}})
-	_, _, err := runSilent(in, mpega.Options{Devices: []kernels.Device{device}, Timeout: 20 * time.Millisecond}, 2, func() { close(answers) })
-	if !errors.Is(err, mpega.ErrTimeout) || !errors.Is(err, mpega.ErrDevice) {
+	_, _, err := runSilent(in, stream.Options{Devices: []kernels.Device{device}, Timeout: 20 * time.Millisecond}, 2, func() { close(answers) })
+	if !errors.Is(err, stream.ErrTimeout) || !errors.Is(err, stream.ErrDevice) {
 		t.Fatalf("%v, want ErrTimeout", err)
 	}
 	closeAll(t, []kernels.Device{device})
@@ -540,21 +540,21 @@ func silentFor(t *testing.T, timeout time.Duration, in *input, n int64, work boo
 		return nil
 	}})
 	a := newAnswer()
-	opt := mpega.Options{
+	opt := stream.Options{
 		Devices: []kernels.Device{device}, Groups: estimate, TileRows: 400, Streams: 2, Timeout: timeout, Rows: int64(len(in.keys)),
 		TakeRows: a.takeRows(4), TakeStates: a.takeStates(4),
 	}
 	opt.Shape, opt.Nullable = in.shape()
 	if parts {
 		opt.Shape.Folds = nil
-		opt.Parts = &mpega.Parts{Radix: func(int64) int { return 3 }, Take: func(context.Context, *mpega.Tile, []uint64) error { return nil }}
+		opt.Parts = &stream.Parts{Radix: func(int64) int { return 3 }, Take: func(context.Context, *stream.Tile, []uint64) error { return nil }}
 	}
-	r, err := mpega.New(context.Background(), opt)
+	r, err := stream.New(context.Background(), opt)
 	if err == nil {
 		err = in.submit(r, 1)
 	}
 	if err == nil {
-		err = r.Process(func(_ context.Context, g *mpega.Groups) error { return g.Release() })
+		err = r.Process(func(_ context.Context, g *stream.Groups) error { return g.Release() })
 	}
 	released, _ := r.Release()
 	if reached.Load() {
@@ -569,10 +569,10 @@ func silentFor(t *testing.T, timeout time.Duration, in *input, n int64, work boo
 	if err := device.Close(); err != nil {
 		t.Errorf("estimate %d, call %d, work %v: %v", estimate, n, work, err)
 	}
-	if reached.Load() && err != nil && !errors.Is(err, mpega.ErrTimeout) {
+	if reached.Load() && err != nil && !errors.Is(err, stream.ErrTimeout) {
 		t.Errorf("estimate %d, call %d, work %v: %v, want ErrTimeout", estimate, n, work, err)
 	}
-	return reached.Load(), !reached.Load() && errors.Is(err, mpega.ErrTimeout)
+	return reached.Load(), !reached.Load() && errors.Is(err, stream.ErrTimeout)
 }
 
 // Groups that pinned memory has no room for leave in small sets, whatever the route, and are right.
@@ -581,12 +581,12 @@ func TestPinnedBudget(t *testing.T) {
 	for _, c := range []struct {
 		memory, estimate int64
 		devices          int
-		last             mpega.Route
+		last             stream.Route
 	}{
-		{64 << 20, 200_000, 1, mpega.RouteTable},
-		{64 << 20, 200_000, 2, mpega.RouteTable},
-		{8 << 20, 20_000, 1, mpega.RouteHybrid},
-		{64 << 20, 1 << 40, 1, mpega.RouteScatter},
+		{64 << 20, 200_000, 1, stream.RouteTable},
+		{64 << 20, 200_000, 2, stream.RouteTable},
+		{8 << 20, 20_000, 1, stream.RouteHybrid},
+		{64 << 20, 1 << 40, 1, stream.RouteScatter},
 	} {
 		t.Run(c.last.String(), func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -595,7 +595,7 @@ func TestPinnedBudget(t *testing.T) {
 			for range c.devices {
 				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: pinned}))
 			}
-			a, counters, err := run(in, mpega.Options{Devices: devices, Groups: c.estimate, PinnedLimit: pinned}, 2)
+			a, counters, err := run(in, stream.Options{Devices: devices, Groups: c.estimate, PinnedLimit: pinned}, 2)
 			closeAll(t, devices)
 			if err != nil {
 				t.Fatal(err)
@@ -630,12 +630,12 @@ func TestFailedWaits(t *testing.T) {
 				return nil
 			},
 		})
-		_, _, err := run(in, mpega.Options{Devices: []kernels.Device{device}, Groups: 1 << 40, TileRows: 2000, RadixBits: 1}, 1)
+		_, _, err := run(in, stream.Options{Devices: []kernels.Device{device}, Groups: 1 << 40, TileRows: 2000, RadixBits: 1}, 1)
 		closeAll(t, []kernels.Device{device})
 		if waits.Load() < nth {
 			return
 		}
-		if !errors.Is(err, mpega.ErrDevice) {
+		if !errors.Is(err, stream.ErrDevice) {
 			t.Errorf("wait %d: %v, want ErrDevice", nth, err)
 		}
 	}
@@ -664,12 +664,12 @@ func silenceOfOne(t *testing.T, timeout time.Duration) (answered bool) {
 	}})
 	in := makeInput(rand.New(rand.NewPCG(5, 6)), 40_000, 1<<30, 4, 0)
 	a := newAnswer()
-	opt := mpega.Options{
+	opt := stream.Options{
 		Devices: []kernels.Device{healthy, silent}, Groups: 1 << 40, Rows: int64(len(in.keys)), Timeout: timeout,
 		TileRows: 1000, RadixBits: 4, TakeRows: a.takeRows(4), TakeStates: a.takeStates(4),
 	}
 	opt.Shape, opt.Nullable = in.shape()
-	r, err := mpega.New(context.Background(), opt)
+	r, err := stream.New(context.Background(), opt)
 	if err == nil {
 		err = in.submit(r, 1)
 	}
@@ -678,9 +678,9 @@ func silenceOfOne(t *testing.T, timeout time.Duration) (answered bool) {
 	}
 	if err == nil {
 		processing.Store(true)
-		err = r.Process(func(_ context.Context, g *mpega.Groups) error { return g.Release() })
+		err = r.Process(func(_ context.Context, g *stream.Groups) error { return g.Release() })
 	}
-	if !errors.Is(err, mpega.ErrTimeout) {
+	if !errors.Is(err, stream.ErrTimeout) {
 		t.Errorf("%v, want ErrTimeout", err)
 	}
 	released, _ := r.Release()

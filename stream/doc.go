@@ -1,4 +1,4 @@
-// Package mpega groups rows on devices, however many there are: MP-EGA (Wang, Shen, Lei: Applied
+// Package stream groups rows on devices, however many there are: MP-EGA (Wang, Shen, Lei: Applied
 // Sciences, 2025, section 4.2), with its two phases.
 //
 //	Run.Tile -> host memory of a tile -> Run.Submit                              (partition-generating)
@@ -24,4 +24,4 @@
 //   - M4 (budget): a device's memory stays within the limit; pinned memory within the device's.
 //
 // The package knows rows in columns and groups in columns; queries, types and files are others'.
-package mpega
+package stream
