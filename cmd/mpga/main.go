@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/nearest"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -98,7 +98,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
-	if near := spec.Nearest(name, names); len(near) > 0 {
+	if near := nearest.Names(name, names); len(near) > 0 {
 		return usagef("unknown command %q; did you mean %s?", name, strings.Join(near, ", "))
 	}
 	return usagef("unknown command %q (see mpga --help)", name)

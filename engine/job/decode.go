@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/nearest"
 )
 
 // decoder turns a tree of YAML into structs, and knows where each of their fields stands. J1.
@@ -309,7 +309,7 @@ func fieldNames(fields []fieldInfo) []string {
 
 // unknown says that there is no such thing, and which one may have been meant.
 func unknown(what, name string, known []string) error {
-	if near := spec.Nearest(name, known); len(near) > 0 {
+	if near := nearest.Names(name, known); len(near) > 0 {
 		return fmt.Errorf("unknown %s %q; did you mean %s?", what, name, strings.Join(near, ", "))
 	}
 	if len(known) == 0 {

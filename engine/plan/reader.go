@@ -8,9 +8,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/nearest"
 )
 
 // readerOption takes an argument of read_csv or read_parquet.
@@ -128,7 +128,7 @@ func setReaderOption(opt *scan.Options, function string, o sql.Option) error {
 			}
 		}
 	}
-	return errors.New("there is no option " + o.Name + spec.Offer(o.Name, known) + "; there is " + strings.Join(known, ", "))
+	return errors.New("there is no option " + o.Name + nearest.Offer(o.Name, known) + "; there is " + strings.Join(known, ", "))
 }
 
 // checkEscape refuses an escape character: a quote within quotes is written twice.

@@ -9,9 +9,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/nearest"
 )
 
 // relation is what stands behind FROM: columns that are expressions over those of a source.
@@ -131,7 +131,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 		}
 	}
 	if found == "" {
-		offer := spec.Offer(f.Name, names)
+		offer := nearest.Offer(f.Name, names)
 		if offer == "" {
 			offer = "; a file is written in single quotes: FROM 'name.parquet'"
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/nearest"
 )
 
 // columnsShown bounds the columns that an error lists.
@@ -34,7 +36,7 @@ func unknownColumn(schema *arrow.Schema, name string) error {
 	for i, f := range schema.Fields() {
 		known[i] = f.Name
 	}
-	if offer := Offer(name, known); offer != "" {
+	if offer := nearest.Offer(name, known); offer != "" {
 		return queryErrorf("column %q does not exist%s", name, offer)
 	}
 	if len(known) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/nearest"
 )
 
 // optional reads an expression that may be missing.
@@ -207,7 +208,7 @@ func (p *statements) typeName(t *pg.TypeName) (expr.Type, error) {
 	if err != nil {
 		message := err.Error()
 		if strings.HasPrefix(message, "no type") {
-			message += spec.Offer(name, expr.TypeNames())
+			message += nearest.Offer(name, expr.TypeNames())
 		}
 		return typ, p.errorf(at, "%s", message)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/nearest"
 )
 
 // Bind resolves expressions against a schema. Errors are of type *Error.
@@ -114,7 +115,7 @@ func (b *binder) bound(e *Expr, n *node) (*node, error) {
 
 // UnknownFunction is the error of a call of which the function is not known; it offers what is near.
 func UnknownFunction(e *Expr) *Error {
-	return errorAt(e.At, "no function is named %s%s", e.Name, spec.Offer(e.Name, append(FunctionNames(), spec.FuncNames()...)))
+	return errorAt(e.At, "no function is named %s%s", e.Name, nearest.Offer(e.Name, append(FunctionNames(), spec.FuncNames()...)))
 }
 
 // call binds a function or an operator.

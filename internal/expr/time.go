@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/nearest"
 )
 
 // setTimeCast casts among dates and timestamps.
@@ -311,7 +311,7 @@ func extraction(b *binder, n *node) error {
 	}
 	part, ok := findPart(name)
 	if !ok {
-		return b.errorf(n, "no part of a date is named %s%s", name, spec.Offer(name, partNames()))
+		return b.errorf(n, "no part of a date is named %s%s", name, nearest.Offer(name, partNames()))
 	}
 	return b.part(n, part)
 }
@@ -427,7 +427,7 @@ func truncation(b *binder, n *node) error {
 		for known := range truncations {
 			names = append(names, known)
 		}
-		return b.errorf(n, "no unit of time is named %s%s", name, spec.Offer(name, names))
+		return b.errorf(n, "no unit of time is named %s%s", name, nearest.Offer(name, names))
 	}
 	n.args = n.args[1:]
 	t := n.args[0].typ

@@ -1,4 +1,5 @@
-package spec
+// Package nearest finds the known names that someone who made a slip may have meant.
+package nearest
 
 import (
 	"slices"
@@ -12,16 +13,16 @@ const nearestMax = 3
 // Offer returns what to put behind an error about a name: the known names that may have been meant, as in "; did you
 // mean max or min?", or nothing.
 func Offer(name string, known []string) string {
-	near := Nearest(name, known)
+	near := Names(name, known)
 	if len(near) == 0 {
 		return ""
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// Nearest returns the known names that someone who wrote name may have meant, the likeliest first,
+// Names returns the known names that someone who wrote name may have meant, the likeliest first,
 // at most three: those that differ in case only, that begin as name does, or that are a few edits away.
-func Nearest(name string, known []string) []string {
+func Names(name string, known []string) []string {
 	type candidate struct {
 		name  string
 		edits int
