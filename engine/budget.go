@@ -309,7 +309,7 @@ const (
 
 // room returns an ErrMemoryLimit where results do not fit the memory that they take until they are in a file, once
 // pages that wait have left it.
-func (q *query) room(bytes int64) error {
+func (q *execution) room(bytes int64) error {
 	if bytes <= roomBytesMin {
 		return nil
 	}
@@ -325,7 +325,7 @@ func (q *query) room(bytes int64) error {
 }
 
 // explainLimit adds to an error of a limit which knob there is, and what would have done.
-func (q *query) explainLimit(err error) error {
+func (q *execution) explainLimit(err error) error {
 	if !errors.Is(err, store.ErrTempLimit) {
 		return err
 	}

@@ -27,7 +27,7 @@ import (
 //	  - C2 (fallback): when a device fails, the CPU aggregates the input anew, but for the partitions that
 //	    were emitted: their rows are left out, and their groups that a table has held back are added.
 type coprocessor struct {
-	query  *query
+	query  *execution
 	lease  *lease
 	layout *deviceLayout
 	run    *stream.Run
@@ -57,7 +57,7 @@ type cpuWorker struct {
 }
 
 // newCoprocessor prepares a query for devices, or says why it does not suit them.
-func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*coprocessor, error) {
+func newCoprocessor(ctx context.Context, q *execution, layout *deviceLayout) (*coprocessor, error) {
 	lease, err := q.engine.devices.lease(ctx, q.deviceNeed(layout), q.devicePatience())
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func newCoprocessor(ctx context.Context, q *query, layout *deviceLayout) (*copro
 }
 
 // deviceOptions returns the options of a run on devices, but for what takes its rows and states.
-func (q *query) deviceOptions(set *deviceSet, layout *deviceLayout) stream.Options {
+func (q *execution) deviceOptions(set *deviceSet, layout *deviceLayout) stream.Options {
 	knobs := &q.engine.opt.testing.Device
 	return stream.Options{
 		Devices:     set.list,

@@ -21,7 +21,7 @@ type DeviceForecast struct {
 
 // foretellDevices says what devices would do with the input that is forecast. It returns nil when no device is
 // asked for. Its error is a bug.
-func (q *query) foretellDevices(ctx context.Context, input *Forecast) (*DeviceForecast, error) {
+func (q *execution) foretellDevices(ctx context.Context, input *Forecast) (*DeviceForecast, error) {
 	if q.engine.devices.choice.kind == "cpu" {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func (q *query) foretellDevices(ctx context.Context, input *Forecast) (*DeviceFo
 	return f, nil
 }
 
-func (q *query) foretellDevice(ctx context.Context, input *Forecast) (*DeviceForecast, error) {
+func (q *execution) foretellDevice(ctx context.Context, input *Forecast) (*DeviceForecast, error) {
 	layout, size, err := q.suitsDevice(func() (Forecast, error) { return *input, nil })
 	if err != nil {
 		return nil, err

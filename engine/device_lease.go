@@ -145,7 +145,7 @@ const (
 )
 
 // deviceNeed returns the most bytes of a device that are of use to the query.
-func (q *query) deviceNeed(l *deviceLayout) int64 {
+func (q *execution) deviceNeed(l *deviceLayout) int64 {
 	rows := q.progress.rowsTotal
 	if rows < 0 || rows > 1<<40 {
 		return 1 << 62
@@ -158,7 +158,7 @@ func (q *query) deviceNeed(l *deviceLayout) int64 {
 
 // devicePatience returns how long the query waits for devices that others have: what it would take on the CPU,
 // with as many groups as rows. D2.
-func (q *query) devicePatience() time.Duration {
+func (q *execution) devicePatience() time.Duration {
 	if p := q.engine.opt.testing.Device.Patience; p != 0 {
 		return p
 	}

@@ -17,7 +17,7 @@ import (
 //	  - O1 (bounded): batches that wait take a small part of the memory; then readers wait, too.
 //	  - O2 (whole): the input is not used up while a batch waits.
 type opening struct {
-	query   *query
+	query   *execution
 	cancel  context.CancelFunc
 	workers []*cpuagg.Worker // of the query
 	room    int64            // bytes that may wait
@@ -38,7 +38,7 @@ const openingShare = 8
 
 // open begins to open devices, by a function that returns a coprocessor, or why there is none. Its context is done
 // when the query needs no devices any more.
-func (q *query) open(ctx context.Context, prepare func(context.Context) (*coprocessor, error)) {
+func (q *execution) open(ctx context.Context, prepare func(context.Context) (*coprocessor, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &opening{query: q, cancel: cancel, room: q.engine.memory.Limit() / openingShare, done: make(chan struct{})}
 	q.opening, q.openedDevices = o, true

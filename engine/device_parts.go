@@ -118,7 +118,7 @@ func (k *batchKeeper) dropAll() {
 }
 
 // parts returns what partitions are for, if the CPU is to aggregate them; or nil. Nobody takes their rows.
-func (q *query) parts(l *deviceLayout) *stream.Parts {
+func (q *execution) parts(l *deviceLayout) *stream.Parts {
 	if l.parts == nil {
 		return nil
 	}

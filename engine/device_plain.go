@@ -28,7 +28,7 @@ type plainFold struct{ fold, words int }
 
 // newPlainResult returns nil where some column is made otherwise, or where the result is not batches in
 // memory of the engine's choice.
-func newPlainResult(q *query, l *deviceLayout) *plainResult {
+func newPlainResult(q *execution, l *deviceLayout) *plainResult {
 	out, ok := q.output.(*batchOutput)
 	if _, own := q.engine.opt.Allocator.(*poolAllocator); !ok || !own || l.parts != nil || !l.plainKeys() {
 		return nil

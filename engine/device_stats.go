@@ -56,7 +56,7 @@ type DeviceStats struct {
 }
 
 // useDevices lets devices do the work, where they suit the query. Its error is a bug.
-func (q *query) useDevices(ctx context.Context) error {
+func (q *execution) useDevices(ctx context.Context) error {
 	kind := q.engine.devices.choice.kind
 	if kind == "cpu" || q.adopted != nil {
 		return nil
@@ -88,7 +88,7 @@ func (q *query) useDevices(ctx context.Context) error {
 }
 
 // tookDevices notes which devices aggregate, or why the CPU does.
-func (q *query) tookDevices(c *coprocessor, err error) {
+func (q *execution) tookDevices(c *coprocessor, err error) {
 	if q.devices = c; err == nil {
 		q.device.Devices = describeDevices(c.lease.list)
 		q.device.uuid = c.lease.list[0].Properties().UUID
@@ -110,7 +110,7 @@ type expected struct{ rows, groups int64 }
 
 // suitsDevice returns how the query lies on a device, or why none is to do it, and where that depends on it,
 // what is expected of the input. It may ask for the forecast. It opens no device.
-func (q *query) suitsDevice(forecast func() (Forecast, error)) (layout *deviceLayout, size expected, err error) {
+func (q *execution) suitsDevice(forecast func() (Forecast, error)) (layout *deviceLayout, size expected, err error) {
 	layout, err = newDeviceLayout(q.bound, q.progress.rowsTotal)
 	if err == nil && layout.parts != nil && q.run.Dense() {
 		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
@@ -134,7 +134,7 @@ const (
 
 // mayBeWorthDevice returns what is expected of the input, or why a device that was not asked for would not be
 // worth its while, however fast it is.
-func (q *query) mayBeWorthDevice(forecast func() (Forecast, error)) (size expected, err error) {
+func (q *execution) mayBeWorthDevice(forecast func() (Forecast, error)) (size expected, err error) {
 	rows := q.progress.rowsTotal
 	switch {
 	case q.once:
@@ -165,7 +165,7 @@ func (q *query) mayBeWorthDevice(forecast func() (Forecast, error)) (size expect
 
 // worthDevice returns the rates of the machine by which a device that was not asked for is worth its while for what is
 // expected; or they are why it is not. It opens the device if it is not open.
-func (q *query) worthDevice(ctx context.Context, layout *deviceLayout, size expected) (rates string, err error) {
+func (q *execution) worthDevice(ctx context.Context, layout *deviceLayout, size expected) (rates string, err error) {
 	if q.engine.devices.choice.kind != "auto" {
 		return "", nil
 	}
@@ -191,7 +191,7 @@ func (q *query) worthDevice(ctx context.Context, layout *deviceLayout, size expe
 }
 
 // learnRates lets the machine's rates follow what the query took.
-func (q *query) learnRates() {
+func (q *execution) learnRates() {
 	r := q.engine.rates
 	if r == nil || q.adopted != nil || q.openedDevices {
 		return
@@ -208,7 +208,7 @@ func (q *query) learnRates() {
 }
 
 // releaseDevices ends the devices' part of an attempt. Its error is a bug.
-func (q *query) releaseDevices(cause error) error {
+func (q *execution) releaseDevices(cause error) error {
 	q.opening.end()
 	q.opening = nil
 	c := q.devices
@@ -248,7 +248,7 @@ func (q *query) releaseDevices(cause error) error {
 }
 
 // fallBack lets the CPU take the input again, after an error of a device.
-func (q *query) fallBack(cause error) error {
+func (q *execution) fallBack(cause error) error {
 	q.device.Reason = cause.Error()
 	q.engine.opt.Logger.Warn("a device failed; the CPU goes on", slog.Any("error", cause))
 	if q.once {
@@ -268,7 +268,7 @@ func isFatal(err error) bool {
 }
 
 // route names what has aggregated.
-func (q *query) route() string {
+func (q *execution) route() string {
 	d := q.device
 	switch {
 	case d == nil || d.Rows == 0 && q.devices == nil || d.Reason != "" && d.Emitted == 0:

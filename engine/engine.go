@@ -151,7 +151,7 @@ func (e *Engine) aggregate(ctx context.Context, src scan.Source, q spec.Query) (
 }
 
 // stream starts a query and returns its result.
-func (e *Engine) stream(ctx context.Context, run *query) (*Result, error) {
+func (e *Engine) stream(ctx context.Context, run *execution) (*Result, error) {
 	qctx, cancel, done, err := e.enter(ctx)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ const (
 )
 
 // batchRows returns how many of the groups are a batch: fewer where their strings or lists are long.
-func (q *query) batchRows(g *cpuagg.Groups) int {
+func (q *execution) batchRows(g *cpuagg.Groups) int {
 	rows := q.engine.opt.testing.ResultRows
 	if g.Len == 0 || !q.final.varies {
 		return rows

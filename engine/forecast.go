@@ -28,7 +28,7 @@ const (
 )
 
 // forecast looks at a sample and says what the query will do.
-func (q *query) forecast(ctx context.Context, stats scan.Stats) (Forecast, error) {
+func (q *execution) forecast(ctx context.Context, stats scan.Stats) (Forecast, error) {
 	f := Forecast{Rows: q.progress.rowsTotal, MemoryBytes: -1, SpillBytes: -1}
 	sampler := q.run.NewSampler()
 	if !stats.Once && q.bound.Keys.Words > 0 {
@@ -46,7 +46,7 @@ func (q *query) forecast(ctx context.Context, stats scan.Stats) (Forecast, error
 
 // spillBytes foretells how much of the pages a store writes to disk: when an eighth of the budget is
 // left it begins, and a quarter is left then. Tables, open pages and decoded columns stay.
-func (q *query) spillBytes(f *cpuagg.Forecast) int64 {
+func (q *execution) spillBytes(f *cpuagg.Forecast) int64 {
 	words := 0
 	for i := range q.bound.Columns {
 		words += q.bound.Columns[i].Kind.Words()
@@ -65,7 +65,7 @@ const forecastBatchRows = 1 << 16
 
 // sample reads the first rows of splits spread over the input, and estimates the rows of the input
 // from their bytes where they are not known.
-func (q *query) sample(ctx context.Context, s *cpuagg.Sampler, f *Forecast) error {
+func (q *execution) sample(ctx context.Context, s *cpuagg.Sampler, f *Forecast) error {
 	n := min(len(q.splits), sampleSplits)
 	var bytesRead int64
 	whole := true
@@ -96,7 +96,7 @@ func (q *query) sample(ctx context.Context, s *cpuagg.Sampler, f *Forecast) erro
 
 // sampleSplit reads the first rows of a split. It returns the bytes that they took in the input, and
 // whether there were no more.
-func (q *query) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.Split, rows int) (bytes int64, end bool, err error) {
+func (q *execution) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.Split, rows int) (bytes int64, end bool, err error) {
 	r := &reader{query: q, encoder: newEncoder(q.bound, q.final.interners)}
 	err = r.decode(split, func() error {
 		batches, err := split.Open(ctx, scan.OpenOptions{

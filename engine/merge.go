@@ -95,7 +95,7 @@ func (e *Engine) mergePartial(ctx context.Context, sources [][]Blob, opt Partial
 }
 
 // newMerge returns the query that merges sources, and a header of each.
-func (e *Engine) newMerge(ctx context.Context, sources [][]Blob, opt MergeOptions) (*query, []*partialHeader, error) {
+func (e *Engine) newMerge(ctx context.Context, sources [][]Blob, opt MergeOptions) (*execution, []*partialHeader, error) {
 	started := time.Now()
 	if e.ctx.Err() != nil {
 		return nil, nil, ErrClosed
@@ -123,7 +123,7 @@ func (e *Engine) newMerge(ctx context.Context, sources [][]Blob, opt MergeOption
 // guard calls a function that processes a task. Partial states with right checksums may still be of
 // no program of this version: what trips over them becomes an error, as what a decoder trips over
 // does. Their references have been checked.
-func (q *query) guard(f func() error) error {
+func (q *execution) guard(f func() error) error {
 	if q.adopted == nil {
 		return f()
 	}

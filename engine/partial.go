@@ -82,7 +82,7 @@ func (e *Engine) partial(ctx context.Context, src scan.Source, q spec.Query, opt
 }
 
 // writeBlobs runs a query whose output are blobs.
-func (e *Engine) writeBlobs(ctx context.Context, run *query, out *blobOutput) (Stats, error) {
+func (e *Engine) writeBlobs(ctx context.Context, run *execution, out *blobOutput) (Stats, error) {
 	ctx, cancel, done, err := e.enter(ctx)
 	if err != nil {
 		return Stats{}, err
@@ -96,7 +96,7 @@ func (e *Engine) writeBlobs(ctx context.Context, run *query, out *blobOutput) (S
 
 // blobOutput writes groups as blobs of states with canonical keys.
 type blobOutput struct {
-	query     *query
+	query     *execution
 	opt       PartialOptions
 	canonical *spec.Bound
 	layout    spec.RowLayout // of canonical states

@@ -16,7 +16,7 @@ import (
 
 // reader is one worker's way through the input.
 type reader struct {
-	query   *query
+	query   *execution
 	thread  *thread
 	worker  *cpuagg.Worker
 	encoder *encoder
@@ -125,7 +125,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 }
 
 // spans notes that positions below end belong to the input.
-func (q *query) spans(end uint64) {
+func (q *execution) spans(end uint64) {
 	for {
 		known := q.span.Load()
 		if end <= known || q.span.CompareAndSwap(known, end) {

@@ -16,7 +16,7 @@ import (
 // query if it still runs.
 type Result struct {
 	schema  *arrow.Schema
-	query   *query
+	query   *execution
 	batches chan arrow.RecordBatch
 	cancel  context.CancelCauseFunc
 	refs    atomic.Int64
@@ -30,7 +30,7 @@ type Result struct {
 
 var _ array.RecordReader = (*Result)(nil)
 
-func newResult(schema *arrow.Schema, q *query) *Result {
+func newResult(schema *arrow.Schema, q *execution) *Result {
 	r := &Result{schema: schema, query: q, batches: make(chan arrow.RecordBatch)}
 	r.refs.Store(1)
 	return r

@@ -26,7 +26,7 @@ const (
 )
 
 // traceBegin lays out the rows that every query has.
-func (q *query) traceBegin() {
+func (q *execution) traceBegin() {
 	if q.trace == nil {
 		return
 	}
@@ -37,7 +37,7 @@ func (q *query) traceBegin() {
 }
 
 // traceWorker returns the row of a worker.
-func (q *query) traceWorker(i int) *trace.Row {
+func (q *execution) traceWorker(i int) *trace.Row {
 	if q.trace == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (d deviceTrace) Span(device, index int, lane stream.Lane, name string, begi
 }
 
 // deviceTrace returns what takes the spans of devices; nil without a trace.
-func (q *query) deviceTrace() stream.Trace {
+func (q *execution) deviceTrace() stream.Trace {
 	if q.trace == nil {
 		return nil
 	}

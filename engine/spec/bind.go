@@ -7,18 +7,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// ErrQuery marks a query that does not suit its source: an unknown column, a type that a function
-// does not take.
-var ErrQuery = errors.New("query does not suit the data")
-
-// queryError is an ErrQuery with a text of its own.
-type queryError string
-
-func (e queryError) Error() string        { return string(e) }
-func (e queryError) Is(target error) bool { return target == ErrQuery }
-
-func queryErrorf(format string, args ...any) error { return queryError(fmt.Sprintf(format, args...)) }
-
 // ColumnStats is what is known of a column before it is read. Each is a promise.
 type ColumnStats struct {
 	// NoNulls promises that the column has no NULL.
@@ -143,7 +131,7 @@ func (b *binder) column(name string) (int, error) {
 	field := b.schema.Field(index)
 	kind, err := KindOf(field.Type)
 	if err != nil {
-		return 0, queryErrorf("column %q: %v", field.Name, err)
+		return 0, Errorf("column %q: %v", field.Name, err)
 	}
 	col := Column{Index: index, Name: field.Name, Type: ValueType(field.Type), Kind: kind, Nullable: true}
 	if b.stats != nil {

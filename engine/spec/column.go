@@ -28,7 +28,7 @@ func FindColumn(schema *arrow.Schema, name string) (int, error) {
 	case 1:
 		return found[0], nil
 	}
-	return 0, queryErrorf("column %q: %d columns have this name", name, len(found))
+	return 0, Errorf("column %q: %d columns have this name", name, len(found))
 }
 
 func unknownColumn(schema *arrow.Schema, name string) error {
@@ -37,13 +37,13 @@ func unknownColumn(schema *arrow.Schema, name string) error {
 		known[i] = f.Name
 	}
 	if offer := nearest.Offer(name, known); offer != "" {
-		return queryErrorf("column %q does not exist%s", name, offer)
+		return Errorf("column %q does not exist%s", name, offer)
 	}
 	if len(known) == 0 {
-		return queryErrorf("column %q does not exist: only constants can stand here", name)
+		return Errorf("column %q does not exist: only constants can stand here", name)
 	}
 	if len(known) > columnsShown {
 		known = append(known[:columnsShown:columnsShown], "...")
 	}
-	return queryErrorf("column %q does not exist; the columns are %s", name, strings.Join(known, ", "))
+	return Errorf("column %q does not exist; the columns are %s", name, strings.Join(known, ", "))
 }

@@ -9,7 +9,7 @@ import (
 
 // output chooses the folds of one aggregate and the type of its result.
 func (b *binder) output(a Aggregate) (Output, error) {
-	a = a.plain()
+	a = a.Plain()
 	out := Output{Aggregate: a, Count: -1}
 	cols := make([]int, len(a.Args))
 	for i, name := range a.Args {
@@ -19,7 +19,7 @@ func (b *binder) output(a Aggregate) (Output, error) {
 		}
 		cols[i] = c
 		if want := argClass(a.Func); classOf(b.bound.Columns[c].Type)&want == 0 {
-			return out, queryErrorf("column %q has type %s; %s takes %s", name, b.bound.Columns[c].Type, a.Func, describeClass(want))
+			return out, Errorf("column %q has type %s; %s takes %s", name, b.bound.Columns[c].Type, a.Func, describeClass(want))
 		}
 	}
 	if len(cols) > 0 {
@@ -33,7 +33,7 @@ func (b *binder) output(a Aggregate) (Output, error) {
 			return out, err
 		}
 		if b.bound.Columns[by].Type.ID() != arrow.INT64 {
-			return out, queryErrorf("column %q has type %s; places are int64", a.By, b.bound.Columns[by].Type)
+			return out, Errorf("column %q has type %s; places are int64", a.By, b.bound.Columns[by].Type)
 		}
 		cols = append(cols, by)
 	}

@@ -222,3 +222,24 @@ func (a Aggregate) validate() error {
 	}
 	return nil
 }
+
+// ordersSet says whether the order of the values shows in the result.
+func (a Aggregate) ordersSet() bool { return a.Func == List || a.Func == StringAgg }
+
+// Plain returns the aggregate without a DISTINCT that is part of another function's name, or that changes nothing.
+func (a Aggregate) Plain() Aggregate {
+	if !a.Distinct {
+		return a
+	}
+	switch a.Func {
+	case Count:
+		a.Func = CountDistinct
+	case Mode: // of values that are there once each: the first
+		a.Func = First
+	case CountDistinct, ApproxCountDistinct, Min, Max, BoolAnd, BoolOr, BitAnd, BitOr, First, Last, AnyValue, ArgMin, ArgMax:
+	default:
+		return a
+	}
+	a.Distinct = false
+	return a
+}

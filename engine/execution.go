@@ -21,7 +21,7 @@ import (
 )
 
 // query is one execution.
-type query struct {
+type execution struct {
 	engine   *Engine
 	bound    *spec.Bound
 	source   scan.Source // nil of a merge
@@ -59,8 +59,8 @@ type query struct {
 	roomLargest atomic.Int64 // bytes of the largest results that room was asked for
 }
 
-func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, started time.Time) *query {
-	q := &query{
+func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, started time.Time) *execution {
+	q := &execution{
 		engine:  e,
 		bound:   b,
 		splits:  splits,
@@ -82,7 +82,7 @@ func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, s
 }
 
 // reset makes what takes the input: for a first time, or for another when a device has failed.
-func (q *query) reset() {
+func (q *execution) reset() {
 	e, b := q.engine, q.bound
 	rows, states := b.RowLayout(), b.StateLayout()
 	q.feed = newFeed(q.splits)
@@ -127,7 +127,7 @@ type groupWriter interface {
 }
 
 // execute runs the query.
-func (q *query) execute(ctx context.Context) (err error) {
+func (q *execution) execute(ctx context.Context) (err error) {
 	defer q.trace.End()
 	stop := q.progress.start()
 	defer func() {
@@ -141,7 +141,7 @@ func (q *query) execute(ctx context.Context) (err error) {
 }
 
 // answer runs the query, on the CPU again if a device fails.
-func (q *query) answer(ctx context.Context) error {
+func (q *execution) answer(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stopBudget, err := q.engine.budget.start(cancel)
@@ -169,7 +169,7 @@ func (q *query) answer(ctx context.Context) error {
 }
 
 // attempt takes the input through both phases.
-func (q *query) attempt(ctx context.Context) (err error) {
+func (q *execution) attempt(ctx context.Context) (err error) {
 	defer q.engine.memory.AddReclaimer(q.store.Reclaim)()
 	workers := make([]*cpuagg.Worker, q.workers)
 	defer func() {
@@ -185,7 +185,7 @@ func (q *query) attempt(ctx context.Context) (err error) {
 	return spawn.Call(func() error { return q.bothPhases(ctx, workers) })
 }
 
-func (q *query) bothPhases(ctx context.Context, workers []*cpuagg.Worker) error {
+func (q *execution) bothPhases(ctx context.Context, workers []*cpuagg.Worker) error {
 	err := q.phase(PhasePartition, func() error { return q.generate(ctx, workers) })
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func (q *query) bothPhases(ctx context.Context, workers []*cpuagg.Worker) error 
 	})
 }
 
-func (q *query) phase(p Phase, f func() error) error {
+func (q *execution) phase(p Phase, f func() error) error {
 	q.progress.setPhase(p)
 	start := time.Now()
 	row := q.trace.Row(traceQuery, "phase", 0)
@@ -238,7 +238,7 @@ func (q *query) phase(p Phase, f func() error) error {
 }
 
 // parallel runs a function on n goroutines, each of which holds one of the engine's threads.
-func (q *query) parallel(ctx context.Context, n int, f func(ctx context.Context, i int, t *thread) error) error {
+func (q *execution) parallel(ctx context.Context, n int, f func(ctx context.Context, i int, t *thread) error) error {
 	group, groupCtx := spawn.WithContext(ctx)
 	for i := range n {
 		group.Go(func() error {
@@ -291,7 +291,7 @@ func (t *thread) yield(ctx context.Context) error {
 }
 
 // generate is the partition-generating phase.
-func (q *query) generate(ctx context.Context, workers []*cpuagg.Worker) error {
+func (q *execution) generate(ctx context.Context, workers []*cpuagg.Worker) error {
 	if q.adopted != nil {
 		for i := range workers {
 			workers[i] = q.run.NewWorker()
@@ -332,7 +332,7 @@ func (q *query) generate(ctx context.Context, workers []*cpuagg.Worker) error {
 }
 
 // scatterRest ends the workers' part of the partition-generating phase.
-func (q *query) scatterRest(ctx context.Context, workers []*cpuagg.Worker) error {
+func (q *execution) scatterRest(ctx context.Context, workers []*cpuagg.Worker) error {
 	for _, w := range workers {
 		if err := w.Close(); err != nil {
 			return err
@@ -348,7 +348,7 @@ func (q *query) scatterRest(ctx context.Context, workers []*cpuagg.Worker) error
 }
 
 // checkRows compares the rows read with those that the source has promised.
-func (q *query) checkRows() error {
+func (q *execution) checkRows() error {
 	if read, promised := q.progress.rows.Load(), q.progress.rowsTotal; promised >= 0 && read != promised {
 		return fmt.Errorf("the source has %d rows, its statistics say %d: %w", read, promised, ErrCorrupt)
 	}
@@ -356,7 +356,7 @@ func (q *query) checkRows() error {
 }
 
 // process is one worker's part of the partition-processing phase.
-func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker) error {
+func (q *execution) process(ctx context.Context, th *thread, w *cpuagg.Worker) error {
 	out := q.output.writer()
 	defer out.release()
 	for {
@@ -375,7 +375,7 @@ func (q *query) process(ctx context.Context, th *thread, w *cpuagg.Worker) error
 }
 
 // processTask takes a thread and processes a task from the queue.
-func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
+func (q *execution) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
 	defer q.tasks.release()
 	spawn.Step()
 	th.work = workProcess
@@ -386,7 +386,7 @@ func (q *query) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, t
 }
 
 // emitTask emits the groups of a task, or puts the tasks that it was split to into the queue.
-func (q *query) emitTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
+func (q *execution) emitTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
 	groups, split, err := w.Process(ctx, task)
 	if err != nil {
 		return err
@@ -408,7 +408,7 @@ func (q *query) emitTask(ctx context.Context, th *thread, w *cpuagg.Worker, task
 
 // batchOutput finalizes groups and sends them as record batches. It is every worker's writer too.
 type batchOutput struct {
-	query *query
+	query *execution
 	to    chan<- arrow.RecordBatch
 }
 
@@ -464,7 +464,7 @@ func (o *batchOutput) send(ctx context.Context, th *thread, batch arrow.RecordBa
 }
 
 // stats describes what the query has done.
-func (q *query) stats() Stats {
+func (q *execution) stats() Stats {
 	s := Stats{
 		Route:            q.route(),
 		Device:           q.device,
