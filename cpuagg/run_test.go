@@ -15,6 +15,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
 )
@@ -176,7 +177,7 @@ var shapes = []shape{
 
 func (s *shape) bind(t *testing.T) *spec.Bound {
 	t.Helper()
-	var q spec.Query
+	var q query.Query
 	var fields []arrow.Field
 	var stats []spec.ColumnStats
 	column := func(name string, dt arrow.DataType, stat spec.ColumnStats) {
@@ -186,21 +187,21 @@ func (s *shape) bind(t *testing.T) *spec.Bound {
 	}
 	if s.intKey {
 		column("k", arrow.PrimitiveTypes.Int64, spec.ColumnStats{HasRange: s.small, Max: 99})
-		q.Keys = append(q.Keys, spec.Key{Column: "k"})
+		q.Keys = append(q.Keys, query.Key{Column: "k"})
 	}
 	if s.stringKey {
 		column("s", arrow.BinaryTypes.String, spec.ColumnStats{})
-		q.Keys = append(q.Keys, spec.Key{Column: "s"})
+		q.Keys = append(q.Keys, query.Key{Column: "s"})
 	}
 	for i := range s.columns {
 		name := fmt.Sprintf("v%d", i)
 		column(name, arrow.PrimitiveTypes.Int64, spec.ColumnStats{})
 		q.Aggregates = append(q.Aggregates,
-			spec.Aggregate{Func: spec.Count, Args: []string{name}}, spec.Aggregate{Func: spec.Sum, Args: []string{name}})
+			query.Aggregate{Func: query.Count, Args: []string{name}}, query.Aggregate{Func: query.Sum, Args: []string{name}})
 	}
 	if s.minString {
 		column("t", arrow.BinaryTypes.String, spec.ColumnStats{})
-		q.Aggregates = append(q.Aggregates, spec.Aggregate{Func: spec.Min, Args: []string{"t"}})
+		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.Min, Args: []string{"t"}})
 	}
 	b, err := spec.Bind(q, arrow.NewSchema(fields, nil), stats)
 	if err != nil {
@@ -318,7 +319,7 @@ func groupAnswers(t *testing.T, b *spec.Bound, g *Groups, into map[string]*answe
 		for o, out := range b.Outputs {
 			w := b.Folds[out.Fold].Words
 			state := g.States[out.Fold][i*w : (i+1)*w]
-			if out.Aggregate.Func != spec.Min {
+			if out.Aggregate.Func != query.Min {
 				a.numbers[o] = state[0]
 			} else if state[0] != 0 {
 				a.least, a.seen = string(spec.AsBytes2(bestParts(&b.Folds[out.Fold], state).order).Bytes()), true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
 )
@@ -91,9 +92,9 @@ func TestScatterArguments(t *testing.T) {
 		{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "b", Type: arrow.PrimitiveTypes.Int64}, {Name: "c", Type: arrow.PrimitiveTypes.Float64},
 	}, nil)
-	q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{
-		{Func: spec.Max, Args: []string{"a"}}, {Func: spec.Sum, Args: []string{"a"}}, {Func: spec.Min, Args: []string{"b"}},
-		{Func: spec.Sum, Args: []string{"c"}}, {Func: spec.Min, Args: []string{"c"}},
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{
+		{Func: query.Max, Args: []string{"a"}}, {Func: query.Sum, Args: []string{"a"}}, {Func: query.Min, Args: []string{"b"}},
+		{Func: query.Sum, Args: []string{"c"}}, {Func: query.Min, Args: []string{"c"}},
 	}}
 	stats := slices.Repeat([]spec.ColumnStats{{NoNulls: true}}, 4)
 	b, err := spec.Bind(q, schema, stats)

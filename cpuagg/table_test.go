@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
 )
@@ -268,7 +269,7 @@ func TestDenseSeesAll(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "b", Type: arrow.PrimitiveTypes.Int64},
 	}, nil)
-	b, err := spec.Bind(spec.Query{Keys: []spec.Key{{Column: "a"}, {Column: "b"}}}, schema, stats)
+	b, err := spec.Bind(query.Query{Keys: []query.Key{{Column: "a"}, {Column: "b"}}}, schema, stats)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 )
 
 // benchRows is how many rows BenchmarkAggregate goes through.
@@ -82,10 +82,10 @@ func BenchmarkAggregate(b *testing.B) {
 		return func() []any { return []any{names[rng.Int64N(groups)]} }
 	}
 	zipf := rand.NewZipf(rng, 1.2, 1, 1e6-1)
-	sum := []spec.Aggregate{{Func: spec.Sum, Args: []string{"v"}}}
-	several := []spec.Aggregate{
-		{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.Avg, Args: []string{"v"}},
-		{Func: spec.Min, Args: []string{"v"}}, {Func: spec.Max, Args: []string{"v"}},
+	sum := []query.Aggregate{{Func: query.Sum, Args: []string{"v"}}}
+	several := []query.Aggregate{
+		{Func: query.CountStar}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.Avg, Args: []string{"v"}},
+		{Func: query.Min, Args: []string{"v"}}, {Func: query.Max, Args: []string{"v"}},
 	}
 	for _, c := range []struct {
 		name       string
@@ -93,7 +93,7 @@ func BenchmarkAggregate(b *testing.B) {
 		next       func() []any
 		nullEvery  int
 		max        int64 // of the key, where statistics know it
-		aggregates []spec.Aggregate
+		aggregates []query.Aggregate
 	}{
 		{"dense/groups=10", one(i64), uniform(10), 0, 9, sum},
 		{"dense/groups=1e3", one(i64), uniform(1e3), 0, 999, sum},
@@ -122,9 +122,9 @@ func BenchmarkAggregate(b *testing.B) {
 			if c.max > 0 {
 				src = rangedSource{src, c.max}
 			}
-			q := spec.Query{Aggregates: c.aggregates}
+			q := query.Query{Aggregates: c.aggregates}
 			for i := range c.types {
-				q.Keys = append(q.Keys, spec.Key{Column: fmt.Sprintf("k%d", i)})
+				q.Keys = append(q.Keys, query.Key{Column: fmt.Sprintf("k%d", i)})
 			}
 			eng, err := engine.Open(engine.Options{Threads: 1})
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
@@ -104,12 +105,12 @@ func TestBuildLists(t *testing.T) {
 // Would catch a type that toArray cannot make although a query can have it as a result.
 func TestBuildResultTypes(t *testing.T) {
 	for _, dt := range spectest.Types() {
-		for _, f := range spec.Funcs() {
+		for _, f := range query.Funcs() {
 			if f.Args() != 1 || !spectest.Suits(f, dt) {
 				continue
 			}
 			schema := arrow.NewSchema([]arrow.Field{{Name: "c", Type: dt}}, nil)
-			b, err := spec.Bind(spec.Query{Aggregates: []spec.Aggregate{{Func: f, Args: []string{"c"}, Length: 1}}}, schema, nil)
+			b, err := spec.Bind(query.Query{Aggregates: []query.Aggregate{{Func: f, Args: []string{"c"}, Length: 1}}}, schema, nil)
 			if err != nil {
 				t.Errorf("%s of %s: %v", f, dt, err)
 				continue

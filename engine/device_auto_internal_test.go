@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 )
 
 // unmeasured is a source whose splits do not tell how large they are.
@@ -44,7 +44,7 @@ func TestDeviceAutoRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	query := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.Sum, Args: []string{"v"}}}}
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.Sum, Args: []string{"v"}}}}
 	for _, c := range []struct {
 		name  string
 		rows  int
@@ -78,14 +78,14 @@ func TestDeviceAutoRows(t *testing.T) {
 			for i := range eng.rates.seen.CPU {
 				eng.rates.seen.CPU[i] *= c.slow
 			}
-			plan, err := eng.Explain(t.Context(), src, query)
+			plan, err := eng.Explain(t.Context(), src, q)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if c.want != "" && eng.devices.opened() {
 				t.Error("the device was opened in vain")
 			}
-			result, err := eng.Aggregate(t.Context(), src, query)
+			result, err := eng.Aggregate(t.Context(), src, q)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
@@ -121,8 +121,8 @@ func TestDeviceSilentLink(t *testing.T) {
 	for i := range eng.rates.seen.CPU {
 		eng.rates.seen.CPU[i] *= 1000
 	}
-	query := func() *DeviceStats {
-		result, err := eng.Aggregate(t.Context(), src, spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.CountStar}}})
+	q := func() *DeviceStats {
+		result, err := eng.Aggregate(t.Context(), src, query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}})
 		if err != nil {
 			t.Error(err)
 			return &DeviceStats{}
@@ -139,7 +139,7 @@ func TestDeviceSilentLink(t *testing.T) {
 	}
 	done := make(chan *DeviceStats)
 	for range 3 {
-		go func() { done <- query() }()
+		go func() { done <- q() }()
 	}
 	<-silent
 	for range 3 {
@@ -157,7 +157,7 @@ func TestDeviceSilentLink(t *testing.T) {
 	}
 	eng.devices.timeout = time.Minute
 	close(answer)
-	for s, start := query(), time.Now(); s.Rows == 0; s = query() { // until the device is heard again
+	for s, start := q(), time.Now(); s.Rows == 0; s = q() { // until the device is heard again
 		if !strings.Contains(s.Reason, "measuring the link") || time.Since(start) > 20*time.Second {
 			t.Fatalf("the device answers, and is not used since %q", s.Reason)
 		}

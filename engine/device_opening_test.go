@@ -14,8 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
@@ -93,8 +93,8 @@ func TestDeviceOpensInVain(t *testing.T) {
 			}
 			var wg sync.WaitGroup
 			for range 2 { // which open one device
-				query := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.CountStar}}}
-				result, err := eng.Aggregate(ctx, made, query)
+				q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}}
+				result, err := eng.Aggregate(ctx, made, q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -132,8 +132,8 @@ func TestDeviceFailsWaiting(t *testing.T) {
 		return nil, boom
 	}
 	start := time.Now()
-	query := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.CountStar}}}
-	if err := fails(t, eng, made, query); !errors.Is(err, boom) {
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}}
+	if err := fails(t, eng, made, q); !errors.Is(err, boom) {
 		t.Error(err)
 	}
 	if waited := time.Since(start); waited > 20*time.Second {

@@ -15,8 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
 
@@ -57,21 +57,21 @@ func partsTable(rows int) (*arrow.Schema, []arrow.RecordBatch) {
 }
 
 // partsQueries are of folds that no device has, or of keys that none can tell apart.
-var partsQueries = []spec.Query{
-	{Keys: []spec.Key{{Column: "n"}}, Aggregates: []spec.Aggregate{
-		{Func: spec.Median, Args: []string{"f"}}, {Func: spec.Median, Args: []string{"v"}}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.CountStar},
+var partsQueries = []query.Query{
+	{Keys: []query.Key{{Column: "n"}}, Aggregates: []query.Aggregate{
+		{Func: query.Median, Args: []string{"f"}}, {Func: query.Median, Args: []string{"v"}}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.CountStar},
 	}},
-	{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{
-		{Func: spec.CountDistinct, Args: []string{"s"}}, {Func: spec.List, Args: []string{"t"}}, {Func: spec.Min, Args: []string{"d"}},
+	{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{
+		{Func: query.CountDistinct, Args: []string{"s"}}, {Func: query.List, Args: []string{"t"}}, {Func: query.Min, Args: []string{"d"}},
 	}},
-	{Keys: []spec.Key{{Column: "s"}}, Aggregates: []spec.Aggregate{
-		{Func: spec.Sum, Args: []string{"v"}}, {Func: spec.Avg, Args: []string{"f"}}, {Func: spec.Max, Args: []string{"t"}}, {Func: spec.First, Args: []string{"s"}},
+	{Keys: []query.Key{{Column: "s"}}, Aggregates: []query.Aggregate{
+		{Func: query.Sum, Args: []string{"v"}}, {Func: query.Avg, Args: []string{"f"}}, {Func: query.Max, Args: []string{"t"}}, {Func: query.First, Args: []string{"s"}},
 	}},
-	{Keys: []spec.Key{{Column: "s"}, {Column: "k"}, {Column: "n"}, {Column: "d"}}, Aggregates: []spec.Aggregate{
-		{Func: spec.Mode, Args: []string{"t"}}, {Func: spec.ApproxCountDistinct, Args: []string{"v"}}, {Func: spec.Sum, Args: []string{"d"}},
+	{Keys: []query.Key{{Column: "s"}, {Column: "k"}, {Column: "n"}, {Column: "d"}}, Aggregates: []query.Aggregate{
+		{Func: query.Mode, Args: []string{"t"}}, {Func: query.ApproxCountDistinct, Args: []string{"v"}}, {Func: query.Sum, Args: []string{"d"}},
 	}},
-	{Keys: []spec.Key{{Column: "n"}, {Column: "k"}}, Deterministic: true, Aggregates: []spec.Aggregate{
-		{Func: spec.Sum, Args: []string{"f"}}, {Func: spec.ArgMax, Args: []string{"t", "v"}}, {Func: spec.Corr, Args: []string{"f", "v"}},
+	{Keys: []query.Key{{Column: "n"}, {Column: "k"}}, Deterministic: true, Aggregates: []query.Aggregate{
+		{Func: query.Sum, Args: []string{"f"}}, {Func: query.ArgMax, Args: []string{"t", "v"}}, {Func: query.Corr, Args: []string{"f", "v"}},
 	}},
 }
 

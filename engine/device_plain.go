@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"
@@ -62,12 +63,12 @@ func (l *deviceLayout) plainFold(o *spec.Output, rows int64) bool {
 	op := l.shape.Folds[o.Fold].Op
 	switch o.Type.ID() {
 	case arrow.INT64:
-		if o.Aggregate.Func == spec.Sum {
+		if o.Aggregate.Func == query.Sum {
 			return op == kernels.Sum128 || op == kernels.Sum64 && rows >= 0 && rows <= math.MaxInt32
 		}
 		return op == kernels.Count
 	case arrow.FLOAT64:
-		return op == kernels.SumFloat && o.Aggregate.Func == spec.Sum
+		return op == kernels.SumFloat && o.Aggregate.Func == query.Sum
 	}
 	return false
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
@@ -47,11 +47,11 @@ func deviceTable(rows, groups int) (*arrow.Schema, []arrow.RecordBatch) {
 	return schema, batches
 }
 
-var deviceQuery = spec.Query{
-	Keys: []spec.Key{{Column: "k"}},
-	Aggregates: []spec.Aggregate{
-		{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.Min, Args: []string{"v"}},
-		{Func: spec.Avg, Args: []string{"v"}}, {Func: spec.StddevSamp, Args: []string{"v"}},
+var deviceQuery = query.Query{
+	Keys: []query.Key{{Column: "k"}},
+	Aggregates: []query.Aggregate{
+		{Func: query.CountStar}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.Min, Args: []string{"v"}},
+		{Func: query.Avg, Args: []string{"v"}}, {Func: query.StddevSamp, Args: []string{"v"}},
 	},
 }
 
@@ -82,7 +82,7 @@ func TestDeviceStats(t *testing.T) {
 	}
 }
 
-func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query) engine.Stats {
+func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query) engine.Stats {
 	t.Helper()
 	eng := openChecked(t, opt)
 	result, err := eng.Aggregate(context.Background(), scan.Batches(schema, batches), q)
@@ -194,7 +194,7 @@ func TestDeviceBatchesLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.Sum, Args: []string{"v"}}, {Func: spec.CountStar}}}
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.Sum, Args: []string{"v"}}, {Func: query.CountStar}}}
 	result, err := eng.Aggregate(context.Background(), src, q)
 	if err != nil {
 		t.Fatal(err)
@@ -253,10 +253,10 @@ func TestDeviceWideSums(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum := spec.Aggregate{Func: spec.Sum, Args: []string{"v"}}
+		sum := query.Aggregate{Func: query.Sum, Args: []string{"v"}}
 		twice := sum
 		twice.Name = "again"
-		result, err := eng.Aggregate(t.Context(), scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()}), spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{sum, twice, {Func: spec.CountStar}}})
+		result, err := eng.Aggregate(t.Context(), scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()}), query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{sum, twice, {Func: query.CountStar}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +289,7 @@ func TestDeviceWideSums(t *testing.T) {
 
 // Would catch progress that falls on a device's route, or when the CPU begins again after a fault in either phase.
 func TestDeviceProgress(t *testing.T) {
-	query := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"v"}}}}
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}, {Func: query.Sum, Args: []string{"v"}}}}
 	for _, groups := range []int64{1, 200, 1 << 40} {
 		for _, fault := range []int64{0, 20, 130, 160} {
 			t.Run(fmt.Sprintf("groups=%d/fault=%d", groups, fault), func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestDeviceProgress(t *testing.T) {
 					time.Sleep(30 * time.Millisecond)
 					return nil, nil
 				}
-				result := mustAggregate(t, eng, made, query)
+				result := mustAggregate(t, eng, made, q)
 				for result.Next() {
 					time.Sleep(5 * time.Millisecond)
 				}

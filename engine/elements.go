@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 )
 
@@ -50,7 +51,7 @@ func (s *finalStates) quantileVector() *vector {
 // the way from element low to the next.
 func (s *finalStates) quantileIndex(n int) (low int, d float64) {
 	q := 0.5
-	if s.out.Aggregate.Func == spec.QuantileCont {
+	if s.out.Aggregate.Func == query.QuantileCont {
 		q = s.out.Aggregate.Fraction
 	}
 	at := q * float64(n-1)
@@ -214,7 +215,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 	for i := range s.n {
 		list := s.fold.Elements(s.state(i))
 		n := len(list) / s.fold.ElementWords
-		if length := s.out.Aggregate.Length; length > 0 && s.out.Aggregate.Func != spec.List {
+		if length := s.out.Aggregate.Length; length > 0 && s.out.Aggregate.Func != query.List {
 			n = min(n, length)
 		}
 		words += n * w
@@ -231,7 +232,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 		if len(list) == 0 {
 			lists.setNull(i)
 		}
-		if length := s.out.Aggregate.Length; length > 0 && s.out.Aggregate.Func != spec.List {
+		if length := s.out.Aggregate.Length; length > 0 && s.out.Aggregate.Func != query.List {
 			list = list[:min(len(list), length*s.fold.ElementWords)]
 		}
 		ordered := s.fold.Kind != spec.FoldCollect

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/digits"
@@ -200,7 +201,7 @@ func TestSharedKeys(t *testing.T) {
 				}
 			}
 			schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: c.dt, Nullable: true}}, nil)
-			b, err := spec.Bind(spec.Query{Keys: []spec.Key{{Column: "k"}}}, schema, []spec.ColumnStats{c.stats})
+			b, err := spec.Bind(query.Query{Keys: []query.Key{{Column: "k"}}}, schema, []spec.ColumnStats{c.stats})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,13 +247,13 @@ func TestEncodeGroups(t *testing.T) {
 		{"far below", 1, []any{int64(math.MinInt64)}, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var q spec.Query
+			var q query.Query
 			var fields []arrow.Field
 			var columns []arrow.Array
 			var stats []spec.ColumnStats
 			for i := range c.keys {
 				name := fmt.Sprint("k", i)
-				q.Keys = append(q.Keys, spec.Key{Column: name})
+				q.Keys = append(q.Keys, query.Key{Column: name})
 				fields = append(fields, arrow.Field{Name: name, Type: i64, Nullable: true})
 				columns = append(columns, spectest.Array(i64, c.cells))
 				stats = append(stats, spec.ColumnStats{HasRange: true, Min: -3, Max: 5})

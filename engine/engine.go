@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/invariants"
@@ -131,7 +132,7 @@ func (e *Engine) Budget() spec.Budget { return e.memory }
 // Aggregate starts a query and returns its result, which must be released. Batches arrive as they
 // are ready; errors that appear after the start come from Result.Err. An error that is ErrQuery
 // says that the query does not suit the source.
-func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q spec.Query) (result *Result, err error) {
+func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q query.Query) (result *Result, err error) {
 	err = spawn.Call(func() (err error) {
 		result, err = e.aggregate(ctx, src, q)
 		return err
@@ -139,7 +140,7 @@ func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q spec.Query) (
 	return result, spawn.InQuery(err, q.String())
 }
 
-func (e *Engine) aggregate(ctx context.Context, src scan.Source, q spec.Query) (*Result, error) {
+func (e *Engine) aggregate(ctx context.Context, src scan.Source, q query.Query) (*Result, error) {
 	started := time.Now()
 	bound, splits, err := e.plan(ctx, src, q)
 	if err != nil {
@@ -203,14 +204,14 @@ func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context, cancel c
 }
 
 // plan binds a query to a source and cuts the source into splits.
-func (e *Engine) plan(ctx context.Context, src scan.Source, q spec.Query) (*spec.Bound, []scan.Split, error) {
+func (e *Engine) plan(ctx context.Context, src scan.Source, q query.Query) (*spec.Bound, []scan.Split, error) {
 	return e.planBy(ctx, src, q, spec.Bind)
 }
 
 // binder is spec.Bind or spec.BindCanonical.
-type binder func(spec.Query, *arrow.Schema, []spec.ColumnStats) (*spec.Bound, error)
+type binder func(query.Query, *arrow.Schema, []spec.ColumnStats) (*spec.Bound, error)
 
-func (e *Engine) planBy(ctx context.Context, src scan.Source, q spec.Query, bind binder) (*spec.Bound, []scan.Split, error) {
+func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query, bind binder) (*spec.Bound, []scan.Split, error) {
 	if e.ctx.Err() != nil {
 		return nil, nil, ErrClosed
 	}

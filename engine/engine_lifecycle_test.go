@@ -18,6 +18,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
@@ -142,9 +143,9 @@ func (r *madeReader) make(position int) arrow.RecordBatch {
 }
 
 // madeQuery groups by k and counts; checkMade knows its answer.
-var madeQuery = spec.Query{
-	Keys:       []spec.Key{{Column: "k"}},
-	Aggregates: []spec.Aggregate{{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.Max, Args: []string{"s"}}},
+var madeQuery = query.Query{
+	Keys:       []query.Key{{Column: "k"}},
+	Aggregates: []query.Aggregate{{Func: query.CountStar}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.Max, Args: []string{"s"}}},
 }
 
 // readMade reads a result to its end and returns how many rows its groups count.
@@ -180,7 +181,7 @@ func openChecked(t *testing.T, opt engine.Options) *engine.Engine {
 	return eng
 }
 
-func mustAggregate(t *testing.T, eng *engine.Engine, src scan.Source, q spec.Query) *engine.Result {
+func mustAggregate(t *testing.T, eng *engine.Engine, src scan.Source, q query.Query) *engine.Result {
 	t.Helper()
 	result, err := eng.Aggregate(t.Context(), src, q)
 	if err != nil {
@@ -190,7 +191,7 @@ func mustAggregate(t *testing.T, eng *engine.Engine, src scan.Source, q spec.Que
 }
 
 // fails runs a query and returns what Result.Err says.
-func fails(t *testing.T, eng *engine.Engine, src scan.Source, q spec.Query) error {
+func fails(t *testing.T, eng *engine.Engine, src scan.Source, q query.Query) error {
 	t.Helper()
 	result := mustAggregate(t, eng, src, q)
 	defer result.Release()
@@ -615,7 +616,7 @@ func TestStats(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		src        *madeSource
-		keys       []spec.Key
+		keys       []query.Key
 		knobs      engine.TestingKnobs
 		table      string
 		keyBytes   int
@@ -690,12 +691,12 @@ func TestInputOrder(t *testing.T) {
 		cut = append(cut, whole.NewSlice(from, to))
 		from = to
 	}
-	q := spec.Query{Keys: []spec.Key{{Column: "k"}}}
-	for _, f := range []spec.Func{spec.First, spec.Last, spec.AnyValue, spec.List, spec.StringAgg} {
-		q.Aggregates = append(q.Aggregates, spec.Aggregate{Func: f, Args: []string{"s"}, Separator: "|"})
+	q := query.Query{Keys: []query.Key{{Column: "k"}}}
+	for _, f := range []query.Func{query.First, query.Last, query.AnyValue, query.List, query.StringAgg} {
+		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: f, Args: []string{"s"}, Separator: "|"})
 	}
-	q.Aggregates = append(q.Aggregates, spec.Aggregate{Func: spec.Mode, Args: []string{"v"}},
-		spec.Aggregate{Func: spec.ArgMin, Args: []string{"s", "v"}}, spec.Aggregate{Func: spec.ArgMax, Args: []string{"s", "v"}})
+	q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.Mode, Args: []string{"v"}},
+		query.Aggregate{Func: query.ArgMin, Args: []string{"s", "v"}}, query.Aggregate{Func: query.ArgMax, Args: []string{"s", "v"}})
 	want, err := spectest.Oracle(schema, []arrow.RecordBatch{whole}, q)
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
@@ -148,7 +148,7 @@ func randomDevice(rng *rand.Rand) (string, engine.DeviceKnobs) {
 }
 
 // check runs a query and compares the answer, or that there is none, and what is left in memory.
-func check(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query, want *spectest.Rows, wantErr error, opt engine.Options) {
+func check(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, want *spectest.Rows, wantErr error, opt engine.Options) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
@@ -171,7 +171,7 @@ func check(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q sp
 	}
 }
 
-func answer(eng *engine.Engine, src scan.Source, q spec.Query) (*spectest.Rows, error) {
+func answer(eng *engine.Engine, src scan.Source, q query.Query) (*spectest.Rows, error) {
 	result, err := eng.Aggregate(context.Background(), src, q)
 	if err != nil {
 		return nil, err

@@ -3,8 +3,8 @@ package engine
 import (
 	"errors"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -12,7 +12,7 @@ import (
 var (
 	// ErrQuery marks a query that does not suit its source: an unknown column, a type that a
 	// function does not take.
-	ErrQuery = spec.ErrQuery
+	ErrQuery = query.ErrQuery
 
 	// ErrOverflow marks a sum that passes its type; Query.Overflow says what to do instead.
 	ErrOverflow = errors.New("overflow")

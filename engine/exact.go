@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/digits"
 )
@@ -17,19 +18,19 @@ import (
 func (s *finalStates) exact(i int) (v float64, ok bool) {
 	state := s.state(i)
 	switch f := s.out.Aggregate.Func; f {
-	case spec.Sum:
+	case query.Sum:
 		if s.counts != nil && s.counts[i] == 0 {
 			return 0, false
 		}
 		return exactQuotient(state, 1), true
-	case spec.Avg:
+	case query.Avg:
 		if s.counts[i] == 0 {
 			return 0, false
 		}
 		return exactQuotient(state, s.counts[i]), true
-	case spec.VarSamp, spec.VarPop, spec.StddevSamp, spec.StddevPop:
+	case query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop:
 		return s.integers.variance(f, state)
-	case spec.Skewness, spec.Kurtosis:
+	case query.Skewness, query.Kurtosis:
 		return s.integers.shape(f, state)
 	default:
 		return s.integers.comoment(f, state)

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // Would catch roundings that are not to the nearest double with ties to even: of long numbers, where
@@ -66,12 +66,12 @@ func BenchmarkExactResults(b *testing.B) {
 	})
 	b.Run("stddev_samp", func(b *testing.B) {
 		for b.Loop() {
-			integers.variance(spec.StddevSamp, moments)
+			integers.variance(query.StddevSamp, moments)
 		}
 	})
 	b.Run("corr", func(b *testing.B) {
 		for b.Loop() {
-			integers.comoment(spec.Corr, comoments)
+			integers.comoment(query.Corr, comoments)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/digits"
 )
@@ -119,9 +120,9 @@ func (p *integers) deviations(s *powerSums, a, b, ab int) *big.Int {
 }
 
 // variance finalizes var_* and stddev_* from a FoldExactMoments2.
-func (p *integers) variance(f spec.Func, state []uint64) (v float64, ok bool) {
+func (p *integers) variance(f query.Func, state []uint64) (v float64, ok bool) {
 	n := exactCount(state)
-	sample := f == spec.VarSamp || f == spec.StddevSamp
+	sample := f == query.VarSamp || f == query.StddevSamp
 	switch {
 	case n == 0 || n == 1 && sample:
 		return 0, false
@@ -134,17 +135,17 @@ func (p *integers) variance(f spec.Func, state []uint64) (v float64, ok bool) {
 		divisor = p.minus(s.n, p.of(1))
 	}
 	num, den := p.deviations(&s, 0, 0, 1), p.product(s.n, divisor)
-	if f == spec.VarSamp || f == spec.VarPop {
+	if f == query.VarSamp || f == query.VarPop {
 		return p.ratio(num, den, s.units[1]), true
 	}
 	return p.root(num, den, s.units[1], 1), true
 }
 
 // shape finalizes skewness and kurtosis from a FoldExactMoments4, by the formulas of shape.
-func (p *integers) shape(f spec.Func, state []uint64) (v float64, ok bool) {
+func (p *integers) shape(f query.Func, state []uint64) (v float64, ok bool) {
 	n := exactCount(state)
 	switch {
-	case n <= 2 || n == 3 && f == spec.Kurtosis:
+	case n <= 2 || n == 3 && f == query.Kurtosis:
 		return 0, false
 	case state[0]&spec.ExactSpecial != 0:
 		return math.NaN(), true
@@ -155,10 +156,10 @@ func (p *integers) shape(f spec.Func, state []uint64) (v float64, ok bool) {
 	// d2, d3, d4 are the moments about the mean, times n^2, n^3, n^4. In both results the unit cancels.
 	d2 := p.deviations(&s, 0, 0, 1)
 	if d2.Sign() == 0 {
-		return math.NaN(), f == spec.Skewness
+		return math.NaN(), f == query.Skewness
 	}
 	s11 := p.product(s1, s1)
-	if f == spec.Skewness {
+	if f == query.Skewness {
 		d3 := p.minus(p.product(s.n, s.n, s3), p.product(p.of(3), s.n, s1, s2))
 		d3 = p.plus(d3, p.product(p.of(2), s11, s1))
 		return p.root(p.product(s.n, n1, d3, d3), p.product(n2, n2, d2, d2, d2), 0, d3.Sign()), true
@@ -172,40 +173,40 @@ func (p *integers) shape(f spec.Func, state []uint64) (v float64, ok bool) {
 }
 
 // comoment finalizes correlation, covariance and regression from a FoldExactComoments.
-func (p *integers) comoment(f spec.Func, state []uint64) (v float64, ok bool) {
+func (p *integers) comoment(f query.Func, state []uint64) (v float64, ok bool) {
 	n := exactCount(state)
 	switch {
-	case n == 0, n == 1 && (f == spec.CovarSamp || f == spec.RegrIntercept || f == spec.RegrR2):
+	case n == 0, n == 1 && (f == query.CovarSamp || f == query.RegrIntercept || f == query.RegrR2):
 		return 0, false
 	case state[0]&spec.ExactSpecial != 0:
 		return math.NaN(), true
-	case n == 1 && (f == spec.Corr || f == spec.RegrSlope):
+	case n == 1 && (f == query.Corr || f == query.RegrSlope):
 		return math.NaN(), true // as of a constant x
 	}
 	const x, y, xx, yy, xy = 0, 1, 2, 3, 4
 	s := p.read(spec.FoldExactComoments, state)
 	dxy := p.deviations(&s, x, y, xy)
 	switch f {
-	case spec.CovarSamp:
+	case query.CovarSamp:
 		return p.ratio(dxy, p.product(s.n, p.minus(s.n, p.of(1))), s.units[xy]), true
-	case spec.CovarPop:
+	case query.CovarPop:
 		return p.ratio(dxy, p.product(s.n, s.n), s.units[xy]), true
 	}
 	dxx, dyy := p.deviations(&s, x, x, xx), p.deviations(&s, y, y, yy)
 	constantX, constantY := dxx.Sign() == 0, dyy.Sign() == 0
 	switch {
 	case constantX:
-		return math.NaN(), f == spec.Corr || f == spec.RegrSlope
-	case f == spec.RegrSlope:
+		return math.NaN(), f == query.Corr || f == query.RegrSlope
+	case f == query.RegrSlope:
 		return p.ratio(dxy, dxx, s.units[y]-s.units[x]), true
-	case f == spec.RegrIntercept:
+	case f == query.RegrIntercept:
 		num := p.minus(p.product(s.sums[y], dxx), p.product(dxy, s.sums[x]))
 		return p.ratio(num, p.product(s.n, dxx), s.units[y]), true
-	case constantY && f == spec.Corr:
+	case constantY && f == query.Corr:
 		return math.NaN(), true
 	case constantY:
 		return 1, true
-	case f == spec.Corr:
+	case f == query.Corr:
 		return p.root(p.product(dxy, dxy), p.product(dxx, dyy), 0, dxy.Sign()), true
 	}
 	return p.ratio(p.product(dxy, dxy), p.product(dxx, dyy), 0), true

@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
 
@@ -34,9 +34,9 @@ func TestDeterministicCases(t *testing.T) {
 }
 
 // momentFuncs are the functions that a deterministic query answers otherwise.
-var momentFuncs = []spec.Func{
-	spec.Sum, spec.Avg, spec.VarSamp, spec.VarPop, spec.StddevSamp, spec.StddevPop, spec.Skewness, spec.Kurtosis,
-	spec.Corr, spec.CovarSamp, spec.CovarPop, spec.RegrSlope, spec.RegrIntercept, spec.RegrR2,
+var momentFuncs = []query.Func{
+	query.Sum, query.Avg, query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop, query.Skewness, query.Kurtosis,
+	query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2,
 }
 
 // floatTable makes a table of groups whose values have a style each: one exponent or any, with or
@@ -81,10 +81,10 @@ func floatTable(rng *rand.Rand, rows int) (*arrow.Schema, [][]any) {
 }
 
 // momentQuery asks for everything that a deterministic query answers otherwise.
-func momentQuery() spec.Query {
-	q := spec.Query{Keys: []spec.Key{{Column: "g"}}, Deterministic: true}
+func momentQuery() query.Query {
+	q := query.Query{Keys: []query.Key{{Column: "g"}}, Deterministic: true}
 	for _, f := range momentFuncs {
-		q.Aggregates = append(q.Aggregates, spec.Aggregate{Func: f, Args: []string{"y", "x"}[:f.Args()]})
+		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: f, Args: []string{"y", "x"}[:f.Args()]})
 	}
 	return q
 }

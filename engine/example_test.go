@@ -14,9 +14,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -39,12 +39,12 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer eng.Close()
-	result, err := eng.Aggregate(context.Background(), scan.Batches(schema, []arrow.RecordBatch{visits}), spec.Query{
-		Keys: []spec.Key{{Column: "city"}},
-		Aggregates: []spec.Aggregate{
-			{Func: spec.CountStar, Name: "rows"},
-			{Func: spec.Sum, Args: []string{"visits"}},
-			{Func: spec.Avg, Args: []string{"visits"}},
+	result, err := eng.Aggregate(context.Background(), scan.Batches(schema, []arrow.RecordBatch{visits}), query.Query{
+		Keys: []query.Key{{Column: "city"}},
+		Aggregates: []query.Aggregate{
+			{Func: query.CountStar, Name: "rows"},
+			{Func: query.Sum, Args: []string{"visits"}},
+			{Func: query.Avg, Args: []string{"visits"}},
 		},
 	})
 	if err != nil {
@@ -82,11 +82,11 @@ func ExampleEngine_Aggregate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := eng.Aggregate(ctx, flights, spec.Query{Aggregates: []spec.Aggregate{
-		{Func: spec.CountStar},
-		{Func: spec.CountDistinct, Args: []string{"origin"}},
-		{Func: spec.QuantileCont, Args: []string{"delay"}, Fraction: 0.9},
-		{Func: spec.ArgMax, Args: []string{"destination", "distance"}},
+	result, err := eng.Aggregate(ctx, flights, query.Query{Aggregates: []query.Aggregate{
+		{Func: query.CountStar},
+		{Func: query.CountDistinct, Args: []string{"origin"}},
+		{Func: query.QuantileCont, Args: []string{"delay"}, Fraction: 0.9},
+		{Func: query.ArgMax, Args: []string{"destination", "distance"}},
 	}})
 	if err != nil {
 		log.Fatal(err)
@@ -150,11 +150,11 @@ func writeRoutes(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	result, err := eng.Aggregate(ctx, flights, spec.Query{
-		Keys: []spec.Key{{Column: "origin"}, {Column: "destination"}},
-		Aggregates: []spec.Aggregate{
-			{Func: spec.CountStar, Name: "flights"},
-			{Func: spec.MaxN, Args: []string{"delay"}, Length: 3, Name: "worst"},
+	result, err := eng.Aggregate(ctx, flights, query.Query{
+		Keys: []query.Key{{Column: "origin"}, {Column: "destination"}},
+		Aggregates: []query.Aggregate{
+			{Func: query.CountStar, Name: "flights"},
+			{Func: query.MaxN, Args: []string{"delay"}, Length: 3, Name: "worst"},
 		},
 	})
 	if err != nil {
@@ -193,7 +193,7 @@ func ExampleEngine_Merge() {
 	defer os.RemoveAll(folder)
 
 	schema := arrow.NewSchema([]arrow.Field{{Name: "visits", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
-	query := spec.Query{Aggregates: []spec.Aggregate{{Func: spec.Median, Args: []string{"visits"}}, {Func: spec.List, Args: []string{"visits"}}}}
+	q := query.Query{Aggregates: []query.Aggregate{{Func: query.Median, Args: []string{"visits"}}, {Func: query.List, Args: []string{"visits"}}}}
 	var sources [][]engine.Blob
 	for i, rows := range []string{`[{"visits": 3}, {"visits": 9}]`, `[{"visits": 5}]`} {
 		visits, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows))
@@ -205,7 +205,7 @@ func ExampleEngine_Merge() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if _, err := eng.Partial(ctx, scan.Batches(schema, []arrow.RecordBatch{visits}), query, engine.PartialOptions{Create: dir.Create}); err != nil {
+		if _, err := eng.Partial(ctx, scan.Batches(schema, []arrow.RecordBatch{visits}), q, engine.PartialOptions{Create: dir.Create}); err != nil {
 			log.Fatal(err, dir.Abort())
 		}
 		if err := dir.Commit(); err != nil {

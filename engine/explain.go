@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/spawn"
@@ -35,7 +36,7 @@ type Plan struct {
 
 // Explain returns the plan of a query without running it, and a forecast by a sample of at most
 // 65,536 rows. A source that can be read once only is not sampled.
-func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (plan *Plan, err error) {
+func (e *Engine) Explain(ctx context.Context, src scan.Source, q query.Query) (plan *Plan, err error) {
 	err = spawn.Call(func() (err error) {
 		plan, err = e.explain(ctx, src, q)
 		return err
@@ -43,7 +44,7 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q spec.Query) (pl
 	return plan, spawn.InQuery(err, q.String())
 }
 
-func (e *Engine) explain(ctx context.Context, src scan.Source, q spec.Query) (*Plan, error) {
+func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (*Plan, error) {
 	bound, splits, err := e.plan(ctx, src, q)
 	if err != nil {
 		return nil, err

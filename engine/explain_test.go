@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 )
 
 var rewrite = flag.Bool("rewrite", false, "renew the golden files")
@@ -23,21 +23,21 @@ func TestExplain(t *testing.T) {
 	ranged := *made
 	ranged.stats = []scan.ColumnStats{{NoNulls: true, HasRange: true, Min: -5, Max: 94}, {HasRange: true, Min: 0, Max: 1 << 40}, {NoNulls: true, Repeats: true}}
 	one := &madeSource{splits: 1, batches: 1, rows: 1, groups: 1}
-	aggregates := []spec.Aggregate{
-		{Func: spec.CountStar}, {Func: spec.Avg, Args: []string{"v"}, Name: "mean"}, {Func: spec.Max, Args: []string{"s"}},
-		{Func: spec.MinN, Args: []string{"v"}, Length: 3}, {Func: spec.Corr, Args: []string{"v", "k"}}, {Func: spec.ApproxCountDistinct, Args: []string{"s"}},
+	aggregates := []query.Aggregate{
+		{Func: query.CountStar}, {Func: query.Avg, Args: []string{"v"}, Name: "mean"}, {Func: query.Max, Args: []string{"s"}},
+		{Func: query.MinN, Args: []string{"v"}, Length: 3}, {Func: query.Corr, Args: []string{"v", "k"}}, {Func: query.ApproxCountDistinct, Args: []string{"s"}},
 	}
 	for _, c := range []struct {
 		name string
 		src  scan.Source
-		q    spec.Query
+		q    query.Query
 	}{
-		{"single_group", made, spec.Query{Aggregates: aggregates}},
-		{"hash", made, spec.Query{Keys: []spec.Key{{Column: "k"}, {Column: "s"}}, Aggregates: aggregates}},
-		{"dense", &ranged, spec.Query{Keys: []spec.Key{{Column: "k", Name: "key"}}, Aggregates: aggregates[:2]}},
-		{"strings_that_repeat", &ranged, spec.Query{Keys: []spec.Key{{Column: "s"}}, Aggregates: aggregates[:1]}},
-		{"keys_only", one, spec.Query{Keys: []spec.Key{{Column: "v"}}}},
-		{"unknown_size", unknownSize{made}, spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: aggregates[:1]}},
+		{"single_group", made, query.Query{Aggregates: aggregates}},
+		{"hash", made, query.Query{Keys: []query.Key{{Column: "k"}, {Column: "s"}}, Aggregates: aggregates}},
+		{"dense", &ranged, query.Query{Keys: []query.Key{{Column: "k", Name: "key"}}, Aggregates: aggregates[:2]}},
+		{"strings_that_repeat", &ranged, query.Query{Keys: []query.Key{{Column: "s"}}, Aggregates: aggregates[:1]}},
+		{"keys_only", one, query.Query{Keys: []query.Key{{Column: "v"}}}},
+		{"unknown_size", unknownSize{made}, query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: aggregates[:1]}},
 	} {
 		plan, err := eng.Explain(t.Context(), c.src, c.q)
 		if err != nil {
@@ -45,7 +45,7 @@ func TestExplain(t *testing.T) {
 		}
 		golden(t, "explain_"+c.name, plan.String())
 	}
-	if _, err := eng.Explain(t.Context(), made, spec.Query{Keys: []spec.Key{{Column: "kk"}}}); err == nil || !strings.Contains(err.Error(), "did you mean k?") {
+	if _, err := eng.Explain(t.Context(), made, query.Query{Keys: []query.Key{{Column: "kk"}}}); err == nil || !strings.Contains(err.Error(), "did you mean k?") {
 		t.Errorf("a column that does not exist: %v", err)
 	}
 }
@@ -53,17 +53,17 @@ func TestExplain(t *testing.T) {
 // Would catch a plan that foretells another route than is taken, or that is silent about why the CPU works.
 func TestExplainDevice(t *testing.T) {
 	schema, batches := deviceTable(20_000, 5000)
-	median := spec.Query{Keys: deviceQuery.Keys, Aggregates: []spec.Aggregate{{Func: spec.Median, Args: []string{"v"}}}}
+	median := query.Query{Keys: deviceQuery.Keys, Aggregates: []query.Aggregate{{Func: query.Median, Args: []string{"v"}}}}
 	for _, c := range []struct {
 		device string
 		knobs  engine.DeviceKnobs
-		query  spec.Query
+		query  query.Query
 		want   string
 	}{
 		{"host:16MiB", engine.DeviceKnobs{}, deviceQuery, "device: host, tiles of 5,000 rows to one table: about "},
 		{"host:16MiB", engine.DeviceKnobs{Groups: 1}, deviceQuery, "device: host, tiles of 5,000 rows to groups, each by itself: about 1 groups"},
 		{"host:16MiB", engine.DeviceKnobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, deviceQuery, "device: host, tiles of 1,000 rows to 4 partitions: about "},
-		{"host:16MiB", engine.DeviceKnobs{}, spec.Query{Aggregates: deviceQuery.Aggregates}, "device: none, there is one group"},
+		{"host:16MiB", engine.DeviceKnobs{}, query.Query{Aggregates: deviceQuery.Aggregates}, "device: none, there is one group"},
 		{"host:16MiB", engine.DeviceKnobs{}, median, "device: host, tiles of 5,000 rows to 64 partitions: a device has no fold for all values"},
 		{"auto", engine.DeviceKnobs{}, deviceQuery, "device: none, 20000 rows are too few"},
 		{"cpu", engine.DeviceKnobs{}, deviceQuery, "route cpu"},

@@ -15,9 +15,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
 
@@ -101,11 +101,11 @@ func TestFilteredSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := spec.Query{
-		Keys: []spec.Key{{Column: "k"}},
-		Aggregates: []spec.Aggregate{
-			{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.First, Args: []string{"s"}}, {Func: spec.Last, Args: []string{"v"}},
-			{Func: spec.List, Args: []string{"at"}}, {Func: spec.Max, Args: []string{"s"}},
+	q := query.Query{
+		Keys: []query.Key{{Column: "k"}},
+		Aggregates: []query.Aggregate{
+			{Func: query.CountStar}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.First, Args: []string{"s"}}, {Func: query.Last, Args: []string{"v"}},
+			{Func: query.List, Args: []string{"at"}}, {Func: query.Max, Args: []string{"s"}},
 		},
 	}
 	want, err := spectest.Oracle(kept.Schema(), []arrow.RecordBatch{kept}, q)

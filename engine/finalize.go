@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/partition"
 )
@@ -237,9 +238,9 @@ func (s *finalStates) array(ctx context.Context, runs *cpuagg.Runs) (arrow.Array
 		return s.ofSets()
 	}
 	switch s.out.Aggregate.Func {
-	case spec.MinN, spec.MaxN, spec.List:
+	case query.MinN, query.MaxN, query.List:
 		return s.lists()
-	case spec.StringAgg:
+	case query.StringAgg:
 		return s.joined()
 	}
 	v, err := s.vector()
@@ -256,21 +257,21 @@ func (s *finalStates) vector() (*vector, error) {
 	}
 	col := &s.out.Column
 	switch f := s.out.Aggregate.Func; f {
-	case spec.CountStar, spec.Count, spec.CountDistinct:
+	case query.CountStar, query.Count, query.CountDistinct:
 		return s.counted(func(state []uint64) uint64 { return state[0] }), nil
-	case spec.ApproxCountDistinct:
+	case query.ApproxCountDistinct:
 		return s.counted(sketched), nil
-	case spec.Sum:
+	case query.Sum:
 		return s.sums()
-	case spec.Avg:
+	case query.Avg:
 		return s.doubles(s.average), nil
-	case spec.VarSamp, spec.VarPop, spec.StddevSamp, spec.StddevPop:
+	case query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop:
 		return s.doubles(func(i int) (float64, bool) { return variance(f, s.state(i)) }), nil
-	case spec.Skewness, spec.Kurtosis:
+	case query.Skewness, query.Kurtosis:
 		return s.doubles(func(i int) (float64, bool) { return shape(f, s.state(i)) }), nil
-	case spec.Corr, spec.CovarSamp, spec.CovarPop, spec.RegrSlope, spec.RegrIntercept, spec.RegrR2:
+	case query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
 		return s.doubles(func(i int) (float64, bool) { return comoment(f, s.state(i)) }), nil
-	case spec.Min, spec.Max:
+	case query.Min, query.Max:
 		if s.fold.Kind == spec.FoldBest {
 			return s.best(1, col.Kind, true), nil
 		}
@@ -279,15 +280,15 @@ func (s *finalStates) vector() (*vector, error) {
 			v.words[i] = unorder(w, col.Kind)
 		}
 		return v, nil
-	case spec.First, spec.Last, spec.AnyValue, spec.ArgMin, spec.ArgMax:
+	case query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax:
 		return s.best(s.fold.Words-s.fold.PayloadWords, col.Kind, false), nil
-	case spec.Median, spec.QuantileCont:
+	case query.Median, query.QuantileCont:
 		return s.quantiles(), nil
-	case spec.QuantileDisc:
+	case query.QuantileDisc:
 		return s.chosen(func(elements []uint64) []uint64 {
 			return nth(s.fold, elements, discIndex(len(elements)/s.fold.ElementWords, s.out.Aggregate.Fraction))
 		}), nil
-	case spec.Mode:
+	case query.Mode:
 		return s.chosen(func(elements []uint64) []uint64 { return mode(s.fold, elements) }), nil
 	}
 	return s.words(col.Kind), nil // bool_and and the bitwise functions: the state is the value

@@ -10,8 +10,8 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/gen"
 )
@@ -64,7 +64,7 @@ func compareForecast(t *testing.T, src scan.Source, memoryBytes int64, factor fl
 	t.Helper()
 	opt := engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: memoryBytes})
 	eng := openChecked(t, opt)
-	q := spec.Query{Keys: []spec.Key{{Column: "key"}}, Aggregates: []spec.Aggregate{{Func: spec.Sum, Args: []string{"value"}}, {Func: spec.CountStar}}}
+	q := query.Query{Keys: []query.Key{{Column: "key"}}, Aggregates: []query.Aggregate{{Func: query.Sum, Args: []string{"value"}}, {Func: query.CountStar}}}
 	plan, err := eng.Explain(t.Context(), src, q)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestForecastSorted(t *testing.T) {
 		batches = append(batches, spectest.Batch(schema, b.NewArray()))
 	}
 	eng := openChecked(t, engine.Options{Threads: 2})
-	plan, err := eng.Explain(t.Context(), scan.Batches(schema, batches), spec.Query{Keys: []spec.Key{{Column: "k"}}})
+	plan, err := eng.Explain(t.Context(), scan.Batches(schema, batches), query.Query{Keys: []query.Key{{Column: "k"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestForecastSorted(t *testing.T) {
 // Would catch a forecast that uses up a source which can be read once, or that reads much of another.
 func TestForecastReads(t *testing.T) {
 	eng := openChecked(t, engine.Options{Threads: 2})
-	q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.CountStar}}}
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}}
 	made := &madeSource{splits: 1, batches: 3, rows: 1000, groups: 10}
 	splits, err := made.Splits(t.Context(), []int{0, 1, 2})
 	if err != nil {
@@ -175,7 +175,7 @@ func TestForecastReads(t *testing.T) {
 }
 
 // readRows runs a query and returns the rows of its result.
-func readRows(t *testing.T, eng *engine.Engine, src scan.Source, q spec.Query) (rows int64) {
+func readRows(t *testing.T, eng *engine.Engine, src scan.Source, q query.Query) (rows int64) {
 	t.Helper()
 	res, err := eng.Aggregate(t.Context(), src, q)
 	if err != nil {

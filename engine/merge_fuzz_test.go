@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
 
@@ -111,10 +111,10 @@ func FuzzMerge(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { eng.Close() })
-	deterministic := spec.Query{Deterministic: true, Aggregates: []spec.Aggregate{{Func: spec.Avg, Args: []string{"v"}}, {Func: spec.Corr, Args: []string{"v", "k"}}}}
+	deterministic := query.Query{Deterministic: true, Aggregates: []query.Aggregate{{Func: query.Avg, Args: []string{"v"}}, {Func: query.Corr, Args: []string{"v", "k"}}}}
 	heads := make([][]byte, 2)
 	strides := make([]uint32, 2)
-	for i, q := range []spec.Query{mixedQuery, deterministic} {
+	for i, q := range []query.Query{mixedQuery, deterministic} {
 		blobs, err := partial(eng, "seed", scan.Batches(schema, batches), q, 1)
 		if err != nil {
 			f.Fatal(err)

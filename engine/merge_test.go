@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/store"
 )
@@ -94,14 +94,14 @@ func TestMergeRefuses(t *testing.T) {
 	schema, batches := mixedTable(100)
 	eng := openChecked(t, engine.Options{})
 	defer eng.Close()
-	blobs := func(name string, q spec.Query, partitions int) []engine.Blob {
+	blobs := func(name string, q query.Query, partitions int) []engine.Blob {
 		list, err := partial(eng, name, scan.Batches(schema, batches), q, partitions)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return list
 	}
-	q := spec.Query{Keys: []spec.Key{{Column: "k"}}}
+	q := query.Query{Keys: []query.Key{{Column: "k"}}}
 	other := q
 	other.Deterministic = true
 	a, b := blobs("a", q, 2), blobs("b", q, 2)

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 )
 
@@ -20,11 +21,11 @@ import (
 // merged finalizes the runs of the only group of s.
 func (s *finalStates) merged(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
 	switch s.out.Aggregate.Func {
-	case spec.MinN, spec.MaxN, spec.List:
+	case query.MinN, query.MaxN, query.List:
 		return s.mergedList(ctx, runs)
-	case spec.StringAgg:
+	case query.StringAgg:
 		return s.mergedText(ctx, runs)
-	case spec.CountDistinct:
+	case query.CountDistinct:
 		n := uint64(0)
 		for _, err := range runs.Elements(ctx) {
 			if err != nil {
@@ -33,9 +34,9 @@ func (s *finalStates) merged(ctx context.Context, runs *cpuagg.Runs) (arrow.Arra
 			n++
 		}
 		return (&vector{kind: spec.Int64, words: []uint64{n}}).toArray(s.mem, s.out.Type)
-	case spec.Median, spec.QuantileCont:
+	case query.Median, query.QuantileCont:
 		return s.mergedQuantile(ctx, runs)
-	case spec.QuantileDisc:
+	case query.QuantileDisc:
 		n, _, err := s.runSize(ctx, runs)
 		if err != nil {
 			return nil, err

@@ -3,7 +3,7 @@ package engine
 import (
 	"math"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // moments are the sums of powers of a group's deviations from its mean.
@@ -36,17 +36,17 @@ func notNegative(x float64) float64 {
 }
 
 // variance finalizes var_* and stddev_* from a FoldMoments2.
-func variance(f spec.Func, state []uint64) (v float64, ok bool) {
+func variance(f query.Func, state []uint64) (v float64, ok bool) {
 	m := central(state)
 	n := m.n
-	if f == spec.VarSamp || f == spec.StddevSamp {
+	if f == query.VarSamp || f == query.StddevSamp {
 		n--
 	}
 	if state[0] == 0 || n == 0 {
 		return 0, false
 	}
 	v = m.m2 / n
-	if f == spec.StddevSamp || f == spec.StddevPop {
+	if f == query.StddevSamp || f == query.StddevPop {
 		v = math.Sqrt(v)
 	}
 	return v, true
@@ -54,10 +54,10 @@ func variance(f spec.Func, state []uint64) (v float64, ok bool) {
 
 // shape finalizes skewness and kurtosis from a FoldMoments4: the estimators G1 and G2 of Joanes
 // and Gill (The Statistician, 1998).
-func shape(f spec.Func, state []uint64) (v float64, ok bool) {
+func shape(f query.Func, state []uint64) (v float64, ok bool) {
 	m := central(state)
 	n, variance := m.n, m.m2/m.n
-	if f == spec.Skewness {
+	if f == query.Skewness {
 		if n <= 2 {
 			return 0, false
 		}
@@ -70,7 +70,7 @@ func shape(f spec.Func, state []uint64) (v float64, ok bool) {
 }
 
 // comoment finalizes correlation, covariance and regression from a FoldComoments.
-func comoment(f spec.Func, state []uint64) (v float64, ok bool) {
+func comoment(f query.Func, state []uint64) (v float64, ok bool) {
 	float := math.Float64frombits
 	n := float64(state[0])
 	if n == 0 {
@@ -87,20 +87,20 @@ func comoment(f spec.Func, state []uint64) (v float64, ok bool) {
 		xy = math.NaN() // as some value was, or infinite
 	}
 	switch f {
-	case spec.CovarSamp:
+	case query.CovarSamp:
 		return xy / (n - 1), n > 1
-	case spec.CovarPop:
+	case query.CovarPop:
 		return xy / n, true
-	case spec.Corr:
+	case query.Corr:
 		return xy / math.Sqrt(xx*yy), true
-	case spec.RegrSlope:
+	case query.RegrSlope:
 		return xy / xx, true
 	}
 	// regr_intercept and regr_r2: one pair makes no line, nor does a constant x.
 	switch {
 	case n == 1 || finite && xx == 0:
 		return 0, false
-	case f == spec.RegrIntercept:
+	case f == query.RegrIntercept:
 		return ky + meanY - xy/xx*(kx+meanX), true
 	case finite && yy == 0:
 		return 1, true

@@ -19,8 +19,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	ordering "github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -29,8 +29,8 @@ import (
 var panicRoutes = map[string]struct {
 	device string
 	knobs  TestingKnobs
-	query  spec.Query
-	run    func(ctx context.Context, e *Engine, src scan.Source, q spec.Query) ([]string, error)
+	query  query.Query
+	run    func(ctx context.Context, e *Engine, src scan.Source, q query.Query) ([]string, error)
 }{
 	"dense":   {"cpu", TestingKnobs{}, panicQuery("small"), aggregated},
 	"hash":    {"cpu", TestingKnobs{NoDense: true}, panicQuery("k"), aggregated},
@@ -47,9 +47,9 @@ var panicRoutes = map[string]struct {
 	"device, opened meantime": {"host:64MiB", TestingKnobs{Device: DeviceKnobs{TileRows: 900, Opens: time.Nanosecond}}, panicQuery("k"), aggregated},
 }
 
-func panicQuery(key string) spec.Query {
-	return spec.Query{Keys: []spec.Key{{Column: key}}, Aggregates: []spec.Aggregate{
-		{Func: spec.CountStar, Name: "n"}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.Max, Args: []string{"v"}},
+func panicQuery(key string) query.Query {
+	return query.Query{Keys: []query.Key{{Column: key}}, Aggregates: []query.Aggregate{
+		{Func: query.CountStar, Name: "n"}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.Max, Args: []string{"v"}},
 	}}
 }
 
@@ -91,7 +91,7 @@ func textsOf(r array.RecordReader) (rows []string, err error) {
 	return rows, r.Err()
 }
 
-func aggregated(ctx context.Context, e *Engine, src scan.Source, q spec.Query) ([]string, error) {
+func aggregated(ctx context.Context, e *Engine, src scan.Source, q query.Query) ([]string, error) {
 	result, err := e.Aggregate(ctx, src, q)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func aggregated(ctx context.Context, e *Engine, src scan.Source, q spec.Query) (
 	return rows, err
 }
 
-func sorted(ctx context.Context, e *Engine, src scan.Source, q spec.Query) ([]string, error) {
+func sorted(ctx context.Context, e *Engine, src scan.Source, q query.Query) ([]string, error) {
 	result, err := e.Aggregate(ctx, src, q)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ type openBlobBytes struct{ *bytes.Reader }
 
 func (openBlobBytes) Close() error { return nil }
 
-func merged(ctx context.Context, e *Engine, src scan.Source, q spec.Query) ([]string, error) {
+func merged(ctx context.Context, e *Engine, src scan.Source, q query.Query) ([]string, error) {
 	var mu sync.Mutex
 	var blobs []Blob
 	_, err := e.Partial(ctx, src, q, PartialOptions{Partitions: 4, Create: func(p int) (io.WriteCloser, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/spawn"
@@ -54,7 +55,7 @@ func (o *PartialOptions) Validate() error {
 // merged give the answer that they give as one.
 //
 // After an error the blobs are not complete; Merge accepts none of those that are not.
-func (e *Engine) Partial(ctx context.Context, src scan.Source, q spec.Query, opt PartialOptions) (stats Stats, err error) {
+func (e *Engine) Partial(ctx context.Context, src scan.Source, q query.Query, opt PartialOptions) (stats Stats, err error) {
 	err = spawn.Call(func() (err error) {
 		stats, err = e.partial(ctx, src, q, opt)
 		return err
@@ -62,7 +63,7 @@ func (e *Engine) Partial(ctx context.Context, src scan.Source, q spec.Query, opt
 	return stats, spawn.InQuery(err, q.String())
 }
 
-func (e *Engine) partial(ctx context.Context, src scan.Source, q spec.Query, opt PartialOptions) (Stats, error) {
+func (e *Engine) partial(ctx context.Context, src scan.Source, q query.Query, opt PartialOptions) (Stats, error) {
 	opt.EnsureDefaults()
 	if err := opt.Validate(); err != nil {
 		return Stats{}, err

@@ -12,20 +12,20 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 // mixedQuery has states of every form: words, strings, vectors, sets, positions.
-var mixedQuery = spec.Query{
-	Keys: []spec.Key{{Column: "s"}, {Column: "k"}},
-	Aggregates: []spec.Aggregate{
-		{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.Max, Args: []string{"s"}}, {Func: spec.Median, Args: []string{"v"}},
-		{Func: spec.List, Args: []string{"s"}}, {Func: spec.Mode, Args: []string{"v"}}, {Func: spec.Last, Args: []string{"s"}}, {Func: spec.ArgMin, Args: []string{"s", "v"}},
-		{Func: spec.CountDistinct, Args: []string{"s"}}, {Func: spec.ApproxCountDistinct, Args: []string{"v"}},
+var mixedQuery = query.Query{
+	Keys: []query.Key{{Column: "s"}, {Column: "k"}},
+	Aggregates: []query.Aggregate{
+		{Func: query.CountStar}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.Max, Args: []string{"s"}}, {Func: query.Median, Args: []string{"v"}},
+		{Func: query.List, Args: []string{"s"}}, {Func: query.Mode, Args: []string{"v"}}, {Func: query.Last, Args: []string{"s"}}, {Func: query.ArgMin, Args: []string{"s", "v"}},
+		{Func: query.CountDistinct, Args: []string{"s"}}, {Func: query.ApproxCountDistinct, Args: []string{"v"}},
 	},
 }
 

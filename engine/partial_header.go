@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
@@ -24,7 +25,7 @@ type partialHeader struct {
 	Hash       int             `json:"hash"`
 	Rows       int64           `json:"rows"`      // of the source
 	Positions  uint64          `json:"positions"` // that the source takes in the input
-	Query      spec.Query      `json:"query"`
+	Query      query.Query     `json:"query"`
 	Columns    []partialColumn `json:"columns"`   // that the query reads, keys first
 	KeyWords   int             `json:"key_words"` // of a canonical key
 	Keys       []partialKey    `json:"keys"`
@@ -188,7 +189,7 @@ func (h *partialHeader) differs(other *partialHeader) string {
 }
 
 // queryText is the query as JSON.
-func queryText(q spec.Query) string {
+func queryText(q query.Query) string {
 	text, err := json.Marshal(q)
 	if err != nil {
 		return err.Error()

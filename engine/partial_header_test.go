@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
@@ -49,12 +50,12 @@ func TestColumnTypes(t *testing.T) {
 // Would catch a field of a query that its JSON leaves out: states would merge to another answer. A
 // field that is added sets this test a value for it.
 func TestQueryTravels(t *testing.T) {
-	for _, f := range spec.Funcs() {
-		q := spec.Query{
-			Keys: []spec.Key{{Column: "a key", Name: "named"}},
-			Aggregates: []spec.Aggregate{{Func: f, Args: []string{"x", "y"}, Name: "n", Fraction: 0.1, Length: 7, Separator: "\x00'",
+	for _, f := range query.Funcs() {
+		q := query.Query{
+			Keys: []query.Key{{Column: "a key", Name: "named"}},
+			Aggregates: []query.Aggregate{{Func: f, Args: []string{"x", "y"}, Name: "n", Fraction: 0.1, Length: 7, Separator: "\x00'",
 				Distinct: true, Descending: true, By: "z"}},
-			Overflow:      spec.OverflowWrap,
+			Overflow:      query.OverflowWrap,
 			Deterministic: true,
 		}
 		for _, v := range []any{q, q.Keys[0], q.Aggregates[0]} {
@@ -68,7 +69,7 @@ func TestQueryTravels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back spec.Query
+		var back query.Query
 		if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(q, back) {
 			t.Errorf("%s came back as %+v, %v", text, back, err)
 		}
@@ -81,8 +82,8 @@ func TestCanonicalFolds(t *testing.T) {
 		{Name: "s", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}},
 		{Name: "v", Type: arrow.PrimitiveTypes.Int64}, {Name: "f", Type: arrow.PrimitiveTypes.Float64},
 	}, nil)
-	q := spec.Query{Keys: []spec.Key{{Column: "S"}, {Column: "v"}}, Aggregates: []spec.Aggregate{
-		{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.Count, Args: []string{"f"}}, {Func: spec.Corr, Args: []string{"f", "v"}},
+	q := query.Query{Keys: []query.Key{{Column: "S"}, {Column: "v"}}, Aggregates: []query.Aggregate{
+		{Func: query.CountStar}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.Count, Args: []string{"f"}}, {Func: query.Corr, Args: []string{"f", "v"}},
 	}}
 	var first *spec.Bound
 	for _, stats := range [][]spec.ColumnStats{
@@ -113,7 +114,7 @@ func TestCanonicalFolds(t *testing.T) {
 // FuzzPartialHeader reads arbitrary text: an error, or a header that binds or says why not.
 func FuzzPartialHeader(f *testing.F) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.BinaryTypes.String}, {Name: "t", Type: &arrow.TimestampType{Unit: arrow.Second, TimeZone: "UTC"}}}, nil)
-	b, err := spec.BindCanonical(spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.MaxN, Args: []string{"t"}, Length: 3}}}, schema, nil)
+	b, err := spec.BindCanonical(query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.MaxN, Args: []string{"t"}, Length: 3}}}, schema, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
 
@@ -58,7 +58,7 @@ func (w memoryWriter) Write(b []byte) (int, error) {
 func (memoryWriter) Close() error { return nil }
 
 // partial returns the blobs of a source.
-func partial(eng *engine.Engine, name string, src scan.Source, q spec.Query, partitions int) ([]engine.Blob, error) {
+func partial(eng *engine.Engine, name string, src scan.Source, q query.Query, partitions int) ([]engine.Blob, error) {
 	blobs := &memoryBlobs{source: name}
 	_, err := eng.Partial(context.Background(), src, q, engine.PartialOptions{Partitions: partitions, Create: blobs.create})
 	return blobs.list, err
@@ -110,7 +110,7 @@ func cutBatches(rng *rand.Rand, batches []arrow.RecordBatch, n int) [][]arrow.Re
 }
 
 // checkPartial answers a query by pieces, each with options of its own, and compares the answer.
-func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query, want *spectest.Rows, wantErr error) {
+func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, want *spectest.Rows, wantErr error) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)

@@ -14,8 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/store"
@@ -68,26 +68,26 @@ func heavyTable(rng *rand.Rand, dt arrow.DataType, rows, heavy, light int) (*arr
 }
 
 // holistic are the aggregates whose states keep the values, and some whose states are fixed.
-func holistic(dt arrow.DataType, rows int) []spec.Aggregate {
-	all := []spec.Aggregate{
-		{Func: spec.CountStar},
-		{Func: spec.Avg, Args: []string{"v"}},
-		{Func: spec.First, Args: []string{"v"}},
-		{Func: spec.Max, Args: []string{"v"}},
-		{Func: spec.CountDistinct, Args: []string{"v"}},
-		{Func: spec.Mode, Args: []string{"v"}},
-		{Func: spec.Median, Args: []string{"v"}},
-		{Func: spec.QuantileCont, Args: []string{"v"}, Fraction: 0.99},
-		{Func: spec.QuantileDisc, Args: []string{"v"}, Fraction: 0.25},
-		{Func: spec.QuantileDisc, Args: []string{"v"}, Fraction: 1},
-		{Func: spec.List, Args: []string{"v"}},
-		{Func: spec.StringAgg, Args: []string{"v"}, Separator: ", "},
-		{Func: spec.MinN, Args: []string{"v"}, Length: rows / 3},
-		{Func: spec.MaxN, Args: []string{"v"}, Length: 2 * rows},
+func holistic(dt arrow.DataType, rows int) []query.Aggregate {
+	all := []query.Aggregate{
+		{Func: query.CountStar},
+		{Func: query.Avg, Args: []string{"v"}},
+		{Func: query.First, Args: []string{"v"}},
+		{Func: query.Max, Args: []string{"v"}},
+		{Func: query.CountDistinct, Args: []string{"v"}},
+		{Func: query.Mode, Args: []string{"v"}},
+		{Func: query.Median, Args: []string{"v"}},
+		{Func: query.QuantileCont, Args: []string{"v"}, Fraction: 0.99},
+		{Func: query.QuantileDisc, Args: []string{"v"}, Fraction: 0.25},
+		{Func: query.QuantileDisc, Args: []string{"v"}, Fraction: 1},
+		{Func: query.List, Args: []string{"v"}},
+		{Func: query.StringAgg, Args: []string{"v"}, Separator: ", "},
+		{Func: query.MinN, Args: []string{"v"}, Length: rows / 3},
+		{Func: query.MaxN, Args: []string{"v"}, Length: 2 * rows},
 	}
-	var suit []spec.Aggregate
+	var suit []query.Aggregate
 	for _, a := range all {
-		if a.Func == spec.CountStar || spectest.Suits(a.Func, dt) {
+		if a.Func == query.CountStar || spectest.Suits(a.Func, dt) {
 			suit = append(suit, a)
 		}
 	}
@@ -95,7 +95,7 @@ func holistic(dt arrow.DataType, rows int) []spec.Aggregate {
 }
 
 // runsOf answers a query within a budget, compares the answer, and returns how many runs it took.
-func runsOf(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query, knobs engine.TestingKnobs) int64 {
+func runsOf(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, knobs engine.TestingKnobs) int64 {
 	t.Helper()
 	want, err := spectest.Oracle(schema, batches, q)
 	if err != nil {
@@ -127,8 +127,8 @@ func TestGroupLargerThanMemory(t *testing.T) {
 		t.Run(dt.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(7, uint64(i)))
 			schema, batches := heavyTable(rng, dt, rows, 2, rows/50)
-			for _, keys := range [][]spec.Key{nil, {{Column: "k"}}} {
-				q := spec.Query{Keys: keys, Aggregates: holistic(dt, rows), Overflow: spec.OverflowWiden}
+			for _, keys := range [][]query.Key{nil, {{Column: "k"}}} {
+				q := query.Query{Keys: keys, Aggregates: holistic(dt, rows), Overflow: query.OverflowWiden}
 				if runs := runsOf(t, schema, batches, q, engine.TestingKnobs{MemoryBytes: 640 << 10}); runs < 4 {
 					t.Errorf("%d runs: the test is too small", runs)
 				}
@@ -149,13 +149,13 @@ func TestHeavyGroupsAmongOthers(t *testing.T) {
 		dt := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64}[i%3]
 		rows := 20_000 + rng.IntN(15_000)
 		schema, batches := heavyTable(rng, dt, rows, 1+rng.IntN(4), rng.IntN(rows/2))
-		q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Overflow: spec.OverflowWiden}
+		q := query.Query{Keys: []query.Key{{Column: "k"}}, Overflow: query.OverflowWiden}
 		for _, a := range holistic(dt, 100) {
 			if rng.IntN(2) == 0 {
 				q.Aggregates = append(q.Aggregates, a)
 			}
 		}
-		q.Aggregates = append(q.Aggregates, spec.Aggregate{Func: spec.CountDistinct, Args: []string{"v"}, Name: "d"})
+		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.CountDistinct, Args: []string{"v"}, Name: "d"})
 		runs := runsOf(t, schema, batches, q, engine.TestingKnobs{
 			MemoryBytes: []int64{1 << 20, 2 << 20, 12 << 20}[rng.IntN(3)], SpillAll: rng.IntN(3) == 0, NoDense: true,
 			NoPreAgg: rng.IntN(3) == 0, RadixBits: rng.IntN(4), ForceSplits: rng.IntN(4) % 3, ResultRows: []int{0, 3}[rng.IntN(2)],
@@ -168,11 +168,11 @@ func TestHeavyGroupsAmongOthers(t *testing.T) {
 // which limit that is.
 func TestResultLargerThanMemory(t *testing.T) {
 	schema, batches := heavyTable(rand.New(rand.NewPCG(8, 8)), arrow.BinaryTypes.String, 80_000, 1, 0)
-	for _, a := range []spec.Aggregate{
-		{Func: spec.List, Args: []string{"v"}}, {Func: spec.StringAgg, Args: []string{"v"}, Separator: ","},
+	for _, a := range []query.Aggregate{
+		{Func: query.List, Args: []string{"v"}}, {Func: query.StringAgg, Args: []string{"v"}, Separator: ","},
 	} {
 		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 1, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 1 << 19}))
-		result := mustAggregate(t, eng, scan.Batches(schema, batches), spec.Query{Aggregates: []spec.Aggregate{a}})
+		result := mustAggregate(t, eng, scan.Batches(schema, batches), query.Query{Aggregates: []query.Aggregate{a}})
 		defer result.Release()
 		_, err := spectest.ReadAll(result, 0)
 		if !errors.Is(err, engine.ErrMemoryLimit) || !strings.Contains(err.Error(), "--memory-limit") {
@@ -186,7 +186,7 @@ func TestPartialStatesOfHeavyGroups(t *testing.T) {
 	for i, dt := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String} {
 		rng := rand.New(rand.NewPCG(9, uint64(i)))
 		schema, batches := heavyTable(rng, dt, 40_000, 2, 500)
-		q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: holistic(dt, 100)}
+		q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: holistic(dt, 100)}
 		want, err := spectest.Oracle(schema, batches, q)
 		if err != nil {
 			t.Fatal(err)
@@ -215,7 +215,7 @@ func TestPartialStatesOfHeavyGroups(t *testing.T) {
 // BenchmarkGroupLargerThanMemory takes a group whose values take five times the budget.
 func BenchmarkGroupLargerThanMemory(b *testing.B) {
 	const rows = 5_000_000
-	for _, f := range []spec.Func{spec.Median, spec.CountDistinct, spec.Mode} {
+	for _, f := range []query.Func{query.Median, query.CountDistinct, query.Mode} {
 		b.Run(f.String(), func(b *testing.B) {
 			src, err := gen.Pairs(gen.PairsOptions{Rows: rows, Groups: 1, Seed: 1, Value: arrow.PrimitiveTypes.Float64})
 			if err != nil {
@@ -228,7 +228,7 @@ func BenchmarkGroupLargerThanMemory(b *testing.B) {
 			defer eng.Close()
 			b.SetBytes(8 * rows)
 			for b.Loop() {
-				result, err := eng.Aggregate(b.Context(), src, spec.Query{Aggregates: []spec.Aggregate{{Func: f, Args: []string{"value"}}}})
+				result, err := eng.Aggregate(b.Context(), src, query.Query{Aggregates: []query.Aggregate{{Func: f, Args: []string{"value"}}}})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -247,7 +247,7 @@ func BenchmarkGroupLargerThanMemory(b *testing.B) {
 // lost; and files, memory or space that are not given back after it.
 func TestRunsFaults(t *testing.T) {
 	schema, batches := heavyTable(rand.New(rand.NewPCG(10, 10)), arrow.BinaryTypes.String, 12_000, 2, 300)
-	q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: holistic(arrow.BinaryTypes.String, 100)}
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: holistic(arrow.BinaryTypes.String, 100)}
 	want, err := spectest.Oracle(schema, batches, q)
 	if err != nil {
 		t.Fatal(err)
@@ -300,8 +300,8 @@ func TestRunsCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := spec.Query{Aggregates: []spec.Aggregate{
-		{Func: spec.Median, Args: []string{"value"}}, {Func: spec.CountDistinct, Args: []string{"value"}}, {Func: spec.Mode, Args: []string{"value"}},
+	q := query.Query{Aggregates: []query.Aggregate{
+		{Func: query.Median, Args: []string{"value"}}, {Func: query.CountDistinct, Args: []string{"value"}}, {Func: query.Mode, Args: []string{"value"}},
 	}}
 	cause := errors.New("enough")
 	for i := range 30 {

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/order"
 )
@@ -24,7 +24,7 @@ func TestSort(t *testing.T) {
 		keys[i] = int64(i * 7919 % len(keys))
 	}
 	source := scan.Batches(schema, []arrow.RecordBatch{spectest.Batch(schema, spectest.Array(schema.Field(0).Type, keys))})
-	q := spec.Query{Keys: []spec.Key{{Column: "k"}}, Aggregates: []spec.Aggregate{{Func: spec.CountStar, Name: "n"}}}
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "n"}}}
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
 	eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Allocator: mem, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 8 << 20}))

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/gen"
 )
 
@@ -19,7 +19,7 @@ func TestStatsOfSpilling(t *testing.T) {
 	}
 	opt := engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()},
 		engine.TestingKnobs{MemoryBytes: memory, SpillAll: true, RadixBits: 3, NoPreAgg: true, ForceSplits: 1})
-	q := spec.Query{Keys: []spec.Key{{Column: "key"}}, Aggregates: []spec.Aggregate{{Func: spec.Sum, Args: []string{"value"}}}}
+	q := query.Query{Keys: []query.Key{{Column: "key"}}, Aggregates: []query.Aggregate{{Func: query.Sum, Args: []string{"value"}}}}
 	result := mustAggregate(t, openChecked(t, opt), src, q)
 	defer result.Release()
 	for result.Next() {

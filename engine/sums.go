@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/digits"
 )
@@ -20,7 +21,7 @@ func (s *finalStates) sums() (*vector, error) {
 	if s.out.Type.ID() == arrow.DECIMAL128 {
 		kind = spec.Int128
 	}
-	wrap := s.bound.Query.Overflow == spec.OverflowWrap && s.out.Type.ID() == arrow.INT64 // not a duration
+	wrap := s.bound.Query.Overflow == query.OverflowWrap && s.out.Type.ID() == arrow.INT64 // not a duration
 	v := &vector{kind: kind, words: make([]uint64, s.n*kind.Words())}
 	if kind == spec.Int64 && s.counts == nil && narrowSums(v.words, s.states[:s.n*s.fold.Words]) {
 		return v, nil

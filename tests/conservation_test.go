@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/gen"
 )
 
@@ -101,9 +101,9 @@ func checkConservation(t *testing.T, pairs gen.PairsOptions, opt engine.Options)
 	}
 	defer eng.Close()
 	start := time.Now()
-	res, err := eng.Aggregate(context.Background(), src, spec.Query{
-		Keys:       []spec.Key{{Column: "key"}},
-		Aggregates: []spec.Aggregate{{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"value"}}},
+	res, err := eng.Aggregate(context.Background(), src, query.Query{
+		Keys:       []query.Key{{Column: "key"}},
+		Aggregates: []query.Aggregate{{Func: query.CountStar}, {Func: query.Sum, Args: []string{"value"}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,13 +12,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
 
 // ask answers a query with an engine of its own, and checks that it gives its memory back.
-func ask(t *testing.T, opt engine.Options, src scan.Source, q spec.Query) (*spectest.Rows, error) {
+func ask(t *testing.T, opt engine.Options, src scan.Source, q query.Query) (*spectest.Rows, error) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	opt.Allocator = mem
@@ -35,7 +35,7 @@ func ask(t *testing.T, opt engine.Options, src scan.Source, q spec.Query) (*spec
 }
 
 // answer runs a query and reads its result to the end.
-func answer(eng *engine.Engine, src scan.Source, q spec.Query) (*spectest.Rows, error) {
+func answer(eng *engine.Engine, src scan.Source, q query.Query) (*spectest.Rows, error) {
 	res, err := eng.Aggregate(context.Background(), src, q)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func answer(eng *engine.Engine, src scan.Source, q spec.Query) (*spectest.Rows, 
 }
 
 // compareEngine holds an engine's answer against the oracle's. text says how to see it again.
-func compareEngine(t *testing.T, text string, opt engine.Options, src scan.Source, q spec.Query, want *spectest.Rows, wantErr error) {
+func compareEngine(t *testing.T, text string, opt engine.Options, src scan.Source, q query.Query, want *spectest.Rows, wantErr error) {
 	t.Helper()
 	got, err := ask(t, opt, src, q)
 	if errors.Is(wantErr, spectest.ErrOverflow) && errors.Is(err, engine.ErrOverflow) {
@@ -143,7 +143,7 @@ func TestConcurrentQueries(t *testing.T) {
 		rng := rand.New(rand.NewPCG(i, 3))
 		schema, batches := spectest.RandomTable(rng, 5000)
 		q := spectest.RandomQuery(rng, schema)
-		q.Overflow = spec.OverflowWrap
+		q.Overflow = query.OverflowWrap
 		want, err := spectest.Oracle(schema, batches, q)
 		if err != nil {
 			t.Fatal(err)
@@ -171,7 +171,7 @@ func TestConcurrentQueries(t *testing.T) {
 	}
 }
 
-func concurrentQuery(eng *engine.Engine, src scan.Source, q spec.Query, want *spectest.Rows) error {
+func concurrentQuery(eng *engine.Engine, src scan.Source, q query.Query, want *spectest.Rows) error {
 	for range 3 {
 		got, err := answer(eng, src, q)
 		if err != nil {

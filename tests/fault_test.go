@@ -14,19 +14,19 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 // faultQuery has states of every kind: words, sums, strings and lists.
-var faultQuery = spec.Query{
-	Keys: []spec.Key{{Column: "k"}},
-	Aggregates: []spec.Aggregate{
-		{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"v"}}, {Func: spec.Max, Args: []string{"s"}}, {Func: spec.Median, Args: []string{"v"}},
+var faultQuery = query.Query{
+	Keys: []query.Key{{Column: "k"}},
+	Aggregates: []query.Aggregate{
+		{Func: query.CountStar}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.Max, Args: []string{"s"}}, {Func: query.Median, Args: []string{"v"}},
 	},
 }
 
@@ -145,9 +145,9 @@ func aggregateFile(ctx context.Context, fsys vfs.FS, mem memory.Allocator, in, t
 func checkAnswer(t *testing.T, file string, want *spectest.Rows) {
 	t.Helper()
 	src := openFiles(t, scan.Options{}, file)
-	q := spec.Query{Keys: []spec.Key{{Column: "k"}}}
+	q := query.Query{Keys: []query.Key{{Column: "k"}}}
 	for _, f := range want.Schema.Fields()[1:] {
-		q.Aggregates = append(q.Aggregates, spec.Aggregate{Func: spec.First, Args: []string{f.Name}, Name: f.Name})
+		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.First, Args: []string{f.Name}, Name: f.Name})
 	}
 	got, err := ask(t, engine.Options{Threads: 1}, src, q)
 	if err != nil {
@@ -176,7 +176,7 @@ func fileNames(t *testing.T, dir string) []string {
 func TestCancel(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	schema, batches := spectest.RandomTable(rand.New(rand.NewPCG(4, 4)), 200_000, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String)
-	q := spec.Query{Keys: []spec.Key{{Column: "c0"}, {Column: "c1"}}, Aggregates: []spec.Aggregate{{Func: spec.List, Args: []string{"c1"}}}}
+	q := query.Query{Keys: []query.Key{{Column: "c0"}, {Column: "c1"}}, Aggregates: []query.Aggregate{{Func: query.List, Args: []string{"c1"}}}}
 	for step := range 20 {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 4, Allocator: mem}, engine.TestingKnobs{BatchRows: 1000, ResultRows: 100}))

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
 
@@ -21,21 +21,21 @@ func TestFlights(t *testing.T) {
 	byKeys := [][]string{nil, {"origin"}, {"origin", "destination"}, {"delay"}, {"date"}}
 	for _, keys := range byKeys {
 		t.Run(fmt.Sprint("by ", keys), func(t *testing.T) {
-			q := spec.Query{Aggregates: []spec.Aggregate{
-				{Func: spec.CountStar}, {Func: spec.Avg, Args: []string{"delay"}}, {Func: spec.Median, Args: []string{"delay"}},
-				{Func: spec.QuantileCont, Args: []string{"delay"}, Fraction: 0.9}, {Func: spec.Max, Args: []string{"distance"}},
-				{Func: spec.ArgMax, Args: []string{"destination", "distance"}}, {Func: spec.StddevSamp, Args: []string{"delay"}},
-				{Func: spec.Corr, Args: []string{"delay", "distance"}}, {Func: spec.CountDistinct, Args: []string{"destination"}},
-				{Func: spec.Mode, Args: []string{"destination"}}, {Func: spec.MaxN, Args: []string{"delay"}, Length: 3},
-				{Func: spec.First, Args: []string{"origin"}}, {Func: spec.Sum, Args: []string{"delay"}},
+			q := query.Query{Aggregates: []query.Aggregate{
+				{Func: query.CountStar}, {Func: query.Avg, Args: []string{"delay"}}, {Func: query.Median, Args: []string{"delay"}},
+				{Func: query.QuantileCont, Args: []string{"delay"}, Fraction: 0.9}, {Func: query.Max, Args: []string{"distance"}},
+				{Func: query.ArgMax, Args: []string{"destination", "distance"}}, {Func: query.StddevSamp, Args: []string{"delay"}},
+				{Func: query.Corr, Args: []string{"delay", "distance"}}, {Func: query.CountDistinct, Args: []string{"destination"}},
+				{Func: query.Mode, Args: []string{"destination"}}, {Func: query.MaxN, Args: []string{"delay"}, Length: 3},
+				{Func: query.First, Args: []string{"origin"}}, {Func: query.Sum, Args: []string{"delay"}},
 			}}
 			for _, k := range keys {
-				q.Keys = append(q.Keys, spec.Key{Column: k})
+				q.Keys = append(q.Keys, query.Key{Column: k})
 			}
 			compareFile(t, db, src, q)
 		})
 	}
-	for _, f := range spec.Funcs() {
+	for _, f := range query.Funcs() {
 		t.Run(f.String(), func(t *testing.T) {
 			for _, q := range flightQueries(src, f) {
 				compareFile(t, db, src, q)
@@ -45,12 +45,12 @@ func TestFlights(t *testing.T) {
 }
 
 // flightQueries asks one function of every column, or pair of columns, that it suits.
-func flightQueries(src scan.Source, f spec.Func) []spec.Query {
+func flightQueries(src scan.Source, f query.Func) []query.Query {
 	fields := src.Schema().Fields()
-	var list []spec.Query
+	var list []query.Query
 	add := func(args ...string) {
-		a := spec.Aggregate{Func: f, Args: args, Fraction: 0.3, Length: 5, Separator: "-"}
-		list = append(list, spec.Query{Keys: []spec.Key{{Column: "origin"}}, Aggregates: []spec.Aggregate{a}})
+		a := query.Aggregate{Func: f, Args: args, Fraction: 0.3, Length: 5, Separator: "-"}
+		list = append(list, query.Query{Keys: []query.Key{{Column: "origin"}}, Aggregates: []query.Aggregate{a}})
 	}
 	for _, x := range fields {
 		if f.Args() == 1 && spectest.Suits(f, x.Type) {

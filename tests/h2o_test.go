@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/tests/h2o"
 	"github.com/mpga/mpga/tests/oracle"
@@ -46,7 +46,7 @@ func TestH2O(t *testing.T) {
 
 // compareFile holds the engine's answer to a query on a file against DuckDB's, which has the same
 // file as its table t.
-func compareFile(t *testing.T, db *oracle.DuckDB, src scan.Source, q spec.Query) {
+func compareFile(t *testing.T, db *oracle.DuckDB, src scan.Source, q query.Query) {
 	t.Helper()
 	want, err := db.Answer(src.Schema(), q)
 	if err != nil {
@@ -63,14 +63,14 @@ func compareFile(t *testing.T, db *oracle.DuckDB, src scan.Source, q spec.Query)
 
 // rounded allows for other orders of additions than DuckDB's, in numbers of ordinary size, and for
 // what a sketch does not know.
-func rounded(q spec.Query, want *spectest.Rows) *spectest.Rows {
+func rounded(q query.Query, want *spectest.Rows) *spectest.Rows {
 	for _, row := range want.Cells {
 		for i, a := range q.Aggregates {
 			switch v := row[want.Keys+i].(type) {
 			case float64:
 				row[want.Keys+i] = spectest.Approx{Value: v, Tolerance: 1e-9 * max(1, math.Abs(v)), Condition: 10}
 			case int64:
-				if a.Func == spec.ApproxCountDistinct {
+				if a.Func == query.ApproxCountDistinct {
 					row[want.Keys+i] = spectest.NearCount(v)
 				}
 			}

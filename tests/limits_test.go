@@ -15,8 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/gen"
 )
@@ -33,9 +33,9 @@ func TestRandomLimits(t *testing.T) {
 		rng := rand.New(rand.NewPCG(*seedFlag, uint64(1000+i)))
 		schema, batches := spectest.RandomTable(rng, rows)
 		q := spectest.RandomQuery(rng, schema)
-		q.Overflow = spec.OverflowWrap
+		q.Overflow = query.OverflowWrap
 		if i%2 == 0 { // the random keys of a random table are few
-			q.Keys = []spec.Key{{Column: schema.Field(0).Name}, {Column: schema.Field(1).Name}}
+			q.Keys = []query.Key{{Column: schema.Field(0).Name}, {Column: schema.Field(1).Name}}
 		}
 		src := scan.Batches(schema, batches)
 		want, err := ask(t, engine.Options{Threads: 1}, src, q)
@@ -69,13 +69,13 @@ func TestRandomLimits(t *testing.T) {
 }
 
 // deterministicQuery adds doubles up in every way.
-var deterministicQuery = spec.Query{
+var deterministicQuery = query.Query{
 	Deterministic: true,
-	Keys:          []spec.Key{{Column: "k"}},
-	Aggregates: []spec.Aggregate{
-		{Func: spec.Sum, Args: []string{"x"}}, {Func: spec.Avg, Args: []string{"y"}}, {Func: spec.StddevSamp, Args: []string{"x"}},
-		{Func: spec.Skewness, Args: []string{"y"}}, {Func: spec.Kurtosis, Args: []string{"x"}}, {Func: spec.Corr, Args: []string{"x", "y"}},
-		{Func: spec.RegrSlope, Args: []string{"y", "x"}},
+	Keys:          []query.Key{{Column: "k"}},
+	Aggregates: []query.Aggregate{
+		{Func: query.Sum, Args: []string{"x"}}, {Func: query.Avg, Args: []string{"y"}}, {Func: query.StddevSamp, Args: []string{"x"}},
+		{Func: query.Skewness, Args: []string{"y"}}, {Func: query.Kurtosis, Args: []string{"x"}}, {Func: query.Corr, Args: []string{"x", "y"}},
+		{Func: query.RegrSlope, Args: []string{"y", "x"}},
 	},
 }
 
@@ -158,7 +158,7 @@ func TestWrongEstimates(t *testing.T) {
 			t.Fatal(err)
 		}
 		knobs := engine.TestingKnobs{MemoryBytes: memoryBytesLeast, EstimateFactor: factor}
-		q := spec.Query{Keys: []spec.Key{{Column: "key"}}, Aggregates: []spec.Aggregate{{Func: spec.CountStar}, {Func: spec.Median, Args: []string{"value"}}}}
+		q := query.Query{Keys: []query.Key{{Column: "key"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}, {Func: query.Median, Args: []string{"value"}}}}
 		groups, rows := 0, int64(0)
 		got, err := ask(t, engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, knobs), src, q)
 		if err != nil {

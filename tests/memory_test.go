@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
@@ -130,10 +130,10 @@ func TestResidentMemory(t *testing.T) {
 }
 
 // spillQuery has states of every kind over keys that all differ.
-var spillQuery = spec.Query{
-	Keys: []spec.Key{{Column: "key"}},
-	Aggregates: []spec.Aggregate{
-		{Func: spec.CountStar, Name: "n"}, {Func: spec.Sum, Args: []string{"value"}, Name: "s"}, {Func: spec.Median, Args: []string{"value"}},
+var spillQuery = query.Query{
+	Keys: []query.Key{{Column: "key"}},
+	Aggregates: []query.Aggregate{
+		{Func: query.CountStar, Name: "n"}, {Func: query.Sum, Args: []string{"value"}, Name: "s"}, {Func: query.Median, Args: []string{"value"}},
 	},
 }
 

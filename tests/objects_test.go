@@ -28,9 +28,9 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/objects"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -137,9 +137,9 @@ func salesTable(rows int) (*arrow.Schema, arrow.RecordBatch) {
 	return schema, spectest.Batch(schema, arrays...)
 }
 
-var salesQuery = spec.Query{
-	Keys:       []spec.Key{{Column: "city"}, {Column: "year"}},
-	Aggregates: []spec.Aggregate{{Func: spec.CountStar, Name: "rows"}, {Func: spec.Sum, Args: []string{"n"}}, {Func: spec.Max, Args: []string{"note"}}},
+var salesQuery = query.Query{
+	Keys:       []query.Key{{Column: "city"}, {Column: "year"}},
+	Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "rows"}, {Func: query.Sum, Args: []string{"n"}}, {Func: query.Max, Args: []string{"note"}}},
 }
 
 func write(path string, opt sink.Options, batches ...arrow.RecordBatch) error {

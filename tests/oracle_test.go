@@ -9,7 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/tests/oracle"
 )
@@ -45,7 +45,7 @@ func TestOracleAgainstDuckDB(t *testing.T) {
 }
 
 // compareDuckDB holds the Go-map oracle's answer against DuckDB's.
-func compareDuckDB(t *testing.T, db *oracle.DuckDB, schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query, want *spectest.Rows, wantErr error) {
+func compareDuckDB(t *testing.T, db *oracle.DuckDB, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, want *spectest.Rows, wantErr error) {
 	t.Helper()
 	if err := db.Load(schema, batches); err != nil {
 		t.Fatal(err)
@@ -65,9 +65,9 @@ func compareDuckDB(t *testing.T, db *oracle.DuckDB, schema *arrow.Schema, batche
 	}
 }
 
-func averagesDecimals(schema *arrow.Schema, q spec.Query) bool {
-	return slices.ContainsFunc(q.Aggregates, func(a spec.Aggregate) bool {
-		if a.Func != spec.Avg {
+func averagesDecimals(schema *arrow.Schema, q query.Query) bool {
+	return slices.ContainsFunc(q.Aggregates, func(a query.Aggregate) bool {
+		if a.Func != query.Avg {
 			return false
 		}
 		field, _ := schema.FieldsByName(a.Args[0])
@@ -77,7 +77,7 @@ func averagesDecimals(schema *arrow.Schema, q spec.Query) bool {
 
 // loosened allows DuckDB what it loses: digits of skewness and kurtosis, which it computes from
 // sums of powers, and of quantiles of times, which go through doubles; and that its mode counts no NaN.
-func loosened(q spec.Query, want *spectest.Rows) *spectest.Rows {
+func loosened(q query.Query, want *spectest.Rows) *spectest.Rows {
 	loose := &spectest.Rows{Schema: want.Schema, Keys: want.Keys}
 	for _, row := range want.Cells {
 		cells := append([]any(nil), row...)
@@ -92,8 +92,8 @@ func loosened(q spec.Query, want *spectest.Rows) *spectest.Rows {
 // conditionMax is where DuckDB's skewness and kurtosis keep some digits: its fourth power is 1e12.
 const conditionMax = 1000
 
-func loosenedCell(f spec.Func, cell any) any {
-	moments := f == spec.Skewness || f == spec.Kurtosis
+func loosenedCell(f query.Func, cell any) any {
+	moments := f == query.Skewness || f == query.Kurtosis
 	switch cell := cell.(type) {
 	case spectest.Approx:
 		if moments && cell.Condition > conditionMax {
@@ -111,7 +111,7 @@ func loosenedCell(f spec.Func, cell any) any {
 			return spectest.Unspecified{} // a constant
 		}
 	case float64:
-		if moments || f == spec.Mode && math.IsNaN(cell) {
+		if moments || f == query.Mode && math.IsNaN(cell) {
 			return spectest.Unspecified{} // a constant; or DuckDB takes each NaN for a value of its own
 		}
 	}

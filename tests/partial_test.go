@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/tests/h2o"
@@ -53,7 +53,7 @@ func TestH2OInParts(t *testing.T) {
 }
 
 // inParts answers a query by the partial states of each file, in a directory each.
-func inParts(t *testing.T, q spec.Query, files []string) (*spectest.Rows, error) {
+func inParts(t *testing.T, q query.Query, files []string) (*spectest.Rows, error) {
 	eng, err := engine.Open(engine.Options{Threads: 2})
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func inParts(t *testing.T, q spec.Query, files []string) (*spectest.Rows, error)
 	return spectest.ReadAll(result, len(q.Keys))
 }
 
-func writePartial(eng *engine.Engine, path string, src scan.Source, q spec.Query) (err error) {
+func writePartial(eng *engine.Engine, path string, src scan.Source, q query.Query) (err error) {
 	dir, err := engine.CreatePartialDir(vfs.OS, path)
 	if err != nil {
 		return err

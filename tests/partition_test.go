@@ -12,9 +12,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
 
@@ -46,9 +46,9 @@ func testFoldersAndDuckDB(t *testing.T, cities []any, theirsToo bool) {
 		arrays[i] = spectest.Array(schema.Field(i).Type, columns[i])
 	}
 	batch := spectest.Batch(schema, arrays...)
-	q := spec.Query{
-		Keys:       []spec.Key{{Column: "city"}, {Column: "day"}},
-		Aggregates: []spec.Aggregate{{Func: spec.CountStar, Name: "rows"}, {Func: spec.Sum, Args: []string{"n"}}},
+	q := query.Query{
+		Keys:       []query.Key{{Column: "city"}, {Column: "day"}},
+		Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "rows"}, {Func: query.Sum, Args: []string{"n"}}},
 	}
 	want, err := spectest.Oracle(schema, []arrow.RecordBatch{batch}, q)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestFolderNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := spec.Query{Keys: []spec.Key{{Column: column}}, Aggregates: []spec.Aggregate{{Func: spec.CountStar}, {Func: spec.Sum, Args: []string{"n"}}}}
+		q := query.Query{Keys: []query.Key{{Column: column}}, Aggregates: []query.Aggregate{{Func: query.CountStar}, {Func: query.Sum, Args: []string{"n"}}}}
 		want, err := spectest.Oracle(schema, []arrow.RecordBatch{batch}, q)
 		if err != nil {
 			t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/spectest"
 )
 
@@ -46,21 +46,21 @@ func TestGroupsLargerThanMemoryAgainstDuckDB(t *testing.T) {
 		batches = append(batches, spectest.Batch(schema, spectest.Array(schema.Field(0).Type, k[from:to]),
 			spectest.Array(schema.Field(1).Type, x[from:to]), spectest.Array(schema.Field(2).Type, s[from:to])))
 	}
-	aggregates := []spec.Aggregate{
-		{Func: spec.CountStar}, {Func: spec.Max, Args: []string{"s"}},
-		{Func: spec.Median, Args: []string{"x"}}, {Func: spec.QuantileDisc, Args: []string{"s"}, Fraction: 0.9},
-		{Func: spec.CountDistinct, Args: []string{"x"}}, {Func: spec.CountDistinct, Args: []string{"s"}},
-		{Func: spec.MaxN, Args: []string{"x"}, Length: 50},
-		{Func: spec.Median, Args: []string{"x"}, Distinct: true}, {Func: spec.Sum, Args: []string{"x"}, Distinct: true},
-		{Func: spec.List, Args: []string{"x"}, Distinct: true, Descending: true}, {Func: spec.StringAgg, Args: []string{"s"}, Separator: "+", Distinct: true},
-		{Func: spec.MaxN, Args: []string{"s"}, Length: 50, Distinct: true},
+	aggregates := []query.Aggregate{
+		{Func: query.CountStar}, {Func: query.Max, Args: []string{"s"}},
+		{Func: query.Median, Args: []string{"x"}}, {Func: query.QuantileDisc, Args: []string{"s"}, Fraction: 0.9},
+		{Func: query.CountDistinct, Args: []string{"x"}}, {Func: query.CountDistinct, Args: []string{"s"}},
+		{Func: query.MaxN, Args: []string{"x"}, Length: 50},
+		{Func: query.Median, Args: []string{"x"}, Distinct: true}, {Func: query.Sum, Args: []string{"x"}, Distinct: true},
+		{Func: query.List, Args: []string{"x"}, Distinct: true, Descending: true}, {Func: query.StringAgg, Args: []string{"s"}, Separator: "+", Distinct: true},
+		{Func: query.MaxN, Args: []string{"s"}, Length: 50, Distinct: true},
 	}
 	db := openDuckDB(t)
 	if err := db.Load(schema, batches); err != nil {
 		t.Fatal(err)
 	}
-	for _, keys := range [][]spec.Key{nil, {{Column: "k"}}} {
-		q := spec.Query{Keys: keys, Aggregates: aggregates}
+	for _, keys := range [][]query.Key{nil, {{Column: "k"}}} {
+		q := query.Query{Keys: keys, Aggregates: aggregates}
 		want, err := db.Answer(schema, q)
 		if err != nil {
 			t.Fatal(err)

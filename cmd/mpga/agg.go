@@ -9,8 +9,8 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -84,33 +84,33 @@ func completeWords(cmd *cobra.Command, words map[string][]string) {
 // functionHelp lists the aggregate functions, one a line, indented as code is in Markdown.
 func functionHelp() string {
 	var b strings.Builder
-	for _, f := range spec.Funcs() {
+	for _, f := range query.Funcs() {
 		fmt.Fprintf(&b, "    %-26s %s\n", callShape(f), f.Help())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // callShape writes a call as its help shows it.
-func callShape(f spec.Func) string {
+func callShape(f query.Func) string {
 	switch f {
-	case spec.CountStar:
+	case query.CountStar:
 		return "count(*)"
-	case spec.CountDistinct:
+	case query.CountDistinct:
 		return "count(distinct x)"
 	}
 	args := []string{"x"}
 	if f.Args() == 2 {
 		args = []string{"y", "x"}
-		if f == spec.ArgMin || f == spec.ArgMax {
+		if f == query.ArgMin || f == query.ArgMax {
 			args = []string{"x", "y"}
 		}
 	}
 	switch f.Param() {
-	case spec.FractionParam:
+	case query.FractionParam:
 		args = append(args, "fraction")
-	case spec.LengthParam:
+	case query.LengthParam:
 		args = append(args, "n")
-	case spec.SeparatorParam:
+	case query.SeparatorParam:
 		args = append(args, "','")
 	}
 	return f.String() + "(" + strings.Join(args, ", ") + ")"
@@ -187,17 +187,17 @@ func (f *aggFlags) statement(cmd *cobra.Command) (*sql.Select, error) {
 func (f *aggFlags) runPartial(cmd *cobra.Command, eng *engine.Engine, s *sql.Select, opt plan.Options, progress progress) error {
 	ctx := cmd.Context()
 	opt.OneStep = true
-	query, err := plan.Prepare(ctx, eng, s, opt)
+	q, err := plan.Prepare(ctx, eng, s, opt)
 	if err != nil {
 		return err
 	}
-	defer query.Close()
-	source, aggregation, err := query.Aggregation()
+	defer q.Close()
+	source, aggregation, err := q.Aggregation()
 	if err != nil {
 		return usagef("--partial: %w", err)
 	}
 	if f.explain {
-		text, err := query.Explain(ctx)
+		text, err := q.Explain(ctx)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/bench"
 )
@@ -147,7 +147,7 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 	}
 	defer in.release()
 	if f.median {
-		in.query.Aggregates = append(in.query.Aggregates, spec.Aggregate{Func: spec.Median, Args: []string{"value"}})
+		in.query.Aggregates = append(in.query.Aggregates, query.Aggregate{Func: query.Median, Args: []string{"value"}})
 	}
 	if limit == 0 {
 		limit = in.bytes / 4

@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -23,7 +23,7 @@ import (
 type pairsInput struct {
 	source  scan.Source
 	batches []arrow.RecordBatch // of a table in ordinary memory
-	query   spec.Query
+	query   query.Query
 	rows    int64
 	bytes   int64
 	sum     uint64 // of the first value, modulo 2^64
@@ -49,10 +49,10 @@ func (f *benchOutOfCoreFlags) open(ctx context.Context, groups int64) (*pairsInp
 }
 
 // sumByKey is the query of tables of pairs.
-func sumByKey() spec.Query {
-	return spec.Query{
-		Keys:       []spec.Key{{Column: "key"}},
-		Aggregates: []spec.Aggregate{{Func: spec.Sum, Args: []string{"value"}}},
+func sumByKey() query.Query {
+	return query.Query{
+		Keys:       []query.Key{{Column: "key"}},
+		Aggregates: []query.Aggregate{{Func: query.Sum, Args: []string{"value"}}},
 	}
 }
 
@@ -68,7 +68,7 @@ func openPairs(ctx context.Context, files string) (in *pairsInput, err error) {
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	in = &pairsInput{source: source, query: sumByKey()}
-	result, err := eng.Aggregate(ctx, source, spec.Query{Aggregates: append(in.query.Aggregates, spec.Aggregate{Func: spec.CountStar})})
+	result, err := eng.Aggregate(ctx, source, query.Query{Aggregates: append(in.query.Aggregates, query.Aggregate{Func: query.CountStar})})
 	if err != nil {
 		return nil, err
 	}
@@ -132,9 +132,9 @@ func loadPairs(ctx context.Context, table *gen.Table, wide bool) (*pairsInput, e
 		in.widen()
 		schema = in.batches[0].Schema()
 		for _, name := range []string{"v2", "v3"} {
-			in.query.Aggregates = append(in.query.Aggregates, spec.Aggregate{Func: spec.Sum, Args: []string{name}})
+			in.query.Aggregates = append(in.query.Aggregates, query.Aggregate{Func: query.Sum, Args: []string{name}})
 		}
-		in.query.Aggregates = append(in.query.Aggregates, spec.Aggregate{Func: spec.CountStar})
+		in.query.Aggregates = append(in.query.Aggregates, query.Aggregate{Func: query.CountStar})
 	}
 	for _, b := range in.batches {
 		in.rows += b.NumRows()

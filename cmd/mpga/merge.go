@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -67,10 +67,10 @@ func checkPartialOutput(cmd *cobra.Command, output, instead string) error {
 }
 
 // writePartial writes the states of a query to the directory that is its output.
-func (f *aggFlags) writePartial(ctx context.Context, stderr io.Writer, eng *engine.Engine, source scan.Source, query spec.Query, progress progress) error {
+func (f *aggFlags) writePartial(ctx context.Context, stderr io.Writer, eng *engine.Engine, source scan.Source, q query.Query, progress progress) error {
 	return f.outputFlags.writePartial(ctx, stderr, progress, func(opt engine.PartialOptions) (engine.Stats, error) {
 		opt.Partitions = f.partitions
-		return eng.Partial(ctx, source, query, opt)
+		return eng.Partial(ctx, source, q, opt)
 	})
 }
 

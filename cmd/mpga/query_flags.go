@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine/plan"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // queryFlags are those of every command that asks a query: what sums mean, and what does the work.
@@ -35,7 +35,7 @@ func (f *queryFlags) registerWork(flags *pflag.FlagSet) {
 // planOptions returns what the flags say of a query's meaning.
 func (f *queryFlags) planOptions() (opt plan.Options, err error) {
 	opt.Deterministic = f.deterministic
-	if opt.Overflow, err = spec.ParseOverflow(f.overflow); err != nil {
+	if opt.Overflow, err = query.ParseOverflow(f.overflow); err != nil {
 		return opt, usagef("--%w", err)
 	}
 	return opt, nil

@@ -13,9 +13,9 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -141,7 +141,7 @@ func (j *Job) EnsureDefaults() {
 		s.Limits.fill(j.Limits)
 		s.Retry.fill(j.Retry)
 		if s.Overflow == "" {
-			s.Overflow = spec.OverflowError.String()
+			s.Overflow = query.OverflowError.String()
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (j *Job) stepError(i int, err error) error {
 	name := "step " + s.Name
 	var text *sql.Error
 	isText := errors.As(err, &text)
-	if j.source == nil || !isText && !errors.Is(err, spec.ErrQuery) {
+	if j.source == nil || !isText && !errors.Is(err, query.ErrQuery) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	field, within := ".sql", -1

@@ -131,7 +131,7 @@ func (sp *StepPlan) schemaRead() *arrow.Schema {
 }
 
 // bind finds the columns of the output.
-func (sp *StepPlan) bind(ctx context.Context, q *query, input *arrow.Schema) (err error) {
+func (sp *StepPlan) bind(ctx context.Context, q *stepQuery, input *arrow.Schema) (err error) {
 	if input == nil {
 		return nil
 	}

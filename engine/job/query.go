@@ -12,16 +12,16 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 )
 
-// query is what a step asks.
-type query struct {
+// stepQuery is what a step asks.
+type stepQuery struct {
 	statement     *sql.Select
 	text          string // as SQL
-	overflow      spec.Overflow
+	overflow      query.Overflow
 	deterministic bool
 }
 
@@ -29,11 +29,11 @@ type query struct {
 const inputTable = "input"
 
 // query reads the texts of the step. The fields of its errors begin with a dot.
-func (s *Step) query() (*query, error) {
+func (s *Step) query() (*stepQuery, error) {
 	v := validation{}
-	q := &query{deterministic: s.Deterministic}
+	q := &stepQuery{deterministic: s.Deterministic}
 	var err error
-	q.overflow, err = spec.ParseOverflow(s.Overflow)
+	q.overflow, err = query.ParseOverflow(s.Overflow)
 	v.add(".overflow", err)
 	clauses := len(s.clauses()) > 0 || s.Limit != 0
 	switch {
@@ -77,7 +77,7 @@ func (s *Step) clauses() []clause {
 }
 
 // compose makes a statement of the parts.
-func (s *Step) compose(q *query) (err error) {
+func (s *Step) compose(q *stepQuery) (err error) {
 	parts := sql.Clauses{By: s.By, Agg: s.Agg, Where: s.Where, Having: s.Having, OrderBy: s.OrderBy}
 	if s.Limit > 0 {
 		parts.Limit = &s.Limit
@@ -151,7 +151,7 @@ func checkFrom(s *sql.Select) error {
 }
 
 // prepare plans the query over a source. The caller closes it.
-func (q *query) prepare(ctx context.Context, eng *engine.Engine, source scan.Source) (*plan.Query, error) {
+func (q *stepQuery) prepare(ctx context.Context, eng *engine.Engine, source scan.Source) (*plan.Query, error) {
 	return plan.Prepare(ctx, eng, q.statement, plan.Options{
 		Tables:        map[string]plan.Table{inputTable: {Source: source}},
 		Overflow:      q.overflow,
@@ -160,7 +160,7 @@ func (q *query) prepare(ctx context.Context, eng *engine.Engine, source scan.Sou
 }
 
 // bind returns the columns of the result for an input of a schema.
-func (q *query) bind(ctx context.Context, eng *engine.Engine, input *arrow.Schema) (*arrow.Schema, error) {
+func (q *stepQuery) bind(ctx context.Context, eng *engine.Engine, input *arrow.Schema) (*arrow.Schema, error) {
 	prepared, err := q.prepare(ctx, eng, scan.Batches(input, nil))
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
@@ -365,7 +365,7 @@ func TestMayPass(t *testing.T) {
 		}
 	}
 	for _, err := range []error{nil, syscall.ENOENT, syscall.ENOSPC, fs.ErrPermission, fs.ErrNotExist, context.Canceled, context.DeadlineExceeded, transient(false),
-		spec.ErrQuery, engine.ErrOverflow, fmt.Errorf("%w: %w", engine.ErrCorrupt, syscall.EIO), &sql.Error{}, ErrLocked, engine.ErrClosed, errors.New("x")} {
+		query.ErrQuery, engine.ErrOverflow, fmt.Errorf("%w: %w", engine.ErrCorrupt, syscall.EIO), &sql.Error{}, ErrLocked, engine.ErrClosed, errors.New("x")} {
 		if MayPass(err) {
 			t.Errorf("%v: will come again", err)
 		}

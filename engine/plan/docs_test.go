@@ -17,8 +17,8 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 )
@@ -75,18 +75,18 @@ NULL where that fails. Arithmetic that does not fit its type is an error.
 
 // aggregateExamples are run over docsTable, which has the rows (x, y, s, b): (1, 10, 'a', true), (2, 30, 'b', true),
 // (4, 20, 'b', false) and (NULL, 40, NULL, NULL).
-var aggregateExamples = map[spec.Func][2]string{
-	spec.CountStar: {"count(*)", "4"}, spec.Count: {"count(x)", "3"}, spec.Sum: {"sum(x)", "7"}, spec.Min: {"min(s)", "a"}, spec.Max: {"max(y)", "40"},
-	spec.Avg: {"avg(y)", "25.0"}, spec.VarSamp: {"round(var_samp(x), 3)", "2.333"}, spec.VarPop: {"round(var_pop(x), 3)", "1.556"},
-	spec.StddevSamp: {"round(stddev_samp(x), 3)", "1.528"}, spec.StddevPop: {"round(stddev_pop(x), 3)", "1.247"},
-	spec.BoolAnd: {"bool_and(b)", "false"}, spec.BoolOr: {"bool_or(b)", "true"}, spec.BitAnd: {"bit_and(y)", "0"}, spec.BitOr: {"bit_or(x)", "7"}, spec.BitXor: {"bit_xor(x)", "7"},
-	spec.First: {"first(s)", "a"}, spec.Last: {"last(x)", "4"}, spec.AnyValue: {"any_value(s)", "a"}, spec.CountDistinct: {"count(DISTINCT s)", "2"},
-	spec.ApproxCountDistinct: {"approx_count_distinct(s)", "2"}, spec.Median: {"median(x)", "2.0"}, spec.QuantileCont: {"quantile_cont(y, 0.5)", "25.0"},
-	spec.QuantileDisc: {"quantile_disc(y, 0.5)", "20"}, spec.Mode: {"mode(s)", "b"}, spec.Corr: {"round(corr(y, x), 3)", "0.327"}, spec.CovarSamp: {"covar_samp(y, x)", "5.0"},
-	spec.CovarPop: {"round(covar_pop(y, x), 3)", "3.333"}, spec.RegrSlope: {"round(regr_slope(y, x), 3)", "2.143"}, spec.RegrIntercept: {"round(regr_intercept(y, x), 3)", "15.0"},
-	spec.RegrR2: {"round(regr_r2(y, x), 3)", "0.107"}, spec.ArgMin: {"arg_min(s, x)", "a"}, spec.ArgMax: {"arg_max(x, y)", "2"}, spec.MinN: {"min(x, 2)", "[1,2]"},
-	spec.MaxN: {"max(y, 2)", "[40,30]"}, spec.StringAgg: {"string_agg(s, '-')", "a-b-b"}, spec.List: {"list(x)", "[1,2,4]"},
-	spec.Skewness: {"round(skewness(x), 3)", "0.935"}, spec.Kurtosis: {"round(kurtosis(y), 3)", "-1.2"},
+var aggregateExamples = map[query.Func][2]string{
+	query.CountStar: {"count(*)", "4"}, query.Count: {"count(x)", "3"}, query.Sum: {"sum(x)", "7"}, query.Min: {"min(s)", "a"}, query.Max: {"max(y)", "40"},
+	query.Avg: {"avg(y)", "25.0"}, query.VarSamp: {"round(var_samp(x), 3)", "2.333"}, query.VarPop: {"round(var_pop(x), 3)", "1.556"},
+	query.StddevSamp: {"round(stddev_samp(x), 3)", "1.528"}, query.StddevPop: {"round(stddev_pop(x), 3)", "1.247"},
+	query.BoolAnd: {"bool_and(b)", "false"}, query.BoolOr: {"bool_or(b)", "true"}, query.BitAnd: {"bit_and(y)", "0"}, query.BitOr: {"bit_or(x)", "7"}, query.BitXor: {"bit_xor(x)", "7"},
+	query.First: {"first(s)", "a"}, query.Last: {"last(x)", "4"}, query.AnyValue: {"any_value(s)", "a"}, query.CountDistinct: {"count(DISTINCT s)", "2"},
+	query.ApproxCountDistinct: {"approx_count_distinct(s)", "2"}, query.Median: {"median(x)", "2.0"}, query.QuantileCont: {"quantile_cont(y, 0.5)", "25.0"},
+	query.QuantileDisc: {"quantile_disc(y, 0.5)", "20"}, query.Mode: {"mode(s)", "b"}, query.Corr: {"round(corr(y, x), 3)", "0.327"}, query.CovarSamp: {"covar_samp(y, x)", "5.0"},
+	query.CovarPop: {"round(covar_pop(y, x), 3)", "3.333"}, query.RegrSlope: {"round(regr_slope(y, x), 3)", "2.143"}, query.RegrIntercept: {"round(regr_intercept(y, x), 3)", "15.0"},
+	query.RegrR2: {"round(regr_r2(y, x), 3)", "0.107"}, query.ArgMin: {"arg_min(s, x)", "a"}, query.ArgMax: {"arg_max(x, y)", "2"}, query.MinN: {"min(x, 2)", "[1,2]"},
+	query.MaxN: {"max(y, 2)", "[40,30]"}, query.StringAgg: {"string_agg(s, '-')", "a-b-b"}, query.List: {"list(x)", "[1,2,4]"},
+	query.Skewness: {"round(skewness(x), 3)", "0.935"}, query.Kurtosis: {"round(kurtosis(y), 3)", "-1.2"},
 }
 
 func docsTable() scan.Source {
@@ -121,7 +121,7 @@ func docs() string {
 	}
 	b.WriteString("\n## Aggregates\n\nThe examples are over the rows (x, y, s, b): (1, 10, 'a', true), (2, 30, 'b', true), (4, 20, 'b', false), (NULL, 40, NULL, NULL).\n" +
 		"`GROUPING(a, b)` tells which keys a row's grouping set leaves out, a bit each.\n\n| call | result | example |\n|---|---|---|\n")
-	for _, f := range spec.Funcs() {
+	for _, f := range query.Funcs() {
 		e := aggregateExamples[f]
 		row(&b, "`"+f.String()+"`", f.Help(), e[0], e[1])
 	}
@@ -151,14 +151,14 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s is %s, the documentation says %s", f.Example, got, f.Result)
 		}
 	}
-	for _, f := range spec.Funcs() {
+	for _, f := range query.Funcs() {
 		e, ok := aggregateExamples[f]
 		if !ok {
 			t.Errorf("%s has no example", f)
 			continue
 		}
 		text := "SELECT CAST(" + e[0] + " AS VARCHAR) FROM docs"
-		if f == spec.MinN || f == spec.MaxN || f == spec.List {
+		if f == query.MinN || f == query.MaxN || f == query.List {
 			text = "SELECT " + e[0] + " FROM docs"
 		}
 		if got := one(t, eng, text); got != e[1] {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -24,8 +24,8 @@ func (q *Query) Explain(ctx context.Context) (text string, err error) {
 
 func (q *Query) explain(ctx context.Context) (string, error) {
 	_, isComputed := q.read.(*computed)
-	if src, query, err := q.Aggregation(); err == nil && q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0 {
-		plan, err := q.engine.Explain(ctx, src, query)
+	if src, grouping, err := q.Aggregation(); err == nil && q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0 {
+		plan, err := q.engine.Explain(ctx, src, grouping)
 		if err != nil {
 			return "", err
 		}
@@ -52,8 +52,8 @@ func (q *Query) explain(ctx context.Context) (string, error) {
 	if q.text.Having != nil {
 		line("having: %s", q.text.Having)
 	}
-	aggregation := func(src scan.Source, query spec.Query) error {
-		plan, err := q.engine.Explain(ctx, src, query)
+	aggregation := func(src scan.Source, grouping query.Query) error {
+		plan, err := q.engine.Explain(ctx, src, grouping)
 		if err == nil {
 			b.WriteString(indented(plan.String(), depth))
 			depth += 3

@@ -7,14 +7,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 )
 
 // extremes returns a table of two rows, the least and the greatest values of columns, in place of the rows where nothing
 // but these is asked of the whole table and its statistics tell them; else nil.
-func (g *grouping) extremes(query spec.Query) scan.Source {
-	if g.oneStep || len(query.Keys) > 0 || len(g.sets) > 1 || len(g.added) > 0 || g.q.filter != nil || len(query.Aggregates) == 0 {
+func (g *grouping) extremes(asked query.Query) scan.Source {
+	if g.oneStep || len(asked.Keys) > 0 || len(g.sets) > 1 || len(g.added) > 0 || g.q.filter != nil || len(asked.Aggregates) == 0 {
 		return nil
 	}
 	schema, stats := g.q.source.Schema(), g.q.source.Stats()
@@ -26,8 +26,8 @@ func (g *grouping) extremes(query spec.Query) scan.Source {
 		}
 	}()
 	taken := map[string]bool{}
-	for _, a := range query.Aggregates {
-		if a.Func != spec.Min && a.Func != spec.Max || stats.Columns == nil {
+	for _, a := range asked.Aggregates {
+		if a.Func != query.Min && a.Func != query.Max || stats.Columns == nil {
 			return nil
 		}
 		at := schema.FieldIndices(a.Args[0])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/expr"
 )
@@ -32,8 +33,8 @@ type grouping struct {
 	shifted  map[string]*expr.Expr // sums that are made of other aggregates, by their Key
 	set      string                // name of the column with the number of the grouping set; "" of one set
 
-	oneStep  bool          // Options.OneStep
-	overflow spec.Overflow // Options.Overflow
+	oneStep  bool           // Options.OneStep
+	overflow query.Overflow // Options.Overflow
 
 	distinct []string // columns whose distinct values some aggregates are of, which are grouped first; nil where none is
 
@@ -80,17 +81,17 @@ func (p *planner) group(q *Query, st *statement) error {
 	if err != nil {
 		return err
 	}
-	query, err := g.query(having)
+	asked, err := g.query(having)
 	if err != nil {
 		return err
 	}
 	q.uses = append(slices.Clone(g.keys), having)
-	query.Overflow, query.Deterministic = p.opt.Overflow, p.opt.Deterministic
+	asked.Overflow, asked.Deterministic = p.opt.Overflow, p.opt.Deterministic
 	if q.source, err = withColumns(q.source, g.addedNames, g.added, g.sums); err != nil {
 		return err
 	}
 	q.read = q.source
-	if err := g.arrange(query); err != nil {
+	if err := g.arrange(asked); err != nil {
 		return err
 	}
 	if having != nil {
@@ -133,8 +134,8 @@ func (g *grouping) dropDependent() {
 }
 
 // query makes the aggregation of all keys, and notes which column holds what.
-func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
-	var query spec.Query
+func (g *grouping) query(having *expr.Expr) (query.Query, error) {
+	var q query.Query
 	taken := map[string]bool{}
 	named := func(x *expr.Expr) string {
 		name := cmp.Or(x.String(), "column") // which may have none, or be named as another expression is written
@@ -154,11 +155,11 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 				g.columns[reference] = name
 			}
 		}
-		query.Keys = append(query.Keys, spec.Key{Column: g.argument(k, false), Name: name})
+		q.Keys = append(q.Keys, query.Key{Column: g.argument(k, false), Name: name})
 	}
 	orders, err := g.st.orders()
 	if err != nil {
-		return query, err
+		return q, err
 	}
 	var all []*expr.Expr
 	for _, it := range g.st.results() {
@@ -194,15 +195,15 @@ func (g *grouping) query(having *expr.Expr) (spec.Query, error) {
 			a.Name = named(x)
 			g.calls, g.infos = append(g.calls, x), append(g.infos, info)
 			g.columns[key] = a.Name
-			query.Aggregates = append(query.Aggregates, a)
+			q.Aggregates = append(q.Aggregates, a)
 			return false
 		}
 		x.Walk(add)
 		if failed != nil {
-			return query, failed
+			return q, failed
 		}
 	}
-	return query, nil
+	return q, nil
 }
 
 // argument returns the name of the source's column that an expression is, which may have to be added. sum says that
@@ -223,9 +224,9 @@ func (g *grouping) argument(x *expr.Expr, sum bool) string {
 }
 
 // aggregate turns a call into what the engine computes.
-func (g *grouping) aggregate(x *expr.Expr) (a spec.Aggregate, info callInfo, err error) {
+func (g *grouping) aggregate(x *expr.Expr) (a query.Aggregate, info callInfo, err error) {
 	info.order = -1
-	bad := func(at int, format string, args ...any) (spec.Aggregate, callInfo, error) {
+	bad := func(at int, format string, args ...any) (query.Aggregate, callInfo, error) {
 		return a, info, &expr.Error{Message: fmt.Sprintf(format, args...), At: at}
 	}
 	for _, arg := range x.Args {
@@ -236,23 +237,23 @@ func (g *grouping) aggregate(x *expr.Expr) (a spec.Aggregate, info callInfo, err
 	if inner := firstAggregate(x.Filter); inner != nil {
 		return bad(inner.At, "an aggregate function in FILTER: %s", inner)
 	}
-	f, ok := spec.LookupFunc(x.Name, len(x.Args) > 1)
+	f, ok := query.LookupFunc(x.Name, len(x.Args) > 1)
 	if x.Name == "count_star" {
-		f, ok = spec.CountStar, true
+		f, ok = query.CountStar, true
 	}
 	switch {
 	case !ok:
 		return bad(x.At, "no aggregate function is named %s", x.Name)
-	case x.Distinct && f == spec.Count:
-		f, info.distinct = spec.CountDistinct, true
+	case x.Distinct && f == query.Count:
+		f, info.distinct = query.CountDistinct, true
 	case x.Distinct:
 		info.distinct = !slices.Contains(ofSets, f)
 		a.Distinct = info.distinct
-	case f == spec.Count && len(x.Args) == 1 && x.Args[0].Op == expr.OpConstant && x.Args[0].Value != nil:
-		f, x = spec.CountStar, &expr.Expr{Op: expr.OpAggregate, Name: x.Name, Filter: x.Filter, At: x.At}
+	case f == query.Count && len(x.Args) == 1 && x.Args[0].Op == expr.OpConstant && x.Args[0].Value != nil:
+		f, x = query.CountStar, &expr.Expr{Op: expr.OpAggregate, Name: x.Name, Filter: x.Filter, At: x.At}
 	}
-	if f == spec.CountStar && x.Filter != nil {
-		f = spec.Count
+	if f == query.CountStar && x.Filter != nil {
+		f = query.Count
 		x = &expr.Expr{Op: expr.OpAggregate, Name: "count", Args: []*expr.Expr{expr.Constant(true)}, Filter: x.Filter, At: x.At}
 	}
 	a.Func = f
@@ -264,7 +265,7 @@ func (g *grouping) aggregate(x *expr.Expr) (a spec.Aggregate, info callInfo, err
 		if x.Filter != nil && i == 0 { // a row of which an argument is NULL does not count
 			arg = &expr.Expr{Op: expr.OpCall, Name: "case", Args: []*expr.Expr{x.Filter, arg}, At: arg.At}
 		}
-		a.Args = append(a.Args, g.argument(arg, !info.distinct && (f == spec.Sum || f == spec.Avg || f == spec.Count)))
+		a.Args = append(a.Args, g.argument(arg, !info.distinct && (f == query.Sum || f == query.Avg || f == query.Count)))
 	}
 	if x.Distinct && len(x.OrderBy) > 0 {
 		return a, info, orderSet(&a, x)
@@ -277,7 +278,7 @@ func (g *grouping) aggregate(x *expr.Expr) (a spec.Aggregate, info callInfo, err
 }
 
 // orderSet gives an aggregate of distinct values its order, which is that of the values.
-func orderSet(a *spec.Aggregate, x *expr.Expr) error {
+func orderSet(a *query.Aggregate, x *expr.Expr) error {
 	for _, o := range x.OrderBy {
 		if o.Expr.Op == expr.OpConstant {
 			return ordersNothing(o.Expr)
@@ -288,12 +289,12 @@ func orderSet(a *spec.Aggregate, x *expr.Expr) error {
 	}
 	descending := x.OrderBy[0].Descending
 	switch a.Func {
-	case spec.List, spec.StringAgg:
+	case query.List, query.StringAgg:
 		a.Descending = descending
-	case spec.First, spec.Last:
-		f := spec.Min
-		if descending == (a.Func == spec.First) {
-			f = spec.Max
+	case query.First, query.Last:
+		f := query.Min
+		if descending == (a.Func == query.First) {
+			f = query.Max
 		}
 		a.Func = f
 	}
@@ -301,11 +302,11 @@ func orderSet(a *spec.Aggregate, x *expr.Expr) error {
 }
 
 // ofSets are the functions whose results are those of the distinct values.
-var ofSets = []spec.Func{spec.Min, spec.Max, spec.BoolAnd, spec.BoolOr, spec.BitAnd, spec.BitOr, spec.ApproxCountDistinct,
-	spec.First, spec.Last, spec.AnyValue, spec.ArgMin, spec.ArgMax}
+var ofSets = []query.Func{query.Min, query.Max, query.BoolAnd, query.BoolOr, query.BitAnd, query.BitOr, query.ApproxCountDistinct,
+	query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax}
 
 // ofOrder are the functions whose results are those of rows in an order.
-var ofOrder = []spec.Func{spec.First, spec.Last, spec.List, spec.StringAgg}
+var ofOrder = []query.Func{query.First, query.Last, query.List, query.StringAgg}
 
 // orderBy notes an order in which rows are wanted, and returns which of the orders it is.
 func (g *grouping) orderBy(list []expr.Order) (at int, err error) {
@@ -327,13 +328,13 @@ func (g *grouping) orderBy(list []expr.Order) (at int, err error) {
 }
 
 // parameters takes the constant of a call, and returns its other arguments.
-func parameters(a *spec.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
+func parameters(a *query.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
 	n, most := a.Func.Args(), a.Func.Args()
-	if a.Func.Param() != spec.NoParam {
+	if a.Func.Param() != query.NoParam {
 		most++
 	}
 	least := most
-	if a.Func.Param() == spec.SeparatorParam {
+	if a.Func.Param() == query.SeparatorParam {
 		least--
 		a.Separator = ","
 	}
@@ -350,16 +351,16 @@ func parameters(a *spec.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
 	value, ok := p.Constant(0)
 	want := ""
 	switch a.Func.Param() {
-	case spec.FractionParam:
+	case query.FractionParam:
 		want = "a number from 0 to 1"
 		a.Fraction, ok = p.Number(0)
-	case spec.LengthParam:
+	case query.LengthParam:
 		want = "a whole number"
 		var length int64
 		length, ok = value.(int64)
 		ok = ok && p.Type(0).ID != expr.Decimal
 		a.Length = int(length)
-	case spec.SeparatorParam:
+	case query.SeparatorParam:
 		want = "text in single quotes"
 		a.Separator, ok = value.(string)
 	}
@@ -370,37 +371,37 @@ func parameters(a *spec.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
 }
 
 // signature says what a function takes.
-func signature(f spec.Func) string {
+func signature(f query.Func) string {
 	text := fmt.Sprintf("%d arguments", f.Args())
 	if f.Args() == 1 {
 		text = "1 argument"
 	}
 	switch f.Param() {
-	case spec.FractionParam:
+	case query.FractionParam:
 		text += " and a fraction"
-	case spec.LengthParam:
+	case query.LengthParam:
 		text += " and a length"
-	case spec.SeparatorParam:
+	case query.SeparatorParam:
 		text += " and a separator or none"
 	}
 	return text
 }
 
 // bindError points at the key or aggregate that does not suit its column's type.
-func (g *grouping) bindError(query spec.Query, err error) error {
-	alone := func(q spec.Query, at int) error {
+func (g *grouping) bindError(asked query.Query, err error) error {
+	alone := func(q query.Query, at int) error {
 		if _, err := spec.Bind(q, g.q.source.Schema(), nil); err != nil {
 			return &expr.Error{Message: err.Error(), At: at}
 		}
 		return nil
 	}
-	for i := range min(len(g.keys), len(query.Keys)) {
-		if err := alone(spec.Query{Keys: query.Keys[i : i+1]}, g.keys[i].At); err != nil {
+	for i := range min(len(g.keys), len(asked.Keys)) {
+		if err := alone(query.Query{Keys: asked.Keys[i : i+1]}, g.keys[i].At); err != nil {
 			return err
 		}
 	}
-	for i := range min(len(g.calls), len(query.Aggregates)) {
-		if err := alone(spec.Query{Aggregates: query.Aggregates[i : i+1]}, g.calls[i].At); err != nil {
+	for i := range min(len(g.calls), len(asked.Aggregates)) {
+		if err := alone(query.Query{Aggregates: asked.Aggregates[i : i+1]}, g.calls[i].At); err != nil {
 			return err
 		}
 	}

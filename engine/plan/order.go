@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
 )
@@ -20,13 +20,13 @@ import (
 // sortRows puts the rows in the orders of the aggregates that want one, one sort after the other. The last order is that
 // of the rows; each order before it is a column of the rows' places in it, by which its aggregates go. So is the
 // order of the input, where an aggregate of that order stands beside.
-func (g *grouping) sortRows(query spec.Query) (spec.Query, error) {
+func (g *grouping) sortRows(asked query.Query) (query.Query, error) {
 	s := &sorts{engine: g.q.engine, source: g.q.source}
-	query.Aggregates = slices.Clone(query.Aggregates)
+	asked.Aggregates = slices.Clone(asked.Aggregates)
 	ofInput := func(i int) bool {
-		return g.infos[i].order < 0 && !query.Aggregates[i].Distinct && slices.Contains(ofOrder, query.Aggregates[i].Func)
+		return g.infos[i].order < 0 && !asked.Aggregates[i].Distinct && slices.Contains(ofOrder, asked.Aggregates[i].Func)
 	}
-	for i := range query.Aggregates {
+	for i := range asked.Aggregates {
 		if ofInput(i) && s.input == "" {
 			s.input = g.unique("place in the input")
 			s.places = append(s.places, s.input)
@@ -37,7 +37,7 @@ func (g *grouping) sortRows(query spec.Query) (spec.Query, error) {
 		places[i] = g.unique("place in order of " + g.orders[i].String())
 		s.places = append(s.places, places[i])
 	}
-	names := g.columnsRead(query)
+	names := g.columnsRead(asked)
 	for _, o := range g.orders {
 		var by order.By
 		for i, name := range o.columns {
@@ -46,14 +46,14 @@ func (g *grouping) sortRows(query spec.Query) (spec.Query, error) {
 		s.by = append(s.by, by)
 	}
 	if err := s.bind(names); err != nil {
-		return query, err
+		return asked, err
 	}
-	for i := range query.Aggregates {
+	for i := range asked.Aggregates {
 		switch {
 		case ofInput(i):
-			takePlaces(&query.Aggregates[i], s.input)
+			takePlaces(&asked.Aggregates[i], s.input)
 		case g.infos[i].order >= 0:
-			takePlaces(&query.Aggregates[i], places[g.infos[i].order])
+			takePlaces(&asked.Aggregates[i], places[g.infos[i].order])
 		}
 	}
 	texts := make([]string, len(g.orders))
@@ -61,11 +61,11 @@ func (g *grouping) sortRows(query spec.Query) (spec.Query, error) {
 		texts[i] = g.orders[i].String()
 	}
 	g.q.then(stage{what: "rows in order of " + strings.Join(texts, ", then of ")}, &streamed{name: "rows in order", schema: s.schema, run: s.run})
-	return query, nil
+	return asked, nil
 }
 
 // columnsRead lists the columns that a query and its orders read, each once.
-func (g *grouping) columnsRead(query spec.Query) (names []string) {
+func (g *grouping) columnsRead(q query.Query) (names []string) {
 	use := func(list ...string) {
 		for _, name := range list {
 			if !slices.Contains(names, name) {
@@ -73,10 +73,10 @@ func (g *grouping) columnsRead(query spec.Query) (names []string) {
 			}
 		}
 	}
-	for _, k := range query.Keys {
+	for _, k := range q.Keys {
 		use(k.Column)
 	}
-	for _, a := range query.Aggregates {
+	for _, a := range q.Aggregates {
 		use(a.Args...)
 	}
 	for _, o := range g.orders {
@@ -86,15 +86,15 @@ func (g *grouping) columnsRead(query spec.Query) (names []string) {
 }
 
 // takePlaces lets an aggregate go by the places in a column, where there is one, in place of those of the rows.
-func takePlaces(a *spec.Aggregate, column string) {
+func takePlaces(a *query.Aggregate, column string) {
 	if column == "" {
 		return
 	}
 	switch a.Func {
-	case spec.First:
-		a.Func, a.Args = spec.ArgMin, []string{a.Args[0], column}
-	case spec.Last:
-		a.Func, a.Args = spec.ArgMax, []string{a.Args[0], column}
+	case query.First:
+		a.Func, a.Args = query.ArgMin, []string{a.Args[0], column}
+	case query.Last:
+		a.Func, a.Args = query.ArgMax, []string{a.Args[0], column}
 	default:
 		a.By = column
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
@@ -27,7 +27,7 @@ type Options struct {
 
 	// Overflow says what the sum of an integer column does when it passes int64.
 	// The default is spec.OverflowError.
-	Overflow spec.Overflow
+	Overflow query.Overflow
 
 	// Deterministic gives sums of floating-point values the same bits on every run.
 	Deterministic bool
@@ -60,8 +60,8 @@ type Query struct {
 	stages  []stage
 	first   *engine.Result // of the aggregation among the stages, when it has run; nil where there is none
 	grouped bool
-	query   spec.Query // of the last aggregation, over source
-	sets    [][]bool   // by grouping set and key: whether the set has it; nil of one set
+	query   query.Query // of the last aggregation, over source
+	sets    [][]bool    // by grouping set and key: whether the set has it; nil of one set
 
 	answered int                    // the grouping set whose groups the first aggregation makes, or -1
 	finest   chan arrow.RecordBatch // while the query runs: those groups; nil where there is no such set

@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -264,12 +264,12 @@ func (q *Query) groupsOfNothing(ctx context.Context) (arrow.RecordBatch, error) 
 	if len(sets) == 0 {
 		return nil, nil
 	}
-	query := q.query
-	query.Keys = nil
-	if len(query.Aggregates) == 0 {
-		query.Aggregates = []spec.Aggregate{{Func: spec.CountStar, Name: "count(*)"}}
+	grouped := q.query
+	grouped.Keys = nil
+	if len(grouped.Aggregates) == 0 {
+		grouped.Aggregates = []query.Aggregate{{Func: query.CountStar, Name: "count(*)"}}
 	}
-	result, err := q.engine.Aggregate(ctx, scan.Batches(q.source.Schema(), nil), query)
+	result, err := q.engine.Aggregate(ctx, scan.Batches(q.source.Schema(), nil), grouped)
 	if err != nil {
 		return nil, err
 	}

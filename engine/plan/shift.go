@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/expr"
@@ -14,7 +15,7 @@ const shiftMax = 1 << 20
 // shift returns sum(c + n), of a column and a constant, as sum(c) + n * count(c): no row is computed, and several such
 // sums share one. It is nil of other aggregates, and where c + n could pass its type's bounds, which is an error.
 func (g *grouping) shift(x *expr.Expr) *expr.Expr {
-	if g.oneStep || g.overflow != spec.OverflowError || x.Name != spec.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
+	if g.oneStep || g.overflow != query.OverflowError || x.Name != query.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
 		return nil
 	}
 	sum := x.Args[0]
@@ -38,7 +39,7 @@ func (g *grouping) shift(x *expr.Expr) *expr.Expr {
 	of := func(name string) *expr.Expr {
 		return &expr.Expr{Op: expr.OpAggregate, Name: name, Args: []*expr.Expr{column}, At: x.At}
 	}
-	return expr.Call("+", of(spec.Sum.String()), expr.Call("*", expr.Constant(n), of(spec.Count.String())))
+	return expr.Call("+", of(query.Sum.String()), expr.Call("*", expr.Constant(n), of(query.Count.String())))
 }
 
 // shifts says whether every value of an integer column has a sum with a constant that its type holds.

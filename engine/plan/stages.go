@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/expr"
@@ -17,8 +18,8 @@ import (
 // stage is what happens to rows between the columns that are computed and the last aggregation.
 type stage struct {
 	what   string
-	source scan.Source // of query
-	query  *spec.Query // nil of a stage that does not aggregate
+	source scan.Source  // of query
+	query  *query.Query // nil of a stage that does not aggregate
 }
 
 // arrange decides in how many steps the groups are made, and binds the last of them. The rows are read once.
@@ -27,43 +28,43 @@ type stage struct {
 //	list(x ORDER BY y):  rows in order ->                                     groups by keys
 //	grouping sets, of aggregates that merge:     groups by all keys -> sets -> groups by keys and set
 //	grouping sets of others:                           rows -> sets ->        groups by keys and set
-func (g *grouping) arrange(query spec.Query) error {
-	if len(query.Keys) == 0 && len(query.Aggregates) == 0 {
-		query.Aggregates, g.infos = []spec.Aggregate{{Func: spec.CountStar, Name: "count(*)"}}, []callInfo{{}}
+func (g *grouping) arrange(asked query.Query) error {
+	if len(asked.Keys) == 0 && len(asked.Aggregates) == 0 {
+		asked.Aggregates, g.infos = []query.Aggregate{{Func: query.CountStar, Name: "count(*)"}}, []callInfo{{}}
 	}
-	if _, err := spec.Bind(query, g.q.source.Schema(), g.q.source.Stats().Columns); err != nil {
-		return g.bindError(query, err)
+	if _, err := spec.Bind(asked, g.q.source.Schema(), g.q.source.Stats().Columns); err != nil {
+		return g.bindError(asked, err)
 	}
 	if !g.oneStep {
-		g.distinct = g.groupedFirst(query)
+		g.distinct = g.groupedFirst(asked)
 	}
-	if src := g.extremes(query); src != nil {
+	if src := g.extremes(asked); src != nil {
 		g.q.then(stage{what: "least and greatest values, of statistics"}, src)
 	}
 	if len(g.orders) > 0 {
 		var err error
-		if query, err = g.sortRows(query); err != nil {
+		if asked, err = g.sortRows(asked); err != nil {
 			return err
 		}
 	}
 	if len(g.sets) > 1 {
 		finest := -1
-		if merged, set, ok := g.splitSets(query); ok {
-			query, finest = merged, set
+		if merged, set, ok := g.splitSets(asked); ok {
+			asked, finest = merged, set
 		}
-		query = g.expand(query, finest)
+		asked = g.expand(asked, finest)
 	}
 	if g.distinct != nil {
 		var err error
-		if query, err = g.splitDistinct(query); err != nil {
+		if asked, err = g.splitDistinct(asked); err != nil {
 			return err
 		}
 	}
-	bound, err := spec.Bind(query, g.q.source.Schema(), g.q.source.Stats().Columns)
+	bound, err := spec.Bind(asked, g.q.source.Schema(), g.q.source.Stats().Columns)
 	if err != nil {
-		return g.bindError(query, err)
+		return g.bindError(asked, err)
 	}
-	g.q.grouped, g.q.query, g.q.rows = true, query, bound.Schema
+	g.q.grouped, g.q.query, g.q.rows = true, asked, bound.Schema
 	if slices.ContainsFunc(g.sets, func(set []int) bool { return len(set) == 0 }) {
 		return g.q.admitNothing()
 	}
@@ -72,11 +73,11 @@ func (g *grouping) arrange(query spec.Query) error {
 
 // admitNothing lets the aggregates be NULL that are so of no rows: a grouping set without keys has a group even then.
 func (q *Query) admitNothing() error {
-	query := q.query
-	if query.Keys = nil; len(query.Aggregates) == 0 {
+	grouping := q.query
+	if grouping.Keys = nil; len(grouping.Aggregates) == 0 {
 		return nil
 	}
-	bound, err := spec.Bind(query, q.source.Schema(), q.source.Stats().Columns)
+	bound, err := spec.Bind(grouping, q.source.Schema(), q.source.Stats().Columns)
 	if err != nil {
 		return err
 	}
@@ -97,60 +98,60 @@ func (q *Query) then(s stage, src scan.Source) {
 
 // split replaces an aggregation by one of all groups of its keys and of the columns in distinct, and returns the
 // one that merges those. It returns the aggregate that cannot be merged, or -1.
-func (g *grouping) split(query spec.Query, distinct []string) (merge spec.Query, failed int, err error) {
-	first := query
-	first.Keys, first.Aggregates = slices.Clone(query.Keys), nil
-	merge = query
+func (g *grouping) split(asked query.Query, distinct []string) (merge query.Query, failed int, err error) {
+	first := asked
+	first.Keys, first.Aggregates = slices.Clone(asked.Keys), nil
+	merge = asked
 	merge.Keys, merge.Aggregates = nil, nil
-	for _, k := range query.Keys {
-		merge.Keys = append(merge.Keys, spec.Key{Column: k.ResultName(), Name: k.ResultName()})
+	for _, k := range asked.Keys {
+		merge.Keys = append(merge.Keys, query.Key{Column: k.ResultName(), Name: k.ResultName()})
 	}
 	apart := map[string]string{} // names of distinct columns in the groups
 	for i, column := range distinct {
 		apart[column] = g.unique(fmt.Sprintf("distinct %d", i+1))
-		first.Keys = append(first.Keys, spec.Key{Column: column, Name: apart[column]})
+		first.Keys = append(first.Keys, query.Key{Column: column, Name: apart[column]})
 	}
-	add := func(name string, partial spec.Aggregate, f spec.Func) {
+	add := func(name string, partial query.Aggregate, f query.Func) {
 		partial.Name = name
 		first.Aggregates = append(first.Aggregates, partial)
-		merge.Aggregates = append(merge.Aggregates, spec.Aggregate{Func: f, Args: []string{name}, Name: name})
+		merge.Aggregates = append(merge.Aggregates, query.Aggregate{Func: f, Args: []string{name}, Name: name})
 	}
 	computed := map[string]*expr.Expr{}
 	count := func(name string) *expr.Expr { // of no groups, the sum of counts is NULL
 		return expr.Call("coalesce", &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{expr.Column(name)}, At: -1}, expr.Constant(int64(0)))
 	}
-	for i, a := range query.Aggregates {
+	for i, a := range asked.Aggregates {
 		name := a.ResultName()
 		switch f := a.Func; {
 		case g.infos[i].distinct && distinct == nil:
-			return query, i, nil
+			return asked, i, nil
 		case g.infos[i].distinct:
-			if f == spec.CountDistinct {
-				a.Func = spec.Count
+			if f == query.CountDistinct {
+				a.Func = query.Count
 			}
-			a.Distinct = f == spec.List || f == spec.StringAgg // whose values come in order
+			a.Distinct = f == query.List || f == query.StringAgg // whose values come in order
 			a.Args = slices.Clone(a.Args)
 			for j := range a.Args {
 				a.Args[j] = apart[a.Args[j]]
 			}
 			merge.Aggregates = append(merge.Aggregates, a)
-		case f == spec.CountStar || f == spec.Count:
-			add(name, a, spec.Sum)
+		case f == query.CountStar || f == query.Count:
+			add(name, a, query.Sum)
 			computed[name] = count(name)
-		case f == spec.Avg && g.narrow(a.Args[0]):
+		case f == query.Avg && g.narrow(a.Args[0]):
 			sum, n := g.unique("sum of "+name), g.unique("count of "+name)
-			add(sum, spec.Aggregate{Func: spec.Sum, Args: a.Args}, spec.Sum)
-			add(n, spec.Aggregate{Func: spec.Count, Args: a.Args}, spec.Sum)
+			add(sum, query.Aggregate{Func: query.Sum, Args: a.Args}, query.Sum)
+			add(n, query.Aggregate{Func: query.Count, Args: a.Args}, query.Sum)
 			computed[name] = expr.Call(expr.MeanOfParts, expr.Column(sum), expr.Column(n))
 		case slices.Contains(merging, f):
 			add(name, a, f)
 		default:
-			return query, i, nil
+			return asked, i, nil
 		}
 	}
 	bound, err := spec.Bind(first, g.q.source.Schema(), g.q.source.Stats().Columns)
 	if err != nil {
-		return query, -1, err
+		return asked, -1, err
 	}
 	for name, x := range computed {
 		g.computed[name] = x
@@ -167,7 +168,7 @@ func (g *grouping) split(query spec.Query, distinct []string) (merge spec.Query,
 }
 
 // merging are the functions whose results of parts are their arguments for the whole.
-var merging = []spec.Func{spec.Sum, spec.Min, spec.Max, spec.BoolAnd, spec.BoolOr, spec.BitAnd, spec.BitOr, spec.BitXor}
+var merging = []query.Func{query.Sum, query.Min, query.Max, query.BoolAnd, query.BoolOr, query.BitAnd, query.BitOr, query.BitXor}
 
 // narrow says whether sums of a column are far from their type's bounds, so that a mean may be computed of one.
 func (g *grouping) narrow(column string) bool {
@@ -188,7 +189,7 @@ func (g *grouping) narrow(column string) bool {
 // splitSets makes groups of all keys first, where one of the sets has all of them and aggregates merge. Rows
 // become few before they are multiplied, and that set is answered; it returns which one, or -1 where the groups
 // have other types than those that are merged.
-func (g *grouping) splitSets(query spec.Query) (merge spec.Query, finest int, ok bool) {
+func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, ok bool) {
 	finest = slices.IndexFunc(g.sets, func(set []int) bool {
 		for k := range g.keys {
 			if !slices.Contains(set, k) {
@@ -197,17 +198,17 @@ func (g *grouping) splitSets(query spec.Query) (merge spec.Query, finest int, ok
 		}
 		return true
 	})
-	if finest < 0 || g.distinct != nil || query.Deterministic || len(query.Keys) == 0 {
-		return query, -1, false
+	if finest < 0 || g.distinct != nil || asked.Deterministic || len(asked.Keys) == 0 {
+		return asked, -1, false
 	}
-	merge, failed, err := g.split(query, nil)
+	merge, failed, err := g.split(asked, nil)
 	if failed >= 0 || err != nil {
-		return query, -1, false
+		return asked, -1, false
 	}
 	groups := g.q.source.Schema()
 	bound, err := spec.Bind(merge, groups, nil)
 	if err != nil {
-		return query, -1, false
+		return asked, -1, false
 	}
 	for i, f := range bound.Schema.Fields() {
 		if !arrow.TypeEqual(f.Type, groups.Field(i).Type) {
@@ -218,10 +219,10 @@ func (g *grouping) splitSets(query spec.Query) (merge spec.Query, finest int, ok
 }
 
 // splitDistinct makes groups of the keys and of what is distinct first.
-func (g *grouping) splitDistinct(query spec.Query) (spec.Query, error) {
-	merge, failed, err := g.split(query, g.distinct)
+func (g *grouping) splitDistinct(q query.Query) (query.Query, error) {
+	merge, failed, err := g.split(q, g.distinct)
 	if failed >= 0 {
-		return query, nil
+		return q, nil
 	}
 	return merge, err
 }
@@ -230,11 +231,11 @@ func (g *grouping) splitDistinct(query spec.Query) (spec.Query, error) {
 // these columns can be made first: they take a tenth of the time that a set for each group takes, and can be written to
 // disk. It is nil where the values of other columns are wanted, too, or where another aggregate cannot be put together of
 // those groups as it would be of rows.
-func (g *grouping) groupedFirst(query spec.Query) (distinct []string) {
-	if query.Deterministic {
+func (g *grouping) groupedFirst(q query.Query) (distinct []string) {
+	if q.Deterministic {
 		return nil
 	}
-	for i, a := range query.Aggregates {
+	for i, a := range q.Aggregates {
 		switch f := a.Func; {
 		case g.infos[i].distinct && distinct == nil:
 			distinct = a.Args
@@ -242,8 +243,8 @@ func (g *grouping) groupedFirst(query spec.Query) (distinct []string) {
 			if !slices.Equal(a.Args, distinct) {
 				return nil
 			}
-		case f == spec.CountStar, f == spec.Count:
-		case f == spec.Sum, f == spec.Avg: // sums of parts may pass bounds that the whole keeps
+		case f == query.CountStar, f == query.Count:
+		case f == query.Sum, f == query.Avg: // sums of parts may pass bounds that the whole keeps
 			if !g.narrow(a.Args[0]) {
 				return nil
 			}
@@ -255,11 +256,11 @@ func (g *grouping) groupedFirst(query spec.Query) (distinct []string) {
 }
 
 // expand makes the rows of all grouping sets of each row, but for a set that is answered already, if there is one.
-func (g *grouping) expand(query spec.Query, answered int) spec.Query {
+func (g *grouping) expand(asked query.Query, answered int) query.Query {
 	x := &expanded{Source: g.q.source}
-	query.Keys = slices.Clone(query.Keys)
-	for i := range query.Keys {
-		k := &query.Keys[i]
+	asked.Keys = slices.Clone(asked.Keys)
+	for i := range asked.Keys {
+		k := &asked.Keys[i]
 		k.Name = k.ResultName()
 		x.keys = append(x.keys, x.Source.Schema().FieldIndices(k.Column)[0])
 		k.Column = g.unique("key " + k.Name)
@@ -277,11 +278,11 @@ func (g *grouping) expand(query spec.Query, answered int) spec.Query {
 	}
 	g.set = g.unique("grouping set")
 	x.names = append(x.names, g.set)
-	query.Keys = append(query.Keys, spec.Key{Column: g.set, Name: g.set})
+	asked.Keys = append(asked.Keys, query.Key{Column: g.set, Name: g.set})
 	x.describe()
 	g.q.sets, g.q.answered = x.sets, answered
 	g.q.then(stage{what: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
-	return query
+	return asked
 }
 
 // rowsOptions are those of reading a projection's columns.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
 )
 
 // ColumnStats is what is known of a column before it is read. Each is a promise.
@@ -43,7 +45,7 @@ type Column struct {
 // Bound is a query that has met a source: what is read, how keys are packed, what is folded, and
 // how results are made of the folds. It is read-only once made, and shared by all workers.
 type Bound struct {
-	Query      Query
+	Query      query.Query
 	Columns    []Column    // that the query reads, each once
 	KeyColumns []int       // indexes into Columns, by key
 	Keys       KeyLayout   // of the packed key
@@ -57,7 +59,7 @@ type Bound struct {
 
 // Output says how an aggregate's result is made.
 type Output struct {
-	Aggregate Aggregate
+	Aggregate query.Aggregate
 	Column    Column         // the first argument; of count(*) the zero Column
 	Type      arrow.DataType // of the result
 	Fold      int            // index into Bound.Folds
@@ -67,13 +69,13 @@ type Output struct {
 
 // Bind resolves a query against a schema. stats is as long as the schema, or nil.
 // Its errors are ErrQuery.
-func Bind(q Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
+func Bind(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
 	return (&binder{schema: schema, stats: stats}).bind(q)
 }
 
-func (b *binder) bind(q Query) (*Bound, error) {
+func (b *binder) bind(q query.Query) (*Bound, error) {
 	if err := q.Validate(); err != nil {
-		return nil, queryError(err.Error())
+		return nil, query.Errorf("%v", err)
 	}
 	b.bound = &Bound{Query: q}
 	var errs []error
@@ -119,7 +121,7 @@ type binder struct {
 
 // column returns a column of the source as one of Bound.Columns.
 func (b *binder) column(name string) (int, error) {
-	index, err := FindColumn(b.schema, name)
+	index, err := query.FindColumn(b.schema, name)
 	if err != nil {
 		return 0, err
 	}
@@ -131,7 +133,7 @@ func (b *binder) column(name string) (int, error) {
 	field := b.schema.Field(index)
 	kind, err := KindOf(field.Type)
 	if err != nil {
-		return 0, Errorf("column %q: %v", field.Name, err)
+		return 0, query.Errorf("column %q: %v", field.Name, err)
 	}
 	col := Column{Index: index, Name: field.Name, Type: ValueType(field.Type), Kind: kind, Nullable: true}
 	if b.stats != nil {

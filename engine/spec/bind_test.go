@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
 )
 
 // flights is a schema for queries; the columns carrier and delay have no NULL.
@@ -29,9 +31,9 @@ var (
 	}
 )
 
-func call(f Func, args ...string) Aggregate { return Aggregate{Func: f, Args: args} }
+func call(f query.Func, args ...string) query.Aggregate { return query.Aggregate{Func: f, Args: args} }
 
-func mustBind(t *testing.T, q Query) *Bound {
+func mustBind(t *testing.T, q query.Query) *Bound {
 	t.Helper()
 	b, err := Bind(q, flights, flightsStats)
 	if err != nil {
@@ -43,9 +45,9 @@ func mustBind(t *testing.T, q Query) *Bound {
 // Would catch functions that stop sharing folds, arguments or columns: each row would then be
 // folded more often than need be.
 func TestBindShares(t *testing.T) {
-	b := mustBind(t, Query{Keys: []Key{{Column: "carrier"}}, Aggregates: []Aggregate{
-		call(CountStar), call(Count, "delay"), call(Sum, "delay"), call(Avg, "delay"), call(Min, "delay"), call(Max, "delay"),
-		call(Count, "distance"), call(Sum, "distance"), call(Avg, "distance"), call(VarSamp, "distance"), call(StddevPop, "distance"),
+	b := mustBind(t, query.Query{Keys: []query.Key{{Column: "carrier"}}, Aggregates: []query.Aggregate{
+		call(query.CountStar), call(query.Count, "delay"), call(query.Sum, "delay"), call(query.Avg, "delay"), call(query.Min, "delay"), call(query.Max, "delay"),
+		call(query.Count, "distance"), call(query.Sum, "distance"), call(query.Avg, "distance"), call(query.VarSamp, "distance"), call(query.StddevPop, "distance"),
 	}})
 	if len(b.Columns) != 3 {
 		t.Errorf("%d columns are read, want 3", len(b.Columns))
@@ -77,26 +79,26 @@ func TestBindShares(t *testing.T) {
 // correlation (whose first argument is y), the words of states.
 func TestBindFolds(t *testing.T) {
 	for _, c := range []struct {
-		a    Aggregate
+		a    query.Aggregate
 		want Fold
 	}{
-		{call(CountStar), Fold{Kind: FoldCount, Words: 1}},
-		{call(Sum, "delay"), Fold{Kind: FoldSumInt, Words: 2}},
-		{call(Sum, "price"), Fold{Kind: FoldSumInt128, Words: 3}},
-		{call(Min, "carrier"), Fold{Kind: FoldBest, Words: 3, Long: true}},
-		{call(Max, "price"), Fold{Kind: FoldBest, Words: 3, Wide: true, Descending: true}},
-		{call(First, "carrier"), Fold{Kind: FoldBest, Words: 4, PayloadWords: 2, PayloadLong: true}},
-		{call(Last, "delay"), Fold{Kind: FoldBest, Words: 3, PayloadWords: 1, Descending: true}},
-		{call(ArgMin, "price", "carrier"), Fold{Kind: FoldBest, Words: 6, Long: true, Tie: true, PayloadWords: 2}},
-		{call(ArgMax, "carrier", "delay"), Fold{Kind: FoldBest, Words: 5, Tie: true, PayloadWords: 2, PayloadLong: true, Descending: true}},
-		{call(CountDistinct, "carrier"), Fold{Kind: FoldDistinct, Words: 3, Long: true, ElementWords: 2}},
-		{call(Mode, "price"), Fold{Kind: FoldHistogram, Words: 3, Wide: true, ElementWords: 4}},
-		{call(Median, "delay"), Fold{Kind: FoldCollect, Words: 2, ElementWords: 1}},
-		{call(List, "price"), Fold{Kind: FoldCollect, Words: 2, Wide: true, ElementWords: 3}},
-		{Aggregate{Func: MaxN, Args: []string{"carrier"}, Length: 7}, Fold{Kind: FoldTop, Words: 2, Long: true, ElementWords: 2, Limit: 7, Descending: true}},
-		{call(ApproxCountDistinct, "carrier"), Fold{Kind: FoldSketch, Words: 3, ElementWords: 1}},
+		{call(query.CountStar), Fold{Kind: FoldCount, Words: 1}},
+		{call(query.Sum, "delay"), Fold{Kind: FoldSumInt, Words: 2}},
+		{call(query.Sum, "price"), Fold{Kind: FoldSumInt128, Words: 3}},
+		{call(query.Min, "carrier"), Fold{Kind: FoldBest, Words: 3, Long: true}},
+		{call(query.Max, "price"), Fold{Kind: FoldBest, Words: 3, Wide: true, Descending: true}},
+		{call(query.First, "carrier"), Fold{Kind: FoldBest, Words: 4, PayloadWords: 2, PayloadLong: true}},
+		{call(query.Last, "delay"), Fold{Kind: FoldBest, Words: 3, PayloadWords: 1, Descending: true}},
+		{call(query.ArgMin, "price", "carrier"), Fold{Kind: FoldBest, Words: 6, Long: true, Tie: true, PayloadWords: 2}},
+		{call(query.ArgMax, "carrier", "delay"), Fold{Kind: FoldBest, Words: 5, Tie: true, PayloadWords: 2, PayloadLong: true, Descending: true}},
+		{call(query.CountDistinct, "carrier"), Fold{Kind: FoldDistinct, Words: 3, Long: true, ElementWords: 2}},
+		{call(query.Mode, "price"), Fold{Kind: FoldHistogram, Words: 3, Wide: true, ElementWords: 4}},
+		{call(query.Median, "delay"), Fold{Kind: FoldCollect, Words: 2, ElementWords: 1}},
+		{call(query.List, "price"), Fold{Kind: FoldCollect, Words: 2, Wide: true, ElementWords: 3}},
+		{query.Aggregate{Func: query.MaxN, Args: []string{"carrier"}, Length: 7}, Fold{Kind: FoldTop, Words: 2, Long: true, ElementWords: 2, Limit: 7, Descending: true}},
+		{call(query.ApproxCountDistinct, "carrier"), Fold{Kind: FoldSketch, Words: 3, ElementWords: 1}},
 	} {
-		b := mustBind(t, Query{Keys: []Key{{Column: "day"}}, Aggregates: []Aggregate{c.a}})
+		b := mustBind(t, query.Query{Keys: []query.Key{{Column: "day"}}, Aggregates: []query.Aggregate{c.a}})
 		got := b.Folds[b.Outputs[0].Fold]
 		inputWords := 0
 		for _, in := range got.Inputs {
@@ -110,7 +112,7 @@ func TestBindFolds(t *testing.T) {
 			t.Errorf("%s:\n%+v, want\n%+v", c.a, got, c.want)
 		}
 	}
-	b := mustBind(t, Query{Aggregates: []Aggregate{call(Corr, "delay", "distance")}})
+	b := mustBind(t, query.Query{Aggregates: []query.Aggregate{call(query.Corr, "delay", "distance")}})
 	if x := b.Inputs[b.Folds[0].Inputs[0]]; b.Columns[b.Args[x.Arg].Column].Name != "distance" {
 		t.Error("corr(y, x) takes its first argument for x")
 	}
@@ -119,17 +121,17 @@ func TestBindFolds(t *testing.T) {
 // Would catch results that say they have no NULL and then have one: of columns with NULLs, of no
 // rows at all, and of too few rows.
 func TestBindNullable(t *testing.T) {
-	key := []Key{{Column: "carrier"}}
+	key := []query.Key{{Column: "carrier"}}
 	for _, c := range []struct {
-		keys []Key
-		a    Aggregate
+		keys []query.Key
+		a    query.Aggregate
 		want bool
 	}{
-		{key, call(Sum, "delay"), false}, {nil, call(Sum, "delay"), true}, {key, call(Sum, "distance"), true},
-		{key, call(Count, "distance"), false}, {nil, call(CountStar), false}, {key, call(VarSamp, "delay"), true},
-		{key, call(VarPop, "delay"), false}, {nil, call(List, "delay"), true}, {key, call(CountDistinct, "distance"), false},
+		{key, call(query.Sum, "delay"), false}, {nil, call(query.Sum, "delay"), true}, {key, call(query.Sum, "distance"), true},
+		{key, call(query.Count, "distance"), false}, {nil, call(query.CountStar), false}, {key, call(query.VarSamp, "delay"), true},
+		{key, call(query.VarPop, "delay"), false}, {nil, call(query.List, "delay"), true}, {key, call(query.CountDistinct, "distance"), false},
 	} {
-		b := mustBind(t, Query{Keys: c.keys, Aggregates: []Aggregate{c.a}})
+		b := mustBind(t, query.Query{Keys: c.keys, Aggregates: []query.Aggregate{c.a}})
 		if got := b.Schema.Field(len(c.keys)).Nullable; got != c.want {
 			t.Errorf("%s over %v: nullable %v", c.a, c.keys, got)
 		}
@@ -139,28 +141,28 @@ func TestBindNullable(t *testing.T) {
 // Would catch errors that do not name the column and what to do, or that are not ErrQuery.
 func TestBindErrors(t *testing.T) {
 	for _, c := range []struct {
-		q    Query
+		q    query.Query
 		want []string
 	}{
-		{Query{}, []string{"neither keys nor aggregates"}},
-		{Query{Keys: []Key{{Column: "dely"}}}, []string{`"dely" does not exist`, "delay"}},
-		{Query{Keys: []Key{{Column: "zzzzzzzz"}}}, []string{`"zzzzzzzz" does not exist`, "carrier, delay, distance"}},
-		{Query{Keys: []Key{{Column: "twice"}}}, []string{`"twice"`, "2 columns"}},
-		{Query{Keys: []Key{{Column: "DELAY2"}}}, []string{`"DELAY2"`, "2 columns"}},
-		{Query{Keys: []Key{{Column: "tags"}}}, []string{`"tags"`, "list", "not supported"}},
-		{Query{Aggregates: []Aggregate{call(Sum, "carrier")}}, []string{"sum(carrier)", "utf8", "numbers"}},
-		{Query{Aggregates: []Aggregate{call(BitAnd, "distance")}}, []string{"bit_and(distance)", "float64", "integers"}},
-		{Query{Keys: []Key{{Column: "nokey"}}, Aggregates: []Aggregate{call(Sum, "noarg")}}, []string{"nokey", "noarg"}},
-		{Query{Keys: []Key{{Column: "day"}, {Column: "day"}}}, []string{`"day"`, "another name"}},
-		{Query{Aggregates: []Aggregate{call(Sum)}}, []string{"takes 1 columns, got 0"}},
-		{Query{Aggregates: []Aggregate{{Func: QuantileCont, Args: []string{"delay"}, Fraction: 1.5}}}, []string{"1.5", "[0, 1]"}},
-		{Query{Aggregates: []Aggregate{{Func: MinN, Args: []string{"delay"}, Length: 0}}}, []string{"length (0)"}},
-		{Query{Aggregates: []Aggregate{{Func: MinN, Args: []string{"delay"}, Length: MaxLength + 1}}}, []string{"1000000"}},
-		{Query{Aggregates: []Aggregate{{Func: funcEnd}}}, []string{"unknown aggregate function"}},
-		{Query{Aggregates: []Aggregate{call(CountStar)}, Overflow: 9}, []string{"Overflow (9)"}},
+		{query.Query{}, []string{"neither keys nor aggregates"}},
+		{query.Query{Keys: []query.Key{{Column: "dely"}}}, []string{`"dely" does not exist`, "delay"}},
+		{query.Query{Keys: []query.Key{{Column: "zzzzzzzz"}}}, []string{`"zzzzzzzz" does not exist`, "carrier, delay, distance"}},
+		{query.Query{Keys: []query.Key{{Column: "twice"}}}, []string{`"twice"`, "2 columns"}},
+		{query.Query{Keys: []query.Key{{Column: "DELAY2"}}}, []string{`"DELAY2"`, "2 columns"}},
+		{query.Query{Keys: []query.Key{{Column: "tags"}}}, []string{`"tags"`, "list", "not supported"}},
+		{query.Query{Aggregates: []query.Aggregate{call(query.Sum, "carrier")}}, []string{"sum(carrier)", "utf8", "numbers"}},
+		{query.Query{Aggregates: []query.Aggregate{call(query.BitAnd, "distance")}}, []string{"bit_and(distance)", "float64", "integers"}},
+		{query.Query{Keys: []query.Key{{Column: "nokey"}}, Aggregates: []query.Aggregate{call(query.Sum, "noarg")}}, []string{"nokey", "noarg"}},
+		{query.Query{Keys: []query.Key{{Column: "day"}, {Column: "day"}}}, []string{`"day"`, "another name"}},
+		{query.Query{Aggregates: []query.Aggregate{call(query.Sum)}}, []string{"takes 1 columns, got 0"}},
+		{query.Query{Aggregates: []query.Aggregate{{Func: query.QuantileCont, Args: []string{"delay"}, Fraction: 1.5}}}, []string{"1.5", "[0, 1]"}},
+		{query.Query{Aggregates: []query.Aggregate{{Func: query.MinN, Args: []string{"delay"}, Length: 0}}}, []string{"length (0)"}},
+		{query.Query{Aggregates: []query.Aggregate{{Func: query.MinN, Args: []string{"delay"}, Length: query.MaxLength + 1}}}, []string{"1000000"}},
+		{query.Query{Aggregates: []query.Aggregate{{Func: query.Func(len(query.Funcs()) + 1)}}}, []string{"unknown aggregate function"}},
+		{query.Query{Aggregates: []query.Aggregate{call(query.CountStar)}, Overflow: 9}, []string{"Overflow (9)"}},
 	} {
 		_, err := Bind(c.q, flights, flightsStats)
-		if !errors.Is(err, ErrQuery) {
+		if !errors.Is(err, query.ErrQuery) {
 			t.Errorf("%+v: error %v is not ErrQuery", c.q, err)
 			continue
 		}
@@ -175,7 +177,7 @@ func TestBindErrors(t *testing.T) {
 // Would catch names that are found in the wrong case first, and strings that are numbered though
 // nothing says that they repeat.
 func TestBindColumns(t *testing.T) {
-	b := mustBind(t, Query{Keys: []Key{{Column: "CARRIER"}, {Column: "delaY2"}, {Column: "code"}, {Column: "day", Name: "when"}}})
+	b := mustBind(t, query.Query{Keys: []query.Key{{Column: "CARRIER"}, {Column: "delaY2"}, {Column: "code"}, {Column: "day", Name: "when"}}})
 	for i, want := range []string{"carrier", "delaY2", "code", "day"} {
 		if got := b.Columns[b.KeyColumns[i]].Name; got != want {
 			t.Errorf("key %d is column %q, want %q", i, got, want)
@@ -191,7 +193,7 @@ func TestBindColumns(t *testing.T) {
 	if !f[0].Interned || f[1].Interned || !f[2].Interned {
 		t.Errorf("strings are numbered: %v, %v, %v", f[0].Interned, f[1].Interned, f[2].Interned)
 	}
-	b, err := Bind(Query{Keys: []Key{{Column: "delay"}}}, flights, nil)
+	b, err := Bind(query.Query{Keys: []query.Key{{Column: "delay"}}}, flights, nil)
 	if err != nil || !b.Columns[0].Nullable || b.Columns[0].HasRange {
 		t.Errorf("without statistics: %+v, %v", b.Columns[0], err)
 	}
@@ -200,17 +202,17 @@ func TestBindColumns(t *testing.T) {
 // Would catch parts of rows and states that overlap or leave gaps, integers that are stored twice, and validity bits of columns
 // that no selection asks for.
 func TestRowLayouts(t *testing.T) {
-	var q Query
-	for _, f := range Funcs() {
-		a := Aggregate{Func: f, Args: []string{"delay", "distance"}[:f.Args()], Length: 3, Fraction: 0.3}
+	var q query.Query
+	for _, f := range query.Funcs() {
+		a := query.Aggregate{Func: f, Args: []string{"delay", "distance"}[:f.Args()], Length: 3, Fraction: 0.3}
 		if f.Args() == 1 {
-			a.Args = []string{map[bool]string{true: "carrier", false: "delay"}[f == StringAgg]}
+			a.Args = []string{map[bool]string{true: "carrier", false: "delay"}[f == query.StringAgg]}
 		}
 		if argClass(f)&(classInteger|classString) != 0 {
 			q.Aggregates = append(q.Aggregates, a)
 		}
 	}
-	q.Keys = []Key{{Column: "distance"}, {Column: "price"}}
+	q.Keys = []query.Key{{Column: "distance"}, {Column: "price"}}
 	b := mustBind(t, q)
 	check := func(name string, l RowLayout, words func(i int) int) {
 		at := b.Keys.Words

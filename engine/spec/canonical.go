@@ -1,6 +1,10 @@
 package spec
 
-import "github.com/apache/arrow-go/v18/arrow"
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
+)
 
 // States that leave the process that made them have a canonical form: their folds and the layout of
 // their keys follow from the query and the types of its columns, and from nothing that a source
@@ -8,7 +12,7 @@ import "github.com/apache/arrow-go/v18/arrow"
 
 // BindCanonical is Bind with canonical folds: every column is taken to have NULLs. Keys are packed
 // as the statistics allow.
-func BindCanonical(q Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
+func BindCanonical(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
 	return (&binder{schema: schema, stats: stats, canonical: true}).bind(q)
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
 )
 
 // Would catch positions that are left where they were, words that are no positions and are moved, and
@@ -15,21 +17,21 @@ func TestPositionShift(t *testing.T) {
 		{Name: "d", Type: &arrow.Decimal128Type{Precision: 38}},
 	}, nil)
 	for _, c := range []struct {
-		call      Aggregate
+		call      query.Aggregate
 		word      int // of the position in the state, or in an element
 		inElement bool
 	}{
-		{Aggregate{Func: First, Args: []string{"v"}}, 1, false},
-		{Aggregate{Func: Last, Args: []string{"s"}}, 1, false},
-		{Aggregate{Func: ArgMin, Args: []string{"v", "v"}}, 2, false},
-		{Aggregate{Func: ArgMax, Args: []string{"v", "d"}}, 3, false},
-		{Aggregate{Func: ArgMin, Args: []string{"d", "s"}}, 3, false},
-		{Aggregate{Func: Mode, Args: []string{"v"}}, 2, true},
-		{Aggregate{Func: Mode, Args: []string{"s"}}, 3, true},
-		{Aggregate{Func: List, Args: []string{"v"}}, 1, true},
-		{Aggregate{Func: StringAgg, Args: []string{"s"}}, 2, true},
+		{query.Aggregate{Func: query.First, Args: []string{"v"}}, 1, false},
+		{query.Aggregate{Func: query.Last, Args: []string{"s"}}, 1, false},
+		{query.Aggregate{Func: query.ArgMin, Args: []string{"v", "v"}}, 2, false},
+		{query.Aggregate{Func: query.ArgMax, Args: []string{"v", "d"}}, 3, false},
+		{query.Aggregate{Func: query.ArgMin, Args: []string{"d", "s"}}, 3, false},
+		{query.Aggregate{Func: query.Mode, Args: []string{"v"}}, 2, true},
+		{query.Aggregate{Func: query.Mode, Args: []string{"s"}}, 3, true},
+		{query.Aggregate{Func: query.List, Args: []string{"v"}}, 1, true},
+		{query.Aggregate{Func: query.StringAgg, Args: []string{"s"}}, 2, true},
 	} {
-		b, err := BindCanonical(Query{Keys: []Key{{Column: "v"}}, Aggregates: []Aggregate{{Func: CountStar}, c.call}}, schema, nil)
+		b, err := BindCanonical(query.Query{Keys: []query.Key{{Column: "v"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}, c.call}}, schema, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +71,7 @@ func TestPositionShift(t *testing.T) {
 			}
 		}
 	}
-	b, err := BindCanonical(Query{Keys: []Key{{Column: "v"}}, Aggregates: []Aggregate{{Func: Min, Args: []string{"s"}}, {Func: MinN, Args: []string{"v"}, Length: 2}}}, schema, nil)
+	b, err := BindCanonical(query.Query{Keys: []query.Key{{Column: "v"}}, Aggregates: []query.Aggregate{{Func: query.Min, Args: []string{"s"}}, {Func: query.MinN, Args: []string{"v"}, Length: 2}}}, schema, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,9 @@
 package spec
 
+import (
+	"github.com/mpga/mpga/engine/query"
+)
+
 // SetFold says how a result is made of a set of distinct values: each of them is folded once.
 type SetFold struct {
 	Fold      Fold
@@ -7,9 +11,9 @@ type SetFold struct {
 }
 
 // ofElements says whether a function's result is made of the elements of a set, rather than of a fold over them.
-func ofElements(f Func) bool {
+func ofElements(f query.Func) bool {
 	switch f {
-	case List, StringAgg, MinN, MaxN, Median, QuantileCont, QuantileDisc:
+	case query.List, query.StringAgg, query.MinN, query.MaxN, query.Median, query.QuantileCont, query.QuantileDisc:
 		return true
 	}
 	return false
@@ -24,7 +28,7 @@ func (b *binder) distinct(out *Output, cols []int, sel int) {
 		pair := Arg{Column: cols[1], Other: cols[0], Encoding: Pair, Words: 2}
 		out.Fold = b.fold(set, sel, b.inputOf(pair, sel))
 	} else {
-		set.Descending = set.Descending || a.Func == MaxN
+		set.Descending = set.Descending || a.Func == query.MaxN
 		out.Fold = b.growing(set, cols[0], sel)
 	}
 	if ofElements(a.Func) {

@@ -6,26 +6,28 @@ import (
 	"math/big"
 	"slices"
 	"testing"
+
+	"github.com/mpga/mpga/engine/query"
 )
 
 // Would catch deterministic queries that still add doubles, or that share a fold with ordinary ones
 // of integers, which are exact as they are.
 func TestBindDeterministic(t *testing.T) {
 	for _, c := range []struct {
-		a    Aggregate
+		a    query.Aggregate
 		want Fold
 	}{
-		{call(Sum, "distance"), Fold{Kind: FoldExactSum, Words: 3}},
-		{call(Avg, "distance"), Fold{Kind: FoldExactSum, Words: 3}},
-		{call(StddevSamp, "distance"), Fold{Kind: FoldExactMoments2, Words: 8}},
-		{call(VarPop, "delay"), Fold{Kind: FoldExactMoments2, Words: 8}},
-		{call(Kurtosis, "distance"), Fold{Kind: FoldExactMoments4, Words: 22}},
-		{call(RegrR2, "distance", "delay"), Fold{Kind: FoldExactComoments, Words: 19}},
-		{call(Sum, "delay"), Fold{Kind: FoldSumInt, Words: 2}},
-		{call(Avg, "price"), Fold{Kind: FoldSumInt128, Words: 3}},
-		{call(Max, "distance"), Fold{Kind: FoldMax, Words: 1}},
+		{call(query.Sum, "distance"), Fold{Kind: FoldExactSum, Words: 3}},
+		{call(query.Avg, "distance"), Fold{Kind: FoldExactSum, Words: 3}},
+		{call(query.StddevSamp, "distance"), Fold{Kind: FoldExactMoments2, Words: 8}},
+		{call(query.VarPop, "delay"), Fold{Kind: FoldExactMoments2, Words: 8}},
+		{call(query.Kurtosis, "distance"), Fold{Kind: FoldExactMoments4, Words: 22}},
+		{call(query.RegrR2, "distance", "delay"), Fold{Kind: FoldExactComoments, Words: 19}},
+		{call(query.Sum, "delay"), Fold{Kind: FoldSumInt, Words: 2}},
+		{call(query.Avg, "price"), Fold{Kind: FoldSumInt128, Words: 3}},
+		{call(query.Max, "distance"), Fold{Kind: FoldMax, Words: 1}},
 	} {
-		b := mustBind(t, Query{Keys: []Key{{Column: "day"}}, Aggregates: []Aggregate{c.a}, Deterministic: true})
+		b := mustBind(t, query.Query{Keys: []query.Key{{Column: "day"}}, Aggregates: []query.Aggregate{c.a}, Deterministic: true})
 		got := b.Folds[b.Outputs[0].Fold]
 		if got.Kind != c.want.Kind || got.Words != c.want.Words {
 			t.Errorf("%s: %s of %d words, want %s of %d", c.a, got.Kind, got.Words, c.want.Kind, c.want.Words)

@@ -5,10 +5,12 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
 )
 
 // output chooses the folds of one aggregate and the type of its result.
-func (b *binder) output(a Aggregate) (Output, error) {
+func (b *binder) output(a query.Aggregate) (Output, error) {
 	a = a.Plain()
 	out := Output{Aggregate: a, Count: -1}
 	cols := make([]int, len(a.Args))
@@ -19,7 +21,7 @@ func (b *binder) output(a Aggregate) (Output, error) {
 		}
 		cols[i] = c
 		if want := argClass(a.Func); classOf(b.bound.Columns[c].Type)&want == 0 {
-			return out, Errorf("column %q has type %s; %s takes %s", name, b.bound.Columns[c].Type, a.Func, describeClass(want))
+			return out, query.Errorf("column %q has type %s; %s takes %s", name, b.bound.Columns[c].Type, a.Func, describeClass(want))
 		}
 	}
 	if len(cols) > 0 {
@@ -33,7 +35,7 @@ func (b *binder) output(a Aggregate) (Output, error) {
 			return out, err
 		}
 		if b.bound.Columns[by].Type.ID() != arrow.INT64 {
-			return out, Errorf("column %q has type %s; places are int64", a.By, b.bound.Columns[by].Type)
+			return out, query.Errorf("column %q has type %s; places are int64", a.By, b.bound.Columns[by].Type)
 		}
 		cols = append(cols, by)
 	}
@@ -51,58 +53,58 @@ func (b *binder) folds(out *Output, cols []int, sel int) {
 	col := &out.Column
 	long, wide := col.Kind == Bytes, col.Kind == Int128
 	switch f {
-	case CountStar, Count:
+	case query.CountStar, query.Count:
 		out.Fold = b.count(sel)
-	case Sum, Avg:
+	case query.Sum, query.Avg:
 		out.Fold = b.sum(cols[0], sel)
-		if f == Avg || b.needsCount(sel) {
+		if f == query.Avg || b.needsCount(sel) {
 			out.Count = b.count(sel)
 		}
-	case Min, Max:
+	case query.Min, query.Max:
 		if long || wide {
-			out.Fold = b.best(f == Max, cols[0], -1, -1, sel)
+			out.Fold = b.best(f == query.Max, cols[0], -1, -1, sel)
 			return
 		}
 		kind := FoldMin
-		if f == Max {
+		if f == query.Max {
 			kind = FoldMax
 		}
 		b.word(out, Fold{Kind: kind, Words: 1}, Ordered, cols[0], sel)
-	case BoolAnd, BitAnd:
+	case query.BoolAnd, query.BitAnd:
 		b.word(out, Fold{Kind: FoldBitAnd, Words: 1}, Natural, cols[0], sel)
-	case BoolOr, BitOr:
+	case query.BoolOr, query.BitOr:
 		b.word(out, Fold{Kind: FoldBitOr, Words: 1}, Natural, cols[0], sel)
-	case BitXor:
+	case query.BitXor:
 		b.word(out, Fold{Kind: FoldBitXor, Words: 1}, Natural, cols[0], sel)
-	case VarSamp, VarPop, StddevSamp, StddevPop:
+	case query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop:
 		out.Fold = b.moments(FoldMoments2, sel, b.input(cols[0], Double, sel))
-	case Skewness, Kurtosis:
+	case query.Skewness, query.Kurtosis:
 		out.Fold = b.moments(FoldMoments4, sel, b.input(cols[0], Double, sel))
-	case Corr, CovarSamp, CovarPop, RegrSlope, RegrIntercept, RegrR2:
+	case query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
 		// SQL's argument order is (y, x).
 		out.Fold = b.moments(FoldComoments, sel, b.input(cols[1], Double, sel), b.input(cols[0], Double, sel))
-	case First, AnyValue:
+	case query.First, query.AnyValue:
 		out.Fold = b.best(false, -1, -1, cols[0], sel)
-	case Last:
+	case query.Last:
 		out.Fold = b.best(true, -1, -1, cols[0], sel)
-	case ArgMin, ArgMax:
-		out.Fold = b.best(f == ArgMax, cols[1], 1, cols[0], sel)
-	case CountDistinct:
+	case query.ArgMin, query.ArgMax:
+		out.Fold = b.best(f == query.ArgMax, cols[1], 1, cols[0], sel)
+	case query.CountDistinct:
 		out.Fold = b.growing(Fold{Kind: FoldDistinct, ElementWords: col.Kind.Words()}, cols[0], sel)
-	case Mode:
+	case query.Mode:
 		out.Fold = b.growing(Fold{Kind: FoldHistogram, ElementWords: col.Kind.Words() + HistogramWords}, cols[0], sel, b.position(sel))
-	case Median, QuantileCont, QuantileDisc:
+	case query.Median, query.QuantileCont, query.QuantileDisc:
 		out.Fold = b.growing(Fold{Kind: FoldCollect, ElementWords: col.Kind.Words()}, cols[0], sel)
-	case StringAgg, List:
+	case query.StringAgg, query.List:
 		fold := Fold{Kind: FoldCollect, ElementWords: col.Kind.Words() + 1, Words: VectorWords, Long: long, Wide: wide}
 		place := b.position(sel)
 		if len(cols) > 1 {
 			place = b.input(cols[1], Natural, sel)
 		}
 		out.Fold = b.fold(fold, sel, b.input(cols[0], Natural, sel), place)
-	case MinN, MaxN:
-		out.Fold = b.growing(Fold{Kind: FoldTop, ElementWords: col.Kind.Words(), Limit: out.Aggregate.Length, Descending: f == MaxN}, cols[0], sel)
-	case ApproxCountDistinct:
+	case query.MinN, query.MaxN:
+		out.Fold = b.growing(Fold{Kind: FoldTop, ElementWords: col.Kind.Words(), Limit: out.Aggregate.Length, Descending: f == query.MaxN}, cols[0], sel)
+	case query.ApproxCountDistinct:
 		out.Fold = b.fold(Fold{Kind: FoldSketch, Words: SetWords, ElementWords: 1}, sel, b.input(cols[0], Hashed, sel))
 	}
 }
@@ -242,9 +244,9 @@ func (b *binder) inputOf(arg Arg, sel int) int {
 // nullable reports whether a result can be NULL.
 func (b *binder) nullable(out *Output) bool {
 	switch out.Aggregate.Func {
-	case CountStar, Count, CountDistinct, ApproxCountDistinct:
+	case query.CountStar, query.Count, query.CountDistinct, query.ApproxCountDistinct:
 		return false
-	case VarSamp, StddevSamp, Corr, CovarSamp, RegrSlope, RegrIntercept, RegrR2, Skewness, Kurtosis:
+	case query.VarSamp, query.StddevSamp, query.Corr, query.CovarSamp, query.RegrSlope, query.RegrIntercept, query.RegrR2, query.Skewness, query.Kurtosis:
 		return true // also for too few values
 	}
 	return b.needsCount(b.bound.Folds[out.Fold].Selection)

@@ -4,23 +4,25 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
 )
 
 // argClass returns what every argument of a function may be.
-func argClass(f Func) class {
+func argClass(f query.Func) class {
 	switch f {
-	case Sum:
+	case query.Sum:
 		return classNumeric | classBool | classDuration
-	case Avg, VarSamp, VarPop, StddevSamp, StddevPop, Skewness, Kurtosis,
-		Corr, CovarSamp, CovarPop, RegrSlope, RegrIntercept, RegrR2:
+	case query.Avg, query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop, query.Skewness, query.Kurtosis,
+		query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
 		return classNumeric
-	case BoolAnd, BoolOr:
+	case query.BoolAnd, query.BoolOr:
 		return classBool
-	case BitAnd, BitOr, BitXor:
+	case query.BitAnd, query.BitOr, query.BitXor:
 		return classInteger
-	case Median, QuantileCont:
+	case query.Median, query.QuantileCont:
 		return classNumeric | classTemporal | classDuration
-	case StringAgg:
+	case query.StringAgg:
 		return classString
 	}
 	return classAny
@@ -49,26 +51,26 @@ func describeClass(c class) string {
 const sumDigits = 38
 
 // resultType returns the type of f over a column.
-func resultType(f Func, col *Column, overflow Overflow) arrow.DataType {
+func resultType(f query.Func, col *Column, overflow query.Overflow) arrow.DataType {
 	switch f {
-	case CountStar, Count, CountDistinct, ApproxCountDistinct:
+	case query.CountStar, query.Count, query.CountDistinct, query.ApproxCountDistinct:
 		return arrow.PrimitiveTypes.Int64
-	case Sum:
+	case query.Sum:
 		return sumType(col.Type, overflow)
-	case Avg, VarSamp, VarPop, StddevSamp, StddevPop, Skewness, Kurtosis,
-		Corr, CovarSamp, CovarPop, RegrSlope, RegrIntercept, RegrR2:
+	case query.Avg, query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop, query.Skewness, query.Kurtosis,
+		query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
 		return arrow.PrimitiveTypes.Float64
-	case Median, QuantileCont:
+	case query.Median, query.QuantileCont:
 		return quantileType(col.Type)
-	case MinN, MaxN, List:
+	case query.MinN, query.MaxN, query.List:
 		return arrow.ListOf(col.Type)
-	case StringAgg:
+	case query.StringAgg:
 		return arrow.BinaryTypes.String
 	}
 	return col.Type
 }
 
-func sumType(dt arrow.DataType, overflow Overflow) arrow.DataType {
+func sumType(dt arrow.DataType, overflow query.Overflow) arrow.DataType {
 	switch classOf(dt) {
 	case classFloat:
 		return arrow.PrimitiveTypes.Float64
@@ -77,7 +79,7 @@ func sumType(dt arrow.DataType, overflow Overflow) arrow.DataType {
 	case classDecimal:
 		return &arrow.Decimal128Type{Precision: sumDigits, Scale: dt.(arrow.DecimalType).GetScale()}
 	}
-	if overflow == OverflowWiden {
+	if overflow == query.OverflowWiden {
 		return &arrow.Decimal128Type{Precision: sumDigits}
 	}
 	return arrow.PrimitiveTypes.Int64

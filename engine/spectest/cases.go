@@ -7,7 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // Case is a query on a table, with a name that says what could go wrong.
@@ -15,7 +15,7 @@ type Case struct {
 	Name    string
 	Schema  *arrow.Schema
 	Batches func() []arrow.RecordBatch
-	Query   spec.Query
+	Query   query.Query
 }
 
 // Want returns the oracle's answer.
@@ -44,31 +44,31 @@ func table(fields []arrow.Field, columns ...[]any) (*arrow.Schema, func() []arro
 	}
 }
 
-func keys(names ...string) []spec.Key {
-	list := make([]spec.Key, len(names))
+func keys(names ...string) []query.Key {
+	list := make([]query.Key, len(names))
 	for i, name := range names {
 		list[i].Column = name
 	}
 	return list
 }
 
-func call(f spec.Func, args ...string) spec.Aggregate {
-	a := spec.Aggregate{Func: f, Args: args}
+func call(f query.Func, args ...string) query.Aggregate {
+	a := query.Aggregate{Func: f, Args: args}
 	switch f.Param() {
-	case spec.FractionParam:
+	case query.FractionParam:
 		a.Fraction = 0.3
-	case spec.LengthParam:
+	case query.LengthParam:
 		a.Length = 3
-	case spec.SeparatorParam:
+	case query.SeparatorParam:
 		a.Separator = ","
 	}
 	return a
 }
 
 // usual are the aggregates that the cases about rows and keys ask for, of columns v and f.
-func usual() []spec.Aggregate {
-	return []spec.Aggregate{call(spec.CountStar), call(spec.Count, "v"), call(spec.Sum, "v"), call(spec.Min, "v"),
-		call(spec.Max, "f"), call(spec.Avg, "f"), call(spec.First, "v")}
+func usual() []query.Aggregate {
+	return []query.Aggregate{call(query.CountStar), call(query.Count, "v"), call(query.Sum, "v"), call(query.Min, "v"),
+		call(query.Max, "f"), call(query.Avg, "f"), call(query.First, "v")}
 }
 
 // cells makes a column of n cells.
@@ -85,7 +85,7 @@ func shape(name string, n int, key, v, f func(i int) any) Case {
 	schema, batches := table(
 		[]arrow.Field{field("k", arrow.PrimitiveTypes.Int64), field("v", arrow.PrimitiveTypes.Int32), field("f", arrow.PrimitiveTypes.Float64)},
 		cells(n, key), cells(n, v), cells(n, f))
-	return Case{name, schema, batches, spec.Query{Keys: keys("k"), Aggregates: usual()}}
+	return Case{name, schema, batches, query.Query{Keys: keys("k"), Aggregates: usual()}}
 }
 
 func null(int) any { return nil }
@@ -146,9 +146,9 @@ func shapeCases() []Case {
 	distinct.Query.Aggregates = nil
 	names := shape("names", 100, modulo(7), v, f)
 	names.Query.Keys[0].Name = "the key"
-	names.Query.Aggregates = []spec.Aggregate{{Func: spec.Sum, Args: []string{"v"}, Name: "k"}, {Func: spec.Sum, Args: []string{"v"}}}
+	names.Query.Aggregates = []query.Aggregate{{Func: query.Sum, Args: []string{"v"}, Name: "k"}, {Func: query.Sum, Args: []string{"v"}}}
 	keyAsValue := shape("key is also a value", 1000, some(4, modulo(7)), v, f)
-	keyAsValue.Query.Aggregates = []spec.Aggregate{call(spec.Sum, "k"), call(spec.Count, "k"), call(spec.Max, "k"), call(spec.List, "k")}
+	keyAsValue.Query.Aggregates = []query.Aggregate{call(query.Sum, "k"), call(query.Count, "k"), call(query.Max, "k"), call(query.List, "k")}
 	noBatches := shape("no batches", 0, null, null, null)
 	noBatches.Batches = func() []arrow.RecordBatch { return nil }
 	return append(list, noValues, distinct, names, keyAsValue, noBatches)
@@ -179,14 +179,14 @@ func keyCase(dt arrow.DataType) Case {
 		cells(n, func(i int) any { return distinct[i*7%n%len(distinct)] }),
 		cells(n, func(i int) any { return int64(i) }),
 		cells(n, func(i int) any { return float64(i % 16) }))
-	return Case{"key of type " + dt.String(), schema, batches, spec.Query{Keys: keys("k"), Aggregates: usual()}}
+	return Case{"key of type " + dt.String(), schema, batches, query.Query{Keys: keys("k"), Aggregates: usual()}}
 }
 
 // twiceCase has the key of a case as two further keys, on both sides of another column, and as a value.
 func twiceCase(c Case) Case {
 	c.Name += ", three times"
-	c.Query.Keys = []spec.Key{{Column: "k"}, {Column: "k", Name: "again"}, {Column: "v"}, {Column: "k", Name: "once more"}}
-	c.Query.Aggregates = []spec.Aggregate{call(spec.CountStar), call(spec.Count, "k"), call(spec.CountDistinct, "k"), call(spec.First, "k"), call(spec.Sum, "v")}
+	c.Query.Keys = []query.Key{{Column: "k"}, {Column: "k", Name: "again"}, {Column: "v"}, {Column: "k", Name: "once more"}}
+	c.Query.Aggregates = []query.Aggregate{call(query.CountStar), call(query.Count, "k"), call(query.CountDistinct, "k"), call(query.First, "k"), call(query.Sum, "v")}
 	return c
 }
 
@@ -209,7 +209,7 @@ func compositeCase(name string, types []arrow.DataType, n int) Case {
 		columns = append(columns, cells(rows, func(int) any { return pick(rng, distinct) }))
 	}
 	schema, batches := table(fields, columns...)
-	return Case{name, schema, batches, spec.Query{Keys: keys(names...), Aggregates: usual()}}
+	return Case{name, schema, batches, query.Query{Keys: keys(names...), Aggregates: usual()}}
 }
 
 // fullRangeCase has keys that no range of 64 bits can reserve one of, nor subtract without overflow.
@@ -222,5 +222,5 @@ func fullRangeCase() Case {
 		cells(2*n, func(i int) any { return edges[i%len(edges)] }),
 		cells(2*n, func(i int) any { return int64(i) }),
 		cells(2*n, func(i int) any { return float64(i) }))
-	return Case{"two keys of full range", schema, batches, spec.Query{Keys: keys("a", "b"), Aggregates: usual()}}
+	return Case{"two keys of full range", schema, batches, query.Query{Keys: keys("a", "b"), Aggregates: usual()}}
 }

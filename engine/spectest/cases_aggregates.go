@@ -10,7 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // aggregateCases ask every function of every type it suits: groups of one value, of two, of many,
@@ -28,14 +28,14 @@ func aggregateCases() []Case {
 func distinctCase(c Case) Case {
 	aggregates := c.Query.Aggregates
 	c.Query.Aggregates = nil
-	add := func(a spec.Aggregate) {
+	add := func(a query.Aggregate) {
 		a.Name = fmt.Sprintf("a%d", len(c.Query.Aggregates)) // count(x) and count_distinct(x) have one name
 		c.Query.Aggregates = append(c.Query.Aggregates, a)
 	}
 	for _, a := range aggregates {
-		a.Distinct = a.Func != spec.CountStar
+		a.Distinct = a.Func != query.CountStar
 		add(a)
-		if a.Func == spec.List || a.Func == spec.StringAgg {
+		if a.Func == query.List || a.Func == query.StringAgg {
 			a.Descending = true
 			add(a)
 		}
@@ -84,8 +84,8 @@ func aggregateCase(dt arrow.DataType, name string, values []any) Case {
 		add(101, values[i%len(values)])
 	}
 	schema, batches := table([]arrow.Field{field("k", arrow.PrimitiveTypes.Int64), field("x", dt), field("y", arrow.PrimitiveTypes.Float64)}, k, x, other)
-	q := spec.Query{Keys: keys("k"), Overflow: spec.OverflowWiden}
-	for _, f := range spec.Funcs() {
+	q := query.Query{Keys: keys("k"), Overflow: query.OverflowWiden}
+	for _, f := range query.Funcs() {
 		switch {
 		case f.Args() == 0:
 			q.Aggregates = append(q.Aggregates, call(f))
@@ -101,19 +101,19 @@ func aggregateCase(dt arrow.DataType, name string, values []any) Case {
 }
 
 // isTotal reports whether f is a sum that overflows although integers are widened.
-func isTotal(f spec.Func, dt arrow.DataType) bool {
-	return f == spec.Sum && (arrow.IsDecimal(dt.ID()) || dt.ID() == arrow.DURATION)
+func isTotal(f query.Func, dt arrow.DataType) bool {
+	return f == query.Sum && (arrow.IsDecimal(dt.ID()) || dt.ID() == arrow.DURATION)
 }
 
 // sumCases are about sums that fit, just fit, and do not.
 func sumCases() []Case {
 	const largest, smallest = int64(math.MaxInt64), int64(math.MinInt64)
 	var list []Case
-	add := func(name string, dt arrow.DataType, overflow spec.Overflow, values ...any) {
+	add := func(name string, dt arrow.DataType, overflow query.Overflow, values ...any) {
 		key := cells(len(values), func(int) any { return int64(1) })
 		schema, batches := table([]arrow.Field{field("k", arrow.PrimitiveTypes.Int64), field("x", dt)}, key, values)
-		list = append(list, Case{"sum: " + name, schema, batches, spec.Query{
-			Keys: keys("k"), Aggregates: []spec.Aggregate{call(spec.Sum, "x"), call(spec.Avg, "x")}, Overflow: overflow,
+		list = append(list, Case{"sum: " + name, schema, batches, query.Query{
+			Keys: keys("k"), Aggregates: []query.Aggregate{call(query.Sum, "x"), call(query.Avg, "x")}, Overflow: overflow,
 		}})
 		if dt.ID() == arrow.DURATION {
 			q := &list[len(list)-1].Query
@@ -121,7 +121,7 @@ func sumCases() []Case {
 		}
 	}
 	i64, u64 := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint64
-	for _, overflow := range []spec.Overflow{spec.OverflowError, spec.OverflowWiden, spec.OverflowWrap} {
+	for _, overflow := range []query.Overflow{query.OverflowError, query.OverflowWiden, query.OverflowWrap} {
 		name := overflow.String()
 		add("int64 just fits, "+name, i64, overflow, largest-1, int64(1))
 		add("int64 passes by one, "+name, i64, overflow, largest, int64(1))
@@ -138,17 +138,17 @@ func sumCases() []Case {
 	nines := new(big.Int).Sub(decimalLimit, big.NewInt(1))
 	half := new(big.Int).Exp(big.NewInt(10), big.NewInt(37), nil)
 	wide := &arrow.Decimal128Type{Precision: 38, Scale: 10}
-	add("decimal just fits", wide, spec.OverflowError, new(big.Int).Sub(nines, big.NewInt(7)), big.NewInt(7))
-	add("decimal passes by one", wide, spec.OverflowError, nines, big.NewInt(1))
-	add("decimal passes by one, wrap", wide, spec.OverflowWrap, nines, big.NewInt(1))
-	add("decimal passes 128 bits", wide, spec.OverflowError, nines, nines, nines, nines, nines)
-	add("decimal passes and comes back", wide, spec.OverflowError, nines, nines, nines, new(big.Int).Neg(nines), new(big.Int).Neg(nines), half)
+	add("decimal just fits", wide, query.OverflowError, new(big.Int).Sub(nines, big.NewInt(7)), big.NewInt(7))
+	add("decimal passes by one", wide, query.OverflowError, nines, big.NewInt(1))
+	add("decimal passes by one, wrap", wide, query.OverflowWrap, nines, big.NewInt(1))
+	add("decimal passes 128 bits", wide, query.OverflowError, nines, nines, nines, nines, nines)
+	add("decimal passes and comes back", wide, query.OverflowError, nines, nines, nines, new(big.Int).Neg(nines), new(big.Int).Neg(nines), half)
 	narrow := &arrow.Decimal32Type{Precision: 9, Scale: 2}
-	add("decimal32 passes 32 bits", narrow, spec.OverflowError, big.NewInt(999_999_999), big.NewInt(999_999_999), big.NewInt(999_999_999))
+	add("decimal32 passes 32 bits", narrow, query.OverflowError, big.NewInt(999_999_999), big.NewInt(999_999_999), big.NewInt(999_999_999))
 	middle := &arrow.Decimal64Type{Precision: 18, Scale: 18}
 	largest18 := big.NewInt(999_999_999_999_999_999)
-	add("decimal64 passes 64 bits", middle, spec.OverflowError, cells(30, func(int) any { return largest18 })...)
-	add("negative scale", &arrow.Decimal128Type{Precision: 10, Scale: -2}, spec.OverflowError, big.NewInt(12), big.NewInt(-1))
+	add("decimal64 passes 64 bits", middle, query.OverflowError, cells(30, func(int) any { return largest18 })...)
+	add("negative scale", &arrow.Decimal128Type{Precision: 10, Scale: -2}, query.OverflowError, big.NewInt(12), big.NewInt(-1))
 	return list
 }
 
@@ -192,8 +192,8 @@ func statisticCase(name string, xs, ys []float64) Case {
 	f64 := arrow.PrimitiveTypes.Float64
 	schema, batches := table([]arrow.Field{field("k", arrow.PrimitiveTypes.Int32), field("x", f64), field("y", f64)},
 		cells(len(xs), func(int) any { return int64(7) }), floats(xs...), floats(ys...))
-	q := spec.Query{Keys: keys("k")}
-	for _, f := range spec.Funcs() {
+	q := query.Query{Keys: keys("k")}
+	for _, f := range query.Funcs() {
 		switch {
 		case f.Args() == 1 && Suits(f, f64):
 			q.Aggregates = append(q.Aggregates, call(f, "x"))
@@ -202,8 +202,8 @@ func statisticCase(name string, xs, ys []float64) Case {
 		}
 	}
 	for _, fraction := range []float64{0, 0.25, 0.29, 0.5, 0.57, 1} {
-		q.Aggregates = append(q.Aggregates, spec.Aggregate{Func: spec.QuantileCont, Args: []string{"x"}, Fraction: fraction},
-			spec.Aggregate{Func: spec.QuantileDisc, Args: []string{"x"}, Fraction: fraction})
+		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.QuantileCont, Args: []string{"x"}, Fraction: fraction},
+			query.Aggregate{Func: query.QuantileDisc, Args: []string{"x"}, Fraction: fraction})
 	}
 	return Case{name, schema, batches, q}
 }
@@ -225,15 +225,15 @@ func textCases() []Case {
 	schema, batches := table([]arrow.Field{field("k", arrow.BinaryTypes.String), field("s", arrow.BinaryTypes.String), field("d", arrow.PrimitiveTypes.Float64)},
 		cells(len(texts), func(i int) any { return []any{"left", "right", nil}[i%3] }), texts,
 		cells(len(texts), func(i int) any { return []any{1.0, math.NaN(), 1.0, nil, 0.5}[i%5] }))
-	aggregates := []spec.Aggregate{
-		{Func: spec.StringAgg, Args: []string{"s"}}, {Func: spec.StringAgg, Args: []string{"s"}, Separator: ", "},
-		{Func: spec.StringAgg, Args: []string{"s"}, Separator: "' or '"},
-		{Func: spec.MinN, Args: []string{"s"}, Length: 1}, {Func: spec.MaxN, Args: []string{"s"}, Length: spec.MaxLength},
-		call(spec.List, "s"), call(spec.Mode, "s"), call(spec.CountDistinct, "s"), call(spec.ApproxCountDistinct, "s"),
-		call(spec.ArgMin, "s", "d"), call(spec.ArgMax, "s", "d"), call(spec.ArgMin, "d", "s"), call(spec.ArgMax, "d", "s"),
+	aggregates := []query.Aggregate{
+		{Func: query.StringAgg, Args: []string{"s"}}, {Func: query.StringAgg, Args: []string{"s"}, Separator: ", "},
+		{Func: query.StringAgg, Args: []string{"s"}, Separator: "' or '"},
+		{Func: query.MinN, Args: []string{"s"}, Length: 1}, {Func: query.MaxN, Args: []string{"s"}, Length: query.MaxLength},
+		call(query.List, "s"), call(query.Mode, "s"), call(query.CountDistinct, "s"), call(query.ApproxCountDistinct, "s"),
+		call(query.ArgMin, "s", "d"), call(query.ArgMax, "s", "d"), call(query.ArgMin, "d", "s"), call(query.ArgMax, "d", "s"),
 	}
-	byKey := Case{"strings by key", schema, batches, spec.Query{Keys: keys("k"), Aggregates: aggregates}}
-	alone := Case{"strings without keys", schema, batches, spec.Query{Aggregates: aggregates}}
+	byKey := Case{"strings by key", schema, batches, query.Query{Keys: keys("k"), Aggregates: aggregates}}
+	alone := Case{"strings without keys", schema, batches, query.Query{Aggregates: aggregates}}
 	long := longKeys()
 	return []Case{byKey, alone, long}
 }
@@ -245,6 +245,6 @@ func longKeys() Case {
 	schema, batches := table([]arrow.Field{field("k", arrow.BinaryTypes.String), field("v", arrow.BinaryTypes.String)},
 		cells(n, func(i int) any { return fmt.Sprintf("%s%d", prefix, i*i%2003) }),
 		cells(n, func(i int) any { return fmt.Sprintf("%s%d", prefix, i) }))
-	return Case{"strings with a long common prefix", schema, batches, spec.Query{Keys: keys("k"),
-		Aggregates: []spec.Aggregate{call(spec.CountStar), call(spec.Min, "v"), call(spec.Max, "v"), call(spec.First, "v"), call(spec.Last, "v"), call(spec.CountDistinct, "v")}}}
+	return Case{"strings with a long common prefix", schema, batches, query.Query{Keys: keys("k"),
+		Aggregates: []query.Aggregate{call(query.CountStar), call(query.Min, "v"), call(query.Max, "v"), call(query.First, "v"), call(query.Last, "v"), call(query.CountDistinct, "v")}}}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // dictionaryCases have dictionaries that mean something else in every batch, repeat themselves, or
@@ -30,10 +30,10 @@ func dictionaryCases() []Case {
 		return Batch(schema, DictionaryArray(dt, index(1), dictionary), DictionaryArray(dt, index(7), dictionary),
 			Array(arrow.PrimitiveTypes.Int64, cells(n, func(i int) any { return first + int64(i) })))
 	}
-	aggregates := []spec.Aggregate{call(spec.CountStar), call(spec.Sum, "v"), call(spec.Count, "d"), call(spec.CountDistinct, "d"),
-		call(spec.ApproxCountDistinct, "d"), call(spec.Min, "d"), call(spec.Max, "d"), call(spec.First, "d"), call(spec.Last, "d"), call(spec.Mode, "d"),
-		call(spec.ArgMax, "v", "d"), call(spec.ArgMin, "d", "v"), call(spec.List, "d"), call(spec.StringAgg, "d"), call(spec.MinN, "d")}
-	query := spec.Query{Keys: keys("k"), Aggregates: aggregates}
+	aggregates := []query.Aggregate{call(query.CountStar), call(query.Sum, "v"), call(query.Count, "d"), call(query.CountDistinct, "d"),
+		call(query.ApproxCountDistinct, "d"), call(query.Min, "d"), call(query.Max, "d"), call(query.First, "d"), call(query.Last, "d"), call(query.Mode, "d"),
+		call(query.ArgMax, "v", "d"), call(query.ArgMin, "d", "v"), call(query.List, "d"), call(query.StringAgg, "d"), call(query.MinN, "d")}
+	q := query.Query{Keys: keys("k"), Aggregates: aggregates}
 	variants := map[string][][]any{
 		"the same in every batch":    {{"a", "b", "c"}, {"a", "b", "c"}},
 		"another order":              {{"a", "b", "c"}, {"c", "a", "b"}},
@@ -57,7 +57,7 @@ func dictionaryCases() []Case {
 				batches = append(batches, batch(d, int64(1000*i)))
 			}
 			return batches
-		}, query})
+		}, q})
 	}
 	sliced := list[slices.IndexFunc(list, func(c Case) bool { return strings.HasSuffix(c.Name, "another order") })]
 	whole := sliced.Batches
@@ -72,7 +72,7 @@ func dictionaryCases() []Case {
 	allNull := Case{"dictionaries: only NULL indexes, no values", schema, func() []arrow.RecordBatch {
 		nulls := cells(10, func(int) any { return nil })
 		return []arrow.RecordBatch{Batch(schema, DictionaryArray(dt, nulls, nil), DictionaryArray(dt, nulls, nil), Array(arrow.PrimitiveTypes.Int64, nulls))}
-	}, query}
+	}, q}
 	return append(list, sliced, allNull)
 }
 
@@ -87,8 +87,8 @@ func batchCases() []Case {
 		cells(n, func(i int) any { return []any{true, nil, false, true, true}[i%5] }),
 		cells(n, func(i int) any { return int64(i) }),
 		cells(n, func(i int) any { return []any{float64(i), nil, 0.5}[i%3] }))
-	query := spec.Query{Keys: keys("s", "b"), Aggregates: append(usual(), call(spec.Last, "v"), call(spec.List, "k"),
-		call(spec.BoolAnd, "b"), call(spec.CountDistinct, "s"), call(spec.Median, "f"), call(spec.Mode, "k"), call(spec.ArgMin, "s", "k"))}
+	q := query.Query{Keys: keys("s", "b"), Aggregates: append(usual(), call(query.Last, "v"), call(query.List, "k"),
+		call(query.BoolAnd, "b"), call(query.CountDistinct, "s"), call(query.Median, "f"), call(query.Mode, "k"), call(query.ArgMin, "s", "k"))}
 	by := func(size int64) func() []arrow.RecordBatch {
 		return func() []arrow.RecordBatch {
 			b := whole()[0]
@@ -105,12 +105,12 @@ func batchCases() []Case {
 	}
 	var list []Case
 	for _, size := range []int64{1, 7, 31, 1000, n} {
-		list = append(list, Case{fmt.Sprintf("batches of %d rows", size), schema, by(size), query})
+		list = append(list, Case{fmt.Sprintf("batches of %d rows", size), schema, by(size), q})
 	}
 	return append(list, Case{"only empty batches", schema, func() []arrow.RecordBatch {
 		b := whole()[0]
 		return []arrow.RecordBatch{b.NewSlice(0, 0), b.NewSlice(5, 5)}
-	}, query})
+	}, q})
 }
 
 // randomCases are some random tables, always the same.

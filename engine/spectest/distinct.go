@@ -5,17 +5,17 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // distinct returns what an aggregate of distinct values is of: the first row of each value, or of each pair of values as
 // doubles. Lists have them in order. Functions that take one row take it of all.
-func distinct(a spec.Aggregate, types []arrow.DataType, xs, ys []any) (spec.Aggregate, []any, []any) {
+func distinct(a query.Aggregate, types []arrow.DataType, xs, ys []any) (query.Aggregate, []any, []any) {
 	switch a.Func {
-	case spec.First, spec.Last, spec.AnyValue, spec.ArgMin, spec.ArgMax:
+	case query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax:
 		return a, xs, ys
-	case spec.Count:
-		a.Func = spec.CountDistinct
+	case query.Count:
+		a.Func = query.CountDistinct
 		return a, xs, ys
 	}
 	seen := map[string]bool{}
@@ -33,7 +33,7 @@ func distinct(a spec.Aggregate, types []arrow.DataType, xs, ys []any) (spec.Aggr
 			}
 		}
 	}
-	if a.Func == spec.List || a.Func == spec.StringAgg {
+	if a.Func == query.List || a.Func == query.StringAgg {
 		slices.SortFunc(first, CompareValues)
 		if a.Descending {
 			slices.Reverse(first)

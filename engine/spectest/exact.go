@@ -6,23 +6,23 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // exactly computes what a deterministic query promises to the bit: sums, means and moments of
 // floating-point values. ok is false for other aggregates.
-func exactly(a spec.Aggregate, types []arrow.DataType, xs, ys []any) (cell any, ok bool) {
+func exactly(a query.Aggregate, types []arrow.DataType, xs, ys []any) (cell any, ok bool) {
 	if len(xs) == 0 {
 		return nil, false
 	}
 	switch a.Func {
-	case spec.Sum, spec.Avg:
+	case query.Sum, query.Avg:
 		if _, float := xs[0].(float64); !float {
 			return nil, false
 		}
 		return exactSum(a.Func, xs), true
-	case spec.VarSamp, spec.VarPop, spec.StddevSamp, spec.StddevPop, spec.Skewness, spec.Kurtosis,
-		spec.Corr, spec.CovarSamp, spec.CovarPop, spec.RegrSlope, spec.RegrIntercept, spec.RegrR2:
+	case query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop, query.Skewness, query.Kurtosis,
+		query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
 		if len(xs) < valuesMin(a.Func) {
 			return nil, true
 		}
@@ -39,7 +39,7 @@ func exactly(a spec.Aggregate, types []arrow.DataType, xs, ys []any) (cell any, 
 	return nil, false
 }
 
-func exactSum(f spec.Func, xs []any) float64 {
+func exactSum(f query.Func, xs []any) float64 {
 	special := 0.0
 	sum := new(big.Rat)
 	for _, x := range xs {
@@ -52,7 +52,7 @@ func exactSum(f spec.Func, xs []any) float64 {
 	if special != 0 {
 		return special
 	}
-	if f == spec.Avg {
+	if f == query.Avg {
 		sum.Quo(sum, big.NewRat(int64(len(xs)), 1))
 	}
 	v, _ := sum.Float64()
@@ -118,7 +118,7 @@ func (l lattice) mean() *big.Rat {
 }
 
 // exactMoment computes a function of x, or of (y, x).
-func exactMoment(f spec.Func, y, x lattice) any {
+func exactMoment(f query.Func, y, x lattice) any {
 	n := int64(len(x.devs))
 	rat := func(a, b int64) *big.Rat { return big.NewRat(a, b) }
 	mul := func(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
@@ -129,22 +129,22 @@ func exactMoment(f spec.Func, y, x lattice) any {
 	}
 	xx := x.power(2, x, 0)
 	switch f {
-	case spec.VarSamp:
+	case query.VarSamp:
 		return rounded(quo(xx, rat(n-1, 1)))
-	case spec.VarPop:
+	case query.VarPop:
 		return rounded(quo(xx, rat(n, 1)))
-	case spec.StddevSamp:
+	case query.StddevSamp:
 		return rootOf(quo(xx, rat(n-1, 1)), 1)
-	case spec.StddevPop:
+	case query.StddevPop:
 		return rootOf(quo(xx, rat(n, 1)), 1)
-	case spec.Skewness:
+	case query.Skewness:
 		if xx.Sign() == 0 {
 			return math.NaN()
 		}
 		m2, m3 := quo(xx, rat(n, 1)), quo(x.power(3, x, 0), rat(n, 1))
 		square := quo(mul(m3, m3), mul(m2, mul(m2, m2)))
 		return rootOf(mul(square, quo(mul(rat(n, 1), rat(n-1, 1)), mul(rat(n-2, 1), rat(n-2, 1)))), m3.Sign())
-	case spec.Kurtosis:
+	case query.Kurtosis:
 		if xx.Sign() == 0 {
 			return nil
 		}
@@ -155,25 +155,25 @@ func exactMoment(f spec.Func, y, x lattice) any {
 	}
 	yy, xy := y.power(2, y, 0), y.power(1, x, 1)
 	switch f {
-	case spec.CovarSamp:
+	case query.CovarSamp:
 		return rounded(quo(xy, rat(n-1, 1)))
-	case spec.CovarPop:
+	case query.CovarPop:
 		return rounded(quo(xy, rat(n, 1)))
 	}
 	switch {
-	case xx.Sign() == 0 && (f == spec.RegrIntercept || f == spec.RegrR2):
+	case xx.Sign() == 0 && (f == query.RegrIntercept || f == query.RegrR2):
 		return nil
-	case xx.Sign() == 0, yy.Sign() == 0 && f == spec.Corr:
+	case xx.Sign() == 0, yy.Sign() == 0 && f == query.Corr:
 		return math.NaN()
-	case f == spec.RegrSlope:
+	case f == query.RegrSlope:
 		return rounded(quo(xy, xx))
-	case f == spec.RegrIntercept:
+	case f == query.RegrIntercept:
 		return rounded(new(big.Rat).Sub(y.mean(), mul(quo(xy, xx), x.mean())))
 	case yy.Sign() == 0:
 		return 1.0
 	}
 	square := quo(mul(xy, xy), mul(xx, yy))
-	if f == spec.Corr {
+	if f == query.Corr {
 		return rootOf(square, xy.Sign())
 	}
 	return rounded(square)

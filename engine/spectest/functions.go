@@ -9,20 +9,20 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // evaluate computes one aggregate of a group, which has the given number of rows. xs and ys are its first and second
 // arguments in the rows where none is NULL, in input order.
-func evaluate(a spec.Aggregate, overflow spec.Overflow, types []arrow.DataType, rows int, xs, ys []any) (any, error) {
+func evaluate(a query.Aggregate, overflow query.Overflow, types []arrow.DataType, rows int, xs, ys []any) (any, error) {
 	switch a.Func {
-	case spec.CountStar:
+	case query.CountStar:
 		return int64(rows), nil
-	case spec.Count:
+	case query.Count:
 		return int64(len(xs)), nil
-	case spec.CountDistinct:
+	case query.CountDistinct:
 		return int64(len(tally(xs))), nil
-	case spec.ApproxCountDistinct:
+	case query.ApproxCountDistinct:
 		return NearCount(int64(len(tally(xs)))), nil
 	}
 	if len(xs) == 0 {
@@ -30,55 +30,55 @@ func evaluate(a spec.Aggregate, overflow spec.Overflow, types []arrow.DataType, 
 	}
 	dt := types[0]
 	switch a.Func {
-	case spec.Sum:
+	case query.Sum:
 		return sum(xs, dt, overflow)
-	case spec.Avg:
+	case query.Avg:
 		return avg(xs, dt), nil
-	case spec.Min, spec.QuantileDisc, spec.Max:
+	case query.Min, query.QuantileDisc, query.Max:
 		sorted := slices.SortedStableFunc(slices.Values(xs), CompareValues)
 		return sorted[discreteIndex(a, len(xs))], nil
-	case spec.MinN, spec.MaxN:
+	case query.MinN, query.MaxN:
 		sorted := slices.SortedStableFunc(slices.Values(xs), CompareValues)
-		if a.Func == spec.MaxN {
+		if a.Func == query.MaxN {
 			slices.Reverse(sorted)
 		}
 		return sorted[:min(a.Length, len(sorted))], nil
-	case spec.Median:
+	case query.Median:
 		return quantile(xs, 0.5, dt), nil
-	case spec.QuantileCont:
+	case query.QuantileCont:
 		return quantile(xs, a.Fraction, dt), nil
-	case spec.BoolAnd:
+	case query.BoolAnd:
 		return !slices.Contains(xs, any(false)), nil
-	case spec.BoolOr:
+	case query.BoolOr:
 		return slices.Contains(xs, any(true)), nil
-	case spec.BitAnd, spec.BitOr, spec.BitXor:
+	case query.BitAnd, query.BitOr, query.BitXor:
 		return fold(xs, a.Func), nil
-	case spec.First, spec.AnyValue:
+	case query.First, query.AnyValue:
 		return xs[0], nil
-	case spec.Last:
+	case query.Last:
 		return xs[len(xs)-1], nil
-	case spec.List:
+	case query.List:
 		return xs, nil
-	case spec.StringAgg:
+	case query.StringAgg:
 		var texts []string
 		for _, x := range xs {
 			texts = append(texts, x.(string))
 		}
 		return strings.Join(texts, a.Separator), nil
-	case spec.Mode:
+	case query.Mode:
 		return mode(xs), nil
-	case spec.ArgMin, spec.ArgMax:
-		return xs[best(ys, a.Func == spec.ArgMax)], nil
+	case query.ArgMin, query.ArgMax:
+		return xs[best(ys, a.Func == query.ArgMax)], nil
 	}
 	return statistic(a.Func, types, xs, ys), nil
 }
 
 // discreteIndex returns which of n sorted values the function wants.
-func discreteIndex(a spec.Aggregate, n int) int {
+func discreteIndex(a query.Aggregate, n int) int {
 	switch a.Func {
-	case spec.Min:
+	case query.Min:
 		return 0
-	case spec.Max:
+	case query.Max:
 		return n - 1
 	}
 	return max(1, n-int(math.Floor(float64(n)-a.Fraction*float64(n)))) - 1
@@ -119,22 +119,22 @@ func best(ys []any, largest bool) int {
 	return at
 }
 
-func fold(xs []any, f spec.Func) any {
+func fold(xs []any, f query.Func) any {
 	if _, ok := xs[0].(int64); ok {
 		return foldBits[int64](xs, f)
 	}
 	return foldBits[uint64](xs, f)
 }
 
-func foldBits[T int64 | uint64](xs []any, f spec.Func) T {
+func foldBits[T int64 | uint64](xs []any, f query.Func) T {
 	bits := xs[0].(T)
 	for _, x := range xs[1:] {
 		switch f {
-		case spec.BitAnd:
+		case query.BitAnd:
 			bits &= x.(T)
-		case spec.BitOr:
+		case query.BitOr:
 			bits |= x.(T)
-		case spec.BitXor:
+		case query.BitXor:
 			bits ^= x.(T)
 		}
 	}
@@ -142,7 +142,7 @@ func foldBits[T int64 | uint64](xs []any, f spec.Func) T {
 }
 
 // sum adds values of an integer, boolean, decimal, duration or float type.
-func sum(xs []any, dt arrow.DataType, overflow spec.Overflow) (any, error) {
+func sum(xs []any, dt arrow.DataType, overflow query.Overflow) (any, error) {
 	if _, ok := xs[0].(float64); ok {
 		return sumFloats(xs), nil
 	}
@@ -150,14 +150,14 @@ func sum(xs []any, dt arrow.DataType, overflow spec.Overflow) (any, error) {
 	decimal := arrow.IsDecimal(dt.ID())
 	duration := dt.ID() == arrow.DURATION
 	switch {
-	case decimal || overflow == spec.OverflowWiden && !duration:
+	case decimal || overflow == query.OverflowWiden && !duration:
 		if total.CmpAbs(decimalLimit) >= 0 {
 			return nil, fmt.Errorf("%w of decimal(38): %s", ErrOverflow, total)
 		}
 		return total, nil
 	case total.IsInt64():
 		return total.Int64(), nil
-	case overflow == spec.OverflowWrap && !duration:
+	case overflow == query.OverflowWrap && !duration:
 		low := new(big.Int).And(total, new(big.Int).SetUint64(math.MaxUint64))
 		return int64(low.Uint64()), nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // ErrOverflow is the oracle's answer to a query whose exact sum does not fit the result.
@@ -29,7 +29,7 @@ type group struct {
 }
 
 // Oracle answers a query. Its error is ErrOverflow, or says what is wrong with the query.
-func Oracle(schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query) (*Rows, error) {
+func Oracle(schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query) (*Rows, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func Oracle(schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query) (*R
 	return answer, nil
 }
 
-func argTypes(schema *arrow.Schema, a spec.Aggregate) []arrow.DataType {
+func argTypes(schema *arrow.Schema, a query.Aggregate) []arrow.DataType {
 	types := make([]arrow.DataType, len(a.Args))
 	for i, name := range a.Args {
 		c, _ := column(schema, name)
@@ -72,7 +72,7 @@ func argTypes(schema *arrow.Schema, a spec.Aggregate) []arrow.DataType {
 }
 
 // collect sorts the values of all rows into groups, in the order of their first rows.
-func collect(schema *arrow.Schema, batches []arrow.RecordBatch, q spec.Query) []*group {
+func collect(schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query) []*group {
 	var groups []*group
 	byKey := make(map[string]*group)
 	find := func(key []any) *group {

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // Every case has a name of its own, and an answer; only sums that are said to pass do overflow.
@@ -63,10 +63,10 @@ func TestOracle(t *testing.T) {
 		[]any{"a", "a", nil, "a", "a", "b", nil},
 		[]any{3.0, 4.0, math.NaN(), 6.0, 11.0, nil, 1.0},
 		[]any{1.0, nil, 2.0, 2.0, 4.0, 5.0, math.Copysign(0, -1)})
-	q := spec.Query{Keys: keys("k"), Aggregates: []spec.Aggregate{
-		call(spec.CountStar), call(spec.Sum, "x"), call(spec.VarSamp, "x"), call(spec.Skewness, "x"), call(spec.Kurtosis, "x"),
-		call(spec.Median, "x"), call(spec.QuantileDisc, "x"), call(spec.RegrSlope, "x", "y"), call(spec.Corr, "x", "y"),
-		call(spec.ArgMax, "y", "x"), call(spec.MaxN, "x"), call(spec.List, "y"),
+	q := query.Query{Keys: keys("k"), Aggregates: []query.Aggregate{
+		call(query.CountStar), call(query.Sum, "x"), call(query.VarSamp, "x"), call(query.Skewness, "x"), call(query.Kurtosis, "x"),
+		call(query.Median, "x"), call(query.QuantileDisc, "x"), call(query.RegrSlope, "x", "y"), call(query.Corr, "x", "y"),
+		call(query.ArgMax, "y", "x"), call(query.MaxN, "x"), call(query.List, "y"),
 	}}
 	nan := math.NaN()
 	want := map[string][]any{

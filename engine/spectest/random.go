@@ -12,7 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // columnsMax bounds a random table.
@@ -166,16 +166,16 @@ func randomString(rng *rand.Rand, id uint64, wild bool) string {
 
 // RandomQuery makes a query that suits a schema. Its result columns have short names. Any column may stand in it
 // several times: as a key, and as an argument.
-func RandomQuery(rng *rand.Rand, schema *arrow.Schema) spec.Query {
+func RandomQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 	keys := pick(rng, []int{0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 6})
 	order := rng.Perm(schema.NumFields())
-	q := spec.Query{Overflow: pick(rng, []spec.Overflow{spec.OverflowError, spec.OverflowWiden, spec.OverflowWiden, spec.OverflowWrap})}
+	q := query.Query{Overflow: pick(rng, []query.Overflow{query.OverflowError, query.OverflowWiden, query.OverflowWiden, query.OverflowWrap})}
 	for _, c := range order[:min(keys, len(order))] {
-		q.Keys = append(q.Keys, spec.Key{Column: schema.Field(c).Name})
+		q.Keys = append(q.Keys, query.Key{Column: schema.Field(c).Name})
 	}
 	for i := 1; i < len(q.Keys); i++ { // a column may be a key any number of times
 		if rng.IntN(5) == 0 {
-			q.Keys[i] = spec.Key{Column: pick(rng, q.Keys[:i]).Column, Name: fmt.Sprintf("again%d", i)}
+			q.Keys[i] = query.Key{Column: pick(rng, q.Keys[:i]).Column, Name: fmt.Sprintf("again%d", i)}
 		}
 	}
 	for len(q.Aggregates) < rng.IntN(7) || len(q.Keys)+len(q.Aggregates) == 0 {
@@ -188,11 +188,11 @@ func RandomQuery(rng *rand.Rand, schema *arrow.Schema) spec.Query {
 }
 
 // randomAggregate picks a function, then columns; ok is false when they do not suit each other.
-func randomAggregate(rng *rand.Rand, schema *arrow.Schema) (a spec.Aggregate, ok bool) {
+func randomAggregate(rng *rand.Rand, schema *arrow.Schema) (a query.Aggregate, ok bool) {
 	// The functions of ordinary queries come half of the time.
-	a.Func = pick(rng, spec.Funcs())
+	a.Func = pick(rng, query.Funcs())
 	if rng.IntN(2) == 0 {
-		a.Func = pick(rng, []spec.Func{spec.CountStar, spec.Count, spec.Sum, spec.Min, spec.Max, spec.Avg})
+		a.Func = pick(rng, []query.Func{query.CountStar, query.Count, query.Sum, query.Min, query.Max, query.Avg})
 	}
 	types := make([]arrow.DataType, a.Func.Args())
 	for i := range types {
@@ -201,15 +201,15 @@ func randomAggregate(rng *rand.Rand, schema *arrow.Schema) (a spec.Aggregate, ok
 		a.Args = append(a.Args, field.Name)
 	}
 	switch a.Func.Param() {
-	case spec.FractionParam:
+	case query.FractionParam:
 		a.Fraction = pick(rng, []float64{0, 0.1, 0.25, 0.5, 0.9, 1, rng.Float64()})
-	case spec.LengthParam:
+	case query.LengthParam:
 		a.Length = pick(rng, []int{1, 2, 3, 10, 100})
-	case spec.SeparatorParam:
+	case query.SeparatorParam:
 		a.Separator = pick(rng, []string{",", "", "--", "'"})
 	}
-	a.Distinct = a.Func != spec.CountStar && rng.IntN(4) == 0
-	a.Descending = a.Distinct && (a.Func == spec.List || a.Func == spec.StringAgg) && rng.IntN(2) == 0
+	a.Distinct = a.Func != query.CountStar && rng.IntN(4) == 0
+	a.Descending = a.Distinct && (a.Func == query.List || a.Func == query.StringAgg) && rng.IntN(2) == 0
 	return a, Suits(a.Func, types...)
 }
 

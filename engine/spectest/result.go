@@ -5,11 +5,11 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // Suits reports whether a function takes columns of these types.
-func Suits(f spec.Func, types ...arrow.DataType) bool {
+func Suits(f query.Func, types ...arrow.DataType) bool {
 	for _, dt := range types {
 		if !suits(f, valueType(dt).ID()) {
 			return false
@@ -18,22 +18,22 @@ func Suits(f spec.Func, types ...arrow.DataType) bool {
 	return len(types) == f.Args()
 }
 
-func suits(f spec.Func, id arrow.Type) bool {
+func suits(f query.Func, id arrow.Type) bool {
 	integer := arrow.IsInteger(id)
 	numeric := integer || arrow.IsFloating(id) || arrow.IsDecimal(id)
 	switch f {
-	case spec.Sum:
+	case query.Sum:
 		return numeric || id == arrow.BOOL || id == arrow.DURATION
-	case spec.Avg, spec.VarSamp, spec.VarPop, spec.StddevSamp, spec.StddevPop, spec.Skewness, spec.Kurtosis,
-		spec.Corr, spec.CovarSamp, spec.CovarPop, spec.RegrSlope, spec.RegrIntercept, spec.RegrR2:
+	case query.Avg, query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop, query.Skewness, query.Kurtosis,
+		query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
 		return numeric
-	case spec.BoolAnd, spec.BoolOr:
+	case query.BoolAnd, query.BoolOr:
 		return id == arrow.BOOL
-	case spec.BitAnd, spec.BitOr, spec.BitXor:
+	case query.BitAnd, query.BitOr, query.BitXor:
 		return integer
-	case spec.Median, spec.QuantileCont:
+	case query.Median, query.QuantileCont:
 		return numeric || isTemporal(id)
-	case spec.StringAgg:
+	case query.StringAgg:
 		return id == arrow.STRING || id == arrow.LARGE_STRING || id == arrow.STRING_VIEW
 	}
 	return true
@@ -49,7 +49,7 @@ func isTemporal(id arrow.Type) bool {
 
 // ResultSchema returns the schema of a query's answer: the keys, then the aggregates. A column of
 // dictionary type answers in the type of its values.
-func ResultSchema(schema *arrow.Schema, q spec.Query) (*arrow.Schema, error) {
+func ResultSchema(schema *arrow.Schema, q query.Query) (*arrow.Schema, error) {
 	var fields []arrow.Field
 	for _, k := range q.Keys {
 		i, err := column(schema, k.Column)
@@ -83,18 +83,18 @@ func column(schema *arrow.Schema, name string) (int, error) {
 	return indexes[0], nil
 }
 
-func resultType(f spec.Func, args []arrow.DataType, overflow spec.Overflow) arrow.DataType {
+func resultType(f query.Func, args []arrow.DataType, overflow query.Overflow) arrow.DataType {
 	switch f {
-	case spec.CountStar, spec.Count, spec.CountDistinct, spec.ApproxCountDistinct:
+	case query.CountStar, query.Count, query.CountDistinct, query.ApproxCountDistinct:
 		return arrow.PrimitiveTypes.Int64
-	case spec.Avg, spec.VarSamp, spec.VarPop, spec.StddevSamp, spec.StddevPop, spec.Skewness, spec.Kurtosis,
-		spec.Corr, spec.CovarSamp, spec.CovarPop, spec.RegrSlope, spec.RegrIntercept, spec.RegrR2:
+	case query.Avg, query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop, query.Skewness, query.Kurtosis,
+		query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
 		return arrow.PrimitiveTypes.Float64
-	case spec.StringAgg:
+	case query.StringAgg:
 		return arrow.BinaryTypes.String
-	case spec.MinN, spec.MaxN, spec.List:
+	case query.MinN, query.MaxN, query.List:
 		return arrow.ListOf(args[0])
-	case spec.Sum:
+	case query.Sum:
 		switch dt := args[0].(type) {
 		case arrow.DecimalType:
 			return &arrow.Decimal128Type{Precision: 38, Scale: dt.GetScale()}
@@ -104,11 +104,11 @@ func resultType(f spec.Func, args []arrow.DataType, overflow spec.Overflow) arro
 		if arrow.IsFloating(args[0].ID()) {
 			return arrow.PrimitiveTypes.Float64
 		}
-		if overflow == spec.OverflowWiden {
+		if overflow == query.OverflowWiden {
 			return &arrow.Decimal128Type{Precision: 38}
 		}
 		return arrow.PrimitiveTypes.Int64
-	case spec.Median, spec.QuantileCont:
+	case query.Median, query.QuantileCont:
 		switch args[0].ID() {
 		case arrow.DATE32, arrow.DATE64:
 			return &arrow.TimestampType{Unit: arrow.Microsecond}

@@ -6,12 +6,12 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // statistic computes the functions that are made of moments. tests/SEMANTICS.md has the formulas
 // and what they answer at their edges: first the count decides, then a value that is not finite.
-func statistic(f spec.Func, types []arrow.DataType, xs, ys []any) any {
+func statistic(f query.Func, types []arrow.DataType, xs, ys []any) any {
 	if len(xs) < valuesMin(f) {
 		return nil
 	}
@@ -30,13 +30,13 @@ func statistic(f spec.Func, types []arrow.DataType, xs, ys []any) any {
 }
 
 // valuesMin is the fewest values for which a statistic is not NULL.
-func valuesMin(f spec.Func) int {
+func valuesMin(f query.Func) int {
 	switch f {
-	case spec.VarSamp, spec.StddevSamp, spec.CovarSamp, spec.RegrIntercept, spec.RegrR2:
+	case query.VarSamp, query.StddevSamp, query.CovarSamp, query.RegrIntercept, query.RegrR2:
 		return 2
-	case spec.Skewness:
+	case query.Skewness:
 		return 3
-	case spec.Kurtosis:
+	case query.Kurtosis:
 		return 4
 	}
 	return 1
@@ -141,26 +141,26 @@ func inRange(sum float64) bool {
 	return size == 0 || size > 1e-290 && size < 1e290
 }
 
-func univariate(f spec.Func, m moments) any {
+func univariate(f query.Func, m moments) any {
 	if !inRange(m.m2) {
 		return Unspecified{}
 	}
 	rel := relative(m.condition)
 	switch f {
-	case spec.VarSamp:
+	case query.VarSamp:
 		return approx(m.m2/(m.n-1), rel*m.m2/(m.n-1))
-	case spec.VarPop:
+	case query.VarPop:
 		return approx(m.m2/m.n, rel*m.m2/m.n)
-	case spec.StddevSamp:
+	case query.StddevSamp:
 		return approx(math.Sqrt(m.m2/(m.n-1)), rel*math.Sqrt(m.m2/(m.n-1)))
-	case spec.StddevPop:
+	case query.StddevPop:
 		return approx(math.Sqrt(m.m2/m.n), rel*math.Sqrt(m.m2/m.n))
 	}
 	if !inRange(m.m2*m.m2) || !inRange(m.m3) || !inRange(m.m4) {
 		return Unspecified{}
 	}
 	n, variance := m.n, m.m2/m.n
-	if f == spec.Skewness {
+	if f == query.Skewness {
 		if m.m2 == 0 {
 			return math.NaN()
 		}
@@ -175,7 +175,7 @@ func univariate(f spec.Func, m moments) any {
 }
 
 // bivariate computes a function of (y, x).
-func bivariate(f spec.Func, ys, xs []float64) any {
+func bivariate(f query.Func, ys, xs []float64) any {
 	y, x := newMoments(ys), newMoments(xs)
 	sxy := comoment(ys, xs)
 	spread := math.Sqrt(y.m2) * math.Sqrt(x.m2) // |sxy| is at most this
@@ -186,21 +186,21 @@ func bivariate(f spec.Func, ys, xs []float64) any {
 	rel := relative(y.condition) + relative(x.condition)
 	slope, slopeTolerance := sxy/x.m2, rel*math.Sqrt(y.m2/x.m2)
 	switch f {
-	case spec.CovarSamp:
+	case query.CovarSamp:
 		return approx(sxy/(n-1), rel*spread/(n-1))
-	case spec.CovarPop:
+	case query.CovarPop:
 		return approx(sxy/n, rel*spread/n)
-	case spec.Corr:
+	case query.Corr:
 		if x.m2 == 0 || y.m2 == 0 {
 			return math.NaN()
 		}
 		return approx(sxy/spread, 2*rel)
-	case spec.RegrSlope:
+	case query.RegrSlope:
 		if x.m2 == 0 {
 			return math.NaN()
 		}
 		return approx(slope, slopeTolerance)
-	case spec.RegrIntercept:
+	case query.RegrIntercept:
 		if x.m2 == 0 {
 			return nil
 		}

@@ -7,7 +7,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/nearest"
 )
@@ -375,8 +375,8 @@ func isAggregate(name string) bool {
 	if _, ok := orderedSets[name]; ok {
 		return true
 	}
-	_, one := spec.LookupFunc(name, false)
-	_, two := spec.LookupFunc(name, true)
+	_, one := query.LookupFunc(name, false)
+	_, two := query.LookupFunc(name, true)
 	return one || two
 }
 
@@ -432,10 +432,10 @@ func (p *statements) findToken(kind pg.Token, at int) int {
 }
 
 // orderedSets are the functions whose column stands in WITHIN GROUP (ORDER BY column).
-var orderedSets = map[string]spec.Func{
-	"percentile_cont": spec.QuantileCont,
-	"percentile_disc": spec.QuantileDisc,
-	"mode":            spec.Mode,
+var orderedSets = map[string]query.Func{
+	"percentile_cont": query.QuantileCont,
+	"percentile_disc": query.QuantileDisc,
+	"mode":            query.Mode,
 }
 
 // describe names the form of an expression.

@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/nearest"
 )
 
@@ -115,7 +115,7 @@ func (b *binder) bound(e *Expr, n *node) (*node, error) {
 
 // UnknownFunction is the error of a call of which the function is not known; it offers what is near.
 func UnknownFunction(e *Expr) *Error {
-	return errorAt(e.At, "no function is named %s%s", e.Name, nearest.Offer(e.Name, append(FunctionNames(), spec.FuncNames()...)))
+	return errorAt(e.At, "no function is named %s%s", e.Name, nearest.Offer(e.Name, append(FunctionNames(), query.FuncNames()...)))
 }
 
 // call binds a function or an operator.
@@ -268,7 +268,7 @@ func (b *binder) column(e *Expr) (*node, error) {
 
 // FindColumn is spec.FindColumn for an expression that is a column. Errors are of type *Error.
 func FindColumn(schema *arrow.Schema, e *Expr) (int, error) {
-	index, err := spec.FindColumn(schema, e.Name)
+	index, err := query.FindColumn(schema, e.Name)
 	if err != nil {
 		return 0, errorAt(e.At, "%v", err)
 	}

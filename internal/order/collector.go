@@ -6,7 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -17,7 +17,7 @@ type Collector struct{ reader *Reader }
 // NewCollector returns a collector of rows of a schema. done is that of New.
 func NewCollector(ctx context.Context, schema *arrow.Schema, by By, opt Options, done func()) (*Collector, error) {
 	if len(by.Keys) == 0 {
-		return nil, fmt.Errorf("%w: a Collector needs a key", spec.ErrQuery)
+		return nil, fmt.Errorf("%w: a Collector needs a key", query.ErrQuery)
 	}
 	r, err := newUnread(ctx, schema, by, opt, done)
 	if err != nil {

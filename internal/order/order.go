@@ -7,7 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // By says in which order rows come, and which of them. The zero value takes all rows as they come.
@@ -35,18 +35,18 @@ type Key struct {
 func (b By) Validate(schema *arrow.Schema) error {
 	var errs []error
 	if b.Limited && b.Limit < 0 {
-		errs = append(errs, fmt.Errorf("%w: LIMIT %d must not be negative", spec.ErrQuery, b.Limit))
+		errs = append(errs, fmt.Errorf("%w: LIMIT %d must not be negative", query.ErrQuery, b.Limit))
 	}
 	if b.Offset < 0 {
-		errs = append(errs, fmt.Errorf("%w: OFFSET %d must not be negative", spec.ErrQuery, b.Offset))
+		errs = append(errs, fmt.Errorf("%w: OFFSET %d must not be negative", query.ErrQuery, b.Offset))
 	}
 	for _, k := range b.Keys {
 		if k.Column < 0 || k.Column >= schema.NumFields() {
-			errs = append(errs, fmt.Errorf("%w: ORDER BY column %d of %d", spec.ErrQuery, k.Column, schema.NumFields()))
+			errs = append(errs, fmt.Errorf("%w: ORDER BY column %d of %d", query.ErrQuery, k.Column, schema.NumFields()))
 			continue
 		}
 		if f := schema.Field(k.Column); !Sortable(f.Type) {
-			errs = append(errs, fmt.Errorf("%w: ORDER BY %q: values of type %s have no order", spec.ErrQuery, f.Name, f.Type))
+			errs = append(errs, fmt.Errorf("%w: ORDER BY %q: values of type %s have no order", query.ErrQuery, f.Name, f.Type))
 		}
 	}
 	return errors.Join(errs...)

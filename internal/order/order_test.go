@@ -16,7 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"go.uber.org/goleak"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
@@ -274,7 +274,7 @@ func TestNoKeysAndLists(t *testing.T) {
 			r.Release()
 		}
 	}
-	if err := (By{Keys: []Key{{Column: 1}}}).Validate(schema); !errors.Is(err, spec.ErrQuery) || !strings.Contains(err.Error(), `"l"`) || !strings.Contains(err.Error(), "list") {
+	if err := (By{Keys: []Key{{Column: 1}}}).Validate(schema); !errors.Is(err, query.ErrQuery) || !strings.Contains(err.Error(), `"l"`) || !strings.Contains(err.Error(), "list") {
 		t.Errorf("a list as a key: %v", err)
 	}
 	bad := By{Keys: []Key{{Column: 2}}, Limited: true, Limit: -1, Offset: -2}

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/vfs"
@@ -26,9 +27,9 @@ func testLayouts(t testing.TB) (rows, states spec.RowLayout) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "k", Type: arrow.BinaryTypes.String}, {Name: "v", Type: arrow.BinaryTypes.String},
 	}, nil)
-	b, err := spec.Bind(spec.Query{
-		Keys:       []spec.Key{{Column: "k"}},
-		Aggregates: []spec.Aggregate{{Func: spec.CountStar}, {Func: spec.CountDistinct, Args: []string{"v"}}},
+	b, err := spec.Bind(query.Query{
+		Keys:       []query.Key{{Column: "k"}},
+		Aggregates: []query.Aggregate{{Func: query.CountStar}, {Func: query.CountDistinct, Args: []string{"v"}}},
 	}, schema, []spec.ColumnStats{{NoNulls: true}, {NoNulls: true}})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spec"
 )
 
@@ -60,7 +61,7 @@ const (
 func (k totalKind) isInt() bool { return k == totalInt || k == totalText }
 
 // resultKinds returns the kinds of the columns of a query's result.
-func resultKinds(ctx context.Context, open opener, q spec.Query) ([]totalKind, error) {
+func resultKinds(ctx context.Context, open opener, q query.Query) ([]totalKind, error) {
 	src, err := open(ctx)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/tests/h2o"
 )
@@ -14,7 +14,7 @@ type benchCase struct {
 	name   string
 	wanted float64 // DuckDB's time / mpga's, at least; 0 for what only counts in a mean
 	input  input
-	query  spec.Query
+	query  query.Query
 	sql    string // the same of the table t
 	known  bool   // mpga is told the range of the key, as DuckDB always is
 	limit  int64  // bytes of memory of a process of its own; 0 runs in this process without limit
@@ -54,7 +54,7 @@ const (
 func cases(rows int64) []benchCase {
 	l := caseList{rows: rows}
 	of := func(groups int64) table { return l.table(groups, intKey, "", 1) }
-	sum := []spec.Aggregate{call(spec.Sum, "v1")}
+	sum := []query.Aggregate{call(query.Sum, "v1")}
 
 	l.add(benchCase{name: "10 groups, range known", wanted: 2, input: input{table: of(10)}, known: true}, sum)
 	l.add(benchCase{name: "10 groups, range not known", wanted: 1, input: input{table: of(10)}}, sum)
@@ -65,8 +65,8 @@ func cases(rows int64) []benchCase {
 	l.add(benchCase{name: "1e7 groups", wanted: 5, input: input{table: of(1e7)}}, sum)
 	l.add(benchCase{name: "5e7 groups", wanted: 5, input: input{table: of(5e7)}}, sum)
 
-	seven := []spec.Aggregate{call(spec.CountStar), call(spec.Sum, "v1"), call(spec.Sum, "v2"), call(spec.Sum, "v3"),
-		call(spec.Avg, "v1"), call(spec.Min, "v2"), call(spec.Max, "v3")}
+	seven := []query.Aggregate{call(query.CountStar), call(query.Sum, "v1"), call(query.Sum, "v2"), call(query.Sum, "v3"),
+		call(query.Avg, "v1"), call(query.Min, "v2"), call(query.Max, "v3")}
 	l.add(benchCase{name: "7 aggregates, 1e3 groups", wanted: 1, input: input{table: l.table(1e3, intKey, "", 3)}}, seven)
 	l.add(benchCase{name: "7 aggregates, 1e6 groups", wanted: 2.5, input: input{table: l.table(1e6, intKey, "", 3)}}, seven)
 	l.add(benchCase{name: "two int32 keys, 1e6 groups", wanted: 3, input: input{table: l.table(1e6, twoKeys, "", 1)}}, sum)
@@ -98,7 +98,7 @@ func (l *caseList) table(groups int64, keys keyShape, dist gen.Dist, values int)
 }
 
 // add adds a case that groups by the keys of its table.
-func (l *caseList) add(c benchCase, aggregates []spec.Aggregate) {
+func (l *caseList) add(c benchCase, aggregates []query.Aggregate) {
 	if c.input.kind == inMemory {
 		c.name = "memory: " + c.name
 	}
@@ -109,7 +109,7 @@ func (l *caseList) add(c benchCase, aggregates []spec.Aggregate) {
 	keys := c.input.table.keyNames()
 	c.query.Aggregates = aggregates
 	for _, k := range keys {
-		c.query.Keys = append(c.query.Keys, spec.Key{Column: k})
+		c.query.Keys = append(c.query.Keys, query.Key{Column: k})
 	}
 	c.sql = fmt.Sprintf("SELECT %s FROM t GROUP BY ALL", strings.Join(append(keys, calls...), ", "))
 	l.cases = append(l.cases, c)
@@ -123,7 +123,7 @@ func (l *caseList) addH2O(prefix string, kind fileKind, wanted float64) {
 	}
 }
 
-func call(f spec.Func, args ...string) spec.Aggregate { return spec.Aggregate{Func: f, Args: args} }
+func call(f query.Func, args ...string) query.Aggregate { return query.Aggregate{Func: f, Args: args} }
 
 // meanAfter returns the mean that follows case i of the list: if that is the last of what the mean is
 // of, and all of it is in the list.

@@ -8,8 +8,8 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 )
 
 // point is the cost of a row at a number of rows and groups.
@@ -55,7 +55,7 @@ func groupCounts(rows int64) []int64 {
 func (b *bench) byGroups(ctx context.Context, report func(point)) error {
 	for _, groups := range groupCounts(b.rows) {
 		l := caseList{rows: b.rows}
-		l.add(benchCase{input: input{table: l.table(groups, intKey, "", 1)}}, []spec.Aggregate{call(spec.Sum, "v1")})
+		l.add(benchCase{input: input{table: l.table(groups, intKey, "", 1)}}, []query.Aggregate{call(query.Sum, "v1")})
 		measured, _, err := b.runHere(ctx, l.cases[0])
 		if err != nil {
 			return fmt.Errorf("%d groups: %w", groups, err)
@@ -86,7 +86,7 @@ func (b *bench) byRows(ctx context.Context, report func(point)) error {
 func (b *bench) streamed(ctx context.Context, rows, groups int64) (p point, err error) {
 	held := min(rows, streamedHeld)
 	l := caseList{rows: held}
-	l.add(benchCase{input: input{table: l.table(groups, intKey, "", 1)}}, []spec.Aggregate{call(spec.CountStar), call(spec.Sum, "v1")})
+	l.add(benchCase{input: input{table: l.table(groups, intKey, "", 1)}}, []query.Aggregate{call(query.CountStar), call(query.Sum, "v1")})
 	set, err := l.cases[0].input.table.make(ctx)
 	if err != nil {
 		return p, err

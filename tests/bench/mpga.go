@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 )
 
 // mpgaContender asks an engine of its own, whose memory is warm after the first run. Its batches are
@@ -13,14 +13,14 @@ import (
 type mpgaContender struct {
 	eng   *engine.Engine
 	open  opener
-	query spec.Query
+	query query.Query
 }
 
 // opener returns the source of a run. A file is opened each time: a query ends with an answer and
 // starts with a name.
 type opener func(context.Context) (scan.Source, error)
 
-func newMPGA(open opener, q spec.Query, threads int) (*mpgaContender, error) {
+func newMPGA(open opener, q query.Query, threads int) (*mpgaContender, error) {
 	eng, err := engine.Open(engine.Options{Threads: threads})
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/duckdb/duckdb-go/v2"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/spectest"
 )
 
@@ -86,7 +86,7 @@ func (d *DuckDB) LoadParquet(file string, schema *arrow.Schema) error {
 
 // Answer runs a query on the table t, whose columns had this schema when they were loaded. Its
 // error is spectest.ErrOverflow when a sum does not fit the result.
-func (d *DuckDB) Answer(schema *arrow.Schema, q spec.Query) (*spectest.Rows, error) {
+func (d *DuckDB) Answer(schema *arrow.Schema, q query.Query) (*spectest.Rows, error) {
 	result, err := spectest.ResultSchema(schema, q)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func duckError(err error, text string) error {
 }
 
 // cell converts what the driver gives to a cell of the type that mpga answers in.
-func cell(v any, dt arrow.DataType, overflow spec.Overflow) (any, error) {
+func cell(v any, dt arrow.DataType, overflow query.Overflow) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, uint64, string, int64:
 		return v, nil
@@ -166,7 +166,7 @@ func cell(v any, dt arrow.DataType, overflow spec.Overflow) (any, error) {
 }
 
 // total converts an exact sum to the type that mpga answers in.
-func total(v *big.Int, dt arrow.DataType, overflow spec.Overflow) (any, error) {
+func total(v *big.Int, dt arrow.DataType, overflow query.Overflow) (any, error) {
 	if arrow.IsDecimal(dt.ID()) {
 		if len(new(big.Int).Abs(v).String()) > 38 {
 			return nil, fmt.Errorf("%w: %s", spectest.ErrOverflow, v)
@@ -176,7 +176,7 @@ func total(v *big.Int, dt arrow.DataType, overflow spec.Overflow) (any, error) {
 	if v.IsInt64() {
 		return v.Int64(), nil
 	}
-	if overflow != spec.OverflowWrap || dt.ID() == arrow.DURATION {
+	if overflow != query.OverflowWrap || dt.ID() == arrow.DURATION {
 		return nil, fmt.Errorf("%w: %s", spectest.ErrOverflow, v)
 	}
 	low := new(big.Int).And(v, new(big.Int).SetUint64(math.MaxUint64))

@@ -7,11 +7,11 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/engine/query"
 )
 
 // SQL writes a query on a table for DuckDB, such that its answer is what mpga means.
-func SQL(schema *arrow.Schema, q spec.Query, table string) (string, error) {
+func SQL(schema *arrow.Schema, q query.Query, table string) (string, error) {
 	var selected, grouped []string
 	for i, k := range q.Keys {
 		selected = append(selected, quote(k.Column)+fmt.Sprintf(" AS __k%d", i))
@@ -42,7 +42,7 @@ func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "'
 const lengthMax = 999_999
 
 // call writes one aggregate.
-func call(a spec.Aggregate, types []arrow.DataType) string {
+func call(a query.Aggregate, types []arrow.DataType) string {
 	args := make([]string, len(a.Args))
 	for i, name := range a.Args {
 		args[i] = quote(name)
@@ -59,27 +59,27 @@ func call(a spec.Aggregate, types []arrow.DataType) string {
 	plain := a.Func.String() + "(" + distinct + strings.Join(args, ", ") + ")"
 	inOrder := " ORDER BY " + position + ")"
 	switch a.Func {
-	case spec.CountStar:
+	case query.CountStar:
 		return "count(*)"
-	case spec.CountDistinct, spec.ApproxCountDistinct:
+	case query.CountDistinct, query.ApproxCountDistinct:
 		return "count(DISTINCT " + args[0] + ")"
-	case spec.First, spec.AnyValue:
+	case query.First, query.AnyValue:
 		return "first(" + args[0] + inOrder + notNull(args)
-	case spec.Last, spec.List:
+	case query.Last, query.List:
 		return a.Func.String() + "(" + args[0] + inOrder + notNull(args)
-	case spec.Mode:
+	case query.Mode:
 		return "mode(" + args[0] + inOrder
-	case spec.ArgMin, spec.ArgMax:
+	case query.ArgMin, query.ArgMax:
 		return fmt.Sprintf("%s(%s, %s", a.Func, args[0], args[1]) + inOrder
-	case spec.StringAgg:
+	case query.StringAgg:
 		return fmt.Sprintf("string_agg(%s, %s", args[0], literal(a.Separator)) + inOrder
-	case spec.MinN, spec.MaxN:
+	case query.MinN, query.MaxN:
 		return fmt.Sprintf("%s(%s%s, %d)", a.Func, distinct, args[0], min(a.Length, lengthMax))
-	case spec.QuantileDisc:
+	case query.QuantileDisc:
 		return fmt.Sprintf("quantile_disc(%s%s, %v::DOUBLE)", distinct, args[0], a.Fraction)
-	case spec.QuantileCont:
+	case query.QuantileCont:
 		return quantileCont(args[0], a.Fraction, types[0], a.Distinct)
-	case spec.Median:
+	case query.Median:
 		return quantileCont(args[0], 0.5, types[0], a.Distinct)
 	}
 	if n, ok := statistics[a.Func]; ok {
@@ -90,22 +90,22 @@ func call(a spec.Aggregate, types []arrow.DataType) string {
 
 // ofDistinct writes an aggregate of distinct values whose order shows. Of a function that takes one row it takes the
 // DISTINCT away, which changes nothing.
-func ofDistinct(a *spec.Aggregate, args []string) (text string, ok bool) {
+func ofDistinct(a *query.Aggregate, args []string) (text string, ok bool) {
 	order := " ORDER BY " + args[0]
 	if a.Descending {
 		order += " DESC"
 	}
 	switch a.Func {
-	case spec.List:
+	case query.List:
 		return "list(DISTINCT " + args[0] + order + ")" + notNull(args), true
-	case spec.StringAgg:
+	case query.StringAgg:
 		return fmt.Sprintf("string_agg(DISTINCT %s, %s%s)", args[0], literal(a.Separator), order), true
-	case spec.Count:
-		a.Func = spec.CountDistinct
-	case spec.Mode:
-		a.Func = spec.First
+	case query.Count:
+		a.Func = query.CountDistinct
+	case query.Mode:
+		a.Func = query.First
 	}
-	a.Distinct = a.Distinct && !slices.Contains([]spec.Func{spec.First, spec.Last, spec.AnyValue, spec.ArgMin, spec.ArgMax}, a.Func)
+	a.Distinct = a.Distinct && !slices.Contains([]query.Func{query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax}, a.Func)
 	return "", false
 }
 
@@ -131,15 +131,15 @@ func quantileCont(arg string, q float64, dt arrow.DataType, distinct bool) strin
 }
 
 // statistics are the functions of moments, and how many values they need.
-var statistics = map[spec.Func]int{
-	spec.VarSamp: 2, spec.VarPop: 1, spec.StddevSamp: 2, spec.StddevPop: 1, spec.Skewness: 3, spec.Kurtosis: 4,
-	spec.Corr: 1, spec.CovarSamp: 2, spec.CovarPop: 1, spec.RegrSlope: 1, spec.RegrIntercept: 2, spec.RegrR2: 2,
+var statistics = map[query.Func]int{
+	query.VarSamp: 2, query.VarPop: 1, query.StddevSamp: 2, query.StddevPop: 1, query.Skewness: 3, query.Kurtosis: 4,
+	query.Corr: 1, query.CovarSamp: 2, query.CovarPop: 1, query.RegrSlope: 1, query.RegrIntercept: 2, query.RegrR2: 2,
 }
 
 // WithoutDistinctStatistics returns a query without moments of distinct values: DuckDB takes the values as doubles first,
 // of which large integers may be one.
-func WithoutDistinctStatistics(q spec.Query) spec.Query {
-	q.Aggregates = slices.DeleteFunc(slices.Clone(q.Aggregates), func(a spec.Aggregate) bool {
+func WithoutDistinctStatistics(q query.Query) query.Query {
+	q.Aggregates = slices.DeleteFunc(slices.Clone(q.Aggregates), func(a query.Aggregate) bool {
 		_, statistic := statistics[a.Func]
 		return statistic && a.Distinct
 	})
@@ -151,7 +151,7 @@ func WithoutDistinctStatistics(q spec.Query) spec.Query {
 const huge = "1e100"
 
 // statistic keeps from DuckDB the values that it refuses, and answers NaN for them as mpga does.
-func statistic(f spec.Func, valuesMin int, args []string) string {
+func statistic(f query.Func, valuesMin int, args []string) string {
 	var tame, present, special []string
 	for _, arg := range args {
 		tame = append(tame, "CASE WHEN abs("+arg+"::DOUBLE) < "+huge+" THEN "+arg+"::DOUBLE WHEN "+arg+" IS NOT NULL THEN 0 END")
