@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -16,7 +16,7 @@ const benchTiles = 128
 
 // reportRows reports rows per second, of a tile an iteration.
 func reportRows(b *testing.B) {
-	b.ReportMetric(float64(b.N)*spec.TileRows/b.Elapsed().Seconds()/1e6, "Mrows/s")
+	b.ReportMetric(float64(b.N)*rowdata.TileRows/b.Elapsed().Seconds()/1e6, "Mrows/s")
 }
 
 // BenchmarkFind hashes keys and finds their groups, all of which the table has.
@@ -26,15 +26,15 @@ func BenchmarkFind(b *testing.B) {
 			b.Run(fmt.Sprintf("words=%d/groups=%d", words, groups), func(b *testing.B) {
 				rng := rand.New(rand.NewPCG(1, 2))
 				l := keyLayout(words)
-				keys := make([]uint64, benchTiles*spec.TileRows*words)
-				for i := range benchTiles * spec.TileRows {
+				keys := make([]uint64, benchTiles*rowdata.TileRows*words)
+				for i := range benchTiles * rowdata.TileRows {
 					keys[i*words] = rng.Uint64N(uint64(groups))
 				}
-				t := newTable(spec.GoMemory, l, 0, false)
-				hashes, gids := make([]uint64, spec.TileRows), make([]uint32, spec.TileRows)
+				t := newTable(rowdata.GoMemory, l, 0, false)
+				hashes, gids := make([]uint64, rowdata.TileRows), make([]uint32, rowdata.TileRows)
 				tile := 0
 				find := func() {
-					part := keys[tile*spec.TileRows*words : (tile+1)*spec.TileRows*words]
+					part := keys[tile*rowdata.TileRows*words : (tile+1)*rowdata.TileRows*words]
 					t.find(part, hashes, gids, hashKeys(l, part, 0, hashes))
 					tile = (tile + 1) % benchTiles
 				}
@@ -54,24 +54,24 @@ func BenchmarkFind(b *testing.B) {
 func BenchmarkAccumulate(b *testing.B) {
 	for _, c := range []struct {
 		name string
-		fold spec.Fold
+		fold rowdata.Fold
 	}{
-		{"count", spec.Fold{Kind: spec.FoldCount, Words: 1}},
-		{"sum", spec.Fold{Kind: spec.FoldSumInt, Words: 2}},
-		{"min", spec.Fold{Kind: spec.FoldMin, Words: 1}},
+		{"count", rowdata.Fold{Kind: rowdata.FoldCount, Words: 1}},
+		{"sum", rowdata.Fold{Kind: rowdata.FoldSumInt, Words: 2}},
+		{"min", rowdata.Fold{Kind: rowdata.FoldMin, Words: 1}},
 	} {
 		for _, groups := range []int{10, 1e3, 1e5} {
 			b.Run(fmt.Sprintf("fold=%s/groups=%d", c.name, groups), func(b *testing.B) {
 				rng := rand.New(rand.NewPCG(1, 2))
 				s := oneFold(c.fold, groups)
-				gids := make([]uint32, benchTiles*spec.TileRows)
+				gids := make([]uint32, benchTiles*rowdata.TileRows)
 				for i := range gids {
 					gids[i] = uint32(rng.IntN(groups))
 				}
-				x := randomWords(rng, spec.TileRows, math.MaxUint64)
+				x := randomWords(rng, rowdata.TileRows, math.MaxUint64)
 				tile := 0
 				for b.Loop() {
-					s.accumulateFold(&c.fold, s.words[0], gids[tile*spec.TileRows:(tile+1)*spec.TileRows], [3][]uint64{x})
+					s.accumulateFold(&c.fold, s.words[0], gids[tile*rowdata.TileRows:(tile+1)*rowdata.TileRows], [3][]uint64{x})
 					tile = (tile + 1) % benchTiles
 				}
 				reportRows(b)
@@ -83,7 +83,7 @@ func BenchmarkAccumulate(b *testing.B) {
 // dropPass drops pages.
 type dropPass struct{ Pass }
 
-func (dropPass) Put(_ int, _ Content, page *spec.Page) error {
+func (dropPass) Put(_ int, _ Content, page *rowdata.Page) error {
 	page.Release()
 	return nil
 }
@@ -94,24 +94,24 @@ func BenchmarkScatter(b *testing.B) {
 		for _, radix := range []partition.Radix{6, partition.RadixBitsMax} {
 			b.Run(fmt.Sprintf("words=%d/fanout=%d", words, radix.FanOut()), func(b *testing.B) {
 				rng := rand.New(rand.NewPCG(1, 2))
-				bound := &spec.Bound{Keys: *keyLayout(1), Args: make([]spec.Arg, words-1), Columns: make([]spec.Column, 1)}
-				tile := &spec.Tile{Rows: spec.TileRows, Args: make([][]uint64, words-1)}
+				bound := &rowdata.Bound{Keys: *keyLayout(1), Args: make([]rowdata.Arg, words-1), Columns: make([]rowdata.Column, 1)}
+				tile := &rowdata.Tile{Rows: rowdata.TileRows, Args: make([][]uint64, words-1)}
 				for a := range bound.Args {
 					bound.Args[a].Words = 1
-					tile.Args[a] = randomWords(rng, spec.TileRows, math.MaxUint64)
+					tile.Args[a] = randomWords(rng, rowdata.TileRows, math.MaxUint64)
 				}
-				tile.Keys = randomWords(rng, spec.TileRows, math.MaxUint64)
-				hashes := randomWords(rng, benchTiles*spec.TileRows, math.MaxUint64)
+				tile.Keys = randomWords(rng, rowdata.TileRows, math.MaxUint64)
+				hashes := randomWords(rng, benchTiles*rowdata.TileRows, math.MaxUint64)
 				layout := bound.RowLayout()
-				s := newScatterer(spec.GoMemory, Rows, &layout, &pass{radix: radix, pageBytes: pageBytesMax, parts: dropPass{}})
+				s := newScatterer(rowdata.GoMemory, Rows, &layout, &pass{radix: radix, pageBytes: pageBytesMax, parts: dropPass{}})
 				at := 0
 				for b.Loop() {
-					if err := s.scatterTile(bound, tile, hashes[at*spec.TileRows:(at+1)*spec.TileRows]); err != nil {
+					if err := s.scatterTile(bound, tile, hashes[at*rowdata.TileRows:(at+1)*rowdata.TileRows]); err != nil {
 						b.Fatal(err)
 					}
 					at = (at + 1) % benchTiles
 				}
-				b.SetBytes(int64(8 * words * spec.TileRows))
+				b.SetBytes(int64(8 * words * rowdata.TileRows))
 				reportRows(b)
 			})
 		}

@@ -3,7 +3,7 @@ package cpuagg
 import (
 	"slices"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // A FoldBest state is: seen | order, 1 or 2 words | tie, 0 or 1 | payload, 0 to 2.
@@ -15,7 +15,7 @@ type bestOf struct {
 	payload []uint64
 }
 
-func (s *states) accumulateBest(f *spec.Fold, state []uint64, gids []uint32, in [3][]uint64) {
+func (s *states) accumulateBest(f *rowdata.Fold, state []uint64, gids []uint32, in [3][]uint64) {
 	if f.Long && !f.Tie && f.PayloadWords == 0 {
 		s.accumulateBestText(f, state, gids, in[0])
 		return
@@ -35,10 +35,10 @@ func (s *states) accumulateBest(f *spec.Fold, state []uint64, gids []uint32, in 
 }
 
 // accumulateBestText is accumulateBest of least and greatest strings. Most rows are passed over by the words themselves.
-func (s *states) accumulateBestText(f *spec.Fold, state []uint64, gids []uint32, values []uint64) {
+func (s *states) accumulateBestText(f *rowdata.Fold, state []uint64, gids []uint32, values []uint64) {
 	for i, g := range gids {
-		value, kept := spec.AsBytes2(values[2*i:]), state[int(g)*f.Words:(int(g)+1)*f.Words]
-		best := spec.AsBytes2(kept[1:])
+		value, kept := rowdata.AsBytes2(values[2*i:]), state[int(g)*f.Words:(int(g)+1)*f.Words]
+		best := rowdata.AsBytes2(kept[1:])
 		if kept[0] != 0 {
 			low, high := value, best
 			if f.Descending {
@@ -53,7 +53,7 @@ func (s *states) accumulateBestText(f *spec.Fold, state []uint64, gids []uint32,
 	}
 }
 
-func (s *states) mergeBest(f *spec.Fold, state []uint64, gids []uint32, from []uint64) {
+func (s *states) mergeBest(f *rowdata.Fold, state []uint64, gids []uint32, from []uint64) {
 	for i, g := range gids {
 		other := from[i*f.Words : (i+1)*f.Words]
 		if other[0] != 0 {
@@ -62,7 +62,7 @@ func (s *states) mergeBest(f *spec.Fold, state []uint64, gids []uint32, from []u
 	}
 }
 
-func bestParts(f *spec.Fold, state []uint64) bestOf {
+func bestParts(f *rowdata.Fold, state []uint64) bestOf {
 	parts := bestOf{order: state[1 : 1+f.OrderWords()], payload: state[f.Words-f.PayloadWords:]}
 	if f.Tie {
 		parts.tie = state[1+f.OrderWords()]
@@ -71,7 +71,7 @@ func bestParts(f *spec.Fold, state []uint64) bestOf {
 }
 
 // offer replaces what the state keeps if the row comes before it.
-func (s *states) offer(f *spec.Fold, state []uint64, row bestOf) {
+func (s *states) offer(f *rowdata.Fold, state []uint64, row bestOf) {
 	if state[0] != 0 {
 		kept := bestParts(f, state)
 		c := f.Compare(row.order, kept.order)
@@ -87,7 +87,7 @@ func (s *states) offer(f *spec.Fold, state []uint64, row bestOf) {
 
 // replaceBest lets a state keep a row. The zero state holds no long string, so that a first row
 // takes new memory of the heap, and a later one that of the row before it where it fits.
-func (s *states) replaceBest(f *spec.Fold, state []uint64, row bestOf) {
+func (s *states) replaceBest(f *rowdata.Fold, state []uint64, row bestOf) {
 	state[0] = 1
 	kept := bestParts(f, state)
 	if f.Tie {
@@ -97,23 +97,23 @@ func (s *states) replaceBest(f *spec.Fold, state []uint64, row bestOf) {
 	replaceValue(kept.payload, row.payload, f.PayloadLong, &s.heap)
 }
 
-func replaceValue(kept, v []uint64, long bool, h *spec.Heap) {
+func replaceValue(kept, v []uint64, long bool, h *rowdata.Heap) {
 	if long {
-		old := spec.AsBytes2(kept)
-		*old = h.Replace(*old, *spec.AsBytes2(v))
+		old := rowdata.AsBytes2(kept)
+		*old = h.Replace(*old, *rowdata.AsBytes2(v))
 		return
 	}
 	copy(kept, v)
 }
 
-func keepBytes(words []uint64, h *spec.Heap) {
-	v := spec.AsBytes2(words)
+func keepBytes(words []uint64, h *rowdata.Heap) {
+	v := rowdata.AsBytes2(words)
 	*v = h.Keep(*v)
 }
 
-func equalKeys(f *spec.Fold, a, b []uint64) bool {
+func equalKeys(f *rowdata.Fold, a, b []uint64) bool {
 	if f.Long {
-		return spec.AsBytes2(a).Equal(spec.AsBytes2(b))
+		return rowdata.AsBytes2(a).Equal(rowdata.AsBytes2(b))
 	}
 	return slices.Equal(a, b)
 }

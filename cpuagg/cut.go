@@ -1,6 +1,6 @@
 package cpuagg
 
-import "github.com/mpga/mpga/engine/spec"
+import "github.com/mpga/mpga/internal/rowdata"
 
 // stateBytesMax is how much of its elements a state takes into a page: a page can then be held, and
 // written, where memory is short. What is more becomes states of the same group, which merge again.
@@ -10,7 +10,7 @@ const stateBytesMax = pageBytesMax
 const cutElementsMin = 64
 
 // scatterParts scatters what the states of n groups have beyond stateBytesMax, and takes it off them.
-func (s *scatterer) scatterParts(b *spec.Bound, keys []uint64, n int, states [][]uint64) error {
+func (s *scatterer) scatterParts(b *rowdata.Bound, keys []uint64, n int, states [][]uint64) error {
 	var parts [][]uint64
 	for i := range b.Folds {
 		f := &b.Folds[i]
@@ -25,7 +25,7 @@ func (s *scatterer) scatterParts(b *spec.Bound, keys []uint64, n int, states [][
 				}
 				elements := f.Elements(state)
 				state[0] -= uint64(n)
-				parts[i][0], parts[i][1] = uint64(n), spec.Address(elements[int(state[0])*f.ElementWords:])
+				parts[i][0], parts[i][1] = uint64(n), rowdata.Address(elements[int(state[0])*f.ElementWords:])
 				if err := s.scatterGroups(b, keys[group*b.Keys.Words:(group+1)*b.Keys.Words], 1, parts); err != nil {
 					return err
 				}
@@ -37,7 +37,7 @@ func (s *scatterer) scatterParts(b *spec.Bound, keys []uint64, n int, states [][
 }
 
 // cut returns how many of a state's last elements make a part of their own; 0 when it needs none.
-func cut(f *spec.Fold, state []uint64) int {
+func cut(f *rowdata.Fold, state []uint64) int {
 	count := int(state[0])
 	if count < cutElementsMin || !f.Long && 8*count*f.ElementWords <= stateBytesMax {
 		return 0
@@ -57,7 +57,7 @@ func cut(f *spec.Fold, state []uint64) int {
 }
 
 // emptyStates returns an empty state of every fold.
-func emptyStates(b *spec.Bound) [][]uint64 {
+func emptyStates(b *rowdata.Bound) [][]uint64 {
 	parts := make([][]uint64, len(b.Folds))
 	for i := range b.Folds {
 		parts[i] = make([]uint64, b.Folds[i].Words)

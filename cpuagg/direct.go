@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // direct finds the groups of integer keys that lie close together without hashing them: an array
@@ -31,12 +31,12 @@ const (
 )
 
 // newDirect suits keys of one word, or of one and a bit for a NULL.
-func newDirect(l *spec.KeyLayout) direct {
+func newDirect(l *rowdata.KeyLayout) direct {
 	return direct{off: l.Words != 1 && !isNullable(l), most: directMax, squeeze: newSqueeze(l)}
 }
 
 // isNullable reports whether keys are one word and, in another, a bit for a NULL, whose word is 0.
-func isNullable(l *spec.KeyLayout) bool { return l.Words == 2 && l.Bits == 65 && len(l.Fields) == 1 }
+func isNullable(l *rowdata.KeyLayout) bool { return l.Words == 2 && l.Bits == 65 && len(l.Fields) == 1 }
 
 // used reports whether the groups are found by it.
 func (d *direct) used() bool { return d.window > 0 }
@@ -230,7 +230,7 @@ func (t *table) leaveDirect() {
 }
 
 // release gives back the array.
-func (d *direct) release(m spec.Memory) {
+func (d *direct) release(m rowdata.Memory) {
 	m.Free(d.block)
 	*d = direct{off: d.off, most: d.most, squeeze: d.squeeze}
 }

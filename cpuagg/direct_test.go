@@ -6,12 +6,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // integerKeys is the layout of one 64-bit column, with a bit for its NULLs.
-func integerKeys(nullable bool) *spec.KeyLayout {
-	l := &spec.KeyLayout{Fields: make([]spec.KeyField, 1), Words: 1, Bits: 64}
+func integerKeys(nullable bool) *rowdata.KeyLayout {
+	l := &rowdata.KeyLayout{Fields: make([]rowdata.KeyField, 1), Words: 1, Bits: 64}
 	if nullable {
 		l.Words, l.Bits = 2, 65
 	}
@@ -19,7 +19,7 @@ func integerKeys(nullable bool) *spec.KeyLayout {
 }
 
 // integers are rows keys from low on, below low + span; one in ten is NULL where the layout has them.
-func integers(rng *rand.Rand, l *spec.KeyLayout, rows int, low, span uint64) []uint64 {
+func integers(rng *rand.Rand, l *rowdata.KeyLayout, rows int, low, span uint64) []uint64 {
 	keys := make([]uint64, rows*l.Words)
 	for i := range rows {
 		key := keys[i*l.Words : (i+1)*l.Words]
@@ -57,11 +57,11 @@ func TestDirectAgainstMap(t *testing.T) {
 		for _, nullable := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, NULLs %v", c.name, nullable), func(t *testing.T) {
 				l := integerKeys(nullable)
-				check := &checkedTable{newTable(spec.GoMemory, l, 0, false), nil}
+				check := &checkedTable{newTable(rowdata.GoMemory, l, 0, false), nil}
 				for range 2 { // again after a reset
 					check.model = map[string]uint32{}
 					for _, tile := range c.tiles {
-						check.findUnhashed(t, integers(rng, l, spec.TileRows, tile.low, tile.span), spec.TileRows)
+						check.findUnhashed(t, integers(rng, l, rowdata.TileRows, tile.low, tile.span), rowdata.TileRows)
 					}
 					if check.direct.used() != c.used {
 						t.Errorf("found by distance is %v, want %v", check.direct.used(), c.used)
@@ -82,10 +82,10 @@ func TestDirectReset(t *testing.T) {
 	rng := newRand(t)
 	for _, nullable := range []bool{false, true} {
 		l := integerKeys(nullable)
-		check := &checkedTable{newTable(spec.GoMemory, l, 0, false), nil}
+		check := &checkedTable{newTable(rowdata.GoMemory, l, 0, false), nil}
 		for range 3 {
 			check.model = map[string]uint32{}
-			check.findUnhashed(t, integers(rng, l, spec.TileRows, 3, 500), spec.TileRows)
+			check.findUnhashed(t, integers(rng, l, rowdata.TileRows, 3, 500), rowdata.TileRows)
 			check.checkKeys(t)
 			check.reset()
 		}

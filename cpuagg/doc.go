@@ -16,7 +16,7 @@
 //
 //   - A1 (once): every row is accumulated exactly once, by its tile or by a page that holds it.
 //   - A2 (disjoint): a key is in one task, so results are concatenated, not merged.
-//   - A3 (states): a state is a fixed number of words, with blocks of a spec.Heap behind those
+//   - A3 (states): a state is a fixed number of words, with blocks of a rowdata.Heap behind those
 //     that grow; what a page refers to lies in the page's own heap.
 //   - A4 (NULL): folds see no NULL; selections leave those rows out before.
 //

@@ -1,8 +1,8 @@
 package cpuagg
 
-import "github.com/mpga/mpga/engine/spec"
+import "github.com/mpga/mpga/internal/rowdata"
 
-// Exact folds; spec.ExactTerm has the layout of their states. What a state holds is an exact number
+// Exact folds; rowdata.ExactTerm has the layout of their states. What a state holds is an exact number
 // wherever its window lies and whether it is wide or not, so that windows may be chosen, moved and
 // left as is convenient.
 //
@@ -25,14 +25,14 @@ const (
 // unitFor returns the unit of a state whose first value has this place.
 func unitFor(place int) uint64 {
 	base := max(place-unitSlack, 0) >> unitStepBits << unitStepBits
-	return uint64(min(base+spec.ExactUnitMin, spec.ExactUnitMax))
+	return uint64(min(base+rowdata.ExactUnitMin, rowdata.ExactUnitMax))
 }
 
 // exactShift returns by how many bits a mantissa is to be shifted in a window. It is above 63 when
 // the value is zero, subnormal or not finite, or is outside the window, or when the state is empty,
 // wide or special.
 func exactShift(x, unit uint64) uint64 {
-	return x>>52&0x7FF + spec.ExactUnitMin - 1 - unit
+	return x>>52&0x7FF + rowdata.ExactUnitMin - 1 - unit
 }
 
 // crowded returns a number whose bit 63 says that a sum with this top word has no room.
@@ -55,23 +55,23 @@ func specials(values []uint64) (flags uint64) {
 		switch {
 		case x>>52&0x7FF != 0x7FF:
 		case x<<12 != 0:
-			flags |= spec.ExactNaN
+			flags |= rowdata.ExactNaN
 		case x>>63 == 0:
-			flags |= spec.ExactPlus
+			flags |= rowdata.ExactPlus
 		default:
-			flags |= spec.ExactMinus
+			flags |= rowdata.ExactMinus
 		}
 	}
 	return flags
 }
 
 // addExact adds a row to a state, but for its count.
-func (s *states) addExact(f *spec.Fold, state []uint64, x ...uint64) {
-	if flags := specials(x) | state[0]&spec.ExactSpecial; flags != 0 {
+func (s *states) addExact(f *rowdata.Fold, state []uint64, x ...uint64) {
+	if flags := specials(x) | state[0]&rowdata.ExactSpecial; flags != 0 {
 		s.markSpecial(f, state, flags)
 		return
 	}
-	if state[0] != spec.ExactWide {
+	if state[0] != rowdata.ExactWide {
 		if fitWindow(f, state, x) {
 			addToWindow(f, state, x)
 			return
@@ -82,18 +82,18 @@ func (s *states) addExact(f *spec.Fold, state []uint64, x ...uint64) {
 }
 
 // markSpecial lets a state forget its sums.
-func (s *states) markSpecial(f *spec.Fold, state []uint64, flags uint64) {
-	if state[0] == spec.ExactWide {
+func (s *states) markSpecial(f *rowdata.Fold, state []uint64, flags uint64) {
+	if state[0] == rowdata.ExactWide {
 		s.heap.FreeBlock(f.Kind.ExactBlock(state))
 	}
 	clear(exactSums(f, state))
-	state[0] = state[0]&spec.ExactSpecial | flags
+	state[0] = state[0]&rowdata.ExactSpecial | flags
 }
 
 // exactSums returns the sums of a state that is not wide.
-func exactSums(f *spec.Fold, state []uint64) []uint64 {
+func exactSums(f *rowdata.Fold, state []uint64) []uint64 {
 	end := len(state)
-	if f.Kind != spec.FoldExactSum {
+	if f.Kind != rowdata.FoldExactSum {
 		end-- // the count
 	}
 	return state[f.Kind.ExactInputs():end]
@@ -101,10 +101,10 @@ func exactSums(f *spec.Fold, state []uint64) []uint64 {
 
 // fitWindow chooses or moves the window of a state such that it takes the values, or reports that
 // there is none.
-func fitWindow(f *spec.Fold, state, values []uint64) bool {
+func fitWindow(f *rowdata.Fold, state, values []uint64) bool {
 	for v, x := range values {
 		mantissa, place, _ := split(x)
-		base := place + spec.ExactUnitMin - int(state[v])
+		base := place + rowdata.ExactUnitMin - int(state[v])
 		switch {
 		case mantissa == 0:
 		case state[v] == 0:
@@ -119,7 +119,7 @@ func fitWindow(f *spec.Fold, state, values []uint64) bool {
 }
 
 // hasRoom reports whether all sums of a state that is not wide have room.
-func hasRoom(f *spec.Fold, state []uint64) bool {
+func hasRoom(f *rowdata.Fold, state []uint64) bool {
 	var full uint64
 	sums := exactSums(f, state)
 	for _, t := range f.Kind.ExactTerms() {
@@ -130,7 +130,7 @@ func hasRoom(f *spec.Fold, state []uint64) bool {
 }
 
 // moveWindow lowers the unit of an input, or reports that the sums would then have no room.
-func moveWindow(f *spec.Fold, state []uint64, input int, unit uint64) bool {
+func moveWindow(f *rowdata.Fold, state []uint64, input int, unit uint64) bool {
 	down := int(state[input] - unit)
 	for shift := false; ; shift = true {
 		sums := exactSums(f, state)
@@ -152,14 +152,14 @@ func moveWindow(f *spec.Fold, state []uint64, input int, unit uint64) bool {
 }
 
 // addToWindow adds values that fit the window.
-func addToWindow(f *spec.Fold, state, values []uint64) {
+func addToWindow(f *rowdata.Fold, state, values []uint64) {
 	var shifted [2][2]uint64
 	var signs [2]uint64
 	for v, x := range values {
 		mantissa, place, sign := split(x)
 		signs[v] = sign
 		if mantissa != 0 {
-			shift := place + spec.ExactUnitMin - int(state[v])
+			shift := place + rowdata.ExactUnitMin - int(state[v])
 			shifted[v] = [2]uint64{mantissa << shift, mantissa >> 1 >> (63 - shift)}
 		}
 	}
@@ -172,7 +172,7 @@ func addToWindow(f *spec.Fold, state, values []uint64) {
 }
 
 // addToBlock adds values to the sums of a wide state.
-func addToBlock(f *spec.Fold, block, values []uint64) {
+func addToBlock(f *rowdata.Fold, block, values []uint64) {
 	var mantissas [2][1]uint64
 	var places [2]int
 	var signs [2]uint64
@@ -187,7 +187,7 @@ func addToBlock(f *spec.Fold, block, values []uint64) {
 }
 
 // productOf returns x and y to the powers of a term, and the sign of that.
-func productOf(t spec.ExactTerm, x, y []uint64, signs [2]uint64) (product [8]uint64, sign uint64) {
+func productOf(t rowdata.ExactTerm, x, y []uint64, signs [2]uint64) (product [8]uint64, sign uint64) {
 	words := 0
 	for v, factor := range [2][]uint64{x, y} {
 		for range t[v] {
@@ -205,16 +205,16 @@ func productOf(t spec.ExactTerm, x, y []uint64, signs [2]uint64) (product [8]uin
 }
 
 // widen moves the sums of a state from its window to a block.
-func (s *states) widen(f *spec.Fold, state []uint64) {
+func (s *states) widen(f *rowdata.Fold, state []uint64) {
 	block := s.heap.AllocBlock(f.Kind.ExactBlockWords())
 	addWindowToBlock(f, block, state)
 	clear(exactSums(f, state))
-	state[0] = spec.ExactWide
-	state[f.Kind.ExactInputs()] = spec.Address(block)
+	state[0] = rowdata.ExactWide
+	state[f.Kind.ExactInputs()] = rowdata.Address(block)
 }
 
 // addWindowToBlock adds the sums of a state that is not wide to those of one that is.
-func addWindowToBlock(f *spec.Fold, block, state []uint64) {
+func addWindowToBlock(f *rowdata.Fold, block, state []uint64) {
 	var buf [exactStateWords]uint64
 	sums := exactSums(f, state)
 	for _, t := range f.Kind.ExactTerms() {
@@ -222,7 +222,7 @@ func addWindowToBlock(f *spec.Fold, block, state []uint64) {
 		sign := magnitude(size, sums[:t.Words()])
 		at := 0
 		for v := range f.Kind.ExactInputs() {
-			at += t[v] * (int(state[v]) - spec.ExactUnitMin)
+			at += t[v] * (int(state[v]) - rowdata.ExactUnitMin)
 		}
 		if signedBits(sums[:t.Words()]) > 0 { // else an input may have no unit yet
 			addAt(block[:t.BlockWords()], size, at, sign)
@@ -232,22 +232,22 @@ func addWindowToBlock(f *spec.Fold, block, state []uint64) {
 }
 
 // mergeExact adds a state that may refer to another heap to one of this.
-func (s *states) mergeExact(f *spec.Fold, state, from []uint64) {
-	if f.Kind != spec.FoldExactSum {
+func (s *states) mergeExact(f *rowdata.Fold, state, from []uint64) {
+	if f.Kind != rowdata.FoldExactSum {
 		state[len(state)-1] += from[len(from)-1]
 	}
-	if flags := (state[0] | from[0]) & spec.ExactSpecial; flags != 0 {
+	if flags := (state[0] | from[0]) & rowdata.ExactSpecial; flags != 0 {
 		s.markSpecial(f, state, flags)
 		return
 	}
-	if state[0] != spec.ExactWide && from[0] != spec.ExactWide && mergeWindows(f, state, from) {
+	if state[0] != rowdata.ExactWide && from[0] != rowdata.ExactWide && mergeWindows(f, state, from) {
 		return
 	}
-	if state[0] != spec.ExactWide {
+	if state[0] != rowdata.ExactWide {
 		s.widen(f, state)
 	}
 	block := f.Kind.ExactBlock(state)
-	if from[0] != spec.ExactWide {
+	if from[0] != rowdata.ExactWide {
 		addWindowToBlock(f, block, from)
 		return
 	}
@@ -259,7 +259,7 @@ func (s *states) mergeExact(f *spec.Fold, state, from []uint64) {
 }
 
 // mergeWindows adds a state to another, both not wide, or reports that no window takes both.
-func mergeWindows(f *spec.Fold, state, from []uint64) bool {
+func mergeWindows(f *rowdata.Fold, state, from []uint64) bool {
 	var buf [exactStateWords]uint64
 	for v := range f.Kind.ExactInputs() {
 		switch {

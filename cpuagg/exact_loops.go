@@ -4,22 +4,22 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // The loops of exact folds. They take what lies in the window of a state that has room, without a
 // branch on anything else, and leave the rest to addExact.
 
-func (s *states) accumulateExact(f *spec.Fold, state []uint64, gids []uint32, in [3][]uint64) {
+func (s *states) accumulateExact(f *rowdata.Fold, state []uint64, gids []uint32, in [3][]uint64) {
 	x := in[0][:len(gids)]
 	switch f.Kind {
-	case spec.FoldExactSum:
+	case rowdata.FoldExactSum:
 		s.exactSum(f, viewStates[[3]uint64](state), gids, x)
-	case spec.FoldExactMoments2:
+	case rowdata.FoldExactMoments2:
 		s.exactMoments2(f, viewStates[[8]uint64](state), gids, x)
-	case spec.FoldExactMoments4:
+	case rowdata.FoldExactMoments4:
 		s.exactMoments4(f, viewStates[[22]uint64](state), gids, x)
-	case spec.FoldExactComoments:
+	case rowdata.FoldExactComoments:
 		s.exactComoments(f, viewStates[[19]uint64](state), gids, x, in[1][:len(gids)])
 	}
 }
@@ -75,7 +75,7 @@ func add4(sum *[4]uint64, w0, w1, w2, w3, sign, carry uint64) uint64 {
 	return carry
 }
 
-func (s *states) exactSum(f *spec.Fold, states [][3]uint64, gids []uint32, x []uint64) {
+func (s *states) exactSum(f *rowdata.Fold, states [][3]uint64, gids []uint32, x []uint64) {
 	for i, g := range gids {
 		state := &states[g]
 		shift := exactShift(x[i], state[0])
@@ -90,7 +90,7 @@ func (s *states) exactSum(f *spec.Fold, states [][3]uint64, gids []uint32, x []u
 	}
 }
 
-func (s *states) exactMoments2(f *spec.Fold, states [][8]uint64, gids []uint32, x []uint64) {
+func (s *states) exactMoments2(f *rowdata.Fold, states [][8]uint64, gids []uint32, x []uint64) {
 	for i, g := range gids {
 		state := &states[g]
 		state[7]++
@@ -108,7 +108,7 @@ func (s *states) exactMoments2(f *spec.Fold, states [][8]uint64, gids []uint32, 
 	}
 }
 
-func (s *states) exactMoments4(f *spec.Fold, states [][22]uint64, gids []uint32, x []uint64) {
+func (s *states) exactMoments4(f *rowdata.Fold, states [][22]uint64, gids []uint32, x []uint64) {
 	for i, g := range gids {
 		state := &states[g]
 		state[21]++
@@ -142,7 +142,7 @@ func (s *states) exactMoments4(f *spec.Fold, states [][22]uint64, gids []uint32,
 	}
 }
 
-func (s *states) exactComoments(f *spec.Fold, states [][19]uint64, gids []uint32, x, y []uint64) {
+func (s *states) exactComoments(f *rowdata.Fold, states [][19]uint64, gids []uint32, x, y []uint64) {
 	for i, g := range gids {
 		state := &states[g]
 		state[18]++

@@ -7,21 +7,21 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // exactFolds are the exact folds as a query has them.
-func exactFolds() []spec.Fold {
-	var folds []spec.Fold
-	for _, k := range []spec.FoldKind{spec.FoldExactSum, spec.FoldExactMoments2, spec.FoldExactMoments4, spec.FoldExactComoments} {
+func exactFolds() []rowdata.Fold {
+	var folds []rowdata.Fold
+	for _, k := range []rowdata.FoldKind{rowdata.FoldExactSum, rowdata.FoldExactMoments2, rowdata.FoldExactMoments4, rowdata.FoldExactComoments} {
 		words := k.ExactInputs()
 		for _, term := range k.ExactTerms() {
 			words += term.Words()
 		}
-		if k != spec.FoldExactSum {
+		if k != rowdata.FoldExactSum {
 			words++
 		}
-		folds = append(folds, spec.Fold{Kind: k, Words: words})
+		folds = append(folds, rowdata.Fold{Kind: k, Words: words})
 	}
 	return folds
 }
@@ -56,7 +56,7 @@ var exactData = []struct {
 }
 
 // exactTerm returns the sum of a term over rows, in units of 2^-1074 to the power of its degree.
-func exactTerm(term spec.ExactTerm, rows [][2]float64) *big.Int {
+func exactTerm(term rowdata.ExactTerm, rows [][2]float64) *big.Int {
 	sum := new(big.Int)
 	for _, row := range rows {
 		product := big.NewInt(1)
@@ -72,7 +72,7 @@ func exactTerm(term spec.ExactTerm, rows [][2]float64) *big.Int {
 }
 
 // checkExact compares the sums of a state with those of its rows.
-func checkExact(t *testing.T, f *spec.Fold, state []uint64, rows [][2]float64) {
+func checkExact(t *testing.T, f *rowdata.Fold, state []uint64, rows [][2]float64) {
 	t.Helper()
 	for i, term := range f.Kind.ExactTerms() {
 		want := exactTerm(term, rows)
@@ -89,7 +89,7 @@ func checkExact(t *testing.T, f *spec.Fold, state []uint64, rows [][2]float64) {
 			t.Fatalf("%s of %d rows: the sum of x^%d y^%d is %s, want %s", f.Kind, len(rows), term[0], term[1], got, want)
 		}
 	}
-	if f.Kind != spec.FoldExactSum && state[f.Words-1] != uint64(len(rows)) {
+	if f.Kind != rowdata.FoldExactSum && state[f.Words-1] != uint64(len(rows)) {
 		t.Fatalf("%s: count %d, want %d", f.Kind, state[f.Words-1], len(rows))
 	}
 }
@@ -119,7 +119,7 @@ func TestExactAgainstBigInt(t *testing.T) {
 	}
 }
 
-func checkExactData(t *testing.T, rng *rand.Rand, f *spec.Fold, n int, value func(*rand.Rand) float64, tame bool) {
+func checkExactData(t *testing.T, rng *rand.Rand, f *rowdata.Fold, n int, value func(*rand.Rand) float64, tame bool) {
 	rows := make([][2]float64, n)
 	for i := range rows {
 		rows[i] = [2]float64{value(rng), value(rng)}
@@ -127,7 +127,7 @@ func checkExactData(t *testing.T, rng *rand.Rand, f *spec.Fold, n int, value fun
 	whole := oneFold(*f, 1)
 	addPairs(whole, rows)
 	checkExact(t, f, whole.group(0), rows)
-	if tame && whole.group(0)[0] == spec.ExactWide {
+	if tame && whole.group(0)[0] == rowdata.ExactWide {
 		t.Errorf("%d rows made the state wide", n)
 	}
 
@@ -149,7 +149,7 @@ func checkExactData(t *testing.T, rng *rand.Rand, f *spec.Fold, n int, value fun
 		poisonHeap(&last.heap)
 	}
 	checkExact(t, f, parts[0].group(0), rows)
-	if tame && parts[0].group(0)[0] == spec.ExactWide {
+	if tame && parts[0].group(0)[0] == rowdata.ExactWide {
 		t.Errorf("merging states of %d rows made one wide", n)
 	}
 }
@@ -169,7 +169,7 @@ func TestExactSumsGrowOutOfTheWindow(t *testing.T) {
 				rows2 := rows[:2]
 				addPairs(s, rows2)
 			}
-			if s.group(0)[0] != spec.ExactWide {
+			if s.group(0)[0] != rowdata.ExactWide {
 				t.Errorf("%s: still in its window", f.Kind)
 			}
 			for i, term := range f.Kind.ExactTerms() {
@@ -195,10 +195,10 @@ func TestExactSpecials(t *testing.T) {
 			values []float64
 			want   uint64
 		}{
-			{[]float64{inf}, spec.ExactPlus},
-			{[]float64{1, -inf, 1e300, inf}, spec.ExactPlus | spec.ExactMinus},
-			{[]float64{1, 1e300, 1e-300, -nan}, spec.ExactNaN},
-			{[]float64{nan, 1, -inf, 0, 5e-324}, spec.ExactNaN | spec.ExactMinus},
+			{[]float64{inf}, rowdata.ExactPlus},
+			{[]float64{1, -inf, 1e300, inf}, rowdata.ExactPlus | rowdata.ExactMinus},
+			{[]float64{1, 1e300, 1e-300, -nan}, rowdata.ExactNaN},
+			{[]float64{nan, 1, -inf, 0, 5e-324}, rowdata.ExactNaN | rowdata.ExactMinus},
 		} {
 			whole, merged := oneFold(f, 1), oneFold(f, 1)
 			for _, v := range c.values {
@@ -216,7 +216,7 @@ func TestExactSpecials(t *testing.T) {
 				if got := s.group(0)[0]; got != c.want {
 					t.Errorf("%s of %v: first word %#x, want %#x", f.Kind, c.values, got, c.want)
 				}
-				if f.Kind != spec.FoldExactSum && s.group(0)[f.Words-1] != uint64(len(c.values)) {
+				if f.Kind != rowdata.FoldExactSum && s.group(0)[f.Words-1] != uint64(len(c.values)) {
 					t.Errorf("%s of %v: count %d", f.Kind, c.values, s.group(0)[f.Words-1])
 				}
 			}
@@ -278,24 +278,24 @@ func unsignedOf(words []uint64) *big.Int { return bigWords(append(append([]uint6
 
 // BenchmarkExact folds values as an ordinary and as a deterministic query does.
 func BenchmarkExact(b *testing.B) {
-	ordinary := []spec.Fold{
-		{Kind: spec.FoldSumFloat, Words: 1}, {Kind: spec.FoldMoments2, Words: 4},
-		{Kind: spec.FoldMoments4, Words: 6}, {Kind: spec.FoldComoments, Words: 8},
+	ordinary := []rowdata.Fold{
+		{Kind: rowdata.FoldSumFloat, Words: 1}, {Kind: rowdata.FoldMoments2, Words: 4},
+		{Kind: rowdata.FoldMoments4, Words: 6}, {Kind: rowdata.FoldComoments, Words: 8},
 	}
 	for _, groups := range []int{100, 1e5} {
 		for _, f := range append(ordinary, exactFolds()...) {
 			b.Run(fmt.Sprintf("fold=%s/groups=%d", f.Kind, groups), func(b *testing.B) {
 				rng := rand.New(rand.NewPCG(1, 2))
 				s := oneFold(f, groups)
-				gids := make([]uint32, benchTiles*spec.TileRows)
-				values := make([]uint64, benchTiles*spec.TileRows)
+				gids := make([]uint32, benchTiles*rowdata.TileRows)
+				values := make([]uint64, benchTiles*rowdata.TileRows)
 				for i := range gids {
 					gids[i] = uint32(rng.IntN(groups))
 					values[i] = word(math.Round(100e6*rng.Float64()) / 1e6)
 				}
 				tile := 0
 				fold := func() {
-					from, to := tile*spec.TileRows, (tile+1)*spec.TileRows
+					from, to := tile*rowdata.TileRows, (tile+1)*rowdata.TileRows
 					s.accumulateFold(&f, s.words[0], gids[from:to], [3][]uint64{values[from:to], values[from:to]})
 					tile = (tile + 1) % benchTiles
 				}
@@ -305,7 +305,7 @@ func BenchmarkExact(b *testing.B) {
 				for b.Loop() {
 					fold()
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/spec.TileRows, "ns/row")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rowdata.TileRows, "ns/row")
 			})
 		}
 	}

@@ -4,22 +4,22 @@ import (
 	"context"
 	"math/bits"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
 // Exporter scatters finished groups to partitions that leave the process, by the hash bits of pass 0
 // of their keys. The keys are those of a bound of its own: canonical ones. It belongs to one worker.
 type Exporter struct {
-	bound     *spec.Bound
-	layout    spec.RowLayout
+	bound     *rowdata.Bound
+	layout    rowdata.RowLayout
 	scatterer *scatterer
 	heapBytes int64 // what open pages refer to, at most
 }
 
 // NewExporter returns an exporter of one worker. put takes pages over, and is called by all workers
 // at once.
-func (r *Run) NewExporter(b *spec.Bound, radix partition.Radix, put func(partition int, page *spec.Page) error) *Exporter {
+func (r *Run) NewExporter(b *rowdata.Bound, radix partition.Radix, put func(partition int, page *rowdata.Page) error) *Exporter {
 	share := r.opt.WorkerBytes / openPagesShare
 	bytes := max(min(share>>radix, pageBytesMax), pageBytesMin)
 	e := &Exporter{bound: b, layout: b.StateLayout(), heapBytes: share}
@@ -31,7 +31,7 @@ func (r *Run) NewExporter(b *spec.Bound, radix partition.Radix, put func(partiti
 	return e
 }
 
-// Add scatters n groups, at most spec.TileRows: their keys, and their states by fold. It keeps
+// Add scatters n groups, at most rowdata.TileRows: their keys, and their states by fold. It keeps
 // nothing of them; large states lose elements that it has taken.
 func (e *Exporter) Add(keys []uint64, n int, states [][]uint64) error {
 	if err := e.scatterer.scatterParts(e.bound, keys, n, states); err != nil {
@@ -47,12 +47,12 @@ func (e *Exporter) Add(keys []uint64, n int, states [][]uint64) error {
 func (e *Exporter) AddRuns(ctx context.Context, key []uint64, fold int, runs *Runs) error {
 	parts := emptyStates(e.bound)
 	for _, run := range runs.runs {
-		err := eachOf(run.Pages(), States, func(_ Content, page *spec.Page) error {
+		err := eachOf(run.Pages(), States, func(_ Content, page *rowdata.Page) error {
 			defer page.Release()
 			if err := context.Cause(ctx); err != nil {
 				return err
 			}
-			parts[fold][0], parts[fold][1] = uint64(page.Rows), spec.Address(page.Words)
+			parts[fold][0], parts[fold][1] = uint64(page.Rows), rowdata.Address(page.Words)
 			return e.Add(key, 1, parts)
 		})
 		if err != nil {
@@ -83,9 +83,9 @@ func (e *Exporter) Close() error { return e.scatterer.close() }
 func (e *Exporter) Release() { e.scatterer.release() }
 
 // exported is partitions that are written, and not read by this run.
-type exported func(partition int, page *spec.Page) error
+type exported func(partition int, page *rowdata.Page) error
 
-func (put exported) Put(partition int, _ Content, page *spec.Page) error {
+func (put exported) Put(partition int, _ Content, page *rowdata.Page) error {
 	return put(partition, page)
 }
 

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -44,7 +44,7 @@ type sampled struct {
 
 // NewSampler returns a sampler that has seen nothing.
 func (r *Run) NewSampler() *Sampler {
-	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, spec.TileRows), near: newNearness(&r.bound.Keys, r.windowMax)}
+	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, rowdata.TileRows), near: newNearness(&r.bound.Keys, r.windowMax)}
 }
 
 // NextPart says that the rows to come are not neighbours of those before.
@@ -54,7 +54,7 @@ func (s *Sampler) NextPart() { s.part++ }
 func (s *Sampler) Rows() int64 { return s.rows }
 
 // Add looks at the rows of a tile, and keeps nothing of it.
-func (s *Sampler) Add(t *spec.Tile) {
+func (s *Sampler) Add(t *rowdata.Tile) {
 	b := s.run.bound
 	hashes := s.hashes[:t.Rows]
 	hashKeys(&b.Keys, t.Keys, partition.Seed(0), hashes)
@@ -76,7 +76,7 @@ func (s *Sampler) Add(t *spec.Tile) {
 		s.keyBytes += longBytes(t.Keys, w, b.Keys.Words)
 	}
 	for a := range b.Args {
-		if arg := &b.Args[a]; arg.Words == 2 && arg.Column >= 0 && b.Columns[arg.Column].Kind == spec.Bytes {
+		if arg := &b.Args[a]; arg.Words == 2 && arg.Column >= 0 && b.Columns[arg.Column].Kind == rowdata.Bytes {
 			s.valueBytes += longBytes(t.Args[a], 0, 2)
 		}
 	}
@@ -85,7 +85,7 @@ func (s *Sampler) Add(t *spec.Tile) {
 // longBytes adds up what the strings at every stride-th word refer to.
 func longBytes(words []uint64, from, stride int) (n int64) {
 	for at := from; at < len(words); at += stride {
-		if v := spec.AsBytes2(words[at : at+2]); v.Long() {
+		if v := rowdata.AsBytes2(words[at : at+2]); v.Long() {
 			n += int64(len(v.Bytes())+7) &^ 7
 		}
 	}
@@ -272,10 +272,10 @@ func (s *Sampler) heapBytes(groups, total int64) (n int64) {
 		switch {
 		case !fold.Grows():
 			continue
-		case fold.Kind == spec.FoldTop:
+		case fold.Kind == rowdata.FoldTop:
 			elements = min(rows, float64(fold.Limit))
-		case fold.Kind == spec.FoldSketch:
-			elements = min(rows, spec.SketchRegisterCount/8)
+		case fold.Kind == rowdata.FoldSketch:
+			elements = min(rows, rowdata.SketchRegisterCount/8)
 		}
 		n += int64(elements * doubling * 8 * float64(max(fold.ElementWords, 1)))
 	}
@@ -303,7 +303,7 @@ type nearness struct {
 	low, high int64    // from there
 }
 
-func newNearness(l *spec.KeyLayout, most uint64) nearness {
+func newNearness(l *rowdata.KeyLayout, most uint64) nearness {
 	d := newDirect(l)
 	return nearness{off: d.off, most: most, squeeze: d.squeeze, numbered: len(l.Fields) == 1 && l.Fields[0].Interned}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Would catch a forecast of slots, or of a scatter, where tables find groups by distance, and the other way
@@ -12,7 +12,7 @@ import (
 func TestNearness(t *testing.T) {
 	rng := newRand(t)
 	for _, c := range []struct {
-		layout *spec.KeyLayout
+		layout *rowdata.KeyLayout
 		span   uint64
 		near   bool
 	}{
@@ -26,13 +26,13 @@ func TestNearness(t *testing.T) {
 		{fieldsOf(20, 20, 20, 4), 8, true},
 	} {
 		t.Run(fmt.Sprint(c.layout.Words, len(c.layout.Fields), c.span), func(t *testing.T) {
-			table := newTable(spec.GoMemory, c.layout, 0, false)
+			table := newTable(rowdata.GoMemory, c.layout, 0, false)
 			near := newNearness(c.layout, directMax)
-			hashes, gids := make([]uint64, spec.TileRows), make([]uint32, spec.TileRows)
+			hashes, gids := make([]uint64, rowdata.TileRows), make([]uint32, rowdata.TileRows)
 			for range 20 {
-				keys := make([]uint64, spec.TileRows)
+				keys := make([]uint64, rowdata.TileRows)
 				if len(c.layout.Fields) == 1 {
-					keys = integers(rng, c.layout, spec.TileRows, 1000, c.span)
+					keys = integers(rng, c.layout, rowdata.TileRows, 1000, c.span)
 				} else {
 					for i := range keys {
 						for _, f := range c.layout.Fields {

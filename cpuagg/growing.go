@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -21,7 +21,7 @@ const (
 const sketchWords = partition.SketchRegisters / 8
 
 // The estimator and the state have the same registers; else the index is out of range.
-var _ = [1]struct{}{}[partition.SketchRegisters-spec.SketchRegisterCount]
+var _ = [1]struct{}{}[partition.SketchRegisters-rowdata.SketchRegisterCount]
 
 // vectorBlock returns the size in words of the block of a vector of count elements.
 func vectorBlock(count uint64, elementWords int) int {
@@ -32,25 +32,25 @@ func vectorBlock(count uint64, elementWords int) int {
 }
 
 // push appends an element to the vector {count, address} and returns its words, which hold anything.
-func push(state []uint64, elementWords int, h *spec.Heap) []uint64 {
+func push(state []uint64, elementWords int, h *rowdata.Heap) []uint64 {
 	return extend(state, elementWords, 1, h)
 }
 
 // extend is push for so many elements.
-func extend(state []uint64, elementWords int, more uint64, h *spec.Heap) []uint64 {
+func extend(state []uint64, elementWords int, more uint64, h *rowdata.Heap) []uint64 {
 	count := state[0]
 	old, want := vectorBlock(count, elementWords), vectorBlock(count+more, elementWords)
 	if want > old {
 		block := h.TakeBlock(want)
 		if old > 0 {
-			oldBlock := spec.WordsAt(&state[1], old)
+			oldBlock := rowdata.WordsAt(&state[1], old)
 			copy(block, oldBlock)
 			h.FreeBlock(oldBlock)
 		}
-		state[1] = spec.Address(block)
+		state[1] = rowdata.Address(block)
 	}
 	state[0] += more
-	return spec.WordsAt(&state[1], int(state[0])*elementWords)[int(count)*elementWords:]
+	return rowdata.WordsAt(&state[1], int(state[0])*elementWords)[int(count)*elementWords:]
 }
 
 // indexSlots returns the size of the index of a set of count elements. A slot holds an element's
@@ -69,7 +69,7 @@ const (
 
 // intern returns the element of a key in the set {count, elements, index}, and whether it is new;
 // a new element has its key and zeros.
-func intern(f *spec.Fold, state, key []uint64, h *spec.Heap) (element []uint64, added bool) {
+func intern(f *rowdata.Fold, state, key []uint64, h *rowdata.Heap) (element []uint64, added bool) {
 	kw, ew := f.OrderWords(), f.ElementWords
 	elements := f.Elements(state)
 	if state[0] <= setScanMax {
@@ -81,7 +81,7 @@ func intern(f *spec.Fold, state, key []uint64, h *spec.Heap) (element []uint64, 
 		return addElement(f, state, key, h), true
 	}
 	hash := hashElement(f, key)
-	index := spec.WordsAt(&state[2], indexSlots(state[0]))
+	index := rowdata.WordsAt(&state[2], indexSlots(state[0]))
 	mask := uint64(len(index) - 1)
 	for at := hash & mask; index[at] != 0; at = (at + 1) & mask {
 		if (index[at]^hash)>>indexBits == 0 {
@@ -94,7 +94,7 @@ func intern(f *spec.Fold, state, key []uint64, h *spec.Heap) (element []uint64, 
 	return addElement(f, state, key, h), true
 }
 
-func addElement(f *spec.Fold, state, key []uint64, h *spec.Heap) []uint64 {
+func addElement(f *rowdata.Fold, state, key []uint64, h *rowdata.Heap) []uint64 {
 	slots := indexSlots(state[0])
 	element := push(state, f.ElementWords, h)
 	clear(element[copy(element, key):])
@@ -103,9 +103,9 @@ func addElement(f *spec.Fold, state, key []uint64, h *spec.Heap) []uint64 {
 	}
 	if want := indexSlots(state[0]); want > slots {
 		if slots > 0 {
-			h.FreeBlock(spec.WordsAt(&state[2], slots))
+			h.FreeBlock(rowdata.WordsAt(&state[2], slots))
 		}
-		state[2] = spec.Address(h.AllocBlock(want))
+		state[2] = rowdata.Address(h.AllocBlock(want))
 		for e := range int(state[0]) {
 			indexElement(f, state, e)
 		}
@@ -116,10 +116,10 @@ func addElement(f *spec.Fold, state, key []uint64, h *spec.Heap) []uint64 {
 }
 
 // indexElement enters element e, which is not in the index.
-func indexElement(f *spec.Fold, state []uint64, e int) {
+func indexElement(f *rowdata.Fold, state []uint64, e int) {
 	elements := f.Elements(state)
 	hash := hashElement(f, elements[e*f.ElementWords:e*f.ElementWords+f.OrderWords()])
-	index := spec.WordsAt(&state[2], indexSlots(state[0]))
+	index := rowdata.WordsAt(&state[2], indexSlots(state[0]))
 	mask := uint64(len(index) - 1)
 	at := hash & mask
 	for index[at] != 0 {
@@ -128,27 +128,27 @@ func indexElement(f *spec.Fold, state []uint64, e int) {
 	index[at] = hash&^indexMask | uint64(e+1)
 }
 
-func hashElement(f *spec.Fold, key []uint64) uint64 {
+func hashElement(f *rowdata.Fold, key []uint64) uint64 {
 	switch {
 	case len(key) == 1:
 		return partition.Mix64(key[0])
-	case f.Long && spec.AsBytes2(key).Long():
-		return partition.HashBytes(spec.AsBytes2(key).Bytes(), 0)
+	case f.Long && rowdata.AsBytes2(key).Long():
+		return partition.HashBytes(rowdata.AsBytes2(key).Bytes(), 0)
 	}
 	return partition.HashWords(key, 0)
 }
 
-func (s *states) accumulateGrowing(f *spec.Fold, states []uint64, gids []uint32, in [3][]uint64) {
+func (s *states) accumulateGrowing(f *rowdata.Fold, states []uint64, gids []uint32, in [3][]uint64) {
 	kw := f.OrderWords()
-	if f.Kind == spec.FoldTop && kw == 1 {
+	if f.Kind == rowdata.FoldTop && kw == 1 {
 		s.accumulateTop(f, states, gids, in[0])
 		return
 	}
-	if f.Kind == spec.FoldCollect && f.ElementWords == 1 {
+	if f.Kind == rowdata.FoldCollect && f.ElementWords == 1 {
 		s.accumulateValues(states, gids, in[0])
 		return
 	}
-	if f.Kind == spec.FoldDistinct {
+	if f.Kind == rowdata.FoldDistinct {
 		s.accumulateDistinct(f, states, gids, in[0])
 		return
 	}
@@ -156,9 +156,9 @@ func (s *states) accumulateGrowing(f *spec.Fold, states []uint64, gids []uint32,
 		state := states[int(g)*f.Words : (int(g)+1)*f.Words]
 		key := in[0][i*kw : (i+1)*kw]
 		switch f.Kind {
-		case spec.FoldHistogram:
+		case rowdata.FoldHistogram:
 			s.tally(f, state, key, 1, in[1][i])
-		case spec.FoldCollect:
+		case rowdata.FoldCollect:
 			element := push(state, f.ElementWords, &s.heap)
 			copy(element, key)
 			if f.Long {
@@ -167,16 +167,16 @@ func (s *states) accumulateGrowing(f *spec.Fold, states []uint64, gids []uint32,
 			if f.ElementWords > kw {
 				element[kw] = in[1][i]
 			}
-		case spec.FoldTop:
+		case rowdata.FoldTop:
 			s.keepTop(f, state, key)
-		case spec.FoldSketch:
+		case rowdata.FoldSketch:
 			s.sketch(f, state, key[0])
 		}
 	}
 }
 
 // accumulateDistinct adds elements to sets. Most are there already, and are found without a call for each.
-func (s *states) accumulateDistinct(f *spec.Fold, states []uint64, gids []uint32, keys []uint64) {
+func (s *states) accumulateDistinct(f *rowdata.Fold, states []uint64, gids []uint32, keys []uint64) {
 	kw := f.OrderWords()
 	for i, g := range gids {
 		state := (*[3]uint64)(states[int(g)*f.Words:])
@@ -191,7 +191,7 @@ func (s *states) accumulateDistinct(f *spec.Fold, states []uint64, gids []uint32
 // hasWord says whether a set of one-word elements has one.
 func hasWord(state *[3]uint64, key uint64) bool {
 	n := state[0]
-	elements := spec.WordsAt(&state[1], int(n))
+	elements := rowdata.WordsAt(&state[1], int(n))
 	if n <= setScanMax {
 		for _, e := range elements {
 			if e == key {
@@ -201,7 +201,7 @@ func hasWord(state *[3]uint64, key uint64) bool {
 		return false
 	}
 	hash := partition.Mix64(key)
-	index := spec.WordsAt(&state[2], indexSlots(n))
+	index := rowdata.WordsAt(&state[2], indexSlots(n))
 	mask := uint64(len(index) - 1)
 	for at := hash & mask; index[at] != 0; at = (at + 1) & mask {
 		if (index[at]^hash)>>indexBits == 0 && elements[index[at]&indexMask-1] == key {
@@ -213,9 +213,9 @@ func hasWord(state *[3]uint64, key uint64) bool {
 
 // hasPair says whether a set of two-word elements has one of the same words. A long string may be there
 // under an address of its own.
-func hasPair(f *spec.Fold, state *[3]uint64, first, second uint64) bool {
+func hasPair(f *rowdata.Fold, state *[3]uint64, first, second uint64) bool {
 	n := state[0]
-	elements := spec.WordsAt(&state[1], 2*int(n))
+	elements := rowdata.WordsAt(&state[1], 2*int(n))
 	if n <= setScanMax {
 		for e := 0; e < len(elements); e += 2 {
 			if elements[e] == first && elements[e+1] == second {
@@ -225,11 +225,11 @@ func hasPair(f *spec.Fold, state *[3]uint64, first, second uint64) bool {
 		return false
 	}
 	key := [2]uint64{first, second}
-	if f.Long && spec.AsBytes2(key[:]).Long() {
+	if f.Long && rowdata.AsBytes2(key[:]).Long() {
 		return false
 	}
 	hash := partition.HashWords(key[:], 0)
-	index := spec.WordsAt(&state[2], indexSlots(n))
+	index := rowdata.WordsAt(&state[2], indexSlots(n))
 	mask := uint64(len(index) - 1)
 	for at := hash & mask; index[at] != 0; at = (at + 1) & mask {
 		if (index[at]^hash)>>indexBits == 0 {
@@ -253,43 +253,43 @@ func (s *states) accumulateValues(states []uint64, gids []uint32, x []uint64) {
 			push(v[:], 1, &s.heap)[0] = x[i]
 			continue
 		}
-		spec.WordsAt(&v[1], int(n)+1)[n] = x[i]
+		rowdata.WordsAt(&v[1], int(n)+1)[n] = x[i]
 		v[0] = n + 1
 	}
 }
 
 // mergeGrowing folds a state that refers to another heap into one of this.
-func (s *states) mergeGrowing(f *spec.Fold, state, from []uint64) {
-	if f.Kind == spec.FoldSketch && from[0] == spec.SketchDense {
-		partition.MergeRegisters(s.registers(f, state), spec.SketchRegisters(from))
+func (s *states) mergeGrowing(f *rowdata.Fold, state, from []uint64) {
+	if f.Kind == rowdata.FoldSketch && from[0] == rowdata.SketchDense {
+		partition.MergeRegisters(s.registers(f, state), rowdata.SketchRegisters(from))
 		return
 	}
 	kw, ew := f.OrderWords(), f.ElementWords
 	elements := f.Elements(from)
-	if f.Kind == spec.FoldCollect && !f.Long {
+	if f.Kind == rowdata.FoldCollect && !f.Long {
 		copy(extend(state, ew, from[0], &s.heap), elements)
 		return
 	}
 	for ; len(elements) > 0; elements = elements[ew:] {
 		switch f.Kind {
-		case spec.FoldDistinct:
+		case rowdata.FoldDistinct:
 			intern(f, state, elements[:kw], &s.heap)
-		case spec.FoldHistogram:
+		case rowdata.FoldHistogram:
 			s.tally(f, state, elements[:kw], elements[kw], elements[kw+1])
-		case spec.FoldCollect:
+		case rowdata.FoldCollect:
 			element := push(state, ew, &s.heap)
 			copy(element, elements[:ew])
 			keepBytes(element[:2], &s.heap)
-		case spec.FoldTop:
+		case rowdata.FoldTop:
 			s.keepTop(f, state, elements[:kw])
-		case spec.FoldSketch:
+		case rowdata.FoldSketch:
 			s.sketch(f, state, elements[0])
 		}
 	}
 }
 
 // tally adds rows of one value, the first of them at position, to a histogram.
-func (s *states) tally(f *spec.Fold, state, key []uint64, rows, position uint64) {
+func (s *states) tally(f *rowdata.Fold, state, key []uint64, rows, position uint64) {
 	element, added := intern(f, state, key, &s.heap)
 	payload := element[f.OrderWords():]
 	payload[0] += rows
@@ -299,7 +299,7 @@ func (s *states) tally(f *spec.Fold, state, key []uint64, rows, position uint64)
 }
 
 // keepTop offers a value to the heap of the Limit first values. Its root is the last of them.
-func (s *states) keepTop(f *spec.Fold, state, key []uint64) {
+func (s *states) keepTop(f *rowdata.Fold, state, key []uint64) {
 	w := f.ElementWords
 	if int(state[0]) < f.Limit {
 		element := push(state, w, &s.heap)
@@ -319,8 +319,8 @@ func (s *states) keepTop(f *spec.Fold, state, key []uint64) {
 
 // accumulateTop is keepTop for values of one word. It loads all roots before it compares any, so
 // that the loads, which miss the cache where groups are many, overlap; few values then get in.
-func (s *states) accumulateTop(f *spec.Fold, states []uint64, gids []uint32, x []uint64) {
-	var roots [spec.TileRows]uint64 // or, while there is room, the last of all values
+func (s *states) accumulateTop(f *rowdata.Fold, states []uint64, gids []uint32, x []uint64) {
+	var roots [rowdata.TileRows]uint64 // or, while there is room, the last of all values
 	var last uint64
 	if !f.Descending {
 		last = math.MaxUint64
@@ -329,7 +329,7 @@ func (s *states) accumulateTop(f *spec.Fold, states []uint64, gids []uint32, x [
 	for i, g := range gids {
 		roots[i] = last
 		if int(pairs[g][0]) == f.Limit {
-			roots[i] = spec.WordsAt(&pairs[g][1], 1)[0]
+			roots[i] = rowdata.WordsAt(&pairs[g][1], 1)[0]
 		}
 	}
 	for i, g := range gids {
@@ -344,7 +344,7 @@ func (s *states) accumulateTop(f *spec.Fold, states []uint64, gids []uint32, x [
 }
 
 // topBefore reports whether value a comes before b in a FoldTop.
-func (s *states) topBefore(f *spec.Fold, a, b []uint64) bool {
+func (s *states) topBefore(f *rowdata.Fold, a, b []uint64) bool {
 	c := f.Compare(a, b)
 	if f.Descending {
 		return c > 0
@@ -352,7 +352,7 @@ func (s *states) topBefore(f *spec.Fold, a, b []uint64) bool {
 	return c < 0
 }
 
-func (s *states) siftUp(f *spec.Fold, elements []uint64, i int) {
+func (s *states) siftUp(f *rowdata.Fold, elements []uint64, i int) {
 	w := f.ElementWords
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -364,7 +364,7 @@ func (s *states) siftUp(f *spec.Fold, elements []uint64, i int) {
 	}
 }
 
-func (s *states) siftDown(f *spec.Fold, elements []uint64) {
+func (s *states) siftDown(f *rowdata.Fold, elements []uint64) {
 	w := f.ElementWords
 	n := len(elements) / w
 	for i := 0; ; {
@@ -389,9 +389,9 @@ func swapElements(elements []uint64, w, i, j int) {
 }
 
 // sketch adds a hash to a FoldSketch.
-func (s *states) sketch(f *spec.Fold, state []uint64, hash uint64) {
-	if state[0] == spec.SketchDense {
-		partition.AddHash(spec.SketchRegisters(state), hash)
+func (s *states) sketch(f *rowdata.Fold, state []uint64, hash uint64) {
+	if state[0] == rowdata.SketchDense {
+		partition.AddHash(rowdata.SketchRegisters(state), hash)
 		return
 	}
 	intern(f, state, []uint64{hash}, &s.heap)
@@ -401,13 +401,13 @@ func (s *states) sketch(f *spec.Fold, state []uint64, hash uint64) {
 }
 
 // registers returns the registers of a sketch, which it makes dense if it is not.
-func (s *states) registers(f *spec.Fold, state []uint64) []uint8 {
-	if state[0] == spec.SketchDense {
-		return spec.SketchRegisters(state)
+func (s *states) registers(f *rowdata.Fold, state []uint64) []uint8 {
+	if state[0] == rowdata.SketchDense {
+		return rowdata.SketchRegisters(state)
 	}
 	block := s.heap.AllocBlock(sketchWords)
-	dense := []uint64{spec.SketchDense, spec.Address(block), 0}
-	registers := spec.SketchRegisters(dense)
+	dense := []uint64{rowdata.SketchDense, rowdata.Address(block), 0}
+	registers := rowdata.SketchRegisters(dense)
 	for _, hash := range f.Elements(state) {
 		partition.AddHash(registers, hash)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -43,23 +43,23 @@ func TestSetAcrossIndexGrowth(t *testing.T) {
 	var batch arena
 	for _, c := range []struct {
 		name string
-		fold spec.Fold
+		fold rowdata.Fold
 		key  func(i int) []uint64
 	}{
-		{"word", spec.Fold{}, func(i int) []uint64 { return []uint64{uint64(i)} }},
-		{"pair", spec.Fold{Wide: true}, func(i int) []uint64 { return []uint64{uint64(i % 7), uint64(i / 7)} }},
-		{"string", spec.Fold{Long: true}, func(i int) []uint64 {
+		{"word", rowdata.Fold{}, func(i int) []uint64 { return []uint64{uint64(i)} }},
+		{"pair", rowdata.Fold{Wide: true}, func(i int) []uint64 { return []uint64{uint64(i % 7), uint64(i / 7)} }},
+		{"string", rowdata.Fold{Long: true}, func(i int) []uint64 {
 			v := batch.value(fmt.Sprintf("%d is the number of this key", i)[:1+i%20])
 			return v[:]
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := c.fold
-			f.Kind, f.Words, f.ElementWords = spec.FoldDistinct, spec.SetWords, f.OrderWords()
+			f.Kind, f.Words, f.ElementWords = rowdata.FoldDistinct, rowdata.SetWords, f.OrderWords()
 			s := oneFold(f, 2)
 			text := func(key []uint64) string {
 				if f.Long {
-					return string(spec.AsBytes2(key).Bytes())
+					return string(rowdata.AsBytes2(key).Bytes())
 				}
 				return fmt.Sprint(key)
 			}
@@ -90,7 +90,7 @@ func TestSetAcrossIndexGrowth(t *testing.T) {
 // Would catch an index that finds keys by their hash's upper bits alone, or that cannot tell keys
 // of one slot apart: hashes that differ in the lowest of the upper bits only.
 func TestSetOfCollidingKeys(t *testing.T) {
-	f := spec.Fold{Kind: spec.FoldDistinct, Words: spec.SetWords, ElementWords: 1}
+	f := rowdata.Fold{Kind: rowdata.FoldDistinct, Words: rowdata.SetWords, ElementWords: 1}
 	s := oneFold(f, 1)
 	const n = 300
 	for range 2 {
@@ -108,7 +108,7 @@ func TestSetOfCollidingKeys(t *testing.T) {
 // a later position: mode breaks ties by the first.
 func TestHistogramTies(t *testing.T) {
 	rng := newRand(t)
-	f := spec.Fold{Kind: spec.FoldHistogram, Words: spec.SetWords, ElementWords: 1 + spec.HistogramWords}
+	f := rowdata.Fold{Kind: rowdata.FoldHistogram, Words: rowdata.SetWords, ElementWords: 1 + rowdata.HistogramWords}
 	type count struct{ rows, first uint64 }
 	want := map[uint64]count{}
 	a, b := oneFold(f, 1), oneFold(f, 1)
@@ -152,7 +152,7 @@ func TestTopAgainstSort(t *testing.T) {
 		for _, limit := range []int{1, 2, 3, 99, 100, 101, 1000} {
 			for _, descending := range []bool{false, true} {
 				values := make(100)
-				f := spec.Fold{Kind: spec.FoldTop, Words: spec.VectorWords, ElementWords: 1, Limit: limit, Descending: descending}
+				f := rowdata.Fold{Kind: rowdata.FoldTop, Words: rowdata.VectorWords, ElementWords: 1, Limit: limit, Descending: descending}
 				s := oneFold(f, 1)
 				for _, v := range values {
 					addRows(s, [][3][]uint64{{{v}}}, []uint32{0})
@@ -190,7 +190,7 @@ func sorted(words []uint64, descending bool) []uint64 {
 // way round, at sizes around where a list turns into registers.
 func TestSketchMerges(t *testing.T) {
 	rng := newRand(t)
-	f := spec.Fold{Kind: spec.FoldSketch, Words: spec.SetWords, ElementWords: 1}
+	f := rowdata.Fold{Kind: rowdata.FoldSketch, Words: rowdata.SetWords, ElementWords: 1}
 	sizes := []int{0, 1, 8, 9, 500, sketchHashesMax - 2, sketchHashesMax + 1, 5000}
 	for _, n := range sizes {
 		for _, m := range sizes {
@@ -208,7 +208,7 @@ func TestSketchMerges(t *testing.T) {
 	}
 }
 
-func sketchOf(f spec.Fold, hashes []uint64) *states {
+func sketchOf(f rowdata.Fold, hashes []uint64) *states {
 	s := oneFold(f, 1)
 	for _, h := range hashes {
 		addRows(s, [][3][]uint64{{{h}}}, []uint32{0})
@@ -216,10 +216,10 @@ func sketchOf(f spec.Fold, hashes []uint64) *states {
 	return s
 }
 
-func checkSketch(t *testing.T, name string, f *spec.Fold, state, distinct []uint64) {
+func checkSketch(t *testing.T, name string, f *rowdata.Fold, state, distinct []uint64) {
 	t.Helper()
 	if len(distinct) < sketchHashesMax {
-		if state[0] == spec.SketchDense {
+		if state[0] == rowdata.SketchDense {
 			t.Fatalf("%s: %d distinct hashes are registers", name, len(distinct))
 		}
 		if got := sorted(f.Elements(state), false); !slices.Equal(got, distinct) {
@@ -227,14 +227,14 @@ func checkSketch(t *testing.T, name string, f *spec.Fold, state, distinct []uint
 		}
 		return
 	}
-	if state[0] != spec.SketchDense {
+	if state[0] != rowdata.SketchDense {
 		t.Fatalf("%s: %d distinct hashes are still a list of %d", name, len(distinct), state[0])
 	}
 	want := make([]uint8, partition.SketchRegisters)
 	for _, h := range distinct {
 		partition.AddHash(want, h)
 	}
-	if !slices.Equal(spec.SketchRegisters(state), want) {
+	if !slices.Equal(rowdata.SketchRegisters(state), want) {
 		t.Fatalf("%s: registers differ from those of the hashes", name)
 	}
 }

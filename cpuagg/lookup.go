@@ -1,6 +1,6 @@
 package cpuagg
 
-import "github.com/mpga/mpga/engine/spec"
+import "github.com/mpga/mpga/internal/rowdata"
 
 // lookUp writes the groups of keys that the table has, and returns the rows whose keys are still to be
 // searched. With vectors these are keys that are new and those that are not within four slots: as there is
@@ -13,14 +13,14 @@ func (t *table) lookUp(keys, hashes []uint64, gids []uint32) (missed []uint32) {
 		return everyRow[:len(gids)]
 	}
 	if t.missed == nil {
-		t.missed = make([]uint32, spec.TileRows)
+		t.missed = make([]uint32, rowdata.TileRows)
 	}
 	missed = t.missed[:len(gids)]
 	return missed[:lookUpVectors(t, keys, hashes, gids, missed)]
 }
 
 // everyRow lists the rows of a tile.
-var everyRow = func() (rows [spec.TileRows]uint32) {
+var everyRow = func() (rows [rowdata.TileRows]uint32) {
 	for i := range rows {
 		rows[i] = uint32(i)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -17,9 +17,9 @@ func TestLookUp(t *testing.T) {
 		for _, distinct := range []int{1, 3, 100, 1000} {
 			t.Run(fmt.Sprintf("%d words, %d keys", words, distinct), func(t *testing.T) {
 				rng := newRand(t)
-				tbl := newTable(spec.GoMemory, keyLayout(words), 0, false)
+				tbl := newTable(rowdata.GoMemory, keyLayout(words), 0, false)
 				groups := make(map[[2]uint64]uint32)
-				for rows := 1; rows <= spec.TileRows; rows = 1 + rows*(10+rng.IntN(10))/10 {
+				for rows := 1; rows <= rowdata.TileRows; rows = 1 + rows*(10+rng.IntN(10))/10 {
 					keys, hashes, gids := make([]uint64, rows*words), make([]uint64, rows), make([]uint32, rows)
 					for i := range rows {
 						key := uint64(rng.IntN(distinct))

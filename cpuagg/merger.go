@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // merger reads sorted runs as one, in order. Equal elements of sets become one element.
@@ -21,13 +21,13 @@ type runHead struct {
 	prefix  uint64
 	element []uint64
 	pages   Pages
-	page    *spec.Page
+	page    *rowdata.Page
 	row     int // of page, the next one
 }
 
 // newMerger begins to merge. The caller closes what it returns, also with an error.
 func newMerger(ctx context.Context, o order, runs []sortedRun) (*merger, error) {
-	m := &merger{order: o, sets: o.fold.Kind == spec.FoldDistinct || o.fold.Kind == spec.FoldHistogram}
+	m := &merger{order: o, sets: o.fold.Kind == rowdata.FoldDistinct || o.fold.Kind == rowdata.FoldHistogram}
 	for _, r := range runs {
 		h := &runHead{pages: r.Pages()}
 		m.heads = append(m.heads, h)
@@ -79,7 +79,7 @@ func (m *merger) second() int {
 
 // combine adds an element to an equal one of a set.
 func (m *merger) combine(element, other []uint64) {
-	if m.order.fold.Kind == spec.FoldHistogram {
+	if m.order.fold.Kind == rowdata.FoldHistogram {
 		kw := m.order.fold.OrderWords()
 		element[kw] += other[kw]
 		element[kw+1] = min(element[kw+1], other[kw+1])

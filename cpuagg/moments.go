@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// The moments of a group are held relative to its first value K; see spec.FoldMoments2. The count
+// The moments of a group are held relative to its first value K; see rowdata.FoldMoments2. The count
 // is an integer word, the rest are float64 bits.
 
 func float(w uint64) float64 { return math.Float64frombits(w) }

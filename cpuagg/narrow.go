@@ -3,7 +3,7 @@ package cpuagg
 import (
 	"math/bits"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // narrowSums are sums of integers that 64 bits hold, beside the states of 128 bits that they are part of:
@@ -59,7 +59,7 @@ func (n *narrowSums) add(groups int, gids []uint32, x []uint64) bool {
 	x = x[:len(gids)]
 	magnitude := addAll(sums, gids, x)
 	bound := uint64(len(gids)) << bits.Len64(magnitude)
-	if magnitude>>(63-bits.Len(spec.TileRows)) == 0 && bound <= narrowTileBound {
+	if magnitude>>(63-bits.Len(rowdata.TileRows)) == 0 && bound <= narrowTileBound {
 		n.bound += bound // at most narrowBound + narrowTileBound
 		return true
 	}
@@ -125,7 +125,7 @@ func (n *narrowSums) reset() {
 }
 
 // release gives back what the sums take.
-func (n *narrowSums) release(m spec.Memory) {
+func (n *narrowSums) release(m rowdata.Memory) {
 	freeWords(m, n.sums)
 	*n = narrowSums{wide: n.wide}
 }

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Would catch narrow sums that overflow, that are lost or counted twice where they settle, where values
 // become wide, where groups come later or the table is emptied; and wide values that are not undone.
 func TestNarrowSums(t *testing.T) {
 	rng := newRand(t)
-	fold := spec.Fold{Kind: spec.FoldSumInt, Words: 2}
+	fold := rowdata.Fold{Kind: rowdata.FoldSumInt, Words: 2}
 	for range 100 {
 		got, want := oneFold(fold, 0), oneFold(fold, 0)
 		values := wordsBelow(rng, 1+rng.IntN(45))
@@ -35,7 +35,7 @@ func TestNarrowSums(t *testing.T) {
 			}
 			got.grow(groups)
 			want.grow(groups)
-			n := 1 + rng.IntN(spec.TileRows)
+			n := 1 + rng.IntN(rowdata.TileRows)
 			gids, x := make([]uint32, n), make([]uint64, n)
 			for i := range gids {
 				gids[i], x[i] = uint32(rng.IntN(groups)), values()
@@ -74,10 +74,10 @@ func checkSums(t *testing.T, got, want *states) {
 // Would catch sums that settle after they have overflowed: values of as many bits as narrow sums take, of
 // one sign, until they have settled several times.
 func TestNarrowSumsSettle(t *testing.T) {
-	fold := spec.Fold{Kind: spec.FoldSumInt, Words: 2}
+	fold := rowdata.Fold{Kind: rowdata.FoldSumInt, Words: 2}
 	for _, value := range []uint64{1<<45 - 1, ^uint64(1<<45 - 1), 1<<51 - 1, 1 << 51, 1 << 63, 0} {
 		got, want := oneFold(fold, 1), oneFold(fold, 1)
-		gids, x := make([]uint32, spec.TileRows), slices.Repeat([]uint64{value}, spec.TileRows)
+		gids, x := make([]uint32, rowdata.TileRows), slices.Repeat([]uint64{value}, rowdata.TileRows)
 		for range 500 {
 			if !got.addNarrow(0, gids, x) {
 				got.accumulateFold(&fold, got.words[0], gids, [3][]uint64{x})
@@ -97,15 +97,15 @@ func BenchmarkNarrow(b *testing.B) {
 		b.Run(fmt.Sprintf("groups=%d", groups), func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			n := &narrowSums{sums: make([]uint64, groups)}
-			gids := make([]uint32, benchTiles*spec.TileRows)
+			gids := make([]uint32, benchTiles*rowdata.TileRows)
 			for i := range gids {
 				gids[i] = uint32(rng.IntN(groups))
 			}
-			x := randomWords(rng, spec.TileRows, 1000)
+			x := randomWords(rng, rowdata.TileRows, 1000)
 			tile := 0
 			for b.Loop() {
 				n.bound = 0
-				if !n.add(groups, gids[tile*spec.TileRows:(tile+1)*spec.TileRows], x) {
+				if !n.add(groups, gids[tile*rowdata.TileRows:(tile+1)*rowdata.TileRows], x) {
 					b.Fatal("values are too wide")
 				}
 				tile = (tile + 1) % benchTiles
@@ -118,7 +118,7 @@ func BenchmarkNarrow(b *testing.B) {
 // Would catch rows that vectors leave out or add twice, and a magnitude that misses a value, negative or not.
 func TestAddAll(t *testing.T) {
 	rng := newRand(t)
-	for _, n := range []int{0, 1, 7, 8, 9, 16, 23, spec.TileRows - 1, spec.TileRows} {
+	for _, n := range []int{0, 1, 7, 8, 9, 16, 23, rowdata.TileRows - 1, rowdata.TileRows} {
 		for wide := range 64 {
 			groups := 1 + rng.IntN(2*fewGroups)
 			sums, want := randomWords(rng, groups, math.MaxUint64), make([]uint64, groups)

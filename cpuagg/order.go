@@ -7,18 +7,18 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // order is the order of a fold's elements in sorted runs: by position where they carry one, since
 // results then want it, by value elsewhere.
 type order struct {
-	fold      *spec.Fold
+	fold      *rowdata.Fold
 	positions bool
 }
 
-func orderOf(f *spec.Fold) order {
-	return order{fold: f, positions: f.Kind == spec.FoldCollect && f.ElementWords > f.OrderWords()}
+func orderOf(f *rowdata.Fold) order {
+	return order{fold: f, positions: f.Kind == rowdata.FoldCollect && f.ElementWords > f.OrderWords()}
 }
 
 // prefix returns a word by which elements compare; where it is the same, compare decides.
@@ -29,7 +29,7 @@ func (o *order) prefix(element []uint64) uint64 {
 	case o.positions:
 		return element[f.ElementWords-1]
 	case f.Long:
-		p = textPrefix(spec.AsBytes2(element[:2]))
+		p = textPrefix(rowdata.AsBytes2(element[:2]))
 	case f.Wide:
 		p = element[1]
 	default:
@@ -42,7 +42,7 @@ func (o *order) prefix(element []uint64) uint64 {
 }
 
 // textPrefix returns the first eight bytes of a string as a number; missing ones count as zeros.
-func textPrefix(v *spec.Bytes2) uint64 {
+func textPrefix(v *rowdata.Bytes2) uint64 {
 	if v.Long() {
 		return binary.BigEndian.Uint64(v.Bytes())
 	}
@@ -79,7 +79,7 @@ func (o *order) sort(elements []uint64) {
 }
 
 // elementWordsMax is the size of the widest element: a string or a wide decimal in a histogram.
-const elementWordsMax = 2 + spec.HistogramWords
+const elementWordsMax = 2 + rowdata.HistogramWords
 
 func sortAs[A any](o *order, elements []uint64) {
 	words := int(unsafe.Sizeof(*new(A)) / 8)

@@ -8,27 +8,27 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // keepingFolds are folds of all sorts of elements.
-var keepingFolds = map[string]spec.Fold{
-	"set of words":             {Kind: spec.FoldDistinct, Words: spec.SetWords, ElementWords: 1},
-	"set of pairs":             {Kind: spec.FoldDistinct, Words: spec.SetWords, ElementWords: 2, Wide: true},
-	"set of strings":           {Kind: spec.FoldDistinct, Words: spec.SetWords, ElementWords: 2, Long: true},
-	"counted set of words":     {Kind: spec.FoldHistogram, Words: spec.SetWords, ElementWords: 3},
-	"counted set of strings":   {Kind: spec.FoldHistogram, Words: spec.SetWords, ElementWords: 4, Long: true},
-	"words":                    {Kind: spec.FoldCollect, Words: spec.VectorWords, ElementWords: 1},
-	"strings":                  {Kind: spec.FoldCollect, Words: spec.VectorWords, ElementWords: 2, Long: true},
-	"words with positions":     {Kind: spec.FoldCollect, Words: spec.VectorWords, ElementWords: 2},
-	"strings with positions":   {Kind: spec.FoldCollect, Words: spec.VectorWords, ElementWords: 3, Long: true},
-	"first pairs":              {Kind: spec.FoldTop, Words: spec.VectorWords, ElementWords: 2, Wide: true, Limit: 1 << 20},
-	"last words, descending":   {Kind: spec.FoldTop, Words: spec.VectorWords, ElementWords: 1, Descending: true, Limit: 1 << 20},
-	"last strings, descending": {Kind: spec.FoldTop, Words: spec.VectorWords, ElementWords: 2, Long: true, Descending: true, Limit: 1 << 20},
+var keepingFolds = map[string]rowdata.Fold{
+	"set of words":             {Kind: rowdata.FoldDistinct, Words: rowdata.SetWords, ElementWords: 1},
+	"set of pairs":             {Kind: rowdata.FoldDistinct, Words: rowdata.SetWords, ElementWords: 2, Wide: true},
+	"set of strings":           {Kind: rowdata.FoldDistinct, Words: rowdata.SetWords, ElementWords: 2, Long: true},
+	"counted set of words":     {Kind: rowdata.FoldHistogram, Words: rowdata.SetWords, ElementWords: 3},
+	"counted set of strings":   {Kind: rowdata.FoldHistogram, Words: rowdata.SetWords, ElementWords: 4, Long: true},
+	"words":                    {Kind: rowdata.FoldCollect, Words: rowdata.VectorWords, ElementWords: 1},
+	"strings":                  {Kind: rowdata.FoldCollect, Words: rowdata.VectorWords, ElementWords: 2, Long: true},
+	"words with positions":     {Kind: rowdata.FoldCollect, Words: rowdata.VectorWords, ElementWords: 2},
+	"strings with positions":   {Kind: rowdata.FoldCollect, Words: rowdata.VectorWords, ElementWords: 3, Long: true},
+	"first pairs":              {Kind: rowdata.FoldTop, Words: rowdata.VectorWords, ElementWords: 2, Wide: true, Limit: 1 << 20},
+	"last words, descending":   {Kind: rowdata.FoldTop, Words: rowdata.VectorWords, ElementWords: 1, Descending: true, Limit: 1 << 20},
+	"last strings, descending": {Kind: rowdata.FoldTop, Words: rowdata.VectorWords, ElementWords: 2, Long: true, Descending: true, Limit: 1 << 20},
 }
 
 // randomRow returns the inputs of a row for a fold; positions count from 0.
-func randomRow(rng *rand.Rand, f *spec.Fold, position int, batch *arena) (row [3][]uint64) {
+func randomRow(rng *rand.Rand, f *rowdata.Fold, position int, batch *arena) (row [3][]uint64) {
 	n := rng.IntN(500)
 	switch {
 	case f.Long:
@@ -43,23 +43,23 @@ func randomRow(rng *rand.Rand, f *spec.Fold, position int, batch *arena) (row [3
 	default:
 		row[0] = []uint64{uint64(n) << 55}
 	}
-	if f.Kind == spec.FoldHistogram || f.Kind == spec.FoldCollect && f.ElementWords > f.OrderWords() {
+	if f.Kind == rowdata.FoldHistogram || f.Kind == rowdata.FoldCollect && f.ElementWords > f.OrderWords() {
 		row[1] = []uint64{uint64(position)}
 	}
 	return row
 }
 
 // elementTexts describes elements, in order.
-func elementTexts(f *spec.Fold, elements []uint64) (texts []string) {
+func elementTexts(f *rowdata.Fold, elements []uint64) (texts []string) {
 	for e := elements; len(e) > 0; e = e[f.ElementWords:] {
 		texts = append(texts, elementText(f, e[:f.ElementWords]))
 	}
 	return texts
 }
 
-func elementText(f *spec.Fold, e []uint64) string {
+func elementText(f *rowdata.Fold, e []uint64) string {
 	if f.Long {
-		return fmt.Sprintf("%q %v", spec.AsBytes2(e[:2]).Bytes(), e[2:])
+		return fmt.Sprintf("%q %v", rowdata.AsBytes2(e[:2]).Bytes(), e[2:])
 	}
 	return fmt.Sprint(e)
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // line is lineBytes of a page, which gather in the cache until they are written as one piece, past it. Rows of
@@ -19,7 +19,7 @@ const lineBytes = 128
 const _ = uint(-(pageBytesMin % lineBytes)) // pages are whole lines
 
 // scattersPairs reports whether rows are a key and an argument of one word each, and nothing else.
-func scattersPairs(b *spec.Bound, l *spec.RowLayout) bool {
+func scattersPairs(b *rowdata.Bound, l *rowdata.RowLayout) bool {
 	return l.Stride == 2 && b.Keys.Words == 1 && len(b.Args) == 1 && b.Args[0].Words == 1 && !l.Refers()
 }
 

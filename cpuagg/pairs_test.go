@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -13,25 +13,25 @@ import (
 // that was full before; with the same pages as the general way gives.
 func TestScatterPairs(t *testing.T) {
 	rng := newRand(t)
-	b := &spec.Bound{
+	b := &rowdata.Bound{
 		Keys:    *keyLayout(1),
-		Args:    []spec.Arg{{Words: 1}},
-		Columns: make([]spec.Column, 1),
+		Args:    []rowdata.Arg{{Words: 1}},
+		Columns: make([]rowdata.Column, 1),
 	}
 	layout := b.RowLayout()
 	if !scattersPairs(b, &layout) {
 		t.Fatal("rows of a key and an argument are no pairs")
 	}
 	for _, radix := range []partition.Radix{1, 6, partition.RadixBitsMax} {
-		for _, rowsMax := range []int{1, 7, 100, spec.TileRows, 100_000} {
+		for _, rowsMax := range []int{1, 7, 100, rowdata.TileRows, 100_000} {
 			t.Run(fmt.Sprintf("%d bits, %d rows", radix, rowsMax), func(t *testing.T) {
 				to, got := onePass(radix)
-				pairs := newScatterer(spec.GoMemory, Rows, &layout, to)
+				pairs := newScatterer(rowdata.GoMemory, Rows, &layout, to)
 				generalTo, want := onePass(radix)
-				general := newScatterer(spec.GoMemory, Rows, &layout, generalTo)
+				general := newScatterer(rowdata.GoMemory, Rows, &layout, generalTo)
 				for n := 0; n < rowsMax; {
-					rows := min(1+rng.IntN(spec.TileRows), rowsMax-n)
-					tile := &spec.Tile{Rows: rows, Keys: randomWords(rng, rows, 1<<63), Args: [][]uint64{randomWords(rng, rows, 1<<63)}}
+					rows := min(1+rng.IntN(rowdata.TileRows), rowsMax-n)
+					tile := &rowdata.Tile{Rows: rows, Keys: randomWords(rng, rows, 1<<63), Args: [][]uint64{randomWords(rng, rows, 1<<63)}}
 					hashes := randomWords(rng, rows, 1<<63)
 					for i := range hashes {
 						hashes[i] = hashes[i] << 1 >> rng.IntN(3) // the first partitions get more
@@ -65,14 +65,14 @@ func TestScatterPairs(t *testing.T) {
 	}
 }
 
-func samePage(a, b *spec.Page) bool {
+func samePage(a, b *rowdata.Page) bool {
 	return len(a.Words) == len(b.Words) && slices.Equal(a.Words[:2*a.Rows], b.Words[:2*b.Rows])
 }
 
 // Would catch words that go to the other side, and pairs that are left out where they are no whole line.
 func TestUnpackPairs(t *testing.T) {
 	rng := newRand(t)
-	for _, n := range []int{0, 1, 3, 4, 5, 63, 64, spec.TileRows} {
+	for _, n := range []int{0, 1, 3, 4, 5, 63, 64, rowdata.TileRows} {
 		rows := randomWords(rng, 2*n, 1<<63)
 		keys, args := unpackPairs(nil, nil, rows)
 		if len(keys) != n || len(args) != n {

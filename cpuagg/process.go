@@ -6,7 +6,7 @@ import (
 	"io"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -166,7 +166,7 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 			g.Release()
 		}
 	}()
-	err := w.eachPage(task, func(content Content, page *spec.Page) (err error) {
+	err := w.eachPage(task, func(content Content, page *rowdata.Page) (err error) {
 		defer page.Release()
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -174,7 +174,7 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 		if split != nil {
 			return split.add(content, page)
 		}
-		for from := 0; from < page.Rows; from += spec.TileRows {
+		for from := 0; from < page.Rows; from += rowdata.TileRows {
 			if err := w.makeRoom(g); err != nil {
 				return err
 			}
@@ -209,14 +209,14 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 
 // groupsExpected is what a table has room for to begin with, if the task may have as many and is not said to
 // have more: enough to save most growing, not so many that a few heavy groups spread over a large table.
-const groupsExpected = spec.TileRows * 4
+const groupsExpected = rowdata.TileRows * 4
 
 // slotBytes is what a group may take of a table's slots: a load factor of a quarter.
 const slotBytes = 32
 
 // eachPage calls a function with the pages of a task, the states first: they are fewer than the
 // rows that they stand for. The function takes them over.
-func (w *Worker) eachPage(task Task, f func(Content, *spec.Page) error) error {
+func (w *Worker) eachPage(task Task, f func(Content, *rowdata.Page) error) error {
 	for _, content := range []Content{States, Rows} {
 		for _, p := range task.partitions {
 			if err := eachOf(task.pass.parts.Take(p, content), content, f); err != nil {
@@ -227,7 +227,7 @@ func (w *Worker) eachPage(task Task, f func(Content, *spec.Page) error) error {
 	return nil
 }
 
-func eachOf(pages Pages, content Content, f func(Content, *spec.Page) error) error {
+func eachOf(pages Pages, content Content, f func(Content, *rowdata.Page) error) error {
 	defer pages.Close()
 	for {
 		page, err := pages.Next()
@@ -270,8 +270,8 @@ func (w *Worker) mustSplit(task Task, g *Groups) (bool, error) {
 }
 
 // merge folds a tile of a page into the groups.
-func (w *Worker) merge(g *Groups, content Content, page *spec.Page, from int) {
-	n := min(spec.TileRows, page.Rows-from)
+func (w *Worker) merge(g *Groups, content Content, page *rowdata.Page, from int) {
+	n := min(rowdata.TileRows, page.Rows-from)
 	if content == States {
 		w.processStates(g, page, from, n)
 	} else {
@@ -299,15 +299,15 @@ func (r *Run) mergeTables(workers []*Worker) *Groups {
 		first.table.groups = 1 // one group, also of no rows
 	}
 	first.states.grow(first.table.groups)
-	var hashes [spec.TileRows]uint64
-	var gids [spec.TileRows]uint32
+	var hashes [rowdata.TileRows]uint64
+	var gids [rowdata.TileRows]uint32
 	for _, w := range workers[1:] {
 		if g.table.dense {
 			g.mergeDense(w)
 			continue
 		}
-		for from := 0; from < w.table.groups; from += spec.TileRows {
-			to := min(from+spec.TileRows, w.table.groups)
+		for from := 0; from < w.table.groups; from += rowdata.TileRows {
+			to := min(from+rowdata.TileRows, w.table.groups)
 			width := w.table.layout.Words
 			keys := w.table.keys[from*width : to*width]
 			long := hashKeys(w.table.layout, keys, g.table.seed, hashes[:to-from])
@@ -348,14 +348,14 @@ func (s *states) slice(from, to int) [][]uint64 {
 }
 
 // processStates merges n states of a page.
-func (w *Worker) processStates(g *Groups, page *spec.Page, from, n int) {
+func (w *Worker) processStates(g *Groups, page *rowdata.Page, from, n int) {
 	w.unpackStates(page, from, n)
 	w.findGroups(g, w.page.Keys, n)
 	g.states.merge(w.gids[:n], w.pageParts)
 }
 
 // unpackStates turns n states of a page into keys and parts.
-func (w *Worker) unpackStates(page *spec.Page, from, n int) {
+func (w *Worker) unpackStates(page *rowdata.Page, from, n int) {
 	l, parts := &w.run.stateLayout, w.pageParts
 	rows := page.Words[from*l.Stride : (from+n)*l.Stride]
 	w.page.Keys = unpack(w.page.Keys, rows, l.Stride, 0, w.run.bound.Keys.Words)
@@ -365,7 +365,7 @@ func (w *Worker) unpackStates(page *spec.Page, from, n int) {
 }
 
 // processRows accumulates n rows of a page.
-func (w *Worker) processRows(g *Groups, page *spec.Page, from, n int) {
+func (w *Worker) processRows(g *Groups, page *rowdata.Page, from, n int) {
 	w.unpackRows(page, from, n)
 	w.findGroups(g, w.page.Keys, n)
 	w.view.set(&w.page, w.gids[:n])
@@ -373,7 +373,7 @@ func (w *Worker) processRows(g *Groups, page *spec.Page, from, n int) {
 }
 
 // unpackRows turns n rows of a page into a tile.
-func (w *Worker) unpackRows(page *spec.Page, from, n int) {
+func (w *Worker) unpackRows(page *rowdata.Page, from, n int) {
 	b, l, t := w.run.bound, &w.run.rowLayout, &w.page
 	t.Rows = n
 	rows := page.Words[from*l.Stride : (from+n)*l.Stride]
@@ -408,7 +408,7 @@ func (w *Worker) findGroups(g *Groups, keys []uint64, n int) {
 func unpack(buf, rows []uint64, stride, offset, words int) []uint64 {
 	n := len(rows) / stride
 	if cap(buf) < n*words {
-		buf = make([]uint64, spec.TileRows*words)
+		buf = make([]uint64, rowdata.TileRows*words)
 	}
 	buf = buf[:n*words]
 	switch words {
@@ -454,7 +454,7 @@ func flipSigns(buf, words []uint64) []uint64 {
 // tileWords returns room for a word of each of n rows, in buf where it has it.
 func tileWords(buf []uint64, n int) []uint64 {
 	if cap(buf) < n {
-		buf = make([]uint64, spec.TileRows)
+		buf = make([]uint64, rowdata.TileRows)
 	}
 	return buf[:n]
 }

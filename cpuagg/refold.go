@@ -1,19 +1,19 @@
 package cpuagg
 
-import "github.com/mpga/mpga/engine/spec"
+import "github.com/mpga/mpga/internal/rowdata"
 
 // Refold folds values that a set has kept, each once, into states of another fold, which does not grow. It belongs to
 // one goroutine, and must be released.
 type Refold struct {
-	fold   spec.Fold
+	fold   rowdata.Fold
 	states *states
 	gids   []uint32
 }
 
 // NewRefold returns empty states of n groups.
-func NewRefold(f *spec.Fold, n int) *Refold {
+func NewRefold(f *rowdata.Fold, n int) *Refold {
 	r := &Refold{fold: *f}
-	r.states = newStates(spec.GoMemory, &spec.Bound{Folds: []spec.Fold{r.fold}})
+	r.states = newStates(rowdata.GoMemory, &rowdata.Bound{Folds: []rowdata.Fold{r.fold}})
 	r.states.grow(n)
 	return r
 }

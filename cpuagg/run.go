@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -24,8 +24,8 @@ type Options struct {
 	// choose when the first table fills.
 	RadixBits int
 
-	// Memory is where tables and pages lie. The default is spec.GoMemory.
-	Memory spec.Memory
+	// Memory is where tables and pages lie. The default is rowdata.GoMemory.
+	Memory rowdata.Memory
 
 	// CacheBytes is one worker's share of the last-level cache. The default, and the least, is 4 MiB.
 	CacheBytes int64
@@ -47,12 +47,12 @@ type Options struct {
 }
 
 // EnsureDefaults fills in what is zero.
-func (o *Options) EnsureDefaults(b *spec.Bound) {
+func (o *Options) EnsureDefaults(b *rowdata.Bound) {
 	if o.TableGroups == 0 {
 		o.TableGroups = tableGroups(b)
 	}
 	if o.Memory == nil {
-		o.Memory = spec.GoMemory
+		o.Memory = rowdata.GoMemory
 	}
 	o.CacheBytes = max(o.CacheBytes, tableGrowth*tableCacheBytes)
 	if o.WorkerBytes == 0 {
@@ -65,7 +65,7 @@ func (o *Options) EnsureDefaults(b *spec.Bound) {
 const tableCacheBytes = 512 << 10
 
 // tableGroups returns how many groups of a query fit tableCacheBytes.
-func tableGroups(b *spec.Bound) int {
+func tableGroups(b *rowdata.Bound) int {
 	const (
 		slotBytes = 16 // two slots a group
 		least     = 1 << 10
@@ -76,7 +76,7 @@ func tableGroups(b *spec.Bound) int {
 // windowMax returns how many keys may lie in the window of a worker's direct: as many as three quarters of its
 // cache have room for, with their groups' states, and directMax at least. Beyond windowsMax rows that are scattered
 // cost as much, and less where others use the cache.
-func windowMax(b *spec.Bound, o *Options) uint64 {
+func windowMax(b *rowdata.Bound, o *Options) uint64 {
 	const (
 		windowsMax = 1 << 19
 		slack      = 8 // keys and whole states are in memory too, and twice while they grow
@@ -84,7 +84,7 @@ func windowMax(b *spec.Bound, o *Options) uint64 {
 	groupBytes := int64(4)
 	for i := range b.Folds {
 		words := b.Folds[i].Words
-		if b.Folds[i].Kind == spec.FoldSumInt {
+		if b.Folds[i].Kind == rowdata.FoldSumInt {
 			words = 1 // the others are not touched once its sums are narrow
 		}
 		groupBytes += int64(8 * words)
@@ -100,11 +100,11 @@ func (r *Run) directLimit() int {
 
 // Run is the aggregation of one query: what its workers share.
 type Run struct {
-	bound *spec.Bound
+	bound *rowdata.Bound
 	opt   Options
 	store Store
 
-	rowLayout, stateLayout spec.RowLayout
+	rowLayout, stateLayout rowdata.RowLayout
 	rowBytes, stateBytes   int64
 	firstBytes             int64  // of a group's first elements, beside its states
 	windowMax              uint64 // of a worker's direct
@@ -146,7 +146,7 @@ type Counters struct {
 
 // NewRun prepares the aggregation of a query. Groups that do not fit the workers' tables go to the
 // store.
-func NewRun(b *spec.Bound, opt Options, store Store) *Run {
+func NewRun(b *rowdata.Bound, opt Options, store Store) *Run {
 	opt.EnsureDefaults(b)
 	r := &Run{bound: b, opt: opt, store: store, windowMax: windowMax(b, &opt)}
 	r.rowLayout, r.stateLayout = b.RowLayout(), b.StateLayout()
@@ -175,7 +175,7 @@ func (r *Run) Dense() bool {
 // grows reports whether some states grow with the rows: a table of them may have to be scattered
 // however few they are.
 func (r *Run) grows() bool {
-	return slices.ContainsFunc(r.bound.Folds, func(f spec.Fold) bool { return f.Grows() })
+	return slices.ContainsFunc(r.bound.Folds, func(f rowdata.Fold) bool { return f.Grows() })
 }
 
 // Scatter returns the fan-out, and the number of groups that was estimated when it was chosen;

@@ -16,7 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -30,7 +30,7 @@ type memoryStore struct {
 
 type memoryPass struct {
 	store *memoryStore
-	pages [2][][]*spec.Page
+	pages [2][][]*rowdata.Page
 	put   []int64 // rows
 }
 
@@ -40,7 +40,7 @@ func (s *memoryStore) NewPass(radix partition.Radix) Pass {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := radix.FanOut()
-	p := &memoryPass{store: s, pages: [2][][]*spec.Page{make([][]*spec.Page, n), make([][]*spec.Page, n)}, put: make([]int64, n)}
+	p := &memoryPass{store: s, pages: [2][][]*rowdata.Page{make([][]*rowdata.Page, n), make([][]*rowdata.Page, n)}, put: make([]int64, n)}
 	s.passes = append(s.passes, p)
 	return p
 }
@@ -50,12 +50,12 @@ func (s *memoryStore) Reclaim(int64) error { return nil }
 // memorySpool is a Spool of a memoryStore.
 type memorySpool struct {
 	store *memoryStore
-	pages []*spec.Page
+	pages []*rowdata.Page
 }
 
-func (s *memoryStore) NewSpool(*spec.RowLayout) Spool { return &memorySpool{store: s} }
+func (s *memoryStore) NewSpool(*rowdata.RowLayout) Spool { return &memorySpool{store: s} }
 
-func (p *memorySpool) Put(page *spec.Page) error {
+func (p *memorySpool) Put(page *rowdata.Page) error {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
 	p.pages = append(p.pages, page)
@@ -108,7 +108,7 @@ func (s *memoryStore) call() error {
 	return nil
 }
 
-func (p *memoryPass) Put(partition int, content Content, page *spec.Page) error {
+func (p *memoryPass) Put(partition int, content Content, page *rowdata.Page) error {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
 	p.pages[content][partition] = append(p.pages[content][partition], page)
@@ -132,10 +132,10 @@ func (p *memoryPass) Take(partition int, content Content) Pages {
 
 type memoryPages struct {
 	store *memoryStore
-	pages []*spec.Page
+	pages []*rowdata.Page
 }
 
-func (p *memoryPages) Next() (*spec.Page, error) {
+func (p *memoryPages) Next() (*rowdata.Page, error) {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
 	if err := p.store.call(); err != nil {
@@ -175,35 +175,35 @@ var shapes = []shape{
 	{name: "strings with NULLs", stringKey: true, columns: 1, nullable: true, minString: true},
 }
 
-func (s *shape) bind(t *testing.T) *spec.Bound {
+func (s *shape) bind(t *testing.T) *rowdata.Bound {
 	t.Helper()
 	var q query.Query
 	var fields []arrow.Field
-	var stats []spec.ColumnStats
-	column := func(name string, dt arrow.DataType, stat spec.ColumnStats) {
+	var stats []rowdata.ColumnStats
+	column := func(name string, dt arrow.DataType, stat rowdata.ColumnStats) {
 		fields = append(fields, arrow.Field{Name: name, Type: dt, Nullable: true})
 		stat.NoNulls = !s.nullable
 		stats = append(stats, stat)
 	}
 	if s.intKey {
-		column("k", arrow.PrimitiveTypes.Int64, spec.ColumnStats{HasRange: s.small, Max: 99})
+		column("k", arrow.PrimitiveTypes.Int64, rowdata.ColumnStats{HasRange: s.small, Max: 99})
 		q.Keys = append(q.Keys, query.Key{Column: "k"})
 	}
 	if s.stringKey {
-		column("s", arrow.BinaryTypes.String, spec.ColumnStats{})
+		column("s", arrow.BinaryTypes.String, rowdata.ColumnStats{})
 		q.Keys = append(q.Keys, query.Key{Column: "s"})
 	}
 	for i := range s.columns {
 		name := fmt.Sprintf("v%d", i)
-		column(name, arrow.PrimitiveTypes.Int64, spec.ColumnStats{})
+		column(name, arrow.PrimitiveTypes.Int64, rowdata.ColumnStats{})
 		q.Aggregates = append(q.Aggregates,
 			query.Aggregate{Func: query.Count, Args: []string{name}}, query.Aggregate{Func: query.Sum, Args: []string{name}})
 	}
 	if s.minString {
-		column("t", arrow.BinaryTypes.String, spec.ColumnStats{})
+		column("t", arrow.BinaryTypes.String, rowdata.ColumnStats{})
 		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.Min, Args: []string{"t"}})
 	}
-	b, err := spec.Bind(q, arrow.NewSchema(fields, nil), stats)
+	b, err := rowdata.Bind(q, arrow.NewSchema(fields, nil), stats)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,10 +218,10 @@ type answer struct {
 }
 
 // packField writes one field of a packed key, as the layout's documentation says.
-func packField(f *spec.KeyField, key []uint64, v []uint64, null bool) {
+func packField(f *rowdata.KeyField, key []uint64, v []uint64, null bool) {
 	switch {
-	case null && f.Kind == spec.Bytes:
-		*spec.AsBytes2(key[f.Word : f.Word+2]) = spec.NullBytes()
+	case null && f.Kind == rowdata.Bytes:
+		*rowdata.AsBytes2(key[f.Word : f.Word+2]) = rowdata.NullBytes()
 	case null && f.NullBit >= 0:
 		key[f.NullWord] |= 1 << f.NullBit
 	case null:
@@ -234,8 +234,8 @@ func packField(f *spec.KeyField, key []uint64, v []uint64, null bool) {
 }
 
 // randomTile makes a tile and adds its rows to the answers.
-func randomTile(rng *rand.Rand, b *spec.Bound, rows, groups int, batch *arena, want map[string]*answer) *spec.Tile {
-	t := &spec.Tile{Rows: rows, Args: make([][]uint64, len(b.Args)), Valid: make([][]uint8, len(b.Columns))}
+func randomTile(rng *rand.Rand, b *rowdata.Bound, rows, groups int, batch *arena, want map[string]*answer) *rowdata.Tile {
+	t := &rowdata.Tile{Rows: rows, Args: make([][]uint64, len(b.Args)), Valid: make([][]uint8, len(b.Columns))}
 	answers := make([]*answer, rows)
 	words := make([][]uint64, len(b.Columns))
 	for c := range b.Columns {
@@ -249,10 +249,10 @@ func randomTile(rng *rand.Rand, b *spec.Bound, rows, groups int, batch *arena, w
 			}
 			n := rng.IntN(groups)
 			switch {
-			case col.Kind == spec.Bytes && n%3 == 0:
+			case col.Kind == rowdata.Bytes && n%3 == 0:
 				v := batch.value(fmt.Sprintf("the string number %d", n))
 				words[c] = append(words[c], v[:]...)
-			case col.Kind == spec.Bytes:
+			case col.Kind == rowdata.Bytes:
 				v := batch.value(fmt.Sprint(n))
 				words[c] = append(words[c], v[:]...)
 			case col.HasRange:
@@ -292,8 +292,8 @@ func randomTile(rng *rand.Rand, b *spec.Bound, rows, groups int, batch *arena, w
 				for j := range value(c, i) {
 					value(c, i)[j] = 0 // arbitrary, but no address
 				}
-			case b.Columns[c].Kind == spec.Bytes:
-				if s := string(spec.AsBytes2(value(c, i)).Bytes()); !a.seen || s < a.least {
+			case b.Columns[c].Kind == rowdata.Bytes:
+				if s := string(rowdata.AsBytes2(value(c, i)).Bytes()); !a.seen || s < a.least {
 					a.least, a.seen = strings.Clone(s), true
 				}
 			default:
@@ -307,7 +307,7 @@ func randomTile(rng *rand.Rand, b *spec.Bound, rows, groups int, batch *arena, w
 }
 
 // groupAnswers reads finished groups; a group that is there already is an error (A2).
-func groupAnswers(t *testing.T, b *spec.Bound, g *Groups, into map[string]*answer) {
+func groupAnswers(t *testing.T, b *rowdata.Bound, g *Groups, into map[string]*answer) {
 	t.Helper()
 	for i := range g.Len {
 		text := keyText(&b.Keys, g.Keys[i*b.Keys.Words:(i+1)*b.Keys.Words])
@@ -322,7 +322,7 @@ func groupAnswers(t *testing.T, b *spec.Bound, g *Groups, into map[string]*answe
 			if out.Aggregate.Func != query.Min {
 				a.numbers[o] = state[0]
 			} else if state[0] != 0 {
-				a.least, a.seen = string(spec.AsBytes2(bestParts(&b.Folds[out.Fold], state).order).Bytes()), true
+				a.least, a.seen = string(rowdata.AsBytes2(bestParts(&b.Folds[out.Fold], state).order).Bytes()), true
 			}
 		}
 	}
@@ -330,7 +330,7 @@ func groupAnswers(t *testing.T, b *spec.Bound, g *Groups, into map[string]*answe
 }
 
 // execute is a query as the engine runs it: each worker adds its tiles and processes tasks.
-func execute(r *Run, tiles [][]*spec.Tile) (groups []*Groups, err error) {
+func execute(r *Run, tiles [][]*rowdata.Tile) (groups []*Groups, err error) {
 	workers := make([]*Worker, len(tiles))
 	parallel := func(f func(i int) error) error {
 		errs := make([]error, len(workers))
@@ -414,10 +414,10 @@ func TestRunAgainstMap(t *testing.T) {
 	}
 }
 
-func checkRun(t *testing.T, rng *rand.Rand, b *spec.Bound, opt Options, workers int) {
+func checkRun(t *testing.T, rng *rand.Rand, b *rowdata.Bound, opt Options, workers int) {
 	want := map[string]*answer{}
 	var batch arena
-	tiles := make([][]*spec.Tile, workers)
+	tiles := make([][]*rowdata.Tile, workers)
 	var rows int64
 	for i := range tiles {
 		for range rng.IntN(4) {
@@ -470,7 +470,7 @@ func TestRunFailsWithItsStore(t *testing.T) {
 		{NoDense: true, NoPreAgg: true, RadixBits: 1, ForceSplits: 1},
 	} {
 		b := shapes[2].bind(t)
-		tiles := make([][]*spec.Tile, 2)
+		tiles := make([][]*rowdata.Tile, 2)
 		for i := range tiles {
 			for range 3 {
 				tiles[i] = append(tiles[i], randomTile(rng, b, 1500, 5000, new(arena), map[string]*answer{}))
@@ -503,23 +503,23 @@ func TestRunAdapts(t *testing.T) {
 	}{{"few groups", 50, false}, {"all rows differ", 1 << 40, true}} {
 		s := shape{intKey: true, columns: 1}
 		b := s.bind(t)
-		var tiles []*spec.Tile
+		var tiles []*rowdata.Tile
 		for range 100 {
-			tiles = append(tiles, randomTile(rng, b, spec.TileRows, c.groups, nil, map[string]*answer{}))
+			tiles = append(tiles, randomTile(rng, b, rowdata.TileRows, c.groups, nil, map[string]*answer{}))
 		}
 		run := NewRun(b, Options{TableGroups: 4096}, new(memoryStore))
-		if _, err := execute(run, [][]*spec.Tile{tiles}); err != nil {
+		if _, err := execute(run, [][]*rowdata.Tile{tiles}); err != nil {
 			t.Fatal(err)
 		}
 		scattered := run.Counters().RowsScattered.Load()
-		if c.scattered && scattered < 100*spec.TileRows*3/4 || !c.scattered && scattered > 0 {
-			t.Errorf("%s: %d of %d rows were scattered as they were", c.name, scattered, 100*spec.TileRows)
+		if c.scattered && scattered < 100*rowdata.TileRows*3/4 || !c.scattered && scattered > 0 {
+			t.Errorf("%s: %d of %d rows were scattered as they were", c.name, scattered, 100*rowdata.TileRows)
 		}
 		radix, estimated, ok := run.Scatter()
 		if ok != c.scattered {
 			t.Errorf("%s: a scatter: %v", c.name, ok)
 		}
-		if ok && (radix < radixBitsMin || estimated < 100*spec.TileRows/2) {
+		if ok && (radix < radixBitsMin || estimated < 100*rowdata.TileRows/2) {
 			t.Errorf("%s: %d radix bits for %d groups", c.name, radix, estimated)
 		}
 	}
@@ -544,15 +544,15 @@ func TestDirectGrows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run := NewRun(b, Options{TableGroups: 64, CacheBytes: c.cache}, new(memoryStore))
-			var tiles []*spec.Tile
-			for first := 0; first < 20*spec.TileRows; first += spec.TileRows {
-				tile := randomTile(newRand(t), b, spec.TileRows, 10, nil, map[string]*answer{})
+			var tiles []*rowdata.Tile
+			for first := 0; first < 20*rowdata.TileRows; first += rowdata.TileRows {
+				tile := randomTile(newRand(t), b, rowdata.TileRows, 10, nil, map[string]*answer{})
 				for i := range tile.Rows {
 					tile.Keys[i*b.Keys.Words] = c.key(first + i)
 				}
 				tiles = append(tiles, tile)
 			}
-			if _, err := execute(run, [][]*spec.Tile{tiles}); err != nil {
+			if _, err := execute(run, [][]*rowdata.Tile{tiles}); err != nil {
 				t.Fatal(err)
 			}
 			if scattered := run.Counters().StatesScattered.Load() > 0; scattered != c.scattered {
@@ -564,23 +564,23 @@ func TestDirectGrows(t *testing.T) {
 
 // Would catch windows that no cache holds, and narrower ones than there always were.
 func TestWindowMax(t *testing.T) {
-	sum := spec.Fold{Kind: spec.FoldSumInt, Words: 2}
+	sum := rowdata.Fold{Kind: rowdata.FoldSumInt, Words: 2}
 	for _, c := range []struct {
-		folds         []spec.Fold
+		folds         []rowdata.Fold
 		cache, memory int64
 		want          uint64
 	}{
-		{[]spec.Fold{sum}, 0, 0, directMax},
-		{[]spec.Fold{sum}, 16 << 20, 0, 1 << 19},
-		{[]spec.Fold{sum}, 8 << 20, 0, 1 << 19},
-		{[]spec.Fold{sum}, 7 << 20, 0, directMax},
-		{[]spec.Fold{sum, sum, sum}, 16 << 20, 0, directMax},
-		{[]spec.Fold{sum}, 1 << 40, 0, 1 << 19},
-		{[]spec.Fold{sum}, 16 << 20, 40 << 20, directMax},
-		{[]spec.Fold{sum}, 16 << 20, 1, directMax},
+		{[]rowdata.Fold{sum}, 0, 0, directMax},
+		{[]rowdata.Fold{sum}, 16 << 20, 0, 1 << 19},
+		{[]rowdata.Fold{sum}, 8 << 20, 0, 1 << 19},
+		{[]rowdata.Fold{sum}, 7 << 20, 0, directMax},
+		{[]rowdata.Fold{sum, sum, sum}, 16 << 20, 0, directMax},
+		{[]rowdata.Fold{sum}, 1 << 40, 0, 1 << 19},
+		{[]rowdata.Fold{sum}, 16 << 20, 40 << 20, directMax},
+		{[]rowdata.Fold{sum}, 16 << 20, 1, directMax},
 		{nil, 16 << 20, 0, 1 << 19},
 	} {
-		b := &spec.Bound{Keys: *keyLayout(1), Folds: c.folds}
+		b := &rowdata.Bound{Keys: *keyLayout(1), Folds: c.folds}
 		r := NewRun(b, Options{CacheBytes: c.cache, WorkerBytes: c.memory}, new(memoryStore))
 		if r.windowMax != c.want {
 			t.Errorf("%d folds, a cache of %d B, %d B of memory: %d keys, want %d", len(c.folds), c.cache, c.memory, r.windowMax, c.want)
@@ -591,7 +591,7 @@ func TestWindowMax(t *testing.T) {
 // Would catch tasks whose tables leave the cache though partitions would fit it, or that are cut to
 // pieces where an estimate is far too high.
 func TestTaskRows(t *testing.T) {
-	b := &spec.Bound{Keys: *keyLayout(1), Folds: []spec.Fold{{Kind: spec.FoldSumInt, Words: 2}}}
+	b := &rowdata.Bound{Keys: *keyLayout(1), Folds: []rowdata.Fold{{Kind: rowdata.FoldSumInt, Words: 2}}}
 	r := NewRun(b, Options{}, new(memoryStore))
 	cached := int64(tableGroups(b))
 	for _, c := range []struct{ rows, groups, want int64 }{

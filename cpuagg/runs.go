@@ -7,7 +7,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Runs is what Groups have of one state outside the memory: its elements, in sorted runs.
@@ -135,9 +135,9 @@ const (
 // runWriter writes elements to a run.
 type runWriter struct {
 	sortedRun
-	fold   *spec.Fold
-	memory spec.Memory
-	page   *spec.Page
+	fold   *rowdata.Fold
+	memory rowdata.Memory
+	page   *rowdata.Page
 }
 
 // add writes an element behind those before.
@@ -149,13 +149,13 @@ func (w *runWriter) add(element []uint64) error {
 		}
 	}
 	if w.page == nil {
-		w.page = spec.NewPage(w.memory, runPageBytes/8/ew*ew)
+		w.page = rowdata.NewPage(w.memory, runPageBytes/8/ew*ew)
 	}
 	row := w.page.Words[w.page.Rows*ew:][:ew]
 	copy(row, element)
 	if w.fold.Long {
 		keepBytes(row[:2], &w.page.Heap)
-		w.bytes += int64(spec.AsBytes2(row[:2]).Len())
+		w.bytes += int64(rowdata.AsBytes2(row[:2]).Len())
 	}
 	w.page.Rows++
 	w.elements++

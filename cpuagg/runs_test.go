@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Would catch elements that are lost, doubled or out of order when runs are merged in several passes;
@@ -20,7 +20,7 @@ func TestRunsAgainstOneState(t *testing.T) {
 				var batch arena
 				whole, part := oneFold(f, 1), oneFold(f, 1)
 				store := new(memoryStore)
-				w := &Worker{run: &Run{bound: whole.bound, store: store, opt: Options{Memory: spec.GoMemory}}}
+				w := &Worker{run: &Run{bound: whole.bound, store: store, opt: Options{Memory: rowdata.GoMemory}}}
 				g := &Groups{run: w.run, states: part, table: &table{groups: 1}}
 				runs := 1 + rng.IntN(20)
 				for i := range rows {
@@ -54,7 +54,7 @@ func TestRunsAgainstOneState(t *testing.T) {
 						t.Fatalf("%d rows: %d elements, want %d", rows, len(got), len(want))
 					}
 				}
-				if f.Kind == spec.FoldCollect && r.Len() != int64(len(want)) || r.Len() < int64(len(want)) {
+				if f.Kind == rowdata.FoldCollect && r.Len() != int64(len(want)) || r.Len() < int64(len(want)) {
 					t.Errorf("%d rows: runs of %d elements hold %d", rows, r.Len(), len(want))
 				}
 			}
@@ -71,7 +71,7 @@ func TestRunsFail(t *testing.T) {
 		var batch arena
 		part := oneFold(f, 1)
 		store := &memoryStore{failAt: failAt}
-		w := &Worker{run: &Run{bound: part.bound, store: store, opt: Options{Memory: spec.GoMemory}}}
+		w := &Worker{run: &Run{bound: part.bound, store: store, opt: Options{Memory: rowdata.GoMemory}}}
 		g := &Groups{run: w.run, states: part, table: &table{groups: 1}}
 		err := func() error {
 			for i := range 400 {
@@ -118,8 +118,8 @@ func TestScatterCutsLargeStates(t *testing.T) {
 	}
 	for name, f := range keepingFolds {
 		t.Run(name, func(t *testing.T) {
-			b := &spec.Bound{Folds: []spec.Fold{{Kind: spec.FoldMin, Words: 1}, f}}
-			st := newStates(spec.GoMemory, b)
+			b := &rowdata.Bound{Folds: []rowdata.Fold{{Kind: rowdata.FoldMin, Words: 1}, f}}
+			st := newStates(rowdata.GoMemory, b)
 			st.grow(1)
 			st.of(0, 0)[0] = 7
 			for i := range rows {
@@ -131,7 +131,7 @@ func TestScatterCutsLargeStates(t *testing.T) {
 				if !f.Long {
 					row[0][0] ^= uint64(i)
 				} else {
-					v := batch.value(string(spec.AsBytes2(row[0]).Bytes()) + string(rune('a'+i%26)) + string(rune(i)))
+					v := batch.value(string(rowdata.AsBytes2(row[0]).Bytes()) + string(rune('a'+i%26)) + string(rune(i)))
 					row[0] = v[:]
 				}
 				st.accumulateFold(&b.Folds[1], st.words[1], []uint32{0}, row)
@@ -140,9 +140,9 @@ func TestScatterCutsLargeStates(t *testing.T) {
 			tb := &table{layout: &b.Keys, groups: 1}
 			p, parts := onePass(2)
 			layout := b.StateLayout()
-			s := newScatterer(spec.GoMemory, States, &layout, p)
+			s := newScatterer(rowdata.GoMemory, States, &layout, p)
 			want := b.Folds[1]
-			merged := newStates(spec.GoMemory, b)
+			merged := newStates(rowdata.GoMemory, b)
 			merged.grow(1)
 			merged.merge([]uint32{0}, st.slice(0, 1))
 			if err := s.scatterStates(tb, st); err != nil {
@@ -151,7 +151,7 @@ func TestScatterCutsLargeStates(t *testing.T) {
 			if err := s.close(); err != nil {
 				t.Fatal(err)
 			}
-			again := newStates(spec.GoMemory, b)
+			again := newStates(rowdata.GoMemory, b)
 			again.grow(1)
 			pages := 0
 			for _, list := range parts.pages[States] {

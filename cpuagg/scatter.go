@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -23,7 +23,7 @@ type Store interface {
 	NewPass(radix partition.Radix) Pass
 
 	// NewSpool returns an empty spool of rows of a layout.
-	NewSpool(layout *spec.RowLayout) Spool
+	NewSpool(layout *rowdata.RowLayout) Spool
 
 	// Reclaim frees bytes of memory, if that many are taken by pages that wait.
 	Reclaim(bytes int64) error
@@ -32,7 +32,7 @@ type Store interface {
 // Pass is the partitions of one scatter. It is safe for concurrent use.
 type Pass interface {
 	// Put takes over a page of a partition.
-	Put(partition int, content Content, page *spec.Page) error
+	Put(partition int, content Content, page *rowdata.Page) error
 
 	// Sizes returns the number of rows and states that have been put into each partition.
 	Sizes() []int64
@@ -44,7 +44,7 @@ type Pass interface {
 // Pages is a sequence of pages. One goroutine at a time uses it.
 type Pages interface {
 	// Next hands over the next page; at the end it returns io.EOF.
-	Next() (*spec.Page, error)
+	Next() (*rowdata.Page, error)
 
 	// Close drops the pages that are left.
 	Close()
@@ -54,7 +54,7 @@ type Pages interface {
 // time uses it.
 type Spool interface {
 	// Put writes a page, which it takes over.
-	Put(page *spec.Page) error
+	Put(page *rowdata.Page) error
 
 	// End ends the writing.
 	End() error
@@ -76,19 +76,19 @@ const (
 // scatterer writes rows of one content to the open pages of the partitions.
 type scatterer struct {
 	content Content
-	layout  *spec.RowLayout
+	layout  *rowdata.RowLayout
 	pass    *pass
-	memory  spec.Memory
-	open    []*spec.Page // by partition
-	next    []cursor     // by partition: where its next row goes
-	refers  bool         // rows may refer to their page's heap
-	rows    int64        // scattered
-	lines   []line       // by partition, of scatterPairs; nil before
+	memory  rowdata.Memory
+	open    []*rowdata.Page // by partition
+	next    []cursor        // by partition: where its next row goes
+	refers  bool            // rows may refer to their page's heap
+	rows    int64           // scattered
+	lines   []line          // by partition, of scatterPairs; nil before
 
 	// Of the rows being scattered:
-	at    []rowAddress // where each row is written
-	pages []*spec.Page // the page it lies in, where its strings need to know
-	full  []fullPage   // pages to hand over once the rows are written
+	at    []rowAddress    // where each row is written
+	pages []*rowdata.Page // the page it lies in, where its strings need to know
+	full  []fullPage      // pages to hand over once the rows are written
 }
 
 // rowAddress is the address of a row in a page that is open or full. As a number it needs no write
@@ -106,24 +106,24 @@ type cursor struct{ at, end rowAddress }
 
 type fullPage struct {
 	partition int
-	page      *spec.Page
+	page      *rowdata.Page
 }
 
-func newScatterer(m spec.Memory, content Content, layout *spec.RowLayout, p *pass) *scatterer {
+func newScatterer(m rowdata.Memory, content Content, layout *rowdata.RowLayout, p *pass) *scatterer {
 	return &scatterer{
 		content: content,
 		layout:  layout,
 		pass:    p,
 		memory:  m,
-		open:    make([]*spec.Page, p.radix.FanOut()),
+		open:    make([]*rowdata.Page, p.radix.FanOut()),
 		next:    make([]cursor, p.radix.FanOut()),
-		at:      make([]rowAddress, spec.TileRows),
-		pages:   make([]*spec.Page, spec.TileRows),
+		at:      make([]rowAddress, rowdata.TileRows),
+		pages:   make([]*rowdata.Page, rowdata.TileRows),
 		refers:  layout.Refers(),
 	}
 }
 
-// place finds room for rows of the given hashes, at most spec.TileRows, and notes it in s.at. The
+// place finds room for rows of the given hashes, at most rowdata.TileRows, and notes it in s.at. The
 // caller then writes the parts with put, and calls seal. refers says that some rows refer to bytes
 // outside them, which are to be kept in the rows' pages.
 func (s *scatterer) place(hashes []uint64, refers bool) {
@@ -152,14 +152,14 @@ func (s *scatterer) turn(p int) {
 		s.full = append(s.full, fullPage{p, page})
 	}
 	stride := s.layout.Stride
-	page := spec.NewPage(s.memory, max(bytes/(8*stride), 1)*stride)
+	page := rowdata.NewPage(s.memory, max(bytes/(8*stride), 1)*stride)
 	first := rowAddress(unsafe.Pointer(unsafe.SliceData(page.Words)))
 	s.checkLines(first)
 	s.open[p], s.next[p] = page, cursor{first, first + rowAddress(8*len(page.Words))}
 }
 
 // take returns the open page of a partition, or nil, and leaves it none.
-func (s *scatterer) take(p int) *spec.Page {
+func (s *scatterer) take(p int) *rowdata.Page {
 	page := s.open[p]
 	if page != nil {
 		s.settleLine(p)
@@ -222,7 +222,7 @@ func putWords[V wordArray](at []rowAddress, offset int, values []uint64) {
 // keepLongs lets the strings at an offset of the placed rows lie in the rows' pages.
 func (s *scatterer) keepLongs(n, offset int) {
 	for i := range s.at[:n] {
-		v := (*spec.Bytes2)(s.at[i].part(offset))
+		v := (*rowdata.Bytes2)(s.at[i].part(offset))
 		if v.Long() {
 			*v = s.pages[i].Heap.Keep(*v)
 		}
@@ -244,7 +244,7 @@ func (s *scatterer) close() error {
 }
 
 // scatterTile scatters the rows of a tile.
-func (s *scatterer) scatterTile(b *spec.Bound, t *spec.Tile, hashes []uint64) error {
+func (s *scatterer) scatterTile(b *rowdata.Bound, t *rowdata.Tile, hashes []uint64) error {
 	if scattersPairs(b, s.layout) {
 		s.scatterPairs(t.Keys, t.Args[0], hashes)
 		return s.seal()
@@ -269,7 +269,7 @@ func (s *scatterer) scatterTile(b *spec.Bound, t *spec.Tile, hashes []uint64) er
 
 // tileRefers reports whether some row of a tile refers to bytes outside it. Where strings are short, as most
 // are, pages need not be known by row.
-func tileRefers(b *spec.Bound, t *spec.Tile) bool {
+func tileRefers(b *rowdata.Bound, t *rowdata.Tile) bool {
 	for a := range b.Args {
 		if argRefers(b, &b.Args[a]) && anyLongAt(t.Args[a], 0, 2) {
 			return true
@@ -279,7 +279,7 @@ func tileRefers(b *spec.Bound, t *spec.Tile) bool {
 }
 
 // keepTile lets all strings of the n placed rows of a tile lie in the rows' pages.
-func (s *scatterer) keepTile(b *spec.Bound, n int) {
+func (s *scatterer) keepTile(b *rowdata.Bound, n int) {
 	for _, w := range b.Keys.Longs {
 		s.keepLongs(n, w)
 	}
@@ -291,7 +291,7 @@ func (s *scatterer) keepTile(b *spec.Bound, n int) {
 }
 
 // putValid writes the validity bits of the placed rows.
-func (s *scatterer) putValid(t *spec.Tile) {
+func (s *scatterer) putValid(t *rowdata.Tile) {
 	for first := 0; first < len(s.layout.ValidCols); first += 64 {
 		cols := s.layout.ValidCols[first:min(first+64, len(s.layout.ValidCols))]
 		offset := s.layout.Valid + first/64
@@ -309,8 +309,8 @@ func (s *scatterer) putValid(t *spec.Tile) {
 // scatterStates scatters all groups of a table.
 func (s *scatterer) scatterStates(t *table, st *states) error {
 	width := t.layout.Words
-	for from := 0; from < t.groups; from += spec.TileRows {
-		to := min(from+spec.TileRows, t.groups)
+	for from := 0; from < t.groups; from += rowdata.TileRows {
+		to := min(from+rowdata.TileRows, t.groups)
 		keys, states := t.keys[from*width:to*width], st.slice(from, to)
 		if st.heap.Bytes() > stateBytesMax {
 			if err := s.scatterParts(st.bound, keys, to-from, states); err != nil {
@@ -324,9 +324,9 @@ func (s *scatterer) scatterStates(t *table, st *states) error {
 	return nil
 }
 
-// scatterGroups scatters n groups, at most spec.TileRows: their keys, and their states by fold.
-func (s *scatterer) scatterGroups(b *spec.Bound, keys []uint64, n int, states [][]uint64) error {
-	var hashes [spec.TileRows]uint64
+// scatterGroups scatters n groups, at most rowdata.TileRows: their keys, and their states by fold.
+func (s *scatterer) scatterGroups(b *rowdata.Bound, keys []uint64, n int, states [][]uint64) error {
+	var hashes [rowdata.TileRows]uint64
 	hashKeys(&b.Keys, keys, s.pass.seed(), hashes[:n])
 	s.place(hashes[:n], s.refers)
 	s.put(n, 0, b.Keys.Words, keys)
@@ -344,7 +344,7 @@ func (s *scatterer) scatterGroups(b *spec.Bound, keys []uint64, n int, states []
 }
 
 // keepStates lets what the states at an offset of the placed rows refer to lie in their pages.
-func (s *scatterer) keepStates(n int, f *spec.Fold, offset int) {
+func (s *scatterer) keepStates(n int, f *rowdata.Fold, offset int) {
 	for i := range s.at[:n] {
 		state := unsafe.Slice((*uint64)(s.at[i].part(offset)), f.Words)
 		if err := f.Relocate(state, &s.pages[i].Heap); err != nil {
@@ -353,8 +353,8 @@ func (s *scatterer) keepStates(n int, f *spec.Fold, offset int) {
 	}
 }
 
-func argRefers(b *spec.Bound, arg *spec.Arg) bool {
-	return arg.Encoding == spec.Natural && b.Columns[arg.Column].Kind == spec.Bytes
+func argRefers(b *rowdata.Bound, arg *rowdata.Arg) bool {
+	return arg.Encoding == rowdata.Natural && b.Columns[arg.Column].Kind == rowdata.Bytes
 }
 
 // release drops the pages that have not been handed over.

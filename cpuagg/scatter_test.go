@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -24,13 +24,13 @@ func TestScatterPages(t *testing.T) {
 		for _, radix := range []partition.Radix{1, 6, partition.RadixBitsMax} {
 			t.Run(fmt.Sprintf("%d words, %d bits", stride, radix), func(t *testing.T) {
 				to, parts := onePass(radix)
-				layout := &spec.RowLayout{Stride: stride}
-				s := newScatterer(spec.GoMemory, Rows, layout, to)
+				layout := &rowdata.RowLayout{Stride: stride}
+				s := newScatterer(rowdata.GoMemory, Rows, layout, to)
 				rowsMax := min(20_000, 1<<20/stride)
 				want := make([][]uint64, radix.FanOut())
-				hashes := make([]uint64, spec.TileRows)
+				hashes := make([]uint64, rowdata.TileRows)
 				for n := 0; n < rowsMax; {
-					rows := min(1+rng.IntN(spec.TileRows), rowsMax-n)
+					rows := min(1+rng.IntN(rowdata.TileRows), rowsMax-n)
 					values := make([]uint64, rows*stride)
 					for i := range rows {
 						hashes[i] = rng.Uint64() >> rng.IntN(3) // the first partitions get more
@@ -59,7 +59,7 @@ func TestScatterPages(t *testing.T) {
 	}
 }
 
-func checkPages(t *testing.T, pages []*spec.Page, stride int, want []uint64) {
+func checkPages(t *testing.T, pages []*rowdata.Page, stride int, want []uint64) {
 	t.Helper()
 	for i, page := range pages {
 		if len(page.Words)%stride != 0 || page.Rows*stride > len(page.Words) || page.Rows == 0 {
@@ -96,18 +96,18 @@ func TestScatterArguments(t *testing.T) {
 		{Func: query.Max, Args: []string{"a"}}, {Func: query.Sum, Args: []string{"a"}}, {Func: query.Min, Args: []string{"b"}},
 		{Func: query.Sum, Args: []string{"c"}}, {Func: query.Min, Args: []string{"c"}},
 	}}
-	stats := slices.Repeat([]spec.ColumnStats{{NoNulls: true}}, 4)
-	b, err := spec.Bind(q, schema, stats)
+	stats := slices.Repeat([]rowdata.ColumnStats{{NoNulls: true}}, 4)
+	b, err := rowdata.Bind(q, schema, stats)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const sign = 1 << 63
-	tile := &spec.Tile{Rows: spec.TileRows, Keys: randomWords(rng, spec.TileRows, math.MaxUint64), Valid: make([][]uint8, len(b.Columns))}
+	tile := &rowdata.Tile{Rows: rowdata.TileRows, Keys: randomWords(rng, rowdata.TileRows, math.MaxUint64), Valid: make([][]uint8, len(b.Columns))}
 	for range b.Args {
-		tile.Args = append(tile.Args, randomWords(rng, spec.TileRows, math.MaxUint64))
+		tile.Args = append(tile.Args, randomWords(rng, rowdata.TileRows, math.MaxUint64))
 	}
 	for a, arg := range b.Args {
-		if from := slices.Index(b.Args, spec.Arg{Column: arg.Column, Words: 1}); arg.Encoding == spec.Ordered && from >= 0 && arg.Column == b.Args[0].Column {
+		if from := slices.Index(b.Args, rowdata.Arg{Column: arg.Column, Words: 1}); arg.Encoding == rowdata.Ordered && from >= 0 && arg.Column == b.Args[0].Column {
 			for i, w := range tile.Args[from] {
 				tile.Args[a][i] = w ^ sign
 			}
@@ -118,7 +118,7 @@ func TestScatterArguments(t *testing.T) {
 		t.Errorf("rows have %d words, want %d", stride, want)
 	}
 	to, parts := onePass(0)
-	s := newScatterer(spec.GoMemory, Rows, &w.run.rowLayout, to)
+	s := newScatterer(rowdata.GoMemory, Rows, &w.run.rowLayout, to)
 	if err := errors.Join(s.scatterTile(b, tile, make([]uint64, tile.Rows)), s.close()); err != nil {
 		t.Fatal(err)
 	}

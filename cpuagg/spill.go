@@ -3,7 +3,7 @@ package cpuagg
 import (
 	"context"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // A task whose groups outgrow the worker's share of the memory is split. That does not help where
@@ -83,9 +83,9 @@ func (g *Groups) heavy(least int64) (ids []stateID, rest int64) {
 }
 
 // elementBytes returns how much memory the elements of a state take.
-func elementBytes(f *spec.Fold, state []uint64) int64 {
+func elementBytes(f *rowdata.Fold, state []uint64) int64 {
 	words := vectorBlock(state[0], f.ElementWords)
-	if f.Words == spec.SetWords {
+	if f.Words == rowdata.SetWords {
 		words += indexSlots(state[0])
 	}
 	if f.Long {
@@ -98,7 +98,7 @@ func elementBytes(f *spec.Fold, state []uint64) int64 {
 
 // longWords returns how many words of a heap a string takes.
 func longWords(element []uint64) int {
-	if v := spec.AsBytes2(element[:2]); v.Long() {
+	if v := rowdata.AsBytes2(element[:2]); v.Long() {
 		return (v.Len() + 7) / 8
 	}
 	return 0
@@ -133,10 +133,10 @@ func (s *states) of(fold, group int) []uint64 {
 }
 
 // empty lets a state that keeps its elements begin anew.
-func (s *states) empty(f *spec.Fold, state []uint64) {
-	s.heap.FreeBlock(spec.WordsAt(&state[1], vectorBlock(state[0], f.ElementWords)))
-	if slots := indexSlots(state[0]); f.Words == spec.SetWords && slots > 0 {
-		s.heap.FreeBlock(spec.WordsAt(&state[2], slots))
+func (s *states) empty(f *rowdata.Fold, state []uint64) {
+	s.heap.FreeBlock(rowdata.WordsAt(&state[1], vectorBlock(state[0], f.ElementWords)))
+	if slots := indexSlots(state[0]); f.Words == rowdata.SetWords && slots > 0 {
+		s.heap.FreeBlock(rowdata.WordsAt(&state[2], slots))
 	}
 	clear(state)
 }
@@ -146,9 +146,9 @@ func (s *states) empty(f *spec.Fold, state []uint64) {
 func (s *states) compact() {
 	fresh := newStates(s.memory, s.bound)
 	fresh.grow(s.groups)
-	gids := make([]uint32, 0, spec.TileRows)
-	for from := 0; from < s.groups; from += spec.TileRows {
-		to := min(from+spec.TileRows, s.groups)
+	gids := make([]uint32, 0, rowdata.TileRows)
+	for from := 0; from < s.groups; from += rowdata.TileRows {
+		to := min(from+rowdata.TileRows, s.groups)
 		gids = gids[:0]
 		for g := from; g < to; g++ {
 			gids = append(gids, uint32(g))
@@ -188,7 +188,7 @@ func (g *Groups) spillLists(w *Worker) error {
 	heavy, _ := g.heavy(w.share() / heavyShare)
 	for _, id := range heavy {
 		f := &g.states.bound.Folds[id.fold]
-		if o := orderOf(f); !o.positions && f.Kind != spec.FoldTop {
+		if o := orderOf(f); !o.positions && f.Kind != rowdata.FoldTop {
 			continue
 		}
 		if err := g.spill(w, id); err != nil {
@@ -214,7 +214,7 @@ func (g *Groups) HasRuns(from, to int) bool {
 // carriedRuns are runs of a group on their way to the task that will have its rows.
 type carriedRuns struct {
 	key  []uint64
-	heap spec.Heap // of the key
+	heap rowdata.Heap // of the key
 	fold int
 	runs *Runs
 }

@@ -3,7 +3,7 @@ package cpuagg
 import (
 	"math/bits"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -29,7 +29,7 @@ func (w *Worker) newSplitter(task Task, g *Groups) (*splitter, error) {
 		pass:   p,
 		states: newScatterer(m, States, &w.run.stateLayout, p),
 		rows:   newScatterer(m, Rows, &w.run.rowLayout, p),
-		hashes: make([]uint64, spec.TileRows),
+		hashes: make([]uint64, rowdata.TileRows),
 	}
 	err := s.states.scatterStates(g.table, g.states)
 	if err == nil {
@@ -47,14 +47,14 @@ const (
 )
 
 // add scatters a page.
-func (s *splitter) add(content Content, page *spec.Page) error { return s.addFrom(content, page, 0) }
+func (s *splitter) add(content Content, page *rowdata.Page) error { return s.addFrom(content, page, 0) }
 
 // addFrom scatters the rows of a page from one on.
-func (s *splitter) addFrom(content Content, page *spec.Page, from int) error {
+func (s *splitter) addFrom(content Content, page *rowdata.Page, from int) error {
 	w := s.worker
 	b := w.run.bound
-	for ; from < page.Rows; from += spec.TileRows {
-		n := min(spec.TileRows, page.Rows-from)
+	for ; from < page.Rows; from += rowdata.TileRows {
+		n := min(rowdata.TileRows, page.Rows-from)
 		var err error
 		if content == States {
 			w.unpackStates(page, from, n)

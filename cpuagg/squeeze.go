@@ -3,7 +3,7 @@ package cpuagg
 import (
 	"math/bits"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // squeeze brings the fields of keys of one word together: a field keeps the low bits that the values
@@ -17,13 +17,13 @@ type squeeze struct {
 
 // squeezed is one field: key >> shift & mask.
 type squeezed struct {
-	field *spec.KeyField
+	field *rowdata.KeyField
 	shift uint8
 	mask  uint64
 }
 
 // newSqueeze returns nil for keys that have nothing to squeeze.
-func newSqueeze(l *spec.KeyLayout) *squeeze {
+func newSqueeze(l *rowdata.KeyLayout) *squeeze {
 	if l.Words != 1 || len(l.Fields) < 2 || l.Bits < bits.Len(directMax) {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (s *squeeze) fit(all, most uint64) (width int, ok bool) {
 // all squeezes the keys of a tile. It returns false where a key has bits that are not kept.
 func (s *squeeze) all(keys []uint64) (squeezed []uint64, ok bool) {
 	if s.keys == nil {
-		s.keys = make([]uint64, spec.TileRows)
+		s.keys = make([]uint64, rowdata.TileRows)
 	}
 	out, rest := s.keys[:len(keys)], uint64(0)
 	for i, k := range keys {

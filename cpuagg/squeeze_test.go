@@ -3,14 +3,14 @@ package cpuagg
 import (
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // fieldsOf is the layout of keys of one word whose fields have so many bits.
-func fieldsOf(widths ...uint8) *spec.KeyLayout {
-	l := &spec.KeyLayout{Words: 1}
+func fieldsOf(widths ...uint8) *rowdata.KeyLayout {
+	l := &rowdata.KeyLayout{Words: 1}
 	for _, w := range widths {
-		l.Fields = append(l.Fields, spec.KeyField{Kind: spec.Uint64, Shift: uint8(l.Bits), Bits: w})
+		l.Fields = append(l.Fields, rowdata.KeyField{Kind: rowdata.Uint64, Shift: uint8(l.Bits), Bits: w})
 		l.Bits += int(w)
 	}
 	l.Fields[0], l.Fields[len(widths)-1] = l.Fields[len(widths)-1], l.Fields[0] // in no order of their place
@@ -23,7 +23,7 @@ func TestSqueezeAgainstMap(t *testing.T) {
 	rng := newRand(t)
 	for _, c := range []struct {
 		name   string
-		layout *spec.KeyLayout
+		layout *rowdata.KeyLayout
 		tiles  [][]uint64 // spans of the fields, by shift
 		used   bool       // at the end
 	}{
@@ -37,11 +37,11 @@ func TestSqueezeAgainstMap(t *testing.T) {
 		{"wide at once", fieldsOf(32, 32), [][]uint64{{1 << 32, 1 << 32}, {5, 5}}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			check := &checkedTable{newTable(spec.GoMemory, c.layout, 0, false), nil}
+			check := &checkedTable{newTable(rowdata.GoMemory, c.layout, 0, false), nil}
 			for range 2 { // again after a reset
 				check.model = map[string]uint32{}
 				for _, spans := range c.tiles {
-					keys := make([]uint64, spec.TileRows)
+					keys := make([]uint64, rowdata.TileRows)
 					for i := range keys {
 						shift := 0
 						for _, span := range spans {
@@ -53,7 +53,7 @@ func TestSqueezeAgainstMap(t *testing.T) {
 							shift += widthAt(c.layout, shift)
 						}
 					}
-					check.findUnhashed(t, keys, spec.TileRows)
+					check.findUnhashed(t, keys, rowdata.TileRows)
 				}
 				if check.direct.used() != c.used {
 					t.Errorf("found by distance is %v, want %v", check.direct.used(), c.used)
@@ -65,7 +65,7 @@ func TestSqueezeAgainstMap(t *testing.T) {
 	}
 }
 
-func widthAt(l *spec.KeyLayout, shift int) int {
+func widthAt(l *rowdata.KeyLayout, shift int) int {
 	for _, f := range l.Fields {
 		if int(f.Shift) == shift {
 			return int(f.Bits)
@@ -76,7 +76,7 @@ func widthAt(l *spec.KeyLayout, shift int) int {
 
 // Keys that are narrow anyway, or wider than a word, are not squeezed.
 func TestSqueezeIsNotNeeded(t *testing.T) {
-	for _, l := range []*spec.KeyLayout{fieldsOf(9, 9), fieldsOf(64), {Words: 2, Bits: 96, Fields: make([]spec.KeyField, 2)}} {
+	for _, l := range []*rowdata.KeyLayout{fieldsOf(9, 9), fieldsOf(64), {Words: 2, Bits: 96, Fields: make([]rowdata.KeyField, 2)}} {
 		if newSqueeze(l) != nil {
 			t.Errorf("%d bits in %d fields are squeezed", l.Bits, len(l.Fields))
 		}

@@ -5,26 +5,26 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // states holds the accumulator states of the groups of one table, by fold.
 type states struct {
-	memory spec.Memory
-	bound  *spec.Bound
+	memory rowdata.Memory
+	bound  *rowdata.Bound
 	groups int
 	words  [][]uint64   // by fold: groups * Fold.Words and room to grow; settle them before they are read
 	narrow []narrowSums // by fold
-	heap   spec.Heap
+	heap   rowdata.Heap
 }
 
-func newStates(m spec.Memory, b *spec.Bound) *states {
+func newStates(m rowdata.Memory, b *rowdata.Bound) *states {
 	return &states{
 		memory: m,
 		bound:  b,
 		words:  make([][]uint64, len(b.Folds)),
 		narrow: make([]narrowSums, len(b.Folds)),
-		heap:   spec.NewHeap(m),
+		heap:   rowdata.NewHeap(m),
 	}
 }
 
@@ -77,8 +77,8 @@ func (s *states) grow(n int) {
 }
 
 // identityOf returns what the words of an empty state hold.
-func identityOf(k spec.FoldKind) uint64 {
-	if k == spec.FoldMin || k == spec.FoldBitAnd {
+func identityOf(k rowdata.FoldKind) uint64 {
+	if k == rowdata.FoldMin || k == rowdata.FoldBitAnd {
 		return math.MaxUint64
 	}
 	return 0
@@ -96,16 +96,16 @@ func (s *states) accumulate(v *view) {
 		for j, input := range f.Inputs {
 			in[j] = v.inputs[input]
 		}
-		if f.Kind != spec.FoldSumInt || !s.addNarrow(i, gids, in[0]) {
+		if f.Kind != rowdata.FoldSumInt || !s.addNarrow(i, gids, in[0]) {
 			s.accumulateFold(f, s.words[i], gids, in)
 		}
 	}
 }
 
-func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in [3][]uint64) {
+func (s *states) accumulateFold(f *rowdata.Fold, state []uint64, gids []uint32, in [3][]uint64) {
 	x := in[0]
 	switch f.Kind {
-	case spec.FoldCount:
+	case rowdata.FoldCount:
 		if s.groups <= fewGroups {
 			countFew(state[:s.groups], gids)
 			return
@@ -113,7 +113,7 @@ func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in 
 		for _, g := range gids {
 			state[g]++
 		}
-	case spec.FoldSumInt:
+	case rowdata.FoldSumInt:
 		sums := wordPairs(state)
 		x = x[:len(gids)]
 		for i, g := range gids {
@@ -122,7 +122,7 @@ func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in 
 			high, _ := bits.Add64(p[1], uint64(int64(x[i])>>63), carry)
 			p[0], p[1] = low, high
 		}
-	case spec.FoldSumUint:
+	case rowdata.FoldSumUint:
 		sums := wordPairs(state)
 		x = x[:len(gids)]
 		for i, g := range gids {
@@ -130,46 +130,46 @@ func (s *states) accumulateFold(f *spec.Fold, state []uint64, gids []uint32, in 
 			low, carry := bits.Add64(p[0], x[i], 0)
 			p[0], p[1] = low, p[1]+carry
 		}
-	case spec.FoldSumInt128:
+	case rowdata.FoldSumInt128:
 		for i, g := range gids {
 			add192(state[3*g:3*g+3], x[2*i], x[2*i+1], uint64(int64(x[2*i+1])>>63))
 		}
-	case spec.FoldSumFloat:
+	case rowdata.FoldSumFloat:
 		x = x[:len(gids)]
 		for i, g := range gids {
 			state[g] = math.Float64bits(math.Float64frombits(state[g]) + math.Float64frombits(x[i]))
 		}
-	case spec.FoldMin:
+	case rowdata.FoldMin:
 		x = x[:len(gids)]
 		for i, g := range gids {
 			state[g] = min(state[g], x[i])
 		}
-	case spec.FoldMax:
+	case rowdata.FoldMax:
 		x = x[:len(gids)]
 		for i, g := range gids {
 			state[g] = max(state[g], x[i])
 		}
-	case spec.FoldBitAnd:
+	case rowdata.FoldBitAnd:
 		for i, g := range gids {
 			state[g] &= x[i]
 		}
-	case spec.FoldBitOr:
+	case rowdata.FoldBitOr:
 		for i, g := range gids {
 			state[g] |= x[i]
 		}
-	case spec.FoldBitXor:
+	case rowdata.FoldBitXor:
 		for i, g := range gids {
 			state[g] ^= x[i]
 		}
-	case spec.FoldMoments2:
+	case rowdata.FoldMoments2:
 		accumulateMoments2(state, gids, x)
-	case spec.FoldMoments4:
+	case rowdata.FoldMoments4:
 		accumulateMoments4(state, gids, x)
-	case spec.FoldComoments:
+	case rowdata.FoldComoments:
 		accumulateComoments(state, gids, x, in[1])
-	case spec.FoldExactSum, spec.FoldExactMoments2, spec.FoldExactMoments4, spec.FoldExactComoments:
+	case rowdata.FoldExactSum, rowdata.FoldExactMoments2, rowdata.FoldExactMoments4, rowdata.FoldExactComoments:
 		s.accumulateExact(f, state, gids, in)
-	case spec.FoldBest:
+	case rowdata.FoldBest:
 		s.accumulateBest(f, state, gids, in)
 	default:
 		s.accumulateGrowing(f, state, gids, in)
@@ -204,44 +204,44 @@ func (s *states) merge(gids []uint32, from [][]uint64) {
 	}
 }
 
-func (s *states) mergeFold(f *spec.Fold, state []uint64, gids []uint32, from []uint64) {
+func (s *states) mergeFold(f *rowdata.Fold, state []uint64, gids []uint32, from []uint64) {
 	switch f.Kind {
-	case spec.FoldCount:
+	case rowdata.FoldCount:
 		for i, g := range gids {
 			state[g] += from[i]
 		}
-	case spec.FoldSumInt, spec.FoldSumUint:
+	case rowdata.FoldSumInt, rowdata.FoldSumUint:
 		sums, others := wordPairs(state), wordPairs(from)
 		for i, g := range gids {
 			var carry uint64
 			sums[g][0], carry = bits.Add64(sums[g][0], others[i][0], 0)
 			sums[g][1] += others[i][1] + carry
 		}
-	case spec.FoldSumInt128:
+	case rowdata.FoldSumInt128:
 		for i, g := range gids {
 			add192(state[3*g:3*g+3], from[3*i], from[3*i+1], from[3*i+2])
 		}
-	case spec.FoldSumFloat, spec.FoldMin, spec.FoldMax, spec.FoldBitAnd, spec.FoldBitOr, spec.FoldBitXor:
+	case rowdata.FoldSumFloat, rowdata.FoldMin, rowdata.FoldMax, rowdata.FoldBitAnd, rowdata.FoldBitOr, rowdata.FoldBitXor:
 		// A state of these is a value that any row could have had.
 		s.accumulateFold(f, state, gids, [3][]uint64{from})
-	case spec.FoldMoments2:
+	case rowdata.FoldMoments2:
 		for i, g := range gids {
 			mergeMoments(state[4*g:4*g+4], from[4*i:4*i+4])
 		}
-	case spec.FoldMoments4:
+	case rowdata.FoldMoments4:
 		for i, g := range gids {
 			mergeMoments(state[6*g:6*g+6], from[6*i:6*i+6])
 		}
-	case spec.FoldComoments:
+	case rowdata.FoldComoments:
 		for i, g := range gids {
 			mergeComoments(state[8*g:8*g+8], from[8*i:8*i+8])
 		}
-	case spec.FoldExactSum, spec.FoldExactMoments2, spec.FoldExactMoments4, spec.FoldExactComoments:
+	case rowdata.FoldExactSum, rowdata.FoldExactMoments2, rowdata.FoldExactMoments4, rowdata.FoldExactComoments:
 		for i, g := range gids {
 			w := uint32(f.Words)
 			s.mergeExact(f, state[g*w:(g+1)*w], from[uint32(i)*w:uint32(i+1)*w])
 		}
-	case spec.FoldBest:
+	case rowdata.FoldBest:
 		s.mergeBest(f, state, gids, from)
 	default:
 		for i, g := range gids {

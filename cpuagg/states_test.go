@@ -16,7 +16,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes the time")
@@ -34,10 +34,10 @@ func newRand(t *testing.T) *rand.Rand {
 // batch is given back.
 type arena struct{ blocks [][]byte }
 
-func (a *arena) value(s string) spec.Bytes2 {
+func (a *arena) value(s string) rowdata.Bytes2 {
 	block := []byte(s)
 	a.blocks = append(a.blocks, block)
-	return spec.ToBytes2(block)
+	return rowdata.ToBytes2(block)
 }
 
 func (a *arena) poison() {
@@ -50,7 +50,7 @@ func (a *arena) poison() {
 }
 
 // poisonHeap overwrites a heap that nothing may refer to any more.
-func poisonHeap(h *spec.Heap) {
+func poisonHeap(h *rowdata.Heap) {
 	field := reflect.ValueOf(h).Elem().FieldByName("chunks")
 	for _, chunk := range *(*[][]uint64)(unsafe.Pointer(field.UnsafeAddr())) {
 		for i := range chunk {
@@ -63,7 +63,7 @@ func poisonHeap(h *spec.Heap) {
 // foldCase is a fold with a way to make rows for it.
 type foldCase struct {
 	name string
-	fold spec.Fold
+	fold rowdata.Fold
 	row  func(rng *rand.Rand, position uint64, a *arena) [3][]uint64
 }
 
@@ -120,20 +120,20 @@ var pos generator // the row's position
 // foldCases lists every kind of fold in every shape that binding gives it.
 func foldCases() []foldCase {
 	cases := []foldCase{
-		{"count", spec.Fold{Kind: spec.FoldCount, Words: 1}, inputs()},
-		{"sum int", spec.Fold{Kind: spec.FoldSumInt, Words: 2}, inputs(edgeInts)},
-		{"sum uint", spec.Fold{Kind: spec.FoldSumUint, Words: 2}, inputs(edgeInts)},
-		{"sum int128", spec.Fold{Kind: spec.FoldSumInt128, Words: 3}, inputs(edgePairs)},
-		{"sum float", spec.Fold{Kind: spec.FoldSumFloat, Words: 1}, inputs(doubles)},
-		{"min", spec.Fold{Kind: spec.FoldMin, Words: 1}, inputs(anyWord)},
-		{"max", spec.Fold{Kind: spec.FoldMax, Words: 1}, inputs(anyWord)},
-		{"bit and", spec.Fold{Kind: spec.FoldBitAnd, Words: 1}, inputs(anyWord)},
-		{"bit or", spec.Fold{Kind: spec.FoldBitOr, Words: 1}, inputs(fewWords)},
-		{"bit xor", spec.Fold{Kind: spec.FoldBitXor, Words: 1}, inputs(anyWord)},
-		{"moments 2", spec.Fold{Kind: spec.FoldMoments2, Words: 4}, inputs(doubles)},
-		{"moments 4", spec.Fold{Kind: spec.FoldMoments4, Words: 6}, inputs(doubles)},
-		{"co-moments", spec.Fold{Kind: spec.FoldComoments, Words: 8}, inputs(doubles, doubles)},
-		{"sketch", spec.Fold{Kind: spec.FoldSketch, Words: spec.SetWords, ElementWords: 1}, inputs(anyWord)},
+		{"count", rowdata.Fold{Kind: rowdata.FoldCount, Words: 1}, inputs()},
+		{"sum int", rowdata.Fold{Kind: rowdata.FoldSumInt, Words: 2}, inputs(edgeInts)},
+		{"sum uint", rowdata.Fold{Kind: rowdata.FoldSumUint, Words: 2}, inputs(edgeInts)},
+		{"sum int128", rowdata.Fold{Kind: rowdata.FoldSumInt128, Words: 3}, inputs(edgePairs)},
+		{"sum float", rowdata.Fold{Kind: rowdata.FoldSumFloat, Words: 1}, inputs(doubles)},
+		{"min", rowdata.Fold{Kind: rowdata.FoldMin, Words: 1}, inputs(anyWord)},
+		{"max", rowdata.Fold{Kind: rowdata.FoldMax, Words: 1}, inputs(anyWord)},
+		{"bit and", rowdata.Fold{Kind: rowdata.FoldBitAnd, Words: 1}, inputs(anyWord)},
+		{"bit or", rowdata.Fold{Kind: rowdata.FoldBitOr, Words: 1}, inputs(fewWords)},
+		{"bit xor", rowdata.Fold{Kind: rowdata.FoldBitXor, Words: 1}, inputs(anyWord)},
+		{"moments 2", rowdata.Fold{Kind: rowdata.FoldMoments2, Words: 4}, inputs(doubles)},
+		{"moments 4", rowdata.Fold{Kind: rowdata.FoldMoments4, Words: 6}, inputs(doubles)},
+		{"co-moments", rowdata.Fold{Kind: rowdata.FoldComoments, Words: 8}, inputs(doubles, doubles)},
+		{"sketch", rowdata.Fold{Kind: rowdata.FoldSketch, Words: rowdata.SetWords, ElementWords: 1}, inputs(anyWord)},
 	}
 	orders := []struct {
 		name       string
@@ -141,28 +141,28 @@ func foldCases() []foldCase {
 		gen        generator
 	}{{"word", false, false, fewWords}, {"string", true, false, someStrings}, {"pair", false, true, fewPairs}}
 	for _, o := range orders {
-		f := spec.Fold{Long: o.long, Wide: o.wide}
+		f := rowdata.Fold{Long: o.long, Wide: o.wide}
 		w := f.OrderWords()
-		add := func(name string, f spec.Fold, gens ...generator) {
+		add := func(name string, f rowdata.Fold, gens ...generator) {
 			cases = append(cases, foldCase{name + " of " + o.name, f, inputs(gens...)})
 		}
 		set, histogram, collect, list := f, f, f, f
-		set.Kind, set.Words, set.ElementWords = spec.FoldDistinct, spec.SetWords, w
+		set.Kind, set.Words, set.ElementWords = rowdata.FoldDistinct, rowdata.SetWords, w
 		add("set", set, o.gen)
-		histogram.Kind, histogram.Words, histogram.ElementWords = spec.FoldHistogram, spec.SetWords, w+spec.HistogramWords
+		histogram.Kind, histogram.Words, histogram.ElementWords = rowdata.FoldHistogram, rowdata.SetWords, w+rowdata.HistogramWords
 		add("histogram", histogram, o.gen, pos)
-		collect.Kind, collect.Words, collect.ElementWords = spec.FoldCollect, spec.VectorWords, w
+		collect.Kind, collect.Words, collect.ElementWords = rowdata.FoldCollect, rowdata.VectorWords, w
 		add("collect", collect, o.gen)
-		list.Kind, list.Words, list.ElementWords = spec.FoldCollect, spec.VectorWords, w+1
+		list.Kind, list.Words, list.ElementWords = rowdata.FoldCollect, rowdata.VectorWords, w+1
 		add("list", list, o.gen, pos)
 		for _, descending := range []bool{false, true} {
 			for _, limit := range []int{1, 5, 100} {
 				top := f
-				top.Kind, top.Words, top.ElementWords, top.Limit, top.Descending = spec.FoldTop, spec.VectorWords, w, limit, descending
+				top.Kind, top.Words, top.ElementWords, top.Limit, top.Descending = rowdata.FoldTop, rowdata.VectorWords, w, limit, descending
 				add(fmt.Sprintf("top %d, descending %v,", limit, descending), top, o.gen)
 			}
 			best := f
-			best.Kind, best.Descending, best.Words = spec.FoldBest, descending, 1+w
+			best.Kind, best.Descending, best.Words = rowdata.FoldBest, descending, 1+w
 			add(fmt.Sprintf("best, descending %v,", descending), best, o.gen)
 			best.Tie = true
 			best.Words++
@@ -176,15 +176,15 @@ func foldCases() []foldCase {
 			add(fmt.Sprintf("best, descending %v, payload string,", descending), best, o.gen, pos, someStrings)
 		}
 	}
-	first := spec.Fold{Kind: spec.FoldBest, PayloadWords: 2, PayloadLong: true, Words: 4}
+	first := rowdata.Fold{Kind: rowdata.FoldBest, PayloadWords: 2, PayloadLong: true, Words: 4}
 	last := first
 	last.Descending = true
 	return append(cases, foldCase{"first string", first, inputs(pos, someStrings)}, foldCase{"last string", last, inputs(pos, someStrings)})
 }
 
 // oneFold returns states of a single fold for n groups.
-func oneFold(f spec.Fold, n int) *states {
-	s := newStates(spec.GoMemory, &spec.Bound{Folds: []spec.Fold{f}})
+func oneFold(f rowdata.Fold, n int) *states {
+	s := newStates(rowdata.GoMemory, &rowdata.Bound{Folds: []rowdata.Fold{f}})
 	s.grow(n)
 	return s
 }
@@ -198,7 +198,7 @@ func (s *states) group(g int) []uint64 {
 // addRows accumulates rows, a tile at a time, one input after the other.
 func addRows(s *states, rows [][3][]uint64, gids []uint32) {
 	for len(rows) > 0 {
-		n := min(len(rows), spec.TileRows)
+		n := min(len(rows), rowdata.TileRows)
 		var in [3][]uint64
 		for _, row := range rows[:n] {
 			for i := range in {
@@ -211,17 +211,17 @@ func addRows(s *states, rows [][3][]uint64, gids []uint32) {
 }
 
 // describe writes a state such that two states which mean the same read the same.
-func describe(f *spec.Fold, state []uint64) string {
+func describe(f *rowdata.Fold, state []uint64) string {
 	value := func(words []uint64, long bool) string {
 		if long {
-			return fmt.Sprintf("%q", spec.AsBytes2(words).Bytes())
+			return fmt.Sprintf("%q", rowdata.AsBytes2(words).Bytes())
 		}
 		return fmt.Sprintf("%x", words)
 	}
 	switch {
-	case f.Kind == spec.FoldSketch && state[0] == spec.SketchDense:
-		return fmt.Sprintf("dense %x", spec.SketchRegisters(state))
-	case f.Kind == spec.FoldBest && state[0] != 0:
+	case f.Kind == rowdata.FoldSketch && state[0] == rowdata.SketchDense:
+		return fmt.Sprintf("dense %x", rowdata.SketchRegisters(state))
+	case f.Kind == rowdata.FoldBest && state[0] != 0:
 		parts := bestParts(f, state)
 		return fmt.Sprint(value(parts.order, f.Long), parts.tie, value(parts.payload, f.PayloadLong))
 	case f.Grows():
@@ -237,12 +237,12 @@ func describe(f *spec.Fold, state []uint64) string {
 }
 
 // sameState compares two states, floating-point ones by what results are made of.
-func sameState(f *spec.Fold, a, b []uint64) error {
+func sameState(f *rowdata.Fold, a, b []uint64) error {
 	var da, db []float64
 	switch f.Kind {
-	case spec.FoldSumFloat:
+	case rowdata.FoldSumFloat:
 		da, db = []float64{float(a[0])}, []float64{float(b[0])}
-	case spec.FoldMoments2, spec.FoldMoments4, spec.FoldComoments:
+	case rowdata.FoldMoments2, rowdata.FoldMoments4, rowdata.FoldComoments:
 		if a[0] != b[0] {
 			return fmt.Errorf("counts %d and %d", a[0], b[0])
 		}
@@ -262,12 +262,12 @@ func sameState(f *spec.Fold, a, b []uint64) error {
 }
 
 // centralOf returns what does not depend on the K that a state has chosen: means and variances.
-func centralOf(kind spec.FoldKind, s []uint64) []float64 {
+func centralOf(kind rowdata.FoldKind, s []uint64) []float64 {
 	n := float64(s[0])
 	if n == 0 {
 		return nil
 	}
-	if kind == spec.FoldComoments {
+	if kind == rowdata.FoldComoments {
 		mx, my := float(s[coX])/n, float(s[coY])/n
 		return []float64{
 			float(s[coKx]) + mx, float(s[coKy]) + my,
@@ -276,7 +276,7 @@ func centralOf(kind spec.FoldKind, s []uint64) []float64 {
 	}
 	mean := float(s[2]) / n
 	out := []float64{float(s[1]) + mean, float(s[3])/n - mean*mean}
-	if kind == spec.FoldMoments4 {
+	if kind == rowdata.FoldMoments4 {
 		m2, m3, m4 := float(s[3])/n, float(s[4])/n, float(s[5])/n
 		out = append(out, m3-3*mean*m2+2*mean*mean*mean, m4-4*mean*m3+6*mean*mean*m2-3*mean*mean*mean*mean)
 	}
@@ -290,7 +290,7 @@ func TestMergeIsAccumulate(t *testing.T) {
 	rng := newRand(t)
 	for _, c := range foldCases() {
 		t.Run(c.name, func(t *testing.T) {
-			for _, n := range []int{0, 1, 2, 9, 100, spec.TileRows + 500} {
+			for _, n := range []int{0, 1, 2, 9, 100, rowdata.TileRows + 500} {
 				checkMerge(t, rng, &c, n)
 			}
 		})
@@ -340,7 +340,7 @@ func checkMerge(t *testing.T, rng *rand.Rand, c *foldCase, n int) {
 // rehome moves states to another heap, as a scatter to a page does, and poisons the old one.
 func rehome(s *states) {
 	f := &s.bound.Folds[0]
-	var heap spec.Heap
+	var heap rowdata.Heap
 	for g := range s.groups {
 		if err := f.Relocate(s.group(g), &heap); err != nil {
 			panic(err)
@@ -403,18 +403,18 @@ func bigWords(words []uint64) *big.Int {
 // Would catch a lost carry or a sign that is not extended, at the extremes of every width.
 func TestSumsAgainstBigInt(t *testing.T) {
 	rng := newRand(t)
-	for _, kind := range []spec.FoldKind{spec.FoldSumInt, spec.FoldSumUint, spec.FoldSumInt128} {
+	for _, kind := range []rowdata.FoldKind{rowdata.FoldSumInt, rowdata.FoldSumUint, rowdata.FoldSumInt128} {
 		t.Run(kind.String(), func(t *testing.T) {
 			words, value := 2, edgeInts
-			if kind == spec.FoldSumInt128 {
+			if kind == rowdata.FoldSumInt128 {
 				words, value = 3, edgePairs
 			}
-			s := oneFold(spec.Fold{Kind: kind, Words: words}, 2)
+			s := oneFold(rowdata.Fold{Kind: kind, Words: words}, 2)
 			want := new(big.Int)
 			for range 5000 {
 				v := value(rng, nil)
 				addRows(s, [][3][]uint64{{v}}, []uint32{1})
-				if kind == spec.FoldSumUint {
+				if kind == rowdata.FoldSumUint {
 					v = append(v, 0)
 				}
 				want.Add(want, bigWords(v))
@@ -433,23 +433,23 @@ func TestSumsAgainstBigInt(t *testing.T) {
 // greatest value.
 func TestSumOfExtremes(t *testing.T) {
 	for _, c := range []struct {
-		kind  spec.FoldKind
+		kind  rowdata.FoldKind
 		words int
 		value []uint64
 	}{
-		{spec.FoldSumInt, 2, []uint64{1 << 63}},
-		{spec.FoldSumInt, 2, []uint64{math.MaxInt64}},
-		{spec.FoldSumUint, 2, []uint64{math.MaxUint64}},
-		{spec.FoldSumInt128, 3, []uint64{0, 1 << 63}},
-		{spec.FoldSumInt128, 3, []uint64{math.MaxUint64, math.MaxInt64}},
+		{rowdata.FoldSumInt, 2, []uint64{1 << 63}},
+		{rowdata.FoldSumInt, 2, []uint64{math.MaxInt64}},
+		{rowdata.FoldSumUint, 2, []uint64{math.MaxUint64}},
+		{rowdata.FoldSumInt128, 3, []uint64{0, 1 << 63}},
+		{rowdata.FoldSumInt128, 3, []uint64{math.MaxUint64, math.MaxInt64}},
 	} {
-		s := oneFold(spec.Fold{Kind: c.kind, Words: c.words}, 1)
+		s := oneFold(rowdata.Fold{Kind: c.kind, Words: c.words}, 1)
 		addRows(s, [][3][]uint64{{c.value}}, []uint32{0})
 		for range 20 { // doubles
 			s.merge([]uint32{0}, [][]uint64{slices.Clone(s.group(0))})
 		}
 		value := c.value
-		if c.kind == spec.FoldSumUint {
+		if c.kind == rowdata.FoldSumUint {
 			value = append(slices.Clone(value), 0)
 		}
 		if want := new(big.Int).Lsh(bigWords(value), 20); bigWords(s.group(0)).Cmp(want) != 0 {
@@ -463,8 +463,8 @@ func TestSumOfExtremes(t *testing.T) {
 func TestBestAgainstScan(t *testing.T) {
 	rng := newRand(t)
 	for _, descending := range []bool{false, true} {
-		f := spec.Fold{
-			Kind: spec.FoldBest, Long: true, Tie: true, PayloadWords: 2, PayloadLong: true, Descending: descending,
+		f := rowdata.Fold{
+			Kind: rowdata.FoldBest, Long: true, Tie: true, PayloadWords: 2, PayloadLong: true, Descending: descending,
 			Words: 6,
 		}
 		s := oneFold(f, 1)
@@ -472,18 +472,18 @@ func TestBestAgainstScan(t *testing.T) {
 		for i := range 2000 {
 			var batch arena
 			row := inputs(someStrings, pos, someStrings)(rng, uint64(i), &batch)
-			o := bytes.Clone(spec.AsBytes2(row[0]).Bytes())
+			o := bytes.Clone(rowdata.AsBytes2(row[0]).Bytes())
 			c := bytes.Compare(o, order)
 			if i == 0 || c < 0 && !descending || c > 0 && descending {
-				order, payload = o, bytes.Clone(spec.AsBytes2(row[2]).Bytes())
+				order, payload = o, bytes.Clone(rowdata.AsBytes2(row[2]).Bytes())
 			}
 			addRows(s, [][3][]uint64{row}, []uint32{0})
 			batch.poison()
 			parts := bestParts(&f, s.group(0))
-			if got := spec.AsBytes2(parts.order).Bytes(); !bytes.Equal(got, order) {
+			if got := rowdata.AsBytes2(parts.order).Bytes(); !bytes.Equal(got, order) {
 				t.Fatalf("row %d: order %q, want %q", i, got, order)
 			}
-			if got := spec.AsBytes2(parts.payload).Bytes(); !bytes.Equal(got, payload) {
+			if got := rowdata.AsBytes2(parts.payload).Bytes(); !bytes.Equal(got, payload) {
 				t.Fatalf("row %d: payload %q, want %q", i, got, payload)
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -16,16 +16,16 @@ import (
 // so that most keys that are not equal are told apart without loading them, and no key value is
 // reserved to mark an empty slot.
 type table struct {
-	memory spec.Memory
-	layout *spec.KeyLayout
+	memory rowdata.Memory
+	layout *rowdata.KeyLayout
 	seed   uint64 // of the hash
 	slots  []uint64
 	keys   []uint64 // of all groups, packed
 	groups int
-	heap   spec.Heap // the long strings of keys
-	fresh  int       // groups that came with the last tile
-	missed []uint32  // scratch of lookUp
-	direct direct    // finds keys in place of slots, while they lie close together
+	heap   rowdata.Heap // the long strings of keys
+	fresh  int          // groups that came with the last tile
+	missed []uint32     // scratch of lookUp
+	direct direct       // finds keys in place of slots, while they lie close together
 
 	// dense tables have no slots: the packed key is the group number, and seen tells which exist. Once
 	// none is unseen, rows need not be looked at for that.
@@ -36,10 +36,10 @@ type table struct {
 
 // groupsMax bounds the groups of one table: a slot holds their number in 32 bits, and find may add
 // a tile's worth.
-const groupsMax = 1<<32 - 2 - spec.TileRows
+const groupsMax = 1<<32 - 2 - rowdata.TileRows
 
-func newTable(m spec.Memory, layout *spec.KeyLayout, seed uint64, dense bool) *table {
-	t := &table{memory: m, layout: layout, seed: seed, dense: dense, heap: spec.NewHeap(m), direct: newDirect(layout)}
+func newTable(m rowdata.Memory, layout *rowdata.KeyLayout, seed uint64, dense bool) *table {
+	t := &table{memory: m, layout: layout, seed: seed, dense: dense, heap: rowdata.NewHeap(m), direct: newDirect(layout)}
 	if dense {
 		t.groups = 1 << layout.Bits
 		t.seen = make([]uint8, t.groups)
@@ -66,11 +66,11 @@ func (t *table) reserve(n int) {
 
 // rehash enters the groups into new slots.
 func (t *table) rehash() {
-	var hashes [spec.TileRows]uint64
+	var hashes [rowdata.TileRows]uint64
 	mask := uint64(len(t.slots) - 1)
 	width := t.layout.Words
-	for from := 0; from < t.groups; from += spec.TileRows {
-		to := min(from+spec.TileRows, t.groups)
+	for from := 0; from < t.groups; from += rowdata.TileRows {
+		to := min(from+rowdata.TileRows, t.groups)
 		hashKeys(t.layout, t.keys[from*width:to*width], t.seed, hashes[:to-from])
 		for i, h := range hashes[:to-from] {
 			at := h & mask
@@ -94,7 +94,7 @@ func (t *table) findUnhashed(keys, hashes []uint64, gids []uint32) {
 
 // find writes the group of each key, adding groups for keys not seen before. long says that some
 // key refers to bytes outside it, as hashKeys has found out.
-// Requires: len(gids) = len(hashes) = rows; at most spec.TileRows rows.
+// Requires: len(gids) = len(hashes) = rows; at most rowdata.TileRows rows.
 func (t *table) find(keys, hashes []uint64, gids []uint32, long bool) {
 	switch {
 	case t.dense:
@@ -263,7 +263,7 @@ func (t *table) bytes() int64 {
 const wordsFew = 16
 
 // growWords returns words with at least n words of capacity, all usable, and what they held. freeWords gives them back.
-func growWords(m spec.Memory, words []uint64, n int) []uint64 {
+func growWords(m rowdata.Memory, words []uint64, n int) []uint64 {
 	if n <= len(words) {
 		return words
 	}
@@ -280,21 +280,23 @@ func growWords(m spec.Memory, words []uint64, n int) []uint64 {
 }
 
 // freeWords gives back what growWords has returned.
-func freeWords(m spec.Memory, words []uint64) {
+func freeWords(m rowdata.Memory, words []uint64) {
 	if len(words) > wordsFew {
 		m.Free(words)
 	}
 }
 
 // HashesWords reports whether the hash of a packed key is that of its words: partition.HashKeys1's or HashKeysN's.
-func HashesWords(l *spec.KeyLayout) bool { return len(l.Longs) == 0 && !isNullable(l) }
+func HashesWords(l *rowdata.KeyLayout) bool { return len(l.Longs) == 0 && !isNullable(l) }
 
 // HashKeys hashes packed keys, as a run does that scatters them for the first time.
-func HashKeys(l *spec.KeyLayout, keys, hashes []uint64) { hashKeys(l, keys, partition.Seed(0), hashes) }
+func HashKeys(l *rowdata.KeyLayout, keys, hashes []uint64) {
+	hashKeys(l, keys, partition.Seed(0), hashes)
+}
 
 // hashKeys hashes packed keys. Equal keys have equal hashes, also where their strings lie at
 // different addresses. long reports whether some key refers to bytes outside it.
-func hashKeys(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) (long bool) {
+func hashKeys(l *rowdata.KeyLayout, keys []uint64, seed uint64, hashes []uint64) (long bool) {
 	switch {
 	case l.Words == 0:
 		clear(hashes)
@@ -326,7 +328,7 @@ func hashNullable(keys []uint64, seed uint64, hashes []uint64) {
 }
 
 // anyLong reports whether some key refers to bytes outside it.
-func anyLong(l *spec.KeyLayout, keys []uint64) bool {
+func anyLong(l *rowdata.KeyLayout, keys []uint64) bool {
 	for _, w := range l.Longs {
 		if anyLongAt(keys, w, l.Words) {
 			return true
@@ -338,7 +340,7 @@ func anyLong(l *spec.KeyLayout, keys []uint64) bool {
 // anyLongAt reports whether some string, of those at every stride-th word, refers to bytes outside it.
 func anyLongAt(words []uint64, from, stride int) bool {
 	for at := from; at < len(words); at += stride {
-		if spec.AsBytes2(words[at : at+2]).Long() {
+		if rowdata.AsBytes2(words[at : at+2]).Long() {
 			return true
 		}
 	}
@@ -346,13 +348,13 @@ func anyLongAt(words []uint64, from, stride int) bool {
 }
 
 // hashLongs hashes again the keys that hold an address, with the hash of the bytes in its place.
-func hashLongs(l *spec.KeyLayout, keys []uint64, seed uint64, hashes []uint64) {
+func hashLongs(l *rowdata.KeyLayout, keys []uint64, seed uint64, hashes []uint64) {
 	var words []uint64
 	for i := range hashes {
 		key := keys[i*l.Words : (i+1)*l.Words]
 		long := false
 		for _, w := range l.Longs {
-			v := spec.AsBytes2(key[w : w+2])
+			v := rowdata.AsBytes2(key[w : w+2])
 			if !v.Long() {
 				continue
 			}

@@ -11,22 +11,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
 // keyLayout is a layout of whole words, with strings at the given words.
-func keyLayout(words int, longs ...int) *spec.KeyLayout {
-	return &spec.KeyLayout{Words: words, Bits: 64 * words, Longs: longs}
+func keyLayout(words int, longs ...int) *rowdata.KeyLayout {
+	return &rowdata.KeyLayout{Words: words, Bits: 64 * words, Longs: longs}
 }
 
 // keyText returns the text that tells two packed keys apart.
-func keyText(l *spec.KeyLayout, key []uint64) string {
+func keyText(l *rowdata.KeyLayout, key []uint64) string {
 	var b strings.Builder
 	for w := 0; w < l.Words; w++ {
 		if slices.Contains(l.Longs, w) {
-			v := spec.AsBytes2(key[w : w+2])
-			if *v == spec.NullBytes() {
+			v := rowdata.AsBytes2(key[w : w+2])
+			if *v == rowdata.NullBytes() {
 				b.WriteString("NULL ")
 			} else {
 				fmt.Fprintf(&b, "%q ", v.Bytes())
@@ -40,7 +40,7 @@ func keyText(l *spec.KeyLayout, key []uint64) string {
 }
 
 // randomKeys makes rows keys of at most distinct values a field; long lets strings lie outside.
-func randomKeys(rng *rand.Rand, l *spec.KeyLayout, rows, distinct int, long bool, batch *arena) []uint64 {
+func randomKeys(rng *rand.Rand, l *rowdata.KeyLayout, rows, distinct int, long bool, batch *arena) []uint64 {
 	keys := make([]uint64, rows*l.Words)
 	for i := range rows {
 		key := keys[i*l.Words : (i+1)*l.Words]
@@ -51,11 +51,11 @@ func randomKeys(rng *rand.Rand, l *spec.KeyLayout, rows, distinct int, long bool
 			n := rng.IntN(distinct)
 			switch {
 			case n == 0:
-				*spec.AsBytes2(key[w : w+2]) = spec.NullBytes()
+				*rowdata.AsBytes2(key[w : w+2]) = rowdata.NullBytes()
 			case long && n%2 == 0:
-				*spec.AsBytes2(key[w : w+2]) = batch.value(fmt.Sprintf("%04d, a longer string%s", n, strings.Repeat(".", n%9)))
+				*rowdata.AsBytes2(key[w : w+2]) = batch.value(fmt.Sprintf("%04d, a longer string%s", n, strings.Repeat(".", n%9)))
 			default:
-				*spec.AsBytes2(key[w : w+2]) = batch.value(fmt.Sprint(n)[:min(12, len(fmt.Sprint(n)))])
+				*rowdata.AsBytes2(key[w : w+2]) = batch.value(fmt.Sprint(n)[:min(12, len(fmt.Sprint(n)))])
 			}
 		}
 	}
@@ -119,13 +119,13 @@ func (c *checkedTable) checkKeys(t *testing.T) {
 // tiles of short strings that do not find what tiles of long ones have left in the same table.
 func TestTableAgainstMap(t *testing.T) {
 	rng := newRand(t)
-	layouts := []*spec.KeyLayout{
+	layouts := []*rowdata.KeyLayout{
 		keyLayout(0), keyLayout(1), keyLayout(2), keyLayout(2, 0), keyLayout(3), keyLayout(3, 1), keyLayout(4, 0, 2),
 		keyLayout(5, 0), keyLayout(6, 4), keyLayout(7, 1, 3, 5), keyLayout(8), keyLayout(8, 0, 6), keyLayout(9), keyLayout(9, 7), keyLayout(12, 2),
 	}
 	for _, l := range layouts {
 		t.Run(fmt.Sprintf("%d words, strings at %v", l.Words, l.Longs), func(t *testing.T) {
-			table := newTable(spec.GoMemory, l, partition.Seed(rng.IntN(2)), false)
+			table := newTable(rowdata.GoMemory, l, partition.Seed(rng.IntN(2)), false)
 			for range 2 { // again after a reset
 				c := &checkedTable{table, map[string]uint32{}}
 				for range 8 {
@@ -147,9 +147,9 @@ func TestTableAgainstMap(t *testing.T) {
 // number is not a power of two.
 func TestTableGrows(t *testing.T) {
 	for _, words := range []int{1, 2} {
-		c := &checkedTable{newTable(spec.GoMemory, keyLayout(words), 0, false), map[string]uint32{}}
+		c := &checkedTable{newTable(rowdata.GoMemory, keyLayout(words), 0, false), map[string]uint32{}}
 		for n := 0; n < 1<<16; {
-			rows := min(spec.TileRows, n+1)
+			rows := min(rowdata.TileRows, n+1)
 			keys := make([]uint64, rows*words)
 			for i := range rows {
 				keys[i*words] = uint64(n + i)
@@ -167,7 +167,7 @@ func TestTableGrows(t *testing.T) {
 // Would catch keys taken for equal because slot and salt are: with one-word keys, whose hash is a
 // bijection, whole sets of them collide in both, also after the table has grown.
 func TestTableOfCollidingKeys(t *testing.T) {
-	c := &checkedTable{newTable(spec.GoMemory, keyLayout(1), 0, false), map[string]uint32{}}
+	c := &checkedTable{newTable(rowdata.GoMemory, keyLayout(1), 0, false), map[string]uint32{}}
 	const saltEnd = 53 // hash bits from here on are in neither slot nor salt
 	for n := range 4 {
 		keys := make([]uint64, 500)
@@ -184,11 +184,11 @@ func TestTableOfCollidingKeys(t *testing.T) {
 // one number.
 func TestTableOfEqualHashes(t *testing.T) {
 	rng := newRand(t)
-	for _, l := range []*spec.KeyLayout{keyLayout(2), keyLayout(2, 0), keyLayout(8), keyLayout(9), keyLayout(9, 3)} {
+	for _, l := range []*rowdata.KeyLayout{keyLayout(2), keyLayout(2, 0), keyLayout(8), keyLayout(9), keyLayout(9, 3)} {
 		var batch arena
 		const rows = 300
 		keys := randomKeys(rng, l, rows, 50, true, &batch)
-		table := newTable(spec.GoMemory, l, 0, false)
+		table := newTable(rowdata.GoMemory, l, 0, false)
 		table.reserve(2 * rows)
 		hashes, gids := make([]uint64, rows), make([]uint32, rows)
 		model := map[string]uint32{}
@@ -235,14 +235,14 @@ func TestHashKeysOfStrings(t *testing.T) {
 // that lists groups no row was in.
 func TestDenseTable(t *testing.T) {
 	for _, bits := range []int{1, 2, 9, 16} {
-		l := &spec.KeyLayout{Words: 1, Bits: bits}
-		table := newTable(spec.GoMemory, l, 0, true)
+		l := &rowdata.KeyLayout{Words: 1, Bits: bits}
+		table := newTable(rowdata.GoMemory, l, 0, true)
 		last := uint64(1)<<bits - 1
 		keys := []uint64{last, 0, last, last / 2}
 		gids := make([]uint32, len(keys))
 		table.find(keys, make([]uint64, len(keys)), gids, false)
-		g := &Groups{table: table, states: newStates(spec.GoMemory, &spec.Bound{
-			Keys: *l, Folds: []spec.Fold{{Kind: spec.FoldCount, Words: 1}},
+		g := &Groups{table: table, states: newStates(rowdata.GoMemory, &rowdata.Bound{
+			Keys: *l, Folds: []rowdata.Fold{{Kind: rowdata.FoldCount, Words: 1}},
 		})}
 		g.states.grow(table.groups)
 		g.states.accumulateFold(&g.states.bound.Folds[0], g.states.words[0], gids, [3][]uint64{})
@@ -265,16 +265,16 @@ func TestDenseTable(t *testing.T) {
 // Would catch keys of a dense table that are not seen, be it that others were seen twice or that all
 // but a NULL were; and a count of keys that leaves some out.
 func TestDenseSeesAll(t *testing.T) {
-	stats := []spec.ColumnStats{{HasRange: true, Min: -1, Max: 3}, {HasRange: true, NoNulls: true, Max: 2}}
+	stats := []rowdata.ColumnStats{{HasRange: true, Min: -1, Max: 3}, {HasRange: true, NoNulls: true, Max: 2}}
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "b", Type: arrow.PrimitiveTypes.Int64},
 	}, nil)
-	b, err := spec.Bind(query.Query{Keys: []query.Key{{Column: "a"}, {Column: "b"}}}, schema, stats)
+	b, err := rowdata.Bind(query.Query{Keys: []query.Key{{Column: "a"}, {Column: "b"}}}, schema, stats)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := &b.Keys
-	tab := newTable(spec.GoMemory, l, 0, true)
+	tab := newTable(rowdata.GoMemory, l, 0, true)
 	var keys []uint64
 	for a := range uint64(6) { // the last is NULL
 		for k := range uint64(3) {

@@ -3,7 +3,7 @@ package cpuagg
 import (
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -11,7 +11,7 @@ import (
 // found without the detours of wider keys.
 
 // isText reports whether a key is one string.
-func isText(l *spec.KeyLayout) bool { return l.Words == 2 && len(l.Longs) == 1 }
+func isText(l *rowdata.KeyLayout) bool { return l.Words == 2 && len(l.Longs) == 1 }
 
 // hashText hashes keys of one string: short ones by their words, long ones by their bytes.
 func hashText(keys []uint64, seed uint64, hashes []uint64) (long bool) {
@@ -67,8 +67,8 @@ func (t *table) findText(words, hashes []uint64, gids []uint32) {
 }
 
 // textKeys views keys of one string.
-func textKeys(words []uint64) []spec.Bytes2 {
-	return unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/2)
+func textKeys(words []uint64) []rowdata.Bytes2 {
+	return unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/2)
 }
 
 // sameBytes compares n bytes, at least 8, at two addresses: 8 at a time, the last of which may have

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Would catch bytes that are not compared, at either end or between two steps.
@@ -33,7 +33,7 @@ func TestSameBytes(t *testing.T) {
 func TestHashText(t *testing.T) {
 	l := keyLayout(2, 0)
 	var a, b arena
-	null := spec.NullBytes()
+	null := rowdata.NullBytes()
 	words := func(batch *arena, texts ...string) []uint64 {
 		var keys []uint64
 		for _, text := range texts {

@@ -3,13 +3,13 @@ package cpuagg
 import (
 	"slices"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // view is a tile as the folds see it: for each selection the groups of its rows, for each input
 // the values of those rows.
 type view struct {
-	bound  *spec.Bound
+	bound  *rowdata.Bound
 	gids   [][]uint32 // by selection
 	inputs [][]uint64 // by input
 
@@ -21,7 +21,7 @@ type view struct {
 	inputBuf [][]uint64
 }
 
-func newView(b *spec.Bound) *view {
+func newView(b *rowdata.Bound) *view {
 	return &view{
 		bound:    b,
 		gids:     make([][]uint32, len(b.Selections)),
@@ -33,7 +33,7 @@ func newView(b *spec.Bound) *view {
 }
 
 // set turns the view to a tile whose rows are in groups gids.
-func (v *view) set(t *spec.Tile, gids []uint32) {
+func (v *view) set(t *rowdata.Tile, gids []uint32) {
 	for s, sel := range v.bound.Selections {
 		v.gids[s] = gids
 		if v.selectRows(s, sel, t) {
@@ -56,7 +56,7 @@ func (v *view) set(t *spec.Tile, gids []uint32) {
 
 // selectRows lists the rows in which no column of a selection is NULL, and reports whether some
 // row is left out.
-func (v *view) selectRows(s int, sel spec.Selection, t *spec.Tile) bool {
+func (v *view) selectRows(s int, sel rowdata.Selection, t *rowdata.Tile) bool {
 	var valid []uint8
 	for _, c := range sel {
 		switch {
@@ -81,7 +81,7 @@ func (v *view) selectRows(s int, sel spec.Selection, t *spec.Tile) bool {
 }
 
 // selectAll is selectRows for several columns with NULLs.
-func (v *view) selectAll(s int, sel spec.Selection, t *spec.Tile) bool {
+func (v *view) selectAll(s int, sel rowdata.Selection, t *rowdata.Tile) bool {
 	rows := v.rows[s][:0]
 	for i := range t.Rows {
 		ok := uint8(1)

@@ -4,27 +4,27 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Would catch rows with a NULL that reach a fold (A4), rows without one that do not, values that
 // are moved out of step with their groups, and selections that remember the tile before.
 func TestViewSelects(t *testing.T) {
 	rng := newRand(t)
-	b := &spec.Bound{
-		Columns:    make([]spec.Column, 3),
-		Args:       []spec.Arg{{Column: 0, Words: 1}, {Column: 1, Words: 2}},
-		Selections: []spec.Selection{{}, {0}, {1}, {0, 1}, {0, 1, 2}},
+	b := &rowdata.Bound{
+		Columns:    make([]rowdata.Column, 3),
+		Args:       []rowdata.Arg{{Column: 0, Words: 1}, {Column: 1, Words: 2}},
+		Selections: []rowdata.Selection{{}, {0}, {1}, {0, 1}, {0, 1, 2}},
 	}
 	for s := range b.Selections {
 		for a := range b.Args {
-			b.Inputs = append(b.Inputs, spec.Input{Arg: a, Selection: s})
+			b.Inputs = append(b.Inputs, rowdata.Input{Arg: a, Selection: s})
 		}
 	}
 	v := newView(b)
 	for range 200 {
-		rows := 1 + rng.IntN(spec.TileRows)
-		tile := &spec.Tile{Rows: rows, Args: [][]uint64{make([]uint64, rows), make([]uint64, 2*rows)}, Valid: make([][]uint8, 3)}
+		rows := 1 + rng.IntN(rowdata.TileRows)
+		tile := &rowdata.Tile{Rows: rows, Args: [][]uint64{make([]uint64, rows), make([]uint64, 2*rows)}, Valid: make([][]uint8, 3)}
 		gids := make([]uint32, rows)
 		for i := range rows {
 			gids[i], tile.Args[0][i], tile.Args[1][2*i], tile.Args[1][2*i+1] = uint32(i), uint64(i), uint64(i), uint64(i)+1

@@ -3,7 +3,7 @@ package cpuagg
 import (
 	"math"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Worker takes tiles, one goroutine's share of a run. In the partition-generating phase it is in
@@ -26,8 +26,8 @@ type Worker struct {
 	rows        *scatterer
 	flushed     *scatterer
 
-	// Of the page being processed, up to spec.TileRows rows at a time:
-	page      spec.Tile
+	// Of the page being processed, up to rowdata.TileRows rows at a time:
+	page      rowdata.Tile
 	pageParts [][]uint64 // states, by fold
 }
 
@@ -46,18 +46,18 @@ func (r *Run) NewWorker() *Worker {
 		table:  newTable(r.opt.Memory, &r.bound.Keys, 0, r.Dense()),
 		states: newStates(r.opt.Memory, r.bound),
 		view:   newView(r.bound),
-		hashes: make([]uint64, spec.TileRows),
-		gids:   make([]uint32, spec.TileRows),
+		hashes: make([]uint64, rowdata.TileRows),
+		gids:   make([]uint32, rowdata.TileRows),
 
 		tableGroups: r.opt.TableGroups,
 
-		page:      spec.Tile{Args: make([][]uint64, len(r.bound.Args)), Valid: make([][]uint8, len(r.bound.Columns))},
+		page:      rowdata.Tile{Args: make([][]uint64, len(r.bound.Args)), Valid: make([][]uint8, len(r.bound.Columns))},
 		pageParts: make([][]uint64, len(r.bound.Folds)),
 	}
 	w.table.direct.most = r.windowMax
 	w.scatterMode = r.opt.NoPreAgg && w.canScatter()
 	if w.canScatter() {
-		w.once = make([]uint8, r.opt.TableGroups+spec.TileRows)
+		w.once = make([]uint8, r.opt.TableGroups+rowdata.TileRows)
 	}
 	return w
 }
@@ -67,7 +67,7 @@ func (r *Run) NewWorker() *Worker {
 func (w *Worker) canScatter() bool { return !w.table.dense && w.table.layout.Words > 0 }
 
 // Add takes the rows of a tile, and keeps nothing of it.
-func (w *Worker) Add(t *spec.Tile) error {
+func (w *Worker) Add(t *rowdata.Tile) error {
 	if t.Rows == 0 {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (w *Worker) Add(t *spec.Tile) error {
 	return w.flush()
 }
 
-// AddGroups takes groups that others have aggregated, at most spec.TileRows: their packed keys, and their
+// AddGroups takes groups that others have aggregated, at most rowdata.TileRows: their packed keys, and their
 // states by fold, which refer to no memory. It keeps nothing of them.
 func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 	w.modeRows += int64(n)
@@ -146,7 +146,7 @@ func (w *Worker) growTable() bool {
 		return false
 	}
 	w.tableGroups = limit
-	w.once = append(w.once, make([]uint8, w.tableGroups+spec.TileRows-len(w.once))...)
+	w.once = append(w.once, make([]uint8, w.tableGroups+rowdata.TileRows-len(w.once))...)
 	return true
 }
 
@@ -168,7 +168,7 @@ const tableGrowth = 8
 const directGrowth = 20
 
 // AddScattered takes the rows of a tile to the partitions that their hashes name, and keeps nothing of it.
-func (w *Worker) AddScattered(t *spec.Tile, hashes []uint64) error {
+func (w *Worker) AddScattered(t *rowdata.Tile, hashes []uint64) error {
 	if w.rows == nil {
 		w.rows = newScatterer(w.run.opt.Memory, Rows, &w.run.rowLayout, w.run.plan(sample{}))
 	}
@@ -176,7 +176,7 @@ func (w *Worker) AddScattered(t *spec.Tile, hashes []uint64) error {
 	return w.rows.scatterTile(w.run.bound, t, hashes)
 }
 
-func (w *Worker) addRows(t *spec.Tile, hashes []uint64) error {
+func (w *Worker) addRows(t *rowdata.Tile, hashes []uint64) error {
 	if err := w.AddScattered(t, hashes); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
 )
@@ -27,9 +27,9 @@ type blobPass struct {
 	positions uint64   // that they take
 	runs      []string // that they are of, those that were merged to one included
 
-	layout   spec.RowLayout
-	shift    *spec.PositionShift
-	memory   spec.Memory
+	layout   rowdata.RowLayout
+	shift    *rowdata.PositionShift
+	memory   rowdata.Memory
 	progress *progress
 }
 
@@ -42,7 +42,7 @@ type storedBlob struct {
 var _ cpuagg.Pass = (*blobPass)(nil)
 
 // Put implements cpuagg.Pass.
-func (p *blobPass) Put(int, cpuagg.Content, *spec.Page) error {
+func (p *blobPass) Put(int, cpuagg.Content, *rowdata.Page) error {
 	return errors.New("partial states are only read")
 }
 
@@ -67,7 +67,7 @@ type blobPages struct {
 }
 
 // Next implements cpuagg.Pages.
-func (b *blobPages) Next() (*spec.Page, error) {
+func (b *blobPages) Next() (*rowdata.Page, error) {
 	for {
 		if b.file == nil {
 			if b.left == 0 {

@@ -62,13 +62,13 @@ const pageBytes = 4 << 10
 // Free takes a buffer back.
 func (a *budgetAllocator) Free(b []byte) { a.of.Free(b) }
 
-// Reserve implements spec.Budget.
+// Reserve implements rowdata.Budget.
 func (a *budgetAllocator) Reserve(bytes int64) error { return a.memory.Reserve(bytes) }
 
-// Unreserve implements spec.Budget.
+// Unreserve implements rowdata.Budget.
 func (a *budgetAllocator) Unreserve(bytes int64) { a.memory.Unreserve(bytes) }
 
-// Room implements spec.Budget.
+// Room implements rowdata.Budget.
 func (a *budgetAllocator) Room(bytes int64) error { return a.memory.Room(bytes) }
 
 // Share returns the part of the memory limit that is one worker's, in bytes.

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // errBatchTooLarge says that values need more than the 2 GiB or 2^31 elements that the 32-bit
@@ -19,7 +19,7 @@ var errBatchTooLarge = errors.New("more than 2^31-1 bytes or elements in one arr
 
 // vector is a result column before it is an array: words in the natural encoding of a kind.
 type vector struct {
-	kind  spec.Kind
+	kind  rowdata.Kind
 	words []uint64
 	valid []uint8 // nil when no value is NULL
 }
@@ -42,7 +42,7 @@ func (v *vector) isNull(i int) bool { return v.valid != nil && v.valid[i] == 0 }
 
 // toArray makes an array of a type from a vector of the type's kind.
 func (v *vector) toArray(mem memory.Allocator, dt arrow.DataType) (arrow.Array, error) {
-	if v.kind == spec.Bytes {
+	if v.kind == rowdata.Bytes {
 		return v.bytesArray(mem, dt)
 	}
 	n := v.len()
@@ -76,10 +76,10 @@ func (v *vector) fill(out []byte, id arrow.Type) {
 		}
 	case arrow.FLOAT16:
 		for i, w := range v.words {
-			view[uint16](out)[i] = spec.ToHalf(float32(math.Float64frombits(w)))
+			view[uint16](out)[i] = rowdata.ToHalf(float32(math.Float64frombits(w)))
 		}
 	case arrow.DECIMAL128:
-		if v.kind == spec.Int128 {
+		if v.kind == rowdata.Int128 {
 			copy(view[uint64](out), v.words)
 			return
 		}
@@ -100,7 +100,7 @@ func narrow[T uint8 | uint16 | uint32](out []byte, words []uint64) {
 
 // bytesArray makes an array of strings or binary values.
 func (v *vector) bytesArray(mem memory.Allocator, dt arrow.DataType) (arrow.Array, error) {
-	values := unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.words))), v.len())
+	values := unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.words))), v.len())
 	total := 0
 	for i := range values {
 		if !v.isNull(i) {
@@ -140,7 +140,7 @@ func appendBytes(b array.Builder, value []byte) {
 	}
 }
 
-func offsetArray[T int32 | int64](v *vector, mem memory.Allocator, dt arrow.DataType, values []spec.Bytes2, total int) arrow.Array {
+func offsetArray[T int32 | int64](v *vector, mem memory.Allocator, dt arrow.DataType, values []rowdata.Bytes2, total int) arrow.Array {
 	var t T
 	offsets := newBuffer(mem, (len(values)+1)*int(unsafe.Sizeof(t)))
 	data := newBuffer(mem, total)
@@ -149,7 +149,7 @@ func offsetArray[T int32 | int64](v *vector, mem memory.Allocator, dt arrow.Data
 	for i := range values {
 		switch value := &values[i]; {
 		case v.isNull(i):
-		case !value.Long() && at+spec.InlineBytes <= len(out):
+		case !value.Long() && at+rowdata.InlineBytes <= len(out):
 			value.PutInline(out[at:])
 			at += value.Len()
 		default:

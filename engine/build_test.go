@@ -12,22 +12,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Would catch arrays without values, or of NULLs only, that have no buffers or more rows than they
 // should, and words of a NULL that are followed.
 func TestBuildEmptyAndNull(t *testing.T) {
-	for _, dt := range spectest.Types() {
+	for _, dt := range grouptest.Types() {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		kind := columnOf(t, dt, true).Kind
 		for _, n := range []int{0, 1, 8, 9} {
 			v := &vector{kind: kind, words: make([]uint64, n*kind.Words())}
 			for i := range n {
 				v.setNull(i)
-				if kind == spec.Bytes {
-					*spec.AsBytes2(v.words[2*i : 2*i+2]) = spec.NullBytes()
+				if kind == rowdata.Bytes {
+					*rowdata.AsBytes2(v.words[2*i : 2*i+2]) = rowdata.NullBytes()
 				}
 			}
 			arr, err := v.toArray(mem, dt)
@@ -46,7 +46,7 @@ func TestBuildEmptyAndNull(t *testing.T) {
 // Would catch validity bits that move at a byte's end.
 func TestBuildValidity(t *testing.T) {
 	for n := range 40 {
-		v := &vector{kind: spec.Int64, words: make([]uint64, n)}
+		v := &vector{kind: rowdata.Int64, words: make([]uint64, n)}
 		for i := range n {
 			v.words[i] = uint64(i)
 			if i%3 == 1 {
@@ -69,8 +69,8 @@ func TestBuildValidity(t *testing.T) {
 // words may be anything, do not count.
 func TestBuildTooLarge(t *testing.T) {
 	const gib = 1 << 30
-	huge := spec.Bytes2{gib, 1} // is not looked at
-	v := &vector{kind: spec.Bytes, words: slices.Concat(huge[:], huge[:])}
+	huge := rowdata.Bytes2{gib, 1} // is not looked at
+	v := &vector{kind: rowdata.Bytes, words: slices.Concat(huge[:], huge[:])}
 	if _, err := v.toArray(memory.NewGoAllocator(), arrow.BinaryTypes.String); !errors.Is(err, errBatchTooLarge) {
 		t.Errorf("2 GiB of strings: %v", err)
 	}
@@ -86,8 +86,8 @@ func TestBuildTooLarge(t *testing.T) {
 func TestBuildLists(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	elements := &vector{kind: spec.Int64, words: []uint64{1, 2, 3, math.MaxUint64}}
-	lists := &vector{kind: spec.Int64, words: make([]uint64, 5)}
+	elements := &vector{kind: rowdata.Int64, words: []uint64{1, 2, 3, math.MaxUint64}}
+	lists := &vector{kind: rowdata.Int64, words: make([]uint64, 5)}
 	lists.setNull(1)
 	arr, err := listArray(mem, arrow.ListOf(arrow.PrimitiveTypes.Int16), elements, []int{2, 2, 2, 3, 4}, lists)
 	if err != nil {
@@ -104,13 +104,13 @@ func TestBuildLists(t *testing.T) {
 
 // Would catch a type that toArray cannot make although a query can have it as a result.
 func TestBuildResultTypes(t *testing.T) {
-	for _, dt := range spectest.Types() {
+	for _, dt := range grouptest.Types() {
 		for _, f := range query.Funcs() {
-			if f.Args() != 1 || !spectest.Suits(f, dt) {
+			if f.Args() != 1 || !grouptest.Suits(f, dt) {
 				continue
 			}
 			schema := arrow.NewSchema([]arrow.Field{{Name: "c", Type: dt}}, nil)
-			b, err := spec.Bind(query.Query{Aggregates: []query.Aggregate{{Func: f, Args: []string{"c"}, Length: 1}}}, schema, nil)
+			b, err := rowdata.Bind(query.Query{Aggregates: []query.Aggregate{{Func: f, Args: []string{"c"}, Length: 1}}}, schema, nil)
 			if err != nil {
 				t.Errorf("%s of %s: %v", f, dt, err)
 				continue
@@ -119,7 +119,7 @@ func TestBuildResultTypes(t *testing.T) {
 			if list, ok := result.(*arrow.ListType); ok {
 				result = list.Elem()
 			}
-			kind, err := spec.KindOf(result)
+			kind, err := rowdata.KindOf(result)
 			if err != nil {
 				t.Errorf("%s of %s: %v", f, dt, err)
 				continue

@@ -11,12 +11,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // columnReader turns one column of the record batches into words, a tile at a time.
 type columnReader struct {
-	col    *spec.Column
+	col    *rowdata.Column
 	arr    arrow.Array
 	data   arrow.ArrayData
 	nulls  bool           // the batch's column has some
@@ -148,7 +148,7 @@ func (r *columnReader) fixed(from, n int) ([]uint64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("column %q: %w", r.col.Name, err)
 	}
-	if dt.Bytes() == 8 || r.col.Kind == spec.Int128 {
+	if dt.Bytes() == 8 || r.col.Kind == rowdata.Int128 {
 		if shared, ok := shareWords(raw); ok {
 			return shared, nil
 		}
@@ -173,10 +173,10 @@ func (r *columnReader) fixed(from, n int) ([]uint64, error) {
 		}
 	case arrow.FLOAT16:
 		for i, v := range view[uint16](raw)[:n] {
-			r.words[i] = math.Float64bits(float64(spec.FromHalf(v)))
+			r.words[i] = math.Float64bits(float64(rowdata.FromHalf(v)))
 		}
 	case arrow.DECIMAL128:
-		if r.col.Kind == spec.Int64 {
+		if r.col.Kind == rowdata.Int64 {
 			return r.words, r.narrowDecimals(raw, from)
 		}
 		fallthrough
@@ -237,7 +237,7 @@ func widen[T int8 | int16 | int32 | uint8 | uint16 | uint32](words []uint64, raw
 
 // bytes writes the words of n strings.
 func (r *columnReader) bytes(arr arrow.Array, from, n int) error {
-	out := unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(r.words))), n)
+	out := unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(r.words))), n)
 	switch arr := arr.(type) {
 	case *array.String:
 		return bytesByOffset(r, out, arr.ValueOffsets(), arr.ValueBytes(), from)
@@ -252,24 +252,24 @@ func (r *columnReader) bytes(arr arrow.Array, from, n int) error {
 		raw, err := fixedBytes(r.data, width, from, n)
 		for i := range out {
 			if err == nil {
-				out[i] = spec.ToBytes2(raw[i*width : (i+1)*width])
+				out[i] = rowdata.ToBytes2(raw[i*width : (i+1)*width])
 			}
 		}
 		return err
 	case array.ViewLike:
 		for i := range out {
-			out[i] = spec.Bytes2{}
+			out[i] = rowdata.Bytes2{}
 			if arr.IsNull(from + i) {
 				continue
 			}
 			header := arr.ValueHeader(from + i)
 			if header.IsInline() {
-				out[i] = spec.ToBytes2(header.InlineBytes())
+				out[i] = rowdata.ToBytes2(header.InlineBytes())
 				continue
 			}
 			buffer := r.data.Buffers()[2+header.BufferIndex()].Bytes()
 			at := int(header.BufferOffset())
-			out[i] = spec.ToBytes2(buffer[at : at+header.Len()])
+			out[i] = rowdata.ToBytes2(buffer[at : at+header.Len()])
 		}
 	}
 	return nil
@@ -289,14 +289,14 @@ func (r *columnReader) viewWords(from, n int) ([]uint64, error) {
 	}
 	r.words = grow(r.words, 2*n)
 	for i := range n {
-		out, header := spec.AsBytes2(r.words[2*i:2*i+2]), raw[16*i:16*i+16]
-		*out = spec.Bytes2{binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint64(header[8:])}
+		out, header := rowdata.AsBytes2(r.words[2*i:2*i+2]), raw[16*i:16*i+16]
+		*out = rowdata.Bytes2{binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint64(header[8:])}
 		switch {
 		case r.nulls && r.arr.IsNull(from+i):
-			*out = spec.Bytes2{}
+			*out = rowdata.Bytes2{}
 		case out.Long():
 			at := int(out[1] >> 32)
-			*out = spec.ToBytes2(buffers[2+uint32(out[1])].Bytes()[at : at+out.Len()])
+			*out = rowdata.ToBytes2(buffers[2+uint32(out[1])].Bytes()[at : at+out.Len()])
 		}
 	}
 	return r.words, nil
@@ -304,14 +304,14 @@ func (r *columnReader) viewWords(from, n int) ([]uint64, error) {
 
 // bytesByOffset writes the words of strings that lie one after the other in data, which begins at
 // the first row's string.
-func bytesByOffset[T int32 | int64](r *columnReader, out []spec.Bytes2, offsets []T, data []byte, from int) error {
+func bytesByOffset[T int32 | int64](r *columnReader, out []rowdata.Bytes2, offsets []T, data []byte, from int) error {
 	if len(out) == 0 {
 		return nil
 	}
 	if len(offsets) <= from+len(out) {
 		return fmt.Errorf("column %q: %d offsets for %d strings: %w", r.col.Name, len(offsets), from+len(out), ErrCorrupt)
 	}
-	spec.PutBytes2(out, data, offsets[from:from+len(out)+1], offsets[0])
+	rowdata.PutBytes2(out, data, offsets[from:from+len(out)+1], offsets[0])
 	return nil
 }
 

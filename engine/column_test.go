@@ -13,22 +13,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
-func columnOf(t *testing.T, dt arrow.DataType, nullable bool) *spec.Column {
+func columnOf(t *testing.T, dt arrow.DataType, nullable bool) *rowdata.Column {
 	t.Helper()
-	kind, err := spec.KindOf(dt)
+	kind, err := rowdata.KindOf(dt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &spec.Column{Name: "c", Type: spec.ValueType(dt), Kind: kind, Nullable: nullable}
+	return &rowdata.Column{Name: "c", Type: rowdata.ValueType(dt), Kind: kind, Nullable: nullable}
 }
 
 // randomCells are values of a type, its extremes among them, and NULLs.
 func randomCells(rng *rand.Rand, dt arrow.DataType, n int) []any {
-	edges := spectest.Edges(spec.ValueType(dt))
+	edges := grouptest.Edges(rowdata.ValueType(dt))
 	cells := make([]any, n)
 	for i := range cells {
 		if rng.IntN(4) > 0 {
@@ -68,14 +68,14 @@ func TestExpandBits(t *testing.T) {
 // are read from the array's start, NULLs that move, and results built in another form than the
 // column's: every type goes from an array to words and back.
 func TestColumnRoundTrip(t *testing.T) {
-	for _, dt := range append(spectest.Types(), spectest.DictionaryTypes()...) {
+	for _, dt := range append(grouptest.Types(), grouptest.DictionaryTypes()...) {
 		t.Run(dt.String(), func(t *testing.T) {
 			mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 			defer mem.AssertSize(t, 0)
 			rng := rand.New(rand.NewPCG(1, uint64(dt.ID())))
 			r := &columnReader{col: columnOf(t, dt, true)}
 			for _, n := range []int{0, 1, 7, 8, 9, 300} {
-				whole := spectest.Array(dt, randomCells(rng, dt, n))
+				whole := grouptest.Array(dt, randomCells(rng, dt, n))
 				from := rng.IntN(n + 1)
 				to := from + rng.IntN(n-from+1)
 				part := array.NewSlice(whole, int64(from), int64(to))
@@ -84,7 +84,7 @@ func TestColumnRoundTrip(t *testing.T) {
 				}
 				cells := make([]any, part.Len())
 				for i := range cells {
-					cells[i] = spectest.Value(part, i)
+					cells[i] = grouptest.Value(part, i)
 				}
 				for at := 0; at < part.Len(); {
 					rows := 1 + rng.IntN(part.Len()-at)
@@ -118,7 +118,7 @@ func checkTile(t *testing.T, mem memory.Allocator, r *columnReader, at, rows int
 		t.Fatalf("%d rows of %s, want %d of %s", got.Len(), got.DataType(), rows, r.col.Type)
 	}
 	for i, cell := range want {
-		if got := spectest.Value(got, i); fmt.Sprint(got) != fmt.Sprint(cell) {
+		if got := grouptest.Value(got, i); fmt.Sprint(got) != fmt.Sprint(cell) {
 			t.Fatalf("row %d of %d at %d: %v, want %v", i, rows, at, got, cell)
 		}
 	}
@@ -131,7 +131,7 @@ func TestColumnShares(t *testing.T) {
 		arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint64, arrow.PrimitiveTypes.Float64,
 		&arrow.TimestampType{Unit: arrow.Nanosecond}, &arrow.Decimal128Type{Precision: 38},
 	} {
-		arr := spectest.Array(dt, randomCells(rand.New(rand.NewPCG(1, 1)), dt, 10))
+		arr := grouptest.Array(dt, randomCells(rand.New(rand.NewPCG(1, 1)), dt, 10))
 		r := &columnReader{col: columnOf(t, dt, true)}
 		if err := r.reset(arr); err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func TestColumnViews(t *testing.T) {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		r := &columnReader{col: columnOf(t, c.column, true)}
 		cells := randomCells(rng, c.views, 200)
-		arr := array.NewSlice(spectest.Array(c.views, cells), 3, 190)
+		arr := array.NewSlice(grouptest.Array(c.views, cells), 3, 190)
 		if err := r.reset(arr); err != nil {
 			t.Fatal(err)
 		}
@@ -173,20 +173,20 @@ func TestColumnReset(t *testing.T) {
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: text}
 	for _, c := range []struct {
 		name string
-		col  *spec.Column
+		col  *rowdata.Column
 		arr  arrow.Array
 		want string // in the error; "" for none
 	}{
-		{"another type", columnOf(t, i64, true), spectest.Array(arrow.PrimitiveTypes.Int32, []any{int64(1)}), "type int32, the schema says int64"},
+		{"another type", columnOf(t, i64, true), grouptest.Array(arrow.PrimitiveTypes.Int32, []any{int64(1)}), "type int32, the schema says int64"},
 		{"another unit", columnOf(t, &arrow.TimestampType{Unit: arrow.Second}, true),
-			spectest.Array(&arrow.TimestampType{Unit: arrow.Millisecond}, []any{int64(1)}), "timestamp[ms]"},
-		{"a dictionary of another type", columnOf(t, i64, true), spectest.Array(dict, []any{"a"}), "utf8"},
-		{"a dictionary of the type", columnOf(t, text, true), spectest.Array(dict, []any{"a"}), ""},
-		{"plain values where the schema has a dictionary", columnOf(t, dict, true), spectest.Array(text, []any{"a"}), ""},
-		{"NULLs against the promise", columnOf(t, i64, false), spectest.Array(i64, []any{int64(1), nil}), "has NULLs"},
-		{"no NULLs as promised", columnOf(t, i64, false), spectest.Array(i64, []any{int64(1), int64(2)}), ""},
+			grouptest.Array(&arrow.TimestampType{Unit: arrow.Millisecond}, []any{int64(1)}), "timestamp[ms]"},
+		{"a dictionary of another type", columnOf(t, i64, true), grouptest.Array(dict, []any{"a"}), "utf8"},
+		{"a dictionary of the type", columnOf(t, text, true), grouptest.Array(dict, []any{"a"}), ""},
+		{"plain values where the schema has a dictionary", columnOf(t, dict, true), grouptest.Array(text, []any{"a"}), ""},
+		{"NULLs against the promise", columnOf(t, i64, false), grouptest.Array(i64, []any{int64(1), nil}), "has NULLs"},
+		{"no NULLs as promised", columnOf(t, i64, false), grouptest.Array(i64, []any{int64(1), int64(2)}), ""},
 		{"NULLs in the dictionary against the promise", columnOf(t, text, false),
-			spectest.DictionaryArray(dict, []any{int64(0), int64(1)}, []any{"a", nil}), "has NULLs"},
+			grouptest.DictionaryArray(dict, []any{int64(0), int64(1)}, []any{"a", nil}), "has NULLs"},
 	} {
 		err := (&columnReader{col: c.col}).reset(c.arr)
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -211,7 +211,7 @@ func TestColumnDictionaryIndexes(t *testing.T) {
 			}
 			for _, b := range bad {
 				r := &columnReader{col: columnOf(t, dt, true)}
-				arr := spectest.DictionaryArray(dt, []any{int64(0), int64(1), b}, values)
+				arr := grouptest.DictionaryArray(dt, []any{int64(0), int64(1), b}, values)
 				if err := r.reset(arr); err != nil {
 					t.Fatal(err)
 				}
@@ -229,12 +229,12 @@ func TestColumnDictionaryIndexes(t *testing.T) {
 	indexes := array.NewData(arrow.PrimitiveTypes.Int32, 2, []*memory.Buffer{
 		memory.NewBufferBytes([]byte{0b01}), memory.NewBufferBytes([]byte{1, 0, 0, 0, 99, 99, 99, 99}),
 	}, nil, 1, 0)
-	arr := array.NewDictionaryArray(dt, array.MakeFromData(indexes), spectest.Array(dt.ValueType, []any{"a", "b"}))
+	arr := array.NewDictionaryArray(dt, array.MakeFromData(indexes), grouptest.Array(dt.ValueType, []any{"a", "b"}))
 	r := &columnReader{col: columnOf(t, dt, true)}
 	if err := r.reset(arr); err != nil {
 		t.Fatal(err)
 	}
-	if words, err := r.natural(0, 2); err != nil || string(spec.AsBytes2(words[:2]).Bytes()) != "b" {
+	if words, err := r.natural(0, 2); err != nil || string(rowdata.AsBytes2(words[:2]).Bytes()) != "b" {
 		t.Errorf("a NULL with an index beyond the dictionary: %v", err)
 	}
 }
@@ -245,7 +245,7 @@ func TestColumnDictionaryChanges(t *testing.T) {
 	r := &columnReader{col: columnOf(t, dt, true)}
 	mem := memory.NewGoAllocator()
 	for _, cells := range [][]any{{"a", "b"}, {"b", "a", nil}, {"b", "a"}, {nil}} {
-		arr := spectest.Array(dt, cells)
+		arr := grouptest.Array(dt, cells)
 		for range 2 {
 			if err := r.reset(arr); err != nil {
 				t.Fatal(err)
@@ -253,7 +253,7 @@ func TestColumnDictionaryChanges(t *testing.T) {
 			checkTile(t, mem, r, 0, len(cells), cells)
 		}
 	}
-	if err := r.reset(spectest.Array(dt.ValueType, []any{"plain"})); err != nil {
+	if err := r.reset(grouptest.Array(dt.ValueType, []any{"plain"})); err != nil {
 		t.Fatal(err)
 	}
 	checkTile(t, mem, r, 0, 1, []any{"plain"})
@@ -272,7 +272,7 @@ func TestColumnNarrowDecimals(t *testing.T) {
 		{[]any{new(big.Int).Neg(wide), big.NewInt(5)}, false},
 	} {
 		r := &columnReader{col: columnOf(t, dt, true)}
-		if err := r.reset(spectest.Array(dt, c.cells)); err != nil {
+		if err := r.reset(grouptest.Array(dt, c.cells)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.natural(0, 2); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrCorrupt) {

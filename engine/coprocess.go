@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/partition"
@@ -52,7 +52,7 @@ type coprocessor struct {
 type cpuWorker struct {
 	*cpuagg.Worker
 	groups groupBuffers
-	tile   *spec.Tile
+	tile   *rowdata.Tile
 	hashes []uint64
 }
 
@@ -127,7 +127,7 @@ func (c *coprocessor) takeRows(ctx context.Context, t *stream.Tile) error {
 	row := c.back.Begin("aggregate rows")
 	defer c.back.End(row)
 	return c.with(ctx, func(w *cpuWorker) error {
-		for at := 0; at < t.Rows; at += spec.TileRows {
+		for at := 0; at < t.Rows; at += rowdata.TileRows {
 			w.tile = c.layout.unstage(w.tile, t, at)
 			if err := w.Add(w.tile); err != nil {
 				return err
@@ -150,8 +150,8 @@ func (c *coprocessor) addGroups(ctx context.Context, g *stream.Groups, from, to 
 }
 
 func (c *coprocessor) addGroupsTo(w *cpuWorker, g *stream.Groups, from, to int) error {
-	for ; from < to; from += spec.TileRows {
-		groups := c.layout.groups(&w.groups, g, from, min(from+spec.TileRows, to))
+	for ; from < to; from += rowdata.TileRows {
+		groups := c.layout.groups(&w.groups, g, from, min(from+rowdata.TileRows, to))
 		if err := w.AddGroups(groups.Len, groups.Keys, groups.States); err != nil {
 			return err
 		}
@@ -423,8 +423,8 @@ func (c *coprocessor) held(written *writtenPartitions) *heldGroups {
 	f := newRowFilter(written, bound)
 	h := &heldGroups{states: make([][]uint64, len(bound.Folds))}
 	var buf groupBuffers
-	for from := 0; from < g.Count; from += spec.TileRows {
-		groups := c.layout.groups(&buf, g, from, min(from+spec.TileRows, g.Count))
+	for from := 0; from < g.Count; from += rowdata.TileRows {
+		groups := c.layout.groups(&buf, g, from, min(from+rowdata.TileRows, g.Count))
 		f.find(groups.Keys, true)
 		h.keys = appendPicked(h.keys, groups.Keys, f.rows, bound.Keys.Words)
 		for i := range h.states {
@@ -435,11 +435,11 @@ func (c *coprocessor) held(written *writtenPartitions) *heldGroups {
 }
 
 // addTo gives the groups to a worker of the CPU.
-func (h *heldGroups) addTo(w *cpuagg.Worker, b *spec.Bound) error {
+func (h *heldGroups) addTo(w *cpuagg.Worker, b *rowdata.Bound) error {
 	count := len(h.keys) / b.Keys.Words
 	states := make([][]uint64, len(h.states))
-	for from := 0; from < count; from += spec.TileRows {
-		to := min(from+spec.TileRows, count)
+	for from := 0; from < count; from += rowdata.TileRows {
+		to := min(from+rowdata.TileRows, count)
 		for i := range states {
 			words := b.Folds[i].Words
 			states[i] = h.states[i][from*words : to*words]
@@ -454,18 +454,18 @@ func (h *heldGroups) addTo(w *cpuagg.Worker, b *spec.Bound) error {
 // rowFilter is one worker's.
 type rowFilter struct {
 	*writtenPartitions
-	bound  *spec.Bound
+	bound  *rowdata.Bound
 	hashes []uint64
 	rows   []int32
-	tile   spec.Tile
+	tile   rowdata.Tile
 }
 
-func newRowFilter(w *writtenPartitions, b *spec.Bound) *rowFilter {
+func newRowFilter(w *writtenPartitions, b *rowdata.Bound) *rowFilter {
 	return &rowFilter{
 		writtenPartitions: w,
 		bound:             b,
-		hashes:            make([]uint64, spec.TileRows),
-		tile:              spec.Tile{Args: make([][]uint64, len(b.Args)), Valid: make([][]uint8, len(b.Columns))},
+		hashes:            make([]uint64, rowdata.TileRows),
+		tile:              rowdata.Tile{Args: make([][]uint64, len(b.Args)), Valid: make([][]uint8, len(b.Columns))},
 	}
 }
 
@@ -487,7 +487,7 @@ func (f *rowFilter) find(keys []uint64, written bool) {
 }
 
 // keep returns the rows of a tile whose groups were not written.
-func (f *rowFilter) keep(t *spec.Tile) *spec.Tile {
+func (f *rowFilter) keep(t *rowdata.Tile) *rowdata.Tile {
 	words := f.bound.Keys.Words
 	f.find(t.Keys[:t.Rows*words], false)
 	if len(f.rows) == t.Rows {

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"
 )
@@ -18,7 +18,7 @@ import (
 // deviceLayout says how the rows and states of a query lie on a device, and turns tiles and groups of one
 // side into those of the other. It is read-only once made.
 type deviceLayout struct {
-	bound    *spec.Bound
+	bound    *rowdata.Bound
 	shape    kernels.Shape
 	nullable []bool
 	columns  []deviceColumn
@@ -45,7 +45,7 @@ const sum64RowsMax = 1 << 32
 
 // newDeviceLayout returns the layout of a query of so many rows, or -1 for unknown, that a device aggregates, or
 // partitions for the CPU; or why it can do neither.
-func newDeviceLayout(b *spec.Bound, rows int64) (*deviceLayout, error) {
+func newDeviceLayout(b *rowdata.Bound, rows int64) (*deviceLayout, error) {
 	if b.Keys.Words == 0 {
 		return nil, errNotOnDevice("there is one group")
 	}
@@ -57,7 +57,7 @@ func newDeviceLayout(b *spec.Bound, rows int64) (*deviceLayout, error) {
 }
 
 // newFoldLayout returns the layout of a query that a device aggregates, or why it cannot.
-func newFoldLayout(b *spec.Bound, rows int64) (*deviceLayout, error) {
+func newFoldLayout(b *rowdata.Bound, rows int64) (*deviceLayout, error) {
 	l := &deviceLayout{bound: b, args: make([]int, len(b.Args))}
 	switch {
 	case len(b.Keys.Longs) > 0:
@@ -102,16 +102,16 @@ func (e errNotOnDevice) Error() string { return string(e) }
 // is of no column.
 func (l *deviceLayout) columnOf(a int) int {
 	arg := &l.bound.Args[a]
-	if arg.Column < 0 || arg.Encoding == spec.Hashed {
+	if arg.Column < 0 || arg.Encoding == rowdata.Hashed {
 		return -1
 	}
-	double := arg.Encoding == spec.Double
+	double := arg.Encoding == rowdata.Double
 	i := slices.IndexFunc(l.columns, func(c deviceColumn) bool { return c.column == arg.Column && c.double == double && c.words == 0 })
 	if i < 0 {
 		l.columns = append(l.columns, deviceColumn{column: arg.Column, arg: a, double: double})
 		return len(l.columns) - 1
 	}
-	if arg.Encoding == spec.Natural {
+	if arg.Encoding == rowdata.Natural {
 		l.columns[i].arg = a // which needs no decoding
 	}
 	return i
@@ -144,34 +144,34 @@ func (l *deviceLayout) typeOf(i int) kernels.ColumnType {
 		bits = fixed.BitWidth()
 	}
 	switch {
-	case c.double || col.Kind == spec.Float64:
+	case c.double || col.Kind == rowdata.Float64:
 		return kernels.Float64
-	case col.Kind == spec.Int64 && bits <= 32:
+	case col.Kind == rowdata.Int64 && bits <= 32:
 		return kernels.Int32
-	case col.Kind == spec.Int64:
+	case col.Kind == rowdata.Int64:
 		return kernels.Int64
-	case col.Kind == spec.Uint64 && bits <= 32:
+	case col.Kind == rowdata.Uint64 && bits <= 32:
 		return kernels.Uint32
 	}
 	return kernels.Uint64
 }
 
 // deviceOps are the folds that a device has with the CPU's states, or close to them.
-var deviceOps = map[spec.FoldKind]kernels.FoldOp{
-	spec.FoldSumFloat:  kernels.SumFloat,
-	spec.FoldMin:       kernels.Min,
-	spec.FoldMax:       kernels.Max,
-	spec.FoldBitAnd:    kernels.BitAnd,
-	spec.FoldBitOr:     kernels.BitOr,
-	spec.FoldBitXor:    kernels.BitXor,
-	spec.FoldMoments2:  kernels.Moments2,
-	spec.FoldMoments4:  kernels.Moments4,
-	spec.FoldComoments: kernels.Comoments,
+var deviceOps = map[rowdata.FoldKind]kernels.FoldOp{
+	rowdata.FoldSumFloat:  kernels.SumFloat,
+	rowdata.FoldMin:       kernels.Min,
+	rowdata.FoldMax:       kernels.Max,
+	rowdata.FoldBitAnd:    kernels.BitAnd,
+	rowdata.FoldBitOr:     kernels.BitOr,
+	rowdata.FoldBitXor:    kernels.BitXor,
+	rowdata.FoldMoments2:  kernels.Moments2,
+	rowdata.FoldMoments4:  kernels.Moments4,
+	rowdata.FoldComoments: kernels.Comoments,
 }
 
-func (l *deviceLayout) fold(f *spec.Fold, rows int64) (kernels.Fold, error) {
+func (l *deviceLayout) fold(f *rowdata.Fold, rows int64) (kernels.Fold, error) {
 	out := kernels.Fold{Column: -1, Other: -1}
-	if f.Kind == spec.FoldCount {
+	if f.Kind == rowdata.FoldCount {
 		for i, c := range l.bound.Selections[f.Selection] {
 			if i == 0 {
 				out.Column = l.anyColumnOf(c)
@@ -184,7 +184,7 @@ func (l *deviceLayout) fold(f *spec.Fold, rows int64) (kernels.Fold, error) {
 	column := func(i int) int { return l.args[l.bound.Inputs[f.Inputs[i]].Arg] }
 	op, ok := deviceOps[f.Kind]
 	switch {
-	case f.Kind == spec.FoldSumInt || f.Kind == spec.FoldSumUint:
+	case f.Kind == rowdata.FoldSumInt || f.Kind == rowdata.FoldSumUint:
 		op = kernels.Sum128
 		if l.typeOf(column(0)).Bytes() == 4 && rows >= 0 && rows < sum64RowsMax {
 			op = kernels.Sum64
@@ -209,7 +209,7 @@ func (l *deviceLayout) rowBytes() int64 {
 }
 
 // stage writes the rows of a tile to a device's tile, from row at on.
-func (l *deviceLayout) stage(to *stream.Tile, at int, t *spec.Tile) {
+func (l *deviceLayout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 	n := t.Rows
 	switch {
 	case l.hashed:
@@ -230,7 +230,7 @@ func (l *deviceLayout) stage(to *stream.Tile, at int, t *spec.Tile) {
 			copy(view[uint64](out), t.Args[c.arg][:n*c.words])
 		case c.arg < 0:
 			clear(out)
-		case l.bound.Args[c.arg].Encoding == spec.Ordered:
+		case l.bound.Args[c.arg].Encoding == rowdata.Ordered:
 			kind := l.bound.Columns[c.column].Kind
 			for j, w := range t.Args[c.arg][:n] {
 				if w = unorder(w, kind); width == 4 {
@@ -275,11 +275,11 @@ func stageBits(bitmap []uint32, at int, valid []uint8, n int) {
 	}
 }
 
-// unstage makes a tile of rows of a device's tile, from a row on, and returns it: of spec.TileRows at most.
-func (l *deviceLayout) unstage(t *spec.Tile, from *stream.Tile, at int) *spec.Tile {
-	n := min(spec.TileRows, from.Rows-at)
+// unstage makes a tile of rows of a device's tile, from a row on, and returns it: of rowdata.TileRows at most.
+func (l *deviceLayout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowdata.Tile {
+	n := min(rowdata.TileRows, from.Rows-at)
 	if t == nil {
-		t = &spec.Tile{Args: make([][]uint64, len(l.bound.Args)), Valid: make([][]uint8, len(l.bound.Columns))}
+		t = &rowdata.Tile{Args: make([][]uint64, len(l.bound.Args)), Valid: make([][]uint8, len(l.bound.Columns))}
 	}
 	t.Rows = n
 	if l.hashed {
@@ -290,7 +290,7 @@ func (l *deviceLayout) unstage(t *spec.Tile, from *stream.Tile, at int) *spec.Ti
 	for a := range l.bound.Args {
 		i := l.args[a]
 		t.Args[a] = l.words(t.Args[a], from.Columns[i], l.shape.Columns[i].Bytes(), at, n, l.shape.Columns[i])
-		if l.bound.Args[a].Encoding == spec.Ordered && l.columns[i].words == 0 {
+		if l.bound.Args[a].Encoding == rowdata.Ordered && l.columns[i].words == 0 {
 			order(t.Args[a], t.Args[a], l.bound.Columns[l.bound.Args[a].Column].Kind)
 		}
 	}
@@ -355,11 +355,11 @@ func (l *deviceLayout) states(buf []uint64, i int, words []uint64) []uint64 {
 		buf = grow(buf, 2*len(words))
 		for j, w := range words {
 			buf[2*j], buf[2*j+1] = w, 0
-			if fold.Kind == spec.FoldSumInt {
+			if fold.Kind == rowdata.FoldSumInt {
 				buf[2*j+1] = uint64(int64(w) >> 63)
 			}
 		}
-	case fold.Kind == spec.FoldMin || fold.Kind == spec.FoldMax:
+	case fold.Kind == rowdata.FoldMin || fold.Kind == rowdata.FoldMax:
 		buf = grow(buf, len(words))
 		order(buf, words, l.bound.Columns[l.columns[f.Column].column].Kind)
 	default:

@@ -14,7 +14,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 	"github.com/mpga/mpga/kernels"
@@ -46,7 +46,7 @@ func leakLogger(t *testing.T) *slog.Logger { return slog.New(leakHandler{slog.Di
 // it, and none is the CPU's; without, some are, and all answers are right.
 func TestDeviceShared(t *testing.T) {
 	schema, batches := deviceTable(2000, 1500)
-	want, err := spectest.Oracle(schema, batches, deviceQuery)
+	want, err := grouptest.Oracle(schema, batches, deviceQuery)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +69,9 @@ func TestDeviceShared(t *testing.T) {
 								return
 							}
 							defer result.Release()
-							got, err := spectest.ReadAll(result, 1)
+							got, err := grouptest.ReadAll(result, 1)
 							if err == nil {
-								err = spectest.Equal(want, got)
+								err = grouptest.Equal(want, got)
 							}
 							if err != nil {
 								t.Error(err)
@@ -107,7 +107,7 @@ func TestDeviceHeld(t *testing.T) {
 	}
 	other := mustAggregate(t, eng, scan.Batches(schema, batches), deviceQuery)
 	defer other.Release()
-	if _, err := spectest.ReadAll(other, 1); err != nil {
+	if _, err := grouptest.ReadAll(other, 1); err != nil {
 		t.Error(err)
 	}
 	if d := other.Stats().Device; d.Tiles > 0 || !strings.Contains(d.Reason, "within 50ms") {
@@ -136,7 +136,7 @@ func TestDeviceHeld(t *testing.T) {
 // waits goes away, and memory that is not given back: any of many queries fails, is cancelled or is let go.
 func TestDeviceSharedFaults(t *testing.T) {
 	schema, batches := deviceTable(3000, 2000)
-	want, err := spectest.Oracle(schema, batches, deviceQuery)
+	want, err := grouptest.Oracle(schema, batches, deviceQuery)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,10 +180,10 @@ func TestDeviceSharedFaults(t *testing.T) {
 					if !whole {
 						time.AfterFunc(wait, cancel)
 					}
-					got, err := spectest.ReadAll(result, 1)
+					got, err := grouptest.ReadAll(result, 1)
 					switch {
 					case err == nil:
-						err = spectest.Equal(want, got)
+						err = grouptest.Equal(want, got)
 					case !whole && errors.Is(err, context.Canceled):
 						err = nil
 					}

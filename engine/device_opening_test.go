@@ -16,7 +16,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
@@ -25,7 +25,7 @@ import (
 func TestDeviceOpens(t *testing.T) {
 	const rows = 6000
 	schema, batches := deviceTable(rows, 2000)
-	want, err := spectest.Oracle(schema, batches, deviceQuery)
+	want, err := grouptest.Oracle(schema, batches, deviceQuery)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +41,9 @@ func TestDeviceOpens(t *testing.T) {
 					eng := openChecked(t, engine.WithTestingKnobs(opt, knobs))
 					for i := range 2 {
 						result := mustAggregate(t, eng, scan.Batches(schema, batches), deviceQuery)
-						got, err := spectest.ReadAll(result, 1)
+						got, err := grouptest.ReadAll(result, 1)
 						if err == nil {
-							err = spectest.Equal(want, got)
+							err = grouptest.Equal(want, got)
 						}
 						if err != nil {
 							t.Error(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
@@ -18,7 +18,7 @@ import (
 
 // newPartLayout returns the layout of a query that a device does not aggregate, and why: it partitions the rows
 // as the CPU would, for which it needs no more of a value than its width.
-func newPartLayout(b *spec.Bound, why error) (*deviceLayout, error) {
+func newPartLayout(b *rowdata.Bound, why error) (*deviceLayout, error) {
 	l := &deviceLayout{bound: b, args: make([]int, len(b.Args)), parts: why}
 	l.shape.KeyBytes = b.Keys.Bytes()
 	l.refers = len(b.Keys.Longs) > 0
@@ -30,11 +30,11 @@ func newPartLayout(b *spec.Bound, why error) (*deviceLayout, error) {
 	}
 	for a := range b.Args {
 		arg := &b.Args[a]
-		if arg.Words == 1 && arg.Column >= 0 && arg.Encoding != spec.Hashed {
+		if arg.Words == 1 && arg.Column >= 0 && arg.Encoding != rowdata.Hashed {
 			l.args[a] = l.columnOf(a)
 			continue
 		}
-		l.refers = l.refers || arg.Words == 2 && b.Columns[arg.Column].Kind == spec.Bytes
+		l.refers = l.refers || arg.Words == 2 && b.Columns[arg.Column].Kind == rowdata.Bytes
 		l.args[a] = len(l.columns)
 		l.columns = append(l.columns, deviceColumn{column: arg.Column, arg: a, words: arg.Words})
 	}
@@ -131,7 +131,7 @@ func (c *coprocessor) takeParts(ctx context.Context, t *stream.Tile, offsets []u
 	defer c.batches.drop(t)
 	group, ctx := spawn.WithContext(ctx)
 	workers := max(cap(c.pool)/c.run.Tiles(), 1)
-	step := (t.Rows/workers/spec.TileRows + 1) * spec.TileRows
+	step := (t.Rows/workers/rowdata.TileRows + 1) * rowdata.TileRows
 	for from := 0; from < t.Rows; from += step {
 		group.Go(func() error { return c.takePart(ctx, t, offsets, from, min(from+step, t.Rows)) })
 	}
@@ -149,7 +149,7 @@ func (c *coprocessor) takePart(ctx context.Context, t *stream.Tile, offsets []ui
 	defer c.back.End(row)
 	radix := partition.Radix(c.run.RadixBits())
 	return c.with(ctx, func(w *cpuWorker) error {
-		for ; from < to; from += spec.TileRows {
+		for ; from < to; from += rowdata.TileRows {
 			w.tile = c.layout.unstage(w.tile, t, from)
 			w.hashes = grow(w.hashes, w.tile.Rows)
 			hashesOf(w.hashes, offsets, radix, uint64(from))

@@ -17,7 +17,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // partsTable has keys and values of every width that rows on a device can have: strings that do not fit their words,
@@ -49,9 +49,9 @@ func partsTable(rows int) (*arrow.Schema, []arrow.RecordBatch) {
 		}
 		var arrays []arrow.Array
 		for c, cells := range columns {
-			arrays = append(arrays, spectest.Array(schema.Field(c).Type, cells))
+			arrays = append(arrays, grouptest.Array(schema.Field(c).Type, cells))
 		}
-		batches = append(batches, spectest.Batch(schema, arrays...))
+		batches = append(batches, grouptest.Batch(schema, arrays...))
 	}
 	return schema, batches
 }
@@ -105,7 +105,7 @@ func TestDeviceParts(t *testing.T) {
 	schema, batches := partsTable(rows)
 	file := arrowFile(t, schema, batches)
 	for i, q := range partsQueries {
-		want, err := spectest.Oracle(schema, batches, q)
+		want, err := grouptest.Oracle(schema, batches, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,9 +130,9 @@ func TestDeviceParts(t *testing.T) {
 				}
 				result := mustAggregate(t, eng, src, q)
 				defer result.Release()
-				got, err := spectest.ReadAll(result, len(q.Keys))
+				got, err := grouptest.ReadAll(result, len(q.Keys))
 				if err == nil {
-					err = spectest.Equal(want, got)
+					err = grouptest.Equal(want, got)
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -155,7 +155,7 @@ func TestDevicePartsFaults(t *testing.T) {
 	schema, batches := partsTable(2000)
 	file := arrowFile(t, schema, batches)
 	q := partsQueries[2]
-	want, err := spectest.Oracle(schema, batches, q)
+	want, err := grouptest.Oracle(schema, batches, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestDevicePartsFaults(t *testing.T) {
 			}
 			got, err := answer(eng, src, q)
 			if err == nil {
-				err = spectest.Equal(want, got)
+				err = grouptest.Equal(want, got)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"
 )
@@ -54,12 +54,12 @@ func (l *deviceLayout) plainKeys() bool {
 	f := &keys.Fields[0]
 	fixed, ok := l.bound.Columns[l.bound.KeyColumns[0]].Type.(arrow.FixedWidthDataType)
 	bits := 8 * l.shape.KeyBytes
-	return ok && fixed.BitWidth() == bits && !f.Interned && !f.Nullable && (f.Kind == spec.Int64 || f.Kind == spec.Uint64) &&
+	return ok && fixed.BitWidth() == bits && !f.Interned && !f.Nullable && (f.Kind == rowdata.Int64 || f.Kind == rowdata.Uint64) &&
 		f.Base == 0 && f.Shift == 0 && f.Span == math.MaxUint64>>(64-bits)
 }
 
 // plainFold reports whether the states of an aggregate's fold are its results, of so many rows at most.
-func (l *deviceLayout) plainFold(o *spec.Output, rows int64) bool {
+func (l *deviceLayout) plainFold(o *rowdata.Output, rows int64) bool {
 	op := l.shape.Folds[o.Fold].Op
 	switch o.Type.ID() {
 	case arrow.INT64:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
@@ -35,7 +35,7 @@ func ends(t *testing.T, what string, f func()) {
 // device is opened, and a device that nobody uses any more when it does.
 func TestDeviceSilentOpening(t *testing.T) {
 	schema, batches := deviceTable(5000, 3000)
-	want, err := spectest.Oracle(schema, batches, deviceQuery)
+	want, err := grouptest.Oracle(schema, batches, deviceQuery)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,9 +52,9 @@ func TestDeviceSilentOpening(t *testing.T) {
 			query := func() engine.Stats {
 				result := mustAggregate(t, eng, scan.Batches(schema, batches), deviceQuery)
 				defer result.Release()
-				got, err := spectest.ReadAll(result, 1)
+				got, err := grouptest.ReadAll(result, 1)
 				if err == nil {
-					err = spectest.Equal(want, got)
+					err = grouptest.Equal(want, got)
 				}
 				if err != nil {
 					t.Error(err)

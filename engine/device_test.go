@@ -19,7 +19,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
@@ -119,7 +119,7 @@ func failEach(t *testing.T, name string, knobs engine.TestingKnobs, step int64, 
 // Whatever call or work of a device fails, the answer is right, and the next query's is.
 func TestDeviceFaults(t *testing.T) {
 	schema, batches := deviceTable(2000, 1500)
-	want, err := spectest.Oracle(schema, batches, deviceQuery)
+	want, err := grouptest.Oracle(schema, batches, deviceQuery)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestDeviceFaults(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := spectest.Equal(want, got); err != nil {
+				if err := grouptest.Equal(want, got); err != nil {
 					t.Fatal(err)
 				}
 			}

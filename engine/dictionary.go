@@ -7,7 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // dictionary is the values of a dictionary-encoded column, in words. What is done to values is done
@@ -39,7 +39,7 @@ func (t *valueTable) fill(d *dictionary, make func() bool) bool {
 
 // pack fills a table with what the entries add to the first word of a packed key. It returns false
 // where an entry, which need not be used by any row, does not suit the field.
-func (d *dictionary) pack(t *valueTable, f *spec.KeyField) bool {
+func (d *dictionary) pack(t *valueTable, f *rowdata.KeyField) bool {
 	t.buf = grow(t.buf, d.len)
 	t.words = t.buf
 	clear(t.words)
@@ -56,7 +56,7 @@ func (r *columnReader) setDictionary(values arrow.Array) error {
 	if r.dict != nil && r.dict.of == values.Data() {
 		return nil
 	}
-	reader := columnReader{col: &spec.Column{Name: r.col.Name, Type: r.col.Type, Kind: r.col.Kind, Nullable: true}}
+	reader := columnReader{col: &rowdata.Column{Name: r.col.Name, Type: r.col.Type, Kind: r.col.Kind, Nullable: true}}
 	if err := reader.reset(values); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // This file finalizes aggregates of distinct values whose result is made of a fold over the elements of a set. A set
@@ -18,8 +18,8 @@ const setBatch = 1 << 10
 
 // setFold folds the elements of sets into states of the fold that the function has of rows.
 type setFold struct {
-	of     *spec.SetFold
-	column *spec.Column
+	of     *rowdata.SetFold
+	column *rowdata.Column
 	pairs  bool // the elements are pairs of doubles
 	refold *cpuagg.Refold
 	counts []uint64 // elements, by group
@@ -59,8 +59,8 @@ func (f *setFold) add(group int, elements []uint64, w int) {
 func (f *setFold) decodePairs(pairs []uint64) {
 	f.values, f.others = f.values[:0], f.others[:0]
 	for at := 0; at < len(pairs); at += 2 {
-		f.values = append(f.values, unorder(pairs[at+1], spec.Float64))
-		f.others = append(f.others, unorder(pairs[at], spec.Float64))
+		f.values = append(f.values, unorder(pairs[at+1], rowdata.Float64))
+		f.others = append(f.others, unorder(pairs[at], rowdata.Float64))
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *finalStates) mergedSet(ctx context.Context, runs *cpuagg.Runs) (arrow.A
 
 // runSize is how many elements runs have, and how many bytes of strings, where two runs of a set may share elements.
 func (s *finalStates) runSize(ctx context.Context, runs *cpuagg.Runs) (elements, bytes int64, err error) {
-	if s.fold.Kind != spec.FoldDistinct {
+	if s.fold.Kind != rowdata.FoldDistinct {
 		return runs.Len(), runs.Bytes(), nil
 	}
 	for element, err := range runs.Elements(ctx) {
@@ -117,7 +117,7 @@ func (s *finalStates) runSize(ctx context.Context, runs *cpuagg.Runs) (elements,
 			return 0, 0, err
 		}
 		if elements++; s.fold.Long {
-			bytes += int64(spec.AsBytes2(element[:2]).Len())
+			bytes += int64(rowdata.AsBytes2(element[:2]).Len())
 		}
 	}
 	return elements, bytes, nil

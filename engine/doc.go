@@ -24,9 +24,9 @@
 //	defer eng.Close()
 //	src, err := scan.Open(ctx, []string{"flights/*.parquet"}, scan.Options{})
 //	...
-//	result, err := eng.Aggregate(ctx, src, spec.Query{
-//		Keys:       []spec.Key{{Column: "origin"}},
-//		Aggregates: []spec.Aggregate{{Func: spec.Avg, Args: []string{"delay"}}},
+//	result, err := eng.Aggregate(ctx, src, query.Query{
+//		Keys:       []query.Key{{Column: "origin"}},
+//		Aggregates: []query.Aggregate{{Func: query.Avg, Args: []string{"delay"}}},
 //	})
 //	...
 //	defer result.Release()

@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // This file finalizes the states that hold their elements: quantiles, mode, lists. It reorders the
@@ -33,16 +33,16 @@ func (s *finalStates) quantiles() *vector {
 		if d > 0 {
 			b = s.element(next(s.fold, elements, low), scratch)
 		}
-		v.words[i] = interpolate(a, b, d, v.kind == spec.Int64)
+		v.words[i] = interpolate(a, b, d, v.kind == rowdata.Int64)
 	}
 	return v
 }
 
 // quantileVector returns the vector of median and quantile_cont: of doubles, or of times.
 func (s *finalStates) quantileVector() *vector {
-	v := &vector{kind: spec.Float64, words: make([]uint64, s.n)}
+	v := &vector{kind: rowdata.Float64, words: make([]uint64, s.n)}
 	if s.out.Type.ID() != arrow.FLOAT64 {
-		v.kind = spec.Int64
+		v.kind = rowdata.Int64
 	}
 	return v
 }
@@ -66,7 +66,7 @@ func (s *finalStates) element(ordered, scratch []uint64) uint64 {
 	unorderValue(words, col.Kind)
 	switch s.out.Type.ID() {
 	case arrow.FLOAT64:
-		if col.Kind != spec.Float64 {
+		if col.Kind != rowdata.Float64 {
 			var out [1]uint64
 			toDouble(out[:], words, col)
 			return out[0]
@@ -103,7 +103,7 @@ func discIndex(n int, q float64) int {
 }
 
 // nth returns element k in order.
-func nth(f *spec.Fold, elements []uint64, k int) []uint64 {
+func nth(f *rowdata.Fold, elements []uint64, k int) []uint64 {
 	if f.ElementWords == 1 {
 		selectNth(elements, k)
 		return elements[k : k+1]
@@ -116,7 +116,7 @@ func nth(f *spec.Fold, elements []uint64, k int) []uint64 {
 }
 
 // next returns the element after element k, which nth has put in its place.
-func next(f *spec.Fold, elements []uint64, k int) []uint64 {
+func next(f *rowdata.Fold, elements []uint64, k int) []uint64 {
 	if f.ElementWords == 1 {
 		return []uint64{slices.Min(elements[k+1:])}
 	}
@@ -180,7 +180,7 @@ func moveBelow(words []uint64, bound uint64) int {
 }
 
 // mode returns the value with most rows, of equals the one with the least position.
-func mode(f *spec.Fold, elements []uint64) []uint64 {
+func mode(f *rowdata.Fold, elements []uint64) []uint64 {
 	w := f.ElementWords
 	best := elements[:w]
 	for e := elements[w:]; len(e) > 0; e = e[w:] {
@@ -189,7 +189,7 @@ func mode(f *spec.Fold, elements []uint64) []uint64 {
 			best = e[:w]
 		}
 	}
-	return best[:w-spec.HistogramWords]
+	return best[:w-rowdata.HistogramWords]
 }
 
 // arrays views words as arrays of words.
@@ -199,7 +199,7 @@ func arrays[A [2]uint64 | [3]uint64](words []uint64) []A {
 }
 
 // sortByPosition sorts elements of values with a position behind each.
-func sortByPosition(f *spec.Fold, elements []uint64) {
+func sortByPosition(f *rowdata.Fold, elements []uint64) {
 	if f.ElementWords == 2 {
 		slices.SortFunc(arrays[[2]uint64](elements), func(a, b [2]uint64) int { return cmp.Compare(a[1], b[1]) })
 		return
@@ -225,7 +225,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 		return nil, err
 	}
 	elements := &vector{kind: kind, words: make([]uint64, 0, words)}
-	lists := &vector{kind: spec.Int64, words: make([]uint64, s.n)}
+	lists := &vector{kind: rowdata.Int64, words: make([]uint64, s.n)}
 	ends := make([]int, s.n)
 	for i := range s.n {
 		list := s.inOrder(i)
@@ -235,7 +235,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 		if length := s.out.Aggregate.Length; length > 0 && s.out.Aggregate.Func != query.List {
 			list = list[:min(len(list), length*s.fold.ElementWords)]
 		}
-		ordered := s.fold.Kind != spec.FoldCollect
+		ordered := s.fold.Kind != rowdata.FoldCollect
 		for ; len(list) > 0; list = list[s.fold.ElementWords:] {
 			elements.words = append(elements.words, list[:w]...)
 			if ordered {
@@ -250,7 +250,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 // inOrder returns the elements of a group in the order of the result: those of a list by position, others by value.
 func (s *finalStates) inOrder(group int) []uint64 {
 	elements := s.fold.Elements(s.state(group))
-	if s.fold.Kind == spec.FoldCollect {
+	if s.fold.Kind == rowdata.FoldCollect {
 		sortByPosition(s.fold, elements)
 	} else {
 		sortTop(s.fold, elements)
@@ -259,7 +259,7 @@ func (s *finalStates) inOrder(group int) []uint64 {
 }
 
 // sortTop sorts the elements of a FoldTop or FoldDistinct in its order.
-func sortTop(f *spec.Fold, list []uint64) {
+func sortTop(f *rowdata.Fold, list []uint64) {
 	if f.ElementWords == 1 {
 		slices.Sort(list)
 	} else {
@@ -280,7 +280,7 @@ func (s *finalStates) longBytes(elements []uint64) (bytes int64) {
 		return 0
 	}
 	for ; len(elements) > 0; elements = elements[s.fold.ElementWords:] {
-		if v := spec.AsBytes2(elements[:2]); v.Long() {
+		if v := rowdata.AsBytes2(elements[:2]); v.Long() {
 			bytes += int64(v.Len())
 		}
 	}
@@ -290,7 +290,7 @@ func (s *finalStates) longBytes(elements []uint64) (bytes int64) {
 // joined finalizes string_agg.
 func (s *finalStates) joined() (arrow.Array, error) {
 	separator := s.out.Aggregate.Separator
-	nulls := &vector{kind: spec.Int64, words: make([]uint64, s.n)}
+	nulls := &vector{kind: rowdata.Int64, words: make([]uint64, s.n)}
 	offsets := newBuffer(s.mem, 4*(s.n+1))
 	defer offsets.Release()
 	ends := view[int32](offsets.Bytes())
@@ -323,7 +323,7 @@ func (s *finalStates) joined() (arrow.Array, error) {
 			if !first {
 				at += copy(out[at:], separator)
 			}
-			at += copy(out[at:], spec.AsBytes2(elements[:2]).Bytes())
+			at += copy(out[at:], rowdata.AsBytes2(elements[:2]).Bytes())
 		}
 	}
 	offsets.Retain()
@@ -331,10 +331,10 @@ func (s *finalStates) joined() (arrow.Array, error) {
 }
 
 // joinedBytes returns the length of the string that elements are joined to.
-func joinedBytes(f *spec.Fold, elements []uint64, separator string) int64 {
+func joinedBytes(f *rowdata.Fold, elements []uint64, separator string) int64 {
 	bytes := int64(len(elements)/f.ElementWords-1) * int64(len(separator))
 	for ; len(elements) > 0; elements = elements[f.ElementWords:] {
-		bytes += int64(spec.AsBytes2(elements[:2]).Len())
+		bytes += int64(rowdata.AsBytes2(elements[:2]).Len())
 	}
 	return bytes
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // sequences are inputs that quicksorts are known to be slow or wrong on.
@@ -64,7 +64,7 @@ func TestSelectNthAgainstSort(t *testing.T) {
 
 // Would catch nth and next of pairs and strings that order by the low word or by the length.
 func TestNthOfPairs(t *testing.T) {
-	wide := &spec.Fold{Kind: spec.FoldCollect, Wide: true, ElementWords: 2}
+	wide := &rowdata.Fold{Kind: rowdata.FoldCollect, Wide: true, ElementWords: 2}
 	elements := []uint64{5, 1, 0, 2, 9, 0, 1, 1}
 	for k, want := range [][2]uint64{{9, 0}, {1, 1}, {5, 1}, {0, 2}} {
 		if got := [2]uint64(nth(wide, elements, k)); got != want {
@@ -76,13 +76,13 @@ func TestNthOfPairs(t *testing.T) {
 			}
 		}
 	}
-	long := &spec.Fold{Kind: spec.FoldCollect, Long: true, ElementWords: 2}
+	long := &rowdata.Fold{Kind: rowdata.FoldCollect, Long: true, ElementWords: 2}
 	var strings []uint64
 	for _, s := range []string{"b", "a longer string than any", "", "ba", "a"} {
 		strings = append(strings, toWords(s)...)
 	}
 	for k, want := range []string{"", "a", "a longer string than any", "b", "ba"} {
-		if got := string(spec.AsBytes2(nth(long, strings, k)).Bytes()); got != want {
+		if got := string(rowdata.AsBytes2(nth(long, strings, k)).Bytes()); got != want {
 			t.Errorf("string %d is %q, want %q", k, got, want)
 		}
 	}
@@ -150,7 +150,7 @@ func TestDiscIndex(t *testing.T) {
 
 // Would catch a mode that depends on the order of its set: of equal counts the least position wins.
 func TestMode(t *testing.T) {
-	f := &spec.Fold{Kind: spec.FoldHistogram, ElementWords: 3}
+	f := &rowdata.Fold{Kind: rowdata.FoldHistogram, ElementWords: 3}
 	elements := [][3]uint64{{10, 2, 5}, {11, 3, 9}, {12, 3, 4}, {13, 3, 7}, {14, 1, 0}}
 	for range 20 {
 		rand.Shuffle(len(elements), func(i, j int) { elements[i], elements[j] = elements[j], elements[i] })
@@ -167,11 +167,11 @@ func TestMode(t *testing.T) {
 // Would catch lists that are sorted by value in place of position, or backwards.
 func TestSortElements(t *testing.T) {
 	two := []uint64{9, 3, 8, 1, 7, 2}
-	if sortByPosition(&spec.Fold{ElementWords: 2}, two); !slices.Equal(two, []uint64{8, 1, 7, 2, 9, 3}) {
+	if sortByPosition(&rowdata.Fold{ElementWords: 2}, two); !slices.Equal(two, []uint64{8, 1, 7, 2, 9, 3}) {
 		t.Errorf("words by position: %v", two)
 	}
 	three := []uint64{1, 9, 3, 2, 8, 1, 3, 7, 2}
-	if sortByPosition(&spec.Fold{ElementWords: 3}, three); !slices.Equal(three, []uint64{2, 8, 1, 3, 7, 2, 1, 9, 3}) {
+	if sortByPosition(&rowdata.Fold{ElementWords: 3}, three); !slices.Equal(three, []uint64{2, 8, 1, 3, 7, 2, 1, 9, 3}) {
 		t.Errorf("pairs by position: %v", three)
 	}
 	for n := range 6 {
@@ -185,8 +185,8 @@ func TestSortElements(t *testing.T) {
 			if descending {
 				slices.Reverse(want)
 			}
-			sortTop(&spec.Fold{ElementWords: 1, Descending: descending}, one)
-			sortTop(&spec.Fold{ElementWords: 2, Wide: true, Descending: descending}, pairs)
+			sortTop(&rowdata.Fold{ElementWords: 1, Descending: descending}, one)
+			sortTop(&rowdata.Fold{ElementWords: 2, Wide: true, Descending: descending}, pairs)
 			for i := range n {
 				if one[i] != want[i] || pairs[2*i+1] != want[i] {
 					t.Fatalf("%d elements, descending %v: %v and %v, want %v", n, descending, one, pairs, want)

@@ -8,14 +8,14 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
 // encoder turns record batches into tiles. It belongs to one worker.
 type encoder struct {
-	bound   *spec.Bound
+	bound   *rowdata.Bound
 	columns []columnReader
 	words   [][]uint64 // of the tile, by column, natural; nil before they are asked for
 	bufs    [][]uint64 // by argument
@@ -24,7 +24,7 @@ type encoder struct {
 	doubles []uint64   // of one column of a pair
 	dense   bool       // whoever takes the tiles takes group numbers in place of keys
 	groups  []uint32   // of the tile, then
-	tile    spec.Tile
+	tile    rowdata.Tile
 	base    uint64 // position of the batch's first row
 
 	keyTables []valueTable // by key
@@ -32,7 +32,7 @@ type encoder struct {
 }
 
 // newEncoder returns an encoder; interners are by column, of the columns that are interned keys.
-func newEncoder(b *spec.Bound, interners []*interner) *encoder {
+func newEncoder(b *rowdata.Bound, interners []*interner) *encoder {
 	e := &encoder{
 		bound:   b,
 		columns: make([]columnReader, len(b.Columns)),
@@ -42,7 +42,7 @@ func newEncoder(b *spec.Bound, interners []*interner) *encoder {
 		keyTables: make([]valueTable, len(b.KeyColumns)),
 		argTables: make([]valueTable, len(b.Args)),
 
-		tile: spec.Tile{
+		tile: rowdata.Tile{
 			Args:  make([][]uint64, len(b.Args)),
 			Valid: make([][]uint8, len(b.Columns)),
 		},
@@ -69,9 +69,9 @@ func (e *encoder) setBatch(batch arrow.RecordBatch, position uint64) error {
 
 // encode returns a tile of the batch's rows from from on, at most up to row to. It is valid until
 // the next call, and shares memory with the batch.
-func (e *encoder) encode(from, to int) (*spec.Tile, error) {
+func (e *encoder) encode(from, to int) (*rowdata.Tile, error) {
 	t := &e.tile
-	t.Rows = min(spec.TileRows, to-from)
+	t.Rows = min(rowdata.TileRows, to-from)
 	clear(e.words)
 	for c := range e.columns {
 		var err error
@@ -100,7 +100,7 @@ func (e *encoder) natural(c, from int) (words []uint64, err error) {
 }
 
 // packKeys writes the packed keys of the tile, whose first row is row from of the batch.
-func (e *encoder) packKeys(t *spec.Tile, from int) (err error) {
+func (e *encoder) packKeys(t *rowdata.Tile, from int) (err error) {
 	l := &e.bound.Keys
 	if l.Words == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (e *encoder) packKeys(t *spec.Tile, from int) (err error) {
 
 // packCodes packs a key column by its dictionary: what an entry adds to a packed key is made once. It
 // returns false, and has done nothing, where there is no such thing.
-func (e *encoder) packCodes(t *spec.Tile, k, from int) (packed bool, err error) {
+func (e *encoder) packCodes(t *rowdata.Tile, k, from int) (packed bool, err error) {
 	f, r := &e.bound.Keys.Fields[k], &e.columns[e.bound.KeyColumns[k]]
 	table := &e.keyTables[k]
 	if r.dict == nil || f.NullBit >= 0 || f.Kind.Words() == 2 || !table.fill(r.dict, func() bool { return r.dict.pack(table, f) }) {
@@ -176,7 +176,7 @@ func replaceNulls(words []uint64, valid []uint8, null uint64) {
 }
 
 // packValues packs a key column by the values of its rows.
-func (e *encoder) packValues(t *spec.Tile, k, from int) error {
+func (e *encoder) packValues(t *rowdata.Tile, k, from int) error {
 	l, c := &e.bound.Keys, e.bound.KeyColumns[k]
 	f, valid := &l.Fields[k], t.Valid[c]
 	words, err := e.natural(c, from)
@@ -191,14 +191,14 @@ func (e *encoder) packValues(t *spec.Tile, k, from int) error {
 		words, valid = e.codes, nil
 	}
 	var row int
-	switch first := k == 0 && l.Words == 1 && valid == nil && f.Kind != spec.Float64; {
+	switch first := k == 0 && l.Words == 1 && valid == nil && f.Kind != rowdata.Float64; {
 	case first && e.dense && len(l.Fields) == 1:
 		e.groups = grow(e.groups, t.Rows)
 		t.Keys, t.Groups = nil, e.groups
 		row = packGroups(t.Groups, f, words)
 	case first:
 		row = packFirst(t.Keys, f, words)
-	case len(l.Fields) == 1 && f.NullBit >= 0 && valid != nil && f.Kind.Words() == 1 && f.Kind != spec.Float64:
+	case len(l.Fields) == 1 && f.NullBit >= 0 && valid != nil && f.Kind.Words() == 1 && f.Kind != rowdata.Float64:
 		packBeside(t.Keys, f, words, valid)
 		row = -1 // the range is that of all words
 	default:
@@ -213,14 +213,14 @@ func (e *encoder) packValues(t *spec.Tile, k, from int) error {
 }
 
 // sharesKeys says whether the words of the only key column are the packed keys as they are.
-func (e *encoder) sharesKeys(t *spec.Tile) bool {
+func (e *encoder) sharesKeys(t *rowdata.Tile) bool {
 	l := &e.bound.Keys
 	if len(l.Fields) != 1 {
 		return false
 	}
 	f, c := &l.Fields[0], e.bound.KeyColumns[0]
 	switch {
-	case f.Interned, f.Kind == spec.Float64, f.Kind.Words() != l.Words, t.Valid[c] != nil:
+	case f.Interned, f.Kind == rowdata.Float64, f.Kind.Words() != l.Words, t.Valid[c] != nil:
 		return false
 	}
 	return l.Words > 1 || f.Base == 0 && f.Span == math.MaxUint64
@@ -228,11 +228,11 @@ func (e *encoder) sharesKeys(t *spec.Tile) bool {
 
 // packField packs a field, which is zero so far, of all rows. It returns -1, or the row that is outside
 // the field's range.
-func packField(keys []uint64, width int, f *spec.KeyField, words []uint64, valid []uint8) (outside int) {
+func packField(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) (outside int) {
 	switch {
 	case f.Kind.Words() == 2:
 		packPairs(keys, width, f, words, valid)
-	case f.Kind == spec.Float64:
+	case f.Kind == rowdata.Float64:
 		packFloats(keys, width, f, words, valid)
 	default:
 		return packIntegers(keys, width, f, words, valid)
@@ -241,7 +241,7 @@ func packField(keys []uint64, width int, f *spec.KeyField, words []uint64, valid
 }
 
 // packIntegers packs a field and returns -1, or the row that is outside the field's range.
-func packIntegers(keys []uint64, width int, f *spec.KeyField, words []uint64, valid []uint8) (outside int) {
+func packIntegers(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) (outside int) {
 	var most uint64
 	switch {
 	case valid != nil:
@@ -268,7 +268,7 @@ func packIntegers(keys []uint64, width int, f *spec.KeyField, words []uint64, va
 }
 
 // outsideRange returns the first row that is outside a field's range, or -1.
-func outsideRange(f *spec.KeyField, words []uint64, valid []uint8) int {
+func outsideRange(f *rowdata.KeyField, words []uint64, valid []uint8) int {
 	for i, v := range words {
 		if v-uint64(f.Base) > f.Span && (valid == nil || valid[i] != 0) {
 			return i
@@ -279,7 +279,7 @@ func outsideRange(f *spec.KeyField, words []uint64, valid []uint8) int {
 
 // packFirst is packIntegers for the first field of keys of one word, without NULLs: it takes half the
 // time, as it loads no keys and has no chain of maxima.
-func packFirst[K uint32 | uint64](keys []K, f *spec.KeyField, words []uint64) (outside int) {
+func packFirst[K uint32 | uint64](keys []K, f *rowdata.KeyField, words []uint64) (outside int) {
 	base, span, shift := uint64(f.Base), f.Span, f.Shift
 	keys = keys[:len(words)]
 	var suspect uint64 // its first bit is set if some code is above the span, and maybe otherwise
@@ -296,7 +296,7 @@ func packFirst[K uint32 | uint64](keys []K, f *spec.KeyField, words []uint64) (o
 
 // packBeside is packIntegers for the only field of keys, whose NULLs have a bit in a word of its own. It takes
 // a third of the time, as it writes each key once.
-func packBeside(keys []uint64, f *spec.KeyField, words []uint64, valid []uint8) {
+func packBeside(keys []uint64, f *rowdata.KeyField, words []uint64, valid []uint8) {
 	base, pairs := uint64(f.Base), unsafe.Slice((*[2]uint64)(unsafe.Pointer(unsafe.SliceData(keys))), len(keys)/2)
 	pairs, valid = pairs[:len(words)], valid[:len(words)]
 	for i, v := range words {
@@ -307,7 +307,7 @@ func packBeside(keys []uint64, f *spec.KeyField, words []uint64, valid []uint8) 
 
 // packNullable packs an integer field with NULLs, without a branch on them, and returns the largest
 // code of the others.
-func packNullable(keys []uint64, width int, f *spec.KeyField, words []uint64, valid []uint8) (most uint64) {
+func packNullable(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) (most uint64) {
 	nullCode, spare := f.NullCode()
 	if !spare {
 		nullCode = 0
@@ -327,7 +327,7 @@ func packNullable(keys []uint64, width int, f *spec.KeyField, words []uint64, va
 
 // packFloats packs floating-point values such that equal values have equal codes: -0 is 0, and
 // all NaNs are one. A field of at most 33 bits holds the bits of a float32.
-func packFloats(keys []uint64, width int, f *spec.KeyField, words []uint64, valid []uint8) {
+func packFloats(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) {
 	nullCode, spare := f.NullCode()
 	for i, w := range words {
 		v := math.Float64frombits(w)
@@ -360,10 +360,10 @@ func canonicalNaN32(v float64) float32 {
 }
 
 // packPairs packs a field of two words.
-func packPairs(keys []uint64, width int, f *spec.KeyField, words []uint64, valid []uint8) {
-	null := spec.Bytes2{}
-	if f.Kind == spec.Bytes {
-		null = spec.NullBytes()
+func packPairs(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) {
+	null := rowdata.Bytes2{}
+	if f.Kind == rowdata.Bytes {
+		null = rowdata.NullBytes()
 	}
 	for i := range len(words) / 2 {
 		at := i*width + f.Word
@@ -381,14 +381,14 @@ func packPairs(keys []uint64, width int, f *spec.KeyField, words []uint64, valid
 // arg returns an argument of n rows, of which the first is row from of the batch.
 func (e *encoder) arg(a, from, n int) ([]uint64, error) {
 	arg := &e.bound.Args[a]
-	if arg.Encoding == spec.Position {
+	if arg.Encoding == rowdata.Position {
 		buf := e.buf(a, n)
 		for i := range buf {
 			buf[i] = e.base + uint64(from+i)
 		}
 		return buf, nil
 	}
-	if arg.Encoding == spec.Pair {
+	if arg.Encoding == rowdata.Pair {
 		return e.pair(a, from, n)
 	}
 	col, r := &e.bound.Columns[arg.Column], &e.columns[arg.Column]
@@ -417,7 +417,7 @@ func (e *encoder) pair(a, from, n int) ([]uint64, error) {
 			return nil, err
 		}
 		e.doubles = grow(e.doubles, n)
-		for row, w := range encodeValues(words, n, spec.Double, &e.bound.Columns[c], &e.doubles)[:n] {
+		for row, w := range encodeValues(words, n, rowdata.Double, &e.bound.Columns[c], &e.doubles)[:n] {
 			buf[2*row+1-i] = orderFloat(w)
 		}
 	}
@@ -425,20 +425,20 @@ func (e *encoder) pair(a, from, n int) ([]uint64, error) {
 }
 
 // encodeValues returns n values of a column in an encoding: as they are, or in buf, which it grows.
-func encodeValues(words []uint64, n int, encoding spec.Encoding, col *spec.Column, buf *[]uint64) []uint64 {
+func encodeValues(words []uint64, n int, encoding rowdata.Encoding, col *rowdata.Column, buf *[]uint64) []uint64 {
 	switch encoding {
-	case spec.Ordered:
+	case rowdata.Ordered:
 		*buf = grow(*buf, len(words))
 		order(*buf, words, col.Kind)
 		return *buf
-	case spec.Double:
-		if col.Kind == spec.Float64 {
+	case rowdata.Double:
+		if col.Kind == rowdata.Float64 {
 			return words
 		}
 		*buf = grow(*buf, n)
 		toDouble(*buf, words, col)
 		return *buf
-	case spec.Hashed:
+	case rowdata.Hashed:
 		*buf = grow(*buf, n)
 		hashValues(*buf, words, col.Kind)
 		return *buf
@@ -454,19 +454,19 @@ func (e *encoder) buf(a, words int) []uint64 {
 const signBit = 1 << 63
 
 // order writes words in the Ordered encoding.
-func order(out, words []uint64, kind spec.Kind) {
+func order(out, words []uint64, kind rowdata.Kind) {
 	switch kind {
-	case spec.Int64:
+	case rowdata.Int64:
 		for i, w := range words {
 			out[i] = w ^ signBit
 		}
-	case spec.Uint64:
+	case rowdata.Uint64:
 		copy(out, words)
-	case spec.Float64:
+	case rowdata.Float64:
 		for i, w := range words {
 			out[i] = orderFloat(w)
 		}
-	case spec.Int128:
+	case rowdata.Int128:
 		for i := 0; i < len(words); i += 2 {
 			out[i], out[i+1] = words[i], words[i+1]^signBit
 		}
@@ -487,11 +487,11 @@ func orderFloat(w uint64) uint64 {
 }
 
 // unorder returns the natural word of an Ordered word.
-func unorder(w uint64, kind spec.Kind) uint64 {
+func unorder(w uint64, kind rowdata.Kind) uint64 {
 	switch kind {
-	case spec.Int64:
+	case rowdata.Int64:
 		return w ^ signBit
-	case spec.Float64:
+	case rowdata.Float64:
 		if w == math.MaxUint64 {
 			return math.Float64bits(math.NaN())
 		}
@@ -501,10 +501,10 @@ func unorder(w uint64, kind spec.Kind) uint64 {
 }
 
 // toDouble writes the doubles nearest to numbers.
-func toDouble(out, words []uint64, col *spec.Column) {
+func toDouble(out, words []uint64, col *rowdata.Column) {
 	scale := decimalScale(col.Type)
 	const digitsExact = 15 // which a double holds, as it does the power of ten
-	if d, ok := col.Type.(arrow.DecimalType); ok && col.Kind == spec.Int64 && d.GetPrecision() <= digitsExact && scale >= 0 && scale <= digitsExact {
+	if d, ok := col.Type.(arrow.DecimalType); ok && col.Kind == rowdata.Int64 && d.GetPrecision() <= digitsExact && scale >= 0 && scale <= digitsExact {
 		divisor := math.Pow10(scale)
 		for i := range out {
 			out[i] = math.Float64bits(float64(int64(words[i])) / divisor)
@@ -514,9 +514,9 @@ func toDouble(out, words []uint64, col *spec.Column) {
 	for i := range out {
 		var v float64
 		switch {
-		case col.Kind == spec.Int128:
+		case col.Kind == rowdata.Int128:
 			v = digits.Double128(words[2*i], words[2*i+1], scale)
-		case col.Kind == spec.Uint64:
+		case col.Kind == rowdata.Uint64:
 			v = float64(words[i])
 		case scale == 0:
 			v = float64(int64(words[i]))
@@ -547,14 +547,14 @@ func bigOf(words []uint64) *big.Int {
 
 // hashValues writes a hash of each value; equal values, as count(distinct) sees them, have equal
 // hashes.
-func hashValues(out, words []uint64, kind spec.Kind) {
+func hashValues(out, words []uint64, kind rowdata.Kind) {
 	switch kind {
-	case spec.Bytes:
-		values := unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(words))), len(out))
+	case rowdata.Bytes:
+		values := unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(words))), len(out))
 		for i := range values {
 			out[i] = partition.HashBytes(values[i].Bytes(), 0)
 		}
-	case spec.Int128:
+	case rowdata.Int128:
 		partition.HashKeysN(words, 2, 0, out)
 	default:
 		order(out, words, kind)

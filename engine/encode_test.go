@@ -12,9 +12,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // edgeDoubles are in ascending order; the last is NaN.
@@ -28,7 +28,7 @@ var edgeDoubles = []float64{
 func TestOrderFloat(t *testing.T) {
 	for i, a := range edgeDoubles {
 		word := orderFloat(math.Float64bits(a))
-		if got := math.Float64frombits(unorder(word, spec.Float64)); got != a && !(got != got && a != a) {
+		if got := math.Float64frombits(unorder(word, rowdata.Float64)); got != a && !(got != got && a != a) {
 			t.Errorf("%g comes back as %g", a, got)
 		}
 		for j, b := range edgeDoubles {
@@ -52,7 +52,7 @@ func TestOrderFloat(t *testing.T) {
 			continue
 		}
 		wa, wb := orderFloat(math.Float64bits(a)), orderFloat(math.Float64bits(b))
-		if cmp.Compare(wa, wb) != cmp.Compare(a, b) || unorder(wa, spec.Float64) != math.Float64bits(a) {
+		if cmp.Compare(wa, wb) != cmp.Compare(a, b) || unorder(wa, rowdata.Float64) != math.Float64bits(a) {
 			t.Fatalf("%g and %g are ordered as %x and %x", a, b, wa, wb)
 		}
 	}
@@ -65,13 +65,13 @@ func TestOrderIntegers(t *testing.T) {
 		for _, b := range ints {
 			words := []uint64{uint64(a), uint64(b)}
 			out := make([]uint64, 2)
-			order(out, words, spec.Int64)
-			if cmp.Compare(out[0], out[1]) != cmp.Compare(a, b) || unorder(out[0], spec.Int64) != uint64(a) {
+			order(out, words, rowdata.Int64)
+			if cmp.Compare(out[0], out[1]) != cmp.Compare(a, b) || unorder(out[0], rowdata.Int64) != uint64(a) {
 				t.Errorf("%d and %d are ordered as %x", a, b, out)
 			}
 			pair := []uint64{uint64(b), uint64(a)}
-			order(out, pair, spec.Int128)
-			unorderValue(out, spec.Int128)
+			order(out, pair, rowdata.Int128)
+			unorderValue(out, rowdata.Int128)
 			if out[0] != pair[0] || out[1] != pair[1] {
 				t.Errorf("%x comes back as %x", pair, out)
 			}
@@ -81,22 +81,22 @@ func TestOrderIntegers(t *testing.T) {
 
 // Would catch hashes that tell values apart which count(distinct) takes for one.
 func TestHashValues(t *testing.T) {
-	hash := func(kind spec.Kind, words ...uint64) uint64 {
+	hash := func(kind rowdata.Kind, words ...uint64) uint64 {
 		var out [1]uint64
 		hashValues(out[:], words, kind)
 		return out[0]
 	}
-	if hash(spec.Float64, 0) != hash(spec.Float64, 1<<63) {
+	if hash(rowdata.Float64, 0) != hash(rowdata.Float64, 1<<63) {
 		t.Error("0 and -0 have two hashes")
 	}
-	if hash(spec.Float64, 0x7FF8000000000001) != hash(spec.Float64, math.MaxUint64) {
+	if hash(rowdata.Float64, 0x7FF8000000000001) != hash(rowdata.Float64, math.MaxUint64) {
 		t.Error("two NaNs have two hashes")
 	}
-	if hash(spec.Int128, 1, 2) == hash(spec.Int128, 2, 1) {
+	if hash(rowdata.Int128, 1, 2) == hash(rowdata.Int128, 2, 1) {
 		t.Error("the words of a pair can change places")
 	}
 	const long = "more than twelve bytes"
-	if hash(spec.Bytes, toWords(long)...) != hash(spec.Bytes, toWords(string([]byte(long)))...) {
+	if hash(rowdata.Bytes, toWords(long)...) != hash(rowdata.Bytes, toWords(string([]byte(long)))...) {
 		t.Error("a string's hash follows from its address")
 	}
 }
@@ -147,7 +147,7 @@ func TestToDouble(t *testing.T) {
 func TestPackIntegersOutside(t *testing.T) {
 	for _, width := range []int{1, 2} {
 		for _, nulls := range []bool{false, true} {
-			f := &spec.KeyField{Kind: spec.Int64, Bits: 8, Shift: 3, Base: -100, Span: 200, Nullable: true, NullBit: -1}
+			f := &rowdata.KeyField{Kind: rowdata.Int64, Bits: 8, Shift: 3, Base: -100, Span: 200, Nullable: true, NullBit: -1}
 			low, high := int64(-101), int64(101)
 			words := []uint64{5, 100, uint64(low), uint64(high)}
 			var valid []uint8
@@ -172,20 +172,20 @@ func TestPackIntegersOutside(t *testing.T) {
 // they need packing, and packed keys that are written over a batch's: a tile without NULLs comes
 // before one with a NULL.
 func TestSharedKeys(t *testing.T) {
-	const second = spec.TileRows
+	const second = rowdata.TileRows
 	i64, text := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
 	for _, c := range []struct {
 		name   string
 		dt     arrow.DataType
-		stats  spec.ColumnStats
+		stats  rowdata.ColumnStats
 		null   bool // row second is NULL
 		shared [2]bool
 	}{
-		{"integers", i64, spec.ColumnStats{NoNulls: true}, false, [2]bool{true, true}},
-		{"integers in a range", i64, spec.ColumnStats{NoNulls: true, HasRange: true, Min: 0, Max: 1 << 40}, false, [2]bool{}},
-		{"integers with NULLs", i64, spec.ColumnStats{}, true, [2]bool{}},
-		{"doubles", arrow.PrimitiveTypes.Float64, spec.ColumnStats{NoNulls: true}, false, [2]bool{}},
-		{"strings", text, spec.ColumnStats{}, true, [2]bool{true, false}},
+		{"integers", i64, rowdata.ColumnStats{NoNulls: true}, false, [2]bool{true, true}},
+		{"integers in a range", i64, rowdata.ColumnStats{NoNulls: true, HasRange: true, Min: 0, Max: 1 << 40}, false, [2]bool{}},
+		{"integers with NULLs", i64, rowdata.ColumnStats{}, true, [2]bool{}},
+		{"doubles", arrow.PrimitiveTypes.Float64, rowdata.ColumnStats{NoNulls: true}, false, [2]bool{}},
+		{"strings", text, rowdata.ColumnStats{}, true, [2]bool{true, false}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cells := make([]any, second+10)
@@ -201,11 +201,11 @@ func TestSharedKeys(t *testing.T) {
 				}
 			}
 			schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: c.dt, Nullable: true}}, nil)
-			b, err := spec.Bind(query.Query{Keys: []query.Key{{Column: "k"}}}, schema, []spec.ColumnStats{c.stats})
+			b, err := rowdata.Bind(query.Query{Keys: []query.Key{{Column: "k"}}}, schema, []rowdata.ColumnStats{c.stats})
 			if err != nil {
 				t.Fatal(err)
 			}
-			column := spectest.Array(c.dt, cells)
+			column := grouptest.Array(c.dt, cells)
 			e := newEncoder(b, newInterners(b))
 			if err := e.setBatch(array.NewRecordBatch(schema, []arrow.Array{column}, int64(len(cells))), 0); err != nil {
 				t.Fatal(err)
@@ -219,7 +219,7 @@ func TestSharedKeys(t *testing.T) {
 					t.Errorf("tile %d: shared is %v, want %v", i, shared, c.shared[i])
 				}
 			}
-			if !array.Equal(column, spectest.Array(c.dt, cells)) {
+			if !array.Equal(column, grouptest.Array(c.dt, cells)) {
 				t.Error("the batch has changed")
 			}
 		})
@@ -250,21 +250,21 @@ func TestEncodeGroups(t *testing.T) {
 			var q query.Query
 			var fields []arrow.Field
 			var columns []arrow.Array
-			var stats []spec.ColumnStats
+			var stats []rowdata.ColumnStats
 			for i := range c.keys {
 				name := fmt.Sprint("k", i)
 				q.Keys = append(q.Keys, query.Key{Column: name})
 				fields = append(fields, arrow.Field{Name: name, Type: i64, Nullable: true})
-				columns = append(columns, spectest.Array(i64, c.cells))
-				stats = append(stats, spec.ColumnStats{HasRange: true, Min: -3, Max: 5})
+				columns = append(columns, grouptest.Array(i64, c.cells))
+				stats = append(stats, rowdata.ColumnStats{HasRange: true, Min: -3, Max: 5})
 			}
 			schema := arrow.NewSchema(fields, nil)
-			b, err := spec.Bind(q, schema, stats)
+			b, err := rowdata.Bind(q, schema, stats)
 			if err != nil {
 				t.Fatal(err)
 			}
 			batch := array.NewRecordBatch(schema, columns, int64(len(c.cells)))
-			var tiles [2]*spec.Tile
+			var tiles [2]*rowdata.Tile
 			for dense := range tiles {
 				e := newEncoder(b, newInterners(b))
 				e.dense = dense == 1

@@ -14,9 +14,9 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/mem"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 )
@@ -127,7 +127,7 @@ func (e *Engine) MemoryLimit() int64 { return e.budget.limit }
 func (e *Engine) Allocator() memory.Allocator { return e.made }
 
 // Budget returns the memory that the engine's limit leaves, for what else is made of its results.
-func (e *Engine) Budget() spec.Budget { return e.memory }
+func (e *Engine) Budget() rowdata.Budget { return e.memory }
 
 // Aggregate starts a query and returns its result, which must be released. Batches arrive as they
 // are ready; errors that appear after the start come from Result.Err. An error that is ErrQuery
@@ -204,14 +204,14 @@ func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context, cancel c
 }
 
 // plan binds a query to a source and cuts the source into splits.
-func (e *Engine) plan(ctx context.Context, src scan.Source, q query.Query) (*spec.Bound, []scan.Split, error) {
-	return e.planBy(ctx, src, q, spec.Bind)
+func (e *Engine) plan(ctx context.Context, src scan.Source, q query.Query) (*rowdata.Bound, []scan.Split, error) {
+	return e.planBy(ctx, src, q, rowdata.Bind)
 }
 
-// binder is spec.Bind or spec.BindCanonical.
-type binder func(query.Query, *arrow.Schema, []spec.ColumnStats) (*spec.Bound, error)
+// binder is rowdata.Bind or rowdata.BindCanonical.
+type binder func(query.Query, *arrow.Schema, []rowdata.ColumnStats) (*rowdata.Bound, error)
 
-func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query, bind binder) (*spec.Bound, []scan.Split, error) {
+func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query, bind binder) (*rowdata.Bound, []scan.Split, error) {
 	if e.ctx.Err() != nil {
 		return nil, nil, ErrClosed
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // madeSource is a source of made-up rows: row i has k = i % groups, v = i and s = k as text. hook is
@@ -210,9 +210,9 @@ var scatterKnobs = engine.TestingKnobs{NoDense: true, AlwaysPreAgg: true, TableG
 // sums pass the range of a double, the answer follows from the order.
 func TestQueriesTogether(t *testing.T) {
 	seed := newSeed(t)
-	types := slices.DeleteFunc(append(spectest.Types(), spectest.DictionaryTypes()...), func(dt arrow.DataType) bool {
-		kind, err := spec.KindOf(dt)
-		return err != nil || kind == spec.Float64
+	types := slices.DeleteFunc(append(grouptest.Types(), grouptest.DictionaryTypes()...), func(dt arrow.DataType) bool {
+		kind, err := rowdata.KindOf(dt)
+		return err != nil || kind == rowdata.Float64
 	})
 	for _, threads := range []int{1, 2, 5} {
 		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: threads}, engine.TestingKnobs{ResultRows: 50, TableGroups: 10}))
@@ -221,15 +221,15 @@ func TestQueriesTogether(t *testing.T) {
 			wg.Go(func() {
 				rng := rand.New(rand.NewPCG(seed, uint64(100*threads+client)))
 				for range 4 {
-					schema, batches := spectest.RandomTable(rng, rng.IntN(3000), types...)
-					q := spectest.RandomQuery(rng, schema)
-					want, wantErr := spectest.Oracle(schema, batches, q)
+					schema, batches := grouptest.RandomTable(rng, rng.IntN(3000), types...)
+					q := grouptest.RandomQuery(rng, schema)
+					want, wantErr := grouptest.Oracle(schema, batches, q)
 					got, err := answer(eng, scan.Batches(schema, batches), q)
 					switch {
 					case (wantErr != nil) != (err != nil):
 						t.Errorf("%v over %v: error %v, want %v", q.Aggregates, q.Keys, err, wantErr)
 					case err == nil:
-						if err := spectest.Equal(want, got); err != nil {
+						if err := grouptest.Equal(want, got); err != nil {
 							t.Errorf("%v over %v: %v", q.Aggregates, q.Keys, err)
 						}
 					}
@@ -470,11 +470,11 @@ func TestSourceErrors(t *testing.T) {
 func TestSourceContradictsItself(t *testing.T) {
 	i64, i32, text := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String
 	ok := []arrow.Array{
-		spectest.Array(i64, []any{int64(1), int64(2)}), spectest.Array(i64, []any{int64(1), int64(2)}), spectest.Array(text, []any{"a", "b"}),
+		grouptest.Array(i64, []any{int64(1), int64(2)}), grouptest.Array(i64, []any{int64(1), int64(2)}), grouptest.Array(text, []any{"a", "b"}),
 	}
 	replace := func(c int, dt arrow.DataType, cells ...any) []arrow.Array {
 		columns := append([]arrow.Array(nil), ok...)
-		columns[c] = spectest.Array(dt, cells)
+		columns[c] = grouptest.Array(dt, cells)
 		return columns
 	}
 	noNulls := scan.ColumnStats{NoNulls: true}
@@ -504,9 +504,9 @@ func TestSourceContradictsItself(t *testing.T) {
 			src := &madeSource{splits: 2, batches: 2, rows: 2, groups: 2, stats: c.stats}
 			src.hook = func(_ context.Context, split, batch int, _ memory.Allocator) (arrow.RecordBatch, error) {
 				if split+batch < 2 && c.want != nil {
-					return spectest.Batch(columnsSchema(ok), ok...), nil
+					return grouptest.Batch(columnsSchema(ok), ok...), nil
 				}
-				return spectest.Batch(columnsSchema(c.columns), c.columns...), nil
+				return grouptest.Batch(columnsSchema(c.columns), c.columns...), nil
 			}
 			if c.want == nil {
 				result := mustAggregate(t, eng, src, madeQuery)
@@ -683,8 +683,8 @@ func TestInputOrder(t *testing.T) {
 			values[i], texts[i] = int64(rng.IntN(4)), fmt.Sprint(i)
 		}
 	}
-	whole := spectest.Batch(schema, spectest.Array(madeSchema.Field(0).Type, keys), spectest.Array(madeSchema.Field(1).Type, values),
-		spectest.Array(madeSchema.Field(2).Type, texts))
+	whole := grouptest.Batch(schema, grouptest.Array(madeSchema.Field(0).Type, keys), grouptest.Array(madeSchema.Field(1).Type, values),
+		grouptest.Array(madeSchema.Field(2).Type, texts))
 	var cut []arrow.RecordBatch
 	for from := int64(0); from < rows; {
 		to := min(from+1+rng.Int64N(2000), rows)
@@ -697,7 +697,7 @@ func TestInputOrder(t *testing.T) {
 	}
 	q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.Mode, Args: []string{"v"}},
 		query.Aggregate{Func: query.ArgMin, Args: []string{"s", "v"}}, query.Aggregate{Func: query.ArgMax, Args: []string{"s", "v"}})
-	want, err := spectest.Oracle(schema, []arrow.RecordBatch{whole}, q)
+	want, err := grouptest.Oracle(schema, []arrow.RecordBatch{whole}, q)
 	if err != nil {
 		t.Fatal(err)
 	}

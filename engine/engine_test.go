@@ -18,7 +18,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
@@ -79,7 +79,7 @@ var routes = []struct {
 // TestCases answers the shared case list by every path of the CPU route.
 func TestCases(t *testing.T) {
 	part := newSeed(t) % 3 // so that many short tests take every case
-	for n, c := range spectest.Cases() {
+	for n, c := range grouptest.Cases() {
 		if testing.Short() && uint64(n)%3 != part {
 			continue
 		}
@@ -104,9 +104,9 @@ func TestRandom(t *testing.T) {
 	}
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
-		schema, batches := spectest.RandomTable(rng, spectest.RandomRows(rng))
-		q := spectest.RandomQuery(rng, schema)
-		want, wantErr := spectest.Oracle(schema, batches, q)
+		schema, batches := grouptest.RandomTable(rng, grouptest.RandomRows(rng))
+		q := grouptest.RandomQuery(rng, schema)
+		want, wantErr := grouptest.Oracle(schema, batches, q)
 		options := engine.Options{Threads: 1 + rng.IntN(6)}
 		knobs := engine.TestingKnobs{
 			NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(3) == 0, AlwaysPreAgg: rng.IntN(3) == 0,
@@ -148,7 +148,7 @@ func randomDevice(rng *rand.Rand) (string, engine.DeviceKnobs) {
 }
 
 // check runs a query and compares the answer, or that there is none, and what is left in memory.
-func check(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, want *spectest.Rows, wantErr error, opt engine.Options) {
+func check(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, want *grouptest.Rows, wantErr error, opt engine.Options) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
@@ -166,16 +166,16 @@ func check(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q qu
 		}
 		return
 	}
-	if err := spectest.Equal(want, got); err != nil {
+	if err := grouptest.Equal(want, got); err != nil {
 		t.Fatalf("%v over %v: %v", q.Aggregates, q.Keys, err)
 	}
 }
 
-func answer(eng *engine.Engine, src scan.Source, q query.Query) (*spectest.Rows, error) {
+func answer(eng *engine.Engine, src scan.Source, q query.Query) (*grouptest.Rows, error) {
 	result, err := eng.Aggregate(context.Background(), src, q)
 	if err != nil {
 		return nil, err
 	}
 	defer result.Release()
-	return spectest.ReadAll(result, len(q.Keys))
+	return grouptest.ReadAll(result, len(q.Keys))
 }

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Results of exact folds. Each is one quotient of integers, times a power of two, that is rounded
@@ -39,16 +39,16 @@ func (s *finalStates) exact(i int) (v float64, ok bool) {
 
 // exactQuotient divides the sum of a FoldExactSum by n.
 func exactQuotient(state []uint64, n uint64) float64 {
-	switch state[0] & spec.ExactSpecial {
+	switch state[0] & rowdata.ExactSpecial {
 	case 0:
-	case spec.ExactPlus:
+	case rowdata.ExactPlus:
 		return math.Inf(1)
-	case spec.ExactMinus:
+	case rowdata.ExactMinus:
 		return math.Inf(-1)
 	default:
 		return math.NaN()
 	}
-	sum, exponent := spec.FoldExactSum.ExactSum(state, 0)
+	sum, exponent := rowdata.FoldExactSum.ExactSum(state, 0)
 	var buf [40]uint64
 	// Two more words give a quotient of at least 64 bits.
 	quotient := buf[:len(sum)+2]

@@ -6,8 +6,8 @@ import (
 	"math/big"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // integers computes with integers of any size, in memory that the next group uses again.
@@ -100,7 +100,7 @@ type powerSums struct {
 }
 
 // read returns the sums of a state that is not special. It forgets all earlier integers.
-func (p *integers) read(kind spec.FoldKind, state []uint64) (s powerSums) {
+func (p *integers) read(kind rowdata.FoldKind, state []uint64) (s powerSums) {
 	p.used = 0
 	s.n = p.next().SetUint64(exactCount(state))
 	for i := range kind.ExactTerms() {
@@ -126,10 +126,10 @@ func (p *integers) variance(f query.Func, state []uint64) (v float64, ok bool) {
 	switch {
 	case n == 0 || n == 1 && sample:
 		return 0, false
-	case state[0]&spec.ExactSpecial != 0:
+	case state[0]&rowdata.ExactSpecial != 0:
 		return math.NaN(), true
 	}
-	s := p.read(spec.FoldExactMoments2, state)
+	s := p.read(rowdata.FoldExactMoments2, state)
 	divisor := s.n
 	if sample {
 		divisor = p.minus(s.n, p.of(1))
@@ -147,10 +147,10 @@ func (p *integers) shape(f query.Func, state []uint64) (v float64, ok bool) {
 	switch {
 	case n <= 2 || n == 3 && f == query.Kurtosis:
 		return 0, false
-	case state[0]&spec.ExactSpecial != 0:
+	case state[0]&rowdata.ExactSpecial != 0:
 		return math.NaN(), true
 	}
-	s := p.read(spec.FoldExactMoments4, state)
+	s := p.read(rowdata.FoldExactMoments4, state)
 	s1, s2, s3, s4 := s.sums[0], s.sums[1], s.sums[2], s.sums[3]
 	n1, n2, n3 := p.minus(s.n, p.of(1)), p.minus(s.n, p.of(2)), p.minus(s.n, p.of(3))
 	// d2, d3, d4 are the moments about the mean, times n^2, n^3, n^4. In both results the unit cancels.
@@ -178,13 +178,13 @@ func (p *integers) comoment(f query.Func, state []uint64) (v float64, ok bool) {
 	switch {
 	case n == 0, n == 1 && (f == query.CovarSamp || f == query.RegrIntercept || f == query.RegrR2):
 		return 0, false
-	case state[0]&spec.ExactSpecial != 0:
+	case state[0]&rowdata.ExactSpecial != 0:
 		return math.NaN(), true
 	case n == 1 && (f == query.Corr || f == query.RegrSlope):
 		return math.NaN(), true // as of a constant x
 	}
 	const x, y, xx, yy, xy = 0, 1, 2, 3, 4
-	s := p.read(spec.FoldExactComoments, state)
+	s := p.read(rowdata.FoldExactComoments, state)
 	dxy := p.deviations(&s, x, y, xy)
 	switch f {
 	case query.CovarSamp:

@@ -12,20 +12,20 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // Would catch deterministic queries with answers that are not the exact ones, rounded once: of every
 // case.
 func TestDeterministicCases(t *testing.T) {
 	part := newSeed(t) % 8 // so that many short tests take every case
-	for i, c := range spectest.Cases() {
+	for i, c := range grouptest.Cases() {
 		if testing.Short() && uint64(i)%8 != part {
 			continue
 		}
 		q := c.Query
 		q.Deterministic = true
-		want, wantErr := spectest.Oracle(c.Schema, c.Batches(), q)
+		want, wantErr := grouptest.Oracle(c.Schema, c.Batches(), q)
 		r := routes[4] // states are scattered and merged
 		t.Run(c.Name, func(t *testing.T) {
 			check(t, c.Schema, c.Batches(), q, want, wantErr, engine.WithTestingKnobs(r.options, r.knobs))
@@ -112,7 +112,7 @@ func TestDeterministicBits(t *testing.T) {
 		for threads := 1; threads <= 8; threads += 1 + i%3 {
 			batches := shuffledBatches(rng, schema, columns, rows)
 			if first == nil {
-				want, wantErr := spectest.Oracle(schema, batches, q)
+				want, wantErr := grouptest.Oracle(schema, batches, q)
 				check(t, schema, batches, q, want, wantErr, engine.Options{})
 			}
 			options := r.options
@@ -151,16 +151,16 @@ func shuffledBatches(rng *rand.Rand, schema *arrow.Schema, columns [][]any, rows
 			for i, row := range order[:n] {
 				part[i] = cells[row]
 			}
-			arrays[c] = spectest.Array(schema.Field(c).Type, part)
+			arrays[c] = grouptest.Array(schema.Field(c).Type, part)
 		}
-		batches = append(batches, spectest.Batch(schema, arrays...))
+		batches = append(batches, grouptest.Batch(schema, arrays...))
 		order = order[n:]
 	}
 	return batches
 }
 
 // cellBits writes the cells of each group such that only equal bits are equal.
-func cellBits(rows *spectest.Rows) map[int64]string {
+func cellBits(rows *grouptest.Rows) map[int64]string {
 	texts := make(map[int64]string, len(rows.Cells))
 	for _, row := range rows.Cells {
 		text := ""
@@ -180,10 +180,10 @@ func TestDeterministicRandom(t *testing.T) {
 	seed := newSeed(t)
 	for i := range 40 {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
-		schema, batches := spectest.RandomTable(rng, rng.IntN(5000))
-		q := spectest.RandomQuery(rng, schema)
+		schema, batches := grouptest.RandomTable(rng, rng.IntN(5000))
+		q := grouptest.RandomQuery(rng, schema)
 		q.Deterministic = true
-		want, wantErr := spectest.Oracle(schema, batches, q)
+		want, wantErr := grouptest.Oracle(schema, batches, q)
 		options := engine.Options{Threads: 1 + rng.IntN(6)}
 		knobs := engine.TestingKnobs{NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(2) == 0, RadixBits: rng.IntN(4), TableGroups: []int{0, 5, 100}[rng.IntN(3)]}
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/trace"
@@ -23,7 +23,7 @@ import (
 // query is one execution.
 type execution struct {
 	engine   *Engine
-	bound    *spec.Bound
+	bound    *rowdata.Bound
 	source   scan.Source // nil of a merge
 	splits   []scan.Split
 	feed     *feed
@@ -59,7 +59,7 @@ type execution struct {
 	roomLargest atomic.Int64 // bytes of the largest results that room was asked for
 }
 
-func newQuery(e *Engine, b *spec.Bound, stats scan.Stats, splits []scan.Split, started time.Time) *execution {
+func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split, started time.Time) *execution {
 	q := &execution{
 		engine:  e,
 		bound:   b,
@@ -507,7 +507,7 @@ func (q *execution) stats() Stats {
 	return s
 }
 
-func tableKind(b *spec.Bound, dense bool) string {
+func tableKind(b *rowdata.Bound, dense bool) string {
 	switch {
 	case b.Keys.Words == 0:
 		return "single group"

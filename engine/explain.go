@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -31,7 +31,7 @@ type Plan struct {
 
 	Forecast Forecast
 	Device   *DeviceForecast // nil when the CPU is asked for
-	Bound    *spec.Bound
+	Bound    *rowdata.Bound
 }
 
 // Explain returns the plan of a query without running it, and a forecast by a sample of at most
@@ -117,7 +117,7 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-func resultNames(b *spec.Bound) []string {
+func resultNames(b *rowdata.Bound) []string {
 	names := make([]string, b.Schema.NumFields())
 	for i, f := range b.Schema.Fields() {
 		names[i] = f.Name
@@ -202,12 +202,12 @@ func describeMemory(f *Forecast) string {
 	return text + fmt.Sprintf("; about %s is spilled", humanize.IBytes(uint64(f.SpillBytes)))
 }
 
-func describeField(f *spec.KeyField) string {
+func describeField(f *rowdata.KeyField) string {
 	if f.Interned {
 		return fmt.Sprintf("%d bits, number of a string", f.Bits)
 	}
 	text := fmt.Sprintf("%d bits", int(f.Bits)*f.Kind.Words())
-	if f.Kind.Words() == 1 && f.Bits < 64 && f.Kind != spec.Float64 {
+	if f.Kind.Words() == 1 && f.Bits < 64 && f.Kind != rowdata.Float64 {
 		text += fmt.Sprintf(", values from %d", f.Base)
 	}
 	if f.Nullable {
@@ -216,7 +216,7 @@ func describeField(f *spec.KeyField) string {
 	return text
 }
 
-func describeFolds(b *spec.Bound, out *spec.Output) string {
+func describeFolds(b *rowdata.Bound, out *rowdata.Output) string {
 	text := b.Folds[out.Fold].Kind.String()
 	if out.Count >= 0 {
 		text += " and " + b.Folds[out.Count].Kind.String()
@@ -224,7 +224,7 @@ func describeFolds(b *spec.Bound, out *spec.Output) string {
 	return text
 }
 
-func describeStats(c *spec.Column) string {
+func describeStats(c *rowdata.Column) string {
 	text := ""
 	if c.HasRange {
 		text = fmt.Sprintf(", %d to %d", c.Min, c.Max)

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"
 )
@@ -59,7 +59,7 @@ func (f *filler) take(ctx context.Context, r *reader, split scan.Split, from, to
 		f.coprocessor.batches.keep(o.Tile, r.batch)
 	}
 	if !r.encoder.copyPlain(f.coprocessor.layout, o.Tile, at, from, n) {
-		err = r.tiles(split, from, from+n, func(t *spec.Tile) error {
+		err = r.tiles(split, from, from+n, func(t *rowdata.Tile) error {
 			f.coprocessor.layout.stage(o.Tile, at, t)
 			at += t.Rows
 			return nil
@@ -238,8 +238,8 @@ func (r *columnReader) plain(width, from, n int) []byte {
 		return nil
 	}
 	switch r.col.Kind {
-	case spec.Int64, spec.Uint64:
-	case spec.Float64:
+	case rowdata.Int64, rowdata.Uint64:
+	case rowdata.Float64:
 		if width != 8 {
 			return nil
 		}

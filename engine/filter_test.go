@@ -18,7 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // everyThird keeps the rows between two values of a 64-bit column that three divides.
@@ -72,9 +72,9 @@ func filterTable(seed uint64, rows int, filter everyThird) (all, kept arrow.Reco
 	build := func(columns [4][]any) arrow.RecordBatch {
 		arrays := make([]arrow.Array, len(columns))
 		for c := range columns {
-			arrays[c] = spectest.Array(schema.Field(c).Type, columns[c])
+			arrays[c] = grouptest.Array(schema.Field(c).Type, columns[c])
 		}
-		return spectest.Batch(schema, arrays...)
+		return grouptest.Batch(schema, arrays...)
 	}
 	return build(columns), build(keptColumns)
 }
@@ -108,7 +108,7 @@ func TestFilteredSource(t *testing.T) {
 			{Func: query.List, Args: []string{"at"}}, {Func: query.Max, Args: []string{"s"}},
 		},
 	}
-	want, err := spectest.Oracle(kept.Schema(), []arrow.RecordBatch{kept}, q)
+	want, err := grouptest.Oracle(kept.Schema(), []arrow.RecordBatch{kept}, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestFilteredSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := spectest.Equal(want, got); err != nil {
+		if err := grouptest.Equal(want, got); err != nil {
 			t.Errorf("%+v: %v", knobs, err)
 		}
 		mem.AssertSize(t, 0)

@@ -17,14 +17,14 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
 // finalizer makes result batches of finished groups. It is safe for concurrent use on different
 // groups.
 type finalizer struct {
-	bound     *spec.Bound
+	bound     *rowdata.Bound
 	mem       memory.Allocator
 	interners []*interner // by column of bound, of the columns that are interned keys
 	varies    bool        // some column has values of no fixed width
@@ -121,7 +121,7 @@ func (f *finalizer) unpackKeys(v *vector, keys []uint64, k int) {
 		for i, at := 0, field.Word; i+1 < len(v.words) && at+1 < len(keys); i, at = i+2, at+width {
 			v.words[i], v.words[i+1] = keys[at], keys[at+1]
 		}
-	case field.Kind == spec.Float64 && field.Span < math.MaxUint64:
+	case field.Kind == rowdata.Float64 && field.Span < math.MaxUint64:
 		for i := range v.words {
 			v.words[i] = math.Float64bits(float64(math.Float32frombits(uint32(keys[i*width+field.Word] >> shift & mask))))
 		}
@@ -144,7 +144,7 @@ func (f *finalizer) unpackKeys(v *vector, keys []uint64, k int) {
 func (f *finalizer) unpackStrings(v *vector, keys []uint64, k int) {
 	field, width, strings := &f.bound.Keys.Fields[k], f.bound.Keys.Words, f.interners[f.bound.KeyColumns[k]].strings()
 	shift, mask := field.Shift&63, field.Mask()
-	values := unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.words))), v.len())
+	values := unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.words))), v.len())
 	for i := range values {
 		if number := keys[i*width+field.Word] >> shift & mask; number > 0 {
 			values[i] = strings[number-1]
@@ -155,7 +155,7 @@ func (f *finalizer) unpackStrings(v *vector, keys []uint64, k int) {
 }
 
 // output returns one aggregate's column of groups from to to.
-func (f *finalizer) output(ctx context.Context, g *cpuagg.Groups, out *spec.Output, from, to int) (arrow.Array, error) {
+func (f *finalizer) output(ctx context.Context, g *cpuagg.Groups, out *rowdata.Output, from, to int) (arrow.Array, error) {
 	fold := &f.bound.Folds[out.Fold]
 	s := finalStates{
 		finalizer: f,
@@ -179,7 +179,7 @@ func (f *finalizer) output(ctx context.Context, g *cpuagg.Groups, out *spec.Outp
 }
 
 // overflowKnob says what a user can do about an overflow.
-func overflowKnob(out *spec.Output) string {
+func overflowKnob(out *rowdata.Output) string {
 	if out.Type.ID() == arrow.INT64 {
 		return "; --overflow=widen gives decimals, --overflow=wrap drops the upper bits"
 	}
@@ -214,8 +214,8 @@ func (f *finalizer) groupName(g *cpuagg.Groups, i int) string {
 // finalStates turns the states of n groups into one aggregate's column.
 type finalStates struct {
 	*finalizer
-	out    *spec.Output
-	fold   *spec.Fold
+	out    *rowdata.Output
+	fold   *rowdata.Fold
 	n      int
 	states []uint64
 	counts []uint64 // nil when the state tells whether it has seen a row
@@ -272,7 +272,7 @@ func (s *finalStates) vector() (*vector, error) {
 	case query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
 		return s.doubles(func(i int) (float64, bool) { return comoment(f, s.state(i)) }), nil
 	case query.Min, query.Max:
-		if s.fold.Kind == spec.FoldBest {
+		if s.fold.Kind == rowdata.FoldBest {
 			return s.best(1, col.Kind, true), nil
 		}
 		v := s.words(col.Kind)
@@ -295,7 +295,7 @@ func (s *finalStates) vector() (*vector, error) {
 }
 
 // words copies states of one word; a group without rows is NULL.
-func (s *finalStates) words(kind spec.Kind) *vector {
+func (s *finalStates) words(kind rowdata.Kind) *vector {
 	v := &vector{kind: kind, words: append([]uint64(nil), s.states...)}
 	for i, count := range s.counts {
 		if count == 0 {
@@ -307,7 +307,7 @@ func (s *finalStates) words(kind spec.Kind) *vector {
 }
 
 func (s *finalStates) counted(count func(state []uint64) uint64) *vector {
-	v := &vector{kind: spec.Int64, words: make([]uint64, s.n)}
+	v := &vector{kind: rowdata.Int64, words: make([]uint64, s.n)}
 	for i := range v.words {
 		v.words[i] = count(s.state(i))
 	}
@@ -315,15 +315,15 @@ func (s *finalStates) counted(count func(state []uint64) uint64) *vector {
 }
 
 func sketched(state []uint64) uint64 {
-	if state[0] != spec.SketchDense {
+	if state[0] != rowdata.SketchDense {
 		return state[0]
 	}
-	return uint64(math.Round(partition.EstimateRegisters(spec.SketchRegisters(state))))
+	return uint64(math.Round(partition.EstimateRegisters(rowdata.SketchRegisters(state))))
 }
 
 // doubles finalizes states to floating-point values; ok is false for NULL.
 func (s *finalStates) doubles(value func(i int) (v float64, ok bool)) *vector {
-	v := &vector{kind: spec.Float64, words: make([]uint64, s.n)}
+	v := &vector{kind: rowdata.Float64, words: make([]uint64, s.n)}
 	for i := range v.words {
 		x, ok := value(i)
 		if !ok {
@@ -337,7 +337,7 @@ func (s *finalStates) doubles(value func(i int) (v float64, ok bool)) *vector {
 
 // best copies the words of a FoldBest at an offset; ordered says that they are in the Ordered
 // encoding.
-func (s *finalStates) best(offset int, kind spec.Kind, ordered bool) *vector {
+func (s *finalStates) best(offset int, kind rowdata.Kind, ordered bool) *vector {
 	w := kind.Words()
 	v := &vector{kind: kind, words: make([]uint64, s.n*w)}
 	for i := range s.n {
@@ -355,10 +355,10 @@ func (s *finalStates) best(offset int, kind spec.Kind, ordered bool) *vector {
 }
 
 // unorderValue turns one value from the Ordered to the natural encoding, in place.
-func unorderValue(words []uint64, kind spec.Kind) {
+func unorderValue(words []uint64, kind rowdata.Kind) {
 	switch kind {
-	case spec.Bytes:
-	case spec.Int128:
+	case rowdata.Bytes:
+	case rowdata.Int128:
 		words[1] ^= signBit
 	default:
 		words[0] = unorder(words[0], kind)

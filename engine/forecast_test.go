@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // within reports whether two figures differ by no more than a factor, or both are at most few.
@@ -121,7 +121,7 @@ func TestForecastSorted(t *testing.T) {
 		for row := range rows {
 			b.Append(int64(i*rows+row) / each << 30) // no table of codes
 		}
-		batches = append(batches, spectest.Batch(schema, b.NewArray()))
+		batches = append(batches, grouptest.Batch(schema, b.NewArray()))
 	}
 	eng := openChecked(t, engine.Options{Threads: 2})
 	plan, err := eng.Explain(t.Context(), scan.Batches(schema, batches), query.Query{Keys: []query.Key{{Column: "k"}}})

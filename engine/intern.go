@@ -5,7 +5,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // interner numbers the distinct strings of one column of Bound.Columns, from 1, for all keys that are that
@@ -13,15 +13,15 @@ import (
 type interner struct {
 	mu     sync.RWMutex
 	codes  map[string]uint64
-	values []spec.Bytes2 // by code - 1
-	heap   spec.Heap
+	values []rowdata.Bytes2 // by code - 1
+	heap   rowdata.Heap
 }
 
 var errTooManyStrings = errors.New("a dictionary-encoded key column has more than 2^32-2 distinct strings; store it as plain strings")
 
 // newInterners returns the interners of a query, by column of b.Columns; nil for a column that is no interned key.
 // Keys of the same column share one: a dictionary has one list of codes, whichever key it is packed for.
-func newInterners(b *spec.Bound) []*interner {
+func newInterners(b *rowdata.Bound) []*interner {
 	list := make([]*interner, len(b.Columns))
 	for k, c := range b.KeyColumns {
 		if b.Keys.Fields[k].Interned && list[c] == nil {
@@ -43,7 +43,7 @@ func (in *interner) intern(codes, words []uint64, valid []uint8) error {
 		if valid != nil && valid[i] == 0 {
 			continue
 		}
-		v := spec.AsBytes2(words[2*i : 2*i+2])
+		v := rowdata.AsBytes2(words[2*i : 2*i+2])
 		code, ok := in.codes[string(v.Bytes())]
 		if !ok {
 			if len(in.values) == math.MaxUint32-1 {
@@ -67,7 +67,7 @@ func (in *interner) lookup(codes, words []uint64, valid []uint8) bool {
 		if valid != nil && valid[i] == 0 {
 			continue
 		}
-		code, ok := in.codes[string(spec.AsBytes2(words[2*i:2*i+2]).Bytes())]
+		code, ok := in.codes[string(rowdata.AsBytes2(words[2*i:2*i+2]).Bytes())]
 		if !ok {
 			return false
 		}
@@ -77,7 +77,7 @@ func (in *interner) lookup(codes, words []uint64, valid []uint8) bool {
 }
 
 // strings returns the interned strings, by code - 1. Codes given out later are not in it.
-func (in *interner) strings() []spec.Bytes2 {
+func (in *interner) strings() []rowdata.Bytes2 {
 	in.mu.RLock()
 	defer in.mu.RUnlock()
 	return in.values

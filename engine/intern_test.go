@@ -10,8 +10,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // internWords returns the words of strings, and which are not NULL (nil).
@@ -28,7 +28,7 @@ func internWords(cells []any) (words []uint64, valid []uint8) {
 }
 
 func toWords(s string) []uint64 {
-	v := spec.ToBytes2([]byte(s))
+	v := rowdata.ToBytes2([]byte(s))
 	return v[:]
 }
 
@@ -87,23 +87,23 @@ func TestInternConcurrently(t *testing.T) {
 func TestInternedCodesAgree(t *testing.T) {
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	in := &interner{codes: make(map[string]uint64)}
-	bound := &spec.Bound{
-		Columns:    []spec.Column{*columnOf(t, dict, true)},
+	bound := &rowdata.Bound{
+		Columns:    []rowdata.Column{*columnOf(t, dict, true)},
 		KeyColumns: []int{0},
-		Keys: spec.KeyLayout{Words: 1, Bits: 32,
-			Fields: []spec.KeyField{{Kind: spec.Uint64, Interned: true, Bits: 32, Span: math.MaxUint32, NullBit: -1}}},
+		Keys: rowdata.KeyLayout{Words: 1, Bits: 32,
+			Fields: []rowdata.KeyField{{Kind: rowdata.Uint64, Interned: true, Bits: 32, Span: math.MaxUint32, NullBit: -1}}},
 	}
 	e := newEncoder(bound, []*interner{in})
 	cells := []any{"one", nil, "a string of more than twelve bytes", "one", "", nil}
 	want := []uint64{1, 0, 2, 1, 3, 0}
 	for _, arr := range []arrow.Array{
-		spectest.Array(dict, cells),
-		spectest.Array(dict.ValueType, cells),
-		spectest.DictionaryArray(dict, // values that repeat, that no row has, and a NULL
+		grouptest.Array(dict, cells),
+		grouptest.Array(dict.ValueType, cells),
+		grouptest.DictionaryArray(dict, // values that repeat, that no row has, and a NULL
 			[]any{int64(4), int64(1), int64(0), int64(2), int64(5), nil},
 			[]any{"a string of more than twelve bytes", nil, "one", "no row has this", "one", ""}),
 	} {
-		if err := e.setBatch(spectest.Batch(arrow.NewSchema([]arrow.Field{{Name: "s", Type: arr.DataType()}}, nil), arr), 0); err != nil {
+		if err := e.setBatch(grouptest.Batch(arrow.NewSchema([]arrow.Field{{Name: "s", Type: arr.DataType()}}, nil), arr), 0); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

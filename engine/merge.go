@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
@@ -109,7 +109,7 @@ func (e *Engine) newMerge(ctx context.Context, sources [][]Blob, opt MergeOption
 		return nil, nil, fmt.Errorf("%s: %w", sources[0][0].Name(), err)
 	}
 	pass.layout = bound.StateLayout()
-	pass.shift = spec.NewPositionShift(bound)
+	pass.shift = rowdata.NewPositionShift(bound)
 	pass.memory = e.memory
 	var states int64
 	for _, n := range pass.sizes {

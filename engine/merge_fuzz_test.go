@@ -12,7 +12,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // Would catch words that no state has and that crash what reads them: checksums tell of damage, not
@@ -28,7 +28,7 @@ func TestMergeMutated(t *testing.T) {
 	}
 	defer eng.Close()
 	strange := []uint64{0, 1, 2, 1 << 31, 1 << 32, 1<<64 - 1, 1 << 63, 1<<63 - 1, 1 << 40, 100, 1<<32 - 1, 13}
-	for i, c := range spectest.Cases() {
+	for i, c := range grouptest.Cases() {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		c.Query.Deterministic = i%2 == 0
 		blobs, err := partial(eng, c.Name, scan.Batches(c.Schema, c.Batches()), c.Query, 1)

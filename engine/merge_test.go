@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/store"
 )
 
@@ -44,11 +44,11 @@ func TestMergeWithinMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer result.Release()
-	got, err := spectest.ReadAll(result, len(q.Keys))
+	got, err := grouptest.ReadAll(result, len(q.Keys))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spectest.Equal(want, got); err != nil {
+	if err := grouptest.Equal(want, got); err != nil {
 		t.Error(err)
 	}
 	s := result.Stats()
@@ -74,7 +74,7 @@ func TestMergeByPartition(t *testing.T) {
 		}
 		sources = append(sources, blobs)
 	}
-	all := &spectest.Rows{Schema: want.Schema, Keys: want.Keys}
+	all := &grouptest.Rows{Schema: want.Schema, Keys: want.Keys}
 	for p := range 8 {
 		some := [][]engine.Blob{sources[0], {sources[1][p]}} // the others need not be there
 		got, err := mergeAll(eng, some, engine.MergeOptions{Partitions: []int{p}}, len(mixedQuery.Keys))
@@ -83,7 +83,7 @@ func TestMergeByPartition(t *testing.T) {
 		}
 		all.Cells = append(all.Cells, got.Cells...)
 	}
-	if err := spectest.Equal(want, all); err != nil {
+	if err := grouptest.Equal(want, all); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // This file finalizes the state of one group whose elements are in sorted runs, since they have
@@ -33,7 +33,7 @@ func (s *finalStates) merged(ctx context.Context, runs *cpuagg.Runs) (arrow.Arra
 			}
 			n++
 		}
-		return (&vector{kind: spec.Int64, words: []uint64{n}}).toArray(s.mem, s.out.Type)
+		return (&vector{kind: rowdata.Int64, words: []uint64{n}}).toArray(s.mem, s.out.Type)
 	case query.Median, query.QuantileCont:
 		return s.mergedQuantile(ctx, runs)
 	case query.QuantileDisc:
@@ -65,7 +65,7 @@ func (s *finalStates) mergedQuantile(ctx context.Context, runs *cpuagg.Runs) (ar
 			a = s.element(element, scratch)
 		}
 		if i == low && d == 0 || i == low+1 {
-			v.words[0] = interpolate(a, s.element(element, scratch), d, v.kind == spec.Int64)
+			v.words[0] = interpolate(a, s.element(element, scratch), d, v.kind == rowdata.Int64)
 			break
 		}
 		i++
@@ -98,7 +98,7 @@ func (s *finalStates) chosenElement(element []uint64) (arrow.Array, error) {
 
 // mergedMode finalizes mode, as mode does of elements in memory.
 func (s *finalStates) mergedMode(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
-	var heap spec.Heap // of the best value
+	var heap rowdata.Heap // of the best value
 	defer heap.Reset()
 	w := s.fold.ElementWords
 	best := make([]uint64, w) // of no rows
@@ -111,8 +111,8 @@ func (s *finalStates) mergedMode(ctx context.Context, runs *cpuagg.Runs) (arrow.
 			continue
 		}
 		if s.fold.Long {
-			text := spec.AsBytes2(best[:2])
-			*text = heap.Replace(*text, *spec.AsBytes2(e[:2]))
+			text := rowdata.AsBytes2(best[:2])
+			*text = heap.Replace(*text, *rowdata.AsBytes2(e[:2]))
 			copy(best[2:], e[2:])
 		} else {
 			copy(best, e)
@@ -165,7 +165,7 @@ func (r *elementReader) each(f func(element []uint64)) error {
 			break
 		}
 		left--
-		if r.states.fold.Kind != spec.FoldCollect {
+		if r.states.fold.Kind != rowdata.FoldCollect {
 			unorderValue(element, kind)
 		}
 		f(element)
@@ -184,7 +184,7 @@ func (r *elementReader) array(dt arrow.DataType) (arrow.Array, error) {
 	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
 		return mergedOffsets[int64](r, dt, r.n, r.bytes, nil)
 	}
-	if s.out.Column.Kind != spec.Bytes {
+	if s.out.Column.Kind != rowdata.Bytes {
 		return r.fixed(dt)
 	}
 	const viewBytes = 16
@@ -194,7 +194,7 @@ func (r *elementReader) array(dt arrow.DataType) (arrow.Array, error) {
 	b := array.NewBuilder(s.mem, dt)
 	defer b.Release()
 	b.Reserve(r.n)
-	if err := r.each(func(element []uint64) { appendBytes(b, spec.AsBytes2(element[:2]).Bytes()) }); err != nil {
+	if err := r.each(func(element []uint64) { appendBytes(b, rowdata.AsBytes2(element[:2]).Bytes()) }); err != nil {
 		return nil, err
 	}
 	return b.NewArray(), nil
@@ -246,7 +246,7 @@ func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, 
 		if row > 0 {
 			at += copy(out[at:], separator)
 		}
-		at += copy(out[at:], spec.AsBytes2(element[:2]).Bytes())
+		at += copy(out[at:], rowdata.AsBytes2(element[:2]).Bytes())
 		row++
 		ends[min(row, n)] = T(at)
 	})

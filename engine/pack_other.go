@@ -2,9 +2,9 @@
 
 package engine
 
-import "github.com/mpga/mpga/engine/spec"
+import "github.com/mpga/mpga/internal/rowdata"
 
 // packGroups is packFirst for keys of one field, which are group numbers.
-func packGroups(groups []uint32, f *spec.KeyField, words []uint64) (outside int) {
+func packGroups(groups []uint32, f *rowdata.KeyField, words []uint64) (outside int) {
 	return packFirst(groups, f, words)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Would catch vectors that write other groups than the Go loop, that write beyond the rows, or that let a
@@ -15,8 +15,8 @@ import (
 func TestPackGroups(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, base := range []int64{-100, 0, math.MinInt64, math.MaxInt64 - 1<<16} {
-		f := &spec.KeyField{Kind: spec.Int64, Bits: 16, Base: base, Span: 1<<16 - 1, NullBit: -1}
-		for _, rows := range []int{0, 1, 7, 8, 9, 16, 100, spec.TileRows - 1, spec.TileRows} {
+		f := &rowdata.KeyField{Kind: rowdata.Int64, Bits: 16, Base: base, Span: 1<<16 - 1, NullBit: -1}
+		for _, rows := range []int{0, 1, 7, 8, 9, 16, 100, rowdata.TileRows - 1, rowdata.TileRows} {
 			words := make([]uint64, rows)
 			for i := range words {
 				words[i] = uint64(base) + rng.Uint64N(f.Span+1)
@@ -43,7 +43,7 @@ func TestPackBeside(t *testing.T) {
 	words := []uint64{0, 1, 1 << 63, math.MaxUint64, 5, 6}
 	valid := []uint8{1, 0, 1, 0, 0, 1}
 	for _, base := range []int64{0, math.MinInt64} {
-		f := &spec.KeyField{Kind: spec.Int64, Bits: 64, Base: base, Span: math.MaxUint64, Nullable: true, NullWord: 1}
+		f := &rowdata.KeyField{Kind: rowdata.Int64, Bits: 64, Base: base, Span: math.MaxUint64, Nullable: true, NullWord: 1}
 		got, want := slices.Repeat([]uint64{7}, 2*len(words)), make([]uint64, 2*len(words))
 		packBeside(got, f, words, valid)
 		if outside := packIntegers(want, 2, f, words, valid); outside >= 0 || !slices.Equal(got, want) {
@@ -54,14 +54,14 @@ func TestPackBeside(t *testing.T) {
 
 // BenchmarkPackGroups packs a tile of keys, by packGroups and by its twin.
 func BenchmarkPackGroups(b *testing.B) {
-	f := &spec.KeyField{Kind: spec.Int64, Bits: 16, Base: -100, Span: 999, NullBit: -1}
-	words, groups := make([]uint64, spec.TileRows), make([]uint32, spec.TileRows)
-	for name, pack := range map[string]func([]uint32, *spec.KeyField, []uint64) int{"groups": packGroups, "first": packFirst[uint32]} {
+	f := &rowdata.KeyField{Kind: rowdata.Int64, Bits: 16, Base: -100, Span: 999, NullBit: -1}
+	words, groups := make([]uint64, rowdata.TileRows), make([]uint32, rowdata.TileRows)
+	for name, pack := range map[string]func([]uint32, *rowdata.KeyField, []uint64) int{"groups": packGroups, "first": packFirst[uint32]} {
 		b.Run(fmt.Sprintf("pack=%s", name), func(b *testing.B) {
 			for b.Loop() {
 				pack(groups, f, words)
 			}
-			b.ReportMetric(float64(b.N)*spec.TileRows/b.Elapsed().Seconds()/1e6, "Mrows/s")
+			b.ReportMetric(float64(b.N)*rowdata.TileRows/b.Elapsed().Seconds()/1e6, "Mrows/s")
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
@@ -69,7 +69,7 @@ func (e *Engine) partial(ctx context.Context, src scan.Source, q query.Query, op
 		return Stats{}, err
 	}
 	started := time.Now()
-	bound, splits, err := e.planBy(ctx, src, q, spec.BindCanonical)
+	bound, splits, err := e.planBy(ctx, src, q, rowdata.BindCanonical)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -99,15 +99,15 @@ func (e *Engine) writeBlobs(ctx context.Context, run *execution, out *blobOutput
 type blobOutput struct {
 	query     *execution
 	opt       PartialOptions
-	canonical *spec.Bound
-	layout    spec.RowLayout // of canonical states
+	canonical *rowdata.Bound
+	layout    rowdata.RowLayout // of canonical states
 	radix     partition.Radix
 	header    *partialHeader
 	merged    *blobPass // whose states these are; nil for those of a source
 	blobs     []openBlob
 }
 
-func newBlobOutput(bound *spec.Bound, opt PartialOptions) (o *blobOutput, err error) {
+func newBlobOutput(bound *rowdata.Bound, opt PartialOptions) (o *blobOutput, err error) {
 	o = &blobOutput{opt: opt, radix: partition.Radix(bits.Len(uint(opt.Partitions)) - 1)}
 	if o.canonical, err = bound.Canonical(); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (o *blobOutput) begin() error {
 }
 
 // put writes a page.
-func (o *blobOutput) put(partition int, page *spec.Page) error {
+func (o *blobOutput) put(partition int, page *rowdata.Page) error {
 	defer page.Release()
 	if err := o.blobs[partition].writer.Append(page); err != nil {
 		return fmt.Errorf("partial states, partition %d: %w", partition, err)
@@ -214,11 +214,11 @@ type stateWriter struct {
 }
 
 func (w *stateWriter) write(ctx context.Context, _ *thread, g *cpuagg.Groups) error {
-	for from := 0; from < g.Len; from += spec.TileRows {
+	for from := 0; from < g.Len; from += rowdata.TileRows {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		to := min(from+spec.TileRows, g.Len)
+		to := min(from+rowdata.TileRows, g.Len)
 		for i := range w.states {
 			words := w.out.canonical.Folds[i].Words
 			w.states[i] = g.States[i][from*words : to*words]
@@ -259,12 +259,12 @@ func (w *stateWriter) release()     { w.exporter.Release() }
 // rekeyer packs the keys of groups as another bound of the same query lays them out.
 type rekeyer struct {
 	from *finalizer
-	to   *spec.Bound
+	to   *rowdata.Bound
 	same bool // the layouts are
 	buf  []uint64
 }
 
-func newRekeyer(from *finalizer, to *spec.Bound) rekeyer {
+func newRekeyer(from *finalizer, to *rowdata.Bound) rekeyer {
 	return rekeyer{from: from, to: to, same: reflect.DeepEqual(&from.bound.Keys, &to.Keys)}
 }
 
@@ -282,7 +282,7 @@ func (r *rekeyer) keys(g *cpuagg.Groups, from, to int) []uint64 {
 		switch {
 		case f.Kind.Words() == 2:
 			packPairs(r.buf, l.Words, f, v.words, v.valid)
-		case f.Kind == spec.Float64:
+		case f.Kind == rowdata.Float64:
 			packFloats(r.buf, l.Words, f, v.words, v.valid)
 		default:
 			// A value of the column's type is in the range of the type.

@@ -14,7 +14,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -32,7 +32,7 @@ var mixedQuery = query.Query{
 // mixedTable has keys of groups of about ten rows.
 func mixedTable(rows int) (*arrow.Schema, []arrow.RecordBatch) {
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "s", Type: spectest.DictionaryTypes()[0], Nullable: true}, {Name: "k", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		{Name: "s", Type: grouptest.DictionaryTypes()[0], Nullable: true}, {Name: "k", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
 		{Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 	}, nil)
 	columns := make([][]any, 3)
@@ -43,16 +43,16 @@ func mixedTable(rows int) (*arrow.Schema, []arrow.RecordBatch) {
 	}
 	arrays := make([]arrow.Array, 3)
 	for i, cells := range columns {
-		arrays[i] = spectest.Array(schema.Field(i).Type, cells)
+		arrays[i] = grouptest.Array(schema.Field(i).Type, cells)
 	}
-	return schema, []arrow.RecordBatch{spectest.Batch(schema, arrays...)}
+	return schema, []arrow.RecordBatch{grouptest.Batch(schema, arrays...)}
 }
 
 // TestPartialFaults fails every file operation once: partial states are in their directory whole or
 // not at all, a merge gives the right answer or an error, and no file stays open or behind.
 func TestPartialFaults(t *testing.T) {
 	schema, batches := mixedTable(300)
-	want, err := spectest.Oracle(schema, batches, mixedQuery)
+	want, err := grouptest.Oracle(schema, batches, mixedQuery)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestPartialFaults(t *testing.T) {
 		got, err := throughFiles(t, fsys, dir, schema, pieces)
 		switch {
 		case err == nil:
-			if err := spectest.Equal(want, got); err != nil {
+			if err := grouptest.Equal(want, got); err != nil {
 				t.Errorf("operation %d: %v", n, err)
 			}
 		case !errors.Is(err, faultfs.ErrInjected):
@@ -82,7 +82,7 @@ func TestPartialFaults(t *testing.T) {
 }
 
 // throughFiles writes partial states of pieces to directories and merges them.
-func throughFiles(t *testing.T, fsys vfs.FS, dir string, schema *arrow.Schema, pieces [][]arrow.RecordBatch) (*spectest.Rows, error) {
+func throughFiles(t *testing.T, fsys vfs.FS, dir string, schema *arrow.Schema, pieces [][]arrow.RecordBatch) (*grouptest.Rows, error) {
 	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{FS: fsys, TempDir: dir, Threads: 2}, engine.TestingKnobs{SpillAll: true, ForceSplits: 1}))
 	defer eng.Close()
 	var sources [][]engine.Blob

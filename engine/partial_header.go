@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
 )
@@ -38,7 +38,7 @@ type partialColumn struct {
 	Nullable bool       `json:"nullable"`
 }
 
-// partialKey is where a key lies in the canonical one, as spec.KeyField says it.
+// partialKey is where a key lies in the canonical one, as rowdata.KeyField says it.
 type partialKey struct {
 	Word     int    `json:"word"`
 	Shift    uint8  `json:"shift"`
@@ -61,7 +61,7 @@ const hashVersion = 1
 
 // newPartialHeader describes the states of a query, which is bound canonically; Nullable is what the
 // source says of its columns.
-func newPartialHeader(b, canonical *spec.Bound, partitions int) (*partialHeader, error) {
+func newPartialHeader(b, canonical *rowdata.Bound, partitions int) (*partialHeader, error) {
 	h := &partialHeader{Partitions: partitions, Hash: hashVersion, Query: b.Query, KeyWords: canonical.Keys.Words, Keys: partialKeys(canonical), Folds: partialFolds(canonical)}
 	for i := range b.Columns {
 		c := &b.Columns[i]
@@ -80,7 +80,7 @@ func newPartialHeader(b, canonical *spec.Bound, partitions int) (*partialHeader,
 }
 
 // queryTexts lists the names and constants of a query.
-func queryTexts(b *spec.Bound) (texts []string) {
+func queryTexts(b *rowdata.Bound) (texts []string) {
 	for _, k := range b.Query.Keys {
 		texts = append(texts, k.Column, k.Name)
 	}
@@ -93,7 +93,7 @@ func queryTexts(b *spec.Bound) (texts []string) {
 	return texts
 }
 
-func partialKeys(b *spec.Bound) []partialKey {
+func partialKeys(b *rowdata.Bound) []partialKey {
 	keys := make([]partialKey, len(b.Keys.Fields))
 	for i := range keys {
 		f := &b.Keys.Fields[i]
@@ -102,7 +102,7 @@ func partialKeys(b *spec.Bound) []partialKey {
 	return keys
 }
 
-func partialFolds(b *spec.Bound) []partialFold {
+func partialFolds(b *rowdata.Bound) []partialFold {
 	folds := make([]partialFold, len(b.Folds))
 	for i := range folds {
 		folds[i] = partialFold{Kind: b.Folds[i].Kind.String(), Words: b.Folds[i].Words}
@@ -132,10 +132,10 @@ func decodePartialHeader(text []byte) (*partialHeader, error) {
 
 // bind returns the bound of the states that headers describe. A column is nullable in the result if
 // it is in some header.
-func bindPartials(headers []*partialHeader) (*spec.Bound, error) {
+func bindPartials(headers []*partialHeader) (*rowdata.Bound, error) {
 	h := headers[0]
 	fields := make([]arrow.Field, len(h.Columns))
-	stats := make([]spec.ColumnStats, len(h.Columns))
+	stats := make([]rowdata.ColumnStats, len(h.Columns))
 	for i, c := range h.Columns {
 		dt, err := c.Type.dataType()
 		if err != nil {
@@ -145,7 +145,7 @@ func bindPartials(headers []*partialHeader) (*spec.Bound, error) {
 		stats[i].NoNulls = !nullableIn(headers, i)
 	}
 	schema := arrow.NewSchema(fields, nil)
-	bound, err := spec.BindCanonical(h.Query, schema, nil)
+	bound, err := rowdata.BindCanonical(h.Query, schema, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func bindPartials(headers []*partialHeader) (*spec.Bound, error) {
 			return nil, fmt.Errorf("header: columns in another order than the query's: %w", ErrCorrupt)
 		}
 	}
-	result, err := spec.Bind(h.Query, schema, stats)
+	result, err := rowdata.Bind(h.Query, schema, stats)
 	if err != nil {
 		return nil, err
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Would catch a type that partial states lose or confuse with another.
 func TestColumnTypes(t *testing.T) {
-	types := spectest.Types()
+	types := grouptest.Types()
 	for _, unit := range []arrow.TimeUnit{arrow.Second, arrow.Millisecond, arrow.Microsecond, arrow.Nanosecond} {
 		types = append(types, &arrow.TimestampType{Unit: unit}, &arrow.TimestampType{Unit: unit, TimeZone: "Europe/Berlin"}, &arrow.DurationType{Unit: unit})
 	}
@@ -85,13 +85,13 @@ func TestCanonicalFolds(t *testing.T) {
 	q := query.Query{Keys: []query.Key{{Column: "S"}, {Column: "v"}}, Aggregates: []query.Aggregate{
 		{Func: query.CountStar}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.Count, Args: []string{"f"}}, {Func: query.Corr, Args: []string{"f", "v"}},
 	}}
-	var first *spec.Bound
-	for _, stats := range [][]spec.ColumnStats{
+	var first *rowdata.Bound
+	for _, stats := range [][]rowdata.ColumnStats{
 		nil,
 		{{NoNulls: true, Repeats: true}, {NoNulls: true, HasRange: true, Min: 3, Max: 9}, {}},
 		{{}, {HasRange: true, Min: 0, Max: 1}, {NoNulls: true}},
 	} {
-		b, err := spec.BindCanonical(q, schema, stats)
+		b, err := rowdata.BindCanonical(q, schema, stats)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestCanonicalFolds(t *testing.T) {
 // FuzzPartialHeader reads arbitrary text: an error, or a header that binds or says why not.
 func FuzzPartialHeader(f *testing.F) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.BinaryTypes.String}, {Name: "t", Type: &arrow.TimestampType{Unit: arrow.Second, TimeZone: "UTC"}}}, nil)
-	b, err := spec.BindCanonical(query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.MaxN, Args: []string{"t"}, Length: 3}}}, schema, nil)
+	b, err := rowdata.BindCanonical(query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.MaxN, Args: []string{"t"}, Length: 3}}}, schema, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

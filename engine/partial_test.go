@@ -16,7 +16,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // memoryBlob is a blob in memory.
@@ -71,13 +71,13 @@ func mergePartial(eng *engine.Engine, name string, sources [][]engine.Blob, part
 	return blobs.list, err
 }
 
-func mergeAll(eng *engine.Engine, sources [][]engine.Blob, opt engine.MergeOptions, keys int) (*spectest.Rows, error) {
+func mergeAll(eng *engine.Engine, sources [][]engine.Blob, opt engine.MergeOptions, keys int) (*grouptest.Rows, error) {
 	result, err := eng.Merge(context.Background(), sources, opt)
 	if err != nil {
 		return nil, err
 	}
 	defer result.Release()
-	return spectest.ReadAll(result, keys)
+	return grouptest.ReadAll(result, keys)
 }
 
 // cutBatches cuts a table into n pieces at random rows.
@@ -110,7 +110,7 @@ func cutBatches(rng *rand.Rand, batches []arrow.RecordBatch, n int) [][]arrow.Re
 }
 
 // checkPartial answers a query by pieces, each with options of its own, and compares the answer.
-func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, want *spectest.Rows, wantErr error) {
+func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, want *grouptest.Rows, wantErr error) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
@@ -167,7 +167,7 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 		}
 		return
 	}
-	if err := spectest.Equal(want, got); err != nil {
+	if err := grouptest.Equal(want, got); err != nil {
 		t.Fatalf("%d pieces, %d partitions, %v over %v: %v", len(sources), partitions, q.Aggregates, q.Keys, err)
 	}
 }
@@ -175,7 +175,7 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 // Would catch any state that does not survive its blob, or that merges to another answer.
 func TestPartialCases(t *testing.T) {
 	seed := newSeed(t)
-	for i, c := range spectest.Cases() {
+	for i, c := range grouptest.Cases() {
 		if testing.Short() && (uint64(i)+seed)%12 != 0 {
 			continue
 		}
@@ -195,10 +195,10 @@ func TestPartialRandom(t *testing.T) {
 	}
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
-		schema, batches := spectest.RandomTable(rng, spectest.RandomRows(rng))
-		q := spectest.RandomQuery(rng, schema)
+		schema, batches := grouptest.RandomTable(rng, grouptest.RandomRows(rng))
+		q := grouptest.RandomQuery(rng, schema)
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			want, wantErr := spectest.Oracle(schema, batches, q)
+			want, wantErr := grouptest.Oracle(schema, batches, q)
 			checkPartial(t, rng, schema, batches, q, want, wantErr)
 			if wantErr == nil {
 				q.Deterministic = true

@@ -98,16 +98,16 @@ func (a *blockAllocator) Free(b []byte) {
 	a.memory.Free(unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), cap(b)/8))
 }
 
-// Reserve implements spec.Budget.
+// Reserve implements rowdata.Budget.
 func (a *blockAllocator) Reserve(bytes int64) error { return a.memory.Reserve(bytes) }
 
-// Unreserve implements spec.Budget.
+// Unreserve implements rowdata.Budget.
 func (a *blockAllocator) Unreserve(bytes int64) { a.memory.Unreserve(bytes) }
 
 // Share returns the part of the memory limit that is one worker's, in bytes.
 func (a *blockAllocator) Share() int64 { return a.share }
 
-// Room implements spec.Budget.
+// Room implements rowdata.Budget.
 func (a *blockAllocator) Room(bytes int64) error { return a.memory.Room(bytes) }
 
 // Counted implements scan.CountingAllocator.

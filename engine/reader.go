@@ -10,7 +10,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -156,7 +156,7 @@ func (r *reader) encode(split scan.Split, f func() error) error {
 }
 
 // A worker offers half of its batch to one that waits, if that is at least offerRowsMin rows.
-const offerRowsMin = 2 * spec.TileRows
+const offerRowsMin = 2 * rowdata.TileRows
 
 // readBatch aggregates the rows of a piece.
 func (r *reader) readBatch(ctx context.Context, p piece) error {
@@ -196,8 +196,8 @@ func (r *reader) aggregate(ctx context.Context, split scan.Split, from, to int) 
 	if r.filler != nil {
 		return r.filler.take(ctx, r, split, from, to)
 	}
-	end := min(to, from+spec.TileRows)
-	return end - from, r.tiles(split, from, end, func(t *spec.Tile) error {
+	end := min(to, from+rowdata.TileRows)
+	return end - from, r.tiles(split, from, end, func(t *rowdata.Tile) error {
 		if r.filter != nil {
 			t = r.filter.keep(t)
 		}
@@ -206,9 +206,9 @@ func (r *reader) aggregate(ctx context.Context, split scan.Split, from, to int) 
 }
 
 // tiles calls a function with the tiles of the batch's rows from from to to.
-func (r *reader) tiles(split scan.Split, from, to int, f func(*spec.Tile) error) error {
+func (r *reader) tiles(split scan.Split, from, to int, f func(*rowdata.Tile) error) error {
 	for from < to {
-		var tile *spec.Tile
+		var tile *rowdata.Tile
 		err := r.encode(split, func() (err error) {
 			tile, err = r.encoder.encode(from, to)
 			return err

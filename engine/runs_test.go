@@ -16,8 +16,8 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
@@ -28,7 +28,7 @@ func heavyCell(rng *rand.Rand, dt arrow.DataType, n int) any {
 	if rng.IntN(20) == 0 {
 		return nil
 	}
-	edges := spectest.Edges(dt)
+	edges := grouptest.Edges(dt)
 	id := rng.IntN(n)
 	switch edges[0].(type) {
 	case string:
@@ -62,7 +62,7 @@ func heavyTable(rng *rand.Rand, dt arrow.DataType, rows, heavy, light int) (*arr
 	var batches []arrow.RecordBatch
 	for from := 0; from < rows; from += 5000 {
 		to := min(from+5000, rows)
-		batches = append(batches, spectest.Batch(schema, spectest.Array(schema.Field(0).Type, k[from:to]), spectest.Array(dt, v[from:to])))
+		batches = append(batches, grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, k[from:to]), grouptest.Array(dt, v[from:to])))
 	}
 	return schema, batches
 }
@@ -87,7 +87,7 @@ func holistic(dt arrow.DataType, rows int) []query.Aggregate {
 	}
 	var suit []query.Aggregate
 	for _, a := range all {
-		if a.Func == query.CountStar || spectest.Suits(a.Func, dt) {
+		if a.Func == query.CountStar || grouptest.Suits(a.Func, dt) {
 			suit = append(suit, a)
 		}
 	}
@@ -97,18 +97,18 @@ func holistic(dt arrow.DataType, rows int) []query.Aggregate {
 // runsOf answers a query within a budget, compares the answer, and returns how many runs it took.
 func runsOf(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, knobs engine.TestingKnobs) int64 {
 	t.Helper()
-	want, err := spectest.Oracle(schema, batches, q)
+	want, err := grouptest.Oracle(schema, batches, q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, knobs))
 	result := mustAggregate(t, eng, scan.Batches(schema, batches), q)
 	defer result.Release()
-	got, err := spectest.ReadAll(result, len(q.Keys))
+	got, err := grouptest.ReadAll(result, len(q.Keys))
 	if err != nil {
 		t.Fatalf("%v: %v", q.Aggregates, err)
 	}
-	if err := spectest.Equal(want, got); err != nil {
+	if err := grouptest.Equal(want, got); err != nil {
 		t.Fatalf("%v: %v", q.Aggregates, err)
 	}
 	return result.Stats().SortedRuns
@@ -120,7 +120,7 @@ func runsOf(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q q
 // that runs empty too.
 func TestGroupLargerThanMemory(t *testing.T) {
 	const rows = 12_000
-	for i, dt := range spectest.Types() {
+	for i, dt := range grouptest.Types() {
 		if testing.Short() && i%6 != 0 {
 			continue
 		}
@@ -174,7 +174,7 @@ func TestResultLargerThanMemory(t *testing.T) {
 		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 1, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 1 << 19}))
 		result := mustAggregate(t, eng, scan.Batches(schema, batches), query.Query{Aggregates: []query.Aggregate{a}})
 		defer result.Release()
-		_, err := spectest.ReadAll(result, 0)
+		_, err := grouptest.ReadAll(result, 0)
 		if !errors.Is(err, engine.ErrMemoryLimit) || !strings.Contains(err.Error(), "--memory-limit") {
 			t.Errorf("%s: %v", a, err)
 		}
@@ -187,7 +187,7 @@ func TestPartialStatesOfHeavyGroups(t *testing.T) {
 		rng := rand.New(rand.NewPCG(9, uint64(i)))
 		schema, batches := heavyTable(rng, dt, 40_000, 2, 500)
 		q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: holistic(dt, 100)}
-		want, err := spectest.Oracle(schema, batches, q)
+		want, err := grouptest.Oracle(schema, batches, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestPartialStatesOfHeavyGroups(t *testing.T) {
 		}
 		got, err := mergeAll(open(), sources, engine.MergeOptions{}, 1)
 		if err == nil {
-			err = spectest.Equal(want, got)
+			err = grouptest.Equal(want, got)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", dt, err)
@@ -248,7 +248,7 @@ func BenchmarkGroupLargerThanMemory(b *testing.B) {
 func TestRunsFaults(t *testing.T) {
 	schema, batches := heavyTable(rand.New(rand.NewPCG(10, 10)), arrow.BinaryTypes.String, 12_000, 2, 300)
 	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: holistic(arrow.BinaryTypes.String, 100)}
-	want, err := spectest.Oracle(schema, batches, q)
+	want, err := grouptest.Oracle(schema, batches, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,14 +259,14 @@ func TestRunsFaults(t *testing.T) {
 		eng := openChecked(t, engine.WithTestingKnobs(opt, engine.TestingKnobs{MemoryBytes: 1 << 20, NoDense: true}))
 		result := mustAggregate(t, eng, scan.Batches(schema, batches), q)
 		defer result.Release()
-		got, err := spectest.ReadAll(result, 1)
+		got, err := grouptest.ReadAll(result, 1)
 		if err != nil {
 			return err
 		}
 		if result.Stats().SortedRuns == 0 {
 			t.Error("no runs: the test is too small")
 		}
-		return spectest.Equal(want, got)
+		return grouptest.Equal(want, got)
 	}
 	for n := int64(0); ; n += 1 + n/8 { // calls repeat
 		fsys.FailAt(n)
@@ -312,7 +312,7 @@ func TestRunsCancelled(t *testing.T) {
 			t.Fatal(err)
 		}
 		timer := time.AfterFunc(time.Duration(i)*10*time.Millisecond, func() { cancel(cause) })
-		_, err = spectest.ReadAll(result, 0)
+		_, err = grouptest.ReadAll(result, 0)
 		if err != nil && !errors.Is(err, cause) {
 			t.Errorf("cancelled after %d ms: %v", 10*i, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/order"
 )
 
@@ -23,7 +23,7 @@ func TestSort(t *testing.T) {
 	for i := range keys {
 		keys[i] = int64(i * 7919 % len(keys))
 	}
-	source := scan.Batches(schema, []arrow.RecordBatch{spectest.Batch(schema, spectest.Array(schema.Field(0).Type, keys))})
+	source := scan.Batches(schema, []arrow.RecordBatch{grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, keys))})
 	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "n"}}}
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)

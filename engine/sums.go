@@ -8,22 +8,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // sums finalizes sums to the result's type, exactly.
 func (s *finalStates) sums() (*vector, error) {
-	if s.fold.Kind == spec.FoldSumFloat {
-		return s.words(spec.Float64), nil
+	if s.fold.Kind == rowdata.FoldSumFloat {
+		return s.words(rowdata.Float64), nil
 	}
-	kind := spec.Int64
+	kind := rowdata.Int64
 	if s.out.Type.ID() == arrow.DECIMAL128 {
-		kind = spec.Int128
+		kind = rowdata.Int128
 	}
 	wrap := s.bound.Query.Overflow == query.OverflowWrap && s.out.Type.ID() == arrow.INT64 // not a duration
 	v := &vector{kind: kind, words: make([]uint64, s.n*kind.Words())}
-	if kind == spec.Int64 && s.counts == nil && narrowSums(v.words, s.states[:s.n*s.fold.Words]) {
+	if kind == rowdata.Int64 && s.counts == nil && narrowSums(v.words, s.states[:s.n*s.fold.Words]) {
 		return v, nil
 	}
 	for i := range s.n {
@@ -31,7 +31,7 @@ func (s *finalStates) sums() (*vector, error) {
 		switch {
 		case s.counts != nil && s.counts[i] == 0:
 			v.setNull(i)
-		case kind == spec.Int128:
+		case kind == rowdata.Int128:
 			if !fitsDecimal(state) {
 				return nil, &groupOverflow{i, bigOf(state)}
 			}
@@ -82,7 +82,7 @@ func (s *finalStates) average(i int) (float64, bool) {
 		return 0, false
 	}
 	state := s.state(i)
-	if s.fold.Kind == spec.FoldSumFloat {
+	if s.fold.Kind == rowdata.FoldSumFloat {
 		return math.Float64frombits(state[0]) / float64(s.counts[i]), true
 	}
 	return digits.Mean(state, s.counts[i], decimalScale(s.out.Column.Type)), true

@@ -14,7 +14,7 @@ const (
 )
 
 // FoldOp is what a fold does with the values of a group that are not NULL. States are words, as
-// those of spec's folds of the same name; words of 8 bytes.
+// the states of rowdata's folds of the same name; words of 8 bytes.
 type FoldOp uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	BitAnd
 	BitOr
 	BitXor
-	// Moments2, Moments4, Comoments: 4, 6 and 8 words, as spec.FoldMoments2 and its like.
+	// Moments2, Moments4, Comoments: 4, 6 and 8 words, as rowdata.FoldMoments2 and its like.
 	Moments2
 	Moments4
 	Comoments
@@ -58,7 +58,7 @@ const (
 
 // Shape is what the rows of a query consist of, on a device.
 type Shape struct {
-	KeyBytes int // 4, 8, or a multiple of 8 up to KeyBytesMax: spec.KeyLayout.Bytes
+	KeyBytes int // 4, 8, or a multiple of 8 up to KeyBytesMax: rowdata.KeyLayout.Bytes
 	Columns  []ColumnType
 	Folds    []Fold
 }
@@ -197,7 +197,7 @@ func (s *Shape) StateWords() int {
 // and their spans begin at multiples of 16 bytes. Shapes, rows and groups are read before a method
 // returns; the memory that they name belongs to the stream.
 type Operators interface {
-	// Sample adds the keys of rows to HyperLogLog registers, spec.SketchRegisterCount bytes that
+	// Sample adds the keys of rows to HyperLogLog registers, rowdata.SketchRegisterCount bytes that
 	// merge by maximum with those of the CPU.
 	Sample(shape *Shape, rows *Rows, registers Span) error
 

@@ -16,28 +16,28 @@ const module = "github.com/mpga/mpga"
 // here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
 	"cmd/mpga":             {"engine", "engine/job", "engine/objects", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/nvml"},
-	"cpuagg":               {"engine/spec", "partition"},
-	"engine":               {"cpuagg", "engine/query", "engine/scan", "engine/spec", "internal/digits", "internal/mem", "internal/order", "internal/store", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
+	"cpuagg":               {"internal/rowdata", "partition"},
+	"engine":               {"cpuagg", "engine/query", "engine/scan", "internal/digits", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
 	"engine/job":           {"engine", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
 	"engine/objects":       {"internal/vfs"},
-	"engine/plan":          {"engine", "engine/query", "engine/scan", "engine/spec", "engine/sql", "internal/expr", "internal/nearest", "internal/order"},
+	"engine/plan":          {"engine", "engine/query", "engine/scan", "engine/sql", "internal/expr", "internal/nearest", "internal/order", "internal/rowdata"},
 	"engine/query":         {"internal/nearest"},
-	"engine/scan":          {"engine/spec", "internal/digits", "internal/vfs"},
-	"engine/sink":          {"engine/spec", "internal/digits", "internal/mem", "internal/order", "internal/vfs", "partition"},
-	"engine/spec":          {"engine/query"},
-	"engine/spectest":      {"engine/query", "engine/spec"},
+	"engine/scan":          {"internal/digits", "internal/rowdata", "internal/vfs"},
+	"engine/sink":          {"internal/digits", "internal/mem", "internal/order", "internal/rowdata", "internal/vfs", "partition"},
 	"engine/sql":           {"engine/query", "internal/expr", "internal/nearest"},
 	"internal/digits":      {},
-	"internal/expr":        {"engine/query", "engine/spec", "internal/digits", "internal/nearest"},
+	"internal/expr":        {"engine/query", "internal/digits", "internal/nearest", "internal/rowdata"},
 	"internal/gen":         {"engine/scan", "internal/digits"},
+	"internal/grouptest":   {"engine/query", "internal/rowdata"},
 	"internal/invariants":  {},
-	"internal/mem":         {"engine/spec"},
+	"internal/mem":         {"internal/rowdata"},
 	"internal/nearest":     {},
-	"internal/order":       {"cpuagg", "engine/query", "engine/spec", "internal/mem", "internal/store", "internal/vfs"},
+	"internal/order":       {"cpuagg", "engine/query", "internal/mem", "internal/rowdata", "internal/store", "internal/vfs"},
 	"internal/redact":      {},
 	"internal/report":      {"engine", "internal/trace"},
+	"internal/rowdata":     {"engine/query"},
 	"internal/spawn":       {"internal/redact"},
-	"internal/store":       {"cpuagg", "engine/spec", "internal/mem", "internal/trace", "internal/vfs", "partition"},
+	"internal/store":       {"cpuagg", "internal/mem", "internal/rowdata", "internal/trace", "internal/vfs", "partition"},
 	"internal/trace":       {},
 	"internal/vfs":         {},
 	"internal/vfs/faultfs": {"internal/vfs"},
@@ -55,7 +55,7 @@ var imports = map[string][]string{
 var leaves = []string{"internal/invariants", "internal/redact", "internal/spawn"}
 
 // testingOnly are imported by tests alone.
-var testingOnly = []string{"engine/spectest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
+var testingOnly = []string{"internal/grouptest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
 
 // peers must not become dependencies of the library.
 var peers = []string{"github.com/duckdb/", "github.com/mpga/mpga/tests"}

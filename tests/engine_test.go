@@ -14,11 +14,11 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // ask answers a query with an engine of its own, and checks that it gives its memory back.
-func ask(t *testing.T, opt engine.Options, src scan.Source, q query.Query) (*spectest.Rows, error) {
+func ask(t *testing.T, opt engine.Options, src scan.Source, q query.Query) (*grouptest.Rows, error) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	opt.Allocator = mem
@@ -35,12 +35,12 @@ func ask(t *testing.T, opt engine.Options, src scan.Source, q query.Query) (*spe
 }
 
 // answer runs a query and reads its result to the end.
-func answer(eng *engine.Engine, src scan.Source, q query.Query) (*spectest.Rows, error) {
+func answer(eng *engine.Engine, src scan.Source, q query.Query) (*grouptest.Rows, error) {
 	res, err := eng.Aggregate(context.Background(), src, q)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := spectest.ReadAll(res, len(q.Keys))
+	rows, err := grouptest.ReadAll(res, len(q.Keys))
 	if err != nil {
 		return nil, err
 	}
@@ -51,17 +51,17 @@ func answer(eng *engine.Engine, src scan.Source, q query.Query) (*spectest.Rows,
 }
 
 // compareEngine holds an engine's answer against the oracle's. text says how to see it again.
-func compareEngine(t *testing.T, text string, opt engine.Options, src scan.Source, q query.Query, want *spectest.Rows, wantErr error) {
+func compareEngine(t *testing.T, text string, opt engine.Options, src scan.Source, q query.Query, want *grouptest.Rows, wantErr error) {
 	t.Helper()
 	got, err := ask(t, opt, src, q)
-	if errors.Is(wantErr, spectest.ErrOverflow) && errors.Is(err, engine.ErrOverflow) {
+	if errors.Is(wantErr, grouptest.ErrOverflow) && errors.Is(err, engine.ErrOverflow) {
 		return
 	}
 	if err != nil || wantErr != nil {
 		t.Errorf("%s: the engine answers with the error %v, the oracle with %v", text, err, wantErr)
 		return
 	}
-	if err := spectest.Equal(want, got); err != nil {
+	if err := grouptest.Equal(want, got); err != nil {
 		t.Errorf("%s: the engine differs from the oracle: %v", text, err)
 	}
 }
@@ -117,10 +117,10 @@ func randomOptions(rng *rand.Rand) (engine.Options, engine.TestingKnobs) {
 
 // The shared cases on paths that are drawn; the engine's own test has those that are forced one by one.
 func TestCases(t *testing.T) {
-	for i, c := range spectest.Cases() {
+	for i, c := range grouptest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			batches := c.Batches()
-			want, wantErr := spectest.Oracle(c.Schema, batches, c.Query)
+			want, wantErr := grouptest.Oracle(c.Schema, batches, c.Query)
 			for variant := range uint64(2) {
 				opt, knobs := randomOptions(rand.New(rand.NewPCG(uint64(i), variant)))
 				text := fmt.Sprintf("%d threads, %+v", opt.Threads, knobs)
@@ -141,10 +141,10 @@ func TestConcurrentQueries(t *testing.T) {
 	const tables, askers = 6, 3
 	for i := range uint64(tables) {
 		rng := rand.New(rand.NewPCG(i, 3))
-		schema, batches := spectest.RandomTable(rng, 5000)
-		q := spectest.RandomQuery(rng, schema)
+		schema, batches := grouptest.RandomTable(rng, 5000)
+		q := grouptest.RandomQuery(rng, schema)
 		q.Overflow = query.OverflowWrap
-		want, err := spectest.Oracle(schema, batches, q)
+		want, err := grouptest.Oracle(schema, batches, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,13 +171,13 @@ func TestConcurrentQueries(t *testing.T) {
 	}
 }
 
-func concurrentQuery(eng *engine.Engine, src scan.Source, q query.Query, want *spectest.Rows) error {
+func concurrentQuery(eng *engine.Engine, src scan.Source, q query.Query, want *grouptest.Rows) error {
 	for range 3 {
 		got, err := answer(eng, src, q)
 		if err != nil {
 			return err
 		}
-		if err := spectest.Equal(want, got); err != nil {
+		if err := grouptest.Equal(want, got); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -45,16 +45,16 @@ func faultTable() (*arrow.Schema, []arrow.RecordBatch) {
 	}
 	arrays := make([]arrow.Array, 3)
 	for i, cells := range columns {
-		arrays[i] = spectest.Array(schema.Field(i).Type, cells)
+		arrays[i] = grouptest.Array(schema.Field(i).Type, cells)
 	}
-	return schema, []arrow.RecordBatch{spectest.Batch(schema, arrays...)}
+	return schema, []arrow.RecordBatch{grouptest.Batch(schema, arrays...)}
 }
 
 // A run from files to a Parquet file, with its n-th file operation failing, for every n: it ends with
 // the right answer or an error, and leaves no file open, no goroutine, no memory and no output.
 func TestFaults(t *testing.T) {
 	schema, batches := faultTable()
-	want, err := spectest.Oracle(schema, batches, faultQuery)
+	want, err := grouptest.Oracle(schema, batches, faultQuery)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 }
 
 // runWithFault aggregates the files of a directory into a Parquet file, and checks what comes of it.
-func runWithFault(t *testing.T, fsys *faultfs.FS, in, out string, want *spectest.Rows) {
+func runWithFault(t *testing.T, fsys *faultfs.FS, in, out string, want *grouptest.Rows) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	target := filepath.Join(out, "answer.parquet")
@@ -142,7 +142,7 @@ func aggregateFile(ctx context.Context, fsys vfs.FS, mem memory.Allocator, in, t
 }
 
 // checkAnswer reads a result file, whose counts are exact and whose columns are told by their order.
-func checkAnswer(t *testing.T, file string, want *spectest.Rows) {
+func checkAnswer(t *testing.T, file string, want *grouptest.Rows) {
 	t.Helper()
 	src := openFiles(t, scan.Options{}, file)
 	q := query.Query{Keys: []query.Key{{Column: "k"}}}
@@ -154,7 +154,7 @@ func checkAnswer(t *testing.T, file string, want *spectest.Rows) {
 		t.Error(err)
 		return
 	}
-	if err := spectest.Equal(want, got); err != nil {
+	if err := grouptest.Equal(want, got); err != nil {
 		t.Error(err)
 	}
 }
@@ -175,7 +175,7 @@ func fileNames(t *testing.T, dir string) []string {
 // A query that is abandoned, or cancelled at any moment, ends, with the context's error and with nothing left.
 func TestCancel(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	schema, batches := spectest.RandomTable(rand.New(rand.NewPCG(4, 4)), 200_000, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String)
+	schema, batches := grouptest.RandomTable(rand.New(rand.NewPCG(4, 4)), 200_000, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String)
 	q := query.Query{Keys: []query.Key{{Column: "c0"}, {Column: "c1"}}, Aggregates: []query.Aggregate{{Func: query.List, Args: []string{"c1"}}}}
 	for step := range 20 {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // Every function of every column that it suits, over the real flights of 2001, beside DuckDB.
@@ -53,11 +53,11 @@ func flightQueries(src scan.Source, f query.Func) []query.Query {
 		list = append(list, query.Query{Keys: []query.Key{{Column: "origin"}}, Aggregates: []query.Aggregate{a}})
 	}
 	for _, x := range fields {
-		if f.Args() == 1 && spectest.Suits(f, x.Type) {
+		if f.Args() == 1 && grouptest.Suits(f, x.Type) {
 			add(x.Name)
 		}
 		for _, y := range fields {
-			if f.Args() == 2 && spectest.Suits(f, x.Type, y.Type) {
+			if f.Args() == 2 && grouptest.Suits(f, x.Type, y.Type) {
 				add(x.Name, y.Name)
 			}
 		}

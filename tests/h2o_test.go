@@ -10,7 +10,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/tests/h2o"
 	"github.com/mpga/mpga/tests/oracle"
 )
@@ -56,22 +56,22 @@ func compareFile(t *testing.T, db *oracle.DuckDB, src scan.Source, q query.Query
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spectest.Equal(rounded(q, want), got); err != nil {
+	if err := grouptest.Equal(rounded(q, want), got); err != nil {
 		t.Error(err)
 	}
 }
 
 // rounded allows for other orders of additions than DuckDB's, in numbers of ordinary size, and for
 // what a sketch does not know.
-func rounded(q query.Query, want *spectest.Rows) *spectest.Rows {
+func rounded(q query.Query, want *grouptest.Rows) *grouptest.Rows {
 	for _, row := range want.Cells {
 		for i, a := range q.Aggregates {
 			switch v := row[want.Keys+i].(type) {
 			case float64:
-				row[want.Keys+i] = spectest.Approx{Value: v, Tolerance: 1e-9 * max(1, math.Abs(v)), Condition: 10}
+				row[want.Keys+i] = grouptest.Approx{Value: v, Tolerance: 1e-9 * max(1, math.Abs(v)), Condition: 10}
 			case int64:
 				if a.Func == query.ApproxCountDistinct {
-					row[want.Keys+i] = spectest.NearCount(v)
+					row[want.Keys+i] = grouptest.NearCount(v)
 				}
 			}
 		}

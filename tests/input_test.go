@@ -15,7 +15,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/tests/oracle"
 )
 
@@ -29,7 +29,7 @@ type input struct {
 
 // inputs lists every way.
 func inputs() []input {
-	all := append(spectest.Types(), spectest.DictionaryTypes()...)
+	all := append(grouptest.Types(), grouptest.DictionaryTypes()...)
 	return []input{
 		{"memory", all, false, openMemory},
 		{"parquet", filter(all, inParquet), false, openParquet},
@@ -77,7 +77,7 @@ func inCSV(dt arrow.DataType) bool {
 
 // table makes a random table that comes through the way as it is.
 func (w *input) table(rng *rand.Rand) (*arrow.Schema, []arrow.RecordBatch) {
-	schema, batches := spectest.RandomTable(rng, spectest.RandomRows(rng), w.types...)
+	schema, batches := grouptest.RandomTable(rng, grouptest.RandomRows(rng), w.types...)
 	if w.noNUL {
 		for i, b := range batches {
 			batches[i] = withoutNUL(b)
@@ -92,14 +92,14 @@ func withoutNUL(b arrow.RecordBatch) arrow.RecordBatch {
 	for c, column := range b.Columns() {
 		cells := make([]any, column.Len())
 		for i := range cells {
-			cells[i] = spectest.Value(column, i)
+			cells[i] = grouptest.Value(column, i)
 			if text, ok := cells[i].(string); ok {
 				cells[i] = strings.ReplaceAll(text, "\x00", "\u2400")
 			}
 		}
-		columns[c] = spectest.Array(column.DataType(), cells)
+		columns[c] = grouptest.Array(column.DataType(), cells)
 	}
-	return spectest.Batch(b.Schema(), columns...)
+	return grouptest.Batch(b.Schema(), columns...)
 }
 
 func openMemory(_ *testing.T, _ *rand.Rand, _ string, schema *arrow.Schema, batches []arrow.RecordBatch) scan.Source {
@@ -167,12 +167,12 @@ func sameDictionaries(schema *arrow.Schema, batches []arrow.RecordBatch) []arrow
 		var cells []any
 		for _, b := range batches {
 			for row := range int(b.NumRows()) {
-				cells = append(cells, spectest.Value(b.Column(c), row))
+				cells = append(cells, grouptest.Value(b.Column(c), row))
 			}
 		}
-		columns = append(columns, spectest.Array(f.Type, cells))
+		columns = append(columns, grouptest.Array(f.Type, cells))
 	}
-	whole := spectest.Batch(schema, columns...)
+	whole := grouptest.Batch(schema, columns...)
 	half := whole.NumRows() / 2
 	return []arrow.RecordBatch{whole.NewSlice(0, half), whole.NewSlice(half, whole.NumRows())}
 }

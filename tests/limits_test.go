@@ -17,8 +17,8 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // Random queries over tables that do not fit: neither the memory, nor spills, splits, threads or an
@@ -31,8 +31,8 @@ func TestRandomLimits(t *testing.T) {
 	spilled := 0
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(*seedFlag, uint64(1000+i)))
-		schema, batches := spectest.RandomTable(rng, rows)
-		q := spectest.RandomQuery(rng, schema)
+		schema, batches := grouptest.RandomTable(rng, rows)
+		q := grouptest.RandomQuery(rng, schema)
 		q.Overflow = query.OverflowWrap
 		if i%2 == 0 { // the random keys of a random table are few
 			q.Keys = []query.Key{{Column: schema.Field(0).Name}, {Column: schema.Field(1).Name}}
@@ -56,7 +56,7 @@ func TestRandomLimits(t *testing.T) {
 			}
 			if err == nil {
 				spilled++
-				err = spectest.Equal(want, got)
+				err = grouptest.Equal(want, got)
 			}
 			if err != nil {
 				t.Errorf("%s: %v\n%v", text, err, q)
@@ -114,7 +114,7 @@ func doubles(rng *rand.Rand, batches, rows, groups int) (*arrow.Schema, []arrow.
 			columns[1].Append(math.Ldexp(rng.NormFloat64(), rng.IntN(80)-40))
 			columns[2].Append(1e9 + rng.Float64())
 		}
-		list[i] = spectest.Batch(schema, keys.NewArray(), columns[1].NewArray(), columns[2].NewArray())
+		list[i] = grouptest.Batch(schema, keys.NewArray(), columns[1].NewArray(), columns[2].NewArray())
 	}
 	return schema, list
 }

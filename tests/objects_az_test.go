@@ -15,7 +15,7 @@ import (
 
 	"github.com/mpga/mpga/engine/objects"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // azureStore is the part of Azure's blob API that objects need.
@@ -112,7 +112,7 @@ func TestAzureStore(t *testing.T) {
 	for _, pattern := range []string{"az://container/out", "az://container/out/city=*/*.parquet"} {
 		got, err := answerFrom(t.Context(), t, fsys, pattern)
 		if err == nil {
-			err = spectest.Equal(want, got)
+			err = grouptest.Equal(want, got)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", pattern, err)

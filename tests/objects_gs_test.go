@@ -16,7 +16,7 @@ import (
 
 	"github.com/mpga/mpga/engine/objects"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // googleStore is the part of Google's storage API that objects need: metadata, lists, ranges, small uploads.
@@ -108,7 +108,7 @@ func TestGoogleStore(t *testing.T) {
 	for _, pattern := range []string{"gs://bucket/out", "gs://bucket/out/city=*/*.parquet"} {
 		got, err := answerFrom(t.Context(), t, fsys, pattern)
 		if err == nil {
-			err = spectest.Equal(want, got)
+			err = grouptest.Equal(want, got)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", pattern, err)

@@ -31,7 +31,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -132,9 +132,9 @@ func salesTable(rows int) (*arrow.Schema, arrow.RecordBatch) {
 	}
 	arrays := make([]arrow.Array, 4)
 	for i := range arrays {
-		arrays[i] = spectest.Array(schema.Field(i).Type, columns[i])
+		arrays[i] = grouptest.Array(schema.Field(i).Type, columns[i])
 	}
-	return schema, spectest.Batch(schema, arrays...)
+	return schema, grouptest.Batch(schema, arrays...)
 }
 
 var salesQuery = query.Query{
@@ -156,7 +156,7 @@ func write(path string, opt sink.Options, batches ...arrow.RecordBatch) error {
 }
 
 // answerFrom answers salesQuery over files.
-func answerFrom(ctx context.Context, t *testing.T, fsys vfs.FS, patterns ...string) (*spectest.Rows, error) {
+func answerFrom(ctx context.Context, t *testing.T, fsys vfs.FS, patterns ...string) (*grouptest.Rows, error) {
 	t.Helper()
 	src, err := scan.Open(ctx, patterns, scan.Options{FS: fsys})
 	if err != nil {
@@ -172,12 +172,12 @@ func answerFrom(ctx context.Context, t *testing.T, fsys vfs.FS, patterns ...stri
 		return nil, err
 	}
 	defer result.Release()
-	return spectest.ReadAll(result, len(salesQuery.Keys))
+	return grouptest.ReadAll(result, len(salesQuery.Keys))
 }
 
-func wantAnswer(t *testing.T, schema *arrow.Schema, batches ...arrow.RecordBatch) *spectest.Rows {
+func wantAnswer(t *testing.T, schema *arrow.Schema, batches ...arrow.RecordBatch) *grouptest.Rows {
 	t.Helper()
-	want, err := spectest.Oracle(schema, batches, salesQuery)
+	want, err := grouptest.Oracle(schema, batches, salesQuery)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestObjectStore(t *testing.T) {
 		t.Helper()
 		got, err := answerFrom(t.Context(), t, fsys, patterns...)
 		if err == nil {
-			err = spectest.Equal(want, got)
+			err = grouptest.Equal(want, got)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", patterns, err)
@@ -339,7 +339,7 @@ func TestObjectStoreFails(t *testing.T) {
 		bad := newObjects(t, objects.Options{Attempts: 10, Timeout: 5 * time.Second})
 		got, err := answerFrom(t.Context(), t, bad, path)
 		if err == nil {
-			err = spectest.Equal(want, got)
+			err = grouptest.Equal(want, got)
 		}
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
@@ -510,7 +510,7 @@ func TestWeb(t *testing.T) {
 			case err != nil:
 				t.Error(err)
 			default:
-				if err := spectest.Equal(want, got); err != nil {
+				if err := grouptest.Equal(want, got); err != nil {
 					t.Error(err)
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/tests/oracle"
 )
 
@@ -32,7 +32,7 @@ func openDuckDB(t testing.TB) *oracle.DuckDB {
 // The Go-map oracle, which every route is held to, answers its own cases as DuckDB does.
 func TestOracleAgainstDuckDB(t *testing.T) {
 	db := openDuckDB(t)
-	for _, c := range spectest.Cases() {
+	for _, c := range grouptest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			if strings.Contains(c.Name, "negative scale") {
 				t.Skip("DuckDB has no negative scales")
@@ -45,22 +45,22 @@ func TestOracleAgainstDuckDB(t *testing.T) {
 }
 
 // compareDuckDB holds the Go-map oracle's answer against DuckDB's.
-func compareDuckDB(t *testing.T, db *oracle.DuckDB, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, want *spectest.Rows, wantErr error) {
+func compareDuckDB(t *testing.T, db *oracle.DuckDB, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, want *grouptest.Rows, wantErr error) {
 	t.Helper()
 	if err := db.Load(schema, batches); err != nil {
 		t.Fatal(err)
 	}
 	got, err := db.Answer(schema, q)
-	if errors.Is(wantErr, spectest.ErrOverflow) && errors.Is(err, spectest.ErrOverflow) {
+	if errors.Is(wantErr, grouptest.ErrOverflow) && errors.Is(err, grouptest.ErrOverflow) {
 		return
 	}
-	if errors.Is(err, spectest.ErrOverflow) && averagesDecimals(schema, q) {
+	if errors.Is(err, grouptest.ErrOverflow) && averagesDecimals(schema, q) {
 		return // DuckDB's avg of decimals overflows with their sum
 	}
 	if err != nil || wantErr != nil {
 		t.Fatalf("DuckDB answers with the error %v, the Go-map oracle with %v", err, wantErr)
 	}
-	if err := spectest.Equal(loosened(q, want), got); err != nil {
+	if err := grouptest.Equal(loosened(q, want), got); err != nil {
 		t.Errorf("DuckDB differs from the Go-map oracle: %v", err)
 	}
 }
@@ -77,8 +77,8 @@ func averagesDecimals(schema *arrow.Schema, q query.Query) bool {
 
 // loosened allows DuckDB what it loses: digits of skewness and kurtosis, which it computes from
 // sums of powers, and of quantiles of times, which go through doubles; and that its mode counts no NaN.
-func loosened(q query.Query, want *spectest.Rows) *spectest.Rows {
-	loose := &spectest.Rows{Schema: want.Schema, Keys: want.Keys}
+func loosened(q query.Query, want *grouptest.Rows) *grouptest.Rows {
+	loose := &grouptest.Rows{Schema: want.Schema, Keys: want.Keys}
 	for _, row := range want.Cells {
 		cells := append([]any(nil), row...)
 		for i, a := range q.Aggregates {
@@ -95,24 +95,24 @@ const conditionMax = 1000
 func loosenedCell(f query.Func, cell any) any {
 	moments := f == query.Skewness || f == query.Kurtosis
 	switch cell := cell.(type) {
-	case spectest.Approx:
+	case grouptest.Approx:
 		if moments && cell.Condition > conditionMax {
-			return spectest.Unspecified{}
+			return grouptest.Unspecified{}
 		}
 		if moments {
 			cell.Tolerance *= math.Pow(cell.Condition, 4)
 		}
 		return cell
-	case spectest.Near:
+	case grouptest.Near:
 		cell.Tolerance += int64(math.Abs(float64(cell.Value)) / (1 << 50))
 		return cell
 	case nil:
 		if moments {
-			return spectest.Unspecified{} // a constant
+			return grouptest.Unspecified{} // a constant
 		}
 	case float64:
 		if moments || f == query.Mode && math.IsNaN(cell) {
-			return spectest.Unspecified{} // a constant; or DuckDB takes each NaN for a value of its own
+			return grouptest.Unspecified{} // a constant; or DuckDB takes each NaN for a value of its own
 		}
 	}
 	return cell

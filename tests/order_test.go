@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/order"
 )
 
@@ -19,11 +19,11 @@ import (
 func TestOrderAgainstDuckDB(t *testing.T) {
 	db := openDuckDB(t)
 	t.Logf("-seed=%d", *seedFlag)
-	types := slices.DeleteFunc(spectest.Types(), func(dt arrow.DataType) bool { return !order.Sortable(dt) })
+	types := slices.DeleteFunc(grouptest.Types(), func(dt arrow.DataType) bool { return !order.Sortable(dt) })
 	for i := range uint64(24) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(*seedFlag, i))
-			schema, batches := spectest.RandomTable(rng, 1+rng.IntN(20_000), types...)
+			schema, batches := grouptest.RandomTable(rng, 1+rng.IntN(20_000), types...)
 			var by order.By
 			for _, c := range rng.Perm(schema.NumFields())[:1+rng.IntN(2)] {
 				by.Keys = append(by.Keys, order.Key{Column: c, Descending: rng.IntN(2) == 0, NullsFirst: rng.IntN(2) == 0})
@@ -59,7 +59,7 @@ func positionsInOrder(t *testing.T, schema *arrow.Schema, batches []arrow.Record
 			cells[i] = next
 			next++
 		}
-		columns := append(slices.Clone(b.Columns()), spectest.Array(arrow.PrimitiveTypes.Int64, cells))
+		columns := append(slices.Clone(b.Columns()), grouptest.Array(arrow.PrimitiveTypes.Int64, cells))
 		with = append(with, array.NewRecordBatch(numbered, columns, b.NumRows()))
 	}
 	in, err := array.NewRecordReader(numbered, with)

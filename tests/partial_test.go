@@ -10,7 +10,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/tests/h2o"
 )
@@ -45,7 +45,7 @@ func TestH2OInParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := spectest.Equal(rounded(q.Query, want), got); err != nil {
+			if err := grouptest.Equal(rounded(q.Query, want), got); err != nil {
 				t.Error(err)
 			}
 		})
@@ -53,7 +53,7 @@ func TestH2OInParts(t *testing.T) {
 }
 
 // inParts answers a query by the partial states of each file, in a directory each.
-func inParts(t *testing.T, q query.Query, files []string) (*spectest.Rows, error) {
+func inParts(t *testing.T, q query.Query, files []string) (*grouptest.Rows, error) {
 	eng, err := engine.Open(engine.Options{Threads: 2})
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func inParts(t *testing.T, q query.Query, files []string) (*spectest.Rows, error
 		return nil, err
 	}
 	defer result.Release()
-	return spectest.ReadAll(result, len(q.Keys))
+	return grouptest.ReadAll(result, len(q.Keys))
 }
 
 func writePartial(eng *engine.Engine, path string, src scan.Source, q query.Query) (err error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // Folders that mpga has written are read by DuckDB, and the other way round, with values that must be escaped, and
@@ -43,14 +43,14 @@ func testFoldersAndDuckDB(t *testing.T, cities []any, theirsToo bool) {
 	}
 	arrays := make([]arrow.Array, 3)
 	for i := range arrays {
-		arrays[i] = spectest.Array(schema.Field(i).Type, columns[i])
+		arrays[i] = grouptest.Array(schema.Field(i).Type, columns[i])
 	}
-	batch := spectest.Batch(schema, arrays...)
+	batch := grouptest.Batch(schema, arrays...)
 	q := query.Query{
 		Keys:       []query.Key{{Column: "city"}, {Column: "day"}},
 		Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "rows"}, {Func: query.Sum, Args: []string{"n"}}},
 	}
-	want, err := spectest.Oracle(schema, []arrow.RecordBatch{batch}, q)
+	want, err := grouptest.Oracle(schema, []arrow.RecordBatch{batch}, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func testFoldersAndDuckDB(t *testing.T, cities []any, theirsToo bool) {
 	}
 	got, err := db.Answer(schema, q)
 	if err == nil {
-		err = spectest.Equal(want, got)
+		err = grouptest.Equal(want, got)
 	}
 	if err != nil {
 		t.Errorf("DuckDB reads what mpga has written: %v", err)
@@ -116,7 +116,7 @@ func TestFolderNames(t *testing.T) {
 			}
 		}
 		dir := filepath.Join(t.TempDir(), "out")
-		batch := spectest.Batch(schema, spectest.Array(schema.Field(0).Type, numbers), spectest.Array(schema.Field(1).Type, texts))
+		batch := grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, numbers), grouptest.Array(schema.Field(1).Type, texts))
 		if err := write(dir, sink.Options{PartitionBy: []string{column}, OpenFilesMax: 9}, batch); err != nil {
 			t.Fatalf("column %q: %v", column, err)
 		}
@@ -125,7 +125,7 @@ func TestFolderNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := query.Query{Keys: []query.Key{{Column: column}}, Aggregates: []query.Aggregate{{Func: query.CountStar}, {Func: query.Sum, Args: []string{"n"}}}}
-		want, err := spectest.Oracle(schema, []arrow.RecordBatch{batch}, q)
+		want, err := grouptest.Oracle(schema, []arrow.RecordBatch{batch}, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestFolderNames(t *testing.T) {
 		"has no name": {"", "a", "without a name"},
 	} {
 		schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: c.column, Type: arrow.BinaryTypes.String}}, nil)
-		batch := spectest.Batch(schema, spectest.Array(schema.Field(0).Type, []any{int64(1)}), spectest.Array(schema.Field(1).Type, []any{c.value}))
+		batch := grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, []any{int64(1)}), grouptest.Array(schema.Field(1).Type, []any{c.value}))
 		parent := t.TempDir()
 		err := write(filepath.Join(parent, "out"), sink.Options{PartitionBy: []string{c.column}}, batch)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/tests/oracle"
 )
 
@@ -28,11 +28,11 @@ func TestRandomAgainstDuckDB(t *testing.T) {
 		way := ways[rng.IntN(len(ways))]
 		t.Run(fmt.Sprintf("%d %s", i, way.name), func(t *testing.T) {
 			schema, batches := way.table(rng)
-			q := oracle.WithoutDistinctStatistics(spectest.RandomQuery(rng, schema))
+			q := oracle.WithoutDistinctStatistics(grouptest.RandomQuery(rng, schema))
 			if len(q.Keys)+len(q.Aggregates) == 0 {
 				return
 			}
-			want, wantErr := spectest.Oracle(schema, batches, q)
+			want, wantErr := grouptest.Oracle(schema, batches, q)
 			compareDuckDB(t, db, schema, batches, q, want, wantErr)
 			src := way.open(t, rng, t.TempDir(), schema, batches)
 			compareEngine(t, "by default", engine.Options{Threads: 2}, src, q, want, wantErr)

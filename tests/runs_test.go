@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // Groups whose values alone pass the budget many times are answered as DuckDB does, which holds them
@@ -43,8 +43,8 @@ func TestGroupsLargerThanMemoryAgainstDuckDB(t *testing.T) {
 	var batches []arrow.RecordBatch
 	for from := 0; from < rows; from += 50_000 {
 		to := min(from+50_000, rows)
-		batches = append(batches, spectest.Batch(schema, spectest.Array(schema.Field(0).Type, k[from:to]),
-			spectest.Array(schema.Field(1).Type, x[from:to]), spectest.Array(schema.Field(2).Type, s[from:to])))
+		batches = append(batches, grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, k[from:to]),
+			grouptest.Array(schema.Field(1).Type, x[from:to]), grouptest.Array(schema.Field(2).Type, s[from:to])))
 	}
 	aggregates := []query.Aggregate{
 		{Func: query.CountStar}, {Func: query.Max, Args: []string{"s"}},
@@ -69,7 +69,7 @@ func TestGroupsLargerThanMemoryAgainstDuckDB(t *testing.T) {
 			opt := engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: limit})
 			got, err := ask(t, opt, scan.Batches(schema, batches), q)
 			if err == nil {
-				err = spectest.Equal(want, got)
+				err = grouptest.Equal(want, got)
 			}
 			if err != nil {
 				t.Errorf("by %v in %d MiB: %v", keys, limit>>20, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // computed is a source with further columns, which are expressions of its own.
@@ -20,7 +20,7 @@ type computed struct {
 	exprs  []*expr.Expr
 	sums   []bool // by expression: nothing is made of it but sums and the like, to which its width is all one
 	schema *arrow.Schema
-	stats  []spec.ColumnStats // of the further columns
+	stats  []rowdata.ColumnStats // of the further columns
 }
 
 // withColumns adds columns of the given names to a source. The names are none of the source's.
@@ -57,7 +57,7 @@ func (c *computed) Stats() scan.Stats {
 	s := c.Source.Stats()
 	known := s.Columns
 	if known == nil {
-		known = make([]spec.ColumnStats, c.Source.Schema().NumFields())
+		known = make([]rowdata.ColumnStats, c.Source.Schema().NumFields())
 	}
 	s.Columns = append(slices.Clone(known), c.stats...)
 	return s

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // expanded is a source each of whose rows comes once for every grouping set but those that are had without. Behind its own columns it has the
@@ -44,7 +44,7 @@ func (x *expanded) Stats() scan.Stats {
 	s := x.Source.Stats()
 	known := s.Columns
 	if known == nil {
-		known = make([]spec.ColumnStats, x.Source.Schema().NumFields())
+		known = make([]rowdata.ColumnStats, x.Source.Schema().NumFields())
 	}
 	s.Columns = slices.Clone(known)
 	for _, k := range x.keys {
@@ -52,7 +52,7 @@ func (x *expanded) Stats() scan.Stats {
 		c.NoNulls = false
 		s.Columns = append(s.Columns, c)
 	}
-	s.Columns = append(s.Columns, spec.ColumnStats{HasRange: true, Min: 0, Max: int64(len(x.sets) - 1), NoNulls: true})
+	s.Columns = append(s.Columns, rowdata.ColumnStats{HasRange: true, Min: 0, Max: int64(len(x.sets) - 1), NoNulls: true})
 	if s.Rows > 0 {
 		s.Rows *= int64(len(x.made))
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // grouping is a statement with groups, while it is planned: keys and aggregates, each once, as columns
@@ -390,7 +390,7 @@ func signature(f query.Func) string {
 // bindError points at the key or aggregate that does not suit its column's type.
 func (g *grouping) bindError(asked query.Query, err error) error {
 	alone := func(q query.Query, at int) error {
-		if _, err := spec.Bind(q, g.q.source.Schema(), nil); err != nil {
+		if _, err := rowdata.Bind(q, g.q.source.Schema(), nil); err != nil {
 			return &expr.Error{Message: err.Error(), At: at}
 		}
 		return nil

@@ -26,7 +26,7 @@ type Options struct {
 	Scan scan.Options
 
 	// Overflow says what the sum of an integer column does when it passes int64.
-	// The default is spec.OverflowError.
+	// The default is query.OverflowError.
 	Overflow query.Overflow
 
 	// Deterministic gives sums of floating-point values the same bits on every run.

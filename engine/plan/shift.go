@@ -5,8 +5,8 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // shiftMax bounds the constants of sums that are made of others, so that no sum of fewer than 2^32 rows passes 64 bits.
@@ -49,7 +49,7 @@ func (g *grouping) shifts(column, sum *expr.Expr, n int64) bool {
 	if len(at) != 1 {
 		return false
 	}
-	var s spec.ColumnStats
+	var s rowdata.ColumnStats
 	if known := g.q.source.Stats().Columns; known != nil {
 		s = known[at[0]]
 	}

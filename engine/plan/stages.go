@@ -11,8 +11,8 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // stage is what happens to rows between the columns that are computed and the last aggregation.
@@ -32,7 +32,7 @@ func (g *grouping) arrange(asked query.Query) error {
 	if len(asked.Keys) == 0 && len(asked.Aggregates) == 0 {
 		asked.Aggregates, g.infos = []query.Aggregate{{Func: query.CountStar, Name: "count(*)"}}, []callInfo{{}}
 	}
-	if _, err := spec.Bind(asked, g.q.source.Schema(), g.q.source.Stats().Columns); err != nil {
+	if _, err := rowdata.Bind(asked, g.q.source.Schema(), g.q.source.Stats().Columns); err != nil {
 		return g.bindError(asked, err)
 	}
 	if !g.oneStep {
@@ -60,7 +60,7 @@ func (g *grouping) arrange(asked query.Query) error {
 			return err
 		}
 	}
-	bound, err := spec.Bind(asked, g.q.source.Schema(), g.q.source.Stats().Columns)
+	bound, err := rowdata.Bind(asked, g.q.source.Schema(), g.q.source.Stats().Columns)
 	if err != nil {
 		return g.bindError(asked, err)
 	}
@@ -77,7 +77,7 @@ func (q *Query) admitNothing() error {
 	if grouping.Keys = nil; len(grouping.Aggregates) == 0 {
 		return nil
 	}
-	bound, err := spec.Bind(grouping, q.source.Schema(), q.source.Stats().Columns)
+	bound, err := rowdata.Bind(grouping, q.source.Schema(), q.source.Stats().Columns)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 			return asked, i, nil
 		}
 	}
-	bound, err := spec.Bind(first, g.q.source.Schema(), g.q.source.Stats().Columns)
+	bound, err := rowdata.Bind(first, g.q.source.Schema(), g.q.source.Stats().Columns)
 	if err != nil {
 		return asked, -1, err
 	}
@@ -206,7 +206,7 @@ func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, 
 		return asked, -1, false
 	}
 	groups := g.q.source.Schema()
-	bound, err := spec.Bind(merge, groups, nil)
+	bound, err := rowdata.Bind(merge, groups, nil)
 	if err != nil {
 		return asked, -1, false
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -48,7 +48,7 @@ type Options struct {
 
 	// Budget is the memory that looking at the files may take: at footers, headers and samples. What is kept of them
 	// is not reserved any more when Open returns. The default, nil, has no limit.
-	Budget spec.Budget
+	Budget rowdata.Budget
 }
 
 // CSVOptions say how text becomes columns. The zero value detects what it can.

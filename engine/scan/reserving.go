@@ -6,7 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -22,7 +22,7 @@ type CountingAllocator interface {
 // work of its goroutine by spawn.Fail where there is none. Its buffers may outlive the reader.
 type reserving struct {
 	of     memory.Allocator
-	budget spec.Budget       // nil: there is room for all
+	budget rowdata.Budget    // nil: there is room for all
 	counts CountingAllocator // the allocator, where its large buffers count by themselves; or nil
 
 	unasked int64 // bytes: unaskedBytes, or what a test has
@@ -46,7 +46,7 @@ const reservedStep = 128 << 10
 const unaskedBytes = 512 << 10
 
 // newReserving returns an allocator within a budget, which may be nil.
-func newReserving(of memory.Allocator, budget spec.Budget) *reserving {
+func newReserving(of memory.Allocator, budget rowdata.Budget) *reserving {
 	r := &reserving{of: of, budget: budget, unasked: unaskedBytes}
 	r.counts, _ = of.(CountingAllocator)
 	return r

@@ -15,7 +15,7 @@ import (
 
 var errTight = errors.New("no room")
 
-// tightBudget is a spec.Budget that refuses what its limit has no room for, and at times what it has.
+// tightBudget is a rowdata.Budget that refuses what its limit has no room for, and at times what it has.
 type tightBudget struct {
 	mu       sync.Mutex
 	rng      *rand.Rand
@@ -37,7 +37,7 @@ func (b *tightBudget) ask(bytes int64) error {
 	return nil
 }
 
-// Reserve implements spec.Budget.
+// Reserve implements rowdata.Budget.
 func (b *tightBudget) Reserve(bytes int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,14 +48,14 @@ func (b *tightBudget) Reserve(bytes int64) error {
 	return err
 }
 
-// Unreserve implements spec.Budget.
+// Unreserve implements rowdata.Budget.
 func (b *tightBudget) Unreserve(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reserved -= bytes
 }
 
-// Room implements spec.Budget.
+// Room implements rowdata.Budget.
 func (b *tightBudget) Room(bytes int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

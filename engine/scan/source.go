@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Source is a table that can be read in parallel, by splits. A source may be scanned any number of
@@ -59,7 +59,7 @@ type OpenOptions struct {
 	// Budget is the memory that reading may take, that of the batches included: a reader takes memory once there is
 	// room for it, and goes slower, or ends with the budget's error, where there is none. What the buffers of an
 	// Allocator that is a CountingAllocator take counts in the budget by itself. The default, nil, has no limit.
-	Budget spec.Budget
+	Budget rowdata.Budget
 
 	// Wait, when set, is called in place of a function that waits until other readers of the source have ended: the
 	// caller may give others what it holds meanwhile. The default just calls the function.
@@ -119,4 +119,4 @@ type Stats struct {
 }
 
 // ColumnStats is what is known of one column.
-type ColumnStats = spec.ColumnStats
+type ColumnStats = rowdata.ColumnStats

@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -99,7 +99,7 @@ type Options struct {
 
 	// Budget is what large buffers of encoders are reserved of, before they are taken. The default, nil, has room
 	// for all.
-	Budget spec.Budget
+	Budget rowdata.Budget
 
 	// GroupBytes ends a Parquet row group that holds about as many bytes, as those of long strings and of many
 	// columns do before they have RowGroupRows. The default is 256 MiB.

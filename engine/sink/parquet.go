@@ -19,7 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -74,7 +74,7 @@ type flatParquet struct {
 	rowsPerGroup int64
 
 	bytesPerGroup int64 // a group of more ends
-	reserved      spec.Reservation
+	reserved      rowdata.Reservation
 }
 
 // chunkEncoder encodes one column, a column chunk after the other.
@@ -124,7 +124,7 @@ func newFlatParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *parqu
 		return nil, err
 	}
 	e := &flatParquet{to: &countingWriter{Writer: to}, schema: schema, meta: metadata.NewFileMetadataBuilder(columns, props, pairs), index: &metadata.PageIndexBuilder{Schema: columns},
-		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: max(opt.GroupBytes, chunkBytesMin*int64(schema.NumFields())), reserved: spec.NewReservation(opt.Budget)}
+		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: max(opt.GroupBytes, chunkBytesMin*int64(schema.NumFields())), reserved: rowdata.NewReservation(opt.Budget)}
 	if err := e.reserve(0); err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func partOf(batch arrow.RecordBatch, from, rows, bytes int64) arrow.RecordBatch 
 	rows = min(rows, batch.NumRows()-from)
 	part := batch.NewSlice(from, from+rows)
 	for rows > 1 {
-		held := spec.BatchBytes(part)
+		held := rowdata.BatchBytes(part)
 		if held <= bytes {
 			break
 		}
@@ -230,7 +230,7 @@ const (
 
 // makeRoom reserves the memory that a part takes. Where there is none, the row group ends before it.
 func (e *flatParquet) makeRoom(part arrow.RecordBatch) error {
-	bytes := partCopies * spec.BatchBytes(part)
+	bytes := partCopies * rowdata.BatchBytes(part)
 	err := e.reserve(bytes)
 	if err == nil || e.rowsInGroup == 0 {
 		return err

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // bounds are the least and the greatest value of a chunk or a page, without NaN.
@@ -50,7 +50,7 @@ func (b *bounds) merge(o *bounds) {
 		ends := []uint64{o.low[0], o.high[0]}
 		b.floats(ends, math.Float64frombits)
 	case b.kind == kindBytes:
-		b.strings([]spec.Bytes2{o.low, o.high})
+		b.strings([]rowdata.Bytes2{o.low, o.high})
 	case b.kind == kindDecimal:
 		b.decimals([]uint64{o.low[0], o.low[1], o.high[0], o.high[1]})
 	default:
@@ -111,7 +111,7 @@ func lessDecimal(a, b [2]uint64) bool {
 	return a[0] < b[0]
 }
 
-func (b *bounds) strings(values []spec.Bytes2) {
+func (b *bounds) strings(values []rowdata.Bytes2) {
 	if !b.seen {
 		b.seen = true
 		b.setLow(&values[0])
@@ -120,27 +120,27 @@ func (b *bounds) strings(values []spec.Bytes2) {
 	for i := range values {
 		v := &values[i]
 		switch {
-		case compareStrings(v, (*spec.Bytes2)(&b.low)) < 0:
+		case compareStrings(v, (*rowdata.Bytes2)(&b.low)) < 0:
 			b.setLow(v)
-		case compareStrings(v, (*spec.Bytes2)(&b.high)) > 0:
+		case compareStrings(v, (*rowdata.Bytes2)(&b.high)) > 0:
 			b.setHigh(v)
 		}
 	}
 }
 
-func (b *bounds) setLow(v *spec.Bytes2) {
+func (b *bounds) setLow(v *rowdata.Bytes2) {
 	b.lowText = append(b.lowText[:0], v.Bytes()...)
-	b.low = spec.ToBytes2(b.lowText)
+	b.low = rowdata.ToBytes2(b.lowText)
 }
 
-func (b *bounds) setHigh(v *spec.Bytes2) {
+func (b *bounds) setHigh(v *rowdata.Bytes2) {
 	b.highText = append(b.highText[:0], v.Bytes()...)
-	b.high = spec.ToBytes2(b.highText)
+	b.high = rowdata.ToBytes2(b.highText)
 }
 
 // compareStrings compares by the first four bytes, then, where both strings are short, by words: their bytes
 // past the end are zero, so that only the length is left.
-func compareStrings(a, b *spec.Bytes2) int {
+func compareStrings(a, b *rowdata.Bytes2) int {
 	x, y := bits.ReverseBytes32(uint32(a[0]>>32)), bits.ReverseBytes32(uint32(b[0]>>32))
 	if x == y {
 		if a.Long() || b.Long() {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -26,7 +26,7 @@ type dictionary struct {
 	slots []uint32 // code + 1 by hash, linearly probed, at most half full; 0 is empty
 	most  int      // entries
 	bytes int      // of strings that are not in their words
-	heap  spec.Heap
+	heap  rowdata.Heap
 
 	// recent are values of two words that have been looked up, by a hash that is cheap. Long strings are not
 	// among them: their words are an address.
@@ -130,13 +130,13 @@ func (d *dictionary) codeOf(v [2]uint64) (code uint32, ok bool) {
 	slot := int(d.hash(v)) & mask
 	for d.slots[slot] != 0 {
 		code := d.slots[slot] - 1
-		if have := [2]uint64(d.words[2*code:]); have == v || d.kind == kindBytes && (*spec.Bytes2)(&have).Equal((*spec.Bytes2)(&v)) {
+		if have := [2]uint64(d.words[2*code:]); have == v || d.kind == kindBytes && (*rowdata.Bytes2)(&have).Equal((*rowdata.Bytes2)(&v)) {
 			return code, true
 		}
 		slot = (slot + 1) & mask
 	}
-	if d.kind == kindBytes && (*spec.Bytes2)(&v).Long() {
-		if d.bytes += (*spec.Bytes2)(&v).Len(); d.bytes > dictionaryBytesMax {
+	if d.kind == kindBytes && (*rowdata.Bytes2)(&v).Long() {
+		if d.bytes += (*rowdata.Bytes2)(&v).Len(); d.bytes > dictionaryBytesMax {
 			return 0, false
 		}
 		v = d.heap.Keep(v)
@@ -150,7 +150,7 @@ func (d *dictionary) codeOf(v [2]uint64) (code uint32, ok bool) {
 }
 
 func (d *dictionary) hash(v [2]uint64) uint64 {
-	if s := (*spec.Bytes2)(&v); d.kind == kindBytes && s.Long() {
+	if s := (*rowdata.Bytes2)(&v); d.kind == kindBytes && s.Long() {
 		return partition.HashBytes(s.Bytes(), 0)
 	}
 	return partition.Finish(partition.Combine(partition.Combine(0, v[0]), v[1]))

@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // nestedParquet leaves all to the library, which knows how lists and structs become columns. It is several
@@ -20,12 +20,12 @@ type nestedParquet struct {
 	rowsInGroup   int64
 	bytesPerGroup int64
 	bytesInGroup  int64 // of rows as they came
-	reserved      spec.Reservation
+	reserved      rowdata.Reservation
 	groupsStarted bool
 }
 
 func newNestedParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *parquet.WriterProperties, opt *Options) (encoder, error) {
-	e := &nestedParquet{adapter: a, schema: schema, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: opt.GroupBytes, reserved: spec.NewReservation(opt.Budget)}
+	e := &nestedParquet{adapter: a, schema: schema, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: opt.GroupBytes, reserved: rowdata.NewReservation(opt.Budget)}
 	// The Arrow schema beside Parquet's own keeps what Parquet has no type for: the zones.
 	arrowProps := pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator), pqarrow.WithStoreSchema())
 	var err error
@@ -56,7 +56,7 @@ const nestedCopies = 6
 
 // add writes rows that are few.
 func (e *nestedParquet) add(part arrow.RecordBatch) error {
-	bytes := spec.BatchBytes(part)
+	bytes := rowdata.BatchBytes(part)
 	full := e.rowsInGroup >= e.rowsPerGroup || e.bytesInGroup >= e.bytesPerGroup
 	if !full {
 		full = e.reserved.Resize(e.bytesInGroup+nestedCopies*bytes) != nil && e.groupsStarted

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // wordKind says what the words of a column's values are.
@@ -19,7 +19,7 @@ const (
 	kindNatural                 // unsigned
 	kindFloat32                 // its bits
 	kindFloat64
-	kindBytes   // spec.Bytes2
+	kindBytes   // rowdata.Bytes2
 	kindDecimal // 128 bits, the lower word first
 )
 
@@ -129,22 +129,22 @@ func extend[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](wor
 func readStrings[T int32 | int64](words []uint64, data []byte, offsets []T, from int) {
 	out := asStrings(words)
 	if len(out) > 0 {
-		spec.PutBytes2(out, data, offsets[from:from+len(out)+1], offsets[0])
+		rowdata.PutBytes2(out, data, offsets[from:from+len(out)+1], offsets[0])
 	}
 }
 
 func readViews(words []uint64, arr arrow.Array, from int, value func(int) []byte) {
 	for i, out := 0, asStrings(words); i < len(out); i++ {
-		out[i] = spec.Bytes2{}
+		out[i] = rowdata.Bytes2{}
 		if arr.IsValid(from + i) {
-			out[i] = spec.ToBytes2(value(from + i))
+			out[i] = rowdata.ToBytes2(value(from + i))
 		}
 	}
 }
 
 // asStrings views words as strings.
-func asStrings(words []uint64) []spec.Bytes2 {
-	return unsafe.Slice((*spec.Bytes2)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/2)
+func asStrings(words []uint64) []rowdata.Bytes2 {
+	return unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/2)
 }
 
 // plain appends values as Parquet's plain encoding has them.
@@ -170,7 +170,7 @@ func (f *wordForm) plain(dst []byte, words []uint64) []byte {
 	return dst
 }
 
-func appendStrings(dst []byte, values []spec.Bytes2) []byte {
+func appendStrings(dst []byte, values []rowdata.Bytes2) []byte {
 	for i := range values {
 		v := &values[i]
 		if v.Long() {

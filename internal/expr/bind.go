@@ -266,7 +266,7 @@ func (b *binder) column(e *Expr) (*node, error) {
 	return &node{typ: typ, text: e.Name, at: e.At, column: c, single: -1, slot: b.newSlot()}, nil
 }
 
-// FindColumn is spec.FindColumn for an expression that is a column. Errors are of type *Error.
+// FindColumn is query.FindColumn for an expression that is a column. Errors are of type *Error.
 func FindColumn(schema *arrow.Schema, e *Expr) (int, error) {
 	index, err := query.FindColumn(schema, e.Name)
 	if err != nil {

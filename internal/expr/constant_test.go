@@ -9,7 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // folded returns the text of an expression of constants, or its error.
@@ -127,7 +127,7 @@ func TestTriedStats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Stats(0, []spec.ColumnStats{{NoNulls: true}, {NoNulls: true}}).NoNulls {
+		if p.Stats(0, []rowdata.ColumnStats{{NoNulls: true}, {NoNulls: true}}).NoNulls {
 			t.Errorf("TRY_CAST(%s AS %s) is never NULL, the statistics say", column, typeOf(typ))
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // encodedRows is a batch of a column of strings and one of integers, of more than one vector, in one of
@@ -223,6 +223,6 @@ func TestStats(t *testing.T) {
 	}
 }
 
-func knownOf(low, high int64) []spec.ColumnStats {
-	return []spec.ColumnStats{{NoNulls: true, HasRange: true, Min: low, Max: high}, {}}
+func knownOf(low, high int64) []rowdata.ColumnStats {
+	return []rowdata.ColumnStats{{NoNulls: true, HasRange: true, Min: low, Max: high}, {}}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // node is a bound expression.
@@ -135,7 +135,7 @@ type Evaluator struct {
 // limited is an allocator of a budget.
 type limited interface {
 	memory.Allocator
-	spec.Budget
+	rowdata.Budget
 	Share() int64 // of the memory limit, in bytes, for one worker
 }
 

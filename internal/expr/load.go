@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // frame is some rows of a batch, at most vectorRows, that an expression is evaluated for.
@@ -147,7 +147,7 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 		}
 	case *array.Float16:
 		for i := range v.floats {
-			v.floats[i] = float64(spec.FromHalf(a.Value(f.row(i)).Uint16()))
+			v.floats[i] = float64(rowdata.FromHalf(a.Value(f.row(i)).Uint16()))
 		}
 	case *array.Float32:
 		values := a.Values()

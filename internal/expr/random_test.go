@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
-	"github.com/mpga/mpga/engine/spec"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // randomTypes are those of the columns of random expressions.
@@ -28,7 +28,7 @@ var randomTypes = []arrow.DataType{
 // randomEdges are the extreme values of a type, but for times within a year of the ends of 64 bits: rounded down
 // they have no bits to be in.
 func randomEdges(dt arrow.DataType) []any {
-	return slices.DeleteFunc(spectest.Edges(dt), func(cell any) bool {
+	return slices.DeleteFunc(grouptest.Edges(dt), func(cell any) bool {
 		v, ok := cell.(int64)
 		return ok && dt.ID() == arrow.TIMESTAMP && (v > 1<<62 || v < -1<<62)
 	})
@@ -49,16 +49,16 @@ func randomRows(rng *rand.Rand, rows int) (schema *arrow.Schema, plain, encoded 
 			}
 		}
 		fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: dt, Nullable: true})
-		columns = append(columns, spectest.Array(dt, cells))
+		columns = append(columns, grouptest.Array(dt, cells))
 		if dt.ID() == arrow.BOOL {
 			dictionaries = append(dictionaries, columns[i])
 			continue
 		}
 		encoded := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: dt}
-		dictionaries = append(dictionaries, spectest.DictionaryArray(encoded, codes, edges))
+		dictionaries = append(dictionaries, grouptest.DictionaryArray(encoded, codes, edges))
 	}
 	schema = arrow.NewSchema(fields, nil)
-	return schema, array.NewRecordBatch(schema, columns, int64(rows)), spectest.Batch(encodedSchema(schema, dictionaries), dictionaries...)
+	return schema, array.NewRecordBatch(schema, columns, int64(rows)), grouptest.Batch(encodedSchema(schema, dictionaries), dictionaries...)
 }
 
 // encodedSchema is a schema with the types of the arrays.
@@ -161,7 +161,7 @@ func TestRandom(t *testing.T) {
 // checkPromises holds values against what Stats has promised of them.
 func checkPromises(t *testing.T, p *Program, batch arrow.RecordBatch, values []string, e *Expr) {
 	t.Helper()
-	known := make([]spec.ColumnStats, batch.NumCols())
+	known := make([]rowdata.ColumnStats, batch.NumCols())
 	for i, column := range batch.Columns() {
 		known[i].NoNulls = column.NullN() == 0
 	}
@@ -179,7 +179,7 @@ func randomCondition(rng *rand.Rand, depth int) *Expr {
 	c := rng.IntN(len(randomTypes))
 	column, edges := Column(fmt.Sprintf("c%d", c)), randomEdges(randomTypes[c])
 	constant := func() *Expr { // a value of the column, of any type that it is cast from
-		text := spectest.Array(randomTypes[c], []any{edges[rng.IntN(len(edges))]}).ValueStr(0)
+		text := grouptest.Array(randomTypes[c], []any{edges[rng.IntN(len(edges))]}).ValueStr(0)
 		if n, err := Number(text); err == nil && rng.IntN(4) > 0 {
 			return n
 		}

@@ -3,14 +3,14 @@ package expr
 import (
 	"math/bits"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Stats returns what is known of expression i before it is evaluated. known is what is known of the
 // schema's columns, or nil.
-func (p *Program) Stats(i int, known []spec.ColumnStats) spec.ColumnStats {
+func (p *Program) Stats(i int, known []rowdata.ColumnStats) rowdata.ColumnStats {
 	n := p.nodes[i]
-	var s spec.ColumnStats
+	var s rowdata.ColumnStats
 	if r, ok := p.span(n, known); ok {
 		s.HasRange, s.Min, s.Max = true, r.low, r.high
 	}
@@ -26,7 +26,7 @@ type numbers struct{ low, high int64 }
 
 // span returns the least and the largest number that a node may have. It is known of integers, days and
 // what is made of them by arithmetic, and of parts of dates.
-func (p *Program) span(n *node, known []spec.ColumnStats) (numbers, bool) {
+func (p *Program) span(n *node, known []rowdata.ColumnStats) (numbers, bool) {
 	switch {
 	case n.typ.kind() != intKind || n.typ.ID == Decimal:
 		return numbers{}, false
@@ -99,7 +99,7 @@ var neverNull = map[string]bool{"+": true, "-": true, "*": true, "/": true, "||"
 	"year": true, "month": true, "day": true, "hour": true, "minute": true, "second": true}
 
 // present says whether a node is surely never NULL.
-func (p *Program) present(n *node, known []spec.ColumnStats) bool {
+func (p *Program) present(n *node, known []rowdata.ColumnStats) bool {
 	switch {
 	case n.isConst:
 		return n.value != nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Strings that functions make take memory until the rows that are evaluated together have been added to their arrays. So
@@ -51,18 +51,18 @@ type textLimit struct {
 	full  int // bytes that the strings of the rows at hand may take
 	most  int // bytes of the strings of a row, of those so far
 
-	reserved spec.Reservation // for the row at hand
+	reserved rowdata.Reservation // for the row at hand
 }
 
 // textLimitOf returns the limits that suit a share of a memory limit.
-func textLimitOf(share int64, budget spec.Budget) textLimit {
+func textLimitOf(share int64, budget rowdata.Budget) textLimit {
 	frame := int(min(textFrameBytes, max(share/textShare, textShareMin)))
-	return textLimit{frame: frame, row: textRowBytes, array: min(textArrayBytes, 2*frame), full: frame, reserved: spec.NewReservation(budget)}
+	return textLimit{frame: frame, row: textRowBytes, array: min(textArrayBytes, 2*frame), full: frame, reserved: rowdata.NewReservation(budget)}
 }
 
 // Limit bounds the memory of strings by a worker's share of the memory limit, in bytes. What the strings of one row
 // take beyond a part of that is reserved of the budget.
-func (e *Evaluator) Limit(share int64, budget spec.Budget) { e.text = textLimitOf(share, budget) }
+func (e *Evaluator) Limit(share int64, budget rowdata.Budget) { e.text = textLimitOf(share, budget) }
 
 // claim makes sure that there may be strings of so many further bytes, and returns an error where that is more than
 // there is for the rows at hand.

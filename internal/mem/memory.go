@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Memory is the memory of an engine's pages, heaps, tables and decoded columns, and its budget. The
@@ -56,7 +56,7 @@ const (
 	hugeLimitMin = 1 << 30
 )
 
-var _ spec.Memory = (*Memory)(nil)
+var _ rowdata.Memory = (*Memory)(nil)
 
 // NewMemory returns memory with a budget in bytes.
 func NewMemory(limit int64) *Memory {
@@ -74,7 +74,7 @@ func (m *Memory) SetLimit(limit int64) {
 // Limit returns the budget in bytes.
 func (m *Memory) Limit() int64 { return m.limit.Load() }
 
-// Left implements spec.Memory.
+// Left implements rowdata.Memory.
 func (m *Memory) Left() int64 {
 	return m.limit.Load() - m.used.Load() - m.reserved.Load() - m.settling.Load()
 }
@@ -100,7 +100,7 @@ func BlockBytes(size int) int64 {
 // ErrNoMemory marks memory that the system does not give.
 var ErrNoMemory = errors.New("the system has no memory")
 
-// Alloc implements spec.Memory. Where the system has no memory it ends the work of the goroutine by spawn.Fail, with
+// Alloc implements rowdata.Memory. Where the system has no memory it ends the work of the goroutine by spawn.Fail, with
 // ErrNoMemory.
 func (m *Memory) Alloc(n int) []uint64 {
 	if n == 0 {
@@ -186,7 +186,7 @@ func (m *Memory) allocLarge(n int) []uint64 {
 	return block[:n]
 }
 
-// Free implements spec.Memory.
+// Free implements rowdata.Memory.
 func (m *Memory) Free(block []uint64) {
 	if cap(block) == 0 {
 		return

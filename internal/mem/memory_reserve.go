@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
-var _ spec.Budget = (*Memory)(nil)
+var _ rowdata.Budget = (*Memory)(nil)
 
 // A reservation that does not fit waits for other owners to give theirs back: they hold them for the time that a batch
 // takes. Then it is refused.
@@ -43,7 +43,7 @@ func (m *Memory) AddReclaimer(reclaim func(bytes int64) error) (remove func()) {
 // reclaimer is a function with an identity.
 type reclaimer struct{ reclaim func(bytes int64) error }
 
-// Reserve implements spec.Budget. What does not fit is asked for again once pages are on disk, garbage is given back
+// Reserve implements rowdata.Budget. What does not fit is asked for again once pages are on disk, garbage is given back
 // to the system, and other owners had some time.
 func (m *Memory) Reserve(bytes int64) error {
 	left, err := m.tryReserve(bytes)
@@ -76,7 +76,7 @@ func (m *Memory) tryReserve(bytes int64) (left int64, err error) {
 	return left, nil
 }
 
-// Unreserve implements spec.Budget. The memory that was reserved may still be resident, as another owner's or as
+// Unreserve implements rowdata.Budget. The memory that was reserved may still be resident, as another owner's or as
 // garbage: where the process is measured, it counts until it has been measured again.
 func (m *Memory) Unreserve(bytes int64) {
 	if m.relieve != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // The key of a row is the encodings of its columns, one behind the other. Of no two rows is one key
@@ -221,7 +221,7 @@ func newAppender(values arrow.Array) appender {
 		return func(key []byte, row int) []byte { return binary.BigEndian.AppendUint64(key, values.Value(row)) }
 	case *array.Float16:
 		return func(key []byte, row int) []byte {
-			return binary.BigEndian.AppendUint32(key, orderedFloat32(spec.FromHalf(values.Value(row).Uint16())))
+			return binary.BigEndian.AppendUint32(key, orderedFloat32(rowdata.FromHalf(values.Value(row).Uint16())))
 		}
 	case *array.Float32:
 		return func(key []byte, row int) []byte {

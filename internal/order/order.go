@@ -31,7 +31,7 @@ type Key struct {
 	NullsFirst bool // NULLs before all values; else behind them, whatever the direction
 }
 
-// Validate reports what does not suit rows of the schema. Its errors are spec.ErrQuery.
+// Validate reports what does not suit rows of the schema. Its errors are query.ErrQuery.
 func (b By) Validate(schema *arrow.Schema) error {
 	var errs []error
 	if b.Limited && b.Limit < 0 {

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
@@ -38,7 +38,7 @@ func cellsOf(batches []arrow.RecordBatch) (rows [][]any) {
 		for i := range int(b.NumRows()) {
 			row := make([]any, b.NumCols())
 			for c, column := range b.Columns() {
-				row[c] = spectest.Value(column, i)
+				row[c] = grouptest.Value(column, i)
 			}
 			rows = append(rows, row)
 		}
@@ -78,7 +78,7 @@ func compareCells(a, b any, k Key) int {
 		}
 		return c
 	}
-	c := spectest.CompareValues(a, b)
+	c := grouptest.CompareValues(a, b)
 	if k.Descending {
 		c = -c
 	}
@@ -115,7 +115,7 @@ func same(t *testing.T, got, want [][]any) {
 }
 
 func sortableTypes() (types []arrow.DataType) {
-	return slices.DeleteFunc(spectest.Types(), func(dt arrow.DataType) bool { return !Sortable(dt) })
+	return slices.DeleteFunc(grouptest.Types(), func(dt arrow.DataType) bool { return !Sortable(dt) })
 }
 
 // randomBy orders by some columns.
@@ -141,12 +141,12 @@ func randomBy(rng *rand.Rand, schema *arrow.Schema, rows int) (by By) {
 func TestRandom(t *testing.T) {
 	for seed := range uint64(120) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		rows := spectest.RandomRows(rng) % 30_000
+		rows := grouptest.RandomRows(rng) % 30_000
 		types := sortableTypes()
 		if seed%4 == 0 {
 			types = []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64}
 		}
-		schema, batches := spectest.RandomTable(rng, rows, types...)
+		schema, batches := grouptest.RandomTable(rng, rows, types...)
 		by := randomBy(rng, schema, rows)
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		fsys := faultfs.New(vfs.OS)
@@ -191,7 +191,7 @@ func intBatches(rows, batchRows int, value func(i int) int64) (*arrow.Schema, []
 		for i := from; i < min(from+batchRows, rows); i++ {
 			k, n = append(k, value(i)), append(n, int64(i))
 		}
-		batches = append(batches, spectest.Batch(schema, spectest.Array(schema.Field(0).Type, k), spectest.Array(schema.Field(1).Type, n)))
+		batches = append(batches, grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, k), grouptest.Array(schema.Field(1).Type, n)))
 	}
 	return schema, batches
 }
@@ -263,7 +263,7 @@ func TestNoKeysAndLists(t *testing.T) {
 		for j := range 50 {
 			k, l = append(k, int64((i*50+j)*7%31)), append(l, []any{int64(i), int64(j)})
 		}
-		batches = append(batches, spectest.Batch(schema, spectest.Array(schema.Field(0).Type, k), listArray(l)))
+		batches = append(batches, grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, k), listArray(l)))
 	}
 	for _, by := range []By{{}, {Offset: 70}, {Limited: true, Limit: 120, Offset: 3}, {Limited: true}, {Keys: []Key{{}}}, {Keys: []Key{{Descending: true}}, Limited: true, Limit: 9}} {
 		for _, bytes := range []int64{1 << 12, 1 << 20} {

@@ -40,7 +40,7 @@ type Reader struct {
 var _ array.RecordReader = (*Reader)(nil)
 
 // New returns the rows of the input in order. The input is retained until the end. done, if it is not
-// nil, is called once when everything has been given back. An error is spec.ErrQuery where the order
+// nil, is called once when everything has been given back. An error is query.ErrQuery where the order
 // does not suit the columns.
 func New(ctx context.Context, input array.RecordReader, by By, opt Options, done func()) (*Reader, error) {
 	r, err := newUnread(ctx, input.Schema(), by, opt, done)

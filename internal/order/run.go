@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/store"
 )
 
@@ -22,7 +22,7 @@ type run struct {
 }
 
 // pageLayout is that of the pages of a run.
-var pageLayout = spec.RowLayout{Stride: 1}
+var pageLayout = rowdata.RowLayout{Stride: 1}
 
 // runPageWords is how large the pages of a run are: 64 KiB.
 const runPageWords = 8 << 10
@@ -35,14 +35,14 @@ func newRunStore(opt *Options) *store.Store {
 // runWriter writes a run.
 type runWriter struct {
 	run     *run
-	memory  spec.Memory
-	page    *spec.Page // nil before the first byte of a page
-	at      int        // bytes of it
+	memory  rowdata.Memory
+	page    *rowdata.Page // nil before the first byte of a page
+	at      int           // bytes of it
 	batches *ipc.Writer
 	err     error // of the store
 }
 
-func newRunWriter(store *store.Store, memory spec.Memory, schema *arrow.Schema, mem memory.Allocator) *runWriter {
+func newRunWriter(store *store.Store, memory rowdata.Memory, schema *arrow.Schema, mem memory.Allocator) *runWriter {
 	w := &runWriter{run: &run{spool: store.NewSpool(&pageLayout)}, memory: memory}
 	w.batches = ipc.NewWriter(w, ipc.WithSchema(schema), ipc.WithAllocator(mem))
 	return w
@@ -53,7 +53,7 @@ func (w *runWriter) Write(b []byte) (int, error) {
 	written := 0
 	for len(b) > 0 {
 		if w.page == nil {
-			w.page, w.at = spec.NewPage(w.memory, runPageWords), 0
+			w.page, w.at = rowdata.NewPage(w.memory, runPageWords), 0
 		}
 		n := copy(arrow.Uint64Traits.CastToBytes(w.page.Words)[w.at:], b)
 		b, w.at, written = b[n:], w.at+n, written+n
@@ -103,7 +103,7 @@ func (w *runWriter) drop() {
 // runReader reads a run.
 type runReader struct {
 	pages   cpuagg.Pages
-	page    *spec.Page
+	page    *rowdata.Page
 	unread  []byte // of the page
 	batches *ipc.Reader
 }
@@ -167,7 +167,7 @@ func (r *runReader) close() {
 func (w *runWriter) write(batches []arrow.RecordBatch) error {
 	defer releaseAll(batches)
 	for _, b := range batches {
-		w.run.batchMax = max(w.run.batchMax, spec.BatchBytes(b))
+		w.run.batchMax = max(w.run.batchMax, rowdata.BatchBytes(b))
 		if err := w.batches.Write(b); err != nil {
 			return cmp.Or(w.err, err) // not what the encoder makes of it
 		}

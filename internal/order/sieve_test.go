@@ -8,7 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // Would catch rows that are left out without a look at their keys, though they come before the bound: where the bound is
@@ -34,9 +34,9 @@ func TestSieve(t *testing.T) {
 		}
 		arrays := make([]arrow.Array, len(columns))
 		for c := range arrays {
-			arrays[c] = spectest.Array(schema.Field(c).Type, columns[c])
+			arrays[c] = grouptest.Array(schema.Field(c).Type, columns[c])
 		}
-		batches = append(batches, spectest.Batch(schema, arrays...))
+		batches = append(batches, grouptest.Batch(schema, arrays...))
 	}
 	rows := cellsOf(batches)
 	for range 12 {

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/store"
 )
 
@@ -138,7 +138,7 @@ func (s *sorter) hold(batch arrow.RecordBatch) {
 	s.entries, long = s.encoder.encode(s.entries, batch, len(s.batches))
 	size := entryBytes*batch.NumRows() + long.size()
 	for _, column := range batch.Columns() {
-		size += spec.ArrayBytes(column)
+		size += rowdata.ArrayBytes(column)
 	}
 	s.batches, s.long = append(s.batches, batch), append(s.long, long)
 	s.held += size

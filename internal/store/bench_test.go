@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/mem"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -18,14 +18,14 @@ import (
 const benchRows = 2500
 
 // benchPage returns a page of rows without long strings, whose words compress about as keys do.
-func benchPage(m spec.Memory, layout *spec.RowLayout) *spec.Page {
+func benchPage(m rowdata.Memory, layout *rowdata.RowLayout) *rowdata.Page {
 	rng := rand.New(rand.NewPCG(1, 1))
-	page := spec.NewPage(m, benchRows*layout.Stride)
+	page := rowdata.NewPage(m, benchRows*layout.Stride)
 	clear(page.Words)
 	for i := range benchRows {
 		row := page.Words[i*layout.Stride:]
 		for at := 0; at < 4; at += 2 {
-			*spec.AsBytes2(row[at : at+2]) = spec.ToBytes2(fmt.Appendf(nil, "key%09d", rng.IntN(1e9)))
+			*rowdata.AsBytes2(row[at : at+2]) = rowdata.ToBytes2(fmt.Appendf(nil, "key%09d", rng.IntN(1e9)))
 		}
 	}
 	page.Rows = benchRows
@@ -97,7 +97,7 @@ func BenchmarkSpill(b *testing.B) {
 		s := NewStore(StoreOptions{Memory: memory, Temp: temp, Rows: &rows, States: &states, Writers: 1})
 		p := s.NewPass(4)
 		for i := range pages {
-			page := spec.NewPage(memory, len(master.Words))
+			page := rowdata.NewPage(memory, len(master.Words))
 			copy(page.Words, master.Words)
 			page.Rows = master.Rows
 			if err := p.Put(i%16, cpuagg.Rows, page); err != nil {
@@ -129,7 +129,7 @@ func BenchmarkFrame(b *testing.B) {
 	rows, _ := testLayouts(b)
 	memory := mem.NewMemory(1 << 30)
 	defer memory.Close()
-	for i, page := range []*spec.Page{benchPage(memory, &rows), textPage(memory, &rows, 0, benchRows)} {
+	for i, page := range []*rowdata.Page{benchPage(memory, &rows), textPage(memory, &rows, 0, benchRows)} {
 		name := []string{"words", "strings"}[i]
 		w := frameWriter{layout: &rows, memory: memory}
 		frame, err := w.append(nil, page)

@@ -9,7 +9,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // A blob is pages of states that leave the process: a header that says what they are, frames, and a
@@ -34,8 +34,8 @@ const (
 
 // BlobWriter writes one blob. It is safe for concurrent use.
 type BlobWriter struct {
-	layout *spec.RowLayout
-	memory spec.Memory
+	layout *rowdata.RowLayout
+	memory rowdata.Memory
 
 	mu     sync.Mutex
 	to     io.Writer
@@ -46,7 +46,7 @@ type BlobWriter struct {
 }
 
 // NewBlobWriter begins a blob of states of a layout with a header, any text.
-func NewBlobWriter(to io.Writer, header []byte, layout *spec.RowLayout, memory spec.Memory) (*BlobWriter, error) {
+func NewBlobWriter(to io.Writer, header []byte, layout *rowdata.RowLayout, memory rowdata.Memory) (*BlobWriter, error) {
 	if len(header) > blobHeaderMax {
 		return nil, fmt.Errorf("a header of %d B: must be at most %d", len(header), blobHeaderMax)
 	}
@@ -60,7 +60,7 @@ func NewBlobWriter(to io.Writer, header []byte, layout *spec.RowLayout, memory s
 }
 
 // Append adds a page, which stays the caller's. Nothing may be written after an error.
-func (w *BlobWriter) Append(page *spec.Page) error {
+func (w *BlobWriter) Append(page *rowdata.Page) error {
 	buf := frameBuffers.Get().(*[]byte)
 	defer frameBuffers.Put(buf)
 	frame, err := (&frameWriter{layout: w.layout, memory: w.memory}).append((*buf)[:0], page)
@@ -189,7 +189,7 @@ func (r *BlobReader) Header() []byte { return r.header }
 func (r *BlobReader) Rows() int64 { return int64(r.rows) }
 
 // Pages returns the pages of the blob, which must be of the layout.
-func (r *BlobReader) Pages(layout *spec.RowLayout, memory spec.Memory) *BlobPages {
+func (r *BlobReader) Pages(layout *rowdata.RowLayout, memory rowdata.Memory) *BlobPages {
 	buffer := bufio.NewReaderSize(io.NewSectionReader(r.from, r.start, r.end-r.start), readBytes)
 	return &BlobPages{blob: r, at: r.start, reader: frameReader{layout: layout, memory: memory, from: buffer}}
 }
@@ -205,7 +205,7 @@ type BlobPages struct {
 
 // Next hands over the next page. At the end it returns io.EOF; its other errors say at which byte of
 // the blob.
-func (p *BlobPages) Next() (*spec.Page, error) {
+func (p *BlobPages) Next() (*rowdata.Page, error) {
 	p.reader.most = uint64(max(p.blob.end-p.at-frameHeader, 1))
 	page, err := p.reader.next()
 	switch {

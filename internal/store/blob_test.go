@@ -11,21 +11,21 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // testBlob returns a blob of pages of text rows, some of them empty.
-func testBlob(t testing.TB, header string, rows ...int) ([]byte, *spec.RowLayout) {
+func testBlob(t testing.TB, header string, rows ...int) ([]byte, *rowdata.RowLayout) {
 	t.Helper()
 	layout, _ := testLayouts(t)
 	var out bytes.Buffer
-	w, err := NewBlobWriter(&out, []byte(header), &layout, spec.GoMemory)
+	w, err := NewBlobWriter(&out, []byte(header), &layout, rowdata.GoMemory)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := 0
 	for _, n := range rows {
-		if err := w.Append(textPage(spec.GoMemory, &layout, first, n)); err != nil {
+		if err := w.Append(textPage(rowdata.GoMemory, &layout, first, n)); err != nil {
 			t.Fatal(err)
 		}
 		first += n
@@ -37,12 +37,12 @@ func testBlob(t testing.TB, header string, rows ...int) ([]byte, *spec.RowLayout
 }
 
 // readBlob returns the header and the texts of all rows.
-func readBlob(data []byte, layout *spec.RowLayout) (header string, rows []string, err error) {
+func readBlob(data []byte, layout *rowdata.RowLayout) (header string, rows []string, err error) {
 	r, err := OpenBlob(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return "", nil, err
 	}
-	pages := r.Pages(layout, spec.GoMemory)
+	pages := r.Pages(layout, rowdata.GoMemory)
 	for {
 		page, err := pages.Next()
 		if errors.Is(err, io.EOF) {
@@ -61,8 +61,8 @@ func readBlob(data []byte, layout *spec.RowLayout) (header string, rows []string
 
 // rowText returns a string of a row, which may be the NULL of a key in damaged rows.
 func rowText(words []uint64) string {
-	v := spec.AsBytes2(words)
-	if !v.Long() && v.Len() > spec.InlineBytes {
+	v := rowdata.AsBytes2(words)
+	if !v.Long() && v.Len() > rowdata.InlineBytes {
 		return "NULL"
 	}
 	return string(v.Bytes())
@@ -89,7 +89,7 @@ func TestBlob(t *testing.T) {
 func TestBlobOfZeros(t *testing.T) {
 	layout, _ := testLayouts(t)
 	var out bytes.Buffer
-	w, err := NewBlobWriter(&out, nil, &layout, spec.GoMemory)
+	w, err := NewBlobWriter(&out, nil, &layout, rowdata.GoMemory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func first[A, B any](a A, _ B) A { return a }
 func TestBlobConcurrently(t *testing.T) {
 	layout, _ := testLayouts(t)
 	var out bytes.Buffer
-	w, err := NewBlobWriter(&out, nil, &layout, spec.GoMemory)
+	w, err := NewBlobWriter(&out, nil, &layout, rowdata.GoMemory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestBlobConcurrently(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 20 {
-				if err := w.Append(textPage(spec.GoMemory, &layout, i, j)); err != nil {
+				if err := w.Append(textPage(rowdata.GoMemory, &layout, i, j)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -201,11 +201,11 @@ func (w *failingWriter) Write(b []byte) (int, error) {
 // Would catch a trailer behind a frame that was not written.
 func TestBlobWriteFails(t *testing.T) {
 	layout, _ := testLayouts(t)
-	w, err := NewBlobWriter(&failingWriter{100}, []byte("h"), &layout, spec.GoMemory)
+	w, err := NewBlobWriter(&failingWriter{100}, []byte("h"), &layout, rowdata.GoMemory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Append(textPage(spec.GoMemory, &layout, 0, 100)); err == nil {
+	if err := w.Append(textPage(rowdata.GoMemory, &layout, 0, 100)); err == nil {
 		t.Error("a failed write gives no error")
 	}
 	if err := w.Close(); err == nil {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // extent is a place in a file that holds frames.
@@ -21,7 +21,7 @@ func (e extent) discard() { e.file.discard(e.offset, e.n) }
 // extentReader reads the pages of extents one after the other.
 type extentReader struct {
 	store   *Store
-	layout  *spec.RowLayout
+	layout  *rowdata.RowLayout
 	extents []extent
 	ahead   int  // bytes that are read at a time
 	discard bool // give the space of extents back
@@ -32,7 +32,7 @@ type extentReader struct {
 }
 
 // next returns the next page, or io.EOF.
-func (r *extentReader) next() (*spec.Page, error) {
+func (r *extentReader) next() (*rowdata.Page, error) {
 	for len(r.extents) > 0 {
 		e := r.extents[0]
 		if r.section == nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // A frame is a page as it lies in a file: a header, and the words of its rows followed by those
@@ -44,14 +44,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // frameWriter turns pages of one layout into frames.
 type frameWriter struct {
-	layout *spec.RowLayout
-	memory spec.Memory
+	layout *rowdata.RowLayout
+	memory rowdata.Memory
 	at     uint64 // words written, of the page being encoded
 	words  []uint64
 }
 
 // append appends the frame of a page to dst.
-func (w *frameWriter) append(dst []byte, page *spec.Page) ([]byte, error) {
+func (w *frameWriter) append(dst []byte, page *rowdata.Page) ([]byte, error) {
 	rowWords := page.Rows * w.layout.Stride
 	if !w.layout.Refers() {
 		return appendFrame(dst, page.Rows, w.layout.Stride, page.Words[:rowWords]), nil
@@ -71,14 +71,14 @@ func (w *frameWriter) append(dst []byte, page *spec.Page) ([]byte, error) {
 	return appendFrame(dst, page.Rows, w.layout.Stride, w.words[:w.at]), nil
 }
 
-// Block implements spec.Relocator: it copies words behind the rows, and refers to them by their
+// Block implements rowdata.Relocator: it copies words behind the rows, and refers to them by their
 // place in the frame.
 func (w *frameWriter) Block(address *uint64, n uint64) ([]uint64, error) {
 	if w.at+n > uint64(len(w.words)) {
 		return nil, fmt.Errorf("a page refers to more than its heap of %d words", len(w.words))
 	}
 	block := w.words[w.at : w.at+n]
-	copy(block, spec.WordsAt(address, int(n)))
+	copy(block, rowdata.WordsAt(address, int(n)))
 	*address = w.at
 	w.at += n
 	return block, nil
@@ -123,8 +123,8 @@ func appendPayload(dst []byte, rows, stride int, words []uint64) (grown []byte, 
 
 // frameReader reads pages of one layout.
 type frameReader struct {
-	layout *spec.RowLayout
-	memory spec.Memory
+	layout *rowdata.RowLayout
+	memory rowdata.Memory
 	from   io.Reader
 	most   uint64 // bytes of a stored payload; 0 is no bound
 	stored []byte
@@ -133,7 +133,7 @@ type frameReader struct {
 }
 
 // next returns the next page, or io.EOF.
-func (r *frameReader) next() (*spec.Page, error) {
+func (r *frameReader) next() (*rowdata.Page, error) {
 	var h [frameHeader]byte
 	if _, err := io.ReadFull(r.from, h[:]); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -174,8 +174,8 @@ func (r *frameReader) next() (*spec.Page, error) {
 }
 
 // decode makes a page of a stored frame. All of it lies in one block.
-func (r *frameReader) decode(codec byte, rows, words int) (*spec.Page, error) {
-	page := spec.NewPage(r.memory, words)
+func (r *frameReader) decode(codec byte, rows, words int) (*rowdata.Page, error) {
+	page := rowdata.NewPage(r.memory, words)
 	raw := wordBytes(page.Words)
 	n, err := len(r.stored), error(nil)
 	switch codec {
@@ -209,14 +209,14 @@ func (r *frameReader) decode(codec byte, rows, words int) (*spec.Page, error) {
 	return page, nil
 }
 
-// Block implements spec.Relocator: it turns a place in the frame into an address.
+// Block implements rowdata.Relocator: it turns a place in the frame into an address.
 func (r *frameReader) Block(address *uint64, n uint64) ([]uint64, error) {
 	at, end := *address, uint64(len(r.block))
 	if at < uint64(r.rows*r.layout.Stride) || at > end || n > end-at {
-		return nil, fmt.Errorf("%d words at %d of %d: %w", n, at, end, spec.ErrCorruptState)
+		return nil, fmt.Errorf("%d words at %d of %d: %w", n, at, end, rowdata.ErrCorruptState)
 	}
 	block := r.block[at : at+n]
-	*address = spec.Address(block)
+	*address = rowdata.Address(block)
 	return block, nil
 }
 

@@ -2,7 +2,7 @@ package store
 
 import (
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // spool is pages that go to disk at once, to be read in the order in which they were put.
@@ -16,12 +16,12 @@ type spool struct {
 var _ cpuagg.Spool = (*spool)(nil)
 
 // NewSpool implements cpuagg.Store.
-func (s *Store) NewSpool(layout *spec.RowLayout) cpuagg.Spool {
+func (s *Store) NewSpool(layout *rowdata.RowLayout) cpuagg.Spool {
 	return &spool{store: s, writer: frameWriter{layout: layout, memory: s.memory}}
 }
 
 // Put implements cpuagg.Spool.
-func (p *spool) Put(page *spec.Page) (err error) {
+func (p *spool) Put(page *rowdata.Page) (err error) {
 	defer page.Release()
 	if p.frames == nil {
 		p.frames = frameBuffers.Get().(*[]byte)
@@ -90,7 +90,7 @@ func (p *spool) Pages() cpuagg.Pages {
 type spoolPages struct{ extentReader }
 
 // Next implements cpuagg.Pages.
-func (p *spoolPages) Next() (*spec.Page, error) { return p.next() }
+func (p *spoolPages) Next() (*rowdata.Page, error) { return p.next() }
 
 // Close implements cpuagg.Pages.
 func (p *spoolPages) Close() { p.close() }

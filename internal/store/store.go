@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/mem"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/partition"
 )
@@ -23,8 +23,8 @@ import (
 type Store struct {
 	memory  *mem.Memory
 	temp    *Temp
-	layouts [2]*spec.RowLayout // by cpuagg.Content
-	spill   bool               // everything, for tests
+	layouts [2]*rowdata.RowLayout // by cpuagg.Content
+	spill   bool                  // everything, for tests
 	disk    *trace.Rows
 
 	mu     sync.Mutex
@@ -49,7 +49,7 @@ type pass struct {
 }
 
 type storedPartition struct {
-	pages   [2][]*spec.Page // by cpuagg.Content
+	pages   [2][]*rowdata.Page // by cpuagg.Content
 	extents [2][]extent
 	rows    int64
 	bytes   int64 // of pages
@@ -64,7 +64,7 @@ type StoreOptions struct {
 	Temp   *Temp
 
 	// Rows and States are the layouts of the pages.
-	Rows, States *spec.RowLayout
+	Rows, States *rowdata.RowLayout
 
 	// Writers is how many workers write at the same time.
 	Writers int
@@ -81,7 +81,7 @@ func NewStore(opt StoreOptions) *Store {
 	s := &Store{
 		memory:  opt.Memory,
 		temp:    opt.Temp,
-		layouts: [2]*spec.RowLayout{cpuagg.Rows: opt.Rows, cpuagg.States: opt.States},
+		layouts: [2]*rowdata.RowLayout{cpuagg.Rows: opt.Rows, cpuagg.States: opt.States},
 		spill:   opt.SpillAll,
 		disk:    opt.Trace,
 		filesN:  min(opt.Writers, spillFilesMax),
@@ -105,7 +105,7 @@ func (s *Store) NewPass(radix partition.Radix) cpuagg.Pass {
 }
 
 // Put implements cpuagg.Pass.
-func (p *pass) Put(partition int, content cpuagg.Content, page *spec.Page) error {
+func (p *pass) Put(partition int, content cpuagg.Content, page *rowdata.Page) error {
 	s := p.store
 	s.mu.Lock()
 	part := &p.partitions[partition]
@@ -148,7 +148,7 @@ func (s *Store) Reclaim(bytes int64) error {
 }
 
 // takeLargest takes the pages of the partition that has the most bytes of them; nil when none has any.
-func (s *Store) takeLargest() (largest *storedPartition, pages [2][]*spec.Page, bytes int64) {
+func (s *Store) takeLargest() (largest *storedPartition, pages [2][]*rowdata.Page, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for part := range s.held {
@@ -161,7 +161,7 @@ func (s *Store) takeLargest() (largest *storedPartition, pages [2][]*spec.Page, 
 	}
 	delete(s.held, largest)
 	pages, bytes = largest.pages, largest.bytes
-	largest.pages, largest.bytes = [2][]*spec.Page{}, 0
+	largest.pages, largest.bytes = [2][]*rowdata.Page{}, 0
 	largest.leaving++
 	s.bytes -= bytes
 	return largest, pages, bytes
@@ -171,7 +171,7 @@ func (s *Store) takeLargest() (largest *storedPartition, pages [2][]*spec.Page, 
 const extentBytes = 1 << 20
 
 // evict writes pages to disk and releases them.
-func (s *Store) evict(to *storedPartition, pages [2][]*spec.Page) error {
+func (s *Store) evict(to *storedPartition, pages [2][]*rowdata.Page) error {
 	defer func() {
 		for _, list := range pages {
 			releaseAll(list)
@@ -205,7 +205,7 @@ func (s *Store) evict(to *storedPartition, pages [2][]*spec.Page) error {
 // write appends pages to a file, as one extent, and releases them. buf is for their frames.
 //
 // Requires: file.mu is held.
-func (s *Store) write(file *tempFile, pages []*spec.Page, layout *spec.RowLayout, buf *[]byte) (e extent, err error) {
+func (s *Store) write(file *tempFile, pages []*rowdata.Page, layout *rowdata.RowLayout, buf *[]byte) (e extent, err error) {
 	e = extent{file: file, offset: file.end}
 	defer func() {
 		if e.n = file.end - e.offset; err != nil {
@@ -234,7 +234,7 @@ func (s *Store) write(file *tempFile, pages []*spec.Page, layout *spec.RowLayout
 
 var frameBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-func releaseAll(pages []*spec.Page) {
+func releaseAll(pages []*rowdata.Page) {
 	for i, page := range pages {
 		if page != nil {
 			page.Release()
@@ -308,7 +308,7 @@ func (p *pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
 
 // taken is the pages of a partition that are being processed: those in memory, then those on disk.
 type taken struct {
-	pages  []*spec.Page
+	pages  []*rowdata.Page
 	onDisk extentReader
 }
 
@@ -316,7 +316,7 @@ type taken struct {
 const readBytes = 256 << 10
 
 // Next implements cpuagg.Pages.
-func (t *taken) Next() (*spec.Page, error) {
+func (t *taken) Next() (*rowdata.Page, error) {
 	if len(t.pages) > 0 {
 		page := t.pages[0]
 		t.pages = t.pages[1:]

@@ -15,22 +15,22 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
 	"github.com/mpga/mpga/internal/mem"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/partition"
 )
 
 // testLayouts are the layouts of a query with a long key, a long argument and states that grow.
-func testLayouts(t testing.TB) (rows, states spec.RowLayout) {
+func testLayouts(t testing.TB) (rows, states rowdata.RowLayout) {
 	t.Helper()
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "k", Type: arrow.BinaryTypes.String}, {Name: "v", Type: arrow.BinaryTypes.String},
 	}, nil)
-	b, err := spec.Bind(query.Query{
+	b, err := rowdata.Bind(query.Query{
 		Keys:       []query.Key{{Column: "k"}},
 		Aggregates: []query.Aggregate{{Func: query.CountStar}, {Func: query.CountDistinct, Args: []string{"v"}}},
-	}, schema, []spec.ColumnStats{{NoNulls: true}, {NoNulls: true}})
+	}, schema, []rowdata.ColumnStats{{NoNulls: true}, {NoNulls: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,13 +44,13 @@ func testStore(t testing.TB, limit int64, temp *Temp) *Store {
 }
 
 // textPage returns a page of rows whose strings are made of a number, some of them long.
-func textPage(m spec.Memory, layout *spec.RowLayout, first, rows int) *spec.Page {
-	page := spec.NewPage(m, rows*layout.Stride)
+func textPage(m rowdata.Memory, layout *rowdata.RowLayout, first, rows int) *rowdata.Page {
+	page := rowdata.NewPage(m, rows*layout.Stride)
 	clear(page.Words)
 	for i := range rows {
 		row := page.Words[i*layout.Stride:]
 		for at := 0; at < 4; at += 2 {
-			*spec.AsBytes2(row[at : at+2]) = page.Heap.Keep(spec.ToBytes2(text(first+i, at)))
+			*rowdata.AsBytes2(row[at : at+2]) = page.Heap.Keep(rowdata.ToBytes2(text(first+i, at)))
 		}
 	}
 	page.Rows = rows
@@ -67,7 +67,7 @@ func text(i, at int) []byte {
 }
 
 // drain reads all rows of a partition and checks that they are whole; it returns their first texts.
-func drain(t *testing.T, p cpuagg.Pass, layout *spec.RowLayout, partition int) (rows map[string]int, err error) {
+func drain(t *testing.T, p cpuagg.Pass, layout *rowdata.RowLayout, partition int) (rows map[string]int, err error) {
 	t.Helper()
 	pages := p.Take(partition, cpuagg.Rows)
 	defer pages.Close()
@@ -82,7 +82,7 @@ func drain(t *testing.T, p cpuagg.Pass, layout *spec.RowLayout, partition int) (
 		}
 		for i := range page.Rows {
 			row := page.Words[i*layout.Stride:]
-			rows[string(spec.AsBytes2(row[0:2]).Bytes())+"|"+string(spec.AsBytes2(row[2:4]).Bytes())]++
+			rows[string(rowdata.AsBytes2(row[0:2]).Bytes())+"|"+string(rowdata.AsBytes2(row[2:4]).Bytes())]++
 		}
 		page.Release()
 	}
@@ -207,10 +207,10 @@ func TestFrameClaims(t *testing.T) {
 	memory := mem.NewMemory(1 << 40)
 	defer memory.Close()
 	layout, _ := testLayouts(t)
-	page := spec.NewPage(spec.GoMemory, 8*layout.Stride)
+	page := rowdata.NewPage(rowdata.GoMemory, 8*layout.Stride)
 	clear(page.Words)
 	page.Rows = 8
-	frame, err := (&frameWriter{layout: &layout, memory: spec.GoMemory}).append(nil, page)
+	frame, err := (&frameWriter{layout: &layout, memory: rowdata.GoMemory}).append(nil, page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,8 +242,8 @@ func TestTempLimit(t *testing.T) {
 // Would catch a bit that changes on disk and is read as if it had not.
 func TestFrameFlips(t *testing.T) {
 	rows, _ := testLayouts(t)
-	w := frameWriter{layout: &rows, memory: spec.GoMemory}
-	frame, err := w.append(nil, textPage(spec.GoMemory, &rows, 0, 20))
+	w := frameWriter{layout: &rows, memory: rowdata.GoMemory}
+	frame, err := w.append(nil, textPage(rowdata.GoMemory, &rows, 0, 20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestFrameFlips(t *testing.T) {
 		if at := bit / 8; at >= 36 && at < frameHeader {
 			continue // padding
 		}
-		r := frameReader{layout: &rows, memory: spec.GoMemory, from: bytes.NewReader(damaged)}
+		r := frameReader{layout: &rows, memory: rowdata.GoMemory, from: bytes.NewReader(damaged)}
 		if _, err := r.next(); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("bit %d flipped: %v", bit, err)
 		}
@@ -274,7 +274,7 @@ func FuzzFrame(f *testing.F) {
 		}
 		words := make([]uint64, len(content)/8)
 		copy(wordBytes(words), content)
-		r := frameReader{layout: layout, memory: spec.GoMemory, from: bytes.NewReader(appendFrame(nil, int(n), layout.Stride, words))}
+		r := frameReader{layout: layout, memory: rowdata.GoMemory, from: bytes.NewReader(appendFrame(nil, int(n), layout.Stride, words))}
 		page, err := r.next()
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
@@ -282,14 +282,14 @@ func FuzzFrame(f *testing.F) {
 			}
 			return
 		}
-		w := frameWriter{layout: layout, memory: spec.GoMemory}
+		w := frameWriter{layout: layout, memory: rowdata.GoMemory}
 		page.Heap.Alloc(1 << 16)
 		_, _ = w.append(nil, page) // reads all that the page refers to; overlapping parts may be too much
 	})
 }
 
-func page(rows, words int) *spec.Page {
-	return &spec.Page{Words: make([]uint64, words), Rows: rows}
+func page(rows, words int) *rowdata.Page {
+	return &rowdata.Page{Words: make([]uint64, words), Rows: rows}
 }
 
 // Would catch pages handed to another partition or content, or handed over twice, sizes that are not
@@ -297,7 +297,7 @@ func page(rows, words int) *spec.Page {
 func TestStoreAccounting(t *testing.T) {
 	s := testStore(t, 1<<30, nil)
 	q := s.NewPass(2)
-	put := func(p int, content cpuagg.Content, page *spec.Page) {
+	put := func(p int, content cpuagg.Content, page *rowdata.Page) {
 		t.Helper()
 		if err := q.Put(p, content, page); err != nil {
 			t.Fatal(err)
@@ -323,9 +323,9 @@ func TestStoreAccounting(t *testing.T) {
 	all := 8*137 + heap
 	check([4]int64{0, 9, 0, 7}, all, all)
 
-	take := func(p int, content cpuagg.Content, want ...*spec.Page) {
+	take := func(p int, content cpuagg.Content, want ...*rowdata.Page) {
 		t.Helper()
-		var got []*spec.Page
+		var got []*rowdata.Page
 		pages := q.Take(p, content)
 		for page, err := pages.Next(); err == nil; page, err = pages.Next() {
 			got = append(got, page)

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spec"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // answer is what is left of a result after it was read to its end: the number of groups, and a total
@@ -66,7 +66,7 @@ func resultKinds(ctx context.Context, open opener, q query.Query) ([]totalKind, 
 	if err != nil {
 		return nil, err
 	}
-	bound, err := spec.Bind(q, src.Schema(), src.Stats().Columns)
+	bound, err := rowdata.Bind(q, src.Schema(), src.Stats().Columns)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // Package oracle asks DuckDB what the answer to a query is.
 //
-//	record batches -> plain columns -> Parquet -> table t -> SQL -> cells -> spectest.Rows
+//	record batches -> plain columns -> Parquet -> table t -> SQL -> cells -> grouptest.Rows
 //
 // DuckDB sees each column in the plainest type that holds its values: times as 64-bit integers in
 // their unit, floats as doubles, dictionaries as their values. A further column, the row's
@@ -22,7 +22,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // DuckDB is a database in memory.
@@ -85,9 +85,9 @@ func (d *DuckDB) LoadParquet(file string, schema *arrow.Schema) error {
 }
 
 // Answer runs a query on the table t, whose columns had this schema when they were loaded. Its
-// error is spectest.ErrOverflow when a sum does not fit the result.
-func (d *DuckDB) Answer(schema *arrow.Schema, q query.Query) (*spectest.Rows, error) {
-	result, err := spectest.ResultSchema(schema, q)
+// error is grouptest.ErrOverflow when a sum does not fit the result.
+func (d *DuckDB) Answer(schema *arrow.Schema, q query.Query) (*grouptest.Rows, error) {
+	result, err := grouptest.ResultSchema(schema, q)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (d *DuckDB) Answer(schema *arrow.Schema, q query.Query) (*spectest.Rows, er
 		return nil, duckError(err, text)
 	}
 	defer rows.Close()
-	answer := &spectest.Rows{Schema: result, Keys: len(q.Keys)}
+	answer := &grouptest.Rows{Schema: result, Keys: len(q.Keys)}
 	for rows.Next() {
 		values := make([]any, result.NumFields())
 		pointers := make([]any, len(values))
@@ -125,7 +125,7 @@ func (d *DuckDB) Answer(schema *arrow.Schema, q query.Query) (*spectest.Rows, er
 
 func duckError(err error, text string) error {
 	if strings.Contains(err.Error(), "Overflow in HUGEINT addition") {
-		return fmt.Errorf("%w: %v", spectest.ErrOverflow, err)
+		return fmt.Errorf("%w: %v", grouptest.ErrOverflow, err)
 	}
 	return fmt.Errorf("duckdb: %w, of\n%s", err, text)
 }
@@ -169,7 +169,7 @@ func cell(v any, dt arrow.DataType, overflow query.Overflow) (any, error) {
 func total(v *big.Int, dt arrow.DataType, overflow query.Overflow) (any, error) {
 	if arrow.IsDecimal(dt.ID()) {
 		if len(new(big.Int).Abs(v).String()) > 38 {
-			return nil, fmt.Errorf("%w: %s", spectest.ErrOverflow, v)
+			return nil, fmt.Errorf("%w: %s", grouptest.ErrOverflow, v)
 		}
 		return v, nil
 	}
@@ -177,7 +177,7 @@ func total(v *big.Int, dt arrow.DataType, overflow query.Overflow) (any, error) 
 		return v.Int64(), nil
 	}
 	if overflow != query.OverflowWrap || dt.ID() == arrow.DURATION {
-		return nil, fmt.Errorf("%w: %s", spectest.ErrOverflow, v)
+		return nil, fmt.Errorf("%w: %s", grouptest.ErrOverflow, v)
 	}
 	low := new(big.Int).And(v, new(big.Int).SetUint64(math.MaxUint64))
 	return int64(low.Uint64()), nil

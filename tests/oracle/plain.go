@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
-	"github.com/mpga/mpga/engine/spectest"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // position is the column that tells the order of rows.
@@ -53,15 +53,15 @@ func writePlain(file string, schema *arrow.Schema, batches []arrow.RecordBatch) 
 			positions[i] = next
 			next++
 		}
-		columns[0] = spectest.Array(fields[0].Type, positions)
+		columns[0] = grouptest.Array(fields[0].Type, positions)
 		for c, arr := range b.Columns() {
 			cells := make([]any, arr.Len())
 			for i := range cells {
-				cells[i] = spectest.Value(arr, i)
+				cells[i] = grouptest.Value(arr, i)
 			}
-			columns[c+1] = spectest.Array(fields[c+1].Type, cells)
+			columns[c+1] = grouptest.Array(fields[c+1].Type, cells)
 		}
-		converted = append(converted, spectest.Batch(plain, columns...))
+		converted = append(converted, grouptest.Batch(plain, columns...))
 	}
 	return WriteParquet(file, plain, converted, parquet.NewWriterProperties())
 }

@@ -147,7 +147,7 @@ func WithoutDistinctStatistics(q query.Query) query.Query {
 }
 
 // huge bounds the doubles whose moments DuckDB can hold. A larger one becomes 0, which makes no
-// difference where spectest specifies the answer: to a single value, or to a constant.
+// difference where grouptest specifies the answer: to a single value, or to a constant.
 const huge = "1e100"
 
 // statistic keeps from DuckDB the values that it refuses, and answers NaN for them as mpga does.

@@ -1,0 +1,93 @@
+package rowdata
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
+)
+
+// States that leave the process that made them have a canonical form: their folds and the layout of
+// their keys follow from the query and the types of its columns, and from nothing that a source
+// knows of its values.
+
+// BindCanonical is Bind with canonical folds: every column is taken to have NULLs. Keys are packed
+// as the statistics allow.
+func BindCanonical(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
+	return (&binder{schema: schema, stats: stats, canonical: true}).bind(q)
+}
+
+// Canonical returns the bound of the same query with canonical keys too. Its columns are those of b,
+// and the fields of its own source, in that order.
+//
+// Requires: b is of BindCanonical.
+func (b *Bound) Canonical() (*Bound, error) {
+	return BindCanonical(b.Query, b.ColumnSchema(), nil)
+}
+
+// ColumnSchema returns the columns that the query reads, as fields.
+func (b *Bound) ColumnSchema() *arrow.Schema {
+	fields := make([]arrow.Field, len(b.Columns))
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		fields[i] = arrow.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// PositionShift moves the positions in states, where rows of several sources are one input.
+type PositionShift struct {
+	layout RowLayout
+	words  []int          // offsets of positions in states that have seen a row
+	seen   []int          // offset of the word of each that says so
+	lists  []positionList // states with a position in each element
+}
+
+type positionList struct {
+	offset int
+	fold   *Fold
+}
+
+// NewPositionShift returns the shift of a query's states.
+func NewPositionShift(b *Bound) *PositionShift {
+	s := &PositionShift{layout: b.StateLayout()}
+	for i := range b.Folds {
+		f, at := &b.Folds[i], s.layout.Parts[i]
+		word := 0 // of the input in an element, or behind the first word of a FoldBest
+		for _, input := range f.Inputs {
+			arg := &b.Args[b.Inputs[input].Arg]
+			if arg.Encoding == Position && f.Kind == FoldBest {
+				s.words, s.seen = append(s.words, at+1+word), append(s.seen, at)
+			} else if arg.Encoding == Position {
+				s.lists = append(s.lists, positionList{at, f})
+			}
+			word += arg.Words
+		}
+	}
+	return s
+}
+
+// Shifts reports whether states hold positions.
+func (s *PositionShift) Shifts() bool { return len(s.words)+len(s.lists) > 0 }
+
+// Apply adds to all positions of a page of states.
+func (s *PositionShift) Apply(page *Page, by uint64) {
+	if by == 0 || !s.Shifts() {
+		return
+	}
+	for at := range page.Rows {
+		row := page.Words[at*s.layout.Stride : (at+1)*s.layout.Stride]
+		for i, word := range s.words {
+			if row[s.seen[i]] != 0 {
+				row[word] += by
+			}
+		}
+		for _, l := range s.lists {
+			elements := l.fold.Elements(row[l.offset : l.offset+l.fold.Words])
+			// The position is the last word of an element: of a list after the value, of a counted
+			// set after the rows.
+			for e := l.fold.ElementWords - 1; e < len(elements); e += l.fold.ElementWords {
+				elements[e] += by
+			}
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package rowdata
+
+import "unsafe"
+
+// Heap owns what the words of keys and states refer to: long strings, and the blocks of states
+// that grow. Memory is taken in chunks that never move and is given back all at once; a block that
+// a state has outgrown is used again for the next state of that size.
+//
+// A Heap is not safe for concurrent use. The zero value is empty, ready, and takes GoMemory.
+type Heap struct {
+	memory Memory
+	chunks [][]uint64               // all of them, so that the collector keeps them
+	large  map[*uint64][]uint64     // chunks of one block
+	rest   []uint64                 // of the newest ordinary chunk
+	free   map[int][]unsafe.Pointer // blocks given back, by size in words
+	words  int64
+}
+
+// Chunks double from the least to the most, so that small heaps stay small and large ones take
+// few chunks. A larger block gets a chunk of its own.
+const (
+	heapChunkWordsMin = 1 << 9  // 4 KiB
+	heapChunkWordsMax = 1 << 17 // 1 MiB
+	heapBlockWordsMax = heapChunkWordsMax / 4
+)
+
+// NewHeap returns an empty heap that takes its chunks from m.
+func NewHeap(m Memory) Heap { return Heap{memory: m} }
+
+// Bytes returns how much memory the heap holds.
+func (h *Heap) Bytes() int64 { return 8 * h.words }
+
+// Alloc returns n words that are not cleared. n must be positive.
+func (h *Heap) Alloc(n int) []uint64 {
+	if n > len(h.rest) {
+		if n > heapBlockWordsMax {
+			return h.ownChunk(n)
+		}
+		h.rest = h.chunk(max(n, heapChunkWordsMin, min(int(h.words), heapChunkWordsMax)))
+		h.chunks = append(h.chunks, h.rest)
+	}
+	block := h.rest[:n:n]
+	h.rest = h.rest[n:]
+	return block
+}
+
+func (h *Heap) chunk(n int) []uint64 {
+	if h.memory == nil {
+		h.memory = GoMemory
+	}
+	h.words += int64(n)
+	return h.memory.Alloc(n)
+}
+
+// ownChunk returns a block that is a chunk.
+func (h *Heap) ownChunk(n int) []uint64 {
+	c := h.chunk(n)
+	if h.large == nil {
+		h.large = make(map[*uint64][]uint64)
+	}
+	h.large[unsafe.SliceData(c)] = c
+	return c[:n:n]
+}
+
+// AllocBlock returns a cleared block of n words. Callers keep to few sizes, such as powers of two.
+func (h *Heap) AllocBlock(n int) []uint64 {
+	block := h.TakeBlock(n)
+	clear(block)
+	return block
+}
+
+// TakeBlock is AllocBlock for who writes all of the block, or knows how much of it: it is not cleared.
+func (h *Heap) TakeBlock(n int) []uint64 {
+	if list := h.free[n]; len(list) > 0 {
+		h.free[n] = list[:len(list)-1]
+		return unsafe.Slice((*uint64)(list[len(list)-1]), n)
+	}
+	return h.Alloc(n)
+}
+
+// FreeBlock takes back a block of AllocBlock or TakeBlock.
+func (h *Heap) FreeBlock(block []uint64) {
+	if len(block) == 0 {
+		return
+	}
+	if c, ok := h.large[unsafe.SliceData(block)]; ok {
+		delete(h.large, unsafe.SliceData(block))
+		h.words -= int64(len(c))
+		h.memory.Free(c)
+		return
+	}
+	if h.free == nil {
+		h.free = make(map[int][]unsafe.Pointer)
+	}
+	h.free[len(block)] = append(h.free[len(block)], unsafe.Pointer(unsafe.SliceData(block)))
+}
+
+// Keep makes a value of any length independent of the memory that it was made from.
+func (h *Heap) Keep(v Bytes2) Bytes2 {
+	if !v.Long() {
+		return v
+	}
+	words := h.Alloc(v.heapWords())
+	copy(asBytes(words), v.Bytes())
+	return Bytes2{v[0], Address(words)}
+}
+
+// Replace is Keep for a value that takes the place of an older one of the same heap, whose memory
+// it uses again where that is enough: a running maximum does not fill the heap.
+func (h *Heap) Replace(old, v Bytes2) Bytes2 {
+	if !v.Long() || !old.Long() || old.heapWords() < v.heapWords() {
+		return h.Keep(v)
+	}
+	copy(asBytes(WordsAt(&old[1], old.heapWords())), v.Bytes())
+	return Bytes2{v[0], old[1]}
+}
+
+func (v *Bytes2) heapWords() int { return (v.Len() + 7) / 8 }
+
+func asBytes(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+}
+
+// Address returns the word that refers to a block.
+func Address(block []uint64) uint64 {
+	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(block))))
+}
+
+// Reset gives everything back. Nothing may refer to the heap any more.
+func (h *Heap) Reset() {
+	for _, c := range h.chunks {
+		h.memory.Free(c)
+	}
+	for _, c := range h.large {
+		h.memory.Free(c)
+	}
+	*h = Heap{memory: h.memory}
+}

@@ -1,0 +1,138 @@
+package rowdata
+
+import "slices"
+
+// Page holds rows, or states of groups, of one partition: what the partition store keeps. A row
+// or state takes RowLayout.Stride words; what they refer to lies in the page's own heap, so that a
+// page can be moved, written and dropped by itself.
+type Page struct {
+	Words []uint64 // capacity of a whole number of rows; filled up to Rows
+	Rows  int
+	Heap  Heap
+
+	memory Memory // of Words
+	block  []uint64
+}
+
+// NewPage returns an empty page of n words.
+func NewPage(m Memory, n int) *Page {
+	block := m.Alloc(n)
+	return &Page{Words: block[:n:n], Heap: NewHeap(m), memory: m, block: block}
+}
+
+// Release gives back what the page holds. Nothing may refer to it any more.
+func (p *Page) Release() {
+	p.Heap.Reset()
+	if p.memory != nil {
+		p.memory.Free(p.block)
+	}
+	p.Words, p.block, p.Rows = nil, nil, 0
+}
+
+// Bytes returns how much memory the page holds.
+func (p *Page) Bytes() int64 { return int64(8*len(p.Words)) + p.Heap.Bytes() }
+
+// RowLayout says where the parts of a scattered row lie, in words:
+//
+//	rows:   | packed key | arguments | bits of the columns that are not NULL |
+//	states: | packed key | states |
+type RowLayout struct {
+	Stride    int
+	Parts     []int // offset of each argument or fold
+	Valid     int   // offset of the validity bits: of ValidCols[i], bit i%64 of word i/64
+	ValidCols []int // columns with such a bit
+
+	// Natural says of each argument of rows which other one it follows from, or -1: an Ordered integer
+	// is the natural one with its sign flipped, and is not stored beside it.
+	Natural []int
+
+	longs  []int      // offsets of the Bytes2
+	states []stateRef // states that may refer to the page's heap
+}
+
+type stateRef struct {
+	offset int
+	fold   *Fold
+}
+
+// Refers reports whether rows may refer to their page's heap.
+func (l *RowLayout) Refers() bool { return len(l.longs) > 0 || len(l.states) > 0 }
+
+// Relocate moves all that a row refers to.
+func (l *RowLayout) Relocate(row []uint64, r Relocator) error {
+	for _, at := range l.longs {
+		if row[at] == nullBytesWord {
+			continue
+		}
+		if err := relocateBytes(row[at:at+2], r); err != nil {
+			return err
+		}
+	}
+	for _, s := range l.states {
+		if err := s.fold.Relocate(row[s.offset:s.offset+s.fold.Words], r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RowLayout returns the layout of rows.
+func (b *Bound) RowLayout() RowLayout {
+	l := RowLayout{Stride: b.Keys.Words, longs: slices.Clone(b.Keys.Longs)}
+	for i := range b.Args {
+		arg := &b.Args[i]
+		if arg.Encoding == Natural && b.Columns[arg.Column].Kind == Bytes {
+			l.longs = append(l.longs, l.Stride)
+		}
+		l.Parts = append(l.Parts, l.Stride)
+		l.Natural = append(l.Natural, b.naturalOf(arg))
+		if l.Natural[i] < 0 {
+			l.Stride += arg.Words
+		}
+	}
+	l.Valid = l.Stride
+	needed := make([]bool, len(b.Columns))
+	for _, sel := range b.Selections {
+		for _, c := range sel {
+			needed[c] = true
+		}
+	}
+	for c, ok := range needed {
+		if ok {
+			l.ValidCols = append(l.ValidCols, c)
+		}
+	}
+	l.Stride += (len(l.ValidCols) + 63) / 64
+	return l
+}
+
+// naturalOf returns the argument that is the natural encoding of an Ordered integer, or -1.
+func (b *Bound) naturalOf(arg *Arg) int {
+	if arg.Encoding != Ordered || b.Columns[arg.Column].Kind != Int64 {
+		return -1
+	}
+	return slices.Index(b.Args, Arg{Column: arg.Column, Encoding: Natural, Words: 1})
+}
+
+// StateLayout returns the layout of states.
+func (b *Bound) StateLayout() RowLayout {
+	l := RowLayout{Stride: b.Keys.Words, longs: slices.Clone(b.Keys.Longs)}
+	for i := range b.Folds {
+		if b.Folds[i].Refers() {
+			l.states = append(l.states, stateRef{l.Stride, &b.Folds[i]})
+		}
+		l.Parts = append(l.Parts, l.Stride)
+		l.Stride += b.Folds[i].Words
+	}
+	l.Valid = l.Stride
+	return l
+}
+
+// ElementLayout returns the layout of the elements of a fold that keeps them, as rows of a page.
+func (f *Fold) ElementLayout() RowLayout {
+	l := RowLayout{Stride: f.ElementWords, Valid: f.ElementWords}
+	if f.Long {
+		l.longs = []int{0}
+	}
+	return l
+}
