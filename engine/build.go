@@ -65,36 +65,29 @@ func (v *vector) fill(out []byte, id arrow.Type) {
 			}
 		}
 	case arrow.INT8, arrow.UINT8:
-		narrow[uint8](out, v.words)
+		rowdata.Narrow[uint8](out, v.words)
 	case arrow.INT16, arrow.UINT16:
-		narrow[uint16](out, v.words)
+		rowdata.Narrow[uint16](out, v.words)
 	case arrow.INT32, arrow.UINT32, arrow.DATE32, arrow.TIME32, arrow.DECIMAL32:
-		narrow[uint32](out, v.words)
+		rowdata.Narrow[uint32](out, v.words)
 	case arrow.FLOAT32:
 		for i, w := range v.words {
-			view[float32](out)[i] = float32(math.Float64frombits(w))
+			rowdata.View[float32](out)[i] = float32(math.Float64frombits(w))
 		}
 	case arrow.FLOAT16:
 		for i, w := range v.words {
-			view[uint16](out)[i] = rowdata.ToHalf(float32(math.Float64frombits(w)))
+			rowdata.View[uint16](out)[i] = rowdata.ToHalf(float32(math.Float64frombits(w)))
 		}
 	case arrow.DECIMAL128:
 		if v.kind == rowdata.Int128 {
-			copy(view[uint64](out), v.words)
+			copy(rowdata.View[uint64](out), v.words)
 			return
 		}
 		for i, w := range v.words {
-			view[uint64](out)[2*i], view[uint64](out)[2*i+1] = w, uint64(int64(w)>>63)
+			rowdata.View[uint64](out)[2*i], rowdata.View[uint64](out)[2*i+1] = w, uint64(int64(w)>>63)
 		}
 	default:
-		copy(view[uint64](out), v.words)
-	}
-}
-
-func narrow[T uint8 | uint16 | uint32](out []byte, words []uint64) {
-	values := view[T](out)[:len(words)]
-	for i, w := range words {
-		values[i] = T(w)
+		copy(rowdata.View[uint64](out), v.words)
 	}
 }
 
@@ -145,7 +138,7 @@ func offsetArray[T int32 | int64](v *vector, mem memory.Allocator, dt arrow.Data
 	offsets := newBuffer(mem, (len(values)+1)*int(unsafe.Sizeof(t)))
 	data := newBuffer(mem, total)
 	at, out := 0, data.Bytes()
-	ends := view[T](offsets.Bytes())
+	ends := rowdata.View[T](offsets.Bytes())
 	for i := range values {
 		switch value := &values[i]; {
 		case v.isNull(i):
@@ -186,7 +179,7 @@ func listArray(mem memory.Allocator, dt *arrow.ListType, elements *vector, ends 
 	defer child.Release()
 	offsets := newBuffer(mem, 4*(len(ends)+1))
 	for i, end := range ends {
-		view[int32](offsets.Bytes())[i+1] = int32(end)
+		rowdata.View[int32](offsets.Bytes())[i+1] = int32(end)
 	}
 	return newArray(dt, len(ends), []arrow.ArrayData{child.Data()}, lists.nulls(mem), offsets), nil
 }

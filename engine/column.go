@@ -59,7 +59,7 @@ func (r *columnReader) valid(from, n int) ([]uint8, error) {
 	if !r.nulls && (r.dict == nil || r.dict.valid == nil) {
 		return nil, nil
 	}
-	r.valids = grow(r.valids, n)
+	r.valids = rowdata.Grow(r.valids, n)
 	if !r.nulls {
 		for i := range r.valids {
 			r.valids[i] = 1
@@ -116,7 +116,7 @@ func (r *columnReader) natural(from, n int) ([]uint64, error) {
 		return nil, nil
 	}
 	if r.dict != nil {
-		r.words = grow(r.words, words)
+		r.words = rowdata.Grow(r.words, words)
 		return r.words, r.decode(from, n)
 	}
 	if r.views {
@@ -124,7 +124,7 @@ func (r *columnReader) natural(from, n int) ([]uint64, error) {
 	}
 	switch arr := r.arr.(type) {
 	case *array.Boolean:
-		r.words = grow(r.words, words)
+		r.words = rowdata.Grow(r.words, words)
 		bits, offset := r.data.Buffers()[1].Bytes(), r.data.Offset()+from
 		for i := range r.words {
 			r.words[i] = 0
@@ -135,7 +135,7 @@ func (r *columnReader) natural(from, n int) ([]uint64, error) {
 		return r.words, nil
 	case *array.String, *array.Binary, *array.LargeString, *array.LargeBinary,
 		*array.StringView, *array.BinaryView, *array.FixedSizeBinary:
-		r.words = grow(r.words, words)
+		r.words = rowdata.Grow(r.words, words)
 		return r.words, r.bytes(arr, from, n)
 	}
 	return r.fixed(from, n)
@@ -153,7 +153,7 @@ func (r *columnReader) fixed(from, n int) ([]uint64, error) {
 			return shared, nil
 		}
 	}
-	r.words = grow(r.words, n*r.col.Kind.Words())
+	r.words = rowdata.Grow(r.words, n*r.col.Kind.Words())
 	switch dt.ID() {
 	case arrow.INT8:
 		widen[int8](r.words, raw)
@@ -168,11 +168,11 @@ func (r *columnReader) fixed(from, n int) ([]uint64, error) {
 	case arrow.UINT32:
 		widen[uint32](r.words, raw)
 	case arrow.FLOAT32:
-		for i, v := range view[float32](raw)[:n] {
+		for i, v := range rowdata.View[float32](raw)[:n] {
 			r.words[i] = math.Float64bits(float64(v))
 		}
 	case arrow.FLOAT16:
-		for i, v := range view[uint16](raw)[:n] {
+		for i, v := range rowdata.View[uint16](raw)[:n] {
 			r.words[i] = math.Float64bits(float64(rowdata.FromHalf(v)))
 		}
 	case arrow.DECIMAL128:
@@ -221,16 +221,11 @@ func shareWords(raw []byte) ([]uint64, bool) {
 	if len(raw) == 0 || uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%8 != 0 {
 		return nil, false
 	}
-	return view[uint64](raw), true
-}
-
-func view[T any](raw []byte) []T {
-	var t T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(raw))), len(raw)/int(unsafe.Sizeof(t)))
+	return rowdata.View[uint64](raw), true
 }
 
 func widen[T int8 | int16 | int32 | uint8 | uint16 | uint32](words []uint64, raw []byte) {
-	for i, v := range view[T](raw)[:len(words)] {
+	for i, v := range rowdata.View[T](raw)[:len(words)] {
 		words[i] = uint64(v)
 	}
 }
@@ -287,7 +282,7 @@ func (r *columnReader) viewWords(from, n int) ([]uint64, error) {
 			return shared, nil
 		}
 	}
-	r.words = grow(r.words, 2*n)
+	r.words = rowdata.Grow(r.words, 2*n)
 	for i := range n {
 		out, header := rowdata.AsBytes2(r.words[2*i:2*i+2]), raw[16*i:16*i+16]
 		*out = rowdata.Bytes2{binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint64(header[8:])}
@@ -313,12 +308,4 @@ func bytesByOffset[T int32 | int64](r *columnReader, out []rowdata.Bytes2, offse
 	}
 	rowdata.PutBytes2(out, data, offsets[from:from+len(out)+1], offsets[0])
 	return nil
-}
-
-// grow returns a slice of n elements, in buf where it has room.
-func grow[T any](buf []T, n int) []T {
-	if cap(buf) < n {
-		return make([]T, n)
-	}
-	return buf[:n]
 }

@@ -138,7 +138,7 @@ func TestColumnShares(t *testing.T) {
 		}
 		words, err := r.natural(3, 5)
 		width := 8 * r.col.Kind.Words()
-		if err != nil || &view[uint64](arr.Data().Buffers()[1].Bytes()[3*width:])[0] != &words[0] {
+		if err != nil || &rowdata.View[uint64](arr.Data().Buffers()[1].Bytes()[3*width:])[0] != &words[0] {
 			t.Errorf("%s: the words are a copy, %v", dt, err)
 		}
 	}

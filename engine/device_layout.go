@@ -213,11 +213,11 @@ func (l *deviceLayout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 	n := t.Rows
 	switch {
 	case l.hashed:
-		l.stageHashes(view[uint64](to.Keys[8*at:8*(at+n)]), t.Keys)
+		l.stageHashes(rowdata.View[uint64](to.Keys[8*at:8*(at+n)]), t.Keys)
 	case l.shape.KeyBytes == 4:
-		narrow[uint32](to.Keys[4*at:4*(at+n)], t.Keys[:n])
+		rowdata.Narrow[uint32](to.Keys[4*at:4*(at+n)], t.Keys[:n])
 	default:
-		copy(view[uint64](to.Keys[l.shape.KeyBytes*at:l.shape.KeyBytes*(at+n)]), t.Keys)
+		copy(rowdata.View[uint64](to.Keys[l.shape.KeyBytes*at:l.shape.KeyBytes*(at+n)]), t.Keys)
 	}
 	for i := range l.columns {
 		c := &l.columns[i]
@@ -225,24 +225,24 @@ func (l *deviceLayout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 		out := to.Columns[i][width*at : width*(at+n)]
 		switch {
 		case c.words > 0 && c.arg < 0:
-			stageKeys(view[uint64](out), t.Keys, c, l.bound.Keys.Words)
+			stageKeys(rowdata.View[uint64](out), t.Keys, c, l.bound.Keys.Words)
 		case c.words > 0:
-			copy(view[uint64](out), t.Args[c.arg][:n*c.words])
+			copy(rowdata.View[uint64](out), t.Args[c.arg][:n*c.words])
 		case c.arg < 0:
 			clear(out)
 		case l.bound.Args[c.arg].Encoding == rowdata.Ordered:
 			kind := l.bound.Columns[c.column].Kind
 			for j, w := range t.Args[c.arg][:n] {
 				if w = unorder(w, kind); width == 4 {
-					view[uint32](out)[j] = uint32(w)
+					rowdata.View[uint32](out)[j] = uint32(w)
 				} else {
-					view[uint64](out)[j] = w
+					rowdata.View[uint64](out)[j] = w
 				}
 			}
 		case width == 4:
-			narrow[uint32](out, t.Args[c.arg][:n])
+			rowdata.Narrow[uint32](out, t.Args[c.arg][:n])
 		default:
-			copy(view[uint64](out), t.Args[c.arg][:n])
+			copy(rowdata.View[uint64](out), t.Args[c.arg][:n])
 		}
 		if l.nullable[i] {
 			stageBits(to.Valid[i], at, t.Valid[c.column], n)
@@ -299,7 +299,7 @@ func (l *deviceLayout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowd
 		if !l.nullable[i] {
 			continue
 		}
-		t.Valid[c] = grow(t.Valid[c], n)
+		t.Valid[c] = rowdata.Grow(t.Valid[c], n)
 		for j := range n {
 			t.Valid[c][j] = uint8(from.Valid[i][(at+j)/32] >> ((at + j) % 32) & 1)
 		}
@@ -310,16 +310,16 @@ func (l *deviceLayout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowd
 // words returns n values of so many bytes each as words; those of 4 bytes are extended as their type is.
 func (l *deviceLayout) words(buf []uint64, b []byte, width, at, n int, t kernels.ColumnType) []uint64 {
 	b = b[width*at : width*(at+n)]
-	buf = grow(buf, max(len(b)/8, n))
+	buf = rowdata.Grow(buf, max(len(b)/8, n))
 	switch {
 	case width > 4:
-		copy(buf, view[uint64](b))
+		copy(buf, rowdata.View[uint64](b))
 	case t == kernels.Int32:
-		for i, v := range view[int32](b) {
+		for i, v := range rowdata.View[int32](b) {
 			buf[i] = uint64(int64(v))
 		}
 	default:
-		for i, v := range view[uint32](b) {
+		for i, v := range rowdata.View[uint32](b) {
 			buf[i] = uint64(v)
 		}
 	}
@@ -352,7 +352,7 @@ func (l *deviceLayout) states(buf []uint64, i int, words []uint64) []uint64 {
 	f, fold := &l.shape.Folds[i], &l.bound.Folds[i]
 	switch {
 	case f.Op == kernels.Sum64:
-		buf = grow(buf, 2*len(words))
+		buf = rowdata.Grow(buf, 2*len(words))
 		for j, w := range words {
 			buf[2*j], buf[2*j+1] = w, 0
 			if fold.Kind == rowdata.FoldSumInt {
@@ -360,7 +360,7 @@ func (l *deviceLayout) states(buf []uint64, i int, words []uint64) []uint64 {
 			}
 		}
 	case fold.Kind == rowdata.FoldMin || fold.Kind == rowdata.FoldMax:
-		buf = grow(buf, len(words))
+		buf = rowdata.Grow(buf, len(words))
 		order(buf, words, l.bound.Columns[l.columns[f.Column].column].Kind)
 	default:
 		return words

@@ -64,13 +64,13 @@ func stageKeys(out, keys []uint64, c *deviceColumn, width int) {
 // unstageKeys puts n packed keys together again, from row at on.
 func (l *deviceLayout) unstageKeys(buf []uint64, from *stream.Tile, at, n int) []uint64 {
 	width := l.bound.Keys.Words
-	buf = grow(buf, n*width)
+	buf = rowdata.Grow(buf, n*width)
 	for i := range l.columns {
 		c := &l.columns[i]
 		if c.words == 0 || c.arg >= 0 {
 			continue
 		}
-		words := view[uint64](from.Columns[i][8*c.words*at : 8*c.words*(at+n)])
+		words := rowdata.View[uint64](from.Columns[i][8*c.words*at : 8*c.words*(at+n)])
 		for row := range n {
 			copy(buf[row*width+c.key:], words[row*c.words:(row+1)*c.words])
 		}
@@ -151,7 +151,7 @@ func (c *coprocessor) takePart(ctx context.Context, t *stream.Tile, offsets []ui
 	return c.with(ctx, func(w *cpuWorker) error {
 		for ; from < to; from += rowdata.TileRows {
 			w.tile = c.layout.unstage(w.tile, t, from)
-			w.hashes = grow(w.hashes, w.tile.Rows)
+			w.hashes = rowdata.Grow(w.hashes, w.tile.Rows)
 			hashesOf(w.hashes, offsets, radix, uint64(from))
 			if err := w.AddScattered(w.tile, w.hashes); err != nil {
 				return err

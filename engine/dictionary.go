@@ -40,7 +40,7 @@ func (t *valueTable) fill(d *dictionary, make func() bool) bool {
 // pack fills a table with what the entries add to the first word of a packed key. It returns false
 // where an entry, which need not be used by any row, does not suit the field.
 func (d *dictionary) pack(t *valueTable, f *rowdata.KeyField) bool {
-	t.buf = grow(t.buf, d.len)
+	t.buf = rowdata.Grow(t.buf, d.len)
 	t.words = t.buf
 	clear(t.words)
 	alone := *f
@@ -155,20 +155,20 @@ func (r *columnReader) indexes(from, n int) ([]uint32, error) {
 		return nil, fmt.Errorf("column %q: %w", r.col.Name, err)
 	}
 	if width == 4 {
-		return view[uint32](raw), nil
+		return rowdata.View[uint32](raw), nil
 	}
-	r.index = grow(r.index, n)
+	r.index = rowdata.Grow(r.index, n)
 	switch width {
 	case 1:
 		for i, v := range raw {
 			r.index[i] = uint32(v)
 		}
 	case 2:
-		for i, v := range view[uint16](raw) {
+		for i, v := range rowdata.View[uint16](raw) {
 			r.index[i] = uint32(v)
 		}
 	default:
-		for i, v := range view[uint64](raw) {
+		for i, v := range rowdata.View[uint64](raw) {
 			r.index[i] = uint32(min(v, math.MaxUint32))
 		}
 	}

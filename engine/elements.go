@@ -293,7 +293,7 @@ func (s *finalStates) joined() (arrow.Array, error) {
 	nulls := &vector{kind: rowdata.Int64, words: make([]uint64, s.n)}
 	offsets := newBuffer(s.mem, 4*(s.n+1))
 	defer offsets.Release()
-	ends := view[int32](offsets.Bytes())
+	ends := rowdata.View[int32](offsets.Bytes())
 	total := int64(0)
 	for i := range s.n {
 		elements := s.fold.Elements(s.state(i))

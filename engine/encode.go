@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -109,7 +108,7 @@ func (e *encoder) packKeys(t *rowdata.Tile, from int) (err error) {
 		t.Keys, err = e.natural(e.bound.KeyColumns[0], from)
 		return err
 	}
-	e.keys = grow(e.keys, t.Rows*l.Words)
+	e.keys = rowdata.Grow(e.keys, t.Rows*l.Words)
 	t.Keys, t.Groups = e.keys, nil
 	for k := range e.bound.KeyColumns {
 		packed, err := e.packCodes(t, k, from)
@@ -135,7 +134,7 @@ func (e *encoder) packCodes(t *rowdata.Tile, k, from int) (packed bool, err erro
 	if width == 1 && valid == nil && k == 0 {
 		return true, r.lookUp(t.Keys, table.words, from)
 	}
-	e.codes = grow(e.codes, t.Rows)
+	e.codes = rowdata.Grow(e.codes, t.Rows)
 	if err := r.lookUp(e.codes, table.words, from); err != nil {
 		return true, err
 	}
@@ -184,7 +183,7 @@ func (e *encoder) packValues(t *rowdata.Tile, k, from int) error {
 		return err
 	}
 	if f.Interned {
-		e.codes = grow(e.codes, t.Rows)
+		e.codes = rowdata.Grow(e.codes, t.Rows)
 		if err := e.columns[c].interner.intern(e.codes, words, valid); err != nil {
 			return err
 		}
@@ -193,7 +192,7 @@ func (e *encoder) packValues(t *rowdata.Tile, k, from int) error {
 	var row int
 	switch first := k == 0 && l.Words == 1 && valid == nil && f.Kind != rowdata.Float64; {
 	case first && e.dense && len(l.Fields) == 1:
-		e.groups = grow(e.groups, t.Rows)
+		e.groups = rowdata.Grow(e.groups, t.Rows)
 		t.Keys, t.Groups = nil, e.groups
 		row = packGroups(t.Groups, f, words)
 	case first:
@@ -416,7 +415,7 @@ func (e *encoder) pair(a, from, n int) ([]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.doubles = grow(e.doubles, n)
+		e.doubles = rowdata.Grow(e.doubles, n)
 		for row, w := range encodeValues(words, n, rowdata.Double, &e.bound.Columns[c], &e.doubles)[:n] {
 			buf[2*row+1-i] = orderFloat(w)
 		}
@@ -428,18 +427,18 @@ func (e *encoder) pair(a, from, n int) ([]uint64, error) {
 func encodeValues(words []uint64, n int, encoding rowdata.Encoding, col *rowdata.Column, buf *[]uint64) []uint64 {
 	switch encoding {
 	case rowdata.Ordered:
-		*buf = grow(*buf, len(words))
+		*buf = rowdata.Grow(*buf, len(words))
 		order(*buf, words, col.Kind)
 		return *buf
 	case rowdata.Double:
 		if col.Kind == rowdata.Float64 {
 			return words
 		}
-		*buf = grow(*buf, n)
+		*buf = rowdata.Grow(*buf, n)
 		toDouble(*buf, words, col)
 		return *buf
 	case rowdata.Hashed:
-		*buf = grow(*buf, n)
+		*buf = rowdata.Grow(*buf, n)
 		hashValues(*buf, words, col.Kind)
 		return *buf
 	}
@@ -447,7 +446,7 @@ func encodeValues(words []uint64, n int, encoding rowdata.Encoding, col *rowdata
 }
 
 func (e *encoder) buf(a, words int) []uint64 {
-	e.bufs[a] = grow(e.bufs[a], words)
+	e.bufs[a] = rowdata.Grow(e.bufs[a], words)
 	return e.bufs[a]
 }
 
@@ -500,9 +499,20 @@ func unorder(w uint64, kind rowdata.Kind) uint64 {
 	return w
 }
 
+// unorderValue turns one value from the Ordered to the natural encoding, in place.
+func unorderValue(words []uint64, kind rowdata.Kind) {
+	switch kind {
+	case rowdata.Bytes:
+	case rowdata.Int128:
+		words[1] ^= signBit
+	default:
+		words[0] = unorder(words[0], kind)
+	}
+}
+
 // toDouble writes the doubles nearest to numbers.
 func toDouble(out, words []uint64, col *rowdata.Column) {
-	scale := decimalScale(col.Type)
+	scale := col.Scale()
 	const digitsExact = 15 // which a double holds, as it does the power of ten
 	if d, ok := col.Type.(arrow.DecimalType); ok && col.Kind == rowdata.Int64 && d.GetPrecision() <= digitsExact && scale >= 0 && scale <= digitsExact {
 		divisor := math.Pow10(scale)
@@ -525,24 +535,6 @@ func toDouble(out, words []uint64, col *rowdata.Column) {
 		}
 		out[i] = math.Float64bits(v)
 	}
-}
-
-// decimalScale returns how many digits of a type's numbers stand behind the point.
-func decimalScale(dt arrow.DataType) int {
-	if d, ok := dt.(arrow.DecimalType); ok {
-		return int(d.GetScale())
-	}
-	return 0
-}
-
-// bigOf returns a two's complement integer of any number of words, the lowest first.
-func bigOf(words []uint64) *big.Int {
-	v := new(big.Int).SetInt64(int64(words[len(words)-1]))
-	for i := len(words) - 2; i >= 0; i-- {
-		v.Lsh(v, 64)
-		v.Add(v, new(big.Int).SetUint64(words[i]))
-	}
-	return v
 }
 
 // hashValues writes a hash of each value; equal values, as count(distinct) sees them, have equal

@@ -109,7 +109,7 @@ func TestDoubleOf128(t *testing.T) {
 		for _, high := range words {
 			v := new(big.Int).Lsh(big.NewInt(int64(high)), 64)
 			v.Add(v, new(big.Int).SetUint64(low))
-			if got := bigOf([]uint64{low, high}); got.Cmp(v) != 0 {
+			if got := digits.Integer([]uint64{low, high}); got.Cmp(v) != 0 {
 				t.Errorf("%x %x is the integer %s, want %s", high, low, got, v)
 			}
 			want, _ := new(big.Float).SetInt(v).Float64()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // Would catch roundings that are not to the nearest double with ties to even: of long numbers, where
@@ -28,7 +29,7 @@ func TestRoundWords(t *testing.T) {
 		case 2:
 			exponent = 1024 - 64*len(words) + rng.IntN(9) - 4
 		}
-		unsigned := bigOf(append(append([]uint64(nil), words...), 0))
+		unsigned := digits.Integer(append(append([]uint64(nil), words...), 0))
 		f := new(big.Float).SetInt(unsigned)
 		want, _ := f.SetMantExp(f, exponent).Float64()
 		if got := roundWords(words, exponent, false); got != want {

@@ -95,7 +95,7 @@ func (f *finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) 
 	}
 	defer f.keyWords.Put(buf)
 	col := &f.bound.Columns[f.bound.KeyColumns[k]]
-	*buf = grow(*buf, (to-from)*col.Kind.Words())
+	*buf = rowdata.Grow(*buf, (to-from)*col.Kind.Words())
 	v := &vector{kind: col.Kind, words: *buf}
 	f.unpackKeys(v, g.Keys[from*f.bound.Keys.Words:to*f.bound.Keys.Words], k)
 	return v.toArray(f.mem, col.Type)
@@ -352,17 +352,6 @@ func (s *finalStates) best(offset int, kind rowdata.Kind, ordered bool) *vector 
 		}
 	}
 	return v
-}
-
-// unorderValue turns one value from the Ordered to the natural encoding, in place.
-func unorderValue(words []uint64, kind rowdata.Kind) {
-	switch kind {
-	case rowdata.Bytes:
-	case rowdata.Int128:
-		words[1] ^= signBit
-	default:
-		words[0] = unorder(words[0], kind)
-	}
 }
 
 // chosen finalizes growing states to one of their elements.

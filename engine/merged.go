@@ -141,7 +141,7 @@ func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.Runs) (arrow.
 	}
 	defer child.Release()
 	offsets := newBuffer(s.mem, 2*4)
-	view[int32](offsets.Bytes())[1] = int32(n)
+	rowdata.View[int32](offsets.Bytes())[1] = int32(n)
 	return newArray(dt, 1, []arrow.ArrayData{child.Data()}, nil, offsets), nil
 }
 
@@ -240,7 +240,7 @@ func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, 
 		return nil, err
 	}
 	offsets, data := newBuffer(r.states.mem, offsetBytes), newBuffer(r.states.mem, int(bytes))
-	ends, out := view[T](offsets.Bytes()), data.Bytes()
+	ends, out := rowdata.View[T](offsets.Bytes()), data.Bytes()
 	at, row := 0, 0
 	err := r.each(func(element []uint64) {
 		if row > 0 {

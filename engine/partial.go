@@ -274,7 +274,7 @@ func (r *rekeyer) keys(g *cpuagg.Groups, from, to int) []uint64 {
 	if r.same {
 		return g.Keys[from*l.Words : to*l.Words]
 	}
-	r.buf = grow(r.buf, (to-from)*l.Words)
+	r.buf = rowdata.Grow(r.buf, (to-from)*l.Words)
 	clear(r.buf)
 	for k := range l.Fields {
 		f := &l.Fields[k]

@@ -33,12 +33,12 @@ func (s *finalStates) sums() (*vector, error) {
 			v.setNull(i)
 		case kind == rowdata.Int128:
 			if !fitsDecimal(state) {
-				return nil, &groupOverflow{i, bigOf(state)}
+				return nil, &groupOverflow{i, digits.Integer(state)}
 			}
 			v.words[2*i], v.words[2*i+1] = state[0], state[1]
 		default:
 			if state[1] != uint64(int64(state[0])>>63) && !wrap {
-				return nil, &groupOverflow{i, bigOf(state)}
+				return nil, &groupOverflow{i, digits.Integer(state)}
 			}
 			v.words[i] = state[0]
 		}
@@ -72,7 +72,7 @@ func fitsDecimal(sum []uint64) bool {
 			return true
 		}
 	}
-	v := bigOf(sum)
+	v := digits.Integer(sum)
 	return v.CmpAbs(decimalLimit) < 0
 }
 
@@ -85,5 +85,5 @@ func (s *finalStates) average(i int) (float64, bool) {
 	if s.fold.Kind == rowdata.FoldSumFloat {
 		return math.Float64frombits(state[0]) / float64(s.counts[i]), true
 	}
-	return digits.Mean(state, s.counts[i], decimalScale(s.out.Column.Type)), true
+	return digits.Mean(state, s.counts[i], s.out.Column.Scale()), true
 }

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/bits"
 	"testing"
+
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // wordsOf returns an integer in two's complement words, the lowest first.
@@ -35,7 +37,7 @@ func TestFitsDecimal(t *testing.T) {
 						continue // does not fit the words
 					}
 					words := wordsOf(v, n)
-					if got := bigOf(words); got.Cmp(v) != 0 {
+					if got := digits.Integer(words); got.Cmp(v) != 0 {
 						t.Fatalf("%s in %d words reads %s", v, n, got)
 					}
 					if got := fitsDecimal(words); got != want {

@@ -42,6 +42,14 @@ type Column struct {
 	Interned bool
 }
 
+// Scale returns how many digits of the column's numbers stand behind the point.
+func (c *Column) Scale() int {
+	if d, ok := c.Type.(arrow.DecimalType); ok {
+		return int(d.GetScale())
+	}
+	return 0
+}
+
 // Bound is a query that has met a source: what is read, how keys are packed, what is folded, and
 // how results are made of the folds. It is read-only once made, and shared by all workers.
 type Bound struct {
