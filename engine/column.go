@@ -193,7 +193,7 @@ func (r *columnReader) narrowDecimals(raw []byte, from int) error {
 	for i := range r.words {
 		low, high := binary.LittleEndian.Uint64(raw[16*i:]), binary.LittleEndian.Uint64(raw[16*i+8:])
 		if high != uint64(int64(low)>>63) && r.arr.IsValid(from+i) {
-			return fmt.Errorf("column %q: a value has more digits than %s: %w", r.col.Name, r.col.Type, ErrCorrupt)
+			return fmt.Errorf("column %q: a value has more digits than %s: %w", r.col.Name, r.col.Type, scan.ErrCorrupt)
 		}
 		r.words[i] = low
 	}
@@ -211,7 +211,7 @@ func fixedBytes(data arrow.ArrayData, width, from, n int) ([]byte, error) {
 	}
 	lo, hi := (data.Offset()+from)*width, (data.Offset()+from+n)*width
 	if hi > len(raw) {
-		return nil, fmt.Errorf("%d rows need %d B, the batch has %d: %w", data.Offset()+from+n, hi, len(raw), ErrCorrupt)
+		return nil, fmt.Errorf("%d rows need %d B, the batch has %d: %w", data.Offset()+from+n, hi, len(raw), scan.ErrCorrupt)
 	}
 	return raw[lo:hi], nil
 }
@@ -304,8 +304,34 @@ func bytesByOffset[T int32 | int64](r *columnReader, out []rowdata.Bytes2, offse
 		return nil
 	}
 	if len(offsets) <= from+len(out) {
-		return fmt.Errorf("column %q: %d offsets for %d strings: %w", r.col.Name, len(offsets), from+len(out), ErrCorrupt)
+		return fmt.Errorf("column %q: %d offsets for %d strings: %w", r.col.Name, len(offsets), from+len(out), scan.ErrCorrupt)
 	}
 	rowdata.PutBytes2(out, data, offsets[from:from+len(out)+1], offsets[0])
 	return nil
+}
+
+// plain returns the bytes of n values without NULLs from a row on, if the batch has them in so many bytes
+// each; or nil.
+func (r *columnReader) plain(width, from, n int) []byte {
+	if r.nulls || r.dict != nil || r.views {
+		return nil
+	}
+	dt, ok := r.typ.(arrow.FixedWidthDataType)
+	if !ok || dt.BitWidth() != 8*width || r.typ.ID() == arrow.FIXED_SIZE_BINARY {
+		return nil
+	}
+	switch r.col.Kind {
+	case rowdata.Int64, rowdata.Uint64:
+	case rowdata.Float64:
+		if width != 8 {
+			return nil
+		}
+	default:
+		return nil
+	}
+	raw, err := fixedBytes(r.data, width, from, n)
+	if err != nil {
+		return nil // the other way tells
+	}
+	return raw
 }

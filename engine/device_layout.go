@@ -250,6 +250,36 @@ func (l *deviceLayout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 	}
 }
 
+// copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where all
+// columns lie as they do there. It returns false, and has done nothing, where some do not.
+func (l *deviceLayout) copyPlain(to *stream.Tile, at int, e *encoder, from, n int) bool {
+	if !l.plainKeys() {
+		return false
+	}
+	key := e.plain(l.bound.KeyColumns[0], l.shape.KeyBytes, from, n)
+	if key == nil {
+		return false
+	}
+	var columns [kernels.ColumnsMax][]byte
+	for i := range l.columns {
+		c := &l.columns[i]
+		if c.double || c.arg < 0 || c.words > 0 {
+			return false
+		}
+		if columns[i] = e.plain(c.column, l.shape.Columns[i].Bytes(), from, n); columns[i] == nil {
+			return false
+		}
+	}
+	copy(to.Keys[l.shape.KeyBytes*at:], key)
+	for i := range l.columns {
+		copy(to.Columns[i][l.shape.Columns[i].Bytes()*at:], columns[i])
+		if l.nullable[i] {
+			stageBits(to.Valid[i], at, nil, n)
+		}
+	}
+	return true
+}
+
 // stageBits writes n bits of a bitmap from a bit on, where all are zero; bytes of 1 and 0 are the bits, or
 // all are set. Other goroutines may write to the words at both ends.
 func stageBits(bitmap []uint32, at int, valid []uint8, n int) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -120,7 +121,7 @@ func lookUpWords(out, table []uint64, indexes []uint32) (n int) {
 }
 
 func (r *columnReader) badIndex(index uint32) error {
-	return fmt.Errorf("column %q: index %d into a dictionary of %d values: %w", r.col.Name, index, r.dict.len, ErrCorrupt)
+	return fmt.Errorf("column %q: index %d into a dictionary of %d values: %w", r.col.Name, index, r.dict.len, scan.ErrCorrupt)
 }
 
 // decode writes the words of n rows from the dictionary.

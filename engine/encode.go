@@ -98,6 +98,12 @@ func (e *encoder) natural(c, from int) (words []uint64, err error) {
 	return e.words[c], err
 }
 
+// plain returns the bytes of n values of a column of Bound.Columns from a row on, if the batch has them without NULLs
+// and in so many bytes each; or nil.
+func (e *encoder) plain(column, width, from, n int) []byte {
+	return e.columns[column].plain(width, from, n)
+}
+
 // packKeys writes the packed keys of the tile, whose first row is row from of the batch.
 func (e *encoder) packKeys(t *rowdata.Tile, from int) (err error) {
 	l := &e.bound.Keys

@@ -6,11 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
-	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -58,7 +55,7 @@ func (f *filler) take(ctx context.Context, r *reader, split scan.Split, from, to
 	if f.coprocessor.layout.refers {
 		f.coprocessor.batches.keep(o.Tile, r.batch)
 	}
-	if !r.encoder.copyPlain(f.coprocessor.layout, o.Tile, at, from, n) {
+	if !f.coprocessor.layout.copyPlain(o.Tile, at, r.encoder, from, n) {
 		err = r.tiles(split, from, from+n, func(t *rowdata.Tile) error {
 			f.coprocessor.layout.stage(o.Tile, at, t)
 			at += t.Rows
@@ -190,65 +187,4 @@ func (f *filler) cpuHelps() bool {
 	}
 	helps := f.helps.Load()
 	return helps == 0 || helps <= f.waits.Load()
-}
-
-// copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where all
-// columns lie as they do there. It returns false, and has done nothing, where some do not.
-func (e *encoder) copyPlain(l *deviceLayout, to *stream.Tile, at, from, n int) bool {
-	key := e.plainKey(l, from, n)
-	if key == nil {
-		return false
-	}
-	var columns [kernels.ColumnsMax][]byte
-	for i := range l.columns {
-		c := &l.columns[i]
-		if c.double || c.arg < 0 || c.words > 0 {
-			return false
-		}
-		if columns[i] = e.columns[c.column].plain(l.shape.Columns[i].Bytes(), from, n); columns[i] == nil {
-			return false
-		}
-	}
-	copy(to.Keys[l.shape.KeyBytes*at:], key)
-	for i := range l.columns {
-		copy(to.Columns[i][l.shape.Columns[i].Bytes()*at:], columns[i])
-		if l.nullable[i] {
-			stageBits(to.Valid[i], at, nil, n)
-		}
-	}
-	return true
-}
-
-// plainKey returns the packed keys of n rows as a device has them, if the batch holds them so; or nil.
-func (e *encoder) plainKey(l *deviceLayout, from, n int) []byte {
-	if !l.plainKeys() {
-		return nil
-	}
-	return e.columns[l.bound.KeyColumns[0]].plain(l.shape.KeyBytes, from, n)
-}
-
-// plain returns the bytes of n values without NULLs from a row on, if the batch has them in so many bytes
-// each; or nil.
-func (r *columnReader) plain(width, from, n int) []byte {
-	if r.nulls || r.dict != nil || r.views {
-		return nil
-	}
-	dt, ok := r.typ.(arrow.FixedWidthDataType)
-	if !ok || dt.BitWidth() != 8*width || r.typ.ID() == arrow.FIXED_SIZE_BINARY {
-		return nil
-	}
-	switch r.col.Kind {
-	case rowdata.Int64, rowdata.Uint64:
-	case rowdata.Float64:
-		if width != 8 {
-			return nil
-		}
-	default:
-		return nil
-	}
-	raw, err := fixedBytes(r.data, width, from, n)
-	if err != nil {
-		return nil // the other way tells
-	}
-	return raw
 }

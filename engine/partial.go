@@ -279,15 +279,7 @@ func (r *rekeyer) keys(g *cpuagg.Groups, from, to int) []uint64 {
 	for k := range l.Fields {
 		f := &l.Fields[k]
 		v := r.from.keyVector(g, k, from, to)
-		switch {
-		case f.Kind.Words() == 2:
-			packPairs(r.buf, l.Words, f, v.words, v.valid)
-		case f.Kind == rowdata.Float64:
-			packFloats(r.buf, l.Words, f, v.words, v.valid)
-		default:
-			// A value of the column's type is in the range of the type.
-			packIntegers(r.buf, l.Words, f, v.words, v.valid)
-		}
+		packField(r.buf, l.Words, f, v.words, v.valid) // a value of the column's type is in the range of the type
 	}
 	return r.buf
 }
