@@ -15,7 +15,7 @@ import (
 
 // errBatchTooLarge says that values need more than the 2 GiB or 2^31 elements that the 32-bit
 // offsets of a string or list array can address.
-var errBatchTooLarge = errors.New("more than 2^31-1 bytes or elements in one array")
+var ErrBatchTooLarge = errors.New("more than 2^31-1 bytes or elements in one array")
 
 // vector is a result column before it is an array: words in the natural encoding of a kind.
 type vector struct {
@@ -103,7 +103,7 @@ func (v *vector) bytesArray(mem memory.Allocator, dt arrow.DataType) (arrow.Arra
 	switch dt.ID() {
 	case arrow.STRING, arrow.BINARY:
 		if total > math.MaxInt32 {
-			return nil, errBatchTooLarge
+			return nil, ErrBatchTooLarge
 		}
 		return offsetArray[int32](v, mem, dt, values, total), nil
 	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
@@ -170,7 +170,7 @@ func (v *vector) nulls(mem memory.Allocator) *memory.Buffer {
 // before it.
 func listArray(mem memory.Allocator, dt *arrow.ListType, elements *vector, ends []int, lists *vector) (arrow.Array, error) {
 	if elements.len() > math.MaxInt32 {
-		return nil, errBatchTooLarge
+		return nil, ErrBatchTooLarge
 	}
 	child, err := elements.toArray(mem, dt.Elem())
 	if err != nil {

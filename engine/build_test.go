@@ -71,7 +71,7 @@ func TestBuildTooLarge(t *testing.T) {
 	const gib = 1 << 30
 	huge := rowdata.Bytes2{gib, 1} // is not looked at
 	v := &vector{kind: rowdata.Bytes, words: slices.Concat(huge[:], huge[:])}
-	if _, err := v.toArray(memory.NewGoAllocator(), arrow.BinaryTypes.String); !errors.Is(err, errBatchTooLarge) {
+	if _, err := v.toArray(memory.NewGoAllocator(), arrow.BinaryTypes.String); !errors.Is(err, ErrBatchTooLarge) {
 		t.Errorf("2 GiB of strings: %v", err)
 	}
 	v.setNull(0)

@@ -27,7 +27,7 @@ type columnReader struct {
 	valids []uint8
 	index  []uint32
 
-	interner *interner // of a key column that is interned
+	interner *Interner // of a key column that is interned
 }
 
 // reset turns the reader to a batch's column.

@@ -233,7 +233,7 @@ func (l *deviceLayout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 		case l.bound.Args[c.arg].Encoding == rowdata.Ordered:
 			kind := l.bound.Columns[c.column].Kind
 			for j, w := range t.Args[c.arg][:n] {
-				if w = unorder(w, kind); width == 4 {
+				if w = Unorder(w, kind); width == 4 {
 					rowdata.View[uint32](out)[j] = uint32(w)
 				} else {
 					rowdata.View[uint64](out)[j] = w
@@ -252,11 +252,11 @@ func (l *deviceLayout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 
 // copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where all
 // columns lie as they do there. It returns false, and has done nothing, where some do not.
-func (l *deviceLayout) copyPlain(to *stream.Tile, at int, e *encoder, from, n int) bool {
+func (l *deviceLayout) copyPlain(to *stream.Tile, at int, e *Encoder, from, n int) bool {
 	if !l.plainKeys() {
 		return false
 	}
-	key := e.plain(l.bound.KeyColumns[0], l.shape.KeyBytes, from, n)
+	key := e.Plain(l.bound.KeyColumns[0], l.shape.KeyBytes, from, n)
 	if key == nil {
 		return false
 	}
@@ -266,7 +266,7 @@ func (l *deviceLayout) copyPlain(to *stream.Tile, at int, e *encoder, from, n in
 		if c.double || c.arg < 0 || c.words > 0 {
 			return false
 		}
-		if columns[i] = e.plain(c.column, l.shape.Columns[i].Bytes(), from, n); columns[i] == nil {
+		if columns[i] = e.Plain(c.column, l.shape.Columns[i].Bytes(), from, n); columns[i] == nil {
 			return false
 		}
 	}
@@ -321,7 +321,7 @@ func (l *deviceLayout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowd
 		i := l.args[a]
 		t.Args[a] = l.words(t.Args[a], from.Columns[i], l.shape.Columns[i].Bytes(), at, n, l.shape.Columns[i])
 		if l.bound.Args[a].Encoding == rowdata.Ordered && l.columns[i].words == 0 {
-			order(t.Args[a], t.Args[a], l.bound.Columns[l.bound.Args[a].Column].Kind)
+			Order(t.Args[a], t.Args[a], l.bound.Columns[l.bound.Args[a].Column].Kind)
 		}
 	}
 	for i := range l.columns {
@@ -391,7 +391,7 @@ func (l *deviceLayout) states(buf []uint64, i int, words []uint64) []uint64 {
 		}
 	case fold.Kind == rowdata.FoldMin || fold.Kind == rowdata.FoldMax:
 		buf = rowdata.Grow(buf, len(words))
-		order(buf, words, l.bound.Columns[l.columns[f.Column].column].Kind)
+		Order(buf, words, l.bound.Columns[l.columns[f.Column].column].Kind)
 	default:
 		return words
 	}

@@ -138,7 +138,7 @@ func (r *reader) settle(ctx context.Context) error {
 	if d := r.query.devices; d != nil {
 		r.filler = &d.filler
 	}
-	r.encoder.dense = r.query.run.Dense() && r.filler == nil && r.filter == nil
+	r.encoder.Dense = r.query.run.Dense() && r.filler == nil && r.filter == nil
 	return r.thread.take(ctx)
 }
 

@@ -49,7 +49,7 @@ func (d *dictionary) pack(t *valueTable, f *rowdata.KeyField) bool {
 	if f.Interned {
 		return packIntegers(t.words, 1, &alone, d.codes, nil) < 0
 	}
-	return packField(t.words, 1, &alone, d.words, d.valid) < 0
+	return PackField(t.words, 1, &alone, d.words, d.valid) < 0
 }
 
 // setDictionary turns the reader to a dictionary.

@@ -45,11 +45,11 @@ func (f *setFold) add(group int, elements []uint64, w int) {
 		}
 		f.values = append(f.values[:0], batch...)
 		for at := 0; at < len(f.values); at += w {
-			unorderValue(f.values[at:at+w], f.column.Kind)
+			UnorderValue(f.values[at:at+w], f.column.Kind)
 		}
 		var inputs [3][]uint64
 		for i, encoding := range f.of.Encodings {
-			inputs[i] = encodeValues(f.values, n, encoding, f.column, &f.bufs[i])
+			inputs[i] = Values(f.values, n, encoding, f.column, &f.bufs[i])
 		}
 		f.refold.Add(group, n, inputs)
 	}
@@ -59,8 +59,8 @@ func (f *setFold) add(group int, elements []uint64, w int) {
 func (f *setFold) decodePairs(pairs []uint64) {
 	f.values, f.others = f.values[:0], f.others[:0]
 	for at := 0; at < len(pairs); at += 2 {
-		f.values = append(f.values, unorder(pairs[at+1], rowdata.Float64))
-		f.others = append(f.others, unorder(pairs[at], rowdata.Float64))
+		f.values = append(f.values, Unorder(pairs[at+1], rowdata.Float64))
+		f.others = append(f.others, Unorder(pairs[at], rowdata.Float64))
 	}
 }
 
@@ -73,7 +73,7 @@ func (f *setFold) finalize(s *finalStates) (arrow.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.toArray(s.mem, s.out.Type)
+	return v.toArray(s.Allocator, s.out.Type)
 }
 
 // ofSets finalizes an aggregate over sets in memory.

@@ -63,12 +63,12 @@ func (s *finalStates) element(ordered, scratch []uint64) uint64 {
 	col := &s.out.Column
 	words := scratch[:col.Kind.Words()]
 	copy(words, ordered)
-	unorderValue(words, col.Kind)
+	UnorderValue(words, col.Kind)
 	switch s.out.Type.ID() {
 	case arrow.FLOAT64:
 		if col.Kind != rowdata.Float64 {
 			var out [1]uint64
-			toDouble(out[:], words, col)
+			Doubles(out[:], words, col)
 			return out[0]
 		}
 	case arrow.TIMESTAMP:
@@ -221,7 +221,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 		words += n * w
 		bytes += s.longBytes(list)
 	}
-	if err := s.room(8*int64(words) + bytes); err != nil {
+	if err := s.Room(8*int64(words) + bytes); err != nil {
 		return nil, err
 	}
 	elements := &vector{kind: kind, words: make([]uint64, 0, words)}
@@ -239,12 +239,12 @@ func (s *finalStates) lists() (arrow.Array, error) {
 		for ; len(list) > 0; list = list[s.fold.ElementWords:] {
 			elements.words = append(elements.words, list[:w]...)
 			if ordered {
-				unorderValue(elements.words[len(elements.words)-w:], kind)
+				UnorderValue(elements.words[len(elements.words)-w:], kind)
 			}
 		}
 		ends[i] = len(elements.words) / w
 	}
-	return listArray(s.mem, s.out.Type.(*arrow.ListType), elements, ends, lists)
+	return listArray(s.Allocator, s.out.Type.(*arrow.ListType), elements, ends, lists)
 }
 
 // inOrder returns the elements of a group in the order of the result: those of a list by position, others by value.
@@ -291,7 +291,7 @@ func (s *finalStates) longBytes(elements []uint64) (bytes int64) {
 func (s *finalStates) joined() (arrow.Array, error) {
 	separator := s.out.Aggregate.Separator
 	nulls := &vector{kind: rowdata.Int64, words: make([]uint64, s.n)}
-	offsets := newBuffer(s.mem, 4*(s.n+1))
+	offsets := newBuffer(s.Allocator, 4*(s.n+1))
 	defer offsets.Release()
 	ends := rowdata.View[int32](offsets.Bytes())
 	total := int64(0)
@@ -307,14 +307,14 @@ func (s *finalStates) joined() (arrow.Array, error) {
 			total += text
 		}
 		if total > math.MaxInt32 {
-			return nil, errBatchTooLarge
+			return nil, ErrBatchTooLarge
 		}
 		ends[i+1] = int32(total)
 	}
-	if err := s.room(total); err != nil {
+	if err := s.Room(total); err != nil {
 		return nil, err
 	}
-	data := memory.NewResizableBuffer(s.mem)
+	data := memory.NewResizableBuffer(s.Allocator)
 	data.Resize(int(total))
 	out, at := data.Bytes(), 0
 	for i := range s.n {
@@ -327,7 +327,7 @@ func (s *finalStates) joined() (arrow.Array, error) {
 		}
 	}
 	offsets.Retain()
-	return newArray(s.out.Type, s.n, nil, nulls.nulls(s.mem), offsets, data), nil
+	return newArray(s.out.Type, s.n, nil, nulls.nulls(s.Allocator), offsets, data), nil
 }
 
 // joinedBytes returns the length of the string that elements are joined to.

@@ -13,7 +13,7 @@ import (
 )
 
 // encoder turns record batches into tiles. It belongs to one worker.
-type encoder struct {
+type Encoder struct {
 	bound   *rowdata.Bound
 	columns []columnReader
 	words   [][]uint64 // of the tile, by column, natural; nil before they are asked for
@@ -21,7 +21,7 @@ type encoder struct {
 	keys    []uint64   // of the tile, packed, when they cannot be shared
 	codes   []uint64   // of one key column
 	doubles []uint64   // of one column of a pair
-	dense   bool       // whoever takes the tiles takes group numbers in place of keys
+	Dense   bool       // whoever takes the tiles takes group numbers in place of keys
 	groups  []uint32   // of the tile, then
 	tile    rowdata.Tile
 	base    uint64 // position of the batch's first row
@@ -31,8 +31,8 @@ type encoder struct {
 }
 
 // newEncoder returns an encoder; interners are by column, of the columns that are interned keys.
-func newEncoder(b *rowdata.Bound, interners []*interner) *encoder {
-	e := &encoder{
+func NewEncoder(b *rowdata.Bound, interners []*Interner) *Encoder {
+	e := &Encoder{
 		bound:   b,
 		columns: make([]columnReader, len(b.Columns)),
 		words:   make([][]uint64, len(b.Columns)),
@@ -53,7 +53,7 @@ func newEncoder(b *rowdata.Bound, interners []*interner) *encoder {
 }
 
 // setBatch turns the encoder to a batch, whose columns are those of Bound.Columns, in that order.
-func (e *encoder) setBatch(batch arrow.RecordBatch, position uint64) error {
+func (e *Encoder) SetBatch(batch arrow.RecordBatch, position uint64) error {
 	if int(batch.NumCols()) != len(e.columns) {
 		return fmt.Errorf("a batch has %d columns, %d were asked for", batch.NumCols(), len(e.columns))
 	}
@@ -68,7 +68,7 @@ func (e *encoder) setBatch(batch arrow.RecordBatch, position uint64) error {
 
 // encode returns a tile of the batch's rows from from on, at most up to row to. It is valid until
 // the next call, and shares memory with the batch.
-func (e *encoder) encode(from, to int) (*rowdata.Tile, error) {
+func (e *Encoder) Encode(from, to int) (*rowdata.Tile, error) {
 	t := &e.tile
 	t.Rows = min(rowdata.TileRows, to-from)
 	clear(e.words)
@@ -91,7 +91,7 @@ func (e *encoder) encode(from, to int) (*rowdata.Tile, error) {
 }
 
 // natural returns the natural words of a column of the tile, whose first row is row from of the batch.
-func (e *encoder) natural(c, from int) (words []uint64, err error) {
+func (e *Encoder) natural(c, from int) (words []uint64, err error) {
 	if e.words[c] == nil {
 		e.words[c], err = e.columns[c].natural(from, e.tile.Rows)
 	}
@@ -100,12 +100,12 @@ func (e *encoder) natural(c, from int) (words []uint64, err error) {
 
 // plain returns the bytes of n values of a column of Bound.Columns from a row on, if the batch has them without NULLs
 // and in so many bytes each; or nil.
-func (e *encoder) plain(column, width, from, n int) []byte {
+func (e *Encoder) Plain(column, width, from, n int) []byte {
 	return e.columns[column].plain(width, from, n)
 }
 
 // packKeys writes the packed keys of the tile, whose first row is row from of the batch.
-func (e *encoder) packKeys(t *rowdata.Tile, from int) (err error) {
+func (e *Encoder) packKeys(t *rowdata.Tile, from int) (err error) {
 	l := &e.bound.Keys
 	if l.Words == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (e *encoder) packKeys(t *rowdata.Tile, from int) (err error) {
 
 // packCodes packs a key column by its dictionary: what an entry adds to a packed key is made once. It
 // returns false, and has done nothing, where there is no such thing.
-func (e *encoder) packCodes(t *rowdata.Tile, k, from int) (packed bool, err error) {
+func (e *Encoder) packCodes(t *rowdata.Tile, k, from int) (packed bool, err error) {
 	f, r := &e.bound.Keys.Fields[k], &e.columns[e.bound.KeyColumns[k]]
 	table := &e.keyTables[k]
 	if r.dict == nil || f.NullBit >= 0 || f.Kind.Words() == 2 || !table.fill(r.dict, func() bool { return r.dict.pack(table, f) }) {
@@ -165,7 +165,7 @@ func (e *encoder) packCodes(t *rowdata.Tile, k, from int) (packed bool, err erro
 }
 
 // clearKeys makes packed keys ready for the first of their fields.
-func (e *encoder) clearKeys(k int) {
+func (e *Encoder) clearKeys(k int) {
 	if k == 0 {
 		clear(e.keys)
 	}
@@ -181,7 +181,7 @@ func replaceNulls(words []uint64, valid []uint8, null uint64) {
 }
 
 // packValues packs a key column by the values of its rows.
-func (e *encoder) packValues(t *rowdata.Tile, k, from int) error {
+func (e *Encoder) packValues(t *rowdata.Tile, k, from int) error {
 	l, c := &e.bound.Keys, e.bound.KeyColumns[k]
 	f, valid := &l.Fields[k], t.Valid[c]
 	words, err := e.natural(c, from)
@@ -197,7 +197,7 @@ func (e *encoder) packValues(t *rowdata.Tile, k, from int) error {
 	}
 	var row int
 	switch first := k == 0 && l.Words == 1 && valid == nil && f.Kind != rowdata.Float64; {
-	case first && e.dense && len(l.Fields) == 1:
+	case first && e.Dense && len(l.Fields) == 1:
 		e.groups = rowdata.Grow(e.groups, t.Rows)
 		t.Keys, t.Groups = nil, e.groups
 		row = packGroups(t.Groups, f, words)
@@ -208,7 +208,7 @@ func (e *encoder) packValues(t *rowdata.Tile, k, from int) error {
 		row = -1 // the range is that of all words
 	default:
 		e.clearKeys(k)
-		row = packField(t.Keys, l.Words, f, words, valid)
+		row = PackField(t.Keys, l.Words, f, words, valid)
 	}
 	if row >= 0 {
 		return fmt.Errorf("column %q holds %d, outside the range %d to %d that its statistics give: the file contradicts itself",
@@ -218,7 +218,7 @@ func (e *encoder) packValues(t *rowdata.Tile, k, from int) error {
 }
 
 // sharesKeys says whether the words of the only key column are the packed keys as they are.
-func (e *encoder) sharesKeys(t *rowdata.Tile) bool {
+func (e *Encoder) sharesKeys(t *rowdata.Tile) bool {
 	l := &e.bound.Keys
 	if len(l.Fields) != 1 {
 		return false
@@ -233,7 +233,7 @@ func (e *encoder) sharesKeys(t *rowdata.Tile) bool {
 
 // packField packs a field, which is zero so far, of all rows. It returns -1, or the row that is outside
 // the field's range.
-func packField(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) (outside int) {
+func PackField(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) (outside int) {
 	switch {
 	case f.Kind.Words() == 2:
 		packPairs(keys, width, f, words, valid)
@@ -384,7 +384,7 @@ func packPairs(keys []uint64, width int, f *rowdata.KeyField, words []uint64, va
 }
 
 // arg returns an argument of n rows, of which the first is row from of the batch.
-func (e *encoder) arg(a, from, n int) ([]uint64, error) {
+func (e *Encoder) arg(a, from, n int) ([]uint64, error) {
 	arg := &e.bound.Args[a]
 	if arg.Encoding == rowdata.Position {
 		buf := e.buf(a, n)
@@ -400,7 +400,7 @@ func (e *encoder) arg(a, from, n int) ([]uint64, error) {
 	if r.dict != nil && arg.Words == 1 { // each entry is encoded once
 		table := &e.argTables[a]
 		table.fill(r.dict, func() bool {
-			table.words = encodeValues(r.dict.words, r.dict.len, arg.Encoding, col, &table.buf)
+			table.words = Values(r.dict.words, r.dict.len, arg.Encoding, col, &table.buf)
 			return true
 		})
 		buf := e.buf(a, n)
@@ -410,11 +410,11 @@ func (e *encoder) arg(a, from, n int) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encodeValues(words, n, arg.Encoding, col, &e.bufs[a]), nil
+	return Values(words, n, arg.Encoding, col, &e.bufs[a]), nil
 }
 
 // pair returns the argument of two columns, side by side.
-func (e *encoder) pair(a, from, n int) ([]uint64, error) {
+func (e *Encoder) pair(a, from, n int) ([]uint64, error) {
 	arg, buf := &e.bound.Args[a], e.buf(a, 2*n)
 	for i, c := range []int{arg.Column, arg.Other} {
 		words, err := e.natural(c, from)
@@ -422,7 +422,7 @@ func (e *encoder) pair(a, from, n int) ([]uint64, error) {
 			return nil, err
 		}
 		e.doubles = rowdata.Grow(e.doubles, n)
-		for row, w := range encodeValues(words, n, rowdata.Double, &e.bound.Columns[c], &e.doubles)[:n] {
+		for row, w := range Values(words, n, rowdata.Double, &e.bound.Columns[c], &e.doubles)[:n] {
 			buf[2*row+1-i] = orderFloat(w)
 		}
 	}
@@ -430,18 +430,18 @@ func (e *encoder) pair(a, from, n int) ([]uint64, error) {
 }
 
 // encodeValues returns n values of a column in an encoding: as they are, or in buf, which it grows.
-func encodeValues(words []uint64, n int, encoding rowdata.Encoding, col *rowdata.Column, buf *[]uint64) []uint64 {
+func Values(words []uint64, n int, encoding rowdata.Encoding, col *rowdata.Column, buf *[]uint64) []uint64 {
 	switch encoding {
 	case rowdata.Ordered:
 		*buf = rowdata.Grow(*buf, len(words))
-		order(*buf, words, col.Kind)
+		Order(*buf, words, col.Kind)
 		return *buf
 	case rowdata.Double:
 		if col.Kind == rowdata.Float64 {
 			return words
 		}
 		*buf = rowdata.Grow(*buf, n)
-		toDouble(*buf, words, col)
+		Doubles(*buf, words, col)
 		return *buf
 	case rowdata.Hashed:
 		*buf = rowdata.Grow(*buf, n)
@@ -451,7 +451,7 @@ func encodeValues(words []uint64, n int, encoding rowdata.Encoding, col *rowdata
 	return words
 }
 
-func (e *encoder) buf(a, words int) []uint64 {
+func (e *Encoder) buf(a, words int) []uint64 {
 	e.bufs[a] = rowdata.Grow(e.bufs[a], words)
 	return e.bufs[a]
 }
@@ -459,7 +459,7 @@ func (e *encoder) buf(a, words int) []uint64 {
 const signBit = 1 << 63
 
 // order writes words in the Ordered encoding.
-func order(out, words []uint64, kind rowdata.Kind) {
+func Order(out, words []uint64, kind rowdata.Kind) {
 	switch kind {
 	case rowdata.Int64:
 		for i, w := range words {
@@ -492,7 +492,7 @@ func orderFloat(w uint64) uint64 {
 }
 
 // unorder returns the natural word of an Ordered word.
-func unorder(w uint64, kind rowdata.Kind) uint64 {
+func Unorder(w uint64, kind rowdata.Kind) uint64 {
 	switch kind {
 	case rowdata.Int64:
 		return w ^ signBit
@@ -506,18 +506,18 @@ func unorder(w uint64, kind rowdata.Kind) uint64 {
 }
 
 // unorderValue turns one value from the Ordered to the natural encoding, in place.
-func unorderValue(words []uint64, kind rowdata.Kind) {
+func UnorderValue(words []uint64, kind rowdata.Kind) {
 	switch kind {
 	case rowdata.Bytes:
 	case rowdata.Int128:
 		words[1] ^= signBit
 	default:
-		words[0] = unorder(words[0], kind)
+		words[0] = Unorder(words[0], kind)
 	}
 }
 
 // toDouble writes the doubles nearest to numbers.
-func toDouble(out, words []uint64, col *rowdata.Column) {
+func Doubles(out, words []uint64, col *rowdata.Column) {
 	scale := col.Scale()
 	const digitsExact = 15 // which a double holds, as it does the power of ten
 	if d, ok := col.Type.(arrow.DecimalType); ok && col.Kind == rowdata.Int64 && d.GetPrecision() <= digitsExact && scale >= 0 && scale <= digitsExact {
@@ -555,7 +555,7 @@ func hashValues(out, words []uint64, kind rowdata.Kind) {
 	case rowdata.Int128:
 		partition.HashKeysN(words, 2, 0, out)
 	default:
-		order(out, words, kind)
+		Order(out, words, kind)
 		partition.HashKeys1(out, 0, out)
 	}
 }

@@ -28,7 +28,7 @@ var edgeDoubles = []float64{
 func TestOrderFloat(t *testing.T) {
 	for i, a := range edgeDoubles {
 		word := orderFloat(math.Float64bits(a))
-		if got := math.Float64frombits(unorder(word, rowdata.Float64)); got != a && !(got != got && a != a) {
+		if got := math.Float64frombits(Unorder(word, rowdata.Float64)); got != a && !(got != got && a != a) {
 			t.Errorf("%g comes back as %g", a, got)
 		}
 		for j, b := range edgeDoubles {
@@ -52,7 +52,7 @@ func TestOrderFloat(t *testing.T) {
 			continue
 		}
 		wa, wb := orderFloat(math.Float64bits(a)), orderFloat(math.Float64bits(b))
-		if cmp.Compare(wa, wb) != cmp.Compare(a, b) || unorder(wa, rowdata.Float64) != math.Float64bits(a) {
+		if cmp.Compare(wa, wb) != cmp.Compare(a, b) || Unorder(wa, rowdata.Float64) != math.Float64bits(a) {
 			t.Fatalf("%g and %g are ordered as %x and %x", a, b, wa, wb)
 		}
 	}
@@ -65,13 +65,13 @@ func TestOrderIntegers(t *testing.T) {
 		for _, b := range ints {
 			words := []uint64{uint64(a), uint64(b)}
 			out := make([]uint64, 2)
-			order(out, words, rowdata.Int64)
-			if cmp.Compare(out[0], out[1]) != cmp.Compare(a, b) || unorder(out[0], rowdata.Int64) != uint64(a) {
+			Order(out, words, rowdata.Int64)
+			if cmp.Compare(out[0], out[1]) != cmp.Compare(a, b) || Unorder(out[0], rowdata.Int64) != uint64(a) {
 				t.Errorf("%d and %d are ordered as %x", a, b, out)
 			}
 			pair := []uint64{uint64(b), uint64(a)}
-			order(out, pair, rowdata.Int128)
-			unorderValue(out, rowdata.Int128)
+			Order(out, pair, rowdata.Int128)
+			UnorderValue(out, rowdata.Int128)
 			if out[0] != pair[0] || out[1] != pair[1] {
 				t.Errorf("%x comes back as %x", pair, out)
 			}
@@ -135,7 +135,7 @@ func TestToDouble(t *testing.T) {
 		{&arrow.Decimal64Type{Precision: 16, Scale: 16}, []uint64{9219130277633667}, 0.9219130277633667},
 	} {
 		var out [1]uint64
-		toDouble(out[:], c.words, columnOf(t, c.dt, false))
+		Doubles(out[:], c.words, columnOf(t, c.dt, false))
 		if got := math.Float64frombits(out[0]); math.Abs(got-c.want) > 0 {
 			t.Errorf("%x of %s: %g, want %g", c.words, c.dt, got, c.want)
 		}
@@ -206,12 +206,12 @@ func TestSharedKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 			column := grouptest.Array(c.dt, cells)
-			e := newEncoder(b, newInterners(b))
-			if err := e.setBatch(array.NewRecordBatch(schema, []arrow.Array{column}, int64(len(cells))), 0); err != nil {
+			e := NewEncoder(b, NewInterners(b))
+			if err := e.SetBatch(array.NewRecordBatch(schema, []arrow.Array{column}, int64(len(cells))), 0); err != nil {
 				t.Fatal(err)
 			}
 			for i, from := range []int{0, second} {
-				tile, err := e.encode(from, len(cells))
+				tile, err := e.Encode(from, len(cells))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -266,12 +266,12 @@ func TestEncodeGroups(t *testing.T) {
 			batch := array.NewRecordBatch(schema, columns, int64(len(c.cells)))
 			var tiles [2]*rowdata.Tile
 			for dense := range tiles {
-				e := newEncoder(b, newInterners(b))
-				e.dense = dense == 1
-				if err := e.setBatch(batch, 0); err != nil {
+				e := NewEncoder(b, NewInterners(b))
+				e.Dense = dense == 1
+				if err := e.SetBatch(batch, 0); err != nil {
 					t.Fatal(err)
 				}
-				if tiles[dense], err = e.encode(0, len(c.cells)); (err != nil) != c.outside {
+				if tiles[dense], err = e.Encode(0, len(c.cells)); (err != nil) != c.outside {
 					t.Fatalf("error %v, want one: %v", err, c.outside)
 				}
 			}

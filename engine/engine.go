@@ -159,7 +159,7 @@ func (e *Engine) stream(ctx context.Context, run *execution) (*Result, error) {
 	}
 	result := newResult(run.bound.Schema, run)
 	result.cancel = cancel
-	run.output = &batchOutput{query: run, to: result.batches}
+	run.output = &batchOutput{query: run, to: result.batches, varies: run.final.Varies()}
 	spawn.Go(func() error { return run.execute(qctx) }, func(err error) {
 		result.finish(err)
 		done()

@@ -15,7 +15,7 @@ var (
 	ErrQuery = query.ErrQuery
 
 	// ErrOverflow marks a sum that passes its type; Query.Overflow says what to do instead.
-	ErrOverflow = errors.New("overflow")
+	ErrOverflow = errOverflow
 
 	// ErrCorrupt marks input whose parts contradict each other, or that ends too early.
 	ErrCorrupt = scan.ErrCorrupt
@@ -33,5 +33,3 @@ var (
 
 // PanicError is an ErrInternal, with the query, the value of the panic and the stack of the goroutine.
 type PanicError = spawn.PanicError
-
-var errStringTooLong = errors.New("a string of more than 2^31-1 bytes does not fit the result")

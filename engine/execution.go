@@ -32,7 +32,7 @@ type execution struct {
 	counters atomic.Pointer[cpuagg.Counters] // of run
 	workers  int
 	once     bool // the input cannot be read again
-	final    finalizer
+	final    Finalizer
 	progress *progress
 	trace    *trace.Query
 	started  time.Time
@@ -64,7 +64,7 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 		engine:  e,
 		bound:   b,
 		splits:  splits,
-		final:   finalizer{bound: b, mem: e.results, interners: newInterners(b), varies: variesIn(b.Schema)},
+		final:   Finalizer{Bound: b, Allocator: e.results, Interners: NewInterners(b)},
 		trace:   e.opt.Trace.Query(started),
 		started: started,
 		times:   map[Phase]time.Duration{PhasePlan: time.Since(started)},
@@ -72,7 +72,7 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 	q.progress = newProgress(e.opt.Progress, stats, splits, started)
 	q.once = stats.Once
 	q.workers = int(min(int64(e.opt.Threads), max(e.memory.Limit()/workerBytesMin, 1)))
-	q.final.room = q.room
+	q.final.Room = q.room
 	q.reset()
 	q.progress.scattered = func() int64 {
 		c := q.counters.Load()
@@ -316,7 +316,7 @@ func (q *execution) generate(ctx context.Context, workers []*cpuagg.Worker) erro
 		q.opening.workers = workers
 	}
 	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
-		r := &reader{query: q, thread: t, worker: workers[i], encoder: newEncoder(q.bound, q.final.interners), filler: fill, opening: q.opening}
+		r := &reader{query: q, thread: t, worker: workers[i], encoder: NewEncoder(q.bound, q.final.Interners), filler: fill, opening: q.opening}
 		if q.written != nil {
 			r.filter = newRowFilter(q.written, q.bound)
 		}
@@ -408,8 +408,9 @@ func (q *execution) emitTask(ctx context.Context, th *thread, w *cpuagg.Worker, 
 
 // batchOutput finalizes groups and sends them as record batches. It is every worker's writer too.
 type batchOutput struct {
-	query *execution
-	to    chan<- arrow.RecordBatch
+	query  *execution
+	to     chan<- arrow.RecordBatch
+	varies bool // some column has values of no fixed width
 }
 
 func (o *batchOutput) begin() error        { return nil }
@@ -419,7 +420,7 @@ func (o *batchOutput) close() error        { return nil }
 func (o *batchOutput) release()            {}
 
 func (o *batchOutput) write(ctx context.Context, th *thread, g *cpuagg.Groups) error {
-	rows := o.query.batchRows(g)
+	rows := o.batchRows(g)
 	for from := 0; from < g.Len; from += rows {
 		if err := o.emit(ctx, th, g, from, min(from+rows, g.Len)); err != nil {
 			return err
@@ -428,15 +429,33 @@ func (o *batchOutput) write(ctx context.Context, th *thread, g *cpuagg.Groups) e
 	return nil
 }
 
+// batchShare is the part of a worker's share of the memory limit that a batch of results may take, and batchBytesMax
+// the most. There are some at a time: that which is made, that which waits, that which is written.
+const (
+	batchShare    = 32
+	batchBytesMax = 32 << 20
+)
+
+// batchRows returns how many of the groups are a batch: fewer where their strings or lists are long.
+func (o *batchOutput) batchRows(g *cpuagg.Groups) int {
+	e := o.query.engine
+	rows := e.opt.testing.ResultRows
+	if g.Len == 0 || !o.varies {
+		return rows
+	}
+	perGroup := g.Bytes()/int64(g.Len) + 1
+	return int(min(max(min(e.share()/batchShare, batchBytesMax)/perGroup, 1), int64(rows)))
+}
+
 // emit finalizes groups from to to and sends them, in halves where one array cannot hold them.
 func (o *batchOutput) emit(ctx context.Context, th *thread, g *cpuagg.Groups, from, to int) error {
 	q := o.query
 	var batch arrow.RecordBatch
-	err := errBatchTooLarge
+	err := ErrBatchTooLarge
 	if to-from == 1 || !g.HasRuns(from, to) {
-		batch, err = q.final.batch(ctx, g, from, to)
+		batch, err = q.final.Batch(ctx, g, from, to)
 	}
-	if errors.Is(err, errBatchTooLarge) && to-from > 1 {
+	if errors.Is(err, ErrBatchTooLarge) && to-from > 1 {
 		mid := (from + to) / 2
 		if err := o.emit(ctx, th, g, from, mid); err != nil {
 			return err

@@ -21,97 +21,84 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// finalizer makes result batches of finished groups. It is safe for concurrent use on different
+// errOverflow marks a sum that passes its type.
+var errOverflow = errors.New("overflow")
+
+var errStringTooLong = errors.New("a string of more than 2^31-1 bytes does not fit the result")
+
+// Finalizer makes result batches of finished groups. It is safe for concurrent use on different
 // groups.
-type finalizer struct {
-	bound     *rowdata.Bound
-	mem       memory.Allocator
-	interners []*interner // by column of bound, of the columns that are interned keys
-	varies    bool        // some column has values of no fixed width
+type Finalizer struct {
+	Bound     *rowdata.Bound
+	Allocator memory.Allocator // of the batches
+	Interners []*Interner      // by column of Bound, of the columns that are interned keys
+
+	// Room returns an error where a result has no room for so many bytes.
+	Room func(bytes int64) error
 
 	keyWords sync.Pool // *[]uint64
-
-	// room returns an error where a result has no room for so many bytes.
-	room func(bytes int64) error
 }
 
-// batch returns the results of groups from to to.
+// Batch returns the results of groups from to to.
 //
 // Requires: a group with runs is alone.
-func (f *finalizer) batch(ctx context.Context, g *cpuagg.Groups, from, to int) (arrow.RecordBatch, error) {
-	columns := make([]arrow.Array, 0, f.bound.Schema.NumFields())
+func (f *Finalizer) Batch(ctx context.Context, g *cpuagg.Groups, from, to int) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, 0, f.Bound.Schema.NumFields())
 	defer func() {
 		for _, c := range columns {
 			c.Release()
 		}
 	}()
-	for k := range f.bound.KeyColumns {
+	for k := range f.Bound.KeyColumns {
 		a, err := f.key(g, k, from, to)
 		if err != nil {
 			return nil, err
 		}
 		columns = append(columns, a)
 	}
-	for o := range f.bound.Outputs {
-		a, err := f.output(ctx, g, &f.bound.Outputs[o], from, to)
+	for o := range f.Bound.Outputs {
+		a, err := f.output(ctx, g, &f.Bound.Outputs[o], from, to)
 		if err != nil {
 			return nil, err
 		}
 		columns = append(columns, a)
 	}
-	return array.NewRecordBatch(f.bound.Schema, columns, int64(to-from)), nil
+	return array.NewRecordBatch(f.Bound.Schema, columns, int64(to-from)), nil
 }
 
-// batchShare is the part of a worker's share of the memory limit that a batch of results may take, and batchBytesMax
-// the most. There are some at a time: that which is made, that which waits, that which is written.
-const (
-	batchShare    = 32
-	batchBytesMax = 32 << 20
-)
-
-// batchRows returns how many of the groups are a batch: fewer where their strings or lists are long.
-func (q *execution) batchRows(g *cpuagg.Groups) int {
-	rows := q.engine.opt.testing.ResultRows
-	if g.Len == 0 || !q.final.varies {
-		return rows
-	}
-	perGroup := g.Bytes()/int64(g.Len) + 1
-	return int(min(max(min(q.engine.share()/batchShare, batchBytesMax)/perGroup, 1), int64(rows)))
-}
-
-// variesIn says whether results have columns whose values have no fixed width.
-func variesIn(schema *arrow.Schema) bool {
-	return slices.ContainsFunc(schema.Fields(), func(f arrow.Field) bool {
+// Varies says whether some column of the results has values of no fixed width.
+func (f *Finalizer) Varies() bool {
+	return slices.ContainsFunc(f.Bound.Schema.Fields(), func(f arrow.Field) bool {
 		_, fixed := f.Type.(arrow.FixedWidthDataType)
 		return !fixed
 	})
 }
 
 // key returns one key column of groups from to to.
-func (f *finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) {
+func (f *Finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) {
 	buf, _ := f.keyWords.Get().(*[]uint64)
 	if buf == nil {
 		buf = new([]uint64)
 	}
 	defer f.keyWords.Put(buf)
-	col := &f.bound.Columns[f.bound.KeyColumns[k]]
+	col := &f.Bound.Columns[f.Bound.KeyColumns[k]]
 	*buf = rowdata.Grow(*buf, (to-from)*col.Kind.Words())
 	v := &vector{kind: col.Kind, words: *buf}
-	f.unpackKeys(v, g.Keys[from*f.bound.Keys.Words:to*f.bound.Keys.Words], k)
-	return v.toArray(f.mem, col.Type)
+	f.unpackKeys(v, g.Keys[from*f.Bound.Keys.Words:to*f.Bound.Keys.Words], k)
+	return v.toArray(f.Allocator, col.Type)
 }
 
 // keyVector returns one key column of groups from to to, in memory of its own.
-func (f *finalizer) keyVector(g *cpuagg.Groups, k, from, to int) *vector {
-	kind := f.bound.Columns[f.bound.KeyColumns[k]].Kind
+func (f *Finalizer) keyVector(g *cpuagg.Groups, k, from, to int) *vector {
+	kind := f.Bound.Columns[f.Bound.KeyColumns[k]].Kind
 	v := &vector{kind: kind, words: make([]uint64, (to-from)*kind.Words())}
-	f.unpackKeys(v, g.Keys[from*f.bound.Keys.Words:to*f.bound.Keys.Words], k)
+	f.unpackKeys(v, g.Keys[from*f.Bound.Keys.Words:to*f.Bound.Keys.Words], k)
 	return v
 }
 
 // unpackKeys writes one column of packed keys to a vector of as many values.
-func (f *finalizer) unpackKeys(v *vector, keys []uint64, k int) {
-	field, width := &f.bound.Keys.Fields[k], f.bound.Keys.Words
+func (f *Finalizer) unpackKeys(v *vector, keys []uint64, k int) {
+	field, width := &f.Bound.Keys.Fields[k], f.Bound.Keys.Words
 	shift, mask, base := field.Shift&63, field.Mask(), uint64(field.Base)
 	switch {
 	case field.Interned:
@@ -141,8 +128,8 @@ func (f *finalizer) unpackKeys(v *vector, keys []uint64, k int) {
 }
 
 // unpackStrings is unpackKeys for numbers of strings, of which 0 is NULL.
-func (f *finalizer) unpackStrings(v *vector, keys []uint64, k int) {
-	field, width, strings := &f.bound.Keys.Fields[k], f.bound.Keys.Words, f.interners[f.bound.KeyColumns[k]].strings()
+func (f *Finalizer) unpackStrings(v *vector, keys []uint64, k int) {
+	field, width, strings := &f.Bound.Keys.Fields[k], f.Bound.Keys.Words, f.Interners[f.Bound.KeyColumns[k]].Strings()
 	shift, mask := field.Shift&63, field.Mask()
 	values := unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.words))), v.len())
 	for i := range values {
@@ -155,10 +142,10 @@ func (f *finalizer) unpackStrings(v *vector, keys []uint64, k int) {
 }
 
 // output returns one aggregate's column of groups from to to.
-func (f *finalizer) output(ctx context.Context, g *cpuagg.Groups, out *rowdata.Output, from, to int) (arrow.Array, error) {
-	fold := &f.bound.Folds[out.Fold]
+func (f *Finalizer) output(ctx context.Context, g *cpuagg.Groups, out *rowdata.Output, from, to int) (arrow.Array, error) {
+	fold := &f.Bound.Folds[out.Fold]
 	s := finalStates{
-		finalizer: f,
+		Finalizer: f,
 		out:       out,
 		fold:      fold,
 		n:         to - from,
@@ -171,8 +158,8 @@ func (f *finalizer) output(ctx context.Context, g *cpuagg.Groups, out *rowdata.O
 	var overflow *groupOverflow
 	if errors.As(err, &overflow) {
 		err = fmt.Errorf("%s: the group %s has a sum of %s, which does not fit %s: %w%s", out.Aggregate,
-			f.groupName(g, from+overflow.group), overflow.sum, out.Type, ErrOverflow, overflowKnob(out))
-	} else if err != nil && !errors.Is(err, errBatchTooLarge) {
+			f.groupName(g, from+overflow.group), overflow.sum, out.Type, errOverflow, overflowKnob(out))
+	} else if err != nil && !errors.Is(err, ErrBatchTooLarge) {
 		err = fmt.Errorf("%s: %w", out.Aggregate, err)
 	}
 	return array, err
@@ -195,25 +182,25 @@ type groupOverflow struct {
 func (e *groupOverflow) Error() string { return "sum overflows" }
 
 // groupName describes a group by its keys.
-func (f *finalizer) groupName(g *cpuagg.Groups, i int) string {
-	if len(f.bound.KeyColumns) == 0 {
+func (f *Finalizer) groupName(g *cpuagg.Groups, i int) string {
+	if len(f.Bound.KeyColumns) == 0 {
 		return "of all rows"
 	}
-	parts := make([]string, len(f.bound.KeyColumns))
+	parts := make([]string, len(f.Bound.KeyColumns))
 	for k := range parts {
 		value := "?"
 		if a, err := f.key(g, k, i, i+1); err == nil {
 			value = a.ValueStr(0)
 			a.Release()
 		}
-		parts[k] = f.bound.Columns[f.bound.KeyColumns[k]].Name + " = " + value
+		parts[k] = f.Bound.Columns[f.Bound.KeyColumns[k]].Name + " = " + value
 	}
 	return strings.Join(parts, ", ")
 }
 
 // finalStates turns the states of n groups into one aggregate's column.
 type finalStates struct {
-	*finalizer
+	*Finalizer
 	out    *rowdata.Output
 	fold   *rowdata.Fold
 	n      int
@@ -247,7 +234,7 @@ func (s *finalStates) array(ctx context.Context, runs *cpuagg.Runs) (arrow.Array
 	if err != nil {
 		return nil, err
 	}
-	return v.toArray(s.mem, s.out.Type)
+	return v.toArray(s.Allocator, s.out.Type)
 }
 
 // vector finalizes the aggregates whose results are single values.
@@ -277,7 +264,7 @@ func (s *finalStates) vector() (*vector, error) {
 		}
 		v := s.words(col.Kind)
 		for i, w := range v.words {
-			v.words[i] = unorder(w, col.Kind)
+			v.words[i] = Unorder(w, col.Kind)
 		}
 		return v, nil
 	case query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax:
@@ -348,7 +335,7 @@ func (s *finalStates) best(offset int, kind rowdata.Kind, ordered bool) *vector 
 		}
 		copy(v.words[i*w:(i+1)*w], state[offset:])
 		if ordered {
-			unorderValue(v.words[i*w:(i+1)*w], kind)
+			UnorderValue(v.words[i*w:(i+1)*w], kind)
 		}
 	}
 	return v
@@ -366,7 +353,7 @@ func (s *finalStates) chosen(choose func(elements []uint64) []uint64) *vector {
 			continue
 		}
 		copy(v.words[i*w:(i+1)*w], choose(elements))
-		unorderValue(v.words[i*w:(i+1)*w], kind)
+		UnorderValue(v.words[i*w:(i+1)*w], kind)
 	}
 	return v
 }

@@ -97,7 +97,7 @@ func (q *execution) sample(ctx context.Context, s *cpuagg.Sampler, f *Forecast) 
 // sampleSplit reads the first rows of a split. It returns the bytes that they took in the input, and
 // whether there were no more.
 func (q *execution) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.Split, rows int) (bytes int64, end bool, err error) {
-	r := &reader{query: q, encoder: newEncoder(q.bound, q.final.interners)}
+	r := &reader{query: q, encoder: NewEncoder(q.bound, q.final.Interners)}
 	err = r.decode(split, func() error {
 		batches, err := split.Open(ctx, scan.OpenOptions{
 			Allocator:  q.engine.decoded,
@@ -138,11 +138,11 @@ const sampleBatchRows = 1 << 12
 // sampleBatch adds the first rows of the current batch, and returns how many it had.
 func (r *reader) sampleBatch(s *cpuagg.Sampler, rows int) (int, error) {
 	rows = min(rows, int(r.batch.NumRows()))
-	if err := r.encoder.setBatch(r.batch, 0); err != nil {
+	if err := r.encoder.SetBatch(r.batch, 0); err != nil {
 		return 0, err
 	}
 	for from := 0; from < rows; {
-		tile, err := r.encoder.encode(from, rows)
+		tile, err := r.encoder.Encode(from, rows)
 		if err != nil {
 			return 0, err
 		}

@@ -10,7 +10,7 @@ import (
 
 // interner numbers the distinct strings of one column of Bound.Columns, from 1, for all keys that are that
 // column. All workers of a query share it: they translate a whole dictionary at a time, so that they seldom meet.
-type interner struct {
+type Interner struct {
 	mu     sync.RWMutex
 	codes  map[string]uint64
 	values []rowdata.Bytes2 // by code - 1
@@ -21,18 +21,18 @@ var errTooManyStrings = errors.New("a dictionary-encoded key column has more tha
 
 // newInterners returns the interners of a query, by column of b.Columns; nil for a column that is no interned key.
 // Keys of the same column share one: a dictionary has one list of codes, whichever key it is packed for.
-func newInterners(b *rowdata.Bound) []*interner {
-	list := make([]*interner, len(b.Columns))
+func NewInterners(b *rowdata.Bound) []*Interner {
+	list := make([]*Interner, len(b.Columns))
 	for k, c := range b.KeyColumns {
 		if b.Keys.Fields[k].Interned && list[c] == nil {
-			list[c] = &interner{codes: make(map[string]uint64)}
+			list[c] = &Interner{codes: make(map[string]uint64)}
 		}
 	}
 	return list
 }
 
 // intern writes the codes of strings, two words each; of a NULL, 0. A nil valid means no NULL.
-func (in *interner) intern(codes, words []uint64, valid []uint8) error {
+func (in *Interner) intern(codes, words []uint64, valid []uint8) error {
 	if in.lookup(codes, words, valid) {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (in *interner) intern(codes, words []uint64, valid []uint8) error {
 }
 
 // lookup is intern for strings that all have codes; it reports whether they do.
-func (in *interner) lookup(codes, words []uint64, valid []uint8) bool {
+func (in *Interner) lookup(codes, words []uint64, valid []uint8) bool {
 	in.mu.RLock()
 	defer in.mu.RUnlock()
 	for i := range codes {
@@ -77,7 +77,7 @@ func (in *interner) lookup(codes, words []uint64, valid []uint8) bool {
 }
 
 // strings returns the interned strings, by code - 1. Codes given out later are not in it.
-func (in *interner) strings() []rowdata.Bytes2 {
+func (in *Interner) Strings() []rowdata.Bytes2 {
 	in.mu.RLock()
 	defer in.mu.RUnlock()
 	return in.values

@@ -35,7 +35,7 @@ func toWords(s string) []uint64 {
 // Would catch one string with two numbers or two strings with one, when many workers meet new
 // strings at the same time; a NULL with a number; and strings that keep the batch's memory.
 func TestInternConcurrently(t *testing.T) {
-	in := &interner{codes: make(map[string]uint64)}
+	in := &Interner{codes: make(map[string]uint64)}
 	const workers, rounds, distinct = 8, 60, 500
 	codes := make([]map[string]uint64, workers)
 	var wg sync.WaitGroup
@@ -69,7 +69,7 @@ func TestInternConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	values := in.strings()
+	values := in.Strings()
 	if len(values) != len(in.codes) {
 		t.Errorf("%d strings with %d numbers", len(values), len(in.codes))
 	}
@@ -86,14 +86,14 @@ func TestInternConcurrently(t *testing.T) {
 // batch's dictionary: its group would come out twice.
 func TestInternedCodesAgree(t *testing.T) {
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
-	in := &interner{codes: make(map[string]uint64)}
+	in := &Interner{codes: make(map[string]uint64)}
 	bound := &rowdata.Bound{
 		Columns:    []rowdata.Column{*columnOf(t, dict, true)},
 		KeyColumns: []int{0},
 		Keys: rowdata.KeyLayout{Words: 1, Bits: 32,
 			Fields: []rowdata.KeyField{{Kind: rowdata.Uint64, Interned: true, Bits: 32, Span: math.MaxUint32, NullBit: -1}}},
 	}
-	e := newEncoder(bound, []*interner{in})
+	e := NewEncoder(bound, []*Interner{in})
 	cells := []any{"one", nil, "a string of more than twelve bytes", "one", "", nil}
 	want := []uint64{1, 0, 2, 1, 3, 0}
 	for _, arr := range []arrow.Array{
@@ -103,11 +103,11 @@ func TestInternedCodesAgree(t *testing.T) {
 			[]any{int64(4), int64(1), int64(0), int64(2), int64(5), nil},
 			[]any{"a string of more than twelve bytes", nil, "one", "no row has this", "one", ""}),
 	} {
-		if err := e.setBatch(grouptest.Batch(arrow.NewSchema([]arrow.Field{{Name: "s", Type: arr.DataType()}}, nil), arr), 0); err != nil {
+		if err := e.SetBatch(grouptest.Batch(arrow.NewSchema([]arrow.Field{{Name: "s", Type: arr.DataType()}}, nil), arr), 0); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			tile, err := e.encode(0, len(cells))
+			tile, err := e.Encode(0, len(cells))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -33,7 +34,7 @@ func (s *finalStates) merged(ctx context.Context, runs *cpuagg.Runs) (arrow.Arra
 			}
 			n++
 		}
-		return (&vector{kind: rowdata.Int64, words: []uint64{n}}).toArray(s.mem, s.out.Type)
+		return (&vector{kind: rowdata.Int64, words: []uint64{n}}).toArray(s.Allocator, s.out.Type)
 	case query.Median, query.QuantileCont:
 		return s.mergedQuantile(ctx, runs)
 	case query.QuantileDisc:
@@ -70,7 +71,7 @@ func (s *finalStates) mergedQuantile(ctx context.Context, runs *cpuagg.Runs) (ar
 		}
 		i++
 	}
-	return v.toArray(s.mem, s.out.Type)
+	return v.toArray(s.Allocator, s.out.Type)
 }
 
 // mergedElement finalizes quantile_disc.
@@ -85,15 +86,15 @@ func (s *finalStates) mergedElement(ctx context.Context, runs *cpuagg.Runs, k in
 		}
 		i++
 	}
-	return nil, fmt.Errorf("element %d of %d is missing: %w", k, runs.Len(), ErrCorrupt)
+	return nil, fmt.Errorf("element %d of %d is missing: %w", k, runs.Len(), scan.ErrCorrupt)
 }
 
 // chosenElement makes an array of one value, in the Ordered encoding.
 func (s *finalStates) chosenElement(element []uint64) (arrow.Array, error) {
 	kind := s.out.Column.Kind
 	v := &vector{kind: kind, words: append([]uint64(nil), element[:kind.Words()]...)}
-	unorderValue(v.words, kind)
-	return v.toArray(s.mem, s.out.Type)
+	UnorderValue(v.words, kind)
+	return v.toArray(s.Allocator, s.out.Type)
 }
 
 // mergedMode finalizes mode, as mode does of elements in memory.
@@ -131,7 +132,7 @@ func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.Runs) (arrow.
 		n = min(n, int64(length))
 	}
 	if n > math.MaxInt32 {
-		return nil, errBatchTooLarge
+		return nil, ErrBatchTooLarge
 	}
 	dt := s.out.Type.(*arrow.ListType)
 	values := &elementReader{states: s, ctx: ctx, runs: runs, n: int(n), bytes: bytes}
@@ -140,7 +141,7 @@ func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.Runs) (arrow.
 		return nil, err
 	}
 	defer child.Release()
-	offsets := newBuffer(s.mem, 2*4)
+	offsets := newBuffer(s.Allocator, 2*4)
 	rowdata.View[int32](offsets.Bytes())[1] = int32(n)
 	return newArray(dt, 1, []arrow.ArrayData{child.Data()}, nil, offsets), nil
 }
@@ -166,7 +167,7 @@ func (r *elementReader) each(f func(element []uint64)) error {
 		}
 		left--
 		if r.states.fold.Kind != rowdata.FoldCollect {
-			unorderValue(element, kind)
+			UnorderValue(element, kind)
 		}
 		f(element)
 	}
@@ -178,7 +179,7 @@ func (r *elementReader) array(dt arrow.DataType) (arrow.Array, error) {
 	switch dt.ID() {
 	case arrow.STRING, arrow.BINARY:
 		if r.bytes > math.MaxInt32 {
-			return nil, errBatchTooLarge
+			return nil, ErrBatchTooLarge
 		}
 		return mergedOffsets[int32](r, dt, r.n, r.bytes, nil)
 	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
@@ -188,10 +189,10 @@ func (r *elementReader) array(dt arrow.DataType) (arrow.Array, error) {
 		return r.fixed(dt)
 	}
 	const viewBytes = 16
-	if err := s.room(int64(r.n)*viewBytes + r.bytes); err != nil {
+	if err := s.Room(int64(r.n)*viewBytes + r.bytes); err != nil {
 		return nil, err
 	}
-	b := array.NewBuilder(s.mem, dt)
+	b := array.NewBuilder(s.Allocator, dt)
 	defer b.Release()
 	b.Reserve(r.n)
 	if err := r.each(func(element []uint64) { appendBytes(b, rowdata.AsBytes2(element[:2]).Bytes()) }); err != nil {
@@ -206,10 +207,10 @@ func (r *elementReader) fixed(dt arrow.DataType) (arrow.Array, error) {
 	s := r.states
 	bits := dt.(arrow.FixedWidthDataType).BitWidth()
 	bytes := bitutil.BytesForBits(int64(r.n) * int64(bits))
-	if err := s.room(bytes); err != nil {
+	if err := s.Room(bytes); err != nil {
 		return nil, err
 	}
-	values := newBuffer(s.mem, int(bytes))
+	values := newBuffer(s.Allocator, int(bytes))
 	w := s.out.Column.Kind.Words()
 	v := &vector{kind: s.out.Column.Kind, words: make([]uint64, 0, someElements*w)}
 	at := 0
@@ -236,10 +237,10 @@ func (r *elementReader) fixed(dt arrow.DataType) (arrow.Array, error) {
 func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, bytes int64, separator []byte) (arrow.Array, error) {
 	var t T
 	offsetBytes := (n + 1) * int(unsafe.Sizeof(t))
-	if err := r.states.room(bytes + int64(offsetBytes)); err != nil {
+	if err := r.states.Room(bytes + int64(offsetBytes)); err != nil {
 		return nil, err
 	}
-	offsets, data := newBuffer(r.states.mem, offsetBytes), newBuffer(r.states.mem, int(bytes))
+	offsets, data := newBuffer(r.states.Allocator, offsetBytes), newBuffer(r.states.Allocator, int(bytes))
 	ends, out := rowdata.View[T](offsets.Bytes()), data.Bytes()
 	at, row := 0, 0
 	err := r.each(func(element []uint64) {

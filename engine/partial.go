@@ -258,14 +258,14 @@ func (w *stateWriter) release()     { w.exporter.Release() }
 
 // rekeyer packs the keys of groups as another bound of the same query lays them out.
 type rekeyer struct {
-	from *finalizer
+	from *Finalizer
 	to   *rowdata.Bound
 	same bool // the layouts are
 	buf  []uint64
 }
 
-func newRekeyer(from *finalizer, to *rowdata.Bound) rekeyer {
-	return rekeyer{from: from, to: to, same: reflect.DeepEqual(&from.bound.Keys, &to.Keys)}
+func newRekeyer(from *Finalizer, to *rowdata.Bound) rekeyer {
+	return rekeyer{from: from, to: to, same: reflect.DeepEqual(&from.Bound.Keys, &to.Keys)}
 }
 
 // keys returns the packed keys of groups from to to, until the next call.
@@ -279,7 +279,7 @@ func (r *rekeyer) keys(g *cpuagg.Groups, from, to int) []uint64 {
 	for k := range l.Fields {
 		f := &l.Fields[k]
 		v := r.from.keyVector(g, k, from, to)
-		packField(r.buf, l.Words, f, v.words, v.valid) // a value of the column's type is in the range of the type
+		PackField(r.buf, l.Words, f, v.words, v.valid) // a value of the column's type is in the range of the type
 	}
 	return r.buf
 }

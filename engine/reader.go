@@ -19,7 +19,7 @@ type reader struct {
 	query   *execution
 	thread  *thread
 	worker  *cpuagg.Worker
-	encoder *encoder
+	encoder *Encoder
 	batch   arrow.RecordBatch // that the encoder is turned to
 	filler  *filler           // of the devices, when they aggregate
 	filter  *rowFilter        // of what devices have written, when the CPU goes on for them
@@ -29,7 +29,7 @@ type reader struct {
 // readAll takes splits, then pieces, until the input is used up.
 func (r *reader) readAll(ctx context.Context) error {
 	f := r.query.feed
-	r.encoder.dense = r.query.run.Dense() && r.filler == nil && r.filter == nil
+	r.encoder.Dense = r.query.run.Dense() && r.filler == nil && r.filter == nil
 	for {
 		split, ok := f.takeSplit()
 		if !ok {
@@ -162,7 +162,7 @@ const offerRowsMin = 2 * rowdata.TileRows
 func (r *reader) readBatch(ctx context.Context, p piece) error {
 	spawn.Step()
 	r.batch = p.batch
-	err := r.encode(p.split, func() error { return r.encoder.setBatch(p.batch, p.position) })
+	err := r.encode(p.split, func() error { return r.encoder.SetBatch(p.batch, p.position) })
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (r *reader) tiles(split scan.Split, from, to int, f func(*rowdata.Tile) err
 	for from < to {
 		var tile *rowdata.Tile
 		err := r.encode(split, func() (err error) {
-			tile, err = r.encoder.encode(from, to)
+			tile, err = r.encoder.Encode(from, to)
 			return err
 		})
 		if err != nil {

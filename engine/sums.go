@@ -21,7 +21,7 @@ func (s *finalStates) sums() (*vector, error) {
 	if s.out.Type.ID() == arrow.DECIMAL128 {
 		kind = rowdata.Int128
 	}
-	wrap := s.bound.Query.Overflow == query.OverflowWrap && s.out.Type.ID() == arrow.INT64 // not a duration
+	wrap := s.Bound.Query.Overflow == query.OverflowWrap && s.out.Type.ID() == arrow.INT64 // not a duration
 	v := &vector{kind: kind, words: make([]uint64, s.n*kind.Words())}
 	if kind == rowdata.Int64 && s.counts == nil && narrowSums(v.words, s.states[:s.n*s.fold.Words]) {
 		return v, nil
