@@ -15,6 +15,7 @@ import (
 
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/vector"
 )
 
 func columnOf(t *testing.T, dt arrow.DataType, nullable bool) *rowdata.Column {
@@ -108,8 +109,8 @@ func checkTile(t *testing.T, mem memory.Allocator, r *columnReader, at, rows int
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &vector{kind: r.col.Kind, words: words, valid: valid}
-	got, err := v.toArray(mem, r.col.Type)
+	v := &vector.Vector{Kind: r.col.Kind, Words: words, Valid: valid}
+	got, err := v.Array(mem, r.col.Type)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (f *setFold) finalize(s *finalStates) (arrow.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.toArray(s.Allocator, s.out.Type)
+	return v.Array(s.Allocator, s.out.Type)
 }
 
 // ofSets finalizes an aggregate over sets in memory.

@@ -12,19 +12,20 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/vector"
 )
 
 // This file finalizes the states that hold their elements: quantiles, mode, lists. It reorders the
 // elements in place.
 
 // quantiles finalizes median and quantile_cont.
-func (s *finalStates) quantiles() *vector {
+func (s *finalStates) quantiles() *vector.Vector {
 	v := s.quantileVector()
 	scratch := make([]uint64, 2)
 	for i := range s.n {
 		elements := s.fold.Elements(s.state(i))
 		if len(elements) == 0 {
-			v.setNull(i)
+			v.SetNull(i)
 			continue
 		}
 		low, d := s.quantileIndex(len(elements) / s.fold.ElementWords)
@@ -33,16 +34,16 @@ func (s *finalStates) quantiles() *vector {
 		if d > 0 {
 			b = s.element(next(s.fold, elements, low), scratch)
 		}
-		v.words[i] = interpolate(a, b, d, v.kind == rowdata.Int64)
+		v.Words[i] = interpolate(a, b, d, v.Kind == rowdata.Int64)
 	}
 	return v
 }
 
 // quantileVector returns the vector of median and quantile_cont: of doubles, or of times.
-func (s *finalStates) quantileVector() *vector {
-	v := &vector{kind: rowdata.Float64, words: make([]uint64, s.n)}
+func (s *finalStates) quantileVector() *vector.Vector {
+	v := &vector.Vector{Kind: rowdata.Float64, Words: make([]uint64, s.n)}
 	if s.out.Type.ID() != arrow.FLOAT64 {
-		v.kind = rowdata.Int64
+		v.Kind = rowdata.Int64
 	}
 	return v
 }
@@ -224,27 +225,27 @@ func (s *finalStates) lists() (arrow.Array, error) {
 	if err := s.Room(8*int64(words) + bytes); err != nil {
 		return nil, err
 	}
-	elements := &vector{kind: kind, words: make([]uint64, 0, words)}
-	lists := &vector{kind: rowdata.Int64, words: make([]uint64, s.n)}
+	elements := &vector.Vector{Kind: kind, Words: make([]uint64, 0, words)}
+	lists := &vector.Vector{Kind: rowdata.Int64, Words: make([]uint64, s.n)}
 	ends := make([]int, s.n)
 	for i := range s.n {
 		list := s.inOrder(i)
 		if len(list) == 0 {
-			lists.setNull(i)
+			lists.SetNull(i)
 		}
 		if length := s.out.Aggregate.Length; length > 0 && s.out.Aggregate.Func != query.List {
 			list = list[:min(len(list), length*s.fold.ElementWords)]
 		}
 		ordered := s.fold.Kind != rowdata.FoldCollect
 		for ; len(list) > 0; list = list[s.fold.ElementWords:] {
-			elements.words = append(elements.words, list[:w]...)
+			elements.Words = append(elements.Words, list[:w]...)
 			if ordered {
-				UnorderValue(elements.words[len(elements.words)-w:], kind)
+				UnorderValue(elements.Words[len(elements.Words)-w:], kind)
 			}
 		}
-		ends[i] = len(elements.words) / w
+		ends[i] = len(elements.Words) / w
 	}
-	return listArray(s.Allocator, s.out.Type.(*arrow.ListType), elements, ends, lists)
+	return vector.Lists(s.Allocator, s.out.Type.(*arrow.ListType), elements, ends, lists)
 }
 
 // inOrder returns the elements of a group in the order of the result: those of a list by position, others by value.
@@ -290,15 +291,15 @@ func (s *finalStates) longBytes(elements []uint64) (bytes int64) {
 // joined finalizes string_agg.
 func (s *finalStates) joined() (arrow.Array, error) {
 	separator := s.out.Aggregate.Separator
-	nulls := &vector{kind: rowdata.Int64, words: make([]uint64, s.n)}
-	offsets := newBuffer(s.Allocator, 4*(s.n+1))
+	nulls := &vector.Vector{Kind: rowdata.Int64, Words: make([]uint64, s.n)}
+	offsets := vector.NewBuffer(s.Allocator, 4*(s.n+1))
 	defer offsets.Release()
 	ends := rowdata.View[int32](offsets.Bytes())
 	total := int64(0)
 	for i := range s.n {
 		elements := s.fold.Elements(s.state(i))
 		if len(elements) == 0 {
-			nulls.setNull(i)
+			nulls.SetNull(i)
 		} else {
 			text := joinedBytes(s.fold, elements, separator)
 			if text > math.MaxInt32 {
@@ -307,7 +308,7 @@ func (s *finalStates) joined() (arrow.Array, error) {
 			total += text
 		}
 		if total > math.MaxInt32 {
-			return nil, ErrBatchTooLarge
+			return nil, vector.ErrTooLarge
 		}
 		ends[i+1] = int32(total)
 	}
@@ -327,7 +328,7 @@ func (s *finalStates) joined() (arrow.Array, error) {
 		}
 	}
 	offsets.Retain()
-	return newArray(s.out.Type, s.n, nil, nulls.nulls(s.Allocator), offsets, data), nil
+	return vector.NewArray(s.out.Type, s.n, nil, nulls.Nulls(s.Allocator), offsets, data), nil
 }
 
 // joinedBytes returns the length of the string that elements are joined to.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -79,7 +80,7 @@ func TestNthOfPairs(t *testing.T) {
 	long := &rowdata.Fold{Kind: rowdata.FoldCollect, Long: true, ElementWords: 2}
 	var strings []uint64
 	for _, s := range []string{"b", "a longer string than any", "", "ba", "a"} {
-		strings = append(strings, toWords(s)...)
+		strings = append(strings, grouptest.Words(s)...)
 	}
 	for k, want := range []string{"", "a", "a longer string than any", "b", "ba"} {
 		if got := string(rowdata.AsBytes2(nth(long, strings, k)).Bytes()); got != want {

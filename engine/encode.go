@@ -12,7 +12,7 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// encoder turns record batches into tiles. It belongs to one worker.
+// Encoder turns record batches into tiles. It belongs to one worker.
 type Encoder struct {
 	bound   *rowdata.Bound
 	columns []columnReader
@@ -30,7 +30,7 @@ type Encoder struct {
 	argTables []valueTable // by argument
 }
 
-// newEncoder returns an encoder; interners are by column, of the columns that are interned keys.
+// NewEncoder returns an encoder; interners are by column, of the columns that are interned keys.
 func NewEncoder(b *rowdata.Bound, interners []*Interner) *Encoder {
 	e := &Encoder{
 		bound:   b,
@@ -52,7 +52,7 @@ func NewEncoder(b *rowdata.Bound, interners []*Interner) *Encoder {
 	return e
 }
 
-// setBatch turns the encoder to a batch, whose columns are those of Bound.Columns, in that order.
+// SetBatch turns the encoder to a batch, whose columns are those of Bound.Columns, in that order.
 func (e *Encoder) SetBatch(batch arrow.RecordBatch, position uint64) error {
 	if int(batch.NumCols()) != len(e.columns) {
 		return fmt.Errorf("a batch has %d columns, %d were asked for", batch.NumCols(), len(e.columns))
@@ -66,7 +66,7 @@ func (e *Encoder) SetBatch(batch arrow.RecordBatch, position uint64) error {
 	return nil
 }
 
-// encode returns a tile of the batch's rows from from on, at most up to row to. It is valid until
+// Encode returns a tile of the batch's rows from from on, at most up to row to. It is valid until
 // the next call, and shares memory with the batch.
 func (e *Encoder) Encode(from, to int) (*rowdata.Tile, error) {
 	t := &e.tile
@@ -98,7 +98,7 @@ func (e *Encoder) natural(c, from int) (words []uint64, err error) {
 	return e.words[c], err
 }
 
-// plain returns the bytes of n values of a column of Bound.Columns from a row on, if the batch has them without NULLs
+// Plain returns the bytes of n values of a column of Bound.Columns from a row on, if the batch has them without NULLs
 // and in so many bytes each; or nil.
 func (e *Encoder) Plain(column, width, from, n int) []byte {
 	return e.columns[column].plain(width, from, n)
@@ -231,7 +231,7 @@ func (e *Encoder) sharesKeys(t *rowdata.Tile) bool {
 	return l.Words > 1 || f.Base == 0 && f.Span == math.MaxUint64
 }
 
-// packField packs a field, which is zero so far, of all rows. It returns -1, or the row that is outside
+// PackField packs a field, which is zero so far, of all rows. It returns -1, or the row that is outside
 // the field's range.
 func PackField(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) (outside int) {
 	switch {
@@ -458,7 +458,7 @@ func (e *Encoder) buf(a, words int) []uint64 {
 
 const signBit = 1 << 63
 
-// order writes words in the Ordered encoding.
+// Order writes words in the Ordered encoding.
 func Order(out, words []uint64, kind rowdata.Kind) {
 	switch kind {
 	case rowdata.Int64:
@@ -491,7 +491,7 @@ func orderFloat(w uint64) uint64 {
 	return w ^ (uint64(int64(w)>>63) | signBit)
 }
 
-// unorder returns the natural word of an Ordered word.
+// Unorder returns the natural word of an Ordered word.
 func Unorder(w uint64, kind rowdata.Kind) uint64 {
 	switch kind {
 	case rowdata.Int64:
@@ -505,7 +505,7 @@ func Unorder(w uint64, kind rowdata.Kind) uint64 {
 	return w
 }
 
-// unorderValue turns one value from the Ordered to the natural encoding, in place.
+// UnorderValue turns one value from the Ordered to the natural encoding, in place.
 func UnorderValue(words []uint64, kind rowdata.Kind) {
 	switch kind {
 	case rowdata.Bytes:

@@ -96,7 +96,7 @@ func TestHashValues(t *testing.T) {
 		t.Error("the words of a pair can change places")
 	}
 	const long = "more than twelve bytes"
-	if hash(rowdata.Bytes, toWords(long)...) != hash(rowdata.Bytes, toWords(string([]byte(long)))...) {
+	if hash(rowdata.Bytes, grouptest.Words(long)...) != hash(rowdata.Bytes, grouptest.Words(string([]byte(long)))...) {
 		t.Error("a string's hash follows from its address")
 	}
 }

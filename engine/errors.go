@@ -15,7 +15,7 @@ var (
 	ErrQuery = query.ErrQuery
 
 	// ErrOverflow marks a sum that passes its type; Query.Overflow says what to do instead.
-	ErrOverflow = errOverflow
+	ErrOverflow = ErrOverflow0
 
 	// ErrCorrupt marks input whose parts contradict each other, or that ends too early.
 	ErrCorrupt = scan.ErrCorrupt

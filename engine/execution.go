@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/trace"
+	"github.com/mpga/mpga/internal/vector"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -451,11 +452,11 @@ func (o *batchOutput) batchRows(g *cpuagg.Groups) int {
 func (o *batchOutput) emit(ctx context.Context, th *thread, g *cpuagg.Groups, from, to int) error {
 	q := o.query
 	var batch arrow.RecordBatch
-	err := ErrBatchTooLarge
+	err := vector.ErrTooLarge
 	if to-from == 1 || !g.HasRuns(from, to) {
 		batch, err = q.final.Batch(ctx, g, from, to)
 	}
-	if errors.Is(err, ErrBatchTooLarge) && to-from > 1 {
+	if errors.Is(err, vector.ErrTooLarge) && to-from > 1 {
 		mid := (from + to) / 2
 		if err := o.emit(ctx, th, g, from, mid); err != nil {
 			return err

@@ -18,11 +18,12 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/vector"
 	"github.com/mpga/mpga/partition"
 )
 
 // errOverflow marks a sum that passes its type.
-var errOverflow = errors.New("overflow")
+var ErrOverflow0 = errors.New("overflow")
 
 var errStringTooLong = errors.New("a string of more than 2^31-1 bytes does not fit the result")
 
@@ -83,21 +84,21 @@ func (f *Finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) 
 	defer f.keyWords.Put(buf)
 	col := &f.Bound.Columns[f.Bound.KeyColumns[k]]
 	*buf = rowdata.Grow(*buf, (to-from)*col.Kind.Words())
-	v := &vector{kind: col.Kind, words: *buf}
+	v := &vector.Vector{Kind: col.Kind, Words: *buf}
 	f.unpackKeys(v, g.Keys[from*f.Bound.Keys.Words:to*f.Bound.Keys.Words], k)
-	return v.toArray(f.Allocator, col.Type)
+	return v.Array(f.Allocator, col.Type)
 }
 
-// keyVector returns one key column of groups from to to, in memory of its own.
-func (f *Finalizer) keyVector(g *cpuagg.Groups, k, from, to int) *vector {
+// KeyVector returns one key column of groups from to to, in memory of its own.
+func (f *Finalizer) KeyVector(g *cpuagg.Groups, k, from, to int) *vector.Vector {
 	kind := f.Bound.Columns[f.Bound.KeyColumns[k]].Kind
-	v := &vector{kind: kind, words: make([]uint64, (to-from)*kind.Words())}
+	v := &vector.Vector{Kind: kind, Words: make([]uint64, (to-from)*kind.Words())}
 	f.unpackKeys(v, g.Keys[from*f.Bound.Keys.Words:to*f.Bound.Keys.Words], k)
 	return v
 }
 
 // unpackKeys writes one column of packed keys to a vector of as many values.
-func (f *Finalizer) unpackKeys(v *vector, keys []uint64, k int) {
+func (f *Finalizer) unpackKeys(v *vector.Vector, keys []uint64, k int) {
 	field, width := &f.Bound.Keys.Fields[k], f.Bound.Keys.Words
 	shift, mask, base := field.Shift&63, field.Mask(), uint64(field.Base)
 	switch {
@@ -105,38 +106,38 @@ func (f *Finalizer) unpackKeys(v *vector, keys []uint64, k int) {
 		f.unpackStrings(v, keys, k)
 		return
 	case field.Kind.Words() == 2:
-		for i, at := 0, field.Word; i+1 < len(v.words) && at+1 < len(keys); i, at = i+2, at+width {
-			v.words[i], v.words[i+1] = keys[at], keys[at+1]
+		for i, at := 0, field.Word; i+1 < len(v.Words) && at+1 < len(keys); i, at = i+2, at+width {
+			v.Words[i], v.Words[i+1] = keys[at], keys[at+1]
 		}
 	case field.Kind == rowdata.Float64 && field.Span < math.MaxUint64:
-		for i := range v.words {
-			v.words[i] = math.Float64bits(float64(math.Float32frombits(uint32(keys[i*width+field.Word] >> shift & mask))))
+		for i := range v.Words {
+			v.Words[i] = math.Float64bits(float64(math.Float32frombits(uint32(keys[i*width+field.Word] >> shift & mask))))
 		}
 	default:
-		for i := range v.words {
-			v.words[i] = keys[i*width+field.Word]>>shift&mask + base
+		for i := range v.Words {
+			v.Words[i] = keys[i*width+field.Word]>>shift&mask + base
 		}
 	}
 	if !field.Nullable {
 		return
 	}
-	for i := range v.len() {
+	for i := range v.Len() {
 		if field.IsNull(keys[i*width : (i+1)*width]) {
-			v.setNull(i)
+			v.SetNull(i)
 		}
 	}
 }
 
 // unpackStrings is unpackKeys for numbers of strings, of which 0 is NULL.
-func (f *Finalizer) unpackStrings(v *vector, keys []uint64, k int) {
+func (f *Finalizer) unpackStrings(v *vector.Vector, keys []uint64, k int) {
 	field, width, strings := &f.Bound.Keys.Fields[k], f.Bound.Keys.Words, f.Interners[f.Bound.KeyColumns[k]].Strings()
 	shift, mask := field.Shift&63, field.Mask()
-	values := unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.words))), v.len())
+	values := unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.Words))), v.Len())
 	for i := range values {
 		if number := keys[i*width+field.Word] >> shift & mask; number > 0 {
 			values[i] = strings[number-1]
 		} else {
-			v.setNull(i)
+			v.SetNull(i)
 		}
 	}
 }
@@ -158,8 +159,8 @@ func (f *Finalizer) output(ctx context.Context, g *cpuagg.Groups, out *rowdata.O
 	var overflow *groupOverflow
 	if errors.As(err, &overflow) {
 		err = fmt.Errorf("%s: the group %s has a sum of %s, which does not fit %s: %w%s", out.Aggregate,
-			f.groupName(g, from+overflow.group), overflow.sum, out.Type, errOverflow, overflowKnob(out))
-	} else if err != nil && !errors.Is(err, ErrBatchTooLarge) {
+			f.groupName(g, from+overflow.group), overflow.sum, out.Type, ErrOverflow0, overflowKnob(out))
+	} else if err != nil && !errors.Is(err, vector.ErrTooLarge) {
 		err = fmt.Errorf("%s: %w", out.Aggregate, err)
 	}
 	return array, err
@@ -234,11 +235,11 @@ func (s *finalStates) array(ctx context.Context, runs *cpuagg.Runs) (arrow.Array
 	if err != nil {
 		return nil, err
 	}
-	return v.toArray(s.Allocator, s.out.Type)
+	return v.Array(s.Allocator, s.out.Type)
 }
 
 // vector finalizes the aggregates whose results are single values.
-func (s *finalStates) vector() (*vector, error) {
+func (s *finalStates) vector() (*vector.Vector, error) {
 	if s.fold.Kind.Exact() {
 		return s.doubles(s.exact), nil
 	}
@@ -263,8 +264,8 @@ func (s *finalStates) vector() (*vector, error) {
 			return s.best(1, col.Kind, true), nil
 		}
 		v := s.words(col.Kind)
-		for i, w := range v.words {
-			v.words[i] = Unorder(w, col.Kind)
+		for i, w := range v.Words {
+			v.Words[i] = Unorder(w, col.Kind)
 		}
 		return v, nil
 	case query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax:
@@ -282,21 +283,21 @@ func (s *finalStates) vector() (*vector, error) {
 }
 
 // words copies states of one word; a group without rows is NULL.
-func (s *finalStates) words(kind rowdata.Kind) *vector {
-	v := &vector{kind: kind, words: append([]uint64(nil), s.states...)}
+func (s *finalStates) words(kind rowdata.Kind) *vector.Vector {
+	v := &vector.Vector{Kind: kind, Words: append([]uint64(nil), s.states...)}
 	for i, count := range s.counts {
 		if count == 0 {
-			v.setNull(i)
-			v.words[i] = 0
+			v.SetNull(i)
+			v.Words[i] = 0
 		}
 	}
 	return v
 }
 
-func (s *finalStates) counted(count func(state []uint64) uint64) *vector {
-	v := &vector{kind: rowdata.Int64, words: make([]uint64, s.n)}
-	for i := range v.words {
-		v.words[i] = count(s.state(i))
+func (s *finalStates) counted(count func(state []uint64) uint64) *vector.Vector {
+	v := &vector.Vector{Kind: rowdata.Int64, Words: make([]uint64, s.n)}
+	for i := range v.Words {
+		v.Words[i] = count(s.state(i))
 	}
 	return v
 }
@@ -309,51 +310,51 @@ func sketched(state []uint64) uint64 {
 }
 
 // doubles finalizes states to floating-point values; ok is false for NULL.
-func (s *finalStates) doubles(value func(i int) (v float64, ok bool)) *vector {
-	v := &vector{kind: rowdata.Float64, words: make([]uint64, s.n)}
-	for i := range v.words {
+func (s *finalStates) doubles(value func(i int) (v float64, ok bool)) *vector.Vector {
+	v := &vector.Vector{Kind: rowdata.Float64, Words: make([]uint64, s.n)}
+	for i := range v.Words {
 		x, ok := value(i)
 		if !ok {
-			v.setNull(i)
+			v.SetNull(i)
 			continue
 		}
-		v.words[i] = math.Float64bits(x)
+		v.Words[i] = math.Float64bits(x)
 	}
 	return v
 }
 
 // best copies the words of a FoldBest at an offset; ordered says that they are in the Ordered
 // encoding.
-func (s *finalStates) best(offset int, kind rowdata.Kind, ordered bool) *vector {
+func (s *finalStates) best(offset int, kind rowdata.Kind, ordered bool) *vector.Vector {
 	w := kind.Words()
-	v := &vector{kind: kind, words: make([]uint64, s.n*w)}
+	v := &vector.Vector{Kind: kind, Words: make([]uint64, s.n*w)}
 	for i := range s.n {
 		state := s.state(i)
 		if state[0] == 0 {
-			v.setNull(i)
+			v.SetNull(i)
 			continue
 		}
-		copy(v.words[i*w:(i+1)*w], state[offset:])
+		copy(v.Words[i*w:(i+1)*w], state[offset:])
 		if ordered {
-			UnorderValue(v.words[i*w:(i+1)*w], kind)
+			UnorderValue(v.Words[i*w:(i+1)*w], kind)
 		}
 	}
 	return v
 }
 
 // chosen finalizes growing states to one of their elements.
-func (s *finalStates) chosen(choose func(elements []uint64) []uint64) *vector {
+func (s *finalStates) chosen(choose func(elements []uint64) []uint64) *vector.Vector {
 	kind := s.out.Column.Kind
 	w := kind.Words()
-	v := &vector{kind: kind, words: make([]uint64, s.n*w)}
+	v := &vector.Vector{Kind: kind, Words: make([]uint64, s.n*w)}
 	for i := range s.n {
 		elements := s.fold.Elements(s.state(i))
 		if len(elements) == 0 {
-			v.setNull(i)
+			v.SetNull(i)
 			continue
 		}
-		copy(v.words[i*w:(i+1)*w], choose(elements))
-		UnorderValue(v.words[i*w:(i+1)*w], kind)
+		copy(v.Words[i*w:(i+1)*w], choose(elements))
+		UnorderValue(v.Words[i*w:(i+1)*w], kind)
 	}
 	return v
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// interner numbers the distinct strings of one column of Bound.Columns, from 1, for all keys that are that
+// Interner numbers the distinct strings of one column of Bound.Columns, from 1, for all keys that are that
 // column. All workers of a query share it: they translate a whole dictionary at a time, so that they seldom meet.
 type Interner struct {
 	mu     sync.RWMutex
@@ -19,7 +19,7 @@ type Interner struct {
 
 var errTooManyStrings = errors.New("a dictionary-encoded key column has more than 2^32-2 distinct strings; store it as plain strings")
 
-// newInterners returns the interners of a query, by column of b.Columns; nil for a column that is no interned key.
+// NewInterners returns the interners of a query, by column of b.Columns; nil for a column that is no interned key.
 // Keys of the same column share one: a dictionary has one list of codes, whichever key it is packed for.
 func NewInterners(b *rowdata.Bound) []*Interner {
 	list := make([]*Interner, len(b.Columns))
@@ -76,7 +76,7 @@ func (in *Interner) lookup(codes, words []uint64, valid []uint8) bool {
 	return true
 }
 
-// strings returns the interned strings, by code - 1. Codes given out later are not in it.
+// Strings returns the interned strings, by code - 1. Codes given out later are not in it.
 func (in *Interner) Strings() []rowdata.Bytes2 {
 	in.mu.RLock()
 	defer in.mu.RUnlock()

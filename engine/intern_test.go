@@ -21,15 +21,10 @@ func internWords(cells []any) (words []uint64, valid []uint8) {
 	for i, cell := range cells {
 		if cell != nil {
 			valid[i] = 1
-			copy(words[2*i:2*i+2], toWords(cell.(string)))
+			copy(words[2*i:2*i+2], grouptest.Words(cell.(string)))
 		}
 	}
 	return words, valid
-}
-
-func toWords(s string) []uint64 {
-	v := rowdata.ToBytes2([]byte(s))
-	return v[:]
 }
 
 // Would catch one string with two numbers or two strings with one, when many workers meet new

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/vector"
 )
 
 // This file finalizes the state of one group whose elements are in sorted runs, since they have
@@ -34,7 +35,7 @@ func (s *finalStates) merged(ctx context.Context, runs *cpuagg.Runs) (arrow.Arra
 			}
 			n++
 		}
-		return (&vector{kind: rowdata.Int64, words: []uint64{n}}).toArray(s.Allocator, s.out.Type)
+		return (&vector.Vector{Kind: rowdata.Int64, Words: []uint64{n}}).Array(s.Allocator, s.out.Type)
 	case query.Median, query.QuantileCont:
 		return s.mergedQuantile(ctx, runs)
 	case query.QuantileDisc:
@@ -66,12 +67,12 @@ func (s *finalStates) mergedQuantile(ctx context.Context, runs *cpuagg.Runs) (ar
 			a = s.element(element, scratch)
 		}
 		if i == low && d == 0 || i == low+1 {
-			v.words[0] = interpolate(a, s.element(element, scratch), d, v.kind == rowdata.Int64)
+			v.Words[0] = interpolate(a, s.element(element, scratch), d, v.Kind == rowdata.Int64)
 			break
 		}
 		i++
 	}
-	return v.toArray(s.Allocator, s.out.Type)
+	return v.Array(s.Allocator, s.out.Type)
 }
 
 // mergedElement finalizes quantile_disc.
@@ -92,9 +93,9 @@ func (s *finalStates) mergedElement(ctx context.Context, runs *cpuagg.Runs, k in
 // chosenElement makes an array of one value, in the Ordered encoding.
 func (s *finalStates) chosenElement(element []uint64) (arrow.Array, error) {
 	kind := s.out.Column.Kind
-	v := &vector{kind: kind, words: append([]uint64(nil), element[:kind.Words()]...)}
-	UnorderValue(v.words, kind)
-	return v.toArray(s.Allocator, s.out.Type)
+	v := &vector.Vector{Kind: kind, Words: append([]uint64(nil), element[:kind.Words()]...)}
+	UnorderValue(v.Words, kind)
+	return v.Array(s.Allocator, s.out.Type)
 }
 
 // mergedMode finalizes mode, as mode does of elements in memory.
@@ -132,7 +133,7 @@ func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.Runs) (arrow.
 		n = min(n, int64(length))
 	}
 	if n > math.MaxInt32 {
-		return nil, ErrBatchTooLarge
+		return nil, vector.ErrTooLarge
 	}
 	dt := s.out.Type.(*arrow.ListType)
 	values := &elementReader{states: s, ctx: ctx, runs: runs, n: int(n), bytes: bytes}
@@ -141,9 +142,9 @@ func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.Runs) (arrow.
 		return nil, err
 	}
 	defer child.Release()
-	offsets := newBuffer(s.Allocator, 2*4)
+	offsets := vector.NewBuffer(s.Allocator, 2*4)
 	rowdata.View[int32](offsets.Bytes())[1] = int32(n)
-	return newArray(dt, 1, []arrow.ArrayData{child.Data()}, nil, offsets), nil
+	return vector.NewArray(dt, 1, []arrow.ArrayData{child.Data()}, nil, offsets), nil
 }
 
 // elementReader makes an array of the first n elements of runs.
@@ -179,7 +180,7 @@ func (r *elementReader) array(dt arrow.DataType) (arrow.Array, error) {
 	switch dt.ID() {
 	case arrow.STRING, arrow.BINARY:
 		if r.bytes > math.MaxInt32 {
-			return nil, ErrBatchTooLarge
+			return nil, vector.ErrTooLarge
 		}
 		return mergedOffsets[int32](r, dt, r.n, r.bytes, nil)
 	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
@@ -195,7 +196,7 @@ func (r *elementReader) array(dt arrow.DataType) (arrow.Array, error) {
 	b := array.NewBuilder(s.Allocator, dt)
 	defer b.Release()
 	b.Reserve(r.n)
-	if err := r.each(func(element []uint64) { appendBytes(b, rowdata.AsBytes2(element[:2]).Bytes()) }); err != nil {
+	if err := r.each(func(element []uint64) { vector.AppendBytes(b, rowdata.AsBytes2(element[:2]).Bytes()) }); err != nil {
 		return nil, err
 	}
 	return b.NewArray(), nil
@@ -210,18 +211,18 @@ func (r *elementReader) fixed(dt arrow.DataType) (arrow.Array, error) {
 	if err := s.Room(bytes); err != nil {
 		return nil, err
 	}
-	values := newBuffer(s.Allocator, int(bytes))
+	values := vector.NewBuffer(s.Allocator, int(bytes))
 	w := s.out.Column.Kind.Words()
-	v := &vector{kind: s.out.Column.Kind, words: make([]uint64, 0, someElements*w)}
+	v := &vector.Vector{Kind: s.out.Column.Kind, Words: make([]uint64, 0, someElements*w)}
 	at := 0
 	flush := func() {
-		v.fill(values.Bytes()[at:], dt.ID())
-		at += v.len() * bits / 8
-		v.words = v.words[:0]
+		v.Fill(values.Bytes()[at:], dt.ID())
+		at += v.Len() * bits / 8
+		v.Words = v.Words[:0]
 	}
 	err := r.each(func(element []uint64) {
-		v.words = append(v.words, element[:w]...)
-		if len(v.words) == someElements*w {
+		v.Words = append(v.Words, element[:w]...)
+		if len(v.Words) == someElements*w {
 			flush()
 		}
 	})
@@ -230,7 +231,7 @@ func (r *elementReader) fixed(dt arrow.DataType) (arrow.Array, error) {
 		return nil, err
 	}
 	flush()
-	return newArray(dt, r.n, nil, nil, values), nil
+	return vector.NewArray(dt, r.n, nil, nil, values), nil
 }
 
 // mergedOffsets makes an array of strings: n of them, or one, with a separator between the elements.
@@ -240,7 +241,7 @@ func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, 
 	if err := r.states.Room(bytes + int64(offsetBytes)); err != nil {
 		return nil, err
 	}
-	offsets, data := newBuffer(r.states.Allocator, offsetBytes), newBuffer(r.states.Allocator, int(bytes))
+	offsets, data := vector.NewBuffer(r.states.Allocator, offsetBytes), vector.NewBuffer(r.states.Allocator, int(bytes))
 	ends, out := rowdata.View[T](offsets.Bytes()), data.Bytes()
 	at, row := 0, 0
 	err := r.each(func(element []uint64) {
@@ -257,7 +258,7 @@ func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, 
 		return nil, err
 	}
 	data.Resize(at)
-	return newArray(dt, n, nil, nil, offsets, data), nil
+	return vector.NewArray(dt, n, nil, nil, offsets, data), nil
 }
 
 // mergedText finalizes string_agg.

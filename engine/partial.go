@@ -278,8 +278,8 @@ func (r *rekeyer) keys(g *cpuagg.Groups, from, to int) []uint64 {
 	clear(r.buf)
 	for k := range l.Fields {
 		f := &l.Fields[k]
-		v := r.from.keyVector(g, k, from, to)
-		PackField(r.buf, l.Words, f, v.words, v.valid) // a value of the column's type is in the range of the type
+		v := r.from.KeyVector(g, k, from, to)
+		PackField(r.buf, l.Words, f, v.Words, v.Valid) // a value of the column's type is in the range of the type
 	}
 	return r.buf
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/vector"
 )
 
 // sums finalizes sums to the result's type, exactly.
-func (s *finalStates) sums() (*vector, error) {
+func (s *finalStates) sums() (*vector.Vector, error) {
 	if s.fold.Kind == rowdata.FoldSumFloat {
 		return s.words(rowdata.Float64), nil
 	}
@@ -22,25 +23,25 @@ func (s *finalStates) sums() (*vector, error) {
 		kind = rowdata.Int128
 	}
 	wrap := s.Bound.Query.Overflow == query.OverflowWrap && s.out.Type.ID() == arrow.INT64 // not a duration
-	v := &vector{kind: kind, words: make([]uint64, s.n*kind.Words())}
-	if kind == rowdata.Int64 && s.counts == nil && narrowSums(v.words, s.states[:s.n*s.fold.Words]) {
+	v := &vector.Vector{Kind: kind, Words: make([]uint64, s.n*kind.Words())}
+	if kind == rowdata.Int64 && s.counts == nil && narrowSums(v.Words, s.states[:s.n*s.fold.Words]) {
 		return v, nil
 	}
 	for i := range s.n {
 		state := s.state(i)
 		switch {
 		case s.counts != nil && s.counts[i] == 0:
-			v.setNull(i)
+			v.SetNull(i)
 		case kind == rowdata.Int128:
 			if !fitsDecimal(state) {
 				return nil, &groupOverflow{i, digits.Integer(state)}
 			}
-			v.words[2*i], v.words[2*i+1] = state[0], state[1]
+			v.Words[2*i], v.Words[2*i+1] = state[0], state[1]
 		default:
 			if state[1] != uint64(int64(state[0])>>63) && !wrap {
 				return nil, &groupOverflow{i, digits.Integer(state)}
 			}
-			v.words[i] = state[0]
+			v.Words[i] = state[0]
 		}
 	}
 	return v, nil

@@ -205,3 +205,9 @@ func scaleOf(dt arrow.DataType) int32 {
 	}
 	return 0
 }
+
+// Words returns a string as the two words that a column of strings has of it.
+func Words(s string) []uint64 {
+	v := rowdata.ToBytes2([]byte(s))
+	return v[:]
+}

@@ -1,4 +1,4 @@
-package engine
+package vector
 
 import (
 	"errors"
@@ -21,16 +21,19 @@ import (
 func TestBuildEmptyAndNull(t *testing.T) {
 	for _, dt := range grouptest.Types() {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-		kind := columnOf(t, dt, true).Kind
+		kind, err := rowdata.KindOf(dt)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, n := range []int{0, 1, 8, 9} {
-			v := &vector{kind: kind, words: make([]uint64, n*kind.Words())}
+			v := &Vector{Kind: kind, Words: make([]uint64, n*kind.Words())}
 			for i := range n {
-				v.setNull(i)
+				v.SetNull(i)
 				if kind == rowdata.Bytes {
-					*rowdata.AsBytes2(v.words[2*i : 2*i+2]) = rowdata.NullBytes()
+					*rowdata.AsBytes2(v.Words[2*i : 2*i+2]) = rowdata.NullBytes()
 				}
 			}
-			arr, err := v.toArray(mem, dt)
+			arr, err := v.Array(mem, dt)
 			if err != nil {
 				t.Fatalf("%s: %v", dt, err)
 			}
@@ -46,20 +49,20 @@ func TestBuildEmptyAndNull(t *testing.T) {
 // Would catch validity bits that move at a byte's end.
 func TestBuildValidity(t *testing.T) {
 	for n := range 40 {
-		v := &vector{kind: rowdata.Int64, words: make([]uint64, n)}
+		v := &Vector{Kind: rowdata.Int64, Words: make([]uint64, n)}
 		for i := range n {
-			v.words[i] = uint64(i)
+			v.Words[i] = uint64(i)
 			if i%3 == 1 {
-				v.setNull(i)
+				v.SetNull(i)
 			}
 		}
-		arr, err := v.toArray(memory.NewGoAllocator(), arrow.PrimitiveTypes.Int64)
+		arr, err := v.Array(memory.NewGoAllocator(), arrow.PrimitiveTypes.Int64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range n {
-			if arr.IsNull(i) != (i%3 == 1) || v.isNull(i) != (i%3 == 1) {
-				t.Fatalf("%d rows: row %d is NULL: %v in the array, %v in the vector", n, i, arr.IsNull(i), v.isNull(i))
+			if arr.IsNull(i) != (i%3 == 1) || v.IsNull(i) != (i%3 == 1) {
+				t.Fatalf("%d rows: row %d is NULL: %v in the array, %v in the vector", n, i, arr.IsNull(i), v.IsNull(i))
 			}
 		}
 	}
@@ -70,13 +73,13 @@ func TestBuildValidity(t *testing.T) {
 func TestBuildTooLarge(t *testing.T) {
 	const gib = 1 << 30
 	huge := rowdata.Bytes2{gib, 1} // is not looked at
-	v := &vector{kind: rowdata.Bytes, words: slices.Concat(huge[:], huge[:])}
-	if _, err := v.toArray(memory.NewGoAllocator(), arrow.BinaryTypes.String); !errors.Is(err, ErrBatchTooLarge) {
+	v := &Vector{Kind: rowdata.Bytes, Words: slices.Concat(huge[:], huge[:])}
+	if _, err := v.Array(memory.NewGoAllocator(), arrow.BinaryTypes.String); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("2 GiB of strings: %v", err)
 	}
-	v.setNull(0)
-	v.setNull(1)
-	arr, err := v.toArray(memory.NewGoAllocator(), arrow.BinaryTypes.String)
+	v.SetNull(0)
+	v.SetNull(1)
+	arr, err := v.Array(memory.NewGoAllocator(), arrow.BinaryTypes.String)
 	if err != nil || arr.NullN() != 2 {
 		t.Errorf("NULLs: %v", err)
 	}
@@ -86,10 +89,10 @@ func TestBuildTooLarge(t *testing.T) {
 func TestBuildLists(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	elements := &vector{kind: rowdata.Int64, words: []uint64{1, 2, 3, math.MaxUint64}}
-	lists := &vector{kind: rowdata.Int64, words: make([]uint64, 5)}
-	lists.setNull(1)
-	arr, err := listArray(mem, arrow.ListOf(arrow.PrimitiveTypes.Int16), elements, []int{2, 2, 2, 3, 4}, lists)
+	elements := &Vector{Kind: rowdata.Int64, Words: []uint64{1, 2, 3, math.MaxUint64}}
+	lists := &Vector{Kind: rowdata.Int64, Words: make([]uint64, 5)}
+	lists.SetNull(1)
+	arr, err := Lists(mem, arrow.ListOf(arrow.PrimitiveTypes.Int16), elements, []int{2, 2, 2, 3, 4}, lists)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,11 +127,11 @@ func TestBuildResultTypes(t *testing.T) {
 				t.Errorf("%s of %s: %v", f, dt, err)
 				continue
 			}
-			v := &vector{kind: kind, words: make([]uint64, kind.Words())}
+			v := &Vector{Kind: kind, Words: make([]uint64, kind.Words())}
 			if size, ok := result.(*arrow.FixedSizeBinaryType); ok {
-				copy(v.words, toWords(fmt.Sprintf("%*s", size.ByteWidth, "")))
+				copy(v.Words, grouptest.Words(fmt.Sprintf("%*s", size.ByteWidth, "")))
 			}
-			arr, err := v.toArray(memory.NewGoAllocator(), result)
+			arr, err := v.Array(memory.NewGoAllocator(), result)
 			if err != nil || arr.Len() != 1 {
 				t.Errorf("%s of %s: %v", f, dt, err)
 			}
