@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"
@@ -233,7 +234,7 @@ func (l *deviceLayout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 		case l.bound.Args[c.arg].Encoding == rowdata.Ordered:
 			kind := l.bound.Columns[c.column].Kind
 			for j, w := range t.Args[c.arg][:n] {
-				if w = Unorder(w, kind); width == 4 {
+				if w = encode.Unorder(w, kind); width == 4 {
 					rowdata.View[uint32](out)[j] = uint32(w)
 				} else {
 					rowdata.View[uint64](out)[j] = w
@@ -252,7 +253,7 @@ func (l *deviceLayout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 
 // copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where all
 // columns lie as they do there. It returns false, and has done nothing, where some do not.
-func (l *deviceLayout) copyPlain(to *stream.Tile, at int, e *Encoder, from, n int) bool {
+func (l *deviceLayout) copyPlain(to *stream.Tile, at int, e *encode.Encoder, from, n int) bool {
 	if !l.plainKeys() {
 		return false
 	}
@@ -321,7 +322,7 @@ func (l *deviceLayout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowd
 		i := l.args[a]
 		t.Args[a] = l.words(t.Args[a], from.Columns[i], l.shape.Columns[i].Bytes(), at, n, l.shape.Columns[i])
 		if l.bound.Args[a].Encoding == rowdata.Ordered && l.columns[i].words == 0 {
-			Order(t.Args[a], t.Args[a], l.bound.Columns[l.bound.Args[a].Column].Kind)
+			encode.Order(t.Args[a], t.Args[a], l.bound.Columns[l.bound.Args[a].Column].Kind)
 		}
 	}
 	for i := range l.columns {
@@ -391,7 +392,7 @@ func (l *deviceLayout) states(buf []uint64, i int, words []uint64) []uint64 {
 		}
 	case fold.Kind == rowdata.FoldMin || fold.Kind == rowdata.FoldMax:
 		buf = rowdata.Grow(buf, len(words))
-		Order(buf, words, l.bound.Columns[l.columns[f.Column].column].Kind)
+		encode.Order(buf, words, l.bound.Columns[l.columns[f.Column].column].Kind)
 	default:
 		return words
 	}

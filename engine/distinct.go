@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -45,11 +46,11 @@ func (f *setFold) add(group int, elements []uint64, w int) {
 		}
 		f.values = append(f.values[:0], batch...)
 		for at := 0; at < len(f.values); at += w {
-			UnorderValue(f.values[at:at+w], f.column.Kind)
+			encode.UnorderValue(f.values[at:at+w], f.column.Kind)
 		}
 		var inputs [3][]uint64
 		for i, encoding := range f.of.Encodings {
-			inputs[i] = Values(f.values, n, encoding, f.column, &f.bufs[i])
+			inputs[i] = encode.Values(f.values, n, encoding, f.column, &f.bufs[i])
 		}
 		f.refold.Add(group, n, inputs)
 	}
@@ -59,8 +60,8 @@ func (f *setFold) add(group int, elements []uint64, w int) {
 func (f *setFold) decodePairs(pairs []uint64) {
 	f.values, f.others = f.values[:0], f.others[:0]
 	for at := 0; at < len(pairs); at += 2 {
-		f.values = append(f.values, Unorder(pairs[at+1], rowdata.Float64))
-		f.others = append(f.others, Unorder(pairs[at], rowdata.Float64))
+		f.values = append(f.values, encode.Unorder(pairs[at+1], rowdata.Float64))
+		f.others = append(f.others, encode.Unorder(pairs[at], rowdata.Float64))
 	}
 }
 

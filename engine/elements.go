@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vector"
@@ -64,12 +65,12 @@ func (s *finalStates) element(ordered, scratch []uint64) uint64 {
 	col := &s.out.Column
 	words := scratch[:col.Kind.Words()]
 	copy(words, ordered)
-	UnorderValue(words, col.Kind)
+	encode.UnorderValue(words, col.Kind)
 	switch s.out.Type.ID() {
 	case arrow.FLOAT64:
 		if col.Kind != rowdata.Float64 {
 			var out [1]uint64
-			Doubles(out[:], words, col)
+			encode.Doubles(out[:], words, col)
 			return out[0]
 		}
 	case arrow.TIMESTAMP:
@@ -240,7 +241,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 		for ; len(list) > 0; list = list[s.fold.ElementWords:] {
 			elements.Words = append(elements.Words, list[:w]...)
 			if ordered {
-				UnorderValue(elements.Words[len(elements.Words)-w:], kind)
+				encode.UnorderValue(elements.Words[len(elements.Words)-w:], kind)
 			}
 		}
 		ends[i] = len(elements.Words) / w

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
@@ -65,7 +66,7 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 		engine:  e,
 		bound:   b,
 		splits:  splits,
-		final:   Finalizer{Bound: b, Allocator: e.results, Interners: NewInterners(b)},
+		final:   Finalizer{Bound: b, Allocator: e.results, Interners: encode.NewInterners(b)},
 		trace:   e.opt.Trace.Query(started),
 		started: started,
 		times:   map[Phase]time.Duration{PhasePlan: time.Since(started)},
@@ -317,7 +318,7 @@ func (q *execution) generate(ctx context.Context, workers []*cpuagg.Worker) erro
 		q.opening.workers = workers
 	}
 	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
-		r := &reader{query: q, thread: t, worker: workers[i], encoder: NewEncoder(q.bound, q.final.Interners), filler: fill, opening: q.opening}
+		r := &reader{query: q, thread: t, worker: workers[i], encoder: encode.NewEncoder(q.bound, q.final.Interners), filler: fill, opening: q.opening}
 		if q.written != nil {
 			r.filter = newRowFilter(q.written, q.bound)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vector"
@@ -31,8 +32,8 @@ var errStringTooLong = errors.New("a string of more than 2^31-1 bytes does not f
 // groups.
 type Finalizer struct {
 	Bound     *rowdata.Bound
-	Allocator memory.Allocator // of the batches
-	Interners []*Interner      // by column of Bound, of the columns that are interned keys
+	Allocator memory.Allocator   // of the batches
+	Interners []*encode.Interner // by column of Bound, of the columns that are interned keys
 
 	// Room returns an error where a result has no room for so many bytes.
 	Room func(bytes int64) error
@@ -265,7 +266,7 @@ func (s *finalStates) vector() (*vector.Vector, error) {
 		}
 		v := s.words(col.Kind)
 		for i, w := range v.Words {
-			v.Words[i] = Unorder(w, col.Kind)
+			v.Words[i] = encode.Unorder(w, col.Kind)
 		}
 		return v, nil
 	case query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax:
@@ -336,7 +337,7 @@ func (s *finalStates) best(offset int, kind rowdata.Kind, ordered bool) *vector.
 		}
 		copy(v.Words[i*w:(i+1)*w], state[offset:])
 		if ordered {
-			UnorderValue(v.Words[i*w:(i+1)*w], kind)
+			encode.UnorderValue(v.Words[i*w:(i+1)*w], kind)
 		}
 	}
 	return v
@@ -354,7 +355,7 @@ func (s *finalStates) chosen(choose func(elements []uint64) []uint64) *vector.Ve
 			continue
 		}
 		copy(v.Words[i*w:(i+1)*w], choose(elements))
-		UnorderValue(v.Words[i*w:(i+1)*w], kind)
+		encode.UnorderValue(v.Words[i*w:(i+1)*w], kind)
 	}
 	return v
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/scan"
 )
 
@@ -97,7 +98,7 @@ func (q *execution) sample(ctx context.Context, s *cpuagg.Sampler, f *Forecast) 
 // sampleSplit reads the first rows of a split. It returns the bytes that they took in the input, and
 // whether there were no more.
 func (q *execution) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.Split, rows int) (bytes int64, end bool, err error) {
-	r := &reader{query: q, encoder: NewEncoder(q.bound, q.final.Interners)}
+	r := &reader{query: q, encoder: encode.NewEncoder(q.bound, q.final.Interners)}
 	err = r.decode(split, func() error {
 		batches, err := split.Open(ctx, scan.OpenOptions{
 			Allocator:  q.engine.decoded,

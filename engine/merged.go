@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -94,7 +95,7 @@ func (s *finalStates) mergedElement(ctx context.Context, runs *cpuagg.Runs, k in
 func (s *finalStates) chosenElement(element []uint64) (arrow.Array, error) {
 	kind := s.out.Column.Kind
 	v := &vector.Vector{Kind: kind, Words: append([]uint64(nil), element[:kind.Words()]...)}
-	UnorderValue(v.Words, kind)
+	encode.UnorderValue(v.Words, kind)
 	return v.Array(s.Allocator, s.out.Type)
 }
 
@@ -168,7 +169,7 @@ func (r *elementReader) each(f func(element []uint64)) error {
 		}
 		left--
 		if r.states.fold.Kind != rowdata.FoldCollect {
-			UnorderValue(element, kind)
+			encode.UnorderValue(element, kind)
 		}
 		f(element)
 	}

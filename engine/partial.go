@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -279,7 +280,7 @@ func (r *rekeyer) keys(g *cpuagg.Groups, from, to int) []uint64 {
 	for k := range l.Fields {
 		f := &l.Fields[k]
 		v := r.from.KeyVector(g, k, from, to)
-		PackField(r.buf, l.Words, f, v.Words, v.Valid) // a value of the column's type is in the range of the type
+		encode.PackField(r.buf, l.Words, f, v.Words, v.Valid) // a value of the column's type is in the range of the type
 	}
 	return r.buf
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
@@ -19,7 +20,7 @@ type reader struct {
 	query   *execution
 	thread  *thread
 	worker  *cpuagg.Worker
-	encoder *Encoder
+	encoder *encode.Encoder
 	batch   arrow.RecordBatch // that the encoder is turned to
 	filler  *filler           // of the devices, when they aggregate
 	filter  *rowFilter        // of what devices have written, when the CPU goes on for them

@@ -105,7 +105,7 @@ func TestBuildLists(t *testing.T) {
 	}
 }
 
-// Would catch a type that toArray cannot make although a query can have it as a result.
+// Would catch a type that Array cannot make although a query can have it as a result.
 func TestBuildResultTypes(t *testing.T) {
 	for _, dt := range grouptest.Types() {
 		for _, f := range query.Funcs() {

@@ -1,4 +1,4 @@
-package engine
+package encode
 
 import (
 	"errors"

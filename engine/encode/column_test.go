@@ -1,4 +1,4 @@
-package engine
+package encode
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vector"
@@ -217,7 +218,7 @@ func TestColumnDictionaryIndexes(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.valid(0, 3)
-				if _, err := r.natural(0, 3); !errors.Is(err, ErrCorrupt) {
+				if _, err := r.natural(0, 3); !errors.Is(err, scan.ErrCorrupt) {
 					t.Errorf("%s: index %d gives %v", dt, b, err)
 				}
 				if _, err := r.natural(0, 2); err != nil {
@@ -276,7 +277,7 @@ func TestColumnNarrowDecimals(t *testing.T) {
 		if err := r.reset(grouptest.Array(dt, c.cells)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.natural(0, 2); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrCorrupt) {
+		if _, err := r.natural(0, 2); (err == nil) != c.ok || err != nil && !errors.Is(err, scan.ErrCorrupt) {
 			t.Errorf("%v: error %v", c.cells, err)
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build !amd64 || portable
 
-package engine
+package encode
 
 import "github.com/mpga/mpga/internal/rowdata"
 

@@ -1,6 +1,6 @@
 //go:build !portable
 
-package engine
+package encode
 
 import "golang.org/x/sys/cpu"
 
