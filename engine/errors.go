@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 
+	"github.com/mpga/mpga/engine/finalize"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/mem"
@@ -15,7 +16,7 @@ var (
 	ErrQuery = query.ErrQuery
 
 	// ErrOverflow marks a sum that passes its type; Query.Overflow says what to do instead.
-	ErrOverflow = ErrOverflow0
+	ErrOverflow = finalize.ErrOverflow
 
 	// ErrCorrupt marks input whose parts contradict each other, or that ends too early.
 	ErrCorrupt = scan.ErrCorrupt

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/encode"
+	"github.com/mpga/mpga/engine/finalize"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
@@ -34,7 +35,7 @@ type execution struct {
 	counters atomic.Pointer[cpuagg.Counters] // of run
 	workers  int
 	once     bool // the input cannot be read again
-	final    Finalizer
+	final    finalize.Finalizer
 	progress *progress
 	trace    *trace.Query
 	started  time.Time
@@ -66,7 +67,7 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 		engine:  e,
 		bound:   b,
 		splits:  splits,
-		final:   Finalizer{Bound: b, Allocator: e.results, Interners: encode.NewInterners(b)},
+		final:   finalize.Finalizer{Bound: b, Allocator: e.results, Interners: encode.NewInterners(b)},
 		trace:   e.opt.Trace.Query(started),
 		started: started,
 		times:   map[Phase]time.Duration{PhasePlan: time.Since(started)},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/encode"
+	"github.com/mpga/mpga/engine/finalize"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -259,13 +260,13 @@ func (w *stateWriter) release()     { w.exporter.Release() }
 
 // rekeyer packs the keys of groups as another bound of the same query lays them out.
 type rekeyer struct {
-	from *Finalizer
+	from *finalize.Finalizer
 	to   *rowdata.Bound
 	same bool // the layouts are
 	buf  []uint64
 }
 
-func newRekeyer(from *Finalizer, to *rowdata.Bound) rekeyer {
+func newRekeyer(from *finalize.Finalizer, to *rowdata.Bound) rekeyer {
 	return rekeyer{from: from, to: to, same: reflect.DeepEqual(&from.Bound.Keys, &to.Keys)}
 }
 

@@ -17,8 +17,9 @@ const module = "github.com/mpga/mpga"
 var imports = map[string][]string{
 	"cmd/mpga":             {"engine", "engine/job", "engine/objects", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/nvml"},
 	"cpuagg":               {"internal/rowdata", "partition"},
-	"engine":               {"cpuagg", "engine/encode", "engine/query", "engine/scan", "internal/digits", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/trace", "internal/vector", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
+	"engine":               {"cpuagg", "engine/encode", "engine/finalize", "engine/query", "engine/scan", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/trace", "internal/vector", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
 	"engine/encode":        {"engine/scan", "internal/digits", "internal/rowdata", "partition"},
+	"engine/finalize":      {"cpuagg", "engine/encode", "engine/query", "engine/scan", "internal/digits", "internal/rowdata", "internal/vector", "partition"},
 	"engine/job":           {"engine", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
 	"engine/objects":       {"internal/vfs"},
 	"engine/plan":          {"engine", "engine/query", "engine/scan", "engine/sql", "internal/expr", "internal/nearest", "internal/order", "internal/rowdata"},

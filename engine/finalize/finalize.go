@@ -1,4 +1,4 @@
-package engine
+package finalize
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// errOverflow marks a sum that passes its type.
-var ErrOverflow0 = errors.New("overflow")
+// ErrOverflow marks a sum that passes its type.
+var ErrOverflow = errors.New("overflow")
 
 var errStringTooLong = errors.New("a string of more than 2^31-1 bytes does not fit the result")
 
@@ -160,7 +160,7 @@ func (f *Finalizer) output(ctx context.Context, g *cpuagg.Groups, out *rowdata.O
 	var overflow *groupOverflow
 	if errors.As(err, &overflow) {
 		err = fmt.Errorf("%s: the group %s has a sum of %s, which does not fit %s: %w%s", out.Aggregate,
-			f.groupName(g, from+overflow.group), overflow.sum, out.Type, ErrOverflow0, overflowKnob(out))
+			f.groupName(g, from+overflow.group), overflow.sum, out.Type, ErrOverflow, overflowKnob(out))
 	} else if err != nil && !errors.Is(err, vector.ErrTooLarge) {
 		err = fmt.Errorf("%s: %w", out.Aggregate, err)
 	}
