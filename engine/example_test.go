@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
@@ -194,31 +195,31 @@ func ExampleEngine_Merge() {
 
 	schema := arrow.NewSchema([]arrow.Field{{Name: "visits", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
 	q := query.Query{Aggregates: []query.Aggregate{{Func: query.Median, Args: []string{"visits"}}, {Func: query.List, Args: []string{"visits"}}}}
-	var sources [][]engine.Blob
+	var sources [][]partial.Blob
 	for i, rows := range []string{`[{"visits": 3}, {"visits": 9}]`, `[{"visits": 5}]`} {
 		visits, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows))
 		if err != nil {
 			log.Fatal(err)
 		}
 		path := filepath.Join(folder, fmt.Sprint(i))
-		dir, err := engine.CreatePartialDir(vfs.OS, path)
+		dir, err := partial.CreateDir(vfs.OS, path)
 		if err != nil {
 			log.Fatal(err)
 		}
-		if _, err := eng.Partial(ctx, scan.Batches(schema, []arrow.RecordBatch{visits}), q, engine.PartialOptions{Create: dir.Create}); err != nil {
+		if _, err := eng.Partial(ctx, scan.Batches(schema, []arrow.RecordBatch{visits}), q, partial.Options{Create: dir.Create}); err != nil {
 			log.Fatal(err, dir.Abort())
 		}
 		if err := dir.Commit(); err != nil {
 			log.Fatal(err)
 		}
-		blobs, err := engine.OpenPartialDir(vfs.OS, path)
+		blobs, err := partial.OpenDir(vfs.OS, path)
 		if err != nil {
 			log.Fatal(err)
 		}
 		sources = append(sources, blobs)
 	}
 
-	result, err := eng.Merge(ctx, sources, engine.MergeOptions{})
+	result, err := eng.Merge(ctx, sources, partial.MergeOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/finalize"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
@@ -50,7 +51,7 @@ type execution struct {
 
 	openedDevices bool // while the input was read, which then took longer
 
-	adopted *blobPass // in place of splits, where partial states are merged
+	adopted *partial.Pass // in place of splits, where partial states are merged
 	output  output
 	span    atomic.Uint64 // positions that the input takes: one more than the largest
 
@@ -299,7 +300,7 @@ func (q *execution) generate(ctx context.Context, workers []*cpuagg.Worker) erro
 		for i := range workers {
 			workers[i] = q.run.NewWorker()
 		}
-		q.run.Adopt(q.adopted.radix, q.adopted, q.adopted.bytes)
+		q.run.Adopt(q.adopted.Radix(), q.adopted, q.adopted.Bytes())
 		return nil
 	}
 	for i := range workers {
@@ -519,7 +520,7 @@ func (q *execution) stats() Stats {
 		s.Reduction = float64(s.RowsRead) / float64(s.Groups)
 	}
 	if q.adopted != nil {
-		s.Splits = q.adopted.blobs
+		s.Splits = q.adopted.Blobs()
 	}
 	s.Filter = scan.PruningOf(q.source)
 	if _, estimated, ok := q.run.Scatter(); ok {

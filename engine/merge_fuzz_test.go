@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -31,7 +32,7 @@ func TestMergeMutated(t *testing.T) {
 	for i, c := range grouptest.Cases() {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		c.Query.Deterministic = i%2 == 0
-		blobs, err := partial(eng, c.Name, scan.Batches(c.Schema, c.Batches()), c.Query, 1)
+		blobs, err := partialOf(eng, c.Name, scan.Batches(c.Schema, c.Batches()), c.Query, 1)
 		if err != nil {
 			continue
 		}
@@ -52,7 +53,7 @@ func TestMergeMutated(t *testing.T) {
 					binary.LittleEndian.PutUint64(words[at:], binary.LittleEndian.Uint64(words[at:])^strange[rng.IntN(len(strange))])
 				}
 			}
-			_, _ = mergeAll(eng, [][]engine.Blob{{&memoryBlob{c.Name, oneFrame(head, rows, stride, words)}}}, engine.MergeOptions{}, len(c.Query.Keys))
+			_, _ = mergeAll(eng, [][]partial.Blob{{&memoryBlob{c.Name, oneFrame(head, rows, stride, words)}}}, partial.MergeOptions{}, len(c.Query.Keys))
 		}
 	}
 }
@@ -115,7 +116,7 @@ func FuzzMerge(f *testing.F) {
 	heads := make([][]byte, 2)
 	strides := make([]uint32, 2)
 	for i, q := range []query.Query{mixedQuery, deterministic} {
-		blobs, err := partial(eng, "seed", scan.Batches(schema, batches), q, 1)
+		blobs, err := partialOf(eng, "seed", scan.Batches(schema, batches), q, 1)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func FuzzMerge(f *testing.F) {
 			which = 1
 		}
 		data := oneFrame(heads[which], rows, strides[which], words[:len(words)/8*8])
-		_, _ = mergeAll(eng, [][]engine.Blob{{&memoryBlob{"fuzzed", data}}}, engine.MergeOptions{}, 0)
+		_, _ = mergeAll(eng, [][]partial.Blob{{&memoryBlob{"fuzzed", data}}}, partial.MergeOptions{}, 0)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -21,11 +22,11 @@ func TestMergeWithinMemory(t *testing.T) {
 	q := mixedQuery
 	q.Aggregates = q.Aggregates[:5]
 	pieces := cutBatches(rand.New(rand.NewPCG(1, 1)), batches, 3)
-	var sources [][]engine.Blob
+	var sources [][]partial.Blob
 	var size int64
 	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2}, engine.TestingKnobs{MemoryBytes: 2 << 20}))
 	for _, piece := range pieces {
-		blobs, err := partial(eng, "a piece", scan.Batches(schema, piece), q, 2)
+		blobs, err := partialOf(eng, "a piece", scan.Batches(schema, piece), q, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +40,7 @@ func TestMergeWithinMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := eng.Merge(context.Background(), sources, engine.MergeOptions{})
+	result, err := eng.Merge(context.Background(), sources, partial.MergeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +67,9 @@ func TestMergeByPartition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sources [][]engine.Blob
+	var sources [][]partial.Blob
 	for _, piece := range cutBatches(rand.New(rand.NewPCG(2, 1)), batches, 2) {
-		blobs, err := partial(eng, "a piece", scan.Batches(schema, piece), mixedQuery, 8)
+		blobs, err := partialOf(eng, "a piece", scan.Batches(schema, piece), mixedQuery, 8)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +77,8 @@ func TestMergeByPartition(t *testing.T) {
 	}
 	all := &grouptest.Rows{Schema: want.Schema, Keys: want.Keys}
 	for p := range 8 {
-		some := [][]engine.Blob{sources[0], {sources[1][p]}} // the others need not be there
-		got, err := mergeAll(eng, some, engine.MergeOptions{Partitions: []int{p}}, len(mixedQuery.Keys))
+		some := [][]partial.Blob{sources[0], {sources[1][p]}} // the others need not be there
+		got, err := mergeAll(eng, some, partial.MergeOptions{Partitions: []int{p}}, len(mixedQuery.Keys))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,8 +95,8 @@ func TestMergeRefuses(t *testing.T) {
 	schema, batches := mixedTable(100)
 	eng := openChecked(t, engine.Options{})
 	defer eng.Close()
-	blobs := func(name string, q query.Query, partitions int) []engine.Blob {
-		list, err := partial(eng, name, scan.Batches(schema, batches), q, partitions)
+	blobs := func(name string, q query.Query, partitions int) []partial.Blob {
+		list, err := partialOf(eng, name, scan.Batches(schema, batches), q, partitions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestMergeRefuses(t *testing.T) {
 	other := q
 	other.Deterministic = true
 	a, b := blobs("a", q, 2), blobs("b", q, 2)
-	merge := func(name string, sources ...[]engine.Blob) []engine.Blob {
+	merge := func(name string, sources ...[]partial.Blob) []partial.Blob {
 		list, err := mergePartial(eng, name, sources, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -117,25 +118,25 @@ func TestMergeRefuses(t *testing.T) {
 	older[4] = 0
 	for _, c := range []struct {
 		name    string
-		sources [][]engine.Blob
+		sources [][]partial.Blob
 		want    string
 		is      error
 	}{
-		{"nothing", nil, "there are none", engine.ErrPartials},
-		{"an empty source", [][]engine.Blob{a, {}}, "source 1 has no blobs", engine.ErrPartials},
-		{"another query", [][]engine.Blob{a, blobs("c", other, 2)}, `a, blob 0 and c, blob 0: they are of another query: {"keys":[{"column":"k"}]} and {"keys":[{"column":"k"}],"deterministic":true}`, engine.ErrPartials},
-		{"other partitions", [][]engine.Blob{a, blobs("c", q, 4)}, "they are in 2 and 4 partitions", engine.ErrPartials},
-		{"a source twice", [][]engine.Blob{a, b, a}, "a, blob 0 and a, blob 0 are of the same run", engine.ErrPartials},
-		{"a source merged and apart", [][]engine.Blob{merged, b}, "merged, blob 0 and b, blob 0 are of the same run", engine.ErrPartials},
-		{"a source in two merges", [][]engine.Blob{merged, again}, "merged, blob 0 and again, blob 0 are of the same run", engine.ErrPartials},
-		{"a partition missing", [][]engine.Blob{a, b[:1]}, "partition 1 of 2 is missing beside b, blob 0", engine.ErrPartials},
-		{"a partition twice", [][]engine.Blob{a, {b[1], b[1]}}, "are both partition 1", engine.ErrPartials},
-		{"two runs in a source", [][]engine.Blob{{a[0], b[1]}}, "a, blob 0 and b, blob 1 are not of the same run", engine.ErrPartials},
-		{"another version", [][]engine.Blob{{&memoryBlob{"old", older}, a[1]}}, "old: unknown version: partial states of version 0, this program reads 1", store.ErrVersion},
-		{"a cut", [][]engine.Blob{{&memoryBlob{"short", older[:50]}, a[1]}}, "short: 50 B are too few", store.ErrCorrupt},
-		{"no states", [][]engine.Blob{{&memoryBlob{"text", bytes.Repeat([]byte("text"), 100)}}}, "text: these are no partial states", store.ErrCorrupt},
+		{"nothing", nil, "there are none", partial.ErrMismatch},
+		{"an empty source", [][]partial.Blob{a, {}}, "source 1 has no blobs", partial.ErrMismatch},
+		{"another query", [][]partial.Blob{a, blobs("c", other, 2)}, `a, blob 0 and c, blob 0: they are of another query: {"keys":[{"column":"k"}]} and {"keys":[{"column":"k"}],"deterministic":true}`, partial.ErrMismatch},
+		{"other partitions", [][]partial.Blob{a, blobs("c", q, 4)}, "they are in 2 and 4 partitions", partial.ErrMismatch},
+		{"a source twice", [][]partial.Blob{a, b, a}, "a, blob 0 and a, blob 0 are of the same run", partial.ErrMismatch},
+		{"a source merged and apart", [][]partial.Blob{merged, b}, "merged, blob 0 and b, blob 0 are of the same run", partial.ErrMismatch},
+		{"a source in two merges", [][]partial.Blob{merged, again}, "merged, blob 0 and again, blob 0 are of the same run", partial.ErrMismatch},
+		{"a partition missing", [][]partial.Blob{a, b[:1]}, "partition 1 of 2 is missing beside b, blob 0", partial.ErrMismatch},
+		{"a partition twice", [][]partial.Blob{a, {b[1], b[1]}}, "are both partition 1", partial.ErrMismatch},
+		{"two runs in a source", [][]partial.Blob{{a[0], b[1]}}, "a, blob 0 and b, blob 1 are not of the same run", partial.ErrMismatch},
+		{"another version", [][]partial.Blob{{&memoryBlob{"old", older}, a[1]}}, "old: unknown version: partial states of version 0, this program reads 1", store.ErrVersion},
+		{"a cut", [][]partial.Blob{{&memoryBlob{"short", older[:50]}, a[1]}}, "short: 50 B are too few", store.ErrCorrupt},
+		{"no states", [][]partial.Blob{{&memoryBlob{"text", bytes.Repeat([]byte("text"), 100)}}}, "text: these are no partial states", store.ErrCorrupt},
 	} {
-		_, err := mergeAll(eng, c.sources, engine.MergeOptions{}, 1)
+		_, err := mergeAll(eng, c.sources, partial.MergeOptions{}, 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.is) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	ordering "github.com/mpga/mpga/internal/order"
@@ -120,9 +121,11 @@ type keptBlob struct {
 	name string
 }
 
-func (b *keptBlob) Close() error              { return nil }
-func (b *keptBlob) Name() string              { return b.name }
-func (b *keptBlob) Open() (BlobReader, error) { return openBlobBytes{bytes.NewReader(b.Bytes())}, nil }
+func (b *keptBlob) Close() error { return nil }
+func (b *keptBlob) Name() string { return b.name }
+func (b *keptBlob) Open() (partial.BlobReader, error) {
+	return openBlobBytes{bytes.NewReader(b.Bytes())}, nil
+}
 
 type openBlobBytes struct{ *bytes.Reader }
 
@@ -130,8 +133,8 @@ func (openBlobBytes) Close() error { return nil }
 
 func merged(ctx context.Context, e *Engine, src scan.Source, q query.Query) ([]string, error) {
 	var mu sync.Mutex
-	var blobs []Blob
-	_, err := e.Partial(ctx, src, q, PartialOptions{Partitions: 4, Create: func(p int) (io.WriteCloser, error) {
+	var blobs []partial.Blob
+	_, err := e.Partial(ctx, src, q, partial.Options{Partitions: 4, Create: func(p int) (io.WriteCloser, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		b := &keptBlob{name: fmt.Sprint("blob ", p)}
@@ -141,7 +144,7 @@ func merged(ctx context.Context, e *Engine, src scan.Source, q query.Query) ([]s
 	if err != nil {
 		return nil, err
 	}
-	result, err := e.Merge(ctx, [][]Blob{blobs}, MergeOptions{})
+	result, err := e.Merge(ctx, [][]partial.Blob{blobs}, partial.MergeOptions{})
 	if err != nil {
 		return nil, err
 	}

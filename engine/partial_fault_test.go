@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -85,28 +86,28 @@ func TestPartialFaults(t *testing.T) {
 func throughFiles(t *testing.T, fsys vfs.FS, dir string, schema *arrow.Schema, pieces [][]arrow.RecordBatch) (*grouptest.Rows, error) {
 	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{FS: fsys, TempDir: dir, Threads: 2}, engine.TestingKnobs{SpillAll: true, ForceSplits: 1}))
 	defer eng.Close()
-	var sources [][]engine.Blob
+	var sources [][]partial.Blob
 	for i, piece := range pieces {
 		path := filepath.Join(dir, string(rune('a'+i)))
 		if err := writeDir(eng, fsys, path, scan.Batches(schema, piece)); err != nil {
 			return nil, err
 		}
-		blobs, err := engine.OpenPartialDir(fsys, path)
+		blobs, err := partial.OpenDir(fsys, path)
 		if err != nil {
 			return nil, err
 		}
 		sources = append(sources, blobs)
 	}
-	return mergeAll(eng, sources, engine.MergeOptions{}, len(mixedQuery.Keys))
+	return mergeAll(eng, sources, partial.MergeOptions{}, len(mixedQuery.Keys))
 }
 
 func writeDir(eng *engine.Engine, fsys vfs.FS, path string, src scan.Source) (err error) {
-	dir, err := engine.CreatePartialDir(fsys, path)
+	dir, err := partial.CreateDir(fsys, path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Abort()) }()
-	if _, err := eng.Partial(context.Background(), src, mixedQuery, engine.PartialOptions{Partitions: 4, Create: dir.Create}); err != nil {
+	if _, err := eng.Partial(context.Background(), src, mixedQuery, partial.Options{Partitions: 4, Create: dir.Create}); err != nil {
 		return err
 	}
 	return dir.Commit()

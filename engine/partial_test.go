@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -26,7 +27,7 @@ type memoryBlob struct {
 }
 
 func (b *memoryBlob) Name() string { return b.name }
-func (b *memoryBlob) Open() (engine.BlobReader, error) {
+func (b *memoryBlob) Open() (partial.BlobReader, error) {
 	return memoryReader{bytes.NewReader(b.data)}, nil
 }
 
@@ -38,7 +39,7 @@ func (memoryReader) Close() error { return nil }
 type memoryBlobs struct {
 	source string
 	mu     sync.Mutex
-	list   []engine.Blob
+	list   []partial.Blob
 }
 
 func (m *memoryBlobs) create(partition int) (io.WriteCloser, error) {
@@ -58,20 +59,20 @@ func (w memoryWriter) Write(b []byte) (int, error) {
 func (memoryWriter) Close() error { return nil }
 
 // partial returns the blobs of a source.
-func partial(eng *engine.Engine, name string, src scan.Source, q query.Query, partitions int) ([]engine.Blob, error) {
+func partialOf(eng *engine.Engine, name string, src scan.Source, q query.Query, partitions int) ([]partial.Blob, error) {
 	blobs := &memoryBlobs{source: name}
-	_, err := eng.Partial(context.Background(), src, q, engine.PartialOptions{Partitions: partitions, Create: blobs.create})
+	_, err := eng.Partial(context.Background(), src, q, partial.Options{Partitions: partitions, Create: blobs.create})
 	return blobs.list, err
 }
 
 // mergePartial returns the blobs that sources are merged to.
-func mergePartial(eng *engine.Engine, name string, sources [][]engine.Blob, partitions int) ([]engine.Blob, error) {
+func mergePartial(eng *engine.Engine, name string, sources [][]partial.Blob, partitions int) ([]partial.Blob, error) {
 	blobs := &memoryBlobs{source: name}
-	_, err := eng.MergePartial(context.Background(), sources, engine.PartialOptions{Partitions: partitions, Create: blobs.create})
+	_, err := eng.MergePartial(context.Background(), sources, partial.Options{Partitions: partitions, Create: blobs.create})
 	return blobs.list, err
 }
 
-func mergeAll(eng *engine.Engine, sources [][]engine.Blob, opt engine.MergeOptions, keys int) (*grouptest.Rows, error) {
+func mergeAll(eng *engine.Engine, sources [][]partial.Blob, opt partial.MergeOptions, keys int) (*grouptest.Rows, error) {
 	result, err := eng.Merge(context.Background(), sources, opt)
 	if err != nil {
 		return nil, err
@@ -133,10 +134,10 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 		return eng
 	}
 	partitions := 1 << rng.IntN(7)
-	var sources [][]engine.Blob
+	var sources [][]partial.Blob
 	for i, piece := range cutBatches(rng, batches, 1+rng.IntN(5)) {
 		eng := open()
-		blobs, err := partial(eng, fmt.Sprintf("source %d", i), scan.Batches(schema, piece), q, partitions)
+		blobs, err := partialOf(eng, fmt.Sprintf("source %d", i), scan.Batches(schema, piece), q, partitions)
 		eng.Close()
 		if err != nil {
 			if wantErr == nil {
@@ -160,7 +161,7 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 	}
 	eng := open()
 	defer eng.Close()
-	got, err := mergeAll(eng, sources, engine.MergeOptions{}, len(q.Keys))
+	got, err := mergeAll(eng, sources, partial.MergeOptions{}, len(q.Keys))
 	if wantErr != nil || err != nil {
 		if (wantErr != nil) != (err != nil) {
 			t.Fatalf("%v over %v: error %v, want %v", q.Aggregates, q.Keys, err, wantErr)

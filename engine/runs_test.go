@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/gen"
@@ -194,15 +195,15 @@ func TestPartialStatesOfHeavyGroups(t *testing.T) {
 		open := func() *engine.Engine {
 			return openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 3 << 20}))
 		}
-		var sources [][]engine.Blob
+		var sources [][]partial.Blob
 		for p, piece := range cutBatches(rng, batches, 2) {
-			blobs, err := partial(open(), fmt.Sprint(p), scan.Batches(schema, piece), q, 4)
+			blobs, err := partialOf(open(), fmt.Sprint(p), scan.Batches(schema, piece), q, 4)
 			if err != nil {
 				t.Fatal(err)
 			}
 			sources = append(sources, blobs)
 		}
-		got, err := mergeAll(open(), sources, engine.MergeOptions{}, 1)
+		got, err := mergeAll(open(), sources, partial.MergeOptions{}, 1)
 		if err == nil {
 			err = grouptest.Equal(want, got)
 		}

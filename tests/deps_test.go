@@ -15,13 +15,14 @@ const module = "github.com/mpga/mpga"
 // imports says which packages of the module each package imports, the leaves apart. Both ways: an import that is not
 // here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
-	"cmd/mpga":             {"engine", "engine/job", "engine/objects", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/nvml"},
+	"cmd/mpga":             {"engine", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/nvml"},
 	"cpuagg":               {"internal/rowdata", "partition"},
-	"engine":               {"cpuagg", "engine/encode", "engine/finalize", "engine/query", "engine/scan", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/trace", "internal/vector", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
+	"engine":               {"cpuagg", "engine/encode", "engine/finalize", "engine/partial", "engine/query", "engine/scan", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/trace", "internal/vector", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
 	"engine/encode":        {"engine/scan", "internal/digits", "internal/rowdata", "partition"},
 	"engine/finalize":      {"cpuagg", "engine/encode", "engine/query", "engine/scan", "internal/digits", "internal/rowdata", "internal/vector", "partition"},
 	"engine/job":           {"engine", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
 	"engine/objects":       {"internal/vfs"},
+	"engine/partial":       {"cpuagg", "engine/encode", "engine/finalize", "engine/query", "engine/scan", "internal/rowdata", "internal/store", "internal/vfs", "partition"},
 	"engine/plan":          {"engine", "engine/query", "engine/scan", "engine/sql", "internal/expr", "internal/nearest", "internal/order", "internal/rowdata"},
 	"engine/query":         {"internal/nearest"},
 	"engine/scan":          {"internal/digits", "internal/rowdata", "internal/vfs"},

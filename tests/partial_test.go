@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -59,19 +60,19 @@ func inParts(t *testing.T, q query.Query, files []string) (*grouptest.Rows, erro
 		return nil, err
 	}
 	defer eng.Close()
-	var sources [][]engine.Blob
+	var sources [][]partial.Blob
 	for i, file := range files {
 		path := filepath.Join(t.TempDir(), fmt.Sprint(i))
 		if err := writePartial(eng, path, openFiles(t, scan.Options{}, file), q); err != nil {
 			return nil, err
 		}
-		blobs, err := engine.OpenPartialDir(vfs.OS, path)
+		blobs, err := partial.OpenDir(vfs.OS, path)
 		if err != nil {
 			return nil, err
 		}
 		sources = append(sources, blobs)
 	}
-	result, err := eng.Merge(context.Background(), sources, engine.MergeOptions{})
+	result, err := eng.Merge(context.Background(), sources, partial.MergeOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +81,12 @@ func inParts(t *testing.T, q query.Query, files []string) (*grouptest.Rows, erro
 }
 
 func writePartial(eng *engine.Engine, path string, src scan.Source, q query.Query) (err error) {
-	dir, err := engine.CreatePartialDir(vfs.OS, path)
+	dir, err := partial.CreateDir(vfs.OS, path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Abort()) }()
-	if _, err := eng.Partial(context.Background(), src, q, engine.PartialOptions{Partitions: 8, Create: dir.Create}); err != nil {
+	if _, err := eng.Partial(context.Background(), src, q, partial.Options{Partitions: 8, Create: dir.Create}); err != nil {
 		return err
 	}
 	return dir.Commit()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
@@ -40,7 +41,7 @@ func (f *partialFlags) check(cmd *cobra.Command, output string) error {
 	if err := checkPartialOutput(cmd, output, "give --%s to mpga merge"); err != nil {
 		return err
 	}
-	opt := engine.PartialOptions{Partitions: f.partitions, Create: new(engine.PartialDir).Create}
+	opt := partial.Options{Partitions: f.partitions, Create: new(partial.Dir).Create}
 	if err := opt.Validate(); err != nil || f.partitions == 0 {
 		return usagef("--%s %d: want a power of two from 1 to 2048", partitionsFlag, f.partitions)
 	}
@@ -68,20 +69,20 @@ func checkPartialOutput(cmd *cobra.Command, output, instead string) error {
 
 // writePartial writes the states of a query to the directory that is its output.
 func (f *aggFlags) writePartial(ctx context.Context, stderr io.Writer, eng *engine.Engine, source scan.Source, q query.Query, progress progress) error {
-	return f.outputFlags.writePartial(ctx, stderr, progress, func(opt engine.PartialOptions) (engine.Stats, error) {
+	return f.outputFlags.writePartial(ctx, stderr, progress, func(opt partial.Options) (engine.Stats, error) {
 		opt.Partitions = f.partitions
 		return eng.Partial(ctx, source, q, opt)
 	})
 }
 
 // writePartial makes the directory of what a function writes.
-func (f *outputFlags) writePartial(ctx context.Context, stderr io.Writer, progress progress, write func(engine.PartialOptions) (engine.Stats, error)) (err error) {
-	dir, err := engine.CreatePartialDir(vfs.OS, f.output)
+func (f *outputFlags) writePartial(ctx context.Context, stderr io.Writer, progress progress, write func(partial.Options) (engine.Stats, error)) (err error) {
+	dir, err := partial.CreateDir(vfs.OS, f.output)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Abort()) }() // nothing after Commit
-	done, err := write(engine.PartialOptions{Create: dir.Create})
+	done, err := write(partial.Options{Create: dir.Create})
 	if err != nil {
 		return err
 	}
@@ -170,9 +171,9 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
-	sources := make([][]engine.Blob, len(dirs))
+	sources := make([][]partial.Blob, len(dirs))
 	for i, dir := range dirs {
-		if sources[i], err = engine.OpenPartialDir(vfs.OS, dir); err != nil {
+		if sources[i], err = partial.OpenDir(vfs.OS, dir); err != nil {
 			return err
 		}
 	}
@@ -183,11 +184,11 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	defer progress.close()
 	if f.partial {
-		return f.writePartial(ctx, cmd.ErrOrStderr(), progress, func(opt engine.PartialOptions) (engine.Stats, error) {
+		return f.writePartial(ctx, cmd.ErrOrStderr(), progress, func(opt partial.Options) (engine.Stats, error) {
 			return eng.MergePartial(ctx, sources, opt)
 		})
 	}
-	result, err := eng.Merge(ctx, sources, engine.MergeOptions{Partitions: f.only})
+	result, err := eng.Merge(ctx, sources, partial.MergeOptions{Partitions: f.only})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package engine
+package partial
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// PartialDir is a directory with the blobs of one source, a file for each partition. It is written
+// Dir is a directory with the blobs of one source, a file for each partition. It is written
 // under a hidden name, and has its own when it is complete.
-type PartialDir struct {
+type Dir struct {
 	fs     vfs.FS
 	path   string
 	staged *vfs.StagedDir // nil once there is nothing to be taken back
@@ -26,8 +26,8 @@ const (
 	partialSuffix = ".mpga"
 )
 
-// CreatePartialDir begins a directory, which must not exist yet.
-func CreatePartialDir(fsys vfs.FS, path string) (*PartialDir, error) {
+// CreateDir begins a directory, which must not exist yet.
+func CreateDir(fsys vfs.FS, path string) (*Dir, error) {
 	path = filepath.Clean(path)
 	parent := filepath.Dir(path)
 	switch info, err := fsys.Stat(parent); {
@@ -48,12 +48,12 @@ func CreatePartialDir(fsys vfs.FS, path string) (*PartialDir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &PartialDir{fs: fsys, path: path, staged: staged, at: staged.Path}, nil
+	return &Dir{fs: fsys, path: path, staged: staged, at: staged.Path}, nil
 }
 
 // Create begins the file of a partition, for PartialOptions. Its Close makes it durable. It is safe
 // for concurrent use.
-func (d *PartialDir) Create(partition int) (io.WriteCloser, error) {
+func (d *Dir) Create(partition int) (io.WriteCloser, error) {
 	file, err := d.fs.Create(filepath.Join(d.at, fmt.Sprintf("%s%05d%s", partialPrefix, partition, partialSuffix)))
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ type durableFile struct{ vfs.File }
 func (f durableFile) Close() error { return errors.Join(f.Sync(), f.File.Close()) }
 
 // Commit gives the directory its name. After an error nothing is left of it.
-func (d *PartialDir) Commit() error {
+func (d *Dir) Commit() error {
 	if err := d.publish(); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", d.path, err), d.Abort())
 	}
@@ -75,7 +75,7 @@ func (d *PartialDir) Commit() error {
 	return nil
 }
 
-func (d *PartialDir) publish() error {
+func (d *Dir) publish() error {
 	if err := d.syncDir(d.at); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (d *PartialDir) publish() error {
 }
 
 // syncDir makes the names in a directory durable, where the file system has a way to.
-func (d *PartialDir) syncDir(path string) error {
+func (d *Dir) syncDir(path string) error {
 	err := d.fs.SyncDir(path)
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
 		return nil
@@ -101,7 +101,7 @@ func (d *PartialDir) syncDir(path string) error {
 }
 
 // Abort removes what was written. It does nothing after Commit or an error of it.
-func (d *PartialDir) Abort() error {
+func (d *Dir) Abort() error {
 	if d.staged == nil {
 		return nil
 	}
@@ -110,8 +110,8 @@ func (d *PartialDir) Abort() error {
 	return err
 }
 
-// OpenPartialDir lists the blobs of a directory that PartialDir has written, for Engine.Merge.
-func OpenPartialDir(fsys vfs.FS, path string) ([]Blob, error) {
+// OpenDir lists the blobs of a directory that Dir has written, for Engine.Merge.
+func OpenDir(fsys vfs.FS, path string) ([]Blob, error) {
 	entries, err := fsys.ReadDir(path)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func OpenPartialDir(fsys vfs.FS, path string) ([]Blob, error) {
 		}
 	}
 	if len(blobs) == 0 {
-		return nil, fmt.Errorf("%s: %w: the directory holds none (%s*%s), as mpga agg --partial writes them", path, ErrPartials, partialPrefix, partialSuffix)
+		return nil, fmt.Errorf("%s: %w: the directory holds none (%s*%s), as mpga agg --partial writes them", path, ErrMismatch, partialPrefix, partialSuffix)
 	}
 	return blobs, nil
 }

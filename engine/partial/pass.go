@@ -1,4 +1,4 @@
-package engine
+package partial
 
 import (
 	"bytes"
@@ -13,9 +13,10 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// blobPass is the partitions of sources, as a run processes them.
-type blobPass struct {
+// Pass is the partitions of sources, as a run processes them.
+type Pass struct {
 	radix   partition.Radix
+	headers []*header      // one of each source
 	sources [][]storedBlob // by source and partition
 	bases   []uint64       // by source: position of its first row
 	wanted  []bool         // by partition
@@ -27,10 +28,12 @@ type blobPass struct {
 	positions uint64   // that they take
 	runs      []string // that they are of, those that were merged to one included
 
-	layout   rowdata.RowLayout
-	shift    *rowdata.PositionShift
-	memory   rowdata.Memory
-	progress *progress
+	layout rowdata.RowLayout
+	shift  *rowdata.PositionShift
+	memory rowdata.Memory
+
+	// Read is told of states and of bytes as they have been read.
+	Read func(states, bytes int64)
 }
 
 // storedBlob is a blob whose header has been read.
@@ -39,18 +42,48 @@ type storedBlob struct {
 	text []byte // of the header
 }
 
-var _ cpuagg.Pass = (*blobPass)(nil)
+// Bind returns the bound of the states. The pages of the pass are taken from memory.
+func (p *Pass) Bind(memory rowdata.Memory) (*rowdata.Bound, error) {
+	bound, err := bindHeaders(p.headers)
+	if err != nil {
+		return nil, err
+	}
+	p.layout, p.shift, p.memory = bound.StateLayout(), rowdata.NewPositionShift(bound), memory
+	return bound, nil
+}
+
+// States returns how many states the pass has.
+func (p *Pass) States() (states int64) {
+	for _, n := range p.sizes {
+		states += n
+	}
+	return states
+}
+
+// Bytes returns the size of the blobs of the pass.
+func (p *Pass) Bytes() int64 { return p.bytes }
+
+// Blobs returns how many blobs the pass reads.
+func (p *Pass) Blobs() int { return p.blobs }
+
+// Partitions returns how many partitions each source has.
+func (p *Pass) Partitions() int { return p.headers[0].Partitions }
+
+// Radix returns the hash bits that name a partition.
+func (p *Pass) Radix() partition.Radix { return p.radix }
+
+var _ cpuagg.Pass = (*Pass)(nil)
 
 // Put implements cpuagg.Pass.
-func (p *blobPass) Put(int, cpuagg.Content, *rowdata.Page) error {
+func (p *Pass) Put(int, cpuagg.Content, *rowdata.Page) error {
 	return errors.New("partial states are only read")
 }
 
 // Sizes implements cpuagg.Pass.
-func (p *blobPass) Sizes() []int64 { return slices.Clone(p.sizes) }
+func (p *Pass) Sizes() []int64 { return slices.Clone(p.sizes) }
 
 // Take implements cpuagg.Pass.
-func (p *blobPass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
+func (p *Pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
 	if content != cpuagg.States {
 		return &blobPages{}
 	}
@@ -59,7 +92,7 @@ func (p *blobPass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
 
 // blobPages is the pages of one partition, source after source.
 type blobPages struct {
-	pass      *blobPass
+	pass      *Pass
 	partition int
 	left      int // sources that have not been opened
 	file      BlobReader
@@ -81,12 +114,12 @@ func (b *blobPages) Next() (*rowdata.Page, error) {
 		switch {
 		case err == nil:
 			b.pass.shift.Apply(page, b.pass.bases[b.source()])
-			b.pass.progress.rows.Add(int64(page.Rows))
+			b.pass.Read(int64(page.Rows), 0)
 			return page, nil
 		case !errors.Is(err, io.EOF):
 			return nil, b.named(err)
 		}
-		b.pass.progress.bytes.Add(b.file.Size())
+		b.pass.Read(0, b.file.Size())
 		if err := b.closeFile(); err != nil {
 			return nil, b.named(err)
 		}

@@ -1,4 +1,4 @@
-package engine
+package partial
 
 import (
 	"encoding/json"
@@ -122,7 +122,7 @@ func FuzzPartialHeader(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	h, err := newPartialHeader(b, canonical, 4)
+	h, err := newHeader(b, canonical, 4)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -133,14 +133,14 @@ func FuzzPartialHeader(f *testing.F) {
 	f.Add(text)
 	f.Add([]byte(`{"hash":1,"partitions":1,"query":{"keys":[{"column":"k"}]},"columns":[{"name":"k","type":{"name":"int32"}}],"key_words":1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		h, err := decodePartialHeader(text)
+		h, err := decodeHeader(text)
 		if err != nil {
 			return
 		}
 		if what := h.differs(h); what != "" {
 			t.Errorf("%s differs from itself: %s", text, what)
 		}
-		if b, err := bindPartials([]*partialHeader{h}); err == nil && b.Schema.NumFields() != len(h.Query.Keys)+len(h.Query.Aggregates) {
+		if b, err := bindHeaders([]*header{h}); err == nil && b.Schema.NumFields() != len(h.Query.Keys)+len(h.Query.Aggregates) {
 			t.Errorf("%s: a result of %s", text, b.Schema)
 		}
 	})

@@ -1,4 +1,4 @@
-package engine
+package partial
 
 import (
 	"bytes"
@@ -10,36 +10,37 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
 )
 
-// partialHeader is the text at the head of a blob of partial states, as JSON. internal/store/FORMAT.md
+// header is the text at the head of a blob of partial states, as JSON. internal/store/FORMAT.md
 // describes it.
-type partialHeader struct {
-	Run        string          `json:"run"`              // of the call that wrote the blob
-	Merged     []string        `json:"merged,omitempty"` // runs whose states these are, if that call merged some
-	Partition  int             `json:"partition"`
-	Partitions int             `json:"partitions"`
-	Hash       int             `json:"hash"`
-	Rows       int64           `json:"rows"`      // of the source
-	Positions  uint64          `json:"positions"` // that the source takes in the input
-	Query      query.Query     `json:"query"`
-	Columns    []partialColumn `json:"columns"`   // that the query reads, keys first
-	KeyWords   int             `json:"key_words"` // of a canonical key
-	Keys       []partialKey    `json:"keys"`
-	Folds      []partialFold   `json:"folds"`
+type header struct {
+	Run        string         `json:"run"`              // of the call that wrote the blob
+	Merged     []string       `json:"merged,omitempty"` // runs whose states these are, if that call merged some
+	Partition  int            `json:"partition"`
+	Partitions int            `json:"partitions"`
+	Hash       int            `json:"hash"`
+	Rows       int64          `json:"rows"`      // of the source
+	Positions  uint64         `json:"positions"` // that the source takes in the input
+	Query      query.Query    `json:"query"`
+	Columns    []headerColumn `json:"columns"`   // that the query reads, keys first
+	KeyWords   int            `json:"key_words"` // of a canonical key
+	Keys       []headerKey    `json:"keys"`
+	Folds      []headerFold   `json:"folds"`
 }
 
-type partialColumn struct {
+type headerColumn struct {
 	Name     string     `json:"name"`
 	Type     columnType `json:"type"`
 	Nullable bool       `json:"nullable"`
 }
 
-// partialKey is where a key lies in the canonical one, as rowdata.KeyField says it.
-type partialKey struct {
+// headerKey is where a key lies in the canonical one, as rowdata.KeyField says it.
+type headerKey struct {
 	Word     int    `json:"word"`
 	Shift    uint8  `json:"shift"`
 	Bits     uint8  `json:"bits"`
@@ -49,8 +50,8 @@ type partialKey struct {
 	NullBit  int    `json:"null_bit"`
 }
 
-// partialFold describes a state, so that a program with other folds does not take it for its own.
-type partialFold struct {
+// headerFold describes a state, so that a program with other folds does not take it for its own.
+type headerFold struct {
 	Kind  string `json:"kind"`
 	Words int    `json:"words"`
 }
@@ -59,17 +60,17 @@ type partialFold struct {
 // under Seed(0).
 const hashVersion = 1
 
-// newPartialHeader describes the states of a query, which is bound canonically; Nullable is what the
+// newHeader describes the states of a query, which is bound canonically; Nullable is what the
 // source says of its columns.
-func newPartialHeader(b, canonical *rowdata.Bound, partitions int) (*partialHeader, error) {
-	h := &partialHeader{Partitions: partitions, Hash: hashVersion, Query: b.Query, KeyWords: canonical.Keys.Words, Keys: partialKeys(canonical), Folds: partialFolds(canonical)}
+func newHeader(b, canonical *rowdata.Bound, partitions int) (*header, error) {
+	h := &header{Partitions: partitions, Hash: hashVersion, Query: b.Query, KeyWords: canonical.Keys.Words, Keys: headerKeys(canonical), Folds: headerFolds(canonical)}
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		dt, err := newColumnType(c.Type)
 		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", c.Name, err)
 		}
-		h.Columns = append(h.Columns, partialColumn{Name: c.Name, Type: dt, Nullable: c.Nullable})
+		h.Columns = append(h.Columns, headerColumn{Name: c.Name, Type: dt, Nullable: c.Nullable})
 	}
 	for _, text := range queryTexts(b) {
 		if !utf8.ValidString(text) {
@@ -93,28 +94,28 @@ func queryTexts(b *rowdata.Bound) (texts []string) {
 	return texts
 }
 
-func partialKeys(b *rowdata.Bound) []partialKey {
-	keys := make([]partialKey, len(b.Keys.Fields))
+func headerKeys(b *rowdata.Bound) []headerKey {
+	keys := make([]headerKey, len(b.Keys.Fields))
 	for i := range keys {
 		f := &b.Keys.Fields[i]
-		keys[i] = partialKey{f.Word, f.Shift, f.Bits, f.Base, f.Span, f.NullWord, f.NullBit}
+		keys[i] = headerKey{f.Word, f.Shift, f.Bits, f.Base, f.Span, f.NullWord, f.NullBit}
 	}
 	return keys
 }
 
-func partialFolds(b *rowdata.Bound) []partialFold {
-	folds := make([]partialFold, len(b.Folds))
+func headerFolds(b *rowdata.Bound) []headerFold {
+	folds := make([]headerFold, len(b.Folds))
 	for i := range folds {
-		folds[i] = partialFold{Kind: b.Folds[i].Kind.String(), Words: b.Folds[i].Words}
+		folds[i] = headerFold{Kind: b.Folds[i].Kind.String(), Words: b.Folds[i].Words}
 	}
 	return folds
 }
 
-func (h *partialHeader) encode() ([]byte, error) { return json.Marshal(h) }
+func (h *header) encode() ([]byte, error) { return json.Marshal(h) }
 
-// decodePartialHeader reads a header that is whole: its checksum is right.
-func decodePartialHeader(text []byte) (*partialHeader, error) {
-	h := new(partialHeader)
+// decodeHeader reads a header that is whole: its checksum is right.
+func decodeHeader(text []byte) (*header, error) {
+	h := new(header)
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields() // a field that is not known may change what states mean
 	if err := decoder.Decode(h); err != nil {
@@ -125,14 +126,14 @@ func decodePartialHeader(text []byte) (*partialHeader, error) {
 		return nil, fmt.Errorf("header: %w: partitions of hash version %d, this program has %d", store.ErrVersion, h.Hash, hashVersion)
 	case h.Partitions < 1 || h.Partitions > partition.FanOutMax || h.Partitions&(h.Partitions-1) != 0 ||
 		h.Partition < 0 || h.Partition >= h.Partitions || h.Rows < 0:
-		return nil, fmt.Errorf("header: partition %d of %d, %d rows: %w", h.Partition, h.Partitions, h.Rows, ErrCorrupt)
+		return nil, fmt.Errorf("header: partition %d of %d, %d rows: %w", h.Partition, h.Partitions, h.Rows, scan.ErrCorrupt)
 	}
 	return h, nil
 }
 
-// bind returns the bound of the states that headers describe. A column is nullable in the result if
+// bindHeaders returns the bound of the states that headers describe. A column is nullable in the result if
 // it is in some header.
-func bindPartials(headers []*partialHeader) (*rowdata.Bound, error) {
+func bindHeaders(headers []*header) (*rowdata.Bound, error) {
 	h := headers[0]
 	fields := make([]arrow.Field, len(h.Columns))
 	stats := make([]rowdata.ColumnStats, len(h.Columns))
@@ -149,12 +150,12 @@ func bindPartials(headers []*partialHeader) (*rowdata.Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(bound.Columns) != len(fields) || bound.Keys.Words != h.KeyWords || !slices.Equal(partialKeys(bound), h.Keys) || !slices.Equal(partialFolds(bound), h.Folds) {
+	if len(bound.Columns) != len(fields) || bound.Keys.Words != h.KeyWords || !slices.Equal(headerKeys(bound), h.Keys) || !slices.Equal(headerFolds(bound), h.Folds) {
 		return nil, fmt.Errorf("%w: the states have other keys or folds than this program's", store.ErrVersion)
 	}
 	for i := range bound.Columns {
 		if bound.Columns[i].Index != i {
-			return nil, fmt.Errorf("header: columns in another order than the query's: %w", ErrCorrupt)
+			return nil, fmt.Errorf("header: columns in another order than the query's: %w", scan.ErrCorrupt)
 		}
 	}
 	result, err := rowdata.Bind(h.Query, schema, stats)
@@ -166,12 +167,12 @@ func bindPartials(headers []*partialHeader) (*rowdata.Bound, error) {
 }
 
 // nullableIn says whether a column may have NULLs in some source.
-func nullableIn(headers []*partialHeader, column int) bool {
-	return slices.ContainsFunc(headers, func(h *partialHeader) bool { return h.Columns[column].Nullable })
+func nullableIn(headers []*header, column int) bool {
+	return slices.ContainsFunc(headers, func(h *header) bool { return h.Columns[column].Nullable })
 }
 
 // differs says how the states of another header do not belong with those of h, or "".
-func (h *partialHeader) differs(other *partialHeader) string {
+func (h *header) differs(other *header) string {
 	switch {
 	case queryText(h.Query) != queryText(other.Query):
 		return fmt.Sprintf("they are of another query: %s and %s", queryText(h.Query), queryText(other.Query))

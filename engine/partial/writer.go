@@ -1,0 +1,256 @@
+package partial
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"reflect"
+
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/encode"
+	"github.com/mpga/mpga/engine/finalize"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/store"
+	"github.com/mpga/mpga/partition"
+)
+
+// Options say where Engine.Partial writes.
+type Options struct {
+	// Partitions is how many blobs the states are written to, by the hash of their keys: a power of
+	// two up to 2,048, and the same for all sources that are to be merged. The default is 64.
+	Partitions int
+
+	// Create begins the blob of a partition. It is called once for each, before any is written;
+	// each is then written by one goroutine at a time, and closed. An error of Close is one of
+	// Partial. Dir.Create writes files.
+	Create func(partition int) (io.WriteCloser, error)
+}
+
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	if o.Partitions == 0 {
+		o.Partitions = 64
+	}
+}
+
+// Validate reports every field that is out of its bounds.
+func (o *Options) Validate() error {
+	var errs []error
+	if n := o.Partitions; n < 1 || n > partition.FanOutMax || n&(n-1) != 0 {
+		errs = append(errs, fmt.Errorf("Partitions (%d) must be a power of two in [1, %d]", n, partition.FanOutMax))
+	}
+	if o.Create == nil {
+		errs = append(errs, errors.New("Create must be set"))
+	}
+	return errors.Join(errs...)
+}
+
+// Writer writes the states of a query's groups as blobs, with canonical keys.
+type Writer struct {
+	opt       Options
+	memory    rowdata.Memory
+	canonical *rowdata.Bound
+	layout    rowdata.RowLayout // of canonical states
+	radix     partition.Radix
+	header    *header
+	merged    *Pass // whose states these are; nil for those of a source
+	blobs     []openBlob
+}
+
+// NewWriter returns a writer of the states of a query that is bound canonically. Its blobs take the memory of
+// their pages from memory.
+func NewWriter(bound *rowdata.Bound, memory rowdata.Memory, opt Options) (w *Writer, err error) {
+	w = &Writer{opt: opt, memory: memory, radix: partition.Radix(bits.Len(uint(opt.Partitions)) - 1)}
+	if w.canonical, err = bound.Canonical(); err != nil {
+		return nil, err
+	}
+	w.layout = w.canonical.StateLayout()
+	w.header, err = newHeader(bound, w.canonical, opt.Partitions)
+	return w, err
+}
+
+// Merges says that the states are those of a pass, merged.
+func (w *Writer) Merges(p *Pass) {
+	w.merged = p
+	for i := range w.header.Columns {
+		w.header.Columns[i].Nullable = nullableIn(p.headers, i)
+	}
+}
+
+// openBlob is the blob of a partition while it is written.
+type openBlob struct {
+	file   io.WriteCloser // nil once it is closed
+	writer *store.BlobWriter
+}
+
+// Begin creates the blobs, when it is known how many rows the source has, and how many positions they take.
+func (w *Writer) Begin(rows int64, positions uint64) error {
+	var run [16]byte
+	rand.Read(run[:]) // never fails
+	h := *w.header
+	h.Run = fmt.Sprintf("%x", run)
+	if m := w.merged; m != nil {
+		h.Rows, h.Positions, h.Merged = m.rows, m.positions, m.runs
+	} else {
+		h.Rows, h.Positions = rows, positions
+	}
+	w.blobs = make([]openBlob, h.Partitions)
+	for i := range w.blobs {
+		h.Partition = i
+		text, err := h.encode()
+		if err != nil {
+			return err
+		}
+		b := &w.blobs[i]
+		if b.file, err = w.opt.Create(i); err != nil {
+			return fmt.Errorf("partial states, partition %d: %w", i, err)
+		}
+		if b.writer, err = store.NewBlobWriter(b.file, text, &w.layout, w.memory); err != nil {
+			return fmt.Errorf("partial states, partition %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// put writes a page.
+func (w *Writer) put(partition int, page *rowdata.Page) error {
+	defer page.Release()
+	if err := w.blobs[partition].writer.Append(page); err != nil {
+		return fmt.Errorf("partial states, partition %d: %w", partition, err)
+	}
+	return nil
+}
+
+// blobsClosedAtOnce is how many blobs are closed at the same time: closing a file may wait for the
+// disk, which takes several as soon as one.
+const blobsClosedAtOnce = 16
+
+// End closes the blobs, which are complete then.
+func (w *Writer) End() error {
+	var group spawn.Group
+	group.SetLimit(blobsClosedAtOnce)
+	for i := range w.blobs {
+		group.Go(func() error {
+			b := &w.blobs[i]
+			file := b.file
+			b.file = nil
+			spawn.Step()
+			if err := errors.Join(b.writer.Close(), file.Close()); err != nil {
+				return fmt.Errorf("partial states, partition %d: %w", i, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// Abandon closes the blobs that End has not.
+func (w *Writer) Abandon() error {
+	var errs []error
+	for i := range w.blobs {
+		if file := w.blobs[i].file; file != nil {
+			errs = append(errs, file.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// WorkerWriter is one worker's way to the blobs.
+type WorkerWriter struct {
+	out      *Writer
+	exporter *cpuagg.Exporter
+	keys     rekeyer
+	states   [][]uint64 // by fold, of a tile
+	written  func(groups int)
+}
+
+// Worker returns a worker's way to the blobs: for groups of a run, whose keys the finalizer reads. written is told how
+// many groups have been written.
+func (w *Writer) Worker(run *cpuagg.Run, keys *finalize.Finalizer, written func(groups int)) *WorkerWriter {
+	return &WorkerWriter{
+		out:      w,
+		exporter: run.NewExporter(w.canonical, w.radix, w.put),
+		keys:     newRekeyer(keys, w.canonical),
+		states:   make([][]uint64, len(w.canonical.Folds)),
+		written:  written,
+	}
+}
+
+// Write takes groups and keeps nothing of them.
+func (w *WorkerWriter) Write(ctx context.Context, g *cpuagg.Groups) error {
+	for from := 0; from < g.Len; from += rowdata.TileRows {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		to := min(from+rowdata.TileRows, g.Len)
+		for i := range w.states {
+			words := w.out.canonical.Folds[i].Words
+			w.states[i] = g.States[i][from*words : to*words]
+		}
+		if err := w.exporter.Add(w.keys.keys(g, from, to), to-from, w.states); err != nil {
+			return err
+		}
+		if err := w.writeRuns(ctx, g, from, to); err != nil {
+			return err
+		}
+		w.written(to - from)
+	}
+	return nil
+}
+
+// writeRuns writes what the states of groups from to to have in runs.
+func (w *WorkerWriter) writeRuns(ctx context.Context, g *cpuagg.Groups, from, to int) error {
+	if !g.HasRuns(from, to) {
+		return nil
+	}
+	for group := from; group < to; group++ {
+		for fold := range w.states {
+			runs := g.Runs(fold, group)
+			if runs == nil {
+				continue
+			}
+			if err := w.exporter.AddRuns(ctx, w.keys.keys(g, group, group+1), fold, runs); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Close hands over what is left, after the last groups.
+func (w *WorkerWriter) Close() error { return w.exporter.Close() }
+
+// Release drops what Close has not handed over. It does nothing after Close.
+func (w *WorkerWriter) Release() { w.exporter.Release() }
+
+// rekeyer packs the keys of groups as another bound of the same query lays them out.
+type rekeyer struct {
+	from *finalize.Finalizer
+	to   *rowdata.Bound
+	same bool // the layouts are
+	buf  []uint64
+}
+
+func newRekeyer(from *finalize.Finalizer, to *rowdata.Bound) rekeyer {
+	return rekeyer{from: from, to: to, same: reflect.DeepEqual(&from.Bound.Keys, &to.Keys)}
+}
+
+// keys returns the packed keys of groups from to to, until the next call.
+func (r *rekeyer) keys(g *cpuagg.Groups, from, to int) []uint64 {
+	l := &r.to.Keys
+	if r.same {
+		return g.Keys[from*l.Words : to*l.Words]
+	}
+	r.buf = rowdata.Grow(r.buf, (to-from)*l.Words)
+	clear(r.buf)
+	for k := range l.Fields {
+		f := &l.Fields[k]
+		v := r.from.KeyVector(g, k, from, to)
+		encode.PackField(r.buf, l.Words, f, v.Words, v.Valid) // a value of the column's type is in the range of the type
+	}
+	return r.buf
+}
