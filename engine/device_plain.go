@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"
@@ -31,7 +32,7 @@ type plainFold struct{ fold, words int }
 // memory of the engine's choice.
 func newPlainResult(q *execution, l *deviceLayout) *plainResult {
 	out, ok := q.output.(*batchOutput)
-	if _, own := q.engine.opt.Allocator.(*poolAllocator); !ok || !own || l.parts != nil || !l.plainKeys() {
+	if _, own := q.engine.opt.Allocator.(*budget.Pool); !ok || !own || l.parts != nil || !l.plainKeys() {
 		return nil
 	}
 	p := &plainResult{output: out}

@@ -14,7 +14,9 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/machine"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
@@ -28,7 +30,7 @@ type Engine struct {
 	threads *semaphore.Weighted // E1
 	memory  *mem.Memory
 	temp    *store.Temp
-	budget  *budget
+	budget  *budget.Budget
 	decoded memory.Allocator // of decoded columns
 	results memory.Allocator // of result batches
 	made    memory.Allocator // of batches that others make, see Allocator
@@ -73,12 +75,12 @@ func Open(opt Options) (*Engine, error) {
 		e.devices.put(set, nil)
 	}
 	e.decoded = opt.Allocator
-	if _, own := opt.Allocator.(*poolAllocator); own {
-		e.decoded = &blockAllocator{e.memory, e.share()}
+	if _, own := opt.Allocator.(*budget.Pool); own {
+		e.decoded = budget.NewBlocks(e.memory, e.share())
 	}
-	e.results = &budgetAllocator{of: opt.Allocator, memory: e.memory, share: e.share()}
-	e.made = &budgetAllocator{of: memory.DefaultAllocator, memory: e.memory, share: e.share()}
-	e.budget = newBudget(e.memory, opt.MemoryLimit, opt.testing.MemoryBytes)
+	e.results = budget.NewBounded(opt.Allocator, e.memory, e.share())
+	e.made = budget.NewBounded(memory.DefaultAllocator, e.memory, e.share())
+	e.budget = budget.New(e.memory, opt.MemoryLimit, opt.testing.MemoryBytes)
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e, nil
 }
@@ -94,7 +96,7 @@ func (e *Engine) Close() error {
 	if used := e.memory.Used(); invariants.Enabled && used != 0 {
 		panic(fmt.Sprintf("engine: closed with %d B in use", used))
 	}
-	err := errors.Join(e.budget.close(), e.devices.close())
+	err := errors.Join(e.budget.Close(), e.devices.close())
 	e.rates.save()
 	if e.memory.Used() == 0 { // else somebody reads a batch of Rows that was not released
 		e.memory.Close()
@@ -120,7 +122,7 @@ func (e *Engine) readBytes() int64 {
 }
 
 // MemoryLimit returns the limit of the process, in bytes.
-func (e *Engine) MemoryLimit() int64 { return e.budget.limit }
+func (e *Engine) MemoryLimit() int64 { return e.budget.Limit() }
 
 // Allocator returns an allocator of the Go heap for batches that are made of the engine's results, within its budget.
 // Where that has no room, the work of who asks ends by spawn.Fail.
@@ -190,7 +192,7 @@ func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context, cancel c
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	stop, err := e.budget.start(cancel)
+	stop, err := e.budget.Start(cancel)
 	if err != nil {
 		cancel(nil)
 		leave()
@@ -235,7 +237,7 @@ func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query, bin
 func (e *Engine) aggOptions(totalRows int64, workers int) cpuagg.Options {
 	return cpuagg.Options{
 		Memory:       e.memory,
-		CacheBytes:   lastCache().share(workers),
+		CacheBytes:   machine.LastCache().Share(workers),
 		WorkerBytes:  e.memory.Limit() / 4 * 3 / int64(workers), // the rest is for decoded columns
 		ForceSplits:  e.opt.testing.ForceSplits,
 		TotalRows:    max(totalRows, 0),

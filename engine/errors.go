@@ -6,6 +6,7 @@ import (
 	"github.com/mpga/mpga/engine/finalize"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -24,6 +25,9 @@ var (
 	// ErrInternal marks an error that is a bug of the engine, or of a source, a progress function or a writer that it
 	// was given: a panic, which was recovered. The engine goes on with other queries. errors.As finds a *PanicError.
 	ErrInternal = spawn.ErrInternal
+
+	// ErrMemoryLimit marks a query that cannot run within Options.MemoryLimit.
+	ErrMemoryLimit = budget.ErrMemoryLimit
 
 	// ErrNoMemory marks memory that the system refuses, whatever Options.MemoryLimit says.
 	ErrNoMemory = mem.ErrNoMemory

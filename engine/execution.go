@@ -148,7 +148,7 @@ func (q *execution) execute(ctx context.Context) (err error) {
 func (q *execution) answer(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stopBudget, err := q.engine.budget.start(cancel)
+	stopBudget, err := q.engine.budget.Start(cancel)
 	if err != nil {
 		return err
 	}
@@ -512,7 +512,7 @@ func (q *execution) stats() Stats {
 		MemoryLimit:      q.engine.memory.Limit(),
 		MemoryPeak:       q.engine.memory.Peak(),
 		ResidentLimit:    q.engine.opt.MemoryLimit,
-		ResidentPeak:     q.engine.budget.peak.Load(),
+		ResidentPeak:     q.engine.budget.Peak(),
 		PhaseTimes:       q.times,
 		Elapsed:          time.Since(q.started),
 	}

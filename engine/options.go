@@ -12,6 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/budget"
+	"github.com/mpga/mpga/internal/machine"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/kernels/hostdevice"
@@ -121,7 +123,8 @@ func (o *Options) EnsureDefaults() {
 		o.FS = vfs.OS
 	}
 	if o.MemoryLimit == 0 {
-		o.MemoryLimit = systemMemory() / 10 * 8
+		const enough = (memoryLimitMin + 9) / 8 * 10 // of which 80% are the least limit
+		o.MemoryLimit = machine.Memory(enough) / 10 * 8
 	}
 	if o.TempDir == "" {
 		o.TempDir = os.TempDir()
@@ -136,7 +139,7 @@ func (o *Options) EnsureDefaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Allocator == nil {
-		o.Allocator = new(poolAllocator)
+		o.Allocator = new(budget.Pool)
 	}
 	if o.testing.ResultRows == 0 {
 		o.testing.ResultRows = resultRows

@@ -274,7 +274,7 @@ func TestPanicOfBudget(t *testing.T) {
 	defer e.Close()
 	panicAt(1)
 	failed := make(chan error, 1)
-	stop, err := e.budget.start(func(cause error) { failed <- cause })
+	stop, err := e.budget.Start(func(cause error) { failed <- cause })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,12 +71,12 @@ func ratesFile() string {
 		return ""
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(machine())) // a hash takes everything
+	_, _ = h.Write([]byte(machineName())) // a hash takes everything
 	return filepath.Join(dir, "mpga", fmt.Sprintf("rates-%08x.json", h.Sum32()))
 }
 
-// machine names the kind of machine: its processors, and how many threads they have.
-var machine = sync.OnceValue(func() string {
+// machineName names the kind of machine: its processors, and how many threads they have.
+var machineName = sync.OnceValue(func() string {
 	model := runtime.GOARCH
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {
@@ -93,7 +93,7 @@ var machine = sync.OnceValue(func() string {
 // newRates reads what was kept. A file that makes no sense is as good as none.
 func newRates(file string, log *slog.Logger) *rates {
 	r := &rates{file: file, log: log, seen: ratesBefore}
-	r.seen.Version, r.seen.Machine, r.seen.Link = ratesVersion, machine(), map[string]float64{}
+	r.seen.Version, r.seen.Machine, r.seen.Link = ratesVersion, machineName(), map[string]float64{}
 	kept, err := readRates(file)
 	switch {
 	case err == nil:
@@ -119,8 +119,8 @@ func readRates(file string) (*measured, error) {
 
 // validate returns why rates cannot be those of this machine.
 func (m *measured) validate() error {
-	if m.Version != ratesVersion || m.Machine != machine() {
-		return fmt.Errorf("version %d of %q, want version %d of %q", m.Version, m.Machine, ratesVersion, machine())
+	if m.Version != ratesVersion || m.Machine != machineName() {
+		return fmt.Errorf("version %d of %q, want version %d of %q", m.Version, m.Machine, ratesVersion, machineName())
 	}
 	ok := m.Link != nil && m.Fill > 1e-3 && m.Fill < 1e4
 	for _, v := range m.Link {

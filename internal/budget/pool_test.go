@@ -1,4 +1,4 @@
-package engine
+package budget
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 // Would catch buffers that are too short at the sizes where classes meet, and a Free of memory
 // that the pool did not give out, or gave out in another size.
 func TestPoolSizes(t *testing.T) {
-	p := new(poolAllocator)
+	p := new(Pool)
 	for _, n := range []int{0, 1, poolBytesMin - 1, poolBytesMin, poolBytesMin + 1, 1 << 16, 1<<16 + 1, 1<<20 - 1} {
 		for range 3 {
 			b := p.Allocate(n)
@@ -38,7 +38,7 @@ func TestPoolSizes(t *testing.T) {
 // Would catch a Reallocate that loses what a buffer holds, on the way up and down and across
 // classes.
 func TestPoolReallocate(t *testing.T) {
-	p := new(poolAllocator)
+	p := new(Pool)
 	b := p.Allocate(10)
 	copy(b, "0123456789")
 	for _, n := range []int{20, poolBytesMin, poolBytesMin - 1, 3 * poolBytesMin, 4 * poolBytesMin, 100 * poolBytesMin, 12} {
@@ -54,7 +54,7 @@ func TestPoolReallocate(t *testing.T) {
 
 // Would catch a buffer that two owners have at once.
 func TestPoolConcurrently(t *testing.T) {
-	p := new(poolAllocator)
+	p := new(Pool)
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
@@ -82,7 +82,7 @@ func TestPoolPoisons(t *testing.T) {
 	if !invariants.Enabled {
 		t.Skip("only with -tags invariants")
 	}
-	p := new(poolAllocator)
+	p := new(Pool)
 	b := p.Allocate(poolBytesMin + 1)
 	b[0] = 1
 	p.Free(b)

@@ -1,4 +1,4 @@
-package engine
+package budget
 
 import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -7,24 +7,29 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// budgetAllocator takes large buffers of another allocator only where the budget has room for them. It ends the
+// Bounded takes large buffers of another allocator only where the budget has room for them. It ends the
 // work of who asks where there is none, by spawn.Fail: an allocator has no other way to say so.
 //
 // Nobody knows who holds a buffer of the Go heap how long, so it is not counted as its owner's but, once its pages
 // have been touched, as the part of the process that is measured.
-type budgetAllocator struct {
+type Bounded struct {
 	of     memory.Allocator
 	memory *mem.Memory
 	share  int64 // of the memory limit, in bytes, of one worker
 }
 
-var _ memory.Allocator = (*budgetAllocator)(nil)
+var _ memory.Allocator = (*Bounded)(nil)
+
+// NewBounded returns an allocator over another one; share is the part of the memory limit, in bytes, of one worker.
+func NewBounded(of memory.Allocator, m *mem.Memory, share int64) *Bounded {
+	return &Bounded{of: of, memory: m, share: share}
+}
 
 // reservedBytesMin is the least buffer that is asked for: the budget keeps a margin for smaller ones.
 const reservedBytesMin = 1 << 20
 
 // Allocate returns size bytes that are not cleared.
-func (a *budgetAllocator) Allocate(size int) []byte {
+func (a *Bounded) Allocate(size int) []byte {
 	if size < reservedBytesMin {
 		return a.of.Allocate(size)
 	}
@@ -32,7 +37,7 @@ func (a *budgetAllocator) Allocate(size int) []byte {
 }
 
 // Reallocate resizes a buffer and keeps what fits of it.
-func (a *budgetAllocator) Reallocate(size int, b []byte) []byte {
+func (a *Bounded) Reallocate(size int, b []byte) []byte {
 	if size < reservedBytesMin || size <= cap(b) {
 		return a.of.Reallocate(size, b)
 	}
@@ -40,9 +45,9 @@ func (a *budgetAllocator) Reallocate(size int, b []byte) []byte {
 }
 
 // reserved allocates a buffer within the budget, of which some bytes have been written.
-func (a *budgetAllocator) reserved(size, written int, allocate func() []byte) []byte {
+func (a *Bounded) reserved(size, written int, allocate func() []byte) []byte {
 	bytes := int64(size)
-	if _, own := a.of.(*poolAllocator); own {
+	if _, own := a.of.(*Pool); own {
 		bytes = poolBytes(size)
 	}
 	if err := a.memory.Reserve(bytes); err != nil {
@@ -60,16 +65,16 @@ func (a *budgetAllocator) reserved(size, written int, allocate func() []byte) []
 const pageBytes = 4 << 10
 
 // Free takes a buffer back.
-func (a *budgetAllocator) Free(b []byte) { a.of.Free(b) }
+func (a *Bounded) Free(b []byte) { a.of.Free(b) }
 
 // Reserve implements rowdata.Budget.
-func (a *budgetAllocator) Reserve(bytes int64) error { return a.memory.Reserve(bytes) }
+func (a *Bounded) Reserve(bytes int64) error { return a.memory.Reserve(bytes) }
 
 // Unreserve implements rowdata.Budget.
-func (a *budgetAllocator) Unreserve(bytes int64) { a.memory.Unreserve(bytes) }
+func (a *Bounded) Unreserve(bytes int64) { a.memory.Unreserve(bytes) }
 
 // Room implements rowdata.Budget.
-func (a *budgetAllocator) Room(bytes int64) error { return a.memory.Room(bytes) }
+func (a *Bounded) Room(bytes int64) error { return a.memory.Room(bytes) }
 
 // Share returns the part of the memory limit that is one worker's, in bytes.
-func (a *budgetAllocator) Share() int64 { return a.share }
+func (a *Bounded) Share() int64 { return a.share }

@@ -1,4 +1,4 @@
-package engine
+package machine
 
 import (
 	"fmt"
@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// cache is a processor's largest cache.
-type cache struct {
+// Cache is a processor's largest cache.
+type Cache struct {
 	bytes      int64
 	processors int // that share it
 }
 
-// share returns the bytes that each of so many workers has of it.
-func (c cache) share(workers int) int64 { return c.bytes / int64(max(min(c.processors, workers), 1)) }
+// Share returns the bytes that each of so many workers has of it.
+func (c Cache) Share(workers int) int64 { return c.bytes / int64(max(min(c.processors, workers), 1)) }
 
-// lastCache returns the cache of the first processor; nothing where the system does not tell.
-var lastCache = sync.OnceValue(func() (last cache) {
+// LastCache returns the cache of the first processor; nothing where the system does not tell.
+var LastCache = sync.OnceValue(func() (last Cache) {
 	for index := range 8 {
 		c, err := readCache(fmt.Sprintf("/sys/devices/system/cpu/cpu0/cache/index%d", index))
 		if err != nil {
@@ -32,17 +32,17 @@ var lastCache = sync.OnceValue(func() (last cache) {
 })
 
 // readCache reads what Linux tells of a cache.
-func readCache(dir string) (c cache, err error) {
+func readCache(dir string) (c Cache, err error) {
 	size, err := os.ReadFile(dir + "/size")
 	if err != nil {
-		return cache{}, err
+		return Cache{}, err
 	}
 	list, err := os.ReadFile(dir + "/shared_cpu_list")
 	if err != nil {
-		return cache{}, err
+		return Cache{}, err
 	}
 	if c.bytes, err = parseCacheSize(strings.TrimSpace(string(size))); err != nil {
-		return cache{}, err
+		return Cache{}, err
 	}
 	c.processors, err = countProcessors(strings.TrimSpace(string(list)))
 	return c, err

@@ -1,4 +1,4 @@
-package engine
+package machine
 
 import (
 	"os"
@@ -10,16 +10,16 @@ import (
 func TestReadCache(t *testing.T) {
 	for _, c := range []struct {
 		size, list string
-		want       cache
+		want       Cache
 		ok         bool
 	}{
-		{"32768K\n", "0-7,64-71\n", cache{32 << 20, 16}, true},
-		{"36M\n", "0\n", cache{36 << 20, 1}, true},
-		{"512\n", "0,2\n", cache{512, 2}, true},
-		{"many\n", "0\n", cache{}, false},
-		{"\n", "0\n", cache{}, false},
-		{"32K\n", "0-\n", cache{}, false},
-		{"32K\n", "\n", cache{}, false},
+		{"32768K\n", "0-7,64-71\n", Cache{32 << 20, 16}, true},
+		{"36M\n", "0\n", Cache{36 << 20, 1}, true},
+		{"512\n", "0,2\n", Cache{512, 2}, true},
+		{"many\n", "0\n", Cache{}, false},
+		{"\n", "0\n", Cache{}, false},
+		{"32K\n", "0-\n", Cache{}, false},
+		{"32K\n", "\n", Cache{}, false},
 	} {
 		dir := t.TempDir()
 		for name, text := range map[string]string{"size": c.size, "shared_cpu_list": c.list} {
@@ -39,11 +39,11 @@ func TestReadCache(t *testing.T) {
 // Would catch a share of nothing that divides by zero, and one of more workers than share the cache.
 func TestCacheShare(t *testing.T) {
 	for _, c := range []struct {
-		cache   cache
+		cache   Cache
 		workers int
 		want    int64
-	}{{cache{}, 2, 0}, {cache{32, 8}, 2, 16}, {cache{32, 8}, 100, 4}, {cache{32, 1}, 2, 32}, {cache{32, 0}, 1, 32}} {
-		if got := c.cache.share(c.workers); got != c.want {
+	}{{Cache{}, 2, 0}, {Cache{32, 8}, 2, 16}, {Cache{32, 8}, 100, 4}, {Cache{32, 1}, 2, 32}, {Cache{32, 0}, 1, 32}} {
+		if got := c.cache.Share(c.workers); got != c.want {
 			t.Errorf("%v among %d: %d, want %d", c.cache, c.workers, got, c.want)
 		}
 	}

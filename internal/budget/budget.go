@@ -1,16 +1,17 @@
-package engine
+// Package budget keeps the process within a limit of resident memory while queries run:
+//
+//	limit = margin + what the process holds beside blocks and reservations + what mem.Memory may give out
+//
+//   - L1 (measured): what the process holds is what the system says, looked at every few milliseconds.
+//   - L2 (asked): large buffers of the Go heap are reserved before they are allocated; see Bounded.
+//   - L3 (restored): the limit of Go's collector is the program's own again when no query runs.
+package budget
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"os"
-	"path/filepath"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,15 +20,14 @@ import (
 
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/internal/store"
 )
 
-// ErrMemoryLimit marks a query that cannot run within Options.MemoryLimit.
+// ErrMemoryLimit marks a query that cannot run within the memory limit.
 var ErrMemoryLimit = errors.New("memory limit")
 
-// budget keeps the process within its limit while queries run: what the memory of pages and tables
+// Budget keeps the process within its limit while queries run: what the memory of pages and tables
 // may hold is what the rest of the process, as the system counts it, leaves of the limit.
-type budget struct {
+type Budget struct {
 	memory *mem.Memory
 	limit  int64
 	fixed  bool         // for tests: the limit is that of memory
@@ -76,8 +76,10 @@ const (
 	relieveEvery = 50 * time.Millisecond
 )
 
-func newBudget(m *mem.Memory, limit, fixed int64) *budget {
-	b := &budget{memory: m, limit: limit, fixed: fixed > 0, running: make(map[*budgetUser]struct{})}
+// New returns the budget of a process, which may have limit bytes resident. For tests fixed, where it is not 0, is the
+// limit of the memory alone.
+func New(m *mem.Memory, limit, fixed int64) *Budget {
+	b := &Budget{memory: m, limit: limit, fixed: fixed > 0, running: make(map[*budgetUser]struct{})}
 	m.SetRefusal(b.refuse)
 	if b.fixed {
 		m.SetLimit(fixed)
@@ -89,7 +91,7 @@ func newBudget(m *mem.Memory, limit, fixed int64) *budget {
 }
 
 // relieve gives garbage, and what else the process does not need, back to the system.
-func (b *budget) relieve() {
+func (b *Budget) relieve() {
 	b.relieving.Lock()
 	defer b.relieving.Unlock()
 	if time.Since(b.relieved) > relieveEvery {
@@ -101,20 +103,20 @@ func (b *budget) relieve() {
 }
 
 // refuse returns the error of a reservation that does not fit.
-func (b *budget) refuse(asked, left int64) error {
+func (b *Budget) refuse(asked, left int64) error {
 	return fmt.Errorf("%w of %s: %s are needed at once, and %s are left; raise --memory-limit to about %s (MemoryLimit)",
 		ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(asked)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(b.enough(asked-left))))
 }
 
 // enough returns a limit that has room for so many bytes more: some of what a larger limit gives goes to other owners,
 // and what is asked for once is asked for again.
-func (b *budget) enough(missing int64) int64 {
+func (b *Budget) enough(missing int64) int64 {
 	const slack, step = 2, 4
 	return b.limit + max(slack*missing, b.limit/step)
 }
 
 // look measures the process and sets what is left for pages, tables and reservations.
-func (b *budget) look() error {
+func (b *Budget) look() error {
 	var left, others int64
 	b.memory.Measure(func() int64 {
 		left, others = b.measure()
@@ -138,7 +140,7 @@ func (b *budget) look() error {
 
 // measure returns what the process leaves of the limit for pages, tables and reservations, and what it holds beside
 // them.
-func (b *budget) measure() (left, others int64) {
+func (b *Budget) measure() (left, others int64) {
 	resident := mem.ResidentBytes()
 	if peak := b.peak.Load(); resident > peak {
 		b.peak.Store(resident)
@@ -159,7 +161,7 @@ func (b *budget) measure() (left, others int64) {
 
 // outside returns what the process holds beside the blocks of Memory. Blocks that were allocated lately may not be
 // resident yet, so the figure falls no faster than their owners are taken to fill them.
-func (b *budget) outside(resident int64) int64 {
+func (b *Budget) outside(resident int64) int64 {
 	b.fresh.mu.Lock()
 	defer b.fresh.mu.Unlock()
 	f, blocks, now := &b.fresh, b.memory.Resident(), time.Now()
@@ -179,8 +181,8 @@ type freshBlocks struct {
 	outside int64 // bytes of the process beside them
 }
 
-// start looks after the budget until the returned function is called. It calls fail if it cannot go on.
-func (b *budget) start(fail context.CancelCauseFunc) (stop func(), err error) {
+// Start looks after the budget until the returned function is called. It calls fail if it cannot go on.
+func (b *Budget) Start(fail context.CancelCauseFunc) (stop func(), err error) {
 	if b.fixed {
 		return func() {}, nil
 	}
@@ -210,7 +212,7 @@ func (b *budget) start(fail context.CancelCauseFunc) (stop func(), err error) {
 }
 
 // watched ends the queries that nobody watches any more.
-func (b *budget) watched(err error) {
+func (b *Budget) watched(err error) {
 	defer b.watching.Done()
 	if err == nil {
 		return
@@ -225,13 +227,19 @@ func (b *budget) watched(err error) {
 	}
 }
 
-// close waits until nobody watches any more. Its error is a bug that no query was told of. Requires: no query runs.
-func (b *budget) close() error {
+// Limit returns how many bytes the process may have resident.
+func (b *Budget) Limit() int64 { return b.limit }
+
+// Peak returns how many bytes the process had resident at most.
+func (b *Budget) Peak() int64 { return b.peak.Load() }
+
+// Close waits until nobody watches any more. Its error is a bug that no query was told of. Requires: no query runs.
+func (b *Budget) Close() error {
 	b.watching.Wait()
 	return b.broken
 }
 
-func (b *budget) watch(stop chan struct{}) error {
+func (b *Budget) watch(stop chan struct{}) error {
 	ticker := time.NewTicker(budgetEvery)
 	defer ticker.Stop()
 	for {
@@ -248,104 +256,3 @@ func (b *budget) watch(stop chan struct{}) error {
 		}
 	}
 }
-
-// systemMemory returns how many bytes the control group may use, the machine has, or a limit of address space leaves.
-func systemMemory() int64 {
-	memory := int64(math.MaxInt64)
-	if info, err := os.ReadFile("/proc/meminfo"); err == nil {
-		if fields := bytes.Fields(info); len(fields) > 1 && string(fields[0]) == "MemTotal:" {
-			if kib, err := strconv.ParseInt(string(fields[1]), 10, 64); err == nil {
-				memory = kib << 10
-			}
-		}
-	}
-	return min(memory, groupMemory(), addressMemory())
-}
-
-// addressShare is the part of the address space that may become memory: the other half is that of freed blocks, of the
-// ends of regions, of the collector and of the stacks of threads.
-const addressShare = 2
-
-// addressMemory returns how much memory a limit of address space (ulimit -v) leaves, and at least what an engine needs.
-func addressMemory() int64 {
-	return max(mem.AddressSpaceLeft()/addressShare, (memoryLimitMin+9)/8*10)
-}
-
-// groupMemory returns the least limit of the control groups (version 2) that the process is in.
-func groupMemory() int64 {
-	memory := int64(math.MaxInt64)
-	self, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return memory
-	}
-	group := ""
-	for line := range strings.Lines(string(self)) {
-		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			group = path
-		}
-	}
-	for ; ; group = filepath.Dir(group) {
-		text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", group, "memory.max"))
-		if err == nil {
-			if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
-				memory = min(memory, limit)
-			}
-		}
-		if len(group) <= 1 {
-			return memory
-		}
-	}
-}
-
-// roomBytesMin is what a batch of results may take unasked.
-const roomBytesMin = 1 << 20
-
-// roomCopies is how many times a result is in memory while it is written to a file: as it is, encoded,
-// compressed, and what encoders note of it. A result that follows one of its size finds all but roomCopiesOwn taken.
-const (
-	roomCopies    = 6
-	roomCopiesOwn = 3
-)
-
-// room returns an ErrMemoryLimit where results do not fit the memory that they take until they are in a file, once
-// pages that wait have left it.
-func (q *execution) room(bytes int64) error {
-	if bytes <= roomBytesMin {
-		return nil
-	}
-	copies := int64(roomCopiesOwn)
-	if largest := q.roomLargest.Load(); bytes > largest+largest/4 {
-		copies = roomCopies
-	}
-	if err := q.engine.memory.Room(copies * bytes); err != nil {
-		return fmt.Errorf("a result of %s, %d times as much until it is in a file: %w", humanize.IBytes(uint64(bytes)), roomCopies, err)
-	}
-	q.roomLargest.Store(max(bytes, q.roomLargest.Load()))
-	return nil
-}
-
-// explainLimit adds to an error of a limit which knob there is, and what would have done.
-func (q *execution) explainLimit(err error) error {
-	if !errors.Is(err, store.ErrTempLimit) {
-		return err
-	}
-	total, read := q.progress.rowsTotal, q.progress.rows.Load()
-	if total <= 0 || read <= 0 {
-		return fmt.Errorf("%w; %s", err, store.TempLimitKnobs)
-	}
-	used := q.store.Stored()
-	need := float64(used) * float64(total) / float64(read) * tempSlack
-	if read == total {
-		need = float64(used) * mergeSlack
-	}
-	return fmt.Errorf("%w; %.0f%% of the rows are read: a --temp-limit (TempLimit) of about %s would do, on a --temp-dir (TempDir) that has it, or a larger --memory-limit (MemoryLimit)",
-		err, 100*float64(read)/float64(total), humanize.IBytes(uint64(need)))
-}
-
-// tempSlack is how much more the files take than the pages of the first scatter: partitions that
-// are split lie there twice for a while.
-const tempSlack = 1.25
-
-// mergeSlack is how much more the files take than what is written by the time when all rows are read:
-// partitions become runs, and runs are merged.
-const mergeSlack = 2

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/internal/store"
+)
+
+// roomBytesMin is what a batch of results may take unasked.
+const roomBytesMin = 1 << 20
+
+// roomCopies is how many times a result is in memory while it is written to a file: as it is, encoded,
+// compressed, and what encoders note of it. A result that follows one of its size finds all but roomCopiesOwn taken.
+const (
+	roomCopies    = 6
+	roomCopiesOwn = 3
+)
+
+// room returns an ErrMemoryLimit where results do not fit the memory that they take until they are in a file, once
+// pages that wait have left it.
+func (q *execution) room(bytes int64) error {
+	if bytes <= roomBytesMin {
+		return nil
+	}
+	copies := int64(roomCopiesOwn)
+	if largest := q.roomLargest.Load(); bytes > largest+largest/4 {
+		copies = roomCopies
+	}
+	if err := q.engine.memory.Room(copies * bytes); err != nil {
+		return fmt.Errorf("a result of %s, %d times as much until it is in a file: %w", humanize.IBytes(uint64(bytes)), roomCopies, err)
+	}
+	q.roomLargest.Store(max(bytes, q.roomLargest.Load()))
+	return nil
+}
+
+// explainLimit adds to an error of a limit which knob there is, and what would have done.
+func (q *execution) explainLimit(err error) error {
+	if !errors.Is(err, store.ErrTempLimit) {
+		return err
+	}
+	total, read := q.progress.rowsTotal, q.progress.rows.Load()
+	if total <= 0 || read <= 0 {
+		return fmt.Errorf("%w; %s", err, store.TempLimitKnobs)
+	}
+	used := q.store.Stored()
+	need := float64(used) * float64(total) / float64(read) * tempSlack
+	if read == total {
+		need = float64(used) * mergeSlack
+	}
+	return fmt.Errorf("%w; %.0f%% of the rows are read: a --temp-limit (TempLimit) of about %s would do, on a --temp-dir (TempDir) that has it, or a larger --memory-limit (MemoryLimit)",
+		err, 100*float64(read)/float64(total), humanize.IBytes(uint64(need)))
+}
+
+// tempSlack is how much more the files take than the pages of the first scatter: partitions that
+// are split lie there twice for a while.
+const tempSlack = 1.25
+
+// mergeSlack is how much more the files take than what is written by the time when all rows are read:
+// partitions become runs, and runs are merged.
+const mergeSlack = 2
