@@ -1,5 +1,23 @@
 // Package engine answers SELECT keys, aggregates GROUP BY keys over a source of record batches.
 //
+//	eng, err := engine.Open(engine.Options{})
+//	...
+//	defer eng.Close()
+//	src, err := scan.Open(ctx, []string{"flights/*.parquet"}, scan.Options{})
+//	...
+//	result, err := eng.Aggregate(ctx, src, query.Query{
+//		Keys:       []query.Key{{Column: "origin"}},
+//		Aggregates: []query.Aggregate{{Func: query.Avg, Args: []string{"delay"}}},
+//	})
+//	...
+//	defer result.Release()
+//	for batch, err := range result.All() {
+//		...
+//	}
+//
+// A source is files (scan.Open), record batches of the program's own (scan.Batches), or whatever implements scan.Source.
+// Explain says how a query would run. Rows reads without aggregating, Sort orders, and package sink writes results.
+//
 //		source -> splits -> worker: decode -> tiles -> cpuagg.Worker        partition-generating phase
 //		                                                  |
 //		                              tables that fit, or partitions in a store.Store
@@ -16,22 +34,4 @@
 //
 // Partial ends with states in place of results: groups -> canonical keys and states -> blobs. Merge
 // begins with these: blobs of several sources -> tasks -> ... -> Result.
-//
-// A minimal program:
-//
-//	eng, err := engine.Open(engine.Options{})
-//	...
-//	defer eng.Close()
-//	src, err := scan.Open(ctx, []string{"flights/*.parquet"}, scan.Options{})
-//	...
-//	result, err := eng.Aggregate(ctx, src, query.Query{
-//		Keys:       []query.Key{{Column: "origin"}},
-//		Aggregates: []query.Aggregate{{Func: query.Avg, Args: []string{"delay"}}},
-//	})
-//	...
-//	defer result.Release()
-//	for result.Next() {
-//		fmt.Println(result.RecordBatch())
-//	}
-//	err = result.Err()
 package engine

@@ -53,15 +53,14 @@ func Example() {
 	}
 	defer result.Release()
 
-	for result.Next() {
-		batch := result.RecordBatch()
+	for batch, err := range result.All() {
+		if err != nil {
+			log.Fatal(err)
+		}
 		for row := range int(batch.NumRows()) {
 			city, count, sum, avg := batch.Column(0), batch.Column(1), batch.Column(2), batch.Column(3)
 			fmt.Println(city.ValueStr(row), count.ValueStr(row), sum.ValueStr(row), avg.ValueStr(row))
 		}
-	}
-	if err := result.Err(); err != nil {
-		log.Fatal(err)
 	}
 
 	// Unordered output:

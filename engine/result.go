@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"iter"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -46,6 +47,31 @@ func (r *Result) finish(err error) {
 	r.query = nil
 	close(r.batches)
 	r.cancel(nil)
+}
+
+// All returns the batches of the result for a range loop. What ends the query early is yielded last, without a batch.
+// The batch of a step is the result's: it is valid until the next step, unless the loop retains it, which then has to
+// release it. All releases nothing else: a loop may break and another one go on, and the result must be released
+// after it.
+//
+//	defer result.Release()
+//	for batch, err := range result.All() {
+//		if err != nil {
+//			return err
+//		}
+//		...
+//	}
+func (r *Result) All() iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for r.Next() {
+			if !yield(r.batch, nil) {
+				return
+			}
+		}
+		if err := r.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
 }
 
 // Schema returns the keys and then the aggregates, as the query lists them.
