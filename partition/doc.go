@@ -18,6 +18,8 @@
 //   - P3 (termination): no pass separates the rows of one key, and an estimate may be wrong by
 //     any factor, so no answer of this package promises that a partition fits; its callers
 //     have a fallback that needs no such promise.
+//   - P4 (feedback): a load of Feedback has at least one row, so that loading a table ends; and a
+//     table below LFMin is never called full.
 //
 // The package is pure: no I/O, no goroutines, no CUDA. What a partition holds, and where it is
 // kept, is up to its callers.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/partition"
 )
 
 // areaLayout is how the memory of an area is shared out.
@@ -125,7 +126,7 @@ func (a *area) scratchAt() int64 { return a.layout.rows.bytes + a.layout.groups.
 func (a *area) process(ctx context.Context, set []int, rows int64, emit func(context.Context, *Groups) error) error {
 	r := a.device.run
 	in := &pieces{blocks: r.blocks, runs: runsOf(set)}
-	if rows > a.layout.rows.capacity && float64(r.expect(rows)) > r.opt.LFMax*float64(a.feedSlots()) {
+	if rows > a.layout.rows.capacity && float64(r.expect(rows)) > r.opt.feedback(a.feedSlots()).GroupsMax() {
 		return a.split(ctx, set, in, rows, emit)
 	}
 	groups, err := a.groupsOf(in, rows)
@@ -215,8 +216,7 @@ func (r *Run) expect(rows int64) int64 {
 	if ratio == 0 {
 		ratio = float64(r.estimate) / float64(max(r.opt.Rows, rows))
 	}
-	const margin, least = 1.1, 1 << 10
-	return min(int64(ratio*margin*float64(rows))+least, rows)
+	return partition.Expect(ratio, rows)
 }
 
 // learn notes how many groups rows had.
@@ -256,6 +256,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	d := a.device
 	r, o := d.run, &d.run.opt
 	slots := a.feedSlots()
+	feedback := o.feedback(slots)
 	at := kernels.Span{Buffer: a.memory, Offset: a.scratchAt()}
 	tab := kernels.Table{Slots: slots, Memory: kernels.Span{Buffer: a.memory, Offset: a.scratchAt() + align(statusBytes)}}
 	half := a.half()
@@ -269,11 +270,10 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	defer a.closeMarks()
 	var groups, refused int64
 	for rows > 0 {
-		room := int64(o.LFMax*float64(slots)) - groups
-		if float64(groups) > o.LFMin*float64(slots) && room < rows {
+		n := feedback.Next(groups, rows, half.capacity)
+		if n == 0 {
 			break
 		}
-		n := min(rows, max(room, 1), half.capacity)
 		overflow := half.rows(a.memory, half.bytes, n)
 		loaded := half.rows(a.memory, 0, n)
 		err := firstError(

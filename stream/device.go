@@ -106,7 +106,7 @@ func (d *device) tileRows() int {
 	o := &d.run.opt
 	bytes := min(d.limit/ringShare/int64(o.Streams), o.PinnedLimit/ringPinned/int64(o.Streams), tileBytesMax)
 	rows := bytes / rowBytes(&o.Shape, o.Nullable)
-	rows = min(rows, int64((o.LFMax-o.LFMin)*float64(d.tableMax().Slots)))
+	rows = min(rows, o.feedback(d.tableMax().Slots).LoadMax())
 	if rows > tileRowsMin {
 		rows -= rows % tileRowsMin
 	}

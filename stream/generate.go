@@ -81,8 +81,7 @@ func copiedBytes(copies []kernels.Copy) (bytes int64) {
 
 // enterTable: a table of so many slots, or of as many as a tile needs, if they fit; and room for what it refuses.
 func (d *device) enterTable(slots int64) (err error) {
-	o := &d.run.opt
-	least := int64(float64(d.layout.capacity)/(o.LFMax-o.LFMin)) + 1
+	least := d.run.opt.feedback(0).SlotsFor(d.layout.capacity)
 	return errors.Join(d.newTable(max(slots, least)), d.enterTiles(scatterBytes(radixBitsMax)+statusBytes))
 }
 
@@ -307,14 +306,11 @@ func (r *Run) planResident(slots int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	partitions := 1 << r.radix
-	if n := int(residentPart * r.opt.LFMax * float64(slots) / float64(r.estimate) * float64(partitions)); n < partitions {
+	if n := r.opt.feedback(slots).Resident(r.estimate, partitions); n < partitions {
 		r.resident = n
 	}
 	r.counters.Resident = r.resident
 }
-
-// residentPart is how much of the table is planned to be used: partitions differ, and estimates err.
-const residentPart = 0.97
 
 // Resident returns of how many partitions, of 2^radix, a table takes rows; 0: of all.
 func (r *Run) Resident() (partitions, radix int) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/partition"
 )
 
 // Options of New.
@@ -48,9 +49,8 @@ type Options struct {
 	// Streams is how many tiles a device has in its ring. The default is 4.
 	Streams int
 
-	// LFMin and LFMax are the load factors of feedback loading (section 4.2.2): rows are loaded while
-	// the table is to stay below LFMax; above LFMin, it is full when they might not fit. The
-	// defaults are 0.6 and 0.8, as the paper's.
+	// LFMin and LFMax are the load factors of partition.Feedback. The defaults are 0.6 and 0.8, as
+	// the paper's.
 	LFMin, LFMax float64
 
 	// Groups is the estimate of the groups. The default, 0, samples the first tile.
@@ -65,6 +65,11 @@ type Options struct {
 
 	// Trace takes what the devices do, and when. The default, nil, measures nothing.
 	Trace Trace
+}
+
+// feedback returns how a table of so many slots is loaded.
+func (o *Options) feedback(slots int64) partition.Feedback {
+	return partition.Feedback{Slots: slots, LFMin: o.LFMin, LFMax: o.LFMax}
 }
 
 // Parts takes the rows of RoutePartition.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/partition"
 )
 
 // table is the one table of RouteTable or RouteHybrid.
@@ -62,11 +63,12 @@ func (d *device) tableFor(slots int64) kernels.Table {
 // tableHolds returns the most groups for which one table is expected to be enough. Searches of a packed table
 // stay short until it is full.
 func (d *device) tableHolds() float64 {
-	o, t := &d.run.opt, d.tableMax()
+	t := d.tableMax()
+	feedback := d.run.opt.feedback(t.Slots)
 	if t.Packed {
-		return residentPart * o.LFMax * float64(t.Slots)
+		return feedback.PlannedGroups()
 	}
-	return o.LFMin * float64(t.Slots)
+	return feedback.GroupsMin()
 }
 
 // newTable makes the device's table, of so many slots if they fit.
@@ -117,19 +119,19 @@ func (t *Tile) insert(rows, overflow *kernels.Rows, status kernels.Span) error {
 	)
 }
 
-// hasRoom reports whether the table may take a tile, and seals it when it is full: section 4.2.2 of the paper.
-// The table is to stay below LFMax, by what the last loads have added; below LFMin, a tile has room in any
-// case. Where it waited, the run may have gone on to another route: it returns false. Requires: d.mu is held.
+// hasRoom reports whether the table may take a tile, and seals the table when it is full. Where hasRoom waited, the run
+// may have gone on to another route: it returns false. Requires: d.mu is held.
 func (d *device) hasRoom(t *Tile) bool {
-	tab, o := d.table, &d.run.opt
-	switch {
-	case tab.Sealed, float64(tab.groups)+tab.growth*float64(tab.loading+d.tableRows(t)) <= o.LFMax*float64(tab.Slots):
+	tab := d.table
+	if tab.Sealed {
 		return true
-	case tab.loading > 0:
+	}
+	switch d.run.opt.feedback(tab.Slots).Admit(tab.groups, tab.growth, tab.loading, d.tableRows(t)) {
+	case partition.Admitted:
+		return true
+	case partition.AdmitLater:
 		d.idle.Wait()
 		return false
-	case float64(tab.groups) <= o.LFMin*float64(tab.Slots):
-		return true
 	}
 	tab.Sealed = true
 	d.run.leaveRoute(RouteTable, d.foretellGroups())
@@ -151,8 +153,7 @@ func (d *device) foretellGroups() int64 {
 	r := d.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	total := float64(r.totalRows())
-	return int64(min(float64(d.table.groups)/float64(max(r.counters.Rows, 1))*total, total))
+	return partition.Continue(d.table.groups, r.counters.Rows, r.totalRows())
 }
 
 // lastGroups takes the groups of the table out of the device, and drops the table: all at once where pinned memory has
