@@ -1,6 +1,9 @@
 package cpuagg
 
-import "github.com/mpga/mpga/internal/rowdata"
+import (
+	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/rowdata"
+)
 
 // stateBytesMax is how much of its elements a state takes into a page: a page can then be held, and
 // written, where memory is short. What is more becomes states of the same group, which merge again.
@@ -20,6 +23,7 @@ func (s *scatterer) scatterParts(b *rowdata.Bound, keys []uint64, n int, states 
 		for group := range n {
 			state := states[i][group*f.Words : (group+1)*f.Words]
 			for n := cut(f, state); n > 0; n = cut(f, state) {
+				invariants.Sometimes("cpuagg: a state is cut into several")
 				if parts == nil {
 					parts = emptyStates(b)
 				}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -220,6 +221,7 @@ func (d *direct) windowOf(t *table, keys []uint64) (base, window uint64, ok bool
 
 // leaveDirect enters the groups into slots.
 func (t *table) leaveDirect() {
+	invariants.Sometimes("cpuagg: keys lie too far apart for a direct table")
 	t.direct.release(t.memory)
 	t.direct.off = true
 	if 2*t.groups <= len(t.slots) {

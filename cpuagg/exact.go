@@ -1,6 +1,9 @@
 package cpuagg
 
-import "github.com/mpga/mpga/internal/rowdata"
+import (
+	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/rowdata"
+)
 
 // Exact folds; rowdata.ExactTerm has the layout of their states. What a state holds is an exact number
 // wherever its window lies and whether it is wide or not, so that windows may be chosen, moved and
@@ -206,6 +209,7 @@ func productOf(t rowdata.ExactTerm, x, y []uint64, signs [2]uint64) (product [8]
 
 // widen moves the sums of a state from its window to a block.
 func (s *states) widen(f *rowdata.Fold, state []uint64) {
+	invariants.Sometimes("cpuagg: an exact sum outgrows its window")
 	block := s.heap.AllocBlock(f.Kind.ExactBlockWords())
 	addWindowToBlock(f, block, state)
 	clear(exactSums(f, state))

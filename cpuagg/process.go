@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"unsafe"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
@@ -204,7 +206,27 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 		return nil, tasks, err
 	}
 	g.finish()
+	if invariants.Enabled {
+		w.check(task, g)
+	}
 	return g, nil, nil
+}
+
+// check panics unless the groups of a task have all its rows (A1), no key twice (W1), and no key of another task (A2).
+func (w *Worker) check(task Task, g *Groups) {
+	invariants.Checkf(g.rows == task.rows, "A1: a task of %d rows and states has %d merged", task.rows, g.rows)
+	layout := g.table.layout
+	seen := make(map[uint64][]int, g.Len) // groups, by the hash of their key
+	for group := range g.Len {
+		key := g.table.key(group)
+		var hash [1]uint64
+		hashKeys(layout, key, task.pass.seed(), hash[:])
+		p := task.pass.radix.Of(hash[0])
+		invariants.Checkf(slices.Contains(task.partitions, p), "A2: a key of partition %d in a task of %v", p, task.partitions)
+		twice := slices.ContainsFunc(seen[hash[0]], func(other int) bool { return layout.Equal(key, g.table.key(other)) })
+		invariants.Checkf(!twice, "W1: two of %d groups have the key %x", g.Len, key)
+		seen[hash[0]] = append(seen[hash[0]], group)
+	}
 }
 
 // groupsExpected is what a table has room for to begin with, if the task may have as many and is not said to

@@ -128,8 +128,7 @@ type pass struct {
 	runs      map[int][]carriedRuns // by partition, of groups that were split away from others
 }
 
-// seed returns the hash seed of the scatter: none that the tables and scatters of the passes before
-// have used, and not that of the tables of this pass.
+// seed returns the hash seed of the scatter, which neither a scatter before nor the tables of this pass use (P2).
 func (p *pass) seed() uint64 { return partition.Seed(p.depth) }
 
 // tableSeed returns the hash seed of the tables that partitions are processed in.

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -91,6 +92,7 @@ func (r *Runs) write(w *Worker, fill func(*runWriter) error) error {
 func (r *Runs) reduce(ctx context.Context, w *Worker, n int) error {
 	slices.SortFunc(r.runs, func(a, b sortedRun) int { return int(a.elements - b.elements) })
 	for len(r.runs) > n {
+		invariants.Sometimes("cpuagg: sorted runs are merged to fewer")
 		several := r.runs[:min(n, len(r.runs)-n+1)]
 		err := r.write(w, func(run *runWriter) error {
 			m, err := newMerger(ctx, r.order, several)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
@@ -82,7 +83,8 @@ type scatterer struct {
 	open    []*rowdata.Page // by partition
 	next    []cursor        // by partition: where its next row goes
 	refers  bool            // rows may refer to their page's heap
-	rows    int64           // scattered
+	rows    int64           // placed
+	handed  int64           // of these, in pages that the pass has
 	lines   []line          // by partition, of scatterPairs; nil before
 
 	// Of the rows being scattered:
@@ -173,7 +175,7 @@ func (s *scatterer) take(p int) *rowdata.Page {
 // seal hands over the pages that the placed rows have filled.
 func (s *scatterer) seal() error {
 	for i, f := range s.full {
-		if err := s.pass.parts.Put(f.partition, s.content, f.page); err != nil {
+		if err := s.hand(f.partition, f.page); err != nil {
 			s.full = s.full[i+1:]
 			return err
 		}
@@ -181,6 +183,16 @@ func (s *scatterer) seal() error {
 	clear(s.full)
 	s.full = s.full[:0]
 	return nil
+}
+
+// hand hands a page over to the pass.
+func (s *scatterer) hand(partition int, page *rowdata.Page) error {
+	s.handed += int64(page.Rows)
+	if invariants.Enabled && s.refers {
+		err := page.CheckReferences(s.layout)
+		invariants.Checkf(err == nil, "A3: partition %d: %v", partition, err)
+	}
+	return s.pass.parts.Put(partition, s.content, page)
 }
 
 // put writes one part of the placed rows: words values a row, from values, at an offset.
@@ -236,9 +248,12 @@ func (s *scatterer) close() error {
 		if page == nil {
 			continue
 		}
-		if err := s.pass.parts.Put(p, s.content, page); err != nil {
+		if err := s.hand(p, page); err != nil {
 			return err
 		}
+	}
+	if invariants.Enabled {
+		invariants.Checkf(s.handed == s.rows, "A1: %d rows were placed, %d are in pages", s.rows, s.handed)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package cpuagg
 import (
 	"context"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -36,6 +37,7 @@ func (w *Worker) relieve(task Task, g *Groups) (split bool, err error) {
 	case rest > bytes/2 && canSplit:
 		return true, nil
 	case rest > bytes/2 || w.run.borrow(g, bytes):
+		invariants.Sometimes("cpuagg: a task takes more than its share of the memory")
 		g.bytesMax = 2 * bytes
 		return false, nil
 	}
@@ -111,6 +113,7 @@ func (g *Groups) spill(w *Worker, id stateID) error {
 	if state[0] == 0 {
 		return nil
 	}
+	invariants.Sometimes("cpuagg: the elements of a state become a sorted run")
 	runs := g.runs[id]
 	if runs == nil {
 		if g.runs == nil {
@@ -223,6 +226,7 @@ type carriedRuns struct {
 func (g *Groups) carry(p *pass) {
 	layout := g.table.layout
 	for id, runs := range g.runs {
+		invariants.Sometimes("cpuagg: the sorted runs of a group go to the tasks of a split")
 		c := carriedRuns{key: append([]uint64(nil), g.table.key(id.group)...), fold: id.fold, runs: runs}
 		layout.Keep(c.key, &c.heap)
 		var hash [1]uint64

@@ -3,6 +3,7 @@ package cpuagg
 import (
 	"math/bits"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
@@ -14,22 +15,29 @@ type splitter struct {
 	pass         *pass
 	states, rows *scatterer
 	hashes       []uint64
+	left         int64 // rows and states of the task that have not been merged or scattered
 }
 
 // newSplitter begins to split a task, with the groups so far, which it releases.
 func (w *Worker) newSplitter(task Task, g *Groups) (*splitter, error) {
+	invariants.Sometimes("cpuagg: a task is split")
 	w.run.counters.Splits.Add(1)
 	// Had all rows as many groups each as those so far, this many tables would hold them.
 	tables := 2 * task.rows / max(g.rows, 1)
 	radix := max(min(partition.Radix(bits.Len64(uint64(tables))), splitBitsMax), splitBitsMin)
 	m, p := w.run.opt.Memory, w.run.newPass(task.pass.depth+1, radix)
 	p.rowsMax = max(min(g.rows, task.rows)/2, 1) // not all of them again
+	if invariants.Enabled {
+		invariants.Checkf(p.seed() != task.pass.seed(), "P2: pass %d has the seed of the pass before", p.depth)
+		invariants.Checkf(p.depth <= splitsMax, "P3: pass %d", p.depth)
+	}
 	s := &splitter{
 		worker: w,
 		pass:   p,
 		states: newScatterer(m, States, &w.run.stateLayout, p),
 		rows:   newScatterer(m, Rows, &w.run.rowLayout, p),
 		hashes: make([]uint64, rowdata.TileRows),
+		left:   task.rows - g.rows,
 	}
 	err := s.states.scatterStates(g.table, g.states)
 	if err == nil {
@@ -55,6 +63,7 @@ func (s *splitter) addFrom(content Content, page *rowdata.Page, from int) error 
 	b := w.run.bound
 	for ; from < page.Rows; from += rowdata.TileRows {
 		n := min(rowdata.TileRows, page.Rows-from)
+		s.left -= int64(n)
 		var err error
 		if content == States {
 			w.unpackStates(page, from, n)
@@ -78,6 +87,9 @@ func (s *splitter) finish() ([]Task, error) {
 			s.release()
 			return nil, err
 		}
+	}
+	if invariants.Enabled {
+		invariants.Checkf(s.left == 0, "A1: %d rows and states of a split task were not scattered", s.left)
 	}
 	return s.worker.run.tasks(s.pass), nil
 }

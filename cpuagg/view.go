@@ -3,6 +3,7 @@ package cpuagg
 import (
 	"slices"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -44,6 +45,9 @@ func (v *view) set(t *rowdata.Tile, gids []uint32) {
 			}
 		}
 	}
+	if invariants.Enabled {
+		v.check(t)
+	}
 	for i, in := range v.bound.Inputs {
 		arg := t.Args[in.Arg]
 		if len(v.gids[in.Selection]) < t.Rows {
@@ -51,6 +55,21 @@ func (v *view) set(t *rowdata.Tile, gids []uint32) {
 			arg = v.inputBuf[i]
 		}
 		v.inputs[i] = arg
+	}
+}
+
+// check panics unless each selection has exactly the rows without a NULL (A4).
+func (v *view) check(t *rowdata.Tile) {
+	for s, sel := range v.bound.Selections {
+		selected := 0
+		for row := range t.Rows {
+			if !slices.ContainsFunc(sel, func(c int) bool { return t.Valid[c] != nil && t.Valid[c][row] == 0 }) {
+				selected++
+			} else {
+				invariants.Checkf(len(v.gids[s]) < t.Rows && !slices.Contains(v.rows[s], uint32(row)), "A4: selection %d has row %d, a NULL", s, row)
+			}
+		}
+		invariants.Checkf(len(v.gids[s]) == selected, "A4: selection %d has %d rows, %d have no NULL", s, len(v.gids[s]), selected)
 	}
 }
 

@@ -3,6 +3,7 @@ package cpuagg
 import (
 	"math"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -181,6 +182,7 @@ func (w *Worker) addRows(t *rowdata.Tile, hashes []uint64) error {
 		return err
 	}
 	if w.modeRows >= retryRows && !w.run.opt.NoPreAgg {
+		invariants.Sometimes("cpuagg: a worker that scatters rows tries to pre-aggregate again")
 		w.scatterMode, w.modeRows = false, 0
 	}
 	return nil
@@ -188,6 +190,7 @@ func (w *Worker) addRows(t *rowdata.Tile, hashes []uint64) error {
 
 // flush scatters the table's groups and decides how to go on.
 func (w *Worker) flush() error {
+	invariants.Sometimes("cpuagg: the table of a worker is full")
 	in := w.modeRows * w.run.rowBytes
 	out := int64(w.table.groups)*w.run.stateBytes + w.states.heap.Bytes() + w.table.heap.Bytes()
 	if err := w.scatterTable(); err != nil {

@@ -1,0 +1,44 @@
+package rowdata
+
+import "fmt"
+
+// CheckReferences returns an error unless all that the rows of a page refer to lies in the page's own heap (W4): a page
+// then outlives what its rows were made from.
+func (p *Page) CheckReferences(layout *RowLayout) error {
+	for i := range p.Rows {
+		if err := layout.Relocate(p.Words[i*layout.Stride:(i+1)*layout.Stride], ownBlocks{&p.Heap}); err != nil {
+			return fmt.Errorf("row %d of %d: %w", i, p.Rows, err)
+		}
+	}
+	return nil
+}
+
+// ownBlocks is a Relocator that leaves the blocks of a heap where they are, and fails on others.
+type ownBlocks struct{ heap *Heap }
+
+// Block implements Relocator.
+func (o ownBlocks) Block(address *uint64, n uint64) ([]uint64, error) {
+	if !o.heap.owns(*address, n) {
+		return nil, fmt.Errorf("%d words at %#x are not of the page's heap", n, *address)
+	}
+	return WordsAt(address, int(n)), nil
+}
+
+// owns reports whether n words at an address are of the heap.
+func (h *Heap) owns(address, n uint64) bool {
+	within := func(chunk []uint64) bool {
+		first := Address(chunk)
+		return first <= address && address+8*n <= first+8*uint64(cap(chunk))
+	}
+	for _, chunk := range h.chunks {
+		if within(chunk) {
+			return true
+		}
+	}
+	for _, chunk := range h.large {
+		if within(chunk) {
+			return true
+		}
+	}
+	return false
+}
