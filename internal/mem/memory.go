@@ -36,6 +36,9 @@ type Memory struct {
 	mu      sync.Mutex
 	regions [][]byte           // of slabs
 	large   map[*uint64][]byte // of blocks above a slab
+
+	closed invariants.CloseChecker
+	blocks sync.Map // sizes in words of the blocks in use, by *uint64, where invariants are checked
 }
 
 // class holds the free blocks of one size.
@@ -115,7 +118,23 @@ func (m *Memory) Alloc(n int) []uint64 {
 	p := m.classes[bitsOf].take(m, bitsOf)
 	m.used.Add(size) // take may fail
 	m.grown()
-	return unsafe.Slice((*uint64)(p), size/8)[:n]
+	block := unsafe.Slice((*uint64)(p), size/8)
+	if invariants.Enabled {
+		m.checkTaken(block)
+	}
+	return block[:n]
+}
+
+// checkTaken panics if a block that is to be in use is so already (T1).
+func (m *Memory) checkTaken(block []uint64) {
+	_, twice := m.blocks.LoadOrStore(unsafe.SliceData(block), len(block))
+	invariants.Checkf(!twice, "T1: a block of %d B in use is given out again", 8*len(block))
+}
+
+// checkFreed panics unless a block is in use, of this size (T1).
+func (m *Memory) checkFreed(block []uint64) {
+	words, used := m.blocks.LoadAndDelete(unsafe.SliceData(block))
+	invariants.Checkf(used && words == len(block), "T1: %d B are given back, of a block in use of %v words", 8*len(block), words)
 }
 
 // take returns a free block, a warm one if there is one.
@@ -178,6 +197,9 @@ func (m *Memory) allocLarge(n int) []uint64 {
 	base = unsafe.Add(base, -uintptr(base)&(slabBytes-1))
 	adviseHuge(unsafe.Slice((*byte)(base), size), m.huge)
 	block := unsafe.Slice((*uint64)(base), size/8)
+	if invariants.Enabled {
+		m.checkTaken(block)
+	}
 	m.mu.Lock()
 	m.large[unsafe.SliceData(block)] = region
 	m.mu.Unlock()
@@ -193,6 +215,7 @@ func (m *Memory) Free(block []uint64) {
 	}
 	block = block[:cap(block)]
 	if invariants.Enabled {
+		m.checkFreed(block)
 		for i := range block {
 			block[i] = 0xDBDBDBDBDBDBDBDB
 		}
@@ -243,6 +266,7 @@ func (m *Memory) trim() {
 			c.mu.Lock()
 			p, ok := pop(&c.warm)
 			if ok {
+				invariants.Sometimes("mem: a warm block turns cold")
 				m.warm.Add(-1 << bitsOf)
 				discard(unsafe.Slice((*byte)(p), 1<<bitsOf))
 				c.cold = append(c.cold, p)
@@ -259,6 +283,7 @@ func (m *Memory) trim() {
 func (m *Memory) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.closed.Close()
 	for _, region := range m.regions {
 		unmapMemory(region)
 	}

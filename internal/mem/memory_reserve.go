@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -51,6 +52,7 @@ func (m *Memory) Reserve(bytes int64) error {
 		return err
 	}
 	for wait := reserveWaitMin; m.relieve != nil && bytes <= m.Limit() && wait <= reserveWaitMax; wait *= 2 {
+		invariants.Sometimes("mem: a reservation waits for others to be given back")
 		m.relieve()
 		if left, err = m.tryReserve(bytes); err != nil || left >= 0 {
 			return err
@@ -82,7 +84,10 @@ func (m *Memory) Unreserve(bytes int64) {
 	if m.relieve != nil {
 		m.settling.Add(bytes)
 	}
-	m.reserved.Add(-bytes)
+	left := m.reserved.Add(-bytes)
+	if invariants.Enabled {
+		invariants.Checkf(left >= 0, "T1: %d B are given back, %d B more than were reserved", bytes, -left)
+	}
 }
 
 // Room returns an error where Reserve would, and reserves nothing.
@@ -117,6 +122,7 @@ func (m *Memory) reclaim(bytes int64) error {
 		if m.Left() >= 0 {
 			return nil
 		}
+		invariants.Sometimes("mem: pages are written to disk for a reservation")
 		if err := r.reclaim(bytes); err != nil {
 			return err
 		}
@@ -126,6 +132,7 @@ func (m *Memory) reclaim(bytes int64) error {
 
 // refusal returns the error of a reservation that does not fit.
 func (m *Memory) refusal(asked, left int64) error {
+	invariants.Sometimes("mem: a reservation is refused")
 	if m.refuse != nil {
 		return m.refuse(asked, left)
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -43,6 +44,7 @@ type BlobWriter struct {
 	frames uint64
 	rows   uint64
 	failed bool // the bytes after at are not known
+	closed invariants.CloseChecker
 }
 
 // NewBlobWriter begins a blob of states of a layout with a header, any text.
@@ -70,6 +72,7 @@ func (w *BlobWriter) Append(page *rowdata.Page) error {
 	*buf = frame
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.closed.CheckOpen()
 	w.frames++
 	w.rows += uint64(page.Rows)
 	return w.write(frame)
@@ -79,6 +82,7 @@ func (w *BlobWriter) Append(page *rowdata.Page) error {
 func (w *BlobWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.closed.Close()
 	b := make([]byte, blobTrailer)
 	binary.LittleEndian.PutUint32(b, trailerMagic)
 	binary.LittleEndian.PutUint64(b[8:], w.frames)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -84,16 +85,27 @@ const spoolReadBytes = 64 << 10
 
 // Pages implements cpuagg.Spool.
 func (p *spool) Pages() cpuagg.Pages {
-	return &spoolPages{extentReader{store: p.store, layout: p.writer.layout, extents: p.extents, ahead: spoolReadBytes}}
+	pages := &spoolPages{extentReader: extentReader{store: p.store, layout: p.writer.layout, extents: p.extents, ahead: spoolReadBytes}}
+	pages.closed.Open("the pages of a spool")
+	return pages
 }
 
-type spoolPages struct{ extentReader }
+type spoolPages struct {
+	extentReader
+	closed invariants.CloseChecker
+}
 
 // Next implements cpuagg.Pages.
-func (p *spoolPages) Next() (*rowdata.Page, error) { return p.next() }
+func (p *spoolPages) Next() (*rowdata.Page, error) {
+	p.closed.CheckOpen()
+	return p.next()
+}
 
 // Close implements cpuagg.Pages.
-func (p *spoolPages) Close() { p.close() }
+func (p *spoolPages) Close() {
+	p.closed.Close()
+	p.close()
+}
 
 // Discard implements cpuagg.Spool.
 func (p *spool) Discard() {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/trace"
@@ -40,6 +41,8 @@ type Store struct {
 	spilled atomic.Int64 // bytes of pages written, before compression
 	stored  atomic.Int64 // bytes written
 	created atomic.Int64 // files
+
+	closed invariants.CloseChecker
 }
 
 // pass is the partitions of one scatter.
@@ -89,6 +92,7 @@ func NewStore(opt StoreOptions) *Store {
 		spools:  make(map[*spool]struct{}),
 	}
 	s.left.L = &s.mu
+	s.closed.Open("a store")
 	return s
 }
 
@@ -142,6 +146,7 @@ func (s *Store) Reclaim(bytes int64) error {
 		if err := s.evict(part, pages); err != nil {
 			return err
 		}
+		invariants.Sometimes("store: a partition is written to disk")
 		bytes -= freed
 	}
 	return nil
@@ -209,6 +214,7 @@ func (s *Store) write(file *tempFile, pages []*rowdata.Page, layout *rowdata.Row
 	e = extent{file: file, offset: file.end}
 	defer func() {
 		if e.n = file.end - e.offset; err != nil {
+			invariants.Sometimes("store: an extent is dropped after an error")
 			e.discard() // nobody will read what came before the error
 		}
 	}()
@@ -265,6 +271,7 @@ func (s *Store) lockFile() (*tempFile, error) {
 		s.files = append(s.files, f)
 		return f, nil
 	}
+	invariants.Sometimes("store: a writer waits for another")
 	f := s.files[len(s.passes)%len(s.files)]
 	s.mu.Unlock()
 	f.mu.Lock()
@@ -290,11 +297,13 @@ func (p *pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
 	defer s.mu.Unlock()
 	part := &p.partitions[partition]
 	for part.leaving > 0 {
+		invariants.Sometimes("store: a partition is asked for while it is written to disk")
 		s.left.Wait()
 	}
 	t := &taken{pages: part.pages[content], onDisk: extentReader{
 		store: s, layout: s.layouts[content], extents: part.extents[content], ahead: readBytes, discard: true,
 	}}
+	t.closed.Open("the pages of a partition")
 	part.pages[content], part.extents[content] = nil, nil
 	for _, page := range t.pages {
 		part.bytes -= page.Bytes()
@@ -310,6 +319,7 @@ func (p *pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
 type taken struct {
 	pages  []*rowdata.Page
 	onDisk extentReader
+	closed invariants.CloseChecker
 }
 
 // readBytes is how much is read of a partition at a time.
@@ -317,6 +327,7 @@ const readBytes = 256 << 10
 
 // Next implements cpuagg.Pages.
 func (t *taken) Next() (*rowdata.Page, error) {
+	t.closed.CheckOpen()
 	if len(t.pages) > 0 {
 		page := t.pages[0]
 		t.pages = t.pages[1:]
@@ -327,6 +338,7 @@ func (t *taken) Next() (*rowdata.Page, error) {
 
 // Close implements cpuagg.Pages.
 func (t *taken) Close() {
+	t.closed.Close()
 	releaseAll(t.pages)
 	t.pages = nil
 	t.onDisk.close()
@@ -352,6 +364,7 @@ func (s *Store) Files() int64 { return s.created.Load() }
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed.Close()
 	for _, p := range s.passes {
 		for i := range p.partitions {
 			part := &p.partitions[i]
@@ -370,6 +383,10 @@ func (s *Store) Close() error {
 	}
 	var errs []error
 	for _, f := range s.files {
+		if invariants.Enabled {
+			used := f.used.Load()
+			invariants.Checkf(used == 0, "T2: %d B of a file that is closed are still counted", used)
+		}
 		errs = append(errs, f.file.Close())
 	}
 	s.files, s.passes, s.bytes = nil, nil, 0

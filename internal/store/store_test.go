@@ -296,6 +296,7 @@ func page(rows, words int) *rowdata.Page {
 // of all pages put, and a peak that falls or that counts rows instead of bytes.
 func TestStoreAccounting(t *testing.T) {
 	s := testStore(t, 1<<30, nil)
+	defer s.Close()
 	q := s.NewPass(2)
 	put := func(p int, content cpuagg.Content, page *rowdata.Page) {
 		t.Helper()
@@ -327,6 +328,7 @@ func TestStoreAccounting(t *testing.T) {
 		t.Helper()
 		var got []*rowdata.Page
 		pages := q.Take(p, content)
+		defer pages.Close()
 		for page, err := pages.Next(); err == nil; page, err = pages.Next() {
 			got = append(got, page)
 		}
@@ -353,6 +355,7 @@ func TestStoreAccounting(t *testing.T) {
 func TestStoreConcurrently(t *testing.T) {
 	const workers, each = 8, 500
 	s := testStore(t, 1<<30, nil)
+	defer s.Close()
 	q := s.NewPass(partition.Radix(3))
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -369,6 +372,7 @@ func TestStoreConcurrently(t *testing.T) {
 					for _, err := pages.Next(); err == nil; _, err = pages.Next() {
 						taken++
 					}
+					pages.Close()
 					mu.Unlock()
 				}
 			}

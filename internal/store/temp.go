@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -40,6 +41,7 @@ type tempFile struct {
 	mu   sync.Mutex // held while an extent is written
 	file vfs.TempFile
 	end  int64
+	used atomic.Int64 // bytes that the file counts in temp.used
 }
 
 func (t *Temp) create() (*tempFile, error) {
@@ -56,6 +58,7 @@ func (t *Temp) create() (*tempFile, error) {
 func (f *tempFile) write(b []byte) error {
 	n := int64(len(b))
 	if used := f.temp.used.Add(n); used > f.temp.limit {
+		invariants.Sometimes("store: the limit of the temp directory is reached")
 		f.temp.used.Add(-n)
 		return fmt.Errorf("%w: %s of a limit of %s are in use in %s", ErrTempLimit,
 			humanize.IBytes(uint64(used-n)), humanize.IBytes(uint64(f.temp.limit)), f.temp.dir)
@@ -68,11 +71,13 @@ func (f *tempFile) write(b []byte) error {
 		return fmt.Errorf("temp directory %s: %w", f.temp.dir, err)
 	}
 	f.end += n
+	f.used.Add(n)
 	return nil
 }
 
 // discard gives back the space of bytes that nobody will read again.
 func (f *tempFile) discard(offset, n int64) {
 	f.file.Discard(offset, n)
+	f.used.Add(-n)
 	f.temp.used.Add(-n)
 }
