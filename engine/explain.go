@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -44,13 +45,14 @@ func (e *Engine) Explain(ctx context.Context, src scan.Source, q query.Query) (p
 	return plan, spawn.InQuery(err, q.String())
 }
 
-func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (*Plan, error) {
+func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (plan *Plan, err error) {
 	bound, splits, err := e.plan(ctx, src, q)
 	if err != nil {
 		return nil, err
 	}
 	stats := src.Stats()
 	run := newQuery(e, bound, stats, splits, time.Now())
+	defer func() { err = errors.Join(err, run.store.Close()) }()
 	forecast, err := run.forecast(ctx, stats)
 	if err != nil {
 		return nil, err
