@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream"
@@ -202,7 +203,7 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 		close(chunks)
 		close(processed)
 	})
-	err := q.parallel(cctx, len(workers), func(ctx context.Context, _ int, th *thread) error {
+	err := q.parallel(cctx, len(workers), func(ctx context.Context, _ int, th *threads.Thread) error {
 		return c.write(ctx, th, chunks)
 	})
 	cancel(err)
@@ -230,8 +231,8 @@ func (c *coprocessor) settle(ctx context.Context, workers []*cpuagg.Worker) erro
 		c.merged[0] = true
 		return nil
 	}
-	err := c.query.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
-		t.does(workScatter)
+	err := c.query.parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
+		t.Does(workScatter)
 		return workers[i].ScatterRest()
 	})
 	if err != nil {
@@ -299,19 +300,19 @@ func (c *coprocessor) put(set *groupSet, users int64) {
 }
 
 // write takes chunks to the output, or to the CPU's workers.
-func (c *coprocessor) write(ctx context.Context, th *thread, chunks <-chan groupChunk) error {
+func (c *coprocessor) write(ctx context.Context, th *threads.Thread, chunks <-chan groupChunk) error {
 	out := c.query.output.writer()
 	defer out.release()
 	var buf groupBuffers
 	for {
-		th.give()
+		th.Give()
 		chunk, ok := <-chunks
 		if !ok {
 			return out.close()
 		}
-		th.work = workWrite
+		th.WillDo(workWrite)
 		if chunk.set.merge {
-			th.work = workMerge
+			th.WillDo(workMerge)
 		}
 		if err := c.take(ctx, th, out, &buf, chunk); err != nil {
 			return err
@@ -320,10 +321,10 @@ func (c *coprocessor) write(ctx context.Context, th *thread, chunks <-chan group
 }
 
 // take takes a chunk to where it belongs.
-func (c *coprocessor) take(ctx context.Context, th *thread, out groupWriter, buf *groupBuffers, chunk groupChunk) error {
+func (c *coprocessor) take(ctx context.Context, th *threads.Thread, out groupWriter, buf *groupBuffers, chunk groupChunk) error {
 	defer c.put(chunk.set, 1)
 	spawn.Step()
-	if err := th.take(ctx); err != nil {
+	if err := th.Take(ctx); err != nil {
 		return err
 	}
 	if err := c.writeChunk(ctx, th, out, buf, chunk); err != nil {
@@ -335,7 +336,7 @@ func (c *coprocessor) take(ctx context.Context, th *thread, out groupWriter, buf
 	return nil
 }
 
-func (c *coprocessor) writeChunk(ctx context.Context, th *thread, out groupWriter, buf *groupBuffers, chunk groupChunk) error {
+func (c *coprocessor) writeChunk(ctx context.Context, th *threads.Thread, out groupWriter, buf *groupBuffers, chunk groupChunk) error {
 	var err error
 	switch {
 	case chunk.set.merge:

@@ -123,8 +123,8 @@ func (r *reader) settle(ctx context.Context) error {
 	if r.opening == nil {
 		return nil
 	}
-	r.thread.does("")
-	r.thread.give()
+	r.thread.Does("")
+	r.thread.Give()
 	select {
 	case <-r.opening.done:
 	case <-ctx.Done():
@@ -139,7 +139,7 @@ func (r *reader) settle(ctx context.Context) error {
 		r.filler = &d.filler
 	}
 	r.encoder.Dense = r.query.run.Dense() && r.filler == nil && r.filter == nil
-	return r.thread.take(ctx)
+	return r.thread.Take(ctx)
 }
 
 // readHeld aggregates what has waited.
@@ -158,7 +158,7 @@ func (r *reader) readHeld(ctx context.Context) error {
 		}
 		err := r.readPiece(ctx, p)
 		if err == nil {
-			err = r.thread.yield(ctx)
+			err = r.thread.Yield(ctx)
 		}
 		if err != nil {
 			return err

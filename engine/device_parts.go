@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream"
@@ -140,11 +141,11 @@ func (c *coprocessor) takeParts(ctx context.Context, t *stream.Tile, offsets []u
 
 // takePart takes rows from to to of a tile to their partitions.
 func (c *coprocessor) takePart(ctx context.Context, t *stream.Tile, offsets []uint64, from, to int) error {
-	th := thread{of: c.query.engine.threads}
-	if err := th.take(ctx); err != nil {
+	th := threads.New(c.query.engine.threads, nil)
+	if err := th.Take(ctx); err != nil {
 		return err
 	}
-	defer th.give()
+	defer th.Give()
 	row := c.back.Begin("store rows")
 	defer c.back.End(row)
 	radix := partition.Radix(c.run.RadixBits())

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"
 )
@@ -118,7 +119,7 @@ func (p *plainResult) isPlain(chunk groupChunk) bool {
 
 // writePlain sends the groups of a chunk as they are, but for sums of two words, which become one where they lie.
 // Requires: isPlain.
-func (c *coprocessor) writePlain(ctx context.Context, th *thread, chunk groupChunk) error {
+func (c *coprocessor) writePlain(ctx context.Context, th *threads.Thread, chunk groupChunk) error {
 	p, g, from, to := c.plain, chunk.set.Groups, chunk.from, chunk.to
 	shared := &sharedChunk{Allocator: memory.DefaultAllocator, coprocessor: c, chunk: chunk}
 	columns := make([]arrow.Array, 0, 1+len(p.folds))

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/encode"
@@ -19,6 +18,7 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
+	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/internal/vector"
 	"github.com/mpga/mpga/stream"
@@ -121,7 +121,7 @@ type output interface {
 // groupWriter takes the groups that one worker has finished.
 type groupWriter interface {
 	// write takes groups and keeps nothing of them.
-	write(ctx context.Context, th *thread, g *cpuagg.Groups) error
+	write(ctx context.Context, th *threads.Thread, g *cpuagg.Groups) error
 
 	// close is called after the last groups.
 	close() error
@@ -220,7 +220,7 @@ func (q *execution) bothPhases(ctx context.Context, workers []*cpuagg.Worker) er
 		q.merged = len(tasks)
 		q.tasks = newTaskQueue(tasks)
 		q.progress.addTasks(tasks)
-		err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
+		err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
 			return q.process(ctx, t, workers[i])
 		})
 		if err != nil {
@@ -242,56 +242,8 @@ func (q *execution) phase(p Phase, f func() error) error {
 }
 
 // parallel runs a function on n goroutines, each of which holds one of the engine's threads.
-func (q *execution) parallel(ctx context.Context, n int, f func(ctx context.Context, i int, t *thread) error) error {
-	group, groupCtx := spawn.WithContext(ctx)
-	for i := range n {
-		group.Go(func() error {
-			t := &thread{of: q.engine.threads, row: q.traceWorker(i)}
-			defer t.give()
-			if err := t.take(groupCtx); err != nil {
-				return err
-			}
-			return f(groupCtx, i, t)
-		})
-	}
-	err := group.Wait()
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = context.Cause(ctx) // a source may know no more than that it was cancelled
-	}
-	return err
-}
-
-// thread is one of the engine's, held by a worker while it computes. E1.
-type thread struct {
-	of   *semaphore.Weighted
-	held bool
-	row  *trace.Row // of the worker; nil without a trace
-	work string     // what it does, for the trace; "" is not shown
-}
-
-// take waits for a thread. It returns the cause when the context is done, and then holds none.
-func (t *thread) take(ctx context.Context) error {
-	if err := t.of.Acquire(ctx, 1); err != nil {
-		return context.Cause(ctx)
-	}
-	t.held = true
-	t.does(t.work)
-	return nil
-}
-
-// give gives the thread back, if it is held.
-func (t *thread) give() {
-	if t.held {
-		t.row.End()
-		t.of.Release(1)
-		t.held = false
-	}
-}
-
-// yield lets the workers of other queries have the thread for a while.
-func (t *thread) yield(ctx context.Context) error {
-	t.give()
-	return t.take(ctx)
+func (q *execution) parallel(ctx context.Context, n int, f func(ctx context.Context, i int, t *threads.Thread) error) error {
+	return threads.Parallel(ctx, q.engine.threads, n, q.traceWorker, f)
 }
 
 // generate is the partition-generating phase.
@@ -319,7 +271,7 @@ func (q *execution) generate(ctx context.Context, workers []*cpuagg.Worker) erro
 	if q.opening != nil {
 		q.opening.workers = workers
 	}
-	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
+	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
 		r := &reader{query: q, thread: t, worker: workers[i], encoder: encode.NewEncoder(q.bound, q.final.Interners), filler: fill, opening: q.opening}
 		if q.written != nil {
 			r.filter = newRowFilter(q.written, q.bound)
@@ -345,8 +297,8 @@ func (q *execution) scatterRest(ctx context.Context, workers []*cpuagg.Worker) e
 	if q.adopted != nil || !q.run.MustScatter(workers) {
 		return nil
 	}
-	return q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *thread) error {
-		t.does(workScatter)
+	return q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
+		t.Does(workScatter)
 		return workers[i].ScatterRest()
 	})
 }
@@ -360,11 +312,11 @@ func (q *execution) checkRows() error {
 }
 
 // process is one worker's part of the partition-processing phase.
-func (q *execution) process(ctx context.Context, th *thread, w *cpuagg.Worker) error {
+func (q *execution) process(ctx context.Context, th *threads.Thread, w *cpuagg.Worker) error {
 	out := q.output.writer()
 	defer out.release()
 	for {
-		th.give()
+		th.Give()
 		task, ok := q.tasks.take(ctx)
 		if !ok {
 			if err := context.Cause(ctx); err != nil {
@@ -379,18 +331,18 @@ func (q *execution) process(ctx context.Context, th *thread, w *cpuagg.Worker) e
 }
 
 // processTask takes a thread and processes a task from the queue.
-func (q *execution) processTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
+func (q *execution) processTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
 	defer q.tasks.release()
 	spawn.Step()
-	th.work = workProcess
-	if err := th.take(ctx); err != nil {
+	th.WillDo(workProcess)
+	if err := th.Take(ctx); err != nil {
 		return err
 	}
 	return q.guard(func() error { return q.emitTask(ctx, th, w, task, out) })
 }
 
 // emitTask emits the groups of a task, or puts the tasks that it was split to into the queue.
-func (q *execution) emitTask(ctx context.Context, th *thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
+func (q *execution) emitTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
 	groups, split, err := w.Process(ctx, task)
 	if err != nil {
 		return err
@@ -402,7 +354,7 @@ func (q *execution) emitTask(ctx context.Context, th *thread, w *cpuagg.Worker, 
 		return nil
 	}
 	defer groups.Release()
-	th.does(workWrite)
+	th.Does(workWrite)
 	if err := out.write(ctx, th, groups); err != nil {
 		return err
 	}
@@ -423,7 +375,7 @@ func (o *batchOutput) end() error          { return nil }
 func (o *batchOutput) close() error        { return nil }
 func (o *batchOutput) release()            {}
 
-func (o *batchOutput) write(ctx context.Context, th *thread, g *cpuagg.Groups) error {
+func (o *batchOutput) write(ctx context.Context, th *threads.Thread, g *cpuagg.Groups) error {
 	rows := o.batchRows(g)
 	for from := 0; from < g.Len; from += rows {
 		if err := o.emit(ctx, th, g, from, min(from+rows, g.Len)); err != nil {
@@ -452,7 +404,7 @@ func (o *batchOutput) batchRows(g *cpuagg.Groups) int {
 }
 
 // emit finalizes groups from to to and sends them, in halves where one array cannot hold them.
-func (o *batchOutput) emit(ctx context.Context, th *thread, g *cpuagg.Groups, from, to int) error {
+func (o *batchOutput) emit(ctx context.Context, th *threads.Thread, g *cpuagg.Groups, from, to int) error {
 	q := o.query
 	var batch arrow.RecordBatch
 	err := vector.ErrTooLarge
@@ -473,9 +425,9 @@ func (o *batchOutput) emit(ctx context.Context, th *thread, g *cpuagg.Groups, fr
 }
 
 // send hands a batch to the reader of the result.
-func (o *batchOutput) send(ctx context.Context, th *thread, batch arrow.RecordBatch) error {
+func (o *batchOutput) send(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error {
 	rows := batch.NumRows()
-	th.give()
+	th.Give()
 	select {
 	case o.to <- batch:
 		o.query.batches.Add(1)
@@ -483,7 +435,7 @@ func (o *batchOutput) send(ctx context.Context, th *thread, batch arrow.RecordBa
 	case <-ctx.Done():
 		batch.Release()
 	}
-	return th.take(ctx)
+	return th.Take(ctx)
 }
 
 // stats describes what the query has done.

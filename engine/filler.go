@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -43,7 +44,7 @@ func (f *filler) take(ctx context.Context, r *reader, split scan.Split, from, to
 		return 0, err
 	}
 	if o == nil {
-		r.thread.does(workAggregate)
+		r.thread.Does(workAggregate)
 		start := time.Now()
 		err := f.coprocessor.with(ctx, func(w *cpuWorker) error {
 			return r.tiles(split, from, from+n, w.Add)
@@ -51,7 +52,7 @@ func (f *filler) take(ctx context.Context, r *reader, split scan.Split, from, to
 		follow(&f.helps, time.Since(start))
 		return n, err
 	}
-	r.thread.does(workFill)
+	r.thread.Does(workFill)
 	if f.coprocessor.layout.refers {
 		f.coprocessor.batches.keep(o.Tile, r.batch)
 	}
@@ -70,15 +71,15 @@ func (f *filler) take(ctx context.Context, r *reader, split scan.Split, from, to
 
 // reserve returns a range of a tile, or no tile when the CPU is to take the rows: all tiles are under way,
 // and the groups so few that it is as fast.
-func (f *filler) reserve(ctx context.Context, th *thread, want int) (o *openTile, at, n int, err error) {
+func (f *filler) reserve(ctx context.Context, th *threads.Thread, want int) (o *openTile, at, n int, err error) {
 	for {
 		if o, at, n = f.reserveOpen(want); o != nil {
 			return o, at, n, nil
 		}
-		th.give()
+		th.Give()
 		opened, err := f.openNext(ctx)
 		if err == nil {
-			err = th.take(ctx)
+			err = th.Take(ctx)
 		}
 		if err != nil || !opened {
 			return nil, 0, want, err
@@ -138,7 +139,7 @@ func (f *filler) openNext(ctx context.Context) (opened bool, err error) {
 }
 
 // commit says that a range is written. The last one of a full tile submits it.
-func (f *filler) commit(ctx context.Context, th *thread, o *openTile) error {
+func (f *filler) commit(ctx context.Context, th *threads.Thread, o *openTile) error {
 	f.mu.Lock()
 	o.pending--
 	last := o.full && o.pending == 0
@@ -147,11 +148,11 @@ func (f *filler) commit(ctx context.Context, th *thread, o *openTile) error {
 		return nil
 	}
 	o.Rows = o.reserved
-	th.give() // the device may have to wait for other tiles
+	th.Give() // the device may have to wait for other tiles
 	if err := f.coprocessor.run.Submit(o.Tile); err != nil {
 		return err
 	}
-	return th.take(ctx)
+	return th.Take(ctx)
 }
 
 // flush submits what is in the open tile. No reader is left.

@@ -103,7 +103,6 @@ func (q *execution) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split sc
 		batches, err := split.Open(ctx, scan.OpenOptions{
 			Allocator:  q.engine.decoded,
 			Budget:     q.engine.memory,
-			Wait:       Wait,
 			BatchRows:  min(rows, sampleBatchRows),
 			BatchBytes: q.engine.readBytes(),
 			Progress:   func(n int64) { bytes += n },

@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/threads"
 )
 
 // Partial aggregates a source as Aggregate does, but for the last step: in place of results it
@@ -81,7 +82,7 @@ func (o *blobOutput) end() error { return o.blobs.End() }
 // stateWriter is one worker's way to the blobs, as a groupWriter.
 type stateWriter struct{ *partial.WorkerWriter }
 
-func (w stateWriter) write(ctx context.Context, _ *thread, g *cpuagg.Groups) error {
+func (w stateWriter) write(ctx context.Context, _ *threads.Thread, g *cpuagg.Groups) error {
 	return w.Write(ctx, g)
 }
 func (w stateWriter) close() error { return w.Close() }

@@ -13,12 +13,13 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/threads"
 )
 
 // reader is one worker's way through the input.
 type reader struct {
 	query   *execution
-	thread  *thread
+	thread  *threads.Thread
 	worker  *cpuagg.Worker
 	encoder *encode.Encoder
 	batch   arrow.RecordBatch // that the encoder is turned to
@@ -44,8 +45,8 @@ func (r *reader) readAll(ctx context.Context) error {
 		return err
 	}
 	for {
-		r.thread.does("")
-		r.thread.give()
+		r.thread.Does("")
+		r.thread.Give()
 		p, ok := f.takePiece(ctx)
 		if !ok {
 			return context.Cause(ctx)
@@ -58,7 +59,7 @@ func (r *reader) readAll(ctx context.Context) error {
 
 // readOffered aggregates a piece that another worker has offered.
 func (r *reader) readOffered(ctx context.Context, p piece) error {
-	if err := r.thread.take(ctx); err != nil {
+	if err := r.thread.Take(ctx); err != nil {
 		p.batch.Release()
 		r.query.feed.release()
 		return err
@@ -77,13 +78,13 @@ func (r *reader) readPiece(ctx context.Context, p piece) error {
 func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	q := r.query
 	defer q.feed.release()
-	r.thread.does(workRead)
+	r.thread.Does(workRead)
 	var batches array.RecordReader
 	err := r.decode(split, func() (err error) {
-		batches, err = split.Open(context.WithValue(ctx, threadKey{}, r.thread), scan.OpenOptions{
+		batches, err = split.Open(ctx, scan.OpenOptions{
 			Allocator:  q.engine.decoded,
 			Budget:     q.engine.memory,
-			Wait:       Wait,
+			Wait:       r.thread.Wait,
 			BatchRows:  q.engine.opt.testing.BatchRows,
 			BatchBytes: q.engine.readBytes(),
 			Threads:    max(q.workers/len(q.splits), 1),
@@ -99,8 +100,8 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	defer batches.Release()
 	position := split.Position()
 	for {
-		r.thread.work = workRead
-		if err := r.thread.yield(ctx); err != nil {
+		r.thread.WillDo(workRead)
+		if err := r.thread.Yield(ctx); err != nil {
 			return err
 		}
 		var more bool
@@ -169,7 +170,7 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 	}
 	q := r.query
 	if r.filler == nil {
-		r.thread.does(workAggregate)
+		r.thread.Does(workAggregate)
 	}
 	for from := p.from; from < p.to; {
 		if half := (p.to - from) / 2; half >= offerRowsMin {

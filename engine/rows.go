@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -11,24 +10,8 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/threads"
 )
-
-// threadKey is where a context has the *thread of the worker that reads.
-type threadKey struct{}
-
-// Wait calls a function that waits for another query of the engine, from within a split's Open or the reader
-// that it has returned: ctx is that of Open. The worker's thread is the other query's in the meantime, which
-// may need it to go on. It returns the cause when the context ends before the thread is there again.
-func Wait(ctx context.Context, f func()) error {
-	t, ok := ctx.Value(threadKey{}).(*thread)
-	if !ok {
-		f()
-		return nil
-	}
-	t.give()
-	f()
-	return t.take(ctx)
-}
 
 // RowMap makes the batches of Rows of those of a source. One goroutine at a time uses it.
 type RowMap interface {
@@ -105,42 +88,29 @@ var _ array.RecordReader = (*Rows)(nil)
 
 // run reads all splits by so many workers.
 func (r *Rows) run(ctx context.Context, workers int) error {
-	group, groupCtx := spawn.WithContext(ctx)
-	for range workers {
-		group.Go(func() error {
-			t := &thread{of: r.engine.threads}
-			defer t.give()
-			if err := t.take(groupCtx); err != nil {
+	return threads.Parallel(ctx, r.engine.threads, workers, nil, func(ctx context.Context, _ int, t *threads.Thread) error {
+		m := r.opt.NewMap()
+		defer m.Release()
+		for {
+			i := r.next.Add(1) - 1
+			if i >= int64(len(r.splits)) {
+				return nil
+			}
+			if err := r.read(ctx, t, m, r.splits[i]); err != nil {
 				return err
 			}
-			m := r.opt.NewMap()
-			defer m.Release()
-			for {
-				i := r.next.Add(1) - 1
-				if i >= int64(len(r.splits)) {
-					return nil
-				}
-				if err := r.read(groupCtx, t, m, r.splits[i]); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	err := group.Wait()
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return err
+		}
+	})
 }
 
 // read reads a split.
-func (r *Rows) read(ctx context.Context, t *thread, m RowMap, split scan.Split) error {
+func (r *Rows) read(ctx context.Context, t *threads.Thread, m RowMap, split scan.Split) error {
 	var from array.RecordReader
 	err := r.engine.decode(split, func() (err error) {
-		from, err = split.Open(context.WithValue(ctx, threadKey{}, t), scan.OpenOptions{
+		from, err = split.Open(ctx, scan.OpenOptions{
 			Allocator:  r.engine.decoded,
 			Budget:     r.engine.memory,
-			Wait:       Wait,
+			Wait:       t.Wait,
 			BatchRows:  r.engine.opt.testing.BatchRows,
 			BatchBytes: r.engine.readBytes(),
 		})
@@ -167,7 +137,7 @@ func (r *Rows) read(ctx context.Context, t *thread, m RowMap, split scan.Split) 
 }
 
 // mapBatch sends what is made of the current batch of a split.
-func (r *Rows) mapBatch(ctx context.Context, t *thread, m RowMap, from array.RecordReader, split scan.Split) error {
+func (r *Rows) mapBatch(ctx context.Context, t *threads.Thread, m RowMap, from array.RecordReader, split scan.Split) error {
 	batch := from.RecordBatch()
 	err := scan.UseBatch(batch, func() error { return m.Begin(ctx, batch) })
 	if err != nil {
@@ -192,14 +162,14 @@ func (r *Rows) mapBatch(ctx context.Context, t *thread, m RowMap, from array.Rec
 }
 
 // send hands a batch over.
-func (r *Rows) send(ctx context.Context, t *thread, batch arrow.RecordBatch) error {
-	t.give()
+func (r *Rows) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBatch) error {
+	t.Give()
 	select {
 	case r.batches <- batch:
 	case <-ctx.Done():
 		batch.Release()
 	}
-	return t.take(ctx)
+	return t.Take(ctx)
 }
 
 // Schema returns the columns that the maps make.

@@ -44,18 +44,6 @@ func (q *execution) traceWorker(i int) *trace.Row {
 	return q.trace.Row(traceCPU, fmt.Sprintf("worker %d", i), i)
 }
 
-// does says what the worker does from now on, whenever it holds a thread.
-func (t *thread) does(work string) {
-	t.work = work
-	switch {
-	case t.row == nil || !t.held:
-	case work == "":
-		t.row.End()
-	default:
-		t.row.Begin(work)
-	}
-}
-
 // deviceTrace shows each stream of a device, and its copy engines, which copy for all streams.
 type deviceTrace struct{ query *trace.Query }
 

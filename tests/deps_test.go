@@ -17,7 +17,7 @@ const module = "github.com/mpga/mpga"
 var imports = map[string][]string{
 	"cmd/mpga":             {"engine", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/nvml"},
 	"cpuagg":               {"internal/rowdata", "partition"},
-	"engine":               {"cpuagg", "engine/encode", "engine/finalize", "engine/partial", "engine/query", "engine/scan", "internal/budget", "internal/machine", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/trace", "internal/vector", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
+	"engine":               {"cpuagg", "engine/encode", "engine/finalize", "engine/partial", "engine/query", "engine/scan", "internal/budget", "internal/machine", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/threads", "internal/trace", "internal/vector", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
 	"engine/encode":        {"engine/scan", "internal/digits", "internal/rowdata", "partition"},
 	"engine/finalize":      {"cpuagg", "engine/encode", "engine/query", "engine/scan", "internal/digits", "internal/rowdata", "internal/vector", "partition"},
 	"engine/job":           {"engine", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
@@ -43,6 +43,7 @@ var imports = map[string][]string{
 	"internal/rowdata":     {"engine/query"},
 	"internal/spawn":       {"internal/redact"},
 	"internal/store":       {"cpuagg", "internal/mem", "internal/rowdata", "internal/trace", "internal/vfs", "partition"},
+	"internal/threads":     {"internal/trace"},
 	"internal/trace":       {},
 	"internal/vector":      {"internal/rowdata"},
 	"internal/vfs":         {},

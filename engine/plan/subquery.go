@@ -7,7 +7,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 )
 
@@ -60,7 +59,7 @@ func (s *streamedSplit) Bytes() int64     { return 0 }
 func (s *streamedSplit) Name() string     { return s.of.name }
 
 // Open implements scan.Split.
-func (s *streamedSplit) Open(ctx context.Context, _ scan.OpenOptions) (array.RecordReader, error) {
+func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
 	fields := make([]arrow.Field, len(s.columns))
 	made := make([]int, len(s.columns))
 	for i, c := range s.columns {
@@ -69,9 +68,15 @@ func (s *streamedSplit) Open(ctx context.Context, _ scan.OpenOptions) (array.Rec
 			made[i] = s.of.made[c]
 		}
 	}
-	r := &streamedReader{batches: batches{schema: arrow.NewSchema(fields, nil)}, ctx: ctx, columns: made}
+	r := &streamedReader{batches: batches{schema: arrow.NewSchema(fields, nil)}, ctx: ctx, wait: opt.Wait, columns: made}
+	if r.wait == nil {
+		r.wait = func(_ context.Context, f func()) error {
+			f()
+			return nil
+		}
+	}
 	var err error
-	waited := engine.Wait(ctx, func() { r.from, err = s.of.run(ctx) })
+	waited := r.wait(ctx, func() { r.from, err = s.of.run(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +92,7 @@ func (s *streamedSplit) Open(ctx context.Context, _ scan.OpenOptions) (array.Rec
 type streamedReader struct {
 	batches
 	ctx     context.Context
+	wait    func(ctx context.Context, f func()) error
 	columns []int // of the other query's
 }
 
@@ -96,7 +102,7 @@ func (r *streamedReader) Next() bool {
 		return false
 	}
 	more := false
-	r.err = engine.Wait(r.ctx, func() { more = r.from.Next() })
+	r.err = r.wait(r.ctx, func() { more = r.from.Next() })
 	if r.err != nil || !more {
 		return false
 	}
