@@ -27,10 +27,10 @@ import (
 //	  - C1 (once): a partition is emitted, or merged by the CPU's workers; never both.
 //	  - C2 (fallback): when a device fails, the CPU aggregates the input anew, but for the partitions that
 //	    were emitted: their rows are left out, and their groups that a table has held back are added.
-type coprocessor struct {
-	query  *execution
+type Aggregator struct {
+	query  *DevQuery
 	lease  *lease
-	layout *deviceLayout
+	layout *Layout
 	run    *stream.Run
 	filler filler
 	plain  *plainResult // nil when results are not the devices' bytes
@@ -58,13 +58,13 @@ type cpuWorker struct {
 }
 
 // newCoprocessor prepares a query for devices, or says why it does not suit them.
-func newCoprocessor(ctx context.Context, q *execution, layout *deviceLayout) (*coprocessor, error) {
-	lease, err := q.engine.devices.lease(ctx, q.deviceNeed(layout), q.devicePatience())
+func newCoprocessor(ctx context.Context, q *DevQuery, layout *Layout) (*Aggregator, error) {
+	lease, err := q.Devices.lease(ctx, q.need(layout), q.patience())
 	if err != nil {
 		return nil, err
 	}
-	c := &coprocessor{query: q, lease: lease, layout: layout, back: q.trace.Rows("CPU, for devices")}
-	opt := q.deviceOptions(lease.deviceSet, layout)
+	c := &Aggregator{query: q, lease: lease, layout: layout, back: q.Trace.Rows("CPU, for devices")}
+	opt := q.streamOptions(lease.deviceSet, layout)
 	opt.MemoryLimit = lease.limit(opt.MemoryLimit)
 	if opt.Parts != nil {
 		opt.Parts.Take = c.takeParts
@@ -73,25 +73,25 @@ func newCoprocessor(ctx context.Context, q *execution, layout *deviceLayout) (*c
 	}
 	c.run, err = stream.New(ctx, opt)
 	if err != nil {
-		return nil, cmp.Or(c.release(err), err)
+		return nil, cmp.Or(c.Release(err), err)
 	}
 	c.filler.coprocessor = c
 	c.plain = newPlainResult(q, layout)
 	return c, nil
 }
 
-// deviceOptions returns the options of a run on devices, but for what takes its rows and states.
-func (q *execution) deviceOptions(set *deviceSet, layout *deviceLayout) stream.Options {
-	knobs := &q.engine.opt.testing.Device
+// streamOptions returns the options of a run on devices, but for what takes its rows and states.
+func (q *DevQuery) streamOptions(set *deviceSet, layout *Layout) stream.Options {
+	knobs := &q.Devices.knobs
 	return stream.Options{
 		Devices:     set.list,
 		Shape:       layout.shape,
 		Nullable:    layout.nullable,
 		Parts:       q.parts(layout),
-		Rows:        max(q.progress.rowsTotal, 0),
+		Rows:        max(q.Rows, 0),
 		Seed:        partition.Seed(0),
-		MemoryLimit: q.engine.opt.DeviceMemoryLimit,
-		PinnedLimit: q.engine.devices.pinned,
+		MemoryLimit: q.Devices.limit,
+		PinnedLimit: q.Devices.pinned,
 		TileRows:    knobs.TileRows,
 		Streams:     knobs.Streams,
 		LFMin:       knobs.LFMin,
@@ -99,20 +99,28 @@ func (q *execution) deviceOptions(set *deviceSet, layout *deviceLayout) stream.O
 		Groups:      knobs.Groups,
 		RadixBits:   knobs.RadixBits,
 		Timeout:     knobs.Timeout,
-		Trace:       q.deviceTrace(),
+		Trace:       q.streamTrace(),
 	}
 }
 
 // begin takes the CPU's workers.
-func (c *coprocessor) begin(workers []*cpuagg.Worker) {
+func (c *Aggregator) Begin(workers []*cpuagg.Worker) {
 	c.pool = make(chan *cpuWorker, len(workers))
 	for _, w := range workers {
 		c.pool <- &cpuWorker{Worker: w}
 	}
 }
 
+// ForCPU says whether the devices partition rows for the CPU, and do no more.
+func (c *Aggregator) ForCPU() bool { return c.layout.parts != nil }
+
+// Take sends up to to-from of a worker's rows on their way, from row from on, and returns how many.
+func (c *Aggregator) Take(ctx context.Context, r *Rows0, from, to int) (int, error) {
+	return c.filler.take(ctx, r, from, to)
+}
+
 // with calls a function with one of the CPU's workers.
-func (c *coprocessor) with(ctx context.Context, f func(*cpuWorker) error) error {
+func (c *Aggregator) with(ctx context.Context, f func(*cpuWorker) error) error {
 	c.onCPU.Store(true)
 	select {
 	case w := <-c.pool:
@@ -124,7 +132,7 @@ func (c *coprocessor) with(ctx context.Context, f func(*cpuWorker) error) error 
 }
 
 // takeRows aggregates rows that no table of a device took.
-func (c *coprocessor) takeRows(ctx context.Context, t *stream.Tile) error {
+func (c *Aggregator) takeRows(ctx context.Context, t *stream.Tile) error {
 	row := c.back.Begin("aggregate rows")
 	defer c.back.End(row)
 	return c.with(ctx, func(w *cpuWorker) error {
@@ -139,18 +147,18 @@ func (c *coprocessor) takeRows(ctx context.Context, t *stream.Tile) error {
 }
 
 // takeStates merges groups whose keys may come again.
-func (c *coprocessor) takeStates(ctx context.Context, g *stream.Groups) error {
+func (c *Aggregator) takeStates(ctx context.Context, g *stream.Groups) error {
 	row := c.back.Begin("merge groups")
 	defer c.back.End(row)
 	return c.addGroups(ctx, g, 0, g.Count)
 }
 
 // addGroups merges groups from to to with those of the CPU.
-func (c *coprocessor) addGroups(ctx context.Context, g *stream.Groups, from, to int) error {
+func (c *Aggregator) addGroups(ctx context.Context, g *stream.Groups, from, to int) error {
 	return c.with(ctx, func(w *cpuWorker) error { return c.addGroupsTo(w, g, from, to) })
 }
 
-func (c *coprocessor) addGroupsTo(w *cpuWorker, g *stream.Groups, from, to int) error {
+func (c *Aggregator) addGroupsTo(w *cpuWorker, g *stream.Groups, from, to int) error {
 	for ; from < to; from += rowdata.TileRows {
 		groups := c.layout.groups(&w.groups, g, from, min(from+rowdata.TileRows, to))
 		if err := w.AddGroups(groups.Len, groups.Keys, groups.States); err != nil {
@@ -161,7 +169,7 @@ func (c *coprocessor) addGroupsTo(w *cpuWorker, g *stream.Groups, from, to int) 
 }
 
 // endInput submits what is left in a tile, and waits until all tiles are where their route takes them.
-func (c *coprocessor) endInput() error {
+func (c *Aggregator) EndInput() error {
 	if err := c.filler.flush(); err != nil {
 		return err
 	}
@@ -184,13 +192,13 @@ type groupSet struct {
 
 // process is the partition-processing phase of the devices: their groups go to the output, or to the
 // CPU's workers where these have a part of a partition.
-func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) error {
+func (c *Aggregator) Process(ctx context.Context, workers []*cpuagg.Worker) error {
 	if err := c.settle(ctx, workers); err != nil {
 		return err
 	}
 	q := c.query
 	waiting := c.run.Waiting()
-	q.progress.work.Add(waiting)
+	q.Work.Add(waiting)
 	cctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	chunks := make(chan groupChunk, len(workers))
@@ -203,7 +211,7 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 		close(chunks)
 		close(processed)
 	})
-	err := q.parallel(cctx, len(workers), func(ctx context.Context, _ int, th *threads.Thread) error {
+	err := q.Parallel(cctx, len(workers), func(ctx context.Context, _ int, th *threads.Thread) error {
 		return c.write(ctx, th, chunks)
 	})
 	cancel(err)
@@ -212,7 +220,7 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 	}
 	<-processed
 	// What the CPU's workers have of it is in their tasks.
-	q.progress.workDone.Add(waiting - c.worked.Load())
+	q.WorkDone.Add(waiting - c.worked.Load())
 	if errors.Is(deviceErr, spawn.ErrInternal) {
 		return deviceErr
 	}
@@ -221,7 +229,7 @@ func (c *coprocessor) process(ctx context.Context, workers []*cpuagg.Worker) err
 
 // settle finds out which partitions the CPU has a part of. Groups that wait in the tables of its workers go
 // to the store, where they are told by partition.
-func (c *coprocessor) settle(ctx context.Context, workers []*cpuagg.Worker) error {
+func (c *Aggregator) settle(ctx context.Context, workers []*cpuagg.Worker) error {
 	radix := partition.Radix(c.run.RadixBits())
 	c.merged, c.done = make([]bool, radix.FanOut()), make([]bool, radix.FanOut())
 	if !c.onCPU.Load() {
@@ -231,15 +239,15 @@ func (c *coprocessor) settle(ctx context.Context, workers []*cpuagg.Worker) erro
 		c.merged[0] = true
 		return nil
 	}
-	err := c.query.parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
-		t.Does(workScatter)
+	err := c.query.Parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
+		t.Does(threads.WorkScatter)
 		return workers[i].ScatterRest()
 	})
 	if err != nil {
 		return err
 	}
-	c.merged = c.query.run.Occupied(radix)
-	if !cpuagg.HashesWords(&c.query.bound.Keys) {
+	c.merged = c.query.CPU.Occupied(radix)
+	if !cpuagg.HashesWords(&c.query.Bound.Keys) {
 		for p := range c.merged {
 			c.merged[p] = true // the CPU's partitions are others
 		}
@@ -252,7 +260,7 @@ func (c *coprocessor) settle(ctx context.Context, workers []*cpuagg.Worker) erro
 const plainBatches = 16
 
 // emit cuts groups into chunks, of the groups of a result batch.
-func (c *coprocessor) emit(ctx context.Context, g *stream.Groups, chunks chan<- groupChunk) error {
+func (c *Aggregator) emit(ctx context.Context, g *stream.Groups, chunks chan<- groupChunk) error {
 	set := &groupSet{Groups: g}
 	for _, p := range g.Partitions {
 		set.merge = set.merge || c.merged[p]
@@ -260,7 +268,7 @@ func (c *coprocessor) emit(ctx context.Context, g *stream.Groups, chunks chan<- 
 	if g.Partitions == nil {
 		set.merge = c.onCPU.Load()
 	}
-	rows := c.query.engine.opt.testing.ResultRows
+	rows := c.query.ResultRows
 	if c.plain != nil {
 		rows *= plainBatches
 	}
@@ -273,7 +281,7 @@ func (c *coprocessor) emit(ctx context.Context, g *stream.Groups, chunks chan<- 
 	set.unsent.Store(left)
 	set.users.Store(left)
 	if g.Rows == 0 {
-		c.query.progress.work.Add(int64(g.Count))
+		c.query.Work.Add(int64(g.Count))
 	}
 	for from := 0; from < g.Count; from += rows {
 		select {
@@ -289,30 +297,30 @@ func (c *coprocessor) emit(ctx context.Context, g *stream.Groups, chunks chan<- 
 
 // put says that so many users of the memory of a set need it no more. That a device does not take it back changes
 // nothing about the answer, of which these groups may be a part by now.
-func (c *coprocessor) put(set *groupSet, users int64) {
+func (c *Aggregator) put(set *groupSet, users int64) {
 	if set.users.Add(-users) > 0 {
 		return
 	}
 	if err := set.Release(); err != nil {
-		c.query.engine.opt.Logger.Warn("device memory", slog.Any("error", err))
-		c.query.engine.devices.note(err)
+		c.query.Devices.log.Warn("device memory", slog.Any("error", err))
+		c.query.Devices.note(err)
 	}
 }
 
 // write takes chunks to the output, or to the CPU's workers.
-func (c *coprocessor) write(ctx context.Context, th *threads.Thread, chunks <-chan groupChunk) error {
-	out := c.query.output.writer()
-	defer out.release()
+func (c *Aggregator) write(ctx context.Context, th *threads.Thread, chunks <-chan groupChunk) error {
+	out := c.query.Writer()
+	defer out.Release()
 	var buf groupBuffers
 	for {
 		th.Give()
 		chunk, ok := <-chunks
 		if !ok {
-			return out.close()
+			return out.Close()
 		}
-		th.WillDo(workWrite)
+		th.WillDo(threads.WorkWrite)
 		if chunk.set.merge {
-			th.WillDo(workMerge)
+			th.WillDo(threads.WorkMerge)
 		}
 		if err := c.take(ctx, th, out, &buf, chunk); err != nil {
 			return err
@@ -321,7 +329,7 @@ func (c *coprocessor) write(ctx context.Context, th *threads.Thread, chunks <-ch
 }
 
 // take takes a chunk to where it belongs.
-func (c *coprocessor) take(ctx context.Context, th *threads.Thread, out groupWriter, buf *groupBuffers, chunk groupChunk) error {
+func (c *Aggregator) take(ctx context.Context, th *threads.Thread, out groupWriter0, buf *groupBuffers, chunk groupChunk) error {
 	defer c.put(chunk.set, 1)
 	spawn.Step()
 	if err := th.Take(ctx); err != nil {
@@ -336,7 +344,7 @@ func (c *coprocessor) take(ctx context.Context, th *threads.Thread, out groupWri
 	return nil
 }
 
-func (c *coprocessor) writeChunk(ctx context.Context, th *threads.Thread, out groupWriter, buf *groupBuffers, chunk groupChunk) error {
+func (c *Aggregator) writeChunk(ctx context.Context, th *threads.Thread, out groupWriter0, buf *groupBuffers, chunk groupChunk) error {
 	var err error
 	switch {
 	case chunk.set.merge:
@@ -344,19 +352,19 @@ func (c *coprocessor) writeChunk(ctx context.Context, th *threads.Thread, out gr
 	case c.plain != nil && c.plain.isPlain(chunk):
 		err = c.writePlain(ctx, th, chunk)
 	default:
-		err = out.write(ctx, th, c.layout.groups(buf, chunk.set.Groups, chunk.from, chunk.to))
+		err = out.Write(ctx, th, c.layout.groups(buf, chunk.set.Groups, chunk.from, chunk.to))
 	}
 	work := int64(chunk.to - chunk.from)
 	if g := chunk.set.Groups; g.Rows > 0 {
 		work = g.Rows*int64(chunk.to)/int64(g.Count) - g.Rows*int64(chunk.from)/int64(g.Count)
 		c.worked.Add(work)
 	}
-	c.query.progress.workDone.Add(work)
+	c.query.WorkDone.Add(work)
 	return err
 }
 
 // sent notes that a whole set is where it belongs.
-func (c *coprocessor) sent(set *groupSet) {
+func (c *Aggregator) sent(set *groupSet) {
 	if set.merge {
 		return
 	}
@@ -377,146 +385,15 @@ func (c *coprocessor) sent(set *groupSet) {
 }
 
 // release ends the devices' part, which may have ended with an error. What was written stays so. Its error is a bug.
-func (c *coprocessor) release(cause error) error {
+func (c *Aggregator) Release(cause error) error {
 	released, err := c.run.Release()
 	if err != nil {
-		c.query.engine.opt.Logger.Warn("device released", slog.Any("error", err))
+		c.query.Devices.log.Warn("device released", slog.Any("error", err))
 	}
 	c.batches.dropAll()
-	c.query.engine.devices.end(c.lease, errors.Join(cause, err), released)
+	c.query.Devices.end(c.lease, errors.Join(cause, err), released)
 	if errors.Is(err, spawn.ErrInternal) {
 		return err
 	}
 	return nil
-}
-
-// written returns the partitions that the output has, by the highest bits of the hash.
-func (c *coprocessor) written() *writtenPartitions {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, done := range c.done {
-		if done {
-			return &writtenPartitions{radix: partition.Radix(c.run.RadixBits()), done: c.done}
-		}
-	}
-	return nil
-}
-
-// writtenPartitions leaves out the rows of partitions whose groups were written before a device failed.
-type writtenPartitions struct {
-	radix partition.Radix
-	done  []bool
-}
-
-// heldGroups are groups of written partitions that were not written with them: a device's table had them.
-type heldGroups struct {
-	keys   []uint64
-	states [][]uint64 // by fold
-}
-
-// held returns the groups of written partitions that a table holds.
-func (c *coprocessor) held(written *writtenPartitions) *heldGroups {
-	g := c.run.Held()
-	if g == nil || written == nil {
-		return nil
-	}
-	bound := c.query.bound
-	f := newRowFilter(written, bound)
-	h := &heldGroups{states: make([][]uint64, len(bound.Folds))}
-	var buf groupBuffers
-	for from := 0; from < g.Count; from += rowdata.TileRows {
-		groups := c.layout.groups(&buf, g, from, min(from+rowdata.TileRows, g.Count))
-		f.find(groups.Keys, true)
-		h.keys = appendPicked(h.keys, groups.Keys, f.rows, bound.Keys.Words)
-		for i := range h.states {
-			h.states[i] = appendPicked(h.states[i], groups.States[i], f.rows, bound.Folds[i].Words)
-		}
-	}
-	return h
-}
-
-// addTo gives the groups to a worker of the CPU.
-func (h *heldGroups) addTo(w *cpuagg.Worker, b *rowdata.Bound) error {
-	count := len(h.keys) / b.Keys.Words
-	states := make([][]uint64, len(h.states))
-	for from := 0; from < count; from += rowdata.TileRows {
-		to := min(from+rowdata.TileRows, count)
-		for i := range states {
-			words := b.Folds[i].Words
-			states[i] = h.states[i][from*words : to*words]
-		}
-		if err := w.AddGroups(to-from, h.keys[from*b.Keys.Words:to*b.Keys.Words], states); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// rowFilter is one worker's.
-type rowFilter struct {
-	*writtenPartitions
-	bound  *rowdata.Bound
-	hashes []uint64
-	rows   []int32
-	tile   rowdata.Tile
-}
-
-func newRowFilter(w *writtenPartitions, b *rowdata.Bound) *rowFilter {
-	return &rowFilter{
-		writtenPartitions: w,
-		bound:             b,
-		hashes:            make([]uint64, rowdata.TileRows),
-		tile:              rowdata.Tile{Args: make([][]uint64, len(b.Args)), Valid: make([][]uint8, len(b.Columns))},
-	}
-}
-
-// find finds the keys, at most of a tile, whose partitions were written, or were not.
-func (f *rowFilter) find(keys []uint64, written bool) {
-	words := f.bound.Keys.Words
-	hashes := f.hashes[:len(keys)/words]
-	if words == 1 {
-		partition.HashKeys1(keys, partition.Seed(0), hashes)
-	} else {
-		partition.HashKeysN(keys, words, partition.Seed(0), hashes)
-	}
-	f.rows = f.rows[:0]
-	for i, h := range hashes {
-		if f.done[f.radix.Of(h)] == written {
-			f.rows = append(f.rows, int32(i))
-		}
-	}
-}
-
-// keep returns the rows of a tile whose groups were not written.
-func (f *rowFilter) keep(t *rowdata.Tile) *rowdata.Tile {
-	words := f.bound.Keys.Words
-	f.find(t.Keys[:t.Rows*words], false)
-	if len(f.rows) == t.Rows {
-		return t
-	}
-	f.tile.Rows = len(f.rows)
-	f.tile.Keys = pick(f.tile.Keys, t.Keys, f.rows, words)
-	for a := range f.tile.Args {
-		f.tile.Args[a] = pick(f.tile.Args[a], t.Args[a], f.rows, f.bound.Args[a].Words)
-	}
-	for c := range f.tile.Valid {
-		if t.Valid[c] == nil {
-			f.tile.Valid[c] = nil
-			continue
-		}
-		f.tile.Valid[c] = pick(f.tile.Valid[c], t.Valid[c], f.rows, 1)
-	}
-	return &f.tile
-}
-
-// pick copies some of the values of a column, of so many words each.
-func pick[T any](buf, from []T, rows []int32, words int) []T {
-	return appendPicked(buf[:0], from, rows, words)
-}
-
-func appendPicked[T any](buf, from []T, rows []int32, words int) []T {
-	for _, r := range rows {
-		buf = append(buf, from[int(r)*words:int(r+1)*words]...)
-	}
-	return buf
 }

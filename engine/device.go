@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,16 +64,16 @@ const (
 //
 //   - D3 (silence): a driver that does not answer holds nobody up for longer than the timeout, and nobody who does not
 //     need what it is asked for: no lock is held over its calls. What a late answer brings is given back.
-type devices struct {
+type Devices struct {
 	choice  deviceChoice
 	limit   int64 // of a device's memory, 0 for what is free
 	pinned  int64 // of pinned memory, of each
 	log     *slog.Logger
-	fail    func(hostdevice.Call) error // faults of a device of the host, for tests
-	opens   time.Duration               // how long a device of the host takes, for tests
-	count   int                         // of devices that will be opened
-	link    bool                        // measure it
-	timeout time.Duration               // for what drivers are asked: D3
+	knobs   DeviceKnobs
+	memory  int64        // limit of the process
+	count   int          // of devices that will be opened
+	link    bool         // measure it
+	timeout atomic.Int64 // nanoseconds, for what drivers are asked: D3
 
 	mu      sync.Mutex
 	current *deviceSet    // nil before they are opened
@@ -80,18 +81,20 @@ type devices struct {
 	opening chan struct{} // closed when they are open, or there is a reason; nil while nobody opens them
 	closing chan struct{} // closed when those that are of no use are closed; nil when there never were any
 
+	rates *rates // nil of the CPU alone
+
 	broken atomic.Pointer[error] // a bug that no query was told of: of closing, or of giving memory back
 }
 
 // available returns why there is no device to open, without opening one.
-func (d *devices) available() error {
+func (d *Devices) available() error {
 	if d.choice.hostBytes > 0 {
 		return nil
 	}
 	if err := d.whyNone(); err != nil {
 		return err
 	}
-	infos, late, err := kernels.Await(d.timeout, kernels.Devices, nil)
+	infos, late, err := kernels.Await(d.wait(), kernels.Devices, nil)
 	if late != nil {
 		err = fmt.Errorf("listing devices: %w", err)
 		d.silence(err, late)
@@ -107,7 +110,7 @@ const linkBytes = 16 << 20
 
 // measureLink returns how many bytes a second the link to a device moves, on average of all, if that is
 // asked for. A device that fails at it will fail at its work, too, and then be told of.
-func (d *devices) measureLink(list []kernels.Device) float64 {
+func (d *Devices) measureLink(list []kernels.Device) float64 {
 	if !d.link {
 		return 0
 	}
@@ -128,9 +131,9 @@ func (d *devices) measureLink(list []kernels.Device) float64 {
 }
 
 // linkSpeed measures the link to the first of some devices, which somebody has.
-func (d *devices) linkSpeed(s *deviceSet) (float64, error) {
+func (d *Devices) linkSpeed(s *deviceSet) (float64, error) {
 	d.retain(s)
-	speed, late, err := kernels.Await(d.timeout, func() (float64, error) { return kernels.LinkSpeed(s.list[0], linkBytes) }, nil)
+	speed, late, err := kernels.Await(d.wait(), func() (float64, error) { return kernels.LinkSpeed(s.list[0], linkBytes) }, nil)
 	if late == nil {
 		d.put(s, nil)
 		return speed, err
@@ -144,7 +147,7 @@ func (d *devices) linkSpeed(s *deviceSet) (float64, error) {
 }
 
 // memoryOf returns how many bytes of each of some devices queries can have.
-func (d *devices) memoryOf(list []kernels.Device) int64 {
+func (d *Devices) memoryOf(list []kernels.Device) int64 {
 	least := int64(math.MaxInt64)
 	if d.limit > 0 {
 		least = d.limit
@@ -159,15 +162,15 @@ func (d *devices) memoryOf(list []kernels.Device) int64 {
 	return least
 }
 
-func (d *devices) openAll() ([]kernels.Device, error) {
+func (d *Devices) openAll() ([]kernels.Device, error) {
 	switch {
 	case d.choice.kind == "cpu":
 		return nil, errNotOnDevice("the device is the CPU")
 	case d.choice.hostBytes > 0:
-		time.Sleep(d.opens)
+		time.Sleep(d.knobs.Opens)
 		var list []kernels.Device
 		for range d.count {
-			dev, err := hostdevice.Open(hostdevice.Options{MemoryLimit: d.choice.hostBytes, PinnedLimit: d.pinned, Fail: d.fail})
+			dev, err := hostdevice.Open(hostdevice.Options{MemoryLimit: d.choice.hostBytes, PinnedLimit: d.pinned, Fail: d.knobs.Fail})
 			if err != nil {
 				return nil, err
 			}
@@ -196,20 +199,70 @@ func (d *devices) openAll() ([]kernels.Device, error) {
 // pinnedShare is the part of the memory limit that may be pinned, by all devices together.
 const pinnedShare = 2
 
-func newDevices(o *Options) (*devices, error) {
+// DevOptions say which devices there are, and what of them queries may have.
+type DevOptions struct {
+	Device      string // engine.Options.Device
+	DeviceLimit int64  // bytes of a device's memory; 0 for what is free
+	MemoryLimit int64  // bytes of the process
+	MeasureLink bool   // tell in Stats how fast the links are
+	Log         *slog.Logger
+	Knobs       DeviceKnobs
+}
+
+// NewDevices returns devices that are opened when a query could first use them.
+func NewDevices(o DevOptions) (*Devices, error) {
 	choice, err := parseDevice(o.Device)
 	if err != nil {
 		return nil, err
 	}
-	knobs := &o.testing.Device
-	d := &devices{choice: choice, limit: o.DeviceMemoryLimit, log: o.Logger, fail: knobs.Fail, opens: knobs.Opens, link: o.MeasureLink}
-	d.timeout = cmp.Or(knobs.Timeout, kernels.TimeoutDefault)
+	knobs := o.Knobs
+	d := &Devices{choice: choice, limit: o.DeviceLimit, memory: o.MemoryLimit, log: o.Log, link: o.MeasureLink, knobs: knobs}
+	d.timeout.Store(int64(cmp.Or(knobs.Timeout, kernels.TimeoutDefault)))
 	d.count = max(len(choice.ordinals), 1)
 	if choice.kind == "host" {
 		d.count = max(knobs.Count, 1)
 	}
 	d.pinned = cmp.Or(knobs.PinnedBytes, o.MemoryLimit/pinnedShare/int64(d.count))
+	switch {
+	case knobs.AutoHostBytes > 0 && choice.kind == "auto":
+		d.choice.hostBytes = knobs.AutoHostBytes
+		d.rates = newRates("", o.Log)
+	case choice.kind == "auto" || choice.kind == "cuda":
+		d.rates = newRates(ratesFile(), o.Log)
+	case choice.kind == "host":
+		d.rates = newRates("", o.Log) // of no machine
+	}
+	if d.rates != nil && knobs.CPUSlower > 0 {
+		for i := range d.rates.seen.CPU {
+			d.rates.seen.CPU[i] *= knobs.CPUSlower
+		}
+	}
 	return d, nil
+}
+
+// SetTimeout changes how long drivers are waited for, for tests.
+func (d *Devices) SetTimeout(timeout time.Duration) { d.timeout.Store(int64(timeout)) }
+
+// wait returns how long drivers are waited for: D3.
+func (d *Devices) wait() time.Duration { return time.Duration(d.timeout.Load()) }
+
+// Asked says whether the user asked for devices, rather than for whatever is fastest.
+func (d *Devices) Asked() bool { return d.choice.kind != "auto" }
+
+// CPU says whether the CPU alone is to work.
+func (d *Devices) CPU() bool { return d.choice.kind == "cpu" }
+
+// Check opens the devices that the user asked for, and returns why that fails.
+func (d *Devices) Check(ctx context.Context) error {
+	if d.CPU() || !d.Asked() || d.knobs.Opens != 0 {
+		return nil
+	}
+	set, err := d.get(ctx)
+	if err != nil {
+		return err
+	}
+	d.put(set, nil)
+	return nil
 }
 
 // describeDevices names devices for people.

@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
 // unmeasured is a source whose splits do not tell how large they are.
@@ -68,21 +73,16 @@ func TestDeviceAutoRows(t *testing.T) {
 			if c.keeps {
 				src = unmeasured{src}
 			}
-			eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30})
+			eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: TestingKnobs{Device: DeviceKnobs{AutoHostBytes: 256 << 20, CPUSlower: c.slow}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer eng.Close()
-			eng.devices.choice.hostBytes = 256 << 20
-			eng.rates = newRates("", slog.New(slog.DiscardHandler))
-			for i := range eng.rates.seen.CPU {
-				eng.rates.seen.CPU[i] *= c.slow
-			}
 			plan, err := eng.Explain(t.Context(), src, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.want != "" && eng.devices.opened() {
+			if c.want != "" && eng.devices.Opened() {
 				t.Error("the device was opened in vain")
 			}
 			result, err := eng.Aggregate(t.Context(), src, q)
@@ -106,5 +106,77 @@ func TestDeviceAutoRows(t *testing.T) {
 				t.Errorf("foretold %+v, then %q, %q", plan.Device, stats.Device.Rates, stats.Device.Reason)
 			}
 		})
+	}
+}
+
+// linkRows is as many rows as a device is used for, whoever asks.
+const linkRows = 1_000_000
+
+// Would catch a query that waits for a driver which does not answer while its link is measured, and a device that is never
+// used again when it does.
+func TestDeviceSilentLink(t *testing.T) {
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Uint32}}, nil))
+	for i := range uint32(linkRows) {
+		b.Field(0).(*array.Uint32Builder).Append(i * 7919)
+	}
+	batch := b.NewRecordBatch()
+	src := scan.Batches(batch.Schema(), []arrow.RecordBatch{batch})
+	silent, answer := make(chan struct{}, 100), make(chan struct{})
+	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: TestingKnobs{Device: DeviceKnobs{
+		AutoHostBytes: 256 << 20,
+		CPUSlower:     1000,
+		Fail: func(c hostdevice.Call) error {
+			if c.Name == "AllocPinned" {
+				silent <- struct{}{}
+				<-answer
+			}
+			return nil
+		},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	eng.devices.SetTimeout(200 * time.Millisecond)
+	q := func() *DeviceStats {
+		result, err := eng.Aggregate(t.Context(), src, query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}})
+		if err != nil {
+			t.Error(err)
+			return &DeviceStats{}
+		}
+		defer result.Release()
+		rows := int64(0)
+		for result.Next() {
+			rows += result.RecordBatch().NumRows()
+		}
+		if err := result.Err(); err != nil || rows != linkRows {
+			t.Errorf("%d groups, %v", rows, err)
+		}
+		return result.Stats().Device
+	}
+	done := make(chan *DeviceStats)
+	for range 3 {
+		go func() { done <- q() }()
+	}
+	<-silent
+	for range 3 {
+		select {
+		case s := <-done:
+			if want := "measuring the link: no answer for 200ms: the device does not answer"; s.Reason != want {
+				t.Errorf("since %q, want %q", s.Reason, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("a query waits for the link after 20 s")
+		}
+	}
+	if len(silent) > 0 {
+		t.Errorf("the device was asked %d times more", len(silent))
+	}
+	eng.devices.SetTimeout(time.Minute)
+	close(answer)
+	for s, start := q(), time.Now(); s.Rows == 0; s = q() { // until the device is heard again
+		if !strings.Contains(s.Reason, "measuring the link") || time.Since(start) > 20*time.Second {
+			t.Fatalf("the device answers, and is not used since %q", s.Reason)
+		}
 	}
 }

@@ -19,13 +19,13 @@ type DeviceForecast struct {
 	Partitions int // 0 where rows would not be scattered
 }
 
-// foretellDevices says what devices would do with the input that is forecast. It returns nil when no device is
-// asked for. Its error is a bug.
-func (q *execution) foretellDevices(ctx context.Context, input *Forecast) (*DeviceForecast, error) {
-	if q.engine.devices.choice.kind == "cpu" {
+// Foretell says what devices would do with an input of such a size, or why they would do nothing. It returns nil where
+// the user asked for the CPU. Its error is a bug.
+func (q *DevQuery) Foretell(ctx context.Context, input Size) (*DeviceForecast, error) {
+	if q.Devices.CPU() {
 		return nil, nil
 	}
-	f, err := q.foretellDevice(ctx, input)
+	f, err := q.foretell(ctx, input)
 	switch {
 	case errors.Is(err, spawn.ErrInternal):
 		return nil, err
@@ -35,22 +35,22 @@ func (q *execution) foretellDevices(ctx context.Context, input *Forecast) (*Devi
 	return f, nil
 }
 
-func (q *execution) foretellDevice(ctx context.Context, input *Forecast) (*DeviceForecast, error) {
-	layout, size, err := q.suitsDevice(func() (Forecast, error) { return *input, nil })
+func (q *DevQuery) foretell(ctx context.Context, input Size) (*DeviceForecast, error) {
+	layout, size, err := q.Suits(func() (Size, error) { return input, nil })
 	if err != nil {
 		return nil, err
 	}
-	rates, err := q.worthDevice(ctx, layout, size)
+	rates, err := q.worth(ctx, layout, size)
 	if err != nil {
 		return nil, err
 	}
-	set, err := q.engine.devices.get(ctx)
+	set, err := q.Devices.get(ctx)
 	if err != nil {
 		return nil, err
 	}
 	f := &DeviceForecast{Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell", Rates: rates}
 	if input.Groups >= 0 {
-		opt := q.deviceOptions(set, layout)
+		opt := q.streamOptions(set, layout)
 		if opt.Groups == 0 {
 			opt.Groups = input.Groups
 		}
@@ -62,7 +62,7 @@ func (q *execution) foretellDevice(ctx context.Context, input *Forecast) (*Devic
 			}
 		}
 	}
-	q.engine.devices.put(set, err)
+	q.Devices.put(set, err)
 	return f, err
 }
 

@@ -18,7 +18,7 @@ import (
 
 // deviceLayout says how the rows and states of a query lie on a device, and turns tiles and groups of one
 // side into those of the other. It is read-only once made.
-type deviceLayout struct {
+type Layout struct {
 	bound    *rowdata.Bound
 	shape    kernels.Shape
 	nullable []bool
@@ -46,7 +46,7 @@ const sum64RowsMax = 1 << 32
 
 // newDeviceLayout returns the layout of a query of so many rows, or -1 for unknown, that a device aggregates, or
 // partitions for the CPU; or why it can do neither.
-func newDeviceLayout(b *rowdata.Bound, rows int64) (*deviceLayout, error) {
+func newDeviceLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
 	if b.Keys.Words == 0 {
 		return nil, errNotOnDevice("there is one group")
 	}
@@ -58,8 +58,8 @@ func newDeviceLayout(b *rowdata.Bound, rows int64) (*deviceLayout, error) {
 }
 
 // newFoldLayout returns the layout of a query that a device aggregates, or why it cannot.
-func newFoldLayout(b *rowdata.Bound, rows int64) (*deviceLayout, error) {
-	l := &deviceLayout{bound: b, args: make([]int, len(b.Args))}
+func newFoldLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
+	l := &Layout{bound: b, args: make([]int, len(b.Args))}
 	switch {
 	case len(b.Keys.Longs) > 0:
 		return nil, errNotOnDevice("a key is a string without a dictionary")
@@ -81,7 +81,7 @@ func newFoldLayout(b *rowdata.Bound, rows int64) (*deviceLayout, error) {
 }
 
 // finish fills in the types of the columns.
-func (l *deviceLayout) finish() error {
+func (l *Layout) finish() error {
 	for i := range l.columns {
 		column := l.columns[i].column
 		l.shape.Columns = append(l.shape.Columns, l.typeOf(i))
@@ -101,7 +101,7 @@ func (e errNotOnDevice) Error() string { return string(e) }
 
 // columnOf returns the device's column of an argument, adding it if there is none; -1 of an argument that
 // is of no column.
-func (l *deviceLayout) columnOf(a int) int {
+func (l *Layout) columnOf(a int) int {
 	arg := &l.bound.Args[a]
 	if arg.Column < 0 || arg.Encoding == rowdata.Hashed {
 		return -1
@@ -119,7 +119,7 @@ func (l *deviceLayout) columnOf(a int) int {
 }
 
 // anyColumnOf returns a device's column of a column of the query, whatever its values.
-func (l *deviceLayout) anyColumnOf(column int) int {
+func (l *Layout) anyColumnOf(column int) int {
 	i := slices.IndexFunc(l.columns, func(c deviceColumn) bool { return c.column == column })
 	if i < 0 {
 		l.columns = append(l.columns, deviceColumn{column: column, arg: -1})
@@ -129,7 +129,7 @@ func (l *deviceLayout) anyColumnOf(column int) int {
 }
 
 // typeOf returns the type of a device's column.
-func (l *deviceLayout) typeOf(i int) kernels.ColumnType {
+func (l *Layout) typeOf(i int) kernels.ColumnType {
 	c := &l.columns[i]
 	switch {
 	case c.words == 2:
@@ -170,7 +170,7 @@ var deviceOps = map[rowdata.FoldKind]kernels.FoldOp{
 	rowdata.FoldComoments: kernels.Comoments,
 }
 
-func (l *deviceLayout) fold(f *rowdata.Fold, rows int64) (kernels.Fold, error) {
+func (l *Layout) fold(f *rowdata.Fold, rows int64) (kernels.Fold, error) {
 	out := kernels.Fold{Column: -1, Other: -1}
 	if f.Kind == rowdata.FoldCount {
 		for i, c := range l.bound.Selections[f.Selection] {
@@ -201,7 +201,7 @@ func (l *deviceLayout) fold(f *rowdata.Fold, rows int64) (kernels.Fold, error) {
 }
 
 // rowBytes returns what a row takes on its way to a device.
-func (l *deviceLayout) rowBytes() int64 {
+func (l *Layout) rowBytes() int64 {
 	n := int64(l.shape.KeyBytes)
 	for _, t := range l.shape.Columns {
 		n += int64(t.Bytes())
@@ -210,7 +210,7 @@ func (l *deviceLayout) rowBytes() int64 {
 }
 
 // stage writes the rows of a tile to a device's tile, from row at on.
-func (l *deviceLayout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
+func (l *Layout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 	n := t.Rows
 	switch {
 	case l.hashed:
@@ -253,7 +253,7 @@ func (l *deviceLayout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 
 // copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where all
 // columns lie as they do there. It returns false, and has done nothing, where some do not.
-func (l *deviceLayout) copyPlain(to *stream.Tile, at int, e *encode.Encoder, from, n int) bool {
+func (l *Layout) copyPlain(to *stream.Tile, at int, e *encode.Encoder, from, n int) bool {
 	if !l.plainKeys() {
 		return false
 	}
@@ -307,7 +307,7 @@ func stageBits(bitmap []uint32, at int, valid []uint8, n int) {
 }
 
 // unstage makes a tile of rows of a device's tile, from a row on, and returns it: of rowdata.TileRows at most.
-func (l *deviceLayout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowdata.Tile {
+func (l *Layout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowdata.Tile {
 	n := min(rowdata.TileRows, from.Rows-at)
 	if t == nil {
 		t = &rowdata.Tile{Args: make([][]uint64, len(l.bound.Args)), Valid: make([][]uint8, len(l.bound.Columns))}
@@ -339,7 +339,7 @@ func (l *deviceLayout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowd
 }
 
 // words returns n values of so many bytes each as words; those of 4 bytes are extended as their type is.
-func (l *deviceLayout) words(buf []uint64, b []byte, width, at, n int, t kernels.ColumnType) []uint64 {
+func (l *Layout) words(buf []uint64, b []byte, width, at, n int, t kernels.ColumnType) []uint64 {
 	b = b[width*at : width*(at+n)]
 	buf = rowdata.Grow(buf, max(len(b)/8, n))
 	switch {
@@ -364,7 +364,7 @@ type groupBuffers struct {
 }
 
 // groups returns groups from to to of a device as the CPU's.
-func (l *deviceLayout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpuagg.Groups {
+func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpuagg.Groups {
 	n := to - from
 	buf.keys = l.words(buf.keys, g.Keys, l.shape.KeyBytes, from, n, kernels.Uint32)
 	if buf.states == nil {
@@ -379,7 +379,7 @@ func (l *deviceLayout) groups(buf *groupBuffers, g *stream.Groups, from, to int)
 }
 
 // states returns a fold's states as the CPU has them.
-func (l *deviceLayout) states(buf []uint64, i int, words []uint64) []uint64 {
+func (l *Layout) states(buf []uint64, i int, words []uint64) []uint64 {
 	f, fold := &l.shape.Folds[i], &l.bound.Folds[i]
 	switch {
 	case f.Op == kernels.Sum64:

@@ -32,7 +32,7 @@ type waiter struct {
 
 // lease waits for so many bytes of each device, or for all that there are if these are fewer, at most for as
 // long as said. The lease must be ended.
-func (d *devices) lease(ctx context.Context, bytes int64, patience time.Duration) (*lease, error) {
+func (d *Devices) lease(ctx context.Context, bytes int64, patience time.Duration) (*lease, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -64,7 +64,7 @@ func (d *devices) lease(ctx context.Context, bytes int64, patience time.Duration
 }
 
 // enqueue puts a lease in line.
-func (d *devices) enqueue(l *lease) *waiter {
+func (d *Devices) enqueue(l *lease) *waiter {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w := &waiter{l.bytes, make(chan bool, 1)}
@@ -74,7 +74,7 @@ func (d *devices) enqueue(l *lease) *waiter {
 }
 
 // dequeue takes a waiter out of the line. It returns true when it is too late, since its lease was granted.
-func (d *devices) dequeue(s *deviceSet, w *waiter) (granted bool) {
+func (d *Devices) dequeue(s *deviceSet, w *waiter) (granted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if i := slices.Index(s.line, w); i >= 0 {
@@ -99,7 +99,7 @@ func (s *deviceSet) grant() {
 
 // end gives a lease and its devices back, once released is closed, or at once if it is nil. After an error that
 // makes them useless, the next query opens others.
-func (d *devices) end(l *lease, err error, released <-chan struct{}) {
+func (d *Devices) end(l *lease, err error, released <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.spoil(l.deviceSet, err)
@@ -122,7 +122,7 @@ func (d *devices) end(l *lease, err error, released <-chan struct{}) {
 }
 
 // ended gives the memory of a lease to those in line. Requires: d.mu is held.
-func (d *devices) ended(l *lease) {
+func (d *Devices) ended(l *lease) {
 	l.leased -= l.bytes
 	l.grant()
 	d.returned(l.deviceSet)
@@ -144,9 +144,9 @@ const (
 	needBytes  = 16 << 20 // of the smallest rings
 )
 
-// deviceNeed returns the most bytes of a device that are of use to the query.
-func (q *execution) deviceNeed(l *deviceLayout) int64 {
-	rows := q.progress.rowsTotal
+// need returns the most bytes of a device that are of use to the query.
+func (q *DevQuery) need(l *Layout) int64 {
+	rows := q.Rows
 	if rows < 0 || rows > 1<<40 {
 		return 1 << 62
 	}
@@ -156,12 +156,12 @@ func (q *execution) deviceNeed(l *deviceLayout) int64 {
 	return needBytes + rows*needRows*l.rowBytes() + needTables*l.shape.TableBytes(rows)
 }
 
-// devicePatience returns how long the query waits for devices that others have: what it would take on the CPU,
+// patience returns how long the query waits for devices that others have: what it would take on the CPU,
 // with as many groups as rows. D2.
-func (q *execution) devicePatience() time.Duration {
-	if p := q.engine.opt.testing.Device.Patience; p != 0 {
+func (q *DevQuery) patience() time.Duration {
+	if p := q.Devices.knobs.Patience; p != 0 {
 		return p
 	}
-	rows := max(q.progress.rowsTotal, 0)
-	return q.engine.rates.cpuTime(rows, rows, q.workers)
+	rows := max(q.Rows, 0)
+	return q.Devices.rates.cpuTime(rows, rows, q.Workers)
 }

@@ -19,8 +19,8 @@ import (
 
 // newPartLayout returns the layout of a query that a device does not aggregate, and why: it partitions the rows
 // as the CPU would, for which it needs no more of a value than its width.
-func newPartLayout(b *rowdata.Bound, why error) (*deviceLayout, error) {
-	l := &deviceLayout{bound: b, args: make([]int, len(b.Args)), parts: why}
+func newPartLayout(b *rowdata.Bound, why error) (*Layout, error) {
+	l := &Layout{bound: b, args: make([]int, len(b.Args)), parts: why}
 	l.shape.KeyBytes = b.Keys.Bytes()
 	l.refers = len(b.Keys.Longs) > 0
 	if l.hashed = !cpuagg.HashesWords(&b.Keys) || l.shape.KeyBytes > kernels.KeyBytesMax; l.hashed {
@@ -48,7 +48,7 @@ func newPartLayout(b *rowdata.Bound, why error) (*deviceLayout, error) {
 }
 
 // stageHashes writes keys of a word whose hash, as devices have it, is that of packed keys.
-func (l *deviceLayout) stageHashes(out, keys []uint64) {
+func (l *Layout) stageHashes(out, keys []uint64) {
 	cpuagg.HashKeys(&l.bound.Keys, keys, out)
 	for i, h := range out {
 		out[i] = partition.Unmix64(h) ^ partition.Seed(0)
@@ -63,7 +63,7 @@ func stageKeys(out, keys []uint64, c *deviceColumn, width int) {
 }
 
 // unstageKeys puts n packed keys together again, from row at on.
-func (l *deviceLayout) unstageKeys(buf []uint64, from *stream.Tile, at, n int) []uint64 {
+func (l *Layout) unstageKeys(buf []uint64, from *stream.Tile, at, n int) []uint64 {
 	width := l.bound.Keys.Words
 	buf = rowdata.Grow(buf, n*width)
 	for i := range l.columns {
@@ -119,16 +119,16 @@ func (k *batchKeeper) dropAll() {
 }
 
 // parts returns what partitions are for, if the CPU is to aggregate them; or nil. Nobody takes their rows.
-func (q *execution) parts(l *deviceLayout) *stream.Parts {
+func (q *DevQuery) parts(l *Layout) *stream.Parts {
 	if l.parts == nil {
 		return nil
 	}
-	return &stream.Parts{Radix: func(groups int64) int { return int(q.run.PlanScatter(groups)) }}
+	return &stream.Parts{Radix: func(groups int64) int { return int(q.CPU.PlanScatter(groups)) }}
 }
 
 // takeParts takes the rows of a tile to the partitions of the CPU's store: by as many of its workers at once as there
 // are for each tile under way.
-func (c *coprocessor) takeParts(ctx context.Context, t *stream.Tile, offsets []uint64) error {
+func (c *Aggregator) takeParts(ctx context.Context, t *stream.Tile, offsets []uint64) error {
 	defer c.batches.drop(t)
 	group, ctx := spawn.WithContext(ctx)
 	workers := max(cap(c.pool)/c.run.Tiles(), 1)
@@ -140,8 +140,8 @@ func (c *coprocessor) takeParts(ctx context.Context, t *stream.Tile, offsets []u
 }
 
 // takePart takes rows from to to of a tile to their partitions.
-func (c *coprocessor) takePart(ctx context.Context, t *stream.Tile, offsets []uint64, from, to int) error {
-	th := threads.New(c.query.engine.threads, nil)
+func (c *Aggregator) takePart(ctx context.Context, t *stream.Tile, offsets []uint64, from, to int) error {
+	th := threads.New(c.query.Threads, nil)
 	if err := th.Take(ctx); err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/kernels"
@@ -22,8 +21,8 @@ import (
 // plainResult says which bytes of a device's groups the columns of a result are, where all of them lie
 // there as Arrow has them. Batches then share the memory that the groups were copied to.
 type plainResult struct {
-	output *batchOutput
-	folds  []plainFold // by aggregate
+	send  func(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error
+	folds []plainFold // by aggregate
 }
 
 // plainFold is a fold whose states are results: of a word, or sums of two.
@@ -31,15 +30,14 @@ type plainFold struct{ fold, words int }
 
 // newPlainResult returns nil where some column is made otherwise, or where the result is not batches in
 // memory of the engine's choice.
-func newPlainResult(q *execution, l *deviceLayout) *plainResult {
-	out, ok := q.output.(*batchOutput)
-	if _, own := q.engine.opt.Allocator.(*budget.Pool); !ok || !own || l.parts != nil || !l.plainKeys() {
+func newPlainResult(q *DevQuery, l *Layout) *plainResult {
+	if q.Send == nil || l.parts != nil || !l.plainKeys() {
 		return nil
 	}
-	p := &plainResult{output: out}
-	for i := range q.bound.Outputs {
-		o := &q.bound.Outputs[i]
-		if o.Count >= 0 || !l.plainFold(o, q.progress.rowsTotal) {
+	p := &plainResult{send: q.Send}
+	for i := range q.Bound.Outputs {
+		o := &q.Bound.Outputs[i]
+		if o.Count >= 0 || !l.plainFold(o, q.Rows) {
 			return nil
 		}
 		p.folds = append(p.folds, plainFold{o.Fold, l.shape.Folds[o.Fold].Op.Words()})
@@ -48,7 +46,7 @@ func newPlainResult(q *execution, l *deviceLayout) *plainResult {
 }
 
 // plainKeys reports whether packed keys are the values of the one key column.
-func (l *deviceLayout) plainKeys() bool {
+func (l *Layout) plainKeys() bool {
 	keys := &l.bound.Keys
 	if len(keys.Fields) != 1 {
 		return false
@@ -61,7 +59,7 @@ func (l *deviceLayout) plainKeys() bool {
 }
 
 // plainFold reports whether the states of an aggregate's fold are its results, of so many rows at most.
-func (l *deviceLayout) plainFold(o *rowdata.Output, rows int64) bool {
+func (l *Layout) plainFold(o *rowdata.Output, rows int64) bool {
 	op := l.shape.Folds[o.Fold].Op
 	switch o.Type.ID() {
 	case arrow.INT64:
@@ -79,7 +77,7 @@ func (l *deviceLayout) plainFold(o *rowdata.Output, rows int64) bool {
 // that is what buffers give their memory back to.
 type sharedChunk struct {
 	memory.Allocator
-	coprocessor *coprocessor
+	coprocessor *Aggregator
 	chunk       groupChunk
 	left        atomic.Int64 // columns
 }
@@ -91,7 +89,7 @@ func (s *sharedChunk) Free([]byte) {
 	}
 	c := s.coprocessor
 	c.put(s.chunk.set, 1)
-	c.query.engine.devices.put(c.lease.deviceSet, nil)
+	c.query.Devices.put(c.lease.deviceSet, nil)
 }
 
 // plainWords returns the words of a fold's states, of some groups.
@@ -119,13 +117,13 @@ func (p *plainResult) isPlain(chunk groupChunk) bool {
 
 // writePlain sends the groups of a chunk as they are, but for sums of two words, which become one where they lie.
 // Requires: isPlain.
-func (c *coprocessor) writePlain(ctx context.Context, th *threads.Thread, chunk groupChunk) error {
+func (c *Aggregator) writePlain(ctx context.Context, th *threads.Thread, chunk groupChunk) error {
 	p, g, from, to := c.plain, chunk.set.Groups, chunk.from, chunk.to
 	shared := &sharedChunk{Allocator: memory.DefaultAllocator, coprocessor: c, chunk: chunk}
 	columns := make([]arrow.Array, 0, 1+len(p.folds))
 	shared.left.Store(int64(cap(columns)))
 	chunk.set.users.Add(1)
-	c.query.engine.devices.retain(c.lease.deviceSet)
+	c.query.Devices.retain(c.lease.deviceSet)
 	add := func(dt arrow.DataType, b []byte) {
 		data := array.NewData(dt, to-from, []*memory.Buffer{nil, memory.NewBufferWithAllocator(b, shared)}, nil, 0, 0)
 		for _, buffer := range data.Buffers() {
@@ -137,7 +135,7 @@ func (c *coprocessor) writePlain(ctx context.Context, th *threads.Thread, chunk 
 		data.Release()
 	}
 	width := c.layout.shape.KeyBytes
-	schema := c.query.bound.Schema
+	schema := c.query.Bound.Schema
 	add(schema.Field(0).Type, g.Keys[width*from:width*to])
 	for i, f := range p.folds {
 		if f.words == 2 && !slices.Contains(p.folds[:i], f) { // else it has become one
@@ -153,5 +151,5 @@ func (c *coprocessor) writePlain(ctx context.Context, th *threads.Thread, chunk 
 	for _, a := range columns {
 		a.Release()
 	}
-	return p.output.send(ctx, th, batch)
+	return p.send(ctx, th, batch)
 }

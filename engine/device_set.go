@@ -26,21 +26,21 @@ type deviceSet struct {
 }
 
 // opened reports whether the devices are open already.
-func (d *devices) opened() bool {
+func (d *Devices) Opened() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.current != nil
 }
 
 // whyNone returns why there are no devices, if that is known.
-func (d *devices) whyNone() error {
+func (d *Devices) whyNone() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.reason
 }
 
 // get opens the devices, once, and lends them until they are put back. Without any it returns the reason.
-func (d *devices) get(ctx context.Context) (*deviceSet, error) {
+func (d *Devices) get(ctx context.Context) (*deviceSet, error) {
 	for {
 		set, opening, err := d.take()
 		if opening == nil {
@@ -56,7 +56,7 @@ func (d *devices) get(ctx context.Context) (*deviceSet, error) {
 
 // take lends the devices if they are open, or returns why there are none. Otherwise somebody opens them until opening is
 // closed.
-func (d *devices) take() (_ *deviceSet, opening <-chan struct{}, err error) {
+func (d *Devices) take() (_ *deviceSet, opening <-chan struct{}, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -77,14 +77,14 @@ func (d *devices) take() (_ *deviceSet, opening <-chan struct{}, err error) {
 }
 
 // open begins to open the devices, once those before them are closed.
-func (d *devices) open(closing <-chan struct{}) {
+func (d *Devices) open(closing <-chan struct{}) {
 	var set *deviceSet
 	var late func()
 	spawn.Go(func() (err error) {
 		if closing != nil {
 			<-closing
 		}
-		set, late, err = kernels.Await(d.timeout, d.newSet, d.closeAll)
+		set, late, err = kernels.Await(d.wait(), d.newSet, d.closeAll)
 		if late != nil {
 			err = fmt.Errorf("opening the device: %w", err)
 			d.silence(err, late)
@@ -108,7 +108,7 @@ func (d *devices) open(closing <-chan struct{}) {
 	})
 }
 
-func (d *devices) newSet() (*deviceSet, error) {
+func (d *Devices) newSet() (*deviceSet, error) {
 	list, err := d.openAll()
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (d *devices) newSet() (*deviceSet, error) {
 }
 
 // silence notes that devices do not answer: until late, which waits for that, has returned, this is why there are none.
-func (d *devices) silence(reason error, late func()) {
+func (d *Devices) silence(reason error, late func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reason = reason
@@ -134,14 +134,14 @@ func (d *devices) silence(reason error, late func()) {
 }
 
 // retain lends devices that somebody has once more: to a batch of a result, say, that uses their memory.
-func (d *devices) retain(s *deviceSet) {
+func (d *Devices) retain(s *deviceSet) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.users++
 }
 
 // put gives devices back. After an error that makes them useless, the next query opens others.
-func (d *devices) put(s *deviceSet, err error) {
+func (d *Devices) put(s *deviceSet, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.spoil(s, err)
@@ -149,7 +149,7 @@ func (d *devices) put(s *deviceSet, err error) {
 }
 
 // spoil takes devices out of use after an error that makes them useless. Requires: d.mu is held.
-func (d *devices) spoil(s *deviceSet, err error) {
+func (d *Devices) spoil(s *deviceSet, err error) {
 	if !isFatal(err) {
 		return
 	}
@@ -161,18 +161,18 @@ func (d *devices) spoil(s *deviceSet, err error) {
 }
 
 // returned closes devices that are of no use when their last user has returned them. Requires: d.mu is held.
-func (d *devices) returned(s *deviceSet) {
+func (d *Devices) returned(s *deviceSet) {
 	if s.users--; s.old && s.users == 0 {
 		d.closeSet(s)
 	}
 }
 
 // closeSet begins to close devices. Requires: d.mu is held, and nobody uses them.
-func (d *devices) closeSet(s *deviceSet) {
+func (d *Devices) closeSet(s *deviceSet) {
 	before, done := d.closing, make(chan struct{})
 	d.closing = done
 	spawn.Go(func() error {
-		_, late, err := kernels.Await(d.timeout, func() (struct{}, error) { return struct{}{}, d.closeAll(s) }, nil)
+		_, late, err := kernels.Await(d.wait(), func() (struct{}, error) { return struct{}{}, d.closeAll(s) }, nil)
 		if late != nil {
 			d.log.Warn("closing the device", slog.Any("error", err))
 		}
@@ -187,14 +187,14 @@ func (d *devices) closeSet(s *deviceSet) {
 }
 
 // note keeps an error that is a bug, where no query is left to be told of it.
-func (d *devices) note(err error) {
+func (d *Devices) note(err error) {
 	if errors.Is(err, spawn.ErrInternal) {
 		d.broken.CompareAndSwap(nil, &err)
 	}
 }
 
 // closeAll closes devices, none of which waits for another.
-func (d *devices) closeAll(s *deviceSet) error {
+func (d *Devices) closeAll(s *deviceSet) error {
 	errs := make([]error, len(s.list))
 	var group spawn.Group
 	for i, dev := range s.list {
@@ -210,9 +210,10 @@ func (d *devices) closeAll(s *deviceSet) error {
 	return err
 }
 
-// close closes the devices. No query uses them any more, but batches of results may lie in their memory:
+// close closes the devices, for which why is the reason from then on, and keeps what was learnt of them. No query uses them any more, but batches of results may lie in their memory:
 // then the last of these closes them. Its error is a bug that no query has been told of.
-func (d *devices) close() error {
+func (d *Devices) Close(why error) error {
+	d.rates.save()
 	d.mu.Lock()
 	for d.opening != nil { // a query that has ended did not wait
 		opening := d.opening
@@ -226,7 +227,7 @@ func (d *devices) close() error {
 			d.closeSet(s)
 		}
 	}
-	d.current, d.reason = nil, ErrClosed
+	d.current, d.reason = nil, why
 	closing := d.closing
 	d.mu.Unlock()
 	if closing != nil {

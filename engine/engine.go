@@ -34,8 +34,7 @@ type Engine struct {
 	decoded memory.Allocator // of decoded columns
 	results memory.Allocator // of result batches
 	made    memory.Allocator // of batches that others make, see Allocator
-	devices *devices
-	rates   *rates // nil of the CPU alone
+	devices *Devices
 
 	ctx    context.Context // done when the engine closes
 	cancel context.CancelCauseFunc
@@ -58,21 +57,19 @@ func Open(opt Options) (*Engine, error) {
 		temp:    store.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
 	}
 	var err error
-	if e.devices, err = newDevices(&opt); err != nil {
+	e.devices, err = NewDevices(DevOptions{
+		Device:      opt.Device,
+		DeviceLimit: opt.DeviceMemoryLimit,
+		MemoryLimit: opt.MemoryLimit,
+		MeasureLink: opt.MeasureLink,
+		Log:         opt.Logger,
+		Knobs:       opt.testing.Device,
+	})
+	if err != nil {
 		return nil, err
 	}
-	switch e.devices.choice.kind {
-	case "auto", "cuda":
-		e.rates = newRates(ratesFile(), opt.Logger)
-	case "host":
-		e.rates = newRates("", opt.Logger) // of no machine
-	}
-	if kind := e.devices.choice.kind; kind != "auto" && kind != "cpu" && opt.testing.Device.Opens == 0 {
-		set, err := e.devices.get(context.Background())
-		if err != nil {
-			return nil, fmt.Errorf("Device (%q): %w", opt.Device, errors.Join(err, e.devices.close()))
-		}
-		e.devices.put(set, nil)
+	if err := e.devices.Check(context.Background()); err != nil {
+		return nil, fmt.Errorf("Device (%q): %w", opt.Device, errors.Join(err, e.devices.Close(ErrClosed)))
 	}
 	e.decoded = opt.Allocator
 	if _, own := opt.Allocator.(*budget.Pool); own {
@@ -96,8 +93,7 @@ func (e *Engine) Close() error {
 	if used := e.memory.Used(); invariants.Enabled && used != 0 {
 		panic(fmt.Sprintf("engine: closed with %d B in use", used))
 	}
-	err := errors.Join(e.budget.Close(), e.devices.close())
-	e.rates.save()
+	err := errors.Join(e.budget.Close(), e.devices.Close(ErrClosed))
 	if e.memory.Used() == 0 { // else somebody reads a batch of Rows that was not released
 		e.memory.Close()
 	}

@@ -42,12 +42,11 @@ type execution struct {
 	started  time.Time
 	times    map[Phase]time.Duration
 
-	opening *opening           // of devices, while the input is read; nil when it is known who aggregates
-	devices *coprocessor       // nil when the CPU works alone
-	written *writtenPartitions // by devices that failed
-	held    *heldGroups        // of these partitions
-	device  *DeviceStats       // nil when none was tried
-	begun   bool               // the output
+	opening *opening     // of devices, while the input is read; nil when it is known who aggregates
+	devices *Aggregator  // nil when the CPU works alone
+	rest    *Rest        // what devices that failed have left to the CPU; nil for all of the input
+	device  *DeviceStats // nil when none was tried
+	begun   bool         // the output
 
 	openedDevices bool // while the input was read, which then took longer
 
@@ -112,22 +111,10 @@ type output interface {
 	begin() error
 
 	// writer returns one worker's way to the output.
-	writer() groupWriter
+	writer() groupWriter0
 
 	// end is called when every writer has been closed.
 	end() error
-}
-
-// groupWriter takes the groups that one worker has finished.
-type groupWriter interface {
-	// write takes groups and keeps nothing of them.
-	write(ctx context.Context, th *threads.Thread, g *cpuagg.Groups) error
-
-	// close is called after the last groups.
-	close() error
-
-	// release drops what close has not handed over, after an error. It does nothing after close.
-	release()
 }
 
 // execute runs the query.
@@ -203,12 +190,12 @@ func (q *execution) bothPhases(ctx context.Context, workers []*cpuagg.Worker) er
 		}
 		switch {
 		case q.devices == nil:
-		case q.devices.layout.parts != nil:
+		case q.devices.ForCPU():
 			if err := q.releaseDevices(nil); err != nil { // others may have them
 				return err
 			}
 		default:
-			if err := q.devices.process(ctx, workers); err != nil {
+			if err := q.devices.Process(ctx, workers); err != nil {
 				return err
 			}
 		}
@@ -258,28 +245,26 @@ func (q *execution) generate(ctx context.Context, workers []*cpuagg.Worker) erro
 	for i := range workers {
 		workers[i] = q.run.NewWorker()
 	}
-	if q.held != nil {
-		if err := q.held.addTo(workers[0], q.bound); err != nil {
+	if q.rest != nil {
+		if err := q.rest.AddHeld(workers[0]); err != nil {
 			return err
 		}
 	}
-	var fill *filler
 	if q.devices != nil {
-		q.devices.begin(workers)
-		fill = &q.devices.filler
+		q.devices.Begin(workers)
 	}
 	if q.opening != nil {
 		q.opening.workers = workers
 	}
 	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
-		r := &reader{query: q, thread: t, worker: workers[i], encoder: encode.NewEncoder(q.bound, q.final.Interners), filler: fill, opening: q.opening}
-		if q.written != nil {
-			r.filter = newRowFilter(q.written, q.bound)
+		r := &reader{query: q, thread: t, worker: workers[i], encoder: encode.NewEncoder(q.bound, q.final.Interners), devices: q.devices, opening: q.opening}
+		if q.rest != nil {
+			r.filter = q.rest.NewFilter()
 		}
 		return r.readAll(ctx)
 	})
 	if err == nil && q.devices != nil {
-		err = q.devices.endInput()
+		err = q.devices.EndInput()
 	}
 	if err == nil {
 		err = q.checkRows()
@@ -298,7 +283,7 @@ func (q *execution) scatterRest(ctx context.Context, workers []*cpuagg.Worker) e
 		return nil
 	}
 	return q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
-		t.Does(workScatter)
+		t.Does(threads.WorkScatter)
 		return workers[i].ScatterRest()
 	})
 }
@@ -314,7 +299,7 @@ func (q *execution) checkRows() error {
 // process is one worker's part of the partition-processing phase.
 func (q *execution) process(ctx context.Context, th *threads.Thread, w *cpuagg.Worker) error {
 	out := q.output.writer()
-	defer out.release()
+	defer out.Release()
 	for {
 		th.Give()
 		task, ok := q.tasks.take(ctx)
@@ -322,7 +307,7 @@ func (q *execution) process(ctx context.Context, th *threads.Thread, w *cpuagg.W
 			if err := context.Cause(ctx); err != nil {
 				return err
 			}
-			return out.close()
+			return out.Close()
 		}
 		if err := q.processTask(ctx, th, w, task, out); err != nil {
 			return err
@@ -331,10 +316,10 @@ func (q *execution) process(ctx context.Context, th *threads.Thread, w *cpuagg.W
 }
 
 // processTask takes a thread and processes a task from the queue.
-func (q *execution) processTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
+func (q *execution) processTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter0) error {
 	defer q.tasks.release()
 	spawn.Step()
-	th.WillDo(workProcess)
+	th.WillDo(threads.WorkProcess)
 	if err := th.Take(ctx); err != nil {
 		return err
 	}
@@ -342,7 +327,7 @@ func (q *execution) processTask(ctx context.Context, th *threads.Thread, w *cpua
 }
 
 // emitTask emits the groups of a task, or puts the tasks that it was split to into the queue.
-func (q *execution) emitTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter) error {
+func (q *execution) emitTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter0) error {
 	groups, split, err := w.Process(ctx, task)
 	if err != nil {
 		return err
@@ -354,8 +339,8 @@ func (q *execution) emitTask(ctx context.Context, th *threads.Thread, w *cpuagg.
 		return nil
 	}
 	defer groups.Release()
-	th.Does(workWrite)
-	if err := out.write(ctx, th, groups); err != nil {
+	th.Does(threads.WorkWrite)
+	if err := out.Write(ctx, th, groups); err != nil {
 		return err
 	}
 	q.progress.endTask(task)
@@ -369,13 +354,14 @@ type batchOutput struct {
 	varies bool // some column has values of no fixed width
 }
 
-func (o *batchOutput) begin() error        { return nil }
-func (o *batchOutput) writer() groupWriter { return o }
-func (o *batchOutput) end() error          { return nil }
-func (o *batchOutput) close() error        { return nil }
-func (o *batchOutput) release()            {}
+func (o *batchOutput) begin() error         { return nil }
+func (o *batchOutput) writer() groupWriter0 { return o }
+func (o *batchOutput) end() error           { return nil }
+func (o *batchOutput) Close() error         { return nil }
+func (o *batchOutput) Release()             {}
 
-func (o *batchOutput) write(ctx context.Context, th *threads.Thread, g *cpuagg.Groups) error {
+// Write implements groupWriter0.
+func (o *batchOutput) Write(ctx context.Context, th *threads.Thread, g *cpuagg.Groups) error {
 	rows := o.batchRows(g)
 	for from := 0; from < g.Len; from += rows {
 		if err := o.emit(ctx, th, g, from, min(from+rows, g.Len)); err != nil {

@@ -57,7 +57,7 @@ func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (p
 	if err != nil {
 		return nil, err
 	}
-	device, err := run.foretellDevices(ctx, &forecast)
+	device, err := run.deviceQuery().Foretell(ctx, Size{Rows: forecast.Rows, Groups: forecast.Groups})
 	if err != nil {
 		return nil, err
 	}

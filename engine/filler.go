@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mpga/mpga/engine/scan"
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/stream"
@@ -15,7 +17,7 @@ import (
 // filler lets all readers fill the tiles of devices together: a reader reserves a range of rows, writes
 // them, and the last of a full tile submits it.
 type filler struct {
-	coprocessor *coprocessor
+	coprocessor *Aggregator
 
 	waits atomic.Int64 // nanoseconds that opening a tile waited for one, on average
 	helps atomic.Int64 // nanoseconds that the CPU's workers took for a range, on average; 0 before
@@ -33,31 +35,41 @@ type openTile struct {
 	full     bool
 }
 
+// Rows0 is rows of a worker's batch on their way in.
+type Rows0 struct {
+	Thread  *threads.Thread // of the worker
+	Batch   arrow.RecordBatch
+	Encoder *encode.Encoder // turned to the batch
+
+	// Tiles calls a function with the tiles of the rows from from to to.
+	Tiles func(from, to int, f func(*rowdata.Tile) error) error
+}
+
 // fillRows is how many rows are reserved at a time: few enough that readers share a tile evenly, many
 // enough that they seldom meet.
 const fillRows = 256 << 10
 
 // take sends up to to-from rows of the reader's batch on their way, and returns how many.
-func (f *filler) take(ctx context.Context, r *reader, split scan.Split, from, to int) (int, error) {
-	o, at, n, err := f.reserve(ctx, r.thread, min(to-from, fillRows))
+func (f *filler) take(ctx context.Context, r *Rows0, from, to int) (int, error) {
+	o, at, n, err := f.reserve(ctx, r.Thread, min(to-from, fillRows))
 	if err != nil {
 		return 0, err
 	}
 	if o == nil {
-		r.thread.Does(workAggregate)
+		r.Thread.Does(threads.WorkAggregate)
 		start := time.Now()
 		err := f.coprocessor.with(ctx, func(w *cpuWorker) error {
-			return r.tiles(split, from, from+n, w.Add)
+			return r.Tiles(from, from+n, w.Add)
 		})
 		follow(&f.helps, time.Since(start))
 		return n, err
 	}
-	r.thread.Does(workFill)
+	r.Thread.Does(threads.WorkFill)
 	if f.coprocessor.layout.refers {
-		f.coprocessor.batches.keep(o.Tile, r.batch)
+		f.coprocessor.batches.keep(o.Tile, r.Batch)
 	}
-	if !f.coprocessor.layout.copyPlain(o.Tile, at, r.encoder, from, n) {
-		err = r.tiles(split, from, from+n, func(t *rowdata.Tile) error {
+	if !f.coprocessor.layout.copyPlain(o.Tile, at, r.Encoder, from, n) {
+		err = r.Tiles(from, from+n, func(t *rowdata.Tile) error {
 			f.coprocessor.layout.stage(o.Tile, at, t)
 			at += t.Rows
 			return nil
@@ -66,7 +78,7 @@ func (f *filler) take(ctx context.Context, r *reader, split scan.Split, from, to
 			return 0, err
 		}
 	}
-	return n, f.commit(ctx, r.thread, o)
+	return n, f.commit(ctx, r.Thread, o)
 }
 
 // reserve returns a range of a tile, or no tile when the CPU is to take the rows: all tiles are under way,
@@ -183,7 +195,7 @@ func (f *filler) cpuHelps() bool {
 	if route, groups := c.run.Route(); route != stream.RouteAggregate || groups == 0 {
 		return false
 	}
-	if _, _, scattered := c.query.run.Scatter(); scattered {
+	if _, _, scattered := c.query.CPU.Scatter(); scattered {
 		return false
 	}
 	helps := f.helps.Load()

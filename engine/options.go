@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/dustin/go-humanize"
@@ -16,7 +15,6 @@ import (
 	"github.com/mpga/mpga/internal/machine"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
 // Options configure an Engine. The zero value is usable.
@@ -90,19 +88,6 @@ type TestingKnobs struct {
 	EstimateFactor float64 // of the groups, when the fan-out is chosen
 
 	Device DeviceKnobs
-}
-
-// DeviceKnobs force paths on devices; see stream.Options.
-type DeviceKnobs struct {
-	TileRows, Streams, RadixBits int
-	Groups                       int64
-	LFMin, LFMax                 float64
-	PinnedBytes                  int64 // of each device; 0 is a share of the memory limit
-	Timeout                      time.Duration
-	Patience                     time.Duration               // how long a query waits for others
-	Opens                        time.Duration               // how long a device of the host takes to open, for the first query
-	Count                        int                         // of devices of the host; 0 is one
-	Fail                         func(hostdevice.Call) error // faults of a device of the host
 }
 
 // WithTestingKnobs returns options that force paths, for tests.

@@ -71,7 +71,7 @@ func (o *blobOutput) begin() error {
 }
 
 // writer implements output.
-func (o *blobOutput) writer() groupWriter {
+func (o *blobOutput) writer() groupWriter0 {
 	groups := &o.query.progress.groups
 	return stateWriter{o.blobs.Worker(o.query.run, &o.query.final, func(n int) { groups.Add(int64(n)) })}
 }
@@ -79,11 +79,10 @@ func (o *blobOutput) writer() groupWriter {
 // end implements output.
 func (o *blobOutput) end() error { return o.blobs.End() }
 
-// stateWriter is one worker's way to the blobs, as a groupWriter.
+// stateWriter is one worker's way to the blobs, as a groupWriter0.
 type stateWriter struct{ *partial.WorkerWriter }
 
-func (w stateWriter) write(ctx context.Context, _ *threads.Thread, g *cpuagg.Groups) error {
-	return w.Write(ctx, g)
+// Write implements groupWriter0.
+func (w stateWriter) Write(ctx context.Context, _ *threads.Thread, g *cpuagg.Groups) error {
+	return w.WorkerWriter.Write(ctx, g)
 }
-func (w stateWriter) close() error { return w.Close() }
-func (w stateWriter) release()     { w.Release() }

@@ -23,15 +23,16 @@ type reader struct {
 	worker  *cpuagg.Worker
 	encoder *encode.Encoder
 	batch   arrow.RecordBatch // that the encoder is turned to
-	filler  *filler           // of the devices, when they aggregate
-	filter  *rowFilter        // of what devices have written, when the CPU goes on for them
+	devices *Aggregator       // when they aggregate; else nil
+	rows    Rows0             // of the batch, for devices
+	filter  *RowFilter        // of what devices have left, when the CPU goes on for them; else nil
 	opening *opening          // of devices that may become the filler's
 }
 
 // readAll takes splits, then pieces, until the input is used up.
 func (r *reader) readAll(ctx context.Context) error {
 	f := r.query.feed
-	r.encoder.Dense = r.query.run.Dense() && r.filler == nil && r.filter == nil
+	r.encoder.Dense = r.query.run.Dense() && r.devices == nil && r.filter == nil
 	for {
 		split, ok := f.takeSplit()
 		if !ok {
@@ -78,7 +79,7 @@ func (r *reader) readPiece(ctx context.Context, p piece) error {
 func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	q := r.query
 	defer q.feed.release()
-	r.thread.Does(workRead)
+	r.thread.Does(threads.WorkRead)
 	var batches array.RecordReader
 	err := r.decode(split, func() (err error) {
 		batches, err = split.Open(ctx, scan.OpenOptions{
@@ -100,7 +101,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	defer batches.Release()
 	position := split.Position()
 	for {
-		r.thread.WillDo(workRead)
+		r.thread.WillDo(threads.WorkRead)
 		if err := r.thread.Yield(ctx); err != nil {
 			return err
 		}
@@ -169,8 +170,12 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 		return err
 	}
 	q := r.query
-	if r.filler == nil {
-		r.thread.Does(workAggregate)
+	if r.devices == nil {
+		r.thread.Does(threads.WorkAggregate)
+	} else {
+		r.rows = Rows0{Thread: r.thread, Batch: p.batch, Encoder: r.encoder, Tiles: func(from, to int, f func(*rowdata.Tile) error) error {
+			return r.tiles(p.split, from, to, f)
+		}}
 	}
 	for from := p.from; from < p.to; {
 		if half := (p.to - from) / 2; half >= offerRowsMin {
@@ -195,13 +200,13 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 
 // aggregate takes some rows of the batch, from row from on and up to row to, and returns how many.
 func (r *reader) aggregate(ctx context.Context, split scan.Split, from, to int) (int, error) {
-	if r.filler != nil {
-		return r.filler.take(ctx, r, split, from, to)
+	if r.devices != nil {
+		return r.devices.Take(ctx, &r.rows, from, to)
 	}
 	end := min(to, from+rowdata.TileRows)
 	return end - from, r.tiles(split, from, end, func(t *rowdata.Tile) error {
 		if r.filter != nil {
-			t = r.filter.keep(t)
+			t = r.filter.Keep(t)
 		}
 		return r.worker.Add(t)
 	})

@@ -11,6 +11,17 @@ import (
 	"github.com/mpga/mpga/internal/trace"
 )
 
+// What a worker does, as a trace names it. What it waits for is shown by its doing nothing.
+const (
+	WorkRead      = "read"
+	WorkAggregate = "aggregate"
+	WorkFill      = "fill tiles"
+	WorkScatter   = "scatter"
+	WorkProcess   = "process"
+	WorkMerge     = "merge"
+	WorkWrite     = "write"
+)
+
 // Thread is a worker's right to compute. The worker holds it while it computes, and gives it back while it waits.
 type Thread struct {
 	of   *semaphore.Weighted

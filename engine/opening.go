@@ -24,8 +24,8 @@ type opening struct {
 	done    chan struct{}    // closed when it is known who aggregates
 	use     sync.Once        // of what it has come to
 
-	devices *coprocessor // nil when the CPU does, once done is closed
-	err     error        // why
+	devices *Aggregator // nil when the CPU does, once done is closed
+	err     error       // why
 
 	mu   sync.Mutex
 	held []piece
@@ -38,7 +38,7 @@ const openingShare = 8
 
 // open begins to open devices, by a function that returns a coprocessor, or why there is none. Its context is done
 // when the query needs no devices any more.
-func (q *execution) open(ctx context.Context, prepare func(context.Context) (*coprocessor, error)) {
+func (q *execution) open(ctx context.Context, prepare func(context.Context) (*Aggregator, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &opening{query: q, cancel: cancel, room: q.engine.memory.Limit() / openingShare, done: make(chan struct{})}
 	q.opening, q.openedDevices = o, true
@@ -57,7 +57,7 @@ func (o *opening) opened() {
 	o.use.Do(func() {
 		o.query.tookDevices(o.devices, o.err)
 		if o.devices != nil {
-			o.devices.begin(o.workers)
+			o.devices.Begin(o.workers)
 		}
 	})
 }
@@ -135,10 +135,8 @@ func (r *reader) settle(ctx context.Context) error {
 		return err
 	}
 	r.opening = nil
-	if d := r.query.devices; d != nil {
-		r.filler = &d.filler
-	}
-	r.encoder.Dense = r.query.run.Dense() && r.filler == nil && r.filter == nil
+	r.devices = r.query.devices
+	r.encoder.Dense = r.query.run.Dense() && r.devices == nil && r.filter == nil
 	return r.thread.Take(ctx)
 }
 

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/kernels"
+)
+
+// Size is what the input is foretold to have; -1 where nothing is known.
+type Size struct{ Rows, Groups int64 }
+
+// Suits returns how the query lies on a device, or why none is to do it, and where that depends on it,
+// what is expected of the input. It may ask for the forecast. It opens no device.
+func (q *DevQuery) Suits(forecast func() (Size, error)) (layout *Layout, size Size, err error) {
+	layout, err = newDeviceLayout(q.Bound, q.Rows)
+	if err == nil && layout.parts != nil && q.CPU.Dense() {
+		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
+	}
+	if err == nil && !q.Devices.Asked() {
+		size, err = q.mayBeWorth(forecast)
+	}
+	return layout, size, err
+}
+
+const (
+	// A GPU is not used for fewer rows than this, whatever they are: the CPU takes a few milliseconds.
+	autoRowsMin = 1_000_000
+
+	// A GPU is not used with a memory limit below this: 0.4 GB are resident with a context and a ring (H200, driver 580).
+	autoMemoryMin = 1 << 30
+
+	// deviceOpens is what it takes to make a context on a GPU, once for an engine (H100, driver 580).
+	deviceOpens = 250 * time.Millisecond
+)
+
+// mayBeWorth returns what is expected of the input, or why a device that was not asked for would not be
+// worth its while, however fast it is.
+func (q *DevQuery) mayBeWorth(forecast func() (Size, error)) (size Size, err error) {
+	rows := q.Rows
+	switch {
+	case q.Once:
+		return size, errNotOnDevice("the input can be read once, and not again if a device fails")
+	case rows >= 0 && rows < autoRowsMin:
+		return size, errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
+	case q.Devices.memory < autoMemoryMin:
+		return size, errNotOnDevice(fmt.Sprintf("of a memory limit of %s a device's driver takes too much", humanize.IBytes(uint64(q.Devices.memory))))
+	}
+	if err := q.Devices.available(); err != nil {
+		return size, err
+	}
+	if size, err = forecast(); err != nil {
+		return size, err
+	}
+	size.Groups = max(size.Groups, 1)
+	switch cpu := q.Devices.rates.cpuTime(size.Rows, size.Groups, q.Workers); {
+	case size.Rows < 0:
+		err = errNotOnDevice("the number of rows is not known")
+	case size.Rows < autoRowsMin:
+		err = errNotOnDevice(fmt.Sprintf("about %s rows are too few", humanize.Comma(size.Rows)))
+	case cpu < deviceOpens && !q.Devices.Opened():
+		err = errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open", cpu.Round(time.Millisecond)))
+	}
+	return size, err
+}
+
+// worth returns the rates of the machine by which a device that was not asked for is worth its while for what is
+// expected; or they are why it is not. It opens the device if it is not open.
+func (q *DevQuery) worth(ctx context.Context, layout *Layout, size Size) (rates string, err error) {
+	if q.Devices.Asked() {
+		return "", nil
+	}
+	devices := q.Devices
+	set, err := devices.get(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { devices.put(set, err) }()
+	link, err := q.Devices.rates.link(set.list[0].Properties().UUID, func() (float64, error) { return devices.linkSpeed(set) })
+	if err != nil {
+		return "", err
+	}
+	part := 1.0
+	if layout.parts != nil {
+		part = scatterPart
+	}
+	wins, rates := q.Devices.rates.deviceWins(size.Rows, layout.rowBytes(), size.Groups, q.Workers, link*float64(len(set.list)), part)
+	if !wins {
+		return "", errNotOnDevice(rates)
+	}
+	return rates, nil
+}
+
+// Open opens the devices, if they are not open, and returns an aggregator for a query that suits them, and the rates of the
+// machine by which devices that were not asked for were chosen; or why the CPU is to aggregate.
+func (q *DevQuery) Open(ctx context.Context, layout *Layout, size Size) (c *Aggregator, rates string, err error) {
+	if rates, err = q.worth(ctx, layout, size); err != nil {
+		return nil, "", err
+	}
+	c, err = newCoprocessor(ctx, q, layout)
+	return c, rates, err
+}
+
+// isFatal reports whether a device is of no use after an error. After a bug nobody knows what the device still does.
+func isFatal(err error) bool {
+	return errors.Is(err, kernels.ErrDeviceLost) || errors.Is(err, kernels.ErrTimeout) || errors.Is(err, spawn.ErrInternal)
+}
