@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 )
@@ -188,6 +189,7 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	}
 	s, err := run(plan)
 	if err == nil && s.Overflow > 0 {
+		invariants.Sometimes("stream: a set has more groups than were expected")
 		_ = closeEvent(&a.marks[2])
 		s, err = run(a.planForAll(rows)) // the plan for as many groups as rows
 	}
@@ -197,6 +199,9 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	d.run.learn(rows, int64(s.Groups))
 	if s.Overflow > 0 {
 		return nil, errorf("device %d: %d of %d rows found no slot, though each could have one", d.number, s.Overflow, rows)
+	}
+	if invariants.Enabled {
+		checkStatus(s, rows)
 	}
 	d.mu.Lock()
 	groups, err := a.copyOut(int64(s.Groups), func() error { return nil }, func() error { return a.mark(3) })
@@ -288,10 +293,14 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		}
 		a.note("insert")
 		s := readStatus(status)
+		if invariants.Enabled {
+			checkStatus(s, n)
+		}
 		groups = int64(s.Groups)
 		r.countLoad(groups, slots)
 		rows -= n
 		if s.Overflow > 0 {
+			invariants.Sometimes("stream: a table refuses rows of a load")
 			refused += int64(s.Overflow)
 			if err := a.takeOverflow(&half, int64(s.Overflow)); err != nil {
 				return nil, err
@@ -316,6 +325,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	if rows == 0 && refused == 0 {
 		return out, nil
 	}
+	invariants.Sometimes("stream: a set does not fit the table that it is loaded into")
 	return nil, errors.Join(r.giveStates(out), r.takePieces(in, rows))
 }
 

@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -33,6 +34,7 @@ func (d *device) newBlock(rows int64, radix int) (*block, error) {
 	defer r.mu.Unlock()
 	r.blocks = append(r.blocks, b)
 	if b.buffer != nil {
+		invariants.Sometimes("stream: a block of partitions stays on the device")
 		d.kept += b.layout.bytes
 		r.counters.KeptBytes += b.layout.bytes
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
@@ -143,6 +144,9 @@ func (d *device) freeBuffer(b *kernels.Buffer) error {
 		return nil
 	}
 	d.used -= (*b).Bytes()
+	if invariants.Enabled {
+		invariants.Checkf(d.used >= 0, "M4: device %d has %d B in use", d.number, d.used)
+	}
 	err := d.guard.free((*b).Free)
 	*b = nil
 	return err
@@ -265,6 +269,9 @@ func (d *device) release() error {
 	errs = append(errs, d.dropTable())
 	if d.base != nil {
 		errs = append(errs, closeEvent(&d.base))
+	}
+	if invariants.Enabled {
+		invariants.Checkf(d.used == 0, "M4: device %d is released with %d B in use", d.number, d.used)
 	}
 	return failure(errors.Join(errs...))
 }

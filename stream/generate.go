@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 )
@@ -54,6 +55,9 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 		if s.Overflow > 0 || int64(s.Groups) > l.capacity {
 			r.leaveRoute(RouteAggregate, int64(s.Groups))
 			return taken(r.takeRows(t))
+		}
+		if invariants.Enabled {
+			r.account.took(s, int64(t.Rows))
 		}
 		// The rows are not needed any more: their memory takes the groups.
 		out := hostGroups(shape, t.host.Bytes(), int64(s.Groups))
@@ -129,17 +133,22 @@ func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
 	}
 	tab.loading -= loaded
 	groups := tab.groups
+	if invariants.Enabled {
+		d.run.account.took(s, loaded)
+	}
 	d.mu.Unlock()
 	d.run.countLoad(groups, tab.Slots)
 	if s.Overflow == 0 {
 		return nil
 	}
+	invariants.Sometimes("stream: a table refuses rows of a tile")
 	d.run.size(d)
 	refused := d.layout.rows(overflow, 0, int64(s.Overflow))
 	d.mu.Lock()
 	end, err := t.scatter(noCopy, &refused, by)
 	d.mu.Unlock()
 	if errors.Is(err, kernels.ErrPinnedLimit) {
+		invariants.Sometimes("stream: pinned memory has no room for rows that a table refuses")
 		t.Rows = int(s.Overflow)
 		if err := d.copyOut(t.stream, d.layout.copies(overflow, 0, t.host.Bytes(), int64(t.Rows), true)); err != nil {
 			return err
@@ -182,6 +191,7 @@ func (t *Tile) split(partitions int, loading int64) error {
 		d.table.loading -= loading
 		d.mu.Unlock()
 		if errors.Is(err, kernels.ErrPinnedLimit) {
+			invariants.Sometimes("stream: pinned memory has no room for a tile beside a table")
 			return taken(d.run.takeRows(t))
 		}
 		return err
@@ -240,6 +250,7 @@ func (d *device) hostMemory(n int64) ([]byte, kernels.Pinned) {
 	if p, err := d.guard.allocPinned(n); err == nil {
 		return p.Bytes(), p
 	}
+	invariants.Sometimes("stream: pinned memory has no room for groups")
 	return make([]byte, n), nil
 }
 
@@ -332,6 +343,7 @@ func (t *Tile) sendScatter() (end func() error, err error) {
 	rows := t.rows()
 	end, err = t.scatter(t.copyIn, &rows, t.output)
 	if errors.Is(err, kernels.ErrPinnedLimit) {
+		invariants.Sometimes("stream: pinned memory has no room for a tile")
 		return func() error { return taken(t.device.run.takeRows(t)) }, nil
 	}
 	return end, err

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
@@ -59,6 +60,7 @@ func call[T any](g *guard, f func() (T, error), drop func(T) error) (v T, made b
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	invariants.Sometimes("stream: a device does not answer")
 	g.hung = true
 	g.stuck = append(g.stuck, late)
 	return v, true, g.timedOut()
@@ -156,7 +158,9 @@ func (g *guard) allocPinned(n int64) (kernels.Pinned, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guardedPinned{p, g}, nil
+	guarded := &guardedPinned{Pinned: p, guard: g}
+	guarded.closed.Open("pinned memory")
+	return guarded, nil
 }
 
 func (g *guard) newStream() (*guardedStream, error) {
@@ -170,19 +174,24 @@ func (g *guard) newStream() (*guardedStream, error) {
 		g.streams = make(map[kernels.Stream]bool)
 	}
 	g.streams[s] = true
-	return &guardedStream{of: s, guard: g}, nil
+	guarded := &guardedStream{of: s, guard: g}
+	guarded.closed.Open("a stream")
+	return guarded, nil
 }
 
 // guardedPinned, guardedStream and guardedEvent are a device's, called by way of its guard.
 type (
 	guardedPinned struct {
 		kernels.Pinned
-		guard *guard
+		guard  *guard
+		closed invariants.CloseChecker
 	}
 	guardedStream struct {
 		of    kernels.Stream
 		guard *guard
 		batch *batch // of calls that are being gathered, to be made as one; nil of none
+
+		closed invariants.CloseChecker
 	}
 	guardedEvent struct {
 		of    kernels.Event
@@ -190,7 +199,10 @@ type (
 	}
 )
 
-func (p *guardedPinned) Free() error { return p.guard.free(p.Pinned.Free) }
+func (p *guardedPinned) Free() error {
+	p.closed.Close()
+	return p.guard.free(p.Pinned.Free)
+}
 
 // bare returns an event as its device knows it.
 func bare(e kernels.Event) kernels.Event { return e.(*guardedEvent).of }
@@ -341,6 +353,7 @@ func (s *guardedStream) Record() (kernels.Event, error) {
 }
 
 func (s *guardedStream) Close() error {
+	s.closed.Close()
 	return s.guard.free(func() error {
 		s.guard.mu.Lock()
 		delete(s.guard.streams, s.of)

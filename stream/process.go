@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/partition"
 )
@@ -20,6 +21,9 @@ const areas = 2
 func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	if err := r.EndInput(); err != nil {
 		return err
+	}
+	if invariants.Enabled {
+		emit = r.account.checked(r, emit)
 	}
 	err := r.processTable(emit)
 	if err == nil {
@@ -97,6 +101,7 @@ func (r *Run) mergeTables() error {
 		if d.table == nil || d == into {
 			continue
 		}
+		invariants.Sometimes("stream: the table of a device is merged into another's")
 		err := d.lastGroups(func(g *Groups, _ bool) error {
 			if into == nil {
 				return r.giveStates(g)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
@@ -63,12 +64,16 @@ type Run struct {
 	held     *Groups // of the table of RouteHybrid, while partitions are aggregated
 	reduces  float64 // most groups a row of the partitions that have been aggregated; 0 before
 	counters Counters
+
+	account account // where invariants are checked
+	closed  invariants.CloseChecker
 }
 
 // New allocates the ring of each device. Its errors of devices are ErrDevice. The run is to be released after an error, too.
 func New(ctx context.Context, opt Options) (*Run, error) {
 	opt.EnsureDefaults()
 	r := &Run{opt: opt}
+	r.closed.Open("a run")
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	if err := opt.Validate(); err != nil {
 		return r, err
@@ -237,6 +242,7 @@ func (r *Run) leaveRoute(from Route, groups int64) {
 	if r.route != from {
 		return
 	}
+	invariants.Sometimes("stream: a route is left for another")
 	r.estimate = max(r.estimate, groups)
 	r.route = max(r.devices[0].routeFor(r.estimate), RouteTable)
 	if from == RouteTable {
@@ -258,12 +264,16 @@ func (r *Run) EndInput() error {
 	}
 	err = wrapDevice(err)
 	r.fail(err)
+	if invariants.Enabled && err == nil {
+		r.account.endInput(r)
+	}
 	return err
 }
 
 // Release gives everything back, once nobody uses the run any more. What a device has that does not answer
 // is given back when it does: released is closed then, or at once.
 func (r *Run) Release() (released <-chan struct{}, err error) {
+	r.closed.Close()
 	r.cancel(context.Canceled)
 	r.work.Wait()
 	done := make(chan struct{})
@@ -384,6 +394,9 @@ func (r *Run) countOnCPU() { r.count(func(c *Counters) { c.OnCPU++ }) }
 // takeRows gives the rows of a tile to the CPU.
 func (r *Run) takeRows(t *Tile) error {
 	r.count(func(c *Counters) { c.RowsOut += int64(t.Rows) })
+	if invariants.Enabled {
+		r.account.given(t.Keys, t.Rows, r.opt.Shape.KeyBytes)
+	}
 	return r.opt.TakeRows(r.ctx, t)
 }
 
@@ -404,6 +417,9 @@ func (r *Run) takeParts(t *Tile, offsets []uint64) error {
 // takeStates gives groups to the CPU.
 func (r *Run) takeStates(g *Groups) error {
 	r.count(func(c *Counters) { c.GroupsOut += int64(g.Count) })
+	if invariants.Enabled {
+		r.account.given(g.Keys, g.Count, r.opt.Shape.KeyBytes)
+	}
 	return r.opt.TakeStates(r.ctx, g)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/bits"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 )
@@ -36,6 +37,7 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 			err = errors.Join(err, g.Release())
 		}
 	}()
+	invariants.Sometimes("stream: a set of partitions is split")
 	r.count(func(c *Counters) { c.Split++ })
 	for left := rows; left > 0; {
 		n := min(left, half.capacity)
@@ -128,6 +130,7 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 
 // giveAll gives the rows of a set to the CPU: those of blocks, and those that are left.
 func (a *area) giveAll(blocks []*block, in *pieces, left int64) error {
+	invariants.Sometimes("stream: pinned memory has no room for a split")
 	a.device.run.countOnCPU()
 	for _, b := range blocks {
 		for at := int64(0); at < b.rows; at += piecesRows {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 )
@@ -250,6 +251,7 @@ func (o *tableOut) slots(first, end int64) error {
 	step := max(min(partBytes, d.run.opt.PinnedLimit/setPinned)/groupBytes(l.shape), 1)
 	for from := int64(0); from < n; from += step {
 		part := min(step, n-from)
+		invariants.Sometimes("stream: the groups of a table leave in parts")
 		host, pinned := d.hostMemory(part * groupBytes(l.shape))
 		g := hostGroups(l.shape, host, part)
 		g.pinned = pinned
@@ -357,6 +359,7 @@ func (d *device) insertGroupsAt(t *Tile, l *groupLayout, g *Groups, row, n int64
 	if s.Overflow == 0 {
 		return nil
 	}
+	invariants.Sometimes("stream: a table refuses groups of another")
 	out, err := d.groupsOut(l, kernels.Span{Buffer: t.output}, int64(s.Overflow), t.stream, noCopy, noCopy)
 	if err != nil {
 		return err

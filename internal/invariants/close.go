@@ -31,8 +31,14 @@ var (
 	owners   = make(map[*owner]struct{}) // that are open
 )
 
-// Open notes that the owner, described by what, must be closed. An owner that the collector finds open ends the process.
+// Open notes that the owner, described by what, must be closed; a second call does nothing. An owner that the collector
+// finds open ends the process.
 func (c *CloseChecker) Open(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.owner != nil {
+		return
+	}
 	c.owner = &owner{what, debug.Stack()}
 	ownersMu.Lock()
 	defer ownersMu.Unlock()

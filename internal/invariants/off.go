@@ -14,7 +14,7 @@ func Sometimes(path string) {}
 // CloseChecker is a field of an owner that must be closed once. The zero value is closed by no one.
 type CloseChecker struct{}
 
-// Open notes that the owner, described by what, must be closed.
+// Open notes that the owner, described by what, must be closed; a second call does nothing.
 func (*CloseChecker) Open(what string) {}
 
 // Close notes that the owner is closed. The second call panics.

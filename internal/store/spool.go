@@ -18,6 +18,7 @@ var _ cpuagg.Spool = (*spool)(nil)
 
 // NewSpool implements cpuagg.Store.
 func (s *Store) NewSpool(layout *rowdata.RowLayout) cpuagg.Spool {
+	s.closed.Open("a store with spools")
 	return &spool{store: s, writer: frameWriter{layout: layout, memory: s.memory}}
 }
 

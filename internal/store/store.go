@@ -92,7 +92,6 @@ func NewStore(opt StoreOptions) *Store {
 		spools:  make(map[*spool]struct{}),
 	}
 	s.left.L = &s.mu
-	s.closed.Open("a store")
 	return s
 }
 
@@ -101,6 +100,7 @@ const spillFilesMax = 16
 
 // NewPass implements cpuagg.Store.
 func (s *Store) NewPass(radix partition.Radix) cpuagg.Pass {
+	s.closed.Open("a store with partitions")
 	p := &pass{store: s, partitions: make([]storedPartition, radix.FanOut())}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -70,11 +70,14 @@ func (g *grouper) findAll(keys []byte, count int) (gids []int, overflow int) {
 	return gids, overflow
 }
 
-// groupsMax is how many groups a plan has slots for: those families that have one table for all
-// groups are held to its slots.
+// groupsMax is how many groups a plan has slots for: families that bring all groups to one table are held to the slots of
+// that table.
 func groupsMax(plan kernels.Plan) int {
-	if plan.Slots > 0 && (plan.Kernel == kernels.KernelLinear || plan.Kernel == kernels.KernelTwoPhase) {
-		return int(plan.Slots)
+	switch plan.Kernel {
+	case kernels.KernelShared, kernels.KernelLinear, kernels.KernelTwoPhase:
+		if plan.Slots > 0 {
+			return int(plan.Slots)
+		}
 	}
 	return int(^uint32(0))
 }
