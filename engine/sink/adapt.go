@@ -11,9 +11,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/internal/digits"
 )
 
-// adapter changes columns to types that a format holds. The values stay what they are:
+// Adapter changes columns to types that a format holds. The values stay what they are:
 //
 //	dictionary                    its values; a file has one dictionary, a stream of batches many
 //	and for Parquet:
@@ -24,13 +26,13 @@ import (
 //	utf8 and binary views         utf8, binary
 //	lists, structs, maps          of the above
 //	interval, union, run-end encoded, list view, extension     refused
-type adapter struct {
-	parquet bool
-	mem     memory.Allocator
+type Adapter struct {
+	Parquet   bool
+	Allocator memory.Allocator
 }
 
-// schema returns the schema that the format gets.
-func (a *adapter) schema(s *arrow.Schema) (*arrow.Schema, error) {
+// Schema returns the schema that the format gets.
+func (a *Adapter) Schema(s *arrow.Schema) (*arrow.Schema, error) {
 	fields := slices.Clone(s.Fields())
 	for i, field := range fields {
 		t, err := a.dataType(field.Type)
@@ -43,8 +45,8 @@ func (a *adapter) schema(s *arrow.Schema) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, &meta), nil
 }
 
-// batch returns the batch with its columns changed to the adapted schema.
-func (a *adapter) batch(to *arrow.Schema, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
+// Batch returns the batch with its columns changed to the adapted schema.
+func (a *Adapter) Batch(to *arrow.Schema, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, batch.NumCols())
 	defer func() {
 		for _, c := range columns {
@@ -54,7 +56,7 @@ func (a *adapter) batch(to *arrow.Schema, batch arrow.RecordBatch) (arrow.Record
 		}
 	}()
 	for i := range columns {
-		c, err := a.array(batch.Column(i), to.Field(i).Type)
+		c, err := a.Array(batch.Column(i), to.Field(i).Type)
 		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", to.Field(i).Name, err)
 		}
@@ -64,7 +66,7 @@ func (a *adapter) batch(to *arrow.Schema, batch arrow.RecordBatch) (arrow.Record
 }
 
 // dataType returns what a type becomes, or an error for one that the format cannot hold.
-func (a *adapter) dataType(t arrow.DataType) (arrow.DataType, error) {
+func (a *Adapter) dataType(t arrow.DataType) (arrow.DataType, error) {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
 		return a.dataType(t.ValueType)
@@ -84,14 +86,14 @@ func (a *adapter) dataType(t arrow.DataType) (arrow.DataType, error) {
 		fields, err := a.fields(t.Fields()...)
 		return arrow.StructOf(fields...), err
 	}
-	if a.parquet {
+	if a.Parquet {
 		return parquetType(t)
 	}
 	return t, nil
 }
 
 // fields adapts the children of a type. After an error they are valid, if not adapted.
-func (a *adapter) fields(from ...arrow.Field) ([]arrow.Field, error) {
+func (a *Adapter) fields(from ...arrow.Field) ([]arrow.Field, error) {
 	to := slices.Clone(from)
 	for i := range to {
 		t, err := a.dataType(from[i].Type)
@@ -128,8 +130,8 @@ func parquetType(t arrow.DataType) (arrow.DataType, error) {
 	return t, nil
 }
 
-// array returns the array as the type that dataType gave for its own; the caller releases it.
-func (a *adapter) array(arr arrow.Array, to arrow.DataType) (arrow.Array, error) {
+// Array returns the array as the type that dataType gave for its own; the caller releases it.
+func (a *Adapter) Array(arr arrow.Array, to arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(to, arr.DataType()) {
 		arr.Retain()
 		return arr, nil
@@ -140,9 +142,9 @@ func (a *adapter) array(arr arrow.Array, to arrow.DataType) (arrow.Array, error)
 	case array.ListLike, *array.Struct:
 		return a.nested(arr, to)
 	case *array.Decimal32:
-		return widen(a.mem, to, arr, func(i int) int64 { return int64(arr.Value(i)) }), nil
+		return widen(a.Allocator, to, arr, func(i int) int64 { return int64(arr.Value(i)) }), nil
 	case *array.Decimal64:
-		return widen(a.mem, to, arr, func(i int) int64 { return int64(arr.Value(i)) }), nil
+		return widen(a.Allocator, to, arr, func(i int) int64 { return int64(arr.Value(i)) }), nil
 	case *array.Date64:
 		return a.date(arr), nil
 	case *array.Timestamp:
@@ -158,8 +160,8 @@ func (a *adapter) array(arr arrow.Array, to arrow.DataType) (arrow.Array, error)
 }
 
 // dictionary looks the values up.
-func (a *adapter) dictionary(arr *array.Dictionary, to arrow.DataType) (arrow.Array, error) {
-	values, err := a.array(arr.Dictionary(), to)
+func (a *Adapter) dictionary(arr *array.Dictionary, to arrow.DataType) (arrow.Array, error) {
+	values, err := a.Array(arr.Dictionary(), to)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +175,7 @@ func (a *adapter) dictionary(arr *array.Dictionary, to arrow.DataType) (arrow.Ar
 		values = withType(values, arrow.PrimitiveTypes.Int64, nil)
 		defer values.Release()
 	}
-	ctx := compute.WithAllocator(context.Background(), a.mem)
+	ctx := compute.WithAllocator(context.Background(), a.Allocator)
 	rows, err := compute.TakeArrayOpts(ctx, values, arr.Indices(), compute.TakeOptions{BoundsCheck: true})
 	if err != nil {
 		return nil, err
@@ -186,12 +188,12 @@ func (a *adapter) dictionary(arr *array.Dictionary, to arrow.DataType) (arrow.Ar
 }
 
 // nested adapts the children and keeps offsets and validity.
-func (a *adapter) nested(arr arrow.Array, to arrow.DataType) (arrow.Array, error) {
+func (a *Adapter) nested(arr arrow.Array, to arrow.DataType) (arrow.Array, error) {
 	children := make([]arrow.ArrayData, len(arr.Data().Children()))
 	for i, data := range arr.Data().Children() {
 		child := array.MakeFromData(data)
 		defer child.Release()
-		adapted, err := a.array(child, childType(to, i))
+		adapted, err := a.Array(child, childType(to, i))
 		if err != nil {
 			return nil, err
 		}
@@ -233,22 +235,22 @@ func widen(mem memory.Allocator, to arrow.DataType, arr arrow.Array, value func(
 
 const millisPerDay = 86_400_000
 
-func (a *adapter) date(arr *array.Date64) arrow.Array {
-	b := array.NewDate32Builder(a.mem)
+func (a *Adapter) date(arr *array.Date64) arrow.Array {
+	b := array.NewDate32Builder(a.Allocator)
 	defer b.Release()
 	b.Reserve(arr.Len())
 	for i, v := range arr.Date64Values() {
 		if arr.IsNull(i) {
 			b.AppendNull()
 		} else {
-			b.Append(arrow.Date32(floorDiv(int64(v), millisPerDay)))
+			b.Append(arrow.Date32(digits.FloorDiv(int64(v), millisPerDay)))
 		}
 	}
 	return b.NewArray()
 }
 
-func (a *adapter) milliseconds(arr *array.Timestamp, to arrow.DataType) (arrow.Array, error) {
-	b := array.NewTimestampBuilder(a.mem, to.(*arrow.TimestampType))
+func (a *Adapter) milliseconds(arr *array.Timestamp, to arrow.DataType) (arrow.Array, error) {
+	b := array.NewTimestampBuilder(a.Allocator, to.(*arrow.TimestampType))
 	defer b.Release()
 	b.Reserve(arr.Len())
 	for i, v := range arr.TimestampValues() {
@@ -264,8 +266,8 @@ func (a *adapter) milliseconds(arr *array.Timestamp, to arrow.DataType) (arrow.A
 	return b.NewArray(), nil
 }
 
-func (a *adapter) strings(arr *array.StringView) arrow.Array {
-	b := array.NewStringBuilder(a.mem)
+func (a *Adapter) strings(arr *array.StringView) arrow.Array {
+	b := array.NewStringBuilder(a.Allocator)
 	defer b.Release()
 	for i := range arr.Len() {
 		if arr.IsNull(i) {
@@ -277,8 +279,8 @@ func (a *adapter) strings(arr *array.StringView) arrow.Array {
 	return b.NewArray()
 }
 
-func (a *adapter) binaries(arr *array.BinaryView) arrow.Array {
-	b := array.NewBinaryBuilder(a.mem, arrow.BinaryTypes.Binary)
+func (a *Adapter) binaries(arr *array.BinaryView) arrow.Array {
+	b := array.NewBinaryBuilder(a.Allocator, arrow.BinaryTypes.Binary)
 	defer b.Release()
 	for i := range arr.Len() {
 		if arr.IsNull(i) {

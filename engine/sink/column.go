@@ -10,6 +10,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // form says what the text of a value looks like, and so how a format must quote it.
@@ -101,6 +103,35 @@ func newColumn(arr arrow.Array) (column, error) {
 		c.null = arr.IsNull
 	}
 	return c, nil
+}
+
+// appendSpaced appends the value of a row, a timestamp with a space in place of the T. Requires: the row is not NULL.
+func (c *column) appendSpaced(dst []byte, row int) []byte {
+	start := len(dst)
+	dst = c.append(dst, row)
+	if c.form == formTime {
+		for i, b := range dst[start:] {
+			if b == 'T' {
+				dst[start+i] = ' '
+			}
+		}
+	}
+	return dst
+}
+
+// Appender returns a function that appends the text of a row's value as a table shows it, and reports false for a
+// NULL, of which it appends nothing.
+func Appender(values arrow.Array) (func(dst []byte, row int) (text []byte, valid bool), error) {
+	c, err := newColumn(values)
+	if err != nil {
+		return nil, err
+	}
+	return func(dst []byte, row int) ([]byte, bool) {
+		if c.null != nil && c.null(row) {
+			return dst, false
+		}
+		return c.appendSpaced(dst, row), true
+	}, nil
 }
 
 func dictionaryColumn(arr *array.Dictionary) (column, error) {
@@ -200,7 +231,7 @@ func timeAppender(arr arrow.Array) (form, func([]byte, int) []byte) {
 		return formTime, func(dst []byte, i int) []byte { return appendDate(dst, int64(a.Value(i))) }
 	case *array.Date64:
 		return formTime, func(dst []byte, i int) []byte {
-			return appendDate(dst, floorDiv(int64(a.Value(i)), millisPerDay))
+			return appendDate(dst, digits.FloorDiv(int64(a.Value(i)), 1000*secondsPerDay))
 		}
 	case *array.Time32:
 		unit := a.DataType().(*arrow.Time32Type).Unit

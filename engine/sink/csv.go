@@ -7,25 +7,26 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// csvEncoder writes CSV as RFC 4180 has it, but for \n at the end of a line. A NULL is an empty
+// CSVEncoder writes CSV as RFC 4180 has it, but for \n at the end of a line. A NULL is an empty
 // field and an empty string "", so that the two stay apart; a file of one column has an empty line
 // for a NULL.
-type csvEncoder struct {
+type CSVEncoder struct {
 	to        io.Writer
 	delimiter byte
 	special   [256]bool // bytes that a field cannot have outside quotes
 	text      []byte
 }
 
-func newCSV(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
+// NewCSV starts a file with fields between delimiters, and with a line of the columns' names if header is true.
+func NewCSV(to io.Writer, schema *arrow.Schema, delimiter byte, header bool) (*CSVEncoder, error) {
 	if err := checkText(schema); err != nil {
 		return nil, err
 	}
-	e := &csvEncoder{to: to, delimiter: opt.Delimiter}
-	for _, c := range []byte{opt.Delimiter, '"', '\r', '\n'} {
+	e := &CSVEncoder{to: to, delimiter: delimiter}
+	for _, c := range []byte{delimiter, '"', '\r', '\n'} {
 		e.special[c] = true
 	}
-	if !opt.NoHeader {
+	if header {
 		for i, field := range schema.Fields() {
 			if i > 0 {
 				e.text = append(e.text, e.delimiter)
@@ -38,7 +39,7 @@ func newCSV(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
 	return e, nil
 }
 
-func (e *csvEncoder) write(batch arrow.RecordBatch) error {
+func (e *CSVEncoder) Write(batch arrow.RecordBatch) error {
 	columns, err := newColumns(batch)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (e *csvEncoder) write(batch arrow.RecordBatch) error {
 }
 
 // long writes a long string or blob in pieces.
-func (e *csvEncoder) long(out []byte, c *column, row int) ([]byte, error) {
+func (e *CSVEncoder) long(out []byte, c *column, row int) ([]byte, error) {
 	quoted := slices.ContainsFunc(c.bytes(row), func(b byte) bool {
 		return e.special[b] && (c.form != formBlob || b >= ' ') // a blob's other bytes are written in digits
 	})
@@ -119,13 +120,13 @@ func appendDoubled(dst, text []byte) []byte {
 }
 
 // close writes what is left: for no rows at all, the header.
-func (e *csvEncoder) close() error {
+func (e *CSVEncoder) Close() error {
 	_, err := e.to.Write(e.text)
 	return err
 }
 
 // quote puts the field that out has from start on in quotes, if it needs them.
-func (e *csvEncoder) quote(out []byte, start int) []byte {
+func (e *CSVEncoder) quote(out []byte, start int) []byte {
 	quotes, plain := 0, len(out) > start
 	for _, c := range out[start:] {
 		if e.special[c] {

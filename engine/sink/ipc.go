@@ -13,16 +13,16 @@ type ipcEncoder struct {
 		Write(arrow.RecordBatch) error
 		Close() error
 	}
-	adapter *adapter // nil for streams, which hold every type
+	adapter *Adapter // nil for streams, which hold every type
 	schema  *arrow.Schema
 }
 
 func newIPC(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
 	e := &ipcEncoder{schema: schema}
 	if opt.Format == Arrow {
-		e.adapter = &adapter{mem: opt.Allocator}
+		e.adapter = &Adapter{Allocator: opt.Allocator}
 		var err error
-		if e.schema, err = e.adapter.schema(schema); err != nil {
+		if e.schema, err = e.adapter.Schema(schema); err != nil {
 			return nil, err
 		}
 	}
@@ -42,11 +42,11 @@ func newIPC(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
 	return e, err
 }
 
-func (e *ipcEncoder) write(batch arrow.RecordBatch) error {
+func (e *ipcEncoder) Write(batch arrow.RecordBatch) error {
 	if e.adapter == nil {
 		return e.w.Write(batch)
 	}
-	adapted, err := e.adapter.batch(e.schema, batch)
+	adapted, err := e.adapter.Batch(e.schema, batch)
 	if err != nil {
 		return err
 	}
@@ -54,4 +54,4 @@ func (e *ipcEncoder) write(batch arrow.RecordBatch) error {
 	return e.w.Write(adapted)
 }
 
-func (e *ipcEncoder) close() error { return e.w.Close() }
+func (e *ipcEncoder) Close() error { return e.w.Close() }

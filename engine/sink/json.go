@@ -8,8 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// jsonEncoder writes one object per line.
-type jsonEncoder struct {
+// JSONEncoder writes one object per line.
+type JSONEncoder struct {
 	to   io.Writer
 	keys [][]byte // `{"a":` and `,"b":`
 	line []byte
@@ -32,11 +32,12 @@ func flushFull(to io.Writer, text []byte) ([]byte, error) {
 	return text[:0], err
 }
 
-func newJSON(to io.Writer, schema *arrow.Schema) (encoder, error) {
+// NewJSON starts a file of objects whose keys are the columns' names.
+func NewJSON(to io.Writer, schema *arrow.Schema) (*JSONEncoder, error) {
 	if err := checkText(schema); err != nil {
 		return nil, err
 	}
-	e := &jsonEncoder{to: to}
+	e := &JSONEncoder{to: to}
 	for i, field := range schema.Fields() {
 		key := []byte{','}
 		if i == 0 {
@@ -47,7 +48,7 @@ func newJSON(to io.Writer, schema *arrow.Schema) (encoder, error) {
 	return e, nil
 }
 
-func (e *jsonEncoder) write(batch arrow.RecordBatch) error {
+func (e *JSONEncoder) Write(batch arrow.RecordBatch) error {
 	columns, err := newColumns(batch)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (e *jsonEncoder) write(batch arrow.RecordBatch) error {
 }
 
 // long writes a long string or blob in pieces.
-func (e *jsonEncoder) long(out []byte, c *column, row int) ([]byte, error) {
+func (e *JSONEncoder) long(out []byte, c *column, row int) ([]byte, error) {
 	out = append(out, '"')
 	for rest := c.bytes(row); len(rest) > 0; {
 		piece := rest[:min(pieceBytes, len(rest))]
@@ -112,7 +113,7 @@ func wholeRunes(begin, text []byte) []byte {
 	return begin
 }
 
-func (e *jsonEncoder) close() error { return nil }
+func (e *JSONEncoder) Close() error { return nil }
 
 // appendJSON appends the value of a row, NULL included.
 func (c *column) appendJSON(dst []byte, row int) []byte {

@@ -212,6 +212,12 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
+// parquet returns the options of the Parquet encoder.
+func (o *Options) parquet() *ParquetOptions {
+	return &ParquetOptions{Codec: o.Codec, Level: o.Level, RowGroupRows: o.RowGroupRows, GroupBytes: o.GroupBytes,
+		Threads: o.Threads, Allocator: o.Allocator, Budget: o.Budget}
+}
+
 // directory says whether the output is a directory of files.
 func (o *Options) directory() bool {
 	return len(o.PartitionBy) > 0 || o.MaxRowsPerFile > 0 || o.Manifest
@@ -286,7 +292,7 @@ func checkCodec(format Format, codec string) error {
 	var known []string
 	switch format {
 	case Parquet:
-		known = parquetCodecNames()
+		known = CodecNames()
 	case Arrow, ArrowStream:
 		known = []string{"none", "lz4", "zstd"}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
@@ -32,11 +33,34 @@ var parquetCodecs = map[string]compress.Compression{
 	"brotli": compress.Codecs.Brotli,
 }
 
-func parquetCodecNames() []string { return slices.Sorted(maps.Keys(parquetCodecs)) }
+// CodecNames lists the codecs by their names, sorted.
+func CodecNames() []string { return slices.Sorted(maps.Keys(parquetCodecs)) }
 
-func newParquet(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
-	a := &adapter{parquet: true, mem: opt.Allocator}
-	adapted, err := a.schema(schema)
+// ParquetOptions say how rows become a file. Every field but Level and Budget is set.
+type ParquetOptions struct {
+	Codec        string // one of CodecNames
+	Level        int    // of the codec; 0 is the codec's own
+	RowGroupRows int64  // rows after which a row group ends
+	GroupBytes   int64  // encoded bytes, about, after which a row group ends before it has RowGroupRows
+	Threads      int    // goroutines that encode the columns of a batch
+	Allocator    memory.Allocator
+	Budget       rowdata.Budget // what buffers are reserved of; nil has room for all
+}
+
+// Encoder writes the rows of one file. One goroutine at a time uses an Encoder.
+type Encoder interface {
+	// Write encodes the rows of a batch, which the encoder does not keep.
+	Write(arrow.RecordBatch) error
+
+	// Close writes the rest of the file and releases the memory of the encoder. It does not close the
+	// writer below.
+	Close() error
+}
+
+// NewParquet starts a file for rows of a schema.
+func NewParquet(to io.Writer, schema *arrow.Schema, opt *ParquetOptions) (Encoder, error) {
+	a := &Adapter{Parquet: true, Allocator: opt.Allocator}
+	adapted, err := a.Schema(schema)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +138,7 @@ const rowsInParallelMin = 2048
 // rowGroupsMax is the most row groups that the format can number.
 const rowGroupsMax = math.MaxInt16
 
-func newFlatParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *parquet.WriterProperties, opt *Options) (encoder, error) {
+func newFlatParquet(to io.Writer, schema *arrow.Schema, a *Adapter, props *parquet.WriterProperties, opt *ParquetOptions) (Encoder, error) {
 	columns, err := pqarrow.ToParquet(schema, props, pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator)))
 	if err != nil {
 		return nil, err
@@ -156,7 +180,7 @@ func keyValues(schema *arrow.Schema) (metadata.KeyValueMetadata, error) {
 	return pairs, pairs.Append("ARROW:schema", base64.StdEncoding.EncodeToString(stream.Bytes()))
 }
 
-func (e *flatParquet) write(batch arrow.RecordBatch) error {
+func (e *flatParquet) Write(batch arrow.RecordBatch) error {
 	for row := int64(0); row < batch.NumRows(); {
 		if e.group == nil {
 			if err := e.begin(); err != nil {
@@ -319,7 +343,7 @@ func (e *flatParquet) endGroup() error {
 	return cmp.Or(errs...)
 }
 
-func (e *flatParquet) close() error {
+func (e *flatParquet) Close() error {
 	defer e.reserved.Release()
 	if err := e.endGroup(); err != nil {
 		return err

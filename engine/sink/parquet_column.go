@@ -14,7 +14,7 @@ import (
 )
 
 // newChunkEncoder returns the encoder of a column of the adapted schema.
-func newChunkEncoder(f arrow.Field, column *schema.Column, a *adapter, props *parquet.WriterProperties) (chunkEncoder, error) {
+func newChunkEncoder(f arrow.Field, column *schema.Column, a *Adapter, props *parquet.WriterProperties) (chunkEncoder, error) {
 	if form, ok := wordFormOf(f.Type, column.TypeLength()); ok {
 		return newWordColumn(form, f.Type, column, a, props)
 	}
@@ -35,7 +35,7 @@ type wordColumn struct {
 	form     wordForm
 	to       arrow.DataType // adapted
 	nullable bool
-	adapter  *adapter
+	adapter  *Adapter
 	codec    pageCodec // nil for none
 	level    int
 	entries  int // of a dictionary at most
@@ -64,7 +64,7 @@ type wordColumn struct {
 	distinct    []uint64 // words of its values
 }
 
-func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *adapter, props *parquet.WriterProperties) (*wordColumn, error) {
+func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *Adapter, props *parquet.WriterProperties) (*wordColumn, error) {
 	c := &wordColumn{form: form, to: to, nullable: column.MaxDefinitionLevel() > 0, adapter: a,
 		level:   props.CompressionLevelFor(column.Path()),
 		entries: int(min(props.MaxRowGroupLength()/4+1, entriesMax)),
@@ -97,7 +97,7 @@ func (c *wordColumn) add(arr arrow.Array) error {
 		return c.addIndexes(d)
 	}
 	if !c.form.reads(arr) {
-		adapted, err := c.adapter.array(arr, c.to)
+		adapted, err := c.adapter.Array(arr, c.to)
 		if err != nil {
 			return err
 		}

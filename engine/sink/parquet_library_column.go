@@ -12,7 +12,7 @@ import (
 
 // libraryColumn leaves a column of a type that is seldom written, such as truth values, to the library.
 type libraryColumn struct {
-	adapter  *adapter
+	adapter  *Adapter
 	to       arrow.DataType // adapted
 	nullable bool
 	props    *parquet.WriterProperties
@@ -35,7 +35,7 @@ func (c *libraryColumn) begin(chunk *metadata.ColumnChunkMetaDataBuilder, _ page
 }
 
 func (c *libraryColumn) add(arr arrow.Array) error {
-	adapted, err := c.adapter.array(arr, c.to)
+	adapted, err := c.adapter.Array(arr, c.to)
 	if err != nil {
 		return err
 	}

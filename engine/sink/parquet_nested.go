@@ -14,7 +14,7 @@ import (
 // times slower than flatParquet.
 type nestedParquet struct {
 	w             *pqarrow.FileWriter
-	adapter       *adapter
+	adapter       *Adapter
 	schema        *arrow.Schema // adapted
 	rowsPerGroup  int64
 	rowsInGroup   int64
@@ -24,7 +24,7 @@ type nestedParquet struct {
 	groupsStarted bool
 }
 
-func newNestedParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *parquet.WriterProperties, opt *Options) (encoder, error) {
+func newNestedParquet(to io.Writer, schema *arrow.Schema, a *Adapter, props *parquet.WriterProperties, opt *ParquetOptions) (Encoder, error) {
 	e := &nestedParquet{adapter: a, schema: schema, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: opt.GroupBytes, reserved: rowdata.NewReservation(opt.Budget)}
 	// The Arrow schema beside Parquet's own keeps what Parquet has no type for: the zones.
 	arrowProps := pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator), pqarrow.WithStoreSchema())
@@ -33,7 +33,7 @@ func newNestedParquet(to io.Writer, schema *arrow.Schema, a *adapter, props *par
 	return e, err
 }
 
-func (e *nestedParquet) write(batch arrow.RecordBatch) error {
+func (e *nestedParquet) Write(batch arrow.RecordBatch) error {
 	for row := int64(0); row < batch.NumRows(); {
 		rows := e.rowsPerGroup
 		if e.groupsStarted && e.rowsInGroup < e.rowsPerGroup {
@@ -70,7 +70,7 @@ func (e *nestedParquet) add(part arrow.RecordBatch) error {
 			return err
 		}
 	}
-	adapted, err := e.adapter.batch(e.schema, part)
+	adapted, err := e.adapter.Batch(e.schema, part)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (e *nestedParquet) add(part arrow.RecordBatch) error {
 	return e.w.WriteBuffered(adapted)
 }
 
-func (e *nestedParquet) close() error {
+func (e *nestedParquet) Close() error {
 	defer e.reserved.Release()
 	return e.w.Close()
 }

@@ -245,7 +245,7 @@ func TestParquetGroupBytes(t *testing.T) {
 	var file bytes.Buffer
 	opt := Options{Format: Parquet, Codec: "none"}
 	opt.EnsureDefaults()
-	enc, err := newParquet(&file, schema, &opt)
+	enc, err := NewParquet(&file, schema, opt.parquet())
 	check(t, err)
 	enc.(*flatParquet).bytesPerGroup = 1 << 20
 	b := array.NewStringBuilder(memory.DefaultAllocator)
@@ -254,9 +254,9 @@ func TestParquetGroupBytes(t *testing.T) {
 	}
 	batch := array.NewRecordBatch(schema, []arrow.Array{b.NewArray()}, 2000)
 	for row := int64(0); row < batch.NumRows(); row += 100 {
-		check(t, enc.write(batch.NewSlice(row, row+100)))
+		check(t, enc.Write(batch.NewSlice(row, row+100)))
 	}
-	check(t, enc.close())
+	check(t, enc.Close())
 	path := filepath.Join(t.TempDir(), "x.parquet")
 	check(t, os.WriteFile(path, file.Bytes(), 0o666))
 	table := readTable(t, path)

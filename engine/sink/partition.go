@@ -78,14 +78,15 @@ func namesFolders(t arrow.DataType) bool {
 	return arrow.IsInteger(t.ID())
 }
 
-// split finds the folders of a batch's rows. They are numbered in the order of their first rows.
+// split finds the folders of a batch's rows. They are numbered in the order of their first rows. The name of a folder
+// has a space where a timestamp's text has a T, as DuckDB writes folders.
 func (p *partitioner) split(batch arrow.RecordBatch) error {
 	clear(p.numbers)
 	p.folders, p.rows = p.folders[:0], p.rows[:0]
-	columns := make([]column, len(p.columns))
+	values := make([]func([]byte, int) ([]byte, bool), len(p.columns))
 	for i, c := range p.columns {
 		var err error
-		if columns[i], err = newColumn(batch.Column(c)); err != nil {
+		if values[i], err = Appender(batch.Column(c)); err != nil {
 			return err
 		}
 	}
@@ -93,19 +94,18 @@ func (p *partitioner) split(batch arrow.RecordBatch) error {
 	number := -1
 	for row := range int(batch.NumRows()) {
 		folder = folder[:0]
-		for i := range columns {
+		for i, appendText := range values {
 			if i > 0 {
 				folder = append(folder, '/')
 			}
 			start := len(folder)
 			folder = append(folder, p.prefix[i]...)
-			if c := &columns[i]; c.null != nil && c.null(row) {
+			var valid bool
+			if value, valid = appendText(value[:0], row); !valid {
 				folder = append(folder, hiveNull...)
+			} else if !utf8.Valid(value) {
+				return fmt.Errorf("PartitionBy: column %q: %q is not UTF-8, which a folder's name must be", batch.ColumnName(p.columns[i]), value)
 			} else {
-				value = p.value(c, value[:0], row)
-				if !utf8.Valid(value) {
-					return fmt.Errorf("PartitionBy: column %q: %q is not UTF-8, which a folder's name must be", batch.ColumnName(p.columns[i]), value)
-				}
 				folder = appendValue(folder, value)
 			}
 			if n := len(folder) - start; n > folderBytesMax {
@@ -119,20 +119,6 @@ func (p *partitioner) split(batch arrow.RecordBatch) error {
 		p.rows[number] = append(p.rows[number], int64(row))
 	}
 	return nil
-}
-
-// value appends the text of a value. Folders have a space where a timestamp's text has a T, as DuckDB
-// writes them.
-func (p *partitioner) value(c *column, text []byte, row int) []byte {
-	text = c.append(text, row)
-	if c.form == formTime {
-		for i := range text {
-			if text[i] == 'T' {
-				text[i] = ' '
-			}
-		}
-	}
-	return text
 }
 
 func (p *partitioner) numberOf(folder []byte) int {

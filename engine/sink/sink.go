@@ -130,8 +130,11 @@ func checkSchema(schema *arrow.Schema, format Format) error {
 
 // encoder turns rows into the bytes of one format.
 type encoder interface {
-	write(arrow.RecordBatch) error
-	close() error // writes what is left, without closing what is below
+	// Write encodes the rows of a batch, which the encoder does not keep.
+	Write(arrow.RecordBatch) error
+
+	// Close writes the bytes that the encoder still holds. It does not close the writer below.
+	Close() error
 }
 
 // output is where the bytes go.
@@ -189,16 +192,24 @@ func (w *writer) open(opt *Options) (err error) {
 func newEncoder(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
 	switch opt.Format {
 	case Parquet:
-		return newParquet(to, schema, opt)
+		return NewParquet(to, schema, opt.parquet())
 	case Arrow, ArrowStream:
 		return newIPC(to, schema, opt)
 	case CSV, TSV:
-		return newCSV(to, schema, opt)
+		return started(NewCSV(to, schema, opt.Delimiter, !opt.NoHeader))
 	case JSON:
-		return newJSON(to, schema)
+		return started(NewJSON(to, schema))
 	default:
-		return newTable(to, schema, opt)
+		return started(NewTable(to, schema, TableOptions{RowsShown: opt.RowsShown, CellWidth: opt.CellWidth, Color: opt.Color}))
 	}
+}
+
+// started returns an encoder, or no encoder beside an error.
+func started[E encoder](e E, err error) (encoder, error) {
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 func (w *writer) Write(batch arrow.RecordBatch) error {
@@ -211,7 +222,7 @@ func (w *writer) Write(batch arrow.RecordBatch) error {
 	if err := checkBatch(w.schema, batch); err != nil {
 		return w.fail(err)
 	}
-	if err := guard(func() error { return w.enc.write(batch) }); err != nil {
+	if err := guard(func() error { return w.enc.Write(batch) }); err != nil {
 		return w.fail(err)
 	}
 	return nil
@@ -233,7 +244,7 @@ func (w *writer) Commit() error {
 }
 
 func (w *writer) finish() error {
-	if err := w.enc.close(); err != nil {
+	if err := w.enc.Close(); err != nil {
 		return err
 	}
 	if w.packer != nil {
@@ -260,7 +271,7 @@ func (w *writer) Abort() error {
 func (w *writer) drop() error {
 	w.buf.Reset(io.Discard)
 	if w.enc != nil {
-		_ = guard(w.enc.close)
+		_ = guard(w.enc.Close)
 	}
 	if w.packer != nil {
 		_ = w.packer.Close()

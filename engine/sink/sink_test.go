@@ -50,7 +50,7 @@ func randomBatches(t testing.TB, schema *arrow.Schema, sizes []int) []arrow.Reco
 // the rows in their adapted types, and the rows per group exact.
 func TestParquetRoundTrip(t *testing.T) {
 	schema := schemaOf(allTypes())
-	adapter := &adapter{parquet: true, mem: memory.DefaultAllocator}
+	adapter := &Adapter{Parquet: true, Allocator: memory.DefaultAllocator}
 	for _, rows := range sizes {
 		batches := randomBatches(t, schema, rows)
 		path := writeAll(t, "x.parquet", Options{RowGroupRows: 64, Codec: "zstd"}, schema, batches...)
@@ -66,10 +66,10 @@ func TestParquetRoundTrip(t *testing.T) {
 		got, err := r.ReadTable(context.Background())
 		check(t, err)
 		check(t, f.Close())
-		to, err := adapter.schema(schema)
+		to, err := adapter.Schema(schema)
 		check(t, err)
 		for i, b := range batches {
-			batches[i], err = adapter.batch(to, b)
+			batches[i], err = adapter.Batch(to, b)
 			check(t, err)
 		}
 		compareTables(t, array.NewTableFromRecords(to, batches), got)
@@ -132,11 +132,11 @@ func TestArrowRoundTrip(t *testing.T) {
 				check(t, err)
 				want := batches
 				if name == "x.arrow" {
-					a := &adapter{mem: memory.DefaultAllocator}
-					to, err := a.schema(schema)
+					a := &Adapter{Allocator: memory.DefaultAllocator}
+					to, err := a.Schema(schema)
 					check(t, err)
 					for i := range want {
-						want[i], err = a.batch(to, batches[i])
+						want[i], err = a.Batch(to, batches[i])
 						check(t, err)
 					}
 				}

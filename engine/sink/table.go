@@ -12,9 +12,9 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// tableEncoder keeps the first rows and draws them, once their widths are known: at the end, or when they take much
+// TableEncoder keeps the first rows and draws them, once their widths are known: at the end, or when they take much
 // memory. Rows that follow are drawn as they come; a cell of theirs that is wider makes its column wider from there on.
-type tableEncoder struct {
+type TableEncoder struct {
 	to        io.Writer
 	head      [2][]string // names and types
 	right     []bool      // columns of numbers
@@ -33,11 +33,19 @@ type tableEncoder struct {
 // widths counts terminal columns without asking the environment: the same rows give the same table.
 var widths = &runewidth.Condition{StrictEmojiNeutral: true}
 
-func newTable(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
+// TableOptions say how a table looks. Every field but Color is set.
+type TableOptions struct {
+	RowsShown int  // rows that are drawn at most; -1 draws all
+	CellWidth int  // terminal columns that a cell takes before it is cut
+	Color     bool // dims types and NULLs
+}
+
+// NewTable starts a table.
+func NewTable(to io.Writer, schema *arrow.Schema, opt TableOptions) (*TableEncoder, error) {
 	if err := checkText(schema); err != nil {
 		return nil, err
 	}
-	e := &tableEncoder{to: to, rowsShown: opt.RowsShown, cellWidth: opt.CellWidth, color: opt.Color}
+	e := &TableEncoder{to: to, rowsShown: opt.RowsShown, cellWidth: opt.CellWidth, color: opt.Color}
 	for _, field := range schema.Fields() {
 		e.head[0] = append(e.head[0], e.cell([]byte(field.Name)))
 		e.head[1] = append(e.head[1], e.cell([]byte(typeName(field.Type))))
@@ -46,7 +54,7 @@ func newTable(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error)
 	return e, nil
 }
 
-func (e *tableEncoder) write(batch arrow.RecordBatch) error {
+func (e *TableEncoder) Write(batch arrow.RecordBatch) error {
 	e.rows += batch.NumRows()
 	room := int(batch.NumRows())
 	if e.rowsShown >= 0 {
@@ -68,10 +76,7 @@ func (e *tableEncoder) write(batch arrow.RecordBatch) error {
 				cells[i], nulls[i] = "NULL", true
 				continue
 			}
-			text = c.append(text[:0], row)
-			if c.form == formTime {
-				spaceForT(text)
-			}
+			text = c.appendSpaced(text[:0], row)
 			cells[i] = e.cell(text)
 			e.bytes += len(cells[i]) + cellBytes
 		}
@@ -93,17 +98,8 @@ const (
 	cellBytes = 17
 )
 
-// spaceForT makes a timestamp easier on the eye.
-func spaceForT(text []byte) {
-	for i, c := range text {
-		if c == 'T' {
-			text[i] = ' '
-		}
-	}
-}
-
 // cell returns the text as one that no terminal takes for a command, cut to the width of a cell.
-func (e *tableEncoder) cell(text []byte) string {
+func (e *TableEncoder) cell(text []byte) string {
 	var b strings.Builder
 	for len(text) > 0 && b.Len() < cellBytesMax {
 		r, size := utf8.DecodeRune(text)
@@ -139,7 +135,7 @@ const cellBytesMax = 1 << 16
 //	└──────┴───────┘
 //	… 3,455 more rows
 //	3,456 rows
-func (e *tableEncoder) close() error {
+func (e *TableEncoder) Close() error {
 	if err := e.draw(); err != nil {
 		return err
 	}
@@ -153,7 +149,7 @@ func (e *tableEncoder) close() error {
 }
 
 // draw writes the head, unless that is done, and the rows that wait.
-func (e *tableEncoder) draw() error {
+func (e *TableEncoder) draw() error {
 	b, first := &e.line, e.width == nil
 	e.widen()
 	if first {
@@ -178,7 +174,7 @@ func (e *tableEncoder) draw() error {
 }
 
 // flush hands on what is drawn.
-func (e *tableEncoder) flush() error {
+func (e *TableEncoder) flush() error {
 	_, err := io.WriteString(e.to, e.line.String())
 	e.line.Reset()
 	return err
@@ -192,7 +188,7 @@ func rowWord(n int64) string {
 }
 
 // widen makes the columns as wide as the cells that wait.
-func (e *tableEncoder) widen() {
+func (e *TableEncoder) widen() {
 	rows := [][][]string{e.cells}
 	if e.width == nil {
 		e.width = make([]int, len(e.right))
@@ -208,7 +204,7 @@ func (e *tableEncoder) widen() {
 }
 
 // rule draws a line of the box from its left, middle and right corners.
-func (e *tableEncoder) rule(b *strings.Builder, width []int, corners string) {
+func (e *TableEncoder) rule(b *strings.Builder, width []int, corners string) {
 	c := []rune(corners)
 	b.WriteRune(c[0])
 	for i, w := range width {
@@ -221,7 +217,7 @@ func (e *tableEncoder) rule(b *strings.Builder, width []int, corners string) {
 	b.WriteByte('\n')
 }
 
-func (e *tableEncoder) row(b *strings.Builder, width []int, cells []string, dim func(column int) bool) {
+func (e *TableEncoder) row(b *strings.Builder, width []int, cells []string, dim func(column int) bool) {
 	for i, cell := range cells {
 		pad := strings.Repeat(" ", width[i]-widths.StringWidth(cell))
 		if e.color && dim(i) {

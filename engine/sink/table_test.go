@@ -34,7 +34,7 @@ func TestLongTable(t *testing.T) {
 			if err := w.Write(batch); err != nil {
 				t.Fatal(err)
 			}
-			held = max(held, w.(*writer).enc.(*tableEncoder).bytes)
+			held = max(held, w.(*writer).enc.(*TableEncoder).bytes)
 			batch.Release()
 			b.Release()
 		}
@@ -72,7 +72,7 @@ func TestLongValues(t *testing.T) {
 		value := strings.Repeat(unit, 200_000)
 		for format, short := range map[Format]func([]byte) string{
 			CSV: func(b []byte) string {
-				e := &csvEncoder{delimiter: ','}
+				e := &CSVEncoder{delimiter: ','}
 				for _, c := range []byte{',', '"', '\r', '\n'} {
 					e.special[c] = true
 				}

@@ -167,7 +167,7 @@ func appendDuration(dst []byte, v int64, unit arrow.TimeUnit) []byte {
 // offset.
 func appendTimestamp(dst []byte, v int64, unit arrow.TimeUnit, zone *time.Location) []byte {
 	per := perSecond(unit)
-	seconds := floorDiv(v, per)
+	seconds := digits.FloorDiv(v, per)
 	fraction := v - seconds*per
 	t := time.Unix(seconds, 0).UTC()
 	if zone != nil {
@@ -202,15 +202,6 @@ func appendOffset(dst []byte, t time.Time) []byte {
 		dst = digits.AppendPadded(dst, uint64(offset%60), 2)
 	}
 	return dst
-}
-
-// floorDiv is division that rounds down, also below zero. Requires: b > 0.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }
 
 // appendBlob appends printable ASCII as it is and other bytes, and backslashes, as \xHH.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // Units of time.
@@ -32,7 +34,7 @@ const (
 // leap day is a year's last.
 func civilOf(days int64) civil {
 	days += eraEpoch
-	era := floorDiv(days, daysPerEra)
+	era := digits.FloorDiv(days, daysPerEra)
 	d := days - era*daysPerEra
 	year := (d - d/1460 + d/36_524 - d/146_096) / 365
 	dayOfYear := d - (365*year + year/4 - year/100)
@@ -52,7 +54,7 @@ func (c civil) days() int64 {
 		month += 12
 		year--
 	}
-	era := floorDiv(year, yearsPerEra)
+	era := digits.FloorDiv(year, yearsPerEra)
 	y := year - era*yearsPerEra
 	return era*daysPerEra + y*365 + y/4 - y/100 + (153*month+2)/5 + c.day - 1 - eraEpoch
 }
@@ -94,7 +96,7 @@ func isoWeekday(days int64) int64 {
 func addMonths(days, months int64) int64 {
 	c := civilOf(days)
 	total := c.year*12 + c.month - 1 + months
-	c.year, c.month = floorDiv(total, 12), total-floorDiv(total, 12)*12+1
+	c.year, c.month = digits.FloorDiv(total, 12), total-digits.FloorDiv(total, 12)*12+1
 	c.day = min(c.day, daysInMonth(c.year, c.month))
 	return c.days()
 }
@@ -285,10 +287,10 @@ func appendClock(b []byte, micros int64) []byte {
 func appendTimestamp(b []byte, v int64, t Type) []byte {
 	nanos := int64(0)
 	if t.ID == TimestampNS {
-		nanos = v - floorDiv(v, 1000)*1000
-		v = floorDiv(v, 1000)
+		nanos = v - digits.FloorDiv(v, 1000)*1000
+		v = digits.FloorDiv(v, 1000)
 	}
-	days := floorDiv(v, dayMicros)
+	days := digits.FloorDiv(v, dayMicros)
 	b = appendDate(b, days)
 	b = append(b, ' ')
 	clock := v - days*dayMicros

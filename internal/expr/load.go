@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -267,7 +268,7 @@ func (f *frame) fillScaled(v *vector, values []int64, factor, divisor int64) err
 		if (x > most || x < least) && !v.isNull(i) {
 			return fmt.Errorf("overflow: the time %d, in units of %d us, does not fit TIMESTAMP", x, factor)
 		}
-		v.ints[i] = floorDiv(x*factor, divisor)
+		v.ints[i] = digits.FloorDiv(x*factor, divisor)
 	}
 	return nil
 }
@@ -473,16 +474,4 @@ func bytesOf(words []uint64, n int) []uint8 {
 	out := make([]uint8, n)
 	eachBit(words, n, func(i int) { out[i] = 1 })
 	return out
-}
-
-// floorDiv divides by a positive number, towards negative infinity.
-func floorDiv(a, b int64) int64 {
-	if b == 1 {
-		return a
-	}
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }

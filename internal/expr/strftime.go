@@ -3,6 +3,8 @@ package expr
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/mpga/mpga/internal/digits"
 )
 
 var dayNames = [...]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
@@ -17,7 +19,7 @@ type moment struct {
 }
 
 func momentOf(micros int64) moment {
-	days := floorDiv(micros, dayMicros)
+	days := digits.FloorDiv(micros, dayMicros)
 	return moment{civilOf(days), days, micros - days*dayMicros}
 }
 

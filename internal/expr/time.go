@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/nearest"
 )
 
@@ -23,7 +24,7 @@ func setTimeCast(n *node, from Type, try bool) bool {
 			return a * dayMicros * 1000, a <= days && a >= -days
 		}, show)
 	case from.ID == TimestampNS && (to.ID == Timestamp || to.ID == TimestampTZ):
-		n.eval = map1(n, func(a int64) int64 { return floorDiv(a, 1000) })
+		n.eval = map1(n, func(a int64) int64 { return digits.FloorDiv(a, 1000) })
 	case to.ID == TimestampNS && (from.ID == Timestamp || from.ID == TimestampTZ):
 		n.fallible = !try
 		n.eval = tried(n, try, func(a int64) (int64, bool) { return a * 1000, a*1000/1000 == a }, show)
@@ -33,15 +34,15 @@ func setTimeCast(n *node, from Type, try bool) bool {
 		if from.ID == TimestampNS {
 			unit *= 1000
 		}
-		n.eval = map1(n, func(a int64) int64 { return floorDiv(a, unit) })
+		n.eval = map1(n, func(a int64) int64 { return digits.FloorDiv(a, unit) })
 	case from.temporal() && from.ID != Date && to.ID == Time:
 		unit := int64(1)
 		if from.ID == TimestampNS {
 			unit = 1000
 		}
 		n.eval = map1(n, func(a int64) int64 {
-			micros := floorDiv(a, unit)
-			return micros - floorDiv(micros, dayMicros)*dayMicros
+			micros := digits.FloorDiv(a, unit)
+			return micros - digits.FloorDiv(micros, dayMicros)*dayMicros
 		})
 	case (from.ID == Timestamp || from.ID == TimestampTZ) && (to.ID == Timestamp || to.ID == TimestampTZ):
 		n.eval = func(f *frame) (*vector, error) { return f.eval(n.args[0]) }
@@ -203,7 +204,7 @@ func (b *binder) shift(n *node, sign string) error {
 	}
 	n.fallible = true
 	n.eval = map1e(n, func(micros int64) (int64, error) {
-		days := floorDiv(micros, dayMicros)
+		days := digits.FloorDiv(micros, dayMicros)
 		clock := micros - days*dayMicros
 		if v.Months != 0 {
 			days = addMonths(days, v.Months)
@@ -227,7 +228,7 @@ func (b *binder) shiftClock(n *node, sign string) error {
 	n.typ, n.args = typeOf(Time), n.args[:1]
 	n.eval = map1(n, func(a int64) int64 {
 		r := a + step
-		return r - floorDiv(r, dayMicros)*dayMicros
+		return r - digits.FloorDiv(r, dayMicros)*dayMicros
 	})
 	return nil
 }
@@ -344,7 +345,7 @@ func (b *binder) part(n *node, part *datePart) error {
 		return err
 	}
 	n.eval = map1(n, func(a int64) int64 {
-		days := floorDiv(a, dayMicros)
+		days := digits.FloorDiv(a, dayMicros)
 		return part.of(days, a-days*dayMicros)
 	})
 	return nil
@@ -392,9 +393,9 @@ func (u truncationUnit) longest() int64 { return max(u.days*dayMicros, u.clock) 
 
 // truncations are the units of date_trunc: those of whole days by the day, others by their microseconds.
 var truncations = map[string]truncationUnit{
-	"millennium": {days: 366000, day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 1000) * 1000, 1, 1}.days() }},
-	"century":    {days: 36600, day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 100) * 100, 1, 1}.days() }},
-	"decade":     {days: 3660, day: func(d int64) int64 { return civil{floorDiv(civilOf(d).year, 10) * 10, 1, 1}.days() }},
+	"millennium": {days: 366000, day: func(d int64) int64 { return civil{digits.FloorDiv(civilOf(d).year, 1000) * 1000, 1, 1}.days() }},
+	"century":    {days: 36600, day: func(d int64) int64 { return civil{digits.FloorDiv(civilOf(d).year, 100) * 100, 1, 1}.days() }},
+	"decade":     {days: 3660, day: func(d int64) int64 { return civil{digits.FloorDiv(civilOf(d).year, 10) * 10, 1, 1}.days() }},
 	"year":       {days: 366, day: func(d int64) int64 { return civil{civilOf(d).year, 1, 1}.days() }},
 	"quarter": {days: 92, day: func(d int64) int64 {
 		c := civilOf(d)
@@ -444,10 +445,10 @@ func truncation(b *binder, n *node) error {
 	}
 	show := showNumber[int64](n.typ)
 	if unit.day != nil {
-		n.eval = checked(n, false, func(a int64) (int64, bool) { return dayStart(unit.day(floorDiv(a, dayMicros))) }, show)
+		n.eval = checked(n, false, func(a int64) (int64, bool) { return dayStart(unit.day(digits.FloorDiv(a, dayMicros))) }, show)
 	} else {
 		n.eval = checked(n, false, func(a int64) (int64, bool) {
-			r := floorDiv(a, unit.clock) * unit.clock
+			r := digits.FloorDiv(a, unit.clock) * unit.clock
 			return r, r <= a
 		}, show)
 	}
@@ -467,22 +468,22 @@ func difference(b *binder, n *node) error {
 	}
 	n.typ = typeOf(Int64)
 	months := func(micros int64) int64 {
-		c := civilOf(floorDiv(micros, dayMicros))
+		c := civilOf(digits.FloorDiv(micros, dayMicros))
 		return c.year*12 + c.month - 1
 	}
 	var count func(micros int64) int64
-	days := func(a int64) int64 { return floorDiv(a, dayMicros) }
+	days := func(a int64) int64 { return digits.FloorDiv(a, dayMicros) }
 	if name == "week" { // which DuckDB counts whole
 		n.eval = map2e(n, func(from, to int64) (int64, error) { return (days(to) - days(from)) / 7, nil })
 		return nil
 	}
 	switch u, ok := intervalUnits[name]; {
 	case ok && u.Months > 0:
-		count = func(a int64) int64 { return floorDiv(months(a), u.Months) }
+		count = func(a int64) int64 { return digits.FloorDiv(months(a), u.Months) }
 	case ok && u.Days > 0:
 		count = days
 	case ok:
-		count = func(a int64) int64 { return floorDiv(a, u.Micros) }
+		count = func(a int64) int64 { return digits.FloorDiv(a, u.Micros) }
 	default:
 		return b.errorf(n, "no unit of time is named %s", name)
 	}
