@@ -7,7 +7,7 @@ SHELL := /bin/bash
 export CGO_CFLAGS ?= -O2 -w
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-RACE        := ./engine ./engine/scan ./cpuagg ./engine/sink ./kernels/hostdevice ./internal/store/...
+RACE        := ./engine ./engine/scan ./cpuagg ./engine/sink/... ./kernels/hostdevice ./internal/store/...
 FLIGHTS     := tests/testdata/flights-2001.parquet
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null)
 MPGA        := bin/mpga

@@ -26,7 +26,11 @@ var imports = map[string][]string{
 	"engine/plan":          {"engine", "engine/query", "engine/scan", "engine/sql", "internal/expr", "internal/nearest", "internal/order", "internal/rowdata"},
 	"engine/query":         {"internal/nearest"},
 	"engine/scan":          {"internal/digits", "internal/rowdata", "internal/vfs"},
-	"engine/sink":          {"internal/digits", "internal/mem", "internal/order", "internal/rowdata", "internal/vfs", "partition"},
+	"engine/sink":          {"engine/sink/adapt", "engine/sink/parquet", "engine/sink/text", "internal/mem", "internal/order", "internal/rowdata", "internal/vfs"},
+	"engine/sink/adapt":    {"internal/digits"},
+	"engine/sink/parquet":  {"engine/sink/adapt", "internal/rowdata", "partition"},
+	"engine/sink/sinktest": {},
+	"engine/sink/text":     {"internal/digits", "internal/rowdata"},
 	"engine/sql":           {"engine/query", "internal/expr", "internal/nearest"},
 	"internal/budget":      {"internal/mem"},
 	"internal/digits":      {},
@@ -62,7 +66,7 @@ var imports = map[string][]string{
 var leaves = []string{"internal/invariants", "internal/redact", "internal/spawn"}
 
 // testingOnly are imported by tests alone.
-var testingOnly = []string{"internal/grouptest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
+var testingOnly = []string{"engine/sink/sinktest", "internal/grouptest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
 
 // peers must not become dependencies of the library.
 var peers = []string{"github.com/duckdb/", "github.com/mpga/mpga/tests"}

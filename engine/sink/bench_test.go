@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/sink/sinktest"
 )
 
 // The time to write a row of one column, by one thread.
@@ -27,20 +29,20 @@ func BenchmarkWrite(b *testing.B) {
 		{"doubles", arrow.PrimitiveTypes.Float64, func() string { return fmt.Sprint(r.Float64()) }},
 		{"decimals", &arrow.Decimal128Type{Precision: 15, Scale: 2}, func() string { return fmt.Sprint(r.IntN(10_000_000)) }},
 	} {
-		schema := schemaOf([]arrow.DataType{column.typ})
+		schema := sinktest.SchemaOf([]arrow.DataType{column.typ})
 		builder := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 		for range 1 << 15 {
-			check(b, builder.Field(0).AppendValueFromString(column.value()))
+			sinktest.Check(b, builder.Field(0).AppendValueFromString(column.value()))
 		}
 		batch := builder.NewRecordBatch()
 		for _, format := range []Format{Parquet, CSV, JSON} {
 			b.Run(column.name+" as "+string(format), func(b *testing.B) {
 				w, err := Create("-", schema, Options{Format: format, Threads: 1, Stdout: io.Discard})
-				check(b, err)
+				sinktest.Check(b, err)
 				for b.Loop() {
-					check(b, w.Write(batch))
+					sinktest.Check(b, w.Write(batch))
 				}
-				check(b, w.Commit())
+				sinktest.Check(b, w.Commit())
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(batch.NumRows()), "ns/row")
 			})
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mpga/mpga/engine/sink/sinktest"
 )
 
 // Would catch a device that is replaced by a file, a pipe that is waited for, and an open file that loses its link.
@@ -18,16 +20,16 @@ func TestDevices(t *testing.T) {
 	dir := t.TempDir()
 	batch := cityBatch(t, 2)
 	for _, format := range []Format{"", CSV, Parquet, Arrow} {
-		check(t, writeDir("/dev/null", Options{Format: format}, batch))
+		sinktest.Check(t, writeDir("/dev/null", Options{Format: format}, batch))
 	}
 	info, err := os.Stat("/dev/null")
-	check(t, err)
+	sinktest.Check(t, err)
 	if info.Mode()&fs.ModeCharDevice == 0 {
 		t.Fatalf("/dev/null has become %v", info.Mode())
 	}
 	for _, name := range []string{"-", "/dev/stdout", "/dev/fd/1"} {
 		var out bytes.Buffer
-		check(t, writeDir(name, Options{Format: CSV, Stdout: &out}, batch))
+		sinktest.Check(t, writeDir(name, Options{Format: CSV, Stdout: &out}, batch))
 		if strings.Count(out.String(), "\n") != 3 {
 			t.Errorf("%s: %q", name, out.String())
 		}
@@ -38,20 +40,20 @@ func TestDevices(t *testing.T) {
 		}
 	}
 	pipe := filepath.Join(dir, "pipe.csv")
-	check(t, syscall.Mkfifo(pipe, 0o666))
+	sinktest.Check(t, syscall.Mkfifo(pipe, 0o666))
 	if err := writeDir(pipe, Options{}, batch); err == nil || !strings.Contains(err.Error(), "nobody reads") {
 		t.Errorf("a pipe without a reader: %v", err)
 	}
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
-	check(t, err)
+	sinktest.Check(t, err)
 	defer reader.Close()
-	check(t, writeDir(pipe, Options{}, batch))
+	sinktest.Check(t, writeDir(pipe, Options{}, batch))
 	text := make([]byte, 100)
 	if n, err := reader.Read(text); err != nil || strings.Count(string(text[:n]), "\n") != 3 {
 		t.Errorf("through a pipe: %q, %v", text[:n], err)
 	}
 	open, err := os.Create(filepath.Join(dir, "open.csv"))
-	check(t, err)
+	sinktest.Check(t, err)
 	defer open.Close()
 	descriptor := filepath.Join("/dev/fd", fmt.Sprint(open.Fd()))
 	if err := writeDir(descriptor, Options{Format: CSV}, batch); err == nil || !strings.Contains(err.Error(), "give its own name") {

@@ -19,6 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/sink/sinktest"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -27,7 +28,7 @@ import (
 func listTree(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
-	check(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	sinktest.Check(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -84,7 +85,7 @@ func writeDir(path string, opt Options, batches ...arrow.RecordBatch) error {
 // Catches rows in a wrong folder or file, names that are not escaped, and partition columns left in files.
 func TestPartitions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	check(t, writeDir(dir, Options{Format: CSV, PartitionBy: []string{"the city", "year"}, MaxRowsPerFile: 2}, cityBatch(t, 9), cityBatch(t, 5)))
+	sinktest.Check(t, writeDir(dir, Options{Format: CSV, PartitionBy: []string{"the city", "year"}, MaxRowsPerFile: 2}, cityBatch(t, 9), cityBatch(t, 5)))
 	want := map[string]string{
 		"the%20city=Ulm%2FOst/year=2000/part-00000.csv":                  "n\n0\n6\n",
 		"the%20city=Ulm%2FOst/year=2000/part-00001.csv":                  "n\n0\n",
@@ -99,7 +100,7 @@ func TestPartitions(t *testing.T) {
 	got := listTree(t, dir)
 	for _, name := range got {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		check(t, err)
+		sinktest.Check(t, err)
 		if string(text) != want[name] {
 			t.Errorf("%s: %q, want %q", name, text, want[name])
 		}
@@ -117,13 +118,13 @@ func TestPartitions(t *testing.T) {
 func TestOpenFilesMax(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	fsys := &openCounter{FS: vfs.OS}
-	check(t, writeDir(dir, Options{FS: fsys, Format: CSV, NoHeader: true, PartitionBy: []string{"the city"}, OpenFilesMax: 2}, cityBatch(t, 6), cityBatch(t, 6)))
+	sinktest.Check(t, writeDir(dir, Options{FS: fsys, Format: CSV, NoHeader: true, PartitionBy: []string{"the city"}, OpenFilesMax: 2}, cityBatch(t, 6), cityBatch(t, 6)))
 	if fsys.most > 3 { // and the lock
 		t.Errorf("%d files were open", fsys.most)
 	}
 	for name, want := range map[string]string{"Ulm%2FOst": "0\n3\n0\n3\n", "Jena": "1\n4\n1\n4\n", "__HIVE_DEFAULT_PARTITION__": "2\n5\n2\n5\n"} {
 		text, err := os.ReadFile(filepath.Join(dir, "the%20city="+name, "part-00000.csv"))
-		check(t, err)
+		sinktest.Check(t, err)
 		var numbers strings.Builder
 		for line := range strings.Lines(string(text)) {
 			number, _, _ := strings.Cut(line, ",")
@@ -169,11 +170,11 @@ func (f countedFile) Close() error {
 // Catches a manifest that is not what lies there.
 func TestManifest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out.parquet")
-	check(t, writeDir(dir, Options{Manifest: true, Query: "SELECT 1", PartitionBy: []string{"year"}, MaxRowsPerFile: 4}, cityBatch(t, 11)))
+	sinktest.Check(t, writeDir(dir, Options{Manifest: true, Query: "SELECT 1", PartitionBy: []string{"year"}, MaxRowsPerFile: 4}, cityBatch(t, 11)))
 	text, err := os.ReadFile(filepath.Join(dir, ManifestName))
-	check(t, err)
+	sinktest.Check(t, err)
 	var m Manifest
-	check(t, json.Unmarshal(text, &m))
+	sinktest.Check(t, json.Unmarshal(text, &m))
 	if m.Version != 1 || m.Query != "SELECT 1" || m.Format != Parquet || m.Rows != 11 || len(m.Schema) != 3 || m.Schema[2] != (ManifestColumn{"year", "int32", true}) {
 		t.Errorf("%+v", m)
 	}
@@ -181,7 +182,7 @@ func TestManifest(t *testing.T) {
 	bytes := int64(0)
 	for _, f := range m.Files {
 		content, err := os.ReadFile(filepath.Join(dir, f.Path))
-		check(t, err)
+		sinktest.Check(t, err)
 		if sum := sha256.Sum256(content); int64(len(content)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 {
 			t.Errorf("%+v is not what lies there", f)
 		}
@@ -191,7 +192,7 @@ func TestManifest(t *testing.T) {
 	if want := append(names, ManifestName); !slices.Equal(listTree(t, dir), slices.Sorted(slices.Values(want))) || bytes != m.Bytes {
 		t.Errorf("%s, the manifest has %s", listTree(t, dir), names)
 	}
-	check(t, writeDir(dir+"2.parquet", Options{Manifest: true}, cityBatch(t, 1).NewSlice(0, 0)))
+	sinktest.Check(t, writeDir(dir+"2.parquet", Options{Manifest: true}, cityBatch(t, 1).NewSlice(0, 0)))
 	if got := listTree(t, dir+"2.parquet"); len(got) != 2 {
 		t.Errorf("no rows, one file: %s", got)
 	}
@@ -201,9 +202,9 @@ func TestManifest(t *testing.T) {
 // that contradict each other.
 func TestRefusedDirs(t *testing.T) {
 	dir := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
-	check(t, os.MkdirAll(filepath.Join(dir, "home", "letters"), 0o777))
-	check(t, os.Mkdir(filepath.Join(dir, "old"), 0o777))
+	sinktest.Check(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
+	sinktest.Check(t, os.MkdirAll(filepath.Join(dir, "home", "letters"), 0o777))
+	sinktest.Check(t, os.Mkdir(filepath.Join(dir, "old"), 0o777))
 	schema := cityBatch(t, 1).Schema()
 	for _, c := range []struct {
 		path string
@@ -255,7 +256,7 @@ func TestDirFaults(t *testing.T) {
 				opt := Options{PartitionBy: []string{"year"}, Manifest: true, Overwrite: true}
 				var old []string
 				if before {
-					check(t, writeDir(dir, opt, batch.NewSlice(0, 1)))
+					sinktest.Check(t, writeDir(dir, opt, batch.NewSlice(0, 1)))
 					old = listTree(t, dir)
 				}
 				fsys := faultfs.New(vfs.OS)
@@ -277,7 +278,7 @@ func TestDirFaults(t *testing.T) {
 					now = listTree(t, dir)
 				}
 				if !fsys.Fired() {
-					check(t, err)
+					sinktest.Check(t, err)
 					if n < 20 || len(now) != 3 || listDir(t, parent) != "out" {
 						t.Errorf("%s: %s in %s", name, now, listDir(t, parent))
 					}
@@ -293,7 +294,7 @@ func TestDirFaults(t *testing.T) {
 				case err != nil && strings.Trim(listDir(t, parent), "out") != "":
 					t.Errorf("%s: left %s", name, listDir(t, parent))
 				}
-				check(t, writeDir(dir, Options{PartitionBy: []string{"year"}, Overwrite: true}, batch))
+				sinktest.Check(t, writeDir(dir, Options{PartitionBy: []string{"year"}, Overwrite: true}, batch))
 				if got := listDir(t, parent); got != "out" {
 					t.Errorf("%s: after the next run there is %s", name, got)
 				}
@@ -312,17 +313,17 @@ func (noExchange) Exchange(a, b string) error { return errors.ErrUnsupported }
 func TestAbandonedDirs(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{".x.0123456789abcdef.tmp", ".x.1123456789abcdef.tmp", ".x.01234567.tmp", ".y.0123456789abcdef.tmp"} {
-		check(t, os.MkdirAll(filepath.Join(dir, name, "k=1"), 0o777))
-		check(t, os.WriteFile(filepath.Join(dir, name, "k=1", "part-00000.csv"), nil, 0o666))
+		sinktest.Check(t, os.MkdirAll(filepath.Join(dir, name, "k=1"), 0o777))
+		sinktest.Check(t, os.WriteFile(filepath.Join(dir, name, "k=1", "part-00000.csv"), nil, 0o666))
 	}
-	check(t, os.WriteFile(filepath.Join(dir, ".x.1123456789abcdef.lock"), nil, 0o666))
-	batch := randomBatch(t, pairSchema, 10, rand.New(rand.NewPCG(1, 2)))
+	sinktest.Check(t, os.WriteFile(filepath.Join(dir, ".x.1123456789abcdef.lock"), nil, 0o666))
+	batch := sinktest.RandomBatch(t, pairSchema, 10, rand.New(rand.NewPCG(1, 2)))
 	first, err := Create(filepath.Join(dir, "x"), pairSchema, Options{Manifest: true})
-	check(t, err)
-	check(t, first.Write(batch))
+	sinktest.Check(t, err)
+	sinktest.Check(t, first.Write(batch))
 	second, err := Create(filepath.Join(dir, "x"), pairSchema, Options{Manifest: true})
-	check(t, err)
-	check(t, first.Commit())
+	sinktest.Check(t, err)
+	sinktest.Check(t, first.Commit())
 	if err := second.Commit(); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("the second writer: %v", err)
 	}

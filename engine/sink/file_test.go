@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/sink/sinktest"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -23,7 +24,7 @@ var pairSchema = arrow.NewSchema([]arrow.Field{
 func listDir(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	check(t, err)
+	sinktest.Check(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -34,7 +35,7 @@ func listDir(t *testing.T, dir string) string {
 // Catches an error path that leaves a file or a handle: each operation fails once, in each format.
 // Only a fault in the removal itself may leave something, and says so.
 func TestFaults(t *testing.T) {
-	batch := randomBatch(t, pairSchema, 40_000, rand.New(rand.NewPCG(1, 2)))
+	batch := sinktest.RandomBatch(t, pairSchema, 40_000, rand.New(rand.NewPCG(1, 2)))
 	for _, name := range []string{"x.parquet", "x.arrow", "x.arrows", "x.csv", "x.csv.zst", "x.json.gz"} {
 		fsys := faultfs.New(vfs.OS)
 		looked := false
@@ -43,7 +44,7 @@ func TestFaults(t *testing.T) {
 			fsys.FailAt(n)
 			err := writeWith(fsys, filepath.Join(dir, name), batch)
 			if !fsys.Fired() {
-				check(t, err)
+				sinktest.Check(t, err)
 				if n < 8 {
 					t.Errorf("%s: only %d operations", name, n)
 				}
@@ -83,20 +84,20 @@ func writeWith(fsys vfs.FS, path string, batch arrow.RecordBatch) error {
 func TestAbort(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.csv")
-	check(t, os.WriteFile(path, []byte("before"), 0o666))
+	sinktest.Check(t, os.WriteFile(path, []byte("before"), 0o666))
 	w, err := Create(path, pairSchema, Options{})
-	check(t, err)
-	batch := randomBatch(t, pairSchema, 10, rand.New(rand.NewPCG(1, 2)))
-	check(t, w.Write(batch))
+	sinktest.Check(t, err)
+	batch := sinktest.RandomBatch(t, pairSchema, 10, rand.New(rand.NewPCG(1, 2)))
+	sinktest.Check(t, w.Write(batch))
 	if got := listDir(t, dir); !strings.HasPrefix(got, ".x.csv.") || !strings.HasSuffix(got, ".tmp x.csv") {
 		t.Errorf("while writing: %s", got)
 	}
-	check(t, w.Abort())
-	check(t, w.Abort())
+	sinktest.Check(t, w.Abort())
+	sinktest.Check(t, w.Abort())
 	if err := w.Write(batch); err == nil {
 		t.Error("written to after Abort")
 	}
-	check(t, w.Commit())
+	sinktest.Check(t, w.Commit())
 	if got, _ := os.ReadFile(path); string(got) != "before" || listDir(t, dir) != "x.csv" {
 		t.Errorf("after Abort: %q in %s", got, listDir(t, dir))
 	}
@@ -105,9 +106,9 @@ func TestAbort(t *testing.T) {
 // Catches outputs that would fail only at the end, and messages without the path.
 func TestRefusedTargets(t *testing.T) {
 	dir := t.TempDir()
-	check(t, os.Mkdir(filepath.Join(dir, "sub.csv"), 0o777))
-	check(t, os.WriteFile(filepath.Join(dir, "ro.csv"), nil, 0o444))
-	check(t, os.WriteFile(filepath.Join(dir, "old.csv"), nil, 0o666))
+	sinktest.Check(t, os.Mkdir(filepath.Join(dir, "sub.csv"), 0o777))
+	sinktest.Check(t, os.WriteFile(filepath.Join(dir, "ro.csv"), nil, 0o444))
+	sinktest.Check(t, os.WriteFile(filepath.Join(dir, "old.csv"), nil, 0o666))
 	cases := []struct {
 		path string
 		opt  Options
@@ -146,8 +147,8 @@ func TestKeepExistingAtCommit(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.csv")
 	w, err := Create(path, pairSchema, Options{KeepExisting: true})
-	check(t, err)
-	check(t, os.WriteFile(path, []byte("other"), 0o666))
+	sinktest.Check(t, err)
+	sinktest.Check(t, os.WriteFile(path, []byte("other"), 0o666))
 	if err := w.Commit(); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("commit: %v", err)
 	}
@@ -161,8 +162,8 @@ func TestLongName(t *testing.T) {
 	name := strings.Repeat("x", 250) + ".csv"
 	dir := t.TempDir()
 	w, err := Create(filepath.Join(dir, name), pairSchema, Options{})
-	check(t, err)
-	check(t, w.Commit())
+	sinktest.Check(t, err)
+	sinktest.Check(t, w.Commit())
 	if listDir(t, dir) != name {
 		t.Error(listDir(t, dir))
 	}
@@ -179,10 +180,10 @@ func TestRefusedColumns(t *testing.T) {
 	}{
 		{Parquet, twice, `two columns are named "k"`},
 		{JSON, twice, `two columns are named "k"`},
-		{Parquet, schemaOf([]arrow.DataType{arrow.FixedWidthTypes.MonthInterval}), `column "c00": parquet has no type`},
-		{Parquet, schemaOf([]arrow.DataType{arrow.ListOf(union)}), `column "c00": parquet has no type`},
-		{CSV, schemaOf([]arrow.DataType{union}), `column "c00": sparse_union`},
-		{Table, schemaOf([]arrow.DataType{arrow.ListOf(union)}), `column "c00"`},
+		{Parquet, sinktest.SchemaOf([]arrow.DataType{arrow.FixedWidthTypes.MonthInterval}), `column "c00": parquet has no type`},
+		{Parquet, sinktest.SchemaOf([]arrow.DataType{arrow.ListOf(union)}), `column "c00": parquet has no type`},
+		{CSV, sinktest.SchemaOf([]arrow.DataType{union}), `column "c00": sparse_union`},
+		{Table, sinktest.SchemaOf([]arrow.DataType{arrow.ListOf(union)}), `column "c00"`},
 	}
 	dir := t.TempDir()
 	for _, c := range cases {
@@ -196,10 +197,10 @@ func TestRefusedColumns(t *testing.T) {
 	}
 
 	strict := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	batch := randomBatch(t, pairSchema, 100, rand.New(rand.NewPCG(1, 2)))
-	for _, schema := range []*arrow.Schema{strict, schemaOf(flatTypes[:2]), schemaOf(flatTypes[:1])} {
+	batch := sinktest.RandomBatch(t, pairSchema, 100, rand.New(rand.NewPCG(1, 2)))
+	for _, schema := range []*arrow.Schema{strict, sinktest.SchemaOf(sinktest.FlatTypes[:2]), sinktest.SchemaOf(sinktest.FlatTypes[:1])} {
 		w, err := Create(filepath.Join(dir, "x"), schema, Options{Format: Parquet})
-		check(t, err)
+		sinktest.Check(t, err)
 		first := w.Write(batch)
 		if first == nil || w.Commit() != first || w.Abort() != nil {
 			t.Errorf("write of another schema: %v", first)
@@ -216,14 +217,14 @@ func TestAbandoned(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "x.csv")
 	for _, name := range []string{".x.csv.0123456789abcdef.tmp", ".x.csv.01234567.tmp", ".y.csv.0123456789abcdef.tmp"} {
-		check(t, os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o666))
+		sinktest.Check(t, os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o666))
 	}
 	first, err := Create(target, pairSchema, Options{})
-	check(t, err)
+	sinktest.Check(t, err)
 	second, err := Create(target, pairSchema, Options{})
-	check(t, err)
-	check(t, first.Commit())
-	check(t, second.Commit())
+	sinktest.Check(t, err)
+	sinktest.Check(t, first.Commit())
+	sinktest.Check(t, second.Commit())
 	if left := listDir(t, dir); left != ".x.csv.01234567.tmp x.csv" {
 		t.Errorf("left %s", left)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/sink/sinktest"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/store"
@@ -96,7 +97,7 @@ func TestGatheredFolders(t *testing.T) {
 			opt.Collect = spillingCollect(vfs.OS, temp)
 		}
 		dir := filepath.Join(t.TempDir(), "out")
-		check(t, writeDir(dir, opt, batches...))
+		sinktest.Check(t, writeDir(dir, opt, batches...))
 		want := linesOf(batches)
 		files := 1 // the manifest
 		for folder, lines := range want {
@@ -108,7 +109,7 @@ func TestGatheredFolders(t *testing.T) {
 			var got bytes.Buffer
 			for i := range n {
 				text, err := os.ReadFile(filepath.Join(dir, folder, fmt.Sprintf("part-%05d.csv", i)))
-				check(t, err)
+				sinktest.Check(t, err)
 				got.Write(text)
 			}
 			if got.String() != strings.Join(lines, "") {
@@ -127,12 +128,12 @@ func TestGatheredFolders(t *testing.T) {
 // Catches types of columns that rows cannot be gathered with: lists, structs, dictionaries, views.
 func TestGatheredTypes(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 2))
-	schema := schemaOf(allTypes())
+	schema := sinktest.SchemaOf(sinktest.AllTypes())
 	fields := append(schema.Fields(), arrow.Field{Name: "k", Type: arrow.PrimitiveTypes.Int64})
 	var batches []arrow.RecordBatch
 	const rowsPerBatch = 200
 	for range 5 {
-		rows := randomBatch(t, schema, rowsPerBatch, r)
+		rows := sinktest.RandomBatch(t, schema, rowsPerBatch, r)
 		k := array.NewInt64Builder(memory.DefaultAllocator)
 		for i := range rowsPerBatch {
 			k.Append(int64(i % 6))
@@ -142,10 +143,10 @@ func TestGatheredTypes(t *testing.T) {
 	texts := map[int]string{}
 	for _, open := range []int{1, 64} {
 		dir := filepath.Join(t.TempDir(), "out")
-		check(t, writeDir(dir, Options{Format: JSON, PartitionBy: []string{"k"}, OpenFilesMax: open, Collect: spillingCollect(vfs.OS, t.TempDir())}, batches...))
+		sinktest.Check(t, writeDir(dir, Options{Format: JSON, PartitionBy: []string{"k"}, OpenFilesMax: open, Collect: spillingCollect(vfs.OS, t.TempDir())}, batches...))
 		for i := range 6 {
 			text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("k=%d", i), "part-00000.json"))
-			check(t, err)
+			sinktest.Check(t, err)
 			texts[open] += string(text)
 		}
 	}
@@ -163,9 +164,9 @@ func TestGatheringEnds(t *testing.T) {
 	}
 	opt := Options{Format: CSV, PartitionBy: []string{"year"}, OpenFilesMax: 1, Collect: collect}
 	w, err := Create(filepath.Join(parent, "out"), cityBatch(t, 1).Schema(), opt)
-	check(t, err)
-	check(t, w.Write(cityBatch(t, 10)))
-	check(t, w.Abort())
+	sinktest.Check(t, err)
+	sinktest.Check(t, w.Write(cityBatch(t, 10)))
+	sinktest.Check(t, w.Abort())
 	if left := listDir(t, parent); left != "" || released != 1 {
 		t.Errorf("left %s, released %d times", left, released)
 	}
@@ -174,8 +175,8 @@ func TestGatheringEnds(t *testing.T) {
 		return order.NewCollector(ctx, schema, by, order.Options{Purpose: purpose}, func() { released++ })
 	}
 	w, err = Create(filepath.Join(parent, "out"), cityBatch(t, 1).Schema(), opt)
-	check(t, err)
-	check(t, w.Write(cityBatch(t, 10)))
+	sinktest.Check(t, err)
+	sinktest.Check(t, w.Write(cityBatch(t, 10)))
 	cancel(io.ErrClosedPipe)
 	if err := w.Commit(); err == nil || !strings.Contains(err.Error(), io.ErrClosedPipe.Error()) {
 		t.Errorf("Commit: %v", err)

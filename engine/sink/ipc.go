@@ -5,6 +5,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/mpga/mpga/engine/sink/adapt"
 )
 
 // ipcEncoder writes the Arrow file or stream format.
@@ -13,14 +15,14 @@ type ipcEncoder struct {
 		Write(arrow.RecordBatch) error
 		Close() error
 	}
-	adapter *Adapter // nil for streams, which hold every type
+	adapter *adapt.Adapter // nil for streams, which hold every type
 	schema  *arrow.Schema
 }
 
 func newIPC(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
 	e := &ipcEncoder{schema: schema}
 	if opt.Format == Arrow {
-		e.adapter = &Adapter{Allocator: opt.Allocator}
+		e.adapter = &adapt.Adapter{Allocator: opt.Allocator}
 		var err error
 		if e.schema, err = e.adapter.Schema(schema); err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/sink/parquet"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
@@ -213,8 +214,8 @@ func (o *Options) Validate() error {
 }
 
 // parquet returns the options of the Parquet encoder.
-func (o *Options) parquet() *ParquetOptions {
-	return &ParquetOptions{Codec: o.Codec, Level: o.Level, RowGroupRows: o.RowGroupRows, GroupBytes: o.GroupBytes,
+func (o *Options) parquet() *parquet.Options {
+	return &parquet.Options{Codec: o.Codec, Level: o.Level, RowGroupRows: o.RowGroupRows, GroupBytes: o.GroupBytes,
 		Threads: o.Threads, Allocator: o.Allocator, Budget: o.Budget}
 }
 
@@ -292,7 +293,7 @@ func checkCodec(format Format, codec string) error {
 	var known []string
 	switch format {
 	case Parquet:
-		known = CodecNames()
+		known = parquet.CodecNames()
 	case Arrow, ArrowStream:
 		known = []string{"none", "lz4", "zstd"}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/sink/text"
 	"github.com/mpga/mpga/internal/order"
 )
 
@@ -86,7 +87,7 @@ func (p *partitioner) split(batch arrow.RecordBatch) error {
 	values := make([]func([]byte, int) ([]byte, bool), len(p.columns))
 	for i, c := range p.columns {
 		var err error
-		if values[i], err = Appender(batch.Column(c)); err != nil {
+		if values[i], err = text.Appender(batch.Column(c)); err != nil {
 			return err
 		}
 	}

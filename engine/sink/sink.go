@@ -10,6 +10,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/sink/parquet"
+	"github.com/mpga/mpga/engine/sink/text"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/vfs"
@@ -192,15 +194,15 @@ func (w *writer) open(opt *Options) (err error) {
 func newEncoder(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
 	switch opt.Format {
 	case Parquet:
-		return NewParquet(to, schema, opt.parquet())
+		return parquet.New(to, schema, opt.parquet())
 	case Arrow, ArrowStream:
 		return newIPC(to, schema, opt)
 	case CSV, TSV:
-		return started(NewCSV(to, schema, opt.Delimiter, !opt.NoHeader))
+		return started(text.NewCSV(to, schema, opt.Delimiter, !opt.NoHeader))
 	case JSON:
-		return started(NewJSON(to, schema))
+		return started(text.NewJSON(to, schema))
 	default:
-		return started(NewTable(to, schema, TableOptions{RowsShown: opt.RowsShown, CellWidth: opt.CellWidth, Color: opt.Color}))
+		return started(text.NewTable(to, schema, text.TableOptions{RowsShown: opt.RowsShown, CellWidth: opt.CellWidth, Color: opt.Color}))
 	}
 }
 

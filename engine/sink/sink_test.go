@@ -17,6 +17,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/engine/sink/adapt"
+	"github.com/mpga/mpga/engine/sink/sinktest"
 )
 
 // writeAll writes batches to a new file of that name in a temporary directory.
@@ -24,12 +27,12 @@ func writeAll(t testing.TB, name string, opt Options, schema *arrow.Schema, batc
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	w, err := Create(path, schema, opt)
-	check(t, err)
+	sinktest.Check(t, err)
 	for _, b := range batches {
-		check(t, w.Write(b))
+		sinktest.Check(t, w.Write(b))
 	}
-	check(t, w.Commit())
-	check(t, w.Abort()) // has no effect any more
+	sinktest.Check(t, w.Commit())
+	sinktest.Check(t, w.Abort()) // has no effect any more
 	return path
 }
 
@@ -40,7 +43,7 @@ func randomBatches(t testing.TB, schema *arrow.Schema, sizes []int) []arrow.Reco
 	r := rand.New(rand.NewPCG(1, uint64(len(sizes))))
 	var batches []arrow.RecordBatch
 	for _, n := range sizes {
-		b := randomBatch(t, schema, n+2, r)
+		b := sinktest.RandomBatch(t, schema, n+2, r)
 		batches = append(batches, b.NewSlice(1, int64(n)+1)) // with an offset
 	}
 	return batches
@@ -49,53 +52,30 @@ func randomBatches(t testing.TB, schema *arrow.Schema, sizes []int) []arrow.Reco
 // Catches a value that Parquet gets wrong or that its adapted type changes: what is read must be
 // the rows in their adapted types, and the rows per group exact.
 func TestParquetRoundTrip(t *testing.T) {
-	schema := schemaOf(allTypes())
-	adapter := &Adapter{Parquet: true, Allocator: memory.DefaultAllocator}
+	schema := sinktest.SchemaOf(sinktest.AllTypes())
+	adapter := &adapt.Adapter{Parquet: true, Allocator: memory.DefaultAllocator}
 	for _, rows := range sizes {
 		batches := randomBatches(t, schema, rows)
 		path := writeAll(t, "x.parquet", Options{RowGroupRows: 64, Codec: "zstd"}, schema, batches...)
 		f, err := file.OpenParquetFile(path, false)
-		check(t, err)
+		sinktest.Check(t, err)
 		for g := range f.NumRowGroups() - 1 {
 			if n := f.RowGroup(g).NumRows(); n != 64 {
 				t.Errorf("%v: row group %d of %d has %d rows", rows, g, f.NumRowGroups(), n)
 			}
 		}
 		r, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
-		check(t, err)
+		sinktest.Check(t, err)
 		got, err := r.ReadTable(context.Background())
-		check(t, err)
-		check(t, f.Close())
+		sinktest.Check(t, err)
+		sinktest.Check(t, f.Close())
 		to, err := adapter.Schema(schema)
-		check(t, err)
+		sinktest.Check(t, err)
 		for i, b := range batches {
 			batches[i], err = adapter.Batch(to, b)
-			check(t, err)
+			sinktest.Check(t, err)
 		}
-		compareTables(t, array.NewTableFromRecords(to, batches), got)
-	}
-}
-
-// compareTables compares values; types may differ in what Parquet keeps only for Arrow readers.
-func compareTables(t *testing.T, want, got arrow.Table) {
-	t.Helper()
-	if want.NumRows() != got.NumRows() || want.NumCols() != got.NumCols() {
-		t.Fatalf("%d x %d, want %d x %d", got.NumRows(), got.NumCols(), want.NumRows(), want.NumCols())
-	}
-	if want.NumRows() == 0 {
-		return
-	}
-	for i := range int(want.NumCols()) {
-		w, err := array.Concatenate(want.Column(i).Data().Chunks(), memory.DefaultAllocator)
-		check(t, err)
-		g, err := array.Concatenate(got.Column(i).Data().Chunks(), memory.DefaultAllocator)
-		check(t, err)
-		for row := range w.Len() {
-			if strings.TrimSuffix(w.ValueStr(row), ".000") != strings.TrimSuffix(g.ValueStr(row), ".000") { // seconds of the day, read as ms
-				t.Errorf("column %d (%s, read as %s), row %d: %s, want %s", i, w.DataType(), g.DataType(), row, g.ValueStr(row), w.ValueStr(row))
-				break
-			}
-		}
+		sinktest.CompareTables(t, array.NewTableFromRecords(to, batches), got)
 	}
 }
 
@@ -104,15 +84,15 @@ func TestParquetKeepsArrowTypes(t *testing.T) {
 	types := []arrow.DataType{
 		&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "Asia/Tokyo"}, arrow.BinaryTypes.LargeString,
 	}
-	schema := schemaOf(types)
+	schema := sinktest.SchemaOf(types)
 	path := writeAll(t, "x.parquet", Options{}, schema, randomBatches(t, schema, []int{5})...)
 	f, err := file.OpenParquetFile(path, false)
-	check(t, err)
+	sinktest.Check(t, err)
 	defer f.Close()
 	r, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
-	check(t, err)
+	sinktest.Check(t, err)
 	got, err := r.Schema()
-	check(t, err)
+	sinktest.Check(t, err)
 	for i, want := range types {
 		if !arrow.TypeEqual(got.Field(i).Type, want) {
 			t.Errorf("%s, want %s", got.Field(i).Type, want)
@@ -122,22 +102,22 @@ func TestParquetKeepsArrowTypes(t *testing.T) {
 
 // Catches an IPC file that cannot hold changing dictionaries, and types lost on a stream.
 func TestArrowRoundTrip(t *testing.T) {
-	schema := schemaOf(allTypes())
+	schema := sinktest.SchemaOf(sinktest.AllTypes())
 	for _, name := range []string{"x.arrow", "x.arrows"} {
 		for _, codec := range []string{"none", "lz4", "zstd"} {
 			for _, rows := range sizes {
 				batches := randomBatches(t, schema, rows)
 				path := writeAll(t, name, Options{Codec: codec}, schema, batches...)
 				data, err := os.ReadFile(path)
-				check(t, err)
+				sinktest.Check(t, err)
 				want := batches
 				if name == "x.arrow" {
-					a := &Adapter{Allocator: memory.DefaultAllocator}
+					a := &adapt.Adapter{Allocator: memory.DefaultAllocator}
 					to, err := a.Schema(schema)
-					check(t, err)
+					sinktest.Check(t, err)
 					for i := range want {
 						want[i], err = a.Batch(to, batches[i])
-						check(t, err)
+						sinktest.Check(t, err)
 					}
 				}
 				got := readArrow(t, name, data)
@@ -146,7 +126,7 @@ func TestArrowRoundTrip(t *testing.T) {
 				}
 				for i := range want {
 					w := array.NewTableFromRecords(want[i].Schema(), want[i:i+1])
-					compareTables(t, w, array.NewTableFromRecords(got[i].Schema(), got[i:i+1]))
+					sinktest.CompareTables(t, w, array.NewTableFromRecords(got[i].Schema(), got[i:i+1]))
 					if !got[i].Schema().Equal(want[i].Schema()) {
 						t.Errorf("%s: schema %s, want %s", name, got[i].Schema(), want[i].Schema())
 					}
@@ -160,40 +140,40 @@ func readArrow(t *testing.T, name string, data []byte) (batches []arrow.RecordBa
 	t.Helper()
 	if name == "x.arrow" {
 		r, err := ipc.NewFileReader(bytes.NewReader(data))
-		check(t, err)
+		sinktest.Check(t, err)
 		for i := range r.NumRecords() {
 			b, err := r.RecordBatch(i)
-			check(t, err)
+			sinktest.Check(t, err)
 			b.Retain()
 			batches = append(batches, b)
 		}
 		return batches
 	}
 	r, err := ipc.NewReader(bytes.NewReader(data))
-	check(t, err)
+	sinktest.Check(t, err)
 	for r.Next() {
 		b := r.RecordBatch()
 		b.Retain()
 		batches = append(batches, b)
 	}
-	check(t, r.Err())
+	sinktest.Check(t, r.Err())
 	return batches
 }
 
 // Catches fields that another reader splits or joins, and numbers that do not read back.
 func TestCSVReadsBack(t *testing.T) {
-	schema := schemaOf(allTypes())
+	schema := sinktest.SchemaOf(sinktest.AllTypes())
 	for _, name := range []string{"x.csv", "x.tsv"} {
 		for _, rows := range sizes {
 			batches := randomBatches(t, schema, rows)
 			data, err := os.ReadFile(writeAll(t, name, Options{}, schema, batches...))
-			check(t, err)
+			sinktest.Check(t, err)
 			r := csv.NewReader(bytes.NewReader(data))
 			if name == "x.tsv" {
 				r.Comma = '\t'
 			}
 			lines, err := r.ReadAll()
-			check(t, err)
+			sinktest.Check(t, err)
 			if len(lines) == 0 || strings.Join(lines[0], " ") != names(schema) {
 				t.Fatalf("header %q", lines)
 			}
@@ -262,21 +242,21 @@ func TestJSONReadsBack(t *testing.T) {
 		arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.ListOf(arrow.BinaryTypes.String),
 		&arrow.Decimal128Type{Precision: 12, Scale: 2}, &arrow.TimestampType{Unit: arrow.Microsecond},
 	}
-	schema := schemaOf(types)
+	schema := sinktest.SchemaOf(types)
 	batches := randomBatches(t, schema, []int{500})
 	data, err := os.ReadFile(writeAll(t, "x.ndjson", Options{}, schema, batches...))
-	check(t, err)
+	sinktest.Check(t, err)
 	got, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, bytes.NewReader(data), array.WithMultipleDocs())
-	check(t, err)
+	sinktest.Check(t, err)
 	for i := range types {
 		if !array.Equal(batches[0].Column(i), got.Column(i)) {
 			t.Errorf("column %s:\n%s\nwant\n%s", types[i], got.Column(i), batches[0].Column(i))
 		}
 	}
 
-	schema = schemaOf(allTypes())
+	schema = sinktest.SchemaOf(sinktest.AllTypes())
 	data, err = os.ReadFile(writeAll(t, "x.json", Options{}, schema, randomBatches(t, schema, []int{200})...))
-	check(t, err)
+	sinktest.Check(t, err)
 	for line := range bytes.Lines(data) {
 		if !json.Valid(line) {
 			t.Fatalf("not JSON: %s", line)

@@ -1,4 +1,4 @@
-package sink
+package parquet
 
 import (
 	"bytes"
@@ -15,6 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
+
+	"github.com/mpga/mpga/engine/sink/sinktest"
 )
 
 // Would catch pages that a reader does not find by the page index, bounds that leave out a value of a page, and pages
@@ -22,7 +24,7 @@ import (
 func TestParquetPageIndex(t *testing.T) {
 	types := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float32,
 		arrow.PrimitiveTypes.Uint32, &arrow.Decimal128Type{Precision: 30, Scale: 2}, arrow.FixedWidthTypes.Timestamp_us, arrow.FixedWidthTypes.Boolean}
-	schema := schemaOf(types)
+	schema := sinktest.SchemaOf(types)
 	r := rand.New(rand.NewPCG(8, 9))
 	var batches []arrow.RecordBatch
 	count := 9
@@ -30,18 +32,18 @@ func TestParquetPageIndex(t *testing.T) {
 		count = 3
 	}
 	for range count {
-		batches = append(batches, randomBatch(t, schema, 20_000, r))
+		batches = append(batches, sinktest.RandomBatch(t, schema, 20_000, r))
 	}
 	for _, rows := range []int64{100_000, 1000} {
-		path := writeAll(t, "x.parquet", Options{RowGroupRows: rows}, schema, batches...)
-		compareTables(t, array.NewTableFromRecords(schema, batches), readTable(t, path))
+		path := writeAll(t, Options{RowGroupRows: rows}, schema, batches...)
+		sinktest.CompareTables(t, array.NewTableFromRecords(schema, batches), sinktest.ReadTable(t, path))
 		checkPageIndex(t, path, len(types)-1)
 	}
 }
 
 // Would catch an index of values of some pages only.
 func TestParquetPageIndexOf(t *testing.T) {
-	schema := schemaOf([]arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Int64})
+	schema := sinktest.SchemaOf([]arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Int64})
 	texts, floats, ints := array.NewStringBuilder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
 	const rows = 3 * pageRowsMax
 	for i := range rows {
@@ -57,21 +59,21 @@ func TestParquetPageIndexOf(t *testing.T) {
 		}
 	}
 	batch := array.NewRecordBatch(schema, []arrow.Array{texts.NewArray(), floats.NewArray(), ints.NewArray()}, rows)
-	path := writeAll(t, "x.parquet", Options{}, schema, batch)
+	path := writeAll(t, Options{}, schema, batch)
 	f, err := file.OpenParquetFile(path, false)
-	check(t, err)
+	sinktest.Check(t, err)
 	defer f.Close()
 	index, err := f.GetPageIndexReader().RowGroup(0)
-	check(t, err)
+	sinktest.Check(t, err)
 	for column, want := range []bool{false, false, true} {
 		values, err := index.GetColumnIndex(column)
-		check(t, err)
+		sinktest.Check(t, err)
 		if (values != nil) != want {
 			t.Errorf("column %d has values in the index: %v", column, values != nil)
 		}
 	}
 	values, err := index.GetColumnIndex(2)
-	check(t, err)
+	sinktest.Check(t, err)
 	if got := fmt.Sprint(values.GetNullPages(), values.GetNullCounts(), values.GetBoundaryOrder()); got != fmt.Sprint([]bool{false, true, false}, []int64{0, pageRowsMax, 0}, metadata.Ascending) {
 		t.Errorf("the index says %s", got)
 	}
@@ -81,18 +83,18 @@ func TestParquetPageIndexOf(t *testing.T) {
 func checkPageIndex(t *testing.T, path string, indexed int) {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	check(t, err)
+	sinktest.Check(t, err)
 	f, err := file.NewParquetReader(bytes.NewReader(content))
-	check(t, err)
+	sinktest.Check(t, err)
 	defer f.Close()
 	for g := range f.NumRowGroups() {
 		index, err := f.GetPageIndexReader().RowGroup(g)
-		check(t, err)
+		sinktest.Check(t, err)
 		for c := range indexed {
 			places, err := index.GetOffsetIndex(c)
-			check(t, err)
+			sinktest.Check(t, err)
 			chunk, err := f.MetaData().RowGroup(g).ColumnChunk(c)
-			check(t, err)
+			sinktest.Check(t, err)
 			at, end := chunk.DataPageOffset(), chunk.DataPageOffset()
 			if chunk.HasDictionaryPage() {
 				end = chunk.DictionaryPageOffset()
@@ -100,7 +102,7 @@ func checkPageIndex(t *testing.T, path string, indexed int) {
 			end += chunk.TotalCompressedSize()
 			row := int64(0)
 			pages, err := f.RowGroup(g).GetColumnPageReader(c)
-			check(t, err)
+			sinktest.Check(t, err)
 			for i := 0; pages.Next(); {
 				page, ok := pages.Page().(file.DataPage)
 				if !ok {
@@ -114,7 +116,7 @@ func checkPageIndex(t *testing.T, path string, indexed int) {
 				row += int64(page.NumValues())
 				i++
 			}
-			check(t, pages.Err())
+			sinktest.Check(t, pages.Err())
 			if at != end {
 				t.Errorf("row group %d, column %d: the pages of the index end at %d, the chunk at %d", g, c, at, end)
 			}
@@ -130,11 +132,11 @@ func checkPageBounds(t *testing.T, f *file.Reader, index *metadata.RowGroupPageI
 		return
 	}
 	values, err := index.GetColumnIndex(c)
-	check(t, err)
+	sinktest.Check(t, err)
 	places, err := index.GetOffsetIndex(c)
-	check(t, err)
+	sinktest.Check(t, err)
 	column, err := f.RowGroup(g).Column(c)
-	check(t, err)
+	sinktest.Check(t, err)
 	reader := column.(*file.Int64ColumnChunkReader)
 	bounds := values.(*metadata.TypedColumnIndex[int64])
 	for i := range places.GetPageLocations() {
@@ -144,7 +146,7 @@ func checkPageBounds(t *testing.T, f *file.Reader, index *metadata.RowGroupPageI
 		}
 		levels, ints := make([]int16, rows), make([]int64, rows)
 		_, n, err := reader.ReadBatch(rows, ints, levels, nil)
-		check(t, err)
+		sinktest.Check(t, err)
 		if n == 0 {
 			continue
 		}

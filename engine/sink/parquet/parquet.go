@@ -1,4 +1,4 @@
-package sink
+package parquet
 
 import (
 	"bytes"
@@ -20,11 +20,12 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
+	"github.com/mpga/mpga/engine/sink/adapt"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-var parquetCodecs = map[string]compress.Compression{
+var codecs = map[string]compress.Compression{
 	"none":   compress.Codecs.Uncompressed,
 	"snappy": compress.Codecs.Snappy,
 	"zstd":   compress.Codecs.Zstd,
@@ -34,10 +35,10 @@ var parquetCodecs = map[string]compress.Compression{
 }
 
 // CodecNames lists the codecs by their names, sorted.
-func CodecNames() []string { return slices.Sorted(maps.Keys(parquetCodecs)) }
+func CodecNames() []string { return slices.Sorted(maps.Keys(codecs)) }
 
 // ParquetOptions say how rows become a file. Every field but Level and Budget is set.
-type ParquetOptions struct {
+type Options struct {
 	Codec        string // one of CodecNames
 	Level        int    // of the codec; 0 is the codec's own
 	RowGroupRows int64  // rows after which a row group ends
@@ -58,15 +59,15 @@ type Encoder interface {
 }
 
 // NewParquet starts a file for rows of a schema.
-func NewParquet(to io.Writer, schema *arrow.Schema, opt *ParquetOptions) (Encoder, error) {
-	a := &Adapter{Parquet: true, Allocator: opt.Allocator}
+func New(to io.Writer, schema *arrow.Schema, opt *Options) (Encoder, error) {
+	a := &adapt.Adapter{Parquet: true, Allocator: opt.Allocator}
 	adapted, err := a.Schema(schema)
 	if err != nil {
 		return nil, err
 	}
 	options := []parquet.WriterProperty{
 		parquet.WithAllocator(opt.Allocator),
-		parquet.WithCompression(parquetCodecs[opt.Codec]),
+		parquet.WithCompression(codecs[opt.Codec]),
 		parquet.WithMaxRowGroupLength(opt.RowGroupRows),
 		parquet.WithCreatedBy("mpga"),
 	}
@@ -76,15 +77,15 @@ func NewParquet(to io.Writer, schema *arrow.Schema, opt *ParquetOptions) (Encode
 	props := parquet.NewWriterProperties(options...)
 	for _, f := range adapted.Fields() {
 		if _, nested := f.Type.(arrow.NestedType); nested {
-			return newNestedParquet(to, adapted, a, props, opt)
+			return newNestedFile(to, adapted, a, props, opt)
 		}
 	}
-	return newFlatParquet(to, adapted, a, props, opt)
+	return newFlatFile(to, adapted, a, props, opt)
 }
 
 // flatParquet writes columns without children, each by a chunkEncoder. The columns of a batch are encoded
 // by as many goroutines as there are threads; what is compressed waits for the end of its row group.
-type flatParquet struct {
+type flatFile struct {
 	to      *countingWriter
 	schema  *arrow.Schema // adapted
 	meta    *metadata.FileMetaDataBuilder
@@ -130,7 +131,7 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 // Tell returns the position of the next byte.
 func (w *countingWriter) Tell() int64 { return w.bytes }
 
-const parquetMagic = "PAR1"
+const magic = "PAR1"
 
 // rowsInParallelMin is the smallest batch whose columns are worth goroutines.
 const rowsInParallelMin = 2048
@@ -138,7 +139,7 @@ const rowsInParallelMin = 2048
 // rowGroupsMax is the most row groups that the format can number.
 const rowGroupsMax = math.MaxInt16
 
-func newFlatParquet(to io.Writer, schema *arrow.Schema, a *Adapter, props *parquet.WriterProperties, opt *ParquetOptions) (Encoder, error) {
+func newFlatFile(to io.Writer, schema *arrow.Schema, a *adapt.Adapter, props *parquet.WriterProperties, opt *Options) (Encoder, error) {
 	columns, err := pqarrow.ToParquet(schema, props, pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator)))
 	if err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func newFlatParquet(to io.Writer, schema *arrow.Schema, a *Adapter, props *parqu
 	if err != nil {
 		return nil, err
 	}
-	e := &flatParquet{to: &countingWriter{Writer: to}, schema: schema, meta: metadata.NewFileMetadataBuilder(columns, props, pairs), index: &metadata.PageIndexBuilder{Schema: columns},
+	e := &flatFile{to: &countingWriter{Writer: to}, schema: schema, meta: metadata.NewFileMetadataBuilder(columns, props, pairs), index: &metadata.PageIndexBuilder{Schema: columns},
 		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: max(opt.GroupBytes, chunkBytesMin*int64(schema.NumFields())), reserved: rowdata.NewReservation(opt.Budget)}
 	if err := e.reserve(0); err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func newFlatParquet(to io.Writer, schema *arrow.Schema, a *Adapter, props *parqu
 		}
 		e.columns = append(e.columns, column)
 	}
-	_, err = io.WriteString(e.to, parquetMagic)
+	_, err = io.WriteString(e.to, magic)
 	return e, err
 }
 
@@ -180,7 +181,7 @@ func keyValues(schema *arrow.Schema) (metadata.KeyValueMetadata, error) {
 	return pairs, pairs.Append("ARROW:schema", base64.StdEncoding.EncodeToString(stream.Bytes()))
 }
 
-func (e *flatParquet) Write(batch arrow.RecordBatch) error {
+func (e *flatFile) Write(batch arrow.RecordBatch) error {
 	for row := int64(0); row < batch.NumRows(); {
 		if e.group == nil {
 			if err := e.begin(); err != nil {
@@ -228,7 +229,7 @@ func partOf(batch arrow.RecordBatch, from, rows, bytes int64) arrow.RecordBatch 
 }
 
 // held returns how many bytes wait for the end of the row group.
-func (e *flatParquet) held() int64 {
+func (e *flatFile) held() int64 {
 	bytes := 0
 	for _, c := range e.columns {
 		bytes += c.held()
@@ -253,7 +254,7 @@ const (
 )
 
 // makeRoom reserves the memory that a part takes. Where there is none, the row group ends before it.
-func (e *flatParquet) makeRoom(part arrow.RecordBatch) error {
+func (e *flatFile) makeRoom(part arrow.RecordBatch) error {
 	bytes := partCopies * rowdata.BatchBytes(part)
 	err := e.reserve(bytes)
 	if err == nil || e.rowsInGroup == 0 {
@@ -269,7 +270,7 @@ func (e *flatParquet) makeRoom(part arrow.RecordBatch) error {
 }
 
 // reserve makes the reservation suit what is held, and so many bytes more.
-func (e *flatParquet) reserve(more int64) error {
+func (e *flatFile) reserve(more int64) error {
 	const growing = 2 // a buffer that is full is copied to one that is larger
 	bytes := growing*e.held() + more + int64(len(e.schema.Fields()))*(columnBytes+chunkBytes*int64(e.groups+1))
 	if bytes < reservedStep {
@@ -278,7 +279,7 @@ func (e *flatParquet) reserve(more int64) error {
 	return e.reserved.Resize((bytes + reservedStep - 1) / reservedStep * reservedStep)
 }
 
-func (e *flatParquet) begin() error {
+func (e *flatFile) begin() error {
 	if e.groups == rowGroupsMax {
 		return fmt.Errorf("parquet has no more than %d row groups: give them more than %d rows (--row-group-rows, RowGroupRows)", rowGroupsMax, e.rowsPerGroup)
 	}
@@ -295,7 +296,7 @@ func (e *flatParquet) begin() error {
 }
 
 // each calls a function for each column, of which a batch has some rows.
-func (e *flatParquet) each(rows int, f func(column int) error) error {
+func (e *flatFile) each(rows int, f func(column int) error) error {
 	named := func(i int) error {
 		if err := f(i); err != nil {
 			return fmt.Errorf("column %q: %w", e.schema.Field(i).Name, err)
@@ -328,7 +329,7 @@ func (e *flatParquet) each(rows int, f func(column int) error) error {
 }
 
 // endGroup writes the row group.
-func (e *flatParquet) endGroup() error {
+func (e *flatFile) endGroup() error {
 	if e.group == nil {
 		return nil
 	}
@@ -343,7 +344,7 @@ func (e *flatParquet) endGroup() error {
 	return cmp.Or(errs...)
 }
 
-func (e *flatParquet) Close() error {
+func (e *flatFile) Close() error {
 	defer e.reserved.Release()
 	if err := e.endGroup(); err != nil {
 		return err
@@ -359,6 +360,6 @@ func (e *flatParquet) Close() error {
 	if err != nil {
 		return err
 	}
-	_, err = e.to.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), parquetMagic...))
+	_, err = e.to.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), magic...))
 	return err
 }

@@ -1,8 +1,10 @@
-package sink
+package text
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
+	"io"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -15,22 +17,50 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/sink/sinktest"
 )
 
 var rewrite = flag.Bool("rewrite", false, "renew the golden files")
 
-// text returns what a format makes of batches.
-func text(t testing.TB, opt Options, schema *arrow.Schema, batches ...arrow.RecordBatch) string {
+var pairSchema = arrow.NewSchema([]arrow.Field{
+	{Name: "k", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+}, nil)
+
+// encoder is what CSVEncoder, JSONEncoder and TableEncoder have in common.
+type encoder interface {
+	Write(arrow.RecordBatch) error
+	Close() error
+}
+
+// written returns the text that an encoder makes of batches.
+func written(t testing.TB, start func(to io.Writer) (encoder, error), batches ...arrow.RecordBatch) string {
 	t.Helper()
 	var out bytes.Buffer
-	opt.Stdout = &out
-	w, err := Create("-", schema, opt)
-	check(t, err)
+	enc, err := start(&out)
+	sinktest.Check(t, err)
 	for _, b := range batches {
-		check(t, w.Write(b))
+		sinktest.Check(t, enc.Write(b))
 	}
-	check(t, w.Commit())
+	sinktest.Check(t, enc.Close())
 	return out.String()
+}
+
+func csvText(t testing.TB, delimiter byte, header bool, schema *arrow.Schema, batches ...arrow.RecordBatch) string {
+	t.Helper()
+	return written(t, func(to io.Writer) (encoder, error) { return NewCSV(to, schema, delimiter, header) }, batches...)
+}
+
+func jsonText(t testing.TB, schema *arrow.Schema, batches ...arrow.RecordBatch) string {
+	t.Helper()
+	return written(t, func(to io.Writer) (encoder, error) { return NewJSON(to, schema) }, batches...)
+}
+
+func tableText(t testing.TB, opt TableOptions, schema *arrow.Schema, batches ...arrow.RecordBatch) string {
+	t.Helper()
+	opt.RowsShown, opt.CellWidth = cmp.Or(opt.RowsShown, 40), cmp.Or(opt.CellWidth, 48)
+	return written(t, func(to io.Writer) (encoder, error) { return NewTable(to, schema, opt) }, batches...)
 }
 
 // Catches NULL and "" written alike, and quotes that are missing or too many.
@@ -44,14 +74,14 @@ func TestCSVText(t *testing.T) {
 	b.Field(1).AppendNull()
 	batch := b.NewRecordBatch()
 	want := "k,n\n\"\",0\nplain,-1\n\"a,b\",-2\n\"say \"\"hi\"\"\",-3\n\"two\nlines\",-4\n\"\"\"\",-5\ntab\t,-6\n,\n"
-	if got := text(t, Options{Format: CSV}, pairSchema, batch); got != want {
+	if got := csvText(t, ',', true, pairSchema, batch); got != want {
 		t.Errorf("%q\nwant\n%q", got, want)
 	}
 	want = "\"\"|0\nplain|-1\na,b|-2\n\"say \"\"hi\"\"\"|-3\n\"two\nlines\"|-4\n\"\"\"\"|-5\ntab\t|-6\n|\n"
-	if got := text(t, Options{Format: CSV, Delimiter: '|', NoHeader: true}, pairSchema, batch); got != want {
+	if got := csvText(t, '|', false, pairSchema, batch); got != want {
 		t.Errorf("%q\nwant\n%q", got, want)
 	}
-	if got := text(t, Options{Format: TSV}, pairSchema); got != "k\tn\n" {
+	if got := csvText(t, '\t', true, pairSchema); got != "k\tn\n" {
 		t.Errorf("no rows: %q", got)
 	}
 }
@@ -134,7 +164,7 @@ func TestTables(t *testing.T) {
 		&arrow.Decimal128Type{Precision: 15, Scale: 2}, &arrow.TimestampType{Unit: arrow.Millisecond},
 		arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.BinaryTypes.Binary,
 	}
-	schema := schemaOf(types)
+	schema := sinktest.SchemaOf(types)
 	rows := `[
 		{"c00": "plain", "c01": 1, "c02": 1.5, "c03": "12.30", "c04": "2001-02-03 04:05:06.7", "c05": [1, null], "c06": "AAE="},
 		{"c00": "日本語", "c01": -12345, "c02": 1e300, "c03": "-0.05", "c04": "1969-12-31 00:00:00", "c05": [], "c06": "aGk="},
@@ -143,43 +173,46 @@ func TestTables(t *testing.T) {
 		{"c00": "a string that is much longer than the cell that it is put in", "c01": 0, "c02": -0.5, "c03": "1", "c04": null, "c05": [7], "c06": ""}
 	]`
 	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows))
-	check(t, err)
+	sinktest.Check(t, err)
 	many := make([]arrow.RecordBatch, 2469)
 	for i := range many {
 		many[i] = batch
 	}
-	golden(t, "all", text(t, Options{RowsShown: -1, CellWidth: 24}, schema, batch))
-	golden(t, "some", text(t, Options{RowsShown: 3}, schema, many...))
-	golden(t, "color", text(t, Options{RowsShown: 3, Color: true}, schema, batch))
-	golden(t, "empty", text(t, Options{}, schema))
-	golden(t, "one", text(t, Options{}, schema, batch.NewSlice(0, 1)))
+	golden(t, "all", tableText(t, TableOptions{RowsShown: -1, CellWidth: 24}, schema, batch))
+	golden(t, "some", tableText(t, TableOptions{RowsShown: 3}, schema, many...))
+	golden(t, "color", tableText(t, TableOptions{RowsShown: 3, Color: true}, schema, batch))
+	golden(t, "empty", tableText(t, TableOptions{}, schema))
+	golden(t, "one", tableText(t, TableOptions{}, schema, batch.NewSlice(0, 1)))
 }
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "table_"+name+".txt")
 	if *rewrite {
-		check(t, os.MkdirAll("testdata", 0o777))
-		check(t, os.WriteFile(path, []byte(got), 0o666))
+		sinktest.Check(t, os.MkdirAll("testdata", 0o777))
+		sinktest.Check(t, os.WriteFile(path, []byte(got), 0o666))
 		return
 	}
 	want, err := os.ReadFile(path)
-	check(t, err)
+	sinktest.Check(t, err)
 	if got != string(want) {
 		t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 	}
 }
 
 func BenchmarkText(b *testing.B) {
-	schema := schemaOf([]arrow.DataType{
+	schema := sinktest.SchemaOf([]arrow.DataType{
 		arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64,
 		&arrow.Decimal128Type{Precision: 12, Scale: 2}, arrow.FixedWidthTypes.Date32, &arrow.TimestampType{Unit: arrow.Microsecond},
 	})
-	batch := randomBatch(b, schema, 10_000, rand.New(rand.NewPCG(1, 1)))
-	for _, format := range []Format{CSV, JSON} {
-		b.Run(string(format), func(b *testing.B) {
+	batch := sinktest.RandomBatch(b, schema, 10_000, rand.New(rand.NewPCG(1, 1)))
+	for format, encode := range map[string]func(){
+		"csv":  func() { csvText(b, ',', true, schema, batch) },
+		"json": func() { jsonText(b, schema, batch) },
+	} {
+		b.Run(format, func(b *testing.B) {
 			for b.Loop() {
-				text(b, Options{Format: format}, schema, batch)
+				encode()
 			}
 			b.ReportMetric(float64(b.N)*float64(batch.NumRows()*batch.NumCols())/b.Elapsed().Seconds()/1e6, "Mvalues/s")
 		})

@@ -1,4 +1,4 @@
-package sink
+package parquet
 
 import (
 	"fmt"
@@ -11,10 +11,12 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/schema"
+
+	"github.com/mpga/mpga/engine/sink/adapt"
 )
 
 // newChunkEncoder returns the encoder of a column of the adapted schema.
-func newChunkEncoder(f arrow.Field, column *schema.Column, a *Adapter, props *parquet.WriterProperties) (chunkEncoder, error) {
+func newChunkEncoder(f arrow.Field, column *schema.Column, a *adapt.Adapter, props *parquet.WriterProperties) (chunkEncoder, error) {
 	if form, ok := wordFormOf(f.Type, column.TypeLength()); ok {
 		return newWordColumn(form, f.Type, column, a, props)
 	}
@@ -35,7 +37,7 @@ type wordColumn struct {
 	form     wordForm
 	to       arrow.DataType // adapted
 	nullable bool
-	adapter  *Adapter
+	adapter  *adapt.Adapter
 	codec    pageCodec // nil for none
 	level    int
 	entries  int // of a dictionary at most
@@ -64,7 +66,7 @@ type wordColumn struct {
 	distinct    []uint64 // words of its values
 }
 
-func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *Adapter, props *parquet.WriterProperties) (*wordColumn, error) {
+func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *adapt.Adapter, props *parquet.WriterProperties) (*wordColumn, error) {
 	c := &wordColumn{form: form, to: to, nullable: column.MaxDefinitionLevel() > 0, adapter: a,
 		level:   props.CompressionLevelFor(column.Path()),
 		entries: int(min(props.MaxRowGroupLength()/4+1, entriesMax)),

@@ -1,4 +1,4 @@
-package sink
+package parquet
 
 import (
 	"io"
@@ -7,14 +7,15 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
+	"github.com/mpga/mpga/engine/sink/adapt"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // nestedParquet leaves all to the library, which knows how lists and structs become columns. It is several
 // times slower than flatParquet.
-type nestedParquet struct {
+type nestedFile struct {
 	w             *pqarrow.FileWriter
-	adapter       *Adapter
+	adapter       *adapt.Adapter
 	schema        *arrow.Schema // adapted
 	rowsPerGroup  int64
 	rowsInGroup   int64
@@ -24,8 +25,8 @@ type nestedParquet struct {
 	groupsStarted bool
 }
 
-func newNestedParquet(to io.Writer, schema *arrow.Schema, a *Adapter, props *parquet.WriterProperties, opt *ParquetOptions) (Encoder, error) {
-	e := &nestedParquet{adapter: a, schema: schema, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: opt.GroupBytes, reserved: rowdata.NewReservation(opt.Budget)}
+func newNestedFile(to io.Writer, schema *arrow.Schema, a *adapt.Adapter, props *parquet.WriterProperties, opt *Options) (Encoder, error) {
+	e := &nestedFile{adapter: a, schema: schema, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: opt.GroupBytes, reserved: rowdata.NewReservation(opt.Budget)}
 	// The Arrow schema beside Parquet's own keeps what Parquet has no type for: the zones.
 	arrowProps := pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator), pqarrow.WithStoreSchema())
 	var err error
@@ -33,7 +34,7 @@ func newNestedParquet(to io.Writer, schema *arrow.Schema, a *Adapter, props *par
 	return e, err
 }
 
-func (e *nestedParquet) Write(batch arrow.RecordBatch) error {
+func (e *nestedFile) Write(batch arrow.RecordBatch) error {
 	for row := int64(0); row < batch.NumRows(); {
 		rows := e.rowsPerGroup
 		if e.groupsStarted && e.rowsInGroup < e.rowsPerGroup {
@@ -55,7 +56,7 @@ func (e *nestedParquet) Write(batch arrow.RecordBatch) error {
 const nestedCopies = 6
 
 // add writes rows that are few.
-func (e *nestedParquet) add(part arrow.RecordBatch) error {
+func (e *nestedFile) add(part arrow.RecordBatch) error {
 	bytes := rowdata.BatchBytes(part)
 	full := e.rowsInGroup >= e.rowsPerGroup || e.bytesInGroup >= e.bytesPerGroup
 	if !full {
@@ -80,7 +81,7 @@ func (e *nestedParquet) add(part arrow.RecordBatch) error {
 	return e.w.WriteBuffered(adapted)
 }
 
-func (e *nestedParquet) Close() error {
+func (e *nestedFile) Close() error {
 	defer e.reserved.Release()
 	return e.w.Close()
 }

@@ -1,4 +1,4 @@
-package sink
+package parquet
 
 import (
 	"bytes"
@@ -8,29 +8,31 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
+
+	"github.com/mpga/mpga/engine/sink/sinktest"
 )
 
 // Catches minima and maxima that are not those of the values, as a library's buffer that is used
 // again would make them: readers leave out row groups by them.
 func TestParquetStatistics(t *testing.T) {
-	schema := schemaOf([]arrow.DataType{
+	schema := sinktest.SchemaOf([]arrow.DataType{
 		&arrow.Decimal128Type{Precision: 38, Scale: 6}, &arrow.Decimal64Type{Precision: 18}, arrow.BinaryTypes.String,
 		&arrow.FixedSizeBinaryType{ByteWidth: 3},
 	})
 	r := rand.New(rand.NewPCG(8, 9))
 	var batches []arrow.RecordBatch
 	for range 6 {
-		batches = append(batches, randomBatch(t, schema, 700, r))
+		batches = append(batches, sinktest.RandomBatch(t, schema, 700, r))
 	}
-	f, err := file.OpenParquetFile(writeAll(t, "x.parquet", Options{RowGroupRows: 1500}, schema, batches...), false)
-	check(t, err)
+	f, err := file.OpenParquetFile(writeAll(t, Options{RowGroupRows: 1500}, schema, batches...), false)
+	sinktest.Check(t, err)
 	defer f.Close()
 	for g := range f.NumRowGroups() {
 		for c := range schema.NumFields() {
 			chunk, err := f.RowGroup(g).MetaData().ColumnChunk(c)
-			check(t, err)
+			sinktest.Check(t, err)
 			stats, err := chunk.Statistics()
-			check(t, err)
+			sinktest.Check(t, err)
 			if stats == nil || !stats.HasMinMax() {
 				t.Fatalf("row group %d, column %d has no statistics", g, c)
 			}
@@ -46,10 +48,10 @@ func TestParquetStatistics(t *testing.T) {
 func chunkRange(t *testing.T, group *file.RowGroupReader, column int) (low, high []byte) {
 	t.Helper()
 	reader, err := group.Column(column)
-	check(t, err)
+	sinktest.Check(t, err)
 	compare := bytes.Compare
 	var values [][]byte
-	read := func(n int, err error) int { check(t, err); return n }
+	read := func(n int, err error) int { sinktest.Check(t, err); return n }
 	levels := make([]int16, group.NumRows())
 	switch r := reader.(type) {
 	case *file.ByteArrayColumnChunkReader:

@@ -1,10 +1,13 @@
-package sink
+// Package sinktest makes record batches for the tests of the packages below engine/sink, and compares what was read
+// back with them. Only tests import it.
+package sinktest
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -15,8 +18,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// flatTypes are the types of columns without children.
-var flatTypes = []arrow.DataType{
+// FlatTypes are the types of columns without children.
+var FlatTypes = []arrow.DataType{
 	arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
 	arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
 	arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
@@ -35,13 +38,13 @@ var flatTypes = []arrow.DataType{
 	&arrow.Decimal256Type{Precision: 60, Scale: 10},
 }
 
-// allTypes are flatTypes, dictionaries of some, lists of all, and a struct.
-func allTypes() []arrow.DataType {
-	types := append([]arrow.DataType{}, flatTypes...)
+// AllTypes are FlatTypes, dictionaries of some, lists of all, and a struct.
+func AllTypes() []arrow.DataType {
+	types := append([]arrow.DataType{}, FlatTypes...)
 	for _, v := range []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Date32, &arrow.Decimal64Type{Precision: 9, Scale: 3}} {
 		types = append(types, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: v})
 	}
-	for _, v := range flatTypes {
+	for _, v := range FlatTypes {
 		types = append(types, arrow.ListOf(v))
 	}
 	return append(types,
@@ -51,7 +54,8 @@ func allTypes() []arrow.DataType {
 			arrow.Field{Name: "d", Type: arrow.FixedWidthTypes.Duration_s, Nullable: true}))
 }
 
-func schemaOf(types []arrow.DataType) *arrow.Schema {
+// SchemaOf returns a schema of nullable columns c00, c01 and so on, of the types.
+func SchemaOf(types []arrow.DataType) *arrow.Schema {
 	fields := make([]arrow.Field, len(types))
 	for i, t := range types {
 		fields[i] = arrow.Field{Name: fmt.Sprintf("c%02d", i), Type: t, Nullable: true}
@@ -59,8 +63,8 @@ func schemaOf(types []arrow.DataType) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// randomBatch fills a batch of the schema with extreme, odd and ordinary values; a fifth is NULL.
-func randomBatch(t testing.TB, schema *arrow.Schema, rows int, r *rand.Rand) arrow.RecordBatch {
+// RandomBatch fills a batch of the schema with extreme, odd and ordinary values; a fifth is NULL.
+func RandomBatch(t testing.TB, schema *arrow.Schema, rows int, r *rand.Rand) arrow.RecordBatch {
 	t.Helper()
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()
@@ -172,13 +176,13 @@ func appendRandom(t testing.TB, b array.Builder, r *rand.Rand) {
 		v := decimal256.FromI64(randomInt(r, math.MinInt64, math.MaxInt64))
 		b.Append(v.Mul(v).Mul(decimal256.FromI64(r.Int64N(3) - 1)))
 	case *array.Int64DictionaryBuilder:
-		check(t, b.Append(r.Int64N(20)))
+		Check(t, b.Append(r.Int64N(20)))
 	case *array.Date32DictionaryBuilder:
-		check(t, b.Append(arrow.Date32(r.IntN(20))))
+		Check(t, b.Append(arrow.Date32(r.IntN(20))))
 	case *array.BinaryDictionaryBuilder:
-		check(t, b.AppendString(randomString(r)))
+		Check(t, b.AppendString(randomString(r)))
 	case *array.Decimal64DictionaryBuilder:
-		check(t, b.Append(decimal.Decimal64(r.IntN(20))))
+		Check(t, b.Append(decimal.Decimal64(r.IntN(20))))
 	case array.ListLikeBuilder:
 		b.Append(true)
 		for range r.IntN(4) {
@@ -194,7 +198,11 @@ func appendRandom(t testing.TB, b array.Builder, r *rand.Rand) {
 	}
 }
 
-func check(t testing.TB, err error) {
+// perSecond returns how many of the unit a second has.
+func perSecond(unit arrow.TimeUnit) int64 { return int64(time.Second / unit.Multiplier()) }
+
+// Check ends the test if there is an error.
+func Check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package sink
+package parquet
 
 import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
@@ -43,7 +43,7 @@ func (x pageIndex) add(pages []page, offset int64) error {
 }
 
 // writeIndex writes the page index behind the last row group.
-func (e *flatParquet) writeIndex() error {
+func (e *flatFile) writeIndex() error {
 	var at metadata.PageIndexLocation
 	e.index.Finish()
 	if err := e.index.WriteTo(e.to, &at); err != nil {

@@ -1,4 +1,4 @@
-package sink
+package parquet
 
 import (
 	"encoding/binary"

@@ -1,12 +1,15 @@
-package sink
+package parquet
 
 import (
+	"bufio"
 	"bytes"
-	"context"
+	"cmp"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -15,8 +18,36 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/engine/sink/sinktest"
 )
+
+// withDefaults fills in the options that are not set.
+func withDefaults(opt Options) *Options {
+	opt.Codec = cmp.Or(opt.Codec, "snappy")
+	opt.RowGroupRows = cmp.Or(opt.RowGroupRows, 1<<18)
+	opt.GroupBytes = cmp.Or(opt.GroupBytes, 256<<20)
+	opt.Threads = cmp.Or(opt.Threads, runtime.GOMAXPROCS(0))
+	opt.Allocator = memory.DefaultAllocator
+	return &opt
+}
+
+// writeAll writes batches to a new file in a temporary directory, and returns its path.
+func writeAll(t *testing.T, opt Options, schema *arrow.Schema, batches ...arrow.RecordBatch) string {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "x.parquet"))
+	sinktest.Check(t, err)
+	to := bufio.NewWriter(f)
+	enc, err := New(to, schema, withDefaults(opt))
+	sinktest.Check(t, err)
+	for _, b := range batches {
+		sinktest.Check(t, enc.Write(b))
+	}
+	sinktest.Check(t, enc.Close())
+	sinktest.Check(t, to.Flush())
+	sinktest.Check(t, f.Close())
+	return f.Name()
+}
 
 // columnsOf makes a batch of a bigint, a text, a double and a decimal, all nullable, that follow from one
 // number a row; a negative one is NULL.
@@ -99,8 +130,8 @@ func TestParquetEncodings(t *testing.T) {
 				if testing.Short() && threads == 1 {
 					continue
 				}
-				path := writeAll(t, "x.parquet", Options{Threads: threads, RowGroupRows: many}, batch.Schema(), batches...)
-				compareTables(t, array.NewTableFromRecords(batch.Schema(), []arrow.RecordBatch{batch}), readTable(t, path))
+				path := writeAll(t, Options{Threads: threads, RowGroupRows: many}, batch.Schema(), batches...)
+				sinktest.CompareTables(t, array.NewTableFromRecords(batch.Schema(), []arrow.RecordBatch{batch}), sinktest.ReadTable(t, path))
 				if got := pagesOf(t, path, 0); test.coded != "" && got != test.coded {
 					t.Errorf("pages %s, want %s", got, test.coded)
 				}
@@ -109,26 +140,14 @@ func TestParquetEncodings(t *testing.T) {
 	}
 }
 
-func readTable(t *testing.T, path string) arrow.Table {
-	t.Helper()
-	f, err := file.OpenParquetFile(path, false)
-	check(t, err)
-	defer f.Close()
-	r, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
-	check(t, err)
-	table, err := r.ReadTable(context.Background())
-	check(t, err)
-	return table
-}
-
 // pagesOf says of the pages of a column whether they are of codes or plain.
 func pagesOf(t *testing.T, path string, column int) string {
 	t.Helper()
 	f, err := file.OpenParquetFile(path, false)
-	check(t, err)
+	sinktest.Check(t, err)
 	defer f.Close()
 	pages, err := f.RowGroup(0).GetColumnPageReader(column)
-	check(t, err)
+	sinktest.Check(t, err)
 	kinds := ""
 	for pages.Next() {
 		switch page := pages.Page(); {
@@ -139,20 +158,20 @@ func pagesOf(t *testing.T, path string, column int) string {
 			kinds += "p"
 		}
 	}
-	check(t, pages.Err())
+	sinktest.Check(t, pages.Err())
 	return kinds
 }
 
 // Catches codes that are not translated from one batch's dictionary to the next's, and NULLs among them.
 func TestParquetDictionaries(t *testing.T) {
 	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.BinaryTypes.String}
-	schema := schemaOf([]arrow.DataType{typ})
+	schema := sinktest.SchemaOf([]arrow.DataType{typ})
 	r := rand.New(rand.NewPCG(6, 7))
 	for _, distinct := range []int64{3, 50_000} {
 		var batches, plain []arrow.RecordBatch
 		for range 6 {
 			b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-			texts := array.NewRecordBuilder(memory.DefaultAllocator, schemaOf([]arrow.DataType{typ.ValueType}))
+			texts := array.NewRecordBuilder(memory.DefaultAllocator, sinktest.SchemaOf([]arrow.DataType{typ.ValueType}))
 			for range 20_000 {
 				text := fmt.Sprintf("value of some length %d", r.Int64N(distinct))
 				if r.IntN(10) == 0 {
@@ -160,13 +179,13 @@ func TestParquetDictionaries(t *testing.T) {
 					texts.Field(0).AppendNull()
 					continue
 				}
-				check(t, b.Field(0).AppendValueFromString(text))
-				check(t, texts.Field(0).AppendValueFromString(text))
+				sinktest.Check(t, b.Field(0).AppendValueFromString(text))
+				sinktest.Check(t, texts.Field(0).AppendValueFromString(text))
 			}
 			batches, plain = append(batches, b.NewRecordBatch()), append(plain, texts.NewRecordBatch())
 		}
-		path := writeAll(t, "x.parquet", Options{}, schema, batches...)
-		compareTables(t, array.NewTableFromRecords(plain[0].Schema(), plain), readTable(t, path))
+		path := writeAll(t, Options{}, schema, batches...)
+		sinktest.CompareTables(t, array.NewTableFromRecords(plain[0].Schema(), plain), sinktest.ReadTable(t, path))
 	}
 }
 
@@ -178,9 +197,9 @@ func TestParquetBadIndex(t *testing.T) {
 	indexes := array.NewInt8Builder(memory.DefaultAllocator)
 	indexes.AppendValues([]int8{0, 1}, nil)
 	bad := array.NewDictionaryArray(typ, indexes.NewArray(), values.NewArray())
-	schema := schemaOf([]arrow.DataType{typ})
-	w, err := Create(t.TempDir()+"/x.parquet", schema, Options{})
-	check(t, err)
+	schema := sinktest.SchemaOf([]arrow.DataType{typ})
+	w, err := New(io.Discard, schema, withDefaults(Options{}))
+	sinktest.Check(t, err)
 	err = w.Write(array.NewRecordBatch(schema, []arrow.Array{bad}, 2))
 	if err == nil || !strings.Contains(err.Error(), `column "c00": index 1 into a dictionary of 1 values`) {
 		t.Error(err)
@@ -241,27 +260,25 @@ func unpackHybrid(data []byte, n, width int) []uint32 {
 
 // Would catch a row group that grows without bound where values are long.
 func TestParquetGroupBytes(t *testing.T) {
-	schema := schemaOf([]arrow.DataType{arrow.BinaryTypes.String})
+	schema := sinktest.SchemaOf([]arrow.DataType{arrow.BinaryTypes.String})
 	var file bytes.Buffer
-	opt := Options{Format: Parquet, Codec: "none"}
-	opt.EnsureDefaults()
-	enc, err := NewParquet(&file, schema, opt.parquet())
-	check(t, err)
-	enc.(*flatParquet).bytesPerGroup = 1 << 20
+	enc, err := New(&file, schema, withDefaults(Options{Codec: "none"}))
+	sinktest.Check(t, err)
+	enc.(*flatFile).bytesPerGroup = 1 << 20
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	for i := range 2000 {
 		b.Append(strings.Repeat(fmt.Sprint(i), 5000))
 	}
 	batch := array.NewRecordBatch(schema, []arrow.Array{b.NewArray()}, 2000)
 	for row := int64(0); row < batch.NumRows(); row += 100 {
-		check(t, enc.Write(batch.NewSlice(row, row+100)))
+		sinktest.Check(t, enc.Write(batch.NewSlice(row, row+100)))
 	}
-	check(t, enc.Close())
+	sinktest.Check(t, enc.Close())
 	path := filepath.Join(t.TempDir(), "x.parquet")
-	check(t, os.WriteFile(path, file.Bytes(), 0o666))
-	table := readTable(t, path)
-	compareTables(t, array.NewTableFromRecords(schema, []arrow.RecordBatch{batch}), table)
-	if groups := table.Column(0).Data().Chunks(); table.NumRows() != 2000 || file.Len() < 30<<20 || enc.(*flatParquet).groups < 10 {
-		t.Errorf("%d row groups of %d B, %d chunks", enc.(*flatParquet).groups, file.Len(), len(groups))
+	sinktest.Check(t, os.WriteFile(path, file.Bytes(), 0o666))
+	table := sinktest.ReadTable(t, path)
+	sinktest.CompareTables(t, array.NewTableFromRecords(schema, []arrow.RecordBatch{batch}), table)
+	if groups := table.Column(0).Data().Chunks(); table.NumRows() != 2000 || file.Len() < 30<<20 || enc.(*flatFile).groups < 10 {
+		t.Errorf("%d row groups of %d B, %d chunks", enc.(*flatFile).groups, file.Len(), len(groups))
 	}
 }

@@ -1,4 +1,4 @@
-package sink
+package parquet
 
 import (
 	"context"
@@ -8,11 +8,13 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/engine/sink/adapt"
 )
 
 // libraryColumn leaves a column of a type that is seldom written, such as truth values, to the library.
 type libraryColumn struct {
-	adapter  *Adapter
+	adapter  *adapt.Adapter
 	to       arrow.DataType // adapted
 	nullable bool
 	props    *parquet.WriterProperties
