@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -69,5 +70,27 @@ func TestTimeEnds(t *testing.T) {
 				t.Errorf("%s of %d: %v, want %s", c.expr, c.bits, err, c.want)
 			}
 		}
+	}
+}
+
+// The calendar beside the time package's: a day taken apart, put together, and written.
+func BenchmarkCalendar(b *testing.B) {
+	const first = 19_000 // days after 1970-01-01
+	sum, day := int64(0), int64(first)
+	for _, c := range []struct {
+		name string
+		once func()
+	}{
+		{"civilOf", func() { sum += civilOf(day).day }},
+		{"days", func() { sum += civil{2024, 3, day % 28}.days() }},
+		{"time.Date", func() { sum += time.Date(2024, 3, int(day%28), 0, 0, 0, 0, time.UTC).Unix() }},
+		{"strftime", func() { sum += int64(len(appendTime(nil, "%Y-%m-%d %H:%M:%S.%f", momentOf(day*dayMicros)))) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				c.once()
+				day++
+			}
+		})
 	}
 }
