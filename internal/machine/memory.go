@@ -2,12 +2,9 @@
 package machine
 
 import (
-	"bytes"
 	"math"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"github.com/mpga/mpga/internal/mem"
 )
@@ -15,15 +12,16 @@ import (
 // Memory returns how many bytes the control group may use, the machine has, or a limit of
 // address space leaves, which counts as at least so many.
 func Memory(least int64) int64 {
-	memory := int64(math.MaxInt64)
-	if info, err := os.ReadFile("/proc/meminfo"); err == nil {
-		if fields := bytes.Fields(info); len(fields) > 1 && string(fields[0]) == "MemTotal:" {
-			if kib, err := strconv.ParseInt(string(fields[1]), 10, 64); err == nil {
-				memory = kib << 10
-			}
-		}
+	return min(limitOf(memlimit.FromSystem), limitOf(memlimit.FromCgroup), addressMemory(least))
+}
+
+// limitOf returns a limit in bytes, or the largest number where the system tells none.
+func limitOf(memory func() (uint64, error)) int64 {
+	limit, err := memory()
+	if err != nil {
+		return math.MaxInt64
 	}
-	return min(memory, groupMemory(), addressMemory(least))
+	return int64(min(limit, math.MaxInt64))
 }
 
 // addressShare is the part of the address space that may become memory: the other half is that of freed blocks, of the
@@ -33,30 +31,4 @@ const addressShare = 2
 // addressMemory returns how much memory a limit of address space (ulimit -v) leaves, and at least least.
 func addressMemory(least int64) int64 {
 	return max(mem.AddressSpaceLeft()/addressShare, least)
-}
-
-// groupMemory returns the least limit of the control groups (version 2) that the process is in.
-func groupMemory() int64 {
-	memory := int64(math.MaxInt64)
-	self, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return memory
-	}
-	group := ""
-	for line := range strings.Lines(string(self)) {
-		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			group = path
-		}
-	}
-	for ; ; group = filepath.Dir(group) {
-		text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", group, "memory.max"))
-		if err == nil {
-			if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
-				memory = min(memory, limit)
-			}
-		}
-		if len(group) <= 1 {
-			return memory
-		}
-	}
 }
