@@ -153,7 +153,9 @@ func labelText(labels []string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// text returns all metrics in Prometheus' text format, version 0.0.4.
+// text returns all metrics in Prometheus' text format, version 0.0.4. prometheus/common/expfmt writes it from a
+// protobuf message for each value and makes the command 130 kB larger, client_golang 776 kB; VictoriaMetrics/metrics
+// (25 kB) has no help texts.
 func (m *metrics) text() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

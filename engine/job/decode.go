@@ -16,7 +16,9 @@ import (
 	"github.com/mpga/mpga/internal/nearest"
 )
 
-// decoder turns a tree of YAML into structs, and knows where each of their fields stands. J1.
+// decoder turns a tree of YAML into structs, and knows where each of their fields stands. J1. The library's own
+// decoding (yaml.WithKnownFields) gives a line for "cannot construct !!str `many` into int", and neither the column nor
+// the field's name, nor a place for the errors that Validate finds later.
 type decoder struct {
 	file   string
 	lines  []string

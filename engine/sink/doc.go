@@ -1,21 +1,21 @@
 // Package sink writes record batches: to Parquet, Arrow IPC, CSV, TSV and JSON files, to directories of such files, and
 // to the terminal as a table.
 //
-//		w, err := sink.Create("out.parquet", schema, sink.Options{})
-//		if err != nil {
-//			return err
+//	w, err := sink.Create("out.parquet", schema, sink.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	for batch := range batches {
+//		if err := w.Write(batch); err != nil {
+//			return err // the output is gone already
 //		}
-//		for batch := range batches {
-//			if err := w.Write(batch); err != nil {
-//				return err // the output is gone already
-//			}
-//		}
-//		return w.Commit()
+//	}
+//	return w.Commit()
 //
 // An output is there whole, or not at all:
 //
 //	Create ──> Write* ──> Commit     the file is there, complete and durable
-//               └─────> Abort      nothing is there
+//	              └─────> Abort      nothing is there
 //
 // Invariants:
 //

@@ -14,6 +14,7 @@ import (
 
 // TableEncoder keeps the first rows and draws them, once their widths are known: at the end, or when they take much
 // memory. Rows that follow are drawn as they come; a cell of theirs that is wider makes its column wider from there on.
+// jedib0t/go-pretty v6.8 holds all rows until the end, where X2 bounds them, and makes the command 199 kB larger.
 type TableEncoder struct {
 	to        io.Writer
 	head      [2][]string // names and types
