@@ -2,6 +2,7 @@ package tests
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -19,10 +20,13 @@ import (
 	"github.com/mpga/mpga/internal/grouptest"
 )
 
-// googleStore is the part of Google's storage API that objects need: metadata, lists, ranges, small uploads.
+// googleStore is the part of Google's storage API that objects need: metadata, lists, ranges, uploads of one request and
+// of many.
 type googleStore struct {
-	mu      sync.Mutex
-	objects map[string]string
+	mu       sync.Mutex
+	objects  map[string]string
+	sessions map[string]string // what uploads of many requests have sent, by name
+	deaf     bool              // whether a request of such an upload is answered with an error, though its bytes are kept
 }
 
 func (g *googleStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +34,10 @@ func (g *googleStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.mu.Unlock()
 	const metadata, upload = "/storage/v1/b/bucket/o", "/upload/storage/v1/b/bucket/o"
 	key := strings.TrimPrefix(r.URL.Path, metadata+"/")
+	_, there := g.objects[key]
 	switch {
+	case r.URL.Path == upload && r.URL.Query().Get("uploadType") == "resumable":
+		g.resumable(w, r)
 	case r.Method == http.MethodPost && r.URL.Path == upload:
 		g.upload(w, r)
 	case r.Method == http.MethodGet && r.URL.Path == metadata:
@@ -42,10 +49,10 @@ func (g *googleStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		slices.SortFunc(items, func(a, b map[string]string) int { return strings.Compare(a["name"], b["name"]) })
 		_ = json.NewEncoder(w).Encode(map[string]any{"items": items})
-	case r.Method == http.MethodDelete && g.objects[key] != "":
+	case r.Method == http.MethodDelete && there:
 		delete(g.objects, key)
 		w.WriteHeader(http.StatusNoContent)
-	case key != r.URL.Path && g.objects[key] != "":
+	case key != r.URL.Path && there:
 		_ = json.NewEncoder(w).Encode(g.describe(key))
 	default:
 		content, ok := g.objects[strings.TrimPrefix(r.URL.Path, "/bucket/")]
@@ -85,6 +92,49 @@ func (g *googleStore) upload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(g.describe(about.Name))
+}
+
+// resumable takes the beginning of an upload of many requests, some of its bytes, a question how many there are, or its end.
+func (g *googleStore) resumable(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("name")
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var from, to, size int
+	asked := r.Header.Get("Content-Range")
+	switch _, err := fmt.Sscanf(asked, "bytes %d-%d/", &from, &to); {
+	case r.Method == http.MethodPost:
+		g.sessions[name] = ""
+		w.Header().Set("Location", "http://"+r.Host+r.URL.String())
+		return
+	case r.Method == http.MethodDelete:
+		delete(g.sessions, name)
+		w.WriteHeader(499)
+		return
+	case err == nil && (from != len(g.sessions[name]) || to-from+1 != len(body)):
+		http.Error(w, fmt.Sprintf("%s of %d B after %d", asked, len(body), len(g.sessions[name])), http.StatusBadRequest)
+		return
+	}
+	g.sessions[name] += string(body)
+	if _, err := fmt.Sscanf(asked[strings.Index(asked, "/"):], "/%d", &size); err == nil && size == len(g.sessions[name]) {
+		g.objects[name] = g.sessions[name]
+	}
+	g.deaf = !g.deaf && len(body) > 0
+	have := len(g.sessions[name])
+	switch {
+	case g.deaf:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case err == nil && size == have && size > 0:
+		delete(g.sessions, name)
+		_ = json.NewEncoder(w).Encode(g.describe(name))
+	default:
+		if have > 0 {
+			w.Header().Set("Range", fmt.Sprintf("bytes=0-%d", have-1))
+		}
+		w.WriteHeader(http.StatusPermanentRedirect)
+	}
 }
 
 // Would catch URLs of gs:// that do not reach Google's API as they should.

@@ -1,115 +1,78 @@
 package objects
 
 import (
-	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-
-	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
-
-	"github.com/mpga/mpga/internal/redact"
-	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/internal/vfs"
+	"io/fs"
 )
+
+// bucket is a bucket of a store, or a container. A method makes one attempt: FS.retry makes the others. It is safe for
+// concurrent use.
+type bucket interface {
+	// stat returns the version of an object; an error is fs.ErrNotExist where there is no object.
+	stat(ctx context.Context, key string) (version, error)
+
+	// open asks for n bytes of an object from an offset on. It returns them with the size of the whole object.
+	open(ctx context.Context, key string, offset int64, n int) (body io.ReadCloser, size int64, err error)
+
+	// list returns objects whose keys have a prefix, at most so many, and a token for the next call, "" after the last
+	// object. The first call's token is "".
+	list(ctx context.Context, prefix, token string, most int) (page []listed, next string, err error)
+
+	remove(ctx context.Context, key string) error
+
+	// upload returns what writes an object. It asks the store for nothing yet.
+	upload(key string) parts
+}
+
+// listed is an object of a list.
+type listed struct {
+	key string
+	version
+}
+
+// parts writes an object: put writes a small object whole; begin, part and commit write a large one. Calls may be repeated
+// after an error. The object appears with put or commit. B1.
+type parts interface {
+	put(ctx context.Context, whole []byte) error
+	begin(ctx context.Context) error
+
+	// part sends partBytes. The parts of an object are numbered from 0 on; atOnce of them may be on their way.
+	part(ctx context.Context, number int, b []byte) error
+	atOnce() int
+
+	// commit sends the last part, of partBytes or fewer, and makes the object visible.
+	//
+	// Requires: the parts before it have been sent.
+	commit(ctx context.Context, number int, last []byte) error
+
+	// abort drops what has been sent.
+	abort(ctx context.Context) error
+}
+
+// contentType is the media type of the objects that are written.
+const contentType = "application/octet-stream"
 
 // bucketObject is an object of a bucket.
 type bucketObject struct {
-	bucket    *blob.Bucket
-	host, key string
+	bucket bucket
+	key    string
 }
 
-func (o *bucketObject) stat(ctx context.Context) (version, error) {
-	a, err := o.bucket.Attributes(ctx, o.key)
-	if err != nil {
-		return version{}, final(err)
-	}
-	return version{size: a.Size, tag: hex.EncodeToString(a.MD5), modified: a.ModTime}, nil
-}
+func (o *bucketObject) stat(ctx context.Context) (version, error) { return o.bucket.stat(ctx, o.key) }
 
 func (o *bucketObject) read(ctx context.Context, b []byte, off int64, v version) (n int, err error) {
-	r, err := o.bucket.NewRangeReader(ctx, o.key, off, int64(len(b)), nil)
-	if err != nil {
-		if gcerrors.Code(err) == gcerrors.NotFound {
-			return 0, finalError{fmt.Errorf("%w: it is gone (%w)", errChanged, err)}
-		}
-		return 0, final(err)
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	if err := v.checkSize(r.Size()); err != nil {
+	body, size, err := o.bucket.open(ctx, o.key, off, len(b))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, finalError{fmt.Errorf("%w: it is gone (%w)", errChanged, err)}
+	} else if err != nil {
 		return 0, err
 	}
-	return io.ReadFull(r, b)
-}
-
-const (
-	// partBytes is the size of a part of an upload; a store takes 10,000 at most, so 84 GB.
-	partBytes = 8 << 20
-
-	// partsAtOnce is how many parts of an upload are in memory, and on their way.
-	partsAtOnce = 2
-)
-
-// Upload implements vfs.Objects.
-func (f *FS) Upload(name string) (vfs.Upload, error) {
-	s, err := f.storeOf(name)
-	if err != nil {
-		return nil, err
+	defer func() { err = errors.Join(err, body.Close()) }()
+	if err := v.checkSize(size); err != nil {
+		return 0, err
 	}
-	object, ok := s.(*bucketObject)
-	if !ok {
-		return nil, fmt.Errorf("%s: %w: https is read only; write to s3://, gs:// or az://", redact.URL(name), errors.ErrUnsupported)
-	}
-	scheme, _, _ := strings.Cut(name, "://")
-	bucket, err := f.bucket(scheme, object.host, true)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", redact.URL(name), err)
-	}
-	ctx, cancel := context.WithCancel(f.withTries(f.ctx))
-	from, to := io.Pipe()
-	u := &upload{fs: f, name: name, to: to, cancel: cancel, done: make(chan struct{})}
-	options := &blob.WriterOptions{BufferSize: partBytes, MaxConcurrency: partsAtOnce, ContentType: "application/octet-stream"}
-	spawn.Go(func() error { return bucket.Upload(ctx, object.key, from, options) }, func(err error) {
-		u.err = err
-		_ = from.CloseWithError(cmp.Or(err, io.ErrClosedPipe))
-		close(u.done)
-	})
-	return u, nil
-}
-
-// upload is a multipart upload. The store's library reads what is written from a pipe: a blob.Writer of Azure panics
-// when it is closed after an error.
-type upload struct {
-	fs     *FS
-	name   string
-	to     *io.PipeWriter
-	cancel context.CancelFunc
-	done   chan struct{} // closed when the library has ended
-	err    error         // of the library; read when done is closed
-}
-
-func (u *upload) Write(b []byte) (int, error) {
-	n, err := u.to.Write(b)
-	return n, problem("writing it", u.name, err)
-}
-
-// Commit implements vfs.Upload.
-func (u *upload) Commit() error {
-	defer u.cancel()
-	u.fs.forget(u.name)
-	_ = u.to.Close()
-	<-u.done
-	return problem("writing it", u.name, u.err)
-}
-
-// Abort implements vfs.Upload. A library whose context has ended drops what it has sent. B1.
-func (u *upload) Abort() error {
-	u.cancel() // first: to a library without an error, the end of the pipe is that of the object
-	_ = u.to.CloseWithError(context.Canceled)
-	<-u.done
-	return nil
+	return io.ReadFull(body, b)
 }

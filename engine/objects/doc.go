@@ -11,18 +11,17 @@
 //   - B2 (patience): a request that fails, stalls or ends early is repeated from the byte it had reached, after a
 //     pause that doubles, or that the server asks for: up to Options.Attempts times in a row without bytes, of which
 //     Options.Silences may end since nothing came for Options.Timeout. An answer such as "not found" is final. There is
-//     one policy: the stores' libraries make one attempt, but for uploads, whose parts they know; there the transport
-//     counts, and ends them by the same numbers.
+//     one policy: the stores' clients make one attempt. Of an upload each part is repeated for itself.
 //   - B3 (one version): an object whose size changes while it is read is an error; over https, so is another tag.
-//   - B4 (memory): a file holds a few pieces of at most 1 MiB for each range that is being read. An answer to a store's
-//     library that is larger than any that makes sense is an error.
+//   - B4 (memory): a file holds a few pieces of at most 1 MiB for each range that is being read. An answer of a
+//     store that is larger than any that makes sense is an error.
 //   - B5 (a word): who waits for a server for more than a few seconds reads in the log for which, for what, and what
 //     bounds the wait.
 //   - B6 (secrets): no error and no log has a user, a password or a parameter of a URL, whichever library it comes from.
 //   - B7 (the end): with the context all requests end at once, but for a moment in which outputs are removed that will
 //     not be committed.
 //
-// Credentials are found where the stores' own libraries find them: the environment, the files of their tools, the
+// Credentials are found by the stores' own libraries: the environment, the files of their tools, the
 // machine's role. Objects behind https are read by ranges; where a server sends only whole files, a file is
 // downloaded once into the temp directory.
 package objects

@@ -2,7 +2,6 @@ package objects
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/internal/redact"
@@ -41,7 +38,7 @@ type FS struct {
 	warned   map[string]time.Time // when, of a server that is waited for
 
 	mu      sync.Mutex
-	buckets map[bucketUse]*blob.Bucket
+	buckets map[string]bucket     // by scheme://name
 	files   map[string]*webObject // by URL
 	known   map[string]version    // objects whose size has been asked for
 }
@@ -74,7 +71,7 @@ func New(ctx context.Context, base vfs.FS, opt Options) (*FS, error) {
 	}
 	f := &FS{
 		FS: base, ctx: ctx, opt: opt, requests: semaphore.NewWeighted(int64(opt.Requests)),
-		buckets: make(map[bucketUse]*blob.Bucket), files: make(map[string]*webObject), known: make(map[string]version),
+		buckets: make(map[string]bucket), files: make(map[string]*webObject), known: make(map[string]version),
 		warned: make(map[string]time.Time),
 	}
 	f.bytes.Store(opt.Bytes)
@@ -125,9 +122,6 @@ func (f *FS) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var errs []error
-	for _, b := range f.buckets {
-		errs = append(errs, b.Close())
-	}
 	for _, o := range f.files {
 		errs = append(errs, o.close())
 	}
@@ -138,23 +132,15 @@ func (f *FS) Close() error {
 	return errors.Join(errs...)
 }
 
-// client is how the library of a store makes requests.
+// client is how requests are made of a store. FS.retry makes the attempts.
 type client struct {
 	http     *http.Client
-	attempts int           // of each request; 1 where FS.retry makes the attempts
-	pause    time.Duration // before the second attempt, on average
+	pauseMax time.Duration // that a server may ask for
 	log      *slog.Logger
 }
 
-// bucketUse is a bucket and what it is used for: uploads are repeated by the stores' libraries, which know their
-// parts, all else is by FS.retry. B2.
-type bucketUse struct {
-	url     string
-	uploads bool
-}
-
 // openers open buckets, by scheme. Build tags leave some out.
-var openers = make(map[string]func(ctx context.Context, host string, c client) (*blob.Bucket, error))
+var openers = make(map[string]func(ctx context.Context, name string, c client) (bucket, error))
 
 // schemes are those of objects, and whether they have buckets.
 var schemes = map[string]bool{"s3": true, "gs": true, "az": true, "https": false, "http": false}
@@ -185,11 +171,11 @@ func (f *FS) storeOf(name string) (store, error) {
 	if host == "" || key == "" {
 		return nil, fmt.Errorf("%s: want %s://bucket/key", redact.URL(name), scheme)
 	}
-	bucket, err := f.bucket(scheme, host, false)
+	bucket, err := f.bucket(scheme, host)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", redact.URL(name), err)
 	}
-	return &bucketObject{bucket: bucket, host: host, key: key}, nil
+	return &bucketObject{bucket: bucket, key: key}, nil
 }
 
 // webObject returns the file of a web server, which has one copy at most.
@@ -202,8 +188,8 @@ func (f *FS) webObject(name string) *webObject {
 	return f.files[name]
 }
 
-// bucket opens a bucket, once for each use.
-func (f *FS) bucket(scheme, host string, uploads bool) (*blob.Bucket, error) {
+// bucket opens a bucket, once.
+func (f *FS) bucket(scheme, host string) (bucket, error) {
 	open := openers[scheme]
 	switch {
 	case open == nil:
@@ -211,21 +197,17 @@ func (f *FS) bucket(scheme, host string, uploads bool) (*blob.Bucket, error) {
 	case strings.ContainsAny(host, "@?#"):
 		return nil, fmt.Errorf("the name of a bucket has no credentials and no parameters; %s", hint(scheme))
 	}
-	use := bucketUse{scheme + "://" + host, uploads}
+	name := scheme + "://" + host
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if b, ok := f.buckets[use]; ok {
+	if b, ok := f.buckets[name]; ok {
 		return b, nil
 	}
-	c := client{http: f.stores, attempts: 1, pause: f.opt.Pause, log: f.opt.Logger}
-	if uploads {
-		c.attempts = f.opt.Attempts
-	}
-	b, err := open(f.ctx, host, c)
+	b, err := open(f.ctx, host, client{http: f.stores, pauseMax: f.opt.Timeout, log: f.opt.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", redact.Error(err), hint(scheme))
 	}
-	f.buckets[use] = b
+	f.buckets[name] = b
 	return b, nil
 }
 
@@ -254,8 +236,6 @@ func problem(op, name string, err error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	case errors.Is(err, errChanged):
 		return fmt.Errorf("%s: %s: %w", name, op, err)
-	case gcerrors.Code(err) == gcerrors.Internal || gcerrors.Code(err) == gcerrors.ResourceExhausted:
-		err = passingError{err}
 	}
 	return fmt.Errorf("%s: %s: %w (%s)", name, op, err, hint(scheme))
 }
@@ -352,40 +332,34 @@ func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 		return nil, fmt.Errorf("%s: files of %s cannot be listed: name each", redact.URL(prefix), scheme)
 	}
 	host, key, _ := strings.Cut(rest, "/")
-	bucket, err := f.bucket(scheme, host, false)
+	bucket, err := f.bucket(scheme, host)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", redact.URL(prefix), err)
 	}
 	const op = "listing objects"
-	token, size := blob.FirstPageToken, 1000
+	size := 1000
 	if most > 0 {
 		size = most
 	}
-	for token != nil {
-		var page []*blob.ListObject
+	for token, more := "", true; more && (most == 0 || len(found) < most); more = token != "" {
+		var page []listed
 		err := f.retry(f.ctx, op, prefix, func(ctx context.Context) (int, error) {
-			var next []byte
-			var err error
-			page, next, err = bucket.ListPage(ctx, token, size, &blob.ListOptions{Prefix: key})
-			if err != nil {
-				return 0, final(err)
+			objects, next, err := bucket.list(ctx, key, token, size)
+			if err == nil {
+				page, token = objects, next
 			}
-			token = next
-			return 0, nil
+			return 0, err
 		})
 		if err != nil {
 			return nil, problem(op, prefix, err)
 		}
 		for _, o := range page {
-			if o.IsDir || strings.HasSuffix(o.Key, "/") {
+			if strings.HasSuffix(o.key, "/") {
 				continue // what consoles make for a folder
 			}
-			name := scheme + "://" + host + "/" + o.Key
-			f.know(name, version{size: o.Size, tag: hex.EncodeToString(o.MD5), modified: o.ModTime})
-			found = append(found, vfs.Object{Name: name, Size: o.Size})
-		}
-		if most > 0 && len(found) >= most {
-			break
+			name := scheme + "://" + host + "/" + o.key
+			f.know(name, o.version)
+			found = append(found, vfs.Object{Name: name, Size: o.size})
 		}
 	}
 	slices.SortFunc(found, func(a, b vfs.Object) int { return strings.Compare(a.Name, b.Name) })
@@ -412,7 +386,7 @@ func (f *FS) Remove(name string) error {
 	}
 	const op = "removing it"
 	return problem(op, name, f.retry(ctx, op, name, func(ctx context.Context) (int, error) {
-		return 0, final(object.bucket.Delete(ctx, object.key))
+		return 0, object.bucket.remove(ctx, object.key)
 	}))
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"gocloud.dev/gcerrors"
 
 	"github.com/mpga/mpga/internal/redact"
 )
@@ -34,15 +33,13 @@ func (e passingError) Unwrap() error { return e.error }
 // Transient tells callers that repeat whole queries that another attempt is worthwhile.
 func (passingError) Transient() bool { return true }
 
-// final marks errors that are a store's answer; that of a missing object becomes fs.ErrNotExist.
-func final(err error) error {
-	if err == nil {
-		return nil
-	}
-	switch gcerrors.Code(err) {
-	case gcerrors.NotFound:
+// answered returns the error of an answer with a status: final where another attempt would bring it again, and
+// fs.ErrNotExist for a missing object.
+func answered(status int, err error) error {
+	switch {
+	case status == http.StatusNotFound || status == http.StatusGone:
 		return finalError{fmt.Errorf("%w (%w)", fs.ErrNotExist, err)}
-	case gcerrors.PermissionDenied, gcerrors.InvalidArgument, gcerrors.Unimplemented, gcerrors.FailedPrecondition:
+	case isFinal(status):
 		return finalError{err}
 	}
 	return err

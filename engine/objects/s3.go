@@ -4,64 +4,130 @@ package objects
 
 import (
 	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/s3blob"
 
 	"github.com/mpga/mpga/internal/redact"
 )
 
 func init() { openers["s3"] = openAmazon }
 
-func openAmazon(ctx context.Context, host string, c client) (*blob.Bucket, error) {
-	settings, err := config.LoadDefaultConfig(ctx, config.WithRetryer(c.amazonRetryer), config.WithLogger(amazonLog{c.log}))
+// s3Bucket is a bucket of Amazon S3, or of a server that speaks its protocol. Credentials, settings and signatures are of
+// Amazon's library; the requests are made here, since that library's client is 9 MB of the program.
+type s3Bucket struct {
+	rest
+	address string // of the bucket, without a slash at its end
+}
+
+func openAmazon(ctx context.Context, host string, c client) (bucket, error) {
+	settings, err := config.LoadDefaultConfig(ctx, config.WithLogger(amazonLog{c.log}))
+	if err != nil {
+		return nil, err
+	}
+	address, err := amazonAddress(ctx, settings, host)
 	if err != nil {
 		return nil, err
 	}
 	requests := *c.http
 	requests.CheckRedirect = followAmazon
-	amazon := s3.NewFromConfig(settings, func(o *s3.Options) {
-		o.HTTPClient = &requests // credentials are asked for by clients with time-outs of their own
-		// Servers other than Amazon's have no host for each bucket.
-		o.UsePathStyle = os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
-	})
-	return s3blob.OpenBucket(ctx, amazon, host, &s3blob.Options{RequestChecksumCalculation: settings.RequestChecksumCalculation})
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }) // escapeKey has done it
+	sign := func(r *http.Request, body []byte) error {
+		who, err := settings.Credentials.Retrieve(r.Context()) // asked for by clients with time-outs of their own
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(body)
+		hash := hex.EncodeToString(sum[:])
+		r.Header.Set("X-Amz-Content-Sha256", hash)
+		return signer.SignHTTP(r.Context(), who, r, hash, "s3", settings.Region, time.Now())
+	}
+	return &s3Bucket{rest: rest{client: &requests, pauseMax: c.pauseMax, sign: sign, explain: explainAmazon}, address: address}, nil
 }
 
-// amazonRetryer says how often the library makes a request.
-func (c client) amazonRetryer() aws.Retryer {
-	if c.attempts == 1 {
-		return aws.NopRetryer{}
+// amazonAddress returns the address of a bucket: at the server that the settings name, or at Amazon's.
+func amazonAddress(ctx context.Context, settings aws.Config, bucket string) (string, error) {
+	if settings.Region == "" {
+		return "", errors.New("no region is set")
 	}
-	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts, o.RateLimiter = c.attempts, ratelimit.None
-		o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(amazonAgain)}, o.Retryables...)
-		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-			pause := min(c.pause<<min(attempt-1, 30), pauseGrowthMax*c.pause)
-			return pause/2 + rand.N(pause), nil
+	server, err := amazonServer(ctx, settings)
+	if err != nil {
+		return "", err
+	}
+	if server != "" { // which has no host for each bucket
+		return strings.TrimRight(server, "/") + "/" + url.PathEscape(bucket), nil
+	}
+	host := "s3"
+	if state, ok := amazonSetting(settings, func(s interface {
+		GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, bool, error)
+	}) (aws.FIPSEndpointState, bool, error) {
+		return s.GetUseFIPSEndpoint(ctx)
+	}); ok && state == aws.FIPSEndpointStateEnabled {
+		host += "-fips"
+	}
+	if state, ok := amazonSetting(settings, func(s interface {
+		GetUseDualStackEndpoint(context.Context) (aws.DualStackEndpointState, bool, error)
+	}) (aws.DualStackEndpointState, bool, error) {
+		return s.GetUseDualStackEndpoint(ctx)
+	}); ok && state == aws.DualStackEndpointStateEnabled {
+		host += ".dualstack"
+	}
+	host += "." + settings.Region + ".amazonaws.com"
+	if strings.HasPrefix(settings.Region, "cn-") {
+		host += ".cn"
+	}
+	if strings.Contains(bucket, ".") || strings.ToLower(bucket) != bucket { // no certificate is of such a host
+		return "https://" + host + "/" + url.PathEscape(bucket), nil
+	}
+	return "https://" + url.PathEscape(bucket) + "." + host, nil
+}
+
+// amazonServer returns the server that takes the place of Amazon's, "" for none.
+func amazonServer(ctx context.Context, settings aws.Config) (string, error) {
+	of3 := os.Getenv("AWS_ENDPOINT_URL_S3")
+	if of3 == "" && os.Getenv("AWS_ENDPOINT_URL") == "" || of3 != "" { // the environment goes before the files
+		server, ok := amazonSetting(settings, func(s interface {
+			GetServiceBaseEndpoint(context.Context, string) (string, bool, error)
+		}) (string, bool, error) {
+			return s.GetServiceBaseEndpoint(ctx, "S3")
 		})
-	})
+		if ok {
+			return server, nil
+		}
+	}
+	return aws.ToString(settings.BaseEndpoint), nil
 }
 
-// amazonAgain says of an error after which there is no other attempt that this is so; the library knows the others.
-func amazonAgain(err error) aws.Ternary {
-	if errors.As(err, new(givenUpError)) {
-		return aws.FalseTernary
+// amazonSetting returns a setting of the first of the environment and the files that has it.
+func amazonSetting[S, T any](settings aws.Config, get func(S) (T, bool, error)) (value T, ok bool) {
+	for _, from := range settings.ConfigSources {
+		source, has := from.(S)
+		if !has {
+			continue
+		}
+		if value, ok, err := get(source); ok && err == nil {
+			return value, true
+		}
 	}
-	return aws.UnknownTernary
+	return value, false
 }
 
 // amazonLog takes what the library says, which is of use to its own developers.
@@ -81,4 +147,170 @@ func followAmazon(r *http.Request, via []*http.Request) error {
 		r.Header.Del("X-Amz-Security-Token")
 	}
 	return followRedirect(r, via)
+}
+
+// explainAmazon returns the code and the message of an error.
+func explainAmazon(body []byte) string {
+	var answer struct {
+		XMLName xml.Name `xml:"Error"`
+		Code    string
+		Message string
+	}
+	if xml.Unmarshal(body, &answer) != nil {
+		return ""
+	}
+	return strings.TrimSuffix(answer.Code+": "+answer.Message, ": ")
+}
+
+func (b *s3Bucket) key(key string) string { return b.address + "/" + escapeKey(key) }
+
+func (b *s3Bucket) stat(ctx context.Context, key string) (version, error) {
+	answer, err := b.do(ctx, http.MethodHead, b.key(key), nil, nil)
+	if err != nil {
+		return version{}, err
+	}
+	defer answer.Body.Close()
+	v := versionOf(answer, answer.ContentLength)
+	v.tag = strings.Trim(v.tag, `"`)
+	return v, nil
+}
+
+func (b *s3Bucket) open(ctx context.Context, key string, offset int64, n int) (io.ReadCloser, int64, error) {
+	return b.rest.open(ctx, b.key(key), offset, n, map[string]string{"Accept-Encoding": "identity"})
+}
+
+func (b *s3Bucket) list(ctx context.Context, prefix, token string, most int) ([]listed, string, error) {
+	query := url.Values{"list-type": {"2"}, "encoding-type": {"url"}, "max-keys": {strconv.Itoa(most)}, "prefix": {prefix}}
+	if token != "" {
+		query.Set("continuation-token", token)
+	}
+	text, _, err := b.call(ctx, http.MethodGet, b.address+"/?"+query.Encode(), nil, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	var answer struct {
+		XMLName               xml.Name `xml:"ListBucketResult"`
+		EncodingType          string   // of the keys; "" where the server knows none
+		NextContinuationToken string
+		Contents              []struct {
+			Key          string
+			LastModified time.Time
+			ETag         string
+			Size         int64
+		}
+	}
+	if err := xml.Unmarshal(text, &answer); err != nil {
+		return nil, "", fmt.Errorf("the list of the objects: %w", err)
+	}
+	page := make([]listed, len(answer.Contents))
+	for i, o := range answer.Contents {
+		if answer.EncodingType == "url" {
+			if o.Key, err = url.QueryUnescape(o.Key); err != nil {
+				return nil, "", fmt.Errorf("the list of the objects: %w", err)
+			}
+		}
+		page[i] = listed{o.Key, version{size: o.Size, tag: strings.Trim(o.ETag, `"`), modified: o.LastModified}}
+	}
+	return page, answer.NextContinuationToken, nil
+}
+
+func (b *s3Bucket) remove(ctx context.Context, key string) error {
+	_, _, err := b.call(ctx, http.MethodDelete, b.key(key), nil, nil)
+	return err
+}
+
+func (b *s3Bucket) upload(key string) parts { return &s3Parts{bucket: b, address: b.key(key)} }
+
+// s3Parts is a multipart upload.
+type s3Parts struct {
+	bucket  *s3Bucket
+	address string
+	id      string // of the upload, from begin on
+
+	mu   sync.Mutex
+	tags map[int]string // of the parts that have been sent, by number
+}
+
+func (p *s3Parts) atOnce() int { return partsAtOnce }
+
+// send writes an object or a part, with the sum that buckets with object locks ask for. It returns its tag.
+func (p *s3Parts) send(ctx context.Context, address string, body []byte) (tag string, err error) {
+	sum := md5.Sum(body)
+	header := map[string]string{"Content-Type": contentType, "Content-MD5": base64.StdEncoding.EncodeToString(sum[:])}
+	_, answer, err := p.bucket.call(ctx, http.MethodPut, address, header, body)
+	if err != nil {
+		return "", err
+	}
+	return answer.Get("ETag"), nil
+}
+
+func (p *s3Parts) put(ctx context.Context, whole []byte) error {
+	_, err := p.send(ctx, p.address, whole)
+	return err
+}
+
+func (p *s3Parts) begin(ctx context.Context) error {
+	text, _, err := p.bucket.call(ctx, http.MethodPost, p.address+"?uploads=", map[string]string{"Content-Type": contentType}, nil)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		XMLName  xml.Name `xml:"InitiateMultipartUploadResult"`
+		UploadId string   //nolint:revive // as the store writes it
+	}
+	if err := xml.Unmarshal(text, &answer); err != nil {
+		return fmt.Errorf("the beginning of an upload: %w", err)
+	}
+	p.id, p.tags = answer.UploadId, make(map[int]string)
+	return nil
+}
+
+func (p *s3Parts) part(ctx context.Context, number int, b []byte) error {
+	query := url.Values{"partNumber": {strconv.Itoa(number + 1)}, "uploadId": {p.id}}
+	tag, err := p.send(ctx, p.address+"?"+query.Encode(), b)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tags[number] = tag
+	return nil
+}
+
+func (p *s3Parts) commit(ctx context.Context, number int, last []byte) error {
+	if _, sent := p.tags[number]; !sent {
+		if err := p.part(ctx, number, last); err != nil {
+			return err
+		}
+	}
+	type part struct {
+		PartNumber int
+		ETag       string
+	}
+	var all struct {
+		XMLName xml.Name `xml:"CompleteMultipartUpload"`
+		Part    []part
+	}
+	for i := range len(p.tags) {
+		all.Part = append(all.Part, part{i + 1, p.tags[i]})
+	}
+	body, err := xml.Marshal(all)
+	if err != nil {
+		return err
+	}
+	answer, _, err := p.bucket.call(ctx, http.MethodPost, p.address+"?"+p.query(), map[string]string{"Content-Type": "application/xml"}, body)
+	if err != nil {
+		return err
+	}
+	if why := explainAmazon(answer); why != "" { // of an answer that began well
+		return errors.New(why)
+	}
+	return nil
+}
+
+func (p *s3Parts) query() string { return url.Values{"uploadId": {p.id}}.Encode() }
+
+func (p *s3Parts) abort(ctx context.Context) error {
+	_, _, err := p.bucket.call(ctx, http.MethodDelete, p.address+"?"+p.query(), nil, nil)
+	return err
 }

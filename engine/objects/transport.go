@@ -51,7 +51,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Body = &watchedBody{ReadCloser: r.Body, watch: w, left: -1}
 	}
 	answer, err := t.base.RoundTrip(r)
-	if err = t.outcome(r.Context(), answer, err); err != nil {
+	if err != nil {
+		err = silenceOr(r.Context(), err)
 		if own != nil {
 			own.end()
 		}
@@ -64,22 +65,6 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer.Body = &watchedBody{ReadCloser: answer.Body, watch: w, own: own, ctx: r.Context(), left: left}
 	return answer, nil
-}
-
-// outcome returns the error that a request ends with, nil where its answer counts.
-func (t *transport) outcome(ctx context.Context, answer *http.Response, err error) error {
-	if err != nil {
-		err = silenceOr(ctx, err)
-		if last := note(ctx, "", 0, err); last != nil {
-			return last
-		}
-		return err
-	}
-	if last := note(ctx, answer.Status, answer.StatusCode, nil); last != nil {
-		_ = answer.Body.Close()
-		return last
-	}
-	return nil
 }
 
 // CloseIdleConnections is what http.Client calls.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"strconv"
 	"strings"
@@ -101,12 +100,8 @@ func (o *webObject) do(ctx context.Context, method, byteRange string) (*http.Res
 		return r, nil
 	}
 	_ = r.Body.Close()
-	err = statusError{r.Status}
-	switch {
-	case r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusGone:
-		return nil, finalError{fmt.Errorf("%w (%w)", fs.ErrNotExist, err)}
-	case isFinal(r.StatusCode) || r.StatusCode < 300:
-		return nil, finalError{err}
+	if err = answered(r.StatusCode, statusError{r.Status}); r.StatusCode < http.StatusMultipleChoices {
+		err = finalError{err}
 	}
 	return nil, retryAfter(err, r.Header, o.fs.opt.Timeout)
 }

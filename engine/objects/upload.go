@@ -1,0 +1,169 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// partBytes is the size of a part of an upload; a store takes 10,000 at most, so 84 GB.
+const partBytes = 8 << 20
+
+// partsAtOnce is how many parts of an upload are on their way, while another one is filled.
+const partsAtOnce = 2
+
+// Upload implements vfs.Objects.
+func (f *FS) Upload(name string) (vfs.Upload, error) {
+	s, err := f.storeOf(name)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := s.(*bucketObject)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w: https is read only; write to s3://, gs:// or az://", redact.URL(name), errors.ErrUnsupported)
+	}
+	u := &upload{fs: f, name: name, parts: object.bucket.upload(object.key)}
+	u.ctx, u.cancel = context.WithCancel(f.ctx)
+	u.onTheirWay = make(chan struct{}, u.parts.atOnce())
+	u.used = make(chan []byte, u.parts.atOnce())
+	return u, nil
+}
+
+// upload is an object that is being written. An object of one part is put whole.
+type upload struct {
+	fs     *FS
+	name   string
+	parts  parts
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	filling []byte // the bytes of the part that is not full
+	number  int    // of that part
+	begun   bool
+
+	onTheirWay chan struct{} // an element for each part that is being sent
+	used       chan []byte   // buffers of parts that have been sent
+	sending    sync.WaitGroup
+
+	mu  sync.Mutex
+	err error // the first of the parts
+}
+
+// Write implements io.Writer.
+func (u *upload) Write(b []byte) (n int, err error) {
+	for len(b) > 0 {
+		if len(u.filling) == partBytes {
+			if err := u.send(); err != nil {
+				return n, problem(writingIt, u.name, err)
+			}
+		}
+		room := min(len(b), partBytes-len(u.filling))
+		u.filling = append(u.filling, b[:room]...)
+		n, b = n+room, b[room:]
+	}
+	return n, problem(writingIt, u.name, u.failed())
+}
+
+const writingIt = "writing it"
+
+// retry does one thing for the upload, as often as it takes.
+func (u *upload) retry(do func(ctx context.Context) error) error {
+	return u.fs.retry(u.ctx, writingIt, u.name, func(ctx context.Context) (int, error) { return 0, do(ctx) })
+}
+
+// send sends the full part, and begins the next one.
+func (u *upload) send() error {
+	if err := u.failed(); err != nil {
+		return err
+	}
+	if !u.begun {
+		if err := u.retry(u.parts.begin); err != nil {
+			return u.fail(err)
+		}
+		u.begun = true
+	}
+	select {
+	case u.onTheirWay <- struct{}{}:
+	case <-u.ctx.Done():
+		return context.Cause(u.ctx)
+	}
+	full, number := u.filling, u.number
+	u.filling, u.number = nil, number+1
+	select {
+	case buffer := <-u.used:
+		u.filling = buffer[:0]
+	default:
+	}
+	u.sending.Add(1)
+	spawn.Go(func() error {
+		return u.retry(func(ctx context.Context) error { return u.parts.part(ctx, number, full) })
+	}, func(err error) {
+		_ = u.fail(err)
+		u.used <- full // has room for the parts that are on their way
+		<-u.onTheirWay
+		u.sending.Done()
+	})
+	return nil
+}
+
+// fail notes the first error.
+func (u *upload) fail(err error) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.err == nil {
+		u.err = err
+	}
+	return err
+}
+
+func (u *upload) failed() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.err
+}
+
+// Commit implements vfs.Upload.
+func (u *upload) Commit() error {
+	u.fs.forget(u.name)
+	u.sending.Wait()
+	err := u.failed()
+	switch {
+	case err != nil:
+	case u.begun:
+		err = u.retry(func(ctx context.Context) error { return u.parts.commit(ctx, u.number, u.filling) })
+	default:
+		err = u.retry(func(ctx context.Context) error { return u.parts.put(ctx, u.filling) })
+	}
+	if err != nil {
+		_ = u.Abort()
+		return problem(writingIt, u.name, err)
+	}
+	u.cancel()
+	return nil
+}
+
+// Abort implements vfs.Upload. B1.
+func (u *upload) Abort() error {
+	u.cancel()
+	u.sending.Wait()
+	if !u.begun {
+		return nil
+	}
+	u.begun = false
+	ctx := u.fs.ctx
+	if ctx.Err() != nil {
+		ctx = u.fs.cleanup()
+	}
+	const op = "dropping what was written of it"
+	err := u.fs.retry(ctx, op, u.name, func(ctx context.Context) (int, error) { return 0, u.parts.abort(ctx) })
+	if err != nil {
+		u.fs.opt.Logger.Debug("parts of an object may be left", slog.String("object", redact.URL(u.name)), slog.String("error", err.Error()))
+	}
+	return nil
+}
