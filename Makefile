@@ -98,12 +98,14 @@ bin/nvrtc:
 	rm -r bin/nvrtc.tmp bin/nvrtc.wheel
 
 .PHONY: kernels
-kernels: bin/nvrtc ## compile the CUDA sources into kernels/embedded; downloads the compiler, 90 MB
-	nice python3 kernels/build/build.py bin/nvrtc
+kernels: bin/nvrtc ## compile the CUDA sources into kernels/cuda; downloads the compiler, 90 MB
+	nice python3 kernels/build/build.py bin/nvrtc bin/kernels
+	go run ./kernels/build bin/kernels
 
 .PHONY: kernels-check
-kernels-check: bin/nvrtc ## compile the CUDA sources for one GPU and compare with kernels/embedded
-	nice python3 kernels/build/build.py bin/nvrtc -check
+kernels-check: bin/nvrtc ## compile the CUDA sources for one GPU and compare with kernels/cuda
+	nice python3 kernels/build/build.py bin/nvrtc bin/kernels -check
+	go run ./kernels/build -check bin/kernels
 
 .PHONY: clean
 clean: ## remove what was built

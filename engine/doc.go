@@ -34,4 +34,8 @@
 //
 // Partial ends with states in place of results: groups -> canonical keys and states -> blobs. Merge
 // begins with these: blobs of several sources -> tasks -> ... -> Result.
+//
+// GPUs are used by programs that import the machine code for them, which is 5 MB:
+//
+//	import _ "github.com/mpga/mpga/kernels/cuda"
 package engine

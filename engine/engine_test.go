@@ -20,6 +20,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/kernels"
+	_ "github.com/mpga/mpga/kernels/cuda"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"unsafe"
+
+	"github.com/mpga/mpga/internal/cubin"
 )
 
 const libraryName = "libcuda.so.1"
@@ -26,8 +28,13 @@ type driver struct {
 	devices int
 }
 
-// systemDriver loads the machine's driver once. It is never unloaded.
-var systemDriver = sync.OnceValues(func() (*driver, error) { return loadDriver(libraryName) })
+// systemDriver loads the machine's driver once, if the program has machine code for it. It is never unloaded.
+var systemDriver = sync.OnceValues(func() (*driver, error) {
+	if cubin.Archives == nil {
+		return nil, errNoCode
+	}
+	return loadDriver(libraryName)
+})
 
 // loadDriver returns a driver that is initialised, new enough and has a device; else an error that
 // is ErrNoDevice.

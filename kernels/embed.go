@@ -3,18 +3,17 @@ package kernels
 import (
 	"archive/zip"
 	"bytes"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"sync"
-)
 
-// embedded holds the machine code of every source for every target, as build/build.py wrote it.
-//
-//go:embed embedded/kernels.zip
-var embedded []byte
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/mpga/mpga/internal/cubin"
+)
 
 // machines are the compute capabilities that there is machine code for; a device of a newer one
 // compiles the PTX of ptxCapability when a kernel is first used.
@@ -25,40 +24,78 @@ const ptxCapability = 75
 // errNoKernel: there is no machine code of that name.
 var errNoKernel = errors.New("this build has no such kernel")
 
-// images are sources' code as it was read, by member of the archive.
+// errNoCode says that the program has no machine code at all.
+var errNoCode = fmt.Errorf(`%w: this program was built without GPU code (import _ "github.com/mpga/mpga/kernels/cuda")`, ErrNoDevice)
+
+// images are what has been read of the embedded archives, each of which is of one target.
 var images struct {
 	sync.Mutex
-	read map[string][]byte
+	archives map[string]*zip.Reader // by target
+	read     map[string][]byte      // machine code by target/source
 }
 
 // embeddedImage returns what the driver loads to run a kernel on a device: a cubin, or PTX.
 func embeddedImage(kernel string, computeCapability int) ([]byte, error) {
 	images.Lock()
 	defer images.Unlock()
-	archive, err := zip.NewReader(bytes.NewReader(embedded), int64(len(embedded)))
+	target := imageTarget(computeCapability)
+	archive, err := archiveOf(target)
 	if err != nil {
 		return nil, fmt.Errorf("embedded kernels: %w", err)
 	}
-	prefix := imageTarget(computeCapability) + "/"
 	for _, f := range archive.File {
-		source, ok := strings.CutPrefix(f.Name, prefix)
-		if !ok || !isOf(kernel, source) {
+		if !isOf(kernel, f.Name) {
 			continue
 		}
-		if image, ok := images.read[f.Name]; ok {
+		name := target + "/" + f.Name
+		if image, ok := images.read[name]; ok {
 			return image, nil
 		}
 		image, err := readMember(f)
 		if err != nil {
-			return nil, fmt.Errorf("embedded kernels, %s: %w", f.Name, err)
+			return nil, fmt.Errorf("embedded kernels, %s: %w", name, err)
 		}
 		if images.read == nil {
 			images.read = map[string][]byte{}
 		}
-		images.read[f.Name] = image
+		images.read[name] = image
 		return image, nil
 	}
 	return nil, fmt.Errorf("%s for compute capability %d: %w", kernel, computeCapability, errNoKernel)
+}
+
+// archiveOf returns the archive of a target, which is unpacked once, in some 10 ms.
+//
+// Requires: images is locked.
+func archiveOf(target string) (*zip.Reader, error) {
+	if archive, ok := images.archives[target]; ok {
+		return archive, nil
+	}
+	if cubin.Archives == nil {
+		return nil, errNoCode
+	}
+	packed, err := fs.ReadFile(cubin.Archives, target+".zip.zst")
+	if err != nil {
+		return nil, err
+	}
+	unpack, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer unpack.Close()
+	unpacked, err := unpack.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := zip.NewReader(bytes.NewReader(unpacked), int64(len(unpacked)))
+	if err != nil {
+		return nil, err
+	}
+	if images.archives == nil {
+		images.archives = map[string]*zip.Reader{}
+	}
+	images.archives[target] = archive
+	return archive, nil
 }
 
 // isOf reports whether a kernel is in a source: it has the source's name, or that and a suffix.

@@ -15,7 +15,7 @@ const module = "github.com/mpga/mpga"
 // imports says which packages of the module each package imports, the leaves apart. Both ways: an import that is not
 // here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
-	"cmd/mpga":             {"engine", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/nvml"},
+	"cmd/mpga":             {"engine", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/sink", "engine/sql", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
 	"cpuagg":               {"internal/rowdata", "partition"},
 	"engine":               {"cpuagg", "engine/encode", "engine/finalize", "engine/partial", "engine/query", "engine/scan", "internal/budget", "internal/machine", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/threads", "internal/trace", "internal/vector", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
 	"engine/encode":        {"engine/scan", "internal/digits", "internal/rowdata", "partition"},
@@ -33,6 +33,7 @@ var imports = map[string][]string{
 	"engine/sink/text":     {"internal/digits", "internal/rowdata"},
 	"engine/sql":           {"engine/query", "internal/expr", "internal/nearest"},
 	"internal/budget":      {"internal/mem"},
+	"internal/cubin":       {},
 	"internal/digits":      {},
 	"internal/expr":        {"engine/query", "internal/digits", "internal/nearest", "internal/rowdata"},
 	"internal/gen":         {"engine/scan", "internal/digits"},
@@ -52,9 +53,11 @@ var imports = map[string][]string{
 	"internal/vector":      {"internal/rowdata"},
 	"internal/vfs":         {},
 	"internal/vfs/faultfs": {"internal/vfs"},
-	"kernels":              {"partition"},
+	"kernels":              {"internal/cubin", "partition"},
 	"kernels/bench":        {"kernels", "partition"},
+	"kernels/build":        {},
 	"kernels/cpurun":       {},
+	"kernels/cuda":         {"internal/cubin"},
 	"kernels/devicetest":   {"kernels", "partition"},
 	"kernels/hostdevice":   {"kernels", "partition"},
 	"kernels/nvml":         {},

@@ -22,6 +22,7 @@ import (
 	"github.com/mpga/mpga/internal/nearest"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
+	_ "github.com/mpga/mpga/kernels/cuda"
 )
 
 func main() {

@@ -21,6 +21,7 @@ import (
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/kernels"
+	_ "github.com/mpga/mpga/kernels/cuda"
 )
 
 var (

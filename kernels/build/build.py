@@ -1,21 +1,21 @@
 """Compiles the CUDA sources of package kernels into what the binary embeds.
 
-    python build.py DIRECTORY_OF_NVRTC [-check]
+    python build.py DIRECTORY_OF_NVRTC DIRECTORY_OF_ARCHIVES [-check]
 
 Needs nothing of CUDA but NVIDIA's run-time compiler, from PyPI: the wheel of nvcc 12.9 has no nvcc
 in it, and one of version 13 makes code that driver 525 does not load. Both hold the same compiler.
-With -check, compiles for one target and compares it with what is there.
+With -check, compiles for one target only.
 
-embedded/kernels.zip has a member TARGET/SOURCE for every target: sm_90/table_reset is machine code,
-compute_75/table_reset is PTX. embedded/stamp is the hash of what they were made from.
+DIRECTORY_OF_ARCHIVES gets an archive for every target, which pack.go packs or compares: sm_90.zip has machine
+code, compute_75.zip has PTX, each with a member for every source. cuda/stamp is the hash of what they were made from.
 """
 
 import concurrent.futures
 import ctypes
 import glob
 import hashlib
-import io
 import os
+import shutil
 import sys
 import zipfile
 
@@ -98,39 +98,23 @@ def compile_all(directory, texts, targets):
         return dict(j.result() for j in jobs)
 
 
-def write(members, path):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as z:
-        for name in sorted(members):
-            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            info.compress_type = zipfile.ZIP_DEFLATED
-            z.writestr(info, members[name])
-    with open(path, "wb") as f:
-        f.write(out.getvalue())
-    print("%s: %d kernels' files, %d B" % (path, len(members), len(out.getvalue())))
-
-
-def check(members, path):
-    with zipfile.ZipFile(path) as z:
-        for name in sorted(members):
-            if z.read(name) != members[name]:
-                sys.exit("%s in %s differs from its source: run make kernels" % (name, path))
-    print("%s: %d files are as compiled" % (path, len(members)))
+def write(members, directory):
+    """Writes an uncompressed archive for each target."""
+    for target in sorted({name.split("/")[0] for name in members}):
+        with zipfile.ZipFile(os.path.join(directory, target + ".zip"), "w", zipfile.ZIP_STORED) as z:
+            for name in sorted(n for n in members if n.startswith(target + "/")):
+                z.writestr(zipfile.ZipInfo(name[len(target) + 1 :], (1980, 1, 1, 0, 0, 0)), members[name])
 
 
 def main():
-    directory, checking = sys.argv[1], sys.argv[2:] == ["-check"]
+    compiler, directory, checking = sys.argv[1], sys.argv[2], sys.argv[3:] == ["-check"]
     texts = sources()
-    embedded = os.path.join(KERNELS, "embedded")
-    archive = os.path.join(embedded, "kernels.zip")
-    members = compile_all(directory, texts, ["sm_90"] if checking else TARGETS)
-    if checking:
-        check(members, archive)
-        return
-    os.makedirs(embedded, exist_ok=True)
-    write(members, archive)
-    with open(os.path.join(embedded, "stamp"), "w") as f:
-        f.write(stamp(texts))
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    write(compile_all(compiler, texts, ["sm_90"] if checking else TARGETS), directory)
+    if not checking:
+        with open(os.path.join(KERNELS, "cuda", "stamp"), "w") as f:
+            f.write(stamp(texts))
 
 
 if __name__ == "__main__":

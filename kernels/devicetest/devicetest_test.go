@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/kernels"
+	_ "github.com/mpga/mpga/kernels/cuda"
 	"github.com/mpga/mpga/kernels/devicetest"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )

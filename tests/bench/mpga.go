@@ -6,6 +6,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	_ "github.com/mpga/mpga/kernels/cuda"
 )
 
 // mpgaContender asks an engine of its own, whose memory is warm after the first run. Its batches are
