@@ -3,8 +3,6 @@
 package report
 
 import (
-	_ "embed"
-	"html/template"
 	"io"
 	"slices"
 	"time"
@@ -29,22 +27,19 @@ type Page struct {
 // Fact is a line of a table.
 type Fact struct{ Name, Value string }
 
-//go:embed page.html
-var pageText string
-
-var page = template.Must(template.New("page").Parse(pageText))
-
 // Write writes the page, with URLs without secrets.
 func (p *Page) Write(w io.Writer) error {
 	shown := *p
 	shown.Query, shown.Error, shown.Plan = redact.Text(p.Query), redact.Text(p.Error), redact.Text(p.Plan)
-	return page.Execute(w, &view{
+	v := &view{
 		Page:       &shown,
 		Phases:     phaseBars(p.Stats.PhaseTimes),
 		Timelines:  timelines(&p.Timeline),
 		Partitions: partitionBars(p.Stats.Device),
 		Loads:      loadCurve(p.Stats.Device),
-	})
+	}
+	_, err := w.Write(v.html())
+	return err
 }
 
 // view is a page with its pictures.
