@@ -7,7 +7,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
-	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
@@ -97,10 +96,40 @@ func plain(ctx context.Context, mem memory.Allocator, a arrow.Array, entries *no
 			defer coded.Release()
 			return lookUpViews(mem, coded), nil
 		}
-		return compute.TakeArray(compute.WithAllocator(ctx, mem), values, a.Indices())
+		return lookUpBools(mem, values, a)
 	}
 	a.Retain()
 	return a, nil
+}
+
+// lookUpBools returns the values of a dictionary's rows: truth values or NULLs, the types without codes. The library's
+// function for all types comes with a registry of all its functions, 13 MB of every program.
+func lookUpBools(mem memory.Allocator, values arrow.Array, a *array.Dictionary) (arrow.Array, error) {
+	bools, ok := values.(*array.Boolean)
+	switch {
+	case values.DataType().ID() == arrow.NULL:
+		return array.NewNull(a.Len()), nil
+	case !ok:
+		return nil, fmt.Errorf("a dictionary of %s", values.DataType())
+	}
+	b := array.NewBooleanBuilder(mem)
+	defer b.Release()
+	b.Reserve(a.Len())
+	for row := range a.Len() {
+		if a.IsNull(row) {
+			b.AppendNull()
+			continue
+		}
+		switch code := a.GetValueIndex(row); {
+		case code < 0 || code >= bools.Len():
+			return nil, fmt.Errorf("%w: code %d of a dictionary of %d values", arrow.ErrIndex, code, bools.Len())
+		case bools.IsNull(code):
+			b.AppendNull()
+		default:
+			b.Append(bools.Value(code))
+		}
+	}
+	return b.NewArray(), nil
 }
 
 // noNullEntries is a dictionary's values without the NULLs among them, kept while batches share the dictionary. S5.

@@ -84,6 +84,65 @@ func TestNullEntries(t *testing.T) {
 	}
 }
 
+// Would catch entries of fixed width that are taken from beside their place in a dictionary, NULL by their code or by
+// themselves; and a code that no truth value has.
+func TestFixedEntries(t *testing.T) {
+	for _, c := range []struct {
+		typ     arrow.DataType
+		entries [4]string // of which the first is cut off, and the third is followed by NULL
+	}{
+		{arrow.PrimitiveTypes.Int64, [4]string{"1", "-2", "3", "4"}},
+		{arrow.FixedWidthTypes.Boolean, [4]string{"true", "false", "true", "false"}},
+		{&arrow.Decimal128Type{Precision: 30, Scale: 2}, [4]string{"1.00", "-22222222222222222222.25", "3.50", "4.00"}},
+	} {
+		entries := array.NewBuilder(memory.DefaultAllocator, c.typ)
+		for i, entry := range c.entries {
+			if i == 3 {
+				entries.AppendNull()
+			}
+			if err := entries.AppendValueFromString(entry); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dictionary := array.NewSlice(entries.NewArray(), 1, 5)
+		codes := array.NewInt16Builder(memory.DefaultAllocator)
+		var want []string
+		for row := range 1000 {
+			code := row * row % 5
+			if code == 4 {
+				codes.AppendNull()
+				want = append(want, "NULL")
+				continue
+			}
+			codes.Append(int16(code))
+			text := "NULL"
+			if dictionary.IsValid(code) {
+				text = dictionary.ValueStr(code)
+			}
+			want = append(want, text)
+		}
+		typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: c.typ}
+		schema := arrow.NewSchema([]arrow.Field{{Name: "d", Type: typ, Nullable: true}}, nil)
+		read := func(codes arrow.Array) ([]string, error) {
+			rows := int64(codes.Len()) - 3
+			column := array.NewSlice(array.NewDictionaryArray(typ, codes, dictionary), 3, rows+3)
+			batch := array.NewRecordBatch(schema, []arrow.Array{column}, rows)
+			mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+			defer mem.AssertSize(t, 0)
+			got, err := readAll(Batches(schema, []arrow.RecordBatch{batch}), []int{0}, OpenOptions{Allocator: roomyAllocator{mem}})
+			return got, err
+		}
+		got, err := read(codes.NewArray())
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want[3:]) {
+			t.Errorf("%s: %v, first %q, want %q", c.typ, err, got[:min(9, len(got))], want[3:12])
+		}
+		codes.AppendValues([]int16{0, 0, 0, 1, 9}, nil)
+		if _, err := read(codes.NewArray()); err == nil && c.typ.ID() == arrow.BOOL {
+			t.Errorf("%s: a code that no entry has is taken", c.typ)
+		}
+	}
+}
+
 // largestAllocator notes the largest buffer that was asked for.
 type largestAllocator struct {
 	memory.Allocator
