@@ -118,6 +118,25 @@ kernels-check: bin/nvrtc ## compile the CUDA sources for one GPU and compare wit
 	nice python3 kernels/build/build.py bin/nvrtc bin/kernels -check
 	go run ./kernels/build -check bin/kernels
 
+# A release has a version that sorts, also where no commit has a tag yet; without the v in the names of its files.
+RELEASE := $(shell git describe --tags --dirty 2>/dev/null || echo v0.0.0-$(VERSION))
+DIST    := bin/release
+release: export VERSION := $(RELEASE:v%=%)
+
+.PHONY: release
+release: ## make the files of a release in bin/release: archive, Debian package, container image, sums
+	rm -rf $(DIST) && mkdir -p $(DIST)/man
+	CGO_CFLAGS="-O2 -w" go build $(TRIM) -ldflags "-s -w -X main.version=$(RELEASE)" -o $(DIST)/mpga ./cmd/mpga
+	$(DIST)/mpga docs man $(DIST)/man && gzip -9n $(DIST)/man/*
+	$(DIST)/mpga completion bash > $(DIST)/mpga.bash
+	tar -C $(DIST) -czf $(DIST)/mpga-$(VERSION)-linux-amd64.tar.gz --transform 's,^,mpga-$(VERSION)/,' --owner 0 --group 0 mpga man mpga.bash -C $(CURDIR) LICENSE README.md docs
+	go -C release build -o ../bin/ ./image github.com/goreleaser/nfpm/v2/cmd/nfpm
+	bin/nfpm package --config release/nfpm.yaml --packager deb --target $(DIST)
+	bin/image -binary $(DIST)/mpga -version $(VERSION) -o $(DIST)/mpga-$(VERSION)-oci.tar
+	rm -r $(DIST)/mpga $(DIST)/man $(DIST)/mpga.bash
+	cd $(DIST) && sha256sum * > SHA256SUMS
+	release/check $(DIST) $(CURDIR)/$(FLIGHTS)
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin out
