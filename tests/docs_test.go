@@ -28,6 +28,9 @@ func TestDocuments(t *testing.T) {
 				t.Errorf("%s names %s, which is not there", page, path)
 			}
 		}
+		for _, m := range placePattern.FindAllStringSubmatch(string(text), -1) {
+			checkPlace(t, page, m[1], m[2])
+		}
 		for _, m := range linkPattern.FindAllStringSubmatch(string(text), -1) {
 			checkLink(t, page, m[1])
 		}
@@ -60,6 +63,9 @@ var (
 	linkPattern = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	codePattern = regexp.MustCompile("`([^`\n]+)`")
 
+	// placePattern is a name and the file that has it: a function (file), a function in file.
+	placePattern = regexp.MustCompile("`([A-Za-z_][\\w.]*)`\\s+(?:\\(|in\\s+)`([\\w.-]+(?:/[\\w.-]+)*\\.(?:go|cuh?|h))`")
+
 	// modulePath is a path in the module that begins with one of its folders; in a command, with ./ in front.
 	modulePath  = regexp.MustCompile(`^(cmd|cpuagg|docs|engine|internal|kernels|partition|stream|tests)(/[\w.-]+)*/?$`)
 	exported    = regexp.MustCompile(`\.[A-Z]\w*$`) // what a package exports, as in engine/objects.FS
@@ -81,6 +87,20 @@ func pathsIn(text string) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// checkPlace fails where a file does not have the name that a page says it has: of a method, its own.
+func checkPlace(t *testing.T, page, name, file string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", file))
+	if err != nil {
+		t.Errorf("%s: %v", page, err)
+		return
+	}
+	own := name[strings.LastIndexByte(name, '.')+1:]
+	if !regexp.MustCompile(`\b` + own + `\b`).Match(text) {
+		t.Errorf("%s says that %s has %s, which it has not", page, file, name)
+	}
 }
 
 // checkLink fails where a page links to a file, or a heading of a page, that is not there.
