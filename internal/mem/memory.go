@@ -37,7 +37,6 @@ type Memory struct {
 	regions [][]byte           // of slabs
 	large   map[*uint64][]byte // of blocks above a slab
 
-	closed invariants.CloseChecker
 	blocks sync.Map // sizes in words of the blocks in use, by *uint64, where invariants are checked
 }
 
@@ -283,7 +282,6 @@ func (m *Memory) trim() {
 func (m *Memory) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.closed.Close()
 	for _, region := range m.regions {
 		unmapMemory(region)
 	}
