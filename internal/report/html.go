@@ -14,11 +14,13 @@ var style string
 // that has one keeps all exported methods of all its types, 7 MB here.
 type writer struct{ bytes.Buffer }
 
-// f writes a format whose strings are escaped.
+// f writes a format whose arguments are escaped, but for numbers.
 func (w *writer) f(format string, args ...any) {
 	for i, a := range args {
-		if text, ok := a.(string); ok {
-			args[i] = html.EscapeString(text)
+		switch a.(type) {
+		case int, int64, float64:
+		default:
+			args[i] = html.EscapeString(fmt.Sprint(a))
 		}
 	}
 	fmt.Fprintf(w, format, args...)
