@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/kernels/hostdevice"
@@ -73,7 +74,7 @@ func TestDeviceAutoRows(t *testing.T) {
 			if c.keeps {
 				src = unmeasured{src}
 			}
-			eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: TestingKnobs{Device: DeviceKnobs{AutoHostBytes: 256 << 20, CPUSlower: c.slow}}})
+			eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: TestingKnobs{Device: device.Knobs{AutoHostBytes: 256 << 20, CPUSlower: c.slow}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +123,7 @@ func TestDeviceSilentLink(t *testing.T) {
 	batch := b.NewRecordBatch()
 	src := scan.Batches(batch.Schema(), []arrow.RecordBatch{batch})
 	silent, answer := make(chan struct{}, 100), make(chan struct{})
-	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: TestingKnobs{Device: DeviceKnobs{
+	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: TestingKnobs{Device: device.Knobs{
 		AutoHostBytes: 256 << 20,
 		CPUSlower:     1000,
 		Fail: func(c hostdevice.Call) error {
@@ -138,11 +139,11 @@ func TestDeviceSilentLink(t *testing.T) {
 	}
 	defer eng.Close()
 	eng.devices.SetTimeout(200 * time.Millisecond)
-	q := func() *DeviceStats {
+	q := func() *device.Stats {
 		result, err := eng.Aggregate(t.Context(), src, query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}})
 		if err != nil {
 			t.Error(err)
-			return &DeviceStats{}
+			return &device.Stats{}
 		}
 		defer result.Release()
 		rows := int64(0)
@@ -154,7 +155,7 @@ func TestDeviceSilentLink(t *testing.T) {
 		}
 		return result.Stats().Device
 	}
-	done := make(chan *DeviceStats)
+	done := make(chan *device.Stats)
 	for range 3 {
 		go func() { done <- q() }()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -114,9 +115,9 @@ func TestDeviceParts(t *testing.T) {
 			fromFile bool
 		}{
 			{engine.TestingKnobs{NoDense: true}, true},
-			{engine.TestingKnobs{NoDense: true, RadixBits: 9, Device: engine.DeviceKnobs{TileRows: 700, Streams: 2}}, true},
-			{engine.TestingKnobs{NoDense: true, SpillAll: true, ForceSplits: 1, MemoryBytes: 8 << 20, Device: engine.DeviceKnobs{TileRows: 900, Count: 2}}, true},
-			{engine.TestingKnobs{NoDense: true, Device: engine.DeviceKnobs{TileRows: 32, Streams: 1, Groups: 1}}, false},
+			{engine.TestingKnobs{NoDense: true, RadixBits: 9, Device: device.Knobs{TileRows: 700, Streams: 2}}, true},
+			{engine.TestingKnobs{NoDense: true, SpillAll: true, ForceSplits: 1, MemoryBytes: 8 << 20, Device: device.Knobs{TileRows: 900, Count: 2}}, true},
+			{engine.TestingKnobs{NoDense: true, Device: device.Knobs{TileRows: 32, Streams: 1, Groups: 1}}, false},
 		} {
 			t.Run(fmt.Sprintf("%d/%+v", i, c.knobs), func(t *testing.T) {
 				opt := engine.Options{Threads: 3, Device: "host:4MiB", TempDir: t.TempDir()}
@@ -163,7 +164,7 @@ func TestDevicePartsFaults(t *testing.T) {
 	if testing.Short() {
 		step = 13
 	}
-	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{TileRows: 300, Streams: 2}}
+	knobs := engine.TestingKnobs{Device: device.Knobs{TileRows: 300, Streams: 2}}
 	failEach(t, "parts", knobs, step, func(t *testing.T, knobs engine.TestingKnobs) {
 		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs))
 		for range 2 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/kernels/hostdevice"
@@ -42,7 +43,7 @@ func TestDeviceSilentOpening(t *testing.T) {
 	for _, silent := range []string{"Memory", "AllocPinned", "NewStream", "work"} { // the first is also asked for the device's size
 		t.Run(silent, func(t *testing.T) {
 			answer := make(chan struct{})
-			knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Timeout: 50 * time.Millisecond, Opens: time.Nanosecond, Fail: func(c hostdevice.Call) error {
+			knobs := engine.TestingKnobs{Device: device.Knobs{Timeout: 50 * time.Millisecond, Opens: time.Nanosecond, Fail: func(c hostdevice.Call) error {
 				if c.Name == silent || c.Work && silent == "work" {
 					<-answer
 				}
@@ -97,7 +98,7 @@ func TestDeviceSilentOpening(t *testing.T) {
 func TestDeviceCancelledOpening(t *testing.T) {
 	schema, batches := deviceTable(5000, 3000)
 	answer := make(chan struct{})
-	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Opens: time.Nanosecond, Fail: func(hostdevice.Call) error {
+	knobs := engine.TestingKnobs{Device: device.Knobs{Opens: time.Nanosecond, Fail: func(hostdevice.Call) error {
 		<-answer
 		return nil
 	}}}

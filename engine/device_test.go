@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -59,12 +60,12 @@ var deviceQuery = query.Query{
 func TestDeviceStats(t *testing.T) {
 	schema, batches := deviceTable(20_000, 5000)
 	for _, c := range []struct {
-		knobs engine.DeviceKnobs
+		knobs device.Knobs
 		route string
 	}{
-		{engine.DeviceKnobs{Groups: 1}, "one table"},
-		{engine.DeviceKnobs{Groups: 5000}, "one table"},
-		{engine.DeviceKnobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, "partitions"},
+		{device.Knobs{Groups: 1}, "one table"},
+		{device.Knobs{Groups: 5000}, "one table"},
+		{device.Knobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, "partitions"},
 	} {
 		opt := engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:16MiB"}, engine.TestingKnobs{Device: c.knobs})
 		stats := deviceStats(t, opt, schema, batches, deviceQuery)
@@ -141,7 +142,7 @@ func TestDeviceFaults(t *testing.T) {
 		{1 << 40, 400, 2 << 20, 2, 0},
 		{1 << 40, 200, 64 << 10, 1, 0}, // partitions that are split
 	} {
-		knobs := engine.TestingKnobs{ResultRows: 100, Device: engine.DeviceKnobs{
+		knobs := engine.TestingKnobs{ResultRows: 100, Device: device.Knobs{
 			Groups: c.groups, TileRows: c.tileRows, RadixBits: c.radixBits, Streams: 2, PinnedBytes: c.pinned,
 		}}
 		failEach(t, fmt.Sprintf("groups=%d/pinned=%d", c.groups, c.pinned), knobs, step, func(t *testing.T, knobs engine.TestingKnobs) {
@@ -164,7 +165,7 @@ func TestDeviceTimeout(t *testing.T) {
 	schema, batches := deviceTable(5000, 3000)
 	answer := make(chan struct{})
 	defer close(answer)
-	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Timeout: 50 * time.Millisecond, Fail: func(c hostdevice.Call) error {
+	knobs := engine.TestingKnobs{Device: device.Knobs{Timeout: 50 * time.Millisecond, Fail: func(c hostdevice.Call) error {
 		if c.Work && c.Number == 3 {
 			<-answer
 		}
@@ -189,7 +190,7 @@ func TestDeviceBatchesLast(t *testing.T) {
 		b.Field(1).(*array.Uint32Builder).Append(2 * i)
 	}
 	src := scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})
-	knobs := engine.TestingKnobs{ResultRows: 300, Device: engine.DeviceKnobs{Groups: 1 << 40, TileRows: 1000, RadixBits: 3}}
+	knobs := engine.TestingKnobs{ResultRows: 300, Device: device.Knobs{Groups: 1 << 40, TileRows: 1000, RadixBits: 3}}
 	eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:8MiB"}, knobs))
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +249,7 @@ func TestDeviceWideSums(t *testing.T) {
 			b.Field(0).(*array.Int64Builder).Append(k)
 			b.Field(1).(*array.Int64Builder).Append(v)
 		}
-		knobs := engine.TestingKnobs{ResultRows: 50, Device: engine.DeviceKnobs{Groups: groups, TileRows: 1000}}
+		knobs := engine.TestingKnobs{ResultRows: 50, Device: device.Knobs{Groups: groups, TileRows: 1000}}
 		eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:8MiB"}, knobs))
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +297,7 @@ func TestDeviceProgress(t *testing.T) {
 				var calls []engine.Progress
 				var failed atomic.Bool
 				fail := hostdevice.FailNth(fault, true, errors.New("boom"))
-				knobs := engine.TestingKnobs{ResultRows: 10, Device: engine.DeviceKnobs{
+				knobs := engine.TestingKnobs{ResultRows: 10, Device: device.Knobs{
 					Groups: groups, TileRows: 100, RadixBits: 2, Streams: 2,
 					Fail: func(c hostdevice.Call) error {
 						if c.Work {

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
 // deviceQuery returns the query as devices see it.
-func (q *execution) deviceQuery() *DevQuery {
+func (q *execution) deviceQuery() *device.Query {
 	e := q.engine
-	d := &DevQuery{
+	d := &device.Query{
 		Devices:    e.devices,
 		Bound:      q.bound,
 		CPU:        q.run,
@@ -28,7 +29,7 @@ func (q *execution) deviceQuery() *DevQuery {
 		WorkDone:   &q.progress.workDone,
 	}
 	if q.output != nil {
-		d.Output0 = Output0{Writer: q.output.writer}
+		d.Output = device.Output{Writer: q.output.writer}
 	}
 	if out, ok := q.output.(*batchOutput); ok {
 		if _, own := e.opt.Allocator.(*budget.Pool); own {
@@ -43,18 +44,18 @@ func (q *execution) useDevices(ctx context.Context) error {
 	if q.engine.devices.CPU() || q.adopted != nil {
 		return nil
 	}
-	q.device = &DeviceStats{}
+	q.device = &device.Stats{}
 	d := q.deviceQuery()
-	layout, size, err := d.Suits(func() (Size, error) {
+	layout, size, err := d.Suits(func() (device.Size, error) {
 		f, err := q.forecast(ctx, q.source.Stats())
-		return Size{Rows: f.Rows, Groups: f.Groups}, err
+		return device.Size{Rows: f.Rows, Groups: f.Groups}, err
 	})
-	prepare := func(ctx context.Context) (*Aggregator, error) {
+	prepare := func(ctx context.Context) (*device.Aggregator, error) {
 		c, rates, err := d.Open(ctx, layout, size)
 		q.device.Rates = rates
 		return c, err
 	}
-	var prepared *Aggregator
+	var prepared *device.Aggregator
 	switch {
 	case err != nil:
 		q.tookDevices(nil, err)
@@ -71,7 +72,7 @@ func (q *execution) useDevices(ctx context.Context) error {
 }
 
 // tookDevices notes which devices aggregate, or why the CPU does.
-func (q *execution) tookDevices(c *Aggregator, err error) {
+func (q *execution) tookDevices(c *device.Aggregator, err error) {
 	if q.devices = c; err == nil {
 		c.Describe(q.device)
 		return

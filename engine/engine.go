@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/budget"
@@ -34,7 +35,7 @@ type Engine struct {
 	decoded memory.Allocator // of decoded columns
 	results memory.Allocator // of result batches
 	made    memory.Allocator // of batches that others make, see Allocator
-	devices *Devices
+	devices *device.Devices
 
 	ctx    context.Context // done when the engine closes
 	cancel context.CancelCauseFunc
@@ -57,7 +58,7 @@ func Open(opt Options) (*Engine, error) {
 		temp:    store.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
 	}
 	var err error
-	e.devices, err = NewDevices(DevOptions{
+	e.devices, err = device.New(device.Options{
 		Device:      opt.Device,
 		DeviceLimit: opt.DeviceMemoryLimit,
 		MemoryLimit: opt.MemoryLimit,

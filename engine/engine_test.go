@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -69,11 +70,11 @@ var routes = []struct {
 	{"scatter states", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, RadixBits: 2}},
 	{"tiny tables", engine.Options{Threads: 4}, engine.TestingKnobs{NoDense: true, TableGroups: 4, ResultRows: 7}},
 	{"device", engine.Options{Threads: 2, Device: "host:16MiB"}, engine.TestingKnobs{}},
-	{"device, tiny tiles", engine.Options{Threads: 3, Device: "host:16MiB"}, engine.TestingKnobs{ResultRows: 7, Device: engine.DeviceKnobs{TileRows: 32, Streams: 2}}},
-	{"device, one table", engine.Options{Threads: 3, Device: "host:4MiB"}, engine.TestingKnobs{Device: engine.DeviceKnobs{Groups: 20_000, TileRows: 100}}},
-	{"device, a full table", engine.Options{Threads: 2, Device: "host:1MiB"}, engine.TestingKnobs{Device: engine.DeviceKnobs{Groups: 3000, TileRows: 64, LFMin: 0.001, LFMax: 0.1, RadixBits: 2}}},
-	{"device, partitions", engine.Options{Threads: 3, Device: "host:4MiB"}, engine.TestingKnobs{ResultRows: 10, Device: engine.DeviceKnobs{Groups: 1 << 40, TileRows: 200, RadixBits: 3}}},
-	{"device, partitions too large", engine.Options{Threads: 2, Device: "host:1MiB"}, engine.TestingKnobs{Device: engine.DeviceKnobs{Groups: 1 << 40, TileRows: 32, RadixBits: 1}}},
+	{"device, tiny tiles", engine.Options{Threads: 3, Device: "host:16MiB"}, engine.TestingKnobs{ResultRows: 7, Device: device.Knobs{TileRows: 32, Streams: 2}}},
+	{"device, one table", engine.Options{Threads: 3, Device: "host:4MiB"}, engine.TestingKnobs{Device: device.Knobs{Groups: 20_000, TileRows: 100}}},
+	{"device, a full table", engine.Options{Threads: 2, Device: "host:1MiB"}, engine.TestingKnobs{Device: device.Knobs{Groups: 3000, TileRows: 64, LFMin: 0.001, LFMax: 0.1, RadixBits: 2}}},
+	{"device, partitions", engine.Options{Threads: 3, Device: "host:4MiB"}, engine.TestingKnobs{ResultRows: 10, Device: device.Knobs{Groups: 1 << 40, TileRows: 200, RadixBits: 3}}},
+	{"device, partitions too large", engine.Options{Threads: 2, Device: "host:1MiB"}, engine.TestingKnobs{Device: device.Knobs{Groups: 1 << 40, TileRows: 32, RadixBits: 1}}},
 	{"one partition", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, NoPreAgg: true, RadixBits: 1, BatchRows: 100}},
 }
 
@@ -126,8 +127,8 @@ func TestRandom(t *testing.T) {
 }
 
 // randomDevice returns a device of the host, and knobs that force its paths, or let it fail.
-func randomDevice(rng *rand.Rand) (string, engine.DeviceKnobs) {
-	k := engine.DeviceKnobs{
+func randomDevice(rng *rand.Rand) (string, device.Knobs) {
+	k := device.Knobs{
 		TileRows:  []int{0, 32, 100, 1000}[rng.IntN(4)],
 		Streams:   rng.IntN(5),
 		RadixBits: rng.IntN(4),

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/finalize"
 	"github.com/mpga/mpga/engine/partial"
@@ -42,11 +43,11 @@ type execution struct {
 	started  time.Time
 	times    map[Phase]time.Duration
 
-	opening *opening     // of devices, while the input is read; nil when it is known who aggregates
-	devices *Aggregator  // nil when the CPU works alone
-	rest    *Rest        // what devices that failed have left to the CPU; nil for all of the input
-	device  *DeviceStats // nil when none was tried
-	begun   bool         // the output
+	opening *opening           // of devices, while the input is read; nil when it is known who aggregates
+	devices *device.Aggregator // nil when the CPU works alone
+	rest    *device.Rest       // what devices that failed have left to the CPU; nil for all of the input
+	device  *device.Stats      // nil when none was tried
+	begun   bool               // the output
 
 	openedDevices bool // while the input was read, which then took longer
 
@@ -111,7 +112,7 @@ type output interface {
 	begin() error
 
 	// writer returns one worker's way to the output.
-	writer() groupWriter0
+	writer() device.Writer
 
 	// end is called when every writer has been closed.
 	end() error
@@ -316,7 +317,7 @@ func (q *execution) process(ctx context.Context, th *threads.Thread, w *cpuagg.W
 }
 
 // processTask takes a thread and processes a task from the queue.
-func (q *execution) processTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter0) error {
+func (q *execution) processTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out device.Writer) error {
 	defer q.tasks.release()
 	spawn.Step()
 	th.WillDo(threads.WorkProcess)
@@ -327,7 +328,7 @@ func (q *execution) processTask(ctx context.Context, th *threads.Thread, w *cpua
 }
 
 // emitTask emits the groups of a task, or puts the tasks that it was split to into the queue.
-func (q *execution) emitTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out groupWriter0) error {
+func (q *execution) emitTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out device.Writer) error {
 	groups, split, err := w.Process(ctx, task)
 	if err != nil {
 		return err
@@ -354,13 +355,13 @@ type batchOutput struct {
 	varies bool // some column has values of no fixed width
 }
 
-func (o *batchOutput) begin() error         { return nil }
-func (o *batchOutput) writer() groupWriter0 { return o }
-func (o *batchOutput) end() error           { return nil }
-func (o *batchOutput) Close() error         { return nil }
-func (o *batchOutput) Release()             {}
+func (o *batchOutput) begin() error          { return nil }
+func (o *batchOutput) writer() device.Writer { return o }
+func (o *batchOutput) end() error            { return nil }
+func (o *batchOutput) Close() error          { return nil }
+func (o *batchOutput) Release()              {}
 
-// Write implements groupWriter0.
+// Write implements device.Writer.
 func (o *batchOutput) Write(ctx context.Context, th *threads.Thread, g *cpuagg.Groups) error {
 	rows := o.batchRows(g)
 	for from := 0; from < g.Len; from += rows {

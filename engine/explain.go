@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -31,7 +32,7 @@ type Plan struct {
 	TempLimit   int64  // bytes
 
 	Forecast Forecast
-	Device   *DeviceForecast // nil when the CPU is asked for
+	Device   *device.Forecast // nil when the CPU is asked for
 	Bound    *rowdata.Bound
 }
 
@@ -57,18 +58,18 @@ func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (p
 	if err != nil {
 		return nil, err
 	}
-	device, err := run.deviceQuery().Foretell(ctx, Size{Rows: forecast.Rows, Groups: forecast.Groups})
+	foretold, err := run.deviceQuery().Foretell(ctx, device.Size{Rows: forecast.Rows, Groups: forecast.Groups})
 	if err != nil {
 		return nil, err
 	}
 	route := "cpu"
-	if device != nil && device.Devices != "" {
+	if foretold != nil && foretold.Devices != "" {
 		route = "device"
 	}
 	return &Plan{
 		Pruning:     scan.PruningOf(src),
 		Route:       route,
-		Device:      device,
+		Device:      foretold,
 		Threads:     e.opt.Threads,
 		Table:       tableKind(bound, run.run.Dense()),
 		Splits:      len(splits),

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -24,8 +25,8 @@ type opening struct {
 	done    chan struct{}    // closed when it is known who aggregates
 	use     sync.Once        // of what it has come to
 
-	devices *Aggregator // nil when the CPU does, once done is closed
-	err     error       // why
+	devices *device.Aggregator // nil when the CPU does, once done is closed
+	err     error              // why
 
 	mu   sync.Mutex
 	held []piece
@@ -36,9 +37,9 @@ type opening struct {
 // leaves free.
 const openingShare = 8
 
-// open begins to open devices, by a function that returns a coprocessor, or why there is none. Its context is done
+// open begins to open devices, by a function that returns an aggregator, or why there is none. Its context is done
 // when the query needs no devices any more.
-func (q *execution) open(ctx context.Context, prepare func(context.Context) (*Aggregator, error)) {
+func (q *execution) open(ctx context.Context, prepare func(context.Context) (*device.Aggregator, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &opening{query: q, cancel: cancel, room: q.engine.memory.Limit() / openingShare, done: make(chan struct{})}
 	q.opening, q.openedDevices = o, true

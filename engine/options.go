@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/machine"
 	"github.com/mpga/mpga/internal/trace"
@@ -87,7 +88,7 @@ type TestingKnobs struct {
 
 	EstimateFactor float64 // of the groups, when the fan-out is chosen
 
-	Device DeviceKnobs
+	Device device.Knobs
 }
 
 // WithTestingKnobs returns options that force paths, for tests.
@@ -137,7 +138,7 @@ func (o *Options) Validate() error {
 	if o.Threads < 1 || o.Threads > threadsMax {
 		errs = append(errs, fmt.Errorf("Threads (%d) must be in [1, %d]", o.Threads, threadsMax))
 	}
-	if _, err := parseDevice(o.Device); err != nil {
+	if err := device.Valid(o.Device); err != nil {
 		errs = append(errs, fmt.Errorf("Device: %w", err))
 	}
 	if o.DeviceMemoryLimit < 0 {

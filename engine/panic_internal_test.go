@@ -19,6 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
@@ -41,11 +42,11 @@ var panicRoutes = map[string]struct {
 	"sort":    {"cpu", TestingKnobs{}, panicQuery("k"), sorted},
 	"partial": {"cpu", TestingKnobs{}, panicQuery("k"), merged},
 
-	"device, each tile":       {"host:64MiB", TestingKnobs{Device: DeviceKnobs{TileRows: 900, Groups: 1}}, panicQuery("small"), aggregated},
-	"device, one table":       {"host:64MiB", TestingKnobs{Device: DeviceKnobs{TileRows: 900, Groups: 3000}}, panicQuery("k"), aggregated},
-	"device, partitions":      {"host:64MiB", TestingKnobs{Device: DeviceKnobs{TileRows: 900, Groups: 1 << 40, RadixBits: 3, Count: 2}}, panicQuery("k"), aggregated},
-	"device, for the CPU":     {"host:64MiB", TestingKnobs{NoDense: true, Device: DeviceKnobs{TileRows: 900}}, panicQuery("s"), aggregated},
-	"device, opened meantime": {"host:64MiB", TestingKnobs{Device: DeviceKnobs{TileRows: 900, Opens: time.Nanosecond}}, panicQuery("k"), aggregated},
+	"device, each tile":       {"host:64MiB", TestingKnobs{Device: device.Knobs{TileRows: 900, Groups: 1}}, panicQuery("small"), aggregated},
+	"device, one table":       {"host:64MiB", TestingKnobs{Device: device.Knobs{TileRows: 900, Groups: 3000}}, panicQuery("k"), aggregated},
+	"device, partitions":      {"host:64MiB", TestingKnobs{Device: device.Knobs{TileRows: 900, Groups: 1 << 40, RadixBits: 3, Count: 2}}, panicQuery("k"), aggregated},
+	"device, for the CPU":     {"host:64MiB", TestingKnobs{NoDense: true, Device: device.Knobs{TileRows: 900}}, panicQuery("s"), aggregated},
+	"device, opened meantime": {"host:64MiB", TestingKnobs{Device: device.Knobs{TileRows: 900, Opens: time.Nanosecond}}, panicQuery("k"), aggregated},
 }
 
 func panicQuery(key string) query.Query {
@@ -220,9 +221,9 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-func openForPanics(t *testing.T, device string, knobs TestingKnobs) *Engine {
+func openForPanics(t *testing.T, deviceName string, knobs TestingKnobs) *Engine {
 	t.Helper()
-	e, err := Open(WithTestingKnobs(Options{Threads: 3, Device: device, MemoryLimit: 1 << 30, TempDir: t.TempDir(), Progress: func(Progress) {}}, knobs))
+	e, err := Open(WithTestingKnobs(Options{Threads: 3, Device: deviceName, MemoryLimit: 1 << 30, TempDir: t.TempDir(), Progress: func(Progress) {}}, knobs))
 	if err != nil {
 		t.Fatal(err)
 	}

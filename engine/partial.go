@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
@@ -71,7 +72,7 @@ func (o *blobOutput) begin() error {
 }
 
 // writer implements output.
-func (o *blobOutput) writer() groupWriter0 {
+func (o *blobOutput) writer() device.Writer {
 	groups := &o.query.progress.groups
 	return stateWriter{o.blobs.Worker(o.query.run, &o.query.final, func(n int) { groups.Add(int64(n)) })}
 }
@@ -79,10 +80,10 @@ func (o *blobOutput) writer() groupWriter0 {
 // end implements output.
 func (o *blobOutput) end() error { return o.blobs.End() }
 
-// stateWriter is one worker's way to the blobs, as a groupWriter0.
+// stateWriter is one worker's way to the blobs, as a device.Writer.
 type stateWriter struct{ *partial.WorkerWriter }
 
-// Write implements groupWriter0.
+// Write implements device.Writer.
 func (w stateWriter) Write(ctx context.Context, _ *threads.Thread, g *cpuagg.Groups) error {
 	return w.WorkerWriter.Write(ctx, g)
 }

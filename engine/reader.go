@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -22,11 +23,11 @@ type reader struct {
 	thread  *threads.Thread
 	worker  *cpuagg.Worker
 	encoder *encode.Encoder
-	batch   arrow.RecordBatch // that the encoder is turned to
-	devices *Aggregator       // when they aggregate; else nil
-	rows    Rows0             // of the batch, for devices
-	filter  *RowFilter        // of what devices have left, when the CPU goes on for them; else nil
-	opening *opening          // of devices that may become the filler's
+	batch   arrow.RecordBatch  // that the encoder is turned to
+	devices *device.Aggregator // when they aggregate; else nil
+	rows    device.Rows        // of the batch, for devices
+	filter  *device.RowFilter  // of what devices have left, when the CPU goes on for them; else nil
+	opening *opening           // of devices that may become the filler's
 }
 
 // readAll takes splits, then pieces, until the input is used up.
@@ -173,7 +174,7 @@ func (r *reader) readBatch(ctx context.Context, p piece) error {
 	if r.devices == nil {
 		r.thread.Does(threads.WorkAggregate)
 	} else {
-		r.rows = Rows0{Thread: r.thread, Batch: p.batch, Encoder: r.encoder, Tiles: func(from, to int, f func(*rowdata.Tile) error) error {
+		r.rows = device.Rows{Thread: r.thread, Batch: p.batch, Encoder: r.encoder, Tiles: func(from, to int, f func(*rowdata.Tile) error) error {
 			return r.tiles(p.split, from, to, f)
 		}}
 	}

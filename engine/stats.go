@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/scan"
 )
 
@@ -34,7 +35,7 @@ type Progress struct {
 // Stats is what a query did. It is complete when the result has been read to its end.
 type Stats struct {
 	Route            string                  `json:"route"`            // "cpu", "device", or "cpu and device"
-	Device           *DeviceStats            `json:"device,omitempty"` // nil when none was asked for
+	Device           *device.Stats           `json:"device,omitempty"` // nil when none was asked for
 	Threads          int                     `json:"threads"`          // workers
 	RowsRead         int64                   `json:"rows_read"`        // of a merge, states
 	BytesRead        int64                   `json:"bytes_read"`       // of the input, in its own form

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/kernels/hostdevice"
@@ -45,8 +46,8 @@ func TestTrace(t *testing.T) {
 	}{
 		"cpu":        {"cpu", engine.TestingKnobs{}, "query/phase: plan, query/phase: partition, query/phase: process, CPU/worker: read, CPU/worker: aggregate, CPU/worker: write"},
 		"spilled":    {"cpu", engine.TestingKnobs{SpillAll: true, RadixBits: 2, NoPreAgg: true, TableGroups: 64}, "disk/disk: write, disk/disk: read, CPU/worker: process"},
-		"table":      {"host:16MiB", engine.TestingKnobs{Device: engine.DeviceKnobs{Groups: 5000}}, "device 0/stream: copy in, device 0/stream: insert, device 0/stream: compact, device 0/copy engine in: stream, device 0/copy engine out: stream"},
-		"partitions": {"host:16MiB", engine.TestingKnobs{Device: engine.DeviceKnobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}}, "device 0/stream: scatter, device 0/stream: aggregate, device 0/copy engine in: stream, CPU/worker: fill tiles"},
+		"table":      {"host:16MiB", engine.TestingKnobs{Device: device.Knobs{Groups: 5000}}, "device 0/stream: copy in, device 0/stream: insert, device 0/stream: compact, device 0/copy engine in: stream, device 0/copy engine out: stream"},
+		"partitions": {"host:16MiB", engine.TestingKnobs{Device: device.Knobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}}, "device 0/stream: scatter, device 0/stream: aggregate, device 0/copy engine in: stream, CPU/worker: fill tiles"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := trace.New()
@@ -70,7 +71,7 @@ func TestTraceFailure(t *testing.T) {
 	schema, batches := deviceTable(20_000, 5000)
 	for _, work := range []int64{5, 40, 90} {
 		recorder := trace.New()
-		knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000, Fail: hostdevice.FailNth(work, true, errors.New("boom"))}}
+		knobs := engine.TestingKnobs{Device: device.Knobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000, Fail: hostdevice.FailNth(work, true, errors.New("boom"))}}
 		opt := engine.Options{Threads: 2, Device: "host:16MiB", Trace: recorder}
 		if stats := deviceStats(t, engine.WithTestingKnobs(opt, knobs), schema, batches, deviceQuery); stats.Device.Reason == "" {
 			t.Errorf("work %d: the device has not failed", work)

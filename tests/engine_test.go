@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -101,7 +102,7 @@ func randomOptions(rng *rand.Rand) (engine.Options, engine.TestingKnobs) {
 	}
 	if rng.IntN(3) == 0 {
 		opt.Device = fmt.Sprintf("host:%dMiB", choose(1, 4, 32))
-		knobs.Device = engine.DeviceKnobs{
+		knobs.Device = device.Knobs{
 			TileRows:  choose(0, 32, 1000, 1<<14),
 			Streams:   choose(0, 1, 3),
 			RadixBits: choose(0, 1, 4),

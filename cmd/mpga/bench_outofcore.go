@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/bench"
@@ -36,7 +37,7 @@ type benchOutOfCoreFlags struct {
 	asJSON   bool
 	profile  string
 	pictures pictureFlags // of the last number of groups
-	knobs    engine.DeviceKnobs
+	knobs    device.Knobs
 }
 
 func newBenchOutOfCoreCommand() *cobra.Command {
@@ -116,7 +117,7 @@ func runBenchOutOfCore(ctx context.Context, w io.Writer, f *benchOutOfCoreFlags)
 		}
 		d := r.Stats.Device
 		if d == nil {
-			d = &engine.DeviceStats{}
+			d = &device.Stats{}
 		}
 		fmt.Fprintf(t, "%d\t%.3f\t%.3f\t%.3f\t%s\t%.2f\t%.3f\t%.0f%%\t%v+%v\t%s\t%v %s\t%s\t%v\t%v\t%v\t%d\t\n", r.Groups, r.Seconds, r.Best, r.First, humanize.IBytes(uint64(r.Stats.ResidentPeak)), float64(r.Rows)/r.Seconds/1e9, r.Floor,
 			100*r.Floor/r.Seconds, r.Stats.PhaseTimes[engine.PhasePartition].Round(time.Millisecond), r.Stats.PhaseTimes[engine.PhaseProcess].Round(time.Millisecond), r.Stats.Route, d.Routes, d.Reason, humanize.IBytes(uint64(d.MemoryPeak)),
@@ -128,12 +129,12 @@ func runBenchOutOfCore(ctx context.Context, w io.Writer, f *benchOutOfCoreFlags)
 
 // linkSpeed returns the bytes a second of a pinned copy to the first GPU; infinite without one.
 func linkSpeed() float64 {
-	device, err := kernels.Open(kernels.Options{})
+	gpu, err := kernels.Open(kernels.Options{})
 	if err != nil {
 		return math.Inf(1)
 	}
-	defer device.Close()
-	speed, err := bench.LinkSpeed(device)
+	defer gpu.Close()
+	speed, err := bench.LinkSpeed(gpu)
 	if err != nil {
 		return math.Inf(1)
 	}

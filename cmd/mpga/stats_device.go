@@ -7,12 +7,12 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/report"
 )
 
 // deviceFacts words what devices did, or why they did nothing.
-func deviceFacts(d *engine.DeviceStats) (facts []report.Fact) {
+func deviceFacts(d *device.Stats) (facts []report.Fact) {
 	if d == nil {
 		return nil
 	}

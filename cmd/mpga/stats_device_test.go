@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 )
 
 // Would catch a figure of devices that --stats and reports leave out, or give in other units.
 func TestDeviceFacts(t *testing.T) {
-	d := &engine.DeviceStats{
+	d := &device.Stats{
 		Devices: "NVIDIA H100", Rates: "about 10 groups", Routes: []string{"one table", "partitions"}, Estimate: 12_000,
 		Tiles: 7, Rows: 1_000_000, TileRows: 150_000, RowsBack: 5000, GroupsBack: 2000, Reduction: 500,
 		BytesIn: 3 << 30, BytesOut: 1 << 30, LinkSpeed: 52.6e9, LinkShare: 0.876,
@@ -36,13 +36,13 @@ func TestDeviceFacts(t *testing.T) {
 	if got := deviceLines(d); got != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", got)
 	}
-	got := deviceLines(&engine.DeviceStats{Devices: "NVIDIA H100", Finisher: "no fold for a set", Tiles: 1, Partitions: 64})
+	got := deviceLines(&device.Stats{Devices: "NVIDIA H100", Finisher: "no fold for a set", Tiles: 1, Partitions: 64})
 	if !strings.Contains(got, "\nthe CPU aggregates: no fold for a set\n") || !strings.Contains(got, "\ndevice partitions: 64\n") || strings.Contains(got, "done") {
 		t.Errorf("got\n%s", got)
 	}
 }
 
-func deviceLines(d *engine.DeviceStats) string {
+func deviceLines(d *device.Stats) string {
 	var lines []string
 	for _, f := range deviceFacts(d) {
 		lines = append(lines, f.Name+": "+f.Value)

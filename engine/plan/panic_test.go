@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
@@ -102,11 +103,11 @@ func TestPanics(t *testing.T) {
 
 // panicAnswer answers a statement on an engine of its own, and checks that nothing is left. Where a panic may come, the
 // engine answers the statement once more, without one.
-func panicAnswer(t *testing.T, device string, src scan.Source, text string, again bool) ([]string, error) {
+func panicAnswer(t *testing.T, deviceName string, src scan.Source, text string, again bool) ([]string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	knobs := engine.TestingKnobs{MemoryBytes: 64 << 20, ResultRows: 300, Device: engine.DeviceKnobs{TileRows: 900}}
-	eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 2, Device: device, MemoryLimit: 1 << 30, TempDir: dir}, knobs))
+	knobs := engine.TestingKnobs{MemoryBytes: 64 << 20, ResultRows: 300, Device: device.Knobs{TileRows: 900}}
+	eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 2, Device: deviceName, MemoryLimit: 1 << 30, TempDir: dir}, knobs))
 	if err != nil {
 		return nil, err // devices are opened, too
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
@@ -166,13 +167,13 @@ func openSizeEngine(rng *rand.Rand) (*sizeEngine, error) {
 	// Of 3e7 rows, from far less than the smallest table to more than all rows.
 	limit := int64(64<<20) << rng.IntN(6)
 	limit += limit / 4 * rng.Int64N(4)
-	device := *sizeDevice
-	if device == "" {
+	name := *sizeDevice
+	if name == "" {
 		limit = max(limit*int64(*sizeRows)/30_000_000, 1<<20)
-		device = fmt.Sprintf("host:%dB", limit)
+		name = fmt.Sprintf("host:%dB", limit)
 	}
-	opt := engine.Options{Device: device, DeviceMemoryLimit: limit, Threads: []int{0, 2, 5}[rng.IntN(3)]}
-	knobs := engine.TestingKnobs{Device: engine.DeviceKnobs{Streams: []int{0, 0, 2, 6}[rng.IntN(4)]}}
+	opt := engine.Options{Device: name, DeviceMemoryLimit: limit, Threads: []int{0, 2, 5}[rng.IntN(3)]}
+	knobs := engine.TestingKnobs{Device: device.Knobs{Streams: []int{0, 0, 2, 6}[rng.IntN(4)]}}
 	if rng.IntN(4) == 0 {
 		knobs.Device.RadixBits = 1 + rng.IntN(9)
 	}

@@ -1,10 +1,10 @@
 // Package budget keeps the process within a limit of resident memory while queries run:
 //
-//	limit = margin + what the process holds beside blocks and reservations + what mem.Memory may give out
+//		limit = margin + what the process holds beside blocks and reservations + what mem.Memory may give out
 //
-//   - L1 (measured): what the process holds is what the system says, looked at every few milliseconds.
-//   - L2 (asked): large buffers of the Go heap are reserved before they are allocated; see Bounded.
-//   - L3 (restored): the limit of Go's collector is the program's own again when no query runs.
+//	  - L1 (measured): what the process holds is what the system says, looked at every few milliseconds.
+//	  - L2 (asked): large buffers of the Go heap are reserved before they are allocated; see Bounded.
+//	  - L3 (restored): the limit of Go's collector is the program's own again when no query runs.
 package budget
 
 import (

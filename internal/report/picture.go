@@ -6,13 +6,13 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/trace"
 )
 
 func counted(n int) string { return humanize.Comma(int64(n)) }
 
-func loadCurve(d *engine.DeviceStats) *curve {
+func loadCurve(d *device.Stats) *curve {
 	if d == nil || len(d.Loads) == 0 {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/trace"
 )
@@ -102,7 +103,7 @@ const (
 )
 
 // partitionBars draws the partitions before and after the merge by the same measure.
-func partitionBars(d *engine.DeviceStats) []histogram {
+func partitionBars(d *device.Stats) []histogram {
 	if d == nil || len(d.Sizes) == 0 {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/trace"
 )
@@ -76,7 +77,7 @@ func TestPage(t *testing.T) {
 		Device:   []report.Fact{{"device", "NVIDIA <H100>"}},
 		Stats: engine.Stats{
 			PhaseTimes: map[engine.Phase]time.Duration{engine.PhasePlan: time.Millisecond, engine.PhaseProcess: 2 * time.Second},
-			Device:     &engine.DeviceStats{Sizes: []int64{5, 0, 17, 3}, Tasks: []int64{17, 8}, Loads: []float64{0.25, 0.5, 0.75}, Rounds: 3},
+			Device:     &device.Stats{Sizes: []int64{5, 0, 17, 3}, Tasks: []int64{17, 8}, Loads: []float64{0.25, 0.5, 0.75}, Rounds: 3},
 		},
 	}
 	got := parse(t, p)

@@ -1,16 +1,18 @@
-package engine
+package device
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
-// DeviceForecast is what devices would do, or why the CPU would.
-type DeviceForecast struct {
+// Forecast is what devices would do, or why the CPU would.
+type Forecast struct {
 	Devices    string // names; "" when the CPU works alone
 	Reason     string // why it does; or of the route and its kernel
 	Rates      string // of the machine, by which devices that were not asked for were chosen
@@ -21,7 +23,7 @@ type DeviceForecast struct {
 
 // Foretell says what devices would do with an input of such a size, or why they would do nothing. It returns nil where
 // the user asked for the CPU. Its error is a bug.
-func (q *DevQuery) Foretell(ctx context.Context, input Size) (*DeviceForecast, error) {
+func (q *Query) Foretell(ctx context.Context, input Size) (*Forecast, error) {
 	if q.Devices.CPU() {
 		return nil, nil
 	}
@@ -30,12 +32,12 @@ func (q *DevQuery) Foretell(ctx context.Context, input Size) (*DeviceForecast, e
 	case errors.Is(err, spawn.ErrInternal):
 		return nil, err
 	case err != nil:
-		return &DeviceForecast{Reason: err.Error()}, nil
+		return &Forecast{Reason: err.Error()}, nil
 	}
 	return f, nil
 }
 
-func (q *DevQuery) foretell(ctx context.Context, input Size) (*DeviceForecast, error) {
+func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 	layout, size, err := q.Suits(func() (Size, error) { return input, nil })
 	if err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func (q *DevQuery) foretell(ctx context.Context, input Size) (*DeviceForecast, e
 	if err != nil {
 		return nil, err
 	}
-	f := &DeviceForecast{Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell", Rates: rates}
+	f := &Forecast{Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell", Rates: rates}
 	if input.Groups >= 0 {
 		opt := q.streamOptions(set, layout)
 		if opt.Groups == 0 {
@@ -67,7 +69,7 @@ func (q *DevQuery) foretell(ctx context.Context, input Size) (*DeviceForecast, e
 }
 
 // String returns the forecast as a line of text.
-func (f *DeviceForecast) String() string {
+func (f *Forecast) String() string {
 	chosen := ""
 	if f.Rates != "" {
 		chosen = "; chosen by the machine's rates: " + f.Rates
@@ -86,4 +88,12 @@ func (f *DeviceForecast) String() string {
 		to = "groups, each by itself"
 	}
 	return fmt.Sprintf("%s, tiles of %s to %s: %s", f.Devices, plural(int64(f.TileRows), "row"), to, f.Reason) + chosen
+}
+
+// plural returns a count with its noun.
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return humanize.Comma(n) + " " + noun + "s"
 }

@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func newPartLayout(b *rowdata.Bound, why error) (*Layout, error) {
 	if l.hashed = !cpuagg.HashesWords(&b.Keys) || l.shape.KeyBytes > kernels.KeyBytesMax; l.hashed {
 		l.shape.KeyBytes = 8
 		for at := 0; at < b.Keys.Words; at += 2 {
-			l.columns = append(l.columns, deviceColumn{column: -1, arg: -1, words: min(b.Keys.Words-at, 2), key: at})
+			l.columns = append(l.columns, layoutColumn{column: -1, arg: -1, words: min(b.Keys.Words-at, 2), key: at})
 		}
 	}
 	for a := range b.Args {
@@ -37,7 +37,7 @@ func newPartLayout(b *rowdata.Bound, why error) (*Layout, error) {
 		}
 		l.refers = l.refers || arg.Words == 2 && b.Columns[arg.Column].Kind == rowdata.Bytes
 		l.args[a] = len(l.columns)
-		l.columns = append(l.columns, deviceColumn{column: arg.Column, arg: a, words: arg.Words})
+		l.columns = append(l.columns, layoutColumn{column: arg.Column, arg: a, words: arg.Words})
 	}
 	for _, selection := range b.Selections {
 		for _, c := range selection {
@@ -56,7 +56,7 @@ func (l *Layout) stageHashes(out, keys []uint64) {
 }
 
 // stageKeys writes the words of keys that a column has, of width words each.
-func stageKeys(out, keys []uint64, c *deviceColumn, width int) {
+func stageKeys(out, keys []uint64, c *layoutColumn, width int) {
 	for i, at := 0, c.key; i < len(out); i, at = i+c.words, at+width {
 		copy(out[i:i+c.words], keys[at:])
 	}
@@ -119,7 +119,7 @@ func (k *batchKeeper) dropAll() {
 }
 
 // parts returns what partitions are for, if the CPU is to aggregate them; or nil. Nobody takes their rows.
-func (q *DevQuery) parts(l *Layout) *stream.Parts {
+func (q *Query) parts(l *Layout) *stream.Parts {
 	if l.parts == nil {
 		return nil
 	}

@@ -1,9 +1,9 @@
-package engine
+package device
 
 import "time"
 
-// DeviceStats is what devices did for a query, or why they did nothing.
-type DeviceStats struct {
+// Stats is what devices did for a query, or why they did nothing.
+type Stats struct {
 	Devices    string        `json:"devices,omitempty"`         // names
 	Reason     string        `json:"reason,omitempty"`          // why the CPU did it, from the start or from a failure on
 	Rates      string        `json:"rates,omitempty"`           // of the machine, by which devices that were not asked for were chosen
@@ -45,7 +45,7 @@ type DeviceStats struct {
 }
 
 // Describe notes which devices aggregate.
-func (c *Aggregator) Describe(d *DeviceStats) {
+func (c *Aggregator) Describe(d *Stats) {
 	d.Devices = describeDevices(c.lease.list)
 	d.uuid = c.lease.list[0].Properties().UUID
 	if why := c.layout.parts; why != nil {
@@ -54,7 +54,7 @@ func (c *Aggregator) Describe(d *DeviceStats) {
 }
 
 // Report notes what the devices have done so far.
-func (c *Aggregator) Report(d *DeviceStats) {
+func (c *Aggregator) Report(d *Stats) {
 	counters := c.run.Counters()
 	d.TileRows = c.run.TileRows()
 	d.Estimate, d.Tiles, d.Rows = counters.Estimate, counters.Tiles, counters.Rows
@@ -83,7 +83,7 @@ func (c *Aggregator) Report(d *DeviceStats) {
 
 // Learn lets the machine's rates follow what a query took that read so many rows, to so many groups, by so many
 // workers: in its first phase and in both.
-func (d *Devices) Learn(s *DeviceStats, rows, groups int64, workers int, first, both time.Duration) {
+func (d *Devices) Learn(s *Stats, rows, groups int64, workers int, first, both time.Duration) {
 	switch {
 	case d.rates == nil:
 	case s == nil || s.Devices == "" || s.Reason != "":

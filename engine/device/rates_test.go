@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"errors"
@@ -193,7 +193,7 @@ func TestRatesFollow(t *testing.T) {
 // Would catch rates that nobody sees.
 func TestRatesShown(t *testing.T) {
 	_, rates := newRates("", slog.New(slog.DiscardHandler)).deviceWins(1e9, 8, 1e7, 16, 50e9, 1)
-	f := DeviceForecast{Devices: "GPU", Reason: "why", Rates: rates}
+	f := Forecast{Devices: "GPU", Reason: "why", Rates: rates}
 	if got, want := f.String(), "GPU; why; chosen by the machine's rates: about 10,000,000 groups: 1.2 ns a row on the CPU, 0.18 on the device (link 0.16, filling 0.15, starting 0.02)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // filler lets all readers fill the tiles of devices together: a reader reserves a range of rows, writes
 // them, and the last of a full tile submits it.
 type filler struct {
-	coprocessor *Aggregator
+	aggregator *Aggregator
 
 	waits atomic.Int64 // nanoseconds that opening a tile waited for one, on average
 	helps atomic.Int64 // nanoseconds that the CPU's workers took for a range, on average; 0 before
@@ -35,8 +35,8 @@ type openTile struct {
 	full     bool
 }
 
-// Rows0 is rows of a worker's batch on their way in.
-type Rows0 struct {
+// Rows is rows of a worker's batch on their way in.
+type Rows struct {
 	Thread  *threads.Thread // of the worker
 	Batch   arrow.RecordBatch
 	Encoder *encode.Encoder // turned to the batch
@@ -50,7 +50,7 @@ type Rows0 struct {
 const fillRows = 256 << 10
 
 // take sends up to to-from rows of the reader's batch on their way, and returns how many.
-func (f *filler) take(ctx context.Context, r *Rows0, from, to int) (int, error) {
+func (f *filler) take(ctx context.Context, r *Rows, from, to int) (int, error) {
 	o, at, n, err := f.reserve(ctx, r.Thread, min(to-from, fillRows))
 	if err != nil {
 		return 0, err
@@ -58,19 +58,19 @@ func (f *filler) take(ctx context.Context, r *Rows0, from, to int) (int, error) 
 	if o == nil {
 		r.Thread.Does(threads.WorkAggregate)
 		start := time.Now()
-		err := f.coprocessor.with(ctx, func(w *cpuWorker) error {
+		err := f.aggregator.with(ctx, func(w *cpuWorker) error {
 			return r.Tiles(from, from+n, w.Add)
 		})
 		follow(&f.helps, time.Since(start))
 		return n, err
 	}
 	r.Thread.Does(threads.WorkFill)
-	if f.coprocessor.layout.refers {
-		f.coprocessor.batches.keep(o.Tile, r.Batch)
+	if f.aggregator.layout.refers {
+		f.aggregator.batches.keep(o.Tile, r.Batch)
 	}
-	if !f.coprocessor.layout.copyPlain(o.Tile, at, r.Encoder, from, n) {
+	if !f.aggregator.layout.copyPlain(o.Tile, at, r.Encoder, from, n) {
 		err = r.Tiles(from, from+n, func(t *rowdata.Tile) error {
-			f.coprocessor.layout.stage(o.Tile, at, t)
+			f.aggregator.layout.stage(o.Tile, at, t)
 			at += t.Rows
 			return nil
 		})
@@ -126,7 +126,7 @@ func (f *filler) openNext(ctx context.Context) (opened bool, err error) {
 	if open {
 		return true, nil
 	}
-	run := f.coprocessor.run
+	run := f.aggregator.run
 	t, err := run.TryTile()
 	if err == nil && t == nil {
 		if f.cpuHelps() {
@@ -161,7 +161,7 @@ func (f *filler) commit(ctx context.Context, th *threads.Thread, o *openTile) er
 	}
 	o.Rows = o.reserved
 	th.Give() // the device may have to wait for other tiles
-	if err := f.coprocessor.run.Submit(o.Tile); err != nil {
+	if err := f.aggregator.run.Submit(o.Tile); err != nil {
 		return err
 	}
 	return th.Take(ctx)
@@ -174,7 +174,7 @@ func (f *filler) flush() error {
 	}
 	o := f.open
 	f.open, o.Rows = nil, o.reserved
-	return f.coprocessor.run.Submit(o.Tile)
+	return f.aggregator.run.Submit(o.Tile)
 }
 
 // follow moves an average of the last durations.
@@ -191,7 +191,7 @@ func follow(average *atomic.Int64, d time.Duration) {
 // cpuHelps reports whether the CPU's workers take rows when all tiles are under way: where a range takes
 // them no longer than a tile is waited for, and while their groups stay in the workers' tables.
 func (f *filler) cpuHelps() bool {
-	c := f.coprocessor
+	c := f.aggregator
 	if route, groups := c.run.Route(); route != stream.RouteAggregate || groups == 0 {
 		return false
 	}

@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"fmt"
@@ -16,13 +16,13 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// deviceLayout says how the rows and states of a query lie on a device, and turns tiles and groups of one
+// Layout says how the rows and states of a query lie on a device, and turns tiles and groups of one
 // side into those of the other. It is read-only once made.
 type Layout struct {
 	bound    *rowdata.Bound
 	shape    kernels.Shape
 	nullable []bool
-	columns  []deviceColumn
+	columns  []layoutColumn
 	args     []int // by argument of the query: the device's column
 
 	// Of a query whose rows a device partitions for the CPU:
@@ -31,8 +31,8 @@ type Layout struct {
 	refers bool  // rows may refer to their batches
 }
 
-// deviceColumn is where a column of a device comes from.
-type deviceColumn struct {
+// layoutColumn is where a column of a device comes from.
+type layoutColumn struct {
 	column int // of Bound.Columns; -1 of none
 	arg    int // of Bound.Args that has the values; -1 where only NULLs count
 	double bool
@@ -44,9 +44,9 @@ type deviceColumn struct {
 // sum64RowsMax is how many values of 4 bytes a 64-bit sum is sure to hold.
 const sum64RowsMax = 1 << 32
 
-// newDeviceLayout returns the layout of a query of so many rows, or -1 for unknown, that a device aggregates, or
+// newLayout returns the layout of a query of so many rows, or -1 for unknown, that a device aggregates, or
 // partitions for the CPU; or why it can do neither.
-func newDeviceLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
+func newLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
 	if b.Keys.Words == 0 {
 		return nil, errNotOnDevice("there is one group")
 	}
@@ -107,9 +107,9 @@ func (l *Layout) columnOf(a int) int {
 		return -1
 	}
 	double := arg.Encoding == rowdata.Double
-	i := slices.IndexFunc(l.columns, func(c deviceColumn) bool { return c.column == arg.Column && c.double == double && c.words == 0 })
+	i := slices.IndexFunc(l.columns, func(c layoutColumn) bool { return c.column == arg.Column && c.double == double && c.words == 0 })
 	if i < 0 {
-		l.columns = append(l.columns, deviceColumn{column: arg.Column, arg: a, double: double})
+		l.columns = append(l.columns, layoutColumn{column: arg.Column, arg: a, double: double})
 		return len(l.columns) - 1
 	}
 	if arg.Encoding == rowdata.Natural {
@@ -120,9 +120,9 @@ func (l *Layout) columnOf(a int) int {
 
 // anyColumnOf returns a device's column of a column of the query, whatever its values.
 func (l *Layout) anyColumnOf(column int) int {
-	i := slices.IndexFunc(l.columns, func(c deviceColumn) bool { return c.column == column })
+	i := slices.IndexFunc(l.columns, func(c layoutColumn) bool { return c.column == column })
 	if i < 0 {
-		l.columns = append(l.columns, deviceColumn{column: column, arg: -1})
+		l.columns = append(l.columns, layoutColumn{column: column, arg: -1})
 		return len(l.columns) - 1
 	}
 	return i
@@ -157,8 +157,8 @@ func (l *Layout) typeOf(i int) kernels.ColumnType {
 	return kernels.Uint64
 }
 
-// deviceOps are the folds that a device has with the CPU's states, or close to them.
-var deviceOps = map[rowdata.FoldKind]kernels.FoldOp{
+// ops are the folds that a device has with the CPU's states, or close to them.
+var ops = map[rowdata.FoldKind]kernels.FoldOp{
 	rowdata.FoldSumFloat:  kernels.SumFloat,
 	rowdata.FoldMin:       kernels.Min,
 	rowdata.FoldMax:       kernels.Max,
@@ -183,7 +183,7 @@ func (l *Layout) fold(f *rowdata.Fold, rows int64) (kernels.Fold, error) {
 		return out, nil
 	}
 	column := func(i int) int { return l.args[l.bound.Inputs[f.Inputs[i]].Arg] }
-	op, ok := deviceOps[f.Kind]
+	op, ok := ops[f.Kind]
 	switch {
 	case f.Kind == rowdata.FoldSumInt || f.Kind == rowdata.FoldSumUint:
 		op = kernels.Sum128

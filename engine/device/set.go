@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type deviceSet struct {
 	line   []*waiter // for it
 }
 
-// opened reports whether the devices are open already.
+// Opened reports whether the devices are open already.
 func (d *Devices) Opened() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -210,7 +210,7 @@ func (d *Devices) closeAll(s *deviceSet) error {
 	return err
 }
 
-// close closes the devices, for which why is the reason from then on, and keeps what was learnt of them. No query uses them any more, but batches of results may lie in their memory:
+// Close closes the devices, for which why is the reason from then on, and keeps what was learnt of them. No query uses them any more, but batches of results may lie in their memory:
 // then the last of these closes them. Its error is a bug that no query has been told of.
 func (d *Devices) Close(why error) error {
 	d.rates.save()

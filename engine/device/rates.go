@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type plainFold struct{ fold, words int }
 
 // newPlainResult returns nil where some column is made otherwise, or where the result is not batches in
 // memory of the engine's choice.
-func newPlainResult(q *DevQuery, l *Layout) *plainResult {
+func newPlainResult(q *Query, l *Layout) *plainResult {
 	if q.Send == nil || l.parts != nil || !l.plainKeys() {
 		return nil
 	}
@@ -77,9 +77,9 @@ func (l *Layout) plainFold(o *rowdata.Output, rows int64) bool {
 // that is what buffers give their memory back to.
 type sharedChunk struct {
 	memory.Allocator
-	coprocessor *Aggregator
-	chunk       groupChunk
-	left        atomic.Int64 // columns
+	aggregator *Aggregator
+	chunk      groupChunk
+	left       atomic.Int64 // columns
 }
 
 // Free implements memory.Allocator.
@@ -87,7 +87,7 @@ func (s *sharedChunk) Free([]byte) {
 	if s.left.Add(-1) > 0 {
 		return
 	}
-	c := s.coprocessor
+	c := s.aggregator
 	c.put(s.chunk.set, 1)
 	c.query.Devices.put(c.lease.deviceSet, nil)
 }
@@ -119,7 +119,7 @@ func (p *plainResult) isPlain(chunk groupChunk) bool {
 // Requires: isPlain.
 func (c *Aggregator) writePlain(ctx context.Context, th *threads.Thread, chunk groupChunk) error {
 	p, g, from, to := c.plain, chunk.set.Groups, chunk.from, chunk.to
-	shared := &sharedChunk{Allocator: memory.DefaultAllocator, coprocessor: c, chunk: chunk}
+	shared := &sharedChunk{Allocator: memory.DefaultAllocator, aggregator: c, chunk: chunk}
 	columns := make([]arrow.Array, 0, 1+len(p.folds))
 	shared.left.Store(int64(cap(columns)))
 	chunk.set.users.Add(1)

@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"context"
@@ -17,8 +17,8 @@ type Size struct{ Rows, Groups int64 }
 
 // Suits returns how the query lies on a device, or why none is to do it, and where that depends on it,
 // what is expected of the input. It may ask for the forecast. It opens no device.
-func (q *DevQuery) Suits(forecast func() (Size, error)) (layout *Layout, size Size, err error) {
-	layout, err = newDeviceLayout(q.Bound, q.Rows)
+func (q *Query) Suits(forecast func() (Size, error)) (layout *Layout, size Size, err error) {
+	layout, err = newLayout(q.Bound, q.Rows)
 	if err == nil && layout.parts != nil && q.CPU.Dense() {
 		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
 	}
@@ -41,7 +41,7 @@ const (
 
 // mayBeWorth returns what is expected of the input, or why a device that was not asked for would not be
 // worth its while, however fast it is.
-func (q *DevQuery) mayBeWorth(forecast func() (Size, error)) (size Size, err error) {
+func (q *Query) mayBeWorth(forecast func() (Size, error)) (size Size, err error) {
 	rows := q.Rows
 	switch {
 	case q.Once:
@@ -71,7 +71,7 @@ func (q *DevQuery) mayBeWorth(forecast func() (Size, error)) (size Size, err err
 
 // worth returns the rates of the machine by which a device that was not asked for is worth its while for what is
 // expected; or they are why it is not. It opens the device if it is not open.
-func (q *DevQuery) worth(ctx context.Context, layout *Layout, size Size) (rates string, err error) {
+func (q *Query) worth(ctx context.Context, layout *Layout, size Size) (rates string, err error) {
 	if q.Devices.Asked() {
 		return "", nil
 	}
@@ -98,7 +98,7 @@ func (q *DevQuery) worth(ctx context.Context, layout *Layout, size Size) (rates 
 
 // Open opens the devices, if they are not open, and returns an aggregator for a query that suits them, and the rates of the
 // machine by which devices that were not asked for were chosen; or why the CPU is to aggregate.
-func (q *DevQuery) Open(ctx context.Context, layout *Layout, size Size) (c *Aggregator, rates string, err error) {
+func (q *Query) Open(ctx context.Context, layout *Layout, size Size) (c *Aggregator, rates string, err error) {
 	if rates, err = q.worth(ctx, layout, size); err != nil {
 		return nil, "", err
 	}

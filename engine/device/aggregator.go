@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// coprocessor runs the two phases of a query on devices, beside the CPU's workers:
+// Aggregator runs the two phases of a query on devices, beside the CPU's workers:
 //
 //		reader -> filler -> tile -> device -----------------------------> chunks of groups -> output
 //		              \-> no tile is free, few groups -> a CPU worker     | of a partition that the CPU
@@ -28,7 +28,7 @@ import (
 //	  - C2 (fallback): when a device fails, the CPU aggregates the input anew, but for the partitions that
 //	    were emitted: their rows are left out, and their groups that a table has held back are added.
 type Aggregator struct {
-	query  *DevQuery
+	query  *Query
 	lease  *lease
 	layout *Layout
 	run    *stream.Run
@@ -58,7 +58,7 @@ type cpuWorker struct {
 }
 
 // newCoprocessor prepares a query for devices, or says why it does not suit them.
-func newCoprocessor(ctx context.Context, q *DevQuery, layout *Layout) (*Aggregator, error) {
+func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*Aggregator, error) {
 	lease, err := q.Devices.lease(ctx, q.need(layout), q.patience())
 	if err != nil {
 		return nil, err
@@ -75,13 +75,13 @@ func newCoprocessor(ctx context.Context, q *DevQuery, layout *Layout) (*Aggregat
 	if err != nil {
 		return nil, cmp.Or(c.Release(err), err)
 	}
-	c.filler.coprocessor = c
+	c.filler.aggregator = c
 	c.plain = newPlainResult(q, layout)
 	return c, nil
 }
 
 // streamOptions returns the options of a run on devices, but for what takes its rows and states.
-func (q *DevQuery) streamOptions(set *deviceSet, layout *Layout) stream.Options {
+func (q *Query) streamOptions(set *deviceSet, layout *Layout) stream.Options {
 	knobs := &q.Devices.knobs
 	return stream.Options{
 		Devices:     set.list,
@@ -103,7 +103,7 @@ func (q *DevQuery) streamOptions(set *deviceSet, layout *Layout) stream.Options 
 	}
 }
 
-// begin takes the CPU's workers.
+// Begin takes the CPU's workers.
 func (c *Aggregator) Begin(workers []*cpuagg.Worker) {
 	c.pool = make(chan *cpuWorker, len(workers))
 	for _, w := range workers {
@@ -115,7 +115,7 @@ func (c *Aggregator) Begin(workers []*cpuagg.Worker) {
 func (c *Aggregator) ForCPU() bool { return c.layout.parts != nil }
 
 // Take sends up to to-from of a worker's rows on their way, from row from on, and returns how many.
-func (c *Aggregator) Take(ctx context.Context, r *Rows0, from, to int) (int, error) {
+func (c *Aggregator) Take(ctx context.Context, r *Rows, from, to int) (int, error) {
 	return c.filler.take(ctx, r, from, to)
 }
 
@@ -168,7 +168,7 @@ func (c *Aggregator) addGroupsTo(w *cpuWorker, g *stream.Groups, from, to int) e
 	return nil
 }
 
-// endInput submits what is left in a tile, and waits until all tiles are where their route takes them.
+// EndInput submits what is left in a tile, and waits until all tiles are where their route takes them.
 func (c *Aggregator) EndInput() error {
 	if err := c.filler.flush(); err != nil {
 		return err
@@ -190,7 +190,7 @@ type groupSet struct {
 	users  atomic.Int64 // of the memory: chunks, and batches that share it
 }
 
-// process is the partition-processing phase of the devices: their groups go to the output, or to the
+// Process is the partition-processing phase of the devices: their groups go to the output, or to the
 // CPU's workers where these have a part of a partition.
 func (c *Aggregator) Process(ctx context.Context, workers []*cpuagg.Worker) error {
 	if err := c.settle(ctx, workers); err != nil {
@@ -329,7 +329,7 @@ func (c *Aggregator) write(ctx context.Context, th *threads.Thread, chunks <-cha
 }
 
 // take takes a chunk to where it belongs.
-func (c *Aggregator) take(ctx context.Context, th *threads.Thread, out groupWriter0, buf *groupBuffers, chunk groupChunk) error {
+func (c *Aggregator) take(ctx context.Context, th *threads.Thread, out Writer, buf *groupBuffers, chunk groupChunk) error {
 	defer c.put(chunk.set, 1)
 	spawn.Step()
 	if err := th.Take(ctx); err != nil {
@@ -344,7 +344,7 @@ func (c *Aggregator) take(ctx context.Context, th *threads.Thread, out groupWrit
 	return nil
 }
 
-func (c *Aggregator) writeChunk(ctx context.Context, th *threads.Thread, out groupWriter0, buf *groupBuffers, chunk groupChunk) error {
+func (c *Aggregator) writeChunk(ctx context.Context, th *threads.Thread, out Writer, buf *groupBuffers, chunk groupChunk) error {
 	var err error
 	switch {
 	case chunk.set.merge:
@@ -384,7 +384,7 @@ func (c *Aggregator) sent(set *groupSet) {
 	c.emitted.Add(int64(len(set.Partitions)))
 }
 
-// release ends the devices' part, which may have ended with an error. What was written stays so. Its error is a bug.
+// Release ends the devices' part, which may have ended with an error. What was written stays so. Its error is a bug.
 func (c *Aggregator) Release(cause error) error {
 	released, err := c.run.Release()
 	if err != nil {

@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"context"
@@ -145,7 +145,7 @@ const (
 )
 
 // need returns the most bytes of a device that are of use to the query.
-func (q *DevQuery) need(l *Layout) int64 {
+func (q *Query) need(l *Layout) int64 {
 	rows := q.Rows
 	if rows < 0 || rows > 1<<40 {
 		return 1 << 62
@@ -158,7 +158,7 @@ func (q *DevQuery) need(l *Layout) int64 {
 
 // patience returns how long the query waits for devices that others have: what it would take on the CPU,
 // with as many groups as rows. D2.
-func (q *DevQuery) patience() time.Duration {
+func (q *Query) patience() time.Duration {
 	if p := q.Devices.knobs.Patience; p != 0 {
 		return p
 	}

@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// devQuery is a query as devices see it.
-type DevQuery struct {
+// Query is a query as devices see it.
+type Query struct {
 	Devices    *Devices
 	Bound      *rowdata.Bound
 	CPU        *cpuagg.Run // takes the rows and groups that devices give back
@@ -35,21 +35,21 @@ type DevQuery struct {
 	// Work and WorkDone count the rows and groups of the second phase, for the query's progress.
 	Work, WorkDone *atomic.Int64
 
-	Output0
+	Output
 }
 
-// Output0 is where the groups of a query go.
-type Output0 struct {
+// Output is where the groups of a query go.
+type Output struct {
 	// Writer returns one worker's way to the output.
-	Writer func() groupWriter0
+	Writer func() Writer
 
 	// Send sends a batch of results as it is. It is nil where results are no batches, or where the engine does not
 	// choose the memory of the batches.
 	Send func(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error
 }
 
-// groupWriter0 takes the groups that one worker has finished.
-type groupWriter0 interface {
+// Writer takes the groups that one worker has finished.
+type Writer interface {
 	// Write takes groups and keeps nothing of them. It may give the thread away for a while.
 	Write(ctx context.Context, th *threads.Thread, g *cpuagg.Groups) error
 
@@ -60,11 +60,11 @@ type groupWriter0 interface {
 	Release()
 }
 
-// deviceTrace shows each stream of a device, and its copy engines, which copy for all streams.
-type deviceTrace struct{ query *trace.Query }
+// streamSpans shows each stream of a device, and its copy engines, which copy for all streams.
+type streamSpans struct{ query *trace.Query }
 
 // Span implements stream.Trace.
-func (d deviceTrace) Span(device, index int, lane stream.Lane, name string, begin, end time.Time) {
+func (d streamSpans) Span(device, index int, lane stream.Lane, name string, begin, end time.Time) {
 	group := fmt.Sprintf("device %d", device)
 	row := fmt.Sprintf("stream %d", index)
 	switch lane {
@@ -77,9 +77,9 @@ func (d deviceTrace) Span(device, index int, lane stream.Lane, name string, begi
 }
 
 // streamTrace returns what takes the spans of devices; nil without a trace.
-func (q *DevQuery) streamTrace() stream.Trace {
+func (q *Query) streamTrace() stream.Trace {
 	if q.Trace == nil {
 		return nil
 	}
-	return deviceTrace{q.Trace}
+	return streamSpans{q.Trace}
 }

@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"cmp"
@@ -20,17 +20,17 @@ import (
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
-// deviceChoice is Options.Device, parsed.
-type deviceChoice struct {
+// choice is Options.Device, parsed.
+type choice struct {
 	kind      string // "auto", "cpu", "cuda", "host"
 	ordinals  []int  // of cuda; none is the first
 	hostBytes int64  // of the host's
 }
 
 // parseDevice reads cpu, auto, cuda, cuda:0,1 or host:256MiB.
-func parseDevice(text string) (deviceChoice, error) {
+func parseDevice(text string) (choice, error) {
 	kind, rest, has := strings.Cut(text, ":")
-	c := deviceChoice{kind: kind}
+	c := choice{kind: kind}
 	switch {
 	case (kind == "auto" || kind == "cpu" || kind == "cuda") && !has:
 		return c, nil
@@ -54,22 +54,28 @@ func parseDevice(text string) (deviceChoice, error) {
 	return c, fmt.Errorf("%q: want auto, cpu, cuda, cuda:0,1 or host:256MiB", text)
 }
 
+// Valid returns what is wrong with the name of devices, if anything is.
+func Valid(name string) error {
+	_, err := parseDevice(name)
+	return err
+}
+
 // A device of the host is a GPU's double in plain Go, to try and test the route of a GPU with.
 const (
 	hostBytesMin = 1 << 20
 	hostBytesMax = 1 << 40
 )
 
-// devices are those of an engine, opened when the first query could use them.
+// Devices are those of an engine, opened when the first query could use them.
 //
 //   - D3 (silence): a driver that does not answer holds nobody up for longer than the timeout, and nobody who does not
 //     need what it is asked for: no lock is held over its calls. What a late answer brings is given back.
 type Devices struct {
-	choice  deviceChoice
+	choice  choice
 	limit   int64 // of a device's memory, 0 for what is free
 	pinned  int64 // of pinned memory, of each
 	log     *slog.Logger
-	knobs   DeviceKnobs
+	knobs   Knobs
 	memory  int64        // limit of the process
 	count   int          // of devices that will be opened
 	link    bool         // measure it
@@ -199,18 +205,18 @@ func (d *Devices) openAll() ([]kernels.Device, error) {
 // pinnedShare is the part of the memory limit that may be pinned, by all devices together.
 const pinnedShare = 2
 
-// DevOptions say which devices there are, and what of them queries may have.
-type DevOptions struct {
-	Device      string // engine.Options.Device
+// Options say which devices there are, and what of them queries may have.
+type Options struct {
+	Device      string // the name, as engine.Options.Device has it
 	DeviceLimit int64  // bytes of a device's memory; 0 for what is free
 	MemoryLimit int64  // bytes of the process
 	MeasureLink bool   // tell in Stats how fast the links are
 	Log         *slog.Logger
-	Knobs       DeviceKnobs
+	Knobs       Knobs
 }
 
-// NewDevices returns devices that are opened when a query could first use them.
-func NewDevices(o DevOptions) (*Devices, error) {
+// New returns devices that are opened when a query could first use them.
+func New(o Options) (*Devices, error) {
 	choice, err := parseDevice(o.Device)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
-// DeviceKnobs force paths on devices, for tests; see stream.Options. The zero value forces none.
-type DeviceKnobs struct {
+// Knobs force paths on devices, for tests; see stream.Options. The zero value forces none.
+type Knobs struct {
 	TileRows, Streams, RadixBits int
 	Groups                       int64
 	LFMin, LFMax                 float64

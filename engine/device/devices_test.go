@@ -1,4 +1,4 @@
-package engine
+package device
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func TestDevicePinnedShare(t *testing.T) {
 		{"auto", 0, 512 << 20}, {"cuda", 0, 512 << 20}, {"cuda:3", 0, 512 << 20}, {"cuda:0,1", 0, 256 << 20}, {"cuda:0,1,2,5", 0, 128 << 20},
 		{"host:1MiB", 0, 512 << 20}, {"host:1MiB", 8, 64 << 20},
 	} {
-		d, err := NewDevices(DevOptions{MemoryLimit: 1 << 30, Device: c.device, Log: slog.New(slog.DiscardHandler), Knobs: DeviceKnobs{Count: c.host}})
+		d, err := New(Options{MemoryLimit: 1 << 30, Device: c.device, Log: slog.New(slog.DiscardHandler), Knobs: Knobs{Count: c.host}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func (d silentClose) Close() error {
 // device is closed.
 func TestDeviceSilentClosing(t *testing.T) {
 	errClosed := errors.New("closed")
-	d, err := NewDevices(DevOptions{MemoryLimit: 1 << 30, Device: "host:1MiB", Log: slog.New(slog.DiscardHandler), Knobs: DeviceKnobs{Timeout: 50 * time.Millisecond}})
+	d, err := New(Options{MemoryLimit: 1 << 30, Device: "host:1MiB", Log: slog.New(slog.DiscardHandler), Knobs: Knobs{Timeout: 50 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
