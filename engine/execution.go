@@ -55,7 +55,7 @@ type execution struct {
 	output  output
 	span    atomic.Uint64 // positions that the input takes: one more than the largest
 
-	tasks      *taskQueue
+	tasks      *cpuagg.TaskQueue
 	partitions int
 	merged     int // tasks that the partitions were merged to
 	batches    atomic.Int64
@@ -206,7 +206,7 @@ func (q *execution) bothPhases(ctx context.Context, workers []*cpuagg.Worker) er
 		var tasks []cpuagg.Task
 		tasks, q.partitions = q.run.Tasks(workers)
 		q.merged = len(tasks)
-		q.tasks = newTaskQueue(tasks)
+		q.tasks = cpuagg.NewTaskQueue(tasks)
 		q.progress.addTasks(tasks)
 		err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
 			return q.process(ctx, t, workers[i])
@@ -303,7 +303,7 @@ func (q *execution) process(ctx context.Context, th *threads.Thread, w *cpuagg.W
 	defer out.Release()
 	for {
 		th.Give()
-		task, ok := q.tasks.take(ctx)
+		task, ok := q.tasks.Take(ctx)
 		if !ok {
 			if err := context.Cause(ctx); err != nil {
 				return err
@@ -318,7 +318,7 @@ func (q *execution) process(ctx context.Context, th *threads.Thread, w *cpuagg.W
 
 // processTask takes a thread and processes a task from the queue.
 func (q *execution) processTask(ctx context.Context, th *threads.Thread, w *cpuagg.Worker, task cpuagg.Task, out device.Writer) error {
-	defer q.tasks.release()
+	defer q.tasks.Release()
 	spawn.Step()
 	th.WillDo(threads.WorkProcess)
 	if err := th.Take(ctx); err != nil {
@@ -336,7 +336,7 @@ func (q *execution) emitTask(ctx context.Context, th *threads.Thread, w *cpuagg.
 	if groups == nil {
 		q.progress.addTasks(split)
 		q.progress.endTask(task)
-		q.tasks.put(split)
+		q.tasks.Put(split)
 		return nil
 	}
 	defer groups.Release()

@@ -1,0 +1,71 @@
+package cpuagg
+
+import (
+	"context"
+	"sync"
+)
+
+// TaskQueue shares the tasks of the partition-processing phase among workers. A task that is split
+// puts others in its place, so that the queue is at its end when it is empty and nobody works.
+type TaskQueue struct {
+	mu     sync.Mutex
+	tasks  []Task
+	active int
+	wake   chan struct{} // closed and replaced when tasks come, or when the end does
+}
+
+// NewTaskQueue returns a queue of tasks.
+func NewTaskQueue(tasks []Task) *TaskQueue {
+	return &TaskQueue{tasks: tasks, wake: make(chan struct{})}
+}
+
+// Take returns the next task. It returns false when all is done or the context is. The worker is
+// then active until it calls Release.
+func (q *TaskQueue) Take(ctx context.Context) (Task, bool) {
+	for {
+		q.mu.Lock()
+		if len(q.tasks) > 0 {
+			t := q.tasks[0]
+			q.tasks = q.tasks[1:]
+			q.active++
+			q.mu.Unlock()
+			return t, true
+		}
+		wake, active := q.wake, q.active
+		q.mu.Unlock()
+		if active == 0 {
+			return Task{}, false
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return Task{}, false
+		}
+	}
+}
+
+// Put adds tasks, before those that wait: what a split has made is processed while it is in memory.
+func (q *TaskQueue) Put(tasks []Task) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.tasks = append(tasks, q.tasks...)
+	q.wakeAll()
+}
+
+// Release says that the worker is done with its task.
+func (q *TaskQueue) Release() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.active--
+	if q.active == 0 {
+		q.wakeAll()
+	}
+}
+
+// wakeAll lets the workers that wait look again.
+//
+// Requires: q.mu is held.
+func (q *TaskQueue) wakeAll() {
+	close(q.wake)
+	q.wake = make(chan struct{})
+}
