@@ -22,9 +22,9 @@ var passing = []error{
 	syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENOTCONN, syscall.EPIPE, syscall.ENFILE, syscall.EMFILE,
 }
 
-// MayPass reports whether an error is one that another attempt may not meet. J5. Besides errors of the system,
+// mayPass reports whether an error is one that another attempt may not meet. J5. Besides errors of the system,
 // these are errors that say so themselves, by a method Transient, Timeout or Temporary that returns true.
-func MayPass(err error) bool {
+func mayPass(err error) bool {
 	var text *sql.Error
 	switch {
 	case err == nil, errors.Is(err, engine.ErrQuery), errors.Is(err, engine.ErrOverflow), errors.Is(err, engine.ErrCorrupt),

@@ -360,13 +360,13 @@ func (t transient) Transient() bool { return bool(t) }
 func TestMayPass(t *testing.T) {
 	for _, err := range []error{syscall.EIO, fmt.Errorf("x: %w", syscall.ECONNRESET), os.ErrDeadlineExceeded, io.ErrUnexpectedEOF, transient(true),
 		errors.Join(errors.New("x"), &fs.PathError{Err: syscall.EBUSY})} {
-		if !MayPass(err) {
+		if !mayPass(err) {
 			t.Errorf("%v: may pass", err)
 		}
 	}
 	for _, err := range []error{nil, syscall.ENOENT, syscall.ENOSPC, fs.ErrPermission, fs.ErrNotExist, context.Canceled, context.DeadlineExceeded, transient(false),
 		query.ErrQuery, engine.ErrOverflow, fmt.Errorf("%w: %w", engine.ErrCorrupt, syscall.EIO), &sql.Error{}, ErrLocked, engine.ErrClosed, errors.New("x")} {
-		if MayPass(err) {
+		if mayPass(err) {
 			t.Errorf("%v: will come again", err)
 		}
 	}

@@ -76,7 +76,7 @@ func (r *stepRun) attempts(ctx context.Context) error {
 	for {
 		r.report.Attempts++
 		err := r.attempt(ctx)
-		if err == nil || ctx.Err() != nil || !MayPass(err) {
+		if err == nil || ctx.Err() != nil || !mayPass(err) {
 			return err
 		}
 		if r.report.Attempts >= r.step.Retry.Attempts {

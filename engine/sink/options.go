@@ -180,7 +180,7 @@ func (o *Options) EnsureDefaults() {
 // Validate reports every field that is out of its bounds.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.Format != "" && !slices.Contains(Formats, o.Format) {
+	if o.Format != "" && !slices.Contains(formats, o.Format) {
 		errs = append(errs, fmt.Errorf("Format (%q) must be one of %s", o.Format, formatList()))
 	}
 	if err := checkCodec(o.Format, o.Codec); err != nil {
@@ -219,8 +219,8 @@ func (o *Options) parquet() *parquet.Options {
 		Threads: o.Threads, Allocator: o.Allocator, Budget: o.Budget}
 }
 
-// directory says whether the output is a directory of files.
-func (o *Options) directory() bool {
+// Directory reports whether the output is a directory of files.
+func (o *Options) Directory() bool {
 	return len(o.PartitionBy) > 0 || o.MaxRowsPerFile > 0 || o.Manifest
 }
 
@@ -242,8 +242,8 @@ const (
 	ArrowStream Format = "arrows"  // an Arrow IPC stream
 )
 
-// Formats lists the formats in the order of their documentation.
-var Formats = []Format{Table, CSV, TSV, JSON, Parquet, Arrow, ArrowStream}
+// formats lists the formats in the order of their documentation.
+var formats = []Format{Table, CSV, TSV, JSON, Parquet, Arrow, ArrowStream}
 
 // endings maps the endings of file names to formats.
 var endings = map[string]Format{
@@ -255,7 +255,7 @@ var endings = map[string]Format{
 // ParseFormat reads the name of a format, in any case.
 func ParseFormat(s string) (Format, error) {
 	f := Format(strings.ToLower(s))
-	if !slices.Contains(Formats, f) {
+	if !slices.Contains(formats, f) {
 		return "", fmt.Errorf("format %q: want one of %s", s, formatList())
 	}
 	return f, nil
@@ -281,8 +281,8 @@ func FormatOf(path string) (Format, error) {
 func (f Format) text() bool { return f == CSV || f == TSV || f == JSON }
 
 func formatList() string {
-	names := make([]string, len(Formats))
-	for i, f := range Formats {
+	names := make([]string, len(formats))
+	for i, f := range formats {
 		names[i] = string(f)
 	}
 	return strings.Join(names, ", ")

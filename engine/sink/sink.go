@@ -53,7 +53,7 @@ func create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
 	if err := checkSchema(schema, opt.Format); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if opt.directory() {
+	if opt.Directory() {
 		return createDir(path, schema, opt)
 	}
 	var out output = stdout{opt.Stdout}
@@ -76,18 +76,25 @@ func newWriter(path string, schema *arrow.Schema, out output, opt *Options) (*wr
 	return w, nil
 }
 
+// Settle returns the options that Create would write a path with, defaults filled in, or an error that says what is
+// wrong with them. It touches no file.
+func Settle(path string, opt Options) (Options, error) {
+	err := settle(path, &opt)
+	return opt, err
+}
+
 // settle fills in the options for a path and checks them.
 func settle(path string, opt *Options) error {
 	switch {
 	case path == "":
 		return errors.New("the output has no name: give a path, or - for the standard output")
-	case path == stdoutPath && opt.directory():
+	case path == stdoutPath && opt.Directory():
 		return errors.New("the output is a directory of files: give its name, not - (PartitionBy, MaxRowsPerFile, Manifest)")
 	case path == stdoutPath && opt.Format == "":
 		opt.Format = Table
 	case path == stdoutPath && opt.Format == Arrow:
 		opt.Format = ArrowStream
-	case opt.directory() && opt.Format == "" && filepath.Ext(path) == "":
+	case opt.Directory() && opt.Format == "" && filepath.Ext(path) == "":
 		opt.Format = Parquet
 	case opt.Format == "":
 		format, err := FormatOf(path)
@@ -109,7 +116,7 @@ func settle(path string, opt *Options) error {
 	if err := checkLevel(opt.Format, opt.Codec, compressionOf(path), opt.Level); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if opt.directory() && opt.Format == Table {
+	if opt.Directory() && opt.Format == Table {
 		return fmt.Errorf("%s: a directory of files is not written as %s", path, opt.Format)
 	}
 	return nil

@@ -48,7 +48,7 @@ func Compose(table string, c Clauses) (*Select, error) {
 		m.parse("agg", i, text, ParseItems, func(s *Select) { m.s.Items = append(m.s.Items, s.Items...) })
 	}
 	condition := func(text string) (*Select, error) {
-		_, s, err := ParseCondition(text)
+		_, s, err := parseCondition(text)
 		return s, err
 	}
 	if c.Where != "" {
@@ -58,7 +58,7 @@ func Compose(table string, c Clauses) (*Select, error) {
 		m.parse("having", 0, c.Having, condition, func(s *Select) { m.s.Having = s.Where })
 	}
 	if c.OrderBy != "" {
-		m.parse("order-by", 0, c.OrderBy, ParseOrder, func(s *Select) { m.s.OrderBy, m.s.OrderAll = s.OrderBy, s.OrderAll })
+		m.parse("order-by", 0, c.OrderBy, parseOrder, func(s *Select) { m.s.OrderBy, m.s.OrderAll = s.OrderBy, s.OrderAll })
 	}
 	if m.err != nil {
 		return nil, m.err

@@ -2,7 +2,6 @@
 //
 //	SELECT origin, sum(delay) / count(*) FROM 'flights.parquet' GROUP BY ALL      Parse
 //	origin, upper(destination) as dest                                           ParseItems
-//	delay > 60                                                                    ParseCondition
 //
 // PostgreSQL's own parser reads the text, so that quoting, comments and precedence are SQL's to the
 // letter. What it accepts and a query cannot express (joins, OVER, ...) is an [Error] that points at the

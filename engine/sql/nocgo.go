@@ -10,8 +10,8 @@ func Parse(string) (*Select, error) { return nil, ErrNoCgo }
 // ParseItems needs cgo: it returns ErrNoCgo.
 func ParseItems(string) (*Select, error) { return nil, ErrNoCgo }
 
-// ParseCondition needs cgo: it returns ErrNoCgo.
-func ParseCondition(string) (*expr.Expr, *Select, error) { return nil, nil, ErrNoCgo }
+// parseCondition needs cgo: it returns ErrNoCgo.
+func parseCondition(string) (*expr.Expr, *Select, error) { return nil, nil, ErrNoCgo }
 
-// ParseOrder needs cgo: it returns ErrNoCgo.
-func ParseOrder(string) (*Select, error) { return nil, ErrNoCgo }
+// parseOrder needs cgo: it returns ErrNoCgo.
+func parseOrder(string) (*Select, error) { return nil, ErrNoCgo }

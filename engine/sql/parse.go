@@ -33,8 +33,8 @@ func ParseItems(text string) (*Select, error) {
 	})
 }
 
-// ParseCondition reads a condition, as it stands behind WHERE or HAVING.
-func ParseCondition(text string) (*expr.Expr, *Select, error) {
+// parseCondition reads a condition, as it stands behind WHERE or HAVING.
+func parseCondition(text string) (*expr.Expr, *Select, error) {
 	s, err := parseClause(text, "SELECT 1 WHERE ", func(s *Select) bool {
 		return s.GroupBy == nil && !s.GroupAll && s.Having == nil && s.OrderBy == nil && s.OrderAll == nil && s.Limit == nil && s.Offset == nil
 	})
@@ -44,8 +44,8 @@ func ParseCondition(text string) (*expr.Expr, *Select, error) {
 	return s.Where, s, nil
 }
 
-// ParseOrder reads what stands behind ORDER BY.
-func ParseOrder(text string) (*Select, error) {
+// parseOrder reads what stands behind ORDER BY.
+func parseOrder(text string) (*Select, error) {
 	return parseClause(text, "SELECT 1 ORDER BY ", func(s *Select) bool { return s.Limit == nil && s.Offset == nil })
 }
 

@@ -309,14 +309,14 @@ func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) error {
 	case precision > digitsMax:
 		precision = digitsMax
 	}
-	n.typ = DecimalOf(precision, scale)
+	n.typ = decimalOf(precision, scale)
 	n.fallible = true
 	n.eval = intArithmetic(op, n)
 	if op.sign == "*" {
 		return b.castEach(n, x, y)
 	}
 	if n.typ.kind() == wideKind {
-		return b.castEach(n, DecimalOf(digitsMax, scale), DecimalOf(digitsMax, scale))
+		return b.castEach(n, decimalOf(digitsMax, scale), decimalOf(digitsMax, scale))
 	}
 	return b.castArgs(n, n.typ)
 }
@@ -363,7 +363,7 @@ func meanOfParts(b *binder, n *node) error {
 	if n.args[1], err = b.cast(n.args[1], typeOf(Int64)); err != nil {
 		return err
 	}
-	if n.args[0], err = b.cast(n.args[0], DecimalOf(digitsMax, scale)); err != nil {
+	if n.args[0], err = b.cast(n.args[0], decimalOf(digitsMax, scale)); err != nil {
 		return err
 	}
 	n.eval = map2e(n, func(sum wide, n int64) (float64, error) {

@@ -115,7 +115,7 @@ func (b *binder) bound(e *Expr, n *node) (*node, error) {
 
 // UnknownFunction is the error of a call of which the function is not known; it offers what is near.
 func UnknownFunction(e *Expr) *Error {
-	return errorAt(e.At, "no function is named %s%s", e.Name, nearest.Offer(e.Name, append(FunctionNames(), query.FuncNames()...)))
+	return errorAt(e.At, "no function is named %s%s", e.Name, nearest.Offer(e.Name, append(functionNames(), query.FuncNames()...)))
 }
 
 // call binds a function or an operator.
@@ -254,7 +254,7 @@ func (b *binder) column(e *Expr) (*node, error) {
 		return nil, err
 	}
 	field := b.schema.Field(index)
-	typ, err := FromArrow(field.Type)
+	typ, err := fromArrow(field.Type)
 	if err != nil {
 		return nil, errorAt(e.At, "column %q: %v", field.Name, err)
 	}

@@ -326,7 +326,7 @@ func floatToExact(a float64, to Type) (wide, bool) {
 	if to.ID == Decimal {
 		return fromFloat(a, to)
 	}
-	v, ok := fromFloat(math.RoundToEven(a), DecimalOf(digitsMax, 0))
+	v, ok := fromFloat(math.RoundToEven(a), decimalOf(digitsMax, 0))
 	return v, ok && fitsType(v, to) && (a >= 0 || to.ID != Uint64)
 }
 
@@ -387,7 +387,7 @@ func parseExact(text string, to Type) (wide, bool) {
 			return w, err == nil && fitsType(w, to)
 		}
 	}
-	v, ok := parseDecimal(text, DecimalOf(digitsMax, 0))
+	v, ok := parseDecimal(text, decimalOf(digitsMax, 0))
 	return v, ok && fitsType(v, to)
 }
 

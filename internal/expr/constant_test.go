@@ -90,8 +90,8 @@ func TestNumberKinds(t *testing.T) {
 		want string
 	}{
 		{Call("sign", Constant("-7.25")), "-1"}, {Call("sign", Constant(nil)), "NULL"}, {Call("sign", large), "1"},
-		{cast(cast(Constant(int64(-8)), DecimalOf(38, 5)), typeOf(Int32)), "-8"}, {cast(parsed(t, "1.5"), typeOf(Int8)), "2"},
-		{cast(cast(large, DecimalOf(38, 5)), typeOf(Int64)), "does not fit BIGINT"}, {try(cast(large, typeOf(Uint64)), typeOf(Int64)), "NULL"},
+		{cast(cast(Constant(int64(-8)), decimalOf(38, 5)), typeOf(Int32)), "-8"}, {cast(parsed(t, "1.5"), typeOf(Int8)), "2"},
+		{cast(cast(large, decimalOf(38, 5)), typeOf(Int64)), "does not fit BIGINT"}, {try(cast(large, typeOf(Uint64)), typeOf(Int64)), "NULL"},
 	} {
 		got, err := folded(c.expr)
 		if err != nil {

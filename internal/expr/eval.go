@@ -103,14 +103,6 @@ func (p *Program) Type(i int) Type { return p.nodes[i].typ }
 // Constant returns an expression's value if that does not depend on a row.
 func (p *Program) Constant(i int) (value any, ok bool) { return p.nodes[i].value, p.nodes[i].isConst }
 
-// ColumnOf returns the schema's index of the column that the expression is, or false where it is more.
-func (p *Program) ColumnOf(i int) (int, bool) {
-	if c := p.nodes[i].column; c >= 0 {
-		return p.columns[c].index, true
-	}
-	return 0, false
-}
-
 // Evaluator evaluates a program. One goroutine at a time may use it.
 type Evaluator struct {
 	arena

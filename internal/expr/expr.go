@@ -119,7 +119,7 @@ func Number(text string) (*Expr, error) {
 	whole, fraction, pointed := strings.Cut(strings.TrimPrefix(plain, "-"), ".")
 	digits := len(strings.TrimLeft(whole, "0"))
 	if !pointed && digits <= digitsMax {
-		v, ok := parseDecimal(plain, DecimalOf(digitsMax, 0))
+		v, ok := parseDecimal(plain, decimalOf(digitsMax, 0))
 		if !ok {
 			return nil, fmt.Errorf("%s is not a number", text)
 		}
@@ -131,7 +131,7 @@ func Number(text string) (*Expr, error) {
 		e.Type, e.Value = typeOf(Float64), f
 		return e, err
 	}
-	e.Type = DecimalOf(max(len(whole)+len(fraction), 1), len(fraction))
+	e.Type = decimalOf(max(len(whole)+len(fraction), 1), len(fraction))
 	v, ok := parseDecimal(plain, e.Type)
 	if !ok {
 		return nil, fmt.Errorf("%s is not a number", text)

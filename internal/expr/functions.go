@@ -34,8 +34,8 @@ const (
 // Functions returns all functions, in the order of the documentation.
 func Functions() []Function { return slices.Clone(functions) }
 
-// FunctionNames lists the names of functions that are written as words; for "did you mean".
-func FunctionNames() []string {
+// functionNames lists the names of functions that are written as words; for "did you mean".
+func functionNames() []string {
 	var names []string
 	for name := range functionsByName {
 		if name[0] >= 'a' && name[0] <= 'z' && !strings.Contains(name, " ") {

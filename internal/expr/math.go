@@ -230,7 +230,7 @@ func (b *binder) roundTo(n *node, how rounding) error {
 func (b *binder) roundDecimal(n *node, how rounding, digits int) {
 	from := n.args[0].typ
 	scale := max(digits, 0)
-	n.typ = DecimalOf(int(from.asDecimal().Precision), scale)
+	n.typ = decimalOf(int(from.asDecimal().Precision), scale)
 	to := n.typ
 	cut := int(from.Scale) - digits // digits that are cut off
 	restore := scale - digits       // zeros that take the place of some of them

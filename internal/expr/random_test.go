@@ -83,7 +83,7 @@ func randomExpr(rng *rand.Rand, depth int) *Expr {
 		op := []Op{OpCast, OpTryCast}[rng.IntN(2)]
 		typ := typeOf(TypeID(1 + rng.IntN(int(typeIDEnd)-2)))
 		if typ.ID == Decimal {
-			typ = DecimalOf(1+rng.IntN(digitsMax), 0)
+			typ = decimalOf(1+rng.IntN(digitsMax), 0)
 		}
 		return &Expr{Op: op, Type: typ, Args: []*Expr{randomExpr(rng, depth-1)}, At: -1}
 	}
@@ -218,7 +218,7 @@ func randomCondition(rng *rand.Rand, depth int) *Expr {
 func (term Term) condition(schema *arrow.Schema) *Expr {
 	e := Call(term.Op, Column(schema.Field(term.Column).Name))
 	for _, v := range term.Values {
-		typ, err := FromArrow(v.DataType())
+		typ, err := fromArrow(v.DataType())
 		if err != nil {
 			panic(err)
 		}

@@ -1,16 +1,16 @@
 package expr
 
-// RowError is an error that an expression has for a row.
-type RowError struct {
+// rowError is an error that an expression has for a row.
+type rowError struct {
 	Row int // of the batch
 	err error
 }
 
-func (e *RowError) Error() string { return e.err.Error() }
-func (e *RowError) Unwrap() error { return e.err }
+func (e *rowError) Error() string { return e.err.Error() }
+func (e *rowError) Unwrap() error { return e.err }
 
 // BatchRow returns the row of the batch, counted from 0.
-func (e *RowError) BatchRow() int { return e.Row }
+func (e *rowError) BatchRow() int { return e.Row }
 
 // atRow finds which of some neighbouring rows an error of a node is of, by evaluating one after the other.
 func (e *Evaluator) atRow(n *node, from, rows int, err error) error {
@@ -18,7 +18,7 @@ func (e *Evaluator) atRow(n *node, from, rows int, err error) error {
 		return err
 	}
 	if rows == 1 {
-		return &RowError{from, err}
+		return &rowError{from, err}
 	}
 	for row := from; row < from+rows; row++ {
 		e.reset()
@@ -27,7 +27,7 @@ func (e *Evaluator) atRow(n *node, from, rows int, err error) error {
 		_, found := f.eval(n)
 		e.done(f)
 		if found != nil {
-			return &RowError{row, found}
+			return &rowError{row, found}
 		}
 	}
 	return err

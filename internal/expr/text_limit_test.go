@@ -133,7 +133,7 @@ func TestTextLimit(t *testing.T) {
 	full := &fakeBudget{left: 16 << 20}
 	e.Limit(16<<20, full)
 	_, _, err = e.Eval(context.Background(), columnsOf(batch, p.Columns()), 3)
-	var row *RowError
+	var row *rowError
 	if !errors.Is(err, errFull) || !strings.Contains(err.Error(), "4.0 MiB, and 6 times as much") {
 		t.Fatalf("a string of 4 MiB: %v", err)
 	}

@@ -44,8 +44,8 @@ type Type struct {
 	Precision, Scale uint8 // of Decimal
 }
 
-// DecimalOf returns the type of decimals with precision digits, scale of them after the decimal point.
-func DecimalOf(precision, scale int) Type {
+// decimalOf returns the type of decimals with precision digits, scale of them after the decimal point.
+func decimalOf(precision, scale int) Type {
 	return Type{ID: Decimal, Precision: uint8(precision), Scale: uint8(scale)}
 }
 
@@ -134,7 +134,7 @@ func ParseType(name string, params ...int) (Type, error) {
 	case id != Decimal:
 		return typeOf(id), nil
 	case len(params) == 0:
-		return DecimalOf(18, 3), nil
+		return decimalOf(18, 3), nil
 	}
 	precision, scale := params[0], 0
 	if len(params) > 1 {
@@ -143,14 +143,14 @@ func ParseType(name string, params ...int) (Type, error) {
 	if len(params) > 2 || precision < 1 || precision > digitsMax || scale < 0 || scale > precision {
 		return Type{}, fmt.Errorf("%s: the precision must be in [1, %d], the scale in [0, precision]", name, digitsMax)
 	}
-	return DecimalOf(precision, scale), nil
+	return decimalOf(precision, scale), nil
 }
 
 // digitsMax is the most digits of a decimal.
 const digitsMax = 38
 
-// FromArrow returns the type of a column; of a dictionary, that of its values.
-func FromArrow(dt arrow.DataType) (Type, error) {
+// fromArrow returns the type of a column; of a dictionary, that of its values.
+func fromArrow(dt arrow.DataType) (Type, error) {
 	if d, ok := dt.(*arrow.DictionaryType); ok {
 		dt = d.ValueType
 	}
@@ -165,7 +165,7 @@ func FromArrow(dt arrow.DataType) (Type, error) {
 		return typeOf(Timestamp), nil
 	case arrow.DecimalType:
 		if dt.GetPrecision() <= digitsMax && dt.GetScale() >= 0 && dt.GetScale() <= dt.GetPrecision() {
-			return DecimalOf(int(dt.GetPrecision()), int(dt.GetScale())), nil
+			return decimalOf(int(dt.GetPrecision()), int(dt.GetScale())), nil
 		}
 	}
 	if id, ok := typesByArrow[dt.ID()]; ok {
@@ -255,7 +255,7 @@ func (t Type) digits() int {
 // asDecimal returns the decimal type that an integer is turned into beside decimals.
 func (t Type) asDecimal() Type {
 	if t.integer() {
-		return DecimalOf(t.digits(), 0)
+		return decimalOf(t.digits(), 0)
 	}
 	return t
 }
@@ -295,7 +295,7 @@ func commonNumber(a, b Type) Type {
 		a, b = a.asDecimal(), b.asDecimal()
 		scale := max(a.Scale, b.Scale)
 		precision := max(a.Precision-a.Scale, b.Precision-b.Scale) + scale
-		return DecimalOf(min(int(precision), digitsMax), int(scale))
+		return decimalOf(min(int(precision), digitsMax), int(scale))
 	case a.signed() == b.signed():
 		return typeOf(max(a.ID, b.ID))
 	}

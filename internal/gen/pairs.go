@@ -57,12 +57,12 @@ const (
 	Heavy       Dist = "heavy"       // one key with a share of its own, the others uniform
 )
 
-// Dists lists the distributions.
-var Dists = []Dist{Uniform, Zipf, SelfSimilar, Heavy}
+// dists lists the distributions.
+var dists = []Dist{Uniform, Zipf, SelfSimilar, Heavy}
 
 // ParseDist reads the name of a distribution.
 func ParseDist(s string) (Dist, error) {
-	if d := Dist(strings.ToLower(s)); slices.Contains(Dists, d) {
+	if d := Dist(strings.ToLower(s)); slices.Contains(dists, d) {
 		return d, nil
 	}
 	return "", fmt.Errorf("distribution %q: want uniform, zipf, selfsimilar or heavy", s)
