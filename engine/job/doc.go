@@ -1,4 +1,12 @@
-// Package job runs files of queries: what is run every night, watched and restarted.
+// Package job runs files of queries: jobs that run every night, are watched and are restarted.
+//
+//	j, err := job.Load("nightly.yaml", job.ParseOptions{})
+//	if err != nil {
+//		return err // of type job.Errors, each with its file, line and column
+//	}
+//	report, err := j.Run(ctx, job.Options{})
+//
+// Plan tells instead what each step would do. A run goes like this:
 //
 //	job.yaml ──Parse──> Job ──Plan──> what each step would do, and why
 //	                     └───Run───> lock ─> step ─> step ─> ... ─> Report

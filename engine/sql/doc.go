@@ -1,4 +1,12 @@
-// Package sql reads statements of SQL:
+// Package sql reads statements of SQL.
+//
+//	statement, err := sql.Parse("SELECT origin, count(*) FROM 'flights.parquet' GROUP BY origin")
+//	var at *sql.Error // the place of an error in the text
+//	if errors.As(err, &at) {
+//		...
+//	}
+//
+// Package plan runs a statement. Other texts that are read here:
 //
 //	SELECT origin, sum(delay) / count(*) FROM 'flights.parquet' GROUP BY ALL      Parse
 //	origin, upper(destination) as dest                                           ParseItems
