@@ -10,8 +10,9 @@ package main
 #include <sys/resource.h>
 #include <unistd.h>
 
-// What the Go runtime reserves of address space when it starts, and its heap and threads. On 2 cores the runtime ends in
-// a fatal error and status 2 with 1.3 GB, and a query has no thread with 1.6 GB.
+// What the Go runtime reserves of address space when it starts, and its heap and threads. On 2
+// cores the runtime ends in a fatal error and status 2 with 1.3 GB, and a query has no thread with
+// 1.6 GB.
 static const unsigned long long kAddressSpaceMin = 1792ULL << 20;
 
 static int closed[3];

@@ -33,8 +33,8 @@ type listed struct {
 	version
 }
 
-// parts writes an object: put writes a small object whole; begin, part and commit write a large one. Calls may be repeated
-// after an error. The object appears with put or commit. B1.
+// parts writes an object: put writes a small object whole; begin, part and commit write a large
+// one. Calls may be repeated after an error. The object appears with put or commit. B1.
 type parts interface {
 	put(ctx context.Context, whole []byte) error
 	begin(ctx context.Context) error

@@ -207,8 +207,8 @@ func (p *gsParts) commit(ctx context.Context, number int, last []byte) error {
 	return p.send(ctx, from, last, strconv.FormatInt(from+int64(len(last)), 10))
 }
 
-// send sends the bytes from an offset on, of an object of a size that may be "*". After an error the store may have some
-// of them, and is asked how many.
+// send sends the bytes from an offset on, of an object of a size that may be "*". After an error
+// the store may have some of them, and is asked how many.
 func (p *gsParts) send(ctx context.Context, from int64, b []byte, size string) error {
 	done := from
 	if p.unsure {

@@ -31,8 +31,9 @@ import (
 
 func init() { openers["s3"] = openAmazon }
 
-// s3Bucket is a bucket of Amazon S3, or of a server that speaks its protocol. Credentials, settings and signatures are of
-// Amazon's library; the requests are made here, since that library's client is 9 MB of the program.
+// s3Bucket is a bucket of Amazon S3, or of a server that speaks its protocol. Credentials, settings
+// and signatures are of Amazon's library; the requests are made here, since that library's client
+// is 9 MB of the program.
 type s3Bucket struct {
 	rest
 	address string // of the bucket, without a slash at its end

@@ -10,8 +10,9 @@ import (
 	"github.com/mpga/mpga/engine/plan"
 )
 
-// Would catch numbers with a fraction that are read by their digits alone, constants that are keys of all grouping sets,
-// groups of no rows whose aggregates the schema says are never NULL, and constants that are taken for others.
+// Would catch numbers with a fraction that are read by their digits alone, constants that are keys
+// of all grouping sets, groups of no rows whose aggregates the schema says are never NULL, and
+// constants that are taken for others.
 func TestConstants(t *testing.T) {
 	eng := openEngine(t)
 	tables := map[string]plan.Table{"docs": {Source: docsTable()}}

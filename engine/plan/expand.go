@@ -12,8 +12,9 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// expanded is a source each of whose rows comes once for every grouping set but those that are had without. Behind its own columns it has the
-// keys, which are NULL in rows of a set without them, and the number of the set.
+// expanded is a source each of whose rows comes once for every grouping set but those that are had
+// without. Behind its own columns it has the keys, which are NULL in rows of a set without them,
+// and the number of the set.
 type expanded struct {
 	scan.Source
 	keys   []int    // columns of the source

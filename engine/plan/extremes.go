@@ -11,8 +11,9 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 )
 
-// extremes returns a table of two rows, the least and the greatest values of columns, in place of the rows where nothing
-// but these is asked of the whole table and its statistics tell them; else nil.
+// extremes returns a table of two rows, the least and the greatest values of columns, in place of
+// the rows where nothing but these is asked of the whole table and its statistics tell them; else
+// nil.
 func (g *grouping) extremes(asked query.Query) scan.Source {
 	if g.oneStep || len(asked.Keys) > 0 || len(g.sets) > 1 || len(g.added) > 0 || g.q.filter != nil || len(asked.Aggregates) == 0 {
 		return nil

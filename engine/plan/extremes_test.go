@@ -22,8 +22,8 @@ func (s *toldSource) Stats() scan.Stats {
 	return stats
 }
 
-// Would catch a least or greatest value that is read though the statistics tell it, and one that is taken of them though
-// rows are left out, or though they are no more than bounds.
+// Would catch a least or greatest value that is read though the statistics tell it, and one that is
+// taken of them though rows are left out, or though they are no more than bounds.
 func TestExtremes(t *testing.T) {
 	eng, err := engine.Open(engine.Options{Device: "cpu"})
 	if err != nil {

@@ -104,9 +104,10 @@ func (g *grouping) appendKey(x *expr.Expr) int {
 	return len(g.keys) - 1
 }
 
-// keyOfSets is key where there are several sets, whose keys tell them apart. An item that is named by its number or its
-// name is a key of its own, which an expression that reads the same is not: of ROLLUP (x, 1), where x is the first item,
-// that item is NULL in the groups of x alone. Further names of the item are a constant. So DuckDB has it.
+// keyOfSets is key where there are several sets, whose keys tell them apart. An item that is named
+// by its number or its name is a key of its own, which an expression that reads the same is not: of
+// ROLLUP (x, 1), where x is the first item, that item is NULL in the groups of x alone. Further
+// names of the item are a constant. So DuckDB has it.
 func (g *grouping) keyOfSets(e *expr.Expr) (int, error) {
 	item, ok, err := g.st.itemNamed(e)
 	if err != nil {

@@ -90,7 +90,8 @@ func TestKeysOfZeros(t *testing.T) {
 	}
 }
 
-// A name of the list behind SELECT that a column has, too: would catch conditions and orders of the one that is not meant.
+// A name of the list behind SELECT that a column has, too: would catch conditions and orders of the
+// one that is not meant.
 func TestNamesOfColumns(t *testing.T) {
 	eng, tables := openEngine(t), map[string]plan.Table{"docs": {Source: docsTable()}}
 	for _, c := range []struct{ text, want string }{

@@ -80,9 +80,9 @@ func (p *planner) again(ctx context.Context, q *Query, unused []bool, where *exp
 	return p.complete(q)
 }
 
-// pushed returns what a condition on a query's result says of the rows that the query reads, over their columns, or nil:
-// those parts of an AND that compare nothing but constants and what a group's rows share. The condition still has to be
-// asked of the result.
+// pushed returns what a condition on a query's result says of the rows that the query reads, over
+// their columns, or nil: those parts of an AND that compare nothing but constants and what a
+// group's rows share. The condition still has to be asked of the result.
 func (q *Query) pushed(where *expr.Expr, of *arrow.Schema) *expr.Expr {
 	oneGroup := q.grouped && len(q.query.Keys) == 0 // of no rows too
 	if where == nil || oneGroup || q.sets != nil || q.by.Limited || q.by.Offset > 0 {

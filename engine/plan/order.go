@@ -17,9 +17,10 @@ import (
 	"github.com/mpga/mpga/internal/order"
 )
 
-// sortRows puts the rows in the orders of the aggregates that want one, one sort after the other. The last order is that
-// of the rows; each order before it is a column of the rows' places in it, by which its aggregates go. So is the
-// order of the input, where an aggregate of that order stands beside.
+// sortRows puts the rows in the orders of the aggregates that want one, one sort after the other.
+// The last order is that of the rows; each order before it is a column of the rows' places in it,
+// by which its aggregates go. So is the order of the input, where an aggregate of that order stands
+// beside.
 func (g *grouping) sortRows(asked query.Query) (query.Query, error) {
 	s := &sorts{engine: g.q.engine, source: g.q.source}
 	asked.Aggregates = slices.Clone(asked.Aggregates)

@@ -59,8 +59,8 @@ func answered(ctx context.Context, eng *engine.Engine, src scan.Source, text str
 	return rows, result.Err()
 }
 
-// Would catch a panic in any part of a statement that is not its error, names another query, looks like an answer, or is
-// waited for in vain.
+// Would catch a panic in any part of a statement that is not its error, names another query, looks
+// like an answer, or is waited for in vain.
 func TestPanics(t *testing.T) {
 	defer spawn.SetFault(nil)
 	src := keyedTable(1500)

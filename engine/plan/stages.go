@@ -227,10 +227,11 @@ func (g *grouping) splitDistinct(q query.Query) (query.Query, error) {
 	return merge, err
 }
 
-// groupedFirst returns the columns whose distinct values the aggregates with DISTINCT are of, where groups of the keys and
-// these columns can be made first: they take a tenth of the time that a set for each group takes, and can be written to
-// disk. It is nil where the values of other columns are wanted, too, or where another aggregate cannot be put together of
-// those groups as it would be of rows.
+// groupedFirst returns the columns whose distinct values the aggregates with DISTINCT are of, where
+// groups of the keys and these columns can be made first: they take a tenth of the time that a set
+// for each group takes, and can be written to disk. It is nil where the values of other columns are
+// wanted, too, or where another aggregate cannot be put together of those groups as it would be of
+// rows.
 func (g *grouping) groupedFirst(q query.Query) (distinct []string) {
 	if q.Deterministic {
 		return nil

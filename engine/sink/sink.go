@@ -31,10 +31,12 @@ type Writer interface {
 	Abort() error
 }
 
-// Create opens an output for rows of the schema. The path "-" is Options.Stdout, and so are the names that the
-// system has for it; that and a device or a pipe are written to as they are, so that Abort and errors cannot take
-// anything back. Create refuses what could not be committed later: a directory, a missing or read-only directory, a
-// read-only file, a pipe that nobody reads, a column whose type the format cannot hold. With PartitionBy, MaxRowsPerFile or Manifest the path is that of a directory.
+// Create opens an output for rows of the schema. The path "-" is Options.Stdout, and so are the
+// names that the system has for it; that and a device or a pipe are written to as they are, so that
+// Abort and errors cannot take anything back. Create refuses what could not be committed later: a
+// directory, a missing or read-only directory, a read-only file, a pipe that nobody reads, a column
+// whose type the format cannot hold. With PartitionBy, MaxRowsPerFile or Manifest the path is that
+// of a directory.
 func Create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
 	w, err := create(path, schema, opt)
 	if err != nil {

@@ -25,7 +25,8 @@ type Error struct {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Error returns the message, the line of the text and a caret below the place, on three lines. URLs are without secrets.
+// Error returns the message, the line of the text and a caret below the place, on three lines. URLs
+// are without secrets.
 func (e *Error) Error() string {
 	line, column := e.line()
 	return redact.Text(e.Message) + "\n    " + line + "\n    " + strings.Repeat(" ", column) + "^"

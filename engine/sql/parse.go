@@ -24,8 +24,8 @@ func Parse(text string) (*Select, error) {
 	return p.statement(stmt, nil)
 }
 
-// ParseItems reads a list of expressions, each with an alias or none, as it stands behind SELECT: `a + 1 as b, count(*)`.
-// The Select has nothing but items.
+// ParseItems reads a list of expressions, each with an alias or none, as it stands behind SELECT:
+// `a + 1 as b, count(*)`. The Select has nothing but items.
 func ParseItems(text string) (*Select, error) {
 	return parseClause(text, "SELECT ", func(s *Select) bool {
 		return !s.Distinct && s.From == nil && s.Where == nil && s.GroupBy == nil && !s.GroupAll && s.Having == nil &&

@@ -375,7 +375,8 @@ func meanOfParts(b *binder, n *node) error {
 	return nil
 }
 
-// quotient binds // of numbers that are not both integers: their quotient as / gives it, but NULL where the divisor is 0.
+// quotient binds // of numbers that are not both integers: their quotient as / gives it, but NULL
+// where the divisor is 0.
 func quotient(b *binder, n *node) error {
 	if err := division(b, n); err != nil {
 		return err

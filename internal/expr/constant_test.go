@@ -103,7 +103,8 @@ func TestNumberKinds(t *testing.T) {
 	}
 }
 
-// Would catch an operand that overflows beside a NULL that decides the result, as in (v * 2) <> TRY_CAST('a' AS INTEGER).
+// Would catch an operand that overflows beside a NULL that decides the result, as in (v * 2) <>
+// TRY_CAST('a' AS INTEGER).
 func TestNullOperand(t *testing.T) {
 	tiny := &Expr{Op: OpCast, Type: typeOf(Int8), Args: []*Expr{Constant(int64(100))}, At: -1}
 	over := Call("*", tiny, tiny)

@@ -32,8 +32,9 @@ func (m moment) dayOfYear() int64 { return m.days - civil{m.year, 1, 1}.days() +
 // hour12 is the hour from 1 to 12.
 func (m moment) hour12() int64 { return (m.clock/hourMicros+11)%12 + 1 }
 
-// timeFormats are what may follow % in a format. Numbers have digits, which %- leaves out. All are as in DuckDB:
-// ncruces/go-strftime v1.1 has others for %c, %g, %x and %X, and takes as long (378 ns; BenchmarkCalendar/strftime: 373).
+// timeFormats are what may follow % in a format. Numbers have digits, which %- leaves out. All are
+// as in DuckDB: ncruces/go-strftime v1.1 has others for %c, %g, %x and %X, and takes as long (378
+// ns; BenchmarkCalendar/strftime: 373).
 var timeFormats = map[byte]struct {
 	number func(m moment) int64
 	digits int

@@ -10,9 +10,9 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Strings that functions make take memory until the rows that are evaluated together have been added to their arrays. So
-// fewer rows are taken together where their strings are long, and arrays end early. What the strings of one row take
-// beyond that is reserved before they are made.
+// Strings that functions make take memory until the rows that are evaluated together have been
+// added to their arrays. So fewer rows are taken together where their strings are long, and arrays
+// end early. What the strings of one row take beyond that is reserved before they are made.
 const (
 	// textFrameBytes is what the strings of rows that are evaluated together may take, unless it is one row.
 	textFrameBytes = 16 << 20

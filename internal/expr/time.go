@@ -58,9 +58,9 @@ const daysMax = math.MaxInt64 / dayMicros
 // dayStart returns the microseconds before a day; not ok where they do not fit.
 func dayStart(days int64) (int64, bool) { return days * dayMicros, days <= daysMax && days >= -daysMax }
 
-// checked makes the kernel of a function that few arguments are beyond, whose error is NULL if it is TRY_CAST. The
-// function is called for whatever stands at a NULL, too. The node is not fallible for it: a CASE may tell of a time that
-// far away also where it does not reach the row.
+// checked makes the kernel of a function that few arguments are beyond, whose error is NULL if it
+// is TRY_CAST. The function is called for whatever stands at a NULL, too. The node is not fallible
+// for it: a CASE may tell of a time that far away also where it does not reach the row.
 func checked(n *node, try bool, fn func(int64) (int64, bool), show func(int64) string) func(*frame) (*vector, error) {
 	return func(f *frame) (*vector, error) {
 		a, err := f.eval(n.args[0])

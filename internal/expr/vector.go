@@ -166,8 +166,8 @@ func (a *arena) vector(k kind, n int) *vector {
 // textBlockBytes is the least block of made strings.
 const textBlockBytes = 64 << 10
 
-// room returns an empty slice of the evaluator's arena with room for size bytes, to be handed to keep; or an error where
-// strings of so many more bytes may not be made.
+// room returns an empty slice of the evaluator's arena with room for size bytes, to be handed to
+// keep; or an error where strings of so many more bytes may not be made.
 func (e *Evaluator) room(n *node, size int) ([]byte, error) {
 	if e.made+size > e.text.full {
 		if err := e.claim(n, size); err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/mpga/mpga/internal/grouptest"
 )
 
-// Would catch rows that are left out without a look at their keys, though they come before the bound: where the bound is
-// NULL or NaN, where the first columns are equal, and where a string decides.
+// Would catch rows that are left out without a look at their keys, though they come before the
+// bound: where the bound is NULL or NaN, where the first columns are equal, and where a string
+// decides.
 func TestSieve(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "x", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, {Name: "k", Type: arrow.PrimitiveTypes.Int16, Nullable: true},
