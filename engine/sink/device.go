@@ -14,12 +14,12 @@ import (
 // stdoutPath is the path of the standard output.
 const stdoutPath = "-"
 
-// IsStdout says whether a path is that of the standard output: "-", or a name that the system has for it.
+// IsStdout reports whether a path names the standard output: "-", or a name that the system has for it.
 func IsStdout(path string) bool {
 	return slices.Contains([]string{stdoutPath, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, path)
 }
 
-// IsDevice says whether a path is that of the standard output, or of a device by its folder.
+// IsDevice reports whether a path names the standard output, or lies in a folder of devices.
 func IsDevice(path string) bool {
 	path = filepath.Clean(path)
 	return IsStdout(path) || isDescriptor(path) || strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")

@@ -16,20 +16,20 @@ import (
 
 // dirWriter writes an output of several files.
 type dirWriter struct {
-	path      string
-	opt       Options
-	schema    *arrow.Schema // of the batches
+	path      string        // of the directory
+	opt       Options       // with defaults filled in
+	schema    *arrow.Schema // of the batches, the columns of PartitionBy included
 	partition *partitioner  // nil without PartitionBy
-	tree      tree
-	finisher  *finisher
+	tree      tree          // the files' place
+	finisher  *finisher     // commits the files in the background
 
-	open   map[string]*part // by folder
-	parts  map[string]int   // files begun, by folder
-	begun  int              // files
-	gather *gathering       // of the rows of folders without a file, nil as long as every folder has one
-	files  []ManifestFile   // for the manifest
-	done   bool
-	err    error // why nothing is left of the output
+	open   map[string]*part // files that are being written, by folder; at most Options.OpenFilesMax
+	parts  map[string]int   // number of files begun, by folder
+	begun  int              // number of files begun in all folders
+	gather *gathering       // rows of folders without an open file; nil as long as every folder has a file
+	files  []ManifestFile   // committed files, for the manifest; nil without one
+	done   bool             // Commit or Abort has ended the output
+	err    error            // why the output was removed; nil while it is good
 }
 
 // tree is where the files of a directory go. Nothing is in its place before commit.
@@ -40,7 +40,7 @@ type tree interface {
 	// create begins a file, whose name has slashes.
 	create(name string) (output, error)
 
-	// commit puts all files in their place. After an error, and after abort, nothing is left of them.
+	// commit puts all files in their place. After an error, and after abort, no file of the output is left.
 	commit() error
 	abort() error
 }
@@ -101,8 +101,8 @@ func (d *dirWriter) write(batch arrow.RecordBatch) error {
 	return d.writePartitions(batch)
 }
 
-// writePartitions writes the rows of each folder to its file, and gathers the rows of folders that have none because
-// as many files are open as may be.
+// writePartitions writes the rows of each folder to its file. Once OpenFilesMax files are open, it gathers the rows of
+// folders without a file.
 func (d *dirWriter) writePartitions(batch arrow.RecordBatch) error {
 	p := d.partition
 	if err := p.split(batch); err != nil {
@@ -272,7 +272,7 @@ func (d *dirWriter) Commit() error {
 	return d.err
 }
 
-// finish ends all files, writes those of the rows that were gathered, and the manifest.
+// finish ends all open files, writes files of the gathered rows, and then the manifest.
 func (d *dirWriter) finish() error {
 	if err := d.endAll(); err != nil {
 		return err
@@ -344,7 +344,7 @@ func (d *dirWriter) Abort() error {
 	return nil
 }
 
-// drop takes the output back. What the finisher says is known, or concerns nobody any more.
+// drop removes the output. The finisher's error is ignored: it is the reason of the drop, or came after it.
 func (d *dirWriter) drop() error {
 	var errs []error
 	for _, p := range d.open {
@@ -356,7 +356,7 @@ func (d *dirWriter) drop() error {
 	return errors.Join(append(errs, d.tree.abort())...)
 }
 
-// fail ends the output and returns why, for this call and all later ones.
+// fail ends the output and returns the reason, for this call and all later calls.
 func (d *dirWriter) fail(err error) error {
 	d.err = fmt.Errorf("%s: %w", redact.URL(d.path), errors.Join(err, d.drop()))
 	return d.err

@@ -25,7 +25,7 @@
 //   - S2 (early): a target that cannot be written is refused by Create, before any work is done.
 //   - S3 (no surprise): a value is written as it is or refused with the name of its column.
 //   - S4 (hidden): the files of an output have the names that checkReplaced knows. Options.Overwrite replaces a
-//     directory only if every name in it is one of them.
+//     directory only if every entry of the directory has such a name.
 //
 // The encoders are in folders and know neither files nor directories:
 //

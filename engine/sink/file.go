@@ -20,7 +20,7 @@ type fileOutput struct {
 	keepExisting bool
 }
 
-// createOutput starts the one file or object of an output.
+// createOutput starts the file or object of an output that is no directory.
 func createOutput(path string, opt *Options) (output, error) {
 	objects, ok := objectsAt(opt.FS, path)
 	if !ok {
@@ -48,7 +48,7 @@ func createOutput(path string, opt *Options) (output, error) {
 	return &objectOutput{Upload: upload}, nil
 }
 
-// createFile starts a file beside its target, and removes what is abandoned there.
+// createFile starts a file beside its target, and removes files that ended runs have left there.
 func createFile(fsys vfs.FS, path string, keepExisting bool) (*fileOutput, error) {
 	vfs.RemoveAbandoned(fsys, path)
 	f := &fileOutput{fs: fsys, path: path, keepExisting: keepExisting}
@@ -148,7 +148,7 @@ func (f *fileOutput) remove() error {
 	return nil
 }
 
-// notSupported says that a file system has no way to sync a directory, as some network ones.
+// notSupported reports whether a file system, as some network file systems, has no way to sync a directory.
 func notSupported(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL)
 }

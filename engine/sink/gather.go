@@ -78,7 +78,7 @@ func (g *gathering) add(rows arrow.RecordBatch, numbers []int32) error {
 	return g.rows.Add(batch)
 }
 
-// each hands over the rows of one folder after the other, of a folder in one call or more.
+// each calls f with the rows of one folder after the other, in one or more calls for a folder.
 func (g *gathering) each(f func(folder string, rows arrow.RecordBatch) error) error {
 	sorted := g.rows.Sorted()
 	g.numbers = nil // there are no new rows

@@ -15,7 +15,7 @@ import (
 // names that begin with an underscore.
 const ManifestName = "_manifest.json"
 
-// Manifest says what a directory holds. It is the last file of it that is written. Two runs with equal
+// Manifest lists the files of a directory and the columns of its rows. It is the last file written. Two runs with equal
 // results write equal manifests.
 type Manifest struct {
 	Version     int              `json:"version"`         // 1

@@ -56,7 +56,7 @@ type Options struct {
 
 	// OpenFilesMax is how many files of a directory are written at the same time. The rows of further folders are
 	// gathered, and written when all rows are there. The default is 64. Of objects 8 are the most, since an upload
-	// holds some 20 MiB; of files an eighth of those that the process may have open.
+	// holds some 20 MiB; of files an eighth of the number that the process may have open.
 	OpenFilesMax int
 
 	// Collect makes what gathers rows for PartitionBy, as Engine.Collector does. The default takes 256 MiB and
@@ -68,8 +68,8 @@ type Options struct {
 	// by the ending of its path: .csv.gz, .csv.zst.
 	Codec string
 
-	// Level is how hard the codec works: 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli. It is that of
-	// .gz and .zst too. The default, 0, is the codec's own.
+	// Level is how hard the codec works: 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli. Text that is
+	// compressed by the ending of its path (.gz, .zst) has the level, too. The default, 0, is the codec's own.
 	Level int
 
 	// RowGroupRows is how many rows a Parquet row group takes. The default is 262,144, a quarter of that
@@ -98,12 +98,12 @@ type Options struct {
 	// Allocator takes the memory of encoders. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
 
-	// Budget is what large buffers of encoders are reserved of, before they are taken. The default, nil, has room
-	// for all.
+	// Budget is asked for the memory of large buffers of encoders before they are allocated. The default, nil, grants
+	// every request.
 	Budget rowdata.Budget
 
-	// GroupBytes ends a Parquet row group that holds about as many bytes, as those of long strings and of many
-	// columns do before they have RowGroupRows. The default is 256 MiB.
+	// GroupBytes ends a Parquet row group that holds about as many encoded bytes. Groups of long strings or of many
+	// columns get there before they have RowGroupRows. The default is 256 MiB.
 	GroupBytes int64
 }
 
@@ -116,17 +116,17 @@ const (
 	openObjectsMax   = 8
 
 	// openFilesShare is the part of the files that a process may have open which a directory takes; the input and
-	// what is spilled need the others.
+	// spilled pages need the rest.
 	openFilesShare = 8
 )
 
-// groupBytesDefault bounds what a row group of long strings holds.
+// groupBytesDefault bounds the memory of a row group of long strings.
 const groupBytesDefault = 256 << 20
 
 // rowGroupRowsMax bounds the memory that one buffered row group can take.
 const rowGroupRowsMax = 1 << 26
 
-// EnsureDefaults fills in what is zero. Format, and what follows from it, is filled in by Create.
+// EnsureDefaults fills in fields that are zero. Create fills in Format, and the fields whose default depends on Format.
 func (o *Options) EnsureDefaults() {
 	if o.FS == nil {
 		o.FS = vfs.OS

@@ -17,15 +17,15 @@ import (
 
 // partitioner tells the rows of a batch apart by their folders.
 type partitioner struct {
-	columns []int         // that folders are named by
-	prefix  []string      // of each: "key="
-	rest    []int         // columns that are written
-	schema  *arrow.Schema // of those
-	mem     memory.Allocator
+	columns []int            // indexes of the columns of PartitionBy in a batch
+	prefix  []string         // "key=" for each of columns
+	rest    []int            // indexes of the other columns, which the files have
+	schema  *arrow.Schema    // of the files: the columns of rest
+	mem     memory.Allocator // of the rows that take returns
 
-	numbers map[string]int // of the folders of a batch
-	folders []string       // by number
-	rows    [][]int64      // by number
+	numbers map[string]int // number of a folder of the last batch, by the folder's name
+	folders []string       // names of the folders of the last batch, by number
+	rows    [][]int64      // rows of the last batch in each folder, by number
 }
 
 // hiveNull is the folder value that stands for NULL.

@@ -17,14 +17,14 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// Writer takes the rows of one output. One goroutine at a time uses it.
+// Writer takes the rows of an output. One goroutine at a time uses a Writer.
 type Writer interface {
 	// Write adds the batch's rows. It does not keep the batch. After an error nothing is left of
 	// the output, and every later call returns that error.
 	Write(arrow.RecordBatch) error
 
 	// Commit finishes the output: when it returns nil the file is in its place, complete and
-	// durable. After an error nothing is left of it.
+	// durable. After an error the file is gone.
 	Commit() error
 
 	// Abort removes what was written. It does nothing after Commit or an error.
@@ -78,8 +78,8 @@ func newWriter(path string, schema *arrow.Schema, out output, opt *Options) (*wr
 	return w, nil
 }
 
-// Settle returns the options that Create would write a path with, defaults filled in, or an error that says what is
-// wrong with them. It touches no file.
+// Settle returns the options that Create would write a path with, defaults filled in, or an error that names
+// every wrong field. It touches no file.
 func Settle(path string, opt Options) (Options, error) {
 	err := settle(path, &opt)
 	return opt, err
@@ -139,7 +139,7 @@ func checkSchema(schema *arrow.Schema, format Format) error {
 	return nil
 }
 
-// encoder turns rows into the bytes of one format.
+// encoder turns rows into the bytes of a format.
 type encoder interface {
 	// Write encodes the rows of a batch, which the encoder does not keep.
 	Write(arrow.RecordBatch) error
@@ -148,7 +148,7 @@ type encoder interface {
 	Close() error
 }
 
-// output is where the bytes go.
+// output takes the bytes of a file, an object or a device.
 type output interface {
 	io.Writer
 	commit() error // after an error the output is gone
@@ -163,20 +163,20 @@ func (stdout) abort() error  { return nil }
 
 // writer drives an encoder through a buffer and perhaps a compressor into an output.
 type writer struct {
-	path   string
-	schema *arrow.Schema
-	out    output
-	buf    *bufio.Writer
-	packer io.WriteCloser // nil when text is not compressed
-	enc    encoder
-	done   bool
-	err    error // why nothing is left of the output
+	path   string         // of the file, as the caller wrote it; "-" for the standard output
+	schema *arrow.Schema  // of the batches
+	out    output         // takes the bytes of buf
+	buf    *bufio.Writer  // between the encoder, or the packer, and out; nil once the writer has ended
+	packer io.WriteCloser // compresses text on its way to buf; nil when text is not compressed
+	enc    encoder        // nil until open has succeeded
+	done   bool           // Commit or Abort has ended the output
+	err    error          // why the output was removed; nil while it is good
 }
 
 // bufferBytes is large enough that a system call costs little beside the copy.
 const bufferBytes = 1 << 18
 
-// buffers are those of writers that have ended: a directory may have many small files.
+// buffers are the free buffers of writers that have ended: a directory may have many small files.
 var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(io.Discard, bufferBytes) }}
 
 // recycle gives the buffer away.
@@ -291,7 +291,7 @@ func (w *writer) drop() error {
 	return w.out.abort()
 }
 
-// fail ends the output and returns why, for this call and all later ones.
+// fail ends the output and returns the reason, for this call and all later calls.
 func (w *writer) fail(err error) error {
 	w.err = fmt.Errorf("%s: %w", redact.URL(w.path), errors.Join(err, w.drop()))
 	return w.err

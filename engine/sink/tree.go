@@ -23,11 +23,11 @@ import (
 // renamed first, and for that moment there is none.
 type dirTree struct {
 	fs        vfs.FS
-	path      string
-	staged    *vfs.StagedDir
-	hidden    string // of staged
-	overwrite bool
-	atOnce    int // folders that are synced at the same time
+	path      string         // where commit puts the directory
+	staged    *vfs.StagedDir // the hidden directory and its lock
+	hidden    string         // path of staged
+	overwrite bool           // commit may replace a directory at path
+	atOnce    int            // folders that are synced at the same time
 }
 
 // newTree returns the place for the files of a directory.
@@ -134,11 +134,11 @@ func (t *dirTree) commit() error {
 		return errors.Join(err, t.abort())
 	}
 	// Until the parent is synced the directory could be gone after a crash. It is taken back rather than
-	// left in doubt: an error means that there is no output, or the one that was there before.
+	// left in doubt: an error means that there is no output, or the output that was there before.
 	if err := syncDir(t.fs, filepath.Dir(t.path)); err != nil {
 		return errors.Join(err, t.takeBack(replaced), t.abort())
 	}
-	// The output is there: what is left behind is hidden, and removed by the next run.
+	// The output is there: files that are left behind are hidden, and the next run removes them.
 	if replaced {
 		_ = vfs.RemoveTree(t.fs, t.hidden)
 	}
@@ -247,17 +247,17 @@ func objectsAt(fsys vfs.FS, path string) (vfs.Objects, bool) {
 }
 
 // objectTree is a directory of objects. Each appears when it is complete, under a name that no other run
-// has; the manifest comes last, and then the objects that it replaces are removed. After an error those
-// that have appeared are removed.
+// has; the manifest comes last, and then the objects that it replaces are removed. After an error the
+// objects that have appeared are removed.
 type objectTree struct {
 	objects vfs.Objects
 	fs      vfs.FS
-	path    string // without a slash at its end
-	run     string // in the names of the objects
-	old     []vfs.Object
+	path    string       // URL of the directory, without a slash at its end
+	run     string       // random part of the names of the objects of this run
+	old     []vfs.Object // objects below path before this run
 
 	mu   sync.Mutex // held while made changes
-	made []string
+	made []string   // URLs of the objects that have appeared
 }
 
 func newObjectTree(objects vfs.Objects, fsys vfs.FS, path string, overwrite bool) (*objectTree, error) {
@@ -312,8 +312,8 @@ func (o *objectOutput) abort() error { return o.Abort() }
 
 func (t *objectTree) commit() error {
 	var replaced []string
-	for _, o := range t.old {
-		if o.Name != t.path+"/"+ManifestName || !slices.Contains(t.made, o.Name) { // a manifest has the name of the one before
+	for _, o := range t.old { // the manifest has the name of the manifest before it
+		if o.Name != t.path+"/"+ManifestName || !slices.Contains(t.made, o.Name) {
 			replaced = append(replaced, o.Name)
 		}
 	}

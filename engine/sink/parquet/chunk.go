@@ -144,7 +144,7 @@ func (c *wordColumn) finish(to *countingWriter) error {
 	return c.chunk.Finish(info, hasDictionary, hasDictionary && !c.coded, stats)
 }
 
-// statistics returns what is said of a chunk or a page, without values that are longer than so many bytes.
+// statistics returns the statistics of a chunk or a page; bounds of more than bytesMax bytes are left out.
 func (c *wordColumn) statistics(b *bounds, nulls int64, bytesMax int) metadata.EncodedStatistics {
 	stats := metadata.EncodedStatistics{Signed: c.form.kind.signed()}
 	stats.SetNullCount(nulls)

@@ -35,35 +35,37 @@ const (
 // tell that it will grow past its limit, or later, when it does, it is given up: pages are plain from there on.
 type wordColumn struct {
 	form     wordForm
-	to       arrow.DataType // adapted
-	nullable bool
-	adapter  *adapt.Adapter
-	codec    pageCodec // nil for none
-	level    int
-	entries  int // of a dictionary at most
+	to       arrow.DataType // type of the column in the adapted schema
+	nullable bool           // pages begin with definition levels
+	adapter  *adapt.Adapter // of the file
+	codec    pageCodec      // nil for pages that are not compressed
+	level    int            // of the codec
+	entries  int            // most entries of a dictionary
 
+	// The open chunk, from begin to finish.
 	chunk         *metadata.ColumnChunkMetaDataBuilder
 	index         pageIndex
-	coded         bool // the open page is of codes
-	values, nulls int64
-	bounds        bounds // of the pages so far
-	dict          dictionary
-	pages         []page
-	codedPages    int
-	out           []byte // the pages
+	coded         bool       // the open page is of codes; false once the dictionary is given up
+	values, nulls int64      // rows and NULLs of the ended pages
+	bounds        bounds     // of the ended pages
+	dict          dictionary // the values that codes stand for
+	pages         []page     // ended pages, places in out
+	codedPages    int        // ended pages of codes
+	out           []byte     // headers and bodies of the ended pages
 
 	// The open page.
 	rows, rowNulls int
-	valid          []byte   // bits by row
-	codes          []uint32 // of the values that are not NULL
-	plain          []byte   // the same values, behind room for levels
-	pageBounds     bounds   // but for those in codes
+	valid          []byte   // a bit for each row, 1 where the row is not NULL
+	codes          []uint32 // codes of the values that are not NULL; empty in a plain page
+	plain          []byte   // plain values that are not NULL, behind levelBytesMax bytes for levels
+	pageBounds     bounds   // of the plain values; endPage adds the bounds of the codes
 
-	words       []uint64
-	indexes     []uint32
-	translation translation
-	used        []bool   // by code: it is in the page
-	distinct    []uint64 // words of its values
+	// Buffers.
+	words       []uint64    // of a block
+	indexes     []uint32    // of a block, into the dictionary of a batch
+	translation translation // of the last batch's dictionary
+	used        []bool      // for each code: the open page has it
+	distinct    []uint64    // words of the values whose codes are used
 }
 
 func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *adapt.Adapter, props *parquet.WriterProperties) (*wordColumn, error) {
@@ -116,7 +118,7 @@ func (c *wordColumn) add(arr arrow.Array) error {
 	})
 }
 
-// addIndexes is add for a column that comes with a dictionary, each entry of which is looked up once.
+// addIndexes is add for a column that comes with a dictionary. Each entry of the dictionary is looked up once.
 func (c *wordColumn) addIndexes(arr *array.Dictionary) error {
 	c.translation.turnTo(arr.Dictionary(), &c.form)
 	return c.eachBlock(arr, func(from, n int, nulls bool) error {
@@ -133,7 +135,7 @@ func (c *wordColumn) addIndexes(arr *array.Dictionary) error {
 	})
 }
 
-// eachBlock calls a function with stretches of an array, opens pages for them and ends those that are full.
+// eachBlock calls put with stretches of an array, and ends each page that a stretch has filled.
 func (c *wordColumn) eachBlock(arr arrow.Array, put func(from, n int, nulls bool) error) error {
 	block := c.blockRows(arr)
 	bitmap, offset := arr.NullBitmapBytes(), arr.Data().Offset()
@@ -269,7 +271,7 @@ func (c *wordColumn) pays() bool {
 	return c.codedPages > 0 || n*n/(2*max(n-c.dict.len(), 1)) <= c.entries
 }
 
-// giveUp turns the open page and those that follow to plain values.
+// giveUp turns the open page, and all later pages of the chunk, to plain values.
 func (c *wordColumn) giveUp() {
 	c.coded = false
 	for _, code := range c.codes {

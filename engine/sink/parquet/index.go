@@ -14,7 +14,7 @@ type pageIndex struct {
 // indexBytesMax is the longest value in a page index; a chunk that has a longer one is without values in it.
 const indexBytesMax = 256
 
-// add adds the pages of a chunk, of which the first begins at an offset of the file.
+// add adds the pages of a chunk. The first page begins at an offset of the file.
 func (x pageIndex) add(pages []page, offset int64) error {
 	places, err := x.of.GetOffsetIndexBuilder(x.column)
 	if err != nil {

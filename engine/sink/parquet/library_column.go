@@ -61,5 +61,5 @@ func (c *libraryColumn) finish(to *countingWriter) error {
 	return c.writer.Close()
 }
 
-// held counts nothing: what is left to the library is small.
+// held counts nothing: the columns that the library encodes are small.
 func (c *libraryColumn) held() int { return 0 }

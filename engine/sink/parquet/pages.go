@@ -21,7 +21,7 @@ const headerBytesMax = 48
 // append writes the header in Thrift's compact protocol: a field is a byte of the distance from the field
 // before and the type, then the value.
 func (h *pageHeader) append(dst []byte) []byte {
-	const number, structure, end = 0x15, 0xC, 0 // a number in the next field; a structure; the end of one
+	const number, structure, end = 0x15, 0xC, 0 // a number in the next field; a structure; the end of a structure
 	put := func(n int) { dst = binary.AppendVarint(append(dst, number), int64(n)) }
 	const dataPage, dictionaryPage = 0, 2
 	if h.dictionary {
@@ -40,7 +40,7 @@ func (h *pageHeader) append(dst []byte) []byte {
 		put(h.values)
 		put(int(h.encoding))
 		put(int(parquet.Encodings.RLE)) // of definition levels
-		put(int(parquet.Encodings.RLE)) // of repetition levels, of which there are none
+		put(int(parquet.Encodings.RLE)) // of repetition levels: there are none
 	}
 	return append(dst, end, end)
 }
@@ -53,7 +53,7 @@ func putLevels(room, valid []byte, rows, nulls int) int {
 	var buf [levelBytesMax]byte
 	levels := buf[:4]
 	if nulls == 0 {
-		levels = append(binary.AppendUvarint(levels, uint64(rows)<<1), 1) // one run of ones
+		levels = append(binary.AppendUvarint(levels, uint64(rows)<<1), 1) // a run of ones
 	} else {
 		groups := (rows + 7) / 8
 		bitutil.SetBitsTo(valid, int64(rows), int64(8*groups-rows), false)

@@ -48,7 +48,7 @@ type Options struct {
 	Budget       rowdata.Budget // what buffers are reserved of; nil has room for all
 }
 
-// Encoder writes the rows of one file. One goroutine at a time uses an Encoder.
+// Encoder writes the rows of a file. One goroutine at a time uses an Encoder.
 type Encoder interface {
 	// Write encodes the rows of a batch, which the encoder does not keep.
 	Write(arrow.RecordBatch) error
@@ -84,29 +84,29 @@ func New(to io.Writer, schema *arrow.Schema, opt *Options) (Encoder, error) {
 }
 
 // flatParquet writes columns without children, each by a chunkEncoder. The columns of a batch are encoded
-// by as many goroutines as there are threads; what is compressed waits for the end of its row group.
+// by as many goroutines as there are threads; compressed pages wait for the end of their row group.
 type flatFile struct {
 	to      *countingWriter
-	schema  *arrow.Schema // adapted
+	schema  *arrow.Schema // adapted to the types that Parquet has
 	meta    *metadata.FileMetaDataBuilder
 	index   *metadata.PageIndexBuilder
-	columns []chunkEncoder
-	threads int
+	columns []chunkEncoder // by column of schema
+	threads int            // goroutines that encode a batch
 
 	group        *metadata.RowGroupMetaDataBuilder // nil between row groups
-	groups       int
-	rowsInGroup  int64
-	rowsPerGroup int64
+	groups       int                               // row groups that have ended
+	rowsInGroup  int64                             // rows of the open row group
+	rowsPerGroup int64                             // rows at which a row group ends
 
-	bytesPerGroup int64 // a group of more ends
-	reserved      rowdata.Reservation
+	bytesPerGroup int64               // encoded bytes at which a row group ends
+	reserved      rowdata.Reservation // of the buffers of columns and of the footer
 }
 
 // chunkEncoder encodes one column, a column chunk after the other.
 type chunkEncoder interface {
 	begin(*metadata.ColumnChunkMetaDataBuilder, pageIndex) error
 
-	// add encodes the values of a batch, of which it keeps nothing.
+	// add encodes the values of a batch and keeps no memory of the batch.
 	add(arrow.Array) error
 
 	// held returns about how many bytes wait for finish.
@@ -269,7 +269,7 @@ func (e *flatFile) makeRoom(part arrow.RecordBatch) error {
 	return e.begin()
 }
 
-// reserve makes the reservation suit what is held, and so many bytes more.
+// reserve makes the reservation as large as the bytes that columns hold, and more bytes besides.
 func (e *flatFile) reserve(more int64) error {
 	const growing = 2 // a buffer that is full is copied to one that is larger
 	bytes := growing*e.held() + more + int64(len(e.schema.Fields()))*(columnBytes+chunkBytes*int64(e.groups+1))
@@ -295,7 +295,7 @@ func (e *flatFile) begin() error {
 	return nil
 }
 
-// each calls a function for each column, of which a batch has some rows.
+// each calls a function for each column, in goroutines if the batch has enough rows.
 func (e *flatFile) each(rows int, f func(column int) error) error {
 	named := func(i int) error {
 		if err := f(i); err != nil {

@@ -198,7 +198,7 @@ func appendDecimals(dst []byte, words []uint64, width int) []byte {
 	return dst
 }
 
-// readIndexes reads indexes of any integer type. One that does not fit 32 bits becomes the largest.
+// readIndexes reads indexes of any integer type. An index that does not fit 32 bits becomes the largest index.
 func readIndexes(out []uint32, arr arrow.Array, from int) {
 	switch arr := arr.(type) {
 	case *array.Int8:

@@ -28,7 +28,7 @@ const (
 	formNested             // list, struct, map: the text is JSON
 )
 
-// column appends the values of one array as text.
+// column appends the values of an array as text.
 type column struct {
 	form   form
 	append func(dst []byte, row int) []byte // Requires: the row is not NULL.
@@ -120,7 +120,7 @@ func (c *column) appendSpaced(dst []byte, row int) []byte {
 }
 
 // Appender returns a function that appends the text of a row's value as a table shows it, and reports false for a
-// NULL, of which it appends nothing.
+// NULL, which has no text.
 func Appender(values arrow.Array) (func(dst []byte, row int) (text []byte, valid bool), error) {
 	c, err := newColumn(values)
 	if err != nil {
@@ -254,7 +254,7 @@ func timeAppender(arr arrow.Array) (form, func([]byte, int) []byte) {
 	return formTime, nil
 }
 
-// zoneOf returns the zone to write timestamps in, nil for those without.
+// zoneOf returns the zone to write timestamps in, or nil for timestamps without a zone.
 func zoneOf(t *arrow.TimestampType) *time.Location {
 	if t.TimeZone == "" {
 		return nil

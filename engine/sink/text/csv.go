@@ -119,7 +119,7 @@ func appendDoubled(dst, text []byte) []byte {
 	return dst
 }
 
-// close writes what is left: for no rows at all, the header.
+// Close writes the text that is left: for no rows at all, the header.
 func (e *CSVEncoder) Close() error {
 	_, err := e.to.Write(e.text)
 	return err

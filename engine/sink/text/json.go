@@ -23,7 +23,7 @@ const (
 	pieceBytes = 3 << 14
 )
 
-// flushFull hands text on if it is long, and returns what is left of it.
+// flushFull writes text that is long, and returns the text that is left to write.
 func flushFull(to io.Writer, text []byte) ([]byte, error) {
 	if len(text) < flushBytes {
 		return text, nil

@@ -13,22 +13,22 @@ import (
 )
 
 // TableEncoder keeps the first rows and draws them, once their widths are known: at the end, or when they take much
-// memory. Rows that follow are drawn as they come; a cell of theirs that is wider makes its column wider from there on.
+// memory. Later rows are drawn as they come; a wider cell makes its column wider from there on.
 // jedib0t/go-pretty v6.8 holds all rows until the end, where X2 bounds them, and makes the command 199 kB larger.
 type TableEncoder struct {
 	to        io.Writer
-	head      [2][]string // names and types
-	right     []bool      // columns of numbers
-	cells     [][]string  // by row, of the rows that wait
-	nulls     [][]bool    // where a cell is a NULL and not the word
-	bytes     int         // of the cells
-	width     []int       // of columns that are drawn; nil before the head is
-	drawn     int64       // rows
-	line      strings.Builder
-	rows      int64
-	rowsShown int // -1: all
-	cellWidth int
-	color     bool
+	head      [2][]string     // names and types, by column
+	right     []bool          // by column: its cells are numbers, at the right
+	cells     [][]string      // cells of the rows that wait to be drawn, by row and column
+	nulls     [][]bool        // for each of cells: it is a NULL, not the word
+	bytes     int             // memory of cells, about
+	width     []int           // terminal columns of each column; nil before the head is drawn
+	drawn     int64           // rows that were drawn
+	line      strings.Builder // drawn lines that are not yet written
+	rows      int64           // rows that were given
+	rowsShown int             // rows that are drawn at most; -1 draws all
+	cellWidth int             // terminal columns of a cell at most
+	color     bool            // dims types and NULLs
 }
 
 // widths counts terminal columns without asking the environment: the same rows give the same table.
@@ -126,7 +126,7 @@ func (e *TableEncoder) cell(text []byte) string {
 // cellBytesMax bounds the text that is looked at for one cell, far above what fits a terminal.
 const cellBytesMax = 1 << 16
 
-// close draws what has not been drawn of:
+// Close draws the rest of the table:
 //
 //	┌──────┬───────┐
 //	│ name │     n │
@@ -174,7 +174,7 @@ func (e *TableEncoder) draw() error {
 	return e.flush()
 }
 
-// flush hands on what is drawn.
+// flush writes the drawn lines.
 func (e *TableEncoder) flush() error {
 	_, err := io.WriteString(e.to, e.line.String())
 	e.line.Reset()
