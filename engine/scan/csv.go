@@ -35,6 +35,7 @@ type csvFile struct {
 	size    int64  // -1 for standard input
 	packed  string // ".gz", ".zst" or ""
 	opt     CSVOptions
+	sizes   csvSizes
 	dialect *dialect
 	start   int64 // offset of the first row after the header, in the text unpacked
 	names   []string
@@ -49,7 +50,8 @@ type csvFile struct {
 }
 
 // openCSV looks at the start of a file.
-func openCSV(fsys vfs.FS, path, packed string, opt CSVOptions, mem *reserving) (in *csvFile, err error) {
+func openCSV(fsys vfs.FS, path, packed string, opt CSVOptions, sizes csvSizes, mem *reserving) (in *csvFile, err error) {
+	sizes.ensureDefaults()
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func openCSV(fsys vfs.FS, path, packed string, opt CSVOptions, mem *reserving) (
 	if err != nil {
 		return nil, err
 	}
-	c := &csvFile{path: path, fsys: fsys, size: info.Size(), packed: packed, opt: opt}
+	c := &csvFile{path: path, fsys: fsys, size: info.Size(), packed: packed, opt: opt, sizes: sizes}
 	text, err := unpack(f, packed, mem)
 	if err != nil {
 		return nil, locate(path, err)
@@ -78,10 +80,14 @@ func openCSV(fsys vfs.FS, path, packed string, opt CSVOptions, mem *reserving) (
 }
 
 // openCSVStdin looks at the start of standard input, of which head has been read, and keeps it.
-func openCSVStdin(stdin io.Reader, opt CSVOptions, mem *reserving) (*csvFile, error) {
-	c := &csvFile{path: stdinName, size: -1, opt: opt, stdin: stdin}
-	var err error
-	if c.head, err = c.look(stdin, mem); err != nil {
+func openCSVStdin(stdin io.Reader, packed string, opt CSVOptions, sizes csvSizes, mem *reserving) (*csvFile, error) {
+	text, err := unpack(stdin, packed, mem)
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	sizes.ensureDefaults()
+	c := &csvFile{path: stdinName, size: -1, opt: opt, sizes: sizes, stdin: text}
+	if c.head, err = c.look(text, mem); err != nil {
 		return nil, locate(stdinName, err)
 	}
 	return c, nil
@@ -108,7 +114,7 @@ func readText(text io.Reader, buf []byte) (n int, ended bool, err error) {
 // read.
 func (c *csvFile) look(text io.Reader, mem *reserving) ([]byte, error) {
 	var buf []byte
-	for size := c.opt.blockBytes; ; size *= 2 {
+	for size := c.sizes.block; ; size *= 2 {
 		n := len(buf)
 		mem.hold(int64(size)) // the last buffer is garbage, but not yet collected
 		buf = slices.Grow(buf, size-n)[:size]
@@ -294,7 +300,7 @@ func (c *csvFile) span() uint64 {
 
 func (c *csvFile) parts(_ context.Context, columns []int) ([]part, error) {
 	if c.quotes == nil {
-		return []part{&streamPart{path: c.path, size: c.size, openAt: func(opt OpenOptions) (rowReader, error) {
+		return []part{&streamPart{path: c.path, size: c.size, openAt: func(opt readOptions) (rowReader, error) {
 			return c.openStream(columns, opt)
 		}}}, nil
 	}
@@ -306,7 +312,7 @@ func (c *csvFile) parts(_ context.Context, columns []int) ([]part, error) {
 }
 
 // openStream reads a text from its start.
-func (c *csvFile) openStream(columns []int, opt OpenOptions) (rowReader, error) {
+func (c *csvFile) openStream(columns []int, opt readOptions) (rowReader, error) {
 	r := newCSVReader(c, columns, opt) // which may be refused, and then is made again
 	if c.fsys == nil {
 		if !c.opened.CompareAndSwap(false, true) {

@@ -32,11 +32,11 @@ type chunk struct {
 
 func newQuoteCounts(file *csvFile) *quoteCounts {
 	q := &quoteCounts{file: file}
-	n := max((file.size-file.start+file.opt.chunkBytes-1)/file.opt.chunkBytes, 1)
+	n := max((file.size-file.start+file.sizes.chunk-1)/file.sizes.chunk, 1)
 	q.chunks = make([]chunk, n)
 	for i := range q.chunks {
-		q.chunks[i].from = file.start + int64(i)*file.opt.chunkBytes
-		q.chunks[i].to = min(q.chunks[i].from+file.opt.chunkBytes, file.size)
+		q.chunks[i].from = file.start + int64(i)*file.sizes.chunk
+		q.chunks[i].to = min(q.chunks[i].from+file.sizes.chunk, file.size)
 	}
 	return q
 }
@@ -160,7 +160,7 @@ func (p *csvPart) name() string {
 	return fmt.Sprintf("%s, bytes %d to %d", p.file.path, from, to)
 }
 
-func (p *csvPart) open(ctx context.Context, opt OpenOptions) (rowReader, error) {
+func (p *csvPart) open(ctx context.Context, opt readOptions) (rowReader, error) {
 	r := newCSVReader(p.file, p.columns, opt)
 	f, err := p.file.fsys.Open(p.file.path)
 	if err != nil {

@@ -3,7 +3,6 @@ package scan
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -11,28 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
-
-// Strings that look alike in their first bytes, length or padding must not share a code.
-func TestTextCodes(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 2))
-	d := newTextCodes(arrow.BinaryTypes.String, slotsAtLeast)
-	codes := make(map[string]int32)
-	for range 200_000 {
-		b := make([]byte, rng.IntN(4)+rng.IntN(2)*7+rng.IntN(2)*8)
-		for i := range b {
-			b[i] = "\x00ab"[rng.IntN(3)]
-		}
-		code := d.code(b)
-		want, known := codes[string(b)]
-		if !known {
-			want = int32(len(codes))
-			codes[string(b)] = want
-		}
-		if code != want || d.entry(uint32(code)) != string(b) {
-			t.Fatalf("%q: got code %d (%q), want %d", b, code, d.entry(uint32(code)), want)
-		}
-	}
-}
 
 // A column that repeats in the sample comes as codes, and its statistics say so.
 func TestCSVCodes(t *testing.T) {

@@ -47,14 +47,14 @@ type csvReader struct {
 	closers  []io.Closer
 }
 
-func newCSVReader(file *csvFile, columns []int, opt OpenOptions) *csvReader {
+func newCSVReader(file *csvFile, columns []int, opt readOptions) *csvReader {
 	r := &csvReader{
 		file:       file,
 		columns:    columns,
-		mem:        reservingOf(opt.Allocator),
+		mem:        opt.Memory,
 		batchRows:  opt.BatchRows,
 		batchBytes: int(min(opt.BatchBytes, math.MaxInt32)),
-		readBytes:  file.opt.blockBytes,
+		readBytes:  file.sizes.block,
 		limit:      math.MaxInt64,
 		progress:   opt.Progress,
 	}
@@ -273,7 +273,7 @@ func (r *csvReader) fill() error {
 	r.room(r.readBytes)
 	n, ended, err := readText(r.text, r.buf[len(r.buf):len(r.buf)+r.readBytes])
 	r.buf = r.buf[:len(r.buf)+n]
-	r.readBytes = min(2*r.readBytes, max(r.readBytes, r.file.opt.blockBytes))
+	r.readBytes = min(2*r.readBytes, max(r.readBytes, r.file.sizes.block))
 	if err != nil || !ended {
 		return err
 	}
@@ -391,4 +391,21 @@ func (r *csvReader) free() {
 		r.mem.Free(r.buf[:cap(r.buf)])
 		r.buf = nil
 	}
+}
+
+// placeOf finds the row anew in the text of the batch, which is there until the next is read.
+func (r *csvReader) placeOf(row int64) string {
+	at, limit := int(r.batchAt-r.base), int(min(r.limit-r.base, math.MaxInt))
+	splitter := newRowSplitter(r.file.dialect, len(r.file.names), nil)
+	for row > 0 {
+		next, n, err := splitter.split(r.buf, at, limit, int(row))
+		if n == 0 || err != nil {
+			return ""
+		}
+		at, row = next, row-int64(n)
+	}
+	for at < len(r.buf) && splitter.width > 1 && blankLine(r.buf, at) > 0 {
+		at += blankLine(r.buf, at)
+	}
+	return r.placeAt(at)
 }

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	arrowcsv "github.com/apache/arrow-go/v18/arrow/csv"
@@ -23,24 +22,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// readCSV writes text to a file and reads all of it.
-func readCSV(t testing.TB, text string, opt CSVOptions, read OpenOptions) (Source, []string, error) {
+// readSized writes text to a file and reads all of it, so much at a time.
+func readSized(t testing.TB, text string, opt CSVOptions, sizes csvSizes, read OpenOptions) (Source, []string, error) {
 	t.Helper()
 	path := writeFile(t, t.TempDir(), "f.csv", []byte(text))
-	src, err := Open(context.Background(), []string{path}, Options{CSV: opt, NoHive: true})
+	src, err := Open(context.Background(), []string{path}, Options{CSV: opt, NoHive: true, sizes: sizes})
 	if err != nil {
 		return nil, nil, err
 	}
 	rows, err := readAll(src, allColumns(src.Schema()), read)
 	return src, rows, err
-}
-
-func schemaText(s *arrow.Schema) string {
-	var fields []string
-	for _, f := range s.Fields() {
-		fields = append(fields, fmt.Sprint(f.Name, " ", f.Type))
-	}
-	return strings.Join(fields, ", ")
 }
 
 func TestCSVDialects(t *testing.T) {
@@ -86,9 +77,8 @@ func TestCSVDialects(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 1, 2, 3, 7, 16} {
-				c.opt.chunkBytes = chunk
 				mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-				src, rows, err := readCSV(t, c.text, c.opt, OpenOptions{Allocator: mem, BatchRows: 2})
+				src, rows, err := readSized(t, c.text, c.opt, csvSizes{chunk: chunk}, OpenOptions{Allocator: mem, BatchRows: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,8 +118,7 @@ func TestCSVErrors(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 5} {
-				c.opt.chunkBytes = chunk
-				_, _, err := readCSV(t, c.text, c.opt, OpenOptions{})
+				_, _, err := readSized(t, c.text, c.opt, csvSizes{chunk: chunk}, OpenOptions{})
 				if err == nil {
 					t.Fatal("no error")
 				}
@@ -197,8 +186,9 @@ func TestCSVChunksAndStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := joinRows(records[1:])
-		opt := CSVOptions{Header: HeaderYes, Delimiter: ',', chunkBytes: int64(1+rng.IntN(80)) << rng.IntN(6), blockBytes: 1 + rng.IntN(64)<<rng.IntN(6), NullStrings: neverNull,
+		opt := CSVOptions{Header: HeaderYes, Delimiter: ',', NullStrings: neverNull,
 			Types: map[string]arrow.DataType{"id": arrow.BinaryTypes.String, "s": arrow.BinaryTypes.String, "t": arrow.BinaryTypes.LargeString}}
+		sizes := csvSizes{chunk: int64(1+rng.IntN(80)) << rng.IntN(6), block: 1 + rng.IntN(64)<<rng.IntN(6)}
 		read := OpenOptions{BatchRows: 1 + rng.IntN(200)}
 		check := func(what string, rows []string, err error) {
 			t.Helper()
@@ -210,12 +200,12 @@ func TestCSVChunksAndStreams(t *testing.T) {
 		dir := t.TempDir()
 		for _, name := range []string{"f.csv", "f.csv.gz", "f.csv.zst", "f.bin"} {
 			path := writeFile(t, dir, name, pack(t, text, name))
-			rows, err := readAll(mustOpen(t, Options{CSV: opt}, path), []int{0, 1, 2}, read)
+			rows, err := readAll(mustOpen(t, Options{CSV: opt, sizes: sizes}, path), []int{0, 1, 2}, read)
 			check(name, rows, err)
-			rows, err = readBackwards(mustOpen(t, Options{CSV: opt}, path), []int{0, 1, 2}, read)
+			rows, err = readBackwards(mustOpen(t, Options{CSV: opt, sizes: sizes}, path), []int{0, 1, 2}, read)
 			check(name+" backwards", rows, err)
 		}
-		src := mustOpen(t, Options{CSV: opt, Stdin: strings.NewReader(text)}, "-")
+		src := mustOpen(t, Options{CSV: opt, sizes: sizes, Stdin: strings.NewReader(text)}, "-")
 		rows, err := readAll(src, []int{0, 1, 2}, read)
 		check("standard input", rows, err)
 		if _, err := readAll(src, []int{0}, read); err == nil {
@@ -277,7 +267,7 @@ func TestCSVPackedCutOff(t *testing.T) {
 		packed := pack(t, text.String(), name)
 		for cut := 1; cut < len(packed)-headBytes; cut += 1 + cut*cut/200 {
 			path := writeFile(t, dir, name, packed[:len(packed)-cut])
-			src, err := Open(t.Context(), []string{path}, Options{CSV: CSVOptions{blockBytes: 16 << 10}})
+			src, err := Open(t.Context(), []string{path}, Options{sizes: csvSizes{block: 16 << 10}})
 			if err == nil {
 				_, err = readAll(src, []int{0, 1}, OpenOptions{})
 			}
@@ -313,7 +303,7 @@ func TestCSVTypedAgainstArrow(t *testing.T) {
 	defer oracle.Release()
 	oracle.Next()
 	want := batchRowsText(oracle.RecordBatch())
-	src, rows, err := readCSV(t, text.String(), CSVOptions{chunkBytes: 5000}, OpenOptions{})
+	src, rows, err := readSized(t, text.String(), CSVOptions{}, csvSizes{chunk: 5000}, OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,57 +313,14 @@ func TestCSVTypedAgainstArrow(t *testing.T) {
 	sameRows(t, rows, want)
 }
 
-// strconv is the oracle of the fast path, which must round once.
-func TestParseFloat(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	for range 200_000 {
-		text := strconv.FormatFloat(float64(rng.Uint64N(1<<54))/pow10[rng.IntN(20)], 'f', rng.IntN(24)-1, 64)
-		want, _ := strconv.ParseFloat(text, 64)
-		if got, ok := parseFloat([]byte(text)); !ok || math.Float64bits(got) != math.Float64bits(want) {
-			t.Fatalf("%s: got %v (%v), want %v", text, got, ok, want)
-		}
-	}
-	for _, text := range []string{"", ".", "-", "e5", "0x1p4", "1_0", "--1", "1e", "1.2.3"} {
-		if f, ok := parseFloat([]byte(text)); ok {
-			t.Errorf("%q was read as %v", text, f)
-		}
-	}
-}
-
-// The calendar, against package time.
-func TestParseDate(t *testing.T) {
-	for day := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, 1) {
-		text := day.Format(time.DateOnly)
-		if got, ok := parseDate([]byte(text)); !ok || int64(got) != floorDiv(day.Unix(), 86_400) {
-			t.Fatalf("%s: got day %d (%v), want %d", text, got, ok, floorDiv(day.Unix(), 86_400))
-		}
-	}
-}
-
-func TestParseDecimal(t *testing.T) {
-	for _, c := range []struct {
-		text             string
-		precision, scale int32
-		want             string
-	}{
-		{"12.3", 5, 2, "12.30"}, {"-0.05", 5, 2, "-0.05"}, {"+7", 3, 0, "7"}, {".5", 3, 1, "0.5"}, {"999.99", 5, 2, "999.99"}, {"000999.99", 5, 2, "999.99"},
-		{"1000", 5, 2, ""}, {"1.234", 5, 2, ""}, {"1.2.3", 5, 2, ""}, {"", 5, 2, ""}, {"-", 5, 2, ""}, {"1e2", 5, 2, ""},
-		{"99999999999999999999999999999999999999", 38, 0, "99999999999999999999999999999999999999"}, {"100000000000000000000000000000000000000", 38, 0, ""},
-	} {
-		got, ok := parseDecimal([]byte(c.text), c.precision, c.scale)
-		if ok != (c.want != "") || ok && got.ToString(c.scale) != c.want {
-			t.Errorf("%q as decimal(%d, %d): got %s (%v), want %q", c.text, c.precision, c.scale, got.ToString(c.scale), ok, c.want)
-		}
-	}
-}
-
 // encoding/csv has our dialect but for a byte order mark, NUL, and empty lines of one column.
 func FuzzCSV(f *testing.F) {
 	f.Add("a,b\n1,2\n", uint8(3))
 	f.Add("a,\"b\nc\"\r\n\"\"\"\",2", uint8(1))
 	f.Add("\n\n,\n\"x\",\r", uint8(2))
 	f.Fuzz(func(t *testing.T, text string, chunk uint8) {
-		opt := CSVOptions{Header: HeaderNo, Delimiter: ',', NullStrings: neverNull, chunkBytes: int64(chunk)%32 + 1, blockBytes: int(chunk)%7 + 1}
+		opt := CSVOptions{Header: HeaderNo, Delimiter: ',', NullStrings: neverNull}
+		sizes := csvSizes{chunk: int64(chunk)%32 + 1, block: int(chunk)%7 + 1}
 		records, wantErr := oracleRows(text)
 		if len(records) > 0 {
 			opt.Types = make(map[string]arrow.DataType)
@@ -381,7 +328,7 @@ func FuzzCSV(f *testing.F) {
 				opt.Types[fmt.Sprint("column", i)] = arrow.BinaryTypes.Binary
 			}
 		}
-		src, rows, err := readCSV(t, text, opt, OpenOptions{BatchRows: 3})
+		src, rows, err := readSized(t, text, opt, sizes, OpenOptions{BatchRows: 3})
 		if strings.HasPrefix(text, "\ufeff") || strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") ||
 			!strings.Contains(text, "\n") && strings.Contains(text, "\r") || strings.Contains(text, "\x00") || len(records) == 0 || len(records[0]) < 2 || hasMagic(text) {
 			return

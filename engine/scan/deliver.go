@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -31,9 +32,9 @@ type deliverer struct {
 	entries   []noNullEntries
 }
 
-func newDeliverer(p *plan, opt OpenOptions) *deliverer {
+func newDeliverer(p *plan, mem memory.Allocator) *deliverer {
 	n := len(p.columns)
-	return &deliverer{plan: p, mem: opt.Allocator, constants: make([]arrow.Array, n), entries: make([]noNullEntries, n)}
+	return &deliverer{plan: p, mem: mem, constants: make([]arrow.Array, n), entries: make([]noNullEntries, n)}
 }
 
 func (d *deliverer) close() {
@@ -157,20 +158,6 @@ func (e *noNullEntries) set(of arrow.ArrayData, values arrow.Array) {
 	e.of, e.values = of, array.MakeFromData(data)
 }
 
-// mayHaveCodes says whether the values of a type may come as codes. S1.
-func mayHaveCodes(id arrow.Type) bool {
-	return arrow.IsBaseBinary(id) || mayHaveNumberCodes(id)
-}
-
-func mayHaveNumberCodes(id arrow.Type) bool {
-	return arrow.IsPrimitive(id) && id != arrow.BOOL || arrow.IsDecimal(id) || id == arrow.FIXED_SIZE_BINARY
-}
-
-// dictionaryOf is the only type of dictionary that leaves this package. S1.
-func dictionaryOf(values arrow.DataType) *arrow.DictionaryType {
-	return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}
-}
-
 // int32Codes returns a dictionary array of the given values, which may have NULLs, with codes of 32 bits and without
 // NULLs among the values: a row whose code names one is NULL itself.
 func int32Codes(mem memory.Allocator, a *array.Dictionary, values arrow.Array, entries *noNullEntries) (*array.Dictionary, error) {
@@ -256,18 +243,6 @@ func clearNullEntries(validity []byte, codes []int32, values arrow.Array) (nulls
 	return nulls
 }
 
-// integer is what a fixed-width column may hold.
-type integer interface {
-	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64
-}
-
-// narrow converts values that are known to fit.
-func narrow[Out, In integer](out []Out, in []In) {
-	for i, v := range in {
-		out[i] = Out(v)
-	}
-}
-
 // constant returns the value of a constant column, repeated for so many rows.
 func (d *deliverer) constant(column int, rows int64) arrow.Array {
 	if c := d.constants[column]; c == nil || int64(c.Len()) < rows {
@@ -314,25 +289,23 @@ func newStringConstant(mem memory.Allocator, value string, rows int, codes *memo
 	return array.NewDictionaryData(data)
 }
 
-func fill[T any](out []T, v T) {
-	for i := range out {
-		out[i] = v
+// some returns the plan of some of the columns, and the columns of the part that it takes its own from.
+func (p *plan) some(columns []int) (*plan, []int) {
+	out := &plan{columns: make([]planColumn, len(columns))}
+	var from []int
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		column := p.columns[c]
+		if !column.constant {
+			at := slices.Index(from, column.from)
+			if at < 0 {
+				at = len(from)
+				from = append(from, column.from)
+			}
+			column.from = at
+		}
+		out.columns[i], fields[i] = column, p.schema.Field(c)
 	}
-}
-
-// copyValidity returns an array's validity bits from bit 0 on, or nil where it has no NULL.
-func copyValidity(mem memory.Allocator, a arrow.Array) *memory.Buffer {
-	if NullCount(a) == 0 {
-		return nil
-	}
-	buf := memory.NewResizableBuffer(mem)
-	buf.Resize((a.Len() + 7) / 8)
-	clear(buf.Bytes())
-	bitutil.CopyBitmap(a.NullBitmapBytes(), a.Data().Offset(), a.Len(), buf.Bytes(), 0)
-	return buf
-}
-
-// emptyBatch is rows without columns.
-func emptyBatch(rows int64) arrow.RecordBatch {
-	return array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, rows)
+	out.schema = arrow.NewSchema(fields, nil)
+	return out, from
 }

@@ -1,9 +1,13 @@
 package scan
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // ErrCorrupt marks input whose parts contradict each other, or that ends too early.
@@ -41,3 +45,49 @@ func corrupt(err error) error {
 	}
 	return fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
+
+// locatedError is an error that says itself which file and row it is about.
+type locatedError struct{ error }
+
+func (e locatedError) Unwrap() error { return e.error }
+
+// locate puts a file's or a part's name before an error, once.
+func locate(name string, err error) error {
+	if located := (locatedError{}); err == nil || errors.As(err, &located) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return locatedError{fmt.Errorf("%s: %w", name, err)}
+}
+
+// guard turns a panic of a library that reads corrupt data into an error. S3.
+func guard(f func() error) error {
+	panicked, err := spawn.Catch(f)
+	if panicked == nil {
+		return err
+	}
+	return corrupted(panicked)
+}
+
+// corrupted returns the error of a panic over corrupt data.
+func corrupted(panicked *spawn.PanicError) error {
+	switch p := panicked.Value.(type) {
+	case runtime.Error:
+		return fmt.Errorf("%w: reading it ended in %q", ErrCorrupt, p.Error())
+	case error:
+		return fmt.Errorf("%w: %w", ErrCorrupt, p)
+	default:
+		return fmt.Errorf("%w: %v", ErrCorrupt, p)
+	}
+}
+
+// batchRow returns the row of a batch that an error is of.
+func batchRow(err error) (row int, ok bool) {
+	var of interface{ BatchRow() int }
+	if !errors.As(err, &of) {
+		return 0, false
+	}
+	return of.BatchRow(), true
+}
+
+func rowOf(path string, row int64) string { return fmt.Sprintf("%s, row %d", path, row+1) }

@@ -12,9 +12,6 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// stdinName is the pattern and the name of standard input.
-const stdinName = "-"
-
 // expand turns patterns into the names of files, in the order of the patterns and sorted within
 // each: a file, a glob, or a directory with everything below it.
 func expand(ctx context.Context, fsys vfs.FS, patterns []string) ([]string, error) {

@@ -2,9 +2,7 @@ package scan
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -24,29 +22,26 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 	t, ok := src.(*table)
 	if !ok {
 		rows := src.Stats().Rows
-		return &filteredSource{Source: src, test: newRowTest(p, src.Schema()), pruning: Pruning{Rows: rows}}, nil
+		return &filteredSource{Source: src, test: newCondition(p, src.Schema()), pruning: Pruning{Rows: rows}}, nil
 	}
-	f := &filteredTable{table: t, test: newRowTest(p, t.fields), files: make([]filePlan, len(t.files))}
+	f := &filteredTable{table: t, test: newCondition(p, t.fields), files: make([]filePlan, len(t.files))}
 	return f, f.prune(ctx)
 }
 
-// rowTest is a predicate of a source, and what its RowFilter has done so far.
-type rowTest struct {
+// condition is a predicate of a source, its terms in the units of the source's columns.
+type condition struct {
 	schema *arrow.Schema
 	terms  *conjunction
 	filter RowFilter // nil: all rows are needed
-	counts readCounts
+	rows   *rowTest  // runs filter
 }
 
-// readCounts are those of Pruning that grow while rows are read.
-type readCounts struct{ tested, kept, bytes atomic.Int64 }
-
-func newRowTest(p Predicate, schema *arrow.Schema) *rowTest {
-	return &rowTest{schema: schema, terms: bindPredicate(&p, schema), filter: p.Rows}
+func newCondition(p Predicate, schema *arrow.Schema) *condition {
+	return &condition{schema: schema, terms: bindPredicate(&p, schema), filter: p.Rows, rows: &rowTest{filter: p.Rows}}
 }
 
 // columns returns those that the filter needs.
-func (t *rowTest) columns() []int {
+func (t *condition) columns() []int {
 	if t.filter == nil {
 		return nil
 	}
@@ -54,14 +49,14 @@ func (t *rowTest) columns() []int {
 }
 
 // fill adds what has been counted.
-func (t *rowTest) fill(p Pruning) Pruning {
-	p.RowsTested, p.RowsKept = t.counts.tested.Load(), t.counts.kept.Load()
-	p.BytesPassed = t.counts.bytes.Load()
+func (t *condition) fill(p Pruning) Pruning {
+	p.RowsTested, p.RowsKept = t.rows.tested.Load(), t.rows.kept.Load()
+	p.BytesPassed = t.rows.passed.Load()
 	return p
 }
 
 // stats returns what holds for the rows that pass.
-func (t *rowTest) stats(s Stats) Stats {
+func (t *condition) stats(s Stats) Stats {
 	if t.filter == nil {
 		return s
 	}
@@ -79,45 +74,10 @@ func (t *rowTest) stats(s Stats) Stats {
 	return s
 }
 
-// selection runs a filter over one batch after the other.
-type selection struct {
-	test *rowTest
-	rows rowSet // of the batch, that pass
-	some rowSet
-}
-
-// run finds the rows of a batch of the filter's columns that pass, and returns how many they are.
-func (s *selection) run(ctx context.Context, batch arrow.RecordBatch) (int, error) {
-	s.rows.reset(int(batch.NumRows()))
-	if _, err := s.test.filter.Select(ctx, batch, s.rows.bytes()); err != nil {
-		return 0, fmt.Errorf("the filter: %w", err)
-	}
-	s.rows.recount()
-	s.test.counts.tested.Add(int64(s.rows.rows))
-	s.test.counts.kept.Add(int64(s.rows.count))
-	return s.rows.count, nil
-}
-
-// retract forgets the rows of the batch, those from one row on as if they had never been tested.
-func (s *selection) retract(from int) {
-	if from < s.rows.rows {
-		s.some.part(&s.rows, from, s.rows.rows)
-		s.test.counts.tested.Add(-int64(s.some.rows))
-		s.test.counts.kept.Add(-int64(s.some.count))
-	}
-	s.rows.reset(0)
-}
-
-// between returns the rows that pass from one row on, counted from there. They are valid until the next call.
-func (s *selection) between(from, to int) *rowSet {
-	s.some.part(&s.rows, from, to)
-	return &s.some
-}
-
 // filteredSource filters the rows of any source as they are read.
 type filteredSource struct {
 	Source
-	test    *rowTest
+	test    *condition
 	pruning Pruning
 }
 
@@ -135,7 +95,7 @@ func (f *filteredSource) Splits(ctx context.Context, columns []int) ([]Split, er
 		return splits, err
 	}
 	for i, s := range splits {
-		splits[i] = newFilteredSplit(s, f.test, f.Schema(), columns, wanted, tested)
+		splits[i] = newFilteredSplit(s, f.test.rows, f.Schema(), columns, wanted, tested)
 	}
 	return splits, nil
 }

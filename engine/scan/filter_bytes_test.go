@@ -19,32 +19,6 @@ import (
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
-// sortedTable has a column "at" that rises, five columns that are to be aggregated, and "key", whose values
-// are spread over the whole table.
-func sortedTable(rows int) arrow.RecordBatch {
-	fields := []arrow.Field{{Name: "at", Type: arrow.PrimitiveTypes.Int64}}
-	at := array.NewInt64Builder(memory.DefaultAllocator)
-	for i := range rows {
-		at.Append(int64(i))
-	}
-	columns := []arrow.Array{at.NewArray()}
-	for c := range 5 {
-		v := array.NewFloat64Builder(memory.DefaultAllocator)
-		for i := range rows {
-			v.Append(float64(i*(c+7)%104729) / 8)
-		}
-		columns = append(columns, v.NewArray())
-		fields = append(fields, arrow.Field{Name: fmt.Sprintf("v%d", c), Type: arrow.PrimitiveTypes.Float64})
-	}
-	key := array.NewStringBuilder(memory.DefaultAllocator)
-	for i := range rows {
-		key.Append(fmt.Sprintf("key-%d", i*7919%rows/2*2)) // even numbers
-	}
-	columns = append(columns, key.NewArray())
-	fields = append(fields, arrow.Field{Name: "key", Type: arrow.BinaryTypes.String})
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(rows))
-}
-
 func int64Constants(values ...int64) arrow.Array {
 	b := array.NewInt64Builder(memory.DefaultAllocator)
 	b.AppendValues(values, nil)

@@ -109,3 +109,11 @@ func (r *filteredReader) filter(batch arrow.RecordBatch) error {
 	r.current, err = takeBatch(r.mem, batch, r.split.wanted, &r.selection.rows)
 	return err
 }
+
+// Place implements Placer.
+func (r *filteredReader) Place(i int) string {
+	if p, ok := r.from.(Placer); ok {
+		return p.Place(r.selection.rows.nth(i))
+	}
+	return ""
+}

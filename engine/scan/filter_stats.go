@@ -26,32 +26,6 @@ func narrowStats(columns []ColumnStats, terms []boundTerm, schema *arrow.Schema)
 	}
 }
 
-// narrow returns the part of a range in which values are for which the term is TRUE; one that contains it.
-func (t *boundTerm) narrow(low, high int64) (int64, int64) {
-	if len(t.values) == 0 {
-		return low, high
-	}
-	first, last := &t.values[0], &t.values[len(t.values)-1]
-	if first.wide != nil || last.wide != nil {
-		return low, high
-	}
-	switch t.op {
-	case OpEqual, OpIn:
-		return max(low, first.integer), min(high, last.integer)
-	case OpLess, OpLessOrEqual:
-		if t.op == OpLess && first.integer > math.MinInt64 {
-			return low, min(high, first.integer-1)
-		}
-		return low, min(high, first.integer)
-	case OpGreater, OpGreaterOrEqual:
-		if t.op == OpGreater && first.integer < math.MaxInt64 {
-			return max(low, first.integer+1), high
-		}
-		return max(low, first.integer), high
-	}
-	return low, high
-}
-
 // TypeRange returns the range of a type whose columns may have one. ColumnStats has none for all of uint64.
 func TypeRange(t arrow.DataType) (low, high int64, ok bool) {
 	switch t.ID() {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"sync"
-
-	"github.com/apache/arrow-go/v18/arrow"
 )
 
 // filteredTable is a table without the files, row groups and pages that no term is TRUE for.
 type filteredTable struct {
 	*table
-	test    *rowTest
+	test    *condition
 	files   []filePlan // as table.files
 	pruning Pruning
 
@@ -22,7 +20,7 @@ type filteredTable struct {
 // filePlan says what of a file is to be read.
 type filePlan struct {
 	pruned bool
-	groups []groupPlan // of a Parquet file; nil of others
+	groups []groupPlan // of a file with row groups; nil of others
 }
 
 func (f *filteredTable) prune(ctx context.Context) error {
@@ -30,7 +28,7 @@ func (f *filteredTable) prune(ctx context.Context) error {
 	for i := range f.files {
 		own, pruned := f.fileTerms(i)
 		f.files[i].pruned = pruned
-		if p, ok := f.table.files[i].input.(*parquetFile); ok && !pruned {
+		if p, ok := f.table.files[i].input.(grouped); ok && !pruned {
 			f.files[i].groups = p.prune(own)
 			p.ask(askCtx, own, f.files[i].groups, workers)
 		}
@@ -86,52 +84,36 @@ func (f *filteredTable) ownTerms(file int, terms []boundTerm) (own []boundTerm, 
 	return own, false
 }
 
-// bounds returns what the folders of a file say of the column.
-func (c *hiveColumn) bounds(file int) bounds {
-	v := value{}
-	switch of := c.values[file].(type) {
-	case nil:
-		return bounds{allNulls: true}
-	case int64:
-		v = value{family: numberFamily, integer: of}
-	case arrow.Date32:
-		v = value{family: momentFamily, integer: int64(of)}
-	case string:
-		v = value{family: bytesFamily, bytes: []byte(of)}
-	}
-	return bounds{low: &v, high: &v, exact: true, noNulls: true}
-}
-
 // count adds up what is pruned.
 func (f *filteredTable) count() {
 	p := &f.pruning
 	p.Files = int64(len(f.files))
 	for i := range f.files {
 		input, plan := f.table.files[i].input, &f.files[i]
-		file, isParquet := input.(*parquetFile)
+		file, isGrouped := input.(grouped)
 		rows := int64(0)
-		if isParquet {
-			rows = file.meta.NumRows
+		if isGrouped {
+			rows = int64(file.span())
 		} else {
 			rows = input.stats().Rows
 		}
 		p.Rows = addKnown(p.Rows, rows)
-		if isParquet {
-			p.RowGroups += int64(len(file.groups))
+		if isGrouped {
+			p.RowGroups += int64(file.groupCount())
 		}
 		if plan.pruned {
 			by := &p.By[PrunedByFolder]
 			by.Files++
 			by.Rows += max(rows, 0)
-			if isParquet {
-				by.RowGroups += int64(len(file.groups))
+			if isGrouped {
+				by.RowGroups += int64(file.groupCount())
 			}
 			continue
 		}
 		left := false
 		for g := range plan.groups {
 			of := &plan.groups[g]
-			rows := file.groups[g].rows
+			rows := file.groupRows(g)
 			p.BytesAsked += of.asked
 			p.By[PrunedByPageIndex].Pages += of.pages
 			left = left || !of.pruned
@@ -142,7 +124,7 @@ func (f *filteredTable) count() {
 				p.By[PrunedByPageIndex].Rows += rows - of.rows(rows)
 			}
 		}
-		if isParquet && !left && len(plan.groups) > 0 {
+		if isGrouped && !left && len(plan.groups) > 0 {
 			plan.pruned = true
 			p.By[plan.groups[0].reason].Files++
 		}
@@ -162,7 +144,7 @@ func (f *filteredTable) Stats() Stats {
 			}
 		}
 		f.known = f.test.stats(f.mergeFiles(left, func(i int) Stats {
-			if p, ok := f.table.files[i].input.(*parquetFile); ok {
+			if p, ok := f.table.files[i].input.(grouped); ok {
 				return p.statsOf(f.files[i].groups)
 			}
 			return f.table.files[i].stats()
@@ -187,19 +169,31 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 			return nil, err
 		}
 		for _, s := range of {
-			part, isGroup := s.part.(*parquetPart)
+			part, isGroup := s.part.(groupPart)
 			switch {
-			case isGroup && f.files[i].groups[part.group].pruned:
+			case isGroup && f.files[i].groups[part.groupIndex()].pruned:
 				continue
 			case isGroup:
-				s.filterGroup(f.test, &f.files[i].groups[part.group], wanted, tested)
+				s.filterGroup(part, f.test.rows, &f.files[i].groups[part.groupIndex()], wanted, tested)
 				splits = append(splits, s)
 			case f.test.filter != nil:
-				splits = append(splits, newFilteredSplit(s, f.test, f.fields, columns, wanted, tested))
+				splits = append(splits, newFilteredSplit(s, f.test.rows, f.fields, columns, wanted, tested))
 			default:
 				splits = append(splits, s)
 			}
 		}
 	}
 	return splits, nil
+}
+
+// filterGroup makes a row group's split return the rows that are needed. wanted and tested are columns
+// of the split.
+func (s *split) filterGroup(part groupPart, test *rowTest, of *groupPlan, wanted, tested []int) {
+	if test.all() && of.ranges == nil {
+		return
+	}
+	f := &groupFilter{test: test, ranges: of.ranges}
+	f.plan, f.tested = s.plan.some(tested)
+	s.plan, f.wanted = s.plan.some(wanted)
+	part.setFilter(f)
 }

@@ -2,14 +2,12 @@ package scan
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -18,17 +16,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of random tests; 0 takes the time")
-
-func newRand(t testing.TB) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	fmt.Printf("again: go test -run '^%s$' -seed=%d\n", t.Name(), seed) // at once: a panic of another goroutine drops what a test has logged
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // What is pruned and filtered is what is filtered of all rows, whatever the types, the terms and the way
 // in which the files were written. Pruning alone loses no row that the terms hold for.

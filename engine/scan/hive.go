@@ -21,13 +21,6 @@ type hivePair struct {
 	value any
 }
 
-// hiveColumn is a column whose value is the same for all rows of a file. The values are in the
-// order of the files; a nil one is NULL.
-type hiveColumn struct {
-	field  arrow.Field
-	values []any // string, int64 or arrow.Date32
-}
-
 // hivePairs returns the key=value folders of a file's path, from the root down.
 func hivePairs(path string) []hivePair {
 	var pairs []hivePair
@@ -134,25 +127,4 @@ next:
 		c.field.Type, c.values = k.typ, converted
 		return
 	}
-}
-
-// stats returns what the folder names of some files say of the column.
-func (c *hiveColumn) stats(files []int) ColumnStats {
-	stats := ColumnStats{NoNulls: !c.field.Nullable, Repeats: c.field.Type.ID() == arrow.STRING}
-	for _, file := range files {
-		var n int64
-		switch v := c.values[file].(type) {
-		case int64:
-			n = v
-		case arrow.Date32:
-			n = int64(v)
-		default:
-			continue
-		}
-		if !stats.HasRange {
-			stats.HasRange, stats.Min, stats.Max = true, n, n
-		}
-		stats.Min, stats.Max = min(stats.Min, n), max(stats.Max, n)
-	}
-	return stats
 }

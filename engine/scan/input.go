@@ -3,14 +3,10 @@ package scan
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"runtime"
+	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-
-	"github.com/mpga/mpga/internal/spawn"
 )
 
 // input is one file, or what stands for one, opened far enough to know its columns.
@@ -31,11 +27,21 @@ type input interface {
 
 // part is what a format knows of a split.
 type part interface {
-	open(ctx context.Context, opt OpenOptions) (rowReader, error)
+	open(ctx context.Context, opt readOptions) (rowReader, error)
 	offset() uint64 // of its first row among the input's positions
 	rows() int64    // -1 when it is not known
 	bytes() int64   // 0 when it is not known
 	name() string
+}
+
+// readOptions tell a part how to read: OpenOptions, filled in.
+type readOptions struct {
+	Memory         *reserving // of the reader's own buffers and of its batches
+	BatchRows      int
+	BatchBytes     int64
+	Threads        int
+	NarrowDecimals bool
+	Progress       func(bytes int64) // nil where nobody asks
 }
 
 // rowReader reads a part. Its batches may have any size and any type that deliver knows.
@@ -60,50 +66,102 @@ type thrifty interface {
 // stream brings in a day at 100 M rows/s, and a million such inputs fit 64 bits.
 const positionsUnknown = 1 << 44
 
-// locatedError is an error that says itself which file and row it is about.
-type locatedError struct{ error }
-
-func (e locatedError) Unwrap() error { return e.error }
-
-// locate puts a file's or a part's name before an error, once.
-func locate(name string, err error) error {
-	if located := (locatedError{}); err == nil || errors.As(err, &located) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return locatedError{fmt.Errorf("%s: %w", name, err)}
+// rowNamer is implemented by parts that can tell where their rows are.
+type rowNamer interface {
+	rowName(row int64) string // row is counted from the part's first
 }
 
-// guard turns a panic of a library that reads corrupt data into an error. S3.
-func guard(f func() error) error {
-	panicked, err := spawn.Catch(f)
-	if panicked == nil {
-		return err
-	}
-	return corrupted(panicked)
+// rowPlacer is implemented by row readers that know where the rows of their last batch are, which are not all rows of
+// the part one after the other, or have a better name.
+type rowPlacer interface {
+	placeOf(row int64) string
 }
 
-// corrupted returns the error of a panic over corrupt data.
-func corrupted(panicked *spawn.PanicError) error {
-	switch p := panicked.Value.(type) {
-	case runtime.Error:
-		return fmt.Errorf("%w: reading it ended in %q", ErrCorrupt, p.Error())
-	case error:
-		return fmt.Errorf("%w: %w", ErrCorrupt, p)
-	default:
-		return fmt.Errorf("%w: %v", ErrCorrupt, p)
-	}
+// needer is implemented by row readers that can tell what the step that was refused takes in all, where they ask for
+// it bit by bit.
+type needer interface{ needed() int64 }
+
+// nextPlacer is implemented by row readers that know where the row is that comes next, if not by the number of rows
+// that were read.
+type nextPlacer interface{ nextPlace() string }
+
+// streamPart is a whole input that can only be read from its start.
+type streamPart struct {
+	path   string
+	size   int64 // -1 when it is not known
+	openAt func(readOptions) (rowReader, error)
 }
 
-// UseBatch calls a function that works on a batch. A panic of the function is ErrCorrupt where the batch contradicts
-// itself, as one that is read from a corrupt file may; otherwise it is a bug, and spawn.ErrInternal.
-func UseBatch(batch arrow.RecordBatch, f func() error) error {
-	panicked, err := spawn.Catch(f)
-	switch {
-	case panicked == nil:
-		return err
-	case spawn.Call(func() error { return array.ValidateRecordFull(batch) }) != nil:
-		return corrupted(panicked)
+func (p *streamPart) offset() uint64 { return 0 }
+
+func (p *streamPart) rows() int64 { return -1 }
+
+func (p *streamPart) bytes() int64 { return max(p.size, 0) }
+
+func (p *streamPart) name() string { return p.path }
+
+func (p *streamPart) rowName(row int64) string { return rowOf(p.path, row) }
+
+func (p *streamPart) open(_ context.Context, opt readOptions) (rowReader, error) {
+	return p.openAt(opt)
+}
+
+// rowCounter reads no column: it says how many rows there are.
+type rowCounter struct{ left int64 }
+
+func (r *rowCounter) next(context.Context) (arrow.RecordBatch, error) {
+	if r.left == 0 {
+		return nil, io.EOF
 	}
-	return panicked
+	n := min(r.left, math.MaxInt32)
+	r.left -= n
+	return emptyBatch(n), nil
+}
+
+func (r *rowCounter) Close() error { return nil }
+
+// countingReader counts the bytes that pass.
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// errReadOnce is what the second scan of a stream gets.
+var errReadOnce = errors.New("a stream can be read once")
+
+// stdinName is the pattern and the name of standard input.
+const stdinName = "-"
+
+// addKnown adds figures of which -1 means unknown.
+func addKnown(a, b int64) int64 {
+	if a < 0 || b < 0 {
+		return -1
+	}
+	return a + b
+}
+
+// rowsMax bounds what a file may claim to hold: 2^44 rows of one byte are 16 TiB.
+const rowsMax = positionsUnknown
+
+// footerCopies is how many times its bytes a footer takes, decoded and as it is: a column chunk's figures take three
+// times as much as they do in the file, and the schema is there twice.
+const footerCopies = 6
+
+// ColumnInfo is what a file says of a column. All of its row groups count together.
+type ColumnInfo struct {
+	Name              string
+	Type              arrow.DataType
+	Nulls             int64 // -1 when it is not known
+	CompressedBytes   int64 // -1 when it is not known
+	UncompressedBytes int64 // -1 when it is not known
+	Codecs            []string
+	Encodings         []string
+	HasRange          bool
+	Min, Max          string // as text, of the row groups that have statistics if all do
 }

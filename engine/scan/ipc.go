@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/mpga/mpga/internal/vfs"
@@ -77,7 +78,7 @@ func (a *arrowFile) readFooter(f vfs.File, mem *reserving) error {
 	if a.batches, err = a.blocks(footer, footerBatches); err != nil {
 		return err
 	}
-	if err := a.readSchema(f); err != nil {
+	if err := a.readSchema(f, newReserving(memory.DefaultAllocator, nil)); err != nil {
 		return err
 	}
 	if err := a.checkDictionaries(f); err != nil {
@@ -92,11 +93,9 @@ func (a *arrowFile) readFooter(f vfs.File, mem *reserving) error {
 }
 
 // readSchema reads the schema from the message at the start: the footer's is a copy of it.
-func (a *arrowFile) readSchema(f io.ReaderAt) error {
+func (a *arrowFile) readSchema(f io.ReaderAt, mem *reserving) error {
 	counted := &countingReader{r: io.NewSectionReader(f, arrowStreamStart, a.size-arrowStreamStart)}
-	var opt OpenOptions
-	opt.EnsureDefaults()
-	r, err := newArrowReader(counted, io.NopCloser(nil), nil, a.size, opt)
+	r, err := newArrowReader(counted, io.NopCloser(nil), nil, a.size, readOptions{Memory: mem})
 	if err != nil {
 		return err
 	}
@@ -254,7 +253,7 @@ func (p *arrowPart) name() string {
 	return fmt.Sprintf("%s, record batches %d to %d", p.file.path, p.from, p.to-1)
 }
 
-func (p *arrowPart) open(_ context.Context, opt OpenOptions) (rowReader, error) {
+func (p *arrowPart) open(_ context.Context, opt readOptions) (rowReader, error) {
 	if len(p.columns) == 0 {
 		return &rowCounter{left: p.numRows}, nil
 	}
@@ -290,12 +289,11 @@ type arrowReader struct {
 
 // newArrowReader reads the schema of a stream. bodyBytesMax bounds a message. The reader closes the
 // source; where this function fails the caller does.
-func newArrowReader(from io.Reader, source io.Closer, columns []int, bodyBytesMax int64, opt OpenOptions) (*arrowReader, error) {
+func newArrowReader(from io.Reader, source io.Closer, columns []int, bodyBytesMax int64, opt readOptions) (*arrowReader, error) {
 	r := &arrowReader{source: source, columns: columns, progress: opt.Progress, bytes: &countingReader{r: from}}
-	mem := reservingOf(opt.Allocator)
 	err := guard(func() (err error) {
-		r.messages = newArrowMessages(r.bytes, mem, bodyBytesMax)
-		r.stream, err = ipc.NewReaderFromMessageReader(r.messages, ipc.WithAllocator(mem))
+		r.messages = newArrowMessages(r.bytes, opt.Memory, bodyBytesMax)
+		r.stream, err = ipc.NewReaderFromMessageReader(r.messages, ipc.WithAllocator(opt.Memory))
 		return err
 	})
 	if err != nil {
@@ -343,18 +341,6 @@ func (r *arrowReader) Close() error {
 	return r.source.Close()
 }
 
-// countingReader counts the bytes that pass.
-type countingReader struct {
-	r io.Reader
-	n int64
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
 // streamMark is the four bytes that an Arrow stream's messages start with since Arrow 0.15.
 const streamMark = 0xFFFFFFFF
 
@@ -362,3 +348,5 @@ const streamMark = 0xFFFFFFFF
 func isArrowStream(head []byte) bool {
 	return len(head) >= 4 && bytes.Equal(head[:4], []byte{0xFF, 0xFF, 0xFF, 0xFF})
 }
+
+func (p *arrowPart) rowName(row int64) string { return rowOf(p.file.path, int64(p.first)+row) }

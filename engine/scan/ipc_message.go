@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -447,4 +448,17 @@ func checkBatch(batch flatbuffers.Table, views int) error {
 		}
 	}
 	return nil
+}
+
+// checkSchemaMessage checks the message of a schema, which other formats keep, as those of a stream are.
+func checkSchemaMessage(message []byte) error {
+	header, err := readHeader(bytes.NewReader(message))
+	if err != nil {
+		return noEOF(err)
+	}
+	bodyBytes, err := checkMessage(header, nil)
+	if err == nil && bodyBytes != 0 {
+		err = fmt.Errorf("a body of %d B", bodyBytes)
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -49,9 +50,7 @@ func openArrowStdin(stdin io.Reader) (*arrowStream, error) {
 }
 
 func (s *arrowStream) readSchema(from io.Reader, source io.Closer) error {
-	var opt OpenOptions
-	opt.EnsureDefaults()
-	r, err := newArrowReader(from, source, nil, s.bodyMax(), opt)
+	r, err := newArrowReader(from, source, nil, s.bodyMax(), readOptions{Memory: newReserving(memory.DefaultAllocator, nil)})
 	if err != nil {
 		return errors.Join(locate(s.path, err), source.Close())
 	}
@@ -72,12 +71,12 @@ func (s *arrowStream) stats() Stats          { return Stats{Rows: -1, Bytes: s.s
 func (s *arrowStream) span() uint64          { return positionsUnknown }
 
 func (s *arrowStream) parts(_ context.Context, columns []int) ([]part, error) {
-	return []part{&streamPart{path: s.path, size: s.size, openAt: func(opt OpenOptions) (rowReader, error) {
+	return []part{&streamPart{path: s.path, size: s.size, openAt: func(opt readOptions) (rowReader, error) {
 		return s.open(columns, opt)
 	}}}, nil
 }
 
-func (s *arrowStream) open(columns []int, opt OpenOptions) (rowReader, error) {
+func (s *arrowStream) open(columns []int, opt readOptions) (rowReader, error) {
 	if s.fsys == nil {
 		if !s.opened.CompareAndSwap(false, true) {
 			return nil, errReadOnce
@@ -93,20 +92,4 @@ func (s *arrowStream) open(columns []int, opt OpenOptions) (rowReader, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
-}
-
-// streamPart is a whole input that can only be read from its start.
-type streamPart struct {
-	path   string
-	size   int64 // -1 when it is not known
-	openAt func(OpenOptions) (rowReader, error)
-}
-
-func (p *streamPart) offset() uint64 { return 0 }
-func (p *streamPart) rows() int64    { return -1 }
-func (p *streamPart) bytes() int64   { return max(p.size, 0) }
-func (p *streamPart) name() string   { return p.path }
-
-func (p *streamPart) open(_ context.Context, opt OpenOptions) (rowReader, error) {
-	return p.openAt(opt)
 }

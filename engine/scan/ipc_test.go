@@ -2,8 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,31 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
-
-// ipcBatches has every type, string views, and dictionaries of several code types.
-func ipcBatches(t testing.TB, n, rows int) []arrow.RecordBatch {
-	var batches []arrow.RecordBatch
-	for i := range n {
-		b := typesBatch(t, rows+i)
-		fields, columns := b.Schema().Fields(), b.Columns()
-		view := array.NewStringViewBuilder(memory.DefaultAllocator)
-		strs := array.NewStringBuilder(memory.DefaultAllocator)
-		ints := array.NewInt64Builder(memory.DefaultAllocator)
-		for r := range rows + i {
-			view.Append(fmt.Sprint(strings.Repeat("v", r%20), r))
-			strs.Append(fmt.Sprint("s", r%5))
-			ints.Append(int64(r % 3))
-		}
-		ss := strs.NewArray()
-		for _, a := range []arrow.Array{view.NewArray(), toDictionary(t, ss, arrow.PrimitiveTypes.Int8),
-			toDictionary(t, ss, arrow.PrimitiveTypes.Int32), toDictionary(t, ints.NewArray(), arrow.PrimitiveTypes.Uint16)} {
-			fields = append(fields, arrow.Field{Name: fmt.Sprint("d", len(fields)), Type: a.DataType(), Nullable: true})
-			columns = append(columns, a)
-		}
-		batches = append(batches, array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(rows+i)))
-	}
-	return batches
-}
 
 func TestArrowFilesAndStreams(t *testing.T) {
 	batches := ipcBatches(t, 5, 100)

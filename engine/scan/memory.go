@@ -2,14 +2,12 @@ package scan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )
 
 // partRows is how many rows of a batch in memory make a split: enough that opening it costs nothing,
@@ -33,7 +31,7 @@ func Batches(schema *arrow.Schema, batches []arrow.RecordBatch) Source {
 
 // mustTable is newTable for one input without hive columns, which nothing can disagree with.
 func mustTable(in input) *table {
-	t, err := newTable([]input{in}, nil)
+	t, err := newTable([]tableInput{{input: in}}, nil)
 	if err != nil {
 		panic(fmt.Sprintf("scan: a table of one input: %v", err))
 	}
@@ -65,20 +63,6 @@ func (b *batchInput) stats() Stats {
 		}
 	}
 	return stats
-}
-
-// NullCount returns the number of NULLs of an array. The array's own NullN counts them at its first
-// call and keeps the number without a lock; this only reads, so that workers may share an array.
-func NullCount(a arrow.Array) int {
-	data := a.Data()
-	if n := data.NullN(); n >= 0 {
-		return n
-	}
-	bitmap := a.NullBitmapBytes()
-	if bitmap == nil {
-		return 0
-	}
-	return data.Len() - bitutil.CountSetBits(bitmap, data.Offset(), data.Len())
 }
 
 // noNulls says whether an array surely has no NULL, also none behind a dictionary's code.
@@ -142,7 +126,7 @@ func (p *batchPart) name() string {
 	return fmt.Sprintf("record batch %d, rows %d to %d", p.index, p.from, p.to)
 }
 
-func (p *batchPart) open(context.Context, OpenOptions) (rowReader, error) {
+func (p *batchPart) open(context.Context, readOptions) (rowReader, error) {
 	fields := make([]arrow.Field, len(p.columns))
 	columns := make([]arrow.Array, len(p.columns))
 	for i, c := range p.columns {
@@ -172,9 +156,6 @@ func (o *oneBatch) Close() error {
 	}
 	return nil
 }
-
-// errReadOnce is what the second scan of a stream gets.
-var errReadOnce = errors.New("a stream can be read once")
 
 // Reader returns a source over the batches of r: one split, which can be opened once. The caller
 // keeps r retained while it uses the source, and releases it after.
@@ -207,7 +188,7 @@ func (p *readerPart) rows() int64    { return -1 }
 func (p *readerPart) bytes() int64   { return 0 }
 func (p *readerPart) name() string   { return p.input.name() }
 
-func (p *readerPart) open(context.Context, OpenOptions) (rowReader, error) {
+func (p *readerPart) open(context.Context, readOptions) (rowReader, error) {
 	if !p.input.opened.CompareAndSwap(false, true) {
 		return nil, errReadOnce
 	}
@@ -232,13 +213,6 @@ func (r *recordReader) next(context.Context) (arrow.RecordBatch, error) {
 
 func (r *recordReader) Close() error { return nil }
 
-// project returns the given columns of a batch, which the caller owns.
-func project(b arrow.RecordBatch, columns []int) arrow.RecordBatch {
-	fields := make([]arrow.Field, len(columns))
-	arrays := make([]arrow.Array, len(columns))
-	for i, c := range columns {
-		arrays[i] = b.Column(c)
-		fields[i] = arrow.Field{Name: b.ColumnName(c), Type: arrays[i].DataType(), Nullable: true}
-	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, b.NumRows())
+func (p *batchPart) rowName(row int64) string {
+	return rowOf(fmt.Sprintf("record batch %d", p.index), p.from+row)
 }

@@ -98,10 +98,3 @@ func matchesObject(pattern, name string) (bool, error) {
 	}
 	return len(parts) == depth+1 || isDataObject(strings.Join(parts[depth+1:], "/")), nil
 }
-
-// announce tells a file that takes long to answer what will be read of it.
-func announce(f vfs.File, ranges ...vfs.Range) {
-	if a, ok := f.(vfs.Announcer); ok {
-		a.Announce(ranges)
-	}
-}

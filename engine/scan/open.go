@@ -22,21 +22,13 @@ func Open(ctx context.Context, patterns []string, opt Options) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTable(files.inputs, files.hive)
-	if err != nil {
-		return nil, err
-	}
-	for i := range t.files {
-		t.files[i].watch = files.watches[i]
-	}
-	return t, nil
+	return newTable(files.inputs, files.hive)
 }
 
 // openFiles are the files of a table, in their order.
 type openFiles struct {
-	inputs  []input
-	watches []*watch // of each input
-	hive    []hiveColumn
+	inputs []tableInput
+	hive   []hiveColumn
 }
 
 func openAll(ctx context.Context, patterns []string, opt *Options) (files openFiles, err error) {
@@ -85,7 +77,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		if err != nil {
 			return files, err
 		}
-		files.inputs, files.watches = append(files.inputs, in), append(files.watches, w)
+		files.inputs = append(files.inputs, tableInput{input: in, changed: w.check})
 	}
 	if len(opt.CSV.Types) > 0 && len(texts) == 0 {
 		return files, fmt.Errorf("%s: CSV.Types is set, and no input is CSV", names[0])
@@ -127,7 +119,7 @@ func openOne(name string, opt *Options, mem *reserving) (input, error) {
 		}
 		return noNil(openArrowStream(opt.FS, name))
 	}
-	return noNil(openCSV(opt.FS, name, packed, text, mem))
+	return noNil(openCSV(opt.FS, name, packed, text, opt.sizes, mem))
 }
 
 // noNil keeps a nil pointer from becoming an input that is not nil.
@@ -195,9 +187,5 @@ func openStdin(opt *Options, mem *reserving) (input, error) {
 	case FormatArrowStream:
 		return noNil(openArrowStdin(rest))
 	}
-	text, err := unpack(rest, packed, mem)
-	if err != nil {
-		return nil, fmt.Errorf("standard input: %w", err)
-	}
-	return noNil(openCSVStdin(text, opt.CSV, mem))
+	return noNil(openCSVStdin(rest, packed, opt.CSV, opt.sizes, mem))
 }

@@ -233,7 +233,7 @@ func TestFaults(t *testing.T) {
 	for _, sub := range []string{"p", "a", "s", "c", "g", "z"} {
 		t.Run(sub, func(t *testing.T) {
 			read := func(fsys vfs.FS) ([]string, error) {
-				src, err := Open(context.Background(), []string{filepath.Join(dir, sub)}, Options{FS: fsys, CSV: CSVOptions{chunkBytes: 64}})
+				src, err := Open(context.Background(), []string{filepath.Join(dir, sub)}, Options{FS: fsys, sizes: csvSizes{chunk: 64}})
 				if err != nil {
 					return nil, err
 				}
@@ -289,7 +289,7 @@ func TestProgress(t *testing.T) {
 	writeFile(t, dir, "f.csv", []byte("a,b\n"+strings.Repeat("1,\"x\ny\"\n", 300)))
 	writeFile(t, dir, "f.arrow", encodeArrow(t, false, ipcBatches(t, 3, 20)))
 	for _, name := range []string{"f.parquet", "f.csv", "f.arrow"} {
-		src := mustOpen(t, Options{CSV: CSVOptions{chunkBytes: 100}}, filepath.Join(dir, name))
+		src := mustOpen(t, Options{sizes: csvSizes{chunk: 100}}, filepath.Join(dir, name))
 		splits, err := src.Splits(context.Background(), []int{0, 1})
 		if err != nil {
 			t.Fatal(err)

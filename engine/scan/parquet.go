@@ -1,13 +1,10 @@
 package scan
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"strings"
 	"sync"
 
@@ -20,9 +17,6 @@ import (
 
 	"github.com/mpga/mpga/internal/vfs"
 )
-
-// rowsMax bounds what a file may claim to hold: 2^44 rows of one byte are 16 TiB.
-const rowsMax = positionsUnknown
 
 // parquetFile is a Parquet file whose footer has been read. A split of it is a row group.
 type parquetFile struct {
@@ -117,15 +111,7 @@ func checkStoredSchema(meta metadata.KeyValueMetadata) error {
 	if err != nil {
 		return fmt.Errorf("%w: the Arrow schema in it: %w", errFooter, err)
 	}
-	header, err := readHeader(bytes.NewReader(text))
-	if err != nil {
-		return fmt.Errorf("%w: the Arrow schema in it: %w", errFooter, noEOF(err))
-	}
-	bodyBytes, err := checkMessage(header, nil)
-	if err == nil && bodyBytes != 0 {
-		err = fmt.Errorf("a body of %d B", bodyBytes)
-	}
-	if err != nil {
+	if err := checkSchemaMessage(text); err != nil {
 		return fmt.Errorf("%w: the Arrow schema in it: %w", errFooter, err)
 	}
 	return nil
@@ -142,6 +128,12 @@ func parquetProps(mem memory.Allocator) *parquet.ReaderProperties {
 func (p *parquetFile) name() string          { return p.path }
 func (p *parquetFile) schema() *arrow.Schema { return p.fields }
 func (p *parquetFile) span() uint64          { return uint64(p.meta.NumRows) }
+
+// groupCount implements grouped.
+func (p *parquetFile) groupCount() int { return len(p.groups) }
+
+// groupRows implements grouped.
+func (p *parquetFile) groupRows(group int) int64 { return p.groups[group].rows }
 
 func (p *parquetFile) parts(_ context.Context, columns []int) (parts []part, err error) {
 	var first uint64
@@ -211,16 +203,14 @@ type parquetPartColumn struct {
 	codes    bool  // to be delivered as dictionary codes; only if flat
 }
 
-func (p *parquetPart) offset() uint64 { return p.first }
-func (p *parquetPart) rows() int64    { return p.filter.rows(p.numRows) }
-func (p *parquetPart) bytes() int64   { return p.numBytes }
-func (p *parquetPart) name() string   { return fmt.Sprintf("%s, row group %d", p.file.path, p.group) }
-
-// batchBytesMax bounds a batch. Arrow's utf8 counts the bytes of a column in 31 bits.
-const batchBytesMax = 64 << 20
+func (p *parquetPart) offset() uint64  { return p.first }
+func (p *parquetPart) rows() int64     { return p.filter.rows(p.numRows) }
+func (p *parquetPart) bytes() int64    { return p.numBytes }
+func (p *parquetPart) groupIndex() int { return p.group }
+func (p *parquetPart) name() string    { return fmt.Sprintf("%s, row group %d", p.file.path, p.group) }
 
 // batchRows is the wanted number of rows, or fewer where rows are large.
-func (p *parquetPart) batchRows(opt *OpenOptions) int64 {
+func (p *parquetPart) batchRows(opt *readOptions) int64 {
 	bytes := int64(0)
 	for _, c := range p.columns {
 		if c.codes {
@@ -232,18 +222,7 @@ func (p *parquetPart) batchRows(opt *OpenOptions) int64 {
 	return max(min(int64(opt.BatchRows), opt.BatchBytes/max(bytes, 1)), 1)
 }
 
-// codeBytes is the size of a code of a dictionary, and viewBytes that of a view.
-const codeBytes, viewBytes = 4, 16
-
-// fixedBytesOf returns what each value of a type takes in a batch, beside the bytes of strings.
-func fixedBytesOf(t arrow.DataType) int64 {
-	if fixed, ok := t.(arrow.FixedWidthDataType); ok {
-		return int64(fixed.BitWidth()+7) / 8
-	}
-	return viewBytes
-}
-
-func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, error) {
+func (p *parquetPart) open(ctx context.Context, opt readOptions) (rowReader, error) {
 	if len(p.columns) == 0 && p.rows() >= 0 {
 		return &rowCounter{left: p.rows()}, nil
 	}
@@ -264,7 +243,7 @@ func (p *parquetPart) open(ctx context.Context, opt OpenOptions) (rowReader, err
 		threads:   opt.Threads,
 		progress:  opt.Progress,
 		narrow:    opt.NarrowDecimals,
-		mem:       reservingOf(opt.Allocator),
+		mem:       opt.Memory,
 	}
 	if err := guard(func() error { return r.open(ctx) }); err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -283,16 +262,11 @@ func (p *parquetPart) ranges() (ranges []vfs.Range) {
 	return ranges
 }
 
-// rowCounter reads no column: it says how many rows there are.
-type rowCounter struct{ left int64 }
-
-func (r *rowCounter) next(context.Context) (arrow.RecordBatch, error) {
-	if r.left == 0 {
-		return nil, io.EOF
+// announce tells a file that takes long to answer what will be read of it.
+func announce(f vfs.File, ranges ...vfs.Range) {
+	if a, ok := f.(vfs.Announcer); ok {
+		a.Announce(ranges)
 	}
-	n := min(r.left, math.MaxInt32)
-	r.left -= n
-	return emptyBatch(n), nil
 }
 
-func (r *rowCounter) Close() error { return nil }
+func (p *parquetPart) rowName(row int64) string { return rowOf(p.file.path, int64(p.first)+row) }

@@ -164,7 +164,7 @@ func TestParquetCodesOfDuckDB(t *testing.T) {
 				t.Errorf("%s, column %q: codes %v, want %v", path, in.schema().Field(i).Name, !codes, codes)
 			}
 		}
-		rows, err := readAll(mustOpen(t, Options{}, path), allColumns(in.schema()), OpenOptions{BatchRows: 700})
+		rows, err := readAll(openTable(t, path), allColumns(in.schema()), OpenOptions{BatchRows: 700})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +338,7 @@ func TestParquetCodesDamaged(t *testing.T) {
 	for at := 0; at < len(data); at += step {
 		changed := bytes.Clone(data)
 		changed[at] ^= 0xFF
-		src, err := Open(context.Background(), []string{writeFile(t, t.TempDir(), "f.parquet", changed)}, Options{})
+		src, err := tableOf(writeFile(t, t.TempDir(), "f.parquet", changed))
 		if err != nil || src.Stats().Rows != 300 {
 			continue
 		}
@@ -365,7 +365,7 @@ func BenchmarkParquetCodes(b *testing.B) {
 	for _, distinct := range []int{2, 100, 5000, 100_000} {
 		batch := codesBatch(b, rows, distinct)
 		data := encodeCodes(b, rows, batch, parquet.WithCompression(compress.Codecs.Snappy))
-		src := mustOpen(b, Options{}, writeFile(b, b.TempDir(), "f.parquet", data))
+		src := openTable(b, writeFile(b, b.TempDir(), "f.parquet", data))
 		for i, pattern := range nullPatterns {
 			b.Run(fmt.Sprintf("distinct=%d/nulls=%s", distinct, pattern.name), func(b *testing.B) { benchScan(b, src, []int{i}, 0) })
 		}

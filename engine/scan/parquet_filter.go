@@ -9,63 +9,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// groupFilter says which rows of a row group are needed, and of which columns. Columns are numbered as
-// those of the part.
-type groupFilter struct {
-	test   *rowTest
-	ranges []rowRange // that may be needed
-	wanted []int
-	tested []int
-	plan   *plan // of the tested columns' batches
-}
-
-// rows returns how many of the group's rows are read, or -1.
-func (f *groupFilter) rows(of int64) int64 {
-	switch {
-	case f == nil:
-		return of
-	case f.test.filter != nil:
-		return -1
-	}
-	return countRows(f.ranges)
-}
-
-// filterGroup makes a row group's split return the rows that are needed. wanted and tested are columns
-// of the split.
-func (s *split) filterGroup(test *rowTest, of *groupPlan, wanted, tested []int) {
-	if test.filter == nil && of.ranges == nil {
-		return
-	}
-	part := s.part.(*parquetPart)
-	f := &groupFilter{test: test, ranges: of.ranges}
+// setFilter implements groupPart.
+func (p *parquetPart) setFilter(f *groupFilter) {
 	if f.ranges == nil {
-		f.ranges = []rowRange{{0, part.numRows}}
+		f.ranges = []rowRange{{0, p.numRows}}
 	}
-	f.plan, f.tested = s.plan.some(tested)
-	s.plan, f.wanted = s.plan.some(wanted)
-	part.filter = f
-	part.numBytes = int64(float64(part.numBytes) * (float64(countRows(f.ranges)) / float64(part.numRows)))
-}
-
-// some returns the plan of some of the columns, and the columns of the part that it takes its own from.
-func (p *plan) some(columns []int) (*plan, []int) {
-	out := &plan{columns: make([]planColumn, len(columns))}
-	var from []int
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		column := p.columns[c]
-		if !column.constant {
-			at := slices.Index(from, column.from)
-			if at < 0 {
-				at = len(from)
-				from = append(from, column.from)
-			}
-			column.from = at
-		}
-		out.columns[i], fields[i] = column, p.schema.Field(c)
-	}
-	out.schema = arrow.NewSchema(fields, nil)
-	return out, from
+	p.filter = f
+	p.numBytes = int64(float64(p.numBytes) * (float64(countRows(f.ranges)) / float64(p.numRows)))
 }
 
 // filteredGroup reads the rows of a row group that are needed: the columns that the filter needs, step by
@@ -98,7 +48,7 @@ func newFilteredGroup(r *parquetReader) *filteredGroup {
 	return &filteredGroup{
 		parquetReader: r,
 		filter:        f,
-		deliverer:     newDeliverer(f.plan, OpenOptions{Allocator: r.mem}),
+		deliverer:     newDeliverer(f.plan, r.mem),
 		selection:     selection{test: f.test},
 		at:            make([]int64, len(r.columns)),
 		ranges:        slices.Clone(f.ranges),
@@ -138,7 +88,7 @@ func (g *filteredGroup) begin(ctx context.Context) error {
 	g.left -= g.step.to - g.step.from
 	g.looked, g.back = 0, g.step.from
 	defer g.report()
-	if g.filter.test.filter == nil {
+	if g.filter.test.all() {
 		g.all = true
 		return nil
 	}
@@ -243,16 +193,7 @@ func (g *filteredGroup) end() {
 	g.ended = true
 	for _, c := range g.columns {
 		if flat, ok := c.(*flatColumn); ok {
-			g.filter.test.counts.bytes.Add(flat.pages.unused())
-		}
-	}
-}
-
-func releaseArrays(arrays []arrow.Array) {
-	for i, a := range arrays {
-		if a != nil {
-			a.Release()
-			arrays[i] = nil
+			g.filter.test.passed.Add(flat.pages.unused())
 		}
 	}
 }
@@ -287,4 +228,11 @@ func (g *filteredGroup) Close() error {
 	releaseArrays(g.arrays)
 	g.deliverer.close()
 	return g.parquetReader.Close()
+}
+
+func (g *filteredGroup) placeOf(row int64) string {
+	if !g.filter.test.all() {
+		row = int64(g.selection.some.nth(int(row)))
+	}
+	return g.part.rowName(g.given + row)
 }

@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -99,16 +98,6 @@ func narrowDecimal(typ arrow.DataType, leaf *schema.Column) arrow.DataType {
 		return typ
 	}
 	return &arrow.Decimal64Type{Precision: wide.Precision, Scale: wide.Scale}
-}
-
-// IsNarrowOf says whether batches may hold decimals of one type where the schema has another. S1.
-func IsNarrowOf(narrow, typ arrow.DataType) bool {
-	n, ok := narrow.(*arrow.Decimal64Type)
-	if !ok {
-		return false
-	}
-	wide, ok := typ.(*arrow.Decimal128Type)
-	return ok && n.Precision == wide.Precision && n.Scale == wide.Scale && n.Precision <= decimalDigits[arrow.DECIMAL64]
 }
 
 func int32ValuesOf(typ arrow.FixedWidthDataType, mem memory.Allocator) columnValues {
@@ -389,24 +378,6 @@ func (v *fixedValues[T]) close() {
 	releaseBuffers(&v.out)
 	v.dict.free()
 	v.strings.whole.free()
-}
-
-func sizeOf[T any]() int {
-	var zero T
-	return int(unsafe.Sizeof(zero))
-}
-
-// view takes bytes as values of another type.
-// Requires: b is aligned for T, as what allocators return is.
-func view[T any](b []byte) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/sizeOf[T]())
-}
-
-// newArray makes an array of buffers, which the caller still owns.
-func newArray(typ arrow.DataType, rows, nulls int, buffers ...*memory.Buffer) arrow.Array {
-	data := array.NewData(typ, rows, buffers, nil, nulls, 0)
-	defer data.Release()
-	return array.MakeFromData(data)
 }
 
 func releaseBuffers(buffers ...**memory.Buffer) {

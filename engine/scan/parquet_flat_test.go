@@ -110,6 +110,7 @@ func readAs(t testing.TB, path string, flat bool, opt OpenOptions) (batches []ar
 func readColumns(t testing.TB, path string, opt OpenOptions, prepare func(field arrow.Field, column *parquetPartColumn), take func(arrow.RecordBatch)) {
 	t.Helper()
 	opt.EnsureDefaults()
+	read := readOptions{Memory: newReserving(opt.Allocator, nil), BatchRows: opt.BatchRows, BatchBytes: opt.BatchBytes, Threads: opt.Threads, NarrowDecimals: opt.NarrowDecimals}
 	in, err := openParquet(vfs.OS, path, newReserving(goHeap, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +124,7 @@ func readColumns(t testing.TB, path string, opt OpenOptions, prepare func(field 
 		for i := range columns {
 			prepare(in.schema().Field(i), &columns[i])
 		}
-		r, err := p.open(context.Background(), opt)
+		r, err := p.open(context.Background(), read)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -430,7 +431,7 @@ func TestParquetFlatMemory(t *testing.T) {
 		max       int // bytes
 	}{{1024, 2 * (windowBytesMin + 3*pageBytes)}, {1 << 16, 2 * (windowBytesMax + 2*pageBytes + 20<<16)}} {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-		r, err := parts[0].open(context.Background(), OpenOptions{Allocator: mem, BatchRows: c.batchRows, Threads: 1})
+		r, err := parts[0].open(context.Background(), readOptions{Memory: newReserving(mem, nil), BatchRows: c.batchRows, Threads: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -506,7 +507,7 @@ func TestParquetFlatAndNot(t *testing.T) {
 	if !columns[0].flat || columns[1].flat {
 		t.Errorf("integers: %v, bytes of a rare width: %v", columns[0].flat, columns[1].flat)
 	}
-	rows, err := readAll(mustOpen(t, Options{}, path), []int{1, 0}, OpenOptions{})
+	rows, err := readAll(openTable(t, path), []int{1, 0}, OpenOptions{})
 	if err != nil || len(rows) != 100 || !strings.HasSuffix(rows[99], "99") || rows[98][:len(rows[98])-2] != rows[99][:len(rows[99])-2] {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}

@@ -119,10 +119,6 @@ const (
 	magicPlain, magicEncrypted = "PAR1", "PARE"
 )
 
-// footerCopies is how many times its bytes a footer takes, decoded and as it is: a column chunk's figures take three
-// times as much as they do in the file, and the schema is there twice.
-const footerCopies = 6
-
 // readFooter reads the bytes of a footer.
 func readFooter(file io.ReaderAt, size int64, mem *reserving) ([]byte, error) {
 	var tail [footerTailBytes]byte

@@ -206,7 +206,7 @@ func TestEncryptedColumn(t *testing.T) {
 	}
 	data := encodeParquet(t, 10, []arrow.RecordBatch{batch}, parquet.WithEncryptionProperties(
 		parquet.NewFileEncryptionProperties(key, parquet.WithPlaintextFooter(), parquet.WithEncryptedColumns(hidden))))
-	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
+	src := openTable(t, writeFile(t, t.TempDir(), "f.parquet", data))
 	if rows := src.Stats().Rows; rows != 20 {
 		t.Errorf("%d rows", rows)
 	}
@@ -233,7 +233,7 @@ func TestRowsElsewhere(t *testing.T) {
 	file.Write(binary.LittleEndian.AppendUint32(nil, uint32(n)))
 	file.WriteString(magicPlain)
 	path := writeFile(t, t.TempDir(), "all.parquet", file.Bytes())
-	if _, err := Open(t.Context(), []string{path}, Options{}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), `"part-0.parquet" is one of them`) {
+	if _, err := tableOf(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), `"part-0.parquet" is one of them`) {
 		t.Error(err)
 	}
 }

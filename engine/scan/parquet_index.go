@@ -9,31 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 )
 
-// rowRange is the rows from from to to of a row group.
-type rowRange struct{ from, to int64 }
-
-// intersect returns the rows that are in both lists; both are in order, and so is what it returns.
-func intersect(a, b []rowRange) (both []rowRange) {
-	for len(a) > 0 && len(b) > 0 {
-		if from, to := max(a[0].from, b[0].from), min(a[0].to, b[0].to); from < to {
-			both = append(both, rowRange{from, to})
-		}
-		if a[0].to < b[0].to {
-			a = a[1:]
-		} else {
-			b = b[1:]
-		}
-	}
-	return both
-}
-
-func countRows(ranges []rowRange) (rows int64) {
-	for _, r := range ranges {
-		rows += r.to - r.from
-	}
-	return rows
-}
-
 // pageLocation is where a data page is.
 type pageLocation struct {
 	offset int64 // of its header, in the file

@@ -145,10 +145,6 @@ func (p *chunkPages) next() (page, error) {
 	}
 }
 
-// largePageBytes is the size from which on a page's memory is asked for at once and given back when it is not needed:
-// asking for it takes no time beside filling it.
-const largePageBytes = 4 << 20
-
 // roomFor makes sure that there is room for a large page, packed and unpacked, and for what is made of it.
 func (p *chunkPages) roomFor(h *pageHeader) {
 	if h.bytes+h.fileBytes < largePageBytes {

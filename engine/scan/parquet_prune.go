@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -16,32 +15,9 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// groupPlan says what of a row group is to be read.
-type groupPlan struct {
-	pruned bool
-	reason PruneReason // where pruned
-	ranges []rowRange  // that may be needed, or nil of all rows; some at least
-	pages  int64       // pruned, of the columns that the terms are about
-	asked  int64       // bytes read to find out
-}
-
-// rows returns how many of a row group's rows may be needed.
-func (g *groupPlan) rows(of int64) int64 {
-	switch {
-	case g.pruned:
-		return 0
-	case g.ranges == nil:
-		return of
-	}
-	return countRows(g.ranges)
-}
-
 const (
 	// askedGroups is how many row groups one opened file is asked about, at least.
 	askedGroups = 16
-
-	// askers is how many files are open at once to be asked, at least: they mostly wait.
-	askers = 8
 
 	// fruitlessMax is how many row groups of these are asked about the pages of a column when all were in vain: where
 	// values lie in no order, pages are as wide as their row group, and their index is most of what there is to read.
@@ -111,13 +87,6 @@ func (p *parquetFile) ask(ctx context.Context, c *conjunction, groups []groupPla
 	}
 }
 
-// newAskers returns the group of goroutines for ask.
-func newAskers(ctx context.Context) (*spawn.Group, context.Context) {
-	workers, ctx := spawn.WithContext(ctx)
-	workers.SetLimit(max(askers, runtime.GOMAXPROCS(0)))
-	return workers, ctx
-}
-
 // mayAnswerAny says whether more can be learned of a conjunction.
 func (p *parquetFile) mayAnswerAny(group int, c *conjunction) bool {
 	if p.mayAnswer(group, c.terms) {
@@ -145,9 +114,6 @@ func (p *parquetFile) mayAnswer(group int, terms []boundTerm) bool {
 
 // chunk returns what is known of a column of a row group. Requires: the column is not nested.
 func (p *parquetFile) chunk(group, c int) *columnChunk { return &p.groups[group].chunks[p.leaves[c]] }
-
-// compares says whether a term is about values, not about NULL.
-func (t *boundTerm) compares() bool { return t.op != OpIsNull && t.op != OpIsNotNull }
 
 // settles says whether the statistics of a row group are all that there is to know of a term: where they do not
 // exclude that a value is below another, the smallest value is, or nearly so.

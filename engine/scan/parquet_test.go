@@ -17,18 +17,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 )
 
-// parquetBatch has every type that pqarrow writes: all but durations.
-func parquetBatch(t testing.TB, rows int) arrow.RecordBatch {
-	t.Helper()
-	var types []arrow.DataType
-	for _, tt := range testTypes {
-		if tt.typ.ID() != arrow.DURATION {
-			types = append(types, tt.typ)
-		}
-	}
-	return typesBatch(t, rows, types...)
-}
-
 // Other writers store a duration as an integer, whose type only the Arrow schema beside it tells.
 func TestParquetDuration(t *testing.T) {
 	batch := typesBatch(t, 50, arrow.FixedWidthTypes.Duration_us)
@@ -253,26 +241,6 @@ func TestParquetDamaged(t *testing.T) {
 		changed[at] ^= 0xFF
 		_, _ = readBytes(t, changed, "f.parquet") // right, wrong or an error: a page has no checksum; but no panic
 	}
-}
-
-// readBytes reads a file of the given bytes; it fails the test if the reading leaks.
-func readBytes(t testing.TB, data []byte, name string) ([]string, error) {
-	t.Helper()
-	path := writeFile(t, t.TempDir(), name, data)
-	src, err := Open(context.Background(), []string{path}, Options{})
-	if err != nil {
-		return nil, err
-	}
-	if src.Stats().Rows > rowsReadMax {
-		return nil, errManyRows
-	}
-	var columns []int
-	for i, f := range src.Schema().Fields() {
-		if !arrow.IsNested(f.Type.ID()) {
-			columns = append(columns, i)
-		}
-	}
-	return readAll(src, columns, OpenOptions{BatchRows: 64, Threads: 2})
 }
 
 // Small seeds: the fuzzer changes a byte that matters sooner, and shrinks them faster.

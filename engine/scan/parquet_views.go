@@ -39,14 +39,6 @@ var viewMasks = func() (masks [viewInlineMax + 1][2]uint64) {
 	return masks
 }()
 
-// viewType is the type of views of a type's values.
-func viewType(typ arrow.DataType) arrow.DataType {
-	if typ.ID() == arrow.STRING || typ.ID() == arrow.LARGE_STRING {
-		return arrow.BinaryTypes.StringView
-	}
-	return arrow.BinaryTypes.BinaryView
-}
-
 func newViews(typ arrow.DataType, mem memory.Allocator) columnValues {
 	return &viewValues{stringPages: newStringPages(mem), kept: scratch{mem: mem}, typ: viewType(typ), mem: mem}
 }
@@ -188,9 +180,4 @@ func (v *viewValues) close() {
 	v.kept.free()
 	v.short = nil
 	v.stringPages.close()
-}
-
-// IsViewOf says whether batches may hold views of a type where the schema has another. S1.
-func IsViewOf(views, typ arrow.DataType) bool {
-	return arrow.IsBaseBinary(typ.ID()) && arrow.TypeEqual(views, viewType(typ))
 }

@@ -15,7 +15,7 @@ import (
 func (r *reader) begin() error {
 	for {
 		err := r.attempt(func() (err error) {
-			r.source, err = r.split.part.open(r.ctx, r.opt)
+			r.source, err = r.split.part.open(r.ctx, r.readOptions())
 			return err
 		})
 		if err == nil {
@@ -27,6 +27,18 @@ func (r *reader) begin() error {
 		if !fewer {
 			return err
 		}
+	}
+}
+
+// readOptions are those of the split's part.
+func (r *reader) readOptions() readOptions {
+	return readOptions{
+		Memory:         r.mem,
+		BatchRows:      r.opt.BatchRows,
+		BatchBytes:     r.opt.BatchBytes,
+		Threads:        r.opt.Threads,
+		NarrowDecimals: r.opt.NarrowDecimals,
+		Progress:       r.opt.Progress,
 	}
 }
 
@@ -91,7 +103,7 @@ func (r *reader) step() (batch arrow.RecordBatch, err error) {
 
 // attempt calls a function that reads, with one of the turns.
 func (r *reader) attempt(f func() error) error {
-	if !r.active && r.mem.budget != nil {
+	if !r.active && r.mem.limited() {
 		if err := r.split.turns.take(r.ctx, &r.opt); err != nil {
 			return err
 		}
@@ -122,10 +134,6 @@ func (r *reader) goSlower() bool {
 	return r.shrink()
 }
 
-// needer is implemented by row readers that can tell what the step that was refused takes in all, where they ask for
-// it bit by bit.
-type needer interface{ needed() int64 }
-
 // inFull returns the refusal of a step as a whole in place of that of a part of it, so that it says what is enough.
 func (r *reader) inFull(refused error) error {
 	source, ok := r.source.(needer)
@@ -134,10 +142,6 @@ func (r *reader) inFull(refused error) error {
 	}
 	return cmp.Or(r.mem.ask(source.needed()), refused)
 }
-
-// nextPlacer is implemented by row readers that know where the row is that comes next, if not by the number of rows
-// that were read.
-type nextPlacer interface{ nextPlace() string }
 
 // here names the place of the row that comes next.
 func (r *reader) here() string {

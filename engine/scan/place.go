@@ -1,12 +1,10 @@
 package scan
 
 import (
-	"errors"
-	"fmt"
-	"math"
-	"math/bits"
-
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Placer is implemented by the readers of splits that know where the rows of their current batch are.
@@ -30,26 +28,6 @@ func Placed(r array.RecordReader, split string, err error) error {
 	return locate(split, err)
 }
 
-// batchRow returns the row of a batch that an error is of.
-func batchRow(err error) (row int, ok bool) {
-	var of interface{ BatchRow() int }
-	if !errors.As(err, &of) {
-		return 0, false
-	}
-	return of.BatchRow(), true
-}
-
-// rowNamer is implemented by parts that can tell where their rows are.
-type rowNamer interface {
-	rowName(row int64) string // row is counted from the part's first
-}
-
-// rowPlacer is implemented by row readers that know where the rows of their last batch are, which are not all rows of
-// the part one after the other, or have a better name.
-type rowPlacer interface {
-	placeOf(row int64) string
-}
-
 // Place implements Placer.
 func (r *reader) Place(i int) string {
 	if p, ok := r.source.(rowPlacer); ok {
@@ -61,59 +39,15 @@ func (r *reader) Place(i int) string {
 	return ""
 }
 
-// Place implements Placer.
-func (r *filteredReader) Place(i int) string {
-	if p, ok := r.from.(Placer); ok {
-		return p.Place(r.selection.rows.nth(i))
+// UseBatch calls a function that works on a batch. A panic of the function is ErrCorrupt where the batch contradicts
+// itself, as one that is read from a corrupt file may; otherwise it is a bug, and spawn.ErrInternal.
+func UseBatch(batch arrow.RecordBatch, f func() error) error {
+	panicked, err := spawn.Catch(f)
+	switch {
+	case panicked == nil:
+		return err
+	case spawn.Call(func() error { return array.ValidateRecordFull(batch) }) != nil:
+		return corrupted(panicked)
 	}
-	return ""
-}
-
-func (g *filteredGroup) placeOf(row int64) string {
-	if g.filter.test.filter != nil {
-		row = int64(g.selection.some.nth(int(row)))
-	}
-	return g.part.rowName(g.given + row)
-}
-
-// placeOf finds the row anew in the text of the batch, which is there until the next is read.
-func (r *csvReader) placeOf(row int64) string {
-	at, limit := int(r.batchAt-r.base), int(min(r.limit-r.base, math.MaxInt))
-	splitter := newRowSplitter(r.file.dialect, len(r.file.names), nil)
-	for row > 0 {
-		next, n, err := splitter.split(r.buf, at, limit, int(row))
-		if n == 0 || err != nil {
-			return ""
-		}
-		at, row = next, row-int64(n)
-	}
-	for at < len(r.buf) && splitter.width > 1 && blankLine(r.buf, at) > 0 {
-		at += blankLine(r.buf, at)
-	}
-	return r.placeAt(at)
-}
-
-func rowOf(path string, row int64) string { return fmt.Sprintf("%s, row %d", path, row+1) }
-
-func (p *parquetPart) rowName(row int64) string { return rowOf(p.file.path, int64(p.first)+row) }
-func (p *arrowPart) rowName(row int64) string   { return rowOf(p.file.path, int64(p.first)+row) }
-func (p *streamPart) rowName(row int64) string  { return rowOf(p.path, row) }
-
-func (p *batchPart) rowName(row int64) string {
-	return rowOf(fmt.Sprintf("record batch %d", p.index), p.from+row)
-}
-
-// nth returns the i-th row of the set, counted from 0.
-func (s *rowSet) nth(i int) int {
-	for w, word := range s.words {
-		if n := bits.OnesCount64(word); i >= n {
-			i -= n
-			continue
-		}
-		for ; i > 0; i-- {
-			word &= word - 1
-		}
-		return w*64 + bits.TrailingZeros64(word)
-	}
-	return s.rows
+	return panicked
 }

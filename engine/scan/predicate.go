@@ -21,31 +21,6 @@ type Predicate struct {
 	Rows  RowFilter  // the condition itself; may be nil
 }
 
-// Op is what a Term says of its column.
-type Op uint8
-
-// The operators. A comparison with NULL is not TRUE, as in SQL.
-const (
-	OpEqual Op = iota
-	OpNotEqual
-	OpLess
-	OpLessOrEqual
-	OpGreater
-	OpGreaterOrEqual
-	OpIn        // equal to one of Values
-	OpIsNull    // no Values
-	OpIsNotNull // no Values
-)
-
-var opNames = [...]string{"=", "<>", "<", "<=", ">", ">=", "IN", "IS NULL", "IS NOT NULL"}
-
-func (o Op) String() string {
-	if int(o) < len(opNames) {
-		return opNames[o]
-	}
-	return fmt.Sprintf("Op(%d)", uint8(o))
-}
-
 // Term compares a column with constants: BETWEEN is two of them, and x LIKE 'ab%' implies two.
 //
 // The comparison is by value and exact: 1 is 1.00, a date is its midnight, -0.0 is 0.0. Nothing is
@@ -107,4 +82,32 @@ func (p *Predicate) Validate(schema *arrow.Schema) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// bindPredicate returns what is of use of a predicate's terms.
+func bindPredicate(p *Predicate, schema *arrow.Schema) *conjunction {
+	c := &conjunction{terms: bindTerms(p.Terms, schema)}
+	for _, alternatives := range p.AnyOf {
+		var bound [][]boundTerm
+		for _, terms := range alternatives {
+			if one := bindTerms(terms, schema); len(one) > 0 {
+				bound = append(bound, one)
+			}
+		}
+		if len(bound) == len(alternatives) {
+			c.anyOf = append(c.anyOf, bound)
+		}
+	}
+	return c
+}
+
+// bindTerms returns what is of use of the terms.
+func bindTerms(terms []Term, schema *arrow.Schema) []boundTerm {
+	var bound []boundTerm
+	for _, t := range terms {
+		if b, ok := bindTerm(t.Column, t.Op, t.Values, schema.Field(t.Column).Type); ok {
+			bound = append(bound, b)
+		}
+	}
+	return bound
 }

@@ -49,8 +49,8 @@ type Pruning struct {
 // PrunedBy is what each kind of knowledge kept from being read, by PruneReason.
 type PrunedBy [PruneReasons]Pruned
 
-// key is the reason in JSON.
-func (r PruneReason) key() string {
+// reasonKey is the reason in JSON.
+func reasonKey(r PruneReason) string {
 	return strings.ReplaceAll(strings.ToLower(r.String()), " ", "_")
 }
 
@@ -58,7 +58,7 @@ func (r PruneReason) key() string {
 func (p PrunedBy) MarshalJSON() ([]byte, error) {
 	by := make(map[string]Pruned, len(p))
 	for r, of := range p {
-		by[PruneReason(r).key()] = of
+		by[reasonKey(PruneReason(r))] = of
 	}
 	return json.Marshal(by)
 }
@@ -68,7 +68,7 @@ func (p *PrunedBy) UnmarshalJSON(text []byte) error {
 	var by map[string]Pruned
 	err := json.Unmarshal(text, &by)
 	for r := range p {
-		p[r] = by[PruneReason(r).key()]
+		p[r] = by[reasonKey(PruneReason(r))]
 	}
 	return err
 }
@@ -81,23 +81,6 @@ type Pruned struct {
 	Pages     int64 `json:"pages"`
 	Rows      int64 `json:"rows"`
 }
-
-// PruneReason is the knowledge by which rows are left out unread.
-type PruneReason uint8
-
-// The reasons, in the order in which they are tried.
-const (
-	PrunedByFolder     PruneReason = iota // key=value folders
-	PrunedByStatistics                    // of row groups
-	PrunedByBloomFilter
-	PrunedByDictionary
-	PrunedByPageIndex
-	PruneReasons = iota // how many there are
-)
-
-var reasonNames = [PruneReasons]string{"folders", "statistics", "Bloom filters", "dictionaries", "page indexes"}
-
-func (r PruneReason) String() string { return reasonNames[r] }
 
 // Left returns how many rows are left to read, or -1 where that is not known.
 func (p *Pruning) Left() int64 {

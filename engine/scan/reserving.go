@@ -10,25 +10,20 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// CountingAllocator is an allocator whose buffers count in a budget by themselves, large ones at least.
-type CountingAllocator interface {
-	memory.Allocator
-
-	// Counted returns how many bytes of the budget a buffer of size bytes takes; 0 of one that does not count.
-	Counted(size int) int64
-}
+// counting is what an allocator has whose buffers count in a budget by themselves.
+type counting interface{ Counted(size int) int64 }
 
 // reserving is the allocator of one reader: it takes memory only where a budget has room for it, and ends the
 // work of its goroutine by spawn.Fail where there is none. Its buffers may outlive the reader.
 type reserving struct {
 	of     memory.Allocator
-	budget rowdata.Budget    // nil: there is room for all
-	counts CountingAllocator // the allocator, where its large buffers count by themselves; or nil
+	budget rowdata.Budget // nil: there is room for all
+	counts counting       // the allocator, where its large buffers count by themselves; or nil
 
-	unasked int64 // bytes: unaskedBytes, or what a test has
+	unasked int64 // bytes: unaskedBytes, or what the budget says
 
-	// margin returns how many bytes of the budget must be left for others; nil: none.
-	margin func() int64
+	// Margin returns how many bytes of the budget must be left for others; nil: none.
+	Margin func() int64
 
 	mu       sync.Mutex
 	held     int64 // bytes of the buffers that do not count by themselves, and of what else is held
@@ -48,7 +43,10 @@ const unaskedBytes = 512 << 10
 // newReserving returns an allocator within a budget, which may be nil.
 func newReserving(of memory.Allocator, budget rowdata.Budget) *reserving {
 	r := &reserving{of: of, budget: budget, unasked: unaskedBytes}
-	r.counts, _ = of.(CountingAllocator)
+	r.counts, _ = of.(counting)
+	if b, ok := budget.(interface{ Unasked() int64 }); ok {
+		r.unasked = b.Unasked()
+	}
 	return r
 }
 
@@ -85,12 +83,15 @@ func (r *reserving) Free(b []byte) {
 	r.give(size)
 }
 
+// limited says whether there is a budget.
+func (r *reserving) limited() bool { return r.budget != nil }
+
 // left returns how many bytes of the budget must be left for others.
 func (r *reserving) left() int64 {
-	if r.margin == nil {
+	if r.Margin == nil {
 		return 0
 	}
-	return r.margin()
+	return r.Margin()
 }
 
 // counted returns how many bytes of the budget a buffer takes without being reserved; 0: none.
@@ -249,10 +250,6 @@ func (r *reserving) ask(bytes int64) error {
 	return err
 }
 
-// reservingOf returns the allocator of the reader that opens a part. A part that no reader opens has no budget.
-func reservingOf(mem memory.Allocator) *reserving {
-	if r, ok := mem.(*reserving); ok {
-		return r
-	}
-	return newReserving(mem, nil)
-}
+// largePageBytes is the size from which on a page's memory is asked for at once and given back when it is not needed:
+// asking for it takes no time beside filling it.
+const largePageBytes = 4 << 20

@@ -13,55 +13,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-var errTight = errors.New("no room")
-
-// tightBudget is a rowdata.Budget that refuses what its limit has no room for, and at times what it has.
-type tightBudget struct {
-	mu       sync.Mutex
-	rng      *rand.Rand
-	limit    int64
-	reserved int64
-	refusals int // that are left, of reservations for which there is room
-	refused  int
-}
-
-func (b *tightBudget) ask(bytes int64) error {
-	refuse := b.refusals > 0 && b.rng.IntN(4) == 0
-	if refuse {
-		b.refusals--
-	}
-	if refuse || b.reserved+bytes > b.limit {
-		b.refused++
-		return errTight
-	}
-	return nil
-}
-
-// Reserve implements rowdata.Budget.
-func (b *tightBudget) Reserve(bytes int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	err := b.ask(bytes)
-	if err == nil {
-		b.reserved += bytes
-	}
-	return err
-}
-
-// Unreserve implements rowdata.Budget.
-func (b *tightBudget) Unreserve(bytes int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.reserved -= bytes
-}
-
-// Room implements rowdata.Budget.
-func (b *tightBudget) Room(bytes int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.ask(bytes)
-}
-
 // tightSources returns sources of all formats, each with its rows.
 func tightSources(t *testing.T, rng *rand.Rand) map[string]Source {
 	t.Helper()
@@ -73,7 +24,8 @@ func tightSources(t *testing.T, rng *rand.Rand) map[string]Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	csv := CSVOptions{Header: HeaderYes, Delimiter: ',', NullStrings: neverNull, chunkBytes: int64(100 + rng.IntN(3000)), blockBytes: 1 + rng.IntN(64)<<rng.IntN(6)}
+	csv := CSVOptions{Header: HeaderYes, Delimiter: ',', NullStrings: neverNull}
+	sizes := csvSizes{chunk: int64(100 + rng.IntN(3000)), block: 1 + rng.IntN(64)<<rng.IntN(6)}
 	text := randomCSV(rng, 1+rng.IntN(1000))
 	name := []string{"t.csv", "t.csv.gz", "t.csv.zst"}[rng.IntN(3)]
 	batches := 1 + rng.IntN(4)
@@ -81,7 +33,7 @@ func tightSources(t *testing.T, rng *rand.Rand) map[string]Source {
 	return map[string]Source{
 		"parquet":  parquet,
 		"filtered": filtered,
-		"csv":      mustOpen(t, Options{CSV: csv}, writeFile(t, dir, name, pack(t, text, name))),
+		"csv":      mustOpen(t, Options{CSV: csv, sizes: sizes}, writeFile(t, dir, name, pack(t, text, name))),
 		"arrow":    mustOpen(t, Options{}, writeFile(t, dir, "t.arrow", encodeArrow(t, stream, ipcBatches(t, batches, 1+rng.IntN(300))))),
 	}
 }
@@ -100,8 +52,8 @@ func TestReadersRefused(t *testing.T) {
 			columns := allColumns(src.Schema())
 			rng.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
 			columns = columns[:1+rng.IntN(len(columns))]
-			budget := &tightBudget{rng: rng, limit: int64(128+rng.IntN(2000)) << 10, refusals: rng.IntN(8)}
-			failed, err := readTight(src, columns, OpenOptions{BatchRows: 1 + rng.IntN(700), Threads: 1 + rng.IntN(3), Budget: budget, unasked: 1 + rng.Int64N(2*unaskedBytes)*rng.Int64N(2)})
+			budget := &tightBudget{rng: rng, limit: int64(128+rng.IntN(2000)) << 10, refusals: rng.IntN(8), unasked: 1 + rng.Int64N(2*unaskedBytes)*rng.Int64N(2)}
+			failed, err := readTight(src, columns, OpenOptions{BatchRows: 1 + rng.IntN(700), Threads: 1 + rng.IntN(3), Budget: budget})
 			if err != nil {
 				t.Errorf("%s, columns %v, %d KiB: %v", format, columns, budget.limit>>10, err)
 			}
@@ -153,46 +105,4 @@ func readTight(src Source, columns []int, opt OpenOptions) (failed int, err erro
 		}
 	}
 	return failed, nil
-}
-
-// movingAllocator gives every buffer that changes its size other memory, as allocators without room to spare do.
-type movingAllocator struct{ memory.GoAllocator }
-
-func (a *movingAllocator) Reallocate(size int, b []byte) []byte {
-	moved := a.Allocate(size)
-	copy(moved, b)
-	return moved
-}
-
-// Would catch memory that stays reserved after a buffer has become smaller, or larger, elsewhere.
-func TestReservingReallocate(t *testing.T) {
-	rng := newRand(t)
-	budget := &tightBudget{rng: rng, limit: 1 << 30}
-	r := newReserving(&movingAllocator{}, budget)
-	r.unasked = 0
-	var buffers [][]byte
-	for range 1000 {
-		switch i := rng.IntN(len(buffers) + 1); {
-		case i == len(buffers):
-			buffers = append(buffers, r.Allocate(rng.IntN(100_000)))
-		case rng.IntN(4) == 0:
-			r.Free(buffers[i])
-			buffers = slices.Delete(buffers, i, i+1)
-		default:
-			buffers[i] = r.Reallocate(rng.IntN(100_000), buffers[i])
-		}
-		held := int64(0)
-		for _, b := range buffers {
-			held += int64(cap(b))
-		}
-		if r.held != held || budget.reserved < held {
-			t.Fatalf("%d B are held and %d B reserved for buffers of %d B", r.held, budget.reserved, held)
-		}
-	}
-	for _, b := range buffers {
-		r.Free(b)
-	}
-	if budget.reserved != 0 {
-		t.Errorf("%d B are reserved at the end", budget.reserved)
-	}
 }

@@ -152,3 +152,18 @@ func orBits(out []byte, at int, word uint64) {
 		}
 	}
 }
+
+// nth returns the i-th row of the set, counted from 0.
+func (s *rowSet) nth(i int) int {
+	for w, word := range s.words {
+		if n := bits.OnesCount64(word); i >= n {
+			i -= n
+			continue
+		}
+		for ; i > 0; i-- {
+			word &= word - 1
+		}
+		return w*64 + bits.TrailingZeros64(word)
+	}
+	return s.rows
+}

@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"context"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -43,36 +42,6 @@ func (m *reusedMemory) Free(b []byte) {
 	if class := bits.Len(uint(cap(b))) - 1; class >= 6 {
 		m.free[class] = append(m.free[class], b[:1<<class])
 	}
-}
-
-// benchScan reads the columns of a file by one thread.
-func benchScan(b *testing.B, src Source, columns []int, bytes int64) {
-	b.Helper()
-	var rows int64
-	mem := &reusedMemory{}
-	for b.Loop() {
-		splits, err := src.Splits(context.Background(), columns)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for _, s := range splits {
-			r, err := s.Open(context.Background(), OpenOptions{Allocator: mem})
-			if err != nil {
-				b.Fatal(err)
-			}
-			for r.Next() {
-				rows += r.RecordBatch().NumRows()
-			}
-			if err := r.Err(); err != nil {
-				b.Fatal(err)
-			}
-			r.Release()
-		}
-	}
-	if bytes > 0 {
-		b.SetBytes(bytes)
-	}
-	b.ReportMetric(float64(rows)/b.Elapsed().Seconds()/1e6, "Mrows/s")
 }
 
 // The axis is the column's type: plain pages, snappy.

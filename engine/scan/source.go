@@ -80,8 +80,14 @@ type OpenOptions struct {
 
 	// Progress, when set, is called with the number of bytes consumed since the last call.
 	Progress func(bytes int64)
+}
 
-	unasked int64 // bytes that a reader takes without asking the budget; testing knob
+// CountingAllocator is an allocator whose buffers count in a budget by themselves, large ones at least.
+type CountingAllocator interface {
+	memory.Allocator
+
+	// Counted returns how many bytes of the budget a buffer of size bytes takes; 0 of one that does not count.
+	Counted(size int) int64
 }
 
 // EnsureDefaults fills in what is zero.

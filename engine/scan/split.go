@@ -18,8 +18,8 @@ type split struct {
 	plan *plan
 	base uint64 // position of the input's first row
 
-	watch *watch // of the input; nil where it is no file
-	turns *turns // of the readers of the table
+	changed func() error // of the input: the error of a file that is another by now; nil where it is no file
+	turns   *turns       // of the readers of the table
 }
 
 var _ Split = (*split)(nil)
@@ -36,12 +36,8 @@ func (s *split) Open(ctx context.Context, opt OpenOptions) (array.RecordReader, 
 		return nil, err
 	}
 	r := &reader{ctx: ctx, split: s, opt: opt, mem: newReserving(opt.Allocator, opt.Budget)}
-	if opt.unasked > 0 {
-		r.mem.unasked = opt.unasked
-	}
-	r.mem.margin = r.margin
-	r.opt.Allocator = r.mem
-	r.deliverer = newDeliverer(s.plan, r.opt)
+	r.mem.Margin = r.margin
+	r.deliverer = newDeliverer(s.plan, r.mem)
 	r.refs.Store(1)
 	if err := r.begin(); err != nil {
 		return nil, locate(s.part.name(), err)
@@ -110,11 +106,19 @@ func (r *reader) Next() bool {
 		return true
 	}
 	if errors.Is(err, io.EOF) {
-		err = cmp.Or(r.split.watch.check(), r.checkRows())
+		err = cmp.Or(r.split.checkFile(), r.checkRows())
 	}
 	r.drop()
 	r.err = locate(r.split.part.name(), errors.Join(err, r.close()))
 	return false
+}
+
+// checkFile returns the error of a file that is another by now.
+func (s *split) checkFile() error {
+	if s.changed == nil {
+		return nil
+	}
+	return s.changed()
 }
 
 // checkRows compares what was read with what the file promised, which positions rely on. S2.

@@ -24,12 +24,17 @@ type table struct {
 	known     Stats
 }
 
+// tableInput is an input of a table.
+type tableInput struct {
+	input
+	changed func() error // returns the error of a file that is another by now; nil where the input is no file
+}
+
 // tableFile is one input's place in a table.
 type tableFile struct {
-	input
+	tableInput
 	base    uint64 // position of its first row
 	columns []int  // index in the input's schema, for every column that is not a hive column
-	watch   *watch // nil where the input is no file of a file system
 }
 
 // allNull says whether a column has no value in the file, by its type.
@@ -38,7 +43,7 @@ func (f *tableFile) allNull(column int) bool {
 }
 
 // newTable puts inputs together; hive holds one value per input, or no columns.
-func newTable(inputs []input, hive []hiveColumn) (*table, error) {
+func newTable(inputs []tableInput, hive []hiveColumn) (*table, error) {
 	t := &table{hive: hive}
 	fields, err := unify(inputs, hive)
 	if err != nil {
@@ -46,7 +51,7 @@ func newTable(inputs []input, hive []hiveColumn) (*table, error) {
 	}
 	var base uint64
 	for _, in := range inputs {
-		t.files = append(t.files, tableFile{input: in, base: base, columns: matchColumns(fields, in.schema())})
+		t.files = append(t.files, tableFile{tableInput: in, base: base, columns: matchColumns(fields, in.schema())})
 		var carry uint64
 		if base, carry = bits.Add64(base, in.span(), 0); carry != 0 {
 			return nil, errors.New("the files together hold more rows than 64 bits can number")
@@ -120,14 +125,6 @@ func mergeStats(s, other ColumnStats, first bool) ColumnStats {
 	return merged
 }
 
-// addKnown adds figures of which -1 means unknown.
-func addKnown(a, b int64) int64 {
-	if a < 0 || b < 0 {
-		return -1
-	}
-	return a + b
-}
-
 // Splits implements Source.
 func (t *table) Splits(ctx context.Context, columns []int) ([]Split, error) {
 	if err := t.checkColumns(columns); err != nil {
@@ -171,7 +168,7 @@ func (t *table) fileSplits(ctx context.Context, file int, columns []int) ([]*spl
 	}
 	splits := make([]*split, len(parts))
 	for i, p := range parts {
-		splits[i] = &split{part: p, plan: plan, base: t.files[file].base, watch: t.files[file].watch, turns: &t.turns}
+		splits[i] = &split{part: p, plan: plan, base: t.files[file].base, changed: t.files[file].changed, turns: &t.turns}
 	}
 	return splits, nil
 }

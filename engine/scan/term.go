@@ -1,10 +1,13 @@
 package scan
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"sort"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
 )
 
 // boundTerm is a term whose constants are in the units of its column.
@@ -22,40 +25,13 @@ type conjunction struct {
 	anyOf [][][]boundTerm
 }
 
-// bindPredicate returns what is of use of a predicate's terms.
-func bindPredicate(p *Predicate, schema *arrow.Schema) *conjunction {
-	c := &conjunction{terms: bindTerms(p.Terms, schema)}
-	for _, alternatives := range p.AnyOf {
-		var bound [][]boundTerm
-		for _, terms := range alternatives {
-			if one := bindTerms(terms, schema); len(one) > 0 {
-				bound = append(bound, one)
-			}
-		}
-		if len(bound) == len(alternatives) {
-			c.anyOf = append(c.anyOf, bound)
-		}
-	}
-	return c
-}
-
-// bindTerms returns what is of use of the terms.
-func bindTerms(terms []Term, schema *arrow.Schema) []boundTerm {
-	var bound []boundTerm
-	for _, t := range terms {
-		if b, ok := bindTerm(t, schema.Field(t.Column).Type); ok {
-			bound = append(bound, b)
-		}
-	}
-	return bound
-}
-
-func bindTerm(t Term, typ arrow.DataType) (b boundTerm, ok bool) {
-	b = boundTerm{column: t.Column, op: t.Op}
-	for _, s := range t.Values {
+// bindTerm returns a comparison of a column of a type with constants; false where it is of no use.
+func bindTerm(column int, op Op, constants []scalar.Scalar, typ arrow.DataType) (b boundTerm, ok bool) {
+	b = boundTerm{column: column, op: op}
+	for _, s := range constants {
 		v, exact, ok := constantOf(s, typ)
 		if ok && v.isNaN() || !ok {
-			if t.Op == OpIn && s != nil && !s.IsValid() {
+			if op == OpIn && s != nil && !s.IsValid() {
 				continue // x IN (1, NULL) is TRUE where x IN (1) is
 			}
 			return b, false
@@ -64,13 +40,13 @@ func bindTerm(t Term, typ arrow.DataType) (b boundTerm, ok bool) {
 			b.values = append(b.values, v)
 			continue
 		}
-		switch t.Op { // v is the largest value of the column below the constant
+		switch op { // v is the largest value of the column below the constant
 		case OpLess:
 			b.op = OpLessOrEqual
 		case OpGreaterOrEqual:
 			b.op = OpGreater
 		case OpNotEqual:
-			return boundTerm{column: t.Column, op: OpIsNotNull}, true
+			return boundTerm{column: column, op: OpIsNotNull}, true
 		case OpEqual, OpIn:
 			continue
 		}
@@ -157,4 +133,58 @@ func (t *boundTerm) admits(v *value) bool {
 		return c >= 0
 	}
 	return t.between(v, v)
+}
+
+// compares says whether a term is about values, not about NULL.
+func (t *boundTerm) compares() bool { return t.op != OpIsNull && t.op != OpIsNotNull }
+
+// narrow returns the part of a range in which values are for which the term is TRUE; one that contains it.
+func (t *boundTerm) narrow(low, high int64) (int64, int64) {
+	if len(t.values) == 0 {
+		return low, high
+	}
+	first, last := &t.values[0], &t.values[len(t.values)-1]
+	if first.wide != nil || last.wide != nil {
+		return low, high
+	}
+	switch t.op {
+	case OpEqual, OpIn:
+		return max(low, first.integer), min(high, last.integer)
+	case OpLess, OpLessOrEqual:
+		if t.op == OpLess && first.integer > math.MinInt64 {
+			return low, min(high, first.integer-1)
+		}
+		return low, min(high, first.integer)
+	case OpGreater, OpGreaterOrEqual:
+		if t.op == OpGreater && first.integer < math.MaxInt64 {
+			return max(low, first.integer+1), high
+		}
+		return max(low, first.integer), high
+	}
+	return low, high
+}
+
+// Op is what a Term says of its column.
+type Op uint8
+
+// The operators. A comparison with NULL is not TRUE, as in SQL.
+const (
+	OpEqual Op = iota
+	OpNotEqual
+	OpLess
+	OpLessOrEqual
+	OpGreater
+	OpGreaterOrEqual
+	OpIn        // equal to one of Values
+	OpIsNull    // no Values
+	OpIsNotNull // no Values
+)
+
+var opNames = [...]string{"=", "<>", "<", "<=", ">", ">=", "IN", "IS NULL", "IS NOT NULL"}
+
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return fmt.Sprintf("Op(%d)", uint8(o))
 }

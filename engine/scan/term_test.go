@@ -6,22 +6,11 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
-	"github.com/apache/arrow-go/v18/parquet"
 )
 
-// textArray returns values of a type, written as text.
-func textArray(t *testing.T, typ arrow.DataType, values ...string) arrow.Array {
-	t.Helper()
-	b := array.NewBuilder(memory.DefaultAllocator, typ)
-	for _, v := range values {
-		if err := b.AppendValueFromString(v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return b.NewArray()
+func bind(t Term, typ arrow.DataType) (boundTerm, bool) {
+	return bindTerm(t.Column, t.Op, t.Values, typ)
 }
 
 // textBounds returns bounds of a column of a type; empty text is no bound.
@@ -35,7 +24,7 @@ func textBounds(t *testing.T, typ arrow.DataType, low, high string) bounds {
 		if of.text == "" {
 			continue
 		}
-		term, ok := bindTerm(newTerm(t, 0, OpEqual, textArray(t, typ, of.text)).Term, typ)
+		term, ok := bind(newTerm(t, 0, OpEqual, textArray(t, typ, of.text)).Term, typ)
 		if !ok || len(term.values) != 1 {
 			t.Fatalf("%s of type %s", of.text, typ)
 		}
@@ -104,7 +93,7 @@ func TestTermExcludes(t *testing.T) {
 		{day, "2024-01-02", "2024-01-03", OpGreater, zoned, []string{"2025-01-01 00:00:00Z"}, false},
 	} {
 		b := textBounds(t, tt.column, tt.low, tt.high)
-		term, ok := bindTerm(newTerm(t, 0, tt.op, textArray(t, tt.constant, tt.values...)).Term, tt.column)
+		term, ok := bind(newTerm(t, 0, tt.op, textArray(t, tt.constant, tt.values...)).Term, tt.column)
 		if got := ok && term.excludes(&b); got != tt.want {
 			t.Errorf("%s from %q to %q, %s %s: got %t", tt.column, tt.low, tt.high, tt.op, strings.Join(tt.values, ", "), got)
 		}
@@ -116,7 +105,7 @@ func TestTermExcludes(t *testing.T) {
 		}
 	}
 	for _, op := range []Op{OpIsNull, OpIsNotNull} {
-		term, _ := bindTerm(Term{Op: op}, i64)
+		term, _ := bind(Term{Op: op}, i64)
 		for _, b := range []bounds{{}, {noNulls: true}, {allNulls: true}} {
 			if got, want := term.excludes(&b), op == OpIsNull && b.noNulls || op == OpIsNotNull && b.allNulls; got != want {
 				t.Errorf("%s of %+v: got %t", op, b, got)
@@ -124,80 +113,7 @@ func TestTermExcludes(t *testing.T) {
 		}
 	}
 	infinite := Term{Op: OpLess, Values: []scalar.Scalar{scalar.NewTimestampScalar(math.MaxInt64, micros)}}
-	if _, ok := bindTerm(infinite, day); ok {
+	if _, ok := bind(infinite, day); ok {
 		t.Error("a date is compared with an infinite timestamp by its units")
-	}
-}
-
-// Statistics that are old, missing, shortened or wrong say less, and never more than is sure.
-func TestGroupBounds(t *testing.T) {
-	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "i", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "u", Type: arrow.PrimitiveTypes.Uint32, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
-	}, nil)
-	batch := array.NewRecordBatch(schema, []arrow.Array{
-		textArray(t, arrow.PrimitiveTypes.Int32, "-5", "7"), textArray(t, arrow.PrimitiveTypes.Uint32, "5", "4000000000"), textArray(t, arrow.BinaryTypes.String, "a", "z"),
-	}, 2)
-	data := encodeParquet(t, 2, []arrow.RecordBatch{batch})
-	const i, u, s = 0, 1, 2
-	type known struct{ bounded, noNulls, exact bool }
-	undefined := func(p *parquetFile) {
-		orders := make([]parquet.ColumnOrder, 3)
-		for c := range orders {
-			orders[c] = parquet.ColumnOrders.Undefined
-		}
-		if err := p.meta.Schema.UpdateColumnOrders(orders); err != nil {
-			t.Fatal(err)
-		}
-	}
-	each := func(p *parquetFile, change func(*chunkStats)) {
-		for c := range p.groups[0].chunks {
-			change(&p.groups[0].chunks[c].stats)
-		}
-	}
-	old := func(p *parquetFile) {
-		undefined(p)
-		each(p, func(of *chunkStats) { of.oldMin, of.oldMax, of.min, of.max = of.min, of.max, nil, nil })
-	}
-	for _, tt := range []struct {
-		name   string
-		change func(p *parquetFile)
-		want   [3]known // by column
-	}{
-		{"as written", func(*parquetFile) {}, [3]known{i: {true, true, true}, u: {true, true, true}, s: {true, true, false}}},
-		{"old, before there were orders", old, [3]known{i: {true, true, false}, u: {noNulls: true}, s: {noNulls: true}}},
-		{"old, where the format has orders", func(p *parquetFile) {
-			each(p, func(of *chunkStats) { of.oldMin, of.oldMax, of.min, of.max = of.min, of.max, nil, nil })
-		}, [3]known{i: {true, true, false}, u: {noNulls: true}, s: {noNulls: true}}},
-		{"orders unknown, and both kinds of statistics", undefined, [3]known{i: {true, true, false}, u: {noNulls: true}, s: {noNulls: true}}},
-		{"NULLs not counted", func(p *parquetFile) {
-			each(p, func(of *chunkStats) { of.nulls = -1 })
-		}, [3]known{i: {true, false, true}, u: {true, false, true}, s: {true, false, false}}},
-		{"the largest alone", func(p *parquetFile) {
-			each(p, func(of *chunkStats) { of.min, of.oldMin = nil, nil })
-		}, [3]known{i: {noNulls: true}, u: {noNulls: true}, s: {noNulls: true}}},
-		{"shortened", func(p *parquetFile) {
-			each(p, func(of *chunkStats) { of.maxExact, of.minExact = compactFalse, compactFalse })
-		}, [3]known{i: {true, true, false}, u: {true, true, false}, s: {true, true, false}}},
-		{"the wrong way round", func(p *parquetFile) {
-			each(p, func(of *chunkStats) { of.min, of.max = of.max, of.min })
-		}, [3]known{i: {noNulls: true, exact: true}, u: {noNulls: true, exact: true}, s: {noNulls: true}}},
-		{"of another width", func(p *parquetFile) {
-			for c := range 2 {
-				p.chunk(0, c).stats.min = []byte{1}
-			}
-		}, [3]known{i: {noNulls: true}, u: {noNulls: true}, s: {true, true, false}}},
-	} {
-		src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data)).(*table)
-		p := src.files[0].input.(*parquetFile)
-		tt.change(p)
-		for c, want := range tt.want {
-			b := p.groupBounds(0, c)
-			if b.exact && !want.exact && (b.low == nil || b.high == nil) {
-				b.exact = false // of nothing
-			}
-			if got := (known{b.low != nil && b.high != nil, b.noNulls, b.exact}); got.bounded != want.bounded || got.noNulls != want.noNulls || got.exact && !want.exact {
-				t.Errorf("%s, column %d: got %+v, want %+v", tt.name, c, got, want)
-			}
-		}
 	}
 }

@@ -1,63 +1,16 @@
 package scan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// deliveredType is the type whose values a column of the given type brings: a dictionary's value
-// type, an extension's storage type, any other itself. S1.
-func deliveredType(t arrow.DataType) arrow.DataType {
-	switch t := t.(type) {
-	case *arrow.DictionaryType:
-		return deliveredType(t.ValueType)
-	case arrow.ExtensionType:
-		return deliveredType(t.StorageType())
-	}
-	return t
-}
-
-// deliveredSchema has the delivered types, and no metadata: what a format notes of its columns, such
-// as Parquet's field ids, is nothing that two files must agree on.
-func deliveredSchema(s *arrow.Schema) *arrow.Schema {
-	fields := make([]arrow.Field, s.NumFields())
-	for i, f := range s.Fields() {
-		fields[i] = arrow.Field{Name: f.Name, Type: deliveredType(f.Type), Nullable: f.Nullable}
-	}
-	return arrow.NewSchema(fields, nil)
-}
-
-// decimalDigits is how many digits a decimal of each width surely holds.
-var decimalDigits = map[arrow.Type]int32{arrow.DECIMAL32: 9, arrow.DECIMAL64: 18, arrow.DECIMAL128: 38, arrow.DECIMAL256: 76}
-
-// checkTypes refuses what a corrupt schema may say: values of such a type cannot be shown. S3.
-func checkTypes(s *arrow.Schema) error {
-	if s.NumFields() == 0 {
-		return errors.New("the file has no columns")
-	}
-	for _, f := range s.Fields() {
-		switch t := f.Type.(type) {
-		case arrow.DecimalType:
-			digits := decimalDigits[t.ID()]
-			if p, scale := t.GetPrecision(), t.GetScale(); p < 1 || p > digits || scale > p || scale < -digits {
-				return fmt.Errorf("column %q: a %d-bit decimal of %d digits with a scale of %d", f.Name, t.BitWidth(), p, scale)
-			}
-		case *arrow.FixedSizeBinaryType:
-			if t.ByteWidth < 0 {
-				return fmt.Errorf("column %q: a binary of %d B", f.Name, t.ByteWidth)
-			}
-		}
-	}
-	return nil
-}
-
 // unify returns the columns that all inputs have, in the order of the first; a hive column hides a
 // column of the same name. A column is nullable if it is so in any input. One of Arrow's null type, which writers
 // give to a column that has no value in their file, has the type of the others, or int32 where there is none.
-func unify(inputs []input, hive []hiveColumn) ([]arrow.Field, error) {
+func unify(inputs []tableInput, hive []hiveColumn) ([]arrow.Field, error) {
 	isHive := func(f arrow.Field) bool {
 		return slices.ContainsFunc(hive, func(h hiveColumn) bool { return h.field.Name == f.Name })
 	}

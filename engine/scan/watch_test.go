@@ -96,7 +96,7 @@ func TestChangedFiles(t *testing.T) {
 				if err := os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 					t.Fatal(err)
 				}
-				src := mustOpen(t, Options{CSV: CSVOptions{chunkBytes: int64(len(before)/4 + 1)}}, path)
+				src := mustOpen(t, Options{sizes: csvSizes{chunk: int64(len(before)/4 + 1)}}, path)
 				got, err := readChanged(t, src, splitsBefore, func() error { return change(path, before, after) })
 				slices.Sort(got)
 				switch text := fmt.Sprintf("%s %s after %d splits", format, name, splitsBefore); {
