@@ -19,6 +19,9 @@ const (
 // readAllocator is the allocator that arrow-go's readers get. S3.
 type readAllocator struct{ memory.Allocator }
 
+// forLibrary returns the allocator for arrow-go's readers that takes memory of another.
+func forLibrary(of memory.Allocator) memory.Allocator { return readAllocator{of} }
+
 var goHeap = memory.NewGoAllocator()
 
 func (r readAllocator) Allocate(size int) []byte {

@@ -139,7 +139,7 @@ func (c *csvFile) look(text io.Reader, mem *reserving) ([]byte, error) {
 // atLine adds the line to an error about the sample.
 func (c *csvFile) atLine(err error, buf []byte) error {
 	if at := (*textError)(nil); errors.As(err, &at) {
-		return locatedError{fmt.Errorf("%s, line %d: %w", c.path, 1+bytes.Count(buf[:at.at], newline), err)}
+		return located(fmt.Errorf("%s, line %d: %w", c.path, 1+bytes.Count(buf[:at.at], newline), err))
 	}
 	return err
 }
@@ -273,6 +273,12 @@ func setTypes(files []*csvFile, opt *CSVOptions) error {
 	}
 	return nil
 }
+
+// readsRanges says whether splits read the file by ranges: it is no stream.
+func (c *csvFile) readsRanges() bool { return c.packed == "" }
+
+// delimiter returns what separates fields.
+func (c *csvFile) delimiter() byte { return c.dialect.delimiter }
 
 func (c *csvFile) name() string          { return c.path }
 func (c *csvFile) schema() *arrow.Schema { return c.fields }

@@ -83,7 +83,7 @@ func TestCSVCodesWrongGuess(t *testing.T) {
 	}
 	sameRows(t, rows, strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:])
 	for _, batch := range csvBatches(t, src, []int{0}, OpenOptions{BatchRows: batchRows}) {
-		if n := batch.Column(0).(*array.Dictionary).Dictionary().Len(); n > batchRows+dictionaryLong {
+		if n := batch.Column(0).(*array.Dictionary).Dictionary().Len(); n > batchRows+dictionaryLongest {
 			t.Fatalf("a dictionary of %d entries for %d rows", n, batch.NumRows())
 		}
 	}

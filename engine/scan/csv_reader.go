@@ -290,7 +290,7 @@ func (r *csvReader) atLine(err error) error {
 	if !errors.As(err, &at) {
 		return err
 	}
-	return locatedError{fmt.Errorf("%s: %w", r.placeAt(at.at), err)}
+	return located(fmt.Errorf("%s: %w", r.placeAt(at.at), err))
 }
 
 // placeAt names the file and the line of an offset of the buffer.

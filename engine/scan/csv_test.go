@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/csv"
+	stdcsv "encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -139,7 +139,7 @@ var neverNull = []string{"\x00"}
 func randomCSV(rng *rand.Rand, rows int) string {
 	words := []string{"", "a", "long word", "with, comma", "with \"quotes\"", "two\nlines", "\"", "\n", ",,,", "é"}
 	var out bytes.Buffer
-	w := csv.NewWriter(&out)
+	w := stdcsv.NewWriter(&out)
 	w.UseCRLF = rng.IntN(2) == 0
 	table := [][]string{{"id", "s", "t"}}
 	for i := range rows {
@@ -154,7 +154,7 @@ func randomCSV(rng *rand.Rand, rows int) string {
 
 // oracleRows reads text by encoding/csv, which makes LF of CRLF also within quotes.
 func oracleRows(text string) (rows [][]string, err error) {
-	return csv.NewReader(strings.NewReader(text)).ReadAll()
+	return stdcsv.NewReader(strings.NewReader(text)).ReadAll()
 }
 
 func joinRows(records [][]string) (rows []string) {

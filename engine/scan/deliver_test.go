@@ -12,16 +12,43 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// roomyAllocator returns buffers with room to spare, as the engine's allocators do.
-type roomyAllocator struct{ memory.Allocator }
-
-func (a roomyAllocator) Allocate(size int) []byte { return a.Allocator.Allocate(2 * size)[:size] }
-
-func (a roomyAllocator) Reallocate(size int, b []byte) []byte {
-	return a.Allocator.Reallocate(2*size, b[:cap(b)])[:size]
+// largestAllocator notes the largest buffer that was asked for.
+type largestAllocator struct {
+	memory.Allocator
+	bytes int
 }
 
-func (a roomyAllocator) Free(b []byte) { a.Allocator.Free(b[:cap(b)]) }
+func (a *largestAllocator) Allocate(size int) []byte {
+	a.bytes = max(a.bytes, size)
+	return a.Allocator.Allocate(size)
+}
+
+// Would catch constant columns that take memory for all rows of a batch as it was read: rows of which no other column is
+// asked for come in batches of any size.
+func TestConstantRows(t *testing.T) {
+	const rows = 1 << 17
+	dir := filepath.Join(t.TempDir(), "year=2020")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	values := array.NewInt8Builder(memory.DefaultAllocator)
+	values.AppendValues(make([]int8, rows), nil)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.PrimitiveTypes.Int8}}, nil)
+	batch := array.NewRecordBatch(schema, []arrow.Array{values.NewArray()}, rows)
+	for name, data := range map[string][]byte{
+		"f.parquet": encodeParquet(t, rows, []arrow.RecordBatch{batch}), "f.arrow": encodeArrow(t, false, []arrow.RecordBatch{batch}),
+	} {
+		mem := &largestAllocator{Allocator: memory.DefaultAllocator}
+		opt := OpenOptions{BatchRows: 1000, Allocator: mem}
+		got, err := readAll(mustOpen(t, Options{}, writeFile(t, dir, name, data)), []int{1}, opt)
+		if err != nil || len(got) != rows || got[0] != "2020" || got[rows-1] != "2020" {
+			t.Fatalf("%s: %d rows, %v", name, len(got), err)
+		}
+		if most := 8*opt.BatchRows + 63; mem.bytes > most {
+			t.Errorf("%s: a buffer of %d B, where batches of %d rows take %d B", name, mem.bytes, opt.BatchRows, most)
+		}
+	}
+}
 
 // Would catch NULLs among a dictionary's entries that make another row NULL, or none; entries whose bytes are lost where
 // the allocator gives more than was asked for; entries that are views; and a dictionary that batches no longer share.
@@ -73,16 +100,19 @@ func TestNullEntries(t *testing.T) {
 			t.Errorf("%s of %s: %d rows, first %q, want %d, first %q", index, values, len(got), got[:9], len(want), want[:9])
 		}
 		mem.AssertSize(t, 0)
-
-		var kept noNullEntries
-		kept.set(dictionary.Data(), dictionary)
-		before := kept.values.Data()
-		if kept.set(dictionary.Data(), dictionary); kept.values.Data() != before {
-			t.Error("the entries of one dictionary are made twice")
-		}
-		kept.drop()
 	}
 }
+
+// roomyAllocator returns buffers with room to spare, as the engine's allocators do.
+type roomyAllocator struct{ memory.Allocator }
+
+func (a roomyAllocator) Allocate(size int) []byte { return a.Allocator.Allocate(2 * size)[:size] }
+
+func (a roomyAllocator) Reallocate(size int, b []byte) []byte {
+	return a.Allocator.Reallocate(2*size, b[:cap(b)])[:size]
+}
+
+func (a roomyAllocator) Free(b []byte) { a.Allocator.Free(b[:cap(b)]) }
 
 // Would catch entries of fixed width that are taken from beside their place in a dictionary, NULL by their code or by
 // themselves; and a code that no truth value has.
@@ -139,44 +169,6 @@ func TestFixedEntries(t *testing.T) {
 		codes.AppendValues([]int16{0, 0, 0, 1, 9}, nil)
 		if _, err := read(codes.NewArray()); err == nil && c.typ.ID() == arrow.BOOL {
 			t.Errorf("%s: a code that no entry has is taken", c.typ)
-		}
-	}
-}
-
-// largestAllocator notes the largest buffer that was asked for.
-type largestAllocator struct {
-	memory.Allocator
-	bytes int
-}
-
-func (a *largestAllocator) Allocate(size int) []byte {
-	a.bytes = max(a.bytes, size)
-	return a.Allocator.Allocate(size)
-}
-
-// Would catch constant columns that take memory for all rows of a batch as it was read: rows of which no other column is
-// asked for come in batches of any size.
-func TestConstantRows(t *testing.T) {
-	const rows = 1 << 17
-	dir := filepath.Join(t.TempDir(), "year=2020")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	values := array.NewInt8Builder(memory.DefaultAllocator)
-	values.AppendValues(make([]int8, rows), nil)
-	schema := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.PrimitiveTypes.Int8}}, nil)
-	batch := array.NewRecordBatch(schema, []arrow.Array{values.NewArray()}, rows)
-	for name, data := range map[string][]byte{
-		"f.parquet": encodeParquet(t, rows, []arrow.RecordBatch{batch}), "f.arrow": encodeArrow(t, false, []arrow.RecordBatch{batch}),
-	} {
-		mem := &largestAllocator{Allocator: memory.DefaultAllocator}
-		opt := OpenOptions{BatchRows: 1000, Allocator: mem}
-		got, err := readAll(mustOpen(t, Options{}, writeFile(t, dir, name, data)), []int{1}, opt)
-		if err != nil || len(got) != rows || got[0] != "2020" || got[rows-1] != "2020" {
-			t.Fatalf("%s: %d rows, %v", name, len(got), err)
-		}
-		if most := 8*opt.BatchRows + 63; mem.bytes > most {
-			t.Errorf("%s: a buffer of %d B, where batches of %d rows take %d B", name, mem.bytes, opt.BatchRows, most)
 		}
 	}
 }

@@ -30,15 +30,15 @@ func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, 
 		}
 		switch in := in.input.(type) {
 		case *parquetFile:
-			info.Format, info.Parts = FormatParquet, len(in.groups)
+			info.Format, info.Parts = FormatParquet, in.groupCount()
 			in.describe(info.Columns)
 		case *arrowFile:
-			info.Format, info.Parts = FormatArrow, len(in.batches)
+			info.Format, info.Parts = FormatArrow, in.batchCount()
 		case *arrowStream:
 			info.Format = FormatArrowStream
 		case *csvFile:
 			info.Format = FormatCSV
-			if in.dialect.delimiter == '\t' {
+			if in.delimiter() == '\t' {
 				info.Format = FormatTSV
 			}
 		}

@@ -51,9 +51,12 @@ type locatedError struct{ error }
 
 func (e locatedError) Unwrap() error { return e.error }
 
+// located marks an error that says itself where it is.
+func located(err error) error { return locatedError{err} }
+
 // locate puts a file's or a part's name before an error, once.
 func locate(name string, err error) error {
-	if located := (locatedError{}); err == nil || errors.As(err, &located) ||
+	if already := (locatedError{}); err == nil || errors.As(err, &already) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

@@ -263,7 +263,7 @@ func appendOrdinal(b array.Builder, n int) {
 	case *array.Date32Builder:
 		b.Append(arrow.Date32(n))
 	case *array.Date64Builder:
-		b.Append(arrow.Date64(n) * dayMillis)
+		b.Append(arrow.Date64(n) * 86_400_000)
 	case *array.Time32Builder:
 		b.Append(arrow.Time32(1000 + n))
 	case *array.Time64Builder:
@@ -347,7 +347,7 @@ func randomTable(rng *rand.Rand, types []arrow.DataType, rows int) arrow.RecordB
 // randomTerm returns a term on one of the columns.
 func randomTerm(t testing.TB, rng *rand.Rand, types []arrow.DataType) testTerm {
 	c := rng.IntN(len(types))
-	op := Op(rng.IntN(len(opNames)))
+	op := Op(rng.IntN(int(OpIsNotNull) + 1))
 	typ := types[c]
 	if rng.IntN(3) == 0 {
 		typ = relative(typ, rng)

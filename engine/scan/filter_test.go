@@ -199,7 +199,7 @@ func readPlain(t *testing.T, path string) (batches []arrow.RecordBatch) {
 func sampledTerm(t *testing.T, rng *rand.Rand, batches []arrow.RecordBatch) testTerm {
 	t.Helper()
 	c := rng.IntN(int(batches[0].NumCols()) - 1)
-	op := Op(rng.IntN(len(opNames)))
+	op := Op(rng.IntN(int(OpIsNotNull) + 1))
 	constants := 1
 	switch op {
 	case OpIn:

@@ -89,7 +89,7 @@ type rowRange struct{ from, to int64 }
 func intersect(a, b []rowRange) (both []rowRange) {
 	for len(a) > 0 && len(b) > 0 {
 		if from, to := max(a[0].from, b[0].from), min(a[0].to, b[0].to); from < to {
-			both = append(both, rowRange{from, to})
+			both = append(both, rowRange{from: from, to: to})
 		}
 		if a[0].to < b[0].to {
 			a = a[1:]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -483,4 +484,34 @@ func schemaText(s *arrow.Schema) string {
 		fields = append(fields, fmt.Sprint(f.Name, " ", f.Type))
 	}
 	return strings.Join(fields, ", ")
+}
+
+// reusedMemory hands memory out again, as an engine's allocator does: fresh memory is cleared, and costs
+// more than decoding a simple column. One goroutine uses it.
+type reusedMemory struct{ free [48][][]byte } // by the logarithm of the size
+
+func (m *reusedMemory) Allocate(size int) []byte {
+	class := bits.Len(uint(max(size, 64) - 1))
+	if n := len(m.free[class]); n > 0 {
+		b := m.free[class][n-1]
+		m.free[class] = m.free[class][:n-1]
+		return b[:size]
+	}
+	return memory.DefaultAllocator.Allocate(1 << class)[:size]
+}
+
+func (m *reusedMemory) Reallocate(size int, b []byte) []byte {
+	if size <= cap(b) {
+		return b[:size]
+	}
+	moved := m.Allocate(size)
+	copy(moved, b)
+	m.Free(b)
+	return moved
+}
+
+func (m *reusedMemory) Free(b []byte) {
+	if class := bits.Len(uint(cap(b))) - 1; class >= 6 {
+		m.free[class] = append(m.free[class], b[:1<<class])
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // input is one file, or what stands for one, opened far enough to know its columns.
@@ -165,3 +167,18 @@ type ColumnInfo struct {
 	HasRange          bool
 	Min, Max          string // as text, of the row groups that have statistics if all do
 }
+
+// shrinkFactor is by how much a step that had no room becomes smaller.
+const shrinkFactor = 2
+
+// Stats is what a source knows of itself before it is read. Figures are promises, not estimates:
+// an engine that finds them broken reports an error.
+type Stats struct {
+	Rows    int64         // -1 when it is not known
+	Bytes   int64         // in the input's own form, compressed; -1 when it is not known
+	Columns []ColumnStats // as long as the schema, or nil
+	Once    bool          // the rows can be read once only, as those of standard input
+}
+
+// ColumnStats is what is known of one column.
+type ColumnStats = rowdata.ColumnStats

@@ -204,6 +204,9 @@ func (a *arrowFile) readRows(f io.ReaderAt, b *arrowBlock) error {
 	return nil
 }
 
+// batchCount returns how many record batches the file has.
+func (a *arrowFile) batchCount() int { return len(a.batches) }
+
 func (a *arrowFile) name() string          { return a.path }
 func (a *arrowFile) schema() *arrow.Schema { return a.fields }
 func (a *arrowFile) stats() Stats          { return Stats{Rows: a.numRows, Bytes: a.size} }

@@ -17,7 +17,7 @@ func TestArrowFilesAndStreams(t *testing.T) {
 		for _, ending := range []string{"arrow", "arrows", "bin"} {
 			t.Run(name+"/"+ending, func(t *testing.T) {
 				data := encodeArrow(t, ending == "arrows", batches, opts...)
-				src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f."+ending, data))
+				src := mustOpenFiles(t, Options{}, writeFile(t, t.TempDir(), "f."+ending, data))
 				for range 2 {
 					mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 					rows, err := readAll(src, allColumns(src.Schema()), OpenOptions{Allocator: mem, BatchRows: 64})
@@ -50,7 +50,7 @@ func TestArrowDictionaryDeltas(t *testing.T) {
 		{"deltas", batches[:2], []ipc.Option{ipc.WithDictionaryDeltas(true)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.arrow", encodeArrow(t, true, c.batches, c.opts...)))
+			src := mustOpenFiles(t, Options{}, writeFile(t, t.TempDir(), "f.arrow", encodeArrow(t, true, c.batches, c.opts...)))
 			rows, err := readAll(src, []int{0}, OpenOptions{})
 			if err != nil {
 				t.Fatal(err)

@@ -70,7 +70,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		}
 		if text, ok := in.(*csvFile); ok {
 			texts = append(texts, text)
-			err = w.letGrow(text.packed == "")
+			err = w.letGrow(text.readsRanges())
 		} else if err = checkTypes(in.schema()); err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
 		}

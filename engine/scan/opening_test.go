@@ -8,7 +8,8 @@ import (
 )
 
 // mustOpen opens paths with the zero options.
-func mustOpen(t testing.TB, opt Options, patterns ...string) Source {
+// mustOpenFiles opens files, or fails the test.
+func mustOpenFiles(t testing.TB, opt Options, patterns ...string) Source {
 	t.Helper()
 	src, err := Open(context.Background(), patterns, opt)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // setFilter implements groupPart.
 func (p *parquetPart) setFilter(f *groupFilter) {
 	if f.ranges == nil {
-		f.ranges = []rowRange{{0, p.numRows}}
+		f.ranges = []rowRange{{to: p.numRows}}
 	}
 	p.filter = f
 	p.numBytes = int64(float64(p.numBytes) * (float64(countRows(f.ranges)) / float64(p.numRows)))
@@ -64,7 +64,7 @@ func (g *filteredGroup) next(ctx context.Context) (arrow.RecordBatch, error) {
 		}
 		if from, to := g.selection.rows.stretch(g.looked, gapRows); from < to {
 			g.looked = to
-			return g.stretch(ctx, rowRange{g.step.from + int64(from), g.step.from + int64(to)}, g.selection.between(from, to))
+			return g.stretch(ctx, rowRange{from: g.step.from + int64(from), to: g.step.from + int64(to)}, g.selection.between(from, to))
 		}
 		if len(g.ranges) == 0 {
 			g.end()
@@ -81,7 +81,7 @@ func (g *filteredGroup) begin(ctx context.Context) error {
 	releaseArrays(g.arrays)
 	g.selection.rows.reset(0)
 	next := &g.ranges[0]
-	g.step, g.until = rowRange{next.from, min(next.to, next.from+g.batchRows)}, next.to
+	g.step, g.until = rowRange{from: next.from, to: min(next.to, next.from+g.batchRows)}, next.to
 	if next.from = g.step.to; next.from == next.to {
 		g.ranges = g.ranges[1:]
 	}
@@ -203,7 +203,7 @@ func (g *filteredGroup) spare() {
 	releaseArrays(g.arrays)
 	g.deliverer.close()
 	g.parquetReader.spare()
-	if rest := (rowRange{g.back, g.step.to}); rest.from < rest.to {
+	if rest := (rowRange{from: g.back, to: g.step.to}); rest.from < rest.to {
 		g.selection.retract(int(rest.from - g.step.from))
 		g.left += rest.to - rest.from
 		if len(g.ranges) > 0 && g.ranges[0].from == rest.to {

@@ -353,7 +353,7 @@ func (a *asker) pagesExclude(terms []boundTerm, stored *storedColumn, chunk *col
 		case n > 0 && left[n-1].to == from:
 			left[n-1].to = to
 		default:
-			left = append(left, rowRange{from, to})
+			left = append(left, rowRange{from: from, to: to})
 		}
 	}
 	if countRows(left) == a.rows {

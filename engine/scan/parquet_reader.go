@@ -115,13 +115,8 @@ func (r *parquetReader) shrink() bool {
 	return true
 }
 
-const (
-	// shrinkFactor is by how much a step that had no room becomes smaller.
-	shrinkFactor = 2
-
-	// sparedFactor is by how much a batch becomes larger where each is read from the start of its pages.
-	sparedFactor = 8
-)
+// sparedFactor is by how much a batch becomes larger where each is read from the start of its pages.
+const sparedFactor = 8
 
 func (r *parquetReader) openColumn(ctx context.Context, c *parquetPartColumn) (chunkReader, error) {
 	typ := r.part.file.fields.Field(c.field).Type
@@ -135,7 +130,7 @@ func (r *parquetReader) openColumn(ctx context.Context, c *parquetPartColumn) (c
 	if err != nil {
 		return nil, err
 	}
-	column := &parquetColumn{reader: reader, part: c, group: r.part.group, mem: readAllocator{r.mem}, typ: typ}
+	column := &parquetColumn{reader: reader, part: c, group: r.part.group, mem: forLibrary(r.mem), typ: typ}
 	return column, column.open(ctx)
 }
 
@@ -148,11 +143,11 @@ func (r *parquetReader) arrowReader() (*pqarrow.FileReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := file.NewParquetReader(r.file, file.WithReadProps(parquetProps(readAllocator{r.mem})), file.WithMetadata(all))
+	pages, err := file.NewParquetReader(r.file, file.WithReadProps(parquetProps(forLibrary(r.mem))), file.WithMetadata(all))
 	if err != nil {
 		return nil, err
 	}
-	r.arrow, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, readAllocator{r.mem})
+	r.arrow, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, forLibrary(r.mem))
 	return r.arrow, err
 }
 

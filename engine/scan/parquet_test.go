@@ -34,7 +34,7 @@ func TestParquetDuration(t *testing.T) {
 		w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", buf.Bytes()))
+	src := mustOpenFiles(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", buf.Bytes()))
 	rows, err := readAll(src, []int{0}, OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestParquetTypesAndCodecs(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, dictionary %v, page %d", name, dictionary, page), func(t *testing.T) {
 					data := encodeParquet(t, 300, []arrow.RecordBatch{batch}, parquet.WithCompression(codec),
 						parquet.WithDictionaryDefault(dictionary), parquet.WithDataPageVersion(page), parquet.WithDataPageSize(512))
-					src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
+					src := mustOpenFiles(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
 					for _, threads := range []int{1, 4} {
 						mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 						rows, err := readAll(src, allColumns(src.Schema()), OpenOptions{Allocator: mem, BatchRows: 128, Threads: threads})
@@ -87,7 +87,7 @@ func TestParquetDeltaEncodings(t *testing.T) {
 		t.Run(c.encoding.String(), func(t *testing.T) {
 			batch := typesBatch(t, 1000, c.types...)
 			data := encodeParquet(t, 700, []arrow.RecordBatch{batch}, parquet.WithEncoding(c.encoding), parquet.WithDictionaryDefault(false))
-			src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
+			src := mustOpenFiles(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
 			mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 			defer mem.AssertSize(t, 0)
 			rows, err := readAll(src, allColumns(src.Schema()), OpenOptions{Allocator: mem})
@@ -112,7 +112,7 @@ func TestParquetDictionaries(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "few", Type: arrow.BinaryTypes.String}, {Name: "many", Type: arrow.BinaryTypes.LargeString}}, nil)
 	batch := array.NewRecordBatch(schema, columns, int64(rows))
 	data := encodeParquet(t, 5000, []arrow.RecordBatch{batch}, parquet.WithDictionaryPageSizeLimit(4096), parquet.WithDataPageSize(4096))
-	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
+	src := mustOpenFiles(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
 	splits, err := src.Splits(context.Background(), []int{0, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestParquetNumberCodes(t *testing.T) {
 	}
 	schema := arrow.NewSchema([]arrow.Field{{Name: "few", Type: arrow.PrimitiveTypes.Int32}, {Name: "many", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	batch := array.NewRecordBatch(schema, []arrow.Array{few.NewArray(), many.NewArray()}, rows)
-	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, rows, []arrow.RecordBatch{batch})))
+	src := mustOpenFiles(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, rows, []arrow.RecordBatch{batch})))
 	splits, err := src.Splits(context.Background(), []int{0, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestParquetNumberCodes(t *testing.T) {
 // A broken promise here makes an engine use a table that is too small, or skip its null checks.
 func TestParquetStats(t *testing.T) {
 	batch := typesBatch(t, 20, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Int8, arrow.FixedWidthTypes.Date32, arrow.PrimitiveTypes.Uint64)
-	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, 7, []arrow.RecordBatch{batch})))
+	src := mustOpenFiles(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", encodeParquet(t, 7, []arrow.RecordBatch{batch})))
 	stats := src.Stats()
 	want := map[string]ColumnStats{
 		"int8":   {HasRange: true, Min: -128, Max: 127, Tight: true},
@@ -211,7 +211,7 @@ func TestParquetNested(t *testing.T) {
 	columns := []arrow.Array{list.NewArray(), plainColumn.NewArray()}
 	schema := arrow.NewSchema([]arrow.Field{{Name: "l", Type: columns[0].DataType(), Nullable: true}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	data := encodeParquet(t, 10, []arrow.RecordBatch{array.NewRecordBatch(schema, columns, 10)})
-	src := mustOpen(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
+	src := mustOpenFiles(t, Options{}, writeFile(t, t.TempDir(), "f.parquet", data))
 	if _, err := src.Splits(context.Background(), []int{0}); err == nil || !strings.Contains(err.Error(), "nested") {
 		t.Errorf("reading a list: got %v, want an error about nested columns", err)
 	}

@@ -68,7 +68,7 @@ func (p *Predicate) Validate(schema *arrow.Schema) error {
 		switch {
 		case t.Column < 0 || t.Column >= schema.NumFields():
 			errs = append(errs, fmt.Errorf("term %d: column %d of a table that has %d", i, t.Column, schema.NumFields()))
-		case int(t.Op) >= len(opNames):
+		case !t.Op.known():
 			errs = append(errs, fmt.Errorf("term %d: %s is no operator", i, t.Op))
 		case len(t.Values) != wanted:
 			errs = append(errs, fmt.Errorf("term %d: %s with %d constants", i, t.Op, len(t.Values)))

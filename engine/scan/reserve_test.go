@@ -36,8 +36,8 @@ func TestReservingReallocate(t *testing.T) {
 		for _, b := range buffers {
 			held += int64(cap(b))
 		}
-		if r.held != held || budget.reserved < held {
-			t.Fatalf("%d B are held and %d B reserved for buffers of %d B", r.held, budget.reserved, held)
+		if r.heldBytes() != held || budget.reserved < held {
+			t.Fatalf("%d B are held and %d B reserved for buffers of %d B", r.heldBytes(), budget.reserved, held)
 		}
 	}
 	for _, b := range buffers {

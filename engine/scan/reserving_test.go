@@ -19,21 +19,21 @@ func tightSources(t *testing.T, rng *rand.Rand) map[string]Source {
 	dir := t.TempDir()
 	types := filterTypes()
 	batch := randomTable(rng, types, 1+rng.IntN(2000))
-	parquet := mustOpen(t, Options{}, writeFile(t, dir, "t.parquet", encodeParquet(t, int64(1+rng.IntN(1500)), []arrow.RecordBatch{batch}, randomWriter(rng, len(types))...)))
-	filtered, err := Filter(context.Background(), parquet, newTestFilter([]testTerm{randomTerm(t, rng, types)}).predicate(rng.IntN(2) == 0))
+	table := mustOpen(t, Options{}, writeFile(t, dir, "t.parquet", encodeParquet(t, int64(1+rng.IntN(1500)), []arrow.RecordBatch{batch}, randomWriter(rng, len(types))...)))
+	filtered, err := Filter(context.Background(), table, newTestFilter([]testTerm{randomTerm(t, rng, types)}).predicate(rng.IntN(2) == 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	csv := CSVOptions{Header: HeaderYes, Delimiter: ',', NullStrings: neverNull}
+	text := CSVOptions{Header: HeaderYes, Delimiter: ',', NullStrings: neverNull}
 	sizes := csvSizes{chunk: int64(100 + rng.IntN(3000)), block: 1 + rng.IntN(64)<<rng.IntN(6)}
-	text := randomCSV(rng, 1+rng.IntN(1000))
+	rows := randomCSV(rng, 1+rng.IntN(1000))
 	name := []string{"t.csv", "t.csv.gz", "t.csv.zst"}[rng.IntN(3)]
 	batches := 1 + rng.IntN(4)
 	stream := batches > 1 || rng.IntN(2) == 0 // a file has one dictionary a column
 	return map[string]Source{
-		"parquet":  parquet,
+		"parquet":  table,
 		"filtered": filtered,
-		"csv":      mustOpen(t, Options{CSV: csv, sizes: sizes}, writeFile(t, dir, name, pack(t, text, name))),
+		"csv":      mustOpen(t, Options{CSV: text, sizes: sizes}, writeFile(t, dir, name, pack(t, rows, name))),
 		"arrow":    mustOpen(t, Options{}, writeFile(t, dir, "t.arrow", encodeArrow(t, stream, ipcBatches(t, batches, 1+rng.IntN(300))))),
 	}
 }
@@ -52,7 +52,7 @@ func TestReadersRefused(t *testing.T) {
 			columns := allColumns(src.Schema())
 			rng.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
 			columns = columns[:1+rng.IntN(len(columns))]
-			budget := &tightBudget{rng: rng, limit: int64(128+rng.IntN(2000)) << 10, refusals: rng.IntN(8), unasked: 1 + rng.Int64N(2*unaskedBytes)*rng.Int64N(2)}
+			budget := &tightBudget{rng: rng, limit: int64(128+rng.IntN(2000)) << 10, refusals: rng.IntN(8), unasked: 1 + rng.Int64N(1<<20)*rng.Int64N(2)}
 			failed, err := readTight(src, columns, OpenOptions{BatchRows: 1 + rng.IntN(700), Threads: 1 + rng.IntN(3), Budget: budget})
 			if err != nil {
 				t.Errorf("%s, columns %v, %d KiB: %v", format, columns, budget.limit>>10, err)

@@ -114,15 +114,3 @@ func (o *OpenOptions) wait(ctx context.Context, f func()) error {
 	f()
 	return nil
 }
-
-// Stats is what a source knows of itself before it is read. Figures are promises, not estimates:
-// an engine that finds them broken reports an error.
-type Stats struct {
-	Rows    int64         // -1 when it is not known
-	Bytes   int64         // in the input's own form, compressed; -1 when it is not known
-	Columns []ColumnStats // as long as the schema, or nil
-	Once    bool          // the rows can be read once only, as those of standard input
-}
-
-// ColumnStats is what is known of one column.
-type ColumnStats = rowdata.ColumnStats

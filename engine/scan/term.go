@@ -182,8 +182,11 @@ const (
 
 var opNames = [...]string{"=", "<>", "<", "<=", ">", ">=", "IN", "IS NULL", "IS NOT NULL"}
 
+// known says whether an operator is one of these.
+func (o Op) known() bool { return int(o) < len(opNames) }
+
 func (o Op) String() string {
-	if int(o) < len(opNames) {
+	if o.known() {
 		return opNames[o]
 	}
 	return fmt.Sprintf("Op(%d)", uint8(o))

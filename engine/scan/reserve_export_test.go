@@ -1,0 +1,3 @@
+package scan
+
+func (r *reserving) heldBytes() int64 { return r.held }
