@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
@@ -64,7 +65,7 @@ func TestDeviceAutoRows(t *testing.T) {
 		{"slow", 1_200_000, 1000, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			src, err := scan.Open(t.Context(), []string{files[c.rows]}, scan.Options{})
+			src, err := dataset.Open(t.Context(), []string{files[c.rows]}, dataset.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

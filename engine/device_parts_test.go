@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
@@ -125,7 +127,7 @@ func TestDeviceParts(t *testing.T) {
 				eng := openChecked(t, engine.WithTestingKnobs(opt, c.knobs))
 				src := scan.Batches(schema, batches)
 				if c.fromFile {
-					if src, err = scan.Open(t.Context(), []string{file}, scan.Options{}); err != nil {
+					if src, err = dataset.Open(t.Context(), []string{file}, dataset.Options{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -168,7 +170,7 @@ func TestDevicePartsFaults(t *testing.T) {
 	failEach(t, "parts", knobs, step, func(t *testing.T, knobs engine.TestingKnobs) {
 		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs))
 		for range 2 {
-			src, err := scan.Open(t.Context(), []string{file}, scan.Options{})
+			src, err := dataset.Open(t.Context(), []string{file}, dataset.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,7 @@
 //	eng, err := engine.Open(engine.Options{})
 //	...
 //	defer eng.Close()
-//	src, err := scan.Open(ctx, []string{"flights/*.parquet"}, scan.Options{})
+//	src, err := dataset.Open(ctx, []string{"flights/*.parquet"}, dataset.Options{})
 //	...
 //	result, err := eng.Aggregate(ctx, src, query.Query{
 //		Keys:       []query.Key{{Column: "origin"}},
@@ -15,7 +15,7 @@
 //		...
 //	}
 //
-// A source is files (scan.Open), record batches of the program's own (scan.Batches), or whatever implements scan.Source.
+// A source is files (dataset.Open), record batches of the program's own (scan.Batches), or whatever implements scan.Source.
 // Explain says how a query would run. Rows reads without aggregating, Sort orders, and package sink writes results.
 //
 //		source -> splits -> worker: decode -> tiles -> cpuagg.Worker        partition-generating phase

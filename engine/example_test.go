@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -78,7 +80,7 @@ func ExampleEngine_Aggregate() {
 	}
 	defer eng.Close()
 
-	flights, err := scan.Open(ctx, []string{"../tests/testdata/flights-*.parquet"}, scan.Options{})
+	flights, err := dataset.Open(ctx, []string{"../tests/testdata/flights-*.parquet"}, dataset.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -123,7 +125,7 @@ func ExampleResult() {
 		log.Fatal(err)
 	}
 
-	routes, err := scan.Open(context.Background(), []string{path}, scan.Options{})
+	routes, err := dataset.Open(context.Background(), []string{path}, dataset.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -146,7 +148,7 @@ func writeRoutes(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
-	flights, err := scan.Open(ctx, []string{"../tests/testdata/flights-2001.parquet"}, scan.Options{})
+	flights, err := dataset.Open(ctx, []string{"../tests/testdata/flights-2001.parquet"}, dataset.Options{})
 	if err != nil {
 		return err
 	}

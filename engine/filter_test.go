@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
@@ -97,7 +99,7 @@ func TestFilteredSource(t *testing.T) {
 	if err := out.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	src, err := scan.Open(t.Context(), []string{path}, scan.Options{})
+	src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

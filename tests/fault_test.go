@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"go.uber.org/goleak"
@@ -113,11 +115,11 @@ func aggregateFile(ctx context.Context, fsys vfs.FS, mem memory.Allocator, in, t
 	}
 	defer eng.Close()
 	types := map[string]arrow.DataType{"k": arrow.BinaryTypes.String, "v": arrow.PrimitiveTypes.Int64, "s": arrow.BinaryTypes.String}
-	opt := scan.Options{FS: fsys}
+	opt := dataset.Options{FS: fsys}
 	if csv, _ := filepath.Glob(filepath.Join(in, "*sv*")); len(csv) > 0 {
 		opt.CSV.Types = types
 	}
-	src, err := scan.Open(ctx, []string{in}, opt)
+	src, err := dataset.Open(ctx, []string{in}, opt)
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func aggregateFile(ctx context.Context, fsys vfs.FS, mem memory.Allocator, in, t
 // checkAnswer reads a result file, whose counts are exact and whose columns are told by their order.
 func checkAnswer(t *testing.T, file string, want *grouptest.Rows) {
 	t.Helper()
-	src := openFiles(t, scan.Options{}, file)
+	src := openFiles(t, dataset.Options{}, file)
 	q := query.Query{Keys: []query.Key{{Column: "k"}}}
 	for _, f := range want.Schema.Fields()[1:] {
 		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.First, Args: []string{f.Name}, Name: f.Name})

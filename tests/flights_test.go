@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -14,7 +16,7 @@ import (
 func TestFlights(t *testing.T) {
 	file := filepath.Join("testdata", "flights-2001.parquet")
 	db := openDuckDB(t)
-	src := openFiles(t, scan.Options{}, file)
+	src := openFiles(t, dataset.Options{}, file)
 	if err := db.LoadParquet(file, src.Schema()); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
@@ -33,7 +35,7 @@ func TestH2O(t *testing.T) {
 				t.Fatal(err)
 			}
 			db := openDuckDB(t)
-			src := openFiles(t, scan.Options{}, file)
+			src := openFiles(t, dataset.Options{}, file)
 			if err := db.LoadParquet(file, src.Schema()); err != nil {
 				t.Fatal(err)
 			}

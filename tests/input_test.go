@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/parquet"
@@ -133,7 +136,7 @@ func openParquet(t *testing.T, rng *rand.Rand, dir string, schema *arrow.Schema,
 			t.Fatal(err)
 		}
 	}
-	return openFiles(t, scan.Options{}, filepath.Join(dir, "*.parquet"))
+	return openFiles(t, dataset.Options{}, filepath.Join(dir, "*.parquet"))
 }
 
 // openArrow writes an IPC file.
@@ -157,7 +160,7 @@ func openArrow(t *testing.T, _ *rand.Rand, dir string, schema *arrow.Schema, bat
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return openFiles(t, scan.Options{}, file)
+	return openFiles(t, dataset.Options{}, file)
 }
 
 // sameDictionaries makes one batch of all rows.
@@ -193,14 +196,14 @@ func openArrowStream(t *testing.T, _ *rand.Rand, dir string, schema *arrow.Schem
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return openFiles(t, scan.Options{}, file)
+	return openFiles(t, dataset.Options{}, file)
 }
 
 func openCSV(t *testing.T, rng *rand.Rand, dir string, schema *arrow.Schema, batches []arrow.RecordBatch) scan.Source {
 	way := []struct {
 		file   string
-		format scan.Format
-	}{{"t.csv", scan.FormatCSV}, {"t.tsv", scan.FormatTSV}, {"t.csv.gz", scan.FormatCSV}, {"t.csv.zst", scan.FormatCSV}}[rng.IntN(4)]
+		format dataset.Format
+	}{{"t.csv", dataset.FormatCSV}, {"t.tsv", dataset.FormatTSV}, {"t.csv.gz", dataset.FormatCSV}, {"t.csv.zst", dataset.FormatCSV}}[rng.IntN(4)]
 	file := filepath.Join(dir, way.file)
 	w, err := sink.Create(file, schema, sink.Options{})
 	if err != nil {
@@ -218,12 +221,12 @@ func openCSV(t *testing.T, rng *rand.Rand, dir string, schema *arrow.Schema, bat
 	for _, f := range schema.Fields() {
 		types[f.Name] = f.Type
 	}
-	return openFiles(t, scan.Options{Format: way.format, CSV: scan.CSVOptions{Header: scan.HeaderYes, Types: types}}, file)
+	return openFiles(t, dataset.Options{Format: way.format, CSV: csv.Options{Header: csv.HeaderYes, Types: types}}, file)
 }
 
-func openFiles(t *testing.T, opt scan.Options, patterns ...string) scan.Source {
+func openFiles(t *testing.T, opt dataset.Options, patterns ...string) scan.Source {
 	t.Helper()
-	src, err := scan.Open(context.Background(), patterns, opt)
+	src, err := dataset.Open(context.Background(), patterns, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

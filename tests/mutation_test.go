@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 )
 
@@ -118,7 +119,7 @@ func TestMutations(t *testing.T) {
 
 // readDamaged answers salesQuery over a file that may not have the columns any more.
 func readDamaged(ctx context.Context, eng *engine.Engine, path string) error {
-	src, err := scan.Open(ctx, []string{path}, scan.Options{})
+	src, err := dataset.Open(ctx, []string{path}, dataset.Options{})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -29,7 +31,6 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/objects"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/vfs"
@@ -158,7 +159,7 @@ func write(path string, opt sink.Options, batches ...arrow.RecordBatch) error {
 // answerFrom answers salesQuery over files.
 func answerFrom(ctx context.Context, t *testing.T, fsys vfs.FS, patterns ...string) (*grouptest.Rows, error) {
 	t.Helper()
-	src, err := scan.Open(ctx, patterns, scan.Options{FS: fsys})
+	src, err := dataset.Open(ctx, patterns, dataset.Options{FS: fsys})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/tests/h2o"
@@ -32,7 +33,7 @@ func TestH2OInParts(t *testing.T) {
 		}
 	}
 	db := openDuckDB(t)
-	src := openFiles(t, scan.Options{}, files...)
+	src := openFiles(t, dataset.Options{}, files...)
 	if err := db.LoadParquet(filepath.Join(dir, "*.parquet"), src.Schema()); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func inParts(t *testing.T, q query.Query, files []string) (*grouptest.Rows, erro
 	var sources [][]partial.Blob
 	for i, file := range files {
 		path := filepath.Join(t.TempDir(), fmt.Sprint(i))
-		if err := writePartial(eng, path, openFiles(t, scan.Options{}, file), q); err != nil {
+		if err := writePartial(eng, path, openFiles(t, dataset.Options{}, file), q); err != nil {
 			return nil, err
 		}
 		blobs, err := partial.OpenDir(vfs.OS, path)

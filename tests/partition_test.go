@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/grouptest"
 )
@@ -79,7 +80,7 @@ func testFoldersAndDuckDB(t *testing.T, cities []any, theirsToo bool) {
 		dirs = dirs[:1]
 	}
 	for _, dir := range dirs {
-		src, err := scan.Open(t.Context(), []string{dir}, scan.Options{})
+		src, err := dataset.Open(t.Context(), []string{dir}, dataset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +121,7 @@ func TestFolderNames(t *testing.T) {
 		if err := write(dir, sink.Options{PartitionBy: []string{column}, OpenFilesMax: 9}, batch); err != nil {
 			t.Fatalf("column %q: %v", column, err)
 		}
-		src, err := scan.Open(t.Context(), []string{dir}, scan.Options{})
+		src, err := dataset.Open(t.Context(), []string{dir}, dataset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

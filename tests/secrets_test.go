@@ -15,11 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	mpgasql "github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/vfs"
@@ -329,7 +330,7 @@ func TestSecretsOfPanics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = plan.Prepare(context.Background(), eng, q, plan.Options{Scan: scan.Options{FS: knownFS{panickingFS{vfs.OS}}}})
+	_, err = plan.Prepare(context.Background(), eng, q, plan.Options{Scan: dataset.Options{FS: knownFS{panickingFS{vfs.OS}}}})
 	if err == nil || !strings.Contains(err.Error(), "host.invalid") {
 		t.Errorf("%v", err)
 	}

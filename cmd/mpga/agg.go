@@ -10,7 +10,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -151,7 +151,7 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	scanOptions.Budget = eng.Budget()
-	source, err := scan.Open(ctx, files, scanOptions)
+	source, err := dataset.Open(ctx, files, scanOptions)
 	if err != nil {
 		return err
 	}

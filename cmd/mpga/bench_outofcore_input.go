@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -58,7 +59,7 @@ func sumByKey() query.Query {
 
 // openPairs opens files of pairs, and sums their values up, by which they are in the page cache, too.
 func openPairs(ctx context.Context, files string) (in *pairsInput, err error) {
-	source, err := scan.Open(ctx, []string{files}, scan.Options{})
+	source, err := dataset.Open(ctx, []string{files}, dataset.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 	"unicode"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
-
-	"github.com/mpga/mpga/engine/scan"
 )
 
 func newDescribeCommand() *cobra.Command {
@@ -32,7 +32,7 @@ columns are those of its first rows.`,
 			if err != nil {
 				return err
 			}
-			infos, err := scan.Describe(cmd.Context(), files, opt)
+			infos, err := dataset.Describe(cmd.Context(), files, opt)
 			if err != nil {
 				return err
 			}
@@ -50,9 +50,9 @@ columns are those of its first rows.`,
 
 // describeFiles writes a heading and a table of columns for each file, and the sum of several. A file may have a
 // million columns, so the end of the context is an error.
-func describeFiles(ctx context.Context, infos []scan.FileInfo) (string, error) {
+func describeFiles(ctx context.Context, infos []dataset.FileInfo) (string, error) {
 	var b strings.Builder
-	total := scan.FileInfo{}
+	total := dataset.FileInfo{}
 	for _, info := range infos {
 		fmt.Fprintf(&b, "%s: %s, %s\n", info.Path, info.Format, extent(info))
 		if err := describeColumns(ctx, &b, info.Columns); err != nil {
@@ -77,14 +77,14 @@ func sumKnown(a, b int64) int64 {
 }
 
 // extent says how much a file holds.
-func extent(info scan.FileInfo) string {
+func extent(info dataset.FileInfo) string {
 	rows := "rows not counted"
 	if info.Rows >= 0 {
 		rows = counted(info.Rows, "row")
 	}
 	parts := []string{rows}
 	switch {
-	case info.Parts > 0 && info.Format == scan.FormatParquet:
+	case info.Parts > 0 && info.Format == dataset.FormatParquet:
 		parts = append(parts, counted(int64(info.Parts), "row group"))
 	case info.Parts > 0:
 		parts = append(parts, counted(int64(info.Parts), "part"))
@@ -98,7 +98,7 @@ func extent(info scan.FileInfo) string {
 var describeTitles = []string{"column", "type", "nulls", "size", "unpacked", "codec", "encodings", "range"}
 
 // describeCells are the texts of one column below describeTitles; what is not known is empty.
-func describeCells(c scan.ColumnInfo) []string {
+func describeCells(c dataset.ColumnInfo) []string {
 	known := func(n int64, format func(int64) string) string {
 		if n < 0 {
 			return ""
@@ -118,7 +118,7 @@ func describeCells(c scan.ColumnInfo) []string {
 }
 
 // describeColumns writes a table of the columns, without the cells that no column has.
-func describeColumns(ctx context.Context, b *strings.Builder, columns []scan.ColumnInfo) error {
+func describeColumns(ctx context.Context, b *strings.Builder, columns []dataset.ColumnInfo) error {
 	table := [][]string{describeTitles}
 	for _, c := range columns {
 		if ctx.Err() != nil {

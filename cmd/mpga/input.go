@@ -5,10 +5,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/pflag"
-
-	"github.com/mpga/mpga/engine/scan"
 )
 
 // inputFlags say how files are read.
@@ -33,25 +34,25 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 }
 
 // options turns the flags into options; reading stdin ends when ctx does.
-func (f *inputFlags) options(ctx context.Context, stdin io.Reader) (scan.Options, error) {
-	opt := scan.Options{
+func (f *inputFlags) options(ctx context.Context, stdin io.Reader) (dataset.Options, error) {
+	opt := dataset.Options{
 		FS:     filesOf(ctx),
 		Stdin:  &interruptibleReader{ctx: ctx, from: stdin},
 		NoHive: f.noHive,
-		CSV:    scan.CSVOptions{NullStrings: f.nulls},
+		CSV:    csv.Options{NullStrings: f.nulls},
 	}
 	if f.format != "auto" {
-		opt.Format = scan.Format(strings.ToLower(f.format))
+		opt.Format = dataset.Format(strings.ToLower(f.format))
 	}
 	var err error
-	if opt.CSV.Delimiter, err = scan.ParseChar(f.delimiter); err != nil {
+	if opt.CSV.Delimiter, err = csv.ParseChar(f.delimiter); err != nil {
 		return opt, usagef("--delimiter %w", err)
 	}
-	if opt.CSV.Quote, err = scan.ParseChar(f.quote); err != nil {
+	if opt.CSV.Quote, err = csv.ParseChar(f.quote); err != nil {
 		return opt, usagef("--quote %w", err)
 	}
 	opt.CSV.NoQuote = f.quote == ""
-	if opt.CSV.Header, err = scan.ParseHeader(f.header); err != nil {
+	if opt.CSV.Header, err = csv.ParseHeader(f.header); err != nil {
 		return opt, usagef("--header %w", err)
 	}
 	if opt.CSV.Types, err = columnTypes(f.types); err != nil {
@@ -72,7 +73,7 @@ func columnTypes(texts []string) (map[string]arrow.DataType, error) {
 		if i < 1 {
 			return nil, usagef("--type %q: want column=type, as in zip=string", text)
 		}
-		t, err := scan.ParseType(text[i+1:])
+		t, err := csv.ParseType(text[i+1:])
 		if err != nil {
 			return nil, usagef("--type %q: %w", text, err)
 		}

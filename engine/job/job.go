@@ -9,12 +9,14 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 )
@@ -275,24 +277,24 @@ func (v *validation) retry(at string, r Retry) {
 }
 
 // scanOptions returns how the step reads. The fields of its errors begin with a dot.
-func (s *Step) scanOptions() (scan.Options, error) {
+func (s *Step) scanOptions() (dataset.Options, error) {
 	in, v := &s.Input, validation{}
-	opt := scan.Options{NoHive: in.NoHive, CSV: scan.CSVOptions{NullStrings: in.Nulls}}
+	opt := dataset.Options{NoHive: in.NoHive, CSV: csv.Options{NullStrings: in.Nulls}}
 	if in.Format != "auto" {
-		opt.Format = scan.Format(in.Format)
+		opt.Format = dataset.Format(in.Format)
 	}
 	var err error
-	opt.CSV.Delimiter, err = scan.ParseChar(in.Delimiter)
+	opt.CSV.Delimiter, err = csv.ParseChar(in.Delimiter)
 	v.add(".delimiter", err)
 	if in.Quote != nil {
-		opt.CSV.Quote, err = scan.ParseChar(*in.Quote)
+		opt.CSV.Quote, err = csv.ParseChar(*in.Quote)
 		opt.CSV.NoQuote = *in.Quote == ""
 		v.add(".quote", err)
 	}
-	opt.CSV.Header, err = scan.ParseHeader(in.Header)
+	opt.CSV.Header, err = csv.ParseHeader(in.Header)
 	v.add(".header", err)
 	for column, text := range in.Types {
-		t, err := scan.ParseType(text)
+		t, err := csv.ParseType(text)
 		v.add(".types."+column, err)
 		if opt.CSV.Types == nil {
 			opt.CSV.Types = make(map[string]arrow.DataType)

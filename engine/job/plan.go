@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/redact"
 )
@@ -98,7 +99,7 @@ func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *O
 			return sp, nil
 		}
 	}
-	source, err := scan.Open(ctx, s.From, scanOptions)
+	source, err := dataset.Open(ctx, s.From, scanOptions)
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
@@ -535,8 +536,8 @@ func TestPlanAfter(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
-	a, b := scan.Identity{Path: "a", Bytes: 1}, scan.Identity{Path: "b", Bytes: 1}
-	for want, files := range map[string][2][]scan.Identity{
+	a, b := dataset.Identity{Path: "a", Bytes: 1}, dataset.Identity{Path: "b", Bytes: 1}
+	for want, files := range map[string][2][]dataset.Identity{
 		"":                                       {{a, b, b}, {a, b, b}},
 		"b is new":                               {{a}, {a, b}},
 		"b is gone":                              {{a, b}, {a}},

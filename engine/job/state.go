@@ -10,20 +10,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/mpga/mpga/internal/vfs"
 )
 
 // stepState is what a step's last success was made of. J2, J3.
 type stepState struct {
-	Format      int             `json:"format"`
-	Step        string          `json:"step"`
-	Fingerprint string          `json:"fingerprint"` // of the query and of how it reads and writes
-	Version     string          `json:"version"`     // of the program
-	Inputs      []scan.Identity `json:"inputs"`
-	Outputs     []scan.Identity `json:"outputs"`
-	Finished    time.Time       `json:"finished"`
-	Rows        int64           `json:"rows"` // of the output
+	Format      int                `json:"format"`
+	Step        string             `json:"step"`
+	Fingerprint string             `json:"fingerprint"` // of the query and of how it reads and writes
+	Version     string             `json:"version"`     // of the program
+	Inputs      []dataset.Identity `json:"inputs"`
+	Outputs     []dataset.Identity `json:"outputs"`
+	Finished    time.Time          `json:"finished"`
+	Rows        int64              `json:"rows"` // of the output
 }
 
 // stateFormat is the version of stepState. Another one counts as no state.
@@ -100,7 +101,7 @@ func (st *stepState) why(fsys vfs.FS, now *stepState, output string) string {
 }
 
 // changed says how files differ from what they were.
-func changed(before, now []scan.Identity) string {
+func changed(before, now []dataset.Identity) string {
 	was, is := byPath(before), byPath(now)
 	for _, id := range now {
 		old, known := was[id.Path]
@@ -122,8 +123,8 @@ func changed(before, now []scan.Identity) string {
 	return ""
 }
 
-func byPath(files []scan.Identity) map[string]scan.Identity {
-	m := make(map[string]scan.Identity, len(files))
+func byPath(files []dataset.Identity) map[string]dataset.Identity {
+	m := make(map[string]dataset.Identity, len(files))
 	for _, id := range files {
 		m[id.Path] = id
 	}
@@ -131,13 +132,13 @@ func byPath(files []scan.Identity) map[string]scan.Identity {
 }
 
 // written lists the files of an output, which is a file, a directory or a prefix of objects.
-func written(fsys vfs.FS, path string) ([]scan.Identity, error) {
+func written(fsys vfs.FS, path string) ([]dataset.Identity, error) {
 	if objects, ok := fsys.(vfs.Objects); ok && objects.IsObject(path) {
 		below, err := objects.List(strings.TrimRight(path, "/") + "/")
 		if err != nil {
 			return nil, err
 		}
-		var files []scan.Identity
+		var files []dataset.Identity
 		for _, object := range below {
 			file, err := written(fsys, object.Name)
 			if err != nil {
@@ -154,13 +155,13 @@ func written(fsys vfs.FS, path string) ([]scan.Identity, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return []scan.Identity{scan.NewIdentity(path, info)}, nil
+		return []dataset.Identity{dataset.NewIdentity(path, info)}, nil
 	}
 	entries, err := fsys.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
-	var files []scan.Identity
+	var files []dataset.Identity
 	for _, entry := range entries {
 		below, err := written(fsys, filepath.Join(path, entry.Name()))
 		if err != nil {

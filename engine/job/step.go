@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/redact"
@@ -131,12 +132,12 @@ func (r *stepRun) attempt(ctx context.Context) error {
 }
 
 // inspect lists a step's inputs and says why it must run, "" where it need not.
-func (j *Job) inspect(ctx context.Context, s *Step, scanOptions scan.Options, opt *Options) (now *stepState, reason string, err error) {
+func (j *Job) inspect(ctx context.Context, s *Step, scanOptions dataset.Options, opt *Options) (now *stepState, reason string, err error) {
 	now = &stepState{Format: stateFormat, Step: s.Name, Version: opt.Version}
 	if now.Fingerprint, err = s.fingerprint(); err != nil {
 		return nil, "", err
 	}
-	if now.Inputs, err = scan.Identities(ctx, s.From, scanOptions); err != nil {
+	if now.Inputs, err = dataset.Identities(ctx, s.From, scanOptions); err != nil {
 		return nil, "", err
 	}
 	for _, in := range now.Inputs {
@@ -157,7 +158,7 @@ func within(file, output string) bool {
 func isURL(path string) bool { return strings.Contains(path, "://") }
 
 // answer runs the query and writes its result.
-func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err error) {
+func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err error) {
 	s := r.step
 	sinkOptions, err := s.sinkOptions()
 	if err != nil {
@@ -183,7 +184,7 @@ func (r *stepRun) answer(ctx context.Context, scanOptions scan.Options) (err err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	scanOptions.Budget = eng.Budget()
-	source, err := scan.Open(ctx, s.From, scanOptions)
+	source, err := dataset.Open(ctx, s.From, scanOptions)
 	if err != nil {
 		return err
 	}
@@ -237,7 +238,7 @@ func (r *stepRun) progress() func(engine.Progress) {
 	}
 }
 
-func totalBytes(files []scan.Identity) int64 {
+func totalBytes(files []dataset.Identity) int64 {
 	var sum int64
 	for _, f := range files {
 		sum += f.Bytes

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
@@ -23,7 +25,7 @@ type Options struct {
 	Tables map[string]Table
 
 	// Scan says how files are read that FROM names.
-	Scan scan.Options
+	Scan dataset.Options
 
 	// Overflow says what the sum of an integer column does when it passes int64.
 	// The default is query.OverflowError.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -15,7 +17,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
@@ -84,7 +85,7 @@ func TestPruning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := Prepare(context.Background(), eng, s, Options{Tables: map[string]Table{"days": {Files: []string{file}}}, Scan: scan.Options{FS: fs}})
+		q, err := Prepare(context.Background(), eng, s, Options{Tables: map[string]Table{"days": {Files: []string{file}}}, Scan: dataset.Options{FS: fs}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/nearest"
@@ -17,11 +19,11 @@ import (
 type readerOption struct {
 	names   []string // the first is the usual one
 	parquet bool     // read_parquet has it too
-	set     func(*scan.Options, sql.Option) error
+	set     func(*dataset.Options, sql.Option) error
 }
 
 var readerOptions = []readerOption{
-	{names: []string{"delim", "sep", "delimiter"}, set: func(opt *scan.Options, o sql.Option) error {
+	{names: []string{"delim", "sep", "delimiter"}, set: func(opt *dataset.Options, o sql.Option) error {
 		text, err := character(o)
 		if err == nil && text == "" {
 			err = wanted(o, "one ASCII character in quotes")
@@ -31,35 +33,35 @@ var readerOptions = []readerOption{
 		}
 		return err
 	}},
-	{names: []string{"header"}, set: func(opt *scan.Options, o sql.Option) error {
+	{names: []string{"header"}, set: func(opt *dataset.Options, o sql.Option) error {
 		truth, err := truthOf(o)
-		opt.CSV.Header = scan.HeaderNo
+		opt.CSV.Header = csv.HeaderNo
 		if truth {
-			opt.CSV.Header = scan.HeaderYes
+			opt.CSV.Header = csv.HeaderYes
 		}
 		return err
 	}},
-	{names: []string{"columns"}, set: func(opt *scan.Options, o sql.Option) error {
+	{names: []string{"columns"}, set: func(opt *dataset.Options, o sql.Option) error {
 		if o.Names == nil {
 			return wanted(o, "{'name': 'TYPE', ...}")
 		}
 		opt.CSV.Names = o.Names
 		return setTypes(opt, o)
 	}},
-	{names: []string{"names", "column_names"}, set: func(opt *scan.Options, o sql.Option) (err error) {
+	{names: []string{"names", "column_names"}, set: func(opt *dataset.Options, o sql.Option) (err error) {
 		opt.CSV.Names, err = textsOf(o)
 		return err
 	}},
 	{names: []string{"types", "dtypes", "column_types"}, set: setTypes},
-	{names: []string{"all_varchar"}, set: func(opt *scan.Options, o sql.Option) (err error) {
+	{names: []string{"all_varchar"}, set: func(opt *dataset.Options, o sql.Option) (err error) {
 		opt.CSV.AllText, err = truthOf(o)
 		return err
 	}},
-	{names: []string{"nullstr", "null"}, set: func(opt *scan.Options, o sql.Option) (err error) {
+	{names: []string{"nullstr", "null"}, set: func(opt *dataset.Options, o sql.Option) (err error) {
 		opt.CSV.NullStrings, err = textsOf(o)
 		return err
 	}},
-	{names: []string{"quote"}, set: func(opt *scan.Options, o sql.Option) error {
+	{names: []string{"quote"}, set: func(opt *dataset.Options, o sql.Option) error {
 		text, err := character(o)
 		switch {
 		case err != nil:
@@ -71,20 +73,20 @@ var readerOptions = []readerOption{
 		}
 		return nil
 	}},
-	{names: []string{"escape"}, set: func(*scan.Options, sql.Option) error { return nil }}, // checkEscape looks at it
-	{names: []string{"skip"}, set: func(opt *scan.Options, o sql.Option) (err error) {
+	{names: []string{"escape"}, set: func(*dataset.Options, sql.Option) error { return nil }}, // checkEscape looks at it
+	{names: []string{"skip"}, set: func(opt *dataset.Options, o sql.Option) (err error) {
 		opt.CSV.SkipLines, err = numberOf(o, 0)
 		return err
 	}},
-	{names: []string{"sample_size"}, set: func(opt *scan.Options, o sql.Option) (err error) {
+	{names: []string{"sample_size"}, set: func(opt *dataset.Options, o sql.Option) (err error) {
 		opt.CSV.SampleRows, err = numberOf(o, 1)
 		return err
 	}},
-	{names: []string{"auto_detect"}, set: func(_ *scan.Options, o sql.Option) error { return must(o, "true") }},
-	{names: []string{"compression"}, set: func(_ *scan.Options, o sql.Option) error { return must(o, "'auto'") }},
-	{names: []string{"dateformat", "date_format"}, set: func(_ *scan.Options, o sql.Option) error { return must(o, "'%Y-%m-%d'") }},
-	{names: []string{"timestampformat", "timestamp_format"}, set: func(_ *scan.Options, o sql.Option) error { return must(o, "'%Y-%m-%d %H:%M:%S'") }},
-	{names: []string{"hive_partitioning"}, parquet: true, set: func(opt *scan.Options, o sql.Option) error {
+	{names: []string{"auto_detect"}, set: func(_ *dataset.Options, o sql.Option) error { return must(o, "true") }},
+	{names: []string{"compression"}, set: func(_ *dataset.Options, o sql.Option) error { return must(o, "'auto'") }},
+	{names: []string{"dateformat", "date_format"}, set: func(_ *dataset.Options, o sql.Option) error { return must(o, "'%Y-%m-%d'") }},
+	{names: []string{"timestampformat", "timestamp_format"}, set: func(_ *dataset.Options, o sql.Option) error { return must(o, "'%Y-%m-%d %H:%M:%S'") }},
+	{names: []string{"hive_partitioning"}, parquet: true, set: func(opt *dataset.Options, o sql.Option) error {
 		truth, err := truthOf(o)
 		opt.NoHive = !truth
 		return err
@@ -92,13 +94,13 @@ var readerOptions = []readerOption{
 }
 
 // scanOptions adds the arguments of read_csv or read_parquet to the options of the statement.
-func (p *planner) scanOptions(s *sql.Select, f *sql.From) (scan.Options, error) {
+func (p *planner) scanOptions(s *sql.Select, f *sql.From) (dataset.Options, error) {
 	opt := p.opt.Scan
 	switch f.Function {
 	case "read_csv":
-		opt.Format = scan.FormatCSV
+		opt.Format = dataset.FormatCSV
 	case "read_parquet":
-		opt.Format = scan.FormatParquet
+		opt.Format = dataset.FormatParquet
 	}
 	for _, o := range f.Options {
 		if err := setReaderOption(&opt, f.Function, o); err != nil {
@@ -113,7 +115,7 @@ func (p *planner) scanOptions(s *sql.Select, f *sql.From) (scan.Options, error) 
 	return opt, nil
 }
 
-func setReaderOption(opt *scan.Options, function string, o sql.Option) error {
+func setReaderOption(opt *dataset.Options, function string, o sql.Option) error {
 	var known []string
 	for _, option := range readerOptions {
 		if function == "read_parquet" && !option.parquet {
@@ -132,7 +134,7 @@ func setReaderOption(opt *scan.Options, function string, o sql.Option) error {
 }
 
 // checkEscape refuses an escape character: a quote within quotes is written twice.
-func checkEscape(opt *scan.Options, o sql.Option) error {
+func checkEscape(opt *dataset.Options, o sql.Option) error {
 	if o.Name != "escape" {
 		return nil
 	}
@@ -148,7 +150,7 @@ func checkEscape(opt *scan.Options, o sql.Option) error {
 }
 
 // setTypes takes {'name': 'TYPE', ...}.
-func setTypes(opt *scan.Options, o sql.Option) error {
+func setTypes(opt *dataset.Options, o sql.Option) error {
 	types := map[string]arrow.DataType{}
 	for i, name := range o.Names {
 		text, _ := o.List[i].Value.(string)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan"
@@ -109,7 +111,7 @@ func (p *planner) from(ctx context.Context, s *sql.Select) (*relation, error) {
 		if err != nil {
 			return nil, err
 		}
-		src, err := scan.Open(ctx, f.Files, opt)
+		src, err := dataset.Open(ctx, f.Files, opt)
 		if err != nil {
 			at := s.ErrorAt(f.At, err.Error())
 			at.Cause = err
@@ -141,7 +143,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 	if t.Source != nil {
 		return relationOf(t.Source), nil
 	}
-	src, err := scan.Open(ctx, t.Files, p.opt.Scan)
+	src, err := dataset.Open(ctx, t.Files, p.opt.Scan)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/plan"
@@ -111,7 +113,7 @@ func (s *sizeTest) makeTable(t *testing.T) {
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	file, err := scan.Open(t.Context(), []string{path}, scan.Options{})
+	file, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@
 //	         -> splits (row group, run of record batches, 4 MiB of text)
 //	         -> record batches                                        Split.Open
 //
-// A format implements input, part and rowReader; everything that formats share - matching columns
+// A format implements input, part and RowReader; everything that formats share - matching columns
 // by name, constant columns, slicing to the wanted batch size, recovering panics of the libraries
 // beneath, naming the file in an error - is done once, in table.go, split.go and deliver.go.
 //

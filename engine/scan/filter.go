@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
 // Filter returns a source of the rows of src that a predicate needs: without a RowFilter, all rows for
@@ -31,13 +34,13 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 // condition is a predicate of a source, its terms in the units of the source's columns.
 type condition struct {
 	schema *arrow.Schema
-	terms  *conjunction
-	filter RowFilter // nil: all rows are needed
-	rows   *rowTest  // runs filter
+	terms  *predicate.Conjunction
+	filter RowFilter       // nil: all rows are needed
+	rows   *decode.RowTest // runs filter
 }
 
 func newCondition(p Predicate, schema *arrow.Schema) *condition {
-	return &condition{schema: schema, terms: bindPredicate(&p, schema), filter: p.Rows, rows: &rowTest{filter: p.Rows}}
+	return &condition{schema: schema, terms: bindPredicate(&p, schema), filter: p.Rows, rows: &decode.RowTest{Filter: p.Rows}}
 }
 
 // columns returns those that the filter needs.
@@ -50,8 +53,8 @@ func (t *condition) columns() []int {
 
 // fill adds what has been counted.
 func (t *condition) fill(p Pruning) Pruning {
-	p.RowsTested, p.RowsKept = t.rows.tested.Load(), t.rows.kept.Load()
-	p.BytesPassed = t.rows.passed.Load()
+	p.RowsTested, p.RowsKept = t.rows.Tested.Load(), t.rows.Kept.Load()
+	p.BytesPassed = t.rows.Passed.Load()
 	return p
 }
 
@@ -64,13 +67,13 @@ func (t *condition) stats(s Stats) Stats {
 		s.Rows = -1
 	}
 	if s.Columns == nil {
-		s.Columns = make([]ColumnStats, t.schema.NumFields())
+		s.Columns = make([]decode.ColumnStats, t.schema.NumFields())
 	}
 	s.Columns = slices.Clone(s.Columns)
 	for i := range s.Columns {
 		s.Columns[i].Tight = false
 	}
-	narrowStats(s.Columns, t.terms.terms, t.schema)
+	narrowStats(s.Columns, t.terms.Terms, t.schema)
 	return s
 }
 

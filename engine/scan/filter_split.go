@@ -7,17 +7,21 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/rowset"
 )
 
 // filteredSplit filters the batches of a split, which has the columns wanted and those that are tested.
 type filteredSplit struct {
 	Split
-	test           *rowTest
+	test           *decode.RowTest
 	schema         *arrow.Schema // of the columns wanted
 	wanted, tested []int         // among the columns of Split
 }
 
-func newFilteredSplit(s Split, test *rowTest, schema *arrow.Schema, columns, wanted, tested []int) Split {
+func newFilteredSplit(s Split, test *decode.RowTest, schema *arrow.Schema, columns, wanted, tested []int) Split {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
 		fields[i] = schema.Field(c)
@@ -35,7 +39,7 @@ func (s *filteredSplit) Open(ctx context.Context, opt OpenOptions) (array.Record
 	if err != nil {
 		return nil, err
 	}
-	r := &filteredReader{ctx: ctx, split: s, from: from, mem: opt.Allocator, selection: selection{test: s.test}}
+	r := &filteredReader{ctx: ctx, split: s, from: from, mem: opt.Allocator, selection: decode.Selection{Test: s.test}}
 	r.refs.Store(1)
 	return r, nil
 }
@@ -47,7 +51,7 @@ type filteredReader struct {
 	split     *filteredSplit
 	from      array.RecordReader
 	mem       memory.Allocator
-	selection selection
+	selection decode.Selection
 	current   arrow.RecordBatch
 	err       error
 }
@@ -85,7 +89,7 @@ func (r *filteredReader) Next() bool {
 	for r.err == nil && r.from.Next() {
 		err := UseBatch(r.from.RecordBatch(), func() error { return r.filter(r.from.RecordBatch()) })
 		if err != nil {
-			r.err = locate(r.split.Name(), err)
+			r.err = decode.Locate(r.split.Name(), err)
 			return false
 		}
 		if r.current != nil {
@@ -100,20 +104,20 @@ func (r *filteredReader) Next() bool {
 
 // filter sets current to the rows of a batch that pass, if there are any.
 func (r *filteredReader) filter(batch arrow.RecordBatch) error {
-	tested := project(batch, r.split.tested)
+	tested := delivery.Project(batch, r.split.tested)
 	defer tested.Release()
-	kept, err := r.selection.run(r.ctx, tested)
+	kept, err := r.selection.Run(r.ctx, tested)
 	if err != nil || kept == 0 {
 		return Placed(r.from, r.split.Name(), err)
 	}
-	r.current, err = takeBatch(r.mem, batch, r.split.wanted, &r.selection.rows)
+	r.current, err = rowset.TakeBatch(r.mem, batch, r.split.wanted, &r.selection.Rows)
 	return err
 }
 
 // Place implements Placer.
 func (r *filteredReader) Place(i int) string {
 	if p, ok := r.from.(Placer); ok {
-		return p.Place(r.selection.rows.nth(i))
+		return p.Place(r.selection.Rows.Nth(i))
 	}
 	return ""
 }

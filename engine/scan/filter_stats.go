@@ -4,23 +4,26 @@ import (
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
 // narrowStats adds to what is known of columns that the terms hold for every row: a column that is compared
 // has no NULL, and its values are in the range that is left. A range is what packs keys and makes tables small.
-func narrowStats(columns []ColumnStats, terms []boundTerm, schema *arrow.Schema) {
+func narrowStats(columns []decode.ColumnStats, terms []predicate.Term, schema *arrow.Schema) {
 	for i := range terms {
 		t := &terms[i]
-		if t.op == OpIsNull {
+		if t.Op == predicate.OpIsNull {
 			continue
 		}
-		c := &columns[t.column]
+		c := &columns[t.Column]
 		c.NoNulls = true
 		low, high, ok := c.Min, c.Max, c.HasRange
 		if !ok {
-			low, high, ok = TypeRange(schema.Field(t.column).Type)
+			low, high, ok = TypeRange(schema.Field(t.Column).Type)
 		}
-		if low, high = t.narrow(low, high); ok && low <= high && t.compares() {
+		if low, high = t.Narrow(low, high); ok && low <= high && t.Compares() {
 			c.HasRange, c.Min, c.Max = true, low, high
 		}
 	}

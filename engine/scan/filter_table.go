@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
 // filteredTable is a table without the files, row groups and pages that no term is TRUE for.
@@ -20,17 +23,17 @@ type filteredTable struct {
 // filePlan says what of a file is to be read.
 type filePlan struct {
 	pruned bool
-	groups []groupPlan // of a file with row groups; nil of others
+	groups []decode.GroupPlan // of a file with row groups; nil of others
 }
 
 func (f *filteredTable) prune(ctx context.Context) error {
-	workers, askCtx := newAskers(ctx)
+	workers, askCtx := decode.NewAskers(ctx)
 	for i := range f.files {
 		own, pruned := f.fileTerms(i)
 		f.files[i].pruned = pruned
-		if p, ok := f.table.files[i].input.(grouped); ok && !pruned {
-			f.files[i].groups = p.prune(own)
-			p.ask(askCtx, own, f.files[i].groups, workers)
+		if p, ok := f.table.files[i].Input.(decode.Grouped); ok && !pruned {
+			f.files[i].groups = p.Prune(own)
+			p.Ask(askCtx, own, f.files[i].groups, workers)
 		}
 	}
 	err := errors.Join(workers.Wait(), ctx.Err())
@@ -40,13 +43,13 @@ func (f *filteredTable) prune(ctx context.Context) error {
 
 // fileTerms returns the terms on columns of a file, in whose schema they are counted, and whether those
 // on folders, or on columns of NULLs alone, exclude the file.
-func (f *filteredTable) fileTerms(file int) (own *conjunction, pruned bool) {
-	own = &conjunction{}
-	if own.terms, pruned = f.ownTerms(file, f.test.terms.terms); pruned {
+func (f *filteredTable) fileTerms(file int) (own *predicate.Conjunction, pruned bool) {
+	own = &predicate.Conjunction{}
+	if own.Terms, pruned = f.ownTerms(file, f.test.terms.Terms); pruned {
 		return nil, true
 	}
-	for _, alternatives := range f.test.terms.anyOf {
-		var left [][]boundTerm
+	for _, alternatives := range f.test.terms.AnyOf {
+		var left [][]predicate.Term
 		all := false // some alternative says no more of this file
 		for _, terms := range alternatives {
 			if terms, pruned := f.ownTerms(file, terms); !pruned {
@@ -58,26 +61,26 @@ func (f *filteredTable) fileTerms(file int) (own *conjunction, pruned bool) {
 		case len(left) == 0:
 			return nil, true
 		case !all:
-			own.anyOf = append(own.anyOf, left)
+			own.AnyOf = append(own.AnyOf, left)
 		}
 	}
 	return own, false
 }
 
 // ownTerms returns those of some terms that are on columns of a file, and whether one on a folder excludes it.
-func (f *filteredTable) ownTerms(file int, terms []boundTerm) (own []boundTerm, pruned bool) {
+func (f *filteredTable) ownTerms(file int, terms []predicate.Term) (own []predicate.Term, pruned bool) {
 	fileColumns := f.fields.NumFields() - len(f.hive)
 	for _, t := range terms {
-		b := bounds{allNulls: true}
+		b := predicate.Bounds{AllNulls: true}
 		switch in := &f.table.files[file]; {
-		case t.column >= fileColumns:
-			b = f.hive[t.column-fileColumns].bounds(file)
-		case !in.allNull(t.column):
-			t.column = in.columns[t.column]
+		case t.Column >= fileColumns:
+			b = f.hive[t.Column-fileColumns].bounds(file)
+		case !in.allNull(t.Column):
+			t.Column = in.columns[t.Column]
 			own = append(own, t)
 			continue
 		}
-		if t.excludes(&b) {
+		if t.Excludes(&b) {
 			return nil, true
 		}
 	}
@@ -89,44 +92,44 @@ func (f *filteredTable) count() {
 	p := &f.pruning
 	p.Files = int64(len(f.files))
 	for i := range f.files {
-		input, plan := f.table.files[i].input, &f.files[i]
-		file, isGrouped := input.(grouped)
+		input, plan := f.table.files[i].Input, &f.files[i]
+		file, isGrouped := input.(decode.Grouped)
 		rows := int64(0)
 		if isGrouped {
-			rows = int64(file.span())
+			rows = int64(file.Span())
 		} else {
-			rows = input.stats().Rows
+			rows = input.Stats().Rows
 		}
-		p.Rows = addKnown(p.Rows, rows)
+		p.Rows = decode.AddKnown(p.Rows, rows)
 		if isGrouped {
-			p.RowGroups += int64(file.groupCount())
+			p.RowGroups += int64(file.GroupCount())
 		}
 		if plan.pruned {
 			by := &p.By[PrunedByFolder]
 			by.Files++
 			by.Rows += max(rows, 0)
 			if isGrouped {
-				by.RowGroups += int64(file.groupCount())
+				by.RowGroups += int64(file.GroupCount())
 			}
 			continue
 		}
 		left := false
 		for g := range plan.groups {
 			of := &plan.groups[g]
-			rows := file.groupRows(g)
-			p.BytesAsked += of.asked
-			p.By[PrunedByPageIndex].Pages += of.pages
-			left = left || !of.pruned
-			if of.pruned {
-				p.By[of.reason].RowGroups++
-				p.By[of.reason].Rows += rows
+			rows := file.GroupRows(g)
+			p.BytesAsked += of.Asked
+			p.By[PrunedByPageIndex].Pages += of.Pages
+			left = left || !of.Pruned
+			if of.Pruned {
+				p.By[of.Reason].RowGroups++
+				p.By[of.Reason].Rows += rows
 			} else {
-				p.By[PrunedByPageIndex].Rows += rows - of.rows(rows)
+				p.By[PrunedByPageIndex].Rows += rows - of.Rows(rows)
 			}
 		}
 		if isGrouped && !left && len(plan.groups) > 0 {
 			plan.pruned = true
-			p.By[plan.groups[0].reason].Files++
+			p.By[plan.groups[0].Reason].Files++
 		}
 	}
 }
@@ -144,10 +147,10 @@ func (f *filteredTable) Stats() Stats {
 			}
 		}
 		f.known = f.test.stats(f.mergeFiles(left, func(i int) Stats {
-			if p, ok := f.table.files[i].input.(grouped); ok {
-				return p.statsOf(f.files[i].groups)
+			if p, ok := f.table.files[i].Input.(decode.Grouped); ok {
+				return p.StatsOf(f.files[i].groups)
 			}
-			return f.table.files[i].stats()
+			return f.table.files[i].Stats()
 		}))
 	})
 	return f.known
@@ -169,12 +172,12 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 			return nil, err
 		}
 		for _, s := range of {
-			part, isGroup := s.part.(groupPart)
+			part, isGroup := s.part.(decode.GroupPart)
 			switch {
-			case isGroup && f.files[i].groups[part.groupIndex()].pruned:
+			case isGroup && f.files[i].groups[part.GroupIndex()].Pruned:
 				continue
 			case isGroup:
-				s.filterGroup(part, f.test.rows, &f.files[i].groups[part.groupIndex()], wanted, tested)
+				s.filterGroup(part, f.test.rows, &f.files[i].groups[part.GroupIndex()], wanted, tested)
 				splits = append(splits, s)
 			case f.test.filter != nil:
 				splits = append(splits, newFilteredSplit(s, f.test.rows, f.fields, columns, wanted, tested))
@@ -188,12 +191,12 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 
 // filterGroup makes a row group's split return the rows that are needed. wanted and tested are columns
 // of the split.
-func (s *split) filterGroup(part groupPart, test *rowTest, of *groupPlan, wanted, tested []int) {
-	if test.all() && of.ranges == nil {
+func (s *split) filterGroup(part decode.GroupPart, test *decode.RowTest, of *decode.GroupPlan, wanted, tested []int) {
+	if test.All() && of.Ranges == nil {
 		return
 	}
-	f := &groupFilter{test: test, ranges: of.ranges}
-	f.plan, f.tested = s.plan.some(tested)
-	s.plan, f.wanted = s.plan.some(wanted)
-	part.setFilter(f)
+	f := &decode.GroupFilter{Test: test, Ranges: of.Ranges}
+	f.Plan, f.Tested = s.plan.Some(tested)
+	s.plan, f.Wanted = s.plan.Some(wanted)
+	part.SetFilter(f)
 }

@@ -1,20 +1,25 @@
 package scan
 
-import "github.com/apache/arrow-go/v18/arrow"
+import (
+	"github.com/apache/arrow-go/v18/arrow"
 
-// hiveColumn is a column whose value is the same for all rows of a file. The values are in the
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/predicate"
+)
+
+// Folder is a column whose value is the same for all rows of a file. The values are in the
 // order of the files; a nil one is NULL.
-type hiveColumn struct {
-	field  arrow.Field
-	values []any // string, int64 or arrow.Date32
+type Folder struct {
+	Field  arrow.Field
+	Values []any // string, int64 or arrow.Date32
 }
 
 // stats returns what the folder names of some files say of the column.
-func (c *hiveColumn) stats(files []int) ColumnStats {
-	stats := ColumnStats{NoNulls: !c.field.Nullable, Repeats: c.field.Type.ID() == arrow.STRING}
+func (c *Folder) stats(files []int) decode.ColumnStats {
+	stats := decode.ColumnStats{NoNulls: !c.Field.Nullable, Repeats: c.Field.Type.ID() == arrow.STRING}
 	for _, file := range files {
 		var n int64
-		switch v := c.values[file].(type) {
+		switch v := c.Values[file].(type) {
 		case int64:
 			n = v
 		case arrow.Date32:
@@ -31,17 +36,17 @@ func (c *hiveColumn) stats(files []int) ColumnStats {
 }
 
 // bounds returns what the folders of a file say of the column.
-func (c *hiveColumn) bounds(file int) bounds {
-	v := value{}
-	switch of := c.values[file].(type) {
+func (c *Folder) bounds(file int) predicate.Bounds {
+	v := predicate.Value{}
+	switch of := c.Values[file].(type) {
 	case nil:
-		return bounds{allNulls: true}
+		return predicate.Bounds{AllNulls: true}
 	case int64:
-		v = value{family: numberFamily, integer: of}
+		v = predicate.Value{Family: predicate.NumberFamily, Integer: of}
 	case arrow.Date32:
-		v = value{family: momentFamily, integer: int64(of)}
+		v = predicate.Value{Family: predicate.MomentFamily, Integer: int64(of)}
 	case string:
-		v = value{family: bytesFamily, bytes: []byte(of)}
+		v = predicate.Value{Family: predicate.BytesFamily, Bytes: []byte(of)}
 	}
-	return bounds{low: &v, high: &v, exact: true, noNulls: true}
+	return predicate.Bounds{Low: &v, High: &v, Exact: true, NoNulls: true}
 }

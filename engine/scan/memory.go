@@ -8,6 +8,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
 // partRows is how many rows of a batch in memory make a split: enough that opening it costs nothing,
@@ -26,12 +29,12 @@ func Batches(schema *arrow.Schema, batches []arrow.RecordBatch) Source {
 			}
 		}
 	}
-	return mustTable(&batchInput{fields: deliveredSchema(schema), given: schema, batches: batches})
+	return mustTable(&batchInput{fields: delivery.Schema(schema), given: schema, batches: batches})
 }
 
-// mustTable is newTable for one input without hive columns, which nothing can disagree with.
-func mustTable(in input) *table {
-	t, err := newTable([]tableInput{{input: in}}, nil)
+// mustTable is NewTable for one input without hive columns, which nothing can disagree with.
+func mustTable(in decode.Input) *table {
+	t, err := NewTable([]File{{Input: in}}, nil)
 	if err != nil {
 		panic(fmt.Sprintf("scan: a table of one input: %v", err))
 	}
@@ -44,13 +47,13 @@ type batchInput struct {
 	batches []arrow.RecordBatch
 }
 
-func (b *batchInput) name() string          { return "record batches" }
-func (b *batchInput) schema() *arrow.Schema { return b.fields }
-func (b *batchInput) span() uint64          { return uint64(b.stats().Rows) }
+func (b *batchInput) Name() string          { return "record batches" }
+func (b *batchInput) Schema() *arrow.Schema { return b.fields }
+func (b *batchInput) Span() uint64          { return uint64(b.Stats().Rows) }
 
-// stats counts; null counts are in the arrays already.
-func (b *batchInput) stats() Stats {
-	stats := Stats{Columns: make([]ColumnStats, b.fields.NumFields())}
+// Stats counts; null counts are in the arrays already.
+func (b *batchInput) Stats() Stats {
+	stats := decode.Stats{Columns: make([]decode.ColumnStats, b.fields.NumFields())}
 	for c := range stats.Columns {
 		stats.Columns[c].NoNulls = true
 		stats.Columns[c].Repeats = b.given.Field(c).Type.ID() == arrow.DICTIONARY
@@ -65,13 +68,13 @@ func (b *batchInput) stats() Stats {
 	return stats
 }
 
-// noNulls says whether an array surely has no NULL, also none behind a dictionary's code.
+// NoNulls says whether an array surely has no NULL, also none behind a dictionary's code.
 func noNulls(a arrow.Array) bool {
 	switch a := a.(type) {
 	case array.ExtensionArray:
 		return noNulls(a.Storage())
 	case *array.Dictionary:
-		return NullCount(a) == 0 && noNulls(a.Dictionary())
+		return delivery.NullCount(a) == 0 && noNulls(a.Dictionary())
 	case *array.Null:
 		return a.Len() == 0
 	}
@@ -79,11 +82,11 @@ func noNulls(a arrow.Array) bool {
 	case arrow.RUN_END_ENCODED, arrow.SPARSE_UNION, arrow.DENSE_UNION: // their NULLs are in their children
 		return false
 	}
-	return NullCount(a) == 0
+	return delivery.NullCount(a) == 0
 }
 
-func (b *batchInput) parts(_ context.Context, columns []int) ([]part, error) {
-	var parts []part
+func (b *batchInput) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
+	var parts []decode.Part
 	var offset int64
 	for i, batch := range b.batches {
 		if err := b.check(batch); err != nil {
@@ -103,7 +106,7 @@ func (b *batchInput) check(batch arrow.RecordBatch) error {
 		return fmt.Errorf("%d columns, where the schema has %d", batch.NumCols(), b.given.NumFields())
 	}
 	for c, field := range b.given.Fields() {
-		if got := batch.Column(c).DataType(); !arrow.TypeEqual(deliveredType(got), deliveredType(field.Type)) {
+		if got := batch.Column(c).DataType(); !arrow.TypeEqual(delivery.Type(got), delivery.Type(field.Type)) {
 			return fmt.Errorf("column %q is %s, where the schema has %s", field.Name, got, field.Type)
 		}
 	}
@@ -119,14 +122,14 @@ type batchPart struct {
 	first    int64 // row of the source that from is
 }
 
-func (p *batchPart) offset() uint64 { return uint64(p.first) }
-func (p *batchPart) rows() int64    { return p.to - p.from }
-func (p *batchPart) bytes() int64   { return 0 }
-func (p *batchPart) name() string {
+func (p *batchPart) Offset() uint64 { return uint64(p.first) }
+func (p *batchPart) Rows() int64    { return p.to - p.from }
+func (p *batchPart) Bytes() int64   { return 0 }
+func (p *batchPart) Name() string {
 	return fmt.Sprintf("record batch %d, rows %d to %d", p.index, p.from, p.to)
 }
 
-func (p *batchPart) open(context.Context, readOptions) (rowReader, error) {
+func (p *batchPart) Open(context.Context, decode.Options) (decode.RowReader, error) {
 	fields := make([]arrow.Field, len(p.columns))
 	columns := make([]arrow.Array, len(p.columns))
 	for i, c := range p.columns {
@@ -134,13 +137,13 @@ func (p *batchPart) open(context.Context, readOptions) (rowReader, error) {
 		defer columns[i].Release()
 		fields[i] = arrow.Field{Name: p.batch.ColumnName(c), Type: columns[i].DataType(), Nullable: true}
 	}
-	return &oneBatch{batch: array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, p.rows())}, nil
+	return &oneBatch{batch: array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, p.Rows())}, nil
 }
 
-// oneBatch is the rowReader of a batch that is there already.
+// oneBatch is the RowReader of a batch that is there already.
 type oneBatch struct{ batch arrow.RecordBatch }
 
-func (o *oneBatch) next(context.Context) (arrow.RecordBatch, error) {
+func (o *oneBatch) Next(context.Context) (arrow.RecordBatch, error) {
 	if o.batch == nil {
 		return nil, io.EOF
 	}
@@ -160,7 +163,7 @@ func (o *oneBatch) Close() error {
 // Reader returns a source over the batches of r: one split, which can be opened once. The caller
 // keeps r retained while it uses the source, and releases it after.
 func Reader(r array.RecordReader) Source {
-	return mustTable(&readerInput{reader: r, fields: deliveredSchema(r.Schema())})
+	return mustTable(&readerInput{reader: r, fields: delivery.Schema(r.Schema())})
 }
 
 type readerInput struct {
@@ -169,13 +172,13 @@ type readerInput struct {
 	opened atomic.Bool
 }
 
-func (r *readerInput) name() string          { return "record reader" }
-func (r *readerInput) schema() *arrow.Schema { return r.fields }
-func (r *readerInput) span() uint64          { return positionsUnknown }
-func (r *readerInput) stats() Stats          { return Stats{Rows: -1, Bytes: -1, Once: true} }
+func (r *readerInput) Name() string          { return "record reader" }
+func (r *readerInput) Schema() *arrow.Schema { return r.fields }
+func (r *readerInput) Span() uint64          { return decode.PositionsUnknown }
+func (r *readerInput) Stats() Stats          { return Stats{Rows: -1, Bytes: -1, Once: true} }
 
-func (r *readerInput) parts(_ context.Context, columns []int) ([]part, error) {
-	return []part{&readerPart{input: r, columns: columns}}, nil
+func (r *readerInput) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
+	return []decode.Part{&readerPart{input: r, columns: columns}}, nil
 }
 
 type readerPart struct {
@@ -183,36 +186,36 @@ type readerPart struct {
 	columns []int
 }
 
-func (p *readerPart) offset() uint64 { return 0 }
-func (p *readerPart) rows() int64    { return -1 }
-func (p *readerPart) bytes() int64   { return 0 }
-func (p *readerPart) name() string   { return p.input.name() }
+func (p *readerPart) Offset() uint64 { return 0 }
+func (p *readerPart) Rows() int64    { return -1 }
+func (p *readerPart) Bytes() int64   { return 0 }
+func (p *readerPart) Name() string   { return p.input.Name() }
 
-func (p *readerPart) open(context.Context, readOptions) (rowReader, error) {
+func (p *readerPart) Open(context.Context, decode.Options) (decode.RowReader, error) {
 	if !p.input.opened.CompareAndSwap(false, true) {
-		return nil, errReadOnce
+		return nil, decode.ErrReadOnce
 	}
 	return &recordReader{reader: p.input.reader, columns: p.columns}, nil
 }
 
-// recordReader is the rowReader over an array.RecordReader: the chosen columns of its batches.
+// recordReader is the RowReader over an array.RecordReader: the chosen columns of its batches.
 type recordReader struct {
 	reader  array.RecordReader
 	columns []int
 }
 
-func (r *recordReader) next(context.Context) (arrow.RecordBatch, error) {
+func (r *recordReader) Next(context.Context) (arrow.RecordBatch, error) {
 	if !r.reader.Next() {
 		if err := r.reader.Err(); err != nil {
 			return nil, err
 		}
 		return nil, io.EOF
 	}
-	return project(r.reader.RecordBatch(), r.columns), nil
+	return delivery.Project(r.reader.RecordBatch(), r.columns), nil
 }
 
 func (r *recordReader) Close() error { return nil }
 
-func (p *batchPart) rowName(row int64) string {
-	return rowOf(fmt.Sprintf("record batch %d", p.index), p.from+row)
+func (p *batchPart) RowName(row int64) string {
+	return decode.RowOf(fmt.Sprintf("record batch %d", p.index), p.from+row)
 }

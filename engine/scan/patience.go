@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
 // A step of a reader - opening its part, reading a batch - that has no room in the memory is tried again: when fewer
@@ -15,7 +17,7 @@ import (
 func (r *reader) begin() error {
 	for {
 		err := r.attempt(func() (err error) {
-			r.source, err = r.split.part.open(r.ctx, r.readOptions())
+			r.source, err = r.split.part.Open(r.ctx, r.readOptions())
 			return err
 		})
 		if err == nil {
@@ -30,9 +32,9 @@ func (r *reader) begin() error {
 	}
 }
 
-// readOptions are those of the split's part.
-func (r *reader) readOptions() readOptions {
-	return readOptions{
+// Options are those of the split's part.
+func (r *reader) readOptions() decode.Options {
+	return decode.Options{
 		Memory:         r.mem,
 		BatchRows:      r.opt.BatchRows,
 		BatchBytes:     r.opt.BatchBytes,
@@ -55,7 +57,7 @@ const marginBatches = 4
 
 // margin returns how many bytes of the budget the reader leaves to others: none where it could not go slower.
 func (r *reader) margin() int64 {
-	if _, ok := r.source.(thrifty); !ok || r.split.turns.alone() {
+	if _, ok := r.source.(decode.Thrifty); !ok || r.split.turns.alone() {
 		return 0
 	}
 	return marginBatches * r.opt.BatchBytes
@@ -63,15 +65,15 @@ func (r *reader) margin() int64 {
 
 // refused returns the refusal of the last attempt, or nil.
 func (r *reader) refused() error {
-	refused := r.mem.refusal()
+	refused := r.mem.Refusal()
 	r.wasRefused = r.wasRefused || refused != nil
 	return refused
 }
 
 // shrink makes the steps smaller. It returns false where they cannot be.
 func (r *reader) shrink() bool {
-	source, ok := r.source.(thrifty)
-	if !ok || !source.shrink() {
+	source, ok := r.source.(decode.Thrifty)
+	if !ok || !source.Shrink() {
 		return false
 	}
 	r.shrinks++
@@ -82,7 +84,7 @@ func (r *reader) shrink() bool {
 func (r *reader) step() (batch arrow.RecordBatch, err error) {
 	for {
 		err := r.attempt(func() (err error) {
-			batch, err = r.source.next(r.ctx)
+			batch, err = r.source.Next(r.ctx)
 			return err
 		})
 		if err == nil {
@@ -96,20 +98,20 @@ func (r *reader) step() (batch arrow.RecordBatch, err error) {
 			err = refused
 		}
 		if !r.goSlower() {
-			return nil, locate(r.here(), r.inFull(err))
+			return nil, decode.Locate(r.here(), r.inFull(err))
 		}
 	}
 }
 
 // attempt calls a function that reads, with one of the turns.
 func (r *reader) attempt(f func() error) error {
-	if !r.active && r.mem.limited() {
+	if !r.active && r.mem.Limited() {
 		if err := r.split.turns.take(r.ctx, &r.opt); err != nil {
 			return err
 		}
 		r.active = true
 	}
-	return guard(f)
+	return decode.Guard(f)
 }
 
 // rest gives the turn back.
@@ -122,11 +124,11 @@ func (r *reader) rest() {
 
 // goSlower makes the next attempt take less memory, or leaves it more. It returns false where nothing helps.
 func (r *reader) goSlower() bool {
-	source, ok := r.source.(thrifty)
+	source, ok := r.source.(decode.Thrifty)
 	if !ok {
 		return false
 	}
-	source.spare()
+	source.Spare()
 	if r.split.turns.narrow() {
 		r.rest()
 		return true
@@ -136,20 +138,20 @@ func (r *reader) goSlower() bool {
 
 // inFull returns the refusal of a step as a whole in place of that of a part of it, so that it says what is enough.
 func (r *reader) inFull(refused error) error {
-	source, ok := r.source.(needer)
+	source, ok := r.source.(decode.Needer)
 	if !ok {
 		return refused
 	}
-	return cmp.Or(r.mem.ask(source.needed()), refused)
+	return cmp.Or(r.mem.Ask(source.Needed()), refused)
 }
 
 // here names the place of the row that comes next.
 func (r *reader) here() string {
-	if p, ok := r.source.(nextPlacer); ok {
-		return p.nextPlace()
+	if p, ok := r.source.(decode.NextPlacer); ok {
+		return p.NextPlace()
 	}
-	if p, ok := r.split.part.(rowNamer); ok {
-		return p.rowName(r.rows)
+	if p, ok := r.split.part.(decode.RowNamer); ok {
+		return p.RowName(r.rows)
 	}
-	return r.split.part.name()
+	return r.split.part.Name()
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -18,23 +19,23 @@ type Placer interface {
 // split's reader (it has a method BatchRow) and the reader is a Placer, else the split. An error that says so itself
 // is returned as it is.
 func Placed(r array.RecordReader, split string, err error) error {
-	if row, ok := batchRow(err); ok {
+	if row, ok := decode.BatchRow(err); ok {
 		if p, ok := r.(Placer); ok {
 			if place := p.Place(row); place != "" {
-				return locate(place, err)
+				return decode.Locate(place, err)
 			}
 		}
 	}
-	return locate(split, err)
+	return decode.Locate(split, err)
 }
 
 // Place implements Placer.
 func (r *reader) Place(i int) string {
-	if p, ok := r.source.(rowPlacer); ok {
-		return p.placeOf(r.within + int64(i))
+	if p, ok := r.source.(decode.RowPlacer); ok {
+		return p.PlaceOf(r.within + int64(i))
 	}
-	if p, ok := r.split.part.(rowNamer); ok && r.current != nil {
-		return p.rowName(r.rows - r.current.NumRows() + int64(i))
+	if p, ok := r.split.part.(decode.RowNamer); ok && r.current != nil {
+		return p.RowName(r.rows - r.current.NumRows() + int64(i))
 	}
 	return ""
 }
@@ -47,7 +48,7 @@ func UseBatch(batch arrow.RecordBatch, f func() error) error {
 	case panicked == nil:
 		return err
 	case spawn.Call(func() error { return array.ValidateRecordFull(batch) }) != nil:
-		return corrupted(panicked)
+		return decode.OfPanic(panicked)
 	}
 	return panicked
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
+
+	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
 // Predicate says which rows a query needs. Rows of which one of the terms is surely not TRUE are left
@@ -68,7 +70,7 @@ func (p *Predicate) Validate(schema *arrow.Schema) error {
 		switch {
 		case t.Column < 0 || t.Column >= schema.NumFields():
 			errs = append(errs, fmt.Errorf("term %d: column %d of a table that has %d", i, t.Column, schema.NumFields()))
-		case !t.Op.known():
+		case !t.Op.Known():
 			errs = append(errs, fmt.Errorf("term %d: %s is no operator", i, t.Op))
 		case len(t.Values) != wanted:
 			errs = append(errs, fmt.Errorf("term %d: %s with %d constants", i, t.Op, len(t.Values)))
@@ -85,29 +87,45 @@ func (p *Predicate) Validate(schema *arrow.Schema) error {
 }
 
 // bindPredicate returns what is of use of a predicate's terms.
-func bindPredicate(p *Predicate, schema *arrow.Schema) *conjunction {
-	c := &conjunction{terms: bindTerms(p.Terms, schema)}
+func bindPredicate(p *Predicate, schema *arrow.Schema) *predicate.Conjunction {
+	c := &predicate.Conjunction{Terms: bindTerms(p.Terms, schema)}
 	for _, alternatives := range p.AnyOf {
-		var bound [][]boundTerm
+		var bound [][]predicate.Term
 		for _, terms := range alternatives {
 			if one := bindTerms(terms, schema); len(one) > 0 {
 				bound = append(bound, one)
 			}
 		}
 		if len(bound) == len(alternatives) {
-			c.anyOf = append(c.anyOf, bound)
+			c.AnyOf = append(c.AnyOf, bound)
 		}
 	}
 	return c
 }
 
 // bindTerms returns what is of use of the terms.
-func bindTerms(terms []Term, schema *arrow.Schema) []boundTerm {
-	var bound []boundTerm
+func bindTerms(terms []Term, schema *arrow.Schema) []predicate.Term {
+	var bound []predicate.Term
 	for _, t := range terms {
-		if b, ok := bindTerm(t.Column, t.Op, t.Values, schema.Field(t.Column).Type); ok {
+		if b, ok := predicate.Bind(t.Column, t.Op, t.Values, schema.Field(t.Column).Type); ok {
 			bound = append(bound, b)
 		}
 	}
 	return bound
 }
+
+// Op is what a Term says of its column. A comparison with NULL is not TRUE, as in SQL.
+type Op = predicate.Op
+
+// The operators.
+const (
+	OpEqual          = predicate.OpEqual
+	OpNotEqual       = predicate.OpNotEqual
+	OpLess           = predicate.OpLess
+	OpLessOrEqual    = predicate.OpLessOrEqual
+	OpGreater        = predicate.OpGreater
+	OpGreaterOrEqual = predicate.OpGreaterOrEqual
+	OpIn             = predicate.OpIn        // equal to one of Values
+	OpIsNull         = predicate.OpIsNull    // no Values
+	OpIsNotNull      = predicate.OpIsNotNull // no Values
+)

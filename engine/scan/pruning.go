@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
 // Filtered is a source that leaves rows out: what Filter returns.
@@ -104,7 +106,7 @@ func (p *Pruning) Reasons() []string {
 	}
 	for r, by := range p.By {
 		add(by.Files, "file", r)
-		if PruneReason(r) != PrunedByFolder {
+		if PruneReason(r) != decode.PrunedByFolder {
 			add(by.RowGroups, "row group", r)
 		}
 		add(by.Pages, "page", r)
@@ -127,3 +129,16 @@ func (p *Pruning) String() string {
 	}
 	return text
 }
+
+// PruneReason is the knowledge by which rows are left out unread.
+type PruneReason = decode.PruneReason
+
+// The reasons, in the order in which they are tried.
+const (
+	PrunedByFolder      = decode.PrunedByFolder     // key=value folders
+	PrunedByStatistics  = decode.PrunedByStatistics // of row groups
+	PrunedByBloomFilter = decode.PrunedByBloomFilter
+	PrunedByDictionary  = decode.PrunedByDictionary
+	PrunedByPageIndex   = decode.PrunedByPageIndex
+	PruneReasons        = decode.PruneReasons // how many there are
+)

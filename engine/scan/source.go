@@ -7,6 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -99,7 +101,7 @@ func (o *OpenOptions) EnsureDefaults() {
 		o.BatchRows = 1 << 16
 	}
 	if o.BatchBytes <= 0 {
-		o.BatchBytes = batchBytesMax
+		o.BatchBytes = delivery.BatchBytesMax
 	}
 	if o.Threads <= 0 {
 		o.Threads = 1
@@ -114,3 +116,23 @@ func (o *OpenOptions) wait(ctx context.Context, f func()) error {
 	f()
 	return nil
 }
+
+// Stats is what a source knows of itself before it is read. Figures are promises, not estimates:
+// an engine that finds them broken reports an error.
+type Stats = decode.Stats
+
+// ColumnStats is what is known of one column.
+type ColumnStats = rowdata.ColumnStats
+
+// ErrCorrupt marks input whose parts contradict each other, or that ends too early.
+var ErrCorrupt = decode.ErrCorrupt
+
+// NullCount returns the number of NULLs of an array. The array's own NullN counts them at its first
+// call and keeps the number without a lock; this only reads, so that workers may share an array.
+func NullCount(a arrow.Array) int { return delivery.NullCount(a) }
+
+// IsViewOf says whether batches may hold views of a type where the schema has another. S1.
+func IsViewOf(views, typ arrow.DataType) bool { return delivery.IsViewOf(views, typ) }
+
+// IsNarrowOf says whether batches may hold decimals of one type where the schema has another. S1.
+func IsNarrowOf(narrow, typ arrow.DataType) bool { return delivery.IsNarrowOf(narrow, typ) }

@@ -10,12 +10,16 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
 )
 
 // split is the Split that all formats share.
 type split struct {
-	part part
-	plan *plan
+	part decode.Part
+	plan *delivery.Plan
 	base uint64 // position of the input's first row
 
 	changed func() error // of the input: the error of a file that is another by now; nil where it is no file
@@ -24,10 +28,10 @@ type split struct {
 
 var _ Split = (*split)(nil)
 
-func (s *split) Position() uint64 { return s.base + s.part.offset() }
-func (s *split) Rows() int64      { return s.part.rows() }
-func (s *split) Bytes() int64     { return s.part.bytes() }
-func (s *split) Name() string     { return s.part.name() }
+func (s *split) Position() uint64 { return s.base + s.part.Offset() }
+func (s *split) Rows() int64      { return s.part.Rows() }
+func (s *split) Bytes() int64     { return s.part.Bytes() }
+func (s *split) Name() string     { return s.part.Name() }
 
 // Open implements Split.
 func (s *split) Open(ctx context.Context, opt OpenOptions) (array.RecordReader, error) {
@@ -35,29 +39,29 @@ func (s *split) Open(ctx context.Context, opt OpenOptions) (array.RecordReader, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &reader{ctx: ctx, split: s, opt: opt, mem: newReserving(opt.Allocator, opt.Budget)}
+	r := &reader{ctx: ctx, split: s, opt: opt, mem: reserve.New(opt.Allocator, opt.Budget)}
 	r.mem.Margin = r.margin
-	r.deliverer = newDeliverer(s.plan, r.mem)
+	r.deliverer = delivery.NewDeliverer(s.plan, r.mem)
 	r.refs.Store(1)
 	if err := r.begin(); err != nil {
-		return nil, locate(s.part.name(), err)
+		return nil, decode.Locate(s.part.Name(), err)
 	}
 	return r, nil
 }
 
-// reader is the array.RecordReader over a rowReader. The context of Open bounds all of its reading:
+// reader is the array.RecordReader over a RowReader. The context of Open bounds all of its reading:
 // array.RecordReader has no place for another.
 type reader struct {
 	refs       atomic.Int64
 	ctx        context.Context
 	split      *split
 	opt        OpenOptions
-	mem        *reserving
-	active     bool      // it has one of the split's turns
-	shrinks    int       // how often the steps of source were made smaller
-	wasRefused bool      // memory
-	source     rowReader // nil once closed
-	deliverer  *deliverer
+	mem        *reserve.Allocator
+	active     bool             // it has one of the split's turns
+	shrinks    int              // how often the steps of source were made smaller
+	wasRefused bool             // memory
+	source     decode.RowReader // nil once closed
+	deliverer  *delivery.Deliverer
 
 	whole   arrow.RecordBatch // as read, to be delivered in batches of batchRows
 	cut     int64             // rows of whole that have been delivered
@@ -77,7 +81,7 @@ func (r *reader) Release() {
 }
 
 // Schema has the types of S1: the batches may have dictionaries in their place.
-func (r *reader) Schema() *arrow.Schema { return r.split.plan.schema }
+func (r *reader) Schema() *arrow.Schema { return r.split.plan.Schema }
 
 func (r *reader) RecordBatch() arrow.RecordBatch { return r.current }
 
@@ -99,7 +103,7 @@ func (r *reader) Next() bool {
 	}
 	err := r.ctx.Err()
 	if err == nil {
-		err = guard(r.advance)
+		err = decode.Guard(r.advance)
 	}
 	if err == nil {
 		r.rows += r.current.NumRows()
@@ -109,7 +113,7 @@ func (r *reader) Next() bool {
 		err = cmp.Or(r.split.checkFile(), r.checkRows())
 	}
 	r.drop()
-	r.err = locate(r.split.part.name(), errors.Join(err, r.close()))
+	r.err = decode.Locate(r.split.part.Name(), errors.Join(err, r.close()))
 	return false
 }
 
@@ -123,7 +127,7 @@ func (s *split) checkFile() error {
 
 // checkRows compares what was read with what the file promised, which positions rely on. S2.
 func (r *reader) checkRows() error {
-	if want := r.split.part.rows(); want >= 0 && r.rows != want {
+	if want := r.split.part.Rows(); want >= 0 && r.rows != want {
 		return fmt.Errorf("%w: %d rows, where the file's metadata says %d", ErrCorrupt, r.rows, want)
 	}
 	return nil
@@ -152,7 +156,7 @@ func (r *reader) advance() error {
 		r.whole = nil
 	}
 	var err error
-	r.current, err = r.deliverer.deliver(r.ctx, part)
+	r.current, err = r.deliverer.Deliver(r.ctx, part)
 	return err
 }
 
@@ -185,7 +189,7 @@ func (r *reader) drop() {
 			*b = nil
 		}
 	}
-	r.deliverer.close()
+	r.deliverer.Close()
 }
 
 func (r *reader) close() error {
@@ -196,5 +200,5 @@ func (r *reader) close() error {
 	r.split.turns.learn(r.shrinks, r.wasRefused)
 	source := r.source
 	r.source = nil
-	return guard(source.Close)
+	return decode.Guard(source.Close)
 }

@@ -9,6 +9,9 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
 // table is the Source that all formats share: inputs one after the other, their columns matched by
@@ -16,7 +19,7 @@ import (
 type table struct {
 	fields *arrow.Schema
 	files  []tableFile
-	hive   []hiveColumn
+	hive   []Folder
 
 	turns turns // of the readers of its splits
 
@@ -24,26 +27,26 @@ type table struct {
 	known     Stats
 }
 
-// tableInput is an input of a table.
-type tableInput struct {
-	input
-	changed func() error // returns the error of a file that is another by now; nil where the input is no file
+// File is an input of a table.
+type File struct {
+	decode.Input
+	Changed func() error // returns the error of a file that is another by now; nil where the input is no file
 }
 
 // tableFile is one input's place in a table.
 type tableFile struct {
-	tableInput
+	File
 	base    uint64 // position of its first row
 	columns []int  // index in the input's schema, for every column that is not a hive column
 }
 
 // allNull says whether a column has no value in the file, by its type.
 func (f *tableFile) allNull(column int) bool {
-	return f.schema().Field(f.columns[column]).Type.ID() == arrow.NULL
+	return f.Schema().Field(f.columns[column]).Type.ID() == arrow.NULL
 }
 
-// newTable puts inputs together; hive holds one value per input, or no columns.
-func newTable(inputs []tableInput, hive []hiveColumn) (*table, error) {
+// NewTable puts inputs together; hive holds one value per input, or no columns.
+func NewTable(inputs []File, hive []Folder) (*table, error) {
 	t := &table{hive: hive}
 	fields, err := unify(inputs, hive)
 	if err != nil {
@@ -51,14 +54,14 @@ func newTable(inputs []tableInput, hive []hiveColumn) (*table, error) {
 	}
 	var base uint64
 	for _, in := range inputs {
-		t.files = append(t.files, tableFile{tableInput: in, base: base, columns: matchColumns(fields, in.schema())})
+		t.files = append(t.files, tableFile{File: in, base: base, columns: matchColumns(fields, in.Schema())})
 		var carry uint64
-		if base, carry = bits.Add64(base, in.span(), 0); carry != 0 {
+		if base, carry = bits.Add64(base, in.Span(), 0); carry != 0 {
 			return nil, errors.New("the files together hold more rows than 64 bits can number")
 		}
 	}
 	for _, h := range hive {
-		fields = append(fields, h.field)
+		fields = append(fields, h.Field)
 	}
 	t.fields = arrow.NewSchema(fields, nil)
 	return t, nil
@@ -78,27 +81,27 @@ func (t *table) fileStats() Stats {
 	for i := range all {
 		all[i] = i
 	}
-	return t.mergeFiles(all, func(i int) Stats { return t.files[i].stats() })
+	return t.mergeFiles(all, func(i int) Stats { return t.files[i].Stats() })
 }
 
 // mergeFiles adds up the statistics of some files.
 func (t *table) mergeFiles(files []int, of func(file int) Stats) Stats {
-	merged := Stats{Columns: make([]ColumnStats, t.fields.NumFields())}
+	merged := decode.Stats{Columns: make([]decode.ColumnStats, t.fields.NumFields())}
 	fileColumns := t.fields.NumFields() - len(t.hive)
 	for c := range fileColumns {
-		merged.Columns[c] = ColumnStats{NoNulls: true}
+		merged.Columns[c] = decode.ColumnStats{NoNulls: true}
 	}
 	first := true
 	for _, i := range files {
 		stats := of(i)
-		merged.Rows = addKnown(merged.Rows, stats.Rows)
-		merged.Bytes = addKnown(merged.Bytes, stats.Bytes)
+		merged.Rows = decode.AddKnown(merged.Rows, stats.Rows)
+		merged.Bytes = decode.AddKnown(merged.Bytes, stats.Bytes)
 		merged.Once = merged.Once || stats.Once
 		if stats.Rows == 0 {
 			continue // says nothing of values
 		}
 		for c, from := range t.files[i].columns {
-			var column ColumnStats
+			var column decode.ColumnStats
 			if stats.Columns != nil && !t.files[i].allNull(c) {
 				column = stats.Columns[from]
 			}
@@ -113,8 +116,8 @@ func (t *table) mergeFiles(files []int, of func(file int) Stats) Stats {
 }
 
 // mergeStats adds what is known of the same column in another file.
-func mergeStats(s, other ColumnStats, first bool) ColumnStats {
-	merged := ColumnStats{NoNulls: s.NoNulls && other.NoNulls, Repeats: other.Repeats && (first || s.Repeats)}
+func mergeStats(s, other decode.ColumnStats, first bool) decode.ColumnStats {
+	merged := decode.ColumnStats{NoNulls: s.NoNulls && other.NoNulls, Repeats: other.Repeats && (first || s.Repeats)}
 	switch {
 	case first:
 		merged.HasRange, merged.Min, merged.Max, merged.Tight = other.HasRange, other.Min, other.Max, other.Tight
@@ -150,7 +153,7 @@ func (t *table) checkColumns(columns []int) error {
 		}
 		if field := t.fields.Field(c); arrow.IsNested(field.Type.ID()) {
 			return fmt.Errorf("%s: column %q is a %s; nested columns cannot be read",
-				t.files[0].name(), field.Name, field.Type)
+				t.files[0].Name(), field.Name, field.Type)
 		}
 	}
 	return nil
@@ -162,31 +165,31 @@ func (t *table) fileSplits(ctx context.Context, file int, columns []int) ([]*spl
 		return nil, err
 	}
 	plan, fileColumns := t.plan(file, columns)
-	parts, err := t.files[file].parts(ctx, fileColumns)
+	parts, err := t.files[file].Parts(ctx, fileColumns)
 	if err != nil {
-		return nil, locate(t.files[file].name(), err)
+		return nil, decode.Locate(t.files[file].Name(), err)
 	}
 	splits := make([]*split, len(parts))
 	for i, p := range parts {
-		splits[i] = &split{part: p, plan: plan, base: t.files[file].base, changed: t.files[file].changed, turns: &t.turns}
+		splits[i] = &split{part: p, plan: plan, base: t.files[file].base, changed: t.files[file].Changed, turns: &t.turns}
 	}
 	return splits, nil
 }
 
 // plan says where the columns of a file's batches come from, and which columns of the file that
 // takes.
-func (t *table) plan(file int, columns []int) (*plan, []int) {
-	p := &plan{}
+func (t *table) plan(file int, columns []int) (*delivery.Plan, []int) {
+	p := &delivery.Plan{}
 	var fileColumns []int
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
 		fields[i] = t.fields.Field(c)
 		if h := c - (t.fields.NumFields() - len(t.hive)); h >= 0 {
-			p.columns = append(p.columns, planColumn{constant: true, value: t.hive[h].values[file]})
+			p.Columns = append(p.Columns, delivery.Column{Constant: true, Value: t.hive[h].Values[file]})
 			continue
 		}
 		if t.files[file].allNull(c) {
-			p.columns = append(p.columns, planColumn{constant: true})
+			p.Columns = append(p.Columns, delivery.Column{Constant: true})
 			continue
 		}
 		from := t.files[file].columns[c]
@@ -195,8 +198,8 @@ func (t *table) plan(file int, columns []int) (*plan, []int) {
 			at = len(fileColumns)
 			fileColumns = append(fileColumns, from)
 		}
-		p.columns = append(p.columns, planColumn{from: at})
+		p.Columns = append(p.Columns, delivery.Column{From: at})
 	}
-	p.schema = arrow.NewSchema(fields, nil)
+	p.Schema = arrow.NewSchema(fields, nil)
 	return p, fileColumns
 }

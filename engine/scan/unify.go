@@ -10,15 +10,15 @@ import (
 // unify returns the columns that all inputs have, in the order of the first; a hive column hides a
 // column of the same name. A column is nullable if it is so in any input. One of Arrow's null type, which writers
 // give to a column that has no value in their file, has the type of the others, or int32 where there is none.
-func unify(inputs []tableInput, hive []hiveColumn) ([]arrow.Field, error) {
+func unify(inputs []File, hive []Folder) ([]arrow.Field, error) {
 	isHive := func(f arrow.Field) bool {
-		return slices.ContainsFunc(hive, func(h hiveColumn) bool { return h.field.Name == f.Name })
+		return slices.ContainsFunc(hive, func(h Folder) bool { return h.Field.Name == f.Name })
 	}
 	first := inputs[0]
-	fields := slices.DeleteFunc(slices.Clone(first.schema().Fields()), isHive)
+	fields := slices.DeleteFunc(slices.Clone(first.Schema().Fields()), isHive)
 	for _, other := range inputs[1:] {
-		others := slices.DeleteFunc(slices.Clone(other.schema().Fields()), isHive)
-		if err := unifyTwo(fields, others, first.name(), other.name()); err != nil {
+		others := slices.DeleteFunc(slices.Clone(other.Schema().Fields()), isHive)
+		if err := unifyTwo(fields, others, first.Name(), other.Name()); err != nil {
 			return nil, err
 		}
 	}

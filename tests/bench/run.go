@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/mpga/mpga/engine/scan/dataset"
+
 	"github.com/mpga/mpga/engine/scan"
 )
 
@@ -119,7 +121,9 @@ func (r *rows) opener(known bool) opener {
 }
 
 func fileOpener(file string) opener {
-	return func(ctx context.Context) (scan.Source, error) { return scan.Open(ctx, []string{file}, scan.Options{}) }
+	return func(ctx context.Context) (scan.Source, error) {
+		return dataset.Open(ctx, []string{file}, dataset.Options{})
+	}
 }
 
 // Close drops the rows of the last case.

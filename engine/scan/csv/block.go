@@ -1,0 +1,155 @@
+package csv
+
+import (
+	"bytes"
+	"math/bits"
+)
+
+const (
+	// blockTextBytes is what is cut at a time: its text, masks, positions and fields stay in a
+	// core's L2 cache until the fields have been converted.
+	blockTextBytes = 32 << 10
+
+	// slowRows is how many rows are cut one by one where a block is not regular.
+	slowRows = 256
+
+	// blockSplitterBytes is what a blockSplitter takes: masks, bits and positions.
+	blockSplitterBytes = 8 * blockTextBytes
+)
+
+// blockSplitter cuts blocks of regular rows: each has all its fields, and quotes only where a field
+// begins and ends, or doubled. It looks at no character by itself. All else is rowSplitter's.
+type blockSplitter struct {
+	marks  marks
+	masks  []textMask
+	set    []uint64 // the delimiters and newlines of the masks that are not within quotes
+	starts []uint32 // of fields, in the buffer: the first field's, and behind each of the set
+}
+
+func newBlockSplitter(d *dialect) *blockSplitter {
+	m := marks{d.delimiter, d.quote}
+	if d.noQuote {
+		m.quote = '\n'
+	}
+	return &blockSplitter{
+		marks:  m,
+		masks:  make([]textMask, blockTextBytes/maskBytes),
+		set:    make([]uint64, blockTextBytes/maskBytes),
+		starts: make([]uint32, 1+blockTextBytes+positionsSlack),
+	}
+}
+
+// quoting is what quotes a block has.
+type quoting uint8
+
+const (
+	quotesNone    quoting = iota
+	quotesAround          // around fields
+	quotesDoubled         // and doubled within some
+)
+
+// cut finds the fields of the rows at buf[p:], each of width fields. It returns how many rows there
+// are, 0 when the block is not regular.
+func (b *blockSplitter) cut(buf []byte, p, width int) (rows int, q quoting) {
+	text := buf[p:min(len(buf), p+blockTextBytes)]
+	n := len(text) / maskBytes
+	maskText(b.masks[:n], text, b.marks)
+	newlines, q, ok := b.separate(buf, p, n)
+	if !ok {
+		return 0, q
+	}
+	b.starts[0] = uint32(p)
+	separators := writePositions(b.starts[1:], b.set[:n], uint32(p))
+	if newlines*width > separators {
+		return 0, q
+	}
+	// As many newlines as rows, and each behind the last field of a row: so none is elsewhere.
+	for i := width; i <= newlines*width; i += width {
+		if buf[b.starts[i]-1] != '\n' {
+			return 0, q
+		}
+	}
+	return newlines, q
+}
+
+// separate sets the bits of the delimiters and newlines that are not within quotes, and counts these
+// newlines. It is not ok where a quote is in no place for one.
+func (b *blockSplitter) separate(buf []byte, p, n int) (newlines int, q quoting, ok bool) {
+	masks, set := b.masks[:n], b.set[:n]
+	quotes := uint64(0)
+	for i := range masks {
+		m := &masks[i]
+		quotes |= m.quote
+		set[i] = m.delimiter | m.newline
+		newlines += bits.OnesCount64(m.newline)
+	}
+	if quotes == 0 || b.marks.quote == '\n' {
+		return newlines, quotesNone, true
+	}
+	newlines = 0
+	var (
+		within  uint64 // all bits, if the byte before is within quotes
+		closed  uint64 // 1, if the byte before closes quotes
+		opens   uint64 = 1
+		doubled uint64
+	)
+	for i := range masks {
+		m := &masks[i]
+		inside := insideQuotes(m.quote) ^ within
+		opening, closing := m.quote&inside, m.quote&^inside
+		set[i] &^= inside
+		newlines += bits.OnesCount64(m.newline &^ inside)
+		// Quotes are opened behind a separator, or behind quotes that were closed: a doubled quote.
+		behind := closing<<1 | closed
+		if opening&^(set[i]<<1|opens|behind) != 0 {
+			return 0, quotesAround, false
+		}
+		doubled |= opening & behind
+		// Closed quotes are followed by a separator, by CRLF, or by a quote.
+		for rest := behind &^ (set[i] | opening); rest != 0; rest &= rest - 1 {
+			at := p + i*maskBytes + bits.TrailingZeros64(rest)
+			if at+1 >= len(buf) || buf[at] != '\r' || buf[at+1] != '\n' {
+				return 0, quotesAround, false
+			}
+		}
+		within = uint64(int64(inside) >> 63)
+		closed = closing >> 63
+		opens = set[i] >> 63
+	}
+	if doubled != 0 {
+		return newlines, quotesDoubled, true
+	}
+	return newlines, quotesAround, true
+}
+
+// fields writes the fields of one column of the rows that were cut.
+func (b *blockSplitter) fields(out []span, buf []byte, column, width int, q quoting) {
+	i := column
+	for row := range out {
+		out[row] = span{b.starts[i], b.starts[i+1] - 1}
+		i += width
+	}
+	if column == width-1 {
+		for row := range out {
+			if s := &out[row]; s.end > s.start && buf[s.end-1] == '\r' {
+				s.end--
+			}
+		}
+	}
+	if q == quotesNone {
+		return
+	}
+	for row := range out {
+		s := &out[row]
+		if s.start == s.end || buf[s.start] != b.marks.quote {
+			continue
+		}
+		s.start++
+		s.end--
+		flags := uint32(spanQuoted)
+		if q == quotesDoubled && bytes.IndexByte(buf[s.start:s.end], b.marks.quote) >= 0 {
+			flags |= spanDoubled
+		}
+		s.end |= flags
+	}
+}

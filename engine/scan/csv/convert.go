@@ -1,0 +1,513 @@
+package csv
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+)
+
+// converter turns the fields of one column into arrays. Between begin and finish, or drop, it holds
+// buffers of the column's allocator.
+type converter interface {
+	// begin makes room for the values of a batch.
+	begin(c *textColumn)
+
+	// add appends the values of the column's fields, and returns -1, or the index of the first field
+	// that has no value of the type.
+	add(c *textColumn) (bad int)
+
+	// finish returns the array of the values.
+	finish(c *textColumn) arrow.Array
+
+	// drop gives the buffers back without making an array.
+	drop()
+}
+
+// textColumn is one column of a batch that is made of text.
+type textColumn struct {
+	typ   arrow.DataType
+	quote byte
+	nulls nullStrings
+	mem   *reserve.Allocator
+	room  int  // the most rows of the batch
+	bytes int  // the most bytes of its text
+	rows  int  // added before the fields
+	many  bool // the batch has many columns, none of which may take more than it needs
+
+	text   []byte // fieldSlack more bytes lie behind every field
+	fields []span // that are added next
+
+	validity *memory.Buffer // nil while no field is NULL
+	nullN    int
+	scratch  []byte
+}
+
+// fieldSlack is how many bytes behind a field may be read, whatever they hold.
+const fieldSlack = 16
+
+// nullStrings are the unquoted fields that are NULL.
+type nullStrings struct {
+	strings []string
+	lengths uint64 // bit n: one of n bytes, modulo 64
+}
+
+func newNullStrings(list []string) nullStrings {
+	n := nullStrings{strings: list}
+	for _, s := range list {
+		n.lengths |= 1 << (len(s) & 63)
+	}
+	return n
+}
+
+// field returns the i-th field, which is valid until the next call.
+func (c *textColumn) field(i int) []byte { return c.fields[i].bytes(c.text, c.quote, &c.scratch) }
+
+// of says whether a field of some bytes may be NULL.
+func (n *nullStrings) of(bytes uint32) bool { return n.lengths>>(bytes&63)&1 != 0 }
+
+// isNull says whether the i-th field is NULL, and notes it if so.
+func (c *textColumn) isNull(i int) bool {
+	s := c.fields[i]
+	if !c.nulls.of(s.length()) || s.quoted() {
+		return false
+	}
+	field := c.text[s.start:s.end]
+	for _, null := range c.nulls.strings {
+		if string(field) == null {
+			c.setNull(c.rows + i)
+			return true
+		}
+	}
+	return false
+}
+
+func (c *textColumn) setNull(row int) {
+	if c.validity == nil {
+		c.validity = memory.NewResizableBuffer(c.mem)
+		c.validity.Resize(int(bitutil.BytesForBits(int64(c.room))))
+		delivery.Fill(c.validity.Bytes(), 0xFF)
+	}
+	bitutil.ClearBit(c.validity.Bytes(), row)
+	c.nullN++
+}
+
+// array makes an array of the buffers that follow the validity, and gives up the hold on all.
+func (c *textColumn) array(typ arrow.DataType, dictionary arrow.Array, buffers ...*memory.Buffer) arrow.Array {
+	all := append([]*memory.Buffer{c.validity}, buffers...)
+	var data *array.Data
+	if dictionary == nil {
+		data = array.NewData(typ, c.rows, all, nil, c.nullN, 0)
+	} else {
+		data = array.NewDataWithDictionary(typ, c.rows, all, c.nullN, 0, dictionary.Data().(*array.Data))
+	}
+	defer data.Release()
+	for _, b := range buffers {
+		b.Release()
+	}
+	c.dropValidity()
+	return array.MakeFromData(data)
+}
+
+func (c *textColumn) dropValidity() {
+	dropBuffer(&c.validity)
+	c.nullN = 0
+}
+
+// dropBuffer gives a buffer back, if there is one, and forgets it.
+func dropBuffer(b **memory.Buffer) {
+	if *b != nil {
+		(*b).Release()
+		*b = nil
+	}
+}
+
+// newConverter returns the converter to a type, or nil if text cannot be read as that.
+func newConverter(typ arrow.DataType) converter {
+	if typ == nil {
+		return nil
+	}
+	switch t := typ.(type) {
+	case *arrow.Int8Type:
+		return signed[int8](math.MinInt8, math.MaxInt8)
+	case *arrow.Int16Type:
+		return signed[int16](math.MinInt16, math.MaxInt16)
+	case *arrow.Int32Type:
+		return signed[int32](math.MinInt32, math.MaxInt32)
+	case *arrow.Int64Type:
+		return &int64s{}
+	case *arrow.Uint8Type:
+		return unsigned[uint8](math.MaxUint8)
+	case *arrow.Uint16Type:
+		return unsigned[uint16](math.MaxUint16)
+	case *arrow.Uint32Type:
+		return unsigned[uint32](math.MaxUint32)
+	case *arrow.Uint64Type:
+		return unsigned[uint64](math.MaxUint64)
+	case *arrow.Float32Type:
+		return &fixed[float32]{parse: func(b []byte) (float32, bool) { return parseSingle(trim(b)) }}
+	case *arrow.Float64Type:
+		return &float64s{}
+	case *arrow.BooleanType:
+		return &booleans{}
+	case *arrow.Date32Type:
+		return &fixed[int32]{parse: func(b []byte) (int32, bool) { return parseDate(trim(b)) }}
+	case *arrow.Date64Type:
+		return &fixed[int64]{parse: func(b []byte) (int64, bool) {
+			days, ok := parseDate(trim(b))
+			return int64(days) * 86_400_000, ok
+		}}
+	case *arrow.TimestampType:
+		return &fixed[int64]{parse: timestampParser(t)}
+	case *arrow.Time32Type:
+		return &fixed[int32]{parse: timeParser[int32](t.Unit)}
+	case *arrow.Time64Type:
+		return &fixed[int64]{parse: timeParser[int64](t.Unit)}
+	case *arrow.Decimal128Type:
+		return &fixed[decimal128.Num]{parse: func(b []byte) (decimal128.Num, bool) { return parseDecimal(trim(b), t.Precision, t.Scale) }}
+	case *arrow.StringType, *arrow.BinaryType:
+		return &text[int32]{}
+	case *arrow.LargeStringType, *arrow.LargeBinaryType:
+		return &text[int64]{}
+	}
+	return nil
+}
+
+func signed[T int8 | int16 | int32](low, high int64) converter {
+	return &fixed[T]{parse: func(b []byte) (T, bool) {
+		n, ok := parseInt(trim(b))
+		return T(n), ok && n >= low && n <= high
+	}}
+}
+
+func unsigned[T uint8 | uint16 | uint32 | uint64](high uint64) converter {
+	return &fixed[T]{parse: func(b []byte) (T, bool) {
+		n, ok := parseUint(trim(b))
+		return T(n), ok && n <= high
+	}}
+}
+
+func timestampParser(t *arrow.TimestampType) func([]byte) (int64, bool) {
+	unit := int64(t.Unit.Multiplier())
+	zoned := t.TimeZone != ""
+	return func(b []byte) (int64, bool) {
+		at, ok := parseTimestamp(trim(b))
+		if !ok || at.zoned && !zoned {
+			return 0, false
+		}
+		return at.in(unit)
+	}
+}
+
+func timeParser[T int32 | int64](u arrow.TimeUnit) func([]byte) (T, bool) {
+	unit := int64(u.Multiplier())
+	return func(b []byte) (T, bool) {
+		nanos, rest, ok := parseTimeOfDay(trim(b))
+		return T(nanos / unit), ok && len(rest) == 0 && nanos%unit == 0
+	}
+}
+
+// parseDecimal reads an optional sign, digits and an optional fraction of at most scale digits.
+func parseDecimal(b []byte, precision, scale int32) (n decimal128.Num, ok bool) {
+	negative := len(b) > 0 && b[0] == '-'
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		b = b[1:]
+	}
+	ten := decimal128.FromU64(10)
+	digits, significant, fraction := 0, int32(0), int32(-1)
+	for _, c := range b {
+		if c == '.' && fraction < 0 {
+			fraction = 0
+			continue
+		}
+		if c -= '0'; c > 9 {
+			return n, false
+		}
+		digits++
+		if fraction >= 0 {
+			fraction++
+		}
+		if significant > 0 || c > 0 {
+			significant++
+		}
+		if significant > precision {
+			return n, false
+		}
+		n = n.Mul(ten).Add(decimal128.FromU64(uint64(c)))
+	}
+	fraction = max(fraction, 0)
+	if digits == 0 || fraction > scale || significant+scale-fraction > precision {
+		return n, false
+	}
+	n = n.IncreaseScaleBy(scale - fraction)
+	if negative {
+		n = n.Negate()
+	}
+	return n, true
+}
+
+// values is the buffer of a column of fixed width.
+type values[T arrow.FixedWidthType] struct {
+	buf *memory.Buffer
+	all []T // in buf, as long as the batch's room
+}
+
+func (v *values[T]) begin(c *textColumn) {
+	var t T
+	v.buf = memory.NewResizableBuffer(c.mem)
+	v.buf.Resize(c.room * int(unsafe.Sizeof(t)))
+	v.all = arrow.GetData[T](v.buf.Bytes())
+}
+
+func (v *values[T]) finish(c *textColumn) arrow.Array {
+	var t T
+	v.buf.ResizeNoShrink(c.rows * int(unsafe.Sizeof(t)))
+	buf := v.buf
+	v.buf, v.all = nil, nil
+	return c.array(c.typ, nil, buf)
+}
+
+func (v *values[T]) drop() {
+	dropBuffer(&v.buf)
+	v.all = nil
+}
+
+// fixed converts to a type of fixed width.
+type fixed[T arrow.FixedWidthType] struct {
+	values[T]
+	parse func([]byte) (T, bool)
+}
+
+func (f *fixed[T]) add(c *textColumn) int {
+	var zero T
+	out := f.all[c.rows:]
+	for i := range c.fields {
+		if c.isNull(i) {
+			out[i] = zero
+			continue
+		}
+		v, ok := f.parse(c.field(i))
+		if !ok {
+			return i
+		}
+		out[i] = v
+	}
+	return -1
+}
+
+// int64s is fixed[int64] for whole numbers.
+type int64s struct{ values[int64] }
+
+func (v *int64s) add(c *textColumn) int {
+	out := v.all[c.rows:][:len(c.fields)]
+	for i, s := range c.fields {
+		bytes := s.length()
+		if c.nulls.of(bytes) && c.isNull(i) {
+			out[i] = 0
+			continue
+		}
+		if bytes-1 < 8 {
+			if n, ok := digits8(firstDigits(c.text, s.start, bytes)); ok {
+				out[i] = int64(n)
+				continue
+			}
+		}
+		n, ok := fastInt(c.text, s)
+		if !ok {
+			if n, ok = parseInt(trim(c.field(i))); !ok {
+				return i
+			}
+		}
+		out[i] = n
+	}
+	return -1
+}
+
+// float64s is fixed[float64].
+type float64s struct{ values[float64] }
+
+func (v *float64s) add(c *textColumn) int {
+	out := v.all[c.rows:][:len(c.fields)]
+	for i, s := range c.fields {
+		if c.nulls.of(s.length()) && c.isNull(i) {
+			out[i] = 0
+			continue
+		}
+		f, ok := fastFloat(c.text, s)
+		if !ok {
+			if f, ok = parseFloat(trim(c.field(i))); !ok {
+				return i
+			}
+		}
+		out[i] = f
+	}
+	return -1
+}
+
+// booleans converts to bits.
+type booleans struct{ bits *memory.Buffer }
+
+func (b *booleans) begin(c *textColumn) {
+	b.bits = memory.NewResizableBuffer(c.mem)
+	b.bits.Resize(int(bitutil.BytesForBits(int64(c.room))))
+	clear(b.bits.Bytes())
+}
+
+func (b *booleans) add(c *textColumn) int {
+	for i := range c.fields {
+		if c.isNull(i) {
+			continue
+		}
+		v, ok := parseBool(trim(c.field(i)))
+		if !ok {
+			return i
+		}
+		if v {
+			bitutil.SetBit(b.bits.Bytes(), c.rows+i)
+		}
+	}
+	return -1
+}
+
+func (b *booleans) finish(c *textColumn) arrow.Array {
+	bits := b.bits
+	b.bits = nil
+	return c.array(c.typ, nil, bits)
+}
+
+func (b *booleans) drop() { dropBuffer(&b.bits) }
+
+// text copies fields; O is the type of offsets.
+type text[O int32 | int64] struct {
+	offsets, bytes *memory.Buffer
+	at             int // end of the last field in bytes
+	wanted         int // bytes of the batch before
+}
+
+func (t *text[O]) begin(c *textColumn) {
+	t.offsets, t.bytes = memory.NewResizableBuffer(c.mem), memory.NewResizableBuffer(c.mem)
+	t.offsets.Resize((c.room + 1) * int(unsafe.Sizeof(O(0))))
+	t.bytes.Resize(min(t.wanted, c.bytes+fieldSlack))
+	t.at = 0
+}
+
+func (t *text[O]) add(c *textColumn) int {
+	t.grow(c)
+	starts, out, at := arrow.GetData[O](t.offsets.Bytes())[c.rows:], t.bytes.Bytes(), t.at
+	first := at
+	for i, s := range c.fields {
+		starts[i] = O(at)
+		size := s.length()
+		if c.nulls.of(size) && c.isNull(i) {
+			continue
+		}
+		if size <= fieldSlack {
+			*(*[fieldSlack]byte)(out[at:]) = *(*[fieldSlack]byte)(c.text[s.start:])
+			at += int(size)
+			continue
+		}
+		at += copy(out[at:], c.field(i))
+	}
+	t.at = at
+	if !isText(c.typ) || isASCII(out[first:at]) {
+		return -1
+	}
+	for i := range c.fields {
+		if !utf8.Valid(c.field(i)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// isText reports whether the values of a type are strings, which are UTF-8.
+func isText(typ arrow.DataType) bool {
+	return typ.ID() == arrow.STRING || typ.ID() == arrow.LARGE_STRING
+}
+
+// isASCII is a fast way to see that text is valid UTF-8, wherever it is cut.
+func isASCII(b []byte) bool {
+	const high = 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b)&high != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// grow makes room for the fields, which lie apart in their text, and for a copy of one too long.
+func (t *text[O]) grow(c *textColumn) {
+	if len(c.fields) == 0 {
+		return
+	}
+	last := c.fields[len(c.fields)-1]
+	need := t.at + int(last.end&spanEndMask-c.fields[0].start) + fieldSlack
+	if need <= t.bytes.Len() {
+		return
+	}
+	if c.many || need > reserve.LargeBytes {
+		if need = t.at + c.fieldBytes() + fieldSlack; need <= t.bytes.Len() {
+			return
+		}
+	}
+	more := t.bytes.Len()
+	if more > reserve.LargeBytes { // copying it takes less than not having the memory
+		more /= 4
+	}
+	t.bytes.Resize(max(need, t.bytes.Len()+more))
+}
+
+// fieldBytes returns how many bytes the fields have together at most.
+func (c *textColumn) fieldBytes() (bytes int) {
+	for _, s := range c.fields {
+		bytes += int(s.end&spanEndMask - s.start)
+	}
+	return bytes
+}
+
+func (t *text[O]) finish(c *textColumn) arrow.Array {
+	arrow.GetData[O](t.offsets.Bytes())[c.rows] = O(t.at)
+	t.offsets.ResizeNoShrink((c.rows + 1) * int(unsafe.Sizeof(O(0))))
+	t.bytes.ResizeNoShrink(t.at)
+	t.wanted = t.at + t.at/8
+	offsets, bytes := t.offsets, t.bytes
+	t.offsets, t.bytes = nil, nil
+	return c.array(c.typ, nil, offsets, bytes)
+}
+
+func (t *text[O]) drop() {
+	dropBuffer(&t.offsets)
+	dropBuffer(&t.bytes)
+}
+
+// typeKnob ends the error about a value that has no place in its column.
+const typeKnob = "set the column's type (--type, CSV.Types), or what stands for NULL (--null, CSV.NullStrings)"
+
+// valueError says which value does not suit which column.
+func valueError(column string, typ arrow.DataType, field []byte) error {
+	const shown = 40
+	dots := ""
+	if len(field) > shown {
+		field, dots = field[:shown], "..."
+	}
+	if isText(typ) {
+		return fmt.Errorf("column %q: %q%s is not valid UTF-8; convert the file's encoding, or read the column as bytes (--type %s=binary)", column, field, dots, column)
+	}
+	return fmt.Errorf("column %q: %q%s is not of type %s; %s", column, field, dots, typ, typeKnob)
+}

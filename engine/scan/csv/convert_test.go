@@ -1,0 +1,77 @@
+package csv
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// strconv is the oracle of the fast path, which must round once.
+func TestParseFloat(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range 200_000 {
+		text := strconv.FormatFloat(float64(rng.Uint64N(1<<54))/pow10[rng.IntN(20)], 'f', rng.IntN(24)-1, 64)
+		want, _ := strconv.ParseFloat(text, 64)
+		if got, ok := parseFloat([]byte(text)); !ok || math.Float64bits(got) != math.Float64bits(want) {
+			t.Fatalf("%s: got %v (%v), want %v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", ".", "-", "e5", "0x1p4", "1_0", "--1", "1e", "1.2.3"} {
+		if f, ok := parseFloat([]byte(text)); ok {
+			t.Errorf("%q was read as %v", text, f)
+		}
+	}
+}
+
+// The calendar, against package time.
+func TestParseDate(t *testing.T) {
+	for day := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, 1) {
+		text := day.Format(time.DateOnly)
+		if got, ok := parseDate([]byte(text)); !ok || int64(got) != floorDiv(day.Unix(), 86_400) {
+			t.Fatalf("%s: got day %d (%v), want %d", text, got, ok, floorDiv(day.Unix(), 86_400))
+		}
+	}
+}
+
+func TestParseDecimal(t *testing.T) {
+	for _, c := range []struct {
+		text             string
+		precision, scale int32
+		want             string
+	}{
+		{"12.3", 5, 2, "12.30"}, {"-0.05", 5, 2, "-0.05"}, {"+7", 3, 0, "7"}, {".5", 3, 1, "0.5"}, {"999.99", 5, 2, "999.99"}, {"000999.99", 5, 2, "999.99"},
+		{"1000", 5, 2, ""}, {"1.234", 5, 2, ""}, {"1.2.3", 5, 2, ""}, {"", 5, 2, ""}, {"-", 5, 2, ""}, {"1e2", 5, 2, ""},
+		{"99999999999999999999999999999999999999", 38, 0, "99999999999999999999999999999999999999"}, {"100000000000000000000000000000000000000", 38, 0, ""},
+	} {
+		got, ok := parseDecimal([]byte(c.text), c.precision, c.scale)
+		if ok != (c.want != "") || ok && got.ToString(c.scale) != c.want {
+			t.Errorf("%q as decimal(%d, %d): got %s (%v), want %q", c.text, c.precision, c.scale, got.ToString(c.scale), ok, c.want)
+		}
+	}
+}
+
+// Strings that look alike in their first bytes, length or padding must not share a code.
+func TestTextCodes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	d := newTextCodes(arrow.BinaryTypes.String, slotsAtLeast)
+	codes := make(map[string]int32)
+	for range 200_000 {
+		b := make([]byte, rng.IntN(4)+rng.IntN(2)*7+rng.IntN(2)*8)
+		for i := range b {
+			b[i] = "\x00ab"[rng.IntN(3)]
+		}
+		code := d.code(b)
+		want, known := codes[string(b)]
+		if !known {
+			want = int32(len(codes))
+			codes[string(b)] = want
+		}
+		if code != want || d.entry(uint32(code)) != string(b) {
+			t.Fatalf("%q: got code %d (%q), want %d", b, code, d.entry(uint32(code)), want)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package csv
+
+const DictionaryLongest = dictionaryLong

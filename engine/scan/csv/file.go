@@ -1,0 +1,353 @@
+package csv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+const (
+	// chunkBytesDefault is a split of a text file, which is read whole into memory: large enough to hide
+	// the cost of opening it, small enough that the last ones keep all threads busy. With the tail of its
+	// last row it takes 4 MiB, a size of the engine's pool.
+	chunkBytesDefault = 4<<20 - 2*tailBytes
+
+	// blockBytesDefault is one read of a stream, and the sample of its start.
+	blockBytesDefault = 1 << 20
+
+	// rowBytesMax bounds a row: an open quote must not read the rest of a large file into memory.
+	rowBytesMax = 64 << 20
+)
+
+// File is a text whose first rows have been looked at.
+type File struct {
+	path    string
+	fsys    vfs.FS // nil for standard input
+	size    int64  // -1 for standard input
+	packed  string // ".gz", ".zst" or ""
+	opt     Options
+	sizes   Sizes
+	dialect *dialect
+	start   int64 // offset of the first row after the header, in the text unpacked
+	names   []string
+	guesses []columnGuess
+	fields  *arrow.Schema // set by SetTypes
+
+	quotes *quoteCounts // of the chunks, for a file that is read by chunks
+
+	head   []byte // what has been read of standard input
+	stdin  io.Reader
+	opened atomic.Bool
+}
+
+// Open looks at the start of a file.
+func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (in *File, err error) {
+	sizes.ensureDefaults()
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	c := &File{path: path, fsys: fsys, size: info.Size(), packed: packed, opt: opt, sizes: sizes}
+	text, err := unpack(f, packed, mem)
+	if err != nil {
+		return nil, decode.Locate(path, err)
+	}
+	defer text.Close()
+	if _, err := c.look(text, mem); err != nil {
+		return nil, decode.Locate(path, err)
+	}
+	if packed == "" {
+		c.quotes = newQuoteCounts(c)
+		if err := c.lookFurther(f); err != nil {
+			return nil, decode.Locate(path, err)
+		}
+	}
+	return c, nil
+}
+
+// OpenStdin looks at the start of standard input, of which head has been read, and keeps it.
+func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+	text, err := unpack(stdin, packed, mem)
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	sizes.ensureDefaults()
+	c := &File{path: decode.StdinName, size: -1, opt: opt, sizes: sizes, stdin: text}
+	if c.head, err = c.look(text, mem); err != nil {
+		return nil, decode.Locate(decode.StdinName, err)
+	}
+	return c, nil
+}
+
+// readText fills a buffer as far as a text goes. A compressed one that was cut off has not ended: decompressors
+// return io.ErrUnexpectedEOF then, as io.ReadFull does of any text that is shorter than the buffer.
+func readText(text io.Reader, buf []byte) (n int, ended bool, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = text.Read(buf[n:])
+		n += m
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return n, true, nil
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return n, false, fmt.Errorf("%w: the compressed text ends too early: %w", decode.ErrCorrupt, err)
+	}
+	return n, false, err
+}
+
+// look reads enough of a text for a sample, finds delimiter, header and types, and returns what it
+// read.
+func (c *File) look(text io.Reader, mem *reserve.Allocator) ([]byte, error) {
+	var buf []byte
+	for size := c.sizes.Block; ; size *= 2 {
+		n := len(buf)
+		mem.Hold(int64(size)) // the last buffer is garbage, but not yet collected
+		buf = slices.Grow(buf, size-n)[:size]
+		m, whole, err := readText(text, buf[n:])
+		buf = buf[:n+m]
+		if err != nil {
+			return nil, err
+		}
+		enough, err := c.examine(buf, whole, mem)
+		if enough || err != nil {
+			return buf, c.atLine(err, buf)
+		}
+		if whole {
+			return nil, errors.New("the file holds no row")
+		}
+		if size > rowBytesMax {
+			return nil, errLongRow
+		}
+	}
+}
+
+// atLine adds the line to an error about the sample.
+func (c *File) atLine(err error, buf []byte) error {
+	if at := (*textError)(nil); errors.As(err, &at) {
+		return decode.Located(fmt.Errorf("%s, line %d: %w", c.path, 1+bytes.Count(buf[:at.at], newline), err))
+	}
+	return err
+}
+
+var newline = []byte{'\n'}
+
+// knownColumnBytes is what a column of text takes of the memory before its rows are read: its name and guesses, and its
+// field in the schemas of file and table, with their indexes. The widest of tables take 850 B.
+const knownColumnBytes = 1 << 10
+
+// sampleBytes is what the fields of a sample take: all that are looked at, twice, as slices grow.
+func (o *Options) sampleBytes(sample []byte) int64 {
+	const field = 2 * 24
+	most := 0
+	for _, d := range append([]byte{o.Delimiter}, delimiters...) {
+		if d != 0 {
+			most = max(most, bytes.Count(sample, []byte{d}))
+		}
+	}
+	lines := bytes.Count(sample, newline)
+	if lines > o.SampleRows {
+		most = most / lines * o.SampleRows
+	}
+	return field * int64(most+min(lines, o.SampleRows)+1)
+}
+
+// examine looks at a sample; it is not enough when it has no whole row.
+func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough bool, err error) {
+	start, err := textStart(buf)
+	if err != nil {
+		return false, err
+	}
+	if bytes.IndexByte(buf[:min(len(buf), 4096)], 0) >= 0 {
+		return false, errors.New("not text: there are NUL bytes; name its format if it has one of ours (Format)")
+	}
+	for range c.opt.SkipLines {
+		n := bytes.IndexByte(buf[start:], '\n')
+		if n < 0 {
+			return false, nil
+		}
+		start += n + 1
+	}
+	if whole && endsInReturns(&c.opt, buf[start:]) {
+		return false, errors.New("its lines end in CR alone; convert them to LF or CRLF")
+	}
+	sampled := c.opt.sampleBytes(buf[start:])
+	mem.Hold(sampled)
+	defer mem.Drop(sampled)
+	delimiter := c.opt.Delimiter
+	if delimiter == 0 {
+		delimiter = detectDelimiter(&c.opt, buf, start, whole)
+	}
+	c.dialect = newDialect(&c.opt, delimiter)
+	s, err := takeSample(c.dialect, &c.opt, buf, start, c.opt.SampleRows+1, whole)
+	if err != nil || len(s.rows) == 0 {
+		return false, err
+	}
+	width := len(s.rows[0])
+	mem.Hold(knownColumnBytes * int64(width))
+	header := c.opt.Header == HeaderYes || c.opt.Header == HeaderAuto && s.hasHeader()
+	c.start = int64(start)
+	rows := s.rows
+	if header {
+		c.start = min(int64(s.ends[0]), int64(len(buf)))
+		c.names = columnNames(rows[0], width)
+		rows = rows[1:]
+	} else {
+		c.names = columnNames(nil, width)
+	}
+	if names := c.opt.Names; names != nil {
+		if len(names) != width {
+			return false, fmt.Errorf("%d names are given (CSV.Names), and the first row has %d fields", len(names), width)
+		}
+		c.names = names
+	}
+	c.guesses = guessColumns(rows[:min(len(rows), c.opt.SampleRows)], width)
+	return true, nil
+}
+
+// endsInReturns tells of a text without a newline that has a CR before its end, outside quotes: it would be one long row.
+func endsInReturns(o *Options, text []byte) bool {
+	if bytes.IndexByte(text, '\n') >= 0 {
+		return false
+	}
+	inside := false
+	for i, c := range text {
+		switch {
+		case c == o.Quote && !o.NoQuote:
+			inside = !inside
+		case c == '\r' && !inside && i+1 < len(text):
+			return true
+		}
+	}
+	return false
+}
+
+// SetTypes gives the columns of all text files their types: what the options say, else what the
+// samples of all files allow.
+func SetTypes(files []*File, opt *Options) error {
+	types := opt.Types
+	joint := make(map[string]columnGuess)
+	for _, f := range files {
+		for i, name := range f.names {
+			guess, ok := joint[name]
+			if !ok {
+				guess.types = allTypes
+			}
+			guess.add(f.guesses[i])
+			joint[name] = guess
+		}
+	}
+	for name := range types {
+		if _, ok := joint[name]; !ok && len(files) > 0 {
+			return fmt.Errorf("%s: CSV.Types names column %q; the columns are %s", files[0].path, name, strings.Join(files[0].names, ", "))
+		}
+	}
+	for _, f := range files {
+		fields := make([]arrow.Field, len(f.names))
+		for i, name := range f.names {
+			typ, ok := types[name]
+			switch {
+			case ok:
+			case opt.AllText:
+				typ = arrow.BinaryTypes.String
+			default:
+				typ = joint[name].typ()
+			}
+			fields[i] = arrow.Field{Name: name, Type: typ, Nullable: true}
+		}
+		f.fields = arrow.NewSchema(fields, nil)
+	}
+	return nil
+}
+
+// ReadsRanges says whether splits read the file by ranges: it is no stream.
+func (c *File) ReadsRanges() bool { return c.packed == "" }
+
+// Delimiter returns what separates fields.
+func (c *File) Delimiter() byte { return c.dialect.delimiter }
+
+func (c *File) Name() string          { return c.path }
+func (c *File) Schema() *arrow.Schema { return c.fields }
+
+func (c *File) Stats() decode.Stats {
+	s := decode.Stats{Rows: -1, Bytes: c.size, Columns: make([]decode.ColumnStats, len(c.names)), Once: c.fsys == nil}
+	for i := range s.Columns {
+		s.Columns[i].Repeats = c.repeats(i)
+	}
+	return s
+}
+
+// repeats says whether a column is read as codes of a dictionary.
+func (c *File) repeats(column int) bool {
+	return c.guesses[column].repeats && arrow.IsBaseBinary(c.fields.Field(column).Type.ID())
+}
+
+// Span is the bytes of a file: a row takes at least its newline.
+func (c *File) Span() uint64 {
+	if c.quotes == nil {
+		return decode.PositionsUnknown
+	}
+	return uint64(c.size) + 2
+}
+
+func (c *File) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
+	if c.quotes == nil {
+		return []decode.Part{&decode.StreamPart{Path: c.path, Size: c.size, OpenAt: func(opt decode.Options) (decode.RowReader, error) {
+			return c.openStream(columns, opt)
+		}}}, nil
+	}
+	var parts []decode.Part
+	for i := range c.quotes.chunks {
+		parts = append(parts, &part{file: c, columns: columns, chunk: i})
+	}
+	return parts, nil
+}
+
+// openStream reads a text from its start.
+func (c *File) openStream(columns []int, opt decode.Options) (decode.RowReader, error) {
+	r := newReader(c, columns, opt) // which may be refused, and then is made again
+	if c.fsys == nil {
+		if !c.opened.CompareAndSwap(false, true) {
+			return nil, errors.Join(decode.ErrReadOnce, r.Close())
+		}
+		counted := &decode.CountingReader{R: io.MultiReader(bytes.NewReader(c.head), c.stdin)}
+		r.consumed = func() int64 { return counted.N }
+		r.text, r.before = counted, c.start
+		return r, nil
+	}
+	f, err := c.fsys.Open(c.path)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	r.closers = []io.Closer{f}
+	counted := &decode.CountingReader{R: f}
+	r.consumed = func() int64 { return counted.N }
+	err = decode.Guard(func() (err error) {
+		text, err := unpack(counted, c.packed, r.mem)
+		if err == nil {
+			r.text, r.before = text, c.start
+			r.closers = []io.Closer{text, f}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}

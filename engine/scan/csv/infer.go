@@ -1,0 +1,330 @@
+package csv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// typeSet is the set of types that every value seen so far can have.
+type typeSet uint8
+
+const (
+	maybeBool typeSet = 1 << iota
+	maybeInt
+	maybeDouble
+	maybeDate
+	maybeTimestamp
+	maybeZoned
+	allTypes = maybeZoned<<1 - 1
+)
+
+// inferred lists the types that are inferred, the narrowest first. Text is what is left.
+var inferred = []struct {
+	bit typeSet
+	typ arrow.DataType
+}{
+	{maybeBool, arrow.FixedWidthTypes.Boolean},
+	{maybeInt, arrow.PrimitiveTypes.Int64},
+	{maybeDouble, arrow.PrimitiveTypes.Float64},
+	{maybeDate, arrow.FixedWidthTypes.Date32},
+	{maybeTimestamp, &arrow.TimestampType{Unit: arrow.Microsecond}},
+	{maybeZoned, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}},
+}
+
+// typesOf returns the types that a value can have. A date is also the timestamp of its midnight.
+func typesOf(value []byte) (set typeSet) {
+	value = trim(value)
+	if word := lower(value); word == "true" || word == "false" {
+		return maybeBool
+	}
+	if leadingZero(value) { // a postcode or the like, which would lose digits
+		return 0
+	}
+	if _, ok := parseInt(value); ok {
+		return maybeInt | maybeDouble
+	}
+	if _, ok := parseFloat(value); ok {
+		return maybeDouble
+	}
+	at, ok := parseTimestamp(value)
+	if _, fits := at.in(1000); !ok || !fits {
+		return 0
+	}
+	switch {
+	case at.zoned:
+		return maybeZoned
+	case len(value) == len("2006-01-02"):
+		return maybeDate | maybeTimestamp
+	}
+	return maybeTimestamp
+}
+
+// leadingZero tells of a value of digits alone that begins with a 0 before others.
+func leadingZero(value []byte) bool {
+	if len(value) < 2 || value[0] != '0' {
+		return false
+	}
+	for _, c := range value {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// columnGuess is what the sample says of a column.
+type columnGuess struct {
+	types   typeSet
+	seen    bool // a value that is not NULL
+	repeats bool // few distinct values; of one file, not joint with other files'
+}
+
+const (
+	// repeatsValuesMax is the most distinct values of a sample that are held to repeat in all of it:
+	// few enough for a table in a core's L1 and L2 caches.
+	repeatsValuesMax = 1024
+
+	// repeatsShare is how many rows of the sample there must be for each of them.
+	repeatsShare = 8
+)
+
+func (g *columnGuess) add(o columnGuess) {
+	if o.seen {
+		g.types &= o.types
+		g.seen = true
+	}
+}
+
+// typ returns the narrowest type, and text for a column of NULLs.
+func (g columnGuess) typ() arrow.DataType {
+	for _, i := range inferred {
+		if g.seen && g.types&i.bit != 0 {
+			return i.typ
+		}
+	}
+	return arrow.BinaryTypes.String
+}
+
+// sample is the first rows of a text, as fields. nil is NULL.
+type sample struct {
+	rows [][][]byte
+	ends []int // offset after each row
+}
+
+// errLongRow is what a text without newlines gets.
+var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?", rowBytesMax>>20)
+
+// takeSample cuts the first rows of a text that starts at buf[p:]. whole says that buf ends where
+// the text does.
+func takeSample(d *dialect, o *Options, buf []byte, p, rowsMax int, whole bool) (*sample, error) {
+	if whole && len(buf) > 0 && buf[len(buf)-1] != '\n' {
+		buf = append(slices.Clip(buf), '\n')
+	}
+	s := &sample{}
+	for p < len(buf) && len(s.rows) < rowsMax {
+		if n := blankLine(buf, p); n > 0 {
+			p += n
+			continue
+		}
+		row, next, end := sampleRow(d, o, buf, p)
+		switch {
+		case end == endBuffer && whole:
+			return nil, &textError{p, errOpenQuote}
+		case end == endBuffer:
+			return s, nil
+		case end != endRow:
+			return nil, &textError{next, d.quoteError(end)}
+		}
+		s.rows = append(s.rows, row)
+		s.ends = append(s.ends, next)
+		p = next
+	}
+	return s, nil
+}
+
+func sampleRow(d *dialect, o *Options, buf []byte, p int) (row [][]byte, next int, end fieldEnd) {
+	for {
+		var field span
+		field, p, end = d.field(buf, p)
+		if end != endField && end != endRow {
+			return nil, p, end
+		}
+		var scratch []byte
+		value := field.bytes(buf, d.quote, &scratch)
+		if !field.quoted() && o.hasNullString(string(value)) {
+			value = nil
+		} else if value == nil {
+			value = []byte{}
+		}
+		if row = append(row, value); end == endRow {
+			return row, p, end
+		}
+	}
+}
+
+// delimiters are tried in this order; the first of equals wins.
+var delimiters = []byte{',', ';', '\t', '|'}
+
+// detectRows is how many rows decide the delimiter.
+const detectRows = 256
+
+// detectDelimiter returns the delimiter that cuts the most rows into equally many fields, at least
+// two, and of equals the one with the most fields. A text that none cuts has one column.
+func detectDelimiter(o *Options, buf []byte, p int, whole bool) byte {
+	best, bestRows, bestWidth := delimiters[0], 0, 1
+	for _, c := range delimiters {
+		if c == o.Quote && !o.NoQuote {
+			continue
+		}
+		s, err := takeSample(newDialect(o, c), o, buf, p, detectRows, whole)
+		if err != nil || len(s.rows) == 0 {
+			continue
+		}
+		width, rows := len(s.rows[0]), 0
+		for _, row := range s.rows {
+			if len(row) == width {
+				rows++
+			}
+		}
+		if width > 1 && (rows > bestRows || rows == bestRows && width > bestWidth) {
+			best, bestRows, bestWidth = c, rows, width
+		}
+	}
+	return best
+}
+
+// hasHeader says whether the first row of a sample holds names: where some column's other values are
+// all numbers, dates or booleans and its first is not, or where there is nothing but text.
+func (s *sample) hasHeader() bool {
+	first := s.rows[0]
+	onlyText := true
+	for i, guess := range guessColumns(s.rows[1:], len(first)) {
+		var set typeSet
+		if first[i] != nil {
+			set = typesOf(first[i])
+		}
+		typed := guess.seen && guess.types != 0
+		if typed && first[i] != nil && set&guess.types == 0 {
+			return true
+		}
+		onlyText = onlyText && !typed && set == 0
+	}
+	return onlyText
+}
+
+// guessColumns infers types; rows of another width are left to the reader to refuse.
+func guessColumns(rows [][][]byte, width int) []columnGuess {
+	guesses := make([]columnGuess, width)
+	for i := range guesses {
+		guesses[i].types = allTypes
+	}
+	for _, row := range rows {
+		for i, value := range row[:min(width, len(row))] {
+			if value == nil {
+				continue
+			}
+			guesses[i].seen = true
+			if guesses[i].types != 0 {
+				guesses[i].types &= typesOf(value)
+			}
+		}
+	}
+	for i := range guesses {
+		guesses[i].repeats = repeats(rows, i)
+	}
+	return guesses
+}
+
+// repeats says whether a column has few distinct values.
+func repeats(rows [][][]byte, column int) bool {
+	distinct := make(map[string]struct{})
+	for _, row := range rows {
+		if column < len(row) {
+			distinct[string(row[column])] = struct{}{}
+		}
+		if len(distinct) > min(repeatsValuesMax, len(rows)/repeatsShare) {
+			return false
+		}
+	}
+	return len(rows) > 0
+}
+
+const (
+	// repeatsPlaces is at how many places beyond its start a file is checked for columns that do not
+	// repeat after all: the start of a file is often unlike the rest.
+	repeatsPlaces = 4
+
+	// placeBytes is what is read there.
+	placeBytes = 64 << 10
+)
+
+// lookFurther looks at rows further on in the file, and takes back the guess that a column repeats where they
+// do not. Where a place lies within quotes, what is cut there has another width, and is passed over.
+func (c *File) lookFurther(f io.ReaderAt) error {
+	if c.size < (repeatsPlaces+1)*placeBytes || !slices.ContainsFunc(c.guesses, func(g columnGuess) bool { return g.repeats }) {
+		return nil
+	}
+	var rows [][][]byte
+	for place := range int64(repeatsPlaces) {
+		buf := make([]byte, placeBytes)
+		n, err := f.ReadAt(buf, c.size/(repeatsPlaces+1)*(place+1))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		buf = buf[:n]
+		s, err := takeSample(c.dialect, &c.opt, buf, 1+bytes.IndexByte(buf, '\n'), c.opt.SampleRows, false)
+		if err == nil {
+			rows = append(rows, s.rows...)
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(row [][]byte) bool { return len(row) != len(c.names) })
+	for i := range c.guesses {
+		if g := &c.guesses[i]; g.repeats && len(rows) > 0 {
+			g.repeats = repeats(rows, i)
+		}
+	}
+	return nil
+}
+
+// columnNames returns the names in a header, and made-up ones for what has none. The second column named x is
+// x_1: a header, unlike a schema, is often written without a thought to its names.
+func columnNames(header [][]byte, width int) []string {
+	names := make([]string, width)
+	taken := make(map[string]bool, width)
+	for i := range names {
+		names[i] = fmt.Sprintf("column%d", i)
+		if i < len(header) && len(bytes.TrimSpace(header[i])) > 0 {
+			names[i] = string(bytes.TrimSpace(header[i]))
+		}
+		taken[names[i]] = true
+	}
+	last := make(map[string]int) // number of the last column of a name
+	for i, name := range names {
+		n, again := last[name]
+		for again && taken[names[i]] {
+			n++
+			names[i] = fmt.Sprintf("%s_%d", name, n)
+		}
+		last[name], taken[names[i]] = n, true
+	}
+	return names
+}
+
+// byteOrderMark may precede UTF-8 text.
+var byteOrderMark = []byte{0xEF, 0xBB, 0xBF}
+
+// textStart returns where text begins, or why it is none.
+func textStart(buf []byte) (int, error) {
+	switch {
+	case bytes.HasPrefix(buf, byteOrderMark):
+		return len(byteOrderMark), nil
+	case bytes.HasPrefix(buf, []byte{0xFF, 0xFE}), bytes.HasPrefix(buf, []byte{0xFE, 0xFF}):
+		return 0, errors.New("UTF-16 text; convert it to UTF-8")
+	}
+	return 0, nil
+}

@@ -1,0 +1,383 @@
+package csv
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/mpga/mpga/internal/digits"
+)
+
+// trim takes spaces and tabs off both ends of a value that is not text.
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// parseDigits reads b, decimal digits only, if the value fits 64 bits.
+func parseDigits(b []byte) (n uint64, ok bool) {
+	if len(b) == 0 || len(b) > 20 {
+		return 0, false
+	}
+	head := b[:min(len(b), 19)] // 19 digits cannot overflow
+	for _, c := range head {
+		if c -= '0'; c > 9 {
+			return 0, false
+		} else {
+			n = n*10 + uint64(c)
+		}
+	}
+	if len(b) == 20 {
+		c := b[19] - '0'
+		if c > 9 || n > math.MaxUint64/10 || n == math.MaxUint64/10 && c > math.MaxUint64%10 {
+			return 0, false
+		}
+		n = n*10 + uint64(c)
+	}
+	return n, true
+}
+
+// parseInt reads a whole number with an optional sign.
+func parseInt(b []byte) (int64, bool) {
+	negative := false
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		negative = b[0] == '-'
+		b = b[1:]
+	}
+	n, ok := parseDigits(b)
+	if negative {
+		return -int64(n), ok && n <= -math.MinInt64
+	}
+	return int64(n), ok && n <= math.MaxInt64
+}
+
+// parseUint reads a whole number that is not negative.
+func parseUint(b []byte) (uint64, bool) {
+	if len(b) > 0 && b[0] == '+' {
+		b = b[1:]
+	}
+	return parseDigits(b)
+}
+
+// digits8 reads eight decimal digits, the first in the lowest byte.
+func digits8(x uint64) (n uint64, ok bool) {
+	const zeros = bytesOf1 * '0'
+	// A digit's upper half is 3, also once 6 has been added.
+	const upper = bytesOf1 * 0xF0
+	ok = (x&upper)|(x+bytesOf1*6)&upper>>4 == bytesOf1*0x33
+	x -= zeros
+	x = x*10 + x>>8 // the even bytes: two digits each
+	const pairs = 0x000000FF_000000FF
+	x = (x&pairs*(100+1_000_000<<32) + x>>16&pairs*(1+10_000<<32)) >> 32
+	return x, ok
+}
+
+// firstDigits returns n bytes at the start of text, 1 to 8, behind zeros, as digits8 takes them.
+// Requires: 8 bytes at the start of text.
+func firstDigits(text []byte, start, n uint32) uint64 {
+	const zeros = bytesOf1 * '0'
+	gap := (64 - 8*n) & 63
+	return binary.LittleEndian.Uint64(text[start:start+8])<<gap | zeros&(1<<gap-1)
+}
+
+// fieldSign says whether a number begins with a minus, which it takes off.
+func fieldSign(text []byte, s span) (start, n uint32, negative bool) {
+	start, n = s.start, s.end&spanEndMask-s.start
+	if n > 0 && text[start] == '-' {
+		return start + 1, n - 1, true
+	}
+	return start, n, false
+}
+
+// fastInt is parseInt for up to 16 digits without a plus. It leaves all else, and what is no number,
+// to that.
+func fastInt(text []byte, s span) (n int64, ok bool) {
+	start, digits, negative := fieldSign(text, s)
+	switch {
+	case digits-1 < 8:
+		var v uint64
+		v, ok = digits8(firstDigits(text, start, digits))
+		n = int64(v)
+	case digits-1 < 16:
+		high, ok1 := digits8(firstDigits(text, start, digits-8))
+		low, ok2 := digits8(firstDigits(text, start+digits-8, 8))
+		n, ok = int64(high*100_000_000+low), ok1 && ok2
+	}
+	if negative {
+		n = -n
+	}
+	return n, ok
+}
+
+// fastFloat is parseFloat for up to 15 digits without a plus or an exponent, where the point is among
+// the first 9 bytes and at most 8 digits follow it. It leaves all else to that.
+func fastFloat(text []byte, s span) (float64, bool) {
+	start, n, negative := fieldSign(text, s)
+	isPoint := binary.LittleEndian.Uint64(text[start:start+8]) ^ bytesOf1*'.'
+	// The lowest top bit is that of the first byte that is 0.
+	whole := uint32(bits.TrailingZeros64((isPoint-bytesOf1)&^isPoint&^bytesOf127)) / 8
+	fraction := n - whole - 1
+	if whole >= n { // no point
+		whole, fraction = n, 0
+	}
+	if n == 0 || whole > 8 || fraction > 8 || whole+fraction-1 >= 15 || whole == 8 && n > 8 && text[start+8] != '.' {
+		return 0, false
+	}
+	mantissa, ok := uint64(0), true
+	if whole > 0 {
+		mantissa, ok = digits8(firstDigits(text, start, whole))
+	}
+	scale := &scales[fraction]
+	if fraction > 0 {
+		digits, ok2 := digits8(firstDigits(text, start+whole+1, fraction))
+		mantissa = mantissa*scale.whole + digits
+		ok = ok && ok2
+	}
+	f := float64(int64(mantissa)) / scale.double
+	if negative {
+		f = -f
+	}
+	return f, ok
+}
+
+// scales holds powers of ten, by the digits of a fraction.
+var scales = [...]struct {
+	whole  uint64
+	double float64
+}{{1e0, 1e0}, {1e1, 1e1}, {1e2, 1e2}, {1e3, 1e3}, {1e4, 1e4}, {1e5, 1e5}, {1e6, 1e6}, {1e7, 1e7}, {1e8, 1e8}}
+
+// pow10 holds the powers of ten that a double has exactly.
+var pow10 = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+
+// parseFloat reads a decimal number, nan or inf. A mantissa below 2^53 times or divided by an exact
+// power of ten is rounded once, hence correctly (Clinger, PLDI 1990); all else goes to strconv.
+func parseFloat(b []byte) (float64, bool) {
+	p, negative := 0, false
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		negative = b[0] == '-'
+		p = 1
+	}
+	var mantissa uint64
+	digits, fraction := 0, 0
+	point := false
+	for ; p < len(b); p++ {
+		c := b[p]
+		if d := c - '0'; d <= 9 {
+			mantissa = mantissa*10 + uint64(d)
+			digits++
+			if point {
+				fraction++
+			}
+		} else if c == '.' && !point {
+			point = true
+		} else {
+			return parseFloatSlow(b)
+		}
+	}
+	if digits == 0 || digits > 19 || mantissa >= 1<<53 || fraction >= len(pow10) {
+		return parseFloatSlow(b)
+	}
+	f := float64(mantissa) / pow10[fraction]
+	if negative {
+		f = -f
+	}
+	return f, true
+}
+
+// parseSingle is parseFloat for a float32.
+func parseSingle(b []byte) (float32, bool) {
+	double, ok := parseFloat(b)
+	single := float32(double)
+	if !ok || digits.RoundsOnce(double, single) || double-double != 0 {
+		return single, ok
+	}
+	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(b), len(b)), 32)
+	return float32(f), err == nil || math.IsInf(f, 0)
+}
+
+// parseFloatSlow leaves hexadecimal floats, which strconv reads too, as text.
+func parseFloatSlow(b []byte) (float64, bool) {
+	for _, c := range b {
+		if c == 'x' || c == 'X' || c == '_' {
+			return 0, false
+		}
+	}
+	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(b), len(b)), 64)
+	if err != nil && math.IsInf(f, 0) {
+		return f, true // too large for a double: infinite, as strconv and C round it
+	}
+	return f, err == nil
+}
+
+// parseBool reads what SQL takes for a boolean.
+func parseBool(b []byte) (bool, bool) {
+	switch lower(b) {
+	case "true", "t", "1":
+		return true, true
+	case "false", "f", "0":
+		return false, true
+	}
+	return false, false
+}
+
+// lower returns a short word in lower case, and "" for a longer one.
+func lower(b []byte) string {
+	var word [8]byte
+	if len(b) > len(word) {
+		return ""
+	}
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		word[i] = c
+	}
+	return string(word[:len(b)])
+}
+
+// twoDigits reads a number of two digits.
+func twoDigits(b []byte) (n uint64, ok bool) {
+	ten, one := b[0]-'0', b[1]-'0'
+	return uint64(ten)*10 + uint64(one), ten <= 9 && one <= 9
+}
+
+// parseDate reads YYYY-MM-DD as days since 1970-01-01.
+func parseDate(b []byte) (days int32, ok bool) {
+	if len(b) != 10 || b[4] != '-' || b[7] != '-' {
+		return 0, false
+	}
+	century, ok1 := twoDigits(b[:2])
+	year, ok2 := twoDigits(b[2:4])
+	month, ok3 := twoDigits(b[5:7])
+	day, ok4 := twoDigits(b[8:])
+	year += 100 * century
+	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+		return 0, false
+	}
+	return daysSinceEpoch(int64(year), int64(month), int64(day)), true
+}
+
+func daysIn(year, month uint64) uint64 {
+	switch month {
+	case 4, 6, 9, 11:
+		return 30
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 31
+}
+
+// daysSinceEpoch counts days of the Gregorian calendar from March on, so that the leap day is the
+// last of its year: a year has 365 days and a leap day each 4, but not each 100, but each 400 years.
+func daysSinceEpoch(year, month, day int64) int32 {
+	if month <= 2 {
+		year--
+		month += 12
+	}
+	// Days before the month, counted from March 1st: 0, 31, 61, 92, 122, 153, 184, 214, ...
+	beforeMonth := (153*(month-3) + 2) / 5
+	const march1Year0 = 719_468 // days from 0000-03-01 to 1970-01-01
+	return int32(year*365 + floorDiv(year, 4) - floorDiv(year, 100) + floorDiv(year, 400) + beforeMonth + day - 1 - march1Year0)
+}
+
+func floorDiv(a, b int64) int64 {
+	if a < 0 {
+		return -((-a + b - 1) / b)
+	}
+	return a / b
+}
+
+// parseTimeOfDay reads HH:MM:SS with up to nine digits of a fraction, in nanoseconds, and returns
+// what follows it.
+func parseTimeOfDay(b []byte) (nanos int64, rest []byte, ok bool) {
+	if len(b) < 8 || b[2] != ':' || b[5] != ':' {
+		return 0, nil, false
+	}
+	hour, ok1 := twoDigits(b[:2])
+	minute, ok2 := twoDigits(b[3:5])
+	second, ok3 := twoDigits(b[6:8])
+	if !ok1 || !ok2 || !ok3 || hour > 23 || minute > 59 || second > 59 {
+		return 0, nil, false
+	}
+	nanos = int64(hour*3600+minute*60+second) * int64(time.Second)
+	b = b[8:]
+	if len(b) == 0 || b[0] != '.' {
+		return nanos, b, true
+	}
+	unit := int64(time.Second)
+	digits := 0
+	for b = b[1:]; len(b) > 0 && b[0] >= '0' && b[0] <= '9'; b = b[1:] {
+		if unit /= 10; unit == 0 {
+			return 0, nil, false
+		}
+		nanos += int64(b[0]-'0') * unit
+		digits++
+	}
+	return nanos, b, digits > 0
+}
+
+// instant is a moment as text has it: days and nanoseconds of its day, less the offset of its zone.
+type instant struct {
+	days  int32
+	nanos int64
+	zoned bool // the text names a zone
+}
+
+// parseTimestamp reads a date, or a date and a time of day between which there is a space or a T,
+// with an optional Z or +HH:MM.
+func parseTimestamp(b []byte) (t instant, ok bool) {
+	if len(b) < 10 {
+		return t, false
+	}
+	if t.days, ok = parseDate(b[:10]); !ok || len(b) == 10 {
+		return t, ok
+	}
+	if b[10] != ' ' && b[10] != 'T' {
+		return t, false
+	}
+	var zone []byte
+	if t.nanos, zone, ok = parseTimeOfDay(b[11:]); !ok || len(zone) == 0 {
+		return t, ok
+	}
+	t.zoned = true
+	if len(zone) == 1 && zone[0] == 'Z' {
+		return t, true
+	}
+	if len(zone) != 6 || zone[0] != '+' && zone[0] != '-' || zone[3] != ':' {
+		return t, false
+	}
+	hours, ok1 := twoDigits(zone[1:3])
+	minutes, ok2 := twoDigits(zone[4:])
+	offset := int64(hours*60+minutes) * int64(time.Minute)
+	if zone[0] == '-' {
+		offset = -offset
+	}
+	t.nanos -= offset
+	return t, ok1 && ok2 && hours <= 23 && minutes <= 59
+}
+
+const nanosPerDay = 24 * int64(time.Hour)
+
+// in counts the instant in units of the given nanoseconds; not ok when it falls between two, or
+// beyond 64 bits.
+func (t instant) in(unit int64) (int64, bool) {
+	if t.nanos%unit != 0 {
+		return 0, false
+	}
+	perDay := nanosPerDay / unit
+	n := int64(t.days)*perDay + t.nanos/unit
+	const yearsOfNanos = 106_000 // days: 2^63 ns are 106,751 days
+	return n, unit > 1 || t.days > -yearsOfNanos && t.days < yearsOfNanos
+}

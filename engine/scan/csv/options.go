@@ -1,0 +1,114 @@
+package csv
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Options say how text becomes columns. The zero value detects what it can.
+type Options struct {
+	// Delimiter separates fields. The default is what separates the sample best, of , ; tab and |.
+	Delimiter byte
+
+	// Quote encloses a field that holds delimiters, newlines or, doubled, itself. The default is '"'.
+	Quote byte
+
+	// NoQuote takes the quote character as a character like any other.
+	NoQuote bool
+
+	// Header says whether the first row holds the names of the columns. The default is HeaderAuto.
+	Header Header
+
+	// Names are those of the columns, in place of the ones in the file. The default is the file's.
+	Names []string
+
+	// SkipLines is how many lines are left out at the start, before the header. The default is none.
+	SkipLines int
+
+	// NullStrings are the unquoted fields that are NULL. The default is the empty field alone.
+	NullStrings []string
+
+	// Types sets the types of columns by name; those of the others are inferred from the sample.
+	Types map[string]arrow.DataType
+
+	// AllText reads the columns without a type of their own as text.
+	AllText bool
+
+	// SampleRows is how many rows of each file are looked at to infer types. The default is 10,000.
+	SampleRows int
+}
+
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	if o.Quote == 0 {
+		o.Quote = '"'
+	}
+	if o.NullStrings == nil {
+		o.NullStrings = []string{""}
+	}
+	if o.SampleRows == 0 {
+		o.SampleRows = 10_000
+	}
+}
+
+func (o *Options) Validate() []error {
+	var errs []error
+	for _, c := range []struct {
+		name  string
+		value byte
+	}{{"Delimiter", o.Delimiter}, {"Quote", o.Quote}} {
+		if c.value == '\n' || c.value == '\r' || c.value >= 0x80 {
+			errs = append(errs, fmt.Errorf("CSV.%s (%q) must be an ASCII character that ends no line", c.name, c.value))
+		}
+	}
+	if !o.NoQuote && o.Delimiter == o.Quote {
+		errs = append(errs, fmt.Errorf("CSV.Delimiter and CSV.Quote are both %q", o.Quote))
+	}
+	if o.Header > HeaderNo {
+		errs = append(errs, fmt.Errorf("CSV.Header (%d) must be at most %d", o.Header, HeaderNo))
+	}
+	if o.SkipLines < 0 {
+		errs = append(errs, fmt.Errorf("CSV.SkipLines (%d) must not be negative", o.SkipLines))
+	}
+	if o.SampleRows < 1 {
+		errs = append(errs, fmt.Errorf("CSV.SampleRows (%d) must be at least 1", o.SampleRows))
+	}
+	for name, typ := range o.Types {
+		if newConverter(typ) == nil {
+			errs = append(errs, fmt.Errorf("CSV.Types: column %q: text cannot be read as %s", name, typ))
+		}
+	}
+	return errs
+}
+
+// hasNullString says whether an unquoted field is one of NullStrings.
+func (o *Options) hasNullString(field string) bool {
+	return slices.Contains(o.NullStrings, field)
+}
+
+// Header says whether a text file starts with the names of its columns.
+type Header uint8
+
+// The choices for Header.
+const (
+	HeaderAuto Header = iota // a first row of distinct names above columns that are not all text
+	HeaderYes
+	HeaderNo // columns are named column0, column1, ...
+)
+
+// Sizes are how much is read at a time. The zero value has the defaults; tests have less.
+type Sizes struct {
+	Chunk int64 // bytes of a split
+	Block int   // bytes of one read of a stream
+}
+
+func (s *Sizes) ensureDefaults() {
+	if s.Chunk == 0 {
+		s.Chunk = chunkBytesDefault
+	}
+	if s.Block == 0 {
+		s.Block = blockBytesDefault
+	}
+}

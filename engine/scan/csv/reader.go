@@ -1,0 +1,415 @@
+package csv
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+)
+
+// reader is the RowReader of a text or a chunk of one. It finds the fields of a block of rows, then
+// converts them column by column, until a batch is full.
+type reader struct {
+	file       *File
+	columns    []int
+	splitter   *rowSplitter  // nil where the reader holds nothing, until the next batch
+	converters []converter   // nil as well
+	converted  []*textColumn // by converter
+	mem        *reserve.Allocator
+	held       int64 // bytes of splitter and converters
+	batchRows  int
+	batchBytes int  // of text
+	rowBytes   int  // of a row in a batch, without the bytes of strings
+	filling    bool // text is being read for a row that is longer than the buffer
+
+	text      io.Reader
+	readBytes int    // wanted of one read
+	buf       []byte // unread text: buf[pos:], and what the spans of the block point into
+	pos       int
+	before    int64 // bytes before the first row of a stream, while they have not been passed over
+	base      int64 // offset of buf[0] in the text
+	limit     int64 // offset from which on rows belong to the next chunk
+	batchAt   int64 // offset of the first row of the last batch
+	ended     bool  // text has been read to its end
+	lines     int64 // newlines before buf[0], where lineAt is nil
+
+	reread   func(offset int64) io.Reader      // of a file that can be read from any offset; nil of others
+	lineAt   func(offset int64) (int64, error) // of a file whose start was not read
+	progress func(int64)
+	consumed func() int64 // bytes, in the input's own form
+	reported int64
+	closers  []io.Closer
+}
+
+func newReader(file *File, columns []int, opt decode.Options) *reader {
+	r := &reader{
+		file:       file,
+		columns:    columns,
+		mem:        opt.Memory,
+		batchRows:  opt.BatchRows,
+		batchBytes: int(min(opt.BatchBytes, math.MaxInt32)),
+		readBytes:  file.sizes.Block,
+		limit:      math.MaxInt64,
+		progress:   opt.Progress,
+	}
+	for _, c := range columns {
+		if file.repeats(c) {
+			r.rowBytes += delivery.CodeBytes
+		} else {
+			r.rowBytes += int(delivery.FixedBytesOf(file.fields.Field(c).Type))
+		}
+	}
+	return r
+}
+
+// hold takes what the reader needs between batches.
+func (r *reader) hold() {
+	slots, many := slotsAtLeast, len(r.columns) > columnsMany
+	if many {
+		slots = slotsFew
+	}
+	held := splitterBytes(len(r.file.names), len(r.columns)) + converterBytes*int64(len(r.columns))
+	for _, c := range r.columns {
+		if r.file.repeats(c) {
+			held += codeSlotBytes * int64(slots)
+		}
+	}
+	r.mem.Hold(held)
+	r.held = held
+	r.splitter = newRowSplitter(r.file.dialect, len(r.file.names), r.columns)
+	nulls := newNullStrings(r.file.opt.NullStrings)
+	for _, c := range r.columns {
+		typ := r.file.fields.Field(c).Type
+		r.converted = append(r.converted, &textColumn{typ: typ, quote: r.file.dialect.quote, nulls: nulls, mem: r.mem, many: many})
+		if r.file.repeats(c) {
+			r.converters = append(r.converters, newTextCodes(typ, slots))
+		} else {
+			r.converters = append(r.converters, newConverter(typ))
+		}
+	}
+}
+
+// forget gives back what hold has taken, and the dictionaries.
+func (r *reader) forget() {
+	r.drop()
+	for i, c := range r.converters {
+		if c, ok := c.(*textCodes); ok {
+			c.release(r.converted[i])
+		}
+	}
+	r.splitter, r.converters, r.converted = nil, nil, nil
+	r.mem.Drop(r.held)
+	r.held = 0
+}
+
+const (
+	// converterBytes is what a column takes beside its buffers and its dictionary, and what the array of a batch does.
+	converterBytes = 2 << 10
+
+	// columnsMany is more columns than most tables have.
+	columnsMany = 64
+)
+
+// findStart passes over what is before the first row of a stream.
+func (r *reader) findStart() error {
+	for int64(len(r.buf)) < r.before && !r.ended {
+		if err := r.fill(); err != nil {
+			return err
+		}
+	}
+	r.pos = min(int(r.before), len(r.buf))
+	r.before = 0
+	return nil
+}
+
+func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	r.batchAt = r.base + int64(r.pos)
+	if r.splitter == nil {
+		r.hold()
+	}
+	if r.before > 0 {
+		if err := r.findStart(); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		r.batchAt = r.base + int64(r.pos)
+		r.filling = false
+		rows, err := r.convert()
+		if rows > 0 {
+			// An error in a later row comes up again when the rows before it have been returned.
+			r.report()
+			return r.batch(rows), nil
+		}
+		if err != nil {
+			return nil, r.atLine(err)
+		}
+		if r.base+int64(r.pos) >= r.limit || r.ended && r.pos >= len(r.buf) {
+			r.report()
+			return nil, io.EOF
+		}
+		if r.ended {
+			return nil, r.atLine(&textError{r.pos, errOpenQuote})
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := r.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// convert converts the rows that the buffer has, up to a batch of them. With an error and no rows the
+// first row is at fault; the converters then hold nothing.
+func (r *reader) convert() (rows int, err error) {
+	limit := int(min(r.limit-r.base, math.MaxInt))
+	room := min(r.batchRows, (len(r.buf)-r.pos)/r.splitter.width+1) // a field takes a byte at least
+	room = max(min(room, r.batchBytes/max(r.rowBytes, 1)), 1)
+	for start := r.pos; rows < room && r.pos-start <= r.batchBytes; {
+		next, n, err := r.splitter.split(r.buf, r.pos, limit, room-rows)
+		if n > 0 {
+			if rows == 0 {
+				r.begin(room)
+			}
+			err = r.add(rows, n)
+		}
+		if err != nil && n > 0 {
+			r.drop()
+			return 0, err
+		}
+		r.pos = next
+		if n == 0 {
+			return rows, err
+		}
+		rows += n
+	}
+	return rows, nil
+}
+
+// begin makes room for a batch.
+func (r *reader) begin(room int) {
+	for i, c := range r.converters {
+		r.converted[i].room, r.converted[i].bytes = room, len(r.buf)-r.pos
+		c.begin(r.converted[i])
+	}
+}
+
+// add converts the n rows that were split last.
+func (r *reader) add(rows, n int) error {
+	for i, c := range r.converters {
+		column := r.converted[i]
+		column.text = r.buf[:len(r.buf)+fieldSlack]
+		column.fields = r.splitter.spans[i][:n]
+		column.rows = rows
+		if bad := c.add(column); bad >= 0 {
+			name := r.file.names[r.columns[i]]
+			return &textError{int(column.fields[bad].start), valueError(name, column.typ, column.field(bad))}
+		}
+	}
+	return nil
+}
+
+// batch makes a batch of the rows converted.
+func (r *reader) batch(rows int) arrow.RecordBatch {
+	if len(r.columns) == 0 {
+		return delivery.EmptyBatch(int64(rows))
+	}
+	arrays := make([]arrow.Array, len(r.converters))
+	fields := make([]arrow.Field, len(r.converters))
+	for i, c := range r.converters {
+		r.converted[i].rows = rows
+		arrays[i] = c.finish(r.converted[i])
+		defer arrays[i].Release()
+		fields[i] = r.file.fields.Field(r.columns[i])
+		fields[i].Type = arrays[i].DataType()
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, int64(rows))
+}
+
+// drop gives back what the converters hold of a batch.
+func (r *reader) drop() {
+	for i, c := range r.converters {
+		c.drop()
+		r.converted[i].dropValidity()
+	}
+}
+
+// room makes space for n more bytes behind the unread text, which moves to the front.
+func (r *reader) room(n int) {
+	if r.lineAt == nil {
+		r.lines += int64(bytes.Count(r.buf[:r.pos], newline))
+	}
+	unread := r.buf[r.pos:]
+	need := len(unread) + n + 1 + fieldSlack
+	if cap(r.buf) < need || cap(r.buf) > 4*max(need, reserve.LargeBytes) {
+		more := len(unread)
+		if more > reserve.LargeBytes { // copying it takes less than not having the memory
+			more /= 4
+		}
+		moved := r.mem.Allocate(need + more)
+		copy(moved, unread)
+		r.free()
+		r.buf = moved[:len(unread)]
+	} else {
+		r.buf = r.buf[:copy(r.buf[:cap(r.buf)], unread)]
+	}
+	r.base += int64(r.pos)
+	r.pos = 0
+}
+
+// fill reads more text. At the end it adds the newline that the last row may lack.
+func (r *reader) fill() error {
+	if len(r.buf)-r.pos > rowBytesMax {
+		return r.atLine(&textError{r.pos, errLongRow})
+	}
+	r.filling = true
+	r.room(r.readBytes)
+	n, ended, err := readText(r.text, r.buf[len(r.buf):len(r.buf)+r.readBytes])
+	r.buf = r.buf[:len(r.buf)+n]
+	r.readBytes = min(2*r.readBytes, max(r.readBytes, r.file.sizes.Block))
+	if err != nil || !ended {
+		return err
+	}
+	r.ended = true
+	if len(r.buf) > 0 && r.buf[len(r.buf)-1] != '\n' {
+		r.buf = append(r.buf, '\n')
+	}
+	return nil
+}
+
+// atLine names the file and the line of an error.
+func (r *reader) atLine(err error) error {
+	at := (*textError)(nil)
+	if !errors.As(err, &at) {
+		return err
+	}
+	return decode.Located(fmt.Errorf("%s: %w", r.placeAt(at.at), err))
+}
+
+// placeAt names the file and the line of an offset of the buffer.
+func (r *reader) placeAt(at int) string {
+	if r.lineAt == nil {
+		return fmt.Sprintf("%s, line %d", r.file.path, r.lines+int64(bytes.Count(r.buf[:at], newline))+1)
+	}
+	offset := r.base + int64(at)
+	line, err := r.lineAt(offset)
+	if err != nil {
+		return fmt.Sprintf("%s, byte %d", r.file.path, offset)
+	}
+	return fmt.Sprintf("%s, line %d", r.file.path, line)
+}
+
+func (r *reader) report() {
+	if r.progress == nil {
+		return
+	}
+	if n := r.consumed(); n > r.reported {
+		r.progress(n - r.reported)
+		r.reported = n
+	}
+}
+
+func (r *reader) Close() error {
+	var errs []error
+	for _, c := range r.closers {
+		errs = append(errs, c.Close())
+	}
+	r.closers = nil
+	r.forget()
+	r.free()
+	return errors.Join(errs...)
+}
+
+// Spare implements thrifty. The text that has been read of a stream stays: nobody else has it.
+func (r *reader) Spare() {
+	r.forget()
+	r.pos = int(r.batchAt - r.base)
+	if r.reread != nil {
+		r.free()
+		r.base, r.pos, r.ended = r.batchAt, 0, false
+		r.text = r.reread(r.batchAt)
+	}
+}
+
+// Shrink implements thrifty.
+func (r *reader) Shrink() bool {
+	if r.filling || r.batchRows == 1 {
+		return false
+	}
+	r.batchRows = max(r.batchRows/decode.ShrinkFactor, 1)
+	r.batchBytes /= decode.ShrinkFactor
+	return true
+}
+
+// Needed implements needer: the text of the row that comes next, in a buffer that grows and in those of its columns. What
+// is left of the text is lost.
+func (r *reader) Needed() int64 {
+	text := io.MultiReader(bytes.NewReader(r.buf[r.pos:]), r.text)
+	length := rowLength(r.file.dialect, text)
+	return 2*length + length/4 + 2*chunkBytesDefault
+}
+
+// rowLength returns how many bytes the row has that a text begins with, or rowBytesMax where it has more.
+func rowLength(d *dialect, text io.Reader) (length int64) {
+	inside := false
+	for buffered := bufio.NewReader(text); length < rowBytesMax; length++ {
+		c, err := buffered.ReadByte()
+		switch {
+		case err != nil:
+			return length
+		case c == d.quote && !d.noQuote:
+			inside = !inside
+		case c == '\n' && !inside && length > 0:
+			return length
+		}
+	}
+	return length
+}
+
+// NextPlace implements NextPlacer.
+func (r *reader) NextPlace() string {
+	if r.lineAt == nil {
+		return r.placeAt(r.pos)
+	}
+	line, err := r.lineAt(r.batchAt)
+	if err != nil {
+		return r.file.path
+	}
+	return fmt.Sprintf("%s, line %d", r.file.path, line)
+}
+
+// free gives the buffer back.
+func (r *reader) free() {
+	if cap(r.buf) > 0 {
+		r.mem.Free(r.buf[:cap(r.buf)])
+		r.buf = nil
+	}
+}
+
+// PlaceOf finds the row anew in the text of the batch, which is there until the next is read.
+func (r *reader) PlaceOf(row int64) string {
+	at, limit := int(r.batchAt-r.base), int(min(r.limit-r.base, math.MaxInt))
+	splitter := newRowSplitter(r.file.dialect, len(r.file.names), nil)
+	for row > 0 {
+		next, n, err := splitter.split(r.buf, at, limit, int(row))
+		if n == 0 || err != nil {
+			return ""
+		}
+		at, row = next, row-int64(n)
+	}
+	for at < len(r.buf) && splitter.width > 1 && blankLine(r.buf, at) > 0 {
+		at += blankLine(r.buf, at)
+	}
+	return r.placeAt(at)
+}

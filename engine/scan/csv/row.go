@@ -1,0 +1,268 @@
+package csv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// dialect is how text is cut into rows and fields: RFC 4180 with any delimiter and quote, and lines
+// that end in LF or CRLF. A quote opens a field only at its start; one within an unquoted field is
+// refused, because only then is a newline within quotes if and only if an odd number of quotes
+// precedes it, which is what lets a file be read from its middle.
+type dialect struct {
+	delimiter byte
+	quote     byte
+	noQuote   bool
+	special   [256]bool // delimiter, newline, quote
+}
+
+func newDialect(o *Options, delimiter byte) *dialect {
+	d := &dialect{delimiter: delimiter, quote: o.Quote, noQuote: o.NoQuote}
+	d.special[delimiter] = true
+	d.special['\n'] = true
+	d.special[o.Quote] = d.special[o.Quote] || !o.NoQuote
+	return d
+}
+
+// span is where a field is in a buffer, without its quotes. The two top bits of end are flags, so
+// that a span is 8 B.
+type span struct{ start, end uint32 }
+
+const (
+	spanQuoted  = 1 << 31 // was in quotes
+	spanDoubled = 1 << 30 // holds doubled quotes
+	spanEndMask = spanDoubled - 1
+)
+
+const _ = uint(spanEndMask - 4*rowBytesMax) // spans point into buffers of a row and a few blocks
+
+func (s span) quoted() bool { return s.end&spanQuoted != 0 }
+
+// length returns how many bytes a field takes in the buffer; a number above any field's where quotes are
+// doubled in it.
+func (s span) length() uint32 { return s.end&^spanQuoted - s.start }
+
+// bytes returns the field; doubled quotes are made single in scratch, which the result may share.
+func (s span) bytes(buf []byte, quote byte, scratch *[]byte) []byte {
+	field := buf[s.start : s.end&spanEndMask]
+	if s.end&spanDoubled == 0 {
+		return field
+	}
+	out := (*scratch)[:0]
+	for i := 0; i < len(field); i++ {
+		out = append(out, field[i])
+		if field[i] == quote {
+			i++
+		}
+	}
+	*scratch = out
+	return out
+}
+
+// fieldEnd is what follows a field.
+type fieldEnd uint8
+
+const (
+	endField   fieldEnd = iota // a delimiter
+	endRow                     // a newline
+	endBuffer                  // the buffer ends before the field does
+	errBare                    // a quote within an unquoted field
+	errTrailer                 // something between the closing quote and the delimiter
+)
+
+// field reads the field at buf[p:], and returns where the next one starts.
+func (d *dialect) field(buf []byte, p int) (s span, next int, end fieldEnd) {
+	if p < len(buf) && buf[p] == d.quote && !d.noQuote {
+		return d.quotedField(buf, p)
+	}
+	q := p
+	for q < len(buf) && !d.special[buf[q]] {
+		q++
+	}
+	if q == len(buf) {
+		return span{}, p, endBuffer
+	}
+	switch buf[q] {
+	case d.delimiter:
+		return span{uint32(p), uint32(q)}, q + 1, endField
+	case '\n':
+		stop := q
+		if stop > p && buf[stop-1] == '\r' {
+			stop--
+		}
+		return span{uint32(p), uint32(stop)}, q + 1, endRow
+	}
+	return span{uint32(p), uint32(q)}, q, errBare
+}
+
+func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd) {
+	flags := uint32(spanQuoted)
+	q := p + 1
+	for {
+		i := bytes.IndexByte(buf[q:], d.quote)
+		if i < 0 || q+i+1 >= len(buf) {
+			return span{}, p, endBuffer
+		}
+		q += i
+		if buf[q+1] != d.quote {
+			break
+		}
+		flags |= spanDoubled
+		q += 2
+	}
+	s = span{uint32(p + 1), uint32(q) | flags}
+	q++
+	switch c := buf[q]; {
+	case c == d.delimiter:
+		return s, q + 1, endField
+	case c == '\n':
+		return s, q + 1, endRow
+	case c == '\r' && q+1 == len(buf):
+		return span{}, p, endBuffer
+	case c == '\r' && buf[q+1] == '\n':
+		return s, q + 2, endRow
+	}
+	return s, q, errTrailer
+}
+
+// blankLine returns the length of the empty line at buf[p:], or 0.
+func blankLine(buf []byte, p int) int {
+	switch {
+	case buf[p] == '\n':
+		return 1
+	case buf[p] == '\r' && p+1 < len(buf) && buf[p+1] == '\n':
+		return 2
+	}
+	return 0
+}
+
+// rowSplitter finds the fields of the wanted columns in rows of a known width.
+type rowSplitter struct {
+	*dialect
+	blocks *blockSplitter
+	width  int      // fields of a row
+	slots  []int32  // by field: index in spans, or -1
+	spans  [][]span // by wanted column, then row: of the rows split last
+	slow   int      // rows that are cut one by one at most
+}
+
+// splitterBytes returns what a splitter of rows of a width takes for some wanted columns.
+func splitterBytes(width, columns int) int64 {
+	const span, slice, slot = 8, 24, 4
+	return blockSplitterBytes + slot*int64(width) + (slice+span*int64(spanRows(width, columns)))*int64(columns)
+}
+
+// spanRows is how many rows of a width are split at once.
+func spanRows(width, columns int) int { return max(blockTextBytes/width, slowRowsOf(columns)) }
+
+// slowRowsOf is how many rows are cut one by one, for some wanted columns.
+func slowRowsOf(columns int) int {
+	const spansMax = 1 << 17 // 1 MiB
+	return max(min(slowRows, spansMax/max(columns, 1)), 1)
+}
+
+func newRowSplitter(d *dialect, width int, columns []int) *rowSplitter {
+	s := &rowSplitter{dialect: d, blocks: newBlockSplitter(d), width: width, slots: make([]int32, width), spans: make([][]span, len(columns)), slow: slowRowsOf(len(columns))}
+	for i := range s.slots {
+		s.slots[i] = -1
+	}
+	for i, c := range columns {
+		s.slots[c] = int32(i)
+		s.spans[i] = make([]span, spanRows(width, len(columns)))
+	}
+	return s
+}
+
+// textError is an error at an offset of a buffer.
+type textError struct {
+	at     int
+	reason error
+}
+
+func (e *textError) Error() string { return e.reason.Error() }
+
+// split finds some whole rows that start in buf[p:limit], up to maxRows, and returns where the next
+// row starts. It returns no rows only where the buffer has no whole row, or with an error.
+func (s *rowSplitter) split(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
+	if p >= min(limit, len(buf)) {
+		return p, 0, nil
+	}
+	if next, rows = s.splitBlock(buf, p, limit, maxRows); rows > 0 {
+		return next, rows, nil
+	}
+	return s.splitRows(buf, p, limit, min(maxRows, s.slow))
+}
+
+// splitBlock is split for a block of regular rows; it returns none for another.
+func (s *rowSplitter) splitBlock(buf []byte, p, limit, maxRows int) (next, rows int) {
+	b := s.blocks
+	rows, q := b.cut(buf, p, s.width)
+	for rows = min(rows, maxRows); rows > 0 && int(b.starts[(rows-1)*s.width]) >= limit; {
+		rows--
+	}
+	for column, slot := range s.slots {
+		if slot >= 0 {
+			b.fields(s.spans[slot][:rows], buf, column, s.width, q)
+		}
+	}
+	return int(b.starts[rows*s.width]), rows
+}
+
+// splitRows is split row by row. Empty lines are no rows, unless a row has one column: then they are
+// NULL or empty, as that is how such a row is written.
+func (s *rowSplitter) splitRows(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
+	for rows < maxRows && p < limit && p < len(buf) {
+		if n := blankLine(buf, p); n > 0 && s.width > 1 {
+			p += n
+			continue
+		}
+		q, whole, err := s.row(buf, p, rows)
+		if err != nil {
+			return p, rows, err
+		}
+		if !whole {
+			break
+		}
+		p = q
+		rows++
+	}
+	return p, rows, nil
+}
+
+// row reads one row, if the buffer has all of it.
+func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err error) {
+	start := p
+	for i := 0; ; i++ {
+		field, q, end := s.field(buf, p)
+		switch {
+		case end == endBuffer:
+			return start, false, nil
+		case end > endBuffer:
+			return start, false, &textError{q, s.quoteError(end)}
+		case i == s.width:
+			return start, false, &textError{start, fmt.Errorf("more than the %d fields of the rows before", s.width)}
+		}
+		if slot := s.slots[i]; slot >= 0 {
+			s.spans[slot][row] = field
+		}
+		p = q
+		if end == endRow {
+			if i+1 < s.width {
+				return start, false, &textError{start, fmt.Errorf("%d fields, where the rows before have %d", i+1, s.width)}
+			}
+			return p, true, nil
+		}
+	}
+}
+
+func (d *dialect) quoteError(end fieldEnd) error {
+	if end == errBare {
+		return fmt.Errorf("a quote (%c) within a field that does not start with one; "+
+			"double it and quote the field, or read the file with another quote or none (--quote, CSV.Quote, CSV.NoQuote)", d.quote)
+	}
+	return fmt.Errorf("text between a closing quote (%c) and the next delimiter (%q); "+
+		"a quote within a quoted field must be doubled", d.quote, d.delimiter)
+}
+
+var errOpenQuote = errors.New("the file ends within a quoted field: a quote is not closed")

@@ -1,3 +1,0 @@
-package scan
-
-const dictionaryLongest = dictionaryLong

@@ -1,0 +1,56 @@
+package dataset
+
+import (
+	"context"
+
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/ipc"
+	"github.com/mpga/mpga/engine/scan/parquet"
+)
+
+// FileInfo is what a file says of itself without its rows being read.
+type FileInfo struct {
+	Path    string
+	Format  Format
+	Bytes   int64 // of the file; -1 for standard input
+	Rows    int64 // -1 when it is not known
+	Parts   int   // row groups or record batches; 0 for text and streams
+	Columns []ColumnInfo
+}
+
+// ColumnInfo is what a file says of a column. All of its row groups count together.
+type ColumnInfo = decode.ColumnInfo
+
+// Describe returns what is known of each file that the patterns name, in the order in which Open
+// reads them. Files need not have the same columns.
+func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, error) {
+	files, err := openAll(ctx, patterns, &opt)
+	if err != nil {
+		return nil, err
+	}
+	var infos []FileInfo
+	for _, in := range files.inputs {
+		stats := in.Stats()
+		info := FileInfo{Path: in.Name(), Bytes: stats.Bytes, Rows: stats.Rows}
+		for _, f := range in.Schema().Fields() {
+			info.Columns = append(info.Columns, ColumnInfo{Name: f.Name, Type: f.Type, Nulls: -1, CompressedBytes: -1, UncompressedBytes: -1})
+		}
+		switch in := in.Input.(type) {
+		case *parquet.File:
+			info.Format, info.Parts = FormatParquet, in.GroupCount()
+			in.Describe(info.Columns)
+		case *ipc.File:
+			info.Format, info.Parts = FormatArrow, in.BatchCount()
+		case *ipc.Stream:
+			info.Format = FormatArrowStream
+		case *csv.File:
+			info.Format = FormatCSV
+			if in.Delimiter() == '\t' {
+				info.Format = FormatTSV
+			}
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}

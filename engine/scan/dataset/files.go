@@ -1,0 +1,158 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// expand turns patterns into the names of files, in the order of the patterns and sorted within
+// each: a file, a glob, or a directory with everything below it.
+func expand(ctx context.Context, fsys vfs.FS, patterns []string) ([]string, error) {
+	if len(patterns) == 0 {
+		return nil, errors.New("no input: name a file, a glob, a directory or - for standard input")
+	}
+	var names []string
+	for _, pattern := range patterns {
+		found, err := expandOne(ctx, fsys, pattern)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, found...)
+	}
+	stdins := 0
+	for _, name := range names {
+		if name == decode.StdinName {
+			stdins++
+		}
+	}
+	if stdins > 1 {
+		return nil, errors.New("standard input (-) is named twice; it can be read once")
+	}
+	return names, nil
+}
+
+func expandOne(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) {
+	if pattern == decode.StdinName {
+		return []string{decode.StdinName}, nil
+	}
+	if pattern == "" {
+		return nil, errors.New("an input's name is empty")
+	}
+	if objects, ok := fsys.(vfs.Objects); ok && objects.IsObject(pattern) {
+		return expandObjects(objects, fsys, pattern)
+	}
+	info, err := fsys.Stat(pattern)
+	switch {
+	case err == nil && info.IsDir():
+		return expandDir(ctx, fsys, pattern)
+	case err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0: // opening one may wait for ever
+		return nil, fmt.Errorf("%s: is a pipe or a device, which can be read once: lead it to the standard input (-)", redact.URL(pattern))
+	case err == nil:
+		return []string{pattern}, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case !strings.ContainsAny(pattern, "*?["):
+		return nil, fmt.Errorf("%s: no such file or directory", redact.URL(pattern))
+	}
+	return expandGlob(ctx, fsys, pattern)
+}
+
+// expandGlob returns the files that match, and those below the directories that do.
+func expandGlob(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) {
+	matches, err := fsys.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", redact.URL(pattern), err)
+	}
+	showHidden := isHidden(filepath.Base(pattern))
+	var names []string
+	for _, match := range matches {
+		if isHidden(filepath.Base(match)) && !showHidden {
+			continue
+		}
+		info, err := fsys.Stat(match)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			names = append(names, match)
+			continue
+		}
+		below, err := walkDir(ctx, fsys, match)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, below...)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no file matches", redact.URL(pattern))
+	}
+	return names, nil
+}
+
+func expandDir(ctx context.Context, fsys vfs.FS, dir string) ([]string, error) {
+	names, err := walkDir(ctx, fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, noDataFile(dir)
+	}
+	return names, nil
+}
+
+func noDataFile(dir string) error {
+	return fmt.Errorf("%s: the directory holds no data file (.parquet, .pq, .arrow, .ipc, .feather, "+
+		".arrows, .csv, .tsv, .csv.gz, .csv.zst); name files of other endings by a glob", redact.URL(dir))
+}
+
+// walkDir returns the data files below a directory, sorted by path.
+func walkDir(ctx context.Context, fsys vfs.FS, dir string) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if isHidden(entry.Name()) {
+			continue
+		}
+		path := filepath.Join(dir, entry.Name())
+		isDir := entry.IsDir()
+		if entry.Type()&fs.ModeSymlink != 0 {
+			info, err := fsys.Stat(path)
+			if err != nil {
+				return nil, err
+			}
+			if info.IsDir() {
+				continue // a link to a directory may lead back up: not followed, as find does
+			}
+		}
+		if isDir {
+			below, err := walkDir(ctx, fsys, path)
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, below...)
+		} else if format, _ := formatOf(path); format != FormatAuto {
+			names = append(names, path)
+		}
+	}
+	return names, nil
+}
+
+// isHidden says whether a directory's reader passes over a name, as Hive and Spark do: .crc,
+// _SUCCESS, _temporary.
+func isHidden(name string) bool {
+	return (strings.HasPrefix(name, ".") && name != "." && name != "..") || strings.HasPrefix(name, "_")
+}

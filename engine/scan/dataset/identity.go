@@ -1,0 +1,72 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/internal/redact"
+)
+
+// Identity is what tells whether a file is still the one that it was.
+type Identity struct {
+	Path     string    `json:"path"` // a URL without user, password and values of parameters
+	Bytes    int64     `json:"bytes"`
+	Modified time.Time `json:"modified"`
+	ETag     string    `json:"etag,omitzero"` // of an object store
+}
+
+// NewIdentity returns the identity of a file by what the file system says of it.
+func NewIdentity(path string, info fs.FileInfo) Identity {
+	id := Identity{Path: redact.URL(path), Bytes: info.Size(), Modified: info.ModTime()}
+	if object, ok := info.(interface{ ETag() string }); ok {
+		id.ETag = object.ETag()
+	}
+	return id
+}
+
+// Same reports whether both are the same file with the same content, as far as can be told without
+// reading it.
+func (id Identity) Same(other Identity) bool {
+	return id.Path == other.Path && id.Bytes == other.Bytes && id.ETag == other.ETag && id.Modified.Equal(other.Modified)
+}
+
+// Identities lists the files that Open would read, in that order, without opening them. Standard input has
+// no identity, and is an error.
+func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity, error) {
+	opt.EnsureDefaults()
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	names, err := expand(ctx, opt.FS, patterns)
+	if err != nil {
+		return nil, redact.Error(err)
+	}
+	shown := redact.Names(names)
+	list := make([]Identity, len(names))
+	for i, name := range names {
+		if name == decode.StdinName {
+			return nil, errors.New("standard input (-) cannot be told from other input")
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		info, err := opt.FS.Stat(name)
+		if err != nil {
+			return nil, redact.Error(err)
+		}
+		list[i] = NewIdentity(shown[i], info)
+	}
+	return list, nil
+}
+
+// HasFooter reports whether a file of this name says what its columns are without its rows being read.
+func (o *Options) HasFooter(name string) bool {
+	format := o.Format
+	if format == FormatAuto {
+		format, _ = formatOf(name)
+	}
+	return format == FormatParquet || format == FormatArrow || format == FormatArrowStream
+}

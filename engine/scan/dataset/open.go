@@ -1,0 +1,198 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/engine/scan/ipc"
+	"github.com/mpga/mpga/engine/scan/parquet"
+	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// Open finds the files that the patterns name and reads what they say of their columns. A pattern is
+// a file, a glob, a directory, or "-" for standard input; of a directory, every data file below it is taken
+// whose name does not start with . or _. Files of different formats may be mixed; all must have the same
+// columns, in any order.
+//
+// The files are read when splits of the source are opened, each time anew; standard input can be read once.
+func Open(ctx context.Context, patterns []string, opt Options) (scan.Source, error) {
+	files, err := openAll(ctx, patterns, &opt)
+	if err != nil {
+		return nil, err
+	}
+	return scan.NewTable(files.inputs, files.hive)
+}
+
+// openFiles are the files of a table, in their order.
+type openFiles struct {
+	inputs []scan.File
+	hive   []scan.Folder
+}
+
+func openAll(ctx context.Context, patterns []string, opt *Options) (files openFiles, err error) {
+	opt.EnsureDefaults()
+	if err := opt.Validate(); err != nil {
+		return files, err
+	}
+	names, err := expand(ctx, opt.FS, patterns)
+	if err != nil {
+		return files, redact.Error(err)
+	}
+	names, opt.FS = show(opt.FS, names)
+	if !opt.NoHive {
+		if files.hive, err = hiveColumns(names); err != nil {
+			return files, err
+		}
+	}
+	mem := reserve.New(reserve.GoHeap, opt.Budget)
+	defer mem.DropAll()
+	var texts []*csv.File
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return files, err
+		}
+		w, err := newWatch(opt.FS, name) // before the file is read
+		if err != nil {
+			return files, err
+		}
+		var in decode.Input
+		err = decode.Guard(func() (err error) {
+			in, err = openOne(name, opt, mem)
+			return err
+		})
+		if mem.Refusal() != nil {
+			err = decode.Locate(name, err)
+		}
+		if err != nil {
+			return files, err
+		}
+		if text, ok := in.(*csv.File); ok {
+			texts = append(texts, text)
+			err = w.letGrow(text.ReadsRanges())
+		} else if err = delivery.CheckTypes(in.Schema()); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		if err != nil {
+			return files, err
+		}
+		files.inputs = append(files.inputs, scan.File{Input: in, Changed: w.check})
+	}
+	if len(opt.CSV.Types) > 0 && len(texts) == 0 {
+		return files, fmt.Errorf("%s: CSV.Types is set, and no input is CSV", names[0])
+	}
+	return files, csv.SetTypes(texts, &opt.CSV)
+}
+
+func openOne(name string, opt *Options, mem *reserve.Allocator) (decode.Input, error) {
+	if name == decode.StdinName {
+		return openStdin(opt, mem)
+	}
+	format, packed := formatOf(name)
+	head, err := readHead(opt.FS, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(head) == 0 {
+		return nil, fmt.Errorf("%s: the file is empty", name)
+	}
+	switch {
+	case opt.Format != FormatAuto:
+		format = opt.Format
+	case format == FormatAuto:
+		format, packed = sniff(head)
+	}
+	text := opt.CSV
+	if format == FormatTSV && text.Delimiter == 0 {
+		text.Delimiter = '\t'
+	}
+	switch format {
+	case FormatParquet:
+		return noNil(parquet.Open(opt.FS, name, mem))
+	case FormatArrow, FormatArrowStream: // their endings are often mixed up: the first bytes decide
+		if bytes.HasPrefix(head, []byte(ipc.Magic)) {
+			return noNil(ipc.OpenFile(opt.FS, name, mem))
+		}
+		if bytes.HasPrefix(head, []byte("FEA1")) {
+			return nil, fmt.Errorf("%s: a file of Feather version 1; write it anew as version 2 or Parquet", name)
+		}
+		return noNil(ipc.OpenStream(opt.FS, name))
+	}
+	return noNil(csv.Open(opt.FS, name, packed, text, opt.sizes, mem))
+}
+
+// noNil keeps a nil pointer from becoming an input that is not nil.
+func noNil[T decode.Input](in T, err error) (decode.Input, error) {
+	if err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// headBytes is enough of a file to tell its format.
+const headBytes = 8
+
+// readHead returns the first bytes of a file, fewer where it is shorter.
+func readHead(fsys vfs.FS, name string) (head []byte, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	head = make([]byte, headBytes)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return head[:n], nil
+}
+
+// sniff tells a format by a file's first bytes. Anything that it does not recognize is taken for text.
+func sniff(head []byte) (format Format, packed string) {
+	switch {
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		return FormatParquet, ""
+	case bytes.HasPrefix(head, []byte(ipc.Magic)):
+		return FormatArrow, ""
+	case ipc.IsStream(head):
+		return FormatArrowStream, ""
+	case bytes.HasPrefix(head, []byte{0x1F, 0x8B}):
+		return FormatCSV, ".gz"
+	case bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}):
+		return FormatCSV, ".zst"
+	}
+	return FormatCSV, ""
+}
+
+// openStdin reads the start of standard input, which is an Arrow stream or CSV.
+func openStdin(opt *Options, mem *reserve.Allocator) (decode.Input, error) {
+	head := make([]byte, headBytes)
+	n, err := io.ReadFull(opt.Stdin, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	if n == 0 {
+		return nil, errors.New("standard input is empty")
+	}
+	format, packed := opt.Format, ""
+	if format == FormatAuto {
+		format, packed = sniff(head[:n])
+	}
+	rest := io.MultiReader(bytes.NewReader(head[:n]), opt.Stdin)
+	switch format {
+	case FormatParquet, FormatArrow:
+		return nil, fmt.Errorf("standard input: the format %s is read from its end; give it as a file, "+
+			"or pipe an Arrow stream or CSV", format)
+	case FormatArrowStream:
+		return noNil(ipc.OpenStdin(rest))
+	}
+	return noNil(csv.OpenStdin(rest, packed, opt.CSV, opt.sizes, mem))
+}

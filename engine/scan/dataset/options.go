@@ -1,0 +1,104 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// Format names a file format.
+type Format string
+
+// The formats. FormatAuto goes by the ending of a file's name, then by its first bytes.
+const (
+	FormatAuto        Format = ""
+	FormatParquet     Format = "parquet"
+	FormatArrow       Format = "arrow"  // Arrow IPC file, which has a footer
+	FormatArrowStream Format = "arrows" // Arrow IPC stream
+	FormatCSV         Format = "csv"
+	FormatTSV         Format = "tsv" // CSV whose delimiter is a tab
+)
+
+var formats = []Format{FormatAuto, FormatParquet, FormatArrow, FormatArrowStream, FormatCSV, FormatTSV}
+
+// Options say how Open finds and reads files. The zero value is usable.
+type Options struct {
+	// Format of every file. The default is FormatAuto.
+	Format Format
+
+	// FS is where the files are. The default is vfs.OS.
+	FS vfs.FS
+
+	// Stdin is what the pattern "-" reads. The default is os.Stdin.
+	Stdin io.Reader
+
+	// NoHive takes folders named key=value as folders, not as columns.
+	NoHive bool
+
+	// CSV says how text is read.
+	CSV csv.Options
+
+	// Budget is the memory that looking at the files may take: at footers, headers and samples. What is kept of them
+	// is not reserved any more when Open returns. The default, nil, has no limit.
+	Budget rowdata.Budget
+
+	sizes csv.Sizes // testing knob
+}
+
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Stdin == nil {
+		o.Stdin = os.Stdin
+	}
+	if o.Format == FormatTSV && o.CSV.Delimiter == 0 {
+		o.CSV.Delimiter = '\t'
+	}
+	o.CSV.EnsureDefaults()
+}
+
+// Validate reports every field that is out of its bounds.
+func (o *Options) Validate() error {
+	var errs []error
+	if !slices.Contains(formats, o.Format) {
+		errs = append(errs, fmt.Errorf("Format (%q) must be one of parquet, arrow, arrows, csv, tsv", o.Format))
+	}
+	return errors.Join(append(errs, o.CSV.Validate()...)...)
+}
+
+// formatOf returns the format that a name's ending tells, and FormatAuto for an unknown ending.
+// packed is the ending of a compressed text file: ".gz", ".zst" or "".
+func formatOf(name string) (format Format, packed string) {
+	name = strings.ToLower(withoutQuery(name))
+	for _, p := range []string{".gz", ".zst"} {
+		if strings.HasSuffix(name, p) {
+			name, packed = strings.TrimSuffix(name, p), p
+			break
+		}
+	}
+	switch dot := strings.LastIndexByte(name, '.'); name[max(dot, 0):] {
+	case ".csv":
+		return FormatCSV, packed
+	case ".tsv":
+		return FormatTSV, packed
+	case ".parquet", ".pq":
+		format = FormatParquet
+	case ".arrow", ".ipc", ".feather":
+		format = FormatArrow
+	case ".arrows":
+		format = FormatArrowStream
+	}
+	if packed != "" {
+		return FormatAuto, packed // only text is read through a decompressor
+	}
+	return format, ""
+}

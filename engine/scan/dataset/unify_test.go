@@ -1,0 +1,72 @@
+package dataset
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/internal/scantest"
+)
+
+// A column without a value in one file has the null type there. Its rows are NULL, of the type that other files give
+// the column, and a filter on it leaves the file out.
+func TestNullType(t *testing.T) {
+	mem := memory.DefaultAllocator
+	batch := func(s arrow.Array) arrow.RecordBatch {
+		k := array.NewInt64Builder(mem)
+		k.AppendValues([]int64{1, 2}, nil)
+		schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: s.DataType(), Nullable: true}, {Name: "k", Type: arrow.PrimitiveTypes.Int64}}, nil)
+		return array.NewRecordBatch(schema, []arrow.Array{s, k.NewArray()}, 2)
+	}
+	b := array.NewStringBuilder(mem)
+	b.AppendStringValues([]string{"a", "b"}, nil)
+	texts, nulls := batch(b.NewArray()), batch(array.NewNull(2))
+	dir := t.TempDir()
+	for name, batch := range map[string]arrow.RecordBatch{"text": texts, "none": nulls} {
+		scantest.WriteFile(t, dir, name+".parquet", scantest.EncodeParquet(t, 10, []arrow.RecordBatch{batch}))
+		scantest.WriteFile(t, dir, name+".arrow", scantest.EncodeArrow(t, false, []arrow.RecordBatch{batch}))
+	}
+	ofTexts, ofNulls := []string{"a|1", "b|2"}, []string{"NULL|1", "NULL|2"}
+	for _, c := range []struct {
+		files  []string
+		schema string
+		rows   []string
+	}{
+		{[]string{"none.parquet"}, "s int32, k int64", ofNulls},
+		{[]string{"none.arrow"}, "s int32, k int64", ofNulls},
+		{[]string{"none.parquet", "none.arrow"}, "s int32, k int64", slices.Concat(ofNulls, ofNulls)},
+		{[]string{"text.parquet", "none.parquet"}, "s utf8, k int64", slices.Concat(ofTexts, ofNulls)},
+		{[]string{"none.arrow", "text.arrow"}, "s utf8, k int64", slices.Concat(ofNulls, ofTexts)},
+	} {
+		var paths []string
+		for _, name := range c.files {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+		src := mustOpen(t, Options{}, paths...)
+		if got := scantest.SchemaText(src.Schema()); got != c.schema || !src.Schema().Field(0).Nullable {
+			t.Errorf("%v: schema %s, want %s", c.files, got, c.schema)
+		}
+		rows, err := scantest.ReadAll(src, []int{0, 1}, scan.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		scantest.SameRows(t, rows, c.rows)
+		filtered, err := scan.Filter(context.Background(), src, scan.Predicate{Terms: []scan.Term{{Column: 0, Op: scan.OpEqual, Values: []scalar.Scalar{scalar.NewStringScalar("a")}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows, err = scantest.ReadAll(filtered, []int{1}, scan.OpenOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if c.schema[2] == 'u' { // an integer is not compared with a string
+			scantest.SameRows(t, rows, []string{"1", "2"})
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package decode
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/rowset"
+)
+
+// RowTest is the condition on the rows of a source, and what it has done so far.
+type RowTest struct {
+	Filter selector // nil: all rows are needed
+
+	Tested, Kept atomic.Int64 // rows
+	Passed       atomic.Int64 // bytes of pages that no row was needed of
+}
+
+// selector is a RowFilter: Select sets the bits of the rows for which it is TRUE.
+type selector interface {
+	Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (rows int, err error)
+}
+
+// All says whether all rows are needed.
+func (t *RowTest) All() bool { return t.Filter == nil }
+
+// Selection runs a filter over one batch after the other.
+type Selection struct {
+	Test *RowTest
+	Rows rowset.Set // of the batch, that pass
+	Some rowset.Set
+}
+
+// Run finds the rows of a batch of the filter's columns that pass, and returns how many they are.
+func (s *Selection) Run(ctx context.Context, batch arrow.RecordBatch) (int, error) {
+	s.Rows.Reset(int(batch.NumRows()))
+	if _, err := s.Test.Filter.Select(ctx, batch, s.Rows.Bytes()); err != nil {
+		return 0, fmt.Errorf("the filter: %w", err)
+	}
+	s.Rows.Recount()
+	s.Test.Tested.Add(int64(s.Rows.Rows))
+	s.Test.Kept.Add(int64(s.Rows.Count))
+	return s.Rows.Count, nil
+}
+
+// Retract forgets the rows of the batch, those from one row on as if they had never been tested.
+func (s *Selection) Retract(from int) {
+	if from < s.Rows.Rows {
+		s.Some.Part(&s.Rows, from, s.Rows.Rows)
+		s.Test.Tested.Add(-int64(s.Some.Rows))
+		s.Test.Kept.Add(-int64(s.Some.Count))
+	}
+	s.Rows.Reset(0)
+}
+
+// Between returns the rows that pass from one row on, counted from there. They are valid until the next call.
+func (s *Selection) Between(from, to int) *rowset.Set {
+	s.Some.Part(&s.Rows, from, to)
+	return &s.Some
+}

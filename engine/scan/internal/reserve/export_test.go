@@ -1,0 +1,3 @@
+package reserve
+
+func (r *Allocator) HeldBytes() int64 { return r.held }

@@ -1,0 +1,169 @@
+package rowset
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unsafe"
+)
+
+// Set is some of the rows of an array.
+type Set struct {
+	words []uint64 // a bit for each row, lowest first; those behind the last row are 0
+	Rows  int      // of the array
+	Count int      // of the set
+}
+
+// Reset makes room for a set of some of n rows, none so far.
+func (s *Set) Reset(n int) {
+	s.Rows, s.Count = n, 0
+	s.words = slices.Grow(s.words[:0], (n+63)/64)[:(n+63)/64]
+	clear(s.words)
+}
+
+// Bytes views the bits as bytes, as many as the rows need.
+func (s *Set) Bytes() []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s.words))), 8*len(s.words))[:(s.Rows+7)/8]
+}
+
+// Recount drops bits behind the last row and counts the others.
+func (s *Set) Recount() {
+	if s.Rows%64 != 0 {
+		s.words[len(s.words)-1] &= 1<<(s.Rows%64) - 1
+	}
+	s.Count = 0
+	for _, w := range s.words {
+		s.Count += bits.OnesCount64(w)
+	}
+}
+
+// Part makes s the rows of another set from from to to, counted from from on.
+func (s *Set) Part(of *Set, from, to int) {
+	s.Reset(to - from)
+	words, shift := of.words[from/64:], from%64
+	for w := range s.words {
+		s.words[w] = words[w] >> shift
+		if w+1 < len(words) {
+			s.words[w] |= words[w+1] << (64 - shift)
+		}
+	}
+	s.Recount()
+}
+
+// Stretch returns from where to where there are rows of the set, from row at on, without a gap of more than so many
+// rows between them; from == to where there is none.
+func (s *Set) Stretch(at, gap int) (from, to int) {
+	from = s.next(at, 0)
+	if from == s.Rows {
+		return from, from
+	}
+	to = from + 1
+	for w := to / 64; w < len(s.words) && w*64-to <= gap; w++ {
+		word := s.words[w]
+		if w == to/64 {
+			word &= ^uint64(0) << (to % 64)
+		}
+		if word == 0 {
+			continue
+		}
+		if w*64+bits.TrailingZeros64(word)-to > gap-1 {
+			break
+		}
+		to = w*64 + bits.Len64(word) // gaps within a word are short
+	}
+	return from, to
+}
+
+// next returns the first row from at on that is in the set, or, with flip all ones, that is not; s.rows where there
+// is none.
+func (s *Set) next(at int, flip uint64) int {
+	if at >= s.Rows {
+		return s.Rows
+	}
+	mask := ^uint64(0) << (at % 64)
+	for w := at / 64; w < len(s.words); w++ {
+		if word := (s.words[w] ^ flip) & mask; word != 0 {
+			return min(w*64+bits.TrailingZeros64(word), s.Rows)
+		}
+		mask = ^uint64(0)
+	}
+	return s.Rows
+}
+
+// eachRun calls a function with the rows of the set, neighbours together: from one to the one before to.
+func (s *Set) eachRun(f func(from, to int)) {
+	for from := s.next(0, 0); from < s.Rows; {
+		to := s.next(from, ^uint64(0))
+		f(from, to)
+		from = s.next(to, 0)
+	}
+}
+
+// takeBits writes the bits of the set's rows, of which the first row's is at from, and returns how many are 1. out has
+// room for the set's rows.
+func (s *Set) takeBits(out, packed []byte, from int) (ones int) {
+	clear(out)
+	n := 0
+	for w, m := range s.words {
+		if m == 0 {
+			continue
+		}
+		some := extractBits(bitsFrom(packed, from+64*w), m)
+		ones += bits.OnesCount64(some)
+		orBits(out, n, some)
+		n += bits.OnesCount64(m)
+	}
+	return ones
+}
+
+// extractBits moves the bits of a word that a mask has together.
+func extractBits(word, mask uint64) (out uint64) {
+	if mask == ^uint64(0) {
+		return word
+	}
+	for n := 0; mask != 0; mask &= mask - 1 {
+		out |= word >> bits.TrailingZeros64(mask) & 1 << n
+		n++
+	}
+	return out
+}
+
+// bitsFrom returns 64 bits of a bitmap from one on; those behind its end are 0.
+func bitsFrom(packed []byte, at int) uint64 {
+	var word [9]byte
+	b := packed[at/8:]
+	if len(b) < len(word) {
+		copy(word[:], b)
+		b = word[:]
+	}
+	return binary.LittleEndian.Uint64(b)>>(at%8) | uint64(b[8])<<(64-at%8)
+}
+
+// orBits sets bits from one on; those that are 1 have a place.
+func orBits(out []byte, at int, word uint64) {
+	first := word << (at % 8)
+	last := byte(word >> (64 - at%8))
+	if b := out[at/8:]; len(b) > 8 {
+		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)|first)
+		b[8] |= last
+	} else {
+		for i := range b {
+			b[i] |= byte(first >> (8 * i))
+		}
+	}
+}
+
+// Nth returns the i-th row of the set, counted from 0.
+func (s *Set) Nth(i int) int {
+	for w, word := range s.words {
+		if n := bits.OnesCount64(word); i >= n {
+			i -= n
+			continue
+		}
+		for ; i > 0; i-- {
+			word &= word - 1
+		}
+		return w*64 + bits.TrailingZeros64(word)
+	}
+	return s.Rows
+}

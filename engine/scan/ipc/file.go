@@ -1,0 +1,360 @@
+package ipc
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// File is an Arrow IPC file whose footer and block headers have been read.
+//
+// A file is a stream with a table of contents: each block of the footer is one message of a stream.
+// A split is a run of record batches, and is read as the stream of schema, dictionaries and that run,
+// so that splits share no reader (arrow-go's is not safe for concurrent use where there are
+// dictionaries) and files and streams have one code path.
+type File struct {
+	path         string
+	fsys         vfs.FS
+	size         int64
+	fields       *arrow.Schema
+	schemaEnd    int64 // of the schema's message, which starts at arrowStreamStart
+	dictionaries []block
+	batches      []block
+	numRows      int64
+}
+
+// block is one message of the file.
+type block struct {
+	offset, size int64 // with its body
+	rows         int64 // of a record batch
+}
+
+const (
+	Magic = "ARROW1"
+	// arrowStreamStart is where the first message is: after the magic, padded to 8 B.
+	arrowStreamStart = 8
+	// arrowPartBytes is about the size of a split: smaller batches are read several to a split, so
+	// that the dictionaries, which each split reads anew, cost little beside them.
+	arrowPartBytes = 16 << 20
+)
+
+// OpenFile reads a file's footer, and the header of every record batch for its rows.
+func OpenFile(fsys vfs.FS, path string, mem *reserve.Allocator) (in *File, err error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	a := &File{path: path, fsys: fsys, size: info.Size()}
+	if err := decode.Guard(func() error { return a.readFooter(f, mem) }); err != nil {
+		return nil, decode.Locate(path, err)
+	}
+	return a, nil
+}
+
+func (a *File) readFooter(f vfs.File, mem *reserve.Allocator) error {
+	footer, err := a.footer(f, mem)
+	if err != nil {
+		return err
+	}
+	if a.dictionaries, err = a.blocks(footer, footerDictionaries); err != nil {
+		return err
+	}
+	if a.batches, err = a.blocks(footer, footerBatches); err != nil {
+		return err
+	}
+	if err := a.readSchema(f, reserve.New(memory.DefaultAllocator, nil)); err != nil {
+		return err
+	}
+	if err := a.checkDictionaries(f); err != nil {
+		return err
+	}
+	for i := range a.batches {
+		if err := a.readRows(f, &a.batches[i]); err != nil {
+			return fmt.Errorf("record batch %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// readSchema reads the schema from the message at the start: the footer's is a copy of it.
+func (a *File) readSchema(f io.ReaderAt, mem *reserve.Allocator) error {
+	counted := &decode.CountingReader{R: io.NewSectionReader(f, arrowStreamStart, a.size-arrowStreamStart)}
+	r, err := newReader(counted, io.NopCloser(nil), nil, a.size, decode.Options{Memory: mem})
+	if err != nil {
+		return err
+	}
+	a.schemaEnd = arrowStreamStart + counted.N
+	a.fields = delivery.Schema(r.stream.Schema())
+	return r.Close()
+}
+
+// checkDictionaries refuses a file that replaces a dictionary, which only a stream may: every batch is
+// read with all dictionaries of the file.
+func (a *File) checkDictionaries(f io.ReaderAt) error {
+	seen := make(map[int64]bool)
+	for i, b := range a.dictionaries {
+		table, err := a.blockTable(f, b, headerDictionary)
+		if err != nil {
+			return fmt.Errorf("dictionary %d: %w", i, err)
+		}
+		id := table.GetInt64Slot(dictionaryID, 0)
+		if seen[id] && !table.GetBoolSlot(dictionaryIsDelta, false) {
+			return fmt.Errorf("%w: dictionary %d replaces an earlier one, which only a stream may", decode.ErrCorrupt, i)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// footer returns the flatbuffer before the last ten bytes of the file: its length and the magic.
+func (a *File) footer(f io.ReaderAt, mem *reserve.Allocator) (flatbuffers.Table, error) {
+	var tail [4 + len(Magic)]byte
+	if a.size < int64(arrowStreamStart+len(tail)) {
+		return flatbuffers.Table{}, fmt.Errorf("not a whole Arrow file: it has %d B", a.size)
+	}
+	if _, err := f.ReadAt(tail[:], a.size-int64(len(tail))); err != nil {
+		return flatbuffers.Table{}, err
+	}
+	if string(tail[4:]) != Magic {
+		return flatbuffers.Table{}, fmt.Errorf("not a whole Arrow file: it does not end in %s", Magic)
+	}
+	size := int64(binary.LittleEndian.Uint32(tail[:]))
+	if size > a.size-int64(len(tail)) {
+		return flatbuffers.Table{}, fmt.Errorf("%w of %d B in a file of %d B", decode.ErrFooter, size, a.size)
+	}
+	mem.Hold(decode.FooterCopies * size)
+	buf := make([]byte, size)
+	if _, err := f.ReadAt(buf, a.size-int64(len(tail))-size); err != nil {
+		return flatbuffers.Table{}, err
+	}
+	return rootTable(buf), nil
+}
+
+// blocks reads a vector of the footer's struct Block: offset int64, metadata length int32, 4 B of
+// padding, body length int64.
+func (a *File) blocks(footer flatbuffers.Table, field flatbuffers.VOffsetT) ([]block, error) {
+	const blockBytes = 24
+	start, n, err := vector(footer, field, blockBytes)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	blocks := make([]block, n)
+	for i := range blocks {
+		b := footer.Bytes[int(start)+i*blockBytes:]
+		offset := int64(binary.LittleEndian.Uint64(b))
+		meta := int64(int32(binary.LittleEndian.Uint32(b[8:])))
+		body := int64(binary.LittleEndian.Uint64(b[16:]))
+		if offset < 0 || meta < 0 || body < 0 || offset > a.size || body > a.size || meta+body > a.size-offset {
+			return nil, fmt.Errorf("%w: a block of %d + %d B at offset %d of a file of %d B", decode.ErrFooter, meta, body, offset, a.size)
+		}
+		blocks[i] = block{offset: offset, size: meta + body}
+	}
+	return blocks, nil
+}
+
+// blockTable reads the header of a block's message, which must be of the given kind.
+func (a *File) blockTable(f io.ReaderAt, b block, kind byte) (table flatbuffers.Table, err error) {
+	counted := &decode.CountingReader{R: io.NewSectionReader(f, b.offset, b.size)}
+	header, err := readHeader(counted)
+	if err != nil {
+		return table, noEOF(err)
+	}
+	body, err := checkMessage(header, nil)
+	if err != nil {
+		return table, err
+	}
+	if body > b.size-counted.N {
+		return table, fmt.Errorf("%w: a body of %d B in a block of %d B", decode.ErrCorrupt, body, b.size)
+	}
+	message := rootTable(header)
+	table, _ = child(message, messageHeader)
+	if got := message.GetByteSlot(messageHeaderType, 0); got != kind {
+		return table, fmt.Errorf("%w: a message of kind %d, where the footer means %d", decode.ErrCorrupt, got, kind)
+	}
+	return table, nil
+}
+
+// readRows reads how many rows a record batch has from its header.
+func (a *File) readRows(f io.ReaderAt, b *block) error {
+	table, err := a.blockTable(f, *b, headerBatch)
+	if err != nil {
+		return err
+	}
+	b.rows = table.GetInt64Slot(batchRowCount, 0)
+	if b.rows < 0 || b.rows > decode.RowsMax-a.numRows {
+		return fmt.Errorf("%w: %d rows", decode.ErrCorrupt, b.rows)
+	}
+	a.numRows += b.rows
+	return nil
+}
+
+// BatchCount returns how many record batches the file has.
+func (a *File) BatchCount() int { return len(a.batches) }
+
+func (a *File) Name() string          { return a.path }
+func (a *File) Schema() *arrow.Schema { return a.fields }
+func (a *File) Stats() decode.Stats   { return decode.Stats{Rows: a.numRows, Bytes: a.size} }
+func (a *File) Span() uint64          { return uint64(a.numRows) }
+
+func (a *File) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
+	var parts []decode.Part
+	var first uint64
+	for from := 0; from < len(a.batches); {
+		p := &part{file: a, columns: columns, from: from, first: first}
+		for p.to = from; p.to < len(a.batches) && (p.to == from || p.numBytes+a.batches[p.to].size <= arrowPartBytes); p.to++ {
+			p.numBytes += a.batches[p.to].size
+			p.numRows += a.batches[p.to].rows
+		}
+		from, first = p.to, first+uint64(p.numRows)
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// part is record batches [from, to) of a file.
+type part struct {
+	file     *File
+	columns  []int
+	from, to int
+	first    uint64
+	numRows  int64
+	numBytes int64
+}
+
+func (p *part) Offset() uint64 { return p.first }
+func (p *part) Rows() int64    { return p.numRows }
+
+// Bytes counts the schema and the dictionaries too, which every split reads.
+func (p *part) Bytes() int64 {
+	n := p.numBytes + p.file.schemaEnd - arrowStreamStart
+	for _, b := range p.file.dictionaries {
+		n += b.size
+	}
+	return n
+}
+
+func (p *part) Name() string {
+	if p.to == p.from+1 {
+		return fmt.Sprintf("%s, record batch %d", p.file.path, p.from)
+	}
+	return fmt.Sprintf("%s, record batches %d to %d", p.file.path, p.from, p.to-1)
+}
+
+func (p *part) Open(_ context.Context, opt decode.Options) (decode.RowReader, error) {
+	if len(p.columns) == 0 {
+		return &decode.RowCounter{Left: p.numRows}, nil
+	}
+	f, err := p.file.fsys.Open(p.file.path)
+	if err != nil {
+		return nil, err
+	}
+	section := func(b block) io.Reader { return io.NewSectionReader(f, b.offset, b.size) }
+	messages := []io.Reader{io.NewSectionReader(f, arrowStreamStart, p.file.schemaEnd-arrowStreamStart)}
+	for _, b := range p.file.dictionaries {
+		messages = append(messages, section(b))
+	}
+	for _, b := range p.file.batches[p.from:p.to] {
+		messages = append(messages, section(b))
+	}
+	r, err := newReader(io.MultiReader(messages...), f, p.columns, p.file.size, opt)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+// reader is the RowReader of an Arrow stream.
+type reader struct {
+	stream   *ipc.Reader
+	messages *messages
+	source   io.Closer
+	columns  []int
+	progress func(int64)
+	bytes    *decode.CountingReader
+	reported int64
+}
+
+// newReader reads the schema of a stream. bodyBytesMax bounds a message. The reader closes the
+// source; where this function fails the caller does.
+func newReader(from io.Reader, source io.Closer, columns []int, bodyBytesMax int64, opt decode.Options) (*reader, error) {
+	r := &reader{source: source, columns: columns, progress: opt.Progress, bytes: &decode.CountingReader{R: from}}
+	err := decode.Guard(func() (err error) {
+		r.messages = newMessages(r.bytes, opt.Memory, bodyBytesMax)
+		r.stream, err = ipc.NewReaderFromMessageReader(r.messages, ipc.WithAllocator(opt.Memory))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("not a readable Arrow stream: %w", err)
+	}
+	return r, nil
+}
+
+func (r *reader) Next(context.Context) (arrow.RecordBatch, error) {
+	if err := r.messages.ahead(); err != nil {
+		return nil, err
+	}
+	if !r.stream.Next() {
+		if err := r.stream.Err(); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	}
+	if r.progress != nil {
+		r.progress(r.bytes.N - r.reported)
+		r.reported = r.bytes.N
+	}
+	batch := delivery.Project(r.stream.RecordBatch(), r.columns)
+	// arrow-go takes offsets, codes and views as they are in the file. S3.
+	for i, column := range batch.Columns() {
+		if err := array.ValidateFull(column); err != nil {
+			batch.Release()
+			return nil, fmt.Errorf("%w: column %q: %w", decode.ErrCorrupt, batch.ColumnName(i), err)
+		}
+	}
+	return batch, nil
+}
+
+// Spare implements thrifty: between steps there is nothing but dictionaries, which would be lost.
+func (r *reader) Spare() {}
+
+// Shrink implements thrifty: a record batch is read whole.
+func (r *reader) Shrink() bool { return false }
+
+// Needed implements needer.
+func (r *reader) Needed() int64 { return r.messages.Needed() }
+
+func (r *reader) Close() error {
+	r.stream.Release()
+	return r.source.Close()
+}
+
+// streamMark is the four bytes that an Arrow stream's messages start with since Arrow 0.15.
+const streamMark = 0xFFFFFFFF
+
+// IsStream says whether a file's first bytes are those of an Arrow stream.
+func IsStream(head []byte) bool {
+	return len(head) >= 4 && bytes.Equal(head[:4], []byte{0xFF, 0xFF, 0xFF, 0xFF})
+}
+
+func (p *part) RowName(row int64) string { return decode.RowOf(p.file.path, int64(p.first)+row) }

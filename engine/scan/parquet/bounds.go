@@ -1,0 +1,184 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math"
+	"math/big"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+
+	"github.com/mpga/mpga/engine/scan/internal/predicate"
+)
+
+// storedColumn says how a column's values are stored, and so how values in statistics, indexes and
+// dictionaries are to be taken: as plain values of the column's physical type.
+type storedColumn struct {
+	leaf     *schema.Column
+	typ      arrow.DataType
+	family   predicate.Family
+	days     bool // dates stored as days, delivered as milliseconds
+	compared bool // whether values can be compared at all
+}
+
+// storedColumn returns how a column is stored that is not nested.
+func (p *File) storedColumn(c int) (s storedColumn) {
+	s.leaf, s.typ = p.meta.Schema.Column(p.leaves[c]), p.fields.Field(c).Type
+	if !isFlat(s.leaf) {
+		return s
+	}
+	s.family, _, _ = predicate.FamilyOf(s.typ)
+	s.days = s.typ.ID() == arrow.DATE64 && s.leaf.PhysicalType() == parquet.Types.Int32
+	switch s.leaf.PhysicalType() {
+	case parquet.Types.Boolean:
+		s.compared = s.family == predicate.BoolFamily
+	case parquet.Types.Int32, parquet.Types.Int64:
+		s.compared = s.family == predicate.NumberFamily || s.family >= predicate.MomentFamily && s.family <= predicate.DurationFamily
+	case parquet.Types.Float, parquet.Types.Double:
+		s.compared = s.family == predicate.FloatFamily
+	case parquet.Types.ByteArray, parquet.Types.FixedLenByteArray:
+		s.compared = s.family == predicate.BytesFamily || arrow.IsDecimal(s.typ.ID())
+	}
+	return s
+}
+
+// ordered says whether the order by which a file's writer took smallest and largest values is the
+// order of their values. A number in bytes of any length may have been cut as if it were text.
+func (s *storedColumn) ordered() bool {
+	if s.leaf.PhysicalType() == parquet.Types.ByteArray && s.family != predicate.BytesFamily {
+		return false
+	}
+	want := schema.SortSIGNED
+	if s.family == predicate.BytesFamily || arrow.IsUnsignedInteger(s.typ.ID()) {
+		want = schema.SortUNSIGNED
+	}
+	return s.leaf.SortOrder() == want
+}
+
+// trustedOld says whether the old statistics of a column, taken before the format had orders, are right.
+func (s *storedColumn) trustedOld() bool {
+	switch s.leaf.PhysicalType() {
+	case parquet.Types.ByteArray, parquet.Types.FixedLenByteArray:
+		return false
+	}
+	return s.leaf.SortOrder() == schema.SortSIGNED
+}
+
+// value takes a plain value. It returns nil for one that is not to be compared: NaN, or of a wrong length.
+func (s *storedColumn) value(raw []byte) *predicate.Value {
+	v := predicate.Value{Family: s.family}
+	switch s.leaf.PhysicalType() {
+	case parquet.Types.Boolean:
+		if len(raw) != 1 || raw[0] > 1 {
+			return nil
+		}
+		v.Integer = int64(raw[0])
+	case parquet.Types.Int32:
+		if len(raw) != 4 {
+			return nil
+		}
+		n := binary.LittleEndian.Uint32(raw)
+		v.Integer = int64(int32(n))
+		if arrow.IsUnsignedInteger(s.typ.ID()) {
+			v.Integer = int64(n)
+		}
+	case parquet.Types.Int64:
+		if len(raw) != 8 {
+			return nil
+		}
+		n := binary.LittleEndian.Uint64(raw)
+		v.Integer = int64(n)
+		if v.Integer < 0 && s.typ.ID() == arrow.UINT64 {
+			v.Wide = new(big.Int).SetUint64(n)
+		}
+	case parquet.Types.Float:
+		if len(raw) != 4 {
+			return nil
+		}
+		v.Float = float64(math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+	case parquet.Types.Double:
+		if len(raw) != 8 {
+			return nil
+		}
+		v.Float = math.Float64frombits(binary.LittleEndian.Uint64(raw))
+	default:
+		if s.leaf.PhysicalType() == parquet.Types.FixedLenByteArray && len(raw) != s.leaf.TypeLength() {
+			return nil
+		}
+		if s.family == predicate.BytesFamily {
+			v.Bytes = raw
+		} else if v = predicate.BigValue(s.family, wholeNumber(raw)); len(raw) == 0 {
+			return nil
+		}
+	}
+	if s.days {
+		v.Integer *= dayMillis
+	}
+	if v.IsNaN() {
+		return nil
+	}
+	return &v
+}
+
+const dayMillis = 24 * 3600 * 1000
+
+// wholeNumber reads a number in two's complement, its highest byte first.
+func wholeNumber(raw []byte) *big.Int {
+	n := new(big.Int).SetBytes(raw)
+	if len(raw) > 0 && raw[0] >= 0x80 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(raw))))
+	}
+	return n
+}
+
+// groupBounds returns what the statistics of a row group say of a column. Of one that is nested, that is nothing.
+func (p *File) groupBounds(group, c int) predicate.Bounds {
+	if p.leaves[c] < 0 {
+		return predicate.Bounds{}
+	}
+	stored := p.storedColumn(c)
+	return p.boundsOf(&stored, &p.groups[group], p.chunk(group, c))
+}
+
+// boundsOf returns what the statistics of a chunk say of it.
+func (p *File) boundsOf(stored *storedColumn, group *rowGroup, chunk *columnChunk) (b predicate.Bounds) {
+	b.NoNulls = stored.leaf.MaxDefinitionLevel() == 0
+	stats := p.trusted(stored.leaf, chunk)
+	if stats == nil {
+		return b
+	}
+	b.NoNulls = b.NoNulls || stats.nulls == 0
+	b.AllNulls = stats.nulls == group.rows
+	switch typed := stored.leaf.ColumnOrder() == parquet.ColumnOrders.TypeDefinedOrder; {
+	case !stored.compared:
+	case typed && stored.ordered() && stats.min != nil && stats.max != nil:
+		b.Low, b.High = stored.value(stats.min), stored.value(stats.max)
+		said := stats.minExact != 0 && stats.maxExact != 0
+		b.Exact = said && stats.minExact == compactTrue && stats.maxExact == compactTrue || !said && stored.family != predicate.BytesFamily
+	case stored.trustedOld() && stats.oldMin != nil && stats.oldMax != nil:
+		b.Low, b.High = stored.value(stats.oldMin), stored.value(stats.oldMax)
+	}
+	b.Check()
+	return b
+}
+
+// A dictionary page is read to see that no value suits if it is of dictionaryBytesFew, or of a quarter of
+// its chunk and dictionaryBytesMax at most: a larger one has most values, and costs what it may save.
+const (
+	dictionaryBytesFew = 4 << 10
+	dictionaryBytesMax = 1 << 20
+)
+
+// dictionaryBytes returns how many bytes of a chunk are its dictionary page: 0 where that is too large, or
+// where it is not known that it holds every value of the chunk.
+func dictionaryBytes(chunk *columnChunk) int64 {
+	if !chunk.listed || !chunk.allDictionary() {
+		return 0
+	}
+	size := chunk.dataStart - chunk.start()
+	if size > max(dictionaryBytesFew, min(dictionaryBytesMax, chunk.bytes/4)) {
+		return 0
+	}
+	return max(size, 0)
+}

@@ -1,0 +1,133 @@
+package parquet
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+)
+
+// codesValues takes dictionary codes as its pages have them.
+type codesValues struct {
+	typ   arrow.DataType // of the dictionary's entries
+	mem   memory.Allocator
+	plain columnValues // decodes the entries
+
+	entries arrow.Array // the chunk's dictionary; nil before the first page. S5
+	codes   runs        // of the current page
+	rows    int
+	out     *memory.Buffer
+}
+
+// holdsCodes says whether a column chunk is one that codesValues reads.
+func (p *File) holdsCodes(c int, chunk *columnChunk) bool {
+	leaf := p.meta.Schema.Column(p.leaves[c])
+	return isFlat(leaf) && arrow.IsBaseBinary(p.fields.Field(c).Type.ID()) && leaf.PhysicalType() == parquet.Types.ByteArray && chunk.allDictionary()
+}
+
+func dictionaryEncoding(e parquet.Encoding) bool {
+	return e == parquet.Encodings.RLEDict || e == parquet.Encodings.PlainDict
+}
+
+func errEncoding(e parquet.Encoding) error {
+	return fmt.Errorf("a page with encoding %s, which its column chunk is said not to have", e)
+}
+
+// codesOf returns the dictionary codes that a page holds.
+func codesOf(data []byte) (codes runs, err error) {
+	if len(data) == 0 {
+		return codes, nil // right only where all rows are NULL; reading a code says so
+	}
+	width := int(data[0])
+	if width > runWidthMax {
+		return codes, fmt.Errorf("codes of %d bits; the limit is %d", width, runWidthMax)
+	}
+	return newRuns(data[1:], width), nil
+}
+
+// dictionary keeps the entries in their order, also those that repeat.
+func (v *codesValues) dictionary(entries int, data []byte) error {
+	if entries > len(data) {
+		return fmt.Errorf("a dictionary page of %d B with %d entries", len(data), entries)
+	}
+	v.plain.begin(entries)
+	if err := v.plain.page(parquet.Encodings.Plain, data); err != nil {
+		return err
+	}
+	if err := v.plain.read(0, entries, entries, nil); err != nil {
+		return err
+	}
+	v.entries = v.plain.finish(nil, 0)
+	return nil
+}
+
+func (v *codesValues) page(encoding parquet.Encoding, data []byte) (err error) {
+	if !dictionaryEncoding(encoding) {
+		return errEncoding(encoding)
+	}
+	if v.entries == nil { // all rows may be NULL
+		if err := v.dictionary(0, nil); err != nil {
+			return err
+		}
+	}
+	v.codes, err = codesOf(data)
+	return err
+}
+
+func (v *codesValues) begin(rows int) {
+	v.rows = rows
+	v.out = memory.NewResizableBuffer(v.mem)
+	v.out.Resize(arrow.Uint32Traits.BytesRequired(rows))
+}
+
+func (v *codesValues) read(from, rows, values int, validity []byte) error {
+	out := arrow.Uint32Traits.CastFromBytes(v.out.Bytes())[from : from+rows]
+	if err := v.codes.codes(out[:values], v.entries.Len()); err != nil {
+		return fmt.Errorf("codes of a page: %w", err)
+	}
+	spread(out, values, validity, from)
+	return nil
+}
+
+func (v *codesValues) finish(validity *memory.Buffer, nulls int) arrow.Array {
+	defer releaseBuffers(&v.out)
+	data := array.NewDataWithDictionary(delivery.DictionaryOf(v.typ), v.rows, []*memory.Buffer{validity, v.out}, nulls, 0, v.entries.Data().(*array.Data))
+	defer data.Release()
+	return array.NewDictionaryData(data)
+}
+
+func (v *codesValues) close() {
+	v.plain.close()
+	releaseBuffers(&v.out)
+	if v.entries != nil {
+		v.entries.Release()
+		v.entries = nil
+	}
+}
+
+// numbersValues takes the codes of numbers, where the dictionary is small beside the rows that it
+// serves: what a consumer does to values is then done to few of them. Otherwise it decodes them.
+type numbersValues struct {
+	columnValues // codes, or what decodes
+	codes        *codesValues
+	rows         int64 // of the chunk
+}
+
+// numbersPerEntry is how many rows a dictionary's entry has to stand for.
+const numbersPerEntry = 4
+
+// newNumbers returns what reads a chunk that holds nothing but codes; plain decodes its values.
+func newNumbers(typ arrow.DataType, rows int64, plain columnValues, mem memory.Allocator) columnValues {
+	return &numbersValues{columnValues: plain, codes: &codesValues{typ: typ, mem: mem, plain: plain}, rows: rows}
+}
+
+func (v *numbersValues) dictionary(entries int, data []byte) error {
+	if int64(entries) <= v.rows/numbersPerEntry {
+		v.columnValues = v.codes
+	}
+	return v.columnValues.dictionary(entries, data)
+}

@@ -1,0 +1,276 @@
+package parquet
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/engine/scan/ipc"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// File is a Parquet file whose footer has been read. A split of it is a row group.
+type File struct {
+	path   string
+	fsys   vfs.FS
+	size   int64
+	footer []byte                 // which statistics are parts of
+	meta   *metadata.FileMetaData // all of the footer but its row groups
+	groups []rowGroup
+	fields *arrow.Schema
+	leaves []int // index of the Parquet column of each field; -1 for a nested field
+
+	all func() (*metadata.FileMetaData, error) // the whole footer, for pqarrow, decoded once
+}
+
+// Open reads a file's footer.
+func Open(fsys vfs.FS, path string, mem *reserve.Allocator) (in *File, err error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	p := &File{path: path, fsys: fsys, size: info.Size()}
+	if err := decode.Guard(func() error { return p.readFooter(f, mem) }); err != nil {
+		return nil, decode.Locate(path, err)
+	}
+	return p, nil
+}
+
+func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
+	if p.footer, err = readFooter(f, p.size, mem); err != nil {
+		return fmt.Errorf("not a readable Parquet file: %w", err)
+	}
+	if p.meta, p.groups, err = parseFooter(p.footer); errors.Is(err, errElsewhere) {
+		return err
+	} else if err != nil {
+		return fmt.Errorf("%w: %w", decode.ErrFooter, err)
+	}
+	p.all = sync.OnceValues(func() (*metadata.FileMetaData, error) { return metadata.NewFileMetaData(p.footer, nil) })
+	if err := checkStoredSchema(p.meta.KeyValueMetadata()); err != nil {
+		return err
+	}
+	r, err := file.NewParquetReader(f, file.WithReadProps(readerProperties(memory.DefaultAllocator)), file.WithMetadata(p.meta))
+	if err != nil {
+		return err
+	}
+	arrowReader, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+	if err != nil {
+		return err
+	}
+	fields := make([]arrow.Field, 0, len(arrowReader.Manifest.Fields))
+	for _, f := range arrowReader.Manifest.Fields {
+		leaf := -1
+		if len(f.Children) == 0 {
+			leaf = f.ColIndex
+		}
+		p.leaves = append(p.leaves, leaf)
+		fields = append(fields, *f.Field)
+	}
+	p.fields = delivery.Schema(arrow.NewSchema(fields, nil))
+	return p.checkRows()
+}
+
+// checkRows makes sure that row counts add up, which positions rely on. S2.
+func (p *File) checkRows() error {
+	var rows int64
+	for i := range p.groups {
+		n := p.groups[i].rows
+		if n < 0 || n > decode.RowsMax-rows {
+			return fmt.Errorf("%w: row group %d has %d rows", decode.ErrFooter, i, n)
+		}
+		rows += n
+	}
+	if rows != p.meta.NumRows {
+		return fmt.Errorf("%w: the file has %d rows, its row groups have %d", decode.ErrFooter, p.meta.NumRows, rows)
+	}
+	return nil
+}
+
+// checkStoredSchema checks the Arrow schema that many writers put beside Parquet's, as
+// messages does: pqarrow reads it unchecked. S3.
+func checkStoredSchema(meta metadata.KeyValueMetadata) error {
+	stored := meta.FindValue("ARROW:schema")
+	if stored == nil {
+		return nil
+	}
+	text, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(*stored, "="))
+	if err != nil {
+		return fmt.Errorf("%w: the Arrow schema in it: %w", decode.ErrFooter, err)
+	}
+	if err := ipc.CheckSchema(text); err != nil {
+		return fmt.Errorf("%w: the Arrow schema in it: %w", decode.ErrFooter, err)
+	}
+	return nil
+}
+
+func readerProperties(mem memory.Allocator) *parquet.ReaderProperties {
+	props := parquet.NewReaderProperties(mem)
+	// Pages are read as they are needed, by ReadAt: 2-4 times faster than the whole chunk into fresh
+	// memory, and a corrupt chunk length cannot ask for that memory.
+	props.BufferedStreamEnabled = true
+	return props
+}
+
+func (p *File) Name() string          { return p.path }
+func (p *File) Schema() *arrow.Schema { return p.fields }
+func (p *File) Span() uint64          { return uint64(p.meta.NumRows) }
+
+// GroupCount implements grouped.
+func (p *File) GroupCount() int { return len(p.groups) }
+
+// GroupRows implements grouped.
+func (p *File) GroupRows(group int) int64 { return p.groups[group].rows }
+
+func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err error) {
+	var first uint64
+	for i := range p.groups {
+		group := &p.groups[i]
+		part := &groupPart{file: p, group: i, first: first, numRows: group.rows}
+		first += uint64(group.rows)
+		if group.rows == 0 {
+			continue
+		}
+		for _, c := range columns {
+			column, err := p.partColumn(group, c)
+			if err != nil {
+				return nil, fmt.Errorf("%s, column %q: %w", part.Name(), p.fields.Field(c).Name, err)
+			}
+			part.columns = append(part.columns, column)
+			part.numBytes += column.bytes
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// partColumn looks up one column of a row group.
+func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error) {
+	leaf := p.leaves[c]
+	if leaf < 0 {
+		return column, fmt.Errorf("a %s; nested columns cannot be read", p.fields.Field(c).Type)
+	}
+	chunk := &group.chunks[leaf]
+	if chunk.encrypted {
+		return column, errors.New("encrypted columns cannot be read")
+	}
+	start, size := chunk.dataStart, chunk.bytes
+	if start < 0 || size < 0 || start > p.size || size > p.size-min(start, chunk.start()) {
+		return column, fmt.Errorf("%w: %d B at offset %d of a file of %d B", decode.ErrFooter, size, start, p.size)
+	}
+	column = partColumn{
+		field:    c,
+		leaf:     leaf,
+		bytes:    size,
+		rowBytes: max(chunk.unpacked/max(group.rows, 1), delivery.FixedBytesOf(p.fields.Field(c).Type)),
+		flat:     p.readsFlat(c, chunk),
+	}
+	column.codes = column.flat && p.holdsCodes(c, chunk)
+	return column, nil
+}
+
+// groupPart is a row group.
+type groupPart struct {
+	file     *File
+	group    int
+	columns  []partColumn
+	filter   *decode.GroupFilter // nil where all rows are needed
+	first    uint64              // row of the file that the group's first row is
+	numRows  int64
+	numBytes int64 // of the columns, compressed
+}
+
+// partColumn is one column chunk.
+type partColumn struct {
+	field    int   // of the file's schema
+	leaf     int   // of the Parquet schema
+	bytes    int64 // compressed
+	rowBytes int64 // of a row uncompressed, on average
+	flat     bool  // to be read by flatColumn, not by pqarrow
+	codes    bool  // to be delivered as dictionary codes; only if flat
+}
+
+func (p *groupPart) Offset() uint64  { return p.first }
+func (p *groupPart) Rows() int64     { return p.filter.Rows(p.numRows) }
+func (p *groupPart) Bytes() int64    { return p.numBytes }
+func (p *groupPart) GroupIndex() int { return p.group }
+func (p *groupPart) Name() string    { return fmt.Sprintf("%s, row group %d", p.file.path, p.group) }
+
+// batchRows is the wanted number of rows, or fewer where rows are large.
+func (p *groupPart) batchRows(opt *decode.Options) int64 {
+	bytes := int64(0)
+	for _, c := range p.columns {
+		if c.codes {
+			bytes += delivery.CodeBytes
+		} else {
+			bytes += c.rowBytes
+		}
+	}
+	return max(min(int64(opt.BatchRows), opt.BatchBytes/max(bytes, 1)), 1)
+}
+
+func (p *groupPart) Open(ctx context.Context, opt decode.Options) (decode.RowReader, error) {
+	if len(p.columns) == 0 && p.Rows() >= 0 {
+		return &decode.RowCounter{Left: p.Rows()}, nil
+	}
+	f, err := p.file.fsys.Open(p.file.path)
+	if err != nil {
+		return nil, err
+	}
+	if p.filter == nil {
+		announce(f, p.ranges()...)
+	}
+	r := &groupReader{
+		part:      p,
+		file:      f,
+		rows:      p.numRows,
+		left:      p.numRows,
+		batchRows: p.batchRows(&opt),
+		window:    windowBytes(p.batchRows(&opt), opt.BatchBytes/int64(max(len(p.columns), 1))),
+		threads:   opt.Threads,
+		progress:  opt.Progress,
+		narrow:    opt.NarrowDecimals,
+		mem:       opt.Memory,
+	}
+	if err := decode.Guard(func() error { return r.open(ctx) }); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	if p.filter != nil {
+		return newFilteredGroup(r), nil
+	}
+	return r, nil
+}
+
+// ranges returns where the columns lie.
+func (p *groupPart) ranges() (ranges []vfs.Range) {
+	for _, c := range p.columns {
+		ranges = append(ranges, vfs.Range{Offset: p.file.groups[p.group].chunks[c.leaf].start(), Bytes: c.bytes})
+	}
+	return ranges
+}
+
+// announce tells a file that takes long to answer what will be read of it.
+func announce(f vfs.File, ranges ...vfs.Range) {
+	if a, ok := f.(vfs.Announcer); ok {
+		a.Announce(ranges)
+	}
+}
+
+func (p *groupPart) RowName(row int64) string { return decode.RowOf(p.file.path, int64(p.first)+row) }

@@ -1,0 +1,242 @@
+package parquet
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/rowset"
+)
+
+// SetFilter implements GroupPart.
+func (p *groupPart) SetFilter(f *decode.GroupFilter) {
+	if f.Ranges == nil {
+		f.Ranges = []decode.RowRange{{To: p.numRows}}
+	}
+	p.filter = f
+	p.numBytes = int64(float64(p.numBytes) * (float64(decode.CountRows(f.Ranges)) / float64(p.numRows)))
+}
+
+// filteredGroup reads the rows of a row group that are needed: the columns that the filter needs, step by
+// step; then, of the others, stretches of rows with no long gap between those that passed.
+type filteredGroup struct {
+	*groupReader
+	filter    *decode.GroupFilter
+	deliverer *delivery.Deliverer // of the tested columns
+	selection decode.Selection
+	at        []int64 // rows that each column has read or passed over
+
+	ranges []decode.RowRange // left to read
+	step   decode.RowRange   // being read
+	until  int64             // end of the range that step is of
+	arrays []arrow.Array     // of the step, by column; those tested only
+	looked int               // rows of the step up to which those that pass have been returned
+	given  int64             // first row of the stretch returned last
+	back   int64             // row of the step up to which all that pass have been returned
+	all    bool              // there is no filter: the whole step is to be returned
+	ended  bool
+}
+
+// gapRows is how many rows that are not needed end a stretch: fewer are decoded with the rest.
+const gapRows = 4096
+
+func newFilteredGroup(r *groupReader) *filteredGroup {
+	f := r.part.filter
+	r.rows = decode.CountRows(f.Ranges)
+	r.left = r.rows
+	return &filteredGroup{
+		groupReader: r,
+		filter:      f,
+		deliverer:   delivery.NewDeliverer(f.Plan, r.mem),
+		selection:   decode.Selection{Test: f.Test},
+		at:          make([]int64, len(r.columns)),
+		ranges:      slices.Clone(f.Ranges),
+		arrays:      make([]arrow.Array, len(r.columns)),
+	}
+}
+
+func (g *filteredGroup) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	for {
+		if g.all {
+			g.all = false
+			return g.stretch(ctx, g.step, nil)
+		}
+		if from, to := g.selection.Rows.Stretch(g.looked, gapRows); from < to {
+			g.looked = to
+			return g.stretch(ctx, decode.RowRange{From: g.step.From + int64(from), To: g.step.From + int64(to)}, g.selection.Between(from, to))
+		}
+		if len(g.ranges) == 0 {
+			g.end()
+			return nil, io.EOF
+		}
+		if err := g.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// begin takes the next step and finds the rows that pass.
+func (g *filteredGroup) begin(ctx context.Context) error {
+	delivery.ReleaseArrays(g.arrays)
+	g.selection.Rows.Reset(0)
+	next := &g.ranges[0]
+	g.step, g.until = decode.RowRange{From: next.From, To: min(next.To, next.From+g.batchRows)}, next.To
+	if next.From = g.step.To; next.From == next.To {
+		g.ranges = g.ranges[1:]
+	}
+	g.left -= g.step.To - g.step.From
+	g.looked, g.back = 0, g.step.From
+	defer g.report()
+	if g.filter.Test.All() {
+		g.all = true
+		return nil
+	}
+	if err := g.readTested(ctx); err != nil {
+		return err
+	}
+	return g.test(ctx)
+}
+
+// test evaluates the filter for the step.
+func (g *filteredGroup) test(ctx context.Context) error {
+	arrays := make([]arrow.Array, len(g.filter.Tested))
+	for i, c := range g.filter.Tested {
+		arrays[i] = g.arrays[c]
+	}
+	raw := g.batchOf(g.filter.Tested, arrays, g.step.To-g.step.From)
+	defer raw.Release()
+	batch, err := g.deliverer.Deliver(ctx, raw)
+	if err != nil {
+		return err
+	}
+	defer batch.Release()
+	_, err = g.selection.Run(ctx, batch)
+	if row, ok := decode.BatchRow(err); ok {
+		return decode.Locate(g.part.RowName(g.step.From+int64(row)), err)
+	}
+	return err
+}
+
+// readTested reads the step of the columns that the filter needs.
+func (g *filteredGroup) readTested(ctx context.Context) error {
+	columns := g.filter.Tested
+	return g.each(len(columns), func(i int) (err error) {
+		g.arrays[columns[i]], err = g.readRows(ctx, columns[i], g.step, g.until)
+		return err
+	})
+}
+
+// readRows reads rows of a column, which are behind those that it has read.
+// Those from until on may not be needed.
+func (g *filteredGroup) readRows(ctx context.Context, c int, rows decode.RowRange, until int64) (arrow.Array, error) {
+	if g.columns[c] == nil {
+		if err := g.reopenColumn(ctx, c); err != nil {
+			return nil, err
+		}
+		g.at[c] = 0
+	}
+	g.columns[c].skip(rows.From-g.at[c], until)
+	g.at[c] = rows.To
+	return g.readColumn(ctx, c, rows.To-rows.From)
+}
+
+// stretch returns some rows of a stretch of the step, or all where rows is nil, of the columns wanted.
+func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *rowset.Set) (arrow.RecordBatch, error) {
+	g.given = of.From
+	until := of.To
+	if until == g.step.To { // the next rows may well be needed too
+		until = g.until
+	}
+	arrays := make([]arrow.Array, len(g.filter.Wanted))
+	defer func() { delivery.ReleaseArrays(arrays) }()
+	err := g.each(len(arrays), func(i int) (err error) {
+		c := g.filter.Wanted[i]
+		values := g.arrays[c]
+		if values != nil {
+			values = array.NewSlice(values, of.From-g.step.From, of.To-g.step.From)
+		} else if values, err = g.readRows(ctx, c, of, until); err != nil {
+			return err
+		}
+		if arrays[i] = values; rows == nil {
+			return nil
+		}
+		defer values.Release()
+		arrays[i], err = rowset.Take(g.mem, values, rows)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.back = of.To
+	kept := of.To - of.From
+	if rows != nil {
+		kept = int64(rows.Count)
+	}
+	return g.batchOf(g.filter.Wanted, arrays, kept), nil
+}
+
+// batchOf makes a batch of columns.
+func (g *filteredGroup) batchOf(columns []int, arrays []arrow.Array, rows int64) arrow.RecordBatch {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = arrow.Field{Name: g.columnName(c), Type: arrays[i].DataType(), Nullable: true}
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, rows)
+}
+
+// end counts what was not needed.
+func (g *filteredGroup) end() {
+	if g.ended {
+		return
+	}
+	g.ended = true
+	for _, c := range g.columns {
+		if flat, ok := c.(*flatColumn); ok {
+			g.filter.Test.Passed.Add(flat.pages.unused())
+		}
+	}
+}
+
+// Spare implements thrifty. What is left of the step is to be done again.
+func (g *filteredGroup) Spare() {
+	delivery.ReleaseArrays(g.arrays)
+	g.deliverer.Close()
+	g.groupReader.Spare()
+	if rest := (decode.RowRange{From: g.back, To: g.step.To}); rest.From < rest.To {
+		g.selection.Retract(int(rest.From - g.step.From))
+		g.left += rest.To - rest.From
+		if len(g.ranges) > 0 && g.ranges[0].From == rest.To {
+			g.ranges[0].From = rest.From
+		} else {
+			g.ranges = append([]decode.RowRange{rest}, g.ranges...)
+		}
+	}
+	g.step, g.back, g.all = decode.RowRange{}, 0, false
+}
+
+// NextPlace implements NextPlacer.
+func (g *filteredGroup) NextPlace() string {
+	if len(g.ranges) == 0 {
+		return g.part.Name()
+	}
+	return g.part.RowName(g.ranges[0].From)
+}
+
+// Close implements RowReader.
+func (g *filteredGroup) Close() error {
+	delivery.ReleaseArrays(g.arrays)
+	g.deliverer.Close()
+	return g.groupReader.Close()
+}
+
+func (g *filteredGroup) PlaceOf(row int64) string {
+	if !g.filter.Test.All() {
+		row = int64(g.selection.Some.Nth(int(row)))
+	}
+	return g.part.RowName(g.given + row)
+}

@@ -1,0 +1,325 @@
+package parquet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+)
+
+// flatColumn reads one chunk of a column that is not nested, page by page, into the buffers of
+// batches: their sizes are known up front, and no value is touched that need not be. What is done
+// for every type is done here: pages, definition levels, validity. The rest is its columnValues'.
+//
+// pqarrow, which reads what readsFlat says no to, passes over NULLs, levels and dictionary
+// codes several times, builds strings and decimals one by one, and checks no code.
+type flatColumn struct {
+	pages    pageSource
+	values   columnValues
+	optional bool // pages hold definition levels: 1 for a value, 0 for NULL
+	coded    bool // there may be a dictionary page
+	mem      memory.Allocator
+
+	rows      int64                 // of the chunk
+	row       int64                 // of the chunk, that comes next
+	skipped   int64                 // rows to pass over before the next is read
+	until     int64                 // rows from here on may not be needed
+	locate    func() []pageLocation // reads where the data pages are; nil where it has, or where that is not worth it
+	locations []pageLocation
+	expected  int64 // rows of the page that comes next, by the offset index; 0 where it is not known
+
+	pagesRead int  // of either kind
+	left      int  // rows of the current page
+	levels    runs // of the current page, where optional
+}
+
+// columnValues decodes a column chunk's values into the buffers of one batch after the other.
+type columnValues interface {
+	// dictionary takes the entries of the chunk's dictionary page. It keeps no reference to data.
+	dictionary(entries int, data []byte) error
+
+	// page begins a data page. data stays valid until the page's last value has been read.
+	page(encoding parquet.Encoding, data []byte) error
+
+	// begin makes room for a batch of rows.
+	begin(rows int)
+
+	// read decodes the next values of the page to the rows from one row on whose validity bits are
+	// set; to all rows, if there are as many as values. Rows without a value get any that is legal.
+	read(from, rows, values int, validity []byte) error
+
+	// finish returns the batch's array, which the caller owns.
+	finish(validity *memory.Buffer, nulls int) arrow.Array
+
+	// close frees what is left; also in the middle of a batch.
+	close()
+}
+
+// read returns the next rows of the column, which the caller owns.
+func (c *flatColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
+	if err := c.settle(); err != nil {
+		return nil, err
+	}
+	return c.readRows(int(rows))
+}
+
+func (c *flatColumn) readRows(rows int) (arrow.Array, error) {
+	if err := c.needPage(); err != nil { // a dictionary may decide how values are read
+		return nil, err
+	}
+	c.values.begin(rows)
+	nullable := nullable{mem: c.mem, rows: rows}
+	defer nullable.release()
+	for done := 0; done < rows; {
+		if err := c.needPage(); err != nil {
+			return nil, err
+		}
+		n := min(rows-done, c.left)
+		values := n
+		if c.optional {
+			var err error
+			if values, err = nullable.read(&c.levels, done, n); err != nil {
+				return nil, fmt.Errorf("%w: definition levels of a page: %w", decode.ErrCorrupt, err)
+			}
+		}
+		if err := c.values.read(done, n, values, nullable.bits()); err != nil {
+			return nil, fmt.Errorf("%w: %w", decode.ErrCorrupt, err)
+		}
+		done += n
+		c.left -= n
+	}
+	c.row += int64(rows)
+	return c.values.finish(nullable.buffer, nullable.nulls), nil
+}
+
+// needPage makes sure that the current page has rows left.
+func (c *flatColumn) needPage() error {
+	for c.left == 0 {
+		if err := c.nextPage(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *flatColumn) nextPage() error {
+	next, err := c.pages.next()
+	if errors.Is(err, io.EOF) {
+		err = errFewRows
+	}
+	if err == nil {
+		err = c.setPage(next)
+	}
+	return decode.Corrupt(err)
+}
+
+// errFewRows is the error of a chunk that ends too early.
+var errFewRows = errors.New("the pages hold fewer rows than the row group")
+
+func (c *flatColumn) setPage(p page) (err error) {
+	if err := c.checkExpected(p); err != nil {
+		return err
+	}
+	c.pagesRead++
+	if p.kind == pageDictionary {
+		if c.pagesRead > 1 {
+			return errors.New("a second dictionary page, or one behind a data page")
+		}
+		if p.encoding != parquet.Encodings.Plain && p.encoding != parquet.Encodings.PlainDict {
+			return fmt.Errorf("a dictionary page with encoding %s", p.encoding)
+		}
+		return c.values.dictionary(p.values, p.data)
+	}
+	levels, data := p.levels, p.data
+	if p.kind == pageV1 && c.optional {
+		if levels, data, err = splitLevels(p); err != nil {
+			return err
+		}
+	}
+	c.left, c.levels = p.values, newRuns(levels, 1)
+	return c.values.page(p.encoding, data)
+}
+
+// parquet816Fixed is the first writer of its name whose chunks' sizes count their dictionary's header.
+var parquet816Fixed = metadata.NewAppVersionExplicit("parquet-mr", 1, 2, 9)
+
+func isFlat(leaf *schema.Column) bool {
+	return leaf.MaxDefinitionLevel() <= 1 && leaf.MaxRepetitionLevel() == 0
+}
+
+// readsFlat says whether a column chunk is one that flatColumn reads.
+func (p *File) readsFlat(c int, chunk *columnChunk) bool {
+	leaf := p.meta.Schema.Column(p.leaves[c])
+	if !isFlat(leaf) || !decompresses(chunk.codec) || p.meta.WriterVersion().LessThan(parquet816Fixed) {
+		return false
+	}
+	for e := range chunk.dataEncodings().all() {
+		if !decodes(e, leaf.PhysicalType()) {
+			return false
+		}
+	}
+	return valuesOf(p.fields.Field(c).Type, leaf, nil) != nil
+}
+
+// decodes says whether values of a type can be read by an encoding.
+func decodes(e parquet.Encoding, physical parquet.Type) bool {
+	switch e {
+	case parquet.Encodings.Plain, parquet.Encodings.RLEDict, parquet.Encodings.PlainDict:
+		return true
+	case parquet.Encodings.RLE:
+		return physical == parquet.Types.Boolean
+	case parquet.Encodings.DeltaBinaryPacked:
+		return physical == parquet.Types.Int32 || physical == parquet.Types.Int64
+	case parquet.Encodings.DeltaLengthByteArray:
+		return physical == parquet.Types.ByteArray
+	case parquet.Encodings.DeltaByteArray:
+		return physical == parquet.Types.ByteArray || physical == parquet.Types.FixedLenByteArray
+	case parquet.Encodings.ByteStreamSplit:
+		return physical != parquet.Types.Boolean && physical != parquet.Types.ByteArray
+	}
+	return false
+}
+
+// valuesOf returns what decodes a column of a type, or nil for a pair of types that it does not know.
+func valuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator) columnValues {
+	switch {
+	case leaf.PhysicalType() == parquet.Types.Boolean && typ.ID() == arrow.BOOL:
+		return &boolValues{mem: mem}
+	case leaf.PhysicalType() == parquet.Types.ByteArray && arrow.IsBaseBinary(typ.ID()):
+		return newStrings(typ, mem)
+	}
+	return fixedValuesOf(typ, leaf, mem)
+}
+
+// newFlatColumn opens a column chunk. It reads nothing yet.
+func newFlatColumn(file io.ReaderAt, part *groupPart, c *partColumn, typ arrow.DataType, window int, mem *reserve.Allocator) *flatColumn {
+	chunk := &part.file.groups[part.group].chunks[c.leaf]
+	leaf := part.file.meta.Schema.Column(c.leaf)
+	column := &flatColumn{optional: leaf.MaxDefinitionLevel() > 0, mem: mem}
+	column.values = valuesOf(typ, leaf, mem)
+	switch {
+	case c.codes:
+		column.values = &codesValues{typ: typ, mem: mem, plain: column.values}
+	case arrow.IsBaseBinary(typ.ID()):
+		column.values = newViews(typ, mem)
+	case delivery.MayHaveNumberCodes(typ.ID()) && chunk.allDictionary():
+		column.values = newNumbers(typ, chunk.values, column.values, mem)
+	}
+	column.rows = part.numRows
+	column.until = column.rows
+	column.coded = chunk.listed || chunk.dataEncodings()&dictionaryEncodings != 0
+	if chunk.offsetIndex.bytes > 0 && chunk.bytes > int64(window) {
+		column.locate = func() []pageLocation {
+			pages, _, _ := readLocations(file, chunk, column.rows) // pages can be found one by one, too
+			return pages
+		}
+	}
+	start := chunk.start()
+	column.pages = newChunkPages(file, start, start+chunk.bytes, chunk.codec, chunk.unpacked, window, mem)
+	return column
+}
+
+// splitLevels splits a page of version 1 into definition levels, which begin with their length, and
+// values.
+func splitLevels(p page) (levels, values []byte, err error) {
+	if p.levelEncoding != parquet.Encodings.RLE {
+		return nil, nil, fmt.Errorf("definition levels with encoding %s", p.levelEncoding)
+	}
+	if len(p.data) < 4 {
+		return nil, nil, fmt.Errorf("a page of %d B, without definition levels", len(p.data))
+	}
+	bytes, rest := binary.LittleEndian.Uint32(p.data), p.data[4:]
+	if uint64(bytes) > uint64(len(rest)) {
+		return nil, nil, fmt.Errorf("definition levels of %d B in a page of %d B", bytes, len(p.data))
+	}
+	return rest[:bytes], rest[bytes:], nil
+}
+
+func (c *flatColumn) close() error {
+	c.values.close()
+	c.pages.close()
+	return nil
+}
+
+// nullable collects the validity of a batch's rows. It takes no memory before the first NULL.
+type nullable struct {
+	mem    memory.Allocator
+	rows   int
+	nulls  int
+	buffer *memory.Buffer // nil while there is no NULL
+}
+
+// read takes n definition levels, of the rows from one on, and returns how many are values.
+func (v *nullable) read(levels *runs, from, n int) (values int, err error) {
+	if v.buffer == nil {
+		ones, err := levels.ones(n)
+		if err != nil || ones == n {
+			return ones, err
+		}
+		v.buffer = memory.NewResizableBuffer(v.mem)
+		v.buffer.Resize((v.rows + 7) / 8)
+		bitutil.SetBitsTo(v.buffer.Bytes(), 0, int64(from+ones), true)
+		values, from, n = ones, from+ones, n-ones
+	}
+	more, err := levels.bits(v.buffer.Bytes(), from, n)
+	v.nulls += n - more
+	return values + more, err
+}
+
+func (v *nullable) bits() []byte {
+	if v.buffer == nil {
+		return nil
+	}
+	return v.buffer.Bytes()
+}
+
+func (v *nullable) release() {
+	if v.buffer != nil {
+		v.buffer.Release()
+	}
+}
+
+// spread moves the first of the rows' values, as many as values, to the rows whose bit is set. The
+// others get a copy of some value, or the zero value: that needs no branch.
+func spread[T any](out []T, values int, validity []byte, from int) {
+	row := len(out)
+	for 0 < values && values < row { // the values not moved yet are where they belong at values == row
+		bit := from + row
+		if bit%8 != 0 || row < 64 {
+			row--
+			bit--
+			out[row] = out[values-1]
+			values -= int(validity[bit/8] >> (bit % 8) & 1)
+			continue
+		}
+		row -= 64
+		word := binary.LittleEndian.Uint64(validity[bit/8-8:])
+		if word == math.MaxUint64 {
+			values -= 64
+			copy(out[row:row+64], out[values:values+64])
+			continue
+		}
+		block, i := out[row:row+64], 63
+		for ; i >= 0 && values > 0; i-- {
+			block[i] = out[values-1]
+			values -= int(word >> i & 1)
+		}
+		clear(block[:i+1])
+	}
+	if values == 0 {
+		clear(out[:row])
+	}
+}

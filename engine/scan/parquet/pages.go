@@ -1,0 +1,363 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"sync"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+)
+
+// page is one page of a column chunk, decompressed.
+type page struct {
+	kind     pageKind
+	values   int // NULLs included
+	encoding parquet.Encoding
+
+	// levels are the definition levels of a page of version 2; those of version 1 lead data, in
+	// the encoding levelEncoding.
+	levels        []byte
+	levelEncoding parquet.Encoding
+
+	data []byte
+}
+
+// pageSource is a column chunk's pages, in order.
+type pageSource interface {
+	// next returns the next page, whose bytes stay valid until the next call, or io.EOF.
+	next() (page, error)
+
+	// pass goes over the data pages that come next and have at most so many rows together, of which it
+	// returns the number; io.EOF where there is no page left.
+	pass(rows int) (passed int, err error)
+
+	// seek goes on to the page at an offset of the file.
+	seek(offset int64) error
+
+	// readTo says that the pages from an offset of the file on may not be needed.
+	readTo(offset int64)
+
+	// unused returns how many bytes were passed over, or are left.
+	unused() int64
+
+	close()
+}
+
+// chunkPages reads the pages of one column chunk, by ReadAt into a window of its compressed bytes. It
+// holds that window and one page decompressed: each is as large as the largest page so far, or
+// windowBytesMax. A page that is not compressed stays in the window.
+//
+// arrow-go's page reader does as much by small reads; but its Brotli fails on pages of no bytes, its
+// zstd decoders are four for the whole process, and it checks no CRC.
+type chunkPages struct {
+	file   io.ReaderAt
+	at     int64 // of the first byte behind the window
+	end    int64 // of the chunk
+	codec  compress.Compression
+	window scratch
+	unread []byte // of the window
+	ahead  int    // bytes to read at once
+	until  int64  // offset to read to at first, unless it is 0: what is behind may not be needed
+	page   scratch
+	header *pageHeader // read, of the page that comes next; nil where it has not been
+	passed int64       // bytes gone over
+
+	mem      *reserve.Allocator
+	bytesMax int64 // of a page, decompressed
+}
+
+const (
+	// windowBytesMax is what reads ask for. Reads of 64 KiB to 1 MiB take the same time from the page
+	// cache; a disk or a network wants the larger ones.
+	windowBytesMax = 256 << 10
+
+	// windowBytesMin is what small batches, asked for to save memory, bring the window down to.
+	windowBytesMin = 16 << 10
+
+	// windowBytesLeast is the window of each of very many columns.
+	windowBytesLeast = 2 << 10
+)
+
+// windowBytes is how much of a column to read at once for batches of so many rows, of which the column's share has so
+// many bytes.
+func windowBytes(batchRows, batchBytes int64) int {
+	wanted := max(windowBytesMin, min(windowBytesMax, 8*batchRows))
+	return int(max(windowBytesLeast, min(wanted, batchBytes)))
+}
+
+// pageBytesMin is what a page may have whatever its chunk is said to have: writers have been wrong there.
+const pageBytesMin = 16 << 20
+
+// newChunkPages opens the chunk from start to end, which is said to have so many bytes decompressed.
+func newChunkPages(file io.ReaderAt, start, end int64, codec compress.Compression, chunkBytes int64, ahead int, mem *reserve.Allocator) *chunkPages {
+	return &chunkPages{
+		file: file, at: start, end: end, codec: codec, ahead: ahead, bytesMax: max(chunkBytes, pageBytesMin),
+		mem:    mem,
+		window: scratch{mem: mem}, page: scratch{mem: mem},
+	}
+}
+
+func (p *chunkPages) close() {
+	p.window.free()
+	p.page.free()
+	p.unread = nil
+}
+
+func (p *chunkPages) next() (page, error) {
+	for {
+		header, err := p.peek()
+		if err != nil {
+			return page{}, err
+		}
+		p.header = nil
+		p.roomFor(header)
+		raw, err := p.take(header.fileBytes)
+		if err != nil {
+			return page{}, err
+		}
+		if header.checked && crc32.ChecksumIEEE(raw) != header.crc {
+			return page{}, fmt.Errorf("a page of %d B whose checksum is not the one in its header", header.fileBytes)
+		}
+		if header.kind == pageIndex {
+			continue
+		}
+		out := page{kind: header.kind, values: header.values, encoding: header.encoding, levelEncoding: header.levels}
+		levels := header.repetition + header.definition // a flat column's repetition levels say nothing
+		out.levels = raw[header.repetition:levels]
+		if header.stored {
+			out.data = raw[levels:]
+			return out, nil
+		}
+		out.data, err = p.decompress(raw[levels:], header.bytes-levels)
+		if err == nil && len(p.window.buf) > reserve.LargeBytes && len(p.unread) == 0 && levels == 0 && p.page.holds(out.data) {
+			p.window.free()
+		}
+		return out, err
+	}
+}
+
+// roomFor makes sure that there is room for a large page, packed and unpacked, and for what is made of it.
+func (p *chunkPages) roomFor(h *pageHeader) {
+	if h.bytes+h.fileBytes < reserve.LargeBytes {
+		return
+	}
+	made := max(h.bytes/max(h.values, 1), min(h.bytes, reserve.LargeBytes)) // a batch, of one value at least
+	if h.kind == pageDictionary {
+		made = 2 * h.bytes // as it is looked up, and as the entries of an array
+	}
+	packed := max(h.fileBytes-len(p.window.buf), 0)
+	if p.codec == compress.Codecs.Uncompressed {
+		p.mem.Room(int64(packed) + int64(made))
+		return
+	}
+	unpacked := h.bytes - len(p.page.buf)
+	if unpacked > 0 && len(p.page.buf) > reserve.LargeBytes {
+		p.page.free()
+		unpacked = h.bytes
+	}
+	p.mem.Room(int64(max(unpacked, 0)) + int64(max(packed, made))) // a large window is not kept
+}
+
+// peek returns the header of the page that comes next, or io.EOF at the end of the chunk.
+func (p *chunkPages) peek() (*pageHeader, error) {
+	if p.header == nil {
+		header, err := p.readHeader()
+		if err != nil {
+			return nil, err
+		}
+		p.header = &header
+	}
+	return p.header, nil
+}
+
+// readHeader returns io.EOF at the end of the chunk.
+func (p *chunkPages) readHeader() (pageHeader, error) {
+	for wanted := 1; ; wanted = 2 * len(p.unread) {
+		rest := p.rest()
+		if rest == 0 {
+			return pageHeader{}, io.EOF
+		}
+		if err := p.fill(int(min(int64(wanted), rest))); err != nil {
+			return pageHeader{}, err
+		}
+		header, size, err := parsePageHeader(p.unread)
+		if err == nil {
+			p.unread = p.unread[size:]
+			return header, nil
+		}
+		if !errors.Is(err, io.ErrUnexpectedEOF) || int64(len(p.unread)) == rest || len(p.unread) > pageHeaderBytesMax {
+			return header, fmt.Errorf("a page header: %w", err)
+		}
+	}
+}
+
+// take returns the next n bytes of the chunk.
+func (p *chunkPages) take(n int) ([]byte, error) {
+	if rest := p.rest(); int64(n) > rest {
+		return nil, fmt.Errorf("a page of %d B where the column chunk has %d B left", n, rest)
+	}
+	if err := p.fill(n); err != nil {
+		return nil, err
+	}
+	taken := p.unread[:n]
+	p.unread = p.unread[n:]
+	return taken, nil
+}
+
+// fill makes sure that the window has n unread bytes.
+// Requires: the chunk has them.
+func (p *chunkPages) fill(n int) error {
+	if n <= len(p.unread) {
+		return nil
+	}
+	ahead := int64(p.ahead)
+	if p.until > 0 {
+		ahead = min(ahead, int64(len(p.unread))+p.until-p.at)
+	}
+	size := int(min(max(int64(n), ahead), p.rest()))
+	window := p.window.grow(size, p.unread)
+	read, err := p.file.ReadAt(window[len(p.unread):], p.at)
+	if read < size-len(p.unread) {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return decode.NotRead(fmt.Errorf("reading %d B at offset %d: %w", size-len(p.unread), p.at, err))
+	}
+	p.at += int64(read)
+	p.unread = window
+	return nil
+}
+
+// decompress returns the bytes of a page, which are to be so many.
+func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
+	if p.codec == compress.Codecs.Uncompressed {
+		if len(packed) != size {
+			return nil, fmt.Errorf("a page of %d B that is said to have %d B", len(packed), size)
+		}
+		return packed, nil
+	}
+	if size == 0 {
+		return nil, nil // codecs differ in what they make of nothing
+	}
+	if limit := min(p.bytesMax, expansionMax(p.codec)*int64(len(packed))); int64(size) > limit { // a corrupt length must not take memory
+		return nil, fmt.Errorf("a %s page of %d B that is said to have %d B, where %d B are the most", p.codec, len(packed), size, limit)
+	}
+	if p.codec == compress.Codecs.Snappy {
+		if n, err := snappy.DecodedLen(packed); err != nil || n != size {
+			return nil, fmt.Errorf("a snappy page of %d B that is said to have %d B", n, size)
+		}
+		if literal, ok := snappyLiteral(packed, size); ok {
+			return literal, nil
+		}
+	}
+	if len(p.page.buf) > max(reserve.LargeBytes, 4*size) {
+		p.page.free()
+	}
+	out, err := decompress(p.codec, p.page.grow(size, nil), packed)
+	if err != nil {
+		return nil, fmt.Errorf("a %s page of %d B: %w", p.codec, len(packed), err)
+	}
+	if len(out) != size {
+		return nil, fmt.Errorf("a %s page of %d B that is said to have %d B", p.codec, len(out), size)
+	}
+	return out, nil
+}
+
+// expansionMax is how many bytes a byte of a codec stands for at most: by the longest copy of Snappy's
+// and LZ4's formats and the shortest code for one of Deflate's, by the largest block of zstd that repeats
+// a byte. Brotli has no such bound below the largest page.
+func expansionMax(codec compress.Compression) int64 {
+	switch codec {
+	case compress.Codecs.Snappy:
+		return 32
+	case compress.Codecs.Lz4Raw:
+		return 256
+	case compress.Codecs.Gzip:
+		return 1032
+	case compress.Codecs.Zstd:
+		return 1 << 16
+	}
+	return math.MaxInt32
+}
+
+// scratch is memory to be used again and again.
+type scratch struct {
+	mem memory.Allocator
+	buf []byte
+}
+
+// grow returns n bytes that begin with keep, which may lie in the memory that it had returned before.
+func (s *scratch) grow(n int, keep []byte) []byte {
+	if n <= len(s.buf) {
+		copy(s.buf, keep)
+		return s.buf[:n:n]
+	}
+	if len(s.buf) > reserve.LargeBytes && len(keep) < len(s.buf)/4 { // not both at once
+		keep = bytes.Clone(keep)
+		s.free()
+	}
+	grown := s.mem.Allocate(n)
+	copy(grown, keep)
+	s.free()
+	s.buf = grown
+	return grown
+}
+
+// holds says whether bytes are those that grow has returned.
+func (s *scratch) holds(b []byte) bool {
+	return len(b) > 0 && unsafe.SliceData(b) == unsafe.SliceData(s.buf)
+}
+
+func (s *scratch) free() {
+	if s.buf != nil {
+		s.mem.Free(s.buf)
+		s.buf = nil
+	}
+}
+
+// decompress writes what packed holds to out, and returns what it wrote.
+func decompress(codec compress.Compression, out, packed []byte) ([]byte, error) {
+	switch codec {
+	case compress.Codecs.Snappy:
+		return out, decodeSnappy(out, packed)
+	case compress.Codecs.Zstd:
+		decoder := zstdDecoders.Get().(*zstd.Decoder)
+		defer zstdDecoders.Put(decoder)
+		return decoder.DecodeAll(packed, out[:0])
+	}
+	library, err := compress.GetCodec(codec)
+	if err != nil {
+		return nil, err
+	}
+	return compress.Decode(library, out, packed)
+}
+
+// zstdDecoders are of one thread each, and write no more than out has room for.
+var zstdDecoders = sync.Pool{New: func() any {
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		panic(err) // only options give errors
+	}
+	return decoder
+}}
+
+// decompresses says whether decompress knows a codec.
+func decompresses(codec compress.Compression) bool {
+	switch codec {
+	case compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Zstd, compress.Codecs.Lz4Raw:
+		return true
+	}
+	return false
+}

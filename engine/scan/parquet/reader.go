@@ -1,0 +1,254 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// groupReader reads the columns of one row group side by side. pqarrow reads each column apart
+// here: its own record reader starts goroutines for columns read in parallel, in which a corrupt page
+// could panic out of our reach. S3.
+type groupReader struct {
+	part      *groupPart
+	file      vfs.File
+	arrow     *pqarrow.FileReader // made when a column needs it
+	columns   []chunkReader       // nil of one that is to be opened again
+	opened    bool                // all columns could be
+	rows      int64
+	left      int64 // rows
+	batchRows int64
+	window    int // bytes to read of a column at once
+	threads   int
+	progress  func(int64)
+	narrow    bool  // decimals may be of 64 bits
+	reported  int64 // bytes
+	mem       *reserve.Allocator
+	spared    bool          // columns hold nothing between steps
+	schema    *arrow.Schema // of the batches, made with the first
+}
+
+// chunkReader reads one column chunk.
+type chunkReader interface {
+	// read returns the next rows of the column, which the caller owns.
+	read(ctx context.Context, rows int64) (arrow.Array, error)
+
+	// skip passes over the next rows, before the next that is read. The rows from until on, counted from
+	// the first of the row group, may not be needed.
+	skip(rows, until int64)
+
+	close() error
+}
+
+func (r *groupReader) open(ctx context.Context) error {
+	info, err := r.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != r.part.file.size {
+		return fmt.Errorf("the file changed while it was read: %d B, then %d B", r.part.file.size, info.Size())
+	}
+	r.mem.Hold(r.columnsBytes())
+	r.opened = true
+	r.columns = make([]chunkReader, len(r.part.columns))
+	for i := range r.columns {
+		if err := r.reopenColumn(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// columnBytes is what a column that is open takes beside its buffers, and what the array of a batch does.
+const columnBytes = 4 << 10
+
+func (r *groupReader) columnsBytes() int64 { return columnBytes * int64(len(r.part.columns)) }
+
+// reopenColumn opens a column at its first row.
+func (r *groupReader) reopenColumn(ctx context.Context, i int) (err error) {
+	if r.columns[i], err = r.openColumn(ctx, &r.part.columns[i]); err != nil {
+		return fmt.Errorf("column %q: %w", r.columnName(i), err)
+	}
+	return nil
+}
+
+func (r *groupReader) closeColumns() (err error) {
+	for i := range r.columns {
+		err = errors.Join(err, r.closeColumn(i))
+	}
+	return err
+}
+
+func (r *groupReader) closeColumn(i int) (err error) {
+	if r.columns[i] != nil {
+		err = r.columns[i].close()
+		r.columns[i] = nil
+	}
+	return err
+}
+
+// Spare implements thrifty.
+func (r *groupReader) Spare() { _ = decode.Guard(r.closeColumns) }
+
+// Shrink implements thrifty: from the first time on, only one column at a time holds pages, which have to be read again
+// for the next rows, so batches are larger as long as there is room for them; after that, there are fewer rows in a
+// batch.
+func (r *groupReader) Shrink() bool {
+	if !r.spared && len(r.columns) > 1 {
+		r.spared, r.threads = true, 1
+		r.batchRows = min(sparedFactor*r.batchRows, max(r.rows, 1))
+		return true
+	}
+	if r.batchRows == 1 {
+		return false
+	}
+	r.batchRows = max(r.batchRows/decode.ShrinkFactor, 1)
+	return true
+}
+
+// sparedFactor is by how much a batch becomes larger where each is read from the start of its pages.
+const sparedFactor = 8
+
+func (r *groupReader) openColumn(ctx context.Context, c *partColumn) (chunkReader, error) {
+	typ := r.part.file.fields.Field(c.field).Type
+	if c.flat {
+		if r.narrow {
+			typ = narrowDecimal(typ, r.part.file.meta.Schema.Column(c.leaf))
+		}
+		return newFlatColumn(r.file, r.part, c, typ, r.window, r.mem), nil
+	}
+	reader, err := r.arrowReader()
+	if err != nil {
+		return nil, err
+	}
+	column := &libraryColumn{reader: reader, part: c, group: r.part.group, mem: reserve.ForLibrary(r.mem), typ: typ}
+	return column, column.open(ctx)
+}
+
+// reader returns the reader of the columns that are not read flat.
+func (r *groupReader) arrowReader() (*pqarrow.FileReader, error) {
+	if r.arrow != nil {
+		return r.arrow, nil
+	}
+	all, err := r.part.file.all()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := file.NewParquetReader(r.file, file.WithReadProps(readerProperties(reserve.ForLibrary(r.mem))), file.WithMetadata(all))
+	if err != nil {
+		return nil, err
+	}
+	r.arrow, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, reserve.ForLibrary(r.mem))
+	return r.arrow, err
+}
+
+func (r *groupReader) columnName(i int) string {
+	return r.part.file.fields.Field(r.part.columns[i].field).Name
+}
+
+func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if r.left == 0 {
+		return nil, io.EOF
+	}
+	rows := min(r.left, r.batchRows)
+	arrays := make([]arrow.Array, len(r.columns))
+	defer func() {
+		for _, a := range arrays {
+			if a != nil {
+				a.Release()
+			}
+		}
+	}()
+	err := r.each(len(arrays), func(i int) (err error) {
+		if r.columns[i] == nil {
+			if err := r.reopenColumn(ctx, i); err != nil {
+				return err
+			}
+			r.columns[i].skip(r.rows-r.left, r.rows)
+		}
+		arrays[i], err = r.readColumn(ctx, i, rows)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.left -= rows
+	r.report()
+	if r.schema == nil {
+		fields := make([]arrow.Field, len(arrays))
+		for i, a := range arrays {
+			fields[i] = arrow.Field{Name: r.columnName(i), Type: a.DataType(), Nullable: true}
+		}
+		r.schema = arrow.NewSchema(fields, nil)
+	}
+	return array.NewRecordBatch(r.schema, arrays, rows), nil
+}
+
+// each calls a function with 0 to n-1, in parallel if that is allowed, up to the first error. No panic leaves a goroutine.
+// S3.
+func (r *groupReader) each(n int, read func(i int) error) error {
+	if r.threads == 1 || n == 1 {
+		for i := range n {
+			if err := decode.Guard(func() error { return read(i) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	group, failed := spawn.WithContext(context.Background())
+	group.SetLimit(r.threads)
+	for i := 0; i < n && failed.Err() == nil; i++ {
+		group.Go(func() error { return decode.Guard(func() error { return read(i) }) })
+	}
+	return group.Wait()
+}
+
+// readColumn decodes the next rows of a column.
+func (r *groupReader) readColumn(ctx context.Context, i int, rows int64) (values arrow.Array, err error) {
+	err = decode.Guard(func() (err error) {
+		values, err = r.columns[i].read(ctx, rows)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("column %q: %w", r.columnName(i), err)
+	}
+	if r.spared {
+		if err := decode.Guard(func() error { return r.closeColumn(i) }); err != nil {
+			values.Release()
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// report tells how far the compressed bytes have been read, taking rows to be equally large.
+func (r *groupReader) report() {
+	if r.progress == nil {
+		return
+	}
+	done := r.rows - r.left
+	bytes := int64(float64(r.part.numBytes) * (float64(done) / float64(r.rows)))
+	r.progress(bytes - r.reported)
+	r.reported = bytes
+}
+
+func (r *groupReader) Close() error {
+	err := decode.Guard(r.closeColumns)
+	r.columns = nil
+	if r.opened {
+		r.opened = false
+		r.mem.Drop(r.columnsBytes())
+	}
+	return errors.Join(err, r.file.Close())
+}

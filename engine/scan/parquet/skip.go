@@ -1,0 +1,194 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+)
+
+// Rows that nobody needs are passed over when a column is next read. A page without a row that is needed
+// is not decoded, nor decompressed; where the chunk's offset index says where pages are, or where pages
+// are larger than a read, it is not read either.
+
+// While pages are passed over, reads are of an eighth of a page, within these bounds: enough for a header,
+// little beside the page.
+const (
+	passAheadMin = 256
+	passAheadMax = 8 << 10
+)
+
+// pass goes over the data pages that come next and have at most so many rows together. It returns the rows.
+func (p *chunkPages) pass(rows int) (passed int, err error) {
+	defer func(ahead int) { p.ahead = ahead }(p.ahead)
+	p.ahead = passAheadMin
+	for {
+		h, err := p.peek()
+		switch {
+		case errors.Is(err, io.EOF) && passed > 0:
+			return passed, nil
+		case err != nil:
+			return passed, err
+		case h.kind == pageDictionary || h.kind != pageIndex && h.values > rows-passed:
+			return passed, nil
+		}
+		p.ahead = max(passAheadMin, min(h.fileBytes/8, passAheadMax))
+		if err := p.discard(h.fileBytes); err != nil {
+			return passed, err
+		}
+		p.header = nil
+		if h.kind != pageIndex {
+			passed += h.values
+		}
+	}
+}
+
+// discard goes over n bytes of the chunk.
+func (p *chunkPages) discard(n int) error {
+	if rest := p.rest(); int64(n) > rest {
+		return fmt.Errorf("a page of %d B where the column chunk has %d B left", n, rest)
+	}
+	inWindow := min(n, len(p.unread))
+	p.unread = p.unread[inWindow:]
+	p.at += int64(n - inWindow)
+	p.passed += int64(n)
+	return nil
+}
+
+// seek goes on to an offset of the file, which is in the chunk and not before what has been read.
+func (p *chunkPages) seek(offset int64) error {
+	p.header = nil
+	from := p.at - int64(len(p.unread))
+	if offset < from || offset > p.end {
+		return fmt.Errorf("a page at offset %d, where the column chunk goes on at %d and ends at %d", offset, from, p.end)
+	}
+	return p.discard(int(offset - from))
+}
+
+func (p *chunkPages) readTo(offset int64) { p.until = offset }
+
+func (p *chunkPages) unused() int64 { return p.passed + p.rest() }
+
+// rest returns how many bytes of the chunk are not used yet.
+func (p *chunkPages) rest() int64 { return int64(len(p.unread)) + p.end - p.at }
+
+// skip passes over the next rows.
+func (c *flatColumn) skip(rows, until int64) {
+	c.skipped += rows
+	c.until = until
+}
+
+// settle brings the column to the first row that is needed.
+func (c *flatColumn) settle() error {
+	if c.until < c.rows {
+		c.findPages()
+	}
+	if len(c.locations) > 0 {
+		c.pages.readTo(c.pageEnd(c.until))
+	}
+	for c.skipped > 0 {
+		var err error
+		switch {
+		case c.left > 0 && int64(c.left) <= c.skipped:
+			c.skipped -= int64(c.left)
+			c.row += int64(c.left)
+			c.left = 0
+		case c.left > 0:
+			err = c.discardRows(int(min(c.skipped, discardRows)))
+		case c.pagesRead == 0 && c.coded:
+			err = c.nextPage() // the dictionary, as a rule
+		default:
+			err = c.passPages()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discardRows is how many rows are decoded at once to get to later ones of their page.
+const discardRows = 1 << 16
+
+func (c *flatColumn) discardRows(n int) error {
+	values, err := c.readRows(n)
+	if err != nil {
+		return err
+	}
+	values.Release()
+	c.skipped -= int64(n)
+	return nil
+}
+
+// passPages goes over pages that end before the first row that is needed, and begins the page after them.
+// Requires: no row of a page is left.
+func (c *flatColumn) passPages() error {
+	if err := c.jump(); err != nil {
+		return decode.Corrupt(err)
+	}
+	if c.expected != 0 {
+		return c.needPage()
+	}
+	rows, err := c.pages.pass(int(min(c.skipped, 1<<31-1)))
+	c.skipped -= int64(rows)
+	c.row += int64(rows)
+	if err == nil && c.skipped > 0 {
+		return c.needPage()
+	}
+	if errors.Is(err, io.EOF) {
+		err = errFewRows
+	}
+	return decode.Corrupt(err)
+}
+
+// findPages reads where the data pages are, if the chunk says so and it is worth it.
+func (c *flatColumn) findPages() {
+	if c.locate != nil {
+		c.locations = c.locate()
+		c.locate = nil
+	}
+}
+
+// pageOf returns which page has a row, or -1.
+// Requires: findPages has been called.
+func (c *flatColumn) pageOf(row int64) int {
+	return sort.Search(len(c.locations), func(i int) bool { return c.locations[i].row > row }) - 1
+}
+
+// pageEnd returns the offset of the end of the page that has the row before one.
+func (c *flatColumn) pageEnd(row int64) int64 {
+	i := c.pageOf(row - 1)
+	if i < 0 {
+		return 0
+	}
+	return c.locations[i].offset + c.locations[i].bytes
+}
+
+// jump goes to the page of the first row that is needed, if the chunk says where that is.
+func (c *flatColumn) jump() error {
+	c.findPages()
+	i := c.pageOf(c.row + c.skipped)
+	if i < 0 || c.locations[i].row <= c.row {
+		return nil
+	}
+	page := c.locations[i]
+	if err := c.pages.seek(page.offset); err != nil {
+		return err
+	}
+	c.skipped -= page.row - c.row
+	c.row = page.row
+	c.expected = pageRows(c.locations, i, c.rows)
+	return nil
+}
+
+// checkExpected compares a page with what the offset index says of it.
+func (c *flatColumn) checkExpected(p page) error {
+	want := c.expected
+	c.expected = 0
+	if want != 0 && (p.kind == pageDictionary || int64(p.values) != want) {
+		return fmt.Errorf("a page of %d values where the offset index says %d rows", p.values, want)
+	}
+	return nil
+}

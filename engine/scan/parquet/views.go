@@ -1,0 +1,185 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+)
+
+// viewValues decodes strings and binaries into views: two words each, which hold a string of at most 12
+// bytes, or say where it is. Most keys are that short. They are then read once and written once, and what
+// a consumer compares is their words.
+type viewValues struct {
+	stringPages
+	short [][2]uint64 // views of the dictionary's entries, in kept; nil where one is long, or there is none
+	kept  scratch
+	typ   arrow.DataType // string_view or binary_view
+	mem   memory.Allocator
+
+	rows  int
+	bytes int            // of data, written
+	views *memory.Buffer // [2]uint64 each
+	data  *memory.Buffer // long strings; nil where there is none
+}
+
+// viewInlineMax is the longest string that a view holds.
+const viewInlineMax = 12
+
+// viewMasks say, by length, which bits a view keeps of the bytes from the string's first on: of bytes 0-3,
+// and of bytes 4-11.
+var viewMasks = func() (masks [viewInlineMax + 1][2]uint64) {
+	for n := range masks {
+		masks[n][0] = (uint64(1)<<(8*min(n, 4)) - 1) << 32
+		masks[n][1] = uint64(1)<<(8*max(n-4, 0)) - 1
+	}
+	return masks
+}()
+
+func newViews(typ arrow.DataType, mem memory.Allocator) columnValues {
+	return &viewValues{stringPages: newStringPages(mem), kept: scratch{mem: mem}, typ: delivery.ViewType(typ), mem: mem}
+}
+
+// dictionary makes the views of entries, where these need no more than themselves.
+func (v *viewValues) dictionary(entries int, data []byte) error {
+	if err := v.stringPages.dictionary(entries, data); err != nil {
+		return err
+	}
+	for _, e := range v.entries {
+		if e.bytes > viewInlineMax {
+			return nil
+		}
+	}
+	v.short = delivery.View[[2]uint64](v.kept.grow(entries*delivery.SizeOf[[2]uint64](), nil))
+	return v.put(v.short, v.entries, v.dict.buf, 0)
+}
+
+func (v *viewValues) begin(rows int) {
+	v.rows, v.bytes = rows, 0
+	v.views = memory.NewResizableBuffer(v.mem)
+	v.views.Resize(rows * delivery.SizeOf[[2]uint64]())
+}
+
+func (v *viewValues) read(from, rows, values int, validity []byte) error {
+	out := delivery.View[[2]uint64](v.views.Bytes())[from : from+rows]
+	if v.short != nil && dictionaryEncoding(v.encoding) {
+		if err := gather(&v.codes, out[:values], v.short); err != nil {
+			return fmt.Errorf("codes of a page: %w", err)
+		}
+		spread(out, values, validity, from)
+		return nil
+	}
+	var spans [spansAtOnce]stringSpan
+	for done := 0; done < values; {
+		if v.encoding == parquet.Encodings.Plain {
+			n, bytes := putAlike(out[done:values], v.plain[v.at:])
+			v.at += bytes
+			if done += n; n >= alikeMin {
+				continue
+			}
+		}
+		some := spans[:min(spansAtOnce, values-done)]
+		source, _, err := v.find(some)
+		if err == nil {
+			err = v.put(out[done:done+len(some)], some, source, from+done)
+		}
+		if err != nil {
+			return err
+		}
+		done += len(some)
+	}
+	spread(out, values, validity, from)
+	return nil
+}
+
+// alikeMin is how many strings of one length pay for a wrong guess of the next one's.
+const alikeMin = 16
+
+// putAlike writes views of the strings that plain begins with, each behind its length, as long as they are
+// short and of one length. Where the next one begins is then no matter of loading a length, but of
+// guessing it, and strings need not wait for those before them. It returns their number, and their bytes
+// in the page.
+func putAlike(out [][2]uint64, plain []byte) (n, bytes int) {
+	if len(plain) < 16 {
+		return 0, 0
+	}
+	length := binary.LittleEndian.Uint32(plain)
+	if length > viewInlineMax {
+		return 0, 0
+	}
+	step, mask := int(length)+4, viewMasks[length]
+	mask[0] |= math.MaxUint32
+	for n < len(out) && len(plain)-bytes >= 16 {
+		s := plain[bytes : bytes+16]
+		first := binary.LittleEndian.Uint64(s)
+		if uint32(first) != length {
+			break
+		}
+		out[n] = [2]uint64{first & mask[0], binary.LittleEndian.Uint64(s[8:]) & mask[1]}
+		n, bytes = n+1, bytes+step
+	}
+	return n, bytes
+}
+
+// put writes views of strings, the first of which is a row of the batch.
+func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, row int) error {
+	out = out[:len(spans)]
+	for i, s := range spans {
+		at, n := int(s.at), int(s.bytes)
+		switch {
+		case n > viewInlineMax:
+			if err := v.keep(&out[i], source[at:at+n], row+i); err != nil {
+				return err
+			}
+		case len(source)-at >= viewInlineMax:
+			b := source[at : at+viewInlineMax]
+			mask := &viewMasks[n]
+			out[i][0] = uint64(n) | uint64(binary.LittleEndian.Uint32(b))<<32&mask[0]
+			out[i][1] = binary.LittleEndian.Uint64(b[4:]) & mask[1]
+		default:
+			var b [viewInlineMax]byte
+			copy(b[:], source[at:at+n])
+			out[i] = [2]uint64{uint64(n) | uint64(binary.LittleEndian.Uint32(b[:]))<<32, binary.LittleEndian.Uint64(b[4:])}
+		}
+	}
+	return nil
+}
+
+// keep copies a long string of a row to the batch.
+func (v *viewValues) keep(out *[2]uint64, s []byte, row int) error {
+	needed := v.bytes + len(s)
+	if needed > stringBytesMax {
+		return fmt.Errorf("more than %d B of strings in a batch of %d rows; ask for fewer rows (OpenOptions.BatchRows)", stringBytesMax, v.rows)
+	}
+	if v.data == nil {
+		v.data = memory.NewResizableBuffer(v.mem)
+	}
+	if needed > v.data.Len() {
+		v.data.ResizeNoShrink(guessBytes(needed, row+1, v.rows))
+	}
+	copy(v.data.Bytes()[v.bytes:], s)
+	*out = [2]uint64{uint64(len(s)) | uint64(binary.LittleEndian.Uint32(s))<<32, uint64(v.bytes) << 32} // in buffer 0
+	v.bytes = needed
+	return nil
+}
+
+func (v *viewValues) finish(validity *memory.Buffer, nulls int) arrow.Array {
+	defer releaseBuffers(&v.views, &v.data)
+	if v.data == nil {
+		return delivery.NewArray(v.typ, v.rows, nulls, validity, v.views)
+	}
+	v.data.ResizeNoShrink(v.bytes)
+	return delivery.NewArray(v.typ, v.rows, nulls, validity, v.views, v.data)
+}
+
+func (v *viewValues) close() {
+	releaseBuffers(&v.views, &v.data)
+	v.kept.free()
+	v.short = nil
+	v.stringPages.close()
+}

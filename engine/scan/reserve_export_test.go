@@ -1,3 +1,0 @@
-package scan
-
-func (r *reserving) heldBytes() int64 { return r.held }
