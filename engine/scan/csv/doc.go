@@ -1,0 +1,24 @@
+// Package csv decodes text: CSV and its kin, plain or compressed by gzip or zstd.
+//
+//	first bytes -> delimiter, header, types       file.go, infer.go
+//	file        -> chunks of 4 MiB, each a split  chunk.go
+//	chunk       -> blocks of 32 KiB -> fields     block.go, mask.go, row.go
+//	fields      -> columns of a batch             convert.go, number.go, codes.go
+//
+// Masks of 64 bytes tell where the fields of a block end; after that, only the columns that are
+// asked for are looked at. An irregular block is cut row by row. A chunk begins within quotes where
+// the chunks before it hold an odd number of quote characters. A compressed text, and standard
+// input, are one split. Strings that repeat in samples of a file come as codes of a dictionary;
+// samples that mislead cost time, not correctness.
+//
+// The numbers are those of package scan:
+//
+//   - S2 (positions): a row's position lies between the offsets of its chunk's first and last byte.
+//   - S3 (no panic): text that is no table is an error that names the file, the line and, where an
+//     option helps, the option.
+//   - S8 (budget): buffers, fields, columns and the windows of decompressors are reserved before
+//     they are taken.
+//
+// What the package leaves out: text in UTF-16, lines that end in CR alone, delimiters of more than
+// one character.
+package csv
