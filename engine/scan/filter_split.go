@@ -2,7 +2,7 @@ package scan
 
 import (
 	"context"
-	"sync/atomic"
+	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // filteredSplit filters the batches of a split, which has the columns wanted and those that are tested.
@@ -40,78 +41,49 @@ func (s *filteredSplit) Open(ctx context.Context, opt OpenOptions) (array.Record
 		return nil, err
 	}
 	r := &filteredReader{ctx: ctx, split: s, from: from, mem: opt.Allocator, selection: decode.Selection{Test: s.test}}
-	r.refs.Store(1)
+	r.Init(s.schema, r.next, from.Release)
 	return r, nil
 }
 
 // filteredReader is the array.RecordReader over another, of the rows that pass.
 type filteredReader struct {
-	refs      atomic.Int64
+	recordreader.Base
 	ctx       context.Context // of Open, as reader's is
 	split     *filteredSplit
-	from      array.RecordReader
-	mem       memory.Allocator
-	selection decode.Selection
-	current   arrow.RecordBatch
-	err       error
+	from      array.RecordReader // owned
+	mem       memory.Allocator   // of the batches
+	selection decode.Selection   // of the batch of from
 }
 
-func (r *filteredReader) Retain() { r.refs.Add(1) }
-
-func (r *filteredReader) Release() {
-	if r.refs.Add(-1) == 0 {
-		r.drop()
-		r.from.Release()
-	}
-}
-
-func (r *filteredReader) drop() {
-	if r.current != nil {
-		r.current.Release()
-		r.current = nil
-	}
-}
-
-func (r *filteredReader) Schema() *arrow.Schema { return r.split.schema }
-
-func (r *filteredReader) RecordBatch() arrow.RecordBatch { return r.current }
-
-// Record implements array.RecordReader.
-//
-// Deprecated: use RecordBatch.
-func (r *filteredReader) Record() arrow.RecordBatch { return r.current }
-
-func (r *filteredReader) Err() error { return r.err }
-
-// Next implements array.RecordReader.
-func (r *filteredReader) Next() bool {
-	r.drop()
-	for r.err == nil && r.from.Next() {
-		err := UseBatch(r.from.RecordBatch(), func() error { return r.filter(r.from.RecordBatch()) })
+// next returns the rows that pass of the next batch that has any.
+func (r *filteredReader) next() (batch arrow.RecordBatch, err error) {
+	for r.from.Next() {
+		err := UseBatch(r.from.RecordBatch(), func() (err error) {
+			batch, err = r.filter(r.from.RecordBatch())
+			return err
+		})
 		if err != nil {
-			r.err = decode.Locate(r.split.Name(), err)
-			return false
+			return nil, decode.Locate(r.split.Name(), err)
 		}
-		if r.current != nil {
-			return true
+		if batch != nil {
+			return batch, nil
 		}
 	}
-	if r.err == nil {
-		r.err = r.from.Err()
+	if err := r.from.Err(); err != nil {
+		return nil, err
 	}
-	return false
+	return nil, io.EOF
 }
 
-// filter sets current to the rows of a batch that pass, if there are any.
-func (r *filteredReader) filter(batch arrow.RecordBatch) error {
+// filter returns the rows of a batch that pass, or nil where none does.
+func (r *filteredReader) filter(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 	tested := delivery.Project(batch, r.split.tested)
 	defer tested.Release()
 	kept, err := r.selection.Run(r.ctx, tested)
 	if err != nil || kept == 0 {
-		return Placed(r.from, r.split.Name(), err)
+		return nil, Placed(r.from, r.split.Name(), err)
 	}
-	r.current, err = rowset.TakeBatch(r.mem, batch, r.split.wanted, &r.selection.Rows)
-	return err
+	return rowset.TakeBatch(r.mem, batch, r.split.wanted, &r.selection.Rows)
 }
 
 // Place implements Placer.

@@ -34,8 +34,8 @@ func (r *reader) Place(i int) string {
 	if p, ok := r.source.(decode.RowPlacer); ok {
 		return p.PlaceOf(r.within + int64(i))
 	}
-	if p, ok := r.split.part.(decode.RowNamer); ok && r.current != nil {
-		return p.RowName(r.rows - r.current.NumRows() + int64(i))
+	if p, ok := r.split.part.(decode.RowNamer); ok && r.RecordBatch() != nil {
+		return p.RowName(r.rows - r.RecordBatch().NumRows() + int64(i))
 	}
 	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -14,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // split is the Split that all formats share.
@@ -42,7 +42,7 @@ func (s *split) Open(ctx context.Context, opt OpenOptions) (array.RecordReader, 
 	r := &reader{ctx: ctx, split: s, opt: opt, mem: reserve.New(opt.Allocator, opt.Budget)}
 	r.mem.Margin = r.margin
 	r.deliverer = delivery.NewDeliverer(s.plan, r.mem)
-	r.refs.Store(1)
+	r.Init(s.plan.Schema, r.next, r.free)
 	if err := r.begin(); err != nil {
 		return nil, decode.Locate(s.part.Name(), err)
 	}
@@ -52,7 +52,7 @@ func (s *split) Open(ctx context.Context, opt OpenOptions) (array.RecordReader, 
 // reader is the array.RecordReader over a RowReader. The context of Open bounds all of its reading:
 // array.RecordReader has no place for another.
 type reader struct {
-	refs       atomic.Int64
+	recordreader.Base
 	ctx        context.Context
 	split      *split
 	opt        OpenOptions
@@ -63,58 +63,39 @@ type reader struct {
 	source     decode.RowReader // nil once closed
 	deliverer  *delivery.Deliverer
 
-	whole   arrow.RecordBatch // as read, to be delivered in batches of batchRows
-	cut     int64             // rows of whole that have been delivered
-	current arrow.RecordBatch
-	rows    int64 // returned so far
-	within  int64 // rows of the source's batch before current
-	err     error
+	whole  arrow.RecordBatch // as read, to be delivered in batches of batchRows; nil where none is left
+	cut    int64             // rows of whole that have been delivered
+	rows   int64             // returned so far
+	within int64             // rows of the source's batch before the current
 }
 
-func (r *reader) Retain() { r.refs.Add(1) }
-
-func (r *reader) Release() {
-	if r.refs.Add(-1) == 0 {
-		r.drop()
-		_ = r.close() // the caller has given up; what was read is read
-	}
-}
-
-// Schema has the types of S1: the batches may have dictionaries in their place.
-func (r *reader) Schema() *arrow.Schema { return r.split.plan.Schema }
-
-func (r *reader) RecordBatch() arrow.RecordBatch { return r.current }
-
-// Record implements array.RecordReader.
-//
-// Deprecated: use RecordBatch.
-func (r *reader) Record() arrow.RecordBatch { return r.current }
-
-func (r *reader) Err() error { return r.err }
-
-// Next implements array.RecordReader. It closes the file at the end and at an error. S4.
-func (r *reader) Next() bool {
-	if r.current != nil {
-		r.current.Release()
-		r.current = nil
-	}
-	if r.err != nil || r.source == nil && r.whole == nil {
-		return false
-	}
-	err := r.ctx.Err()
+// next returns the next batch, of the types of S1. It closes the file at the end and at an error. S4.
+func (r *reader) next() (batch arrow.RecordBatch, err error) {
+	err = r.ctx.Err()
 	if err == nil {
-		err = decode.Guard(r.advance)
+		err = decode.Guard(func() (err error) {
+			batch, err = r.advance()
+			return err
+		})
 	}
 	if err == nil {
-		r.rows += r.current.NumRows()
-		return true
+		r.rows += batch.NumRows()
+		return batch, nil
 	}
 	if errors.Is(err, io.EOF) {
 		err = cmp.Or(r.split.checkFile(), r.checkRows())
 	}
 	r.drop()
-	r.err = decode.Locate(r.split.part.Name(), errors.Join(err, r.close()))
-	return false
+	if err := errors.Join(err, r.close()); err != nil {
+		return nil, decode.Locate(r.split.part.Name(), err)
+	}
+	return nil, io.EOF
+}
+
+// free gives back what the reader holds when the last holder has given up: what was read is read.
+func (r *reader) free() {
+	r.drop()
+	_ = r.close()
 }
 
 // checkFile returns the error of a file that is another by now.
@@ -133,12 +114,12 @@ func (r *reader) checkRows() error {
 	return nil
 }
 
-// advance sets current to the next batch that is not empty, or returns io.EOF. Batches are cut before they are made
+// advance returns the next batch that is not empty, or io.EOF. Batches are cut before they are made
 // what S1 promises: rows of which nothing is read may be any number in a batch, and a constant column takes memory for each.
-func (r *reader) advance() error {
+func (r *reader) advance() (arrow.RecordBatch, error) {
 	for r.whole == nil {
 		if err := r.load(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	rows := r.whole.NumRows()
@@ -155,9 +136,7 @@ func (r *reader) advance() error {
 		r.whole.Release()
 		r.whole = nil
 	}
-	var err error
-	r.current, err = r.deliverer.Deliver(r.ctx, part)
-	return err
+	return r.deliverer.Deliver(r.ctx, part)
 }
 
 // load reads the next batch of the source into whole, if that one has rows.
@@ -182,12 +161,11 @@ func sliceBatch(b arrow.RecordBatch, from, to int64) arrow.RecordBatch {
 	return b.NewSlice(from, to)
 }
 
+// drop releases what is left of the source's batch, and what batches are made with.
 func (r *reader) drop() {
-	for _, b := range []*arrow.RecordBatch{&r.current, &r.whole} {
-		if *b != nil {
-			(*b).Release()
-			*b = nil
-		}
+	if r.whole != nil {
+		r.whole.Release()
+		r.whole = nil
 	}
 	r.deliverer.Close()
 }

@@ -3,14 +3,15 @@ package gen
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // blockRows is how many rows a split has, more or less where a table says so: few enough that a
@@ -93,57 +94,35 @@ func (s *split) Name() string     { return fmt.Sprintf("%s, block %d", s.table.n
 func (s *split) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
 	opt.EnsureDefaults()
 	r := &reader{split: s, ctx: ctx, opt: opt, left: s.Rows(), fill: s.table.open(s.number, s.columns)}
-	r.refs.Store(1)
+	r.Init(s.schema, r.next, nil)
 	return r, nil
 }
 
 // reader makes the batches of one split.
 type reader struct {
+	recordreader.Base
 	split *split
 	ctx   context.Context
 	opt   scan.OpenOptions
 	fill  filler
-	left  int64
-	batch arrow.RecordBatch
-	err   error
-	refs  atomic.Int64
+	left  int64 // rows
 }
 
-func (r *reader) Schema() *arrow.Schema          { return r.split.schema }
-func (r *reader) RecordBatch() arrow.RecordBatch { return r.batch }
-func (r *reader) Record() arrow.RecordBatch      { return r.batch }
-func (r *reader) Err() error                     { return r.err }
-func (r *reader) Retain()                        { r.refs.Add(1) }
-
-func (r *reader) Release() {
-	if r.refs.Add(-1) == 0 {
-		r.drop()
+func (r *reader) next() (arrow.RecordBatch, error) {
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
 	}
-}
-
-func (r *reader) drop() {
-	if r.batch != nil {
-		r.batch.Release()
-		r.batch = nil
-	}
-}
-
-func (r *reader) Next() bool {
-	r.drop()
-	if r.err == nil {
-		r.err = r.ctx.Err()
-	}
-	if r.err != nil || r.left == 0 {
-		return false
+	if r.left == 0 {
+		return nil, io.EOF
 	}
 	n := min(r.left, int64(r.opt.BatchRows))
 	arrays := r.fill(r.opt.Allocator, int(n))
-	r.batch = array.NewRecordBatch(r.split.schema, arrays, n)
+	batch := array.NewRecordBatch(r.split.schema, arrays, n)
 	for _, a := range arrays {
 		a.Release()
 	}
 	r.left -= n
-	return true
+	return batch, nil
 }
 
 // columnFiller makes the next values of one column.

@@ -1,0 +1,84 @@
+// Package recordreader has what the readers of record batches share: holders are counted, one batch
+// is held at a time, and the first error is kept.
+package recordreader
+
+import (
+	"io"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Base is an array.RecordReader over a function that makes batches. A reader embeds it and calls
+// Init before it is handed out. One goroutine at a time reads; any may retain and release.
+type Base struct {
+	schema  *arrow.Schema
+	next    func() (arrow.RecordBatch, error) // returns a batch that Base owns, or io.EOF
+	free    func()                            // gives back what the reader holds; nil where it holds nothing
+	holders atomic.Int64
+	batch   arrow.RecordBatch // owned; nil before the first, at the end and after an error
+	ended   bool
+	err     error // of next; nil at the end of the batches
+}
+
+// Init gives the reader its first holder. next returns io.EOF itself, not an error around it, at the
+// end, and is not called again after that, nor after an error. free is called once, by the last
+// Release; nil frees nothing.
+func (b *Base) Init(schema *arrow.Schema, next func() (arrow.RecordBatch, error), free func()) {
+	b.schema, b.next, b.free = schema, next, free
+	b.holders.Store(1)
+}
+
+// Retain implements array.RecordReader.
+func (b *Base) Retain() { b.holders.Add(1) }
+
+// Release implements array.RecordReader.
+func (b *Base) Release() {
+	if b.holders.Add(-1) != 0 {
+		return
+	}
+	b.drop()
+	if b.free != nil {
+		b.free()
+	}
+}
+
+// drop releases the batch.
+func (b *Base) drop() {
+	if b.batch != nil {
+		b.batch.Release()
+		b.batch = nil
+	}
+}
+
+// Schema implements array.RecordReader.
+func (b *Base) Schema() *arrow.Schema { return b.schema }
+
+// RecordBatch implements array.RecordReader.
+func (b *Base) RecordBatch() arrow.RecordBatch { return b.batch }
+
+// Record implements array.RecordReader.
+//
+// Deprecated: use RecordBatch.
+func (b *Base) Record() arrow.RecordBatch { return b.batch }
+
+// Err implements array.RecordReader.
+func (b *Base) Err() error { return b.err }
+
+// Next implements array.RecordReader.
+func (b *Base) Next() bool {
+	b.drop()
+	if b.ended {
+		return false
+	}
+	batch, err := b.next()
+	if err == nil {
+		b.batch = batch
+		return true
+	}
+	b.ended = true
+	if err != io.EOF { //nolint:errorlint // an error around io.EOF is one of the data
+		b.err = err
+	}
+	return false
+}
