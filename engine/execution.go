@@ -251,14 +251,15 @@ func (q *execution) generate(ctx context.Context, workers []*cpuagg.Worker) erro
 			return err
 		}
 	}
-	if q.devices != nil {
-		q.devices.Begin(workers)
+	devices := q.devices // those that are being opened come to each reader when they are known
+	if devices != nil {
+		devices.Begin(workers)
 	}
 	if q.opening != nil {
 		q.opening.workers = workers
 	}
 	err := q.parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
-		r := &reader{query: q, thread: t, worker: workers[i], encoder: encode.NewEncoder(q.bound, q.final.Interners), devices: q.devices, opening: q.opening}
+		r := &reader{query: q, thread: t, worker: workers[i], encoder: encode.NewEncoder(q.bound, q.final.Interners), devices: devices, opening: q.opening}
 		if q.rest != nil {
 			r.filter = q.rest.NewFilter()
 		}

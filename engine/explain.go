@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -109,7 +110,7 @@ func (p *Plan) String() string {
 		out := &bound.Outputs[i]
 		line(3, "%s: %s -> %s", out.Aggregate.ResultName(), describeFolds(bound, out), out.Type)
 	}
-	line(3, "scan: %s, %s, %s", plural(int64(p.Splits), "split"), rowsOrUnknown(p.RowsTotal), bytesOrUnknown(p.BytesTotal))
+	line(3, "scan: %s, %s, %s", digits.Counted(int64(p.Splits), "split"), rowsOrUnknown(p.RowsTotal), bytesOrUnknown(p.BytesTotal))
 	if p.Pruning != nil {
 		line(4, "filter: %s", p.Pruning)
 	}
@@ -162,20 +163,20 @@ func describeGroups(f *Forecast) string {
 		most = ", " + most
 	}
 	return fmt.Sprintf("about %s (at least %s%s), by %s of %s", humanize.Comma(f.Groups), humanize.Comma(f.Least), most,
-		plural(f.RowsSampled, "row"), plural(int64(f.SplitsSampled), "split"))
+		digits.Counted(f.RowsSampled, "row"), digits.Counted(int64(f.SplitsSampled), "split"))
 }
 
 // describePartitions says what is scattered and how wide, beside the two bounds of what keeps every
 // table in the cache.
 func describePartitions(f *Forecast) string {
-	what := fmt.Sprintf("about %s as they are", plural(f.RowsScattered, "row"))
+	what := fmt.Sprintf("about %s as they are", digits.Counted(f.RowsScattered, "row"))
 	switch f.Route {
 	case cpuagg.RoutePreAgg:
-		what = fmt.Sprintf("rows pre-aggregated to about %s", plural(f.StatesScattered, "state"))
+		what = fmt.Sprintf("rows pre-aggregated to about %s", digits.Counted(f.StatesScattered, "state"))
 	case cpuagg.RouteHash:
-		what = fmt.Sprintf("about %s of the workers' tables", plural(f.StatesScattered, "group"))
+		what = fmt.Sprintf("about %s of the workers' tables", digits.Counted(f.StatesScattered, "group"))
 	}
-	return fmt.Sprintf("%s, by hash to %s; the cache asks for %s (Theorem 1 %s, binomial tail %s)", what, plural(int64(f.Radix.FanOut()), "partition"),
+	return fmt.Sprintf("%s, by hash to %s; the cache asks for %s (Theorem 1 %s, binomial tail %s)", what, digits.Counted(int64(f.Radix.FanOut()), "partition"),
 		humanize.Comma(f.Sizing.Partitions), humanize.Comma(f.Sizing.Theorem), humanize.Comma(f.Sizing.Tail))
 }
 
@@ -183,9 +184,9 @@ func describeTasks(f *Forecast) string {
 	if f.Tasks == 0 {
 		return ""
 	}
-	text := " to about " + plural(f.Tasks, "task")
+	text := " to about " + digits.Counted(f.Tasks, "task")
 	if f.Splits > 0 {
-		text += fmt.Sprintf(", split about %s again", plural(f.Splits, "task"))
+		text += fmt.Sprintf(", split about %s again", digits.Counted(f.Splits, "task"))
 	}
 	return text
 }
@@ -238,18 +239,11 @@ func describeStats(c *rowdata.Column) string {
 	return text
 }
 
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return humanize.Comma(n) + " " + noun + "s"
-}
-
 func rowsOrUnknown(n int64) string {
 	if n < 0 {
 		return "unknown rows"
 	}
-	return plural(n, "row")
+	return digits.Counted(n, "row")
 }
 
 func bytesOrUnknown(n int64) string {

@@ -99,7 +99,7 @@ func (q *execution) sample(ctx context.Context, s *cpuagg.Sampler, f *Forecast) 
 // whether there were no more.
 func (q *execution) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.Split, rows int) (bytes int64, end bool, err error) {
 	r := &reader{query: q, encoder: encode.NewEncoder(q.bound, q.final.Interners)}
-	err = r.decode(split, func() error {
+	err = q.engine.decode(split, func() error {
 		batches, err := split.Open(ctx, scan.OpenOptions{
 			Allocator:  q.engine.decoded,
 			Budget:     q.engine.memory,

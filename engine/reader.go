@@ -82,7 +82,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	defer q.feed.release()
 	r.thread.Does(threads.WorkRead)
 	var batches array.RecordReader
-	err := r.decode(split, func() (err error) {
+	err := q.engine.decode(split, func() (err error) {
 		batches, err = split.Open(ctx, scan.OpenOptions{
 			Allocator:  q.engine.decoded,
 			Budget:     q.engine.memory,
@@ -107,7 +107,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 			return err
 		}
 		var more bool
-		err := r.decode(split, func() error {
+		err := q.engine.decode(split, func() error {
 			more = batches.Next()
 			return batches.Err()
 		})
@@ -140,10 +140,6 @@ func (q *execution) spans(end uint64) {
 
 // decode calls a function that reads a split. Corrupt input must not end the process: what a decoder trips over
 // becomes an error of the split.
-func (r *reader) decode(split scan.Split, f func() error) error {
-	return r.query.engine.decode(split, f)
-}
-
 func (e *Engine) decode(split scan.Split, f func() error) error {
 	panicked, err := spawn.Catch(f)
 	if panicked == nil {

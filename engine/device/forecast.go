@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
@@ -83,17 +82,9 @@ func (f *Forecast) String() string {
 	to := f.Route
 	switch {
 	case f.Partitions > 0:
-		to = plural(int64(f.Partitions), "partition")
+		to = digits.Counted(int64(f.Partitions), "partition")
 	case f.Route == stream.RouteAggregate.String():
 		to = "groups, each by itself"
 	}
-	return fmt.Sprintf("%s, tiles of %s to %s: %s", f.Devices, plural(int64(f.TileRows), "row"), to, f.Reason) + chosen
-}
-
-// plural returns a count with its noun.
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return humanize.Comma(n) + " " + noun + "s"
+	return fmt.Sprintf("%s, tiles of %s to %s: %s", f.Devices, digits.Counted(int64(f.TileRows), "row"), to, f.Reason) + chosen
 }
