@@ -14,7 +14,7 @@ import (
 	"github.com/mpga/mpga/kernels/bench"
 )
 
-// benchKernelsFlags say what is measured.
+// benchKernelsFlags say which kernels and inputs are measured.
 type benchKernelsFlags struct {
 	rows      float64
 	shape     string

@@ -68,7 +68,7 @@ func describeFiles(ctx context.Context, infos []dataset.FileInfo) (string, error
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// sumKnown adds counts of which -1 is not known.
+// sumKnown adds counts; -1 is a count that is not known.
 func sumKnown(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return -1
@@ -97,8 +97,8 @@ func extent(info dataset.FileInfo) string {
 
 var describeTitles = []string{"column", "type", "nulls", "size", "unpacked", "codec", "encodings", "range"}
 
-// describeCells are the texts of one column below describeTitles; what is not known is empty.
-func describeCells(c dataset.ColumnInfo) []string {
+// describeCells are the texts of a column below describeTitles; unknown values are empty.
+func describeCells(c scan.ColumnInfo) []string {
 	known := func(n int64, format func(int64) string) string {
 		if n < 0 {
 			return ""

@@ -47,14 +47,14 @@ is that of one direction, before packet headers.`,
 	return cmd
 }
 
-// devicesReport is what is known of the machine's GPUs.
+// devicesReport describes the machine's GPUs.
 type devicesReport struct {
 	State   string         `json:"state"` // "" with a device, otherwise why there is none
 	NVML    string         `json:"nvml"`  // "" when it answered, otherwise why not
 	Devices []deviceReport `json:"devices"`
 }
 
-// deviceReport is what is known of one. Pointers are nil for what is not.
+// deviceReport describes a GPU. A pointer is nil where the driver does not tell the value.
 type deviceReport struct {
 	Ordinal           *int            `json:"ordinal"` // of the CUDA driver, if it sees the device
 	Name              string          `json:"name"`
@@ -185,7 +185,7 @@ func (d *deviceReport) setLink(l nvml.Link) {
 	}
 }
 
-// table writes a heading and a line for each property of each device; what is not known is left out.
+// table writes a heading and a line for each known property of each device.
 func (r devicesReport) table() string {
 	var b strings.Builder
 	if r.State != "" {
@@ -241,7 +241,7 @@ func (d *deviceReport) table() string {
 	return b.String()
 }
 
-// text says what the link is now, and what it may become.
+// text describes the link as it is now, and as wide and fast as it can be.
 func (l linkReport) text() []string {
 	state := func(generation, width int, bandwidth float64, when string) string {
 		if bandwidth == 0 {

@@ -158,7 +158,7 @@ for the comments, which are random words: about 6,000,000 rows at scale 1.`,
 	return cmd
 }
 
-// complete lets the shell complete the words of a subcommand's flags and of the shared ones.
+// complete lets the shell complete the words of a subcommand's flags and of the shared flags.
 func (f *genFlags) complete(cmd *cobra.Command, words map[string][]string) {
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	completeWords(cmd, words)

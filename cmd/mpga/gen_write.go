@@ -137,7 +137,7 @@ func readSplit(ctx context.Context, split scan.Split, part rowRange) (batches []
 	return batches, reader.Err()
 }
 
-// writeBatches writes the batches and releases them, also those that an error leaves unwritten.
+// writeBatches writes the batches and releases them, also batches that an error leaves unwritten.
 func writeBatches(ctx context.Context, w sink.Writer, batches []arrow.RecordBatch) (err error) {
 	for _, batch := range batches {
 		if err == nil {

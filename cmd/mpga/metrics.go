@@ -22,7 +22,7 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// metrics are gauges in Prometheus' text format, of which mpga needs nothing else: a command runs once. They
+// metrics are gauges in Prometheus' text format. mpga needs no other kinds: a command runs once. They
 // are safe for concurrent use.
 type metrics struct {
 	mu     sync.Mutex
@@ -77,7 +77,7 @@ func startMetrics(listen string, started time.Time, command string) (*metrics, e
 
 func (m *metrics) serve(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(m.text()) // who asked may have gone
+	_, _ = w.Write(m.text()) // the client may have gone
 }
 
 // stop ends serving and writes the file, if there is one.

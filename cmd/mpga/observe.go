@@ -158,7 +158,7 @@ const (
 	flushTimeInterrupted = 400 * time.Millisecond
 )
 
-// end writes and sends what was observed of a command that ended with an error or nil.
+// end writes and sends the metrics and traces of a command that ended with an error or nil.
 func (o *observer) end(err error, code int) error {
 	if o.span != nil {
 		if err := redact.Error(err); err != nil {

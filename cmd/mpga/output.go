@@ -18,7 +18,7 @@ import (
 	"github.com/mpga/mpga/internal/order"
 )
 
-// outputFlags say where a result goes, and what is reported besides.
+// outputFlags say where a result goes, and which reports are written beside it.
 type outputFlags struct {
 	output string
 	format string
@@ -98,7 +98,7 @@ func (f *outputFlags) begin(cmd *cobra.Command, o *engine.Options, budget *budge
 	return shown, f.pictures.begin(o, result.Query)
 }
 
-// statsReader is a result with what was done for it.
+// statsReader is a result with its statistics.
 type statsReader interface {
 	array.RecordReader
 	Stats() engine.Stats

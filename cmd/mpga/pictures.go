@@ -26,7 +26,7 @@ func (f *pictureFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.report, "report", "", "write to `FILE` a page of HTML with the plan, the timeline and the statistics")
 }
 
-// begin has an engine record what is to be shown of a query.
+// begin has an engine record the events of a query that the pictures show.
 func (f *pictureFlags) begin(o *engine.Options, query string) error {
 	if f.trace == "" && f.report == "" {
 		return nil

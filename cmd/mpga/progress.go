@@ -19,7 +19,7 @@ import (
 )
 
 // progress shows how far a query is. Calls of update come one at a time; close may come at any time
-// and twice, and what is updated after it is not shown.
+// and twice; updates after it are not shown.
 type progress interface {
 	update(engine.Progress)
 	close()

@@ -8,7 +8,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// queryFlags are those of every command that asks a query: what sums mean, and what does the work.
+// queryFlags are the flags of every command that runs a query: the meaning of sums, and the devices and threads.
 type queryFlags struct {
 	overflow      string
 	deterministic bool

@@ -59,7 +59,7 @@ func statsTable(s engine.Stats) string {
 	return b.String()
 }
 
-// statsFacts words statistics, with those of devices among them; what did not happen is left out.
+// statsFacts words statistics, the statistics of devices among them; counts of 0 are left out.
 func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 	row := func(name, format string, args ...any) {
 		facts = append(facts, report.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
@@ -136,7 +136,7 @@ func rowRate(rows int64, elapsed time.Duration) string {
 	return fmt.Sprintf("%.3g %srows/s", value, prefix)
 }
 
-// counted is a number and the word for what it counts: 1 row, 2,000 rows.
+// counted is a number with a noun: 1 row, 2,000 rows.
 func counted(n int64, word string) string {
 	if n != 1 {
 		word += "s"

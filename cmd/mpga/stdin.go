@@ -75,7 +75,7 @@ func (r *interruptibleReader) fill() error {
 	}
 }
 
-// hand gives Read what was read. It returns false when the context has ended.
+// hand gives Read the bytes that were read. It returns false when the context has ended.
 func (r *interruptibleReader) hand(data []byte, err error) bool {
 	select {
 	case r.filled <- readResult{data, err}:

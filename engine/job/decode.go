@@ -189,7 +189,7 @@ func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// list fills a slice; a value that is no list is one of one.
+// list fills a slice. A value that is no list becomes a list with that value.
 func (d *decoder) list(field string, n *yaml.Node, v reflect.Value) {
 	d.note(field, n)
 	items := n.Content
@@ -278,7 +278,7 @@ type fieldInfo struct {
 	name            string
 	required, short bool
 	doc             string
-	words           []string // one of which the value is, or nil
+	words           []string // the words that the value may be; nil where it may be any text
 	typ             reflect.Type
 }
 

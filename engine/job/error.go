@@ -11,7 +11,7 @@ import (
 // ErrLocked marks a job that another process runs.
 var ErrLocked = errors.New("the job is already running")
 
-// Error is what is wrong at one place of a job.
+// Error is a mistake at a place of a job.
 type Error struct {
 	File   string // as it was given; "" for a job that no file holds
 	Line   int    // from 1; 0 where it is not known
@@ -20,7 +20,7 @@ type Error struct {
 	Err    error
 }
 
-// Error returns file:line:column: field: what is wrong, with URLs without secrets.
+// Error returns file:line:column: field: cause. URLs have no secrets.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -43,16 +43,16 @@ func (e *Error) Error() string {
 	return text
 }
 
-// errorBytesMax is how much is printed of one error.
+// errorBytesMax is how many bytes of an error are printed.
 const errorBytesMax = 2000
 
-// Unwrap returns what is wrong, without the place.
+// Unwrap returns the cause, without the place.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errors is everything that is wrong with a job, in the order of its file.
 type Errors []*Error
 
-// errorsShown bounds what is printed: with more errors than that, the first ones are worth fixing first.
+// errorsShown bounds the errors that are printed: the first errors are worth fixing first.
 const errorsShown = 20
 
 // Error returns a line for each error.

@@ -21,7 +21,7 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 )
 
-// Job is a list of steps and what holds for all of them. Its fields are those of the file; a program may
+// Job is a list of steps, and settings that hold for all steps. Its fields are the fields of the file; a program may
 // fill them itself.
 type Job struct {
 	Name        string            `yaml:"name" doc:"Names the job in logs, metrics and traces: letters, digits, _ and -. The default is the file's name without its ending."`
@@ -132,7 +132,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// EnsureDefaults fills in what is zero, that of the steps by what the job says.
+// EnsureDefaults fills in fields that are zero; fields of steps get the values of the job.
 func (j *Job) EnsureDefaults() {
 	j.Retry.fill(Retry{attemptsDefault, waitDefault, waitMaxDefault})
 	if j.State == "" && j.Name != "" {

@@ -52,7 +52,7 @@ func takeLock(dir string) (*lock, error) {
 	return &lock{file}, nil
 }
 
-// lockedError names who holds the lock.
+// lockedError names the process that holds the lock.
 func lockedError(path string, file *os.File) error {
 	text := make([]byte, 4096)
 	n, _ := file.ReadAt(text, 0)

@@ -128,7 +128,7 @@ func (d *decoder) tree(text []byte) *yaml.Node {
 	return root
 }
 
-// document reads the one document of the text.
+// document reads the only document of the text.
 func (d *decoder) document(text []byte) (*yaml.Node, *Error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
@@ -167,7 +167,7 @@ func (d *decoder) syntaxError(err error) *Error {
 	return at
 }
 
-// nodesMax bounds what a file grows to by its aliases, each of which may stand for a whole list of others.
+// nodesMax bounds what a file grows to by its aliases, for an alias may stand for a list of aliases.
 const nodesMax = 100_000
 
 // withoutAliases returns a copy of the tree in which aliases are replaced by what they refer to, and << by the
@@ -200,7 +200,7 @@ func (d *decoder) withoutAliases(root *yaml.Node) *yaml.Node {
 	return copied(root)
 }
 
-// merged replaces << by the fields of its mappings, except those that the mapping has itself.
+// merged replaces << by the fields of its mappings, except fields that the mapping has itself.
 func (d *decoder) merged(content []*yaml.Node) []*yaml.Node {
 	var own, brought []*yaml.Node
 	has := make(map[string]bool)

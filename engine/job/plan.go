@@ -34,7 +34,7 @@ type StepPlan struct {
 	Files  int    // of the input as it is now
 	Bytes  int64  // of these files
 
-	// Columns is the output's schema, nil where columns are known only when rows are read, as those of text.
+	// Columns is the output's schema, nil where columns are known only when rows are read, as the columns of text are.
 	Columns *arrow.Schema
 	Format  sink.Format
 }
@@ -229,7 +229,7 @@ func (r Retry) String() string {
 	return fmt.Sprintf("%d attempts, %v to %v apart", r.Attempts, time.Duration(r.Wait), time.Duration(r.WaitMax))
 }
 
-// counted is a number and the word for what it counts.
+// counted is a number with a noun.
 func counted(n int, word string) string {
 	if n != 1 {
 		word += "s"

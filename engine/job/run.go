@@ -19,10 +19,10 @@ import (
 
 // Options are what a job runs with. The zero value is usable.
 type Options struct {
-	// Force runs every step, also those whose last success still holds.
+	// Force runs every step, also steps whose last success still holds.
 	Force bool
 
-	// Version is that of the program: what another version has made is made again.
+	// Version is the version of the program. The outputs of another version are made again.
 	Version string
 
 	// FS is where inputs, outputs and the states of steps are; the lock is a file of the system in any
@@ -48,7 +48,7 @@ type Options struct {
 	sleep func(context.Context, time.Duration) error // testing knob
 }
 
-// EnsureDefaults fills in what is zero.
+// EnsureDefaults fills in fields that are zero.
 func (o *Options) EnsureDefaults() {
 	if o.FS == nil {
 		o.FS = vfs.OS

@@ -41,7 +41,7 @@ var (
 	dateShift    = regexp.MustCompile(`^([a-z]+) *([+-]) *([0-9]{1,5}) *([dh])$`)
 )
 
-// newVariables collects the variables, and notes what is wrong with them.
+// newVariables collects the variables, and notes their errors.
 func newVariables(d *decoder, root *yaml.Node, opt *ParseOptions) *variables {
 	v := &variables{decoder: d, opt: opt, values: make(map[string]*yaml.Node), outputs: make(map[string]*yaml.Node), failed: make(map[*yaml.Node]*Error)}
 	if list := fieldNode(root, "variables"); list != nil && list.Kind == yaml.MappingNode {

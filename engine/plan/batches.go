@@ -7,7 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// batches is what the readers of this package share: it counts who holds on to a reader, which has one batch at a time.
+// batches is the part that the readers of this package share: it counts the references to a reader, which has one batch
+// at a time.
 type batches struct {
 	more   atomic.Int64 // holders beside the first
 	schema *arrow.Schema

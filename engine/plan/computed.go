@@ -149,9 +149,9 @@ type computedReader struct {
 	ctx       context.Context
 	split     *computedSplit
 	evaluator *expr.Evaluator
-	input     arrow.RecordBatch // that of from; nil before the first
-	begin     int               // row of it that batch begins with
-	end       int               // row of it behind those of batch
+	input     arrow.RecordBatch // last batch of from; nil before the first batch
+	begin     int               // row of input that batch begins with
+	end       int               // row of input behind the last row of batch
 }
 
 func newComputedReader(ctx context.Context, from array.RecordReader, s *computedSplit, mem memory.Allocator) *computedReader {

@@ -12,9 +12,9 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// expanded is a source each of whose rows comes once for every grouping set but those that are had
-// without. Behind its own columns it has the keys, which are NULL in rows of a set without them,
-// and the number of the set.
+// expanded is a source that has each row once for every grouping set, except sets whose groups other
+// aggregations make. Behind the columns of the row it has the keys, which are NULL in rows of a set
+// without them, and the number of the set.
 type expanded struct {
 	scan.Source
 	keys   []int    // columns of the source
@@ -94,7 +94,7 @@ func (x *expanded) Splits(ctx context.Context, columns []int) ([]scan.Split, err
 	return splits, nil
 }
 
-// expansion says how batches are made of those of the source.
+// expansion says how batches are made of the batches of the source.
 type expansion struct {
 	sets    [][]bool
 	made    []int

@@ -101,7 +101,7 @@ func termsOf(list []expr.Term) []scan.Term {
 	return terms
 }
 
-// columnIndexes returns where some columns are in a list of them.
+// columnIndexes returns the places of some columns in a list of columns.
 func columnIndexes(list, columns []int) []int {
 	at := make([]int, len(columns))
 	for i, c := range columns {

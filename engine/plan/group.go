@@ -19,7 +19,7 @@ type grouping struct {
 	st   *statement
 	q    *Query
 	keys []*expr.Expr
-	sets [][]int // of keys; one of all of them where nothing else was asked for
+	sets [][]int // keys of each grouping set; a single set of all keys for a plain GROUP BY
 
 	elements   map[string]int // keys by how GROUP BY names them, of several sets
 	itemOf     map[int]bool   // items that GROUP BY has named already, by their number or name
@@ -27,11 +27,11 @@ type grouping struct {
 	unnamed    map[int]bool   // keys that nothing is called by
 
 	calls    []*expr.Expr          // the aggregates, as they were first written
-	infos    []callInfo            // by aggregate of the query: of calls, or of the one that stands for none
+	infos    []callInfo            // by aggregate of the query: of calls, or of the count that stands for no call
 	columns  map[string]string     // name of the column that holds a key or an aggregate, by its Key
 	computed map[string]*expr.Expr // aggregates that are made of columns of other names, by their text
 	shifted  map[string]*expr.Expr // sums that are made of other aggregates, by their Key
-	set      string                // name of the column with the number of the grouping set; "" of one set
+	set      string                // name of the column with the number of the grouping set; "" for a single set
 
 	oneStep  bool           // Options.OneStep
 	overflow query.Overflow // Options.Overflow
@@ -43,11 +43,11 @@ type grouping struct {
 	added      []*expr.Expr // columns that the source must have besides its own
 	addedNames []string
 	addedAt    map[string]int  // index in added, by Key
-	sums       []bool          // of them: nothing but sums is made of it
+	sums       []bool          // for each of added: nothing but sums and the like is made of it
 	names      map[string]bool // of all columns of the source
 }
 
-// callInfo says what is asked of an aggregate beside what the engine computes.
+// callInfo says which parts of a call the engine does not compute.
 type callInfo struct {
 	distinct bool // the function is of the distinct values of its arguments
 	order    int  // of its ORDER BY in grouping.orders; -1 where it has none
@@ -262,7 +262,7 @@ func (g *grouping) aggregate(x *expr.Expr) (a query.Aggregate, info callInfo, er
 		return a, info, err
 	}
 	for i, arg := range args {
-		if x.Filter != nil && i == 0 { // a row of which an argument is NULL does not count
+		if x.Filter != nil && i == 0 { // a row with a NULL argument does not count
 			arg = &expr.Expr{Op: expr.OpCall, Name: "case", Args: []*expr.Expr{x.Filter, arg}, At: arg.At}
 		}
 		a.Args = append(a.Args, g.argument(arg, !info.distinct && (f == query.Sum || f == query.Avg || f == query.Count)))
@@ -277,7 +277,7 @@ func (g *grouping) aggregate(x *expr.Expr) (a query.Aggregate, info callInfo, er
 	return a, info, nil
 }
 
-// orderSet gives an aggregate of distinct values its order, which is that of the values.
+// orderSet gives an aggregate of distinct values its order: the order of the values.
 func orderSet(a *query.Aggregate, x *expr.Expr) error {
 	for _, o := range x.OrderBy {
 		if o.Expr.Op == expr.OpConstant {
@@ -301,11 +301,11 @@ func orderSet(a *query.Aggregate, x *expr.Expr) error {
 	return nil
 }
 
-// ofSets are the functions whose results are those of the distinct values.
+// ofSets are the functions whose result for the rows is their result for the distinct values.
 var ofSets = []query.Func{query.Min, query.Max, query.BoolAnd, query.BoolOr, query.BitAnd, query.BitOr, query.ApproxCountDistinct,
 	query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax}
 
-// ofOrder are the functions whose results are those of rows in an order.
+// ofOrder are the functions whose results depend on the order of rows.
 var ofOrder = []query.Func{query.First, query.Last, query.List, query.StringAgg}
 
 // orderBy notes an order in which rows are wanted, and returns which of the orders it is.
@@ -411,7 +411,7 @@ func (g *grouping) bindError(asked query.Query, err error) error {
 // groupingCall is the name of the function that tells which keys a row's set has.
 const groupingCall = "grouping"
 
-// of turns an expression over the source's columns into one over those of the groups.
+// of turns an expression over the source's columns into an expression over the columns of the groups.
 func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 	var failed error
 	column := func(name string, at int) *expr.Expr {

@@ -43,13 +43,13 @@ func (p *planner) narrow(ctx context.Context, q *Query) error {
 	return p.narrow(ctx, inner)
 }
 
-// unused returns which columns of what it reads a query does not need.
+// unused returns the columns that a query reads and does not need.
 func (q *Query) unused(of *arrow.Schema) ([]bool, error) {
 	unused := slices.Repeat([]bool{true}, of.NumFields())
 	for _, x := range append(q.uses, q.base.where) {
 		for _, name := range x.Columns() {
 			if strings.HasPrefix(name, keyReference) {
-				continue // the key is among what is used
+				continue // the key is used
 			}
 			at, err := expr.FindColumn(of, expr.Column(name))
 			if err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // sortRows puts the rows in the orders of the aggregates that want one, one sort after the other.
-// The last order is that of the rows; each order before it is a column of the rows' places in it,
+// The last order is the order of the rows; each order before it is a column of the rows' places in it,
 // by which its aggregates go. So is the order of the input, where an aggregate of that order stands
 // beside.
 func (g *grouping) sortRows(asked query.Query) (query.Query, error) {
@@ -86,7 +86,7 @@ func (g *grouping) columnsRead(q query.Query) (names []string) {
 	return names
 }
 
-// takePlaces lets an aggregate go by the places in a column, where there is one, in place of those of the rows.
+// takePlaces lets an aggregate go by the places in a column, where there is one, in place of the places of the rows.
 func takePlaces(a *query.Aggregate, column string) {
 	if column == "" {
 		return
@@ -101,7 +101,7 @@ func takePlaces(a *query.Aggregate, column string) {
 	}
 }
 
-// sorts are sorts of the rows of a source, each of the result of the one before.
+// sorts are sorts of the rows of a source. Each sort reads the result of the sort before it.
 type sorts struct {
 	engine *engine.Engine
 	source scan.Source

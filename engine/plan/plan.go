@@ -49,36 +49,36 @@ type Table struct {
 // source can be read once only. It must be closed.
 type Query struct {
 	engine *engine.Engine
-	text   *sql.Select
-	st     *statement   // text, whose names have been looked up
-	uses   []*expr.Expr // over the columns of base: what is made of them, but for its condition
+	text   *sql.Select  // the statement as it was given
+	st     *statement   // the statement of text after its names have been looked up
+	uses   []*expr.Expr // all expressions of the statement over the columns of base, but for the condition
 
-	base   *relation     // what is read
-	source scan.Source   // of what is projected, or of the last aggregation
-	filter scan.Filtered // nil where all rows are read
-	where  *condition    // of filter
+	base   *relation     // the table behind FROM
+	source scan.Source   // of the rows that are projected, or of the last aggregation
+	filter scan.Filtered // base's source with the condition of WHERE; nil where all rows are read
+	where  *condition    // of filter; nil where all rows are read
 
-	read    scan.Source // of what is computed: where the stages begin
-	stages  []stage
-	first   *engine.Result // of the aggregation among the stages, when it has run; nil where there is none
-	grouped bool
-	query   query.Query // of the last aggregation, over source
-	sets    [][]bool    // by grouping set and key: whether the set has it; nil of one set
+	read    scan.Source    // of the computed columns: the input of the first stage
+	stages  []stage        // between read and source; empty where source is read
+	first   *engine.Result // of the aggregation among the stages, once it has run; nil without such a stage
+	grouped bool           // the statement has groups
+	query   query.Query    // the last aggregation, over source
+	sets    [][]bool       // for each grouping set and key: the set has the key; nil for a single set
 
-	answered int                    // the grouping set whose groups the first aggregation makes, or -1
-	finest   chan arrow.RecordBatch // while the query runs: those groups; nil where there is no such set
+	answered int                    // index of the grouping set whose groups the first aggregation makes, or -1
+	finest   chan arrow.RecordBatch // groups of the set answered, while the query runs; nil where answered is -1
 
-	rows *arrow.Schema // of what is projected: the source's, or of groups
-	post *projection
+	rows *arrow.Schema // input of post: the columns of source, or of the groups
+	post *projection   // makes the columns of the result, and hidden columns behind them
 
-	hidden int // columns at the end that rows are ordered by and that are no result
-	by     order.By
-	schema *arrow.Schema
+	hidden int           // number of columns at the end of a row that only ORDER BY needs
+	by     order.By      // the order and the limit of the result
+	schema *arrow.Schema // of the result
 
-	subqueries []*Query // whose results are read
+	subqueries []*Query // derived tables whose results the query reads
 }
 
-// Prepare looks up the names of a statement, opens what it reads and gives every expression its type.
+// Prepare looks up the names of a statement, opens the files that it reads and gives every expression its type.
 // Errors that point at the text are of type *sql.Error.
 func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (q *Query, err error) {
 	err = spawn.Call(func() (err error) {
@@ -118,7 +118,7 @@ func (q *Query) Close() {
 	}
 }
 
-// planner plans one statement and those within it.
+// planner plans a statement and the statements within it.
 type planner struct {
 	engine     *engine.Engine
 	opt        Options
@@ -210,7 +210,7 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	return q, p.complete(q)
 }
 
-// complete plans what is done with the rows that are read.
+// complete plans the steps between the rows that are read and the result.
 func (p *planner) complete(q *Query) (err error) {
 	q.source, q.answered = q.base.source, -1
 	if q.filter != nil {
@@ -440,7 +440,7 @@ func (q *Query) limit(s *sql.Select) error {
 	return err
 }
 
-// asRelation returns the statement as a part of the one around it; nil of one that must run by itself.
+// asRelation returns the statement as a part of the statement around it, or nil if it must run by itself.
 func (q *Query) asRelation() *relation {
 	if q.grouped || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 {
 		return nil

@@ -73,7 +73,7 @@ func valueType(dt arrow.DataType) arrow.DataType {
 	return dt
 }
 
-// inputs returns the columns that the projection reads, of those that it could.
+// inputs returns the columns that the projection reads, out of all columns of its input.
 func (p *projection) inputs() []int {
 	var list []int
 	add := func(c int) {

@@ -175,7 +175,7 @@ func wanted(o sql.Option, what string) error {
 	return fmt.Errorf("%s = %s: want %s", o.Name, o.Value, what)
 }
 
-// must takes the one value that an option can have.
+// must takes the only value that an option can have.
 func must(o sql.Option, value string) error {
 	if o.Value == nil || !strings.EqualFold(o.Value.String(), value) {
 		return wanted(o, value+", which is all that there is")
@@ -220,7 +220,7 @@ func numberOf(o sql.Option, least int) (int, error) {
 	return 0, wanted(o, fmt.Sprintf("a whole number from %d on", least))
 }
 
-// textsOf takes a string, or a list of them.
+// textsOf takes a string or a list of strings.
 func textsOf(o sql.Option) ([]string, error) {
 	if texts := o.Texts(); len(texts) > 0 {
 		return texts, nil

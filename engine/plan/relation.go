@@ -16,7 +16,7 @@ import (
 	"github.com/mpga/mpga/internal/nearest"
 )
 
-// relation is what stands behind FROM: columns that are expressions over those of a source.
+// relation is a table behind FROM: columns that are expressions over the columns of a source.
 type relation struct {
 	source scan.Source
 	schema *arrow.Schema // of the columns that can be named
@@ -85,7 +85,7 @@ func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind f
 	return x, failed
 }
 
-// both is the conjunction of two conditions, of which either may be missing.
+// both is the conjunction of two conditions. Either may be nil.
 func both(a, b *expr.Expr) *expr.Expr {
 	switch {
 	case a == nil:

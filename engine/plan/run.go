@@ -82,7 +82,7 @@ func (q *Query) run(ctx context.Context) (*Result, error) {
 	return result, nil
 }
 
-// rowsOf starts to read what is ordered and limited then.
+// rowsOf starts to read the rows, which are ordered and limited afterwards.
 func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader, error) {
 	if q.grouped {
 		groups, err := newGroupReader(ctx, q)
@@ -93,7 +93,7 @@ func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader,
 		return newProjectedReader(ctx, groups, newProjector(q.post, q.engine.Allocator())), nil
 	}
 	opt := rowsOptions(q.post, q.engine)
-	opt.InOrder = len(q.by.Keys) == 0 && (q.by.Limited || q.by.Offset > 0) // the first rows are those of the input
+	opt.InOrder = len(q.by.Keys) == 0 && (q.by.Limited || q.by.Offset > 0) // the first rows are the first of the input
 	return q.engine.Rows(ctx, q.source, opt)
 }
 
@@ -116,7 +116,7 @@ func (r *firstColumns) Next() bool {
 }
 
 // groupReader reads the groups, as rows of Query.rows: first those that go on to be merged and are an answer
-// already, as they come by, then those of the last aggregation.
+// already, as they come by, then the groups of the last aggregation.
 type groupReader struct {
 	batches
 	ctx     context.Context

@@ -22,7 +22,7 @@ type stage struct {
 	query  *query.Query // nil of a stage that does not aggregate
 }
 
-// arrange decides in how many steps the groups are made, and binds the last of them. The rows are read once.
+// arrange decides in how many steps the groups are made, and binds the last step. The rows are read once.
 //
 //	             sum(DISTINCT x), count(DISTINCT x):  groups by keys and x -> groups by keys
 //	list(x ORDER BY y):  rows in order ->                                     groups by keys
@@ -186,7 +186,7 @@ func (g *grouping) narrow(column string) bool {
 	return false
 }
 
-// splitSets makes groups of all keys first, where one of the sets has all of them and aggregates merge. Rows
+// splitSets makes groups of all keys first, where a set has all keys and aggregates merge. Rows
 // become few before they are multiplied, and that set is answered; it returns which one, or -1 where the groups
 // have other types than those that are merged.
 func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, ok bool) {
@@ -218,7 +218,7 @@ func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, 
 	return merge, finest, true
 }
 
-// splitDistinct makes groups of the keys and of what is distinct first.
+// splitDistinct makes groups of the keys and of the distinct values first.
 func (g *grouping) splitDistinct(q query.Query) (query.Query, error) {
 	merge, failed, err := g.split(q, g.distinct)
 	if failed >= 0 {
@@ -286,7 +286,7 @@ func (g *grouping) expand(asked query.Query, answered int) query.Query {
 	return asked
 }
 
-// rowsOptions are those of reading a projection's columns.
+// rowsOptions are the options for reading the columns of a projection.
 func rowsOptions(p *projection, eng *engine.Engine) engine.RowsOptions {
 	inputs := p.inputs()
 	p = p.narrowed(inputs)

@@ -9,7 +9,7 @@ import (
 // Clauses are the parts of a statement as texts of their own.
 type Clauses struct {
 	By      []string // keys, each a list with aliases or without
-	Agg     []string // what is selected beside the keys: lists with aliases or without
+	Agg     []string // the columns of the result beside the keys: lists, with aliases or without
 	Where   string
 	Having  string
 	OrderBy string

@@ -22,7 +22,7 @@
 //     recursion, and refused when it is too long or its tree may be too deep.
 //   - L3 (dialect): what DuckDB has beside PostgreSQL's SQL (files in quotes behind FROM, GROUP BY ALL, //,
 //     TRY_CAST, INTERVAL 3 DAYS) is rewritten token by token before the text is parsed; places in errors
-//     are those of the text as it was given.
+//     are places of the text as it was given.
 //
 // The parser is C and needs cgo; without it every call returns [ErrNoCgo].
 package sql

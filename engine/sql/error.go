@@ -19,7 +19,7 @@ type Error struct {
 	Message string
 	Text    string // as it was given
 	Offset  int    // of the place in Text, in bytes, from 0 to len(Text)
-	Cause   error  // what has failed there, such as to open a file; nil where the text is wrong
+	Cause   error  // error of an operation at the place, such as opening a file; nil where the text is wrong
 }
 
 // Unwrap returns the cause.
@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 	return redact.Text(e.Message) + "\n    " + line + "\n    " + strings.Repeat(" ", column) + "^"
 }
 
-// lineRunesMax is what is shown of a line on either side of the place: both fit a terminal of 80 columns.
+// lineRunesMax is how many runes of a line are shown on either side of the place: both sides fit 80 columns.
 const lineRunesMax = 35
 
 // line returns the line around the place, cut where it is long, and the place's column in it as a

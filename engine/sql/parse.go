@@ -172,7 +172,7 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*cteOf) (*S
 	return s, err
 }
 
-// with reads the CTEs of a statement. One may use those before it.
+// with reads the CTEs of a statement. A CTE may use the CTEs before it.
 func (p *statements) with(clause *pg.WithClause) error {
 	if clause == nil {
 		return nil

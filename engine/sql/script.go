@@ -21,13 +21,13 @@ type script struct {
 	tokens []*pg.ScanToken // without comments
 	at     map[int32]int   // index of a token by its first byte in text
 
-	parsed string
-	places []origin
-	marks  map[int]string // what was rewritten, by its first byte in text
+	parsed string         // the text that PostgreSQL's parser gets
+	places []origin       // places of parsed in text, in order
+	marks  map[int]string // mark of a rewritten word, by the offset of its first byte in text
 }
 
-// origin says which byte of the text a byte of the parsed text comes from; those that follow come from
-// those that follow.
+// origin says which byte of the text a byte of the parsed text comes from. The bytes up to the next origin follow one
+// another in both texts.
 type origin struct{ parsed, text int }
 
 // textBytesMax bounds the text. L2.
@@ -202,7 +202,7 @@ func (s *script) takesFrom(i int) bool {
 	return false
 }
 
-// replacement returns what is parsed in place of a token, or of more than one; "" for the token itself.
+// replacement returns the text that is parsed in place of one or more tokens; "" for the token itself.
 func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 	t := s.tokens[i]
 	at := int(t.Start)
@@ -297,7 +297,7 @@ func (s *script) offset(parsed int32) int {
 	return min(p.text+int(parsed)-p.parsed, len(s.text))
 }
 
-// parse returns the one statement of the text.
+// parse returns the only statement of the text.
 func (s *script) parse() (*pg.SelectStmt, error) {
 	tree, err := pg.Parse(s.parsed)
 	if err != nil {
@@ -340,7 +340,7 @@ func (s *script) syntaxError(err error) error {
 	return errorAt(s.text, at, "%s", message)
 }
 
-// spelled returns a name as the text has it at a place (L1); parsed is what PostgreSQL made of it.
+// spelled returns a name as the text has it at a place (L1); parsed is the name that PostgreSQL read.
 func (s *script) spelled(at int, parsed string) string {
 	i, ok := s.at[int32(at)]
 	if !ok || s.tokens[i].Token == pg.Token_UIDENT { // U&"\00e9" is decoded by the parser alone

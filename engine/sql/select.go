@@ -38,7 +38,7 @@ type From struct {
 	Options  []Option
 }
 
-// Option is a named argument of read_csv: a constant, a list of them, or a struct, which has names for them.
+// Option is a named argument of read_csv: a constant, a list of constants, or a struct of named constants.
 type Option struct {
 	Name  string     // in lower case
 	Value *expr.Expr // nil of a list and of a struct
@@ -47,7 +47,7 @@ type Option struct {
 	At    int
 }
 
-// Texts returns the strings that an argument is; nil of one that is anything else.
+// Texts returns the strings of an argument, or nil if it is no string and no list of strings.
 func (o *Option) Texts() []string {
 	list := o.List
 	if o.Value != nil {
@@ -64,7 +64,7 @@ func (o *Option) Texts() []string {
 	return texts
 }
 
-// GroupElement is one element of GROUP BY: an expression, or sets of them.
+// GroupElement is an element of GROUP BY: an expression, or sets of expressions.
 type GroupElement struct {
 	Expr *expr.Expr
 	Sets [][]*expr.Expr // of GROUPING SETS, ROLLUP and CUBE; nil of an expression
