@@ -271,7 +271,7 @@ type hashPart struct {
 
 var (
 	partitionPart = hashPart{"partition", func(h uint64) uint64 { return uint64(Radix(RadixBitsMax).Of(h)) }}
-	slotPart      = hashPart{"slot", func(h uint64) uint64 { return Slot(h, 11) }}
+	slotPart      = hashPart{"slot", func(h uint64) uint64 { return h & (1<<11 - 1) }}
 	saltLowPart   = hashPart{"low salt", func(h uint64) uint64 { return uint64(Salt(h)) % (1 << 11) }}
 	saltHighPart  = hashPart{"high salt", func(h uint64) uint64 { return uint64(Salt(h)) >> (SaltBits - 11) }}
 )

@@ -44,13 +44,6 @@ func (r Radix) FanOut() int {
 	return 1 << r
 }
 
-// Slot returns the slot at which the search for a hash begins in a table of 2^slotBits slots.
-//
-// Requires: slotBits <= SlotBitsMax.
-func Slot(hash uint64, slotBits uint8) uint64 {
-	return hash & (1<<slotBits - 1)
-}
-
 // Salt returns the part of a hash that a slot keeps beside its group number.
 func Salt(hash uint64) uint32 {
 	return uint32(hash >> saltShift)

@@ -24,14 +24,8 @@ func TestRadixOf(t *testing.T) {
 	}
 }
 
-func TestSlotAndSalt(t *testing.T) {
+func TestSalt(t *testing.T) {
 	const hash = 0xffe0_1234_5678_9abc
-	if got := Slot(hash, SlotBitsMax); got != 0x5678_9abc {
-		t.Errorf("slot %#x", got)
-	}
-	if got := Slot(hash, 0); got != 0 {
-		t.Errorf("slot %#x of a table of one", got)
-	}
 	// What only the partition or a free slot bit tells apart does not show in the salt.
 	if a, b := Salt(hash), Salt(hash&(1<<53-1)>>saltShift<<saltShift); a != b {
 		t.Errorf("salt %#x reads bits that are not its own: %#x", a, b)

@@ -63,8 +63,10 @@ type Options struct {
 	// Timeout is how long a device may take for a piece of work, or its driver for a call. The default is a minute.
 	Timeout time.Duration
 
-	// Trace takes what the devices do, and when. The default, nil, measures nothing.
-	Trace Trace
+	// Trace takes the spans of a device's work, by the device's clock, which is set by the host's when the run begins. It is
+	// called by several goroutines at once. The streams of partitions are numbered after the streams of tiles. The
+	// default, nil, takes nothing.
+	Trace func(device, stream int, lane Lane, name string, begin, end time.Time)
 }
 
 // feedback returns how a table of so many slots is loaded.
@@ -168,9 +170,3 @@ const (
 	LaneKernel
 	LaneCopyOut
 )
-
-// Trace takes spans of a device's work, by the device's clock, which is set by the host's when the run begins.
-// It is called by several goroutines at once. The streams of partitions are numbered after those of tiles.
-type Trace interface {
-	Span(device, stream int, lane Lane, name string, begin, end time.Time)
-}

@@ -42,7 +42,7 @@ func (d *device) noteLocked(stream int, work string, marks []kernels.Event) {
 	for lane := range lanes {
 		if at[lane+1] > at[lane] {
 			begin, end := d.based.Add(time.Duration(at[lane])), d.based.Add(time.Duration(at[lane+1]))
-			d.run.opt.Trace.Span(d.number, stream, Lane(lane), names[lane], begin, end)
+			d.run.opt.Trace(d.number, stream, Lane(lane), names[lane], begin, end)
 		}
 	}
 }

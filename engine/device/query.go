@@ -60,26 +60,23 @@ type Writer interface {
 	Release()
 }
 
-// streamSpans shows each stream of a device, and its copy engines, which copy for all streams.
-type streamSpans struct{ query *trace.Query }
-
-// Span implements stream.Trace.
-func (d streamSpans) Span(device, index int, lane stream.Lane, name string, begin, end time.Time) {
+// span shows the work of a stream of a device, and its copies as work of the copy engines, which copy for all streams.
+func (q *Query) span(device, index int, lane stream.Lane, name string, begin, end time.Time) {
 	group := fmt.Sprintf("device %d", device)
 	row := fmt.Sprintf("stream %d", index)
 	switch lane {
 	case stream.LaneCopyIn:
-		d.query.Row(group, "copy engine in", 0).Add(row, begin, end)
+		q.Trace.Row(group, "copy engine in", 0).Add(row, begin, end)
 	case stream.LaneCopyOut:
-		d.query.Row(group, "copy engine out", 1).Add(row, begin, end)
+		q.Trace.Row(group, "copy engine out", 1).Add(row, begin, end)
 	}
-	d.query.Row(group, row, 2+index).Add(name, begin, end)
+	q.Trace.Row(group, row, 2+index).Add(name, begin, end)
 }
 
-// streamTrace returns what takes the spans of devices; nil without a trace.
-func (q *Query) streamTrace() stream.Trace {
+// streamTrace returns span; nil without a trace.
+func (q *Query) streamTrace() func(device, stream int, lane stream.Lane, name string, begin, end time.Time) {
 	if q.Trace == nil {
 		return nil
 	}
-	return streamSpans{q.Trace}
+	return q.span
 }
