@@ -126,7 +126,7 @@ func (a *area) scratchAt() int64 { return a.layout.rows.bytes + a.layout.groups.
 // process aggregates a set of partitions and emits their groups.
 func (a *area) process(ctx context.Context, set []int, rows int64, emit func(context.Context, *Groups) error) error {
 	r := a.device.run
-	in := &pieces{blocks: r.blocks, runs: runsOf(set)}
+	in := &pieces{blocks: r.blocks, ranges: rangesOf(set)}
 	if rows > a.layout.rows.capacity && float64(r.expect(rows)) > r.opt.feedback(a.feedSlots()).GroupsMax() {
 		return a.split(ctx, set, in, rows, emit)
 	}

@@ -78,8 +78,8 @@ func (b *block) copiesOut(from kernels.Span, l *layout, first int64) []kernels.C
 		}
 	}
 	if b.buffer == nil {
-		of := l.parts()
-		for i, p := range b.layout.parts() {
+		of := l.stripes()
+		for i, p := range b.layout.stripes() {
 			add(of[i].offset+first*p.width, p.offset, b.rows*p.width)
 		}
 	}

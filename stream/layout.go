@@ -76,19 +76,19 @@ func (l *layout) rows(b kernels.Buffer, at, count int64) kernels.Rows {
 	return r
 }
 
-// part is a run of bytes of each row that has a column of its own in a block.
-type part struct {
-	offset int64 // in a block
-	width  int64 // of a row
+// stripe is the place in a block of the keys, or of one column, of all rows.
+type stripe struct {
+	offset int64 // bytes from the begin of the block
+	width  int64 // bytes of a row
 }
 
-// parts returns where keys and columns lie, without the bitmaps.
-func (l *layout) parts() []part {
-	parts := []part{{l.keys, int64(l.shape.KeyBytes)}}
+// stripes returns where keys and columns lie, without the bitmaps.
+func (l *layout) stripes() []stripe {
+	stripes := []stripe{{l.keys, int64(l.shape.KeyBytes)}}
 	for c, t := range l.shape.Columns {
-		parts = append(parts, part{l.columns[c], int64(t.Bytes())})
+		stripes = append(stripes, stripe{l.columns[c], int64(t.Bytes())})
 	}
-	return parts
+	return stripes
 }
 
 // copies returns the copies of the first n rows between a block of the host and one of a device.
@@ -97,7 +97,7 @@ func (l *layout) copies(b kernels.Buffer, at int64, host []byte, n int64, out bo
 	add := func(offset, bytes int64) {
 		copies = append(copies, kernels.Copy{Device: kernels.Span{Buffer: b, Offset: at + offset}, Host: host[offset : offset+bytes], Out: out})
 	}
-	for _, p := range l.parts() {
+	for _, p := range l.stripes() {
 		add(p.offset, n*p.width)
 	}
 	for _, offset := range l.valid {
@@ -236,14 +236,14 @@ func copyBits(to []uint32, toBit int64, from []uint32, fromBit, n int64) {
 	}
 }
 
-// runsOf cuts an ascending list of partitions into runs of neighbours, as half-open ranges.
-func runsOf(partitions []int) (runs [][2]int) {
+// rangesOf cuts a list of partitions into half-open ranges of neighbours, in ascending order.
+func rangesOf(partitions []int) (ranges [][2]int) {
 	for _, p := range slices.Sorted(slices.Values(partitions)) {
-		if n := len(runs); n > 0 && runs[n-1][1] == p {
-			runs[n-1][1]++
+		if n := len(ranges); n > 0 && ranges[n-1][1] == p {
+			ranges[n-1][1]++
 			continue
 		}
-		runs = append(runs, [2]int{p, p + 1})
+		ranges = append(ranges, [2]int{p, p + 1})
 	}
-	return runs
+	return ranges
 }

@@ -9,10 +9,10 @@ import (
 // pieces goes through the rows of a set of partitions, block by block.
 type pieces struct {
 	blocks []*block
-	runs   [][2]int // of neighbouring partitions
-	block  int
-	run    int
-	row    int64 // of the run, in the block
+	ranges [][2]int // of neighbouring partitions, half open
+	block  int      // index of the block that is read
+	at     int      // index of the range that is read
+	row    int64    // rows of the range that were taken from the block
 }
 
 // piece is rows from to to of a block.
@@ -27,24 +27,24 @@ type piece struct {
 func (p *pieces) take(n int64) (list []piece) {
 	for n > 0 {
 		b := p.blocks[p.block]
-		from, to := b.offsets[p.runs[p.run][0]]+p.row, b.offsets[p.runs[p.run][1]]
+		from, to := b.offsets[p.ranges[p.at][0]]+p.row, b.offsets[p.ranges[p.at][1]]
 		if take := min(to-from, n); take > 0 {
 			list = append(list, piece{b, from, from + take})
 			p.row += take
 			n -= take
 		}
-		if from == to || p.row == to-b.offsets[p.runs[p.run][0]] {
+		if from == to || p.row == to-b.offsets[p.ranges[p.at][0]] {
 			p.next()
 		}
 	}
 	return list
 }
 
-// next goes on to the next run, or to the next block.
+// next goes on to the next range, or to the next block.
 func (p *pieces) next() {
 	p.row = 0
-	if p.run++; p.run == len(p.runs) {
-		p.run = 0
+	if p.at++; p.at == len(p.ranges) {
+		p.at = 0
 		p.block++
 	}
 }
@@ -73,15 +73,15 @@ func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 	d := a.device
 	var copies []kernels.Copy
 	var bytes int64
-	parts := l.parts()
+	stripes := l.stripes()
 	bits := a.host[areaHeadBytes:]
 	base := l.bitmaps
 	clear(bits[:min(int64(len(bits)), l.bytes-base)])
 	done := int64(0)
 	for _, p := range in.take(n) {
 		rows := p.to - p.from
-		of := p.block.layout.parts()
-		for i, to := range parts {
+		of := p.block.layout.stripes()
+		for i, to := range stripes {
 			at := kernels.Span{Buffer: a.memory, Offset: to.offset + done*to.width}
 			from, size := of[i].offset+p.from*to.width, rows*to.width
 			if p.block.buffer != nil {
@@ -137,9 +137,9 @@ func (b *block) giveRows(from, to int64) error {
 	n := to - from
 	l := newLayout(&o.Shape, o.Nullable, n)
 	host := make([]byte, l.bytes)
-	of := b.layout.parts()
+	of := b.layout.stripes()
 	var copies []kernels.Copy
-	for i, p := range l.parts() {
+	for i, p := range l.stripes() {
 		out, at := host[p.offset:p.offset+n*p.width], of[i].offset+from*p.width
 		if b.buffer == nil {
 			copy(out, b.host[at:])

@@ -60,7 +60,7 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 	onCPU := false
 	for _, sub := range partition.Merge(sizes, a.layout.rows.capacity) {
 		rows := sumOf(sizes, sub)
-		g, err := a.groupsOf(&pieces{blocks: blocks, runs: runsOf(sub)}, rows)
+		g, err := a.groupsOf(&pieces{blocks: blocks, ranges: rangesOf(sub)}, rows)
 		if err != nil {
 			return err
 		}
