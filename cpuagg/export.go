@@ -44,7 +44,7 @@ func (e *Exporter) Add(keys []uint64, n int, states [][]uint64) error {
 }
 
 // AddRuns scatters the elements of one state of a group, as states that merge to it.
-func (e *Exporter) AddRuns(ctx context.Context, key []uint64, fold int, runs *Runs) error {
+func (e *Exporter) AddRuns(ctx context.Context, key []uint64, fold int, runs *SortedRuns) error {
 	parts := emptyStates(e.bound)
 	for _, run := range runs.runs {
 		err := eachOf(run.Pages(), States, func(_ Content, page *rowdata.Page) error {

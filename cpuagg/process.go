@@ -34,9 +34,9 @@ type Groups struct {
 	run      *Run
 	table    *table
 	states   *states
-	rows     int64             // and states, merged so far
-	bytesMax int64             // when they are more, relieve is called for
-	runs     map[stateID]*Runs // of states that have outgrown the memory
+	rows     int64                   // and states, merged so far
+	bytesMax int64                   // when they are more, relieve is called for
+	runs     map[stateID]*SortedRuns // of states that have outgrown the memory
 }
 
 // GroupsOf returns groups that others have finished. They hold nothing: Release does nothing.

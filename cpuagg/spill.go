@@ -117,9 +117,9 @@ func (g *Groups) spill(w *Worker, id stateID) error {
 	runs := g.runs[id]
 	if runs == nil {
 		if g.runs == nil {
-			g.runs = make(map[stateID]*Runs)
+			g.runs = make(map[stateID]*SortedRuns)
 		}
-		runs = &Runs{order: orderOf(f)}
+		runs = &SortedRuns{order: orderOf(f)}
 		g.runs[id] = runs
 	}
 	if err := runs.add(w, f.Elements(state)); err != nil {
@@ -202,7 +202,7 @@ func (g *Groups) spillLists(w *Worker) error {
 }
 
 // Runs returns the elements of a group's state when they are not in the state itself, else nil.
-func (g *Groups) Runs(fold, group int) *Runs { return g.runs[stateID{fold, group}] }
+func (g *Groups) Runs(fold, group int) *SortedRuns { return g.runs[stateID{fold, group}] }
 
 // HasRuns reports whether a state of groups from to to has its elements in Runs.
 func (g *Groups) HasRuns(from, to int) bool {
@@ -219,7 +219,7 @@ type carriedRuns struct {
 	key  []uint64
 	heap rowdata.Heap // of the key
 	fold int
-	runs *Runs
+	runs *SortedRuns
 }
 
 // carry hands the runs over to the partitions that their groups are scattered to.
@@ -246,7 +246,7 @@ func (w *Worker) takeRuns(task Task, g *Groups) {
 		for _, c := range task.pass.runs[partition] {
 			w.findGroups(g, c.key, 1)
 			if g.runs == nil {
-				g.runs = make(map[stateID]*Runs)
+				g.runs = make(map[stateID]*SortedRuns)
 			}
 			g.runs[stateID{c.fold, int(w.gids[0])}] = c.runs
 		}

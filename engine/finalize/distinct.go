@@ -90,7 +90,7 @@ func (s *finalStates) ofSets() (arrow.Array, error) {
 }
 
 // mergedSet finalizes an aggregate over the only set of s, which is in runs.
-func (s *finalStates) mergedSet(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+func (s *finalStates) mergedSet(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
 	f := s.newSetFold()
 	defer f.refold.Release()
 	w := s.fold.ElementWords
@@ -109,7 +109,7 @@ func (s *finalStates) mergedSet(ctx context.Context, runs *cpuagg.Runs) (arrow.A
 }
 
 // runSize is how many elements runs have, and how many bytes of strings, where two runs of a set may share elements.
-func (s *finalStates) runSize(ctx context.Context, runs *cpuagg.Runs) (elements, bytes int64, err error) {
+func (s *finalStates) runSize(ctx context.Context, runs *cpuagg.SortedRuns) (elements, bytes int64, err error) {
 	if s.fold.Kind != rowdata.FoldDistinct {
 		return runs.Len(), runs.Bytes(), nil
 	}

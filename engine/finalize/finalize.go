@@ -217,7 +217,7 @@ func (s *finalStates) state(i int) []uint64 {
 	return s.states[i*s.fold.Words : (i+1)*s.fold.Words]
 }
 
-func (s *finalStates) array(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+func (s *finalStates) array(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
 	switch {
 	case runs != nil && s.out.Of != nil:
 		return s.mergedSet(ctx, runs)

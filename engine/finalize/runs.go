@@ -22,7 +22,7 @@ import (
 // outgrown the memory. It takes them one by one, in order, and holds nothing but the result.
 
 // merged finalizes the runs of the only group of s.
-func (s *finalStates) merged(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+func (s *finalStates) merged(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
 	switch s.out.Aggregate.Func {
 	case query.MinN, query.MaxN, query.List:
 		return s.mergedList(ctx, runs)
@@ -50,7 +50,7 @@ func (s *finalStates) merged(ctx context.Context, runs *cpuagg.Runs) (arrow.Arra
 }
 
 // mergedQuantile finalizes median and quantile_cont.
-func (s *finalStates) mergedQuantile(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+func (s *finalStates) mergedQuantile(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
 	v := s.quantileVector()
 	n, _, err := s.runSize(ctx, runs)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *finalStates) mergedQuantile(ctx context.Context, runs *cpuagg.Runs) (ar
 }
 
 // mergedElement finalizes quantile_disc.
-func (s *finalStates) mergedElement(ctx context.Context, runs *cpuagg.Runs, k int) (arrow.Array, error) {
+func (s *finalStates) mergedElement(ctx context.Context, runs *cpuagg.SortedRuns, k int) (arrow.Array, error) {
 	i := 0
 	for element, err := range runs.Elements(ctx) {
 		if err != nil {
@@ -100,7 +100,7 @@ func (s *finalStates) chosenElement(element []uint64) (arrow.Array, error) {
 }
 
 // mergedMode finalizes mode, as mode does of elements in memory.
-func (s *finalStates) mergedMode(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+func (s *finalStates) mergedMode(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
 	var heap rowdata.Heap // of the best value
 	defer heap.Reset()
 	w := s.fold.ElementWords
@@ -125,7 +125,7 @@ func (s *finalStates) mergedMode(ctx context.Context, runs *cpuagg.Runs) (arrow.
 }
 
 // mergedList finalizes min(x, n), max(x, n) and list.
-func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
 	n, bytes, err := s.runSize(ctx, runs)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.Runs) (arrow.
 type elementReader struct {
 	states *finalStates
 	ctx    context.Context
-	runs   *cpuagg.Runs
+	runs   *cpuagg.SortedRuns
 	n      int
 	bytes  int64 // of their strings, at most
 }
@@ -263,7 +263,7 @@ func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, 
 }
 
 // mergedText finalizes string_agg.
-func (s *finalStates) mergedText(ctx context.Context, runs *cpuagg.Runs) (arrow.Array, error) {
+func (s *finalStates) mergedText(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
 	n, bytes, err := s.runSize(ctx, runs)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 )
 
 // Runs is what Groups have of one state outside the memory: its elements, in sorted runs.
-type Runs struct {
+type SortedRuns struct {
 	order order
 	runs  []sortedRun
 }
@@ -24,7 +24,7 @@ type sortedRun struct {
 }
 
 // Len returns the number of elements; of a set, in which runs may share some, at most so many.
-func (r *Runs) Len() (n int64) {
+func (r *SortedRuns) Len() (n int64) {
 	for _, run := range r.runs {
 		n += run.elements
 	}
@@ -32,7 +32,7 @@ func (r *Runs) Len() (n int64) {
 }
 
 // Bytes returns the length of the elements' strings together.
-func (r *Runs) Bytes() (n int64) {
+func (r *SortedRuns) Bytes() (n int64) {
 	for _, run := range r.runs {
 		n += run.bytes
 	}
@@ -41,7 +41,7 @@ func (r *Runs) Bytes() (n int64) {
 
 // Elements merges the runs: the elements of a list by position, others by value, those of a set once.
 // An element is valid until the next one; after an error there is none.
-func (r *Runs) Elements(ctx context.Context) iter.Seq2[[]uint64, error] {
+func (r *SortedRuns) Elements(ctx context.Context) iter.Seq2[[]uint64, error] {
 	return func(yield func([]uint64, error) bool) {
 		m, err := newMerger(ctx, r.order, r.runs)
 		defer m.close()
@@ -58,7 +58,7 @@ func (r *Runs) Elements(ctx context.Context) iter.Seq2[[]uint64, error] {
 }
 
 // add sorts elements and writes them as one more run.
-func (r *Runs) add(w *Worker, elements []uint64) error {
+func (r *SortedRuns) add(w *Worker, elements []uint64) error {
 	r.order.sort(elements)
 	ew := r.order.fold.ElementWords
 	return r.write(w, func(run *runWriter) error {
@@ -72,7 +72,7 @@ func (r *Runs) add(w *Worker, elements []uint64) error {
 }
 
 // write adds a run that a function fills.
-func (r *Runs) write(w *Worker, fill func(*runWriter) error) error {
+func (r *SortedRuns) write(w *Worker, fill func(*runWriter) error) error {
 	w.run.counters.Runs.Add(1)
 	layout := r.order.fold.ElementLayout()
 	run := &runWriter{sortedRun: sortedRun{Spool: w.run.store.NewSpool(&layout)}, fold: r.order.fold, memory: w.run.opt.Memory}
@@ -89,7 +89,7 @@ func (r *Runs) write(w *Worker, fill func(*runWriter) error) error {
 }
 
 // reduce merges runs until there are at most n, as few elements as that takes.
-func (r *Runs) reduce(ctx context.Context, w *Worker, n int) error {
+func (r *SortedRuns) reduce(ctx context.Context, w *Worker, n int) error {
 	slices.SortFunc(r.runs, func(a, b sortedRun) int { return int(a.elements - b.elements) })
 	for len(r.runs) > n {
 		invariants.Sometimes("cpuagg: sorted runs are merged to fewer")
@@ -120,7 +120,7 @@ func (r *Runs) reduce(ctx context.Context, w *Worker, n int) error {
 }
 
 // discard gives the space of all runs back.
-func (r *Runs) discard() {
+func (r *SortedRuns) discard() {
 	for _, run := range r.runs {
 		run.Discard()
 	}
