@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 	"unicode"
 
-	"github.com/mpga/mpga/engine/scan/dataset"
-
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/engine/scan/dataset"
 )
 
 func newDescribeCommand() *cobra.Command {
@@ -98,7 +98,7 @@ func extent(info dataset.FileInfo) string {
 var describeTitles = []string{"column", "type", "nulls", "size", "unpacked", "codec", "encodings", "range"}
 
 // describeCells are the texts of a column below describeTitles; unknown values are empty.
-func describeCells(c scan.ColumnInfo) []string {
+func describeCells(c dataset.ColumnInfo) []string {
 	known := func(n int64, format func(int64) string) string {
 		if n < 0 {
 			return ""
