@@ -22,8 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mpga/mpga/engine/scan/dataset"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -31,6 +29,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/objects"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/vfs"

@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mpga/mpga/engine/scan/dataset"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/grouptest"
 )

@@ -15,12 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mpga/mpga/engine/scan/dataset"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	mpgasql "github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/vfs"

@@ -5,11 +5,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mpga/mpga/engine/scan/csv"
-	"github.com/mpga/mpga/engine/scan/dataset"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/pflag"
+
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/dataset"
 )
 
 // inputFlags say how files are read.

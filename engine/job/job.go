@@ -9,14 +9,13 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/mpga/mpga/engine/scan/csv"
-	"github.com/mpga/mpga/engine/scan/dataset"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 )

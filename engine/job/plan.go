@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mpga/mpga/engine/scan/dataset"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/redact"
 )

@@ -14,16 +14,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mpga/mpga/engine/scan/dataset"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
-
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
 // visits is a job of three steps, each of which reads what the one before has written.

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mpga/mpga/engine/scan/csv"
-	"github.com/mpga/mpga/engine/scan/dataset"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/nearest"

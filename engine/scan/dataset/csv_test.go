@@ -4,12 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-
-	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/scan/csv"
-	"github.com/mpga/mpga/engine/scan/internal/decode"
-	"github.com/mpga/mpga/engine/scan/internal/scantest"
-
 	stdcsv "encoding/csv"
 	"errors"
 	"fmt"
@@ -22,11 +16,15 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
-
 	arrowcsv "github.com/apache/arrow-go/v18/arrow/csv"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/scantest"
 )
 
 // readSized writes text to a file and reads all of it, so much at a time.

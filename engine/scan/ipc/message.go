@@ -10,11 +10,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
-
-	flatbuffers "github.com/google/flatbuffers/go"
 )
 
 // Arrow's metadata is flatbuffers: tables of optional fields, each at a slot that its schema

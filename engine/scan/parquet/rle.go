@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/mpga/mpga/engine/scan/internal/delivery"
-
 	mathbits "math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
+
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
 // runs reads Parquet's hybrid of run-length encoding and bit packing, which holds dictionary codes
