@@ -37,7 +37,7 @@ var routes = []struct {
 // which a worker keeps something, groups that are finished twice, and memory or space that no one gives back.
 func TestCases(t *testing.T) {
 	for n, c := range grouptest.Cases() {
-		if testing.Short() && n%5 != 0 {
+		if testing.Short() && n%25 != 0 {
 			continue
 		}
 		want, wantErr := c.Want()

@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Runs is what Groups have of one state outside the memory: its elements, in sorted runs.
+// SortedRuns is what Groups have of one state outside the memory: its elements, in sorted runs.
 type SortedRuns struct {
 	order order
 	runs  []sortedRun
