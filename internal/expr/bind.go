@@ -113,7 +113,7 @@ func (b *binder) bound(e *Expr, n *node) (*node, error) {
 	return b.call(e, n)
 }
 
-// UnknownFunction is the error of a call of which the function is not known; it offers what is near.
+// UnknownFunction is the error of a call of an unknown function. It offers functions with similar names.
 func UnknownFunction(e *Expr) *Error {
 	return errorAt(e.At, "no function is named %s%s", e.Name, nearest.Offer(e.Name, append(functionNames(), query.FuncNames()...)))
 }

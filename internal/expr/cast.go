@@ -233,7 +233,7 @@ func always(from, to Type) bool {
 	return least <= low && high <= most
 }
 
-// exactNumber turns the digits of an integer or decimal into those of another type.
+// exactNumber turns the digits of an integer or decimal into the digits of another type.
 func exactNumber(v wide, from, to Type) (wide, bool) {
 	v, ok := rescale(v, int(from.Scale), int(to.Scale))
 	if !ok {

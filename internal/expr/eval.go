@@ -33,13 +33,13 @@ type node struct {
 	eval func(f *frame) (*vector, error)
 
 	fallible bool     // some value of its columns gives an error
-	slot     int      // of what an evaluator keeps for it: a constant's vector, the values of a dictionary's entries
-	single   int      // the only column that it reads; -1 where there is none, or more
-	span     *numbers // all that it may be, of parts of dates
+	slot     int      // index of the node's constant vector, or values of a dictionary's entries, in an evaluator
+	single   int      // the only column that the node reads; -1 if it reads none, or several
+	span     *numbers // the values that a part of a date may have; nil for other nodes
 	floor    int64    // of what rounds times down: it takes off less than so many microseconds; 0 of other nodes
 	isYear   bool     // the year of a time
-	exact    bool     // a cast that keeps the order of the values, and tells all of them apart
-	shared   bool     // it stands more than once in the program's expressions
+	exact    bool     // a cast that keeps the order of values, and turns different values to different values
+	shared   bool     // the node stands more than once in the program's expressions
 }
 
 // column is a column that a program reads.
@@ -109,19 +109,19 @@ type Evaluator struct {
 	program *Program
 	mem     memory.Allocator
 
-	arrays    []arrow.Array // of the batch, by column
-	ofColumns []*entries    // of its dictionary, by column
-	ofNodes   []*entries    // of the dictionary of a node's column, by slot
-	constants []*vector     // by slot; nil before one is asked for, and of those beyond constantsMax
-	regexps   map[string]*regexp.Regexp
-	memos     []*memo // by slot; nil before one is asked for
-	free      []*frame
+	arrays    []arrow.Array             // columns of the batch
+	ofColumns []*entries                // values of the dictionary of each column; nil for other columns
+	ofNodes   []*entries                // by slot: the node's values for the dictionary of its column
+	constants []*vector                 // by slot; nil before the constant is asked for, and beyond constantsMax
+	regexps   map[string]*regexp.Regexp // compiled expressions, by their text
+	memos     []*memo                   // by slot; nil before the memo is asked for
+	free      []*frame                  // frames that no evaluation uses
 
-	constantsKept int
+	constantsKept int // vectors in constants
 
-	step     int // rows that are evaluated together at most
-	together int // rows that are
-	text     textLimit
+	step     int       // rows that are evaluated together at most
+	together int       // rows that are evaluated together now
+	text     textLimit // of the strings that functions make
 }
 
 // limited is an allocator of a budget.
@@ -210,7 +210,7 @@ func (f *frame) compute(n *node) (*vector, error) {
 	return n.eval(f)
 }
 
-// constant returns a vector of one value. It is made once, as long as any.
+// constant returns a vector of a single value, made once, as long as the longest frame.
 func (f *frame) constant(n *node) *vector {
 	v := f.e.constants[n.slot]
 	if v == nil {
@@ -293,7 +293,7 @@ func fillAll[T any](out []T, x T) {
 	}
 }
 
-// sub evaluates a node for some rows of the frame: those whose bits are set.
+// sub evaluates a node for the rows of the frame whose bits are set.
 func (f *frame) sub(n *node, selected []uint64, count int) (*vector, error) {
 	rows := f.e.rows.get()[:0]
 	eachBit(selected, f.n, func(i int) { rows = append(rows, int32(f.row(i))) })
@@ -480,7 +480,7 @@ func (e *Evaluator) Select(ctx context.Context, i int, batch arrow.RecordBatch, 
 	return rows, nil
 }
 
-// trues evaluates a condition for some rows, and returns those for which it is TRUE.
+// trues evaluates a condition for some rows, and returns the rows for which it is TRUE.
 func (e *Evaluator) trues(n *node, from, rows int) ([]uint64, error) {
 	f := e.frameOf(from, rows, nil)
 	defer e.done(f)

@@ -218,7 +218,7 @@ func copyValues[T any](f *frame, out *[]T, values []T) {
 	}
 }
 
-// unsafeSlice returns the values of a named integer type, or of a struct of one, as what they are made of.
+// unsafeSlice returns the values of a named integer type, or of a struct with one integer, as integers.
 func unsafeSlice[T, V any](values []V) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
 }
@@ -324,7 +324,7 @@ func fillOffsets[O int32 | int64](f *frame, out []string, offsets []O, bytes []b
 	}
 }
 
-// entries are an expression's values for the entries of a dictionary, and after them the one for NULL.
+// entries are an expression's values for the entries of a dictionary, and after them the value for NULL.
 // They are kept until the dictionary changes.
 type entries struct {
 	of     arrow.ArrayData // the dictionary, retained

@@ -15,10 +15,10 @@ type memo struct {
 }
 
 const (
-	// memoBytesMax bounds a memo: some 20,000 addresses and what is made of them.
+	// memoBytesMax bounds a memo: some 20,000 addresses and their results.
 	memoBytesMax = 4 << 20
 
-	// memoEntryMax bounds an entry, of a string and what was made of it.
+	// memoEntryMax bounds an entry: a string and its result.
 	memoEntryMax = memoBytesMax / 64
 
 	// memoEntryBytes is what an entry takes besides its bytes.
@@ -61,7 +61,7 @@ func (m *memo) add(s, made string) string {
 	return kept
 }
 
-// memos lends evaluators of one program their memos, which go on from one evaluator to the next.
+// memos lends the evaluators of a program their memos, which go on from one evaluator to the next.
 type memos struct {
 	mu   sync.Mutex
 	free [][]*memo // by slot
@@ -85,7 +85,7 @@ func (m *memos) give(list []*memo) {
 	m.free = append(m.free, list)
 }
 
-// memo returns that of a node of which all arguments but the first are constants, else nil.
+// memo returns the memo of a node if all arguments but the first are constants, else nil.
 func (e *Evaluator) memo(n *node) *memo {
 	if n.args[0].isConst { // to be computed once, before the program is whole
 		return nil

@@ -44,7 +44,7 @@ type Type struct {
 	Precision, Scale uint8 // of Decimal
 }
 
-// decimalOf returns the type of decimals with precision digits, scale of them after the decimal point.
+// decimalOf returns the type of decimals with precision digits, scale digits after the decimal point.
 func decimalOf(precision, scale int) Type {
 	return Type{ID: Decimal, Precision: uint8(precision), Scale: uint8(scale)}
 }
@@ -149,7 +149,7 @@ func ParseType(name string, params ...int) (Type, error) {
 // digitsMax is the most digits of a decimal.
 const digitsMax = 38
 
-// fromArrow returns the type of a column; of a dictionary, that of its values.
+// fromArrow returns the type of a column; the type of a dictionary is the type of its values.
 func fromArrow(dt arrow.DataType) (Type, error) {
 	if d, ok := dt.(*arrow.DictionaryType); ok {
 		dt = d.ValueType

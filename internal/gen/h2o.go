@@ -130,7 +130,7 @@ type h2o struct {
 	starts []int64
 	sorted *h2oOrder // nil unless Sorted
 
-	// nulls choose what is NULL: values of an id column, rows of a v column. nil means none.
+	// nulls choose the NULLs: values of an id column, rows of a v column. nil chooses none.
 	nulls     [h2oColumns]*permutation
 	nullCount [h2oColumns]uint64
 }

@@ -49,7 +49,7 @@ type PairsOptions struct {
 // Dist says how often keys occur.
 type Dist string
 
-// The distributions. Each key occurs once first; the distribution is that of the rows beyond.
+// The distributions. Each key occurs once first; the distribution holds for the rows after them.
 const (
 	Uniform     Dist = "uniform"
 	Zipf        Dist = "zipf"        // by rejection-inversion, for any exponent
@@ -91,7 +91,7 @@ func parseType(what, s string, types []arrow.DataType) (arrow.DataType, error) {
 	return nil, fmt.Errorf("%s type %q: want one of %s", what, s, strings.Join(names, ", "))
 }
 
-// EnsureDefaults fills in what is zero.
+// EnsureDefaults fills in fields that are zero.
 func (o *PairsOptions) EnsureDefaults() {
 	if o.Dist == "" {
 		o.Dist = Uniform

@@ -69,7 +69,7 @@ func newPermutation(n, seed uint64, column int) *permutation {
 const permutationSplit = -1
 
 // at returns where i goes. Rounds of multiplication and shift permute the numbers of as many bits
-// as n has; those that land past n go round again, once on average at most.
+// as n has; numbers that land past n go round again, once on average at most.
 func (p *permutation) at(i uint64) uint64 {
 	for {
 		for round := range p.mul {
