@@ -113,9 +113,14 @@ const (
 	readBytesMax = 64 << 20
 )
 
-// readBytes returns about how many bytes a batch of a source may have.
-func (e *Engine) readBytes() int64 {
-	return max(min(e.share()/readShare, readBytesMax), readBytesMin)
+// readOptions returns how splits are opened, but for what is the caller's own: threads, waiting and progress.
+func (e *Engine) readOptions() scan.OpenOptions {
+	return scan.OpenOptions{
+		Allocator:  e.decoded,
+		Budget:     e.memory,
+		BatchRows:  e.opt.testing.BatchRows,
+		BatchBytes: max(min(e.share()/readShare, readBytesMax), readBytesMin),
+	}
 }
 
 // MemoryLimit returns the limit of the process, in bytes.

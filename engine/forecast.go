@@ -100,13 +100,10 @@ func (q *execution) sample(ctx context.Context, s *cpuagg.Sampler, f *Forecast) 
 func (q *execution) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.Split, rows int) (bytes int64, end bool, err error) {
 	r := &reader{query: q, encoder: encode.NewEncoder(q.bound, q.final.Interners)}
 	err = q.engine.decode(split, func() error {
-		batches, err := split.Open(ctx, scan.OpenOptions{
-			Allocator:  q.engine.decoded,
-			Budget:     q.engine.memory,
-			BatchRows:  min(rows, sampleBatchRows),
-			BatchBytes: q.engine.readBytes(),
-			Progress:   func(n int64) { bytes += n },
-		})
+		opt := q.engine.readOptions()
+		opt.BatchRows = min(rows, sampleBatchRows)
+		opt.Progress = func(n int64) { bytes += n }
+		batches, err := split.Open(ctx, opt)
 		if err != nil {
 			return err
 		}

@@ -83,17 +83,12 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	r.thread.Does(threads.WorkRead)
 	var batches array.RecordReader
 	err := q.engine.decode(split, func() (err error) {
-		batches, err = split.Open(ctx, scan.OpenOptions{
-			Allocator:  q.engine.decoded,
-			Budget:     q.engine.memory,
-			Wait:       r.thread.Wait,
-			BatchRows:  q.engine.opt.testing.BatchRows,
-			BatchBytes: q.engine.readBytes(),
-			Threads:    max(q.workers/len(q.splits), 1),
-			Progress:   func(bytes int64) { q.progress.bytes.Add(bytes) },
-
-			NarrowDecimals: true,
-		})
+		opt := q.engine.readOptions()
+		opt.Wait = r.thread.Wait
+		opt.Threads = max(q.workers/len(q.splits), 1)
+		opt.Progress = func(bytes int64) { q.progress.bytes.Add(bytes) }
+		opt.NarrowDecimals = true
+		batches, err = split.Open(ctx, opt)
 		return err
 	})
 	if err != nil {

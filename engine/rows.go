@@ -59,8 +59,9 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	if opt.InOrder {
 		workers = 1
 	}
-	r := &Rows{engine: e, opt: opt, splits: splits, batches: make(chan arrow.RecordBatch, workers), cancel: cancel}
-	r.refs.Store(1)
+	r := &Rows{engine: e, opt: opt, splits: splits}
+	r.init(opt.Schema, workers)
+	r.cancel = cancel
 	spawn.Go(func() error { return r.run(ctx, workers) }, func(err error) {
 		r.err = err
 		close(r.batches)
@@ -71,20 +72,12 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 
 // Rows streams the rows of a source. It is an array.RecordReader, to be used as a Result is.
 type Rows struct {
+	batchStream
 	engine *Engine
 	opt    RowsOptions
 	splits []scan.Split
 	next   atomic.Int64 // split
-
-	batches chan arrow.RecordBatch
-	cancel  context.CancelCauseFunc
-	refs    atomic.Int64
-	batch   arrow.RecordBatch
-	ended   bool
-	err     error // set before batches is closed
 }
-
-var _ array.RecordReader = (*Rows)(nil)
 
 // run reads all splits by so many workers.
 func (r *Rows) run(ctx context.Context, workers int) error {
@@ -107,13 +100,9 @@ func (r *Rows) run(ctx context.Context, workers int) error {
 func (r *Rows) read(ctx context.Context, t *threads.Thread, m RowMap, split scan.Split) error {
 	var from array.RecordReader
 	err := r.engine.decode(split, func() (err error) {
-		from, err = split.Open(ctx, scan.OpenOptions{
-			Allocator:  r.engine.decoded,
-			Budget:     r.engine.memory,
-			Wait:       t.Wait,
-			BatchRows:  r.engine.opt.testing.BatchRows,
-			BatchBytes: r.engine.readBytes(),
-		})
+		opt := r.engine.readOptions()
+		opt.Wait = t.Wait
+		from, err = split.Open(ctx, opt)
 		return err
 	})
 	if err != nil {
@@ -170,51 +159,4 @@ func (r *Rows) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBa
 		batch.Release()
 	}
 	return t.Take(ctx)
-}
-
-// Schema returns the columns that the maps make.
-func (r *Rows) Schema() *arrow.Schema { return r.opt.Schema }
-
-// RecordBatch returns the current batch.
-func (r *Rows) RecordBatch() arrow.RecordBatch { return r.batch }
-
-// Record returns the current batch, under the name that array.RecordReader had for it before.
-func (r *Rows) Record() arrow.RecordBatch { return r.batch }
-
-// Err returns what ended the reading early. It is nil until Next has returned false.
-func (r *Rows) Err() error {
-	if !r.ended {
-		return nil
-	}
-	return r.err
-}
-
-// Next makes the next batch current. It returns false at the end and after an error.
-func (r *Rows) Next() bool {
-	r.drop()
-	batch, ok := <-r.batches
-	r.batch, r.ended = batch, !ok
-	return ok
-}
-
-// Retain adds a reference.
-func (r *Rows) Retain() { r.refs.Add(1) }
-
-// Release drops a reference. The last one ends the reading.
-func (r *Rows) Release() {
-	if r.refs.Add(-1) != 0 {
-		return
-	}
-	r.drop()
-	r.cancel(context.Canceled)
-	for batch := range r.batches {
-		batch.Release()
-	}
-}
-
-func (r *Rows) drop() {
-	if r.batch != nil {
-		r.batch.Release()
-		r.batch = nil
-	}
 }
