@@ -29,7 +29,7 @@ var imports = map[string][]string{
 	"engine/scan":                    {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/recordreader", "internal/rowdata"},
 	"engine/scan/csv":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "internal/digits", "internal/vfs"},
 	"engine/scan/dataset":            {"engine/scan", "engine/scan/csv", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "engine/scan/ipc", "engine/scan/parquet", "internal/rowdata", "internal/vfs"},
-	"engine/scan/internal/decode":    {"engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/rowdata"},
+	"engine/scan/internal/decode":    {"engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/rowdata", "internal/vfs"},
 	"engine/scan/internal/delivery":  {},
 	"engine/scan/internal/opentest":  {"engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/internal/scantest"},
 	"engine/scan/internal/predicate": {},

@@ -52,33 +52,25 @@ type File struct {
 }
 
 // Open looks at the start of a file.
-func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (in *File, err error) {
+func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
 	sizes.ensureDefaults()
-	f, err := fsys.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	c := &File{path: path, fsys: fsys, size: info.Size(), packed: packed, opt: opt, sizes: sizes}
-	text, err := unpack(f, packed, mem)
-	if err != nil {
-		return nil, decode.Locate(path, err)
-	}
-	defer text.Close()
-	if _, err := c.look(text, mem); err != nil {
-		return nil, decode.Locate(path, err)
-	}
-	if packed == "" {
-		c.quotes = newQuoteCounts(c)
-		if err := c.lookFurther(f); err != nil {
-			return nil, decode.Locate(path, err)
+	c := &File{path: path, fsys: fsys, packed: packed, opt: opt, sizes: sizes}
+	return c, decode.ReadFile(fsys, path, func(f vfs.File, size int64) error {
+		c.size = size
+		text, err := unpack(f, packed, mem)
+		if err != nil {
+			return err
 		}
-	}
-	return c, nil
+		defer text.Close()
+		if _, err := c.look(text, mem); err != nil {
+			return err
+		}
+		if packed != "" {
+			return nil
+		}
+		c.quotes = newQuoteCounts(c)
+		return c.lookFurther(f)
+	})
 }
 
 // OpenStdin looks at the start of standard input, of which head has been read, and keeps it.

@@ -53,21 +53,12 @@ const (
 )
 
 // OpenFile reads a file's footer, and the header of every record batch for its rows.
-func OpenFile(fsys vfs.FS, path string, mem *reserve.Allocator) (in *File, err error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	a := &File{path: path, fsys: fsys, size: info.Size()}
-	if err := decode.Guard(func() error { return a.readFooter(f, mem) }); err != nil {
-		return nil, decode.Locate(path, err)
-	}
-	return a, nil
+func OpenFile(fsys vfs.FS, path string, mem *reserve.Allocator) (*File, error) {
+	a := &File{path: path, fsys: fsys}
+	return a, decode.ReadFile(fsys, path, func(f vfs.File, size int64) error {
+		a.size = size
+		return decode.Guard(func() error { return a.readFooter(f, mem) })
+	})
 }
 
 func (a *File) readFooter(f vfs.File, mem *reserve.Allocator) error {

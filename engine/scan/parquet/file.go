@@ -37,21 +37,12 @@ type File struct {
 }
 
 // Open reads a file's footer.
-func Open(fsys vfs.FS, path string, mem *reserve.Allocator) (in *File, err error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	p := &File{path: path, fsys: fsys, size: info.Size()}
-	if err := decode.Guard(func() error { return p.readFooter(f, mem) }); err != nil {
-		return nil, decode.Locate(path, err)
-	}
-	return p, nil
+func Open(fsys vfs.FS, path string, mem *reserve.Allocator) (*File, error) {
+	p := &File{path: path, fsys: fsys}
+	return p, decode.ReadFile(fsys, path, func(f vfs.File, size int64) error {
+		p.size = size
+		return decode.Guard(func() error { return p.readFooter(f, mem) })
+	})
 }
 
 func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
