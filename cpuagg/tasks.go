@@ -44,7 +44,7 @@ func (q *TaskQueue) Take(ctx context.Context) (Task, bool) {
 	}
 }
 
-// Put adds tasks, before those that wait: what a split has made is processed while it is in memory.
+// Put adds tasks, before the waiting tasks: partitions that a split has made are processed while they are in memory.
 func (q *TaskQueue) Put(tasks []Task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

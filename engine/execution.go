@@ -251,7 +251,7 @@ func (q *execution) generate(ctx context.Context, workers []*cpuagg.Worker) erro
 			return err
 		}
 	}
-	devices := q.devices // those that are being opened come to each reader when they are known
+	devices := q.devices // devices that are still being opened come to each reader when opening has ended
 	if devices != nil {
 		devices.Begin(workers)
 	}

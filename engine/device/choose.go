@@ -106,7 +106,7 @@ func (q *Query) Open(ctx context.Context, layout *Layout, size Size) (c *Aggrega
 	return c, rates, err
 }
 
-// isFatal reports whether a device is of no use after an error. After a bug nobody knows what the device still does.
+// isFatal reports whether a device cannot be used after an error. After a bug nobody knows what the device still does.
 func isFatal(err error) bool {
 	return errors.Is(err, kernels.ErrDeviceLost) || errors.Is(err, kernels.ErrTimeout) || errors.Is(err, spawn.ErrInternal)
 }

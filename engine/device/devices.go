@@ -66,7 +66,7 @@ const (
 	hostBytesMax = 1 << 40
 )
 
-// Devices are those of an engine, opened when the first query could use them.
+// Devices are the devices of an engine, opened when the first query could use a device.
 //
 //   - D3 (silence): a driver that does not answer holds nobody up for longer than the timeout, and nobody who does not
 //     need what it is asked for: no lock is held over its calls. What a late answer brings is given back.

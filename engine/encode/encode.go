@@ -52,7 +52,7 @@ func NewEncoder(b *rowdata.Bound, interners []*Interner) *Encoder {
 	return e
 }
 
-// SetBatch turns the encoder to a batch, whose columns are those of Bound.Columns, in that order.
+// SetBatch turns the encoder to a batch, whose columns are Bound.Columns, in their order.
 func (e *Encoder) SetBatch(batch arrow.RecordBatch, position uint64) error {
 	if int(batch.NumCols()) != len(e.columns) {
 		return fmt.Errorf("a batch has %d columns, %d were asked for", batch.NumCols(), len(e.columns))

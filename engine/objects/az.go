@@ -189,10 +189,10 @@ func (c *azContainer) upload(key string) parts {
 	return &azParts{client: c.client.NewBlockBlobClient(key), name: rand.Text()}
 }
 
-// azParts is a list of blocks. The store drops after a week those that are in no list.
+// azParts is a list of blocks. The store drops blocks that are in no list after a week.
 type azParts struct {
 	client *blockblob.Client
-	name   string // which begins those of its blocks
+	name   string // of the upload: the names of its blocks begin with it
 }
 
 func (*azParts) atOnce() int { return partsAtOnce }
