@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
@@ -75,7 +76,7 @@ func TestDeviceAutoRows(t *testing.T) {
 			if c.keeps {
 				src = unmeasured{src}
 			}
-			eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: TestingKnobs{Device: device.Knobs{AutoHostBytes: 256 << 20, CPUSlower: c.slow}}})
+			eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: testknobs.Engine{Device: testknobs.Device{AutoHostBytes: 256 << 20, CPUSlower: c.slow}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +125,7 @@ func TestDeviceSilentLink(t *testing.T) {
 	batch := b.NewRecordBatch()
 	src := scan.Batches(batch.Schema(), []arrow.RecordBatch{batch})
 	silent, answer := make(chan struct{}, 100), make(chan struct{})
-	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: TestingKnobs{Device: device.Knobs{
+	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: testknobs.Engine{Device: testknobs.Device{
 		AutoHostBytes: 256 << 20,
 		CPUSlower:     1000,
 		Fail: func(c hostdevice.Call) error {

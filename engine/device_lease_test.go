@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 	"github.com/mpga/mpga/kernels"
@@ -56,8 +56,8 @@ func TestDeviceShared(t *testing.T) {
 		for _, patience := range []time.Duration{time.Nanosecond, time.Minute} {
 			for _, groups := range []int64{1, 2000, 1 << 40} {
 				t.Run(fmt.Sprintf("%s/%v/groups=%d", deviceName, patience, groups), func(t *testing.T) {
-					knobs := engine.TestingKnobs{ResultRows: 100, Device: device.Knobs{Groups: groups, TileRows: 200, RadixBits: 2, Streams: 2, Patience: patience}}
-					opt := engine.WithTestingKnobs(engine.Options{Threads: 2, Device: deviceName}, knobs)
+					knobs := testknobs.Engine{ResultRows: 100, Device: testknobs.Device{Groups: groups, TileRows: 200, RadixBits: 2, Streams: 2, Patience: patience}}
+					opt := testknobs.With(engine.Options{Threads: 2, Device: deviceName}, knobs)
 					onDevice(t, &opt)
 					eng := openChecked(t, opt)
 					var onCPU atomic.Int64
@@ -99,8 +99,8 @@ func TestDeviceShared(t *testing.T) {
 // device; and one that waits in vain when it is cancelled.
 func TestDeviceHeld(t *testing.T) {
 	schema, batches := deviceTable(3000, 2000)
-	knobs := engine.TestingKnobs{ResultRows: 10, Device: device.Knobs{TileRows: 200, Patience: 50 * time.Millisecond}}
-	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:1MiB"}, knobs))
+	knobs := testknobs.Engine{ResultRows: 10, Device: testknobs.Device{TileRows: 200, Patience: 50 * time.Millisecond}}
+	eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "host:1MiB"}, knobs))
 	held := mustAggregate(t, eng, scan.Batches(schema, batches), deviceQuery)
 	defer held.Release()
 	if !held.Next() {
@@ -151,7 +151,7 @@ func TestDeviceSharedFaults(t *testing.T) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			cause := []error{kernels.ErrDeviceLost, kernels.ErrOutOfMemory, errors.New("boom")}[rng.IntN(3)]
 			failAt, work := 20+rng.Int64N(800), rng.IntN(2) == 0
-			knobs := engine.TestingKnobs{ResultRows: 50, SpillAll: rng.IntN(2) == 0, Device: device.Knobs{
+			knobs := testknobs.Engine{ResultRows: 50, SpillAll: rng.IntN(2) == 0, Device: testknobs.Device{
 				Count: rng.IntN(3), LFMin: 0.05 + rng.Float64()/2, Opens: time.Duration(rng.IntN(2_000_000)),
 				Groups: []int64{1, 2000, 1 << 40}[rng.IntN(3)], TileRows: 200, RadixBits: 2, Streams: 2,
 				Patience: []time.Duration{time.Nanosecond, time.Millisecond, time.Minute}[rng.IntN(3)],
@@ -165,7 +165,7 @@ func TestDeviceSharedFaults(t *testing.T) {
 					t.Errorf("%d files are open", n)
 				}
 			}()
-			eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: deviceName, FS: fsys, TempDir: t.TempDir()}, knobs))
+			eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: deviceName, FS: fsys, TempDir: t.TempDir()}, knobs))
 			var wg sync.WaitGroup
 			for range 6 {
 				whole, wait := rng.IntN(3) > 0, time.Duration(rng.IntN(5_000_000))

@@ -14,10 +14,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
@@ -34,12 +34,12 @@ func TestDeviceOpens(t *testing.T) {
 		for _, groups := range []int64{1, 1 << 40} {
 			for _, fail := range []int64{0, 1, 2, 3, 9} {
 				t.Run(fmt.Sprintf("memory=%d/groups=%d/fail=%d", memoryBytes, groups, fail), func(t *testing.T) {
-					knobs := engine.TestingKnobs{MemoryBytes: memoryBytes, Device: device.Knobs{
+					knobs := testknobs.Engine{MemoryBytes: memoryBytes, Device: testknobs.Device{
 						Opens: 5 * time.Millisecond, Groups: groups, TileRows: 500, RadixBits: 2,
 						Fail: hostdevice.FailNth(fail, false, errors.New("boom")),
 					}}
 					opt := engine.Options{Threads: 1 + int(fail)%3, Device: "host:16MiB", TempDir: t.TempDir()}
-					eng := openChecked(t, engine.WithTestingKnobs(opt, knobs))
+					eng := openChecked(t, testknobs.With(opt, knobs))
 					for i := range 2 {
 						result := mustAggregate(t, eng, scan.Batches(schema, batches), deviceQuery)
 						got, err := grouptest.ReadAll(result, 1)
@@ -71,11 +71,11 @@ func TestDeviceOpensInVain(t *testing.T) {
 	for i := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, i))
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			knobs := engine.TestingKnobs{Device: device.Knobs{Opens: 3 * time.Millisecond, TileRows: 100, Groups: []int64{1, 1 << 40}[rng.IntN(2)]}}
+			knobs := testknobs.Engine{Device: testknobs.Device{Opens: 3 * time.Millisecond, TileRows: 100, Groups: []int64{1, 1 << 40}[rng.IntN(2)]}}
 			if rng.IntN(2) == 0 {
 				knobs.MemoryBytes = 64 << 10
 			}
-			eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 3, Device: "host:16MiB"}, knobs))
+			eng := openChecked(t, testknobs.With(engine.Options{Threads: 3, Device: "host:16MiB"}, knobs))
 			boom := errors.New("boom")
 			var batches atomic.Int64
 			failAt := rng.Int64N(60)
@@ -122,8 +122,8 @@ func TestDeviceOpensInVain(t *testing.T) {
 // Would catch a query that has failed, and still waits for a device that another has.
 func TestDeviceFailsWaiting(t *testing.T) {
 	schema, batches := deviceTable(3000, 2000)
-	knobs := engine.TestingKnobs{ResultRows: 10, Device: device.Knobs{TileRows: 200, Opens: 20 * time.Millisecond, Patience: time.Minute}}
-	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:1MiB"}, knobs))
+	knobs := testknobs.Engine{ResultRows: 10, Device: testknobs.Device{TileRows: 200, Opens: 20 * time.Millisecond, Patience: time.Minute}}
+	eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "host:1MiB"}, knobs))
 	held := mustAggregate(t, eng, scan.Batches(schema, batches), deviceQuery) // opens the device
 	defer held.Release()
 	boom := errors.New("boom")

@@ -15,11 +15,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // partsTable has keys and values of every width that rows on a device can have: strings that do not fit their words,
@@ -112,18 +112,18 @@ func TestDeviceParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range []struct {
-			knobs    engine.TestingKnobs
+			knobs    testknobs.Engine
 			fromFile bool
 		}{
-			{engine.TestingKnobs{NoDense: true}, true},
-			{engine.TestingKnobs{NoDense: true, RadixBits: 9, Device: device.Knobs{TileRows: 700, Streams: 2}}, true},
-			{engine.TestingKnobs{NoDense: true, SpillAll: true, ForceSplits: 1, MemoryBytes: 8 << 20, Device: device.Knobs{TileRows: 900, Count: 2}}, true},
-			{engine.TestingKnobs{NoDense: true, Device: device.Knobs{TileRows: 32, Streams: 1, Groups: 1}}, false},
+			{testknobs.Engine{NoDense: true}, true},
+			{testknobs.Engine{NoDense: true, RadixBits: 9, Device: testknobs.Device{TileRows: 700, Streams: 2}}, true},
+			{testknobs.Engine{NoDense: true, SpillAll: true, ForceSplits: 1, MemoryBytes: 8 << 20, Device: testknobs.Device{TileRows: 900, Count: 2}}, true},
+			{testknobs.Engine{NoDense: true, Device: testknobs.Device{TileRows: 32, Streams: 1, Groups: 1}}, false},
 		} {
 			t.Run(fmt.Sprintf("%d/%+v", i, c.knobs), func(t *testing.T) {
 				opt := engine.Options{Threads: 3, Device: "host:4MiB", TempDir: t.TempDir()}
 				onDevice(t, &opt)
-				eng := openChecked(t, engine.WithTestingKnobs(opt, c.knobs))
+				eng := openChecked(t, testknobs.With(opt, c.knobs))
 				src := scan.Batches(schema, batches)
 				if c.fromFile {
 					if src, err = dataset.Open(t.Context(), []string{file}, dataset.Options{}); err != nil {
@@ -165,9 +165,9 @@ func TestDevicePartsFaults(t *testing.T) {
 	if testing.Short() {
 		step = 13
 	}
-	knobs := engine.TestingKnobs{Device: device.Knobs{TileRows: 300, Streams: 2}}
-	failEach(t, "parts", knobs, step, func(t *testing.T, knobs engine.TestingKnobs) {
-		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs))
+	knobs := testknobs.Engine{Device: testknobs.Device{TileRows: 300, Streams: 2}}
+	failEach(t, "parts", knobs, step, func(t *testing.T, knobs testknobs.Engine) {
+		eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs))
 		for range 2 {
 			src, err := dataset.Open(t.Context(), []string{file}, dataset.Options{})
 			if err != nil {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
@@ -43,13 +43,13 @@ func TestDeviceSilentOpening(t *testing.T) {
 	for _, silent := range []string{"Memory", "AllocPinned", "NewStream", "work"} { // the first is also asked for the device's size
 		t.Run(silent, func(t *testing.T) {
 			answer := make(chan struct{})
-			knobs := engine.TestingKnobs{Device: device.Knobs{Timeout: 50 * time.Millisecond, Opens: time.Nanosecond, Fail: func(c hostdevice.Call) error {
+			knobs := testknobs.Engine{Device: testknobs.Device{Timeout: 50 * time.Millisecond, Opens: time.Nanosecond, Fail: func(c hostdevice.Call) error {
 				if c.Name == silent || c.Work && silent == "work" {
 					<-answer
 				}
 				return nil
 			}}}
-			eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB", MeasureLink: true, Logger: leakLogger(t)}, knobs))
+			eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "host:2MiB", MeasureLink: true, Logger: leakLogger(t)}, knobs))
 			query := func() engine.Stats {
 				result := mustAggregate(t, eng, scan.Batches(schema, batches), deviceQuery)
 				defer result.Release()
@@ -98,11 +98,11 @@ func TestDeviceSilentOpening(t *testing.T) {
 func TestDeviceCancelledOpening(t *testing.T) {
 	schema, batches := deviceTable(5000, 3000)
 	answer := make(chan struct{})
-	knobs := engine.TestingKnobs{Device: device.Knobs{Opens: time.Nanosecond, Fail: func(hostdevice.Call) error {
+	knobs := testknobs.Engine{Device: testknobs.Device{Opens: time.Nanosecond, Fail: func(hostdevice.Call) error {
 		<-answer
 		return nil
 	}}}
-	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB", Logger: leakLogger(t)}, knobs))
+	eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "host:2MiB", Logger: leakLogger(t)}, knobs))
 	defer close(answer)
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -17,10 +17,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
@@ -60,14 +60,14 @@ var deviceQuery = query.Query{
 func TestDeviceStats(t *testing.T) {
 	schema, batches := deviceTable(20_000, 5000)
 	for _, c := range []struct {
-		knobs device.Knobs
+		knobs testknobs.Device
 		route string
 	}{
-		{device.Knobs{Groups: 1}, "one table"},
-		{device.Knobs{Groups: 5000}, "one table"},
-		{device.Knobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, "partitions"},
+		{testknobs.Device{Groups: 1}, "one table"},
+		{testknobs.Device{Groups: 5000}, "one table"},
+		{testknobs.Device{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, "partitions"},
 	} {
-		opt := engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:16MiB"}, engine.TestingKnobs{Device: c.knobs})
+		opt := testknobs.With(engine.Options{Threads: 2, Device: "host:16MiB"}, testknobs.Engine{Device: c.knobs})
 		stats := deviceStats(t, opt, schema, batches, deviceQuery)
 		d := stats.Device
 		if d == nil || len(d.Routes) == 0 || d.Routes[len(d.Routes)-1] != c.route {
@@ -101,7 +101,7 @@ func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches
 
 // failEach lets each call of a device fail in turn, or one of each step of them, then each piece of work, until none is left.
 // try answers queries with the knobs, which say what fails.
-func failEach(t *testing.T, name string, knobs engine.TestingKnobs, step int64, try func(*testing.T, engine.TestingKnobs)) {
+func failEach(t *testing.T, name string, knobs testknobs.Engine, step int64, try func(*testing.T, testknobs.Engine)) {
 	t.Helper()
 	first := 1 + int64(newSeed(t)%uint64(step)) // so that many runs try every n
 	for _, work := range []bool{false, true} {
@@ -142,11 +142,11 @@ func TestDeviceFaults(t *testing.T) {
 		{1 << 40, 400, 2 << 20, 2, 0},
 		{1 << 40, 200, 64 << 10, 1, 0}, // partitions that are split
 	} {
-		knobs := engine.TestingKnobs{ResultRows: 100, Device: device.Knobs{
+		knobs := testknobs.Engine{ResultRows: 100, Device: testknobs.Device{
 			Groups: c.groups, TileRows: c.tileRows, RadixBits: c.radixBits, Streams: 2, PinnedBytes: c.pinned,
 		}}
-		failEach(t, fmt.Sprintf("groups=%d/pinned=%d", c.groups, c.pinned), knobs, step, func(t *testing.T, knobs engine.TestingKnobs) {
-			eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB", DeviceMemoryLimit: c.memory}, knobs))
+		failEach(t, fmt.Sprintf("groups=%d/pinned=%d", c.groups, c.pinned), knobs, step, func(t *testing.T, knobs testknobs.Engine) {
+			eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "host:2MiB", DeviceMemoryLimit: c.memory}, knobs))
 			for range 2 {
 				got, err := answer(eng, scan.Batches(schema, batches), deviceQuery)
 				if err != nil {
@@ -165,7 +165,7 @@ func TestDeviceTimeout(t *testing.T) {
 	schema, batches := deviceTable(5000, 3000)
 	answer := make(chan struct{})
 	defer close(answer)
-	knobs := engine.TestingKnobs{Device: device.Knobs{Timeout: 50 * time.Millisecond, Fail: func(c hostdevice.Call) error {
+	knobs := testknobs.Engine{Device: testknobs.Device{Timeout: 50 * time.Millisecond, Fail: func(c hostdevice.Call) error {
 		if c.Work && c.Number == 3 {
 			<-answer
 		}
@@ -173,7 +173,7 @@ func TestDeviceTimeout(t *testing.T) {
 	}}}
 	var stats engine.Stats
 	ends(t, "a query", func() {
-		stats = deviceStats(t, engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs), schema, batches, deviceQuery)
+		stats = deviceStats(t, testknobs.With(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs), schema, batches, deviceQuery)
 	})
 	if stats.Route != "cpu" || stats.Groups != 2452 || stats.Device.Reason == "" {
 		t.Errorf("%d groups on route %s, because of %q", stats.Groups, stats.Route, stats.Device.Reason)
@@ -190,8 +190,8 @@ func TestDeviceBatchesLast(t *testing.T) {
 		b.Field(1).(*array.Uint32Builder).Append(2 * i)
 	}
 	src := scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})
-	knobs := engine.TestingKnobs{ResultRows: 300, Device: device.Knobs{Groups: 1 << 40, TileRows: 1000, RadixBits: 3}}
-	eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:8MiB"}, knobs))
+	knobs := testknobs.Engine{ResultRows: 300, Device: testknobs.Device{Groups: 1 << 40, TileRows: 1000, RadixBits: 3}}
+	eng, err := engine.Open(testknobs.With(engine.Options{Threads: 2, Device: "host:8MiB"}, knobs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,8 +249,8 @@ func TestDeviceWideSums(t *testing.T) {
 			b.Field(0).(*array.Int64Builder).Append(k)
 			b.Field(1).(*array.Int64Builder).Append(v)
 		}
-		knobs := engine.TestingKnobs{ResultRows: 50, Device: device.Knobs{Groups: groups, TileRows: 1000}}
-		eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 2, Device: "host:8MiB"}, knobs))
+		knobs := testknobs.Engine{ResultRows: 50, Device: testknobs.Device{Groups: groups, TileRows: 1000}}
+		eng, err := engine.Open(testknobs.With(engine.Options{Threads: 2, Device: "host:8MiB"}, knobs))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +297,7 @@ func TestDeviceProgress(t *testing.T) {
 				var calls []engine.Progress
 				var failed atomic.Bool
 				fail := hostdevice.FailNth(fault, true, errors.New("boom"))
-				knobs := engine.TestingKnobs{ResultRows: 10, Device: device.Knobs{
+				knobs := testknobs.Engine{ResultRows: 10, Device: testknobs.Device{
 					Groups: groups, TileRows: 100, RadixBits: 2, Streams: 2,
 					Fail: func(c hostdevice.Call) error {
 						if c.Work {
@@ -309,7 +309,7 @@ func TestDeviceProgress(t *testing.T) {
 					},
 				}}
 				opt := engine.Options{Threads: 2, Device: "host:16MiB", Progress: func(p engine.Progress) { calls = append(calls, p) }}
-				eng := openChecked(t, engine.WithTestingKnobs(opt, knobs))
+				eng := openChecked(t, testknobs.With(opt, knobs))
 				made := &madeSource{splits: 4, batches: 5, rows: 100, groups: 200}
 				made.hook = func(context.Context, int, int, memory.Allocator) (arrow.RecordBatch, error) {
 					time.Sleep(30 * time.Millisecond)

@@ -18,11 +18,11 @@
 // A source is files (dataset.Open), record batches of the program's own (scan.Batches), or whatever implements scan.Source.
 // Explain says how a query would run. Rows reads without aggregating, Sort orders, and package sink writes results.
 //
-//		source -> splits -> worker: decode -> tiles -> cpuagg.Worker        partition-generating phase
+//		source -> splits -> worker: decode -> batches -> Aggregator.Take    partition-generating phase
 //		                                                  |
-//		                              tables that fit, or partitions in a store.Store
+//		                              tables that fit, or partitions in a store, or on a device
 //		                                                  |
-//		tasks  -> worker: cpuagg.Process -> finalizer -> record batches     partition-processing phase
+//		Aggregator.Process -> worker: groups -> finalizer -> record batches  partition-processing phase
 //		                                                  |
 //		                                            Result (array.RecordReader)
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/aggregator"
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
@@ -36,13 +36,7 @@ type Engine struct {
 	results memory.Allocator // of result batches
 	made    memory.Allocator // of batches that others make, see Allocator
 	devices *device.Devices
-
-	ctx    context.Context // done when the engine closes
-	cancel context.CancelCauseFunc
-
-	mu      sync.Mutex
-	closed  bool
-	queries sync.WaitGroup
+	life    lifetime
 }
 
 // Open returns an engine. Its errors name every option that is out of bounds.
@@ -79,18 +73,19 @@ func Open(opt Options) (*Engine, error) {
 	e.results = budget.NewBounded(opt.Allocator, e.memory, e.share())
 	e.made = budget.NewBounded(memory.DefaultAllocator, e.memory, e.share())
 	e.budget = budget.New(e.memory, opt.MemoryLimit, opt.testing.MemoryBytes)
-	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	e.life.begin()
 	return e, nil
 }
 
 // Close ends all queries with ErrClosed and waits until they have given everything back. A query
 // whose source does not answer holds it up.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.closed = true
-	e.cancel(ErrClosed)
-	e.queries.Wait()
+	l := &e.life
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.cancel(ErrClosed)
+	l.queries.Wait()
 	if used := e.memory.Used(); invariants.Enabled && used != 0 {
 		panic(fmt.Sprintf("engine: closed with %d B in use", used))
 	}
@@ -150,20 +145,70 @@ func (e *Engine) aggregate(ctx context.Context, src scan.Source, q query.Query) 
 	if err != nil {
 		return nil, err
 	}
-	run := newQuery(e, bound, src.Stats(), splits, started)
-	run.source = src
-	return e.stream(ctx, run)
+	return e.stream(ctx, newAggregation(e, bound, src, splits, started))
+}
+
+// Explain returns the plan of a query without running it, and a forecast by a sample of at most
+// 65,536 rows. A source that can be read once only is not sampled.
+func (e *Engine) Explain(ctx context.Context, src scan.Source, q query.Query) (plan *Plan, err error) {
+	err = spawn.Call(func() (err error) {
+		plan, err = e.explain(ctx, src, q)
+		return err
+	})
+	return plan, spawn.InQuery(err, q.String())
+}
+
+func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (plan *Plan, err error) {
+	bound, splits, err := e.plan(ctx, src, q)
+	if err != nil {
+		return nil, err
+	}
+	run := newAggregation(e, bound, src, splits, time.Now())
+	defer func() {
+		_, releaseErr := run.cpu.Release(err)
+		err = errors.Join(err, releaseErr)
+	}()
+	forecast, err := run.forecast(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var foretold *device.Forecast
+	if run.devices != nil {
+		foretold, err = run.devices.Foretell(ctx, device.Size{Rows: forecast.Rows, Groups: forecast.Groups})
+	}
+	if err != nil {
+		return nil, err
+	}
+	route := "cpu"
+	if foretold != nil && foretold.Devices != "" {
+		route = "device"
+	}
+	return &Plan{
+		Pruning:     scan.PruningOf(src),
+		Route:       route,
+		Device:      foretold,
+		Threads:     e.opt.Threads,
+		Table:       tableKind(bound, run.cpu.Run().Dense()),
+		Splits:      len(splits),
+		RowsTotal:   run.progress.rowsTotal,
+		BytesTotal:  run.progress.bytesTotal,
+		MemoryLimit: e.opt.MemoryLimit,
+		TempDir:     e.opt.TempDir,
+		TempLimit:   e.opt.TempLimit,
+		Forecast:    forecast,
+		Bound:       bound,
+	}, nil
 }
 
 // stream starts a query and returns its result.
 func (e *Engine) stream(ctx context.Context, run *execution) (*Result, error) {
-	qctx, cancel, done, err := e.enter(ctx)
+	qctx, cancel, done, err := e.life.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	result := newResult(run.bound.Schema, run)
+	result := newResult(run.shared.Bound.Schema, run)
 	result.cancel = cancel
-	run.output = &batchOutput{query: run, to: result.batches, varies: run.final.Varies()}
+	run.setOutput(&batchOutput{query: run, to: result.batches, varies: run.final.Varies()})
 	spawn.Go(func() error { return run.execute(qctx) }, func(err error) {
 		result.finish(err)
 		done()
@@ -171,26 +216,9 @@ func (e *Engine) stream(ctx context.Context, run *execution) (*Result, error) {
 	return result, nil
 }
 
-// enter returns the context of a query, which ends with the engine. The caller calls done when the
-// query has given everything back.
-func (e *Engine) enter(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, done func(), err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil, nil, nil, ErrClosed
-	}
-	e.queries.Add(1)
-	qctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(e.ctx, func() { cancel(ErrClosed) })
-	return qctx, cancel, func() {
-		stop()
-		e.queries.Done()
-	}, nil
-}
-
 // enterBudgeted is enter for work that is no query: until done the process is kept within its limit.
 func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, done func(), err error) {
-	ctx, cancel, leave, err := e.enter(ctx)
+	ctx, cancel, leave, err := e.life.enter(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -216,7 +244,7 @@ func (e *Engine) plan(ctx context.Context, src scan.Source, q query.Query) (*row
 type binder func(query.Query, *arrow.Schema, []rowdata.ColumnStats) (*rowdata.Bound, error)
 
 func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query, bind binder) (*rowdata.Bound, []scan.Split, error) {
-	if e.ctx.Err() != nil {
+	if e.life.isClosed() {
 		return nil, nil, ErrClosed
 	}
 	stats := src.Stats()
@@ -235,20 +263,27 @@ func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query, bin
 	return bound, splits, nil
 }
 
-// aggOptions returns the options of a query's aggregation.
-func (e *Engine) aggOptions(totalRows int64, workers int) cpuagg.Options {
-	return cpuagg.Options{
-		Memory:       e.memory,
-		CacheBytes:   machine.LastCache().Share(workers),
-		WorkerBytes:  e.memory.Limit() / 4 * 3 / int64(workers), // the rest is for decoded columns
-		ForceSplits:  e.opt.testing.ForceSplits,
-		TotalRows:    max(totalRows, 0),
-		TableGroups:  e.opt.testing.TableGroups,
-		RadixBits:    e.opt.testing.RadixBits,
-		NoPreAgg:     e.opt.testing.NoPreAgg,
-		AlwaysPreAgg: e.opt.testing.AlwaysPreAgg,
-		NoDense:      e.opt.testing.NoDense,
+// cpuOptions returns what the CPU's aggregator of a query works with.
+func (e *Engine) cpuOptions(q *aggregator.Query) aggregator.CPUOptions {
+	knobs := &e.opt.testing
+	return aggregator.CPUOptions{
+		Memory:   e.memory,
+		Temp:     e.temp,
+		SpillAll: knobs.SpillAll,
+		Log:      e.opt.Logger,
+		Run: cpuagg.Options{
+			Memory:       e.memory,
+			CacheBytes:   machine.LastCache().Share(q.Workers),
+			WorkerBytes:  e.memory.Limit() / 4 * 3 / int64(q.Workers), // the rest is for decoded columns
+			ForceSplits:  knobs.ForceSplits,
+			TotalRows:    max(q.Rows, 0),
+			TableGroups:  knobs.TableGroups,
+			RadixBits:    knobs.RadixBits,
+			NoPreAgg:     knobs.NoPreAgg,
+			AlwaysPreAgg: knobs.AlwaysPreAgg,
+			NoDense:      knobs.NoDense,
 
-		EstimateFactor: e.opt.testing.EstimateFactor,
+			EstimateFactor: knobs.EstimateFactor,
+		},
 	}
 }

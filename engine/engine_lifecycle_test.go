@@ -22,6 +22,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // madeSource is a source of made-up rows: row i has k = i % groups, v = i and s = k as text. hook is
@@ -203,7 +204,7 @@ func fails(t *testing.T, eng *engine.Engine, src scan.Source, q query.Query) err
 }
 
 // scatterKnobs make small inputs take the way of large ones.
-var scatterKnobs = engine.TestingKnobs{NoDense: true, AlwaysPreAgg: true, TableGroups: 4, RadixBits: 4, ResultRows: 5}
+var scatterKnobs = testknobs.Engine{NoDense: true, AlwaysPreAgg: true, TableGroups: 4, RadixBits: 4, ResultRows: 5}
 
 // Would catch queries that mix up their groups, their stores or their memory when they share an
 // engine's threads, and a query that waits for ever for a thread. Floats are left out: where their
@@ -215,7 +216,7 @@ func TestQueriesTogether(t *testing.T) {
 		return err != nil || kind == rowdata.Float64
 	})
 	for _, threads := range []int{1, 2, 5} {
-		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: threads}, engine.TestingKnobs{ResultRows: 50, TableGroups: 10}))
+		eng := openChecked(t, testknobs.With(engine.Options{Threads: threads}, testknobs.Engine{ResultRows: 50, TableGroups: 10}))
 		var wg sync.WaitGroup
 		for client := range 6 {
 			wg.Go(func() {
@@ -245,7 +246,7 @@ func TestQueriesTogether(t *testing.T) {
 func TestCloseEndsQueries(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 3, Allocator: mem}, scatterKnobs))
+	eng, err := engine.Open(testknobs.With(engine.Options{Threads: 3, Allocator: mem}, scatterKnobs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +305,7 @@ func TestCancel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(newSeed(t), 2))
 	cause := errors.New("the user is gone")
 	for i := range 60 {
-		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 1 + i%4}, scatterKnobs))
+		eng := openChecked(t, testknobs.With(engine.Options{Threads: 1 + i%4}, scatterKnobs))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		src := &madeSource{splits: 3, batches: 6, rows: 200, groups: 300}
 		var calls, resultBatches atomic.Int64
@@ -351,7 +352,7 @@ func TestCancel(t *testing.T) {
 // waiting.
 func TestCancelIsQuick(t *testing.T) {
 	const threads = 2
-	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: threads}, scatterKnobs))
+	eng := openChecked(t, testknobs.With(engine.Options{Threads: threads}, scatterKnobs))
 	for _, src := range []*madeSource{
 		{splits: 100, batches: 100, rows: 5000, groups: 100_000}, // minutes of work
 		{splits: 1, batches: 1, rows: 1000, groups: 900},         // waits for its reader
@@ -395,7 +396,7 @@ func TestCancelIsQuick(t *testing.T) {
 // reader has retained, or that ends with the first of two references.
 func TestReleaseInMidResult(t *testing.T) {
 	for reads := range 12 {
-		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 3}, scatterKnobs))
+		eng := openChecked(t, testknobs.With(engine.Options{Threads: 3}, scatterKnobs))
 		result := mustAggregate(t, eng, &madeSource{splits: 3, batches: 2, rows: 300, groups: 100}, madeQuery)
 		var kept arrow.RecordBatch
 		for range reads {
@@ -540,11 +541,11 @@ func columnsSchema(columns []arrow.Array) *arrow.Schema {
 func TestProgress(t *testing.T) {
 	split := scatterKnobs
 	split.SpillAll, split.ForceSplits = true, 2
-	for i, knobs := range []engine.TestingKnobs{scatterKnobs, scatterKnobs, split, split} {
+	for i, knobs := range []testknobs.Engine{scatterKnobs, scatterKnobs, split, split} {
 		unknown := i%2 == 1
 		var calls []engine.Progress
 		var inside atomic.Int32
-		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 3, Progress: func(p engine.Progress) {
+		eng := openChecked(t, testknobs.With(engine.Options{Threads: 3, Progress: func(p engine.Progress) {
 			if inside.Add(1) != 1 {
 				t.Error("two calls at once")
 			}
@@ -617,7 +618,7 @@ func TestStats(t *testing.T) {
 		name       string
 		src        *madeSource
 		keys       []query.Key
-		knobs      engine.TestingKnobs
+		knobs      testknobs.Engine
 		table      string
 		keyBytes   int
 		groups     int64
@@ -625,16 +626,16 @@ func TestStats(t *testing.T) {
 		partitions int
 		scattered  func(s engine.Stats) bool
 	}{
-		{"hash", src, madeQuery.Keys, engine.TestingKnobs{}, "hash", 8, 300, 1, 1, nothingScattered},
-		{"dense", &small, madeQuery.Keys, engine.TestingKnobs{ResultRows: 100}, "dense", 4, 300, 3, 1, nothingScattered},
-		{"no keys", src, nil, engine.TestingKnobs{}, "single group", 0, 1, 1, 1, nothingScattered},
-		{"rows scattered", src, madeQuery.Keys, engine.TestingKnobs{NoPreAgg: true, RadixBits: 5}, "hash", 8, 300, -1, 32,
+		{"hash", src, madeQuery.Keys, testknobs.Engine{}, "hash", 8, 300, 1, 1, nothingScattered},
+		{"dense", &small, madeQuery.Keys, testknobs.Engine{ResultRows: 100}, "dense", 4, 300, 3, 1, nothingScattered},
+		{"no keys", src, nil, testknobs.Engine{}, "single group", 0, 1, 1, 1, nothingScattered},
+		{"rows scattered", src, madeQuery.Keys, testknobs.Engine{NoPreAgg: true, RadixBits: 5}, "hash", 8, 300, -1, 32,
 			func(s engine.Stats) bool { return s.RowsScattered == s.RowsRead && s.PartitionBytes >= 8*s.RowsRead }},
 		{"states scattered", src, madeQuery.Keys, scatterKnobs, "hash", 8, 300, -1, 16,
 			func(s engine.Stats) bool { return s.StatesScattered >= s.Groups && s.PartitionBytes > 0 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 3}, c.knobs))
+			eng := openChecked(t, testknobs.With(engine.Options{Threads: 3}, c.knobs))
 			q := madeQuery
 			q.Keys = c.keys
 			result := mustAggregate(t, eng, c.src, q)
@@ -702,9 +703,9 @@ func TestInputOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, threads := range []int{1, 2, 8} {
-		for _, knobs := range []engine.TestingKnobs{{}, {NoDense: true, NoPreAgg: true, RadixBits: 2}, scatterKnobs} {
+		for _, knobs := range []testknobs.Engine{{}, {NoDense: true, NoPreAgg: true, RadixBits: 2}, scatterKnobs} {
 			for _, batches := range [][]arrow.RecordBatch{{whole}, cut} {
-				check(t, schema, batches, q, want, nil, engine.WithTestingKnobs(engine.Options{Threads: threads}, knobs))
+				check(t, schema, batches, q, want, nil, testknobs.With(engine.Options{Threads: threads}, knobs))
 			}
 		}
 	}

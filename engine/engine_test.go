@@ -16,10 +16,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels"
 	_ "github.com/mpga/mpga/kernels/cuda"
 	"github.com/mpga/mpga/kernels/hostdevice"
@@ -61,21 +61,21 @@ func newSeed(t *testing.T) uint64 {
 var routes = []struct {
 	name    string
 	options engine.Options
-	knobs   engine.TestingKnobs
+	knobs   testknobs.Engine
 }{
-	{"default", engine.Options{}, engine.TestingKnobs{}},
-	{"one thread", engine.Options{Threads: 1}, engine.TestingKnobs{}},
-	{"hash", engine.Options{Threads: 3}, engine.TestingKnobs{NoDense: true}},
-	{"scatter rows", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, NoPreAgg: true, RadixBits: 3}},
-	{"scatter states", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, RadixBits: 2}},
-	{"tiny tables", engine.Options{Threads: 4}, engine.TestingKnobs{NoDense: true, TableGroups: 4, ResultRows: 7}},
-	{"device", engine.Options{Threads: 2, Device: "host:16MiB"}, engine.TestingKnobs{}},
-	{"device, tiny tiles", engine.Options{Threads: 3, Device: "host:16MiB"}, engine.TestingKnobs{ResultRows: 7, Device: device.Knobs{TileRows: 32, Streams: 2}}},
-	{"device, one table", engine.Options{Threads: 3, Device: "host:4MiB"}, engine.TestingKnobs{Device: device.Knobs{Groups: 20_000, TileRows: 100}}},
-	{"device, a full table", engine.Options{Threads: 2, Device: "host:1MiB"}, engine.TestingKnobs{Device: device.Knobs{Groups: 3000, TileRows: 64, LFMin: 0.001, LFMax: 0.1, RadixBits: 2}}},
-	{"device, partitions", engine.Options{Threads: 3, Device: "host:4MiB"}, engine.TestingKnobs{ResultRows: 10, Device: device.Knobs{Groups: 1 << 40, TileRows: 200, RadixBits: 3}}},
-	{"device, partitions too large", engine.Options{Threads: 2, Device: "host:1MiB"}, engine.TestingKnobs{Device: device.Knobs{Groups: 1 << 40, TileRows: 32, RadixBits: 1}}},
-	{"one partition", engine.Options{Threads: 2}, engine.TestingKnobs{NoDense: true, NoPreAgg: true, RadixBits: 1, BatchRows: 100}},
+	{"default", engine.Options{}, testknobs.Engine{}},
+	{"one thread", engine.Options{Threads: 1}, testknobs.Engine{}},
+	{"hash", engine.Options{Threads: 3}, testknobs.Engine{NoDense: true}},
+	{"scatter rows", engine.Options{Threads: 2}, testknobs.Engine{NoDense: true, NoPreAgg: true, RadixBits: 3}},
+	{"scatter states", engine.Options{Threads: 2}, testknobs.Engine{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, RadixBits: 2}},
+	{"tiny tables", engine.Options{Threads: 4}, testknobs.Engine{NoDense: true, TableGroups: 4, ResultRows: 7}},
+	{"device", engine.Options{Threads: 2, Device: "host:16MiB"}, testknobs.Engine{}},
+	{"device, tiny tiles", engine.Options{Threads: 3, Device: "host:16MiB"}, testknobs.Engine{ResultRows: 7, Device: testknobs.Device{TileRows: 32, Streams: 2}}},
+	{"device, one table", engine.Options{Threads: 3, Device: "host:4MiB"}, testknobs.Engine{Device: testknobs.Device{Groups: 20_000, TileRows: 100}}},
+	{"device, a full table", engine.Options{Threads: 2, Device: "host:1MiB"}, testknobs.Engine{Device: testknobs.Device{Groups: 3000, TileRows: 64, LFMin: 0.001, LFMax: 0.1, RadixBits: 2}}},
+	{"device, partitions", engine.Options{Threads: 3, Device: "host:4MiB"}, testknobs.Engine{ResultRows: 10, Device: testknobs.Device{Groups: 1 << 40, TileRows: 200, RadixBits: 3}}},
+	{"device, partitions too large", engine.Options{Threads: 2, Device: "host:1MiB"}, testknobs.Engine{Device: testknobs.Device{Groups: 1 << 40, TileRows: 32, RadixBits: 1}}},
+	{"one partition", engine.Options{Threads: 2}, testknobs.Engine{NoDense: true, NoPreAgg: true, RadixBits: 1, BatchRows: 100}},
 }
 
 // TestCases answers the shared case list by every path of the CPU route.
@@ -91,7 +91,7 @@ func TestCases(t *testing.T) {
 				continue
 			}
 			t.Run(c.Name+"/"+r.name, func(t *testing.T) {
-				check(t, c.Schema, c.Batches(), c.Query, want, wantErr, engine.WithTestingKnobs(r.options, r.knobs))
+				check(t, c.Schema, c.Batches(), c.Query, want, wantErr, testknobs.With(r.options, r.knobs))
 			})
 		}
 	}
@@ -110,7 +110,7 @@ func TestRandom(t *testing.T) {
 		q := grouptest.RandomQuery(rng, schema)
 		want, wantErr := grouptest.Oracle(schema, batches, q)
 		options := engine.Options{Threads: 1 + rng.IntN(6)}
-		knobs := engine.TestingKnobs{
+		knobs := testknobs.Engine{
 			NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(3) == 0, AlwaysPreAgg: rng.IntN(3) == 0,
 			RadixBits: rng.IntN(5), TableGroups: []int{0, 5, 100, 3000}[rng.IntN(4)],
 			ResultRows: []int{0, 3, 1000}[rng.IntN(3)],
@@ -121,14 +121,14 @@ func TestRandom(t *testing.T) {
 			options.Device, knobs.Device = randomDevice(rng)
 		}
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			check(t, schema, batches, q, want, wantErr, engine.WithTestingKnobs(options, knobs))
+			check(t, schema, batches, q, want, wantErr, testknobs.With(options, knobs))
 		})
 	}
 }
 
 // randomDevice returns a device of the host, and knobs that force its paths, or let it fail.
-func randomDevice(rng *rand.Rand) (string, device.Knobs) {
-	k := device.Knobs{
+func randomDevice(rng *rand.Rand) (string, testknobs.Device) {
+	k := testknobs.Device{
 		TileRows:  []int{0, 32, 100, 1000}[rng.IntN(4)],
 		Streams:   rng.IntN(5),
 		RadixBits: rng.IntN(4),

@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // Would catch deterministic queries with answers that are not the exact ones, rounded once: of every
@@ -28,7 +29,7 @@ func TestDeterministicCases(t *testing.T) {
 		want, wantErr := grouptest.Oracle(c.Schema, c.Batches(), q)
 		r := routes[4] // states are scattered and merged
 		t.Run(c.Name, func(t *testing.T) {
-			check(t, c.Schema, c.Batches(), q, want, wantErr, engine.WithTestingKnobs(r.options, r.knobs))
+			check(t, c.Schema, c.Batches(), q, want, wantErr, testknobs.With(r.options, r.knobs))
 		})
 	}
 }
@@ -99,7 +100,7 @@ func TestDeterministicBits(t *testing.T) {
 	}
 	schema, columns := floatTable(rng, rows)
 	q := momentQuery()
-	spilled := []engine.TestingKnobs{
+	spilled := []testknobs.Engine{
 		{NoDense: true, NoPreAgg: true, SpillAll: true, RadixBits: 2},
 		{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, SpillAll: true, ForceSplits: 2, RadixBits: 1},
 	}
@@ -117,7 +118,7 @@ func TestDeterministicBits(t *testing.T) {
 			}
 			options := r.options
 			options.Threads, options.TempDir = threads, t.TempDir()
-			eng, err := engine.Open(engine.WithTestingKnobs(options, r.knobs))
+			eng, err := engine.Open(testknobs.With(options, r.knobs))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,9 +186,9 @@ func TestDeterministicRandom(t *testing.T) {
 		q.Deterministic = true
 		want, wantErr := grouptest.Oracle(schema, batches, q)
 		options := engine.Options{Threads: 1 + rng.IntN(6)}
-		knobs := engine.TestingKnobs{NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(2) == 0, RadixBits: rng.IntN(4), TableGroups: []int{0, 5, 100}[rng.IntN(3)]}
+		knobs := testknobs.Engine{NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(2) == 0, RadixBits: rng.IntN(4), TableGroups: []int{0, 5, 100}[rng.IntN(3)]}
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			check(t, schema, batches, q, want, wantErr, engine.WithTestingKnobs(options, knobs))
+			check(t, schema, batches, q, want, wantErr, testknobs.With(options, knobs))
 		})
 	}
 }

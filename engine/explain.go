@@ -1,21 +1,16 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/device"
-	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/rowdata"
-	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Plan says how a query would run.
@@ -35,53 +30,6 @@ type Plan struct {
 	Forecast Forecast
 	Device   *device.Forecast // nil when the CPU is asked for
 	Bound    *rowdata.Bound
-}
-
-// Explain returns the plan of a query without running it, and a forecast by a sample of at most
-// 65,536 rows. A source that can be read once only is not sampled.
-func (e *Engine) Explain(ctx context.Context, src scan.Source, q query.Query) (plan *Plan, err error) {
-	err = spawn.Call(func() (err error) {
-		plan, err = e.explain(ctx, src, q)
-		return err
-	})
-	return plan, spawn.InQuery(err, q.String())
-}
-
-func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (plan *Plan, err error) {
-	bound, splits, err := e.plan(ctx, src, q)
-	if err != nil {
-		return nil, err
-	}
-	stats := src.Stats()
-	run := newQuery(e, bound, stats, splits, time.Now())
-	defer func() { err = errors.Join(err, run.store.Close()) }()
-	forecast, err := run.forecast(ctx, stats)
-	if err != nil {
-		return nil, err
-	}
-	foretold, err := run.deviceQuery().Foretell(ctx, device.Size{Rows: forecast.Rows, Groups: forecast.Groups})
-	if err != nil {
-		return nil, err
-	}
-	route := "cpu"
-	if foretold != nil && foretold.Devices != "" {
-		route = "device"
-	}
-	return &Plan{
-		Pruning:     scan.PruningOf(src),
-		Route:       route,
-		Device:      foretold,
-		Threads:     e.opt.Threads,
-		Table:       tableKind(bound, run.run.Dense()),
-		Splits:      len(splits),
-		RowsTotal:   run.progress.rowsTotal,
-		BytesTotal:  run.progress.bytesTotal,
-		MemoryLimit: e.opt.MemoryLimit,
-		TempDir:     e.opt.TempDir,
-		TempLimit:   e.opt.TempLimit,
-		Forecast:    forecast,
-		Bound:       bound,
-	}, nil
 }
 
 // String returns the plan as lines of text, the last step first.

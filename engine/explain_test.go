@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 var rewrite = flag.Bool("rewrite", false, "renew the golden files")
@@ -57,19 +57,19 @@ func TestExplainDevice(t *testing.T) {
 	median := query.Query{Keys: deviceQuery.Keys, Aggregates: []query.Aggregate{{Func: query.Median, Args: []string{"v"}}}}
 	for _, c := range []struct {
 		device string
-		knobs  device.Knobs
+		knobs  testknobs.Device
 		query  query.Query
 		want   string
 	}{
-		{"host:16MiB", device.Knobs{}, deviceQuery, "device: host, tiles of 5,000 rows to one table: about "},
-		{"host:16MiB", device.Knobs{Groups: 1}, deviceQuery, "device: host, tiles of 5,000 rows to groups, each by itself: about 1 groups"},
-		{"host:16MiB", device.Knobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, deviceQuery, "device: host, tiles of 1,000 rows to 4 partitions: about "},
-		{"host:16MiB", device.Knobs{}, query.Query{Aggregates: deviceQuery.Aggregates}, "device: none, there is one group"},
-		{"host:16MiB", device.Knobs{}, median, "device: host, tiles of 5,000 rows to 64 partitions: a device has no fold for all values"},
-		{"auto", device.Knobs{}, deviceQuery, "device: none, 20000 rows are too few"},
-		{"cpu", device.Knobs{}, deviceQuery, "route cpu"},
+		{"host:16MiB", testknobs.Device{}, deviceQuery, "device: host, tiles of 5,000 rows to one table: about "},
+		{"host:16MiB", testknobs.Device{Groups: 1}, deviceQuery, "device: host, tiles of 5,000 rows to groups, each by itself: about 1 groups"},
+		{"host:16MiB", testknobs.Device{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, deviceQuery, "device: host, tiles of 1,000 rows to 4 partitions: about "},
+		{"host:16MiB", testknobs.Device{}, query.Query{Aggregates: deviceQuery.Aggregates}, "device: none, there is one group"},
+		{"host:16MiB", testknobs.Device{}, median, "device: host, tiles of 5,000 rows to 64 partitions: a device has no fold for all values"},
+		{"auto", testknobs.Device{}, deviceQuery, "device: none, 20000 rows are too few"},
+		{"cpu", testknobs.Device{}, deviceQuery, "route cpu"},
 	} {
-		opt := engine.WithTestingKnobs(engine.Options{Device: c.device}, engine.TestingKnobs{Device: c.knobs})
+		opt := testknobs.With(engine.Options{Device: c.device}, testknobs.Engine{Device: c.knobs})
 		plan, err := openChecked(t, opt).Explain(t.Context(), scan.Batches(schema, batches), c.query)
 		if err != nil {
 			t.Fatal(err)

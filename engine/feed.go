@@ -5,36 +5,29 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
+	"github.com/mpga/mpga/engine/aggregator"
 	"github.com/mpga/mpga/engine/scan"
 )
 
 // feed shares the input among workers. A worker takes whole splits while there are any; then it
-// waits for a worker that still has one to hand over a part of its batch, so that a source of one
+// waits for a worker that still has a split to hand over a part of its batch, so that a source of one
 // split, or a large last one, keeps all workers busy.
 type feed struct {
 	splits []scan.Split
-	pieces chan piece // unbuffered: taken only by workers that wait
+	pieces chan aggregator.Piece // unbuffered: taken only by workers that wait
 
 	mu     sync.Mutex
 	next   int           // split
 	active int           // workers with a split or a piece
 	done   chan struct{} // closed when no worker is active and no split is left
 
-	waiting atomic.Int32
+	waiting atomic.Int32  // workers that would take a piece
+	span    atomic.Uint64 // positions that the input takes: one more than the largest
 }
 
-// piece is the rows from to to of a batch.
-type piece struct {
-	batch    arrow.RecordBatch // retained for the piece
-	from, to int
-	position uint64 // of the batch's first row
-	split    scan.Split
-}
-
+// newFeed returns the feed of an input that nobody has read.
 func newFeed(splits []scan.Split) *feed {
-	f := &feed{splits: splits, pieces: make(chan piece), done: make(chan struct{})}
+	f := &feed{splits: splits, pieces: make(chan aggregator.Piece), done: make(chan struct{})}
 	if len(splits) == 0 {
 		close(f.done)
 	}
@@ -56,7 +49,7 @@ func (f *feed) takeSplit() (scan.Split, bool) {
 
 // takePiece waits for a piece. It returns false when the input is used up or the context is done.
 // The worker is then active until it calls release.
-func (f *feed) takePiece(ctx context.Context) (piece, bool) {
+func (f *feed) takePiece(ctx context.Context) (aggregator.Piece, bool) {
 	f.waiting.Add(1)
 	defer f.waiting.Add(-1)
 	select {
@@ -65,32 +58,26 @@ func (f *feed) takePiece(ctx context.Context) (piece, bool) {
 	case <-f.done:
 	case <-ctx.Done():
 	}
-	return piece{}, false
+	return aggregator.Piece{}, false
 }
 
 // offer hands a piece to a waiting worker, if there is one.
-func (f *feed) offer(p piece) bool {
+func (f *feed) offer(p aggregator.Piece) bool {
 	if f.waiting.Load() == 0 {
 		return false
 	}
-	f.begin() // the receiver's
-	p.batch.Retain()
+	f.mu.Lock()
+	f.active++ // the receiver; done stays open, since the caller is active
+	f.mu.Unlock()
+	p.Batch.Retain()
 	select {
 	case f.pieces <- p:
 		return true
 	default:
-		p.batch.Release()
+		p.Batch.Release()
 		f.release()
 		return false
 	}
-}
-
-// begin counts one more split or piece as being worked on, until release is called. The caller works on one
-// itself, so that done stays open.
-func (f *feed) begin() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.active++
 }
 
 // release says that the worker is done with its split or piece.
@@ -100,5 +87,15 @@ func (f *feed) release() {
 	f.active--
 	if f.active == 0 && f.next == len(f.splits) {
 		close(f.done)
+	}
+}
+
+// spans notes that positions below end belong to the input.
+func (f *feed) spans(end uint64) {
+	for {
+		known := f.span.Load()
+		if end <= known || f.span.CompareAndSwap(known, end) {
+			return
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/aggregator"
 	"github.com/mpga/mpga/engine/scan"
 )
 
@@ -34,16 +35,16 @@ func feedWorkers(ctx context.Context, f *feed, workers int, batch arrow.RecordBa
 	for w := range workers {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(4, uint64(w)))
-			work := func(p piece) {
-				for from := p.from; from < p.to && ctx.Err() == nil; from++ {
-					if half := (p.to - from) / 2; half > 10 {
+			work := func(p aggregator.Piece) {
+				for from := p.From; from < p.To && ctx.Err() == nil; from++ {
+					if half := (p.To - from) / 2; half > 10 {
 						rest := p
-						rest.from = p.to - half
+						rest.From = p.To - half
 						if f.offer(rest) {
-							p.to = rest.from
+							p.To = rest.From
 						}
 					}
-					seen[p.position+uint64(from)].Add(1)
+					seen[p.Position+uint64(from)].Add(1)
 					if rng.IntN(50) == 0 {
 						time.Sleep(time.Microsecond)
 					}
@@ -54,7 +55,7 @@ func feedWorkers(ctx context.Context, f *feed, workers int, batch arrow.RecordBa
 				if !ok {
 					break
 				}
-				work(piece{batch: batch, to: int(batch.NumRows()), position: split.Position(), split: split})
+				work(aggregator.Piece{Batch: batch, To: int(batch.NumRows()), Position: split.Position(), Split: split})
 				f.release()
 			}
 			for {
@@ -63,7 +64,7 @@ func feedWorkers(ctx context.Context, f *feed, workers int, batch arrow.RecordBa
 					return
 				}
 				work(p)
-				p.batch.Release()
+				p.Batch.Release()
 				f.release()
 			}
 		})
@@ -136,11 +137,11 @@ func TestFeedOfferWithoutTaker(t *testing.T) {
 		t.Fatal("no split")
 	}
 	f.waiting.Add(1) // a worker that is about to wait, and is not there yet
-	if f.offer(piece{batch: batch, to: 10}) {
+	if f.offer(aggregator.Piece{Batch: batch, To: 10}) {
 		t.Error("nobody took a piece that was given away")
 	}
 	f.waiting.Add(-1)
-	if f.offer(piece{batch: batch, to: 10}) {
+	if f.offer(aggregator.Piece{Batch: batch, To: 10}) {
 		t.Error("nobody waits, and a piece was given away")
 	}
 	f.release()

@@ -20,6 +20,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // everyThird keeps the rows between two values of a 64-bit column that three divides.
@@ -113,9 +114,9 @@ func TestFilteredSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, knobs := range []engine.TestingKnobs{{}, {BatchRows: 700}, {BatchRows: 5000, NoPreAgg: true}} {
+	for _, knobs := range []testknobs.Engine{{}, {BatchRows: 700}, {BatchRows: 5000, NoPreAgg: true}} {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 3, Allocator: mem}, knobs))
+		eng := openChecked(t, testknobs.With(engine.Options{Threads: 3, Allocator: mem}, knobs))
 		filtered, err := scan.Filter(t.Context(), src, filter.predicate())
 		if err != nil {
 			t.Fatal(err)

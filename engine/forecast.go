@@ -5,8 +5,9 @@ import (
 	"errors"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/encode"
+	"github.com/mpga/mpga/engine/aggregator"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Forecast is what a query is expected to do, by the statistics of its source and a sample of its
@@ -28,32 +29,39 @@ const (
 	sampleSplits = 16
 )
 
-// forecast looks at a sample and says what the query will do.
-func (q *execution) forecast(ctx context.Context, stats scan.Stats) (Forecast, error) {
-	f := Forecast{Rows: q.progress.rowsTotal, MemoryBytes: -1, SpillBytes: -1}
-	sampler := q.run.NewSampler()
-	if !stats.Once && q.bound.Keys.Words > 0 {
-		if err := q.sample(ctx, sampler, &f); err != nil {
+// forecaster looks at a sample of the input, and says what a query will do.
+type forecaster struct {
+	engine  *Engine
+	query   *aggregator.Query
+	splits  []scan.Split
+	bytes   int64 // of the input; -1 when it is not known
+	sampler *cpuagg.Sampler
+}
+
+func (s *forecaster) forecast(ctx context.Context) (Forecast, error) {
+	f := Forecast{Rows: s.query.Rows, MemoryBytes: -1, SpillBytes: -1}
+	if !s.query.Once && s.query.Bound.Keys.Words > 0 {
+		if err := s.sample(ctx, &f); err != nil {
 			return f, err
 		}
 	}
-	f.Forecast = sampler.Forecast(f.Rows, q.workers)
+	f.Forecast = s.sampler.Forecast(f.Rows, s.query.Workers)
 	if f.Groups >= 0 {
 		f.MemoryBytes = f.TableBytes + f.PageBytes
-		f.SpillBytes = q.spillBytes(&f.Forecast)
+		f.SpillBytes = s.spillBytes(&f.Forecast)
 	}
 	return f, nil
 }
 
 // spillBytes foretells how much of the pages a store writes to disk: when an eighth of the budget is
 // left it begins, and a quarter is left then. Tables, open pages and decoded columns stay.
-func (q *execution) spillBytes(f *cpuagg.Forecast) int64 {
+func (s *forecaster) spillBytes(f *cpuagg.Forecast) int64 {
 	words := 0
-	for i := range q.bound.Columns {
-		words += q.bound.Columns[i].Kind.Words()
+	for i := range s.query.Bound.Columns {
+		words += s.query.Bound.Columns[i].Kind.Words()
 	}
-	decoded := int64(q.workers) * forecastBatchRows * 8 * int64(words)
-	limit := q.engine.memory.Limit()
+	decoded := int64(s.query.Workers) * forecastBatchRows * 8 * int64(words)
+	limit := s.engine.memory.Limit()
 	held := f.TableBytes + f.OpenBytes + decoded
 	if held+f.PageBytes <= limit-limit/8 {
 		return 0
@@ -66,85 +74,64 @@ const forecastBatchRows = 1 << 16
 
 // sample reads the first rows of splits spread over the input, and estimates the rows of the input
 // from their bytes where they are not known.
-func (q *execution) sample(ctx context.Context, s *cpuagg.Sampler, f *Forecast) error {
-	n := min(len(q.splits), sampleSplits)
+func (s *forecaster) sample(ctx context.Context, f *Forecast) error {
+	n := min(len(s.splits), sampleSplits)
 	var bytesRead int64
 	whole := true
 	for i := range n {
-		split := q.splits[i*len(q.splits)/n]
 		if i > 0 {
-			s.NextPart()
+			s.sampler.NextPart()
 		}
-		bytes, end, err := q.sampleSplit(ctx, s, split, sampleRows/n)
+		bytes, end, err := s.sampleSplit(ctx, s.splits[i*len(s.splits)/n], sampleRows/n)
 		if err != nil {
 			return err
 		}
 		bytesRead += bytes
 		whole = whole && end
 	}
-	f.RowsSampled, f.SplitsSampled = s.Rows(), n
+	f.RowsSampled, f.SplitsSampled = s.sampler.Rows(), n
 	if f.Rows >= 0 {
 		return nil
 	}
-	switch total := q.progress.bytesTotal; {
-	case whole && n == len(q.splits):
-		f.Rows = s.Rows()
-	case total >= 0 && bytesRead > 0:
-		f.Rows = max(int64(float64(s.Rows())*float64(total)/float64(bytesRead)), s.Rows())
+	switch {
+	case whole && n == len(s.splits):
+		f.Rows = s.sampler.Rows()
+	case s.bytes >= 0 && bytesRead > 0:
+		f.Rows = max(int64(float64(s.sampler.Rows())*float64(s.bytes)/float64(bytesRead)), s.sampler.Rows())
 	}
 	return nil
-}
-
-// sampleSplit reads the first rows of a split. It returns the bytes that they took in the input, and
-// whether there were no more.
-func (q *execution) sampleSplit(ctx context.Context, s *cpuagg.Sampler, split scan.Split, rows int) (bytes int64, end bool, err error) {
-	r := &reader{query: q, encoder: encode.NewEncoder(q.bound, q.final.Interners)}
-	err = q.engine.decode(split, func() error {
-		opt := q.engine.readOptions()
-		opt.BatchRows = min(rows, sampleBatchRows)
-		opt.Progress = func(n int64) { bytes += n }
-		batches, err := split.Open(ctx, opt)
-		if err != nil {
-			return err
-		}
-		defer batches.Release()
-		for rows > 0 {
-			if !batches.Next() {
-				end = true
-				return batches.Err()
-			}
-			var n int
-			r.batch = batches.RecordBatch()
-			err := r.encode(split, func() (err error) {
-				n, err = r.sampleBatch(s, rows)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			rows -= n
-		}
-		return nil
-	})
-	return bytes, end, errors.Join(err, context.Cause(ctx))
 }
 
 // sampleBatchRows is how many rows of a sample are decoded at a time.
 const sampleBatchRows = 1 << 12
 
-// sampleBatch adds the first rows of the current batch, and returns how many it had.
-func (r *reader) sampleBatch(s *cpuagg.Sampler, rows int) (int, error) {
-	rows = min(rows, int(r.batch.NumRows()))
-	if err := r.encoder.SetBatch(r.batch, 0); err != nil {
-		return 0, err
+// sampleSplit reads the first rows of a split. It returns the bytes that they took in the input, and
+// whether there were no more.
+func (s *forecaster) sampleSplit(ctx context.Context, split scan.Split, rows int) (bytes int64, end bool, err error) {
+	opt := s.engine.readOptions()
+	opt.BatchRows = min(rows, sampleBatchRows)
+	opt.Progress = func(n int64) { bytes += n }
+	batches, err := openSplit(ctx, split, opt, s.engine.opt.Logger)
+	if err != nil {
+		return bytes, false, errors.Join(err, context.Cause(ctx))
 	}
-	for from := 0; from < rows; {
-		tile, err := r.encoder.Encode(from, rows)
-		if err != nil {
-			return 0, err
+	defer batches.Release()
+	way := s.query.NewRows(0, nil)
+	for rows > 0 {
+		batch, err := batches.next()
+		if batch == nil || err != nil {
+			return bytes, err == nil, errors.Join(err, context.Cause(ctx))
 		}
-		s.Add(tile)
-		from += tile.Rows
+		n := min(rows, int(batch.NumRows()))
+		way.SetPiece(aggregator.Piece{Batch: batch, To: n, Split: split})
+		err = way.Tiles(0, n, func(t *rowdata.Tile) error {
+			s.sampler.Add(t)
+			return nil
+		})
+		if err != nil {
+			return bytes, false, err
+		}
+		rows -= n
 	}
-	return rows, nil
+	return bytes, false, context.Cause(ctx)
 }

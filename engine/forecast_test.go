@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // within reports whether two figures differ by no more than a factor, or both are at most few.
@@ -62,7 +63,7 @@ func TestForecast(t *testing.T) {
 // compareForecast runs a query and compares what it did with what was foretold.
 func compareForecast(t *testing.T, src scan.Source, memoryBytes int64, factor float64, routes []cpuagg.Route) {
 	t.Helper()
-	opt := engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: memoryBytes})
+	opt := testknobs.With(engine.Options{Threads: 2, TempDir: t.TempDir()}, testknobs.Engine{MemoryBytes: memoryBytes})
 	eng := openChecked(t, opt)
 	q := query.Query{Keys: []query.Key{{Column: "key"}}, Aggregates: []query.Aggregate{{Func: query.Sum, Args: []string{"value"}}, {Func: query.CountStar}}}
 	plan, err := eng.Explain(t.Context(), src, q)

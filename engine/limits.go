@@ -3,9 +3,11 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/store"
 )
 
@@ -19,36 +21,42 @@ const (
 	roomCopiesOwn = 3
 )
 
-// room returns an ErrMemoryLimit where results do not fit the memory that they take until they are in a file, once
+// resultRoom looks for room for results.
+type resultRoom struct {
+	memory  *mem.Memory
+	largest atomic.Int64 // bytes of the largest result so far
+}
+
+// find returns an ErrMemoryLimit where results do not fit the memory that they take until they are in a file, once
 // pages that wait have left it.
-func (q *execution) room(bytes int64) error {
+func (r *resultRoom) find(bytes int64) error {
 	if bytes <= roomBytesMin {
 		return nil
 	}
 	copies := int64(roomCopiesOwn)
-	if largest := q.roomLargest.Load(); bytes > largest+largest/4 {
+	if largest := r.largest.Load(); bytes > largest+largest/4 {
 		copies = roomCopies
 	}
-	if err := q.engine.memory.Room(copies * bytes); err != nil {
+	if err := r.memory.Room(copies * bytes); err != nil {
 		return fmt.Errorf("a result of %s, %d times as much until it is in a file: %w", humanize.IBytes(uint64(bytes)), roomCopies, err)
 	}
-	q.roomLargest.Store(max(bytes, q.roomLargest.Load()))
+	r.largest.Store(max(bytes, r.largest.Load()))
 	return nil
 }
 
-// explainLimit adds to an error of a limit which knob there is, and what would have done.
-func (q *execution) explainLimit(err error) error {
+// explainLimit adds to an error of a limit which knob there is, and what would have done: after that many bytes were
+// stored, when the query was as far as its progress says.
+func explainLimit(err error, stored int64, p *progress) error {
 	if !errors.Is(err, store.ErrTempLimit) {
 		return err
 	}
-	total, read := q.progress.rowsTotal, q.progress.rows.Load()
+	total, read := p.rowsTotal, p.rows.Load()
 	if total <= 0 || read <= 0 {
 		return fmt.Errorf("%w; %s", err, store.TempLimitKnobs)
 	}
-	used := q.store.Stored()
-	need := float64(used) * float64(total) / float64(read) * tempSlack
+	need := float64(stored) * float64(total) / float64(read) * tempSlack
 	if read == total {
-		need = float64(used) * mergeSlack
+		need = float64(stored) * mergeSlack
 	}
 	return fmt.Errorf("%w; %.0f%% of the rows are read: a --temp-limit (TempLimit) of about %s would do, on a --temp-dir (TempDir) that has it, or a larger --memory-limit (MemoryLimit)",
 		err, 100*float64(read)/float64(total), humanize.IBytes(uint64(need)))

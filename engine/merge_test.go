@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/store"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // Would catch a merge that holds its input in memory, or that cannot spill it.
@@ -24,7 +25,7 @@ func TestMergeWithinMemory(t *testing.T) {
 	pieces := cutBatches(rand.New(rand.NewPCG(1, 1)), batches, 3)
 	var sources [][]partial.Blob
 	var size int64
-	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2}, engine.TestingKnobs{MemoryBytes: 2 << 20}))
+	eng := openChecked(t, testknobs.With(engine.Options{Threads: 2}, testknobs.Engine{MemoryBytes: 2 << 20}))
 	for _, piece := range pieces {
 		blobs, err := partialOf(eng, "a piece", scan.Batches(schema, piece), q, 2)
 		if err != nil {

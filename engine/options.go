@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/machine"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -69,32 +70,11 @@ type Options struct {
 	// they are opened.
 	MeasureLink bool
 
-	testing TestingKnobs
+	testing testknobs.Engine
 }
 
-// TestingKnobs force paths that small inputs would not take. None of them may change an answer.
-type TestingKnobs struct {
-	BatchRows    int  // rows of a batch asked of the source
-	ResultRows   int  // rows of a result batch
-	TableGroups  int  // groups that fit a worker's pre-aggregation table
-	RadixBits    int  // fan-out of the scatter, as bits
-	NoPreAgg     bool // scatter all rows
-	AlwaysPreAgg bool // scatter no rows, only states
-	NoDense      bool // no tables that are addressed by the key itself
-
-	MemoryBytes int64 // in place of MemoryLimit, of pages and tables alone; of any size
-	SpillAll    bool  // write every page to disk
-	ForceSplits int   // split every partition of more than one group that often
-
-	EstimateFactor float64 // of the groups, when the fan-out is chosen
-
-	Device device.Knobs
-}
-
-// WithTestingKnobs returns options that force paths, for tests.
-func WithTestingKnobs(o Options, knobs TestingKnobs) Options {
-	o.testing = knobs
-	return o
+func init() {
+	testknobs.Register(func(options any, k testknobs.Engine) { options.(*Options).testing = k })
 }
 
 // EnsureDefaults fills in what is zero.

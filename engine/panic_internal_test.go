@@ -19,34 +19,34 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	ordering "github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // panicRoutes are the ways through an engine on which goroutines are made to panic.
 var panicRoutes = map[string]struct {
 	device string
-	knobs  TestingKnobs
+	knobs  testknobs.Engine
 	query  query.Query
 	run    func(ctx context.Context, e *Engine, src scan.Source, q query.Query) ([]string, error)
 }{
-	"dense":   {"cpu", TestingKnobs{}, panicQuery("small"), aggregated},
-	"hash":    {"cpu", TestingKnobs{NoDense: true}, panicQuery("k"), aggregated},
-	"strings": {"cpu", TestingKnobs{}, panicQuery("s"), aggregated},
-	"scatter": {"cpu", TestingKnobs{NoPreAgg: true, NoDense: true, RadixBits: 3}, panicQuery("k"), aggregated},
-	"spill":   {"cpu", TestingKnobs{SpillAll: true, NoPreAgg: true, NoDense: true, RadixBits: 3, ForceSplits: 1}, panicQuery("s"), aggregated},
-	"sort":    {"cpu", TestingKnobs{}, panicQuery("k"), sorted},
-	"partial": {"cpu", TestingKnobs{}, panicQuery("k"), merged},
+	"dense":   {"cpu", testknobs.Engine{}, panicQuery("small"), aggregated},
+	"hash":    {"cpu", testknobs.Engine{NoDense: true}, panicQuery("k"), aggregated},
+	"strings": {"cpu", testknobs.Engine{}, panicQuery("s"), aggregated},
+	"scatter": {"cpu", testknobs.Engine{NoPreAgg: true, NoDense: true, RadixBits: 3}, panicQuery("k"), aggregated},
+	"spill":   {"cpu", testknobs.Engine{SpillAll: true, NoPreAgg: true, NoDense: true, RadixBits: 3, ForceSplits: 1}, panicQuery("s"), aggregated},
+	"sort":    {"cpu", testknobs.Engine{}, panicQuery("k"), sorted},
+	"partial": {"cpu", testknobs.Engine{}, panicQuery("k"), merged},
 
-	"device, each tile":       {"host:64MiB", TestingKnobs{Device: device.Knobs{TileRows: 900, Groups: 1}}, panicQuery("small"), aggregated},
-	"device, one table":       {"host:64MiB", TestingKnobs{Device: device.Knobs{TileRows: 900, Groups: 3000}}, panicQuery("k"), aggregated},
-	"device, partitions":      {"host:64MiB", TestingKnobs{Device: device.Knobs{TileRows: 900, Groups: 1 << 40, RadixBits: 3, Count: 2}}, panicQuery("k"), aggregated},
-	"device, for the CPU":     {"host:64MiB", TestingKnobs{NoDense: true, Device: device.Knobs{TileRows: 900}}, panicQuery("s"), aggregated},
-	"device, opened meantime": {"host:64MiB", TestingKnobs{Device: device.Knobs{TileRows: 900, Opens: time.Nanosecond}}, panicQuery("k"), aggregated},
+	"device, each tile":       {"host:64MiB", testknobs.Engine{Device: testknobs.Device{TileRows: 900, Groups: 1}}, panicQuery("small"), aggregated},
+	"device, one table":       {"host:64MiB", testknobs.Engine{Device: testknobs.Device{TileRows: 900, Groups: 3000}}, panicQuery("k"), aggregated},
+	"device, partitions":      {"host:64MiB", testknobs.Engine{Device: testknobs.Device{TileRows: 900, Groups: 1 << 40, RadixBits: 3, Count: 2}}, panicQuery("k"), aggregated},
+	"device, for the CPU":     {"host:64MiB", testknobs.Engine{NoDense: true, Device: testknobs.Device{TileRows: 900}}, panicQuery("s"), aggregated},
+	"device, opened meantime": {"host:64MiB", testknobs.Engine{Device: testknobs.Device{TileRows: 900, Opens: time.Nanosecond}}, panicQuery("k"), aggregated},
 }
 
 func panicQuery(key string) query.Query {
@@ -221,9 +221,9 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-func openForPanics(t *testing.T, deviceName string, knobs TestingKnobs) *Engine {
+func openForPanics(t *testing.T, deviceName string, knobs testknobs.Engine) *Engine {
 	t.Helper()
-	e, err := Open(WithTestingKnobs(Options{Threads: 3, Device: deviceName, MemoryLimit: 1 << 30, TempDir: t.TempDir(), Progress: func(Progress) {}}, knobs))
+	e, err := Open(testknobs.With(Options{Threads: 3, Device: deviceName, MemoryLimit: 1 << 30, TempDir: t.TempDir(), Progress: func(Progress) {}}, knobs))
 	if err != nil {
 		t.Fatal(err)
 	}

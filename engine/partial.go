@@ -3,10 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/device"
+	"github.com/mpga/mpga/engine/aggregator"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
@@ -42,20 +43,18 @@ func (e *Engine) partial(ctx context.Context, src scan.Source, q query.Query, op
 	if err != nil {
 		return Stats{}, err
 	}
-	run := newQuery(e, bound, src.Stats(), splits, started)
-	run.source = src
-	return e.writeBlobs(ctx, run, blobs)
+	return e.writeBlobs(ctx, newAggregation(e, bound, src, splits, started), blobs)
 }
 
 // writeBlobs runs a query whose output are blobs.
 func (e *Engine) writeBlobs(ctx context.Context, run *execution, blobs *partial.Writer) (Stats, error) {
-	ctx, cancel, done, err := e.enter(ctx)
+	ctx, cancel, done, err := e.life.enter(ctx)
 	if err != nil {
 		return Stats{}, err
 	}
 	defer done()
 	defer cancel(nil)
-	run.output = &blobOutput{run, blobs}
+	run.setOutput(&blobOutput{query: run, blobs: blobs})
 	err = errors.Join(run.execute(ctx), blobs.Abandon())
 	return run.stats(), err
 }
@@ -64,26 +63,102 @@ func (e *Engine) writeBlobs(ctx context.Context, run *execution, blobs *partial.
 type blobOutput struct {
 	query *execution
 	blobs *partial.Writer
+	begun bool
 }
 
 // begin implements output: how many positions the source takes is known now.
 func (o *blobOutput) begin() error {
-	return o.blobs.Begin(o.query.progress.rows.Load(), o.query.span.Load())
+	if o.begun {
+		return nil
+	}
+	o.begun = true
+	return o.blobs.Begin(o.query.progress.rows.Load(), o.query.feed.span.Load())
 }
 
 // writer implements output.
-func (o *blobOutput) writer() device.Writer {
+func (o *blobOutput) writer() aggregator.Writer {
 	groups := &o.query.progress.groups
-	return stateWriter{o.blobs.Worker(o.query.run, &o.query.final, func(n int) { groups.Add(int64(n)) })}
+	return stateWriter{o.blobs.Worker(o.query.cpu.Run(), &o.query.final, func(n int) { groups.Add(int64(n)) })}
 }
 
 // end implements output.
 func (o *blobOutput) end() error { return o.blobs.End() }
 
-// stateWriter is one worker's way to the blobs, as a device.Writer.
+// stateWriter is one worker's way to the blobs, as a aggregator.Writer.
 type stateWriter struct{ *partial.WorkerWriter }
 
-// Write implements device.Writer.
+// Write implements aggregator.Writer.
 func (w stateWriter) Write(ctx context.Context, _ *threads.Thread, g *cpuagg.Groups) error {
 	return w.WorkerWriter.Write(ctx, g)
+}
+
+// Merge merges the partial states of sources, each given as the blobs that one call of Partial has
+// written, in any order. The order of the sources is that of the input. The result is read as
+// Aggregate's is.
+//
+// What does not fit together is ErrPartials, what is damaged store.ErrCorrupt, and what another
+// version has written store.ErrVersion.
+func (e *Engine) Merge(ctx context.Context, sources [][]partial.Blob, opt partial.MergeOptions) (result *Result, err error) {
+	err = spawn.Call(func() error {
+		run, err := e.newMerge(ctx, sources, opt)
+		if err == nil {
+			result, err = e.stream(ctx, run)
+		}
+		return err
+	})
+	return result, err
+}
+
+// MergePartial merges the partial states of sources to partial states, as of one source: a tree of merges
+// gives the answer that one merge gives, or one query of the whole input. The sources' runs are noted, so
+// that none of them counts twice further up. Options are as for Partial, but that Partitions is by default
+// what the sources have.
+func (e *Engine) MergePartial(ctx context.Context, sources [][]partial.Blob, opt partial.Options) (stats Stats, err error) {
+	err = spawn.Call(func() (err error) {
+		stats, err = e.mergePartial(ctx, sources, opt)
+		return err
+	})
+	return stats, err
+}
+
+func (e *Engine) mergePartial(ctx context.Context, sources [][]partial.Blob, opt partial.Options) (Stats, error) {
+	run, err := e.newMerge(ctx, sources, partial.MergeOptions{})
+	if err != nil {
+		return Stats{}, err
+	}
+	if opt.Partitions == 0 {
+		opt.Partitions = run.adopted.Partitions()
+	}
+	if err := opt.Validate(); err != nil {
+		return Stats{}, err
+	}
+	blobs, err := partial.NewWriter(run.shared.Bound, e.memory, opt)
+	if err != nil {
+		return Stats{}, err
+	}
+	blobs.Merges(run.adopted)
+	return e.writeBlobs(ctx, run, blobs)
+}
+
+// newMerge returns the query that merges sources.
+func (e *Engine) newMerge(ctx context.Context, sources [][]partial.Blob, opt partial.MergeOptions) (*execution, error) {
+	started := time.Now()
+	if e.life.isClosed() {
+		return nil, ErrClosed
+	}
+	pass, err := partial.Open(ctx, sources, opt)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := pass.Bind(e.memory)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", sources[0][0].Name(), err)
+	}
+	run := newQuery(e, bound, scan.Stats{Rows: pass.States(), Bytes: pass.Bytes()}, nil, started)
+	run.adopted = pass
+	pass.Read = func(states, bytes int64) {
+		run.progress.rows.Add(states)
+		run.progress.bytes.Add(bytes)
+	}
+	return run, nil
 }

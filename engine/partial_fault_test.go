@@ -16,6 +16,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -84,7 +85,7 @@ func TestPartialFaults(t *testing.T) {
 
 // throughFiles writes partial states of pieces to directories and merges them.
 func throughFiles(t *testing.T, fsys vfs.FS, dir string, schema *arrow.Schema, pieces [][]arrow.RecordBatch) (*grouptest.Rows, error) {
-	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{FS: fsys, TempDir: dir, Threads: 2}, engine.TestingKnobs{SpillAll: true, ForceSplits: 1}))
+	eng := openChecked(t, testknobs.With(engine.Options{FS: fsys, TempDir: dir, Threads: 2}, testknobs.Engine{SpillAll: true, ForceSplits: 1}))
 	defer eng.Close()
 	var sources [][]partial.Blob
 	for i, piece := range pieces {

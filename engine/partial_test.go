@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // memoryBlob is a blob in memory.
@@ -117,7 +118,7 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 	defer mem.AssertSize(t, 0)
 	open := func() *engine.Engine {
 		options := engine.Options{Threads: 1 + rng.IntN(4), Allocator: mem}
-		knobs := engine.TestingKnobs{
+		knobs := testknobs.Engine{
 			NoDense: rng.IntN(2) == 0, NoPreAgg: rng.IntN(3) == 0, AlwaysPreAgg: rng.IntN(3) == 0,
 			RadixBits: rng.IntN(5), TableGroups: []int{0, 5, 100, 3000}[rng.IntN(4)],
 			ResultRows: []int{0, 3, 1000}[rng.IntN(3)],
@@ -127,7 +128,7 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 		if rng.IntN(2) == 0 {
 			options.Device, knobs.Device = randomDevice(rng)
 		}
-		eng, err := engine.Open(engine.WithTestingKnobs(options, knobs))
+		eng, err := engine.Open(testknobs.With(options, knobs))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,40 +1,36 @@
 package engine
 
 import (
-	"cmp"
 	"sync/atomic"
 	"time"
 
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
 // progress counts what a running query has done and reports it now and then.
 type progress struct {
+	clock
 	report     func(Progress)
-	started    time.Time
 	rowsTotal  int64 // -1 when it is not known
-	bytesTotal int64
+	bytesTotal int64 // -1 when it is not known
 
-	phase     atomic.Pointer[Phase]
-	began     atomic.Int64 // of the phase, in nanoseconds since started
-	reading   atomic.Int64 // nanoseconds that the input took; 0 until it is used up
-	rows      atomic.Int64
-	bytes     atomic.Int64
-	groups    atomic.Int64
+	rows      atomic.Int64 // read
+	bytes     atomic.Int64 // read
+	groups    atomic.Int64 // emitted
+	batches   atomic.Int64 // of the result
 	scattered func() int64 // rows and states in partitions
 	work      atomic.Int64 // of the tasks, in rows and states
 	workDone  atomic.Int64
-	fraction  float64 // as last reported; -1 at first
-	last      Progress
+	last      Progress // as last reported
 }
 
 // reportEvery is the time between two reports.
 const reportEvery = 100 * time.Millisecond
 
 func newProgress(report func(Progress), stats scan.Stats, splits []scan.Split, started time.Time) *progress {
-	p := &progress{report: report, started: started, rowsTotal: stats.Rows, fraction: -1, scattered: func() int64 { return 0 }}
+	p := &progress{report: report, rowsTotal: stats.Rows, last: Progress{Fraction: -1}}
+	p.started, p.times = started, map[Phase]time.Duration{PhasePlan: time.Since(started)}
 	for _, s := range splits {
 		p.bytesTotal += s.Bytes()
 	}
@@ -44,28 +40,6 @@ func newProgress(report func(Progress), stats scan.Stats, splits []scan.Split, s
 	p.setPhase(PhasePlan)
 	return p
 }
-
-// setPhase begins a phase.
-func (p *progress) setPhase(phase Phase) {
-	now := int64(time.Since(p.started))
-	if *cmp.Or(p.phase.Load(), &phase) == PhasePartition && phase == PhaseProcess {
-		p.reading.Store(now - p.began.Load())
-	}
-	p.began.Store(now)
-	p.phase.Store(&phase)
-}
-
-// addTasks tells of tasks that wait.
-func (p *progress) addTasks(tasks []cpuagg.Task) {
-	for i := range tasks {
-		p.work.Add(taskWork(&tasks[i]))
-	}
-}
-
-// endTask tells that a task is done, or that other tasks stand in its place.
-func (p *progress) endTask(task cpuagg.Task) { p.workDone.Add(taskWork(&task)) }
-
-func taskWork(t *cpuagg.Task) int64 { return max(t.Rows(), 1) }
 
 // start reports until the returned function is called, which reports a last time if all is done.
 func (p *progress) start() (stop func(done bool) error) {
@@ -108,6 +82,7 @@ func (p *progress) now(done bool) Progress {
 		Elapsed:    elapsed,
 		Reading:    time.Duration(p.reading.Load()),
 		Left:       -1,
+		Fraction:   p.last.Fraction,
 		Done:       done,
 	}
 	m := moment{
@@ -123,15 +98,14 @@ func (p *progress) now(done bool) Progress {
 		now.Reading, m.reading = m.phase, m.phase
 	}
 	if left := m.left(now.Phase); left >= 0 {
-		p.fraction = max(p.fraction, min(float64(elapsed)/float64(elapsed+left), fractionMax))
-		if elapsed >= leftAfter && p.fraction >= leftFraction {
+		now.Fraction = max(now.Fraction, min(float64(elapsed)/float64(elapsed+left), fractionMax))
+		if elapsed >= leftAfter && now.Fraction >= leftFraction {
 			now.Left = left
 		}
 	}
 	if done {
-		p.fraction, now.Left = 1, 0
+		now.Fraction, now.Left = 1, 0
 	}
-	now.Fraction = p.fraction
 	// Input that is read once more counts when it is more than before.
 	now.RowsRead, now.BytesRead = max(now.RowsRead, p.last.RowsRead), max(now.BytesRead, p.last.BytesRead)
 	now.Reading = max(now.Reading, p.last.Reading)

@@ -30,7 +30,7 @@ func (r *Result) finish(err error) {
 		r.stats = r.query.stats()
 		return nil
 	})
-	r.err = spawn.InQuery(cmp.Or(err, statsErr), r.query.bound.Query.String())
+	r.err = spawn.InQuery(cmp.Or(err, statsErr), r.query.shared.Bound.Query.String())
 	r.query = nil
 	close(r.batches)
 	r.cancel(nil)

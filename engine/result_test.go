@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // allOf reads a result by a range loop, and checks that an error comes last and without a batch.
@@ -37,7 +38,7 @@ func allOf(t *testing.T, result *engine.Result, each func(arrow.RecordBatch)) (r
 // that keeps memory of the result.
 func TestAllBreaks(t *testing.T) {
 	for breakAt := range 8 {
-		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 3}, scatterKnobs))
+		eng := openChecked(t, testknobs.With(engine.Options{Threads: 3}, scatterKnobs))
 		result := mustAggregate(t, eng, &madeSource{splits: 3, batches: 2, rows: 300, groups: 100}, madeQuery)
 		var rows int64
 		var kept arrow.RecordBatch
@@ -74,7 +75,7 @@ func TestAllBreaks(t *testing.T) {
 // Would catch an error that a loop over a result does not see, sees twice, or takes for the end.
 func TestAllErrors(t *testing.T) {
 	errSource := errors.New("the disk is on fire")
-	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2}, scatterKnobs))
+	eng := openChecked(t, testknobs.With(engine.Options{Threads: 2}, scatterKnobs))
 	src := &madeSource{splits: 2, batches: 3, rows: 100, groups: 10}
 	src.hook = func(_ context.Context, split, batch int, _ memory.Allocator) (arrow.RecordBatch, error) {
 		if split == 1 && batch == 1 {

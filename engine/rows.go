@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine/scan"
+	ordering "github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"
 )
@@ -98,39 +99,30 @@ func (r *Rows) run(ctx context.Context, workers int) error {
 
 // read reads a split.
 func (r *Rows) read(ctx context.Context, t *threads.Thread, m RowMap, split scan.Split) error {
-	var from array.RecordReader
-	err := r.engine.decode(split, func() (err error) {
-		opt := r.engine.readOptions()
-		opt.Wait = t.Wait
-		from, err = split.Open(ctx, opt)
-		return err
-	})
+	opt := r.engine.readOptions()
+	opt.Wait = t.Wait
+	batches, err := openSplit(ctx, split, opt, r.engine.opt.Logger)
 	if err != nil {
 		return err
 	}
-	defer from.Release()
+	defer batches.Release()
 	for {
-		var more bool
-		err := r.engine.decode(split, func() error {
-			more = from.Next()
-			return from.Err()
-		})
-		if err != nil || !more {
+		batch, err := batches.next()
+		if batch == nil || err != nil {
 			return err
 		}
 		spawn.Step()
-		if err := r.mapBatch(ctx, t, m, from, split); err != nil {
+		if err := r.mapBatch(ctx, t, m, batches, batch); err != nil {
 			return err
 		}
 	}
 }
 
 // mapBatch sends what is made of the current batch of a split.
-func (r *Rows) mapBatch(ctx context.Context, t *threads.Thread, m RowMap, from array.RecordReader, split scan.Split) error {
-	batch := from.RecordBatch()
+func (r *Rows) mapBatch(ctx context.Context, t *threads.Thread, m RowMap, from *splitReader, batch arrow.RecordBatch) error {
 	err := scan.UseBatch(batch, func() error { return m.Begin(ctx, batch) })
 	if err != nil {
-		return scan.Placed(from, split.Name(), err)
+		return scan.Placed(from.RecordReader, from.split.Name(), err)
 	}
 	for {
 		var made arrow.RecordBatch
@@ -139,7 +131,7 @@ func (r *Rows) mapBatch(ctx context.Context, t *threads.Thread, m RowMap, from a
 			return err
 		})
 		if err != nil {
-			return scan.Placed(from, split.Name(), err)
+			return scan.Placed(from.RecordReader, from.split.Name(), err)
 		}
 		if made == nil {
 			return nil
@@ -159,4 +151,67 @@ func (r *Rows) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBa
 		batch.Release()
 	}
 	return t.Take(ctx)
+}
+
+// sortShare is the part of the memory limit that a sort may hold of rows before they go to disk. The
+// query whose result it sorts runs at the same time.
+const sortShare = 8
+
+// sortBytesMin is the least that a sort works with.
+const sortBytesMin = 1 << 20
+
+// Sort returns the rows of a reader, such as a Result, in order, within the engine's budgets. The input is
+// retained, and read by the first call of Next. A reader that is not released holds Close up. An error that is
+// ErrQuery says that the order does not suit the columns.
+func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering.By) (*ordering.Reader, error) {
+	ctx, _, done, err := e.enterBudgeted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var sorted *ordering.Reader
+	err = spawn.Call(func() (err error) {
+		sorted, err = ordering.New(ctx, input, by, e.sortOptions(), done)
+		return err
+	})
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return sorted, nil
+}
+
+// Collector is Sort for rows that the caller adds. purpose is what errors say that the rows are ordered for. A collector
+// that is not released holds Close up.
+func (e *Engine) Collector(ctx context.Context, schema *arrow.Schema, by ordering.By, purpose string) (*ordering.Collector, error) {
+	ctx, _, done, err := e.enterBudgeted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opt := e.sortOptions()
+	opt.Purpose = purpose
+	var collector *ordering.Collector
+	err = spawn.Call(func() (err error) {
+		collector, err = ordering.NewCollector(ctx, schema, by, opt, done)
+		return err
+	})
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return collector, nil
+}
+
+// sortOptions are what the engine lets one sort use.
+func (e *Engine) sortOptions() ordering.Options {
+	return ordering.Options{
+		Bytes:     max(e.memory.Limit()/sortShare, sortBytesMin),
+		Memory:    e.memory,
+		Temp:      e.temp,
+		Threads:   e.opt.Threads,
+		Units:     e.threads,
+		BatchRows: e.opt.testing.ResultRows,
+		Allocator: e.results,
+
+		RunAllocator: e.opt.Allocator,
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/store"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -96,13 +97,13 @@ func holistic(dt arrow.DataType, rows int) []query.Aggregate {
 }
 
 // runsOf answers a query within a budget, compares the answer, and returns how many runs it took.
-func runsOf(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, knobs engine.TestingKnobs) int64 {
+func runsOf(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query, knobs testknobs.Engine) int64 {
 	t.Helper()
 	want, err := grouptest.Oracle(schema, batches, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, knobs))
+	eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, TempDir: t.TempDir()}, knobs))
 	result := mustAggregate(t, eng, scan.Batches(schema, batches), q)
 	defer result.Release()
 	got, err := grouptest.ReadAll(result, len(q.Keys))
@@ -130,7 +131,7 @@ func TestGroupLargerThanMemory(t *testing.T) {
 			schema, batches := heavyTable(rng, dt, rows, 2, rows/50)
 			for _, keys := range [][]query.Key{nil, {{Column: "k"}}} {
 				q := query.Query{Keys: keys, Aggregates: holistic(dt, rows), Overflow: query.OverflowWiden}
-				if runs := runsOf(t, schema, batches, q, engine.TestingKnobs{MemoryBytes: 640 << 10}); runs < 4 {
+				if runs := runsOf(t, schema, batches, q, testknobs.Engine{MemoryBytes: 640 << 10}); runs < 4 {
 					t.Errorf("%d runs: the test is too small", runs)
 				}
 			}
@@ -157,7 +158,7 @@ func TestHeavyGroupsAmongOthers(t *testing.T) {
 			}
 		}
 		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.CountDistinct, Args: []string{"v"}, Name: "d"})
-		runs := runsOf(t, schema, batches, q, engine.TestingKnobs{
+		runs := runsOf(t, schema, batches, q, testknobs.Engine{
 			MemoryBytes: []int64{1 << 20, 2 << 20, 12 << 20}[rng.IntN(3)], SpillAll: rng.IntN(3) == 0, NoDense: true,
 			NoPreAgg: rng.IntN(3) == 0, RadixBits: rng.IntN(4), ForceSplits: rng.IntN(4) % 3, ResultRows: []int{0, 3}[rng.IntN(2)],
 		})
@@ -172,7 +173,7 @@ func TestResultLargerThanMemory(t *testing.T) {
 	for _, a := range []query.Aggregate{
 		{Func: query.List, Args: []string{"v"}}, {Func: query.StringAgg, Args: []string{"v"}, Separator: ","},
 	} {
-		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 1, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 1 << 19}))
+		eng := openChecked(t, testknobs.With(engine.Options{Threads: 1, TempDir: t.TempDir()}, testknobs.Engine{MemoryBytes: 1 << 19}))
 		result := mustAggregate(t, eng, scan.Batches(schema, batches), query.Query{Aggregates: []query.Aggregate{a}})
 		defer result.Release()
 		_, err := grouptest.ReadAll(result, 0)
@@ -193,7 +194,7 @@ func TestPartialStatesOfHeavyGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 		open := func() *engine.Engine {
-			return openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 3 << 20}))
+			return openChecked(t, testknobs.With(engine.Options{Threads: 2, TempDir: t.TempDir()}, testknobs.Engine{MemoryBytes: 3 << 20}))
 		}
 		var sources [][]partial.Blob
 		for p, piece := range cutBatches(rng, batches, 2) {
@@ -222,7 +223,7 @@ func BenchmarkGroupLargerThanMemory(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 1, TempDir: b.TempDir()}, engine.TestingKnobs{MemoryBytes: 8 << 20}))
+			eng, err := engine.Open(testknobs.With(engine.Options{Threads: 1, TempDir: b.TempDir()}, testknobs.Engine{MemoryBytes: 8 << 20}))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -257,7 +258,7 @@ func TestRunsFaults(t *testing.T) {
 	dir := t.TempDir()
 	run := func(limit int64) error {
 		opt := engine.Options{Threads: 2, FS: fsys, TempDir: dir, TempLimit: limit}
-		eng := openChecked(t, engine.WithTestingKnobs(opt, engine.TestingKnobs{MemoryBytes: 1 << 20, NoDense: true}))
+		eng := openChecked(t, testknobs.With(opt, testknobs.Engine{MemoryBytes: 1 << 20, NoDense: true}))
 		result := mustAggregate(t, eng, scan.Batches(schema, batches), q)
 		defer result.Release()
 		got, err := grouptest.ReadAll(result, 1)
@@ -307,7 +308,7 @@ func TestRunsCancelled(t *testing.T) {
 	cause := errors.New("enough")
 	for i := range 30 {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		eng := openChecked(t, engine.WithTestingKnobs(engine.Options{Threads: 1, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 8 << 20}))
+		eng := openChecked(t, testknobs.With(engine.Options{Threads: 1, TempDir: t.TempDir()}, testknobs.Engine{MemoryBytes: 8 << 20}))
 		result, err := eng.Aggregate(ctx, src, q)
 		if err != nil {
 			t.Fatal(err)

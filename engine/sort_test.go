@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // Would catch a result that is sorted wrongly, or not within the engine's memory, and a sort that Close
@@ -27,7 +28,7 @@ func TestSort(t *testing.T) {
 	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "n"}}}
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Allocator: mem, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 8 << 20}))
+	eng, err := engine.Open(testknobs.With(engine.Options{Allocator: mem, TempDir: t.TempDir()}, testknobs.Engine{MemoryBytes: 8 << 20}))
 	if err != nil {
 		t.Fatal(err)
 	}

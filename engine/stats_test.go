@@ -7,6 +7,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // Would catch statistics of a query that spills and splits which leave out what it did, count it
@@ -17,8 +18,8 @@ func TestStatsOfSpilling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()},
-		engine.TestingKnobs{MemoryBytes: memory, SpillAll: true, RadixBits: 3, NoPreAgg: true, ForceSplits: 1})
+	opt := testknobs.With(engine.Options{Threads: 2, TempDir: t.TempDir()},
+		testknobs.Engine{MemoryBytes: memory, SpillAll: true, RadixBits: 3, NoPreAgg: true, ForceSplits: 1})
 	q := query.Query{Keys: []query.Key{{Column: "key"}}, Aggregates: []query.Aggregate{{Func: query.Sum, Args: []string{"value"}}}}
 	result := mustAggregate(t, openChecked(t, opt), src, q)
 	defer result.Release()

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
@@ -41,18 +41,18 @@ func TestTrace(t *testing.T) {
 	schema, batches := deviceTable(20_000, 5000)
 	for name, c := range map[string]struct {
 		device string
-		knobs  engine.TestingKnobs
+		knobs  testknobs.Engine
 		want   string // row: span
 	}{
-		"cpu":        {"cpu", engine.TestingKnobs{}, "query/phase: plan, query/phase: partition, query/phase: process, CPU/worker: read, CPU/worker: aggregate, CPU/worker: write"},
-		"spilled":    {"cpu", engine.TestingKnobs{SpillAll: true, RadixBits: 2, NoPreAgg: true, TableGroups: 64}, "disk/disk: write, disk/disk: read, CPU/worker: process"},
-		"table":      {"host:16MiB", engine.TestingKnobs{Device: device.Knobs{Groups: 5000}}, "device 0/stream: copy in, device 0/stream: insert, device 0/stream: compact, device 0/copy engine in: stream, device 0/copy engine out: stream"},
-		"partitions": {"host:16MiB", engine.TestingKnobs{Device: device.Knobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}}, "device 0/stream: scatter, device 0/stream: aggregate, device 0/copy engine in: stream, CPU/worker: fill tiles"},
+		"cpu":        {"cpu", testknobs.Engine{}, "query/phase: plan, query/phase: partition, query/phase: process, CPU/worker: read, CPU/worker: aggregate, CPU/worker: write"},
+		"spilled":    {"cpu", testknobs.Engine{SpillAll: true, RadixBits: 2, NoPreAgg: true, TableGroups: 64}, "disk/disk: write, disk/disk: read, CPU/worker: process"},
+		"table":      {"host:16MiB", testknobs.Engine{Device: testknobs.Device{Groups: 5000}}, "device 0/stream: copy in, device 0/stream: insert, device 0/stream: compact, device 0/copy engine in: stream, device 0/copy engine out: stream"},
+		"partitions": {"host:16MiB", testknobs.Engine{Device: testknobs.Device{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}}, "device 0/stream: scatter, device 0/stream: aggregate, device 0/copy engine in: stream, CPU/worker: fill tiles"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := trace.New()
 			opt := engine.Options{Threads: 1, Device: c.device, Trace: recorder, TempDir: t.TempDir()}
-			if stats := deviceStats(t, engine.WithTestingKnobs(opt, c.knobs), schema, batches, deviceQuery); stats.Groups != 4896 {
+			if stats := deviceStats(t, testknobs.With(opt, c.knobs), schema, batches, deviceQuery); stats.Groups != 4896 {
 				t.Errorf("%d groups", stats.Groups)
 			}
 			rows := rowsOf(t, recorder)
@@ -71,9 +71,9 @@ func TestTraceFailure(t *testing.T) {
 	schema, batches := deviceTable(20_000, 5000)
 	for _, work := range []int64{5, 40, 90} {
 		recorder := trace.New()
-		knobs := engine.TestingKnobs{Device: device.Knobs{Groups: 1 << 40, RadixBits: 2, TileRows: 1000, Fail: hostdevice.FailNth(work, true, errors.New("boom"))}}
+		knobs := testknobs.Engine{Device: testknobs.Device{Groups: 1 << 40, RadixBits: 2, TileRows: 1000, Fail: hostdevice.FailNth(work, true, errors.New("boom"))}}
 		opt := engine.Options{Threads: 2, Device: "host:16MiB", Trace: recorder}
-		if stats := deviceStats(t, engine.WithTestingKnobs(opt, knobs), schema, batches, deviceQuery); stats.Device.Reason == "" {
+		if stats := deviceStats(t, testknobs.With(opt, knobs), schema, batches, deviceQuery); stats.Device.Reason == "" {
 			t.Errorf("work %d: the device has not failed", work)
 		}
 		if rows := rowsOf(t, recorder); !rows["CPU/worker"]["aggregate"] {

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -98,8 +99,8 @@ func cancelAt(t *testing.T, fsys *cancelFS) (err error) {
 	fsys.cancel = cancel
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	opt := engine.Options{Threads: 3, FS: fsys, TempDir: temp, Allocator: mem}
-	knobs := engine.TestingKnobs{SpillAll: true, RadixBits: 2, NoDense: true, TableGroups: 100, ForceSplits: 2, ResultRows: 1000}
-	eng, err := engine.Open(engine.WithTestingKnobs(opt, knobs))
+	knobs := testknobs.Engine{SpillAll: true, RadixBits: 2, NoDense: true, TableGroups: 100, ForceSplits: 2, ResultRows: 1000}
+	eng, err := engine.Open(testknobs.With(opt, knobs))
 	if err != nil {
 		t.Fatal(err)
 	}

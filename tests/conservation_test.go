@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // tallied adds up the values of a generated table of pairs as the engine takes them.
@@ -68,11 +69,11 @@ func (r *talliedReader) Next() bool {
 // With -large it takes 1e9 rows, some 10 GB of the temp directory, and minutes.
 func TestConservation(t *testing.T) {
 	rows, groups, limit := int64(20_000_000), int64(3_000_000), int64(64<<20)
-	opt, knobs := engine.Options{Threads: 2}, engine.TestingKnobs{MemoryBytes: limit}
+	opt, knobs := engine.Options{Threads: 2}, testknobs.Engine{MemoryBytes: limit}
 	switch {
 	case *largeFlag:
 		rows, groups = 1_000_000_000, 100_000_000
-		opt.MemoryLimit, knobs = 2<<30, engine.TestingKnobs{}
+		opt.MemoryLimit, knobs = 2<<30, testknobs.Engine{}
 	case testing.Short():
 		rows, groups = 1_000_000, 300_000
 	}
@@ -82,7 +83,7 @@ func TestConservation(t *testing.T) {
 		}
 		t.Run(string(dist.Dist), func(t *testing.T) {
 			dist.Rows, dist.Groups, dist.Seed = rows, groups, *seedFlag
-			checkConservation(t, dist, engine.WithTestingKnobs(opt, knobs))
+			checkConservation(t, dist, testknobs.With(opt, knobs))
 		})
 	}
 }

@@ -15,10 +15,11 @@ const module = "github.com/mpga/mpga"
 // imports says which packages of the module each package imports, the leaves apart. Both ways: an import that is not
 // here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
-	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
+	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
 	"cpuagg":                         {"internal/rowdata", "partition"},
-	"engine":                         {"cpuagg", "engine/device", "engine/encode", "engine/finalize", "engine/partial", "engine/query", "engine/scan", "internal/budget", "internal/digits", "internal/machine", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/threads", "internal/trace", "internal/vector", "internal/vfs", "stream"},
-	"engine/device":                  {"cpuagg", "engine/encode", "engine/query", "internal/digits", "internal/rowdata", "internal/threads", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
+	"engine":                         {"cpuagg", "engine/aggregator", "engine/device", "engine/encode", "engine/finalize", "engine/partial", "engine/query", "engine/scan", "internal/budget", "internal/digits", "internal/machine", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/testknobs", "internal/threads", "internal/trace", "internal/vector", "internal/vfs"},
+	"engine/aggregator":              {"cpuagg", "engine/encode", "engine/partial", "engine/scan", "internal/mem", "internal/rowdata", "internal/store", "internal/threads", "internal/trace"},
+	"engine/device":                  {"cpuagg", "engine/aggregator", "engine/encode", "engine/query", "internal/digits", "internal/rowdata", "internal/testknobs", "internal/threads", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
 	"engine/encode":                  {"engine/scan", "internal/digits", "internal/rowdata", "partition"},
 	"engine/finalize":                {"cpuagg", "engine/encode", "engine/query", "engine/scan", "internal/digits", "internal/rowdata", "internal/vector", "partition"},
 	"engine/job":                     {"engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
@@ -61,6 +62,7 @@ var imports = map[string][]string{
 	"internal/rowdata":               {"engine/query"},
 	"internal/spawn":                 {"internal/redact"},
 	"internal/store":                 {"cpuagg", "internal/mem", "internal/rowdata", "internal/trace", "internal/vfs", "partition"},
+	"internal/testknobs":             {"kernels/hostdevice"},
 	"internal/threads":               {"internal/trace"},
 	"internal/trace":                 {},
 	"internal/vector":                {"internal/rowdata"},

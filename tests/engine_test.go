@@ -12,10 +12,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // ask answers a query with an engine of its own, and checks that it gives its memory back.
@@ -72,10 +72,10 @@ const memoryBytesLeast = 8 << 20
 
 // randomOptions forces the engine onto paths that inputs of this size would not take. No option
 // may change an answer.
-func randomOptions(rng *rand.Rand) (engine.Options, engine.TestingKnobs) {
+func randomOptions(rng *rand.Rand) (engine.Options, testknobs.Engine) {
 	choose := func(values ...int) int { return values[rng.IntN(len(values))] }
 	opt := engine.Options{Threads: 1 + rng.IntN(8)}
-	knobs := engine.TestingKnobs{
+	knobs := testknobs.Engine{
 		BatchRows:   choose(0, 0, 7, 100, 1000, 2048, 5000, 1<<16),
 		TableGroups: choose(0, 0, 1, 10, 64, 1000),
 		RadixBits:   choose(0, 0, 1, 3, 6, 9),
@@ -102,7 +102,7 @@ func randomOptions(rng *rand.Rand) (engine.Options, engine.TestingKnobs) {
 	}
 	if rng.IntN(3) == 0 {
 		opt.Device = fmt.Sprintf("host:%dMiB", choose(1, 4, 32))
-		knobs.Device = device.Knobs{
+		knobs.Device = testknobs.Device{
 			TileRows:  choose(0, 32, 1000, 1<<14),
 			Streams:   choose(0, 1, 3),
 			RadixBits: choose(0, 1, 4),
@@ -125,7 +125,7 @@ func TestCases(t *testing.T) {
 			for variant := range uint64(2) {
 				opt, knobs := randomOptions(rand.New(rand.NewPCG(uint64(i), variant)))
 				text := fmt.Sprintf("%d threads, %+v", opt.Threads, knobs)
-				compareEngine(t, text, engine.WithTestingKnobs(opt, knobs), scan.Batches(c.Schema, batches), c.Query, want, wantErr)
+				compareEngine(t, text, testknobs.With(opt, knobs), scan.Batches(c.Schema, batches), c.Query, want, wantErr)
 			}
 		})
 	}

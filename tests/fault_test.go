@@ -19,6 +19,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -180,7 +181,7 @@ func TestCancel(t *testing.T) {
 	q := query.Query{Keys: []query.Key{{Column: "c0"}, {Column: "c1"}}, Aggregates: []query.Aggregate{{Func: query.List, Args: []string{"c1"}}}}
 	for step := range 20 {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-		eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 4, Allocator: mem}, engine.TestingKnobs{BatchRows: 1000, ResultRows: 100}))
+		eng, err := engine.Open(testknobs.With(engine.Options{Threads: 4, Allocator: mem}, testknobs.Engine{BatchRows: 1000, ResultRows: 100}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // Random queries over tables that do not fit: neither the memory, nor spills, splits, threads or an
@@ -49,7 +50,7 @@ func TestRandomLimits(t *testing.T) {
 			knobs.MemoryBytes = memoryBytesLeast + rng.Int64N(4<<20)
 			knobs.EstimateFactor = math.Pow(10, 12*rng.Float64()-6)
 			text := fmt.Sprintf("-seed=%d, query %d, %d threads, %+v", *seedFlag, i, opt.Threads, knobs)
-			got, err := ask(t, engine.WithTestingKnobs(opt, knobs), src, q)
+			got, err := ask(t, testknobs.With(opt, knobs), src, q)
 			if errors.Is(err, engine.ErrMemoryLimit) {
 				t.Logf("%s: %v", text, err)
 				continue
@@ -84,7 +85,7 @@ var deterministicQuery = query.Query{
 func TestDeterministicBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(*seedFlag, 12))
 	schema, batches := doubles(rng, 30, 2000, 3000)
-	want := doubleBits(t, engine.Options{Threads: 1}, engine.TestingKnobs{}, schema, batches)
+	want := doubleBits(t, engine.Options{Threads: 1}, testknobs.Engine{}, schema, batches)
 	for range 12 {
 		opt, knobs := randomOptions(rng)
 		opt.TempDir = t.TempDir()
@@ -120,9 +121,9 @@ func doubles(rng *rand.Rand, batches, rows, groups int) (*arrow.Schema, []arrow.
 }
 
 // doubleBits answers deterministicQuery, by key.
-func doubleBits(t *testing.T, opt engine.Options, knobs engine.TestingKnobs, schema *arrow.Schema, batches []arrow.RecordBatch) map[int64][]uint64 {
+func doubleBits(t *testing.T, opt engine.Options, knobs testknobs.Engine, schema *arrow.Schema, batches []arrow.RecordBatch) map[int64][]uint64 {
 	t.Helper()
-	eng, err := engine.Open(engine.WithTestingKnobs(opt, knobs))
+	eng, err := engine.Open(testknobs.With(opt, knobs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,10 +158,10 @@ func TestWrongEstimates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		knobs := engine.TestingKnobs{MemoryBytes: memoryBytesLeast, EstimateFactor: factor}
+		knobs := testknobs.Engine{MemoryBytes: memoryBytesLeast, EstimateFactor: factor}
 		q := query.Query{Keys: []query.Key{{Column: "key"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}, {Func: query.Median, Args: []string{"value"}}}}
 		groups, rows := 0, int64(0)
-		got, err := ask(t, engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, knobs), src, q)
+		got, err := ask(t, testknobs.With(engine.Options{Threads: 2, TempDir: t.TempDir()}, knobs), src, q)
 		if err != nil {
 			t.Fatalf("estimates times %g: %v", factor, err)
 		}

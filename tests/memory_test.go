@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/store"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -138,8 +139,8 @@ var spillQuery = query.Query{
 }
 
 // runSpilled runs a query that writes every page to disk, and adds up its counts.
-func runSpilled(ctx context.Context, opt engine.Options, knobs engine.TestingKnobs) (rows int64, err error) {
-	eng, err := engine.Open(engine.WithTestingKnobs(opt, knobs))
+func runSpilled(ctx context.Context, opt engine.Options, knobs testknobs.Engine) (rows int64, err error) {
+	eng, err := engine.Open(testknobs.With(opt, knobs))
 	if err != nil {
 		return 0, err
 	}
@@ -171,7 +172,7 @@ const spilledRows = 20_000
 func TestSpillFaults(t *testing.T) {
 	fsys := faultfs.New(vfs.OS)
 	opt := engine.Options{Threads: 2, FS: fsys, TempDir: t.TempDir()}
-	knobs := engine.TestingKnobs{SpillAll: true, RadixBits: 2, NoDense: true, TableGroups: 50, ForceSplits: 1}
+	knobs := testknobs.Engine{SpillAll: true, RadixBits: 2, NoDense: true, TableGroups: 50, ForceSplits: 1}
 	for n := int64(0); ; n++ {
 		fsys.FailAt(n)
 		rows, err := runSpilled(context.Background(), opt, knobs)

@@ -12,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // Rows of all types come in DuckDB's order, in memory and by runs on disk: NaN, NULL, -0.0, strings with
@@ -67,7 +68,7 @@ func positionsInOrder(t *testing.T, schema *arrow.Schema, batches []arrow.Record
 		t.Fatal(err)
 	}
 	defer in.Release()
-	eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: 8 << 20}))
+	eng, err := engine.Open(testknobs.With(engine.Options{Threads: 2, TempDir: t.TempDir()}, testknobs.Engine{MemoryBytes: 8 << 20}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/tests/oracle"
 )
 
@@ -38,7 +39,7 @@ func TestRandomAgainstDuckDB(t *testing.T) {
 			compareEngine(t, "by default", engine.Options{Threads: 2}, src, q, want, wantErr)
 			opt, knobs := randomOptions(rng)
 			text := fmt.Sprintf("%d threads, %+v", opt.Threads, knobs)
-			compareEngine(t, text, engine.WithTestingKnobs(opt, knobs), src, q, want, wantErr)
+			compareEngine(t, text, testknobs.With(opt, knobs), src, q, want, wantErr)
 			if t.Failed() {
 				t.Logf("the query: %v\nagain: go test -run TestRandomAgainstDuckDB -seed=%d -first=%d -queries=1", q, *seedFlag, i)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // Groups whose values alone pass the budget many times are answered as DuckDB does, which holds them
@@ -66,7 +67,7 @@ func TestGroupsLargerThanMemoryAgainstDuckDB(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, limit := range []int64{24 << 20, 48 << 20} { // string_agg is one value, six times as much until it is in a file
-			opt := engine.WithTestingKnobs(engine.Options{Threads: 2, TempDir: t.TempDir()}, engine.TestingKnobs{MemoryBytes: limit})
+			opt := testknobs.With(engine.Options{Threads: 2, TempDir: t.TempDir()}, testknobs.Engine{MemoryBytes: limit})
 			got, err := ask(t, opt, scan.Batches(schema, batches), q)
 			if err == nil {
 				err = grouptest.Equal(want, got)

@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/bench"
 )
@@ -37,7 +38,7 @@ type benchOutOfCoreFlags struct {
 	asJSON   bool
 	profile  string
 	pictures pictureFlags // of the last number of groups
-	knobs    device.Knobs
+	knobs    testknobs.Device
 }
 
 func newBenchOutOfCoreCommand() *cobra.Command {
@@ -157,7 +158,7 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 	if err := f.pictures.begin(&options, fmt.Sprintf("sum by key, %d groups", groups)); err != nil {
 		return nil, err
 	}
-	eng, err := engine.Open(engine.WithTestingKnobs(options, engine.TestingKnobs{Device: f.knobs}))
+	eng, err := engine.Open(testknobs.With(options, testknobs.Engine{Device: f.knobs}))
 	if err != nil {
 		return nil, err
 	}

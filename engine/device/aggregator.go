@@ -5,395 +5,260 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
-	"sync/atomic"
+	"time"
 
-	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/aggregator"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"
-	"github.com/mpga/mpga/internal/trace"
-	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream"
 )
 
-// Aggregator runs the two phases of a query on devices, beside the CPU's workers:
+// Aggregator aggregates by devices beside the CPU where they suit the query, and otherwise by the CPU alone:
 //
-//		reader -> filler -> tile -> device -----------------------------> chunks of groups -> output
-//		              \-> no tile is free, few groups -> a CPU worker     | of a partition that the CPU
-//		                    rows that no table took, groups that may      v has a part of
-//		                    come again -------------------------> a CPU worker -> its tasks -> output
-//
-//	  - C1 (once): a partition is emitted, or merged by the CPU's workers; never both.
-//	  - C2 (fallback): when a device fails, the CPU aggregates the input anew, but for the partitions that
-//	    were emitted: their rows are left out, and their groups that a table has held back are added.
+//	Begin --devices are open--------------> devices and CPU --a device fails--> Release -> Begin: the CPU takes the rest
+//	   \--devices are to be opened-> opening --opened--^
+//	    \--no device suits the query-------------\-not opened, or not worth it-> CPU
 type Aggregator struct {
-	query  *Query
-	lease  *lease
-	layout *Layout
-	run    *stream.Run
-	filler filler
-	plain  *plainResult // nil when results are not the devices' bytes
+	query   *Query
+	stats   Stats
+	opening *opening     // devices that open while readers read; nil where none were to be opened since Begin
+	devices *coprocessor // nil when the CPU aggregates
+	failed  bool         // the devices, before the last Begin
+	late    bool         // devices were opened while the input was read, which then took longer
 
-	pool    chan *cpuWorker // each used by one goroutine at a time
-	batches batchKeeper     // of tiles that refer to them
-	onCPU   atomic.Bool     // some rows or groups are with the CPU's workers
-	merged  []bool          // by partition of the devices: emitted groups are merged by the CPU
-	emitted atomic.Int64    // partitions that the output has
-	worked  atomic.Int64    // rows of partitions whose groups are where they belong
-
-	mu    sync.Mutex
-	done  []bool       // by partition: emitted and written
-	parts map[*int]int // of partitions that come in parts: how many are written
-
-	back *trace.Rows // of what devices give back to the CPU
+	rest    *rest        // what the devices of before the last Begin have left to the CPU; nil for all of the input
+	filters []*rowFilter // of the rows of rest, by worker; nil where rest is
 }
 
-// cpuWorker is one of the CPU's, with buffers for what devices give it.
-type cpuWorker struct {
-	*cpuagg.Worker
-	groups groupBuffers
-	tile   *rowdata.Tile
-	hashes []uint64
-}
+var _ aggregator.Aggregator = (*Aggregator)(nil)
 
-// newCoprocessor prepares a query for devices, or says why it does not suit them.
-func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*Aggregator, error) {
-	lease, err := q.Devices.lease(ctx, q.need(layout), q.patience())
-	if err != nil {
-		return nil, err
-	}
-	c := &Aggregator{query: q, lease: lease, layout: layout, back: q.Trace.Rows("CPU, for devices")}
-	opt := q.streamOptions(lease.deviceSet, layout)
-	opt.MemoryLimit = lease.limit(opt.MemoryLimit)
-	if opt.Parts != nil {
-		opt.Parts.Take = c.takeParts
-	} else {
-		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
-	}
-	c.run, err = stream.New(ctx, opt)
-	if err != nil {
-		return nil, cmp.Or(c.Release(err), err)
-	}
-	c.filler.aggregator = c
-	c.plain = newPlainResult(q, layout)
-	return c, nil
-}
+// NewAggregator returns an aggregator that must be released. It releases the query's CPU, too.
+func NewAggregator(q *Query) *Aggregator { return &Aggregator{query: q} }
 
-// streamOptions returns the options of a run on devices, but for what takes its rows and states.
-func (q *Query) streamOptions(set *deviceSet, layout *Layout) stream.Options {
-	knobs := &q.Devices.knobs
-	return stream.Options{
-		Devices:     set.list,
-		Shape:       layout.shape,
-		Nullable:    layout.nullable,
-		Parts:       q.parts(layout),
-		Rows:        max(q.Rows, 0),
-		Seed:        partition.Seed(0),
-		MemoryLimit: q.Devices.limit,
-		PinnedLimit: q.Devices.pinned,
-		TileRows:    knobs.TileRows,
-		Streams:     knobs.Streams,
-		LFMin:       knobs.LFMin,
-		LFMax:       knobs.LFMax,
-		Groups:      knobs.Groups,
-		RadixBits:   knobs.RadixBits,
-		Timeout:     knobs.Timeout,
-		Trace:       q.streamTrace(),
-	}
-}
-
-// Begin takes the CPU's workers.
-func (c *Aggregator) Begin(workers []*cpuagg.Worker) {
-	c.pool = make(chan *cpuWorker, len(workers))
-	for _, w := range workers {
-		c.pool <- &cpuWorker{Worker: w}
-	}
-}
-
-// ForCPU says whether the devices partition rows for the CPU, and do no more.
-func (c *Aggregator) ForCPU() bool { return c.layout.parts != nil }
-
-// Take sends up to to-from of a worker's rows on their way, from row from on, and returns how many.
-func (c *Aggregator) Take(ctx context.Context, r *Rows, from, to int) (int, error) {
-	return c.filler.take(ctx, r, from, to)
-}
-
-// with calls a function with one of the CPU's workers.
-func (c *Aggregator) with(ctx context.Context, f func(*cpuWorker) error) error {
-	c.onCPU.Store(true)
-	select {
-	case w := <-c.pool:
-		defer func() { c.pool <- w }()
-		return f(w)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// takeRows aggregates rows that no table of a device took.
-func (c *Aggregator) takeRows(ctx context.Context, t *stream.Tile) error {
-	row := c.back.Begin("aggregate rows")
-	defer c.back.End(row)
-	return c.with(ctx, func(w *cpuWorker) error {
-		for at := 0; at < t.Rows; at += rowdata.TileRows {
-			w.tile = c.layout.unstage(w.tile, t, at)
-			if err := w.Add(w.tile); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// takeStates merges groups whose keys may come again.
-func (c *Aggregator) takeStates(ctx context.Context, g *stream.Groups) error {
-	row := c.back.Begin("merge groups")
-	defer c.back.End(row)
-	return c.addGroups(ctx, g, 0, g.Count)
-}
-
-// addGroups merges groups from to to with those of the CPU.
-func (c *Aggregator) addGroups(ctx context.Context, g *stream.Groups, from, to int) error {
-	return c.with(ctx, func(w *cpuWorker) error { return c.addGroupsTo(w, g, from, to) })
-}
-
-func (c *Aggregator) addGroupsTo(w *cpuWorker, g *stream.Groups, from, to int) error {
-	for ; from < to; from += rowdata.TileRows {
-		groups := c.layout.groups(&w.groups, g, from, min(from+rowdata.TileRows, to))
-		if err := w.AddGroups(groups.Len, groups.Keys, groups.States); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// EndInput submits what is left in a tile, and waits until all tiles are where their route takes them.
-func (c *Aggregator) EndInput() error {
-	if err := c.filler.flush(); err != nil {
+// Begin implements aggregator.Aggregator.
+func (a *Aggregator) Begin(ctx context.Context) error {
+	if err := a.query.CPU.Begin(ctx); err != nil {
 		return err
 	}
-	return c.run.EndInput()
-}
-
-// groupChunk is groups from to to of a set of partitions.
-type groupChunk struct {
-	set      *groupSet
-	from, to int
-}
-
-// groupSet is groups on their way to the output, cut in chunks.
-type groupSet struct {
-	*stream.Groups
-	merge  bool         // by the CPU
-	unsent atomic.Int64 // chunks that the output does not have yet
-	users  atomic.Int64 // of the memory: chunks, and batches that share it
-}
-
-// Process is the partition-processing phase of the devices: their groups go to the output, or to the
-// CPU's workers where these have a part of a partition.
-func (c *Aggregator) Process(ctx context.Context, workers []*cpuagg.Worker) error {
-	if err := c.settle(ctx, workers); err != nil {
-		return err
+	if a.failed {
+		return a.beginRest()
 	}
-	q := c.query
-	waiting := c.run.Waiting()
-	q.Work.Add(waiting)
-	cctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	chunks := make(chan groupChunk, len(workers))
-	var deviceErr error
-	processed := make(chan struct{})
-	spawn.Go(func() error {
-		return c.run.Process(func(_ context.Context, g *stream.Groups) error { return c.emit(cctx, g, chunks) })
-	}, func(err error) {
-		deviceErr = err
-		close(chunks)
-		close(processed)
-	})
-	err := q.Parallel(cctx, len(workers), func(ctx context.Context, _ int, th *threads.Thread) error {
-		return c.write(ctx, th, chunks)
-	})
-	cancel(err)
-	for chunk := range chunks { // the query has failed
-		c.put(chunk.set, 1)
-	}
-	<-processed
-	// What the CPU's workers have of it is in their tasks.
-	q.WorkDone.Add(waiting - c.worked.Load())
-	if errors.Is(deviceErr, spawn.ErrInternal) {
-		return deviceErr
-	}
-	return cmp.Or(err, deviceErr)
-}
-
-// settle finds out which partitions the CPU has a part of. Groups that wait in the tables of its workers go
-// to the store, where they are told by partition.
-func (c *Aggregator) settle(ctx context.Context, workers []*cpuagg.Worker) error {
-	radix := partition.Radix(c.run.RadixBits())
-	c.merged, c.done = make([]bool, radix.FanOut()), make([]bool, radix.FanOut())
-	if !c.onCPU.Load() {
-		return nil
-	}
-	if radix == 0 {
-		c.merged[0] = true
-		return nil
-	}
-	err := c.query.Parallel(ctx, len(workers), func(ctx context.Context, i int, t *threads.Thread) error {
-		t.Does(threads.WorkScatter)
-		return workers[i].ScatterRest()
-	})
-	if err != nil {
-		return err
-	}
-	c.merged = c.query.CPU.Occupied(radix)
-	if !cpuagg.HashesWords(&c.query.Bound.Keys) {
-		for p := range c.merged {
-			c.merged[p] = true // the CPU's partitions are others
-		}
-	}
-	return nil
-}
-
-// plainBatches is how many times larger batches are that share the memory of groups: they cost none, and that
-// who reads them is woken takes as long as a device needs for a hundred thousand groups.
-const plainBatches = 16
-
-// emit cuts groups into chunks, of the groups of a result batch.
-func (c *Aggregator) emit(ctx context.Context, g *stream.Groups, chunks chan<- groupChunk) error {
-	set := &groupSet{Groups: g}
-	for _, p := range g.Partitions {
-		set.merge = set.merge || c.merged[p]
-	}
-	if g.Partitions == nil {
-		set.merge = c.onCPU.Load()
-	}
-	rows := c.query.ResultRows
-	if c.plain != nil {
-		rows *= plainBatches
-	}
-	left := int64((g.Count + rows - 1) / rows)
-	if left == 0 {
-		c.sent(set)
-		c.put(set, 0)
-		return nil
-	}
-	set.unsent.Store(left)
-	set.users.Store(left)
-	if g.Rows == 0 {
-		c.query.Work.Add(int64(g.Count))
-	}
-	for from := 0; from < g.Count; from += rows {
-		select {
-		case chunks <- groupChunk{set, from, min(from+rows, g.Count)}:
-			left--
-		case <-ctx.Done(): // the query has failed, and with it the set
-			c.put(set, left)
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
-// put says that so many users of the memory of a set need it no more. That a device does not take it back changes
-// nothing about the answer, of which these groups may be a part by now.
-func (c *Aggregator) put(set *groupSet, users int64) {
-	if set.users.Add(-users) > 0 {
-		return
-	}
-	if err := set.Release(); err != nil {
-		c.query.Devices.log.Warn("device memory", slog.Any("error", err))
-		c.query.Devices.note(err)
-	}
-}
-
-// write takes chunks to the output, or to the CPU's workers.
-func (c *Aggregator) write(ctx context.Context, th *threads.Thread, chunks <-chan groupChunk) error {
-	out := c.query.Writer()
-	defer out.Release()
-	var buf groupBuffers
-	for {
-		th.Give()
-		chunk, ok := <-chunks
-		if !ok {
-			return out.Close()
-		}
-		th.WillDo(threads.WorkWrite)
-		if chunk.set.merge {
-			th.WillDo(threads.WorkMerge)
-		}
-		if err := c.take(ctx, th, out, &buf, chunk); err != nil {
-			return err
-		}
-	}
-}
-
-// take takes a chunk to where it belongs.
-func (c *Aggregator) take(ctx context.Context, th *threads.Thread, out Writer, buf *groupBuffers, chunk groupChunk) error {
-	defer c.put(chunk.set, 1)
-	spawn.Step()
-	if err := th.Take(ctx); err != nil {
-		return err
-	}
-	if err := c.writeChunk(ctx, th, out, buf, chunk); err != nil {
-		return err
-	}
-	if chunk.set.unsent.Add(-1) == 0 {
-		c.sent(chunk.set)
-	}
-	return nil
-}
-
-func (c *Aggregator) writeChunk(ctx context.Context, th *threads.Thread, out Writer, buf *groupBuffers, chunk groupChunk) error {
-	var err error
+	layout, size, err := a.query.suits(func() (Size, error) { return a.query.Forecast(ctx) })
 	switch {
-	case chunk.set.merge:
-		err = c.addGroups(ctx, chunk.set.Groups, chunk.from, chunk.to)
-	case c.plain != nil && c.plain.isPlain(chunk):
-		err = c.writePlain(ctx, th, chunk)
+	case err != nil:
+		a.chose(nil, err)
+	case a.query.Devices.Opened():
+		var devices *coprocessor
+		devices, err = a.open(ctx, layout, size)
+		a.chose(devices, err)
 	default:
-		err = out.Write(ctx, th, c.layout.groups(buf, chunk.set.Groups, chunk.from, chunk.to))
+		a.late = true
+		a.opening = newOpening(ctx, a.query.CPU.Room()/openingShare, func(ctx context.Context) (*coprocessor, error) {
+			return a.open(ctx, layout, size)
+		})
 	}
-	work := int64(chunk.to - chunk.from)
-	if g := chunk.set.Groups; g.Rows > 0 {
-		work = g.Rows*int64(chunk.to)/int64(g.Count) - g.Rows*int64(chunk.from)/int64(g.Count)
-		c.worked.Add(work)
-	}
-	c.query.WorkDone.Add(work)
-	return err
-}
-
-// sent notes that a whole set is where it belongs.
-func (c *Aggregator) sent(set *groupSet) {
-	if set.merge {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if all := set.Parts; all != nil {
-		if c.parts == nil {
-			c.parts = map[*int]int{}
-		}
-		if c.parts[all]++; c.parts[all] < *all {
-			return
-		}
-	}
-	for _, p := range set.Partitions {
-		c.done[p] = true
-	}
-	c.emitted.Add(int64(len(set.Partitions)))
-}
-
-// Release ends the devices' part, which may have ended with an error. What was written stays so. Its error is a bug.
-func (c *Aggregator) Release(cause error) error {
-	released, err := c.run.Release()
-	if err != nil {
-		c.query.Devices.log.Warn("device released", slog.Any("error", err))
-	}
-	c.batches.dropAll()
-	c.query.Devices.end(c.lease, errors.Join(cause, err), released)
 	if errors.Is(err, spawn.ErrInternal) {
 		return err
 	}
 	return nil
+}
+
+// open opens devices for the query, or returns why the CPU is to aggregate.
+func (a *Aggregator) open(ctx context.Context, layout *Layout, size Size) (*coprocessor, error) {
+	devices, rates, err := a.query.open(ctx, layout, size)
+	a.stats.Rates = rates
+	return devices, err
+}
+
+// chose notes which devices aggregate, or why the CPU does.
+func (a *Aggregator) chose(devices *coprocessor, err error) {
+	if err == nil {
+		a.devices = devices
+		devices.describe(&a.stats)
+		devices.begin()
+		return
+	}
+	a.stats.Reason = err.Error()
+	level := slog.LevelDebug
+	if a.query.Devices.asked() {
+		level = slog.LevelWarn
+	}
+	a.query.Devices.log.Log(context.Background(), level, "the CPU aggregates", slog.Any("reason", err))
+}
+
+// beginRest makes the CPU ready for what devices that failed have left.
+func (a *Aggregator) beginRest() error {
+	if a.rest == nil {
+		return nil
+	}
+	for range a.query.Workers {
+		a.filters = append(a.filters, a.rest.newFilter())
+	}
+	return a.rest.addHeld(a.query.CPU.Workers()[0])
+}
+
+// Take implements aggregator.Aggregator. While devices open, rows wait.
+func (a *Aggregator) Take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
+	if o := a.opening; o != nil && !o.settled.Load() {
+		if n := o.hold(r.Piece(), from, to); n > 0 {
+			return n, nil
+		}
+		if err := a.settle(ctx, r.Thread); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case a.devices != nil:
+		return a.devices.filler.take(ctx, r, from, to)
+	case a.filters != nil:
+		r.Thread.Does(threads.WorkAggregate)
+		to = min(to, from+rowdata.TileRows)
+		filter, worker := a.filters[r.Worker], a.query.CPU.Workers()[r.Worker]
+		return to - from, r.Tiles(from, to, func(t *rowdata.Tile) error { return worker.Add(filter.keep(t)) })
+	}
+	return a.query.CPU.Take(ctx, r, from, to)
+}
+
+// settle waits until the devices are open, or it is known why the CPU aggregates.
+func (a *Aggregator) settle(ctx context.Context, th *threads.Thread) error {
+	o := a.opening
+	th.Does("")
+	th.Give()
+	select {
+	case <-o.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	o.choose(a)
+	if errors.Is(o.err, spawn.ErrInternal) {
+		return o.err
+	}
+	return th.Take(ctx)
+}
+
+// EndInput implements aggregator.Aggregator.
+func (a *Aggregator) EndInput(ctx context.Context) error {
+	if a.opening != nil {
+		if err := a.query.Parallel(ctx, a.takeHeld); err != nil {
+			return err
+		}
+	}
+	if a.devices != nil {
+		return a.devices.endInput()
+	}
+	return a.query.CPU.EndInput(ctx)
+}
+
+// takeHeld takes pieces that have waited, as one of the workers.
+func (a *Aggregator) takeHeld(ctx context.Context, worker int, th *threads.Thread) error {
+	if err := a.settle(ctx, th); err != nil {
+		return err
+	}
+	r := a.query.NewRows(worker, th)
+	for {
+		p, ok := a.opening.next()
+		if !ok {
+			return nil
+		}
+		if err := a.takePiece(ctx, r, p); err != nil {
+			return err
+		}
+		if err := th.Yield(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// takePiece takes all rows of a piece, and gives its batch back.
+func (a *Aggregator) takePiece(ctx context.Context, r *aggregator.Rows, p aggregator.Piece) error {
+	defer p.Batch.Release()
+	r.SetPiece(p)
+	for from := p.From; from < p.To; {
+		spawn.Step()
+		n, err := a.Take(ctx, r, from, p.To)
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		from += n
+	}
+	return nil
+}
+
+// Process implements aggregator.Aggregator: what the CPU's workers have comes last.
+func (a *Aggregator) Process(ctx context.Context) error {
+	if c := a.devices; c != nil {
+		process := c.process
+		if c.forCPU() {
+			process = func(context.Context) error { return a.releaseDevices(nil) } // others may have them
+		}
+		if err := process(ctx); err != nil {
+			return err
+		}
+	}
+	return a.query.CPU.Process(ctx)
+}
+
+// Release implements aggregator.Aggregator. After a device has failed, the CPU alone can begin anew.
+func (a *Aggregator) Release(cause error) (again bool, err error) {
+	if a.opening != nil {
+		a.opening.end(a)
+		a.opening = nil
+	}
+	bug := a.releaseDevices(cause)
+	_, err = a.query.CPU.Release(cause)
+	if err = cmp.Or(bug, err); err == nil && errors.Is(cause, stream.ErrDevice) && !errors.Is(cause, spawn.ErrInternal) {
+		a.failed, a.stats.Reason = true, cause.Error()
+		return true, nil
+	}
+	return false, err
+}
+
+// releaseDevices ends the devices' part. Its error is a bug.
+func (a *Aggregator) releaseDevices(cause error) error {
+	c := a.devices
+	if c == nil {
+		return nil
+	}
+	c.report(&a.stats)
+	a.rest = c.rest()
+	a.devices = nil
+	return c.release(cause)
+}
+
+// Foretell says what devices would do with an input of such a size, or why they would do nothing. Its error is a bug.
+func (a *Aggregator) Foretell(ctx context.Context, input Size) (*Forecast, error) {
+	f, err := a.query.foretell(ctx, input)
+	switch {
+	case errors.Is(err, spawn.ErrInternal):
+		return nil, err
+	case err != nil:
+		return &Forecast{Reason: err.Error()}, nil
+	}
+	return f, nil
+}
+
+// Learn lets the rates of the machine follow what the query took, in its first phase and in both, to so many groups.
+func (a *Aggregator) Learn(rows, groups int64, first, both time.Duration) {
+	if !a.late {
+		a.query.Devices.learn(&a.stats, rows, groups, a.query.Workers, first, both)
+	}
+}
+
+// Stats tells what the devices have done, once the aggregator was released.
+func (a *Aggregator) Stats() *Stats { return &a.stats }
+
+// Route names who has aggregated, once the aggregator was released: "cpu", "device" or "cpu and device".
+func (a *Aggregator) Route() string {
+	s := &a.stats
+	switch {
+	case s.Rows == 0 || s.Reason != "" && s.Emitted == 0:
+		return "cpu"
+	case s.Reason != "" || s.RowsBack+s.GroupsBack > 0 || a.query.CPU.Counters().RowsPreAgg.Load() > 0:
+		return "cpu and device"
+	}
+	return "device"
 }

@@ -15,14 +15,14 @@ import (
 // Size is what the input is foretold to have; -1 where nothing is known.
 type Size struct{ Rows, Groups int64 }
 
-// Suits returns how the query lies on a device, or why none is to do it, and where that depends on it,
+// suits returns how the query lies on a device, or why none is to do it, and where that depends on it,
 // what is expected of the input. It may ask for the forecast. It opens no device.
-func (q *Query) Suits(forecast func() (Size, error)) (layout *Layout, size Size, err error) {
+func (q *Query) suits(forecast func() (Size, error)) (layout *Layout, size Size, err error) {
 	layout, err = newLayout(q.Bound, q.Rows)
-	if err == nil && layout.parts != nil && q.CPU.Dense() {
+	if err == nil && layout.parts != nil && q.CPU.Run().Dense() {
 		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
 	}
-	if err == nil && !q.Devices.Asked() {
+	if err == nil && !q.Devices.asked() {
 		size, err = q.mayBeWorth(forecast)
 	}
 	return layout, size, err
@@ -72,7 +72,7 @@ func (q *Query) mayBeWorth(forecast func() (Size, error)) (size Size, err error)
 // worth returns the rates of the machine by which a device that was not asked for is worth its while for what is
 // expected; or they are why it is not. It opens the device if it is not open.
 func (q *Query) worth(ctx context.Context, layout *Layout, size Size) (rates string, err error) {
-	if q.Devices.Asked() {
+	if q.Devices.asked() {
 		return "", nil
 	}
 	devices := q.Devices
@@ -96,9 +96,9 @@ func (q *Query) worth(ctx context.Context, layout *Layout, size Size) (rates str
 	return rates, nil
 }
 
-// Open opens the devices, if they are not open, and returns an aggregator for a query that suits them, and the rates of the
+// open opens the devices, if they are not open, and returns a coprocessor for a query that suits them, and the rates of the
 // machine by which devices that were not asked for were chosen; or why the CPU is to aggregate.
-func (q *Query) Open(ctx context.Context, layout *Layout, size Size) (c *Aggregator, rates string, err error) {
+func (q *Query) open(ctx context.Context, layout *Layout, size Size) (c *coprocessor, rates string, err error) {
 	if rates, err = q.worth(ctx, layout, size); err != nil {
 		return nil, "", err
 	}

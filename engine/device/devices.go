@@ -16,6 +16,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
@@ -75,7 +76,7 @@ type Devices struct {
 	limit   int64 // of a device's memory, 0 for what is free
 	pinned  int64 // of pinned memory, of each
 	log     *slog.Logger
-	knobs   Knobs
+	knobs   testknobs.Device
 	memory  int64        // limit of the process
 	count   int          // of devices that will be opened
 	link    bool         // measure it
@@ -212,7 +213,7 @@ type Options struct {
 	MemoryLimit int64  // bytes of the process
 	MeasureLink bool   // tell in Stats how fast the links are
 	Log         *slog.Logger
-	Knobs       Knobs
+	Knobs       testknobs.Device
 }
 
 // New returns devices that are opened when a query could first use them.
@@ -252,15 +253,15 @@ func (d *Devices) SetTimeout(timeout time.Duration) { d.timeout.Store(int64(time
 // wait returns how long drivers are waited for: D3.
 func (d *Devices) wait() time.Duration { return time.Duration(d.timeout.Load()) }
 
-// Asked says whether the user asked for devices, rather than for whatever is fastest.
-func (d *Devices) Asked() bool { return d.choice.kind != "auto" }
+// asked says whether the user asked for devices, rather than for whatever is fastest.
+func (d *Devices) asked() bool { return d.choice.kind != "auto" }
 
 // CPU says whether the CPU alone is to work.
 func (d *Devices) CPU() bool { return d.choice.kind == "cpu" }
 
 // Check opens the devices that the user asked for, and returns why that fails.
 func (d *Devices) Check(ctx context.Context) error {
-	if d.CPU() || !d.Asked() || d.knobs.Opens != 0 {
+	if d.CPU() || !d.asked() || d.knobs.Opens != 0 {
 		return nil
 	}
 	set, err := d.get(ctx)

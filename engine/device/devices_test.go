@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -20,7 +21,7 @@ func TestDevicePinnedShare(t *testing.T) {
 		{"auto", 0, 512 << 20}, {"cuda", 0, 512 << 20}, {"cuda:3", 0, 512 << 20}, {"cuda:0,1", 0, 256 << 20}, {"cuda:0,1,2,5", 0, 128 << 20},
 		{"host:1MiB", 0, 512 << 20}, {"host:1MiB", 8, 64 << 20},
 	} {
-		d, err := New(Options{MemoryLimit: 1 << 30, Device: c.device, Log: slog.New(slog.DiscardHandler), Knobs: Knobs{Count: c.host}})
+		d, err := New(Options{MemoryLimit: 1 << 30, Device: c.device, Log: slog.New(slog.DiscardHandler), Knobs: testknobs.Device{Count: c.host}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +46,7 @@ func (d silentClose) Close() error {
 // device is closed.
 func TestDeviceSilentClosing(t *testing.T) {
 	errClosed := errors.New("closed")
-	d, err := New(Options{MemoryLimit: 1 << 30, Device: "host:1MiB", Log: slog.New(slog.DiscardHandler), Knobs: Knobs{Timeout: 50 * time.Millisecond}})
+	d, err := New(Options{MemoryLimit: 1 << 30, Device: "host:1MiB", Log: slog.New(slog.DiscardHandler), Knobs: testknobs.Device{Timeout: 50 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/mpga/mpga/engine/encode"
+	"github.com/mpga/mpga/engine/aggregator"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/stream"
@@ -17,7 +15,7 @@ import (
 // filler lets all readers fill the tiles of devices together: a reader reserves a range of rows, writes
 // them, and the last of a full tile submits it.
 type filler struct {
-	aggregator *Aggregator
+	devices *coprocessor
 
 	waits atomic.Int64 // nanoseconds that opening a tile waited for one, on average
 	helps atomic.Int64 // nanoseconds that the CPU's workers took for a range, on average; 0 before
@@ -35,22 +33,16 @@ type openTile struct {
 	full     bool
 }
 
-// Rows is rows of a worker's batch on their way in.
-type Rows struct {
-	Thread  *threads.Thread // of the worker
-	Batch   arrow.RecordBatch
-	Encoder *encode.Encoder // turned to the batch
-
-	// Tiles calls a function with the tiles of the rows from from to to.
-	Tiles func(from, to int, f func(*rowdata.Tile) error) error
-}
-
 // fillRows is how many rows are reserved at a time: few enough that readers share a tile evenly, many
 // enough that they seldom meet.
 const fillRows = 256 << 10
 
 // take sends up to to-from rows of the reader's batch on their way, and returns how many.
-func (f *filler) take(ctx context.Context, r *Rows, from, to int) (int, error) {
+func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
+	encoder, err := r.Encoder()
+	if err != nil {
+		return 0, err
+	}
 	o, at, n, err := f.reserve(ctx, r.Thread, min(to-from, fillRows))
 	if err != nil {
 		return 0, err
@@ -58,19 +50,19 @@ func (f *filler) take(ctx context.Context, r *Rows, from, to int) (int, error) {
 	if o == nil {
 		r.Thread.Does(threads.WorkAggregate)
 		start := time.Now()
-		err := f.aggregator.with(ctx, func(w *cpuWorker) error {
+		err := f.devices.with(ctx, func(w *cpuWorker) error {
 			return r.Tiles(from, from+n, w.Add)
 		})
 		follow(&f.helps, time.Since(start))
 		return n, err
 	}
 	r.Thread.Does(threads.WorkFill)
-	if f.aggregator.layout.refers {
-		f.aggregator.batches.keep(o.Tile, r.Batch)
+	if f.devices.layout.refers {
+		f.devices.batches.keep(o.Tile, r.Piece().Batch)
 	}
-	if !f.aggregator.layout.copyPlain(o.Tile, at, r.Encoder, from, n) {
+	if !f.devices.layout.copyPlain(o.Tile, at, encoder, from, n) {
 		err = r.Tiles(from, from+n, func(t *rowdata.Tile) error {
-			f.aggregator.layout.stage(o.Tile, at, t)
+			f.devices.layout.stage(o.Tile, at, t)
 			at += t.Rows
 			return nil
 		})
@@ -126,7 +118,7 @@ func (f *filler) openNext(ctx context.Context) (opened bool, err error) {
 	if open {
 		return true, nil
 	}
-	run := f.aggregator.run
+	run := f.devices.run
 	t, err := run.TryTile()
 	if err == nil && t == nil {
 		if f.cpuHelps() {
@@ -161,7 +153,7 @@ func (f *filler) commit(ctx context.Context, th *threads.Thread, o *openTile) er
 	}
 	o.Rows = o.reserved
 	th.Give() // the device may have to wait for other tiles
-	if err := f.aggregator.run.Submit(o.Tile); err != nil {
+	if err := f.devices.run.Submit(o.Tile); err != nil {
 		return err
 	}
 	return th.Take(ctx)
@@ -174,7 +166,7 @@ func (f *filler) flush() error {
 	}
 	o := f.open
 	f.open, o.Rows = nil, o.reserved
-	return f.aggregator.run.Submit(o.Tile)
+	return f.devices.run.Submit(o.Tile)
 }
 
 // follow moves an average of the last durations.
@@ -191,11 +183,11 @@ func follow(average *atomic.Int64, d time.Duration) {
 // cpuHelps reports whether the CPU's workers take rows when all tiles are under way: where a range takes
 // them no longer than a tile is waited for, and while their groups stay in the workers' tables.
 func (f *filler) cpuHelps() bool {
-	c := f.aggregator
+	c := f.devices
 	if route, groups := c.run.Route(); route != stream.RouteAggregate || groups == 0 {
 		return false
 	}
-	if _, _, scattered := c.query.CPU.Scatter(); scattered {
+	if _, _, scattered := c.query.CPU.Run().Scatter(); scattered {
 		return false
 	}
 	helps := f.helps.Load()

@@ -2,11 +2,9 @@ package device
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/mpga/mpga/internal/digits"
-	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -20,24 +18,9 @@ type Forecast struct {
 	Partitions int // 0 where rows would not be scattered
 }
 
-// Foretell says what devices would do with an input of such a size, or why they would do nothing. It returns nil where
-// the user asked for the CPU. Its error is a bug.
-func (q *Query) Foretell(ctx context.Context, input Size) (*Forecast, error) {
-	if q.Devices.CPU() {
-		return nil, nil
-	}
-	f, err := q.foretell(ctx, input)
-	switch {
-	case errors.Is(err, spawn.ErrInternal):
-		return nil, err
-	case err != nil:
-		return &Forecast{Reason: err.Error()}, nil
-	}
-	return f, nil
-}
-
+// foretell says what devices would do with an input of such a size, or why they would do nothing.
 func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
-	layout, size, err := q.Suits(func() (Size, error) { return input, nil })
+	layout, size, err := q.suits(func() (Size, error) { return input, nil })
 	if err != nil {
 		return nil, err
 	}

@@ -123,12 +123,12 @@ func (q *Query) parts(l *Layout) *stream.Parts {
 	if l.parts == nil {
 		return nil
 	}
-	return &stream.Parts{Radix: func(groups int64) int { return int(q.CPU.PlanScatter(groups)) }}
+	return &stream.Parts{Radix: func(groups int64) int { return int(q.CPU.Run().PlanScatter(groups)) }}
 }
 
 // takeParts takes the rows of a tile to the partitions of the CPU's store: by as many of its workers at once as there
 // are for each tile under way.
-func (c *Aggregator) takeParts(ctx context.Context, t *stream.Tile, offsets []uint64) error {
+func (c *coprocessor) takeParts(ctx context.Context, t *stream.Tile, offsets []uint64) error {
 	defer c.batches.drop(t)
 	group, ctx := spawn.WithContext(ctx)
 	workers := max(cap(c.pool)/c.run.Tiles(), 1)
@@ -140,7 +140,7 @@ func (c *Aggregator) takeParts(ctx context.Context, t *stream.Tile, offsets []ui
 }
 
 // takePart takes rows from to to of a tile to their partitions.
-func (c *Aggregator) takePart(ctx context.Context, t *stream.Tile, offsets []uint64, from, to int) error {
+func (c *coprocessor) takePart(ctx context.Context, t *stream.Tile, offsets []uint64, from, to int) error {
 	th := threads.New(c.query.Threads, nil)
 	if err := th.Take(ctx); err != nil {
 		return err

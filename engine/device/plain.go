@@ -31,10 +31,10 @@ type plainFold struct{ fold, words int }
 // newPlainResult returns nil where some column is made otherwise, or where the result is not batches in
 // memory of the engine's choice.
 func newPlainResult(q *Query, l *Layout) *plainResult {
-	if q.Send == nil || l.parts != nil || !l.plainKeys() {
+	if q.Output.Send == nil || l.parts != nil || !l.plainKeys() {
 		return nil
 	}
-	p := &plainResult{send: q.Send}
+	p := &plainResult{send: q.Output.Send}
 	for i := range q.Bound.Outputs {
 		o := &q.Bound.Outputs[i]
 		if o.Count >= 0 || !l.plainFold(o, q.Rows) {
@@ -77,9 +77,9 @@ func (l *Layout) plainFold(o *rowdata.Output, rows int64) bool {
 // that is what buffers give their memory back to.
 type sharedChunk struct {
 	memory.Allocator
-	aggregator *Aggregator
-	chunk      groupChunk
-	left       atomic.Int64 // columns
+	devices *coprocessor
+	chunk   groupChunk
+	left    atomic.Int64 // columns
 }
 
 // Free implements memory.Allocator.
@@ -87,7 +87,7 @@ func (s *sharedChunk) Free([]byte) {
 	if s.left.Add(-1) > 0 {
 		return
 	}
-	c := s.aggregator
+	c := s.devices
 	c.put(s.chunk.set, 1)
 	c.query.Devices.put(c.lease.deviceSet, nil)
 }
@@ -117,9 +117,9 @@ func (p *plainResult) isPlain(chunk groupChunk) bool {
 
 // writePlain sends the groups of a chunk as they are, but for sums of two words, which become one where they lie.
 // Requires: isPlain.
-func (c *Aggregator) writePlain(ctx context.Context, th *threads.Thread, chunk groupChunk) error {
+func (c *coprocessor) writePlain(ctx context.Context, th *threads.Thread, chunk groupChunk) error {
 	p, g, from, to := c.plain, chunk.set.Groups, chunk.from, chunk.to
-	shared := &sharedChunk{Allocator: memory.DefaultAllocator, aggregator: c, chunk: chunk}
+	shared := &sharedChunk{Allocator: memory.DefaultAllocator, devices: c, chunk: chunk}
 	columns := make([]arrow.Array, 0, 1+len(p.folds))
 	shared.left.Store(int64(cap(columns)))
 	chunk.set.users.Add(1)

@@ -9,9 +9,9 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// Rest is what the CPU has to do when a device has failed, where some partitions have been emitted: the rows of the
+// rest is what the CPU has to do when a device has failed, where some partitions have been emitted: the rows of the
 // other partitions, and groups of the emitted partitions that were not emitted with them, as a device's table had them.
-type Rest struct {
+type rest struct {
 	bound   *rowdata.Bound
 	radix   partition.Radix
 	emitted []bool     // by partition, named by the highest bits of the hash
@@ -19,14 +19,14 @@ type Rest struct {
 	states  [][]uint64 // of these groups, by fold
 }
 
-// Rest returns what the CPU has to do if the devices' part ends now; nil where all of the input is left.
-func (c *Aggregator) Rest() *Rest {
+// rest returns what the CPU has to do if the devices' part ends now; nil where all of the input is left.
+func (c *coprocessor) rest() *rest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !slices.Contains(c.done, true) {
 		return nil
 	}
-	r := &Rest{bound: c.query.Bound, radix: partition.Radix(c.run.RadixBits()), emitted: c.done, states: make([][]uint64, len(c.query.Bound.Folds))}
+	r := &rest{bound: c.query.Bound, radix: partition.Radix(c.run.RadixBits()), emitted: c.done, states: make([][]uint64, len(c.query.Bound.Folds))}
 	if held := c.run.Held(); held != nil {
 		r.hold(c.layout, held)
 	}
@@ -34,8 +34,8 @@ func (c *Aggregator) Rest() *Rest {
 }
 
 // hold keeps the groups of emitted partitions that a table holds.
-func (r *Rest) hold(l *Layout, g *stream.Groups) {
-	f := r.NewFilter()
+func (r *rest) hold(l *Layout, g *stream.Groups) {
+	f := r.newFilter()
 	var buf groupBuffers
 	for from := 0; from < g.Count; from += rowdata.TileRows {
 		groups := l.groups(&buf, g, from, min(from+rowdata.TileRows, g.Count))
@@ -47,8 +47,8 @@ func (r *Rest) hold(l *Layout, g *stream.Groups) {
 	}
 }
 
-// AddHeld gives the groups that were held back to a worker of the CPU.
-func (r *Rest) AddHeld(w *cpuagg.Worker) error {
+// addHeld gives the groups that were held back to a worker of the CPU.
+func (r *rest) addHeld(w *cpuagg.Worker) error {
 	words := r.bound.Keys.Words
 	count := len(r.keys) / words
 	states := make([][]uint64, len(r.states))
@@ -65,17 +65,17 @@ func (r *Rest) AddHeld(w *cpuagg.Worker) error {
 	return nil
 }
 
-// RowFilter leaves out the rows of emitted partitions. It is one worker's.
-type RowFilter struct {
-	rest   *Rest
+// rowFilter leaves out the rows of emitted partitions. It is one worker's.
+type rowFilter struct {
+	rest   *rest
 	hashes []uint64
 	rows   []int32
 	tile   rowdata.Tile
 }
 
-// NewFilter returns a filter of one worker.
-func (r *Rest) NewFilter() *RowFilter {
-	return &RowFilter{
+// newFilter returns a filter of one worker.
+func (r *rest) newFilter() *rowFilter {
+	return &rowFilter{
 		rest:   r,
 		hashes: make([]uint64, rowdata.TileRows),
 		tile:   rowdata.Tile{Args: make([][]uint64, len(r.bound.Args)), Valid: make([][]uint8, len(r.bound.Columns))},
@@ -83,7 +83,7 @@ func (r *Rest) NewFilter() *RowFilter {
 }
 
 // find finds the keys, at most of a tile, whose partitions were emitted, or were not.
-func (f *RowFilter) find(keys []uint64, emitted bool) {
+func (f *rowFilter) find(keys []uint64, emitted bool) {
 	words := f.rest.bound.Keys.Words
 	hashes := f.hashes[:len(keys)/words]
 	if words == 1 {
@@ -99,8 +99,8 @@ func (f *RowFilter) find(keys []uint64, emitted bool) {
 	}
 }
 
-// Keep returns the rows of a tile whose groups were not emitted.
-func (f *RowFilter) Keep(t *rowdata.Tile) *rowdata.Tile {
+// keep returns the rows of a tile whose groups were not emitted.
+func (f *rowFilter) keep(t *rowdata.Tile) *rowdata.Tile {
 	words := f.rest.bound.Keys.Words
 	f.find(t.Keys[:t.Rows*words], false)
 	if len(f.rows) == t.Rows {

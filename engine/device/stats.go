@@ -44,8 +44,8 @@ type Stats struct {
 	uuid string // of the first device
 }
 
-// Describe notes which devices aggregate.
-func (c *Aggregator) Describe(d *Stats) {
+// describe notes which devices aggregate.
+func (c *coprocessor) describe(d *Stats) {
 	d.Devices = describeDevices(c.lease.list)
 	d.uuid = c.lease.list[0].Properties().UUID
 	if why := c.layout.parts; why != nil {
@@ -53,8 +53,8 @@ func (c *Aggregator) Describe(d *Stats) {
 	}
 }
 
-// Report notes what the devices have done so far.
-func (c *Aggregator) Report(d *Stats) {
+// report notes what the devices have done so far.
+func (c *coprocessor) report(d *Stats) {
 	counters := c.run.Counters()
 	d.TileRows = c.run.TileRows()
 	d.Estimate, d.Tiles, d.Rows = counters.Estimate, counters.Tiles, counters.Rows
@@ -81,9 +81,9 @@ func (c *Aggregator) Report(d *Stats) {
 	d.KeptBytes, d.HostBytes, d.MemoryPeak = counters.KeptBytes, counters.HostBytes, counters.DevicePeak
 }
 
-// Learn lets the machine's rates follow what a query took that read so many rows, to so many groups, by so many
+// learn lets the machine's rates follow what a query took that read so many rows, to so many groups, by so many
 // workers: in its first phase and in both.
-func (d *Devices) Learn(s *Stats, rows, groups int64, workers int, first, both time.Duration) {
+func (d *Devices) learn(s *Stats, rows, groups int64, workers int, first, both time.Duration) {
 	switch {
 	case d.rates == nil:
 	case s == nil || s.Devices == "" || s.Reason != "":

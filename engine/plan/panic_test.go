@@ -13,11 +13,11 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/testknobs"
 )
 
 // panicStatements are statements of all kinds, over keyedTable.
@@ -106,8 +106,8 @@ func TestPanics(t *testing.T) {
 func panicAnswer(t *testing.T, deviceName string, src scan.Source, text string, again bool) ([]string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	knobs := engine.TestingKnobs{MemoryBytes: 64 << 20, ResultRows: 300, Device: device.Knobs{TileRows: 900}}
-	eng, err := engine.Open(engine.WithTestingKnobs(engine.Options{Threads: 2, Device: deviceName, MemoryLimit: 1 << 30, TempDir: dir}, knobs))
+	knobs := testknobs.Engine{MemoryBytes: 64 << 20, ResultRows: 300, Device: testknobs.Device{TileRows: 900}}
+	eng, err := engine.Open(testknobs.With(engine.Options{Threads: 2, Device: deviceName, MemoryLimit: 1 << 30, TempDir: dir}, knobs))
 	if err != nil {
 		return nil, err // devices are opened, too
 	}

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/internal/testknobs"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
@@ -175,7 +175,7 @@ func openSizeEngine(rng *rand.Rand) (*sizeEngine, error) {
 		name = fmt.Sprintf("host:%dB", limit)
 	}
 	opt := engine.Options{Device: name, DeviceMemoryLimit: limit, Threads: []int{0, 2, 5}[rng.IntN(3)]}
-	knobs := engine.TestingKnobs{Device: device.Knobs{Streams: []int{0, 0, 2, 6}[rng.IntN(4)]}}
+	knobs := testknobs.Engine{Device: testknobs.Device{Streams: []int{0, 0, 2, 6}[rng.IntN(4)]}}
 	if rng.IntN(4) == 0 {
 		knobs.Device.RadixBits = 1 + rng.IntN(9)
 	}
@@ -185,7 +185,7 @@ func openSizeEngine(rng *rand.Rand) (*sizeEngine, error) {
 	if rng.IntN(4) == 0 {
 		knobs.Device.PinnedBytes = int64(*sizeRows) << rng.IntN(6)
 	}
-	e, err := engine.Open(engine.WithTestingKnobs(opt, knobs))
+	e, err := engine.Open(testknobs.With(opt, knobs))
 	return &sizeEngine{e, fmt.Sprintf("%+v, %+v", opt, knobs.Device)}, err
 }
 

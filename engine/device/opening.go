@@ -1,0 +1,97 @@
+package device
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mpga/mpga/engine/aggregator"
+	"github.com/mpga/mpga/internal/spawn"
+)
+
+// opening is devices that are being opened while readers decode the input. What they have decoded waits:
+//
+//		Aggregator.Take -> pieces that wait -> Aggregator.EndInput -> tiles of the devices, or workers of the CPU
+//
+//	  - O1 (bounded): pieces that wait take a small part of the memory; then readers wait, too.
+//	  - O2 (whole): all pieces that waited have been taken when EndInput returns without an error.
+type opening struct {
+	cancel context.CancelFunc // of opening, when the query needs no devices any more
+	done   chan struct{}      // closed when devices and err are set
+
+	devices *coprocessor // nil when the CPU aggregates
+	err     error        // why the CPU does
+
+	once    sync.Once
+	settled atomic.Bool // the aggregator has taken devices or err over
+
+	mu   sync.Mutex
+	held []aggregator.Piece // whose batches are retained
+	room int64              // bytes of further pieces that may wait
+}
+
+// openingShare is the part of the memory that pieces may take which wait for devices: as much as a store leaves free.
+const openingShare = 8
+
+// newOpening begins to open devices by a function. Up to room bytes of pieces may wait for them.
+func newOpening(ctx context.Context, room int64, open func(context.Context) (*coprocessor, error)) *opening {
+	ctx, cancel := context.WithCancel(ctx)
+	o := &opening{cancel: cancel, room: room, done: make(chan struct{})}
+	spawn.Go(func() (err error) {
+		o.devices, err = open(ctx)
+		return err
+	}, func(err error) {
+		o.err = err
+		close(o.done)
+	})
+	return o
+}
+
+// choose has the aggregator take over the devices, or why there are none. Requires: done is closed.
+func (o *opening) choose(a *Aggregator) {
+	o.once.Do(func() { a.chose(o.devices, o.err) })
+	o.settled.Store(true)
+}
+
+// hold keeps the next rows of a piece for later, if there is room for them (O1), and returns how many.
+func (o *opening) hold(p aggregator.Piece, from, to int) int {
+	select {
+	case <-o.done:
+		return 0
+	default:
+	}
+	const valueBytes = 16                       // of any type
+	p.From, p.To = from, min(to, from+fillRows) // few enough that workers share what waits evenly
+	bytes := int64(p.To-p.From) * p.Batch.NumCols() * valueBytes
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.room < bytes {
+		return 0
+	}
+	o.room -= bytes
+	p.Batch.Retain()
+	o.held = append(o.held, p)
+	return p.To - p.From
+}
+
+// next returns a piece that has waited, which is the caller's to release.
+func (o *opening) next() (aggregator.Piece, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.held) == 0 {
+		return aggregator.Piece{}, false
+	}
+	p := o.held[0]
+	o.held = o.held[1:]
+	return p, true
+}
+
+// end waits for the devices, which are then the aggregator's to release, and drops what still waits.
+func (o *opening) end(a *Aggregator) {
+	o.cancel() // it may wait for others
+	<-o.done
+	o.choose(a)
+	for p, ok := o.next(); ok; p, ok = o.next() {
+		p.Batch.Release()
+	}
+}

@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"sync"
+)
+
+// lifetime is from Open to Close, and what runs in between.
+type lifetime struct {
+	ctx    context.Context // done when the engine closes
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	closed  bool
+	queries sync.WaitGroup
+}
+
+// begin begins the lifetime.
+func (l *lifetime) begin() { l.ctx, l.cancel = context.WithCancelCause(context.Background()) }
+
+// isClosed reports whether the lifetime has ended.
+func (l *lifetime) isClosed() bool { return l.ctx.Err() != nil }
+
+// enter returns the context of a query, which ends with the engine. The caller calls done when the
+// query has given everything back.
+func (l *lifetime) enter(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, done func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, nil, nil, ErrClosed
+	}
+	l.queries.Add(1)
+	qctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.ctx, func() { cancel(ErrClosed) })
+	return qctx, cancel, func() {
+		stop()
+		l.queries.Done()
+	}, nil
+}
