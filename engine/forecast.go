@@ -123,7 +123,9 @@ func (s *forecaster) sampleSplit(ctx context.Context, split scan.Split, rows int
 			return bytes, err == nil, errors.Join(err, context.Cause(ctx))
 		}
 		n := min(rows, int(batch.NumRows()))
-		way.SetPiece(aggregator.Piece{Batch: batch, To: n, Split: split})
+		if err := way.SetPiece(aggregator.Piece{Batch: batch, To: n, Split: split}); err != nil {
+			return bytes, false, err
+		}
 		err = way.Tiles(0, n, func(t *rowdata.Tile) error {
 			s.sampler.Add(t)
 			return nil

@@ -93,7 +93,9 @@ const offerRowsMin = 2 * rowdata.TileRows
 // readPiece aggregates the rows of a piece, but for what it offers to other workers.
 func (r *reader) readPiece(ctx context.Context, p aggregator.Piece) error {
 	spawn.Step()
-	r.rows.SetPiece(p)
+	if err := r.rows.SetPiece(p); err != nil {
+		return err
+	}
 	q := r.query
 	for from := p.From; from < p.To; {
 		if half := (p.To - from) / 2; half >= offerRowsMin {

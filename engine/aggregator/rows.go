@@ -29,7 +29,6 @@ type Rows struct {
 
 	encoder *encode.Encoder
 	piece   Piece
-	encodes bool // the encoder is turned to the piece's batch
 }
 
 // NewRows returns the way of a worker, which holds the thread while it uses the rows.
@@ -37,33 +36,26 @@ func (q *Query) NewRows(worker int, th *threads.Thread) *Rows {
 	return &Rows{Worker: worker, Thread: th, encoder: encode.NewEncoder(q.Bound, q.Interners)}
 }
 
-// SetPiece makes a piece current, whose batch must live until the next call.
-func (r *Rows) SetPiece(p Piece) { r.piece, r.encodes = p, false }
+// SetPiece makes a piece current, whose batch must live until the next call. Parts of the batch may be given to others
+// after it, not before: an array of dictionary codes makes its dictionary when it is first asked for, without a lock.
+func (r *Rows) SetPiece(p Piece) error {
+	r.piece = p
+	return r.guard(func() error { return r.encoder.SetBatch(p.Batch, p.Position) })
+}
 
 // Piece returns the current piece.
 func (r *Rows) Piece() Piece { return r.piece }
 
 // Encoder returns the encoder, turned to the batch of the current piece.
-func (r *Rows) Encoder() (*encode.Encoder, error) {
-	if r.encodes {
-		return r.encoder, nil
-	}
-	err := r.guard(func() error { return r.encoder.SetBatch(r.piece.Batch, r.piece.Position) })
-	r.encodes = err == nil
-	return r.encoder, err
-}
+func (r *Rows) Encoder() *encode.Encoder { return r.encoder }
 
 // Tiles calls a function with the tiles of rows from to to of the current piece.
 func (r *Rows) Tiles(from, to int, f func(*rowdata.Tile) error) error {
-	encoder, err := r.Encoder()
-	if err != nil {
-		return err
-	}
-	encoder.Dense = r.Dense
+	r.encoder.Dense = r.Dense
 	for from < to {
 		var tile *rowdata.Tile
 		err := r.guard(func() (err error) {
-			tile, err = encoder.Encode(from, to)
+			tile, err = r.encoder.Encode(from, to)
 			return err
 		})
 		if err != nil {

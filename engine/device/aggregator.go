@@ -173,7 +173,9 @@ func (a *Aggregator) takeHeld(ctx context.Context, worker int, th *threads.Threa
 // takePiece takes all rows of a piece, and gives its batch back.
 func (a *Aggregator) takePiece(ctx context.Context, r *aggregator.Rows, p aggregator.Piece) error {
 	defer p.Batch.Release()
-	r.SetPiece(p)
+	if err := r.SetPiece(p); err != nil {
+		return err
+	}
 	for from := p.From; from < p.To; {
 		spawn.Step()
 		n, err := a.Take(ctx, r, from, p.To)

@@ -39,10 +39,6 @@ const fillRows = 256 << 10
 
 // take sends up to to-from rows of the reader's batch on their way, and returns how many.
 func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
-	encoder, err := r.Encoder()
-	if err != nil {
-		return 0, err
-	}
 	o, at, n, err := f.reserve(ctx, r.Thread, min(to-from, fillRows))
 	if err != nil {
 		return 0, err
@@ -60,7 +56,7 @@ func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (in
 	if f.devices.layout.refers {
 		f.devices.batches.keep(o.Tile, r.Piece().Batch)
 	}
-	if !f.devices.layout.copyPlain(o.Tile, at, encoder, from, n) {
+	if !f.devices.layout.copyPlain(o.Tile, at, r.Encoder(), from, n) {
 		err = r.Tiles(from, from+n, func(t *rowdata.Tile) error {
 			f.devices.layout.stage(o.Tile, at, t)
 			at += t.Rows
