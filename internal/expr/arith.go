@@ -106,15 +106,14 @@ func multiplyEach(out, a, b []int64, low, high int64) (sizes [2]uint64, outside 
 }
 
 // intArithmetic makes the kernel of an operator whose arguments are held as its result is.
-func intArithmetic(op intOperator, n *node) func(*frame) (*vector, error) {
+func intArithmetic(op intOperator, n *node) kernel {
 	if n.typ.kind() == wideKind {
 		return wideArithmetic(op, n)
 	}
 	low, high := bounds(n.typ)
-	return func(f *frame) (*vector, error) {
-		a, b, out, err := f.pair(n, intKind)
-		if err != nil || !op.all(out.ints, a.ints, b.ints, low, high) {
-			return out, err
+	return binary(n, intKind, func(_ *frame, a, b, out *vector) error {
+		if !op.all(out.ints, a.ints, b.ints, low, high) {
+			return nil
 		}
 		for i := range out.ints {
 			if out.isNull(i) {
@@ -123,19 +122,15 @@ func intArithmetic(op intOperator, n *node) func(*frame) (*vector, error) {
 			x, y := int128(a.ints[i]), int128(b.ints[i])
 			r, ok := op.one(x, y)
 			if !ok || r.Less(int128(low)) || r.Greater(int128(high)) {
-				return nil, overflow(n, op.sign, x, y)
+				return overflow(n, op.sign, x, y)
 			}
 		}
-		return out, nil
-	}
+		return nil
+	})
 }
 
-func wideArithmetic(op intOperator, n *node) func(*frame) (*vector, error) {
-	return func(f *frame) (*vector, error) {
-		a, b, out, err := f.pair(n, wideKind)
-		if err != nil {
-			return nil, err
-		}
+func wideArithmetic(op intOperator, n *node) kernel {
+	return binary(n, wideKind, func(_ *frame, a, b, out *vector) error {
 		left, right := n.args[0].typ.kind(), n.args[1].typ.kind()
 		for i := range out.wides {
 			if out.isNull(i) {
@@ -144,12 +139,12 @@ func wideArithmetic(op intOperator, n *node) func(*frame) (*vector, error) {
 			x, y := a.wide(i, left), b.wide(i, right)
 			r, ok := op.one(x, y)
 			if !ok || !wideFits(r, n.typ) {
-				return nil, overflow(n, op.sign, x, y)
+				return overflow(n, op.sign, x, y)
 			}
 			out.wides[i] = r
 		}
-		return out, nil
-	}
+		return nil
+	})
 }
 
 // wide returns a number that is held as int64 or in 128 bits.
@@ -160,19 +155,6 @@ func (v *vector) wide(i int, k kind) wide {
 	return int128(v.ints[i])
 }
 
-// pair evaluates two arguments, and returns a vector for the result that is NULL where one of them is.
-func (f *frame) pair(n *node, k kind) (a, b, out *vector, err error) {
-	if a, err = f.eval(n.args[0]); err != nil {
-		return nil, nil, nil, err
-	}
-	if b, err = f.eval(n.args[1]); err != nil {
-		return nil, nil, nil, err
-	}
-	out = f.e.vector(k, f.n)
-	out.null = f.e.union(a, b)
-	return a, b, out, nil
-}
-
 func overflow(n *node, sign string, a, b wide) error {
 	scale := func(i int) int { return int(n.args[i].typ.Scale) }
 	return fmt.Errorf("%s: overflow: %s %s %s does not fit %s; cast an operand to a wider type",
@@ -180,12 +162,8 @@ func overflow(n *node, sign string, a, b wide) error {
 }
 
 // floatArithmetic makes the kernel of an operator on doubles; those of FLOAT are rounded to it.
-func floatArithmetic(op string, n *node) func(*frame) (*vector, error) {
-	return func(f *frame) (*vector, error) {
-		a, b, out, err := f.pair(n, floatKind)
-		if err != nil {
-			return nil, err
-		}
+func floatArithmetic(op string, n *node) kernel {
+	return binary(n, floatKind, func(f *frame, a, b, out *vector) error {
 		x, y, z := a.floats[:f.n], b.floats[:f.n], out.floats[:f.n]
 		switch op {
 		case "+":
@@ -214,41 +192,70 @@ func floatArithmetic(op string, n *node) func(*frame) (*vector, error) {
 				z[i] = float64(float32(z[i]))
 			}
 		}
-		return out, nil
+		return nil
+	})
+}
+
+// operands returns the types of two operands; the constant NULL is of the other's type.
+func (n *node) operands() (x, y Type) {
+	x, y = n.args[0].typ, n.args[1].typ
+	switch {
+	case x.ID == Null:
+		return y, y
+	case y.ID == Null:
+		return x, x
+	}
+	return x, y
+}
+
+// plus binds + of one operand and of two.
+func plus(b *binder, n *node) {
+	if len(n.args) == 2 {
+		arithmetic(addition)(b, n)
+		return
+	}
+	t := n.args[0].typ
+	if !t.numeric() && t.ID != Null {
+		b.mismatch(n)
+	}
+	n.typ, n.literal = t, n.args[0].literal
+	n.eval = sameValues(n)
+}
+
+// minus binds - of one operand and of two.
+func minus(b *binder, n *node) {
+	if len(n.args) == 2 {
+		arithmetic(subtraction)(b, n)
+	} else {
+		negation(b, n)
 	}
 }
 
 // arithmetic binds + - *.
 func arithmetic(op intOperator) binding {
-	return func(b *binder, n *node) error {
-		x, y := n.args[0].typ, n.args[1].typ
-		if x.ID == Null && y.ID == Null {
+	return func(b *binder, n *node) {
+		x, y := n.operands()
+		if x.ID == Null {
 			x, y = typeOf(Int32), typeOf(Int32)
 		}
-		if x.ID == Null {
-			x = y
-		}
-		if y.ID == Null {
-			y = x
-		}
-		if ok, err := b.timeArithmetic(op.sign, n); ok || err != nil {
-			return err
+		if b.timeArithmetic(op.sign, n) {
+			return
 		}
 		x, y = n.args[0].textAsDouble(x, y), n.args[1].textAsDouble(y, x)
 		switch {
 		case !x.numeric() || !y.numeric():
-			return b.mismatch(n)
+			b.mismatch(n)
 		case x.float() || y.float():
 			n.typ = commonNumber(x, y)
 			n.eval = floatArithmetic(op.sign, n)
-			return b.castArgs(n, n.typ)
+			b.castArgs(n, n.typ)
 		case x.ID == Decimal || y.ID == Decimal:
-			return b.decimalArithmetic(op, n, x.asDecimal(), y.asDecimal())
+			b.decimalArithmetic(op, n, x.asDecimal(), y.asDecimal())
+		default:
+			n.typ, n.fallible = n.integerType(x, y), true
+			n.eval = intArithmetic(op, n)
+			b.castArgs(n, n.typ)
 		}
-		n.typ = n.integerType(x, y)
-		n.fallible = true
-		n.eval = intArithmetic(op, n)
-		return b.castArgs(n, n.typ)
 	}
 }
 
@@ -291,13 +298,13 @@ func integerResult(x, y Type) Type {
 
 // decimalArithmetic binds an operator on decimals. Where the exact result takes more digits than 64
 // bits have, but no operand does, it stays in 64 bits, and an overflow is an error.
-func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) error {
+func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) {
 	px, sx, py, sy := int(x.Precision), int(x.Scale), int(y.Precision), int(y.Scale)
 	var precision, scale int
 	if op.sign == "*" {
 		precision, scale = px+py, sx+sy
 		if scale > digitsMax {
-			return b.errorf(n, "%s: the product has %d digits after the decimal point, a decimal at most %d", n.text, scale, digitsMax)
+			b.fail(n.at, "%s: the product has %d digits after the decimal point, a decimal at most %d", n.text, scale, digitsMax)
 		}
 	} else {
 		scale = max(sx, sy)
@@ -309,16 +316,17 @@ func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) error {
 	case precision > digitsMax:
 		precision = digitsMax
 	}
-	n.typ = decimalOf(precision, scale)
-	n.fallible = true
+	n.typ, n.fallible = decimalOf(precision, scale), true
 	n.eval = intArithmetic(op, n)
-	if op.sign == "*" {
-		return b.castEach(n, x, y)
+	switch {
+	case op.sign == "*":
+		b.castArg(n, 0, x)
+		b.castArg(n, 1, y)
+	case n.typ.kind() == wideKind:
+		b.castArgs(n, decimalOf(digitsMax, scale))
+	default:
+		b.castArgs(n, n.typ)
 	}
-	if n.typ.kind() == wideKind {
-		return b.castEach(n, decimalOf(digitsMax, scale), decimalOf(digitsMax, scale))
-	}
-	return b.castArgs(n, n.typ)
 }
 
 // orElse is the type of the other operand for NULL and for strings.
@@ -330,13 +338,9 @@ func (t Type) orElse(other Type) Type {
 }
 
 // division binds /, which divides doubles whatever the arguments are.
-func division(b *binder, n *node) error {
+func division(b *binder, n *node) {
+	b.check(n, Float64, Float64)
 	x, y := n.args[0].typ, n.args[1].typ
-	for _, a := range n.args {
-		if !a.typ.numeric() && a.typ.ID != Null && !a.textConstant() {
-			return b.mismatch(n)
-		}
-	}
 	n.typ = typeOf(Float64)
 	if x.float() || y.float() {
 		x, y = x.orElse(y), y.orElse(x)
@@ -345,42 +349,35 @@ func division(b *binder, n *node) error {
 		n.typ = typeOf(Float32)
 	}
 	n.eval = floatArithmetic("/", n)
-	return b.castArgs(n, n.typ)
+	b.castArgs(n, n.typ)
 }
 
 // MeanOfParts is the function of a sum and of the number of its terms that gives their mean, as avg does: rounded once,
 // where / rounds the sum first. A plan writes it, no statement can.
 const MeanOfParts = "mean of parts"
 
-func meanOfParts(b *binder, n *node) error {
+func meanOfParts(b *binder, n *node) {
 	sum := n.args[0].typ
 	if sum.float() {
-		return division(b, n)
+		division(b, n)
+		return
 	}
 	n.typ = typeOf(Float64)
 	scale := int(sum.Scale)
-	var err error
-	if n.args[1], err = b.cast(n.args[1], typeOf(Int64)); err != nil {
-		return err
-	}
-	if n.args[0], err = b.cast(n.args[0], decimalOf(digitsMax, scale)); err != nil {
-		return err
-	}
+	b.castArg(n, 0, decimalOf(digitsMax, scale))
+	b.castArg(n, 1, typeOf(Int64))
 	n.eval = map2e(n, func(sum wide, n int64) (float64, error) {
 		if n == 0 {
 			return 0, errNull
 		}
 		return digits.Mean([]uint64{sum.LowBits(), uint64(sum.HighBits())}, uint64(n), scale), nil
 	})
-	return nil
 }
 
 // quotient binds // of numbers that are not both integers: their quotient as / gives it, but NULL
 // where the divisor is 0.
-func quotient(b *binder, n *node) error {
-	if err := division(b, n); err != nil {
-		return err
-	}
+func quotient(b *binder, n *node) {
+	division(b, n)
 	single := n.typ.ID == Float32
 	n.eval = map2e(n, func(x, y float64) (float64, error) {
 		switch {
@@ -391,32 +388,25 @@ func quotient(b *binder, n *node) error {
 		}
 		return x / y, nil
 	})
-	return nil
 }
 
 // remainder binds // and %: of integers and decimals NULL where the divisor is 0.
 func remainder(sign string) binding {
-	return func(b *binder, n *node) error {
-		x, y := n.args[0].typ, n.args[1].typ
-		if x.ID == Null {
-			x = y
-		}
-		if y.ID == Null {
-			y = x
-		}
+	return func(b *binder, n *node) {
+		x, y := n.operands()
+		quotients := sign == "//"
 		switch {
 		case !x.numeric() || !y.numeric():
-			return b.mismatch(n)
+			b.mismatch(n)
 		case x.integer() && y.integer():
 			n.typ = n.integerType(x, y)
-		case sign == "//":
-			return quotient(b, n)
-		case x.float() || y.float():
+		case quotients:
+			quotient(b, n)
+			return
+		default:
 			n.typ = commonNumber(x, y)
 			n.eval = floatArithmetic("%", n)
-			return b.castArgs(n, n.typ)
-		default:
-			if x, y := x.asDecimal(), y.asDecimal(); max(x.Precision-x.Scale, y.Precision-y.Scale)+max(x.Scale, y.Scale) > digitsMax {
+			if x, y := x.asDecimal(), y.asDecimal(); !n.typ.float() && max(x.Precision-x.Scale, y.Precision-y.Scale)+max(x.Scale, y.Scale) > digitsMax {
 				n.typ = typeOf(Float64) // no decimal holds both
 				n.eval = map2e(n, func(x, y float64) (float64, error) {
 					if y == 0 {
@@ -424,48 +414,43 @@ func remainder(sign string) binding {
 					}
 					return math.Mod(x, y), nil
 				})
-				return b.castArgs(n, n.typ)
 			}
-			n.typ = commonNumber(x, y)
 		}
-		if err := b.castArgs(n, n.typ); err != nil {
-			return err
-		}
-		quotient := sign == "//"
-		if n.typ.kind() == wideKind {
+		b.castArgs(n, n.typ)
+		switch n.typ.kind() {
+		case wideKind:
 			n.eval = map2e(n, func(a, b wide) (wide, error) {
 				if b.Sign() == 0 {
 					return a, errNull
 				}
 				q, r := a.Div(b)
-				if quotient {
+				if quotients {
 					return q, nil
 				}
 				return r, nil
 			})
-			return nil
+		case intKind:
+			low, _ := bounds(n.typ)
+			n.fallible = quotients
+			n.eval = map2e(n, func(a, b int64) (int64, error) {
+				switch {
+				case b == 0:
+					return 0, errNull
+				case b == -1 && !quotients:
+					return 0, nil
+				case b == -1 && a == low && low < 0:
+					return 0, fmt.Errorf("%s: overflow: %d // -1 does not fit %s", n.text, a, n.typ)
+				case quotients:
+					return a / b, nil
+				}
+				return a % b, nil
+			})
 		}
-		low, _ := bounds(n.typ)
-		n.fallible = quotient
-		n.eval = map2e(n, func(a, b int64) (int64, error) {
-			switch {
-			case b == 0:
-				return 0, errNull
-			case b == -1 && !quotient:
-				return 0, nil
-			case b == -1 && a == low && low < 0:
-				return 0, fmt.Errorf("%s: overflow: %d // -1 does not fit %s", n.text, a, n.typ)
-			case quotient:
-				return a / b, nil
-			}
-			return a % b, nil
-		})
-		return nil
 	}
 }
 
 // negation binds the sign -.
-func negation(b *binder, n *node) error {
+func negation(b *binder, n *node) {
 	t := n.args[0].typ
 	switch {
 	case t.ID == Null:
@@ -474,18 +459,15 @@ func negation(b *binder, n *node) error {
 		t = integerResult(t, typeOf(Int8))
 	case t.ID == Duration || t.ID == Interval:
 	case !t.numeric():
-		return b.mismatch(n)
+		b.mismatch(n)
 	}
 	n.typ = t
 	n.literal = n.args[0].literal // -1 is a constant as 1 is
 	if t.ID == Interval {
-		v := n.args[0].value.(IntervalValue)
-		n.isConst, n.value = true, IntervalValue{-v.Months, -v.Days, -v.Micros}
-		return nil
+		n.isConst, n.value = true, n.args[0].value.(IntervalValue).negated()
+		return
 	}
-	if err := b.castArgs(n, t); err != nil {
-		return err
-	}
+	b.castArgs(n, t)
 	switch t.kind() {
 	case floatKind:
 		n.eval = map1(n, func(a float64) float64 { return -a })
@@ -507,22 +489,19 @@ func negation(b *binder, n *node) error {
 			return -a, nil
 		})
 	}
-	return nil
 }
 
 // absolute binds abs.
-func absolute(b *binder, n *node) error {
+func absolute(b *binder, n *node) {
 	t := n.args[0].typ
 	if t.ID == Null {
 		t = typeOf(Int32)
 	}
 	if !t.numeric() {
-		return b.mismatch(n)
+		b.mismatch(n)
 	}
 	n.typ = t
-	if err := b.castArgs(n, t); err != nil {
-		return err
-	}
+	b.castArgs(n, t)
 	switch t.kind() {
 	case floatKind:
 		n.eval = map1(n, math.Abs)
@@ -538,75 +517,66 @@ func absolute(b *binder, n *node) error {
 			return max(a, -a), nil
 		})
 	}
-	return nil
 }
 
 // bitwise binds & | << >> and xor, of 64 bits at most.
 func bitwise(sign string) binding {
-	return func(b *binder, n *node) error {
-		x, y := n.args[0].typ, n.args[1].typ
-		if x.ID == Null {
-			x = y
-		}
-		if y.ID == Null {
-			y = x
-		}
+	return func(b *binder, n *node) {
+		x, y := n.operands()
 		if x.ID == Null {
 			x, y = typeOf(Int32), typeOf(Int32)
 		}
 		if !x.integer() || !y.integer() {
-			return b.mismatch(n)
+			b.mismatch(n)
 		}
-		n.typ = n.integerType(x, y)
-		n.fallible = true
-		if n.typ.kind() == wideKind {
-			if n.typ.ID != Uint64 {
-				return b.mismatch(n)
-			}
-			n.eval = map2e(n, func(a, b wide) (wide, error) { return bits64(sign, n, a.LowBits(), b.LowBits()) })
-			return b.castArgs(n, n.typ)
+		n.typ, n.fallible = n.integerType(x, y), true
+		if n.typ.ID == Huge {
+			b.mismatch(n)
 		}
-		low, high := bounds(n.typ)
-		width := int64(n.typ.Arrow().(arrow.FixedWidthDataType).BitWidth())
-		n.eval = map2e(n, func(a, b int64) (int64, error) {
-			switch sign {
-			case "&":
-				return a & b, nil
-			case "|":
-				return a | b, nil
-			case "xor":
-				return a ^ b, nil
-			case ">>":
-				if b < 0 || b >= width {
-					return 0, nil
+		_, high := bounds(n.typ)
+		width := n.typ.Arrow().(arrow.FixedWidthDataType).BitWidth()
+		shifted := func(a, b any) error {
+			return fmt.Errorf("%s: overflow: %d << %d does not fit %s", n.text, a, b, n.typ)
+		}
+		if n.typ.ID == Uint64 {
+			n.eval = map2e(n, func(a, b wide) (wide, error) {
+				r, ok := bitsOf(sign, a.LowBits(), b.LowBits(), math.MaxUint64, width)
+				if !ok {
+					return wide{}, shifted(a.LowBits(), b.LowBits())
 				}
-				return a >> b, nil
-			}
-			if a < 0 || b < 0 || b > 62 && a != 0 || bits.Len64(uint64(a))+int(b) > 63 || a<<b > high || a<<b < low {
-				return 0, fmt.Errorf("%s: overflow: %d << %d does not fit %s", n.text, a, b, n.typ)
-			}
-			return a << b, nil
-		})
-		return b.castArgs(n, n.typ)
+				return decimal128.FromU64(r), nil
+			})
+		} else {
+			n.eval = map2e(n, func(a, b int64) (int64, error) {
+				r, ok := bitsOf(sign, a, b, high, width)
+				if !ok {
+					return 0, shifted(a, b)
+				}
+				return r, nil
+			})
+		}
+		b.castArgs(n, n.typ)
 	}
 }
 
-// bits64 computes an operator of bitwise on two values of UBIGINT.
-func bits64(sign string, n *node, a, b uint64) (wide, error) {
+// bitsOf computes an operator of bitwise on two values of a type of so many bits. It returns false where << passes the
+// largest value of the type.
+func bitsOf[T int64 | uint64](sign string, a, b, high T, width int) (T, bool) {
 	switch sign {
 	case "&":
-		a &= b
+		return a & b, true
 	case "|":
-		a |= b
+		return a | b, true
 	case "xor":
-		a ^= b
+		return a ^ b, true
 	case ">>":
-		a >>= b
-	default:
-		if a != 0 && (b > 63 || a<<b>>b != a) {
-			return wide{}, fmt.Errorf("%s: overflow: %d << %d does not fit %s", n.text, a, b, n.typ)
+		if b < 0 || b >= T(width) {
+			return 0, true
 		}
-		a <<= b
+		return a >> b, true
 	}
-	return decimal128.FromU64(a), nil
+	if a < 0 || b < 0 || a != 0 && (b >= T(width) || a > high>>b) {
+		return 0, false
+	}
+	return a << b, true
 }

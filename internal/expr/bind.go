@@ -12,15 +12,13 @@ import (
 )
 
 // Bind resolves expressions against a schema. Errors are of type *Error.
-func Bind(schema *arrow.Schema, exprs ...*Expr) (*Program, error) {
-	b := &binder{schema: schema, program: &Program{}, known: map[string]*node{}}
+func Bind(schema *arrow.Schema, exprs ...*Expr) (p *Program, err error) {
+	b := newBinder(schema)
+	defer b.caught(&p, &err)
 	for _, e := range exprs {
-		n, err := b.bind(e, 0)
-		if err != nil {
-			return nil, err
-		}
+		n := b.bind(e, 0)
 		if n.typ.ID == Interval {
-			return nil, errorAt(e.At, "not supported: %s is an INTERVAL, which can only be part of an expression", e)
+			b.fail(e.At, "not supported: %s is an INTERVAL, which can only be part of an expression", e)
 		}
 		b.program.nodes = append(b.program.nodes, n)
 	}
@@ -29,14 +27,12 @@ func Bind(schema *arrow.Schema, exprs ...*Expr) (*Program, error) {
 }
 
 // BindCondition is Bind for one expression that must be a condition.
-func BindCondition(schema *arrow.Schema, e *Expr) (*Program, error) {
-	b := &binder{schema: schema, program: &Program{}, known: map[string]*node{}}
-	n, err := b.bind(e, 0)
-	if err != nil {
-		return nil, err
-	}
+func BindCondition(schema *arrow.Schema, e *Expr) (p *Program, err error) {
+	b := newBinder(schema)
+	defer b.caught(&p, &err)
+	n := b.bind(e, 0)
 	if n.typ.ID != Bool && n.typ.ID != Null && !n.typ.numeric() && !n.textConstant() {
-		return nil, errorAt(e.At, "%s is of type %s; a condition is of type BOOLEAN", e, n.typ)
+		b.fail(e.At, "%s is of type %s; a condition is of type BOOLEAN", e, n.typ)
 	}
 	if n, err = b.cast(n, typeOf(Bool)); err != nil {
 		return nil, err
@@ -49,31 +45,47 @@ func BindCondition(schema *arrow.Schema, e *Expr) (*Program, error) {
 const depthMax = 1000
 
 // binding gives a node, whose arguments are bound, its type and its kernel. It may cast the arguments.
-type binding func(b *binder, n *node) error
+type binding func(b *binder, n *node)
 
+// binder binds the expressions of a program. Its methods and bindings end at the first error: fail panics with an
+// *Error, and caught makes that the error of Bind.
 type binder struct {
 	schema  *arrow.Schema
 	program *Program
-	known   map[string]*node // what has been bound, by Expr.Key
+	known   map[string]*node // the nodes that have been bound, by Expr.Key
 	folder  *Evaluator       // of constants; nil before evaluator is called
 }
 
-func (b *binder) errorf(n *node, format string, args ...any) error {
-	return errorAt(n.at, format, args...)
+func newBinder(schema *arrow.Schema) *binder {
+	return &binder{schema: schema, program: &Program{}, known: map[string]*node{}}
 }
 
-// mismatch is the error of arguments whose types a function does not take.
-func (b *binder) mismatch(n *node) error {
+// fail ends the binding with an error at a byte of the text.
+func (b *binder) fail(at int, format string, args ...any) { panic(errorAt(at, format, args...)) }
+
+// caught, deferred, returns the error that fail was called with in place of a program.
+func (b *binder) caught(p **Program, err *error) {
+	switch failed := recover().(type) {
+	case nil:
+	case *Error:
+		*p, *err = nil, failed
+	default:
+		panic(failed)
+	}
+}
+
+// mismatch fails with the types of arguments that a function does not take.
+func (b *binder) mismatch(n *node) {
 	types := make([]string, len(n.args))
 	for i, a := range n.args {
 		types[i] = a.typ.String()
 	}
-	return errorAt(n.at, "%s: not for %s; cast one of them", n.text, strings.Join(types, " and "))
+	b.fail(n.at, "%s: not for %s; cast one of them", n.text, strings.Join(types, " and "))
 }
 
-func (b *binder) bind(e *Expr, depth int) (*node, error) {
+func (b *binder) bind(e *Expr, depth int) *node {
 	if depth > depthMax {
-		return nil, errorAt(e.At, "not supported: an expression nested more than %d deep", depthMax)
+		b.fail(e.At, "not supported: an expression nested more than %d deep", depthMax)
 	}
 	switch e.Op {
 	case OpColumn:
@@ -81,63 +93,56 @@ func (b *binder) bind(e *Expr, depth int) (*node, error) {
 	case OpConstant:
 		n := b.constant(e.Type, e.Value)
 		n.text, n.at, n.literal = e.String(), e.At, true
-		return n, nil
+		return n
 	case OpAggregate:
-		return nil, errorAt(e.At, "%s: an aggregate function cannot stand here", e.Name)
+		b.fail(e.At, "%s: an aggregate function cannot stand here", e.Name)
 	}
-	n := &node{text: e.String(), at: e.At, column: -1, single: -1}
 	key := e.Key()
 	if known := b.known[key]; known != nil {
 		known.shared, b.program.shared = true, true
-		return known, nil
+		return known
 	}
+	n := &node{text: e.String(), at: e.At, column: -1, single: -1}
 	for _, arg := range e.Args {
-		a, err := b.bind(arg, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		n.args = append(n.args, a)
+		n.args = append(n.args, b.bind(arg, depth+1))
 	}
-	bound, err := b.bound(e, n)
-	if err == nil && !bound.isConst && bound.column < 0 {
-		b.known[key] = bound
+	if e.Op == OpCall {
+		n = b.call(e, n)
+	} else {
+		n = b.explicitCast(n, e.Type, e.Op == OpTryCast)
 	}
-	return bound, err
+	if !n.isConst && n.column < 0 {
+		b.known[key] = n
+	}
+	return n
 }
 
-// bound binds a node whose arguments are bound.
-func (b *binder) bound(e *Expr, n *node) (*node, error) {
-	if e.Op != OpCall {
-		return b.explicitCast(n, e.Type, e.Op == OpTryCast)
-	}
-	return b.call(e, n)
-}
-
-// UnknownFunction is the error of a call of an unknown function. It offers functions with similar names.
+// UnknownFunction is the error of a call of a function that there is not, or one of aggregates alone.
 func UnknownFunction(e *Expr) *Error {
 	return errorAt(e.At, "no function is named %s%s", e.Name, nearest.Offer(e.Name, append(functionNames(), query.FuncNames()...)))
 }
 
 // call binds a function or an operator.
-func (b *binder) call(e *Expr, n *node) (*node, error) {
+func (b *binder) call(e *Expr, n *node) *node {
 	f, ok := functionsByName[strings.ToLower(e.Name)]
 	if !ok {
-		return nil, UnknownFunction(e)
+		panic(UnknownFunction(e))
 	}
 	if len(n.args) < f.argsMin || f.argsMax >= 0 && len(n.args) > f.argsMax {
-		return nil, errorAt(e.At, "%s takes %s, not %d", f.Name, f.arguments(), len(n.args))
+		b.fail(e.At, "%s takes %s, not %d", f.Name, f.arguments(), len(n.args))
 	}
 	for _, a := range n.args {
-		if a.typ.ID == Interval && !f.intervals {
-			return nil, errorAt(a.at, "%s: not for an INTERVAL", n.text)
+		if a.typ.ID == Interval && !slices.Contains(ofIntervals, f.Name) {
+			b.fail(a.at, "%s: not for an INTERVAL", n.text)
 		}
 	}
 	n.name = f.Name
-	if err := f.bind(b, n); err != nil {
-		return nil, err
-	}
-	return b.finish(n), nil
+	f.bind(b, n)
+	return b.finish(n)
 }
+
+// ofIntervals are the operators that take intervals.
+var ofIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*"}
 
 // nullOfNull are the operators of which an operand that is the constant NULL makes NULL whatever the other would be:
 // that one is not evaluated, as DuckDB does not, so it gives no error.
@@ -237,33 +242,27 @@ func (v *vector) value(k kind, i int) any {
 	return strings.Clone(v.texts[i])
 }
 
-// becomes makes a node a constant.
-func (b *binder) becomes(n *node, value any) error {
-	n.isConst, n.value = true, value
-	return nil
-}
-
 func (b *binder) constant(t Type, value any) *node {
 	return &node{typ: t, text: constantText(t, value), at: -1, column: -1, single: -1, isConst: true, value: value, slot: b.newSlot()}
 }
 
 // column binds a column.
-func (b *binder) column(e *Expr) (*node, error) {
+func (b *binder) column(e *Expr) *node {
 	index, err := FindColumn(b.schema, e)
 	if err != nil {
-		return nil, err
+		b.fail(e.At, "%v", err)
 	}
 	field := b.schema.Field(index)
 	typ, err := fromArrow(field.Type)
 	if err != nil {
-		return nil, errorAt(e.At, "column %q: %v", field.Name, err)
+		b.fail(e.At, "column %q: %v", field.Name, err)
 	}
 	c := slices.IndexFunc(b.program.columns, func(c column) bool { return c.index == index })
 	if c < 0 {
 		c = len(b.program.columns)
 		b.program.columns = append(b.program.columns, column{name: field.Name, index: index, typ: typ})
 	}
-	return &node{typ: typ, text: e.Name, at: e.At, column: c, single: -1, slot: b.newSlot()}, nil
+	return &node{typ: typ, text: e.Name, at: e.At, column: c, single: -1, slot: b.newSlot()}
 }
 
 // FindColumn is query.FindColumn for an expression that is a column. Errors are of type *Error.
@@ -275,49 +274,69 @@ func FindColumn(schema *arrow.Schema, e *Expr) (int, error) {
 	return index, nil
 }
 
+// word returns an argument that must be a string constant.
+func (b *binder) word(n *node, i int) string {
+	text, ok := n.args[i].value.(string)
+	if !ok {
+		b.fail(n.args[i].at, "%s: argument %d must be a string constant", n.text, i+1)
+	}
+	return text
+}
+
+// check requires arguments to be strings, integers, numbers or points in time: the types are Text, Int64, Float64, and
+// Timestamp or Date. NULL is all of these, and a string constant may stand for a number or a point in time.
+func (b *binder) check(n *node, types ...TypeID) {
+	for i, a := range n.args {
+		t := a.typ
+		switch want := types[i]; {
+		case t.ID == Null:
+		case want == Text && t.ID != Text:
+			b.fail(a.at, "%s: argument %d is of type %s, want VARCHAR; cast it", n.text, i+1, t)
+		case want == Int64 && !t.integer():
+			b.fail(a.at, "%s: argument %d is of type %s, want an integer; cast it", n.text, i+1, t)
+		case a.textConstant():
+		case want == Float64 && !t.numeric(), typeOf(want).temporal() && !t.temporal():
+			b.mismatch(n)
+		}
+	}
+}
+
+// want checks the arguments, and casts them to the types.
+func (b *binder) want(n *node, types ...TypeID) {
+	b.check(n, types...)
+	for i := range n.args {
+		b.castArg(n, i, typeOf(types[i]))
+	}
+}
+
 // castArg casts one argument.
-func (b *binder) castArg(n *node, i int, t Type) error {
+func (b *binder) castArg(n *node, i int, t Type) {
 	a, err := b.cast(n.args[i], t)
 	if err != nil {
-		return errorAt(n.args[i].at, "%s: %v", n.text, err)
+		b.fail(n.args[i].at, "%s: %v", n.text, err)
 	}
 	n.args[i] = a
-	return nil
 }
 
 // castArgs casts all arguments to one type.
-func (b *binder) castArgs(n *node, t Type) error {
+func (b *binder) castArgs(n *node, t Type) {
 	for i := range n.args {
-		if err := b.castArg(n, i, t); err != nil {
-			return err
-		}
+		b.castArg(n, i, t)
 	}
-	return nil
 }
 
-// castEach casts the arguments, each to its type.
-func (b *binder) castEach(n *node, types ...Type) error {
-	for i, t := range types[:len(n.args)] {
-		if err := b.castArg(n, i, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unifyArgs casts all arguments to the type that they have in common.
-func (b *binder) unifyArgs(n *node) error {
+// unifyArgs casts all arguments to the type that they have in common, and returns that.
+func (b *binder) unifyArgs(n *node) Type {
 	all := make([]int, len(n.args))
 	for i := range all {
 		all[i] = i
 	}
-	_, err := b.unify(n, all)
-	return err
+	return b.unify(n, all)
 }
 
-// unify casts some arguments to the type that they have in common. A string constant takes the type of
-// the others, and where a column of strings meets another type it is read as that.
-func (b *binder) unify(n *node, which []int) (Type, error) {
+// unify casts some arguments to the type that they have in common, and returns that. A string constant takes the type
+// of the others, and where a column of strings meets another type it is read as that.
+func (b *binder) unify(n *node, which []int) Type {
 	var t Type
 	var holder *node
 	for _, literals := range []bool{false, true} { // strings that stand for any type come last
@@ -329,15 +348,12 @@ func (b *binder) unify(n *node, which []int) (Type, error) {
 			u, ok := common(t, a.typ)
 			switch {
 			case ok && a.intConstant() && t.integer() && fitsType(a.value, t):
-			case ok && holder.constantBeside(t, a.typ):
+			case ok && holder.constantBeside(t, a.typ), !ok && t.ID == Text:
 				t, holder = a.typ, a
 			case ok:
 				t, holder = u, a
-			case t.ID == Text:
-				t, holder = a.typ, a
-			case a.typ.ID == Text:
-			default:
-				return t, errorAt(a.at, "%s: %s and %s do not go together; cast one of them", n.text, t, a.typ)
+			case a.typ.ID != Text:
+				b.fail(a.at, "%s: %s and %s do not go together; cast one of them", n.text, t, a.typ)
 			}
 		}
 	}
@@ -345,11 +361,9 @@ func (b *binder) unify(n *node, which []int) (Type, error) {
 		t = typeOf(Int32)
 	}
 	for _, i := range which {
-		if err := b.castArg(n, i, t); err != nil {
-			return t, err
-		}
+		b.castArg(n, i, t)
 	}
-	return t, nil
+	return t
 }
 
 // intConstant says whether a node is an integer literal, which takes the type of the other operand if that holds

@@ -38,17 +38,9 @@ func newBuilder(t Type, narrow bool, rows int, mem memory.Allocator) *builder {
 		arrow.Int32Traits.CastFromBytes(b.fixed.Bytes())[0] = 0
 		b.text = memory.NewResizableBuffer(mem)
 	default:
-		b.fixed.Resize(rows * b.arrow().(arrow.FixedWidthDataType).Bytes())
+		b.fixed.Resize(rows * t.arrowOf(narrow).(arrow.FixedWidthDataType).Bytes())
 	}
 	return b
-}
-
-// arrow is the type of the array.
-func (b *builder) arrow() arrow.DataType {
-	if b.narrow {
-		return &arrow.Decimal64Type{Precision: int32(b.typ.Precision), Scale: int32(b.typ.Scale)}
-	}
-	return b.typ.Arrow()
 }
 
 func (b *builder) release() {
@@ -74,20 +66,14 @@ func (b *builder) add(v *vector) error {
 		clear(arrow.Int32Traits.CastFromBytes(fixed)[from:to])
 	case Bool:
 		putBits(fixed[from/8:], v.bits, v.n)
-	case Int8:
-		narrow(arrow.Int8Traits.CastFromBytes(fixed)[from:to], v.ints)
-	case Int16:
-		narrow(arrow.Int16Traits.CastFromBytes(fixed)[from:to], v.ints)
-	case Int32, Date:
-		narrow(arrow.Int32Traits.CastFromBytes(fixed)[from:to], v.ints)
+	case Int8, Uint8: // the lowest bits are the same
+		truncate(arrow.Int8Traits.CastFromBytes(fixed)[from:to], v.ints)
+	case Int16, Uint16:
+		truncate(arrow.Int16Traits.CastFromBytes(fixed)[from:to], v.ints)
+	case Int32, Uint32, Date:
+		truncate(arrow.Int32Traits.CastFromBytes(fixed)[from:to], v.ints)
 	case Int64, Time, Timestamp, TimestampNS, TimestampTZ, Duration:
 		copy(arrow.Int64Traits.CastFromBytes(fixed)[from:to], v.ints)
-	case Uint8:
-		narrow(arrow.Uint8Traits.CastFromBytes(fixed)[from:to], v.ints)
-	case Uint16:
-		narrow(arrow.Uint16Traits.CastFromBytes(fixed)[from:to], v.ints)
-	case Uint32:
-		narrow(arrow.Uint32Traits.CastFromBytes(fixed)[from:to], v.ints)
 	case Uint64:
 		out := arrow.Uint64Traits.CastFromBytes(fixed)[from:to]
 		for i, x := range v.wides {
@@ -119,7 +105,7 @@ func (b *builder) add(v *vector) error {
 	return nil
 }
 
-func narrow[T number](out []T, values []int64) {
+func truncate[T number](out []T, values []int64) {
 	for i, x := range values[:len(out)] {
 		out[i] = T(x)
 	}
@@ -163,19 +149,15 @@ func (b *builder) cut(rows int) {
 
 // addNulls notes which of the next rows are NULL.
 func (b *builder) addNulls(v *vector) {
-	nulls := 0
-	if v.null != nil {
-		nulls = countBits(v.null, v.n)
+	if v.null == nil || countBits(v.null, v.n) == 0 {
+		return
 	}
-	if nulls > 0 && b.valid == nil {
+	if b.valid == nil {
 		b.valid = memory.NewResizableBuffer(b.mem)
 		b.valid.Resize((b.rows + 7) / 8)
 		memory.Set(b.valid.Bytes(), 0xFF)
 	}
-	b.nulls += nulls
-	if nulls == 0 {
-		return
-	}
+	b.nulls += countBits(v.null, v.n)
 	var valid [vectorWords]uint64
 	for w := range wordsOf(v.n) {
 		valid[w] = ^v.null[w]
@@ -189,7 +171,7 @@ func (b *builder) array() arrow.Array {
 	if b.text != nil {
 		buffers = append(buffers, b.text)
 	}
-	d := array.NewData(b.arrow(), b.n, buffers, nil, b.nulls, 0)
+	d := array.NewData(b.typ.arrowOf(b.narrow), b.n, buffers, nil, b.nulls, 0)
 	defer d.Release()
 	b.release()
 	return array.MakeFromData(d)

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -255,16 +256,13 @@ func appendDate(b []byte, days int64) []byte {
 	return digits.AppendPadded(append(b, '-'), uint64(c.day), 2)
 }
 
-// appendClock writes a time of day, with as many digits of a second as are not 0.
-func appendClock(b []byte, micros int64) []byte {
+// appendClock writes a time of day, which is so many nanoseconds more, with as many digits of a second as are not 0.
+func appendClock(b []byte, micros, nanos int64) []byte {
 	b = digits.AppendPadded(b, uint64(micros/hourMicros), 2)
 	b = digits.AppendPadded(append(b, ':'), uint64(micros/minuteMicros%60), 2)
 	b = digits.AppendPadded(append(b, ':'), uint64(micros/secondMicros%60), 2)
-	if fraction := micros % secondMicros; fraction != 0 {
-		b = digits.AppendPadded(append(b, '.'), uint64(fraction), 6)
-		for b[len(b)-1] == '0' {
-			b = b[:len(b)-1]
-		}
+	if fraction := micros%secondMicros*1000 + nanos; fraction != 0 {
+		b = bytes.TrimRight(digits.AppendPadded(append(b, '.'), uint64(fraction), 9), "0")
 	}
 	return b
 }
@@ -276,18 +274,7 @@ func appendTimestamp(b []byte, v int64, t Type) []byte {
 		v = digits.FloorDiv(v, 1000)
 	}
 	days := digits.FloorDiv(v, dayMicros)
-	b = appendDate(b, days)
-	b = append(b, ' ')
-	clock := v - days*dayMicros
-	if nanos == 0 {
-		b = appendClock(b, clock)
-	} else {
-		b = appendClock(b, clock-clock%secondMicros)
-		b = digits.AppendPadded(append(b, '.'), uint64(clock%secondMicros*1000+nanos), 9)
-		for b[len(b)-1] == '0' {
-			b = b[:len(b)-1]
-		}
-	}
+	b = appendClock(append(appendDate(b, days), ' '), v-days*dayMicros, nanos)
 	if t.ID == TimestampTZ {
 		b = append(b, "+00"...)
 	}
@@ -311,7 +298,7 @@ func appendDuration(b []byte, micros int64) []byte {
 		b = append(b, '-')
 		micros = -micros
 	}
-	return appendClock(b, micros)
+	return appendClock(b, micros, 0)
 }
 
 // intervalUnits are the words for units in an interval, as months, days and microseconds.
@@ -371,6 +358,8 @@ func (v IntervalValue) plus(u IntervalValue) (IntervalValue, bool) {
 	sum := IntervalValue{v.Months + u.Months, v.Days + u.Days, v.Micros + u.Micros}
 	return sum, fitsInterval(int128(v.Months).Add(int128(u.Months)), int128(v.Days).Add(int128(u.Days)), int128(v.Micros).Add(int128(u.Micros)))
 }
+
+func (v IntervalValue) negated() IntervalValue { return IntervalValue{-v.Months, -v.Days, -v.Micros} }
 
 // times multiplies an interval, as plus adds.
 func (v IntervalValue) times(k int64) (IntervalValue, bool) {

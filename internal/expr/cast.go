@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/mpga/mpga/internal/digits"
@@ -46,25 +47,25 @@ func (b *binder) cast(n *node, t Type) (*node, error) {
 }
 
 // explicitCast binds CAST and TRY_CAST.
-func (b *binder) explicitCast(n *node, t Type, try bool) (*node, error) {
+func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 	from := n.args[0].typ
 	if from == t {
-		return n.args[0], nil
+		return n.args[0]
 	}
 	n.typ = t
 	if t.ID == Interval && n.args[0].textConstant() {
 		v, err := parseInterval(n.args[0].value.(string))
 		if err != nil {
-			return nil, errorAt(n.at, "%v", err)
+			b.fail(n.at, "%v", err)
 		}
 		c := b.constant(t, v)
 		c.at = n.at
-		return c, nil
+		return c
 	}
 	if from.ID == Interval || t.ID == Interval || !setCast(n, from, try) {
-		return nil, errorAt(n.at, "%s: no cast from %s to %s", n.text, from, t)
+		b.fail(n.at, "%s: no cast from %s to %s", n.text, from, t)
 	}
-	return b.finish(n), nil
+	return b.finish(n)
 }
 
 // castError is a value that does not fit a type.
@@ -82,7 +83,8 @@ func (e *castError) Error() string {
 	return fmt.Sprintf("%s: %q does not fit %s; TRY_CAST gives NULL in its place", e.n.text, value, e.n.typ)
 }
 
-// setCast gives a node with one argument the kernel of a cast. It returns false where there is none.
+// setCast gives a node with one argument the kernel of a cast. It returns false where there is none. The functions that
+// it asks for kernels return nil there.
 func setCast(n *node, from Type, try bool) bool {
 	n.fallible = !try
 	to := n.typ
@@ -102,27 +104,27 @@ func setCast(n *node, from Type, try bool) bool {
 	case from.ID == Interval && to.ID == Duration:
 		return setIntervalCast(n)
 	case to.ID == Text:
-		setTextCast(n, from)
-		return true
-	case from.ID == Text && to.ID == Blob:
-		n.eval = tried(n, try, parseBlob, func(a string) string { return a })
-		return true
+		n.fallible = false
+		n.eval = textCast(n, from)
 	case from.ID == Text:
-		return setParse(n, try)
+		n.eval = parseCast(n, try)
 	case to.ID == Bool:
 		n.fallible = false
-		return setTruth(n, from)
+		n.eval = truthCast(n, from)
 	case from.ID == Bool:
-		return setFromBool(n)
+		n.fallible = false
+		n.eval = boolCast(n)
 	case from.numeric() && to.numeric():
-		setNumberCast(n, from, try)
-		return true
+		n.eval = numberCast(n, from, try)
+	default:
+		n.fallible = false
+		n.eval = timeCast(n, from, try)
 	}
-	return setTimeCast(n, from, try)
+	return n.eval != nil
 }
 
-// tried makes the kernel of a cast, whose error is NULL if it is TRY_CAST.
-func tried[A, R element](n *node, try bool, fn func(A) (R, bool), show func(A) string) func(*frame) (*vector, error) {
+// tried makes the kernel of a cast, whose error is NULL if it is TRY_CAST. Errors show a value as one of the type from.
+func tried[A, R element](n *node, from Type, try bool, fn func(A) (R, bool)) kernel {
 	return map1e(n, func(a A) (R, error) {
 		r, ok := fn(a)
 		switch {
@@ -131,88 +133,70 @@ func tried[A, R element](n *node, try bool, fn func(A) (R, bool), show func(A) s
 		case try:
 			return r, errNull
 		}
-		return r, &castError{n, strings.Clone(show(a))} // the batch may be gone when the error is read
+		return r, &castError{n, formatValue(from, a)} // a copy: the batch may be gone when the error is read
 	})
 }
 
-func setTruth(n *node, from Type) bool {
-	switch from.kind() {
-	case intKind:
-		if !from.numeric() {
-			return false
-		}
-		n.eval = test1(n, func(a int64) bool { return a != 0 })
-	case floatKind:
-		n.eval = test1(n, func(a float64) bool { return a != 0 })
-	case wideKind:
-		n.eval = test1(n, func(a wide) bool { return a.Sign() != 0 })
-	default:
-		return false
+// truthCast casts numbers to BOOLEAN.
+func truthCast(n *node, from Type) kernel {
+	switch {
+	case !from.numeric():
+		return nil
+	case from.float():
+		return test1(n, func(a float64) bool { return a != 0 })
+	case from.kind() == wideKind:
+		return test1(n, func(a wide) bool { return a.Sign() != 0 })
 	}
-	return true
+	return test1(n, func(a int64) bool { return a != 0 })
 }
 
-func setFromBool(n *node) bool {
+// boolCast casts BOOLEAN to numbers.
+func boolCast(n *node) kernel {
 	if !n.typ.numeric() {
-		return false
+		return nil
 	}
-	one := any(int64(1))
-	if n.typ.ID == Decimal {
-		v, ok := scaleUp(int128(1), int(n.typ.Scale))
-		if !ok || !fits(v, int(n.typ.Precision)) {
-			return false
-		}
-		one = narrowed(v, n.typ)
-	} else if n.typ.kind() == wideKind {
-		one = int128(1)
+	one, ok := scaleUp(int128(1), int(n.typ.Scale))
+	if n.typ.ID == Decimal && (!ok || !fits(one, int(n.typ.Precision))) {
+		return nil
 	}
 	k := n.typ.kind()
-	n.fallible = false
-	n.eval = func(f *frame) (*vector, error) {
-		a, err := f.eval(n.args[0])
-		if err != nil {
-			return nil, err
-		}
-		out := f.e.vector(k, f.n)
-		out.null = a.null
+	return unary(n, k, func(_ *frame, a, out *vector) error {
 		switch k {
 		case intKind:
-			clear(out.ints)
-			eachBit(a.bits, f.n, func(i int) { out.ints[i] = one.(int64) })
+			setBits(out.ints, a.bits, int64(one.LowBits()))
 		case floatKind:
-			clear(out.floats)
-			eachBit(a.bits, f.n, func(i int) { out.floats[i] = 1 })
+			setBits(out.floats, a.bits, 1)
 		case wideKind:
-			clear(out.wides)
-			eachBit(a.bits, f.n, func(i int) { out.wides[i] = one.(wide) })
+			setBits(out.wides, a.bits, one)
 		}
-		return out, nil
-	}
-	return true
+		return nil
+	})
 }
 
-// setNumberCast casts between integers, decimals and floats.
-func setNumberCast(n *node, from Type, try bool) {
+// setBits writes one where a bit is set, and 0 elsewhere.
+func setBits[T element](out []T, bits []uint64, one T) {
+	clear(out)
+	eachBit(bits, len(out), func(i int) { out[i] = one })
+}
+
+// numberCast casts between integers, decimals and floats.
+func numberCast(n *node, from Type, try bool) kernel {
 	to := n.typ
 	switch {
 	case to.float():
 		n.fallible = false
-		setToFloat(n, from)
+		return floatCast(n, from)
 	case from.float():
-		setFromFloat(n, try)
+		return roundCast(n, try)
 	case from.kind() == intKind && to.kind() == intKind:
-		setIntCast(n, from, try)
+		return intCast(n, from, try)
 	case from.kind() == intKind:
-		n.eval = tried(n, try, func(a int64) (wide, bool) { return exactNumber(int128(a), from, to) }, showNumber[int64](from))
 		n.fallible = n.fallible && !always(from, to)
+		return tried(n, from, try, func(a int64) (wide, bool) { return exactNumber(int128(a), from, to) })
 	case to.kind() == intKind:
-		n.eval = tried(n, try, func(a wide) (int64, bool) {
-			v, ok := exactNumber(a, from, to)
-			return int64(v.LowBits()), ok
-		}, showNumber[wide](from))
-	default:
-		n.eval = tried(n, try, func(a wide) (wide, bool) { return exactNumber(a, from, to) }, showNumber[wide](from))
+		return tried(n, from, try, func(a wide) (int64, bool) { return asInt64(exactNumber(a, from, to)) })
 	}
+	return tried(n, from, try, func(a wide) (wide, bool) { return exactNumber(a, from, to) })
 }
 
 // always says whether every value of one decimal or integer type is a value of another.
@@ -245,131 +229,120 @@ func exactNumber(v wide, from, to Type) (wide, bool) {
 	return v, fitsType(v, to)
 }
 
-func showNumber[A element](t Type) func(A) string {
-	return func(a A) string { return formatValue(t, any(a)) }
-}
+// asInt64 returns an integer of 128 bits that fits 64 if ok.
+func asInt64(v wide, ok bool) (int64, bool) { return int64(v.LowBits()), ok }
 
-// setIntCast casts among integers and decimals that are held as int64.
-func setIntCast(n *node, from Type, try bool) {
+// intCast casts among integers and decimals that are held as int64.
+func intCast(n *node, from Type, try bool) kernel {
 	to := n.typ
-	if always(from, to) {
+	low, high := bounds(to)
+	switch {
+	case always(from, to) && from.Scale == to.Scale:
+		n.fallible = false
+		return sameValues(n)
+	case always(from, to):
 		n.fallible = false
 		factor := pow10[to.Scale-from.Scale]
-		if factor == 1 {
-			n.eval = func(f *frame) (*vector, error) { return f.eval(n.args[0]) }
-			return
-		}
-		n.eval = map1(n, func(a int64) int64 { return a * factor })
-		return
+		return map1(n, func(a int64) int64 { return a * factor })
+	case from.Scale == to.Scale:
+		return tried(n, from, try, func(a int64) (int64, bool) { return a, a >= low && a <= high })
 	}
-	low, high := bounds(to)
-	if from.Scale == to.Scale {
-		n.eval = tried(n, try, func(a int64) (int64, bool) { return a, a >= low && a <= high }, showNumber[int64](from))
-		return
-	}
-	n.eval = tried(n, try, func(a int64) (int64, bool) {
-		v, ok := exactNumber(int128(a), from, to)
-		return int64(v.LowBits()), ok
-	}, showNumber[int64](from))
+	return tried(n, from, try, func(a int64) (int64, bool) { return asInt64(exactNumber(int128(a), from, to)) })
 }
 
-func setToFloat(n *node, from Type) {
+// floatCast casts numbers to floats.
+func floatCast(n *node, from Type) kernel {
 	scale, single := int(from.Scale), n.typ.ID == Float32
 	const digitsExact = 15 // which a double holds
 	switch kind := from.kind(); {
 	case kind == wideKind && single:
-		n.eval = map1e(n, func(a wide) (float64, error) { return toSingle(a, scale), nil })
+		return map1e(n, func(a wide) (float64, error) {
+			return float64(digits.Single128(a.LowBits(), uint64(a.HighBits()), scale)), nil
+		})
 	case kind == wideKind:
-		n.eval = map1e(n, func(a wide) (float64, error) { return toFloat(a, scale), nil })
+		return map1e(n, func(a wide) (float64, error) { return toFloat(a, scale), nil })
 	case kind == floatKind && single:
-		n.eval = map1(n, func(a float64) float64 { return float64(float32(a)) })
+		return map1(n, func(a float64) float64 { return float64(float32(a)) })
 	case kind == floatKind:
-		n.eval = map1(n, func(a float64) float64 { return a })
+		return sameValues(n)
 	case single && scale == 0:
-		n.eval = map1(n, func(a int64) float64 { return float64(float32(a)) })
+		return map1(n, func(a int64) float64 { return float64(float32(a)) })
 	case single:
-		n.eval = map1(n, func(a int64) float64 { return float64(digits.Single(a, scale)) })
+		return map1(n, func(a int64) float64 { return float64(digits.Single(a, scale)) })
 	case scale == 0:
-		n.eval = map1(n, func(a int64) float64 { return float64(a) })
+		return map1(n, func(a int64) float64 { return float64(a) })
 	case from.Precision <= digitsExact:
 		divisor := math.Pow10(scale)
-		n.eval = map1(n, func(a int64) float64 { return float64(a) / divisor })
-	default:
-		n.eval = map1(n, func(a int64) float64 { return digits.Double(a, scale) })
+		return map1(n, func(a int64) float64 { return float64(a) / divisor })
 	}
+	return map1(n, func(a int64) float64 { return digits.Double(a, scale) })
 }
 
-func setFromFloat(n *node, try bool) {
-	to := n.typ
-	show := func(a float64) string { return formatFloat(a, 64) }
+// roundCast casts floats to integers and decimals.
+func roundCast(n *node, try bool) kernel {
+	to, from := n.typ, typeOf(Float64) // a float is shown with all digits of its double
 	switch {
 	case to.kind() == wideKind:
-		n.eval = tried(n, try, func(a float64) (wide, bool) { return floatToExact(a, to) }, show)
-	case to.ID == Decimal:
-		n.eval = tried(n, try, func(a float64) (int64, bool) {
-			v, ok := fromFloat(a, to)
-			return int64(v.LowBits()), ok
-		}, show)
-	default:
-		low, high := bounds(to)
-		n.eval = tried(n, try, func(a float64) (int64, bool) {
-			r := math.RoundToEven(a)
-			if !(a >= float64(low) && r <= float64(high)) || r >= 1<<63 {
-				return 0, false
+		return tried(n, from, try, func(a float64) (wide, bool) {
+			if to.ID == Decimal {
+				return fromFloat(a, to)
 			}
-			return int64(r), true
-		}, show)
+			v, ok := fromFloat(math.RoundToEven(a), decimalOf(digitsMax, 0))
+			return v, ok && fitsType(v, to) && (a >= 0 || to.ID != Uint64)
+		})
+	case to.ID == Decimal:
+		return tried(n, from, try, func(a float64) (int64, bool) { return asInt64(fromFloat(a, to)) })
 	}
-}
-
-func floatToExact(a float64, to Type) (wide, bool) {
-	if to.ID == Decimal {
-		return fromFloat(a, to)
-	}
-	v, ok := fromFloat(math.RoundToEven(a), decimalOf(digitsMax, 0))
-	return v, ok && fitsType(v, to) && (a >= 0 || to.ID != Uint64)
-}
-
-// setParse casts strings.
-func setParse(n *node, try bool) bool {
-	to := n.typ
-	show := func(a string) string { return a }
-	switch {
-	case to.ID == Bool:
-		n.eval = parseBools(n, try)
-	case to.float():
-		bits := 64
-		if to.ID == Float32 {
-			bits = 32
+	low, high := bounds(to)
+	return tried(n, from, try, func(a float64) (int64, bool) {
+		r := math.RoundToEven(a)
+		if !(a >= float64(low) && r <= float64(high)) || r >= 1<<63 {
+			return 0, false
 		}
-		n.eval = tried(n, try, func(a string) (float64, bool) { return parseFloat(a, bits) }, show)
+		return int64(r), true
+	})
+}
+
+// parseCast casts strings.
+func parseCast(n *node, try bool) kernel {
+	to, from := n.typ, typeOf(Text)
+	var parse func(string) (int64, bool)
+	switch {
+	case to.ID == Blob:
+		return tried(n, from, try, parseBlob)
+	case to.float():
+		bits := types[to.ID].arrow.(arrow.FixedWidthDataType).BitWidth()
+		return tried(n, from, try, func(a string) (float64, bool) { return parseFloat(a, bits) })
 	case to.kind() == wideKind:
-		n.eval = tried(n, try, func(a string) (wide, bool) { return parseExact(a, to) }, show)
+		return tried(n, from, try, func(a string) (wide, bool) { return parseExact(a, to) })
 	case to.numeric():
-		n.eval = tried(n, try, func(a string) (int64, bool) {
-			v, ok := parseExact(a, to)
-			return int64(v.LowBits()), ok
-		}, show)
+		parse = func(a string) (int64, bool) { return asInt64(parseExact(a, to)) }
+	case to.ID == Bool:
+		parse = parseBool
 	case to.ID == Date:
-		n.eval = tried(n, try, parseDate, show)
+		parse = parseDate
 	case to.ID == Timestamp || to.ID == TimestampTZ:
-		n.eval = tried(n, try, parseTimestamp, show)
+		parse = parseTimestamp
 	case to.ID == TimestampNS:
-		n.eval = tried(n, try, func(a string) (int64, bool) {
+		parse = func(a string) (int64, bool) {
 			v, ok := parseTimestamp(a)
 			return v * 1000, ok && v == v*1000/1000
-		}, show)
+		}
 	case to.ID == Time:
-		n.eval = tried(n, try, parseTime, show)
+		parse = parseTime
 	case to.ID == Duration:
-		n.eval = tried(n, try, func(a string) (int64, bool) {
+		parse = func(a string) (int64, bool) {
 			v, err := parseInterval(a)
 			return v.Days*dayMicros + v.Micros, err == nil && v.Months == 0
-		}, show)
+		}
 	default:
-		return false
+		return nil
 	}
-	return true
+	kernel := tried(n, from, try, parse)
+	if to.ID == Bool {
+		return truths(kernel)
+	}
+	return kernel
 }
 
 func parseExact(text string, to Type) (wide, bool) {
@@ -452,21 +425,19 @@ func blobTextLen(blob string) int {
 	return size
 }
 
-func parseBool(text string) (value, ok bool) {
+// parseBool returns 1 for TRUE and 0 for FALSE.
+func parseBool(text string) (value int64, ok bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "t", "1", "yes", "y":
-		return true, true
+		return 1, true
 	case "false", "f", "0", "no", "n":
-		return false, true
+		return 0, true
 	}
-	return false, false
+	return 0, false
 }
 
-func parseBools(n *node, try bool) func(*frame) (*vector, error) {
-	parse := tried(n, try, func(a string) (int64, bool) {
-		v, ok := parseBool(a)
-		return int64(bitOf(v)), ok
-	}, func(a string) string { return a })
+// truths turns the zeros and ones of a kernel into bits.
+func truths(parse kernel) kernel {
 	return func(f *frame) (*vector, error) {
 		v, err := parse(f)
 		if err != nil {
@@ -483,56 +454,42 @@ func parseBools(n *node, try bool) func(*frame) (*vector, error) {
 	}
 }
 
-// setTextCast writes values as strings.
-func setTextCast(n *node, from Type) {
-	n.fallible = false
+// textCast writes values as strings.
+func textCast(n *node, from Type) kernel {
 	switch from.kind() {
 	case bitKind:
-		n.eval = func(f *frame) (*vector, error) {
-			a, err := f.eval(n.args[0])
-			if err != nil {
-				return nil, err
-			}
-			out := f.e.vector(textKind, f.n)
-			out.null = a.null
+		return unary(n, textKind, func(_ *frame, a, out *vector) error {
 			for i := range out.texts {
 				out.texts[i] = strconv.FormatBool(a.bit(i))
 			}
-			return out, nil
-		}
+			return nil
+		})
 	case floatKind:
-		n.eval = map1f(n, func(e *Evaluator, a float64) (string, error) {
-			b, err := e.room(n, 32)
-			if err != nil {
-				return "", err
-			}
-			return e.keep(appendValue(b, from, a)), nil
-		})
+		return written[float64](n, from)
 	case wideKind:
-		n.eval = map1f(n, func(e *Evaluator, a wide) (string, error) {
-			b, err := e.room(n, 48)
-			if err != nil {
-				return "", err
-			}
-			return e.keep(appendValue(b, from, a)), nil
-		})
+		return written[wide](n, from)
 	case intKind:
-		n.eval = map1f(n, func(e *Evaluator, a int64) (string, error) {
-			b, err := e.room(n, 32)
-			if err != nil {
-				return "", err
-			}
-			return e.keep(appendValue(b, from, a)), nil
-		})
-	default:
-		n.eval = map1f(n, func(e *Evaluator, a string) (string, error) {
-			b, err := e.room(n, blobTextLen(a))
-			if err != nil {
-				return "", err
-			}
-			return e.keep(appendBlob(b, a)), nil
-		})
+		return written[int64](n, from)
 	}
+	return map1f(n, func(e *Evaluator, a string) (string, error) {
+		b, err := e.room(n, blobTextLen(a))
+		if err != nil {
+			return "", err
+		}
+		return e.keep(appendBlob(b, a)), nil
+	})
+}
+
+// written makes the kernel that writes numbers and times.
+func written[A element](n *node, from Type) kernel {
+	const longest = 48 // a sign, digitsMax digits and a decimal point, or a timestamp
+	return map1f(n, func(e *Evaluator, a A) (string, error) {
+		b, err := e.room(n, longest)
+		if err != nil {
+			return "", err
+		}
+		return e.keep(appendValue(b, from, a)), nil
+	})
 }
 
 // appendValue writes a value as SQL casts it to a string.
@@ -560,7 +517,7 @@ func appendValue(b []byte, t Type, value any) []byte {
 		case Date:
 			return appendDate(b, v)
 		case Time:
-			return appendClock(b, v)
+			return appendClock(b, v, 0)
 		case Timestamp, TimestampTZ, TimestampNS:
 			return appendTimestamp(b, v, t)
 		case Duration:

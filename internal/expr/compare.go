@@ -3,51 +3,49 @@ package expr
 import (
 	"cmp"
 	"math"
+	"slices"
 )
 
 // comparison binds = <> < <= > >=.
 func comparison(sign string) binding {
-	return func(b *binder, n *node) error {
-		if err := b.unifyArgs(n); err != nil {
-			return err
-		}
+	return func(b *binder, n *node) {
+		b.unifyArgs(n)
 		n.typ = typeOf(Bool)
 		n.eval = compareKernel(sign, n.args[0], n.args[1])
-		return nil
 	}
 }
 
 // compareKernel compares two arguments of one type. > and >= are < and <= with the arguments swapped.
-func compareKernel(sign string, left, right *node) func(*frame) (*vector, error) {
+func compareKernel(sign string, left, right *node) kernel {
 	switch sign {
 	case ">":
 		sign, left, right = "<", right, left
 	case ">=":
 		sign, left, right = "<=", right, left
 	}
-	pair := &node{args: []*node{left, right}}
 	kind := left.typ.kind()
-	return func(f *frame) (*vector, error) {
-		a, b, out, err := f.pair(pair, bitKind)
-		if err != nil {
-			return nil, err
-		}
-		switch kind {
-		case bitKind:
-			compareBits(sign, out.bits, a.bits, b.bits)
-		case intKind:
-			compareAll(sign, out.bits, a.ints, b.ints)
-		case floatKind:
-			x, y := f.e.ints.get()[:f.n], f.e.ints.get()[:f.n]
-			orderFloats(x, a.floats)
-			orderFloats(y, b.floats)
-			compareAll(sign, out.bits, x, y)
-		case wideKind:
-			compareWides(sign, out.bits, a.wides, b.wides)
-		case textKind:
-			compareAll(sign, out.bits, a.texts, b.texts)
-		}
-		return out, nil
+	return binary(&node{args: []*node{left, right}}, bitKind, func(f *frame, a, b, out *vector) error {
+		f.compare(sign, kind, out.bits, a, b)
+		return nil
+	})
+}
+
+// compare sets the bits of the rows at which the values of two vectors of a kind compare by = <> < or <=.
+func (f *frame) compare(sign string, k kind, out []uint64, a, b *vector) {
+	switch k {
+	case bitKind:
+		compareBits(sign, out, a.bits, b.bits)
+	case intKind:
+		compareAll(sign, out, a.ints, b.ints)
+	case floatKind:
+		x, y := f.e.ints.get()[:f.n], f.e.ints.get()[:f.n]
+		orderFloats(x, a.floats)
+		orderFloats(y, b.floats)
+		compareAll(sign, out, x, y)
+	case wideKind:
+		compareWides(sign, out, a.wides, b.wides)
+	case textKind:
+		compareAll(sign, out, a.texts, b.texts)
 	}
 }
 
@@ -136,10 +134,8 @@ func orderFloat(v float64) int64 {
 
 // distinctness binds IS DISTINCT FROM and IS NOT DISTINCT FROM, for which NULL is a value.
 func distinctness(distinct bool) binding {
-	return func(b *binder, n *node) error {
-		if err := b.unifyArgs(n); err != nil {
-			return err
-		}
+	return func(b *binder, n *node) {
+		b.unifyArgs(n)
 		n.typ = typeOf(Bool)
 		equal := compareKernel("=", n.args[0], n.args[1])
 		n.eval = func(f *frame) (*vector, error) {
@@ -166,58 +162,45 @@ func distinctness(distinct bool) binding {
 			out.null = nil
 			return out, nil
 		}
-		return nil
 	}
 }
 
 // between binds x BETWEEN low AND high.
-func between(b *binder, n *node) error {
-	if err := b.unifyArgs(n); err != nil {
-		return err
-	}
+func between(b *binder, n *node) {
+	b.unifyArgs(n)
 	n.typ = typeOf(Bool)
 	low := &node{typ: n.typ, column: -1, single: -1, args: n.args[:2:2]}
 	low.eval = compareKernel(">=", n.args[0], n.args[1])
 	high := &node{typ: n.typ, column: -1, single: -1, args: []*node{n.args[0], n.args[2]}}
 	high.eval = compareKernel("<=", n.args[0], n.args[2])
 	n.eval = func(f *frame) (*vector, error) { return f.and(low, high, false) }
-	return nil
 }
 
 // membership binds x IN (...).
-func membership(b *binder, n *node) error {
-	if err := b.unifyArgs(n); err != nil {
-		return err
-	}
+func membership(b *binder, n *node) {
+	k := b.unifyArgs(n).kind()
 	n.typ = typeOf(Bool)
-	hasNull := false
-	for _, a := range n.args[1:] {
-		if !a.isConst {
-			n.eval = memberOfMany(n)
-			return nil
-		}
-		hasNull = hasNull || a.value == nil
-	}
-	switch n.args[0].typ.kind() {
-	case bitKind:
+	if k == bitKind || slices.ContainsFunc(n.args[1:], func(a *node) bool { return !a.isConst }) {
 		n.eval = memberOfMany(n)
-	case intKind:
-		n.eval = memberOf(n, hasNull, func(x int64) int64 { return x })
-	case floatKind:
-		n.eval = memberOf(n, hasNull, orderFloat)
-	case wideKind:
-		n.eval = memberOf(n, hasNull, func(x wide) wide { return x })
-	case textKind:
-		n.eval = memberOf(n, hasNull, func(x string) string { return x })
+		return
 	}
-	return nil
+	switch k {
+	case intKind:
+		n.eval = memberOf(n, func(x int64) int64 { return x })
+	case floatKind:
+		n.eval = memberOf(n, orderFloat)
+	case wideKind:
+		n.eval = memberOf(n, func(x wide) wide { return x })
+	case textKind:
+		n.eval = memberOf(n, func(x string) string { return x })
+	}
 }
 
 // membersFew is up to how many constants comparing one by one is faster than looking up.
 const membersFew = 4
 
 // memberOf looks values up in a set of constants; key maps values that SQL considers equal to the same key.
-func memberOf[A element, K comparable](n *node, hasNull bool, key func(A) K) func(*frame) (*vector, error) {
+func memberOf[A element, K comparable](n *node, key func(A) K) kernel {
 	set := map[K]bool{}
 	var list []K
 	for _, a := range n.args[1:] {
@@ -229,18 +212,10 @@ func memberOf[A element, K comparable](n *node, hasNull bool, key func(A) K) fun
 	}
 	has := func(x A) bool { return set[key(x)] }
 	if len(list) <= membersFew {
-		has = func(x A) bool {
-			k := key(x)
-			for _, y := range list {
-				if k == y {
-					return true
-				}
-			}
-			return false
-		}
+		has = func(x A) bool { return slices.Contains(list, key(x)) }
 	}
 	test := test1(n, has)
-	if !hasNull {
+	if !slices.ContainsFunc(n.args[1:], isNull) {
 		return test
 	}
 	return func(f *frame) (*vector, error) {
@@ -258,8 +233,8 @@ func memberOf[A element, K comparable](n *node, hasNull bool, key func(A) K) fun
 }
 
 // memberOfMany is x = a OR x = b ...
-func memberOfMany(n *node) func(*frame) (*vector, error) {
-	equals := make([]func(*frame) (*vector, error), len(n.args)-1)
+func memberOfMany(n *node) kernel {
+	equals := make([]kernel, len(n.args)-1)
 	for i, a := range n.args[1:] {
 		equals[i] = compareKernel("=", n.args[0], a)
 	}

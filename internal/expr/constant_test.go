@@ -14,13 +14,15 @@ import (
 
 // folded returns the text of an expression of constants, or its error.
 func folded(e *Expr) (string, error) {
-	b := &binder{schema: arrow.NewSchema(nil, nil), program: &Program{}, known: map[string]*node{}}
-	n, err := b.bind(e, 0)
+	p, err := func() (p *Program, err error) { // Bind takes no intervals
+		b := newBinder(arrow.NewSchema(nil, nil))
+		defer b.caught(&p, &err)
+		b.program.nodes = []*node{b.bind(e, 0)}
+		return b.program, nil
+	}()
 	if err != nil {
 		return "", err
 	}
-	p := b.program
-	p.nodes = append(p.nodes, n)
 	value, ok := p.Constant(0)
 	if !ok { // an error is left to the rows
 		_, err := p.nodes[0].eval(p.NewEvaluator(nil).frameOf(0, 1, nil))

@@ -30,7 +30,7 @@ type node struct {
 	args    []*node // what eval reads
 
 	// eval computes the node for the rows of a frame.
-	eval func(f *frame) (*vector, error)
+	eval kernel
 
 	fallible bool     // some value of its columns gives an error
 	slot     int      // index of the node's constant vector, or values of a dictionary's entries, in an evaluator
@@ -86,16 +86,13 @@ func (p *Program) Columns() []int {
 func (p *Program) Len() int { return len(p.nodes) }
 
 // Compact lets the decimals of expression i come as 64-bit ones where they have no more than 18 digits.
-func (p *Program) Compact(i int) { p.compact[i] = p.nodes[i].typ.compacts() }
+func (p *Program) Compact(i int) {
+	t := p.nodes[i].typ
+	p.compact[i] = t.ID == Decimal && t.kind() == intKind
+}
 
 // Arrow returns the type of the arrays that expression i gives.
-func (p *Program) Arrow(i int) arrow.DataType {
-	t := p.nodes[i].typ
-	if p.compact[i] {
-		return &arrow.Decimal64Type{Precision: int32(t.Precision), Scale: int32(t.Scale)}
-	}
-	return t.Arrow()
-}
+func (p *Program) Arrow(i int) arrow.DataType { return p.nodes[i].typ.arrowOf(p.compact[i]) }
 
 // Type returns the type of an expression.
 func (p *Program) Type(i int) Type { return p.nodes[i].typ }
@@ -215,14 +212,9 @@ func (f *frame) constant(n *node) *vector {
 	v := f.e.constants[n.slot]
 	if v == nil {
 		if f.e.constantsKept == constantsMax {
-			short := f.e.vector(n.typ.kind(), f.n)
-			if n.value == nil {
-				short.null = f.e.bitmap(f.n)
-			}
-			short.fill(n.value)
-			return short
+			return f.e.repeated(n.typ.kind(), f.n, n.value)
 		}
-		v = repeated(n.typ.kind(), n.value)
+		v = new(arena).repeated(n.typ.kind(), vectorRows, n.value)
 		f.e.constants[n.slot] = v
 		f.e.constantsKept++
 	}
@@ -236,45 +228,23 @@ const constantsMax = 256
 
 // slice returns the first rows of a vector.
 func (v *vector) slice(n int) vector {
-	s := vector{n: n}
-	if v.null != nil {
-		s.null = v.null[:wordsOf(n)]
-	}
-	switch {
-	case v.bits != nil:
-		s.bits = v.bits[:wordsOf(n)]
-	case v.ints != nil:
-		s.ints = v.ints[:n]
-	case v.floats != nil:
-		s.floats = v.floats[:n]
-	case v.wides != nil:
-		s.wides = v.wides[:n]
-	default:
-		s.texts = v.texts[:n]
-	}
-	return s
+	return vector{n: n, null: first(v.null, wordsOf(n)), bits: first(v.bits, wordsOf(n)),
+		ints: first(v.ints, n), floats: first(v.floats, n), wides: first(v.wides, n), texts: first(v.texts, n)}
 }
 
-// repeated returns a vector of vectorRows times one value.
-func repeated(k kind, value any) *vector {
-	v := new(arena).vector(k, vectorRows)
-	if value == nil {
-		v.null = make([]uint64, vectorWords)
-	}
-	v.fill(value)
-	return v
-}
+// first returns the first n values; nil of nil.
+func first[T any](values []T, n int) []T { return values[:min(n, len(values))] }
 
-// fill sets all values of a vector.
-func (v *vector) fill(value any) {
+// repeated returns a vector of n times one value.
+func (a *arena) repeated(k kind, n int, value any) *vector {
+	v := a.vector(k, n)
 	switch x := value.(type) {
 	case nil:
+		v.null = a.bitmap(n)
 		fillAll(v.null, ^uint64(0))
 	case bool:
-		for w := range v.bits {
-			if x {
-				v.bits[w] = ^uint64(0)
-			}
+		if x {
+			fillAll(v.bits, ^uint64(0))
 		}
 	case int64:
 		fillAll(v.ints, x)
@@ -285,6 +255,7 @@ func (v *vector) fill(value any) {
 	case string:
 		fillAll(v.texts, x)
 	}
+	return v
 }
 
 func fillAll[T any](out []T, x T) {
@@ -430,10 +401,7 @@ func (c *collector) add(k kind, v *vector) {
 }
 
 func grownBits(words []uint64, n int) []uint64 {
-	for len(words) < wordsOf(n) {
-		words = append(words, 0)
-	}
-	return words
+	return append(words, make([]uint64, wordsOf(n)-len(words))...)
 }
 
 func orBits(out []uint64, at int, words []uint64, n int) {

@@ -73,51 +73,34 @@ func (f *frame) nulls(arr arrow.Array) []uint64 {
 		return nil
 	}
 	offset := arr.Data().Offset()
-	if f.rows == nil {
-		return invertedBits(f.e.bitmap(f.n), valid, offset+f.from, f.n)
-	}
 	null := f.e.bitmap(f.n)
-	any := false
-	for i, row := range f.rows {
-		if !bitutil.BitIsSet(valid, offset+int(row)) {
-			null[i>>6] |= 1 << (i & 63)
-			any = true
-		}
+	f.copyBits(null, valid, offset)
+	for w := range null {
+		null[w] = ^null[w]
 	}
-	if !any {
+	if countBits(null, f.n) == 0 {
 		return nil
 	}
 	return null
 }
 
-// invertedBits writes the complement of n bits from offset on; it returns nil where that is all 0.
-func invertedBits(out []uint64, packed []byte, offset, n int) []uint64 {
-	copyBits(out, packed, offset, n)
-	var any uint64
-	for w := range out {
-		out[w] = ^out[w]
-		if w == len(out)-1 {
-			out[w] &= lastMask(n)
+// copyBits sets the bits of the rows of the frame whose bits are set, from offset on.
+func (f *frame) copyBits(out []uint64, packed []byte, offset int) {
+	if f.rows == nil {
+		to := unsafe.Slice((*byte)(unsafe.Pointer(&out[0])), 8*len(out))
+		bitutil.CopyBitmap(packed, offset+f.from, f.n, to, 0)
+		return
+	}
+	for i, row := range f.rows {
+		if bitutil.BitIsSet(packed, offset+int(row)) {
+			out[i>>6] |= 1 << (i & 63)
 		}
-		any |= out[w]
 	}
-	if any == 0 {
-		return nil
-	}
-	return out
-}
-
-// copyBits copies n bits from offset on.
-func copyBits(out []uint64, packed []byte, offset, n int) {
-	to := unsafe.Slice((*byte)(unsafe.Pointer(&out[0])), 8*len(out))
-	bitutil.CopyBitmap(packed, offset, n, to, 0)
 }
 
 func (f *frame) allNull() []uint64 {
 	null := f.e.bitmap(f.n)
-	for w := range null {
-		null[w] = ^uint64(0)
-	}
+	fillAll(null, ^uint64(0))
 	return null
 }
 
@@ -126,7 +109,7 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 	switch a := arr.(type) {
 	case *array.Null:
 	case *array.Boolean:
-		f.fillBits(v, a)
+		f.copyBits(v.bits, a.Data().Buffers()[1].Bytes(), a.Data().Offset())
 	case *array.Int8:
 		widen(f, v.ints, a.Values())
 	case *array.Int16:
@@ -151,10 +134,7 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 			v.floats[i] = float64(rowdata.FromHalf(a.Value(f.row(i)).Uint16()))
 		}
 	case *array.Float32:
-		values := a.Values()
-		for i := range v.floats {
-			v.floats[i] = float64(values[f.row(i)])
-		}
+		widen(f, v.floats, a.Values())
 	case *array.Float64:
 		copyValues(f, &v.floats, a.Values())
 	case *array.Decimal32:
@@ -166,13 +146,9 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 	case *array.Date32:
 		widen(f, v.ints, a.Date32Values())
 	case *array.Date64:
-		return f.fillScaled(v, unsafeSlice[int64](a.Date64Values()), 1, 86_400_000)
+		return fillScaled(f, v, a.Date64Values(), 1, 86_400_000)
 	case *array.Time32:
-		perUnit := int64(a.DataType().(*arrow.Time32Type).Unit.Multiplier()) / 1000
-		widen(f, v.ints, a.Time32Values())
-		for i := range v.ints {
-			v.ints[i] *= perUnit
-		}
+		return fillScaled(f, v, a.Time32Values(), int64(a.DataType().(*arrow.Time32Type).Unit.Multiplier())/1000, 1)
 	case *array.Time64:
 		return f.fillUnit(v, unsafeSlice[int64](a.Time64Values()), a.DataType().(*arrow.Time64Type).Unit)
 	case *array.Timestamp:
@@ -192,18 +168,18 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 
 // number is what arrow's fixed-width arrays hold.
 type number interface {
-	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | float32
 }
 
-func widen[T number](f *frame, out []int64, values []T) {
+func widen[O int64 | float64, T number](f *frame, out []O, values []T) {
 	if f.rows == nil {
 		for i, x := range values[f.from : f.from+f.n] {
-			out[i] = int64(x)
+			out[i] = O(x)
 		}
 		return
 	}
 	for i, row := range f.rows {
-		out[i] = int64(values[row])
+		out[i] = O(values[row])
 	}
 }
 
@@ -223,19 +199,6 @@ func unsafeSlice[T, V any](values []V) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
 }
 
-func (f *frame) fillBits(v *vector, a *array.Boolean) {
-	packed, offset := a.Data().Buffers()[1].Bytes(), a.Data().Offset()
-	if f.rows == nil {
-		copyBits(v.bits, packed, offset+f.from, f.n)
-		return
-	}
-	for i, row := range f.rows {
-		if bitutil.BitIsSet(packed, offset+int(row)) {
-			v.bits[i>>6] |= 1 << (i & 63)
-		}
-	}
-}
-
 func (f *frame) fillDecimals(v *vector, values []decimal128.Num) {
 	if v.wides != nil {
 		copyValues(f, &v.wides, values)
@@ -248,23 +211,19 @@ func (f *frame) fillDecimals(v *vector, values []decimal128.Num) {
 
 // fillUnit writes times of a unit as microseconds, rounded down.
 func (f *frame) fillUnit(v *vector, values []int64, unit arrow.TimeUnit) error {
-	switch unit {
-	case arrow.Second:
-		return f.fillScaled(v, values, 1_000_000, 1)
-	case arrow.Millisecond:
-		return f.fillScaled(v, values, 1000, 1)
-	case arrow.Nanosecond:
-		return f.fillScaled(v, values, 1, 1000)
+	if unit == arrow.Microsecond {
+		copyValues(f, &v.ints, values)
+		return nil
 	}
-	copyValues(f, &v.ints, values)
-	return nil
+	nanos := int64(unit.Multiplier())
+	return fillScaled(f, v, values, max(nanos/1000, 1), max(1000/nanos, 1))
 }
 
 // fillScaled writes values times a factor, or divided by a divisor.
-func (f *frame) fillScaled(v *vector, values []int64, factor, divisor int64) error {
+func fillScaled[T ~int32 | ~int64](f *frame, v *vector, values []T, factor, divisor int64) error {
 	least, most := math.MinInt64/factor, math.MaxInt64/factor
 	for i := range v.ints {
-		x := values[f.row(i)]
+		x := int64(values[f.row(i)])
 		if (x > most || x < least) && !v.isNull(i) {
 			return fmt.Errorf("overflow: the time %d, in units of %d us, does not fit TIMESTAMP", x, factor)
 		}

@@ -154,11 +154,9 @@ func deposit(out, values, selected []uint64, n int) {
 
 // conjunction binds AND, and OR, of two or more conditions.
 func conjunction(negated bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Bool)
-		if err := b.castArgs(n, n.typ); err != nil {
-			return err
-		}
+		b.castArgs(n, n.typ)
 		left := n.args[0]
 		for _, right := range n.args[1:] {
 			l, r := left, right
@@ -169,54 +167,40 @@ func conjunction(negated bool) binding {
 			}
 		}
 		n.eval = left.eval
-		return nil
 	}
 }
 
-func inversion(b *binder, n *node) error {
+func inversion(b *binder, n *node) {
 	n.typ = typeOf(Bool)
-	n.eval = func(f *frame) (*vector, error) {
-		a, err := f.eval(n.args[0])
-		if err != nil {
-			return nil, err
-		}
-		out := f.ownBits(a)
+	n.eval = unary(n, bitKind, func(_ *frame, a, out *vector) error {
+		copy(out.bits, a.bits)
 		out.invert()
-		return out, nil
-	}
-	return b.castArgs(n, n.typ)
+		return nil
+	})
+	b.castArgs(n, n.typ)
 }
 
 // nullTest binds IS NULL and IS NOT NULL.
 func nullTest(isNull bool) binding {
-	return func(_ *binder, n *node) error {
+	return func(_ *binder, n *node) {
 		n.typ = typeOf(Bool)
-		n.eval = func(f *frame) (*vector, error) {
-			a, err := f.eval(n.args[0])
-			if err != nil {
-				return nil, err
-			}
-			out := f.e.vector(bitKind, f.n)
+		n.eval = unary(n, bitKind, func(_ *frame, a, out *vector) error {
 			copy(out.bits, a.null)
+			out.null = nil
 			if !isNull {
 				out.invert()
 			}
-			return out, nil
-		}
-		return nil
+			return nil
+		})
 	}
 }
 
 // truthTest binds IS [NOT] TRUE and IS [NOT] FALSE, which are never NULL.
 func truthTest(want, negated bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Bool)
-		n.eval = func(f *frame) (*vector, error) {
-			a, err := f.eval(n.args[0])
-			if err != nil {
-				return nil, err
-			}
-			out := f.ownBits(a)
+		n.eval = unary(n, bitKind, func(_ *frame, a, out *vector) error {
+			copy(out.bits, a.bits)
 			if !want {
 				out.invert()
 			}
@@ -227,8 +211,8 @@ func truthTest(want, negated bool) binding {
 			if negated {
 				out.invert()
 			}
-			return out, nil
-		}
-		return b.castArgs(n, n.typ)
+			return nil
+		})
+		b.castArgs(n, n.typ)
 	}
 }

@@ -134,23 +134,18 @@ func (p *likePattern) matchEnd(s, part string) bool {
 
 // like binds LIKE and ILIKE, with an escape character or none.
 func like(fold bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ, n.fallible = typeOf(Bool), true
 		escape := ""
 		if len(n.args) == 3 {
-			var err error
-			if escape, err = b.word(n, 2); err != nil {
-				return err
-			}
+			escape = b.word(n, 2)
 			if utf8.RuneCountInString(escape) > 1 {
-				return b.errorf(n, "%s: an escape is one character", n.text)
+				b.fail(n.at, "%s: an escape is one character", n.text)
 			}
 			n.args = n.args[:2]
 			n.name = "like escape" // Terms reads only patterns without one
 		}
-		if err := b.wantText(n, 0, 1); err != nil {
-			return err
-		}
+		b.want(n, Text, Text)
 		parse := func(pattern string) (*likePattern, error) {
 			if fold {
 				pattern = strings.Map(unicode.ToLower, pattern)
@@ -164,7 +159,7 @@ func like(fold bool) binding {
 			return err == nil && p.match(s), err
 		}
 		pattern, ok := n.args[1].value.(string)
-		if !ok || !n.args[1].isConst {
+		if !ok {
 			n.eval = test2(n, func(e *Evaluator, s, pattern string) (bool, error) {
 				p, err := parse(pattern)
 				if err != nil {
@@ -172,15 +167,14 @@ func like(fold bool) binding {
 				}
 				return match(e, p, s)
 			})
-			return nil
+			return
 		}
 		p, err := parse(pattern)
 		if err != nil {
-			return b.errorf(n.args[1], "%v", err)
+			b.fail(n.args[1].at, "%v", err)
 		}
 		n.fallible = false
 		n.eval = test2(n, func(e *Evaluator, s, _ string) (bool, error) { return match(e, p, s) })
-		return nil
 	}
 }
 
@@ -220,32 +214,29 @@ func (e *Evaluator) regexp(pattern, flags string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// pattern takes the options behind so many arguments, and checks a constant pattern.
-func (b *binder) pattern(n *node, args int) (flags string, err error) {
+// pattern requires all arguments to be strings, takes the options behind so many arguments, and checks a constant
+// pattern.
+func (b *binder) pattern(n *node, args int) (flags string) {
 	if len(n.args) > args {
-		if flags, err = b.word(n, args); err != nil {
-			return "", err
-		}
+		flags = b.word(n, args)
 		n.args = n.args[:args]
 	}
 	n.fallible = true
-	if text, ok := n.args[1].value.(string); ok && n.args[1].isConst {
+	if text, ok := n.args[1].value.(string); ok {
 		if _, err := b.evaluator().regexp(text, flags); err != nil {
-			return "", errorAt(n.args[1].at, "%v", err)
+			b.fail(n.args[1].at, "%v", err)
 		}
 		n.fallible = false
 	}
-	return flags, nil
+	b.want(n, Text, Text, Text)
+	return flags
 }
 
 // regexpTest binds regexp_matches, and regexp_full_match, which wants the whole of the string.
 func regexpTest(full bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Bool)
-		flags, err := b.pattern(n, 2)
-		if err != nil {
-			return err
-		}
+		flags := b.pattern(n, 2)
 		n.eval = test2(n, func(e *Evaluator, s, pattern string) (bool, error) {
 			if full {
 				pattern = `\A(?:` + pattern + `)\z` // whatever the option m makes of ^ and $
@@ -256,17 +247,13 @@ func regexpTest(full bool) binding {
 			}
 			return re.MatchString(s), nil
 		})
-		return b.wantText(n, 0, 1)
 	}
 }
 
 // regexpReplace binds regexp_replace: of the first match, or with the option g of all. \1 is the first group.
-func regexpReplace(b *binder, n *node) error {
+func regexpReplace(b *binder, n *node) {
 	n.typ = typeOf(Text)
-	flags, err := b.pattern(n, 3)
-	if err != nil {
-		return err
-	}
+	flags := b.pattern(n, 3)
 	all := strings.Contains(flags, "g")
 	n.eval = map3f(n, func(e *Evaluator, s, pattern, with string) (string, error) {
 		memo := e.memo(n)
@@ -284,7 +271,6 @@ func regexpReplace(b *binder, n *node) error {
 		made, err := replaceMatches(e, n, re, s, with, all)
 		return memo.add(s, made), err
 	})
-	return b.wantText(n, 0, 1, 2)
 }
 
 // usable returns what of a replacement is used: RE2 replaces nothing with one that names a group which the pattern
@@ -316,40 +302,38 @@ func usable(with string, groups int, all bool) (string, bool) {
 	return with[:bad], all
 }
 
-// appendGroups writes a replacement with its groups filled in.
-func appendGroups(out []byte, s, with string, match []int) []byte {
-	for i := 0; i < len(with); i++ {
-		if with[i] != '\\' {
-			out = append(out, with[i])
-			continue
+// eachPart calls a function with the parts of a replacement, whose groups are filled in. Every backslash of the
+// replacement stands before a digit or a backslash; see usable.
+func eachPart(s, with string, match []int, f func(part string)) {
+	for {
+		i := strings.IndexByte(with, '\\')
+		if i < 0 {
+			f(with)
+			return
 		}
-		i++
-		if group := int(with[i] - '0'); with[i] >= '0' && with[i] <= '9' {
-			if match[2*group] >= 0 {
-				out = append(out, s[match[2*group]:match[2*group+1]]...)
-			}
-			continue
+		f(with[:i])
+		if group := 2 * int(with[i+1]-'0'); with[i+1] == '\\' {
+			f(with[i : i+1])
+		} else if match[group] >= 0 {
+			f(s[match[group]:match[group+1]])
 		}
-		out = append(out, with[i])
+		with = with[i+2:]
 	}
-	return out
 }
 
 // regexpExtract binds regexp_extract: a group of the first match, or the empty string.
-func regexpExtract(b *binder, n *node) error {
+func regexpExtract(b *binder, n *node) {
 	n.typ = typeOf(Text)
 	group := 0
 	if len(n.args) == 3 {
 		v, ok := n.args[2].value.(int64)
-		if !ok || !n.args[2].isConst || v < 0 || v > 99 {
-			return errorAt(n.args[2].at, "%s: the group is a constant from 0 to 99", n.text)
+		if !ok || v < 0 || v > 99 {
+			b.fail(n.args[2].at, "%s: the group is a constant from 0 to 99", n.text)
 		}
 		group = int(v)
 		n.args = n.args[:2]
 	}
-	if _, err := b.pattern(n, 2); err != nil {
-		return err
-	}
+	b.pattern(n, 2)
 	n.eval = map2f(n, func(e *Evaluator, s, pattern string) (string, error) {
 		memo := e.memo(n)
 		if made, ok := memo.find(s); ok {
@@ -365,5 +349,4 @@ func regexpExtract(b *binder, n *node) error {
 		}
 		return memo.add(s, s[m[2*group]:m[2*group+1]]), nil
 	})
-	return b.wantText(n, 0, 1)
 }

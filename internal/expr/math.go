@@ -8,25 +8,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// wantNumbers requires all arguments to be numbers.
-func (b *binder) wantNumbers(n *node) error {
-	for _, a := range n.args {
-		if !a.typ.numeric() && a.typ.ID != Null && !a.textConstant() {
-			return b.mismatch(n)
-		}
-	}
-	return nil
-}
-
 // real binds a function of a double that is defined everywhere.
 func real(fn func(float64) float64) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Float64)
 		n.eval = map1(n, fn)
-		if err := b.wantNumbers(n); err != nil {
-			return err
-		}
-		return b.castArgs(n, n.typ)
+		b.want(n, Float64)
 	}
 }
 
@@ -47,7 +34,7 @@ func realAbove(fn func(float64) float64, open bool) binding {
 
 // realBut binds a function of a double that is an error for some.
 func realBut(fn func(float64) float64, undefined func(float64) bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ, n.fallible = typeOf(Float64), true
 		n.eval = map1e(n, func(v float64) (float64, error) {
 			if undefined(v) {
@@ -55,46 +42,27 @@ func realBut(fn func(float64) float64, undefined func(float64) bool) binding {
 			}
 			return fn(v), nil
 		})
-		if err := b.wantNumbers(n); err != nil {
-			return err
-		}
-		return b.castArgs(n, n.typ)
+		b.want(n, Float64)
 	}
 }
 
-func power(b *binder, n *node) error {
-	n.typ = typeOf(Float64)
-	n.eval = map2e(n, func(x, y float64) (float64, error) { return math.Pow(x, y), nil })
-	if err := b.wantNumbers(n); err != nil {
-		return err
+// ofTwo binds a function of two doubles.
+func ofTwo(fn func(x, y float64) float64) binding {
+	return func(b *binder, n *node) {
+		n.typ = typeOf(Float64)
+		n.eval = map2e(n, func(x, y float64) (float64, error) { return fn(x, y), nil })
+		b.want(n, Float64, Float64)
 	}
-	return b.castArgs(n, n.typ)
 }
 
-func atan2(b *binder, n *node) error {
-	n.typ = typeOf(Float64)
-	n.eval = map2e(n, func(y, x float64) (float64, error) { return math.Atan2(y, x), nil })
-	if err := b.wantNumbers(n); err != nil {
-		return err
-	}
-	return b.castArgs(n, n.typ)
-}
-
-func pi(b *binder, n *node) error {
-	n.typ = typeOf(Float64)
-	return b.becomes(n, math.Pi)
-}
+func pi(_ *binder, n *node) { n.typ, n.isConst, n.value = typeOf(Float64), true, math.Pi }
 
 // sign binds sign: -1, 0 or 1.
-func sign(b *binder, n *node) error {
+func sign(b *binder, n *node) {
 	n.typ = typeOf(Int8)
-	if err := b.wantNumbers(n); err != nil {
-		return err
-	}
+	b.check(n, Float64)
 	if !n.args[0].typ.numeric() { // NULL, or a string that stands for a number
-		if err := b.castArgs(n, typeOf(Float64)); err != nil {
-			return err
-		}
+		b.castArgs(n, typeOf(Float64))
 	}
 	switch n.args[0].typ.kind() {
 	case floatKind:
@@ -112,7 +80,6 @@ func sign(b *binder, n *node) error {
 	default:
 		n.eval = map1(n, func(v int64) int64 { return v>>63 | int64(uint64(-v)>>63) })
 	}
-	return nil
 }
 
 // rounding says how a number is rounded.
@@ -144,68 +111,64 @@ var (
 )
 
 // round binds round. Unsigned integers, which may be rounded past their type, become signed ones.
-func round(b *binder, n *node) error {
+func round(b *binder, n *node) {
 	if t := n.args[0].typ; t.unsigned() {
-		if err := b.castArg(n, 0, integerResult(t, typeOf(Int8))); err != nil {
-			return err
-		}
+		b.castArg(n, 0, integerResult(t, typeOf(Int8)))
 	}
-	return rounded(roundHalf, true)(b, n)
+	rounded(roundHalf, true)(b, n)
 }
 
 // rounded binds round, floor, ceil and trunc. Of a decimal they are a decimal without a fraction, of
 // other numbers doubles; round and trunc leave integers.
 func rounded(how rounding, keepsIntegers bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		t := n.args[0].typ
-		if err := b.wantNumbers(n); err != nil {
-			return err
-		}
+		b.check(n, Float64, Float64)
 		switch {
 		case len(n.args) == 2:
-			return b.roundTo(n, how)
+			b.roundTo(n, how)
+			return
 		case t.ID == Decimal:
-			b.roundDecimal(n, how, 0)
-			return nil
+			roundDecimal(n, how, 0)
+			return
 		case t.integer() && keepsIntegers:
-			n.typ = t
-			n.eval = func(f *frame) (*vector, error) { return f.eval(n.args[0]) }
-			return nil
+			n.typ, n.eval = t, sameValues(n)
+			return
 		case t.ID == Float32:
 			n.typ = t
 		default:
 			n.typ = typeOf(Float64)
 		}
 		n.eval = map1(n, how.float)
-		return b.castArgs(n, n.typ)
+		b.castArgs(n, n.typ)
 	}
 }
 
 // roundTo binds round(x, digits).
-func (b *binder) roundTo(n *node, how rounding) error {
+func (b *binder) roundTo(n *node, how rounding) {
 	digits, ok := n.args[1].value.(int64)
-	if !ok || !n.args[1].isConst {
-		return errorAt(n.args[1].at, "%s: the number of digits is an integer constant", n.text)
+	if !ok {
+		b.fail(n.args[1].at, "%s: the number of digits is an integer constant", n.text)
 	}
 	digits = max(min(digits, 400), -400)
 	t := n.args[0].typ
 	n.args = n.args[:1]
 	switch {
 	case t.ID == Decimal:
-		b.roundDecimal(n, how, int(min(digits, int64(t.Scale))))
-		return nil
+		roundDecimal(n, how, int(min(digits, int64(t.Scale))))
+		return
 	case t.kind() == wideKind:
-		b.roundDecimal(n, how, int(min(digits, 0)))
+		roundDecimal(n, how, int(min(digits, 0)))
 		n.typ = t
-		return nil
+		return
 	case t.integer():
 		n.typ = t
-		b.roundInteger(n, how, int(digits))
-		return nil
-	}
-	n.typ = typeOf(Float64)
-	if t.ID == Float32 {
+		roundInteger(n, how, int(digits))
+		return
+	case t.ID == Float32:
 		n.typ = t
+	default:
+		n.typ = typeOf(Float64)
 	}
 	factor := math.Pow10(int(max(digits, -digits)))
 	n.eval = map1(n, func(v float64) float64 {
@@ -215,19 +178,19 @@ func (b *binder) roundTo(n *node, how rounding) error {
 		} else {
 			r = how.float(v/factor) * factor
 		}
-		switch finite := isFinite(r); {
-		case finite:
+		switch {
+		case isFinite(r):
 			return r
 		case digits < 0:
 			return 0
 		}
 		return v
 	})
-	return b.castArgs(n, n.typ)
+	b.castArgs(n, n.typ)
 }
 
 // roundDecimal rounds to a number of digits after the decimal point, or, where it is negative, before it.
-func (b *binder) roundDecimal(n *node, how rounding, digits int) {
+func roundDecimal(n *node, how rounding, digits int) {
 	from := n.args[0].typ
 	scale := max(digits, 0)
 	n.typ = decimalOf(int(from.asDecimal().Precision), scale)
@@ -261,7 +224,7 @@ func (b *binder) roundDecimal(n *node, how rounding, digits int) {
 }
 
 // roundInteger rounds to tens, hundreds and so on.
-func (b *binder) roundInteger(n *node, how rounding, digits int) {
+func roundInteger(n *node, how rounding, digits int) {
 	low, high := bounds(n.typ)
 	n.fallible = digits < 0
 	n.eval = map1e(n, func(v int64) (int64, error) {
@@ -282,13 +245,10 @@ func (b *binder) roundInteger(n *node, how rounding, digits int) {
 
 // floatTest binds isnan, isinf and isfinite.
 func floatTest(fn func(float64) bool) binding {
-	return func(b *binder, n *node) error {
-		if err := b.wantNumbers(n); err != nil {
-			return err
-		}
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Bool)
 		n.eval = test1(n, fn)
-		return b.castArgs(n, typeOf(Float64))
+		b.want(n, Float64)
 	}
 }
 
@@ -296,13 +256,11 @@ func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // hashOf binds hash: 64 bits of all arguments. Values that are equal have one hash, whatever their type's
 // width, on any machine.
-func hashOf(b *binder, n *node) error {
+func hashOf(b *binder, n *node) {
 	n.typ = typeOf(Uint64)
-	for i := range n.args {
-		if n.args[i].typ.ID == Null {
-			if err := b.castArg(n, i, typeOf(Int32)); err != nil {
-				return err
-			}
+	for i, a := range n.args {
+		if a.typ.ID == Null {
+			b.castArg(n, i, typeOf(Int32))
 		}
 	}
 	n.eval = func(f *frame) (*vector, error) {
@@ -323,7 +281,6 @@ func hashOf(b *binder, n *node) error {
 		}
 		return out, nil
 	}
-	return nil
 }
 
 const (

@@ -17,7 +17,7 @@ func replaceMatches(e *Evaluator, n *node, re *regexp.Regexp, s, with string, al
 	at, found := 0, false
 	err = eachMatch(e, n, re, s, all, func(m []int) error {
 		found = true
-		if size := len(out) + m[0] - at + groupsLen(with, m) + len(s) - m[1]; size > cap(out) {
+		if size := len(out) + m[0] - at + groupsLen(s, with, m) + len(s) - m[1]; size > cap(out) {
 			if size, err = replacedLen(e, n, re, s, with, all); err != nil {
 				return err
 			}
@@ -27,7 +27,8 @@ func replaceMatches(e *Evaluator, n *node, re *regexp.Regexp, s, with string, al
 			}
 			out = append(grown, out...)
 		}
-		out = appendGroups(append(out, s[at:m[0]]...), s, with, m)
+		out = append(out, s[at:m[0]]...)
+		eachPart(s, with, m, func(part string) { out = append(out, part...) })
 		at = m[1]
 		return nil
 	})
@@ -41,25 +42,15 @@ func replaceMatches(e *Evaluator, n *node, re *regexp.Regexp, s, with string, al
 func replacedLen(e *Evaluator, n *node, re *regexp.Regexp, s, with string, all bool) (int, error) {
 	size := len(s)
 	err := eachMatch(e, n, re, s, all, func(m []int) error {
-		size += groupsLen(with, m) - (m[1] - m[0])
+		size += groupsLen(s, with, m) - (m[1] - m[0])
 		return nil
 	})
 	return size, err
 }
 
-// groupsLen returns how many bytes appendGroups writes.
-func groupsLen(with string, match []int) int {
-	size := 0
-	for i := 0; i < len(with); i++ {
-		if with[i] == '\\' {
-			i++
-			if group := int(with[i] - '0'); with[i] >= '0' && with[i] <= '9' {
-				size += match[2*group+1] - match[2*group]
-				continue
-			}
-		}
-		size++
-	}
+// groupsLen returns the length of a replacement whose groups are filled in.
+func groupsLen(s, with string, match []int) (size int) {
+	eachPart(s, with, match, func(part string) { size += len(part) })
 	return size
 }
 

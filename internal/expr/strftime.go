@@ -129,21 +129,17 @@ func checkFormat(format string) error {
 const longestTime = 16
 
 // strftime binds strftime(time, format).
-func strftime(b *binder, n *node) error {
+func strftime(b *binder, n *node) {
 	if n.args[0].textConstant() && !n.args[1].textConstant() && n.args[1].typ.ID != Text {
 		n.args[0], n.args[1] = n.args[1], n.args[0]
 	}
-	format, err := b.word(n, 1)
-	if err != nil {
-		return err
-	}
+	format := b.word(n, 1)
 	if err := checkFormat(format); err != nil {
-		return errorAt(n.args[1].at, "%v", err)
+		b.fail(n.args[1].at, "%v", err)
 	}
-	if t := n.args[0].typ; !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
-		return b.mismatch(n)
-	}
+	b.check(n, Timestamp, Text)
 	n.typ, n.args = typeOf(Text), n.args[:1]
+	b.castArgs(n, typeOf(Timestamp))
 	n.eval = map1f(n, func(e *Evaluator, micros int64) (string, error) {
 		b, err := e.room(n, longestTime*len(format))
 		if err != nil {
@@ -151,17 +147,13 @@ func strftime(b *binder, n *node) error {
 		}
 		return e.keep(appendTime(b, format, momentOf(micros))), nil
 	})
-	return b.castArgs(n, typeOf(Timestamp))
 }
 
 // nameOf binds dayname and monthname.
 func nameOf(name func(moment) string) binding {
-	return func(b *binder, n *node) error {
-		if t := n.args[0].typ; !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
-			return b.mismatch(n)
-		}
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
+		b.want(n, Timestamp)
 		n.eval = map1e(n, func(micros int64) (string, error) { return name(momentOf(micros)), nil })
-		return b.castArgs(n, typeOf(Timestamp))
 	}
 }

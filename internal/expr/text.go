@@ -7,64 +7,35 @@ import (
 	"unicode/utf8"
 )
 
-// wantText requires some arguments to be strings.
-func (b *binder) wantText(n *node, which ...int) error {
-	for _, i := range which {
-		if t := n.args[i].typ; t.ID != Text && t.ID != Null {
-			return errorAt(n.args[i].at, "%s: argument %d is of type %s, want VARCHAR; cast it", n.text, i+1, t)
-		}
-		if err := b.castArg(n, i, typeOf(Text)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wantInt requires some arguments to be integers.
-func (b *binder) wantInt(n *node, which ...int) error {
-	for _, i := range which {
-		if t := n.args[i].typ; !t.integer() && t.ID != Null {
-			return errorAt(n.args[i].at, "%s: argument %d is of type %s, want an integer; cast it", n.text, i+1, t)
-		}
-		if err := b.castArg(n, i, typeOf(Int64)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // textToText binds a function from a string to a string.
 func textToText(fn func(*Evaluator, *node, string) (string, error)) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
 		n.eval = map1f(n, func(e *Evaluator, s string) (string, error) { return fn(e, n, s) })
-		return b.wantText(n, 0)
+		b.want(n, Text)
 	}
 }
 
 // textToInt binds a function from a string to an integer.
-func textToInt(fn func(string) int64) binding {
-	return func(b *binder, n *node) error {
-		n.typ = typeOf(Int64)
-		n.eval = map1e(n, func(s string) (int64, error) { return fn(s), nil })
-		return b.wantText(n, 0)
+func textToInt(id TypeID, fn func(string) int64) binding {
+	return func(b *binder, n *node) {
+		n.typ = typeOf(id)
+		n.eval = map1(n, fn)
+		b.want(n, Text)
 	}
 }
 
 // textTest binds a condition on two strings.
 func textTest(fn func(s, t string) bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Bool)
-		if err := b.wantText(n, 0, 1); err != nil {
-			return err
-		}
-		if t, ok := n.args[1].value.(string); ok && n.args[1].isConst {
+		b.want(n, Text, Text)
+		if t, ok := n.args[1].value.(string); ok {
 			n.args = n.args[:1]
 			n.eval = test1(n, func(s string) bool { return fn(s, t) })
-			return nil
+			return
 		}
 		n.eval = test2(n, func(_ *Evaluator, s, t string) (bool, error) { return fn(s, t), nil })
-		return nil
 	}
 }
 
@@ -78,7 +49,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-func mapped(e *Evaluator, n *node, s string, ascii func(byte) byte, runes func(rune) rune) (string, error) {
+// mapped makes a string of the characters that a function makes of a string's.
+func mapped(e *Evaluator, n *node, s string, fn func(rune) rune) (string, error) {
 	short := isASCII(s)
 	size := len(s)
 	if !short {
@@ -90,32 +62,20 @@ func mapped(e *Evaluator, n *node, s string, ascii func(byte) byte, runes func(r
 	}
 	if short {
 		for i := range len(s) {
-			b = append(b, ascii(s[i]))
+			b = append(b, byte(fn(rune(s[i]))))
 		}
 		return e.keep(b), nil
 	}
 	for _, r := range s {
-		b = utf8.AppendRune(b, runes(r))
+		b = utf8.AppendRune(b, fn(r))
 	}
 	return e.keep(b), nil
 }
 
-func lower(e *Evaluator, n *node, s string) (string, error) {
-	return mapped(e, n, s, func(c byte) byte {
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		return c
-	}, unicode.ToLower)
-}
+func lower(e *Evaluator, n *node, s string) (string, error) { return mapped(e, n, s, unicode.ToLower) }
 
 func upper(e *Evaluator, n *node, s string) (string, error) {
-	return mapped(e, n, s, func(c byte) byte {
-		if c >= 'a' && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		return c
-	}, func(r rune) rune {
+	return mapped(e, n, s, func(r rune) rune {
 		if r == 'ß' {
 			return 'ẞ' // which Go leaves, as two letters stand for it too
 		}
@@ -138,6 +98,8 @@ func reversed(e *Evaluator, n *node, s string) (string, error) {
 
 // characters counts as length does.
 func characters(s string) int64 { return int64(utf8.RuneCountInString(s)) }
+
+func byteCount(s string) int64 { return int64(len(s)) }
 
 // byteOf returns the byte at which character i begins, counted from 0, or the length.
 func byteOf(s string, i int64) int {
@@ -181,30 +143,28 @@ func substring(s string, start, length int64) string {
 	return span(s, start, start+length)
 }
 
-func substr(b *binder, n *node) error {
+func substr(b *binder, n *node) {
 	n.typ = typeOf(Text)
-	if err := b.wantText(n, 0); err != nil {
-		return err
-	}
-	if len(n.args) == 2 {
-		n.eval = map2e(n, func(s string, start int64) (string, error) {
-			if start < 0 {
-				start = max(characters(s)+start+1, 1)
-			}
-			return substring(s, start, 1<<40), nil
+	b.want(n, Text, Int64, Int64)
+	if len(n.args) == 3 {
+		n.eval = map3f(n, func(_ *Evaluator, s string, start, length int64) (string, error) {
+			return substring(s, start, length), nil
 		})
-		return b.wantInt(n, 1)
+		return
 	}
-	n.eval = map3f(n, func(_ *Evaluator, s string, start, length int64) (string, error) {
-		return substring(s, start, length), nil
+	n.eval = map2e(n, func(s string, start int64) (string, error) {
+		if start < 0 {
+			start = max(characters(s)+start+1, 1)
+		}
+		return substring(s, start, 1<<40), nil
 	})
-	return b.wantInt(n, 1, 2)
 }
 
 // side binds left and right: a number of characters, or, where it is negative, all but as many.
 func side(left bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
+		b.want(n, Text, Int64)
 		n.eval = map2e(n, func(s string, count int64) (string, error) {
 			total := characters(s)
 			if count < 0 {
@@ -215,32 +175,28 @@ func side(left bool) binding {
 			}
 			return span(s, total-min(count, total), total), nil
 		})
-		if err := b.wantText(n, 0); err != nil {
-			return err
-		}
-		return b.wantInt(n, 1)
 	}
 }
 
 // trimming binds trim, ltrim and rtrim: of spaces, or of the characters of a second argument.
 func trimming(left, right bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
-		cut := func(s, set string) string {
+		b.want(n, Text, Text)
+		cut := func(s, set string) (string, error) {
 			if left {
 				s = strings.TrimLeft(s, set)
 			}
 			if right {
 				s = strings.TrimRight(s, set)
 			}
-			return s
+			return s, nil
 		}
 		if len(n.args) == 1 {
-			n.eval = map1e(n, func(s string) (string, error) { return cut(s, " "), nil })
-			return b.wantText(n, 0)
+			n.eval = map1e(n, func(s string) (string, error) { return cut(s, " ") })
+		} else {
+			n.eval = map2e(n, cut)
 		}
-		n.eval = map2e(n, func(s, set string) (string, error) { return cut(s, set), nil })
-		return b.wantText(n, 0, 1)
 	}
 }
 
@@ -254,8 +210,9 @@ func tooLong(n *node) error {
 
 // padding binds lpad and rpad.
 func padding(left bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ, n.fallible = typeOf(Text), true
+		b.want(n, Text, Int64, Text)
 		n.eval = map3f(n, func(e *Evaluator, s string, length int64, fill string) (string, error) {
 			count := characters(s)
 			switch {
@@ -282,15 +239,12 @@ func padding(left bool) binding {
 			}
 			return e.keep(out), nil
 		})
-		if err := b.wantText(n, 0, 2); err != nil {
-			return err
-		}
-		return b.wantInt(n, 1)
 	}
 }
 
-func repeat(b *binder, n *node) error {
+func repeat(b *binder, n *node) {
 	n.typ, n.fallible = typeOf(Text), true
+	b.want(n, Text, Int64)
 	n.eval = map2f(n, func(e *Evaluator, s string, times int64) (string, error) {
 		switch {
 		case s == "" || times <= 0:
@@ -307,37 +261,29 @@ func repeat(b *binder, n *node) error {
 		}
 		return e.keep(out), nil
 	})
-	if err := b.wantText(n, 0); err != nil {
-		return err
-	}
-	return b.wantInt(n, 1)
 }
 
-// asText casts an argument to a string, whatever its type.
-func (b *binder) asText(n *node, i int) error {
-	a := n.args[i]
-	if a.typ.ID == Text {
-		return nil
+// castTexts casts the arguments to strings, whatever their types.
+func (b *binder) castTexts(n *node) {
+	for i, a := range n.args {
+		if a.typ.ID == Text {
+			continue
+		}
+		c := &node{typ: typeOf(Text), text: a.text, at: a.at, column: -1, single: -1, args: []*node{a}}
+		if !setCast(c, a.typ, false) {
+			b.mismatch(n)
+		}
+		n.args[i] = b.finish(c)
 	}
-	c := &node{typ: typeOf(Text), text: a.text, at: a.at, column: -1, single: -1, args: []*node{a}}
-	if !setCast(c, a.typ, false) {
-		return b.mismatch(n)
-	}
-	n.args[i] = b.finish(c)
-	return nil
 }
 
 // concatenation binds ||, which is NULL where an argument is.
-func concatenation(b *binder, n *node) error {
+func concatenation(b *binder, n *node) {
 	n.typ = typeOf(Text)
 	if n.args[0].typ.ID == Blob && n.args[1].typ.ID == Blob {
 		n.typ = typeOf(Blob)
 	} else {
-		for i := range n.args {
-			if err := b.asText(n, i); err != nil {
-				return err
-			}
-		}
+		b.castTexts(n)
 	}
 	n.eval = map2f(n, func(e *Evaluator, s, t string) (string, error) {
 		b, err := e.room(n, len(s)+len(t))
@@ -346,18 +292,13 @@ func concatenation(b *binder, n *node) error {
 		}
 		return e.keep(append(append(b, s...), t...)), nil
 	})
-	return nil
 }
 
 // concat binds concat, which leaves NULLs out, and concat_ws, which puts its first argument between the others.
 func concat(separated bool) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
-		for i := range n.args {
-			if err := b.asText(n, i); err != nil {
-				return err
-			}
-		}
+		b.castTexts(n)
 		n.eval = func(f *frame) (*vector, error) {
 			args, out, err := f.all(n, textKind)
 			if err != nil {
@@ -374,7 +315,6 @@ func concat(separated bool) binding {
 			}
 			return out, nil
 		}
-		return nil
 	}
 }
 
@@ -409,8 +349,9 @@ func joinRow(e *Evaluator, n *node, args []*vector, i int, separated bool) (stri
 	return e.keep(b), nil
 }
 
-func replacement(b *binder, n *node) error {
+func replacement(b *binder, n *node) {
 	n.typ, n.fallible = typeOf(Text), true
+	b.want(n, Text, Text, Text)
 	n.eval = map3f(n, func(e *Evaluator, s, old, new string) (string, error) {
 		if old == "" || !strings.Contains(s, old) {
 			return s, nil
@@ -432,13 +373,13 @@ func replacement(b *binder, n *node) error {
 			s = s[i+len(old):]
 		}
 	})
-	return b.wantText(n, 0, 1, 2)
 }
 
 // splitPart binds split_part: the n-th part between separators, counted from 1, or from the end where n is
 // negative.
-func splitPart(b *binder, n *node) error {
+func splitPart(b *binder, n *node) {
 	n.typ = typeOf(Text)
+	b.want(n, Text, Text, Int64)
 	n.eval = map3f(n, func(_ *Evaluator, s, separator string, index int64) (string, error) {
 		if separator == "" { // between all characters
 			if index < 0 {
@@ -465,15 +406,12 @@ func splitPart(b *binder, n *node) error {
 		part, _, _ := strings.Cut(s, separator)
 		return part, nil
 	})
-	if err := b.wantText(n, 0, 1); err != nil {
-		return err
-	}
-	return b.wantInt(n, 2)
 }
 
 // position binds strpos: the first character of a match, counted from 1, or 0.
-func position(b *binder, n *node) error {
+func position(b *binder, n *node) {
 	n.typ = typeOf(Int64)
+	b.want(n, Text, Text)
 	n.eval = map2e(n, func(s, part string) (int64, error) {
 		i := strings.Index(s, part)
 		if i < 0 {
@@ -481,22 +419,21 @@ func position(b *binder, n *node) error {
 		}
 		return characters(s[:i]) + 1, nil
 	})
-	return b.wantText(n, 0, 1)
 }
 
 // length binds length: the characters of a string, the bytes of a BLOB.
-func length(b *binder, n *node) error {
-	n.typ = typeOf(Int64)
-	if n.args[0].typ.ID == Blob {
-		n.eval = map1(n, func(s string) int64 { return int64(len(s)) })
-		return nil
+func length(b *binder, n *node) {
+	if n.args[0].typ.ID != Blob {
+		textToInt(Int64, characters)(b, n)
+		return
 	}
-	n.eval = map1(n, characters)
-	return b.wantText(n, 0)
+	n.typ = typeOf(Int64)
+	n.eval = map1(n, byteCount)
 }
 
-func character(b *binder, n *node) error {
+func character(b *binder, n *node) {
 	n.typ, n.fallible = typeOf(Text), true
+	b.want(n, Int64)
 	n.eval = map1f(n, func(e *Evaluator, code int64) (string, error) {
 		if code < 0 || code > unicode.MaxRune || !utf8.ValidRune(rune(code)) {
 			return "", fmt.Errorf("%s: %d is not a character", n.text, code)
@@ -507,20 +444,15 @@ func character(b *binder, n *node) error {
 		}
 		return e.keep(utf8.AppendRune(b, rune(code))), nil
 	})
-	return b.wantInt(n, 0)
 }
 
 // firstRune binds ascii and unicode: the number of the first character, or that of the empty string.
 func firstRune(empty int64) binding {
-	return func(b *binder, n *node) error {
-		n.typ = typeOf(Int32)
-		n.eval = map1e(n, func(s string) (int64, error) {
-			if s == "" {
-				return empty, nil
-			}
-			r, _ := utf8.DecodeRuneInString(s)
-			return int64(r), nil
-		})
-		return b.wantText(n, 0)
-	}
+	return textToInt(Int32, func(s string) int64 {
+		if s == "" {
+			return empty
+		}
+		r, _ := utf8.DecodeRuneInString(s)
+		return int64(r)
+	})
 }

@@ -2,54 +2,53 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/nearest"
 )
 
-// setTimeCast casts among dates and timestamps.
-func setTimeCast(n *node, from Type, try bool) bool {
+// nanos is how long the unit is in which values of a type of points in time are counted, in nanoseconds.
+func (t Type) nanos() int64 {
+	switch t.ID {
+	case Date:
+		return dayMicros * 1000
+	case TimestampNS:
+		return 1
+	}
+	return 1000
+}
+
+// timeCast casts among dates and timestamps.
+func timeCast(n *node, from Type, try bool) kernel {
 	to := n.typ
-	n.fallible = false
-	show := showNumber[int64](from)
 	switch {
-	case from.ID == Date && (to.ID == Timestamp || to.ID == TimestampTZ):
-		n.eval = checked(n, try, dayStart, show)
-	case from.ID == Date && to.ID == TimestampNS:
-		n.fallible = !try
-		n.eval = tried(n, try, func(a int64) (int64, bool) {
-			const days = math.MaxInt64 / (dayMicros * 1000)
-			return a * dayMicros * 1000, a <= days && a >= -days
-		}, show)
-	case from.ID == TimestampNS && (to.ID == Timestamp || to.ID == TimestampTZ):
-		n.eval = map1(n, func(a int64) int64 { return digits.FloorDiv(a, 1000) })
-	case to.ID == TimestampNS && (from.ID == Timestamp || from.ID == TimestampTZ):
-		n.fallible = !try
-		n.eval = tried(n, try, func(a int64) (int64, bool) { return a * 1000, a*1000/1000 == a }, show)
-	case from.temporal() && to.ID == Date:
-		n.floor = dayMicros
-		unit := int64(dayMicros)
-		if from.ID == TimestampNS {
-			unit *= 1000
-		}
-		n.eval = map1(n, func(a int64) int64 { return digits.FloorDiv(a, unit) })
-	case from.temporal() && from.ID != Date && to.ID == Time:
-		unit := int64(1)
-		if from.ID == TimestampNS {
-			unit = 1000
-		}
-		n.eval = map1(n, func(a int64) int64 {
+	case !from.temporal() || !to.temporal() && (to.ID != Time || from.ID == Date):
+		return nil
+	case to.ID == Time:
+		unit := 1000 / from.nanos()
+		return map1(n, func(a int64) int64 {
 			micros := digits.FloorDiv(a, unit)
 			return micros - digits.FloorDiv(micros, dayMicros)*dayMicros
 		})
-	case (from.ID == Timestamp || from.ID == TimestampTZ) && (to.ID == Timestamp || to.ID == TimestampTZ):
-		n.eval = func(f *frame) (*vector, error) { return f.eval(n.args[0]) }
-	default:
-		return false
+	case from.nanos() == to.nanos():
+		return sameValues(n)
+	case from.nanos() < to.nanos():
+		unit := to.nanos() / from.nanos()
+		if to.ID == Date {
+			n.floor = dayMicros
+		}
+		return map1(n, func(a int64) int64 { return digits.FloorDiv(a, unit) })
+	case to.ID == TimestampNS:
+		unit := from.nanos()
+		most := math.MaxInt64 / unit
+		n.fallible = !try
+		return tried(n, from, try, func(a int64) (int64, bool) { return a * unit, a <= most && a >= -most })
 	}
-	return true
+	return checked(n, from, try, dayStart)
 }
 
 // daysMax is how many days microseconds can count from 1970, in either direction.
@@ -59,16 +58,10 @@ const daysMax = math.MaxInt64 / dayMicros
 func dayStart(days int64) (int64, bool) { return days * dayMicros, days <= daysMax && days >= -daysMax }
 
 // checked makes the kernel of a function that few arguments are beyond, whose error is NULL if it
-// is TRY_CAST. The function is called for whatever stands at a NULL, too. The node is not fallible
-// for it: a CASE may tell of a time that far away also where it does not reach the row.
-func checked(n *node, try bool, fn func(int64) (int64, bool), show func(int64) string) func(*frame) (*vector, error) {
-	return func(f *frame) (*vector, error) {
-		a, err := f.eval(n.args[0])
-		if err != nil {
-			return nil, err
-		}
-		out := f.e.vector(intKind, f.n)
-		out.null = a.null
+// is TRY_CAST and shows the argument as one of the type from. The function is called for whatever stands at a NULL, too.
+// The node is not fallible for it: a CASE may tell of a time that far away also where it does not reach the row.
+func checked(n *node, from Type, try bool, fn func(int64) (int64, bool)) kernel {
+	return unary(n, intKind, func(f *frame, a, out *vector) error {
 		for i, x := range a.ints[:f.n] {
 			r, ok := fn(x)
 			out.ints[i] = r
@@ -77,11 +70,11 @@ func checked(n *node, try bool, fn func(int64) (int64, bool), show func(int64) s
 			case try:
 				_ = out.setNull(f, i, errNull, a.null)
 			default:
-				return nil, fmt.Errorf("%s: overflow: the result for %s does not fit %s", n.text, show(x), n.typ)
+				return fmt.Errorf("%s: overflow: the result for %s does not fit %s", n.text, formatValue(from, x), n.typ)
 			}
 		}
-		return out, nil
-	}
+		return nil
+	})
 }
 
 // setIntervalCast turns an interval without months into microseconds.
@@ -96,7 +89,7 @@ func setIntervalCast(n *node) bool {
 
 // timeArithmetic binds + and - of dates, timestamps, times and intervals, and * of intervals. It returns false for
 // other arguments.
-func (b *binder) timeArithmetic(sign string, n *node) (bool, error) {
+func (b *binder) timeArithmetic(sign string, n *node) bool {
 	x, y := n.args[0].typ, n.args[1].typ
 	if sign == "+" && (x.ID == Interval || x.ID == Duration || x.integer()) && y.temporal() {
 		n.args[0], n.args[1] = n.args[1], n.args[0]
@@ -104,104 +97,89 @@ func (b *binder) timeArithmetic(sign string, n *node) (bool, error) {
 	}
 	switch {
 	case x.ID == Interval && y.ID == Interval && sign != "*":
-		p, q := n.args[0].value.(IntervalValue), n.args[1].value.(IntervalValue)
-		if sign == "-" {
-			q = IntervalValue{-q.Months, -q.Days, -q.Micros}
-		}
-		n.typ = x
-		sum, ok := p.plus(q)
-		return true, b.interval(n, sum, ok)
+		sum, ok := n.args[0].value.(IntervalValue).plus(n.step(sign))
+		b.interval(n, sum, ok)
 	case sign == "*" && (x.ID == Interval || y.ID == Interval):
-		return true, b.timesInterval(n)
+		b.timesInterval(n)
 	case sign == "*":
-		return false, nil
+		return false
 	case x.temporal() && y.ID == Interval:
-		return true, b.shift(n, sign)
+		b.shift(n, sign)
 	case x.temporal() && x.ID != Date && y.ID == Duration:
 		if x.ID == TimestampNS {
 			x = typeOf(Timestamp)
 		}
-		return true, b.plainTime(n, sign, x, y)
+		b.plainTime(n, sign, x, x, y)
 	case x.ID == Date && y.integer() && y.kind() == intKind:
-		n.typ = x
-		return true, b.plainTime(n, sign, x, y)
+		b.plainTime(n, sign, x, x, y)
 	case sign == "-" && x.ID == Date && y.ID == Date:
-		n.typ = typeOf(Int64)
-		return true, b.plainTime(n, sign, x, y)
+		b.plainTime(n, sign, typeOf(Int64), x, y)
 	case sign == "-" && x.temporal() && y.temporal():
-		if err := b.castArgs(n, typeOf(Timestamp)); err != nil {
-			return true, err
-		}
-		n.typ = typeOf(Duration)
-		return true, b.plainTime(n, sign, typeOf(Timestamp), typeOf(Timestamp))
+		b.plainTime(n, sign, typeOf(Duration), typeOf(Timestamp), typeOf(Timestamp))
 	case x.ID == Duration && (y.ID == Duration || y.ID == Interval), x.ID == Interval && y.ID == Duration:
-		n.typ = typeOf(Duration)
-		return true, b.plainTime(n, sign, n.typ, n.typ)
+		b.plainTime(n, sign, typeOf(Duration), typeOf(Duration), typeOf(Duration))
 	case x.ID == Time && y.ID == Interval:
-		return true, b.shiftClock(n, sign)
+		b.shiftClock(n, sign)
 	case !x.numeric() && x.ID != Null && x.ID != Text || !y.numeric() && y.ID != Null && y.ID != Text:
-		return true, b.mismatch(n)
+		b.mismatch(n)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-// plainTime adds or subtracts units of the same size.
-func (b *binder) plainTime(n *node, sign string, x, y Type) error {
-	if n.typ.ID == Null {
-		n.typ = x
-	}
-	if err := b.castEach(n, x, y); err != nil {
-		return err
-	}
+// plainTime adds or subtracts units of the same size, of types x and y.
+func (b *binder) plainTime(n *node, sign string, result, x, y Type) {
+	b.castArg(n, 0, x)
+	b.castArg(n, 1, y)
 	op := addition
 	if sign == "-" {
 		op = subtraction
 	}
-	n.fallible = true
+	n.typ, n.fallible = result, true
 	n.eval = intArithmetic(op, n)
-	return nil
+}
+
+// step returns the interval that is the second operand of + or -; that of - is negated.
+func (n *node) step(sign string) IntervalValue {
+	v := n.args[1].value.(IntervalValue)
+	if sign == "-" {
+		return v.negated()
+	}
+	return v
 }
 
 // timesInterval multiplies an interval by a constant.
-func (b *binder) timesInterval(n *node) error {
+func (b *binder) timesInterval(n *node) {
 	interval, factor := n.args[0], n.args[1]
 	if factor.typ.ID == Interval {
 		interval, factor = factor, interval
 	}
 	if !factor.isConst || !factor.typ.integer() || factor.value == nil {
-		return b.errorf(n, "%s: an INTERVAL can be multiplied only by an integer constant", n.text)
+		b.fail(n.at, "%s: an INTERVAL can be multiplied only by an integer constant", n.text)
 	}
 	k := wideOf(factor.value)
-	n.typ = interval.typ
 	product, ok := interval.value.(IntervalValue).times(int64(k.LowBits()))
-	return b.interval(n, product, ok && fitsType(k, typeOf(Int64)))
+	b.interval(n, product, ok && fitsType(k, typeOf(Int64)))
 }
 
 // interval makes a node a constant interval, unless it overflowed.
-func (b *binder) interval(n *node, v IntervalValue, ok bool) error {
+func (b *binder) interval(n *node, v IntervalValue, ok bool) {
 	if !ok {
-		return b.errorf(n, "%s: overflow: the result does not fit an INTERVAL", n.text)
+		b.fail(n.at, "%s: overflow: the result does not fit an INTERVAL", n.text)
 	}
-	return b.becomes(n, v)
+	n.typ, n.isConst, n.value = typeOf(Interval), true, v
 }
 
 // shift adds an interval to points in time: its months, then its days, then the rest. A date becomes a timestamp.
-func (b *binder) shift(n *node, sign string) error {
-	v, ok := n.args[1].value.(IntervalValue)
-	if !ok {
-		return b.errorf(n, "%s: an INTERVAL is a constant", n.text)
-	}
-	if sign == "-" {
-		v = IntervalValue{-v.Months, -v.Days, -v.Micros}
-	}
+func (b *binder) shift(n *node, sign string) {
+	v := n.step(sign)
 	n.typ = typeOf(Timestamp)
 	if n.args[0].typ.ID == TimestampTZ {
 		n.typ = typeOf(TimestampTZ)
 	}
 	n.args = n.args[:1]
-	if err := b.castArgs(n, n.typ); err != nil {
-		return err
-	}
+	b.castArgs(n, n.typ)
 	n.fallible = true
 	n.eval = map1e(n, func(micros int64) (int64, error) {
 		days := digits.FloorDiv(micros, dayMicros)
@@ -215,22 +193,16 @@ func (b *binder) shift(n *node, sign string) error {
 		}
 		return 0, fmt.Errorf("%s: overflow: the result does not fit %s", n.text, n.typ)
 	})
-	return nil
 }
 
 // shiftClock adds an interval to times of day, which come round.
-func (b *binder) shiftClock(n *node, sign string) error {
-	v := n.args[1].value.(IntervalValue)
-	step := v.Micros % dayMicros
-	if sign == "-" {
-		step = -step
-	}
+func (b *binder) shiftClock(n *node, sign string) {
+	step := n.step(sign).Micros % dayMicros
 	n.typ, n.args = typeOf(Time), n.args[:1]
 	n.eval = map1(n, func(a int64) int64 {
 		r := a + step
 		return r - digits.FloorDiv(r, dayMicros)*dayMicros
 	})
-	return nil
 }
 
 // datePart is a number that a point in time has.
@@ -291,93 +263,62 @@ func partNames() []string {
 	return names
 }
 
-// word returns an argument that must be a string constant.
-func (b *binder) word(n *node, i int) (string, error) {
-	text, ok := n.args[i].value.(string)
-	if !n.args[i].isConst || !ok {
-		return "", errorAt(n.args[i].at, "%s: argument %d must be a string constant", n.text, i+1)
-	}
-	return text, nil
-}
-
 // extraction binds date_part(part, time), which EXTRACT is too.
-func extraction(b *binder, n *node) error {
-	name, err := b.word(n, 0)
-	if err != nil {
-		return err
-	}
+func extraction(b *binder, n *node) {
+	name := b.word(n, 0)
 	n.args = n.args[1:]
 	if strings.EqualFold(name, "epoch") {
-		return epoch(b, n)
+		epoch(b, n)
+		return
 	}
 	part, ok := findPart(name)
 	if !ok {
-		return b.errorf(n, "no part of a date is named %s%s", name, nearest.Offer(name, partNames()))
+		b.fail(n.at, "no part of a date is named %s%s", name, nearest.Offer(name, partNames()))
 	}
-	return b.part(n, part)
+	b.part(n, part)
 }
 
 // partOf binds a function that is named as its part is: year(time).
-func partOf(name string) binding {
-	return func(b *binder, n *node) error {
-		part, _ := findPart(name)
-		return b.part(n, part)
-	}
+func partOf(part *datePart) binding {
+	return func(b *binder, n *node) { b.part(n, part) }
 }
 
-func (b *binder) part(n *node, part *datePart) error {
+func (b *binder) part(n *node, part *datePart) {
 	t := n.args[0].typ
 	n.typ, n.span, n.isYear = typeOf(Int64), part.span, part.names[0] == "year"
-	if t.ID == Duration {
-		n.span = nil // an hour of a duration may be any
-	}
 	switch {
 	case t.ID == Date:
 		n.eval = map1(n, func(a int64) int64 { return part.of(a, 0) })
-		return nil
-	case t.ID == Time && part.time, t.ID == Duration && part.time:
+		return
+	case (t.ID == Time || t.ID == Duration) && part.time:
+		if t.ID == Duration {
+			n.span = nil // an hour of a duration may be any
+		}
 		n.eval = map1(n, func(a int64) int64 { return part.of(0, a) })
-		return nil
-	case !t.temporal() && t.ID != Null && !n.args[0].textConstant():
-		return b.mismatch(n)
+		return
 	}
-	if err := b.castArgs(n, typeOf(Timestamp)); err != nil {
-		return err
-	}
+	b.want(n, Timestamp)
 	n.eval = map1(n, func(a int64) int64 {
 		days := digits.FloorDiv(a, dayMicros)
 		return part.of(days, a-days*dayMicros)
 	})
-	return nil
 }
 
 // epoch binds the seconds since 1970, or of a duration, as a double.
-func epoch(b *binder, n *node) error {
-	t := n.args[0].typ
+func epoch(b *binder, n *node) {
 	n.typ = typeOf(Float64)
-	if t.ID == Duration || t.ID == Time {
-		n.eval = map1(n, func(a int64) float64 { return float64(a) / secondMicros })
-		return nil
-	}
-	if !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
-		return b.mismatch(n)
-	}
-	if err := b.castArgs(n, typeOf(Timestamp)); err != nil {
-		return err
-	}
 	n.eval = map1(n, func(a int64) float64 { return float64(a) / secondMicros })
-	return nil
+	if t := n.args[0].typ; t.ID != Duration && t.ID != Time {
+		b.want(n, Timestamp)
+	}
 }
 
 // epochIn binds the whole units since 1970.
 func epochIn(unit int64) binding {
-	return func(b *binder, n *node) error {
-		if t := n.args[0].typ; !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
-			return b.mismatch(n)
-		}
+	return func(b *binder, n *node) {
 		n.typ = typeOf(Int64)
 		n.eval = map1(n, func(a int64) int64 { return a / unit })
-		return b.castArgs(n, typeOf(Timestamp))
+		b.want(n, Timestamp)
 	}
 }
 
@@ -401,9 +342,7 @@ var truncations = map[string]truncationUnit{
 		c := civilOf(d)
 		return civil{c.year, (c.month-1)/3*3 + 1, 1}.days()
 	}},
-	"month": {days: 31, day: func(d int64) int64 {
-		return d - civilOf(d).day + 1
-	}},
+	"month":       {days: 31, day: func(d int64) int64 { return d - civilOf(d).day + 1 }},
 	"week":        {days: 7, day: func(d int64) int64 { return d + 1 - isoWeekday(d) }},
 	"day":         {clock: dayMicros},
 	"hour":        {clock: hourMicros},
@@ -414,58 +353,42 @@ var truncations = map[string]truncationUnit{
 }
 
 // truncation binds date_trunc(unit, time). Of a date it is a timestamp, as it is in DuckDB.
-func truncation(b *binder, n *node) error {
-	name, err := b.word(n, 0)
-	if err != nil {
-		return err
-	}
+func truncation(b *binder, n *node) {
+	name := b.word(n, 0)
 	unit, ok := truncations[strings.ToLower(name)]
 	if !ok {
 		unit, ok = truncations[strings.TrimSuffix(strings.ToLower(name), "s")]
 	}
 	if !ok {
-		var names []string
-		for known := range truncations {
-			names = append(names, known)
-		}
-		return b.errorf(n, "no unit of time is named %s%s", name, nearest.Offer(name, names))
+		b.fail(n.at, "no unit of time is named %s%s", name, nearest.Offer(name, slices.Collect(maps.Keys(truncations))))
 	}
 	n.args = n.args[1:]
 	t := n.args[0].typ
-	if !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
-		return b.mismatch(n)
-	}
+	b.check(n, Timestamp)
 	n.typ, n.floor = typeOf(Timestamp), unit.longest()
 	switch {
 	case t.ID == TimestampTZ:
 		n.typ = t
 	case t.ID == Date && unit.day != nil:
-		n.eval = checked(n, false, func(a int64) (int64, bool) { return dayStart(unit.day(a)) }, showNumber[int64](t))
-		return nil
+		n.eval = checked(n, t, false, func(a int64) (int64, bool) { return dayStart(unit.day(a)) })
+		return
 	}
-	show := showNumber[int64](n.typ)
+	b.castArgs(n, n.typ)
+	begin := func(a int64) (int64, bool) {
+		r := digits.FloorDiv(a, unit.clock) * unit.clock
+		return r, r <= a
+	}
 	if unit.day != nil {
-		n.eval = checked(n, false, func(a int64) (int64, bool) { return dayStart(unit.day(digits.FloorDiv(a, dayMicros))) }, show)
-	} else {
-		n.eval = checked(n, false, func(a int64) (int64, bool) {
-			r := digits.FloorDiv(a, unit.clock) * unit.clock
-			return r, r <= a
-		}, show)
+		begin = func(a int64) (int64, bool) { return dayStart(unit.day(digits.FloorDiv(a, dayMicros))) }
 	}
-	return b.castArgs(n, n.typ)
+	n.eval = checked(n, n.typ, false, begin)
 }
 
 // difference binds date_diff(unit, from, to): how many borders of the unit lie between, or how many weeks.
-func difference(b *binder, n *node) error {
-	name, err := b.word(n, 0)
-	if err != nil {
-		return err
-	}
-	name = strings.TrimSuffix(strings.ToLower(name), "s")
+func difference(b *binder, n *node) {
+	name := strings.TrimSuffix(strings.ToLower(b.word(n, 0)), "s")
 	n.args = n.args[1:]
-	if err := b.castArgs(n, typeOf(Timestamp)); err != nil {
-		return err
-	}
+	b.castArgs(n, typeOf(Timestamp))
 	n.typ = typeOf(Int64)
 	months := func(micros int64) int64 {
 		c := civilOf(digits.FloorDiv(micros, dayMicros))
@@ -475,7 +398,7 @@ func difference(b *binder, n *node) error {
 	days := func(a int64) int64 { return digits.FloorDiv(a, dayMicros) }
 	if name == "week" { // which DuckDB counts whole
 		n.eval = map2e(n, func(from, to int64) (int64, error) { return (days(to) - days(from)) / 7, nil })
-		return nil
+		return
 	}
 	switch u, ok := intervalUnits[name]; {
 	case ok && u.Months > 0:
@@ -485,7 +408,7 @@ func difference(b *binder, n *node) error {
 	case ok:
 		count = func(a int64) int64 { return digits.FloorDiv(a, u.Micros) }
 	default:
-		return b.errorf(n, "no unit of time is named %s", name)
+		b.fail(n.at, "no unit of time is named %s", name)
 	}
 	n.fallible = true
 	n.eval = map2e(n, func(from, to int64) (int64, error) {
@@ -495,30 +418,27 @@ func difference(b *binder, n *node) error {
 		}
 		return a - b, nil
 	})
-	return nil
 }
 
 // lastDay binds last_day: the last of the month.
-func lastDay(b *binder, n *node) error {
-	if t := n.args[0].typ; !t.temporal() && t.ID != Null && !n.args[0].textConstant() {
-		return b.mismatch(n)
-	}
+func lastDay(b *binder, n *node) {
 	n.typ = typeOf(Date)
-	n.eval = checked(n, false, func(a int64) (int64, bool) {
+	b.want(n, Date)
+	n.eval = checked(n, n.typ, false, func(a int64) (int64, bool) {
 		c := civilOf(a)
 		last := civil{c.year, c.month, daysInMonth(c.year, c.month)}.days()
 		return last, last <= math.MaxInt32
-	}, showNumber[int64](n.typ))
-	return b.castArgs(n, n.typ)
+	})
 }
 
 // makeDate binds make_date(year, month, day).
-func makeDate(b *binder, n *node) error {
+func makeDate(b *binder, n *node) {
 	for _, a := range n.args {
 		if !a.typ.integer() && a.typ.ID != Null {
-			return b.mismatch(n)
+			b.mismatch(n)
 		}
 	}
+	b.castArgs(n, typeOf(Int64))
 	n.typ, n.fallible = typeOf(Date), true
 	n.eval = map3f(n, func(_ *Evaluator, year, month, day int64) (int64, error) {
 		if year < -yearMax || year > yearMax || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month) {
@@ -526,27 +446,28 @@ func makeDate(b *binder, n *node) error {
 		}
 		return civil{year, month, day}.days(), nil
 	})
-	return b.castArgs(n, typeOf(Int64))
 }
 
 // toTimestamp binds to_timestamp(seconds since 1970) and its kin.
 func toTimestamp(id TypeID, unit int64) binding {
-	return func(b *binder, n *node) error {
+	return func(b *binder, n *node) {
 		t := n.args[0].typ
 		if !t.numeric() && t.ID != Null {
-			return b.mismatch(n)
+			b.mismatch(n)
 		}
 		n.typ, n.fallible = typeOf(id), true
 		beyond := func(a any) error { return fmt.Errorf("%s: overflow: %v does not fit %s", n.text, a, n.typ) }
 		if t.integer() {
+			b.castArgs(n, typeOf(Int64))
 			n.eval = map1e(n, func(a int64) (int64, error) {
 				if a*unit/unit != a {
 					return 0, beyond(a)
 				}
 				return a * unit, nil
 			})
-			return b.castArgs(n, typeOf(Int64))
+			return
 		}
+		b.castArgs(n, typeOf(Float64))
 		n.eval = map1e(n, func(a float64) (int64, error) {
 			r := math.Round(a * float64(unit))
 			if !(math.Abs(r) < 1<<63) {
@@ -554,6 +475,5 @@ func toTimestamp(id TypeID, unit int64) binding {
 			}
 			return int64(r), nil
 		})
-		return b.castArgs(n, typeOf(Float64))
 	}
 }

@@ -2,6 +2,8 @@ package expr
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -66,28 +68,41 @@ const (
 const digitsInt64 = 18
 
 func (t Type) kind() kind {
-	switch t.ID {
-	case Bool, Null:
-		return bitKind
-	case Float32, Float64:
-		return floatKind
-	case Text, Blob:
-		return textKind
-	case Huge, Uint64:
+	if t.ID == Decimal && t.Precision > digitsInt64 {
 		return wideKind
-	case Decimal:
-		if t.Precision > digitsInt64 {
-			return wideKind
-		}
 	}
-	return intKind
+	return types[t.ID].kind
 }
 
-var typeNames = [typeIDEnd]string{
-	Null: `"NULL"`, Bool: "BOOLEAN", Int8: "TINYINT", Int16: "SMALLINT", Int32: "INTEGER", Int64: "BIGINT", Huge: "HUGEINT",
-	Uint8: "UTINYINT", Uint16: "USMALLINT", Uint32: "UINTEGER", Uint64: "UBIGINT", Float32: "FLOAT", Float64: "DOUBLE",
-	Decimal: "DECIMAL", Text: "VARCHAR", Blob: "BLOB", Date: "DATE", Time: "TIME", Timestamp: "TIMESTAMP",
-	TimestampNS: "TIMESTAMP_NS", TimestampTZ: "TIMESTAMP WITH TIME ZONE", Duration: "DURATION", Interval: "INTERVAL",
+// types are the properties of the types.
+var types = [typeIDEnd]struct {
+	name  string // in SQL
+	kind  kind
+	arrow arrow.DataType // of a column of results; nil of decimals
+}{
+	Null:        {`"NULL"`, bitKind, arrow.PrimitiveTypes.Int32},
+	Bool:        {"BOOLEAN", bitKind, arrow.FixedWidthTypes.Boolean},
+	Int8:        {"TINYINT", intKind, arrow.PrimitiveTypes.Int8},
+	Int16:       {"SMALLINT", intKind, arrow.PrimitiveTypes.Int16},
+	Int32:       {"INTEGER", intKind, arrow.PrimitiveTypes.Int32},
+	Int64:       {"BIGINT", intKind, arrow.PrimitiveTypes.Int64},
+	Huge:        {"HUGEINT", wideKind, &arrow.Decimal128Type{Precision: digitsMax}},
+	Uint8:       {"UTINYINT", intKind, arrow.PrimitiveTypes.Uint8},
+	Uint16:      {"USMALLINT", intKind, arrow.PrimitiveTypes.Uint16},
+	Uint32:      {"UINTEGER", intKind, arrow.PrimitiveTypes.Uint32},
+	Uint64:      {"UBIGINT", wideKind, arrow.PrimitiveTypes.Uint64},
+	Float32:     {"FLOAT", floatKind, arrow.PrimitiveTypes.Float32},
+	Float64:     {"DOUBLE", floatKind, arrow.PrimitiveTypes.Float64},
+	Decimal:     {"DECIMAL", intKind, nil},
+	Text:        {"VARCHAR", textKind, arrow.BinaryTypes.String},
+	Blob:        {"BLOB", textKind, arrow.BinaryTypes.Binary},
+	Date:        {"DATE", intKind, arrow.FixedWidthTypes.Date32},
+	Time:        {"TIME", intKind, arrow.FixedWidthTypes.Time64us},
+	Timestamp:   {"TIMESTAMP", intKind, &arrow.TimestampType{Unit: arrow.Microsecond}},
+	TimestampNS: {"TIMESTAMP_NS", intKind, &arrow.TimestampType{Unit: arrow.Nanosecond}},
+	TimestampTZ: {"TIMESTAMP WITH TIME ZONE", intKind, arrow.FixedWidthTypes.Timestamp_us},
+	Duration:    {"DURATION", intKind, arrow.FixedWidthTypes.Duration_us},
+	Interval:    {"INTERVAL", intKind, arrow.BinaryTypes.String},
 }
 
 // String returns the type's name in SQL.
@@ -95,7 +110,7 @@ func (t Type) String() string {
 	if t.ID == Decimal {
 		return fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale)
 	}
-	return typeNames[t.ID]
+	return types[t.ID].name
 }
 
 var typesByName = map[string]TypeID{
@@ -114,13 +129,7 @@ var typesByName = map[string]TypeID{
 }
 
 // TypeNames lists the names that ParseType knows; for "did you mean".
-func TypeNames() []string {
-	names := make([]string, 0, len(typesByName))
-	for name := range typesByName {
-		names = append(names, name)
-	}
-	return names
-}
+func TypeNames() []string { return slices.Collect(maps.Keys(typesByName)) }
 
 // ParseType returns the type of a name, in any case, and of its parameters: decimal(15, 2). A decimal without
 // parameters has 18 digits, 3 of them after the decimal point.
@@ -130,7 +139,7 @@ func ParseType(name string, params ...int) (Type, error) {
 	case !ok:
 		return Type{}, fmt.Errorf("no type is named %s", name)
 	case id != Decimal && id != Text && len(params) > 0:
-		return Type{}, fmt.Errorf("type %s takes no parameters", typeNames[id])
+		return Type{}, fmt.Errorf("type %s takes no parameters", typeOf(id))
 	case id != Decimal:
 		return typeOf(id), nil
 	case len(params) == 0:
@@ -186,55 +195,19 @@ var typesByArrow = map[arrow.Type]TypeID{
 
 // Arrow returns the type of a column of results.
 func (t Type) Arrow() arrow.DataType {
-	switch t.ID {
-	case Null:
-		return arrow.PrimitiveTypes.Int32
-	case Bool:
-		return arrow.FixedWidthTypes.Boolean
-	case Int8:
-		return arrow.PrimitiveTypes.Int8
-	case Int16:
-		return arrow.PrimitiveTypes.Int16
-	case Int32:
-		return arrow.PrimitiveTypes.Int32
-	case Int64:
-		return arrow.PrimitiveTypes.Int64
-	case Uint8:
-		return arrow.PrimitiveTypes.Uint8
-	case Uint16:
-		return arrow.PrimitiveTypes.Uint16
-	case Uint32:
-		return arrow.PrimitiveTypes.Uint32
-	case Uint64:
-		return arrow.PrimitiveTypes.Uint64
-	case Huge:
-		return &arrow.Decimal128Type{Precision: digitsMax}
-	case Float32:
-		return arrow.PrimitiveTypes.Float32
-	case Float64:
-		return arrow.PrimitiveTypes.Float64
-	case Decimal:
+	if t.ID == Decimal {
 		return &arrow.Decimal128Type{Precision: int32(t.Precision), Scale: int32(t.Scale)}
-	case Blob:
-		return arrow.BinaryTypes.Binary
-	case Date:
-		return arrow.FixedWidthTypes.Date32
-	case Time:
-		return arrow.FixedWidthTypes.Time64us
-	case Timestamp:
-		return &arrow.TimestampType{Unit: arrow.Microsecond}
-	case TimestampNS:
-		return &arrow.TimestampType{Unit: arrow.Nanosecond}
-	case TimestampTZ:
-		return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
-	case Duration:
-		return arrow.FixedWidthTypes.Duration_us
 	}
-	return arrow.BinaryTypes.String
+	return types[t.ID].arrow
 }
 
-// compacts says whether values may be written as 64-bit decimals.
-func (t Type) compacts() bool { return t.ID == Decimal && t.Precision <= digitsInt64 }
+// arrowOf is Arrow, but for narrow decimals, which have 64 bits.
+func (t Type) arrowOf(narrow bool) arrow.DataType {
+	if narrow {
+		return &arrow.Decimal64Type{Precision: int32(t.Precision), Scale: int32(t.Scale)}
+	}
+	return t.Arrow()
+}
 
 func (t Type) signed() bool   { return t.ID >= Int8 && t.ID <= Huge }
 func (t Type) unsigned() bool { return t.ID >= Uint8 && t.ID <= Uint64 }

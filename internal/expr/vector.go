@@ -119,7 +119,7 @@ func (p *pool[T]) get() *T {
 }
 
 func (a *arena) reset() {
-	a.vectors.used, a.bits.used, a.ints.used, a.floats.used, a.wides.used, a.texts.used, a.rows.used = 0, 0, 0, 0, 0, 0, 0
+	a.back(arenaMark{})
 	a.made = 0
 	a.bytes = a.bytes[:0]
 }

@@ -66,26 +66,17 @@ func scaleUp(v wide, digits int) (wide, bool) {
 	return mulWide(v, decimal128.GetScaleMultiplier(digits))
 }
 
-// scaleDown divides by a power of ten, halves away from zero.
-func scaleDown(v wide, digits int) wide {
-	if digits > digitsMax {
-		return wide{}
-	}
-	divisor := decimal128.GetScaleMultiplier(digits)
-	q, r := v.Div(divisor)
-	half := decimal128.GetHalfScaleMultiplier(digits)
-	if digits > 0 && !r.Abs().Less(half) {
-		q = q.Add(int128(int64(v.Sign())))
-	}
-	return q
-}
-
 // rescale turns the digits of a decimal into those of another scale, halves away from zero.
 func rescale(v wide, from, to int) (wide, bool) {
-	if to >= from {
-		return scaleUp(v, to-from)
+	cut := from - to
+	switch {
+	case cut <= 0:
+		return scaleUp(v, -cut)
+	case cut > digitsMax:
+		return wide{}, true
 	}
-	return scaleDown(v, from-to), true
+	q, r := v.Div(decimal128.GetScaleMultiplier(cut))
+	return roundHalf.decimal(q, r, decimal128.GetHalfScaleMultiplier(cut)), true
 }
 
 // wideOf returns a number that is held as int64 or in 128 bits.
@@ -107,11 +98,6 @@ func narrowed(v wide, t Type) any {
 // toFloat returns the double nearest to a decimal.
 func toFloat(v wide, scale int) float64 {
 	return digits.Double128(v.LowBits(), uint64(v.HighBits()), scale)
-}
-
-// toSingle returns the float32 nearest to a decimal.
-func toSingle(v wide, scale int) float64 {
-	return float64(digits.Single128(v.LowBits(), uint64(v.HighBits()), scale))
 }
 
 // fromFloat returns the decimal nearest to a double, halves away from zero.
