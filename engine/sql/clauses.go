@@ -47,15 +47,11 @@ func Compose(table string, c Clauses) (*Select, error) {
 	for i, text := range c.Agg {
 		m.parse("agg", i, text, ParseItems, func(s *Select) { m.s.Items = append(m.s.Items, s.Items...) })
 	}
-	condition := func(text string) (*Select, error) {
-		_, s, err := parseCondition(text)
-		return s, err
-	}
 	if c.Where != "" {
-		m.parse("where", 0, c.Where, condition, func(s *Select) { m.s.Where = s.Where })
+		m.parse("where", 0, c.Where, parseCondition, func(s *Select) { m.s.Where = s.Where })
 	}
 	if c.Having != "" {
-		m.parse("having", 0, c.Having, condition, func(s *Select) { m.s.Having = s.Where })
+		m.parse("having", 0, c.Having, parseCondition, func(s *Select) { m.s.Having = s.Where })
 	}
 	if c.OrderBy != "" {
 		m.parse("order-by", 0, c.OrderBy, parseOrder, func(s *Select) { m.s.OrderBy, m.s.OrderAll = s.OrderBy, s.OrderAll })

@@ -3,6 +3,7 @@
 package sql
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -13,44 +14,48 @@ import (
 )
 
 // optional reads an expression that may be missing.
-func (p *statements) optional(node *pg.Node) (*expr.Expr, error) {
+func (p *statements) optional(node *pg.Node) *expr.Expr {
 	if node == nil {
-		return nil, nil
+		return nil
 	}
 	return p.expr(node)
 }
 
-// exprAt reads an expression that begins at a place, for those whose node does not say.
-func (p *statements) exprAt(node *pg.Node, at int) (*expr.Expr, error) {
-	x, err := p.expr(node)
-	if err == nil && x.At < 0 {
-		x.At = at
+func (p *statements) exprs(nodes []*pg.Node) []*expr.Expr {
+	list := make([]*expr.Expr, len(nodes))
+	for i, node := range nodes {
+		list[i] = p.expr(node)
 	}
-	return x, err
+	return list
 }
 
-func (p *statements) exprs(nodes []*pg.Node) ([]*expr.Expr, error) {
-	list := make([]*expr.Expr, 0, len(nodes))
-	for _, node := range nodes {
-		x, err := p.expr(node)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, x)
-	}
-	return list, nil
+// call reads the arguments of a function or operator at a place of the parsed text.
+func (p *statements) call(name string, location int32, nodes ...*pg.Node) *expr.Expr {
+	return callAt(p.offset(location), name, p.exprs(nodes)...)
 }
 
-// call reads the arguments of a function or operator.
-func (p *statements) call(name string, at int, nodes ...*pg.Node) (*expr.Expr, error) {
-	args, err := p.exprs(nodes)
-	if err != nil {
-		return nil, err
-	}
-	return &expr.Expr{Op: expr.OpCall, Name: name, Args: args, At: at}, nil
+// callAt returns the call of a function or operator that stands at a byte of the text.
+func callAt(at int, name string, args ...*expr.Expr) *expr.Expr {
+	return &expr.Expr{Op: expr.OpCall, Name: name, Args: args, At: at}
 }
 
-func (p *statements) expr(node *pg.Node) (*expr.Expr, error) {
+// boolNames are the names of the operators of truth values.
+var boolNames = map[pg.BoolExprType]string{pg.BoolExprType_AND_EXPR: "and", pg.BoolExprType_OR_EXPR: "or", pg.BoolExprType_NOT_EXPR: "not"}
+
+// nullNames are the names of the tests for NULL.
+var nullNames = map[pg.NullTestType]string{pg.NullTestType_IS_NULL: "is null", pg.NullTestType_IS_NOT_NULL: "is not null"}
+
+// truthNames are the names of the tests of truth values.
+var truthNames = map[pg.BoolTestType]string{
+	pg.BoolTestType_IS_TRUE: "is true", pg.BoolTestType_IS_NOT_TRUE: "is not true",
+	pg.BoolTestType_IS_FALSE: "is false", pg.BoolTestType_IS_NOT_FALSE: "is not false",
+	pg.BoolTestType_IS_UNKNOWN: "is null", pg.BoolTestType_IS_NOT_UNKNOWN: "is not null",
+}
+
+// extremeNames are the names of the functions of several values that have a syntax of their own.
+var extremeNames = map[pg.MinMaxOp]string{pg.MinMaxOp_IS_GREATEST: "greatest", pg.MinMaxOp_IS_LEAST: "least"}
+
+func (p *statements) expr(node *pg.Node) *expr.Expr {
 	switch n := node.GetNode().(type) {
 	case *pg.Node_ColumnRef:
 		return p.columnRef(n.ColumnRef)
@@ -61,32 +66,24 @@ func (p *statements) expr(node *pg.Node) (*expr.Expr, error) {
 	case *pg.Node_AExpr:
 		return p.operator(n.AExpr)
 	case *pg.Node_BoolExpr:
-		name := map[pg.BoolExprType]string{pg.BoolExprType_AND_EXPR: "and", pg.BoolExprType_OR_EXPR: "or", pg.BoolExprType_NOT_EXPR: "not"}[n.BoolExpr.GetBoolop()]
-		return p.call(name, p.offset(n.BoolExpr.GetLocation()), n.BoolExpr.GetArgs()...)
+		return p.call(boolNames[n.BoolExpr.GetBoolop()], n.BoolExpr.GetLocation(), n.BoolExpr.GetArgs()...)
 	case *pg.Node_NullTest:
-		name := "is null"
-		if n.NullTest.GetNulltesttype() == pg.NullTestType_IS_NOT_NULL {
-			name = "is not null"
-		}
-		return p.call(name, p.offset(n.NullTest.GetLocation()), n.NullTest.GetArg())
+		return p.call(nullNames[n.NullTest.GetNulltesttype()], n.NullTest.GetLocation(), n.NullTest.GetArg())
 	case *pg.Node_BooleanTest:
-		return p.truthTest(n.BooleanTest)
+		return p.call(truthNames[n.BooleanTest.GetBooltesttype()], n.BooleanTest.GetLocation(), n.BooleanTest.GetArg())
 	case *pg.Node_CaseExpr:
 		return p.caseExpr(n.CaseExpr)
 	case *pg.Node_CoalesceExpr:
-		return p.call("coalesce", p.offset(n.CoalesceExpr.GetLocation()), n.CoalesceExpr.GetArgs()...)
+		return p.call("coalesce", n.CoalesceExpr.GetLocation(), n.CoalesceExpr.GetArgs()...)
 	case *pg.Node_MinMaxExpr:
-		name := "greatest"
-		if n.MinMaxExpr.GetOp() == pg.MinMaxOp_IS_LEAST {
-			name = "least"
-		}
-		return p.call(name, p.offset(n.MinMaxExpr.GetLocation()), n.MinMaxExpr.GetArgs()...)
+		return p.call(extremeNames[n.MinMaxExpr.GetOp()], n.MinMaxExpr.GetLocation(), n.MinMaxExpr.GetArgs()...)
 	case *pg.Node_FuncCall:
 		return p.funcCall(n.FuncCall)
 	case *pg.Node_GroupingFunc:
-		return p.call("grouping", p.offset(n.GroupingFunc.GetLocation()), n.GroupingFunc.GetArgs()...)
+		return p.call("grouping", n.GroupingFunc.GetLocation(), n.GroupingFunc.GetArgs()...)
 	}
-	return nil, p.errorf(p.offset(locationOf(node)), "not supported: %s", describe(node))
+	p.fail(p.offset(locationOf(node)), "not supported: %s", describe(node))
+	return nil
 }
 
 // locationOf returns the place of a node in the parsed text, or 0 of a node without.
@@ -105,31 +102,22 @@ func locationOf(node *pg.Node) int32 {
 }
 
 // checkQualifier refuses a name in parts whose first is not the table's.
-func (p *statements) checkQualifier(ref *pg.ColumnRef) error {
-	at := p.offset(ref.GetLocation())
+func (p *statements) checkQualifier(ref *pg.ColumnRef) {
 	fields := ref.GetFields()
-	switch {
-	case len(fields) == 1:
-		return nil
-	case len(fields) == 2:
-		for _, q := range p.qualifiers {
-			if strings.EqualFold(q, fields[0].GetString_().GetSval()) {
-				return nil
-			}
-		}
+	if len(fields) > 1 && (len(fields) > 2 || !slices.ContainsFunc(p.qualifiers, func(q string) bool {
+		return strings.EqualFold(q, fields[0].GetString_().GetSval())
+	})) {
+		p.fail(p.offset(ref.GetLocation()), `not supported: a name in parts; a column with a dot in its name is written "a.b"`)
 	}
-	return p.errorf(at, `not supported: a name in parts; a column with a dot in its name is written "a.b"`)
 }
 
-func (p *statements) columnRef(ref *pg.ColumnRef) (*expr.Expr, error) {
-	if err := p.checkQualifier(ref); err != nil {
-		return nil, err
-	}
+func (p *statements) columnRef(ref *pg.ColumnRef) *expr.Expr {
+	p.checkQualifier(ref)
 	at := p.offset(ref.GetLocation())
 	fields := ref.GetFields()
 	last := fields[len(fields)-1]
 	if last.GetAStar() != nil {
-		return nil, p.errorf(at, "not supported: * here; name the columns")
+		p.fail(at, "not supported: * here; name the columns")
 	}
 	place := at
 	if len(fields) == 2 { // table . column
@@ -137,10 +125,10 @@ func (p *statements) columnRef(ref *pg.ColumnRef) (*expr.Expr, error) {
 			place = int(p.token(i + 2).Start)
 		}
 	}
-	return &expr.Expr{Op: expr.OpColumn, Name: p.spelled(place, last.GetString_().GetSval()), At: at}, nil
+	return &expr.Expr{Op: expr.OpColumn, Name: p.spelled(place, last.GetString_().GetSval()), At: at}
 }
 
-func (p *statements) constant(c *pg.A_Const) (*expr.Expr, error) {
+func (p *statements) constant(c *pg.A_Const) *expr.Expr {
 	at := p.offset(c.GetLocation())
 	var x *expr.Expr
 	switch v := c.GetVal().(type) {
@@ -149,7 +137,7 @@ func (p *statements) constant(c *pg.A_Const) (*expr.Expr, error) {
 	case *pg.A_Const_Fval:
 		number, err := expr.Number(v.Fval.GetFval())
 		if err != nil {
-			return nil, p.errorf(at, "%s: no number", v.Fval.GetFval())
+			p.fail(at, "%s: no number", v.Fval.GetFval())
 		}
 		x = number
 	case *pg.A_Const_Boolval:
@@ -157,40 +145,32 @@ func (p *statements) constant(c *pg.A_Const) (*expr.Expr, error) {
 	case *pg.A_Const_Sval:
 		x = expr.Constant(v.Sval.GetSval())
 	case *pg.A_Const_Bsval:
-		return nil, p.errorf(at, "not supported: a bit string")
+		p.fail(at, "not supported: a bit string")
 	default:
 		x = expr.Constant(nil)
 	}
 	x.At = at
-	return x, nil
+	return x
 }
 
-func (p *statements) typeCast(c *pg.TypeCast) (*expr.Expr, error) {
-	arg, err := p.expr(c.GetArg())
-	if err != nil {
-		return nil, err
-	}
-	typ, err := p.typeName(c.GetTypeName())
-	if err != nil {
-		return nil, err
-	}
-	x := &expr.Expr{Op: expr.OpCast, Type: typ, Args: []*expr.Expr{arg}, At: arg.At}
+func (p *statements) typeCast(c *pg.TypeCast) *expr.Expr {
+	arg := p.expr(c.GetArg())
+	x := &expr.Expr{Op: expr.OpCast, Type: p.typeName(c.GetTypeName()), Args: []*expr.Expr{arg}, At: arg.At}
 	if c.GetLocation() >= 0 {
 		if at := p.offset(c.GetLocation()); p.marks[at] == markTryCast {
 			x.Op, x.At = expr.OpTryCast, at
 		}
 	}
-	return x, nil
+	return x
 }
 
 // typeName returns a type as it is spelled: float is DuckDB's, of 4 bytes, and not PostgreSQL's.
-func (p *statements) typeName(t *pg.TypeName) (expr.Type, error) {
+func (p *statements) typeName(t *pg.TypeName) expr.Type {
 	at := p.offset(t.GetLocation())
 	if len(t.GetArrayBounds()) > 0 {
-		return expr.Type{}, p.errorf(at, "not supported: a type of lists")
+		p.fail(at, "not supported: a type of lists")
 	}
-	names := t.GetNames()
-	name := strings.ToLower(names[len(names)-1].GetString_().GetSval())
+	name := strings.ToLower(lastName(t.GetNames()))
 	if i, ok := p.at[int32(at)]; ok {
 		switch s := strings.ToLower(p.word(p.tokens[i])); s {
 		case "float", "int8", "real", "int1":
@@ -210,46 +190,54 @@ func (p *statements) typeName(t *pg.TypeName) (expr.Type, error) {
 		if strings.HasPrefix(message, "no type") {
 			message += nearest.Offer(name, expr.TypeNames())
 		}
-		return typ, p.errorf(at, "%s", message)
+		p.fail(at, "%s", message)
 	}
-	return typ, nil
+	return typ
 }
+
+// lastName returns the last part of a name in parts.
+func lastName(parts []*pg.Node) string { return parts[len(parts)-1].GetString_().GetSval() }
 
 // operatorNames are PostgreSQL's names for operators that have words.
 var operatorNames = map[string]string{"~~": "like", "!~~": "not like", "~~*": "ilike", "!~~*": "not ilike", "!=": "<>"}
 
-func (p *statements) operator(e *pg.A_Expr) (*expr.Expr, error) {
-	at := p.offset(e.GetLocation())
-	sign := e.GetName()[len(e.GetName())-1].GetString_().GetSval()
+func (p *statements) operator(e *pg.A_Expr) *expr.Expr {
+	sign := lastName(e.GetName())
+	name, nodes := "", []*pg.Node{e.GetLexpr(), e.GetRexpr()}
+	negated := false
 	switch e.GetKind() {
 	case pg.A_Expr_Kind_AEXPR_IN:
-		x, err := p.call("in", at, append([]*pg.Node{e.GetLexpr()}, e.GetRexpr().GetList().GetItems()...)...)
-		return negatedIf(x, sign == "<>"), err
+		name, negated = "in", sign == "<>"
 	case pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN:
-		x, err := p.call("between", at, append([]*pg.Node{e.GetLexpr()}, e.GetRexpr().GetList().GetItems()...)...)
-		return negatedIf(x, e.GetKind() == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN), err
+		name, negated = "between", e.GetKind() == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN
 	case pg.A_Expr_Kind_AEXPR_DISTINCT:
-		return p.call("is distinct from", at, e.GetLexpr(), e.GetRexpr())
+		name = "is distinct from"
 	case pg.A_Expr_Kind_AEXPR_NOT_DISTINCT:
-		return p.call("is not distinct from", at, e.GetLexpr(), e.GetRexpr())
+		name = "is not distinct from"
 	case pg.A_Expr_Kind_AEXPR_NULLIF:
-		return p.call("nullif", at, e.GetLexpr(), e.GetRexpr())
+		name = "nullif"
 	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE:
-		return p.like(e, operatorNames[sign], at)
+		return p.like(e, operatorNames[sign])
 	case pg.A_Expr_Kind_AEXPR_OP:
-		return p.plainOperator(e, sign, at)
+		return p.plainOperator(e, sign)
+	default:
+		p.fail(p.offset(e.GetLocation()), "not supported: %s here", strings.TrimSpace(sign))
 	}
-	return nil, p.errorf(at, "not supported: %s here", strings.TrimSpace(sign))
+	if name == "in" || name == "between" {
+		nodes = append(nodes[:1], e.GetRexpr().GetList().GetItems()...)
+	}
+	return negatedIf(p.call(name, e.GetLocation(), nodes...), negated)
 }
 
 func negatedIf(x *expr.Expr, negated bool) *expr.Expr {
-	if !negated || x == nil {
+	if !negated {
 		return x
 	}
-	return &expr.Expr{Op: expr.OpCall, Name: "not", Args: []*expr.Expr{x}, At: x.At}
+	return callAt(x.At, "not", x)
 }
 
-func (p *statements) plainOperator(e *pg.A_Expr, sign string, at int) (*expr.Expr, error) {
+func (p *statements) plainOperator(e *pg.A_Expr, sign string) *expr.Expr {
+	at := p.offset(e.GetLocation())
 	if p.marks[at] == markIntDiv && sign == "/" {
 		sign = "//"
 	}
@@ -260,115 +248,78 @@ func (p *statements) plainOperator(e *pg.A_Expr, sign string, at int) (*expr.Exp
 	case "!~":
 		sign, negated = "~", true
 	case "~*", "!~*":
-		x, err := p.call("regexp_matches", at, e.GetLexpr(), e.GetRexpr())
-		if x != nil {
-			x.Args = append(x.Args, expr.Constant("i"))
-		}
-		return negatedIf(x, sign == "!~*"), err
+		args := append(p.exprs([]*pg.Node{e.GetLexpr(), e.GetRexpr()}), expr.Constant("i"))
+		return negatedIf(callAt(at, "regexp_matches", args...), sign == "!~*")
 	case "~~", "!~~", "~~*", "!~~*":
-		return p.like(e, operatorNames[sign], at)
+		return p.like(e, operatorNames[sign])
 	}
-	if !expr.IsFunction(sign) {
-		return nil, p.errorf(at, "not supported: operator %s", sign)
+	switch {
+	case !expr.IsFunction(sign):
+		p.fail(at, "not supported: operator %s", sign)
+	case e.GetLexpr() == nil && sign == "~":
+		p.fail(at, "not supported: operator ~ of one operand")
+	case e.GetLexpr() == nil:
+		return p.call(sign, e.GetLocation(), e.GetRexpr())
+	case e.GetRexpr() == nil:
+		p.fail(at, "not supported: operator %s behind its operand", sign)
 	}
-	if e.GetLexpr() == nil {
-		if sign == "~" {
-			return nil, p.errorf(at, "not supported: operator ~ of one operand")
-		}
-		return p.call(sign, at, e.GetRexpr())
-	}
-	if e.GetRexpr() == nil {
-		return nil, p.errorf(at, "not supported: operator %s behind its operand", sign)
-	}
-	x, err := p.call(sign, at, e.GetLexpr(), e.GetRexpr())
-	return negatedIf(x, negated), err
+	return negatedIf(p.call(sign, e.GetLocation(), e.GetLexpr(), e.GetRexpr()), negated)
 }
 
 // like reads LIKE and ILIKE, whose escape character comes as a call around the pattern.
-func (p *statements) like(e *pg.A_Expr, name string, at int) (*expr.Expr, error) {
+func (p *statements) like(e *pg.A_Expr, name string) *expr.Expr {
 	plain := strings.TrimPrefix(name, "not ")
 	args := []*pg.Node{e.GetLexpr(), e.GetRexpr()}
-	if call := e.GetRexpr().GetFuncCall(); call != nil {
-		parts := call.GetFuncname()
-		if parts[len(parts)-1].GetString_().GetSval() == "like_escape" && len(parts) == 2 {
-			args = append(args[:1:1], call.GetArgs()...)
-		}
+	if call := e.GetRexpr().GetFuncCall(); call != nil && len(call.GetFuncname()) == 2 && lastName(call.GetFuncname()) == "like_escape" {
+		args = append(args[:1], call.GetArgs()...)
 	}
-	x, err := p.call(plain, at, args...)
-	return negatedIf(x, plain != name), err
-}
-
-func (p *statements) truthTest(t *pg.BooleanTest) (*expr.Expr, error) {
-	name := map[pg.BoolTestType]string{
-		pg.BoolTestType_IS_TRUE: "is true", pg.BoolTestType_IS_NOT_TRUE: "is not true",
-		pg.BoolTestType_IS_FALSE: "is false", pg.BoolTestType_IS_NOT_FALSE: "is not false",
-		pg.BoolTestType_IS_UNKNOWN: "is null", pg.BoolTestType_IS_NOT_UNKNOWN: "is not null",
-	}[t.GetBooltesttype()]
-	return p.call(name, p.offset(t.GetLocation()), t.GetArg())
+	return negatedIf(p.call(plain, e.GetLocation(), args...), plain != name)
 }
 
 // caseExpr reads CASE. With an operand, its conditions are comparisons with that.
-func (p *statements) caseExpr(c *pg.CaseExpr) (*expr.Expr, error) {
-	operand, err := p.optional(c.GetArg())
-	if err != nil {
-		return nil, err
-	}
-	x := &expr.Expr{Op: expr.OpCall, Name: "case", At: p.offset(c.GetLocation())}
+func (p *statements) caseExpr(c *pg.CaseExpr) *expr.Expr {
+	operand := p.optional(c.GetArg())
+	x := callAt(p.offset(c.GetLocation()), "case")
 	for _, node := range c.GetArgs() {
 		when := node.GetCaseWhen()
-		condition, err := p.expr(when.GetExpr())
-		if err != nil {
-			return nil, err
-		}
+		condition := p.expr(when.GetExpr())
 		if operand != nil {
-			condition = &expr.Expr{Op: expr.OpCall, Name: "=", Args: []*expr.Expr{operand, condition}, At: condition.At}
+			condition = callAt(condition.At, "=", operand, condition)
 		}
-		result, err := p.expr(when.GetResult())
-		if err != nil {
-			return nil, err
-		}
-		x.Args = append(x.Args, condition, result)
+		x.Args = append(x.Args, condition, p.expr(when.GetResult()))
 	}
 	if c.GetDefresult() != nil {
-		last, err := p.expr(c.GetDefresult())
-		if err != nil {
-			return nil, err
-		}
-		x.Args = append(x.Args, last)
+		x.Args = append(x.Args, p.expr(c.GetDefresult()))
 	}
-	return x, nil
+	return x
 }
 
 // syntaxNames are the functions that SQL's own forms of calls are parsed to.
 var syntaxNames = map[string]string{"btrim": "trim", "position": "strpos", "extract": "date_part"}
 
 // funcCall reads a call: of an aggregate function if one has the name, else of a function.
-func (p *statements) funcCall(call *pg.FuncCall) (*expr.Expr, error) {
+func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 	at := p.offset(call.GetLocation())
-	parts := call.GetFuncname()
-	name := parts[len(parts)-1].GetString_().GetSval()
-	if len(parts) > 1 && call.GetFuncformat() == pg.CoercionForm_COERCE_SQL_SYNTAX {
+	name := lastName(call.GetFuncname())
+	if len(call.GetFuncname()) > 1 {
+		if call.GetFuncformat() != pg.CoercionForm_COERCE_SQL_SYNTAX {
+			p.fail(at, "not supported: a function's name in parts")
+		}
 		if known, ok := syntaxNames[name]; ok {
 			name = known
 		}
-	} else if len(parts) > 1 {
-		return nil, p.errorf(at, "not supported: a function's name in parts")
-	}
-	if name == structCall {
-		return nil, p.errorf(at, "not supported: a struct here")
-	}
-	if !expr.IsFunction(name) {
-		if call.GetAggStar() || isAggregate(name) {
-			return p.aggregateCall(call, name, at)
-		}
 	}
 	switch {
+	case name == structCall:
+		p.fail(at, "not supported: a struct here")
+	case !expr.IsFunction(name) && (call.GetAggStar() || isAggregate(name)):
+		return p.aggregateCall(call, name)
 	case call.GetAggDistinct() || call.GetAggStar() || call.GetAggFilter() != nil || len(call.GetAggOrder()) > 0:
-		return nil, p.errorf(at, "%s is no aggregate function", name)
+		p.fail(at, "%s is no aggregate function", name)
 	case call.GetFuncVariadic():
-		return nil, p.errorf(at, "not supported: VARIADIC")
+		p.fail(at, "not supported: VARIADIC")
 	}
-	return p.call(name, at, call.GetArgs()...)
+	return p.call(name, call.GetLocation(), call.GetArgs()...)
 }
 
 func isAggregate(name string) bool {
@@ -381,44 +332,37 @@ func isAggregate(name string) bool {
 }
 
 // aggregateCall reads a call of an aggregate function. The column of an ordered set comes first.
-func (p *statements) aggregateCall(call *pg.FuncCall, name string, at int) (*expr.Expr, error) {
-	args := call.GetArgs()
+func (p *statements) aggregateCall(call *pg.FuncCall, name string) *expr.Expr {
+	at := p.offset(call.GetLocation())
+	args, order := call.GetArgs(), call.GetAggOrder()
 	switch {
 	case call.GetFuncVariadic():
-		return nil, p.errorf(at, "not supported: VARIADIC")
+		p.fail(at, "not supported: VARIADIC")
 	case call.GetAggStar() && name != "count":
-		return nil, p.errorf(at, "not supported: %s(*); only count has it", name)
+		p.fail(at, "not supported: %s(*); only count has it", name)
 	case call.GetAggStar() || name == "count" && len(args) == 0:
 		name = "count_star"
 	case call.GetAggWithinGroup():
 		f, ok := orderedSets[name]
-		order := call.GetAggOrder()
 		by := order[0].GetSortBy()
 		switch {
 		case !ok:
-			return nil, p.errorf(at, "not supported: %s with WITHIN GROUP", name)
+			p.fail(at, "not supported: %s with WITHIN GROUP", name)
 		case len(order) > 1 || by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC || by.GetSortbyDir() == pg.SortByDir_SORTBY_USING ||
 			by.GetSortbyNulls() != pg.SortByNulls_SORTBY_NULLS_DEFAULT:
-			return nil, p.errorf(p.findToken(pg.Token_ORDER, at), "not supported: this order; want one column, ascending")
+			p.fail(p.findToken(pg.Token_ORDER, at), "not supported: this order; want one column, ascending")
 		}
 		name, args = f.String(), append([]*pg.Node{by.GetNode()}, args...)
 	}
-	x, err := p.call(name, at, args...)
-	if err != nil {
-		return nil, err
-	}
+	x := p.call(name, call.GetLocation(), args...)
 	x.Op, x.Distinct = expr.OpAggregate, call.GetAggDistinct()
 	if !call.GetAggWithinGroup() {
-		for _, node := range call.GetAggOrder() {
-			o, err := p.order(node)
-			if err != nil {
-				return nil, err
-			}
-			x.OrderBy = append(x.OrderBy, o)
+		for _, node := range order {
+			x.OrderBy = append(x.OrderBy, p.order(node))
 		}
 	}
-	x.Filter, err = p.optional(call.GetAggFilter())
-	return x, err
+	x.Filter = p.optional(call.GetAggFilter())
+	return x
 }
 
 // findToken returns the place of the first token of a kind from a place on, or that place.

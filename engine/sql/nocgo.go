@@ -2,8 +2,6 @@
 
 package sql
 
-import "github.com/mpga/mpga/internal/expr"
-
 // Parse needs cgo: it returns ErrNoCgo.
 func Parse(string) (*Select, error) { return nil, ErrNoCgo }
 
@@ -11,7 +9,7 @@ func Parse(string) (*Select, error) { return nil, ErrNoCgo }
 func ParseItems(string) (*Select, error) { return nil, ErrNoCgo }
 
 // parseCondition needs cgo: it returns ErrNoCgo.
-func parseCondition(string) (*expr.Expr, *Select, error) { return nil, nil, ErrNoCgo }
+func parseCondition(string) (*Select, error) { return nil, ErrNoCgo }
 
 // parseOrder needs cgo: it returns ErrNoCgo.
 func parseOrder(string) (*Select, error) { return nil, ErrNoCgo }

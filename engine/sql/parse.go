@@ -3,6 +3,8 @@
 package sql
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -12,36 +14,18 @@ import (
 
 // Parse reads one statement. Names are not looked up. Errors are of type *Error.
 func Parse(text string) (*Select, error) {
-	s, err := newScript(text, "")
-	if err != nil {
-		return nil, err
-	}
-	stmt, err := s.parse()
-	if err != nil {
-		return nil, err
-	}
-	p := &statements{script: s}
-	return p.statement(stmt, nil)
+	return parseClause(text, "", func(*Select) bool { return true })
 }
 
 // ParseItems reads a list of expressions, each with an alias or none, as it stands behind SELECT:
 // `a + 1 as b, count(*)`. The Select has nothing but items.
 func ParseItems(text string) (*Select, error) {
-	return parseClause(text, "SELECT ", func(s *Select) bool {
-		return !s.Distinct && s.From == nil && s.Where == nil && s.GroupBy == nil && !s.GroupAll && s.Having == nil &&
-			s.OrderBy == nil && s.OrderAll == nil && s.Limit == nil && s.Offset == nil
-	})
+	return parseClause(text, "SELECT ", func(s *Select) bool { return !s.Distinct && s.From == nil && s.Where == nil && s.endsAtWhere() })
 }
 
 // parseCondition reads a condition, as it stands behind WHERE or HAVING.
-func parseCondition(text string) (*expr.Expr, *Select, error) {
-	s, err := parseClause(text, "SELECT 1 WHERE ", func(s *Select) bool {
-		return s.GroupBy == nil && !s.GroupAll && s.Having == nil && s.OrderBy == nil && s.OrderAll == nil && s.Limit == nil && s.Offset == nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return s.Where, s, nil
+func parseCondition(text string) (*Select, error) {
+	return parseClause(text, "SELECT 1 WHERE ", (*Select).endsAtWhere)
 }
 
 // parseOrder reads what stands behind ORDER BY.
@@ -49,8 +33,13 @@ func parseOrder(text string) (*Select, error) {
 	return parseClause(text, "SELECT 1 ORDER BY ", func(s *Select) bool { return s.Limit == nil && s.Offset == nil })
 }
 
-// parseClause reads a part of a statement, put behind a prefix, beside which nothing may stand.
-func parseClause(text, prefix string, alone func(*Select) bool) (*Select, error) {
+// endsAtWhere says whether a statement has no clause behind WHERE.
+func (s *Select) endsAtWhere() bool {
+	return s.GroupBy == nil && !s.GroupAll && s.Having == nil && s.OrderBy == nil && s.OrderAll == nil && s.Limit == nil && s.Offset == nil
+}
+
+// parseClause reads a statement, or a part of one, put behind a prefix, beside which nothing may stand.
+func parseClause(text, prefix string, alone func(*Select) bool) (read *Select, err error) {
 	s, err := newScript(text, prefix)
 	if err != nil {
 		return nil, err
@@ -59,12 +48,12 @@ func parseClause(text, prefix string, alone func(*Select) bool) (*Select, error)
 	if err != nil {
 		return nil, err
 	}
+	defer caught(&read, &err)
 	p := &statements{script: s}
-	parsed, err := p.statement(stmt, nil)
-	if err == nil && !alone(parsed) {
-		err = s.stray()
+	if read = p.statement(stmt, nil); !alone(read) {
+		return nil, s.stray()
 	}
-	return parsed, err
+	return read, nil
 }
 
 // stray points at the word that ends a clause.
@@ -89,225 +78,190 @@ func (s *script) stray() error {
 	return errorAt(s.text, 0, "not supported: more than one clause here")
 }
 
-// statements turns a parser's tree into a Select.
+// statements turns a parser's tree into a Select. It ends at the first error: fail panics with an *Error, and caught
+// makes that the error of a statement.
 type statements struct {
 	*script
-	qualifiers []string          // names by which columns may be qualified, of the statement at hand
-	ctes       map[string]*cteOf // by name, in lower case
-	depth      int
+	qualifiers []string           // names by which columns may be qualified, of the statement at hand
+	ctes       map[string]*Select // by name, in lower case
+	depth      int                // of the statement at hand
 }
-
-type cteOf struct{ query *Select }
 
 // queriesMax bounds how deep statements are nested.
 const queriesMax = 50
 
-func (p *statements) errorf(at int, format string, args ...any) error {
-	return errorAt(p.text, at, format, args...)
+// fail ends the reading with an error at a byte of the text.
+func (p *statements) fail(at int, format string, args ...any) {
+	panic(errorAt(p.text, at, format, args...))
 }
 
-// unsupportedClause points at the first of a word's tokens.
-func (p *statements) unsupportedClause(token pg.Token, what string) error {
-	for _, t := range p.tokens {
-		if t.Token == token {
-			return p.errorf(int(t.Start), "not supported: %s", what)
-		}
+// caught, deferred, returns the error that fail was called with in place of what was read.
+func caught[T any](read *T, err *error) {
+	switch failed := recover().(type) {
+	case nil:
+	case *Error:
+		*read, *err = *new(T), failed
+	default:
+		panic(failed)
 	}
-	return p.errorf(0, "not supported: %s", what)
 }
 
-func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*cteOf) (*Select, error) {
+// unsupportedClause fails at the first of a word's tokens.
+func (p *statements) unsupportedClause(token pg.Token, what string) {
+	p.fail(p.findToken(token, 0), "not supported: %s", what)
+}
+
+func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *Select {
 	if p.depth++; p.depth > queriesMax {
-		return nil, p.errorf(0, "not supported: statements nested more than %d deep", queriesMax)
+		p.fail(0, "not supported: statements nested more than %d deep", queriesMax)
 	}
-	defer func() { p.depth-- }()
-	saved, savedCTEs := p.qualifiers, p.ctes
-	defer func() { p.qualifiers, p.ctes = saved, savedCTEs }()
+	qualifiers, ctes := p.qualifiers, p.ctes
 	p.ctes = outer
 	switch {
 	case stmt.GetOp() != pg.SetOperation_SETOP_NONE && stmt.GetOp() != pg.SetOperation_SET_OPERATION_UNDEFINED:
-		return nil, p.unsupportedClause(pg.Token_UNION, "UNION, INTERSECT and EXCEPT")
+		p.unsupportedClause(pg.Token_UNION, "UNION, INTERSECT and EXCEPT")
 	case len(stmt.GetValuesLists()) > 0:
-		return nil, p.unsupportedClause(pg.Token_VALUES, "VALUES")
+		p.unsupportedClause(pg.Token_VALUES, "VALUES")
 	case stmt.GetIntoClause() != nil:
-		return nil, p.unsupportedClause(pg.Token_INTO, "INTO")
+		p.unsupportedClause(pg.Token_INTO, "INTO")
 	case len(stmt.GetLockingClause()) > 0:
-		return nil, p.unsupportedClause(pg.Token_FOR, "FOR")
+		p.unsupportedClause(pg.Token_FOR, "FOR")
 	case len(stmt.GetWindowClause()) > 0:
-		return nil, p.unsupportedClause(pg.Token_WINDOW, "WINDOW")
+		p.unsupportedClause(pg.Token_WINDOW, "WINDOW")
 	}
-	if err := p.with(stmt.GetWithClause()); err != nil {
-		return nil, err
-	}
+	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
-	var err error
-	if s.From, err = p.from(stmt.GetFromClause()); err != nil {
-		return nil, err
-	}
-	if s.Distinct, err = p.distinct(stmt.GetDistinctClause()); err != nil {
-		return nil, err
-	}
-	if s.Items, err = p.items(stmt.GetTargetList()); err != nil {
-		return nil, err
-	}
-	if s.Where, err = p.optional(stmt.GetWhereClause()); err != nil {
-		return nil, err
-	}
-	if err := p.groupBy(s, stmt.GetGroupClause()); err != nil {
-		return nil, err
-	}
-	if s.Having, err = p.optional(stmt.GetHavingClause()); err != nil {
-		return nil, err
-	}
-	if err := p.orderBy(s, stmt.GetSortClause()); err != nil {
-		return nil, err
-	}
+	s.From = p.from(stmt.GetFromClause())
+	s.Distinct = p.distinct(stmt.GetDistinctClause())
+	s.Items = p.items(stmt.GetTargetList())
+	s.Where = p.optional(stmt.GetWhereClause())
+	p.groupBy(s, stmt.GetGroupClause())
+	s.Having = p.optional(stmt.GetHavingClause())
+	p.orderBy(s, stmt.GetSortClause())
 	if stmt.GetLimitOption() == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
-		return nil, p.unsupportedClause(pg.Token_TIES, "WITH TIES")
+		p.unsupportedClause(pg.Token_TIES, "WITH TIES")
 	}
-	if s.Limit, err = p.optional(stmt.GetLimitCount()); err != nil {
-		return nil, err
-	}
-	s.Offset, err = p.optional(stmt.GetLimitOffset())
-	return s, err
+	s.Limit = p.optional(stmt.GetLimitCount())
+	s.Offset = p.optional(stmt.GetLimitOffset())
+	p.qualifiers, p.ctes = qualifiers, ctes
+	p.depth--
+	return s
 }
 
 // with reads the CTEs of a statement. A CTE may use the CTEs before it.
-func (p *statements) with(clause *pg.WithClause) error {
+func (p *statements) with(clause *pg.WithClause) {
 	if clause == nil {
-		return nil
+		return
 	}
 	if clause.GetRecursive() {
-		return p.unsupportedClause(pg.Token_RECURSIVE, "RECURSIVE")
+		p.unsupportedClause(pg.Token_RECURSIVE, "RECURSIVE")
 	}
-	known := map[string]*cteOf{}
-	for name, c := range p.ctes {
-		known[name] = c
-	}
+	known := map[string]*Select{}
+	maps.Copy(known, p.ctes)
 	for _, node := range clause.GetCtes() {
 		cte := node.GetCommonTableExpr()
 		query := cte.GetCtequery().GetSelectStmt()
 		if query == nil || len(cte.GetAliascolnames()) > 0 {
-			return p.errorf(p.offset(cte.GetLocation()), "not supported: this WITH; want WITH name AS (SELECT ...)")
+			p.fail(p.offset(cte.GetLocation()), "not supported: this WITH; want WITH name AS (SELECT ...)")
 		}
-		parsed, err := p.statement(query, known)
-		if err != nil {
-			return err
-		}
-		known[strings.ToLower(cte.GetCtename())] = &cteOf{parsed}
+		known[strings.ToLower(cte.GetCtename())] = p.statement(query, known)
 	}
 	p.ctes = known
-	return nil
 }
 
-func (p *statements) distinct(clause []*pg.Node) (bool, error) {
+func (p *statements) distinct(clause []*pg.Node) bool {
 	for _, on := range clause {
 		if on.GetNode() != nil {
-			return false, p.unsupportedClause(pg.Token_DISTINCT, "DISTINCT ON")
+			p.unsupportedClause(pg.Token_DISTINCT, "DISTINCT ON")
 		}
 	}
-	return len(clause) > 0, nil
+	return len(clause) > 0
 }
 
-func (p *statements) from(clause []*pg.Node) (*From, error) {
+func (p *statements) from(clause []*pg.Node) *From {
 	p.qualifiers = nil
 	if len(clause) == 0 {
-		return nil, nil
+		return nil
 	}
 	if len(clause) > 1 {
 		at := 0
 		if v := clause[1].GetRangeVar(); v != nil {
 			at = p.offset(v.GetLocation())
 		}
-		return nil, p.errorf(at, "not supported: more than one table")
+		p.fail(at, "not supported: more than one table")
 	}
 	var f *From
-	var err error
 	var alias *pg.Alias
 	switch n := clause[0].GetNode().(type) {
 	case *pg.Node_RangeVar:
-		f, err = p.table(n.RangeVar)
-		alias = n.RangeVar.GetAlias()
+		f, alias = p.table(n.RangeVar), n.RangeVar.GetAlias()
 	case *pg.Node_RangeSubselect:
-		f, err = p.derived(n.RangeSubselect)
-		alias = n.RangeSubselect.GetAlias()
+		f, alias = p.derived(n.RangeSubselect), n.RangeSubselect.GetAlias()
 	case *pg.Node_RangeFunction:
-		f, err = p.reader(n.RangeFunction)
-		alias = n.RangeFunction.GetAlias()
+		f, alias = p.reader(n.RangeFunction), n.RangeFunction.GetAlias()
 	default:
-		return nil, p.unsupportedClause(pg.Token_FROM, "this FROM")
+		p.unsupportedClause(pg.Token_FROM, "this FROM")
 	}
-	if err != nil {
-		return nil, err
-	}
-	if alias != nil {
-		if len(alias.GetColnames()) > 0 {
-			return nil, p.errorf(f.At, "not supported: names of columns behind a table's")
-		}
+	switch {
+	case len(alias.GetColnames()) > 0:
+		p.fail(f.At, "not supported: names of columns behind a table's")
+	case alias != nil:
 		f.Alias = alias.GetAliasname()
-		p.qualifiers = append(p.qualifiers, f.Alias)
-	} else if !f.File {
-		p.qualifiers = append(p.qualifiers, f.Name)
+		p.qualifiers = []string{f.Alias}
+	case !f.File:
+		p.qualifiers = []string{f.Name}
 	}
-	return f, nil
+	return f
 }
 
 // table reads a name, or a pattern of files in quotes.
-func (p *statements) table(v *pg.RangeVar) (*From, error) {
+func (p *statements) table(v *pg.RangeVar) *From {
 	at := p.offset(v.GetLocation())
 	if p.marks[at] == markFile {
-		name, ok := p.stringToken(at)
-		if !ok || name == "" {
-			return nil, p.errorf(at, "want the name of a file in quotes")
+		name := p.stringToken(at)
+		if name == "" {
+			p.fail(at, "want the name of a file in quotes")
 		}
-		return &From{At: at, Name: name, File: true, Files: []string{name}}, nil
+		return &From{At: at, Name: name, File: true, Files: []string{name}}
 	}
 	if v.GetSchemaname() != "" || v.GetCatalogname() != "" {
-		return nil, p.errorf(at, "not supported: a table's name in parts; a file is written 'folder/name.parquet'")
+		p.fail(at, "not supported: a table's name in parts; a file is written 'folder/name.parquet'")
 	}
 	name := p.spelled(at, v.GetRelname())
-	if cte := p.ctes[strings.ToLower(name)]; cte != nil {
-		return &From{At: at, Name: name, Query: cte.query}, nil
-	}
-	return &From{At: at, Name: name}, nil
+	return &From{At: at, Name: name, Query: p.ctes[strings.ToLower(name)]}
 }
 
-// stringToken returns the string that begins at a place.
-func (p *statements) stringToken(at int) (string, bool) {
-	written := p.word(p.tokens[p.at[int32(at)]])
-	if !strings.HasPrefix(written, "'") {
-		return "", false
+// stringToken returns the string that begins at a place, or "".
+func (p *statements) stringToken(at int) string {
+	written, ok := strings.CutPrefix(p.word(p.tokens[p.at[int32(at)]]), "'")
+	if !ok {
+		return ""
 	}
-	return strings.ReplaceAll(strings.TrimSuffix(written[1:], "'"), "''", "'"), true
+	return strings.ReplaceAll(strings.TrimSuffix(written, "'"), "''", "'")
 }
 
-func (p *statements) derived(r *pg.RangeSubselect) (*From, error) {
-	at := 0
+func (p *statements) derived(r *pg.RangeSubselect) *From {
 	if r.GetLateral() {
-		return nil, p.unsupportedClause(pg.Token_LATERAL_P, "LATERAL")
+		p.unsupportedClause(pg.Token_LATERAL_P, "LATERAL")
 	}
-	query, err := p.statement(r.GetSubquery().GetSelectStmt(), p.ctes)
-	if err != nil {
-		return nil, err
+	f := &From{Query: p.statement(r.GetSubquery().GetSelectStmt(), p.ctes)}
+	if len(f.Query.Items) > 0 {
+		f.At = f.Query.Items[0].At
 	}
-	if len(query.Items) > 0 {
-		at = query.Items[0].At
-	}
-	return &From{At: at, Query: query}, nil
+	return f
 }
 
 // reader reads a call of read_csv or read_parquet.
-func (p *statements) reader(r *pg.RangeFunction) (*From, error) {
+func (p *statements) reader(r *pg.RangeFunction) *From {
 	var call *pg.FuncCall
 	if list := r.GetFunctions(); len(list) == 1 && len(list[0].GetList().GetItems()) > 0 {
 		call = list[0].GetList().GetItems()[0].GetFuncCall()
 	}
 	if call == nil {
-		return nil, p.unsupportedClause(pg.Token_FROM, "this FROM")
+		p.unsupportedClause(pg.Token_FROM, "this FROM")
 	}
 	at := p.offset(call.GetLocation())
-	parts := call.GetFuncname()
-	f := &From{At: at, File: true, Function: parts[len(parts)-1].GetString_().GetSval()}
+	f := &From{At: at, File: true, Function: lastName(call.GetFuncname())}
 	switch f.Function {
 	case "read_csv_auto":
 		f.Function = "read_csv"
@@ -315,7 +269,7 @@ func (p *statements) reader(r *pg.RangeFunction) (*From, error) {
 		f.Function = "read_parquet"
 	case "read_csv", "read_parquet":
 	default:
-		return nil, p.errorf(at, "no table function is named %s; there are read_csv and read_parquet", f.Function)
+		p.fail(at, "no table function is named %s; there are read_csv and read_parquet", f.Function)
 	}
 	for i, arg := range call.GetArgs() {
 		name, value := "", arg
@@ -328,32 +282,33 @@ func (p *statements) reader(r *pg.RangeFunction) (*From, error) {
 		switch {
 		case i == 0 && name == "":
 			if f.Files = o.Texts(); err != nil || len(f.Files) == 0 {
-				return nil, p.errorf(at, "%s: the first argument is a file's name in quotes, or a list of them", f.Function)
+				p.fail(at, "%s: the first argument is a file's name in quotes, or a list of them", f.Function)
 			}
 			f.Name = f.Files[0]
 		case err != nil:
-			return nil, err
+			panic(err)
 		case name == "":
-			return nil, p.errorf(o.At, "%s: want name = constant", f.Function)
+			p.fail(o.At, "%s: want name = constant", f.Function)
 		default:
 			f.Options = append(f.Options, o)
 		}
 	}
 	if f.Name == "" {
-		return nil, p.errorf(at, "%s: the first argument is a file's name in quotes", f.Function)
+		p.fail(at, "%s: the first argument is a file's name in quotes", f.Function)
 	}
-	return f, nil
+	return f
 }
 
 // option reads an argument of read_csv.
-func (p *statements) option(function, name string, value *pg.Node) (Option, error) {
-	o := Option{Name: strings.ToLower(name)}
-	constant := func(node *pg.Node) (*expr.Expr, error) {
-		x, err := p.expr(node)
-		if err == nil && x.Op != expr.OpConstant {
-			err = p.errorf(x.At, "%s: want name = constant", function)
+func (p *statements) option(function, name string, value *pg.Node) (o Option, err error) {
+	defer caught(&o, &err)
+	o.Name = strings.ToLower(name)
+	constant := func(node *pg.Node) *expr.Expr {
+		x := p.expr(node)
+		if x.Op != expr.OpConstant {
+			p.fail(x.At, "%s: want name = constant", function)
 		}
-		return x, err
+		return x
 	}
 	var nodes []*pg.Node
 	if list := value.GetAArrayExpr(); list != nil {
@@ -362,59 +317,43 @@ func (p *statements) option(function, name string, value *pg.Node) (Option, erro
 		o.At = p.offset(call.GetLocation())
 		args := call.GetArgs()
 		if len(args)%2 != 0 {
-			return o, p.errorf(o.At, "%s: want {'name': constant, ...}", function)
+			p.fail(o.At, "%s: want {'name': constant, ...}", function)
 		}
 		for i := 0; i < len(args); i += 2 {
 			key := args[i].GetAConst().GetSval().GetSval()
 			if ref := args[i].GetColumnRef(); ref != nil {
-				x, err := p.columnRef(ref)
-				if err != nil {
-					return o, err
-				}
-				key = x.Name
+				key = p.columnRef(ref).Name
 			}
 			o.Names, nodes = append(o.Names, key), append(nodes, args[i+1])
 		}
 	} else {
-		var err error
-		o.Value, err = constant(value)
-		if err == nil {
-			o.At = o.Value.At
-		}
-		return o, err
+		o.Value = constant(value)
+		o.At = o.Value.At
 	}
 	for _, node := range nodes {
-		x, err := constant(node)
-		if err != nil {
-			return o, err
-		}
-		o.List = append(o.List, x)
+		o.List = append(o.List, constant(node))
 	}
 	return o, nil
 }
 
-func (p *statements) items(list []*pg.Node) ([]Item, error) {
-	items := make([]Item, 0, len(list))
-	for _, node := range list {
+func (p *statements) items(list []*pg.Node) []Item {
+	items := make([]Item, len(list))
+	for i, node := range list {
 		target := node.GetResTarget()
-		it := Item{At: p.offset(target.GetLocation())}
+		it := &items[i]
+		it.At = p.offset(target.GetLocation())
 		if ref := target.GetVal().GetColumnRef(); ref != nil && ref.GetFields()[len(ref.GetFields())-1].GetAStar() != nil {
-			if err := p.checkQualifier(ref); err != nil {
-				return nil, err
-			}
-			items = append(items, it)
+			p.checkQualifier(ref)
 			continue
 		}
-		var err error
-		if it.Expr, err = p.exprAt(target.GetVal(), it.At); err != nil {
-			return nil, err
+		if it.Expr = p.expr(target.GetVal()); it.Expr.At < 0 {
+			it.Expr.At = it.At
 		}
 		if target.GetName() != "" {
 			it.Name = p.alias(it.At, target.GetName())
 		}
-		items = append(items, it)
 	}
-	return items, nil
+	return items
 }
 
 // alias returns the alias of the item that begins at a place, which is its last word, as it is spelled.
@@ -451,21 +390,14 @@ func cutName(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), nameBytesMax)], "")
 }
 
-func (p *statements) groupBy(s *Select, clause []*pg.Node) error {
+func (p *statements) groupBy(s *Select, clause []*pg.Node) {
 	for _, node := range clause {
 		if set := node.GetGroupingSet(); set != nil {
 			at := p.offset(set.GetLocation())
-			sets, err := p.groupingSets(set, at)
-			if err != nil {
-				return err
-			}
-			s.GroupBy = append(s.GroupBy, GroupElement{Sets: sets, At: at})
+			s.GroupBy = append(s.GroupBy, GroupElement{Sets: p.groupingSets(set, at), At: at})
 			continue
 		}
-		x, err := p.expr(node)
-		if err != nil {
-			return err
-		}
+		x := p.expr(node)
 		if p.marks[x.At] == markGroupAll {
 			s.GroupAll = true
 			continue
@@ -473,53 +405,41 @@ func (p *statements) groupBy(s *Select, clause []*pg.Node) error {
 		s.GroupBy = append(s.GroupBy, GroupElement{Expr: x, At: x.At})
 	}
 	if s.GroupAll && len(s.GroupBy) > 0 {
-		return p.errorf(s.GroupBy[0].At, "not supported: GROUP BY ALL beside other keys")
+		p.fail(s.GroupBy[0].At, "not supported: GROUP BY ALL beside other keys")
 	}
-	return nil
 }
 
 // setsMax bounds the grouping sets of a statement: each is an aggregation of its own.
 const setsMax = 64
 
 // groupingSets returns the sets that GROUPING SETS, ROLLUP or CUBE stand for.
-func (p *statements) groupingSets(set *pg.GroupingSet, at int) ([][]*expr.Expr, error) {
+func (p *statements) groupingSets(set *pg.GroupingSet, at int) [][]*expr.Expr {
 	var columns [][]*expr.Expr // one of a parenthesised list
 	var sets [][]*expr.Expr
 	for _, node := range set.GetContent() {
 		if inner := node.GetGroupingSet(); inner != nil {
-			nested, err := p.groupingSets(inner, at)
-			if err != nil {
-				return nil, err
-			}
-			sets = append(sets, nested...)
+			sets = append(sets, p.groupingSets(inner, at)...)
 			continue
 		}
 		list := []*pg.Node{node}
 		if row := node.GetRowExpr(); row != nil {
 			list = row.GetArgs()
 		}
-		var group []*expr.Expr
-		for _, n := range list {
-			x, err := p.expr(n)
-			if err != nil {
-				return nil, err
-			}
-			group = append(group, x)
-		}
+		group := p.exprs(list)
 		columns = append(columns, group)
 		sets = append(sets, group)
 	}
 	switch set.GetKind() {
 	case pg.GroupingSetKind_GROUPING_SET_EMPTY:
-		return [][]*expr.Expr{{}}, nil
+		return [][]*expr.Expr{{}}
 	case pg.GroupingSetKind_GROUPING_SET_ROLLUP:
 		sets = nil
 		for n := len(columns); n >= 0; n-- {
-			sets = append(sets, flatten(columns[:n]))
+			sets = append(sets, slices.Concat(columns[:n]...))
 		}
 	case pg.GroupingSetKind_GROUPING_SET_CUBE:
 		if len(columns) > 6 {
-			return nil, p.errorf(at, "not supported: CUBE of more than 6 columns, which are %d sets at most", setsMax)
+			p.fail(at, "not supported: CUBE of more than 6 columns, which are %d sets at most", setsMax)
 		}
 		sets = nil
 		for mask := 1<<len(columns) - 1; mask >= 0; mask-- {
@@ -529,45 +449,33 @@ func (p *statements) groupingSets(set *pg.GroupingSet, at int) ([][]*expr.Expr, 
 					chosen = append(chosen, columns[i])
 				}
 			}
-			sets = append(sets, flatten(chosen))
+			sets = append(sets, slices.Concat(chosen...))
 		}
 	}
 	if len(sets) > setsMax {
-		return nil, p.errorf(at, "not supported: %d grouping sets, more than %d", len(sets), setsMax)
+		p.fail(at, "not supported: %d grouping sets, more than %d", len(sets), setsMax)
 	}
-	return sets, nil
+	return sets
 }
 
-func flatten(lists [][]*expr.Expr) []*expr.Expr {
-	flat := []*expr.Expr{}
-	for _, list := range lists {
-		flat = append(flat, list...)
-	}
-	return flat
-}
-
-func (p *statements) orderBy(s *Select, clause []*pg.Node) error {
+func (p *statements) orderBy(s *Select, clause []*pg.Node) {
 	for _, node := range clause {
-		o, err := p.order(node)
-		if err != nil {
-			return err
-		}
+		o := p.order(node)
 		if p.marks[o.Expr.At] == markOrderAll {
 			s.OrderAll = &o
-			continue
+		} else {
+			s.OrderBy = append(s.OrderBy, o)
 		}
-		s.OrderBy = append(s.OrderBy, o)
 	}
-	return nil
 }
 
 // order reads an element of ORDER BY.
-func (p *statements) order(node *pg.Node) (Order, error) {
+func (p *statements) order(node *pg.Node) Order {
 	by := node.GetSortBy()
-	x, err := p.expr(by.GetNode())
-	if err == nil && by.GetSortbyDir() == pg.SortByDir_SORTBY_USING {
-		err = p.errorf(x.At, "not supported: USING in ORDER BY")
+	x := p.expr(by.GetNode())
+	if by.GetSortbyDir() == pg.SortByDir_SORTBY_USING {
+		p.fail(x.At, "not supported: USING in ORDER BY")
 	}
 	return Order{Expr: x, Descending: by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC,
-		NullsFirst: by.GetSortbyNulls() == pg.SortByNulls_SORTBY_NULLS_FIRST}, err
+		NullsFirst: by.GetSortbyNulls() == pg.SortByNulls_SORTBY_NULLS_FIRST}
 }

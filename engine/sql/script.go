@@ -110,12 +110,13 @@ func scanError(text string, err error) error {
 
 // byteOfRune returns where a character begins, counted from 0.
 func byteOfRune(text string, n int) int {
-	at := 0
-	for ; n > 0 && at < len(text); n-- {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		at += size
+	for at := range text {
+		if n <= 0 {
+			return at
+		}
+		n--
 	}
-	return at
+	return len(text)
 }
 
 // checkDepth refuses a text whose tree may be deeper than the parser's stack: a level is at most as deep as it
