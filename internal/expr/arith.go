@@ -27,7 +27,8 @@ func bounds(t Type) (low, high int64) {
 	case Uint32:
 		return 0, math.MaxUint32
 	case Decimal:
-		return 1 - pow10[t.Precision], pow10[t.Precision] - 1
+		most := pow10(int(t.Precision)) - 1
+		return -most, most
 	}
 	return math.MinInt64, math.MaxInt64
 }

@@ -144,29 +144,34 @@ func cutNumber(text string, digitsMax int) (n int64, rest string, ok bool) {
 
 // parseTimestamp reads a date, with a time of day and an offset from UTC or without.
 func parseTimestamp(text string) (micros int64, ok bool) {
-	days, rest, ok := cutDate(strings.TrimSpace(text))
-	if !ok {
-		return 0, false
-	}
-	micros = days * dayMicros
-	if rest == "" {
-		return micros, true
-	}
-	if rest[0] != ' ' && rest[0] != 'T' {
-		return 0, false
-	}
-	clock, rest, ok := cutClock(strings.TrimLeft(rest[1:], " "))
-	if !ok {
-		return 0, false
-	}
-	offset, ok := parseOffset(strings.TrimSpace(rest))
-	return micros + clock - offset, ok
+	days, clock, offset, dated, ok := parseMoment(text)
+	return days*dayMicros + clock - offset, ok && dated
 }
 
-// cutClock reads a time of day, up to 24:00.
-func cutClock(text string) (micros int64, rest string, ok bool) {
-	micros, rest, ok = cutHours(text, 2)
-	return micros, rest, ok && micros <= dayMicros
+// parseTime reads a time of day; a date may stand before it, or alone, and is dropped, as an offset behind it is.
+func parseTime(text string) (micros int64, ok bool) {
+	_, micros, _, _, ok = parseMoment(text)
+	return micros, ok
+}
+
+// parseMoment reads a date, a time of day up to 24:00 with an offset from UTC or without, or one behind the other.
+func parseMoment(text string) (days, clock, offset int64, dated, ok bool) {
+	days, rest, dated := cutDate(strings.TrimSpace(text))
+	switch {
+	case !dated:
+	case rest == "":
+		return days, 0, 0, true, true
+	case rest[0] != ' ' && rest[0] != 'T':
+		return 0, 0, 0, true, false
+	default:
+		rest = strings.TrimLeft(rest[1:], " ")
+	}
+	clock, rest, ok = cutHours(rest, 2)
+	if !ok || clock > dayMicros {
+		return 0, 0, 0, dated, false
+	}
+	offset, ok = parseOffset(strings.TrimSpace(rest))
+	return days, clock, offset, dated, ok
 }
 
 // cutHours reads hours:minutes, and seconds with a fraction or without. The hours have so many digits at most.
@@ -227,25 +232,6 @@ func parseOffset(text string) (micros int64, ok bool) {
 	return sign * (hour*hourMicros + minute*minuteMicros), hour < 24 && minute < 60
 }
 
-// parseTime reads a time of day; a date may stand before it, or alone, and is dropped, as an offset behind it is.
-func parseTime(text string) (micros int64, ok bool) {
-	text = strings.TrimSpace(text)
-	if _, rest, dated := cutDate(text); dated {
-		if rest == "" {
-			return 0, true
-		}
-		if rest[0] != ' ' && rest[0] != 'T' {
-			return 0, false
-		}
-		text = strings.TrimLeft(rest[1:], " ")
-	}
-	micros, rest, ok := cutClock(text)
-	if ok {
-		_, ok = parseOffset(strings.TrimSpace(rest))
-	}
-	return micros, ok
-}
-
 func appendDate(b []byte, days int64) []byte {
 	c := civilOf(days)
 	if c.year < 1 { // there is no year 0
@@ -261,8 +247,12 @@ func appendClock(b []byte, micros, nanos int64) []byte {
 	b = digits.AppendPadded(b, uint64(micros/hourMicros), 2)
 	b = digits.AppendPadded(append(b, ':'), uint64(micros/minuteMicros%60), 2)
 	b = digits.AppendPadded(append(b, ':'), uint64(micros/secondMicros%60), 2)
-	if fraction := micros%secondMicros*1000 + nanos; fraction != 0 {
-		b = bytes.TrimRight(digits.AppendPadded(append(b, '.'), uint64(fraction), 9), "0")
+	fraction, width := micros%secondMicros, 6
+	if nanos != 0 {
+		fraction, width = fraction*1000+nanos, 9
+	}
+	if fraction != 0 {
+		b = bytes.TrimRight(digits.AppendPadded(append(b, '.'), uint64(fraction), width), "0")
 	}
 	return b
 }

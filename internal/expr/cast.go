@@ -242,7 +242,7 @@ func intCast(n *node, from Type, try bool) kernel {
 		return sameValues(n)
 	case always(from, to):
 		n.fallible = false
-		factor := pow10[to.Scale-from.Scale]
+		factor := pow10(int(to.Scale - from.Scale))
 		return map1(n, func(a int64) int64 { return a * factor })
 	case from.Scale == to.Scale:
 		return tried(n, from, try, func(a int64) (int64, bool) { return a, a >= low && a <= high })

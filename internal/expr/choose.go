@@ -49,9 +49,7 @@ type choice struct {
 
 func (f *frame) newChoice(k kind) *choice {
 	c := &choice{out: f.e.vector(k, f.n), kind: k, open: f.e.bitmap(f.n), count: f.n}
-	for w := range c.open {
-		c.open[w] = ^uint64(0)
-	}
+	fillAll(c.open, ^uint64(0))
 	c.open[len(c.open)-1] &= lastMask(f.n)
 	return c
 }

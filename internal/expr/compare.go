@@ -212,7 +212,15 @@ func memberOf[A element, K comparable](n *node, key func(A) K) kernel {
 	}
 	has := func(x A) bool { return set[key(x)] }
 	if len(list) <= membersFew {
-		has = func(x A) bool { return slices.Contains(list, key(x)) }
+		has = func(x A) bool {
+			k := key(x)
+			for _, y := range list { // slices.Contains is a call for each row
+				if k == y {
+					return true
+				}
+			}
+			return false
+		}
 	}
 	test := test1(n, has)
 	if !slices.ContainsFunc(n.args[1:], isNull) {

@@ -102,37 +102,31 @@ func Constant(value any) *Expr {
 // Number returns the constant that a text denotes: an integer of the narrowest type from INTEGER on that holds
 // it, a decimal with as many digits as are written, or, with an exponent, a double.
 func Number(text string) (*Expr, error) {
-	e := &Expr{Op: OpConstant, At: -1}
 	plain := strings.ReplaceAll(text, "_", "")
-	if strings.ContainsAny(plain, "eE") {
-		f, err := strconv.ParseFloat(plain, 64)
-		e.Type, e.Value = typeOf(Float64), f
-		return e, err
-	}
 	if v, err := strconv.ParseInt(withoutZeros(plain), 0, 64); err == nil {
-		e = Constant(v)
+		e := Constant(v)
 		if v == math.MinInt32 { // whose digits are no INTEGER
 			e.Type = typeOf(Int64)
 		}
 		return e, nil
 	}
+	e := &Expr{Op: OpConstant, At: -1}
 	whole, fraction, pointed := strings.Cut(strings.TrimPrefix(plain, "-"), ".")
-	digits := len(strings.TrimLeft(whole, "0"))
-	if !pointed && digits <= digitsMax {
-		v, ok := parseDecimal(plain, decimalOf(digitsMax, 0))
-		if !ok {
-			return nil, fmt.Errorf("%s is not a number", text)
-		}
-		e.Type, e.Value = typeOf(Huge), v
-		return e, nil
+	written := len(whole) + len(fraction)
+	if !pointed {
+		written = len(strings.TrimLeft(whole, "0"))
 	}
-	if len(whole)+len(fraction) > digitsMax {
+	switch {
+	case written > digitsMax || strings.ContainsAny(plain, "eE"):
 		f, err := strconv.ParseFloat(plain, 64)
 		e.Type, e.Value = typeOf(Float64), f
 		return e, err
+	case pointed:
+		e.Type = decimalOf(max(written, 1), len(fraction))
+	default:
+		e.Type = typeOf(Huge)
 	}
-	e.Type = decimalOf(max(len(whole)+len(fraction), 1), len(fraction))
-	v, ok := parseDecimal(plain, e.Type)
+	v, ok := parseDecimal(plain, e.Type.asDecimal())
 	if !ok {
 		return nil, fmt.Errorf("%s is not a number", text)
 	}
@@ -193,10 +187,8 @@ func (e *Expr) Replace(f func(*Expr) *Expr) *Expr {
 // Columns returns the names of the columns that the expression reads, each once.
 func (e *Expr) Columns() []string {
 	var names []string
-	seen := map[string]bool{}
 	e.Walk(func(x *Expr) bool {
-		if x.Op == OpColumn && !seen[x.Name] {
-			seen[x.Name] = true
+		if x.Op == OpColumn && !slices.Contains(names, x.Name) {
 			names = append(names, x.Name)
 		}
 		return true

@@ -75,10 +75,13 @@ func (f *frame) nulls(arr arrow.Array) []uint64 {
 	offset := arr.Data().Offset()
 	null := f.e.bitmap(f.n)
 	f.copyBits(null, valid, offset)
+	null[len(null)-1] |= ^lastMask(f.n)
+	var any uint64
 	for w := range null {
 		null[w] = ^null[w]
+		any |= null[w]
 	}
-	if countBits(null, f.n) == 0 {
+	if any == 0 {
 		return nil
 	}
 	return null
@@ -235,23 +238,15 @@ func fillScaled[T ~int32 | ~int64](f *frame, v *vector, values []T, factor, divi
 // fillTexts writes strings that lie where the array has them.
 func (f *frame) fillTexts(v *vector, arr arrow.Array) error {
 	switch a := arr.(type) {
-	case *array.String:
-		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(a, 2))
-	case *array.LargeString:
-		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(a, 2))
-	case *array.Binary:
-		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(a, 2))
-	case *array.LargeBinary:
-		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(a, 2))
-	case *array.StringView:
+	case interface{ ValueOffsets() []int32 }: // array.String, array.Binary
+		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(arr, 2))
+	case interface{ ValueOffsets() []int64 }: // array.LargeString, array.LargeBinary
+		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(arr, 2))
+	case interface{ Value(i int) string }: // array.StringView
 		for i := range v.texts {
 			v.texts[i] = a.Value(f.row(i))
 		}
-	case *array.BinaryView:
-		for i := range v.texts {
-			v.texts[i] = bytesText(a.Value(f.row(i)))
-		}
-	case *array.FixedSizeBinary:
+	case interface{ Value(i int) []byte }: // array.BinaryView, array.FixedSizeBinary
 		for i := range v.texts {
 			v.texts[i] = bytesText(a.Value(f.row(i)))
 		}

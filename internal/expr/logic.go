@@ -115,11 +115,9 @@ func (e *Evaluator) both(a, b *vector, open []uint64) {
 // spread puts the values of some rows, those whose bits are set, in their places; the others are FALSE.
 func (f *frame) spread(v *vector, selected []uint64) *vector {
 	out := f.e.vector(bitKind, f.n)
-	if v.null != nil {
-		out.null = f.e.bitmap(f.n)
-	}
 	deposit(out.bits, v.bits, selected, f.n)
 	if v.null != nil {
+		out.null = f.e.bitmap(f.n)
 		deposit(out.null, v.null, selected, f.n)
 	}
 	return out

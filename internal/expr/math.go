@@ -225,17 +225,21 @@ func roundDecimal(n *node, how rounding, digits int) {
 
 // roundInteger rounds to tens, hundreds and so on.
 func roundInteger(n *node, how rounding, digits int) {
+	switch {
+	case digits >= 0:
+		n.eval = sameValues(n)
+		return
+	case -digits > digitsInt64:
+		n.fallible = true
+		n.eval = map1(n, func(int64) int64 { return 0 })
+		return
+	}
 	low, high := bounds(n.typ)
-	n.fallible = digits < 0
+	unit, half := decimal128.GetScaleMultiplier(-digits), decimal128.GetHalfScaleMultiplier(-digits)
+	n.fallible = true
 	n.eval = map1e(n, func(v int64) (int64, error) {
-		switch {
-		case digits >= 0:
-			return v, nil
-		case -digits >= len(pow10):
-			return 0, nil
-		}
-		q, r := int128(v).Div(int128(pow10[-digits]))
-		q = how.decimal(q, r, decimal128.GetHalfScaleMultiplier(-digits)).Mul(int128(pow10[-digits]))
+		q, r := int128(v).Div(unit)
+		q = how.decimal(q, r, half).Mul(unit)
 		if q.Less(int128(low)) || q.Greater(int128(high)) {
 			return 0, fmt.Errorf("%s: overflow: %d rounded does not fit %s", n.text, v, n.typ)
 		}

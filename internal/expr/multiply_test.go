@@ -16,7 +16,7 @@ func TestMultiplyWords(t *testing.T) {
 			for i := range a {
 				a[i], b[i] = int64(rng.Uint64())>>width, int64(rng.Uint64())>>(63-width)
 			}
-			for _, high := range []int64{math.MaxInt64, pow10[18] - 1, 1 << 40, 9} {
+			for _, high := range []int64{math.MaxInt64, pow10(18) - 1, 1 << 40, 9} {
 				low := -high
 				if high == math.MaxInt64 {
 					low = math.MinInt64
@@ -46,7 +46,7 @@ func BenchmarkMultiply(b *testing.B) {
 	for name, f := range map[string]func(out, a, b []int64, low, high int64) ([2]uint64, int64){"words": multiplyWords, "each": multiplyEach} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				f(out, x, x, 1-pow10[18], pow10[18]-1)
+				f(out, x, x, 1-pow10(18), pow10(18)-1)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/vectorRows, "ns/row")
 		})

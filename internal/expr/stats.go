@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/mpga/mpga/internal/rowdata"
 )
@@ -56,11 +57,11 @@ func (p *Program) span(n *node, known []rowdata.ColumnStats) (numbers, bool) {
 	}
 	switch n.name {
 	case "+":
-		return within(a.low, a.high, b.low, b.high, func(x, y int64) int64 { return x + y })
+		return within(a, b, func(x, y int64) int64 { return x + y })
 	case "-":
-		return within(a.low, a.high, b.low, b.high, func(x, y int64) int64 { return x - y })
+		return within(a, b, func(x, y int64) int64 { return x - y })
 	case "*":
-		return within(a.low, a.high, b.low, b.high, func(x, y int64) int64 { return x * y })
+		return within(a, b, func(x, y int64) int64 { return x * y })
 	case "%":
 		if b.low == b.high && b.low > 0 {
 			low := int64(0)
@@ -75,22 +76,15 @@ func (p *Program) span(n *node, known []rowdata.ColumnStats) (numbers, bool) {
 
 // within returns the extremes of an operator, which has them at the ends of its operands' ranges; false
 // for numbers of which the operator may pass 64 bits.
-func within(aLow, aHigh, bLow, bHigh int64, op func(x, y int64) int64) (numbers, bool) {
-	const bitsMax = 31
-	var r numbers
-	for i, x := range []int64{aLow, aHigh} {
-		for j, y := range []int64{bLow, bHigh} {
-			if bits.Len64(uint64(x^x>>63)) > bitsMax || bits.Len64(uint64(y^y>>63)) > bitsMax {
-				return r, false
-			}
-			v := op(x, y)
-			if i == 0 && j == 0 {
-				r = numbers{v, v}
-			}
-			r = numbers{min(r.low, v), max(r.high, v)}
+func within(a, b numbers, op func(x, y int64) int64) (numbers, bool) {
+	for _, x := range []int64{a.low, a.high, b.low, b.high} {
+		const bitsMax = 31
+		if bits.Len64(uint64(x^x>>63)) > bitsMax {
+			return numbers{}, false
 		}
 	}
-	return r, true
+	ends := []int64{op(a.low, b.low), op(a.low, b.high), op(a.high, b.low), op(a.high, b.high)}
+	return numbers{slices.Min(ends), slices.Max(ends)}, true
 }
 
 // neverNull are functions that have a value wherever all arguments have one.
@@ -108,10 +102,5 @@ func (p *Program) present(n *node, known []rowdata.ColumnStats) bool {
 	case !n.exact && !neverNull[n.name]:
 		return false
 	}
-	for _, a := range n.args {
-		if !p.present(a, known) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.args, func(a *node) bool { return !p.present(a, known) })
 }

@@ -229,34 +229,24 @@ func scalarOf(t Type, value any) scalar.Scalar {
 	case float64:
 		return scalar.NewFloat64Scalar(v)
 	case wide:
-		return scalar.NewDecimal128Scalar(v, t.exactArrow())
+		if t.ID != Decimal {
+			t = typeOf(Huge)
+		}
+		return scalar.NewDecimal128Scalar(v, t.Arrow())
 	case string:
 		if t.ID == Blob {
 			return nil
 		}
 		return scalar.NewStringScalar(v)
 	case int64:
-		switch t.ID {
-		case Decimal:
-			return scalar.NewDecimal128Scalar(int128(v), t.Arrow())
-		case Date:
-			return scalar.NewDate32Scalar(arrow.Date32(v))
-		case Time:
-			return scalar.NewTime64Scalar(arrow.Time64(v), t.Arrow())
-		case Timestamp, TimestampNS, TimestampTZ:
-			return scalar.NewTimestampScalar(arrow.Timestamp(v), t.Arrow())
-		case Duration:
+		switch {
+		case t.integer():
+			return scalar.NewInt64Scalar(v)
+		case t.ID == Duration: // CastTo knows no durations
 			return scalar.NewDurationScalar(arrow.Duration(v), t.Arrow())
 		}
-		return scalar.NewInt64Scalar(v)
+		s, _ := scalar.NewInt64Scalar(v).CastTo(t.Arrow())
+		return s
 	}
 	return nil
-}
-
-// exactArrow is the type of a number that is held in 128 bits.
-func (t Type) exactArrow() arrow.DataType {
-	if t.ID == Decimal {
-		return t.Arrow()
-	}
-	return typeOf(Huge).Arrow()
 }

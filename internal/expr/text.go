@@ -49,8 +49,9 @@ func isASCII(s string) bool {
 	return true
 }
 
-// mapped makes a string of the characters that a function makes of a string's.
-func mapped(e *Evaluator, n *node, s string, fn func(rune) rune) (string, error) {
+// mapped makes a string of the characters that fn makes of a string's: of ASCII's, it changes the case of the letters
+// from first on.
+func mapped(e *Evaluator, n *node, s string, first byte, fn func(rune) rune) (string, error) {
 	short := isASCII(s)
 	size := len(s)
 	if !short {
@@ -62,7 +63,11 @@ func mapped(e *Evaluator, n *node, s string, fn func(rune) rune) (string, error)
 	}
 	if short {
 		for i := range len(s) {
-			b = append(b, byte(fn(rune(s[i]))))
+			c := s[i]
+			if c-first < 26 {
+				c ^= 'a' - 'A'
+			}
+			b = append(b, c)
 		}
 		return e.keep(b), nil
 	}
@@ -72,10 +77,12 @@ func mapped(e *Evaluator, n *node, s string, fn func(rune) rune) (string, error)
 	return e.keep(b), nil
 }
 
-func lower(e *Evaluator, n *node, s string) (string, error) { return mapped(e, n, s, unicode.ToLower) }
+func lower(e *Evaluator, n *node, s string) (string, error) {
+	return mapped(e, n, s, 'A', unicode.ToLower)
+}
 
 func upper(e *Evaluator, n *node, s string) (string, error) {
-	return mapped(e, n, s, func(r rune) rune {
+	return mapped(e, n, s, 'a', func(r rune) rune {
 		if r == 'ß' {
 			return 'ẞ' // which Go leaves, as two letters stand for it too
 		}

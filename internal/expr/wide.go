@@ -52,14 +52,8 @@ func mulWide(a, b wide) (wide, bool) {
 // fits says whether an integer has at most so many digits.
 func fits(v wide, digits int) bool { return v.FitsInPrecision(int32(digits)) }
 
-// pow10 are the powers of ten that fit int64.
-var pow10 = func() (p [19]int64) {
-	p[0] = 1
-	for i := 1; i < len(p); i++ {
-		p[i] = p[i-1] * 10
-	}
-	return p
-}()
+// pow10 returns a power of ten that fits int64.
+func pow10(digits int) int64 { return int64(decimal128.GetScaleMultiplier(digits).LowBits()) }
 
 // scaleUp multiplies by a power of ten.
 func scaleUp(v wide, digits int) (wide, bool) {
