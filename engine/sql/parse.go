@@ -56,23 +56,22 @@ func parseClause(text, prefix string, alone func(*Select) bool) (read *Select, e
 	return read, nil
 }
 
-// stray points at the word that ends a clause.
+// clauseTokens are the words that begin a clause, but for GROUP.
+var clauseTokens = []pg.Token{pg.Token_DISTINCT, pg.Token_FROM, pg.Token_WHERE, pg.Token_HAVING, pg.Token_ORDER,
+	pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_FETCH}
+
+// stray points at the word that begins another clause.
 func (s *script) stray() error {
 	depth := 0
 	for i, t := range s.tokens {
-		switch t.Token {
-		case pg.Token_ASCII_40:
+		switch {
+		case t.Token == pg.Token_ASCII_40:
 			depth++
-		case pg.Token_ASCII_41:
+		case t.Token == pg.Token_ASCII_41:
 			depth--
-		case pg.Token_GROUP_P:
-			if depth == 0 && s.token(i-1).Token != pg.Token_WITHIN {
-				return errorAt(s.text, int(t.Start), "not supported: %s here", strings.ToUpper(s.word(t)))
-			}
-		case pg.Token_DISTINCT, pg.Token_FROM, pg.Token_WHERE, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_FETCH:
-			if depth == 0 {
-				return errorAt(s.text, int(t.Start), "not supported: %s here", strings.ToUpper(s.word(t)))
-			}
+		case depth > 0:
+		case slices.Contains(clauseTokens, t.Token), t.Token == pg.Token_GROUP_P && s.token(i-1).Token != pg.Token_WITHIN:
+			return errorAt(s.text, int(t.Start), "not supported: %s here", strings.ToUpper(s.word(t)))
 		}
 	}
 	return errorAt(s.text, 0, "not supported: more than one clause here")
@@ -356,6 +355,10 @@ func (p *statements) items(list []*pg.Node) []Item {
 	return items
 }
 
+// itemEnds are the tokens that may stand behind an item.
+var itemEnds = []pg.Token{pg.Token_ASCII_44, pg.Token_ASCII_59, pg.Token_ASCII_41, pg.Token_FROM, pg.Token_WHERE,
+	pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT}
+
 // alias returns the alias of the item that begins at a place, which is its last word, as it is spelled.
 func (p *statements) alias(at int, parsed string) string {
 	depth := 0
@@ -368,10 +371,7 @@ func (p *statements) alias(at int, parsed string) string {
 			depth--
 		}
 		next := p.token(i + 1).Token
-		ends := next == 0 || depth == 0 && (next == pg.Token_ASCII_44 || next == pg.Token_FROM || next == pg.Token_WHERE ||
-			next == pg.Token_GROUP_P || next == pg.Token_ORDER || next == pg.Token_ASCII_59 || next == pg.Token_ASCII_41 ||
-			next == pg.Token_LIMIT || next == pg.Token_HAVING)
-		if !ends {
+		if next != 0 && (depth != 0 || !slices.Contains(itemEnds, next)) {
 			continue
 		}
 		if name := p.name(t); t.Token != pg.Token_UIDENT && strings.EqualFold(cutName(name), parsed) {

@@ -44,8 +44,8 @@ func wideFits(v wide, t Type) bool {
 	return true
 }
 
-// intOperator is an operator on integers, and on decimals as integers: for all rows at once, where results may be
-// wrong, and for one row, exactly.
+// intOperator is an operator on integers, and on decimals as integers: for all rows at once, with results that may be
+// wrong, and for a single row, exactly.
 type intOperator struct {
 	sign string
 	// all computes every row. It returns whether some result may be wrong, or outside the type.
@@ -89,8 +89,8 @@ func mulAll(out, a, b []int64, low, high int64) bool {
 	return !safe || low != math.MinInt64 && outside < 0
 }
 
-// multiplyEach multiplies row by row. sizes have the bits of all numbers of a and of b, those of negative ones
-// flipped; outside is negative where a product, of 64 bits, is not from low to high.
+// multiplyEach multiplies row by row. sizes have the bits of all numbers of a and of b, where the bits of negative
+// numbers are flipped; outside is negative if a product, of 64 bits, is not from low to high.
 func multiplyEach(out, a, b []int64, low, high int64) (sizes [2]uint64, outside int64) {
 	a, b = a[:len(out)], b[:len(out)]
 	for i := range out {
@@ -99,7 +99,7 @@ func multiplyEach(out, a, b []int64, low, high int64) (sizes [2]uint64, outside 
 		outside |= (p - low) | (high - p)
 	}
 	var ofA, ofB int64
-	for i, x := range a { // one loop has not the registers for all
+	for i, x := range a { // a single loop has too few registers
 		ofA |= x ^ x>>63
 		ofB |= b[i] ^ b[i]>>63
 	}
@@ -162,7 +162,7 @@ func overflow(n *node, sign string, a, b wide) error {
 		n.text, a.ToString(int32(scale(0))), sign, b.ToString(int32(scale(1))), n.typ)
 }
 
-// floatArithmetic makes the kernel of an operator on doubles; those of FLOAT are rounded to it.
+// floatArithmetic makes the kernel of an operator on doubles; results of type FLOAT are rounded to it.
 func floatArithmetic(op string, n *node) kernel {
 	return binary(n, floatKind, func(f *frame, a, b, out *vector) error {
 		x, y, z := a.floats[:f.n], b.floats[:f.n], out.floats[:f.n]
@@ -209,7 +209,7 @@ func (n *node) operands() (x, y Type) {
 	return x, y
 }
 
-// plus binds + of one operand and of two.
+// plus binds the sign + and the operator.
 func plus(b *binder, n *node) {
 	if len(n.args) == 2 {
 		arithmetic(addition)(b, n)
@@ -223,7 +223,7 @@ func plus(b *binder, n *node) {
 	n.eval = sameValues(n)
 }
 
-// minus binds - of one operand and of two.
+// minus binds the sign - and the operator.
 func minus(b *binder, n *node) {
 	if len(n.args) == 2 {
 		arithmetic(subtraction)(b, n)
@@ -260,7 +260,7 @@ func arithmetic(op intOperator) binding {
 	}
 }
 
-// integerType is the type of arithmetic on two integers. A constant takes the other's type if it fits that.
+// integerType is the type of arithmetic on two integers. A constant takes the type of the other operand if it fits that.
 func (n *node) integerType(x, y Type) Type {
 	left, right := n.args[0], n.args[1]
 	switch {
@@ -272,7 +272,7 @@ func (n *node) integerType(x, y Type) Type {
 	return integerResult(x, y)
 }
 
-// textAsDouble lets a string constant stand for a double beside one.
+// textAsDouble returns the type of an operand: a string constant beside a float is a double.
 func (n *node) textAsDouble(t, other Type) Type {
 	if n.textConstant() && other.float() {
 		return typeOf(Float64)
@@ -280,8 +280,8 @@ func (n *node) textAsDouble(t, other Type) Type {
 	return t
 }
 
-// integerResult is the type of arithmetic on two integers: the wider one, or where that one is unsigned and the other
-// is not, one that is wider than both.
+// integerResult is the type of arithmetic on two integers: the wider type, or, where that is unsigned and the other is
+// not, a type that is wider than both.
 func integerResult(x, y Type) Type {
 	if x.unsigned() && y.signed() {
 		x, y = y, x
@@ -297,8 +297,8 @@ func integerResult(x, y Type) Type {
 	return typeOf(Int64)
 }
 
-// decimalArithmetic binds an operator on decimals. Where the exact result takes more digits than 64
-// bits have, but no operand does, it stays in 64 bits, and an overflow is an error.
+// decimalArithmetic binds an operator on decimals. If the exact result may have more digits than 64 bits hold, but no
+// operand has, the result stays in 64 bits, and an overflow is an error.
 func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) {
 	px, sx, py, sy := int(x.Precision), int(x.Scale), int(y.Precision), int(y.Scale)
 	var precision, scale int
@@ -330,7 +330,7 @@ func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) {
 	}
 }
 
-// orElse is the type of the other operand for NULL and for strings.
+// orElse returns the type, or, if it is NULL or a string, the type of the other operand.
 func (t Type) orElse(other Type) Type {
 	if t.numeric() {
 		return t
@@ -407,7 +407,8 @@ func remainder(sign string) binding {
 		default:
 			n.typ = commonNumber(x, y)
 			n.eval = floatArithmetic("%", n)
-			if x, y := x.asDecimal(), y.asDecimal(); !n.typ.float() && max(x.Precision-x.Scale, y.Precision-y.Scale)+max(x.Scale, y.Scale) > digitsMax {
+			x, y = x.asDecimal(), y.asDecimal()
+			if !n.typ.float() && max(x.Precision-x.Scale, y.Precision-y.Scale)+max(x.Scale, y.Scale) > digitsMax {
 				n.typ = typeOf(Float64) // no decimal holds both
 				n.eval = map2e(n, func(x, y float64) (float64, error) {
 					if y == 0 {

@@ -117,7 +117,7 @@ func (b *binder) bind(e *Expr, depth int) *node {
 	return n
 }
 
-// UnknownFunction is the error of a call of a function that there is not, or one of aggregates alone.
+// UnknownFunction is the error of a call of a function that does not exist, or that is an aggregate function.
 func UnknownFunction(e *Expr) *Error {
 	return errorAt(e.At, "no function is named %s%s", e.Name, nearest.Offer(e.Name, append(functionNames(), query.FuncNames()...)))
 }
@@ -144,11 +144,11 @@ func (b *binder) call(e *Expr, n *node) *node {
 // ofIntervals are the operators that take intervals.
 var ofIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*"}
 
-// nullOfNull are the operators of which an operand that is the constant NULL makes NULL whatever the other would be:
-// that one is not evaluated, as DuckDB does not, so it gives no error.
+// nullOfNull are the operators that are NULL if an operand is the constant NULL. The other operand is not evaluated, as
+// in DuckDB, so it gives no error.
 var nullOfNull = []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "//"}
 
-// finish notes what a node reads, and folds it if that is only constants.
+// finish notes which columns a node reads, and folds the node if it reads only constants.
 func (b *binder) finish(n *node) *node {
 	if slices.Contains(nullOfNull, n.name) && slices.ContainsFunc(n.args, isNull) {
 		n.isConst, n.value, n.args = true, nil, nil
@@ -161,7 +161,7 @@ func (b *binder) finish(n *node) *node {
 	constant, many := true, false
 	for _, a := range n.args {
 		if a.isConst {
-			continue // it has been computed
+			continue
 		}
 		n.fallible = n.fallible || a.fallible
 		constant = false
@@ -190,7 +190,7 @@ func (b *binder) newSlot() int {
 	return b.program.slots - 1
 }
 
-// fold turns a node over constants into a constant. One that gives an error is left alone: maybe no row reaches it.
+// fold turns a node over constants into a constant, unless the node gives an error: maybe no row reaches it.
 func (b *binder) fold(n *node) {
 	if n.eval == nil {
 		return
@@ -203,7 +203,7 @@ func (b *binder) fold(n *node) {
 	n.isConst, n.value, n.args = true, v.value(n.typ.kind(), 0), nil
 }
 
-// evaluator returns the evaluator of constants. There is one, as a list may have many.
+// evaluator returns the evaluator of all constants: a list may have many.
 func (b *binder) evaluator() *Evaluator {
 	if b.folder == nil {
 		b.folder = b.program.NewEvaluator(memory.DefaultAllocator)
@@ -219,7 +219,7 @@ func (b *binder) once(n *node) (*vector, error) {
 	e.reset()
 	v, err := n.eval(&frame{e: e, n: 1})
 	for _, a := range n.args {
-		e.constants[a.slot] = nil // lists of constants may be long, and each has a vector
+		e.constants[a.slot] = nil // lists of constants may be long, and each constant has a vector
 	}
 	return v, err
 }
@@ -335,7 +335,7 @@ func (b *binder) unifyArgs(n *node) Type {
 }
 
 // unify casts some arguments to the type that they have in common, and returns that. A string constant takes the type
-// of the others, and where a column of strings meets another type it is read as that.
+// of the others, and where a column of strings meets another type the strings are read as values of that.
 func (b *binder) unify(n *node, which []int) Type {
 	var t Type
 	var holder *node
@@ -366,8 +366,8 @@ func (b *binder) unify(n *node, which []int) Type {
 	return t
 }
 
-// intConstant says whether a node is an integer literal, which takes the type of the other operand if that holds
-// it.
+// intConstant says whether a node is an integer literal, which takes the type of the other operand if that type holds
+// the integer.
 func (n *node) intConstant() bool { return n.literal && n.value != nil && n.typ.integer() }
 
 // textConstant says whether a node is a string literal, which takes the type of the other operand.

@@ -14,18 +14,18 @@ import (
 // builder makes an array of vectors.
 type builder struct {
 	typ    Type
-	narrow bool // decimals are of 64 bits
-	rows   int  // capacity
-	n      int
-	nulls  int
-	valid  *memory.Buffer // nil while there is no NULL
-	fixed  *memory.Buffer // values, bits, or offsets
-	text   *memory.Buffer
-	length int // of text
-	mem    memory.Allocator
+	narrow bool             // decimals are of 64 bits
+	rows   int              // capacity
+	n      int              // rows so far
+	nulls  int              // NULLs among the rows so far
+	valid  *memory.Buffer   // nil while no row is NULL
+	fixed  *memory.Buffer   // values, bits, or offsets of strings
+	text   *memory.Buffer   // bytes of strings; nil of other types
+	length int              // bytes of strings so far
+	mem    memory.Allocator // of the buffers
 }
 
-// newBuilder returns a builder of an array of at most so many rows. Narrow decimals are of 64 bits.
+// newBuilder returns a builder of an array of at most so many rows.
 func newBuilder(t Type, narrow bool, rows int, mem memory.Allocator) *builder {
 	b := &builder{typ: t, narrow: narrow, rows: rows, mem: mem}
 	b.fixed = memory.NewResizableBuffer(mem)
@@ -52,10 +52,10 @@ func (b *builder) release() {
 	b.valid, b.fixed, b.text = nil, nil, nil
 }
 
-// errTextTooLong is of strings that one array cannot hold.
+// errTextTooLong is the error of strings that are too long for an array with 32-bit offsets.
 var errTextTooLong = errors.New("the strings of one batch are longer than 2 GiB together")
 
-// add appends the values of a vector. The rows so far are a multiple of 8.
+// add appends the values of a vector. Requires: the number of rows so far is a multiple of 8.
 func (b *builder) add(v *vector) error {
 	b.addNulls(v)
 	fixed := b.fixed.Bytes()
@@ -135,7 +135,7 @@ func (b *builder) addTexts(offsets []int32, v *vector) error {
 	return nil
 }
 
-// cut drops the last rows, which one add has added.
+// cut drops the rows that the last call of add has added.
 func (b *builder) cut(rows int) {
 	b.n -= rows
 	if b.text != nil {
@@ -165,7 +165,7 @@ func (b *builder) addNulls(v *vector) {
 	putBits(b.valid.Bytes()[b.n/8:], valid[:wordsOf(v.n)], v.n)
 }
 
-// array returns the array, of which the builder keeps nothing.
+// array returns the array, and gives the builder's buffers to it.
 func (b *builder) array() arrow.Array {
 	buffers := []*memory.Buffer{b.valid, b.fixed}
 	if b.text != nil {

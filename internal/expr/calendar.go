@@ -25,24 +25,24 @@ type civil struct {
 	month, day int64 // from 1
 }
 
-// yearsPerEra and daysPerEra are of the calendar's period.
+// The calendar repeats itself after an era.
 const (
 	yearsPerEra = 400
 	daysPerEra  = 146_097
 	eraEpoch    = 719_468 // days from 0000-03-01 to 1970-01-01
 )
 
-// civilOf returns the day that is so many days after 1970-01-01.
+// civilOf returns the day that is days after 1970-01-01.
 func civilOf(days int64) civil {
 	year, month, day := midnight(days).Date()
 	return civil{int64(year), int64(month), int64(day)}
 }
 
-// midnight returns the moment at which a day begins, so many days after 1970-01-01.
+// midnight returns the moment at which the day begins that is days after 1970-01-01.
 func midnight(days int64) time.Time { return time.Unix(days*(dayMicros/secondMicros), 0).UTC() }
 
-// days is the inverse of civilOf. Years are counted from March, so that a leap day is a year's last. time.Date takes
-// 1.7 times as long (BenchmarkCalendar).
+// days is the inverse of civilOf. Years are counted from March, so that a leap day is the last day of a year. time.Date
+// takes 1.7 times as long (BenchmarkCalendar).
 func (c civil) days() int64 {
 	year, month := c.year, c.month-3
 	if month < 0 {
@@ -86,7 +86,7 @@ func isoWeekday(days int64) int64 {
 	return 7
 }
 
-// addMonths keeps the day, or takes the month's last where it has none of that number.
+// addMonths keeps the day of the month, or takes the month's last day if that is earlier.
 func addMonths(days, months int64) int64 {
 	c := civilOf(days)
 	total := c.year*12 + c.month - 1 + months
@@ -110,7 +110,7 @@ func parseDate(text string) (days int64, ok bool) {
 	return days, ok
 }
 
-// cutDate reads year-month-day at the beginning of a text.
+// cutDate reads year-month-day at the beginning of a text, and returns the rest; the whole text if it is no date.
 func cutDate(text string) (days int64, rest string, ok bool) {
 	negative := strings.HasPrefix(text, "-")
 	year, rest, ok := cutNumber(strings.TrimPrefix(text, "-"), 6)
@@ -142,7 +142,7 @@ func cutNumber(text string, digitsMax int) (n int64, rest string, ok bool) {
 	return n, text[i:], i > 0
 }
 
-// parseTimestamp reads a date, with a time of day and an offset from UTC or without.
+// parseTimestamp reads a date, behind which a time of day and an offset from UTC may stand.
 func parseTimestamp(text string) (micros int64, ok bool) {
 	days, clock, offset, dated, ok := parseMoment(text)
 	return days*dayMicros + clock - offset, ok && dated
@@ -154,7 +154,8 @@ func parseTime(text string) (micros int64, ok bool) {
 	return micros, ok
 }
 
-// parseMoment reads a date, a time of day up to 24:00 with an offset from UTC or without, or one behind the other.
+// parseMoment reads a date, or a time of day up to 24:00, or a date and a time of day. An offset from UTC may stand
+// behind the time of day. dated says whether the text begins with a date.
 func parseMoment(text string) (days, clock, offset int64, dated, ok bool) {
 	days, rest, dated := cutDate(strings.TrimSpace(text))
 	switch {
@@ -174,7 +175,8 @@ func parseMoment(text string) (days, clock, offset int64, dated, ok bool) {
 	return days, clock, offset, dated, ok
 }
 
-// cutHours reads hours:minutes, and seconds with a fraction or without. The hours have so many digits at most.
+// cutHours reads hours:minutes, behind which :seconds and a fraction may stand, and returns the rest. The hours have at
+// most hourDigits digits.
 func cutHours(text string, hourDigits int) (micros int64, rest string, ok bool) {
 	hour, rest, ok := cutNumber(text, hourDigits)
 	if !ok || !strings.HasPrefix(rest, ":") {
@@ -205,7 +207,7 @@ func cutHours(text string, hourDigits int) (micros int64, rest string, ok bool) 
 	return micros + fraction, after, true
 }
 
-// parseOffset reads what stands behind a time: nothing, Z, UTC, or an offset such as +02 and -03:30.
+// parseOffset reads an offset from UTC: an empty text, Z, UTC, or hours and minutes such as +02 and -03:30.
 func parseOffset(text string) (micros int64, ok bool) {
 	switch text {
 	case "", "Z", "z", "UTC":
@@ -242,7 +244,8 @@ func appendDate(b []byte, days int64) []byte {
 	return digits.AppendPadded(append(b, '-'), uint64(c.day), 2)
 }
 
-// appendClock writes a time of day, which is so many nanoseconds more, with as many digits of a second as are not 0.
+// appendClock writes a time of day, of microseconds and of nanoseconds below them, without zeros at the end of a
+// fraction.
 func appendClock(b []byte, micros, nanos int64) []byte {
 	b = digits.AppendPadded(b, uint64(micros/hourMicros), 2)
 	b = digits.AppendPadded(append(b, ':'), uint64(micros/minuteMicros%60), 2)
@@ -302,7 +305,7 @@ var intervalUnits = map[string]IntervalValue{
 	"millisecond": {Micros: 1000}, "ms": {Micros: 1000}, "microsecond": {Micros: 1}, "us": {Micros: 1},
 }
 
-// parseInterval reads numbers with their units, and a time of day or none: 1 month 2 days 03:04:05.
+// parseInterval reads numbers with their units, and times of day: 1 month 2 days 03:04:05.
 func parseInterval(text string) (IntervalValue, error) {
 	var v IntervalValue
 	bad := fmt.Errorf("%q is not an interval: want numbers with units, as in '1 month 2 days' or '03:00:00'", text)
@@ -342,8 +345,7 @@ func parseInterval(text string) (IntervalValue, error) {
 	return v, nil
 }
 
-// plus adds two intervals; false where a part of the sum does not fit: 32 bits of months and of days, 64 of
-// microseconds.
+// plus adds two intervals. It returns false where the sum does not fit: months and days have 32 bits, microseconds 64.
 func (v IntervalValue) plus(u IntervalValue) (IntervalValue, bool) {
 	sum := IntervalValue{v.Months + u.Months, v.Days + u.Days, v.Micros + u.Micros}
 	return sum, fitsInterval(int128(v.Months).Add(int128(u.Months)), int128(v.Days).Add(int128(u.Days)), int128(v.Micros).Add(int128(u.Micros)))
@@ -351,7 +353,7 @@ func (v IntervalValue) plus(u IntervalValue) (IntervalValue, bool) {
 
 func (v IntervalValue) negated() IntervalValue { return IntervalValue{-v.Months, -v.Days, -v.Micros} }
 
-// times multiplies an interval, as plus adds.
+// times multiplies an interval by a number. It returns false where plus does.
 func (v IntervalValue) times(k int64) (IntervalValue, bool) {
 	product := IntervalValue{v.Months * k, v.Days * k, v.Micros * k}
 	by := int128(k)

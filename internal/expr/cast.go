@@ -32,18 +32,27 @@ func (b *binder) cast(n *node, t Type) (*node, error) {
 	if n.typ == t {
 		return n, nil
 	}
-	if !implicit(n.typ, t) {
-		return nil, errorAt(n.at, "%s is of type %s, want %s", n.text, n.typ, t)
+	c, ok := n, implicit(n.typ, t)
+	if ok {
+		c, ok = b.converted(n, t)
 	}
-	c := &node{typ: t, text: n.text, at: n.at, column: -1, single: -1, args: []*node{n}}
-	if !setCast(c, n.typ, false) {
+	switch {
+	case !ok:
 		return nil, errorAt(n.at, "%s is of type %s, want %s", n.text, n.typ, t)
-	}
-	c = b.finish(c)
-	if n.textConstant() && !c.isConst {
+	case n.textConstant() && !c.isConst:
 		return nil, errorAt(n.at, "%s is no %s", n.text, t)
 	}
 	return c, nil
+}
+
+// converted returns a node converted to a type, whether or not without a written cast. It returns false where no cast
+// leads to the type.
+func (b *binder) converted(n *node, t Type) (*node, bool) {
+	c := &node{typ: t, text: n.text, at: n.at, column: -1, single: -1, args: []*node{n}}
+	if !setCast(c, n.typ, false) {
+		return nil, false
+	}
+	return b.finish(c), true
 }
 
 // explicitCast binds CAST and TRY_CAST.
@@ -83,11 +92,11 @@ func (e *castError) Error() string {
 	return fmt.Sprintf("%s: %q does not fit %s; TRY_CAST gives NULL in its place", e.n.text, value, e.n.typ)
 }
 
-// setCast gives a node with one argument the kernel of a cast. It returns false where there is none. The functions that
-// it asks for kernels return nil there.
+// setCast gives a node, whose argument is of the type from, the kernel of a cast to the node's type. It returns false
+// where no cast leads there, which the functions that make the kernels say by nil.
 func setCast(n *node, from Type, try bool) bool {
-	n.fallible = !try
 	to := n.typ
+	n.fallible = !try
 	n.exact = from.numeric() && !from.float() && to.numeric() && !to.float() && always(from, to) ||
 		from.ID == Float32 && to.ID == Float64 || from.ID == Date && to.ID == Timestamp && !try ||
 		from.ID == Timestamp && to.ID == TimestampNS && !try // which may be NULL
@@ -123,7 +132,8 @@ func setCast(n *node, from Type, try bool) bool {
 	return n.eval != nil
 }
 
-// tried makes the kernel of a cast, whose error is NULL if it is TRY_CAST. Errors show a value as one of the type from.
+// tried makes the kernel of a cast, which has NULL in place of an error if it is TRY_CAST. Errors show the argument as a
+// value of the type from.
 func tried[A, R element](n *node, from Type, try bool, fn func(A) (R, bool)) kernel {
 	return map1e(n, func(a A) (R, error) {
 		r, ok := fn(a)
@@ -173,10 +183,10 @@ func boolCast(n *node) kernel {
 	})
 }
 
-// setBits writes one where a bit is set, and 0 elsewhere.
-func setBits[T element](out []T, bits []uint64, one T) {
+// setBits writes a value where a bit is set, and 0 elsewhere.
+func setBits[T element](out []T, bits []uint64, value T) {
 	clear(out)
-	eachBit(bits, len(out), func(i int) { out[i] = one })
+	eachBit(bits, len(out), func(i int) { out[i] = value })
 }
 
 // numberCast casts between integers, decimals and floats.
@@ -199,7 +209,7 @@ func numberCast(n *node, from Type, try bool) kernel {
 	return tried(n, from, try, func(a wide) (wide, bool) { return exactNumber(a, from, to) })
 }
 
-// always says whether every value of one decimal or integer type is a value of another.
+// always says whether every value of the type from, a decimal or an integer, is a value of the type to.
 func always(from, to Type) bool {
 	switch {
 	case to.ID == Uint64:

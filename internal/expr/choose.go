@@ -2,8 +2,8 @@ package expr
 
 import "slices"
 
-// caseOf binds CASE: conditions and results in turn, then the result of ELSE, if there is one. A result is
-// evaluated only for the rows that reach it, so that CASE WHEN can guard against errors.
+// caseOf binds CASE: conditions and results in turn, then perhaps the result of ELSE. A result is evaluated only for the
+// rows that reach it, so that CASE WHEN can guard against errors.
 func caseOf(b *binder, n *node) {
 	var results []int
 	for i := range n.args {
@@ -23,7 +23,7 @@ func (f *frame) choose(n *node) (*vector, error) {
 		if i+1 == len(n.args) {
 			return c.out, c.put(f, n.args[i], c.open)
 		}
-		condition, err := c.eval(f, n.args[i])
+		condition, err := f.condition(n.args[i], c.open, c.count)
 		if err != nil {
 			return nil, err
 		}
@@ -39,12 +39,12 @@ func (f *frame) choose(n *node) (*vector, error) {
 	return c.out, nil
 }
 
-// choice is a result that is put together from parts of others.
+// choice is a result that is put together from parts of vectors.
 type choice struct {
-	out   *vector
-	kind  kind
-	open  []uint64 // rows that have no value yet
-	count int      // of them
+	out   *vector  // the result
+	kind  kind     // of the result
+	open  []uint64 // the rows that have no value yet
+	count int      // number of open rows
 }
 
 func (f *frame) newChoice(k kind) *choice {
@@ -52,18 +52,6 @@ func (f *frame) newChoice(k kind) *choice {
 	fillAll(c.open, ^uint64(0))
 	c.open[len(c.open)-1] &= lastMask(f.n)
 	return c
-}
-
-// eval evaluates a condition for the open rows; it is FALSE elsewhere, or anything.
-func (c *choice) eval(f *frame, n *node) (*vector, error) {
-	if c.count == f.n || !n.fallible && c.count > f.n/4 {
-		return f.eval(n)
-	}
-	v, err := f.sub(n, c.open, c.count)
-	if err != nil {
-		return nil, err
-	}
-	return f.spread(v, c.open), nil
 }
 
 // put gives the rows that are taken, all of them open, the values of a node.
@@ -81,8 +69,8 @@ func (c *choice) put(f *frame, n *node, taken []uint64) error {
 	return nil
 }
 
-// among evaluates a node for all rows, or, if not dense, for those alone that are selected: places then has, for each
-// of these, the index of its value.
+// among evaluates a node for all rows, or, if not dense, only for the selected rows: places then has the index of the
+// value of each selected row.
 func (f *frame) among(n *node, selected []uint64, count int, dense bool) (v *vector, places []int32, err error) {
 	if dense {
 		v, err = f.eval(n)
@@ -106,7 +94,7 @@ func place(places []int32, i int) int {
 	return int(places[i])
 }
 
-// copy gives the taken rows their values, and closes them.
+// copy gives the taken rows their values (see among), and closes the rows.
 func (c *choice) copy(f *frame, v *vector, taken []uint64, places []int32) {
 	switch c.kind {
 	case bitKind:

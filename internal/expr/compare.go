@@ -49,7 +49,7 @@ func (f *frame) compare(sign string, k kind, out []uint64, a, b *vector) {
 	}
 }
 
-// compareAll compares all rows of a, those that are NULL too.
+// compareAll compares all rows of a, NULLs too.
 func compareAll[T cmp.Ordered](sign string, out []uint64, a, b []T) {
 	b = b[:len(a)]
 	for w := range out {
@@ -135,33 +135,20 @@ func orderFloat(v float64) int64 {
 // distinctness binds IS DISTINCT FROM and IS NOT DISTINCT FROM, for which NULL is a value.
 func distinctness(distinct bool) binding {
 	return func(b *binder, n *node) {
-		b.unifyArgs(n)
+		k := b.unifyArgs(n).kind()
 		n.typ = typeOf(Bool)
-		equal := compareKernel("=", n.args[0], n.args[1])
-		n.eval = func(f *frame) (*vector, error) {
-			a, err := f.eval(n.args[0])
-			if err != nil {
-				return nil, err
-			}
-			b, err := f.eval(n.args[1])
-			if err != nil {
-				return nil, err
-			}
-			out, err := equal(f)
-			if err != nil {
-				return nil, err
-			}
+		n.eval = binary(n, bitKind, func(f *frame, a, b, out *vector) error {
+			f.compare("=", k, out.bits, a, b)
 			for w := range out.bits {
 				x, y := a.nullWord(w), b.nullWord(w)
-				same := out.bits[w]&^(x|y) | x&y
-				if distinct {
-					same = ^same
-				}
-				out.bits[w] = same
+				out.bits[w] = out.bits[w]&^(x|y) | x&y
 			}
 			out.null = nil
-			return out, nil
-		}
+			if distinct {
+				out.invert()
+			}
+			return nil
+		})
 	}
 }
 
@@ -196,7 +183,7 @@ func membership(b *binder, n *node) {
 	}
 }
 
-// membersFew is up to how many constants comparing one by one is faster than looking up.
+// membersFew is how many constants a value is compared with faster than it is looked up among.
 const membersFew = 4
 
 // memberOf looks values up in a set of constants; key maps values that SQL considers equal to the same key.
@@ -233,7 +220,7 @@ func memberOf[A element, K comparable](n *node, key func(A) K) kernel {
 		}
 		null := f.e.bitmap(f.n)
 		for w := range null {
-			null[w] = ^out.bits[w] // what is not found may be equal to the NULL
+			null[w] = ^out.bits[w] // a value that is not found may be equal to the NULL
 		}
 		out.null = f.e.union(out, &vector{null: null})
 		return out, nil

@@ -19,24 +19,22 @@ import (
 // node is a bound expression.
 type node struct {
 	typ    Type
-	name   string // of the function; "" of others
-	text   string // as SQL, for errors
-	at     int
-	column int // index in the program's columns; -1 of other nodes
+	name   string // of the function; "" if the node is no function
+	text   string // the node as SQL, for errors
+	at     int    // first byte of the node in the text, or -1
+	column int    // index in the program's columns; -1 if the node is no column
 
 	isConst bool
-	value   any     // of a constant
+	value   any     // of a constant, as Expr.Value; nil if that is NULL, and of other nodes
 	literal bool    // a constant as it was written, whose type is open
-	args    []*node // what eval reads
+	args    []*node // the nodes that eval reads
+	eval    kernel  // not called for constants and columns
 
-	// eval computes the node for the rows of a frame.
-	eval kernel
-
-	fallible bool     // some value of its columns gives an error
+	fallible bool     // some values of the arguments give an error
 	slot     int      // index of the node's constant vector, or values of a dictionary's entries, in an evaluator
 	single   int      // the only column that the node reads; -1 if it reads none, or several
-	span     *numbers // the values that a part of a date may have; nil for other nodes
-	floor    int64    // of what rounds times down: it takes off less than so many microseconds; 0 of other nodes
+	span     *numbers // the values that a part of a date may have; nil of other nodes
+	floor    int64    // microseconds: a function that rounds times down takes off fewer; 0 of other nodes
 	isYear   bool     // the year of a time
 	exact    bool     // a cast that keeps the order of values, and turns different values to different values
 	shared   bool     // the node stands more than once in the program's expressions
@@ -49,28 +47,20 @@ type column struct {
 	typ   Type
 }
 
-// Program is expressions that were bound to a schema. It is shared by its evaluators, to which it is read-only but for
-// the memos that it lends them.
+// Program is expressions that were bound to a schema. Its evaluators share the program and change nothing of it but the
+// memos that it lends them.
 type Program struct {
-	columns []column
-	nodes   []*node
-	compact []bool // by node
-	slots   int
-	shared  bool // some node stands more than once
-	plain   bool
+	columns []column // that the expressions read
+	nodes   []*node  // by expression
+	compact []bool   // by expression: its decimals are of 64 bits
+	slots   int      // of all nodes
+	shared  bool     // some node stands more than once
+	plain   bool     // see Plain
 	memos   memos
 }
 
-// Plain lets strings come as such, and not as dictionaries. It is called before the program is used.
+// Plain makes strings arrays of strings, never dictionaries. Requires: no evaluator was made.
 func (p *Program) Plain() { p.plain = true }
-
-// sharedSlots is how many slots a frame keeps results in.
-func (p *Program) sharedSlots() int {
-	if p.shared {
-		return p.slots
-	}
-	return 0
-}
 
 // Columns returns the columns that the program reads, as indexes in the schema that it was bound to. An
 // evaluator takes them in this order.
@@ -85,7 +75,7 @@ func (p *Program) Columns() []int {
 // Len returns the number of expressions.
 func (p *Program) Len() int { return len(p.nodes) }
 
-// Compact lets the decimals of expression i come as 64-bit ones where they have no more than 18 digits.
+// Compact makes the decimals of expression i 64-bit decimals where they have no more than 18 digits.
 func (p *Program) Compact(i int) {
 	t := p.nodes[i].typ
 	p.compact[i] = t.ID == Decimal && t.kind() == intKind
@@ -104,10 +94,10 @@ func (p *Program) Constant(i int) (value any, ok bool) { return p.nodes[i].value
 type Evaluator struct {
 	arena
 	program *Program
-	mem     memory.Allocator
+	mem     memory.Allocator // of the arrays that are results
 
-	arrays    []arrow.Array             // columns of the batch
-	ofColumns []*entries                // values of the dictionary of each column; nil for other columns
+	arrays    []arrow.Array             // the batch's columns, by column of the program
+	ofColumns []*entries                // values of the dictionary of each column; nil of columns without dictionary
 	ofNodes   []*entries                // by slot: the node's values for the dictionary of its column
 	constants []*vector                 // by slot; nil before the constant is asked for, and beyond constantsMax
 	regexps   map[string]*regexp.Regexp // compiled expressions, by their text
@@ -161,13 +151,16 @@ func (e *Evaluator) Release() {
 	}
 }
 
-// frameOf returns a frame of n rows from a row on, or of some rows.
+// frameOf returns a frame of n rows: the rows from a row on, or, if rows is not nil, these.
 func (e *Evaluator) frameOf(from, n int, rows []int32) *frame {
 	var f *frame
 	if last := len(e.free) - 1; last >= 0 {
 		f, e.free = e.free[last], e.free[:last]
 	} else {
-		f = &frame{e: e, loaded: make([]*vector, len(e.program.columns)), known: make([]*vector, e.program.sharedSlots())}
+		f = &frame{e: e, loaded: make([]*vector, len(e.program.columns))}
+		if e.program.shared {
+			f.known = make([]*vector, e.program.slots)
+		}
 	}
 	f.from, f.n, f.rows = from, n, rows
 	clear(f.loaded)
@@ -207,7 +200,7 @@ func (f *frame) compute(n *node) (*vector, error) {
 	return n.eval(f)
 }
 
-// constant returns a vector of a single value, made once, as long as the longest frame.
+// constant returns a vector of a constant's value for every row of the frame.
 func (f *frame) constant(n *node) *vector {
 	v := f.e.constants[n.slot]
 	if v == nil {
@@ -284,9 +277,8 @@ func (e *Evaluator) entriesOf(d *array.Dictionary, c int) (*entries, error) {
 	})
 }
 
-// entriesOfNode returns the values that a node of one column has for the entries of a dictionary. It is
-// nil where there are more entries than rows, or where an entry gives an error, which is one of the
-// expression only if a row has that entry.
+// entriesOfNode returns the values that a node of a single column has for the entries of a dictionary. It returns nil if
+// the dictionary has more entries than rows, or if an entry gives an error: maybe no row has that entry.
 func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node) *entries {
 	dict := d.Dictionary()
 	if dict.Len() > max(d.Len(), vectorRows) {
@@ -304,8 +296,8 @@ func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node) *entries {
 	return made
 }
 
-// entriesIn returns what is kept of a dictionary, or makes it: the values that eval has for its entries,
-// and for NULL.
+// entriesIn returns the values that eval has for the entries of a dictionary, and for NULL: those kept at a place, or
+// new ones.
 func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval func(*frame, arrow.Array) (*vector, error)) (*entries, error) {
 	if old := *place; old != nil && old.of == dict.Data() {
 		return old, old.err
@@ -408,7 +400,7 @@ func orBits(out []uint64, at int, words []uint64, n int) {
 	eachBit(words, n, func(i int) { out[(at+i)>>6] |= 1 << ((at + i) & 63) })
 }
 
-// begin turns the evaluator to a batch, which has the program's columns.
+// begin makes the evaluator read a batch, which has the program's columns.
 func (e *Evaluator) begin(batch arrow.RecordBatch) error {
 	if int(batch.NumCols()) != len(e.program.columns) {
 		return fmt.Errorf("a batch has %d columns, %d were asked for", batch.NumCols(), len(e.program.columns))
@@ -417,15 +409,17 @@ func (e *Evaluator) begin(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Select sets the bits of the rows for which expression i, a condition, is TRUE, and returns how many
-// it has set. The batch has the program's columns; selected has a bit for each row, all 0.
+// Select sets the bits of the rows for which expression i, a condition, is TRUE, and returns their number. The batch has
+// the program's columns; selected has a bit for each row, all 0.
 func (e *Evaluator) Select(ctx context.Context, i int, batch arrow.RecordBatch, selected []byte) (rows int, err error) {
 	if err := e.begin(batch); err != nil {
 		return 0, err
 	}
 	for from, n := 0, int(batch.NumRows()); from < n; {
 		done, err := e.inSteps(from, n-from, func(from, n int) error {
-			trues, err := e.trues(e.program.nodes[i], from, n)
+			f := e.frameOf(from, n, nil)
+			defer e.done(f)
+			trues, err := f.trues(e.program.nodes[i])
 			if err != nil {
 				return err
 			}
@@ -448,16 +442,9 @@ func (e *Evaluator) Select(ctx context.Context, i int, batch arrow.RecordBatch, 
 	return rows, nil
 }
 
-// trues evaluates a condition for some rows, and returns the rows for which it is TRUE.
-func (e *Evaluator) trues(n *node, from, rows int) ([]uint64, error) {
-	f := e.frameOf(from, rows, nil)
-	defer e.done(f)
-	return f.trues(n)
-}
-
-// trues evaluates a condition, and returns the rows for which it is TRUE. Of conditions that are joined by AND and may
-// give errors, each is evaluated for the rows only for which those before are TRUE: a derived table does not have
-// the others, so its user hears of no error of theirs.
+// trues evaluates a condition, and returns the rows for which it is TRUE. A condition that may give errors is evaluated
+// only for the rows for which the conditions before it, joined by AND, are TRUE: a derived table does not have other
+// rows, so its user hears of no error of theirs.
 func (f *frame) trues(n *node) ([]uint64, error) {
 	switch {
 	case n.name == "between" && slices.ContainsFunc(n.args, isNull):
@@ -481,7 +468,10 @@ func (f *frame) trues(n *node) ([]uint64, error) {
 		case f.n:
 			more, err = f.trues(next)
 		default:
-			more, err = f.truesAmong(next, open, count)
+			var v *vector
+			if v, err = f.condition(next, open, count); err == nil {
+				more = f.truesOf(v)
+			}
 		}
 		if err == nil {
 			all := f.e.bitmap(f.n)
@@ -492,15 +482,6 @@ func (f *frame) trues(n *node) ([]uint64, error) {
 		}
 	}
 	return open, err
-}
-
-// truesAmong returns the rows, of count that are selected, for which a condition is TRUE.
-func (f *frame) truesAmong(n *node, selected []uint64, count int) ([]uint64, error) {
-	v, err := f.sub(n, selected, count)
-	if err != nil {
-		return nil, err
-	}
-	return f.truesOf(f.spread(v, selected)), nil
 }
 
 // truesOf returns the rows for which a condition is TRUE.
@@ -525,9 +506,9 @@ func putBits(out []byte, words []uint64, n int) {
 	}
 }
 
-// Eval returns expressions for the rows of a batch from one on, and how many rows these are: fewer than there are where
-// their strings take much memory. The batch has the program's columns. Strings come as dictionaries where an
-// expression's only column does, unless the program is plain.
+// Eval returns the values of the expressions for the rows of a batch from a row on, and the number of these rows: not
+// all rows if the strings take much memory. The batch has the program's columns. Strings are dictionaries where an
+// expression's only column is a dictionary, unless the program is plain.
 func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int) (arrays []arrow.Array, rows int, err error) {
 	if err := e.begin(batch); err != nil {
 		return nil, 0, err
@@ -558,8 +539,8 @@ func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int)
 	return nil, 0, err
 }
 
-// evalAll makes an array of the whole batch or a full builder for each expression, and returns how many rows the
-// builders have.
+// evalAll makes an array of the whole batch or a full builder for each expression, and returns the number of rows of the
+// builders.
 func (e *Evaluator) evalAll(ctx context.Context, from, rows int, arrays []arrow.Array, builders []*builder) (done int, err error) {
 	width := 0 // of the values that are built
 	for i, n := range e.program.nodes {
@@ -611,7 +592,7 @@ func (p *Program) widthOf(i int) int {
 	return 4 // an offset
 }
 
-// evalRows adds the values of some rows to the builders there are; to none after an error.
+// evalRows adds the values of some rows to the builders that are not nil; after an error, to no builder.
 func (e *Evaluator) evalRows(from, n int, builders []*builder) (err error) {
 	f := e.frameOf(from, n, nil)
 	defer e.done(f)
@@ -646,12 +627,11 @@ func (e *Evaluator) evalRows(from, n int, builders []*builder) (err error) {
 	return nil
 }
 
-// manyColumns is how many columns are worth keeping the columns that they are made of until all are made: a vector
-// takes 16 KiB.
+// manyColumns bounds the results whose columns stay loaded until all results are made: a vector takes 16 KiB.
 const manyColumns = 64
 
-// whole returns the array of a node that needs no work row by row: a column, or a string of the entries of
-// a dictionary. It is nil for others.
+// whole returns the array of a node that needs no work row by row: a column, or strings made of the entries of a
+// dictionary. It returns nil for other nodes.
 func (e *Evaluator) whole(n *node) (arrow.Array, error) {
 	if n.column >= 0 {
 		if arr := e.arrays[n.column]; arrow.TypeEqual(arr.DataType(), n.typ.Arrow()) {
@@ -670,7 +650,7 @@ func (e *Evaluator) whole(n *node) (arrow.Array, error) {
 	return nil, nil
 }
 
-// recode returns a dictionary's codes with what its entries, and NULL, have become.
+// recode returns a dictionary's codes with the strings that were made of its entries and of NULL.
 func (e *Evaluator) recode(d *array.Dictionary, made *entries, t Type) (arrow.Array, error) {
 	if made.array == nil {
 		arr, err := textArray(made.values.texts, t)

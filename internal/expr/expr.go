@@ -17,22 +17,22 @@ const (
 	OpConstant            // Value, of type Type
 	OpCall                // function or operator Name of Args
 	OpCast                // Args[0] to Type
-	OpTryCast             // the same, NULL where that fails
+	OpTryCast             // Args[0] to Type, or NULL where that fails
 	OpAggregate           // aggregate function Name of Args; taken out before an expression is bound
 )
 
-// Expr is an expression before it meets a schema. Operators are calls that go by their sign, and
-// CASE a call of "case" with condition and result in turns, and ELSE or nothing.
+// Expr is an expression before it meets a schema. Operators are calls of their sign; CASE is a call of "case", with
+// conditions and results in turns, and perhaps the result of ELSE.
 type Expr struct {
 	Op    Op
-	Name  string
-	Type  Type
-	Value any // nil, bool, int64, float64, decimal128.Num, string or IntervalValue, by Type
+	Name  string // of a column or a function; "" of other forms
+	Type  Type   // of a constant, or the type that a cast leads to
+	Value any    // nil, bool, int64, float64, decimal128.Num, string or IntervalValue, by Type
 	Args  []*Expr
-	At    int // first byte in the text that it was read from, for errors; -1 when there is none
+	At    int // first byte in the text that the expression was read from, for errors; -1 without a text
 
 	Distinct bool    // of an aggregate
-	Filter   *Expr   // of an aggregate; nil when there is none
+	Filter   *Expr   // of an aggregate; nil for all rows
 	OrderBy  []Order // of an aggregate
 }
 
@@ -58,7 +58,7 @@ func (o Order) String() string {
 // IntervalValue is the value of an interval.
 type IntervalValue struct{ Months, Days, Micros int64 }
 
-// Error is an expression that does not suit the columns.
+// Error is the error of an expression that does not suit the columns.
 type Error struct {
 	Message string
 	At      int // first byte of the place in the text, or -1
@@ -99,8 +99,8 @@ func Constant(value any) *Expr {
 	return e
 }
 
-// Number returns the constant that a text denotes: an integer of the narrowest type from INTEGER on that holds
-// it, a decimal with as many digits as are written, or, with an exponent, a double.
+// Number returns the constant that a text denotes: an integer of the narrowest type from INTEGER on that holds it, a
+// decimal with as many digits as are written, or, with an exponent or too many digits, a double.
 func Number(text string) (*Expr, error) {
 	plain := strings.ReplaceAll(text, "_", "")
 	if v, err := strconv.ParseInt(withoutZeros(plain), 0, 64); err == nil {
@@ -134,7 +134,7 @@ func Number(text string) (*Expr, error) {
 	return e, nil
 }
 
-// withoutZeros drops the zeros before a decimal number, which Go would read as octal for them.
+// withoutZeros drops the zeros before a decimal number, which Go would take for an octal one.
 func withoutZeros(number string) string {
 	digits, negative := strings.CutPrefix(number, "-")
 	trimmed := strings.TrimLeft(digits, "0")
@@ -147,8 +147,8 @@ func withoutZeros(number string) string {
 	return trimmed
 }
 
-// Walk calls f for the expression and all below it, outer ones first. It does not enter an expression for which
-// f returns false.
+// Walk calls f for the expression and all its parts, outer parts first. It does not enter an expression for which f
+// returns false.
 func (e *Expr) Walk(f func(*Expr) bool) {
 	if e == nil || !f(e) {
 		return
@@ -162,8 +162,8 @@ func (e *Expr) Walk(f func(*Expr) bool) {
 	}
 }
 
-// Replace returns the expression with parts replaced: those for which f returns another expression, which is
-// not entered.
+// Replace returns the expression in which another expression stands for each part for which f returns one. f is not
+// called for the parts of the other expression.
 func (e *Expr) Replace(f func(*Expr) *Expr) *Expr {
 	if e == nil {
 		return nil
@@ -196,7 +196,7 @@ func (e *Expr) Columns() []string {
 	return names
 }
 
-// Key returns a text that expressions share only if they mean the same: String with all names in quotes, since a
+// Key returns a text that two expressions share only if they mean the same: String with all names in quotes, since a
 // column may be named count(*).
 func (e *Expr) Key() string {
 	return e.Replace(func(x *Expr) *Expr {

@@ -11,11 +11,11 @@ import (
 type Function struct {
 	Name    string // in lower case; of an operator, its sign
 	Aliases []string
-	Section string
+	Section string // of docs/sql.md
 	Usage   string // how a call is written
-	Help    string
-	Example string // an expression, and what it gives
-	Result  string
+	Help    string // what a call gives
+	Example string // an expression of constants
+	Result  string // of Example, as text
 
 	argsMin, argsMax int // argsMax is -1 of any number
 	bind             binding
@@ -63,7 +63,7 @@ func (f *Function) arguments() string {
 	return fmt.Sprintf("%d to %d arguments", f.argsMin, f.argsMax)
 }
 
-// functions are all functions, in the order of the documentation.
+// functions are all functions, in the order of the documentation. They are rows of the tables below.
 var functions []Function
 
 var functionsByName map[string]*Function

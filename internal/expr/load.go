@@ -14,15 +14,15 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// frame is some rows of a batch, at most vectorRows, that an expression is evaluated for.
+// frame is the rows of a batch for which an expression is evaluated.
 type frame struct {
 	e    *Evaluator
-	n    int
-	from int     // the first row, where rows is nil
-	rows []int32 // of the batch; nil where they are neighbours
+	n    int     // number of rows, from 1 to vectorRows
+	from int     // the first row, if rows is nil
+	rows []int32 // the rows of the batch; nil if they are neighbours
 
-	loaded []*vector // by column of the program; nil before it is loaded
-	known  []*vector // by slot, of nodes that stand more than once
+	loaded []*vector // by column of the program; nil before the column is loaded
+	known  []*vector // by slot, the results of nodes that stand more than once; nil if the program has none
 }
 
 // row returns the number in the batch of row i.
@@ -60,7 +60,7 @@ func (f *frame) load(c int) (*vector, error) {
 	return v, f.fill(v, arr, col)
 }
 
-// nulls returns the frame's rows that are NULL in an array.
+// nulls returns the frame's rows that are NULL in an array; nil if no row is NULL.
 func (f *frame) nulls(arr arrow.Array) []uint64 {
 	if arr.NullN() == 0 {
 		return nil
@@ -87,7 +87,7 @@ func (f *frame) nulls(arr arrow.Array) []uint64 {
 	return null
 }
 
-// copyBits sets the bits of the rows of the frame whose bits are set, from offset on.
+// copyBits sets the bits of the frame's rows whose bits are set in packed, where row 0 is at the offset.
 func (f *frame) copyBits(out []uint64, packed []byte, offset int) {
 	if f.rows == nil {
 		to := unsafe.Slice((*byte)(unsafe.Pointer(&out[0])), 8*len(out))
@@ -282,12 +282,12 @@ func fillOffsets[O int32 | int64](f *frame, out []string, offsets []O, bytes []b
 // They are kept until the dictionary changes.
 type entries struct {
 	of     arrow.ArrayData // the dictionary, retained
-	values vector
-	nulls  flags       // values.null
-	truths flags       // values.bits
-	alike  bool        // truths of all entries but NULL are equal, and none is NULL
-	array  arrow.Array // of the values; nil before it is asked for
-	err    error       // of some entry, which maybe no row has
+	values vector          // of any length
+	nulls  flags           // values.null
+	truths flags           // values.bits
+	alike  bool            // truths of all entries but NULL are equal, and no truth is NULL
+	array  arrow.Array     // of the values; nil before recode makes it
+	err    error           // of some entry, which maybe no row has
 }
 
 func (e *entries) release() {
@@ -300,8 +300,8 @@ func (e *entries) release() {
 	}
 }
 
-// checkedCodes returns the codes of the frame's rows, with that of NULL the last of n. They are not to be
-// written to.
+// checkedCodes returns the codes of the frame's rows, each below n; NULL has the code n-1. The caller does not write to
+// the codes.
 func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
 	codes := f.codes(d)
 	null := f.nulls(d)
@@ -321,7 +321,7 @@ func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
 	return codes, nil
 }
 
-// largestEach returns the largest of codes, as unsigned numbers. Four run beside each other.
+// largestEach returns the largest of codes, as unsigned numbers, by four maxima that do not wait for each other.
 func largestEach(codes []int32) uint32 {
 	var a, b, c, d uint32
 	for ; len(codes) >= 4; codes = codes[4:] {
@@ -333,7 +333,7 @@ func largestEach(codes []int32) uint32 {
 	return max(a, b, c, d)
 }
 
-// codes returns the codes of the frame's rows. NULL rows have any.
+// codes returns the codes of the frame's rows; the codes of NULLs are anything.
 func (f *frame) codes(d *array.Dictionary) []int32 {
 	if codes, ok := d.Indices().(*array.Int32); ok {
 		if f.rows == nil {
@@ -385,7 +385,7 @@ func (f *frame) lookUp(d *array.Dictionary, e *entries) (*vector, error) {
 	return v, nil
 }
 
-// gather writes the values of the codes, which are checked: bounds are not looked at again.
+// gather writes the values of the codes. Requires: each code is an index of values; bounds are not checked again.
 func gather[T any](out, values []T, codes []int32) []T {
 	first := unsafe.Pointer(unsafe.SliceData(values))
 	out = out[:len(codes)]
@@ -403,7 +403,7 @@ type flags struct {
 
 func flagsOf(bits []uint64, n int) flags { return flags{bits, bytesOf(bits, n)} }
 
-// gatherBitsEach sets the bits of the rows whose codes, which are checked, have a 1.
+// gatherBitsEach sets the bits of the rows whose codes have a 1. Requires: each code is an index of values.
 func gatherBitsEach(out []uint64, values []uint8, codes []int32) {
 	first := unsafe.Pointer(unsafe.SliceData(values))
 	at := func(code int32) uint64 { return uint64(*(*uint8)(unsafe.Add(first, uintptr(uint32(code))))) }

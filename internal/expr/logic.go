@@ -6,7 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Three-valued logic: a vector of bits and a bitmap of NULLs. A row that is NULL may have any bit.
+// X1: three-valued logic takes a vector of bits and a bitmap of NULLs. A row that is NULL may have any bit.
 
 // either puts a OR b into a.
 func (e *Evaluator) either(a, b *vector) {
@@ -41,8 +41,8 @@ func (f *frame) ownBits(v *vector) *vector {
 	return out
 }
 
-// and evaluates the second condition for the rows that the first leaves open: all of them at once, or,
-// where that may give an error or few are left, those alone. As OR, negated, it takes NOT a AND NOT b.
+// and evaluates the right condition for the rows that the left one leaves open. Negated, it is OR, as the negation of
+// NOT left AND NOT right.
 func (f *frame) and(left, right *node, negated bool) (*vector, error) {
 	a, err := f.eval(left)
 	if err != nil {
@@ -57,20 +57,11 @@ func (f *frame) and(left, right *node, negated bool) (*vector, error) {
 		open[w] = out.bits[w] | out.nullWord(w)
 	}
 	count := countBits(open, f.n)
-	var b *vector
-	switch {
-	case count == 0:
-	case count == f.n || !right.fallible && count > f.n/f.atOnce(right):
-		b, err = f.eval(right)
-	default:
-		if b, err = f.sub(right, open, count); err == nil {
-			b = f.spread(b, open)
+	if count > 0 {
+		b, err := f.condition(right, open, count)
+		if err != nil {
+			return nil, err
 		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if b != nil {
 		b = f.ownBits(b)
 		if negated {
 			b.invert()
@@ -83,8 +74,21 @@ func (f *frame) and(left, right *node, negated bool) (*vector, error) {
 	return out, nil
 }
 
-// atOnce is by how much the rows that a condition is wanted for must be fewer than all for it to be evaluated for
-// them alone. To look up what the entries of a dictionary give takes as long as to gather rows.
+// condition evaluates a condition for the open rows: for all rows at once, or, where that may give an error or few rows
+// are open, for those alone. The condition is FALSE or anything for the other rows.
+func (f *frame) condition(n *node, open []uint64, count int) (*vector, error) {
+	if count == f.n || !n.fallible && count > f.n/f.atOnce(n) {
+		return f.eval(n)
+	}
+	v, err := f.sub(n, open, count)
+	if err != nil {
+		return nil, err
+	}
+	return f.spread(v, open), nil
+}
+
+// atOnce returns k: a condition that is wanted for less than 1/k of the rows is evaluated for these alone. Looking up the
+// values of a dictionary's entries takes as long as gathering rows.
 func (f *frame) atOnce(n *node) int {
 	if n.single >= 0 {
 		if _, ok := f.e.arrays[n.single].(*array.Dictionary); ok {
@@ -94,7 +98,7 @@ func (f *frame) atOnce(n *node) int {
 	return 4
 }
 
-// both puts a AND b into a; b counts where open says so, and a is FALSE elsewhere.
+// both puts a AND b into a. Only the open rows have a value in b; a is FALSE for all other rows.
 func (e *Evaluator) both(a, b *vector, open []uint64) {
 	if a.null == nil && b.null == nil {
 		for w := range a.bits {
@@ -112,7 +116,7 @@ func (e *Evaluator) both(a, b *vector, open []uint64) {
 	a.null = null
 }
 
-// spread puts the values of some rows, those whose bits are set, in their places; the others are FALSE.
+// spread puts the values of the selected rows in their places; all other rows are FALSE.
 func (f *frame) spread(v *vector, selected []uint64) *vector {
 	out := f.e.vector(bitKind, f.n)
 	deposit(out.bits, v.bits, selected, f.n)
@@ -123,7 +127,7 @@ func (f *frame) spread(v *vector, selected []uint64) *vector {
 	return out
 }
 
-// deposit sets, of the rows that are selected, those whose bits among the selected are set.
+// deposit sets the bits of the selected rows: values has a bit for each of them, in order.
 func deposit(out, values, selected []uint64, n int) {
 	next := 0 // of the values
 	for w := range wordsOf(n) {

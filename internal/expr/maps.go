@@ -22,7 +22,7 @@ func unary(n *node, k kind, fn func(f *frame, a, out *vector) error) kernel {
 	}
 }
 
-// binary makes the kernel of a function that fills a vector of a kind, which is NULL where one of two arguments is.
+// binary makes the kernel of a function that fills a vector of a kind, which is NULL where either of two arguments is.
 func binary(n *node, k kind, fn func(f *frame, a, b, out *vector) error) kernel {
 	return func(f *frame) (*vector, error) {
 		a, err := f.eval(n.args[0])
@@ -96,8 +96,8 @@ func map1f[A, R element](n *node, fn func(*Evaluator, A) (R, error)) kernel {
 	})
 }
 
-// setNull makes row i NULL if that is what the error says, and returns any other error. shared is a
-// bitmap that belongs to another vector.
+// setNull makes row i NULL if the error is errNull, and returns any other error. shared is a bitmap that belongs to
+// another vector, or nil.
 func (v *vector) setNull(f *frame, i int, err error, shared []uint64) error {
 	if err != errNull {
 		return err
@@ -153,7 +153,7 @@ func map3f[A, B, C, R element](n *node, fn func(*Evaluator, A, B, C) (R, error))
 	}
 }
 
-// all evaluates all arguments, and returns a vector for the result that is NULL where one of them is.
+// all evaluates all arguments, and returns a vector for the result that is NULL where any argument is.
 func (f *frame) all(n *node, k kind) ([]*vector, *vector, error) {
 	args := make([]*vector, len(n.args))
 	for i, a := range n.args {
@@ -167,7 +167,7 @@ func (f *frame) all(n *node, k kind) ([]*vector, *vector, error) {
 	return args, out, nil
 }
 
-// test1 makes the kernel of a condition on one argument.
+// test1 makes the kernel of a condition on an argument.
 func test1[A element](n *node, fn func(A) bool) kernel {
 	return unary(n, bitKind, func(_ *frame, a, out *vector) error {
 		for i, x := range data[A](a) {

@@ -276,11 +276,11 @@ func (b *binder) castTexts(n *node) {
 		if a.typ.ID == Text {
 			continue
 		}
-		c := &node{typ: typeOf(Text), text: a.text, at: a.at, column: -1, single: -1, args: []*node{a}}
-		if !setCast(c, a.typ, false) {
+		c, ok := b.converted(a, typeOf(Text))
+		if !ok {
 			b.mismatch(n)
 		}
-		n.args[i] = b.finish(c)
+		n.args[i] = c
 	}
 }
 

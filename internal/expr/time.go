@@ -329,9 +329,6 @@ type truncationUnit struct {
 	clock int64
 }
 
-// longest returns how long the unit may be, in microseconds.
-func (u truncationUnit) longest() int64 { return max(u.days*dayMicros, u.clock) }
-
 // truncations are the units of date_trunc: those of whole days by the day, others by their microseconds.
 var truncations = map[string]truncationUnit{
 	"millennium": {days: 366000, day: func(d int64) int64 { return civil{digits.FloorDiv(civilOf(d).year, 1000) * 1000, 1, 1}.days() }},
@@ -365,7 +362,7 @@ func truncation(b *binder, n *node) {
 	n.args = n.args[1:]
 	t := n.args[0].typ
 	b.check(n, Timestamp)
-	n.typ, n.floor = typeOf(Timestamp), unit.longest()
+	n.typ, n.floor = typeOf(Timestamp), max(unit.days*dayMicros, unit.clock) // the longest that the unit may be
 	switch {
 	case t.ID == TimestampTZ:
 		n.typ = t
