@@ -17,7 +17,7 @@ type Clauses struct {
 	Limit *int64 // nil for all rows
 }
 
-// ClauseError is an error in one text of Clauses.
+// ClauseError is an error in a text of Clauses.
 type ClauseError struct {
 	Clause string // by, agg, where, having or order-by
 	Index  int    // in By or Agg
@@ -28,8 +28,9 @@ func (e *ClauseError) Error() string { return e.Clause + ": " + e.Err.Error() }
 
 func (e *ClauseError) Unwrap() error { return e.Err }
 
-// Compose makes one statement over a table of the clauses: SELECT by, agg FROM table WHERE ... GROUP BY by.
-// Its text is theirs, one behind the other, each on lines of its own. Errors are of type *ClauseError.
+// Compose makes a statement of the clauses: SELECT by, agg FROM table WHERE ... GROUP BY by. The
+// statement's text is the texts of the clauses, each on lines of its own. Errors are of type
+// *ClauseError.
 func Compose(table string, c Clauses) (*Select, error) {
 	m := &composer{s: &Select{From: &From{Name: table}}}
 	for i, text := range c.By {
@@ -54,7 +55,9 @@ func Compose(table string, c Clauses) (*Select, error) {
 		m.parse("having", 0, c.Having, parseCondition, func(s *Select) { m.s.Having = s.Where })
 	}
 	if c.OrderBy != "" {
-		m.parse("order-by", 0, c.OrderBy, parseOrder, func(s *Select) { m.s.OrderBy, m.s.OrderAll = s.OrderBy, s.OrderAll })
+		m.parse("order-by", 0, c.OrderBy, parseOrder, func(s *Select) {
+			m.s.OrderBy, m.s.OrderAll = s.OrderBy, s.OrderAll
+		})
 	}
 	if m.err != nil {
 		return nil, m.err
@@ -68,13 +71,15 @@ func Compose(table string, c Clauses) (*Select, error) {
 
 // composer puts texts together.
 type composer struct {
-	s    *Select
-	text strings.Builder
-	err  error
+	s    *Select         // the statement so far
+	text strings.Builder // the text of s
+	err  error           // the first error, after which parse does nothing
 }
 
-// parse reads a text, and moves its places to where it stands in the whole.
-func (m *composer) parse(clause string, index int, text string, parse func(string) (*Select, error), use func(*Select)) {
+// parse reads a text, and moves its places to where it stands in the statement's text.
+func (m *composer) parse(
+	clause string, index int, text string, parse func(string) (*Select, error), use func(*Select),
+) {
 	if m.err != nil {
 		return
 	}

@@ -12,15 +12,17 @@
 //	origin, upper(destination) as dest                                           ParseItems
 //
 // PostgreSQL's own parser reads the text, so that quoting, comments and precedence are SQL's to the
-// letter. What it accepts and a query cannot express (joins, OVER, ...) is an [Error] that points at the
-// place. Names are looked up later, by package plan.
+// letter. Statements that it accepts and a query cannot express (joins, OVER, ...) are an [Error]
+// that points at the place. Names are looked up later, by package plan. script.go holds the text
+// and its tokens, parse.go reads the clauses of the parser's tree, and expression.go its
+// expressions.
 //
 //   - L1 (spelling): an unquoted name keeps the case it is written in, and its length, where
 //     PostgreSQL folds it to lower case and cuts it at 63 bytes: Arrow's columns have both. The tree has
 //     lost the spelling, so names are read from the text at the tree's byte positions.
 //   - L2 (bounds): the parser is recursive C. Text is measured and cut into tokens, which takes no
 //     recursion, and refused when it is too long or its tree may be too deep.
-//   - L3 (dialect): what DuckDB has beside PostgreSQL's SQL (files in quotes behind FROM, GROUP BY ALL, //,
+//   - L3 (dialect): the syntax that DuckDB has beside PostgreSQL's (files in quotes behind FROM, GROUP BY ALL, //,
 //     TRY_CAST, INTERVAL 3 DAYS) is rewritten token by token before the text is parsed; places in errors
 //     are places of the text as it was given.
 //

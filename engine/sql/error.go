@@ -32,7 +32,8 @@ func (e *Error) Error() string {
 	return redact.Text(e.Message) + "\n    " + line + "\n    " + strings.Repeat(" ", column) + "^"
 }
 
-// lineRunesMax is how many runes of a line are shown on either side of the place: both sides fit 80 columns.
+// lineRunesMax is how many runes of a line are shown on either side of the place: both sides fit 80
+// columns.
 const lineRunesMax = 35
 
 // line returns the line around the place, cut where it is long, and the place's column in it as a

@@ -40,10 +40,14 @@ func callAt(at int, name string, args ...*expr.Expr) *expr.Expr {
 }
 
 // boolNames are the names of the operators of truth values.
-var boolNames = map[pg.BoolExprType]string{pg.BoolExprType_AND_EXPR: "and", pg.BoolExprType_OR_EXPR: "or", pg.BoolExprType_NOT_EXPR: "not"}
+var boolNames = map[pg.BoolExprType]string{
+	pg.BoolExprType_AND_EXPR: "and", pg.BoolExprType_OR_EXPR: "or", pg.BoolExprType_NOT_EXPR: "not",
+}
 
 // nullNames are the names of the tests for NULL.
-var nullNames = map[pg.NullTestType]string{pg.NullTestType_IS_NULL: "is null", pg.NullTestType_IS_NOT_NULL: "is not null"}
+var nullNames = map[pg.NullTestType]string{
+	pg.NullTestType_IS_NULL: "is null", pg.NullTestType_IS_NOT_NULL: "is not null",
+}
 
 // truthNames are the names of the tests of truth values.
 var truthNames = map[pg.BoolTestType]string{
@@ -86,7 +90,7 @@ func (p *statements) expr(node *pg.Node) *expr.Expr {
 	return nil
 }
 
-// locationOf returns the place of a node in the parsed text, or 0 of a node without.
+// locationOf returns the place of a node in the parsed text, or 0 if the node has none.
 func locationOf(node *pg.Node) int32 {
 	if node == nil {
 		return 0
@@ -104,11 +108,11 @@ func locationOf(node *pg.Node) int32 {
 // checkQualifier refuses a name in parts whose first is not the table's.
 func (p *statements) checkQualifier(ref *pg.ColumnRef) {
 	fields := ref.GetFields()
-	if len(fields) > 1 && (len(fields) > 2 || !slices.ContainsFunc(p.qualifiers, func(q string) bool {
-		return strings.EqualFold(q, fields[0].GetString_().GetSval())
-	})) {
-		p.fail(p.offset(ref.GetLocation()), `not supported: a name in parts; a column with a dot in its name is written "a.b"`)
+	known := func(q string) bool { return strings.EqualFold(q, fields[0].GetString_().GetSval()) }
+	if len(fields) == 1 || len(fields) == 2 && slices.ContainsFunc(p.qualifiers, known) {
+		return
 	}
+	p.fail(p.offset(ref.GetLocation()), `not supported: a name in parts; a column with a dot in its name is written "a.b"`)
 }
 
 func (p *statements) columnRef(ref *pg.ColumnRef) *expr.Expr {
@@ -270,7 +274,7 @@ func (p *statements) plainOperator(e *pg.A_Expr, sign string) *expr.Expr {
 func (p *statements) like(e *pg.A_Expr, name string) *expr.Expr {
 	plain := strings.TrimPrefix(name, "not ")
 	args := []*pg.Node{e.GetLexpr(), e.GetRexpr()}
-	if call := e.GetRexpr().GetFuncCall(); call != nil && len(call.GetFuncname()) == 2 && lastName(call.GetFuncname()) == "like_escape" {
+	if call := e.GetRexpr().GetFuncCall(); len(call.GetFuncname()) == 2 && lastName(call.GetFuncname()) == "like_escape" {
 		args = append(args[:1], call.GetArgs()...)
 	}
 	return negatedIf(p.call(plain, e.GetLocation(), args...), plain != name)
@@ -297,7 +301,7 @@ func (p *statements) caseExpr(c *pg.CaseExpr) *expr.Expr {
 // syntaxNames are the functions that SQL's own forms of calls are parsed to.
 var syntaxNames = map[string]string{"btrim": "trim", "position": "strpos", "extract": "date_part"}
 
-// funcCall reads a call: of an aggregate function if one has the name, else of a function.
+// funcCall reads a call of a function, or of an aggregate function if no function has the name.
 func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 	at := p.offset(call.GetLocation())
 	name := lastName(call.GetFuncname())
@@ -348,7 +352,8 @@ func (p *statements) aggregateCall(call *pg.FuncCall, name string) *expr.Expr {
 		switch {
 		case !ok:
 			p.fail(at, "not supported: %s with WITHIN GROUP", name)
-		case len(order) > 1 || by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC || by.GetSortbyDir() == pg.SortByDir_SORTBY_USING ||
+		case len(order) > 1,
+			by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC, by.GetSortbyDir() == pg.SortByDir_SORTBY_USING,
 			by.GetSortbyNulls() != pg.SortByNulls_SORTBY_NULLS_DEFAULT:
 			p.fail(p.findToken(pg.Token_ORDER, at), "not supported: this order; want one column, ascending")
 		}
@@ -365,7 +370,7 @@ func (p *statements) aggregateCall(call *pg.FuncCall, name string) *expr.Expr {
 	return x
 }
 
-// findToken returns the place of the first token of a kind from a place on, or that place.
+// findToken returns the place of the first token of a kind from a place on, or the latter place.
 func (p *statements) findToken(kind pg.Token, at int) int {
 	for _, t := range p.tokens {
 		if int(t.Start) >= at && t.Token == kind {

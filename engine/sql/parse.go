@@ -12,7 +12,7 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-// Parse reads one statement. Names are not looked up. Errors are of type *Error.
+// Parse reads a statement. Names are not looked up. Errors are of type *Error.
 func Parse(text string) (*Select, error) {
 	return parseClause(text, "", func(*Select) bool { return true })
 }
@@ -20,7 +20,9 @@ func Parse(text string) (*Select, error) {
 // ParseItems reads a list of expressions, each with an alias or none, as it stands behind SELECT:
 // `a + 1 as b, count(*)`. The Select has nothing but items.
 func ParseItems(text string) (*Select, error) {
-	return parseClause(text, "SELECT ", func(s *Select) bool { return !s.Distinct && s.From == nil && s.Where == nil && s.endsAtWhere() })
+	return parseClause(text, "SELECT ", func(s *Select) bool {
+		return !s.Distinct && s.From == nil && s.Where == nil && s.endsAtWhere()
+	})
 }
 
 // parseCondition reads a condition, as it stands behind WHERE or HAVING.
@@ -30,15 +32,19 @@ func parseCondition(text string) (*Select, error) {
 
 // parseOrder reads what stands behind ORDER BY.
 func parseOrder(text string) (*Select, error) {
-	return parseClause(text, "SELECT 1 ORDER BY ", func(s *Select) bool { return s.Limit == nil && s.Offset == nil })
+	return parseClause(text, "SELECT 1 ORDER BY ", (*Select).endsAtOrder)
 }
 
 // endsAtWhere says whether a statement has no clause behind WHERE.
 func (s *Select) endsAtWhere() bool {
-	return s.GroupBy == nil && !s.GroupAll && s.Having == nil && s.OrderBy == nil && s.OrderAll == nil && s.Limit == nil && s.Offset == nil
+	return s.GroupBy == nil && !s.GroupAll && s.Having == nil && s.OrderBy == nil && s.OrderAll == nil && s.endsAtOrder()
 }
 
-// parseClause reads a statement, or a part of one, put behind a prefix, beside which nothing may stand.
+// endsAtOrder says whether a statement has no clause behind ORDER BY.
+func (s *Select) endsAtOrder() bool { return s.Limit == nil && s.Offset == nil }
+
+// parseClause reads a text, put behind a prefix, as a statement for which alone returns true: no
+// further clause stands in the text.
 func parseClause(text, prefix string, alone func(*Select) bool) (read *Select, err error) {
 	s, err := newScript(text, prefix)
 	if err != nil {
@@ -77,8 +83,8 @@ func (s *script) stray() error {
 	return errorAt(s.text, 0, "not supported: more than one clause here")
 }
 
-// statements turns a parser's tree into a Select. It ends at the first error: fail panics with an *Error, and caught
-// makes that the error of a statement.
+// statements turns a parser's tree into a Select. It ends at the first error: fail panics with an
+// *Error, and caught makes that the error of a statement.
 type statements struct {
 	*script
 	qualifiers []string           // names by which columns may be qualified, of the statement at hand
@@ -341,8 +347,8 @@ func (p *statements) items(list []*pg.Node) []Item {
 		target := node.GetResTarget()
 		it := &items[i]
 		it.At = p.offset(target.GetLocation())
-		if ref := target.GetVal().GetColumnRef(); ref != nil && ref.GetFields()[len(ref.GetFields())-1].GetAStar() != nil {
-			p.checkQualifier(ref)
+		if f := target.GetVal().GetColumnRef().GetFields(); len(f) > 0 && f[len(f)-1].GetAStar() != nil {
+			p.checkQualifier(target.GetVal().GetColumnRef())
 			continue
 		}
 		if it.Expr = p.expr(target.GetVal()); it.Expr.At < 0 {
@@ -359,7 +365,8 @@ func (p *statements) items(list []*pg.Node) []Item {
 var itemEnds = []pg.Token{pg.Token_ASCII_44, pg.Token_ASCII_59, pg.Token_ASCII_41, pg.Token_FROM, pg.Token_WHERE,
 	pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT}
 
-// alias returns the alias of the item that begins at a place, which is its last word, as it is spelled.
+// alias returns the alias of the item that begins at a place, which is its last word, as it is
+// spelled.
 func (p *statements) alias(at int, parsed string) string {
 	depth := 0
 	for i := p.at[int32(at)]; i < len(p.tokens); i++ {
@@ -414,7 +421,7 @@ const setsMax = 64
 
 // groupingSets returns the sets that GROUPING SETS, ROLLUP or CUBE stand for.
 func (p *statements) groupingSets(set *pg.GroupingSet, at int) [][]*expr.Expr {
-	var columns [][]*expr.Expr // one of a parenthesised list
+	var columns [][]*expr.Expr // an element may be a list in parentheses
 	var sets [][]*expr.Expr
 	for _, node := range set.GetContent() {
 		if inner := node.GetGroupingSet(); inner != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/pganalyze/pg_query_go/v6/parser"
 )
 
-// script is a statement's text, as it was given and as PostgreSQL's parser gets it: what DuckDB has
-// beside PostgreSQL's SQL is rewritten, token by token, and its place remembered. L3.
+// script is a statement's text, as it was given and as PostgreSQL's parser gets it: the words that
+// DuckDB has beside PostgreSQL's SQL are rewritten, token by token, and their places remembered.
+// L3.
 type script struct {
 	text   string
 	tokens []*pg.ScanToken // without comments
@@ -26,15 +27,15 @@ type script struct {
 	marks  map[int]string // mark of a rewritten word, by the offset of its first byte in text
 }
 
-// origin says which byte of the text a byte of the parsed text comes from. The bytes up to the next origin follow one
-// another in both texts.
+// origin says which byte of the text a byte of the parsed text comes from. The bytes up to the next
+// origin follow one another in both texts.
 type origin struct{ parsed, text int }
 
 // textBytesMax bounds the text. L2.
 const textBytesMax = 256 << 10 // thousands of calls
 
-// L2: the depth of the tree that a statement may have at most. The C parser was seen to manage 4,000
-// levels of every kind but two, which it refuses.
+// L2: the depth of the tree that a statement may have at most. The C parser was seen to manage
+// 4,000 levels of every kind but two, which it refuses.
 const depthMax = 1000
 
 // The words that DuckDB's SQL has and PostgreSQL's parser does not, as they are marked.
@@ -119,8 +120,8 @@ func byteOfRune(text string, n int) int {
 	return len(text)
 }
 
-// checkDepth refuses a text whose tree may be deeper than the parser's stack: a level is at most as deep as it
-// has tokens between commas and the like.
+// checkDepth refuses a text whose tree may be deeper than the parser's stack: a level is at most as
+// deep as the number of its tokens between commas, AND, FROM and the like.
 func (s *script) checkDepth() error {
 	stack := []int{0} // tokens of each open level
 	depth := 0        // the sum of the stack
@@ -138,12 +139,14 @@ func (s *script) checkDepth() error {
 			pg.Token_FROM, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER:
 			depth -= stack[top]
 			stack[top] = 0
-		case pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT, pg.Token_JOIN, pg.Token_OVER, pg.Token_WINDOW, pg.Token_LATERAL_P:
+		case pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT, pg.Token_JOIN, pg.Token_OVER, pg.Token_WINDOW,
+			pg.Token_LATERAL_P:
 			return errorAt(s.text, int(t.Start), "not supported: %s", strings.ToUpper(s.word(t)))
 		}
 		stack[len(stack)-1]++
 		if depth++; depth > depthMax || len(stack) > depthMax {
-			return errorAt(s.text, int(t.Start), "not supported: an expression of more than %d words and signs, or nested as deep", depthMax)
+			return errorAt(s.text, int(t.Start),
+				"not supported: an expression of more than %d words and signs, or nested as deep", depthMax)
 		}
 	}
 	return nil
@@ -152,7 +155,7 @@ func (s *script) checkDepth() error {
 // word returns a token as it is written.
 func (s *script) word(t *pg.ScanToken) string { return s.text[t.Start:t.End] }
 
-// token returns the token at an index, or one that is none of SQL's.
+// token returns the token at an index, or an empty token at the end of the text.
 func (s *script) token(i int) *pg.ScanToken {
 	if i < 0 || i >= len(s.tokens) {
 		return &pg.ScanToken{Start: int32(len(s.text)), End: int32(len(s.text))}
@@ -160,6 +163,7 @@ func (s *script) token(i int) *pg.ScanToken {
 	return s.tokens[i]
 }
 
+// isWord says whether the token at an index is a word, in any case.
 func (s *script) isWord(i int, word string) bool { return strings.EqualFold(s.word(s.token(i)), word) }
 
 // rewrite builds the parsed text.
@@ -203,7 +207,8 @@ func (s *script) takesFrom(i int) bool {
 	return false
 }
 
-// replacement returns the text that is parsed in place of one or more tokens; "" for the token itself.
+// replacement returns the text that is parsed in place of the next tokens, and their number; "" for
+// the token itself.
 func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 	t := s.tokens[i]
 	at := int(t.Start)
@@ -236,7 +241,8 @@ func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 		}
 	case pg.Token_ASCII_91:
 		switch s.token(i - 1).Token {
-		case pg.Token_ASCII_40, pg.Token_ASCII_44, pg.Token_ASCII_61, pg.Token_COLON_EQUALS, pg.Token_EQUALS_GREATER, pg.Token_ASCII_58:
+		case pg.Token_ASCII_40, pg.Token_ASCII_44, pg.Token_ASCII_61, pg.Token_COLON_EQUALS, pg.Token_EQUALS_GREATER,
+			pg.Token_ASCII_58:
 			return "ARRAY[", 1
 		}
 	case tokenOpenBrace:
@@ -259,7 +265,8 @@ func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 // endsClause says whether an element of GROUP BY or ORDER BY ends before a token.
 func (s *script) endsClause(i int) bool {
 	switch s.token(i).Token {
-	case 0, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_ASCII_41, pg.Token_ASCII_59, pg.Token_ASC, pg.Token_DESC, pg.Token_NULLS_LA:
+	case 0, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_ASCII_41, pg.Token_ASCII_59,
+		pg.Token_ASC, pg.Token_DESC, pg.Token_NULLS_LA:
 		return true
 	}
 	return s.isWord(i, "nulls")
@@ -276,14 +283,16 @@ func (s *script) interval(i int) (text string, taken int) {
 	default:
 		return "", 1
 	}
-	if !slices.Contains(intervalWords, strings.TrimSuffix(strings.ToLower(s.word(unit)), "s")) || strings.ContainsAny(value, `'\`) {
+	word := strings.TrimSuffix(strings.ToLower(s.word(unit)), "s")
+	if !slices.Contains(intervalWords, word) || strings.ContainsAny(value, `'\`) {
 		return "", 1
 	}
 	return fmt.Sprintf("INTERVAL '%s %s'", value, s.word(unit)), 3
 }
 
 // intervalWords are the units that may stand behind the number of an interval.
-var intervalWords = []string{"year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond", "decade", "century", "millennium"}
+var intervalWords = []string{"millennium", "century", "decade", "year", "quarter", "month", "week", "day",
+	"hour", "minute", "second", "millisecond", "microsecond"}
 
 // offset turns a byte of the parsed text into one of the text.
 func (s *script) offset(parsed int32) int {
@@ -310,7 +319,8 @@ func (s *script) parse() (*pg.SelectStmt, error) {
 	case len(stmts) > 1:
 		return nil, errorAt(s.text, s.offset(stmts[1].GetStmtLocation()), "not supported: more than one statement")
 	case stmts[0].GetStmt().GetSelectStmt() == nil:
-		return nil, errorAt(s.text, int(s.tokens[0].Start), "not supported: %s; want SELECT", strings.ToUpper(s.word(s.tokens[0])))
+		first := s.tokens[0]
+		return nil, errorAt(s.text, int(first.Start), "not supported: %s; want SELECT", strings.ToUpper(s.word(first)))
 	default:
 		return stmts[0].GetStmt().GetSelectStmt(), nil
 	}
@@ -327,7 +337,8 @@ func (s *script) syntaxError(err error) error {
 	at := s.offset(int32(byteOfRune(s.parsed, parseErr.Cursorpos-1)))
 	i, ok := s.at[int32(at)]
 	if before := s.token(i - 1); ok && before.KeywordKind == pg.KeywordKind_RESERVED_KEYWORD {
-		if list := s.token(i - 2).Token; list == pg.Token_SELECT || list == pg.Token_ASCII_44 { // the word before is meant
+		// The word before is meant.
+		if list := s.token(i - 2).Token; list == pg.Token_SELECT || list == pg.Token_ASCII_44 {
 			i, at = i-1, int(before.Start)
 		}
 	}
@@ -335,13 +346,15 @@ func (s *script) syntaxError(err error) error {
 	case ok && s.tokens[i].KeywordKind == pg.KeywordKind_RESERVED_KEYWORD:
 		word := s.word(s.tokens[i])
 		message += ": " + word + " is a word of SQL; a column of that name is written \"" + word + `"`
-	case ok && strings.Contains("/.~-", s.word(s.tokens[i])[:1]) && (s.token(i-1).Token == pg.Token_FROM || s.token(i-2).Token == pg.Token_FROM):
+	case ok && strings.Contains("/.~-", s.word(s.tokens[i])[:1]) &&
+		(s.token(i-1).Token == pg.Token_FROM || s.token(i-2).Token == pg.Token_FROM):
 		message += "; a file is written in single quotes: FROM 'name.parquet'"
 	}
 	return errorAt(s.text, at, "%s", message)
 }
 
-// spelled returns a name as the text has it at a place (L1); parsed is the name that PostgreSQL read.
+// spelled returns a name as the text has it at a place (L1); parsed is the name that PostgreSQL
+// read.
 func (s *script) spelled(at int, parsed string) string {
 	i, ok := s.at[int32(at)]
 	if !ok || s.tokens[i].Token == pg.Token_UIDENT { // U&"\00e9" is decoded by the parser alone

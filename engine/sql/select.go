@@ -7,7 +7,7 @@ type Select struct {
 	Text     string
 	Distinct bool
 	Items    []Item
-	From     *From // nil of a statement without FROM, which has one row
+	From     *From // nil of a statement without FROM, which has a single row
 	Where    *expr.Expr
 	GroupBy  []GroupElement
 	GroupAll bool // GROUP BY ALL: by every item without an aggregate
@@ -18,27 +18,28 @@ type Select struct {
 	Offset   *expr.Expr
 }
 
-// Item is one element of the list behind SELECT.
+// Item is an element of the list behind SELECT.
 type Item struct {
 	Expr *expr.Expr // nil of *
-	Name string     // its alias, or ""
+	Name string     // the alias, or ""
 	At   int
 }
 
-// From is what a statement reads.
+// From is a table or files that a statement reads.
 type From struct {
 	At    int
 	Name  string  // of a table, or the first pattern of files
-	File  bool    // it is files
-	Query *Select // a derived table; of a CTE too
-	Alias string
+	File  bool    // files, not a table
+	Query *Select // the statement of a derived table or of a CTE; nil of other tables and of files
+	Alias string  // or ""
 
-	Function string   // read_csv, read_parquet or "": how files are read
-	Files    []string // the patterns, of a file
-	Options  []Option
+	Function string   // read_csv or read_parquet, by which files are read; "" if the files are no call
+	Files    []string // the patterns of files; nil of a table
+	Options  []Option // of Function
 }
 
-// Option is a named argument of read_csv: a constant, a list of constants, or a struct of named constants.
+// Option is a named argument of read_csv: a constant, a list of constants, or a struct of named
+// constants.
 type Option struct {
 	Name  string     // in lower case
 	Value *expr.Expr // nil of a list and of a struct
@@ -71,7 +72,7 @@ type GroupElement struct {
 	At   int
 }
 
-// Order is one element of ORDER BY.
+// Order is an element of ORDER BY.
 type Order = expr.Order
 
 // ErrorAt returns an error that points at a byte of the statement's text.

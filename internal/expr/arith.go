@@ -44,8 +44,8 @@ func wideFits(v wide, t Type) bool {
 	return true
 }
 
-// intOperator is an operator on integers, and on decimals as integers: for all rows at once, with results that may be
-// wrong, and for a single row, exactly.
+// intOperator is an operator on integers, and on decimals as integers: for all rows at once, with
+// results that may be wrong, and for a single row, exactly.
 type intOperator struct {
 	sign string
 	// all computes every row. It returns whether some result may be wrong, or outside the type.
@@ -89,8 +89,9 @@ func mulAll(out, a, b []int64, low, high int64) bool {
 	return !safe || low != math.MinInt64 && outside < 0
 }
 
-// multiplyEach multiplies row by row. sizes have the bits of all numbers of a and of b, where the bits of negative
-// numbers are flipped; outside is negative if a product, of 64 bits, is not from low to high.
+// multiplyEach multiplies row by row. sizes have the bits of all numbers of a and of b, where the
+// bits of negative numbers are flipped; outside is negative if a product, of 64 bits, is not from
+// low to high.
 func multiplyEach(out, a, b []int64, low, high int64) (sizes [2]uint64, outside int64) {
 	a, b = a[:len(out)], b[:len(out)]
 	for i := range out {
@@ -162,7 +163,8 @@ func overflow(n *node, sign string, a, b wide) error {
 		n.text, a.ToString(int32(scale(0))), sign, b.ToString(int32(scale(1))), n.typ)
 }
 
-// floatArithmetic makes the kernel of an operator on doubles; results of type FLOAT are rounded to it.
+// floatArithmetic makes the kernel of an operator on doubles; results of type FLOAT are rounded to
+// it.
 func floatArithmetic(op string, n *node) kernel {
 	return binary(n, floatKind, func(f *frame, a, b, out *vector) error {
 		x, y, z := a.floats[:f.n], b.floats[:f.n], out.floats[:f.n]
@@ -260,7 +262,8 @@ func arithmetic(op intOperator) binding {
 	}
 }
 
-// integerType is the type of arithmetic on two integers. A constant takes the type of the other operand if it fits that.
+// integerType is the type of arithmetic on two integers. A constant takes the type of the other
+// operand if it fits that.
 func (n *node) integerType(x, y Type) Type {
 	left, right := n.args[0], n.args[1]
 	switch {
@@ -280,8 +283,8 @@ func (n *node) textAsDouble(t, other Type) Type {
 	return t
 }
 
-// integerResult is the type of arithmetic on two integers: the wider type, or, where that is unsigned and the other is
-// not, a type that is wider than both.
+// integerResult is the type of arithmetic on two integers: the wider type, or, where that is
+// unsigned and the other is not, a type that is wider than both.
 func integerResult(x, y Type) Type {
 	if x.unsigned() && y.signed() {
 		x, y = y, x
@@ -297,15 +300,16 @@ func integerResult(x, y Type) Type {
 	return typeOf(Int64)
 }
 
-// decimalArithmetic binds an operator on decimals. If the exact result may have more digits than 64 bits hold, but no
-// operand has, the result stays in 64 bits, and an overflow is an error.
+// decimalArithmetic binds an operator on decimals. If the exact result may have more digits than 64
+// bits hold, but no operand has, the result stays in 64 bits, and an overflow is an error.
 func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) {
 	px, sx, py, sy := int(x.Precision), int(x.Scale), int(y.Precision), int(y.Scale)
 	var precision, scale int
 	if op.sign == "*" {
 		precision, scale = px+py, sx+sy
 		if scale > digitsMax {
-			b.fail(n.at, "%s: the product has %d digits after the decimal point, a decimal at most %d", n.text, scale, digitsMax)
+			b.fail(n.at, "%s: the product has %d digits after the decimal point, a decimal at most %d",
+				n.text, scale, digitsMax)
 		}
 	} else {
 		scale = max(sx, sy)
@@ -353,8 +357,8 @@ func division(b *binder, n *node) {
 	b.castArgs(n, n.typ)
 }
 
-// MeanOfParts is the function of a sum and of the number of its terms that gives their mean, as avg does: rounded once,
-// where / rounds the sum first. A plan writes it, no statement can.
+// MeanOfParts is the function of a sum and of the number of its terms that gives their mean, as avg
+// does: rounded once, where / rounds the sum first. A plan writes it, no statement can.
 const MeanOfParts = "mean of parts"
 
 func meanOfParts(b *binder, n *node) {
@@ -561,8 +565,8 @@ func bitwise(sign string) binding {
 	}
 }
 
-// bitsOf computes an operator of bitwise on two values of a type of so many bits. It returns false where << passes the
-// largest value of the type.
+// bitsOf computes an operator of bitwise on two values of a type of so many bits. It returns false
+// where << passes the largest value of the type.
 func bitsOf[T int64 | uint64](sign string, a, b, high T, width int) (T, bool) {
 	switch sign {
 	case "&":

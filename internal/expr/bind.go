@@ -44,11 +44,12 @@ func BindCondition(schema *arrow.Schema, e *Expr) (p *Program, err error) {
 // depthMax bounds the recursion over an expression.
 const depthMax = 1000
 
-// binding gives a node, whose arguments are bound, its type and its kernel. It may cast the arguments.
+// binding gives a node, whose arguments are bound, its type and its kernel. It may cast the
+// arguments.
 type binding func(b *binder, n *node)
 
-// binder binds the expressions of a program. Its methods and bindings end at the first error: fail panics with an
-// *Error, and caught makes that the error of Bind.
+// binder binds the expressions of a program. Its methods and bindings end at the first error: fail
+// panics with an *Error, and caught makes that the error of Bind.
 type binder struct {
 	schema  *arrow.Schema
 	program *Program
@@ -117,9 +118,11 @@ func (b *binder) bind(e *Expr, depth int) *node {
 	return n
 }
 
-// UnknownFunction is the error of a call of a function that does not exist, or that is an aggregate function.
+// UnknownFunction is the error of a call of a function that does not exist, or that is an aggregate
+// function.
 func UnknownFunction(e *Expr) *Error {
-	return errorAt(e.At, "no function is named %s%s", e.Name, nearest.Offer(e.Name, append(functionNames(), query.FuncNames()...)))
+	offer := nearest.Offer(e.Name, append(functionNames(), query.FuncNames()...))
+	return errorAt(e.At, "no function is named %s%s", e.Name, offer)
 }
 
 // call binds a function or an operator.
@@ -144,8 +147,8 @@ func (b *binder) call(e *Expr, n *node) *node {
 // ofIntervals are the operators that take intervals.
 var ofIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*"}
 
-// nullOfNull are the operators that are NULL if an operand is the constant NULL. The other operand is not evaluated, as
-// in DuckDB, so it gives no error.
+// nullOfNull are the operators that are NULL if an operand is the constant NULL. The other operand
+// is not evaluated, as in DuckDB, so it gives no error.
 var nullOfNull = []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "//"}
 
 // finish notes which columns a node reads, and folds the node if it reads only constants.
@@ -190,7 +193,8 @@ func (b *binder) newSlot() int {
 	return b.program.slots - 1
 }
 
-// fold turns a node over constants into a constant, unless the node gives an error: maybe no row reaches it.
+// fold turns a node over constants into a constant, unless the node gives an error: maybe no row
+// reaches it.
 func (b *binder) fold(n *node) {
 	if n.eval == nil {
 		return
@@ -212,7 +216,8 @@ func (b *binder) evaluator() *Evaluator {
 	return b.folder
 }
 
-// once evaluates a node whose arguments are constants, for one row. The vector is valid until the next call.
+// once evaluates a node whose arguments are constants, for one row. The vector is valid until the
+// next call.
 func (b *binder) once(n *node) (*vector, error) {
 	e := b.evaluator()
 	e.constants = append(e.constants, make([]*vector, b.program.slots-len(e.constants))...)
@@ -243,7 +248,9 @@ func (v *vector) value(k kind, i int) any {
 }
 
 func (b *binder) constant(t Type, value any) *node {
-	return &node{typ: t, text: constantText(t, value), at: -1, column: -1, single: -1, isConst: true, value: value, slot: b.newSlot()}
+	return &node{
+		typ: t, text: constantText(t, value), at: -1, column: -1, single: -1, isConst: true, value: value, slot: b.newSlot(),
+	}
 }
 
 // column binds a column.
@@ -283,8 +290,9 @@ func (b *binder) word(n *node, i int) string {
 	return text
 }
 
-// check requires arguments to be strings, integers, numbers or points in time: the types are Text, Int64, Float64, and
-// Timestamp or Date. NULL is all of these, and a string constant may stand for a number or a point in time.
+// check requires arguments to be strings, integers, numbers or points in time: the types are Text,
+// Int64, Float64, and Timestamp or Date. NULL is all of these, and a string constant may stand for
+// a number or a point in time.
 func (b *binder) check(n *node, types ...TypeID) {
 	for i, a := range n.args {
 		t := a.typ
@@ -334,8 +342,9 @@ func (b *binder) unifyArgs(n *node) Type {
 	return b.unify(n, all)
 }
 
-// unify casts some arguments to the type that they have in common, and returns that. A string constant takes the type
-// of the others, and where a column of strings meets another type the strings are read as values of that.
+// unify casts some arguments to the type that they have in common, and returns that. A string
+// constant takes the type of the others, and where a column of strings meets another type the
+// strings are read as values of that.
 func (b *binder) unify(n *node, which []int) Type {
 	var t Type
 	var holder *node
@@ -366,15 +375,15 @@ func (b *binder) unify(n *node, which []int) Type {
 	return t
 }
 
-// intConstant says whether a node is an integer literal, which takes the type of the other operand if that type holds
-// the integer.
+// intConstant says whether a node is an integer literal, which takes the type of the other operand
+// if that type holds the integer.
 func (n *node) intConstant() bool { return n.literal && n.value != nil && n.typ.integer() }
 
 // textConstant says whether a node is a string literal, which takes the type of the other operand.
 func (n *node) textConstant() bool { return n.literal && n.value != nil && n.typ.ID == Text }
 
-// constantBeside says whether the node that gave a type so far was an integer constant that the other
-// type holds.
+// constantBeside says whether the node that gave a type so far was an integer constant that the
+// other type holds.
 func (n *node) constantBeside(t, other Type) bool {
 	return n != nil && n.intConstant() && n.typ == t && other.integer() && fitsType(n.value, other)
 }

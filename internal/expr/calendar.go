@@ -41,8 +41,8 @@ func civilOf(days int64) civil {
 // midnight returns the moment at which the day begins that is days after 1970-01-01.
 func midnight(days int64) time.Time { return time.Unix(days*(dayMicros/secondMicros), 0).UTC() }
 
-// days is the inverse of civilOf. Years are counted from March, so that a leap day is the last day of a year. time.Date
-// takes 1.7 times as long (BenchmarkCalendar).
+// days is the inverse of civilOf. Years are counted from March, so that a leap day is the last day
+// of a year. time.Date takes 1.7 times as long (BenchmarkCalendar).
 func (c civil) days() int64 {
 	year, month := c.year, c.month-3
 	if month < 0 {
@@ -52,6 +52,12 @@ func (c civil) days() int64 {
 	era := digits.FloorDiv(year, yearsPerEra)
 	y := year - era*yearsPerEra
 	return era*daysPerEra + y*365 + y/4 - y/100 + (153*month+2)/5 + c.day - 1 - eraEpoch
+}
+
+// valid says whether there is such a day, in a year up to yearMax.
+func (c civil) valid() bool {
+	return c.year >= -yearMax && c.year <= yearMax && c.month >= 1 && c.month <= 12 &&
+		c.day >= 1 && c.day <= daysInMonth(c.year, c.month)
 }
 
 func isLeap(year int64) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
@@ -110,7 +116,8 @@ func parseDate(text string) (days int64, ok bool) {
 	return days, ok
 }
 
-// cutDate reads year-month-day at the beginning of a text, and returns the rest; the whole text if it is no date.
+// cutDate reads year-month-day at the beginning of a text, and returns the rest; the whole text if
+// it is no date.
 func cutDate(text string) (days int64, rest string, ok bool) {
 	negative := strings.HasPrefix(text, "-")
 	year, rest, ok := cutNumber(strings.TrimPrefix(text, "-"), 6)
@@ -126,10 +133,11 @@ func cutDate(text string) (days int64, rest string, ok bool) {
 	if negative {
 		year = -year
 	}
-	if !ok2 || year > yearMax || year < -yearMax || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month) {
+	c := civil{year, month, day}
+	if !ok2 || !c.valid() {
 		return 0, text, false
 	}
-	return civil{year, month, day}.days(), rest, true
+	return c.days(), rest, true
 }
 
 // cutNumber reads up to digitsMax digits.
@@ -148,14 +156,15 @@ func parseTimestamp(text string) (micros int64, ok bool) {
 	return days*dayMicros + clock - offset, ok && dated
 }
 
-// parseTime reads a time of day; a date may stand before it, or alone, and is dropped, as an offset behind it is.
+// parseTime reads a time of day; a date may stand before it, or alone, and is dropped, as an offset
+// behind it is.
 func parseTime(text string) (micros int64, ok bool) {
 	_, micros, _, _, ok = parseMoment(text)
 	return micros, ok
 }
 
-// parseMoment reads a date, or a time of day up to 24:00, or a date and a time of day. An offset from UTC may stand
-// behind the time of day. dated says whether the text begins with a date.
+// parseMoment reads a date, or a time of day up to 24:00, or a date and a time of day. An offset
+// from UTC may stand behind the time of day. dated says whether the text begins with a date.
 func parseMoment(text string) (days, clock, offset int64, dated, ok bool) {
 	days, rest, dated := cutDate(strings.TrimSpace(text))
 	switch {
@@ -175,8 +184,8 @@ func parseMoment(text string) (days, clock, offset int64, dated, ok bool) {
 	return days, clock, offset, dated, ok
 }
 
-// cutHours reads hours:minutes, behind which :seconds and a fraction may stand, and returns the rest. The hours have at
-// most hourDigits digits.
+// cutHours reads hours:minutes, behind which :seconds and a fraction may stand, and returns the
+// rest. The hours have at most hourDigits digits.
 func cutHours(text string, hourDigits int) (micros int64, rest string, ok bool) {
 	hour, rest, ok := cutNumber(text, hourDigits)
 	if !ok || !strings.HasPrefix(rest, ":") {
@@ -207,7 +216,8 @@ func cutHours(text string, hourDigits int) (micros int64, rest string, ok bool) 
 	return micros + fraction, after, true
 }
 
-// parseOffset reads an offset from UTC: an empty text, Z, UTC, or hours and minutes such as +02 and -03:30.
+// parseOffset reads an offset from UTC: an empty text, Z, UTC, or hours and minutes such as +02 and
+// -03:30.
 func parseOffset(text string) (micros int64, ok bool) {
 	switch text {
 	case "", "Z", "z", "UTC":
@@ -244,8 +254,8 @@ func appendDate(b []byte, days int64) []byte {
 	return digits.AppendPadded(append(b, '-'), uint64(c.day), 2)
 }
 
-// appendClock writes a time of day, of microseconds and of nanoseconds below them, without zeros at the end of a
-// fraction.
+// appendClock writes a time of day, of microseconds and of nanoseconds below them, without zeros at
+// the end of a fraction.
 func appendClock(b []byte, micros, nanos int64) []byte {
 	b = digits.AppendPadded(b, uint64(micros/hourMicros), 2)
 	b = digits.AppendPadded(append(b, ':'), uint64(micros/minuteMicros%60), 2)
@@ -345,23 +355,24 @@ func parseInterval(text string) (IntervalValue, error) {
 	return v, nil
 }
 
-// plus adds two intervals. It returns false where the sum does not fit: months and days have 32 bits, microseconds 64.
+// plus adds two intervals. It returns false where the sum does not fit: months and days have 32
+// bits, microseconds 64.
 func (v IntervalValue) plus(u IntervalValue) (IntervalValue, bool) {
-	sum := IntervalValue{v.Months + u.Months, v.Days + u.Days, v.Micros + u.Micros}
-	return sum, fitsInterval(int128(v.Months).Add(int128(u.Months)), int128(v.Days).Add(int128(u.Days)), int128(v.Micros).Add(int128(u.Micros)))
+	add := func(a, b int64) wide { return int128(a).Add(int128(b)) }
+	return intervalOf(add(v.Months, u.Months), add(v.Days, u.Days), add(v.Micros, u.Micros))
 }
 
 func (v IntervalValue) negated() IntervalValue { return IntervalValue{-v.Months, -v.Days, -v.Micros} }
 
 // times multiplies an interval by a number. It returns false where plus does.
 func (v IntervalValue) times(k int64) (IntervalValue, bool) {
-	product := IntervalValue{v.Months * k, v.Days * k, v.Micros * k}
 	by := int128(k)
-	return product, fitsInterval(int128(v.Months).Mul(by), int128(v.Days).Mul(by), int128(v.Micros).Mul(by))
+	return intervalOf(int128(v.Months).Mul(by), int128(v.Days).Mul(by), int128(v.Micros).Mul(by))
 }
 
-func fitsInterval(months, days, micros wide) bool {
-	return fitsType(months, typeOf(Int32)) && fitsType(days, typeOf(Int32)) && fitsType(micros, typeOf(Int64))
+func intervalOf(months, days, micros wide) (IntervalValue, bool) {
+	ok := fitsType(months, typeOf(Int32)) && fitsType(days, typeOf(Int32)) && fitsType(micros, typeOf(Int64))
+	return IntervalValue{int64(months.LowBits()), int64(days.LowBits()), int64(micros.LowBits())}, ok
 }
 
 func intervalUnit(word string) (IntervalValue, bool) {

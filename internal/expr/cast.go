@@ -45,8 +45,8 @@ func (b *binder) cast(n *node, t Type) (*node, error) {
 	return c, nil
 }
 
-// converted returns a node converted to a type, whether or not without a written cast. It returns false where no cast
-// leads to the type.
+// converted returns a node converted to a type, whether or not without a written cast. It returns
+// false where no cast leads to the type.
 func (b *binder) converted(n *node, t Type) (*node, bool) {
 	c := &node{typ: t, text: n.text, at: n.at, column: -1, single: -1, args: []*node{n}}
 	if !setCast(c, n.typ, false) {
@@ -92,8 +92,9 @@ func (e *castError) Error() string {
 	return fmt.Sprintf("%s: %q does not fit %s; TRY_CAST gives NULL in its place", e.n.text, value, e.n.typ)
 }
 
-// setCast gives a node, whose argument is of the type from, the kernel of a cast to the node's type. It returns false
-// where no cast leads there, which the functions that make the kernels say by nil.
+// setCast gives a node, whose argument is of the type from, the kernel of a cast to the node's
+// type. It returns false where no cast leads there, which the functions that make the kernels say
+// by nil.
 func setCast(n *node, from Type, try bool) bool {
 	to := n.typ
 	n.fallible = !try
@@ -132,8 +133,8 @@ func setCast(n *node, from Type, try bool) bool {
 	return n.eval != nil
 }
 
-// tried makes the kernel of a cast, which has NULL in place of an error if it is TRY_CAST. Errors show the argument as a
-// value of the type from.
+// tried makes the kernel of a cast, which has NULL in place of an error if it is TRY_CAST. Errors
+// show the argument as a value of the type from.
 func tried[A, R element](n *node, from Type, try bool, fn func(A) (R, bool)) kernel {
 	return map1e(n, func(a A) (R, error) {
 		r, ok := fn(a)
@@ -209,7 +210,8 @@ func numberCast(n *node, from Type, try bool) kernel {
 	return tried(n, from, try, func(a wide) (wide, bool) { return exactNumber(a, from, to) })
 }
 
-// always says whether every value of the type from, a decimal or an integer, is a value of the type to.
+// always says whether every value of the type from, a decimal or an integer, is a value of the type
+// to.
 func always(from, to Type) bool {
 	switch {
 	case to.ID == Uint64:
@@ -540,8 +542,8 @@ func appendValue(b []byte, t Type, value any) []byte {
 
 func formatValue(t Type, value any) string { return string(appendValue(nil, t, value)) }
 
-// formatFloat writes the shortest number that reads back the same, with an exponent from 1e16 on and
-// below 1e-4.
+// formatFloat writes the shortest number that reads back the same, with an exponent from 1e16 on
+// and below 1e-4.
 func formatFloat(v float64, bits int) string {
 	switch {
 	case math.IsNaN(v):

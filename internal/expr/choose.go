@@ -2,8 +2,8 @@ package expr
 
 import "slices"
 
-// caseOf binds CASE: conditions and results in turn, then perhaps the result of ELSE. A result is evaluated only for the
-// rows that reach it, so that CASE WHEN can guard against errors.
+// caseOf binds CASE: conditions and results in turn, then perhaps the result of ELSE. A result is
+// evaluated only for the rows that reach it, so that CASE WHEN can guard against errors.
 func caseOf(b *binder, n *node) {
 	var results []int
 	for i := range n.args {
@@ -69,8 +69,8 @@ func (c *choice) put(f *frame, n *node, taken []uint64) error {
 	return nil
 }
 
-// among evaluates a node for all rows, or, if not dense, only for the selected rows: places then has the index of the
-// value of each selected row.
+// among evaluates a node for all rows, or, if not dense, only for the selected rows: places then
+// has the index of the value of each selected row.
 func (f *frame) among(n *node, selected []uint64, count int, dense bool) (v *vector, places []int32, err error) {
 	if dense {
 		v, err = f.eval(n)

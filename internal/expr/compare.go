@@ -15,7 +15,8 @@ func comparison(sign string) binding {
 	}
 }
 
-// compareKernel compares two arguments of one type. > and >= are < and <= with the arguments swapped.
+// compareKernel compares two arguments of one type. > and >= are < and <= with the arguments
+// swapped.
 func compareKernel(sign string, left, right *node) kernel {
 	switch sign {
 	case ">":
@@ -30,7 +31,8 @@ func compareKernel(sign string, left, right *node) kernel {
 	})
 }
 
-// compare sets the bits of the rows at which the values of two vectors of a kind compare by = <> < or <=.
+// compare sets the bits of the rows at which the values of two vectors of a kind compare by = <> <
+// or <=.
 func (f *frame) compare(sign string, k kind, out []uint64, a, b *vector) {
 	switch k {
 	case bitKind:
@@ -186,7 +188,8 @@ func membership(b *binder, n *node) {
 // membersFew is how many constants a value is compared with faster than it is looked up among.
 const membersFew = 4
 
-// memberOf looks values up in a set of constants; key maps values that SQL considers equal to the same key.
+// memberOf looks values up in a set of constants; key maps values that SQL considers equal to the
+// same key.
 func memberOf[A element, K comparable](n *node, key func(A) K) kernel {
 	set := map[K]bool{}
 	var list []K

@@ -2,9 +2,9 @@
 //
 //	text --engine/sql--> Expr --Bind--> Program --Evaluator--> arrays, or bits of rows selected
 //
-// Bind gives every part a type, by the rules of DuckDB, puts casts where types differ, folds constants, and makes each
-// function a kernel. A kernel takes vectors of up to 2,048 rows: int64, float64, 128-bit integers, strings or bits,
-// whatever the SQL type, with a bitmap of NULLs apart.
+// Bind gives every part a type, by the rules of DuckDB, puts casts where types differ, folds
+// constants, and makes each function a kernel. A kernel takes vectors of up to 2,048 rows: int64,
+// float64, 128-bit integers, strings or bits, whatever the SQL type, with a bitmap of NULLs apart.
 //
 //   - X1 (NULL): logic is three-valued. The value at a NULL has no meaning and raises no error.
 //   - X2 (errors): an overflow, a failed cast or a root of a negative number is an error of the query.
@@ -15,9 +15,9 @@
 //   - X4 (memory): an evaluator's buffers come from its arena and go back after each vector. Strings
 //     point into the batch, or into the arena.
 //
-// A Program is shared; an Evaluator belongs to one goroutine. Points in time are microseconds, or days,
-// without a zone; timestamps with a zone are taken as UTC. Intervals are constants; the difference of two
-// timestamps is a Duration.
+// A Program is shared; an Evaluator belongs to one goroutine. Points in time are microseconds, or
+// days, without a zone; timestamps with a zone are taken as UTC. Intervals are constants; the
+// difference of two timestamps is a Duration.
 //
 // To add a function:
 //

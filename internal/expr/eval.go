@@ -47,8 +47,8 @@ type column struct {
 	typ   Type
 }
 
-// Program is expressions that were bound to a schema. Its evaluators share the program and change nothing of it but the
-// memos that it lends them.
+// Program is expressions that were bound to a schema. Its evaluators share the program and change
+// nothing of it but the memos that it lends them.
 type Program struct {
 	columns []column // that the expressions read
 	nodes   []*node  // by expression
@@ -62,8 +62,8 @@ type Program struct {
 // Plain makes strings arrays of strings, never dictionaries. Requires: no evaluator was made.
 func (p *Program) Plain() { p.plain = true }
 
-// Columns returns the columns that the program reads, as indexes in the schema that it was bound to. An
-// evaluator takes them in this order.
+// Columns returns the columns that the program reads, as indexes in the schema that it was bound
+// to. An evaluator takes them in this order.
 func (p *Program) Columns() []int {
 	indexes := make([]int, len(p.columns))
 	for i, c := range p.columns {
@@ -75,7 +75,8 @@ func (p *Program) Columns() []int {
 // Len returns the number of expressions.
 func (p *Program) Len() int { return len(p.nodes) }
 
-// Compact makes the decimals of expression i 64-bit decimals where they have no more than 18 digits.
+// Compact makes the decimals of expression i 64-bit decimals where they have no more than 18
+// digits.
 func (p *Program) Compact(i int) {
 	t := p.nodes[i].typ
 	p.compact[i] = t.ID == Decimal && t.kind() == intKind
@@ -118,8 +119,8 @@ type limited interface {
 	Share() int64 // of the memory limit, in bytes, for one worker
 }
 
-// NewEvaluator returns an evaluator whose results take their memory from mem. An allocator that has a budget sets
-// Evaluator.Limit.
+// NewEvaluator returns an evaluator whose results take their memory from mem. An allocator that has
+// a budget sets Evaluator.Limit.
 func (p *Program) NewEvaluator(mem memory.Allocator) *Evaluator {
 	e := &Evaluator{
 		program:   p,
@@ -277,8 +278,9 @@ func (e *Evaluator) entriesOf(d *array.Dictionary, c int) (*entries, error) {
 	})
 }
 
-// entriesOfNode returns the values that a node of a single column has for the entries of a dictionary. It returns nil if
-// the dictionary has more entries than rows, or if an entry gives an error: maybe no row has that entry.
+// entriesOfNode returns the values that a node of a single column has for the entries of a
+// dictionary. It returns nil if the dictionary has more entries than rows, or if an entry gives an
+// error: maybe no row has that entry.
 func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node) *entries {
 	dict := d.Dictionary()
 	if dict.Len() > max(d.Len(), vectorRows) {
@@ -296,8 +298,8 @@ func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node) *entries {
 	return made
 }
 
-// entriesIn returns the values that eval has for the entries of a dictionary, and for NULL: those kept at a place, or
-// new ones.
+// entriesIn returns the values that eval has for the entries of a dictionary, and for NULL: those
+// kept at a place, or new ones.
 func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval func(*frame, arrow.Array) (*vector, error)) (*entries, error) {
 	if old := *place; old != nil && old.of == dict.Data() {
 		return old, old.err
@@ -409,8 +411,8 @@ func (e *Evaluator) begin(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Select sets the bits of the rows for which expression i, a condition, is TRUE, and returns their number. The batch has
-// the program's columns; selected has a bit for each row, all 0.
+// Select sets the bits of the rows for which expression i, a condition, is TRUE, and returns their
+// number. The batch has the program's columns; selected has a bit for each row, all 0.
 func (e *Evaluator) Select(ctx context.Context, i int, batch arrow.RecordBatch, selected []byte) (rows int, err error) {
 	if err := e.begin(batch); err != nil {
 		return 0, err
@@ -442,9 +444,9 @@ func (e *Evaluator) Select(ctx context.Context, i int, batch arrow.RecordBatch, 
 	return rows, nil
 }
 
-// trues evaluates a condition, and returns the rows for which it is TRUE. A condition that may give errors is evaluated
-// only for the rows for which the conditions before it, joined by AND, are TRUE: a derived table does not have other
-// rows, so its user hears of no error of theirs.
+// trues evaluates a condition, and returns the rows for which it is TRUE. A condition that may give
+// errors is evaluated only for the rows for which the conditions before it, joined by AND, are
+// TRUE: a derived table does not have other rows, so its user hears of no error of theirs.
 func (f *frame) trues(n *node) ([]uint64, error) {
 	switch {
 	case n.name == "between" && slices.ContainsFunc(n.args, isNull):
@@ -506,9 +508,10 @@ func putBits(out []byte, words []uint64, n int) {
 	}
 }
 
-// Eval returns the values of the expressions for the rows of a batch from a row on, and the number of these rows: not
-// all rows if the strings take much memory. The batch has the program's columns. Strings are dictionaries where an
-// expression's only column is a dictionary, unless the program is plain.
+// Eval returns the values of the expressions for the rows of a batch from a row on, and the number
+// of these rows: not all rows if the strings take much memory. The batch has the program's columns.
+// Strings are dictionaries where an expression's only column is a dictionary, unless the program is
+// plain.
 func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int) (arrays []arrow.Array, rows int, err error) {
 	if err := e.begin(batch); err != nil {
 		return nil, 0, err
@@ -539,8 +542,8 @@ func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int)
 	return nil, 0, err
 }
 
-// evalAll makes an array of the whole batch or a full builder for each expression, and returns the number of rows of the
-// builders.
+// evalAll makes an array of the whole batch or a full builder for each expression, and returns the
+// number of rows of the builders.
 func (e *Evaluator) evalAll(ctx context.Context, from, rows int, arrays []arrow.Array, builders []*builder) (done int, err error) {
 	width := 0 // of the values that are built
 	for i, n := range e.program.nodes {
@@ -592,7 +595,8 @@ func (p *Program) widthOf(i int) int {
 	return 4 // an offset
 }
 
-// evalRows adds the values of some rows to the builders that are not nil; after an error, to no builder.
+// evalRows adds the values of some rows to the builders that are not nil; after an error, to no
+// builder.
 func (e *Evaluator) evalRows(from, n int, builders []*builder) (err error) {
 	f := e.frameOf(from, n, nil)
 	defer e.done(f)
@@ -627,11 +631,12 @@ func (e *Evaluator) evalRows(from, n int, builders []*builder) (err error) {
 	return nil
 }
 
-// manyColumns bounds the results whose columns stay loaded until all results are made: a vector takes 16 KiB.
+// manyColumns bounds the results whose columns stay loaded until all results are made: a vector
+// takes 16 KiB.
 const manyColumns = 64
 
-// whole returns the array of a node that needs no work row by row: a column, or strings made of the entries of a
-// dictionary. It returns nil for other nodes.
+// whole returns the array of a node that needs no work row by row: a column, or strings made of the
+// entries of a dictionary. It returns nil for other nodes.
 func (e *Evaluator) whole(n *node) (arrow.Array, error) {
 	if n.column >= 0 {
 		if arr := e.arrays[n.column]; arrow.TypeEqual(arr.DataType(), n.typ.Arrow()) {

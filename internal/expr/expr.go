@@ -21,8 +21,8 @@ const (
 	OpAggregate           // aggregate function Name of Args; taken out before an expression is bound
 )
 
-// Expr is an expression before it meets a schema. Operators are calls of their sign; CASE is a call of "case", with
-// conditions and results in turns, and perhaps the result of ELSE.
+// Expr is an expression before it meets a schema. Operators are calls of their sign; CASE is a call
+// of "case", with conditions and results in turns, and perhaps the result of ELSE.
 type Expr struct {
 	Op    Op
 	Name  string // of a column or a function; "" of other forms
@@ -99,8 +99,9 @@ func Constant(value any) *Expr {
 	return e
 }
 
-// Number returns the constant that a text denotes: an integer of the narrowest type from INTEGER on that holds it, a
-// decimal with as many digits as are written, or, with an exponent or too many digits, a double.
+// Number returns the constant that a text denotes: an integer of the narrowest type from INTEGER on
+// that holds it, a decimal with as many digits as are written, or, with an exponent or too many
+// digits, a double.
 func Number(text string) (*Expr, error) {
 	plain := strings.ReplaceAll(text, "_", "")
 	if v, err := strconv.ParseInt(withoutZeros(plain), 0, 64); err == nil {
@@ -147,8 +148,8 @@ func withoutZeros(number string) string {
 	return trimmed
 }
 
-// Walk calls f for the expression and all its parts, outer parts first. It does not enter an expression for which f
-// returns false.
+// Walk calls f for the expression and all its parts, outer parts first. It does not enter an
+// expression for which f returns false.
 func (e *Expr) Walk(f func(*Expr) bool) {
 	if e == nil || !f(e) {
 		return
@@ -162,8 +163,8 @@ func (e *Expr) Walk(f func(*Expr) bool) {
 	}
 }
 
-// Replace returns the expression in which another expression stands for each part for which f returns one. f is not
-// called for the parts of the other expression.
+// Replace returns the expression in which another expression stands for each part for which f
+// returns one. f is not called for the parts of the other expression.
 func (e *Expr) Replace(f func(*Expr) *Expr) *Expr {
 	if e == nil {
 		return nil
@@ -196,8 +197,8 @@ func (e *Expr) Columns() []string {
 	return names
 }
 
-// Key returns a text that two expressions share only if they mean the same: String with all names in quotes, since a
-// column may be named count(*).
+// Key returns a text that two expressions share only if they mean the same: String with all names
+// in quotes, since a column may be named count(*).
 func (e *Expr) Key() string {
 	return e.Replace(func(x *Expr) *Expr {
 		if x.Op != OpColumn {
@@ -250,19 +251,16 @@ func (e *Expr) filterText() string {
 }
 
 // infix are the operators that stand between their operands.
-var infix = map[string]bool{
-	"+": true, "-": true, "*": true, "/": true, "//": true, "%": true, "^": true, "||": true, "&": true, "|": true, "<<": true, ">>": true,
-	"=": true, "<>": true, "<": true, "<=": true, ">": true, ">=": true, "and": true, "or": true, "like": true, "ilike": true,
-	"is distinct from": true, "is not distinct from": true,
-}
+var infix = []string{"+", "-", "*", "/", "//", "%", "^", "||", "&", "|", "<<", ">>", "=", "<>", "<", "<=", ">", ">=",
+	"and", "or", "like", "ilike", "is distinct from", "is not distinct from"}
 
 func (e *Expr) callText() string {
 	switch {
 	case e.Name == "case":
 		return e.caseText()
 	case len(e.Args) == 3 && (e.Name == "like" || e.Name == "ilike"):
-		return "(" + e.Args[0].String() + " " + strings.ToUpper(e.Name) + " " + e.Args[1].String() + " ESCAPE " + e.Args[2].String() + ")"
-	case infix[e.Name] && len(e.Args) >= 2:
+		return "(" + joined(e.Args[:2], " "+strings.ToUpper(e.Name)+" ") + " ESCAPE " + e.Args[2].String() + ")"
+	case slices.Contains(infix, e.Name) && len(e.Args) >= 2:
 		name := e.Name
 		if name[0] >= 'a' {
 			name = strings.ToUpper(name)

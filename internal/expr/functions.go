@@ -63,7 +63,8 @@ func (f *Function) arguments() string {
 	return fmt.Sprintf("%d to %d arguments", f.argsMin, f.argsMax)
 }
 
-// functions are all functions, in the order of the documentation. They are rows of the tables below.
+// functions are all functions, in the order of the documentation. They are rows of the tables
+// below.
 var functions []Function
 
 var functionsByName map[string]*Function
@@ -91,12 +92,14 @@ func init() {
 	}
 }
 
-// operator returns a function that has a syntax of its own; argsMax is -1 of any number of arguments.
+// operator returns a function that has a syntax of its own; argsMax is -1 of any number of
+// arguments.
 func operator(name, usage, help, example, result string, argsMin, argsMax int, bind binding, aliases ...string) Function {
 	return Function{Name: name, Aliases: aliases, Usage: usage, Help: help, Example: example, Result: result, argsMin: argsMin, argsMax: argsMax, bind: bind}
 }
 
-// function returns a function that is called by its name. Parameters in brackets may be left out, and ... is any number.
+// function returns a function that is called by its name. Parameters in brackets may be left out,
+// and ... is any number.
 func function(name, params, help, example, result string, bind binding, aliases ...string) Function {
 	required, optional, _ := strings.Cut(params, "[")
 	argsMin := len(strings.FieldsFunc(strings.TrimSuffix(required, ", ..."), func(r rune) bool { return r == ',' }))

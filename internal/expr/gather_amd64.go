@@ -14,8 +14,8 @@ const gatherTable = 16
 //go:noescape
 func gatherBitsVectors(out *uint64, table *[gatherTable]uint64, codes *int32, n int)
 
-// gatherBits is gatherBitsEach. With AVX-512 it takes a seventh of the time where there are 1,024 values at most
-// (BenchmarkGather, AMD EPYC, Zen 4).
+// gatherBits is gatherBitsEach. With AVX-512 it takes a seventh of the time where there are 1,024
+// values at most (BenchmarkGather, AMD EPYC, Zen 4).
 func gatherBits(out []uint64, values flags, codes []int32) []uint64 {
 	whole := 0
 	if hasGatherVectors && len(codes) >= 64 && len(values.bytes) <= 64*gatherTable {

@@ -11,7 +11,8 @@ var hasLargestVectors = cpu.X86.HasAVX2
 //go:noescape
 func largestVectors(codes *int32, n int) uint32
 
-// largest is largestEach. With AVX2 it takes a tenth of the time (BenchmarkLargest, AMD EPYC, Zen 4).
+// largest is largestEach. With AVX2 it takes a tenth of the time (BenchmarkLargest, AMD EPYC, Zen
+// 4).
 func largest(codes []int32) uint32 {
 	whole := len(codes) &^ 7
 	if !hasLargestVectors || whole == 0 {

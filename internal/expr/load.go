@@ -87,7 +87,8 @@ func (f *frame) nulls(arr arrow.Array) []uint64 {
 	return null
 }
 
-// copyBits sets the bits of the frame's rows whose bits are set in packed, where row 0 is at the offset.
+// copyBits sets the bits of the frame's rows whose bits are set in packed, where row 0 is at the
+// offset.
 func (f *frame) copyBits(out []uint64, packed []byte, offset int) {
 	if f.rows == nil {
 		to := unsafe.Slice((*byte)(unsafe.Pointer(&out[0])), 8*len(out))
@@ -197,7 +198,8 @@ func copyValues[T any](f *frame, out *[]T, values []T) {
 	}
 }
 
-// unsafeSlice returns the values of a named integer type, or of a struct with one integer, as integers.
+// unsafeSlice returns the values of a named integer type, or of a struct with one integer, as
+// integers.
 func unsafeSlice[T, V any](values []V) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
 }
@@ -278,8 +280,8 @@ func fillOffsets[O int32 | int64](f *frame, out []string, offsets []O, bytes []b
 	}
 }
 
-// entries are an expression's values for the entries of a dictionary, and after them the value for NULL.
-// They are kept until the dictionary changes.
+// entries are an expression's values for the entries of a dictionary, and after them the value for
+// NULL. They are kept until the dictionary changes.
 type entries struct {
 	of     arrow.ArrayData // the dictionary, retained
 	values vector          // of any length
@@ -300,8 +302,8 @@ func (e *entries) release() {
 	}
 }
 
-// checkedCodes returns the codes of the frame's rows, each below n; NULL has the code n-1. The caller does not write to
-// the codes.
+// checkedCodes returns the codes of the frame's rows, each below n; NULL has the code n-1. The
+// caller does not write to the codes.
 func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
 	codes := f.codes(d)
 	null := f.nulls(d)
@@ -321,7 +323,8 @@ func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
 	return codes, nil
 }
 
-// largestEach returns the largest of codes, as unsigned numbers, by four maxima that do not wait for each other.
+// largestEach returns the largest of codes, as unsigned numbers, by four maxima that do not wait
+// for each other.
 func largestEach(codes []int32) uint32 {
 	var a, b, c, d uint32
 	for ; len(codes) >= 4; codes = codes[4:] {
@@ -385,7 +388,8 @@ func (f *frame) lookUp(d *array.Dictionary, e *entries) (*vector, error) {
 	return v, nil
 }
 
-// gather writes the values of the codes. Requires: each code is an index of values; bounds are not checked again.
+// gather writes the values of the codes. Requires: each code is an index of values; bounds are not
+// checked again.
 func gather[T any](out, values []T, codes []int32) []T {
 	first := unsafe.Pointer(unsafe.SliceData(values))
 	out = out[:len(codes)]
@@ -403,7 +407,8 @@ type flags struct {
 
 func flagsOf(bits []uint64, n int) flags { return flags{bits, bytesOf(bits, n)} }
 
-// gatherBitsEach sets the bits of the rows whose codes have a 1. Requires: each code is an index of values.
+// gatherBitsEach sets the bits of the rows whose codes have a 1. Requires: each code is an index of
+// values.
 func gatherBitsEach(out []uint64, values []uint8, codes []int32) {
 	first := unsafe.Pointer(unsafe.SliceData(values))
 	at := func(code int32) uint64 { return uint64(*(*uint8)(unsafe.Add(first, uintptr(uint32(code))))) }

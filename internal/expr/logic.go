@@ -6,7 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// X1: three-valued logic takes a vector of bits and a bitmap of NULLs. A row that is NULL may have any bit.
+// X1: three-valued logic takes a vector of bits and a bitmap of NULLs. A row that is NULL may have
+// any bit.
 
 // either puts a OR b into a.
 func (e *Evaluator) either(a, b *vector) {
@@ -41,8 +42,8 @@ func (f *frame) ownBits(v *vector) *vector {
 	return out
 }
 
-// and evaluates the right condition for the rows that the left one leaves open. Negated, it is OR, as the negation of
-// NOT left AND NOT right.
+// and evaluates the right condition for the rows that the left one leaves open. Negated, it is OR,
+// as the negation of NOT left AND NOT right.
 func (f *frame) and(left, right *node, negated bool) (*vector, error) {
 	a, err := f.eval(left)
 	if err != nil {
@@ -74,8 +75,9 @@ func (f *frame) and(left, right *node, negated bool) (*vector, error) {
 	return out, nil
 }
 
-// condition evaluates a condition for the open rows: for all rows at once, or, where that may give an error or few rows
-// are open, for those alone. The condition is FALSE or anything for the other rows.
+// condition evaluates a condition for the open rows: for all rows at once, or, where that may give
+// an error or few rows are open, for those alone. The condition is FALSE or anything for the other
+// rows.
 func (f *frame) condition(n *node, open []uint64, count int) (*vector, error) {
 	if count == f.n || !n.fallible && count > f.n/f.atOnce(n) {
 		return f.eval(n)
@@ -87,8 +89,8 @@ func (f *frame) condition(n *node, open []uint64, count int) (*vector, error) {
 	return f.spread(v, open), nil
 }
 
-// atOnce returns k: a condition that is wanted for less than 1/k of the rows is evaluated for these alone. Looking up the
-// values of a dictionary's entries takes as long as gathering rows.
+// atOnce returns k: a condition that is wanted for less than 1/k of the rows is evaluated for these
+// alone. Looking up the values of a dictionary's entries takes as long as gathering rows.
 func (f *frame) atOnce(n *node) int {
 	if n.single >= 0 {
 		if _, ok := f.e.arrays[n.single].(*array.Dictionary); ok {

@@ -2,11 +2,12 @@ package expr
 
 import "errors"
 
-// kernel computes a node for the rows of a frame. It reads the node's arguments when it runs, so a binding may set the
-// kernel before it casts the arguments.
+// kernel computes a node for the rows of a frame. It reads the node's arguments when it runs, so a
+// binding may set the kernel before it casts the arguments.
 type kernel func(f *frame) (*vector, error)
 
-// unary makes the kernel of a function that fills a vector of a kind, which has the NULLs of the node's first argument.
+// unary makes the kernel of a function that fills a vector of a kind, which has the NULLs of the
+// node's first argument.
 func unary(n *node, k kind, fn func(f *frame, a, out *vector) error) kernel {
 	return func(f *frame) (*vector, error) {
 		a, err := f.eval(n.args[0])
@@ -22,7 +23,8 @@ func unary(n *node, k kind, fn func(f *frame, a, out *vector) error) kernel {
 	}
 }
 
-// binary makes the kernel of a function that fills a vector of a kind, which is NULL where either of two arguments is.
+// binary makes the kernel of a function that fills a vector of a kind, which is NULL where either
+// of two arguments is.
 func binary(n *node, k kind, fn func(f *frame, a, b, out *vector) error) kernel {
 	return func(f *frame) (*vector, error) {
 		a, err := f.eval(n.args[0])
@@ -62,7 +64,8 @@ func kindOf[T element]() kind {
 	return textKind
 }
 
-// map1 makes the kernel of a function that is defined for every argument, even for whatever stands at a NULL.
+// map1 makes the kernel of a function that is defined for every argument, even for whatever stands
+// at a NULL.
 func map1[A, R element](n *node, fn func(A) R) kernel {
 	return unary(n, kindOf[R](), func(_ *frame, a, out *vector) error {
 		x, y := data[A](a), data[R](out)
@@ -96,8 +99,8 @@ func map1f[A, R element](n *node, fn func(*Evaluator, A) (R, error)) kernel {
 	})
 }
 
-// setNull makes row i NULL if the error is errNull, and returns any other error. shared is a bitmap that belongs to
-// another vector, or nil.
+// setNull makes row i NULL if the error is errNull, and returns any other error. shared is a bitmap
+// that belongs to another vector, or nil.
 func (v *vector) setNull(f *frame, i int, err error, shared []uint64) error {
 	if err != errNull {
 		return err
@@ -133,7 +136,8 @@ func map2f[A, B, R element](n *node, fn func(*Evaluator, A, B) (R, error)) kerne
 	})
 }
 
-// map3f makes the kernel of a function of three arguments that is not called for NULL, and returns no errNull.
+// map3f makes the kernel of a function of three arguments that is not called for NULL, and returns
+// no errNull.
 func map3f[A, B, C, R element](n *node, fn func(*Evaluator, A, B, C) (R, error)) kernel {
 	return func(f *frame) (*vector, error) {
 		args, out, err := f.all(n, kindOf[R]())
@@ -153,7 +157,8 @@ func map3f[A, B, C, R element](n *node, fn func(*Evaluator, A, B, C) (R, error))
 	}
 }
 
-// all evaluates all arguments, and returns a vector for the result that is NULL where any argument is.
+// all evaluates all arguments, and returns a vector for the result that is NULL where any argument
+// is.
 func (f *frame) all(n *node, k kind) ([]*vector, *vector, error) {
 	args := make([]*vector, len(n.args))
 	for i, a := range n.args {

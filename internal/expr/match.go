@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// likePattern is a pattern of LIKE, cut at its %: one part that is the whole string, or a first, a last and
-// those between them.
+// likePattern is a pattern of LIKE, cut at each %: a single part that is the whole string, or the
+// string's beginning, its end, and parts that stand between them in order.
 type likePattern struct {
 	parts    []string // with anyByte for _
 	wildcard bool     // some part has anyByte
 }
 
-// anyByte stands for one character that may be any. No UTF-8 text has it.
+// anyByte stands for a single character that may be any character. No UTF-8 text has the byte.
 const anyByte = 0xFF
 
 // parseLike reads a pattern. The escape is a character, or "" for none.
@@ -178,10 +178,11 @@ func like(fold bool) binding {
 	}
 }
 
-// regexpsMax bounds the compiled patterns that an evaluator keeps, where they come from a column.
+// regexpsMax bounds the compiled patterns that an evaluator keeps: a column may have many.
 const regexpsMax = 100
 
-// regexpBytesMax bounds the patterns that are kept beside others: compiled, they take some hundred times as much.
+// regexpBytesMax bounds the patterns that are kept beside others: compiled, they take some hundred
+// times as much.
 const regexpBytesMax = 4 << 10
 
 // regexp returns a compiled pattern.
@@ -202,7 +203,7 @@ func (e *Evaluator) regexp(pattern, flags string) (*regexp.Regexp, error) {
 	if re := e.regexps[pattern]; re != nil {
 		return re, nil
 	}
-	pattern = strings.Clone(pattern) // a column's lies in memory of the batch, which goes before the cache and the error
+	pattern = strings.Clone(pattern) // a column's pattern lies in the batch, which goes before the cache and the error
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, err
@@ -214,8 +215,8 @@ func (e *Evaluator) regexp(pattern, flags string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// pattern requires all arguments to be strings, takes the options behind so many arguments, and checks a constant
-// pattern.
+// pattern requires all arguments to be strings, takes the options behind so many arguments, and
+// checks a constant pattern.
 func (b *binder) pattern(n *node, args int) (flags string) {
 	if len(n.args) > args {
 		flags = b.word(n, args)
@@ -250,7 +251,8 @@ func regexpTest(full bool) binding {
 	}
 }
 
-// regexpReplace binds regexp_replace: of the first match, or with the option g of all. \1 is the first group.
+// regexpReplace binds regexp_replace: of the first match, or with the option g of all. \1 is the
+// first group.
 func regexpReplace(b *binder, n *node) {
 	n.typ = typeOf(Text)
 	flags := b.pattern(n, 3)
@@ -273,9 +275,10 @@ func regexpReplace(b *binder, n *node) {
 	})
 }
 
-// usable returns what of a replacement is used: RE2 replaces nothing with one that names a group which the pattern
-// does not have, and takes one up to a backslash before anything but a digit and a backslash when it replaces all
-// matches, or else nothing of it. It is false where nothing is replaced.
+// usable returns the part of a replacement that RE2 uses, and false where RE2 replaces nothing. It
+// replaces nothing if the replacement names a group that the pattern does not have. If a backslash
+// stands before neither a digit nor a backslash, RE2 uses the replacement up to there when it
+// replaces all matches, and replaces nothing when it replaces the first.
 func usable(with string, groups int, all bool) (string, bool) {
 	bad := -1
 	for i := strings.IndexByte(with, '\\'); i >= 0 && i < len(with); {
@@ -302,8 +305,8 @@ func usable(with string, groups int, all bool) (string, bool) {
 	return with[:bad], all
 }
 
-// eachPart calls a function with the parts of a replacement, whose groups are filled in. Every backslash of the
-// replacement stands before a digit or a backslash; see usable.
+// eachPart calls a function with the parts of a replacement, whose groups are filled in. Every
+// backslash of the replacement stands before a digit or a backslash; see usable.
 func eachPart(s, with string, match []int, f func(part string)) {
 	for {
 		i := strings.IndexByte(with, '\\')

@@ -27,12 +27,13 @@ func arc(fn func(float64) float64) binding {
 	return realBut(fn, func(v float64) bool { return v < -1 || v > 1 })
 }
 
-// realAbove binds a function of a double that is an error below 0, and at 0 if the interval is open there.
+// realAbove binds a function of a double that is an error below 0, and at 0 if the interval is open
+// there.
 func realAbove(fn func(float64) float64, open bool) binding {
 	return realBut(fn, func(v float64) bool { return v < 0 || open && v == 0 })
 }
 
-// realBut binds a function of a double that is an error for some.
+// realBut binds a function of a double that is an error for undefined arguments.
 func realBut(fn func(float64) float64, undefined func(float64) bool) binding {
 	return func(b *binder, n *node) {
 		n.typ, n.fallible = typeOf(Float64), true
@@ -82,10 +83,10 @@ func sign(b *binder, n *node) {
 	}
 }
 
-// rounding says how a number is rounded.
+// rounding is a way to round numbers.
 type rounding struct {
 	float   func(float64) float64
-	decimal func(q, r wide, half wide) wide // of the quotient by a power of ten, and the remainder
+	decimal func(q, r, half wide) wide // of the quotient by a power of ten, the remainder, and half of the power
 }
 
 var (
@@ -118,8 +119,8 @@ func round(b *binder, n *node) {
 	rounded(roundHalf, true)(b, n)
 }
 
-// rounded binds round, floor, ceil and trunc. Of a decimal they are a decimal without a fraction, of
-// other numbers doubles; round and trunc leave integers.
+// rounded binds round, floor, ceil and trunc. Decimals become decimals without a fraction, other
+// numbers doubles; round and trunc leave integers as they are.
 func rounded(how rounding, keepsIntegers bool) binding {
 	return func(b *binder, n *node) {
 		t := n.args[0].typ
@@ -189,14 +190,15 @@ func (b *binder) roundTo(n *node, how rounding) {
 	b.castArgs(n, n.typ)
 }
 
-// roundDecimal rounds to a number of digits after the decimal point, or, where it is negative, before it.
+// roundDecimal rounds to a number of digits after the decimal point, or, where it is negative,
+// before it.
 func roundDecimal(n *node, how rounding, digits int) {
 	from := n.args[0].typ
 	scale := max(digits, 0)
 	n.typ = decimalOf(int(from.asDecimal().Precision), scale)
 	to := n.typ
 	cut := int(from.Scale) - digits // digits that are cut off
-	restore := scale - digits       // zeros that take the place of some of them
+	restore := scale - digits       // zeros that take the place of digits before the decimal point
 	one := func(v wide) (wide, error) {
 		if cut <= 0 {
 			return v, nil
@@ -258,8 +260,8 @@ func floatTest(fn func(float64) bool) binding {
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// hashOf binds hash: 64 bits of all arguments. Values that are equal have one hash, whatever their type's
-// width, on any machine.
+// hashOf binds hash: 64 bits of all arguments. Equal values have the same hash, whatever the width
+// of their types, on any machine.
 func hashOf(b *binder, n *node) {
 	n.typ = typeOf(Uint64)
 	for i, a := range n.args {
@@ -323,7 +325,7 @@ func (v *vector) hash(t Type, i int) uint64 {
 	return hashText(v.texts[i])
 }
 
-// hashText mixes in eight bytes at a time, and the rest one by one, as FNV-1a does.
+// hashText mixes in eight bytes at a time, and the rest byte by byte, as FNV-1a does.
 func hashText(s string) uint64 {
 	h := uint64(0xCBF29CE484222325)
 	for ; len(s) >= 8; s = s[8:] {

@@ -5,13 +5,14 @@ import (
 	"sync"
 )
 
-// memo keeps what a costly function of one string has made of strings: the dictionaries of neighbouring row groups have
-// most entries in common, and each is a dictionary of its own. The zero value is empty, nil remembers nothing.
+// memo keeps the results of a costly function of a string: the dictionaries of neighbouring row
+// groups have most entries in common, and each is a dictionary of its own. The zero value is empty,
+// nil remembers nothing.
 type memo struct {
-	known        map[string]string
-	bytes        int
-	asked, found int // since it is full
-	full         bool
+	known        map[string]string // results by string; nil while the memo is empty, and when most strings are new
+	bytes        int               // that known takes
+	full         bool              // bytes have reached memoBytesMax
+	asked, found int               // strings since the memo is full, and how many of these were known
 }
 
 const (
@@ -24,11 +25,12 @@ const (
 	// memoEntryBytes is what an entry takes besides its bytes.
 	memoEntryBytes = 48
 
-	// memoTrial is how many strings a full memo is asked for before it must have known one in eight.
+	// memoTrial is how many strings a full memo is asked for before it must have known an eighth of
+	// them.
 	memoTrial = 1 << 13
 )
 
-// find returns what was made of a string.
+// find returns the result for a string.
 func (m *memo) find(s string) (made string, ok bool) {
 	if m == nil || m.known == nil {
 		return "", false
@@ -46,7 +48,7 @@ func (m *memo) find(s string) (made string, ok bool) {
 	return made, ok
 }
 
-// add remembers what was made of a string, and returns it.
+// add remembers the result for a string, and returns the result.
 func (m *memo) add(s, made string) string {
 	if m == nil || m.full || len(s)+len(made) > memoEntryMax {
 		return made
@@ -54,14 +56,15 @@ func (m *memo) add(s, made string) string {
 	if m.known == nil {
 		m.known = map[string]string{}
 	}
-	kept := strings.Clone(made) // both lie in memory that is used again
+	kept := strings.Clone(made) // the string and its result lie in memory that is used again
 	m.known[strings.Clone(s)] = kept
 	m.bytes += len(s) + len(made) + memoEntryBytes
 	m.full = m.bytes >= memoBytesMax
 	return kept
 }
 
-// memos lends the evaluators of a program their memos, which go on from one evaluator to the next.
+// memos lends memos to the evaluators of a program. An evaluator takes the memos that another has
+// given back.
 type memos struct {
 	mu   sync.Mutex
 	free [][]*memo // by slot

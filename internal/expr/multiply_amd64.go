@@ -11,7 +11,8 @@ var hasMultiplyVectors = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ
 //go:noescape
 func multiplyVectors(out, a, b *int64, n int, low, high int64) (sizes [2]uint64, outside int64)
 
-// multiplyWords is multiplyEach. With AVX-512 it takes a fifth of the time (BenchmarkMultiply, AMD EPYC, Zen 4).
+// multiplyWords is multiplyEach. With AVX-512 it takes a fifth of the time (BenchmarkMultiply, AMD
+// EPYC, Zen 4).
 func multiplyWords(out, a, b []int64, low, high int64) (sizes [2]uint64, outside int64) {
 	whole := 0
 	if hasMultiplyVectors && len(out) >= 8 {

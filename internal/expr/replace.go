@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// replaceMatches writes a string with its first match, or all, replaced. It claims the memory of the result before it
-// takes it.
+// replaceMatches writes a string with its first match, or all matches, replaced. It claims the
+// memory of the result before it allocates the memory.
 func replaceMatches(e *Evaluator, n *node, re *regexp.Regexp, s, with string, all bool) (string, error) {
 	out, err := e.room(n, len(s))
 	if err != nil {
@@ -38,7 +38,7 @@ func replaceMatches(e *Evaluator, n *node, re *regexp.Regexp, s, with string, al
 	return e.keep(append(out, s[at:]...)), nil
 }
 
-// replacedLen returns how long replaceMatches's result is.
+// replacedLen returns the length of replaceMatches's result.
 func replacedLen(e *Evaluator, n *node, re *regexp.Regexp, s, with string, all bool) (int, error) {
 	size := len(s)
 	err := eachMatch(e, n, re, s, all, func(m []int) error {
@@ -55,15 +55,17 @@ func groupsLen(s, with string, match []int) (size int) {
 }
 
 const (
-	// matchedAtOnce is the length of strings of which all matches are found at once.
+	// matchedAtOnce is the length up to which all matches of a string are found at once.
 	matchedAtOnce = 4 << 10
 
-	// matchBytes is what a match takes in a list of all, which grows, and what a group of it takes.
+	// matchBytes are the bytes of a match in a list of all matches, which grows, and groupBytes
+	// those of each group.
 	matchBytes, groupBytes = 64, 16
 )
 
-// eachMatch calls a function with the first match of a string, or with all: the bounds of the match and of its groups.
-// A long string may have so many that a list of them takes a hundred times its memory.
+// eachMatch calls a function with the first match of a string, or with all matches: the bounds of
+// the match and of its groups. A long string may have so many matches that a list of them takes a
+// hundred times the string's memory.
 func eachMatch(e *Evaluator, n *node, re *regexp.Regexp, s string, all bool, f func(match []int) error) error {
 	switch {
 	case !all:
@@ -88,8 +90,8 @@ func eachMatch(e *Evaluator, n *node, re *regexp.Regexp, s string, all bool, f f
 	return nil
 }
 
-// eachMatchAhead is eachMatch for a pattern that does not look behind: one match is found after the other, by the rules
-// of regexp.FindAll.
+// eachMatchAhead is eachMatch for a pattern that does not look behind: matches are found one by
+// one, by the rules of regexp.FindAll.
 func eachMatchAhead(re *regexp.Regexp, s string, f func(match []int) error) error {
 	for at, last := 0, -1; at <= len(s); {
 		m := re.FindStringSubmatchIndex(s[at:])
@@ -101,7 +103,7 @@ func eachMatchAhead(re *regexp.Regexp, s string, f func(match []int) error) erro
 				m[i] += at
 			}
 		}
-		again := m[1] == at && m[0] == last // an empty match behind another one
+		again := m[1] == at && m[0] == last // an empty match behind another match
 		if m[1] == at {
 			_, size := utf8.DecodeRuneInString(s[at:])
 			at += max(size, 1)
@@ -118,7 +120,7 @@ func eachMatchAhead(re *regexp.Regexp, s string, f func(match []int) error) erro
 	return nil
 }
 
-// looksBehind says whether a match may depend on what is before it.
+// looksBehind says whether a match may depend on the text before the match.
 func looksBehind(re *regexp.Regexp) bool {
 	parsed, err := syntax.Parse(re.String(), syntax.Perl)
 	return err != nil || containsBehind(parsed)

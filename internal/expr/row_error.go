@@ -1,6 +1,6 @@
 package expr
 
-// rowError is an error that an expression has for a row.
+// rowError is the error of an expression for a row.
 type rowError struct {
 	Row int // of the batch
 	err error
@@ -12,7 +12,8 @@ func (e *rowError) Unwrap() error { return e.err }
 // BatchRow returns the row of the batch, counted from 0.
 func (e *rowError) BatchRow() int { return e.Row }
 
-// atRow finds which of some neighbouring rows an error of a node is of, by evaluating one after the other.
+// atRow finds the row, among neighbouring rows, for which a node gives an error, by evaluating row
+// after row.
 func (e *Evaluator) atRow(n *node, from, rows int, err error) error {
 	if err == errManyTexts {
 		return err

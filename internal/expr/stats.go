@@ -7,8 +7,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Stats returns what is known of expression i before it is evaluated. known is what is known of the
-// schema's columns, or nil.
+// Stats returns the statistics of expression i, which hold for any batch. known are the statistics
+// of the schema's columns, or nil.
 func (p *Program) Stats(i int, known []rowdata.ColumnStats) rowdata.ColumnStats {
 	n := p.nodes[i]
 	var s rowdata.ColumnStats
@@ -22,11 +22,11 @@ func (p *Program) Stats(i int, known []rowdata.ColumnStats) rowdata.ColumnStats 
 	return s
 }
 
-// numbers are those from low to high.
+// numbers are the integers from low to high.
 type numbers struct{ low, high int64 }
 
-// span returns the least and the largest number that a node may have. It is known of integers, days and
-// what is made of them by arithmetic, and of parts of dates.
+// span returns the least and the largest number that a node may have. They are known of integers,
+// of days, of arithmetic on these, and of parts of dates.
 func (p *Program) span(n *node, known []rowdata.ColumnStats) (numbers, bool) {
 	switch {
 	case n.typ.kind() != intKind || n.typ.ID == Decimal:
@@ -74,8 +74,8 @@ func (p *Program) span(n *node, known []rowdata.ColumnStats) (numbers, bool) {
 	return numbers{}, false
 }
 
-// within returns the extremes of an operator, which has them at the ends of its operands' ranges; false
-// for numbers of which the operator may pass 64 bits.
+// within returns the extremes of an operator, which lie at the ends of its operands' ranges. It
+// returns false if the operator may pass 64 bits.
 func within(a, b numbers, op func(x, y int64) int64) (numbers, bool) {
 	for _, x := range []int64{a.low, a.high, b.low, b.high} {
 		const bitsMax = 31
@@ -87,10 +87,10 @@ func within(a, b numbers, op func(x, y int64) int64) (numbers, bool) {
 	return numbers{slices.Min(ends), slices.Max(ends)}, true
 }
 
-// neverNull are functions that have a value wherever all arguments have one.
-var neverNull = map[string]bool{"+": true, "-": true, "*": true, "/": true, "||": true, "date_trunc": true, "date_part": true, "lower": true, "upper": true,
-	"substr": true, "length": true, "=": true, "<>": true, "<": true, "<=": true, ">": true, ">=": true, "like": true, "regexp_replace": true, "replace": true,
-	"year": true, "month": true, "day": true, "hour": true, "minute": true, "second": true}
+// neverNull are functions that are NULL only if an argument is NULL.
+var neverNull = []string{"+", "-", "*", "/", "||", "=", "<>", "<", "<=", ">", ">=", "like",
+	"lower", "upper", "substr", "length", "replace", "regexp_replace",
+	"date_trunc", "date_part", "year", "month", "day", "hour", "minute", "second"}
 
 // present says whether a node is surely never NULL.
 func (p *Program) present(n *node, known []rowdata.ColumnStats) bool {
@@ -99,7 +99,7 @@ func (p *Program) present(n *node, known []rowdata.ColumnStats) bool {
 		return n.value != nil
 	case n.column >= 0:
 		return known[p.columns[n.column].index].NoNulls
-	case !n.exact && !neverNull[n.name]:
+	case !n.exact && !slices.Contains(neverNull, n.name):
 		return false
 	}
 	return !slices.ContainsFunc(n.args, func(a *node) bool { return !p.present(a, known) })

@@ -12,7 +12,8 @@ var dayNames = [...]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday
 var monthNames = [...]string{"January", "February", "March", "April", "May", "June",
 	"July", "August", "September", "October", "November", "December"}
 
-// moment is a point in time, taken apart.
+// moment is a point in time: its day, as a date and as days since 1970-01-01, and the microseconds
+// of the day.
 type moment struct {
 	civil
 	days, clock int64
@@ -23,7 +24,7 @@ func momentOf(micros int64) moment {
 	return moment{civilOf(days), days, micros - days*dayMicros}
 }
 
-// seconds returns the point in time, without what is less than a second.
+// seconds returns the point in time in microseconds, without the fraction of a second.
 func (m moment) seconds() int64 { return m.days*dayMicros + m.clock/secondMicros*secondMicros }
 
 // dayOfYear counts from 1.
@@ -125,7 +126,8 @@ func checkFormat(format string) error {
 	return nil
 }
 
-// longestTime is more than what a byte of a format becomes: %c is 24 bytes and more in years beyond 9999.
+// longestTime is more than the bytes that a byte of a format becomes: %c is 24 bytes, and more in
+// years beyond 9999.
 const longestTime = 16
 
 // strftime binds strftime(time, format).

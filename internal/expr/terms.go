@@ -5,18 +5,20 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 )
 
-// Term is a comparison of a column with constants that holds for every row for which a condition is TRUE.
+// Term is a comparison of a column with constants that holds for every row for which a condition is
+// TRUE.
 type Term struct {
-	Column int    // index in the schema
-	Op     string // = <> < <= > >= in, is null or is not null
-	Values []scalar.Scalar
+	Column int             // index in the schema
+	Op     string          // = <> < <= > >= in, is null or is not null
+	Values []scalar.Scalar // several of in, none of is [not] null
 }
 
-// Terms returns what follows from expression i, a condition, for single columns.
+// Terms returns the terms of single columns that follow from expression i, a condition.
 func (p *Program) Terms(i int) []Term { return p.terms(nil, p.nodes[i]) }
 
-// Alternatives returns what follows from the ORs of expression i, a condition: of each list of alternatives, all
-// terms of one at least hold for every row for which the condition is TRUE.
+// Alternatives returns the terms that follow from the ORs of expression i, a condition. Each OR has
+// a list of alternatives, which are lists of terms: for every row for which the condition is TRUE,
+// all terms of some alternative hold.
 func (p *Program) Alternatives(i int) [][][]Term { return p.alternatives(nil, p.nodes[i]) }
 
 func (p *Program) alternatives(list [][][]Term, n *node) [][][]Term {
@@ -31,7 +33,8 @@ func (p *Program) alternatives(list [][][]Term, n *node) [][][]Term {
 	return list
 }
 
-// eachConjunct calls a function with the operands of ANDs, or with a node that is no AND. Constants are left out.
+// eachConjunct calls a function with the operands of a node that is an AND, or with the node.
+// Constants are left out.
 func eachConjunct(n *node, f func(*node)) {
 	switch {
 	case n.isConst:
@@ -44,7 +47,8 @@ func eachConjunct(n *node, f func(*node)) {
 	}
 }
 
-// either adds the terms of each operand of an OR. It returns false where nothing follows from one.
+// either adds the terms of each operand of an OR. It returns false if no term follows from some
+// operand.
 func (p *Program) either(list [][]Term, n *node) ([][]Term, bool) {
 	if n.name == "or" && !n.isConst {
 		ok := true
@@ -99,7 +103,7 @@ func (p *Program) conjunctTerms(list []Term, n *node) []Term {
 	return list
 }
 
-// columnUnder returns the column that a node is, or that it casts without loss; -1 for others.
+// columnUnder returns the column that a node is, or casts without loss; -1 if the node is neither.
 func columnUnder(n *node) int {
 	for n.exact && n.column < 0 && !n.isConst && len(n.args) == 1 {
 		n = n.args[0]
@@ -121,8 +125,8 @@ func (p *Program) compared(list []Term, n *node, op string, constant *node) []Te
 	return list
 }
 
-// rounded makes terms of a comparison with a time that is rounded down, or its year: such functions keep the order
-// of times, so that their results are bounds.
+// rounded makes terms of a comparison of a time that is rounded down, or of its year: such
+// functions keep the order of times, so that bounds of the time follow from the constant.
 func (p *Program) rounded(list []Term, n *node, op string, constant *node) []Term {
 	for n.exact && len(n.args) == 1 {
 		n = n.args[0]
@@ -175,7 +179,8 @@ func (p *Program) rounded(list []Term, n *node, op string, constant *node) []Ter
 	return list
 }
 
-// yearDays bounds the days of dates that bounds are made of, so that these do not overflow: a hundred thousand years.
+// yearDays bounds the days that rounded makes bounds of, a hundred thousand years, so that these do
+// not overflow.
 const yearDays = 36_600_000
 
 func (p *Program) member(list []Term, n *node) []Term {
@@ -200,7 +205,7 @@ func (p *Program) member(list []Term, n *node) []Term {
 	return append(list, t)
 }
 
-// prefixed makes of LIKE 'ab%' that the column is from ab on, and below ac.
+// prefixed makes terms of LIKE 'ab%': the column is from ab on, and below ac.
 func (p *Program) prefixed(list []Term, n *node) []Term {
 	c := n.args[0].column
 	if c < 0 || !n.args[1].isConst {
@@ -221,7 +226,7 @@ func (p *Program) prefixed(list []Term, n *node) []Term {
 		Term{column, "<", []scalar.Scalar{scalar.NewStringScalar(string(high))}})
 }
 
-// scalarOf returns a constant as Arrow has it; nil for types that have no order there.
+// scalarOf returns a constant as Arrow's scalar; nil of a BLOB, which Arrow does not order.
 func scalarOf(t Type, value any) scalar.Scalar {
 	switch v := value.(type) {
 	case bool:

@@ -39,7 +39,7 @@ func textTest(fn func(s, t string) bool) binding {
 	}
 }
 
-// isASCII says whether bytes are characters.
+// isASCII says whether every byte of a string is a character of ASCII.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -49,8 +49,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// mapped makes a string of the characters that fn makes of a string's: of ASCII's, it changes the case of the letters
-// from first on.
+// mapped makes a string of the characters that fn makes of a string's: of ASCII's, it changes the
+// case of the letters from first on.
 func mapped(e *Evaluator, n *node, s string, first byte, fn func(rune) rune) (string, error) {
 	short := isASCII(s)
 	size := len(s)
@@ -121,7 +121,8 @@ func byteOf(s string, i int64) int {
 	return at
 }
 
-// span returns the characters from one on, up to another, counted from 0.
+// span returns the characters of a string that are from the number from on and below the number to,
+// counted from 0.
 func span(s string, from, to int64) string {
 	if from = max(from, 0); to <= from {
 		return ""
@@ -134,7 +135,7 @@ func span(s string, from, to int64) string {
 	return s[:byteOf(s, to-from)]
 }
 
-// substring is substr(s, start, length): start counts from 1, or from the end where it is negative; a
+// substring is substr(s, start, length): start counts from 1, or, if negative, from the end; a
 // negative length goes to the left.
 func substring(s string, start, length int64) string {
 	const far = 1 << 40
@@ -167,7 +168,8 @@ func substr(b *binder, n *node) {
 	})
 }
 
-// side binds left and right: a number of characters, or, where it is negative, all but as many.
+// side binds left and right: a number of characters, or, if that is negative, all characters but as
+// many.
 func side(left bool) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
@@ -226,7 +228,8 @@ func padding(left bool) binding {
 			case length <= count:
 				return span(s, 0, length), nil
 			case fill == "":
-				return "", fmt.Errorf("%s: cannot fill %d characters up to %d with an empty string", n.text, count, length)
+				return "", fmt.Errorf("%s: cannot fill %d characters up to %d with an empty string",
+					n.text, count, length)
 			case length > int64(textBytesMax/len(fill)):
 				return "", tooLong(n)
 			}
@@ -284,7 +287,7 @@ func (b *binder) castTexts(n *node) {
 	}
 }
 
-// concatenation binds ||, which is NULL where an argument is.
+// concatenation binds ||, which is NULL where an argument is NULL.
 func concatenation(b *binder, n *node) {
 	n.typ = typeOf(Text)
 	if n.args[0].typ.ID == Blob && n.args[1].typ.ID == Blob {
@@ -301,7 +304,8 @@ func concatenation(b *binder, n *node) {
 	})
 }
 
-// concat binds concat, which leaves NULLs out, and concat_ws, which puts its first argument between the others.
+// concat binds concat, which leaves NULLs out, and concat_ws, which puts its first argument between
+// the others.
 func concat(separated bool) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
@@ -382,8 +386,8 @@ func replacement(b *binder, n *node) {
 	})
 }
 
-// splitPart binds split_part: the n-th part between separators, counted from 1, or from the end where n is
-// negative.
+// splitPart binds split_part: the n-th part between separators, counted from 1, or, if n is
+// negative, from the end.
 func splitPart(b *binder, n *node) {
 	n.typ = typeOf(Text)
 	b.want(n, Text, Text, Int64)
@@ -453,7 +457,8 @@ func character(b *binder, n *node) {
 	})
 }
 
-// firstRune binds ascii and unicode: the number of the first character, or that of the empty string.
+// firstRune binds ascii and unicode: the number of the first character; empty is the number of the
+// empty string.
 func firstRune(empty int64) binding {
 	return textToInt(Int32, func(s string) int64 {
 		if s == "" {

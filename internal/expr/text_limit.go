@@ -11,32 +11,36 @@ import (
 )
 
 // Strings that functions make take memory until the rows that are evaluated together have been
-// added to their arrays. So fewer rows are taken together where their strings are long, and arrays
-// end early. What the strings of one row take beyond that is reserved before they are made.
+// added to their arrays. So fewer rows are evaluated together where their strings are long, and
+// arrays end early. Memory that the strings of a single row take beyond that is reserved before
+// they are made.
 const (
-	// textFrameBytes is what the strings of rows that are evaluated together may take, unless it is one row.
+	// textFrameBytes bounds the strings of rows that are evaluated together, unless it is a single
+	// row.
 	textFrameBytes = 16 << 20
 
 	// textArrayBytes ends an array, or less where the memory limit is small.
 	textArrayBytes = 32 << 20
 
-	// textRowBytes is what the strings of one row may take at most.
+	// textRowBytes bounds the strings of a single row.
 	textRowBytes = 1 << 30
 
-	// textShare is the part of an evaluator's share of the memory limit that the strings of rows that are evaluated
-	// together may take: they are there twice while an array is made of them, and the array while the next one is.
+	// textShare divides an evaluator's share of the memory limit: the strings of rows that are
+	// evaluated together may take so small a part. They are in memory twice while an array is made
+	// of them, and the array while the next array is made.
 	textShare = 32
 
 	// textShareMin is enough for a string of some length in every row.
 	textShareMin = 128 << 10
 
-	// textCopies is how many times the strings of a row are in memory until they are in a file: as they are made, in
-	// an array, encoded, compressed, and two that grow. Of these ownCopies are the evaluator's: rows that follow one
-	// of their size find the others taken.
+	// textCopies is how many times the strings of a row are in memory until they are in a file: as
+	// they are made, in an array, encoded, compressed, and in two buffers that grow. ownCopies of
+	// these are the evaluator's: rows that follow a row of their size find the memory of the other
+	// copies taken.
 	textCopies = 6
 	ownCopies  = 3
 
-	// foldedBytes is what a constant may take that is computed before there is a memory limit.
+	// foldedBytes bounds a constant that is computed before there is a memory limit.
 	foldedBytes = 2 << 20
 )
 
@@ -45,11 +49,11 @@ var errManyTexts = errors.New("the strings of the rows take too much memory")
 
 // textLimit bounds the strings that an evaluator makes.
 type textLimit struct {
-	frame int // bytes of the strings of rows that are evaluated together
-	row   int // bytes of the strings of one row
+	frame int // bytes that the strings of rows may take that are evaluated together
+	row   int // bytes that the strings of a single row may take
 	array int // bytes of strings above which arrays end
 	full  int // bytes that the strings of the rows at hand may take
-	most  int // bytes of the strings of a row, of those so far
+	most  int // most bytes of strings that any single row has claimed so far
 
 	reserved rowdata.Reservation // for the row at hand
 }
@@ -57,15 +61,17 @@ type textLimit struct {
 // textLimitOf returns the limits that suit a share of a memory limit.
 func textLimitOf(share int64, budget rowdata.Budget) textLimit {
 	frame := int(min(textFrameBytes, max(share/textShare, textShareMin)))
-	return textLimit{frame: frame, row: textRowBytes, array: min(textArrayBytes, 2*frame), full: frame, reserved: rowdata.NewReservation(budget)}
+	return textLimit{
+		frame: frame, row: textRowBytes, array: min(textArrayBytes, 2*frame), full: frame, reserved: rowdata.NewReservation(budget),
+	}
 }
 
-// Limit bounds the memory of strings by a worker's share of the memory limit, in bytes. What the strings of one row
-// take beyond a part of that is reserved of the budget.
+// Limit bounds the memory of strings by a worker's share of the memory limit, in bytes. Memory that
+// the strings of a single row take beyond a part of the share is reserved of the budget.
 func (e *Evaluator) Limit(share int64, budget rowdata.Budget) { e.text = textLimitOf(share, budget) }
 
-// claim makes sure that there may be strings of so many further bytes, and returns an error where that is more than
-// there is for the rows at hand.
+// claim makes sure that strings of so many further bytes may be made, and returns an error if that
+// is more than the rows at hand may take.
 func (e *Evaluator) claim(n *node, size int) error {
 	need := e.made + size
 	switch {
@@ -73,7 +79,7 @@ func (e *Evaluator) claim(n *node, size int) error {
 		return nil
 	case e.together > 1:
 		if size > e.text.frame {
-			e.step = 1 // this row does not go with any other
+			e.step = 1 // the row is evaluated alone
 		}
 		return errManyTexts
 	case need > e.text.row:
@@ -91,8 +97,8 @@ func (e *Evaluator) claim(n *node, size int) error {
 	return nil
 }
 
-// inSteps calls a function with some of the rows from one on, and with fewer where their strings take too much
-// memory. It returns how many were done.
+// inSteps calls a function with some rows from a row on, and again with fewer rows if their strings
+// take too much memory. It returns how many rows were done.
 func (e *Evaluator) inSteps(from, rows int, f func(from, n int) error) (int, error) {
 	for {
 		n := min(rows, e.step)

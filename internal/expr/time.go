@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/internal/nearest"
 )
 
-// nanos is how long the unit is in which values of a type of points in time are counted, in nanoseconds.
+// nanos is the unit of a type of points in time, in nanoseconds.
 func (t Type) nanos() int64 {
 	switch t.ID {
 	case Date:
@@ -51,15 +51,17 @@ func timeCast(n *node, from Type, try bool) kernel {
 	return checked(n, from, try, dayStart)
 }
 
-// daysMax is how many days microseconds can count from 1970, in either direction.
+// daysMax is how many days before and after 1970-01-01 microseconds can count.
 const daysMax = math.MaxInt64 / dayMicros
 
-// dayStart returns the microseconds before a day; not ok where they do not fit.
+// dayStart returns the point in time at which a day begins. It returns false if microseconds do not
+// count so far.
 func dayStart(days int64) (int64, bool) { return days * dayMicros, days <= daysMax && days >= -daysMax }
 
-// checked makes the kernel of a function that few arguments are beyond, whose error is NULL if it
-// is TRY_CAST and shows the argument as one of the type from. The function is called for whatever stands at a NULL, too.
-// The node is not fallible for it: a CASE may tell of a time that far away also where it does not reach the row.
+// checked makes the kernel of a function that fails for few arguments, and then gives NULL if it is
+// TRY_CAST, else an error that shows the argument as a value of the type from. The function is
+// called for whatever stands at a NULL, too. The node is not fallible for such arguments: CASE may
+// give the error of a row that does not reach the result.
 func checked(n *node, from Type, try bool, fn func(int64) (int64, bool)) kernel {
 	return unary(n, intKind, func(f *frame, a, out *vector) error {
 		for i, x := range a.ints[:f.n] {
@@ -70,7 +72,8 @@ func checked(n *node, from Type, try bool, fn func(int64) (int64, bool)) kernel 
 			case try:
 				_ = out.setNull(f, i, errNull, a.null)
 			default:
-				return fmt.Errorf("%s: overflow: the result for %s does not fit %s", n.text, formatValue(from, x), n.typ)
+				value := formatValue(from, x)
+				return fmt.Errorf("%s: overflow: the result for %s does not fit %s", n.text, value, n.typ)
 			}
 		}
 		return nil
@@ -87,8 +90,8 @@ func setIntervalCast(n *node) bool {
 	return true
 }
 
-// timeArithmetic binds + and - of dates, timestamps, times and intervals, and * of intervals. It returns false for
-// other arguments.
+// timeArithmetic binds + and - of dates, timestamps, times and intervals, and * of intervals. It
+// returns false for other arguments.
 func (b *binder) timeArithmetic(sign string, n *node) bool {
 	x, y := n.args[0].typ, n.args[1].typ
 	if sign == "+" && (x.ID == Interval || x.ID == Duration || x.integer()) && y.temporal() {
@@ -128,7 +131,8 @@ func (b *binder) timeArithmetic(sign string, n *node) bool {
 	return true
 }
 
-// plainTime adds or subtracts units of the same size, of types x and y.
+// plainTime binds + and - of values that have the same unit: arguments of the types x and y, and a
+// result.
 func (b *binder) plainTime(n *node, sign string, result, x, y Type) {
 	b.castArg(n, 0, x)
 	b.castArg(n, 1, y)
@@ -140,7 +144,7 @@ func (b *binder) plainTime(n *node, sign string, result, x, y Type) {
 	n.eval = intArithmetic(op, n)
 }
 
-// step returns the interval that is the second operand of + or -; that of - is negated.
+// step returns the interval that is the second operand of + or -, for - negated.
 func (n *node) step(sign string) IntervalValue {
 	v := n.args[1].value.(IntervalValue)
 	if sign == "-" {
@@ -171,7 +175,8 @@ func (b *binder) interval(n *node, v IntervalValue, ok bool) {
 	n.typ, n.isConst, n.value = typeOf(Interval), true, v
 }
 
-// shift adds an interval to points in time: its months, then its days, then the rest. A date becomes a timestamp.
+// shift adds an interval to points in time: its months, then its days, then the rest. A date
+// becomes a timestamp.
 func (b *binder) shift(n *node, sign string) {
 	v := n.step(sign)
 	n.typ = typeOf(Timestamp)
@@ -208,10 +213,10 @@ func (b *binder) shiftClock(n *node, sign string) {
 // datePart is a number that a point in time has.
 type datePart struct {
 	names []string
-	of    func(days, clock int64) int64
-	time  bool // of the time of day: a date has it as 0
+	of    func(days, clock int64) int64 // of days since 1970-01-01 and microseconds of the day
+	time  bool                          // the part depends on the time of day alone, and is 0 of a date
 
-	span *numbers // all that it may be; nil where that is many
+	span *numbers // the values that the part may have; nil if these are many
 }
 
 var dateParts = []datePart{
@@ -313,7 +318,7 @@ func epoch(b *binder, n *node) {
 	}
 }
 
-// epochIn binds the whole units since 1970.
+// epochIn binds the whole units since 1970, of so many microseconds.
 func epochIn(unit int64) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Int64)
@@ -324,12 +329,12 @@ func epochIn(unit int64) binding {
 
 // truncationUnit is a unit of date_trunc.
 type truncationUnit struct {
-	day   func(days int64) int64
-	days  int64 // at most, of one with day
-	clock int64
+	day   func(days int64) int64 // the day on which the unit of a day begins; nil of units up to a day
+	days  int64                  // length at most, of a unit that has day
+	clock int64                  // length in microseconds, of other units
 }
 
-// truncations are the units of date_trunc: those of whole days by the day, others by their microseconds.
+// truncations are the units of date_trunc.
 var truncations = map[string]truncationUnit{
 	"millennium": {days: 366000, day: func(d int64) int64 { return civil{digits.FloorDiv(civilOf(d).year, 1000) * 1000, 1, 1}.days() }},
 	"century":    {days: 36600, day: func(d int64) int64 { return civil{digits.FloorDiv(civilOf(d).year, 100) * 100, 1, 1}.days() }},
@@ -381,7 +386,8 @@ func truncation(b *binder, n *node) {
 	n.eval = checked(n, n.typ, false, begin)
 }
 
-// difference binds date_diff(unit, from, to): how many borders of the unit lie between, or how many weeks.
+// difference binds date_diff(unit, from, to): how many borders of the unit lie between, or how many
+// weeks.
 func difference(b *binder, n *node) {
 	name := strings.TrimSuffix(strings.ToLower(b.word(n, 0)), "s")
 	n.args = n.args[1:]
@@ -393,7 +399,7 @@ func difference(b *binder, n *node) {
 	}
 	var count func(micros int64) int64
 	days := func(a int64) int64 { return digits.FloorDiv(a, dayMicros) }
-	if name == "week" { // which DuckDB counts whole
+	if name == "week" { // DuckDB counts whole weeks, and not their borders
 		n.eval = map2e(n, func(from, to int64) (int64, error) { return (days(to) - days(from)) / 7, nil })
 		return
 	}
@@ -438,10 +444,11 @@ func makeDate(b *binder, n *node) {
 	b.castArgs(n, typeOf(Int64))
 	n.typ, n.fallible = typeOf(Date), true
 	n.eval = map3f(n, func(_ *Evaluator, year, month, day int64) (int64, error) {
-		if year < -yearMax || year > yearMax || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month) {
+		c := civil{year, month, day}
+		if !c.valid() {
 			return 0, fmt.Errorf("%s: there is no day %d-%d-%d", n.text, year, month, day)
 		}
-		return civil{year, month, day}.days(), nil
+		return c.days(), nil
 	})
 }
 

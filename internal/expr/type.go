@@ -46,7 +46,8 @@ type Type struct {
 	Precision, Scale uint8 // of Decimal
 }
 
-// decimalOf returns the type of decimals with precision digits, scale digits after the decimal point.
+// decimalOf returns the type of decimals with precision digits, scale digits after the decimal
+// point.
 func decimalOf(precision, scale int) Type {
 	return Type{ID: Decimal, Precision: uint8(precision), Scale: uint8(scale)}
 }
@@ -131,8 +132,8 @@ var typesByName = map[string]TypeID{
 // TypeNames lists the names that ParseType knows; for "did you mean".
 func TypeNames() []string { return slices.Collect(maps.Keys(typesByName)) }
 
-// ParseType returns the type of a name, in any case, and of its parameters: decimal(15, 2). A decimal without
-// parameters has 18 digits, 3 of them after the decimal point.
+// ParseType returns the type of a name, in any case, and of its parameters: decimal(15, 2). A
+// decimal without parameters has 18 digits, 3 of them after the decimal point.
 func ParseType(name string, params ...int) (Type, error) {
 	id, ok := typesByName[strings.ToLower(name)]
 	switch {
@@ -220,12 +221,12 @@ func (t Type) temporal() bool {
 	return t.ID == Date || t.ID == Timestamp || t.ID == TimestampNS || t.ID == TimestampTZ
 }
 
-// digits is the precision of the decimal that holds every value of an integer type.
+// digits is the precision of the decimals that hold every value of an integer type.
 func (t Type) digits() int {
 	return [...]int{Int8: 3, Int16: 5, Int32: 10, Int64: 19, Huge: 38, Uint8: 3, Uint16: 5, Uint32: 10, Uint64: 20}[t.ID]
 }
 
-// asDecimal returns the decimal type that an integer is turned into beside decimals.
+// asDecimal returns the type that an integer is cast to beside decimals.
 func (t Type) asDecimal() Type {
 	if t.integer() {
 		return decimalOf(t.digits(), 0)
@@ -233,8 +234,8 @@ func (t Type) asDecimal() Type {
 	return t
 }
 
-// common returns the type in which values of two types are compared, or chosen from. It is false where
-// there is none.
+// common returns the type in which values of two types are compared, or chosen from. It returns
+// false if the types have none in common.
 func common(a, b Type) (Type, bool) {
 	switch {
 	case a == b:

@@ -7,8 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// vectorRows is how many rows are evaluated at a time: a vector of 8-byte values takes 16 KiB, so that
-// an expression's operands and results stay in the first two caches.
+// vectorRows is how many rows are evaluated at a time: a vector of 8-byte values takes 16 KiB, so
+// that an expression's operands and results stay in the first two caches.
 const vectorRows = 2048
 
 const vectorWords = vectorRows / 64
@@ -16,13 +16,13 @@ const vectorWords = vectorRows / 64
 // wide is a 128-bit integer: a decimal's digits, or an integer beyond int64.
 type wide = decimal128.Num
 
-// vector is the values of up to vectorRows rows. The value at a NULL may be anything (of strings, one that can be
-// read), and so may bits beyond n.
+// vector is the values of up to vectorRows rows. The value at a NULL may be anything (a string can
+// be read), and so may bits beyond n.
 type vector struct {
-	n    int
-	null []uint64 // a bit for each row that is NULL; nil where none is
+	n    int      // rows
+	null []uint64 // a bit for each row that is NULL; nil if no row is NULL
 
-	// One of these, by the type's kind.
+	// The values, by the type's kind; the other fields are nil.
 	bits   []uint64
 	ints   []int64
 	floats []float64
@@ -30,7 +30,7 @@ type vector struct {
 	texts  []string
 }
 
-// element is what a vector holds but for bits.
+// element is the values that a vector holds, but for bits.
 type element interface {
 	int64 | float64 | wide | string
 }
@@ -91,7 +91,7 @@ func countBits(words []uint64, n int) int {
 	return count
 }
 
-// arena gives out the buffers of one vector's evaluation, and takes them back all at once.
+// arena gives out the buffers of a frame's evaluation, and takes all back at once (X4).
 type arena struct {
 	vectors pool[vector]
 	bits    pool[[vectorWords]uint64]
@@ -100,8 +100,8 @@ type arena struct {
 	wides   pool[[vectorRows]wide]
 	texts   pool[[vectorRows]string]
 	rows    pool[[vectorRows]int32]
-	bytes   []byte // of strings that were made; a new block when full
-	made    int    // bytes of strings since reset
+	bytes   []byte // of strings that functions made; a new block when full
+	made    int    // bytes of such strings since reset
 }
 
 // pool gives out buffers that are used again after reset.
@@ -133,7 +133,8 @@ func (a *arena) mark() arenaMark {
 
 // back takes the buffers back that were given out since a mark. Strings stay.
 func (a *arena) back(m arenaMark) {
-	a.vectors.used, a.bits.used, a.ints.used, a.floats.used, a.wides.used, a.texts.used, a.rows.used = m[0], m[1], m[2], m[3], m[4], m[5], m[6]
+	a.vectors.used, a.bits.used, a.ints.used, a.floats.used = m[0], m[1], m[2], m[3]
+	a.wides.used, a.texts.used, a.rows.used = m[4], m[5], m[6]
 }
 
 // bitmap returns n bits, all 0.
@@ -143,7 +144,8 @@ func (a *arena) bitmap(n int) []uint64 {
 	return b
 }
 
-// vector returns a vector of a kind, of n rows without NULLs. Bits are 0, strings empty, other values anything.
+// vector returns a vector of a kind, of n rows without NULLs. Its bits are 0, its strings empty,
+// other values anything.
 func (a *arena) vector(k kind, n int) *vector {
 	v := a.vectors.get()
 	*v = vector{n: n}
@@ -158,7 +160,7 @@ func (a *arena) vector(k kind, n int) *vector {
 		v.wides = a.wides.get()[:n]
 	case textKind:
 		v.texts = a.texts.get()[:n]
-		clear(v.texts) // what is left of other batches points to memory that may be gone
+		clear(v.texts) // strings of earlier batches point to memory that may be gone
 	}
 	return v
 }
@@ -167,7 +169,7 @@ func (a *arena) vector(k kind, n int) *vector {
 const textBlockBytes = 64 << 10
 
 // room returns an empty slice of the evaluator's arena with room for size bytes, to be handed to
-// keep; or an error where strings of so many more bytes may not be made.
+// keep, or an error if strings of so many more bytes may not be made.
 func (e *Evaluator) room(n *node, size int) ([]byte, error) {
 	if e.made+size > e.text.full {
 		if err := e.claim(n, size); err != nil {
@@ -193,8 +195,8 @@ func (a *arena) keep(b []byte) string {
 	return unsafe.String(&b[0], len(b))
 }
 
-// union returns the rows that are NULL in any of the vectors; nil where there are none. The bitmap may belong to
-// one of them.
+// union returns the rows that are NULL in any of the vectors; nil if no row is. The bitmap may
+// belong to a vector.
 func (a *arena) union(vectors ...*vector) []uint64 {
 	var null []uint64
 	owned := false

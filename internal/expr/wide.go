@@ -12,7 +12,7 @@ import (
 	"github.com/mpga/mpga/internal/digits"
 )
 
-// int128 builds a 128-bit integer of a 64-bit one.
+// int128 widens an integer.
 func int128(v int64) wide { return decimal128.FromI64(v) }
 
 // addWide adds, and says whether the sum fits 128 bits.
@@ -73,7 +73,7 @@ func rescale(v wide, from, to int) (wide, bool) {
 	return roundHalf.decimal(q, r, decimal128.GetHalfScaleMultiplier(cut)), true
 }
 
-// wideOf returns a number that is held as int64 or in 128 bits.
+// wideOf returns a number that a constant holds as int64 or in 128 bits.
 func wideOf(value any) wide {
 	if v, ok := value.(int64); ok {
 		return int128(v)
@@ -107,8 +107,8 @@ func fromFloat(f float64, t Type) (wide, bool) {
 	return decimal128.FromBigInt(i), true
 }
 
-// parseDecimal reads a number as a decimal, rounding what its scale cannot hold. It is false for what is
-// no number, and for one that is too large.
+// parseDecimal reads a number as a decimal, rounded to its scale. It returns false for a text that
+// is no number, and for a number that is too large.
 func parseDecimal(text string, t Type) (wide, bool) {
 	text = strings.TrimSpace(text)
 	mantissa, exponent := text, 0
@@ -127,7 +127,7 @@ func parseDecimal(text string, t Type) (wide, bool) {
 		return wide{}, false
 	}
 	fractionDigits := len(strings.ReplaceAll(fraction, "_", ""))
-	shift := int(t.Scale) + exponent - fractionDigits // of the digits, to those of the type
+	shift := int(t.Scale) + exponent - fractionDigits // zeros to append to the digits
 	round := false
 	if shift < 0 {
 		keep := len(digits) + shift
@@ -163,7 +163,8 @@ func separates(digits string) bool {
 	return !strings.HasPrefix(digits, "_") && !strings.HasSuffix(digits, "_") && !strings.Contains(digits, "__")
 }
 
-// appendDecimal writes a decimal with all digits of its scale, and none before them where its type has no others.
+// appendDecimal writes a decimal with all digits of its scale, and no 0 before the point if its
+// type has no digit there.
 func appendDecimal(b []byte, v wide, t Type) []byte {
 	text := v.ToString(int32(t.Scale))
 	if t.ID == Decimal && t.Precision == t.Scale {
