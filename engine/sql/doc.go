@@ -18,13 +18,13 @@
 // expressions.
 //
 //   - L1 (spelling): an unquoted name keeps the case it is written in, and its length, where
-//     PostgreSQL folds it to lower case and cuts it at 63 bytes: Arrow's columns have both. The tree has
-//     lost the spelling, so names are read from the text at the tree's byte positions.
+//     PostgreSQL folds it to lower case and cuts it at 63 bytes: Arrow's columns have both. The tree
+//     has lost the spelling, so names are read from the text at the tree's byte positions.
 //   - L2 (bounds): the parser is recursive C. Text is measured and cut into tokens, which takes no
 //     recursion, and refused when it is too long or its tree may be too deep.
-//   - L3 (dialect): the syntax that DuckDB has beside PostgreSQL's (files in quotes behind FROM, GROUP BY ALL, //,
-//     TRY_CAST, INTERVAL 3 DAYS) is rewritten token by token before the text is parsed; places in errors
-//     are places of the text as it was given.
+//   - L3 (dialect): the syntax that DuckDB has beside PostgreSQL's (files in quotes behind FROM,
+//     GROUP BY ALL, //, TRY_CAST, INTERVAL 3 DAYS) is rewritten token by token before the text is
+//     parsed; places in errors are places of the text as it was given.
 //
 // The parser is C and needs cgo; without it every call returns [ErrNoCgo].
 package sql

@@ -25,19 +25,17 @@ type Error struct {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Error returns the message, the line of the text and a caret below the place, on three lines. URLs
-// are without secrets.
+// Error returns the message, the line of the text and a caret, on three lines, without secrets of
+// URLs.
 func (e *Error) Error() string {
 	line, column := e.line()
 	return redact.Text(e.Message) + "\n    " + line + "\n    " + strings.Repeat(" ", column) + "^"
 }
 
-// lineRunesMax is how many runes of a line are shown on either side of the place: both sides fit 80
-// columns.
+// lineRunesMax bounds the runes of a line on either side of the place: both sides fit 80 columns.
 const lineRunesMax = 35
 
-// line returns the line around the place, cut where it is long, and the place's column in it as a
-// terminal counts.
+// line returns the line around the place, cut if long, and the place's column as a terminal counts.
 func (e *Error) line() (line string, column int) {
 	before, after := e.shown()
 	before = before[strings.LastIndexByte(before, '\n')+1:]

@@ -43,8 +43,7 @@ func (s *Select) endsAtWhere() bool {
 // endsAtOrder says whether a statement has no clause behind ORDER BY.
 func (s *Select) endsAtOrder() bool { return s.Limit == nil && s.Offset == nil }
 
-// parseClause reads a text, put behind a prefix, as a statement for which alone returns true: no
-// further clause stands in the text.
+// parseClause reads a text behind a prefix. alone returns false if the text has a clause too many.
 func parseClause(text, prefix string, alone func(*Select) bool) (read *Select, err error) {
 	s, err := newScript(text, prefix)
 	if err != nil {
@@ -365,8 +364,7 @@ func (p *statements) items(list []*pg.Node) []Item {
 var itemEnds = []pg.Token{pg.Token_ASCII_44, pg.Token_ASCII_59, pg.Token_ASCII_41, pg.Token_FROM, pg.Token_WHERE,
 	pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT}
 
-// alias returns the alias of the item that begins at a place, which is its last word, as it is
-// spelled.
+// alias returns the alias, as it is spelled, of the item that begins at a place: its last word.
 func (p *statements) alias(at int, parsed string) string {
 	depth := 0
 	for i := p.at[int32(at)]; i < len(p.tokens); i++ {

@@ -14,9 +14,8 @@ import (
 	"github.com/pganalyze/pg_query_go/v6/parser"
 )
 
-// script is a statement's text, as it was given and as PostgreSQL's parser gets it: the words that
-// DuckDB has beside PostgreSQL's SQL are rewritten, token by token, and their places remembered.
-// L3.
+// script is a statement's text, as it was given and as PostgreSQL's parser gets it: words that
+// DuckDB alone has are rewritten, token by token, and their places remembered. L3.
 type script struct {
 	text   string
 	tokens []*pg.ScanToken // without comments
@@ -176,7 +175,7 @@ func (s *script) rewrite(prefix string) {
 		t := s.tokens[i]
 		switch t.Token {
 		case pg.Token_ASCII_40:
-			inCall = append(inCall, s.takesFrom(i-1))
+			inCall = append(inCall, slices.Contains(takeFrom, s.token(i-1).Token))
 		case pg.Token_ASCII_41:
 			if len(inCall) > 1 {
 				inCall = inCall[:len(inCall)-1]
@@ -198,17 +197,11 @@ func (s *script) rewrite(prefix string) {
 	s.parsed = b.String()
 }
 
-// takesFrom says whether the word before a parenthesis is of a call in which FROM may stand.
-func (s *script) takesFrom(i int) bool {
-	switch s.token(i).Token {
-	case pg.Token_EXTRACT, pg.Token_SUBSTRING, pg.Token_TRIM, pg.Token_OVERLAY:
-		return true
-	}
-	return false
-}
+// takeFrom are the words of calls in which FROM may stand.
+var takeFrom = []pg.Token{pg.Token_EXTRACT, pg.Token_SUBSTRING, pg.Token_TRIM, pg.Token_OVERLAY}
 
-// replacement returns the text that is parsed in place of the next tokens, and their number; "" for
-// the token itself.
+// replacement returns the text to parse in place of the next tokens, and their number; "" for the
+// token.
 func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 	t := s.tokens[i]
 	at := int(t.Start)
@@ -229,7 +222,8 @@ func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 			return `"` + strings.Repeat("f", min(max(len(s.word(t))-2, 1), 60)) + `"`, 1
 		}
 	case pg.Token_ALL:
-		if s.token(i-1).Token == pg.Token_BY && s.endsClause(i+1) {
+		ends := slices.Contains(elementEnds, s.token(i+1).Token) || s.isWord(i+1, "nulls")
+		if ends && s.token(i-1).Token == pg.Token_BY {
 			switch s.token(i - 2).Token {
 			case pg.Token_GROUP_P:
 				s.marks[at] = markGroupAll
@@ -262,15 +256,9 @@ func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 	return "", 1
 }
 
-// endsClause says whether an element of GROUP BY or ORDER BY ends before a token.
-func (s *script) endsClause(i int) bool {
-	switch s.token(i).Token {
-	case 0, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_ASCII_41, pg.Token_ASCII_59,
-		pg.Token_ASC, pg.Token_DESC, pg.Token_NULLS_LA:
-		return true
-	}
-	return s.isWord(i, "nulls")
-}
+// elementEnds are the tokens that may stand behind an element of GROUP BY or ORDER BY.
+var elementEnds = []pg.Token{0, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_ASCII_41,
+	pg.Token_ASCII_59, pg.Token_ASC, pg.Token_DESC, pg.Token_NULLS_LA}
 
 // interval writes INTERVAL 3 DAYS, and '3' DAY, as PostgreSQL has it: INTERVAL '3 DAYS'.
 func (s *script) interval(i int) (text string, taken int) {
@@ -353,8 +341,7 @@ func (s *script) syntaxError(err error) error {
 	return errorAt(s.text, at, "%s", message)
 }
 
-// spelled returns a name as the text has it at a place (L1); parsed is the name that PostgreSQL
-// read.
+// spelled returns the name at a place as the text has it (L1); PostgreSQL has read it as parsed.
 func (s *script) spelled(at int, parsed string) string {
 	i, ok := s.at[int32(at)]
 	if !ok || s.tokens[i].Token == pg.Token_UIDENT { // U&"\00e9" is decoded by the parser alone

@@ -38,8 +38,7 @@ type From struct {
 	Options  []Option // of Function
 }
 
-// Option is a named argument of read_csv: a constant, a list of constants, or a struct of named
-// constants.
+// Option is a named argument of read_csv: a constant, or a list or struct of constants.
 type Option struct {
 	Name  string     // in lower case
 	Value *expr.Expr // nil of a list and of a struct

@@ -163,8 +163,7 @@ func overflow(n *node, sign string, a, b wide) error {
 		n.text, a.ToString(int32(scale(0))), sign, b.ToString(int32(scale(1))), n.typ)
 }
 
-// floatArithmetic makes the kernel of an operator on doubles; results of type FLOAT are rounded to
-// it.
+// floatArithmetic makes the kernel of an operator on doubles; FLOAT results are rounded to FLOAT.
 func floatArithmetic(op string, n *node) kernel {
 	return binary(n, floatKind, func(f *frame, a, b, out *vector) error {
 		x, y, z := a.floats[:f.n], b.floats[:f.n], out.floats[:f.n]
@@ -262,8 +261,8 @@ func arithmetic(op intOperator) binding {
 	}
 }
 
-// integerType is the type of arithmetic on two integers. A constant takes the type of the other
-// operand if it fits that.
+// integerType is the type of arithmetic on integers. A constant takes the other's type if it fits
+// that.
 func (n *node) integerType(x, y Type) Type {
 	left, right := n.args[0], n.args[1]
 	switch {
@@ -379,8 +378,7 @@ func meanOfParts(b *binder, n *node) {
 	})
 }
 
-// quotient binds // of numbers that are not both integers: their quotient as / gives it, but NULL
-// where the divisor is 0.
+// quotient binds // of numbers that are not both integers: as /, but NULL where the divisor is 0.
 func quotient(b *binder, n *node) {
 	division(b, n)
 	single := n.typ.ID == Float32

@@ -44,8 +44,7 @@ func BindCondition(schema *arrow.Schema, e *Expr) (p *Program, err error) {
 // depthMax bounds the recursion over an expression.
 const depthMax = 1000
 
-// binding gives a node, whose arguments are bound, its type and its kernel. It may cast the
-// arguments.
+// binding gives a node its type and its kernel. The node's arguments are bound; it may cast them.
 type binding func(b *binder, n *node)
 
 // binder binds the expressions of a program. Its methods and bindings end at the first error: fail
@@ -118,8 +117,7 @@ func (b *binder) bind(e *Expr, depth int) *node {
 	return n
 }
 
-// UnknownFunction is the error of a call of a function that does not exist, or that is an aggregate
-// function.
+// UnknownFunction is the error of a call of a function that does not exist, or is an aggregate's.
 func UnknownFunction(e *Expr) *Error {
 	offer := nearest.Offer(e.Name, append(functionNames(), query.FuncNames()...))
 	return errorAt(e.At, "no function is named %s%s", e.Name, offer)
@@ -193,7 +191,7 @@ func (b *binder) newSlot() int {
 	return b.program.slots - 1
 }
 
-// fold turns a node over constants into a constant, unless the node gives an error: maybe no row
+// fold makes a node over constants a constant. A node that gives an error stays: maybe no row
 // reaches it.
 func (b *binder) fold(n *node) {
 	if n.eval == nil {
@@ -216,8 +214,7 @@ func (b *binder) evaluator() *Evaluator {
 	return b.folder
 }
 
-// once evaluates a node whose arguments are constants, for one row. The vector is valid until the
-// next call.
+// once evaluates a node of constants for a single row. The vector is valid until the next call.
 func (b *binder) once(n *node) (*vector, error) {
 	e := b.evaluator()
 	e.constants = append(e.constants, make([]*vector, b.program.slots-len(e.constants))...)
@@ -333,19 +330,15 @@ func (b *binder) castArgs(n *node, t Type) {
 	}
 }
 
-// unifyArgs casts all arguments to the type that they have in common, and returns that.
-func (b *binder) unifyArgs(n *node) Type {
-	all := make([]int, len(n.args))
-	for i := range all {
-		all[i] = i
-	}
-	return b.unify(n, all)
-}
-
-// unify casts some arguments to the type that they have in common, and returns that. A string
-// constant takes the type of the others, and where a column of strings meets another type the
+// unify casts all arguments, or only some, to the type that they have in common, and returns that. A
+// string constant takes the type of the others, and where a column of strings meets another type the
 // strings are read as values of that.
-func (b *binder) unify(n *node, which []int) Type {
+func (b *binder) unify(n *node, which ...int) Type {
+	if which == nil {
+		for i := range n.args {
+			which = append(which, i)
+		}
+	}
 	var t Type
 	var holder *node
 	for _, literals := range []bool{false, true} { // strings that stand for any type come last
@@ -375,15 +368,15 @@ func (b *binder) unify(n *node, which []int) Type {
 	return t
 }
 
-// intConstant says whether a node is an integer literal, which takes the type of the other operand
-// if that type holds the integer.
+// intConstant says whether a node is an integer literal, which takes another operand's type if it
+// fits.
 func (n *node) intConstant() bool { return n.literal && n.value != nil && n.typ.integer() }
 
 // textConstant says whether a node is a string literal, which takes the type of the other operand.
 func (n *node) textConstant() bool { return n.literal && n.value != nil && n.typ.ID == Text }
 
-// constantBeside says whether the node that gave a type so far was an integer constant that the
-// other type holds.
+// constantBeside says whether the node that gave the type t is an integer constant that fits the
+// other.
 func (n *node) constantBeside(t, other Type) bool {
 	return n != nil && n.intConstant() && n.typ == t && other.integer() && fitsType(n.value, other)
 }

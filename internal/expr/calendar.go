@@ -156,8 +156,7 @@ func parseTimestamp(text string) (micros int64, ok bool) {
 	return days*dayMicros + clock - offset, ok && dated
 }
 
-// parseTime reads a time of day; a date may stand before it, or alone, and is dropped, as an offset
-// behind it is.
+// parseTime reads a time of day. A date before it or alone, and an offset behind it, are dropped.
 func parseTime(text string) (micros int64, ok bool) {
 	_, micros, _, _, ok = parseMoment(text)
 	return micros, ok
@@ -216,8 +215,7 @@ func cutHours(text string, hourDigits int) (micros int64, rest string, ok bool) 
 	return micros + fraction, after, true
 }
 
-// parseOffset reads an offset from UTC: an empty text, Z, UTC, or hours and minutes such as +02 and
-// -03:30.
+// parseOffset reads an offset from UTC: an empty text, Z, UTC, or hours and minutes: +02, -03:30.
 func parseOffset(text string) (micros int64, ok bool) {
 	switch text {
 	case "", "Z", "z", "UTC":
@@ -254,8 +252,8 @@ func appendDate(b []byte, days int64) []byte {
 	return digits.AppendPadded(append(b, '-'), uint64(c.day), 2)
 }
 
-// appendClock writes a time of day, of microseconds and of nanoseconds below them, without zeros at
-// the end of a fraction.
+// appendClock writes a time of day, of microseconds and nanoseconds; a fraction has no zeros at its
+// end.
 func appendClock(b []byte, micros, nanos int64) []byte {
 	b = digits.AppendPadded(b, uint64(micros/hourMicros), 2)
 	b = digits.AppendPadded(append(b, ':'), uint64(micros/minuteMicros%60), 2)
@@ -355,8 +353,7 @@ func parseInterval(text string) (IntervalValue, error) {
 	return v, nil
 }
 
-// plus adds two intervals. It returns false where the sum does not fit: months and days have 32
-// bits, microseconds 64.
+// plus adds two intervals. It returns false if months or days pass 32 bits, or microseconds 64.
 func (v IntervalValue) plus(u IntervalValue) (IntervalValue, bool) {
 	add := func(a, b int64) wide { return int128(a).Add(int128(b)) }
 	return intervalOf(add(v.Months, u.Months), add(v.Days, u.Days), add(v.Micros, u.Micros))

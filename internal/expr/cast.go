@@ -210,8 +210,7 @@ func numberCast(n *node, from Type, try bool) kernel {
 	return tried(n, from, try, func(a wide) (wide, bool) { return exactNumber(a, from, to) })
 }
 
-// always says whether every value of the type from, a decimal or an integer, is a value of the type
-// to.
+// always says whether every value of a decimal or integer type, from, is a value of another, to.
 func always(from, to Type) bool {
 	switch {
 	case to.ID == Uint64:
@@ -542,8 +541,8 @@ func appendValue(b []byte, t Type, value any) []byte {
 
 func formatValue(t Type, value any) string { return string(appendValue(nil, t, value)) }
 
-// formatFloat writes the shortest number that reads back the same, with an exponent from 1e16 on
-// and below 1e-4.
+// formatFloat writes the shortest number that reads back the same; from 1e16 on and below 1e-4 with
+// an exponent.
 func formatFloat(v float64, bits int) string {
 	switch {
 	case math.IsNaN(v):

@@ -13,7 +13,7 @@ func caseOf(b *binder, n *node) {
 			results = append(results, i)
 		}
 	}
-	n.typ = b.unify(n, results)
+	n.typ = b.unify(n, results...)
 	n.eval = func(f *frame) (*vector, error) { return f.choose(n) }
 }
 
@@ -143,7 +143,7 @@ func (c *choice) close(f *frame) {
 
 // coalesce binds COALESCE, which evaluates an argument for the rows where those before it are NULL.
 func coalesce(b *binder, n *node) {
-	n.typ = b.unifyArgs(n)
+	n.typ = b.unify(n)
 	n.eval = func(f *frame) (*vector, error) {
 		c := f.newChoice(n.typ.kind())
 		for _, arg := range n.args {
@@ -184,7 +184,7 @@ func nullIf(b *binder, n *node) {
 		return
 	}
 	pair := &node{args: slices.Clone(n.args), text: n.text, at: n.at}
-	b.unifyArgs(pair)
+	b.unify(pair)
 	equal := compareKernel("=", pair.args[0], pair.args[1])
 	n.typ = value.typ
 	n.args = append([]*node{value}, pair.args...)
@@ -211,7 +211,7 @@ func nullIf(b *binder, n *node) {
 // extreme binds least and greatest, which leave NULL arguments out.
 func extreme(sign string) binding {
 	return func(b *binder, n *node) {
-		n.typ = b.unifyArgs(n)
+		n.typ = b.unify(n)
 		n.eval = func(f *frame) (*vector, error) {
 			best, err := f.eval(n.args[0])
 			if err != nil {

@@ -9,14 +9,13 @@ import (
 // comparison binds = <> < <= > >=.
 func comparison(sign string) binding {
 	return func(b *binder, n *node) {
-		b.unifyArgs(n)
+		b.unify(n)
 		n.typ = typeOf(Bool)
 		n.eval = compareKernel(sign, n.args[0], n.args[1])
 	}
 }
 
-// compareKernel compares two arguments of one type. > and >= are < and <= with the arguments
-// swapped.
+// compareKernel compares two arguments of one type. > and >= swap the arguments of < and <=.
 func compareKernel(sign string, left, right *node) kernel {
 	switch sign {
 	case ">":
@@ -31,8 +30,7 @@ func compareKernel(sign string, left, right *node) kernel {
 	})
 }
 
-// compare sets the bits of the rows at which the values of two vectors of a kind compare by = <> <
-// or <=.
+// compare sets the bits of the rows at which two vectors of a kind compare by = <> < or <=.
 func (f *frame) compare(sign string, k kind, out []uint64, a, b *vector) {
 	switch k {
 	case bitKind:
@@ -137,7 +135,7 @@ func orderFloat(v float64) int64 {
 // distinctness binds IS DISTINCT FROM and IS NOT DISTINCT FROM, for which NULL is a value.
 func distinctness(distinct bool) binding {
 	return func(b *binder, n *node) {
-		k := b.unifyArgs(n).kind()
+		k := b.unify(n).kind()
 		n.typ = typeOf(Bool)
 		n.eval = binary(n, bitKind, func(f *frame, a, b, out *vector) error {
 			f.compare("=", k, out.bits, a, b)
@@ -156,7 +154,7 @@ func distinctness(distinct bool) binding {
 
 // between binds x BETWEEN low AND high.
 func between(b *binder, n *node) {
-	b.unifyArgs(n)
+	b.unify(n)
 	n.typ = typeOf(Bool)
 	low := &node{typ: n.typ, column: -1, single: -1, args: n.args[:2:2]}
 	low.eval = compareKernel(">=", n.args[0], n.args[1])
@@ -167,7 +165,7 @@ func between(b *binder, n *node) {
 
 // membership binds x IN (...).
 func membership(b *binder, n *node) {
-	k := b.unifyArgs(n).kind()
+	k := b.unify(n).kind()
 	n.typ = typeOf(Bool)
 	if k == bitKind || slices.ContainsFunc(n.args[1:], func(a *node) bool { return !a.isConst }) {
 		n.eval = memberOfMany(n)
@@ -188,8 +186,7 @@ func membership(b *binder, n *node) {
 // membersFew is how many constants a value is compared with faster than it is looked up among.
 const membersFew = 4
 
-// memberOf looks values up in a set of constants; key maps values that SQL considers equal to the
-// same key.
+// memberOf looks values up in a set of constants; values that are equal in SQL have the same key.
 func memberOf[A element, K comparable](n *node, key func(A) K) kernel {
 	set := map[K]bool{}
 	var list []K

@@ -46,7 +46,7 @@ func parsed(t *testing.T, text string) *Expr {
 // Would catch numbers that Go's syntax reads otherwise than SQL's.
 func TestNumber(t *testing.T) {
 	for text, want := range map[string]string{
-		"7": "7", "0": "0", "007": "7", "0777777777777": "777777777777", "089": "89", "0x1F": "31", "0o17": "15", "0b101": "5",
+		"7": "7", "0": "0", "007": "7", "0777777777777": "777777777777", "089": "89", "0x1F": "31", "0x1E": "30", "0o17": "15", "0b101": "5",
 		"1_000": "1000", "00.50": "0.50", "9223372036854775808": "9223372036854775808", "1e3": "1000.0",
 	} {
 		if got, err := folded(parsed(t, text)); err != nil || got != want {
@@ -92,6 +92,11 @@ func TestNumberKinds(t *testing.T) {
 		want string
 	}{
 		{Call("sign", Constant("-7.25")), "-1"}, {Call("sign", Constant(nil)), "NULL"}, {Call("sign", large), "1"},
+		{Call("<<", cast(Constant(int64(0)), typeOf(Int64)), Constant(int64(64))), "0"},
+		{Call("<<", cast(Constant(int64(1)), typeOf(Int64)), Constant(int64(62))), "4611686018427387904"},
+		{Call("<<", cast(Constant(int64(1)), typeOf(Int64)), Constant(int64(63))), "does not fit BIGINT"},
+		{Call("<<", cast(Constant(int64(1)), typeOf(Int8)), Constant(int64(7))), "does not fit TINYINT"},
+		{Call("<<", cast(Constant(int64(1)), typeOf(Uint64)), Constant(int64(63))), "9223372036854775808"},
 		{cast(cast(Constant(int64(-8)), decimalOf(38, 5)), typeOf(Int32)), "-8"}, {cast(parsed(t, "1.5"), typeOf(Int8)), "2"},
 		{cast(cast(large, decimalOf(38, 5)), typeOf(Int64)), "does not fit BIGINT"}, {try(cast(large, typeOf(Uint64)), typeOf(Int64)), "NULL"},
 	} {

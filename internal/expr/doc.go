@@ -7,11 +7,12 @@
 // float64, 128-bit integers, strings or bits, whatever the SQL type, with a bitmap of NULLs apart.
 //
 //   - X1 (NULL): logic is three-valued. The value at a NULL has no meaning and raises no error.
-//   - X2 (errors): an overflow, a failed cast or a root of a negative number is an error of the query.
-//     CASE, COALESCE, AND and OR evaluate an argument that may give an error only for the rows that reach it.
-//   - X3 (dictionaries): an expression of one dictionary-encoded column is evaluated once for each entry and once for
-//     NULL, and the values are kept for as long as batches share the dictionary. If an entry gives an error, the batch
-//     is evaluated row by row: maybe no row has that entry.
+//   - X2 (errors): an overflow, a failed cast or a root of a negative number is an error of the
+//     query. CASE, COALESCE, AND and OR evaluate an argument that may give an error only for the
+//     rows that reach it.
+//   - X3 (dictionaries): an expression of a single dictionary-encoded column is evaluated once for
+//     each entry and once for NULL, and its values are kept while batches share the dictionary. If
+//     an entry gives an error, the batch is evaluated row by row: maybe no row has that entry.
 //   - X4 (memory): an evaluator's buffers come from its arena and go back after each vector. Strings
 //     point into the batch, or into the arena.
 //
@@ -19,13 +20,11 @@
 // days, without a zone; timestamps with a zone are taken as UTC. Intervals are constants; the
 // difference of two timestamps is a Duration.
 //
-// To add a function:
+// To add a function (an aggregate function is a fold, see CONTRIBUTING.md):
 //
-//  1. Write a row of a table in functions.go: its name, parameters, help, an example with its result, its binding.
-//  2. Write the binding: it checks and casts the arguments (want), sets the node's type, and its kernel by map1, map2e, ...
-//  3. Set fallible if a value may give an error (X2); name the function in neverNull (stats.go) if it makes no NULL.
-//  4. Syntax that is no call, and PostgreSQL's name for it, goes to engine/sql/expression.go; IN and LIKE are examples.
-//  5. Run go test ./engine/plan -run TestDocs -rewrite, which runs the example and writes docs/sql.md.
-//
-// Aggregate functions are not here: CONTRIBUTING.md has the steps of a fold.
+//  1. A row of a table in functions.go has its name, parameters, help, example and binding.
+//  2. The binding checks and casts arguments (want), and sets type and kernel (map1, map2e, ...).
+//  3. It sets fallible if a value may give an error (X2). neverNull in stats.go may name the function.
+//  4. A syntax that is no call is read in engine/sql/expression.go: IN and LIKE are examples.
+//  5. go test ./engine/plan -run TestDocs -rewrite runs the example and writes docs/sql.md.
 package expr

@@ -72,11 +72,7 @@ func (p *Program) Columns() []int {
 	return indexes
 }
 
-// Len returns the number of expressions.
-func (p *Program) Len() int { return len(p.nodes) }
-
-// Compact makes the decimals of expression i 64-bit decimals where they have no more than 18
-// digits.
+// Compact makes the decimals of expression i 64-bit decimals if they have at most 18 digits.
 func (p *Program) Compact(i int) {
 	t := p.nodes[i].typ
 	p.compact[i] = t.ID == Decimal && t.kind() == intKind
@@ -542,8 +538,8 @@ func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int)
 	return nil, 0, err
 }
 
-// evalAll makes an array of the whole batch or a full builder for each expression, and returns the
-// number of rows of the builders.
+// evalAll makes an array of the batch or a builder for each expression, and returns the builders'
+// rows.
 func (e *Evaluator) evalAll(ctx context.Context, from, rows int, arrays []arrow.Array, builders []*builder) (done int, err error) {
 	width := 0 // of the values that are built
 	for i, n := range e.program.nodes {
@@ -595,34 +591,31 @@ func (p *Program) widthOf(i int) int {
 	return 4 // an offset
 }
 
-// evalRows adds the values of some rows to the builders that are not nil; after an error, to no
-// builder.
-func (e *Evaluator) evalRows(from, n int, builders []*builder) (err error) {
+// evalRows adds the values of some rows to the builders that are not nil, or, with an error, to
+// none.
+func (e *Evaluator) evalRows(from, n int, builders []*builder) error {
 	f := e.frameOf(from, n, nil)
 	defer e.done(f)
-	added := 0
-	defer func() {
-		for _, b := range builders[:added] {
-			if err != nil && b != nil {
-				b.cut(n)
-			}
-		}
-	}()
 	for i, b := range builders {
 		if b == nil {
-			added++
 			continue
 		}
 		node := e.program.nodes[i]
 		before := e.mark()
 		v, err := f.eval(node)
 		if err != nil {
-			return e.atRow(node, from, n, err)
+			err = e.atRow(node, from, n, err)
+		} else if err = b.add(v); err != nil {
+			err = fmt.Errorf("%s: %w", node.text, err)
 		}
-		if err := b.add(v); err != nil {
-			return fmt.Errorf("%s: %w", node.text, err)
+		if err != nil {
+			for _, added := range builders[:i] {
+				if added != nil {
+					added.cut(n)
+				}
+			}
+			return err
 		}
-		added++
 		if len(builders) > manyColumns && !e.program.shared {
 			e.back(before)
 			clear(f.loaded)
@@ -631,8 +624,7 @@ func (e *Evaluator) evalRows(from, n int, builders []*builder) (err error) {
 	return nil
 }
 
-// manyColumns bounds the results whose columns stay loaded until all results are made: a vector
-// takes 16 KiB.
+// manyColumns bounds the results that are made with all columns kept: a vector takes 16 KiB.
 const manyColumns = 64
 
 // whole returns the array of a node that needs no work row by row: a column, or strings made of the

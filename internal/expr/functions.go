@@ -63,8 +63,7 @@ func (f *Function) arguments() string {
 	return fmt.Sprintf("%d to %d arguments", f.argsMin, f.argsMax)
 }
 
-// functions are all functions, in the order of the documentation. They are rows of the tables
-// below.
+// functions are the rows of the tables below, in the order of the documentation.
 var functions []Function
 
 var functionsByName map[string]*Function
@@ -92,8 +91,7 @@ func init() {
 	}
 }
 
-// operator returns a function that has a syntax of its own; argsMax is -1 of any number of
-// arguments.
+// operator returns a function that has a syntax of its own; argsMax is -1 if any number is taken.
 func operator(name, usage, help, example, result string, argsMin, argsMax int, bind binding, aliases ...string) Function {
 	return Function{Name: name, Aliases: aliases, Usage: usage, Help: help, Example: example, Result: result, argsMin: argsMin, argsMax: argsMax, bind: bind}
 }
@@ -169,24 +167,24 @@ func numberFunctions() []Function {
 		function("ceil", "x", "the integer that is not below", "ceil(1.2)", "2", rounded(roundUp, false), "ceiling"),
 		function("trunc", "x", "without its fraction", "trunc(-1.5)", "-1", rounded(roundToZero, true)),
 		function("sign", "x", "-1, 0 or 1", "sign(-3)", "-1", sign),
-		function("sqrt", "x", "square root; of a negative number an error", "sqrt(16)", "4.0", realAbove(math.Sqrt, false)),
+		function("sqrt", "x", "square root; of a negative number an error", "sqrt(16)", "4.0", realBut(math.Sqrt, negative)),
 		function("cbrt", "x", "cube root", "cbrt(8)", "2.0", real(math.Cbrt)),
 		function("exp", "x", "e to the power of x", "exp(0)", "1.0", real(math.Exp)),
-		function("ln", "x", "natural logarithm; of what is not above 0 an error", "ln(1)", "0.0", realAbove(math.Log, true)),
-		function("log10", "x", "logarithm to the base 10", "log10(1000)", "3.0", realAbove(math.Log10, true), "log"),
-		function("log2", "x", "logarithm to the base 2", "log2(8)", "3.0", realAbove(math.Log2, true)),
-		function("sin", "x", "sine", "sin(0)", "0.0", circular(math.Sin)),
-		function("cos", "x", "cosine", "cos(0)", "1.0", circular(math.Cos)),
-		function("tan", "x", "tangent", "tan(0)", "0.0", circular(math.Tan)),
-		function("asin", "x", "inverse sine", "asin(0)", "0.0", arc(math.Asin)),
-		function("acos", "x", "inverse cosine", "acos(1)", "0.0", arc(math.Acos)),
+		function("ln", "x", "natural logarithm; of what is not above 0 an error", "ln(1)", "0.0", realBut(math.Log, notPositive)),
+		function("log10", "x", "logarithm to the base 10", "log10(1000)", "3.0", realBut(math.Log10, notPositive), "log"),
+		function("log2", "x", "logarithm to the base 2", "log2(8)", "3.0", realBut(math.Log2, notPositive)),
+		function("sin", "x", "sine", "sin(0)", "0.0", realBut(math.Sin, infinite)),
+		function("cos", "x", "cosine", "cos(0)", "1.0", realBut(math.Cos, infinite)),
+		function("tan", "x", "tangent", "tan(0)", "0.0", realBut(math.Tan, infinite)),
+		function("asin", "x", "inverse sine", "asin(0)", "0.0", realBut(math.Asin, beyondOne)),
+		function("acos", "x", "inverse cosine", "acos(1)", "0.0", realBut(math.Acos, beyondOne)),
 		function("atan", "x", "inverse tangent", "atan(0)", "0.0", real(math.Atan)),
 		function("atan2", "y, x", "angle of a point", "atan2(0, 1)", "0.0", ofTwo(math.Atan2)),
 		function("radians", "x", "degrees as radians", "radians(0)", "0.0", real(func(v float64) float64 { return v * (math.Pi / 180) })),
 		function("degrees", "x", "radians as degrees", "degrees(0)", "0.0", real(func(v float64) float64 { return v * (180 / math.Pi) })),
 		function("pi", "", "3.14159...", "round(pi(), 4)", "3.1416", pi),
 		function("isnan", "x", "whether it is NaN", "isnan('nan'::DOUBLE)", "true", floatTest(math.IsNaN)),
-		function("isinf", "x", "whether it is an infinity", "isinf(1 / 0)", "true", floatTest(func(v float64) bool { return math.IsInf(v, 0) })),
+		function("isinf", "x", "whether it is an infinity", "isinf(1 / 0)", "true", floatTest(infinite)),
 		function("isfinite", "x", "whether it is neither", "isfinite(1 / 0)", "false", floatTest(isFinite)),
 	}
 }

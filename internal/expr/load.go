@@ -87,8 +87,7 @@ func (f *frame) nulls(arr arrow.Array) []uint64 {
 	return null
 }
 
-// copyBits sets the bits of the frame's rows whose bits are set in packed, where row 0 is at the
-// offset.
+// copyBits sets the bits of the frame's rows that are set in packed, where row 0 is at the offset.
 func (f *frame) copyBits(out []uint64, packed []byte, offset int) {
 	if f.rows == nil {
 		to := unsafe.Slice((*byte)(unsafe.Pointer(&out[0])), 8*len(out))
@@ -146,7 +145,14 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 	case *array.Decimal64:
 		copyValues(f, &v.ints, unsafeSlice[int64](a.Values()))
 	case *array.Decimal128:
-		f.fillDecimals(v, a.Values())
+		if v.wides != nil {
+			copyValues(f, &v.wides, a.Values())
+			return nil
+		}
+		values := a.Values()
+		for i := range v.ints {
+			v.ints[i] = int64(values[f.row(i)].LowBits())
+		}
 	case *array.Date32:
 		widen(f, v.ints, a.Date32Values())
 	case *array.Date64:
@@ -198,20 +204,9 @@ func copyValues[T any](f *frame, out *[]T, values []T) {
 	}
 }
 
-// unsafeSlice returns the values of a named integer type, or of a struct with one integer, as
-// integers.
+// unsafeSlice returns values of a named integer type, or of a struct of an integer, as integers.
 func unsafeSlice[T, V any](values []V) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
-}
-
-func (f *frame) fillDecimals(v *vector, values []decimal128.Num) {
-	if v.wides != nil {
-		copyValues(f, &v.wides, values)
-		return
-	}
-	for i := range v.ints {
-		v.ints[i] = int64(values[f.row(i)].LowBits())
-	}
 }
 
 // fillUnit writes times of a unit as microseconds, rounded down.
@@ -323,8 +318,8 @@ func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
 	return codes, nil
 }
 
-// largestEach returns the largest of codes, as unsigned numbers, by four maxima that do not wait
-// for each other.
+// largestEach returns the largest of codes, unsigned, by four maxima that do not wait for each
+// other.
 func largestEach(codes []int32) uint32 {
 	var a, b, c, d uint32
 	for ; len(codes) >= 4; codes = codes[4:] {
@@ -407,7 +402,7 @@ type flags struct {
 
 func flagsOf(bits []uint64, n int) flags { return flags{bits, bytesOf(bits, n)} }
 
-// gatherBitsEach sets the bits of the rows whose codes have a 1. Requires: each code is an index of
+// gatherBitsEach sets the bits of rows whose codes have a 1. Requires: each code is an index of
 // values.
 func gatherBitsEach(out []uint64, values []uint8, codes []int32) {
 	first := unsafe.Pointer(unsafe.SliceData(values))

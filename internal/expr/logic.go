@@ -6,8 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// X1: three-valued logic takes a vector of bits and a bitmap of NULLs. A row that is NULL may have
-// any bit.
+// X1: a truth value is a bit, and a bit among the NULLs. A row that is NULL may have any bit.
 
 // either puts a OR b into a.
 func (e *Evaluator) either(a, b *vector) {

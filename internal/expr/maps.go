@@ -64,8 +64,7 @@ func kindOf[T element]() kind {
 	return textKind
 }
 
-// map1 makes the kernel of a function that is defined for every argument, even for whatever stands
-// at a NULL.
+// map1 makes the kernel of a function that is defined for anything, as it may stand at a NULL.
 func map1[A, R element](n *node, fn func(A) R) kernel {
 	return unary(n, kindOf[R](), func(_ *frame, a, out *vector) error {
 		x, y := data[A](a), data[R](out)
@@ -136,8 +135,7 @@ func map2f[A, B, R element](n *node, fn func(*Evaluator, A, B) (R, error)) kerne
 	})
 }
 
-// map3f makes the kernel of a function of three arguments that is not called for NULL, and returns
-// no errNull.
+// map3f is map1f for three arguments; the function returns no errNull.
 func map3f[A, B, C, R element](n *node, fn func(*Evaluator, A, B, C) (R, error)) kernel {
 	return func(f *frame) (*vector, error) {
 		args, out, err := f.all(n, kindOf[R]())
@@ -157,8 +155,7 @@ func map3f[A, B, C, R element](n *node, fn func(*Evaluator, A, B, C) (R, error))
 	}
 }
 
-// all evaluates all arguments, and returns a vector for the result that is NULL where any argument
-// is.
+// all evaluates all arguments. It returns a vector for the result too, NULL where any argument is.
 func (f *frame) all(n *node, k kind) ([]*vector, *vector, error) {
 	args := make([]*vector, len(n.args))
 	for i, a := range n.args {

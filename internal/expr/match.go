@@ -181,8 +181,8 @@ func like(fold bool) binding {
 // regexpsMax bounds the compiled patterns that an evaluator keeps: a column may have many.
 const regexpsMax = 100
 
-// regexpBytesMax bounds the patterns that are kept beside others: compiled, they take some hundred
-// times as much.
+// regexpBytesMax bounds the patterns that are kept beside others. Compiled they take 100 times as
+// much.
 const regexpBytesMax = 4 << 10
 
 // regexp returns a compiled pattern.
@@ -215,8 +215,7 @@ func (e *Evaluator) regexp(pattern, flags string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// pattern requires all arguments to be strings, takes the options behind so many arguments, and
-// checks a constant pattern.
+// pattern takes the options behind so many arguments, checks a constant pattern, and wants strings.
 func (b *binder) pattern(n *node, args int) (flags string) {
 	if len(n.args) > args {
 		flags = b.word(n, args)
@@ -251,8 +250,7 @@ func regexpTest(full bool) binding {
 	}
 }
 
-// regexpReplace binds regexp_replace: of the first match, or with the option g of all. \1 is the
-// first group.
+// regexpReplace binds regexp_replace: of the first match, or, with the option g, of all matches.
 func regexpReplace(b *binder, n *node) {
 	n.typ = typeOf(Text)
 	flags := b.pattern(n, 3)

@@ -17,22 +17,6 @@ func real(fn func(float64) float64) binding {
 	}
 }
 
-// circular binds a function of an angle; an infinite angle is an error.
-func circular(fn func(float64) float64) binding {
-	return realBut(fn, func(v float64) bool { return math.IsInf(v, 0) })
-}
-
-// arc binds the inverse of a sine or a cosine, which are from -1 to 1; another number is an error.
-func arc(fn func(float64) float64) binding {
-	return realBut(fn, func(v float64) bool { return v < -1 || v > 1 })
-}
-
-// realAbove binds a function of a double that is an error below 0, and at 0 if the interval is open
-// there.
-func realAbove(fn func(float64) float64, open bool) binding {
-	return realBut(fn, func(v float64) bool { return v < 0 || open && v == 0 })
-}
-
 // realBut binds a function of a double that is an error for undefined arguments.
 func realBut(fn func(float64) float64, undefined func(float64) bool) binding {
 	return func(b *binder, n *node) {
@@ -46,6 +30,12 @@ func realBut(fn func(float64) float64, undefined func(float64) bool) binding {
 		b.want(n, Float64)
 	}
 }
+
+// The arguments for which functions are not defined.
+func infinite(v float64) bool    { return math.IsInf(v, 0) }
+func beyondOne(v float64) bool   { return v < -1 || v > 1 }
+func negative(v float64) bool    { return v < 0 }
+func notPositive(v float64) bool { return v <= 0 }
 
 // ofTwo binds a function of two doubles.
 func ofTwo(fn func(x, y float64) float64) binding {
@@ -190,8 +180,7 @@ func (b *binder) roundTo(n *node, how rounding) {
 	b.castArgs(n, n.typ)
 }
 
-// roundDecimal rounds to a number of digits after the decimal point, or, where it is negative,
-// before it.
+// roundDecimal rounds to digits after the decimal point, or, if negative, to digits before it.
 func roundDecimal(n *node, how rounding, digits int) {
 	from := n.args[0].typ
 	scale := max(digits, 0)
@@ -260,8 +249,8 @@ func floatTest(fn func(float64) bool) binding {
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// hashOf binds hash: 64 bits of all arguments. Equal values have the same hash, whatever the width
-// of their types, on any machine.
+// hashOf binds hash: 64 bits of all arguments, the same for equal values of any width, on any
+// machine.
 func hashOf(b *binder, n *node) {
 	n.typ = typeOf(Uint64)
 	for i, a := range n.args {

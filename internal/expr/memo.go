@@ -25,8 +25,7 @@ const (
 	// memoEntryBytes is what an entry takes besides its bytes.
 	memoEntryBytes = 48
 
-	// memoTrial is how many strings a full memo is asked for before it must have known an eighth of
-	// them.
+	// memoTrial is how many strings a full memo is asked for until it must have known an eighth.
 	memoTrial = 1 << 13
 )
 
@@ -63,8 +62,7 @@ func (m *memo) add(s, made string) string {
 	return kept
 }
 
-// memos lends memos to the evaluators of a program. An evaluator takes the memos that another has
-// given back.
+// memos lends memos to the evaluators of a program, which go on with those that others gave back.
 type memos struct {
 	mu   sync.Mutex
 	free [][]*memo // by slot

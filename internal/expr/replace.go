@@ -58,8 +58,7 @@ const (
 	// matchedAtOnce is the length up to which all matches of a string are found at once.
 	matchedAtOnce = 4 << 10
 
-	// matchBytes are the bytes of a match in a list of all matches, which grows, and groupBytes
-	// those of each group.
+	// matchBytes and groupBytes are the bytes of a match and of its groups in a list, which grows.
 	matchBytes, groupBytes = 64, 16
 )
 

@@ -12,8 +12,7 @@ func (e *rowError) Unwrap() error { return e.err }
 // BatchRow returns the row of the batch, counted from 0.
 func (e *rowError) BatchRow() int { return e.Row }
 
-// atRow finds the row, among neighbouring rows, for which a node gives an error, by evaluating row
-// after row.
+// atRow finds the row for which a node gives an error, by evaluating row after row.
 func (e *Evaluator) atRow(n *node, from, rows int, err error) error {
 	if err == errManyTexts {
 		return err

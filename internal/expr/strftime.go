@@ -12,8 +12,8 @@ var dayNames = [...]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday
 var monthNames = [...]string{"January", "February", "March", "April", "May", "June",
 	"July", "August", "September", "October", "November", "December"}
 
-// moment is a point in time: its day, as a date and as days since 1970-01-01, and the microseconds
-// of the day.
+// moment is a point in time: a date, the same as days since 1970-01-01, and microseconds of the
+// day.
 type moment struct {
 	civil
 	days, clock int64
@@ -126,8 +126,7 @@ func checkFormat(format string) error {
 	return nil
 }
 
-// longestTime is more than the bytes that a byte of a format becomes: %c is 24 bytes, and more in
-// years beyond 9999.
+// longestTime is more than the bytes that a byte of a format becomes: %c are 24, after 9999 more.
 const longestTime = 16
 
 // strftime binds strftime(time, format).

@@ -5,8 +5,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 )
 
-// Term is a comparison of a column with constants that holds for every row for which a condition is
-// TRUE.
+// Term is a comparison of a column with constants that holds wherever a condition is TRUE.
 type Term struct {
 	Column int             // index in the schema
 	Op     string          // = <> < <= > >= in, is null or is not null
@@ -14,15 +13,13 @@ type Term struct {
 }
 
 // Terms returns the terms of single columns that follow from expression i, a condition.
-func (p *Program) Terms(i int) []Term { return p.terms(nil, p.nodes[i]) }
+func (p *Program) Terms(i int) []Term { return p.terms(p.nodes[i]) }
 
 // Alternatives returns the terms that follow from the ORs of expression i, a condition. Each OR has
 // a list of alternatives, which are lists of terms: for every row for which the condition is TRUE,
 // all terms of some alternative hold.
-func (p *Program) Alternatives(i int) [][][]Term { return p.alternatives(nil, p.nodes[i]) }
-
-func (p *Program) alternatives(list [][][]Term, n *node) [][][]Term {
-	eachConjunct(n, func(n *node) {
+func (p *Program) Alternatives(i int) (list [][][]Term) {
+	eachConjunct(p.nodes[i], func(n *node) {
 		if n.name != "or" {
 			return
 		}
@@ -33,8 +30,8 @@ func (p *Program) alternatives(list [][][]Term, n *node) [][][]Term {
 	return list
 }
 
-// eachConjunct calls a function with the operands of a node that is an AND, or with the node.
-// Constants are left out.
+// eachConjunct calls a function with the operands of an AND, or with another node, but for
+// constants.
 func eachConjunct(n *node, f func(*node)) {
 	switch {
 	case n.isConst:
@@ -47,8 +44,7 @@ func eachConjunct(n *node, f func(*node)) {
 	}
 }
 
-// either adds the terms of each operand of an OR. It returns false if no term follows from some
-// operand.
+// either adds the terms of each operand of an OR. It returns false if an operand has no terms.
 func (p *Program) either(list [][]Term, n *node) ([][]Term, bool) {
 	if n.name == "or" && !n.isConst {
 		ok := true
@@ -62,14 +58,14 @@ func (p *Program) either(list [][]Term, n *node) ([][]Term, bool) {
 	if n.isConst && n.value != true {
 		return list, true // is TRUE for no row
 	}
-	terms := p.terms(nil, n)
+	terms := p.terms(n)
 	return append(list, terms), len(terms) > 0
 }
 
 // mirrored are the operators with their operands swapped.
 var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-func (p *Program) terms(list []Term, n *node) []Term {
+func (p *Program) terms(n *node) (list []Term) {
 	eachConjunct(n, func(n *node) { list = p.conjunctTerms(list, n) })
 	return list
 }
@@ -179,8 +175,7 @@ func (p *Program) rounded(list []Term, n *node, op string, constant *node) []Ter
 	return list
 }
 
-// yearDays bounds the days that rounded makes bounds of, a hundred thousand years, so that these do
-// not overflow.
+// yearDays are 100,000 years: bounds that rounded makes of fewer days do not overflow.
 const yearDays = 36_600_000
 
 func (p *Program) member(list []Term, n *node) []Term {

@@ -121,8 +121,7 @@ func byteOf(s string, i int64) int {
 	return at
 }
 
-// span returns the characters of a string that are from the number from on and below the number to,
-// counted from 0.
+// span returns the characters from a number on and below another number, counted from 0.
 func span(s string, from, to int64) string {
 	if from = max(from, 0); to <= from {
 		return ""
@@ -135,8 +134,8 @@ func span(s string, from, to int64) string {
 	return s[:byteOf(s, to-from)]
 }
 
-// substring is substr(s, start, length): start counts from 1, or, if negative, from the end; a
-// negative length goes to the left.
+// substring is substr(s, start, length): a negative start counts from the end, a negative length
+// goes left.
 func substring(s string, start, length int64) string {
 	const far = 1 << 40
 	start, length = min(max(start, -far), far), min(max(length, -far), far)
@@ -168,8 +167,7 @@ func substr(b *binder, n *node) {
 	})
 }
 
-// side binds left and right: a number of characters, or, if that is negative, all characters but as
-// many.
+// side binds left and right: count characters, or, if count is negative, all but as many.
 func side(left bool) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
@@ -304,8 +302,7 @@ func concatenation(b *binder, n *node) {
 	})
 }
 
-// concat binds concat, which leaves NULLs out, and concat_ws, which puts its first argument between
-// the others.
+// concat binds concat, which leaves NULLs out, and concat_ws, with a separator as first argument.
 func concat(separated bool) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
@@ -386,8 +383,8 @@ func replacement(b *binder, n *node) {
 	})
 }
 
-// splitPart binds split_part: the n-th part between separators, counted from 1, or, if n is
-// negative, from the end.
+// splitPart binds split_part: a part between separators, counted from 1, or, if negative, from the
+// end.
 func splitPart(b *binder, n *node) {
 	n.typ = typeOf(Text)
 	b.want(n, Text, Text, Int64)
@@ -457,8 +454,8 @@ func character(b *binder, n *node) {
 	})
 }
 
-// firstRune binds ascii and unicode: the number of the first character; empty is the number of the
-// empty string.
+// firstRune binds ascii and unicode: the number of the first character, or empty of an empty
+// string.
 func firstRune(empty int64) binding {
 	return textToInt(Int32, func(s string) int64 {
 		if s == "" {

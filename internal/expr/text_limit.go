@@ -15,7 +15,7 @@ import (
 // arrays end early. Memory that the strings of a single row take beyond that is reserved before
 // they are made.
 const (
-	// textFrameBytes bounds the strings of rows that are evaluated together, unless it is a single
+	// textFrameBytes bounds the strings of rows that are evaluated together, but not of a single
 	// row.
 	textFrameBytes = 16 << 20
 

@@ -54,8 +54,7 @@ func timeCast(n *node, from Type, try bool) kernel {
 // daysMax is how many days before and after 1970-01-01 microseconds can count.
 const daysMax = math.MaxInt64 / dayMicros
 
-// dayStart returns the point in time at which a day begins. It returns false if microseconds do not
-// count so far.
+// dayStart returns the microsecond at which a day begins, and false if 64 bits do not hold it.
 func dayStart(days int64) (int64, bool) { return days * dayMicros, days <= daysMax && days >= -daysMax }
 
 // checked makes the kernel of a function that fails for few arguments, and then gives NULL if it is
@@ -131,8 +130,7 @@ func (b *binder) timeArithmetic(sign string, n *node) bool {
 	return true
 }
 
-// plainTime binds + and - of values that have the same unit: arguments of the types x and y, and a
-// result.
+// plainTime binds + and - of values that have the same unit, of types x and y, to a result type.
 func (b *binder) plainTime(n *node, sign string, result, x, y Type) {
 	b.castArg(n, 0, x)
 	b.castArg(n, 1, y)
@@ -175,8 +173,8 @@ func (b *binder) interval(n *node, v IntervalValue, ok bool) {
 	n.typ, n.isConst, n.value = typeOf(Interval), true, v
 }
 
-// shift adds an interval to points in time: its months, then its days, then the rest. A date
-// becomes a timestamp.
+// shift adds an interval to points in time: months, then days, then the rest. A date becomes a
+// timestamp.
 func (b *binder) shift(n *node, sign string) {
 	v := n.step(sign)
 	n.typ = typeOf(Timestamp)
@@ -386,8 +384,7 @@ func truncation(b *binder, n *node) {
 	n.eval = checked(n, n.typ, false, begin)
 }
 
-// difference binds date_diff(unit, from, to): how many borders of the unit lie between, or how many
-// weeks.
+// difference binds date_diff(unit, from, to): the borders of the unit that lie between, or weeks.
 func difference(b *binder, n *node) {
 	name := strings.TrimSuffix(strings.ToLower(b.word(n, 0)), "s")
 	n.args = n.args[1:]

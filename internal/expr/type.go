@@ -46,8 +46,7 @@ type Type struct {
 	Precision, Scale uint8 // of Decimal
 }
 
-// decimalOf returns the type of decimals with precision digits, scale digits after the decimal
-// point.
+// decimalOf returns the type of decimals of precision digits, scale of them after the point.
 func decimalOf(precision, scale int) Type {
 	return Type{ID: Decimal, Precision: uint8(precision), Scale: uint8(scale)}
 }

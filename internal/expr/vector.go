@@ -144,8 +144,7 @@ func (a *arena) bitmap(n int) []uint64 {
 	return b
 }
 
-// vector returns a vector of a kind, of n rows without NULLs. Its bits are 0, its strings empty,
-// other values anything.
+// vector returns n rows of a kind without NULLs. Bits are 0, strings empty, other values anything.
 func (a *arena) vector(k kind, n int) *vector {
 	v := a.vectors.get()
 	*v = vector{n: n}
@@ -195,8 +194,7 @@ func (a *arena) keep(b []byte) string {
 	return unsafe.String(&b[0], len(b))
 }
 
-// union returns the rows that are NULL in any of the vectors; nil if no row is. The bitmap may
-// belong to a vector.
+// union returns the rows that are NULL in any vector, or nil. The bitmap may belong to a vector.
 func (a *arena) union(vectors ...*vector) []uint64 {
 	var null []uint64
 	owned := false

@@ -163,8 +163,8 @@ func separates(digits string) bool {
 	return !strings.HasPrefix(digits, "_") && !strings.HasSuffix(digits, "_") && !strings.Contains(digits, "__")
 }
 
-// appendDecimal writes a decimal with all digits of its scale, and no 0 before the point if its
-// type has no digit there.
+// appendDecimal writes all digits of a decimal's scale, and no 0 before the point if its type has
+// none.
 func appendDecimal(b []byte, v wide, t Type) []byte {
 	text := v.ToString(int32(t.Scale))
 	if t.ID == Decimal && t.Precision == t.Scale {
