@@ -2,25 +2,21 @@ package plan
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
-	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// computed is a source with further columns, which are expressions of its own.
+// computed is a source with further columns, which are expressions over its own.
 type computed struct {
-	scan.Source
-	exprs  []*expr.Expr
-	sums   []bool // by expression: nothing is made of it but sums and the like, to which its width is all one
-	schema *arrow.Schema
-	stats  []rowdata.ColumnStats // of the further columns
+	wider
+	exprs []*expr.Expr
+	sums  []bool // by expression: nothing is made of it but sums and the like, to which its width is all one
 }
 
 // withColumns adds columns of the given names to a source. The names are none of the source's.
@@ -28,17 +24,14 @@ func withColumns(src scan.Source, names []string, exprs []*expr.Expr, sums []boo
 	if len(exprs) == 0 {
 		return src, nil
 	}
-	p, err := expr.Bind(src.Schema(), exprs...)
+	p, err := bindCompact(src.Schema(), exprs, sums)
 	if err != nil {
 		return nil, err
 	}
-	c := &computed{Source: src, exprs: exprs, sums: sums}
+	c := &computed{wider: wider{Source: src}, exprs: exprs, sums: sums}
 	fields := slices.Clone(src.Schema().Fields())
 	known := src.Stats().Columns
 	for i, name := range names {
-		if sums[i] {
-			p.Compact(i)
-		}
 		fields = append(fields, arrow.Field{Name: name, Type: p.Arrow(i), Nullable: true})
 		c.stats = append(c.stats, p.Stats(i, known))
 	}
@@ -46,78 +39,45 @@ func withColumns(src scan.Source, names []string, exprs []*expr.Expr, sums []boo
 	return c, nil
 }
 
-// Unwrap returns the source of the columns that are not computed, for what its filter leaves out.
-func (c *computed) Unwrap() scan.Source { return c.Source }
-
-// Schema implements scan.Source.
-func (c *computed) Schema() *arrow.Schema { return c.schema }
-
-// Stats implements scan.Source.
-func (c *computed) Stats() scan.Stats {
-	s := c.Source.Stats()
-	known := s.Columns
-	if known == nil {
-		known = make([]rowdata.ColumnStats, c.Source.Schema().NumFields())
+// bindCompact binds expressions to columns. Those of sums may have narrower types.
+func bindCompact(schema *arrow.Schema, exprs []*expr.Expr, sums []bool) (*expr.Program, error) {
+	p, err := expr.Bind(schema, exprs...)
+	if err != nil {
+		return nil, err
 	}
-	s.Columns = append(slices.Clone(known), c.stats...)
-	return s
+	for i, sum := range sums {
+		if sum {
+			p.Compact(i)
+		}
+	}
+	return p, nil
 }
 
 // Splits implements scan.Source.
-func (c *computed) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
+func (c *computed) Splits(ctx context.Context, columns []int) (splits []scan.Split, err error) {
 	own := c.Source.Schema().NumFields()
+	plan := &computePlan{schema: columnsOf(c.schema, columns)}
+	var read []int // of the source
 	var exprs []*expr.Expr
 	var sums []bool
-	for _, i := range columns {
-		if i >= own {
-			exprs, sums = append(exprs, c.exprs[i-own]), append(sums, c.sums[i-own])
+	for _, column := range columns {
+		if column < own {
+			plan.from = append(plan.from, placeIn(&read, column))
+			continue
 		}
+		plan.from = append(plan.from, -1-len(exprs))
+		exprs, sums = append(exprs, c.exprs[column-own]), append(sums, c.sums[column-own])
 	}
 	if len(exprs) == 0 {
 		return c.Source.Splits(ctx, columns)
 	}
-	program, err := expr.Bind(c.Source.Schema(), exprs...)
-	if err != nil {
+	if plan.program, err = bindCompact(c.Source.Schema(), exprs, sums); err != nil {
 		return nil, err
 	}
-	for i := range sums {
-		if sums[i] {
-			program.Compact(i)
-		}
+	for _, column := range plan.program.Columns() {
+		plan.inputs = append(plan.inputs, placeIn(&read, column))
 	}
-	plan := &computePlan{program: program}
-	var read []int // of the source
-	next := 0
-	fields := make([]arrow.Field, len(columns))
-	for i, column := range columns {
-		fields[i] = c.schema.Field(column)
-		if column >= own {
-			plan.from = append(plan.from, -1-next)
-			next++
-			continue
-		}
-		at := slices.Index(read, column)
-		if at < 0 {
-			at = len(read)
-			read = append(read, column)
-		}
-		plan.from = append(plan.from, at)
-	}
-	for _, column := range program.Columns() {
-		if !slices.Contains(read, column) {
-			read = append(read, column)
-		}
-	}
-	plan.inputs = columnIndexes(read, program.Columns())
-	plan.schema = arrow.NewSchema(fields, nil)
-	splits, err := c.Source.Splits(ctx, read)
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range splits {
-		splits[i] = &computedSplit{Split: s, plan: plan}
-	}
-	return splits, nil
+	return c.splits(ctx, read, func(s scan.Split) scan.Split { return &computedSplit{s, plan} })
 }
 
 // computePlan says how batches with computed columns are made.
@@ -140,46 +100,43 @@ func (s *computedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 	if err != nil {
 		return nil, err
 	}
-	return newComputedReader(ctx, from, s, opt.Allocator), nil
+	e := s.plan.program.NewEvaluator(opt.Allocator)
+	r := &computedReader{ctx: ctx, split: s, from: from, evaluator: e}
+	r.Init(s.plan.schema, r.next, func() {
+		e.Release()
+		from.Release()
+	})
+	return r, nil
 }
 
 // computedReader adds columns to the batches of another reader.
 type computedReader struct {
-	batches
+	recordreader.Base
 	ctx       context.Context
 	split     *computedSplit
-	evaluator *expr.Evaluator
-	input     arrow.RecordBatch // last batch of from; nil before the first batch
-	begin     int               // row of input that batch begins with
-	end       int               // row of input behind the last row of batch
+	from      array.RecordReader // owned
+	evaluator *expr.Evaluator    // owned
+	input     arrow.RecordBatch  // last batch of from; nil before the first batch
+	begin     int                // row of input that the current batch begins with
+	end       int                // row of input behind the last row of the current batch
 }
 
-func newComputedReader(ctx context.Context, from array.RecordReader, s *computedSplit, mem memory.Allocator) *computedReader {
-	e := s.plan.program.NewEvaluator(mem)
-	return &computedReader{batches: batches{schema: s.plan.schema, from: from, closed: e.Release}, ctx: ctx, split: s, evaluator: e}
-}
-
-func (r *computedReader) Next() bool {
-	r.drop()
-	if r.err != nil {
-		return false
-	}
+func (r *computedReader) next() (out arrow.RecordBatch, err error) {
 	r.begin, r.end = r.end, 0
 	if r.input == nil || r.begin == int(r.input.NumRows()) {
-		r.begin, r.input = 0, nil
-		if !r.from.Next() {
-			return false
+		r.begin = 0
+		if r.input, err = recordreader.Next(r.from); r.input == nil {
+			return nil, err
 		}
-		r.input = r.from.RecordBatch()
 	}
-	err := scan.UseBatch(r.input, func() (err error) {
-		r.batch, r.end, err = r.split.plan.run(r.ctx, r.evaluator, r.input, r.begin)
+	err = scan.UseBatch(r.input, func() (err error) {
+		out, r.end, err = r.split.plan.run(r.ctx, r.evaluator, r.input, r.begin)
 		return err
 	})
 	if err != nil {
-		r.err = scan.Placed(r.from, r.split.Name(), err)
+		return nil, scan.Placed(r.from, r.split.Name(), err)
 	}
-	return r.err == nil
+	return out, nil
 }
 
 // Place implements scan.Placer.
@@ -198,11 +155,7 @@ func (p *computePlan) run(ctx context.Context, e *expr.Evaluator, in arrow.Recor
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() {
-		for _, arr := range made {
-			arr.Release()
-		}
-	}()
+	defer releaseAll(made)
 	if rows < int(in.NumRows()) {
 		in = in.NewSlice(int64(from), int64(from+rows))
 		defer in.Release()
@@ -224,7 +177,7 @@ func selected(in arrow.RecordBatch, columns []int) arrow.RecordBatch {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
 		arrays[i] = in.Column(c)
-		fields[i] = arrow.Field{Name: fmt.Sprint(i), Type: arrays[i].DataType(), Nullable: true}
+		fields[i] = arrow.Field{Name: in.ColumnName(c), Type: arrays[i].DataType(), Nullable: true}
 	}
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, in.NumRows())
 }

@@ -9,65 +9,55 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // expanded is a source that has each row once for every grouping set, except sets whose groups other
 // aggregations make. Behind the columns of the row it has the keys, which are NULL in rows of a set
 // without them, and the number of the set.
 type expanded struct {
-	scan.Source
-	keys   []int    // columns of the source
-	names  []string // of the further columns
-	sets   [][]bool // by set and key: whether the set has the key
-	made   []int    // sets that rows come for
-	schema *arrow.Schema
+	wider
+	keys  []int    // columns of the source
+	names []string // of the further columns
+	sets  [][]bool // by set and key: whether the set has the key
+	made  []int    // sets that rows come for
 }
 
-// describe makes the schema.
+// describe makes the schema and the statistics.
 func (x *expanded) describe() {
-	fields := slices.Clone(x.Source.Schema().Fields())
+	fields, known := slices.Clone(x.Source.Schema().Fields()), columnStats(x.Source)
 	for i, k := range x.keys {
 		fields = append(fields, arrow.Field{Name: x.names[i], Type: valueType(fields[k].Type), Nullable: true})
+		c := known[k]
+		c.NoNulls = false
+		x.stats = append(x.stats, c)
 	}
 	fields = append(fields, arrow.Field{Name: x.names[len(x.keys)], Type: arrow.PrimitiveTypes.Int32})
+	x.stats = append(x.stats, scan.ColumnStats{HasRange: true, Min: 0, Max: int64(len(x.sets) - 1), NoNulls: true})
 	x.schema = arrow.NewSchema(fields, nil)
 }
 
-// Unwrap returns the source of the rows, for what its filter leaves out.
-func (x *expanded) Unwrap() scan.Source { return x.Source }
-
-// Schema implements scan.Source.
-func (x *expanded) Schema() *arrow.Schema { return x.schema }
-
 // Stats implements scan.Source.
 func (x *expanded) Stats() scan.Stats {
-	s := x.Source.Stats()
-	known := s.Columns
-	if known == nil {
-		known = make([]rowdata.ColumnStats, x.Source.Schema().NumFields())
-	}
-	s.Columns = slices.Clone(known)
-	for _, k := range x.keys {
-		c := known[k]
-		c.NoNulls = false
-		s.Columns = append(s.Columns, c)
-	}
-	s.Columns = append(s.Columns, rowdata.ColumnStats{HasRange: true, Min: 0, Max: int64(len(x.sets) - 1), NoNulls: true})
-	if s.Rows > 0 {
-		s.Rows *= int64(len(x.made))
-	}
+	s := x.wider.Stats()
+	s.Rows = x.times(s.Rows)
 	return s
+}
+
+// times returns how many rows are made of rows of the source, of which -1 means that nobody has counted them.
+func (x *expanded) times(rows int64) int64 {
+	if rows > 0 {
+		rows *= int64(len(x.made))
+	}
+	return rows
 }
 
 // Splits implements scan.Source.
 func (x *expanded) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
 	own := x.Source.Schema().NumFields()
-	e := &expansion{sets: x.sets, made: x.made}
-	fields := make([]arrow.Field, len(columns))
+	e := &expansion{of: x, schema: columnsOf(x.schema, columns)}
 	var read []int
-	for i, c := range columns {
-		fields[i] = x.schema.Field(c)
+	for _, c := range columns {
 		from := expandedColumn{key: -1}
 		switch at := c - own; {
 		case at == len(x.keys):
@@ -77,108 +67,77 @@ func (x *expanded) Splits(ctx context.Context, columns []int) ([]scan.Split, err
 		case at >= 0:
 			from.key, c = at, x.keys[at]
 		}
-		if from.at = slices.Index(read, c); from.at < 0 {
-			from.at = len(read)
-			read = append(read, c)
-		}
+		from.at = placeIn(&read, c)
 		e.columns = append(e.columns, from)
 	}
-	e.schema = arrow.NewSchema(fields, nil)
-	splits, err := x.Source.Splits(ctx, read)
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range splits {
-		splits[i] = &expandedSplit{s, e}
-	}
-	return splits, nil
+	return x.splits(ctx, read, func(s scan.Split) scan.Split { return &expandedSplit{s, e} })
 }
 
 // expansion says how batches are made of the batches of the source.
 type expansion struct {
-	sets    [][]bool
-	made    []int
+	of      *expanded
 	columns []expandedColumn
 	schema  *arrow.Schema
 }
 
 type expandedColumn struct {
 	isSet bool // the number of the set
-	key   int  // NULL in sets without it; -1 of a column that is as the source has it
+	key   int  // NULL in sets without this key; -1 of a column that is as the source has it
 	at    int  // in the source's batch
 }
 
 type expandedSplit struct {
 	scan.Split
-	of *expansion
+	plan *expansion
 }
 
-func (s *expandedSplit) Position() uint64 { return s.Split.Position() * uint64(len(s.of.made)) }
+func (s *expandedSplit) Position() uint64 { return s.Split.Position() * uint64(len(s.plan.of.made)) }
+func (s *expandedSplit) Rows() int64      { return s.plan.of.times(s.Split.Rows()) }
 
-func (s *expandedSplit) Rows() int64 {
-	if rows := s.Split.Rows(); rows > 0 {
-		return rows * int64(len(s.of.made))
-	}
-	return s.Split.Rows()
-}
-
-// Open implements scan.Split.
+// Open implements scan.Split. The reader returns every batch once for each set.
 func (s *expandedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
 	from, err := s.Split.Open(ctx, opt)
 	if err != nil {
 		return nil, err
 	}
-	return &expandedReader{batches: batches{schema: s.of.schema, from: from}, of: s.of, next: len(s.of.made)}, nil
-}
-
-// expandedReader returns every batch of another reader once for each set.
-type expandedReader struct {
-	batches
-	of   *expansion
-	next int // of made
-}
-
-func (r *expandedReader) Next() bool {
-	r.drop()
-	if r.err != nil {
-		return false
-	}
-	if r.next == len(r.of.made) {
-		if !r.from.Next() {
-			return false
+	var in arrow.RecordBatch // of from
+	var left []int           // sets that in is to be returned for
+	return recordreader.New(s.plan.schema, func() (out arrow.RecordBatch, err error) {
+		if len(left) == 0 {
+			if in, err = recordreader.Next(from); in == nil {
+				return nil, err
+			}
+			left = s.plan.of.made
 		}
-		r.next = 0
-	}
-	set := r.of.made[r.next]
-	r.next++
-	r.err = scan.UseBatch(r.from.RecordBatch(), func() error {
-		r.expand(set, r.from.RecordBatch())
-		return nil
-	})
-	return r.err == nil
+		set := left[0]
+		left = left[1:]
+		err = scan.UseBatch(in, func() error {
+			out = s.plan.expand(set, in)
+			return nil
+		})
+		return out, err
+	}, from.Release), nil
 }
 
-// expand makes the rows of a set current.
-func (r *expandedReader) expand(set int, in arrow.RecordBatch) {
+// expand returns the rows of a set.
+func (e *expansion) expand(set int, in arrow.RecordBatch) arrow.RecordBatch {
 	rows := int(in.NumRows())
-	columns := make([]arrow.Array, len(r.of.columns))
+	columns := make([]arrow.Array, len(e.columns))
 	var made []arrow.Array
-	for i, c := range r.of.columns {
+	for i, c := range e.columns {
 		switch {
 		case c.isSet:
-			columns[i] = repeated(int32(set), rows)
+			columns[i] = int32s(slices.Repeat([]int32{int32(set)}, rows))
 			made = append(made, columns[i])
-		case c.key >= 0 && !r.of.sets[set][c.key]:
+		case c.key >= 0 && !e.of.sets[set][c.key]:
 			columns[i] = nullsLike(in.Column(c.at))
 			made = append(made, columns[i])
 		default:
 			columns[i] = in.Column(c.at)
 		}
 	}
-	r.batch = newBatch(r.of.schema, columns, in.NumRows())
-	for _, arr := range made {
-		arr.Release()
-	}
+	defer releaseAll(made)
+	return newBatch(e.schema, columns, in.NumRows())
 }
 
 // nullsLike returns as many NULLs as an array has rows: codes of its dictionary where it has one, so that what is kept
@@ -198,13 +157,16 @@ func nulls(dt arrow.DataType, rows int) arrow.Array {
 	return array.MakeArrayOfNull(memory.DefaultAllocator, dt, rows)
 }
 
-// repeated returns a value so many times.
-func repeated(value int32, rows int) arrow.Array {
+// int32s returns an array of values.
+func int32s(values []int32) arrow.Array {
 	b := array.NewInt32Builder(memory.DefaultAllocator)
 	defer b.Release()
-	b.Reserve(rows)
-	for range rows {
-		b.UnsafeAppend(value)
-	}
+	b.AppendValues(values, nil)
 	return b.NewArray()
+}
+
+func releaseAll(arrays []arrow.Array) {
+	for _, a := range arrays {
+		a.Release()
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // sortRows puts the rows in the orders of the aggregates that want one, one sort after the other.
@@ -146,7 +147,7 @@ func (s *sorts) run(ctx context.Context) (array.RecordReader, error) {
 	made := len(s.post.schema.Fields())
 	number := func() {
 		made++
-		reader = newNumbered(reader, arrow.NewSchema(s.schema.Fields()[:made], nil))
+		reader = numbered(reader, arrow.NewSchema(s.schema.Fields()[:made], nil))
 	}
 	if s.input != "" {
 		number()
@@ -164,32 +165,23 @@ func (s *sorts) run(ctx context.Context) (array.RecordReader, error) {
 	return reader, nil
 }
 
-// numbered is a reader with a column of its rows' places more.
-type numbered struct {
-	batches
-	rows int64
-}
-
-// newNumbered takes over the reader.
-func newNumbered(from array.RecordReader, schema *arrow.Schema) *numbered {
-	return &numbered{batches: batches{schema: schema, from: from}}
-}
-
-func (r *numbered) Next() bool {
-	r.drop()
-	if !r.from.Next() {
-		return false
-	}
-	in := r.from.RecordBatch()
-	b := array.NewInt64Builder(memory.DefaultAllocator)
-	defer b.Release()
-	b.Reserve(int(in.NumRows()))
-	for range in.NumRows() {
-		b.UnsafeAppend(r.rows)
-		r.rows++
-	}
-	places := b.NewArray()
-	defer places.Release()
-	r.batch = newBatch(r.schema, append(slices.Clone(in.Columns()), places), in.NumRows())
-	return true
+// numbered takes over a reader and returns it with a column more: the rows' places.
+func numbered(from array.RecordReader, schema *arrow.Schema) array.RecordReader {
+	next := int64(0) // place
+	return recordreader.New(schema, func() (arrow.RecordBatch, error) {
+		in, err := recordreader.Next(from)
+		if in == nil {
+			return nil, err
+		}
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		defer b.Release()
+		b.Reserve(int(in.NumRows()))
+		for range in.NumRows() {
+			b.UnsafeAppend(next)
+			next++
+		}
+		places := b.NewArray()
+		defer places.Release()
+		return newBatch(schema, append(slices.Clone(in.Columns()), places), in.NumRows()), nil
+	}, from.Release)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // projection makes the columns of a result of the rows of another reader, and leaves rows out by HAVING.
@@ -76,19 +77,10 @@ func valueType(dt arrow.DataType) arrow.DataType {
 // inputs returns the columns that the projection reads, out of all columns of its input.
 func (p *projection) inputs() []int {
 	var list []int
-	add := func(c int) {
-		if c >= 0 && !slices.Contains(list, c) {
-			list = append(list, c)
+	for _, c := range slices.Concat(p.plan.from, p.plan.inputs, p.columns) {
+		if c >= 0 {
+			placeIn(&list, c)
 		}
-	}
-	for _, c := range p.plan.from {
-		add(c)
-	}
-	for _, c := range p.plan.inputs {
-		add(c)
-	}
-	for _, c := range p.columns {
-		add(c)
 	}
 	return list
 }
@@ -195,28 +187,23 @@ func (m *projector) filter(ctx context.Context, in arrow.RecordBatch) (arrow.Rec
 	return out, nil
 }
 
-// projectedReader is the array.RecordReader of a projection of another reader.
-type projectedReader struct {
-	batches
-	ctx context.Context
-	of  *projector
-}
-
-// newProjectedReader takes over the reader and the projector.
-func newProjectedReader(ctx context.Context, from array.RecordReader, of *projector) *projectedReader {
-	return &projectedReader{batches: batches{schema: of.p.schema, from: from, closed: of.Release}, ctx: ctx, of: of}
-}
-
-func (r *projectedReader) Next() bool {
-	r.drop()
-	for r.err == nil {
-		if r.batch, r.err = r.of.Next(r.ctx); r.err != nil || r.batch != nil {
-			return r.err == nil
+// projected takes over a reader and a projector, and returns the projection of the reader's batches.
+func projected(ctx context.Context, from array.RecordReader, of *projector) array.RecordReader {
+	return recordreader.New(of.p.schema, func() (arrow.RecordBatch, error) {
+		for {
+			if out, err := of.Next(ctx); out != nil || err != nil {
+				return out, err
+			}
+			in, err := recordreader.Next(from)
+			if in == nil {
+				return nil, err
+			}
+			if err := of.Begin(ctx, in); err != nil {
+				return nil, err
+			}
 		}
-		if !r.from.Next() {
-			return false
-		}
-		r.err = r.of.Begin(r.ctx, r.from.RecordBatch())
-	}
-	return false
+	}, func() {
+		of.Release()
+		from.Release()
+	})
 }

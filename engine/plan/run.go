@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -12,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -76,7 +78,7 @@ func (q *Query) run(ctx context.Context) (*Result, error) {
 		out = sorted
 	}
 	if q.hidden > 0 {
-		out = newFirstColumns(out, q.schema)
+		out = firstColumns(out, q.schema)
 	}
 	result.RecordReader = out
 	return result, nil
@@ -90,49 +92,42 @@ func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader,
 			return nil, err
 		}
 		result.groups = groups
-		return newProjectedReader(ctx, groups, newProjector(q.post, q.engine.Allocator())), nil
+		return projected(ctx, groups, newProjector(q.post, q.engine.Allocator())), nil
 	}
 	opt := rowsOptions(q.post, q.engine)
 	opt.InOrder = len(q.by.Keys) == 0 && (q.by.Limited || q.by.Offset > 0) // the first rows are the first of the input
 	return q.engine.Rows(ctx, q.source, opt)
 }
 
-// firstColumns is a reader without its last columns.
-type firstColumns struct{ batches }
-
-// newFirstColumns takes over the reader.
-func newFirstColumns(from array.RecordReader, schema *arrow.Schema) *firstColumns {
-	return &firstColumns{batches{schema: schema, from: from}}
+// firstColumns takes over a reader and returns it without its last columns.
+func firstColumns(from array.RecordReader, schema *arrow.Schema) array.RecordReader {
+	return recordreader.New(schema, func() (arrow.RecordBatch, error) {
+		in, err := recordreader.Next(from)
+		if in == nil {
+			return nil, err
+		}
+		return newBatch(schema, in.Columns()[:schema.NumFields()], in.NumRows()), nil
+	}, from.Release)
 }
 
-func (r *firstColumns) Next() bool {
-	r.drop()
-	if !r.from.Next() {
-		return false
-	}
-	in := r.from.RecordBatch()
-	r.batch = newBatch(r.schema, in.Columns()[:r.schema.NumFields()], in.NumRows())
-	return true
-}
-
-// groupReader reads the groups, as rows of Query.rows: first those that go on to be merged and are an answer
+// groupReader reads the groups, as rows of Query.rows: first the groups that are merged further and are an answer
 // already, as they come by, then the groups of the last aggregation.
 type groupReader struct {
-	batches
+	recordreader.Base
 	ctx     context.Context
 	cancel  context.CancelFunc
 	query   *Query
-	current *engine.Result
-	finest  <-chan arrow.RecordBatch // nil when there are no more
-	ahead   chan nextBatch           // what current.Next has returned, called while finest is read; else nil
-	rows    int64
-	passed  int64 // rows of finest
-	stats   engine.Stats
+	current *engine.Result           // of the last aggregation; nil once it has ended
+	finest  <-chan arrow.RecordBatch // Query.finest; nil when there are no more
+	ahead   chan nextBatch           // of current, whose Next is called while finest is read; else nil
+	rows    int64                    // returned
+	passed  int64                    // rows of finest
+	stats   engine.Stats             // of the query, once current has ended
 }
 
 func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
-	r := &groupReader{batches: batches{schema: q.rows}, query: q}
-	r.closed = r.close
+	r := &groupReader{query: q}
+	r.Init(q.rows, r.next, r.close)
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	q.finest = nil
 	if q.answered >= 0 {
@@ -146,24 +141,24 @@ func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 	}
 	if r.finest != nil {
 		r.ahead = make(chan nextBatch, 1)
-		r.lookAhead(r.current, r.ahead)
+		lookAhead(r.current, r.ahead)
 	}
 	return r, nil
 }
 
-// nextBatch is what a call of Next has ended with.
+// nextBatch is what a call of recordreader.Next has returned, or its panic as an error.
 type nextBatch struct {
-	more bool
-	err  error // of a call that panicked
+	batch arrow.RecordBatch // the reader's
+	err   error
 }
 
 // lookAhead calls Next of the last aggregation, which returns when all input has been read, or after an error.
-func (r *groupReader) lookAhead(current *engine.Result, ahead chan<- nextBatch) {
-	var more bool
-	spawn.Go(func() error {
-		more = current.Next()
-		return nil
-	}, func(err error) { ahead <- nextBatch{more, err} })
+func lookAhead(current *engine.Result, ahead chan<- nextBatch) {
+	var batch arrow.RecordBatch
+	spawn.Go(func() (err error) {
+		batch, err = recordreader.Next(current)
+		return err
+	}, func(err error) { ahead <- nextBatch{batch, err} })
 }
 
 // close stops the aggregation.
@@ -192,73 +187,68 @@ func (r *groupReader) endCurrent() {
 	}
 }
 
-// next makes the next batch of the last aggregation current.
-func (r *groupReader) next() bool {
-	if r.ahead == nil {
-		return r.current.Next()
+func (r *groupReader) next() (arrow.RecordBatch, error) {
+	if r.current == nil {
+		return nil, nil
 	}
+	batch, err := r.groups()
+	if batch != nil {
+		r.rows += batch.NumRows()
+		return batch, nil
+	}
+	r.endCurrent()
+	if err == nil && r.rows == 0 {
+		return r.query.groupsOfNothing(r.ctx)
+	}
+	return nil, err
+}
+
+// groups returns the next batch of finest or of the last aggregation.
+func (r *groupReader) groups() (arrow.RecordBatch, error) {
 	for r.finest != nil {
 		select {
 		case next := <-r.ahead: // after an error
-			r.ahead, r.finest = nil, nil
-			return r.came(next)
-		case batch, more := <-r.finest:
+			return r.take(next)
+		case groups, more := <-r.finest:
 			if more {
-				r.batch = r.query.answer(batch)
-				r.passed += batch.NumRows()
-				batch.Release()
-				return true
+				defer groups.Release()
+				r.passed += groups.NumRows()
+				return r.query.answer(groups), nil
 			}
 			r.finest = nil
 		}
 	}
-	next := <-r.ahead
-	r.ahead = nil
-	return r.came(next)
+	if r.ahead != nil {
+		return r.take(<-r.ahead)
+	}
+	batch, err := recordreader.Next(r.current)
+	return r.take(nextBatch{batch, err})
 }
 
-// came takes what was looked ahead for.
-func (r *groupReader) came(next nextBatch) (more bool) {
-	r.err = next.err
-	return next.more && next.err == nil
+// take takes a batch of the last aggregation.
+func (r *groupReader) take(next nextBatch) (arrow.RecordBatch, error) {
+	r.ahead, r.finest = nil, nil
+	if next.batch != nil {
+		next.batch.Retain()
+	}
+	return next.batch, next.err
 }
 
 // answer makes groups of the first aggregation rows of the set that they answer.
 func (q *Query) answer(groups arrow.RecordBatch) arrow.RecordBatch {
 	keys := len(q.query.Keys) - 1 // the last is the number of the set
-	number := repeated(int32(q.answered), int(groups.NumRows()))
+	number := int32s(slices.Repeat([]int32{int32(q.answered)}, int(groups.NumRows())))
 	defer number.Release()
 	columns := slices.Concat(groups.Columns()[:keys], []arrow.Array{number}, groups.Columns()[keys:])
 	return newBatch(q.rows, columns, groups.NumRows())
 }
 
-func (r *groupReader) Next() bool {
-	r.drop()
-	if r.current == nil {
-		return false
-	}
-	if r.next() {
-		if r.batch == nil {
-			r.batch = r.current.RecordBatch()
-			r.batch.Retain()
-		}
-		r.rows += r.batch.NumRows()
-		return true
-	}
-	r.err = cmp.Or(r.err, r.current.Err())
-	r.endCurrent()
-	if r.err == nil && r.rows == 0 {
-		r.batch, r.err = r.query.groupsOfNothing(r.ctx)
-	}
-	return r.batch != nil
-}
-
 // groupsOfNothing returns the groups that there are without rows: one for each grouping set without keys.
 func (q *Query) groupsOfNothing(ctx context.Context) (arrow.RecordBatch, error) {
-	var sets []int
+	var sets []int32
 	for i, present := range q.sets {
 		if !slices.Contains(present, true) {
-			sets = append(sets, i)
+			sets = append(sets, int32(i))
 		}
 	}
 	if len(sets) == 0 {
@@ -274,71 +264,45 @@ func (q *Query) groupsOfNothing(ctx context.Context) (arrow.RecordBatch, error) 
 		return nil, err
 	}
 	defer result.Release()
-	if !result.Next() {
-		return nil, result.Err()
+	group, err := recordreader.Next(result)
+	if group == nil {
+		return nil, err
 	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, q.rows)
-	defer b.Release()
-	keys := len(q.query.Keys)
-	number := q.rows.NumFields() - len(q.query.Aggregates) - 1 // of the set
-	columns := make([]arrow.Array, q.rows.NumFields())
-	for _, set := range sets {
-		b.Field(number).(*array.Int32Builder).Append(int32(set))
+	var columns []arrow.Array
+	defer func() { releaseAll(columns) }()
+	for _, f := range q.rows.Fields()[:len(q.query.Keys)-1] { // the last is the number of the set
+		columns = append(columns, nulls(f.Type, len(sets)))
 	}
-	for i := range columns {
-		switch {
-		case i == number:
-			columns[i] = b.Field(i).NewArray()
-		case i < keys:
-			columns[i] = nulls(q.rows.Field(i).Type, len(sets))
-		default:
-			list := make([]arrow.Array, len(sets))
-			for j := range list {
-				list[j] = result.RecordBatch().Column(i - keys)
-			}
-			if columns[i], err = array.Concatenate(list, memory.DefaultAllocator); err != nil {
-				return nil, err
-			}
+	columns = append(columns, int32s(sets))
+	for i := range q.query.Aggregates {
+		column, err := array.Concatenate(slices.Repeat(group.Columns()[i:i+1], len(sets)), memory.DefaultAllocator)
+		if err != nil {
+			return nil, err
 		}
-		defer columns[i].Release()
+		columns = append(columns, column)
 	}
 	return newBatch(q.rows, columns, int64(len(sets))), nil
 }
 
-// tee reads the result of an aggregation, and sends its batches to another reader too.
-type tee struct {
-	batches
-	ctx context.Context
-	to  chan<- arrow.RecordBatch // nil when it is closed
-}
-
-// newTee takes over the reader. It closes the channel.
-func newTee(ctx context.Context, from array.RecordReader, to chan<- arrow.RecordBatch) *tee {
-	t := &tee{batches: batches{schema: from.Schema(), from: from}, ctx: ctx, to: to}
-	t.closed = t.end
-	return t
-}
-
-func (t *tee) end() {
-	if t.to != nil {
-		close(t.to)
-		t.to = nil
-	}
-}
-
-func (t *tee) Next() bool {
-	t.drop()
-	if !t.from.Next() {
-		t.end()
-		return false
-	}
-	t.batch = t.from.RecordBatch()
-	t.batch.Retain()
-	t.batch.Retain() // the other reader's
-	select {
-	case t.to <- t.batch:
-	case <-t.ctx.Done():
-		t.batch.Release()
-	}
-	return true
+// tee takes over a reader and returns it; another reader gets its batches by a channel too, which is closed at the end.
+func tee(ctx context.Context, from array.RecordReader, to chan<- arrow.RecordBatch) array.RecordReader {
+	end := sync.OnceFunc(func() { close(to) })
+	return recordreader.New(from.Schema(), func() (arrow.RecordBatch, error) {
+		batch, err := recordreader.Next(from)
+		if batch == nil {
+			end()
+			return nil, err
+		}
+		batch.Retain()
+		batch.Retain() // the other reader's
+		select {
+		case to <- batch:
+		case <-ctx.Done():
+			batch.Release()
+		}
+		return batch, nil
+	}, func() {
+		end()
+		from.Release()
+	})
 }

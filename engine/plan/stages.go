@@ -162,7 +162,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 		if q.first, err = q.engine.Aggregate(ctx, src, first); err != nil || q.finest == nil {
 			return q.first, err
 		}
-		return newTee(ctx, q.first, q.finest), nil
+		return tee(ctx, q.first, q.finest), nil
 	}})
 	return merge, -1, nil
 }
@@ -258,7 +258,7 @@ func (g *grouping) groupedFirst(q query.Query) (distinct []string) {
 
 // expand makes the rows of all grouping sets of each row, but for a set that is answered already, if there is one.
 func (g *grouping) expand(asked query.Query, answered int) query.Query {
-	x := &expanded{Source: g.q.source}
+	x := &expanded{wider: wider{Source: g.q.source}}
 	asked.Keys = slices.Clone(asked.Keys)
 	for i := range asked.Keys {
 		k := &asked.Keys[i]

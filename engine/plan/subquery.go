@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -8,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // oneRow is what a statement without FROM reads: one row without columns that can be named.
@@ -58,59 +60,38 @@ func (s *streamedSplit) Rows() int64      { return -1 }
 func (s *streamedSplit) Bytes() int64     { return 0 }
 func (s *streamedSplit) Name() string     { return s.of.name }
 
-// Open implements scan.Split.
+// Open implements scan.Split. The thread of the worker is the query's while the worker waits for it.
 func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
-	fields := make([]arrow.Field, len(s.columns))
-	made := make([]int, len(s.columns))
-	for i, c := range s.columns {
-		fields[i], made[i] = s.of.schema.Field(c), c
-		if s.of.made != nil {
-			made[i] = s.of.made[c]
+	opt.EnsureDefaults()
+	columns := s.columns // of the query
+	if s.of.made != nil {
+		columns = make([]int, len(s.columns))
+		for i, c := range s.columns {
+			columns[i] = s.of.made[c]
 		}
 	}
-	r := &streamedReader{batches: batches{schema: arrow.NewSchema(fields, nil)}, ctx: ctx, wait: opt.Wait, columns: made}
-	if r.wait == nil {
-		r.wait = func(_ context.Context, f func()) error {
-			f()
-			return nil
-		}
-	}
+	var from array.RecordReader
 	var err error
-	waited := r.wait(ctx, func() { r.from, err = s.of.run(ctx) })
+	waited := opt.Wait(ctx, func() { from, err = s.of.run(ctx) })
 	if err != nil {
 		return nil, err
 	}
 	if waited != nil {
-		r.Release()
+		if from != nil {
+			from.Release()
+		}
 		return nil, waited
 	}
-	return r, nil
-}
-
-// streamedReader returns columns of another query's result. The thread of its worker is that query's while it
-// waits.
-type streamedReader struct {
-	batches
-	ctx     context.Context
-	wait    func(ctx context.Context, f func()) error
-	columns []int // of the other query's
-}
-
-func (r *streamedReader) Next() bool {
-	r.drop()
-	if r.err != nil {
-		return false
-	}
-	more := false
-	r.err = r.wait(r.ctx, func() { more = r.from.Next() })
-	if r.err != nil || !more {
-		return false
-	}
-	in := r.from.RecordBatch()
-	columns := make([]arrow.Array, len(r.columns))
-	for i, c := range r.columns {
-		columns[i] = in.Column(c)
-	}
-	r.batch = newBatch(r.schema, columns, in.NumRows())
-	return true
+	schema := columnsOf(s.of.schema, s.columns)
+	return recordreader.New(schema, func() (in arrow.RecordBatch, err error) {
+		waited := opt.Wait(ctx, func() { in, err = recordreader.Next(from) })
+		if waited != nil || in == nil {
+			return nil, cmp.Or(waited, err)
+		}
+		arrays := make([]arrow.Array, len(columns))
+		for i, c := range columns {
+			arrays[i] = in.Column(c)
+		}
+		return newBatch(schema, arrays, in.NumRows()), nil
+	}, from.Release), nil
 }

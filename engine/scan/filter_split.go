@@ -2,7 +2,6 @@ package scan
 
 import (
 	"context"
-	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -57,22 +56,20 @@ type filteredReader struct {
 
 // next returns the rows that pass of the next batch that has any.
 func (r *filteredReader) next() (batch arrow.RecordBatch, err error) {
-	for r.from.Next() {
-		err := UseBatch(r.from.RecordBatch(), func() (err error) {
-			batch, err = r.filter(r.from.RecordBatch())
+	for batch == nil {
+		read, err := recordreader.Next(r.from)
+		if read == nil {
+			return nil, err
+		}
+		err = UseBatch(read, func() (err error) {
+			batch, err = r.filter(read)
 			return err
 		})
 		if err != nil {
 			return nil, decode.Locate(r.split.Name(), err)
 		}
-		if batch != nil {
-			return batch, nil
-		}
 	}
-	if err := r.from.Err(); err != nil {
-		return nil, err
-	}
-	return nil, io.EOF
+	return batch, nil
 }
 
 // filter returns the rows of a batch that pass, or nil where none does.

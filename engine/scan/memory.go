@@ -11,6 +11,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // partRows is how many rows of a batch in memory make a split: enough that opening it costs nothing,
@@ -205,13 +206,14 @@ type recordReader struct {
 }
 
 func (r *recordReader) Next(context.Context) (arrow.RecordBatch, error) {
-	if !r.reader.Next() {
-		if err := r.reader.Err(); err != nil {
-			return nil, err
-		}
+	batch, err := recordreader.Next(r.reader)
+	switch {
+	case err != nil:
+		return nil, decode.Locate("record reader", err) // not io.EOF itself
+	case batch == nil:
 		return nil, io.EOF
 	}
-	return delivery.Project(r.reader.RecordBatch(), r.columns), nil
+	return delivery.Project(batch, r.columns), nil
 }
 
 func (r *recordReader) Close() error { return nil }

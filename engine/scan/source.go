@@ -97,6 +97,12 @@ func (o *OpenOptions) EnsureDefaults() {
 	if o.Allocator == nil {
 		o.Allocator = memory.DefaultAllocator
 	}
+	if o.Wait == nil {
+		o.Wait = func(_ context.Context, f func()) error {
+			f()
+			return nil
+		}
+	}
 	if o.BatchRows <= 0 {
 		o.BatchRows = 1 << 16
 	}
@@ -106,15 +112,6 @@ func (o *OpenOptions) EnsureDefaults() {
 	if o.Threads <= 0 {
 		o.Threads = 1
 	}
-}
-
-// wait calls a function that waits.
-func (o *OpenOptions) wait(ctx context.Context, f func()) error {
-	if o.Wait != nil {
-		return o.Wait(ctx, f)
-	}
-	f()
-	return nil
 }
 
 // Stats is what a source knows of itself before it is read. Figures are promises, not estimates:

@@ -82,14 +82,11 @@ func (r *reader) next() (batch arrow.RecordBatch, err error) {
 		r.rows += batch.NumRows()
 		return batch, nil
 	}
-	if errors.Is(err, io.EOF) {
+	if err == io.EOF { //nolint:errorlint // an error around io.EOF is one of the data
 		err = cmp.Or(r.split.checkFile(), r.checkRows())
 	}
 	r.drop()
-	if err := errors.Join(err, r.close()); err != nil {
-		return nil, decode.Locate(r.split.part.Name(), err)
-	}
-	return nil, io.EOF
+	return nil, decode.Locate(r.split.part.Name(), errors.Join(err, r.close()))
 }
 
 // free gives back what the reader holds when the last holder has given up: what was read is read.
@@ -129,7 +126,7 @@ func (r *reader) advance() (arrow.RecordBatch, error) {
 	if r.cut-r.within == rows {
 		part.Retain()
 	} else {
-		part = sliceBatch(part, r.within, r.cut)
+		part = recordreader.Slice(part, r.within, r.cut)
 	}
 	defer part.Release()
 	if r.cut == rows {
@@ -151,14 +148,6 @@ func (r *reader) load() error {
 	}
 	r.whole, r.cut = whole, 0
 	return nil
-}
-
-// sliceBatch is RecordBatch.NewSlice, which loses the rows of a batch without columns.
-func sliceBatch(b arrow.RecordBatch, from, to int64) arrow.RecordBatch {
-	if b.NumCols() == 0 {
-		return array.NewRecordBatch(b.Schema(), nil, to-from)
-	}
-	return b.NewSlice(from, to)
 }
 
 // drop releases what is left of the source's batch, and what batches are made with.

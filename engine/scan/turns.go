@@ -43,7 +43,7 @@ func (t *turns) take(ctx context.Context, opt *OpenOptions) error {
 			return nil
 		}
 		var ended error
-		err := opt.wait(ctx, func() {
+		err := opt.Wait(ctx, func() {
 			select {
 			case <-changed:
 			case <-ctx.Done():

@@ -3,7 +3,6 @@ package gen
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -109,11 +108,8 @@ type reader struct {
 }
 
 func (r *reader) next() (arrow.RecordBatch, error) {
-	if err := r.ctx.Err(); err != nil {
+	if err := r.ctx.Err(); err != nil || r.left == 0 {
 		return nil, err
-	}
-	if r.left == 0 {
-		return nil, io.EOF
 	}
 	n := min(r.left, int64(r.opt.BatchRows))
 	arrays := r.fill(r.opt.Allocator, int(n))

@@ -2,8 +2,6 @@ package order
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -11,8 +9,8 @@ import (
 // cursor is a place in a run.
 type cursor struct {
 	reader  *runReader
-	batch   arrow.RecordBatch
-	entries []entry // of the batch
+	batch   arrow.RecordBatch // nil at the end
+	entries []entry           // of the batch
 	long    longKeys
 	row     int
 	number  int // of the run: breaks ties. O2.
@@ -39,12 +37,12 @@ func (s *sorter) newMerger(runs []*run) (*merger, error) {
 		}
 		c := &cursor{reader: reader, number: i}
 		m.all = append(m.all, c)
-		switch err := s.load(c); {
-		case err == nil:
-			m.cursors = append(m.cursors, c)
-		case !errors.Is(err, io.EOF):
+		if err := s.load(c); err != nil {
 			m.close()
 			return nil, err
+		}
+		if c.batch != nil {
+			m.cursors = append(m.cursors, c)
 		}
 	}
 	for i := len(m.cursors)/2 - 1; i >= 0; i-- {
@@ -53,18 +51,16 @@ func (s *sorter) newMerger(runs []*run) (*merger, error) {
 	return m, nil
 }
 
-// load makes the next batch of a run current, or returns io.EOF.
-func (s *sorter) load(c *cursor) error {
+// load makes the next batch of a run current, or none at the end.
+func (s *sorter) load(c *cursor) (err error) {
 	if c.batch != nil {
 		c.batch.Release()
-		c.batch = nil
 	}
-	batch, err := c.reader.next()
-	if err != nil {
+	if c.batch, err = c.reader.next(); c.batch == nil {
 		return err
 	}
-	c.batch, c.row, c.source = batch, 0, -1
-	c.entries, c.long = s.encoder.encode(c.entries[:0], batch, 0)
+	c.row, c.source = 0, -1
+	c.entries, c.long = s.encoder.encode(c.entries[:0], c.batch, 0)
 	return nil
 }
 
@@ -97,7 +93,7 @@ func (m *merger) sink(i int) {
 	}
 }
 
-// next returns the next rows, at most so many, or io.EOF.
+// next returns the next rows, at most so many, or none at the end.
 func (m *merger) next(rows int) ([]arrow.RecordBatch, error) {
 	defer m.dropSources()
 	for len(m.at) < rows && len(m.cursors) > 0 {
@@ -109,19 +105,19 @@ func (m *merger) next(rows int) ([]arrow.RecordBatch, error) {
 		}
 		m.at = append(m.at, entry{batch: uint32(c.source), row: uint32(c.row)})
 		if c.row++; c.row == len(c.entries) {
-			switch err := m.sort.load(c); {
-			case errors.Is(err, io.EOF):
+			if err := m.sort.load(c); err != nil {
+				return nil, err
+			}
+			if c.batch == nil {
 				last := len(m.cursors) - 1
 				m.cursors[0] = m.cursors[last]
 				m.cursors = m.cursors[:last]
-			case err != nil:
-				return nil, err
 			}
 		}
 		m.sink(0)
 	}
 	if len(m.at) == 0 {
-		return nil, io.EOF
+		return nil, nil
 	}
 	return m.sort.gather(m.sources, m.at)
 }
@@ -155,10 +151,7 @@ func (m *merger) copyTo(ctx context.Context, w *runWriter) error {
 			return context.Cause(ctx)
 		}
 		batches, err := m.next(int(min(left, int64(s.rowsOf(s.batchBytes())))))
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
+		if len(batches) == 0 {
 			return err
 		}
 		for _, b := range batches {

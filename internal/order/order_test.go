@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -360,11 +361,13 @@ func TestInputEndsEarly(t *testing.T) {
 	schema, batches := intBatches(3_000, 100, func(i int) int64 { return int64(i) })
 	by := By{Keys: []Key{{Column: 0}}}
 	lost := errors.New("lost")
-	r := newReader(t, &failingReader{batchReader(t, schema, batches), lost}, by, Options{})
-	if rows, err := read(r); !errors.Is(err, lost) || len(rows) > 0 {
-		t.Errorf("%d rows, %v", len(rows), err)
+	for _, err := range []error{lost, io.EOF, fmt.Errorf("cut off: %w", io.EOF)} {
+		r := newReader(t, &failingReader{batchReader(t, schema, batches), err}, by, Options{})
+		if rows, got := read(r); !errors.Is(got, err) || len(rows) > 0 {
+			t.Errorf("%d rows, %v, want %v", len(rows), got, err)
+		}
+		r.Release()
 	}
-	r.Release()
 	for _, before := range []int{0, 1} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		released := 0

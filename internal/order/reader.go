@@ -4,40 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 )
 
 // Reader returns the rows of another reader in order. It is an array.RecordReader: one goroutine at a
 // time may use it, and a batch is valid until the next call of Next unless it is retained. The input is
-// read by the first call of Next.
+// read by the first call of Next. Err returns what ended the reading early: an error of the input or of
+// the temp directory, the cause of the context's end.
 type Reader struct {
-	refs  atomic.Int64
+	recordreader.Base
 	ctx   context.Context
 	input array.RecordReader // nil once it is read, and for the rows of a Collector
 	by    By
 	sort  *sorter
 	done  func()
+	ended bool // done has been called
 
-	next    func() ([]arrow.RecordBatch, error) // nil before the first call of Next
+	more    func() ([]arrow.RecordBatch, error) // returns the next rows, or none at the end; nil before the first call
 	merger  *merger                             // nil where no run was written
 	at      int                                 // of the sorter's entries
 	skip    int64                               // rows
 	left    int64                               // rows to return
-	pending []arrow.RecordBatch
-	current arrow.RecordBatch
-	ended   bool
-	err     error
+	pending []arrow.RecordBatch                 // of more
 }
-
-var _ array.RecordReader = (*Reader)(nil)
 
 // New returns the rows of the input in order. The input is retained until the end. done, if it is not
 // nil, is called once when everything has been given back. An error is query.ErrQuery where the order
@@ -62,7 +58,7 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 		done = func() {}
 	}
 	r := &Reader{ctx: ctx, by: by, done: done, skip: by.Offset, left: math.MaxInt64}
-	r.refs.Store(1)
+	r.Init(schema, r.next, func() { _ = r.end() }) // whose error the caller has given up
 	if by.Limited {
 		r.left = by.Limit
 	}
@@ -77,123 +73,78 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 	return r, nil
 }
 
-// Schema returns that of the input.
-func (r *Reader) Schema() *arrow.Schema { return r.sort.schema }
-
-// RecordBatch returns the current batch.
-func (r *Reader) RecordBatch() arrow.RecordBatch { return r.current }
-
-// Record returns the current batch, under the name that array.RecordReader had for it before.
-func (r *Reader) Record() arrow.RecordBatch { return r.current }
-
-// Err returns what ended the reading early: an error of the input, of the temp directory, the cause of
-// the context's end.
-func (r *Reader) Err() error { return r.err }
-
 // Stats tells what the sort did so far.
 func (r *Reader) Stats() Stats { return r.sort.stats }
 
-// Retain adds a reference.
-func (r *Reader) Retain() { r.refs.Add(1) }
-
-// Release drops a reference. The last one gives everything back.
-func (r *Reader) Release() {
-	if r.refs.Add(-1) == 0 {
-		_ = r.end() // the caller has given up
+// next returns the next batch. It gives everything back at the end and at an error. O4.
+func (r *Reader) next() (batch arrow.RecordBatch, err error) {
+	err = spawn.Call(func() (err error) {
+		batch, err = r.advance()
+		return err
+	})
+	if batch != nil {
+		return batch, nil
 	}
+	return nil, errors.Join(err, r.end())
 }
 
-// Next makes the next batch current. It returns false at the end and after an error.
-func (r *Reader) Next() bool {
-	if r.current != nil {
-		r.current.Release()
-		r.current = nil
-	}
-	if r.ended {
-		return false
-	}
-	err := spawn.Call(r.advance)
-	if err == nil {
-		return true
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	r.err = errors.Join(err, r.end())
-	return false
-}
-
-// advance makes the next batch current, or returns io.EOF.
-func (r *Reader) advance() (err error) {
+// advance returns the next batch, or nil at the end.
+func (r *Reader) advance() (_ arrow.RecordBatch, err error) {
 	for r.left > 0 {
 		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx)
+			return nil, context.Cause(r.ctx)
 		}
 		spawn.Step()
-		if r.next == nil {
+		if r.more == nil {
 			if err := r.start(); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if len(r.pending) == 0 {
-			if r.pending, err = r.next(); err != nil {
-				return err
+			if r.pending, err = r.more(); len(r.pending) == 0 {
+				return nil, err
 			}
 			continue
 		}
 		batch := r.pending[0]
 		r.pending = r.pending[1:]
-		if r.take(batch) {
-			return nil
+		if batch = r.take(batch); batch != nil {
+			return batch, nil
 		}
 	}
-	return io.EOF
+	return nil, nil
 }
 
-// take makes a batch that it takes over current, but for rows that are skipped or too many.
-func (r *Reader) take(batch arrow.RecordBatch) bool {
+// take returns a batch that it takes over without the rows that are skipped or too many, or nil where these are all.
+func (r *Reader) take(batch arrow.RecordBatch) arrow.RecordBatch {
 	from := min(r.skip, batch.NumRows())
 	to := from + min(r.left, batch.NumRows()-from)
 	r.skip -= from
 	r.left -= to - from
 	if from == 0 && to == batch.NumRows() && to > 0 {
-		r.current = batch
-		return true
+		return batch
 	}
 	defer batch.Release()
 	if from == to {
-		return false
+		return nil
 	}
-	r.current = sliceBatch(batch, from, to)
-	return true
-}
-
-// sliceBatch is RecordBatch.NewSlice, which loses the rows of a batch without columns.
-func sliceBatch(b arrow.RecordBatch, from, to int64) arrow.RecordBatch {
-	if b.NumCols() == 0 {
-		return array.NewRecordBatch(b.Schema(), nil, to-from)
-	}
-	return b.NewSlice(from, to)
+	return recordreader.Slice(batch, from, to)
 }
 
 // start reads the input, unless its order will do, and decides where rows come from.
 func (r *Reader) start() error {
 	if len(r.by.Keys) == 0 {
-		r.next = r.nextInput
+		r.more = r.nextInput
 		return nil
 	}
 	for r.input != nil {
-		batches, err := r.nextInput()
-		if errors.Is(err, io.EOF) {
-			r.dropInput()
-			break
-		}
+		batch, err := r.read()
 		if err != nil {
 			return err
 		}
-		err = r.sort.add(r.ctx, batches[0])
-		releaseAll(batches)
-		if err != nil {
+		if batch == nil {
+			r.dropInput()
+		} else if err := r.sort.add(r.ctx, batch); err != nil {
 			return r.failed(err)
 		}
 	}
@@ -217,7 +168,7 @@ func (r *Reader) startSorted() (err error) {
 		if err := s.sort(r.ctx); err != nil {
 			return err
 		}
-		r.next = r.nextHeld
+		r.more = r.nextHeld
 		return nil
 	}
 	if err := s.spill(r.ctx); err != nil {
@@ -228,23 +179,29 @@ func (r *Reader) startSorted() (err error) {
 		return err
 	}
 	r.merger, err = s.newMerger(s.runs)
-	r.next = r.nextMerged
+	r.more = r.nextMerged
 	return err
 }
 
-// nextInput returns the next batch of the input, or io.EOF.
-func (r *Reader) nextInput() ([]arrow.RecordBatch, error) {
+// read returns the next batch of the input, which stays the input's, or nil at the end.
+func (r *Reader) read() (arrow.RecordBatch, error) {
 	if r.ctx.Err() != nil {
 		return nil, context.Cause(r.ctx)
 	}
-	if !r.input.Next() {
-		if err := r.input.Err(); err != nil {
-			return nil, err
-		}
-		return nil, io.EOF
+	batch, err := recordreader.Next(r.input)
+	if batch != nil {
+		err = r.check(batch)
 	}
-	batch := r.input.RecordBatch()
-	if err := r.check(batch); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	return batch, nil
+}
+
+// nextInput returns the next batch of the input, or none at the end.
+func (r *Reader) nextInput() ([]arrow.RecordBatch, error) {
+	batch, err := r.read()
+	if batch == nil {
 		return nil, err
 	}
 	batch.Retain()
@@ -264,7 +221,7 @@ func (r *Reader) check(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// nextHeld returns the next rows of those in memory, or io.EOF.
+// nextHeld returns the next of the rows in memory, or none at the end.
 func (r *Reader) nextHeld() ([]arrow.RecordBatch, error) {
 	s := r.sort
 	if skipped := min(r.skip, int64(len(s.entries)-r.at)); skipped > 0 {
@@ -272,7 +229,7 @@ func (r *Reader) nextHeld() ([]arrow.RecordBatch, error) {
 		r.skip -= skipped
 	}
 	if r.at == len(s.entries) {
-		return nil, io.EOF
+		return nil, nil
 	}
 	to := min(r.at+s.batchRows(), len(s.entries))
 	batches, err := s.gather(s.batches, s.entries[r.at:to])
@@ -280,13 +237,13 @@ func (r *Reader) nextHeld() ([]arrow.RecordBatch, error) {
 	return batches, err
 }
 
-// nextMerged returns the next rows of the runs, or io.EOF.
+// nextMerged returns the next rows of the runs, or none at the end.
 func (r *Reader) nextMerged() ([]arrow.RecordBatch, error) {
 	batches, err := r.merger.next(r.sort.batchRows())
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil {
 		return nil, r.failed(err)
 	}
-	return batches, err
+	return batches, nil
 }
 
 func (r *Reader) dropInput() {
@@ -302,10 +259,6 @@ func (r *Reader) end() error {
 		return nil
 	}
 	r.ended = true
-	if r.current != nil {
-		r.current.Release()
-		r.current = nil
-	}
 	releaseAll(r.pending)
 	r.pending = nil
 	if r.merger != nil {

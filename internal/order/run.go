@@ -2,13 +2,13 @@ package order
 
 import (
 	"cmp"
-	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/store"
 )
@@ -135,17 +135,13 @@ func (r *runReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// next returns the next batch, which the caller owns, or io.EOF.
+// next returns the next batch, which the caller owns, or nil at the end.
 func (r *runReader) next() (arrow.RecordBatch, error) {
-	if !r.batches.Next() {
-		if err := r.batches.Err(); err != nil {
-			return nil, err
-		}
-		return nil, io.EOF
+	batch, err := recordreader.Next(r.batches)
+	if batch != nil {
+		batch.Retain()
 	}
-	batch := r.batches.RecordBatch()
-	batch.Retain()
-	return batch, nil
+	return batch, err
 }
 
 func (r *runReader) release() {

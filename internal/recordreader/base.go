@@ -3,17 +3,17 @@
 package recordreader
 
 import (
-	"io"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 // Base is an array.RecordReader over a function that makes batches. A reader embeds it and calls
 // Init before it is handed out. One goroutine at a time reads; any may retain and release.
 type Base struct {
 	schema  *arrow.Schema
-	next    func() (arrow.RecordBatch, error) // returns a batch that Base owns, or io.EOF
+	next    func() (arrow.RecordBatch, error) // returns a batch that Base owns, or nil at the end
 	free    func()                            // gives back what the reader holds; nil where it holds nothing
 	holders atomic.Int64
 	batch   arrow.RecordBatch // owned; nil before the first, at the end and after an error
@@ -21,9 +21,16 @@ type Base struct {
 	err     error // of next; nil at the end of the batches
 }
 
-// Init gives the reader its first holder. next returns io.EOF itself, not an error around it, at the
-// end, and is not called again after that, nor after an error. free is called once, by the last
-// Release; nil frees nothing.
+// New returns a reader that is nothing more than a Base: see Init.
+func New(schema *arrow.Schema, next func() (arrow.RecordBatch, error), free func()) array.RecordReader {
+	b := new(Base)
+	b.Init(schema, next, free)
+	return b
+}
+
+// Init gives the reader its first holder. next returns neither a batch nor an error at the end, so
+// that io.EOF is an error as any other: one of the data. It is not called again after the end, nor
+// after an error. free is called once, by the last Release; nil frees nothing.
 func (b *Base) Init(schema *arrow.Schema, next func() (arrow.RecordBatch, error), free func()) {
 	b.schema, b.next, b.free = schema, next, free
 	b.holders.Store(1)
@@ -71,14 +78,23 @@ func (b *Base) Next() bool {
 	if b.ended {
 		return false
 	}
-	batch, err := b.next()
-	if err == nil {
-		b.batch = batch
-		return true
+	b.batch, b.err = b.next()
+	b.ended = b.batch == nil
+	return !b.ended
+}
+
+// Next returns the next batch of a reader, which stays the reader's, or nil at the end.
+func Next(r array.RecordReader) (arrow.RecordBatch, error) {
+	if r.Next() {
+		return r.RecordBatch(), nil
 	}
-	b.ended = true
-	if err != io.EOF { //nolint:errorlint // an error around io.EOF is one of the data
-		b.err = err
+	return nil, r.Err()
+}
+
+// Slice returns rows of a batch. RecordBatch.NewSlice loses the rows of a batch without columns.
+func Slice(b arrow.RecordBatch, from, to int64) arrow.RecordBatch {
+	if b.NumCols() == 0 {
+		return array.NewRecordBatch(b.Schema(), nil, to-from)
 	}
-	return false
+	return b.NewSlice(from, to)
 }

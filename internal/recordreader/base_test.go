@@ -13,11 +13,11 @@ import (
 
 var _ array.RecordReader = (*Base)(nil)
 
-// Would catch a batch that leaks or is released early, a function that is called after its end, and a file that ends
-// too early taken for the end of the rows.
+// Would catch a batch that leaks or is released early, a function that is called after its end, and an error taken for
+// the end of the rows because it is io.EOF.
 func TestBase(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	for _, last := range []error{io.EOF, errors.New("damaged"), fmt.Errorf("cut off: %w", io.EOF)} {
+	for _, last := range []error{nil, io.EOF, errors.New("damaged"), fmt.Errorf("cut off: %w", io.EOF)} {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		calls, freed := 0, 0
 		var b Base
@@ -42,7 +42,7 @@ func TestBase(t *testing.T) {
 		if b.Next() || calls != 4 || b.RecordBatch() != nil {
 			t.Errorf("%v: %d calls", last, calls)
 		}
-		if got := b.Err(); last == io.EOF && got != nil || last != io.EOF && got != last {
+		if got := b.Err(); got != last {
 			t.Errorf("%v: error %v", last, got)
 		}
 		b.Release()
