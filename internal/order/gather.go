@@ -10,6 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // errTooLarge marks rows whose strings do not fit one array.
@@ -119,31 +121,15 @@ func gatherValid(mem memory.Allocator, from []arrow.Array, at []entry) (*memory.
 	return valid, nulls
 }
 
-// valuesOf returns the bytes of the values of arrays of one width.
-func valuesOf(from []arrow.Array, width int) [][]byte {
-	values := make([][]byte, len(from))
-	for i, a := range from {
-		if buffer := a.Data().Buffers()[1]; buffer != nil {
-			values[i] = buffer.Bytes()[a.Data().Offset()*width:]
-		}
-	}
-	return values
-}
-
 func gatherWords[T uint8 | uint16 | uint32 | uint64 | [2]uint64 | [4]uint64](out []byte, from []arrow.Array, at []entry) {
 	words := make([][]T, len(from))
-	for i, b := range valuesOf(from, int(unsafe.Sizeof(*new(T)))) {
-		words[i] = castWords[T](b)
+	for i, a := range from {
+		words[i] = valuesOf[T](a)
 	}
-	to := castWords[T](out)
+	to := rowdata.View[T](out)
 	for i := range at {
 		to[i] = words[at[i].batch][at[i].row]
 	}
-}
-
-// castWords views bytes as words of fixed width.
-func castWords[T any](b []byte) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
 }
 
 func gatherBits(out []byte, from []arrow.Array, at []entry) {
@@ -167,7 +153,7 @@ func gatherText[T int32 | int64](mem memory.Allocator, dt arrow.DataType, from [
 	for i, a := range from {
 		buffers := a.Data().Buffers()
 		if buffers[1] != nil && buffers[1].Len() > 0 {
-			sources[i].offsets = castWords[T](buffers[1].Bytes())[a.Data().Offset():]
+			sources[i].offsets = rowdata.View[T](buffers[1].Bytes())[a.Data().Offset():]
 		}
 		if buffers[2] != nil {
 			sources[i].bytes = buffers[2].Bytes()
@@ -175,7 +161,7 @@ func gatherText[T int32 | int64](mem memory.Allocator, dt arrow.DataType, from [
 	}
 	total := int64(0)
 	offsets := newBuffer(mem, int(unsafe.Sizeof(T(0)))*(len(at)+1))
-	ends := castWords[T](offsets.Bytes())
+	ends := rowdata.View[T](offsets.Bytes())
 	ends[0] = 0
 	for i := range at {
 		s := &sources[at[i].batch]

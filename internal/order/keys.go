@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -179,6 +180,17 @@ func (c *keyColumn) append(key []byte, row int) []byte {
 // newAppender returns the encoder of a column's values.
 // Requires: its type is Sortable.
 func newAppender(values arrow.Array) appender {
+	words := make([]uint64, values.Len())
+	switch orderedWords(words, values) {
+	case 1:
+		return func(key []byte, row int) []byte { return append(key, uint8(words[row])) }
+	case 2:
+		return func(key []byte, row int) []byte { return binary.BigEndian.AppendUint16(key, uint16(words[row])) }
+	case 4:
+		return func(key []byte, row int) []byte { return binary.BigEndian.AppendUint32(key, uint32(words[row])) }
+	case 8:
+		return func(key []byte, row int) []byte { return binary.BigEndian.AppendUint64(key, words[row]) }
+	}
 	switch values := values.(type) {
 	case *array.Null:
 		return func(key []byte, _ int) []byte { return key }
@@ -189,52 +201,6 @@ func newAppender(values arrow.Array) appender {
 			}
 			return append(key, 0)
 		}
-	case *array.Int8:
-		return signed8(values.Values())
-	case *array.Uint8:
-		return func(key []byte, row int) []byte { return append(key, values.Value(row)) }
-	case *array.Int16:
-		return func(key []byte, row int) []byte {
-			return binary.BigEndian.AppendUint16(key, uint16(values.Value(row))^1<<15)
-		}
-	case *array.Uint16:
-		return func(key []byte, row int) []byte { return binary.BigEndian.AppendUint16(key, values.Value(row)) }
-	case *array.Int32:
-		return signed32(values.Values())
-	case *array.Date32:
-		return signed32(values.Values())
-	case *array.Time32:
-		return signed32(values.Values())
-	case *array.Uint32:
-		return func(key []byte, row int) []byte { return binary.BigEndian.AppendUint32(key, values.Value(row)) }
-	case *array.Int64:
-		return signed64(values.Values())
-	case *array.Date64:
-		return signed64(values.Values())
-	case *array.Time64:
-		return signed64(values.Values())
-	case *array.Timestamp:
-		return signed64(values.Values())
-	case *array.Duration:
-		return signed64(values.Values())
-	case *array.Uint64:
-		return func(key []byte, row int) []byte { return binary.BigEndian.AppendUint64(key, values.Value(row)) }
-	case *array.Float16:
-		return func(key []byte, row int) []byte {
-			return binary.BigEndian.AppendUint32(key, orderedFloat32(rowdata.FromHalf(values.Value(row).Uint16())))
-		}
-	case *array.Float32:
-		return func(key []byte, row int) []byte {
-			return binary.BigEndian.AppendUint32(key, orderedFloat32(values.Value(row)))
-		}
-	case *array.Float64:
-		return func(key []byte, row int) []byte {
-			return binary.BigEndian.AppendUint64(key, orderedFloat64(values.Value(row)))
-		}
-	case *array.Decimal32:
-		return signed32(values.Values())
-	case *array.Decimal64:
-		return signed64(values.Values())
 	case *array.Decimal128:
 		return func(key []byte, row int) []byte {
 			v := values.Value(row)
@@ -260,50 +226,75 @@ func newAppender(values arrow.Array) appender {
 	panic(fmt.Sprintf("order: no keys of type %s", values.DataType()))
 }
 
-func signed8(values []int8) appender {
-	return func(key []byte, row int) []byte { return append(key, uint8(values[row])^1<<7) }
-}
-
-func signed32[T ~int32](values []T) appender {
-	return func(key []byte, row int) []byte {
-		return binary.BigEndian.AppendUint32(key, uint32(values[row])^1<<31)
+// orderedWords writes values as words that compare as the values do, anything for NULL, and returns how many bytes of
+// each word a key has: the lowest. It returns 0 where the type has more than a word. O1.
+func orderedWords(words []uint64, values arrow.Array) (bytes int) {
+	switch values.DataType().ID() {
+	case arrow.INT8:
+		return fillWords[uint8](words, values, 1<<7)
+	case arrow.UINT8:
+		return fillWords[uint8](words, values, 0)
+	case arrow.INT16:
+		return fillWords[uint16](words, values, 1<<15)
+	case arrow.UINT16:
+		return fillWords[uint16](words, values, 0)
+	case arrow.INT32, arrow.DATE32, arrow.TIME32, arrow.DECIMAL32:
+		return fillWords[uint32](words, values, 1<<31)
+	case arrow.UINT32:
+		return fillWords[uint32](words, values, 0)
+	case arrow.INT64, arrow.DATE64, arrow.TIME64, arrow.TIMESTAMP, arrow.DURATION, arrow.DECIMAL64:
+		return fillWords[uint64](words, values, 1<<63)
+	case arrow.UINT64:
+		return fillWords[uint64](words, values, 0)
+	case arrow.FLOAT16:
+		for i, bits := range valuesOf[uint16](values) {
+			v := rowdata.FromHalf(bits)
+			words[i] = uint64(orderedFloat(v, math.Float32bits(v)))
+		}
+		return 4
+	case arrow.FLOAT32:
+		for i, v := range valuesOf[float32](values) {
+			words[i] = uint64(orderedFloat(v, math.Float32bits(v)))
+		}
+		return 4
+	case arrow.FLOAT64:
+		for i, v := range valuesOf[float64](values) {
+			words[i] = orderedFloat(v, math.Float64bits(v))
+		}
+		return 8
 	}
+	return 0
 }
 
-func signed64[T ~int64](values []T) appender {
-	return func(key []byte, row int) []byte {
-		return binary.BigEndian.AppendUint64(key, uint64(values[row])^1<<63)
+// fillWords writes integers as words, their sign flipped.
+func fillWords[T uint8 | uint16 | uint32 | uint64](words []uint64, values arrow.Array, sign T) (bytes int) {
+	for i, v := range valuesOf[T](values)[:len(words)] {
+		words[i] = uint64(v ^ sign)
 	}
+	return int(unsafe.Sizeof(sign))
 }
 
-// orderedFloat64 returns bits that compare as numbers do. O1.
-func orderedFloat64(v float64) uint64 {
+// valuesOf returns the values of an array of fixed width.
+func valuesOf[T any](a arrow.Array) []T {
+	if a.Len() == 0 {
+		return nil // maybe without a buffer
+	}
+	from := a.Data().Offset()
+	return rowdata.View[T](a.Data().Buffers()[1].Bytes())[from : from+a.Len()]
+}
+
+// orderedFloat returns, of a number and its bits, bits that compare as numbers do. O1.
+func orderedFloat[F float32 | float64, B uint32 | uint64](v F, bits B) B {
+	sign := ^(^B(0) >> 1)
 	switch {
 	case v != v:
-		return math.MaxUint64
+		return ^B(0)
 	case v == 0:
-		return 1 << 63 // that of 0.0 and of -0.0
-	}
-	bits := math.Float64bits(v)
-	if bits>>63 == 1 {
+		return sign // of 0.0 and of -0.0
+	case bits&sign != 0:
 		return ^bits
 	}
-	return bits | 1<<63
-}
-
-// orderedFloat32 is orderedFloat64 of 32 bits.
-func orderedFloat32(v float32) uint32 {
-	switch {
-	case v != v:
-		return math.MaxUint32
-	case v == 0:
-		return 1 << 31
-	}
-	bits := math.Float32bits(v)
-	if bits>>31 == 1 {
-		return ^bits
-	}
-	return bits | 1<<31
+	return bits | sign
 }
 
 func appendText[T string | []byte](key []byte, text T) []byte {

@@ -35,10 +35,10 @@ func (s *sieve) valuesOf(batch arrow.RecordBatch, row int) (values []boundValue)
 	for _, k := range s.keys {
 		value := array.NewSlice(batch.Column(k.Column), int64(row), int64(row)+1)
 		var word [1]uint64
-		ok := orderedWords(word[:], value)
+		bytes := orderedWords(word[:], value)
 		null := value.IsNull(0)
 		value.Release()
-		if !ok {
+		if bytes == 0 {
 			break
 		}
 		values = append(values, boundValue{word[0], null})
@@ -101,66 +101,4 @@ func (s *sieve) look(sides []side, column arrow.Array, bound boundValue, k Key) 
 		}
 	}
 	return left
-}
-
-// orderedWords writes values as words that compare as the keys of the values do, anything for NULL. It is false where
-// the type has more than a word.
-func orderedWords(words []uint64, values arrow.Array) bool {
-	switch values := values.(type) {
-	case *array.Int8:
-		fillSigned(words, values.Values())
-	case *array.Int16:
-		fillSigned(words, values.Values())
-	case *array.Int32:
-		fillSigned(words, values.Values())
-	case *array.Int64:
-		fillSigned(words, values.Values())
-	case *array.Uint8:
-		fillUnsigned(words, values.Values())
-	case *array.Uint16:
-		fillUnsigned(words, values.Values())
-	case *array.Uint32:
-		fillUnsigned(words, values.Values())
-	case *array.Uint64:
-		fillUnsigned(words, values.Values())
-	case *array.Date32:
-		fillSigned(words, values.Values())
-	case *array.Date64:
-		fillSigned(words, values.Values())
-	case *array.Time32:
-		fillSigned(words, values.Values())
-	case *array.Time64:
-		fillSigned(words, values.Values())
-	case *array.Timestamp:
-		fillSigned(words, values.Values())
-	case *array.Duration:
-		fillSigned(words, values.Values())
-	case *array.Decimal32:
-		fillSigned(words, values.Values())
-	case *array.Decimal64:
-		fillSigned(words, values.Values())
-	case *array.Float32:
-		for i, v := range values.Values() {
-			words[i] = uint64(orderedFloat32(v))
-		}
-	case *array.Float64:
-		for i, v := range values.Values() {
-			words[i] = orderedFloat64(v)
-		}
-	default:
-		return false
-	}
-	return true
-}
-
-func fillSigned[T ~int8 | ~int16 | ~int32 | ~int64](words []uint64, values []T) {
-	for i := range words {
-		words[i] = uint64(int64(values[i])) ^ 1<<63
-	}
-}
-
-func fillUnsigned[T ~uint8 | ~uint16 | ~uint32 | ~uint64](words []uint64, values []T) {
-	for i := range words {
-		words[i] = uint64(values[i])
-	}
 }
