@@ -152,12 +152,10 @@ func (g *lineitem) stats() []scan.ColumnStats {
 // orderKey returns the key of the i-th order: the specification uses 8 of each 32 keys.
 func orderKey(i int64) int64 { return i/8*32 + i%8 + 1 }
 
-// line is a row, without its comment.
+// line is a row, without its comment. Each column has its value in one of the two.
 type line struct {
-	orderkey, partkey, suppkey, number        int64
-	quantity, price, discount, tax            int64 // quantity in units, money in cents, rates in percent
-	shipdate, commitdate, receiptdate         int64
-	returnflag, linestatus, instruction, mode string
+	numbers [lineitemColumns]int64 // quantity in units, money in cents, rates in percent, dates in days
+	texts   [lineitemColumns]string
 }
 
 // lineRows draws the lines of a split one after the other.
@@ -168,6 +166,7 @@ type lineRows struct {
 	orderdate int64
 	lines     [ordersPerRound]int // of the orders of its round
 	done      int                 // lines of the order
+	line      line                // the last
 }
 
 func (g *lineitem) rows(split int) *lineRows {
@@ -184,33 +183,35 @@ func (it *lineRows) startOrder() {
 	it.done = 0
 }
 
-// next draws a line by section 4.2.3 of the specification.
-func (it *lineRows) next() line {
+// next draws a line by section 4.2.3 of the specification. It is valid until the next call.
+func (it *lineRows) next() *line {
 	if it.done == it.lines[it.order%ordersPerRound] {
 		it.order++
 		it.startOrder()
 	}
 	it.done++
 	g, r := it.g, it.r
-	l := line{orderkey: orderKey(it.order), number: int64(it.done)}
-	l.partkey = r.between(1, g.parts)
-	l.suppkey = (l.partkey+r.between(0, 3)*(g.suppliers/4+(l.partkey-1)/g.suppliers))%g.suppliers + 1
-	l.quantity = r.between(1, 50)
-	l.price = l.quantity * (90_000 + l.partkey/10%20_001 + 100*(l.partkey%1000))
-	l.discount = r.between(0, 10)
-	l.tax = r.between(0, 8)
-	l.shipdate = it.orderdate + r.between(1, 121)
-	l.commitdate = it.orderdate + r.between(30, 90)
-	l.receiptdate = l.shipdate + r.between(1, 30)
-	l.returnflag, l.linestatus = "N", "F"
-	if returned := r.below(2); l.receiptdate <= currentDate {
-		l.returnflag = "RA"[returned : returned+1]
+	l := &it.line
+	n := &l.numbers
+	n[lOrderkey], n[lLinenumber] = orderKey(it.order), int64(it.done)
+	n[lPartkey] = r.between(1, g.parts)
+	n[lSuppkey] = (n[lPartkey]+r.between(0, 3)*(g.suppliers/4+(n[lPartkey]-1)/g.suppliers))%g.suppliers + 1
+	n[lQuantity] = r.between(1, 50)
+	n[lExtendedprice] = n[lQuantity] * (90_000 + n[lPartkey]/10%20_001 + 100*(n[lPartkey]%1000))
+	n[lDiscount] = r.between(0, 10)
+	n[lTax] = r.between(0, 8)
+	n[lShipdate] = it.orderdate + r.between(1, 121)
+	n[lCommitdate] = it.orderdate + r.between(30, 90)
+	n[lReceiptdate] = n[lShipdate] + r.between(1, 30)
+	l.texts[lReturnflag], l.texts[lLinestatus] = "N", "F"
+	if returned := r.below(2); n[lReceiptdate] <= currentDate {
+		l.texts[lReturnflag] = "RA"[returned : returned+1]
 	}
-	if l.shipdate > currentDate {
-		l.linestatus = "O"
+	if n[lShipdate] > currentDate {
+		l.texts[lLinestatus] = "O"
 	}
-	l.instruction = shipInstructs[r.below(uint64(len(shipInstructs)))]
-	l.mode = shipModes[r.below(uint64(len(shipModes)))]
+	l.texts[lShipinstruct] = shipInstructs[r.below(uint64(len(shipInstructs)))]
+	l.texts[lShipmode] = shipModes[r.below(uint64(len(shipModes)))]
 	return l
 }
 
@@ -227,7 +228,7 @@ func (g *lineitem) open(split int, columns []int) filler {
 		for range rows {
 			l := it.next()
 			for _, add := range appends {
-				add(&l)
+				add(l)
 			}
 		}
 		arrays := make([]arrow.Array, len(columns))
@@ -243,52 +244,27 @@ func (g *lineitem) open(split int, columns []int) filler {
 func lineAppender(column int, b array.Builder, comments *rng) func(*line) {
 	switch b := b.(type) {
 	case *array.Int64Builder:
-		field := lineInteger(column)
-		return func(l *line) { b.UnsafeAppend(*field(l)) }
+		return func(l *line) { b.UnsafeAppend(l.numbers[column]) }
 	case *array.Int32Builder:
-		return func(l *line) { b.UnsafeAppend(int32(l.number)) }
+		return func(l *line) { b.UnsafeAppend(int32(l.numbers[column])) }
 	case *array.Date32Builder:
-		field := lineInteger(column)
-		return func(l *line) { b.UnsafeAppend(arrow.Date32(*field(l))) }
+		return func(l *line) { b.UnsafeAppend(arrow.Date32(l.numbers[column])) }
 	case *array.Decimal128Builder:
-		field, times := lineInteger(column), int64(1)
+		times := int64(1)
 		if column == lQuantity {
 			times = 100
 		}
-		return func(l *line) { b.UnsafeAppend(decimal128.FromI64(*field(l) * times)) }
+		return func(l *line) { b.UnsafeAppend(decimal128.FromI64(l.numbers[column] * times)) }
 	}
 	text := b.(*array.StringBuilder)
-	switch column {
-	case lReturnflag:
-		return func(l *line) { text.Append(l.returnflag) }
-	case lLinestatus:
-		return func(l *line) { text.Append(l.linestatus) }
-	case lShipinstruct:
-		return func(l *line) { text.Append(l.instruction) }
-	case lShipmode:
-		return func(l *line) { text.Append(l.mode) }
+	if column != lComment {
+		return func(l *line) { text.Append(l.texts[column]) }
 	}
 	var buf []byte
 	return func(*line) {
 		buf = appendComment(buf[:0], comments)
 		text.BinaryBuilder.Append(buf)
 	}
-}
-
-// lineInteger returns the field of an integer, date or decimal column.
-func lineInteger(column int) func(*line) *int64 {
-	return map[int]func(*line) *int64{
-		lOrderkey:      func(l *line) *int64 { return &l.orderkey },
-		lPartkey:       func(l *line) *int64 { return &l.partkey },
-		lSuppkey:       func(l *line) *int64 { return &l.suppkey },
-		lQuantity:      func(l *line) *int64 { return &l.quantity },
-		lExtendedprice: func(l *line) *int64 { return &l.price },
-		lDiscount:      func(l *line) *int64 { return &l.discount },
-		lTax:           func(l *line) *int64 { return &l.tax },
-		lShipdate:      func(l *line) *int64 { return &l.shipdate },
-		lCommitdate:    func(l *line) *int64 { return &l.commitdate },
-		lReceiptdate:   func(l *line) *int64 { return &l.receiptdate },
-	}[column]
 }
 
 // appendComment appends 10 to 43 characters of words.
