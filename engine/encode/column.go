@@ -234,13 +234,9 @@ func widen[T int8 | int16 | int32 | uint8 | uint16 | uint32](words []uint64, raw
 func (r *columnReader) bytes(arr arrow.Array, from, n int) error {
 	out := unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(r.words))), n)
 	switch arr := arr.(type) {
-	case *array.String:
+	case offsetArray[int32]:
 		return bytesByOffset(r, out, arr.ValueOffsets(), arr.ValueBytes(), from)
-	case *array.Binary:
-		return bytesByOffset(r, out, arr.ValueOffsets(), arr.ValueBytes(), from)
-	case *array.LargeString:
-		return bytesByOffset(r, out, arr.ValueOffsets(), arr.ValueBytes(), from)
-	case *array.LargeBinary:
+	case offsetArray[int64]:
 		return bytesByOffset(r, out, arr.ValueOffsets(), arr.ValueBytes(), from)
 	case *array.FixedSizeBinary:
 		width := arr.DataType().(*arrow.FixedSizeBinaryType).ByteWidth
@@ -297,6 +293,12 @@ func (r *columnReader) viewWords(from, n int) ([]uint64, error) {
 	return r.words, nil
 }
 
+// offsetArray is an array of strings or binaries, or of large ones, whose offsets are int64.
+type offsetArray[T int32 | int64] interface {
+	ValueOffsets() []T
+	ValueBytes() []byte
+}
+
 // bytesByOffset writes the words of strings that lie one after the other in data, which begins at
 // the first row's string.
 func bytesByOffset[T int32 | int64](r *columnReader, out []rowdata.Bytes2, offsets []T, data []byte, from int) error {
@@ -320,13 +322,7 @@ func (r *columnReader) plain(width, from, n int) []byte {
 	if !ok || dt.BitWidth() != 8*width || r.typ.ID() == arrow.FIXED_SIZE_BINARY {
 		return nil
 	}
-	switch r.col.Kind {
-	case rowdata.Int64, rowdata.Uint64:
-	case rowdata.Float64:
-		if width != 8 {
-			return nil
-		}
-	default:
+	if kind := r.col.Kind; kind != rowdata.Int64 && kind != rowdata.Uint64 && (kind != rowdata.Float64 || width != 8) {
 		return nil
 	}
 	raw, err := fixedBytes(r.data, width, from, n)

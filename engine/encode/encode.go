@@ -224,8 +224,7 @@ func (e *Encoder) sharesKeys(t *rowdata.Tile) bool {
 		return false
 	}
 	f, c := &l.Fields[0], e.bound.KeyColumns[0]
-	switch {
-	case f.Interned, f.Kind == rowdata.Float64, f.Kind.Words() != l.Words, t.Valid[c] != nil:
+	if f.Interned || f.Kind == rowdata.Float64 || f.Kind.Words() != l.Words || t.Valid[c] != nil {
 		return false
 	}
 	return l.Words > 1 || f.Base == 0 && f.Span == math.MaxUint64
@@ -345,23 +344,16 @@ func packFloats(keys []uint64, width int, f *rowdata.KeyField, words []uint64, v
 				keys[i*width+f.NullWord] |= 1 << f.NullBit
 			}
 		case v == 0:
-		case f.Bits < 64:
-			code = uint64(math.Float32bits(canonicalNaN32(v)))
 		case v != v:
-			code = math.Float64bits(math.NaN())
+			v = math.NaN()
+			fallthrough
 		default:
-			code = w
+			if code = math.Float64bits(v); f.Bits < 64 {
+				code = uint64(math.Float32bits(float32(v)))
+			}
 		}
 		keys[i*width+f.Word] |= code << f.Shift
 	}
-}
-
-// canonicalNaN32 returns a float64 that came from a float32 as one, with one NaN for all.
-func canonicalNaN32(v float64) float32 {
-	if v != v {
-		return float32(math.NaN())
-	}
-	return float32(v)
 }
 
 // packPairs packs a field of two words.

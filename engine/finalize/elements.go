@@ -216,11 +216,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 	words, bytes := 0, int64(0)
 	for i := range s.n {
 		list := s.fold.Elements(s.state(i))
-		n := len(list) / s.fold.ElementWords
-		if length := s.out.Aggregate.Length; length > 0 && s.out.Aggregate.Func != query.List {
-			n = min(n, length)
-		}
-		words += n * w
+		words += min(len(list)/s.fold.ElementWords, s.elementsMax()) * w
 		bytes += s.longBytes(list)
 	}
 	if err := s.Room(8*int64(words) + bytes); err != nil {
@@ -234,9 +230,7 @@ func (s *finalStates) lists() (arrow.Array, error) {
 		if len(list) == 0 {
 			lists.SetNull(i)
 		}
-		if length := s.out.Aggregate.Length; length > 0 && s.out.Aggregate.Func != query.List {
-			list = list[:min(len(list), length*s.fold.ElementWords)]
-		}
+		list = list[:s.fold.ElementWords*min(len(list)/s.fold.ElementWords, s.elementsMax())]
 		ordered := s.fold.Kind != rowdata.FoldCollect
 		for ; len(list) > 0; list = list[s.fold.ElementWords:] {
 			elements.Words = append(elements.Words, list[:w]...)
@@ -247,6 +241,14 @@ func (s *finalStates) lists() (arrow.Array, error) {
 		ends[i] = len(elements.Words) / w
 	}
 	return vector.Lists(s.Allocator, s.out.Type.(*arrow.ListType), elements, ends, lists)
+}
+
+// elementsMax bounds the elements of a list: the n of min(x, n) and max(x, n).
+func (s *finalStates) elementsMax() int {
+	if f := s.out.Aggregate.Func; f == query.MinN || f == query.MaxN {
+		return s.out.Aggregate.Length
+	}
+	return math.MaxInt
 }
 
 // inOrder returns the elements of a group in the order of the result: those of a list by position, others by value.

@@ -23,40 +23,30 @@ import (
 
 // merged finalizes the runs of the only group of s.
 func (s *finalStates) merged(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
+	n, bytes, err := s.runSize(ctx, runs)
+	if err != nil {
+		return nil, err
+	}
+	elements := &elementReader{states: s, ctx: ctx, runs: runs, n: int(min(n, int64(s.elementsMax()))), bytes: bytes}
 	switch s.out.Aggregate.Func {
 	case query.MinN, query.MaxN, query.List:
-		return s.mergedList(ctx, runs)
+		return elements.list()
 	case query.StringAgg:
-		return s.mergedText(ctx, runs)
+		return elements.joined()
 	case query.CountDistinct:
-		n := uint64(0)
-		for _, err := range runs.Elements(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			n++
-		}
-		return (&vector.Vector{Kind: rowdata.Int64, Words: []uint64{n}}).Array(s.Allocator, s.out.Type)
+		return (&vector.Vector{Kind: rowdata.Int64, Words: []uint64{uint64(n)}}).Array(s.Allocator, s.out.Type)
 	case query.Median, query.QuantileCont:
-		return s.mergedQuantile(ctx, runs)
+		return s.mergedQuantile(ctx, runs, int(n))
 	case query.QuantileDisc:
-		n, _, err := s.runSize(ctx, runs)
-		if err != nil {
-			return nil, err
-		}
 		return s.mergedElement(ctx, runs, discIndex(int(n), s.out.Aggregate.Fraction))
 	}
 	return s.mergedMode(ctx, runs)
 }
 
-// mergedQuantile finalizes median and quantile_cont.
-func (s *finalStates) mergedQuantile(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
+// mergedQuantile finalizes median and quantile_cont of n elements.
+func (s *finalStates) mergedQuantile(ctx context.Context, runs *cpuagg.SortedRuns, n int) (arrow.Array, error) {
 	v := s.quantileVector()
-	n, _, err := s.runSize(ctx, runs)
-	if err != nil {
-		return nil, err
-	}
-	low, d := s.quantileIndex(int(n))
+	low, d := s.quantileIndex(n)
 	scratch := make([]uint64, 2)
 	var a uint64
 	i := 0
@@ -124,30 +114,6 @@ func (s *finalStates) mergedMode(ctx context.Context, runs *cpuagg.SortedRuns) (
 	return s.chosenElement(best)
 }
 
-// mergedList finalizes min(x, n), max(x, n) and list.
-func (s *finalStates) mergedList(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
-	n, bytes, err := s.runSize(ctx, runs)
-	if err != nil {
-		return nil, err
-	}
-	if length := s.out.Aggregate.Length; length > 0 {
-		n = min(n, int64(length))
-	}
-	if n > math.MaxInt32 {
-		return nil, vector.ErrTooLarge
-	}
-	dt := s.out.Type.(*arrow.ListType)
-	values := &elementReader{states: s, ctx: ctx, runs: runs, n: int(n), bytes: bytes}
-	child, err := values.array(dt.Elem())
-	if err != nil {
-		return nil, err
-	}
-	defer child.Release()
-	offsets := vector.NewBuffer(s.Allocator, 2*4)
-	rowdata.View[int32](offsets.Bytes())[1] = int32(n)
-	return vector.NewArray(dt, 1, []arrow.ArrayData{child.Data()}, nil, offsets), nil
-}
-
 // elementReader makes an array of the first n elements of runs.
 type elementReader struct {
 	states *finalStates
@@ -176,6 +142,33 @@ func (r *elementReader) each(f func(element []uint64)) error {
 	return nil
 }
 
+// list makes an array of one list of the elements.
+func (r *elementReader) list() (arrow.Array, error) {
+	if r.n > math.MaxInt32 {
+		return nil, vector.ErrTooLarge
+	}
+	dt := r.states.out.Type.(*arrow.ListType)
+	child, err := r.array(dt.Elem())
+	if err != nil {
+		return nil, err
+	}
+	defer child.Release()
+	offsets := vector.NewBuffer(r.states.Allocator, 2*4)
+	rowdata.View[int32](offsets.Bytes())[1] = int32(r.n)
+	return vector.NewArray(dt, 1, []arrow.ArrayData{child.Data()}, nil, offsets), nil
+}
+
+// joined makes an array of one string, of all elements.
+func (r *elementReader) joined() (arrow.Array, error) {
+	separator := r.states.out.Aggregate.Separator
+	bytes := r.bytes + int64(r.n-1)*int64(len(separator))
+	if bytes > math.MaxInt32 {
+		return nil, errStringTooLong
+	}
+	return mergedOffsets[int32](r, r.states.out.Type, 1, bytes, separator)
+}
+
+// array makes an array of the elements.
 func (r *elementReader) array(dt arrow.DataType) (arrow.Array, error) {
 	s := r.states
 	switch dt.ID() {
@@ -183,9 +176,9 @@ func (r *elementReader) array(dt arrow.DataType) (arrow.Array, error) {
 		if r.bytes > math.MaxInt32 {
 			return nil, vector.ErrTooLarge
 		}
-		return mergedOffsets[int32](r, dt, r.n, r.bytes, nil)
+		return mergedOffsets[int32](r, dt, r.n, r.bytes, "")
 	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
-		return mergedOffsets[int64](r, dt, r.n, r.bytes, nil)
+		return mergedOffsets[int64](r, dt, r.n, r.bytes, "")
 	}
 	if s.out.Column.Kind != rowdata.Bytes {
 		return r.fixed(dt)
@@ -236,7 +229,7 @@ func (r *elementReader) fixed(dt arrow.DataType) (arrow.Array, error) {
 }
 
 // mergedOffsets makes an array of strings: n of them, or one, with a separator between the elements.
-func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, bytes int64, separator []byte) (arrow.Array, error) {
+func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, bytes int64, separator string) (arrow.Array, error) {
 	var t T
 	offsetBytes := (n + 1) * int(unsafe.Sizeof(t))
 	if err := r.states.Room(bytes + int64(offsetBytes)); err != nil {
@@ -260,19 +253,4 @@ func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, 
 	}
 	data.Resize(at)
 	return vector.NewArray(dt, n, nil, nil, offsets, data), nil
-}
-
-// mergedText finalizes string_agg.
-func (s *finalStates) mergedText(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
-	n, bytes, err := s.runSize(ctx, runs)
-	if err != nil {
-		return nil, err
-	}
-	r := &elementReader{states: s, ctx: ctx, runs: runs, n: int(n), bytes: bytes}
-	separator := []byte(s.out.Aggregate.Separator)
-	bytes += (n - 1) * int64(len(separator))
-	if bytes > math.MaxInt32 {
-		return nil, errStringTooLong
-	}
-	return mergedOffsets[int32](r, s.out.Type, 1, bytes, separator)
 }

@@ -2,6 +2,8 @@ package query
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -157,14 +159,11 @@ func LookupFunc(name string, withParam bool) (Func, bool) {
 
 // FuncNames lists the names that LookupFunc knows, aliases included; for "did you mean".
 func FuncNames() []string {
-	names := make([]string, 0, int(funcEnd)+len(aliases))
+	names := slices.Collect(maps.Keys(aliases))
 	for f := Func(1); f < funcEnd; f++ {
 		if f != MinN && f != MaxN {
 			names = append(names, funcs[f].name)
 		}
-	}
-	for name := range aliases {
-		names = append(names, name)
 	}
 	return names
 }

@@ -1,8 +1,10 @@
 package query
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -74,10 +76,8 @@ var overflowNames = [...]string{OverflowError: "error", OverflowWiden: "widen", 
 
 // ParseOverflow reads error, widen or wrap.
 func ParseOverflow(s string) (Overflow, error) {
-	for o, name := range overflowNames {
-		if s == name {
-			return Overflow(o), nil
-		}
+	if o := slices.Index(overflowNames[:], s); o >= 0 {
+		return Overflow(o), nil
 	}
 	return 0, fmt.Errorf("overflow %q: want one of %s", s, strings.Join(overflowNames[:], ", "))
 }
@@ -127,20 +127,10 @@ func (a Aggregate) String() string {
 }
 
 // ResultName returns the name of the key's result column.
-func (k Key) ResultName() string {
-	if k.Name != "" {
-		return k.Name
-	}
-	return k.Column
-}
+func (k Key) ResultName() string { return cmp.Or(k.Name, k.Column) }
 
 // ResultName returns the name of the aggregate's result column.
-func (a Aggregate) ResultName() string {
-	if a.Name != "" {
-		return a.Name
-	}
-	return a.String()
-}
+func (a Aggregate) ResultName() string { return cmp.Or(a.Name, a.String()) }
 
 // String writes the query for people: SELECT keys, aggregates GROUP BY keys.
 func (q Query) String() string {

@@ -169,10 +169,15 @@ func H2O(opt H2OOptions) (*Table, error) {
 	return &Table{name: opt.name(), schema: h2oSchema, columns: g.stats(), starts: g.starts, open: g.open}, nil
 }
 
-// distinct returns how many values an id column is drawn from.
+// distinct returns how many values a column but v3 is drawn from: integers from 1 on.
 func (g *h2o) distinct(column int) uint64 {
-	if column == id3 || column == id6 {
+	switch column {
+	case id3, id6:
 		return uint64(g.Rows / g.K)
+	case v1:
+		return 5
+	case v2:
+		return 15
 	}
 	return uint64(g.K)
 }
@@ -182,11 +187,9 @@ func (g *h2o) stats() []scan.ColumnStats {
 	for c := range stats {
 		stats[c].NoNulls = g.nulls[c] == nil
 	}
-	for c := id4; c <= id6; c++ {
+	for c := id4; c <= v2; c++ {
 		stats[c].HasRange, stats[c].Min, stats[c].Max = true, 1, int64(g.distinct(c))
 	}
-	stats[v1].HasRange, stats[v1].Min, stats[v1].Max = true, 1, 5
-	stats[v2].HasRange, stats[v2].Min, stats[v2].Max = true, 1, 15
 	return stats
 }
 
@@ -253,22 +256,17 @@ func (g *h2o) value(split, column int) columnFiller {
 		row++
 		return nulls == nil || nulls.at(row-1) >= count
 	}
-	switch column {
-	case v3:
+	if column == v3 {
 		return func(mem memory.Allocator, rows int) arrow.Array {
 			return newColumn(array.NewFloat64Builder(mem), rows, func() (float64, bool) {
 				return float64(r.below(100_000_000)) / 1e6, present()
 			})
 		}
-	default:
-		high := int64(5)
-		if column == v2 {
-			high = 15
-		}
-		return func(mem memory.Allocator, rows int) arrow.Array {
-			return newColumn(array.NewInt32Builder(mem), rows, func() (int32, bool) {
-				return int32(r.between(1, high)), present()
-			})
-		}
+	}
+	high := int64(g.distinct(column))
+	return func(mem memory.Allocator, rows int) arrow.Array {
+		return newColumn(array.NewInt32Builder(mem), rows, func() (int32, bool) {
+			return int32(r.between(1, high)), present()
+		})
 	}
 }

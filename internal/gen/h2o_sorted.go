@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // h2oOrder makes the rows of a sorted H2O table, split by split, without sorting the whole.
@@ -145,14 +146,6 @@ func (o *h2oOrder) value(c int, class uint64) uint64 {
 	}
 	rank := int64(class) - int64(len(nulls)) // among the values that are not NULL
 	// The k-th NULL value v has v - k values below it that are not NULL.
-	low, high := 0, len(nulls)
-	for low < high {
-		mid := (low + high) / 2
-		if nulls[mid]-int64(mid) <= rank {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return uint64(rank + int64(low))
+	below := sort.Search(len(nulls), func(k int) bool { return nulls[k]-int64(k) > rank })
+	return uint64(rank + int64(below))
 }

@@ -92,33 +92,21 @@ func (s *split) Name() string     { return fmt.Sprintf("%s, block %d", s.table.n
 
 func (s *split) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
 	opt.EnsureDefaults()
-	r := &reader{split: s, ctx: ctx, opt: opt, left: s.Rows(), fill: s.table.open(s.number, s.columns)}
-	r.Init(s.schema, r.next, nil)
-	return r, nil
-}
-
-// reader makes the batches of one split.
-type reader struct {
-	recordreader.Base
-	split *split
-	ctx   context.Context
-	opt   scan.OpenOptions
-	fill  filler
-	left  int64 // rows
-}
-
-func (r *reader) next() (arrow.RecordBatch, error) {
-	if err := r.ctx.Err(); err != nil || r.left == 0 {
-		return nil, err
-	}
-	n := min(r.left, int64(r.opt.BatchRows))
-	arrays := r.fill(r.opt.Allocator, int(n))
-	batch := array.NewRecordBatch(r.split.schema, arrays, n)
-	for _, a := range arrays {
-		a.Release()
-	}
-	r.left -= n
-	return batch, nil
+	fill, left := s.table.open(s.number, s.columns), s.Rows()
+	return recordreader.New(s.schema, func() (arrow.RecordBatch, error) {
+		if err := ctx.Err(); err != nil || left == 0 {
+			return nil, err
+		}
+		n := min(left, int64(opt.BatchRows))
+		left -= n
+		arrays := fill(opt.Allocator, int(n))
+		defer func() {
+			for _, a := range arrays {
+				a.Release()
+			}
+		}()
+		return array.NewRecordBatch(s.schema, arrays, n), nil
+	}, nil), nil
 }
 
 // columnFiller makes the next values of one column.
