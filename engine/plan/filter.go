@@ -15,9 +15,7 @@ import (
 // condition is WHERE as readers take it.
 type condition struct {
 	program *expr.Program
-	columns []int
-
-	mem memory.Allocator // of the engine that evaluates it, once there is one
+	mem     memory.Allocator // of the engine that evaluates it, once there is one
 
 	mu   sync.Mutex
 	free []*expr.Evaluator // which hold on to dictionaries until release
@@ -25,12 +23,8 @@ type condition struct {
 
 var _ scan.RowFilter = (*condition)(nil)
 
-func newCondition(p *expr.Program) *condition {
-	return &condition{program: p, columns: p.Columns(), mem: memory.DefaultAllocator}
-}
-
 // Columns implements scan.RowFilter.
-func (c *condition) Columns() []int { return c.columns }
+func (c *condition) Columns() []int { return c.program.Columns() }
 
 // Select implements scan.RowFilter.
 func (c *condition) Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (int, error) {
@@ -78,7 +72,7 @@ func filtered(ctx context.Context, src scan.Source, where *expr.Expr) (scan.Filt
 	if err != nil {
 		return nil, nil, err
 	}
-	c := newCondition(program)
+	c := &condition{program: program, mem: memory.DefaultAllocator}
 	p := scan.Predicate{Rows: c}
 	p.Terms = termsOf(program.Terms(0))
 	for _, alternatives := range program.Alternatives(0) {

@@ -226,16 +226,13 @@ func (g *grouping) argument(x *expr.Expr, sum bool) string {
 // aggregate turns a call into what the engine computes.
 func (g *grouping) aggregate(x *expr.Expr) (a query.Aggregate, info callInfo, err error) {
 	info.order = -1
-	bad := func(at int, format string, args ...any) (query.Aggregate, callInfo, error) {
-		return a, info, &expr.Error{Message: fmt.Sprintf(format, args...), At: at}
-	}
 	for _, arg := range x.Args {
 		if inner := firstAggregate(arg); inner != nil {
-			return bad(inner.At, "an aggregate function within another: %s", inner)
+			return a, info, errorAt(inner.At, "an aggregate function within another: %s", inner)
 		}
 	}
 	if inner := firstAggregate(x.Filter); inner != nil {
-		return bad(inner.At, "an aggregate function in FILTER: %s", inner)
+		return a, info, errorAt(inner.At, "an aggregate function in FILTER: %s", inner)
 	}
 	f, ok := query.LookupFunc(x.Name, len(x.Args) > 1)
 	if x.Name == "count_star" {
@@ -243,7 +240,7 @@ func (g *grouping) aggregate(x *expr.Expr) (a query.Aggregate, info callInfo, er
 	}
 	switch {
 	case !ok:
-		return bad(x.At, "no aggregate function is named %s", x.Name)
+		return a, info, errorAt(x.At, "no aggregate function is named %s", x.Name)
 	case x.Distinct && f == query.Count:
 		f, info.distinct = query.CountDistinct, true
 	case x.Distinct:
@@ -283,8 +280,8 @@ func orderSet(a *query.Aggregate, x *expr.Expr) error {
 		if o.Expr.Op == expr.OpConstant {
 			return ordersNothing(o.Expr)
 		}
-		if !slices.ContainsFunc(x.Args, func(arg *expr.Expr) bool { return arg.Key() == o.Expr.Key() }) {
-			return &expr.Error{Message: "ORDER BY beside DISTINCT takes an argument of the function, not " + o.Expr.String(), At: o.Expr.At}
+		if indexOf(x.Args, o.Expr) < 0 {
+			return errorAt(o.Expr.At, "ORDER BY beside DISTINCT takes an argument of the function, not %s", o.Expr)
 		}
 	}
 	descending := x.OrderBy[0].Descending
@@ -313,7 +310,7 @@ func (g *grouping) orderBy(list []expr.Order) (at int, err error) {
 	order := rowOrder{by: list}
 	for _, o := range list {
 		if inner := firstAggregate(o.Expr); inner != nil {
-			return 0, &expr.Error{Message: "an aggregate function in ORDER BY within another: " + inner.String(), At: inner.At}
+			return 0, errorAt(inner.At, "an aggregate function in ORDER BY within another: %s", inner)
 		}
 		if o.Expr.Op == expr.OpConstant {
 			return 0, ordersNothing(o.Expr)
@@ -339,7 +336,7 @@ func parameters(a *query.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
 		a.Separator = ","
 	}
 	if len(x.Args) < least || len(x.Args) > most {
-		return nil, &expr.Error{Message: fmt.Sprintf("%s takes %s, not %d", x.Name, signature(a.Func), len(x.Args)), At: x.At}
+		return nil, errorAt(x.At, "%s takes %s, not %d", x.Name, signature(a.Func), len(x.Args))
 	}
 	if len(x.Args) == n {
 		return x.Args, nil
@@ -365,7 +362,7 @@ func parameters(a *query.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
 		a.Separator, ok = value.(string)
 	}
 	if !ok {
-		return nil, &expr.Error{Message: fmt.Sprintf("after the columns of %s comes %s", x.Name, want), At: x.Args[n].At}
+		return nil, errorAt(x.Args[n].At, "after the columns of %s comes %s", x.Name, want)
 	}
 	return x.Args[:n], nil
 }
@@ -391,7 +388,7 @@ func signature(f query.Func) string {
 func (g *grouping) bindError(asked query.Query, err error) error {
 	alone := func(q query.Query, at int) error {
 		if _, err := rowdata.Bind(q, g.q.source.Schema(), nil); err != nil {
-			return &expr.Error{Message: err.Error(), At: at}
+			return errorAt(at, "%v", err)
 		}
 		return nil
 	}
@@ -414,32 +411,28 @@ const groupingCall = "grouping"
 // of turns an expression over the source's columns into an expression over the columns of the groups.
 func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 	var failed error
-	column := func(name string, at int) *expr.Expr {
-		c := expr.Column(name)
-		c.At = at
-		return c
-	}
 	x := e.Replace(func(x *expr.Expr) *expr.Expr {
 		if failed != nil {
 			return x
 		}
 		if x.Op == expr.OpCall && x.Name == groupingCall {
-			return g.groupingOf(x, &failed)
+			x, failed = g.groupingOf(x)
+			return x
 		}
 		if made := g.shifted[x.Key()]; made != nil {
 			made, failed = g.of(made)
 			return made
 		}
 		if name := g.columns[x.Key()]; name != "" && (x.Op != expr.OpConstant || len(g.sets) > 1) {
+			made := *expr.Column(name)
 			if c := g.computed[name]; c != nil {
-				made := *c
-				made.At = x.At
-				return &made
+				made = *c
 			}
-			return column(name, x.At)
+			made.At = x.At
+			return &made
 		}
 		if x.Op == expr.OpColumn {
-			failed = &expr.Error{Message: fmt.Sprintf("column %q must stand in GROUP BY or in an aggregate function", x.Name), At: x.At}
+			failed = errorAt(x.At, "column %q must stand in GROUP BY or in an aggregate function", x.Name)
 			return x
 		}
 		return nil
@@ -448,12 +441,11 @@ func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 }
 
 // groupingOf turns GROUPING(a, b) into bits: 1 for a key that a row's set does not have, the last key lowest.
-func (g *grouping) groupingOf(x *expr.Expr, failed *error) *expr.Expr {
+func (g *grouping) groupingOf(x *expr.Expr) (*expr.Expr, error) {
 	var sum *expr.Expr
 	for _, a := range x.Args {
 		if g.columns[a.Key()] == "" {
-			*failed = &expr.Error{Message: "GROUPING takes keys of GROUP BY, not " + a.String(), At: a.At}
-			return x
+			return x, errorAt(a.At, "GROUPING takes keys of GROUP BY, not %s", a)
 		}
 		bit := g.absent(a)
 		if sum == nil {
@@ -462,7 +454,7 @@ func (g *grouping) groupingOf(x *expr.Expr, failed *error) *expr.Expr {
 		}
 		sum = expr.Call("+", expr.Call("*", sum, expr.Constant(int64(2))), bit)
 	}
-	return &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{sum}, At: x.At}
+	return &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{sum}, At: x.At}, nil
 }
 
 // absent is 1 for groups of the sets without a key, else 0.

@@ -22,27 +22,25 @@ func (g *grouping) findKeys() error {
 		if e.Sets != nil {
 			lists = e.Sets
 		}
-		var product [][]int
-		var parts [][]int
-		for _, list := range lists {
-			var part []int
+		parts := make([][]int, len(lists))
+		for i, list := range lists {
 			for _, x := range list {
 				k, err := key(x)
 				if err != nil {
 					return err
 				}
-				part = append(part, k)
+				parts[i] = append(parts[i], k)
 			}
-			parts = append(parts, part)
 		}
+		var product [][]int
 		for _, set := range sets {
 			for _, part := range parts {
-				product = append(product, append(append([]int{}, set...), part...))
+				product = append(product, slices.Concat(set, part))
 			}
 		}
 		const setsMax = 64
 		if sets = product; len(sets) > setsMax {
-			return &expr.Error{Message: fmt.Sprintf("not supported: %d grouping sets, more than %d", len(sets), setsMax), At: e.At}
+			return errorAt(e.At, "not supported: %d grouping sets, more than %d", len(sets), setsMax)
 		}
 	}
 	if g.st.GroupAll || g.st.Distinct {
@@ -83,17 +81,14 @@ func (g *grouping) key(e *expr.Expr) (int, error) {
 // notOfGroups refuses an element of GROUP BY that stands for an aggregate.
 func notOfGroups(x, element *expr.Expr) error {
 	if a := firstAggregate(x); a != nil {
-		return &expr.Error{Message: a.String() + ": an aggregate function cannot stand in GROUP BY", At: element.At}
+		return errorAt(element.At, "%s: an aggregate function cannot stand in GROUP BY", a)
 	}
 	return nil
 }
 
 func (g *grouping) addKey(x *expr.Expr) int {
-	key := x.Key()
-	for i, k := range g.keys {
-		if k.Key() == key {
-			return i
-		}
+	if i := indexOf(g.keys, x); i >= 0 {
+		return i
 	}
 	return g.appendKey(x)
 }

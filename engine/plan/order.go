@@ -70,9 +70,7 @@ func (g *grouping) sortRows(asked query.Query) (query.Query, error) {
 func (g *grouping) columnsRead(q query.Query) (names []string) {
 	use := func(list ...string) {
 		for _, name := range list {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+			placeIn(&names, name)
 		}
 	}
 	for _, k := range q.Keys {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -276,11 +277,23 @@ func (st *statement) condition(e *expr.Expr, clause string) (*expr.Expr, error) 
 		return nil, err
 	}
 	if a := firstAggregate(x); a != nil && clause == "WHERE" {
-		return nil, &expr.Error{Message: a.String() + ": an aggregate function cannot stand in WHERE; HAVING is for groups", At: a.At}
+		return nil, errorAt(a.At, "%s: an aggregate function cannot stand in WHERE; HAVING is for groups", a)
 	}
 	return x, nil
 }
 
+// errorAt is an error that points at a byte of the statement's text.
+func errorAt(at int, format string, args ...any) error {
+	return &expr.Error{Message: fmt.Sprintf(format, args...), At: at}
+}
+
+// indexOf returns the place of the first expression of a list that is written as x is, or -1.
+func indexOf(list []*expr.Expr, x *expr.Expr) int {
+	key := x.Key()
+	return slices.IndexFunc(list, func(y *expr.Expr) bool { return y.Key() == key })
+}
+
+// firstAggregate returns the first call of an aggregate function in an expression, or nil.
 func firstAggregate(e *expr.Expr) (found *expr.Expr) {
 	e.Walk(func(x *expr.Expr) bool {
 		if x.Op == expr.OpAggregate && found == nil {
@@ -316,7 +329,7 @@ func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, err
 		return nil, false, nil
 	}
 	if n < 1 || n > int64(len(st.items)) {
-		return nil, true, &expr.Error{Message: fmt.Sprintf("%s %d: there are %d columns", clause, n, len(st.items)), At: e.At}
+		return nil, true, errorAt(e.At, "%s %d: there are %d columns", clause, n, len(st.items))
 	}
 	return st.items[n-1].expr, true, nil
 }
@@ -340,7 +353,7 @@ func (st *statement) orderExpr(e *expr.Expr) (*expr.Expr, error) {
 
 // ordersNothing is the error of a constant in ORDER BY.
 func ordersNothing(e *expr.Expr) error {
-	return &expr.Error{Message: fmt.Sprintf("ORDER BY %s: a constant orders nothing; a name stands without quotes or in double ones", e), At: e.At}
+	return errorAt(e.At, "ORDER BY %s: a constant orders nothing; a name stands without quotes or in double ones", e)
 }
 
 // orders returns what rows are ordered by.
@@ -391,13 +404,7 @@ func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), h
 			return err
 		}
 		q.uses = append(q.uses, o.Expr)
-		at := -1
-		for i := range exprs {
-			if exprs[i].Key() == x.Key() {
-				at = i
-				break
-			}
-		}
+		at := indexOf(exprs, x)
 		if at < 0 {
 			at = len(exprs)
 			exprs, names = append(exprs, x), append(names, fmt.Sprintf("order by %d", q.hidden+1))
@@ -423,7 +430,7 @@ func (q *Query) limit(s *sql.Select) error {
 				return n, nil
 			}
 		}
-		return 0, &expr.Error{Message: clause + " takes a number of rows, 0 or more", At: e.At}
+		return 0, errorAt(e.At, "%s takes a number of rows, 0 or more", clause)
 	}
 	var err error
 	given := func(e *expr.Expr) bool { return e != nil && (e.Op != expr.OpConstant || e.Value != nil) } // NULL is no limit
@@ -460,15 +467,11 @@ func (p *planner) distinct(ctx context.Context, st *statement) (*Query, error) {
 		if err != nil {
 			return nil, err
 		}
-		found := false
-		for i, it := range st.items {
-			if it.expr.Key() == x.Key() && !found {
-				o.Expr, found = expr.Column(st.items[i].name), true
-			}
+		at := slices.IndexFunc(st.items, func(it item) bool { return it.expr.Key() == x.Key() })
+		if at < 0 {
+			return nil, errorAt(o.Expr.At, "ORDER BY beside DISTINCT takes what stands behind SELECT")
 		}
-		if !found {
-			return nil, &expr.Error{Message: "ORDER BY beside DISTINCT takes what stands behind SELECT", At: o.Expr.At}
-		}
+		o.Expr = expr.Column(st.items[at].name)
 		outer.OrderBy = append(outer.OrderBy, o)
 	}
 	return p.build(ctx, outer)

@@ -55,9 +55,12 @@ func (g *grouping) arrange(asked query.Query) error {
 		asked = g.expand(asked, finest)
 	}
 	if g.distinct != nil {
-		var err error
-		if asked, err = g.splitDistinct(asked); err != nil {
+		merge, ok, err := g.split(asked, g.distinct)
+		if err != nil {
 			return err
+		}
+		if ok {
+			asked = merge
 		}
 	}
 	bound, err := rowdata.Bind(asked, g.q.source.Schema(), g.q.source.Stats().Columns)
@@ -97,8 +100,8 @@ func (q *Query) then(s stage, src scan.Source) {
 }
 
 // split replaces an aggregation by one of all groups of its keys and of the columns in distinct, and returns the
-// one that merges those. It returns the aggregate that cannot be merged, or -1.
-func (g *grouping) split(asked query.Query, distinct []string) (merge query.Query, failed int, err error) {
+// one that merges those. ok is false where an aggregate cannot be merged.
+func (g *grouping) split(asked query.Query, distinct []string) (merge query.Query, ok bool, err error) {
 	first := asked
 	first.Keys, first.Aggregates = slices.Clone(asked.Keys), nil
 	merge = asked
@@ -124,7 +127,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 		name := a.ResultName()
 		switch f := a.Func; {
 		case g.infos[i].distinct && distinct == nil:
-			return asked, i, nil
+			return asked, false, nil
 		case g.infos[i].distinct:
 			if f == query.CountDistinct {
 				a.Func = query.Count
@@ -146,12 +149,12 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 		case slices.Contains(merging, f):
 			add(name, a, f)
 		default:
-			return asked, i, nil
+			return asked, false, nil
 		}
 	}
 	bound, err := rowdata.Bind(first, g.q.source.Schema(), g.q.source.Stats().Columns)
 	if err != nil {
-		return asked, -1, err
+		return asked, false, err
 	}
 	for name, x := range computed {
 		g.computed[name] = x
@@ -164,7 +167,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 		}
 		return tee(ctx, q.first, q.finest), nil
 	}})
-	return merge, -1, nil
+	return merge, true, nil
 }
 
 // merging are the functions whose results of parts are their arguments for the whole.
@@ -201,8 +204,8 @@ func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, 
 	if finest < 0 || g.distinct != nil || asked.Deterministic || len(asked.Keys) == 0 {
 		return asked, -1, false
 	}
-	merge, failed, err := g.split(asked, nil)
-	if failed >= 0 || err != nil {
+	merge, ok, err := g.split(asked, nil)
+	if !ok || err != nil {
 		return asked, -1, false
 	}
 	groups := g.q.source.Schema()
@@ -216,15 +219,6 @@ func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, 
 		}
 	}
 	return merge, finest, true
-}
-
-// splitDistinct makes groups of the keys and of the distinct values first.
-func (g *grouping) splitDistinct(q query.Query) (query.Query, error) {
-	merge, failed, err := g.split(q, g.distinct)
-	if failed >= 0 {
-		return q, nil
-	}
-	return merge, err
 }
 
 // groupedFirst returns the columns whose distinct values the aggregates with DISTINCT are of, where
