@@ -25,7 +25,7 @@ var imports = map[string][]string{
 	"engine/job":                     {"engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
 	"engine/objects":                 {"internal/vfs"},
 	"engine/partial":                 {"cpuagg", "engine/encode", "engine/finalize", "engine/query", "engine/scan", "internal/rowdata", "internal/store", "internal/vfs", "partition"},
-	"engine/plan":                    {"engine", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sql", "internal/expr", "internal/nearest", "internal/order", "internal/recordreader", "internal/rowdata"},
+	"engine/plan":                    {"engine", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sql", "internal/expr", "internal/nearest", "internal/order", "internal/recordreader", "internal/rowdata", "internal/vector"},
 	"engine/query":                   {"internal/nearest"},
 	"engine/scan":                    {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/recordreader", "internal/rowdata"},
 	"engine/scan/csv":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "internal/digits", "internal/vfs"},

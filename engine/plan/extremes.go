@@ -1,14 +1,14 @@
 package plan
 
 import (
-	"encoding/binary"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/vector"
 )
 
 // extremes returns a table of two rows, the least and the greatest values of columns, in place of
@@ -21,11 +21,7 @@ func (g *grouping) extremes(asked query.Query) scan.Source {
 	schema, stats := g.q.source.Schema(), g.q.source.Stats()
 	var fields []arrow.Field
 	var columns []arrow.Array
-	defer func() {
-		for _, c := range columns {
-			c.Release()
-		}
-	}()
+	defer func() { releaseAll(columns) }()
 	taken := map[string]bool{}
 	for _, a := range asked.Aggregates {
 		if a.Func != query.Min && a.Func != query.Max || stats.Columns == nil {
@@ -55,14 +51,10 @@ func ends(dt arrow.DataType, s scan.ColumnStats) arrow.Array {
 	if !ok || fixed.BitWidth() < 8 || fixed.BitWidth() > 64 {
 		return nil
 	}
-	width := fixed.BitWidth() / 8
-	var bytes []byte
-	for _, value := range []int64{s.Min, s.Max} {
-		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], uint64(value))
-		bytes = append(bytes, word[:width]...)
+	v := vector.Vector{Kind: rowdata.Int64, Words: []uint64{uint64(s.Min), uint64(s.Max)}}
+	column, err := v.Array(memory.DefaultAllocator, dt)
+	if err != nil {
+		return nil
 	}
-	data := array.NewData(dt, 2, []*memory.Buffer{nil, memory.NewBufferBytes(bytes)}, nil, 0, 0)
-	defer data.Release()
-	return array.MakeFromData(data)
+	return column
 }

@@ -219,7 +219,8 @@ func (p *planner) complete(q *Query) (err error) {
 	if q.st.groups || q.st.Distinct {
 		err = p.group(q, q.st)
 	} else {
-		err = p.project(q, q.st)
+		q.read, q.rows = q.source, q.source.Schema()
+		err = q.finish(q.st, func(e *expr.Expr) (*expr.Expr, error) { return e, nil }, nil)
 	}
 	if err != nil {
 		return err
@@ -373,12 +374,6 @@ func (st *statement) orders() ([]sql.Order, error) {
 		list = append(list, o)
 	}
 	return list, nil
-}
-
-// project plans a statement without groups: rows of the source, projected.
-func (p *planner) project(q *Query, st *statement) error {
-	q.read, q.rows = q.source, q.source.Schema()
-	return q.finish(st, func(e *expr.Expr) (*expr.Expr, error) { return e, nil }, nil)
 }
 
 // finish plans what comes after rows or groups: HAVING, the items, the order. of turns an expression into one

@@ -16,19 +16,16 @@ import (
 
 // projection makes the columns of a result of the rows of another reader, and leaves rows out by HAVING.
 type projection struct {
-	exprs  []*expr.Expr
-	schema *arrow.Schema
-
+	*computePlan
+	exprs   []*expr.Expr
 	having  *expr.Program // nil for all rows
-	columns []int         // of the input, that having reads
-
-	plan *computePlan
+	columns []int         // of the input: the columns that having reads
 }
 
 // newProjection binds expressions to the columns of rows. Rows of files may hold dictionaries and views, which
 // are written out.
 func newProjection(rows *arrow.Schema, names []string, exprs []*expr.Expr, having *expr.Expr, ofFiles bool) (*projection, error) {
-	p := &projection{exprs: exprs, plan: &computePlan{}}
+	p := &projection{exprs: exprs, computePlan: &computePlan{}}
 	var err error
 	if having != nil {
 		if p.having, err = expr.BindCondition(rows, having); err != nil {
@@ -41,7 +38,7 @@ func newProjection(rows *arrow.Schema, names []string, exprs []*expr.Expr, havin
 	for i, x := range exprs {
 		fields[i].Name = names[i]
 		if x.Op != expr.OpColumn || ofFiles {
-			p.plan.from = append(p.plan.from, -1-len(made))
+			p.from = append(p.from, -1-len(made))
 			made = append(made, x)
 			continue
 		}
@@ -49,21 +46,20 @@ func newProjection(rows *arrow.Schema, names []string, exprs []*expr.Expr, havin
 		if err != nil {
 			return nil, err
 		}
-		p.plan.from = append(p.plan.from, at)
+		p.from = append(p.from, at)
 		fields[i].Type, fields[i].Nullable = valueType(rows.Field(at).Type), rows.Field(at).Nullable
 	}
-	if p.plan.program, err = expr.Bind(rows, made...); err != nil {
+	if p.program, err = expr.Bind(rows, made...); err != nil {
 		return nil, err
 	}
-	p.plan.program.Plain()
-	p.plan.inputs = p.plan.program.Columns()
-	for i, from := range p.plan.from {
+	p.program.Plain()
+	p.inputs = p.program.Columns()
+	for i, from := range p.from {
 		if from < 0 {
-			fields[i].Type, fields[i].Nullable = p.plan.program.Type(-1-from).Arrow(), true
+			fields[i].Type, fields[i].Nullable = p.program.Type(-1-from).Arrow(), true
 		}
 	}
 	p.schema = arrow.NewSchema(fields, nil)
-	p.plan.schema = p.schema
 	return p, nil
 }
 
@@ -74,10 +70,10 @@ func valueType(dt arrow.DataType) arrow.DataType {
 	return dt
 }
 
-// inputs returns the columns that the projection reads, out of all columns of its input.
-func (p *projection) inputs() []int {
+// columnsRead returns the columns that the projection reads, out of all columns of its input.
+func (p *projection) columnsRead() []int {
 	var list []int
-	for _, c := range slices.Concat(p.plan.from, p.plan.inputs, p.columns) {
+	for _, c := range slices.Concat(p.from, p.inputs, p.columns) {
 		if c >= 0 {
 			placeIn(&list, c)
 		}
@@ -87,18 +83,15 @@ func (p *projection) inputs() []int {
 
 // narrowed returns the projection for batches that have only the columns that it reads.
 func (p *projection) narrowed(inputs []int) *projection {
-	n := *p
-	plan := *p.plan
-	n.plan = &plan
-	n.columns = columnIndexes(inputs, p.columns)
-	plan.inputs = columnIndexes(inputs, p.plan.inputs)
-	plan.from = slices.Clone(p.plan.from)
+	plan := *p.computePlan
+	plan.inputs = columnIndexes(inputs, p.inputs)
+	plan.from = slices.Clone(p.from)
 	for i, c := range plan.from {
 		if c >= 0 {
 			plan.from[i] = slices.Index(inputs, c)
 		}
 	}
-	return &n
+	return &projection{computePlan: &plan, exprs: p.exprs, having: p.having, columns: columnIndexes(inputs, p.columns)}
 }
 
 // projector makes the batches of a projection. One goroutine at a time uses it.
@@ -113,7 +106,7 @@ type projector struct {
 
 // newProjector returns a projector that takes the memory of its batches from mem.
 func newProjector(p *projection, mem memory.Allocator) *projector {
-	m := &projector{p: p, mem: mem, evaluator: p.plan.program.NewEvaluator(mem)}
+	m := &projector{p: p, mem: mem, evaluator: p.program.NewEvaluator(mem)}
 	if p.having != nil {
 		m.condition = p.having.NewEvaluator(mem)
 	}
@@ -149,7 +142,7 @@ func (m *projector) Next(ctx context.Context) (out arrow.RecordBatch, err error)
 	if m.input == nil {
 		return nil, nil
 	}
-	if out, m.at, err = m.p.plan.run(ctx, m.evaluator, m.input, m.at); err != nil {
+	if out, m.at, err = m.p.run(ctx, m.evaluator, m.input, m.at); err != nil {
 		return nil, err
 	}
 	if m.at == int(m.input.NumRows()) {

@@ -47,19 +47,10 @@ var readerOptions = []readerOption{
 		opt.CSV.Names = o.Names
 		return setTypes(opt, o)
 	}},
-	{names: []string{"names", "column_names"}, set: func(opt *dataset.Options, o sql.Option) (err error) {
-		opt.CSV.Names, err = textsOf(o)
-		return err
-	}},
+	{names: []string{"names", "column_names"}, set: into(textsOf, func(opt *dataset.Options) *[]string { return &opt.CSV.Names })},
 	{names: []string{"types", "dtypes", "column_types"}, set: setTypes},
-	{names: []string{"all_varchar"}, set: func(opt *dataset.Options, o sql.Option) (err error) {
-		opt.CSV.AllText, err = truthOf(o)
-		return err
-	}},
-	{names: []string{"nullstr", "null"}, set: func(opt *dataset.Options, o sql.Option) (err error) {
-		opt.CSV.NullStrings, err = textsOf(o)
-		return err
-	}},
+	{names: []string{"all_varchar"}, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.CSV.AllText })},
+	{names: []string{"nullstr", "null"}, set: into(textsOf, func(opt *dataset.Options) *[]string { return &opt.CSV.NullStrings })},
 	{names: []string{"quote"}, set: func(opt *dataset.Options, o sql.Option) error {
 		text, err := character(o)
 		switch {
@@ -73,18 +64,12 @@ var readerOptions = []readerOption{
 		return nil
 	}},
 	{names: []string{"escape"}, set: func(*dataset.Options, sql.Option) error { return nil }}, // checkEscape looks at it
-	{names: []string{"skip"}, set: func(opt *dataset.Options, o sql.Option) (err error) {
-		opt.CSV.SkipLines, err = numberOf(o, 0)
-		return err
-	}},
-	{names: []string{"sample_size"}, set: func(opt *dataset.Options, o sql.Option) (err error) {
-		opt.CSV.SampleRows, err = numberOf(o, 1)
-		return err
-	}},
-	{names: []string{"auto_detect"}, set: func(_ *dataset.Options, o sql.Option) error { return must(o, "true") }},
-	{names: []string{"compression"}, set: func(_ *dataset.Options, o sql.Option) error { return must(o, "'auto'") }},
-	{names: []string{"dateformat", "date_format"}, set: func(_ *dataset.Options, o sql.Option) error { return must(o, "'%Y-%m-%d'") }},
-	{names: []string{"timestampformat", "timestamp_format"}, set: func(_ *dataset.Options, o sql.Option) error { return must(o, "'%Y-%m-%d %H:%M:%S'") }},
+	{names: []string{"skip"}, set: into(numberFrom(0), func(opt *dataset.Options) *int { return &opt.CSV.SkipLines })},
+	{names: []string{"sample_size"}, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
+	{names: []string{"auto_detect"}, set: only("true")},
+	{names: []string{"compression"}, set: only("'auto'")},
+	{names: []string{"dateformat", "date_format"}, set: only("'%Y-%m-%d'")},
+	{names: []string{"timestampformat", "timestamp_format"}, set: only("'%Y-%m-%d %H:%M:%S'")},
 	{names: []string{"hive_partitioning"}, parquet: true, set: func(opt *dataset.Options, o sql.Option) error {
 		truth, err := truthOf(o)
 		opt.NoHive = !truth
@@ -174,12 +159,22 @@ func wanted(o sql.Option, what string) error {
 	return fmt.Errorf("%s = %s: want %s", o.Name, o.Value, what)
 }
 
-// must takes the only value that an option can have.
-func must(o sql.Option, value string) error {
-	if o.Value == nil || !strings.EqualFold(o.Value.String(), value) {
-		return wanted(o, value+", which is all that there is")
+// into writes what an argument is read as to a field of the options.
+func into[T any](read func(sql.Option) (T, error), field func(*dataset.Options) *T) func(*dataset.Options, sql.Option) error {
+	return func(opt *dataset.Options, o sql.Option) (err error) {
+		*field(opt), err = read(o)
+		return err
 	}
-	return nil
+}
+
+// only takes the one value that an option can have.
+func only(value string) func(*dataset.Options, sql.Option) error {
+	return func(_ *dataset.Options, o sql.Option) error {
+		if o.Value == nil || !strings.EqualFold(o.Value.String(), value) {
+			return wanted(o, value+", which is all that there is")
+		}
+		return nil
+	}
 }
 
 // character takes a string of one ASCII character, or of none.
@@ -210,13 +205,16 @@ func truthOf(o sql.Option) (bool, error) {
 	return false, wanted(o, "true or false")
 }
 
-func numberOf(o sql.Option, least int) (int, error) {
-	if o.Value != nil {
-		if n, ok := o.Value.Value.(int64); ok && o.Value.Type.ID != expr.Decimal && n >= int64(least) && n < 1<<31 {
-			return int(n), nil
+// numberFrom returns what takes whole numbers that are not below the least.
+func numberFrom(least int) func(sql.Option) (int, error) {
+	return func(o sql.Option) (int, error) {
+		if o.Value != nil {
+			if n, ok := o.Value.Value.(int64); ok && o.Value.Type.ID != expr.Decimal && n >= int64(least) && n < 1<<31 {
+				return int(n), nil
+			}
 		}
+		return 0, wanted(o, fmt.Sprintf("a whole number from %d on", least))
 	}
-	return 0, wanted(o, fmt.Sprintf("a whole number from %d on", least))
 }
 
 // textsOf takes a string or a list of strings.

@@ -140,8 +140,7 @@ func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 		return nil, err
 	}
 	if r.finest != nil {
-		r.ahead = make(chan nextBatch, 1)
-		lookAhead(r.current, r.ahead)
+		r.lookAhead()
 	}
 	return r, nil
 }
@@ -153,7 +152,9 @@ type nextBatch struct {
 }
 
 // lookAhead calls Next of the last aggregation, which returns when all input has been read, or after an error.
-func lookAhead(current *engine.Result, ahead chan<- nextBatch) {
+func (r *groupReader) lookAhead() {
+	current, ahead := r.current, make(chan nextBatch, 1)
+	r.ahead = ahead
 	var batch arrow.RecordBatch
 	spawn.Go(func() (err error) {
 		batch, err = recordreader.Next(current)

@@ -282,7 +282,7 @@ func (g *grouping) expand(asked query.Query, answered int) query.Query {
 
 // rowsOptions are the options for reading the columns of a projection.
 func rowsOptions(p *projection, eng *engine.Engine) engine.RowsOptions {
-	inputs := p.inputs()
+	inputs := p.columnsRead()
 	p = p.narrowed(inputs)
 	return engine.RowsOptions{
 		Columns: inputs,

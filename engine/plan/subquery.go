@@ -6,7 +6,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/recordreader"
@@ -14,11 +13,10 @@ import (
 
 // oneRow is what a statement without FROM reads: one row without columns that can be named.
 func oneRow() scan.Source {
-	schema := arrow.NewSchema([]arrow.Field{{Name: "", Type: arrow.FixedWidthTypes.Boolean}}, nil)
-	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	defer b.Release()
-	b.Field(0).(*array.BooleanBuilder).Append(true)
-	return scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})
+	schema := arrow.NewSchema([]arrow.Field{{Name: "", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}, nil)
+	column := nulls(arrow.FixedWidthTypes.Boolean, 1)
+	defer column.Release()
+	return scan.Batches(schema, []arrow.RecordBatch{array.NewRecordBatch(schema, []arrow.Array{column}, 1)})
 }
 
 // streamed is what a query returns, as a source: one split, which runs the query when it is opened and hands

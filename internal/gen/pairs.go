@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -93,15 +94,9 @@ func parseType(what, s string, types []arrow.DataType) (arrow.DataType, error) {
 
 // EnsureDefaults fills in fields that are zero.
 func (o *PairsOptions) EnsureDefaults() {
-	if o.Dist == "" {
-		o.Dist = Uniform
-	}
-	if o.Key == nil {
-		o.Key = arrow.PrimitiveTypes.Int64
-	}
-	if o.Value == nil {
-		o.Value = arrow.PrimitiveTypes.Int64
-	}
+	o.Dist = cmp.Or(o.Dist, Uniform)
+	o.Key = cmp.Or(o.Key, arrow.PrimitiveTypes.Int64)
+	o.Value = cmp.Or(o.Value, arrow.PrimitiveTypes.Int64)
 	o.Groups = min(o.Groups, o.Rows)
 }
 

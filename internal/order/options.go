@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -55,30 +56,18 @@ const (
 
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {
-	if o.Bytes == 0 {
-		o.Bytes = bytesDefault
-	}
+	o.Bytes = cmp.Or(o.Bytes, bytesDefault)
 	if o.Memory == nil {
 		o.Memory = mem.NewMemory(o.Bytes)
 	}
 	if o.Temp == nil {
 		o.Temp = store.NewTemp(vfs.OS, os.TempDir(), math.MaxInt64)
 	}
-	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
-	}
-	if o.BatchRows == 0 {
-		o.BatchRows = batchRowsDefault
-	}
-	if o.Allocator == nil {
-		o.Allocator = memory.DefaultAllocator
-	}
-	if o.RunAllocator == nil {
-		o.RunAllocator = o.Allocator
-	}
-	if o.Purpose == "" {
-		o.Purpose = "order by"
-	}
+	o.Threads = cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
+	o.BatchRows = cmp.Or(o.BatchRows, batchRowsDefault)
+	o.Allocator = cmp.Or(o.Allocator, memory.DefaultAllocator)
+	o.RunAllocator = cmp.Or(o.RunAllocator, o.Allocator)
+	o.Purpose = cmp.Or(o.Purpose, "order by")
 }
 
 // Validate reports every field that is out of its bounds.

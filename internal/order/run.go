@@ -27,11 +27,6 @@ var pageLayout = rowdata.RowLayout{Stride: 1}
 // runPageWords is how large the pages of a run are: 64 KiB.
 const runPageWords = 8 << 10
 
-// newRunStore returns the place for runs.
-func newRunStore(opt *Options) *store.Store {
-	return store.NewStore(store.StoreOptions{Memory: opt.Memory, Temp: opt.Temp, Rows: &pageLayout, States: &pageLayout, Writers: 1})
-}
-
 // runWriter writes a run.
 type runWriter struct {
 	run     *run
@@ -73,6 +68,18 @@ func (w *runWriter) flush() error {
 	page.Rows = w.at / 8
 	w.run.bytes += int64(w.at)
 	return w.run.spool.Put(page)
+}
+
+// write adds batches, which it takes over.
+func (w *runWriter) write(batches []arrow.RecordBatch) error {
+	defer releaseAll(batches)
+	for _, b := range batches {
+		w.run.batchMax = max(w.run.batchMax, rowdata.BatchBytes(b))
+		if err := w.batches.Write(b); err != nil {
+			return cmp.Or(w.err, err) // not what the encoder makes of it
+		}
+	}
+	return nil
 }
 
 // close ends the run.
@@ -157,16 +164,4 @@ func (r *runReader) close() {
 	}
 	r.release()
 	r.pages.Close()
-}
-
-// write adds batches, which it takes over.
-func (w *runWriter) write(batches []arrow.RecordBatch) error {
-	defer releaseAll(batches)
-	for _, b := range batches {
-		w.run.batchMax = max(w.run.batchMax, rowdata.BatchBytes(b))
-		if err := w.batches.Write(b); err != nil {
-			return cmp.Or(w.err, err) // not what the encoder makes of it
-		}
-	}
-	return nil
 }

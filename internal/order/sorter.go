@@ -39,7 +39,6 @@ type sorter struct {
 type Stats struct {
 	Rows          int64 // of the input
 	Runs          int   // written to disk, those of merges included
-	SpilledBytes  int64 // before compression
 	SpilledStored int64 // written to disk
 }
 
@@ -284,7 +283,7 @@ func (s *sorter) spill(ctx context.Context) error {
 
 func (s *sorter) newRun() *runWriter {
 	if s.store == nil {
-		s.store = newRunStore(&s.opt)
+		s.store = store.NewStore(store.StoreOptions{Memory: s.opt.Memory, Temp: s.opt.Temp, Rows: &pageLayout, States: &pageLayout, Writers: 1})
 	}
 	return newRunWriter(s.store, s.opt.Memory, s.schema, s.opt.RunAllocator)
 }
@@ -292,7 +291,7 @@ func (s *sorter) newRun() *runWriter {
 func (s *sorter) endRun(w *runWriter) (*run, error) {
 	r, err := w.close()
 	s.stats.Runs++
-	s.stats.SpilledBytes, s.stats.SpilledStored = s.store.Spilled(), s.store.Stored()
+	s.stats.SpilledStored = s.store.Stored()
 	return r, err
 }
 
