@@ -9,8 +9,9 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-// Aggregation returns the source and the query of a statement that is one aggregation and no more: whose columns
-// are its keys and then its aggregates as they are, without HAVING, an order or a limit.
+// Aggregation returns the source and the query of a statement that is one aggregation and nothing
+// else: its columns are the keys and then the aggregates as they are, and it has neither HAVING nor an
+// order nor a limit.
 func (q *Query) Aggregation() (scan.Source, query.Query, error) {
 	switch {
 	case !q.grouped || q.sets != nil:

@@ -16,7 +16,7 @@ import (
 type computed struct {
 	wider
 	exprs []*expr.Expr
-	sums  []bool // by expression: nothing is made of it but sums and the like, to which its width is all one
+	sums  []bool // by expression: only sums, means and counts are made of it, for which any width of its type will do
 }
 
 // withColumns adds columns of the given names to a source. The names are none of the source's.
@@ -39,7 +39,7 @@ func withColumns(src scan.Source, names []string, exprs []*expr.Expr, sums []boo
 	return c, nil
 }
 
-// bindCompact binds expressions to columns. Those of sums may have narrower types.
+// bindCompact binds expressions to columns. The expressions of which sums is true may have narrower types.
 func bindCompact(schema *arrow.Schema, exprs []*expr.Expr, sums []bool) (*expr.Program, error) {
 	p, err := expr.Bind(schema, exprs...)
 	if err != nil {
@@ -83,9 +83,9 @@ func (c *computed) Splits(ctx context.Context, columns []int) (splits []scan.Spl
 // computePlan says how batches with computed columns are made.
 type computePlan struct {
 	program *expr.Program
-	inputs  []int // columns of the batch that is read, as the program takes them
-	from    []int // column of the batch that is read, or -1 less the program's expression
-	schema  *arrow.Schema
+	inputs  []int         // by column that the program takes: which column of the batch that is read it is
+	from    []int         // by column of the result: which column of the batch that is read, or -1-i for expression i of the program
+	schema  *arrow.Schema // of the result
 }
 
 type computedSplit struct {
@@ -147,8 +147,11 @@ func (r *computedReader) Place(i int) string {
 	return ""
 }
 
-// run makes a batch with the plan's columns of the rows from one on, and says from which row on to make the next.
-func (p *computePlan) run(ctx context.Context, e *expr.Evaluator, in arrow.RecordBatch, from int) (out arrow.RecordBatch, to int, err error) {
+// run makes a batch with the plan's columns of rows of in, from row from on, and returns the row that
+// the next batch begins with.
+func (p *computePlan) run(ctx context.Context, e *expr.Evaluator, in arrow.RecordBatch, from int) (
+	out arrow.RecordBatch, to int, err error,
+) {
 	inputs := selected(in, p.inputs)
 	defer inputs.Release()
 	made, rows, err := e.Eval(ctx, inputs, from)
@@ -182,7 +185,7 @@ func selected(in arrow.RecordBatch, columns []int) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, in.NumRows())
 }
 
-// newBatch makes a batch whose columns may be dictionaries of, or views in place of, the schema's types.
+// newBatch makes a batch whose columns may be dictionaries or views where the schema has the type of their values.
 func newBatch(schema *arrow.Schema, columns []arrow.Array, rows int64) arrow.RecordBatch {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {

@@ -30,18 +30,20 @@
 //
 // Invariants:
 //
-//   - P1 (readers): WHERE is evaluated where columns are read, so that rows that fail it take nothing but the
-//     columns it needs; what it says of single columns keeps files, row groups and pages from being read.
-//   - P2 (once): keys, aggregates and arguments that are written alike are one. A key that follows from
-//     other keys is computed of the groups, not grouped by. However many grouping sets there are, the input
-//     is read once.
-//   - P3 (columns): a column that is a key or an argument as it is goes through untouched, dictionary and
-//     statistics with it.
-//   - P4 (derived tables): a statement behind FROM without groups, an order or a limit is put into the one
-//     around it. Others are sources of one split, which runs them when it is opened and hands their batches
-//     on: nothing of them is held but what the engine's budget counts. Their columns that nobody asks for
-//     are looked up, so that errors in them are told, but not computed. What WHERE around them says of
-//     their keys is asked of their rows.
+//   - P1 (readers): WHERE is evaluated where columns are read: of a row that fails WHERE only the
+//     columns that WHERE needs are read, and what WHERE says of single columns keeps files, row
+//     groups and pages from being read.
+//   - P2 (once): keys, aggregates and arguments that are written alike are one. A key that follows
+//     from other keys is computed of the groups, not grouped by. However many grouping sets there
+//     are, the input is read once.
+//   - P3 (columns): a column that is a key or an argument as it is goes through untouched, its
+//     dictionary and statistics with it.
+//   - P4 (derived tables): a statement behind FROM without groups, an order or a limit is put into
+//     the statement around it. Any other statement behind FROM is a source of one split, which runs
+//     the statement when it is opened and hands the batches on: no rows are held but those that the
+//     engine's budget counts. The names in columns that nobody asks for are looked up, so that
+//     errors in these columns are told, but the columns are not computed. What WHERE around the
+//     statement says of its keys is asked of the statement's rows.
 //
 // Statements without groups are read by all threads too, in no order.
 package plan

@@ -20,7 +20,7 @@ type expanded struct {
 	keys  []int    // columns of the source
 	names []string // of the further columns
 	sets  [][]bool // by set and key: whether the set has the key
-	made  []int    // sets that rows come for
+	made  []int    // numbers of the sets that rows are made for
 }
 
 // describe makes the schema and the statistics.
@@ -140,8 +140,8 @@ func (e *expansion) expand(set int, in arrow.RecordBatch) arrow.RecordBatch {
 	return newBatch(e.schema, columns, in.NumRows())
 }
 
-// nullsLike returns as many NULLs as an array has rows: codes of its dictionary where it has one, so that what is kept
-// of dictionaries is found again.
+// nullsLike returns as many NULLs as an array has rows. In place of a dictionary's codes they are codes of the same
+// dictionary: what an encoder has made of the last dictionary serves the next batch only where the dictionary stays.
 func nullsLike(arr arrow.Array) arrow.Array {
 	d, ok := arr.(*array.Dictionary)
 	if !ok {
@@ -152,7 +152,7 @@ func nullsLike(arr arrow.Array) arrow.Array {
 	return array.NewDictionaryArray(d.DataType(), codes, d.Dictionary())
 }
 
-// nulls returns so many NULLs. Their buffers have to be 0, which an engine's allocator does not promise.
+// nulls returns an array of NULLs. Its buffers have to be 0, which an engine's allocator does not promise.
 func nulls(dt arrow.DataType, rows int) arrow.Array {
 	return array.MakeArrayOfNull(memory.DefaultAllocator, dt, rows)
 }

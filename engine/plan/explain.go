@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Explain returns the plan as lines of text, the last step first, without running the query. Derived tables
-// that would have to run are shown by their plans, and URLs without secrets.
+// Explain returns the plan as lines of text, the last step first, without running the query. Derived
+// tables that would have to run are shown by their plans, and URLs without their secrets.
 func (q *Query) Explain(ctx context.Context) (text string, err error) {
 	err = spawn.Call(func() (err error) {
 		text, err = q.explain(ctx)
@@ -24,7 +24,8 @@ func (q *Query) Explain(ctx context.Context) (text string, err error) {
 
 func (q *Query) explain(ctx context.Context) (string, error) {
 	_, isComputed := q.read.(*computed)
-	if src, grouping, err := q.Aggregation(); err == nil && q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0 {
+	alone := q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0
+	if src, grouping, err := q.Aggregation(); err == nil && alone {
 		plan, err := q.engine.Explain(ctx, src, grouping)
 		if err != nil {
 			return "", err

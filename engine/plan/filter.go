@@ -15,10 +15,10 @@ import (
 // condition is WHERE as readers take it.
 type condition struct {
 	program *expr.Program
-	mem     memory.Allocator // of the engine that evaluates it, once there is one
+	mem     memory.Allocator // of new evaluators; the engine's, once the query runs
 
 	mu   sync.Mutex
-	free []*expr.Evaluator // which hold on to dictionaries until release
+	free []*expr.Evaluator // that no reader uses now; they hold on to dictionaries until release
 }
 
 var _ scan.RowFilter = (*condition)(nil)
@@ -51,7 +51,8 @@ func (c *condition) give(e *expr.Evaluator) {
 	c.free = append(c.free, e)
 }
 
-// release gives back what the evaluators hold. No reader is at work any more.
+// release gives back what the evaluators hold.
+// Requires: no reader is at work any more.
 func (c *condition) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +67,7 @@ var termOps = map[string]scan.Op{
 	"in": scan.OpIn, "is null": scan.OpIsNull, "is not null": scan.OpIsNotNull,
 }
 
-// filtered returns the rows of a source for which a condition is TRUE. The condition is to be released.
+// filtered returns the rows of a source for which where is TRUE. The caller releases the condition.
 func filtered(ctx context.Context, src scan.Source, where *expr.Expr) (scan.Filtered, *condition, error) {
 	program, err := expr.BindCondition(src.Schema(), where)
 	if err != nil {
@@ -95,7 +96,7 @@ func termsOf(list []expr.Term) []scan.Term {
 	return terms
 }
 
-// columnIndexes returns the places of some columns in a list of columns.
+// columnIndexes returns the place of each of some columns in a list of columns.
 func columnIndexes(list, columns []int) []int {
 	at := make([]int, len(columns))
 	for i, c := range columns {

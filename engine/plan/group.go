@@ -13,50 +13,49 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// grouping is a statement with groups, while it is planned: keys and aggregates, each once, as columns
-// of what the aggregation returns.
+// grouping is a statement with groups while it is planned: its keys and aggregates, each once, and the
+// columns that the aggregation returns for them.
 type grouping struct {
 	st   *statement
-	q    *Query
-	keys []*expr.Expr
-	sets [][]int // keys of each grouping set; a single set of all keys for a plain GROUP BY
+	q    *Query       // the query that is planned
+	opt  *Options     // of the statement
+	keys []*expr.Expr // over the source's columns
+	sets [][]int      // by grouping set: places in keys; for a plain GROUP BY a single set of all keys
+	set  string       // name of the column with the number of the grouping set; "" for a single set
 
-	elements   map[string]int // keys by how GROUP BY names them, of several sets
-	itemOf     map[int]bool   // items that GROUP BY has named already, by their number or name
-	references map[string]int // keys by the Key of what stands for them in the items
-	unnamed    map[int]bool   // keys that nothing is called by
+	// Of several grouping sets: see keyOfSets.
+	elements   map[string]int // place in keys, by the Key of the element of GROUP BY, or "expression " and a Key
+	itemOf     map[int]bool   // items that elements of GROUP BY have named already, by their place
+	references map[string]int // place in keys, by the Key of the column that stands for the key in an item
+	unnamed    map[int]bool   // keys that no expression of the statement stands for, by their place
 
-	calls    []*expr.Expr          // the aggregates, as they were first written
-	infos    []callInfo            // by aggregate of the query: of calls, or of the count that stands for no call
-	columns  map[string]string     // name of the column that holds a key or an aggregate, by its Key
-	computed map[string]*expr.Expr // aggregates that are made of columns of other names, by their text
-	shifted  map[string]*expr.Expr // sums that are made of other aggregates, by their Key
-	set      string                // name of the column with the number of the grouping set; "" for a single set
+	calls    []*expr.Expr          // the aggregates of the query, as they were first written
+	infos    []callInfo            // by aggregate of the query
+	columns  map[string]string     // name of the groups' column that holds a key or an aggregate, by Key
+	computed map[string]*expr.Expr // over columns of the groups: aggregates without a column of their own, by name
+	shifted  map[string]*expr.Expr // over other aggregates: what stands for a sum, by the sum's Key
 
-	oneStep  bool           // Options.OneStep
-	overflow query.Overflow // Options.Overflow
+	distinct []string   // columns of whose distinct values aggregates are made, if groups of them come first; else nil
+	orders   []rowOrder // in which aggregates with ORDER BY take the rows
 
-	distinct []string // columns whose distinct values some aggregates are of, which are grouped first; nil where none is
-
-	orders []rowOrder // in which rows come to aggregates with ORDER BY
-
-	added      []*expr.Expr // columns that the source must have besides its own
-	addedNames []string
-	addedAt    map[string]int  // index in added, by Key
-	sums       []bool          // for each of added: nothing but sums and the like is made of it
+	// The source must have further columns, which are computed of its own.
+	added      []*expr.Expr    // the further columns
+	addedNames []string        // by place in added
+	addedAt    map[string]int  // place in added, by Key
+	sums       []bool          // by place in added: only sums, means and counts are made of the column
 	names      map[string]bool // of all columns of the source
 }
 
 // callInfo says which parts of a call the engine does not compute.
 type callInfo struct {
 	distinct bool // the function is of the distinct values of its arguments
-	order    int  // of its ORDER BY in grouping.orders; -1 where it has none
+	order    int  // place of the call's ORDER BY in grouping.orders; -1 where it has none
 }
 
 // rowOrder is an order of the rows.
 type rowOrder struct {
 	by      []expr.Order
-	columns []string // that by is of
+	columns []string // by element of by: the source's column
 }
 
 func (o rowOrder) String() string {
@@ -70,7 +69,12 @@ func (o rowOrder) String() string {
 // group plans a statement with groups.
 func (p *planner) group(q *Query, st *statement) error {
 	st = st.clone()
-	g := &grouping{st: st, q: q, oneStep: p.opt.OneStep, overflow: p.opt.Overflow, elements: map[string]int{}, itemOf: map[int]bool{}, references: map[string]int{}, unnamed: map[int]bool{}, columns: map[string]string{}, computed: map[string]*expr.Expr{}, shifted: map[string]*expr.Expr{}, addedAt: map[string]int{}, names: map[string]bool{}}
+	g := &grouping{
+		st: st, q: q, opt: &p.opt,
+		elements: map[string]int{}, itemOf: map[int]bool{}, references: map[string]int{}, unnamed: map[int]bool{},
+		columns: map[string]string{}, computed: map[string]*expr.Expr{}, shifted: map[string]*expr.Expr{},
+		addedAt: map[string]int{}, names: map[string]bool{},
+	}
 	for _, f := range q.source.Schema().Fields() {
 		g.names[f.Name] = true
 	}
@@ -102,8 +106,8 @@ func (p *planner) group(q *Query, st *statement) error {
 	return q.finish(st, g.of, having)
 }
 
-// dropDependent leaves out keys that follow from others: constants, and expressions of columns that are keys. They are
-// computed of the groups. Nothing follows from floats, of which 0.0 and -0.0 are one key.
+// dropDependent leaves out keys that follow from other keys: constants, and expressions over columns that are keys.
+// They are computed of the groups. No key follows from floats: 0.0 and -0.0 are one group, not one value.
 func (g *grouping) dropDependent() {
 	columns := map[string]bool{}
 	for _, k := range g.keys {
@@ -125,7 +129,7 @@ func (g *grouping) dropDependent() {
 		}
 	}
 	if len(kept) == 0 && len(g.keys) > 0 {
-		kept = g.keys[:1] // an empty table has no group, of a constant neither
+		kept = g.keys[:1] // an empty table has no group, not even where all keys are constants
 	}
 	g.keys, g.sets[0] = kept, nil
 	for i := range kept {
@@ -133,12 +137,12 @@ func (g *grouping) dropDependent() {
 	}
 }
 
-// query makes the aggregation of all keys, and notes which column holds what.
+// query makes the aggregation by all keys, and notes which column holds which key or aggregate.
 func (g *grouping) query(having *expr.Expr) (query.Query, error) {
 	var q query.Query
 	taken := map[string]bool{}
 	named := func(x *expr.Expr) string {
-		name := cmp.Or(x.String(), "column") // which may have none, or be named as another expression is written
+		name := cmp.Or(x.String(), "column") // a column's name may be empty, or read as another expression does
 		for taken[name] {
 			name += " "
 		}
@@ -206,8 +210,8 @@ func (g *grouping) query(having *expr.Expr) (query.Query, error) {
 	return q, nil
 }
 
-// argument returns the name of the source's column that an expression is, which may have to be added. sum says that
-// nothing but a sum or the like is made of it.
+// argument returns the name of the source's column that has the values of an expression; the column is added where
+// there is none. sum says that only a sum, a mean or a count is made of the column.
 func (g *grouping) argument(x *expr.Expr, sum bool) string {
 	if x.Op == expr.OpColumn {
 		return x.Name
@@ -274,7 +278,7 @@ func (g *grouping) aggregate(x *expr.Expr) (a query.Aggregate, info callInfo, er
 	return a, info, nil
 }
 
-// orderSet gives an aggregate of distinct values its order: the order of the values.
+// orderSet gives an aggregate of distinct values its order, which is the order of the values.
 func orderSet(a *query.Aggregate, x *expr.Expr) error {
 	for _, o := range x.OrderBy {
 		if o.Expr.Op == expr.OpConstant {
@@ -305,7 +309,7 @@ var ofSets = []query.Func{query.Min, query.Max, query.BoolAnd, query.BoolOr, que
 // ofOrder are the functions whose results depend on the order of rows.
 var ofOrder = []query.Func{query.First, query.Last, query.List, query.StringAgg}
 
-// orderBy notes an order in which rows are wanted, and returns which of the orders it is.
+// orderBy notes an order in which an aggregate takes the rows, and returns the place of the order in grouping.orders.
 func (g *grouping) orderBy(list []expr.Order) (at int, err error) {
 	order := rowOrder{by: list}
 	for _, o := range list {
@@ -324,7 +328,7 @@ func (g *grouping) orderBy(list []expr.Order) (at int, err error) {
 	return len(g.orders) - 1, nil
 }
 
-// parameters takes the constant of a call, and returns its other arguments.
+// parameters moves the constant of a call to the aggregate, and returns the other arguments.
 func parameters(a *query.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
 	n, most := a.Func.Args(), a.Func.Args()
 	if a.Func.Param() != query.NoParam {
@@ -405,7 +409,7 @@ func (g *grouping) bindError(asked query.Query, err error) error {
 	return err
 }
 
-// groupingCall is the name of the function that tells which keys a row's set has.
+// groupingCall is the name of the function that tells which keys the grouping set of a row has.
 const groupingCall = "grouping"
 
 // of turns an expression over the source's columns into an expression over the columns of the groups.
@@ -457,7 +461,7 @@ func (g *grouping) groupingOf(x *expr.Expr) (*expr.Expr, error) {
 	return &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{sum}, At: x.At}, nil
 }
 
-// absent is 1 for groups of the sets without a key, else 0.
+// absent returns an expression that is 1 for groups of the sets without a key, else 0.
 func (g *grouping) absent(key *expr.Expr) *expr.Expr {
 	k := -1
 	for i, x := range g.keys {

@@ -45,7 +45,7 @@ func (g *grouping) findKeys() error {
 	}
 	if g.st.GroupAll || g.st.Distinct {
 		for _, it := range g.st.items {
-			constant := len(it.expr.Columns()) == 0 && !g.st.Distinct // which GROUP BY ALL leaves out
+			constant := len(it.expr.Columns()) == 0 && !g.st.Distinct // GROUP BY ALL leaves constants out
 			if firstAggregate(it.expr) == nil && !constant {
 				sets[0] = append(sets[0], g.addKey(it.expr))
 			}
@@ -99,10 +99,10 @@ func (g *grouping) appendKey(x *expr.Expr) int {
 	return len(g.keys) - 1
 }
 
-// keyOfSets is key where there are several sets, whose keys tell them apart. An item that is named
-// by its number or its name is a key of its own, which an expression that reads the same is not: of
-// ROLLUP (x, 1), where x is the first item, that item is NULL in the groups of x alone. Further
-// names of the item are a constant. So DuckDB has it.
+// keyOfSets is key where there are several sets, which their keys tell apart. An item that is named by
+// its number or its name is a key of its own, other than an expression that reads the same: of
+// ROLLUP (x, 1), where x is the first item, the first item is NULL in the groups of x alone. Where
+// GROUP BY names the item once more, by its other name, a constant is the key. DuckDB does the same.
 func (g *grouping) keyOfSets(e *expr.Expr) (int, error) {
 	item, ok, err := g.st.itemNamed(e)
 	if err != nil {
@@ -145,7 +145,7 @@ func (g *grouping) keyOfSets(e *expr.Expr) (int, error) {
 	return k, nil
 }
 
-// keyReference begins the names of columns that stand for keys in items. No column of a source is named so.
+// keyReference begins the names of columns that stand for keys in items. No column of a source has such a name.
 const keyReference = "\x00key "
 
 // clone returns a statement whose items and aliases can be changed.
@@ -155,7 +155,7 @@ func (st *statement) clone() *statement {
 	return &c
 }
 
-// itemNamed returns the item that an element of GROUP BY gives the number or the name of.
+// itemNamed returns the place of the item whose number or name an element of GROUP BY is.
 func (st *statement) itemNamed(e *expr.Expr) (at int, ok bool, err error) {
 	if _, ok, err := st.ordinal(e, "GROUP BY"); ok || err != nil {
 		n, _ := e.Value.(int64)

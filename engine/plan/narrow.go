@@ -10,8 +10,9 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-// narrow plans derived tables anew, without the columns that nobody asks for and without rows that the condition around
-// them leaves out, from the statement inwards. They have been planned whole, so that errors in them are told.
+// narrow plans derived tables anew, from the statement inwards: without the columns that nobody asks for, and without
+// rows that the condition of the statement around them leaves out. They have been planned whole before, so that errors
+// in such columns are told.
 func (p *planner) narrow(ctx context.Context, q *Query) error {
 	src, ok := q.base.source.(*streamed)
 	if !ok {
@@ -43,7 +44,7 @@ func (p *planner) narrow(ctx context.Context, q *Query) error {
 	return p.narrow(ctx, inner)
 }
 
-// unused returns the columns that a query reads and does not need.
+// unused says of each column of a table that a query reads whether the query does not need it.
 func (q *Query) unused(of *arrow.Schema) ([]bool, error) {
 	unused := slices.Repeat([]bool{true}, of.NumFields())
 	for _, x := range append(q.uses, q.base.where) {
@@ -61,12 +62,12 @@ func (q *Query) unused(of *arrow.Schema) ([]bool, error) {
 	return unused, nil
 }
 
-// cheapest returns the item that costs least: one without aggregates, if there is one.
+// cheapest returns the place of the item that costs least: an item without aggregates, if there is such an item.
 func (st *statement) cheapest() int {
 	return max(0, slices.IndexFunc(st.items, func(it item) bool { return firstAggregate(it.expr) == nil }))
 }
 
-// again plans a query without some of its items, for rows for which another condition is TRUE too, if there is one.
+// again plans a query without its unused items, and only for rows for which where, too, is TRUE; where may be nil.
 func (p *planner) again(ctx context.Context, q *Query, unused []bool, where *expr.Expr) (err error) {
 	st, base := *q.st, *q.base
 	st.unused = unused
@@ -81,10 +82,11 @@ func (p *planner) again(ctx context.Context, q *Query, unused []bool, where *exp
 }
 
 // pushed returns what a condition on a query's result says of the rows that the query reads, over
-// their columns, or nil: those parts of an AND that compare nothing but constants and what a
-// group's rows share. The condition still has to be asked of the result.
+// the columns of these rows: the parts of an AND that compare nothing but constants and values that all
+// rows of a group share. It returns nil where there is no such part. The condition still has to be asked
+// of the result.
 func (q *Query) pushed(where *expr.Expr, of *arrow.Schema) *expr.Expr {
-	oneGroup := q.grouped && len(q.query.Keys) == 0 // of no rows too
+	oneGroup := q.grouped && len(q.query.Keys) == 0 // even where no row is read
 	if where == nil || oneGroup || q.sets != nil || q.by.Limited || q.by.Offset > 0 {
 		return nil
 	}
@@ -116,7 +118,7 @@ func (q *Query) pushed(where *expr.Expr, of *arrow.Schema) *expr.Expr {
 	return within
 }
 
-// compares says whether an expression does nothing but compare columns and constants: for no row is that an error.
+// compares says whether an expression does nothing but compare columns and constants, which is an error for no row.
 func compares(e *expr.Expr) bool {
 	switch {
 	case len(e.Columns()) == 0, e.Op == expr.OpColumn:
@@ -130,7 +132,7 @@ func compares(e *expr.Expr) bool {
 	return !slices.ContainsFunc(e.Args, func(arg *expr.Expr) bool { return !compares(arg) })
 }
 
-// ofGroups says whether an expression is made of groups, not of rows.
+// ofGroups says whether an expression is computed of groups, not of rows.
 func ofGroups(e *expr.Expr) (found bool) {
 	e.Walk(func(x *expr.Expr) bool {
 		found = found || x.Op == expr.OpAggregate || x.Op == expr.OpCall && x.Name == groupingCall

@@ -18,10 +18,10 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// sortRows puts the rows in the orders of the aggregates that want one, one sort after the other.
-// The last order is the order of the rows; each order before it is a column of the rows' places in it,
-// by which its aggregates go. So is the order of the input, where an aggregate of that order stands
-// beside.
+// sortRows puts the rows in the orders that aggregates want, one sort after the other. The rows stay in
+// the last order. Of each order before it, a column keeps the places of the rows in that order, and the
+// aggregates with that order go by the column. The order of the input has such a column, too, where an
+// aggregate goes by it.
 func (g *grouping) sortRows(asked query.Query) (query.Query, error) {
 	s := &sorts{engine: g.q.engine, source: g.q.source}
 	asked.Aggregates = slices.Clone(asked.Aggregates)
@@ -34,7 +34,7 @@ func (g *grouping) sortRows(asked query.Query) (query.Query, error) {
 			s.places = append(s.places, s.input)
 		}
 	}
-	places := make([]string, len(g.orders)) // columns, by order; "" of the last
+	places := make([]string, len(g.orders)) // names of columns, by order; "" for the last order
 	for i := range len(g.orders) - 1 {
 		places[i] = g.unique("place in order of " + g.orders[i].String())
 		s.places = append(s.places, places[i])
@@ -85,7 +85,8 @@ func (g *grouping) columnsRead(q query.Query) (names []string) {
 	return names
 }
 
-// takePlaces lets an aggregate go by the places in a column, where there is one, in place of the places of the rows.
+// takePlaces lets an aggregate go by the places in a column, not by the places of the rows. A column of no name changes
+// nothing.
 func takePlaces(a *query.Aggregate, column string) {
 	if column == "" {
 		return
@@ -104,14 +105,14 @@ func takePlaces(a *query.Aggregate, column string) {
 type sorts struct {
 	engine *engine.Engine
 	source scan.Source
-	post   *projection
-	by     []order.By
-	input  string   // name of the column of places in the input; "" of none
-	places []string // names of the columns of places, in the order in which they are made
-	schema *arrow.Schema
+	post   *projection   // to the columns that are read
+	by     []order.By    // by sort
+	input  string        // name of the column of places in the input; "" where there is no such column
+	places []string      // names of all columns of places, in the order in which they are made
+	schema *arrow.Schema // of the result: the columns of post, then places
 }
 
-// bind makes the projection of the columns that are read, and the schema.
+// bind makes the projection and the schema.
 func (s *sorts) bind(names []string) (err error) {
 	exprs := make([]*expr.Expr, len(names))
 	for i, name := range names {

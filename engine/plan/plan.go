@@ -19,7 +19,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Options say what a statement's names mean. The zero value knows no tables.
+// Options say what the names in a statement mean. The zero value knows no tables.
 type Options struct {
 	// Tables are what FROM name reads.
 	Tables map[string]Table
@@ -31,38 +31,38 @@ type Options struct {
 	// The default is query.OverflowError.
 	Overflow query.Overflow
 
-	// Deterministic gives sums of floating-point values the same bits on every run.
+	// Deterministic gives sums of floating-point values the same bits on every run. The default is false.
 	Deterministic bool
 
 	// OneStep keeps a statement one aggregation, for Query.Aggregation, where two would be faster: count(DISTINCT x)
-	// is then a set for each group.
+	// is then a set for each group. The default is false.
 	OneStep bool
 }
 
 // Table is what a name stands for: a source, or the files of some patterns.
 type Table struct {
-	Source scan.Source
-	Files  []string
+	Source scan.Source // nil for files
+	Files  []string    // patterns
 }
 
-// Query is a statement that has met its tables. It can be run any number of times, one at a time, unless a
-// source can be read once only. It must be closed.
+// Query is a statement whose tables are open. It can be run any number of times, one run at a time,
+// unless a source can be read only once. It must be closed.
 type Query struct {
 	engine *engine.Engine
 	text   *sql.Select  // the statement as it was given
-	st     *statement   // the statement of text after its names have been looked up
+	st     *statement   // text, its names looked up
 	uses   []*expr.Expr // all expressions of the statement over the columns of base, but for the condition
 
 	base   *relation     // the table behind FROM
-	source scan.Source   // of the rows that are projected, or of the last aggregation
 	filter scan.Filtered // base's source with the condition of WHERE; nil where all rows are read
 	where  *condition    // of filter; nil where all rows are read
+	read   scan.Source   // base's source or filter, with computed columns: the input of the first stage
+	stages []stage       // between read and source; empty where source is read
+	source scan.Source   // of the rows that are projected, or of the last aggregation
 
-	read    scan.Source    // of the computed columns: the input of the first stage
-	stages  []stage        // between read and source; empty where source is read
-	first   *engine.Result // of the aggregation among the stages, once it has run; nil without such a stage
 	grouped bool           // the statement has groups
-	query   query.Query    // the last aggregation, over source
+	query   query.Query    // the last aggregation, over source; zero without groups
+	first   *engine.Result // of the aggregation among the stages, once it has run; nil without such a stage
 	sets    [][]bool       // for each grouping set and key: the set has the key; nil for a single set
 
 	answered int                    // index of the grouping set whose groups the first aggregation makes, or -1
@@ -71,15 +71,15 @@ type Query struct {
 	rows *arrow.Schema // input of post: the columns of source, or of the groups
 	post *projection   // makes the columns of the result, and hidden columns behind them
 
-	hidden int           // number of columns at the end of a row that only ORDER BY needs
+	hidden int           // number of columns behind those of the result that only ORDER BY needs
 	by     order.By      // the order and the limit of the result
 	schema *arrow.Schema // of the result
 
 	subqueries []*Query // derived tables whose results the query reads
 }
 
-// Prepare looks up the names of a statement, opens the files that it reads and gives every expression its type.
-// Errors that point at the text are of type *sql.Error.
+// Prepare looks up the names of a statement, opens the files that the statement reads, and gives every
+// expression its type. Errors that point at the text are of type *sql.Error.
 func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (q *Query, err error) {
 	err = spawn.Call(func() (err error) {
 		q, err = prepare(ctx, eng, s, opt)
@@ -108,7 +108,8 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 // Schema returns the columns of the result.
 func (q *Query) Schema() *arrow.Schema { return q.schema }
 
-// Close gives back what WHERE holds, of derived tables too. No result is read any more.
+// Close gives back what the conditions of the query and of its derived tables hold.
+// Requires: no result is read any more.
 func (q *Query) Close() {
 	if q.where != nil {
 		q.where.release()
@@ -122,21 +123,21 @@ func (q *Query) Close() {
 type planner struct {
 	engine     *engine.Engine
 	opt        Options
-	subqueries []*Query // of the statement at hand
+	subqueries []*Query // derived tables of the statement that is planned now
 }
 
-// statement is a statement whose names are looked up, while it is planned.
+// statement is a statement, its names looked up, while it is planned.
 type statement struct {
 	*sql.Select
-	rel     *relation
-	items   []item
-	unused  []bool                // by item: nobody asks for it; nil where all are wanted
-	aliases map[string]*expr.Expr // in lower case
+	rel     *relation             // the table behind FROM
+	items   []item                // what stands behind SELECT
+	unused  []bool                // by item: nobody asks for it; nil where all items are wanted
+	aliases map[string]*expr.Expr // what stands behind AS, in lower case
 	groups  bool                  // whether there are aggregates or keys
-	keys    map[string]bool       // by Key: what it groups by
+	keys    map[string]bool       // the expressions that the statement groups by, by Key
 }
 
-// results are the items that are to be made.
+// results are the items that somebody asks for.
 func (st *statement) results() []item {
 	if st.unused == nil {
 		return st.items
@@ -150,10 +151,10 @@ func (st *statement) results() []item {
 	return list
 }
 
-// item is an element of the result: over the source's columns, with aggregates.
+// item is an element of the result.
 type item struct {
-	expr *expr.Expr
-	name string
+	expr *expr.Expr // over the source's columns, with aggregates
+	name string     // no two items have the same
 }
 
 func (p *planner) plan(ctx context.Context, s *sql.Select) (*Query, error) {
@@ -264,7 +265,7 @@ func (st *statement) resolveItems() error {
 	return nil
 }
 
-// condition looks up the names of WHERE or HAVING; only the latter may have aggregates.
+// condition looks up the names of WHERE or HAVING. Only HAVING may have aggregates.
 func (st *statement) condition(e *expr.Expr, clause string) (*expr.Expr, error) {
 	if e == nil {
 		return nil, nil
@@ -305,13 +306,13 @@ func firstAggregate(e *expr.Expr) (found *expr.Expr) {
 	return found
 }
 
-// grouped says whether the statement has groups, and refuses what cannot be grouped.
+// grouped says whether the statement has groups.
 func (st *statement) grouped() (bool, error) {
 	if len(st.GroupBy) > 0 || st.Having != nil {
 		return true, nil
 	}
 	for _, it := range st.items {
-		if firstAggregate(it.expr) != nil || st.GroupAll && len(it.expr.Columns()) > 0 { // of constants it makes no groups
+		if firstAggregate(it.expr) != nil || st.GroupAll && len(it.expr.Columns()) > 0 { // ALL leaves constants out
 			return true, nil
 		}
 	}
@@ -326,7 +327,7 @@ func (st *statement) grouped() (bool, error) {
 // ordinal returns the item that an integer constant stands for.
 func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, error) {
 	n, ok := e.Value.(int64)
-	if e.Op != expr.OpConstant || !ok || e.Type.ID == expr.Decimal { // whose digits are an int64, too
+	if e.Op != expr.OpConstant || !ok || e.Type.ID == expr.Decimal { // a decimal's digits are an int64, too
 		return nil, false, nil
 	}
 	if n < 1 || n > int64(len(st.items)) {
@@ -335,7 +336,7 @@ func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, err
 	return st.items[n-1].expr, true, nil
 }
 
-// behind says whether a column stands behind an alias of its name: one of rows that are grouped by others.
+// behind says whether an alias comes before a column of the same name: where rows are grouped, but not by the column.
 func (st *statement) behind(column *expr.Expr) bool { return st.groups && !st.keys[column.Key()] }
 
 // orderExpr looks up an element of ORDER BY: a number, an alias, or an expression.
@@ -376,8 +377,8 @@ func (st *statement) orders() ([]sql.Order, error) {
 	return list, nil
 }
 
-// finish plans what comes after rows or groups: HAVING, the items, the order. of turns an expression into one
-// over the columns of q.rows.
+// finish plans what comes after rows or groups: HAVING, the items, the order. of turns an expression over the columns
+// of the source into an expression over the columns of q.rows.
 func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), having *expr.Expr) error {
 	var names []string
 	var exprs []*expr.Expr
@@ -441,7 +442,7 @@ func (q *Query) limit(s *sql.Select) error {
 	return err
 }
 
-// asRelation returns the statement as a part of the statement around it, or nil if it must run by itself.
+// asRelation returns the query as a part of the statement around it, or nil if the query must run by itself. P4.
 func (q *Query) asRelation() *relation {
 	if q.grouped || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 {
 		return nil
@@ -453,7 +454,9 @@ func (q *Query) asRelation() *relation {
 func (p *planner) distinct(ctx context.Context, st *statement) (*Query, error) {
 	inner := *st.Select
 	inner.Distinct, inner.OrderBy, inner.OrderAll, inner.Limit, inner.Offset = false, nil, nil, nil, nil
-	outer := &sql.Select{Text: st.Text, From: &sql.From{Query: &inner}, GroupAll: true, OrderAll: st.OrderAll, Limit: st.Limit, Offset: st.Offset}
+	outer := &sql.Select{
+		Text: st.Text, From: &sql.From{Query: &inner}, GroupAll: true, OrderAll: st.OrderAll, Limit: st.Limit, Offset: st.Offset,
+	}
 	for _, it := range st.items {
 		outer.Items = append(outer.Items, sql.Item{Expr: expr.Column(it.name), Name: it.name})
 	}

@@ -22,9 +22,11 @@ type projection struct {
 	columns []int         // of the input: the columns that having reads
 }
 
-// newProjection binds expressions to the columns of rows. Rows of files may hold dictionaries and views, which
-// are written out.
-func newProjection(rows *arrow.Schema, names []string, exprs []*expr.Expr, having *expr.Expr, ofFiles bool) (*projection, error) {
+// newProjection binds expressions to the columns of rows. having may be nil. ofFiles says that rows may
+// hold dictionaries and views, whose values are written out.
+func newProjection(rows *arrow.Schema, names []string, exprs []*expr.Expr, having *expr.Expr, ofFiles bool) (
+	*projection, error,
+) {
 	p := &projection{exprs: exprs, computePlan: &computePlan{}}
 	var err error
 	if having != nil {
@@ -100,7 +102,7 @@ type projector struct {
 	mem       memory.Allocator
 	evaluator *expr.Evaluator
 	condition *expr.Evaluator   // nil without HAVING
-	input     arrow.RecordBatch // the rows that HAVING leaves; nil when all are projected
+	input     arrow.RecordBatch // owned: the rows that HAVING leaves; nil when all of them are projected
 	at        int               // row of input to go on from
 }
 

@@ -16,8 +16,8 @@ import (
 
 // readerOption takes an argument of read_csv or read_parquet.
 type readerOption struct {
-	names   []string // the first is the usual one
-	parquet bool     // read_parquet has it too
+	names   []string // the usual name first
+	parquet bool     // read_parquet has the argument, too
 	set     func(*dataset.Options, sql.Option) error
 }
 
@@ -63,7 +63,7 @@ var readerOptions = []readerOption{
 		}
 		return nil
 	}},
-	{names: []string{"escape"}, set: func(*dataset.Options, sql.Option) error { return nil }}, // checkEscape looks at it
+	{names: []string{"escape"}, set: func(*dataset.Options, sql.Option) error { return nil }}, // see checkEscape
 	{names: []string{"skip"}, set: into(numberFrom(0), func(opt *dataset.Options) *int { return &opt.CSV.SkipLines })},
 	{names: []string{"sample_size"}, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
 	{names: []string{"auto_detect"}, set: only("true")},
@@ -117,7 +117,8 @@ func setReaderOption(opt *dataset.Options, function string, o sql.Option) error 
 	return errors.New("there is no option " + o.Name + nearest.Offer(o.Name, known) + "; there is " + strings.Join(known, ", "))
 }
 
-// checkEscape refuses an escape character: a quote within quotes is written twice.
+// checkEscape refuses an escape character other than the quote, which may be given behind it: a quote within quotes is
+// written twice.
 func checkEscape(opt *dataset.Options, o sql.Option) error {
 	if o.Name != "escape" {
 		return nil

@@ -23,7 +23,7 @@ type relation struct {
 	where  *expr.Expr    // over the source's columns; nil for all rows
 }
 
-// relationOf is a source as it is. A column without a name is named by its place: C0 is the first.
+// relationOf is the relation of all columns of a source. A column without a name is named by its place: C0 is the first.
 func relationOf(src scan.Source) *relation {
 	r := &relation{source: src}
 	fields := slices.Clone(src.Schema().Fields())
@@ -37,14 +37,14 @@ func relationOf(src scan.Source) *relation {
 	return r
 }
 
-// column returns what the column is that an expression names.
+// column returns the expression over the source's columns that a named column stands for.
 func (r *relation) column(e *expr.Expr) (*expr.Expr, error) {
 	i, err := expr.FindColumn(r.schema, e)
 	if err != nil {
 		return nil, err
 	}
 	x := *r.exprs[i]
-	if x.Op == expr.OpConstant && x.Value != nil { // another key than the same constant in the statement itself
+	if x.Op == expr.OpConstant && x.Value != nil { // its Key is another than that of the constant in the statement itself
 		c := x
 		x = expr.Expr{Op: expr.OpCast, Type: c.Type, Args: []*expr.Expr{&c}}
 	}
@@ -52,9 +52,11 @@ func (r *relation) column(e *expr.Expr) (*expr.Expr, error) {
 	return &x, nil
 }
 
-// resolve replaces the columns of an expression by what they are. A name that is no column may be an alias, and one
-// of a column for which behind is true, too, but not within an aggregate function. behind may be nil.
-func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func(*expr.Expr) bool) (*expr.Expr, error) {
+// resolve replaces the columns that an expression names by what they stand for. A name that is no column may be an
+// alias. So may the name of a column for which behind is true, but not within an aggregate function. behind may be nil.
+func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func(*expr.Expr) bool) (
+	*expr.Expr, error,
+) {
 	var failed error
 	x := e.Replace(func(x *expr.Expr) *expr.Expr {
 		switch {
@@ -121,7 +123,7 @@ func (p *planner) from(ctx context.Context, s *sql.Select) (*relation, error) {
 	return p.table(ctx, s, f)
 }
 
-// table opens a table by its name: the exact one, else one that differs in case alone.
+// table opens the table of a name, or else a table whose name differs in case alone.
 func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relation, error) {
 	var names []string
 	found := ""
@@ -149,8 +151,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 	return relationOf(src), nil
 }
 
-// derived plans a statement behind FROM. One without aggregates, an order or a limit becomes a part of
-// the statement around it; others run by themselves when their rows are asked for.
+// derived plans a statement behind FROM: as a part of the statement around it, or to run by itself. P4.
 func (p *planner) derived(ctx context.Context, s *sql.Select) (*relation, error) {
 	inner, err := p.plan(ctx, s)
 	if err != nil {

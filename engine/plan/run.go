@@ -17,12 +17,12 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Result streams the result of a statement. It is an array.RecordReader, to be used as an engine.Result is:
-// by one goroutine at a time, and released in the end.
+// Result streams the result of a statement. It is an array.RecordReader: one goroutine at a time uses
+// it, and releases it in the end.
 type Result struct {
 	array.RecordReader
-	groups *groupReader // nil of a statement without groups
-	text   string       // of the statement; "" where it has none
+	groups *groupReader // nil for a statement without groups
+	text   string       // of the statement; "" where the statement was made without a text
 	err    error        // of a panic in Next
 }
 
@@ -42,8 +42,8 @@ func (r *Result) Next() (more bool) {
 // Err returns what ended the query early. It is nil until Next has returned false.
 func (r *Result) Err() error { return spawn.InQuery(cmp.Or(r.err, r.RecordReader.Err()), r.text) }
 
-// Stats tells what the last aggregation did, which a limit may have ended early. It is zero until Next has returned
-// false, and of a statement without groups.
+// Stats tells what the last aggregation did, which a limit may have ended early. Stats are zero until Next has returned
+// false, and for a statement without groups.
 func (r *Result) Stats() engine.Stats {
 	if r.groups == nil {
 		return engine.Stats{}
@@ -84,7 +84,7 @@ func (q *Query) run(ctx context.Context) (*Result, error) {
 	return result, nil
 }
 
-// rowsOf starts to read the rows, which are ordered and limited afterwards.
+// rowsOf starts to read the rows of the result, before they are ordered and limited.
 func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader, error) {
 	if q.grouped {
 		groups, err := newGroupReader(ctx, q)
@@ -235,7 +235,7 @@ func (r *groupReader) take(next nextBatch) (arrow.RecordBatch, error) {
 	return next.batch, next.err
 }
 
-// answer makes groups of the first aggregation rows of the set that they answer.
+// answer turns groups of the first aggregation into rows of the grouping set that they answer.
 func (q *Query) answer(groups arrow.RecordBatch) arrow.RecordBatch {
 	keys := len(q.query.Keys) - 1 // the last is the number of the set
 	number := int32s(slices.Repeat([]int32{int32(q.answered)}, int(groups.NumRows())))
@@ -244,7 +244,7 @@ func (q *Query) answer(groups arrow.RecordBatch) arrow.RecordBatch {
 	return newBatch(q.rows, columns, groups.NumRows())
 }
 
-// groupsOfNothing returns the groups that there are without rows: one for each grouping set without keys.
+// groupsOfNothing returns the groups of a query that has read no row: one group for each grouping set without keys.
 func (q *Query) groupsOfNothing(ctx context.Context) (arrow.RecordBatch, error) {
 	var sets []int32
 	for i, present := range q.sets {

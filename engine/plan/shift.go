@@ -9,13 +9,14 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// shiftMax bounds the constants of sums that are made of others, so that no sum of fewer than 2^32 rows passes 64 bits.
+// shiftMax bounds the constant n in shift, so that no sum of fewer than 2^32 rows passes 64 bits.
 const shiftMax = 1 << 20
 
-// shift returns sum(c + n), of a column and a constant, as sum(c) + n * count(c): no row is computed, and several such
-// sums share one. It is nil of other aggregates, and where c + n could pass its type's bounds, which is an error.
+// shift returns sum(c + n), of a column and a constant, as sum(c) + n * count(c): nothing is computed for a row, and
+// several such sums share sum(c). It returns nil for other aggregates, and where c + n could pass its type's bounds,
+// which is an error.
 func (g *grouping) shift(x *expr.Expr) *expr.Expr {
-	if g.oneStep || g.overflow != query.OverflowError || x.Name != query.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
+	if g.opt.OneStep || g.opt.Overflow != query.OverflowError || x.Name != query.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
 		return nil
 	}
 	sum := x.Args[0]
@@ -42,7 +43,7 @@ func (g *grouping) shift(x *expr.Expr) *expr.Expr {
 	return expr.Call("+", of(query.Sum.String()), expr.Call("*", expr.Constant(n), of(query.Count.String())))
 }
 
-// shifts says whether every value of an integer column has a sum with a constant that its type holds.
+// shifts says whether sum, which adds n to a column of integers, fits its own type for every value of the column.
 func (g *grouping) shifts(column, sum *expr.Expr, n int64) bool {
 	schema := g.q.source.Schema()
 	at := schema.FieldIndices(column.Name)
@@ -68,7 +69,7 @@ func (g *grouping) shifts(column, sum *expr.Expr, n int64) bool {
 	return p.Arrow(0).ID() == arrow.INT64 || ok && low+n >= least && high+n <= most
 }
 
-// integerRange returns what an integer type of at most 32 bits holds.
+// integerRange returns the least and the greatest value of an integer type of at most 32 bits.
 func integerRange(dt arrow.DataType) (low, high int64, ok bool) {
 	if !arrow.IsInteger(dt.ID()) || dt.(arrow.FixedWidthDataType).BitWidth() > 32 {
 		return 0, 0, false

@@ -19,7 +19,7 @@ import (
 type stage struct {
 	what   string
 	source scan.Source  // of query
-	query  *query.Query // nil of a stage that does not aggregate
+	query  *query.Query // nil for a stage that does not aggregate
 }
 
 // arrange decides in how many steps the groups are made, and binds the last step. The rows are read once.
@@ -35,7 +35,7 @@ func (g *grouping) arrange(asked query.Query) error {
 	if _, err := rowdata.Bind(asked, g.q.source.Schema(), g.q.source.Stats().Columns); err != nil {
 		return g.bindError(asked, err)
 	}
-	if !g.oneStep {
+	if !g.opt.OneStep {
 		g.distinct = g.groupedFirst(asked)
 	}
 	if src := g.extremes(asked); src != nil {
@@ -74,7 +74,8 @@ func (g *grouping) arrange(asked query.Query) error {
 	return nil
 }
 
-// admitNothing lets the aggregates be NULL that are so of no rows: a grouping set without keys has a group even then.
+// admitNothing lets the aggregates that are NULL for no rows be NULL: a grouping set without keys has a group of no
+// rows.
 func (q *Query) admitNothing() error {
 	grouping := q.query
 	if grouping.Keys = nil; len(grouping.Aggregates) == 0 {
@@ -93,14 +94,14 @@ func (q *Query) admitNothing() error {
 	return nil
 }
 
-// then adds a stage whose result is the source of what follows.
+// then adds a stage. src, its result, is what the next step reads.
 func (q *Query) then(s stage, src scan.Source) {
 	q.stages = append(q.stages, s)
 	q.source = src
 }
 
-// split replaces an aggregation by one of all groups of its keys and of the columns in distinct, and returns the
-// one that merges those. ok is false where an aggregate cannot be merged.
+// split adds a first aggregation, by the keys of an aggregation and by the columns in distinct, and returns the
+// aggregation that merges its groups. ok is false, and nothing is added, where an aggregate cannot be merged.
 func (g *grouping) split(asked query.Query, distinct []string) (merge query.Query, ok bool, err error) {
 	first := asked
 	first.Keys, first.Aggregates = slices.Clone(asked.Keys), nil
@@ -109,7 +110,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 	for _, k := range asked.Keys {
 		merge.Keys = append(merge.Keys, query.Key{Column: k.ResultName(), Name: k.ResultName()})
 	}
-	apart := map[string]string{} // names of distinct columns in the groups
+	apart := map[string]string{} // by column in distinct: its name in the groups
 	for i, column := range distinct {
 		apart[column] = g.unique(fmt.Sprintf("distinct %d", i+1))
 		first.Keys = append(first.Keys, query.Key{Column: column, Name: apart[column]})
@@ -121,7 +122,8 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 	}
 	computed := map[string]*expr.Expr{}
 	count := func(name string) *expr.Expr { // of no groups, the sum of counts is NULL
-		return expr.Call("coalesce", &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{expr.Column(name)}, At: -1}, expr.Constant(int64(0)))
+		sum := &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{expr.Column(name)}, At: -1}
+		return expr.Call("coalesce", sum, expr.Constant(int64(0)))
 	}
 	for i, a := range asked.Aggregates {
 		name := a.ResultName()
@@ -132,7 +134,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 			if f == query.CountDistinct {
 				a.Func = query.Count
 			}
-			a.Distinct = f == query.List || f == query.StringAgg // whose values come in order
+			a.Distinct = f == query.List || f == query.StringAgg // their values come in order
 			a.Args = slices.Clone(a.Args)
 			for j := range a.Args {
 				a.Args[j] = apart[a.Args[j]]
@@ -160,20 +162,21 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 		g.computed[name] = x
 	}
 	q, src := g.q, g.q.source
-	q.then(stage{"groups to be merged", src, &first}, &streamed{name: "groups", schema: bound.Schema, run: func(ctx context.Context) (array.RecordReader, error) {
+	run := func(ctx context.Context) (array.RecordReader, error) {
 		var err error
 		if q.first, err = q.engine.Aggregate(ctx, src, first); err != nil || q.finest == nil {
 			return q.first, err
 		}
 		return tee(ctx, q.first, q.finest), nil
-	}})
+	}
+	q.then(stage{"groups to be merged", src, &first}, &streamed{name: "groups", schema: bound.Schema, run: run})
 	return merge, true, nil
 }
 
-// merging are the functions whose results of parts are their arguments for the whole.
+// merging are the functions whose result for the whole is the function of their results for the parts.
 var merging = []query.Func{query.Sum, query.Min, query.Max, query.BoolAnd, query.BoolOr, query.BitAnd, query.BitOr, query.BitXor}
 
-// narrow says whether sums of a column are far from their type's bounds, so that a mean may be computed of one.
+// narrow says whether sums of a column are far from their type's bounds, so that a mean may be computed of a sum.
 func (g *grouping) narrow(column string) bool {
 	const digitsMax = 18
 	at := g.q.source.Schema().FieldIndices(column)
@@ -181,7 +184,8 @@ func (g *grouping) narrow(column string) bool {
 		return false
 	}
 	switch dt := valueType(g.q.source.Schema().Field(at[0]).Type).(type) {
-	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Float32Type, *arrow.Float64Type:
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type,
+		*arrow.Float32Type, *arrow.Float64Type:
 		return true
 	case arrow.DecimalType:
 		return dt.GetPrecision() <= digitsMax
@@ -189,9 +193,9 @@ func (g *grouping) narrow(column string) bool {
 	return false
 }
 
-// splitSets makes groups of all keys first, where a set has all keys and aggregates merge. Rows
-// become few before they are multiplied, and that set is answered; it returns which one, or -1 where the groups
-// have other types than those that are merged.
+// splitSets makes groups of all keys first, where a grouping set has all keys and the aggregates merge. Rows become few
+// before they are multiplied, and the groups are the answer for the set with all keys. finest is the index of this set,
+// or -1 where the columns of the groups have other types than those of the merged groups.
 func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, ok bool) {
 	finest = slices.IndexFunc(g.sets, func(set []int) bool {
 		for k := range g.keys {
@@ -221,11 +225,10 @@ func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, 
 	return merge, finest, true
 }
 
-// groupedFirst returns the columns whose distinct values the aggregates with DISTINCT are of, where
-// groups of the keys and these columns can be made first: they take a tenth of the time that a set
-// for each group takes, and can be written to disk. It is nil where the values of other columns are
-// wanted, too, or where another aggregate cannot be put together of those groups as it would be of
-// rows.
+// groupedFirst returns the arguments of the aggregates with DISTINCT, where groups of the keys and of
+// these columns can be made first: such groups take a tenth of the time that a set of values for each
+// group takes, and can be written to disk. It returns nil where two such aggregates have other arguments,
+// or where another aggregate over the groups would not be what it is over the rows.
 func (g *grouping) groupedFirst(q query.Query) (distinct []string) {
 	if q.Deterministic {
 		return nil
@@ -250,7 +253,7 @@ func (g *grouping) groupedFirst(q query.Query) (distinct []string) {
 	return distinct
 }
 
-// expand makes the rows of all grouping sets of each row, but for a set that is answered already, if there is one.
+// expand makes a row for each grouping set of each row, except for the set answered; -1 makes rows for all sets.
 func (g *grouping) expand(asked query.Query, answered int) query.Query {
 	x := &expanded{wider: wider{Source: g.q.source}}
 	asked.Keys = slices.Clone(asked.Keys)
@@ -291,7 +294,7 @@ func rowsOptions(p *projection, eng *engine.Engine) engine.RowsOptions {
 	}
 }
 
-// unique returns a name that no column has: the given one, or one that is longer.
+// unique returns a name that no column has: the given name, longer where a column has it.
 func (g *grouping) unique(name string) string {
 	for g.names[name] {
 		name += " "

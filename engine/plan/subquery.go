@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// oneRow is what a statement without FROM reads: one row without columns that can be named.
+// oneRow is what a statement without FROM reads: one row, whose column cannot be named.
 func oneRow() scan.Source {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}, nil)
 	column := nulls(arrow.FixedWidthTypes.Boolean, 1)
@@ -19,28 +19,28 @@ func oneRow() scan.Source {
 	return scan.Batches(schema, []arrow.RecordBatch{array.NewRecordBatch(schema, []arrow.Array{column}, 1)})
 }
 
-// streamed is what a query returns, as a source: one split, which runs the query when it is opened and hands
-// its batches on as they come. P4.
+// streamed is the result of a query as a source: one split, which runs the query when the split is opened, and hands
+// the batches on as they come. P4.
 type streamed struct {
 	name   string
 	schema *arrow.Schema
 	run    func(context.Context) (array.RecordReader, error)
 
-	query *Query // of a derived table
-	made  []int  // by column: where the query returns it, or -1 where nobody asks for it; nil where all are made
+	query *Query // of a derived table; else nil
+	made  []int  // by column: its place in the query's result, or -1 where nobody asks for it; nil where all are made
 }
 
 // subquery is the source of a statement's result.
 func subquery(q *Query) *streamed {
-	return &streamed{name: "derived table", query: q, schema: q.Schema(), run: func(ctx context.Context) (array.RecordReader, error) {
-		return q.Run(ctx)
-	}}
+	run := func(ctx context.Context) (array.RecordReader, error) { return q.Run(ctx) }
+	return &streamed{name: "derived table", query: q, schema: q.Schema(), run: run}
 }
 
 // Schema implements scan.Source.
 func (s *streamed) Schema() *arrow.Schema { return s.schema }
 
-// Stats implements scan.Source. Once keeps others from reading for a forecast: each time runs the query.
+// Stats implements scan.Source. Once keeps the engine from reading some rows for a forecast: each reading runs the
+// query.
 func (s *streamed) Stats() scan.Stats { return scan.Stats{Rows: -1, Bytes: -1, Once: true} }
 
 // Splits implements scan.Source.
@@ -61,7 +61,7 @@ func (s *streamedSplit) Name() string     { return s.of.name }
 // Open implements scan.Split. The thread of the worker is the query's while the worker waits for it.
 func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
 	opt.EnsureDefaults()
-	columns := s.columns // of the query
+	columns := s.columns // places in the query's result
 	if s.of.made != nil {
 		columns = make([]int, len(s.columns))
 		for i, c := range s.columns {
