@@ -14,7 +14,7 @@ import (
 // uses it.
 type Collector struct{ reader *Reader }
 
-// NewCollector returns a collector of rows of a schema. done is that of New.
+// NewCollector returns a collector of rows of a schema. done is as in New.
 func NewCollector(ctx context.Context, schema *arrow.Schema, by By, opt Options, done func()) (*Collector, error) {
 	if len(by.Keys) == 0 {
 		return nil, fmt.Errorf("%w: a Collector needs a key", query.ErrQuery)
@@ -41,7 +41,8 @@ func (c *Collector) Add(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Sorted returns the rows in order, once all are added. The reader belongs to the collector, whose Release ends both.
+// Sorted returns the rows in order, once all of them are added. The reader belongs to the collector: Release of the
+// collector ends both.
 func (c *Collector) Sorted() *Reader { return c.reader }
 
 // Release gives everything back.

@@ -14,10 +14,10 @@
 //	  - O1 (order): a key's bytes compare as its value does: NaN is the greatest number, -0.0 equals
 //	    0.0, strings compare by bytes. NULL is behind all values unless the key says otherwise.
 //	  - O2 (stable): rows that are equal in all keys come in the order of the input.
-//	  - O3 (memory): what is held of rows and keys stays within Options.Bytes, but for one batch of the
-//	    input and one of the result; with a limit of n rows, also within about 2n of them.
+//	  - O3 (memory): the rows and keys that are held stay within Options.Bytes, but for one batch of the
+//	    input and one batch of the result; with a limit of n rows, they are also about 2n rows at most.
 //	  - O4 (nothing left): after Release, an error or the end there is no file, page or batch.
 //
-// A heap of single rows would hold a batch of the input for each of them; rows are kept by batches and
-// cut in bulk, and the n-th key so far turns away nearly all that come later.
+// A heap of single rows would hold a batch of the input for each row. So rows are kept by batches and
+// cut in bulk, and the n-th key so far turns away nearly all rows that come later.
 package order

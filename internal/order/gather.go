@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,72 +18,78 @@ import (
 // errTooLarge marks rows whose strings do not fit one array.
 var errTooLarge = errors.New("strings of more than 2^31-1 bytes do not fit one array")
 
-// gather returns the values of a column at the places that entries name, of arrays of one type.
-func gather(mem memory.Allocator, from []arrow.Array, at []entry) (arrow.Array, error) {
-	dt := from[0].DataType()
-	switch typed := dt.(type) {
-	case *arrow.NullType:
-		return array.NewNull(len(at)), nil
-	case *arrow.BooleanType:
-		return gatherFixed(mem, dt, from, at, gatherBits), nil
-	case *arrow.StringType, *arrow.BinaryType:
-		return gatherText[int32](mem, dt, from, at)
-	case *arrow.LargeStringType, *arrow.LargeBinaryType:
-		return gatherText[int64](mem, dt, from, at)
-	case *arrow.DictionaryType, arrow.ExtensionType:
-	case arrow.FixedWidthDataType:
-		switch typed.BitWidth() {
-		case 8:
-			return gatherFixed(mem, dt, from, at, gatherWords[uint8]), nil
-		case 16:
-			return gatherFixed(mem, dt, from, at, gatherWords[uint16]), nil
-		case 32:
-			return gatherFixed(mem, dt, from, at, gatherWords[uint32]), nil
-		case 64:
-			return gatherFixed(mem, dt, from, at, gatherWords[uint64]), nil
-		case 128:
-			return gatherFixed(mem, dt, from, at, gatherWords[[2]uint64]), nil
-		case 256:
-			return gatherFixed(mem, dt, from, at, gatherWords[[4]uint64]), nil
-		}
-	}
-	return gatherSlices(mem, from, at)
+// gathering makes an array of the values of one column that entries name.
+type gathering struct {
+	mem  memory.Allocator
+	from []arrow.Array // by batch of an entry, all of one type
+	at   []entry
 }
 
-// gatherSlices gathers values of any type, runs of neighbours at a time.
-func gatherSlices(mem memory.Allocator, from []arrow.Array, at []entry) (arrow.Array, error) {
-	if len(at) == 0 {
-		return array.NewSlice(from[0], 0, 0), nil
+// array returns the values in the order of the entries.
+func (g *gathering) array() (arrow.Array, error) {
+	switch dt := g.from[0].DataType().(type) {
+	case *arrow.NullType:
+		return array.NewNull(len(g.at)), nil
+	case *arrow.BooleanType:
+		return g.fixed(1, gatherBits), nil
+	case *arrow.StringType, *arrow.BinaryType:
+		return gatherText[int32](g)
+	case *arrow.LargeStringType, *arrow.LargeBinaryType:
+		return gatherText[int64](g)
+	case *arrow.DictionaryType, arrow.ExtensionType:
+	case arrow.FixedWidthDataType:
+		switch width := dt.BitWidth(); width {
+		case 8:
+			return g.fixed(width, gatherWords[uint8]), nil
+		case 16:
+			return g.fixed(width, gatherWords[uint16]), nil
+		case 32:
+			return g.fixed(width, gatherWords[uint32]), nil
+		case 64:
+			return g.fixed(width, gatherWords[uint64]), nil
+		case 128:
+			return g.fixed(width, gatherWords[[2]uint64]), nil
+		case 256:
+			return g.fixed(width, gatherWords[[4]uint64]), nil
+		}
 	}
-	var slices []arrow.Array
+	return g.slices()
+}
+
+// slices gathers values of any type, runs of neighbours at a time.
+func (g *gathering) slices() (arrow.Array, error) {
+	if len(g.at) == 0 {
+		return array.NewSlice(g.from[0], 0, 0), nil
+	}
+	var parts []arrow.Array
 	defer func() {
-		for _, s := range slices {
+		for _, s := range parts {
 			s.Release()
 		}
 	}()
-	for i := 0; i < len(at); {
-		n := 1
-		for i+n < len(at) && at[i+n].batch == at[i].batch && at[i+n].row == at[i].row+uint32(n) {
+	for at := g.at; len(at) > 0; {
+		first, n := at[0], 1
+		for n < len(at) && at[n].batch == first.batch && at[n].row == first.row+uint32(n) {
 			n++
 		}
-		slices = append(slices, array.NewSlice(from[at[i].batch], int64(at[i].row), int64(at[i].row)+int64(n)))
-		i += n
+		parts = append(parts, array.NewSlice(g.from[first.batch], int64(first.row), int64(first.row)+int64(n)))
+		at = at[n:]
 	}
-	return array.Concatenate(slices, mem)
+	return array.Concatenate(parts, g.mem)
 }
 
-// gatherFixed makes an array of values of one width.
-func gatherFixed(mem memory.Allocator, dt arrow.DataType, from []arrow.Array, at []entry, fill func(out []byte, from []arrow.Array, at []entry)) arrow.Array {
-	values := newBuffer(mem, (dt.(arrow.FixedWidthDataType).BitWidth()*len(at)+7)/8)
-	fill(values.Bytes(), from, at)
-	return makeArray(mem, dt, from, at, values)
+// fixed gathers values of so many bits each by a function that writes them to out.
+func (g *gathering) fixed(bits int, fill func(g *gathering, out []byte)) arrow.Array {
+	values := newBuffer(g.mem, (bits*len(g.at)+7)/8)
+	fill(g, values.Bytes())
+	return g.finish(values)
 }
 
-// makeArray puts validity before the buffers of an array, which it takes over.
-func makeArray(mem memory.Allocator, dt arrow.DataType, from []arrow.Array, at []entry, buffers ...*memory.Buffer) arrow.Array {
-	valid, nulls := gatherValid(mem, from, at)
+// finish makes an array of buffers, which it takes over, and of the validity of the values.
+func (g *gathering) finish(buffers ...*memory.Buffer) arrow.Array {
+	valid, nulls := g.valid()
 	buffers = append([]*memory.Buffer{valid}, buffers...)
-	data := array.NewData(dt, len(at), buffers, nil, nulls, 0)
+	data := array.NewData(g.from[0].DataType(), len(g.at), buffers, nil, nulls, 0)
 	defer data.Release()
 	for _, b := range buffers {
 		if b != nil {
@@ -98,21 +105,16 @@ func newBuffer(mem memory.Allocator, n int) *memory.Buffer {
 	return b
 }
 
-// gatherValid returns the bits of the values that are not NULL, nil where all are not.
-func gatherValid(mem memory.Allocator, from []arrow.Array, at []entry) (*memory.Buffer, int) {
-	some := false
-	for _, a := range from {
-		some = some || a.NullN() > 0
-	}
-	if !some {
+// valid returns the bits of the values that are not NULL, and the number of NULLs; no bits where there are none.
+func (g *gathering) valid() (valid *memory.Buffer, nulls int) {
+	if !slices.ContainsFunc(g.from, func(a arrow.Array) bool { return a.NullN() > 0 }) {
 		return nil, 0
 	}
-	valid := newBuffer(mem, int(bitutil.BytesForBits(int64(len(at)))))
+	valid = newBuffer(g.mem, int(bitutil.BytesForBits(int64(len(g.at)))))
 	bits := valid.Bytes()
 	clear(bits)
-	nulls := 0
-	for i := range at {
-		if from[at[i].batch].IsNull(int(at[i].row)) {
+	for i, e := range g.at {
+		if g.from[e.batch].IsNull(int(e.row)) {
 			nulls++
 		} else {
 			bitutil.SetBit(bits, i)
@@ -121,21 +123,21 @@ func gatherValid(mem memory.Allocator, from []arrow.Array, at []entry) (*memory.
 	return valid, nulls
 }
 
-func gatherWords[T uint8 | uint16 | uint32 | uint64 | [2]uint64 | [4]uint64](out []byte, from []arrow.Array, at []entry) {
-	words := make([][]T, len(from))
-	for i, a := range from {
+func gatherWords[T uint8 | uint16 | uint32 | uint64 | [2]uint64 | [4]uint64](g *gathering, out []byte) {
+	words := make([][]T, len(g.from))
+	for i, a := range g.from {
 		words[i] = valuesOf[T](a)
 	}
-	to := rowdata.View[T](out)
+	at, to := g.at, rowdata.View[T](out)
 	for i := range at {
 		to[i] = words[at[i].batch][at[i].row]
 	}
 }
 
-func gatherBits(out []byte, from []arrow.Array, at []entry) {
+func gatherBits(g *gathering, out []byte) {
 	clear(out)
-	for i := range at {
-		if from[at[i].batch].(*array.Boolean).Value(int(at[i].row)) {
+	for i, e := range g.at {
+		if g.from[e.batch].(*array.Boolean).Value(int(e.row)) {
 			bitutil.SetBit(out, i)
 		}
 	}
@@ -148,9 +150,9 @@ type texts[T int32 | int64] struct {
 }
 
 // gatherText gathers strings and binaries with offsets.
-func gatherText[T int32 | int64](mem memory.Allocator, dt arrow.DataType, from []arrow.Array, at []entry) (arrow.Array, error) {
-	sources := make([]texts[T], len(from))
-	for i, a := range from {
+func gatherText[T int32 | int64](g *gathering) (arrow.Array, error) {
+	sources := make([]texts[T], len(g.from))
+	for i, a := range g.from {
 		buffers := a.Data().Buffers()
 		if buffers[1] != nil && buffers[1].Len() > 0 {
 			sources[i].offsets = rowdata.View[T](buffers[1].Bytes())[a.Data().Offset():]
@@ -159,8 +161,8 @@ func gatherText[T int32 | int64](mem memory.Allocator, dt arrow.DataType, from [
 			sources[i].bytes = buffers[2].Bytes()
 		}
 	}
-	total := int64(0)
-	offsets := newBuffer(mem, int(unsafe.Sizeof(T(0)))*(len(at)+1))
+	at, total := g.at, int64(0)
+	offsets := newBuffer(g.mem, int(unsafe.Sizeof(T(0)))*(len(at)+1))
 	ends := rowdata.View[T](offsets.Bytes())
 	ends[0] = 0
 	for i := range at {
@@ -172,11 +174,11 @@ func gatherText[T int32 | int64](mem memory.Allocator, dt arrow.DataType, from [
 		offsets.Release()
 		return nil, fmt.Errorf("%w: %d rows have %d", errTooLarge, len(at), total)
 	}
-	text := newBuffer(mem, int(total))
+	text := newBuffer(g.mem, int(total))
 	out := text.Bytes()
 	for i := range at {
 		s := &sources[at[i].batch]
 		copy(out[ends[i]:], s.bytes[s.offsets[at[i].row]:s.offsets[at[i].row+1]])
 	}
-	return makeArray(mem, dt, from, at, offsets, text), nil
+	return g.finish(offsets, text), nil
 }

@@ -34,16 +34,16 @@ type entry struct {
 	row   uint32
 }
 
-// headBytes is how much of a key an entry holds.
+// headBytes is how many bytes of a key an entry holds.
 const headBytes = 16
 
-// entryBytes is the memory of an entry, and that of its copy while entries are merged.
+// entryBytes is the memory of an entry and of its copy while entries are sorted.
 const entryBytes = 2 * 24
 
-// longKeys are the keys of a batch's rows, where some do not fit their entries.
+// longKeys are the keys of a batch's rows, where some keys do not fit their entries.
 type longKeys struct {
-	bytes []byte
-	ends  []int // of each row's key; nil where all fit
+	bytes []byte // of all keys, one behind the other
+	ends  []int  // by row: the end of its key; nil where all keys fit their entries
 }
 
 func (k *longKeys) at(row uint32) []byte {
@@ -74,7 +74,7 @@ func newKeyEncoder(schema *arrow.Schema, keys []Key) *keyEncoder {
 	return &keyEncoder{keys: keys, short: width <= headBytes}
 }
 
-// widthOf returns the bytes of an encoded value, too many for an entry where they vary.
+// widthOf returns the bytes of an encoded value: more than an entry has where they vary.
 func widthOf(dt arrow.DataType) int {
 	switch dt := dt.(type) {
 	case *arrow.NullType:
@@ -124,7 +124,7 @@ func headOf(key []byte) [2]uint64 {
 	return [2]uint64{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
 }
 
-// compareHeads compares what entries hold of two keys.
+// compareHeads compares the first bytes of two keys, which their entries hold.
 func compareHeads(a, b *entry) int {
 	if a.head[0] != b.head[0] {
 		return cmp.Compare(a.head[0], b.head[0])
@@ -132,7 +132,7 @@ func compareHeads(a, b *entry) int {
 	return cmp.Compare(a.head[1], b.head[1])
 }
 
-// compareLong compares two keys of which the heads are equal.
+// compareLong compares two keys whose heads are equal.
 func compareLong(a, b []byte) int {
 	if len(a) <= headBytes || len(b) <= headBytes {
 		return 0
@@ -145,8 +145,8 @@ type keyColumn struct {
 	value      appender
 	nulls      arrow.Array // nil where the batch has none
 	marked     bool        // a byte says whether a value is NULL
-	null, some byte        // that byte
-	invert     bool
+	null, some byte        // that byte, of NULL and of a value
+	invert     bool        // the order is descending
 }
 
 func newKeyColumn(values arrow.Array, k Key, nullable bool) keyColumn {

@@ -11,20 +11,20 @@ type cursor struct {
 	reader  *runReader
 	batch   arrow.RecordBatch // nil at the end
 	entries []entry           // of the batch
-	long    longKeys
-	row     int
-	number  int // of the run: breaks ties. O2.
-	source  int // of the batch among those that are gathered from; -1 when it is not
+	long    longKeys          // of the batch
+	row     int               // of the batch: the next row
+	number  int               // of the run: breaks ties. O2.
+	source  int               // place of the batch in merger.sources; -1 where it is not there
 }
 
 // merger merges runs.
 type merger struct {
 	sort    *sorter
 	cursors []*cursor // a heap, the least row in front
-	all     []*cursor // also those at their end
+	all     []*cursor // with the cursors that are at their end
 
-	sources []arrow.RecordBatch // that rows are gathered from
-	at      []entry             // rows: batches are those of sources
+	sources []arrow.RecordBatch // owned; the batches that at refers to
+	at      []entry             // rows of sources, to be gathered
 }
 
 func (s *sorter) newMerger(runs []*run) (*merger, error) {
@@ -93,7 +93,7 @@ func (m *merger) sink(i int) {
 	}
 }
 
-// next returns the next rows, at most so many, or none at the end.
+// next returns the next rows, at most the given number, or none at the end.
 func (m *merger) next(rows int) ([]arrow.RecordBatch, error) {
 	defer m.dropSources()
 	for len(m.at) < rows && len(m.cursors) > 0 {
@@ -143,7 +143,7 @@ func (m *merger) close() {
 	m.all, m.cursors = nil, nil
 }
 
-// copyTo writes the rows that matter to a run.
+// copyTo writes the first rows to a run, as many as the sort wants.
 func (m *merger) copyTo(ctx context.Context, w *runWriter) error {
 	s := m.sort
 	for left := s.wanted; left > 0; {

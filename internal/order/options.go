@@ -18,20 +18,21 @@ import (
 
 // Options say what a sort may use. The zero value is usable.
 type Options struct {
-	// Bytes is how much a sort holds of rows and keys before it writes them to disk, 1 MiB at least.
+	// Bytes is how many bytes of rows and keys a sort holds before it writes them to disk, 1 MiB at least.
 	// The default is 256 MiB.
 	Bytes int64
 
-	// Memory is that of pages on their way to and from the disk. The default is a sort's own.
+	// Memory is the memory of pages on their way to and from the disk. The default is a Memory of Bytes for each sort.
 	Memory *mem.Memory
 
-	// Temp takes what does not fit. The default is os.TempDir(), without a limit.
+	// Temp takes the rows that do not fit. The default is os.TempDir(), without a limit.
 	Temp *store.Temp
 
 	// Threads is how many goroutines a sort uses at most. The default is runtime.GOMAXPROCS(0).
 	Threads int
 
-	// Units, when set, are shared with others: each goroutine holds one while it computes.
+	// Units, when set, are the threads that sorts and queries share: each goroutine holds a unit while it computes. The
+	// default, nil, has no limit.
 	Units *semaphore.Weighted
 
 	// BatchRows is how many rows a batch of the result has at most. The default is 32,768.
@@ -41,10 +42,10 @@ type Options struct {
 	Allocator memory.Allocator
 
 	// RunAllocator takes the memory of batches of runs, of which no more are read at a time than Bytes has room for.
-	// It must not fail: the library that reads them makes of that a corrupt run. The default is Allocator.
+	// It must not fail: to the library that reads the batches, a failure is a corrupt run. The default is Allocator.
 	RunAllocator memory.Allocator
 
-	// Purpose is what errors say that rows are ordered for. The default is "order by".
+	// Purpose begins the errors: it says what rows are ordered for. The default is "order by".
 	Purpose string
 }
 

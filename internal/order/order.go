@@ -10,17 +10,17 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// By says in which order rows come, and which of them. The zero value takes all rows as they come.
+// By says which rows come, and in which order. The zero value takes all rows as they come.
 type By struct {
-	// Keys are the columns to order by, the one that decides first in front. Rows that are equal in all
-	// keep the order of the input, as all do where there are no keys.
+	// Keys are the columns to order by; the column that decides first stands in front. Rows that are equal
+	// in all keys keep the order of the input, as all rows do where there are no keys.
 	Keys []Key
 
 	// Limit is the most rows to return, if Limited is set.
 	Limit   int64
 	Limited bool
 
-	// Offset is how many rows to leave out before the first that is returned.
+	// Offset is how many rows to leave out before the first row that is returned.
 	Offset int64
 }
 
@@ -31,7 +31,7 @@ type Key struct {
 	NullsFirst bool // NULLs before all values; else behind them, whatever the direction
 }
 
-// Validate reports what does not suit rows of the schema. Its errors are query.ErrQuery.
+// Validate reports every field that does not suit rows of the schema. Its errors are query.ErrQuery.
 func (b By) Validate(schema *arrow.Schema) error {
 	var errs []error
 	if b.Limited && b.Limit < 0 {

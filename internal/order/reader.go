@@ -24,14 +24,14 @@ type Reader struct {
 	input array.RecordReader // nil once it is read, and for the rows of a Collector
 	by    By
 	sort  *sorter
-	done  func()
-	ended bool // done has been called
+	done  func() // of New; called once, by end
+	ended bool   // end has been called
 
 	more    func() ([]arrow.RecordBatch, error) // returns the next rows, or none at the end; nil before the first call
 	merger  *merger                             // nil where no run was written
-	at      int                                 // of the sorter's entries
-	skip    int64                               // rows
-	left    int64                               // rows to return
+	at      int                                 // place in the sorter's entries, where no run was written
+	skip    int64                               // rows still to be left out
+	left    int64                               // rows still to be returned
 	pending []arrow.RecordBatch                 // of more
 }
 
@@ -58,7 +58,7 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 		done = func() {}
 	}
 	r := &Reader{ctx: ctx, by: by, done: done, skip: by.Offset, left: math.MaxInt64}
-	r.Init(schema, r.next, func() { _ = r.end() }) // whose error the caller has given up
+	r.Init(schema, r.next, func() { _ = r.end() }) // after the last Release nobody asks for the error
 	if by.Limited {
 		r.left = by.Limit
 	}
@@ -131,7 +131,7 @@ func (r *Reader) take(batch arrow.RecordBatch) arrow.RecordBatch {
 	return recordreader.Slice(batch, from, to)
 }
 
-// start reads the input, unless its order will do, and decides where rows come from.
+// start reads the input, unless there are no keys, and decides where rows come from.
 func (r *Reader) start() error {
 	if len(r.by.Keys) == 0 {
 		r.more = r.nextInput

@@ -21,7 +21,7 @@ type run struct {
 	batchMax int64 // bytes of the largest batch
 }
 
-// pageLayout is that of the pages of a run.
+// pageLayout is the layout of the pages of a run.
 var pageLayout = rowdata.RowLayout{Stride: 1}
 
 // runPageWords is how large the pages of a run are: 64 KiB.
@@ -32,7 +32,7 @@ type runWriter struct {
 	run     *run
 	memory  rowdata.Memory
 	page    *rowdata.Page // nil before the first byte of a page
-	at      int           // bytes of it
+	at      int           // bytes of the page that are written
 	batches *ipc.Writer
 	err     error // of the store
 }

@@ -7,15 +7,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// sieve finds the rows that may come before a bound without making their keys, which are ten times the work: column by
-// column, as far as values are words, and of each column for the rows that are equal in those before it.
+// sieve finds the rows that may come before a bound without making their keys, which is ten times the work: column by
+// column, as far as values are words. Of each column it looks at the rows that are equal to the bound in all columns
+// before it.
 type sieve struct {
 	keys  []Key
-	words []uint64 // of a column
-	sides []side   // of rows
+	words []uint64 // by row: of the column that is looked at
+	sides []side   // by row
 }
 
-// side says where a row is, by the columns that were looked at.
+// side says where a row is, seen from the bound, by the columns that were looked at.
 type side uint8
 
 const (
@@ -24,13 +25,13 @@ const (
 	behind
 )
 
-// boundValue is what the bound has in a column.
+// boundValue is the bound's value in a column.
 type boundValue struct {
-	word uint64
+	word uint64 // of orderedWords
 	null bool
 }
 
-// valuesOf returns what a row has in the first columns, as far as their values are words.
+// valuesOf returns the values of a row in the first columns, as far as these are words.
 func (s *sieve) valuesOf(batch arrow.RecordBatch, row int) (values []boundValue) {
 	for _, k := range s.keys {
 		value := array.NewSlice(batch.Column(k.Column), int64(row), int64(row)+1)
@@ -46,7 +47,7 @@ func (s *sieve) valuesOf(batch arrow.RecordBatch, row int) (values []boundValue)
 	return values
 }
 
-// rows appends the rows that may come before the bound. decided says that all of them do.
+// rows appends the rows that may come before the bound. decided says that all of these rows do.
 func (s *sieve) rows(entries []entry, batch arrow.RecordBatch, b *bound) (_ []entry, decided bool) {
 	n := int(batch.NumRows())
 	if len(s.words) < n {
@@ -64,7 +65,7 @@ func (s *sieve) rows(entries []entry, batch arrow.RecordBatch, b *bound) (_ []en
 	}
 	decided = left == 0 || len(b.values) == len(s.keys)
 	for row, where := range sides {
-		if where == before || where == level && !decided { // a row with the same key comes behind the one that has set it. O2.
+		if where == before || where == level && !decided { // a row with the bound's key comes behind the bound's row. O2.
 			entries = append(entries, entry{row: uint32(row)})
 		}
 	}
@@ -77,7 +78,7 @@ func (s *sieve) look(sides []side, column arrow.Array, bound boundValue, k Key) 
 	if k.Descending {
 		flip = math.MaxUint64
 	}
-	nulls, others := before, behind // of rows, against a value and against NULL
+	nulls, others := before, behind // sides of a NULL beside a value, and of a value beside NULL
 	if !k.NullsFirst {
 		nulls, others = others, nulls
 	}

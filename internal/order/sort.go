@@ -51,7 +51,7 @@ type sorting struct {
 	long []longKeys // nil where all keys fit their entries
 }
 
-// fewRows are sorted by comparing them.
+// fewRows is the most entries that are sorted by comparing them.
 const fewRows = 64
 
 // sortEntries puts entries, which are in the order of their places, in the order of their keys.
@@ -67,7 +67,7 @@ func sortEntries(ctx context.Context, w workers, entries []entry, long []longKey
 	})
 }
 
-// sort sorts entries, with as many for scratch.
+// sort sorts entries. scratch is as long.
 func (s *sorting) sort(entries, scratch []entry) error {
 	if len(entries) <= fewRows {
 		return s.compareAll(entries)
@@ -87,8 +87,8 @@ func (s *sorting) sort(entries, scratch []entry) error {
 	return nil
 }
 
-// scatter orders entries by the first byte in which their heads differ. It returns where the entries of each
-// value of that byte start; none of them differ in a byte before it. There is no such byte if heads are equal.
+// scatter orders entries by the first byte in which their heads differ. It returns where the entries of each value of
+// that byte start. ok is false where all heads are equal.
 func (s *sorting) scatter(entries, scratch []entry) (starts [257]int, ok bool) {
 	var differ [2]uint64
 	for i := range entries {
@@ -119,7 +119,7 @@ func (s *sorting) scatter(entries, scratch []entry) (starts [257]int, ok bool) {
 	return starts, true
 }
 
-// compareAll sorts entries by comparing what keys have in common heads or beyond.
+// compareAll sorts entries by comparing their keys.
 func (s *sorting) compareAll(entries []entry) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
@@ -143,15 +143,14 @@ func (s *sorting) compare(a, b *entry) int {
 	return cmp.Compare(a.row, b.row)
 }
 
-// bound is a key that rows must be before to matter.
+// bound is the key of the last row that a limit admits so far: later rows come before it or do not matter.
 type bound struct {
 	head   [2]uint64
-	key    []byte       // of a long key
-	values []boundValue // of the first columns, as far as their values are words
+	key    []byte       // the whole key; nil where all keys fit their entries
+	values []boundValue // in the first columns, as far as their values are words
 }
 
-// admits says whether a row comes before the bound. A row with the same key comes behind the one that
-// has set it. O2.
+// admits says whether a row comes before the bound. A row with the bound's key comes behind the bound's row. O2.
 func (b *bound) admits(e *entry, long *longKeys) bool {
 	if c := compareHeads(e, &entry{head: b.head}); c != 0 || long.ends == nil {
 		return c < 0

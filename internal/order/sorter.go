@@ -15,22 +15,22 @@ import (
 // sorter holds rows until they are in order.
 type sorter struct {
 	opt     Options
-	schema  *arrow.Schema
-	wanted  int64 // of the first rows
+	schema  *arrow.Schema // of the rows
+	wanted  int64         // how many of the first rows matter
 	encoder *keyEncoder
 	workers workers
 
-	batches []arrow.RecordBatch
-	long    []longKeys // of batches
-	entries []entry    // of all their rows
-	held    int64      // bytes
-	bound   *bound     // what rows must be before; nil until wanted rows are
-	sieve   sieve      // of the bound
-	looked  []entry    // of the batch that is held against the bound
+	batches []arrow.RecordBatch // owned: the rows that are held
+	long    []longKeys          // by batch
+	entries []entry             // of all rows of batches
+	held    int64               // bytes of batches, long and entries
+	bound   *bound              // rows behind it do not matter; nil until as many rows are held as are wanted
+	sieve   sieve               // of the bound
+	looked  []entry             // scratch: of the batch that is compared with the bound
 
-	rows  int64 // seen that were worth holding
-	bytes int64 // of them
-	store *store.Store
+	rows  int64        // that were held at some time
+	bytes int64        // of these rows, their keys and their entries
+	store *store.Store // of runs; nil before the first run
 	runs  []*run
 	stats Stats
 }
@@ -38,13 +38,13 @@ type sorter struct {
 // Stats tells what a sort did.
 type Stats struct {
 	Rows          int64 // of the input
-	Runs          int   // written to disk, those of merges included
+	Runs          int   // written to disk, by merges too
 	SpilledStored int64 // written to disk
 }
 
 const (
-	// cutRowsMin is how many rows are held beyond those wanted before they are cut: sorting fewer at a time
-	// costs more than holding them.
+	// cutRowsMin is how many rows are held beyond the wanted rows before they are cut: sorting fewer rows
+	// at a time costs more than holding them.
 	cutRowsMin = 1 << 13
 
 	// cutBatchesMax is how many batches are held before they are cut, however few rows they have.
@@ -57,7 +57,7 @@ func (s *sorter) add(ctx context.Context, batch arrow.RecordBatch) error {
 	for from, rows := int64(0), batch.NumRows(); from < rows; {
 		to := rows
 		if first := max(s.wanted, cutRowsMin); s.bound == nil && first < rows/4 {
-			to = min(from+2*first, rows) // of which one sort makes the bound that the others must be before
+			to = min(from+2*first, rows) // a sort of these rows makes the bound for the rows behind them
 		}
 		part := batch.NewSlice(from, to)
 		err := s.addPart(ctx, part)
@@ -145,7 +145,7 @@ func (s *sorter) hold(batch arrow.RecordBatch) {
 	s.bytes += size
 }
 
-// sort puts the entries in order, and leaves those that matter.
+// sort puts the entries in order, and leaves out entries that do not matter.
 func (s *sorter) sort(ctx context.Context) error {
 	long := s.long
 	if s.encoder.short {
@@ -192,7 +192,7 @@ func (s *sorter) gatherAll(ctx context.Context) (all []arrow.RecordBatch, err er
 	return all, nil
 }
 
-// eachBatch hands the rows of all entries over in batches of at most so many rows.
+// eachBatch hands over the rows of all entries in batches of at most the given number of rows.
 func (s *sorter) eachBatch(ctx context.Context, rows int, f func([]arrow.RecordBatch) error) error {
 	for part := range slices.Chunk(s.entries, rows) {
 		if ctx.Err() != nil {
@@ -221,11 +221,11 @@ func (s *sorter) gather(from []arrow.RecordBatch, at []entry) ([]arrow.RecordBat
 		}
 	}()
 	err := s.workers.each(context.Background(), len(columns), func(i int) (err error) {
-		arrays := make([]arrow.Array, len(from))
+		g := gathering{s.opt.Allocator, make([]arrow.Array, len(from)), at}
 		for j, b := range from {
-			arrays[j] = b.Column(i)
+			g.from[j] = b.Column(i)
 		}
-		columns[i], err = gather(s.opt.Allocator, arrays, at)
+		columns[i], err = g.array()
 		return err
 	})
 	if errors.Is(err, errTooLarge) && len(at) > 1 {
@@ -246,16 +246,16 @@ func (s *sorter) gather(from []arrow.RecordBatch, at []entry) ([]arrow.RecordBat
 	return []arrow.RecordBatch{array.NewRecordBatch(s.schema, columns, int64(len(at)))}, nil
 }
 
-// batchBytes bounds a batch of the result, and one of a run, by the budget.
+// batchBytes bounds the bytes of a batch of a run.
 func (s *sorter) batchBytes() int64 { return min(max(s.opt.Bytes/64, 16<<10), 1<<20) }
 
-// rowsOf returns how many rows have about so many bytes.
+// rowsOf returns how many rows have about the given number of bytes: one at least, a batch at most.
 func (s *sorter) rowsOf(bytes int64) int {
 	perRow := max(s.bytes/max(s.rows, 1)-entryBytes, 1)
 	return int(min(max(bytes/perRow, 1), int64(s.opt.BatchRows)))
 }
 
-// batchRows is how many rows a batch of the result has.
+// batchRows is how many rows a batch of the result has at most.
 func (s *sorter) batchRows() int { return s.rowsOf(s.opt.Bytes / 8) }
 
 // spill writes the rows that are held to a run.
@@ -283,7 +283,9 @@ func (s *sorter) spill(ctx context.Context) error {
 
 func (s *sorter) newRun() *runWriter {
 	if s.store == nil {
-		s.store = store.NewStore(store.StoreOptions{Memory: s.opt.Memory, Temp: s.opt.Temp, Rows: &pageLayout, States: &pageLayout, Writers: 1})
+		s.store = store.NewStore(store.StoreOptions{
+			Memory: s.opt.Memory, Temp: s.opt.Temp, Rows: &pageLayout, States: &pageLayout, Writers: 1,
+		})
 	}
 	return newRunWriter(s.store, s.opt.Memory, s.schema, s.opt.RunAllocator)
 }
@@ -343,7 +345,7 @@ func (s *sorter) mergeToRun(ctx context.Context, runs []*run) (*run, error) {
 	return s.endRun(w)
 }
 
-// drop gives the rows that are held back.
+// drop gives back the rows that are held.
 func (s *sorter) drop() {
 	releaseAll(s.batches)
 	clear(s.batches)

@@ -14,9 +14,9 @@ func Take(mem memory.Allocator, column arrow.Array, rows []int64) (arrow.Array, 
 	}
 	dictionary, ok := column.(*array.Dictionary)
 	if !ok {
-		return gather(mem, []arrow.Array{column}, at)
+		return (&gathering{mem, []arrow.Array{column}, at}).array()
 	}
-	indexes, err := gather(mem, []arrow.Array{dictionary.Indices()}, at)
+	indexes, err := (&gathering{mem, []arrow.Array{dictionary.Indices()}, at}).array()
 	if err != nil {
 		return nil, err
 	}
