@@ -16,18 +16,21 @@ import (
 
 // columnReader turns one column of the record batches into words, a tile at a time.
 type columnReader struct {
-	col    *rowdata.Column
-	arr    arrow.Array
-	data   arrow.ArrayData
-	nulls  bool           // the batch's column has some
-	typ    arrow.DataType // of the batch's values; that of a decimal may be narrower than the schema's
-	views  bool           // the batch's column is views of strings, where the schema has none
-	dict   *dictionary    // when the batch's column is dictionary-encoded
-	words  []uint64       // of the tile, when they cannot be shared with the batch
-	valids []uint8
-	index  []uint32
+	col      *rowdata.Column
+	interner *Interner // nil but for a key column that is interned
 
-	interner *Interner // of a key column that is interned
+	// Of the batch.
+	arr   arrow.Array
+	data  arrow.ArrayData
+	nulls bool           // arr has NULLs
+	typ   arrow.DataType // of the values; of a decimal it may be narrower than the schema's
+	views bool           // arr is views of strings, where the schema has strings
+	dict  *dictionary    // nil where arr has no dictionary
+
+	// Scratch, of the tile.
+	words  []uint64 // where words cannot be shared with the batch
+	valids []uint8
+	index  []uint32 // into dict
 }
 
 // reset turns the reader to a batch's column.
@@ -81,7 +84,7 @@ func (r *columnReader) valid(from, n int) ([]uint8, error) {
 	return r.valids, nil
 }
 
-// expandBits writes bits of a bitmap, from a bit on, as bytes 1 and 0, and reports whether all
+// expandBits writes bits of a bitmap, from a bit on, as bytes 1 and 0, and reports whether all bits
 // are set.
 func expandBits(out []uint8, bitmap []byte, from int) bool {
 	i, unset := 0, byte(0)
@@ -109,7 +112,7 @@ func expandBits(out []uint8, bitmap []byte, from int) bool {
 }
 
 // natural returns the words of n rows from a row on, in the kind's natural encoding. They may be
-// the batch's own memory. The words of a NULL are arbitrary, but refer to nothing.
+// the batch's own memory. The words of a NULL are arbitrary, but refer to no memory.
 func (r *columnReader) natural(from, n int) ([]uint64, error) {
 	words := n * r.col.Kind.Words()
 	if n == 0 {
@@ -188,7 +191,7 @@ func (r *columnReader) fixed(from, n int) ([]uint64, error) {
 	return r.words, nil
 }
 
-// narrowDecimals writes decimals of at most 18 digits, whose high word is the sign of the low.
+// narrowDecimals writes decimals of at most 18 digits: their high word is the sign of the low word.
 func (r *columnReader) narrowDecimals(raw []byte, from int) error {
 	for i := range r.words {
 		low, high := binary.LittleEndian.Uint64(raw[16*i:]), binary.LittleEndian.Uint64(raw[16*i+8:])
@@ -266,7 +269,8 @@ func (r *columnReader) bytes(arr arrow.Array, from, n int) error {
 	return nil
 }
 
-// viewWords is natural for views that a scan has made: those of short strings are words as they are.
+// viewWords is natural for views that a scan has made: the views of short strings are words as they
+// are.
 func (r *columnReader) viewWords(from, n int) ([]uint64, error) {
 	raw, err := fixedBytes(r.data, 16, from, n)
 	if err != nil {
@@ -312,8 +316,8 @@ func bytesByOffset[T int32 | int64](r *columnReader, out []rowdata.Bytes2, offse
 	return nil
 }
 
-// plain returns the bytes of n values without NULLs from a row on, if the batch has them in so many bytes
-// each; or nil.
+// plain returns the bytes of n values from a row on, if none is NULL and the batch has each value
+// in width bytes; or nil.
 func (r *columnReader) plain(width, from, n int) []byte {
 	if r.nulls || r.dict != nil || r.views {
 		return nil
@@ -327,7 +331,7 @@ func (r *columnReader) plain(width, from, n int) []byte {
 	}
 	raw, err := fixedBytes(r.data, width, from, n)
 	if err != nil {
-		return nil // the other way tells
+		return nil // natural returns the error
 	}
 	return raw
 }

@@ -11,26 +11,27 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// dictionary is the values of a dictionary-encoded column, in words. What is done to values is done
-// to it, once; a row then takes one load from a valueTable.
+// dictionary is the values of a dictionary-encoded column, in words. Values are packed and encoded
+// here, once (N3); a row then takes one load from a valueTable.
 type dictionary struct {
 	of    arrow.ArrayData // the same data serve many batches of one row group
-	words []uint64
-	valid []uint8  // nil when no value is NULL
-	codes []uint64 // of the values, where the column is interned
-	len   int
+	words []uint64        // of the values, in their kind's natural encoding
+	valid []uint8         // by value; nil when no value is NULL
+	codes []uint64        // by value: what the interner says; nil where the column is not interned
+	len   int             // number of values
 }
 
-// valueTable is what a dictionary's entries mean for one key or argument, a word each.
+// valueTable has a word for each entry of a dictionary: what the entry adds to a key, or is as an
+// argument.
 type valueTable struct {
 	of     *dictionary
-	usable bool
-	words  []uint64
-	buf    []uint64 // what words may lie in
+	usable bool     // what make returned to fill
+	words  []uint64 // by entry
+	buf    []uint64 // memory for words, kept for the next dictionary
 }
 
-// fill makes the table anew where it is not of dictionary d, and reports whether it is usable, as make
-// says.
+// fill makes the table anew where it is of another dictionary than d. It reports whether the table
+// is usable, as make said.
 func (t *valueTable) fill(d *dictionary, make func() bool) bool {
 	if t.of != d {
 		t.of, t.usable = d, make()
@@ -39,7 +40,7 @@ func (t *valueTable) fill(d *dictionary, make func() bool) bool {
 }
 
 // pack fills a table with what the entries add to the first word of a packed key. It returns false
-// where an entry, which need not be used by any row, does not suit the field.
+// where an entry, which may be an entry that no row has, does not suit the field.
 func (d *dictionary) pack(t *valueTable, f *rowdata.KeyField) bool {
 	t.buf = rowdata.Grow(t.buf, d.len)
 	t.words = t.buf
@@ -97,8 +98,8 @@ func (r *columnReader) lookUp(out, table []uint64, from int) error {
 	}
 }
 
-// lookUpWords writes words of a table up to the first index that the table does not have, and returns
-// how many it wrote. Four indexes are compared at once, which takes half the time.
+// lookUpWords writes words of a table up to the first index that the table does not have, and
+// returns how many it wrote. Four indexes are compared at once, which takes half the time.
 func lookUpWords(out, table []uint64, indexes []uint32) (n int) {
 	words := unsafe.Pointer(unsafe.SliceData(table))
 	at := func(index uint32) uint64 { return *(*uint64)(unsafe.Add(words, 8*uintptr(index))) }
@@ -147,7 +148,7 @@ func (r *columnReader) decode(from, n int) error {
 	return nil
 }
 
-// indexes returns the dictionary indexes of n rows. One that does not fit 32 bits, which no
+// indexes returns the dictionary indexes of n rows. An index that does not fit 32 bits, which no
 // dictionary has, becomes the largest.
 func (r *columnReader) indexes(from, n int) ([]uint32, error) {
 	width := r.arr.DataType().(*arrow.DictionaryType).IndexType.(arrow.FixedWidthDataType).Bytes()

@@ -15,19 +15,20 @@ import (
 // Encoder turns record batches into tiles. It belongs to one worker.
 type Encoder struct {
 	bound   *rowdata.Bound
-	columns []columnReader
-	words   [][]uint64 // of the tile, by column, natural; nil before they are asked for
-	bufs    [][]uint64 // by argument
-	keys    []uint64   // of the tile, packed, when they cannot be shared
-	codes   []uint64   // of one key column
-	doubles []uint64   // of one column of a pair
-	Dense   bool       // whoever takes the tiles takes group numbers in place of keys
-	groups  []uint32   // of the tile, then
-	tile    rowdata.Tile
-	base    uint64 // position of the batch's first row
+	columns []columnReader // by column of bound
+	Dense   bool           // whoever takes the tiles takes group numbers in place of keys
+	base    uint64         // position of the batch's first row
 
 	keyTables []valueTable // by key
 	argTables []valueTable // by argument
+
+	tile    rowdata.Tile // the last
+	words   [][]uint64   // of the tile, by column, in the natural encoding; nil before they are asked for
+	bufs    [][]uint64   // memory of the tile's arguments, by argument
+	keys    []uint64     // memory of the tile's keys, where they cannot be shared
+	groups  []uint32     // memory of the tile's group numbers, where Dense is set
+	codes   []uint64     // scratch: of one key column
+	doubles []uint64     // scratch: of one column of a pair
 }
 
 // NewEncoder returns an encoder; interners are by column, of the columns that are interned keys.
@@ -90,7 +91,8 @@ func (e *Encoder) Encode(from, to int) (*rowdata.Tile, error) {
 	return t, nil
 }
 
-// natural returns the natural words of a column of the tile, whose first row is row from of the batch.
+// natural returns the natural words of a column of the tile, whose first row is row from of the
+// batch.
 func (e *Encoder) natural(c, from int) (words []uint64, err error) {
 	if e.words[c] == nil {
 		e.words[c], err = e.columns[c].natural(from, e.tile.Rows)
@@ -98,8 +100,8 @@ func (e *Encoder) natural(c, from int) (words []uint64, err error) {
 	return e.words[c], err
 }
 
-// Plain returns the bytes of n values of a column of Bound.Columns from a row on, if the batch has them without NULLs
-// and in so many bytes each; or nil.
+// Plain returns the bytes of n values of a column of Bound.Columns from a row on, if the batch has
+// them without NULLs and in so many bytes each; or nil.
 func (e *Encoder) Plain(column, width, from, n int) []byte {
 	return e.columns[column].plain(width, from, n)
 }
@@ -128,12 +130,16 @@ func (e *Encoder) packKeys(t *rowdata.Tile, from int) (err error) {
 	return nil
 }
 
-// packCodes packs a key column by its dictionary: what an entry adds to a packed key is made once. It
-// returns false, and has done nothing, where there is no such thing.
+// packCodes packs a key column by its dictionary: what an entry adds to a packed key is made once.
+// N3. It returns false, and has done nothing, where the column has no dictionary or needs more than
+// a word of a key.
 func (e *Encoder) packCodes(t *rowdata.Tile, k, from int) (packed bool, err error) {
 	f, r := &e.bound.Keys.Fields[k], &e.columns[e.bound.KeyColumns[k]]
 	table := &e.keyTables[k]
-	if r.dict == nil || f.NullBit >= 0 || f.Kind.Words() == 2 || !table.fill(r.dict, func() bool { return r.dict.pack(table, f) }) {
+	if r.dict == nil || f.NullBit >= 0 || f.Kind.Words() == 2 {
+		return false, nil
+	}
+	if !table.fill(r.dict, func() bool { return r.dict.pack(table, f) }) {
 		return false, nil
 	}
 	width, valid := e.bound.Keys.Words, t.Valid[e.bound.KeyColumns[k]]
@@ -171,7 +177,7 @@ func (e *Encoder) clearKeys(k int) {
 	}
 }
 
-// replaceNulls puts a word in the place of those that are NULL.
+// replaceNulls puts a word in the place of each word of a NULL.
 func replaceNulls(words []uint64, valid []uint8, null uint64) {
 	valid = valid[:len(words)]
 	for i, w := range words {
@@ -205,7 +211,7 @@ func (e *Encoder) packValues(t *rowdata.Tile, k, from int) error {
 		row = packFirst(t.Keys, f, words)
 	case len(l.Fields) == 1 && f.NullBit >= 0 && valid != nil && f.Kind.Words() == 1 && f.Kind != rowdata.Float64:
 		packBeside(t.Keys, f, words, valid)
-		row = -1 // the range is that of all words
+		row = -1 // every word is within the field's range
 	default:
 		e.clearKeys(k)
 		row = PackField(t.Keys, l.Words, f, words, valid)
@@ -230,8 +236,8 @@ func (e *Encoder) sharesKeys(t *rowdata.Tile) bool {
 	return l.Words > 1 || f.Base == 0 && f.Span == math.MaxUint64
 }
 
-// PackField packs a field, which is zero so far, of all rows. It returns -1, or the row that is outside
-// the field's range.
+// PackField packs a field, which is zero so far, of all rows. It returns -1, or the first row whose
+// value is outside the field's range.
 func PackField(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) (outside int) {
 	switch {
 	case f.Kind.Words() == 2:
@@ -244,7 +250,7 @@ func PackField(keys []uint64, width int, f *rowdata.KeyField, words []uint64, va
 	return -1
 }
 
-// packIntegers packs a field and returns -1, or the row that is outside the field's range.
+// packIntegers is PackField for integers and codes.
 func packIntegers(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) (outside int) {
 	var most uint64
 	switch {
@@ -271,7 +277,7 @@ func packIntegers(keys []uint64, width int, f *rowdata.KeyField, words []uint64,
 	return -1
 }
 
-// outsideRange returns the first row that is outside a field's range, or -1.
+// outsideRange returns the first row whose value is outside a field's range, or -1.
 func outsideRange(f *rowdata.KeyField, words []uint64, valid []uint8) int {
 	for i, v := range words {
 		if v-uint64(f.Base) > f.Span && (valid == nil || valid[i] != 0) {
@@ -281,8 +287,8 @@ func outsideRange(f *rowdata.KeyField, words []uint64, valid []uint8) int {
 	return -1
 }
 
-// packFirst is packIntegers for the first field of keys of one word, without NULLs: it takes half the
-// time, as it loads no keys and has no chain of maxima.
+// packFirst is packIntegers for the first field of keys of one word, without NULLs: it takes half
+// the time, as it loads no keys and has no chain of maxima.
 func packFirst[K uint32 | uint64](keys []K, f *rowdata.KeyField, words []uint64) (outside int) {
 	base, span, shift := uint64(f.Base), f.Span, f.Shift
 	keys = keys[:len(words)]
@@ -298,8 +304,8 @@ func packFirst[K uint32 | uint64](keys []K, f *rowdata.KeyField, words []uint64)
 	return -1
 }
 
-// packBeside is packIntegers for the only field of keys, whose NULLs have a bit in a word of its own. It takes
-// a third of the time, as it writes each key once.
+// packBeside is packIntegers for the only field of keys, whose NULLs have a bit in a word of its
+// own. It takes a third of the time, as it writes each key once.
 func packBeside(keys []uint64, f *rowdata.KeyField, words []uint64, valid []uint8) {
 	base, pairs := uint64(f.Base), unsafe.Slice((*[2]uint64)(unsafe.Pointer(unsafe.SliceData(keys))), len(keys)/2)
 	pairs, valid = pairs[:len(words)], valid[:len(words)]
@@ -310,7 +316,7 @@ func packBeside(keys []uint64, f *rowdata.KeyField, words []uint64, valid []uint
 }
 
 // packNullable packs an integer field with NULLs, without a branch on them, and returns the largest
-// code of the others.
+// code of the other values.
 func packNullable(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) (most uint64) {
 	nullCode, spare := f.NullCode()
 	if !spare {
@@ -330,7 +336,7 @@ func packNullable(keys []uint64, width int, f *rowdata.KeyField, words []uint64,
 }
 
 // packFloats packs floating-point values such that equal values have equal codes: -0 is 0, and
-// all NaNs are one. A field of at most 33 bits holds the bits of a float32.
+// all NaNs have one code. A field of at most 33 bits holds the bits of a float32.
 func packFloats(keys []uint64, width int, f *rowdata.KeyField, words []uint64, valid []uint8) {
 	nullCode, spare := f.NullCode()
 	for i, w := range words {
@@ -421,7 +427,8 @@ func (e *Encoder) pair(a, from, n int) ([]uint64, error) {
 	return buf, nil
 }
 
-// encodeValues returns n values of a column in an encoding: as they are, or in buf, which it grows.
+// Values returns n values of a column in an encoding: in words as they are, or in buf, which it
+// grows.
 func Values(words []uint64, n int, encoding rowdata.Encoding, col *rowdata.Column, buf *[]uint64) []uint64 {
 	switch encoding {
 	case rowdata.Ordered:
@@ -508,11 +515,12 @@ func UnorderValue(words []uint64, kind rowdata.Kind) {
 	}
 }
 
-// toDouble writes the doubles nearest to numbers.
+// Doubles writes the doubles that are nearest to the numbers of a column.
 func Doubles(out, words []uint64, col *rowdata.Column) {
 	scale := col.Scale()
-	const digitsExact = 15 // which a double holds, as it does the power of ten
-	if d, ok := col.Type.(arrow.DecimalType); ok && col.Kind == rowdata.Int64 && d.GetPrecision() <= digitsExact && scale >= 0 && scale <= digitsExact {
+	const digitsExact = 15 // a double holds integers of 15 digits and 10^15 exactly
+	d, ok := col.Type.(arrow.DecimalType)
+	if ok && col.Kind == rowdata.Int64 && d.GetPrecision() <= digitsExact && scale >= 0 && scale <= digitsExact {
 		divisor := math.Pow10(scale)
 		for i := range out {
 			out[i] = math.Float64bits(float64(int64(words[i])) / divisor)

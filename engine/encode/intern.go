@@ -8,8 +8,9 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Interner numbers the distinct strings of one column of Bound.Columns, from 1, for all keys that are that
-// column. All workers of a query share it: they translate a whole dictionary at a time, so that they seldom meet.
+// Interner numbers the distinct strings of one column of Bound.Columns, from 1, for all keys that
+// are the column. All workers of a query share it: each looks up a whole dictionary at a time, so
+// that they seldom wait for each other.
 type Interner struct {
 	mu     sync.RWMutex
 	codes  map[string]uint64
@@ -17,10 +18,12 @@ type Interner struct {
 	heap   rowdata.Heap
 }
 
-var errTooManyStrings = errors.New("a dictionary-encoded key column has more than 2^32-2 distinct strings; store it as plain strings")
+var errTooManyStrings = errors.New(
+	"a dictionary-encoded key column has more than 2^32-2 distinct strings; store it as plain strings")
 
-// NewInterners returns the interners of a query, by column of b.Columns; nil for a column that is no interned key.
-// Keys of the same column share one: a dictionary has one list of codes, whichever key it is packed for.
+// NewInterners returns the interners of a query, by column of b.Columns; nil for a column that is
+// no interned key. Keys of the same column share one: a dictionary has one list of codes, whichever
+// key it is packed for.
 func NewInterners(b *rowdata.Bound) []*Interner {
 	list := make([]*Interner, len(b.Columns))
 	for k, c := range b.KeyColumns {
@@ -31,7 +34,8 @@ func NewInterners(b *rowdata.Bound) []*Interner {
 	return list
 }
 
-// intern writes the codes of strings, two words each; of a NULL, 0. A nil valid means no NULL.
+// intern writes the codes of strings of two words each, and 0 for NULL. A nil valid means that
+// there is no NULL.
 func (in *Interner) intern(codes, words []uint64, valid []uint8) error {
 	if in.lookup(codes, words, valid) {
 		return nil
@@ -58,7 +62,7 @@ func (in *Interner) intern(codes, words []uint64, valid []uint8) error {
 	return nil
 }
 
-// lookup is intern for strings that all have codes; it reports whether they do.
+// lookup is intern for strings that have codes already. It reports whether all of them have.
 func (in *Interner) lookup(codes, words []uint64, valid []uint8) bool {
 	in.mu.RLock()
 	defer in.mu.RUnlock()

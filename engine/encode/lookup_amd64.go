@@ -12,9 +12,9 @@ func lookUpAVX512(out *uint64, table *[smallTable]uint64, indexes *uint32, n int
 // smallTable is how many words two registers of AVX-512 hold.
 const smallTable = 16
 
-// lookUpSmall writes words of a table for the first indexes, as many as it returns, in a fifth of the time
-// of lookUpWords (BenchmarkLookUp, AMD EPYC, Zen 4). It writes none of a large table, or where an index is
-// not in the table.
+// lookUpSmall writes words of a table for the first indexes, as many as it returns, in a fifth of
+// the time of lookUpWords (BenchmarkLookUp, AMD EPYC, Zen 4). It writes none of a large table, or
+// where an index is not in the table.
 func lookUpSmall(out, table []uint64, indexes []uint32) (n int) {
 	n = len(indexes) &^ 7
 	if !hasLookUpVectors || len(table) > smallTable || n == 0 {

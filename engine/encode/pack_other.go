@@ -4,7 +4,7 @@ package encode
 
 import "github.com/mpga/mpga/internal/rowdata"
 
-// packGroups is packFirst for keys of one field, which are group numbers.
+// packGroups is packFirst for keys of one field as group numbers.
 func packGroups(groups []uint32, f *rowdata.KeyField, words []uint64) (outside int) {
 	return packFirst(groups, f, words)
 }

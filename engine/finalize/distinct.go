@@ -11,8 +11,9 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// This file finalizes aggregates of distinct values whose result is made of a fold over the elements of a set. A set
-// has its values in no order: they are sorted first, so that the same values give the same bits.
+// This file finalizes aggregates of distinct values whose result is made by a fold over the
+// elements of a set. A set has its values in no order: they are sorted first, so that the same
+// values give the same bits.
 
 // setBatch is how many elements of a set are folded at a time.
 const setBatch = 1 << 10
@@ -20,13 +21,13 @@ const setBatch = 1 << 10
 // setFold folds the elements of sets into states of the fold that the function has of rows.
 type setFold struct {
 	of     *rowdata.SetFold
-	column *rowdata.Column
-	pairs  bool // the elements are pairs of doubles
-	refold *cpuagg.Refold
-	counts []uint64 // elements, by group
+	column *rowdata.Column // of the elements
+	pairs  bool            // the elements are pairs of doubles
+	refold *cpuagg.Refold  // the states, by group
+	counts []uint64        // elements, by group
 
-	values, others []uint64 // of a batch, natural; of pairs the first and the second
-	bufs           [3][]uint64
+	values, others []uint64    // of a batch, in the natural encoding; of pairs the first and the second values
+	bufs           [3][]uint64 // of a batch: values in the encodings of of
 }
 
 func (s *finalStates) newSetFold() *setFold {
@@ -108,7 +109,8 @@ func (s *finalStates) mergedSet(ctx context.Context, runs *cpuagg.SortedRuns) (a
 	return f.finalize(s)
 }
 
-// runSize is how many elements runs have, and how many bytes of strings, where two runs of a set may share elements.
+// runSize returns how many elements runs have, and how many bytes their strings. Two runs of a set
+// may share elements, which are read to be counted.
 func (s *finalStates) runSize(ctx context.Context, runs *cpuagg.SortedRuns) (elements, bytes int64, err error) {
 	if s.fold.Kind != rowdata.FoldDistinct {
 		return runs.Len(), runs.Bytes(), nil

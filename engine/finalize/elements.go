@@ -49,8 +49,8 @@ func (s *finalStates) quantileVector() *vector.Vector {
 	return v
 }
 
-// quantileIndex returns where between which of n elements in order the quantile lies: a fraction d of
-// the way from element low to the next.
+// quantileIndex returns the place of the quantile among n elements in order: a fraction d of the
+// way from element low to the next element.
 func (s *finalStates) quantileIndex(n int) (low int, d float64) {
 	q := 0.5
 	if s.out.Aggregate.Func == query.QuantileCont {
@@ -125,8 +125,8 @@ func next(f *rowdata.Fold, elements []uint64, k int) []uint64 {
 	return nth(f, elements, k+1)
 }
 
-// selectNth moves the k-th smallest word to index k, smaller ones before it: quickselect without a branch
-// on the words, which sorts what is left once it has not halved for a while.
+// selectNth moves the k-th smallest word to index k, smaller words before it: quickselect without a
+// branch on the words, which sorts the words that are left once they have not halved for a while.
 func selectNth(words []uint64, k int) {
 	const sortBelow = 32
 	lo, hi := 0, len(words)
@@ -150,8 +150,9 @@ func selectNth(words []uint64, k int) {
 	slices.Sort(words[lo:hi])
 }
 
-// pivotFor returns one of many words, such that the k-th smallest is likely to be on the smaller side of
-// it, and not by much. After Floyd and Rivest (CACM, 1975); a median costs 1.7 looks at a word.
+// pivotFor returns one of many words, such that the k-th smallest word is likely to be on the
+// smaller side of the pivot, and near it. After Floyd and Rivest (CACM, 1975); a median costs 1.7
+// looks at a word.
 func pivotFor(words []uint64, k int) uint64 {
 	const sampled, margin = 16, 1
 	var sample [sampled]uint64
@@ -181,7 +182,7 @@ func moveBelow(words []uint64, bound uint64) int {
 	return int(n)
 }
 
-// mode returns the value with most rows, of equals the one with the least position.
+// mode returns the value with most rows, of several such values the value with the least position.
 func mode(f *rowdata.Fold, elements []uint64) []uint64 {
 	w := f.ElementWords
 	best := elements[:w]
@@ -251,7 +252,8 @@ func (s *finalStates) elementsMax() int {
 	return math.MaxInt
 }
 
-// inOrder returns the elements of a group in the order of the result: those of a list by position, others by value.
+// inOrder returns the elements of a group in the order of the result: a list by position, else by
+// value.
 func (s *finalStates) inOrder(group int) []uint64 {
 	elements := s.fold.Elements(s.state(group))
 	if s.fold.Kind == rowdata.FoldCollect {
@@ -269,12 +271,11 @@ func sortTop(f *rowdata.Fold, list []uint64) {
 	} else {
 		slices.SortFunc(arrays[[2]uint64](list), f.Compare2)
 	}
-	if f.Descending {
-		for i, j := 0, len(list)-f.ElementWords; i < j; i, j = i+f.ElementWords, j-f.ElementWords {
-			for k := range f.ElementWords {
-				list[i+k], list[j+k] = list[j+k], list[i+k]
-			}
-		}
+	switch {
+	case f.Descending && f.ElementWords == 1:
+		slices.Reverse(list)
+	case f.Descending:
+		slices.Reverse(arrays[[2]uint64](list))
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Results of exact folds. Each is one quotient of integers, times a power of two, that is rounded
-// once, to the nearest double, ties to even; of stddev, skewness and corr it is the square, and they
-// are the root of what it is rounded to. So they depend on the values only. A sum of zeros of either
-// sign is 0.
+// Results of exact folds. Each is a quotient of integers, times a power of two, that is rounded
+// once, to the nearest double, ties to even. For stddev, skewness and corr the quotient is the
+// square of the result, which is the root of the rounded quotient. So results depend on the values
+// only. F1. A sum of zeros of either sign is 0.
 
 // exact finalizes an aggregate from a state of an exact fold.
 func (s *finalStates) exact(i int) (v float64, ok bool) {
@@ -74,7 +74,7 @@ func exactQuotient(state []uint64, n uint64) float64 {
 }
 
 // roundWords returns the double nearest to an unsigned integer times 2^exponent, ties to even. more
-// says that the number is a little larger than that; the integer then has at least 64 bits.
+// says that the number is a little larger than the integer, which then has at least 64 bits.
 func roundWords(words []uint64, exponent int, more bool) float64 {
 	top := len(words) - 1
 	for top >= 0 && words[top] == 0 {

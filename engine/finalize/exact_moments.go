@@ -13,11 +13,11 @@ import (
 // integers computes with integers of any size, in memory that the next group uses again.
 type integers struct {
 	list []*big.Int
-	used int
-	raw  []byte
+	used int    // how many of list belong to the current group
+	raw  []byte // scratch of ofWords
 }
 
-// next returns an integer to be set.
+// next returns an integer that the caller sets.
 func (p *integers) next() *big.Int {
 	if p.used == len(p.list) {
 		p.list = append(p.list, new(big.Int))
@@ -53,8 +53,8 @@ func (p *integers) product(a, b *big.Int, more ...*big.Int) *big.Int {
 func (p *integers) minus(a, b *big.Int) *big.Int { return p.next().Sub(a, b) }
 func (p *integers) plus(a, b *big.Int) *big.Int  { return p.next().Add(a, b) }
 
-// quotient returns the first 64 bits of |num / den|, their exponent, and whether any bit follows; 0 if
-// num is 0. den is positive.
+// quotient returns the first 64 bits of |num / den|, their exponent, and whether any bit follows; 0
+// if num is 0. den is positive.
 func (p *integers) quotient(num, den *big.Int) (lead uint64, exponent int, more bool) {
 	size := p.next().Abs(num)
 	if size.Sign() == 0 {
@@ -80,8 +80,8 @@ func (p *integers) ratio(num, den *big.Int, exponent int) float64 {
 	return math.Copysign(digits.RoundLead(lead, e+exponent, more), float64(num.Sign()))
 }
 
-// root returns the root of the absolute value of num / den * 2^exponent, which is first rounded to 53
-// bits whatever its exponent. It has the sign of sign.
+// root returns the root of the absolute value of num / den * 2^exponent, which is first rounded to
+// 53 bits whatever its exponent. It has the sign of sign.
 func (p *integers) root(num, den *big.Int, exponent, sign int) float64 {
 	lead, e, more := p.quotient(num, den)
 	if lead == 0 {
@@ -153,7 +153,8 @@ func (p *integers) shape(f query.Func, state []uint64) (v float64, ok bool) {
 	s := p.read(rowdata.FoldExactMoments4, state)
 	s1, s2, s3, s4 := s.sums[0], s.sums[1], s.sums[2], s.sums[3]
 	n1, n2, n3 := p.minus(s.n, p.of(1)), p.minus(s.n, p.of(2)), p.minus(s.n, p.of(3))
-	// d2, d3, d4 are the moments about the mean, times n^2, n^3, n^4. In both results the unit cancels.
+	// d2, d3, d4 are the moments about the mean, times n^2, n^3, n^4. In both results the unit
+	// cancels.
 	d2 := p.deviations(&s, 0, 0, 1)
 	if d2.Sign() == 0 {
 		return math.NaN(), f == query.Skewness

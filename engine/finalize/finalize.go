@@ -129,7 +129,7 @@ func (f *Finalizer) unpackKeys(v *vector.Vector, keys []uint64, k int) {
 	}
 }
 
-// unpackStrings is unpackKeys for numbers of strings, of which 0 is NULL.
+// unpackStrings is unpackKeys for an interned key: numbers of strings, where 0 is NULL.
 func (f *Finalizer) unpackStrings(v *vector.Vector, keys []uint64, k int) {
 	field, width, strings := &f.Bound.Keys.Fields[k], f.Bound.Keys.Words, f.Interners[f.Bound.KeyColumns[k]].Strings()
 	shift, mask := field.Shift&63, field.Mask()
@@ -175,9 +175,9 @@ func overflowKnob(out *rowdata.Output) string {
 	return ""
 }
 
-// groupOverflow is a sum that passes its type, and the group that it is of.
+// groupOverflow is a sum that passes its type, and the sum's group.
 type groupOverflow struct {
-	group int
+	group int // of finalStates
 	sum   *big.Int
 }
 
@@ -204,10 +204,10 @@ func (f *Finalizer) groupName(g *cpuagg.Groups, i int) string {
 type finalStates struct {
 	*Finalizer
 	out    *rowdata.Output
-	fold   *rowdata.Fold
-	n      int
-	states []uint64
-	counts []uint64 // nil when the state tells whether it has seen a row
+	fold   *rowdata.Fold // of out
+	n      int           // groups
+	states []uint64      // by group, fold.Words each
+	counts []uint64      // rows, by group; nil when the state tells whether it has seen a row
 
 	integers integers // of exact folds
 }
@@ -285,7 +285,7 @@ func (s *finalStates) vector() (*vector.Vector, error) {
 
 // words copies states of one word; a group without rows is NULL.
 func (s *finalStates) words(kind rowdata.Kind) *vector.Vector {
-	v := &vector.Vector{Kind: kind, Words: append([]uint64(nil), s.states...)}
+	v := &vector.Vector{Kind: kind, Words: slices.Clone(s.states)}
 	for i, count := range s.counts {
 		if count == 0 {
 			v.SetNull(i)
@@ -324,8 +324,8 @@ func (s *finalStates) doubles(value func(i int) (v float64, ok bool)) *vector.Ve
 	return v
 }
 
-// best copies the words of a FoldBest at an offset; ordered says that they are in the Ordered
-// encoding.
+// best copies the words of a FoldBest at an offset; ordered says that these words are in the
+// Ordered encoding.
 func (s *finalStates) best(offset int, kind rowdata.Kind, ordered bool) *vector.Vector {
 	w := kind.Words()
 	v := &vector.Vector{Kind: kind, Words: make([]uint64, s.n*w)}

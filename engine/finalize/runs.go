@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,7 +20,8 @@ import (
 )
 
 // This file finalizes the state of one group whose elements are in sorted runs, since they have
-// outgrown the memory. It takes them one by one, in order, and holds nothing but the result.
+// outgrown the memory. It takes the elements one by one, in order, and holds nothing but the
+// result.
 
 // merged finalizes the runs of the only group of s.
 func (s *finalStates) merged(ctx context.Context, runs *cpuagg.SortedRuns) (arrow.Array, error) {
@@ -84,7 +86,7 @@ func (s *finalStates) mergedElement(ctx context.Context, runs *cpuagg.SortedRuns
 // chosenElement makes an array of one value, in the Ordered encoding.
 func (s *finalStates) chosenElement(element []uint64) (arrow.Array, error) {
 	kind := s.out.Column.Kind
-	v := &vector.Vector{Kind: kind, Words: append([]uint64(nil), element[:kind.Words()]...)}
+	v := &vector.Vector{Kind: kind, Words: slices.Clone(element[:kind.Words()])}
 	encode.UnorderValue(v.Words, kind)
 	return v.Array(s.Allocator, s.out.Type)
 }
@@ -117,10 +119,10 @@ func (s *finalStates) mergedMode(ctx context.Context, runs *cpuagg.SortedRuns) (
 // elementReader makes an array of the first n elements of runs.
 type elementReader struct {
 	states *finalStates
-	ctx    context.Context
+	ctx    context.Context // of reading
 	runs   *cpuagg.SortedRuns
 	n      int
-	bytes  int64 // of their strings, at most
+	bytes  int64 // of the strings of all elements of runs
 }
 
 // each calls a function with the elements, in the natural encoding.
@@ -228,8 +230,11 @@ func (r *elementReader) fixed(dt arrow.DataType) (arrow.Array, error) {
 	return vector.NewArray(dt, r.n, nil, nil, values), nil
 }
 
-// mergedOffsets makes an array of strings: n of them, or one, with a separator between the elements.
-func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, bytes int64, separator string) (arrow.Array, error) {
+// mergedOffsets makes an array of n strings, or of one string, with a separator between the
+// elements.
+func mergedOffsets[T int32 | int64](r *elementReader, dt arrow.DataType, n int, bytes int64, separator string) (
+	arrow.Array, error,
+) {
 	var t T
 	offsetBytes := (n + 1) * int(unsafe.Sizeof(t))
 	if err := r.states.Room(bytes + int64(offsetBytes)); err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // Aggregation returns the source and the query of a statement that is one aggregation and nothing
-// else: its columns are the keys and then the aggregates as they are, and it has neither HAVING nor an
-// order nor a limit.
+// else: its columns are the keys and then the aggregates as they are, and it has neither HAVING nor
+// an order nor a limit.
 func (q *Query) Aggregation() (scan.Source, query.Query, error) {
 	switch {
 	case !q.grouped || q.sets != nil:

@@ -39,7 +39,8 @@ func withColumns(src scan.Source, names []string, exprs []*expr.Expr, sums []boo
 	return c, nil
 }
 
-// bindCompact binds expressions to columns. The expressions of which sums is true may have narrower types.
+// bindCompact binds expressions to columns. The expressions of which sums is true may have narrower
+// types.
 func bindCompact(schema *arrow.Schema, exprs []*expr.Expr, sums []bool) (*expr.Program, error) {
 	p, err := expr.Bind(schema, exprs...)
 	if err != nil {
@@ -147,8 +148,8 @@ func (r *computedReader) Place(i int) string {
 	return ""
 }
 
-// run makes a batch with the plan's columns of rows of in, from row from on, and returns the row that
-// the next batch begins with.
+// run makes a batch with the plan's columns of rows of in, from row from on, and returns the row
+// that the next batch begins with.
 func (p *computePlan) run(ctx context.Context, e *expr.Evaluator, in arrow.RecordBatch, from int) (
 	out arrow.RecordBatch, to int, err error,
 ) {
@@ -185,7 +186,8 @@ func selected(in arrow.RecordBatch, columns []int) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, in.NumRows())
 }
 
-// newBatch makes a batch whose columns may be dictionaries or views where the schema has the type of their values.
+// newBatch makes a batch whose columns may be dictionaries or views where the schema has the type
+// of their values.
 func newBatch(schema *arrow.Schema, columns []arrow.Array, rows int64) arrow.RecordBatch {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {

@@ -12,9 +12,9 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// expanded is a source that has each row once for every grouping set, except sets whose groups other
-// aggregations make. Behind the columns of the row it has the keys, which are NULL in rows of a set
-// without them, and the number of the set.
+// expanded is a source that has each row once for every grouping set, except sets whose groups
+// other aggregations make. Behind the columns of the row it has the keys, which are NULL in rows of
+// a set without them, and the number of the set.
 type expanded struct {
 	wider
 	keys  []int    // columns of the source
@@ -44,7 +44,8 @@ func (x *expanded) Stats() scan.Stats {
 	return s
 }
 
-// times returns how many rows are made of rows of the source, of which -1 means that nobody has counted them.
+// times returns how many rows are made of rows of the source, of which -1 means that nobody has
+// counted them.
 func (x *expanded) times(rows int64) int64 {
 	if rows > 0 {
 		rows *= int64(len(x.made))
@@ -140,8 +141,9 @@ func (e *expansion) expand(set int, in arrow.RecordBatch) arrow.RecordBatch {
 	return newBatch(e.schema, columns, in.NumRows())
 }
 
-// nullsLike returns as many NULLs as an array has rows. In place of a dictionary's codes they are codes of the same
-// dictionary: what an encoder has made of the last dictionary serves the next batch only where the dictionary stays.
+// nullsLike returns as many NULLs as an array has rows. In place of a dictionary's codes they are
+// codes of the same dictionary: what an encoder has made of the last dictionary serves the next
+// batch only where the dictionary stays.
 func nullsLike(arr arrow.Array) arrow.Array {
 	d, ok := arr.(*array.Dictionary)
 	if !ok {
@@ -152,7 +154,8 @@ func nullsLike(arr arrow.Array) arrow.Array {
 	return array.NewDictionaryArray(d.DataType(), codes, d.Dictionary())
 }
 
-// nulls returns an array of NULLs. Its buffers have to be 0, which an engine's allocator does not promise.
+// nulls returns an array of NULLs. Its buffers have to be 0, which an engine's allocator does not
+// promise.
 func nulls(dt arrow.DataType, rows int) arrow.Array {
 	return array.MakeArrayOfNull(memory.DefaultAllocator, dt, rows)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Explain returns the plan as lines of text, the last step first, without running the query. Derived
-// tables that would have to run are shown by their plans, and URLs without their secrets.
+// Explain returns the plan as lines of text, the last step first, without running the query.
+// Derived tables that would have to run are shown by their plans, and URLs without their secrets.
 func (q *Query) Explain(ctx context.Context) (text string, err error) {
 	err = spawn.Call(func() (err error) {
 		text, err = q.explain(ctx)

@@ -11,9 +11,9 @@ import (
 	"github.com/mpga/mpga/internal/vector"
 )
 
-// extremes returns a table that stands for the source: two rows, the least and the greatest values of
-// columns. It returns nil where the statement asks for anything but such values of the whole source, or
-// where the statistics do not tell them.
+// extremes returns a table that stands for the source: two rows, the least and the greatest values
+// of columns. It returns nil where the statement asks for anything but such values of the whole
+// source, or where the statistics do not tell them.
 func (g *grouping) extremes(asked query.Query) scan.Source {
 	if g.opt.OneStep || len(asked.Keys) > 0 || len(g.sets) > 1 || len(g.added) > 0 || g.q.filter != nil || len(asked.Aggregates) == 0 {
 		return nil
@@ -45,7 +45,8 @@ func (g *grouping) extremes(asked query.Query) scan.Source {
 	return scan.Batches(made, []arrow.RecordBatch{array.NewRecordBatch(made, columns, 2)})
 }
 
-// ends returns the bounds of a column's values as an array; nil for a type whose values are no integers.
+// ends returns the bounds of a column's values as an array; nil for a type whose values are no
+// integers.
 func ends(dt arrow.DataType, s scan.ColumnStats) arrow.Array {
 	fixed, ok := dt.(arrow.FixedWidthDataType)
 	if !ok || fixed.BitWidth() < 8 || fixed.BitWidth() > 64 {

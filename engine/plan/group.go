@@ -13,8 +13,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// grouping is a statement with groups while it is planned: its keys and aggregates, each once, and the
-// columns that the aggregation returns for them.
+// grouping is a statement with groups while it is planned: its keys and aggregates, each once, and
+// the columns that the aggregation returns for them.
 type grouping struct {
 	st   *statement
 	q    *Query       // the query that is planned
@@ -106,8 +106,9 @@ func (p *planner) group(q *Query, st *statement) error {
 	return q.finish(st, g.of, having)
 }
 
-// dropDependent leaves out keys that follow from other keys: constants, and expressions over columns that are keys.
-// They are computed of the groups. No key follows from floats: 0.0 and -0.0 are one group, not one value.
+// dropDependent leaves out keys that follow from other keys: constants, and expressions over
+// columns that are keys. They are computed of the groups. No key follows from floats: 0.0 and -0.0
+// are one group, not one value.
 func (g *grouping) dropDependent() {
 	columns := map[string]bool{}
 	for _, k := range g.keys {
@@ -210,8 +211,8 @@ func (g *grouping) query(having *expr.Expr) (query.Query, error) {
 	return q, nil
 }
 
-// argument returns the name of the source's column that has the values of an expression; the column is added where
-// there is none. sum says that only a sum, a mean or a count is made of the column.
+// argument returns the name of the source's column that has the values of an expression; the column
+// is added where there is none. sum says that only a sum, a mean or a count is made of the column.
 func (g *grouping) argument(x *expr.Expr, sum bool) string {
 	if x.Op == expr.OpColumn {
 		return x.Name
@@ -309,7 +310,8 @@ var ofSets = []query.Func{query.Min, query.Max, query.BoolAnd, query.BoolOr, que
 // ofOrder are the functions whose results depend on the order of rows.
 var ofOrder = []query.Func{query.First, query.Last, query.List, query.StringAgg}
 
-// orderBy notes an order in which an aggregate takes the rows, and returns the place of the order in grouping.orders.
+// orderBy notes an order in which an aggregate takes the rows, and returns the place of the order
+// in grouping.orders.
 func (g *grouping) orderBy(list []expr.Order) (at int, err error) {
 	order := rowOrder{by: list}
 	for _, o := range list {
@@ -412,7 +414,8 @@ func (g *grouping) bindError(asked query.Query, err error) error {
 // groupingCall is the name of the function that tells which keys the grouping set of a row has.
 const groupingCall = "grouping"
 
-// of turns an expression over the source's columns into an expression over the columns of the groups.
+// of turns an expression over the source's columns into an expression over the columns of the
+// groups.
 func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 	var failed error
 	x := e.Replace(func(x *expr.Expr) *expr.Expr {
@@ -444,7 +447,8 @@ func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 	return x, failed
 }
 
-// groupingOf turns GROUPING(a, b) into bits: 1 for a key that a row's set does not have, the last key lowest.
+// groupingOf turns GROUPING(a, b) into bits: 1 for a key that a row's set does not have, the last
+// key lowest.
 func (g *grouping) groupingOf(x *expr.Expr) (*expr.Expr, error) {
 	var sum *expr.Expr
 	for _, a := range x.Args {

@@ -99,10 +99,11 @@ func (g *grouping) appendKey(x *expr.Expr) int {
 	return len(g.keys) - 1
 }
 
-// keyOfSets is key where there are several sets, which their keys tell apart. An item that is named by
-// its number or its name is a key of its own, other than an expression that reads the same: of
+// keyOfSets is key where there are several sets, which their keys tell apart. An item that is named
+// by its number or its name is a key of its own, other than an expression that reads the same: of
 // ROLLUP (x, 1), where x is the first item, the first item is NULL in the groups of x alone. Where
-// GROUP BY names the item once more, by its other name, a constant is the key. DuckDB does the same.
+// GROUP BY names the item once more, by its other name, a constant is the key. DuckDB does the
+// same.
 func (g *grouping) keyOfSets(e *expr.Expr) (int, error) {
 	item, ok, err := g.st.itemNamed(e)
 	if err != nil {
@@ -145,7 +146,8 @@ func (g *grouping) keyOfSets(e *expr.Expr) (int, error) {
 	return k, nil
 }
 
-// keyReference begins the names of columns that stand for keys in items. No column of a source has such a name.
+// keyReference begins the names of columns that stand for keys in items. No column of a source has
+// such a name.
 const keyReference = "\x00key "
 
 // clone returns a statement whose items and aliases can be changed.

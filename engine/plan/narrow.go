@@ -10,9 +10,9 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-// narrow plans derived tables anew, from the statement inwards: without the columns that nobody asks for, and without
-// rows that the condition of the statement around them leaves out. They have been planned whole before, so that errors
-// in such columns are told.
+// narrow plans derived tables anew, from the statement inwards: without the columns that nobody
+// asks for, and without rows that the condition of the statement around them leaves out. They have
+// been planned whole before, so that errors in such columns are told.
 func (p *planner) narrow(ctx context.Context, q *Query) error {
 	src, ok := q.base.source.(*streamed)
 	if !ok {
@@ -62,12 +62,14 @@ func (q *Query) unused(of *arrow.Schema) ([]bool, error) {
 	return unused, nil
 }
 
-// cheapest returns the place of the item that costs least: an item without aggregates, if there is such an item.
+// cheapest returns the place of the item that costs least: an item without aggregates, if there is
+// such an item.
 func (st *statement) cheapest() int {
 	return max(0, slices.IndexFunc(st.items, func(it item) bool { return firstAggregate(it.expr) == nil }))
 }
 
-// again plans a query without its unused items, and only for rows for which where, too, is TRUE; where may be nil.
+// again plans a query without its unused items, and only for rows for which where, too, is TRUE;
+// where may be nil.
 func (p *planner) again(ctx context.Context, q *Query, unused []bool, where *expr.Expr) (err error) {
 	st, base := *q.st, *q.base
 	st.unused = unused
@@ -82,9 +84,9 @@ func (p *planner) again(ctx context.Context, q *Query, unused []bool, where *exp
 }
 
 // pushed returns what a condition on a query's result says of the rows that the query reads, over
-// the columns of these rows: the parts of an AND that compare nothing but constants and values that all
-// rows of a group share. It returns nil where there is no such part. The condition still has to be asked
-// of the result.
+// the columns of these rows: the parts of an AND that compare nothing but constants and values that
+// all rows of a group share. It returns nil where there is no such part. The condition still has to
+// be asked of the result.
 func (q *Query) pushed(where *expr.Expr, of *arrow.Schema) *expr.Expr {
 	oneGroup := q.grouped && len(q.query.Keys) == 0 // even where no row is read
 	if where == nil || oneGroup || q.sets != nil || q.by.Limited || q.by.Offset > 0 {
@@ -118,7 +120,8 @@ func (q *Query) pushed(where *expr.Expr, of *arrow.Schema) *expr.Expr {
 	return within
 }
 
-// compares says whether an expression does nothing but compare columns and constants, which is an error for no row.
+// compares says whether an expression does nothing but compare columns and constants, which is an
+// error for no row.
 func compares(e *expr.Expr) bool {
 	switch {
 	case len(e.Columns()) == 0, e.Op == expr.OpColumn:

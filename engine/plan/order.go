@@ -18,10 +18,10 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// sortRows puts the rows in the orders that aggregates want, one sort after the other. The rows stay in
-// the last order. Of each order before it, a column keeps the places of the rows in that order, and the
-// aggregates with that order go by the column. The order of the input has such a column, too, where an
-// aggregate goes by it.
+// sortRows puts the rows in the orders that aggregates want, one sort after the other. The rows
+// stay in the last order. Of each order before it, a column keeps the places of the rows in that
+// order, and the aggregates with that order go by the column. The order of the input has such a
+// column, too, where an aggregate goes by it.
 func (g *grouping) sortRows(asked query.Query) (query.Query, error) {
 	s := &sorts{engine: g.q.engine, source: g.q.source}
 	asked.Aggregates = slices.Clone(asked.Aggregates)
@@ -85,8 +85,8 @@ func (g *grouping) columnsRead(q query.Query) (names []string) {
 	return names
 }
 
-// takePlaces lets an aggregate go by the places in a column, not by the places of the rows. A column of no name changes
-// nothing.
+// takePlaces lets an aggregate go by the places in a column, not by the places of the rows. A
+// column of no name changes nothing.
 func takePlaces(a *query.Aggregate, column string) {
 	if column == "" {
 		return

@@ -31,11 +31,12 @@ type Options struct {
 	// The default is query.OverflowError.
 	Overflow query.Overflow
 
-	// Deterministic gives sums of floating-point values the same bits on every run. The default is false.
+	// Deterministic gives sums of floating-point values the same bits on every run. The default is
+	// false.
 	Deterministic bool
 
-	// OneStep keeps a statement one aggregation, for Query.Aggregation, where two would be faster: count(DISTINCT x)
-	// is then a set for each group. The default is false.
+	// OneStep keeps a statement one aggregation, for Query.Aggregation, where two would be faster:
+	// count(DISTINCT x) is then a set for each group. The default is false.
 	OneStep bool
 }
 
@@ -78,8 +79,8 @@ type Query struct {
 	subqueries []*Query // derived tables whose results the query reads
 }
 
-// Prepare looks up the names of a statement, opens the files that the statement reads, and gives every
-// expression its type. Errors that point at the text are of type *sql.Error.
+// Prepare looks up the names of a statement, opens the files that the statement reads, and gives
+// every expression its type. Errors that point at the text are of type *sql.Error.
 func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (q *Query, err error) {
 	err = spawn.Call(func() (err error) {
 		q, err = prepare(ctx, eng, s, opt)
@@ -336,7 +337,8 @@ func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, err
 	return st.items[n-1].expr, true, nil
 }
 
-// behind says whether an alias comes before a column of the same name: where rows are grouped, but not by the column.
+// behind says whether an alias comes before a column of the same name: where rows are grouped, but
+// not by the column.
 func (st *statement) behind(column *expr.Expr) bool { return st.groups && !st.keys[column.Key()] }
 
 // orderExpr looks up an element of ORDER BY: a number, an alias, or an expression.
@@ -377,8 +379,8 @@ func (st *statement) orders() ([]sql.Order, error) {
 	return list, nil
 }
 
-// finish plans what comes after rows or groups: HAVING, the items, the order. of turns an expression over the columns
-// of the source into an expression over the columns of q.rows.
+// finish plans what comes after rows or groups: HAVING, the items, the order. of turns an
+// expression over the columns of the source into an expression over the columns of q.rows.
 func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), having *expr.Expr) error {
 	var names []string
 	var exprs []*expr.Expr
@@ -442,7 +444,8 @@ func (q *Query) limit(s *sql.Select) error {
 	return err
 }
 
-// asRelation returns the query as a part of the statement around it, or nil if the query must run by itself. P4.
+// asRelation returns the query as a part of the statement around it, or nil if the query must run
+// by itself. P4.
 func (q *Query) asRelation() *relation {
 	if q.grouped || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 {
 		return nil

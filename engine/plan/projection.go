@@ -14,7 +14,8 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// projection makes the columns of a result of the rows of another reader, and leaves rows out by HAVING.
+// projection makes the columns of a result of the rows of another reader, and leaves rows out by
+// HAVING.
 type projection struct {
 	*computePlan
 	exprs   []*expr.Expr
@@ -22,8 +23,8 @@ type projection struct {
 	columns []int         // of the input: the columns that having reads
 }
 
-// newProjection binds expressions to the columns of rows. having may be nil. ofFiles says that rows may
-// hold dictionaries and views, whose values are written out.
+// newProjection binds expressions to the columns of rows. having may be nil. ofFiles says that rows
+// may hold dictionaries and views, whose values are written out.
 func newProjection(rows *arrow.Schema, names []string, exprs []*expr.Expr, having *expr.Expr, ofFiles bool) (
 	*projection, error,
 ) {
@@ -182,7 +183,8 @@ func (m *projector) filter(ctx context.Context, in arrow.RecordBatch) (arrow.Rec
 	return out, nil
 }
 
-// projected takes over a reader and a projector, and returns the projection of the reader's batches.
+// projected takes over a reader and a projector, and returns the projection of the reader's
+// batches.
 func projected(ctx context.Context, from array.RecordReader, of *projector) array.RecordReader {
 	return recordreader.New(of.p.schema, func() (arrow.RecordBatch, error) {
 		for {

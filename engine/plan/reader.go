@@ -117,8 +117,8 @@ func setReaderOption(opt *dataset.Options, function string, o sql.Option) error 
 	return errors.New("there is no option " + o.Name + nearest.Offer(o.Name, known) + "; there is " + strings.Join(known, ", "))
 }
 
-// checkEscape refuses an escape character other than the quote, which may be given behind it: a quote within quotes is
-// written twice.
+// checkEscape refuses an escape character other than the quote, which may be given behind it: a
+// quote within quotes is written twice.
 func checkEscape(opt *dataset.Options, o sql.Option) error {
 	if o.Name != "escape" {
 		return nil

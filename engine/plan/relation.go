@@ -23,7 +23,8 @@ type relation struct {
 	where  *expr.Expr    // over the source's columns; nil for all rows
 }
 
-// relationOf is the relation of all columns of a source. A column without a name is named by its place: C0 is the first.
+// relationOf is the relation of all columns of a source. A column without a name is named by its
+// place: C0 is the first.
 func relationOf(src scan.Source) *relation {
 	r := &relation{source: src}
 	fields := slices.Clone(src.Schema().Fields())
@@ -52,8 +53,9 @@ func (r *relation) column(e *expr.Expr) (*expr.Expr, error) {
 	return &x, nil
 }
 
-// resolve replaces the columns that an expression names by what they stand for. A name that is no column may be an
-// alias. So may the name of a column for which behind is true, but not within an aggregate function. behind may be nil.
+// resolve replaces the columns that an expression names by what they stand for. A name that is no
+// column may be an alias. So may the name of a column for which behind is true, but not within an
+// aggregate function. behind may be nil.
 func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func(*expr.Expr) bool) (
 	*expr.Expr, error,
 ) {
@@ -151,7 +153,8 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 	return relationOf(src), nil
 }
 
-// derived plans a statement behind FROM: as a part of the statement around it, or to run by itself. P4.
+// derived plans a statement behind FROM: as a part of the statement around it, or to run by itself.
+// P4.
 func (p *planner) derived(ctx context.Context, s *sql.Select) (*relation, error) {
 	inner, err := p.plan(ctx, s)
 	if err != nil {

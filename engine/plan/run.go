@@ -17,8 +17,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Result streams the result of a statement. It is an array.RecordReader: one goroutine at a time uses
-// it, and releases it in the end.
+// Result streams the result of a statement. It is an array.RecordReader: one goroutine at a time
+// uses it, and releases it in the end.
 type Result struct {
 	array.RecordReader
 	groups *groupReader // nil for a statement without groups
@@ -42,8 +42,8 @@ func (r *Result) Next() (more bool) {
 // Err returns what ended the query early. It is nil until Next has returned false.
 func (r *Result) Err() error { return spawn.InQuery(cmp.Or(r.err, r.RecordReader.Err()), r.text) }
 
-// Stats tells what the last aggregation did, which a limit may have ended early. Stats are zero until Next has returned
-// false, and for a statement without groups.
+// Stats tells what the last aggregation did, which a limit may have ended early. Stats are zero
+// until Next has returned false, and for a statement without groups.
 func (r *Result) Stats() engine.Stats {
 	if r.groups == nil {
 		return engine.Stats{}
@@ -51,7 +51,8 @@ func (r *Result) Stats() engine.Stats {
 	return r.groups.stats
 }
 
-// Run starts the query and returns its result. Errors that appear after the start come from Result.Err.
+// Run starts the query and returns its result. Errors that appear after the start come from
+// Result.Err.
 func (q *Query) Run(ctx context.Context) (result *Result, err error) {
 	err = spawn.Call(func() (err error) {
 		result, err = q.run(ctx)
@@ -110,8 +111,8 @@ func firstColumns(from array.RecordReader, schema *arrow.Schema) array.RecordRea
 	}, from.Release)
 }
 
-// groupReader reads the groups, as rows of Query.rows: first the groups that are merged further and are an answer
-// already, as they come by, then the groups of the last aggregation.
+// groupReader reads the groups, as rows of Query.rows: first the groups that are merged further and
+// are an answer already, as they come by, then the groups of the last aggregation.
 type groupReader struct {
 	recordreader.Base
 	ctx     context.Context
@@ -147,19 +148,23 @@ func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 
 // nextBatch is what a call of recordreader.Next has returned, or its panic as an error.
 type nextBatch struct {
-	batch arrow.RecordBatch // the reader's
-	err   error
+	batch arrow.RecordBatch // the reader's; nil at the end
+	err   error             // the batch does not count where it is set
 }
 
-// lookAhead calls Next of the last aggregation, which returns when all input has been read, or after an error.
+// lookAhead calls Next of the last aggregation, which returns when all input has been read, or
+// after an error.
 func (r *groupReader) lookAhead() {
 	current, ahead := r.current, make(chan nextBatch, 1)
 	r.ahead = ahead
-	var batch arrow.RecordBatch
+	var next nextBatch
 	spawn.Go(func() (err error) {
-		batch, err = recordreader.Next(current)
+		next.batch, err = recordreader.Next(current)
 		return err
-	}, func(err error) { ahead <- nextBatch{batch, err} })
+	}, func(err error) {
+		next.err = err
+		ahead <- next
+	})
 }
 
 // close stops the aggregation.
@@ -229,10 +234,11 @@ func (r *groupReader) groups() (arrow.RecordBatch, error) {
 // take takes a batch of the last aggregation.
 func (r *groupReader) take(next nextBatch) (arrow.RecordBatch, error) {
 	r.ahead, r.finest = nil, nil
-	if next.batch != nil {
-		next.batch.Retain()
+	if next.batch == nil || next.err != nil {
+		return nil, next.err
 	}
-	return next.batch, next.err
+	next.batch.Retain()
+	return next.batch, nil
 }
 
 // answer turns groups of the first aggregation into rows of the grouping set that they answer.
@@ -244,7 +250,8 @@ func (q *Query) answer(groups arrow.RecordBatch) arrow.RecordBatch {
 	return newBatch(q.rows, columns, groups.NumRows())
 }
 
-// groupsOfNothing returns the groups of a query that has read no row: one group for each grouping set without keys.
+// groupsOfNothing returns the groups of a query that has read no row: one group for each grouping
+// set without keys.
 func (q *Query) groupsOfNothing(ctx context.Context) (arrow.RecordBatch, error) {
 	var sets []int32
 	for i, present := range q.sets {
@@ -285,7 +292,8 @@ func (q *Query) groupsOfNothing(ctx context.Context) (arrow.RecordBatch, error) 
 	return newBatch(q.rows, columns, int64(len(sets))), nil
 }
 
-// tee takes over a reader and returns it; another reader gets its batches by a channel too, which is closed at the end.
+// tee takes over a reader and returns it; another reader gets its batches by a channel too, which
+// is closed at the end.
 func tee(ctx context.Context, from array.RecordReader, to chan<- arrow.RecordBatch) array.RecordReader {
 	end := sync.OnceFunc(func() { close(to) })
 	return recordreader.New(from.Schema(), func() (arrow.RecordBatch, error) {

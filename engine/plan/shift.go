@@ -12,9 +12,9 @@ import (
 // shiftMax bounds the constant n in shift, so that no sum of fewer than 2^32 rows passes 64 bits.
 const shiftMax = 1 << 20
 
-// shift returns sum(c + n), of a column and a constant, as sum(c) + n * count(c): nothing is computed for a row, and
-// several such sums share sum(c). It returns nil for other aggregates, and where c + n could pass its type's bounds,
-// which is an error.
+// shift returns sum(c + n), of a column and a constant, as sum(c) + n * count(c): nothing is
+// computed for a row, and several such sums share sum(c). It returns nil for other aggregates, and
+// where c + n could pass its type's bounds, which is an error.
 func (g *grouping) shift(x *expr.Expr) *expr.Expr {
 	if g.opt.OneStep || g.opt.Overflow != query.OverflowError || x.Name != query.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
 		return nil
@@ -43,7 +43,8 @@ func (g *grouping) shift(x *expr.Expr) *expr.Expr {
 	return expr.Call("+", of(query.Sum.String()), expr.Call("*", expr.Constant(n), of(query.Count.String())))
 }
 
-// shifts says whether sum, which adds n to a column of integers, fits its own type for every value of the column.
+// shifts says whether sum, which adds n to a column of integers, fits its own type for every value
+// of the column.
 func (g *grouping) shifts(column, sum *expr.Expr, n int64) bool {
 	schema := g.q.source.Schema()
 	at := schema.FieldIndices(column.Name)

@@ -22,7 +22,8 @@ type stage struct {
 	query  *query.Query // nil for a stage that does not aggregate
 }
 
-// arrange decides in how many steps the groups are made, and binds the last step. The rows are read once.
+// arrange decides in how many steps the groups are made, and binds the last step. The rows are read
+// once.
 //
 //	             sum(DISTINCT x), count(DISTINCT x):  groups by keys and x -> groups by keys
 //	list(x ORDER BY y):  rows in order ->                                     groups by keys
@@ -74,8 +75,8 @@ func (g *grouping) arrange(asked query.Query) error {
 	return nil
 }
 
-// admitNothing lets the aggregates that are NULL for no rows be NULL: a grouping set without keys has a group of no
-// rows.
+// admitNothing lets the aggregates that are NULL for no rows be NULL: a grouping set without keys
+// has a group of no rows.
 func (q *Query) admitNothing() error {
 	grouping := q.query
 	if grouping.Keys = nil; len(grouping.Aggregates) == 0 {
@@ -100,8 +101,9 @@ func (q *Query) then(s stage, src scan.Source) {
 	q.source = src
 }
 
-// split adds a first aggregation, by the keys of an aggregation and by the columns in distinct, and returns the
-// aggregation that merges its groups. ok is false, and nothing is added, where an aggregate cannot be merged.
+// split adds a first aggregation, by the keys of an aggregation and by the columns in distinct, and
+// returns the aggregation that merges its groups. ok is false, and nothing is added, where an
+// aggregate cannot be merged.
 func (g *grouping) split(asked query.Query, distinct []string) (merge query.Query, ok bool, err error) {
 	first := asked
 	first.Keys, first.Aggregates = slices.Clone(asked.Keys), nil
@@ -173,10 +175,12 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 	return merge, true, nil
 }
 
-// merging are the functions whose result for the whole is the function of their results for the parts.
+// merging are the functions whose result for the whole is the function of their results for the
+// parts.
 var merging = []query.Func{query.Sum, query.Min, query.Max, query.BoolAnd, query.BoolOr, query.BitAnd, query.BitOr, query.BitXor}
 
-// narrow says whether sums of a column are far from their type's bounds, so that a mean may be computed of a sum.
+// narrow says whether sums of a column are far from their type's bounds, so that a mean may be
+// computed of a sum.
 func (g *grouping) narrow(column string) bool {
 	const digitsMax = 18
 	at := g.q.source.Schema().FieldIndices(column)
@@ -193,9 +197,10 @@ func (g *grouping) narrow(column string) bool {
 	return false
 }
 
-// splitSets makes groups of all keys first, where a grouping set has all keys and the aggregates merge. Rows become few
-// before they are multiplied, and the groups are the answer for the set with all keys. finest is the index of this set,
-// or -1 where the columns of the groups have other types than those of the merged groups.
+// splitSets makes groups of all keys first, where a grouping set has all keys and the aggregates
+// merge. Rows become few before they are multiplied, and the groups are the answer for the set with
+// all keys. finest is the index of this set, or -1 where the columns of the groups have other types
+// than those of the merged groups.
 func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, ok bool) {
 	finest = slices.IndexFunc(g.sets, func(set []int) bool {
 		for k := range g.keys {
@@ -225,10 +230,10 @@ func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, 
 	return merge, finest, true
 }
 
-// groupedFirst returns the arguments of the aggregates with DISTINCT, where groups of the keys and of
-// these columns can be made first: such groups take a tenth of the time that a set of values for each
-// group takes, and can be written to disk. It returns nil where two such aggregates have other arguments,
-// or where another aggregate over the groups would not be what it is over the rows.
+// groupedFirst returns the arguments of the aggregates with DISTINCT, where groups of the keys and
+// of these columns can be made first: such groups take a tenth of the time that a set of values for
+// each group takes, and can be written to disk. It returns nil where two such aggregates have other
+// arguments, or where another aggregate over the groups would not be what it is over the rows.
 func (g *grouping) groupedFirst(q query.Query) (distinct []string) {
 	if q.Deterministic {
 		return nil
@@ -253,7 +258,8 @@ func (g *grouping) groupedFirst(q query.Query) (distinct []string) {
 	return distinct
 }
 
-// expand makes a row for each grouping set of each row, except for the set answered; -1 makes rows for all sets.
+// expand makes a row for each grouping set of each row, except for the set answered; -1 makes rows
+// for all sets.
 func (g *grouping) expand(asked query.Query, answered int) query.Query {
 	x := &expanded{wider: wider{Source: g.q.source}}
 	asked.Keys = slices.Clone(asked.Keys)

@@ -19,8 +19,8 @@ func oneRow() scan.Source {
 	return scan.Batches(schema, []arrow.RecordBatch{array.NewRecordBatch(schema, []arrow.Array{column}, 1)})
 }
 
-// streamed is the result of a query as a source: one split, which runs the query when the split is opened, and hands
-// the batches on as they come. P4.
+// streamed is the result of a query as a source: one split, which runs the query when the split is
+// opened, and hands the batches on as they come. P4.
 type streamed struct {
 	name   string
 	schema *arrow.Schema
@@ -39,8 +39,8 @@ func subquery(q *Query) *streamed {
 // Schema implements scan.Source.
 func (s *streamed) Schema() *arrow.Schema { return s.schema }
 
-// Stats implements scan.Source. Once keeps the engine from reading some rows for a forecast: each reading runs the
-// query.
+// Stats implements scan.Source. Once keeps the engine from reading some rows for a forecast: each
+// reading runs the query.
 func (s *streamed) Stats() scan.Stats { return scan.Stats{Rows: -1, Bytes: -1, Once: true} }
 
 // Splits implements scan.Source.
@@ -58,7 +58,8 @@ func (s *streamedSplit) Rows() int64      { return -1 }
 func (s *streamedSplit) Bytes() int64     { return 0 }
 func (s *streamedSplit) Name() string     { return s.of.name }
 
-// Open implements scan.Split. The thread of the worker is the query's while the worker waits for it.
+// Open implements scan.Split. The thread of the worker is the query's while the worker waits for
+// it.
 func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
 	opt.EnsureDefaults()
 	columns := s.columns // places in the query's result

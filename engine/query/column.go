@@ -11,8 +11,8 @@ import (
 // columnsShown bounds the columns that an error lists.
 const columnsShown = 20
 
-// FindColumn returns the index of the column of a name, or, where there is none, of the only one that has it
-// in another case. Its errors are ErrQuery, and offer what is near.
+// FindColumn returns the index of the column of a name, or, where there is none, of the only column
+// that has the name in another case. Its errors are ErrQuery, and offer names that are near.
 func FindColumn(schema *arrow.Schema, name string) (int, error) {
 	found := schema.FieldIndices(name)
 	if len(found) == 0 {

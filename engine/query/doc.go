@@ -1,4 +1,5 @@
-// Package query holds the words of a caller: what is grouped by, what is computed of each group, and how.
+// Package query holds the words of a caller: what is grouped by, what is computed of each group,
+// and how.
 //
 //	query.Query{
 //		Keys: []query.Key{{Column: "origin"}},
@@ -8,6 +9,6 @@
 //		},
 //	}
 //
-// A Query knows no source yet. engine.Engine.Aggregate answers it over a source of rows; an error that is ErrQuery
-// says what of the query does not suit the columns of the source.
+// A Query knows no source yet. engine.Engine.Aggregate answers it over a source of rows; an error
+// that is ErrQuery says what of the query does not suit the columns of the source.
 package query

@@ -142,7 +142,7 @@ func Funcs() []Func {
 }
 
 // LookupFunc returns the function of a name, in any case, and of the shape of its call: min and
-// max with a length are other functions than without. It does not know `count(*)` and
+// max with a length are other functions than min and max. LookupFunc does not know `count(*)` and
 // `count(distinct x)`, whose syntax is their name.
 func LookupFunc(name string, withParam bool) (Func, bool) {
 	name = strings.ToLower(name)
@@ -185,8 +185,8 @@ func (f Func) String() string {
 	return funcs[f].name
 }
 
-// MarshalText implements encoding.TextMarshaler: the function's name, with _n behind those that
-// keep n values.
+// MarshalText implements encoding.TextMarshaler: the function's name, with _n behind the functions
+// that keep n values.
 func (f Func) MarshalText() ([]byte, error) {
 	if f == 0 || f >= funcEnd {
 		return nil, fmt.Errorf("unknown aggregate function %d", uint8(f))

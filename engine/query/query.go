@@ -46,16 +46,18 @@ type Aggregate struct {
 	Length    int     `json:"length,omitzero"`    // of min(x, n) and max(x, n), from 1 to MaxLength
 	Separator string  `json:"separator,omitzero"` // of string_agg
 
-	// Distinct takes each value once, or each pair of values of two columns. A list, and string_agg, has them
-	// in ascending order. It makes no difference to min, max, first and others that a second row of a value does not change.
-	// The default is false: every row counts.
+	// Distinct takes each value once, or each pair of values of two columns. A list, and
+	// string_agg, has the values in ascending order. Distinct makes no difference to min, max,
+	// first and other functions that a second row of a value does not change. The default is false:
+	// every row counts.
 	Distinct bool `json:"distinct,omitzero"`
 
-	// Descending gives a list or string_agg of distinct values in descending order. The default is false.
+	// Descending gives a list or string_agg of distinct values in descending order. The default is
+	// false.
 	Descending bool `json:"descending,omitzero"`
 
-	// By is a column of int64 without NULLs, none of them negative, whose values are the places of a list's or
-	// string_agg's values. The default is "": the places of their rows in the input.
+	// By names a column of int64 without NULLs and without negative values: the places by which a
+	// list or string_agg orders its values. The default is "": the places of the rows in the input.
 	By string `json:"by,omitzero"`
 }
 
@@ -216,7 +218,8 @@ func (a Aggregate) validate() error {
 // ordersSet says whether the order of the values shows in the result.
 func (a Aggregate) ordersSet() bool { return a.Func == List || a.Func == StringAgg }
 
-// Plain returns the aggregate without a DISTINCT that is part of another function's name, or that changes nothing.
+// Plain returns the aggregate without Distinct, where another function does the same or Distinct
+// changes nothing.
 func (a Aggregate) Plain() Aggregate {
 	if !a.Distinct {
 		return a
@@ -224,7 +227,7 @@ func (a Aggregate) Plain() Aggregate {
 	switch a.Func {
 	case Count:
 		a.Func = CountDistinct
-	case Mode: // of values that are there once each: the first
+	case Mode: // where each value is there once: the first value
 		a.Func = First
 	case CountDistinct, ApproxCountDistinct, Min, Max, BoolAnd, BoolOr, BitAnd, BitOr, First, Last, AnyValue, ArgMin, ArgMax:
 	default:

@@ -127,10 +127,11 @@ var h2oSchema = arrow.NewSchema([]arrow.Field{
 // h2o makes the values of an H2O table.
 type h2o struct {
 	H2OOptions
-	starts []int64
+	starts []int64   // of Table
 	sorted *h2oOrder // nil unless Sorted
 
-	// nulls choose the NULLs: values of an id column, rows of a v column. nil chooses none.
+	// nulls choose the NULLs, nullCount of them: values of an id column, rows of a v column. nil
+	// chooses none. By column.
 	nulls     [h2oColumns]*permutation
 	nullCount [h2oColumns]uint64
 }
@@ -212,8 +213,8 @@ func (g *h2o) open(split int, columns []int) filler {
 	return each(fillers)
 }
 
-// randomIDs returns the numbers of the split's values in an id column, from 0, and whether they
-// are not NULL.
+// randomIDs returns the number of the split's next value in an id column, from 0, and whether the
+// value is not NULL.
 func (g *h2o) randomIDs(split, column int) func() (uint64, bool) {
 	r := newRNG(g.Seed, column, split)
 	distinct, nulls, count := g.distinct(column), g.nulls[column], g.nullCount[column]

@@ -17,8 +17,8 @@ import (
 type h2oOrder struct {
 	g      *h2o
 	tuples uint64     // K * K * N/K
-	starts []int64    // rows
-	nulls  [6][]int64 // values of each id column that are NULL, ascending
+	starts []int64    // of Table
+	nulls  [6][]int64 // by id column: the values that are NULL, ascending
 }
 
 func newH2OOrder(g *h2o) *h2oOrder {
@@ -38,8 +38,8 @@ func newH2OOrder(g *h2o) *h2oOrder {
 	return o
 }
 
-// drawStarts draws how many rows fall into each range: binomial numbers of what is left, by their
-// normal approximation, as the counts are some hundred thousand.
+// drawStarts draws how many rows fall into each range: binomial numbers of the rows that are left,
+// by their normal approximation, as the counts are some hundred thousand.
 func (o *h2oOrder) drawStarts(splits int64) []int64 {
 	r := newRNG(o.g.Seed, h2oColumns, permutationSplit)
 	starts := make([]int64, splits+1)
@@ -137,8 +137,8 @@ func (s *sortedIDs) column(c int) func() (uint64, bool) {
 	}
 }
 
-// value returns the value at a place in a column's order, where its NULLs come first: skip as many
-// of the values below it as are NULL.
+// value returns the value at a place in a column's order, where the values that are NULL come
+// first: the values below it that are NULL are skipped.
 func (o *h2oOrder) value(c int, class uint64) uint64 {
 	nulls := o.nulls[c]
 	if len(nulls) == 0 || class < uint64(len(nulls)) {

@@ -81,9 +81,9 @@ const (
 	scaleMax          = 1e6
 )
 
-// ordersPerRound have 1, 2, ... 7 lines, each number once, in random order: that makes 28 lines.
-// The specification draws every order's number for itself, with the same mean; this way the
-// number of rows before any order is known.
+// The orders of a round have 1, 2, ... 7 lines, each number once, in random order: 28 lines in all.
+// The specification draws the number of lines for each order by itself, with the same mean; here
+// the number of rows before any order is known.
 const (
 	ordersPerRound = 7
 	linesPerRound  = 28

@@ -27,7 +27,7 @@ type PairsOptions struct {
 	Zipf float64
 
 	// SelfSimilar is h of Dist SelfSimilar: a fraction h of the keys has 1 - h of the rows, and so
-	// within each part. It must be in (0, 0.5).
+	// on within each part. It must be in (0, 0.5).
 	SelfSimilar float64
 
 	// Heavy is the share of the rows that the first key has in Dist Heavy, in [0, 1].
@@ -148,10 +148,10 @@ func (o *PairsOptions) keyBits() int {
 // pairs makes the values of a table of pairs.
 type pairs struct {
 	PairsOptions
-	starts []int64
-	order  *permutation // of the rows: the first Groups of it hold each key once
-	spread *permutation // of 32-bit keys, when they are sparse
-	zipf   *zipf
+	starts []int64      // of Table
+	order  *permutation // of the rows: the rows that it sends below Groups hold each key once; nil for no rows
+	spread *permutation // of 32-bit keys; nil unless Sparse
+	zipf   *zipf        // nil unless Dist is Zipf
 }
 
 // The columns of a table of pairs, by number.
@@ -192,7 +192,8 @@ func (g *pairs) stats() []scan.ColumnStats {
 	return stats
 }
 
-// valuesBelow bounds integer values, so that no sum of a table that one can wait for overflows.
+// valuesBelow bounds integer values, so that no sum overflows but of a table that nobody can wait
+// for.
 const valuesBelow = 1000
 
 func (g *pairs) open(split int, columns []int) filler {

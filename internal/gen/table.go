@@ -13,8 +13,8 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// blockRows is how many rows a split has, more or less where a table says so: few enough that a
-// split of any table is some tens of MB when it is held whole, to be written in order.
+// blockRows is about how many rows a split has: few enough that a split of any table is some tens
+// of MB when it is held whole, to be written in order.
 const blockRows = 1 << 18
 
 // rowsMax bounds a table, so that no product with a column count or a row width overflows.
@@ -140,7 +140,8 @@ func newColumn[T any, B interface {
 	return withoutBitmap(b.NewArray())
 }
 
-// withoutBitmap returns an array without the bitmap that builders make where nothing is NULL, and takes the array over.
+// withoutBitmap returns an array without the bitmap that builders make where nothing is NULL, and
+// takes the array over.
 func withoutBitmap(a arrow.Array) arrow.Array {
 	if a.NullN() > 0 {
 		return a

@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Collector orders rows that the caller adds batch by batch, where a Reader reads them itself. One goroutine at a time
-// uses it.
+// Collector orders rows that the caller adds batch by batch, where a Reader reads them itself. One
+// goroutine at a time uses it.
 type Collector struct{ reader *Reader }
 
 // NewCollector returns a collector of rows of a schema. done is as in New.
@@ -41,8 +41,8 @@ func (c *Collector) Add(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Sorted returns the rows in order, once all of them are added. The reader belongs to the collector: Release of the
-// collector ends both.
+// Sorted returns the rows in order, once all of them are added. The reader belongs to the
+// collector: Release of the collector ends both.
 func (c *Collector) Sorted() *Reader { return c.reader }
 
 // Release gives everything back.

@@ -18,6 +18,6 @@
 //	    input and one batch of the result; with a limit of n rows, they are also about 2n rows at most.
 //	  - O4 (nothing left): after Release, an error or the end there is no file, page or batch.
 //
-// A heap of single rows would hold a batch of the input for each row. So rows are kept by batches and
-// cut in bulk, and the n-th key so far turns away nearly all rows that come later.
+// A heap of single rows would hold a batch of the input for each row. So rows are kept by batches
+// and cut in bulk, and the n-th key so far turns away nearly all rows that come later.
 package order

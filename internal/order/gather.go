@@ -105,7 +105,8 @@ func newBuffer(mem memory.Allocator, n int) *memory.Buffer {
 	return b
 }
 
-// valid returns the bits of the values that are not NULL, and the number of NULLs; no bits where there are none.
+// valid returns the bits of the values that are not NULL, and the number of NULLs; no bits where
+// there are none.
 func (g *gathering) valid() (valid *memory.Buffer, nulls int) {
 	if !slices.ContainsFunc(g.from, func(a arrow.Array) bool { return a.NullN() > 0 }) {
 		return nil, 0

@@ -226,8 +226,9 @@ func newAppender(values arrow.Array) appender {
 	panic(fmt.Sprintf("order: no keys of type %s", values.DataType()))
 }
 
-// orderedWords writes values as words that compare as the values do, anything for NULL, and returns how many bytes of
-// each word a key has: the lowest. It returns 0 where the type has more than a word. O1.
+// orderedWords writes values as words that compare as the values do, anything for NULL, and returns
+// how many bytes of each word a key has: the lowest. It returns 0 where the type has more than a
+// word. O1.
 func orderedWords(words []uint64, values arrow.Array) (bytes int) {
 	switch values.DataType().ID() {
 	case arrow.INT8:

@@ -18,11 +18,12 @@ import (
 
 // Options say what a sort may use. The zero value is usable.
 type Options struct {
-	// Bytes is how many bytes of rows and keys a sort holds before it writes them to disk, 1 MiB at least.
-	// The default is 256 MiB.
+	// Bytes is how many bytes of rows and keys a sort holds before it writes them to disk, 1 MiB at
+	// least. The default is 256 MiB.
 	Bytes int64
 
-	// Memory is the memory of pages on their way to and from the disk. The default is a Memory of Bytes for each sort.
+	// Memory is the memory of pages on their way to and from the disk. The default is a Memory of
+	// Bytes for each sort.
 	Memory *mem.Memory
 
 	// Temp takes the rows that do not fit. The default is os.TempDir(), without a limit.
@@ -31,8 +32,8 @@ type Options struct {
 	// Threads is how many goroutines a sort uses at most. The default is runtime.GOMAXPROCS(0).
 	Threads int
 
-	// Units, when set, are the threads that sorts and queries share: each goroutine holds a unit while it computes. The
-	// default, nil, has no limit.
+	// Units, when set, are the threads that sorts and queries share: each goroutine holds a unit
+	// while it computes. The default, nil, has no limit.
 	Units *semaphore.Weighted
 
 	// BatchRows is how many rows a batch of the result has at most. The default is 32,768.
@@ -41,8 +42,9 @@ type Options struct {
 	// Allocator takes the memory of batches. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
 
-	// RunAllocator takes the memory of batches of runs, of which no more are read at a time than Bytes has room for.
-	// It must not fail: to the library that reads the batches, a failure is a corrupt run. The default is Allocator.
+	// RunAllocator takes the memory of batches of runs, of which no more are read at a time than
+	// Bytes has room for. It must not fail: to the library that reads the batches, a failure is a
+	// corrupt run. The default is Allocator.
 	RunAllocator memory.Allocator
 
 	// Purpose begins the errors: it says what rows are ordered for. The default is "order by".

@@ -12,8 +12,8 @@ import (
 
 // By says which rows come, and in which order. The zero value takes all rows as they come.
 type By struct {
-	// Keys are the columns to order by; the column that decides first stands in front. Rows that are equal
-	// in all keys keep the order of the input, as all rows do where there are no keys.
+	// Keys are the columns to order by; the column that decides first stands in front. Rows that
+	// are equal in all keys keep the order of the input, as all rows do where there are no keys.
 	Keys []Key
 
 	// Limit is the most rows to return, if Limited is set.
@@ -31,7 +31,8 @@ type Key struct {
 	NullsFirst bool // NULLs before all values; else behind them, whatever the direction
 }
 
-// Validate reports every field that does not suit rows of the schema. Its errors are query.ErrQuery.
+// Validate reports every field that does not suit rows of the schema. Its errors are
+// query.ErrQuery.
 func (b By) Validate(schema *arrow.Schema) error {
 	var errs []error
 	if b.Limited && b.Limit < 0 {

@@ -14,10 +14,10 @@ import (
 	"github.com/mpga/mpga/internal/store"
 )
 
-// Reader returns the rows of another reader in order. It is an array.RecordReader: one goroutine at a
-// time may use it, and a batch is valid until the next call of Next unless it is retained. The input is
-// read by the first call of Next. Err returns what ended the reading early: an error of the input or of
-// the temp directory, the cause of the context's end.
+// Reader returns the rows of another reader in order. It is an array.RecordReader: one goroutine at
+// a time may use it, and a batch is valid until the next call of Next unless it is retained. The
+// input is read by the first call of Next. Err returns what ended the reading early: an error of
+// the input or of the temp directory, the cause of the context's end.
 type Reader struct {
 	recordreader.Base
 	ctx   context.Context
@@ -35,9 +35,9 @@ type Reader struct {
 	pending []arrow.RecordBatch                 // of more
 }
 
-// New returns the rows of the input in order. The input is retained until the end. done, if it is not
-// nil, is called once when everything has been given back. An error is query.ErrQuery where the order
-// does not suit the columns.
+// New returns the rows of the input in order. The input is retained until the end. done, if it is
+// not nil, is called once when everything has been given back. An error is query.ErrQuery where the
+// order does not suit the columns.
 func New(ctx context.Context, input array.RecordReader, by By, opt Options, done func()) (*Reader, error) {
 	r, err := newUnread(ctx, input.Schema(), by, opt, done)
 	if err != nil {
@@ -115,7 +115,8 @@ func (r *Reader) advance() (_ arrow.RecordBatch, err error) {
 	return nil, nil
 }
 
-// take returns a batch that it takes over without the rows that are skipped or too many, or nil where these are all.
+// take returns a batch that it takes over without the rows that are skipped or too many, or nil
+// where these are all.
 func (r *Reader) take(batch arrow.RecordBatch) arrow.RecordBatch {
 	from := min(r.skip, batch.NumRows())
 	to := from + min(r.left, batch.NumRows()-from)

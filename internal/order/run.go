@@ -13,8 +13,8 @@ import (
 	"github.com/mpga/mpga/internal/store"
 )
 
-// A run is sorted rows on disk: an Arrow stream, whose bytes lie in the pages of a spool as rows of one
-// word, so that they are compressed, checked and counted as all that is spilled.
+// A run is sorted rows on disk: an Arrow stream, whose bytes lie in the pages of a spool as rows of
+// one word, so that they are compressed, checked and counted as all that is spilled.
 type run struct {
 	spool    cpuagg.Spool
 	bytes    int64

@@ -7,9 +7,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// sieve finds the rows that may come before a bound without making their keys, which is ten times the work: column by
-// column, as far as values are words. Of each column it looks at the rows that are equal to the bound in all columns
-// before it.
+// sieve finds the rows that may come before a bound without making their keys, which is ten times
+// the work: column by column, as far as values are words. Of each column it looks at the rows that
+// are equal to the bound in all columns before it.
 type sieve struct {
 	keys  []Key
 	words []uint64 // by row: of the column that is looked at
@@ -72,7 +72,8 @@ func (s *sieve) rows(entries []entry, batch arrow.RecordBatch, b *bound) (_ []en
 	return entries, decided
 }
 
-// look moves the rows that are level with the bound to their sides by a column, and returns how many stay.
+// look moves the rows that are level with the bound to their sides by a column, and returns how
+// many stay.
 func (s *sieve) look(sides []side, column arrow.Array, bound boundValue, k Key) (left int) {
 	var flip uint64
 	if k.Descending {

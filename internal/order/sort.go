@@ -19,7 +19,8 @@ type workers struct {
 	units *semaphore.Weighted // nil where nobody shares them
 }
 
-// each calls a function for 0 to n-1, in parallel. It stops at the first error and when ctx is done.
+// each calls a function for 0 to n-1, in parallel. It stops at the first error and when ctx is
+// done.
 func (w workers) each(ctx context.Context, n int, f func(i int) error) error {
 	group, groupCtx := spawn.WithContext(ctx)
 	group.SetLimit(w.n)
@@ -44,8 +45,9 @@ func (w workers) each(ctx context.Context, n int, f func(i int) error) error {
 	return err
 }
 
-// sorting is a sort of entries by their keys, then by their places: a radix sort from the first byte in which keys
-// differ, which leaves few rows to be compared. Every pass keeps the order of entries with equal bytes. O2.
+// sorting is a sort of entries by their keys, then by their places: a radix sort from the first
+// byte in which keys differ, which leaves few rows to be compared. Every pass keeps the order of
+// entries with equal bytes. O2.
 type sorting struct {
 	ctx  context.Context
 	long []longKeys // nil where all keys fit their entries
@@ -87,8 +89,8 @@ func (s *sorting) sort(entries, scratch []entry) error {
 	return nil
 }
 
-// scatter orders entries by the first byte in which their heads differ. It returns where the entries of each value of
-// that byte start. ok is false where all heads are equal.
+// scatter orders entries by the first byte in which their heads differ. It returns where the
+// entries of each value of that byte start. ok is false where all heads are equal.
 func (s *sorting) scatter(entries, scratch []entry) (starts [257]int, ok bool) {
 	var differ [2]uint64
 	for i := range entries {
@@ -143,14 +145,16 @@ func (s *sorting) compare(a, b *entry) int {
 	return cmp.Compare(a.row, b.row)
 }
 
-// bound is the key of the last row that a limit admits so far: later rows come before it or do not matter.
+// bound is the key of the last row that a limit admits so far: later rows come before it or do not
+// matter.
 type bound struct {
 	head   [2]uint64
 	key    []byte       // the whole key; nil where all keys fit their entries
 	values []boundValue // in the first columns, as far as their values are words
 }
 
-// admits says whether a row comes before the bound. A row with the bound's key comes behind the bound's row. O2.
+// admits says whether a row comes before the bound. A row with the bound's key comes behind the
+// bound's row. O2.
 func (b *bound) admits(e *entry, long *longKeys) bool {
 	if c := compareHeads(e, &entry{head: b.head}); c != 0 || long.ends == nil {
 		return c < 0

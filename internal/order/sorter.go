@@ -43,8 +43,8 @@ type Stats struct {
 }
 
 const (
-	// cutRowsMin is how many rows are held beyond the wanted rows before they are cut: sorting fewer rows
-	// at a time costs more than holding them.
+	// cutRowsMin is how many rows are held beyond the wanted rows before they are cut: sorting
+	// fewer rows at a time costs more than holding them.
 	cutRowsMin = 1 << 13
 
 	// cutBatchesMax is how many batches are held before they are cut, however few rows they have.
@@ -209,8 +209,8 @@ func (s *sorter) eachBatch(ctx context.Context, rows int, f func([]arrow.RecordB
 	return nil
 }
 
-// gather returns the rows that entries name, in more than one batch where strings do not fit one. Columns
-// are gathered in parallel.
+// gather returns the rows that entries name, in more than one batch where strings do not fit one.
+// Columns are gathered in parallel.
 func (s *sorter) gather(from []arrow.RecordBatch, at []entry) ([]arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, s.schema.NumFields())
 	defer func() {

@@ -79,7 +79,7 @@ func (b *Base) Next() bool {
 		return false
 	}
 	b.batch, b.err = b.next()
-	b.ended = b.batch == nil
+	b.ended = b.batch == nil || b.err != nil
 	return !b.ended
 }
 
