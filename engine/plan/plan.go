@@ -81,12 +81,17 @@ type Query struct {
 
 // Prepare looks up the names of a statement, opens the files that the statement reads, and gives
 // every expression its type. Errors that point at the text are of type *sql.Error.
-func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (q *Query, err error) {
+func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
+	return guarded(s.Text, func() (*Query, error) { return prepare(ctx, eng, s, opt) })
+}
+
+// guarded calls a function. Its error, which may be a panic, is an error of the statement.
+func guarded[T any](statement string, f func() (T, error)) (result T, err error) {
 	err = spawn.Call(func() (err error) {
-		q, err = prepare(ctx, eng, s, opt)
+		result, err = f()
 		return err
 	})
-	return q, spawn.InQuery(err, s.Text)
+	return result, spawn.InQuery(err, statement)
 }
 
 func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {

@@ -53,12 +53,8 @@ func (r *Result) Stats() engine.Stats {
 
 // Run starts the query and returns its result. Errors that appear after the start come from
 // Result.Err.
-func (q *Query) Run(ctx context.Context) (result *Result, err error) {
-	err = spawn.Call(func() (err error) {
-		result, err = q.run(ctx)
-		return err
-	})
-	return result, spawn.InQuery(err, q.text.Text)
+func (q *Query) Run(ctx context.Context) (*Result, error) {
+	return guarded(q.text.Text, func() (*Result, error) { return q.run(ctx) })
 }
 
 func (q *Query) run(ctx context.Context) (*Result, error) {
