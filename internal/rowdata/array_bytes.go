@@ -1,26 +1,18 @@
 package rowdata
 
-import (
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-)
+import "github.com/apache/arrow-go/v18/arrow"
 
-// ArrayBytes returns about how much memory an array holds, of a slice that of its part alone where its
-// type says how much that is.
+// ArrayBytes returns about how much memory an array holds. Of a slice of a larger array it counts
+// the slice alone, where the type says how much memory a value takes.
 func ArrayBytes(a arrow.Array) int64 {
-	size := int64(a.Len()+7) / 8
-	switch a := a.(type) {
-	case *array.String:
-		return size + int64(len(a.ValueBytes())) + 4*int64(a.Len())
-	case *array.Binary:
-		return size + int64(len(a.ValueBytes())) + 4*int64(a.Len())
-	case *array.LargeString:
-		return size + int64(len(a.ValueBytes())) + 8*int64(a.Len())
-	case *array.LargeBinary:
-		return size + int64(len(a.ValueBytes())) + 8*int64(a.Len())
+	validity := int64(a.Len()+7) / 8
+	dt := a.DataType()
+	if text, ok := a.(interface{ ValueBytes() []byte }); ok {
+		offsets := dt.(arrow.OffsetsDataType).OffsetTypeTraits().BytesRequired(a.Len())
+		return validity + int64(len(text.ValueBytes())) + int64(offsets)
 	}
-	if dt, ok := a.DataType().(arrow.FixedWidthDataType); ok && a.DataType().ID() != arrow.DICTIONARY {
-		return size + int64(dt.BitWidth())*int64(a.Len())/8
+	if fixed, ok := dt.(arrow.FixedWidthDataType); ok && dt.ID() != arrow.DICTIONARY {
+		return validity + int64(fixed.BitWidth())*int64(a.Len())/8
 	}
 	return bufferBytes(a.Data())
 }

@@ -3,13 +3,14 @@ package rowdata
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
 )
 
-// ColumnStats is what is known of a column before it is read. Each is a promise.
+// ColumnStats is what is known of a column before it is read. All but Repeats are promises (W2).
 type ColumnStats struct {
 	// NoNulls promises that the column has no NULL.
 	NoNulls bool
@@ -31,11 +32,11 @@ type ColumnStats struct {
 type Column struct {
 	Index    int // in the source's schema
 	Name     string
-	Type     arrow.DataType // never a dictionary: the type of its values
+	Type     arrow.DataType // of the values: never a dictionary
 	Kind     Kind
 	Nullable bool
 
-	HasRange bool
+	HasRange bool // as in ColumnStats
 	Min, Max int64
 
 	// Interned: as a key, a string is held as its number in a list of the query's strings.
@@ -50,19 +51,20 @@ func (c *Column) Scale() int {
 	return 0
 }
 
-// Bound is a query that has met a source: what is read, how keys are packed, what is folded, and
-// how results are made of the folds. It is read-only once made, and shared by all workers.
+// Bound is a query bound to the schema and statistics of a source: the columns that are read, how
+// keys are packed, the folds, and how results are made of the folds. It is read-only once made, and
+// shared by all workers.
 type Bound struct {
 	Query      query.Query
-	Columns    []Column    // that the query reads, each once
-	KeyColumns []int       // indexes into Columns, by key
-	Keys       KeyLayout   // of the packed key
-	Args       []Arg       // distinct (column, encoding)
-	Selections []Selection // distinct sets of nullable columns
-	Inputs     []Input     // distinct (argument, selection)
-	Folds      []Fold      // distinct folds
-	Outputs    []Output    // by aggregate
-	Schema     *arrow.Schema
+	Columns    []Column      // that the query reads, each once
+	KeyColumns []int         // indexes into Columns, by key
+	Keys       KeyLayout     // of the packed key
+	Args       []Arg         // distinct (column, encoding)
+	Selections []Selection   // distinct sets of nullable columns
+	Inputs     []Input       // distinct (argument, selection)
+	Folds      []Fold        // distinct folds
+	Outputs    []Output      // by aggregate
+	Schema     *arrow.Schema // of the result
 }
 
 // Output says how an aggregate's result is made.
@@ -71,8 +73,8 @@ type Output struct {
 	Column    Column         // the first argument; of count(*) the zero Column
 	Type      arrow.DataType // of the result
 	Fold      int            // index into Bound.Folds
-	Count     int            // index of the fold that counts the aggregate's rows; -1 when the state tells
-	Of        *SetFold       // of an aggregate of distinct values whose set Fold is; nil where the elements are the result
+	Count     int            // index of the fold that counts the aggregate's rows; -1 where Fold's state has the count
+	Of        *SetFold       // where Fold is a set: what is folded over its elements; nil where the elements are the result
 }
 
 // Bind resolves a query against a schema. stats is as long as the schema, or nil.
@@ -119,40 +121,38 @@ func (b *binder) bind(q query.Query) (*Bound, error) {
 	return b.bound, nil
 }
 
+// binder makes one Bound.
 type binder struct {
 	schema *arrow.Schema
 	stats  []ColumnStats
 	bound  *Bound
 
-	canonical bool // folds do not follow from statistics
+	canonical bool // folds are chosen as if every column had NULLs, whatever stats says
 }
 
-// column returns a column of the source as one of Bound.Columns.
+// column returns the index in Bound.Columns of a column of the source, which it adds if need be.
 func (b *binder) column(name string) (int, error) {
 	index, err := query.FindColumn(b.schema, name)
 	if err != nil {
 		return 0, err
 	}
-	for c := range b.bound.Columns {
-		if b.bound.Columns[c].Index == index {
-			return c, nil
-		}
+	if c := slices.IndexFunc(b.bound.Columns, func(c Column) bool { return c.Index == index }); c >= 0 {
+		return c, nil
 	}
 	field := b.schema.Field(index)
 	kind, err := KindOf(field.Type)
 	if err != nil {
 		return 0, query.Errorf("column %q: %v", field.Name, err)
 	}
-	col := Column{Index: index, Name: field.Name, Type: ValueType(field.Type), Kind: kind, Nullable: true}
+	var s ColumnStats
 	if b.stats != nil {
-		s := b.stats[index]
-		col.Nullable = !s.NoNulls
-		col.HasRange, col.Min, col.Max = s.HasRange, s.Min, s.Max
-		col.Interned = kind == Bytes && s.Repeats
+		s = b.stats[index]
 	}
-	if field.Type.ID() == arrow.DICTIONARY && kind == Bytes {
-		col.Interned = true
-	}
-	b.bound.Columns = append(b.bound.Columns, col)
+	b.bound.Columns = append(b.bound.Columns, Column{
+		Index: index, Name: field.Name, Type: ValueType(field.Type), Kind: kind,
+		Nullable: !s.NoNulls,
+		HasRange: s.HasRange, Min: s.Min, Max: s.Max,
+		Interned: kind == Bytes && (s.Repeats || field.Type.ID() == arrow.DICTIONARY),
+	})
 	return len(b.bound.Columns) - 1, nil
 }

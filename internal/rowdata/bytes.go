@@ -54,9 +54,10 @@ func ToBytes2(b []byte) Bytes2 {
 	return Bytes2{uint64(n) | low<<32, 0}
 }
 
-// PutBytes2 writes the values data[offsets[i]-base:offsets[i+1]-base] to out, as ToBytes2
-// does, without a branch on their lengths, but for those that end within 12 bytes of the data's end.
-// It panics where offsets fall or lie outside the data. Requires: len(offsets) = len(out) + 1.
+// PutBytes2 writes the values data[offsets[i]-base:offsets[i+1]-base] to out, as ToBytes2 does. It
+// branches on the length of those values only that begin within 12 bytes of the data's end. It
+// panics where offsets fall or lie outside the data.
+// Requires: len(offsets) = len(out) + 1.
 func PutBytes2[T int32 | int64](out []Bytes2, data []byte, offsets []T, base T) {
 	if len(out) == 0 {
 		return
@@ -106,7 +107,7 @@ func (v *Bytes2) Bytes() []byte {
 	return unsafe.Slice((*byte)(pointer(&v[1])), n)
 }
 
-// PutInline writes the bytes of a value that is not long, and some more: InlineBytes together.
+// PutInline writes the bytes of a value that is not long, padded to InlineBytes.
 func (v *Bytes2) PutInline(out []byte) {
 	binary.LittleEndian.PutUint64(out[4:], v[1])
 	binary.LittleEndian.PutUint32(out, uint32(v[0]>>32))
@@ -126,7 +127,8 @@ func (v *Bytes2) Equal(u *Bytes2) bool {
 // Compare orders values by their bytes, as unsigned numbers; a prefix comes first.
 func (v *Bytes2) Compare(u *Bytes2) int { return bytes.Compare(v.Bytes(), u.Bytes()) }
 
-// Less says whether v comes before u, as Compare tells: mostly by the first four bytes, without a look at the others.
+// Less reports whether v comes before u, as Compare does. Mostly the first four bytes decide, and the
+// other bytes are not loaded.
 func (v *Bytes2) Less(u *Bytes2) bool {
 	a, b := bits.ReverseBytes32(uint32(v[0]>>32)), bits.ReverseBytes32(uint32(u[0]>>32)) // zeros behind the end
 	if a != b {

@@ -6,9 +6,8 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// States that leave the process that made them have a canonical form: their folds and the layout of
-// their keys follow from the query and the types of its columns, and from nothing that a source
-// knows of its values.
+// States that leave the process have a canonical form (W2): their folds and the layout of their keys
+// follow from the query and the types of its columns, and not from statistics of a source.
 
 // BindCanonical is Bind with canonical folds: every column is taken to have NULLs. Keys are packed
 // as the statistics allow.
@@ -16,35 +15,25 @@ func BindCanonical(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*B
 	return (&binder{schema: schema, stats: stats, canonical: true}).bind(q)
 }
 
-// Canonical returns the bound of the same query with canonical keys too. Its columns are those of b,
-// and the fields of its own source, in that order.
+// Canonical returns the bound of the same query with canonical keys too. It has the columns of b, in
+// the same order, as if they were all the columns of its source.
 //
 // Requires: b is of BindCanonical.
 func (b *Bound) Canonical() (*Bound, error) {
-	return BindCanonical(b.Query, b.ColumnSchema(), nil)
-}
-
-// ColumnSchema returns the columns that the query reads, as fields.
-func (b *Bound) ColumnSchema() *arrow.Schema {
 	fields := make([]arrow.Field, len(b.Columns))
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		fields[i] = arrow.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable}
 	}
-	return arrow.NewSchema(fields, nil)
+	return BindCanonical(b.Query, arrow.NewSchema(fields, nil), nil)
 }
 
 // PositionShift moves the positions in states, where rows of several sources are one input.
 type PositionShift struct {
 	layout RowLayout
-	words  []int          // offsets of positions in states that have seen a row
-	seen   []int          // offset of the word of each that says so
-	lists  []positionList // states with a position in each element
-}
-
-type positionList struct {
-	offset int
-	fold   *Fold
+	words  []int      // offsets of the positions in FoldBest states
+	seen   []int      // by position in words: offset of the first word of its state, 0 before a row came
+	lists  []stateRef // states with a position in each element
 }
 
 // NewPositionShift returns the shift of a query's states.
@@ -58,7 +47,7 @@ func NewPositionShift(b *Bound) *PositionShift {
 			if arg.Encoding == Position && f.Kind == FoldBest {
 				s.words, s.seen = append(s.words, at+1+word), append(s.seen, at)
 			} else if arg.Encoding == Position {
-				s.lists = append(s.lists, positionList{at, f})
+				s.lists = append(s.lists, stateRef{at, f})
 			}
 			word += arg.Words
 		}
@@ -66,12 +55,9 @@ func NewPositionShift(b *Bound) *PositionShift {
 	return s
 }
 
-// Shifts reports whether states hold positions.
-func (s *PositionShift) Shifts() bool { return len(s.words)+len(s.lists) > 0 }
-
 // Apply adds to all positions of a page of states.
 func (s *PositionShift) Apply(page *Page, by uint64) {
-	if by == 0 || !s.Shifts() {
+	if by == 0 || len(s.words)+len(s.lists) == 0 {
 		return
 	}
 	for at := range page.Rows {
@@ -83,8 +69,8 @@ func (s *PositionShift) Apply(page *Page, by uint64) {
 		}
 		for _, l := range s.lists {
 			elements := l.fold.Elements(row[l.offset : l.offset+l.fold.Words])
-			// The position is the last word of an element: of a list after the value, of a counted
-			// set after the rows.
+			// The position is the last word of an element: after the value in a list, after the
+			// number of rows in a counted set.
 			for e := l.fold.ElementWords - 1; e < len(elements); e += l.fold.ElementWords {
 				elements[e] += by
 			}

@@ -1,9 +1,13 @@
 package rowdata
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// CheckReferences returns an error unless all that the rows of a page refer to lies in the page's own heap (W4): a page
-// then outlives what its rows were made from.
+// CheckReferences returns an error unless every string and block that the rows of a page refer to
+// lies in the page's own heap (W4): the page then outlives the tile or the states that its rows
+// were made from.
 func (p *Page) CheckReferences(layout *RowLayout) error {
 	for i := range p.Rows {
 		if err := layout.Relocate(p.Words[i*layout.Stride:(i+1)*layout.Stride], ownBlocks{&p.Heap}); err != nil {
@@ -13,7 +17,8 @@ func (p *Page) CheckReferences(layout *RowLayout) error {
 	return nil
 }
 
-// ownBlocks is a Relocator that leaves the blocks of a heap where they are, and fails on others.
+// ownBlocks is a Relocator that leaves the blocks of a heap where they are, and fails on blocks
+// elsewhere.
 type ownBlocks struct{ heap *Heap }
 
 // Block implements Relocator.
@@ -24,21 +29,16 @@ func (o ownBlocks) Block(address *uint64, n uint64) ([]uint64, error) {
 	return WordsAt(address, int(n)), nil
 }
 
-// owns reports whether n words at an address are of the heap.
+// owns reports whether n words at an address lie in the heap.
 func (h *Heap) owns(address, n uint64) bool {
 	within := func(chunk []uint64) bool {
 		first := Address(chunk)
 		return first <= address && address+8*n <= first+8*uint64(cap(chunk))
-	}
-	for _, chunk := range h.chunks {
-		if within(chunk) {
-			return true
-		}
 	}
 	for _, chunk := range h.large {
 		if within(chunk) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(h.chunks, within)
 }

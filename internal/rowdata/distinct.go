@@ -1,16 +1,15 @@
 package rowdata
 
-import (
-	"github.com/mpga/mpga/engine/query"
-)
+import "github.com/mpga/mpga/engine/query"
 
-// SetFold says how a result is made of a set of distinct values: each of them is folded once.
+// SetFold says how a result is made of a set of distinct values: each value is folded once.
 type SetFold struct {
 	Fold      Fold
 	Encodings []Encoding // by input of the fold
 }
 
-// ofElements says whether a function's result is made of the elements of a set, rather than of a fold over them.
+// ofElements reports whether a function's result is made of the elements of a set, rather than of a
+// fold over the elements.
 func ofElements(f query.Func) bool {
 	switch f {
 	case query.List, query.StringAgg, query.MinN, query.MaxN, query.Median, query.QuantileCont, query.QuantileDisc:

@@ -3,8 +3,8 @@ package rowdata
 // An exact fold sums products of powers of its inputs without rounding, so that neither the order
 // of the rows nor the way in which they are split changes a bit of the result. It is a fixed-point
 // accumulator (Kulisch; Neal, "Fast exact summation using small and large superaccumulators",
-// arXiv:1505.05571, 2015), narrowed to a window: the values of most groups have similar
-// exponents, and then two words per degree of the term do. A state is
+// arXiv:1505.05571, 2015), narrowed to a window: the values of most groups have similar exponents,
+// and their sums then fit two words per degree of the term. A state is
 //
 //	| unit of each input, 1 or 2 words | sums of the terms | count, but for FoldExactSum |
 //
@@ -16,9 +16,9 @@ package rowdata
 // A value that does not fit the window turns the first word to ExactWide: the word after the units
 // is then the address of a block of ExactBlockWords, which holds the sums with the range of all
 // doubles, in units of 2^-1074 to the power of the degree. A value that is NaN or infinite turns
-// the first word to flags of ExactSpecial; all else but the count is then without meaning.
+// the first word to flags of ExactSpecial; the other words but the count are then without meaning.
 
-// First words of an exact state that are no unit.
+// First words of an exact state that are not a unit.
 const (
 	ExactWide    = 1 << 32
 	ExactNaN     = 1 << 61
@@ -28,7 +28,7 @@ const (
 )
 
 // ExactUnitMin is the unit that stands for 2^-1074, the least double. It is above 64, so that no
-// exponent less a unit is that of a value which fits an empty state.
+// value seems to fit the window of an empty state, whose unit is 0 (cpuagg's exactShift).
 const ExactUnitMin = 65
 
 // ExactUnitMax is the unit of the largest doubles: a mantissa shifted by up to 63 bits reaches all
@@ -47,8 +47,8 @@ func (t ExactTerm) Degree() int { return t[0] + t[1] }
 // Words returns how many words the term's sum takes in a state.
 func (t ExactTerm) Words() int { return 2 * t.Degree() }
 
-// BlockWords returns how many words the term's sum takes in a block: those of the largest product
-// of doubles, 2^63 times, and its sign.
+// BlockWords returns how many words the term's sum takes in a block: room for 2^63 times the largest
+// product of doubles, and for a sign.
 func (t ExactTerm) BlockWords() int { return (t.Degree()*(doublePlaces+52) + 63 + 1 + 63) / 64 }
 
 // exactTerms lists the terms of exact folds.

@@ -6,8 +6,9 @@ import (
 )
 
 // FoldKind is a primitive accumulation: a state of a fixed number of words, a way to accumulate a
-// row into it, and an associative way to merge two states. Aggregate functions are made of folds;
-// functions of one query share them. CPU and GPU hold the same states, so either merges the other's.
+// row into a state, and an associative way to merge two states (W3). Aggregate functions are made of
+// folds; functions of one query share folds. CPU and GPU hold the same states, so that each merges
+// states of the other.
 type FoldKind uint8
 
 // The folds, with the words of their states. Inputs name their encoding.
@@ -65,14 +66,14 @@ const (
 	FoldDistinct
 
 	// FoldHistogram: a set whose elements carry their number of rows and least position.
-	// Inputs: as FoldDistinct, and Position.
+	// Inputs: that of FoldDistinct, and Position.
 	FoldHistogram
 
 	// FoldCollect: a vector of all inputs side by side: count, address of its elements.
 	FoldCollect
 
 	// FoldTop: a vector of the Limit first values by order, as a binary heap whose root is the
-	// last of them. Input: as FoldDistinct.
+	// last of these values. Input: that of FoldDistinct.
 	FoldTop
 
 	// FoldSketch: a set of hashes while they are few; then SketchDense, and the address of
@@ -106,13 +107,13 @@ func (k FoldKind) String() string { return foldNames[k] }
 // Encoding is how a column's values are presented to a fold.
 type Encoding uint8
 
-// The encodings. Each is of one word, but for Pair, and for Natural and Ordered of a kind of two.
+// The encodings. Each takes one word, but for Pair, and for Natural and Ordered of kinds of two words.
 const (
 	Natural  Encoding = iota // the words of the kind
 	Ordered                  // of Int64, Uint64, Float64: a word in unsigned order, -0 as 0, all NaNs the same and last; of Int128: two such words
 	Double                   // the bits of the value as a float64, decimals scaled
 	Hashed                   // a 64-bit hash; equal values have equal hashes
-	Position                 // the row's place in the input; of no column
+	Position                 // the row's place in the input, which follows from no column
 	Pair                     // two words: the values of two columns as doubles, each in unsigned order
 )
 
@@ -124,14 +125,14 @@ type Arg struct {
 	Other    int // the second column of a Pair; else 0
 }
 
-// Input is an argument without the rows that its selection leaves out.
+// Input is an argument in the rows of a selection.
 type Input struct {
 	Arg       int // index into Bound.Args
 	Selection int // index into Bound.Selections
 }
 
-// Selection is a set of columns; a row is selected when none of them is NULL in it. Only nullable
-// columns are listed: an empty set selects every row.
+// Selection is a set of columns; a row is selected when no column of the set is NULL in the row. Only
+// nullable columns are listed: an empty set selects every row.
 type Selection []int
 
 // Fold is one accumulation of a query.
@@ -141,21 +142,14 @@ type Fold struct {
 	Inputs    []int // indexes into Bound.Inputs, all of the fold's selection
 	Words     int   // of the state
 
-	// Long: the first input is a Bytes2, to be compared by its bytes.
-	Long bool
-	// Wide: the first input is an Ordered Int128.
-	Wide bool
-	// Descending: FoldBest and FoldTop keep the greatest values instead of the least.
-	Descending bool
-	// Tie: FoldBest has a tie word.
-	Tie bool
-	// PayloadWords of FoldBest; PayloadLong: the payload is a Bytes2.
-	PayloadWords int
-	PayloadLong  bool
-	// ElementWords of FoldDistinct, FoldHistogram, FoldCollect, FoldTop: what one input row adds.
-	ElementWords int
-	// Limit of FoldTop.
-	Limit int
+	Long         bool // the first input is a Bytes2, to be compared by its bytes
+	Wide         bool // the first input is an Ordered Int128
+	Descending   bool // FoldBest and FoldTop keep the greatest values instead of the least
+	Tie          bool // FoldBest has a tie word
+	PayloadWords int  // of FoldBest
+	PayloadLong  bool // the payload of FoldBest is a Bytes2
+	ElementWords int  // that one input row adds to FoldDistinct, FoldHistogram, FoldCollect, FoldTop, FoldSketch
+	Limit        int  // of FoldTop: how many values it keeps
 }
 
 // OrderWords returns how many words of the first input are compared.
@@ -169,8 +163,8 @@ func (f *Fold) OrderWords() int {
 // Grows reports whether the state refers to a block that grows with the rows.
 func (f *Fold) Grows() bool { return f.Kind >= FoldDistinct }
 
-// KeepsElements reports whether the state has its elements one by one, so that it can be cut in parts
-// that merge to the whole.
+// KeepsElements reports whether the state has its elements one by one, so that it can be cut into
+// parts, which merge to the whole.
 func (f *Fold) KeepsElements() bool { return f.Kind >= FoldDistinct && f.Kind <= FoldTop }
 
 // HistogramWords is what FoldHistogram adds to each element: rows, least position.

@@ -2,15 +2,15 @@ package rowdata
 
 import "math"
 
-// A float16 has 1 bit of sign, 5 of exponent and 10 of fraction; a float32 has 8 and 23. Arrow's own conversions take
-// numbers below 2^-14, whose exponent is 0, for others.
+// A float16 has 1 bit of sign, 5 of exponent and 10 of fraction; a float32 has 8 of exponent and 23 of
+// fraction. The conversions of arrow-go return wrong numbers below 2^-14, whose exponent is 0.
 const (
 	halfFraction = 10
 	halfBias     = 15
-	fractionCut  = 23 - halfFraction // bits of a float32's fraction that a float16 has not
+	fractionCut  = 23 - halfFraction // lowest bits of a float32's fraction, which a float16 lacks
 )
 
-// FromHalf returns the number of a float16 of some bits.
+// FromHalf returns the number that the bits of a float16 stand for.
 func FromHalf(bits uint16) float32 {
 	sign := uint32(bits>>15) << 31
 	exponent, fraction := uint32(bits>>halfFraction&0x1F), uint32(bits&(1<<halfFraction-1))
@@ -24,11 +24,11 @@ func FromHalf(bits uint16) float32 {
 	return math.Float32frombits(sign | (exponent+127-halfBias)<<23 | fraction<<fractionCut)
 }
 
-// ToHalf returns the bits of the float16 that is nearest to a number, of two the even one: an infinity of what is too
-// large.
+// ToHalf returns the bits of the float16 that is nearest to a number: of two that are as near the even
+// one, and an infinity for numbers that are too large.
 func ToHalf(f float32) uint16 {
 	const (
-		least = 1.0 / (1 << (halfBias - 1)) // of those with an exponent
+		least = 1.0 / (1 << (halfBias - 1)) // float16 whose exponent is not 0
 		most  = 65520                       // from here on the nearest is infinite
 	)
 	sign := uint16(math.Float32bits(f)>>31) << 15

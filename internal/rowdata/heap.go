@@ -2,18 +2,18 @@ package rowdata
 
 import "unsafe"
 
-// Heap owns what the words of keys and states refer to: long strings, and the blocks of states
-// that grow. Memory is taken in chunks that never move and is given back all at once; a block that
-// a state has outgrown is used again for the next state of that size.
+// Heap owns the memory that the words of keys and states refer to: long strings, and the blocks of
+// states that grow. Memory is taken in chunks that never move and is given back all at once; a
+// block that a state has outgrown is used again for the next state of that size.
 //
 // A Heap is not safe for concurrent use. The zero value is empty, ready, and takes GoMemory.
 type Heap struct {
 	memory Memory
-	chunks [][]uint64               // all of them, so that the collector keeps them
-	large  map[*uint64][]uint64     // chunks of one block
-	rest   []uint64                 // of the newest ordinary chunk
-	free   map[int][]unsafe.Pointer // blocks given back, by size in words
-	words  int64
+	chunks [][]uint64               // chunks of several blocks
+	large  map[*uint64][]uint64     // chunks of one block each, by address; nil before the first
+	rest   []uint64                 // the unused end of the newest of chunks
+	free   map[int][]unsafe.Pointer // blocks given back, by size in words; nil before the first
+	words  int64                    // of all chunks
 }
 
 // Chunks double from the least to the most, so that small heaps stay small and large ones take
@@ -34,7 +34,12 @@ func (h *Heap) Bytes() int64 { return 8 * h.words }
 func (h *Heap) Alloc(n int) []uint64 {
 	if n > len(h.rest) {
 		if n > heapBlockWordsMax {
-			return h.ownChunk(n)
+			c := h.chunk(n)
+			if h.large == nil {
+				h.large = make(map[*uint64][]uint64)
+			}
+			h.large[unsafe.SliceData(c)] = c
+			return c[:n:n]
 		}
 		h.rest = h.chunk(max(n, heapChunkWordsMin, min(int(h.words), heapChunkWordsMax)))
 		h.chunks = append(h.chunks, h.rest)
@@ -44,22 +49,13 @@ func (h *Heap) Alloc(n int) []uint64 {
 	return block
 }
 
+// chunk takes n words of memory.
 func (h *Heap) chunk(n int) []uint64 {
 	if h.memory == nil {
 		h.memory = GoMemory
 	}
 	h.words += int64(n)
 	return h.memory.Alloc(n)
-}
-
-// ownChunk returns a block that is a chunk.
-func (h *Heap) ownChunk(n int) []uint64 {
-	c := h.chunk(n)
-	if h.large == nil {
-		h.large = make(map[*uint64][]uint64)
-	}
-	h.large[unsafe.SliceData(c)] = c
-	return c[:n:n]
 }
 
 // AllocBlock returns a cleared block of n words. Callers keep to few sizes, such as powers of two.
@@ -69,7 +65,7 @@ func (h *Heap) AllocBlock(n int) []uint64 {
 	return block
 }
 
-// TakeBlock is AllocBlock for who writes all of the block, or knows how much of it: it is not cleared.
+// TakeBlock is AllocBlock for callers that write the block themselves: it is not cleared.
 func (h *Heap) TakeBlock(n int) []uint64 {
 	if list := h.free[n]; len(list) > 0 {
 		h.free[n] = list[:len(list)-1]
@@ -101,32 +97,29 @@ func (h *Heap) Keep(v Bytes2) Bytes2 {
 		return v
 	}
 	words := h.Alloc(v.heapWords())
-	copy(asBytes(words), v.Bytes())
+	copy(View[byte](words), v.Bytes())
 	return Bytes2{v[0], Address(words)}
 }
 
-// Replace is Keep for a value that takes the place of an older one of the same heap, whose memory
-// it uses again where that is enough: a running maximum does not fill the heap.
+// Replace is Keep for a value that takes the place of an older value of the same heap. It uses the
+// older value's memory again where that is large enough: a running maximum does not fill the heap.
 func (h *Heap) Replace(old, v Bytes2) Bytes2 {
 	if !v.Long() || !old.Long() || old.heapWords() < v.heapWords() {
 		return h.Keep(v)
 	}
-	copy(asBytes(WordsAt(&old[1], old.heapWords())), v.Bytes())
+	copy(View[byte](WordsAt(&old[1], old.heapWords())), v.Bytes())
 	return Bytes2{v[0], old[1]}
 }
 
+// heapWords returns how many words of a heap a long value takes.
 func (v *Bytes2) heapWords() int { return (v.Len() + 7) / 8 }
-
-func asBytes(words []uint64) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
-}
 
 // Address returns the word that refers to a block.
 func Address(block []uint64) uint64 {
 	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(block))))
 }
 
-// Reset gives everything back. Nothing may refer to the heap any more.
+// Reset gives all memory back. Nothing may refer to the heap any more.
 func (h *Heap) Reset() {
 	for _, c := range h.chunks {
 		h.memory.Free(c)

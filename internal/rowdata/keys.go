@@ -9,13 +9,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// KeyLayout says how the key columns of a row are packed into words. Rows are in the same group
-// exactly when their packed keys are equal, Bytes2 words compared by Bytes2.Equal. Every bit
-// pattern is a legal key.
+// KeyLayout says how the key columns of a row are packed into words (W1).
 //
 //	| field | field | null bit | ... zero |  field of 64 bits  |  Bytes2, low  |  Bytes2, high  |
 //
-// A field never crosses a word, but those of two words.
+// A field lies within one word, or takes two whole words.
 type KeyLayout struct {
 	Fields []KeyField // one per key column, in the query's order
 	Words  int        // of a packed key; 0 without key columns
@@ -28,8 +26,8 @@ type KeyLayout struct {
 // An integer field holds value - Base. A NULL is, in this order of choice: code Span+1 of a field
 // with a code to spare, length 2^32-1 of a Bytes2, or a bit of its own.
 //
-// An interned field holds a string's number in a list, from 1, and 0 for a NULL: 4 bytes in place
-// of 16, which are compared and hashed as a number and suit a device.
+// An interned field holds a string's number in a list, from 1, and 0 for a NULL: 4 bytes in place of
+// the 16 of a Bytes2, which are compared and hashed as a number and suit a device.
 type KeyField struct {
 	Kind     Kind // Uint64 when Interned
 	Interned bool
@@ -39,8 +37,8 @@ type KeyField struct {
 	Base     int64  // least value of an integer field
 	Span     uint64 // largest value less Base
 	Nullable bool
-	NullWord int // of the bit of its own
-	NullBit  int // -1 when there is none
+	NullWord int // of the NULL's bit
+	NullBit  int // of NullWord; -1 when the NULL has no bit of its own
 }
 
 // denseBitsMax is the widest key that a table addresses directly: 2^16 groups of two or three
@@ -97,7 +95,7 @@ func keyRange(col *Column) (base int64, span uint64, ok bool) {
 	return 0, math.MaxUint64, false
 }
 
-// newKeyLayout packs fields first-fit in order of falling width, which wastes least.
+// newKeyLayout packs fields first-fit in order of falling width, which wastes the fewest bits.
 func newKeyLayout(cols []*Column) KeyLayout {
 	l := KeyLayout{Fields: make([]KeyField, len(cols))}
 	order := make([]int, len(cols))
@@ -159,11 +157,10 @@ func newKeyField(col *Column) KeyField {
 		return f
 	}
 	f.Base, f.Span = base, span
-	codes := span
 	if f.spareCode() {
-		codes++
+		span++
 	}
-	f.Bits = uint8(max(1, bits.Len64(codes)))
+	f.Bits = uint8(max(1, bits.Len64(span)))
 	return f
 }
 
@@ -196,13 +193,15 @@ func (f *KeyField) IsNull(key []uint64) bool {
 	return key[f.Word]>>f.Shift&f.Mask() == f.Span+1
 }
 
-// Value returns the field of a packed key that is not NULL, as a word of its kind: of a float32
-// or float16 column, the bits of a float32. Requires: Kind.Words() == 1.
+// Value returns the field of a packed key that is not NULL, as a word of its kind; for a float32
+// or float16 column, the bits of a float32.
+// Requires: Kind.Words() == 1.
 func (f *KeyField) Value(key []uint64) uint64 {
 	return key[f.Word]>>f.Shift&f.Mask() + uint64(f.Base)
 }
 
-// Keep copies what a packed key refers to into a heap, and lets it refer to the copy.
+// Keep copies the strings that a packed key refers to into a heap, and lets the key refer to the
+// copies.
 func (l *KeyLayout) Keep(key []uint64, h *Heap) {
 	for _, w := range l.Longs {
 		v := AsBytes2(key[w : w+2])

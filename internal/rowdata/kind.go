@@ -63,7 +63,7 @@ func ValueType(dt arrow.DataType) arrow.DataType {
 	return dt
 }
 
-// class sorts types by what may be asked of them.
+// class sorts types by the functions that take them.
 type class uint8
 
 const (

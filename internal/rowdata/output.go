@@ -61,21 +61,20 @@ func (b *binder) folds(out *Output, cols []int, sel int) {
 			out.Count = b.count(sel)
 		}
 	case query.Min, query.Max:
-		if long || wide {
-			out.Fold = b.best(f == query.Max, cols[0], -1, -1, sel)
-			return
+		switch {
+		case long || wide:
+			out.Fold = b.best(f == query.Max, cols[0], false, -1, sel)
+		case f == query.Min:
+			b.word(out, FoldMin, Ordered, cols[0], sel)
+		default:
+			b.word(out, FoldMax, Ordered, cols[0], sel)
 		}
-		kind := FoldMin
-		if f == query.Max {
-			kind = FoldMax
-		}
-		b.word(out, Fold{Kind: kind, Words: 1}, Ordered, cols[0], sel)
 	case query.BoolAnd, query.BitAnd:
-		b.word(out, Fold{Kind: FoldBitAnd, Words: 1}, Natural, cols[0], sel)
+		b.word(out, FoldBitAnd, Natural, cols[0], sel)
 	case query.BoolOr, query.BitOr:
-		b.word(out, Fold{Kind: FoldBitOr, Words: 1}, Natural, cols[0], sel)
+		b.word(out, FoldBitOr, Natural, cols[0], sel)
 	case query.BitXor:
-		b.word(out, Fold{Kind: FoldBitXor, Words: 1}, Natural, cols[0], sel)
+		b.word(out, FoldBitXor, Natural, cols[0], sel)
 	case query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop:
 		out.Fold = b.moments(FoldMoments2, sel, b.input(cols[0], Double, sel))
 	case query.Skewness, query.Kurtosis:
@@ -84,11 +83,11 @@ func (b *binder) folds(out *Output, cols []int, sel int) {
 		// SQL's argument order is (y, x).
 		out.Fold = b.moments(FoldComoments, sel, b.input(cols[1], Double, sel), b.input(cols[0], Double, sel))
 	case query.First, query.AnyValue:
-		out.Fold = b.best(false, -1, -1, cols[0], sel)
+		out.Fold = b.best(false, -1, false, cols[0], sel)
 	case query.Last:
-		out.Fold = b.best(true, -1, -1, cols[0], sel)
+		out.Fold = b.best(true, -1, false, cols[0], sel)
 	case query.ArgMin, query.ArgMax:
-		out.Fold = b.best(f == query.ArgMax, cols[1], 1, cols[0], sel)
+		out.Fold = b.best(f == query.ArgMax, cols[1], true, cols[0], sel)
 	case query.CountDistinct:
 		out.Fold = b.growing(Fold{Kind: FoldDistinct, ElementWords: col.Kind.Words()}, cols[0], sel)
 	case query.Mode:
@@ -109,9 +108,10 @@ func (b *binder) folds(out *Output, cols []int, sel int) {
 	}
 }
 
-// word adds a fold of a one-word state, which cannot tell that it has seen no row.
-func (b *binder) word(out *Output, f Fold, e Encoding, col, sel int) {
-	out.Fold = b.fold(f, sel, b.input(col, e, sel))
+// word adds a fold of a one-word state, and a count where the state may have seen no row, which its
+// word does not tell.
+func (b *binder) word(out *Output, kind FoldKind, e Encoding, col, sel int) {
+	out.Fold = b.fold(Fold{Kind: kind, Words: 1}, sel, b.input(col, e, sel))
 	if b.needsCount(sel) {
 		out.Count = b.count(sel)
 	}
@@ -132,8 +132,8 @@ func (b *binder) sum(col, sel int) int {
 	return b.fold(f, sel, b.input(col, Natural, sel))
 }
 
-// momentFolds are the folds that add floating-point values, with the words of their states and what
-// takes their place in a deterministic query.
+// momentFolds are the folds that add floating-point values, with the words of their states and the
+// exact folds that take their place in a deterministic query.
 var momentFolds = map[FoldKind]struct {
 	words int
 	exact FoldKind
@@ -154,10 +154,11 @@ func (b *binder) moments(kind FoldKind, sel int, inputs ...int) int {
 	return b.fold(f, sel, inputs...)
 }
 
-// best adds a FoldBest: the value of payload (or of order, when payload is -1) in the row that is
-// first by order (by position, when order is -1), ties by position when tie is 1.
-func (b *binder) best(descending bool, order, tie, payload, sel int) int {
-	f := Fold{Kind: FoldBest, Descending: descending, Tie: tie >= 0}
+// best adds a FoldBest: the value of column payload (of column order, when payload is -1) in the row
+// that is first by column order (by position, when order is -1); of rows that are equal by order,
+// with tie, the first by position.
+func (b *binder) best(descending bool, order int, tie bool, payload, sel int) int {
+	f := Fold{Kind: FoldBest, Descending: descending, Tie: tie}
 	var inputs []int
 	if order >= 0 {
 		f.Long = b.bound.Columns[order].Kind == Bytes

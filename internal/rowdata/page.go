@@ -3,30 +3,26 @@ package rowdata
 import "slices"
 
 // Page holds rows, or states of groups, of one partition: what the partition store keeps. A row
-// or state takes RowLayout.Stride words; what they refer to lies in the page's own heap, so that a
-// page can be moved, written and dropped by itself.
+// or state takes RowLayout.Stride words; the strings and blocks that it refers to lie in the page's
+// own heap, so that a page can be moved, written and dropped by itself.
 type Page struct {
-	Words []uint64 // capacity of a whole number of rows; filled up to Rows
+	Words []uint64 // room for a whole number of rows; filled up to Rows
 	Rows  int
 	Heap  Heap
 
 	memory Memory // of Words
-	block  []uint64
 }
 
 // NewPage returns an empty page of n words.
 func NewPage(m Memory, n int) *Page {
-	block := m.Alloc(n)
-	return &Page{Words: block[:n:n], Heap: NewHeap(m), memory: m, block: block}
+	return &Page{Words: m.Alloc(n), Heap: NewHeap(m), memory: m}
 }
 
-// Release gives back what the page holds. Nothing may refer to it any more.
+// Release gives back the memory of the page. Nothing may refer to the page any more.
 func (p *Page) Release() {
 	p.Heap.Reset()
-	if p.memory != nil {
-		p.memory.Free(p.block)
-	}
-	p.Words, p.block, p.Rows = nil, nil, 0
+	p.memory.Free(p.Words)
+	p.Words, p.Rows = nil, 0
 }
 
 // Bytes returns how much memory the page holds.
@@ -40,16 +36,17 @@ type RowLayout struct {
 	Stride    int
 	Parts     []int // offset of each argument or fold
 	Valid     int   // offset of the validity bits: of ValidCols[i], bit i%64 of word i/64
-	ValidCols []int // columns with such a bit
+	ValidCols []int // columns that have a validity bit
 
-	// Natural says of each argument of rows which other one it follows from, or -1: an Ordered integer
-	// is the natural one with its sign flipped, and is not stored beside it.
+	// Natural has, for each argument of rows, the index of the argument that it follows from, or -1:
+	// an Ordered integer is the Natural integer with its sign flipped, and is not stored beside it.
 	Natural []int
 
 	longs  []int      // offsets of the Bytes2
 	states []stateRef // states that may refer to the page's heap
 }
 
+// stateRef is where the states of a fold lie in a row.
 type stateRef struct {
 	offset int
 	fold   *Fold
@@ -58,7 +55,7 @@ type stateRef struct {
 // Refers reports whether rows may refer to their page's heap.
 func (l *RowLayout) Refers() bool { return len(l.longs) > 0 || len(l.states) > 0 }
 
-// Relocate moves all that a row refers to.
+// Relocate moves the strings and blocks that a row refers to.
 func (l *RowLayout) Relocate(row []uint64, r Relocator) error {
 	for _, at := range l.longs {
 		if row[at] == nullBytesWord {
@@ -91,17 +88,11 @@ func (b *Bound) RowLayout() RowLayout {
 		}
 	}
 	l.Valid = l.Stride
-	needed := make([]bool, len(b.Columns))
 	for _, sel := range b.Selections {
-		for _, c := range sel {
-			needed[c] = true
-		}
+		l.ValidCols = append(l.ValidCols, sel...)
 	}
-	for c, ok := range needed {
-		if ok {
-			l.ValidCols = append(l.ValidCols, c)
-		}
-	}
+	slices.Sort(l.ValidCols)
+	l.ValidCols = slices.Compact(l.ValidCols)
 	l.Stride += (len(l.ValidCols) + 63) / 64
 	return l
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// ErrCorruptState marks a row or state whose words cannot be: of a page read from a damaged file.
+// ErrCorruptState marks a row or state with words that no fold writes, from a damaged file.
 var ErrCorruptState = errors.New("corrupt state")
 
-// Relocator moves blocks of words: from one heap to another, to a file, back from one.
+// Relocator moves blocks of words: from heap to heap, from a heap to a file, or back.
 type Relocator interface {
-	// Block moves the n words that *address refers to, lets it refer to their new place, and
+	// Block moves the n words that *address refers to, sets *address to their new place, and
 	// returns them there. n is positive.
 	Block(address *uint64, n uint64) ([]uint64, error)
 }
@@ -20,8 +20,8 @@ func (f *Fold) Refers() bool {
 	return f.Grows() || f.Kind.Exact() || f.Kind == FoldBest && (f.Long || f.PayloadLong)
 }
 
-// Relocate moves all that a state refers to. A moved state holds its elements only, without room
-// to grow or an index: it is there to be merged from.
+// Relocate moves the blocks that a state refers to. A moved state has its elements only, without
+// room to grow or an index: other states merge it, and it takes no rows.
 func (f *Fold) Relocate(state []uint64, r Relocator) error {
 	switch {
 	case f.Kind == FoldBest:
@@ -52,7 +52,7 @@ func (f *Fold) Relocate(state []uint64, r Relocator) error {
 	return nil
 }
 
-// elementsMax bounds the elements of one state, so that their size in words is a number.
+// elementsMax bounds the elements of one state, so that their size in words does not overflow.
 const elementsMax = 1 << 40
 
 func (f *Fold) relocateBest(state []uint64, r Relocator) error {
@@ -97,7 +97,7 @@ func relocateBytes(words []uint64, r Relocator) error {
 	return err
 }
 
-// Block copies words into the heap. It lets a Heap be a Relocator, which never fails.
+// Block implements Relocator: it copies words into the heap, and never fails.
 func (h *Heap) Block(address *uint64, n uint64) ([]uint64, error) {
 	block := h.Alloc(int(n))
 	copy(block, WordsAt(address, int(n)))

@@ -1,10 +1,10 @@
 package rowdata
 
-// Budget is a limit of memory that several owners share. An owner that is about to take much memory outside the
-// blocks of Memory, on the collector's heap or in a library, reserves it first, and takes it only then.
+// Budget is a limit of memory that several owners share. An owner that is about to take much memory
+// outside the blocks of Memory, on the collector's heap or in a library, reserves the bytes first.
 type Budget interface {
-	// Reserve promises bytes to the caller, or returns an error that says what the limit is and how much would be
-	// enough. It may write pages to disk to make room.
+	// Reserve promises bytes to the caller, or returns an error that says what the limit is and
+	// which limit would be enough. It may write pages to disk to make room.
 	Reserve(bytes int64) error
 
 	// Unreserve takes back bytes that were promised.
@@ -27,7 +27,7 @@ func NewReservation(budget Budget) Reservation { return Reservation{budget: budg
 // Bytes returns the size of the reservation.
 func (r *Reservation) Bytes() int64 { return r.bytes }
 
-// Resize makes the reservation so many bytes. After an error it has the size that it had before.
+// Resize sets the size of the reservation. After an error the reservation has its size from before.
 func (r *Reservation) Resize(bytes int64) error {
 	if r.budget == nil || bytes == r.bytes {
 		return nil
@@ -43,7 +43,7 @@ func (r *Reservation) Resize(bytes int64) error {
 	return nil
 }
 
-// Cover makes the reservation at least so many bytes.
+// Cover makes the reservation at least this size.
 func (r *Reservation) Cover(bytes int64) error { return r.Resize(max(bytes, r.bytes)) }
 
 // Release gives the reservation back.

@@ -2,13 +2,16 @@ package rowdata
 
 import "unsafe"
 
-// View returns bytes as the values of T that lie in them. Requires: the bytes are aligned as T is.
-func View[T any](raw []byte) []T {
+// View returns the memory of values as the values of another type that lie in it.
+// Requires: the memory is aligned as T is.
+func View[T, From any](values []From) []T {
+	var from From
 	var t T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(raw))), len(raw)/int(unsafe.Sizeof(t)))
+	bytes := len(values) * int(unsafe.Sizeof(from))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(values))), bytes/int(unsafe.Sizeof(t)))
 }
 
-// Narrow writes the low bits of words to the memory of so many values of T.
+// Narrow writes the low bits of each word to out, as values of T.
 func Narrow[T uint8 | uint16 | uint32](out []byte, words []uint64) {
 	values := View[T](out)[:len(words)]
 	for i, w := range words {

@@ -289,7 +289,9 @@ func FuzzFrame(f *testing.F) {
 }
 
 func page(rows, words int) *rowdata.Page {
-	return &rowdata.Page{Words: make([]uint64, words), Rows: rows}
+	page := rowdata.NewPage(rowdata.GoMemory, words)
+	page.Rows = rows
+	return page
 }
 
 // Would catch pages handed to another partition or content, or handed over twice, sizes that are not
