@@ -11,7 +11,7 @@ import (
 // bestOf is the parts of a row or of a state that FoldBest compares and keeps.
 type bestOf struct {
 	order   []uint64
-	tie     uint64
+	tie     uint64 // 0 where the fold has no tie word
 	payload []uint64
 }
 
@@ -34,7 +34,8 @@ func (s *states) accumulateBest(f *rowdata.Fold, state []uint64, gids []uint32, 
 	}
 }
 
-// accumulateBestText is accumulateBest of least and greatest strings. Most rows are passed over by the words themselves.
+// accumulateBestText is accumulateBest for least and greatest strings. For most rows the words tell
+// that the string kept so far stays.
 func (s *states) accumulateBestText(f *rowdata.Fold, state []uint64, gids []uint32, values []uint64) {
 	for i, g := range gids {
 		value, kept := rowdata.AsBytes2(values[2*i:]), state[int(g)*f.Words:(int(g)+1)*f.Words]
@@ -53,12 +54,9 @@ func (s *states) accumulateBestText(f *rowdata.Fold, state []uint64, gids []uint
 	}
 }
 
-func (s *states) mergeBest(f *rowdata.Fold, state []uint64, gids []uint32, from []uint64) {
-	for i, g := range gids {
-		other := from[i*f.Words : (i+1)*f.Words]
-		if other[0] != 0 {
-			s.offer(f, state[int(g)*f.Words:(int(g)+1)*f.Words], bestParts(f, other))
-		}
+func (s *states) mergeBest(f *rowdata.Fold, state, from []uint64) {
+	if from[0] != 0 {
+		s.offer(f, state, bestParts(f, from))
 	}
 }
 
@@ -85,8 +83,8 @@ func (s *states) offer(f *rowdata.Fold, state []uint64, row bestOf) {
 	s.replaceBest(f, state, row)
 }
 
-// replaceBest lets a state keep a row. The zero state holds no long string, so that a first row
-// takes new memory of the heap, and a later one that of the row before it where it fits.
+// replaceBest lets a state keep a row. The zero state has no long string, so that a first row takes
+// new memory of the heap; a later row takes the memory of the row before it where that is enough.
 func (s *states) replaceBest(f *rowdata.Fold, state []uint64, row bestOf) {
 	state[0] = 1
 	kept := bestParts(f, state)

@@ -2,32 +2,25 @@ package cpuagg
 
 import (
 	"math/bits"
-	"unsafe"
 
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// The loops of exact folds. They take what lies in the window of a state that has room, without a
-// branch on anything else, and leave the rest to addExact.
+// The loops of exact folds. They add values that lie in the window of a state that has room, with one
+// branch, and leave all other values to addExact.
 
 func (s *states) accumulateExact(f *rowdata.Fold, state []uint64, gids []uint32, in [3][]uint64) {
 	x := in[0][:len(gids)]
 	switch f.Kind {
 	case rowdata.FoldExactSum:
-		s.exactSum(f, viewStates[[3]uint64](state), gids, x)
+		s.exactSum(f, rowdata.View[[3]uint64](state), gids, x)
 	case rowdata.FoldExactMoments2:
-		s.exactMoments2(f, viewStates[[8]uint64](state), gids, x)
+		s.exactMoments2(f, rowdata.View[[8]uint64](state), gids, x)
 	case rowdata.FoldExactMoments4:
-		s.exactMoments4(f, viewStates[[22]uint64](state), gids, x)
+		s.exactMoments4(f, rowdata.View[[22]uint64](state), gids, x)
 	case rowdata.FoldExactComoments:
-		s.exactComoments(f, viewStates[[19]uint64](state), gids, x, in[1][:len(gids)])
+		s.exactComoments(f, rowdata.View[[19]uint64](state), gids, x, in[1][:len(gids)])
 	}
-}
-
-// viewStates views the states of a fold as arrays.
-func viewStates[S any](words []uint64) []S {
-	var state S
-	return unsafe.Slice((*S)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words)/int(unsafe.Sizeof(state)))
 }
 
 // shifted returns a normal double's mantissa, shifted by up to 63 bits, and its sign as all ones or 0.

@@ -98,7 +98,7 @@ func checkExact(t *testing.T, f *rowdata.Fold, state []uint64, rows [][2]float64
 func addPairs(s *states, rows [][2]float64) {
 	var in [3][]uint64
 	for _, row := range rows {
-		in[0], in[1] = append(in[0], word(row[0])), append(in[1], word(row[1]))
+		in[0], in[1] = append(in[0], math.Float64bits(row[0])), append(in[1], math.Float64bits(row[1]))
 	}
 	s.accumulateFold(&s.bound.Folds[0], s.words[0], make([]uint32, len(rows)), in)
 }
@@ -291,7 +291,7 @@ func BenchmarkExact(b *testing.B) {
 				values := make([]uint64, benchTiles*rowdata.TileRows)
 				for i := range gids {
 					gids[i] = uint32(rng.IntN(groups))
-					values[i] = word(math.Round(100e6*rng.Float64()) / 1e6)
+					values[i] = math.Float64bits(math.Round(100e6*rng.Float64()) / 1e6)
 				}
 				tile := 0
 				fold := func() {

@@ -2,37 +2,31 @@ package cpuagg
 
 import (
 	"context"
-	"math/bits"
 
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
 
 // Exporter scatters finished groups to partitions that leave the process, by the hash bits of pass 0
-// of their keys. The keys are those of a bound of its own: canonical ones. It belongs to one worker.
+// of their keys. It belongs to one worker.
 type Exporter struct {
-	bound     *rowdata.Bound
-	layout    rowdata.RowLayout
+	bound     *rowdata.Bound    // canonical, with the keys that Add takes
+	layout    rowdata.RowLayout // of canonical states
 	scatterer *scatterer
-	heapBytes int64 // what open pages refer to, at most
+	heapBytes int64 // most bytes of all heaps of open pages together
 }
 
-// NewExporter returns an exporter of one worker. put takes pages over, and is called by all workers
+// NewExporter returns an exporter for one worker. put takes pages over, and is called by all workers
 // at once.
 func (r *Run) NewExporter(b *rowdata.Bound, radix partition.Radix, put func(partition int, page *rowdata.Page) error) *Exporter {
-	share := r.opt.WorkerBytes / openPagesShare
-	bytes := max(min(share>>radix, pageBytesMax), pageBytesMin)
-	e := &Exporter{bound: b, layout: b.StateLayout(), heapBytes: share}
-	e.scatterer = newScatterer(r.opt.Memory, States, &e.layout, &pass{
-		radix:     radix,
-		pageBytes: 1 << (bits.Len64(uint64(bytes)) - 1),
-		parts:     exported(put),
-	})
+	e := &Exporter{bound: b, layout: b.StateLayout(), heapBytes: r.opt.WorkerBytes / openPagesShare}
+	p := &pass{radix: radix, pageBytes: r.pageBytes(radix), parts: exported(put)}
+	e.scatterer = newScatterer(r.opt.Memory, States, &e.layout, p)
 	return e
 }
 
-// Add scatters n groups, at most rowdata.TileRows: their keys, and their states by fold. It keeps
-// nothing of them; large states lose elements that it has taken.
+// Add scatters n groups, at most rowdata.TileRows: their keys, and their states by fold. It keeps none
+// of these words; large states lose the elements that it has scattered.
 func (e *Exporter) Add(keys []uint64, n int, states [][]uint64) error {
 	if err := e.scatterer.scatterParts(e.bound, keys, n, states); err != nil {
 		return err
@@ -43,7 +37,8 @@ func (e *Exporter) Add(keys []uint64, n int, states [][]uint64) error {
 	return e.keepSmall()
 }
 
-// AddRuns scatters the elements of one state of a group, as states that merge to it.
+// AddRuns scatters the elements that a state of a group has in sorted runs, as several states of the
+// group.
 func (e *Exporter) AddRuns(ctx context.Context, key []uint64, fold int, runs *SortedRuns) error {
 	parts := emptyStates(e.bound)
 	for _, run := range runs.runs {
@@ -62,7 +57,7 @@ func (e *Exporter) AddRuns(ctx context.Context, key []uint64, fold int, runs *So
 	return nil
 }
 
-// keepSmall hands over the open pages when they refer to too much.
+// keepSmall hands over the open pages when their heaps are too large.
 func (e *Exporter) keepSmall() error {
 	var bytes int64
 	for _, page := range e.scatterer.open {
@@ -79,10 +74,10 @@ func (e *Exporter) keepSmall() error {
 // Close hands over the open pages.
 func (e *Exporter) Close() error { return e.scatterer.close() }
 
-// Release drops what has not been handed over.
+// Release drops the pages that have not been handed over.
 func (e *Exporter) Release() { e.scatterer.release() }
 
-// exported is partitions that are written, and not read by this run.
+// exported is the partitions of an Exporter, which this run does not read.
 type exported func(partition int, page *rowdata.Page) error
 
 func (put exported) Put(partition int, _ Content, page *rowdata.Page) error {
@@ -93,14 +88,14 @@ func (exported) Sizes() []int64 { panic("cpuagg: the sizes of exported partition
 
 func (exported) Take(int, Content) Pages { panic("cpuagg: an exported partition is read") }
 
-// Adopt gives the run partitions that exporters of other runs have made, in place of what its own
-// workers scatter: they take no rows. bytes is what the states take where they are kept.
+// Adopt gives the run partitions that exporters of other runs have made, in place of a scatter of its
+// own: its workers take no rows. bytes is how much the states take where they are kept.
 func (r *Run) Adopt(radix partition.Radix, parts Pass, bytes int64) {
 	var states int64
 	for _, n := range parts.Sizes() {
 		states += n
 	}
-	// States may be compressed to a half, and the blocks of those that grow double.
+	// States may be compressed to a half, and the blocks of states that grow double.
 	const growth = 4
 	each := max(bytes/max(states, 1), 1)
 	r.mu.Lock()

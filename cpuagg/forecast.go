@@ -140,7 +140,7 @@ func (s *Sampler) Forecast(total int64, workers int) Forecast {
 	}
 	s.forecastTables(&f, total, workers)
 	if f.Radix > 0 {
-		f.OpenBytes = min(f.PageBytes, int64(workers)*r.pageBytes(f.Radix)<<f.Radix)
+		f.OpenBytes = min(f.PageBytes, int64(workers*r.pageBytes(f.Radix))<<f.Radix)
 		s.forecastTasks(&f)
 	}
 	return f

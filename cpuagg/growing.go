@@ -244,7 +244,7 @@ func hasPair(f *rowdata.Fold, state *[3]uint64, first, second uint64) bool {
 // accumulateValues collects values of one word. Most blocks have room: the rows' loads and stores, which
 // miss the cache where groups are many, then overlap.
 func (s *states) accumulateValues(states []uint64, gids []uint32, x []uint64) {
-	vectors := wordPairs(states)
+	vectors := rowdata.View[[2]uint64](states)
 	x = x[:len(gids)]
 	for i, g := range gids {
 		v := &vectors[g]
@@ -325,7 +325,7 @@ func (s *states) accumulateTop(f *rowdata.Fold, states []uint64, gids []uint32, 
 	if !f.Descending {
 		last = math.MaxUint64
 	}
-	pairs := wordPairs(states)
+	pairs := rowdata.View[[2]uint64](states)
 	for i, g := range gids {
 		roots[i] = last
 		if int(pairs[g][0]) == f.Limit {

@@ -1,34 +1,18 @@
 package cpuagg
 
-import (
-	"math"
-	"unsafe"
-)
+// The moments of a group are held relative to its first value k; see rowdata.FoldMoments2. States are
+// viewed as structs, whose sums the compiler adds to in one instruction.
 
-// The moments of a group are held relative to its first value K; see rowdata.FoldMoments2. The count
-// is an integer word, the rest are float64 bits.
-
-func float(w uint64) float64 { return math.Float64frombits(w) }
-func word(f float64) uint64  { return math.Float64bits(f) }
-
-func addTo(w *uint64, f float64) { *w = word(float(*w) + f) }
-
-// wordsAs views words as what they hold.
-func wordsAs[T moments2 | moments4 | comoments | float64](words []uint64) []T {
-	var t T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/int(unsafe.Sizeof(t)/8))
-}
-
-// moments2 is a state of FoldMoments2, its words as what they hold: a sum then takes one instruction.
+// moments2 is a state of FoldMoments2.
 type moments2 struct {
 	n         uint64
 	k, d1, d2 float64
 }
 
-func accumulateMoments2(state []uint64, gids []uint32, x []uint64) {
-	states, values := wordsAs[moments2](state), wordsAs[float64](x)[:len(gids)]
+func accumulateMoments2(states []moments2, gids []uint32, x []float64) {
+	x = x[:len(gids)]
 	for i, g := range gids {
-		s, v := &states[g], values[i]
+		s, v := &states[g], x[i]
 		if s.n == 0 {
 			s.k = v
 		}
@@ -39,16 +23,31 @@ func accumulateMoments2(state []uint64, gids []uint32, x []uint64) {
 	}
 }
 
-// moments4 is a state of FoldMoments4.
-type moments4 struct {
-	n                 uint64
-	k, d1, d2, d3, d4 float64
+// merge adds other moments, re-expressed relative to the k of s by the binomial theorem.
+func (s *moments2) merge(from *moments2) {
+	switch {
+	case from.n == 0:
+		return
+	case s.n == 0:
+		*s = *from
+		return
+	}
+	n, d := float64(from.n), from.k-s.k
+	s.n += from.n
+	s.d1 += from.d1 + n*d
+	s.d2 += from.d2 + 2*d*from.d1 + n*d*d
 }
 
-func accumulateMoments4(state []uint64, gids []uint32, x []uint64) {
-	states, values := wordsAs[moments4](state), wordsAs[float64](x)[:len(gids)]
+// moments4 is a state of FoldMoments4.
+type moments4 struct {
+	moments2
+	d3, d4 float64
+}
+
+func accumulateMoments4(states []moments4, gids []uint32, x []float64) {
+	x = x[:len(gids)]
 	for i, g := range gids {
-		s, v := &states[g], values[i]
+		s, v := &states[g], x[i]
 		if s.n == 0 {
 			s.k = v
 		}
@@ -62,50 +61,31 @@ func accumulateMoments4(state []uint64, gids []uint32, x []uint64) {
 	}
 }
 
-// mergeMoments adds the moments of from, re-expressed relative to the K of state by the binomial
-// theorem. It serves FoldMoments2 and FoldMoments4.
-func mergeMoments(state, from []uint64) {
+// merge is moments2.merge for four moments.
+func (s *moments4) merge(from *moments4) {
 	switch {
-	case from[0] == 0:
+	case from.n == 0:
 		return
-	case state[0] == 0:
-		copy(state, from)
+	case s.n == 0:
+		*s = *from
 		return
 	}
-	n, d := float64(from[0]), float(from[1])-float(state[1])
-	s1, s2 := float(from[2]), float(from[3])
-	state[0] += from[0]
-	addTo(&state[2], s1+n*d)
-	addTo(&state[3], s2+2*d*s1+n*d*d)
-	if len(state) == 6 {
-		s3, s4 := float(from[4]), float(from[5])
-		addTo(&state[4], s3+3*d*s2+3*d*d*s1+n*d*d*d)
-		addTo(&state[5], s4+4*d*s3+6*d*d*s2+4*d*d*d*s1+n*d*d*d*d)
-	}
+	n, d := float64(from.n), from.k-s.k
+	s.moments2.merge(&from.moments2)
+	s.d3 += from.d3 + 3*d*from.d2 + 3*d*d*from.d1 + n*d*d*d
+	s.d4 += from.d4 + 4*d*from.d3 + 6*d*d*from.d2 + 4*d*d*d*from.d1 + n*d*d*d*d
 }
 
-// Words of a FoldComoments state.
-const (
-	coN = iota
-	coKx
-	coKy
-	coX
-	coY
-	coXX
-	coYY
-	coXY
-)
-
-// comoments is a state of FoldComoments, its words as what they hold.
+// comoments is a state of FoldComoments.
 type comoments struct {
 	n                        uint64
 	kx, ky, x, y, xx, yy, xy float64
 }
 
-func accumulateComoments(state []uint64, gids []uint32, x, y []uint64) {
-	states, xs, ys := wordsAs[comoments](state), wordsAs[float64](x)[:len(gids)], wordsAs[float64](y)[:len(gids)]
+func accumulateComoments(states []comoments, gids []uint32, x, y []float64) {
+	x, y = x[:len(gids)], y[:len(gids)]
 	for i, g := range gids {
-		s, vx, vy := &states[g], xs[i], ys[i]
+		s, vx, vy := &states[g], x[i], y[i]
 		if s.n == 0 {
 			s.kx, s.ky = vx, vy
 		}
@@ -119,21 +99,20 @@ func accumulateComoments(state []uint64, gids []uint32, x, y []uint64) {
 	}
 }
 
-func mergeComoments(state, from []uint64) {
+// merge is moments2.merge for co-moments.
+func (s *comoments) merge(from *comoments) {
 	switch {
-	case from[coN] == 0:
+	case from.n == 0:
 		return
-	case state[coN] == 0:
-		copy(state, from)
+	case s.n == 0:
+		*s = *from
 		return
 	}
-	n := float64(from[coN])
-	ex, ey := float(from[coKx])-float(state[coKx]), float(from[coKy])-float(state[coKy])
-	sx, sy := float(from[coX]), float(from[coY])
-	state[coN] += from[coN]
-	addTo(&state[coX], sx+n*ex)
-	addTo(&state[coY], sy+n*ey)
-	addTo(&state[coXX], float(from[coXX])+2*ex*sx+n*ex*ex)
-	addTo(&state[coYY], float(from[coYY])+2*ey*sy+n*ey*ey)
-	addTo(&state[coXY], float(from[coXY])+ex*sy+ey*sx+n*ex*ey)
+	n, ex, ey := float64(from.n), from.kx-s.kx, from.ky-s.ky
+	s.n += from.n
+	s.x += from.x + n*ex
+	s.y += from.y + n*ey
+	s.xx += from.xx + 2*ex*from.x + n*ex*ex
+	s.yy += from.yy + 2*ey*from.y + n*ey*ey
+	s.xy += from.xy + ex*from.y + ey*from.x + n*ex*ey
 }

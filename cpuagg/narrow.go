@@ -108,7 +108,7 @@ func (s *states) settle() {
 func (s *states) settleFold(fold int) {
 	n := &s.narrow[fold]
 	sums := n.sums[:min(len(n.sums), s.groups)]
-	states := wordPairs(s.words[fold])[:len(sums)]
+	states := rowdata.View[[2]uint64](s.words[fold])[:len(sums)]
 	for g, sum := range sums {
 		p := &states[g]
 		low, carry := bits.Add64(p[0], sum, 0)

@@ -43,7 +43,7 @@ func (s *scatterer) scatterPairs(keys, args, hashes []uint64) {
 
 // unpackPairs splits rows of two words into keys and arguments.
 func unpackPairs(keys, args, rows []uint64) (splitKeys, splitArgs []uint64) {
-	pairs := wordPairs(rows)
+	pairs := rowdata.View[[2]uint64](rows)
 	n := len(pairs)
 	keys, args = tileWords(keys, n), tileWords(args, n)
 	if n == 0 {

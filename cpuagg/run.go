@@ -17,7 +17,7 @@ type Options struct {
 	TotalRows int64
 
 	// TableGroups is how many groups a worker's pre-aggregation table takes before it is
-	// scattered. The default is what fits half of a 1 MiB L2 cache.
+	// scattered. The default is as many as fit half of a 1 MiB L2 cache.
 	TableGroups int
 
 	// RadixBits fixes the fan-out of the scatter at 2^RadixBits. The default, 0, lets the run
@@ -33,12 +33,12 @@ type Options struct {
 	// WorkerBytes is one worker's share of the memory. The default, 0, is no bound.
 	WorkerBytes int64
 
-	// NoPreAgg scatters all rows at once; AlwaysPreAgg scatters none as they are; NoDense hashes
-	// also keys that are small enough to be group numbers. They are for tests: none changes an
+	// NoPreAgg scatters all rows at once; AlwaysPreAgg scatters no rows as they are; NoDense hashes
+	// also keys that are small enough to be group numbers. The three are for tests and change no
 	// answer.
 	NoPreAgg, AlwaysPreAgg, NoDense bool
 
-	// ForceSplits splits every task of more than one group that often, for tests.
+	// ForceSplits is how many times every task of more than one group is split, for tests.
 	ForceSplits int
 
 	// EstimateFactor multiplies the estimate of the groups that the fan-out follows, for tests.
@@ -46,7 +46,7 @@ type Options struct {
 	EstimateFactor float64
 }
 
-// EnsureDefaults fills in what is zero.
+// EnsureDefaults gives fields that are zero their defaults.
 func (o *Options) EnsureDefaults(b *rowdata.Bound) {
 	if o.TableGroups == 0 {
 		o.TableGroups = tableGroups(b)
@@ -60,8 +60,8 @@ func (o *Options) EnsureDefaults(b *rowdata.Bound) {
 	}
 }
 
-// tableCacheBytes is half of an L2 cache of 1 MiB, the least of the server cores of the last years;
-// the rest is for the tile.
+// tableCacheBytes is half of an L2 cache of 1 MiB, the smallest of recent server cores; the other half
+// is for the tile.
 const tableCacheBytes = 512 << 10
 
 // tableGroups returns how many groups of a query fit tableCacheBytes.
@@ -73,9 +73,9 @@ func tableGroups(b *rowdata.Bound) int {
 	return max(tableCacheBytes/(slotBytes+8*b.StateLayout().Stride), least)
 }
 
-// windowMax returns how many keys may lie in the window of a worker's direct: as many as three quarters of its
-// cache have room for, with their groups' states, and directMax at least. Beyond windowsMax rows that are scattered
-// cost as much, and less where others use the cache.
+// windowMax returns how many keys may lie in the window of a worker's direct: as many as three
+// quarters of its cache have room for, with their groups' states, and directMax at least. Beyond
+// windowsMax scattered rows cost as much, and less where other programs use the cache.
 func windowMax(b *rowdata.Bound, o *Options) uint64 {
 	const (
 		windowsMax = 1 << 19
@@ -85,7 +85,7 @@ func windowMax(b *rowdata.Bound, o *Options) uint64 {
 	for i := range b.Folds {
 		words := b.Folds[i].Words
 		if b.Folds[i].Kind == rowdata.FoldSumInt {
-			words = 1 // the others are not touched once its sums are narrow
+			words = 1 // its second word is not touched once the sums are narrow
 		}
 		groupBytes += int64(8 * words)
 	}
@@ -93,7 +93,7 @@ func windowMax(b *rowdata.Bound, o *Options) uint64 {
 	return min(max(uint64(1)<<bits.Len64(uint64(groups))/2, directMax), windowsMax)
 }
 
-// directLimit returns how many groups the first table may have that finds them by distance.
+// directLimit returns how many groups a worker's first table may have where it finds groups by distance.
 func (r *Run) directLimit() int {
 	return r.opt.TableGroups * directGrowth * int(r.windowMax/directMax)
 }
@@ -106,29 +106,29 @@ type Run struct {
 
 	rowLayout, stateLayout rowdata.RowLayout
 	rowBytes, stateBytes   int64
-	firstBytes             int64  // of a group's first elements, beside its states
+	firstBytes             int64  // of the blocks that a group's states take for their first elements
 	windowMax              uint64 // of a worker's direct
 
-	// The scatter is set up when the first worker needs it.
 	mu        sync.Mutex
-	scatter   *pass
-	estimated int64
+	scatter   *pass // nil until the first worker scatters
+	estimated int64 // groups, when scatter was planned
 
 	counters Counters
-	borrower atomic.Pointer[Groups] // what takes memory beyond its worker's share
+	borrower atomic.Pointer[Groups] // the groups that take memory beyond their worker's share, or nil
 }
 
 // pass is one scatter, by all workers or, where a partition is split again, by one.
 type pass struct {
-	depth     int // 0, or one more than that of the pass whose partition is split
+	depth     int // 0, or one more than the depth of the pass whose partition is split
 	radix     partition.Radix
 	pageBytes int // most of a page
 	parts     Pass
 	rowsMax   int64                 // of a task of several partitions; 0 is no bound
-	runs      map[int][]carriedRuns // by partition, of groups that were split away from others
+	runs      map[int][]carriedRuns // by partition: sorted runs that its groups brought from the task that was split
 }
 
-// seed returns the hash seed of the scatter, which neither a scatter before nor the tables of this pass use (P2).
+// seed returns the hash seed of the scatter, which neither an earlier scatter nor the tables of this
+// pass use (P2).
 func (p *pass) seed() uint64 { return partition.Seed(p.depth) }
 
 // tableSeed returns the hash seed of the tables that partitions are processed in.
@@ -161,7 +161,7 @@ func NewRun(b *rowdata.Bound, opt Options, store Store) *Run {
 // Counters returns the run's counters.
 func (r *Run) Counters() *Counters { return &r.counters }
 
-// denseBytesMax bounds the states of a table that has one for every possible key: about a core's
+// denseBytesMax bounds the states of a table that has a group for every possible key: about a core's
 // share of the last-level cache, as tableGrowth allows a hash table.
 const denseBytesMax = tableGrowth * tableCacheBytes
 
@@ -177,8 +177,8 @@ func (r *Run) grows() bool {
 	return slices.ContainsFunc(r.bound.Folds, func(f rowdata.Fold) bool { return f.Grows() })
 }
 
-// Scatter returns the fan-out, and the number of groups that was estimated when it was chosen;
-// ok is false when nothing was scattered.
+// Scatter returns the fan-out, and the number of groups that was estimated when the fan-out was
+// chosen; ok is false when nothing was scattered.
 func (r *Run) Scatter() (radix partition.Radix, estimated int64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,8 +188,8 @@ func (r *Run) Scatter() (radix partition.Radix, estimated int64, ok bool) {
 	return r.scatter.radix, r.estimated, true
 }
 
-// Occupied returns which of 2^radix partitions of the hash have rows or states in the store. Groups in the
-// tables of workers are not seen.
+// Occupied returns which of 2^radix partitions of the hash have rows or states in the store. Groups in
+// the tables of workers do not count.
 func (r *Run) Occupied(radix partition.Radix) []bool {
 	r.mu.Lock()
 	scatter := r.scatter
@@ -203,9 +203,7 @@ func (r *Run) Occupied(radix partition.Radix) []bool {
 			continue
 		}
 		// The partition's range of the hash's highest bits, in partitions of the other radix.
-		first := uint64(p) << radix >> scatter.radix
-		last := ((uint64(p)+1)<<radix - 1) >> scatter.radix
-		for i := first; i <= last; i++ {
+		for i := p << radix >> scatter.radix; i <= ((p+1)<<radix-1)>>scatter.radix; i++ {
 			occupied[i] = true
 		}
 	}
@@ -227,7 +225,8 @@ func (r *Run) plan(s sample) *pass {
 	return r.scatter
 }
 
-// PlanScatter plans the scatter for so many groups, if that has not been done, and returns its fan-out.
+// PlanScatter plans the scatter for a number of groups, unless it is planned already, and returns its
+// fan-out.
 func (r *Run) PlanScatter(groups int64) partition.Radix {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,7 +236,8 @@ func (r *Run) PlanScatter(groups int64) partition.Radix {
 	return r.scatter.radix
 }
 
-// planFor begins the scatter of so many groups. Requires: r.mu is held.
+// planFor begins the scatter for a number of groups.
+// Requires: r.mu is held.
 func (r *Run) planFor(groups int64) {
 	r.estimated = groups
 	r.scatter = r.newPass(0, r.radix(groups))
@@ -252,13 +252,14 @@ func (r *Run) newPass(depth int, radix partition.Radix) *pass {
 	return &pass{
 		depth:     depth,
 		radix:     radix,
-		pageBytes: int(r.pageBytes(radix)),
+		pageBytes: r.pageBytes(radix),
 		parts:     r.store.NewPass(radix),
+		runs:      make(map[int][]carriedRuns),
 	}
 }
 
-// pageBytes returns the most of a page, so that one of each partition fits.
-func (r *Run) pageBytes(radix partition.Radix) int64 {
+// pageBytes returns the most bytes of a page, so that a page of each partition fits.
+func (r *Run) pageBytes(radix partition.Radix) int {
 	page := max(min(r.opt.WorkerBytes/openPagesShare>>radix, pageBytesMax), pageBytesMin)
 	return 1 << (bits.Len64(uint64(page)) - 1)
 }
@@ -271,10 +272,11 @@ func (r *Run) limitRadix(radix partition.Radix) partition.Radix {
 	return radix
 }
 
-// rowsUnknown stands in for the size of an input that does not tell it: large enough that the
-// fan-out suits any input that partitioning matters for.
+// rowsUnknown stands for the rows of an input of unknown size: large enough that the fan-out suits
+// every input that partitioning matters for.
 const rowsUnknown = 1 << 30
 
+// estimate returns how many groups all rows have, by a sample of the rows.
 func (r *Run) estimate(s sample) int64 {
 	total := r.opt.TotalRows
 	if total <= 0 {
@@ -283,7 +285,7 @@ func (r *Run) estimate(s sample) int64 {
 	total = max(total, s.rows)
 	groups, _, _ := partition.EstimateGroups(s.rows, s.groups, s.singletons, total)
 	if s.rows > 0 {
-		// GEE is careful where most groups came once. Too few partitions cost more than too many.
+		// EstimateGroups is low where most groups came once. Too few partitions cost more than too many.
 		groups = max(groups, partition.EqualGroups(s.rows, s.groups, total))
 	}
 	if f := r.opt.EstimateFactor; f > 0 {
@@ -297,7 +299,7 @@ func (r *Run) estimate(s sample) int64 {
 const radixBitsMin = 6
 
 // partitionFailure is the probability p of the balls-into-bins bound: that some partition has more
-// groups than its table should hold. It then only leaves the cache.
+// groups than its table should hold. That table then outgrows the cache, and no more.
 const partitionFailure = 0.01
 
 // radix chooses the fan-out such that a partition's table fits the cache.

@@ -3,19 +3,18 @@ package cpuagg
 import (
 	"math"
 	"math/bits"
-	"unsafe"
 
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// states holds the accumulator states of the groups of one table, by fold.
+// states holds the accumulator states of the groups of one table.
 type states struct {
 	memory rowdata.Memory
 	bound  *rowdata.Bound
 	groups int
-	words  [][]uint64   // by fold: groups * Fold.Words and room to grow; settle them before they are read
+	words  [][]uint64   // by fold: groups * Fold.Words, and room to grow; to be settled before they are read
 	narrow []narrowSums // by fold
-	heap   rowdata.Heap
+	heap   rowdata.Heap // of the strings and blocks that states refer to
 }
 
 func newStates(m rowdata.Memory, b *rowdata.Bound) *states {
@@ -114,7 +113,7 @@ func (s *states) accumulateFold(f *rowdata.Fold, state []uint64, gids []uint32, 
 			state[g]++
 		}
 	case rowdata.FoldSumInt:
-		sums := wordPairs(state)
+		sums := rowdata.View[[2]uint64](state)
 		x = x[:len(gids)]
 		for i, g := range gids {
 			p := &sums[g]
@@ -123,7 +122,7 @@ func (s *states) accumulateFold(f *rowdata.Fold, state []uint64, gids []uint32, 
 			p[0], p[1] = low, high
 		}
 	case rowdata.FoldSumUint:
-		sums := wordPairs(state)
+		sums := rowdata.View[[2]uint64](state)
 		x = x[:len(gids)]
 		for i, g := range gids {
 			p := &sums[g]
@@ -162,11 +161,11 @@ func (s *states) accumulateFold(f *rowdata.Fold, state []uint64, gids []uint32, 
 			state[g] ^= x[i]
 		}
 	case rowdata.FoldMoments2:
-		accumulateMoments2(state, gids, x)
+		accumulateMoments2(rowdata.View[moments2](state), gids, rowdata.View[float64](x))
 	case rowdata.FoldMoments4:
-		accumulateMoments4(state, gids, x)
+		accumulateMoments4(rowdata.View[moments4](state), gids, rowdata.View[float64](x))
 	case rowdata.FoldComoments:
-		accumulateComoments(state, gids, x, in[1])
+		accumulateComoments(rowdata.View[comoments](state), gids, rowdata.View[float64](x), rowdata.View[float64](in[1]))
 	case rowdata.FoldExactSum, rowdata.FoldExactMoments2, rowdata.FoldExactMoments4, rowdata.FoldExactComoments:
 		s.accumulateExact(f, state, gids, in)
 	case rowdata.FoldBest:
@@ -176,8 +175,8 @@ func (s *states) accumulateFold(f *rowdata.Fold, state []uint64, gids []uint32, 
 	}
 }
 
-// countFew adds 1 to the counts of the rows' groups, at most fewGroups. A row in four adds to a count of its own: else
-// each waits for the one before it.
+// countFew adds 1 to the counts of the rows' groups, at most fewGroups. Four rows in turn add to four
+// counts of a group: else each addition waits for the addition before it.
 func countFew(counts []uint64, gids []uint32) {
 	var parts [4][fewGroups]uint64
 	for ; len(gids) >= len(parts); gids = gids[len(parts):] {
@@ -195,8 +194,8 @@ func countFew(counts []uint64, gids []uint32) {
 	}
 }
 
-// merge folds the states of other groups into those of gids; from is by fold, len(gids) states
-// each, and refers to memory of its own.
+// merge folds states of other groups into the states of gids. from has len(gids) states of each fold,
+// and refers to memory of its own.
 func (s *states) merge(gids []uint32, from [][]uint64) {
 	for i := range s.bound.Folds {
 		f := &s.bound.Folds[i]
@@ -211,7 +210,7 @@ func (s *states) mergeFold(f *rowdata.Fold, state []uint64, gids []uint32, from 
 			state[g] += from[i]
 		}
 	case rowdata.FoldSumInt, rowdata.FoldSumUint:
-		sums, others := wordPairs(state), wordPairs(from)
+		sums, others := rowdata.View[[2]uint64](state), rowdata.View[[2]uint64](from)
 		for i, g := range gids {
 			var carry uint64
 			sums[g][0], carry = bits.Add64(sums[g][0], others[i][0], 0)
@@ -225,29 +224,30 @@ func (s *states) mergeFold(f *rowdata.Fold, state []uint64, gids []uint32, from 
 		// A state of these is a value that any row could have had.
 		s.accumulateFold(f, state, gids, [3][]uint64{from})
 	case rowdata.FoldMoments2:
-		for i, g := range gids {
-			mergeMoments(state[4*g:4*g+4], from[4*i:4*i+4])
-		}
+		mergeEach(state, gids, from, (*moments2).merge)
 	case rowdata.FoldMoments4:
-		for i, g := range gids {
-			mergeMoments(state[6*g:6*g+6], from[6*i:6*i+6])
-		}
+		mergeEach(state, gids, from, (*moments4).merge)
 	case rowdata.FoldComoments:
-		for i, g := range gids {
-			mergeComoments(state[8*g:8*g+8], from[8*i:8*i+8])
-		}
-	case rowdata.FoldExactSum, rowdata.FoldExactMoments2, rowdata.FoldExactMoments4, rowdata.FoldExactComoments:
-		for i, g := range gids {
-			w := uint32(f.Words)
-			s.mergeExact(f, state[g*w:(g+1)*w], from[uint32(i)*w:uint32(i+1)*w])
-		}
-	case rowdata.FoldBest:
-		s.mergeBest(f, state, gids, from)
+		mergeEach(state, gids, from, (*comoments).merge)
 	default:
-		for i, g := range gids {
-			w := uint32(f.Words)
-			s.mergeGrowing(f, state[g*w:(g+1)*w], from[uint32(i)*w:uint32(i+1)*w])
+		merge := s.mergeGrowing
+		switch {
+		case f.Kind.Exact():
+			merge = s.mergeExact
+		case f.Kind == rowdata.FoldBest:
+			merge = s.mergeBest
 		}
+		for i, g := range gids {
+			merge(f, state[int(g)*f.Words:(int(g)+1)*f.Words], from[i*f.Words:(i+1)*f.Words])
+		}
+	}
+}
+
+// mergeEach folds states into the states of their groups.
+func mergeEach[S any](state []uint64, gids []uint32, from []uint64, merge func(into, from *S)) {
+	states, others := rowdata.View[S](state), rowdata.View[S](from)
+	for i, g := range gids {
+		merge(&states[g], &others[i])
 	}
 }
 
@@ -257,9 +257,4 @@ func add192(sum []uint64, low, mid, high uint64) {
 	sum[0], carry = bits.Add64(sum[0], low, 0)
 	sum[1], carry = bits.Add64(sum[1], mid, carry)
 	sum[2] += high + carry
-}
-
-// wordPairs views words two by two.
-func wordPairs(words []uint64) [][2]uint64 {
-	return unsafe.Slice((*[2]uint64)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/2)
 }

@@ -241,7 +241,7 @@ func sameState(f *rowdata.Fold, a, b []uint64) error {
 	var da, db []float64
 	switch f.Kind {
 	case rowdata.FoldSumFloat:
-		da, db = []float64{float(a[0])}, []float64{float(b[0])}
+		da, db = rowdata.View[float64](a), rowdata.View[float64](b)
 	case rowdata.FoldMoments2, rowdata.FoldMoments4, rowdata.FoldComoments:
 		if a[0] != b[0] {
 			return fmt.Errorf("counts %d and %d", a[0], b[0])
@@ -268,16 +268,16 @@ func centralOf(kind rowdata.FoldKind, s []uint64) []float64 {
 		return nil
 	}
 	if kind == rowdata.FoldComoments {
-		mx, my := float(s[coX])/n, float(s[coY])/n
-		return []float64{
-			float(s[coKx]) + mx, float(s[coKy]) + my,
-			float(s[coXX])/n - mx*mx, float(s[coYY])/n - my*my, float(s[coXY])/n - mx*my,
-		}
+		co := rowdata.View[comoments](s)[0]
+		mx, my := co.x/n, co.y/n
+		return []float64{co.kx + mx, co.ky + my, co.xx/n - mx*mx, co.yy/n - my*my, co.xy/n - mx*my}
 	}
-	mean := float(s[2]) / n
-	out := []float64{float(s[1]) + mean, float(s[3])/n - mean*mean}
+	two := rowdata.View[moments2](s)[0]
+	mean := two.d1 / n
+	out := []float64{two.k + mean, two.d2/n - mean*mean}
 	if kind == rowdata.FoldMoments4 {
-		m2, m3, m4 := float(s[3])/n, float(s[4])/n, float(s[5])/n
+		four := rowdata.View[moments4](s)[0]
+		m2, m3, m4 := four.d2/n, four.d3/n, four.d4/n
 		out = append(out, m3-3*mean*m2+2*mean*mean*mean, m4-4*mean*m3+6*mean*mean*m2-3*mean*mean*mean*mean)
 	}
 	return out

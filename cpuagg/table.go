@@ -319,7 +319,7 @@ func hashKeys(l *rowdata.KeyLayout, keys []uint64, seed uint64, hashes []uint64)
 // of 2^64 others, chosen because nobody chose it.
 func hashNullable(keys []uint64, seed uint64, hashes []uint64) {
 	const null = 0xa54ff53a5f1d36f1 // as in the initial state of SHA-512: of the square root of 7
-	pairs := wordPairs(keys)
+	pairs := rowdata.View[[2]uint64](keys)
 	hashes = hashes[:len(pairs)]
 	for i := range pairs {
 		hashes[i] = pairs[i][0] | null&-pairs[i][1]

@@ -7,15 +7,15 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// Keys of one string are the commonest of those that refer to bytes outside them. They are hashed and
+// Keys of one string are the commonest keys that refer to bytes outside them. They are hashed and
 // found without the detours of wider keys.
 
 // isText reports whether a key is one string.
 func isText(l *rowdata.KeyLayout) bool { return l.Words == 2 && len(l.Longs) == 1 }
 
-// hashText hashes keys of one string: short ones by their words, long ones by their bytes.
+// hashText hashes keys of one string: short strings by their words, long strings by their bytes.
 func hashText(keys []uint64, seed uint64, hashes []uint64) (long bool) {
-	values := textKeys(keys)
+	values := rowdata.View[rowdata.Bytes2](keys)
 	hashes = hashes[:len(values)]
 	for i := range values {
 		v := &values[i]
@@ -30,13 +30,13 @@ func hashText(keys []uint64, seed uint64, hashes []uint64) (long bool) {
 	return long
 }
 
-// findText is find for keys of one string, some of them long. Without a call but for new groups it
-// takes half the time of findLong.
+// findText is find for keys of one string, some of them long. It calls functions for new groups only,
+// and takes half the time of findLong.
 func (t *table) findText(words, hashes []uint64, gids []uint32) {
 	rows := len(gids)
-	keys := textKeys(words)[:rows]
+	keys := rowdata.View[rowdata.Bytes2](words)[:rows]
 	t.keys = growWords(t.memory, t.keys, 2*(t.groups+rows))
-	known := textKeys(t.keys)
+	known := rowdata.View[rowdata.Bytes2](t.keys)
 	slots, groups := t.slots, t.groups
 	mask := uint64(len(slots) - 1)
 	hashes = hashes[:rows]
@@ -66,13 +66,8 @@ func (t *table) findText(words, hashes []uint64, gids []uint32) {
 	t.groups = groups
 }
 
-// textKeys views keys of one string.
-func textKeys(words []uint64) []rowdata.Bytes2 {
-	return unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/2)
-}
-
-// sameBytes compares n bytes, at least 8, at two addresses: 8 at a time, the last of which may have
-// been compared before. It is small enough to have no call in a loop.
+// sameBytes compares n bytes, at least 8, at two addresses: 8 at a time, the last 8 again in part. It is
+// small enough to be inlined.
 func sameBytes(a, b unsafe.Pointer, n int) bool {
 	for i := 0; i < n-8; i += 8 {
 		if *(*uint64)(unsafe.Add(a, i)) != *(*uint64)(unsafe.Add(b, i)) {
