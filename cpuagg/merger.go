@@ -8,24 +8,24 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// merger reads sorted runs as one, in order. Equal elements of sets become one element.
+// merger reads sorted runs as one sequence, in order. Equal elements of sets become one element.
 type merger struct {
 	order order
-	sets  bool
-	heads []*runHead // a binary heap: the first comes first
-	given bool       // the first element has been returned
+	sets  bool       // the fold is a set
+	heads []*runHead // a binary heap: the head whose element comes first is at the root
+	given bool       // next has returned the element of the root
 }
 
-// runHead is the place in a run up to which it is merged.
+// runHead is the next element of a run.
 type runHead struct {
-	prefix  uint64
+	prefix  uint64 // of element, by order.prefix
 	element []uint64
 	pages   Pages
 	page    *rowdata.Page
-	row     int // of page, the next one
+	row     int // of page: behind element
 }
 
-// newMerger begins to merge. The caller closes what it returns, also with an error.
+// newMerger begins to merge. The caller closes the merger, also after an error.
 func newMerger(ctx context.Context, o order, runs []sortedRun) (*merger, error) {
 	m := &merger{order: o, sets: o.fold.Kind == rowdata.FoldDistinct || o.fold.Kind == rowdata.FoldHistogram}
 	for _, r := range runs {

@@ -16,39 +16,42 @@ import (
 type Task struct {
 	pass       *pass
 	partitions []int
-	rows       int64 // and states
-	distinct   bool  // most of them are groups of their own, as far as the estimate tells
-	tables     []*Worker
+	rows       int64     // and states
+	distinct   bool      // most rows are groups of their own, as far as the estimate tells
+	tables     []*Worker // whose tables are to be merged; nil for a task of partitions
 }
 
-// Rows returns how many rows and states the task has; 0 where it merges tables.
+// Rows returns how many rows and states the task has; 0 for a task that merges tables.
 func (t *Task) Rows() int64 { return t.rows }
 
-// Groups are finished groups, with their packed keys and states. What they refer to lives until
-// they are released.
+// Groups are finished groups, with their packed keys and states. Their memory, and the strings and
+// blocks that keys and states refer to, stay until Release.
 type Groups struct {
 	Len    int
 	Keys   []uint64   // Len * KeyLayout.Words
 	States [][]uint64 // by fold: Len * Fold.Words
 
-	run      *Run
+	run      *Run // nil for GroupsOf
 	table    *table
 	states   *states
 	rows     int64                   // and states, merged so far
-	bytesMax int64                   // when they are more, relieve is called for
-	runs     map[stateID]*SortedRuns // of states that have outgrown the memory
+	bytesMax int64                   // of table and states; beyond, relieve makes room
+	runs     map[stateID]*SortedRuns // of states that have outgrown the memory; nil once a split carries them on
+
+	closed invariants.CloseChecker
 }
 
-// GroupsOf returns groups that others have finished. They hold nothing: Release does nothing.
+// GroupsOf returns groups that a device has finished. They own no memory: Release does nothing.
 func GroupsOf(n int, keys []uint64, states [][]uint64) *Groups {
 	return &Groups{Len: n, Keys: keys, States: states}
 }
 
-// Release gives back what the groups hold.
+// Release gives back the memory of the groups.
 func (g *Groups) Release() {
 	if g.run == nil {
 		return
 	}
+	g.closed.Close()
 	g.table.release()
 	g.states.release()
 	for _, runs := range g.runs {
@@ -58,7 +61,7 @@ func (g *Groups) Release() {
 	g.run.borrower.CompareAndSwap(g, nil)
 }
 
-// Bytes returns how much memory the groups hold; 0 of groups that others have finished.
+// Bytes returns how much memory the groups hold; 0 for GroupsOf.
 func (g *Groups) Bytes() int64 {
 	if g.run == nil {
 		return 0
@@ -68,11 +71,12 @@ func (g *Groups) Bytes() int64 {
 
 func (g *Groups) bytes() int64 { return g.table.bytes() + g.states.bytes() }
 
-// A task merges what is at most taskRowsMax rows and states, so that results stream and no worker
-// waits long for the last; partitions above it are tasks of their own.
+// taskRowsMax bounds the rows and states of a task of several partitions, so that results stream and
+// no worker waits long for the last task. Larger partitions are tasks of their own.
 const taskRowsMax = 1 << 17
 
-// mergeGroupsMax and mergeHeapMax bound what one worker merges alone when nothing was scattered.
+// mergeGroupsMax and mergeHeapBytes bound the groups that one worker merges alone when nothing was
+// scattered.
 const (
 	mergeGroupsMax = 1 << 16
 	mergeHeapBytes = 1 << 20
@@ -85,8 +89,8 @@ func (r *Run) MustScatter(workers []*Worker) bool {
 	return scattered || r.mergeInParallel(workers)
 }
 
-// Tasks ends the partition-generating phase and returns what there is to process, and the number
-// of partitions that it was merged from. Tasks are independent of each other.
+// Tasks ends the partition-generating phase and returns the tasks to process, and the number of
+// partitions that they were merged from. Tasks are independent of each other.
 func (r *Run) Tasks(workers []*Worker) (tasks []Task, partitions int) {
 	if _, _, scattered := r.Scatter(); !scattered {
 		return []Task{{tables: workers}}, 1
@@ -119,8 +123,8 @@ func (r *Run) tasks(p *pass) (tasks []Task) {
 	return tasks
 }
 
-// taskRows returns how many rows and states a task may have that is of several partitions, of all rows
-// and of the groups in them: as many as have a table that fits the cache.
+// taskRows returns how many rows and states a task of several partitions may have, where all
+// partitions have this many rows and groups: as many as have a table that fits the cache.
 func (r *Run) taskRows(rows, groups int64) int64 {
 	room := r.opt.WorkerBytes / splitShare / (2*(r.stateBytes+r.firstBytes) + slotBytes)
 	cached := float64(tableGroups(r.bound)) * max(float64(rows)/float64(max(groups, 1)), 1)
@@ -141,9 +145,10 @@ func (r *Run) mergeInParallel(workers []*Worker) bool {
 }
 
 // Process aggregates a task. Workers process tasks of one run at the same time. Where the groups do
-// not fit the worker's share of the memory, the task is split: there are then no groups, but tasks
-// in its place. It ends with the context's cause when that is done.
+// not fit the worker's share of the memory, the task is split: Process then returns the tasks that
+// take its place, and no groups. It ends with the context's cause when the context is done.
 func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error) {
+	w.closed.CheckOpen()
 	if task.tables != nil {
 		return w.run.mergeTables(task.tables), nil, nil
 	}
@@ -153,18 +158,23 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 		table:    newTable(m, &w.run.bound.Keys, task.pass.tableSeed(), false),
 		states:   newStates(m, w.run.bound),
 		bytesMax: w.share(),
+		runs:     make(map[stateID]*SortedRuns),
 	}
+	g.closed.Open("groups of a task")
 	expected := min(task.rows/2, groupsExpected)
 	if task.distinct {
 		expected = task.rows
 	}
 	g.table.reserve(int(min(expected, w.share()/(4*slotBytes))))
 	w.takeRuns(task, g)
-	var split *splitter
+	var split *splitter // which has released g
 	done := false
-	defer func() {
-		if !done { // also where states that were read make no sense, and panic
+	defer func() { // also after a panic about states that make no sense
+		switch {
+		case done:
+		case split != nil:
 			split.release()
+		default:
 			g.Release()
 		}
 	}()
@@ -212,7 +222,8 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 	return g, nil, nil
 }
 
-// check panics unless the groups of a task have all its rows (A1), no key twice (W1), and no key of another task (A2).
+// check panics unless the groups of a task have all its rows (A1), no key twice (W1), and no key of
+// another task (A2).
 func (w *Worker) check(task Task, g *Groups) {
 	invariants.Checkf(g.rows == task.rows, "A1: a task of %d rows and states has %d merged", task.rows, g.rows)
 	layout := g.table.layout
@@ -229,15 +240,16 @@ func (w *Worker) check(task Task, g *Groups) {
 	}
 }
 
-// groupsExpected is what a table has room for to begin with, if the task may have as many and is not said to
-// have more: enough to save most growing, not so many that a few heavy groups spread over a large table.
+// groupsExpected is how many groups a table has room for at first, in a task that may have as many and
+// is not estimated to have more: enough to save most growing, not so many that a few heavy groups
+// spread over a large table.
 const groupsExpected = rowdata.TileRows * 4
 
-// slotBytes is what a group may take of a table's slots: a load factor of a quarter.
+// slotBytes is how many bytes of slots a group takes at most: those of a load factor of a quarter.
 const slotBytes = 32
 
-// eachPage calls a function with the pages of a task, the states first: they are fewer than the
-// rows that they stand for. The function takes them over.
+// eachPage calls a function with the pages of a task, pages of states first: states are fewer than the
+// rows that they stand for. The function takes the pages over.
 func (w *Worker) eachPage(task Task, f func(Content, *rowdata.Page) error) error {
 	for _, content := range []Content{States, Rows} {
 		for _, p := range task.partitions {
@@ -249,6 +261,7 @@ func (w *Worker) eachPage(task Task, f func(Content, *rowdata.Page) error) error
 	return nil
 }
 
+// eachOf calls a function with all pages of a sequence, and closes it.
 func eachOf(pages Pages, content Content, f func(Content, *rowdata.Page) error) error {
 	defer pages.Close()
 	for {
@@ -265,25 +278,25 @@ func eachOf(pages Pages, content Content, f func(Content, *rowdata.Page) error) 
 	}
 }
 
-// makeRoom lets pages that wait leave the memory, where the table may need it.
+// makeRoom lets pages that wait leave the memory that the table needs to grow.
 func (w *Worker) makeRoom(g *Groups) error {
-	want := min(2*g.bytes(), w.run.opt.WorkerBytes) // what it takes to grow
+	want := min(2*g.bytes(), w.run.opt.WorkerBytes)
 	if left := w.run.opt.Memory.Left(); left < want {
 		return w.run.store.Reclaim(want - left)
 	}
 	return nil
 }
 
-// splitShare is the part of a worker's memory that a table may take before its task is split: it
-// doubles when it grows, and the old one is there until the new one is.
+// splitShare is the part of a worker's memory that a table may take before its task is split: a table
+// doubles when it grows, and the old table stays until the new table is filled.
 const splitShare = 6
 
-// splitsMax bounds how often a partition is split: 16-fold each time, so that what is left has
-// one hash, or one key.
+// splitsMax bounds how often a partition is split: at least 4-fold each time, so that the rows that
+// are left together have one hash, or one key.
 const splitsMax = 12
 
 // mustSplit reports whether the groups are to be scattered, since they have outgrown the worker's
-// share of the memory. It makes room where that does not help.
+// share of the memory. It makes room where scattering does not help.
 func (w *Worker) mustSplit(task Task, g *Groups) (bool, error) {
 	if g.table.groups > groupsMax || w.run.opt.ForceSplits > task.pass.depth && g.table.groups > 1 {
 		return true, nil
@@ -317,6 +330,7 @@ func (g *Groups) finish() {
 func (r *Run) mergeTables(workers []*Worker) *Groups {
 	first := workers[0]
 	g := &Groups{run: r, table: first.table, states: first.states}
+	g.closed.Open("groups of merged tables")
 	if first.table.layout.Words == 0 {
 		first.table.groups = 1 // one group, also of no rows
 	}
@@ -345,15 +359,13 @@ func (r *Run) mergeTables(workers []*Worker) *Groups {
 	return g
 }
 
-// mergeDense merges the states of another dense table. Its states may be missing, when it has seen
-// no row.
+// mergeDense merges the states of a worker with a dense table, which has no states when the worker has
+// seen no row.
 func (g *Groups) mergeDense(w *Worker) {
-	var gids []uint32
 	for code, seen := range w.table.seen {
 		if seen != 0 {
 			g.table.seen[code] = 1
-			gids = append(gids[:0], uint32(code))
-			g.states.merge(gids, w.states.slice(code, code+1))
+			g.states.merge([]uint32{uint32(code)}, w.states.slice(code, code+1))
 		}
 	}
 }
@@ -433,31 +445,26 @@ func unpack(buf, rows []uint64, stride, offset, words int) []uint64 {
 		buf = make([]uint64, rowdata.TileRows*words)
 	}
 	buf = buf[:n*words]
-	switch words {
-	case 1:
-		unpackWords[[1]uint64](buf, rows, stride, offset)
-	case 2:
-		unpackWords[[2]uint64](buf, rows, stride, offset)
-	case 3:
-		unpackWords[[3]uint64](buf, rows, stride, offset)
-	case 4:
-		unpackWords[[4]uint64](buf, rows, stride, offset)
-	case 5:
-		unpackWords[[5]uint64](buf, rows, stride, offset)
-	case 6:
-		unpackWords[[6]uint64](buf, rows, stride, offset)
-	default:
-		for i, at := 0, offset; i < n; i, at = i+1, at+stride {
-			copy(buf[i*words:(i+1)*words], rows[at:])
-		}
+	if 0 < words && words <= len(unpackFixed) {
+		unpackFixed[words-1](buf, rows, stride, offset)
+		return buf
+	}
+	for i, at := 0, offset; i < n; i, at = i+1, at+stride {
+		copy(buf[i*words:(i+1)*words], rows[at:])
 	}
 	return buf
+}
+
+// unpackFixed is unpackWords, by width.
+var unpackFixed = [...]func(buf, rows []uint64, stride, offset int){
+	unpackWords[[1]uint64], unpackWords[[2]uint64], unpackWords[[3]uint64],
+	unpackWords[[4]uint64], unpackWords[[5]uint64], unpackWords[[6]uint64],
 }
 
 // unpackWords is unpack for a width that the compiler knows, which spares a call for each row.
 func unpackWords[V wordArray](buf, rows []uint64, stride, offset int) {
 	var v V
-	out := unsafe.Slice((*V)(unsafe.Pointer(unsafe.SliceData(buf))), len(rows)/stride)
+	out := rowdata.View[V](buf)
 	rows = rows[offset:]
 	for i, at := 0, 0; i < len(out) && at+len(v) <= len(rows); i, at = i+1, at+stride {
 		out[i] = *(*V)(unsafe.Pointer(&rows[at]))
@@ -473,7 +480,7 @@ func flipSigns(buf, words []uint64) []uint64 {
 	return buf
 }
 
-// tileWords returns room for a word of each of n rows, in buf where it has it.
+// tileWords returns room for a word of each of n rows, in buf where that is large enough.
 func tileWords(buf []uint64, n int) []uint64 {
 	if cap(buf) < n {
 		buf = make([]uint64, rowdata.TileRows)

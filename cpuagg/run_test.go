@@ -329,9 +329,14 @@ func groupAnswers(t *testing.T, b *rowdata.Bound, g *Groups, into map[string]*an
 	runtime.KeepAlive(g)
 }
 
-// execute is a query as the engine runs it: each worker adds its tiles and processes tasks.
-func execute(r *Run, tiles [][]*rowdata.Tile) (groups []*Groups, err error) {
+// execute is a query as the engine runs it: each worker adds its tiles and processes tasks. The groups
+// are released when the test ends.
+func execute(t *testing.T, r *Run, tiles [][]*rowdata.Tile) (groups []*Groups, err error) {
 	workers := make([]*Worker, len(tiles))
+	for i := range workers {
+		workers[i] = r.NewWorker()
+		t.Cleanup(workers[i].Release)
+	}
 	parallel := func(f func(i int) error) error {
 		errs := make([]error, len(workers))
 		var wg sync.WaitGroup
@@ -342,7 +347,6 @@ func execute(r *Run, tiles [][]*rowdata.Tile) (groups []*Groups, err error) {
 		return errors.Join(errs...)
 	}
 	err = parallel(func(i int) error {
-		workers[i] = r.NewWorker()
 		for _, tile := range tiles[i] {
 			if err := workers[i].Add(tile); err != nil {
 				return err
@@ -371,6 +375,7 @@ func execute(r *Run, tiles [][]*rowdata.Tile) (groups []*Groups, err error) {
 			own = append(own[1:], split...)
 			if g != nil {
 				done[i] = append(done[i], g)
+				t.Cleanup(g.Release)
 			}
 		}
 		return nil
@@ -432,7 +437,7 @@ func checkRun(t *testing.T, rng *rand.Rand, b *rowdata.Bound, opt Options, worke
 	}
 	store := new(memoryStore)
 	run := NewRun(b, opt, store)
-	groups, err := execute(run, tiles)
+	groups, err := execute(t, run, tiles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,7 +484,7 @@ func TestRunFailsWithItsStore(t *testing.T) {
 		for n := 1; ; n++ {
 			store := &memoryStore{failAt: n}
 			run := NewRun(b, mode, store)
-			_, err := execute(run, tiles)
+			_, err := execute(t, run, tiles)
 			if store.calls < n {
 				if err != nil {
 					t.Errorf("no call failed: %v", err)
@@ -508,7 +513,7 @@ func TestRunAdapts(t *testing.T) {
 			tiles = append(tiles, randomTile(rng, b, rowdata.TileRows, c.groups, nil, map[string]*answer{}))
 		}
 		run := NewRun(b, Options{TableGroups: 4096}, new(memoryStore))
-		if _, err := execute(run, [][]*rowdata.Tile{tiles}); err != nil {
+		if _, err := execute(t, run, [][]*rowdata.Tile{tiles}); err != nil {
 			t.Fatal(err)
 		}
 		scattered := run.Counters().RowsScattered.Load()
@@ -552,7 +557,7 @@ func TestDirectGrows(t *testing.T) {
 				}
 				tiles = append(tiles, tile)
 			}
-			if _, err := execute(run, [][]*rowdata.Tile{tiles}); err != nil {
+			if _, err := execute(t, run, [][]*rowdata.Tile{tiles}); err != nil {
 				t.Fatal(err)
 			}
 			if scattered := run.Counters().StatesScattered.Load() > 0; scattered != c.scattered {

@@ -23,10 +23,10 @@ type Store interface {
 	// NewPass returns the partitions of a scatter.
 	NewPass(radix partition.Radix) Pass
 
-	// NewSpool returns an empty spool of rows of a layout.
+	// NewSpool returns an empty spool of rows with a layout.
 	NewSpool(layout *rowdata.RowLayout) Spool
 
-	// Reclaim frees bytes of memory, if that many are taken by pages that wait.
+	// Reclaim frees this many bytes of memory, or as many as waiting pages take.
 	Reclaim(bytes int64) error
 }
 
@@ -38,7 +38,7 @@ type Pass interface {
 	// Sizes returns the number of rows and states that have been put into each partition.
 	Sizes() []int64
 
-	// Take hands over the pages of a partition, which then has none.
+	// Take hands over the pages of a partition, which has no pages of that content afterwards.
 	Take(partition int, content Content) Pages
 }
 
@@ -47,12 +47,13 @@ type Pages interface {
 	// Next hands over the next page; at the end it returns io.EOF.
 	Next() (*rowdata.Page, error)
 
-	// Close drops the pages that are left.
+	// Close drops the pages that Next has not handed over.
 	Close()
 }
 
 // Spool is a sequence of pages on disk, written once and read as often as needed. One goroutine at a
-// time uses it.
+// time uses it. It is an interface, like Store, since internal/store, which has the files, imports
+// this package.
 type Spool interface {
 	// Put writes a page, which it takes over.
 	Put(page *rowdata.Page) error
@@ -63,7 +64,7 @@ type Spool interface {
 	// Pages reads the pages in the order in which they were put.
 	Pages() Pages
 
-	// Discard gives the space back. Nobody may read any more.
+	// Discard gives the space on disk back. Nothing may read the spool any more.
 	Discard()
 }
 
@@ -74,22 +75,22 @@ const (
 	pageBytesMax = 128 << 10
 )
 
-// scatterer writes rows of one content to the open pages of the partitions.
+// scatterer writes rows, or states, to the open pages of the partitions of a pass.
 type scatterer struct {
 	content Content
 	layout  *rowdata.RowLayout
 	pass    *pass
 	memory  rowdata.Memory
-	open    []*rowdata.Page // by partition
+	open    []*rowdata.Page // by partition; nil where it has no open page
 	next    []cursor        // by partition: where its next row goes
 	refers  bool            // rows may refer to their page's heap
 	rows    int64           // placed
-	handed  int64           // of these, in pages that the pass has
-	lines   []line          // by partition, of scatterPairs; nil before
+	handed  int64           // rows in pages that the pass has
+	lines   []line          // by partition; nil before scatterPairs needs them
 
 	// Of the rows being scattered:
-	at    []rowAddress    // where each row is written
-	pages []*rowdata.Page // the page it lies in, where its strings need to know
+	at    []rowAddress    // by row: where it is written
+	pages []*rowdata.Page // by row: the page it lies in, where rows refer to the page's heap
 	full  []fullPage      // pages to hand over once the rows are written
 }
 
@@ -106,6 +107,7 @@ func (a *rowAddress) part(offset int) unsafe.Pointer {
 // cursors of 2^11 partitions fit an L1 cache; the pages' own fields do not.
 type cursor struct{ at, end rowAddress }
 
+// fullPage is a page of a partition that is to be handed over.
 type fullPage struct {
 	partition int
 	page      *rowdata.Page
@@ -125,9 +127,9 @@ func newScatterer(m rowdata.Memory, content Content, layout *rowdata.RowLayout, 
 	}
 }
 
-// place finds room for rows of the given hashes, at most rowdata.TileRows, and notes it in s.at. The
+// place finds room for rows with these hashes, at most rowdata.TileRows, and notes it in s.at. The
 // caller then writes the parts with put, and calls seal. refers says that some rows refer to bytes
-// outside them, which are to be kept in the rows' pages.
+// outside them, which the rows' pages are to keep.
 func (s *scatterer) place(hashes []uint64, refers bool) {
 	radix, rowBytes := s.pass.radix, rowAddress(8*s.layout.Stride)
 	at, next := s.at[:len(hashes)], s.next
@@ -160,7 +162,7 @@ func (s *scatterer) turn(p int) {
 	s.open[p], s.next[p] = page, cursor{first, first + rowAddress(8*len(page.Words))}
 }
 
-// take returns the open page of a partition, or nil, and leaves it none.
+// take returns the open page of a partition, or nil. The partition has no open page afterwards.
 func (s *scatterer) take(p int) *rowdata.Page {
 	page := s.open[p]
 	if page != nil {
@@ -197,35 +199,30 @@ func (s *scatterer) hand(partition int, page *rowdata.Page) error {
 
 // put writes one part of the placed rows: words values a row, from values, at an offset.
 func (s *scatterer) put(n, offset, words int, values []uint64) {
-	switch words {
-	case 1:
-		putWords[[1]uint64](s.at[:n], offset, values)
-	case 2:
-		putWords[[2]uint64](s.at[:n], offset, values)
-	case 3:
-		putWords[[3]uint64](s.at[:n], offset, values)
-	case 4:
-		putWords[[4]uint64](s.at[:n], offset, values)
-	case 5:
-		putWords[[5]uint64](s.at[:n], offset, values)
-	case 6:
-		putWords[[6]uint64](s.at[:n], offset, values)
-	default:
-		for i := range s.at[:n] {
-			row := unsafe.Slice((*uint64)(s.at[i].part(offset)), words)
-			copy(row, values[i*words:])
-		}
+	if 0 < words && words <= len(putFixed) {
+		putFixed[words-1](s.at[:n], offset, values)
+		return
+	}
+	for i := range s.at[:n] {
+		row := unsafe.Slice((*uint64)(s.at[i].part(offset)), words)
+		copy(row, values[i*words:])
 	}
 }
 
-// wordArray is values of widths for which a loop of its own is compiled.
+// putFixed is putWords, by width.
+var putFixed = [...]func(at []rowAddress, offset int, values []uint64){
+	putWords[[1]uint64], putWords[[2]uint64], putWords[[3]uint64],
+	putWords[[4]uint64], putWords[[5]uint64], putWords[[6]uint64],
+}
+
+// wordArray is values of the widths for which loops are compiled.
 type wordArray interface {
 	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64 | [5]uint64 | [6]uint64
 }
 
 // putWords is put for values of a width that the compiler knows, which spares a call for each.
 func putWords[V wordArray](at []rowAddress, offset int, values []uint64) {
-	from := unsafe.Slice((*V)(unsafe.Pointer(unsafe.SliceData(values))), len(at))
+	from := rowdata.View[V](values)[:len(at)]
 	for i := range at {
 		*(*V)(at[i].part(offset)) = from[i]
 	}
@@ -241,8 +238,11 @@ func (s *scatterer) keepLongs(n, offset int) {
 	}
 }
 
-// close hands the open pages to the store.
+// close hands the open pages to the store. A nil scatterer has no pages.
 func (s *scatterer) close() error {
+	if s == nil {
+		return nil
+	}
 	for p := range s.open {
 		page := s.take(p)
 		if page == nil {
@@ -267,9 +267,7 @@ func (s *scatterer) scatterTile(b *rowdata.Bound, t *rowdata.Tile, hashes []uint
 	refers := s.refers && tileRefers(b, t)
 	s.place(hashes, refers)
 	n := t.Rows
-	if b.Keys.Words > 0 {
-		s.put(n, 0, b.Keys.Words, t.Keys)
-	}
+	s.put(n, 0, b.Keys.Words, t.Keys)
 	for a := range b.Args {
 		if s.layout.Natural[a] < 0 {
 			s.put(n, s.layout.Parts[a], b.Args[a].Words, t.Args[a])
@@ -282,8 +280,8 @@ func (s *scatterer) scatterTile(b *rowdata.Bound, t *rowdata.Tile, hashes []uint
 	return s.seal()
 }
 
-// tileRefers reports whether some row of a tile refers to bytes outside it. Where strings are short, as most
-// are, pages need not be known by row.
+// tileRefers reports whether some row of a tile refers to bytes outside it. Where all strings are short,
+// pages need not be known by row.
 func tileRefers(b *rowdata.Bound, t *rowdata.Tile) bool {
 	for a := range b.Args {
 		if argRefers(b, &b.Args[a]) && anyLongAt(t.Args[a], 0, 2) {
@@ -358,7 +356,8 @@ func (s *scatterer) scatterGroups(b *rowdata.Bound, keys []uint64, n int, states
 	return s.seal()
 }
 
-// keepStates lets what the states at an offset of the placed rows refer to lie in their pages.
+// keepStates moves the strings and blocks that the states at an offset of the placed rows refer to
+// into the rows' pages.
 func (s *scatterer) keepStates(n int, f *rowdata.Fold, offset int) {
 	for i := range s.at[:n] {
 		state := unsafe.Slice((*uint64)(s.at[i].part(offset)), f.Words)
@@ -368,11 +367,12 @@ func (s *scatterer) keepStates(n int, f *rowdata.Fold, offset int) {
 	}
 }
 
+// argRefers reports whether the values of an argument may refer to bytes outside them.
 func argRefers(b *rowdata.Bound, arg *rowdata.Arg) bool {
 	return arg.Encoding == rowdata.Natural && b.Columns[arg.Column].Kind == rowdata.Bytes
 }
 
-// release drops the pages that have not been handed over.
+// release drops the pages that have not been handed over. A nil scatterer has no pages.
 func (s *scatterer) release() {
 	if s == nil {
 		return

@@ -114,6 +114,7 @@ func TestScatterArguments(t *testing.T) {
 		}
 	}
 	w := NewRun(b, Options{}, new(memoryStore)).NewWorker()
+	defer w.Release()
 	if stride, want := w.run.rowLayout.Stride, 1+len(b.Args)-1; stride != want {
 		t.Errorf("rows have %d words, want %d", stride, want)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// SortedRuns is what Groups have of one state outside the memory: its elements, in sorted runs.
+// SortedRuns is the elements of a state that are outside the memory, in sorted runs.
 type SortedRuns struct {
 	order order
 	runs  []sortedRun
@@ -23,7 +23,7 @@ type sortedRun struct {
 	elements, bytes int64
 }
 
-// Len returns the number of elements; of a set, in which runs may share some, at most so many.
+// Len returns the number of elements. Runs of a set may share elements, which count once for each run.
 func (r *SortedRuns) Len() (n int64) {
 	for _, run := range r.runs {
 		n += run.elements
@@ -39,8 +39,8 @@ func (r *SortedRuns) Bytes() (n int64) {
 	return n
 }
 
-// Elements merges the runs: the elements of a list by position, others by value, those of a set once.
-// An element is valid until the next one; after an error there is none.
+// Elements merges the runs: the elements of a list by position, other elements by value; each element of
+// a set comes once. An element is valid until the next element; an error comes last, without an element.
 func (r *SortedRuns) Elements(ctx context.Context) iter.Seq2[[]uint64, error] {
 	return func(yield func([]uint64, error) bool) {
 		m, err := newMerger(ctx, r.order, r.runs)
@@ -95,18 +95,15 @@ func (r *SortedRuns) reduce(ctx context.Context, w *Worker, n int) error {
 		invariants.Sometimes("cpuagg: sorted runs are merged to fewer")
 		several := r.runs[:min(n, len(r.runs)-n+1)]
 		err := r.write(w, func(run *runWriter) error {
-			m, err := newMerger(ctx, r.order, several)
-			defer m.close()
-			for err == nil {
-				var element []uint64
-				if element, err = m.next(ctx); err == nil {
+			for element, err := range (&SortedRuns{r.order, several}).Elements(ctx) {
+				if err == nil {
 					err = run.add(element)
 				}
+				if err != nil {
+					return err
+				}
 			}
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
+			return nil
 		})
 		if err != nil {
 			return err
@@ -127,8 +124,8 @@ func (r *SortedRuns) discard() {
 	r.runs = nil
 }
 
-// runPageBytes is the size of a run's pages. A merge holds one of each run, as stored and as words,
-// and what is read ahead.
+// runPageBytes is the size of a run's pages. A merge holds a page of each run, as stored and as words,
+// and as many bytes that are read ahead.
 const (
 	runPageBytes = 64 << 10
 	runReadBytes = 3 * runPageBytes
@@ -142,7 +139,7 @@ type runWriter struct {
 	page   *rowdata.Page
 }
 
-// add writes an element behind those before.
+// add writes an element behind the elements before.
 func (w *runWriter) add(element []uint64) error {
 	ew := w.fold.ElementWords
 	if w.page != nil && ((w.page.Rows+1)*ew > len(w.page.Words) || w.page.Heap.Bytes() > runPageBytes) {
@@ -164,12 +161,14 @@ func (w *runWriter) add(element []uint64) error {
 	return nil
 }
 
+// put writes the open page.
 func (w *runWriter) put() error {
 	page := w.page
 	w.page = nil
 	return w.Put(page)
 }
 
+// end writes the open page, and ends the spool.
 func (w *runWriter) end() error {
 	if w.page != nil {
 		if err := w.put(); err != nil {

@@ -21,7 +21,7 @@ func TestRunsAgainstOneState(t *testing.T) {
 				whole, part := oneFold(f, 1), oneFold(f, 1)
 				store := new(memoryStore)
 				w := &Worker{run: &Run{bound: whole.bound, store: store, opt: Options{Memory: rowdata.GoMemory}}}
-				g := &Groups{run: w.run, states: part, table: &table{groups: 1}}
+				g := &Groups{run: w.run, states: part, table: &table{groups: 1}, runs: make(map[stateID]*SortedRuns)}
 				runs := 1 + rng.IntN(20)
 				for i := range rows {
 					row := [][3][]uint64{randomRow(rng, &f, i, &batch)}
@@ -72,7 +72,7 @@ func TestRunsFail(t *testing.T) {
 		part := oneFold(f, 1)
 		store := &memoryStore{failAt: failAt}
 		w := &Worker{run: &Run{bound: part.bound, store: store, opt: Options{Memory: rowdata.GoMemory}}}
-		g := &Groups{run: w.run, states: part, table: &table{groups: 1}}
+		g := &Groups{run: w.run, states: part, table: &table{groups: 1}, runs: make(map[stateID]*SortedRuns)}
 		err := func() error {
 			for i := range 400 {
 				addRows(part, [][3][]uint64{randomRow(rng, &f, i, &batch)}, []uint32{0})

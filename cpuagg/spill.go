@@ -2,14 +2,15 @@ package cpuagg
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // A task whose groups outgrow the worker's share of the memory is split. That does not help where
-// few groups hold most of it, in states that keep their elements: those are sorted and written as a
-// run, and the states begin anew.
+// few groups hold most of the memory, in states that keep their elements: such elements are sorted
+// and written as a run, and the states begin anew.
 //
 //	state --share full--> sorted run          run, run, ... --end of the task--> few runs --> result
 
@@ -24,8 +25,7 @@ const heavyShare = 16
 // grow with them, and reads scatter.
 const mergeRunsMax = 512
 
-// relieve makes room when the groups have outgrown what they may take; or says that the task is to
-// be split.
+// relieve makes room when the groups take more than bytesMax; or says that the task is to be split.
 func (w *Worker) relieve(task Task, g *Groups) (split bool, err error) {
 	bytes := g.bytes()
 	if bytes <= g.bytesMax {
@@ -54,8 +54,8 @@ func (w *Worker) relieve(task Task, g *Groups) (split bool, err error) {
 // share returns how much memory the groups of a task may take.
 func (w *Worker) share() int64 { return w.run.opt.WorkerBytes / splitShare }
 
-// borrow reports whether groups may take twice their bytes, beyond the worker's share. One task at a
-// time may, while there is memory for that and for the blocks that the new ones replace.
+// borrow reports whether groups may take twice their bytes, beyond the worker's share. One task of the
+// run at a time may, while there is memory for the new blocks beside the blocks that they replace.
 func (r *Run) borrow(g *Groups, bytes int64) bool {
 	const growing = 3
 	if r.opt.Memory.Left() <= growing*bytes {
@@ -64,8 +64,8 @@ func (r *Run) borrow(g *Groups, bytes int64) bool {
 	return r.borrower.CompareAndSwap(nil, g) || r.borrower.Load() == g
 }
 
-// heavy returns the states that hold at least so many bytes of elements, and what the groups would
-// take without these.
+// heavy returns the states that have at least this many bytes of elements, and how many bytes the
+// groups would take without these states.
 func (g *Groups) heavy(least int64) (ids []stateID, rest int64) {
 	rest = g.bytes() - g.states.heap.Bytes()
 	for i := range g.states.bound.Folds {
@@ -116,9 +116,6 @@ func (g *Groups) spill(w *Worker, id stateID) error {
 	invariants.Sometimes("cpuagg: the elements of a state become a sorted run")
 	runs := g.runs[id]
 	if runs == nil {
-		if g.runs == nil {
-			g.runs = make(map[stateID]*SortedRuns)
-		}
 		runs = &SortedRuns{order: orderOf(f)}
 		g.runs[id] = runs
 	}
@@ -144,8 +141,8 @@ func (s *states) empty(f *rowdata.Fold, state []uint64) {
 	clear(state)
 }
 
-// compact moves what the states refer to into a new heap, so that the strings of elements which
-// have left are given back.
+// compact moves the strings and blocks of the states into a new heap, so that the strings of elements
+// which have left are given back.
 func (s *states) compact() {
 	fresh := newStates(s.memory, s.bound)
 	fresh.grow(s.groups)
@@ -162,7 +159,8 @@ func (s *states) compact() {
 	*s = *fresh
 }
 
-// mergeRuns writes what is left of states with runs, and leaves them few enough to be merged.
+// mergeRuns writes the elements that are left in states with runs as a last run, and merges runs until
+// each state has few enough to be read at once.
 func (g *Groups) mergeRuns(ctx context.Context, w *Worker) error {
 	if err := g.spillLists(w); err != nil || len(g.runs) == 0 {
 		return err
@@ -182,8 +180,8 @@ func (g *Groups) mergeRuns(ctx context.Context, w *Worker) error {
 	return nil
 }
 
-// spillLists writes the large states whose results are as large, if they are in borrowed memory: a
-// result is made of runs without holding both.
+// spillLists writes the large states whose results are as large, if the groups are in borrowed memory:
+// a result that is made of runs is in memory without its state.
 func (g *Groups) spillLists(w *Worker) error {
 	if w.run.borrower.Load() != g {
 		return nil
@@ -214,7 +212,7 @@ func (g *Groups) HasRuns(from, to int) bool {
 	return false
 }
 
-// carriedRuns are runs of a group on their way to the task that will have its rows.
+// carriedRuns are the runs of a state on their way to the task that will have the group's rows.
 type carriedRuns struct {
 	key  []uint64
 	heap rowdata.Heap // of the key
@@ -227,13 +225,10 @@ func (g *Groups) carry(p *pass) {
 	layout := g.table.layout
 	for id, runs := range g.runs {
 		invariants.Sometimes("cpuagg: the sorted runs of a group go to the tasks of a split")
-		c := carriedRuns{key: append([]uint64(nil), g.table.key(id.group)...), fold: id.fold, runs: runs}
+		c := carriedRuns{key: slices.Clone(g.table.key(id.group)), fold: id.fold, runs: runs}
 		layout.Keep(c.key, &c.heap)
 		var hash [1]uint64
 		hashKeys(layout, c.key, p.seed(), hash[:])
-		if p.runs == nil {
-			p.runs = make(map[int][]carriedRuns)
-		}
 		partition := p.radix.Of(hash[0])
 		p.runs[partition] = append(p.runs[partition], c)
 	}
@@ -245,9 +240,6 @@ func (w *Worker) takeRuns(task Task, g *Groups) {
 	for _, partition := range task.partitions {
 		for _, c := range task.pass.runs[partition] {
 			w.findGroups(g, c.key, 1)
-			if g.runs == nil {
-				g.runs = make(map[stateID]*SortedRuns)
-			}
 			g.runs[stateID{c.fold, int(w.gids[0])}] = c.runs
 		}
 	}

@@ -53,7 +53,7 @@ func TestSplitCarriesRuns(t *testing.T) {
 		tiles = append(tiles, tile)
 	}
 	run := NewRun(b, Options{NoDense: true, NoPreAgg: true, RadixBits: 1, WorkerBytes: 1 << 20, Memory: tightMemory{rowdata.GoMemory}}, new(memoryStore))
-	groups, err := execute(run, [][]*rowdata.Tile{tiles})
+	groups, err := execute(t, run, [][]*rowdata.Tile{tiles})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,6 @@ func TestSplitCarriesRuns(t *testing.T) {
 				t.Errorf("key %#x: %d elements, want %d", key, len(values), len(want))
 			}
 		}
-		g.Release()
 	}
 	if found != others+1 {
 		t.Errorf("%d groups, want %d", found, others+1)

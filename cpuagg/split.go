@@ -8,21 +8,20 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// splitter scatters a task again, with hash bits that no pass before has read: the groups that are
-// in its table, as states, and the pages that are left.
+// splitter scatters a task again, with hash bits that no pass before has read (P2): the groups that
+// are in its table, as states, and the pages that are left.
 type splitter struct {
 	worker       *Worker
 	pass         *pass
 	states, rows *scatterer
-	hashes       []uint64
 	left         int64 // rows and states of the task that have not been merged or scattered
 }
 
-// newSplitter begins to split a task, with the groups so far, which it releases.
+// newSplitter begins to split a task. It scatters the groups so far, and releases them.
 func (w *Worker) newSplitter(task Task, g *Groups) (*splitter, error) {
 	invariants.Sometimes("cpuagg: a task is split")
 	w.run.counters.Splits.Add(1)
-	// Had all rows as many groups each as those so far, this many tables would hold them.
+	// If all rows have as many groups each as the rows so far, this many tables hold them.
 	tables := 2 * task.rows / max(g.rows, 1)
 	radix := max(min(partition.Radix(bits.Len64(uint64(tables))), splitBitsMax), splitBitsMin)
 	m, p := w.run.opt.Memory, w.run.newPass(task.pass.depth+1, radix)
@@ -36,7 +35,6 @@ func (w *Worker) newSplitter(task Task, g *Groups) (*splitter, error) {
 		pass:   p,
 		states: newScatterer(m, States, &w.run.stateLayout, p),
 		rows:   newScatterer(m, Rows, &w.run.rowLayout, p),
-		hashes: make([]uint64, rowdata.TileRows),
 		left:   task.rows - g.rows,
 	}
 	err := s.states.scatterStates(g.table, g.states)
@@ -57,7 +55,7 @@ const (
 // add scatters a page.
 func (s *splitter) add(content Content, page *rowdata.Page) error { return s.addFrom(content, page, 0) }
 
-// addFrom scatters the rows of a page from one on.
+// addFrom scatters the rows of a page from a row on.
 func (s *splitter) addFrom(content Content, page *rowdata.Page, from int) error {
 	w := s.worker
 	b := w.run.bound
@@ -70,8 +68,8 @@ func (s *splitter) addFrom(content Content, page *rowdata.Page, from int) error 
 			err = s.states.scatterGroups(b, w.page.Keys, n, w.pageParts)
 		} else {
 			w.unpackRows(page, from, n)
-			hashKeys(&b.Keys, w.page.Keys, s.pass.seed(), s.hashes[:n])
-			err = s.rows.scatterTile(b, &w.page, s.hashes[:n])
+			hashKeys(&b.Keys, w.page.Keys, s.pass.seed(), w.hashes[:n])
+			err = s.rows.scatterTile(b, &w.page, w.hashes[:n])
 		}
 		if err != nil {
 			return err
@@ -94,10 +92,8 @@ func (s *splitter) finish() ([]Task, error) {
 	return s.worker.run.tasks(s.pass), nil
 }
 
-// release drops what has not been handed over.
+// release drops the pages that have not been handed over.
 func (s *splitter) release() {
-	if s != nil {
-		s.states.release()
-		s.rows.release()
-	}
+	s.states.release()
+	s.rows.release()
 }

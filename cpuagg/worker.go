@@ -15,29 +15,31 @@ import (
 type Worker struct {
 	run    *Run
 	table  *table
-	states *states
+	states *states // of the groups of table
 	view   *view
-	hashes []uint64
-	gids   []uint32
+	hashes []uint64 // scratch: of the keys of a tile
+	gids   []uint32 // scratch: groups of the rows of a tile
 
-	tableGroups int // limit of the table
-	scatterMode bool
-	modeRows    int64 // taken since the mode began, or since the table was emptied
-	once        []uint8
-	rows        *scatterer
-	flushed     *scatterer
+	tableGroups int        // groups at which table is full
+	scatterMode bool       // rows are scattered as they are
+	modeRows    int64      // taken since the mode began, or since the table was emptied
+	once        []uint8    // by group of the first table: its rows, up to 255; nil once they are no sample any more
+	rows        *scatterer // of rows; nil until the worker scatters rows
+	flushed     *scatterer // of states; nil until the table is scattered
 
 	// Of the page being processed, up to rowdata.TileRows rows at a time:
 	page      rowdata.Tile
 	pageParts [][]uint64 // states, by fold
+
+	closed invariants.CloseChecker
 }
 
 // retryRows is how many rows are scattered before pre-aggregation is tried again: a filled table
 // of 2^14 groups costs under 2% of the time that they take.
 const retryRows = 1 << 22
 
-// payOff is how many times smaller the states must be than the rows they come from: below it,
-// scattering the rows at once moves fewer bytes than probing first and merging later saves.
+// payOff is how many times smaller the states must be than the rows they come from. Where they are
+// less than that smaller, scattering the rows at once costs less than probing first and merging later.
 const payOff = 2
 
 // NewWorker returns a worker of the run.
@@ -60,15 +62,17 @@ func (r *Run) NewWorker() *Worker {
 	if w.canScatter() {
 		w.once = make([]uint8, r.opt.TableGroups+rowdata.TileRows)
 	}
+	w.closed.Open("a worker")
 	return w
 }
 
-// canScatter reports whether the groups may outgrow the table: a dense table has room for all, and
-// a query without keys has one.
+// canScatter reports whether the groups may outgrow the table: a dense table has room for all groups,
+// and a query without keys has one group.
 func (w *Worker) canScatter() bool { return !w.table.dense && w.table.layout.Words > 0 }
 
-// Add takes the rows of a tile, and keeps nothing of it.
+// Add takes the rows of a tile, and keeps none of the tile's memory.
 func (w *Worker) Add(t *rowdata.Tile) error {
+	w.closed.CheckOpen()
 	if t.Rows == 0 {
 		return nil
 	}
@@ -108,8 +112,8 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 	return w.flush()
 }
 
-// AddGroups takes groups that others have aggregated, at most rowdata.TileRows: their packed keys, and their
-// states by fold, which refer to no memory. It keeps nothing of them.
+// AddGroups takes groups that a device has aggregated, at most rowdata.TileRows: their packed keys, and
+// their states by fold, which refer to no memory. It keeps none of these slices.
 func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 	w.modeRows += int64(n)
 	gids := w.gids[:n]
@@ -125,7 +129,8 @@ func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 	return err
 }
 
-// heapFull reports whether what the states refer to has outgrown its share of the worker's memory.
+// heapFull reports whether the heaps of keys and states have outgrown their share of the worker's
+// memory.
 func (w *Worker) heapFull() bool {
 	return w.states.heap.Bytes()+w.table.heap.Bytes() > w.run.opt.WorkerBytes/heapShare
 }
@@ -133,8 +138,8 @@ func (w *Worker) heapFull() bool {
 // heapShare is the part of a worker's memory that states may refer to before they are scattered.
 const heapShare = 8
 
-// growTable lets the first table grow out of the core's cache where that will hold all groups: the
-// shared cache is slower, but most rows then find their group and nothing is scattered.
+// growTable lets the first table grow out of the core's cache where the larger table will hold all
+// groups: the shared cache is slower, but most rows then find their group and nothing is scattered.
 func (w *Worker) growTable() bool {
 	limit, certain := w.run.opt.TableGroups*tableGrowth, false
 	if w.table.direct.used() {
@@ -151,24 +156,24 @@ func (w *Worker) growTable() bool {
 	return true
 }
 
-// willHold reports whether the rows so far suggest that there are no more than so many groups: of d groups
+// willHold reports whether the rows so far suggest that there are at most this many groups: of d groups
 // of equal size, rows are expected to show d (1 - exp(-rows / d)).
 func (w *Worker) willHold(groups int) bool {
-	d := float64(groups)
-	return d*(1-math.Exp(-float64(w.modeRows)/d)) >= float64(w.table.groups)
+	return shown(float64(groups), float64(w.modeRows)) >= float64(w.table.groups)
 }
 
 // tableGrowth is how much larger than a core's share of the cache a table may be: 4 MiB, a core's
 // share of the last-level cache of most servers.
 const tableGrowth = 8
 
-// directGrowth is the same for a table that finds groups by distance, with neither hash nor slots: rows
-// that wait for the shared cache then cost less than rows that are scattered. 20 is room for directMax
-// groups with one sum (BenchmarkAggregate/hash/groups=2e5). A wider window is filled where it will hold
-// all groups.
+// directGrowth is tableGrowth for a table that finds groups by distance, with neither hash nor slots:
+// rows that wait for the shared cache then cost less than rows that are scattered. 20 is room for
+// directMax groups with one sum (BenchmarkAggregate/hash/groups=2e5). A wider window is filled where it
+// will hold all groups.
 const directGrowth = 20
 
-// AddScattered takes the rows of a tile to the partitions that their hashes name, and keeps nothing of it.
+// AddScattered takes the rows of a tile to the partitions that their hashes name, and keeps none of the
+// tile's memory.
 func (w *Worker) AddScattered(t *rowdata.Tile, hashes []uint64) error {
 	if w.rows == nil {
 		w.rows = newScatterer(w.run.opt.Memory, Rows, &w.run.rowLayout, w.run.plan(sample{}))
@@ -177,6 +182,7 @@ func (w *Worker) AddScattered(t *rowdata.Tile, hashes []uint64) error {
 	return w.rows.scatterTile(w.run.bound, t, hashes)
 }
 
+// addRows scatters the rows of a tile, and ends the mode after retryRows rows.
 func (w *Worker) addRows(t *rowdata.Tile, hashes []uint64) error {
 	if err := w.AddScattered(t, hashes); err != nil {
 		return err
@@ -228,8 +234,8 @@ func (w *Worker) sample() sample {
 	return s
 }
 
-// ScatterRest moves what a closed worker holds in its table to the partitions, of a dense table, too, where others
-// scatter: rows that a device has no room for are with workers that would not.
+// ScatterRest moves the groups in the table of a closed worker to the partitions. It does so for dense
+// tables, too: workers scatter rows that a device has no room for, whatever the workers' tables are.
 func (w *Worker) ScatterRest() error {
 	if w.table.dense {
 		w.table.pack(w.states)
@@ -242,24 +248,19 @@ func (w *Worker) ScatterRest() error {
 	return w.Close()
 }
 
-// Release gives back what the worker holds, at the end of the run or after an error.
+// Release gives back the worker's memory, at the end of the run or after an error.
 func (w *Worker) Release() {
+	w.closed.Close()
 	w.table.release()
 	w.states.release()
 	w.rows.release()
 	w.flushed.release()
 }
 
-// Close ends the partition-generating phase for this worker. What it holds in its table stays
-// there.
+// Close ends the partition-generating phase for this worker. The groups in its table stay there.
 func (w *Worker) Close() error {
-	for _, s := range []*scatterer{w.rows, w.flushed} {
-		if s == nil {
-			continue
-		}
-		if err := s.close(); err != nil {
-			return err
-		}
+	if err := w.rows.close(); err != nil {
+		return err
 	}
-	return nil
+	return w.flushed.close()
 }
