@@ -59,6 +59,8 @@ func BenchmarkAccumulate(b *testing.B) {
 		{"count", rowdata.Fold{Kind: rowdata.FoldCount, Words: 1}},
 		{"sum", rowdata.Fold{Kind: rowdata.FoldSumInt, Words: 2}},
 		{"min", rowdata.Fold{Kind: rowdata.FoldMin, Words: 1}},
+		{"set", rowdata.Fold{Kind: rowdata.FoldDistinct, Words: rowdata.SetWords, ElementWords: 1}},
+		{"set of pairs", rowdata.Fold{Kind: rowdata.FoldDistinct, Words: rowdata.SetWords, ElementWords: 2, Wide: true}},
 	} {
 		for _, groups := range []int{10, 1e3, 1e5} {
 			b.Run(fmt.Sprintf("fold=%s/groups=%d", c.name, groups), func(b *testing.B) {
@@ -68,11 +70,17 @@ func BenchmarkAccumulate(b *testing.B) {
 				for i := range gids {
 					gids[i] = uint32(rng.IntN(groups))
 				}
-				x := randomWords(rng, rowdata.TileRows, math.MaxUint64)
+				x := randomWords(rng, 2*rowdata.TileRows, math.MaxUint64)
 				tile := 0
-				for b.Loop() {
+				fold := func() {
 					s.accumulateFold(&c.fold, s.words[0], gids[tile*rowdata.TileRows:(tile+1)*rowdata.TileRows], [3][]uint64{x})
 					tile = (tile + 1) % benchTiles
+				}
+				for range benchTiles { // sets then have their elements
+					fold()
+				}
+				for b.Loop() {
+					fold()
 				}
 				reportRows(b)
 			})

@@ -3,23 +3,22 @@ package cpuagg
 import (
 	"math"
 	"math/bits"
-	"unsafe"
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // direct finds the groups of integer keys that lie close together without hashing them: an array
-// maps the key's distance from a base to group + 1, and one entry more is the NULL's. It has all
-// groups of its table, so that an entry of 0 is a new group, and the table's slots stay empty until
-// keys come that lie too far apart. Keys of several fields are squeezed first.
+// maps the key's distance from a base to group + 1, and has one more entry, for NULL. It has all groups
+// of its table, so that an entry of 0 is a new group, and the table's slots stay empty until keys come
+// that lie too far apart. Keys of several fields are squeezed first.
 type direct struct {
-	off    bool   // also where keys are not one integer
-	most   uint64 // of window
-	base   uint64
-	window uint64   // keys from base on that have an entry
-	groups []uint32 // window + 1
-	block  []uint64 // what they lie in
+	off    bool     // keys lie too far apart, or are not one integer
+	most   uint64   // of window
+	base   uint64   // least key of the window
+	window uint64   // keys from base on that have an entry; 0 while slots are used
+	groups []uint32 // entries: window + 1
+	block  []uint64 // memory of groups
 
 	squeeze *squeeze // nil where keys are taken as they are
 }
@@ -31,15 +30,16 @@ const (
 	directMax = 1 << 18
 )
 
-// newDirect suits keys of one word, or of one and a bit for a NULL.
+// newDirect returns a direct that is off unless keys are one word, or one word and a bit for NULL.
 func newDirect(l *rowdata.KeyLayout) direct {
 	return direct{off: l.Words != 1 && !isNullable(l), most: directMax, squeeze: newSqueeze(l)}
 }
 
-// isNullable reports whether keys are one word and, in another, a bit for a NULL, whose word is 0.
+// isNullable reports whether keys are one word and, in a second word, a bit for NULL. The first word of
+// a NULL is 0.
 func isNullable(l *rowdata.KeyLayout) bool { return l.Words == 2 && l.Bits == 65 && len(l.Fields) == 1 }
 
-// used reports whether the groups are found by it.
+// used reports whether groups are found by distance.
 func (d *direct) used() bool { return d.window > 0 }
 
 // findDirect is find without hashes. It returns false, and has done nothing, when keys lie too far
@@ -67,8 +67,8 @@ func (t *table) findDirect(keys []uint64, gids []uint32) bool {
 // noGroup stands for the group of a key that has none yet.
 const noGroup = math.MaxUint32
 
-// find writes the groups of keys, noGroup for new ones. known reports whether there is none of
-// these; inside, whether all keys have an entry.
+// find writes the groups of keys, noGroup for new keys. known reports whether no key is new; inside,
+// whether all keys have an entry.
 func (d *direct) find(keys []uint64, width int, gids []uint32) (known, inside bool) {
 	if d.squeeze != nil {
 		if !d.used() {
@@ -97,7 +97,8 @@ func (d *direct) find(keys []uint64, width int, gids []uint32) (known, inside bo
 		}
 		return all < noGroup/2, true // all numbers of groups are
 	}
-	pairs := unsafe.Slice((*[2]uint64)(unsafe.Pointer(unsafe.SliceData(keys))), len(gids))
+	pairs := rowdata.View[[2]uint64](keys)
+	gids = gids[:len(pairs)]
 	for i := range pairs {
 		null := pairs[i][1]
 		at := (pairs[i][0] - base) & (null - 1)
@@ -132,7 +133,7 @@ func (d *direct) findPairs(keys []uint64, gids []uint32) (known, inside bool) {
 	return all < noGroup/2, bits&^s.covered == 0
 }
 
-// entry returns the entry of a key that has one.
+// entry returns the entry of a key in the window.
 func (d *direct) entry(key []uint64) *uint32 {
 	if isNull(key) {
 		return &d.groups[d.window]
@@ -143,7 +144,7 @@ func (d *direct) entry(key []uint64) *uint32 {
 	return &d.groups[key[0]-d.base]
 }
 
-// isNull reports whether the bit for a NULL is set, if there is one.
+// isNull reports whether a key has a bit for NULL, and it is set.
 func isNull(key []uint64) bool { return len(key) > 1 && key[1] != 0 }
 
 // add enters the new groups that find has met.
@@ -166,7 +167,7 @@ func (d *direct) add(t *table, keys []uint64, gids []uint32) {
 }
 
 // widen makes the window larger, such that all groups and more keys are in it. It returns false when
-// they lie too far apart.
+// these lie too far apart.
 func (d *direct) widen(t *table, keys []uint64) bool {
 	base, window, ok := d.windowOf(t, keys)
 	if !ok {
@@ -176,48 +177,55 @@ func (d *direct) widen(t *table, keys []uint64) bool {
 	t.memory.Free(d.block)
 	d.block = t.memory.Alloc(int(window/2 + 1))
 	clear(d.block)
-	d.groups = unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(d.block))), window+1)
+	d.groups = rowdata.View[uint32](d.block)[:window+1]
 	for g := range t.groups {
 		*d.entry(t.key(g)) = uint32(g + 1)
 	}
 	return true
 }
 
-// windowOf returns a window for all groups and more keys, at least twice as large as the one there is.
+// windowOf returns a window for all groups and more keys, at least twice as large as the present window.
 func (d *direct) windowOf(t *table, keys []uint64) (base, window uint64, ok bool) {
 	width := t.layout.Words
-	lists := [][]uint64{t.keys[:t.groups*width], keys}
+	var s spread
+	s.add(t.keys[:t.groups*width], width)
+	s.add(keys, width)
 	if d.squeeze != nil {
-		var all uint64
-		for _, list := range lists {
-			for _, k := range list {
-				all |= k
-			}
-		}
-		bits, ok := d.squeeze.fit(all, d.most)
+		bits, ok := d.squeeze.fit(s.all, d.most)
 		return 0, max(uint64(1)<<bits, directMin), ok
 	}
-	var origin uint64 // the others are around it, be they signed or not
-	var low, high int64
-	some := false
-	for _, list := range lists {
-		for ; len(list) > 0; list = list[width:] {
-			if isNull(list[:width]) {
-				continue
-			}
-			if !some {
-				origin, some = list[0], true
-			}
-			low, high = min(low, int64(list[0]-origin)), max(high, int64(list[0]-origin))
-		}
-	}
-	span := uint64(high) - uint64(low)
+	span := s.span()
 	if span >= d.most {
 		return 0, 0, false
 	}
 	window = max(1<<bits.Len64(span), 2*d.window, directMin)
-	return origin + uint64(low) - (window-span)/2, window, window <= d.most
+	return s.origin + uint64(s.low) - (window-span)/2, window, window <= d.most
 }
+
+// spread is how far apart keys of one word lie, NULL left out.
+type spread struct {
+	all       uint64 // bits of all keys
+	some      bool   // there are keys
+	origin    uint64 // the first key; other keys are counted from here, be they signed or not
+	low, high int64  // least and greatest key less origin
+}
+
+// add looks at keys of so many words.
+func (s *spread) add(keys []uint64, width int) {
+	for ; len(keys) > 0; keys = keys[width:] {
+		if isNull(keys[:width]) {
+			continue
+		}
+		if !s.some {
+			s.origin, s.some = keys[0], true
+		}
+		s.all |= keys[0]
+		s.low, s.high = min(s.low, int64(keys[0]-s.origin)), max(s.high, int64(keys[0]-s.origin))
+	}
+}
+
+// span returns the greatest key less the least.
+func (s *spread) span() uint64 { return uint64(s.high) - uint64(s.low) }
 
 // leaveDirect enters the groups into slots.
 func (t *table) leaveDirect() {

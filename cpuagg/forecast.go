@@ -21,28 +21,28 @@ const (
 	RouteScatter Route = "scatter"       // rows are scattered as they are
 )
 
-// Sampler looks at some rows of a run, to forecast it. It belongs to one goroutine.
+// Sampler looks at some rows of a run, to forecast the run. It belongs to one goroutine.
 type Sampler struct {
 	run    *Run
-	seen   map[uint64]sampled // by hash of the key
-	hashes []uint64
-	part   uint32
+	seen   map[uint64]sampled // groups, by hash of the key
+	hashes []uint64           // scratch
+	part   uint32             // number of the part of the input that rows come from
 	near   nearness
 
 	rows       int64
-	pairs      int64 // groups of each part, together
-	fill       int64 // rows that filled a worker's first table; 0 when they have not
-	keyBytes   int64 // of long strings
-	valueBytes int64
+	pairs      int64 // sum of the groups of each part
+	fill       int64 // rows that filled a worker's first table; 0 while it is not full
+	keyBytes   int64 // of long strings in keys
+	valueBytes int64 // of long strings in arguments
 }
 
-// sampled is a group of a sample: how many rows and parts have it, at most 2, and its last part.
+// sampled is a group of a sample.
 type sampled struct {
-	part        uint32
-	rows, parts uint8
+	part        uint32 // the last that had the group
+	rows, parts uint8  // that had the group: 1, or 2 for more
 }
 
-// NewSampler returns a sampler that has seen nothing.
+// NewSampler returns a sampler that has seen no row.
 func (r *Run) NewSampler() *Sampler {
 	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, rowdata.TileRows), near: newNearness(&r.bound.Keys, r.windowMax)}
 }
@@ -53,7 +53,7 @@ func (s *Sampler) NextPart() { s.part++ }
 // Rows returns how many rows have been added.
 func (s *Sampler) Rows() int64 { return s.rows }
 
-// Add looks at the rows of a tile, and keeps nothing of it.
+// Add looks at the rows of a tile, and keeps none of the tile's memory.
 func (s *Sampler) Add(t *rowdata.Tile) {
 	b := s.run.bound
 	hashes := s.hashes[:t.Rows]
@@ -71,7 +71,9 @@ func (s *Sampler) Add(t *rowdata.Tile) {
 		}
 	}
 	s.rows += int64(t.Rows)
-	s.near.add(t.Keys, b.Keys.Words)
+	if !s.near.off {
+		s.near.add(t.Keys, b.Keys.Words)
+	}
 	for _, w := range b.Keys.Longs {
 		s.keyBytes += longBytes(t.Keys, w, b.Keys.Words)
 	}
@@ -82,37 +84,35 @@ func (s *Sampler) Add(t *rowdata.Tile) {
 	}
 }
 
-// longBytes adds up what the strings at every stride-th word refer to.
+// longBytes adds up the bytes outside the words of the strings at every stride-th word.
 func longBytes(words []uint64, from, stride int) (n int64) {
 	for at := from; at < len(words); at += stride {
-		if v := rowdata.AsBytes2(words[at : at+2]); v.Long() {
-			n += int64(len(v.Bytes())+7) &^ 7
-		}
+		n += int64(8 * longWords(words[at:]))
 	}
 	return n
 }
 
-// Forecast is what a run is likely to do. None of it is a promise but the bounds of the groups.
+// Forecast is what a run is likely to do. Least and Most are certain, all other fields are estimates.
 type Forecast struct {
 	Route  Route // empty when it is not known
 	Groups int64 // -1 when nothing is known
 	Least  int64 // groups that were seen
 	Most   int64 // groups that rows, key ranges and NULLs allow; -1 when not known
 
-	Window          int64            // keys that tables find by their distance, without a hash; 0 when they hash
-	Sizing          partition.Sizing // what keeps every table in the cache; zero when nothing is scattered
-	Radix           partition.Radix
-	Tasks           int64 // after the merge
-	Splits          int64 // partitions that outgrow a worker's memory
+	Window          int64            // keys that tables find by distance, without a hash; 0 when they hash
+	Sizing          partition.Sizing // partitions that keep every table in the cache; zero when nothing is scattered
+	Radix           partition.Radix  // of the scatter
+	Tasks           int64            // after the merge
+	Splits          int64            // partitions that outgrow a worker's memory
 	RowsScattered   int64
 	StatesScattered int64
 	TableBytes      int64 // of the workers' tables together
-	PageBytes       int64 // of all pages, and what they refer to
+	PageBytes       int64 // of all pages and their heaps
 	OpenBytes       int64 // of the pages that are being written at one time
 }
 
-// Forecast says what a run over total rows will do with this many workers; a total of -1 is not
-// known, and then nothing that follows from it is.
+// Forecast foretells what a run over total rows does with this many workers. A total of -1 is not known;
+// fields that follow from the total are then not known either.
 func (s *Sampler) Forecast(total int64, workers int) Forecast {
 	r := s.run
 	f := Forecast{Groups: -1, Least: int64(len(s.seen)), Most: r.keysMost(total)}
@@ -147,7 +147,7 @@ func (s *Sampler) Forecast(total int64, workers int) Forecast {
 }
 
 // groups estimates the groups of total rows. Neighbours in the input are no random sample, as sorted
-// rows show: what counts of a part is which groups it has, and not how many rows of each.
+// rows show: of a part it counts which groups it has, and not how many rows of each.
 func (s *Sampler) groups(total int64) int64 {
 	groups, once := int64(len(s.seen)), int64(0)
 	if s.rows >= total {
@@ -173,8 +173,8 @@ func (s *Sampler) groups(total int64) int64 {
 	return max(equal, careful)
 }
 
-// skewed is how many times more groups are seen once than of as many equal groups, for them to be
-// taken for unequal.
+// skewed is from which factor on groups are taken for unequal: the groups that are seen once, over how
+// many equal groups would be.
 const skewed = 1.5
 
 // keysMost returns how many keys there can be, -1 when nothing bounds them.
@@ -200,8 +200,8 @@ func (r *Run) keysMost(total int64) int64 {
 	return -1
 }
 
-// forecastTables foretells what the workers' tables do with the rows. It follows Worker.Add, for
-// rows that come in random order.
+// forecastTables foretells what the workers' tables do with the rows, which it takes to come in random
+// order. It follows Worker.Add.
 func (s *Sampler) forecastTables(f *Forecast, total int64, workers int) {
 	r := s.run
 	table, limit := int64(r.opt.TableGroups), int64(r.opt.TableGroups*tableGrowth)
@@ -259,10 +259,10 @@ func (s *Sampler) forecastTables(f *Forecast, total int64, workers int) {
 // shown returns how many of d equal groups n rows are expected to show.
 func shown(d, n float64) float64 { return -d * math.Expm1(-n/max(d, 1)) }
 
-// perRow is a row's part of what the sample has.
+// perRow returns how many of the sample's bytes a row has.
 func (s *Sampler) perRow(bytes int64) int64 { return bytes / max(s.rows, 1) }
 
-// heapBytes foretells what a group's states refer to.
+// heapBytes foretells how many bytes of a heap a group's states take.
 func (s *Sampler) heapBytes(groups, total int64) (n int64) {
 	const doubling = 1.5 // blocks are of powers of two
 	rows := float64(total) / float64(max(groups, 1))
@@ -282,46 +282,27 @@ func (s *Sampler) heapBytes(groups, total int64) (n int64) {
 	return n
 }
 
-// tableBytes is what a table takes with its slots, keys and states, which double as they grow.
+// tableBytes returns how many bytes slots, keys and states of a table take, which double as they grow.
 func tableBytes(groups, stateBytes int64) int64 {
 	const slotBytes = 16
 	return doubled(groups) * (slotBytes + stateBytes)
 }
 
-// doubled returns what has room for n by doubling.
+// doubled returns the room for n that doubling leads to.
 func doubled(n int64) int64 { return 1 << bits.Len64(uint64(max(n, 1)-1)) }
 
 // nearness tells whether the keys of a sample lie so close together that tables find them by distance.
 type nearness struct {
-	off       bool
-	most      uint64   // of a window
-	numbered  bool     // the only key are numbers in order of appearance: there will be as many as groups
-	squeeze   *squeeze // as of a direct
-	all       uint64   // bits of all keys, where they are squeezed
-	some      bool     // keys have been seen; not those of NULL alone
-	origin    uint64   // the first of them
-	low, high int64    // from there
+	off      bool     // tables hash all keys
+	most     uint64   // of a window
+	numbered bool     // keys are strings' numbers in order of appearance: as many numbers come as groups
+	squeeze  *squeeze // as of a direct
+	spread            // of the sample's keys
 }
 
 func newNearness(l *rowdata.KeyLayout, most uint64) nearness {
 	d := newDirect(l)
 	return nearness{off: d.off, most: most, squeeze: d.squeeze, numbered: len(l.Fields) == 1 && l.Fields[0].Interned}
-}
-
-func (n *nearness) add(keys []uint64, width int) {
-	if n.off {
-		return
-	}
-	for ; len(keys) > 0; keys = keys[width:] {
-		if isNull(keys[:width]) {
-			continue
-		}
-		n.all |= keys[0]
-		if !n.some {
-			n.origin, n.some = keys[0], true
-		}
-		n.low, n.high = min(n.low, int64(keys[0]-n.origin)), max(n.high, int64(keys[0]-n.origin))
-	}
 }
 
 // window returns how many keys a table's window will have, or 0 where there is none.
@@ -336,7 +317,7 @@ func (n *nearness) window(groups int64) int64 {
 		}
 		return max(int64(1)<<width, directMin)
 	}
-	span := uint64(n.high) - uint64(n.low)
+	span := n.span()
 	if n.numbered {
 		span = max(span, uint64(groups))
 	}

@@ -36,7 +36,7 @@ func push(state []uint64, elementWords int, h *rowdata.Heap) []uint64 {
 	return extend(state, elementWords, 1, h)
 }
 
-// extend is push for so many elements.
+// extend is push for several elements.
 func extend(state []uint64, elementWords int, more uint64, h *rowdata.Heap) []uint64 {
 	count := state[0]
 	old, want := vectorBlock(count, elementWords), vectorBlock(count+more, elementWords)
@@ -67,8 +67,8 @@ const (
 	indexMask = 1<<indexBits - 1
 )
 
-// intern returns the element of a key in the set {count, elements, index}, and whether it is new;
-// a new element has its key and zeros.
+// intern returns the element of a key in the set {count, elements, index}, and whether the element is
+// new. A new element has the key and zeros.
 func intern(f *rowdata.Fold, state, key []uint64, h *rowdata.Heap) (element []uint64, added bool) {
 	kw, ew := f.OrderWords(), f.ElementWords
 	elements := f.Elements(state)
@@ -94,6 +94,7 @@ func intern(f *rowdata.Fold, state, key []uint64, h *rowdata.Heap) (element []ui
 	return addElement(f, state, key, h), true
 }
 
+// addElement adds the element of a key that is not in the set.
 func addElement(f *rowdata.Fold, state, key []uint64, h *rowdata.Heap) []uint64 {
 	slots := indexSlots(state[0])
 	element := push(state, f.ElementWords, h)
@@ -128,6 +129,7 @@ func indexElement(f *rowdata.Fold, state []uint64, e int) {
 	index[at] = hash&^indexMask | uint64(e+1)
 }
 
+// hashElement hashes the key of an element.
 func hashElement(f *rowdata.Fold, key []uint64) uint64 {
 	switch {
 	case len(key) == 1:
@@ -140,15 +142,14 @@ func hashElement(f *rowdata.Fold, key []uint64) uint64 {
 
 func (s *states) accumulateGrowing(f *rowdata.Fold, states []uint64, gids []uint32, in [3][]uint64) {
 	kw := f.OrderWords()
-	if f.Kind == rowdata.FoldTop && kw == 1 {
+	switch {
+	case f.Kind == rowdata.FoldTop && kw == 1:
 		s.accumulateTop(f, states, gids, in[0])
 		return
-	}
-	if f.Kind == rowdata.FoldCollect && f.ElementWords == 1 {
+	case f.Kind == rowdata.FoldCollect && f.ElementWords == 1:
 		s.accumulateValues(states, gids, in[0])
 		return
-	}
-	if f.Kind == rowdata.FoldDistinct {
+	case f.Kind == rowdata.FoldDistinct:
 		s.accumulateDistinct(f, states, gids, in[0])
 		return
 	}
@@ -175,7 +176,8 @@ func (s *states) accumulateGrowing(f *rowdata.Fold, states []uint64, gids []uint
 	}
 }
 
-// accumulateDistinct adds elements to sets. Most are there already, and are found without a call for each.
+// accumulateDistinct adds elements to sets. Most elements are in their set already, which hasWord and
+// hasPair find out faster than intern.
 func (s *states) accumulateDistinct(f *rowdata.Fold, states []uint64, gids []uint32, keys []uint64) {
 	kw := f.OrderWords()
 	for i, g := range gids {
@@ -188,7 +190,7 @@ func (s *states) accumulateDistinct(f *rowdata.Fold, states []uint64, gids []uin
 	}
 }
 
-// hasWord says whether a set of one-word elements has one.
+// hasWord reports whether a set of one-word elements has an element.
 func hasWord(state *[3]uint64, key uint64) bool {
 	n := state[0]
 	elements := rowdata.WordsAt(&state[1], int(n))
@@ -211,8 +213,9 @@ func hasWord(state *[3]uint64, key uint64) bool {
 	return false
 }
 
-// hasPair says whether a set of two-word elements has one of the same words. A long string may be there
-// under an address of its own.
+// hasPair reports whether a set of two-word elements has an element of the same words. A long string may
+// be there under an address of its own. A generic function in place of both took 1.1 to 1.2 times as
+// long (BenchmarkAccumulate/fold=set).
 func hasPair(f *rowdata.Fold, state *[3]uint64, first, second uint64) bool {
 	n := state[0]
 	elements := rowdata.WordsAt(&state[1], 2*int(n))
@@ -241,8 +244,8 @@ func hasPair(f *rowdata.Fold, state *[3]uint64, first, second uint64) bool {
 	return false
 }
 
-// accumulateValues collects values of one word. Most blocks have room: the rows' loads and stores, which
-// miss the cache where groups are many, then overlap.
+// accumulateValues collects values of one word. Most blocks have room for another value: the rows' loads
+// and stores, which miss the cache where groups are many, then overlap.
 func (s *states) accumulateValues(states []uint64, gids []uint32, x []uint64) {
 	vectors := rowdata.View[[2]uint64](states)
 	x = x[:len(gids)]
@@ -258,7 +261,7 @@ func (s *states) accumulateValues(states []uint64, gids []uint32, x []uint64) {
 	}
 }
 
-// mergeGrowing folds a state that refers to another heap into one of this.
+// mergeGrowing folds a state that refers to another heap into a state of s.
 func (s *states) mergeGrowing(f *rowdata.Fold, state, from []uint64) {
 	if f.Kind == rowdata.FoldSketch && from[0] == rowdata.SketchDense {
 		partition.MergeRegisters(s.registers(f, state), rowdata.SketchRegisters(from))
@@ -288,7 +291,7 @@ func (s *states) mergeGrowing(f *rowdata.Fold, state, from []uint64) {
 	}
 }
 
-// tally adds rows of one value, the first of them at position, to a histogram.
+// tally adds rows of one value, the first row at position, to a histogram.
 func (s *states) tally(f *rowdata.Fold, state, key []uint64, rows, position uint64) {
 	element, added := intern(f, state, key, &s.heap)
 	payload := element[f.OrderWords():]
@@ -298,7 +301,7 @@ func (s *states) tally(f *rowdata.Fold, state, key []uint64, rows, position uint
 	}
 }
 
-// keepTop offers a value to the heap of the Limit first values. Its root is the last of them.
+// keepTop offers a value to the binary heap of the Limit first values, whose root is the last of them.
 func (s *states) keepTop(f *rowdata.Fold, state, key []uint64) {
 	w := f.ElementWords
 	if int(state[0]) < f.Limit {
@@ -317,8 +320,8 @@ func (s *states) keepTop(f *rowdata.Fold, state, key []uint64) {
 	}
 }
 
-// accumulateTop is keepTop for values of one word. It loads all roots before it compares any, so
-// that the loads, which miss the cache where groups are many, overlap; few values then get in.
+// accumulateTop is keepTop for values of one word. It loads all roots before it compares any, so that
+// the loads, which miss the cache where groups are many, overlap; few values then pass the comparison.
 func (s *states) accumulateTop(f *rowdata.Fold, states []uint64, gids []uint32, x []uint64) {
 	var roots [rowdata.TileRows]uint64 // or, while there is room, the last of all values
 	var last uint64

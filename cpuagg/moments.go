@@ -1,5 +1,7 @@
 package cpuagg
 
+import "github.com/mpga/mpga/internal/rowdata"
+
 // The moments of a group are held relative to its first value k; see rowdata.FoldMoments2. States are
 // viewed as structs, whose sums the compiler adds to in one instruction.
 
@@ -9,10 +11,10 @@ type moments2 struct {
 	k, d1, d2 float64
 }
 
-func accumulateMoments2(states []moments2, gids []uint32, x []float64) {
-	x = x[:len(gids)]
+func accumulateMoments2(state []uint64, gids []uint32, x []uint64) {
+	states, values := rowdata.View[moments2](state), rowdata.View[float64](x)[:len(gids)]
 	for i, g := range gids {
-		s, v := &states[g], x[i]
+		s, v := &states[g], values[i]
 		if s.n == 0 {
 			s.k = v
 		}
@@ -44,10 +46,10 @@ type moments4 struct {
 	d3, d4 float64
 }
 
-func accumulateMoments4(states []moments4, gids []uint32, x []float64) {
-	x = x[:len(gids)]
+func accumulateMoments4(state []uint64, gids []uint32, x []uint64) {
+	states, values := rowdata.View[moments4](state), rowdata.View[float64](x)[:len(gids)]
 	for i, g := range gids {
-		s, v := &states[g], x[i]
+		s, v := &states[g], values[i]
 		if s.n == 0 {
 			s.k = v
 		}
@@ -82,10 +84,11 @@ type comoments struct {
 	kx, ky, x, y, xx, yy, xy float64
 }
 
-func accumulateComoments(states []comoments, gids []uint32, x, y []float64) {
-	x, y = x[:len(gids)], y[:len(gids)]
+func accumulateComoments(state []uint64, gids []uint32, x, y []uint64) {
+	states := rowdata.View[comoments](state)
+	xs, ys := rowdata.View[float64](x)[:len(gids)], rowdata.View[float64](y)[:len(gids)]
 	for i, g := range gids {
-		s, vx, vy := &states[g], x[i], y[i]
+		s, vx, vy := &states[g], xs[i], ys[i]
 		if s.n == 0 {
 			s.kx, s.ky = vx, vy
 		}

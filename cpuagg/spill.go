@@ -98,9 +98,9 @@ func elementBytes(f *rowdata.Fold, state []uint64) int64 {
 	return int64(8 * words)
 }
 
-// longWords returns how many words of a heap a string takes.
-func longWords(element []uint64) int {
-	if v := rowdata.AsBytes2(element[:2]); v.Long() {
+// longWords returns how many words of a heap the string in the first two words takes.
+func longWords(words []uint64) int {
+	if v := rowdata.AsBytes2(words[:2]); v.Long() {
 		return (v.Len() + 7) / 8
 	}
 	return 0

@@ -1,18 +1,21 @@
 package cpuagg
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // squeeze brings the fields of keys of one word together: a field keeps the low bits that the values
-// seen so far need, next to those of the field below it. Strings' numbers have 32 bits in a key, of which
-// a hundred strings need seven; two such columns then give a number below 2^14, which a direct finds.
+// seen so far need, next to the bits of the field below it. Interned strings have 32 bits in a key, of
+// which a hundred strings need seven; two such columns then give a number below 2^14, which a direct
+// finds.
 type squeeze struct {
 	fields  []squeezed // by rising shift
 	covered uint64     // the bits of a key that are kept
-	keys    []uint64   // of a tile, squeezed
+	keys    []uint64   // of a tile, squeezed; nil before the first
 }
 
 // squeezed is one field: key >> shift & mask.
@@ -27,19 +30,16 @@ func newSqueeze(l *rowdata.KeyLayout) *squeeze {
 	if l.Words != 1 || len(l.Fields) < 2 || l.Bits < bits.Len(directMax) {
 		return nil
 	}
-	s := &squeeze{}
-	for below := 0; below < 64; below++ { // no two fields have the same shift
-		for i := range l.Fields {
-			if int(l.Fields[i].Shift) == below {
-				s.fields = append(s.fields, squeezed{field: &l.Fields[i]})
-			}
-		}
+	s := &squeeze{fields: make([]squeezed, len(l.Fields))}
+	for i := range s.fields {
+		s.fields[i].field = &l.Fields[i]
 	}
+	slices.SortFunc(s.fields, func(a, b squeezed) int { return cmp.Compare(a.field.Shift, b.field.Shift) })
 	return s
 }
 
-// fit keeps the bits that are set in all, and reports whether what is squeezed is below most; with the
-// bits that this takes.
+// fit keeps the bits that are set in all, and returns how many bits squeezed keys have then. ok is false
+// when a squeezed key may be most or more.
 func (s *squeeze) fit(all, most uint64) (width int, ok bool) {
 	s.covered = 0
 	for i := range s.fields {

@@ -161,11 +161,11 @@ func (s *states) accumulateFold(f *rowdata.Fold, state []uint64, gids []uint32, 
 			state[g] ^= x[i]
 		}
 	case rowdata.FoldMoments2:
-		accumulateMoments2(rowdata.View[moments2](state), gids, rowdata.View[float64](x))
+		accumulateMoments2(state, gids, x)
 	case rowdata.FoldMoments4:
-		accumulateMoments4(rowdata.View[moments4](state), gids, rowdata.View[float64](x))
+		accumulateMoments4(state, gids, x)
 	case rowdata.FoldComoments:
-		accumulateComoments(rowdata.View[comoments](state), gids, rowdata.View[float64](x), rowdata.View[float64](in[1]))
+		accumulateComoments(state, gids, x, in[1])
 	case rowdata.FoldExactSum, rowdata.FoldExactMoments2, rowdata.FoldExactMoments4, rowdata.FoldExactComoments:
 		s.accumulateExact(f, state, gids, in)
 	case rowdata.FoldBest:
