@@ -9,10 +9,11 @@ import (
 // wherever its window lies and whether it is wide or not, so that windows may be chosen, moved and
 // left as is convenient.
 //
-// Each value has a place: it is its mantissa, an integer of 53 bits, times 2^(place-1074). In a
-// window it is the mantissa shifted by place - base, 0 to 63 bits: an integer of two words below
-// 2^116, whose powers are integers of as many words as the window has. A sum that has room, which is
-// to be below a quarter of what its words can hold, can take one more of these, or another such sum.
+// Each value has a place: the value is its mantissa, an integer of 53 bits, times 2^(place-1074). In a
+// window the value is its mantissa shifted by place - base, 0 to 63 bits: an integer of two words below
+// 2^116, whose powers are integers of as many words as the term's sum has. A sum has room while it is
+// below a quarter of the numbers that its words can hold: it can then take one more such power, or
+// another sum that has room.
 
 // exactStateWords is the most words of an exact state.
 const exactStateWords = 22
@@ -25,7 +26,7 @@ const (
 	unitStepBits = 4
 )
 
-// unitFor returns the unit of a state whose first value has this place.
+// unitFor returns the unit for a state whose first value has this place.
 func unitFor(place int) uint64 {
 	base := max(place-unitSlack, 0) >> unitStepBits << unitStepBits
 	return uint64(min(base+rowdata.ExactUnitMin, rowdata.ExactUnitMax))
@@ -52,7 +53,7 @@ func split(x uint64) (mantissa uint64, place int, sign uint64) {
 	return mantissa, exponent, uint64(int64(x) >> 63)
 }
 
-// specials returns the flags of what is not finite among values.
+// specials returns the flags of those values that are not finite.
 func specials(values []uint64) (flags uint64) {
 	for _, x := range values {
 		switch {
@@ -68,7 +69,7 @@ func specials(values []uint64) (flags uint64) {
 	return flags
 }
 
-// addExact adds a row to a state, but for its count.
+// addExact adds the values of a row to the sums of a state.
 func (s *states) addExact(f *rowdata.Fold, state []uint64, x ...uint64) {
 	if flags := specials(x) | state[0]&rowdata.ExactSpecial; flags != 0 {
 		s.markSpecial(f, state, flags)
@@ -84,7 +85,7 @@ func (s *states) addExact(f *rowdata.Fold, state []uint64, x ...uint64) {
 	addToBlock(f, f.Kind.ExactBlock(state), x)
 }
 
-// markSpecial lets a state forget its sums.
+// markSpecial clears the sums of a state and sets flags.
 func (s *states) markSpecial(f *rowdata.Fold, state []uint64, flags uint64) {
 	if state[0] == rowdata.ExactWide {
 		s.heap.FreeBlock(f.Kind.ExactBlock(state))
@@ -102,8 +103,8 @@ func exactSums(f *rowdata.Fold, state []uint64) []uint64 {
 	return state[f.Kind.ExactInputs():end]
 }
 
-// fitWindow chooses or moves the window of a state such that it takes the values, or reports that
-// there is none.
+// fitWindow chooses or moves the window of a state such that it takes the values. It returns false when
+// no window does.
 func fitWindow(f *rowdata.Fold, state, values []uint64) bool {
 	for v, x := range values {
 		mantissa, place, _ := split(x)
@@ -132,7 +133,7 @@ func hasRoom(f *rowdata.Fold, state []uint64) bool {
 	return full>>63 == 0
 }
 
-// moveWindow lowers the unit of an input, or reports that the sums would then have no room.
+// moveWindow lowers the unit of an input. It returns false when the sums would then have no room.
 func moveWindow(f *rowdata.Fold, state []uint64, input int, unit uint64) bool {
 	down := int(state[input] - unit)
 	for shift := false; ; shift = true {
@@ -189,7 +190,7 @@ func addToBlock(f *rowdata.Fold, block, values []uint64) {
 	}
 }
 
-// productOf returns x and y to the powers of a term, and the sign of that.
+// productOf returns the product of x and y to the powers of a term, and its sign.
 func productOf(t rowdata.ExactTerm, x, y []uint64, signs [2]uint64) (product [8]uint64, sign uint64) {
 	words := 0
 	for v, factor := range [2][]uint64{x, y} {
@@ -217,7 +218,7 @@ func (s *states) widen(f *rowdata.Fold, state []uint64) {
 	state[f.Kind.ExactInputs()] = rowdata.Address(block)
 }
 
-// addWindowToBlock adds the sums of a state that is not wide to those of one that is.
+// addWindowToBlock adds the sums of a state that is not wide to the block of a wide state.
 func addWindowToBlock(f *rowdata.Fold, block, state []uint64) {
 	var buf [exactStateWords]uint64
 	sums := exactSums(f, state)
@@ -235,7 +236,7 @@ func addWindowToBlock(f *rowdata.Fold, block, state []uint64) {
 	}
 }
 
-// mergeExact adds a state that may refer to another heap to one of this.
+// mergeExact adds a state that may refer to another heap to a state of s.
 func (s *states) mergeExact(f *rowdata.Fold, state, from []uint64) {
 	if f.Kind != rowdata.FoldExactSum {
 		state[len(state)-1] += from[len(from)-1]
@@ -262,7 +263,7 @@ func (s *states) mergeExact(f *rowdata.Fold, state, from []uint64) {
 	}
 }
 
-// mergeWindows adds a state to another, both not wide, or reports that no window takes both.
+// mergeWindows adds a state to another, both not wide. It returns false when no window takes both.
 func mergeWindows(f *rowdata.Fold, state, from []uint64) bool {
 	var buf [exactStateWords]uint64
 	for v := range f.Kind.ExactInputs() {

@@ -10,18 +10,18 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// order is the order of a fold's elements in sorted runs: by position where they carry one, since
-// results then want it, by value elsewhere.
+// order is the order of a fold's elements in sorted runs: by position where elements carry one, since
+// results then want that order, by value elsewhere.
 type order struct {
 	fold      *rowdata.Fold
-	positions bool
+	positions bool // elements are ordered by position, their last word
 }
 
 func orderOf(f *rowdata.Fold) order {
 	return order{fold: f, positions: f.Kind == rowdata.FoldCollect && f.ElementWords > f.OrderWords()}
 }
 
-// prefix returns a word by which elements compare; where it is the same, compare decides.
+// prefix returns a word by which elements compare; between elements of the same prefix, compare decides.
 func (o *order) prefix(element []uint64) uint64 {
 	f := o.fold
 	var p uint64
@@ -41,7 +41,7 @@ func (o *order) prefix(element []uint64) uint64 {
 	return p
 }
 
-// textPrefix returns the first eight bytes of a string as a number; missing ones count as zeros.
+// textPrefix returns the first eight bytes of a string as a number; bytes past its end count as zeros.
 func textPrefix(v *rowdata.Bytes2) uint64 {
 	if v.Long() {
 		return binary.BigEndian.Uint64(v.Bytes())
@@ -78,13 +78,12 @@ func (o *order) sort(elements []uint64) {
 	}
 }
 
-// elementWordsMax is the size of the widest element: a string or a wide decimal in a histogram.
+// elementWordsMax is the words of the widest element: a string or a wide decimal in a histogram.
 const elementWordsMax = 2 + rowdata.HistogramWords
 
 func sortAs[A any](o *order, elements []uint64) {
 	words := int(unsafe.Sizeof(*new(A)) / 8)
-	list := unsafe.Slice((*A)(unsafe.Pointer(unsafe.SliceData(elements))), len(elements)/words)
-	slices.SortFunc(list, func(a, b A) int {
+	slices.SortFunc(rowdata.View[A](elements), func(a, b A) int {
 		return o.compare(unsafe.Slice((*uint64)(unsafe.Pointer(&a)), words), unsafe.Slice((*uint64)(unsafe.Pointer(&b)), words))
 	})
 }

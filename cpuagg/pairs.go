@@ -7,13 +7,14 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// line is lineBytes of a page, which gather in the cache until they are written as one piece, past it. Rows of
-// two words, a key and an argument, go to pages so: of 2,048 partitions no cache holds the ends of all pages, and
-// lines that are not read before they are written spare a half of the traffic. A query of 1e7 groups takes
-// 0.86 of the time. Wider rows would have to be put together first, which costs as much as is saved.
+// line is lineBytes of a page, which gather in the cache until they are written at once, past the cache.
+// Rows of two words, a key and an argument, go to pages in lines: of 2,048 partitions no cache holds the
+// ends of all pages, and lines that are not read before they are written spare half of the traffic. A
+// query of 1e7 groups takes 0.86 of the time. Wider rows would have to be put together first, which costs
+// as much as is saved.
 type line [lineBytes / 8]uint64
 
-// lineBytes is two lines of the cache, which processors fetch together.
+// lineBytes is the size of two lines of the cache, which processors fetch together.
 const lineBytes = 128
 
 const _ = uint(-(pageBytesMin % lineBytes)) // pages are whole lines
@@ -57,7 +58,7 @@ func unpackPairs(keys, args, rows []uint64) (splitKeys, splitArgs []uint64) {
 	return keys, args
 }
 
-// settleLine writes what the line of a partition has of its open page.
+// settleLine writes the rows in the line of a partition to its open page.
 func (s *scatterer) settleLine(p int) {
 	at := s.next[p].at
 	if begun := at % lineBytes; s.lines != nil && begun > 0 {

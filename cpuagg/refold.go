@@ -2,8 +2,8 @@ package cpuagg
 
 import "github.com/mpga/mpga/internal/rowdata"
 
-// Refold folds values that a set has kept, each once, into states of another fold, which does not grow. It belongs to
-// one goroutine, and must be released.
+// Refold folds the distinct values that a set has kept into states of another fold, which does not grow. It
+// belongs to one goroutine, and must be released.
 type Refold struct {
 	fold   rowdata.Fold
 	states *states
@@ -18,20 +18,17 @@ func NewRefold(f *rowdata.Fold, n int) *Refold {
 	return r
 }
 
-// Add folds so many values into the state of a group. The inputs are those of the fold, in their encodings.
+// Add folds so many values into the state of a group: the inputs of the fold, in their encodings.
 func (r *Refold) Add(group, values int, inputs [3][]uint64) {
-	for len(r.gids) < values {
-		r.gids = append(r.gids, 0)
+	r.gids = rowdata.Grow(r.gids, values)
+	for i := range r.gids {
+		r.gids[i] = uint32(group)
 	}
-	gids := r.gids[:values]
-	for i := range gids {
-		gids[i] = uint32(group)
-	}
-	r.states.accumulateFold(&r.fold, r.states.words[0], gids, inputs)
+	r.states.accumulateFold(&r.fold, r.states.words[0], r.gids, inputs)
 }
 
 // States returns the states, by group. They are valid until Release.
 func (r *Refold) States() []uint64 { return r.states.words[0][:r.states.groups*r.fold.Words] }
 
-// Release gives back what the states refer to.
+// Release gives back the memory of the states.
 func (r *Refold) Release() { r.states.release() }

@@ -36,7 +36,7 @@ func (s *states) reset() {
 	s.heap.Reset()
 }
 
-// release gives back what the states hold.
+// release gives back the memory of the states.
 func (s *states) release() {
 	for i := range s.words {
 		freeWords(s.memory, s.words[i])

@@ -24,14 +24,13 @@ type table struct {
 	groups int
 	heap   rowdata.Heap // the long strings of keys
 	fresh  int          // groups that came with the last tile
-	missed []uint32     // scratch of lookUp
+	missed []uint32     // scratch of lookUp; nil before the first
 	direct direct       // finds keys in place of slots, while they lie close together
 
-	// dense tables have no slots: the packed key is the group number, and seen tells which exist. Once
-	// none is unseen, rows need not be looked at for that.
+	// dense tables have no slots: the packed key is the group number.
 	dense  bool
-	seen   []uint8
-	unseen int // keys that no row has had
+	seen   []uint8 // by group: 1 once a row has had it
+	unseen int     // groups that no row has had; at 0, seen is complete
 }
 
 // groupsMax bounds the groups of one table: a slot holds their number in 32 bits, and find may add
@@ -48,7 +47,7 @@ func newTable(m rowdata.Memory, layout *rowdata.KeyLayout, seed uint64, dense bo
 	return t
 }
 
-// slotsMin is as many slots as are looked at at once.
+// slotsMin is how many slots lookUpVectors looks at at once.
 const slotsMin = 4
 
 // reserve makes room for n groups at a load factor of at most 1/2.
@@ -82,7 +81,8 @@ func (t *table) rehash() {
 	}
 }
 
-// findUnhashed is find for keys that are hashed only if that is needed; hashes is scratch.
+// findUnhashed is find for keys that need not be hashed where the table finds groups without hashes;
+// hashes is scratch.
 func (t *table) findUnhashed(keys, hashes []uint64, gids []uint32) {
 	switch {
 	case t.dense:
@@ -92,8 +92,8 @@ func (t *table) findUnhashed(keys, hashes []uint64, gids []uint32) {
 	}
 }
 
-// find writes the group of each key, adding groups for keys not seen before. long says that some
-// key refers to bytes outside it, as hashKeys has found out.
+// find writes the group of each key, adding groups for keys not seen before. long is what hashKeys has
+// returned: some key refers to bytes outside it.
 // Requires: len(gids) = len(hashes) = rows; at most rowdata.TileRows rows.
 func (t *table) find(keys, hashes []uint64, gids []uint32, long bool) {
 	switch {
@@ -136,8 +136,8 @@ func (t *table) see(gids []uint32) {
 	}
 }
 
-// findFixed is find, by width, for keys whose words tell all. A long key that the table may have
-// differs from them in its first word.
+// findFixed is find, by width, for keys without bytes outside them. A key of the table that does have
+// such bytes differs from these keys in its first word.
 var findFixed = [...]func(t *table, words, hashes []uint64, gids []uint32){
 	findWords[[1]uint64], findWords[[2]uint64], findWords[[3]uint64], findWords[[4]uint64],
 	findWords[[5]uint64], findWords[[6]uint64], findWords[[7]uint64], findWords[[8]uint64],
@@ -217,7 +217,8 @@ func (t *table) key(group int) []uint64 {
 	return t.keys[group*width : (group+1)*width]
 }
 
-// pack makes a dense table an ordinary one, without slots so far: a list of the groups that exist, and their states.
+// pack makes a dense table an ordinary table without slots: a list of the groups that exist, and their
+// states.
 func (t *table) pack(st *states) {
 	st.settle()
 	t.keys = growWords(t.memory, t.keys, t.groups)
@@ -244,7 +245,7 @@ func (t *table) reset() {
 	t.heap.Reset()
 }
 
-// release gives back what the table holds.
+// release gives back the table's memory.
 func (t *table) release() {
 	t.memory.Free(t.slots)
 	freeWords(t.memory, t.keys)
@@ -258,11 +259,12 @@ func (t *table) bytes() int64 {
 	return int64(8*(len(t.slots)+len(t.keys)+len(t.direct.block))) + t.heap.Bytes()
 }
 
-// wordsFew is as many words as are not worth a block: blocks have a page at least, and a query of thousands of
-// aggregates has as many columns of states, even of one group.
+// wordsFew is how many words are not worth a block: a block has a page at least, and a query of
+// thousands of aggregates has thousands of columns of states, even for one group.
 const wordsFew = 16
 
-// growWords returns words with at least n words of capacity, all usable, and what they held. freeWords gives them back.
+// growWords returns a slice of at least n words that begins with the old words, whose memory it gives
+// back. freeWords gives back the slice.
 func growWords(m rowdata.Memory, words []uint64, n int) []uint64 {
 	if n <= len(words) {
 		return words
@@ -279,17 +281,17 @@ func growWords(m rowdata.Memory, words []uint64, n int) []uint64 {
 	return grown
 }
 
-// freeWords gives back what growWords has returned.
+// freeWords gives back a slice of growWords.
 func freeWords(m rowdata.Memory, words []uint64) {
 	if len(words) > wordsFew {
 		m.Free(words)
 	}
 }
 
-// HashesWords reports whether the hash of a packed key is that of its words: partition.HashKeys1's or HashKeysN's.
+// HashesWords reports whether the hash of a packed key is partition.HashKeys1 or HashKeysN of its words.
 func HashesWords(l *rowdata.KeyLayout) bool { return len(l.Longs) == 0 && !isNullable(l) }
 
-// HashKeys hashes packed keys, as a run does that scatters them for the first time.
+// HashKeys hashes packed keys as the first scatter of a run does.
 func HashKeys(l *rowdata.KeyLayout, keys, hashes []uint64) {
 	hashKeys(l, keys, partition.Seed(0), hashes)
 }
@@ -315,8 +317,8 @@ func hashKeys(l *rowdata.KeyLayout, keys []uint64, seed uint64, hashes []uint64)
 	return long
 }
 
-// hashNullable hashes keys of one word and a bit for a NULL like keys of one word, with a NULL as one
-// of 2^64 others, chosen because nobody chose it.
+// hashNullable hashes keys of one word and a bit for NULL like keys of one word. It takes NULL for an
+// arbitrary word, so that equal hashes of two keys do not make them equal.
 func hashNullable(keys []uint64, seed uint64, hashes []uint64) {
 	const null = 0xa54ff53a5f1d36f1 // as in the initial state of SHA-512: of the square root of 7
 	pairs := rowdata.View[[2]uint64](keys)
@@ -337,7 +339,7 @@ func anyLong(l *rowdata.KeyLayout, keys []uint64) bool {
 	return false
 }
 
-// anyLongAt reports whether some string, of those at every stride-th word, refers to bytes outside it.
+// anyLongAt reports whether some string at every stride-th word refers to bytes outside it.
 func anyLongAt(words []uint64, from, stride int) bool {
 	for at := from; at < len(words); at += stride {
 		if rowdata.AsBytes2(words[at : at+2]).Long() {
@@ -347,7 +349,8 @@ func anyLongAt(words []uint64, from, stride int) bool {
 	return false
 }
 
-// hashLongs hashes again the keys that hold an address, with the hash of the bytes in its place.
+// hashLongs hashes keys with long strings again, with the hash of a string's bytes in place of its
+// address.
 func hashLongs(l *rowdata.KeyLayout, keys []uint64, seed uint64, hashes []uint64) {
 	var words []uint64
 	for i := range hashes {

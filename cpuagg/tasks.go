@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// TaskQueue shares the tasks of the partition-processing phase among workers. A task that is split
-// puts others in its place, so that the queue is at its end when it is empty and nobody works.
+// TaskQueue shares the tasks of the partition-processing phase among workers. A task that is split puts
+// other tasks in its place, so that the queue is at its end when it is empty and no worker is active.
 type TaskQueue struct {
 	mu     sync.Mutex
 	tasks  []Task
-	active int
-	wake   chan struct{} // closed and replaced when tasks come, or when the end does
+	active int           // workers that have taken a task and not called Release
+	wake   chan struct{} // closed and replaced when tasks come, and at the end
 }
 
 // NewTaskQueue returns a queue of tasks.
@@ -19,8 +19,8 @@ func NewTaskQueue(tasks []Task) *TaskQueue {
 	return &TaskQueue{tasks: tasks, wake: make(chan struct{})}
 }
 
-// Take returns the next task. It returns false when all is done or the context is. The worker is
-// then active until it calls Release.
+// Take returns the next task; the worker is then active until it calls Release. It returns false when
+// all tasks or the context are done.
 func (q *TaskQueue) Take(ctx context.Context) (Task, bool) {
 	for {
 		q.mu.Lock()
@@ -44,7 +44,8 @@ func (q *TaskQueue) Take(ctx context.Context) (Task, bool) {
 	}
 }
 
-// Put adds tasks, before the waiting tasks: partitions that a split has made are processed while they are in memory.
+// Put adds tasks before the waiting tasks: partitions that a split has made are processed while they
+// are in memory.
 func (q *TaskQueue) Put(tasks []Task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,7 +64,6 @@ func (q *TaskQueue) Release() {
 }
 
 // wakeAll lets the workers that wait look again.
-//
 // Requires: q.mu is held.
 func (q *TaskQueue) wakeAll() {
 	close(q.wake)

@@ -16,7 +16,7 @@ type view struct {
 
 	rows [][]uint32 // by selection: the selected rows, when they are not all
 
-	// Buffers of gids and inputs, of as many rows as a tile had in which some were left out: a wide query has
+	// Buffers of gids and inputs, which grow with the first tile that leaves rows out: a wide query has
 	// thousands of columns, few of which have NULLs.
 	gidsBuf  [][]uint32
 	inputBuf [][]uint64
@@ -117,7 +117,7 @@ func (v *view) selectAll(s int, sel rowdata.Selection, t *rowdata.Tile) bool {
 	return len(rows) < t.Rows
 }
 
-// gather copies the values of some rows to a buffer, which it returns grown where it is too small.
+// gather copies the values of some rows to a buffer, which it grows if need be, and returns it.
 func gather(buf, arg []uint64, rows []uint32, words int) []uint64 {
 	buf = slices.Grow(buf[:0], len(rows)*words)[:len(rows)*words]
 	if words == 1 {
