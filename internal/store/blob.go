@@ -13,8 +13,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// A blob is pages of states that leave the process: a header that says what they are, frames, and a
-// trailer that says how many. FORMAT.md describes it byte by byte.
+// A blob is pages of states that leave the process: a header that describes the states, frames, and a
+// trailer with their number. FORMAT.md describes blobs byte by byte.
 
 // ErrVersion marks a blob of a version that this program does not read.
 var ErrVersion = errors.New("unknown version")
@@ -43,11 +43,11 @@ type BlobWriter struct {
 	at     uint64 // bytes written
 	frames uint64
 	rows   uint64
-	failed bool // the bytes after at are not known
+	failed bool // a write has failed: the bytes behind at are not known
 	closed invariants.CloseChecker
 }
 
-// NewBlobWriter begins a blob of states of a layout with a header, any text.
+// NewBlobWriter begins a blob of states of a layout. header is any text.
 func NewBlobWriter(to io.Writer, header []byte, layout *rowdata.RowLayout, memory rowdata.Memory) (*BlobWriter, error) {
 	if len(header) > blobHeaderMax {
 		return nil, fmt.Errorf("a header of %d B: must be at most %d", len(header), blobHeaderMax)
@@ -78,7 +78,7 @@ func (w *BlobWriter) Append(page *rowdata.Page) error {
 	return w.write(frame)
 }
 
-// Close writes the trailer, without which nobody takes the blob for complete.
+// Close writes the trailer, without which OpenBlob refuses the blob.
 func (w *BlobWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ type BlobReader struct {
 }
 
 // OpenBlob reads the header and the trailer of a blob of size bytes. Its errors are ErrCorrupt,
-// ErrVersion, or those of from.
+// ErrVersion, or errors of from.
 func OpenBlob(from io.ReaderAt, size int64) (*BlobReader, error) {
 	if size < blobPrefix+blobTrailer {
 		return nil, fmt.Errorf("%d B are too few for partial states: %w", size, ErrCorrupt)
@@ -202,9 +202,9 @@ func (r *BlobReader) Pages(layout *rowdata.RowLayout, memory rowdata.Memory) *Bl
 type BlobPages struct {
 	blob   *BlobReader
 	reader frameReader
-	at     int64 // of the next frame
-	frames uint64
-	rows   uint64
+	at     int64  // where the next frame begins
+	frames uint64 // read
+	rows   uint64 // in these frames
 }
 
 // Next hands over the next page. At the end it returns io.EOF; its other errors say at which byte of

@@ -10,7 +10,7 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// extent is a place in a file that holds frames.
+// extent is bytes of a file that hold frames.
 type extent struct {
 	file      *tempFile
 	offset, n int64
@@ -22,13 +22,13 @@ func (e extent) discard() { e.file.discard(e.offset, e.n) }
 type extentReader struct {
 	store   *Store
 	layout  *rowdata.RowLayout
-	extents []extent
-	ahead   int  // bytes that are read at a time
-	discard bool // give the space of extents back
+	extents []extent // not read to their end
+	ahead   int      // bytes that are read at a time
+	discard bool     // give the space of extents back once they are read
 
 	frames  frameReader
 	section *io.SectionReader // of the extent being read; nil between extents
-	buffer  *bufio.Reader
+	buffer  *bufio.Reader     // nil before the first extent
 }
 
 // next returns the next page, or io.EOF.
@@ -61,7 +61,7 @@ func (r *extentReader) next() (*rowdata.Page, error) {
 	return nil, io.EOF
 }
 
-// extentBuffers are readers of readBytes. A query reads thousands of partitions.
+// extentBuffers are buffers of readBytes. A query reads thousands of partitions.
 var extentBuffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBytes) }}
 
 // open takes the buffers.

@@ -7,15 +7,14 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
-	"unsafe"
 
 	"github.com/klauspost/compress/s2"
 
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// A frame is a page as it lies in a file: a header, and the words of its rows followed by those
-// that the rows refer to. FORMAT.md describes it byte by byte.
+// A frame is a page as it lies in a file: a header, the words of the page's rows, and behind them the
+// words that the rows refer to. FORMAT.md describes frames byte by byte.
 
 // ErrCorrupt marks bytes that are not what was written: a failing disk, or a file of another origin.
 var ErrCorrupt = errors.New("corrupt frame")
@@ -23,17 +22,17 @@ var ErrCorrupt = errors.New("corrupt frame")
 const (
 	frameMagic      = 0x4647504d // "MPGF"
 	frameVersion    = 2
-	frameVersionMin = 1 // has no packed rows, and is read as well
+	frameVersionMin = 1 // is read as well, and has no packed rows
 	frameHeader     = 40
 
 	codecNone   = 0
 	codecS2     = 1
 	codecPacked = 2
 
-	// frameWordsMax bounds what a header may ask for: 32 GiB.
+	// frameWordsMax bounds the words that a header may ask for: 32 GiB.
 	frameWordsMax = 1 << 32
 
-	// frameGrowthMax bounds it by what is there: a frame of more than 1 MiB is not compressed further.
+	// frameGrowthMax bounds them by the stored bytes: a frame of more than 1 MiB is not compressed further.
 	frameGrowthMax = 1 << 10
 )
 
@@ -46,8 +45,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type frameWriter struct {
 	layout *rowdata.RowLayout
 	memory rowdata.Memory
-	at     uint64 // words written, of the page being encoded
-	words  []uint64
+	at     uint64   // words written, of the page being encoded
+	words  []uint64 // of that page; nil between pages
 }
 
 // append appends the frame of a page to dst.
@@ -84,6 +83,7 @@ func (w *frameWriter) Block(address *uint64, n uint64) ([]uint64, error) {
 	return block, nil
 }
 
+// appendFrame appends the frame of rows and of the words that they refer to.
 func appendFrame(dst []byte, rows, stride int, words []uint64) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, frameHeader)...)
@@ -103,7 +103,7 @@ func appendFrame(dst []byte, rows, stride int, words []uint64) []byte {
 
 // appendPayload adds rows, and the words that they refer to, by the codec that suits them.
 func appendPayload(dst []byte, rows, stride int, words []uint64) (grown []byte, codec byte) {
-	raw, at := wordBytes(words), len(dst)
+	raw, at := rowdata.View[byte](words), len(dst)
 	suits := func(bytes int) bool { return uint64(len(words)) <= frameWordsOf(uint64(bytes)) }
 	if len(words) == rows*stride {
 		columns := packedColumns(words, stride)
@@ -115,7 +115,7 @@ func appendPayload(dst []byte, rows, stride int, words []uint64) (grown []byte, 
 	}
 	dst = slices.Grow(dst, s2.MaxEncodedLen(len(raw)))
 	stored := s2.Encode(dst[at:cap(dst)], raw)
-	if worth := len(stored) <= len(raw)-len(raw)/8; worth && suits(len(stored)) { // the time to decompress
+	if len(stored) <= len(raw)-len(raw)/8 && suits(len(stored)) { // saving less is not worth decompressing
 		return dst[:at+len(stored)], codecS2
 	}
 	return append(dst, raw...), codecNone
@@ -126,10 +126,10 @@ type frameReader struct {
 	layout *rowdata.RowLayout
 	memory rowdata.Memory
 	from   io.Reader
-	most   uint64 // bytes of a stored payload; 0 is no bound
-	stored []byte
-	block  []uint64 // of the frame being read
-	rows   int
+	most   uint64   // bytes of a stored payload; 0 is no bound
+	stored []byte   // payload of the frame being read
+	block  []uint64 // words of the frame being read
+	rows   int      // of the frame being read
 }
 
 // next returns the next page, or io.EOF.
@@ -173,10 +173,10 @@ func (r *frameReader) next() (*rowdata.Page, error) {
 	return r.decode(h[5], int(rows), int(words))
 }
 
-// decode makes a page of a stored frame. All of it lies in one block.
+// decode makes a page of a stored frame. The page has one block for its rows and what they refer to.
 func (r *frameReader) decode(codec byte, rows, words int) (*rowdata.Page, error) {
 	page := rowdata.NewPage(r.memory, words)
-	raw := wordBytes(page.Words)
+	raw := rowdata.View[byte](page.Words)
 	n, err := len(r.stored), error(nil)
 	switch codec {
 	case codecNone:
@@ -218,9 +218,4 @@ func (r *frameReader) Block(address *uint64, n uint64) ([]uint64, error) {
 	block := r.block[at : at+n]
 	*address = rowdata.Address(block)
 	return block, nil
-}
-
-// wordBytes views words as bytes, which are little-endian in files.
-func wordBytes(words []uint64) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
 }

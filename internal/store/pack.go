@@ -7,20 +7,21 @@ import (
 	"math/bits"
 )
 
-// Rows of words are packed by column: the difference of a word to the column's least takes as many bits as the
-// largest difference needs. Keys of a partition, small values and their sums lose most of their bytes this way,
-// in a fraction of the time of a general compressor, which sees rows whose bytes do not repeat.
+// Rows of words are packed by column: the difference of a word to the column's least word takes as many
+// bits as the largest difference needs. Keys of a partition, small values and their sums lose most of
+// their bytes this way, in a fraction of the time of a general compressor, which sees rows whose bytes do
+// not repeat.
 
-// packedColumn is what all words of a column have in common.
+// packedColumn says how the words of a column are packed.
 type packedColumn struct {
-	base  uint64
-	width int // bits of a word less base; 0 to 64
+	base  uint64 // least word
+	width int    // bits of a word less base; 0 to 64
 }
 
 // packedColumnBytes is a column in the header of packed rows: its base, and its width in a word.
 const packedColumnBytes = 16
 
-// packedColumns finds out what the columns of rows of stride words have in common.
+// packedColumns returns how the columns of rows of stride words are packed.
 func packedColumns(words []uint64, stride int) []packedColumn {
 	columns := make([]packedColumn, stride)
 	for c := range columns {

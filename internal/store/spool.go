@@ -2,7 +2,6 @@ package store
 
 import (
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -10,7 +9,7 @@ import (
 type spool struct {
 	store   *Store
 	writer  frameWriter
-	frames  *[]byte // not written yet
+	frames  *[]byte // of frameBuffers: frames that are not written yet; nil while there are none
 	extents []extent
 }
 
@@ -86,26 +85,9 @@ const spoolReadBytes = 64 << 10
 
 // Pages implements cpuagg.Spool.
 func (p *spool) Pages() cpuagg.Pages {
-	pages := &spoolPages{extentReader: extentReader{store: p.store, layout: p.writer.layout, extents: p.extents, ahead: spoolReadBytes}}
-	pages.closed.Open("the pages of a spool")
-	return pages
-}
-
-type spoolPages struct {
-	extentReader
-	closed invariants.CloseChecker
-}
-
-// Next implements cpuagg.Pages.
-func (p *spoolPages) Next() (*rowdata.Page, error) {
-	p.closed.CheckOpen()
-	return p.next()
-}
-
-// Close implements cpuagg.Pages.
-func (p *spoolPages) Close() {
-	p.closed.Close()
-	p.close()
+	t := &taken{onDisk: extentReader{store: p.store, layout: p.writer.layout, extents: p.extents, ahead: spoolReadBytes}}
+	t.closed.Open("the pages of a spool")
+	return t
 }
 
 // Discard implements cpuagg.Spool.
@@ -118,7 +100,6 @@ func (p *spool) Discard() {
 }
 
 // drop gives the space of the extents back.
-//
 // Requires: p.store.mu is held.
 func (p *spool) drop() {
 	for _, e := range p.extents {

@@ -20,23 +20,23 @@ import (
 //
 //	in memory --less than an eighth is left--> on disk, until a quarter is       (hysteresis)
 //
-// What a partition has on disk is a list of extents, each written at once.
+// The pages of a partition on disk are a list of extents, each written at once.
 type Store struct {
-	memory  *mem.Memory
-	temp    *Temp
-	layouts [2]*rowdata.RowLayout // by cpuagg.Content
-	spill   bool                  // everything, for tests
-	disk    *trace.Rows
+	memory   *mem.Memory
+	temp     *Temp
+	layouts  [2]*rowdata.RowLayout // by cpuagg.Content
+	spillAll bool                  // every page goes to disk, for tests
+	disk     *trace.Rows           // nil where nobody measures
+	filesMax int
 
 	mu     sync.Mutex
 	left   sync.Cond // an eviction has ended
 	passes []*pass
 	held   map[*storedPartition]struct{} // partitions with pages in memory
-	spools map[*spool]struct{}           // that have extents
+	spools map[*spool]struct{}           // spools with extents
 	bytes  int64                         // of pages in memory
-	peak   int64
+	peak   int64                         // most bytes
 	files  []*tempFile
-	filesN int // most files
 
 	spilled atomic.Int64 // bytes of pages written, before compression
 	stored  atomic.Int64 // bytes written
@@ -51,12 +51,13 @@ type pass struct {
 	partitions []storedPartition
 }
 
+// storedPartition is the pages of one partition. Requires: Store.mu is held.
 type storedPartition struct {
 	pages   [2][]*rowdata.Page // by cpuagg.Content
-	extents [2][]extent
-	rows    int64
-	bytes   int64 // of pages
-	leaving int   // evictions under way
+	extents [2][]extent        // by cpuagg.Content
+	rows    int64              // and states, that have been put
+	bytes   int64              // of pages
+	leaving int                // evictions under way
 }
 
 var _ cpuagg.Store = (*Store)(nil)
@@ -75,21 +76,21 @@ type StoreOptions struct {
 	// SpillAll writes every page to disk at once, for tests.
 	SpillAll bool
 
-	// Trace takes what is written to files and read from them. The default, nil, measures nothing.
+	// Trace takes when files are written and read. The default, nil, measures nothing.
 	Trace *trace.Rows
 }
 
 // NewStore returns an empty store.
 func NewStore(opt StoreOptions) *Store {
 	s := &Store{
-		memory:  opt.Memory,
-		temp:    opt.Temp,
-		layouts: [2]*rowdata.RowLayout{cpuagg.Rows: opt.Rows, cpuagg.States: opt.States},
-		spill:   opt.SpillAll,
-		disk:    opt.Trace,
-		filesN:  min(opt.Writers, spillFilesMax),
-		held:    make(map[*storedPartition]struct{}),
-		spools:  make(map[*spool]struct{}),
+		memory:   opt.Memory,
+		temp:     opt.Temp,
+		layouts:  [2]*rowdata.RowLayout{cpuagg.Rows: opt.Rows, cpuagg.States: opt.States},
+		spillAll: opt.SpillAll,
+		disk:     opt.Trace,
+		filesMax: min(opt.Writers, spillFilesMax),
+		held:     make(map[*storedPartition]struct{}),
+		spools:   make(map[*spool]struct{}),
 	}
 	s.left.L = &s.mu
 	return s
@@ -124,7 +125,7 @@ func (p *pass) Put(partition int, content cpuagg.Content, page *rowdata.Page) er
 	s.mu.Unlock()
 	left, low := s.memory.Left(), s.memory.Limit()/lowShare
 	switch {
-	case s.spill:
+	case s.spillAll:
 		return s.Reclaim(math.MaxInt64)
 	case left < low:
 		return s.Reclaim(2*low - left)
@@ -132,8 +133,8 @@ func (p *pass) Put(partition int, content cpuagg.Content, page *rowdata.Page) er
 	return nil
 }
 
-// lowShare is the part of the budget that must be left when pages come, for owners that do not ask before they
-// allocate: open pages, decoded columns.
+// lowShare is the part of the budget that must be left when pages come, for owners that do not ask before
+// they allocate: open pages, decoded columns.
 const lowShare = 8
 
 // Reclaim implements cpuagg.Store: it writes the largest partitions to disk.
@@ -152,7 +153,8 @@ func (s *Store) Reclaim(bytes int64) error {
 	return nil
 }
 
-// takeLargest takes the pages of the partition that has the most bytes of them; nil when none has any.
+// takeLargest takes the pages of the partition with the most bytes of pages in memory; nil when no
+// partition has pages there.
 func (s *Store) takeLargest() (largest *storedPartition, pages [2][]*rowdata.Page, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,14 +210,13 @@ func (s *Store) evict(to *storedPartition, pages [2][]*rowdata.Page) error {
 }
 
 // write appends pages to a file, as one extent, and releases them. buf is for their frames.
-//
 // Requires: file.mu is held.
 func (s *Store) write(file *tempFile, pages []*rowdata.Page, layout *rowdata.RowLayout, buf *[]byte) (e extent, err error) {
 	e = extent{file: file, offset: file.end}
 	defer func() {
 		if e.n = file.end - e.offset; err != nil {
 			invariants.Sometimes("store: an extent is dropped after an error")
-			e.discard() // nobody will read what came before the error
+			e.discard() // nobody will read the frames before the error
 		}
 	}()
 	w := frameWriter{layout: layout, memory: s.memory}
@@ -249,7 +250,7 @@ func releaseAll(pages []*rowdata.Page) {
 	}
 }
 
-// lockFile returns a file that nobody else writes to.
+// lockFile returns a file with its lock held.
 func (s *Store) lockFile() (*tempFile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +259,7 @@ func (s *Store) lockFile() (*tempFile, error) {
 			return f, nil
 		}
 	}
-	if len(s.files) < s.filesN {
+	if len(s.files) < s.filesMax {
 		f, err := s.temp.create()
 		if err != nil {
 			return nil, err
@@ -315,7 +316,7 @@ func (p *pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
 	return t
 }
 
-// taken is the pages of a partition that are being processed: those in memory, then those on disk.
+// taken is pages that are being processed: pages in memory, then pages on disk.
 type taken struct {
 	pages  []*rowdata.Page
 	onDisk extentReader

@@ -264,16 +264,16 @@ func TestFrameFlips(t *testing.T) {
 // refer to must lie inside them.
 func FuzzFrame(f *testing.F) {
 	rows, states := testLayouts(f)
-	f.Add(uint8(1), wordBytes([]uint64{20, 4, 3, 0}), false)
-	f.Add(uint8(2), wordBytes([]uint64{20 | 1<<40, 1 << 63, 3, 0, 1 << 50}), true)
-	f.Add(uint8(1), wordBytes([]uint64{5, 0, 1, 2, 6, 0, 1 << 33, 0}), true)
+	f.Add(uint8(1), rowdata.View[byte]([]uint64{20, 4, 3, 0}), false)
+	f.Add(uint8(2), rowdata.View[byte]([]uint64{20 | 1<<40, 1 << 63, 3, 0, 1 << 50}), true)
+	f.Add(uint8(1), rowdata.View[byte]([]uint64{5, 0, 1, 2, 6, 0, 1 << 33, 0}), true)
 	f.Fuzz(func(t *testing.T, n uint8, content []byte, state bool) {
 		layout := &rows
 		if state {
 			layout = &states
 		}
 		words := make([]uint64, len(content)/8)
-		copy(wordBytes(words), content)
+		copy(rowdata.View[byte](words), content)
 		r := frameReader{layout: layout, memory: rowdata.GoMemory, from: bytes.NewReader(appendFrame(nil, int(n), layout.Stride, words))}
 		page, err := r.next()
 		if err != nil {

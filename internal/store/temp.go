@@ -53,7 +53,6 @@ func (t *Temp) create() (*tempFile, error) {
 }
 
 // write appends bytes.
-//
 // Requires: f.mu is held.
 func (f *tempFile) write(b []byte) error {
 	n := int64(len(b))

@@ -5,7 +5,7 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// tracedFile tells when it is read and written.
+// tracedFile measures when it is read and written.
 type tracedFile struct {
 	vfs.TempFile
 	rows *trace.Rows

@@ -53,7 +53,7 @@ func slowStore(t *testing.T) (*Store, cpuagg.Pass, slowFS) {
 	t.Helper()
 	fs := newSlowFS()
 	s := testStore(t, 64<<20, NewTemp(fs, t.TempDir(), 1<<40))
-	s.filesN = 1
+	s.filesMax = 1
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil || s.memory.Used() != 0 {
 			t.Errorf("closed: %v, %d B in use", err, s.memory.Used())
