@@ -6,19 +6,30 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/mem"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Blocks is the default allocator of decoded columns, which the engine itself gives back:
-// their memory counts in its budget.
+// Blocks is the default allocator of decoded columns. It is beside Pool, since the engine gives decoded
+// columns back itself: they can lie outside the Go heap, in blocks that its budget counts.
 type Blocks struct {
+	limited
 	memory *mem.Memory
-	share  int64 // of the memory limit, in bytes, of one worker
 }
 
 var _ memory.Allocator = (*Blocks)(nil)
 
-// NewBlocks returns an allocator of blocks; share is the part of the memory limit, in bytes, of one worker.
-func NewBlocks(m *mem.Memory, share int64) *Blocks { return &Blocks{memory: m, share: share} }
+// limited is the budget of an allocator, which evaluators of expressions ask for.
+type limited struct {
+	rowdata.Budget
+	share int64
+}
+
+// Share returns the part of the memory limit that is one worker's, in bytes.
+func (l limited) Share() int64 { return l.share }
+
+// NewBlocks returns an allocator of blocks; share is the part of the memory limit, in bytes, of one
+// worker.
+func NewBlocks(m *mem.Memory, share int64) *Blocks { return &Blocks{limited{m, share}, m} }
 
 // Allocate returns size bytes that are not cleared.
 func (a *Blocks) Allocate(size int) []byte {
@@ -39,18 +50,6 @@ func (a *Blocks) Free(b []byte) {
 	}
 	a.memory.Free(unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), cap(b)/8))
 }
-
-// Reserve implements rowdata.Budget.
-func (a *Blocks) Reserve(bytes int64) error { return a.memory.Reserve(bytes) }
-
-// Unreserve implements rowdata.Budget.
-func (a *Blocks) Unreserve(bytes int64) { a.memory.Unreserve(bytes) }
-
-// Share returns the part of the memory limit that is one worker's, in bytes.
-func (a *Blocks) Share() int64 { return a.share }
-
-// Room implements rowdata.Budget.
-func (a *Blocks) Room(bytes int64) error { return a.memory.Room(bytes) }
 
 // Counted implements scan.CountingAllocator.
 func (a *Blocks) Counted(size int) int64 {

@@ -7,25 +7,26 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Bounded takes large buffers of another allocator only where the budget has room for them. It ends the
-// work of who asks where there is none, by spawn.Fail: an allocator has no other way to say so.
+// Bounded takes large buffers of another allocator, Pool's or the program's own, only where the budget
+// has room for them: results and batches made of them. Where there is no room it ends the caller's work
+// by spawn.Fail, since an allocator cannot return an error.
 //
-// Nobody knows who holds a buffer of the Go heap how long, so it is not counted as its owner's but, once its pages
-// have been touched, as the part of the process that is measured.
+// A buffer of the Go heap may be held for any time. Bounded therefore reserves its bytes only until its
+// pages have been touched: then it counts in what the process is measured to hold (L1).
 type Bounded struct {
-	of     memory.Allocator
-	memory *mem.Memory
-	share  int64 // of the memory limit, in bytes, of one worker
+	limited
+	of memory.Allocator
 }
 
 var _ memory.Allocator = (*Bounded)(nil)
 
-// NewBounded returns an allocator over another one; share is the part of the memory limit, in bytes, of one worker.
+// NewBounded returns an allocator over another allocator; share is the part of the memory limit, in
+// bytes, of one worker.
 func NewBounded(of memory.Allocator, m *mem.Memory, share int64) *Bounded {
-	return &Bounded{of: of, memory: m, share: share}
+	return &Bounded{limited{m, share}, of}
 }
 
-// reservedBytesMin is the least buffer that is asked for: the budget keeps a margin for smaller ones.
+// reservedBytesMin is the least buffer that is reserved: the budget keeps a margin for smaller buffers.
 const reservedBytesMin = 1 << 20
 
 // Allocate returns size bytes that are not cleared.
@@ -50,10 +51,10 @@ func (a *Bounded) reserved(size, written int, allocate func() []byte) []byte {
 	if _, own := a.of.(*Pool); own {
 		bytes = poolBytes(size)
 	}
-	if err := a.memory.Reserve(bytes); err != nil {
+	if err := a.Reserve(bytes); err != nil {
 		spawn.Fail(err)
 	}
-	defer a.memory.Unreserve(bytes)
+	defer a.Unreserve(bytes)
 	buffer := allocate()
 	for at := written; at < len(buffer); at += pageBytes {
 		buffer[at] = 0
@@ -66,15 +67,3 @@ const pageBytes = 4 << 10
 
 // Free takes a buffer back.
 func (a *Bounded) Free(b []byte) { a.of.Free(b) }
-
-// Reserve implements rowdata.Budget.
-func (a *Bounded) Reserve(bytes int64) error { return a.memory.Reserve(bytes) }
-
-// Unreserve implements rowdata.Budget.
-func (a *Bounded) Unreserve(bytes int64) { a.memory.Unreserve(bytes) }
-
-// Room implements rowdata.Budget.
-func (a *Bounded) Room(bytes int64) error { return a.memory.Room(bytes) }
-
-// Share returns the part of the memory limit that is one worker's, in bytes.
-func (a *Bounded) Share() int64 { return a.share }

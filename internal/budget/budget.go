@@ -25,14 +25,14 @@ import (
 // ErrMemoryLimit marks a query that cannot run within the memory limit.
 var ErrMemoryLimit = errors.New("memory limit")
 
-// Budget keeps the process within its limit while queries run: what the memory of pages and tables
-// may hold is what the rest of the process, as the system counts it, leaves of the limit.
+// Budget keeps the process within its limit while queries run: the memory of pages and tables may hold
+// as much of the limit as the rest of the process, as the system counts it, leaves.
 type Budget struct {
 	memory *mem.Memory
-	limit  int64
-	fixed  bool         // for tests: the limit is that of memory
-	peak   atomic.Int64 // resident bytes of the process
-	freed  atomic.Int64 // when the program was last taken out of them, in Unix nanoseconds
+	limit  int64        // resident bytes of the process
+	fixed  bool         // for tests: the limit of memory stays as it is
+	peak   atomic.Int64 // most resident bytes of the process
+	freed  atomic.Int64 // when the program's code last left the resident set, in Unix nanoseconds
 	base   atomic.Int64 // bytes that the process held outside the budget when nothing was last reserved of it
 
 	fresh     freshBlocks
@@ -41,15 +41,12 @@ type Budget struct {
 	relieved  time.Time // when garbage was last given back to the system. Requires: relieving is held.
 
 	mu      sync.Mutex
-	running map[*budgetUser]struct{}
-	stop    chan struct{}
-	broken  error // of a watch that panicked when no query ran any more
+	running map[*context.CancelCauseFunc]struct{} // queries within the budget, by how they are failed
+	stop    chan struct{}                         // closed when the last query ends
+	broken  error                                 // of a watch that panicked when no query ran any more
 
 	watching sync.WaitGroup // goroutines that watch
 }
-
-// budgetUser is a query that runs within the budget.
-type budgetUser struct{ fail context.CancelCauseFunc }
 
 const (
 	// budgetEvery is the time between two looks at the resident set. One takes 20 us.
@@ -62,24 +59,25 @@ const (
 	// memoryBytesMin is the least that pages, tables and decoded columns can work with.
 	memoryBytesMin = 16 << 20
 
-	// Where less than this part of the limit is left, the program itself leaves the resident set, as often as this.
-	// Linux 6.18 maps all of the command's 75 MiB, and then 20 to 40 MiB are mapped again; releasing takes 0.5 ms.
+	// Where less than this part of the limit is left, the program's code leaves the resident set, at most
+	// this often. Linux 6.18 maps all of the command's 75 MiB, and then 20 to 40 MiB are mapped again;
+	// releasing takes 0.5 ms.
 	releaseBelow = 4
 	releaseEvery = 100 * time.Millisecond
 
-	// filledPerSecond is how many bytes of new blocks are written in a second at least: a page that is decompressed.
+	// filledPerSecond is the least rate at which new blocks are written: pages being decompressed.
 	filledPerSecond = 400 << 20
 
-	// Where less than this part of the limit is left, or a reservation does not fit, the collector runs and gives back
-	// what is garbage, as often as this: it takes some 10 ms.
+	// Where less than this part of the limit is left, or a reservation does not fit, the collector runs
+	// and gives garbage back, at most this often: it takes some 10 ms.
 	relieveBelow = 16
 	relieveEvery = 50 * time.Millisecond
 )
 
-// New returns the budget of a process, which may have limit bytes resident. For tests fixed, where it is not 0, is the
-// limit of the memory alone.
+// New returns the budget of a process, which may have limit bytes resident. fixed is for tests: where it
+// is not 0, m has that limit and the process is not measured.
 func New(m *mem.Memory, limit, fixed int64) *Budget {
-	b := &Budget{memory: m, limit: limit, fixed: fixed > 0, running: make(map[*budgetUser]struct{})}
+	b := &Budget{memory: m, limit: limit, fixed: fixed > 0, running: make(map[*context.CancelCauseFunc]struct{})}
 	m.SetRefusal(b.refuse)
 	if b.fixed {
 		m.SetLimit(fixed)
@@ -90,16 +88,16 @@ func New(m *mem.Memory, limit, fixed int64) *Budget {
 	return b
 }
 
-// relieve gives garbage, and what else the process does not need, back to the system.
+// relieve gives garbage and the program's code back to the system.
 func (b *Budget) relieve() {
 	b.relieving.Lock()
 	defer b.relieving.Unlock()
 	if time.Since(b.relieved) > relieveEvery {
 		debug.FreeOSMemory()
-		b.freed.Store(0) // so that the program leaves, too
+		b.freed.Store(0) // so that look releases the program's code
 		b.relieved = time.Now()
 	}
-	_ = b.look() // who has reserved looks at what is left
+	_ = b.look() // the reservation that waits sees how much is left
 }
 
 // refuse returns the error of a reservation that does not fit.
@@ -108,8 +106,8 @@ func (b *Budget) refuse(asked, left int64) error {
 		ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(asked)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(b.enough(asked-left))))
 }
 
-// enough returns a limit that has room for so many bytes more: some of what a larger limit gives goes to other owners,
-// and what is asked for once is asked for again.
+// enough returns a limit with room for the missing bytes: other owners take a part of a larger limit, and
+// a reservation of some size comes more than once.
 func (b *Budget) enough(missing int64) int64 {
 	const slack, step = 2, 4
 	return b.limit + max(slack*missing, b.limit/step)
@@ -124,7 +122,7 @@ func (b *Budget) look() error {
 			before := mem.ResidentBytes()
 			mem.ReleaseProgram()
 			b.base.Add(min(mem.ResidentBytes()-before, 0))
-			if left < memoryBytesMin { // else what has left is no room yet: most of it is mapped again at once
+			if left < memoryBytesMin { // else most code is mapped again at once, and must not count as room
 				left, others = b.measure()
 			}
 		}
@@ -138,8 +136,8 @@ func (b *Budget) look() error {
 	return nil
 }
 
-// measure returns what the process leaves of the limit for pages, tables and reservations, and what it holds beside
-// them.
+// measure returns how many bytes of the limit are left for pages, tables and reservations, and how many the
+// process holds beside these.
 func (b *Budget) measure() (left, others int64) {
 	resident := mem.ResidentBytes()
 	if peak := b.peak.Load(); resident > peak {
@@ -159,8 +157,8 @@ func (b *Budget) measure() (left, others int64) {
 	return b.limit - b.limit/budgetMargin - others, others
 }
 
-// outside returns what the process holds beside the blocks of Memory. Blocks that were allocated lately may not be
-// resident yet, so the figure falls no faster than their owners are taken to fill them.
+// outside returns how many bytes the process holds beside the blocks of Memory. Blocks that were allocated
+// lately may not be resident yet, so the figure falls no faster than owners are taken to fill blocks.
 func (b *Budget) outside(resident int64) int64 {
 	b.fresh.mu.Lock()
 	defer b.fresh.mu.Unlock()
@@ -172,7 +170,7 @@ func (b *Budget) outside(resident int64) int64 {
 	return f.outside
 }
 
-// freshBlocks is what budget.outside has seen last.
+// freshBlocks is what Budget.outside has seen last.
 type freshBlocks struct {
 	mu      sync.Mutex
 	at      time.Time
@@ -198,12 +196,11 @@ func (b *Budget) Start(fail context.CancelCauseFunc) (stop func(), err error) {
 		b.collector.begin(b.limit)
 		spawn.Go(func() error { return b.watch(stop) }, b.watched)
 	}
-	user := &budgetUser{fail}
-	b.running[user] = struct{}{}
+	b.running[&fail] = struct{}{}
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.running, user)
+		delete(b.running, &fail)
 		if len(b.running) == 0 {
 			close(b.stop)
 			b.collector.end()
@@ -211,7 +208,7 @@ func (b *Budget) Start(fail context.CancelCauseFunc) (stop func(), err error) {
 	}, nil
 }
 
-// watched ends the queries that nobody watches any more.
+// watched takes the end of watch: after an error it fails all queries, which nobody watches any more.
 func (b *Budget) watched(err error) {
 	defer b.watching.Done()
 	if err == nil {
@@ -222,8 +219,8 @@ func (b *Budget) watched(err error) {
 	if len(b.running) == 0 {
 		b.broken = err
 	}
-	for user := range b.running {
-		user.fail(err)
+	for fail := range b.running {
+		(*fail)(err)
 	}
 }
 
@@ -233,12 +230,14 @@ func (b *Budget) Limit() int64 { return b.limit }
 // Peak returns how many bytes the process had resident at most.
 func (b *Budget) Peak() int64 { return b.peak.Load() }
 
-// Close waits until nobody watches any more. Its error is a bug that no query was told of. Requires: no query runs.
+// Close waits for the end of watch. Its error is a bug that no query was told of.
+// Requires: no query runs.
 func (b *Budget) Close() error {
 	b.watching.Wait()
 	return b.broken
 }
 
+// watch looks at the process until stop is closed.
 func (b *Budget) watch(stop chan struct{}) error {
 	ticker := time.NewTicker(budgetEvery)
 	defer ticker.Stop()
@@ -246,7 +245,7 @@ func (b *Budget) watch(stop chan struct{}) error {
 		select {
 		case <-ticker.C:
 			spawn.Step()
-			_ = b.look() // the least is left: pages spill as much as they can
+			_ = b.look() // where too little is left, pages spill as much as they can
 			b.collector.adjust(b.memory)
 			if b.limit-mem.ResidentBytes() < b.limit/relieveBelow {
 				b.relieve()

@@ -12,11 +12,11 @@ import (
 //
 //	a third, and what is reserved of the budget    but no more than the rest of the process leaves of the limit
 //
-// The limit of the Go runtime is the process's: the engine that came first sets it, and what was set before comes back
-// when its last query has ended.
+// The Go runtime has one limit for the process: the engine that came first sets it, and sets it back when
+// its last query has ended.
 type collector struct {
 	mu     sync.Mutex
-	active bool
+	active bool  // this collector sets the runtime's limit
 	limit  int64 // of the process, in bytes
 	before int64 // the runtime's limit that begin has found
 	now    int64 // the runtime's limit
@@ -27,11 +27,12 @@ const (
 	// the result are there.
 	collectorShare = 3
 
-	// collectorShareMin is the part that it may take however full the process is: below, the collector would run
-	// all the time for what decoders need in any case.
+	// collectorShareMin is the part that it may take however full the process is: with less, the collector
+	// would run all the time for memory that decoders need in any case.
 	collectorShareMin = 6
 
-	// collectorStep is the part of its limit that a new one must differ by: a change stops the program for a moment.
+	// collectorStep is the part of the limit that a new limit must differ by: a change stops the program
+	// for a moment.
 	collectorStep = 16
 )
 
@@ -51,7 +52,7 @@ func (c *collector) begin(limit int64) {
 	c.set(limit / collectorShare)
 }
 
-// end restores what was there before.
+// end restores the runtime's limit from before.
 func (c *collector) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +63,7 @@ func (c *collector) end() {
 	}
 }
 
-// adjust sets the runtime's limit to what the process leaves.
+// adjust sets the runtime's limit to what the rest of the process leaves.
 func (c *collector) adjust(m *mem.Memory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

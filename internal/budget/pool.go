@@ -10,9 +10,10 @@ import (
 	"github.com/mpga/mpga/internal/invariants"
 )
 
-// Pool is the default allocator of decoded columns and results. A query frees and takes
-// buffers of few sizes over and over: the pool spares it most garbage collections, and the
-// clearing of memory that is written at once. What nobody uses, the collector takes back.
+// Pool is the default allocator of results. It is beside Blocks, since a program may keep results for
+// ever without a release: they lie on the Go heap. A query frees and takes buffers of few sizes over and
+// over: the pool spares it most garbage collections, and the clearing of memory that is written at once.
+// The collector takes back buffers that nobody uses.
 type Pool struct {
 	classes [poolClasses]sync.Pool // of *byte, by log2 of the size
 }
@@ -26,7 +27,7 @@ var _ memory.Allocator = (*Pool)(nil)
 
 // Allocate returns size bytes that are not cleared.
 func (p *Pool) Allocate(size int) []byte {
-	class := bits.Len(uint(max(size, 1) - 1))
+	class := poolClass(size)
 	if size < poolBytesMin || class >= poolClasses {
 		return memory.DefaultAllocator.Allocate(size)
 	}
@@ -36,15 +37,18 @@ func (p *Pool) Allocate(size int) []byte {
 	return make([]byte, 1<<class)[:size]
 }
 
+// poolClass returns the class of a buffer of size bytes.
+func poolClass(size int) int { return bits.Len(uint(max(size, 1) - 1)) }
+
 // poolBytes returns how much memory a buffer of size bytes takes.
-func poolBytes(size int) int64 { return 1 << bits.Len(uint(max(size, 1)-1)) }
+func poolBytes(size int) int64 { return 1 << poolClass(size) }
 
 // Reallocate resizes a buffer and keeps what fits of it.
 func (p *Pool) Reallocate(size int, b []byte) []byte { return reallocate(p, size, b) }
 
 // Free takes a buffer back.
 func (p *Pool) Free(b []byte) {
-	class := bits.Len(uint(max(cap(b), 1) - 1))
+	class := poolClass(cap(b))
 	if cap(b) < poolBytesMin || class >= poolClasses || cap(b) != 1<<class {
 		return
 	}

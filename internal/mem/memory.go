@@ -16,26 +16,25 @@ import (
 // slabs of that size, or are multiples of a page.
 //
 // A free block is warm while it is resident, and cold once its pages are the system's again. Blocks
-// in use and warm blocks together stay within the budget as long as those in use do: what the
-// system sees is what is counted.
+// in use and warm blocks together stay within the budget as long as blocks in use do (T1).
 type Memory struct {
-	huge    bool         // slabs are backed by huge pages, and resident from the first touch
-	limit   atomic.Int64 // bytes
-	used    atomic.Int64 // bytes of blocks in use
-	warm    atomic.Int64 // bytes of warm blocks
-	peak    atomic.Int64 // most bytes used and warm
-	classes [slabBits + 1]class
+	huge    bool                // slabs are backed by huge pages, and resident from the first touch
+	limit   atomic.Int64        // bytes
+	used    atomic.Int64        // bytes of blocks in use
+	warm    atomic.Int64        // bytes of warm blocks
+	peak    atomic.Int64        // most bytes used and warm
+	classes [slabBits + 1]class // by log2 of the block's bytes; of the first, the slabs that are not cut yet
 
-	reserved   atomic.Int64 // bytes promised to owners outside, see Reserve
-	settling   atomic.Int64 // bytes given back since the process was last measured, see Unreserve
-	refuse     func(asked, left int64) error
-	relieve    func() // nil where nobody measures the process
-	reclaimMu  sync.Mutex
-	reclaimers map[*reclaimer]struct{}
+	reserved   atomic.Int64                          // bytes promised to owners outside, see Reserve
+	settling   atomic.Int64                          // bytes given back since the process was last measured, see Unreserve
+	refuse     func(asked, left int64) error         // nil where SetRefusal was not called
+	relieve    func()                                // nil where nobody measures the process
+	reclaimMu  sync.Mutex                            // guards reclaimers
+	reclaimers map[*func(bytes int64) error]struct{} // see AddReclaimer
 
-	mu      sync.Mutex
-	regions [][]byte           // of slabs
-	large   map[*uint64][]byte // of blocks above a slab
+	mu      sync.Mutex         // guards regions and large
+	regions [][]byte           // mappings of slabs
+	large   map[*uint64][]byte // mappings of blocks above a slab, by block
 
 	blocks sync.Map // sizes in words of the blocks in use, by *uint64, where invariants are checked
 }
@@ -62,7 +61,11 @@ var _ rowdata.Memory = (*Memory)(nil)
 
 // NewMemory returns memory with a budget in bytes.
 func NewMemory(limit int64) *Memory {
-	m := &Memory{huge: limit >= hugeLimitMin, large: make(map[*uint64][]byte)}
+	m := &Memory{
+		huge:       limit >= hugeLimitMin,
+		large:      make(map[*uint64][]byte),
+		reclaimers: make(map[*func(bytes int64) error]struct{}),
+	}
 	m.limit.Store(limit)
 	return m
 }
@@ -102,8 +105,8 @@ func BlockBytes(size int) int64 {
 // ErrNoMemory marks memory that the system does not give.
 var ErrNoMemory = errors.New("the system has no memory")
 
-// Alloc implements rowdata.Memory. Where the system has no memory it ends the work of the goroutine by spawn.Fail, with
-// ErrNoMemory.
+// Alloc implements rowdata.Memory. Where the system has no memory it ends the work of the goroutine by
+// spawn.Fail, with ErrNoMemory.
 func (m *Memory) Alloc(n int) []uint64 {
 	if n == 0 {
 		return nil
@@ -124,7 +127,7 @@ func (m *Memory) Alloc(n int) []uint64 {
 	return block[:n]
 }
 
-// checkTaken panics if a block that is to be in use is so already (T1).
+// checkTaken panics if a block that is given out is in use already (T1).
 func (m *Memory) checkTaken(block []uint64) {
 	_, twice := m.blocks.LoadOrStore(unsafe.SliceData(block), len(block))
 	invariants.Checkf(!twice, "T1: a block of %d B in use is given out again", 8*len(block))
@@ -169,32 +172,36 @@ func pop(list *[]unsafe.Pointer) (p unsafe.Pointer, ok bool) {
 	return p, true
 }
 
+// mapAligned returns address space of n bytes that begins at a multiple of slabBytes, and the mapping
+// that has it.
+func (m *Memory) mapAligned(n int) (base unsafe.Pointer, region []byte) {
+	region = mapMemory(n + slabBytes)
+	base = unsafe.Pointer(unsafe.SliceData(region))
+	base = unsafe.Add(base, -uintptr(base)&(slabBytes-1))
+	adviseHuge(unsafe.Slice((*byte)(base), n), m.huge)
+	return base, region
+}
+
 // slab returns address space for a slab.
 func (m *Memory) slab() unsafe.Pointer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	free := &m.classes[0].cold // no block is of this class: it holds the slabs that are not cut yet
+	free := &m.classes[0].cold
 	if p, ok := pop(free); ok {
 		return p
 	}
-	region := mapMemory((regionSlabs + 1) * slabBytes)
+	base, region := m.mapAligned(regionSlabs * slabBytes)
 	m.regions = append(m.regions, region)
-	base := unsafe.Pointer(unsafe.SliceData(region))
-	base = unsafe.Add(base, -uintptr(base)&(slabBytes-1))
-	adviseHuge(unsafe.Slice((*byte)(base), regionSlabs*slabBytes), m.huge)
 	for i := regionSlabs - 1; i > 0; i-- {
 		*free = append(*free, unsafe.Add(base, i*slabBytes))
 	}
 	return base
 }
 
+// allocLarge returns a block above a slab.
 func (m *Memory) allocLarge(n int) []uint64 {
-	const page = 1 << blockBitsMin
-	size := (8*n + page - 1) &^ (page - 1)
-	region := mapMemory(size + slabBytes)
-	base := unsafe.Pointer(unsafe.SliceData(region))
-	base = unsafe.Add(base, -uintptr(base)&(slabBytes-1))
-	adviseHuge(unsafe.Slice((*byte)(base), size), m.huge)
+	size := BlockBytes(8 * n)
+	base, region := m.mapAligned(int(size))
 	block := unsafe.Slice((*uint64)(base), size/8)
 	if invariants.Enabled {
 		m.checkTaken(block)
@@ -202,7 +209,7 @@ func (m *Memory) allocLarge(n int) []uint64 {
 	m.mu.Lock()
 	m.large[unsafe.SliceData(block)] = region
 	m.mu.Unlock()
-	m.used.Add(int64(size))
+	m.used.Add(size)
 	m.grown()
 	return block[:n]
 }
@@ -240,7 +247,7 @@ func (m *Memory) Free(block []uint64) {
 	}
 }
 
-// excess returns how many bytes what is resident and what is promised are above the budget.
+// excess returns by how many bytes resident blocks and reservations are above the budget.
 func (m *Memory) excess() int64 { return m.Resident() + m.reserved.Load() - m.limit.Load() }
 
 // grown notes a new block, and makes room for it.
@@ -257,7 +264,7 @@ func (m *Memory) grown() {
 	}
 }
 
-// trim turns warm blocks cold until what is resident is within the budget, the largest first.
+// trim turns warm blocks cold, the largest first, until resident blocks are within the budget.
 func (m *Memory) trim() {
 	for bitsOf := slabBits; bitsOf >= blockBitsMin; bitsOf-- {
 		c := &m.classes[bitsOf]
