@@ -3,7 +3,9 @@ package cpuagg
 import (
 	"math"
 	"math/bits"
+	"slices"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -199,8 +201,28 @@ func countFew(counts []uint64, gids []uint32) {
 func (s *states) merge(gids []uint32, from [][]uint64) {
 	for i := range s.bound.Folds {
 		f := &s.bound.Folds[i]
+		if invariants.Enabled {
+			s.checkMerge(f, len(gids), from[i])
+		}
 		s.mergeFold(f, s.words[i], gids, from[i])
 	}
+}
+
+// checkMerge panics unless n states have the fold's number of words, and three of them merge to the same
+// state in either order (W3). Rounding, and memory that states refer to, leave some folds to the tests.
+func (s *states) checkMerge(f *rowdata.Fold, n int, from []uint64) {
+	w := f.Words
+	invariants.Checkf(len(from) >= n*w, "W3: %d states of %s have %d words, want %d each", n, f.Kind, len(from), w)
+	if n < 3 || f.Kind > rowdata.FoldBitXor || f.Kind == rowdata.FoldSumFloat {
+		return
+	}
+	group := []uint32{0}
+	left, right := slices.Clone(from[:w]), slices.Clone(from[w:2*w])
+	s.mergeFold(f, left, group, from[w:2*w])
+	s.mergeFold(f, left, group, from[2*w:3*w])
+	s.mergeFold(f, right, group, from[2*w:3*w])
+	s.mergeFold(f, right, group, from[:w])
+	invariants.Checkf(slices.Equal(left, right), "W3: states of %s merge to %x and to %x", f.Kind, left, right)
 }
 
 func (s *states) mergeFold(f *rowdata.Fold, state []uint64, gids []uint32, from []uint64) {

@@ -58,8 +58,13 @@ func (v *view) set(t *rowdata.Tile, gids []uint32) {
 	}
 }
 
-// check panics unless each selection has exactly the rows without a NULL (A4).
+// check panics unless each selection has exactly the rows without a NULL (A4), and columns have no NULL
+// where statistics promise that (W2).
 func (v *view) check(t *rowdata.Tile) {
+	for c, col := range v.bound.Columns {
+		null := t.Valid[c] != nil && slices.Contains(t.Valid[c][:t.Rows], 0)
+		invariants.Checkf(col.Nullable || !null, "W2: column %q has a NULL", col.Name)
+	}
 	for s, sel := range v.bound.Selections {
 		selected := 0
 		for row := range t.Rows {

@@ -88,6 +88,7 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 		gids = t.Groups
 		w.table.see(gids)
 	} else {
+		w.checkKeys(t.Keys)
 		w.table.findUnhashed(t.Keys, hashes, gids)
 	}
 	w.states.grow(w.table.groups)
@@ -112,12 +113,25 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 	return w.flush()
 }
 
+// checkKeys panics unless the values of packed keys are as statistics promise (W2).
+func (w *Worker) checkKeys(keys []uint64) {
+	layout := w.table.layout
+	if !invariants.Enabled || layout.Words == 0 {
+		return
+	}
+	for ; len(keys) > 0; keys = keys[layout.Words:] {
+		err := layout.CheckKey(keys[:layout.Words])
+		invariants.Checkf(err == nil, "W2: %v", err)
+	}
+}
+
 // AddGroups takes groups that a device has aggregated, at most rowdata.TileRows: their packed keys, and
 // their states by fold, which refer to no memory. It keeps none of these slices.
 func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 	w.modeRows += int64(n)
-	gids := w.gids[:n]
-	w.table.findUnhashed(keys[:n*w.table.layout.Words], w.hashes[:n], gids)
+	gids, keys := w.gids[:n], keys[:n*w.table.layout.Words]
+	w.checkKeys(keys)
+	w.table.findUnhashed(keys, w.hashes[:n], gids)
 	w.states.grow(w.table.groups)
 	w.states.merge(gids, states)
 	if !w.canScatter() || w.table.groups < w.tableGroups || w.growTable() {
@@ -178,6 +192,7 @@ func (w *Worker) AddScattered(t *rowdata.Tile, hashes []uint64) error {
 	if w.rows == nil {
 		w.rows = newScatterer(w.run.opt.Memory, Rows, &w.run.rowLayout, w.run.plan(sample{}))
 	}
+	w.checkKeys(t.Keys)
 	w.run.counters.RowsScattered.Add(int64(t.Rows))
 	return w.rows.scatterTile(w.run.bound, t, hashes)
 }

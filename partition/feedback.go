@@ -6,8 +6,8 @@ package partition
 // a group of its own. Below LFMin a load is small beside the room, so that the table is never
 // declared full; between LFMin and LFMax the table is full as soon as the next load might not fit.
 //
-// A table that takes several loads at once (Admit) is asked by the groups that a row of the last load
-// has added, where the paper waits for each load to end: loads on several streams overlap.
+// For a table that takes several loads at once, on several streams, Admit expects each row to add as many
+// groups as a row of the last load did; the paper waits for each load to end instead.
 type Feedback struct {
 	Slots        int64   // of the table
 	LFMin, LFMax float64 // load factors: groups / slots; 0 < LFMin < LFMax <= 1
@@ -19,7 +19,7 @@ func (f Feedback) GroupsMax() float64 { return f.LFMax * float64(f.Slots) }
 // GroupsMin returns the groups of a table at LFMin.
 func (f Feedback) GroupsMin() float64 { return f.LFMin * float64(f.Slots) }
 
-// LoadMax returns the most rows of a load that a table at LFMin takes without going beyond LFMax.
+// LoadMax returns the most rows of a load that leaves a table at LFMin within LFMax.
 func (f Feedback) LoadMax() int64 { return int64((f.LFMax - f.LFMin) * float64(f.Slots)) }
 
 // SlotsFor returns the least slots of a table for which LoadMax is loadRows at least.
@@ -40,7 +40,7 @@ func (f Feedback) Next(groups, left, loadMax int64) int64 {
 	return min(left, max(room, 1), loadMax)
 }
 
-// Admission is the answer to a load of a table that other loads may be under way to.
+// Admission is Admit's answer to a load.
 type Admission uint8
 
 // The admissions.
@@ -50,8 +50,8 @@ const (
 	TableFull            // the table is to take no new groups
 )
 
-// Admit says whether a table of so many known groups takes a load of rows, while loading rows are under way and each
-// is expected to add growth groups.
+// Admit says whether a table of so many known groups takes a load of rows, while loading rows are under
+// way. Each row is expected to add growth groups.
 func (f Feedback) Admit(groups int64, growth float64, loading, rows int64) Admission {
 	switch {
 	case float64(groups)+growth*float64(loading+rows) <= f.GroupsMax():
@@ -67,25 +67,26 @@ func (f Feedback) Admit(groups int64, growth float64, loading, rows int64) Admis
 // residentPart is how much of LFMax is planned for: partitions differ in size, and estimates err.
 const residentPart = 0.97
 
-// PlannedGroups returns how many groups a table is planned for that may be filled up to LFMax.
+// PlannedGroups returns how many groups a table is planned for, a little less than GroupsMax.
 func (f Feedback) PlannedGroups() float64 { return residentPart * f.LFMax * float64(f.Slots) }
 
-// Resident returns how many of the partitions of so many groups in all the table has room for.
+// Resident returns how many of the partitions the table has room for, where all partitions together have
+// so many groups.
 //
 // Requires: groups is above 0.
 func (f Feedback) Resident(groups int64, partitions int) int {
 	return int(min(f.PlannedGroups()/float64(groups)*float64(partitions), float64(partitions)))
 }
 
-// Continue returns how many groups totalRows would have if they went on as the first rows, which had groups. The result
-// is at most totalRows.
+// Continue returns how many groups totalRows have if all rows have as many groups each as the first rows.
+// The result is at most totalRows.
 func Continue(groups, rows, totalRows int64) int64 {
 	total := float64(totalRows)
 	return int64(min(float64(groups)/float64(max(rows, 1))*total, total))
 }
 
-// Expect returns the groups that rows may have by a ratio of groups to rows that was seen or estimated before, with a
-// margin for ratios that vary. The result is at most rows.
+// Expect returns how many groups rows may have, by a ratio of groups to rows that was seen or estimated
+// before, with a margin for ratios that vary. The result is at most rows.
 func Expect(groupsPerRow float64, rows int64) int64 {
 	const margin, least = 1.1, 1 << 10
 	return min(int64(groupsPerRow*margin*float64(rows))+least, rows)

@@ -16,8 +16,7 @@ type Sizing struct {
 }
 
 // Size returns how many partitions keep every partition below k groups with probability 1-p at
-// least, for a number of groups that is known. It fails if k is below 2, which leaves no room
-// for a group, or p is not in (0, 1).
+// least. It fails if k is below 2, which leaves no room for a group, or if p is not in (0, 1).
 func Size(groups, k int64, p float64) (Sizing, error) {
 	if k < 2 {
 		return Sizing{}, fmt.Errorf("bound of groups per partition (%d) must be at least 2", k)
@@ -33,8 +32,8 @@ func Size(groups, k int64, p float64) (Sizing, error) {
 	return s, nil
 }
 
-// Radix returns the smallest fan-out that is not below Partitions, or the largest that one pass
-// has. In the second case partitions will have to be split again.
+// Radix returns the smallest fan-out that is not below Partitions, or the largest fan-out of a pass:
+// then partitions will have to be split again.
 func (s Sizing) Radix() Radix {
 	return Radix(min(bits.Len64(uint64(max(s.Partitions, 1)-1)), RadixBitsMax))
 }

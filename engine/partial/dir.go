@@ -12,13 +12,13 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// Dir is a directory with the blobs of one source, a file for each partition. It is written
-// under a hidden name, and has its own when it is complete.
+// Dir is a directory with the blobs of one source, a file for each partition. It is written under a
+// hidden name, and gets its own name when it is complete.
 type Dir struct {
 	fs     vfs.FS
-	path   string
-	staged *vfs.StagedDir // nil once there is nothing to be taken back
-	at     string         // where the directory is
+	path   string         // its own name
+	staged *vfs.StagedDir // nil after Commit and Abort
+	at     string         // the name that it has
 }
 
 const (
@@ -75,6 +75,7 @@ func (d *Dir) Commit() error {
 	return nil
 }
 
+// publish renames the directory, for good.
 func (d *Dir) publish() error {
 	if err := d.syncDir(d.at); err != nil {
 		return err

@@ -19,11 +19,11 @@ import (
 // header is the text at the head of a blob of partial states, as JSON. internal/store/FORMAT.md
 // describes it.
 type header struct {
-	Run        string         `json:"run"`              // of the call that wrote the blob
-	Merged     []string       `json:"merged,omitempty"` // runs whose states these are, if that call merged some
+	Run        string         `json:"run"`              // name of the call that wrote the blob
+	Merged     []string       `json:"merged,omitempty"` // names of the runs whose states that call merged
 	Partition  int            `json:"partition"`
 	Partitions int            `json:"partitions"`
-	Hash       int            `json:"hash"`
+	Hash       int            `json:"hash"`      // hashVersion
 	Rows       int64          `json:"rows"`      // of the source
 	Positions  uint64         `json:"positions"` // that the source takes in the input
 	Query      query.Query    `json:"query"`
@@ -39,7 +39,7 @@ type headerColumn struct {
 	Nullable bool       `json:"nullable"`
 }
 
-// headerKey is where a key lies in the canonical one, as rowdata.KeyField says it.
+// headerKey is where a key column lies in the canonical key, as in rowdata.KeyField.
 type headerKey struct {
 	Word     int    `json:"word"`
 	Shift    uint8  `json:"shift"`
@@ -50,18 +50,18 @@ type headerKey struct {
 	NullBit  int    `json:"null_bit"`
 }
 
-// headerFold describes a state, so that a program with other folds does not take it for its own.
+// headerFold describes a state, so that a program with other folds refuses it.
 type headerFold struct {
 	Kind  string `json:"kind"`
 	Words int    `json:"words"`
 }
 
-// hashVersion names the hash that partitions are made with: package partition's, of the packed key,
-// under Seed(0).
+// hashVersion names the hash that partitions are made with: package partition's hash of the packed key,
+// with Seed(0).
 const hashVersion = 1
 
-// newHeader describes the states of a query, which is bound canonically; Nullable is what the
-// source says of its columns.
+// newHeader describes the states of a query, which is bound canonically. Nullable follows from what the
+// source knows of its columns.
 func newHeader(b, canonical *rowdata.Bound, partitions int) (*header, error) {
 	h := &header{Partitions: partitions, Hash: hashVersion, Query: b.Query, KeyWords: canonical.Keys.Words, Keys: headerKeys(canonical), Folds: headerFolds(canonical)}
 	for i := range b.Columns {
@@ -132,7 +132,7 @@ func decodeHeader(text []byte) (*header, error) {
 }
 
 // bindHeaders returns the bound of the states that headers describe. A column is nullable in the result if
-// it is in some header.
+// it is nullable in some header.
 func bindHeaders(headers []*header) (*rowdata.Bound, error) {
 	h := headers[0]
 	fields := make([]arrow.Field, len(h.Columns))
@@ -166,12 +166,12 @@ func bindHeaders(headers []*header) (*rowdata.Bound, error) {
 	return bound, nil
 }
 
-// nullableIn says whether a column may have NULLs in some source.
+// nullableIn reports whether a column may have NULLs in some source.
 func nullableIn(headers []*header, column int) bool {
 	return slices.ContainsFunc(headers, func(h *header) bool { return h.Columns[column].Nullable })
 }
 
-// differs says how the states of another header do not belong with those of h, or "".
+// differs says why the states of another header do not belong with the states of h, or "".
 func (h *header) differs(other *header) string {
 	switch {
 	case queryText(h.Query) != queryText(other.Query):

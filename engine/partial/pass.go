@@ -16,23 +16,23 @@ import (
 // Pass is the partitions of sources, as a run processes them.
 type Pass struct {
 	radix   partition.Radix
-	headers []*header      // one of each source
+	headers []*header      // by source: the header of its first blob
 	sources [][]storedBlob // by source and partition
 	bases   []uint64       // by source: position of its first row
-	wanted  []bool         // by partition
-	sizes   []int64        // states, by partition
-	bytes   int64          // of these partitions' blobs
-	blobs   int
+	wanted  []bool         // by partition: it is to be merged
+	sizes   []int64        // by partition: states; 0 unless wanted
+	bytes   int64          // of the blobs of wanted partitions
+	blobs   int            // of wanted partitions
 
 	rows      int64    // of all sources
-	positions uint64   // that they take
-	runs      []string // that they are of, those that were merged to one included
+	positions uint64   // of all sources
+	runs      []string // names of all sources, and of the runs that were merged to them
 
-	layout rowdata.RowLayout
-	shift  *rowdata.PositionShift
-	memory rowdata.Memory
+	layout rowdata.RowLayout      // of states; from Bind on
+	shift  *rowdata.PositionShift // from Bind on
+	memory rowdata.Memory         // of pages; from Bind on
 
-	// Read is told of states and of bytes as they have been read.
+	// Read is called with the numbers of states and of bytes that have been read since the last call.
 	Read func(states, bytes int64)
 }
 
@@ -126,9 +126,10 @@ func (b *blobPages) Next() (*rowdata.Page, error) {
 	}
 }
 
-// source is that of the open blob.
+// source returns the index of the source whose blob is open.
 func (b *blobPages) source() int { return len(b.pass.sources) - b.left - 1 }
 
+// named returns an error with the name of the blob that was opened last.
 func (b *blobPages) named(err error) error {
 	return fmt.Errorf("%s: %w", b.pass.sources[b.source()][b.partition].blob.Name(), err)
 }
@@ -152,6 +153,7 @@ func (b *blobPages) open() (err error) {
 	return nil
 }
 
+// closeFile closes the open blob.
 func (b *blobPages) closeFile() error {
 	file := b.file
 	b.file = nil

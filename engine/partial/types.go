@@ -6,8 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// columnType is an Arrow type in the header of partial states: the type's name, and what it is
-// written with.
+// columnType is an Arrow type in the header of partial states: the type's name and its parameters.
 type columnType struct {
 	Name      string `json:"name"`
 	Precision int32  `json:"precision,omitzero"`
@@ -17,7 +16,7 @@ type columnType struct {
 	Width     int    `json:"width,omitzero"` // bytes
 }
 
-// plainTypes are the types that their name says all of.
+// plainTypes are the types without parameters, by name.
 var plainTypes = func() map[string]arrow.DataType {
 	types := make(map[string]arrow.DataType)
 	for _, dt := range []arrow.DataType{
@@ -57,25 +56,25 @@ func newColumnType(dt arrow.DataType) (columnType, error) {
 	return t, nil
 }
 
-// fixedSizeMax bounds the width of fixed-size binary values, which are allocated for.
+// fixedSizeMax bounds the width of fixed-size binary values, for which a reader takes memory.
 const fixedSizeMax = 1 << 30
+
+// decimalTypes are the types of decimals, by name, with their most digits.
+var decimalTypes = map[string]struct {
+	id     arrow.Type
+	digits int32
+}{"decimal32": {arrow.DECIMAL32, 9}, "decimal64": {arrow.DECIMAL64, 18}, "decimal128": {arrow.DECIMAL128, 38}}
 
 // dataType returns the type that t describes.
 func (t columnType) dataType() (arrow.DataType, error) {
 	if dt, ok := plainTypes[t.Name]; ok {
 		return dt, nil
 	}
-	if most, ok := map[string]int32{"decimal32": 9, "decimal64": 18, "decimal128": 38}[t.Name]; ok {
-		if t.Precision < 1 || t.Precision > most {
-			return nil, fmt.Errorf("type %s of %d digits: the precision must be in [1, %d]", t.Name, t.Precision, most)
+	if decimal, ok := decimalTypes[t.Name]; ok {
+		if t.Precision < 1 || t.Precision > decimal.digits {
+			return nil, fmt.Errorf("type %s of %d digits: the precision must be in [1, %d]", t.Name, t.Precision, decimal.digits)
 		}
-		switch t.Name {
-		case "decimal32":
-			return &arrow.Decimal32Type{Precision: t.Precision, Scale: t.Scale}, nil
-		case "decimal64":
-			return &arrow.Decimal64Type{Precision: t.Precision, Scale: t.Scale}, nil
-		}
-		return &arrow.Decimal128Type{Precision: t.Precision, Scale: t.Scale}, nil
+		return arrow.NewDecimalType(decimal.id, t.Precision, t.Scale)
 	}
 	if t.Name == "fixed_size_binary" && t.Width >= 0 && t.Width <= fixedSizeMax {
 		return &arrow.FixedSizeBinaryType{ByteWidth: t.Width}, nil

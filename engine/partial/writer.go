@@ -30,7 +30,7 @@ type Options struct {
 	Create func(partition int) (io.WriteCloser, error)
 }
 
-// EnsureDefaults fills in what is zero.
+// EnsureDefaults gives fields that are zero their defaults.
 func (o *Options) EnsureDefaults() {
 	if o.Partitions == 0 {
 		o.Partitions = 64
@@ -56,9 +56,9 @@ type Writer struct {
 	canonical *rowdata.Bound
 	layout    rowdata.RowLayout // of canonical states
 	radix     partition.Radix
-	header    *header
-	merged    *Pass // whose states these are; nil for those of a source
-	blobs     []openBlob
+	header    *header    // of all blobs, but for fields that Begin sets
+	merged    *Pass      // whose merged states are written; nil for the states of a source
+	blobs     []openBlob // by partition; nil before Begin
 }
 
 // NewWriter returns a writer of the states of a query that is bound canonically. Its blobs take the memory of
@@ -73,7 +73,7 @@ func NewWriter(bound *rowdata.Bound, memory rowdata.Memory, opt Options) (w *Wri
 	return w, err
 }
 
-// Merges says that the states are those of a pass, merged.
+// Merges says that the states are the merged states of a pass.
 func (w *Writer) Merges(p *Pass) {
 	w.merged = p
 	for i := range w.header.Columns {
@@ -87,7 +87,8 @@ type openBlob struct {
 	writer *store.BlobWriter
 }
 
-// Begin creates the blobs, when it is known how many rows the source has, and how many positions they take.
+// Begin creates the blobs, once it is known how many rows the source has, and how many positions the rows
+// take.
 func (w *Writer) Begin(rows int64, positions uint64) error {
 	var run [16]byte
 	rand.Read(run[:]) // never fails
@@ -125,8 +126,8 @@ func (w *Writer) put(partition int, page *rowdata.Page) error {
 	return nil
 }
 
-// blobsClosedAtOnce is how many blobs are closed at the same time: closing a file may wait for the
-// disk, which takes several as soon as one.
+// blobsClosedAtOnce is how many blobs are closed at the same time: closing a file may wait for the disk,
+// which takes several files in the time of one.
 const blobsClosedAtOnce = 16
 
 // End closes the blobs, which are complete then.
@@ -168,8 +169,8 @@ type WorkerWriter struct {
 	written  func(groups int)
 }
 
-// Worker returns a worker's way to the blobs: for groups of a run, whose keys the finalizer reads. written is told how
-// many groups have been written.
+// Worker returns a worker's way to the blobs, for groups of a run. The finalizer reads their keys. written
+// is called with the number of groups that have been written.
 func (w *Writer) Worker(run *cpuagg.Run, keys *finalize.Finalizer, written func(groups int)) *WorkerWriter {
 	return &WorkerWriter{
 		out:      w,
@@ -180,7 +181,7 @@ func (w *Writer) Worker(run *cpuagg.Run, keys *finalize.Finalizer, written func(
 	}
 }
 
-// Write takes groups and keeps nothing of them.
+// Write writes groups, and keeps none of their memory.
 func (w *WorkerWriter) Write(ctx context.Context, g *cpuagg.Groups) error {
 	for from := 0; from < g.Len; from += rowdata.TileRows {
 		if ctx.Err() != nil {
@@ -202,7 +203,7 @@ func (w *WorkerWriter) Write(ctx context.Context, g *cpuagg.Groups) error {
 	return nil
 }
 
-// writeRuns writes what the states of groups from to to have in runs.
+// writeRuns writes the elements that the states of groups from to to have in runs.
 func (w *WorkerWriter) writeRuns(ctx context.Context, g *cpuagg.Groups, from, to int) error {
 	if !g.HasRuns(from, to) {
 		return nil
@@ -221,18 +222,18 @@ func (w *WorkerWriter) writeRuns(ctx context.Context, g *cpuagg.Groups, from, to
 	return nil
 }
 
-// Close hands over what is left, after the last groups.
+// Close writes the pages that are still open, after the last groups.
 func (w *WorkerWriter) Close() error { return w.exporter.Close() }
 
-// Release drops what Close has not handed over. It does nothing after Close.
+// Release drops pages that Close has not written. It does nothing after Close.
 func (w *WorkerWriter) Release() { w.exporter.Release() }
 
 // rekeyer packs the keys of groups as another bound of the same query lays them out.
 type rekeyer struct {
 	from *finalize.Finalizer
 	to   *rowdata.Bound
-	same bool // the layouts are
-	buf  []uint64
+	same bool     // the layouts of both are the same
+	buf  []uint64 // scratch
 }
 
 func newRekeyer(from *finalize.Finalizer, to *rowdata.Bound) rekeyer {
@@ -250,7 +251,7 @@ func (r *rekeyer) keys(g *cpuagg.Groups, from, to int) []uint64 {
 	for k := range l.Fields {
 		f := &l.Fields[k]
 		v := r.from.KeyVector(g, k, from, to)
-		encode.PackField(r.buf, l.Words, f, v.Words, v.Valid) // a value of the column's type is in the range of the type
+		encode.PackField(r.buf, l.Words, f, v.Words, v.Valid) // in range: canonical fields have the range of their type
 	}
 	return r.buf
 }

@@ -17,6 +17,21 @@ func (p *Page) CheckReferences(layout *RowLayout) error {
 	return nil
 }
 
+// CheckKey returns an error unless the values of a packed key are in the ranges that the statistics of
+// their columns promise (W2).
+func (l *KeyLayout) CheckKey(key []uint64) error {
+	for i := range l.Fields {
+		f := &l.Fields[i]
+		if f.Kind.Words() == 2 || f.IsNull(key) {
+			continue
+		}
+		if code := key[f.Word] >> f.Shift & f.Mask(); code > f.Span {
+			return fmt.Errorf("key %d: code %d, the range of its column ends at %d", i, code, f.Span)
+		}
+	}
+	return nil
+}
+
 // ownBlocks is a Relocator that leaves the blocks of a heap where they are, and fails on blocks
 // elsewhere.
 type ownBlocks struct{ heap *Heap }

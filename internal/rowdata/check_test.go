@@ -1,6 +1,10 @@
 package rowdata
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mpga/mpga/engine/query"
+)
 
 // Would catch a check of references that takes a string of another heap for the page's own.
 func TestCheckReferences(t *testing.T) {
@@ -17,5 +21,29 @@ func TestCheckReferences(t *testing.T) {
 	*AsBytes2(page.Words[0:2]) = other.Keep(ToBytes2([]byte("a string that lies elsewhere")))
 	if err := page.CheckReferences(&layout); err == nil {
 		t.Error("a row refers to another heap, and the check passes")
+	}
+}
+
+// Would catch a check that lets a value outside the promised range pass (W2), or one that takes a NULL or
+// an interned string for such a value.
+func TestCheckKey(t *testing.T) {
+	keys := mustBind(t, query.Query{
+		Keys:       []query.Key{{Column: "delay"}, {Column: "carrier"}, {Column: "day"}},
+		Aggregates: []query.Aggregate{call(query.CountStar)},
+	}).Keys
+	delay, day := &keys.Fields[0], &keys.Fields[2]
+	key := make([]uint64, keys.Words)
+	key[delay.Word] |= delay.Span << delay.Shift
+	if null, ok := day.NullCode(); ok {
+		key[day.Word] |= null << day.Shift
+	} else {
+		t.Error("a date has no code for NULL")
+	}
+	if err := keys.CheckKey(key); err != nil {
+		t.Error(err)
+	}
+	key[delay.Word] += 1 << delay.Shift
+	if err := keys.CheckKey(key); err == nil {
+		t.Errorf("code %d passes where the range ends at %d", delay.Span+1, delay.Span)
 	}
 }

@@ -1,4 +1,4 @@
-// Package vector turns words into Arrow arrays. It is the way back from what package encode makes of arrays.
+// Package vector turns words into Arrow arrays, as package encode turns arrays into words.
 package vector
 
 import (
@@ -73,20 +73,23 @@ func (v *Vector) Fill(out []byte, id arrow.Type) {
 	case arrow.INT32, arrow.UINT32, arrow.DATE32, arrow.TIME32, arrow.DECIMAL32:
 		rowdata.Narrow[uint32](out, v.Words)
 	case arrow.FLOAT32:
+		values := rowdata.View[float32](out)
 		for i, w := range v.Words {
-			rowdata.View[float32](out)[i] = float32(math.Float64frombits(w))
+			values[i] = float32(math.Float64frombits(w))
 		}
 	case arrow.FLOAT16:
+		values := rowdata.View[uint16](out)
 		for i, w := range v.Words {
-			rowdata.View[uint16](out)[i] = rowdata.ToHalf(float32(math.Float64frombits(w)))
+			values[i] = rowdata.ToHalf(float32(math.Float64frombits(w)))
 		}
 	case arrow.DECIMAL128:
 		if v.Kind == rowdata.Int128 {
 			copy(rowdata.View[uint64](out), v.Words)
 			return
 		}
+		values := rowdata.View[[2]uint64](out)
 		for i, w := range v.Words {
-			rowdata.View[uint64](out)[2*i], rowdata.View[uint64](out)[2*i+1] = w, uint64(int64(w)>>63)
+			values[i] = [2]uint64{w, uint64(int64(w) >> 63)}
 		}
 	default:
 		copy(rowdata.View[uint64](out), v.Words)
@@ -95,7 +98,7 @@ func (v *Vector) Fill(out []byte, id arrow.Type) {
 
 // bytesArray makes an array of strings or binary values.
 func (v *Vector) bytesArray(mem memory.Allocator, dt arrow.DataType) (arrow.Array, error) {
-	values := unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.Words))), v.Len())
+	values := rowdata.View[rowdata.Bytes2](v.Words)
 	total := 0
 	for i := range values {
 		if !v.IsNull(i) {
@@ -136,6 +139,7 @@ func AppendBytes(b array.Builder, value []byte) {
 	}
 }
 
+// offsetArray makes an array of values with total bytes, whose offsets are of type T.
 func offsetArray[T int32 | int64](v *Vector, mem memory.Allocator, dt arrow.DataType, values []rowdata.Bytes2, total int) arrow.Array {
 	var t T
 	offsets := NewBuffer(mem, (len(values)+1)*int(unsafe.Sizeof(t)))
@@ -187,7 +191,7 @@ func Lists(mem memory.Allocator, dt *arrow.ListType, elements *Vector, ends []in
 	return NewArray(dt, len(ends), []arrow.ArrayData{child.Data()}, lists.Nulls(mem), offsets), nil
 }
 
-// NewArray makes an array of buffers, which it takes over; the first is the validity bitmap or nil.
+// NewArray makes an array of buffers, which it takes over; the first buffer is the validity bitmap or nil.
 func NewArray(dt arrow.DataType, n int, children []arrow.ArrayData, buffers ...*memory.Buffer) arrow.Array {
 	nulls := array.UnknownNullCount
 	if buffers[0] == nil {
