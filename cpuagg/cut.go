@@ -5,15 +5,16 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// stateBytesMax is how many bytes of elements a state takes into a page: a page can then be held, and
-// written, where memory is short. Further elements become states of the same group, which merge again.
+// stateBytesMax is how many bytes of elements a state takes into a page: a page can then be held,
+// and written, where memory is short. Further elements become states of the same group, which merge
+// again.
 const stateBytesMax = pageBytesMax
 
 // cutElementsMin is how many elements a state must have to be cut: fewer are not measured.
 const cutElementsMin = 64
 
-// scatterParts scatters the elements that the states of n groups have beyond stateBytesMax, and takes
-// them off the states.
+// scatterParts scatters the elements that the states of n groups have beyond stateBytesMax, and
+// takes them off the states.
 func (s *scatterer) scatterParts(b *rowdata.Bound, keys []uint64, n int, states [][]uint64) error {
 	var parts [][]uint64
 	for i := range b.Folds {
@@ -41,7 +42,8 @@ func (s *scatterer) scatterParts(b *rowdata.Bound, keys []uint64, n int, states 
 	return nil
 }
 
-// cut returns how many of a state's last elements make a part of their own; 0 when the state needs no cut.
+// cut returns how many of a state's last elements make a part of their own; 0 when the state needs
+// no cut.
 func cut(f *rowdata.Fold, state []uint64) int {
 	count := int(state[0])
 	if count < cutElementsMin || !f.Long && 8*count*f.ElementWords <= stateBytesMax {

@@ -9,9 +9,9 @@ import (
 )
 
 // direct finds the groups of integer keys that lie close together without hashing them: an array
-// maps the key's distance from a base to group + 1, and has one more entry, for NULL. It has all groups
-// of its table, so that an entry of 0 is a new group, and the table's slots stay empty until keys come
-// that lie too far apart. Keys of several fields are squeezed first.
+// maps the key's distance from a base to group + 1, and has one more entry, for NULL. It has all
+// groups of its table, so that an entry of 0 is a new group, and the table's slots stay empty until
+// keys come that lie too far apart. Keys of several fields are squeezed first.
 type direct struct {
 	off    bool     // keys lie too far apart, or are not one integer
 	most   uint64   // of window
@@ -23,8 +23,8 @@ type direct struct {
 	squeeze *squeeze // nil where keys are taken as they are
 }
 
-// The window of a direct is at first directMin and at most directMax keys, 1 MiB, less than the slots
-// of as many groups as a core's table has; a worker's may be wider (windowMax).
+// The window of a direct is at first directMin and at most directMax keys, 1 MiB, less than the
+// slots of as many groups as a core's table has; a worker's may be wider (windowMax).
 const (
 	directMin = 1 << 10
 	directMax = 1 << 18
@@ -35,8 +35,8 @@ func newDirect(l *rowdata.KeyLayout) direct {
 	return direct{off: l.Words != 1 && !isNullable(l), most: directMax, squeeze: newSqueeze(l)}
 }
 
-// isNullable reports whether keys are one word and, in a second word, a bit for NULL. The first word of
-// a NULL is 0.
+// isNullable reports whether keys are one word and, in a second word, a bit for NULL. The first
+// word of a NULL is 0.
 func isNullable(l *rowdata.KeyLayout) bool { return l.Words == 2 && l.Bits == 65 && len(l.Fields) == 1 }
 
 // used reports whether groups are found by distance.
@@ -67,8 +67,8 @@ func (t *table) findDirect(keys []uint64, gids []uint32) bool {
 // noGroup stands for the group of a key that has none yet.
 const noGroup = math.MaxUint32
 
-// find writes the groups of keys, noGroup for new keys. known reports whether no key is new; inside,
-// whether all keys have an entry.
+// find writes the groups of keys, noGroup for new keys. known reports whether no key is new;
+// inside, whether all keys have an entry.
 func (d *direct) find(keys []uint64, width int, gids []uint32) (known, inside bool) {
 	if d.squeeze != nil {
 		if !d.used() {
@@ -166,8 +166,8 @@ func (d *direct) add(t *table, keys []uint64, gids []uint32) {
 	}
 }
 
-// widen makes the window larger, such that all groups and more keys are in it. It returns false when
-// these lie too far apart.
+// widen makes the window larger, such that all groups and more keys are in it. It returns false
+// when these lie too far apart.
 func (d *direct) widen(t *table, keys []uint64) bool {
 	base, window, ok := d.windowOf(t, keys)
 	if !ok {
@@ -184,7 +184,8 @@ func (d *direct) widen(t *table, keys []uint64) bool {
 	return true
 }
 
-// windowOf returns a window for all groups and more keys, at least twice as large as the present window.
+// windowOf returns a window for all groups and more keys, at least twice as large as the present
+// window.
 func (d *direct) windowOf(t *table, keys []uint64) (base, window uint64, ok bool) {
 	width := t.layout.Words
 	var s spread

@@ -12,8 +12,8 @@
 // pre-aggregation does not pay it scatters rows as they are, and tries again after a while, since
 // data change.
 //
-// Where the groups of a task outgrow the worker's share of the memory, the task is split; where a few
-// groups do, their elements become sorted runs in Spools, and are merged when results are made.
+// Where the groups of a task outgrow the worker's share of the memory, the task is split; where a
+// few groups do, their elements become sorted runs in Spools, and are merged when results are made.
 //
 //   - A1 (once): every row is accumulated exactly once, by its tile or by a page that holds it.
 //   - A2 (disjoint): a key is in one task, so results are concatenated, not merged.

@@ -5,15 +5,15 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Exact folds; rowdata.ExactTerm has the layout of their states. What a state holds is an exact number
-// wherever its window lies and whether it is wide or not, so that windows may be chosen, moved and
-// left as is convenient.
+// Exact folds; rowdata.ExactTerm has the layout of their states. What a state holds is an exact
+// number wherever its window lies and whether it is wide or not, so that windows may be chosen,
+// moved and left as is convenient.
 //
-// Each value has a place: the value is its mantissa, an integer of 53 bits, times 2^(place-1074). In a
-// window the value is its mantissa shifted by place - base, 0 to 63 bits: an integer of two words below
-// 2^116, whose powers are integers of as many words as the term's sum has. A sum has room while it is
-// below a quarter of the numbers that its words can hold: it can then take one more such power, or
-// another sum that has room.
+// Each value has a place: the value is its mantissa, an integer of 53 bits, times 2^(place-1074).
+// In a window the value is its mantissa shifted by place - base, 0 to 63 bits: an integer of two
+// words below 2^116, whose powers are integers of as many words as the term's sum has. A sum has
+// room while it is below a quarter of the numbers that its words can hold: it can then take one
+// more such power, or another sum that has room.
 
 // exactStateWords is the most words of an exact state.
 const exactStateWords = 22
@@ -103,8 +103,8 @@ func exactSums(f *rowdata.Fold, state []uint64) []uint64 {
 	return state[f.Kind.ExactInputs():end]
 }
 
-// fitWindow chooses or moves the window of a state such that it takes the values. It returns false when
-// no window does.
+// fitWindow chooses or moves the window of a state such that it takes the values. It returns false
+// when no window does.
 func fitWindow(f *rowdata.Fold, state, values []uint64) bool {
 	for v, x := range values {
 		mantissa, place, _ := split(x)

@@ -6,8 +6,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// The loops of exact folds. They add values that lie in the window of a state that has room, with one
-// branch, and leave all other values to addExact.
+// The loops of exact folds. They add values that lie in the window of a state that has room, with
+// one branch, and leave all other values to addExact.
 
 func (s *states) accumulateExact(f *rowdata.Fold, state []uint64, gids []uint32, in [3][]uint64) {
 	x := in[0][:len(gids)]
@@ -23,7 +23,8 @@ func (s *states) accumulateExact(f *rowdata.Fold, state []uint64, gids []uint32,
 	}
 }
 
-// shifted returns a normal double's mantissa, shifted by up to 63 bits, and its sign as all ones or 0.
+// shifted returns a normal double's mantissa, shifted by up to 63 bits, and its sign as all ones or
+// 0.
 func shifted(x, shift uint64) (low, high, sign uint64) {
 	mantissa := x&(1<<52-1) | 1<<52
 	return mantissa << (shift & 63), mantissa >> 1 >> (63 - shift&63), uint64(int64(x) >> 63)

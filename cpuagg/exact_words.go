@@ -14,8 +14,8 @@ func addWords(sum, v []uint64) {
 	}
 }
 
-// addSigned adds an unsigned number, negated when sign is all ones and not when it is 0, to a signed
-// number of the same words.
+// addSigned adds an unsigned number, negated when sign is all ones and not when it is 0, to a
+// signed number of the same words.
 func addSigned(sum, v []uint64, sign uint64) {
 	v = v[:len(sum)]
 	carry := sign & 1

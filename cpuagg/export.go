@@ -7,8 +7,8 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// Exporter scatters finished groups to partitions that leave the process, by the hash bits of pass 0
-// of their keys. It belongs to one worker.
+// Exporter scatters finished groups to partitions that leave the process, by the hash bits of pass
+// 0 of their keys. It belongs to one worker.
 type Exporter struct {
 	bound     *rowdata.Bound    // canonical, with the keys that Add takes
 	layout    rowdata.RowLayout // of canonical states
@@ -16,8 +16,8 @@ type Exporter struct {
 	heapBytes int64 // most bytes of all heaps of open pages together
 }
 
-// NewExporter returns an exporter for one worker. put takes pages over, and is called by all workers
-// at once.
+// NewExporter returns an exporter for one worker. put takes pages over, and is called by all
+// workers at once.
 func (r *Run) NewExporter(b *rowdata.Bound, radix partition.Radix, put func(partition int, page *rowdata.Page) error) *Exporter {
 	e := &Exporter{bound: b, layout: b.StateLayout(), heapBytes: r.opt.WorkerBytes / openPagesShare}
 	p := &pass{radix: radix, pageBytes: r.pageBytes(radix), parts: exported(put)}
@@ -25,8 +25,8 @@ func (r *Run) NewExporter(b *rowdata.Bound, radix partition.Radix, put func(part
 	return e
 }
 
-// Add scatters n groups, at most rowdata.TileRows: their keys, and their states by fold. It keeps none
-// of these words; large states lose the elements that it has scattered.
+// Add scatters n groups, at most rowdata.TileRows: their keys, and their states by fold. It keeps
+// none of these words; large states lose the elements that it has scattered.
 func (e *Exporter) Add(keys []uint64, n int, states [][]uint64) error {
 	if err := e.scatterer.scatterParts(e.bound, keys, n, states); err != nil {
 		return err
@@ -37,8 +37,8 @@ func (e *Exporter) Add(keys []uint64, n int, states [][]uint64) error {
 	return e.keepSmall()
 }
 
-// AddRuns scatters the elements that a state of a group has in sorted runs, as several states of the
-// group.
+// AddRuns scatters the elements that a state of a group has in sorted runs, as several states of
+// the group.
 func (e *Exporter) AddRuns(ctx context.Context, key []uint64, fold int, runs *SortedRuns) error {
 	parts := emptyStates(e.bound)
 	for _, run := range runs.runs {
@@ -88,8 +88,8 @@ func (exported) Sizes() []int64 { panic("cpuagg: the sizes of exported partition
 
 func (exported) Take(int, Content) Pages { panic("cpuagg: an exported partition is read") }
 
-// Adopt gives the run partitions that exporters of other runs have made, in place of a scatter of its
-// own: its workers take no rows. bytes is how much the states take where they are kept.
+// Adopt gives the run partitions that exporters of other runs have made, in place of a scatter of
+// its own: its workers take no rows. bytes is how much the states take where they are kept.
 func (r *Run) Adopt(radix partition.Radix, parts Pass, bytes int64) {
 	var states int64
 	for _, n := range parts.Sizes() {

@@ -92,7 +92,8 @@ func longBytes(words []uint64, from, stride int) (n int64) {
 	return n
 }
 
-// Forecast is what a run is likely to do. Least and Most are certain, all other fields are estimates.
+// Forecast is what a run is likely to do. Least and Most are certain, all other fields are
+// estimates.
 type Forecast struct {
 	Route  Route // empty when it is not known
 	Groups int64 // -1 when nothing is known
@@ -111,8 +112,8 @@ type Forecast struct {
 	OpenBytes       int64 // of the pages that are being written at one time
 }
 
-// Forecast foretells what a run over total rows does with this many workers. A total of -1 is not known;
-// fields that follow from the total are then not known either.
+// Forecast foretells what a run over total rows does with this many workers. A total of -1 is not
+// known; fields that follow from the total are then not known either.
 func (s *Sampler) Forecast(total int64, workers int) Forecast {
 	r := s.run
 	f := Forecast{Groups: -1, Least: int64(len(s.seen)), Most: r.keysMost(total)}
@@ -146,8 +147,8 @@ func (s *Sampler) Forecast(total int64, workers int) Forecast {
 	return f
 }
 
-// groups estimates the groups of total rows. Neighbours in the input are no random sample, as sorted
-// rows show: of a part it counts which groups it has, and not how many rows of each.
+// groups estimates the groups of total rows. Neighbours in the input are no random sample, as
+// sorted rows show: of a part it counts which groups it has, and not how many rows of each.
 func (s *Sampler) groups(total int64) int64 {
 	groups, once := int64(len(s.seen)), int64(0)
 	if s.rows >= total {
@@ -173,8 +174,8 @@ func (s *Sampler) groups(total int64) int64 {
 	return max(equal, careful)
 }
 
-// skewed is from which factor on groups are taken for unequal: the groups that are seen once, over how
-// many equal groups would be.
+// skewed is from which factor on groups are taken for unequal: the groups that are seen once, over
+// how many equal groups would be.
 const skewed = 1.5
 
 // keysMost returns how many keys there can be, -1 when nothing bounds them.
@@ -200,8 +201,8 @@ func (r *Run) keysMost(total int64) int64 {
 	return -1
 }
 
-// forecastTables foretells what the workers' tables do with the rows, which it takes to come in random
-// order. It follows Worker.Add.
+// forecastTables foretells what the workers' tables do with the rows, which it takes to come in
+// random order. It follows Worker.Add.
 func (s *Sampler) forecastTables(f *Forecast, total int64, workers int) {
 	r := s.run
 	table, limit := int64(r.opt.TableGroups), int64(r.opt.TableGroups*tableGrowth)
@@ -282,7 +283,8 @@ func (s *Sampler) heapBytes(groups, total int64) (n int64) {
 	return n
 }
 
-// tableBytes returns how many bytes slots, keys and states of a table take, which double as they grow.
+// tableBytes returns how many bytes slots, keys and states of a table take, which double as they
+// grow.
 func tableBytes(groups, stateBytes int64) int64 {
 	const slotBytes = 16
 	return doubled(groups) * (slotBytes + stateBytes)
@@ -291,7 +293,8 @@ func tableBytes(groups, stateBytes int64) int64 {
 // doubled returns the room for n that doubling leads to.
 func doubled(n int64) int64 { return 1 << bits.Len64(uint64(max(n, 1)-1)) }
 
-// nearness tells whether the keys of a sample lie so close together that tables find them by distance.
+// nearness tells whether the keys of a sample lie so close together that tables find them by
+// distance.
 type nearness struct {
 	off      bool     // tables hash all keys
 	most     uint64   // of a window

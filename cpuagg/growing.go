@@ -32,7 +32,8 @@ func vectorBlock(count uint64, elementWords int) int {
 	return 1 << bits.Len(uint(max(vectorElementsMin, int(count))*elementWords-1))
 }
 
-// push appends an element to the vector {count, address} and returns its words, which hold anything.
+// push appends an element to the vector {count, address} and returns its words, which hold
+// anything.
 func push(state []uint64, elementWords int, h *rowdata.Heap) []uint64 {
 	return extend(state, elementWords, 1, h)
 }
@@ -68,8 +69,8 @@ const (
 	indexMask = 1<<indexBits - 1
 )
 
-// intern returns the element of a key in the set {count, elements, index}, and whether the element is
-// new. A new element has the key and zeros.
+// intern returns the element of a key in the set {count, elements, index}, and whether the element
+// is new. A new element has the key and zeros.
 func intern(f *rowdata.Fold, state, key []uint64, h *rowdata.Heap) (element []uint64, added bool) {
 	kw, ew := f.OrderWords(), f.ElementWords
 	elements := f.Elements(state)
@@ -180,8 +181,8 @@ func (s *states) accumulateGrowing(f *rowdata.Fold, states []uint64, gids []uint
 	}
 }
 
-// accumulateDistinct adds elements, each as wide as E, to sets. Most elements are in their set already,
-// and are found without intern.
+// accumulateDistinct adds elements, each as wide as E, to sets. Most elements are in their set
+// already, and are found without intern.
 func accumulateDistinct[E uint64 | [2]uint64](s *states, f *rowdata.Fold, states []uint64, gids []uint32, words []uint64) {
 	keys := rowdata.View[E](words)
 	kw := f.OrderWords()
@@ -193,8 +194,8 @@ func accumulateDistinct[E uint64 | [2]uint64](s *states, f *rowdata.Fold, states
 	}
 }
 
-// has reports whether a set has an element of the same words as a key. A long string may be there under
-// an address of its own.
+// has reports whether a set has an element of the same words as a key. A long string may be there
+// under an address of its own.
 func has[E uint64 | [2]uint64](f *rowdata.Fold, state *[rowdata.SetWords]uint64, key []uint64, want E) bool {
 	n := int(state[0])
 	elements := unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(rowdata.WordsAt(&state[1], n)))), n)
@@ -223,8 +224,8 @@ func has[E uint64 | [2]uint64](f *rowdata.Fold, state *[rowdata.SetWords]uint64,
 	return false
 }
 
-// accumulateValues collects values of one word. Most blocks have room for another value: the rows' loads
-// and stores, which miss the cache where groups are many, then overlap.
+// accumulateValues collects values of one word. Most blocks have room for another value: the rows'
+// loads and stores, which miss the cache where groups are many, then overlap.
 func (s *states) accumulateValues(states []uint64, gids []uint32, x []uint64) {
 	vectors := rowdata.View[[2]uint64](states)
 	x = x[:len(gids)]
@@ -280,7 +281,8 @@ func (s *states) tally(f *rowdata.Fold, state, key []uint64, rows, position uint
 	}
 }
 
-// keepTop offers a value to the binary heap of the Limit first values, whose root is the last of them.
+// keepTop offers a value to the binary heap of the Limit first values, whose root is the last of
+// them.
 func (s *states) keepTop(f *rowdata.Fold, state, key []uint64) {
 	w := f.ElementWords
 	if int(state[0]) < f.Limit {
@@ -299,8 +301,9 @@ func (s *states) keepTop(f *rowdata.Fold, state, key []uint64) {
 	}
 }
 
-// accumulateTop is keepTop for values of one word. It loads all roots before it compares any, so that
-// the loads, which miss the cache where groups are many, overlap; few values then pass the comparison.
+// accumulateTop is keepTop for values of one word. It loads all roots before it compares any, so
+// that the loads, which miss the cache where groups are many, overlap; few values then pass the
+// comparison.
 func (s *states) accumulateTop(f *rowdata.Fold, states []uint64, gids []uint32, x []uint64) {
 	var roots [rowdata.TileRows]uint64 // or, while there is room, the last of all values
 	var last uint64

@@ -7,9 +7,10 @@ import "golang.org/x/sys/cpu"
 // hasLookUpVectors says that the processor compares the salts of four slots at once.
 var hasLookUpVectors = cpu.X86.HasAVX2 && cpu.X86.HasBMI1
 
-// lookUpOne and lookUpTwo look for keys of one and of two words in the four slots from the slot of their
-// hash on: either the first slot that has the key's salt is the key's, or the key is missed. They write
-// the groups of keys that they find, list the rows of missed keys, and return how many these rows are.
+// lookUpOne and lookUpTwo look for keys of one and of two words in the four slots from the slot of
+// their hash on: either the first slot that has the key's salt is the key's, or the key is missed.
+// They write the groups of keys that they find, list the rows of missed keys, and return how many
+// these rows are.
 // Requires: at least one row, and slotsMin slots.
 //
 //go:noescape

@@ -2,8 +2,8 @@ package cpuagg
 
 import "github.com/mpga/mpga/internal/rowdata"
 
-// The moments of a group are held relative to its first value k; see rowdata.FoldMoments2. States are
-// viewed as structs, whose sums the compiler adds to in one instruction.
+// The moments of a group are held relative to its first value k; see rowdata.FoldMoments2. States
+// are viewed as structs, whose sums the compiler adds to in one instruction.
 
 // moments2 is a state of FoldMoments2.
 type moments2 struct {

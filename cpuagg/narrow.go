@@ -6,10 +6,10 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// narrowSums are sums of integers that 64 bits hold, to be added to states of 128 bits: a row takes one
-// addition to memory in place of two with a carry, and a table's sums half of the cache. The values of
-// each tile bound how far sums may be from 0; before a sum could overflow, all sums settle: they are
-// added to the states.
+// narrowSums are sums of integers that 64 bits hold, to be added to states of 128 bits: a row takes
+// one addition to memory in place of two with a carry, and a table's sums half of the cache. The
+// values of each tile bound how far sums may be from 0; before a sum could overflow, all sums
+// settle: they are added to the states.
 //
 //	states alone --rowsPerGroup rows a group--> narrow sums --a tile of wide values--> states alone
 type narrowSums struct {
@@ -19,16 +19,16 @@ type narrowSums struct {
 	wide  bool     // values were too wide for narrow sums
 }
 
-// Settling costs as much as a few rows a group: narrow sums begin once that many rows have come, and
-// values are too wide if their sums settle more often than every 64 tiles.
+// Settling costs as much as a few rows a group: narrow sums begin once that many rows have come,
+// and values are too wide if their sums settle more often than every 64 tiles.
 const (
 	narrowRowsPerGroup = 8
 	narrowBound        = 1 << 62 // narrow sums with this bound settle
 	narrowTileBound    = narrowBound / 64
 )
 
-// addNarrow accumulates rows in narrow sums. It returns false, and has done nothing, where the states
-// are to be used.
+// addNarrow accumulates rows in narrow sums. It returns false, and has done nothing, where the
+// states are to be used.
 func (s *states) addNarrow(fold int, gids []uint32, x []uint64) bool {
 	n := &s.narrow[fold]
 	if n.sums == nil {
@@ -54,8 +54,8 @@ func (s *states) addNarrow(fold int, gids []uint32, x []uint64) bool {
 	return true
 }
 
-// add accumulates rows of so many groups. It returns false, and has done nothing, where the values are
-// too wide.
+// add accumulates rows of so many groups. It returns false, and has done nothing, where the values
+// are too wide.
 func (n *narrowSums) add(groups int, gids []uint32, x []uint64) bool {
 	sums := n.sums[:groups]
 	x = x[:len(gids)]
@@ -74,8 +74,8 @@ func (n *narrowSums) add(groups int, gids []uint32, x []uint64) bool {
 // fewGroups is how many sums have a register each.
 const fewGroups = 8
 
-// addAll adds values to the sums of their groups. magnitude has the bits of all values, flipped where a
-// value is negative.
+// addAll adds values to the sums of their groups. magnitude has the bits of all values, flipped
+// where a value is negative.
 func addAll(sums []uint64, gids []uint32, x []uint64) (magnitude uint64) {
 	whole := len(gids) &^ 7
 	switch {

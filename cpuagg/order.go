@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// order is the order of a fold's elements in sorted runs: by position where elements carry one, since
-// results then want that order, by value elsewhere.
+// order is the order of a fold's elements in sorted runs: by position where elements carry one,
+// since results then want that order, by value elsewhere.
 type order struct {
 	fold      *rowdata.Fold
 	positions bool // elements are ordered by position, their last word
@@ -21,7 +21,8 @@ func orderOf(f *rowdata.Fold) order {
 	return order{fold: f, positions: f.Kind == rowdata.FoldCollect && f.ElementWords > f.OrderWords()}
 }
 
-// prefix returns a word by which elements compare; between elements of the same prefix, compare decides.
+// prefix returns a word by which elements compare; between elements of the same prefix, compare
+// decides.
 func (o *order) prefix(element []uint64) uint64 {
 	f := o.fold
 	var p uint64
@@ -41,7 +42,8 @@ func (o *order) prefix(element []uint64) uint64 {
 	return p
 }
 
-// textPrefix returns the first eight bytes of a string as a number; bytes past its end count as zeros.
+// textPrefix returns the first eight bytes of a string as a number; bytes past its end count as
+// zeros.
 func textPrefix(v *rowdata.Bytes2) uint64 {
 	if v.Long() {
 		return binary.BigEndian.Uint64(v.Bytes())

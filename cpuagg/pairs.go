@@ -7,11 +7,11 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// line is lineBytes of a page, which gather in the cache until they are written at once, past the cache.
-// Rows of two words, a key and an argument, go to pages in lines: of 2,048 partitions no cache holds the
-// ends of all pages, and lines that are not read before they are written spare half of the traffic. A
-// query of 1e7 groups takes 0.86 of the time. Wider rows would have to be put together first, which costs
-// as much as is saved.
+// line is lineBytes of a page, which gather in the cache until they are written at once, past the
+// cache. Rows of two words, a key and an argument, go to pages in lines: of 2,048 partitions no
+// cache holds the ends of all pages, and lines that are not read before they are written spare half
+// of the traffic. A query of 1e7 groups takes 0.86 of the time. Wider rows would have to be put
+// together first, which costs as much as is saved.
 type line [lineBytes / 8]uint64
 
 // lineBytes is the size of two lines of the cache, which processors fetch together.

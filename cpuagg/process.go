@@ -71,8 +71,8 @@ func (g *Groups) Bytes() int64 {
 
 func (g *Groups) bytes() int64 { return g.table.bytes() + g.states.bytes() }
 
-// taskRowsMax bounds the rows and states of a task of several partitions, so that results stream and
-// no worker waits long for the last task. Larger partitions are tasks of their own.
+// taskRowsMax bounds the rows and states of a task of several partitions, so that results stream
+// and no worker waits long for the last task. Larger partitions are tasks of their own.
 const taskRowsMax = 1 << 17
 
 // mergeGroupsMax and mergeHeapBytes bound the groups that one worker merges alone when nothing was
@@ -240,16 +240,16 @@ func (w *Worker) check(task Task, g *Groups) {
 	}
 }
 
-// groupsExpected is how many groups a table has room for at first, in a task that may have as many and
-// is not estimated to have more: enough to save most growing, not so many that a few heavy groups
-// spread over a large table.
+// groupsExpected is how many groups a table has room for at first, in a task that may have as many
+// and is not estimated to have more: enough to save most growing, not so many that a few heavy
+// groups spread over a large table.
 const groupsExpected = rowdata.TileRows * 4
 
 // slotBytes is how many bytes of slots a group takes at most: those of a load factor of a quarter.
 const slotBytes = 32
 
-// eachPage calls a function with the pages of a task, pages of states first: states are fewer than the
-// rows that they stand for. The function takes the pages over.
+// eachPage calls a function with the pages of a task, pages of states first: states are fewer than
+// the rows that they stand for. The function takes the pages over.
 func (w *Worker) eachPage(task Task, f func(Content, *rowdata.Page) error) error {
 	for _, content := range []Content{States, Rows} {
 		for _, p := range task.partitions {
@@ -287,8 +287,8 @@ func (w *Worker) makeRoom(g *Groups) error {
 	return nil
 }
 
-// splitShare is the part of a worker's memory that a table may take before its task is split: a table
-// doubles when it grows, and the old table stays until the new table is filled.
+// splitShare is the part of a worker's memory that a table may take before its task is split: a
+// table doubles when it grows, and the old table stays until the new table is filled.
 const splitShare = 6
 
 // splitsMax bounds how often a partition is split: at least 4-fold each time, so that the rows that
@@ -359,8 +359,8 @@ func (r *Run) mergeTables(workers []*Worker) *Groups {
 	return g
 }
 
-// mergeDense merges the states of a worker with a dense table, which has no states when the worker has
-// seen no row.
+// mergeDense merges the states of a worker with a dense table, which has no states when the worker
+// has seen no row.
 func (g *Groups) mergeDense(w *Worker) {
 	for code, seen := range w.table.seen {
 		if seen != 0 {

@@ -2,8 +2,8 @@ package cpuagg
 
 import "github.com/mpga/mpga/internal/rowdata"
 
-// Refold folds the distinct values that a set has kept into states of another fold, which does not grow. It
-// belongs to one goroutine, and must be released.
+// Refold folds the distinct values that a set has kept into states of another fold, which does not
+// grow. It belongs to one goroutine, and must be released.
 type Refold struct {
 	fold   rowdata.Fold
 	states *states

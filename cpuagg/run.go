@@ -27,7 +27,8 @@ type Options struct {
 	// Memory is where tables and pages lie. The default is rowdata.GoMemory.
 	Memory rowdata.Memory
 
-	// CacheBytes is one worker's share of the last-level cache. The default, and the least, is 4 MiB.
+	// CacheBytes is one worker's share of the last-level cache. The default, and the least, is 4
+	// MiB.
 	CacheBytes int64
 
 	// WorkerBytes is one worker's share of the memory. The default, 0, is no bound.
@@ -60,8 +61,8 @@ func (o *Options) EnsureDefaults(b *rowdata.Bound) {
 	}
 }
 
-// tableCacheBytes is half of an L2 cache of 1 MiB, the smallest of recent server cores; the other half
-// is for the tile.
+// tableCacheBytes is half of an L2 cache of 1 MiB, the smallest of recent server cores; the other
+// half is for the tile.
 const tableCacheBytes = 512 << 10
 
 // tableGroups returns how many groups of a query fit tableCacheBytes.
@@ -93,7 +94,8 @@ func windowMax(b *rowdata.Bound, o *Options) uint64 {
 	return min(max(uint64(1)<<bits.Len64(uint64(groups))/2, directMax), windowsMax)
 }
 
-// directLimit returns how many groups a worker's first table may have where it finds groups by distance.
+// directLimit returns how many groups a worker's first table may have where it finds groups by
+// distance.
 func (r *Run) directLimit() int {
 	return r.opt.TableGroups * directGrowth * int(r.windowMax/directMax)
 }
@@ -127,8 +129,8 @@ type pass struct {
 	runs      map[int][]carriedRuns // by partition: sorted runs that its groups brought from the task that was split
 }
 
-// seed returns the hash seed of the scatter, which neither an earlier scatter nor the tables of this
-// pass use (P2).
+// seed returns the hash seed of the scatter, which neither an earlier scatter nor the tables of
+// this pass use (P2).
 func (p *pass) seed() uint64 { return partition.Seed(p.depth) }
 
 // tableSeed returns the hash seed of the tables that partitions are processed in.
@@ -161,8 +163,8 @@ func NewRun(b *rowdata.Bound, opt Options, store Store) *Run {
 // Counters returns the run's counters.
 func (r *Run) Counters() *Counters { return &r.counters }
 
-// denseBytesMax bounds the states of a table that has a group for every possible key: about a core's
-// share of the last-level cache, as tableGrowth allows a hash table.
+// denseBytesMax bounds the states of a table that has a group for every possible key: about a
+// core's share of the last-level cache, as tableGrowth allows a hash table.
 const denseBytesMax = tableGrowth * tableCacheBytes
 
 // Dense reports whether packed keys are used as group numbers.
@@ -188,8 +190,8 @@ func (r *Run) Scatter() (radix partition.Radix, estimated int64, ok bool) {
 	return r.scatter.radix, r.estimated, true
 }
 
-// Occupied returns which of 2^radix partitions of the hash have rows or states in the store. Groups in
-// the tables of workers do not count.
+// Occupied returns which of 2^radix partitions of the hash have rows or states in the store. Groups
+// in the tables of workers do not count.
 func (r *Run) Occupied(radix partition.Radix) []bool {
 	r.mu.Lock()
 	scatter := r.scatter
@@ -225,8 +227,8 @@ func (r *Run) plan(s sample) *pass {
 	return r.scatter
 }
 
-// PlanScatter plans the scatter for a number of groups, unless it is planned already, and returns its
-// fan-out.
+// PlanScatter plans the scatter for a number of groups, unless it is planned already, and returns
+// its fan-out.
 func (r *Run) PlanScatter(groups int64) partition.Radix {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -243,7 +245,8 @@ func (r *Run) planFor(groups int64) {
 	r.scatter = r.newPass(0, r.radix(groups))
 }
 
-// A worker's open pages take a quarter of its memory at most: its rows an eighth, its states another.
+// A worker's open pages take a quarter of its memory at most: its rows an eighth, its states
+// another.
 const openPagesShare = 8
 
 // newPass begins a scatter, with fewer partitions or smaller pages where memory is short.
@@ -285,7 +288,8 @@ func (r *Run) estimate(s sample) int64 {
 	total = max(total, s.rows)
 	groups, _, _ := partition.EstimateGroups(s.rows, s.groups, s.singletons, total)
 	if s.rows > 0 {
-		// EstimateGroups is low where most groups came once. Too few partitions cost more than too many.
+		// EstimateGroups is low where most groups came once. Too few partitions cost more than too
+		// many.
 		groups = max(groups, partition.EqualGroups(s.rows, s.groups, total))
 	}
 	if f := r.opt.EstimateFactor; f > 0 {

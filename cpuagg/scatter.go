@@ -51,9 +51,9 @@ type Pages interface {
 	Close()
 }
 
-// Spool is a sequence of pages on disk, written once and read as often as needed. One goroutine at a
-// time uses it. It is an interface, like Store, since internal/store, which has the files, imports
-// this package.
+// Spool is a sequence of pages on disk, written once and read as often as needed. One goroutine at
+// a time uses it. It is an interface, like Store, since internal/store, which has the files,
+// imports this package.
 type Spool interface {
 	// Put writes a page, which it takes over.
 	Put(page *rowdata.Page) error
@@ -280,8 +280,8 @@ func (s *scatterer) scatterTile(b *rowdata.Bound, t *rowdata.Tile, hashes []uint
 	return s.seal()
 }
 
-// tileRefers reports whether some row of a tile refers to bytes outside it. Where all strings are short,
-// pages need not be known by row.
+// tileRefers reports whether some row of a tile refers to bytes outside it. Where all strings are
+// short, pages need not be known by row.
 func tileRefers(b *rowdata.Bound, t *rowdata.Tile) bool {
 	for a := range b.Args {
 		if argRefers(b, &b.Args[a]) && anyLongAt(t.Args[a], 0, 2) {

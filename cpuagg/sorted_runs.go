@@ -23,7 +23,8 @@ type sortedRun struct {
 	elements, bytes int64
 }
 
-// Len returns the number of elements. Runs of a set may share elements, which count once for each run.
+// Len returns the number of elements. Runs of a set may share elements, which count once for each
+// run.
 func (r *SortedRuns) Len() (n int64) {
 	for _, run := range r.runs {
 		n += run.elements
@@ -39,8 +40,9 @@ func (r *SortedRuns) Bytes() (n int64) {
 	return n
 }
 
-// Elements merges the runs: the elements of a list by position, other elements by value; each element of
-// a set comes once. An element is valid until the next element; an error comes last, without an element.
+// Elements merges the runs: the elements of a list by position, other elements by value; each
+// element of a set comes once. An element is valid until the next element; an error comes last,
+// without an element.
 func (r *SortedRuns) Elements(ctx context.Context) iter.Seq2[[]uint64, error] {
 	return func(yield func([]uint64, error) bool) {
 		m, err := newMerger(ctx, r.order, r.runs)
@@ -124,8 +126,8 @@ func (r *SortedRuns) discard() {
 	r.runs = nil
 }
 
-// runPageBytes is the size of a run's pages. A merge holds a page of each run, as stored and as words,
-// and as many bytes that are read ahead.
+// runPageBytes is the size of a run's pages. A merge holds a page of each run, as stored and as
+// words, and as many bytes that are read ahead.
 const (
 	runPageBytes = 64 << 10
 	runReadBytes = 3 * runPageBytes

@@ -54,8 +54,9 @@ func (w *Worker) relieve(task Task, g *Groups) (split bool, err error) {
 // share returns how much memory the groups of a task may take.
 func (w *Worker) share() int64 { return w.run.opt.WorkerBytes / splitShare }
 
-// borrow reports whether groups may take twice their bytes, beyond the worker's share. One task of the
-// run at a time may, while there is memory for the new blocks beside the blocks that they replace.
+// borrow reports whether groups may take twice their bytes, beyond the worker's share. One task of
+// the run at a time may, while there is memory for the new blocks beside the blocks that they
+// replace.
 func (r *Run) borrow(g *Groups, bytes int64) bool {
 	const growing = 3
 	if r.opt.Memory.Left() <= growing*bytes {
@@ -141,8 +142,8 @@ func (s *states) empty(f *rowdata.Fold, state []uint64) {
 	clear(state)
 }
 
-// compact moves the strings and blocks of the states into a new heap, so that the strings of elements
-// which have left are given back.
+// compact moves the strings and blocks of the states into a new heap, so that the strings of
+// elements which have left are given back.
 func (s *states) compact() {
 	fresh := newStates(s.memory, s.bound)
 	fresh.grow(s.groups)
@@ -159,8 +160,8 @@ func (s *states) compact() {
 	*s = *fresh
 }
 
-// mergeRuns writes the elements that are left in states with runs as a last run, and merges runs until
-// each state has few enough to be read at once.
+// mergeRuns writes the elements that are left in states with runs as a last run, and merges runs
+// until each state has few enough to be read at once.
 func (g *Groups) mergeRuns(ctx context.Context, w *Worker) error {
 	if err := g.spillLists(w); err != nil || len(g.runs) == 0 {
 		return err
@@ -180,8 +181,8 @@ func (g *Groups) mergeRuns(ctx context.Context, w *Worker) error {
 	return nil
 }
 
-// spillLists writes the large states whose results are as large, if the groups are in borrowed memory:
-// a result that is made of runs is in memory without its state.
+// spillLists writes the large states whose results are as large, if the groups are in borrowed
+// memory: a result that is made of runs is in memory without its state.
 func (g *Groups) spillLists(w *Worker) error {
 	if w.run.borrower.Load() != g {
 		return nil

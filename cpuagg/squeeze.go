@@ -8,10 +8,10 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// squeeze brings the fields of keys of one word together: a field keeps the low bits that the values
-// seen so far need, next to the bits of the field below it. Interned strings have 32 bits in a key, of
-// which a hundred strings need seven; two such columns then give a number below 2^14, which a direct
-// finds.
+// squeeze brings the fields of keys of one word together: a field keeps the low bits that the
+// values seen so far need, next to the bits of the field below it. Interned strings have 32 bits in
+// a key, of which a hundred strings need seven; two such columns then give a number below 2^14,
+// which a direct finds.
 type squeeze struct {
 	fields  []squeezed // by rising shift
 	covered uint64     // the bits of a key that are kept
@@ -38,8 +38,8 @@ func newSqueeze(l *rowdata.KeyLayout) *squeeze {
 	return s
 }
 
-// fit keeps the bits that are set in all, and returns how many bits squeezed keys have then. ok is false
-// when a squeezed key may be most or more.
+// fit keeps the bits that are set in all, and returns how many bits squeezed keys have then. ok is
+// false when a squeezed key may be most or more.
 func (s *squeeze) fit(all, most uint64) (width int, ok bool) {
 	s.covered = 0
 	for i := range s.fields {

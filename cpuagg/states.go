@@ -177,8 +177,8 @@ func (s *states) accumulateFold(f *rowdata.Fold, state []uint64, gids []uint32, 
 	}
 }
 
-// countFew adds 1 to the counts of the rows' groups, at most fewGroups. Four rows in turn add to four
-// counts of a group: else each addition waits for the addition before it.
+// countFew adds 1 to the counts of the rows' groups, at most fewGroups. Four rows in turn add to
+// four counts of a group: else each addition waits for the addition before it.
 func countFew(counts []uint64, gids []uint32) {
 	var parts [4][fewGroups]uint64
 	for ; len(gids) >= len(parts); gids = gids[len(parts):] {
@@ -196,8 +196,8 @@ func countFew(counts []uint64, gids []uint32) {
 	}
 }
 
-// merge folds states of other groups into the states of gids. from has len(gids) states of each fold,
-// and refers to memory of its own.
+// merge folds states of other groups into the states of gids. from has len(gids) states of each
+// fold, and refers to memory of its own.
 func (s *states) merge(gids []uint32, from [][]uint64) {
 	for i := range s.bound.Folds {
 		f := &s.bound.Folds[i]
@@ -208,8 +208,9 @@ func (s *states) merge(gids []uint32, from [][]uint64) {
 	}
 }
 
-// checkMerge panics unless n states have the fold's number of words, and three of them merge to the same
-// state in either order (W3). Rounding, and memory that states refer to, leave some folds to the tests.
+// checkMerge panics unless n states have the fold's number of words, and three of them merge to the
+// same state in either order (W3). Rounding, and memory that states refer to, leave some folds to
+// the tests.
 func (s *states) checkMerge(f *rowdata.Fold, n int, from []uint64) {
 	w := f.Words
 	invariants.Checkf(len(from) >= n*w, "W3: %d states of %s have %d words, want %d each", n, f.Kind, len(from), w)

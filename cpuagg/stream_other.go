@@ -8,9 +8,9 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// scatterLines puts rows of a key and an argument in the lines of their partitions, and writes full lines
-// to their pages. It ends before the first row whose partition's page is full, and returns how many rows
-// it has put.
+// scatterLines puts rows of a key and an argument in the lines of their partitions, and writes full
+// lines to their pages. It ends before the first row whose partition's page is full, and returns
+// how many rows it has put.
 func scatterLines(next []cursor, lines []line, radix partition.Radix, keys, args, hashes []uint64) (rows int) {
 	for i, h := range hashes {
 		p := radix.Of(h)

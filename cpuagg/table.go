@@ -81,8 +81,8 @@ func (t *table) rehash() {
 	}
 }
 
-// findUnhashed is find for keys that need not be hashed where the table finds groups without hashes;
-// hashes is scratch.
+// findUnhashed is find for keys that need not be hashed where the table finds groups without
+// hashes; hashes is scratch.
 func (t *table) findUnhashed(keys, hashes []uint64, gids []uint32) {
 	switch {
 	case t.dense:
@@ -92,8 +92,8 @@ func (t *table) findUnhashed(keys, hashes []uint64, gids []uint32) {
 	}
 }
 
-// find writes the group of each key, adding groups for keys not seen before. long is what hashKeys has
-// returned: some key refers to bytes outside it.
+// find writes the group of each key, adding groups for keys not seen before. long is what hashKeys
+// has returned: some key refers to bytes outside it.
 // Requires: len(gids) = len(hashes) = rows; at most rowdata.TileRows rows.
 func (t *table) find(keys, hashes []uint64, gids []uint32, long bool) {
 	switch {
@@ -136,8 +136,8 @@ func (t *table) see(gids []uint32) {
 	}
 }
 
-// findFixed is find, by width, for keys without bytes outside them. A key of the table that does have
-// such bytes differs from these keys in its first word.
+// findFixed is find, by width, for keys without bytes outside them. A key of the table that does
+// have such bytes differs from these keys in its first word.
 var findFixed = [...]func(t *table, words, hashes []uint64, gids []uint32){
 	findWords[[1]uint64], findWords[[2]uint64], findWords[[3]uint64], findWords[[4]uint64],
 	findWords[[5]uint64], findWords[[6]uint64], findWords[[7]uint64], findWords[[8]uint64],
@@ -217,8 +217,8 @@ func (t *table) key(group int) []uint64 {
 	return t.keys[group*width : (group+1)*width]
 }
 
-// pack makes a dense table an ordinary table without slots: a list of the groups that exist, and their
-// states.
+// pack makes a dense table an ordinary table without slots: a list of the groups that exist, and
+// their states.
 func (t *table) pack(st *states) {
 	st.settle()
 	t.keys = growWords(t.memory, t.keys, t.groups)
@@ -263,8 +263,8 @@ func (t *table) bytes() int64 {
 // thousands of aggregates has thousands of columns of states, even for one group.
 const wordsFew = 16
 
-// growWords returns a slice of at least n words that begins with the old words, whose memory it gives
-// back. freeWords gives back the slice.
+// growWords returns a slice of at least n words that begins with the old words, whose memory it
+// gives back. freeWords gives back the slice.
 func growWords(m rowdata.Memory, words []uint64, n int) []uint64 {
 	if n <= len(words) {
 		return words
@@ -288,7 +288,8 @@ func freeWords(m rowdata.Memory, words []uint64) {
 	}
 }
 
-// HashesWords reports whether the hash of a packed key is partition.HashKeys1 or HashKeysN of its words.
+// HashesWords reports whether the hash of a packed key is partition.HashKeys1 or HashKeysN of its
+// words.
 func HashesWords(l *rowdata.KeyLayout) bool { return len(l.Longs) == 0 && !isNullable(l) }
 
 // HashKeys hashes packed keys as the first scatter of a run does.
@@ -317,8 +318,8 @@ func hashKeys(l *rowdata.KeyLayout, keys []uint64, seed uint64, hashes []uint64)
 	return long
 }
 
-// hashNullable hashes keys of one word and a bit for NULL like keys of one word. It takes NULL for an
-// arbitrary word, so that equal hashes of two keys do not make them equal.
+// hashNullable hashes keys of one word and a bit for NULL like keys of one word. It takes NULL for
+// an arbitrary word, so that equal hashes of two keys do not make them equal.
 func hashNullable(keys []uint64, seed uint64, hashes []uint64) {
 	const null = 0xa54ff53a5f1d36f1 // as in the initial state of SHA-512: of the square root of 7
 	pairs := rowdata.View[[2]uint64](keys)

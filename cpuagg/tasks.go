@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// TaskQueue shares the tasks of the partition-processing phase among workers. A task that is split puts
-// other tasks in its place, so that the queue is at its end when it is empty and no worker is active.
+// TaskQueue shares the tasks of the partition-processing phase among workers. A task that is split
+// puts other tasks in its place, so that the queue is at its end when it is empty and no worker is
+// active.
 type TaskQueue struct {
 	mu     sync.Mutex
 	tasks  []Task
@@ -19,8 +20,8 @@ func NewTaskQueue(tasks []Task) *TaskQueue {
 	return &TaskQueue{tasks: tasks, wake: make(chan struct{})}
 }
 
-// Take returns the next task; the worker is then active until it calls Release. It returns false when
-// all tasks or the context are done.
+// Take returns the next task; the worker is then active until it calls Release. It returns false
+// when all tasks or the context are done.
 func (q *TaskQueue) Take(ctx context.Context) (Task, bool) {
 	for {
 		q.mu.Lock()
@@ -44,8 +45,8 @@ func (q *TaskQueue) Take(ctx context.Context) (Task, bool) {
 	}
 }
 
-// Put adds tasks before the waiting tasks: partitions that a split has made are processed while they
-// are in memory.
+// Put adds tasks before the waiting tasks: partitions that a split has made are processed while
+// they are in memory.
 func (q *TaskQueue) Put(tasks []Task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -30,8 +30,8 @@ func hashText(keys []uint64, seed uint64, hashes []uint64) (long bool) {
 	return long
 }
 
-// findText is find for keys of one string, some of them long. It calls functions for new groups only,
-// and takes half the time of findLong.
+// findText is find for keys of one string, some of them long. It calls functions for new groups
+// only, and takes half the time of findLong.
 func (t *table) findText(words, hashes []uint64, gids []uint32) {
 	rows := len(gids)
 	keys := rowdata.View[rowdata.Bytes2](words)[:rows]
@@ -66,8 +66,8 @@ func (t *table) findText(words, hashes []uint64, gids []uint32) {
 	t.groups = groups
 }
 
-// sameBytes compares n bytes, at least 8, at two addresses: 8 at a time, the last 8 again in part. It is
-// small enough to be inlined.
+// sameBytes compares n bytes, at least 8, at two addresses: 8 at a time, the last 8 again in part.
+// It is small enough to be inlined.
 func sameBytes(a, b unsafe.Pointer, n int) bool {
 	for i := 0; i < n-8; i += 8 {
 		if *(*uint64)(unsafe.Add(a, i)) != *(*uint64)(unsafe.Add(b, i)) {

@@ -16,8 +16,8 @@ type view struct {
 
 	rows [][]uint32 // by selection: the selected rows, when they are not all
 
-	// Buffers of gids and inputs, which grow with the first tile that leaves rows out: a wide query has
-	// thousands of columns, few of which have NULLs.
+	// Buffers of gids and inputs, which grow with the first tile that leaves rows out: a wide query
+	// has thousands of columns, few of which have NULLs.
 	gidsBuf  [][]uint32
 	inputBuf [][]uint64
 }
@@ -58,8 +58,8 @@ func (v *view) set(t *rowdata.Tile, gids []uint32) {
 	}
 }
 
-// check panics unless each selection has exactly the rows without a NULL (A4), and columns have no NULL
-// where statistics promise that (W2).
+// check panics unless each selection has exactly the rows without a NULL (A4), and columns have no
+// NULL where statistics promise that (W2).
 func (v *view) check(t *rowdata.Tile) {
 	for c, col := range v.bound.Columns {
 		null := t.Valid[c] != nil && slices.Contains(t.Valid[c][:t.Rows], 0)

@@ -39,7 +39,8 @@ type Worker struct {
 const retryRows = 1 << 22
 
 // payOff is how many times smaller the states must be than the rows they come from. Where they are
-// less than that smaller, scattering the rows at once costs less than probing first and merging later.
+// less than that smaller, scattering the rows at once costs less than probing first and merging
+// later.
 const payOff = 2
 
 // NewWorker returns a worker of the run.
@@ -66,8 +67,8 @@ func (r *Run) NewWorker() *Worker {
 	return w
 }
 
-// canScatter reports whether the groups may outgrow the table: a dense table has room for all groups,
-// and a query without keys has one group.
+// canScatter reports whether the groups may outgrow the table: a dense table has room for all
+// groups, and a query without keys has one group.
 func (w *Worker) canScatter() bool { return !w.table.dense && w.table.layout.Words > 0 }
 
 // Add takes the rows of a tile, and keeps none of the tile's memory.
@@ -125,8 +126,8 @@ func (w *Worker) checkKeys(keys []uint64) {
 	}
 }
 
-// AddGroups takes groups that a device has aggregated, at most rowdata.TileRows: their packed keys, and
-// their states by fold, which refer to no memory. It keeps none of these slices.
+// AddGroups takes groups that a device has aggregated, at most rowdata.TileRows: their packed keys,
+// and their states by fold, which refer to no memory. It keeps none of these slices.
 func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 	w.modeRows += int64(n)
 	gids, keys := w.gids[:n], keys[:n*w.table.layout.Words]
@@ -170,8 +171,8 @@ func (w *Worker) growTable() bool {
 	return true
 }
 
-// willHold reports whether the rows so far suggest that there are at most this many groups: of d groups
-// of equal size, rows are expected to show d (1 - exp(-rows / d)).
+// willHold reports whether the rows so far suggest that there are at most this many groups: of d
+// groups of equal size, rows are expected to show d (1 - exp(-rows / d)).
 func (w *Worker) willHold(groups int) bool {
 	return shown(float64(groups), float64(w.modeRows)) >= float64(w.table.groups)
 }
@@ -180,14 +181,14 @@ func (w *Worker) willHold(groups int) bool {
 // share of the last-level cache of most servers.
 const tableGrowth = 8
 
-// directGrowth is tableGrowth for a table that finds groups by distance, with neither hash nor slots:
-// rows that wait for the shared cache then cost less than rows that are scattered. 20 is room for
-// directMax groups with one sum (BenchmarkAggregate/hash/groups=2e5). A wider window is filled where it
-// will hold all groups.
+// directGrowth is tableGrowth for a table that finds groups by distance, with neither hash nor
+// slots: rows that wait for the shared cache then cost less than rows that are scattered. 20 is
+// room for directMax groups with one sum (BenchmarkAggregate/hash/groups=2e5). A wider window is
+// filled where it will hold all groups.
 const directGrowth = 20
 
-// AddScattered takes the rows of a tile to the partitions that their hashes name, and keeps none of the
-// tile's memory.
+// AddScattered takes the rows of a tile to the partitions that their hashes name, and keeps none of
+// the tile's memory.
 func (w *Worker) AddScattered(t *rowdata.Tile, hashes []uint64) error {
 	if w.rows == nil {
 		w.rows = newScatterer(w.run.opt.Memory, Rows, &w.run.rowLayout, w.run.plan(sample{}))
@@ -249,8 +250,9 @@ func (w *Worker) sample() sample {
 	return s
 }
 
-// ScatterRest moves the groups in the table of a closed worker to the partitions. It does so for dense
-// tables, too: workers scatter rows that a device has no room for, whatever the workers' tables are.
+// ScatterRest moves the groups in the table of a closed worker to the partitions. It does so for
+// dense tables, too: workers scatter rows that a device has no room for, whatever the workers'
+// tables are.
 func (w *Worker) ScatterRest() error {
 	if w.table.dense {
 		w.table.pack(w.states)

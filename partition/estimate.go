@@ -38,8 +38,9 @@ func EstimateGroups(sampleRows, sampleGroups, singletons, totalRows int64) (esti
 }
 
 // EqualGroups returns how many groups of equal size there would be if sampleRows random rows have
-// sampleGroups: of d such groups, n rows are expected to show d (1 - exp(-n / d)). The result is
-// at most totalRows, which it is where no group came twice. Where groups differ in size there are more.
+// sampleGroups: of d such groups, n rows are expected to show d (1 - exp(-n / d)). The result is at
+// most totalRows, which it is where no group came twice. Where groups differ in size there are
+// more.
 //
 // Requires: 0 <= sampleGroups <= sampleRows <= totalRows.
 func EqualGroups(sampleRows, sampleGroups, totalRows int64) int64 {

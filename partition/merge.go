@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Merge joins small partitions into sets of at most limit, given each partition's size in the unit of
-// limit. The sets hold indexes of sizes, ascending, and stand in the order of their first index. A
-// partition larger than limit is a set of its own; a partition of size 0 has nothing to process and is
-// in no set.
+// Merge joins small partitions into sets of at most limit, given each partition's size in the unit
+// of limit. The sets hold indexes of sizes, ascending, and stand in the order of their first index.
+// A partition larger than limit is a set of its own; a partition of size 0 has nothing to process
+// and is in no set.
 //
 // It is Algorithm 1 of Wang, Shen and Lei (Applied Sciences 2025, section 4.2.3): the smallest
 // partition takes the next smallest as long as they fit, until the two smallest do not fit
@@ -57,8 +57,8 @@ type set struct {
 	members []int
 }
 
-// setHeap has the smallest set first; among sets of one size, the set whose first member is lowest, so
-// that equal sizes give equal sets.
+// setHeap has the smallest set first; among sets of one size, the set whose first member is lowest,
+// so that equal sizes give equal sets.
 type setHeap []set
 
 func (h setHeap) Len() int      { return len(h) }

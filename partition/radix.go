@@ -12,8 +12,8 @@ const (
 	// SlotBitsMax bounds the slots of a table, whose group numbers have 32 bits.
 	SlotBitsMax = 32
 
-	// SaltBits is the width of the salt, which stands beside a 32-bit group number in a slot of 8 bytes,
-	// so that most keys that are not equal need not be compared.
+	// SaltBits is the width of the salt, which stands beside a 32-bit group number in a slot of 8
+	// bytes, so that most keys that are not equal need not be compared.
 	SaltBits = 32
 
 	saltShift    = 21
@@ -49,8 +49,8 @@ func Salt(hash uint64) uint32 {
 	return uint32(hash >> saltShift)
 }
 
-// Seed returns the hash seed of a pass over the data: 0 for pass 0, and for later passes words unlike
-// each other, so that a pass spreads keys that earlier passes left together (P2).
+// Seed returns the hash seed of a pass over the data: 0 for pass 0, and for later passes words
+// unlike each other, so that a pass spreads keys that earlier passes left together (P2).
 func Seed(pass int) uint64 {
 	return Mix64(uint64(pass))
 }

@@ -32,8 +32,8 @@ func Size(groups, k int64, p float64) (Sizing, error) {
 	return s, nil
 }
 
-// Radix returns the smallest fan-out that is not below Partitions, or the largest fan-out of a pass:
-// then partitions will have to be split again.
+// Radix returns the smallest fan-out that is not below Partitions, or the largest fan-out of a
+// pass: then partitions will have to be split again.
 func (s Sizing) Radix() Radix {
 	return Radix(min(bits.Len64(uint64(max(s.Partitions, 1)-1)), RadixBitsMax))
 }

@@ -56,12 +56,12 @@ type headerFold struct {
 	Words int    `json:"words"`
 }
 
-// hashVersion names the hash that partitions are made with: package partition's hash of the packed key,
-// with Seed(0).
+// hashVersion names the hash that partitions are made with: package partition's hash of the packed
+// key, with Seed(0).
 const hashVersion = 1
 
-// newHeader describes the states of a query, which is bound canonically. Nullable follows from what the
-// source knows of its columns.
+// newHeader describes the states of a query, which is bound canonically. Nullable follows from what
+// the source knows of its columns.
 func newHeader(b, canonical *rowdata.Bound, partitions int) (*header, error) {
 	h := &header{Partitions: partitions, Hash: hashVersion, Query: b.Query, KeyWords: canonical.Keys.Words, Keys: headerKeys(canonical), Folds: headerFolds(canonical)}
 	for i := range b.Columns {
@@ -131,8 +131,8 @@ func decodeHeader(text []byte) (*header, error) {
 	return h, nil
 }
 
-// bindHeaders returns the bound of the states that headers describe. A column is nullable in the result if
-// it is nullable in some header.
+// bindHeaders returns the bound of the states that headers describe. A column is nullable in the
+// result if it is nullable in some header.
 func bindHeaders(headers []*header) (*rowdata.Bound, error) {
 	h := headers[0]
 	fields := make([]arrow.Field, len(h.Columns))

@@ -32,9 +32,9 @@ type BlobReader interface {
 
 // MergeOptions say what Engine.Merge merges.
 type MergeOptions struct {
-	// Partitions lists the partitions to merge, so that several processes can share the work: a key is
-	// in one partition, and the results of all partitions together are the answer. The one group of a
-	// query without keys is in partition 0. The default is all partitions.
+	// Partitions lists the partitions to merge, so that several processes can share the work: a key
+	// is in one partition, and the results of all partitions together are the answer. The one group
+	// of a query without keys is in partition 0. The default is all partitions.
 	Partitions []int
 }
 

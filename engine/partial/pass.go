@@ -32,7 +32,8 @@ type Pass struct {
 	shift  *rowdata.PositionShift // from Bind on
 	memory rowdata.Memory         // of pages; from Bind on
 
-	// Read is called with the numbers of states and of bytes that have been read since the last call.
+	// Read is called with the numbers of states and of bytes that have been read since the last
+	// call.
 	Read func(states, bytes int64)
 }
 

@@ -61,8 +61,8 @@ type Writer struct {
 	blobs     []openBlob // by partition; nil before Begin
 }
 
-// NewWriter returns a writer of the states of a query that is bound canonically. Its blobs take the memory of
-// their pages from memory.
+// NewWriter returns a writer of the states of a query that is bound canonically. Its blobs take the
+// memory of their pages from memory.
 func NewWriter(bound *rowdata.Bound, memory rowdata.Memory, opt Options) (w *Writer, err error) {
 	w = &Writer{opt: opt, memory: memory, radix: partition.Radix(bits.Len(uint(opt.Partitions)) - 1)}
 	if w.canonical, err = bound.Canonical(); err != nil {
@@ -87,8 +87,8 @@ type openBlob struct {
 	writer *store.BlobWriter
 }
 
-// Begin creates the blobs, once it is known how many rows the source has, and how many positions the rows
-// take.
+// Begin creates the blobs, once it is known how many rows the source has, and how many positions
+// the rows take.
 func (w *Writer) Begin(rows int64, positions uint64) error {
 	var run [16]byte
 	rand.Read(run[:]) // never fails
@@ -126,8 +126,8 @@ func (w *Writer) put(partition int, page *rowdata.Page) error {
 	return nil
 }
 
-// blobsClosedAtOnce is how many blobs are closed at the same time: closing a file may wait for the disk,
-// which takes several files in the time of one.
+// blobsClosedAtOnce is how many blobs are closed at the same time: closing a file may wait for the
+// disk, which takes several files in the time of one.
 const blobsClosedAtOnce = 16
 
 // End closes the blobs, which are complete then.
@@ -169,8 +169,8 @@ type WorkerWriter struct {
 	written  func(groups int)
 }
 
-// Worker returns a worker's way to the blobs, for groups of a run. The finalizer reads their keys. written
-// is called with the number of groups that have been written.
+// Worker returns a worker's way to the blobs, for groups of a run. The finalizer reads their keys.
+// written is called with the number of groups that have been written.
 func (w *Writer) Worker(run *cpuagg.Run, keys *finalize.Finalizer, written func(groups int)) *WorkerWriter {
 	return &WorkerWriter{
 		out:      w,

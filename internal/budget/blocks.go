@@ -9,8 +9,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Blocks is the default allocator of decoded columns. It is beside Pool, since the engine gives decoded
-// columns back itself: they can lie outside the Go heap, in blocks that its budget counts.
+// Blocks is the default allocator of decoded columns. It is beside Pool, since the engine gives
+// decoded columns back itself: they can lie outside the Go heap, in blocks that its budget counts.
 type Blocks struct {
 	limited
 	memory *mem.Memory

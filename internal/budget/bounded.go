@@ -7,12 +7,12 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Bounded takes large buffers of another allocator, Pool's or the program's own, only where the budget
-// has room for them: results and batches made of them. Where there is no room it ends the caller's work
-// by spawn.Fail, since an allocator cannot return an error.
+// Bounded takes large buffers of another allocator, Pool's or the program's own, only where the
+// budget has room for them: results and batches made of them. Where there is no room it ends the
+// caller's work by spawn.Fail, since an allocator cannot return an error.
 //
-// A buffer of the Go heap may be held for any time. Bounded therefore reserves its bytes only until its
-// pages have been touched: then it counts in what the process is measured to hold (L1).
+// A buffer of the Go heap may be held for any time. Bounded therefore reserves its bytes only until
+// its pages have been touched: then it counts in what the process is measured to hold (L1).
 type Bounded struct {
 	limited
 	of memory.Allocator
@@ -26,7 +26,8 @@ func NewBounded(of memory.Allocator, m *mem.Memory, share int64) *Bounded {
 	return &Bounded{limited{m, share}, of}
 }
 
-// reservedBytesMin is the least buffer that is reserved: the budget keeps a margin for smaller buffers.
+// reservedBytesMin is the least buffer that is reserved: the budget keeps a margin for smaller
+// buffers.
 const reservedBytesMin = 1 << 20
 
 // Allocate returns size bytes that are not cleared.

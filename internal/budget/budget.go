@@ -2,8 +2,10 @@
 //
 //		limit = margin + what the process holds beside blocks and reservations + what mem.Memory may give out
 //
-//	  - L1 (measured): what the process holds is what the system says, looked at every few milliseconds.
-//	  - L2 (asked): large buffers of the Go heap are reserved before they are allocated; see Bounded.
+//	  - L1 (measured): what the process holds is what the system says, looked at every few
+//	    milliseconds.
+//	  - L2 (asked): large buffers of the Go heap are reserved before they are allocated; see
+//	    Bounded.
 //	  - L3 (restored): the limit of Go's collector is the program's own again when no query runs.
 package budget
 
@@ -25,8 +27,8 @@ import (
 // ErrMemoryLimit marks a query that cannot run within the memory limit.
 var ErrMemoryLimit = errors.New("memory limit")
 
-// Budget keeps the process within its limit while queries run: the memory of pages and tables may hold
-// as much of the limit as the rest of the process, as the system counts it, leaves.
+// Budget keeps the process within its limit while queries run: the memory of pages and tables may
+// hold as much of the limit as the rest of the process, as the system counts it, leaves.
 type Budget struct {
 	memory *mem.Memory
 	limit  int64        // resident bytes of the process
@@ -59,23 +61,23 @@ const (
 	// memoryBytesMin is the least that pages, tables and decoded columns can work with.
 	memoryBytesMin = 16 << 20
 
-	// Where less than this part of the limit is left, the program's code leaves the resident set, at most
-	// this often. Linux 6.18 maps all of the command's 75 MiB, and then 20 to 40 MiB are mapped again;
-	// releasing takes 0.5 ms.
+	// Where less than this part of the limit is left, the program's code leaves the resident set,
+	// at most this often. Linux 6.18 maps all of the command's 75 MiB, and then 20 to 40 MiB are
+	// mapped again; releasing takes 0.5 ms.
 	releaseBelow = 4
 	releaseEvery = 100 * time.Millisecond
 
 	// filledPerSecond is the least rate at which new blocks are written: pages being decompressed.
 	filledPerSecond = 400 << 20
 
-	// Where less than this part of the limit is left, or a reservation does not fit, the collector runs
-	// and gives garbage back, at most this often: it takes some 10 ms.
+	// Where less than this part of the limit is left, or a reservation does not fit, the collector
+	// runs and gives garbage back, at most this often: it takes some 10 ms.
 	relieveBelow = 16
 	relieveEvery = 50 * time.Millisecond
 )
 
-// New returns the budget of a process, which may have limit bytes resident. fixed is for tests: where it
-// is not 0, m has that limit and the process is not measured.
+// New returns the budget of a process, which may have limit bytes resident. fixed is for tests:
+// where it is not 0, m has that limit and the process is not measured.
 func New(m *mem.Memory, limit, fixed int64) *Budget {
 	b := &Budget{memory: m, limit: limit, fixed: fixed > 0, running: make(map[*context.CancelCauseFunc]struct{})}
 	m.SetRefusal(b.refuse)
@@ -106,8 +108,8 @@ func (b *Budget) refuse(asked, left int64) error {
 		ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(asked)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(b.enough(asked-left))))
 }
 
-// enough returns a limit with room for the missing bytes: other owners take a part of a larger limit, and
-// a reservation of some size comes more than once.
+// enough returns a limit with room for the missing bytes: other owners take a part of a larger
+// limit, and a reservation of some size comes more than once.
 func (b *Budget) enough(missing int64) int64 {
 	const slack, step = 2, 4
 	return b.limit + max(slack*missing, b.limit/step)
@@ -136,8 +138,8 @@ func (b *Budget) look() error {
 	return nil
 }
 
-// measure returns how many bytes of the limit are left for pages, tables and reservations, and how many the
-// process holds beside these.
+// measure returns how many bytes of the limit are left for pages, tables and reservations, and how
+// many the process holds beside these.
 func (b *Budget) measure() (left, others int64) {
 	resident := mem.ResidentBytes()
 	if peak := b.peak.Load(); resident > peak {
@@ -149,16 +151,17 @@ func (b *Budget) measure() (left, others int64) {
 	if reserved == 0 {
 		b.base.Store(others)
 	} else {
-		// The owners of reservations may not have taken their memory yet: the rest of the process holds no less
-		// than it did before they reserved it, unless all of them together hold less.
+		// The owners of reservations may not have taken their memory yet: the rest of the process
+		// holds no less than it did before they reserved it, unless all of them together hold less.
 		b.base.Store(min(b.base.Load(), outside))
 		others = max(others, b.base.Load())
 	}
 	return b.limit - b.limit/budgetMargin - others, others
 }
 
-// outside returns how many bytes the process holds beside the blocks of Memory. Blocks that were allocated
-// lately may not be resident yet, so the figure falls no faster than owners are taken to fill blocks.
+// outside returns how many bytes the process holds beside the blocks of Memory. Blocks that were
+// allocated lately may not be resident yet, so the figure falls no faster than owners are taken to
+// fill blocks.
 func (b *Budget) outside(resident int64) int64 {
 	b.fresh.mu.Lock()
 	defer b.fresh.mu.Unlock()
@@ -179,7 +182,8 @@ type freshBlocks struct {
 	outside int64 // bytes of the process beside them
 }
 
-// Start looks after the budget until the returned function is called. It calls fail if it cannot go on.
+// Start looks after the budget until the returned function is called. It calls fail if it cannot go
+// on.
 func (b *Budget) Start(fail context.CancelCauseFunc) (stop func(), err error) {
 	if b.fixed {
 		return func() {}, nil
@@ -208,7 +212,8 @@ func (b *Budget) Start(fail context.CancelCauseFunc) (stop func(), err error) {
 	}, nil
 }
 
-// watched takes the end of watch: after an error it fails all queries, which nobody watches any more.
+// watched takes the end of watch: after an error it fails all queries, which nobody watches any
+// more.
 func (b *Budget) watched(err error) {
 	defer b.watching.Done()
 	if err == nil {

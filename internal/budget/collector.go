@@ -8,12 +8,13 @@ import (
 	"github.com/mpga/mpga/internal/mem"
 )
 
-// collector keeps the Go heap, garbage included, within its part of the memory limit while queries run:
+// collector keeps the Go heap, garbage included, within its part of the memory limit while queries
+// run:
 //
 //	a third, and what is reserved of the budget    but no more than the rest of the process leaves of the limit
 //
-// The Go runtime has one limit for the process: the engine that came first sets it, and sets it back when
-// its last query has ended.
+// The Go runtime has one limit for the process: the engine that came first sets it, and sets it
+// back when its last query has ended.
 type collector struct {
 	mu     sync.Mutex
 	active bool  // this collector sets the runtime's limit
@@ -23,16 +24,16 @@ type collector struct {
 }
 
 const (
-	// collectorShare is the part of the memory limit that the Go heap may take unasked: decoders and the writer of
-	// the result are there.
+	// collectorShare is the part of the memory limit that the Go heap may take unasked: decoders
+	// and the writer of the result are there.
 	collectorShare = 3
 
-	// collectorShareMin is the part that it may take however full the process is: with less, the collector
-	// would run all the time for memory that decoders need in any case.
+	// collectorShareMin is the part that it may take however full the process is: with less, the
+	// collector would run all the time for memory that decoders need in any case.
 	collectorShareMin = 6
 
-	// collectorStep is the part of the limit that a new limit must differ by: a change stops the program
-	// for a moment.
+	// collectorStep is the part of the limit that a new limit must differ by: a change stops the
+	// program for a moment.
 	collectorStep = 16
 )
 
@@ -78,7 +79,8 @@ func (c *collector) adjust(m *mem.Memory) {
 	c.set(max(want, c.limit/collectorShareMin))
 }
 
-// set changes the runtime's limit to about so many bytes, unless the program has set a stricter one.
+// set changes the runtime's limit to about so many bytes, unless the program has set a stricter
+// one.
 func (c *collector) set(want int64) {
 	if c.before < c.limit/collectorShare {
 		return

@@ -10,10 +10,10 @@ import (
 	"github.com/mpga/mpga/internal/invariants"
 )
 
-// Pool is the default allocator of results. It is beside Blocks, since a program may keep results for
-// ever without a release: they lie on the Go heap. A query frees and takes buffers of few sizes over and
-// over: the pool spares it most garbage collections, and the clearing of memory that is written at once.
-// The collector takes back buffers that nobody uses.
+// Pool is the default allocator of results. It is beside Blocks, since a program may keep results
+// for ever without a release: they lie on the Go heap. A query frees and takes buffers of few sizes
+// over and over: the pool spares it most garbage collections, and the clearing of memory that is
+// written at once. The collector takes back buffers that nobody uses.
 type Pool struct {
 	classes [poolClasses]sync.Pool // of *byte, by log2 of the size
 }

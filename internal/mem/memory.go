@@ -105,8 +105,8 @@ func BlockBytes(size int) int64 {
 // ErrNoMemory marks memory that the system does not give.
 var ErrNoMemory = errors.New("the system has no memory")
 
-// Alloc implements rowdata.Memory. Where the system has no memory it ends the work of the goroutine by
-// spawn.Fail, with ErrNoMemory.
+// Alloc implements rowdata.Memory. Where the system has no memory it ends the work of the goroutine
+// by spawn.Fail, with ErrNoMemory.
 func (m *Memory) Alloc(n int) []uint64 {
 	if n == 0 {
 		return nil
@@ -172,8 +172,8 @@ func pop(list *[]unsafe.Pointer) (p unsafe.Pointer, ok bool) {
 	return p, true
 }
 
-// mapAligned returns address space of n bytes that begins at a multiple of slabBytes, and the mapping
-// that has it.
+// mapAligned returns address space of n bytes that begins at a multiple of slabBytes, and the
+// mapping that has it.
 func (m *Memory) mapAligned(n int) (base unsafe.Pointer, region []byte) {
 	region = mapMemory(n + slabBytes)
 	base = unsafe.Pointer(unsafe.SliceData(region))

@@ -15,8 +15,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// mapMemory returns address space of n bytes, which take memory as they are touched. It fails by spawn.Fail
-// with ErrNoMemory.
+// mapMemory returns address space of n bytes, which take memory as they are touched. It fails by
+// spawn.Fail with ErrNoMemory.
 func mapMemory(n int) []byte {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err == nil && AddressSpaceLeft() < addressSpaceKept {
@@ -30,11 +30,13 @@ func mapMemory(n int) []byte {
 	return b
 }
 
-// addressSpaceKept is how much of a limit of address space Memory leaves to the Go runtime, which ends the
-// process when it gets none: its heap grows by 64 MiB at a time, and a thread's stack takes 8 MiB.
+// addressSpaceKept is how much of a limit of address space Memory leaves to the Go runtime, which
+// ends the process when it gets none: its heap grows by 64 MiB at a time, and a thread's stack
+// takes 8 MiB.
 const addressSpaceKept = 256 << 20
 
-// AddressSpaceLeft returns how many bytes the process may still map; math.MaxInt64 without a limit (ulimit -v).
+// AddressSpaceLeft returns how many bytes the process may still map; math.MaxInt64 without a limit
+// (ulimit -v).
 func AddressSpaceLeft() int64 {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur > math.MaxInt64 {
@@ -49,7 +51,8 @@ func unmapMemory(b []byte) {
 	}
 }
 
-// adviseHuge asks the system for huge pages, or for small pages. The system need not follow the advice.
+// adviseHuge asks the system for huge pages, or for small pages. The system need not follow the
+// advice.
 func adviseHuge(b []byte, huge bool) {
 	advice := unix.MADV_NOHUGEPAGE
 	if huge {
@@ -64,8 +67,8 @@ func discard(b []byte) { _ = unix.Madvise(b, unix.MADV_DONTNEED) }
 // ResidentBytes returns the resident set of the process; 0 when it cannot be read.
 func ResidentBytes() int64 { return statmBytes(1) }
 
-// statmBytes returns a field of /proc/self/statm in bytes: 0 is the address space, 1 the resident set. The
-// result is 0 when the file cannot be read.
+// statmBytes returns a field of /proc/self/statm in bytes: 0 is the address space, 1 the resident
+// set. The result is 0 when the file cannot be read.
 func statmBytes(field int) int64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -79,8 +82,8 @@ func statmBytes(field int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// ReleaseProgram takes the code and the constants of the program out of the resident set. They stay in the
-// page cache, from which the system maps pages again as they are used.
+// ReleaseProgram takes the code and the constants of the program out of the resident set. They stay
+// in the page cache, from which the system maps pages again as they are used.
 func ReleaseProgram() {
 	name, err := os.Readlink("/proc/self/exe")
 	if err != nil {

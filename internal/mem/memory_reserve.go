@@ -12,8 +12,8 @@ import (
 
 var _ rowdata.Budget = (*Memory)(nil)
 
-// A reservation that does not fit waits for other owners to give reservations back, which they hold while
-// they work on a batch. Then it is refused.
+// A reservation that does not fit waits for other owners to give reservations back, which they hold
+// while they work on a batch. Then it is refused.
 const (
 	reserveWaitMin = time.Millisecond
 	reserveWaitMax = 256 * time.Millisecond // all waits together take twice as long
@@ -22,13 +22,13 @@ const (
 // SetRefusal sets the error of reservations that do not fit. It is called before Memory is shared.
 func (m *Memory) SetRefusal(refuse func(asked, left int64) error) { m.refuse = refuse }
 
-// SetRelief sets a function that gives memory which the process does not need, such as garbage, back to the
-// system, and then calls SetLimit with what is left. The owner that calls SetLimit over and over calls it
-// before Memory is shared.
+// SetRelief sets a function that gives memory which the process does not need, such as garbage,
+// back to the system, and then calls SetLimit with what is left. The owner that calls SetLimit over
+// and over calls it before Memory is shared.
 func (m *Memory) SetRelief(relieve func()) { m.relieve = relieve }
 
-// AddReclaimer adds a function that makes room for bytes by writing pages to disk; the returned function
-// removes it. Reserve calls reclaim, from any goroutine and without a lock of Memory.
+// AddReclaimer adds a function that makes room for bytes by writing pages to disk; the returned
+// function removes it. Reserve calls reclaim, from any goroutine and without a lock of Memory.
 func (m *Memory) AddReclaimer(reclaim func(bytes int64) error) (remove func()) {
 	m.reclaimMu.Lock()
 	defer m.reclaimMu.Unlock()
@@ -40,8 +40,8 @@ func (m *Memory) AddReclaimer(reclaim func(bytes int64) error) (remove func()) {
 	}
 }
 
-// Reserve implements rowdata.Budget. Where bytes do not fit it tries again once pages are on disk, garbage
-// is given back to the system, and other owners had some time.
+// Reserve implements rowdata.Budget. Where bytes do not fit it tries again once pages are on disk,
+// garbage is given back to the system, and other owners had some time.
 func (m *Memory) Reserve(bytes int64) error {
 	left, err := m.tryReserve(bytes)
 	if err != nil || left >= 0 {
@@ -58,8 +58,8 @@ func (m *Memory) Reserve(bytes int64) error {
 	return m.refusal(bytes, max(left+bytes, 0))
 }
 
-// tryReserve reserves bytes, and returns how many bytes of the budget are left. Where left is negative it
-// has reserved nothing.
+// tryReserve reserves bytes, and returns how many bytes of the budget are left. Where left is
+// negative it has reserved nothing.
 func (m *Memory) tryReserve(bytes int64) (left int64, err error) {
 	m.reserved.Add(bytes)
 	if left = m.Left(); left < 0 {
@@ -75,8 +75,9 @@ func (m *Memory) tryReserve(bytes int64) (left int64, err error) {
 	return left, nil
 }
 
-// Unreserve implements rowdata.Budget. The memory that was reserved may still be resident, as another
-// owner's or as garbage: where the process is measured, the bytes count until the next Measure.
+// Unreserve implements rowdata.Budget. The memory that was reserved may still be resident, as
+// another owner's or as garbage: where the process is measured, the bytes count until the next
+// Measure.
 func (m *Memory) Unreserve(bytes int64) {
 	if m.relieve != nil {
 		m.settling.Add(bytes)
@@ -96,8 +97,8 @@ func (m *Memory) Room(bytes int64) error {
 	return err
 }
 
-// Measure calls a function that measures the process and returns how many bytes are left for blocks and
-// reservations, which becomes the limit.
+// Measure calls a function that measures the process and returns how many bytes are left for blocks
+// and reservations, which becomes the limit.
 func (m *Memory) Measure(measure func() int64) {
 	settled := m.settling.Load()
 	m.SetLimit(measure())

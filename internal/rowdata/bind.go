@@ -20,7 +20,8 @@ type ColumnStats struct {
 	HasRange bool
 	Min, Max int64
 
-	// Tight promises that Min and Max of a range are values that the column has: the least and the greatest.
+	// Tight promises that Min and Max of a range are values that the column has: the least and the
+	// greatest.
 	Tight bool
 
 	// Repeats says that the batches hold a string column dictionary-encoded, with dictionaries

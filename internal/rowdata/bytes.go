@@ -127,8 +127,8 @@ func (v *Bytes2) Equal(u *Bytes2) bool {
 // Compare orders values by their bytes, as unsigned numbers; a prefix comes first.
 func (v *Bytes2) Compare(u *Bytes2) int { return bytes.Compare(v.Bytes(), u.Bytes()) }
 
-// Less reports whether v comes before u, as Compare does. Mostly the first four bytes decide, and the
-// other bytes are not loaded.
+// Less reports whether v comes before u, as Compare does. Mostly the first four bytes decide, and
+// the other bytes are not loaded.
 func (v *Bytes2) Less(u *Bytes2) bool {
 	a, b := bits.ReverseBytes32(uint32(v[0]>>32)), bits.ReverseBytes32(uint32(u[0]>>32)) // zeros behind the end
 	if a != b {

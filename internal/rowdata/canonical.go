@@ -6,8 +6,8 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// States that leave the process have a canonical form (W2): their folds and the layout of their keys
-// follow from the query and the types of its columns, and not from statistics of a source.
+// States that leave the process have a canonical form (W2): their folds and the layout of their
+// keys follow from the query and the types of its columns, and not from statistics of a source.
 
 // BindCanonical is Bind with canonical folds: every column is taken to have NULLs. Keys are packed
 // as the statistics allow.
@@ -15,8 +15,8 @@ func BindCanonical(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*B
 	return (&binder{schema: schema, stats: stats, canonical: true}).bind(q)
 }
 
-// Canonical returns the bound of the same query with canonical keys too. It has the columns of b, in
-// the same order, as if they were all the columns of its source.
+// Canonical returns the bound of the same query with canonical keys too. It has the columns of b,
+// in the same order, as if they were all the columns of its source.
 //
 // Requires: b is of BindCanonical.
 func (b *Bound) Canonical() (*Bound, error) {

@@ -17,8 +17,8 @@ func (p *Page) CheckReferences(layout *RowLayout) error {
 	return nil
 }
 
-// CheckKey returns an error unless the values of a packed key are in the ranges that the statistics of
-// their columns promise (W2).
+// CheckKey returns an error unless the values of a packed key are in the ranges that the statistics
+// of their columns promise (W2).
 func (l *KeyLayout) CheckKey(key []uint64) error {
 	for i := range l.Fields {
 		f := &l.Fields[i]

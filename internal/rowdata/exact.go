@@ -47,8 +47,8 @@ func (t ExactTerm) Degree() int { return t[0] + t[1] }
 // Words returns how many words the term's sum takes in a state.
 func (t ExactTerm) Words() int { return 2 * t.Degree() }
 
-// BlockWords returns how many words the term's sum takes in a block: room for 2^63 times the largest
-// product of doubles, and for a sign.
+// BlockWords returns how many words the term's sum takes in a block: room for 2^63 times the
+// largest product of doubles, and for a sign.
 func (t ExactTerm) BlockWords() int { return (t.Degree()*(doublePlaces+52) + 63 + 1 + 63) / 64 }
 
 // exactTerms lists the terms of exact folds.

@@ -6,9 +6,9 @@ import (
 )
 
 // FoldKind is a primitive accumulation: a state of a fixed number of words, a way to accumulate a
-// row into a state, and an associative way to merge two states (W3). Aggregate functions are made of
-// folds; functions of one query share folds. CPU and GPU hold the same states, so that each merges
-// states of the other.
+// row into a state, and an associative way to merge two states (W3). Aggregate functions are made
+// of folds; functions of one query share folds. CPU and GPU hold the same states, so that each
+// merges states of the other.
 type FoldKind uint8
 
 // The folds, with the words of their states. Inputs name their encoding.
@@ -48,9 +48,9 @@ const (
 	// dy = y-Ky. Inputs: Double x, Double y.
 	FoldComoments
 
-	// FoldExactSum, FoldExactMoments2, FoldExactMoments4, FoldExactComoments: the sums of x; of x and
-	// x^2; of x to x^4; of x, y, x^2, y^2 and xy; all exact, see ExactTerm.
-	// Inputs: Double x, for co-moments also Double y.
+	// FoldExactSum, FoldExactMoments2, FoldExactMoments4, FoldExactComoments: the sums of x; of x
+	// and x^2; of x to x^4; of x, y, x^2, y^2 and xy; all exact, see ExactTerm. Inputs: Double x,
+	// for co-moments also Double y.
 	FoldExactSum
 	FoldExactMoments2
 	FoldExactMoments4
@@ -107,7 +107,8 @@ func (k FoldKind) String() string { return foldNames[k] }
 // Encoding is how a column's values are presented to a fold.
 type Encoding uint8
 
-// The encodings. Each takes one word, but for Pair, and for Natural and Ordered of kinds of two words.
+// The encodings. Each takes one word, but for Pair, and for Natural and Ordered of kinds of two
+// words.
 const (
 	Natural  Encoding = iota // the words of the kind
 	Ordered                  // of Int64, Uint64, Float64: a word in unsigned order, -0 as 0, all NaNs the same and last; of Int128: two such words
@@ -131,8 +132,8 @@ type Input struct {
 	Selection int // index into Bound.Selections
 }
 
-// Selection is a set of columns; a row is selected when no column of the set is NULL in the row. Only
-// nullable columns are listed: an empty set selects every row.
+// Selection is a set of columns; a row is selected when no column of the set is NULL in the row.
+// Only nullable columns are listed: an empty set selects every row.
 type Selection []int
 
 // Fold is one accumulation of a query.

@@ -2,8 +2,8 @@ package rowdata
 
 import "math"
 
-// A float16 has 1 bit of sign, 5 of exponent and 10 of fraction; a float32 has 8 of exponent and 23 of
-// fraction. The conversions of arrow-go return wrong numbers below 2^-14, whose exponent is 0.
+// A float16 has 1 bit of sign, 5 of exponent and 10 of fraction; a float32 has 8 of exponent and 23
+// of fraction. The conversions of arrow-go return wrong numbers below 2^-14, whose exponent is 0.
 const (
 	halfFraction = 10
 	halfBias     = 15
@@ -24,8 +24,8 @@ func FromHalf(bits uint16) float32 {
 	return math.Float32frombits(sign | (exponent+127-halfBias)<<23 | fraction<<fractionCut)
 }
 
-// ToHalf returns the bits of the float16 that is nearest to a number: of two that are as near the even
-// one, and an infinity for numbers that are too large.
+// ToHalf returns the bits of the float16 that is nearest to a number: of two that are as near the
+// even one, and an infinity for numbers that are too large.
 func ToHalf(f float32) uint16 {
 	const (
 		least = 1.0 / (1 << (halfBias - 1)) // float16 whose exponent is not 0

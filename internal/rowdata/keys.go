@@ -26,8 +26,8 @@ type KeyLayout struct {
 // An integer field holds value - Base. A NULL is, in this order of choice: code Span+1 of a field
 // with a code to spare, length 2^32-1 of a Bytes2, or a bit of its own.
 //
-// An interned field holds a string's number in a list, from 1, and 0 for a NULL: 4 bytes in place of
-// the 16 of a Bytes2, which are compared and hashed as a number and suit a device.
+// An interned field holds a string's number in a list, from 1, and 0 for a NULL: 4 bytes in place
+// of the 16 of a Bytes2, which are compared and hashed as a number and suit a device.
 type KeyField struct {
 	Kind     Kind // Uint64 when Interned
 	Interned bool

@@ -154,9 +154,9 @@ func (b *binder) moments(kind FoldKind, sel int, inputs ...int) int {
 	return b.fold(f, sel, inputs...)
 }
 
-// best adds a FoldBest: the value of column payload (of column order, when payload is -1) in the row
-// that is first by column order (by position, when order is -1); of rows that are equal by order,
-// with tie, the first by position.
+// best adds a FoldBest: the value of column payload (of column order, when payload is -1) in the
+// row that is first by column order (by position, when order is -1); of rows that are equal by
+// order, with tie, the first by position.
 func (b *binder) best(descending bool, order int, tie bool, payload, sel int) int {
 	f := Fold{Kind: FoldBest, Descending: descending, Tie: tie}
 	var inputs []int

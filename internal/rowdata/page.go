@@ -38,8 +38,9 @@ type RowLayout struct {
 	Valid     int   // offset of the validity bits: of ValidCols[i], bit i%64 of word i/64
 	ValidCols []int // columns that have a validity bit
 
-	// Natural has, for each argument of rows, the index of the argument that it follows from, or -1:
-	// an Ordered integer is the Natural integer with its sign flipped, and is not stored beside it.
+	// Natural has, for each argument of rows, the index of the argument that it follows from, or
+	// -1: an Ordered integer is the Natural integer with its sign flipped, and is not stored beside
+	// it.
 	Natural []int
 
 	longs  []int      // offsets of the Bytes2

@@ -14,8 +14,8 @@ type Budget interface {
 	Room(bytes int64) error
 }
 
-// Reservation is the part of a budget that one owner holds. It is not safe for concurrent use. Without a budget
-// every size is granted.
+// Reservation is the part of a budget that one owner holds. It is not safe for concurrent use.
+// Without a budget every size is granted.
 type Reservation struct {
 	budget Budget
 	bytes  int64

@@ -13,8 +13,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// A blob is pages of states that leave the process: a header that describes the states, frames, and a
-// trailer with their number. FORMAT.md describes blobs byte by byte.
+// A blob is pages of states that leave the process: a header that describes the states, frames, and
+// a trailer with their number. FORMAT.md describes blobs byte by byte.
 
 // ErrVersion marks a blob of a version that this program does not read.
 var ErrVersion = errors.New("unknown version")
@@ -207,8 +207,8 @@ type BlobPages struct {
 	rows   uint64 // in these frames
 }
 
-// Next hands over the next page. At the end it returns io.EOF; its other errors say at which byte of
-// the blob.
+// Next hands over the next page. At the end it returns io.EOF; its other errors say at which byte
+// of the blob.
 func (p *BlobPages) Next() (*rowdata.Page, error) {
 	p.reader.most = uint64(max(p.blob.end-p.at-frameHeader, 1))
 	page, err := p.reader.next()

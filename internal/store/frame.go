@@ -13,10 +13,11 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// A frame is a page as it lies in a file: a header, the words of the page's rows, and behind them the
-// words that the rows refer to. FORMAT.md describes frames byte by byte.
+// A frame is a page as it lies in a file: a header, the words of the page's rows, and behind them
+// the words that the rows refer to. FORMAT.md describes frames byte by byte.
 
-// ErrCorrupt marks bytes that are not what was written: a failing disk, or a file of another origin.
+// ErrCorrupt marks bytes that are not what was written: a failing disk, or a file of another
+// origin.
 var ErrCorrupt = errors.New("corrupt frame")
 
 const (
@@ -32,7 +33,8 @@ const (
 	// frameWordsMax bounds the words that a header may ask for: 32 GiB.
 	frameWordsMax = 1 << 32
 
-	// frameGrowthMax bounds them by the stored bytes: a frame of more than 1 MiB is not compressed further.
+	// frameGrowthMax bounds them by the stored bytes: a frame of more than 1 MiB is not compressed
+	// further.
 	frameGrowthMax = 1 << 10
 )
 
@@ -173,7 +175,8 @@ func (r *frameReader) next() (*rowdata.Page, error) {
 	return r.decode(h[5], int(rows), int(words))
 }
 
-// decode makes a page of a stored frame. The page has one block for its rows and what they refer to.
+// decode makes a page of a stored frame. The page has one block for its rows and what they refer
+// to.
 func (r *frameReader) decode(codec byte, rows, words int) (*rowdata.Page, error) {
 	page := rowdata.NewPage(r.memory, words)
 	raw := rowdata.View[byte](page.Words)

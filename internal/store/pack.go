@@ -7,10 +7,10 @@ import (
 	"math/bits"
 )
 
-// Rows of words are packed by column: the difference of a word to the column's least word takes as many
-// bits as the largest difference needs. Keys of a partition, small values and their sums lose most of
-// their bytes this way, in a fraction of the time of a general compressor, which sees rows whose bytes do
-// not repeat.
+// Rows of words are packed by column: the difference of a word to the column's least word takes as
+// many bits as the largest difference needs. Keys of a partition, small values and their sums lose
+// most of their bytes this way, in a fraction of the time of a general compressor, which sees rows
+// whose bytes do not repeat.
 
 // packedColumn says how the words of a column are packed.
 type packedColumn struct {
@@ -28,7 +28,8 @@ func packedColumns(words []uint64, stride int) []packedColumn {
 		if len(words) == 0 {
 			break
 		}
-		// Words are near each other on a circle: signed numbers around 0, and ordered ones, which are unsigned.
+		// Words are near each other on a circle: signed numbers around 0, and ordered ones, which
+		// are unsigned.
 		first := words[c]
 		var low, high int64
 		for at := c; at < len(words); at += stride {

@@ -133,8 +133,8 @@ func (p *pass) Put(partition int, content cpuagg.Content, page *rowdata.Page) er
 	return nil
 }
 
-// lowShare is the part of the budget that must be left when pages come, for owners that do not ask before
-// they allocate: open pages, decoded columns.
+// lowShare is the part of the budget that must be left when pages come, for owners that do not ask
+// before they allocate: open pages, decoded columns.
 const lowShare = 8
 
 // Reclaim implements cpuagg.Store: it writes the largest partitions to disk.

@@ -12,7 +12,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// ErrTempLimit marks a query that needs more of the temp directory than it may take, or than is free.
+// ErrTempLimit marks a query that needs more of the temp directory than it may take, or than is
+// free.
 var ErrTempLimit = errors.New("the temp directory is full")
 
 // TempLimitKnobs tells people what to do about ErrTempLimit.

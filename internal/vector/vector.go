@@ -191,7 +191,8 @@ func Lists(mem memory.Allocator, dt *arrow.ListType, elements *Vector, ends []in
 	return NewArray(dt, len(ends), []arrow.ArrayData{child.Data()}, lists.Nulls(mem), offsets), nil
 }
 
-// NewArray makes an array of buffers, which it takes over; the first buffer is the validity bitmap or nil.
+// NewArray makes an array of buffers, which it takes over; the first buffer is the validity bitmap
+// or nil.
 func NewArray(dt arrow.DataType, n int, children []arrow.ArrayData, buffers ...*memory.Buffer) arrow.Array {
 	nulls := array.UnknownNullCount
 	if buffers[0] == nil {
