@@ -184,7 +184,7 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 			return err
 		}
 		if split != nil {
-			return split.add(content, page)
+			return split.add(content, page, 0)
 		}
 		for from := 0; from < page.Rows; from += rowdata.TileRows {
 			if err := w.makeRoom(g); err != nil {
@@ -198,7 +198,7 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 				if split, err = w.newSplitter(task, g); err != nil {
 					return err
 				}
-				return split.addFrom(content, page, from)
+				return split.add(content, page, from)
 			}
 			w.merge(g, content, page, from)
 		}

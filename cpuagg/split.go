@@ -52,11 +52,8 @@ const (
 	splitBitsMax partition.Radix = 8
 )
 
-// add scatters a page.
-func (s *splitter) add(content Content, page *rowdata.Page) error { return s.addFrom(content, page, 0) }
-
-// addFrom scatters the rows of a page from a row on.
-func (s *splitter) addFrom(content Content, page *rowdata.Page, from int) error {
+// add scatters the rows of a page from a row on.
+func (s *splitter) add(content Content, page *rowdata.Page, from int) error {
 	w := s.worker
 	b := w.run.bound
 	for ; from < page.Rows; from += rowdata.TileRows {

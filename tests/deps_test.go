@@ -45,7 +45,7 @@ var imports = map[string][]string{
 	"engine/sink/sinktest":           {},
 	"engine/sink/text":               {"internal/digits", "internal/rowdata"},
 	"engine/sql":                     {"engine/query", "internal/expr", "internal/nearest"},
-	"internal/budget":                {"internal/mem"},
+	"internal/budget":                {"internal/mem", "internal/rowdata"},
 	"internal/cubin":                 {},
 	"internal/digits":                {},
 	"internal/expr":                  {"engine/query", "internal/digits", "internal/nearest", "internal/rowdata"},

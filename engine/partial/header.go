@@ -27,10 +27,15 @@ type header struct {
 	Rows       int64          `json:"rows"`      // of the source
 	Positions  uint64         `json:"positions"` // that the source takes in the input
 	Query      query.Query    `json:"query"`
-	Columns    []headerColumn `json:"columns"`   // that the query reads, keys first
-	KeyWords   int            `json:"key_words"` // of a canonical key
-	Keys       []headerKey    `json:"keys"`
-	Folds      []headerFold   `json:"folds"`
+	Columns    []headerColumn `json:"columns"` // that the query reads, keys first
+	headerLayout
+}
+
+// headerLayout says how states lie in words.
+type headerLayout struct {
+	KeyWords int          `json:"key_words"` // of a canonical key
+	Keys     []headerKey  `json:"keys"`
+	Folds    []headerFold `json:"folds"`
 }
 
 type headerColumn struct {
@@ -63,7 +68,7 @@ const hashVersion = 1
 // newHeader describes the states of a query, which is bound canonically. Nullable follows from what
 // the source knows of its columns.
 func newHeader(b, canonical *rowdata.Bound, partitions int) (*header, error) {
-	h := &header{Partitions: partitions, Hash: hashVersion, Query: b.Query, KeyWords: canonical.Keys.Words, Keys: headerKeys(canonical), Folds: headerFolds(canonical)}
+	h := &header{Partitions: partitions, Hash: hashVersion, Query: b.Query, headerLayout: layoutOf(canonical)}
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		dt, err := newColumnType(c.Type)
@@ -94,21 +99,20 @@ func queryTexts(b *rowdata.Bound) (texts []string) {
 	return texts
 }
 
-func headerKeys(b *rowdata.Bound) []headerKey {
-	keys := make([]headerKey, len(b.Keys.Fields))
-	for i := range keys {
-		f := &b.Keys.Fields[i]
-		keys[i] = headerKey{f.Word, f.Shift, f.Bits, f.Base, f.Span, f.NullWord, f.NullBit}
+// layoutOf describes the layout of a bound's states.
+func layoutOf(b *rowdata.Bound) headerLayout {
+	l := headerLayout{KeyWords: b.Keys.Words, Keys: []headerKey{}, Folds: []headerFold{}}
+	for _, f := range b.Keys.Fields {
+		l.Keys = append(l.Keys, headerKey{f.Word, f.Shift, f.Bits, f.Base, f.Span, f.NullWord, f.NullBit})
 	}
-	return keys
+	for _, f := range b.Folds {
+		l.Folds = append(l.Folds, headerFold{Kind: f.Kind.String(), Words: f.Words})
+	}
+	return l
 }
 
-func headerFolds(b *rowdata.Bound) []headerFold {
-	folds := make([]headerFold, len(b.Folds))
-	for i := range folds {
-		folds[i] = headerFold{Kind: b.Folds[i].Kind.String(), Words: b.Folds[i].Words}
-	}
-	return folds
+func (l headerLayout) equal(other headerLayout) bool {
+	return l.KeyWords == other.KeyWords && slices.Equal(l.Keys, other.Keys) && slices.Equal(l.Folds, other.Folds)
 }
 
 func (h *header) encode() ([]byte, error) { return json.Marshal(h) }
@@ -150,7 +154,7 @@ func bindHeaders(headers []*header) (*rowdata.Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(bound.Columns) != len(fields) || bound.Keys.Words != h.KeyWords || !slices.Equal(headerKeys(bound), h.Keys) || !slices.Equal(headerFolds(bound), h.Folds) {
+	if len(bound.Columns) != len(fields) || !layoutOf(bound).equal(h.headerLayout) {
 		return nil, fmt.Errorf("%w: the states have other keys or folds than this program's", store.ErrVersion)
 	}
 	for i := range bound.Columns {
@@ -178,7 +182,7 @@ func (h *header) differs(other *header) string {
 		return fmt.Sprintf("they are of another query: %s and %s", queryText(h.Query), queryText(other.Query))
 	case h.Partitions != other.Partitions:
 		return fmt.Sprintf("they are in %d and %d partitions", h.Partitions, other.Partitions)
-	case h.KeyWords != other.KeyWords || !slices.Equal(h.Keys, other.Keys) || !slices.Equal(h.Folds, other.Folds) || len(h.Columns) != len(other.Columns):
+	case !h.headerLayout.equal(other.headerLayout) || len(h.Columns) != len(other.Columns):
 		return "they are of different versions"
 	}
 	for i, c := range h.Columns {
@@ -189,7 +193,7 @@ func (h *header) differs(other *header) string {
 	return ""
 }
 
-// queryText is the query as JSON.
+// queryText returns the query as JSON.
 func queryText(q query.Query) string {
 	text, err := json.Marshal(q)
 	if err != nil {
