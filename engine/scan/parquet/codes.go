@@ -13,9 +13,9 @@ import (
 
 // codesValues takes dictionary codes as its pages have them.
 type codesValues struct {
-	typ   arrow.DataType // of the dictionary's entries
-	mem   memory.Allocator
-	plain columnValues // decodes the entries
+	typ    arrow.DataType // of the dictionary's entries
+	mem    memory.Allocator
+	decode func(entries int, data []byte) (arrow.Array, error) // makes the array of a dictionary page
 
 	entries arrow.Array // the chunk's dictionary; nil before the first page. S5
 	codes   runs        // of the current page
@@ -27,6 +27,17 @@ type codesValues struct {
 func (p *File) holdsCodes(c int, chunk *columnChunk) bool {
 	leaf := p.meta.Schema.Column(p.leaves[c])
 	return isFlat(leaf) && arrow.IsBaseBinary(p.fields.Field(c).Type.ID()) && leaf.PhysicalType() == parquet.Types.ByteArray && chunk.allDictionary()
+}
+
+// newStringCodes returns what reads the codes of strings or binaries.
+func newStringCodes(typ arrow.DataType, mem memory.Allocator) *codesValues {
+	entriesOf := stringEntries[int32]
+	if typ.ID() == arrow.LARGE_STRING || typ.ID() == arrow.LARGE_BINARY {
+		entriesOf = stringEntries[int64]
+	}
+	return &codesValues{typ: typ, mem: mem, decode: func(entries int, data []byte) (arrow.Array, error) {
+		return entriesOf(typ, mem, entries, data)
+	}}
 }
 
 func dictionaryEncoding(e parquet.Encoding) bool {
@@ -50,19 +61,12 @@ func codesOf(data []byte) (codes runs, err error) {
 }
 
 // dictionary keeps the entries in their order, also those that repeat.
-func (v *codesValues) dictionary(entries int, data []byte) error {
+func (v *codesValues) dictionary(entries int, data []byte) (err error) {
 	if entries > len(data) {
 		return fmt.Errorf("a dictionary page of %d B with %d entries", len(data), entries)
 	}
-	v.plain.begin(entries)
-	if err := v.plain.page(parquet.Encodings.Plain, data); err != nil {
-		return err
-	}
-	if err := v.plain.read(0, entries, entries, nil); err != nil {
-		return err
-	}
-	v.entries = v.plain.finish(nil, 0)
-	return nil
+	v.entries, err = v.decode(entries, data)
+	return err
 }
 
 func (v *codesValues) page(encoding parquet.Encoding, data []byte) (err error) {
@@ -101,7 +105,6 @@ func (v *codesValues) finish(validity *memory.Buffer, nulls int) arrow.Array {
 }
 
 func (v *codesValues) close() {
-	v.plain.close()
 	releaseBuffers(&v.out)
 	if v.entries != nil {
 		v.entries.Release()
@@ -122,7 +125,24 @@ const numbersPerEntry = 4
 
 // newNumbers returns what reads a chunk that holds nothing but codes; plain decodes its values.
 func newNumbers(typ arrow.DataType, rows int64, plain columnValues, mem memory.Allocator) columnValues {
-	return &numbersValues{columnValues: plain, codes: &codesValues{typ: typ, mem: mem, plain: plain}, rows: rows}
+	codes := &codesValues{typ: typ, mem: mem, decode: func(entries int, data []byte) (arrow.Array, error) {
+		return decodePlain(plain, entries, data, nil, 0)
+	}}
+	return &numbersValues{columnValues: plain, codes: codes, rows: rows}
+}
+
+// decodePlain decodes a plain page to one array, and closes what decodes it. Rows that are NULL have a
+// value, too.
+func decodePlain(values columnValues, rows int, data []byte, validity *memory.Buffer, nulls int) (arrow.Array, error) {
+	defer values.close()
+	values.begin(rows)
+	if err := values.page(parquet.Encodings.Plain, data); err != nil {
+		return nil, err
+	}
+	if err := values.read(0, rows, rows, nil); err != nil {
+		return nil, err
+	}
+	return values.finish(validity, nulls), nil
 }
 
 func (v *numbersValues) dictionary(entries int, data []byte) error {

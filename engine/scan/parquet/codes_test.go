@@ -243,7 +243,7 @@ func readPages(t testing.TB, typ arrow.DataType, rows, n int, pages ...page) (go
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer mem.AssertSize(t, 0)
-	return readValues(&codesValues{typ: typ, mem: mem, plain: newStrings(typ, mem)}, mem, rows, n, pages...)
+	return readValues(newStringCodes(typ, mem), mem, rows, n, pages...)
 }
 
 // readValues reads pages as readPages does, as values of any kind.

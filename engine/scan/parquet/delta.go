@@ -167,25 +167,25 @@ func (s *deltaStrings) page(encoding parquet.Encoding, data []byte) (err error) 
 	return err
 }
 
-// find fills at most spansAtOnce spans with the next strings. It returns what they lie in until the
-// next call, and how many bytes they have.
-func (s *deltaStrings) find(spans []stringSpan) (source []byte, bytes int, err error) {
+// find fills at most spansAtOnce spans with the next strings. It returns the bytes that the spans are of,
+// until the next call.
+func (s *deltaStrings) find(spans []stringSpan) (source []byte, err error) {
 	var lengths, shared [spansAtOnce]uint32
 	if err := readDeltas(&s.lengths, lengths[:len(spans)]); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if s.shares {
 		if err := readDeltas(&s.prefixes, shared[:len(spans)]); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	at, previous := s.at, len(s.previous)
+	at, previous, bytes := s.at, len(s.previous), 0
 	for i, n := range lengths[:len(spans)] {
 		if uint64(n) > uint64(len(s.data)-at) {
-			return nil, 0, fmt.Errorf("a string of %d B in a page that has %d B more", n, len(s.data)-at)
+			return nil, fmt.Errorf("a string of %d B in a page that has %d B more", n, len(s.data)-at)
 		}
 		if int64(shared[i]) > int64(previous) {
-			return nil, 0, fmt.Errorf("a string that begins with %d B of one of %d B", shared[i], previous)
+			return nil, fmt.Errorf("a string that begins with %d B of one of %d B", shared[i], previous)
 		}
 		spans[i] = stringSpan{at: uint32(at), bytes: n}
 		at += int(n)
@@ -194,13 +194,13 @@ func (s *deltaStrings) find(spans []stringSpan) (source []byte, bytes int, err e
 	}
 	if !s.shares {
 		s.at = at
-		return s.data, bytes, nil
+		return s.data, nil
 	}
 	if bytes > stringBytesMax {
-		return nil, 0, fmt.Errorf("%d strings of %d B", len(spans), bytes)
+		return nil, fmt.Errorf("%d strings of %d B", len(spans), bytes)
 	}
 	s.at = at
-	return s.join(spans, shared[:len(spans)], bytes), bytes, nil
+	return s.join(spans, shared[:len(spans)], bytes), nil
 }
 
 // readFixed writes the next strings, which are to be of one width.
@@ -208,7 +208,7 @@ func (s *deltaStrings) readFixed(out []byte, width int) error {
 	var some [spansAtOnce]stringSpan
 	for len(out) > 0 {
 		spans := some[:min(spansAtOnce, len(out)/width)]
-		source, _, err := s.find(spans)
+		source, err := s.find(spans)
 		if err != nil {
 			return err
 		}

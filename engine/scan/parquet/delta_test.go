@@ -263,7 +263,7 @@ func TestDeltaPagesCorrupt(t *testing.T) {
 	for _, c := range cases {
 		values := newCopied[int32](arrow.PrimitiveTypes.Int32, mem, int32Form)
 		if c.encoding == parquet.Encodings.DeltaLengthByteArray || c.encoding == parquet.Encodings.DeltaByteArray {
-			values = newStrings(arrow.BinaryTypes.String, mem)
+			values = newViews(arrow.BinaryTypes.String, mem)
 		}
 		_, err := readValues(values, mem, 2, 2, page{kind: pageV2, values: 2, encoding: c.encoding, levels: []byte{4, 1}, data: c.data})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -199,7 +199,7 @@ func valuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator) col
 	case leaf.PhysicalType() == parquet.Types.Boolean && typ.ID() == arrow.BOOL:
 		return &boolValues{mem: mem}
 	case leaf.PhysicalType() == parquet.Types.ByteArray && arrow.IsBaseBinary(typ.ID()):
-		return newStrings(typ, mem)
+		return newViews(typ, mem)
 	}
 	return fixedValuesOf(typ, leaf, mem)
 }
@@ -212,9 +212,7 @@ func newFlatColumn(file io.ReaderAt, part *groupPart, c *partColumn, typ arrow.D
 	column.values = valuesOf(typ, leaf, mem)
 	switch {
 	case c.codes:
-		column.values = &codesValues{typ: typ, mem: mem, plain: column.values}
-	case arrow.IsBaseBinary(typ.ID()):
-		column.values = newViews(typ, mem)
+		column.values = newStringCodes(typ, mem)
 	case delivery.MayHaveNumberCodes(typ.ID()) && chunk.allDictionary():
 		column.values = newNumbers(typ, chunk.values, column.values, mem)
 	}

@@ -332,7 +332,7 @@ func TestFlatPages(t *testing.T) {
 		return data
 	}
 	int32Values := func() columnValues { return newCopied[int32](arrow.PrimitiveTypes.Int32, mem, int32Form) }
-	strings32 := func() columnValues { return newStrings(arrow.BinaryTypes.String, mem) }
+	stringViews := func() columnValues { return newViews(arrow.BinaryTypes.String, mem) }
 	bools := func() columnValues { return &boolValues{mem: mem} }
 	v2 := func(values int, encoding parquet.Encoding, levels, data []byte) page {
 		return page{kind: pageV2, values: values, encoding: encoding, levels: levels, data: data}
@@ -347,7 +347,7 @@ func TestFlatPages(t *testing.T) {
 		{"pages of no row", int32Values, []page{v2(0, plain, nil, nil), v2(1, plain, []byte{2, 1}, ints(7))}, "7"},
 		{"codes, then plain", int32Values, []page{rawDictionary(2, ints(5, 6), plain), codesV2(3, []byte{3, 0b101}, 1, 3, 0b01), v2(1, plain, []byte{2, 1}, ints(7))}, "6 NULL 5 7"},
 		{"runs of a code", int32Values, []page{rawDictionary(2, ints(5, 6), plain), codesV1(3, []byte{6, 1}, 1, 6, 1)}, "6 6 6"},
-		{"strings, codes and plain", strings32, []page{dictionaryOfStrings(2, "a", "bc"), codesV1(3, []byte{3, 0b110}, 1, 4, 1), v2(2, plain, []byte{4, 1}, plainStrings("", "d"))}, "NULL bc bc  d"},
+		{"strings, codes and plain", stringViews, []page{dictionaryOfStrings(2, "a", "bc"), codesV1(3, []byte{3, 0b110}, 1, 4, 1), v2(2, plain, []byte{4, 1}, plainStrings("", "d"))}, "NULL bc bc  d"},
 		{"bits", bools, []page{v2(3, plain, []byte{3, 0b101}, []byte{0b10})}, "false NULL true"},
 		{"runs of bits", bools, []page{v2(3, rle, []byte{6, 1}, []byte{2, 0, 0, 0, 3, 0b110})}, "false true true"},
 		{"runs of no bit", bools, []page{v2(3, rle, []byte{6, 0}, nil)}, "NULL NULL NULL"},
@@ -356,11 +356,11 @@ func TestFlatPages(t *testing.T) {
 		{"values end", int32Values, []page{v2(2, plain, []byte{4, 1}, ints(1))}, "values of 4 B"},
 		{"codes without a dictionary", int32Values, []page{codesV2(2, []byte{4, 1}, 1, 4, 0)}, "code 0 of a dictionary of 0 entries"},
 		{"large dictionary", int32Values, []page{rawDictionary(1<<31-1, ints(5, 6), plain)}, "a dictionary page of 8 B with 2147483647 entries of 4 B"},
-		{"strings end", strings32, []page{v2(2, plain, []byte{4, 1}, plainStrings("a"))}, "ends before its last string"},
-		{"a long string", strings32, []page{v2(2, plain, []byte{4, 1}, []byte{9, 0, 0, 0, 'a'})}, "a string of 9 B in a page that has 1 B more"},
-		{"a long string in a dictionary", strings32, []page{rawDictionary(1, []byte{9, 0, 0, 0, 'a'}, plain)}, "a string of 9 B in a page that has 1 B more"},
+		{"strings end", stringViews, []page{v2(2, plain, []byte{4, 1}, plainStrings("a"))}, "ends before its last string"},
+		{"a long string", stringViews, []page{v2(2, plain, []byte{4, 1}, []byte{9, 0, 0, 0, 'a'})}, "a string of 9 B in a page that has 1 B more"},
+		{"a long string in a dictionary", stringViews, []page{rawDictionary(1, []byte{9, 0, 0, 0, 'a'}, plain)}, "a string of 9 B in a page that has 1 B more"},
 		{"other encoding", int32Values, []page{v2(2, parquet.Encodings.DeltaByteArray, []byte{4, 1}, []byte{1})}, "DELTA_BYTE_ARRAY"},
-		{"other encoding of strings", strings32, []page{v2(2, parquet.Encodings.DeltaBinaryPacked, []byte{4, 1}, []byte{1})}, "DELTA_BINARY_PACKED"},
+		{"other encoding of strings", stringViews, []page{v2(2, parquet.Encodings.DeltaBinaryPacked, []byte{4, 1}, []byte{1})}, "DELTA_BINARY_PACKED"},
 		{"values of no byte", int32Values, []page{v2(2, parquet.Encodings.DeltaBinaryPacked, []byte{4, 1}, nil)}, "0 B more for"},
 		{"other encoding of bits", bools, []page{v2(2, parquet.Encodings.RLEDict, []byte{4, 1}, nil)}, "RLE_DICTIONARY"},
 		{"a dictionary of bits", bools, []page{rawDictionary(1, []byte{1}, plain)}, "a dictionary page of BOOLEAN"},
@@ -473,7 +473,7 @@ func FuzzFlatPages(f *testing.F) {
 		int32s := newCopied[int32](arrow.PrimitiveTypes.Int32, mem, int32Form)
 		ways := []columnValues{
 			newNumbers(arrow.PrimitiveTypes.Int32, 100, int32s, mem),
-			&codesValues{typ: arrow.BinaryTypes.String, mem: mem, plain: newStrings(arrow.BinaryTypes.String, mem)}, newStrings(arrow.BinaryTypes.String, mem), newStrings(arrow.BinaryTypes.LargeBinary, mem), newViews(arrow.BinaryTypes.String, mem),
+			newStringCodes(arrow.BinaryTypes.String, mem), newStringCodes(arrow.BinaryTypes.LargeBinary, mem), newViews(arrow.BinaryTypes.String, mem), newViews(arrow.BinaryTypes.LargeBinary, mem),
 			&boolValues{mem: mem}, int32s, newCopied[int64](arrow.PrimitiveTypes.Float64, mem, bytesForm(8)),
 			int32ValuesOf(arrow.PrimitiveTypes.Int8.(arrow.FixedWidthDataType), mem), bytesValuesOf(&arrow.Decimal128Type{Precision: 9}, 4, mem),
 			bytesValuesOf(&arrow.Decimal256Type{Precision: 50}, 21, mem), newCopied[[3]byte](&arrow.FixedSizeBinaryType{ByteWidth: 3}, mem, bytesForm(3)),

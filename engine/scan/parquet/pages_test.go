@@ -219,7 +219,7 @@ func TestReadErrorIsNotCorrupt(t *testing.T) {
 	mem := memory.DefaultAllocator
 	c := &flatColumn{
 		pages:  newChunkPages(brokenDisk{}, 0, 100, compress.Codecs.Snappy, 0, 10, reserve.New(mem, nil)),
-		values: newStrings(arrow.BinaryTypes.String, mem), mem: mem,
+		values: newViews(arrow.BinaryTypes.String, mem), mem: mem,
 	}
 	if _, err := c.read(context.Background(), 1); !errors.Is(err, errDisk) || errors.Is(err, decode.ErrCorrupt) {
 		t.Errorf("got %v", err)

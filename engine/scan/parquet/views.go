@@ -16,11 +16,19 @@ import (
 // bytes, or say where it is. Most keys are that short. They are then read once and written once, and what
 // a consumer compares is their words.
 type viewValues struct {
-	stringPages
-	short [][2]uint64 // views of the dictionary's entries, in kept; nil where one is long, or there is none
-	kept  scratch
-	typ   arrow.DataType // string_view or binary_view
-	mem   memory.Allocator
+	typ arrow.DataType // string_view or binary_view
+	mem memory.Allocator
+
+	dict    scratch      // the dictionary page
+	entries []stringSpan // of dict
+	short   [][2]uint64  // views of entries, in kept; nil where an entry is long, or there is no dictionary
+	kept    scratch
+
+	encoding parquet.Encoding // of the current page; depending on it:
+	codes    runs             // dictionary codes that are not read yet
+	plain    []byte           // the page
+	at       int              // of plain, where the next string is
+	deltas   deltaStrings
 
 	rows  int
 	bytes int            // of data, written
@@ -42,12 +50,18 @@ var viewMasks = func() (masks [viewInlineMax + 1][2]uint64) {
 }()
 
 func newViews(typ arrow.DataType, mem memory.Allocator) columnValues {
-	return &viewValues{stringPages: newStringPages(mem), kept: scratch{mem: mem}, typ: delivery.ViewType(typ), mem: mem}
+	own := scratch{mem: mem}
+	return &viewValues{typ: delivery.ViewType(typ), mem: mem, dict: own, kept: own, deltas: deltaStrings{whole: own}}
 }
 
-// dictionary makes the views of entries, where these need no more than themselves.
+// dictionary finds the entries, and makes their views where all of these are short.
 func (v *viewValues) dictionary(entries int, data []byte) error {
-	if err := v.stringPages.dictionary(entries, data); err != nil {
+	if entries > len(data)/4 {
+		return fmt.Errorf("a dictionary page of %d B with %d entries", len(data), entries)
+	}
+	v.entries = make([]stringSpan, entries)
+	copy(v.dict.grow(len(data), nil), data)
+	if _, err := findStrings(v.entries, data, 0); err != nil {
 		return err
 	}
 	for _, e := range v.entries {
@@ -57,6 +71,23 @@ func (v *viewValues) dictionary(entries int, data []byte) error {
 	}
 	v.short = delivery.View[[2]uint64](v.kept.grow(entries*delivery.SizeOf[[2]uint64](), nil))
 	return v.put(v.short, v.entries, v.dict.buf, 0)
+}
+
+func (v *viewValues) page(encoding parquet.Encoding, data []byte) (err error) {
+	v.encoding = encoding
+	switch {
+	case encoding == parquet.Encodings.Plain:
+		v.plain, v.at = data, 0
+	case dictionaryEncoding(encoding):
+		v.codes, err = codesOf(data)
+	case len(data) == 0: // right only where all rows are NULL; reading a string says so
+		v.encoding, v.plain, v.at = parquet.Encodings.Plain, nil, 0
+	case encoding == parquet.Encodings.DeltaLengthByteArray, encoding == parquet.Encodings.DeltaByteArray:
+		err = v.deltas.page(encoding, data)
+	default:
+		err = errEncoding(encoding)
+	}
+	return err
 }
 
 func (v *viewValues) begin(rows int) {
@@ -84,17 +115,33 @@ func (v *viewValues) read(from, rows, values int, validity []byte) error {
 			}
 		}
 		some := spans[:min(spansAtOnce, values-done)]
-		source, _, err := v.find(some)
-		if err == nil {
-			err = v.put(out[done:done+len(some)], some, source, from+done)
-		}
+		source, err := v.find(some)
 		if err != nil {
+			return err
+		}
+		if err := v.put(out[done:done+len(some)], some, source, from+done); err != nil {
 			return err
 		}
 		done += len(some)
 	}
 	spread(out, values, validity, from)
 	return nil
+}
+
+// find fills at most spansAtOnce spans with the next strings of the page. It returns the bytes that the
+// spans are of, until the next call.
+func (v *viewValues) find(spans []stringSpan) (source []byte, err error) {
+	switch v.encoding {
+	case parquet.Encodings.Plain:
+		v.at, err = findStrings(spans, v.plain, v.at)
+		return v.plain, err
+	case parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
+		return v.deltas.find(spans)
+	}
+	if err := gather(&v.codes, spans, v.entries); err != nil {
+		return nil, fmt.Errorf("codes of a page: %w", err)
+	}
+	return v.dict.buf, nil
 }
 
 // alikeMin is how many strings of one length pay for a wrong guess of the next one's.
@@ -179,7 +226,8 @@ func (v *viewValues) finish(validity *memory.Buffer, nulls int) arrow.Array {
 
 func (v *viewValues) close() {
 	releaseBuffers(&v.views, &v.data)
+	v.dict.free()
 	v.kept.free()
-	v.short = nil
-	v.stringPages.close()
+	v.deltas.whole.free()
+	v.entries, v.short = nil, nil
 }
