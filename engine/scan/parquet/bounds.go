@@ -22,8 +22,11 @@ type storedColumn struct {
 	compared bool // whether values can be compared at all
 }
 
-// storedColumn returns how a column is stored that is not nested.
+// storedColumn returns how a column is stored; of a nested column, that it cannot be compared.
 func (p *File) storedColumn(c int) (s storedColumn) {
+	if p.leaves[c] < 0 {
+		return s
+	}
 	s.leaf, s.typ = p.meta.Schema.Column(p.leaves[c]), p.fields.Field(c).Type
 	if !isFlat(s.leaf) {
 		return s
@@ -65,47 +68,47 @@ func (s *storedColumn) trustedOld() bool {
 	return s.leaf.SortOrder() == schema.SortSIGNED
 }
 
+// plainBytes returns how many bytes each plain value takes; 0 where a length stands before each.
+func (s *storedColumn) plainBytes() int {
+	switch t := s.leaf.PhysicalType(); t {
+	case parquet.Types.ByteArray:
+		return 0
+	case parquet.Types.FixedLenByteArray:
+		return s.leaf.TypeLength()
+	default:
+		return t.ByteSize()
+	}
+}
+
 // value takes a plain value. It returns nil for one that is not to be compared: NaN, or of a wrong length.
 func (s *storedColumn) value(raw []byte) *predicate.Value {
 	v := predicate.Value{Family: s.family}
+	if width := s.plainBytes(); len(raw) != width && width != 0 {
+		return nil
+	}
 	switch s.leaf.PhysicalType() {
 	case parquet.Types.Boolean:
-		if len(raw) != 1 || raw[0] > 1 {
+		if raw[0] > 1 {
 			return nil
 		}
 		v.Integer = int64(raw[0])
 	case parquet.Types.Int32:
-		if len(raw) != 4 {
-			return nil
-		}
 		n := binary.LittleEndian.Uint32(raw)
 		v.Integer = int64(int32(n))
 		if arrow.IsUnsignedInteger(s.typ.ID()) {
 			v.Integer = int64(n)
 		}
 	case parquet.Types.Int64:
-		if len(raw) != 8 {
-			return nil
-		}
 		n := binary.LittleEndian.Uint64(raw)
 		v.Integer = int64(n)
 		if v.Integer < 0 && s.typ.ID() == arrow.UINT64 {
 			v.Wide = new(big.Int).SetUint64(n)
 		}
 	case parquet.Types.Float:
-		if len(raw) != 4 {
-			return nil
-		}
 		v.Float = float64(math.Float32frombits(binary.LittleEndian.Uint32(raw)))
 	case parquet.Types.Double:
-		if len(raw) != 8 {
-			return nil
-		}
 		v.Float = math.Float64frombits(binary.LittleEndian.Uint64(raw))
 	default:
-		if s.leaf.PhysicalType() == parquet.Types.FixedLenByteArray && len(raw) != s.leaf.TypeLength() {
-			return nil
-		}
 		if s.family == predicate.BytesFamily {
 			v.Bytes = raw
 		} else if v = predicate.BigValue(s.family, wholeNumber(raw)); len(raw) == 0 {
@@ -132,7 +135,7 @@ func wholeNumber(raw []byte) *big.Int {
 	return n
 }
 
-// groupBounds returns what the statistics of a row group say of a column. Of one that is nested, that is nothing.
+// groupBounds returns what the statistics of a row group say of a column: nothing of a nested column.
 func (p *File) groupBounds(group, c int) predicate.Bounds {
 	if p.leaves[c] < 0 {
 		return predicate.Bounds{}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -191,23 +190,20 @@ func TestParquetCodesMany(t *testing.T) {
 	}
 }
 
-// fakePages are pages that no file holds.
-type fakePages struct {
-	pageSource // what no test calls
-
-	pages []page
-	at    int
-}
-
-func (p *fakePages) next() (page, error) {
-	if p.at == len(p.pages) {
-		return page{}, io.EOF
+// appendPage writes a page as a chunk that is not compressed has it.
+func appendPage(chunk []byte, p page) []byte {
+	var header []headerField
+	size := len(p.levels) + len(p.data)
+	switch p.kind {
+	case pageDictionary:
+		header = []headerField{{1, int(p.kind)}, {2, size}, {3, size}, {7, []headerField{{1, p.values}, {2, int(p.encoding)}}}}
+	case pageV1:
+		header = []headerField{{1, int(p.kind)}, {2, size}, {3, size}, {5, []headerField{{1, p.values}, {2, int(p.encoding)}, {3, int(p.levelEncoding)}}}}
+	case pageV2:
+		header = []headerField{{1, int(p.kind)}, {2, size}, {3, size}, {8, []headerField{{1, p.values}, {4, int(p.encoding)}, {5, len(p.levels)}, {6, 0}}}}
 	}
-	p.at++
-	return p.pages[p.at-1], nil
+	return slices.Concat(appendHeader(chunk, header), p.levels, p.data)
 }
-
-func (p *fakePages) close() {}
 
 // plainStrings are strings as a plain page has them.
 func plainStrings(values ...string) (data []byte) {
@@ -248,7 +244,14 @@ func readPages(t testing.TB, typ arrow.DataType, rows, n int, pages ...page) (go
 
 // readValues reads pages as readPages does, as values of any kind.
 func readValues(values columnValues, mem memory.Allocator, rows, n int, pages ...page) (got []string, err error) {
-	c := &flatColumn{pages: &fakePages{pages: pages}, values: values, optional: true, mem: mem}
+	var chunk []byte
+	for _, p := range pages {
+		chunk = appendPage(chunk, p)
+	}
+	c := &flatColumn{
+		pages:  newChunkPages(bytes.NewReader(chunk), 0, int64(len(chunk)), compress.Codecs.Uncompressed, 0, 1, reserve.New(mem, nil)),
+		values: values, optional: true, mem: mem,
+	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	for len(got) < rows {
 		a, err := c.read(context.Background(), int64(min(n, rows-len(got))))

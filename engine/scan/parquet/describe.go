@@ -1,6 +1,8 @@
 package parquet
 
 import (
+	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,7 +19,7 @@ func (p *File) Describe(columns []decode.ColumnInfo) {
 		}
 		info := &columns[c]
 		info.Nulls, info.CompressedBytes, info.UncompressedBytes = 0, 0, 0
-		shown := chunkBounds{complete: true}
+		bounds := chunkBounds{complete: true}
 		stored := p.storedColumn(c)
 		for i := range p.groups {
 			chunk := &p.groups[i].chunks[leaf]
@@ -34,12 +36,11 @@ func (p *File) Describe(columns []decode.ColumnInfo) {
 			}
 			if nulls != chunk.values { // else there is no value to bound
 				b := p.boundsOf(&stored, &p.groups[i], chunk)
-				shown.add(&b, info.Type)
+				bounds.add(&b, info.Type)
 			}
 		}
-		info.HasRange = shown.complete && shown.low != nil
-		if info.HasRange {
-			info.Min, info.Max = shown.low.text, shown.high.text
+		if info.HasRange = bounds.known(); info.HasRange {
+			info.Min, info.Max = shown(bounds.low, info.Type), shown(bounds.high, info.Type)
 		}
 	}
 }
@@ -53,19 +54,27 @@ func appendNew(list []string, s string) []string {
 
 // chunkBounds keeps the smallest minimum and the largest maximum of column chunks.
 type chunkBounds struct {
-	low, high *bound
-	complete  bool // every chunk so far had bounds
+	low, high *predicate.Value // nil before the first
+	complete  bool             // every chunk so far had bounds that can be shown
 }
 
+// known says whether there are chunks, and all have bounds.
+func (b *chunkBounds) known() bool { return b.complete && b.low != nil }
+
 func (b *chunkBounds) add(of *predicate.Bounds, t arrow.DataType) {
-	low, high, ok := shownRange(of, t)
-	if b.complete = b.complete && ok; !ok {
+	if !shows(of.Low, t) || !shows(of.High, t) {
+		b.complete = false
 		return
 	}
-	if b.low == nil || low.compare(*b.low) < 0 {
-		b.low = &low
+	if b.low == nil || compareShown(of.Low, b.low) < 0 {
+		b.low = of.Low
 	}
-	if b.high == nil || high.compare(*b.high) > 0 {
-		b.high = &high
+	if b.high == nil || compareShown(of.High, b.high) > 0 {
+		b.high = of.High
 	}
+}
+
+// compareShown compares bounds of one type, each of which has one of these three, by shows.
+func compareShown(a, b *predicate.Value) int {
+	return cmp.Or(cmp.Compare(a.Integer, b.Integer), cmp.Compare(a.Float, b.Float), bytes.Compare(a.Bytes, b.Bytes))
 }

@@ -153,7 +153,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *r
 		until = g.until
 	}
 	arrays := make([]arrow.Array, len(g.filter.Wanted))
-	defer func() { delivery.ReleaseArrays(arrays) }()
+	defer delivery.ReleaseArrays(arrays)
 	err := g.each(len(arrays), func(i int) (err error) {
 		c := g.filter.Wanted[i]
 		values := g.arrays[c]

@@ -172,56 +172,21 @@ func bytesValuesOf(typ arrow.FixedWidthDataType, width int, mem memory.Allocator
 		return newFixed(typ, mem, bytesForm(width), func(out []decimal256.Num, plain []byte) { decimals256(out, plain, width) })
 	case typ.ID() == arrow.FLOAT16 && width == 2:
 		return newCopied[[2]byte](typ, mem, bytesForm(width))
-	case typ.ID() != arrow.FIXED_SIZE_BINARY || typ.Bytes() != width:
-		return nil
-	}
-	switch width { // of which there are many in the wild: UUIDs, digests, intervals, addresses, geohashes
-	case 1:
-		return newCopied[[1]byte](typ, mem, bytesForm(width))
-	case 2:
-		return newCopied[[2]byte](typ, mem, bytesForm(width))
-	case 3:
-		return newCopied[[3]byte](typ, mem, bytesForm(width))
-	case 4:
-		return newCopied[[4]byte](typ, mem, bytesForm(width))
-	case 5:
-		return newCopied[[5]byte](typ, mem, bytesForm(width))
-	case 6:
-		return newCopied[[6]byte](typ, mem, bytesForm(width))
-	case 7:
-		return newCopied[[7]byte](typ, mem, bytesForm(width))
-	case 8:
-		return newCopied[[8]byte](typ, mem, bytesForm(width))
-	case 9:
-		return newCopied[[9]byte](typ, mem, bytesForm(width))
-	case 10:
-		return newCopied[[10]byte](typ, mem, bytesForm(width))
-	case 11:
-		return newCopied[[11]byte](typ, mem, bytesForm(width))
-	case 12:
-		return newCopied[[12]byte](typ, mem, bytesForm(width))
-	case 13:
-		return newCopied[[13]byte](typ, mem, bytesForm(width))
-	case 14:
-		return newCopied[[14]byte](typ, mem, bytesForm(width))
-	case 15:
-		return newCopied[[15]byte](typ, mem, bytesForm(width))
-	case 16:
-		return newCopied[[16]byte](typ, mem, bytesForm(width))
-	case 20:
-		return newCopied[[20]byte](typ, mem, bytesForm(width))
-	case 24:
-		return newCopied[[24]byte](typ, mem, bytesForm(width))
-	case 28:
-		return newCopied[[28]byte](typ, mem, bytesForm(width))
-	case 32:
-		return newCopied[[32]byte](typ, mem, bytesForm(width))
-	case 48:
-		return newCopied[[48]byte](typ, mem, bytesForm(width))
-	case 64:
-		return newCopied[[64]byte](typ, mem, bytesForm(width))
+	case typ.ID() == arrow.FIXED_SIZE_BINARY && typ.Bytes() == width && copiedOfWidth[width] != nil:
+		return copiedOfWidth[width](typ, mem, bytesForm(width))
 	}
 	return nil
+}
+
+// copiedOfWidth has newCopied by the widths of which there are many in the wild: of UUIDs, digests,
+// intervals, addresses, geohashes.
+var copiedOfWidth = map[int]func(arrow.DataType, memory.Allocator, fixedForm) columnValues{
+	1: newCopied[[1]byte], 2: newCopied[[2]byte], 3: newCopied[[3]byte], 4: newCopied[[4]byte],
+	5: newCopied[[5]byte], 6: newCopied[[6]byte], 7: newCopied[[7]byte], 8: newCopied[[8]byte],
+	9: newCopied[[9]byte], 10: newCopied[[10]byte], 11: newCopied[[11]byte], 12: newCopied[[12]byte],
+	13: newCopied[[13]byte], 14: newCopied[[14]byte], 15: newCopied[[15]byte], 16: newCopied[[16]byte],
+	20: newCopied[[20]byte], 24: newCopied[[24]byte], 28: newCopied[[28]byte], 32: newCopied[[32]byte],
+	48: newCopied[[48]byte], 64: newCopied[[64]byte],
 }
 
 // decimals64 converts big-endian numbers of 1 to 8 bytes.

@@ -27,7 +27,7 @@ import (
 // pqarrow, which reads what readsFlat says no to, passes over NULLs, levels and dictionary
 // codes several times, builds strings and decimals one by one, and checks no code.
 type flatColumn struct {
-	pages    pageSource
+	pages    *chunkPages
 	values   columnValues
 	optional bool // pages hold definition levels: 1 for a value, 0 for NULL
 	coded    bool // there may be a dictionary page

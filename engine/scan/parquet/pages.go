@@ -34,27 +34,6 @@ type page struct {
 	data []byte
 }
 
-// pageSource is a column chunk's pages, in order.
-type pageSource interface {
-	// next returns the next page, whose bytes stay valid until the next call, or io.EOF.
-	next() (page, error)
-
-	// pass goes over the data pages that come next and have at most so many rows together, of which it
-	// returns the number; io.EOF where there is no page left.
-	pass(rows int) (passed int, err error)
-
-	// seek goes on to the page at an offset of the file.
-	seek(offset int64) error
-
-	// readTo says that the pages from an offset of the file on may not be needed.
-	readTo(offset int64)
-
-	// unused returns how many bytes were passed over, or are left.
-	unused() int64
-
-	close()
-}
-
 // chunkPages reads the pages of one column chunk, by ReadAt into a window of its compressed bytes. It
 // holds that window and one page decompressed: each is as large as the largest page so far, or
 // windowBytesMax. A page that is not compressed stays in the window.
@@ -115,6 +94,7 @@ func (p *chunkPages) close() {
 	p.unread = nil
 }
 
+// next returns the next page, whose bytes stay valid until the next call, or io.EOF.
 func (p *chunkPages) next() (page, error) {
 	for {
 		header, err := p.peek()

@@ -140,58 +140,31 @@ type asker struct {
 	fruitless map[int]int // by column: row groups of whose pages none was excluded
 }
 
+// ask prunes the row group, or narrows the row ranges, by what is known of the terms' columns: first by
+// what costs least to read.
 func (a *asker) ask(terms []predicate.Term) {
 	for _, by := range []struct {
-		reason   decode.PruneReason
-		excludes func(*predicate.Term, *storedColumn, *columnChunk) (bool, error)
+		reason decode.PruneReason
+		asks   func(terms []predicate.Term, at int, stored *storedColumn, chunk *columnChunk) (excluded bool, err error)
 	}{
 		{decode.PrunedByBloomFilter, a.bloomExcludes},
 		{decode.PrunedByDictionary, a.dictionaryExcludes},
+		{decode.PrunedByPageIndex, a.pagesExclude},
 	} {
-		for i := range terms {
-			t := &terms[i]
-			if a.of.leaves[t.Column] < 0 {
-				continue
-			}
+		for i, t := range terms {
 			stored := a.of.storedColumn(t.Column)
 			if !stored.compared {
 				continue
 			}
 			var excluded bool
 			err := decode.Guard(func() (err error) {
-				excluded, err = by.excludes(t, &stored, a.of.chunk(a.group, t.Column))
+				excluded, err = by.asks(terms, i, &stored, a.of.chunk(a.group, t.Column))
 				return err
 			})
 			if err == nil && excluded {
 				a.plan = decode.GroupPlan{Pruned: true, Reason: by.reason, Asked: a.plan.Asked}
 				return
 			}
-		}
-	}
-	a.askPages(terms)
-}
-
-// askPages narrows the row ranges by the page indexes of the terms' columns, each of which is read once.
-func (a *asker) askPages(terms []predicate.Term) {
-	for i := range terms {
-		c := terms[i].Column
-		ofColumn := func(t predicate.Term) bool { return t.Column == c }
-		if a.of.leaves[c] < 0 || a.fruitless[c] >= fruitlessMax || slices.ContainsFunc(terms[:i], ofColumn) {
-			continue
-		}
-		stored := a.of.storedColumn(c)
-		if !stored.compared {
-			continue
-		}
-		own := slices.DeleteFunc(slices.Clone(terms[i:]), func(t predicate.Term) bool { return !ofColumn(t) })
-		var excluded bool
-		err := decode.Guard(func() (err error) {
-			excluded, err = a.pagesExclude(own, &stored, a.of.chunk(a.group, c))
-			return err
-		})
-		if err == nil && excluded {
-			a.plan = decode.GroupPlan{Pruned: true, Reason: decode.PrunedByPageIndex, Asked: a.plan.Asked}
-			return
 		}
 	}
 }
@@ -245,8 +218,9 @@ func unionRanges(a, b []decode.RowRange) []decode.RowRange {
 	return union
 }
 
-// bloomExcludes says whether none of a term's constants is in the chunk, by its Bloom filter.
-func (a *asker) bloomExcludes(t *predicate.Term, stored *storedColumn, chunk *columnChunk) (bool, error) {
+// bloomExcludes says whether none of the at-th term's constants is in the chunk, by its Bloom filter.
+func (a *asker) bloomExcludes(terms []predicate.Term, at int, stored *storedColumn, chunk *columnChunk) (bool, error) {
+	t := &terms[at]
 	if t.Op != predicate.OpEqual && t.Op != predicate.OpIn || chunk.bloom <= 0 || len(t.Values) > bloomValuesMax {
 		return false, nil
 	}
@@ -269,10 +243,10 @@ func (a *asker) bloomExcludes(t *predicate.Term, stored *storedColumn, chunk *co
 	return true, nil
 }
 
-// dictionaryExcludes says whether a term is TRUE for none of the chunk's values, which are all in its
-// dictionary.
-func (a *asker) dictionaryExcludes(t *predicate.Term, stored *storedColumn, chunk *columnChunk) (bool, error) {
-	size := dictionaryBytes(chunk)
+// dictionaryExcludes says whether the at-th term is TRUE for none of the chunk's values, which are all in
+// its dictionary.
+func (a *asker) dictionaryExcludes(terms []predicate.Term, at int, stored *storedColumn, chunk *columnChunk) (bool, error) {
+	t, size := &terms[at], dictionaryBytes(chunk)
 	if !t.Compares() || size == 0 || a.of.settles(a.group, t) || !a.of.readsFlat(t.Column, chunk) {
 		return false, nil
 	}
@@ -298,22 +272,13 @@ func (a *asker) dictionaryExcludes(t *predicate.Term, stored *storedColumn, chun
 
 // entries calls a function with the plain values of a dictionary page, until it returns false.
 func (s *storedColumn) entries(p page, each func(plain []byte) bool) error {
-	width := 0
-	switch s.leaf.PhysicalType() {
-	case parquet.Types.Int32, parquet.Types.Float:
-		width = 4
-	case parquet.Types.Int64, parquet.Types.Double:
-		width = 8
-	case parquet.Types.FixedLenByteArray:
-		width = s.leaf.TypeLength()
-	case parquet.Types.ByteArray:
-	default:
-		return fmt.Errorf("a dictionary of %s", s.leaf.PhysicalType())
+	if t := s.leaf.PhysicalType(); t == parquet.Types.Boolean {
+		return fmt.Errorf("a dictionary of %s", t)
 	}
 	data := p.data
 	for range p.values {
-		size := uint64(width)
-		if width == 0 {
+		size := uint64(s.plainBytes())
+		if size == 0 {
 			if len(data) < 4 {
 				return io.ErrUnexpectedEOF
 			}
@@ -331,8 +296,14 @@ func (s *storedColumn) entries(p page, each func(plain []byte) bool) error {
 	return nil
 }
 
-// pagesExclude narrows the row ranges to pages of a column for which all terms on it may be TRUE, and says whether none is left.
-func (a *asker) pagesExclude(terms []predicate.Term, stored *storedColumn, chunk *columnChunk) (bool, error) {
+// pagesExclude narrows the row ranges to the pages of the at-th term's column for which all terms on the
+// column may be TRUE, and says whether no row is left. It does so once for a column.
+func (a *asker) pagesExclude(terms []predicate.Term, at int, stored *storedColumn, chunk *columnChunk) (bool, error) {
+	c := terms[at].Column
+	ofColumn := func(t predicate.Term) bool { return t.Column == c }
+	if a.fruitless[c] >= fruitlessMax || slices.ContainsFunc(terms[:at], ofColumn) {
+		return false, nil
+	}
 	if chunk.columnIndex.bytes == 0 {
 		return false, errors.New("no column index")
 	}
@@ -351,7 +322,7 @@ func (a *asker) pagesExclude(terms []predicate.Term, stored *storedColumn, chunk
 		from := pages[i].row
 		to := from + pageRows(pages, i, a.rows)
 		switch n := len(left); {
-		case slices.ContainsFunc(terms, func(t predicate.Term) bool { return t.Excludes(&of[i]) }):
+		case slices.ContainsFunc(terms, func(t predicate.Term) bool { return ofColumn(t) && t.Excludes(&of[i]) }):
 			a.plan.Pages++
 		case n > 0 && left[n-1].To == from:
 			left[n-1].To = to
@@ -360,7 +331,7 @@ func (a *asker) pagesExclude(terms []predicate.Term, stored *storedColumn, chunk
 		}
 	}
 	if decode.CountRows(left) == a.rows {
-		a.fruitless[terms[0].Column]++
+		a.fruitless[c]++
 		return false, nil
 	}
 	if a.plan.Ranges != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/vfs"
@@ -25,7 +26,7 @@ type groupReader struct {
 	file      vfs.File
 	arrow     *pqarrow.FileReader // made when a column needs it
 	columns   []chunkReader       // nil of one that is to be opened again
-	opened    bool                // all columns could be
+	held      int64               // bytes reserved for columns beside their buffers
 	rows      int64
 	left      int64 // rows
 	batchRows int64
@@ -59,8 +60,9 @@ func (r *groupReader) open(ctx context.Context) error {
 	if info.Size() != r.part.file.size {
 		return fmt.Errorf("the file changed while it was read: %d B, then %d B", r.part.file.size, info.Size())
 	}
-	r.mem.Hold(r.columnsBytes())
-	r.opened = true
+	held := columnBytes * int64(len(r.part.columns))
+	r.mem.Hold(held)
+	r.held = held
 	r.columns = make([]chunkReader, len(r.part.columns))
 	for i := range r.columns {
 		if err := r.reopenColumn(ctx, i); err != nil {
@@ -72,8 +74,6 @@ func (r *groupReader) open(ctx context.Context) error {
 
 // columnBytes is what a column that is open takes beside its buffers, and what the array of a batch does.
 const columnBytes = 4 << 10
-
-func (r *groupReader) columnsBytes() int64 { return columnBytes * int64(len(r.part.columns)) }
 
 // reopenColumn opens a column at its first row.
 func (r *groupReader) reopenColumn(ctx context.Context, i int) (err error) {
@@ -136,7 +136,7 @@ func (r *groupReader) openColumn(ctx context.Context, c *partColumn) (chunkReade
 	return column, column.open(ctx)
 }
 
-// reader returns the reader of the columns that are not read flat.
+// arrowReader returns the reader of the columns that are not read flat.
 func (r *groupReader) arrowReader() (*pqarrow.FileReader, error) {
 	if r.arrow != nil {
 		return r.arrow, nil
@@ -163,13 +163,7 @@ func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 	rows := min(r.left, r.batchRows)
 	arrays := make([]arrow.Array, len(r.columns))
-	defer func() {
-		for _, a := range arrays {
-			if a != nil {
-				a.Release()
-			}
-		}
-	}()
+	defer delivery.ReleaseArrays(arrays)
 	err := r.each(len(arrays), func(i int) (err error) {
 		if r.columns[i] == nil {
 			if err := r.reopenColumn(ctx, i); err != nil {
@@ -246,9 +240,7 @@ func (r *groupReader) report() {
 func (r *groupReader) Close() error {
 	err := decode.Guard(r.closeColumns)
 	r.columns = nil
-	if r.opened {
-		r.opened = false
-		r.mem.Drop(r.columnsBytes())
-	}
+	r.mem.Drop(r.held)
+	r.held = 0
 	return errors.Join(err, r.file.Close())
 }

@@ -20,7 +20,8 @@ const (
 	passAheadMax = 8 << 10
 )
 
-// pass goes over the data pages that come next and have at most so many rows together. It returns the rows.
+// pass goes over the data pages that come next and have at most so many rows together, of which it
+// returns the number; io.EOF where there is no page left.
 func (p *chunkPages) pass(rows int) (passed int, err error) {
 	defer func(ahead int) { p.ahead = ahead }(p.ahead)
 	p.ahead = passAheadMin
@@ -67,8 +68,7 @@ func (p *chunkPages) seek(offset int64) error {
 	return p.discard(int(offset - from))
 }
 
-func (p *chunkPages) readTo(offset int64) { p.until = offset }
-
+// unused returns how many bytes were passed over, or are left.
 func (p *chunkPages) unused() int64 { return p.passed + p.rest() }
 
 // rest returns how many bytes of the chunk are not used yet.
@@ -86,7 +86,7 @@ func (c *flatColumn) settle() error {
 		c.findPages()
 	}
 	if len(c.locations) > 0 {
-		c.pages.readTo(c.pageEnd(c.until))
+		c.pages.until = c.pageEnd(c.until)
 	}
 	for c.skipped > 0 {
 		var err error

@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"cmp"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -33,7 +32,7 @@ func (p *File) StatsOf(groups []decode.GroupPlan) decode.Stats {
 
 func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.ColumnStats {
 	merged := decode.ColumnStats{NoNulls: true}
-	ranged, first, tight := true, true, true
+	bounds, tight := chunkBounds{complete: true}, true
 	coded, rows, codedBytes := arrow.IsBaseBinary(p.fields.Field(c).Type.ID()), int64(0), int64(0)
 	stored := p.storedColumn(c)
 	stored.compared = stored.compared && countsAsInteger(stored.typ)
@@ -52,21 +51,12 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 			continue // no value to bound
 		}
 		tight = tight && b.Exact && groups[i].Ranges == nil
-		low, high, ok := integerRange(&b, stored.typ)
-		switch {
-		case !ok:
-			ranged = false
-		case first:
-			merged.Min, merged.Max, first = low, high, false
-		default:
-			merged.Min, merged.Max = min(merged.Min, low), max(merged.Max, high)
-		}
+		bounds.add(&b, stored.typ)
 	}
 	merged.Repeats = coded && codedBytes*dictionaryShare <= rows
-	merged.HasRange = ranged && !first
-	merged.Tight = merged.HasRange && tight
-	if !merged.HasRange {
-		merged.Min, merged.Max = 0, 0
+	if bounds.known() {
+		merged.HasRange, merged.Tight = true, tight
+		merged.Min, merged.Max = bounds.low.Integer, bounds.high.Integer
 	}
 	return merged
 }
@@ -74,42 +64,6 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 // dictionaryShare is how many rows there must be for each byte of compressed dictionary: a value
 // takes some bytes there, so that it then stands for tens of rows.
 const dictionaryShare = 4
-
-// integerRange returns the bounds of values that are counted as integers: in the units of
-// the column's type, which are those of the file.
-func integerRange(b *predicate.Bounds, t arrow.DataType) (low, high int64, ok bool) {
-	if !countsAsInteger(t) || b.Low == nil || b.High == nil || b.Low.Wide != nil || b.High.Wide != nil {
-		return 0, 0, false
-	}
-	return b.Low.Integer, b.High.Integer, true
-}
-
-// bound is a minimum or maximum, to compare and to show. Only one of integer, float and text counts,
-// by the column's type.
-type bound struct {
-	integer int64
-	float   float64
-	text    string
-	kind    boundKind
-}
-
-type boundKind uint8
-
-const (
-	integerBound boundKind = iota
-	floatBound
-	textBound
-)
-
-func (b bound) compare(o bound) int {
-	switch b.kind {
-	case integerBound:
-		return cmp.Compare(b.integer, o.integer)
-	case floatBound:
-		return cmp.Compare(b.float, o.float)
-	}
-	return cmp.Compare(b.text, o.text)
-}
 
 // countsAsInteger says whether the values of a type are counted as integers.
 func countsAsInteger(t arrow.DataType) bool {
@@ -121,25 +75,28 @@ func countsAsInteger(t arrow.DataType) bool {
 	return false
 }
 
-// shownRange returns bounds as they are shown, if they can be.
-func shownRange(b *predicate.Bounds, t arrow.DataType) (low, high bound, ok bool) {
-	if b.Low == nil || b.High == nil {
-		return low, high, false
-	}
-	if a, b, ok := integerRange(b, t); ok {
-		return bound{integer: a, text: integerText(a, t)}, bound{integer: b, text: integerText(b, t)}, true
+// shows says whether a bound of a type is known and can be shown.
+func shows(v *predicate.Value, t arrow.DataType) bool {
+	if v == nil || v.Wide != nil {
+		return false
 	}
 	switch t.ID() {
-	case arrow.FLOAT32, arrow.FLOAT64:
-		return floatOf(b.Low.Float), floatOf(b.High.Float), true
-	case arrow.STRING, arrow.LARGE_STRING:
-		return bound{text: string(b.Low.Bytes), kind: textBound}, bound{text: string(b.High.Bytes), kind: textBound}, true
+	case arrow.FLOAT32, arrow.FLOAT64, arrow.STRING, arrow.LARGE_STRING:
+		return true
 	}
-	return low, high, false
+	return countsAsInteger(t)
 }
 
-func floatOf(f float64) bound {
-	return bound{float: f, text: strconv.FormatFloat(f, 'g', -1, 64), kind: floatBound}
+// shown returns a bound of a type as text.
+// Requires: shows.
+func shown(v *predicate.Value, t arrow.DataType) string {
+	switch v.Family {
+	case predicate.FloatFamily:
+		return strconv.FormatFloat(v.Float, 'g', -1, 64)
+	case predicate.BytesFamily:
+		return string(v.Bytes)
+	}
+	return integerText(v.Integer, t)
 }
 
 // integerText writes an integer as the moment it stands for, where it does.
