@@ -197,11 +197,10 @@ func (p *part) start(ctx context.Context, f io.ReaderAt, r *reader) error {
 		}
 		r.pos = firstRow(p.file.dialect, r.buf, inside)
 	}
-	r.reread = func(offset int64) io.Reader { return io.NewSectionReader(f, offset, p.file.size-offset) }
-	r.text = r.reread(to)
+	r.chunked = f
+	r.text = r.readFrom(to)
 	r.readBytes = tailBytes
 	r.consumed = func() int64 { return min(r.base+int64(r.pos), to) - from }
-	r.lineAt = func(offset int64) (int64, error) { return countLines(f, offset) }
 	if r.pos > len(r.buf) {
 		r.buf, r.pos, r.limit = r.buf[:0], 0, 0 // no row starts here
 	}

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
@@ -207,10 +206,7 @@ func (d *textCodes) finish(c *textColumn) arrow.Array {
 	if d.array == nil {
 		d.array = d.entries(c.mem)
 	}
-	d.buf.ResizeNoShrink(arrow.Int32Traits.BytesRequired(c.rows))
-	buf := d.buf
-	d.buf, d.all = nil, nil
-	return c.array(d.typ, d.array, buf)
+	return d.values.array(c, d.typ, d.array)
 }
 
 // entries returns the dictionary as an array.
@@ -228,7 +224,5 @@ func (d *textCodes) entries(mem memory.Allocator) arrow.Array {
 		offsets.Resize(arrow.Int32Traits.BytesRequired(len(d.ends)))
 		delivery.Narrow(arrow.Int32Traits.CastFromBytes(offsets.Bytes()), d.ends)
 	}
-	data := array.NewData(d.typ.ValueType, len(d.ends)-1, []*memory.Buffer{nil, offsets, bytes}, nil, 0, 0)
-	defer data.Release()
-	return array.MakeFromData(data)
+	return delivery.NewArray(d.typ.ValueType, len(d.ends)-1, 0, nil, offsets, bytes)
 }

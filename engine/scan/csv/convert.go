@@ -3,9 +3,7 @@ package csv
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -37,6 +35,7 @@ type converter interface {
 // textColumn is one column of a batch that is made of text.
 type textColumn struct {
 	typ   arrow.DataType
+	to    converter
 	quote byte
 	nulls nullStrings
 	mem   *reserve.Allocator
@@ -105,11 +104,9 @@ func (c *textColumn) setNull(row int) {
 // array makes an array of the buffers that follow the validity, and gives up the hold on all.
 func (c *textColumn) array(typ arrow.DataType, dictionary arrow.Array, buffers ...*memory.Buffer) arrow.Array {
 	all := append([]*memory.Buffer{c.validity}, buffers...)
-	var data *array.Data
-	if dictionary == nil {
-		data = array.NewData(typ, c.rows, all, nil, c.nullN, 0)
-	} else {
-		data = array.NewDataWithDictionary(typ, c.rows, all, c.nullN, 0, dictionary.Data().(*array.Data))
+	data := array.NewData(typ, c.rows, all, nil, c.nullN, 0)
+	if dictionary != nil {
+		data.SetDictionary(dictionary.Data())
 	}
 	defer data.Release()
 	for _, b := range buffers {
@@ -139,32 +136,32 @@ func newConverter(typ arrow.DataType) converter {
 	}
 	switch t := typ.(type) {
 	case *arrow.Int8Type:
-		return signed[int8](math.MinInt8, math.MaxInt8)
+		return &integers[int8]{}
 	case *arrow.Int16Type:
-		return signed[int16](math.MinInt16, math.MaxInt16)
+		return &integers[int16]{}
 	case *arrow.Int32Type:
-		return signed[int32](math.MinInt32, math.MaxInt32)
+		return &integers[int32]{}
 	case *arrow.Int64Type:
-		return &int64s{}
+		return &integers[int64]{}
 	case *arrow.Uint8Type:
-		return unsigned[uint8](math.MaxUint8)
+		return unsigned[uint8]()
 	case *arrow.Uint16Type:
-		return unsigned[uint16](math.MaxUint16)
+		return unsigned[uint16]()
 	case *arrow.Uint32Type:
-		return unsigned[uint32](math.MaxUint32)
+		return unsigned[uint32]()
 	case *arrow.Uint64Type:
-		return unsigned[uint64](math.MaxUint64)
+		return unsigned[uint64]()
 	case *arrow.Float32Type:
-		return &fixed[float32]{parse: func(b []byte) (float32, bool) { return parseSingle(trim(b)) }}
+		return &fixed[float32]{parse: parseSingle}
 	case *arrow.Float64Type:
 		return &float64s{}
 	case *arrow.BooleanType:
 		return &booleans{}
 	case *arrow.Date32Type:
-		return &fixed[int32]{parse: func(b []byte) (int32, bool) { return parseDate(trim(b)) }}
+		return &fixed[int32]{parse: parseDate}
 	case *arrow.Date64Type:
 		return &fixed[int64]{parse: func(b []byte) (int64, bool) {
-			days, ok := parseDate(trim(b))
+			days, ok := parseDate(b)
 			return int64(days) * 86_400_000, ok
 		}}
 	case *arrow.TimestampType:
@@ -174,7 +171,7 @@ func newConverter(typ arrow.DataType) converter {
 	case *arrow.Time64Type:
 		return &fixed[int64]{parse: timeParser[int64](t.Unit)}
 	case *arrow.Decimal128Type:
-		return &fixed[decimal128.Num]{parse: func(b []byte) (decimal128.Num, bool) { return parseDecimal(trim(b), t.Precision, t.Scale) }}
+		return &fixed[decimal128.Num]{parse: func(b []byte) (decimal128.Num, bool) { return parseDecimal(b, t.Precision, t.Scale) }}
 	case *arrow.StringType, *arrow.BinaryType:
 		return &text[int32]{}
 	case *arrow.LargeStringType, *arrow.LargeBinaryType:
@@ -183,17 +180,10 @@ func newConverter(typ arrow.DataType) converter {
 	return nil
 }
 
-func signed[T int8 | int16 | int32](low, high int64) converter {
+func unsigned[T uint8 | uint16 | uint32 | uint64]() converter {
 	return &fixed[T]{parse: func(b []byte) (T, bool) {
-		n, ok := parseInt(trim(b))
-		return T(n), ok && n >= low && n <= high
-	}}
-}
-
-func unsigned[T uint8 | uint16 | uint32 | uint64](high uint64) converter {
-	return &fixed[T]{parse: func(b []byte) (T, bool) {
-		n, ok := parseUint(trim(b))
-		return T(n), ok && n <= high
+		n, ok := parseUint(b)
+		return T(n), ok && uint64(T(n)) == n
 	}}
 }
 
@@ -201,7 +191,7 @@ func timestampParser(t *arrow.TimestampType) func([]byte) (int64, bool) {
 	unit := int64(t.Unit.Multiplier())
 	zoned := t.TimeZone != ""
 	return func(b []byte) (int64, bool) {
-		at, ok := parseTimestamp(trim(b))
+		at, ok := parseTimestamp(b)
 		if !ok || at.zoned && !zoned {
 			return 0, false
 		}
@@ -212,7 +202,7 @@ func timestampParser(t *arrow.TimestampType) func([]byte) (int64, bool) {
 func timeParser[T int32 | int64](u arrow.TimeUnit) func([]byte) (T, bool) {
 	unit := int64(u.Multiplier())
 	return func(b []byte) (T, bool) {
-		nanos, rest, ok := parseTimeOfDay(trim(b))
+		nanos, rest, ok := parseTimeOfDay(b)
 		return T(nanos / unit), ok && len(rest) == 0 && nanos%unit == 0
 	}
 }
@@ -263,18 +253,19 @@ type values[T arrow.FixedWidthType] struct {
 }
 
 func (v *values[T]) begin(c *textColumn) {
-	var t T
 	v.buf = memory.NewResizableBuffer(c.mem)
-	v.buf.Resize(c.room * int(unsafe.Sizeof(t)))
+	v.buf.Resize(c.room * delivery.SizeOf[T]())
 	v.all = arrow.GetData[T](v.buf.Bytes())
 }
 
-func (v *values[T]) finish(c *textColumn) arrow.Array {
-	var t T
-	v.buf.ResizeNoShrink(c.rows * int(unsafe.Sizeof(t)))
+func (v *values[T]) finish(c *textColumn) arrow.Array { return v.array(c, c.typ, nil) }
+
+// array makes an array of the values, which are codes where there is a dictionary.
+func (v *values[T]) array(c *textColumn, typ arrow.DataType, dictionary arrow.Array) arrow.Array {
+	v.buf.ResizeNoShrink(c.rows * delivery.SizeOf[T]())
 	buf := v.buf
 	v.buf, v.all = nil, nil
-	return c.array(c.typ, nil, buf)
+	return c.array(typ, dictionary, buf)
 }
 
 func (v *values[T]) drop() {
@@ -285,7 +276,7 @@ func (v *values[T]) drop() {
 // fixed converts to a type of fixed width.
 type fixed[T arrow.FixedWidthType] struct {
 	values[T]
-	parse func([]byte) (T, bool)
+	parse func(trimmed []byte) (T, bool)
 }
 
 func (f *fixed[T]) add(c *textColumn) int {
@@ -296,7 +287,7 @@ func (f *fixed[T]) add(c *textColumn) int {
 			out[i] = zero
 			continue
 		}
-		v, ok := f.parse(c.field(i))
+		v, ok := f.parse(trim(c.field(i)))
 		if !ok {
 			return i
 		}
@@ -305,10 +296,10 @@ func (f *fixed[T]) add(c *textColumn) int {
 	return -1
 }
 
-// int64s is fixed[int64] for whole numbers.
-type int64s struct{ values[int64] }
+// integers converts whole numbers to a signed type.
+type integers[T int8 | int16 | int32 | int64] struct{ values[T] }
 
-func (v *int64s) add(c *textColumn) int {
+func (v *integers[T]) add(c *textColumn) int {
 	out := v.all[c.rows:][:len(c.fields)]
 	for i, s := range c.fields {
 		bytes := s.length()
@@ -317,18 +308,19 @@ func (v *int64s) add(c *textColumn) int {
 			continue
 		}
 		if bytes-1 < 8 {
-			if n, ok := digits8(firstDigits(c.text, s.start, bytes)); ok {
-				out[i] = int64(n)
+			if n, ok := digits8(firstDigits(c.text, s.start, bytes)); ok && uint64(T(n)) == n {
+				out[i] = T(n)
 				continue
 			}
 		}
 		n, ok := fastInt(c.text, s)
 		if !ok {
-			if n, ok = parseInt(trim(c.field(i))); !ok {
-				return i
-			}
+			n, ok = parseInt(trim(c.field(i)))
 		}
-		out[i] = n
+		if !ok || int64(T(n)) != n {
+			return i
+		}
+		out[i] = T(n)
 	}
 	return -1
 }
@@ -396,7 +388,7 @@ type text[O int32 | int64] struct {
 
 func (t *text[O]) begin(c *textColumn) {
 	t.offsets, t.bytes = memory.NewResizableBuffer(c.mem), memory.NewResizableBuffer(c.mem)
-	t.offsets.Resize((c.room + 1) * int(unsafe.Sizeof(O(0))))
+	t.offsets.Resize((c.room + 1) * delivery.SizeOf[O]())
 	t.bytes.Resize(min(t.wanted, c.bytes+fieldSlack))
 	t.at = 0
 }
@@ -483,7 +475,7 @@ func (c *textColumn) fieldBytes() (bytes int) {
 
 func (t *text[O]) finish(c *textColumn) arrow.Array {
 	arrow.GetData[O](t.offsets.Bytes())[c.rows] = O(t.at)
-	t.offsets.ResizeNoShrink((c.rows + 1) * int(unsafe.Sizeof(O(0))))
+	t.offsets.ResizeNoShrink((c.rows + 1) * delivery.SizeOf[O]())
 	t.bytes.ResizeNoShrink(t.at)
 	t.wanted = t.at + t.at/8
 	offsets, bytes := t.offsets, t.bytes

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // strconv is the oracle of the fast path, which must round once.
@@ -31,10 +33,31 @@ func TestParseFloat(t *testing.T) {
 func TestParseDate(t *testing.T) {
 	for day := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, 1) {
 		text := day.Format(time.DateOnly)
-		if got, ok := parseDate([]byte(text)); !ok || int64(got) != floorDiv(day.Unix(), 86_400) {
-			t.Fatalf("%s: got day %d (%v), want %d", text, got, ok, floorDiv(day.Unix(), 86_400))
+		if got, ok := parseDate([]byte(text)); !ok || int64(got) != digits.FloorDiv(day.Unix(), 86_400) {
+			t.Fatalf("%s: got day %d (%v), want %d", text, got, ok, digits.FloorDiv(day.Unix(), 86_400))
 		}
 	}
+}
+
+// The axis is who counts the days.
+func BenchmarkParseDate(b *testing.B) {
+	text := []byte("1998-09-02")
+	b.Run("days", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = parseDate(text)
+		}
+	})
+	b.Run("time", func(b *testing.B) {
+		for b.Loop() {
+			century, _ := twoDigits(text[:2])
+			year, _ := twoDigits(text[2:4])
+			month, _ := twoDigits(text[5:7])
+			day, _ := twoDigits(text[8:])
+			if at := time.Date(int(100*century+year), time.Month(month), int(day), 0, 0, 0, 0, time.UTC); at.Day() != int(day) || at.Unix() == 0 {
+				b.Fatal(at)
+			}
+		}
+	})
 }
 
 func TestParseDecimal(t *testing.T) {

@@ -66,15 +66,7 @@ func typesOf(value []byte) (set typeSet) {
 
 // leadingZero tells of a value of digits alone that begins with a 0 before others.
 func leadingZero(value []byte) bool {
-	if len(value) < 2 || value[0] != '0' {
-		return false
-	}
-	for _, c := range value {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
+	return len(value) >= 2 && value[0] == '0' && len(bytes.TrimLeft(value, "0123456789")) == 0
 }
 
 // columnGuess is what the sample says of a column.
@@ -156,7 +148,7 @@ func sampleRow(d *dialect, o *Options, buf []byte, p int) (row [][]byte, next in
 		}
 		var scratch []byte
 		value := field.bytes(buf, d.quote, &scratch)
-		if !field.quoted() && o.hasNullString(string(value)) {
+		if !field.quoted() && slices.Contains(o.NullStrings, string(value)) {
 			value = nil
 		} else if value == nil {
 			value = []byte{}

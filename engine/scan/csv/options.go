@@ -2,7 +2,6 @@ package csv
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -81,11 +80,6 @@ func (o *Options) Validate() []error {
 		}
 	}
 	return errs
-}
-
-// hasNullString says whether an unquoted field is one of NullStrings.
-func (o *Options) hasNullString(field string) bool {
-	return slices.Contains(o.NullStrings, field)
 }
 
 // Header says whether a text file starts with the names of its columns.

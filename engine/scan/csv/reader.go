@@ -21,10 +21,9 @@ import (
 // converts them column by column, until a batch is full.
 type reader struct {
 	file       *File
-	columns    []int
+	columns    []int         // of the file, that are wanted
 	splitter   *rowSplitter  // nil where the reader holds nothing, until the next batch
-	converters []converter   // nil as well
-	converted  []*textColumn // by converter
+	texts      []*textColumn // by wanted column; nil where splitter is
 	mem        *reserve.Allocator
 	held       int64 // bytes of splitter and converters
 	batchRows  int
@@ -41,10 +40,9 @@ type reader struct {
 	limit     int64 // offset from which on rows belong to the next chunk
 	batchAt   int64 // offset of the first row of the last batch
 	ended     bool  // text has been read to its end
-	lines     int64 // newlines before buf[0], where lineAt is nil
+	lines     int64 // newlines before buf[0], where chunked is nil
 
-	reread   func(offset int64) io.Reader      // of a file that can be read from any offset; nil of others
-	lineAt   func(offset int64) (int64, error) // of a file whose start was not read
+	chunked  io.ReaderAt // the file, where it is read by chunks; nil of a stream
 	progress func(int64)
 	consumed func() int64 // bytes, in the input's own form
 	reported int64
@@ -90,24 +88,23 @@ func (r *reader) hold() {
 	nulls := newNullStrings(r.file.opt.NullStrings)
 	for _, c := range r.columns {
 		typ := r.file.fields.Field(c).Type
-		r.converted = append(r.converted, &textColumn{typ: typ, quote: r.file.dialect.quote, nulls: nulls, mem: r.mem, many: many})
+		text := &textColumn{typ: typ, quote: r.file.dialect.quote, nulls: nulls, mem: r.mem, many: many, to: newConverter(typ)}
 		if r.file.repeats(c) {
-			r.converters = append(r.converters, newTextCodes(typ, slots))
-		} else {
-			r.converters = append(r.converters, newConverter(typ))
+			text.to = newTextCodes(typ, slots)
 		}
+		r.texts = append(r.texts, text)
 	}
 }
 
 // forget gives back what hold has taken, and the dictionaries.
 func (r *reader) forget() {
 	r.drop()
-	for i, c := range r.converters {
-		if c, ok := c.(*textCodes); ok {
-			c.release(r.converted[i])
+	for _, c := range r.texts {
+		if codes, ok := c.to.(*textCodes); ok {
+			codes.release(c)
 		}
 	}
-	r.splitter, r.converters, r.converted = nil, nil, nil
+	r.splitter, r.texts = nil, nil
 	r.mem.Drop(r.held)
 	r.held = 0
 }
@@ -199,22 +196,21 @@ func (r *reader) convert() (rows int, err error) {
 
 // begin makes room for a batch.
 func (r *reader) begin(room int) {
-	for i, c := range r.converters {
-		r.converted[i].room, r.converted[i].bytes = room, len(r.buf)-r.pos
-		c.begin(r.converted[i])
+	for _, c := range r.texts {
+		c.room, c.bytes = room, len(r.buf)-r.pos
+		c.to.begin(c)
 	}
 }
 
 // add converts the n rows that were split last.
 func (r *reader) add(rows, n int) error {
-	for i, c := range r.converters {
-		column := r.converted[i]
-		column.text = r.buf[:len(r.buf)+fieldSlack]
-		column.fields = r.splitter.spans[i][:n]
-		column.rows = rows
-		if bad := c.add(column); bad >= 0 {
+	for i, c := range r.texts {
+		c.text = r.buf[:len(r.buf)+fieldSlack]
+		c.fields = r.splitter.spans[i][:n]
+		c.rows = rows
+		if bad := c.to.add(c); bad >= 0 {
 			name := r.file.names[r.columns[i]]
-			return &textError{int(column.fields[bad].start), valueError(name, column.typ, column.field(bad))}
+			return &textError{int(c.fields[bad].start), valueError(name, c.typ, c.field(bad))}
 		}
 	}
 	return nil
@@ -225,11 +221,11 @@ func (r *reader) batch(rows int) arrow.RecordBatch {
 	if len(r.columns) == 0 {
 		return delivery.EmptyBatch(int64(rows))
 	}
-	arrays := make([]arrow.Array, len(r.converters))
-	fields := make([]arrow.Field, len(r.converters))
-	for i, c := range r.converters {
-		r.converted[i].rows = rows
-		arrays[i] = c.finish(r.converted[i])
+	arrays := make([]arrow.Array, len(r.texts))
+	fields := make([]arrow.Field, len(r.texts))
+	for i, c := range r.texts {
+		c.rows = rows
+		arrays[i] = c.to.finish(c)
 		defer arrays[i].Release()
 		fields[i] = r.file.fields.Field(r.columns[i])
 		fields[i].Type = arrays[i].DataType()
@@ -239,15 +235,15 @@ func (r *reader) batch(rows int) arrow.RecordBatch {
 
 // drop gives back what the converters hold of a batch.
 func (r *reader) drop() {
-	for i, c := range r.converters {
-		c.drop()
-		r.converted[i].dropValidity()
+	for _, c := range r.texts {
+		c.to.drop()
+		c.dropValidity()
 	}
 }
 
 // room makes space for n more bytes behind the unread text, which moves to the front.
 func (r *reader) room(n int) {
-	if r.lineAt == nil {
+	if r.chunked == nil {
 		r.lines += int64(bytes.Count(r.buf[:r.pos], newline))
 	}
 	unread := r.buf[r.pos:]
@@ -299,11 +295,11 @@ func (r *reader) atLine(err error) error {
 
 // placeAt names the file and the line of an offset of the buffer.
 func (r *reader) placeAt(at int) string {
-	if r.lineAt == nil {
+	if r.chunked == nil {
 		return fmt.Sprintf("%s, line %d", r.file.path, r.lines+int64(bytes.Count(r.buf[:at], newline))+1)
 	}
 	offset := r.base + int64(at)
-	line, err := r.lineAt(offset)
+	line, err := countLines(r.chunked, offset)
 	if err != nil {
 		return fmt.Sprintf("%s, byte %d", r.file.path, offset)
 	}
@@ -335,11 +331,16 @@ func (r *reader) Close() error {
 func (r *reader) Spare() {
 	r.forget()
 	r.pos = int(r.batchAt - r.base)
-	if r.reread != nil {
+	if r.chunked != nil {
 		r.free()
 		r.base, r.pos, r.ended = r.batchAt, 0, false
-		r.text = r.reread(r.batchAt)
+		r.text = r.readFrom(r.batchAt)
 	}
+}
+
+// readFrom returns the text of a file that is read by chunks, from an offset on.
+func (r *reader) readFrom(offset int64) io.Reader {
+	return io.NewSectionReader(r.chunked, offset, r.file.size-offset)
 }
 
 // Shrink implements thrifty.
@@ -379,10 +380,10 @@ func rowLength(d *dialect, text io.Reader) (length int64) {
 
 // NextPlace implements NextPlacer.
 func (r *reader) NextPlace() string {
-	if r.lineAt == nil {
+	if r.chunked == nil {
 		return r.placeAt(r.pos)
 	}
-	line, err := r.lineAt(r.batchAt)
+	line, err := countLines(r.chunked, r.batchAt)
 	if err != nil {
 		return r.file.path
 	}

@@ -22,15 +22,12 @@ func ParseChar(text string) (byte, error) {
 	return text[0], nil
 }
 
+var headersByName = map[string]Header{"": HeaderAuto, "auto": HeaderAuto, "yes": HeaderYes, "no": HeaderNo}
+
 // ParseHeader reads auto, yes or no; no text is auto.
 func ParseHeader(word string) (Header, error) {
-	switch word {
-	case "", "auto":
-		return HeaderAuto, nil
-	case "yes":
-		return HeaderYes, nil
-	case "no":
-		return HeaderNo, nil
+	if header, ok := headersByName[word]; ok {
+		return header, nil
 	}
 	return 0, fmt.Errorf("%q: want auto, yes or no", word)
 }
