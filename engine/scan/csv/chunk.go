@@ -95,33 +95,15 @@ func (q *quoteCounts) count(i int) (odd, known bool) {
 // firstRow returns where the first row of a chunk starts, given whether the chunk starts within
 // quotes; or len(buf)+1 where no row does.
 func firstRow(d *dialect, buf []byte, inside bool) int {
-	p, lf := 0, -1
-	for {
-		if inside {
-			q := bytes.IndexByte(buf[p:], d.quote)
-			if q < 0 {
-				return len(buf) + 1
-			}
-			p += q + 1
-			inside = false
+	for i, c := range buf {
+		switch {
+		case c == d.quote && !d.noQuote:
+			inside = !inside
+		case c == '\n' && !inside:
+			return i + 1
 		}
-		if lf < p { // else the newline found before is still ahead
-			n := bytes.IndexByte(buf[p:], '\n')
-			if n < 0 {
-				return len(buf) + 1
-			}
-			lf = p + n
-		}
-		if d.noQuote {
-			return lf + 1
-		}
-		q := bytes.IndexByte(buf[p:lf], d.quote)
-		if q < 0 {
-			return lf + 1
-		}
-		p += q + 1
-		inside = true
 	}
+	return len(buf) + 1
 }
 
 // part is a chunk of a text file.

@@ -331,7 +331,7 @@ func (c *File) openStream(columns []int, opt decode.Options) (decode.RowReader, 
 	counted := &decode.CountingReader{R: f}
 	r.consumed = func() int64 { return counted.N }
 	err = decode.Guard(func() (err error) {
-		text, err := unpack(counted, c.packed, r.mem)
+		text, err := unpack(counted, c.packed, r.opt.Memory)
 		if err == nil {
 			r.text, r.before = text, c.start
 			r.closers = []io.Closer{text, f}

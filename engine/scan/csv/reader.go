@@ -20,16 +20,14 @@ import (
 // reader is the RowReader of a text or a chunk of one. It finds the fields of a block of rows, then
 // converts them column by column, until a batch is full.
 type reader struct {
-	file       *File
-	columns    []int         // of the file, that are wanted
-	splitter   *rowSplitter  // nil where the reader holds nothing, until the next batch
-	texts      []*textColumn // by wanted column; nil where splitter is
-	mem        *reserve.Allocator
-	held       int64 // bytes of splitter and converters
-	batchRows  int
-	batchBytes int  // of text
-	rowBytes   int  // of a row in a batch, without the bytes of strings
-	filling    bool // text is being read for a row that is longer than the buffer
+	file     *File
+	columns  []int          // of the file, that are wanted
+	splitter *rowSplitter   // nil where the reader holds nothing, until the next batch
+	texts    []*textColumn  // by wanted column; nil where splitter is
+	opt      decode.Options // BatchBytes are of text
+	held     int64          // bytes reserved for splitter and texts
+	rowBytes int            // of a row in a batch, without the bytes of strings
+	filling  bool           // text is being read for a row that is longer than the buffer
 
 	text      io.Reader
 	readBytes int    // wanted of one read
@@ -42,24 +40,15 @@ type reader struct {
 	ended     bool  // text has been read to its end
 	lines     int64 // newlines before buf[0], where chunked is nil
 
-	chunked  io.ReaderAt // the file, where it is read by chunks; nil of a stream
-	progress func(int64)
+	chunked  io.ReaderAt  // the file, where it is read by chunks; nil of a stream
 	consumed func() int64 // bytes, in the input's own form
 	reported int64
 	closers  []io.Closer
 }
 
 func newReader(file *File, columns []int, opt decode.Options) *reader {
-	r := &reader{
-		file:       file,
-		columns:    columns,
-		mem:        opt.Memory,
-		batchRows:  opt.BatchRows,
-		batchBytes: int(min(opt.BatchBytes, math.MaxInt32)),
-		readBytes:  file.sizes.Block,
-		limit:      math.MaxInt64,
-		progress:   opt.Progress,
-	}
+	opt.BatchBytes = min(opt.BatchBytes, math.MaxInt32)
+	r := &reader{file: file, columns: columns, opt: opt, readBytes: file.sizes.Block, limit: math.MaxInt64}
 	for _, c := range columns {
 		if file.repeats(c) {
 			r.rowBytes += delivery.CodeBytes
@@ -82,13 +71,13 @@ func (r *reader) hold() {
 			held += codeSlotBytes * int64(slots)
 		}
 	}
-	r.mem.Hold(held)
+	r.opt.Memory.Hold(held)
 	r.held = held
 	r.splitter = newRowSplitter(r.file.dialect, len(r.file.names), r.columns)
 	nulls := newNullStrings(r.file.opt.NullStrings)
 	for _, c := range r.columns {
 		typ := r.file.fields.Field(c).Type
-		text := &textColumn{typ: typ, quote: r.file.dialect.quote, nulls: nulls, mem: r.mem, many: many, to: newConverter(typ)}
+		text := &textColumn{typ: typ, quote: r.file.dialect.quote, nulls: nulls, mem: r.opt.Memory, many: many, to: newConverter(typ)}
 		if r.file.repeats(c) {
 			text.to = newTextCodes(typ, slots)
 		}
@@ -105,7 +94,7 @@ func (r *reader) forget() {
 		}
 	}
 	r.splitter, r.texts = nil, nil
-	r.mem.Drop(r.held)
+	r.opt.Memory.Drop(r.held)
 	r.held = 0
 }
 
@@ -171,9 +160,10 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 // first row is at fault; the converters then hold nothing.
 func (r *reader) convert() (rows int, err error) {
 	limit := int(min(r.limit-r.base, math.MaxInt))
-	room := min(r.batchRows, (len(r.buf)-r.pos)/r.splitter.width+1) // a field takes a byte at least
-	room = max(min(room, r.batchBytes/max(r.rowBytes, 1)), 1)
-	for start := r.pos; rows < room && r.pos-start <= r.batchBytes; {
+	batchBytes := int(r.opt.BatchBytes)
+	room := min(r.opt.BatchRows, (len(r.buf)-r.pos)/r.splitter.width+1) // a field takes a byte at least
+	room = max(min(room, batchBytes/max(r.rowBytes, 1)), 1)
+	for start := r.pos; rows < room && r.pos-start <= batchBytes; {
 		next, n, err := r.splitter.split(r.buf, r.pos, limit, room-rows)
 		if n > 0 {
 			if rows == 0 {
@@ -253,7 +243,7 @@ func (r *reader) room(n int) {
 		if more > reserve.LargeBytes { // copying it takes less than not having the memory
 			more /= 4
 		}
-		moved := r.mem.Allocate(need + more)
+		moved := r.opt.Memory.Allocate(need + more)
 		copy(moved, unread)
 		r.free()
 		r.buf = moved[:len(unread)]
@@ -307,11 +297,11 @@ func (r *reader) placeAt(at int) string {
 }
 
 func (r *reader) report() {
-	if r.progress == nil {
+	if r.opt.Progress == nil {
 		return
 	}
 	if n := r.consumed(); n > r.reported {
-		r.progress(n - r.reported)
+		r.opt.Progress(n - r.reported)
 		r.reported = n
 	}
 }
@@ -345,11 +335,11 @@ func (r *reader) readFrom(offset int64) io.Reader {
 
 // Shrink implements thrifty.
 func (r *reader) Shrink() bool {
-	if r.filling || r.batchRows == 1 {
+	if r.filling || r.opt.BatchRows == 1 {
 		return false
 	}
-	r.batchRows = max(r.batchRows/decode.ShrinkFactor, 1)
-	r.batchBytes /= decode.ShrinkFactor
+	r.opt.BatchRows = max(r.opt.BatchRows/decode.ShrinkFactor, 1)
+	r.opt.BatchBytes /= decode.ShrinkFactor
 	return true
 }
 
@@ -393,7 +383,7 @@ func (r *reader) NextPlace() string {
 // free gives the buffer back.
 func (r *reader) free() {
 	if cap(r.buf) > 0 {
-		r.mem.Free(r.buf[:cap(r.buf)])
+		r.opt.Memory.Free(r.buf[:cap(r.buf)])
 		r.buf = nil
 	}
 }

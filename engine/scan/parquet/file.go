@@ -228,18 +228,8 @@ func (p *groupPart) Open(ctx context.Context, opt decode.Options) (decode.RowRea
 	if p.filter == nil {
 		announce(f, p.ranges()...)
 	}
-	r := &groupReader{
-		part:      p,
-		file:      f,
-		rows:      p.numRows,
-		left:      p.numRows,
-		batchRows: p.batchRows(&opt),
-		window:    windowBytes(p.batchRows(&opt), opt.BatchBytes/int64(max(len(p.columns), 1))),
-		threads:   opt.Threads,
-		progress:  opt.Progress,
-		narrow:    opt.NarrowDecimals,
-		mem:       opt.Memory,
-	}
+	r := &groupReader{part: p, file: f, opt: opt, rows: p.numRows, left: p.numRows, batchRows: p.batchRows(&opt)}
+	r.window = windowBytes(r.batchRows, opt.BatchBytes/int64(max(len(p.columns), 1)))
 	if err := decode.Guard(func() error { return r.open(ctx) }); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}

@@ -52,7 +52,7 @@ func newFilteredGroup(r *groupReader) *filteredGroup {
 	return &filteredGroup{
 		groupReader: r,
 		filter:      f,
-		deliverer:   delivery.NewDeliverer(f.Plan, r.mem),
+		deliverer:   delivery.NewDeliverer(f.Plan, r.opt.Memory),
 		selection:   decode.Selection{Test: f.Test},
 		at:          make([]int64, len(r.columns)),
 		ranges:      slices.Clone(f.Ranges),
@@ -166,7 +166,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *r
 			return nil
 		}
 		defer values.Release()
-		arrays[i], err = rowset.Take(g.mem, values, rows)
+		arrays[i], err = rowset.Take(g.opt.Memory, values, rows)
 		return err
 	})
 	if err != nil {

@@ -33,13 +33,13 @@ type flatColumn struct {
 	coded    bool // there may be a dictionary page
 	mem      memory.Allocator
 
-	rows      int64                 // of the chunk
-	row       int64                 // of the chunk, that comes next
-	skipped   int64                 // rows to pass over before the next is read
-	until     int64                 // rows from here on may not be needed
-	locate    func() []pageLocation // reads where the data pages are; nil where it has, or where that is not worth it
-	locations []pageLocation
-	expected  int64 // rows of the page that comes next, by the offset index; 0 where it is not known
+	rows      int64          // of the chunk
+	row       int64          // of the chunk, that comes next
+	skipped   int64          // rows to pass over before the next is read
+	until     int64          // rows from here on may not be needed
+	indexed   *columnChunk   // whose offset index is to be read; nil where it has been, or where that is not worth it
+	locations []pageLocation // of the data pages, by the offset index; nil where it is not known
+	expected  int64          // rows of the page that comes next, by the offset index; 0 where it is not known
 
 	pagesRead int  // of either kind
 	left      int  // rows of the current page
@@ -82,7 +82,7 @@ func (c *flatColumn) readRows(rows int) (arrow.Array, error) {
 	}
 	c.values.begin(rows)
 	nullable := nullable{mem: c.mem, rows: rows}
-	defer nullable.release()
+	defer releaseBuffers(&nullable.buffer)
 	for done := 0; done < rows; {
 		if err := c.needPage(); err != nil {
 			return nil, err
@@ -220,10 +220,7 @@ func newFlatColumn(file io.ReaderAt, part *groupPart, c *partColumn, typ arrow.D
 	column.until = column.rows
 	column.coded = chunk.listed || chunk.dataEncodings()&dictionaryEncodings != 0
 	if chunk.offsetIndex.bytes > 0 && chunk.bytes > int64(window) {
-		column.locate = func() []pageLocation {
-			pages, _, _ := readLocations(file, chunk, column.rows) // pages can be found one by one, too
-			return pages
-		}
+		column.indexed = chunk
 	}
 	start := chunk.start()
 	column.pages = newChunkPages(file, start, start+chunk.bytes, chunk.codec, chunk.unpacked, window, mem)
@@ -282,12 +279,6 @@ func (v *nullable) bits() []byte {
 		return nil
 	}
 	return v.buffer.Bytes()
-}
-
-func (v *nullable) release() {
-	if v.buffer != nil {
-		v.buffer.Release()
-	}
 }
 
 // spread moves the first of the rows' values, as many as values, to the rows whose bit is set. The

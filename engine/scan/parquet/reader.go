@@ -27,17 +27,14 @@ type groupReader struct {
 	arrow     *pqarrow.FileReader // made when a column needs it
 	columns   []chunkReader       // nil of one that is to be opened again
 	held      int64               // bytes reserved for columns beside their buffers
-	rows      int64
-	left      int64 // rows
+	rows      int64               // of the row group; of a filteredGroup, in the ranges of its filter
+	left      int64               // of rows, that are not read yet
 	batchRows int64
-	window    int // bytes to read of a column at once
-	threads   int
-	progress  func(int64)
-	narrow    bool  // decimals may be of 64 bits
-	reported  int64 // bytes
-	mem       *reserve.Allocator
-	spared    bool          // columns hold nothing between steps
-	schema    *arrow.Schema // of the batches, made with the first
+	window    int            // bytes to read of a column at once
+	opt       decode.Options // BatchRows and BatchBytes are what was wanted
+	reported  int64          // bytes that opt.Progress was told of
+	spared    bool           // columns hold nothing between steps
+	schema    *arrow.Schema  // of the batches; nil before the first
 }
 
 // chunkReader reads one column chunk.
@@ -61,7 +58,7 @@ func (r *groupReader) open(ctx context.Context) error {
 		return fmt.Errorf("the file changed while it was read: %d B, then %d B", r.part.file.size, info.Size())
 	}
 	held := columnBytes * int64(len(r.part.columns))
-	r.mem.Hold(held)
+	r.opt.Memory.Hold(held)
 	r.held = held
 	r.columns = make([]chunkReader, len(r.part.columns))
 	for i := range r.columns {
@@ -106,7 +103,7 @@ func (r *groupReader) Spare() { _ = decode.Guard(r.closeColumns) }
 // batch.
 func (r *groupReader) Shrink() bool {
 	if !r.spared && len(r.columns) > 1 {
-		r.spared, r.threads = true, 1
+		r.spared, r.opt.Threads = true, 1
 		r.batchRows = min(sparedFactor*r.batchRows, max(r.rows, 1))
 		return true
 	}
@@ -123,16 +120,16 @@ const sparedFactor = 8
 func (r *groupReader) openColumn(ctx context.Context, c *partColumn) (chunkReader, error) {
 	typ := r.part.file.fields.Field(c.field).Type
 	if c.flat {
-		if r.narrow {
+		if r.opt.NarrowDecimals {
 			typ = narrowDecimal(typ, r.part.file.meta.Schema.Column(c.leaf))
 		}
-		return newFlatColumn(r.file, r.part, c, typ, r.window, r.mem), nil
+		return newFlatColumn(r.file, r.part, c, typ, r.window, r.opt.Memory), nil
 	}
 	reader, err := r.arrowReader()
 	if err != nil {
 		return nil, err
 	}
-	column := &libraryColumn{reader: reader, part: c, group: r.part.group, mem: reserve.ForLibrary(r.mem), typ: typ}
+	column := &libraryColumn{reader: reader, part: c, group: r.part.group, mem: reserve.ForLibrary(r.opt.Memory), typ: typ}
 	return column, column.open(ctx)
 }
 
@@ -145,11 +142,11 @@ func (r *groupReader) arrowReader() (*pqarrow.FileReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := file.NewParquetReader(r.file, file.WithReadProps(readerProperties(reserve.ForLibrary(r.mem))), file.WithMetadata(all))
+	pages, err := file.NewParquetReader(r.file, file.WithReadProps(readerProperties(reserve.ForLibrary(r.opt.Memory))), file.WithMetadata(all))
 	if err != nil {
 		return nil, err
 	}
-	r.arrow, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, reserve.ForLibrary(r.mem))
+	r.arrow, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, reserve.ForLibrary(r.opt.Memory))
 	return r.arrow, err
 }
 
@@ -192,7 +189,7 @@ func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 // each calls a function with 0 to n-1, in parallel if that is allowed, up to the first error. No panic leaves a goroutine.
 // S3.
 func (r *groupReader) each(n int, read func(i int) error) error {
-	if r.threads == 1 || n == 1 {
+	if r.opt.Threads == 1 || n == 1 {
 		for i := range n {
 			if err := decode.Guard(func() error { return read(i) }); err != nil {
 				return err
@@ -201,7 +198,7 @@ func (r *groupReader) each(n int, read func(i int) error) error {
 		return nil
 	}
 	group, failed := spawn.WithContext(context.Background())
-	group.SetLimit(r.threads)
+	group.SetLimit(r.opt.Threads)
 	for i := 0; i < n && failed.Err() == nil; i++ {
 		group.Go(func() error { return decode.Guard(func() error { return read(i) }) })
 	}
@@ -228,19 +225,19 @@ func (r *groupReader) readColumn(ctx context.Context, i int, rows int64) (values
 
 // report tells how far the compressed bytes have been read, taking rows to be equally large.
 func (r *groupReader) report() {
-	if r.progress == nil {
+	if r.opt.Progress == nil {
 		return
 	}
 	done := r.rows - r.left
 	bytes := int64(float64(r.part.numBytes) * (float64(done) / float64(r.rows)))
-	r.progress(bytes - r.reported)
+	r.opt.Progress(bytes - r.reported)
 	r.reported = bytes
 }
 
 func (r *groupReader) Close() error {
 	err := decode.Guard(r.closeColumns)
 	r.columns = nil
-	r.mem.Drop(r.held)
+	r.opt.Memory.Drop(r.held)
 	r.held = 0
 	return errors.Join(err, r.file.Close())
 }

@@ -2,7 +2,7 @@
 
 package parquet
 
-// unpackGroups is unpackGroupsGeneric.
+// unpackGroups calls groupUnpackers[width].
 func unpackGroups(out []uint32, packed []byte, width int) (n int, largest uint32) {
-	return unpackGroupsGeneric(out, packed, width)
+	return groupUnpackers[width](out, packed)
 }

@@ -236,7 +236,7 @@ func TestUnpackGroups(t *testing.T) {
 		for bytes := range len(packed) + 1 {
 			got, want := make([]uint32, 8*rng.IntN(41)), make([]uint32, len(values))
 			n, largest := unpackGroups(got, slices.Clone(packed[:bytes]), width)
-			m, _ := unpackGroupsGeneric(want[:len(got)], packed[:bytes], width)
+			m, _ := groupUnpackers[width](want[:len(got)], packed[:bytes])
 			if n < m || n%8 != 0 || n*width > 8*bytes {
 				t.Fatalf("width %d: %d of %d values of %d B, at least %d are wanted", width, n, len(got), bytes, m)
 			}

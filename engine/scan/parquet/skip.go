@@ -145,9 +145,9 @@ func (c *flatColumn) passPages() error {
 
 // findPages reads where the data pages are, if the chunk says so and it is worth it.
 func (c *flatColumn) findPages() {
-	if c.locate != nil {
-		c.locations = c.locate()
-		c.locate = nil
+	if c.indexed != nil {
+		c.locations, _, _ = readLocations(c.pages.file, c.indexed, c.rows) // pages can be found one by one, too
+		c.indexed = nil
 	}
 }
 
