@@ -6,24 +6,25 @@ import (
 )
 
 const (
-	// blockTextBytes is what is cut at a time: its text, masks, positions and fields stay in a
-	// core's L2 cache until the fields have been converted.
+	// blockTextBytes is the text of a block: the text, masks, positions and fields of a block stay
+	// in a core's L2 cache until the fields have been converted.
 	blockTextBytes = 32 << 10
 
 	// slowRows is how many rows are cut one by one where a block is not regular.
 	slowRows = 256
 
-	// blockSplitterBytes is what a blockSplitter takes: masks, bits and positions.
+	// blockSplitterBytes is the memory of a blockSplitter: masks, bits and positions.
 	blockSplitterBytes = 8 * blockTextBytes
 )
 
-// blockSplitter cuts blocks of regular rows: each has all its fields, and quotes only where a field
-// begins and ends, or doubled. It looks at no character by itself. All else is rowSplitter's.
+// blockSplitter cuts blocks of regular rows: each row has all its fields, and quotes only where a
+// field begins and ends, or doubled. It looks at no single character. Other rows are left to
+// rowSplitter.
 type blockSplitter struct {
 	marks  marks
-	masks  []textMask
-	set    []uint64 // the delimiters and newlines of the masks that are not within quotes
-	starts []uint32 // of fields, in the buffer: the first field's, and behind each of the set
+	masks  []textMask // of the block
+	set    []uint64   // by mask: the delimiters and newlines that are not within quotes
+	starts []uint32   // of fields, in the buffer: of the first field, then behind each bit of set
 }
 
 func newBlockSplitter(d *dialect) *blockSplitter {
@@ -39,7 +40,7 @@ func newBlockSplitter(d *dialect) *blockSplitter {
 	}
 }
 
-// quoting is what quotes a block has.
+// quoting says which quotes a block has.
 type quoting uint8
 
 const (
@@ -48,8 +49,8 @@ const (
 	quotesDoubled         // and doubled within some
 )
 
-// cut finds the fields of the rows at buf[p:], each of width fields. It returns how many rows there
-// are, 0 when the block is not regular.
+// cut finds the fields of the rows at buf[p:], which have width fields each. It returns the number
+// of rows: 0 where the block is not regular.
 func (b *blockSplitter) cut(buf []byte, p, width int) (rows int, q quoting) {
 	text := buf[p:min(len(buf), p+blockTextBytes)]
 	n := len(text) / maskBytes
@@ -63,7 +64,8 @@ func (b *blockSplitter) cut(buf []byte, p, width int) (rows int, q quoting) {
 	if newlines*width > separators {
 		return 0, q
 	}
-	// As many newlines as rows, and each behind the last field of a row: so none is elsewhere.
+	// There are as many newlines as rows: where each row ends with a newline, no newline is
+	// elsewhere.
 	for i := width; i <= newlines*width; i += width {
 		if buf[b.starts[i]-1] != '\n' {
 			return 0, q
@@ -72,8 +74,8 @@ func (b *blockSplitter) cut(buf []byte, p, width int) (rows int, q quoting) {
 	return newlines, q
 }
 
-// separate sets the bits of the delimiters and newlines that are not within quotes, and counts these
-// newlines. It is not ok where a quote is in no place for one.
+// separate sets the bits of the delimiters and newlines that are not within quotes, and counts
+// these newlines. ok is false where a quote is where none may be.
 func (b *blockSplitter) separate(buf []byte, p, n int) (newlines int, q quoting, ok bool) {
 	masks, set := b.masks[:n], b.set[:n]
 	quotes := uint64(0)
@@ -88,8 +90,8 @@ func (b *blockSplitter) separate(buf []byte, p, n int) (newlines int, q quoting,
 	}
 	newlines = 0
 	var (
-		within  uint64 // all bits, if the byte before is within quotes
-		closed  uint64 // 1, if the byte before closes quotes
+		within  uint64 // all bits if the byte before is within quotes
+		closed  uint64 // 1 if the byte before closes quotes
 		opens   uint64 = 1
 		doubled uint64
 	)
@@ -99,7 +101,7 @@ func (b *blockSplitter) separate(buf []byte, p, n int) (newlines int, q quoting,
 		opening, closing := m.quote&inside, m.quote&^inside
 		set[i] &^= inside
 		newlines += bits.OnesCount64(m.newline &^ inside)
-		// Quotes are opened behind a separator, or behind quotes that were closed: a doubled quote.
+		// Quotes are opened behind a separator, or, doubled, behind quotes that were closed.
 		behind := closing<<1 | closed
 		if opening&^(set[i]<<1|opens|behind) != 0 {
 			return 0, quotesAround, false
@@ -122,7 +124,7 @@ func (b *blockSplitter) separate(buf []byte, p, n int) (newlines int, q quoting,
 	return newlines, quotesAround, true
 }
 
-// fields writes the fields of one column of the rows that were cut.
+// fields writes the fields of one column, for the rows that were cut last.
 func (b *blockSplitter) fields(out []span, buf []byte, column, width int, q quoting) {
 	i := column
 	for row := range out {

@@ -12,24 +12,24 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
-// quoteCounts tells, for each chunk of a text file, whether it starts within quotes: whether the
-// chunks before it hold an odd number of quote characters. See dialect for why that is exact.
+// quoteCounts tells, for each chunk of a text file, whether the chunk starts within quotes: whether
+// the chunks before hold an odd number of quote characters. See dialect for why that is exact.
 //
-// A chunk is counted when it is read, before its rows are; so chunks that are opened in order are
-// read once, and one that is opened before its predecessors counts those itself.
+// The quotes of a chunk are counted when the chunk is read, before its rows are. So chunks that are
+// opened in order are read once; to open a chunk before its predecessors reads these, too.
 type quoteCounts struct {
 	file   *File
 	chunks []chunk
 }
 
-// chunk is bytes [from, to) of a text file. Its rows are those that start behind a newline in it,
-// and in the first chunk the first row.
+// chunk is bytes [from, to) of a text file. Its rows are the rows that start behind a newline in
+// the chunk, and in the first chunk the first row.
 type chunk struct {
 	from, to int64
 
-	mu    sync.Mutex // held while the chunk is read to be counted
-	known bool
-	odd   bool // the number of quotes; valid if known
+	mu    sync.Mutex // held while the chunk is read and counted
+	known bool       // its quotes have been counted
+	odd   bool       // the number of its quotes is odd; valid if known
 }
 
 func newQuoteCounts(file *File) *quoteCounts {
@@ -43,14 +43,15 @@ func newQuoteCounts(file *File) *quoteCounts {
 	return q
 }
 
-// read fills buf with a chunk and counts its quotes.
+// read fills buf with a chunk, and counts the quotes.
 func (q *quoteCounts) read(f io.ReaderAt, i int, buf []byte) error {
 	c := &q.chunks[i]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n, err := f.ReadAt(buf, c.from); n < len(buf) {
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("the file changed while it was read: it had %d B and ends before offset %d", q.file.size, c.from+int64(n)+1)
+			return fmt.Errorf("the file changed while it was read: it had %d B and ends before offset %d",
+				q.file.size, c.from+int64(n)+1)
 		}
 		return err
 	}
@@ -61,7 +62,7 @@ func (q *quoteCounts) read(f io.ReaderAt, i int, buf []byte) error {
 	return nil
 }
 
-// inside says whether chunk i starts within quotes. buf is room for reading chunks that nobody has
+// inside says whether chunk i starts within quotes. buf returns room for a chunk that nobody has
 // read yet.
 func (q *quoteCounts) inside(ctx context.Context, f io.ReaderAt, i int, buf func(size int64) []byte) (bool, error) {
 	inside := false
@@ -84,7 +85,8 @@ func (q *quoteCounts) inside(ctx context.Context, f io.ReaderAt, i int, buf func
 	return inside, nil
 }
 
-// count returns what is known of a chunk, and waits for one that is being read.
+// count returns whether a chunk's quotes have been counted, and are odd. It waits while the chunk
+// is being read.
 func (q *quoteCounts) count(i int) (odd, known bool) {
 	c := &q.chunks[i]
 	c.mu.Lock()
@@ -109,8 +111,8 @@ func firstRow(d *dialect, buf []byte, inside bool) int {
 // part is a chunk of a text file.
 type part struct {
 	file    *File
-	columns []int
-	chunk   int
+	columns []int // of the file, that are wanted
+	chunk   int   // index of the chunk
 }
 
 func (p *part) bounds() (from, to int64) {
@@ -118,9 +120,9 @@ func (p *part) bounds() (from, to int64) {
 	return c.from, c.to
 }
 
-// Offset is the place of the earliest byte at which a row of the chunk may start: behind its first
-// byte, but for the first chunk. A row takes a byte, so the last row's position is at most that of
-// the chunk's end. S2.
+// Offset is the place of the earliest byte at which a row of the chunk may start: behind the
+// chunk's first byte, but for the first chunk. A row takes a byte, so the last row's position is at
+// most that of the chunk's end. S2.
 func (p *part) Offset() uint64 {
 	from, _ := p.bounds()
 	if p.chunk > 0 {
@@ -157,8 +159,8 @@ func (p *part) Open(ctx context.Context, opt decode.Options) (decode.RowReader, 
 	return r, nil
 }
 
-// start reads the chunk and finds its first row. What the last row needs beyond the chunk is read
-// when it is.
+// start reads the chunk and finds its first row. The end of the last row, which may lie behind the
+// chunk, is read with that row.
 func (p *part) start(ctx context.Context, f io.ReaderAt, r *reader) error {
 	from, to := p.bounds()
 	r.room(int(to - from))
@@ -189,10 +191,10 @@ func (p *part) start(ctx context.Context, f io.ReaderAt, r *reader) error {
 	return nil
 }
 
-// tailBytes is what is read at a time behind a chunk to complete its last row.
+// tailBytes is what is read at a time behind a chunk to complete the last row.
 const tailBytes = 16 << 10
 
-// countLines returns the line, from 1, that an offset of a file is on. It is read only for an error.
+// countLines returns the line, from 1, that an offset of a file is on. Only errors need it.
 func countLines(f io.ReaderAt, offset int64) (int64, error) {
 	lines := int64(1)
 	buf := make([]byte, 1<<20)

@@ -14,39 +14,40 @@ import (
 
 // textCodes converts a column of strings that repeat to codes of a dictionary.
 //
-// The batches of a reader share a dictionary until it grows; later ones have the longer one. So that a wrong
-// guess costs only time, a dictionary that has become long is given up after its batch: it has at most
-// dictionaryLong entries more than the batch has rows.
+// The batches of a reader share a dictionary until it grows; later batches have the longer
+// dictionary. So that a wrong guess costs only time, a dictionary that has become long is given up
+// after its batch: it has at most dictionaryLong entries more than the batch has rows.
 type textCodes struct {
-	values[int32]
-	typ   *arrow.DictionaryType
-	slots []codeSlot // a power of two, at most an eighth of them taken: nearly each is found at once
-	shift uint       // of a hash, to a slot
+	values[int32] // the codes of the batch
+	typ           *arrow.DictionaryType
 
-	ends  []int64 // of the entries in bytes, with 0 in front
-	bytes []byte
-	array arrow.Array // of the entries; nil when it has not been made since the last one
+	slots []codeSlot  // a power of two, at most an eighth of them taken: most entries are in their first slot
+	shift uint        // from a hash to the index of a slot
+	ends  []int64     // of the entries in bytes, with 0 in front
+	bytes []byte      // the entries
+	array arrow.Array // of the entries; nil where an entry has come since it was made
 
-	least int   // slots
-	held  int64 // bytes of slots, ends and bytes that are reserved
+	least int   // slots of a dictionary that is empty
+	held  int64 // bytes reserved for slots, ends and bytes
 }
 
-// codeSlot is an entry of up to 16 bytes, by its bytes in two words; of a longer one, its hash. Empty
-// where code is 0.
+// codeSlot is an entry: the bytes in two words where these are at most 16, else their hash. The
+// slot is empty where code is 0.
 type codeSlot struct {
 	low, high uint64
-	length    uint32
+	length    uint32 // of the entry, in bytes
 	code      uint32 // plus 1
 }
 
 const (
-	dictionaryLong = 4 * repeatsValuesMax
-	slotsAtLeast   = 1024
-	slotsFew       = 64 // of each of many columns
-	slotShare      = 8
+	dictionaryLong = 4 * repeatsValuesMax // entries
+	slotsAtLeast   = 1024                 // of a dictionary
+	slotsFew       = 64                   // of a dictionary where there are many columns
+	slotShare      = 8                    // slots for an entry
 )
 
-// newTextCodes returns the converter to a dictionary of a string or binary type.
+// newTextCodes returns the converter to a dictionary of a string or binary type, which begins with
+// slots.
 func newTextCodes(typ arrow.DataType, slots int) *textCodes {
 	c := &textCodes{typ: delivery.DictionaryOf(typ), least: slots}
 	c.clear()
@@ -64,7 +65,7 @@ func (d *textCodes) setSlots(n int) {
 	d.shift = uint(64 - bits.TrailingZeros(uint(n)))
 }
 
-// forget gives back the array of the entries.
+// forget releases the array of the entries.
 func (d *textCodes) forget() {
 	if d.array != nil {
 		d.array.Release()
@@ -112,7 +113,7 @@ const codeSlotBytes = 24
 // codesUncounted is by how much a dictionary may grow before its memory is reserved.
 const codesUncounted = 32 << 10
 
-// account reserves what the dictionary takes beyond the slots that it began with.
+// account reserves the memory of the dictionary beyond the slots that it began with.
 func (d *textCodes) account(c *textColumn) {
 	const end = 8
 	bytes := codeSlotBytes*int64(len(d.slots)-d.least) + end*int64(cap(d.ends)) + int64(cap(d.bytes))
@@ -122,7 +123,7 @@ func (d *textCodes) account(c *textColumn) {
 	}
 }
 
-// release gives back all that the dictionary holds.
+// release gives back the memory of the dictionary.
 func (d *textCodes) release(c *textColumn) {
 	d.forget()
 	c.mem.Drop(d.held)
@@ -135,8 +136,8 @@ func firstBytes(text []byte, start, n uint32) uint64 {
 	return binary.LittleEndian.Uint64(text[start:start+8]) << ((64 - 8*n) & 63)
 }
 
-// code returns the code of a string, which becomes an entry if it is none; or -1 if it is not valid UTF-8, as a
-// string must be.
+// code returns the code of a field, which becomes an entry if it is none; or -1 if the field is to
+// be a string, and is not valid UTF-8.
 func (d *textCodes) code(b []byte) int32 {
 	n := uint32(len(b))
 	key := codeSlot{length: n}
@@ -157,7 +158,8 @@ func (d *textCodes) code(b []byte) int32 {
 			return -1
 		case slot.code == 0:
 			return d.insert(slot, key, b)
-		case slot.low == key.low && slot.high == key.high && slot.length == n && (n <= 16 || d.entry(slot.code-1) == string(b)):
+		case slot.low == key.low && slot.high == key.high && slot.length == n &&
+			(n <= 16 || d.entry(slot.code-1) == string(b)):
 			return int32(slot.code - 1)
 		}
 	}
@@ -165,7 +167,7 @@ func (d *textCodes) code(b []byte) int32 {
 
 var codeSeed = maphash.MakeSeed()
 
-// hashCode has its best bits on top.
+// hashCode returns a hash whose highest bits are the best.
 func hashCode(low, high uint64) uint64 {
 	low = (low ^ high*0xD6E8FEB86659FD93) * 0x9E3779B97F4A7C15
 	return (low ^ low>>32) * 0xD6E8FEB86659FD93
@@ -173,7 +175,7 @@ func hashCode(low, high uint64) uint64 {
 
 func (d *textCodes) entry(code uint32) string { return string(d.bytes[d.ends[code]:d.ends[code+1]]) }
 
-// insert makes b, whose slot is empty, an entry.
+// insert makes b an entry, in an empty slot.
 func (d *textCodes) insert(slot *codeSlot, key codeSlot, b []byte) int32 {
 	d.forget()
 	code := len(d.ends) - 1

@@ -15,14 +15,14 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 )
 
-// converter turns the fields of one column into arrays. Between begin and finish, or drop, it holds
+// converter turns the fields of a column into arrays. Between begin and finish, or drop, it holds
 // buffers of the column's allocator.
 type converter interface {
 	// begin makes room for the values of a batch.
 	begin(c *textColumn)
 
-	// add appends the values of the column's fields, and returns -1, or the index of the first field
-	// that has no value of the type.
+	// add appends the values of the column's fields. It returns -1, or the index of the first field
+	// that is no value of the type.
 	add(c *textColumn) (bad int)
 
 	// finish returns the array of the values.
@@ -34,22 +34,22 @@ type converter interface {
 
 // textColumn is one column of a batch that is made of text.
 type textColumn struct {
-	typ   arrow.DataType
+	typ   arrow.DataType // of the values
 	to    converter
 	quote byte
 	nulls nullStrings
 	mem   *reserve.Allocator
-	room  int  // the most rows of the batch
-	bytes int  // the most bytes of its text
-	rows  int  // added before the fields
-	many  bool // the batch has many columns, none of which may take more than it needs
+	room  int  // rows that the batch has at most
+	bytes int  // bytes that the text of the batch has at most
+	rows  int  // of the batch, that were added before the fields
+	many  bool // the batch has many columns: none may take more memory than it needs
 
-	text   []byte // fieldSlack more bytes lie behind every field
-	fields []span // that are added next
+	text   []byte // has fieldSlack more bytes behind every field
+	fields []span // of text, that are added next
 
-	validity *memory.Buffer // nil while no field is NULL
-	nullN    int
-	scratch  []byte
+	validity *memory.Buffer // of the batch; nil while no row is NULL
+	nullN    int            // NULLs of the batch
+	scratch  []byte         // the last field that had doubled quotes
 }
 
 // fieldSlack is how many bytes behind a field may be read, whatever they hold.
@@ -58,7 +58,7 @@ const fieldSlack = 16
 // nullStrings are the unquoted fields that are NULL.
 type nullStrings struct {
 	strings []string
-	lengths uint64 // bit n: one of n bytes, modulo 64
+	lengths uint64 // bit n modulo 64 is set if a string has n bytes
 }
 
 func newNullStrings(list []string) nullStrings {
@@ -101,7 +101,7 @@ func (c *textColumn) setNull(row int) {
 	c.nullN++
 }
 
-// array makes an array of the buffers that follow the validity, and gives up the hold on all.
+// array makes an array of the validity and other buffers, and releases them.
 func (c *textColumn) array(typ arrow.DataType, dictionary arrow.Array, buffers ...*memory.Buffer) arrow.Array {
 	all := append([]*memory.Buffer{c.validity}, buffers...)
 	data := array.NewData(typ, c.rows, all, nil, c.nullN, 0)
@@ -121,7 +121,7 @@ func (c *textColumn) dropValidity() {
 	c.nullN = 0
 }
 
-// dropBuffer gives a buffer back, if there is one, and forgets it.
+// dropBuffer releases and forgets a buffer, if there is one.
 func dropBuffer(b **memory.Buffer) {
 	if *b != nil {
 		(*b).Release()
@@ -129,7 +129,7 @@ func dropBuffer(b **memory.Buffer) {
 	}
 }
 
-// newConverter returns the converter to a type, or nil if text cannot be read as that.
+// newConverter returns the converter to a type, or nil if text cannot be read as that type.
 func newConverter(typ arrow.DataType) converter {
 	if typ == nil {
 		return nil
@@ -171,7 +171,9 @@ func newConverter(typ arrow.DataType) converter {
 	case *arrow.Time64Type:
 		return &fixed[int64]{parse: timeParser[int64](t.Unit)}
 	case *arrow.Decimal128Type:
-		return &fixed[decimal128.Num]{parse: func(b []byte) (decimal128.Num, bool) { return parseDecimal(b, t.Precision, t.Scale) }}
+		return &fixed[decimal128.Num]{parse: func(b []byte) (decimal128.Num, bool) {
+			return parseDecimal(b, t.Precision, t.Scale)
+		}}
 	case *arrow.StringType, *arrow.BinaryType:
 		return &text[int32]{}
 	case *arrow.LargeStringType, *arrow.LargeBinaryType:
@@ -207,7 +209,7 @@ func timeParser[T int32 | int64](u arrow.TimeUnit) func([]byte) (T, bool) {
 	}
 }
 
-// parseDecimal reads an optional sign, digits and an optional fraction of at most scale digits.
+// parseDecimal reads an optional sign, digits, and an optional fraction of at most scale digits.
 func parseDecimal(b []byte, precision, scale int32) (n decimal128.Num, ok bool) {
 	negative := len(b) > 0 && b[0] == '-'
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
@@ -246,10 +248,10 @@ func parseDecimal(b []byte, precision, scale int32) (n decimal128.Num, ok bool) 
 	return n, true
 }
 
-// values is the buffer of a column of fixed width.
+// values are a batch's values of fixed width.
 type values[T arrow.FixedWidthType] struct {
 	buf *memory.Buffer
-	all []T // in buf, as long as the batch's room
+	all []T // buf as values, as many as the batch has room for
 }
 
 func (v *values[T]) begin(c *textColumn) {
@@ -381,9 +383,9 @@ func (b *booleans) drop() { dropBuffer(&b.bits) }
 
 // text copies fields; O is the type of offsets.
 type text[O int32 | int64] struct {
-	offsets, bytes *memory.Buffer
-	at             int // end of the last field in bytes
-	wanted         int // bytes of the batch before
+	offsets, bytes *memory.Buffer // of the batch
+	at             int            // end of the last field in bytes
+	wanted         int            // bytes that the batch before suggests
 }
 
 func (t *text[O]) begin(c *textColumn) {
@@ -427,7 +429,7 @@ func isText(typ arrow.DataType) bool {
 	return typ.ID() == arrow.STRING || typ.ID() == arrow.LARGE_STRING
 }
 
-// isASCII is a fast way to see that text is valid UTF-8, wherever it is cut.
+// isASCII says whether text is ASCII, and so valid UTF-8 wherever it is cut.
 func isASCII(b []byte) bool {
 	const high = 0x8080808080808080
 	for ; len(b) >= 8; b = b[8:] {
@@ -443,7 +445,7 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// grow makes room for the fields, which lie apart in their text, and for a copy of one too long.
+// grow makes room for the fields, with what lies between them in their text, and for fieldSlack.
 func (t *text[O]) grow(c *textColumn) {
 	if len(c.fields) == 0 {
 		return
@@ -459,13 +461,13 @@ func (t *text[O]) grow(c *textColumn) {
 		}
 	}
 	more := t.bytes.Len()
-	if more > reserve.LargeBytes { // copying it takes less than not having the memory
+	if more > reserve.LargeBytes { // copying the strings costs less than not having the memory
 		more /= 4
 	}
 	t.bytes.Resize(max(need, t.bytes.Len()+more))
 }
 
-// fieldBytes returns how many bytes the fields have together at most.
+// fieldBytes returns how many bytes the fields have together, with doubled quotes.
 func (c *textColumn) fieldBytes() (bytes int) {
 	for _, s := range c.fields {
 		bytes += int(s.end&spanEndMask - s.start)
@@ -491,7 +493,7 @@ func (t *text[O]) drop() {
 // typeKnob ends the error about a value that has no place in its column.
 const typeKnob = "set the column's type (--type, CSV.Types), or what stands for NULL (--null, CSV.NullStrings)"
 
-// valueError says which value does not suit which column.
+// valueError is the error of a field that is no value of its column's type.
 func valueError(column string, typ arrow.DataType, field []byte) error {
 	const shown = 40
 	dots := ""
@@ -499,7 +501,8 @@ func valueError(column string, typ arrow.DataType, field []byte) error {
 		field, dots = field[:shown], "..."
 	}
 	if isText(typ) {
-		return fmt.Errorf("column %q: %q%s is not valid UTF-8; convert the file's encoding, or read the column as bytes (--type %s=binary)", column, field, dots, column)
+		return fmt.Errorf("column %q: %q%s is not valid UTF-8; "+
+			"convert the file's encoding, or read the column as bytes (--type %s=binary)", column, field, dots, column)
 	}
 	return fmt.Errorf("column %q: %q%s is not of type %s; %s", column, field, dots, typ, typeKnob)
 }

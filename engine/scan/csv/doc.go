@@ -5,11 +5,11 @@
 //	chunk       -> blocks of 32 KiB -> fields     block.go, mask.go, row.go
 //	fields      -> columns of a batch             convert.go, number.go, codes.go
 //
-// Masks of 64 bytes tell where the fields of a block end; after that, only the columns that are
-// asked for are looked at. An irregular block is cut row by row. A chunk begins within quotes where
-// the chunks before it hold an odd number of quote characters. A compressed text, and standard
-// input, are one split. Strings that repeat in samples of a file come as codes of a dictionary;
-// samples that mislead cost time, not correctness.
+// Masks of 64 bytes tell where the fields of a block end; after that, only the wanted columns are
+// looked at. An irregular block is cut row by row. A chunk begins within quotes where the chunks
+// before hold an odd number of quote characters. A compressed text, and standard input, are one
+// split. Strings that repeat in samples of a file come as codes of a dictionary; samples that
+// mislead cost time, not correctness.
 //
 // The numbers are those of package scan:
 //

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// chunkBytesDefault is a split of a text file, which is read whole into memory: large enough to hide
-	// the cost of opening it, small enough that the last ones keep all threads busy. With the tail of its
-	// last row it takes 4 MiB, a size of the engine's pool.
+	// chunkBytesDefault is a split of a text file, which is read whole into memory: large enough to
+	// hide the cost of opening the split, small enough that the last splits keep all threads busy.
+	// With the tail of its last row a chunk takes 4 MiB, a size of the engine's pool.
 	chunkBytesDefault = 4<<20 - 2*tailBytes
 
-	// blockBytesDefault is one read of a stream, and the sample of its start.
+	// blockBytesDefault is one read of a stream, and the sample of a text's start.
 	blockBytesDefault = 1 << 20
 
 	// rowBytesMax bounds a row: an open quote must not read the rest of a large file into memory.
@@ -34,21 +34,21 @@ const (
 type File struct {
 	path    string
 	fsys    vfs.FS // nil for standard input
-	size    int64  // -1 for standard input
+	size    int64  // bytes of the file; -1 for standard input
 	packed  string // ".gz", ".zst" or ""
 	opt     Options
 	sizes   Sizes
 	dialect *dialect
 	start   int64 // offset of the first row after the header, in the text unpacked
 	names   []string
-	guesses []columnGuess
+	guesses []columnGuess // by column, from the sample
 	fields  *arrow.Schema // set by SetTypes
 
-	quotes *quoteCounts // of the chunks, for a file that is read by chunks
+	quotes *quoteCounts // of the chunks; nil where the text is a stream
 
-	head   []byte // what has been read of standard input
-	stdin  io.Reader
-	opened atomic.Bool
+	head   []byte      // what has been read of standard input
+	stdin  io.Reader   // the rest of standard input, unpacked
+	opened atomic.Bool // standard input is being read
 }
 
 // Open looks at the start of a file.
@@ -87,8 +87,9 @@ func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *re
 	return c, nil
 }
 
-// readText fills a buffer as far as a text goes. A compressed one that was cut off has not ended: decompressors
-// return io.ErrUnexpectedEOF then, as io.ReadFull does of any text that is shorter than the buffer.
+// readText fills a buffer as far as a text goes. A compressed text that was cut off has not ended:
+// decompressors return io.ErrUnexpectedEOF then, as io.ReadFull does for any text that is shorter
+// than the buffer.
 func readText(text io.Reader, buf []byte) (n int, ended bool, err error) {
 	for n < len(buf) && err == nil {
 		var m int
@@ -104,8 +105,8 @@ func readText(text io.Reader, buf []byte) (n int, ended bool, err error) {
 	return n, false, err
 }
 
-// look reads enough of a text for a sample, finds delimiter, header and types, and returns what it
-// read.
+// look reads enough of a text for a sample, finds delimiter, header and types, and returns the text
+// that it has read.
 func (c *File) look(text io.Reader, mem *reserve.Allocator) ([]byte, error) {
 	var buf []byte
 	for size := c.sizes.Block; ; size *= 2 {
@@ -130,7 +131,7 @@ func (c *File) look(text io.Reader, mem *reserve.Allocator) ([]byte, error) {
 	}
 }
 
-// atLine adds the line to an error about the sample.
+// atLine adds the file and the line to an error about the sample.
 func (c *File) atLine(err error, buf []byte) error {
 	if at := (*textError)(nil); errors.As(err, &at) {
 		return decode.Located(fmt.Errorf("%s, line %d: %w", c.path, 1+bytes.Count(buf[:at.at], newline), err))
@@ -140,11 +141,12 @@ func (c *File) atLine(err error, buf []byte) error {
 
 var newline = []byte{'\n'}
 
-// knownColumnBytes is what a column of text takes of the memory before its rows are read: its name and guesses, and its
-// field in the schemas of file and table, with their indexes. The widest of tables take 850 B.
+// knownColumnBytes is what a column takes of the memory before its rows are read: its name and
+// guesses, and its fields in the schemas of file and table, with their indexes. The widest of
+// tables take 850 B.
 const knownColumnBytes = 1 << 10
 
-// sampleBytes is what the fields of a sample take: all that are looked at, twice, as slices grow.
+// sampleBytes returns what the fields of a sample take at most: twice their size, as slices grow.
 func (o *Options) sampleBytes(sample []byte) int64 {
 	const field = 2 * 24
 	most := 0
@@ -160,7 +162,7 @@ func (o *Options) sampleBytes(sample []byte) int64 {
 	return field * int64(most+min(lines, o.SampleRows)+1)
 }
 
-// examine looks at a sample; it is not enough when it has no whole row.
+// examine looks at a sample. enough is false where the sample has no whole row.
 func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough bool, err error) {
 	start, err := textStart(buf)
 	if err != nil {
@@ -205,7 +207,8 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	}
 	if names := c.opt.Names; names != nil {
 		if len(names) != width {
-			return false, fmt.Errorf("%d names are given (CSV.Names), and the first row has %d fields", len(names), width)
+			return false, fmt.Errorf("%d names are given (CSV.Names), and the first row has %d fields",
+				len(names), width)
 		}
 		c.names = names
 	}
@@ -213,7 +216,8 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	return true, nil
 }
 
-// endsInReturns tells of a text without a newline that has a CR before its end, outside quotes: it would be one long row.
+// endsInReturns says whether a text without a newline has a CR outside quotes, before its end: the
+// text would be one long row.
 func endsInReturns(o *Options, text []byte) bool {
 	if bytes.IndexByte(text, '\n') >= 0 {
 		return false
@@ -230,8 +234,8 @@ func endsInReturns(o *Options, text []byte) bool {
 	return false
 }
 
-// SetTypes gives the columns of all text files their types: what the options say, else what the
-// samples of all files allow.
+// SetTypes gives the columns of all text files their types: by the options, else by the samples of
+// all files.
 func SetTypes(files []*File, opt *Options) error {
 	types := opt.Types
 	joint := make(map[string]columnGuess)
@@ -247,7 +251,8 @@ func SetTypes(files []*File, opt *Options) error {
 	}
 	for name := range types {
 		if _, ok := joint[name]; !ok && len(files) > 0 {
-			return fmt.Errorf("%s: CSV.Types names column %q; the columns are %s", files[0].path, name, strings.Join(files[0].names, ", "))
+			return fmt.Errorf("%s: CSV.Types names column %q; the columns are %s",
+				files[0].path, name, strings.Join(files[0].names, ", "))
 		}
 	}
 	for _, f := range files {
@@ -268,7 +273,7 @@ func SetTypes(files []*File, opt *Options) error {
 	return nil
 }
 
-// ReadsRanges says whether splits read the file by ranges: it is no stream.
+// ReadsRanges says whether splits read ranges of the file, which then is no stream.
 func (c *File) ReadsRanges() bool { return c.packed == "" }
 
 // Delimiter returns what separates fields.
@@ -290,7 +295,7 @@ func (c *File) repeats(column int) bool {
 	return c.guesses[column].repeats && arrow.IsBaseBinary(c.fields.Field(column).Type.ID())
 }
 
-// Span is the bytes of a file: a row takes at least its newline.
+// Span implements decode.Input: a row takes at least the byte of its newline.
 func (c *File) Span() uint64 {
 	if c.quotes == nil {
 		return decode.PositionsUnknown
@@ -300,9 +305,8 @@ func (c *File) Span() uint64 {
 
 func (c *File) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
 	if c.quotes == nil {
-		return []decode.Part{&decode.StreamPart{Path: c.path, Size: c.size, OpenAt: func(opt decode.Options) (decode.RowReader, error) {
-			return c.openStream(columns, opt)
-		}}}, nil
+		open := func(opt decode.Options) (decode.RowReader, error) { return c.openStream(columns, opt) }
+		return []decode.Part{&decode.StreamPart{Path: c.path, Size: c.size, OpenAt: open}}, nil
 	}
 	var parts []decode.Part
 	for i := range c.quotes.chunks {
@@ -313,7 +317,7 @@ func (c *File) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
 
 // openStream reads a text from its start.
 func (c *File) openStream(columns []int, opt decode.Options) (decode.RowReader, error) {
-	r := newReader(c, columns, opt) // which may be refused, and then is made again
+	r := newReader(c, columns, opt)
 	if c.fsys == nil {
 		if !c.opened.CompareAndSwap(false, true) {
 			return nil, errors.Join(decode.ErrReadOnce, r.Close())

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// typeSet is the set of types that every value seen so far can have.
+// typeSet is a set of the inferred types.
 type typeSet uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	allTypes = maybeZoned<<1 - 1
 )
 
-// inferred lists the types that are inferred, the narrowest first. Text is what is left.
+// inferred lists the types that are inferred, the narrowest first. All other values are text.
 var inferred = []struct {
 	bit typeSet
 	typ arrow.DataType
@@ -64,24 +64,24 @@ func typesOf(value []byte) (set typeSet) {
 	return maybeTimestamp
 }
 
-// leadingZero tells of a value of digits alone that begins with a 0 before others.
+// leadingZero says whether a value has digits alone, and a 0 before others.
 func leadingZero(value []byte) bool {
 	return len(value) >= 2 && value[0] == '0' && len(bytes.TrimLeft(value, "0123456789")) == 0
 }
 
 // columnGuess is what the sample says of a column.
 type columnGuess struct {
-	types   typeSet
-	seen    bool // a value that is not NULL
-	repeats bool // few distinct values; of one file, not joint with other files'
+	types   typeSet // that all values of the sample can have
+	seen    bool    // the sample has a value that is not NULL
+	repeats bool    // the sample has few distinct values; of one file, not joint with other files
 }
 
 const (
-	// repeatsValuesMax is the most distinct values of a sample that are held to repeat in all of it:
-	// few enough for a table in a core's L1 and L2 caches.
+	// repeatsValuesMax is how many distinct values a sample has at most where the values are held
+	// to repeat: few enough for a table in a core's L1 and L2 caches.
 	repeatsValuesMax = 1024
 
-	// repeatsShare is how many rows of the sample there must be for each of them.
+	// repeatsShare is how many rows of the sample there must be for each distinct value.
 	repeatsShare = 8
 )
 
@@ -92,7 +92,7 @@ func (g *columnGuess) add(o columnGuess) {
 	}
 }
 
-// typ returns the narrowest type, and text for a column of NULLs.
+// typ returns the narrowest type, or text for a column of NULLs.
 func (g columnGuess) typ() arrow.DataType {
 	for _, i := range inferred {
 		if g.seen && g.types&i.bit != 0 {
@@ -102,17 +102,16 @@ func (g columnGuess) typ() arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-// sample is the first rows of a text, as fields. nil is NULL.
+// sample is the first rows of a text.
 type sample struct {
-	rows [][][]byte
-	ends []int // offset after each row
+	rows [][][]byte // by row, then column; nil is NULL
+	ends []int      // by row: the offset behind the row
 }
 
-// errLongRow is what a text without newlines gets.
 var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?", rowBytesMax>>20)
 
-// takeSample cuts the first rows of a text that starts at buf[p:]. whole says that buf ends where
-// the text does.
+// takeSample cuts the first rows of a text that starts at buf[p:]. whole says that the text ends
+// where buf does.
 func takeSample(d *dialect, o *Options, buf []byte, p, rowsMax int, whole bool) (*sample, error) {
 	if whole && len(buf) > 0 && buf[len(buf)-1] != '\n' {
 		buf = append(slices.Clip(buf), '\n')
@@ -159,14 +158,15 @@ func sampleRow(d *dialect, o *Options, buf []byte, p int) (row [][]byte, next in
 	}
 }
 
-// delimiters are tried in this order; the first of equals wins.
+// delimiters are tried in this order: of equally good ones the first wins.
 var delimiters = []byte{',', ';', '\t', '|'}
 
 // detectRows is how many rows decide the delimiter.
 const detectRows = 256
 
 // detectDelimiter returns the delimiter that cuts the most rows into equally many fields, at least
-// two, and of equals the one with the most fields. A text that none cuts has one column.
+// two; of several such delimiters, the one that makes the most fields. A text that no delimiter
+// cuts has one column.
 func detectDelimiter(o *Options, buf []byte, p int, whole bool) byte {
 	best, bestRows, bestWidth := delimiters[0], 0, 1
 	for _, c := range delimiters {
@@ -190,8 +190,9 @@ func detectDelimiter(o *Options, buf []byte, p int, whole bool) byte {
 	return best
 }
 
-// hasHeader says whether the first row of a sample holds names: where some column's other values are
-// all numbers, dates or booleans and its first is not, or where there is nothing but text.
+// hasHeader says whether the first row of a sample holds names: where in some column the other
+// values are all numbers, dates or booleans and the first is not, or where there is nothing but
+// text.
 func (s *sample) hasHeader() bool {
 	first := s.rows[0]
 	onlyText := true
@@ -209,7 +210,7 @@ func (s *sample) hasHeader() bool {
 	return onlyText
 }
 
-// guessColumns infers types; rows of another width are left to the reader to refuse.
+// guessColumns infers types. The reader will refuse rows of another width.
 func guessColumns(rows [][][]byte, width int) []columnGuess {
 	guesses := make([]columnGuess, width)
 	for i := range guesses {
@@ -247,18 +248,20 @@ func repeats(rows [][][]byte, column int) bool {
 }
 
 const (
-	// repeatsPlaces is at how many places beyond its start a file is checked for columns that do not
-	// repeat after all: the start of a file is often unlike the rest.
+	// repeatsPlaces is at how many places behind its start a file is checked for columns that do
+	// not repeat after all: the start of a file is often unlike the rest.
 	repeatsPlaces = 4
 
-	// placeBytes is what is read there.
+	// placeBytes is what is read at each of these places.
 	placeBytes = 64 << 10
 )
 
-// lookFurther looks at rows further on in the file, and takes back the guess that a column repeats where they
-// do not. Where a place lies within quotes, what is cut there has another width, and is passed over.
+// lookFurther looks at rows further on in the file, and takes back the guess that a column repeats
+// where its values there do not. Where a place lies within quotes, the rows that are cut have
+// another width, and are passed over.
 func (c *File) lookFurther(f io.ReaderAt) error {
-	if c.size < (repeatsPlaces+1)*placeBytes || !slices.ContainsFunc(c.guesses, func(g columnGuess) bool { return g.repeats }) {
+	guessed := func(g columnGuess) bool { return g.repeats }
+	if c.size < (repeatsPlaces+1)*placeBytes || !slices.ContainsFunc(c.guesses, guessed) {
 		return nil
 	}
 	var rows [][][]byte
@@ -283,8 +286,9 @@ func (c *File) lookFurther(f io.ReaderAt) error {
 	return nil
 }
 
-// columnNames returns the names in a header, and made-up ones for what has none. The second column named x is
-// x_1: a header, unlike a schema, is often written without a thought to its names.
+// columnNames returns the names in a header, and made-up names for columns without one. The second
+// column named x becomes x_1: a header, unlike a schema, is often written without a thought to its
+// names.
 func columnNames(header [][]byte, width int) []string {
 	names := make([]string, width)
 	taken := make(map[string]bool, width)
@@ -310,7 +314,7 @@ func columnNames(header [][]byte, width int) []string {
 // byteOrderMark may precede UTF-8 text.
 var byteOrderMark = []byte{0xEF, 0xBB, 0xBF}
 
-// textStart returns where text begins, or why it is none.
+// textStart returns where text begins, or why it is no text.
 func textStart(buf []byte) (int, error) {
 	switch {
 	case bytes.HasPrefix(buf, byteOrderMark):

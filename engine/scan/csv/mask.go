@@ -8,10 +8,11 @@ import (
 // maskBytes is the text that one textMask describes.
 const maskBytes = 64
 
-// textMask says where the characters that cut text are in 64 bytes of it: bit i is byte i.
+// textMask says where the characters that cut text are in 64 bytes of text: bit i is byte i.
 type textMask struct{ delimiter, newline, quote uint64 }
 
-// marks are the characters that a textMask tells apart. One that a dialect has not is a newline.
+// marks are the characters that a textMask tells apart. A dialect without quotes has a newline for
+// one.
 type marks struct{ delimiter, quote byte }
 
 // maskTextGeneric fills masks for the whole 64-byte blocks of text.
@@ -28,7 +29,7 @@ const (
 	bytesOf127 = 0x7F7F7F7F7F7F7F7F
 )
 
-// equalMask returns the bytes that equal c, a bit for each.
+// equalMask sets the bits of the bytes that equal c.
 func equalMask(block *[maskBytes]byte, c byte) (mask uint64) {
 	wanted := bytesOf1 * uint64(c)
 	for i := 0; i < maskBytes; i += 8 {
@@ -43,8 +44,9 @@ func equalMask(block *[maskBytes]byte, c byte) (mask uint64) {
 // positionsSlack is how many elements behind its last writePositions may write.
 const positionsSlack = maskBytes
 
-// writePositionsGeneric writes base plus 1 plus the place of each bit, and returns how many there are.
-// Requires: len(out) is at least that and positionsSlack.
+// writePositionsGeneric writes base plus 1 plus the index of each bit that is set, and returns how
+// many are.
+// Requires: len(out) is at least that number plus positionsSlack.
 func writePositionsGeneric(out []uint32, set []uint64, base uint32) (n int) {
 	for _, mask := range set {
 		for ; mask != 0; mask &= mask - 1 {

@@ -88,7 +88,7 @@ func firstDigits(text []byte, start, n uint32) uint64 {
 	return binary.LittleEndian.Uint64(text[start:start+8])<<gap | zeros&(1<<gap-1)
 }
 
-// fieldSign says whether a number begins with a minus, which it takes off.
+// fieldSign says whether a number begins with a minus, and where its digits are.
 func fieldSign(text []byte, s span) (start, n uint32, negative bool) {
 	start, n = s.start, s.end&spanEndMask-s.start
 	if n > 0 && text[start] == '-' {
@@ -97,8 +97,7 @@ func fieldSign(text []byte, s span) (start, n uint32, negative bool) {
 	return start, n, false
 }
 
-// fastInt is parseInt for up to 16 digits without a plus. It leaves all else, and what is no number,
-// to that.
+// fastInt is parseInt for up to 16 digits without a plus. ok is false for all other text.
 func fastInt(text []byte, s span) (n int64, ok bool) {
 	start, digits, negative := fieldSign(text, s)
 	switch {
@@ -117,8 +116,8 @@ func fastInt(text []byte, s span) (n int64, ok bool) {
 	return n, ok
 }
 
-// fastFloat is parseFloat for up to 15 digits without a plus or an exponent, where the point is among
-// the first 9 bytes and at most 8 digits follow it. It leaves all else to that.
+// fastFloat is parseFloat for up to 15 digits without a plus or an exponent, where the point is
+// among the first 9 bytes and at most 8 digits follow the point. ok is false for all other text.
 func fastFloat(text []byte, s span) (float64, bool) {
 	start, n, negative := fieldSign(text, s)
 	isPoint := binary.LittleEndian.Uint64(text[start:start+8]) ^ bytesOf1*'.'
@@ -148,13 +147,13 @@ func fastFloat(text []byte, s span) (float64, bool) {
 	return f, ok
 }
 
-// scales holds powers of ten, by the digits of a fraction.
+// scales are the powers of ten, by the number of a fraction's digits.
 var scales = [...]struct {
 	whole  uint64
 	double float64
 }{{1e0, 1e0}, {1e1, 1e1}, {1e2, 1e2}, {1e3, 1e3}, {1e4, 1e4}, {1e5, 1e5}, {1e6, 1e6}, {1e7, 1e7}, {1e8, 1e8}}
 
-// pow10 holds the powers of ten that a double has exactly.
+// pow10 are the powers of ten that a double holds exactly.
 var pow10 = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
@@ -204,7 +203,7 @@ func parseSingle(b []byte) (float32, bool) {
 	return float32(f), err == nil || math.IsInf(f, 0)
 }
 
-// parseFloatSlow leaves hexadecimal floats, which strconv reads too, as text.
+// parseFloatSlow refuses hexadecimal floats, which strconv reads: they are text.
 func parseFloatSlow(b []byte) (float64, bool) {
 	for _, c := range b {
 		if c == 'x' || c == 'X' || c == '_' {
@@ -277,8 +276,8 @@ func daysIn(year, month uint64) uint64 {
 	return monthDays[month]
 }
 
-// daysSinceEpoch counts days of the Gregorian calendar from March on, so that the leap day is the
-// last of its year: a year has 365 days and a leap day each 4, but not each 100, but each 400 years.
+// daysSinceEpoch counts days of the Gregorian calendar in years from March on, so that the leap day
+// is the last day of a year. There is a leap day every 4 years, but not every 100, but every 400.
 func daysSinceEpoch(year, month, day int64) int32 {
 	if month <= 2 {
 		year--
@@ -287,11 +286,12 @@ func daysSinceEpoch(year, month, day int64) int32 {
 	// Days before the month, counted from March 1st: 0, 31, 61, 92, 122, 153, 184, 214, ...
 	beforeMonth := (153*(month-3) + 2) / 5
 	const march1Year0 = 719_468 // days from 0000-03-01 to 1970-01-01
-	return int32(year*365 + digits.FloorDiv(year, 4) - digits.FloorDiv(year, 100) + digits.FloorDiv(year, 400) + beforeMonth + day - 1 - march1Year0)
+	leapDays := digits.FloorDiv(year, 4) - digits.FloorDiv(year, 100) + digits.FloorDiv(year, 400)
+	return int32(year*365 + leapDays + beforeMonth + day - 1 - march1Year0)
 }
 
 // parseTimeOfDay reads HH:MM:SS with up to nine digits of a fraction, in nanoseconds, and returns
-// what follows it.
+// the text behind.
 func parseTimeOfDay(b []byte) (nanos int64, rest []byte, ok bool) {
 	if len(b) < 8 || b[2] != ':' || b[5] != ':' {
 		return 0, nil, false
@@ -319,9 +319,9 @@ func parseTimeOfDay(b []byte) (nanos int64, rest []byte, ok bool) {
 	return nanos, b, digits > 0
 }
 
-// instant is a moment as text has it: days and nanoseconds of its day, less the offset of its zone.
+// instant is a moment: a day, and nanoseconds of that day less the offset of the zone.
 type instant struct {
-	days  int32
+	days  int32 // since 1970-01-01
 	nanos int64
 	zoned bool // the text names a zone
 }
@@ -361,8 +361,8 @@ func parseTimestamp(b []byte) (t instant, ok bool) {
 
 const nanosPerDay = 24 * int64(time.Hour)
 
-// in counts the instant in units of the given nanoseconds; not ok when it falls between two, or
-// beyond 64 bits.
+// in counts the instant in units of so many nanoseconds; ok is false where the instant lies between
+// two units, or its count beyond 64 bits.
 func (t instant) in(unit int64) (int64, bool) {
 	if t.nanos%unit != 0 {
 		return 0, false

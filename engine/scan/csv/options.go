@@ -11,7 +11,8 @@ type Options struct {
 	// Delimiter separates fields. The default is what separates the sample best, of , ; tab and |.
 	Delimiter byte
 
-	// Quote encloses a field that holds delimiters, newlines or, doubled, itself. The default is '"'.
+	// Quote encloses a field that holds delimiters, newlines or, doubled, quotes. The default is
+	// '"'.
 	Quote byte
 
 	// NoQuote takes the quote character as a character like any other.
@@ -20,19 +21,20 @@ type Options struct {
 	// Header says whether the first row holds the names of the columns. The default is HeaderAuto.
 	Header Header
 
-	// Names are those of the columns, in place of the ones in the file. The default is the file's.
+	// Names are the names of the columns. The default is the names in the file.
 	Names []string
 
-	// SkipLines is how many lines are left out at the start, before the header. The default is none.
+	// SkipLines is how many lines are left out at the start, before the header. The default is 0.
 	SkipLines int
 
 	// NullStrings are the unquoted fields that are NULL. The default is the empty field alone.
 	NullStrings []string
 
-	// Types sets the types of columns by name; those of the others are inferred from the sample.
+	// Types are the types of columns, by name; the types of other columns are inferred from the
+	// sample.
 	Types map[string]arrow.DataType
 
-	// AllText reads the columns without a type of their own as text.
+	// AllText reads the columns that are not in Types as text.
 	AllText bool
 
 	// SampleRows is how many rows of each file are looked at to infer types. The default is 10,000.
@@ -92,7 +94,7 @@ const (
 	HeaderNo // columns are named column0, column1, ...
 )
 
-// Sizes are how much is read at a time. The zero value has the defaults; tests have less.
+// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
 type Sizes struct {
 	Chunk int64 // bytes of a split
 	Block int   // bytes of one read of a stream

@@ -13,17 +13,19 @@ import (
 )
 
 const (
-	// zstdWindowUsual is the largest window of usual writers. A later frame of a text may ask for as much, or as the first.
+	// zstdWindowUsual is the largest window of usual writers. Frames behind the first may ask for
+	// this window, or for that of the first frame.
 	zstdWindowUsual = 8 << 20
 
-	// zstdWindowMax is what zstd's own command takes unasked.
+	// zstdWindowMax is the largest window that zstd's command accepts without an option.
 	zstdWindowMax = 128 << 20
 
-	// gzipBytes is what a reader of gzip takes.
+	// gzipBytes is the memory of a reader of gzip.
 	gzipBytes = 128 << 10
 )
 
-// unpack returns the text of a file; closing it leaves the file open. What the decompressor takes is reserved.
+// unpack returns the text of a file; closing the text leaves the file open. The memory of a
+// decompressor is reserved until then.
 func unpack(r io.Reader, packed string, mem *reserve.Allocator) (io.ReadCloser, error) {
 	switch packed {
 	case ".gz":
@@ -48,7 +50,8 @@ func unpackZstd(r io.Reader, mem *reserve.Allocator) (io.ReadCloser, error) {
 	held := int64(2 * window) // the decoder moves what it keeps when its buffer is full
 	mem.Hold(held)
 	// One goroutine: the decoder's own would outlive a reader that nobody closes.
-	d, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(max(window, zstdWindowUsual)))
+	limit := zstd.WithDecoderMaxWindow(max(window, zstdWindowUsual))
+	d, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), limit)
 	if err != nil {
 		mem.Drop(held)
 		return nil, err
@@ -56,7 +59,7 @@ func unpackZstd(r io.Reader, mem *reserve.Allocator) (io.ReadCloser, error) {
 	return &unpacked{Reader: d, close: d.IOReadCloser().Close, held: held, mem: mem}, nil
 }
 
-// zstdWindow returns the window of the first frame of a text that has one.
+// zstdWindow returns the window of a text's first frame.
 func zstdWindow(r *bufio.Reader) (uint64, error) {
 	start, err := r.Peek(zstd.HeaderMaxSize)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -71,7 +74,8 @@ func zstdWindow(r *bufio.Reader) (uint64, error) {
 		window = h.FrameContentSize
 	}
 	if window > zstdWindowMax {
-		return 0, fmt.Errorf("a zstd window of %d MiB, where %d MiB are the most; compress the text without --ultra or --long", window>>20, zstdWindowMax>>20)
+		return 0, fmt.Errorf("a zstd window of %d MiB, where %d MiB are the most; "+
+			"compress the text without --ultra or --long", window>>20, zstdWindowMax>>20)
 	}
 	return window, nil
 }
@@ -80,7 +84,7 @@ func zstdWindow(r *bufio.Reader) (uint64, error) {
 type unpacked struct {
 	io.Reader
 	close func() error
-	held  int64
+	held  int64 // bytes reserved of mem
 	mem   *reserve.Allocator
 }
 

@@ -25,24 +25,24 @@ type reader struct {
 	splitter *rowSplitter   // nil where the reader holds nothing, until the next batch
 	texts    []*textColumn  // by wanted column; nil where splitter is
 	opt      decode.Options // BatchBytes are of text
-	held     int64          // bytes reserved for splitter and texts
+	held     int64          // bytes reserved for splitter and texts; 0 where they are nil
 	rowBytes int            // of a row in a batch, without the bytes of strings
 	filling  bool           // text is being read for a row that is longer than the buffer
 
-	text      io.Reader
-	readBytes int    // wanted of one read
-	buf       []byte // unread text: buf[pos:], and what the spans of the block point into
-	pos       int
-	before    int64 // bytes before the first row of a stream, while they have not been passed over
-	base      int64 // offset of buf[0] in the text
-	limit     int64 // offset from which on rows belong to the next chunk
-	batchAt   int64 // offset of the first row of the last batch
-	ended     bool  // text has been read to its end
-	lines     int64 // newlines before buf[0], where chunked is nil
+	text      io.Reader // behind buf
+	readBytes int       // wanted of one read
+	buf       []byte    // what the spans of splitter point into
+	pos       int       // of buf, where the next row begins
+	before    int64     // bytes of a stream to pass over before the first row
+	base      int64     // offset of buf[0] in the text
+	limit     int64     // offset from which on rows belong to the next chunk
+	batchAt   int64     // offset of the first row of the last batch
+	ended     bool      // text has been read to its end
+	lines     int64     // newlines before buf[0], where chunked is nil
 
 	chunked  io.ReaderAt  // the file, where it is read by chunks; nil of a stream
-	consumed func() int64 // bytes, in the input's own form
-	reported int64
+	consumed func() int64 // returns the bytes that were read of the file, compressed or not
+	reported int64        // bytes that opt.Progress was told of
 	closers  []io.Closer
 }
 
@@ -59,7 +59,7 @@ func newReader(file *File, columns []int, opt decode.Options) *reader {
 	return r
 }
 
-// hold takes what the reader needs between batches.
+// hold makes what the reader keeps between batches.
 func (r *reader) hold() {
 	slots, many := slotsAtLeast, len(r.columns) > columnsMany
 	if many {
@@ -77,7 +77,9 @@ func (r *reader) hold() {
 	nulls := newNullStrings(r.file.opt.NullStrings)
 	for _, c := range r.columns {
 		typ := r.file.fields.Field(c).Type
-		text := &textColumn{typ: typ, quote: r.file.dialect.quote, nulls: nulls, mem: r.opt.Memory, many: many, to: newConverter(typ)}
+		text := &textColumn{
+			typ: typ, to: newConverter(typ), quote: r.file.dialect.quote, nulls: nulls, mem: r.opt.Memory, many: many,
+		}
 		if r.file.repeats(c) {
 			text.to = newTextCodes(typ, slots)
 		}
@@ -85,7 +87,7 @@ func (r *reader) hold() {
 	}
 }
 
-// forget gives back what hold has taken, and the dictionaries.
+// forget gives back what hold has made, and the dictionaries.
 func (r *reader) forget() {
 	r.drop()
 	for _, c := range r.texts {
@@ -99,14 +101,15 @@ func (r *reader) forget() {
 }
 
 const (
-	// converterBytes is what a column takes beside its buffers and its dictionary, and what the array of a batch does.
+	// converterBytes is what a column takes beside its buffers and its dictionary, together with
+	// its array in a batch.
 	converterBytes = 2 << 10
 
 	// columnsMany is more columns than most tables have.
 	columnsMany = 64
 )
 
-// findStart passes over what is before the first row of a stream.
+// findStart passes over the bytes before the first row of a stream.
 func (r *reader) findStart() error {
 	for int64(len(r.buf)) < r.before && !r.ended {
 		if err := r.fill(); err != nil {
@@ -156,8 +159,8 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 }
 
-// convert converts the rows that the buffer has, up to a batch of them. With an error and no rows the
-// first row is at fault; the converters then hold nothing.
+// convert converts the rows that the buffer has, up to a batch. Where it returns an error and no
+// rows, the first row is at fault, and the converters hold nothing.
 func (r *reader) convert() (rows int, err error) {
 	limit := int(min(r.limit-r.base, math.MaxInt))
 	batchBytes := int(r.opt.BatchBytes)
@@ -206,7 +209,7 @@ func (r *reader) add(rows, n int) error {
 	return nil
 }
 
-// batch makes a batch of the rows converted.
+// batch makes a batch of the converted rows.
 func (r *reader) batch(rows int) arrow.RecordBatch {
 	if len(r.columns) == 0 {
 		return delivery.EmptyBatch(int64(rows))
@@ -223,7 +226,7 @@ func (r *reader) batch(rows int) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, int64(rows))
 }
 
-// drop gives back what the converters hold of a batch.
+// drop gives back the memory of the batch that is being converted.
 func (r *reader) drop() {
 	for _, c := range r.texts {
 		c.to.drop()
@@ -231,7 +234,7 @@ func (r *reader) drop() {
 	}
 }
 
-// room makes space for n more bytes behind the unread text, which moves to the front.
+// room makes room for n more bytes behind the unread text, which moves to the front of the buffer.
 func (r *reader) room(n int) {
 	if r.chunked == nil {
 		r.lines += int64(bytes.Count(r.buf[:r.pos], newline))
@@ -240,7 +243,7 @@ func (r *reader) room(n int) {
 	need := len(unread) + n + 1 + fieldSlack
 	if cap(r.buf) < need || cap(r.buf) > 4*max(need, reserve.LargeBytes) {
 		more := len(unread)
-		if more > reserve.LargeBytes { // copying it takes less than not having the memory
+		if more > reserve.LargeBytes { // copying the text costs less than not having the memory
 			more /= 4
 		}
 		moved := r.opt.Memory.Allocate(need + more)
@@ -317,7 +320,8 @@ func (r *reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// Spare implements thrifty. The text that has been read of a stream stays: nobody else has it.
+// Spare implements decode.Thrifty. The text that has been read of a stream stays: nobody else has
+// it.
 func (r *reader) Spare() {
 	r.forget()
 	r.pos = int(r.batchAt - r.base)
@@ -333,7 +337,7 @@ func (r *reader) readFrom(offset int64) io.Reader {
 	return io.NewSectionReader(r.chunked, offset, r.file.size-offset)
 }
 
-// Shrink implements thrifty.
+// Shrink implements decode.Thrifty.
 func (r *reader) Shrink() bool {
 	if r.filling || r.opt.BatchRows == 1 {
 		return false
@@ -343,15 +347,15 @@ func (r *reader) Shrink() bool {
 	return true
 }
 
-// Needed implements needer: the text of the row that comes next, in a buffer that grows and in those of its columns. What
-// is left of the text is lost.
+// Needed implements decode.Needer: the text of the next row, in a buffer that grows and in the
+// buffers of its columns. It reads the text: no row can be read after it.
 func (r *reader) Needed() int64 {
 	text := io.MultiReader(bytes.NewReader(r.buf[r.pos:]), r.text)
 	length := rowLength(r.file.dialect, text)
 	return 2*length + length/4 + 2*chunkBytesDefault
 }
 
-// rowLength returns how many bytes the row has that a text begins with, or rowBytesMax where it has more.
+// rowLength returns how many bytes the first row of a text has, at most rowBytesMax.
 func rowLength(d *dialect, text io.Reader) (length int64) {
 	inside := false
 	for buffered := bufio.NewReader(text); length < rowBytesMax; length++ {
@@ -368,7 +372,7 @@ func rowLength(d *dialect, text io.Reader) (length int64) {
 	return length
 }
 
-// NextPlace implements NextPlacer.
+// NextPlace implements decode.NextPlacer.
 func (r *reader) NextPlace() string {
 	if r.chunked == nil {
 		return r.placeAt(r.pos)
@@ -388,7 +392,8 @@ func (r *reader) free() {
 	}
 }
 
-// PlaceOf finds the row anew in the text of the batch, which is there until the next is read.
+// PlaceOf implements decode.RowPlacer. It finds the row in the text of the last batch, which is in
+// the buffer until the next batch is read.
 func (r *reader) PlaceOf(row int64) string {
 	at, limit := int(r.batchAt-r.base), int(min(r.limit-r.base, math.MaxInt))
 	splitter := newRowSplitter(r.file.dialect, len(r.file.names), nil)

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // dialect is how text is cut into rows and fields: RFC 4180 with any delimiter and quote, and lines
-// that end in LF or CRLF. A quote opens a field only at its start; one within an unquoted field is
-// refused, because only then is a newline within quotes if and only if an odd number of quotes
-// precedes it, which is what lets a file be read from its middle.
+// that end in LF or CRLF. A quote opens a field only at the field's start. A quote within an
+// unquoted field is refused: then a newline is within quotes if and only if an odd number of quotes
+// precedes the newline, so that a file can be read from its middle.
 type dialect struct {
 	delimiter byte
 	quote     byte
@@ -25,8 +26,8 @@ func newDialect(o *Options, delimiter byte) *dialect {
 	return d
 }
 
-// span is where a field is in a buffer, without its quotes. The two top bits of end are flags, so
-// that a span is 8 B.
+// span is where a field is in a buffer, without the quotes around. The two top bits of end are
+// flags, so that a span takes 8 B.
 type span struct{ start, end uint32 }
 
 const (
@@ -39,8 +40,8 @@ const _ = uint(spanEndMask - 4*rowBytesMax) // spans point into buffers of a row
 
 func (s span) quoted() bool { return s.end&spanQuoted != 0 }
 
-// length returns how many bytes a field takes in the buffer; a number above any field's where quotes are
-// doubled in it.
+// length returns how many bytes a field takes in the buffer; a number above the length of any field
+// where the field has doubled quotes.
 func (s span) length() uint32 { return s.end&^spanQuoted - s.start }
 
 // bytes returns the field; doubled quotes are made single in scratch, which the result may share.
@@ -142,12 +143,12 @@ type rowSplitter struct {
 	*dialect
 	blocks *blockSplitter
 	width  int      // fields of a row
-	slots  []int32  // by field: index in spans, or -1
-	spans  [][]span // by wanted column, then row: of the rows split last
+	slots  []int32  // by field of a row: index in spans; -1 where the column is not wanted
+	spans  [][]span // by wanted column, then row: the fields of the rows that were split last
 	slow   int      // rows that are cut one by one at most
 }
 
-// splitterBytes returns what a splitter of rows of a width takes for some wanted columns.
+// splitterBytes returns the memory of a splitter of rows of a width, for some wanted columns.
 func splitterBytes(width, columns int) int64 {
 	const span, slice, slot = 8, 24, 4
 	return blockSplitterBytes + slot*int64(width) + (slice+span*int64(spanRows(width, columns)))*int64(columns)
@@ -163,9 +164,9 @@ func slowRowsOf(columns int) int {
 }
 
 func newRowSplitter(d *dialect, width int, columns []int) *rowSplitter {
-	s := &rowSplitter{dialect: d, blocks: newBlockSplitter(d), width: width, slots: make([]int32, width), spans: make([][]span, len(columns)), slow: slowRowsOf(len(columns))}
-	for i := range s.slots {
-		s.slots[i] = -1
+	s := &rowSplitter{
+		dialect: d, blocks: newBlockSplitter(d), width: width,
+		slots: slices.Repeat([]int32{-1}, width), spans: make([][]span, len(columns)), slow: slowRowsOf(len(columns)),
 	}
 	for i, c := range columns {
 		s.slots[c] = int32(i)
@@ -209,8 +210,8 @@ func (s *rowSplitter) splitBlock(buf []byte, p, limit, maxRows int) (next, rows 
 	return int(b.starts[rows*s.width]), rows
 }
 
-// splitRows is split row by row. Empty lines are no rows, unless a row has one column: then they are
-// NULL or empty, as that is how such a row is written.
+// splitRows is split row by row. Empty lines are no rows, unless rows have one column: then an
+// empty line is a row whose field is NULL or empty.
 func (s *rowSplitter) splitRows(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
 	for rows < maxRows && p < limit && p < len(buf) {
 		if n := blankLine(buf, p); n > 0 && s.width > 1 {
@@ -249,7 +250,8 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 		p = q
 		if end == endRow {
 			if i+1 < s.width {
-				return start, false, &textError{start, fmt.Errorf("%d fields, where the rows before have %d", i+1, s.width)}
+				err := fmt.Errorf("%d fields, where the rows before have %d", i+1, s.width)
+				return start, false, &textError{start, err}
 			}
 			return p, true, nil
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// ParseChar reads one ASCII character; \t and tab are a tab, no text is 0.
+// ParseChar reads one ASCII character. "\t" and "tab" are a tab, an empty text is 0.
 func ParseChar(text string) (byte, error) {
 	switch {
 	case text == "":
@@ -24,7 +24,7 @@ func ParseChar(text string) (byte, error) {
 
 var headersByName = map[string]Header{"": HeaderAuto, "auto": HeaderAuto, "yes": HeaderYes, "no": HeaderNo}
 
-// ParseHeader reads auto, yes or no; no text is auto.
+// ParseHeader reads auto, yes or no; an empty text is auto.
 func ParseHeader(word string) (Header, error) {
 	if header, ok := headersByName[word]; ok {
 		return header, nil
@@ -43,9 +43,11 @@ var typesByName = map[string]arrow.DataType{
 	"uint16": arrow.PrimitiveTypes.Uint16, "usmallint": arrow.PrimitiveTypes.Uint16,
 	"uint32": arrow.PrimitiveTypes.Uint32, "uinteger": arrow.PrimitiveTypes.Uint32,
 	"uint64": arrow.PrimitiveTypes.Uint64, "ubigint": arrow.PrimitiveTypes.Uint64,
-	"float32": arrow.PrimitiveTypes.Float32, "float": arrow.PrimitiveTypes.Float32, "real": arrow.PrimitiveTypes.Float32,
+	"float32": arrow.PrimitiveTypes.Float32, "float": arrow.PrimitiveTypes.Float32,
+	"real":    arrow.PrimitiveTypes.Float32,
 	"float64": arrow.PrimitiveTypes.Float64, "double": arrow.PrimitiveTypes.Float64,
-	"string": arrow.BinaryTypes.String, "utf8": arrow.BinaryTypes.String, "text": arrow.BinaryTypes.String, "varchar": arrow.BinaryTypes.String,
+	"string": arrow.BinaryTypes.String, "utf8": arrow.BinaryTypes.String,
+	"text": arrow.BinaryTypes.String, "varchar": arrow.BinaryTypes.String,
 	"binary": arrow.BinaryTypes.Binary, "blob": arrow.BinaryTypes.Binary,
 	"date": arrow.FixedWidthTypes.Date32, "time": arrow.FixedWidthTypes.Time64us,
 	"timestamp":   &arrow.TimestampType{Unit: arrow.Microsecond},
@@ -68,5 +70,6 @@ func ParseType(name string) (arrow.DataType, error) {
 		}
 		return &arrow.Decimal128Type{Precision: int32(precision), Scale: int32(scale)}, nil
 	}
-	return nil, fmt.Errorf("unknown type %q: want bool, int8 to int64, uint8 to uint64, float, double, string, binary, date, time, timestamp or decimal(p, s)", name)
+	return nil, fmt.Errorf("unknown type %q: want bool, int8 to int64, uint8 to uint64, float, double, "+
+		"string, binary, date, time, timestamp or decimal(p, s)", name)
 }

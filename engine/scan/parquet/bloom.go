@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,32 +16,35 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// bloomFilter is a split-block Bloom filter as it lies in a file. A value is looked up by reading the one
-// block that it would be in: arrow-go reads the whole filter, which may be larger than the column.
+// bloomFilter is a split-block Bloom filter in a file. A value is looked up by reading the only
+// block that can have it: arrow-go reads the whole filter, which may be larger than the column.
 type bloomFilter struct {
 	file   io.ReaderAt
-	at     int64 // of the first block
-	blocks uint64
-	asked  int64 // bytes read so far
+	at     int64  // offset of the first block
+	blocks uint64 // of bloomBlockBytes each
+	asked  int64  // bytes read so far
 }
 
 const (
 	bloomBlockBytes = 32
 
-	// bloomHeaderBytes is more than a header takes: a number and three empty structures in others.
+	// bloomHeaderBytes is more than a header takes: a number, and three unions of an empty
+	// structure.
 	bloomHeaderBytes = 64
 
-	bloomBytesMax = 128 << 20 // as the format's implementations have it
+	bloomBytesMax = 128 << 20 // the limit of the format's implementations
 )
 
-// bloomSalts are the format's: an odd number for each word of a block.
+// bloomSalts are the odd numbers by which the format hashes a value to a bit of each word of a
+// block.
 var bloomSalts = [bloomBlockBytes / 4]uint32{
 	0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31,
 }
 
 var bloomHash = metadata.NewBloomFilter(bloomBlockBytes, bloomBlockBytes, memory.DefaultAllocator).Hasher()
 
-// Field numbers of parquet.thrift: of BloomFilterHeader. In each of its unions, 1 is the only choice.
+// Field numbers of BloomFilterHeader in parquet.thrift. In each of its unions, 1 is the only
+// choice.
 const fieldBloomBytes, fieldBloomAlgorithm, fieldBloomHash, fieldBloomCompression = 1, 2, 3, 4
 
 // openBloom reads the header of a chunk's Bloom filter.
@@ -66,10 +70,12 @@ func openBloom(file io.ReaderAt, chunk *columnChunk) (*bloomFilter, error) {
 		})
 	})
 	size := fields[fieldBloomBytes]
-	if r.err != nil || known != fieldBloomCompression-fieldBloomBytes || size < bloomBlockBytes || size > bloomBytesMax || size%bloomBlockBytes != 0 {
+	if r.err != nil || known != fieldBloomCompression-fieldBloomBytes ||
+		size < bloomBlockBytes || size > bloomBytesMax || size%bloomBlockBytes != 0 {
 		return nil, fmt.Errorf("%w: the header of a Bloom filter of %d B", decode.ErrCorrupt, size)
 	}
-	return &bloomFilter{file: file, at: offset + int64(r.at), blocks: uint64(size / bloomBlockBytes), asked: bloomHeaderBytes}, nil
+	blocks := uint64(size / bloomBlockBytes)
+	return &bloomFilter{file: file, at: offset + int64(r.at), blocks: blocks, asked: bloomHeaderBytes}, nil
 }
 
 // mayHold says whether the filter may hold a plain value.
@@ -89,8 +95,8 @@ func (b *bloomFilter) mayHold(plain []byte) (bool, error) {
 	return true, nil
 }
 
-// plain returns the plain values of which a stored column has one for a value; ok is false where they
-// are not known.
+// plain returns the plain values as which a column may store a value; ok is false where they are
+// not known.
 func (s *storedColumn) plain(v *predicate.Value) (plain [][]byte, ok bool) {
 	if v.Wide != nil && s.family != predicate.BytesFamily || s.days {
 		return nil, false
@@ -114,10 +120,9 @@ func (s *storedColumn) plain(v *predicate.Value) (plain [][]byte, ok bool) {
 			return [][]byte{{7: 0}, {7: 0x80}}, true
 		}
 		return [][]byte{binary.LittleEndian.AppendUint64(nil, math.Float64bits(v.Float))}, true
-	case parquet.Types.ByteArray:
-		return [][]byte{v.Bytes}, s.family == predicate.BytesFamily
-	case parquet.Types.FixedLenByteArray:
-		return [][]byte{v.Bytes}, s.family == predicate.BytesFamily && len(v.Bytes) == s.leaf.TypeLength()
+	case parquet.Types.ByteArray, parquet.Types.FixedLenByteArray:
+		width := cmp.Or(s.plainBytes(), len(v.Bytes))
+		return [][]byte{v.Bytes}, s.family == predicate.BytesFamily && len(v.Bytes) == width
 	}
 	return nil, false
 }

@@ -15,7 +15,7 @@ import (
 // boolValues decodes truth values: bits in a page, or runs of bits.
 type boolValues struct {
 	mem  memory.Allocator
-	rows int
+	rows int  // of the batch
 	bits runs // of the current page
 	out  *memory.Buffer
 }
@@ -29,7 +29,7 @@ func (v *boolValues) page(encoding parquet.Encoding, data []byte) error {
 	case parquet.Encodings.Plain:
 		v.bits = runs{width: 1, packed: data, left: 8 * len(data)}
 	case parquet.Encodings.RLE:
-		if len(data) == 0 { // right only where all rows are NULL; reading a value says so
+		if len(data) == 0 { // right only where all rows are NULL; otherwise read fails
 			v.bits = newRuns(nil, 1)
 			return nil
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// storedColumn says how a column's values are stored, and so how values in statistics, indexes and
-// dictionaries are to be taken: as plain values of the column's physical type.
+// storedColumn says how a column stores its values. Statistics, indexes and dictionaries have plain
+// values of the column's physical type.
 type storedColumn struct {
 	leaf     *schema.Column
-	typ      arrow.DataType
+	typ      arrow.DataType // that is delivered
 	family   predicate.Family
-	days     bool // dates stored as days, delivered as milliseconds
-	compared bool // whether values can be compared at all
+	days     bool // dates are stored as days, and delivered as milliseconds
+	compared bool // stored values can be compared with those of filters
 }
 
 // storedColumn returns how a column is stored; of a nested column, that it cannot be compared.
@@ -37,7 +37,8 @@ func (p *File) storedColumn(c int) (s storedColumn) {
 	case parquet.Types.Boolean:
 		s.compared = s.family == predicate.BoolFamily
 	case parquet.Types.Int32, parquet.Types.Int64:
-		s.compared = s.family == predicate.NumberFamily || s.family >= predicate.MomentFamily && s.family <= predicate.DurationFamily
+		s.compared = s.family == predicate.NumberFamily ||
+			s.family >= predicate.MomentFamily && s.family <= predicate.DurationFamily
 	case parquet.Types.Float, parquet.Types.Double:
 		s.compared = s.family == predicate.FloatFamily
 	case parquet.Types.ByteArray, parquet.Types.FixedLenByteArray:
@@ -46,8 +47,8 @@ func (p *File) storedColumn(c int) (s storedColumn) {
 	return s
 }
 
-// ordered says whether the order by which a file's writer took smallest and largest values is the
-// order of their values. A number in bytes of any length may have been cut as if it were text.
+// ordered says whether a writer finds the smallest and the largest value by the order of the
+// values. A number in bytes of any length may have been cut as if it were text.
 func (s *storedColumn) ordered() bool {
 	if s.leaf.PhysicalType() == parquet.Types.ByteArray && s.family != predicate.BytesFamily {
 		return false
@@ -59,7 +60,7 @@ func (s *storedColumn) ordered() bool {
 	return s.leaf.SortOrder() == want
 }
 
-// trustedOld says whether the old statistics of a column, taken before the format had orders, are right.
+// trustedOld says whether statistics from before the format had orders are right.
 func (s *storedColumn) trustedOld() bool {
 	switch s.leaf.PhysicalType() {
 	case parquet.Types.ByteArray, parquet.Types.FixedLenByteArray:
@@ -80,7 +81,8 @@ func (s *storedColumn) plainBytes() int {
 	}
 }
 
-// value takes a plain value. It returns nil for one that is not to be compared: NaN, or of a wrong length.
+// value decodes a plain value. It returns nil where that cannot be compared: NaN, or bytes of a
+// wrong length.
 func (s *storedColumn) value(raw []byte) *predicate.Value {
 	v := predicate.Value{Family: s.family}
 	if width := s.plainBytes(); len(raw) != width && width != 0 {
@@ -135,7 +137,8 @@ func wholeNumber(raw []byte) *big.Int {
 	return n
 }
 
-// groupBounds returns what the statistics of a row group say of a column: nothing of a nested column.
+// groupBounds returns what the statistics of a row group say of a column: nothing of a nested
+// column.
 func (p *File) groupBounds(group, c int) predicate.Bounds {
 	if p.leaves[c] < 0 {
 		return predicate.Bounds{}
@@ -144,7 +147,7 @@ func (p *File) groupBounds(group, c int) predicate.Bounds {
 	return p.boundsOf(&stored, &p.groups[group], p.chunk(group, c))
 }
 
-// boundsOf returns what the statistics of a chunk say of it.
+// boundsOf returns what the statistics of a chunk say of its values.
 func (p *File) boundsOf(stored *storedColumn, group *rowGroup, chunk *columnChunk) (b predicate.Bounds) {
 	b.NoNulls = stored.leaf.MaxDefinitionLevel() == 0
 	stats := p.trusted(stored.leaf, chunk)
@@ -158,7 +161,8 @@ func (p *File) boundsOf(stored *storedColumn, group *rowGroup, chunk *columnChun
 	case typed && stored.ordered() && stats.min != nil && stats.max != nil:
 		b.Low, b.High = stored.value(stats.min), stored.value(stats.max)
 		said := stats.minExact != 0 && stats.maxExact != 0
-		b.Exact = said && stats.minExact == compactTrue && stats.maxExact == compactTrue || !said && stored.family != predicate.BytesFamily
+		b.Exact = stats.minExact == compactTrue && stats.maxExact == compactTrue ||
+			!said && stored.family != predicate.BytesFamily
 	case stored.trustedOld() && stats.oldMin != nil && stats.oldMax != nil:
 		b.Low, b.High = stored.value(stats.oldMin), stored.value(stats.oldMax)
 	}
@@ -166,15 +170,16 @@ func (p *File) boundsOf(stored *storedColumn, group *rowGroup, chunk *columnChun
 	return b
 }
 
-// A dictionary page is read to see that no value suits if it is of dictionaryBytesFew, or of a quarter of
-// its chunk and dictionaryBytesMax at most: a larger one has most values, and costs what it may save.
+// A dictionary page is read to see that no value passes a filter if the page has at most
+// dictionaryBytesFew, or at most a quarter of its chunk and dictionaryBytesMax: a larger page has
+// most of the values, and costs what it may save.
 const (
 	dictionaryBytesFew = 4 << 10
 	dictionaryBytesMax = 1 << 20
 )
 
-// dictionaryBytes returns how many bytes of a chunk are its dictionary page: 0 where that is too large, or
-// where it is not known that it holds every value of the chunk.
+// dictionaryBytes returns how many bytes of a chunk are its dictionary page: 0 where the page is
+// too large, or may not hold every value of the chunk.
 func dictionaryBytes(chunk *columnChunk) int64 {
 	if !chunk.listed || !chunk.allDictionary() {
 		return 0

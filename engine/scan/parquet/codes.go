@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
-// codesValues takes dictionary codes as its pages have them.
+// codesValues delivers the dictionary codes of a chunk as the codes of a dictionary array.
 type codesValues struct {
 	typ    arrow.DataType // of the dictionary's entries
 	mem    memory.Allocator
@@ -19,11 +19,11 @@ type codesValues struct {
 
 	entries arrow.Array // the chunk's dictionary; nil before the first page. S5
 	codes   runs        // of the current page
-	rows    int
+	rows    int         // of the batch
 	out     *memory.Buffer
 }
 
-// holdsCodes says whether a column chunk is one that codesValues reads.
+// holdsCodes says whether a chunk is of strings or binaries that codesValues reads.
 func (p *File) holdsCodes(c int, chunk *columnChunk) bool {
 	leaf := p.meta.Schema.Column(p.leaves[c])
 	return isFlat(leaf) && arrow.IsBaseBinary(p.fields.Field(c).Type.ID()) && leaf.PhysicalType() == parquet.Types.ByteArray && chunk.allDictionary()
@@ -48,10 +48,10 @@ func errEncoding(e parquet.Encoding) error {
 	return fmt.Errorf("a page with encoding %s, which its column chunk is said not to have", e)
 }
 
-// codesOf returns the dictionary codes that a page holds.
+// codesOf returns the dictionary codes that a page holds, behind a byte with their width.
 func codesOf(data []byte) (codes runs, err error) {
 	if len(data) == 0 {
-		return codes, nil // right only where all rows are NULL; reading a code says so
+		return codes, nil // right only where all rows are NULL; otherwise read fails
 	}
 	width := int(data[0])
 	if width > runWidthMax {
@@ -112,15 +112,16 @@ func (v *codesValues) close() {
 	}
 }
 
-// numbersValues takes the codes of numbers, where the dictionary is small beside the rows that it
-// serves: what a consumer does to values is then done to few of them. Otherwise it decodes them.
+// numbersValues delivers the codes of numbers where the dictionary is small beside the chunk's
+// rows: what a consumer does to values is then done to few of them. Otherwise it delivers the
+// numbers.
 type numbersValues struct {
-	columnValues // codes, or what decodes
+	columnValues // delivers the numbers, or is codes
 	codes        *codesValues
 	rows         int64 // of the chunk
 }
 
-// numbersPerEntry is how many rows a dictionary's entry has to stand for.
+// numbersPerEntry is how many rows of the chunk there must be for each entry of its dictionary.
 const numbersPerEntry = 4
 
 // newNumbers returns what reads a chunk that holds nothing but codes; plain decodes its values.
@@ -131,8 +132,8 @@ func newNumbers(typ arrow.DataType, rows int64, plain columnValues, mem memory.A
 	return &numbersValues{columnValues: plain, codes: codes, rows: rows}
 }
 
-// decodePlain decodes a plain page to one array, and closes what decodes it. Rows that are NULL have a
-// value, too.
+// decodePlain decodes a plain page to one array, and closes values. The page has a value for each
+// row, also where the row is NULL.
 func decodePlain(values columnValues, rows int, data []byte, validity *memory.Buffer, nulls int) (arrow.Array, error) {
 	defer values.close()
 	values.begin(rows)

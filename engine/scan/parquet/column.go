@@ -14,10 +14,11 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
-// libraryColumn reads one column chunk.
+// libraryColumn reads one column chunk by pqarrow.
 //
-// pqarrow hands a page's values on without a copy for a few types only, and knows no durations. So
-// we ask it for the chunk's physical type, and take its integers for a plain page of the column's type.
+// pqarrow hands on the values of a page without a copy for a few types only, and knows no
+// durations. So it is asked for the chunk's physical type, and integers are taken for a plain page
+// of the column.
 type libraryColumn struct {
 	reader *pqarrow.FileReader
 	part   *partColumn
@@ -25,7 +26,7 @@ type libraryColumn struct {
 	typ    arrow.DataType // to deliver
 	mem    memory.Allocator
 
-	leaf    *schema.Column
+	leaf    *schema.Column // of part
 	column  *pqarrow.ColumnReader
 	skipped int64 // rows to pass over before the next is read
 }
@@ -40,7 +41,7 @@ func (c *libraryColumn) open(ctx context.Context) (err error) {
 	return err
 }
 
-// physicalType returns what to read a column of type t as.
+// physicalType returns the type that pqarrow is asked for where a column has type t.
 func physicalType(physical parquet.Type, t arrow.DataType) arrow.DataType {
 	switch {
 	case t.ID() == arrow.NULL:
@@ -53,10 +54,10 @@ func physicalType(physical parquet.Type, t arrow.DataType) arrow.DataType {
 	return t // decimals in bytes, 96-bit timestamps: pqarrow converts them
 }
 
-// skip passes over the next rows.
+// skip implements chunkReader.
 func (c *libraryColumn) skip(rows, _ int64) { c.skipped += rows }
 
-// read returns the next rows of the column, which the caller owns.
+// read implements chunkReader.
 func (c *libraryColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
 	for c.skipped > 0 {
 		passed, err := c.column.NextBatch(min(c.skipped, discardRows))

@@ -9,25 +9,26 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 )
 
-// deltas reads DELTA_BINARY_PACKED: integers as the differences of neighbours, in blocks. A block has
-// a least difference, and miniblocks of what the differences are above it, each with a width of its
-// own. Sums wrap, in the width of the type.
+// deltas reads DELTA_BINARY_PACKED: integers as the differences of neighbours, in blocks. A block
+// has a least difference, and miniblocks of how much larger the differences are, each with a width
+// of its own. Sums wrap, in the width of the type.
 //
-// arrow-go's decoder takes a first value of more than 2^31-1, as unsigned columns have, for corrupt.
+// arrow-go's decoder takes a first value of more than 2^31-1, as unsigned columns have, for
+// corrupt.
 type deltas struct {
-	data   []byte // from behind the current miniblock on
-	left   int    // values
+	data   []byte // of the page, from behind the current miniblock on
+	left   int    // values of the page that have not been read
 	begun  bool   // the first value, which is no difference, has been read
-	value  uint64 // the last one read
-	minis  int    // of a block
+	value  uint64 // read last, or the first value
+	minis  int    // miniblocks of a block
 	values int    // of a miniblock
 
-	widths []byte // of the block's miniblocks that come
-	least  uint64
-	packed []byte // the current miniblock; it may go on behind it
-	width  int
-	at     int // values of packed that have been read
-	inMini int // values of packed
+	widths []byte // of the block's miniblocks behind the current one, in bits
+	least  uint64 // difference of the block
+	packed []byte // of the page, from the current miniblock on
+	width  int    // of a value of packed, in bits
+	at     int    // values of the miniblock that have been read
+	inMini int    // values of the miniblock; 0 before the first miniblock
 }
 
 // deltaBlockMax is more values than any writer's blocks have.
@@ -35,7 +36,7 @@ const deltaBlockMax = 1 << 24
 
 var errDeltasEnd = errors.New("differences that end before the last value")
 
-// newDeltas reads the head of data, and returns what lies behind the last miniblock.
+// newDeltas reads the head of data. rest is what lies behind the last miniblock.
 func newDeltas(data []byte) (d deltas, rest []byte, err error) {
 	var head [4]uint64 // values of a block, miniblocks of a block, values, the first value
 	for i := range head {
@@ -62,7 +63,7 @@ func newDeltas(data []byte) (d deltas, rest []byte, err error) {
 func unzigzag(v uint64) uint64 { return v>>1 ^ -(v & 1) }
 
 // advance turns to the next miniblock, of which so many values are needed. Some writers cut off the
-// rest of the last one.
+// values of the last miniblock that nobody needs.
 func (d *deltas) advance(needed int) error {
 	if len(d.widths) == 0 {
 		least, n := binary.Uvarint(d.data)
@@ -143,16 +144,17 @@ func unpackWide(packed []byte, bit, width int) uint64 {
 	return v & (math.MaxUint64 >> (64 - width))
 }
 
-// deltaStrings reads strings whose lengths stand before their bytes as differences: those of
-// DELTA_LENGTH_BYTE_ARRAY, and those of DELTA_BYTE_ARRAY, which begin as the string before them does.
+// deltaStrings reads DELTA_LENGTH_BYTE_ARRAY, where the lengths of all strings stand before their
+// bytes, as differences, and DELTA_BYTE_ARRAY, where a string is a prefix of the string before, and
+// a rest.
 type deltaStrings struct {
-	shares   bool   // DELTA_BYTE_ARRAY
-	prefixes deltas // what strings share with those before them, in bytes
-	lengths  deltas // of the rest
-	data     []byte // of the page: the bytes of strings, or of their rests
-	at       int    // of data
-	previous []byte // in whole
-	whole    scratch
+	shares   bool    // DELTA_BYTE_ARRAY
+	prefixes deltas  // lengths, where shares
+	lengths  deltas  // of the strings, or of their rests
+	data     []byte  // of the page: the bytes of the strings, or of their rests
+	at       int     // of data, where the next string or rest is
+	previous []byte  // the last string of whole, where shares
+	whole    scratch // the strings that find returned last, where shares
 }
 
 // page begins a page.
@@ -167,8 +169,8 @@ func (s *deltaStrings) page(encoding parquet.Encoding, data []byte) (err error) 
 	return err
 }
 
-// find fills at most spansAtOnce spans with the next strings. It returns the bytes that the spans are of,
-// until the next call.
+// find fills at most spansAtOnce spans with the next strings. source has the strings until the next
+// call.
 func (s *deltaStrings) find(spans []stringSpan) (source []byte, err error) {
 	var lengths, shared [spansAtOnce]uint32
 	if err := readDeltas(&s.lengths, lengths[:len(spans)]); err != nil {
@@ -203,7 +205,7 @@ func (s *deltaStrings) find(spans []stringSpan) (source []byte, err error) {
 	return s.join(spans, shared[:len(spans)], bytes), nil
 }
 
-// readFixed writes the next strings, which are to be of one width.
+// readFixed writes the next strings, each of which must have width bytes.
 func (s *deltaStrings) readFixed(out []byte, width int) error {
 	var some [spansAtOnce]stringSpan
 	for len(out) > 0 {
@@ -223,10 +225,10 @@ func (s *deltaStrings) readFixed(out []byte, width int) error {
 	return nil
 }
 
-// join puts strings together: the first bytes of the one before, and the rest, which spans tell. Spans
-// then tell where they are.
+// join puts strings together: shared bytes of the string before, and the rest of which spans say
+// where it is in data. Spans then say where the strings are in what join returns.
 func (s *deltaStrings) join(spans []stringSpan, shared []uint32, bytes int) []byte {
-	whole := s.whole.grow(len(s.previous)+bytes, s.previous) // which may lie in it
+	whole := s.whole.grow(len(s.previous)+bytes, s.previous) // previous may lie in whole
 	previous, at := uint32(0), uint32(len(s.previous))
 	for i, rest := range spans {
 		n := uint32(copy(whole[at:], whole[previous:previous+shared[i]]))
@@ -238,7 +240,8 @@ func (s *deltaStrings) join(spans []stringSpan, shared []uint32, bytes int) []by
 	return whole
 }
 
-// splitBytes reads BYTE_STREAM_SPLIT: the first bytes of all values, then their second bytes, and so on.
+// splitBytes reads BYTE_STREAM_SPLIT: the first byte of each value, then the second bytes, and so
+// on.
 type splitBytes struct {
 	data  []byte
 	width int // of a value, in bytes
@@ -274,8 +277,8 @@ func (s *splitBytes) read(out []byte, n int) error {
 	return nil
 }
 
-// transpose writes eight values of 4 or 8 bytes, from the at-th of all: squares of bytes, halved three
-// times, are exchanged across the diagonal.
+// transpose writes eight values of 4 or 8 bytes, from the at-th of all: the upper right and lower
+// left quarters of squares of bytes are exchanged, for squares of 8, 4 and 2 bytes.
 func (s *splitBytes) transpose(out []byte, all, at int) {
 	var w [8]uint64
 	for b := range s.width {
@@ -285,10 +288,12 @@ func (s *splitBytes) transpose(out []byte, all, at int) {
 		w[i], w[i+4] = w[i]&0x00000000FFFFFFFF|w[i+4]<<32, w[i]>>32|w[i+4]&0xFFFFFFFF00000000
 	}
 	for _, i := range [...]int{0, 1, 4, 5} {
-		w[i], w[i+2] = w[i]&0x0000FFFF0000FFFF|w[i+2]<<16&0xFFFF0000FFFF0000, w[i]>>16&0x0000FFFF0000FFFF|w[i+2]&0xFFFF0000FFFF0000
+		w[i], w[i+2] = w[i]&0x0000FFFF0000FFFF|w[i+2]<<16&0xFFFF0000FFFF0000,
+			w[i]>>16&0x0000FFFF0000FFFF|w[i+2]&0xFFFF0000FFFF0000
 	}
 	for i := 0; i < 8; i += 2 {
-		w[i], w[i+1] = w[i]&0x00FF00FF00FF00FF|w[i+1]<<8&0xFF00FF00FF00FF00, w[i]>>8&0x00FF00FF00FF00FF|w[i+1]&0xFF00FF00FF00FF00
+		w[i], w[i+1] = w[i]&0x00FF00FF00FF00FF|w[i+1]<<8&0xFF00FF00FF00FF00,
+			w[i]>>8&0x00FF00FF00FF00FF|w[i+1]&0xFF00FF00FF00FF00
 	}
 	for i, v := range w {
 		if s.width == 4 {

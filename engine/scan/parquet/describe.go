@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// Describe adds up the column chunks of each column that is not nested.
+// Describe fills in what the footer says of the chunks of each column that is not nested.
 func (p *File) Describe(columns []decode.ColumnInfo) {
 	for c, leaf := range p.leaves {
 		if leaf < 0 {

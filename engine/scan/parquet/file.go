@@ -9,9 +9,6 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
@@ -26,14 +23,14 @@ import (
 type File struct {
 	path   string
 	fsys   vfs.FS
-	size   int64
-	footer []byte                 // which statistics are parts of
+	size   int64                  // bytes of the file
+	footer []byte                 // the statistics of groups are slices of it
 	meta   *metadata.FileMetaData // all of the footer but its row groups
 	groups []rowGroup
-	fields *arrow.Schema
-	leaves []int // index of the Parquet column of each field; -1 for a nested field
+	fields *arrow.Schema // with the types that are delivered
+	leaves []int         // by field: the index of its Parquet column; -1 where the field is nested
 
-	all func() (*metadata.FileMetaData, error) // the whole footer, for pqarrow, decoded once
+	all func() (*metadata.FileMetaData, error) // decodes the whole footer, for pqarrow, once
 }
 
 // Open reads a file's footer.
@@ -58,16 +55,12 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	if err := checkStoredSchema(p.meta.KeyValueMetadata()); err != nil {
 		return err
 	}
-	r, err := file.NewParquetReader(f, file.WithReadProps(readerProperties(memory.DefaultAllocator)), file.WithMetadata(p.meta))
+	manifest, err := pqarrow.NewSchemaManifest(p.meta.Schema, p.meta.KeyValueMetadata(), nil)
 	if err != nil {
 		return err
 	}
-	arrowReader, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
-	if err != nil {
-		return err
-	}
-	fields := make([]arrow.Field, 0, len(arrowReader.Manifest.Fields))
-	for _, f := range arrowReader.Manifest.Fields {
+	fields := make([]arrow.Field, 0, len(manifest.Fields))
+	for _, f := range manifest.Fields {
 		leaf := -1
 		if len(f.Children) == 0 {
 			leaf = f.ColIndex
@@ -79,7 +72,8 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	return p.checkRows()
 }
 
-// checkRows makes sure that row counts add up, which positions rely on. S2.
+// checkRows checks that the rows of the row groups add up to those of the file: positions rely on
+// it. S2.
 func (p *File) checkRows() error {
 	var rows int64
 	for i := range p.groups {
@@ -95,8 +89,8 @@ func (p *File) checkRows() error {
 	return nil
 }
 
-// checkStoredSchema checks the Arrow schema that many writers put beside Parquet's, as
-// messages does: pqarrow reads it unchecked. S3.
+// checkStoredSchema checks the Arrow schema that many writers put beside Parquet's: pqarrow reads
+// it unchecked. S3.
 func checkStoredSchema(meta metadata.KeyValueMetadata) error {
 	stored := meta.FindValue("ARROW:schema")
 	if stored == nil {
@@ -112,22 +106,14 @@ func checkStoredSchema(meta metadata.KeyValueMetadata) error {
 	return nil
 }
 
-func readerProperties(mem memory.Allocator) *parquet.ReaderProperties {
-	props := parquet.NewReaderProperties(mem)
-	// Pages are read as they are needed, by ReadAt: 2-4 times faster than the whole chunk into fresh
-	// memory, and a corrupt chunk length cannot ask for that memory.
-	props.BufferedStreamEnabled = true
-	return props
-}
-
 func (p *File) Name() string          { return p.path }
 func (p *File) Schema() *arrow.Schema { return p.fields }
 func (p *File) Span() uint64          { return uint64(p.meta.NumRows) }
 
-// GroupCount implements grouped.
+// GroupCount implements decode.Grouped.
 func (p *File) GroupCount() int { return len(p.groups) }
 
-// GroupRows implements grouped.
+// GroupRows implements decode.Grouped.
 func (p *File) GroupRows(group int) int64 { return p.groups[group].rows }
 
 func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err error) {
@@ -152,7 +138,7 @@ func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err
 	return parts, nil
 }
 
-// partColumn looks up one column of a row group.
+// partColumn looks up and checks the chunk of one column in a row group.
 func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error) {
 	leaf := p.leaves[c]
 	if leaf < 0 {
@@ -183,17 +169,17 @@ type groupPart struct {
 	group    int
 	columns  []partColumn
 	filter   *decode.GroupFilter // nil where all rows are needed
-	first    uint64              // row of the file that the group's first row is
-	numRows  int64
-	numBytes int64 // of the columns, compressed
+	first    uint64              // index in the file of the group's first row
+	numRows  int64               // of the group
+	numBytes int64               // of the columns in the file; with a filter, the share of its ranges
 }
 
 // partColumn is one column chunk.
 type partColumn struct {
 	field    int   // of the file's schema
 	leaf     int   // of the Parquet schema
-	bytes    int64 // compressed
-	rowBytes int64 // of a row uncompressed, on average
+	bytes    int64 // of the chunk in the file
+	rowBytes int64 // of a row in a batch, on average
 	flat     bool  // to be read by flatColumn, not by pqarrow
 	codes    bool  // to be delivered as dictionary codes; only if flat
 }
@@ -204,7 +190,8 @@ func (p *groupPart) Bytes() int64    { return p.numBytes }
 func (p *groupPart) GroupIndex() int { return p.group }
 func (p *groupPart) Name() string    { return fmt.Sprintf("%s, row group %d", p.file.path, p.group) }
 
-// batchRows is the wanted number of rows, or fewer where rows are large.
+// batchRows returns how many rows to put in a batch: as many as are wanted, or fewer where rows are
+// large.
 func (p *groupPart) batchRows(opt *decode.Options) int64 {
 	bytes := int64(0)
 	for _, c := range p.columns {
@@ -239,7 +226,7 @@ func (p *groupPart) Open(ctx context.Context, opt decode.Options) (decode.RowRea
 	return r, nil
 }
 
-// ranges returns where the columns lie.
+// ranges returns where the chunks of the columns lie in the file.
 func (p *groupPart) ranges() (ranges []vfs.Range) {
 	for _, c := range p.columns {
 		ranges = append(ranges, vfs.Range{Offset: p.file.groups[p.group].chunks[c.leaf].start(), Bytes: c.bytes})
@@ -247,7 +234,7 @@ func (p *groupPart) ranges() (ranges []vfs.Range) {
 	return ranges
 }
 
-// announce tells a file that takes long to answer what will be read of it.
+// announce tells a file that takes long to answer which ranges will be read.
 func announce(f vfs.File, ranges ...vfs.Range) {
 	if a, ok := f.(vfs.Announcer); ok {
 		a.Announce(ranges)

@@ -13,7 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
 )
 
-// SetFilter implements GroupPart.
+// SetFilter implements decode.GroupPart.
 func (p *groupPart) SetFilter(f *decode.GroupFilter) {
 	if f.Ranges == nil {
 		f.Ranges = []decode.RowRange{{To: p.numRows}}
@@ -22,27 +22,28 @@ func (p *groupPart) SetFilter(f *decode.GroupFilter) {
 	p.numBytes = int64(float64(p.numBytes) * (float64(decode.CountRows(f.Ranges)) / float64(p.numRows)))
 }
 
-// filteredGroup reads the rows of a row group that are needed: the columns that the filter needs, step by
-// step; then, of the others, stretches of rows with no long gap between those that passed.
+// filteredGroup reads the needed rows of a row group, one step of rows after the other: first the
+// columns that the filter tests; then, of the wanted columns, stretches of the step, in which the
+// rows that pass have no long gap between them.
 type filteredGroup struct {
 	*groupReader
 	filter    *decode.GroupFilter
 	deliverer *delivery.Deliverer // of the tested columns
-	selection decode.Selection
-	at        []int64 // rows that each column has read or passed over
+	selection decode.Selection    // the rows of the step that pass
+	at        []int64             // by column: the row of the group that the column reads next
 
-	ranges []decode.RowRange // left to read
-	step   decode.RowRange   // being read
-	until  int64             // end of the range that step is of
-	arrays []arrow.Array     // of the step, by column; those tested only
-	looked int               // rows of the step up to which those that pass have been returned
-	given  int64             // first row of the stretch returned last
-	back   int64             // row of the step up to which all that pass have been returned
-	all    bool              // there is no filter: the whole step is to be returned
-	ended  bool
+	ranges []decode.RowRange // rows of the group that no step has taken
+	step   decode.RowRange   // rows of the group that are being read
+	until  int64             // end of the range that the step was taken from
+	arrays []arrow.Array     // of the step, by column; nil where a column is not tested
+	looked int               // index in the step behind the stretch that was begun last
+	given  int64             // index in the group of the first row of the stretch that was begun last
+	back   int64             // index in the group behind the stretch that was returned last
+	all    bool              // there is no filter, and the step has not been returned
+	ended  bool              // what was not needed has been counted
 }
 
-// gapRows is how many rows that are not needed end a stretch: fewer are decoded with the rest.
+// gapRows not needed rows in a row end a stretch: fewer are decoded with the rows around them.
 const gapRows = 4096
 
 func newFilteredGroup(r *groupReader) *filteredGroup {
@@ -80,7 +81,7 @@ func (g *filteredGroup) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 }
 
-// begin takes the next step and finds the rows that pass.
+// begin takes the next step, and finds the rows of it that pass the filter.
 func (g *filteredGroup) begin(ctx context.Context) error {
 	delivery.ReleaseArrays(g.arrays)
 	g.selection.Rows.Reset(0)
@@ -102,7 +103,7 @@ func (g *filteredGroup) begin(ctx context.Context) error {
 	return g.test(ctx)
 }
 
-// test evaluates the filter for the step.
+// test evaluates the filter over the arrays of the tested columns.
 func (g *filteredGroup) test(ctx context.Context) error {
 	arrays := make([]arrow.Array, len(g.filter.Tested))
 	for i, c := range g.filter.Tested {
@@ -122,7 +123,7 @@ func (g *filteredGroup) test(ctx context.Context) error {
 	return err
 }
 
-// readTested reads the step of the columns that the filter needs.
+// readTested reads the tested columns' rows of the step.
 func (g *filteredGroup) readTested(ctx context.Context) error {
 	columns := g.filter.Tested
 	return g.each(len(columns), func(i int) (err error) {
@@ -131,8 +132,8 @@ func (g *filteredGroup) readTested(ctx context.Context) error {
 	})
 }
 
-// readRows reads rows of a column, which are behind those that it has read.
-// Those from until on may not be needed.
+// readRows reads rows of a column that lie behind the rows that it has read. The rows from until on
+// may not be needed.
 func (g *filteredGroup) readRows(ctx context.Context, c int, rows decode.RowRange, until int64) (arrow.Array, error) {
 	if g.columns[c] == nil {
 		if err := g.reopenColumn(ctx, c); err != nil {
@@ -145,7 +146,7 @@ func (g *filteredGroup) readRows(ctx context.Context, c int, rows decode.RowRang
 	return g.readColumn(ctx, c, rows.To-rows.From)
 }
 
-// stretch returns some rows of a stretch of the step, or all where rows is nil, of the columns wanted.
+// stretch returns the wanted columns of some rows of a stretch: all rows where rows is nil.
 func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *rowset.Set) (arrow.RecordBatch, error) {
 	g.given = of.From
 	until := of.To
@@ -180,7 +181,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *r
 	return g.batchOf(g.filter.Wanted, arrays, kept), nil
 }
 
-// batchOf makes a batch of columns.
+// batchOf makes a batch of the arrays of some columns.
 func (g *filteredGroup) batchOf(columns []int, arrays []arrow.Array, rows int64) arrow.RecordBatch {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
@@ -189,7 +190,7 @@ func (g *filteredGroup) batchOf(columns []int, arrays []arrow.Array, rows int64)
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, rows)
 }
 
-// end counts what was not needed.
+// end counts, once, the bytes of pages that no row was needed of.
 func (g *filteredGroup) end() {
 	if g.ended {
 		return
@@ -202,7 +203,7 @@ func (g *filteredGroup) end() {
 	}
 }
 
-// Spare implements thrifty. What is left of the step is to be done again.
+// Spare implements decode.Thrifty. The rows of the step that were not returned are put back.
 func (g *filteredGroup) Spare() {
 	delivery.ReleaseArrays(g.arrays)
 	g.deliverer.Close()
@@ -219,7 +220,7 @@ func (g *filteredGroup) Spare() {
 	g.step, g.back, g.all = decode.RowRange{}, 0, false
 }
 
-// NextPlace implements NextPlacer.
+// NextPlace implements decode.NextPlacer.
 func (g *filteredGroup) NextPlace() string {
 	if len(g.ranges) == 0 {
 		return g.part.Name()
@@ -227,7 +228,7 @@ func (g *filteredGroup) NextPlace() string {
 	return g.part.RowName(g.ranges[0].From)
 }
 
-// Close implements RowReader.
+// Close implements decode.RowReader.
 func (g *filteredGroup) Close() error {
 	delivery.ReleaseArrays(g.arrays)
 	g.deliverer.Close()

@@ -15,24 +15,25 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
-// fixedValues decodes values of one width. T is a value as Arrow stores it. The entries of a dictionary
-// are converted once, and then gathered.
+// fixedValues decodes values of one width. T is a value as Arrow stores it. The entries of a
+// dictionary are converted once, and then gathered.
 type fixedValues[T any] struct {
-	typ     arrow.DataType
+	typ     arrow.DataType // that is delivered
 	mem     memory.Allocator
 	form    fixedForm
 	convert func(out []T, plain []byte)
 
-	dict     scratch
-	entries  []T              // of dict
-	encoding parquet.Encoding // of the current page; of these, one:
+	dict    scratch
+	entries []T // of the dictionary, in dict
+
+	encoding parquet.Encoding // of the current page; depending on it:
 	codes    runs
 	plain    []byte // from the next value on
 	deltas   deltas
 	split    splitBytes
 	strings  deltaStrings
 
-	out *memory.Buffer
+	out *memory.Buffer // of the batch; nil between batches
 }
 
 // fixedForm is how a plain page holds values.
@@ -48,19 +49,22 @@ var (
 
 func bytesForm(width int) fixedForm { return fixedForm{bytes: width} }
 
-func newFixed[T any](typ arrow.DataType, mem memory.Allocator, form fixedForm, convert func(out []T, plain []byte)) columnValues {
-	return &fixedValues[T]{typ: typ, mem: mem, form: form, convert: convert, dict: scratch{mem: mem}, strings: deltaStrings{whole: scratch{mem: mem}}}
+func newFixed[T any](
+	typ arrow.DataType, mem memory.Allocator, form fixedForm, convert func(out []T, plain []byte),
+) columnValues {
+	own := scratch{mem: mem}
+	return &fixedValues[T]{typ: typ, mem: mem, form: form, convert: convert, dict: own, strings: deltaStrings{whole: own}}
 }
 
-// newCopied decodes values that Arrow stores as a page does.
+// newCopied decodes values that Arrow stores as a plain page does.
 func newCopied[T any](typ arrow.DataType, mem memory.Allocator, form fixedForm) columnValues {
 	return newFixed(typ, mem, form, func(out []T, plain []byte) {
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(out))), len(out)*delivery.SizeOf[T]()), plain)
 	})
 }
 
-// fixedValuesOf returns what decodes a column of a fixed-width type, or nil for a pair of types that
-// it does not know.
+// fixedValuesOf returns what decodes a column of a fixed-width type, or nil where the type is not
+// known for the physical type.
 func fixedValuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator) columnValues {
 	fixed, ok := typ.(arrow.FixedWidthDataType)
 	if !ok {
@@ -92,11 +96,12 @@ func fixedValuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator
 	return nil
 }
 
-// narrowDecimal returns decimal64 in place of decimal128 where a column surely has no more than 64 bits, and no more
-// digits than that type; or the type as it is.
+// narrowDecimal returns decimal64 in place of a decimal128 whose values surely have no more than 64
+// bits, and no more digits than a decimal64 may have; other types as they are.
 func narrowDecimal(typ arrow.DataType, leaf *schema.Column) arrow.DataType {
 	wide, ok := typ.(*arrow.Decimal128Type)
-	if !ok || wide.Precision > delivery.DecimalDigits[arrow.DECIMAL64] || leaf.PhysicalType() == parquet.Types.FixedLenByteArray && leaf.TypeLength() > 8 {
+	if !ok || wide.Precision > delivery.DecimalDigits[arrow.DECIMAL64] ||
+		leaf.PhysicalType() == parquet.Types.FixedLenByteArray && leaf.TypeLength() > 8 {
 		return typ
 	}
 	return &arrow.Decimal64Type{Precision: wide.Precision, Scale: wide.Scale}
@@ -161,25 +166,26 @@ func decimals256FromInt64(out []decimal256.Num, plain []byte) {
 	}
 }
 
-// bytesValuesOf returns what decodes FIXED_LEN_BYTE_ARRAY of a width.
+// bytesValuesOf returns what decodes FIXED_LEN_BYTE_ARRAY of a width, or nil.
 func bytesValuesOf(typ arrow.FixedWidthDataType, width int, mem memory.Allocator) columnValues {
-	switch {
-	case typ.ID() == arrow.DECIMAL64 && 1 <= width && width <= 8:
-		return newFixed(typ, mem, bytesForm(width), func(out []int64, plain []byte) { decimals64(out, plain, width) })
-	case typ.ID() == arrow.DECIMAL128 && 1 <= width && width <= 16:
-		return newFixed(typ, mem, bytesForm(width), func(out []decimal128.Num, plain []byte) { decimals128(out, plain, width) })
-	case typ.ID() == arrow.DECIMAL256 && 1 <= width && width <= 32:
-		return newFixed(typ, mem, bytesForm(width), func(out []decimal256.Num, plain []byte) { decimals256(out, plain, width) })
-	case typ.ID() == arrow.FLOAT16 && width == 2:
-		return newCopied[[2]byte](typ, mem, bytesForm(width))
-	case typ.ID() == arrow.FIXED_SIZE_BINARY && typ.Bytes() == width && copiedOfWidth[width] != nil:
-		return copiedOfWidth[width](typ, mem, bytesForm(width))
+	form := bytesForm(width)
+	switch id := typ.ID(); {
+	case id == arrow.DECIMAL64 && 1 <= width && width <= 8:
+		return newFixed(typ, mem, form, func(out []int64, plain []byte) { decimals64(out, plain, width) })
+	case id == arrow.DECIMAL128 && 1 <= width && width <= 16:
+		return newFixed(typ, mem, form, func(out []decimal128.Num, plain []byte) { decimals128(out, plain, width) })
+	case id == arrow.DECIMAL256 && 1 <= width && width <= 32:
+		return newFixed(typ, mem, form, func(out []decimal256.Num, plain []byte) { decimals256(out, plain, width) })
+	case id == arrow.FLOAT16 && width == 2:
+		return newCopied[[2]byte](typ, mem, form)
+	case id == arrow.FIXED_SIZE_BINARY && typ.Bytes() == width && copiedOfWidth[width] != nil:
+		return copiedOfWidth[width](typ, mem, form)
 	}
 	return nil
 }
 
-// copiedOfWidth has newCopied by the widths of which there are many in the wild: of UUIDs, digests,
-// intervals, addresses, geohashes.
+// copiedOfWidth is newCopied for the widths that many columns have: of UUIDs, digests, intervals,
+// addresses, geohashes.
 var copiedOfWidth = map[int]func(arrow.DataType, memory.Allocator, fixedForm) columnValues{
 	1: newCopied[[1]byte], 2: newCopied[[2]byte], 3: newCopied[[3]byte], 4: newCopied[[4]byte],
 	5: newCopied[[5]byte], 6: newCopied[[6]byte], 7: newCopied[[7]byte], 8: newCopied[[8]byte],
@@ -261,7 +267,7 @@ func (v *fixedValues[T]) page(encoding parquet.Encoding, data []byte) (err error
 		v.plain = data
 	case dictionaryEncoding(encoding):
 		v.codes, err = codesOf(data)
-	case len(data) == 0: // right only where all rows are NULL; reading a value says so
+	case len(data) == 0: // right only where all rows are NULL; otherwise read fails
 		v.encoding, v.plain = parquet.Encodings.Plain, nil
 	case encoding == parquet.Encodings.DeltaBinaryPacked && v.form.integer:
 		v.deltas, _, err = newDeltas(data)
@@ -307,11 +313,11 @@ func (v *fixedValues[T]) readPlain(out []T) error {
 	return nil
 }
 
-// readBlocks reads values that are not in the page as they would be in a plain one: a few become so,
-// and are converted.
+// readBlocks reads values that no part of the page has as a plain page would: some values at a time
+// are made plain, and converted.
 func (v *fixedValues[T]) readBlocks(out []T) (err error) {
 	const valuesAtOnce = 256
-	var block [valuesAtOnce]uint64 // a part that stays in the L1 cache
+	var block [valuesAtOnce]uint64 // stays in the L1 cache
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&block)), 8*valuesAtOnce)
 	atOnce := len(bytes) / v.form.bytes
 	for len(out) > 0 {

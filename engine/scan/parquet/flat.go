@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
@@ -21,10 +22,10 @@ import (
 )
 
 // flatColumn reads one chunk of a column that is not nested, page by page, into the buffers of
-// batches: their sizes are known up front, and no value is touched that need not be. What is done
-// for every type is done here: pages, definition levels, validity. The rest is its columnValues'.
+// batches: their sizes are known up front, and no value is touched that need not be. It does what
+// is done for every type: pages, definition levels, validity. Its columnValues does the rest.
 //
-// pqarrow, which reads what readsFlat says no to, passes over NULLs, levels and dictionary
+// pqarrow, which reads the chunks that readsFlat refuses, passes over NULLs, levels and dictionary
 // codes several times, builds strings and decimals one by one, and checks no code.
 type flatColumn struct {
 	pages    *chunkPages
@@ -34,16 +35,16 @@ type flatColumn struct {
 	mem      memory.Allocator
 
 	rows      int64          // of the chunk
-	row       int64          // of the chunk, that comes next
-	skipped   int64          // rows to pass over before the next is read
-	until     int64          // rows from here on may not be needed
+	row       int64          // index in the chunk of the row that comes next
+	skipped   int64          // rows to pass over before the next row is read
+	until     int64          // index in the chunk from which on rows may not be needed
 	indexed   *columnChunk   // whose offset index is to be read; nil where it has been, or where that is not worth it
 	locations []pageLocation // of the data pages, by the offset index; nil where it is not known
-	expected  int64          // rows of the page that comes next, by the offset index; 0 where it is not known
+	expected  int64          // rows of the page that comes next, by the offset index; 0 where that is not known
 
-	pagesRead int  // of either kind
-	left      int  // rows of the current page
-	levels    runs // of the current page, where optional
+	pagesRead int  // dictionary and data pages
+	left      int  // rows of the current page that have not been read
+	levels    runs // definition levels of the current page, where optional
 }
 
 // columnValues decodes a column chunk's values into the buffers of one batch after the other.
@@ -57,18 +58,18 @@ type columnValues interface {
 	// begin makes room for a batch of rows.
 	begin(rows int)
 
-	// read decodes the next values of the page to the rows from one row on whose validity bits are
-	// set; to all rows, if there are as many as values. Rows without a value get any that is legal.
+	// read decodes the next values of the page to those of the rows from a row on whose validity
+	// bits are set; to all rows, if there are as many as values. A NULL row gets any legal value.
 	read(from, rows, values int, validity []byte) error
 
-	// finish returns the batch's array, which the caller owns.
+	// finish returns the array of the batch, which the caller owns.
 	finish(validity *memory.Buffer, nulls int) arrow.Array
 
-	// close frees what is left; also in the middle of a batch.
+	// close frees all memory; also in the middle of a batch.
 	close()
 }
 
-// read returns the next rows of the column, which the caller owns.
+// read implements chunkReader.
 func (c *flatColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
 	if err := c.settle(); err != nil {
 		return nil, err
@@ -126,7 +127,6 @@ func (c *flatColumn) nextPage() error {
 	return decode.Corrupt(err)
 }
 
-// errFewRows is the error of a chunk that ends too early.
 var errFewRows = errors.New("the pages hold fewer rows than the row group")
 
 func (c *flatColumn) setPage(p page) (err error) {
@@ -153,17 +153,18 @@ func (c *flatColumn) setPage(p page) (err error) {
 	return c.values.page(p.encoding, data)
 }
 
-// parquet816Fixed is the first writer of its name whose chunks' sizes count their dictionary's header.
+// parquet816Fixed is the first version of parquet-mr whose chunk sizes count the dictionary page's
+// header.
 var parquet816Fixed = metadata.NewAppVersionExplicit("parquet-mr", 1, 2, 9)
 
 func isFlat(leaf *schema.Column) bool {
 	return leaf.MaxDefinitionLevel() <= 1 && leaf.MaxRepetitionLevel() == 0
 }
 
-// readsFlat says whether a column chunk is one that flatColumn reads.
+// readsFlat says whether flatColumn reads a chunk.
 func (p *File) readsFlat(c int, chunk *columnChunk) bool {
 	leaf := p.meta.Schema.Column(p.leaves[c])
-	if !isFlat(leaf) || !decompresses(chunk.codec) || p.meta.WriterVersion().LessThan(parquet816Fixed) {
+	if !isFlat(leaf) || !slices.Contains(codecs, chunk.codec) || p.meta.WriterVersion().LessThan(parquet816Fixed) {
 		return false
 	}
 	for e := range chunk.dataEncodings().all() {
@@ -174,7 +175,7 @@ func (p *File) readsFlat(c int, chunk *columnChunk) bool {
 	return valuesOf(p.fields.Field(c).Type, leaf, nil) != nil
 }
 
-// decodes says whether values of a type can be read by an encoding.
+// decodes says whether values of a physical type can be read from pages of an encoding.
 func decodes(e parquet.Encoding, physical parquet.Type) bool {
 	switch e {
 	case parquet.Encodings.Plain, parquet.Encodings.RLEDict, parquet.Encodings.PlainDict:
@@ -193,7 +194,8 @@ func decodes(e parquet.Encoding, physical parquet.Type) bool {
 	return false
 }
 
-// valuesOf returns what decodes a column of a type, or nil for a pair of types that it does not know.
+// valuesOf returns what decodes a column of a type, or nil where the type is not known for the
+// physical type.
 func valuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator) columnValues {
 	switch {
 	case leaf.PhysicalType() == parquet.Types.Boolean && typ.ID() == arrow.BOOL:
@@ -205,7 +207,9 @@ func valuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator) col
 }
 
 // newFlatColumn opens a column chunk. It reads nothing yet.
-func newFlatColumn(file io.ReaderAt, part *groupPart, c *partColumn, typ arrow.DataType, window int, mem *reserve.Allocator) *flatColumn {
+func newFlatColumn(
+	file io.ReaderAt, part *groupPart, c *partColumn, typ arrow.DataType, window int, mem *reserve.Allocator,
+) *flatColumn {
 	chunk := &part.file.groups[part.group].chunks[c.leaf]
 	leaf := part.file.meta.Schema.Column(c.leaf)
 	column := &flatColumn{optional: leaf.MaxDefinitionLevel() > 0, mem: mem}
@@ -252,12 +256,13 @@ func (c *flatColumn) close() error {
 // nullable collects the validity of a batch's rows. It takes no memory before the first NULL.
 type nullable struct {
 	mem    memory.Allocator
-	rows   int
-	nulls  int
+	rows   int            // of the batch
+	nulls  int            // among the rows so far
 	buffer *memory.Buffer // nil while there is no NULL
 }
 
-// read takes n definition levels, of the rows from one on, and returns how many are values.
+// read takes the definition levels of the n rows from a row on, and returns how many rows have
+// values.
 func (v *nullable) read(levels *runs, from, n int) (values int, err error) {
 	if v.buffer == nil {
 		ones, err := levels.ones(n)
@@ -281,8 +286,8 @@ func (v *nullable) bits() []byte {
 	return v.buffer.Bytes()
 }
 
-// spread moves the first of the rows' values, as many as values, to the rows whose bit is set. The
-// others get a copy of some value, or the zero value: that needs no branch.
+// spread moves the values that out begins with to the rows whose validity bit is set. The other
+// rows get a copy of some value, or the zero value: that needs no branch.
 func spread[T any](out []T, values int, validity []byte, from int) {
 	row := len(out)
 	for 0 < values && values < row { // the values not moved yet are where they belong at values == row

@@ -18,8 +18,9 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 )
 
-// rowGroup is what a footer says of a row group. There are many of them, with many columns, and a query needs few of
-// their figures: they are decoded here, without an allocation for each. arrow-go decodes the rest of a footer.
+// rowGroup is what a footer says of a row group. There are many row groups, with many columns, and
+// a query needs few of their figures: they are decoded here, without an allocation for each.
+// arrow-go decodes the rest of a footer.
 type rowGroup struct {
 	rows   int64
 	chunks []columnChunk // by leaf of the schema
@@ -27,38 +28,39 @@ type rowGroup struct {
 
 // columnChunk is what a footer says of one column of a row group.
 type columnChunk struct {
-	dataStart  int64 // of the first data page
-	dictionary int64 // where the dictionary page is, if listed
-	listed     bool  // whether the footer says where that is
-	bytes      int64 // compressed
-	unpacked   int64 // decompressed, in bytes
+	dataStart  int64 // offset of the first data page
+	dictionary int64 // offset of the dictionary page, if listed
+	listed     bool  // the footer has the offset of the dictionary page
+	bytes      int64 // in the file
+	unpacked   int64 // bytes decompressed
 	values     int64 // NULLs included
-	bloom      int64 // where the Bloom filter is; 0 or less where there is none
+	bloom      int64 // offset of the Bloom filter; 0 or less where there is none
 
 	offsetIndex, columnIndex indexLocation
 
 	codec     compress.Compression
 	encodings encodingSet // of pages and levels
 	data      encodingSet // of data pages, if paged
-	paged     bool        // whether the footer lists the encodings of pages
+	paged     bool        // the footer lists the encodings of pages
 	stats     chunkStats
 
-	encrypted bool // and so nothing else is known
+	encrypted bool // nothing else is known
 }
 
-// indexLocation is where an index lies in the file; of no bytes where there is none.
+// indexLocation is where an index lies in the file; 0 bytes where there is none.
 type indexLocation struct{ offset, bytes int64 }
 
 // chunkStats are the statistics of a chunk, as they are written.
 type chunkStats struct {
 	known              bool
-	min, max           []byte // nil where not written, as those below
-	oldMin, oldMax     []byte // from before the format had orders
+	min, max           []byte // plain values; nil where not written
+	oldMin, oldMax     []byte // from before the format had orders; nil where not written
 	nulls              int64  // -1 where not counted
-	minExact, maxExact int    // compactTrue, compactFalse, or 0 where that is not said
+	minExact, maxExact int    // compactTrue, compactFalse, or 0 where not written
 }
 
-// encodingSet is a set of encodings, each a bit. The last one stands for those that the format did not have yet.
+// encodingSet is a set of encodings, each a bit. The bit encodingUnknown stands for newer
+// encodings.
 type encodingSet uint32
 
 const encodingUnknown = 31
@@ -92,7 +94,7 @@ func (s encodingSet) all() iter.Seq[parquet.Encoding] {
 	}
 }
 
-// start is where a column chunk begins: at its dictionary page if it has one.
+// start is where a chunk begins: at its dictionary page if there is one.
 func (c *columnChunk) start() int64 {
 	if c.listed && c.dictionary > 0 {
 		return c.dictionary
@@ -100,8 +102,8 @@ func (c *columnChunk) start() int64 {
 	return c.dataStart
 }
 
-// dataEncodings returns the encodings of a chunk's data pages; where the chunk lists those of all its pages and levels
-// alike, without those that are of levels alone.
+// dataEncodings returns the encodings of a chunk's data pages; where the footer lists the encodings
+// of pages and levels together, all but those of levels alone.
 func (c *columnChunk) dataEncodings() encodingSet {
 	if c.paged {
 		return c.data
@@ -171,13 +173,15 @@ const (
 	fieldPageType, fieldPageEncoding = 1, 2 // PageEncodingStats
 )
 
-// columnMetaDataRequired are the fields that a ColumnMetaData must have, of those that are read.
-const columnMetaDataRequired = 1<<fieldEncodings | 1<<fieldCodec | 1<<fieldNumValues | 1<<fieldUncompressed | 1<<fieldTotalCompressed | 1<<fieldDataPage
+// columnMetaDataRequired are the fields that are read here and that a ColumnMetaData must have.
+const columnMetaDataRequired = 1<<fieldEncodings | 1<<fieldCodec | 1<<fieldNumValues |
+	1<<fieldUncompressed | 1<<fieldTotalCompressed | 1<<fieldDataPage
 
-// errElsewhere is the error of a file of metadata alone, as some writers put beside the files of a directory.
+// errElsewhere is the error of a file of metadata alone, which some writers put beside the files of
+// a directory.
 var errElsewhere = errors.New("the rows lie in other files, which are to be named in its place")
 
-// parseFooter decodes a footer: its row groups, and all else. The latter has no row groups. S3.
+// parseFooter decodes a footer: its row groups, and, without them, all else. S3.
 func parseFooter(raw []byte) (meta *metadata.FileMetaData, groups []rowGroup, err error) {
 	r := footerReader{compactReader{data: raw}}
 	from, to := -1, -1 // of the list of row groups
@@ -199,7 +203,7 @@ func parseFooter(raw []byte) (meta *metadata.FileMetaData, groups []rowGroup, er
 	if from < 0 {
 		return nil, nil, errors.New("no list of row groups")
 	}
-	const noStructs = compactStruct // a list of none
+	const noStructs = compactStruct // an empty list of structures
 	if meta, err = metadata.NewFileMetaData(slices.Concat(raw[:from], []byte{noStructs}, raw[to:]), nil); err != nil {
 		return nil, nil, err
 	}
@@ -352,7 +356,8 @@ func (r *footerReader) statistics(s *chunkStats) {
 	}
 }
 
-// trusted returns the statistics of a chunk, or nil where there are none or where the writer is known to be wrong.
+// trusted returns the statistics of a chunk, or nil where there are none or the writer is known to
+// write wrong ones.
 func (p *File) trusted(leaf *schema.Column, chunk *columnChunk) *chunkStats {
 	s := &chunk.stats
 	if !s.known || leaf.SortOrder() == schema.SortUNKNOWN {
@@ -362,8 +367,9 @@ func (p *File) trusted(leaf *schema.Column, chunk *columnChunk) *chunkStats {
 	if leaf.ColumnOrder() != parquet.ColumnOrders.TypeDefinedOrder {
 		low, high = s.oldMin, s.oldMax
 	}
-	asWritten := metadata.EncodedStatistics{HasMin: low != nil, Min: low, HasMax: high != nil, Max: high}
-	if !p.meta.WriterVersion().HasCorrectStatistics(leaf.PhysicalType(), leaf.LogicalType(), asWritten, leaf.SortOrder()) {
+	written := metadata.EncodedStatistics{HasMin: low != nil, Min: low, HasMax: high != nil, Max: high}
+	writer := p.meta.WriterVersion()
+	if !writer.HasCorrectStatistics(leaf.PhysicalType(), leaf.LogicalType(), written, leaf.SortOrder()) {
 		return nil
 	}
 	return s

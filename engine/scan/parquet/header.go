@@ -17,14 +17,15 @@ const (
 	pageV2         pageKind = 3
 )
 
-// pageHeader stands before each page of a column chunk. arrow-go keeps its own out of reach.
+// pageHeader stands before each page of a column chunk. arrow-go's decoder of headers is not
+// exported.
 type pageHeader struct {
 	kind       pageKind
-	bytes      int // of the page, decompressed
-	fileBytes  int // of the page as it is in the file
-	crc        uint32
-	checked    bool // whether there is a crc: of the bytes in the file
-	values     int  // NULLs included
+	bytes      int    // of the page, decompressed
+	fileBytes  int    // of the page in the file
+	crc        uint32 // of the bytes in the file, where checked
+	checked    bool   // the header has a crc
+	values     int    // NULLs included
 	encoding   parquet.Encoding
 	levels     parquet.Encoding // of the definition levels, version 1
 	repetition int              // bytes of repetition levels, version 2
@@ -32,10 +33,10 @@ type pageHeader struct {
 	stored     bool             // version 2: not compressed, whatever the chunk's codec is
 }
 
-// pageHeaderBytesMax bounds a header, which may hold the smallest and the largest value of its page.
+// pageHeaderBytesMax bounds a header, which may hold the page's smallest and largest value.
 const pageHeaderBytesMax = 16 << 20
 
-// Field numbers of parquet.thrift: of PageHeader, then of the structures in it.
+// Field numbers of parquet.thrift: of PageHeader, then of the structures in a PageHeader.
 const (
 	fieldKind, fieldBytes, fieldFileBytes, fieldCRC = 1, 2, 3, 4
 	fieldV1, fieldDict, fieldV2                     = 5, 7, 8
@@ -44,13 +45,13 @@ const (
 	fieldEncodingV2, fieldDefinition, fieldRepetition, fieldCompressed = 4, 5, 6, 7
 )
 
-// parsePageHeader reads the header that data begins with, and returns how many bytes it takes: with
-// io.ErrUnexpectedEOF, more than data has.
+// parsePageHeader reads the header that data begins with, and returns how many bytes the header
+// takes. The error is io.ErrUnexpectedEOF where data ends within the header.
 func parsePageHeader(data []byte) (h pageHeader, size int, err error) {
 	const absent = math.MinInt64
 	r := compactReader{data: data}
 	outer := compactFields{fieldKind: absent, fieldCRC: absent}
-	inner, holder := compactFields{}, 0 // the structure of the page's kind, and its field
+	inner, holder := compactFields{}, 0 // the structure of the page's kind, and the field that has it
 	r.structure(&outer, func(id int) {
 		fields := compactFields{fieldCompressed: 1}
 		r.structure(&fields, nil)
@@ -84,7 +85,7 @@ func parsePageHeader(data []byte) (h pageHeader, size int, err error) {
 	return h, r.at, h.check()
 }
 
-// check bounds what is used as a length.
+// check bounds the figures that are used as lengths.
 func (h *pageHeader) check() error {
 	for _, n := range []int{h.bytes, h.fileBytes, h.values, h.definition, h.repetition} {
 		if n < 0 || n > math.MaxInt32 {
@@ -93,7 +94,8 @@ func (h *pageHeader) check() error {
 		}
 	}
 	if h.repetition+h.definition > min(h.bytes, h.fileBytes) {
-		return fmt.Errorf("levels of %d B and %d B in a page of %d B, %d B in the file", h.repetition, h.definition, h.bytes, h.fileBytes)
+		return fmt.Errorf("levels of %d B and %d B in a page of %d B, %d B in the file",
+			h.repetition, h.definition, h.bytes, h.fileBytes)
 	}
 	return nil
 }

@@ -16,13 +16,13 @@ import (
 type pageLocation struct {
 	offset int64 // of its header, in the file
 	bytes  int64 // header included
-	row    int64 // its first one, of the row group
+	row    int64 // index in the row group of its first row
 }
 
-// indexBytesMax bounds an index, of which a page takes some tens of bytes.
+// indexBytesMax bounds an index, which has some tens of bytes for each page.
 const indexBytesMax = 16 << 20
 
-// readIndex reads an index that lies beside the pages.
+// readIndex reads an offset index or a column index.
 func readIndex(file io.ReaderAt, at indexLocation) ([]byte, error) {
 	if at.bytes <= 0 || at.bytes > indexBytesMax || at.offset < 0 {
 		return nil, errors.New("no index")
@@ -34,8 +34,8 @@ func readIndex(file io.ReaderAt, at indexLocation) ([]byte, error) {
 	return raw, nil
 }
 
-// readLocations returns where the data pages of a chunk are, in order: an error where the chunk has no
-// offset index, or one that contradicts it.
+// readLocations returns where the data pages of a chunk are, in order, and how many bytes were read
+// for it; an error where the chunk has no offset index, or contradicts it.
 func readLocations(file io.ReaderAt, chunk *columnChunk, rows int64) (pages []pageLocation, asked int64, err error) {
 	err = decode.Guard(func() error {
 		raw, err := readIndex(file, chunk.offsetIndex)
@@ -49,7 +49,8 @@ func readLocations(file io.ReaderAt, chunk *columnChunk, rows int64) (pages []pa
 			page := pageLocation{offset: l.Offset, bytes: int64(l.CompressedPageSize), row: l.FirstRowIndex}
 			first := i == 0 && page.row == 0
 			if page.offset < at || page.bytes <= 0 || !first && page.row <= row || page.row >= rows {
-				return fmt.Errorf("%w: page %d of an offset index: %d B at offset %d from row %d", decode.ErrCorrupt, i, page.bytes, page.offset, page.row)
+				return fmt.Errorf("%w: page %d of an offset index: %d B at offset %d from row %d",
+					decode.ErrCorrupt, i, page.bytes, page.offset, page.row)
 			}
 			at, row = page.offset+page.bytes, page.row
 			pages = append(pages, page)
@@ -62,8 +63,11 @@ func readLocations(file io.ReaderAt, chunk *columnChunk, rows int64) (pages []pa
 	return pages, asked, err
 }
 
-// readPageBounds returns what the column index of a chunk says of each of its pages.
-func readPageBounds(file io.ReaderAt, chunk *columnChunk, stored *storedColumn, pages []pageLocation, rows int64) (of []predicate.Bounds, asked int64, err error) {
+// readPageBounds returns what the column index of a chunk says of each of its pages, and how many
+// bytes were read for it.
+func readPageBounds(
+	file io.ReaderAt, chunk *columnChunk, stored *storedColumn, pages []pageLocation, rows int64,
+) (of []predicate.Bounds, asked int64, err error) {
 	err = decode.Guard(func() error {
 		if stored.leaf.ColumnOrder() != parquet.ColumnOrders.TypeDefinedOrder || !stored.ordered() {
 			return errors.New("values in another order")
@@ -76,7 +80,8 @@ func readPageBounds(file io.ReaderAt, chunk *columnChunk, stored *storedColumn, 
 		index := metadata.NewColumnIndex(stored.leaf, raw, nil, nil)
 		allNull, low, high := index.GetNullPages(), index.GetMinValues(), index.GetMaxValues()
 		if len(allNull) != len(pages) || len(low) != len(pages) || len(high) != len(pages) {
-			return fmt.Errorf("%w: a column index of %d pages, where the offset index has %d", decode.ErrCorrupt, len(allNull), len(pages))
+			return fmt.Errorf("%w: a column index of %d pages, where the offset index has %d",
+				decode.ErrCorrupt, len(allNull), len(pages))
 		}
 		of = make([]predicate.Bounds, len(pages))
 		nulls := index.GetNullCounts()
@@ -99,7 +104,7 @@ func readPageBounds(file io.ReaderAt, chunk *columnChunk, stored *storedColumn, 
 	return of, asked, err
 }
 
-// pageRows returns how many rows page i of a row group of so many rows has.
+// pageRows returns how many rows page i has, in a row group of so many rows.
 func pageRows(pages []pageLocation, i int, rows int64) int64 {
 	if i+1 < len(pages) {
 		rows = pages[i+1].row

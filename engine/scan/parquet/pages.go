@@ -34,57 +34,59 @@ type page struct {
 	data []byte
 }
 
-// chunkPages reads the pages of one column chunk, by ReadAt into a window of its compressed bytes. It
-// holds that window and one page decompressed: each is as large as the largest page so far, or
+// chunkPages reads the pages of one column chunk, by ReadAt into a window of its compressed bytes.
+// It holds that window and one page decompressed: each is as large as the largest page so far, or
 // windowBytesMax. A page that is not compressed stays in the window.
 //
-// arrow-go's page reader does as much by small reads; but its Brotli fails on pages of no bytes, its
-// zstd decoders are four for the whole process, and it checks no CRC.
+// arrow-go's page reader reads as little at a time; but its Brotli fails on pages of 0 B, its zstd
+// decoders are four for the whole process, and it checks no CRC.
 type chunkPages struct {
 	file   io.ReaderAt
-	at     int64 // of the first byte behind the window
-	end    int64 // of the chunk
+	at     int64 // offset in the file of the first byte behind the window
+	end    int64 // offset in the file of the end of the chunk
 	codec  compress.Compression
 	window scratch
-	unread []byte // of the window
-	ahead  int    // bytes to read at once
-	until  int64  // offset to read to at first, unless it is 0: what is behind may not be needed
-	page   scratch
-	header *pageHeader // read, of the page that comes next; nil where it has not been
-	passed int64       // bytes gone over
+	unread []byte      // the end of window
+	ahead  int         // bytes to read at once
+	until  int64       // offset behind which pages may not be needed; 0 where all are
+	page   scratch     // the current page, where it was compressed
+	header *pageHeader // of the page that comes next; nil where the header has not been read
+	passed int64       // bytes that were passed over
 
 	mem      *reserve.Allocator
 	bytesMax int64 // of a page, decompressed
 }
 
 const (
-	// windowBytesMax is what reads ask for. Reads of 64 KiB to 1 MiB take the same time from the page
-	// cache; a disk or a network wants the larger ones.
+	// windowBytesMax is the window for usual batches. Reads of 64 KiB to 1 MiB take the same time
+	// from the page cache; a disk or a network wants the larger reads.
 	windowBytesMax = 256 << 10
 
-	// windowBytesMin is what small batches, asked for to save memory, bring the window down to.
+	// windowBytesMin is the window for small batches, which are asked for to save memory.
 	windowBytesMin = 16 << 10
 
-	// windowBytesLeast is the window of each of very many columns.
+	// windowBytesLeast is the window of each column where there are very many.
 	windowBytesLeast = 2 << 10
 )
 
-// windowBytes is how much of a column to read at once for batches of so many rows, of which the column's share has so
-// many bytes.
+// windowBytes returns how many bytes of a column to read at once for batches of so many rows, in
+// which the column has so many bytes.
 func windowBytes(batchRows, batchBytes int64) int {
 	wanted := max(windowBytesMin, min(windowBytesMax, 8*batchRows))
 	return int(max(windowBytesLeast, min(wanted, batchBytes)))
 }
 
-// pageBytesMin is what a page may have whatever its chunk is said to have: writers have been wrong there.
+// pageBytesMin is what a page may have where its chunk is said to have less: writers have been
+// wrong there.
 const pageBytesMin = 16 << 20
 
-// newChunkPages opens the chunk from start to end, which is said to have so many bytes decompressed.
-func newChunkPages(file io.ReaderAt, start, end int64, codec compress.Compression, chunkBytes int64, ahead int, mem *reserve.Allocator) *chunkPages {
+// newChunkPages opens the chunk from start to end, which is said to have chunkBytes decompressed.
+func newChunkPages(
+	file io.ReaderAt, start, end int64, codec compress.Compression, chunkBytes int64, ahead int, mem *reserve.Allocator,
+) *chunkPages {
 	return &chunkPages{
 		file: file, at: start, end: end, codec: codec, ahead: ahead, bytesMax: max(chunkBytes, pageBytesMin),
-		mem:    mem,
-		window: scratch{mem: mem}, page: scratch{mem: mem},
+		mem: mem, window: scratch{mem: mem}, page: scratch{mem: mem},
 	}
 }
 
@@ -121,21 +123,23 @@ func (p *chunkPages) next() (page, error) {
 			return out, nil
 		}
 		out.data, err = p.decompress(raw[levels:], header.bytes-levels)
-		if err == nil && len(p.window.buf) > reserve.LargeBytes && len(p.unread) == 0 && levels == 0 && p.page.holds(out.data) {
+		used := len(p.unread) == 0 && levels == 0 && p.page.holds(out.data) // nothing of the window is needed
+		if err == nil && used && len(p.window.buf) > reserve.LargeBytes {
 			p.window.free()
 		}
 		return out, err
 	}
 }
 
-// roomFor makes sure that there is room for a large page, packed and unpacked, and for what is made of it.
+// roomFor makes sure that there is room for a large page, packed and unpacked, and for a batch or a
+// dictionary that is made of the page.
 func (p *chunkPages) roomFor(h *pageHeader) {
 	if h.bytes+h.fileBytes < reserve.LargeBytes {
 		return
 	}
-	made := max(h.bytes/max(h.values, 1), min(h.bytes, reserve.LargeBytes)) // a batch, of one value at least
+	made := max(h.bytes/max(h.values, 1), min(h.bytes, reserve.LargeBytes)) // a batch of one value at least
 	if h.kind == pageDictionary {
-		made = 2 * h.bytes // as it is looked up, and as the entries of an array
+		made = 2 * h.bytes // the entries to look up, and the array of the entries
 	}
 	packed := max(h.fileBytes-len(p.window.buf), 0)
 	if p.codec == compress.Codecs.Uncompressed {
@@ -162,7 +166,8 @@ func (p *chunkPages) peek() (*pageHeader, error) {
 	return p.header, nil
 }
 
-// readHeader returns io.EOF at the end of the chunk.
+// readHeader reads the header of the page that comes next, or returns io.EOF at the end of the
+// chunk.
 func (p *chunkPages) readHeader() (pageHeader, error) {
 	for wanted := 1; ; wanted = 2 * len(p.unread) {
 		rest := p.rest()
@@ -197,7 +202,7 @@ func (p *chunkPages) take(n int) ([]byte, error) {
 }
 
 // fill makes sure that the window has n unread bytes.
-// Requires: the chunk has them.
+// Requires: the chunk has n bytes left.
 func (p *chunkPages) fill(n int) error {
 	if n <= len(p.unread) {
 		return nil
@@ -220,7 +225,7 @@ func (p *chunkPages) fill(n int) error {
 	return nil
 }
 
-// decompress returns the bytes of a page, which are to be so many.
+// decompress returns the bytes of a page, which must be size bytes.
 func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
 	if p.codec == compress.Codecs.Uncompressed {
 		if len(packed) != size {
@@ -229,10 +234,12 @@ func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
 		return packed, nil
 	}
 	if size == 0 {
-		return nil, nil // codecs differ in what they make of nothing
+		return nil, nil // codecs differ in how they write nothing
 	}
-	if limit := min(p.bytesMax, expansionMax(p.codec)*int64(len(packed))); int64(size) > limit { // a corrupt length must not take memory
-		return nil, fmt.Errorf("a %s page of %d B that is said to have %d B, where %d B are the most", p.codec, len(packed), size, limit)
+	// A corrupt length must not take memory.
+	if limit := min(p.bytesMax, expansionMax(p.codec)*int64(len(packed))); int64(size) > limit {
+		return nil, fmt.Errorf("a %s page of %d B that is said to have %d B, where %d B are the most",
+			p.codec, len(packed), size, limit)
 	}
 	if p.codec == compress.Codecs.Snappy {
 		if n, err := snappy.DecodedLen(packed); err != nil || n != size {
@@ -255,9 +262,9 @@ func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
 	return out, nil
 }
 
-// expansionMax is how many bytes a byte of a codec stands for at most: by the longest copy of Snappy's
-// and LZ4's formats and the shortest code for one of Deflate's, by the largest block of zstd that repeats
-// a byte. Brotli has no such bound below the largest page.
+// expansionMax returns how many bytes a compressed byte stands for at most: in Snappy and LZ4 by
+// their longest copy, in Deflate by the shortest code of its longest copy, in zstd by the largest
+// block that repeats a byte. Brotli has no such bound below the largest page.
 func expansionMax(codec compress.Compression) int64 {
 	switch codec {
 	case compress.Codecs.Snappy:
@@ -272,19 +279,19 @@ func expansionMax(codec compress.Compression) int64 {
 	return math.MaxInt32
 }
 
-// scratch is memory to be used again and again.
+// scratch is memory that is used again and again.
 type scratch struct {
 	mem memory.Allocator
 	buf []byte
 }
 
-// grow returns n bytes that begin with keep, which may lie in the memory that it had returned before.
+// grow returns n bytes that begin with keep, which may lie in the bytes that grow returned last.
 func (s *scratch) grow(n int, keep []byte) []byte {
 	if n <= len(s.buf) {
 		copy(s.buf, keep)
 		return s.buf[:n:n]
 	}
-	if len(s.buf) > reserve.LargeBytes && len(keep) < len(s.buf)/4 { // not both at once
+	if len(s.buf) > reserve.LargeBytes && len(keep) < len(s.buf)/4 { // the old and the new are not held at once
 		keep = bytes.Clone(keep)
 		s.free()
 	}
@@ -295,7 +302,7 @@ func (s *scratch) grow(n int, keep []byte) []byte {
 	return grown
 }
 
-// holds says whether bytes are those that grow has returned.
+// holds says whether b begins where the bytes that grow returned last do.
 func (s *scratch) holds(b []byte) bool {
 	return len(b) > 0 && unsafe.SliceData(b) == unsafe.SliceData(s.buf)
 }
@@ -307,7 +314,7 @@ func (s *scratch) free() {
 	}
 }
 
-// decompress writes what packed holds to out, and returns what it wrote.
+// decompress decompresses packed to out, and returns the part of out that it wrote.
 func decompress(codec compress.Compression, out, packed []byte) ([]byte, error) {
 	switch codec {
 	case compress.Codecs.Snappy:
@@ -324,7 +331,7 @@ func decompress(codec compress.Compression, out, packed []byte) ([]byte, error) 
 	return compress.Decode(library, out, packed)
 }
 
-// zstdDecoders are of one thread each, and write no more than out has room for.
+// zstdDecoders use one thread each, and write no more than the capacity of their output.
 var zstdDecoders = sync.Pool{New: func() any {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
@@ -333,11 +340,8 @@ var zstdDecoders = sync.Pool{New: func() any {
 	return decoder
 }}
 
-// decompresses says whether decompress knows a codec.
-func decompresses(codec compress.Compression) bool {
-	switch codec {
-	case compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Zstd, compress.Codecs.Lz4Raw:
-		return true
-	}
-	return false
+// codecs are the codecs that decompress knows.
+var codecs = []compress.Compression{
+	compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip,
+	compress.Codecs.Brotli, compress.Codecs.Zstd, compress.Codecs.Lz4Raw,
 }

@@ -19,25 +19,26 @@ import (
 )
 
 const (
-	// askedGroups is how many row groups one opened file is asked about, at least.
+	// askedGroups is how many row groups are asked about with one opened file, at least.
 	askedGroups = 16
 
-	// fruitlessMax is how many row groups of these are asked about the pages of a column when all were in vain: where
-	// values lie in no order, pages are as wide as their row group, and their index is most of what there is to read.
+	// fruitlessMax is how many of these row groups are asked about the pages of a column while all
+	// are asked in vain: where values lie in no order, pages have the bounds of their row group,
+	// and the page index is most of what there is to read.
 	fruitlessMax = 4
 
-	// bloomValuesMax is how many constants are looked up in a Bloom filter, a read each.
+	// bloomValuesMax is how many constants are looked up in a Bloom filter, by a read each.
 	bloomValuesMax = 16
 )
 
-// Prune says what of each row group is needed for rows of which all terms may be TRUE. The terms are
-// about columns of the file.
+// Prune implements decode.Grouped, by the statistics of the footer.
 func (p *File) Prune(c *predicate.Conjunction) []decode.GroupPlan {
 	groups := make([]decode.GroupPlan, len(p.groups))
 	for i := range groups {
 		excluded := p.excludes(i, c.Terms)
 		for _, alternatives := range c.AnyOf {
-			excluded = excluded || !slices.ContainsFunc(alternatives, func(terms []predicate.Term) bool { return !p.excludes(i, terms) })
+			possible := func(terms []predicate.Term) bool { return !p.excludes(i, terms) }
+			excluded = excluded || !slices.ContainsFunc(alternatives, possible)
 		}
 		if excluded {
 			groups[i] = decode.GroupPlan{Pruned: true, Reason: decode.PrunedByStatistics}
@@ -46,7 +47,7 @@ func (p *File) Prune(c *predicate.Conjunction) []decode.GroupPlan {
 	return groups
 }
 
-// excludes says whether the statistics of a row group exclude that all terms are TRUE for some row.
+// excludes says whether, by the statistics of a row group, no row makes all terms TRUE.
 func (p *File) excludes(group int, terms []predicate.Term) bool {
 	return slices.ContainsFunc(terms, func(t predicate.Term) bool {
 		b := p.groupBounds(group, t.Column)
@@ -54,8 +55,8 @@ func (p *File) excludes(group int, terms []predicate.Term) bool {
 	})
 }
 
-// Ask reads what a file knows beside its footer of the row groups that are left, to prune more of them.
-// What is corrupt or cannot be read prunes nothing: reading the rows tells of it, if they are needed.
+// Ask implements decode.Grouped, by Bloom filters, dictionaries and page indexes. What is corrupt
+// or cannot be read prunes nothing: reading the rows fails then, if they are needed. S6.
 func (p *File) Ask(ctx context.Context, c *predicate.Conjunction, groups []decode.GroupPlan, workers *spawn.Group) {
 	var some []int
 	for i := range groups {
@@ -90,17 +91,18 @@ func (p *File) Ask(ctx context.Context, c *predicate.Conjunction, groups []decod
 	}
 }
 
-// mayAnswerAny says whether more can be learned of a conjunction.
+// mayAnswerAny says whether a row group may be pruned by more than statistics.
 func (p *File) mayAnswerAny(group int, c *predicate.Conjunction) bool {
 	if p.mayAnswer(group, c.Terms) {
 		return true
 	}
+	sure := func(terms []predicate.Term) bool { return !p.mayAnswer(group, terms) && !p.excludes(group, terms) }
 	return slices.ContainsFunc(c.AnyOf, func(alternatives [][]predicate.Term) bool {
-		return !slices.ContainsFunc(alternatives, func(terms []predicate.Term) bool { return !p.mayAnswer(group, terms) && !p.excludes(group, terms) })
+		return !slices.ContainsFunc(alternatives, sure)
 	})
 }
 
-// mayAnswer says whether a row group has more than statistics on a column of a term.
+// mayAnswer says whether a row group has more than statistics on the column of one of the terms.
 func (p *File) mayAnswer(group int, terms []predicate.Term) bool {
 	for i := range terms {
 		t := &terms[i]
@@ -108,18 +110,21 @@ func (p *File) mayAnswer(group int, terms []predicate.Term) bool {
 			continue
 		}
 		chunk := p.chunk(group, t.Column)
-		if chunk.columnIndex.bytes > 0 || t.Compares() && (chunk.bloom > 0 || dictionaryBytes(chunk) > 0 && !p.settles(group, t)) {
+		if chunk.columnIndex.bytes > 0 ||
+			t.Compares() && (chunk.bloom > 0 || dictionaryBytes(chunk) > 0 && !p.settles(group, t)) {
 			return true
 		}
 	}
 	return false
 }
 
-// chunk returns what is known of a column of a row group. Requires: the column is not nested.
+// chunk returns what the footer says of a column of a row group.
+// Requires: the column is not nested.
 func (p *File) chunk(group, c int) *columnChunk { return &p.groups[group].chunks[p.leaves[c]] }
 
-// settles says whether the statistics of a row group are all that there is to know of a term: where they do not
-// exclude that a value is below another, the smallest value is, or nearly so.
+// settles says whether no dictionary can exclude a term that the statistics of a row group do not
+// exclude: where they say that some value may be below a constant, the smallest value is, or nearly
+// so.
 func (p *File) settles(group int, t *predicate.Term) bool {
 	switch t.Op {
 	case predicate.OpLess, predicate.OpLessOrEqual, predicate.OpGreater, predicate.OpGreaterOrEqual:
@@ -134,14 +139,14 @@ type asker struct {
 	file  io.ReaderAt
 	of    *File
 	group int
-	rows  int64
-	plan  decode.GroupPlan
+	rows  int64            // of the group
+	plan  decode.GroupPlan // by the answers so far
 
-	fruitless map[int]int // by column: row groups of whose pages none was excluded
+	fruitless map[int]int // by column: how many row groups had no page that was excluded
 }
 
-// ask prunes the row group, or narrows the row ranges, by what is known of the terms' columns: first by
-// what costs least to read.
+// ask prunes the row group, or narrows the row ranges, by what is known of the terms' columns:
+// first by what costs least to read.
 func (a *asker) ask(terms []predicate.Term) {
 	for _, by := range []struct {
 		reason decode.PruneReason
@@ -169,7 +174,7 @@ func (a *asker) ask(terms []predicate.Term) {
 	}
 }
 
-// askAny asks about alternatives: rows are needed that one of them needs.
+// askAny asks about alternatives: a row is needed if one of the alternatives needs it.
 func (a *asker) askAny(alternatives [][]predicate.Term) {
 	if a.plan.Pruned {
 		return
@@ -180,7 +185,8 @@ func (a *asker) askAny(alternatives [][]predicate.Term) {
 		if a.of.excludes(a.group, terms) {
 			continue
 		}
-		one := asker{file: a.file, of: a.of, group: a.group, rows: a.rows, fruitless: a.fruitless}
+		one := *a
+		one.plan = decode.GroupPlan{}
 		one.ask(terms)
 		a.plan.Asked += one.plan.Asked
 		switch {
@@ -218,7 +224,8 @@ func unionRanges(a, b []decode.RowRange) []decode.RowRange {
 	return union
 }
 
-// bloomExcludes says whether none of the at-th term's constants is in the chunk, by its Bloom filter.
+// bloomExcludes says whether none of the at-th term's constants is in the chunk, by its Bloom
+// filter.
 func (a *asker) bloomExcludes(terms []predicate.Term, at int, stored *storedColumn, chunk *columnChunk) (bool, error) {
 	t := &terms[at]
 	if t.Op != predicate.OpEqual && t.Op != predicate.OpIn || chunk.bloom <= 0 || len(t.Values) > bloomValuesMax {
@@ -243,15 +250,17 @@ func (a *asker) bloomExcludes(terms []predicate.Term, at int, stored *storedColu
 	return true, nil
 }
 
-// dictionaryExcludes says whether the at-th term is TRUE for none of the chunk's values, which are all in
-// its dictionary.
-func (a *asker) dictionaryExcludes(terms []predicate.Term, at int, stored *storedColumn, chunk *columnChunk) (bool, error) {
+// dictionaryExcludes says whether the at-th term is TRUE for none of the chunk's values, which are
+// all in its dictionary.
+func (a *asker) dictionaryExcludes(
+	terms []predicate.Term, at int, stored *storedColumn, chunk *columnChunk,
+) (bool, error) {
 	t, size := &terms[at], dictionaryBytes(chunk)
 	if !t.Compares() || size == 0 || a.of.settles(a.group, t) || !a.of.readsFlat(t.Column, chunk) {
 		return false, nil
 	}
-	start := chunk.start()
-	pages := newChunkPages(a.file, start, start+size, chunk.codec, chunk.unpacked, int(size), reserve.New(memory.DefaultAllocator, nil))
+	start, mem := chunk.start(), reserve.New(memory.DefaultAllocator, nil)
+	pages := newChunkPages(a.file, start, start+size, chunk.codec, chunk.unpacked, int(size), mem)
 	defer pages.close()
 	a.plan.Asked += size
 	dictionary, err := pages.next()
@@ -296,8 +305,8 @@ func (s *storedColumn) entries(p page, each func(plain []byte) bool) error {
 	return nil
 }
 
-// pagesExclude narrows the row ranges to the pages of the at-th term's column for which all terms on the
-// column may be TRUE, and says whether no row is left. It does so once for a column.
+// pagesExclude narrows the row ranges to the pages of the at-th term's column for which all terms
+// on the column may be TRUE, and says whether no row is left. It does so once for a column.
 func (a *asker) pagesExclude(terms []predicate.Term, at int, stored *storedColumn, chunk *columnChunk) (bool, error) {
 	c := terms[at].Column
 	ofColumn := func(t predicate.Term) bool { return t.Column == c }

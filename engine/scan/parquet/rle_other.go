@@ -2,7 +2,7 @@
 
 package parquet
 
-// unpackGroups calls groupUnpackers[width].
+// unpackGroups does as groupUnpackers[width] does.
 func unpackGroups(out []uint32, packed []byte, width int) (n int, largest uint32) {
 	return groupUnpackers[width](out, packed)
 }

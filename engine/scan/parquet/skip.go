@@ -9,19 +9,19 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
-// Rows that nobody needs are passed over when a column is next read. A page without a row that is needed
-// is not decoded, nor decompressed; where the chunk's offset index says where pages are, or where pages
-// are larger than a read, it is not read either.
+// Rows that nobody needs are passed over when a column is next read. A page without a needed row is
+// neither decoded nor decompressed; where the chunk's offset index says where pages are, or where
+// pages are larger than a read, the page is not read either.
 
-// While pages are passed over, reads are of an eighth of a page, within these bounds: enough for a header,
-// little beside the page.
+// While pages are passed over, reads are of an eighth of a page, within these bounds: enough for a
+// header, and little beside the page.
 const (
 	passAheadMin = 256
 	passAheadMax = 8 << 10
 )
 
-// pass goes over the data pages that come next and have at most so many rows together, of which it
-// returns the number; io.EOF where there is no page left.
+// pass passes over the data pages that come next and have at most so many rows together. It returns
+// the number of these rows, or io.EOF where there is no page left.
 func (p *chunkPages) pass(rows int) (passed int, err error) {
 	defer func(ahead int) { p.ahead = ahead }(p.ahead)
 	p.ahead = passAheadMin
@@ -46,7 +46,7 @@ func (p *chunkPages) pass(rows int) (passed int, err error) {
 	}
 }
 
-// discard goes over n bytes of the chunk.
+// discard passes over n bytes of the chunk.
 func (p *chunkPages) discard(n int) error {
 	if rest := p.rest(); int64(n) > rest {
 		return fmt.Errorf("a page of %d B where the column chunk has %d B left", n, rest)
@@ -58,29 +58,30 @@ func (p *chunkPages) discard(n int) error {
 	return nil
 }
 
-// seek goes on to an offset of the file, which is in the chunk and not before what has been read.
+// seek passes over the chunk up to the page at an offset of the file.
 func (p *chunkPages) seek(offset int64) error {
 	p.header = nil
 	from := p.at - int64(len(p.unread))
 	if offset < from || offset > p.end {
-		return fmt.Errorf("a page at offset %d, where the column chunk goes on at %d and ends at %d", offset, from, p.end)
+		return fmt.Errorf("a page at offset %d, where the column chunk goes on at %d and ends at %d",
+			offset, from, p.end)
 	}
 	return p.discard(int(offset - from))
 }
 
-// unused returns how many bytes were passed over, or are left.
+// unused returns how many bytes of the chunk were passed over, or are left.
 func (p *chunkPages) unused() int64 { return p.passed + p.rest() }
 
-// rest returns how many bytes of the chunk are not used yet.
+// rest returns how many bytes of the chunk are left.
 func (p *chunkPages) rest() int64 { return int64(len(p.unread)) + p.end - p.at }
 
-// skip passes over the next rows.
+// skip implements chunkReader.
 func (c *flatColumn) skip(rows, until int64) {
 	c.skipped += rows
 	c.until = until
 }
 
-// settle brings the column to the first row that is needed.
+// settle passes over the skipped rows.
 func (c *flatColumn) settle() error {
 	if c.until < c.rows {
 		c.findPages()
@@ -122,8 +123,8 @@ func (c *flatColumn) discardRows(n int) error {
 	return nil
 }
 
-// passPages goes over pages that end before the first row that is needed, and begins the page after them.
-// Requires: no row of a page is left.
+// passPages passes over pages all of whose rows are skipped, and begins the page behind them.
+// Requires: no row of the current page is left.
 func (c *flatColumn) passPages() error {
 	if err := c.jump(); err != nil {
 		return decode.Corrupt(err)
@@ -143,7 +144,7 @@ func (c *flatColumn) passPages() error {
 	return decode.Corrupt(err)
 }
 
-// findPages reads where the data pages are, if the chunk says so and it is worth it.
+// findPages reads where the data pages are, if the chunk has an index that is worth it.
 func (c *flatColumn) findPages() {
 	if c.indexed != nil {
 		c.locations, _, _ = readLocations(c.pages.file, c.indexed, c.rows) // pages can be found one by one, too
@@ -151,13 +152,14 @@ func (c *flatColumn) findPages() {
 	}
 }
 
-// pageOf returns which page has a row, or -1.
+// pageOf returns the index of the page that has a row, or -1.
 // Requires: findPages has been called.
 func (c *flatColumn) pageOf(row int64) int {
 	return sort.Search(len(c.locations), func(i int) bool { return c.locations[i].row > row }) - 1
 }
 
-// pageEnd returns the offset of the end of the page that has the row before one.
+// pageEnd returns the offset behind the page that has the row before a row; 0 where that is not
+// known.
 func (c *flatColumn) pageEnd(row int64) int64 {
 	i := c.pageOf(row - 1)
 	if i < 0 {
@@ -166,7 +168,7 @@ func (c *flatColumn) pageEnd(row int64) int64 {
 	return c.locations[i].offset + c.locations[i].bytes
 }
 
-// jump goes to the page of the first row that is needed, if the chunk says where that is.
+// jump passes over pages up to the first needed row's, if an index says where that is.
 func (c *flatColumn) jump() error {
 	c.findPages()
 	i := c.pageOf(c.row + c.skipped)

@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// snappyElement parses what a block of Snappy's format goes on with: a literal of n bytes behind the
-// element's head, or, where offset is not 0, a copy of n bytes from so far before.
+// snappyElement parses the head of the element that packed begins with: a literal of n bytes behind
+// the head, or, where offset is not 0, a copy of the n bytes from so many bytes before in the
+// output.
 func snappyElement(packed []byte) (head, n, offset int, err error) {
 	if len(packed) == 0 {
 		return 0, 0, 0, errSnappyEnd
@@ -47,14 +48,14 @@ var (
 	errSnappyOffset = errors.New("a copy from 0 B before")
 )
 
-// snappyBody returns what follows the length that a block begins with.
+// snappyBody returns the elements of a block, behind the length that the block begins with.
 func snappyBody(packed []byte) []byte {
 	_, n := binary.Uvarint(packed)
 	return packed[max(n, 0):]
 }
 
-// snappyLiteral returns the bytes that a block stands for where they are one literal, in the block:
-// dictionary codes, packed to bits, hardly ever compress.
+// snappyLiteral returns the bytes that a block stands for, where the block is one literal that has
+// them all: dictionary codes, packed to bits, hardly ever compress.
 func snappyLiteral(packed []byte, size int) ([]byte, bool) {
 	body := snappyBody(packed)
 	head, n, offset, err := snappyElement(body)
@@ -64,9 +65,9 @@ func snappyLiteral(packed []byte, size int) ([]byte, bool) {
 	return body[head:], true
 }
 
-// decodeSnappyGeneric decodes the body of a block, which is to give as many bytes as out has. elements, if
-// there is one, decodes elements from a place in packed to a place in out as far as it can, and returns
-// how far it came in both.
+// decodeSnappyGeneric decodes the elements of a block, which must give len(out) bytes. elements,
+// unless it is nil, decodes elements from a place in packed to a place in out as far as it can, and
+// returns how far it came in both.
 func decodeSnappyGeneric(out, packed []byte, elements func(out, packed []byte, to, from int) (int, int)) error {
 	to, from := 0, 0
 	for from < len(packed) {

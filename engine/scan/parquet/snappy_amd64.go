@@ -12,7 +12,7 @@ var hasSnappyAssembly = cpu.X86.HasAVX2 && cpu.X86.HasBMI2 && cpu.X86.HasBMI1
 //go:noescape
 func snappyElementsAVX2(out, packed []byte, to, from int, tables *snappyTables) (toEnd, fromEnd int)
 
-// What snappyElementsAVX2 may write and read behind the element that it is at.
+// The bytes that snappyElementsAVX2 may write and read behind the current element.
 const (
 	snappySlackOut    = 80
 	snappySlackPacked = 72
@@ -20,13 +20,14 @@ const (
 
 // snappyTables say what a tag means.
 type snappyTables struct {
-	// elements are, by tag: the bits of the number behind the tag that are an offset, a byte; the bytes
-	// that the element gives, a byte; from bit 32 on what is added to the offset. A literal's offset is
-	// 64, which is no less than it is long; a longer one's is 0.
+	// elements have, by tag: in the first byte, how many bits of the number behind the tag are an
+	// offset; in the second, how many bytes the element gives; from bit 32 on, what is added to the
+	// offset. A literal whose length is in the tag has offset 64, no less than its length; a longer
+	// literal has 0.
 	elements [256]uint64
 
-	// repeats are, by offset, which of the offset bytes before a copy each of the next 16 is, and periods
-	// how many of these are whole repetitions.
+	// repeats say, by offset of a copy, which of the offset bytes before the copy each of its first
+	// 16 bytes is; periods, how many of these 16 bytes are whole repetitions.
 	repeats [16][16]byte
 	periods [16]byte
 }
@@ -60,11 +61,11 @@ var snappyTags = func() *snappyTables {
 	return t
 }()
 
-// decodeSnappy writes what a block stands for to out, which has as many bytes. No branch depends on which
-// kind of element comes next, nor on how long it is: beside the library it takes 0.6 of the time for
-// strings that share their beginnings and for doubles of few digits, 0.7 to 1 for integers that do not
-// ascend and 1.25 for those that do, where each copy waits for the one before (BenchmarkSnappy, an AMD
-// EPYC, Zen 4).
+// decodeSnappy decodes a block to out, which has as many bytes as the block gives. No branch
+// depends on the kind of the next element, nor on its length: decodeSnappy takes 0.6 of the
+// library's time for strings that share their beginnings and for doubles of few digits, 0.7 to 1
+// for integers that do not ascend, and 1.25 for ascending integers, where each copy waits for the
+// copy before (BenchmarkSnappy, AMD EPYC, Zen 4).
 func decodeSnappy(out, packed []byte) error {
 	if !hasSnappyAssembly {
 		_, err := snappy.Decode(out, packed)

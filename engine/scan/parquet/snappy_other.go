@@ -4,7 +4,7 @@ package parquet
 
 import "github.com/klauspost/compress/snappy"
 
-// decodeSnappy writes what a block stands for to out, which has as many bytes.
+// decodeSnappy decodes a block to out, which has as many bytes as the block gives.
 func decodeSnappy(out, packed []byte) error {
 	_, err := snappy.Decode(out, packed)
 	return err

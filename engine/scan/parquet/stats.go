@@ -9,13 +9,13 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// Stats puts the statistics of all row groups together. What a writer left out, or wrote wrong in a
-// way that arrow-go knows of, is unknown.
+// Stats merges the statistics of all row groups. Statistics that a writer left out, or wrote wrong
+// in a way that arrow-go knows of, are unknown.
 func (p *File) Stats() decode.Stats {
 	return p.StatsOf(make([]decode.GroupPlan, len(p.groups)))
 }
 
-// StatsOf puts those of what is left of the row groups together.
+// StatsOf implements decode.Grouped.
 func (p *File) StatsOf(groups []decode.GroupPlan) decode.Stats {
 	stats := decode.Stats{Bytes: p.size, Columns: make([]decode.ColumnStats, p.fields.NumFields())}
 	for i := range groups {
@@ -61,8 +61,8 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 	return merged
 }
 
-// dictionaryShare is how many rows there must be for each byte of compressed dictionary: a value
-// takes some bytes there, so that it then stands for tens of rows.
+// dictionaryShare is how many rows there must be for each byte of compressed dictionary: an entry
+// takes some bytes, so that it then stands for tens of rows.
 const dictionaryShare = 4
 
 // countsAsInteger says whether the values of a type are counted as integers.
@@ -99,7 +99,7 @@ func shown(v *predicate.Value, t arrow.DataType) string {
 	return integerText(v.Integer, t)
 }
 
-// integerText writes an integer as the moment it stands for, where it does.
+// integerText writes an integer, or the moment that an integer of the type stands for.
 func integerText(n int64, t arrow.DataType) string {
 	switch t := t.(type) {
 	case *arrow.Date32Type:

@@ -15,14 +15,14 @@ import (
 // stringSpan is where a string is in a page.
 type stringSpan struct{ at, bytes uint32 }
 
-// spansAtOnce strings are found, then copied: their lengths follow each other through the page, each
-// to be loaded before the next is found, and the copies need not wait for that. The spans take 4 KiB.
+// spansAtOnce strings are found, then copied: the length of a string must be loaded before the next
+// string is found, and copies need not wait for that. The spans take 4 KiB.
 const spansAtOnce = 512
 
 // stringBytesMax bounds the strings of a batch, and of the pages that they come from.
 const stringBytesMax = math.MaxInt32
 
-// findStrings fills spans with the next strings of a page, each behind its length, from a byte on.
+// findStrings fills spans with the strings of a plain page from a byte on, each behind its length.
 // It returns where the string behind them is.
 func findStrings(spans []stringSpan, plain []byte, from int) (next int, err error) {
 	at := from
@@ -41,12 +41,14 @@ func findStrings(spans []stringSpan, plain []byte, from int) (next int, err erro
 	return at, nil
 }
 
-// stringTail is how many bytes of any value a copy may write behind a string.
+// stringTail is how many bytes, of any value, a copy may write behind a string.
 const stringTail = 16
 
-// stringEntries decodes a dictionary page of strings or binaries to an array with offsets of type O,
-// which the caller owns.
-func stringEntries[O int32 | int64](typ arrow.DataType, mem memory.Allocator, entries int, data []byte) (arrow.Array, error) {
+// stringEntries decodes a dictionary page of strings or binaries to an array with offsets of type
+// O, which the caller owns.
+func stringEntries[O int32 | int64](
+	typ arrow.DataType, mem memory.Allocator, entries int, data []byte,
+) (arrow.Array, error) {
 	spans := make([]stringSpan, entries)
 	end, err := findStrings(spans, data, 0)
 	if err != nil {
@@ -74,16 +76,17 @@ func stringEntries[O int32 | int64](typ arrow.DataType, mem memory.Allocator, en
 	return delivery.NewArray(typ, entries, 0, nil, offsets, text), nil
 }
 
-// stringsGuessMax bounds what is taken by a guess from a batch's first strings.
+// stringsGuessMax bounds the memory that a guess from a batch's first strings takes.
 const stringsGuessMax = 1 << 20
 
-// guessBytes returns room for a batch whose first rows have so many bytes of strings.
+// guessBytes returns how many bytes of strings to make room for in a batch of allRows, given that
+// the first rows need so many.
 func guessBytes(needed, rows, allRows int) int {
 	if rows >= allRows {
 		return needed
 	}
 	more := max(stringsGuessMax-needed, needed)
-	if needed > reserve.LargeBytes { // copying it takes less than not having the memory
+	if needed > reserve.LargeBytes { // copying the strings costs less than not having the memory
 		more = needed / 4
 	}
 	guess := int(float64(needed) / float64(rows) * float64(allRows) * 1.1)

@@ -10,8 +10,8 @@ import (
 // compactReader reads structures of Thrift's compact protocol. After an error it reads zeros.
 type compactReader struct {
 	data []byte
-	at   int
-	err  error
+	at   int   // of data, where the next value begins
+	err  error // the first
 }
 
 // compactFields are the integers and truth values of a structure, by field number.
@@ -32,10 +32,11 @@ const (
 	compactStruct = 12
 )
 
-// compactDepthMax is more than what is skipped nests.
+// compactDepthMax is more levels than values that are skipped have.
 const compactDepthMax = 16
 
-// structure reads a structure's fields. inner reads a structure in it, and is nil to skip those.
+// structure reads a structure's fields. inner reads the structures among them, and is nil to skip
+// them.
 func (r *compactReader) structure(fields *compactFields, inner func(id int)) {
 	for id, typ := r.field(0); typ != compactStop; id, typ = r.field(id) {
 		known := id >= 0 && id < len(fields)
@@ -52,8 +53,9 @@ func (r *compactReader) structure(fields *compactFields, inner func(id int)) {
 	}
 }
 
-// field reads what stands before the value of a structure's next field, given the number of the one before. The type
-// is compactStop behind the last, and after an error.
+// field reads the number and type that stand before the value of a structure's next field, given
+// the number of the field before. The type is compactStop behind the last field, and after an
+// error.
 func (r *compactReader) field(before int) (id, typ int) {
 	header := int(r.byte())
 	typ = header & 15
@@ -70,7 +72,8 @@ func (r *compactReader) field(before int) (id, typ int) {
 	return id, typ
 }
 
-// list reads what stands before the elements of a list. Each of them takes a byte at least.
+// list reads the length and type that stand before the elements of a list. Each element takes a
+// byte at least.
 func (r *compactReader) list() (n, typ int) {
 	header := int(r.byte())
 	long := uint64(header >> 4)
@@ -86,7 +89,7 @@ func (r *compactReader) list() (n, typ int) {
 	return int(long), header & 15
 }
 
-// number reads the value of a field that is to be an integer.
+// number reads the value of a field that must be an integer.
 func (r *compactReader) number(typ int) int64 {
 	if typ <= compactByte || typ > compactInt64 {
 		r.fail(fmt.Errorf("a field of type %d in place of an integer", typ))
@@ -95,7 +98,7 @@ func (r *compactReader) number(typ int) int64 {
 	return r.integer()
 }
 
-// truth reads the value of a field that is to be compactTrue or compactFalse.
+// truth reads the value of a field that must be compactTrue or compactFalse.
 func (r *compactReader) truth(typ int) int {
 	if typ != compactTrue && typ != compactFalse {
 		r.fail(fmt.Errorf("a field of type %d in place of a truth value", typ))
@@ -103,7 +106,8 @@ func (r *compactReader) truth(typ int) int {
 	return typ
 }
 
-// binary reads the value of a field that is to be bytes: a part of the reader's data, never nil where there is no error.
+// binary reads the value of a field that must be bytes. It returns a part of data, which is not nil
+// unless there is an error.
 func (r *compactReader) binary(typ int) []byte {
 	if typ != compactBinary {
 		r.fail(fmt.Errorf("a field of type %d in place of bytes", typ))
@@ -118,14 +122,16 @@ func (r *compactReader) binary(typ int) []byte {
 	return r.data[from:r.at:r.at]
 }
 
-// structs reads a list of structures.
+// structs reads the value of a field that must be a list of structures. It calls each to read a
+// structure of the n in the list.
 func (r *compactReader) structs(typ int, each func(n int)) {
 	n, element := 0, 0
 	if typ == compactList {
 		n, element = r.list()
 	}
 	if typ != compactList || n > 0 && element != compactStruct {
-		r.fail(fmt.Errorf("a field of type %d, with elements of type %d, in place of a list of structures", typ, element))
+		r.fail(fmt.Errorf("a field of type %d, with elements of type %d, in place of a list of structures",
+			typ, element))
 	}
 	for i := 0; i < n && r.err == nil; i++ {
 		each(n)

@@ -12,9 +12,9 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
-// viewValues decodes strings and binaries into views: two words each, which hold a string of at most 12
-// bytes, or say where it is. Most keys are that short. They are then read once and written once, and what
-// a consumer compares is their words.
+// viewValues decodes strings and binaries into views: two words each, which hold a string of at
+// most 12 bytes, or say where a longer string is. Most keys are that short. They are read once and
+// written once, and a consumer compares their words.
 type viewValues struct {
 	typ arrow.DataType // string_view or binary_view
 	mem memory.Allocator
@@ -30,17 +30,17 @@ type viewValues struct {
 	at       int              // of plain, where the next string is
 	deltas   deltaStrings
 
-	rows  int
-	bytes int            // of data, written
-	views *memory.Buffer // [2]uint64 each
-	data  *memory.Buffer // long strings; nil where there is none
+	rows  int            // of the batch
+	bytes int            // of data, that have been written
+	views *memory.Buffer // of the batch, [2]uint64 each
+	data  *memory.Buffer // long strings of the batch; nil before the first
 }
 
 // viewInlineMax is the longest string that a view holds.
 const viewInlineMax = 12
 
-// viewMasks say, by length, which bits a view keeps of the bytes from the string's first on: of bytes 0-3,
-// and of bytes 4-11.
+// viewMasks say, by the length of a string, which bits of its bytes 0-3, and of its bytes 4-11, a
+// view has: bytes behind the string are loaded with it.
 var viewMasks = func() (masks [viewInlineMax + 1][2]uint64) {
 	for n := range masks {
 		masks[n][0] = (uint64(1)<<(8*min(n, 4)) - 1) << 32
@@ -80,7 +80,7 @@ func (v *viewValues) page(encoding parquet.Encoding, data []byte) (err error) {
 		v.plain, v.at = data, 0
 	case dictionaryEncoding(encoding):
 		v.codes, err = codesOf(data)
-	case len(data) == 0: // right only where all rows are NULL; reading a string says so
+	case len(data) == 0: // right only where all rows are NULL; otherwise read fails
 		v.encoding, v.plain, v.at = parquet.Encodings.Plain, nil, 0
 	case encoding == parquet.Encodings.DeltaLengthByteArray, encoding == parquet.Encodings.DeltaByteArray:
 		err = v.deltas.page(encoding, data)
@@ -128,8 +128,8 @@ func (v *viewValues) read(from, rows, values int, validity []byte) error {
 	return nil
 }
 
-// find fills at most spansAtOnce spans with the next strings of the page. It returns the bytes that the
-// spans are of, until the next call.
+// find fills at most spansAtOnce spans with the next strings of the page. source has the strings
+// until the next call.
 func (v *viewValues) find(spans []stringSpan) (source []byte, err error) {
 	switch v.encoding {
 	case parquet.Encodings.Plain:
@@ -144,13 +144,12 @@ func (v *viewValues) find(spans []stringSpan) (source []byte, err error) {
 	return v.dict.buf, nil
 }
 
-// alikeMin is how many strings of one length pay for a wrong guess of the next one's.
+// alikeMin is how many strings of one length pay for a wrong guess of the next length.
 const alikeMin = 16
 
-// putAlike writes views of the strings that plain begins with, each behind its length, as long as they are
-// short and of one length. Where the next one begins is then no matter of loading a length, but of
-// guessing it, and strings need not wait for those before them. It returns their number, and their bytes
-// in the page.
+// putAlike writes views of the strings that plain begins with, each behind its length, while they
+// are short and have one length. The place of the next string then does not wait until a length is
+// loaded: it is guessed. putAlike returns the number of these strings, and their bytes in the page.
 func putAlike(out [][2]uint64, plain []byte) (n, bytes int) {
 	if len(plain) < 16 {
 		return 0, 0
@@ -173,7 +172,7 @@ func putAlike(out [][2]uint64, plain []byte) (n, bytes int) {
 	return n, bytes
 }
 
-// put writes views of strings, the first of which is a row of the batch.
+// put writes views of strings, the first of which is of the row'th row of the batch.
 func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, row int) error {
 	out = out[:len(spans)]
 	for i, s := range spans {
@@ -191,17 +190,19 @@ func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, row
 		default:
 			var b [viewInlineMax]byte
 			copy(b[:], source[at:at+n])
-			out[i] = [2]uint64{uint64(n) | uint64(binary.LittleEndian.Uint32(b[:]))<<32, binary.LittleEndian.Uint64(b[4:])}
+			out[i][0] = uint64(n) | uint64(binary.LittleEndian.Uint32(b[:]))<<32
+			out[i][1] = binary.LittleEndian.Uint64(b[4:])
 		}
 	}
 	return nil
 }
 
-// keep copies a long string of a row to the batch.
+// keep copies a long string to data, and writes its view.
 func (v *viewValues) keep(out *[2]uint64, s []byte, row int) error {
 	needed := v.bytes + len(s)
 	if needed > stringBytesMax {
-		return fmt.Errorf("more than %d B of strings in a batch of %d rows; ask for fewer rows (OpenOptions.BatchRows)", stringBytesMax, v.rows)
+		return fmt.Errorf("more than %d B of strings in a batch of %d rows; ask for fewer rows (OpenOptions.BatchRows)",
+			stringBytesMax, v.rows)
 	}
 	if v.data == nil {
 		v.data = memory.NewResizableBuffer(v.mem)
