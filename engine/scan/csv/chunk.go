@@ -12,18 +12,11 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
-// quoteCounts tells, for each chunk of a text file, whether the chunk starts within quotes: whether
-// the chunks before hold an odd number of quote characters. See dialect for why that is exact.
+// chunk is bytes [from, to) of a text file. Its rows are the rows that start behind a newline in
+// the chunk, and in the first chunk the first row.
 //
 // The quotes of a chunk are counted when the chunk is read, before its rows are. So chunks that are
 // opened in order are read once; to open a chunk before its predecessors reads these, too.
-type quoteCounts struct {
-	file   *File
-	chunks []chunk
-}
-
-// chunk is bytes [from, to) of a text file. Its rows are the rows that start behind a newline in
-// the chunk, and in the first chunk the first row.
 type chunk struct {
 	from, to int64
 
@@ -32,66 +25,64 @@ type chunk struct {
 	odd   bool       // the number of its quotes is odd; valid if known
 }
 
-func newQuoteCounts(file *File) *quoteCounts {
-	q := &quoteCounts{file: file}
-	n := max((file.size-file.start+file.sizes.Chunk-1)/file.sizes.Chunk, 1)
-	q.chunks = make([]chunk, n)
-	for i := range q.chunks {
-		q.chunks[i].from = file.start + int64(i)*file.sizes.Chunk
-		q.chunks[i].to = min(q.chunks[i].from+file.sizes.Chunk, file.size)
+// cutChunks cuts a text file into chunks.
+func (c *File) cutChunks() {
+	c.chunks = make([]chunk, max((c.size-c.start+c.sizes.Chunk-1)/c.sizes.Chunk, 1))
+	for i := range c.chunks {
+		from := c.start + int64(i)*c.sizes.Chunk
+		c.chunks[i].from, c.chunks[i].to = from, min(from+c.sizes.Chunk, c.size)
 	}
-	return q
 }
 
-// read fills buf with a chunk, and counts the quotes.
-func (q *quoteCounts) read(f io.ReaderAt, i int, buf []byte) error {
-	c := &q.chunks[i]
+// read fills buf with the chunk of a file, and says whether the number of its quotes is odd.
+func (c *chunk) read(of *File, f io.ReaderAt, buf []byte) (odd bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n, err := f.ReadAt(buf, c.from); n < len(buf) {
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("the file changed while it was read: it had %d B and ends before offset %d",
-				q.file.size, c.from+int64(n)+1)
+			return false, fmt.Errorf("the file changed while it was read: it had %d B and ends before offset %d",
+				of.size, c.from+int64(n)+1)
 		}
-		return err
+		return false, err
 	}
 	if !c.known {
 		c.known = true
-		c.odd = !q.file.dialect.noQuote && bytes.Count(buf, []byte{q.file.dialect.quote})%2 == 1
+		c.odd = !of.dialect.noQuote && bytes.Count(buf, []byte{of.dialect.quote})%2 == 1
 	}
-	return nil
+	return c.odd, nil
 }
 
-// inside says whether chunk i starts within quotes. buf returns room for a chunk that nobody has
-// read yet.
-func (q *quoteCounts) inside(ctx context.Context, f io.ReaderAt, i int, buf func(size int64) []byte) (bool, error) {
-	inside := false
-	if q.file.dialect.noQuote {
+// count returns whether the chunk's quotes have been counted, and are odd. It waits while the chunk
+// is being read.
+func (c *chunk) count() (odd, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.odd, c.known
+}
+
+// startsInside says whether chunk i starts within quotes: whether the chunks before hold an odd
+// number of quotes. See dialect for why that is exact.
+func (c *File) startsInside(ctx context.Context, f io.ReaderAt, i int) (inside bool, err error) {
+	if c.dialect.noQuote {
 		return false, nil
 	}
+	var buf []byte
 	for j := range i {
-		odd, known := q.count(j)
+		before := &c.chunks[j]
+		odd, known := before.count()
 		if !known {
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}
-			if err := q.read(f, j, buf(q.chunks[j].to-q.chunks[j].from)); err != nil {
+			size := int(before.to - before.from)
+			buf = slices.Grow(buf[:0], size)[:size]
+			if odd, err = before.read(c, f, buf); err != nil {
 				return false, err
 			}
-			odd, _ = q.count(j)
 		}
 		inside = inside != odd
 	}
 	return inside, nil
-}
-
-// count returns whether a chunk's quotes have been counted, and are odd. It waits while the chunk
-// is being read.
-func (q *quoteCounts) count(i int) (odd, known bool) {
-	c := &q.chunks[i]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.odd, c.known
 }
 
 // firstRow returns where the first row of a chunk starts, given whether the chunk starts within
@@ -112,38 +103,26 @@ func firstRow(d *dialect, buf []byte, inside bool) int {
 type part struct {
 	file    *File
 	columns []int // of the file, that are wanted
-	chunk   int   // index of the chunk
-}
-
-func (p *part) bounds() (from, to int64) {
-	c := &p.file.quotes.chunks[p.chunk]
-	return c.from, c.to
+	index   int   // of the chunk
+	*chunk
 }
 
 // Offset is the place of the earliest byte at which a row of the chunk may start: behind the
 // chunk's first byte, but for the first chunk. A row takes a byte, so the last row's position is at
 // most that of the chunk's end. S2.
 func (p *part) Offset() uint64 {
-	from, _ := p.bounds()
-	if p.chunk > 0 {
-		from++
-	}
-	return uint64(from)
+	return uint64(p.from) + uint64(min(p.index, 1))
 }
 
 func (p *part) Rows() int64 { return -1 }
 
-func (p *part) Bytes() int64 {
-	from, to := p.bounds()
-	return to - from
-}
+func (p *part) Bytes() int64 { return p.to - p.from }
 
 func (p *part) Name() string {
-	if len(p.file.quotes.chunks) == 1 {
+	if len(p.file.chunks) == 1 {
 		return p.file.path
 	}
-	from, to := p.bounds()
-	return fmt.Sprintf("%s, bytes %d to %d", p.file.path, from, to)
+	return fmt.Sprintf("%s, bytes %d to %d", p.file.path, p.from, p.to)
 }
 
 func (p *part) Open(ctx context.Context, opt decode.Options) (decode.RowReader, error) {
@@ -162,29 +141,24 @@ func (p *part) Open(ctx context.Context, opt decode.Options) (decode.RowReader, 
 // start reads the chunk and finds its first row. The end of the last row, which may lie behind the
 // chunk, is read with that row.
 func (p *part) start(ctx context.Context, f io.ReaderAt, r *reader) error {
-	from, to := p.bounds()
-	r.room(int(to - from))
-	r.buf = r.buf[:to-from]
-	if err := p.file.quotes.read(f, p.chunk, r.buf); err != nil {
+	r.room(int(p.Bytes()))
+	r.buf = r.buf[:p.Bytes()]
+	if _, err := p.read(p.file, f, r.buf); err != nil {
 		return err
 	}
-	r.base = from
-	r.limit = to + 1
-	if p.chunk > 0 {
-		var scratch []byte
-		inside, err := p.file.quotes.inside(ctx, f, p.chunk, func(size int64) []byte {
-			scratch = slices.Grow(scratch[:0], int(size))[:size]
-			return scratch
-		})
+	r.base = p.from
+	r.limit = p.to + 1
+	if p.index > 0 {
+		inside, err := p.file.startsInside(ctx, f, p.index)
 		if err != nil {
 			return err
 		}
 		r.pos = firstRow(p.file.dialect, r.buf, inside)
 	}
 	r.chunked = f
-	r.text = r.readFrom(to)
+	r.text = r.readFrom(p.to)
 	r.readBytes = tailBytes
-	r.consumed = func() int64 { return min(r.base+int64(r.pos), to) - from }
+	r.consumed = func() int64 { return min(r.base+int64(r.pos), p.to) - p.from }
 	if r.pos > len(r.buf) {
 		r.buf, r.pos, r.limit = r.buf[:0], 0, 0 // no row starts here
 	}

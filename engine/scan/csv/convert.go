@@ -131,82 +131,75 @@ func dropBuffer(b **memory.Buffer) {
 
 // newConverter returns the converter to a type, or nil if text cannot be read as that type.
 func newConverter(typ arrow.DataType) converter {
-	if typ == nil {
+	if typ == nil || converters[typ.ID()] == nil {
 		return nil
 	}
-	switch t := typ.(type) {
-	case *arrow.Int8Type:
-		return &integers[int8]{}
-	case *arrow.Int16Type:
-		return &integers[int16]{}
-	case *arrow.Int32Type:
-		return &integers[int32]{}
-	case *arrow.Int64Type:
-		return &integers[int64]{}
-	case *arrow.Uint8Type:
-		return unsigned[uint8]()
-	case *arrow.Uint16Type:
-		return unsigned[uint16]()
-	case *arrow.Uint32Type:
-		return unsigned[uint32]()
-	case *arrow.Uint64Type:
-		return unsigned[uint64]()
-	case *arrow.Float32Type:
-		return &fixed[float32]{parse: parseSingle}
-	case *arrow.Float64Type:
-		return &float64s{}
-	case *arrow.BooleanType:
-		return &booleans{}
-	case *arrow.Date32Type:
-		return &fixed[int32]{parse: parseDate}
-	case *arrow.Date64Type:
-		return &fixed[int64]{parse: func(b []byte) (int64, bool) {
-			days, ok := parseDate(b)
-			return int64(days) * 86_400_000, ok
-		}}
-	case *arrow.TimestampType:
-		return &fixed[int64]{parse: timestampParser(t)}
-	case *arrow.Time32Type:
-		return &fixed[int32]{parse: timeParser[int32](t.Unit)}
-	case *arrow.Time64Type:
-		return &fixed[int64]{parse: timeParser[int64](t.Unit)}
-	case *arrow.Decimal128Type:
-		return &fixed[decimal128.Num]{parse: func(b []byte) (decimal128.Num, bool) {
-			return parseDecimal(b, t.Precision, t.Scale)
-		}}
-	case *arrow.StringType, *arrow.BinaryType:
-		return &text[int32]{}
-	case *arrow.LargeStringType, *arrow.LargeBinaryType:
-		return &text[int64]{}
-	}
-	return nil
+	return converters[typ.ID()](typ)
 }
 
-func unsigned[T uint8 | uint16 | uint32 | uint64]() converter {
-	return &fixed[T]{parse: func(b []byte) (T, bool) {
-		n, ok := parseUint(b)
-		return T(n), ok && uint64(T(n)) == n
-	}}
+// converters make the converter to a type, by the type's ID.
+var converters = map[arrow.Type]func(typ arrow.DataType) converter{
+	arrow.INT8:         newOf[integers[int8]],
+	arrow.INT16:        newOf[integers[int16]],
+	arrow.INT32:        newOf[integers[int32]],
+	arrow.INT64:        newOf[integers[int64]],
+	arrow.UINT8:        parsed(parseUnsigned[uint8]),
+	arrow.UINT16:       parsed(parseUnsigned[uint16]),
+	arrow.UINT32:       parsed(parseUnsigned[uint32]),
+	arrow.UINT64:       parsed(parseUnsigned[uint64]),
+	arrow.FLOAT32:      parsed(parseSingle),
+	arrow.FLOAT64:      newOf[float64s],
+	arrow.BOOL:         newOf[booleans],
+	arrow.DATE32:       parsed(parseDate),
+	arrow.DATE64:       parsed(parseDateMillis),
+	arrow.TIMESTAMP:    newTimestamps,
+	arrow.TIME32:       newTimes[int32],
+	arrow.TIME64:       newTimes[int64],
+	arrow.DECIMAL128:   newDecimals,
+	arrow.STRING:       newOf[text[int32]],
+	arrow.BINARY:       newOf[text[int32]],
+	arrow.LARGE_STRING: newOf[text[int64]],
+	arrow.LARGE_BINARY: newOf[text[int64]],
 }
 
-func timestampParser(t *arrow.TimestampType) func([]byte) (int64, bool) {
-	unit := int64(t.Unit.Multiplier())
-	zoned := t.TimeZone != ""
-	return func(b []byte) (int64, bool) {
+// newOf returns a converter whose zero value is ready.
+func newOf[C any, P interface {
+	*C
+	converter
+}](arrow.DataType) converter {
+	return P(new(C))
+}
+
+// parsed makes converters that parse every field alike.
+func parsed[T arrow.FixedWidthType](parse func(trimmed []byte) (T, bool)) func(arrow.DataType) converter {
+	return func(arrow.DataType) converter { return &fixed[T]{parse: parse} }
+}
+
+func newTimestamps(typ arrow.DataType) converter {
+	t := typ.(*arrow.TimestampType)
+	unit, zoned := int64(t.Unit.Multiplier()), t.TimeZone != ""
+	return &fixed[int64]{parse: func(b []byte) (int64, bool) {
 		at, ok := parseTimestamp(b)
 		if !ok || at.zoned && !zoned {
 			return 0, false
 		}
 		return at.in(unit)
-	}
+	}}
 }
 
-func timeParser[T int32 | int64](u arrow.TimeUnit) func([]byte) (T, bool) {
-	unit := int64(u.Multiplier())
-	return func(b []byte) (T, bool) {
+func newTimes[T int32 | int64](typ arrow.DataType) converter {
+	unit := int64(typ.(arrow.TemporalWithUnit).TimeUnit().Multiplier())
+	return &fixed[T]{parse: func(b []byte) (T, bool) {
 		nanos, rest, ok := parseTimeOfDay(b)
 		return T(nanos / unit), ok && len(rest) == 0 && nanos%unit == 0
-	}
+	}}
+}
+
+func newDecimals(typ arrow.DataType) converter {
+	t := typ.(*arrow.Decimal128Type)
+	return &fixed[decimal128.Num]{parse: func(b []byte) (decimal128.Num, bool) {
+		return parseDecimal(b, t.Precision, t.Scale)
+	}}
 }
 
 // parseDecimal reads an optional sign, digits, and an optional fraction of at most scale digits.

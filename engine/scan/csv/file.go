@@ -44,7 +44,7 @@ type File struct {
 	guesses []columnGuess // by column, from the sample
 	fields  *arrow.Schema // set by SetTypes
 
-	quotes *quoteCounts // of the chunks; nil where the text is a stream
+	chunks []chunk // nil where the text is a stream
 
 	head   []byte      // what has been read of standard input
 	stdin  io.Reader   // the rest of standard input, unpacked
@@ -68,7 +68,7 @@ func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reser
 		if packed != "" {
 			return nil
 		}
-		c.quotes = newQuoteCounts(c)
+		c.cutChunks()
 		return c.lookFurther(f)
 	})
 }
@@ -297,20 +297,20 @@ func (c *File) repeats(column int) bool {
 
 // Span implements decode.Input: a row takes at least the byte of its newline.
 func (c *File) Span() uint64 {
-	if c.quotes == nil {
+	if c.chunks == nil {
 		return decode.PositionsUnknown
 	}
 	return uint64(c.size) + 2
 }
 
 func (c *File) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
-	if c.quotes == nil {
+	if c.chunks == nil {
 		open := func(opt decode.Options) (decode.RowReader, error) { return c.openStream(columns, opt) }
 		return []decode.Part{&decode.StreamPart{Path: c.path, Size: c.size, OpenAt: open}}, nil
 	}
 	var parts []decode.Part
-	for i := range c.quotes.chunks {
-		parts = append(parts, &part{file: c, columns: columns, chunk: i})
+	for i := range c.chunks {
+		parts = append(parts, &part{file: c, columns: columns, index: i, chunk: &c.chunks[i]})
 	}
 	return parts, nil
 }

@@ -59,12 +59,13 @@ func parseInt(b []byte) (int64, bool) {
 	return int64(n), ok && n <= math.MaxInt64
 }
 
-// parseUint reads a whole number that is not negative.
-func parseUint(b []byte) (uint64, bool) {
+// parseUnsigned reads a whole number without a minus.
+func parseUnsigned[T uint8 | uint16 | uint32 | uint64](b []byte) (T, bool) {
 	if len(b) > 0 && b[0] == '+' {
 		b = b[1:]
 	}
-	return parseDigits(b)
+	n, ok := parseDigits(b)
+	return T(n), ok && uint64(T(n)) == n
 }
 
 // digits8 reads eight decimal digits, the first in the lowest byte.
@@ -268,6 +269,12 @@ func parseDate(b []byte) (days int32, ok bool) {
 
 // monthDays are the days of the months, from 1 on, without the leap day.
 var monthDays = [...]uint64{1: 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
+
+// parseDateMillis reads YYYY-MM-DD as milliseconds since 1970-01-01.
+func parseDateMillis(b []byte) (millis int64, ok bool) {
+	days, ok := parseDate(b)
+	return int64(days) * 86_400_000, ok
+}
 
 func daysIn(year, month uint64) uint64 {
 	if month == 2 && year%4 == 0 && (year%100 != 0 || year%400 == 0) {

@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -43,15 +44,11 @@ type Options struct {
 
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {
-	if o.Quote == 0 {
-		o.Quote = '"'
-	}
+	o.Quote = cmp.Or(o.Quote, '"')
 	if o.NullStrings == nil {
 		o.NullStrings = []string{""}
 	}
-	if o.SampleRows == 0 {
-		o.SampleRows = 10_000
-	}
+	o.SampleRows = cmp.Or(o.SampleRows, 10_000)
 }
 
 func (o *Options) Validate() []error {
@@ -101,10 +98,6 @@ type Sizes struct {
 }
 
 func (s *Sizes) ensureDefaults() {
-	if s.Chunk == 0 {
-		s.Chunk = chunkBytesDefault
-	}
-	if s.Block == 0 {
-		s.Block = blockBytesDefault
-	}
+	s.Chunk = cmp.Or(s.Chunk, chunkBytesDefault)
+	s.Block = cmp.Or(s.Block, blockBytesDefault)
 }

@@ -212,8 +212,8 @@ func (p *groupPart) Open(ctx context.Context, opt decode.Options) (decode.RowRea
 	if err != nil {
 		return nil, err
 	}
-	if p.filter == nil {
-		announce(f, p.ranges()...)
+	if a, ok := f.(vfs.Announcer); ok && p.filter == nil { // a file that takes long to answer
+		a.Announce(p.ranges())
 	}
 	r := &groupReader{part: p, file: f, opt: opt, rows: p.numRows, left: p.numRows, batchRows: p.batchRows(&opt)}
 	r.window = windowBytes(r.batchRows, opt.BatchBytes/int64(max(len(p.columns), 1)))
@@ -232,13 +232,6 @@ func (p *groupPart) ranges() (ranges []vfs.Range) {
 		ranges = append(ranges, vfs.Range{Offset: p.file.groups[p.group].chunks[c.leaf].start(), Bytes: c.bytes})
 	}
 	return ranges
-}
-
-// announce tells a file that takes long to answer which ranges will be read.
-func announce(f vfs.File, ranges ...vfs.Range) {
-	if a, ok := f.(vfs.Announcer); ok {
-		a.Announce(ranges)
-	}
 }
 
 func (p *groupPart) RowName(row int64) string { return decode.RowOf(p.file.path, int64(p.first)+row) }
