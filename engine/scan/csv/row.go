@@ -261,7 +261,8 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 func (d *dialect) quoteError(end fieldEnd) error {
 	if end == errBare {
 		return fmt.Errorf("a quote (%c) within a field that does not start with one; "+
-			"double it and quote the field, or read the file with another quote or none (--quote, CSV.Quote, CSV.NoQuote)", d.quote)
+			"double it and quote the field, "+
+			"or read the file with another quote or none (--quote, CSV.Quote, CSV.NoQuote)", d.quote)
 	}
 	return fmt.Errorf("text between a closing quote (%c) and the next delimiter (%q); "+
 		"a quote within a quoted field must be doubled", d.quote, d.delimiter)

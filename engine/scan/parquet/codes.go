@@ -26,7 +26,8 @@ type codesValues struct {
 // holdsCodes says whether a chunk is of strings or binaries that codesValues reads.
 func (p *File) holdsCodes(c int, chunk *columnChunk) bool {
 	leaf := p.meta.Schema.Column(p.leaves[c])
-	return isFlat(leaf) && arrow.IsBaseBinary(p.fields.Field(c).Type.ID()) && leaf.PhysicalType() == parquet.Types.ByteArray && chunk.allDictionary()
+	return isFlat(leaf) && leaf.PhysicalType() == parquet.Types.ByteArray &&
+		arrow.IsBaseBinary(p.fields.Field(c).Type.ID()) && chunk.allDictionary()
 }
 
 // newStringCodes returns what reads the codes of strings or binaries.
@@ -99,7 +100,8 @@ func (v *codesValues) read(from, rows, values int, validity []byte) error {
 
 func (v *codesValues) finish(validity *memory.Buffer, nulls int) arrow.Array {
 	defer releaseBuffers(&v.out)
-	data := array.NewDataWithDictionary(delivery.DictionaryOf(v.typ), v.rows, []*memory.Buffer{validity, v.out}, nulls, 0, v.entries.Data().(*array.Data))
+	data := array.NewData(delivery.DictionaryOf(v.typ), v.rows, []*memory.Buffer{validity, v.out}, nil, nulls, 0)
+	data.SetDictionary(v.entries.Data())
 	defer data.Release()
 	return array.NewDictionaryData(data)
 }

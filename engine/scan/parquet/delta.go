@@ -47,7 +47,8 @@ func newDeltas(data []byte) (d deltas, rest []byte, err error) {
 		data = data[n:]
 	}
 	block, minis := head[0], head[1]
-	if block == 0 || block > deltaBlockMax || minis == 0 || minis > block || block%(8*minis) != 0 || head[2] > math.MaxInt32 {
+	if block == 0 || block > deltaBlockMax || minis == 0 || minis > block || block%(8*minis) != 0 ||
+		head[2] > math.MaxInt32 {
 		return d, nil, fmt.Errorf("%d differences in blocks of %d, which have %d parts", head[2], block, minis)
 	}
 	d = deltas{data: data, left: int(head[2]), value: unzigzag(head[3]), minis: int(minis), values: int(block / minis)}

@@ -21,8 +21,8 @@
 //   - S3 (no panic): every length, code and offset of a file is checked before it is used. Columns
 //     are read apart, so that pqarrow starts no goroutine in which a corrupt page could panic.
 //   - S5 (dictionaries): the batches of a row group share the array of a chunk's dictionary.
-//   - S6 (filters): Bloom filters, dictionaries and page indexes (prune.go) prune nothing where they
-//     are corrupt or cannot be read.
+//   - S6 (filters): Bloom filters, dictionaries and page indexes (prune.go) prune nothing where
+//     they are corrupt or cannot be read.
 //   - S8 (budget): footers, open columns, windows and pages are reserved before they are read.
 //
 // What the package leaves out: nested and encrypted columns, and columns whose chunks lie in other

@@ -69,7 +69,8 @@ func (g *filteredGroup) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		}
 		if from, to := g.selection.Rows.Stretch(g.looked, gapRows); from < to {
 			g.looked = to
-			return g.stretch(ctx, decode.RowRange{From: g.step.From + int64(from), To: g.step.From + int64(to)}, g.selection.Between(from, to))
+			of := decode.RowRange{From: g.step.From + int64(from), To: g.step.From + int64(to)}
+			return g.stretch(ctx, of, g.selection.Between(from, to))
 		}
 		if len(g.ranges) == 0 {
 			g.end()
@@ -97,17 +98,20 @@ func (g *filteredGroup) begin(ctx context.Context) error {
 		g.all = true
 		return nil
 	}
-	if err := g.readTested(ctx); err != nil {
-		return err
-	}
 	return g.test(ctx)
 }
 
-// test evaluates the filter over the arrays of the tested columns.
+// test reads the step of the tested columns, and evaluates the filter.
 func (g *filteredGroup) test(ctx context.Context) error {
 	arrays := make([]arrow.Array, len(g.filter.Tested))
-	for i, c := range g.filter.Tested {
-		arrays[i] = g.arrays[c]
+	err := g.each(len(arrays), func(i int) (err error) {
+		c := g.filter.Tested[i]
+		arrays[i], err = g.readRows(ctx, c, g.step, g.until)
+		g.arrays[c] = arrays[i]
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	raw := g.batchOf(g.filter.Tested, arrays, g.step.To-g.step.From)
 	defer raw.Release()
@@ -121,15 +125,6 @@ func (g *filteredGroup) test(ctx context.Context) error {
 		return decode.Locate(g.part.RowName(g.step.From+int64(row)), err)
 	}
 	return err
-}
-
-// readTested reads the tested columns' rows of the step.
-func (g *filteredGroup) readTested(ctx context.Context) error {
-	columns := g.filter.Tested
-	return g.each(len(columns), func(i int) (err error) {
-		g.arrays[columns[i]], err = g.readRows(ctx, columns[i], g.step, g.until)
-		return err
-	})
 }
 
 // readRows reads rows of a column that lie behind the rows that it has read. The rows from until on

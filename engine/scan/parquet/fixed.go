@@ -53,7 +53,8 @@ func newFixed[T any](
 	typ arrow.DataType, mem memory.Allocator, form fixedForm, convert func(out []T, plain []byte),
 ) columnValues {
 	own := scratch{mem: mem}
-	return &fixedValues[T]{typ: typ, mem: mem, form: form, convert: convert, dict: own, strings: deltaStrings{whole: own}}
+	strings := deltaStrings{whole: own}
+	return &fixedValues[T]{typ: typ, mem: mem, form: form, convert: convert, dict: own, strings: strings}
 }
 
 // newCopied decodes values that Arrow stores as a plain page does.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
@@ -164,35 +163,28 @@ func isFlat(leaf *schema.Column) bool {
 // readsFlat says whether flatColumn reads a chunk.
 func (p *File) readsFlat(c int, chunk *columnChunk) bool {
 	leaf := p.meta.Schema.Column(p.leaves[c])
-	if !isFlat(leaf) || !slices.Contains(codecs, chunk.codec) || p.meta.WriterVersion().LessThan(parquet816Fixed) {
+	if !isFlat(leaf) || expansionMax[chunk.codec] == 0 || p.meta.WriterVersion().LessThan(parquet816Fixed) {
 		return false
 	}
-	for e := range chunk.dataEncodings().all() {
-		if !decodes(e, leaf.PhysicalType()) {
-			return false
-		}
+	if chunk.dataEncodings()&^decodes[leaf.PhysicalType()] != 0 {
+		return false
 	}
 	return valuesOf(p.fields.Field(c).Type, leaf, nil) != nil
 }
 
-// decodes says whether values of a physical type can be read from pages of an encoding.
-func decodes(e parquet.Encoding, physical parquet.Type) bool {
-	switch e {
-	case parquet.Encodings.Plain, parquet.Encodings.RLEDict, parquet.Encodings.PlainDict:
-		return true
-	case parquet.Encodings.RLE:
-		return physical == parquet.Types.Boolean
-	case parquet.Encodings.DeltaBinaryPacked:
-		return physical == parquet.Types.Int32 || physical == parquet.Types.Int64
-	case parquet.Encodings.DeltaLengthByteArray:
-		return physical == parquet.Types.ByteArray
-	case parquet.Encodings.DeltaByteArray:
-		return physical == parquet.Types.ByteArray || physical == parquet.Types.FixedLenByteArray
-	case parquet.Encodings.ByteStreamSplit:
-		return physical != parquet.Types.Boolean && physical != parquet.Types.ByteArray
-	}
-	return false
+// decodes are the encodings of the pages from which values of each physical type can be read.
+var decodes = map[parquet.Type]encodingSet{
+	parquet.Types.Boolean:           anyValues | setOf(parquet.Encodings.RLE),
+	parquet.Types.Int32:             anyValues | setOf(parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.ByteStreamSplit),
+	parquet.Types.Int64:             anyValues | setOf(parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.ByteStreamSplit),
+	parquet.Types.Float:             anyValues | setOf(parquet.Encodings.ByteStreamSplit),
+	parquet.Types.Double:            anyValues | setOf(parquet.Encodings.ByteStreamSplit),
+	parquet.Types.ByteArray:         anyValues | setOf(parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray),
+	parquet.Types.FixedLenByteArray: anyValues | setOf(parquet.Encodings.DeltaByteArray, parquet.Encodings.ByteStreamSplit),
 }
+
+// anyValues are the encodings that values of all types may have.
+var anyValues = dictionaryEncodings | setOf(parquet.Encodings.Plain)
 
 // valuesOf returns what decodes a column of a type, or nil where the type is not known for the
 // physical type.

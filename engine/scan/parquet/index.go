@@ -56,7 +56,8 @@ func readLocations(file io.ReaderAt, chunk *columnChunk, rows int64) (pages []pa
 			pages = append(pages, page)
 		}
 		if len(pages) == 0 || at > start+chunk.bytes {
-			return fmt.Errorf("%w: an offset index with %d pages that end at offset %d", decode.ErrCorrupt, len(pages), at)
+			return fmt.Errorf("%w: an offset index with %d pages that end at offset %d",
+				decode.ErrCorrupt, len(pages), at)
 		}
 		return nil
 	})

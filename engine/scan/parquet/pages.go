@@ -237,7 +237,7 @@ func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
 		return nil, nil // codecs differ in how they write nothing
 	}
 	// A corrupt length must not take memory.
-	if limit := min(p.bytesMax, expansionMax(p.codec)*int64(len(packed))); int64(size) > limit {
+	if limit := min(p.bytesMax, expansionMax[p.codec]*int64(len(packed))); int64(size) > limit {
 		return nil, fmt.Errorf("a %s page of %d B that is said to have %d B, where %d B are the most",
 			p.codec, len(packed), size, limit)
 	}
@@ -262,21 +262,17 @@ func (p *chunkPages) decompress(packed []byte, size int) ([]byte, error) {
 	return out, nil
 }
 
-// expansionMax returns how many bytes a compressed byte stands for at most: in Snappy and LZ4 by
-// their longest copy, in Deflate by the shortest code of its longest copy, in zstd by the largest
-// block that repeats a byte. Brotli has no such bound below the largest page.
-func expansionMax(codec compress.Compression) int64 {
-	switch codec {
-	case compress.Codecs.Snappy:
-		return 32
-	case compress.Codecs.Lz4Raw:
-		return 256
-	case compress.Codecs.Gzip:
-		return 1032
-	case compress.Codecs.Zstd:
-		return 1 << 16
-	}
-	return math.MaxInt32
+// expansionMax has the codecs that decompress knows, and how many bytes a compressed byte stands
+// for at most: in Snappy and LZ4 by their longest copy, in Deflate by the shortest code of its
+// longest copy, in zstd by the largest block that repeats a byte. Brotli has no such bound below
+// the largest page.
+var expansionMax = map[compress.Compression]int64{
+	compress.Codecs.Uncompressed: 1,
+	compress.Codecs.Snappy:       32,
+	compress.Codecs.Lz4Raw:       256,
+	compress.Codecs.Gzip:         1032,
+	compress.Codecs.Zstd:         1 << 16,
+	compress.Codecs.Brotli:       math.MaxInt32,
 }
 
 // scratch is memory that is used again and again.
@@ -339,9 +335,3 @@ var zstdDecoders = sync.Pool{New: func() any {
 	}
 	return decoder
 }}
-
-// codecs are the codecs that decompress knows.
-var codecs = []compress.Compression{
-	compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip,
-	compress.Codecs.Brotli, compress.Codecs.Zstd, compress.Codecs.Lz4Raw,
-}

@@ -130,7 +130,8 @@ func (r *groupReader) openColumn(ctx context.Context, c *partColumn) (chunkReade
 	if err != nil {
 		return nil, err
 	}
-	column := &libraryColumn{reader: reader, part: c, group: r.part.group, mem: reserve.ForLibrary(r.opt.Memory), typ: typ}
+	mem := reserve.ForLibrary(r.opt.Memory)
+	column := &libraryColumn{reader: reader, part: c, group: r.part.group, mem: mem, typ: typ}
 	return column, column.open(ctx)
 }
 

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sort"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
@@ -97,7 +99,11 @@ func (c *flatColumn) settle() error {
 			c.row += int64(c.left)
 			c.left = 0
 		case c.left > 0:
-			err = c.discardRows(int(min(c.skipped, discardRows)))
+			var passed arrow.Array
+			if passed, err = c.readRows(int(min(c.skipped, discardRows))); err == nil {
+				c.skipped -= int64(passed.Len())
+				passed.Release()
+			}
 		case c.pagesRead == 0 && c.coded:
 			err = c.nextPage() // the dictionary, as a rule
 		default:
@@ -112,16 +118,6 @@ func (c *flatColumn) settle() error {
 
 // discardRows is how many rows are decoded at once to get to later ones of their page.
 const discardRows = 1 << 16
-
-func (c *flatColumn) discardRows(n int) error {
-	values, err := c.readRows(n)
-	if err != nil {
-		return err
-	}
-	values.Release()
-	c.skipped -= int64(n)
-	return nil
-}
 
 // passPages passes over pages all of whose rows are skipped, and begins the page behind them.
 // Requires: no row of the current page is left.
