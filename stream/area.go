@@ -46,82 +46,42 @@ func (d *device) areaRows(bytes int64) int64 {
 
 // area is the memory in which one partition at a time is aggregated.
 type area struct {
-	device *device
-	number int
-	stream *guardedStream
+	markedStream
 	memory kernels.Buffer
 	layout areaLayout
-	host   []byte // of areaHeadBytes a status, or offsets; then the bitmaps of a load
-	pinned kernels.Pinned
-	marks  [lanes + 1]kernels.Event
+	host   []byte         // a status, or offsets, in areaHeadBytes; then the bitmaps of a load
+	pinned kernels.Pinned // holds host; nil where host is ordinary memory
 }
 
 func (d *device) newArea(number int, bytes int64) (*area, error) {
+	a := &area{layout: d.areaLayout(d.areaRows(bytes)), markedStream: markedStream{device: d, number: len(d.tiles) + number}}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	a := &area{device: d, number: number, layout: d.areaLayout(d.areaRows(bytes))}
-	err := firstError(
-		func() (err error) {
-			a.memory, err = d.alloc(a.layout.bytes())
-			return err
-		},
-		func() (err error) {
-			a.stream, err = d.guard.newStream()
-			return err
-		},
-	)
+	err := d.alloc(&a.memory, a.layout.bytes())
+	d.mu.Unlock()
+	if err == nil {
+		a.stream, err = d.guard.newStream()
+	}
 	if err != nil {
-		return nil, errors.Join(err, a.releaseLocked())
+		return nil, errors.Join(err, a.release())
 	}
 	a.host, a.pinned = d.hostMemory(areaHeadBytes + a.layout.rows.bytes - a.layout.rows.bitmaps)
 	return a, nil
 }
 
 func (a *area) release() error {
+	_ = a.stop() // the work has told its errors
 	a.device.mu.Lock()
 	defer a.device.mu.Unlock()
-	return a.releaseLocked()
+	return errors.Join(a.device.freeBuffer(&a.memory), freePinned(&a.pinned))
 }
 
-func (a *area) releaseLocked() error {
-	var errs []error
-	a.closeMarksLocked()
-	if a.stream != nil {
-		_ = a.stream.Close() // its events have told its errors
-		a.stream = nil
-	}
-	errs = append(errs, a.device.freeBuffer(&a.memory))
-	if a.pinned != nil {
-		errs = append(errs, a.pinned.Free())
-		a.host, a.pinned = nil, nil
-	}
-	return errors.Join(errs...)
+func (a *area) groupsAt() kernels.Span {
+	return kernels.Span{Buffer: a.memory, Offset: a.layout.rows.bytes}
 }
 
-// mark records where a lane begins, and the one before ends.
-func (a *area) mark(i int) (err error) {
-	a.marks[i], err = a.stream.Record()
-	return err
+func (a *area) scratchAt() kernels.Span {
+	return kernels.Span{Buffer: a.memory, Offset: a.layout.rows.bytes + a.layout.groups.bytes}
 }
-
-// note remembers when the work between the marks was done.
-func (a *area) note(work string) {
-	a.device.note(len(a.device.tiles)+a.number, work, a.marks[:])
-	a.closeMarks()
-}
-
-func (a *area) closeMarks() {
-	a.device.mu.Lock()
-	defer a.device.mu.Unlock()
-	a.closeMarksLocked()
-}
-
-func (a *area) closeMarksLocked() {
-	_ = a.device.guard.closeEvents(a.marks[:]) // their stream tells their errors
-}
-
-func (a *area) groupsAt() int64  { return a.layout.rows.bytes }
-func (a *area) scratchAt() int64 { return a.layout.rows.bytes + a.layout.groups.bytes }
 
 // process aggregates a set of partitions and emits their groups.
 func (a *area) process(ctx context.Context, set []int, rows int64, emit func(context.Context, *Groups) error) error {
@@ -167,15 +127,13 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	if plan.AggregateScratch(shape, rows, d.props) > a.layout.scratch {
 		plan = a.planForAll(rows)
 	}
-	defer a.closeMarks()
-	into := a.layout.groups.groups(a.memory, a.groupsAt())
+	defer func() { _ = a.closeMarks() }()
+	into := a.layout.groups.groups(a.groupsAt())
 	status := a.host[:statusBytes]
 	loaded := a.layout.rows.rows(a.memory, 0, rows)
 	run := func(plan kernels.Plan) (kernels.GroupsStatus, error) {
 		err := firstError(
-			func() error {
-				return a.stream.Aggregate(shape, plan, &loaded, into, kernels.Span{Buffer: a.memory, Offset: a.scratchAt()})
-			},
+			func() error { return a.stream.Aggregate(shape, plan, &loaded, into, a.scratchAt()) },
 			func() error { return a.mark(2) },
 			func() error { return a.stream.Copy(kernels.Copy{Device: into.Status, Host: status, Out: true}) },
 		)
@@ -190,7 +148,7 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	s, err := run(plan)
 	if err == nil && s.Overflow > 0 {
 		invariants.Sometimes("stream: a set has more groups than were expected")
-		_ = closeEvent(&a.marks[2])
+		_ = d.guard.closeEvents(a.marks[2:3])
 		s, err = run(a.planForAll(rows)) // the plan for as many groups as rows
 	}
 	if err != nil {
@@ -204,10 +162,10 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 		checkStatus(s, rows)
 	}
 	d.mu.Lock()
-	groups, err := a.copyOut(int64(s.Groups), func() error { return nil }, func() error { return a.mark(3) })
+	groups, err := a.copyOut(int64(s.Groups), noCopy, func() error { return a.mark(3) })
 	d.mu.Unlock()
 	if err == nil {
-		a.note("aggregate")
+		_ = a.note("aggregate") // its work has told its errors
 	}
 	return groups, err
 }
@@ -234,8 +192,7 @@ func (r *Run) learn(rows, groups int64) {
 // copyOut does work that leaves n groups in the area, copies them out, and does what comes after. Requires:
 // the device's lock is held.
 func (a *area) copyOut(n int64, work, after func() error) (*Groups, error) {
-	from := kernels.Span{Buffer: a.memory, Offset: a.groupsAt()}
-	return a.device.groupsOut(&a.layout.groups, from, n, a.stream, work, after)
+	return a.device.groupsOut(&a.layout.groups, a.groupsAt(), n, a.stream, work, after)
 }
 
 // feedSlots returns the slots of the table of a feedback load: it has the memory of the scratch, but for the
@@ -262,8 +219,8 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	r, o := d.run, &d.run.opt
 	slots := a.feedSlots()
 	feedback := o.feedback(slots)
-	at := kernels.Span{Buffer: a.memory, Offset: a.scratchAt()}
-	tab := kernels.Table{Slots: slots, Memory: kernels.Span{Buffer: a.memory, Offset: a.scratchAt() + align(statusBytes)}}
+	at := a.scratchAt()
+	tab := kernels.Table{Slots: slots, Memory: kernels.Span{Buffer: a.memory, Offset: at.Offset + align(statusBytes)}}
 	half := a.half()
 	if half.capacity == 0 {
 		return nil, r.takePieces(in, rows)
@@ -272,7 +229,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		return nil, errors.Join(err, d.finish(a.stream))
 	}
 	status := a.host[:statusBytes]
-	defer a.closeMarks()
+	defer func() { _ = a.closeMarks() }()
 	var groups, refused int64
 	for rows > 0 {
 		n := feedback.Next(groups, rows, half.capacity)
@@ -291,7 +248,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		if err = errors.Join(err, d.finish(a.stream)); err != nil {
 			return nil, err
 		}
-		a.note("insert")
+		_ = a.note("insert")
 		s := readStatus(status)
 		if invariants.Enabled {
 			checkStatus(s, n)
@@ -312,7 +269,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		return firstError(
 			func() error { return errors.Join(a.mark(0), a.mark(1)) },
 			func() error {
-				return a.stream.Compact(&o.Shape, tab, 0, tab.Slots, a.layout.groups.groups(a.memory, a.groupsAt()))
+				return a.stream.Compact(&o.Shape, tab, 0, tab.Slots, a.layout.groups.groups(a.groupsAt()))
 			},
 			func() error { return a.mark(2) },
 		)
@@ -321,7 +278,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.note("compact")
+	_ = a.note("compact")
 	if rows == 0 && refused == 0 {
 		return out, nil
 	}
@@ -339,24 +296,5 @@ func (a *area) takeOverflow(l *layout, n int64) error {
 		d.orphan(pinned)
 		return err
 	}
-	err := taken(d.run.takeRows(hostTile(l, host, n)))
-	if pinned != nil {
-		err = errors.Join(err, pinned.Free())
-	}
-	return err
-}
-
-// hostTile returns n rows of a block of host memory as a tile that is of no device.
-func hostTile(l *layout, host []byte, n int64) *Tile {
-	t := &Tile{Rows: int(n), Capacity: int(l.capacity)}
-	t.Keys = host[l.keys : l.keys+n*int64(l.shape.KeyBytes)]
-	for c, typ := range l.shape.Columns {
-		t.Columns = append(t.Columns, host[l.columns[c]:l.columns[c]+n*int64(typ.Bytes())])
-		var valid []uint32
-		if at := l.valid[c]; at >= 0 {
-			valid = wordsOf[uint32](host[at : at+bitmapBytes(n)])
-		}
-		t.Valid = append(t.Valid, valid)
-	}
-	return t
+	return errors.Join(taken(d.run.takeRows(hostTile(l, host, n))), freePinned(&pinned))
 }

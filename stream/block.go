@@ -48,8 +48,7 @@ func (d *device) makeBlock(rows int64, radix int, keep bool) (*block, error) {
 	b := &block{device: d, layout: newLayout(&d.run.opt.Shape, d.run.opt.Nullable, rows), rows: rows, offsets: make([]int64, 1<<radix+1)}
 	n := b.layout.bytes
 	if keep {
-		var err error
-		if b.buffer, err = d.alloc(n); err != nil && !errors.Is(err, kernels.ErrOutOfMemory) {
+		if err := d.alloc(&b.buffer, n); err != nil && !errors.Is(err, kernels.ErrOutOfMemory) {
 			return nil, err
 		}
 	}
@@ -119,10 +118,5 @@ func (b *block) release() error {
 	d := b.device
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := d.freeBuffer(&b.buffer)
-	if b.pinned != nil {
-		err = errors.Join(err, b.pinned.Free())
-		b.pinned, b.host = nil, nil
-	}
-	return failure(err)
+	return failure(errors.Join(d.freeBuffer(&b.buffer), freePinned(&b.pinned)))
 }

@@ -23,9 +23,9 @@ type device struct {
 	props  kernels.Properties
 	limit  int64 // of its memory
 	tiles  []*Tile
-	layout layout // of a tile
-	base   kernels.Event
-	based  time.Time // when base was seen to be done
+	layout layout        // of a tile
+	base   *guardedEvent // of the first tile's stream, from which spans are counted; nil before open, and when it is closed
+	based  time.Time     // when base was seen to be done
 
 	loads sync.Mutex // held while an area loads
 
@@ -41,9 +41,11 @@ type device struct {
 	kept     int64
 	orphans  []kernels.Pinned
 	table    *table
-	spans    [lanes][]span
 	bytesIn  int64
 	bytesOut int64
+
+	spansMu sync.Mutex // may be locked while mu is
+	spans   [lanes][]span
 }
 
 // The memory of a device is shared out in these parts: the ring, and beside it what the route needs.
@@ -125,20 +127,18 @@ func (d *device) planFor(rows, groups int64) kernels.Plan {
 }
 
 // alloc takes device memory within the limit. Requires: d.mu is held, or nobody else uses d.
-func (d *device) alloc(n int64) (kernels.Buffer, error) {
+func (d *device) alloc(b *kernels.Buffer, n int64) (err error) {
 	if d.used+n > d.limit {
-		return nil, fmt.Errorf("%d B of device memory, %d B of %d B in use: %w", n, d.used, d.limit, kernels.ErrOutOfMemory)
+		return fmt.Errorf("%d B of device memory, %d B of %d B in use: %w", n, d.used, d.limit, kernels.ErrOutOfMemory)
 	}
-	b, err := d.guard.alloc(n)
-	if err != nil {
-		return nil, err
+	if *b, err = d.guard.alloc(n); err == nil {
+		d.used += n
+		d.peak = max(d.peak, d.used)
 	}
-	d.used += n
-	d.peak = max(d.peak, d.used)
-	return b, nil
+	return err
 }
 
-// freeBuffer gives device memory back. Requires: as alloc.
+// freeBuffer gives device memory back, if there is some, and forgets it. Requires: as alloc.
 func (d *device) freeBuffer(b *kernels.Buffer) error {
 	if *b == nil {
 		return nil
@@ -152,17 +152,17 @@ func (d *device) freeBuffer(b *kernels.Buffer) error {
 	return err
 }
 
-func closeEvent(e *kernels.Event) error {
-	if *e == nil {
-		return nil
+// freePinned gives pinned memory back, if there is some, and forgets it.
+func freePinned(p *kernels.Pinned) (err error) {
+	if *p != nil {
+		err = (*p).Free()
+		*p = nil
 	}
-	err := (*e).Close()
-	*e = nil
 	return err
 }
 
 // finish waits for all work of a stream.
-func (d *device) finish(s kernels.Stream) error {
+func (d *device) finish(s *guardedStream) error {
 	e, err := s.Record()
 	if err != nil {
 		return err
@@ -179,11 +179,11 @@ const sketchErrorPart = 61
 func (d *device) sample(t *Tile) (distinct int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t.scratch, err = d.alloc(partition.SketchRegisters); err != nil {
+	if err = d.alloc(&t.scratch, partition.SketchRegisters); err != nil {
 		return 0, failure(err)
 	}
 	at, rows, host := kernels.Span{Buffer: t.scratch}, t.rows(), t.tail()[:partition.SketchRegisters]
-	d.bytesIn += t.bytes()
+	d.bytesIn += copiedBytes(t.copies())
 	err = firstError(
 		t.copyIn,
 		func() error { return t.stream.Fill(at, partition.SketchRegisters, 0) },
@@ -210,30 +210,23 @@ func (d *device) countKeys(t *Tile, otherwise int64) (distinct int64, err error)
 	plan := kernels.Choose(&shape, kernels.Estimate{Rows: rows.Count, Groups: rows.Count}, d.props)
 	l := newGroupLayout(&shape, rows.Count)
 	err = firstError(
-		func() (err error) {
-			t.output, err = d.alloc(l.bytes)
-			return err
-		},
-		func() (err error) {
-			t.scratch, err = d.alloc(plan.AggregateScratch(&shape, rows.Count, d.props))
-			return err
-		},
+		func() error { return d.alloc(&t.output, l.bytes) },
+		func() error { return d.alloc(&t.scratch, plan.AggregateScratch(&shape, rows.Count, d.props)) },
 	)
 	if errors.Is(err, kernels.ErrOutOfMemory) {
 		return otherwise, t.leave()
 	}
-	groups, host := l.groups(t.output, 0), t.tail()[:statusBytes]
+	groups := l.groups(kernels.Span{Buffer: t.output})
 	err = firstError(
 		func() error { return err },
 		func() error { return t.stream.Aggregate(&shape, plan, &rows, groups, kernels.Span{Buffer: t.scratch}) },
-		func() error { return t.stream.Copy(kernels.Copy{Device: groups.Status, Host: host, Out: true}) },
+		func() error { return t.stream.Copy(t.statusOut(groups.Status)) },
 	)
 	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
 		return 0, err
 	}
 	// The rows whose keys came before are counted; those of another tile vary by their root.
-	s := readStatus(host)
-	again := float64(rows.Count - int64(s.Groups))
+	again := float64(rows.Count - int64(t.status().Groups))
 	return rows.Count - int64(max(again-2*math.Sqrt(again), 0)), t.leave()
 }
 
@@ -266,10 +259,8 @@ func (d *device) release() error {
 		errs = append(errs, p.Free())
 	}
 	d.orphans = nil
-	errs = append(errs, d.dropTable())
-	if d.base != nil {
-		errs = append(errs, closeEvent(&d.base))
-	}
+	errs = append(errs, d.dropTable(), d.base.Close())
+	d.base = nil
 	if invariants.Enabled {
 		invariants.Checkf(d.used == 0, "M4: device %d is released with %d B in use", d.number, d.used)
 	}
@@ -283,6 +274,8 @@ func (d *device) addTo(c *Counters) {
 	c.BytesIn += d.bytesIn
 	c.BytesOut += d.bytesOut
 	c.DevicePeak += d.peak
+	d.spansMu.Lock()
+	defer d.spansMu.Unlock()
 	c.CopyIn += covered(d.spans[LaneCopyIn])
 	c.Kernel += covered(d.spans[LaneKernel])
 	c.CopyOut += covered(d.spans[LaneCopyOut])
@@ -311,7 +304,7 @@ func (d *device) submit(t *Tile) error {
 func (d *device) send(t *Tile, route Route) error {
 	var err error
 	var end func() error
-	d.bytesIn += t.bytes()
+	d.bytesIn += copiedBytes(t.copies())
 	switch route {
 	case RouteAggregate:
 		end, err = t.sendAggregate()
@@ -334,7 +327,7 @@ func (d *device) send(t *Tile, route Route) error {
 	d.run.work.Add(1)
 	spawn.Go(func() error {
 		// Also after an error: what was enqueued must end before memory is freed.
-		ended := errors.Join(err, d.finishMarks(t, routeWork[route]))
+		ended := errors.Join(err, t.finish(routeWork[route]))
 		if ended == nil {
 			spawn.Step()
 			ended = end()

@@ -20,20 +20,12 @@ func (d *device) tileGroups(estimate int64) int64 {
 }
 
 // enterAggregate: each tile has room for its groups.
-func (d *device) enterAggregate(estimate int64) (err error) {
+func (d *device) enterAggregate(estimate int64) error {
 	shape := &d.run.opt.Shape
 	plan := d.planFor(d.layout.capacity, estimate)
 	groups := newGroupLayout(shape, d.tileGroups(estimate))
 	d.expected = estimate
-	for _, t := range d.tiles {
-		if t.output, err = d.alloc(groups.bytes); err != nil {
-			return err
-		}
-		if t.scratch, err = d.alloc(plan.AggregateScratch(shape, d.layout.capacity, d.props)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.enterTiles(groups.bytes, plan.AggregateScratch(shape, d.layout.capacity, d.props))
 }
 
 // sendAggregate aggregates a tile; few groups leave the device. A tile that has more is the CPU's, and
@@ -44,14 +36,13 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 	estimate := d.expected // the run's may be of the next route by now
 	plan := d.planFor(int64(t.Rows), estimate)
 	l := newGroupLayout(shape, d.tileGroups(estimate))
-	groups, rows := l.groups(t.output, 0), t.rows()
-	status := t.tail()[:statusBytes]
+	groups, rows := l.groups(kernels.Span{Buffer: t.output}), t.rows()
 	err = t.send(t.copyIn,
 		func() error { return t.stream.Aggregate(shape, plan, &rows, groups, kernels.Span{Buffer: t.scratch}) },
-		func() error { return t.stream.Copy(kernels.Copy{Device: groups.Status, Host: status, Out: true}) },
+		func() error { return t.stream.Copy(t.statusOut(groups.Status)) },
 	)
 	return func() error {
-		s := readStatus(status)
+		s := t.status()
 		if s.Overflow > 0 || int64(s.Groups) > l.capacity {
 			r.leaveRoute(RouteAggregate, int64(s.Groups))
 			return taken(r.takeRows(t))
@@ -61,7 +52,7 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 		}
 		// The rows are not needed any more: their memory takes the groups.
 		out := hostGroups(shape, t.host.Bytes(), int64(s.Groups))
-		if err := d.copyOut(t.stream, l.copies(t.output, 0, 0, out, 0, int64(s.Groups), true)); err != nil {
+		if err := d.copyOut(t.stream, l.copies(groups.Status, 0, out, 0, int64(s.Groups), true)); err != nil {
 			return err
 		}
 		return taken(r.takeStates(out))
@@ -69,7 +60,7 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 }
 
 // copyOut makes copies and waits for them.
-func (d *device) copyOut(s kernels.Stream, copies []kernels.Copy) error {
+func (d *device) copyOut(s *guardedStream, copies []kernels.Copy) error {
 	d.mu.Lock()
 	d.bytesOut += copiedBytes(copies)
 	d.mu.Unlock()
@@ -84,18 +75,18 @@ func copiedBytes(copies []kernels.Copy) (bytes int64) {
 }
 
 // enterTable: a table of so many slots, or of as many as a tile needs, if they fit; and room for what it refuses.
-func (d *device) enterTable(slots int64) (err error) {
+func (d *device) enterTable(slots int64) error {
 	least := d.run.opt.feedback(0).SlotsFor(d.layout.capacity)
-	return errors.Join(d.newTable(max(slots, least)), d.enterTiles(scatterBytes(radixBitsMax)+statusBytes))
+	return errors.Join(d.newTable(max(slots, least)), d.enterTiles(d.layout.bytes, scatterBytes(radixBitsMax)+statusBytes))
 }
 
-// enterTiles: each tile has room for as many rows as it takes, and for what else there is.
-func (d *device) enterTiles(scratch int64) (err error) {
+// enterTiles gets the buffers of each tile, of so many bytes.
+func (d *device) enterTiles(output, scratch int64) error {
 	for _, t := range d.tiles {
-		if t.output, err = d.alloc(d.layout.bytes); err != nil {
+		if err := d.alloc(&t.output, output); err != nil {
 			return err
 		}
-		if t.scratch, err = d.alloc(scratch); err != nil {
+		if err := d.alloc(&t.scratch, scratch); err != nil {
 			return err
 		}
 	}
@@ -116,16 +107,17 @@ func (t *Tile) sendInsert() (end func() error, err error) {
 	return func() error { return t.inserted(int64(t.Rows), t.output, t.input) }, err
 }
 
-// statusOut is the copy of a status to the host.
+// statusOut is the copy of a status to the host, where status then reads it.
 func (t *Tile) statusOut(at kernels.Span) kernels.Copy {
 	return kernels.Copy{Device: at, Host: t.tail()[:statusBytes], Out: true}
 }
 
+func (t *Tile) status() kernels.GroupsStatus { return readStatus(t.tail()) }
+
 // inserted notes what a load has come to. Rows that the table has refused are scattered, by way of a buffer that
 // is free.
 func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
-	d, tab := t.device, t.device.table
-	s := readStatus(t.tail()[:statusBytes])
+	d, tab, s := t.device, t.device.table, t.status()
 	d.mu.Lock()
 	if groups := int64(s.Groups); groups > tab.groups && loaded > 0 {
 		tab.growth = float64(groups-tab.groups) / float64(loaded)
@@ -155,7 +147,7 @@ func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
 		}
 		return taken(d.run.takeRows(t))
 	}
-	if err = errors.Join(err, d.finishMarks(t, routeWork[RouteScatter])); err != nil {
+	if err = errors.Join(err, t.finish(routeWork[RouteScatter])); err != nil {
 		return err
 	}
 	return end()
@@ -209,7 +201,7 @@ func (t *Tile) split(partitions int, loading int64) error {
 		func() error { return t.stream.CopyBatch(copies) },
 	)
 	d.mu.Unlock()
-	if err = errors.Join(err, d.finishMarks(t, routeWork[RouteTable])); err != nil {
+	if err = errors.Join(err, t.finish(routeWork[RouteTable])); err != nil {
 		return err
 	}
 	return t.inserted(resident, t.input, t.output)
@@ -217,17 +209,24 @@ func (t *Tile) split(partitions int, loading int64) error {
 
 // groupsOut does work of a stream that leaves n groups at a place, copies them out, does what comes after,
 // and waits. Requires: the device's lock is held, which it lets go while it waits.
-func (d *device) groupsOut(l *groupLayout, from kernels.Span, n int64, s kernels.Stream, work, after func() error) (*Groups, error) {
-	host, pinned := d.hostMemory(n * groupBytes(l.shape))
-	g := hostGroups(l.shape, host, n)
-	g.pinned = pinned
-	d.bytesOut += int64(len(host))
-	err := firstError(work, func() error { return s.CopyBatch(l.copies(from.Buffer, from.Offset, 0, g, 0, n, true)) }, after)
+func (d *device) groupsOut(l *groupLayout, from kernels.Span, n int64, s *guardedStream, work, after func() error) (*Groups, error) {
+	g := d.newGroups(n)
+	copies := l.copies(from, 0, g, 0, n, true)
+	d.bytesOut += copiedBytes(copies)
+	err := firstError(work, func() error { return s.CopyBatch(copies) }, after)
 	if err = errors.Join(err, d.finishLocked(s)); err != nil {
-		d.orphan(pinned)
+		d.orphan(g.pinned)
 		return nil, err
 	}
 	return g, nil
+}
+
+// newGroups returns room for n groups.
+func (d *device) newGroups(n int64) *Groups {
+	host, pinned := d.hostMemory(n * groupBytes(&d.run.opt.Shape))
+	g := hostGroups(&d.run.opt.Shape, host, n)
+	g.pinned = pinned
+	return g
 }
 
 // orphan remembers pinned memory that a stream may still use, until the streams are closed. Requires:
@@ -238,11 +237,16 @@ func (d *device) orphan(p kernels.Pinned) {
 	}
 }
 
-// finishLocked is finish for who holds the device's lock.
-func (d *device) finishLocked(s kernels.Stream) error {
+// finishLocked is finish without the device's lock. Requires: it is held.
+func (d *device) finishLocked(s *guardedStream) error {
+	return d.unlocked(func() error { return d.finish(s) })
+}
+
+// unlocked calls a function without the device's lock. Requires: it is held.
+func (d *device) unlocked(f func() error) error {
 	d.mu.Unlock()
 	defer d.mu.Lock()
-	return d.finish(s)
+	return f()
 }
 
 // hostMemory returns pinned memory, or ordinary memory where there is no more of it.
@@ -271,7 +275,7 @@ func (t *Tile) sendPartition() (end func() error, err error) {
 // enterScatter: each tile has room for its rows by partition, and for their offsets.
 func (d *device) enterScatter() error {
 	d.run.size(d)
-	return d.enterTiles(scatterBytes(d.run.RadixBits()))
+	return d.enterTiles(d.layout.bytes, scatterBytes(d.run.RadixBits()))
 }
 
 // scatterBytes are the offsets and the scratch of a scatter.

@@ -179,7 +179,8 @@ func (g *guard) newStream() (*guardedStream, error) {
 	return guarded, nil
 }
 
-// guardedPinned, guardedStream and guardedEvent are a device's, called by way of its guard.
+// guardedPinned, guardedStream and guardedEvent are pinned memory, a stream and an event of a device, which call its
+// driver by way of its guard.
 type (
 	guardedPinned struct {
 		kernels.Pinned
@@ -189,12 +190,12 @@ type (
 	guardedStream struct {
 		of    kernels.Stream
 		guard *guard
-		batch *batch // of calls that are being gathered, to be made as one; nil of none
+		batch *batch // gathers calls, to be made as one; nil while each call is made at once
 
 		closed invariants.CloseChecker
 	}
 	guardedEvent struct {
-		of    kernels.Event
+		of    kernels.Event // nil where the batch failed before the event was recorded
 		guard *guard
 	}
 )
@@ -204,22 +205,22 @@ func (p *guardedPinned) Free() error {
 	return p.guard.free(p.Pinned.Free)
 }
 
-// bare returns an event as its device knows it.
-func bare(e kernels.Event) kernels.Event { return e.(*guardedEvent).of }
+// recorded reports whether the device has the event.
+func (e *guardedEvent) recorded() bool { return e != nil && e.of != nil }
 
-// bares returns those of events that there are, as their device knows them.
-func bares(events []kernels.Event) (list []kernels.Event) {
+// bares returns the events that were recorded, as their device knows them.
+func bares(events []*guardedEvent) (list []kernels.Event) {
 	for _, e := range events {
-		if recorded(e) {
-			list = append(list, bare(e))
+		if e.recorded() {
+			list = append(list, e.of)
 		}
 	}
 	return list
 }
 
-// nanosOf returns the times of events, which were recorded, since another one.
-func (g *guard) nanosOf(events []kernels.Event, since kernels.Event) ([]int64, error) {
-	list, first := bares(events), bare(since) // G3
+// nanosOf returns the times of events, which were recorded, since another event.
+func (g *guard) nanosOf(events []*guardedEvent, since *guardedEvent) ([]int64, error) {
+	list, first := bares(events), since.of // G3
 	nanos, _, err := call(g, func() (at []int64, err error) {
 		for _, e := range list {
 			n, err := e.Nanos(first)
@@ -233,8 +234,8 @@ func (g *guard) nanosOf(events []kernels.Event, since kernels.Event) ([]int64, e
 	return nanos, err
 }
 
-// closeEvents closes events, those that there are, and forgets them.
-func (g *guard) closeEvents(events []kernels.Event) error {
+// closeEvents closes the events that were recorded, and forgets all of them.
+func (g *guard) closeEvents(events []*guardedEvent) error {
 	list := bares(events)
 	clear(events)
 	if len(list) == 0 {
@@ -243,39 +244,21 @@ func (g *guard) closeEvents(events []kernels.Event) error {
 	return g.free(func() error { return closeAll(list) })
 }
 
-// recorded reports whether there is an event: one of a batch that failed may not have been.
-func recorded(e kernels.Event) bool { return e != nil && bare(e) != nil }
-
 func (e *guardedEvent) Wait() error { return e.guard.do(e.of.Wait) }
 
 func (e *guardedEvent) Close() error {
-	if e.of == nil { // of a batch that failed before it
+	if !e.recorded() {
 		return nil
 	}
 	return e.guard.free(e.of.Close)
 }
 
-func (e *guardedEvent) Done() (bool, error) {
-	done, _, err := call(e.guard, e.of.Done, nil)
-	return done, err
-}
-
-func (e *guardedEvent) Nanos(since kernels.Event) (int64, error) {
-	at, err := e.guard.nanosOf([]kernels.Event{e}, since)
-	if err != nil {
-		return 0, err
-	}
-	return at[0], nil
-}
-
-var _ kernels.Stream = (*guardedStream)(nil)
-
-// batch is calls of a stream that are made as one: a goroutine and a timer for each of thousands of short ones cost
-// more than they do. Nothing of it is touched by who has not waited for it.
+// batch is calls of a stream that are made as one: a goroutine and a timer for each of thousands of short calls cost
+// more than the calls do. A goroutine that has not waited for the batch touches nothing of it.
 type batch struct {
 	calls  []func(made []kernels.Event) error
-	events []*guardedEvent // recorded by it
-	drops  []kernels.Event // closed at its end, whatever comes of it
+	events []*guardedEvent // that the calls record
+	drops  []kernels.Event // closed after the calls, also after an error
 }
 
 // together gathers the calls of the stream in f, which succeed, and makes them then, up to the first that fails. Events
@@ -326,16 +309,16 @@ func (s *guardedStream) do(f func() error) error {
 	return s.guard.do(f)
 }
 
-// drop closes an event of any stream, after what has been gathered.
-func (s *guardedStream) drop(e kernels.Event) error {
+// drop closes an event of any stream, after the calls that have been gathered.
+func (s *guardedStream) drop(e *guardedEvent) error {
 	if s.batch != nil {
-		s.batch.drops = append(s.batch.drops, bare(e))
+		s.batch.drops = append(s.batch.drops, e.of)
 		return nil
 	}
 	return e.Close()
 }
 
-func (s *guardedStream) Record() (kernels.Event, error) {
+func (s *guardedStream) Record() (*guardedEvent, error) {
 	if b := s.batch; b != nil {
 		i := len(b.events)
 		b.events = append(b.events, &guardedEvent{guard: s.guard})
@@ -362,8 +345,8 @@ func (s *guardedStream) Close() error {
 	})
 }
 
-func (s *guardedStream) WaitFor(e kernels.Event) error {
-	of := bare(e) // G3
+func (s *guardedStream) WaitFor(e *guardedEvent) error {
+	of := e.of // G3
 	return s.do(func() error {
 		if of == nil {
 			return errorf("device %d: the event was not recorded", s.guard.number)
@@ -394,10 +377,6 @@ func (s *guardedStream) Sample(shape *kernels.Shape, rows *kernels.Rows, registe
 
 func (s *guardedStream) Aggregate(shape *kernels.Shape, plan kernels.Plan, rows *kernels.Rows, into *kernels.Groups, scratch kernels.Span) error {
 	return s.do(func() error { return s.of.Aggregate(shape, plan, rows, into, scratch) })
-}
-
-func (s *guardedStream) Merge(shape *kernels.Shape, plan kernels.Plan, in *kernels.Groups, count int64, into *kernels.Groups, scratch kernels.Span) error {
-	return s.do(func() error { return s.of.Merge(shape, plan, in, count, into, scratch) })
 }
 
 func (s *guardedStream) Scatter(shape *kernels.Shape, rows *kernels.Rows, seed uint64, radixBits int, into *kernels.Rows, offsets, scratch kernels.Span) error {

@@ -148,15 +148,14 @@ func groupBytes(shape *kernels.Shape) int64 {
 	return int64(shape.KeyBytes) + 8*int64(shape.StateWords())
 }
 
-// groups returns groups in a buffer whose block begins at a byte.
-func (l *groupLayout) groups(b kernels.Buffer, at int64) *kernels.Groups {
-	g := &kernels.Groups{
-		Capacity: l.capacity,
-		Status:   kernels.Span{Buffer: b, Offset: at},
-		Keys:     kernels.Span{Buffer: b, Offset: at + l.keys},
+// groups returns groups in a block of device memory.
+func (l *groupLayout) groups(block kernels.Span) *kernels.Groups {
+	at := func(offset int64) kernels.Span {
+		return kernels.Span{Buffer: block.Buffer, Offset: block.Offset + offset}
 	}
+	g := &kernels.Groups{Capacity: l.capacity, Status: block, Keys: at(l.keys)}
 	for _, offset := range l.states {
-		g.States = append(g.States, kernels.Span{Buffer: b, Offset: at + offset})
+		g.States = append(g.States, at(offset))
 	}
 	return g
 }
@@ -177,11 +176,12 @@ func hostGroups(shape *kernels.Shape, host []byte, n int64) *Groups {
 	return g
 }
 
-// copies returns the copies of n groups in a buffer of a device, from the first on, to those of the host from row on, or
-// back.
-func (l *groupLayout) copies(b kernels.Buffer, at, first int64, g *Groups, row, n int64, out bool) []kernels.Copy {
+// copies returns the copies of n groups of a block of device memory, from the first on, to groups of the host from row
+// on, or back.
+func (l *groupLayout) copies(block kernels.Span, first int64, g *Groups, row, n int64, out bool) []kernels.Copy {
 	copy := func(offset int64, host []byte, bytes int64) kernels.Copy {
-		return kernels.Copy{Device: kernels.Span{Buffer: b, Offset: at + offset + first*bytes}, Host: host[row*bytes : (row+n)*bytes], Out: out}
+		at := kernels.Span{Buffer: block.Buffer, Offset: block.Offset + offset + first*bytes}
+		return kernels.Copy{Device: at, Host: host[row*bytes : (row+n)*bytes], Out: out}
 	}
 	copies := []kernels.Copy{copy(l.keys, g.Keys, int64(l.shape.KeyBytes))}
 	for i, f := range l.shape.Folds {
@@ -212,12 +212,7 @@ type Groups struct {
 
 // Release gives the memory back.
 func (g *Groups) Release() error {
-	p := g.pinned
-	g.pinned = nil
-	if p == nil {
-		return nil
-	}
-	return failure(p.Free())
+	return failure(freePinned(&g.pinned))
 }
 
 // copyBits copies n bits of a bitmap to another, whose bits from there on are zero.

@@ -160,13 +160,3 @@ func failure(err error) error {
 	}
 	return &deviceError{err}
 }
-
-// Lane says what a traced span is of.
-type Lane uint8
-
-// The lanes of a device.
-const (
-	LaneCopyIn Lane = iota
-	LaneKernel
-	LaneCopyOut
-)

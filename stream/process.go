@@ -1,10 +1,11 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
-	"sync"
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/spawn"
@@ -25,7 +26,7 @@ func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	if invariants.Enabled {
 		emit = r.account.checked(r, emit)
 	}
-	err := r.processTable(emit)
+	err := r.lastGroups(func(g *Groups) error { return taken(emit(r.ctx, g)) })
 	if err == nil {
 		err = r.processPartitions(emit)
 	}
@@ -41,16 +42,16 @@ func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	return err
 }
 
-// processTable emits the groups of a table. Parts of them are the CPU's: should the device fail between two, nobody
-// could tell which keys had been emitted.
-func (r *Run) processTable(emit func(context.Context, *Groups) error) error {
-	d := r.tableOf()
-	if d == nil {
+// lastGroups gives all groups of the table, if a device has one, to a function. Where the groups leave in parts, they are
+// the CPU's: should the device fail between two parts, nobody could tell which keys had been emitted.
+func (r *Run) lastGroups(take func(*Groups) error) error {
+	i := slices.IndexFunc(r.devices, func(d *device) bool { return d.table != nil })
+	if i < 0 {
 		return nil
 	}
-	return d.lastGroups(func(g *Groups, all bool) error {
+	return r.devices[i].lastGroups(func(g *Groups, all bool) error {
 		if all {
-			return taken(emit(r.ctx, g))
+			return take(g)
 		}
 		return r.giveStates(g)
 	})
@@ -59,30 +60,16 @@ func (r *Run) processTable(emit func(context.Context, *Groups) error) error {
 // giveStates gives groups to the CPU, and their memory back.
 func (r *Run) giveStates(g *Groups) error { return errors.Join(taken(r.takeStates(g)), g.Release()) }
 
-// holdTable takes the groups of a table out before partitions are aggregated, which need its memory. They are held until
-// those of all partitions are emitted; or they are the CPU's, where there is no room for them.
+// holdTable takes the groups of a table out before partitions are aggregated, which need its memory. The groups are held
+// until the groups of all partitions are emitted; or they are the CPU's, where there is no room for them.
 func (r *Run) holdTable() error {
-	d := r.tableOf()
-	if d == nil || len(r.blocks) == 0 {
+	if len(r.blocks) == 0 {
 		return nil
 	}
-	return d.lastGroups(func(g *Groups, all bool) error {
-		if all {
-			r.held = g
-			return nil
-		}
-		return r.giveStates(g)
+	return r.lastGroups(func(g *Groups) error {
+		r.held = g
+		return nil
 	})
-}
-
-// tableOf returns the device that has a table, if one has.
-func (r *Run) tableOf() *device {
-	for _, d := range r.devices {
-		if d.table != nil {
-			return d
-		}
-	}
-	return nil
 }
 
 // mergeTables merges the tables of several devices into one of them: keys may be in any. Groups that find no slot
@@ -123,26 +110,9 @@ func (r *Run) Held() *Groups { return r.held }
 func (d *device) dropTiles() error {
 	var errs []error
 	for _, t := range d.tiles {
-		errs = append(errs, t.leave(), t.dropInput())
+		errs = append(errs, t.drop())
 	}
 	return errors.Join(errs...)
-}
-
-// partitionQueue hands out sets of partitions, the largest first.
-type partitionQueue struct {
-	mu   sync.Mutex
-	sets [][]int
-}
-
-func (q *partitionQueue) take() ([]int, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.sets) == 0 {
-		return nil, false
-	}
-	set := q.sets[0]
-	q.sets = q.sets[1:]
-	return set, true
 }
 
 // processPartitions aggregates the partitions of RouteScatter.
@@ -156,7 +126,7 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 			err = errors.Join(err, failure(a.release()))
 		}
 	}()
-	limit := int64(0)
+	limit := int64(math.MaxInt64)
 	for _, d := range r.devices {
 		made, areaErr := d.newAreas()
 		list = append(list, made...)
@@ -164,36 +134,35 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 			return areaErr
 		}
 		for _, a := range made {
-			if limit == 0 || a.layout.rows.capacity < limit {
-				limit = a.layout.rows.capacity
-			}
+			limit = min(limit, a.layout.rows.capacity)
 		}
 	}
 	sizes := sizesOf(r.blocks, 1<<r.radix)
 	sets := partition.Merge(sizes, limit)
 	rowsOf := func(set []int) int64 { return sumOf(sizes, set) }
-	slices.SortStableFunc(sets, func(a, b []int) int { return int(min(max(rowsOf(b)-rowsOf(a), -1), 1)) })
+	slices.SortStableFunc(sets, func(a, b []int) int { return cmp.Compare(rowsOf(b), rowsOf(a)) }) // the largest first
+	queue := make(chan []int, len(sets))
 	r.count(func(c *Counters) {
 		c.Sizes = sizes
 		for _, set := range sets {
 			c.Tasks = append(c.Tasks, rowsOf(set))
+			queue <- set
 		}
 	})
-	queue := &partitionQueue{sets: sets}
+	close(queue)
 	group, ctx := spawn.WithContext(r.ctx)
 	for _, a := range list {
 		group.Go(func() error {
-			for ctx.Err() == nil {
-				set, ok := queue.take()
-				if !ok {
-					return nil
+			for set := range queue {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
 				}
 				spawn.Step()
 				if err := a.process(ctx, set, rowsOf(set), emit); err != nil {
 					return err
 				}
 			}
-			return context.Cause(ctx)
+			return nil
 		})
 	}
 	return group.Wait()
@@ -205,10 +174,7 @@ func (d *device) newAreas() (list []*area, err error) {
 	err = d.dropTiles()
 	bytes := (d.limit - d.used) / areas
 	d.mu.Unlock()
-	for i := range areas {
-		if err != nil {
-			break
-		}
+	for i := 0; i < areas && err == nil; i++ {
 		var a *area
 		if a, err = d.newArea(i, bytes); err == nil {
 			list = append(list, a)

@@ -4,9 +4,49 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/mpga/mpga/kernels"
 )
+
+// Lane says what a traced span is of.
+type Lane uint8
+
+// The lanes of a device.
+const (
+	LaneCopyIn Lane = iota
+	LaneKernel
+	LaneCopyOut
+)
+
+// lanes is the number of lanes.
+const lanes = int(LaneCopyOut) + 1
+
+// routeWork names what kernels do with a tile.
+var routeWork = [...]string{RouteAggregate: "aggregate", RouteTable: "insert", RouteHybrid: "insert", RouteScatter: "scatter", RoutePartition: "scatter"}
+
+// markedStream is a stream of a device, whose work is copied in, done and copied out between marks.
+type markedStream struct {
+	device *device
+	number int            // among the streams of the device: tiles come first, then areas
+	stream *guardedStream // nil once it is closed
+	marks  [lanes + 1]*guardedEvent
+}
+
+// mark records where a lane begins, and the lane before it ends.
+func (m *markedStream) mark(i int) (err error) {
+	m.marks[i], err = m.stream.Record()
+	return err
+}
+
+func (m *markedStream) closeMarks() error { return m.device.guard.closeEvents(m.marks[:]) }
+
+// stop closes the marks and the stream, which waits for its work.
+func (m *markedStream) stop() error {
+	err := m.closeMarks()
+	if m.stream != nil {
+		_ = m.stream.Close() // its events have told its errors
+		m.stream = nil
+	}
+	return err
+}
 
 // span is when something was done, in nanoseconds since the run began.
 type span struct{ begin, end int64 }
@@ -14,35 +54,31 @@ type span struct{ begin, end int64 }
 // spansKept bounds the spans of a lane that are remembered.
 const spansKept = 1 << 16
 
-// routeWork names what kernels do with a tile.
-var routeWork = [...]string{RouteAggregate: "aggregate", RouteTable: "insert", RouteHybrid: "insert", RouteScatter: "scatter", RoutePartition: "scatter"}
-
-// note remembers when the lanes of a stream's work, of a name, began and ended: at the marks, which are done.
-func (d *device) note(stream int, work string, marks []kernels.Event) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.noteLocked(stream, work, marks)
+// note remembers when each lane of the stream's work, which has a name, began and ended, and closes the marks, which
+// are done.
+func (m *markedStream) note(work string) error {
+	if at, err := m.device.guard.nanosOf(m.marks[:], m.device.base); err == nil { // else the work itself tells its error
+		m.keep(work, at)
+	}
+	return m.closeMarks()
 }
 
-// noteLocked is note for who holds the device's lock.
-func (d *device) noteLocked(stream int, work string, marks []kernels.Event) {
-	at, err := d.guard.nanosOf(marks, d.base)
-	if err != nil {
-		return // the work itself tells its errors
-	}
-	for lane := range lanes {
-		if s := (span{at[lane], at[lane+1]}); s.end > s.begin && len(d.spans[lane]) < spansKept {
+// keep remembers the spans of the lanes, which begin and end at the marks' times.
+func (m *markedStream) keep(work string, at []int64) {
+	d := m.device
+	d.spansMu.Lock()
+	defer d.spansMu.Unlock()
+	for lane, name := range [lanes]string{LaneCopyIn: "copy in", LaneKernel: work, LaneCopyOut: "copy out"} {
+		s := span{at[lane], at[lane+1]}
+		if s.end <= s.begin {
+			continue
+		}
+		if len(d.spans[lane]) < spansKept {
 			d.spans[lane] = append(d.spans[lane], s)
 		}
-	}
-	if d.run.opt.Trace == nil {
-		return
-	}
-	names := [lanes]string{LaneCopyIn: "copy in", LaneKernel: work, LaneCopyOut: "copy out"}
-	for lane := range lanes {
-		if at[lane+1] > at[lane] {
-			begin, end := d.based.Add(time.Duration(at[lane])), d.based.Add(time.Duration(at[lane+1]))
-			d.run.opt.Trace(d.number, stream, Lane(lane), names[lane], begin, end)
+		if d.run.opt.Trace != nil {
+			begin, end := d.based.Add(time.Duration(s.begin)), d.based.Add(time.Duration(s.end))
+			d.run.opt.Trace(d.number, m.number, Lane(lane), name, begin, end)
 		}
 	}
 }

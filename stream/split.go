@@ -102,16 +102,16 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 	if err != nil {
 		return nil, err
 	}
-	defer a.closeMarks()
+	defer func() { _ = a.closeMarks() }()
 	loaded, into := half.rows(a.memory, 0, n), half.rows(a.memory, half.bytes, n)
-	offsets := kernels.Span{Buffer: a.memory, Offset: a.scratchAt()}
+	offsets := a.scratchAt()
 	host := a.host[:8<<radix+8]
 	copies := append(b.copiesOut(kernels.Span{Buffer: a.memory, Offset: half.bytes}, half, 0), kernels.Copy{Device: offsets, Host: host, Out: true})
 	err = firstError(
 		func() error { return a.load(in, n, half) },
 		func() error {
 			return a.stream.Scatter(&o.Shape, &loaded, partition.Seed(1)^o.Seed, radix, &into, offsets,
-				kernels.Span{Buffer: a.memory, Offset: a.scratchAt() + offsetsBytes(radix)})
+				kernels.Span{Buffer: a.memory, Offset: offsets.Offset + offsetsBytes(radix)})
 		},
 		func() error { return a.mark(2) },
 		func() error { return a.stream.CopyBatch(copies) },
@@ -123,7 +123,7 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 	d.mu.Lock()
 	d.bytesOut += copiedBytes(copies)
 	d.mu.Unlock()
-	a.note("split")
+	_ = a.note("split")
 	b.setOffsets(host)
 	return b, nil
 }

@@ -16,7 +16,7 @@ type table struct {
 	groups  int64         // known
 	growth  float64       // groups that the last load has added, a row
 	loading int64         // rows under way
-	last    kernels.Event // of the last load: loads follow each other
+	last    *guardedEvent // of the last load: loads follow each other
 }
 
 // tableBytes returns the bytes of a table's memory.
@@ -76,7 +76,7 @@ func (d *device) tableHolds() float64 {
 func (d *device) newTable(slots int64) (err error) {
 	shape := &d.run.opt.Shape
 	tab := &table{Table: d.tableFor(slots), growth: 1}
-	if tab.buffer, err = d.alloc(tableBytes(shape, tab.Table)); err != nil {
+	if err = d.alloc(&tab.buffer, tableBytes(shape, tab.Table)); err != nil {
 		return err
 	}
 	tab.Memory = kernels.Span{Buffer: tab.buffer}
@@ -92,7 +92,7 @@ func (d *device) dropTable() error {
 	if d.table == nil {
 		return nil
 	}
-	err := errors.Join(d.freeBuffer(&d.table.buffer), closeEvent(&d.table.last))
+	err := errors.Join(d.freeBuffer(&d.table.buffer), d.table.last.Close())
 	d.table = nil
 	return err
 }
@@ -174,12 +174,11 @@ func (d *device) lastGroups(take func(g *Groups, all bool) error) error {
 			return fmt.Errorf("%d B of device memory for groups of %d B: %w", room, groupBytes(shape), kernels.ErrOutOfMemory)
 		}
 	}
-	var err error
-	if t.output, err = d.alloc(l.bytes); err != nil {
+	if err := d.alloc(&t.output, l.bytes); err != nil {
 		return err
 	}
 	out := tableOut{device: d, tile: t, layout: l, take: take, all: d.pinnedGroups(tab.groups)}
-	err = t.stream.WaitFor(tab.last)
+	err := t.stream.WaitFor(tab.last)
 	for first := int64(0); err == nil && first < tab.Slots; first += step {
 		err = out.slots(first, min(first+step, tab.Slots))
 	}
@@ -199,13 +198,6 @@ func (d *device) lastGroups(take func(g *Groups, all bool) error) error {
 		return nil
 	}
 	return d.unlocked(func() error { return take(out.all, true) })
-}
-
-// unlocked calls a function without the device's lock. Requires: it is held.
-func (d *device) unlocked(f func() error) error {
-	d.mu.Unlock()
-	defer d.mu.Lock()
-	return f()
 }
 
 // tableOut is the groups of a table on their way out.
@@ -228,17 +220,17 @@ const partBytes = 16 << 20
 // while it waits.
 func (o *tableOut) slots(first, end int64) error {
 	d, t, l := o.device, o.tile, &o.layout
-	into, status := l.groups(t.output, 0), t.tail()[:statusBytes]
+	into := l.groups(kernels.Span{Buffer: t.output})
 	err := firstError(
 		func() error { return errors.Join(t.mark(0), t.mark(1)) },
 		func() error { return t.stream.Compact(l.shape, d.table.Table, first, end, into) },
 		func() error { return t.mark(2) },
-		func() error { return t.stream.Copy(kernels.Copy{Device: into.Status, Host: status, Out: true}) },
+		func() error { return t.stream.Copy(t.statusOut(into.Status)) },
 	)
 	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
 		return err
 	}
-	s := readStatus(status)
+	s := t.status()
 	n := int64(s.Groups)
 	if s.Overflow > 0 || o.done+n > d.table.groups {
 		return fmt.Errorf("table of %d groups: %d of them and %d more in slots %d to %d, %d without room", d.table.groups, o.done, n, first, end, s.Overflow)
@@ -252,11 +244,9 @@ func (o *tableOut) slots(first, end int64) error {
 	for from := int64(0); from < n; from += step {
 		part := min(step, n-from)
 		invariants.Sometimes("stream: the groups of a table leave in parts")
-		host, pinned := d.hostMemory(part * groupBytes(l.shape))
-		g := hostGroups(l.shape, host, part)
-		g.pinned = pinned
+		g := d.newGroups(part)
 		if err := o.copyOut(from, g, 0, part); err != nil {
-			d.orphan(pinned)
+			d.orphan(g.pinned)
 			return err
 		}
 		if err := d.unlocked(func() error { return o.take(g, false) }); err != nil {
@@ -270,7 +260,7 @@ func (o *tableOut) slots(first, end int64) error {
 // copyOut copies n of the groups that are compacted, from one on, to those of the host from row on. Requires: as slots.
 func (o *tableOut) copyOut(from int64, g *Groups, row, n int64) error {
 	d, t := o.device, o.tile
-	copies := o.layout.copies(t.output, 0, from, g, row, n, true)
+	copies := o.layout.copies(kernels.Span{Buffer: t.output}, from, g, row, n, true)
 	d.bytesOut += copiedBytes(copies)
 	var errs []error
 	for i := range t.marks[:lanes] { // of a part that is not the first, only this copy is marked
@@ -286,8 +276,7 @@ func (o *tableOut) copyOut(from int64, g *Groups, row, n int64) error {
 	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
 		return err
 	}
-	d.noteLocked(t.number, "compact", t.marks[:])
-	return t.closeMarks()
+	return t.note("compact")
 }
 
 // pinnedGroups returns n groups in pinned memory, or nil where there is no room.
@@ -313,14 +302,8 @@ func (d *device) insertGroups(g *Groups) error {
 	// Half of the memory takes groups, and half those that are refused.
 	l := newGroupLayout(shape, max(min(groupsIn(shape, (d.limit-d.used)/2), int64(g.Count)), 1))
 	err := firstError(
-		func() (err error) {
-			t.input, err = d.alloc(l.bytes)
-			return err
-		},
-		func() (err error) {
-			t.output, err = d.alloc(l.bytes)
-			return err
-		},
+		func() error { return d.alloc(&t.input, l.bytes) },
+		func() error { return d.alloc(&t.output, l.bytes) },
 		func() error { return t.stream.WaitFor(d.table.last) },
 	)
 	for row := int64(0); err == nil && row < int64(g.Count); row += l.capacity {
@@ -337,30 +320,27 @@ func (d *device) insertGroups(g *Groups) error {
 // insertGroupsAt is insertGroups of n of the groups, from row on. Requires: the device's lock is held, which it lets go
 // while it waits.
 func (d *device) insertGroupsAt(t *Tile, l *groupLayout, g *Groups, row, n int64) error {
-	in, refused, status := l.groups(t.input, 0), l.groups(t.output, 0), t.tail()[:statusBytes]
-	copies := l.copies(t.input, 0, 0, g, row, n, false)
+	in, refused := l.groups(kernels.Span{Buffer: t.input}), l.groups(kernels.Span{Buffer: t.output})
+	copies := l.copies(in.Status, 0, g, row, n, false)
 	d.bytesIn += copiedBytes(copies)
 	err := t.send(
 		func() error { return t.stream.CopyBatch(copies) },
 		func() error { return t.stream.InsertGroups(l.shape, in, n, d.table.Table, refused, refused.Status) },
-		func() error {
-			return t.stream.Copy(kernels.Copy{Device: refused.Status, Host: status, Out: true})
-		},
+		func() error { return t.stream.Copy(t.statusOut(refused.Status)) },
 	)
 	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
 		return err
 	}
-	d.noteLocked(t.number, "merge", t.marks[:])
-	if err := errors.Join(t.closeMarks(), d.table.follow(t.stream)); err != nil {
+	if err := errors.Join(t.note("merge"), d.table.follow(t.stream)); err != nil {
 		return err
 	}
-	s := readStatus(status)
+	s := t.status()
 	d.table.groups = int64(s.Groups)
 	if s.Overflow == 0 {
 		return nil
 	}
 	invariants.Sometimes("stream: a table refuses groups of another")
-	out, err := d.groupsOut(l, kernels.Span{Buffer: t.output}, int64(s.Overflow), t.stream, noCopy, noCopy)
+	out, err := d.groupsOut(l, refused.Status, int64(s.Overflow), t.stream, noCopy, noCopy)
 	if err != nil {
 		return err
 	}

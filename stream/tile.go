@@ -3,6 +3,7 @@ package stream
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"unsafe"
 
 	"github.com/mpga/mpga/kernels"
@@ -14,66 +15,58 @@ type Tile struct {
 	Rows, Capacity int
 
 	// Keys are Rows * Shape.KeyBytes, Columns[i] Rows values of Shape.Columns[i]. Valid[i] is a bitmap,
-	// least bit first, set where the value is not NULL: all bits of a tile are written; nil of a column
-	// that is not nullable.
+	// least bit first, set where the value is not NULL: all bits of a tile are written. Valid[i] is nil where
+	// column i is not nullable.
 	Keys    []byte
 	Columns [][]byte
 	Valid   [][]uint32
 
-	device *device
-	number int
-	stream *guardedStream
-	host   kernels.Pinned
-	input  kernels.Buffer
+	markedStream
+	host  kernels.Pinned
+	input kernels.Buffer
 
 	// Of the route:
 	output  kernels.Buffer // overflow, scattered rows, or groups
 	scratch kernels.Buffer // of an aggregation or a scatter; of a table the status
-	marks   [lanes + 1]kernels.Event
 }
-
-// lanes are how many there are.
-const lanes = int(LaneCopyOut) + 1
 
 // A tile's host memory ends with what its route copies out beside rows: a status, and offsets.
 const tailBytes = statusBytes + (1<<radixBitsMax+1)*8
 
 func (d *device) newTile() (*Tile, error) {
-	t := &Tile{device: d, number: len(d.tiles), Capacity: int(d.layout.capacity)}
-	err := firstError(
-		func() (err error) {
-			t.input, err = d.alloc(d.layout.bytes)
-			return err
-		},
-		func() (err error) {
-			t.host, err = d.guard.allocPinned(d.layout.bytes + tailBytes)
-			return err
-		},
-		func() (err error) {
-			t.stream, err = d.guard.newStream()
-			return err
-		},
-	)
+	t := &Tile{Capacity: int(d.layout.capacity), markedStream: markedStream{device: d, number: len(d.tiles)}}
+	err := d.alloc(&t.input, d.layout.bytes)
+	if err == nil {
+		t.host, err = d.guard.allocPinned(d.layout.bytes + tailBytes)
+	}
+	if err == nil {
+		t.stream, err = d.guard.newStream()
+	}
 	if err != nil {
 		return nil, errors.Join(err, t.release())
 	}
-	t.view()
+	t.view(&d.layout, t.host.Bytes(), d.layout.capacity)
 	return t, nil
 }
 
-// view points the columns to the host memory.
-func (t *Tile) view() {
-	l, host := &t.device.layout, t.host.Bytes()
-	t.Keys = host[l.keys : l.keys+l.capacity*int64(l.shape.KeyBytes)]
-	t.Columns, t.Valid = nil, nil
+// view points the columns to n rows of a block of host memory.
+func (t *Tile) view(l *layout, host []byte, n int64) {
+	t.Keys = host[l.keys : l.keys+n*int64(l.shape.KeyBytes)]
 	for c, typ := range l.shape.Columns {
-		t.Columns = append(t.Columns, host[l.columns[c]:l.columns[c]+l.capacity*int64(typ.Bytes())])
+		t.Columns = append(t.Columns, host[l.columns[c]:l.columns[c]+n*int64(typ.Bytes())])
 		var valid []uint32
 		if at := l.valid[c]; at >= 0 {
-			valid = wordsOf[uint32](host[at : at+bitmapBytes(l.capacity)])
+			valid = wordsOf[uint32](host[at : at+bitmapBytes(n)])
 		}
 		t.Valid = append(t.Valid, valid)
 	}
+}
+
+// hostTile returns n rows of a block of host memory as a tile of no device.
+func hostTile(l *layout, host []byte, n int64) *Tile {
+	t := &Tile{Rows: int(n), Capacity: int(l.capacity)}
+	t.view(l, host, n)
+	return t
 }
 
 // wordsOf views bytes as words.
@@ -85,28 +78,16 @@ func wordsOf[T uint32 | uint64](b []byte) []T {
 // tail is the host memory behind the columns.
 func (t *Tile) tail() []byte { return t.host.Bytes()[t.device.layout.bytes:] }
 
-// bytes returns what is copied of the tile.
-func (t *Tile) bytes() int64 {
-	var n int64
-	for _, c := range t.device.layout.copies(nil, 0, t.host.Bytes(), int64(t.Rows), false) {
-		n += int64(len(c.Host))
-	}
-	return n
+// copies returns the copies of the tile's rows to the device.
+func (t *Tile) copies() []kernels.Copy {
+	return t.device.layout.copies(t.input, 0, t.host.Bytes(), int64(t.Rows), false)
 }
 
 // rows returns the tile's rows on the device.
 func (t *Tile) rows() kernels.Rows { return t.device.layout.rows(t.input, 0, int64(t.Rows)) }
 
 // copyIn enqueues the copy to the device.
-func (t *Tile) copyIn() error {
-	return t.stream.CopyBatch(t.device.layout.copies(t.input, 0, t.host.Bytes(), int64(t.Rows), false))
-}
-
-// mark records where a lane begins, and the one before ends.
-func (t *Tile) mark(i int) (err error) {
-	t.marks[i], err = t.stream.Record()
-	return err
-}
+func (t *Tile) copyIn() error { return t.stream.CopyBatch(t.copies()) }
 
 // send enqueues a copy to the device, work there, and copies back, with marks between them.
 func (t *Tile) send(copyIn, work, copyOut func() error) error {
@@ -123,53 +104,31 @@ func (t *Tile) send(copyIn, work, copyOut func() error) error {
 	})
 }
 
-// finishMarks waits for the work of a tile, and notes when it was done.
-func (d *device) finishMarks(t *Tile, work string) error {
-	var last kernels.Event
-	for _, e := range t.marks {
-		if recorded(e) {
-			last = e
-		}
-	}
-	if last == nil {
+// finish waits for the work of a tile, which has a name, and notes when it was done.
+func (t *Tile) finish(work string) error {
+	switch {
+	case !slices.ContainsFunc(t.marks[:], (*guardedEvent).recorded):
 		return nil
+	case !t.marks[lanes].recorded():
+		_ = t.device.finish(t.stream) // an error came between, and is known: what follows the marks must end, too
+		return t.closeMarks()
 	}
-	var err error
-	if last != t.marks[lanes] {
-		_ = d.finish(t.stream) // an error came between, and is known: what follows the mark must end, too
-	} else if err = last.Wait(); err == nil {
-		d.note(t.number, work, t.marks[:])
+	if err := t.marks[lanes].Wait(); err != nil {
+		return errors.Join(err, t.closeMarks())
 	}
-	return errors.Join(err, t.closeMarks())
+	return t.note(work)
 }
-
-func (t *Tile) closeMarks() error { return t.device.guard.closeEvents(t.marks[:]) }
 
 // leave gives the buffers of a route back. Requires: the device's lock is held.
 func (t *Tile) leave() error {
 	return errors.Join(t.device.freeBuffer(&t.output), t.device.freeBuffer(&t.scratch))
 }
 
-// dropInput gives back what is of no use without tiles. Requires: the device's lock is held.
-func (t *Tile) dropInput() error { return t.device.freeBuffer(&t.input) }
-
-// stop waits for the work of the tile's stream, and closes it.
-func (t *Tile) stop() error {
-	err := t.closeMarks()
-	if t.stream != nil {
-		_ = t.stream.Close() // its events have told its errors
-		t.stream = nil
-	}
-	return err
-}
+// drop gives all device memory of the tile back. Requires: the device's lock is held.
+func (t *Tile) drop() error { return errors.Join(t.leave(), t.device.freeBuffer(&t.input)) }
 
 func (t *Tile) release() error {
-	errs := []error{t.stop(), t.leave(), t.dropInput()}
-	if t.host != nil {
-		errs = append(errs, t.host.Free())
-		t.host = nil
-	}
-	return errors.Join(errs...)
+	return errors.Join(t.stop(), t.drop(), freePinned(&t.host))
 }
 
 // readStatus reads a status that was copied out.
