@@ -212,14 +212,3 @@ func (d *cudaDevice) loadKernel(name string) (*kernel, error) {
 	status := C.mpga_function(d.driver.table, d.context, module, (*C.char)(unsafe.Pointer(&text[0])), &k.function)
 	return k, d.driver.check(status, "%s", name)
 }
-
-// occupancy returns how many blocks of a kernel one multiprocessor runs at a time.
-func (d *cudaDevice) occupancy(name string, block, sharedBytes int) (int, error) {
-	k, err := d.kernel(name, sharedBytes)
-	if err != nil {
-		return 0, err
-	}
-	var blocks C.int
-	status := C.mpga_occupancy(d.driver.table, d.context, k.function, C.int(block), C.int64_t(sharedBytes), &blocks)
-	return int(blocks), d.driver.check(status, "%s, %d threads, %d B of shared memory", name, block, sharedBytes)
-}

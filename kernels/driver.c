@@ -39,7 +39,6 @@ typedef int CUresult;
 	F(cuModuleUnload, (void *))                                                                  \
 	F(cuModuleGetFunction, (void **, void *, const char *))                                      \
 	F(cuFuncSetAttribute, (void *, int, int))                                                    \
-	F(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, void *, int, size_t))                 \
 	F(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
 	                   unsigned, void *, void **, void **))                                      \
 	F(cuStreamCreate, (void **, unsigned))                                                       \
@@ -222,13 +221,6 @@ mpga_status mpga_function(const mpga_driver *d, void *context, void *module, con
 mpga_status mpga_function_shared(const mpga_driver *d, void *context, void *function, int bytes_max) {
 	TRY(cuCtxSetCurrent, context);
 	TRY(cuFuncSetAttribute, function, function_shared_bytes_max, bytes_max);
-	return success;
-}
-
-mpga_status mpga_occupancy(const mpga_driver *d, void *context, void *function, int block,
-                           int64_t shared_bytes, int *blocks) {
-	TRY(cuCtxSetCurrent, context);
-	TRY(cuOccupancyMaxActiveBlocksPerMultiprocessor, blocks, function, block, (size_t)shared_bytes);
 	return success;
 }
 

@@ -68,8 +68,6 @@ mpga_status mpga_module_load(const mpga_driver *d, void *context, const void *im
 mpga_status mpga_module_unload(const mpga_driver *d, void *context, void *module);
 mpga_status mpga_function(const mpga_driver *d, void *context, void *module, const char *name, void **function);
 mpga_status mpga_function_shared(const mpga_driver *d, void *context, void *function, int bytes_max);
-mpga_status mpga_occupancy(const mpga_driver *d, void *context, void *function, int block,
-                           int64_t shared_bytes, int *blocks);
 
 mpga_status mpga_stream_create(const mpga_driver *d, void *context, void **stream);
 mpga_status mpga_stream_destroy(const mpga_driver *d, void *context, void *stream);

@@ -217,9 +217,6 @@ func TestDriverWork(t *testing.T) {
 	if free, total, err := d.Memory(); free != 768<<20 || total != 768<<20 || err != nil {
 		t.Errorf("memory: %d free of %d B, %v", free, total, err)
 	}
-	if n, err := d.occupancy("store", 256, 0); n != 8 || err != nil {
-		t.Errorf("occupancy: %d, %v", n, err)
-	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}

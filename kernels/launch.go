@@ -67,16 +67,21 @@ type operation struct {
 	err   error
 }
 
-func begin(q queue, shape *Shape) *operation {
-	o := &operation{queue: q, sms: q.deviceProperties().Multiprocessors}
+func (q operators) begin(shape *Shape) *operation {
+	o := &operation{queue: q.queue, sms: q.queue.deviceProperties().Multiprocessors}
 	o.param.shape = makeShapeParam(shape)
 	return o
 }
 
-func (o *operation) run(kernel string, grid, block, sharedBytes int) {
+// launchWith launches a kernel with a parameter, unless a launch before it has failed.
+func launchWith[P any](o *operation, kernel string, grid, block, sharedBytes int, param *P) {
 	if o.err == nil {
-		o.err = o.launch(kernel, grid, block, sharedBytes, unsafe.Pointer(&o.param), unsafe.Sizeof(o.param))
+		o.err = o.launch(kernel, grid, block, sharedBytes, unsafe.Pointer(param), unsafe.Sizeof(*param))
 	}
+}
+
+func (o *operation) run(kernel string, grid, block, sharedBytes int) {
+	launchWith(o, kernel, grid, block, sharedBytes, &o.param)
 }
 
 // share lets each block of a grid of blocks have an equal part of the rows, in whole steps of
@@ -130,33 +135,33 @@ func (o *operation) startStatus(at uint64) {
 	o.fill(at, groupsStatusBytes, 0)
 }
 
-func sample(q queue, shape *Shape, rows *Rows, registers Span) error {
-	o := begin(q, shape)
-	o.param.rows = makeRowsParam(q, shape, rows)
-	o.param.registers = q.address(registers, partition.SketchRegisters)
+func (q operators) Sample(shape *Shape, rows *Rows, registers Span) error {
+	o := q.begin(shape)
+	o.param.rows = o.rows(shape, rows)
+	o.param.registers = o.address(registers, partition.SketchRegisters)
 	o.run("sample"+keySuffix(shape), int(max(1, min(ceilDiv(rows.Count, 16*launchThreads), int64(o.sms)*4))), launchThreads, partition.SketchRegisters)
 	return o.end("sample of %d rows", rows.Count)
 }
 
-func resetTable(q queue, shape *Shape, table Table) error {
-	o := begin(q, shape)
+func (q operators) ResetTable(shape *Shape, table Table) error {
+	o := q.begin(shape)
 	if table.Packed {
 		n := NewPackedLayout(table.Slots).Bytes()
-		o.fill(q.address(table.Memory, n), n, 0)
+		o.fill(o.address(table.Memory, n), n, 0)
 	} else {
-		o.useTable(table.Slots, q.address(table.Memory, shape.TableBytes(table.Slots)))
+		o.useTable(table.Slots, o.address(table.Memory, shape.TableBytes(table.Slots)))
 		o.resetTable()
 	}
 	return o.end("reset of a table of %d slots", table.Slots)
 }
 
-func insert(q queue, shape *Shape, rows *Rows, table Table, overflow *Rows, status Span) error {
-	o := begin(q, shape)
-	o.param.rows = makeRowsParam(q, shape, rows)
+func (q operators) Insert(shape *Shape, rows *Rows, table Table, overflow *Rows, status Span) error {
+	o := q.begin(shape)
+	o.param.rows = o.rows(shape, rows)
 	if overflow != nil {
-		o.param.out = makeRowsParam(q, shape, overflow)
+		o.param.out = o.rows(shape, overflow)
 	}
-	o.startStatus(q.address(status, groupsStatusBytes))
+	o.startStatus(o.address(status, groupsStatusBytes))
 	kernel := "insert"
 	if table.Sealed {
 		kernel = "insert_sealed"
@@ -165,12 +170,12 @@ func insert(q queue, shape *Shape, rows *Rows, table Table, overflow *Rows, stat
 	return o.end("insertion of %d rows into %d slots", rows.Count, table.Slots)
 }
 
-func insertGroups(q queue, shape *Shape, in *Groups, count int64, table Table, overflow *Groups, status Span) error {
-	o := begin(q, shape)
+func (q operators) InsertGroups(shape *Shape, in *Groups, count int64, table Table, overflow *Groups, status Span) error {
+	o := q.begin(shape)
 	o.param.rows.count = uint64(count)
-	o.param.in = makeGroupsParam(q, shape, in)
-	o.param.groups = makeGroupsParam(q, shape, overflow)
-	o.startStatus(q.address(status, groupsStatusBytes))
+	o.param.in = o.groups(shape, in)
+	o.param.groups = o.groups(shape, overflow)
+	o.startStatus(o.address(status, groupsStatusBytes))
 	o.fillTable(shape, table, "merge", count)
 	return o.end("insertion of %d groups into %d slots", count, table.Slots)
 }
@@ -186,14 +191,14 @@ func (o *operation) fillTable(shape *Shape, table Table, kernel string, n int64)
 	o.copyWithin(o.param.status, o.param.tableMemory, 8) // from its header
 }
 
-func compact(q queue, shape *Shape, table Table, first, end int64, into *Groups) error {
-	o := begin(q, shape)
-	o.param.groups = makeGroupsParam(q, shape, into)
+func (q operators) Compact(shape *Shape, table Table, first, end int64, into *Groups) error {
+	o := q.begin(shape)
+	o.param.groups = o.groups(shape, into)
 	o.startStatus(o.param.groups.status)
 	if table.Packed {
 		o.compactPacked(table, first, end)
 	} else {
-		o.useTable(table.Slots, q.address(table.Memory, shape.TableBytes(table.Slots)))
+		o.useTable(table.Slots, o.address(table.Memory, shape.TableBytes(table.Slots)))
 		if end == table.Slots {
 			end++
 		}
@@ -216,7 +221,7 @@ func (p Plan) AggregateScratch(shape *Shape, rows int64, device Properties) int6
 	p = p.withDefaults(shape, rows, device)
 	switch p.Kernel {
 	case KernelSorted:
-		return sortedScratchBytes(shape, rows)
+		return layoutSorted(shape.KeyBytes, rows).bytes
 	case KernelShared:
 		program, _ := sharedProgram(shape, programFor(shape, &noBitmaps), p.Groups, device)
 		return layoutShared(shape, p, program, device).bytes
@@ -226,20 +231,4 @@ func (p Plan) AggregateScratch(shape *Shape, rows int64, device Properties) int6
 		return layoutTwoPhase(shape, p, rows).bytes
 	}
 	return shape.TableBytes(p.Slots) + 256
-}
-
-// MergeScratch returns the bytes of scratch that Merge needs for a number of groups.
-func (p Plan) MergeScratch(shape *Shape, groups int64) int64 {
-	if p.Kernel == KernelSorted {
-		return sortedScratchBytes(shape, groups)
-	}
-	return shape.TableBytes(p.mergeSlots(groups))
-}
-
-// mergeSlots returns the slots of the table that groups are merged in.
-func (p Plan) mergeSlots(groups int64) int64 {
-	if p.Slots > 0 {
-		return p.Slots
-	}
-	return 2*groups + 64
 }

@@ -144,17 +144,17 @@ func sharedSlotsMax(shape *Shape, p program, device Properties) int64 {
 	return int64(blockSharedBytes(device, 1) / (blockKeyBytes(shape) + p.slotBytes))
 }
 
-func aggregate(q queue, shape *Shape, plan Plan, rows *Rows, into *Groups, scratch Span) error {
+func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, scratch Span) error {
 	if plan.Kernel == KernelSorted {
-		return aggregateSorted(q, shape, rows, into, scratch)
+		return q.aggregateSorted(shape, rows, into, scratch)
 	}
-	device := q.deviceProperties()
+	device := q.queue.deviceProperties()
 	plan = plan.withDefaults(shape, rows.Count, device)
-	o := begin(q, shape)
-	o.param.rows = makeRowsParam(q, shape, rows)
-	o.param.groups = makeGroupsParam(q, shape, into)
+	o := q.begin(shape)
+	o.param.rows = o.rows(shape, rows)
+	o.param.groups = o.groups(shape, into)
 	o.startStatus(o.param.groups.status)
-	at := q.address(scratch, plan.AggregateScratch(shape, rows.Count, device))
+	at := o.address(scratch, plan.AggregateScratch(shape, rows.Count, device))
 	switch plan.Kernel {
 	case KernelShared:
 		o.aggregateShared(shape, plan, device, at)
@@ -367,21 +367,3 @@ func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Prope
 }
 
 const claimQueueBytes = 320 // of a warp: kQueueRows of 2 bytes
-
-func merge(q queue, shape *Shape, plan Plan, in *Groups, count int64, into *Groups, scratch Span) error {
-	if plan.Kernel == KernelSorted {
-		return mergeSorted(q, shape, in, count, into, scratch)
-	}
-	slots := plan.mergeSlots(count)
-	o := begin(q, shape)
-	o.param.rows.count = uint64(count)
-	o.param.in = makeGroupsParam(q, shape, in)
-	groups := makeGroupsParam(q, shape, into)
-	o.startStatus(groups.status)
-	o.useTable(slots, q.address(scratch, shape.TableBytes(slots)))
-	o.resetTable()
-	o.run("table_merge"+keySuffix(shape), o.tableBlocksFor(count), tableThreads, 0)
-	o.param.groups = groups // which takes none that the table refuses
-	o.compactTable()
-	return o.end("merge of %d groups", count)
-}

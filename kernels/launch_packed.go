@@ -3,7 +3,6 @@ package kernels
 import (
 	"math"
 	"math/bits"
-	"unsafe"
 )
 
 // packedLaunch is PackedLaunch of params_packed.h.
@@ -90,9 +89,7 @@ func (o *operation) runPacked(table Table, kernel string, grid, block int) {
 		buckets:    uint32(l.Buckets),
 		shift:      uint32(l.Shift),
 	}
-	if o.err == nil {
-		o.err = o.launch(kernel, grid, block, 0, unsafe.Pointer(&p), unsafe.Sizeof(p))
-	}
+	launchWith(o, kernel, grid, block, 0, &p)
 }
 
 // compactPacked writes the groups of slots; those behind Slots are of the last bucket.

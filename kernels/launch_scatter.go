@@ -20,15 +20,15 @@ func ScatterScratch(radixBits int) int64 { return 8 << radixBits }
 
 var errTooManyRowsAtOnce = errors.New("a scatter takes fewer than 2^32 rows")
 
-func scatter(q queue, shape *Shape, rows *Rows, seed uint64, radixBits int, into *Rows, offsets, scratch Span) error {
+func (q operators) Scatter(shape *Shape, rows *Rows, seed uint64, radixBits int, into *Rows, offsets, scratch Span) error {
 	if radixBits < 0 || radixBits > digitBitsMax {
 		return fmt.Errorf("%d radix bits must be in [0, %d]", radixBits, digitBitsMax)
 	}
-	o := begin(q, shape)
-	o.param.rows = makeRowsParam(q, shape, rows)
-	o.param.out = makeRowsParam(q, shape, into)
-	o.param.offsets = q.address(offsets, 8<<radixBits+8)
-	o.param.cursors = q.address(scratch, ScatterScratch(radixBits))
+	o := q.begin(shape)
+	o.param.rows = o.rows(shape, rows)
+	o.param.out = o.rows(shape, into)
+	o.param.offsets = o.address(offsets, 8<<radixBits+8)
+	o.param.cursors = o.address(scratch, ScatterScratch(radixBits))
 	o.param.seed = seed
 	o.countPartitions(shape, radixBits, 0, false)
 	o.scatterPass(shape, "partition_scatter"+keySuffix(shape))

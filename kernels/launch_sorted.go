@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"unsafe"
 )
 
 // Of params_sorted.h.
@@ -45,96 +44,63 @@ type sortLaunch struct {
 // errTooManyRows: rows are named by 32 bits.
 var errTooManyRows = errors.New("a kernel that lists rows takes fewer than 2^32")
 
-// sortedLayout is how the scratch of a sort of count rows is divided: offsets in bytes.
+// sortedLayout is how the scratch of a sort of count rows is divided: two copies of the keys (of a wide key, of one
+// word) and of the rows' order, and 256 words a tile.
 type sortedLayout struct {
-	keys, order                          [2]int64
-	plan, digits, segments, bytes, zeros int64 // zeros: bytes from plan on that begin as 0
+	scratchLayout
+	keys, order                   [2]int64
+	plan, digits, segments, zeros int64 // zeros: bytes from plan on that begin as 0
 }
 
 func layoutSorted(keyBytes int, count int64) sortedLayout {
 	var l sortedLayout
-	take := func(n int64) int64 {
-		at := l.bytes
-		l.bytes += (n + 255) &^ 255
-		return at
-	}
 	for side := range 2 {
-		l.keys[side] = take(count * int64(min(keyBytes, 8)))
-		l.order[side] = take(count * 4)
+		l.keys[side] = l.take(count * int64(min(keyBytes, 8)))
+		l.order[side] = l.take(count * 4)
 	}
-	l.plan = take(sortPlanBytes)
-	l.digits = take(ceilDiv(count, sortTile) * digits * 8)
-	l.segments = take(ceilDiv(count, segmentTile) * 8)
+	l.plan = l.take(sortPlanBytes)
+	l.digits = l.take(ceilDiv(count, sortTile) * digits * 8)
+	l.segments = l.take(ceilDiv(count, segmentTile) * 8)
 	l.zeros = l.bytes - l.plan
 	return l
 }
 
-// sortedScratchBytes returns the scratch of KernelSorted: two copies of the keys (of a wide key, of
-// one word) and of the rows' order, and 256 words a tile.
-func sortedScratchBytes(shape *Shape, count int64) int64 {
-	return layoutSorted(shape.KeyBytes, count).bytes
-}
-
 // aggregateSorted is Aggregate with KernelSorted. Groups come in order of their keys' words, the
 // first word first, each unsigned.
-func aggregateSorted(q queue, shape *Shape, rows *Rows, into *Groups, scratch Span) error {
-	p := sortLaunch{rows: makeRowsParam(q, shape, rows), count: uint64(rows.Count)}
-	return runSorted(q, shape, &p, "segment_reduce_rows", into, scratch)
-}
-
-// mergeSorted is Merge with KernelSorted.
-func mergeSorted(q queue, shape *Shape, in *Groups, count int64, into *Groups, scratch Span) error {
-	p := sortLaunch{in: makeGroupsParam(q, shape, in), count: uint64(count)}
-	p.rows.keys = p.in.keys
-	return runSorted(q, shape, &p, "segment_reduce_groups", into, scratch)
-}
-
-func runSorted(q queue, shape *Shape, p *sortLaunch, reduce string, into *Groups, scratch Span) error {
-	if p.count > math.MaxUint32 {
-		return fmt.Errorf("%d rows: %w", p.count, errTooManyRows)
+func (q operators) aggregateSorted(shape *Shape, rows *Rows, into *Groups, scratch Span) error {
+	count := rows.Count
+	if count > math.MaxUint32 {
+		return fmt.Errorf("%d rows: %w", count, errTooManyRows)
 	}
-	p.shape = makeShapeParam(shape)
-	p.groups = makeGroupsParam(q, shape, into)
-	count := int64(p.count)
+	o := q.begin(shape)
+	p := &sortLaunch{shape: o.param.shape, rows: o.rows(shape, rows), groups: o.groups(shape, into), count: uint64(count)}
 	l := layoutSorted(shape.KeyBytes, count)
-	at := q.address(scratch, l.bytes)
+	at := o.address(scratch, l.bytes)
 	for side := range 2 {
 		p.keys[side], p.order[side] = at+uint64(l.keys[side]), at+uint64(l.order[side])
 	}
 	p.plan, p.digits, p.segments = at+uint64(l.plan), at+uint64(l.digits), at+uint64(l.segments)
 
-	run := &sortedRun{queue: q, param: p, blocks: 4 * q.deviceProperties().Multiprocessors}
-	run.fill(p.plan, l.zeros, 0)
-	run.launch("segment_begin", run.blocks, segmentThreads)
+	o.fill(p.plan, l.zeros, 0)
+	launchWith(o, "segment_begin", o.sortBlocks(), segmentThreads, 0, p)
 	if count > 0 {
-		run.sort(shape.KeyBytes)
-		run.launch(reduce, int(ceilDiv(count, segmentTile)), segmentThreads)
-		run.launch("segment_end", run.blocks, segmentThreads)
+		o.sort(p, shape.KeyBytes)
+		launchWith(o, "segment_reduce_rows", int(ceilDiv(count, segmentTile)), segmentThreads, 0, p)
+		launchWith(o, "segment_end", o.sortBlocks(), segmentThreads, 0, p)
 	}
-	if run.err != nil {
-		return run.err
+	if o.err != nil {
+		return o.err
 	}
-	return q.submit("sort and reduce %d rows", count)
+	return o.submit("sort and reduce %d rows", count)
 }
 
-// sortedRun launches kernels until one cannot be.
-type sortedRun struct {
-	queue
-	param  *sortLaunch
-	blocks int // of a grid that strides over all rows
-	err    error
-}
+// sortBlocks returns the blocks of a grid that strides over all rows.
+func (o *operation) sortBlocks() int { return 4 * o.sms }
 
-func (r *sortedRun) launch(kernel string, grid, block int) {
-	if r.err == nil {
-		r.err = r.queue.launch(kernel, grid, block, 0, unsafe.Pointer(r.param), unsafe.Sizeof(*r.param))
-	}
-}
-
-// sort brings the order of the rows into that of the keys: by the last word first, each by the
+// sort brings the order of the rows into the order of the keys: by the last word first, each by the
 // lowest digit first. The kernels leave out what would change nothing.
-func (r *sortedRun) sort(keyBytes int) {
-	p, width := r.param, min(keyBytes, 8)
+func (o *operation) sort(p *sortLaunch, keyBytes int) {
+	width := min(keyBytes, 8)
 	p.passes = uint32(width * 8 / digitBits)
 	words := keyBytes / width
 	tiles := int(ceilDiv(int64(p.count), sortTile))
@@ -144,10 +110,10 @@ func (r *sortedRun) sort(keyBytes int) {
 		if word == words-1 {
 			p.firstWord = 1
 		}
-		r.launch(fmt.Sprintf("sort_load_%d", width), r.blocks, sortThreads)
-		r.launch("sort_plan", 1, digits)
+		launchWith(o, fmt.Sprintf("sort_load_%d", width), o.sortBlocks(), sortThreads, 0, p)
+		launchWith(o, "sort_plan", 1, digits, 0, p)
 		for p.pass = range p.passes {
-			r.launch(fmt.Sprintf("sort_scatter_%d", width), tiles, sortThreads)
+			launchWith(o, fmt.Sprintf("sort_scatter_%d", width), tiles, sortThreads, 0, p)
 		}
 	}
 }

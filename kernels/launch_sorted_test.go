@@ -23,13 +23,15 @@ var distributions = []struct {
 	{"wide", func(r *rand.Rand, _, groups int) uint64 { return uint64(r.IntN(groups)) * 0x9e3779b97f4a7c15 }},
 }
 
+var sorted = Plan{Kernel: KernelSorted}
+
 func runSortedCase(t *testing.T, e *executor, in *input, seed uint64) {
 	t.Helper()
 	e.reseed(t, seed)
 	rows := in.upload(t, e)
 	g := allocGroups(t, e, &in.shape, int64(in.count))
-	scratch := e.alloc(t, sortedScratchBytes(&in.shape, int64(in.count)))
-	if err := aggregateSorted(e, &in.shape, rows, g, scratch); err != nil {
+	scratch := e.alloc(t, sorted.AggregateScratch(&in.shape, int64(in.count), e.deviceProperties()))
+	if err := (operators{e}).Aggregate(&in.shape, sorted, rows, g, scratch); err != nil {
 		t.Fatal(err)
 	}
 	if keys := in.check(t, e, g); !inKeyOrder(keys) {
@@ -70,52 +72,12 @@ func TestSortedWithoutRoom(t *testing.T) {
 	in := makeInput(sumShape(8), 5000, 1, false, func(r *rand.Rand, row int) uint64 { return uint64(row % 100) })
 	e := openExecutor(t, 1, "sort_*.cu", "segment_*.cu")
 	g := allocGroups(t, e, &in.shape, 90)
-	scratch := e.alloc(t, sortedScratchBytes(&in.shape, int64(in.count)))
-	if err := aggregateSorted(e, &in.shape, in.upload(t, e), g, scratch); err != nil {
+	scratch := e.alloc(t, sorted.AggregateScratch(&in.shape, int64(in.count), e.deviceProperties()))
+	if err := (operators{e}).Aggregate(&in.shape, sorted, in.upload(t, e), g, scratch); err != nil {
 		t.Fatal(err)
 	}
 	want := GroupsStatus{Groups: 100, Rows: 4500, Overflow: 500}
 	if got := readStatus(t, e, g); got != want {
 		t.Errorf("status %+v, want %+v", got, want)
-	}
-}
-
-// The states of two halves, one after the other, merge to those of all rows.
-func TestSortedMerge(t *testing.T) {
-	for _, keyBytes := range []int{4, 24} {
-		in := makeInput(allFolds(keyBytes), 2000, 9, true, func(r *rand.Rand, row int) uint64 { return uint64(r.IntN(150)) })
-		e := openExecutor(t, 2, "sort_*.cu", "segment_*.cu")
-		rows := in.upload(t, e)
-		parts := allocGroups(t, e, &in.shape, 2000)
-		scratch := e.alloc(t, sortedScratchBytes(&in.shape, 2000))
-		n := uint64(0)
-		for _, half := range [][2]int64{{0, 992}, {992, 2000}} {
-			part := *rows
-			part.Count = half[1] - half[0]
-			part.Keys.Offset = half[0] * int64(keyBytes)
-			part.Columns, part.Valid = nil, nil
-			for i, c := range in.shape.Columns {
-				part.Columns = append(part.Columns, Span{rows.Columns[i].Buffer, half[0] * int64(c.Bytes())})
-				part.Valid = append(part.Valid, Span{rows.Valid[i].Buffer, half[0] / 8})
-			}
-			into := *parts
-			into.Capacity -= int64(n)
-			into.Keys.Offset = int64(n) * int64(keyBytes)
-			into.States = nil
-			for i, f := range in.shape.Folds {
-				into.States = append(into.States, Span{parts.States[i].Buffer, int64(n) * int64(f.Op.Words()) * 8})
-			}
-			if err := aggregateSorted(e, &in.shape, &part, &into, scratch); err != nil {
-				t.Fatal(err)
-			}
-			n += readStatus(t, e, &into).Groups
-		}
-		into := allocGroups(t, e, &in.shape, 200)
-		if err := mergeSorted(e, &in.shape, parts, int64(n), into, scratch); err != nil {
-			t.Fatal(err)
-		}
-		if keys := in.check(t, e, into); !inKeyOrder(keys) {
-			t.Error("the groups are not in order of keys")
-		}
 	}
 }

@@ -36,7 +36,7 @@ func runPlan(t *testing.T, e *executor, in *input, plan Plan, seed uint64) {
 	e.reseed(t, seed)
 	g := allocGroups(t, e, &in.shape, int64(in.count))
 	scratch := e.alloc(t, plan.AggregateScratch(&in.shape, int64(in.count), e.deviceProperties()))
-	if err := aggregate(e, &in.shape, plan, in.upload(t, e), g, scratch); err != nil {
+	if err := (operators{e}).Aggregate(&in.shape, plan, in.upload(t, e), g, scratch); err != nil {
 		t.Fatal(err)
 	}
 	in.check(t, e, g)

@@ -3,7 +3,6 @@ package kernels
 import (
 	"fmt"
 	"math"
-	"unsafe"
 )
 
 // Of params_two_phase.h.
@@ -50,9 +49,7 @@ func (o *operation) aggregateTwoPhase(shape *Shape, plan Plan, at uint64) {
 	phase := func(kernel string, rowsPerThread int64) {
 		p := twoPhaseLaunch{launch: o.param, rest: rest, numRest: numRest}
 		grid := int(max(1, min(ceilDiv(rows, twoPhaseThreads*rowsPerThread), int64(o.sms)*8)))
-		if o.err == nil {
-			o.err = o.launch(kernel+keySuffix(shape), grid, twoPhaseThreads, 0, unsafe.Pointer(&p), unsafe.Sizeof(p))
-		}
+		launchWith(o, kernel+keySuffix(shape), grid, twoPhaseThreads, 0, &p)
 	}
 	o.fill(numRest, 8, 0)
 	o.resetTable()

@@ -12,7 +12,7 @@ func runTwoPhase(t *testing.T, e *executor, in *input, plan Plan, seed uint64) G
 	rows := in.upload(t, e)
 	g := allocGroups(t, e, &in.shape, int64(in.count))
 	scratch := e.alloc(t, plan.AggregateScratch(&in.shape, int64(in.count), e.deviceProperties()))
-	if err := aggregate(e, &in.shape, plan, rows, g, scratch); err != nil {
+	if err := (operators{e}).Aggregate(&in.shape, plan, rows, g, scratch); err != nil {
 		t.Fatal(err)
 	}
 	s := readStatus(t, e, g)

@@ -205,9 +205,6 @@ type Operators interface {
 	// groups too little room: the answer then is void, and a larger plan is to be tried.
 	Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, scratch Span) error
 
-	// Merge groups groups: their states are merged, and Status.Rows counts the groups taken.
-	Merge(shape *Shape, plan Plan, in *Groups, count int64, into *Groups, scratch Span) error
-
 	// Scatter writes rows by partition: of hash h, h >> (64 - radixBits). The hash of a key is
 	// partition.HashKeys1's or HashKeysN's, a 4-byte key taken as a word. Partition p gets the rows
 	// from offsets[p] to offsets[p+1], offsets being 2^radixBits + 1 words.

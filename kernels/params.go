@@ -56,27 +56,27 @@ func makeShapeParam(shape *Shape) shapeParam {
 	return p
 }
 
-// makeRowsParam turns rows into addresses.
-func makeRowsParam(q queue, shape *Shape, rows *Rows) rowsParam {
-	p := rowsParam{count: uint64(rows.Count), keys: q.address(rows.Keys, rows.Count*int64(shape.KeyBytes))}
+// rows turns rows into addresses.
+func (o *operation) rows(shape *Shape, rows *Rows) rowsParam {
+	p := rowsParam{count: uint64(rows.Count), keys: o.address(rows.Keys, rows.Count*int64(shape.KeyBytes))}
 	for i, c := range shape.Columns {
-		p.columns[i] = q.address(rows.Columns[i], rows.Count*int64(c.Bytes()))
+		p.columns[i] = o.address(rows.Columns[i], rows.Count*int64(c.Bytes()))
 		if i < len(rows.Valid) {
-			p.valid[i] = q.address(rows.Valid[i], ceilDiv(rows.Count, 32)*4)
+			p.valid[i] = o.address(rows.Valid[i], ceilDiv(rows.Count, 32)*4)
 		}
 	}
 	return p
 }
 
-// makeGroupsParam turns groups into addresses.
-func makeGroupsParam(q queue, shape *Shape, groups *Groups) groupsParam {
+// groups turns groups into addresses.
+func (o *operation) groups(shape *Shape, groups *Groups) groupsParam {
 	p := groupsParam{
 		capacity: uint64(groups.Capacity),
-		status:   q.address(groups.Status, groupsStatusBytes),
-		keys:     q.address(groups.Keys, groups.Capacity*int64(shape.KeyBytes)),
+		status:   o.address(groups.Status, groupsStatusBytes),
+		keys:     o.address(groups.Keys, groups.Capacity*int64(shape.KeyBytes)),
 	}
 	for i, f := range shape.Folds {
-		p.states[i] = q.address(groups.States[i], groups.Capacity*int64(f.Op.Words())*8)
+		p.states[i] = o.address(groups.States[i], groups.Capacity*int64(f.Op.Words())*8)
 	}
 	return p
 }

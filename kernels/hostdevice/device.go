@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -152,18 +153,34 @@ func (d *device) begin(name string, work bool) error {
 	err := d.options.Fail(call)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
-		d.lose(err)
 	}
-	return err
-}
-
-// lose makes err the answer to everything, if the device is lost by it.
-func (d *device) lose(err error) {
 	if errors.Is(err, kernels.ErrDeviceLost) {
 		d.mu.Lock()
 		d.lost = err
 		d.mu.Unlock()
 	}
+	return err
+}
+
+// handle is in memory, streams and events, which their caller gives back once.
+type handle struct {
+	device  *device
+	closed  bool // under device.mu
+	checker invariants.CloseChecker
+}
+
+// close counts the call that gives something back, which calls forget unless again: it was given back before. An error
+// does not keep it. The device's lock is held while forget is called.
+func (h *handle) close(name string, forget func()) (again bool, err error) {
+	err = h.device.begin(name, false)
+	h.device.mu.Lock()
+	defer h.device.mu.Unlock()
+	if again = h.closed; !again {
+		h.closed = true
+		h.checker.Close()
+		forget()
+	}
+	return again, err
 }
 
 // breach reports a breach of the contract and returns it.
@@ -183,10 +200,7 @@ func (d *device) Memory() (free, total int64, err error) {
 }
 
 func (d *device) Alloc(n int64) (kernels.Buffer, error) {
-	if err := d.begin("Alloc", false); err != nil {
-		return nil, err
-	}
-	m, err := d.alloc(&d.device, n)
+	m, err := d.alloc("Alloc", &d.device, n)
 	if err != nil {
 		return nil, err
 	}
@@ -194,10 +208,7 @@ func (d *device) Alloc(n int64) (kernels.Buffer, error) {
 }
 
 func (d *device) AllocPinned(n int64) (kernels.Pinned, error) {
-	if err := d.begin("AllocPinned", false); err != nil {
-		return nil, err
-	}
-	m, err := d.alloc(&d.pinned, n)
+	m, err := d.alloc("AllocPinned", &d.pinned, n)
 	if err != nil {
 		return nil, err
 	}

@@ -58,31 +58,13 @@ func unordered(t kernels.ColumnType, w uint64) uint64 {
 	return w ^ sign
 }
 
-// greatest and least are the identities of Min and Max.
-func greatest(t kernels.ColumnType) uint64 {
-	switch t {
-	case kernels.Int32:
-		return math.MaxInt32
-	case kernels.Uint32:
-		return math.MaxUint32
-	case kernels.Int64:
-		return math.MaxInt64
-	case kernels.Float64:
-		return nan
-	}
-	return math.MaxUint64
-}
-
-func least(t kernels.ColumnType) uint64 {
-	switch t {
-	case kernels.Int32:
-		return 0xffffffff80000000
-	case kernels.Int64:
-		return sign
-	case kernels.Float64:
-		return word(math.Inf(-1))
-	}
-	return 0
+// identities are the states of Min and Max without values, by type: the greatest value, and the least.
+var identities = [...]struct{ min, max uint64 }{
+	kernels.Int32:   {math.MaxInt32, 0xffffffff80000000},
+	kernels.Uint32:  {math.MaxUint32, 0},
+	kernels.Int64:   {math.MaxInt64, sign},
+	kernels.Uint64:  {math.MaxUint64, 0},
+	kernels.Float64: {nan, word(math.Inf(-1))},
 }
 
 // folder accumulates one fold of a shape.
@@ -112,9 +94,9 @@ func (f *folder) reset(state []uint64) {
 	clear(state)
 	switch f.Op {
 	case kernels.Min:
-		state[0] = greatest(f.typ)
+		state[0] = identities[f.typ].min
 	case kernels.Max:
-		state[0] = least(f.typ)
+		state[0] = identities[f.typ].max
 	case kernels.BitAnd:
 		state[0] = math.MaxUint64
 	}
@@ -188,6 +170,14 @@ func (f *folder) row(r *rows, i int, w []uint64) bool {
 	return true
 }
 
+// addRow merges the state of a row, if the row counts for the fold, with a state.
+func (f *folder) addRow(state []uint64, r *rows, i int) {
+	var buffer [8]uint64
+	if w := buffer[:f.words]; f.row(r, i, w) {
+		f.merge(state, w)
+	}
+}
+
 // setAll sets the sums of one row's moments: 0, but NaN where the value is not finite.
 func setAll(w []uint64, d float64) {
 	for i := range w {
@@ -216,10 +206,16 @@ func (f *folder) merge(state, from []uint64) {
 		state[0] |= from[0]
 	case kernels.BitXor:
 		state[0] ^= from[0]
-	case kernels.Moments2, kernels.Moments4:
-		mergeMoments(state, from)
-	case kernels.Comoments:
-		mergeComoments(state, from)
+	case kernels.Moments2, kernels.Moments4, kernels.Comoments:
+		switch {
+		case from[0] == 0:
+		case state[0] == 0:
+			copy(state, from)
+		case f.Op == kernels.Comoments:
+			mergeComoments(state, from)
+		default:
+			mergeMoments(state, from)
+		}
 	}
 }
 
@@ -227,13 +223,6 @@ func add(w *uint64, f float64) { *w = word(float(*w) + f) }
 
 // mergeMoments expresses the sums of from about the shift of state, by the binomial theorem.
 func mergeMoments(state, from []uint64) {
-	if from[0] == 0 {
-		return
-	}
-	if state[0] == 0 {
-		copy(state, from)
-		return
-	}
 	n, d := float64(from[0]), float(from[1])-float(state[1])
 	s1, s2 := float(from[2]), float(from[3])
 	state[0] += from[0]
@@ -248,13 +237,6 @@ func mergeMoments(state, from []uint64) {
 
 // mergeComoments does so for n, Kx, Ky and the sums of dx, dy, dx^2, dy^2, dx dy.
 func mergeComoments(state, from []uint64) {
-	if from[0] == 0 {
-		return
-	}
-	if state[0] == 0 {
-		copy(state, from)
-		return
-	}
 	n := float64(from[0])
 	ex, ey := float(from[1])-float(state[1]), float(from[2])-float(state[2])
 	sx, sy := float(from[3]), float(from[4])

@@ -1,9 +1,7 @@
 package hostdevice
 
 import (
-	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 	"unsafe"
 
@@ -27,11 +25,10 @@ type arena struct {
 
 // memory is a block, with what streams do with it.
 type memory struct {
-	device *device
-	arena  *arena
-	data   []byte
-	freed  bool
-	uses   []use // that the host has not waited for
+	handle
+	arena *arena
+	data  []byte
+	uses  []use // that the host has not waited for
 }
 
 // use is a range of memory in the work of a stream.
@@ -54,9 +51,10 @@ func (c clock) merge(other clock) {
 	}
 }
 
-func (c clock) clone() clock { return maps.Clone(c) }
-
-func (d *device) alloc(a *arena, n int64) (*memory, error) {
+func (d *device) alloc(call string, a *arena, n int64) (*memory, error) {
+	if err := d.begin(call, false); err != nil {
+		return nil, err
+	}
 	if n < 0 {
 		panic(fmt.Sprintf("%s of %d B", a.name, n))
 	}
@@ -69,7 +67,8 @@ func (d *device) alloc(a *arena, n int64) (*memory, error) {
 	skip := int(-uintptr(unsafe.Pointer(&data[0])) % alignment)
 	data = data[skip : skip+int(n) : skip+int(n)]
 	fill(data, poison)
-	m := &memory{device: d, arena: a, data: data}
+	m := &memory{handle: handle{device: d}, arena: a, data: data}
+	m.checker.Open(a.name + " of the host")
 	a.used += n
 	a.blocks = append(a.blocks, m)
 	return m, nil
@@ -87,25 +86,20 @@ func fill(data []byte, value byte) {
 
 // free gives memory back, which no stream may own.
 func (m *memory) free() error {
-	d := m.device
-	err := d.begin("Free", false)
-	d.mu.Lock()
-	freed := m.freed
-	m.freed = true
-	m.forget()
-	uses := m.uses
-	if !freed {
+	d, lost := m.device, false
+	freed, err := m.close("Free", func() {
+		m.forget()
+		lost = d.lost != nil
 		m.arena.used -= int64(len(m.data))
 		i := slices.Index(m.arena.blocks, m)
 		m.arena.blocks = slices.Delete(m.arena.blocks, i, i+1)
-	}
-	lost := d.lost != nil
-	d.mu.Unlock()
+	})
 	switch {
 	case freed:
 		return d.breach("%s of %d B is freed twice", m.arena.name, len(m.data))
-	case len(uses) > 0 && !lost:
-		return d.breach("%s of %d B is freed while %v owns it: nothing has waited for %s %d", m.arena.name, len(m.data), uses[0].stream, uses[0].work, uses[0].number)
+	case len(m.uses) > 0 && !lost:
+		use := m.uses[0]
+		return d.breach("%s of %d B is freed while %v owns it: nothing has waited for %s %d", m.arena.name, len(m.data), use.stream, use.work, use.number)
 	}
 	return err
 }
@@ -155,8 +149,3 @@ func (d *device) pinnedHolding(host []byte) (m *memory, at int64) {
 	}
 	return nil, 0
 }
-
-// snapshot holds what a copy is to read, to see whether it stays so.
-type snapshot []byte
-
-func (s snapshot) changed(host []byte) bool { return s != nil && !bytes.Equal(s, host) }

@@ -125,6 +125,16 @@ type groups struct {
 	states   []states
 }
 
+// put writes group i of others as group at.
+func (out *groups) put(at int, shape *kernels.Shape, keys []byte, from []states, i int) {
+	k := shape.KeyBytes
+	copy(out.keys[at*k:(at+1)*k], keys[i*k:])
+	for f, fold := range shape.Folds {
+		words := fold.Op.Words()
+		copy(out.states[f].at(at, words), from[f].at(i, words))
+	}
+}
+
 func (o *operation) status(at kernels.Span) *kernels.GroupsStatus {
 	b := o.view(at, int64(unsafe.Sizeof(kernels.GroupsStatus{})), true)
 	if b == nil {
@@ -191,17 +201,6 @@ func (s *stream) Aggregate(shape *kernels.Shape, plan kernels.Plan, r *kernels.R
 	return o.enqueue(func() { aggregate(&o.shape, plan, &in, &out) })
 }
 
-func (s *stream) Merge(shape *kernels.Shape, plan kernels.Plan, in *kernels.Groups, count int64, into *kernels.Groups, scratch kernels.Span) error {
-	o := s.operation("Merge", shape)
-	o.scratch(scratch, plan.MergeScratch(shape, count))
-	if count > in.Capacity {
-		o.err = fmt.Errorf("Merge: %d groups of a capacity of %d", count, in.Capacity)
-	}
-	keys, from := o.view(in.Keys, count*int64(shape.KeyBytes), false), o.states(in, count, false)
-	out := o.groups(into)
-	return o.enqueue(func() { merge(&o.shape, plan, keys, from, int(count), &out) })
-}
-
 func (s *stream) Scatter(shape *kernels.Shape, r *kernels.Rows, seed uint64, radixBits int, into *kernels.Rows, offsets, scratch kernels.Span) error {
 	o := s.operation("Scatter", shape)
 	o.scratch(scratch, kernels.ScatterScratch(radixBits))
@@ -248,7 +247,13 @@ func (s *stream) Insert(shape *kernels.Shape, r *kernels.Rows, t kernels.Table, 
 	if out != nil && out.count < in.count {
 		o.err = fmt.Errorf("Insert: %d rows with room for an overflow of %d", in.count, out.count)
 	}
-	return o.enqueue(func() { table.insert(&in, out, at) })
+	return o.enqueue(func() {
+		insert(table, o.shape.KeyBytes, in.keys, in.count, at, func(slot, row int) { table.addRow(slot, &in, row) }, func(to, row int) {
+			if out != nil {
+				out.put(to, &o.shape, &in, row)
+			}
+		})
+	})
 }
 
 func (s *stream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count int64, t kernels.Table, overflow *kernels.Groups, status kernels.Span) error {
@@ -264,7 +269,11 @@ func (s *stream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count in
 		states:   o.states(overflow, overflow.Capacity, true),
 	}
 	table, at := o.table(t), o.status(status)
-	return o.enqueue(func() { table.insertGroups(keys, from, int(count), &refused, at) })
+	return o.enqueue(func() {
+		insert(table, o.shape.KeyBytes, keys, int(count), at, func(slot, group int) { table.addGroup(slot, from, group) }, func(to, group int) {
+			refused.put(to, &o.shape, keys, from, group)
+		})
+	})
 }
 
 func (s *stream) Compact(shape *kernels.Shape, t kernels.Table, first, end int64, into *kernels.Groups) error {
@@ -279,11 +288,31 @@ func (s *stream) Compact(shape *kernels.Shape, t kernels.Table, first, end int64
 // slotTable is a kernels.Table as memory.
 type slotTable interface {
 	reset()
-	// insert accumulates rows; those without a slot go to overflow, unless it is nil.
-	insert(in, overflow *rows, status *kernels.GroupsStatus)
-	// insertGroups merges groups; those without a slot go to overflow.
-	insertGroups(keys []byte, from []states, count int, overflow *groups, status *kernels.GroupsStatus)
+	// find returns the slot of a key, which it takes if need be; noGroup, if others have taken all that it looks at.
+	find(key []byte, hash uint64, probes *uint64) int
+	// groups returns the slots that are taken.
+	groups() uint64
+	// addRow and addGroup merge a row, or a group of others, with the state of a slot.
+	addRow(slot int, in *rows, row int)
+	addGroup(slot int, from []states, group int)
 	compact(first, end int, out *groups)
+}
+
+// insert finds a slot for each of the keys of rows or groups, and adds the row or group to it. Where there is no slot, the
+// row or group is refused, to a place in the overflow.
+func insert(t slotTable, keyBytes int, keys []byte, count int, status *kernels.GroupsStatus, add func(slot, i int), refuse func(to, i int)) {
+	var s kernels.GroupsStatus
+	for i, hash := range hashes(keys, keyBytes, count, 0) {
+		slot := t.find(keys[i*keyBytes:(i+1)*keyBytes], hash, &s.Probes)
+		if slot == noGroup {
+			refuse(int(s.Overflow), i)
+			s.Overflow++
+			continue
+		}
+		add(slot, i)
+	}
+	s.Groups, s.Rows = t.groups(), uint64(count)-s.Overflow
+	*status = s
 }
 
 func (o *operation) table(t kernels.Table) slotTable {

@@ -46,9 +46,8 @@ func (t *packedTable) reset() {
 
 func (t *packedTable) sum(word uint64) int64 { return int64(word) >> t.Shift }
 
-// find returns the slot of a key, which it takes if need be; noGroup, if others have taken all that it looks at.
-func (t *packedTable) find(key uint32, probes *uint64) int {
-	x := uint64(partition.Mix32(key))
+func (t *packedTable) find(key []byte, _ uint64, probes *uint64) int {
+	x := uint64(partition.Mix32(view[uint32](key)[0]))
 	tag, tags := x/uint64(t.Buckets)<<quotientFrom, (uint64(1)<<t.Shift-1)&^carried
 	bucket := x % uint64(t.Buckets)
 	for step := uint64(1); step <= packedSteps; step++ {
@@ -70,8 +69,10 @@ func (t *packedTable) find(key uint32, probes *uint64) int {
 	return noGroup
 }
 
+func (t *packedTable) groups() uint64 { return t.header[0] }
+
 // add adds to the sum of a slot, or moves it to the carries.
-func (t *packedTable) add(i int, key uint32, value int64) {
+func (t *packedTable) add(i int, value int64) {
 	word := t.slots[i]
 	tag, sum, limit := word&(1<<t.Shift-1), t.sum(word)+value, int64(1)<<(62-t.Shift)
 	if -limit < sum && sum < limit {
@@ -80,7 +81,7 @@ func (t *packedTable) add(i int, key uint32, value int64) {
 	}
 	t.slots[i] = tag | carried
 	if n := t.header[1]; n < uint64(t.Carries) {
-		t.carries[2*n], t.carries[2*n+1] = uint64(key), uint64(sum)
+		t.carries[2*n], t.carries[2*n+1] = uint64(t.key(i)), uint64(sum)
 	}
 	t.header[1]++
 }
@@ -101,34 +102,10 @@ func (t *packedTable) value(in *rows, row int) int64 {
 	return int64(view[uint32](in.columns[f.Column])[row])
 }
 
-func (t *packedTable) insert(in, overflow *rows, status *kernels.GroupsStatus) {
-	var s kernels.GroupsStatus
-	for row, key := range view[uint32](in.keys[:4*in.count]) {
-		if i := t.find(key, &s.Probes); i != noGroup {
-			t.add(i, key, t.value(in, row))
-			continue
-		}
-		if overflow != nil {
-			overflow.put(int(s.Overflow), &t.shape, in, row)
-		}
-		s.Overflow++
-	}
-	s.Groups, s.Rows = t.header[0], uint64(in.count)-s.Overflow
-	*status = s
-}
+func (t *packedTable) addRow(slot int, in *rows, row int) { t.add(slot, t.value(in, row)) }
 
-func (t *packedTable) insertGroups(keys []byte, from []states, count int, overflow *groups, status *kernels.GroupsStatus) {
-	var s kernels.GroupsStatus
-	for i, key := range view[uint32](keys[:4*count]) {
-		if slot := t.find(key, &s.Probes); slot != noGroup {
-			t.add(slot, key, int64(from[0].at(i, 1)[0]))
-			continue
-		}
-		overflow.putGroup(int(s.Overflow), &t.shape, keys, from, i)
-		s.Overflow++
-	}
-	s.Groups, s.Rows = t.header[0], uint64(count)-s.Overflow
-	*status = s
+func (t *packedTable) addGroup(slot int, from []states, group int) {
+	t.add(slot, int64(from[0].at(group, 1)[0]))
 }
 
 func (t *packedTable) compact(first, end int, out *groups) {

@@ -1,9 +1,11 @@
 package hostdevice
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,13 +16,12 @@ import (
 
 // stream is a queue of work and the goroutine that does it.
 type stream struct {
-	device *device
-	name   int
+	handle
+	name int
 
 	// Under device.mu.
 	number uint64 // of the last work enqueued
 	clock  clock  // of the work to be enqueued next
-	closed bool
 
 	mu    sync.Mutex
 	ready sync.Cond
@@ -50,7 +51,8 @@ func (d *device) NewStream() (kernels.Stream, error) {
 	if err := d.begin("NewStream", false); err != nil {
 		return nil, err
 	}
-	s := &stream{device: d, clock: clock{}, ended: make(chan struct{})}
+	s := &stream{handle: handle{device: d}, clock: clock{}, ended: make(chan struct{})}
+	s.checker.Open("a stream of the host's device")
 	s.ready.L = &s.mu
 	d.mu.Lock()
 	if d.streams == nil {
@@ -115,28 +117,30 @@ func (s *stream) do(w work) {
 	}
 }
 
-// enqueue adds work that takes memory, after the checks of H2.
+// enqueue adds work that takes memory.
 func (s *stream) enqueue(name string, accesses []access, run func() error) error {
-	d := s.device
-	if err := d.begin(name, false); err != nil {
-		return err
-	}
-	if err := s.take(name, accesses); err != nil {
-		return d.breach("%w", err)
-	}
-	s.push(work{name: name, run: run})
-	return nil
+	return s.add(work{name: name, run: run}, accesses, func() {})
 }
 
-func (s *stream) push(w work) {
+// add adds work that takes memory to the queue, after the checks of H2. The device's lock is held while noted is called,
+// once the stream owns the memory.
+func (s *stream) add(w work, accesses []access, noted func()) error {
+	d := s.device
+	if err := d.begin(w.name, false); err != nil {
+		return err
+	}
+	if err := s.take(w.name, accesses, noted); err != nil {
+		return d.breach("%w", err)
+	}
 	s.mu.Lock()
 	s.queue = append(s.queue, w)
 	s.mu.Unlock()
 	s.ready.Signal()
+	return nil
 }
 
 // take lets the stream own memory.
-func (s *stream) take(name string, accesses []access) error {
+func (s *stream) take(name string, accesses []access, noted func()) error {
 	s.device.mu.Lock()
 	defer s.device.mu.Unlock()
 	if s.closed {
@@ -144,7 +148,7 @@ func (s *stream) take(name string, accesses []access) error {
 	}
 	for _, a := range accesses {
 		m := a.memory
-		if m.freed {
+		if m.closed {
 			return fmt.Errorf("%s: %s of %d B is used after it was freed", name, m.arena.name, len(m.data))
 		}
 		if a.begin < 0 || a.end < a.begin || a.end > int64(len(m.data)) {
@@ -161,6 +165,7 @@ func (s *stream) take(name string, accesses []access) error {
 	for _, a := range accesses {
 		a.memory.uses = append(a.memory.uses, use{s, s.number, name, a.begin, a.end, a.write})
 	}
+	noted()
 	return nil
 }
 
@@ -173,7 +178,7 @@ type transfer struct {
 	device []byte
 	host   []byte
 	out    bool
-	read   snapshot // of host memory, when it is known what it must hold
+	read   []byte // what host must hold until the copy has read it; nil where that is not known
 }
 
 func (s *stream) copies(name string, copies []kernels.Copy) error {
@@ -227,7 +232,7 @@ func (d *device) transfer(t transfer) error {
 	if t.out {
 		copy(t.host, t.device)
 	} else {
-		if t.read.changed(t.host) {
+		if t.read != nil && !bytes.Equal(t.read, t.host) {
 			return d.breach("pinned memory changes while a copy of %d B reads it", len(t.host))
 		}
 		copy(t.device, t.host)
@@ -266,12 +271,8 @@ func (s *stream) quit() {
 
 func (s *stream) Close() error {
 	d := s.device
-	err := d.begin("Close", false)
-	d.mu.Lock()
-	closed := s.closed
-	s.closed = true
-	d.mu.Unlock()
-	if closed {
+	again, err := s.close("Close", func() {})
+	if again {
 		return d.breach("%v is closed twice", s)
 	}
 	s.quit()
@@ -285,52 +286,38 @@ func (s *stream) Close() error {
 
 // event is a point of a stream.
 type event struct {
-	device *device
-	clock  clock
-	done   chan struct{}
-	closed bool
+	handle
+	clock clock // of the work before the event
+	done  chan struct{}
 
-	// Set when it is done.
+	// Set when done is closed.
 	err error
 	at  time.Time
 }
 
 func (s *stream) Record() (kernels.Event, error) {
-	d := s.device
-	if err := d.begin("Record", false); err != nil {
-		return nil, err
-	}
-	if err := s.take("Record", nil); err != nil {
-		return nil, d.breach("%w", err)
-	}
-	d.mu.Lock()
-	e := &event{device: d, clock: s.clock.clone(), done: make(chan struct{})}
-	d.events++
-	d.mu.Unlock()
-	s.push(work{name: "Record", always: true, run: func() error {
+	e := &event{handle: handle{device: s.device}, done: make(chan struct{})}
+	err := s.add(work{name: "Record", always: true, run: func() error {
 		e.err, e.at = s.failed, time.Now()
 		close(e.done)
 		return nil
-	}})
+	}}, nil, func() {
+		e.clock = maps.Clone(s.clock)
+		e.device.events++
+		e.checker.Open("an event of the host's device")
+	})
+	if err != nil {
+		return nil, err
+	}
 	return e, nil
 }
 
 func (s *stream) WaitFor(k kernels.Event) error {
-	d, e := s.device, k.(*event)
-	if err := d.begin("WaitFor", false); err != nil {
-		return err
-	}
-	if err := s.take("WaitFor", nil); err != nil {
-		return d.breach("%w", err)
-	}
-	d.mu.Lock()
-	s.clock.merge(e.clock)
-	d.mu.Unlock()
-	s.push(work{name: "WaitFor", always: true, run: func() error {
+	e := k.(*event)
+	return s.add(work{name: "WaitFor", always: true, run: func() error {
 		<-e.done
 		return nil
-	}})
-	return nil
+	}}, nil, func() { s.clock.merge(e.clock) })
 }
 
 func (e *event) Wait() error {
@@ -378,17 +365,9 @@ func (e *event) Nanos(since kernels.Event) (int64, error) {
 }
 
 func (e *event) Close() error {
-	d := e.device
-	err := d.begin("Close", false)
-	d.mu.Lock()
-	closed := e.closed
-	e.closed = true
-	if !closed {
-		d.events--
-	}
-	d.mu.Unlock()
-	if closed {
-		return d.breach("an event is closed twice")
+	again, err := e.close("Close", func() { e.device.events-- })
+	if again {
+		return e.device.breach("an event is closed twice")
 	}
 	return err
 }

@@ -177,7 +177,6 @@ int cuFuncSetAttribute(void *f, int attribute, int value) {
 	dynamic_max = value;
 	return attribute == 8 && value <= 227 << 10 ? 0 : 1;
 }
-int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int block, size_t shared) { (void)f; (void)shared; ENTER; *n = 2048 / block; return 0; }
 
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *s, void **parameters, void **extra) {
