@@ -162,14 +162,9 @@ func TestDeviceSilentLink(t *testing.T) {
 		go func() { done <- q() }()
 	}
 	<-silent
-	for range 3 {
-		select {
-		case s := <-done:
-			if want := "measuring the link: no answer for 200ms: the device does not answer"; s.Reason != want {
-				t.Errorf("since %q, want %q", s.Reason, want)
-			}
-		case <-time.After(20 * time.Second):
-			t.Fatal("a query waits for the link after 20 s")
+	for range 3 { // a query that waited for the link would do so until the tests' own timeout
+		if s, want := <-done, "measuring the link: no answer for 200ms: the device does not answer"; s.Reason != want {
+			t.Errorf("since %q, want %q", s.Reason, want)
 		}
 	}
 	if len(silent) > 0 {
@@ -177,8 +172,8 @@ func TestDeviceSilentLink(t *testing.T) {
 	}
 	eng.devices.SetTimeout(time.Minute)
 	close(answer)
-	for s, start := q(), time.Now(); s.Rows == 0; s = q() { // until the device is heard again
-		if !strings.Contains(s.Reason, "measuring the link") || time.Since(start) > 20*time.Second {
+	for s := q(); s.Rows == 0; s = q() { // until the device is heard again
+		if !strings.Contains(s.Reason, "measuring the link") {
 			t.Fatalf("the device answers, and is not used since %q", s.Reason)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/mpga/mpga/internal/invariants"
 )
 
 // cudaDevice is a device's primary context, the memory taken in it, and the modules loaded into it.
@@ -84,9 +86,10 @@ func (d *cudaDevice) Memory() (free, total int64, err error) {
 
 // cudaBuffer is device memory.
 type cudaBuffer struct {
-	device *cudaDevice
+	device *cudaDevice // nil once the memory is freed
 	at     C.mpga_address
 	bytes  int64
+	closed invariants.CloseChecker
 }
 
 func (d *cudaDevice) Alloc(n int64) (Buffer, error) {
@@ -103,6 +106,7 @@ func (d *cudaDevice) Alloc(n int64) (Buffer, error) {
 		d.used.Add(-n)
 		return nil, err
 	}
+	b.closed.Open("device memory")
 	return b, nil
 }
 
@@ -114,6 +118,7 @@ func (b *cudaBuffer) Free() error {
 		panic("device buffer freed twice")
 	}
 	b.device = nil
+	b.closed.Close()
 	d.used.Add(-b.bytes)
 	return d.driver.check(C.mpga_free(d.driver.table, d.context, b.at), "%d B at %#x of device %d", b.bytes, uint64(b.at), d.ordinal)
 }

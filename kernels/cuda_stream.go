@@ -9,15 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"unsafe"
+
+	"github.com/mpga/mpga/internal/invariants"
 )
 
 // cudaStream is a stream of the driver that neither waits for the null stream nor holds it back.
 type cudaStream struct {
 	operators
-	device *cudaDevice
+	device *cudaDevice // nil once the stream is closed
 	stream unsafe.Pointer
+	closed invariants.CloseChecker
 
-	// Of the batch that is being gathered, reused by the next.
+	// The batch that is being gathered, in memory that the next batch reuses.
 	ops     []C.mpga_op
 	args    []byte
 	kernels map[int]string // names, by operation
@@ -30,6 +33,7 @@ func (d *cudaDevice) NewStream() (Stream, error) {
 	if err := d.driver.check(status, "device %d", d.ordinal); err != nil {
 		return nil, err
 	}
+	s.closed.Open("a stream of the driver")
 	return s, nil
 }
 
@@ -124,9 +128,9 @@ func (s *cudaStream) Copy(c Copy) error {
 	if n == 0 {
 		return nil
 	}
-	out, wait := C.int(0), C.int(0)
+	out, wait, direction := C.int(0), C.int(0), "host to device"
 	if c.Out {
-		out = 1
+		out, direction = 1, "device to host"
 	}
 	// The driver gets memory of Go's heap for the time of the call only. For such memory it stages
 	// the copy itself, and waits for most of it.
@@ -135,14 +139,7 @@ func (s *cudaStream) Copy(c Copy) error {
 	}
 	status := C.mpga_stream_copy(s.device.driver.table, s.device.context, s.stream, C.mpga_address(address(c.Device, n)),
 		unsafe.Pointer(unsafe.SliceData(c.Host)), C.int64_t(n), out, wait)
-	return s.check(status, "%d B, %s", n, direction(c.Out))
-}
-
-func direction(out bool) string {
-	if out {
-		return "device to host"
-	}
-	return "host to device"
+	return s.check(status, "%d B, %s", n, direction)
 }
 
 // CopyBatch enqueues the copies of pinned memory in one crossing into C; those of ordinary memory wait one by one.
@@ -180,6 +177,7 @@ func (s *cudaStream) Close() error {
 		return errors.New("stream closed twice")
 	}
 	s.device = nil
+	s.closed.Close()
 	return d.driver.check(C.mpga_stream_destroy(d.driver.table, d.context, s.stream), "stream of device %d", d.ordinal)
 }
 
@@ -187,6 +185,7 @@ func (s *cudaStream) Close() error {
 type cudaEvent struct {
 	device *cudaDevice
 	event  unsafe.Pointer
+	closed invariants.CloseChecker
 }
 
 func (s *cudaStream) Record() (Event, error) {
@@ -195,6 +194,7 @@ func (s *cudaStream) Record() (Event, error) {
 	if err := s.check(status, "stream of device %d", s.device.ordinal); err != nil {
 		return nil, err
 	}
+	e.closed.Open("an event of the driver")
 	return e, nil
 }
 
@@ -226,5 +226,6 @@ func (e *cudaEvent) Nanos(since Event) (int64, error) {
 
 func (e *cudaEvent) Close() error {
 	d := e.device
+	e.closed.Close()
 	return d.driver.check(C.mpga_event_destroy(d.driver.table, d.context, e.event), "event of device %d", d.ordinal)
 }

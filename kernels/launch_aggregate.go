@@ -341,23 +341,17 @@ func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Prope
 	if rows < 4*plan.Groups {
 		slots = 2
 	}
-	enough := 2 * groups
-	if shape.KeyBytes == 4 {
-		enough = groups * 3 / 2
-	}
-	if claimsPay(shape, p, plan.Groups, rows) {
-		enough = groups * 4 / 3
-	}
+	enough, queueBytes := 2*groups, 0
 	blocks = 2
-	if claimsPay(shape, p, plan.Groups, rows) {
-		blocks = 3
+	switch {
+	case claimsPay(shape, p, plan.Groups, rows):
+		enough, queueBytes, blocks = groups*4/3, claimQueueBytes, 3
+	case shape.KeyBytes == 4:
+		enough = groups * 3 / 2
 	}
 	for ; ; blocks-- {
 		threads = blockThreads(shape, p, device, blocks)
-		bytes, queues := blockSharedBytes(device, blocks), 0
-		if claimsPay(shape, p, plan.Groups, rows) {
-			queues = threads / 32 * claimQueueBytes
-		}
+		bytes, queues := blockSharedBytes(device, blocks), threads/32*queueBytes
 		if blocks == 1 || enough <= int64((bytes-queues)/(blockKeyBytes(shape)+p.slotBytes)) {
 			t = makeBlockTable(shape, p, slots*groups, bytes-queues, false)
 			t.sharedBytes += queues

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
@@ -17,8 +16,6 @@ const (
 
 // ScatterScratch returns the bytes of scratch that Scatter needs.
 func ScatterScratch(radixBits int) int64 { return 8 << radixBits }
-
-var errTooManyRowsAtOnce = errors.New("a scatter takes fewer than 2^32 rows")
 
 func (q operators) Scatter(shape *Shape, rows *Rows, seed uint64, radixBits int, into *Rows, offsets, scratch Span) error {
 	if radixBits < 0 || radixBits > digitBitsMax {
@@ -40,7 +37,7 @@ func (q operators) Scatter(shape *Shape, rows *Rows, seed uint64, radixBits int,
 // are set.
 func (o *operation) countPartitions(shape *Shape, radixBits, firstBits int, pairs bool) {
 	if o.param.rows.count > math.MaxUint32 {
-		o.err = fmt.Errorf("%d rows: %w", o.param.rows.count, errTooManyRowsAtOnce)
+		o.err = fmt.Errorf("%d rows: a scatter takes fewer than 2^32 rows", o.param.rows.count)
 		return
 	}
 	device := o.deviceProperties()

@@ -25,7 +25,7 @@ func LinkSpeed(device Device, bytes int64) (bytesPerSecond float64, err error) {
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	var least int64
 	for range linkRepeats {
-		nanos, err := timeCopy(stream, Copy{Device: Span{Buffer: buffer}, Host: host.Bytes()})
+		nanos, err := Time(stream, func() error { return stream.Copy(Copy{Device: Span{Buffer: buffer}, Host: host.Bytes()}) })
 		if err != nil {
 			return 0, err
 		}
@@ -36,20 +36,20 @@ func LinkSpeed(device Device, bytes int64) (bytesPerSecond float64, err error) {
 	return float64(bytes) / (float64(max(least, 1)) / 1e9), nil
 }
 
-// timeCopy returns how long a copy took, by the device's clock.
-func timeCopy(s Stream, c Copy) (nanos int64, err error) {
+// Time returns how many nanoseconds the device took for work that is enqueued on a stream, and waits for its end.
+func Time(s Stream, work func() error) (nanos int64, err error) {
 	begin, err := s.Record()
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, begin.Close()) }()
-	copyErr := s.Copy(c)
+	workErr := work()
 	end, err := s.Record()
 	if err != nil {
-		return 0, errors.Join(copyErr, err)
+		return 0, errors.Join(workErr, err)
 	}
 	defer func() { err = errors.Join(err, end.Close()) }()
-	if err := errors.Join(copyErr, end.Wait()); err != nil {
+	if err := errors.Join(workErr, end.Wait()); err != nil {
 		return 0, err
 	}
 	return end.Nanos(begin)

@@ -20,7 +20,6 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels"
-	"github.com/mpga/mpga/kernels/bench"
 )
 
 // benchOutOfCoreFlags say what is measured.
@@ -135,7 +134,7 @@ func linkSpeed() float64 {
 		return math.Inf(1)
 	}
 	defer gpu.Close()
-	speed, err := bench.LinkSpeed(gpu)
+	speed, err := kernels.LinkSpeed(gpu, 256<<20)
 	if err != nil {
 		return math.Inf(1)
 	}

@@ -5,24 +5,26 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mpga/mpga/internal/invariants"
 )
 
 // spansMax bounds the spans that are kept: 16 MiB.
 const spansMax = 1 << 19
 
-// spanMin is the least that a goroutine's span takes: what is shorter is a step on the way to the next.
+// spanMin is the least that a goroutine's span takes: a shorter span is a step on the way to the next.
 const spanMin = time.Microsecond
 
 // Recorder takes the spans of any number of queries. It is safe for concurrent use.
 type Recorder struct {
 	started time.Time
-	limit   int // of the spans
+	limit   int // of spans
 
 	mu       sync.Mutex
 	queries  []*Query
 	spans    int
-	shortest time.Duration // that is kept
-	dropped  int64
+	shortest time.Duration // of a span that is kept
+	dropped  int64         // spans
 }
 
 // New returns an empty recorder, whose time begins now.
@@ -36,7 +38,7 @@ type Query struct {
 	rows     []*Row
 }
 
-// Query begins a query, which began at a time.
+// Query begins to record a query, which began at a time.
 func (r *Recorder) Query(began time.Time) *Query {
 	if r == nil {
 		return nil
@@ -63,12 +65,12 @@ type Row struct {
 	query *Query
 	group string
 	name  string
-	place int
+	place int // in the group
 	spans []Span
 
-	doing string // Begin's; "" between spans
-	since time.Time
-	taken bool // of Rows
+	doing string    // what Begin has named; "" between spans
+	since time.Time // when doing began
+	taken bool      // by Rows.Begin, until Rows.End; Rows.mu guards it
 }
 
 // Span is something that was done, in times since the recorder's start.
@@ -114,34 +116,33 @@ func (r *Row) Add(name string, begin, end time.Time) {
 	}
 }
 
-// thin drops the shorter half of all spans, and from now on what is as short. Requires: r.mu is held.
+// thin drops the shorter half of all spans, and from now on every span that is as short. Requires: r.mu is held.
 func (r *Recorder) thin() {
-	lengths := make([]time.Duration, 0, r.spans)
+	var rows []*Row
 	for _, q := range r.queries {
-		for _, row := range q.rows {
-			for _, s := range row.spans {
-				lengths = append(lengths, s.End-s.Begin)
-			}
+		rows = append(rows, q.rows...)
+	}
+	lengths := make([]time.Duration, 0, r.spans)
+	for _, row := range rows {
+		for _, s := range row.spans {
+			lengths = append(lengths, s.End-s.Begin)
 		}
 	}
 	slices.Sort(lengths)
 	r.shortest = lengths[len(lengths)/2] + 1
-	for _, q := range r.queries {
-		for _, row := range q.rows {
-			row.spans = slices.DeleteFunc(row.spans, func(s Span) bool { return s.End-s.Begin < r.shortest })
-		}
-	}
 	before := r.spans
 	r.spans = 0
-	for _, q := range r.queries {
-		for _, row := range q.rows {
-			r.spans += len(row.spans)
-		}
+	for _, row := range rows {
+		row.spans = slices.DeleteFunc(row.spans, func(s Span) bool { return s.End-s.Begin < r.shortest })
+		r.spans += len(row.spans)
 	}
 	r.dropped += int64(before - r.spans)
+	if invariants.Enabled {
+		invariants.Checkf(r.spans < r.limit, "T2: %d spans are kept, and %d may be", r.spans, r.limit)
+	}
 }
 
-// Begin begins a span, and ends the one before. Begin and End are called by one goroutine at a time.
+// Begin begins a span, and ends the span before. Begin and End are called by one goroutine at a time.
 func (r *Row) Begin(name string) {
 	if r == nil {
 		return
@@ -165,7 +166,7 @@ func (r *Row) end(now time.Time) {
 	r.doing = ""
 }
 
-// Rows are as many rows as are needed at a time, of what several goroutines do.
+// Rows are the rows of several goroutines: as many as have a span at a time.
 type Rows struct {
 	query *Query
 	group string
@@ -223,7 +224,7 @@ type QueryTimeline struct {
 	Rows       []RowTimeline
 }
 
-// RowTimeline is the spans of a row, in order; none begins before the one before ends.
+// RowTimeline is the spans of a row, in order: each begins after the span before it has ended.
 type RowTimeline struct {
 	Group, Name string
 	Spans       []Span
@@ -256,12 +257,27 @@ func (q *Query) timeline(end time.Duration) QueryTimeline {
 		return cmp.Or(cmp.Compare(groups[a.group], groups[b.group]), cmp.Compare(a.place, b.place))
 	})
 	for _, r := range rows {
-		t.Rows = append(t.Rows, RowTimeline{Group: r.group, Name: r.name, Spans: inTurn(r.spans, q.began, end)})
+		row := RowTimeline{Group: r.group, Name: r.name, Spans: inTurn(r.spans, q.began, end)}
+		if invariants.Enabled {
+			row.check(&t)
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-// inTurn returns spans in the order of their ends, each cut to what is after the one before: T3, T4.
+// check panics unless the spans of a row follow each other (T3), within their query (T4).
+func (r *RowTimeline) check(q *QueryTimeline) {
+	before := q.Begin
+	for _, s := range r.Spans {
+		invariants.Checkf(before <= s.Begin && s.Begin < s.End, "T3: in %s, a span of %v to %v begins before %v", r.Name, s.Begin, s.End, before)
+		before = s.End
+	}
+	invariants.Checkf(len(r.Spans) == 0 || before <= q.End, "T4: in %s, a span ends at %v, and its query at %v", r.Name, before, q.End)
+}
+
+// inTurn returns spans in the order of their ends, each cut to the part after the span before it (T3), within a query from
+// begin to end (T4).
 func inTurn(spans []Span, begin, end time.Duration) []Span {
 	out := make([]Span, 0, len(spans))
 	sorted := slices.Clone(spans)

@@ -60,7 +60,7 @@ type Result struct {
 	Scratch int64   // bytes
 }
 
-// bytesRead are those of the keys and columns, which every plan reads at least once.
+// bytesRead are the bytes of the keys and columns, which every plan reads at least once.
 func (c *Case) bytesRead() int64 {
 	width := c.Shape.KeyBytes
 	for _, t := range c.Shape.Columns {
@@ -154,20 +154,14 @@ func (r *Runner) Drop() error { return r.freeFrom(0) }
 
 // Run times a plan, after one run whose answer it checks.
 func (r *Runner) Run(d *Data, plan kernels.Plan) (res Result, err error) {
-	shape := &d.Case.Shape.Shape
 	before := len(r.buffers)
 	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
-	res = Result{Plan: plan, Scratch: plan.AggregateScratch(shape, d.rows.Count, r.device.Properties())}
-	scratch, err := r.alloc(res.Scratch)
+	res = Result{Plan: plan, Scratch: r.scratchBytes(d, plan)}
+	into, aggregate, err := r.prepare(d, plan)
 	if err != nil {
 		return res, err
 	}
-	into, err := r.allocGroups(shape, d.distinct)
-	if err != nil {
-		return res, err
-	}
-	aggregate := func() error { return r.stream.Aggregate(shape, plan, &d.rows, into, scratch) }
-	if _, err := r.time(aggregate); err != nil {
+	if _, err := kernels.Time(r.stream, aggregate); err != nil {
 		return res, err
 	}
 	if err := r.check(d, into, &res); err != nil {
@@ -177,25 +171,32 @@ func (r *Runner) Run(d *Data, plan kernels.Plan) (res Result, err error) {
 	return res, err
 }
 
+func (r *Runner) scratchBytes(d *Data, plan kernels.Plan) int64 {
+	return plan.AggregateScratch(&d.Case.Shape.Shape, d.rows.Count, r.device.Properties())
+}
+
+// prepare takes the memory of a plan. It returns where the groups will be, and what enqueues the aggregation.
+func (r *Runner) prepare(d *Data, plan kernels.Plan) (into *kernels.Groups, aggregate func() error, err error) {
+	shape := &d.Case.Shape.Shape
+	scratch, err := r.alloc(r.scratchBytes(d, plan))
+	if err != nil {
+		return nil, nil, err
+	}
+	into, err = r.allocGroups(shape, d.distinct)
+	return into, func() error { return r.stream.Aggregate(shape, plan, &d.rows, into, scratch) }, err
+}
+
 // Probes returns the average number of slots that a plan looks at for a row, and how many rows found
 // none, in one run.
 func (r *Runner) Probes(d *Data, plan kernels.Plan) (probes float64, lost int64, err error) {
-	shape := &d.Case.Shape.Shape
 	before := len(r.buffers)
 	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
-	scratch, err := r.alloc(plan.AggregateScratch(shape, d.rows.Count, r.device.Properties()))
+	into, aggregate, err := r.prepare(d, plan)
 	if err != nil {
-		return 0, 0, err
-	}
-	into, err := r.allocGroups(shape, d.distinct)
-	if err != nil {
-		return 0, 0, err
-	}
-	if err := r.stream.Aggregate(shape, plan, &d.rows, into, scratch); err != nil {
 		return 0, 0, err
 	}
 	status := make([]uint64, 8)
-	if err := r.get(into.Status, status); err != nil {
+	if err := errors.Join(aggregate(), r.get(into.Status, status)); err != nil {
 		return 0, 0, err
 	}
 	return float64(status[3]) / float64(d.rows.Count), int64(status[2]), nil
@@ -205,7 +206,7 @@ func (r *Runner) Probes(d *Data, plan kernels.Plan) (probes float64, lost int64,
 func (r *Runner) median(work func() error) (int64, error) {
 	var nanos []int64
 	for i := 0; i <= r.repeats; i++ {
-		took, err := r.time(work)
+		took, err := kernels.Time(r.stream, work)
 		if err != nil {
 			return 0, err
 		}
@@ -233,44 +234,24 @@ func (r *Runner) allocGroups(shape *kernels.Shape, capacity int64) (*kernels.Gro
 	if g.Status, err = r.alloc(64); err != nil {
 		return nil, err
 	}
-	if g.Keys, err = r.alloc(capacity * int64(shape.KeyBytes)); err != nil {
-		return nil, err
+	filled := func(bytes int64) (kernels.Span, error) {
+		at, err := r.alloc(bytes)
+		if err != nil {
+			return at, err
+		}
+		return at, r.stream.Fill(at, bytes, 0xDB)
 	}
-	if err := r.stream.Fill(g.Keys, capacity*int64(shape.KeyBytes), 0xDB); err != nil {
+	if g.Keys, err = filled(capacity * int64(shape.KeyBytes)); err != nil {
 		return nil, err
 	}
 	for _, f := range shape.Folds {
-		bytes := capacity * int64(f.Op.Words()) * 8
-		at, err := r.alloc(bytes)
+		at, err := filled(capacity * int64(f.Op.Words()) * 8)
 		if err != nil {
-			return nil, err
-		}
-		if err := r.stream.Fill(at, bytes, 0xDB); err != nil {
 			return nil, err
 		}
 		g.States = append(g.States, at)
 	}
 	return g, nil
-}
-
-// time returns the nanoseconds of work between two events.
-func (r *Runner) time(work func() error) (int64, error) {
-	start, err := r.stream.Record()
-	if err != nil {
-		return 0, err
-	}
-	if err := work(); err != nil {
-		return 0, err
-	}
-	end, err := r.stream.Record()
-	if err != nil {
-		return 0, err
-	}
-	if err := end.Wait(); err != nil {
-		return 0, err
-	}
-	nanos, err := end.Nanos(start)
-	return nanos, errors.Join(err, start.Close(), end.Close())
 }
 
 // check compares the number of groups, and the sum of the first fold over them, with the rows'.
@@ -306,11 +287,11 @@ func (r *Runner) get(from kernels.Span, words []uint64) error {
 	if err := r.stream.Copy(kernels.Copy{Device: from, Host: host, Out: true}); err != nil {
 		return err
 	}
-	_, err := r.time(func() error { return nil })
+	_, err := kernels.Time(r.stream, func() error { return nil })
 	return err
 }
 
-// Floor returns the nanoseconds in which the device reads the rows once, as fast as it copies
+// Floor returns the nanoseconds in which the device reads the rows once, as fast as it fills
 // memory: the least that any plan takes.
 func (r *Runner) Floor(c *Case) (nanos int64, err error) {
 	const bytes = 1 << 30
@@ -322,7 +303,7 @@ func (r *Runner) Floor(c *Case) (nanos int64, err error) {
 	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
 	least := int64(math.MaxInt64)
 	for range r.repeats {
-		nanos, err := r.time(func() error { return r.stream.Fill(at, bytes, 1) })
+		nanos, err := kernels.Time(r.stream, func() error { return r.stream.Fill(at, bytes, 1) })
 		if err != nil {
 			return 0, err
 		}
@@ -399,14 +380,11 @@ func ranks(c *Case) func(row int64, random uint64) uint64 {
 	}
 }
 
-func countDistinct(ranks []uint64, groups int64) int64 {
+func countDistinct(ranks []uint64, groups int64) (n int64) {
 	seen := make([]bool, max(groups, int64(len(ranks))))
 	for _, r := range ranks {
-		seen[r] = true
-	}
-	n := int64(0)
-	for _, s := range seen {
-		if s {
+		if !seen[r] {
+			seen[r] = true
 			n++
 		}
 	}

@@ -2,6 +2,8 @@ package devicetest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/mpga/mpga/kernels"
 )
@@ -172,7 +174,7 @@ func Cases(rows int) []Case {
 		}
 	}
 	shapes := foldShapes()
-	for _, name := range sortedNames(shapes) {
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		add(Case{Shape: shapes[name], Rows: rows / 4, Groups: 300, Nulls: 0.3}, "%s", name)
 		add(Case{Shape: shapes[name], Rows: rows / 4, Groups: 300, Nulls: 0.05, Extreme: true}, "%s, extreme", name)
 		add(Case{Shape: shapes[name], Rows: rows / 4, Groups: rows / 8, Nulls: 1}, "%s, all NULL", name)

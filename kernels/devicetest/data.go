@@ -3,7 +3,6 @@ package devicetest
 import (
 	"cmp"
 	"encoding/binary"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -19,8 +18,6 @@ type Data struct {
 	Columns [][]byte
 	Valid   [][]byte // bitmaps; nil: no value is NULL
 }
-
-func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Data makes the rows of a case.
 func (c *Case) Data() *Data {

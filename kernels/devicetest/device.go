@@ -184,7 +184,7 @@ func manyCopies(t *testing.T, device kernels.Device) {
 
 // manyCopiesOn copies pieces of pinned memory, of up to bytesMax and a few of 1 MiB, to a device and back, to another
 // place, by a batch each.
-func manyCopiesOn(device kernels.Device, rng *rand.Rand, pieces, bytesMax int) (err error) {
+func manyCopiesOn(device kernels.Device, rng *rand.Rand, pieces, bytesMax int) error {
 	const word, largePiece = 4, 1 << 20
 	sizes, total := make([]int, pieces), 0
 	for i := range sizes {
@@ -194,50 +194,54 @@ func manyCopiesOn(device kernels.Device, rng *rand.Rand, pieces, bytesMax int) (
 		}
 		total += sizes[i]
 	}
+	starts := make([]int, pieces)
+	for i := 1; i < pieces; i++ {
+		starts[i] = starts[i-1] + sizes[i-1]
+	}
+	return thereAndBack(device, int64(total), 2*int64(total), func(s kernels.Stream, b kernels.Buffer, pinned []byte) (in, out []byte, err error) {
+		in, out = pinned[:total], pinned[total:]
+		for i := 0; i+8 <= total; i += 8 {
+			binary.LittleEndian.PutUint64(in[i:], rng.Uint64())
+		}
+		clear(out)
+		var to, from []kernels.Copy
+		for _, i := range rng.Perm(pieces) {
+			at := kernels.Span{Buffer: b, Offset: int64(total - starts[i] - sizes[i])} // the pieces in reverse
+			to = append(to, kernels.Copy{Device: at, Host: in[starts[i]:][:sizes[i]]})
+			from = append(from, kernels.Copy{Device: at, Host: out[starts[i]:][:sizes[i]], Out: true})
+		}
+		return in, out, errors.Join(s.CopyBatch(to), s.CopyBatch(from))
+	})
+}
+
+// thereAndBack calls a function that copies memory to a device and back, with device memory and pinned memory, and
+// compares what went in with what comes out.
+func thereAndBack(device kernels.Device, deviceBytes, pinnedBytes int64, copies func(kernels.Stream, kernels.Buffer, []byte) (in, out []byte, err error)) (err error) {
 	s, err := device.NewStream()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	b, err := device.Alloc(int64(total))
+	b, err := device.Alloc(deviceBytes)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Free()) }()
-	p, err := device.AllocPinned(2 * int64(total))
+	p, err := device.AllocPinned(pinnedBytes)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Free()) }()
-	in, out := p.Bytes()[:total], p.Bytes()[total:]
-	for i := 0; i+8 <= total; i += 8 {
-		binary.LittleEndian.PutUint64(in[i:], rng.Uint64())
-	}
-	clear(out)
-	starts := make([]int, pieces)
-	for i := 1; i < pieces; i++ {
-		starts[i] = starts[i-1] + sizes[i-1]
-	}
-	var to, from []kernels.Copy
-	for _, i := range rng.Perm(pieces) {
-		at := kernels.Span{Buffer: b, Offset: int64(total - starts[i] - sizes[i])} // the pieces in reverse
-		to = append(to, kernels.Copy{Device: at, Host: in[starts[i]:][:sizes[i]]})
-		from = append(from, kernels.Copy{Device: at, Host: out[starts[i]:][:sizes[i]], Out: true})
-	}
-	if err := errors.Join(s.CopyBatch(to), s.CopyBatch(from)); err != nil {
-		return err
-	}
+	in, out, copyErr := copies(s, b, p.Bytes())
 	e, err := s.Record()
 	if err != nil {
-		return err
+		return errors.Join(copyErr, err)
 	}
-	if err := errors.Join(e.Wait(), e.Close()); err != nil {
-		return err
+	err = errors.Join(copyErr, e.Wait(), e.Close())
+	if err == nil && !bytes.Equal(in, out) {
+		err = errors.New("not what went in")
 	}
-	if !bytes.Equal(in, out) {
-		return errors.New("not what went in")
-	}
-	return nil
+	return err
 }
 
 // copiesWithin move memory from one place of the device to another.
@@ -346,37 +350,11 @@ func goroutines(t *testing.T, device kernels.Device) {
 	wg.Wait()
 }
 
-func roundTrip(device kernels.Device, n int, seed uint64) (err error) {
-	s, err := device.NewStream()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	b, err := device.Alloc(int64(n))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Free()) }()
-	p, err := device.AllocPinned(int64(n))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Free()) }()
-	want := random(n, seed)
-	copy(p.Bytes(), want)
-	out := make([]byte, n)
-	at := kernels.Span{Buffer: b}
-	err = errors.Join(
-		s.Copy(kernels.Copy{Device: at, Host: p.Bytes()}),
-		s.Copy(kernels.Copy{Device: at, Host: out, Out: true}),
-	)
-	e, recordErr := s.Record()
-	if recordErr != nil {
-		return errors.Join(err, recordErr)
-	}
-	err = errors.Join(err, e.Wait(), e.Close())
-	if err == nil && !bytes.Equal(out, want) {
-		err = errors.New("not what went in")
-	}
-	return err
+func roundTrip(device kernels.Device, n int, seed uint64) error {
+	return thereAndBack(device, int64(n), int64(n), func(s kernels.Stream, b kernels.Buffer, pinned []byte) (in, out []byte, err error) {
+		in, out = random(n, seed), make([]byte, n)
+		copy(pinned, in)
+		at := kernels.Span{Buffer: b}
+		return in, out, errors.Join(s.Copy(kernels.Copy{Device: at, Host: pinned}), s.Copy(kernels.Copy{Device: at, Host: out, Out: true}))
+	})
 }

@@ -113,11 +113,10 @@ func slice(shape *kernels.Shape, rows *kernels.Rows, begin, end int64) *kernels.
 }
 
 func planName(p kernels.Plan) string {
-	s := [...]string{"shared", "scattered", "two-phase", "linear", "sorted"}[p.Kernel]
 	if p.Slots > 0 {
-		s += fmt.Sprintf(", %d slots", p.Slots)
+		return fmt.Sprintf("%s, %d slots", p.Kernel, p.Slots)
 	}
-	return s
+	return p.Kernel.String()
 }
 
 // scatter splits the rows, and looks for each in its partition.
@@ -183,7 +182,9 @@ func (d *Data) hashes(shape *kernels.Shape, seed uint64) []uint64 {
 
 // sameRows compares rows as multisets.
 func sameRows(shape *kernels.Shape, a, b *Data) error {
-	x, y := a.sortedRows(shape), b.sortedRows(shape)
+	x, y := a.eachRow(shape), b.eachRow(shape)
+	slices.Sort(x)
+	slices.Sort(y)
 	if len(x) != len(y) {
 		return fmt.Errorf("%d rows, want %d", len(y), len(x))
 	}
@@ -193,12 +194,6 @@ func sameRows(shape *kernels.Shape, a, b *Data) error {
 		}
 	}
 	return nil
-}
-
-func (d *Data) sortedRows(shape *kernels.Shape) []string {
-	out := d.eachRow(shape)
-	slices.Sort(out)
-	return out
 }
 
 // eachRow returns each row's key, values and NULLs as a string.
@@ -328,11 +323,7 @@ func (r *Rig) insertGroups(c *Case, rows *kernels.Rows, table kernels.Table, all
 	if got == nil {
 		return
 	}
-	rest := r.getGroups(&c.Shape, over, int64(s.Overflow))
-	got.Keys = append(got.Keys, rest.Keys...)
-	for i := range got.States {
-		got.States[i] = append(got.States[i], rest.States[i]...)
-	}
+	got.append(r.getGroups(&c.Shape, over, int64(s.Overflow)))
 	if err := want.Check(got); err != nil {
 		r.t.Errorf("groups in a table of %d slots, packed %v, and %d that it refused: %v", few.Slots, few.Packed, s.Overflow, err)
 	}
@@ -350,11 +341,7 @@ func (r *Rig) compacted(c *Case, table kernels.Table) *Groups {
 			r.t.Errorf("table of %d slots, packed %v: %d groups, %d of them without room", table.Slots, table.Packed, s.Groups, s.Overflow)
 			return nil
 		}
-		got := r.getGroups(&c.Shape, into, int64(s.Groups))
-		all.Keys = append(all.Keys, got.Keys...)
-		for i := range got.States {
-			all.States[i] = append(all.States[i], got.States[i]...)
-		}
+		all.append(r.getGroups(&c.Shape, into, int64(s.Groups)))
 	}
 	return all
 }
@@ -364,7 +351,7 @@ func checkTable(want *Answer, data *Data, got *Groups, left []*Data) error {
 	shape := want.shape
 	gone := map[string]int{}
 	for _, d := range left {
-		for _, row := range d.sortedRows(shape) {
+		for _, row := range d.eachRow(shape) {
 			gone[row]++
 		}
 	}

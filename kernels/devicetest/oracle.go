@@ -33,6 +33,14 @@ type Groups struct {
 	States [][]uint64 // by fold
 }
 
+// append appends other groups of the same shape.
+func (g *Groups) append(others *Groups) {
+	g.Keys = append(g.Keys, others.Keys...)
+	for i := range g.States {
+		g.States[i] = append(g.States[i], others.States[i]...)
+	}
+}
+
 // Check compares groups with the answer: every group once, and every state.
 func (a *Answer) Check(g *Groups) error {
 	k := a.shape.KeyBytes
