@@ -9,8 +9,6 @@ import (
 type Estimate struct {
 	Rows   int64
 	Groups int64 // 0: unknown
-	// Ordered: groups are wanted in order of their keys' words.
-	Ordered bool
 }
 
 // Choose picks a kernel and its parameters for rows on a device (Wu et al., SIGMOD 2025, figure 21).
@@ -24,9 +22,6 @@ func Choose(shape *Shape, e Estimate, device Properties) Plan {
 	p, sharedMax := sharedProgram(shape, programFor(shape, &noBitmaps), groups, device)
 	plan := Plan{Groups: groups}
 	switch {
-	case e.Ordered:
-		plan.Kernel = KernelSorted
-		plan.Reason = "groups in order of keys: a sort"
 	case groups <= sharedMax:
 		plan.Kernel = KernelShared
 		plan.Reason = fmt.Sprintf("about %d groups, and a block's shared memory has room for %d", groups, sharedMax)
@@ -39,20 +34,17 @@ func Choose(shape *Shape, e Estimate, device Properties) Plan {
 	}
 	plan = plan.withDefaults(shape, e.Rows, device)
 	if plan.Kernel == KernelScattered {
+		passes := "one pass"
+		if firstBits(plan.RadixBits, device) > 0 {
+			passes = "two passes"
+		}
 		plan.Reason = fmt.Sprintf("about %d groups, and a block's shared memory has room for %d: %d partitions in %s",
-			groups, sharedMax, 1<<plan.RadixBits, passes(plan.RadixBits, device))
+			groups, sharedMax, 1<<plan.RadixBits, passes)
 	}
 	return plan
 }
 
-func passes(radixBits int, device Properties) string {
-	if firstBits(radixBits, device) > 0 {
-		return "two passes"
-	}
-	return "one pass"
-}
-
-// noBitmaps are those of columns without NULLs.
+// noBitmaps are the addresses of bitmaps where no column has NULLs.
 var noBitmaps [ColumnsMax]uint64
 
 const (

@@ -10,23 +10,21 @@ func TestChoose(t *testing.T) {
 	wide := allFolds(64)
 	const rows = 1e8
 	for _, c := range []struct {
-		shape   *Shape
-		groups  int64
-		ordered bool
-		want    Kernel
+		shape  *Shape
+		groups int64
+		want   Kernel
 	}{
-		{&u32, 1, false, KernelShared},
-		{&u32, 1e4, false, KernelShared},
-		{&u32, 15_000, false, KernelShared},
-		{&u32, 2e4, false, KernelShared},
-		{&u32, 1e5, false, KernelScattered},
-		{&u32, 1e8, false, KernelScattered},
-		{&u32, 0, false, KernelScattered},
-		{&u32, 10, true, KernelSorted},
-		{&wide, 100, false, KernelShared},
-		{&wide, 1e4, false, KernelScattered},
+		{&u32, 1, KernelShared},
+		{&u32, 1e4, KernelShared},
+		{&u32, 15_000, KernelShared},
+		{&u32, 2e4, KernelShared},
+		{&u32, 1e5, KernelScattered},
+		{&u32, 1e8, KernelScattered},
+		{&u32, 0, KernelScattered},
+		{&wide, 100, KernelShared},
+		{&wide, 1e4, KernelScattered},
 	} {
-		p := Choose(c.shape, Estimate{Rows: rows, Groups: c.groups, Ordered: c.ordered}, h100)
+		p := Choose(c.shape, Estimate{Rows: rows, Groups: c.groups}, h100)
 		if p.Kernel != c.want || p.Reason == "" {
 			t.Errorf("%d groups, keys of %d B: %+v, want %s", c.groups, c.shape.KeyBytes, p, c.want)
 		}
@@ -38,7 +36,7 @@ func TestChoose(t *testing.T) {
 		if p.Kernel == KernelScattered {
 			inBlocks = sharedSlotsMax(c.shape, programFor(c.shape, &noBitmaps), h100) << p.RadixBits
 		}
-		if p.Kernel != KernelSorted && p.Slots+inBlocks < groups {
+		if p.Slots+inBlocks < groups {
 			t.Errorf("%d groups: %d slots in device memory, %d in blocks", groups, p.Slots, inBlocks)
 		}
 	}

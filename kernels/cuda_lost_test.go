@@ -32,11 +32,10 @@ func TestDeviceLost(t *testing.T) {
 	_, allocErr := d.Alloc(1)
 	_, streamErr := d.NewStream()
 	_, recordErr := s.Record()
-	_, doneErr := e.Done()
 	_, nanosErr := e.Nanos(e)
 	_, _, memoryErr := d.Memory()
 	for name, err := range map[string]error{
-		"Alloc": allocErr, "NewStream": streamErr, "Record": recordErr, "Done": doneErr, "Nanos": nanosErr, "Memory": memoryErr,
+		"Alloc": allocErr, "NewStream": streamErr, "Record": recordErr, "Nanos": nanosErr, "Memory": memoryErr,
 		"Copy":      s.Copy(Copy{Device: at, Host: pinned.Bytes()}),
 		"CopyBatch": s.CopyBatch([]Copy{{Device: at, Host: pinned.Bytes()}}),
 		"Fill":      s.Fill(at, 10, 1), "WaitFor": s.WaitFor(e), "Wait": e.Wait(), "Event.Close": e.Close(),

@@ -208,15 +208,6 @@ func (e *cudaEvent) Wait() error {
 	return d.driver.check(C.mpga_event_wait(d.driver.table, d.context, e.event), "work of device %d", d.ordinal)
 }
 
-func (e *cudaEvent) Done() (bool, error) {
-	d := e.device
-	status := C.mpga_event_query(d.driver.table, d.context, e.event)
-	if status.code == codeNotReady {
-		return false, nil
-	}
-	return status.code == 0, d.driver.check(status, "work of device %d", d.ordinal)
-}
-
 func (e *cudaEvent) Nanos(since Event) (int64, error) {
 	d := e.device
 	var millis C.float

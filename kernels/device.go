@@ -65,10 +65,8 @@ type Pinned interface {
 
 // Event marks a point of a stream.
 type Event interface {
-	// Wait returns when the work before the event is complete, with the first error of that work.
+	// Wait returns when the work before the event is complete, with the first error of that work. The event is done then.
 	Wait() error
-	// Done reports whether it is, without waiting.
-	Done() (bool, error)
 	// Nanos returns the time between an earlier event and this one, as the device measured it.
 	// Requires: both are done.
 	Nanos(since Event) (int64, error)

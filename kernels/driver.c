@@ -48,7 +48,6 @@ typedef int CUresult;
 	F(cuEventCreate, (void **, unsigned))                                                        \
 	F(cuEventDestroy_v2, (void *))                                                               \
 	F(cuEventRecord, (void *, void *))                                                           \
-	F(cuEventQuery, (void *))                                                                    \
 	F(cuEventSynchronize, (void *))                                                              \
 	F(cuEventElapsedTime, (float *, void *, void *))
 
@@ -300,12 +299,6 @@ mpga_status mpga_event_destroy(const mpga_driver *d, void *context, void *event)
 mpga_status mpga_event_wait(const mpga_driver *d, void *context, void *event) {
 	TRY(cuCtxSetCurrent, context);
 	TRY(cuEventSynchronize, event);
-	return success;
-}
-
-mpga_status mpga_event_query(const mpga_driver *d, void *context, void *event) {
-	TRY(cuCtxSetCurrent, context);
-	TRY(cuEventQuery, event);
 	return success;
 }
 

@@ -79,7 +79,6 @@ mpga_status mpga_stream_copy(const mpga_driver *d, void *context, void *stream, 
 mpga_status mpga_event_record(const mpga_driver *d, void *context, void *stream, void **event);
 mpga_status mpga_event_destroy(const mpga_driver *d, void *context, void *event);
 mpga_status mpga_event_wait(const mpga_driver *d, void *context, void *event);
-mpga_status mpga_event_query(const mpga_driver *d, void *context, void *event);
 mpga_status mpga_event_millis(const mpga_driver *d, void *context, void *from, void *to, float *millis);
 mpga_status mpga_stream_wait_event(const mpga_driver *d, void *context, void *stream, void *event);
 

@@ -28,11 +28,11 @@ var errNoKernel = errors.New("this build has no such kernel")
 var errNoCode = fmt.Errorf(`%w: this program was built without GPU code (import _ "github.com/mpga/mpga/kernels/cuda")`, ErrNoDevice)
 
 // images are what has been read of the embedded archives, each of which is of one target.
-var images struct {
+var images = struct {
 	sync.Mutex
 	archives map[string]*zip.Reader // by target
 	read     map[string][]byte      // machine code by target/source
-}
+}{archives: map[string]*zip.Reader{}, read: map[string][]byte{}}
 
 // embeddedImage returns what the driver loads to run a kernel on a device: a cubin, or PTX.
 func embeddedImage(kernel string, computeCapability int) ([]byte, error) {
@@ -54,9 +54,6 @@ func embeddedImage(kernel string, computeCapability int) ([]byte, error) {
 		image, err := readMember(f)
 		if err != nil {
 			return nil, fmt.Errorf("embedded kernels, %s: %w", name, err)
-		}
-		if images.read == nil {
-			images.read = map[string][]byte{}
 		}
 		images.read[name] = image
 		return image, nil
@@ -90,9 +87,6 @@ func archiveOf(target string) (*zip.Reader, error) {
 	archive, err := zip.NewReader(bytes.NewReader(unpacked), int64(len(unpacked)))
 	if err != nil {
 		return nil, err
-	}
-	if images.archives == nil {
-		images.archives = map[string]*zip.Reader{}
 	}
 	images.archives[target] = archive
 	return archive, nil

@@ -21,7 +21,6 @@ const (
 	codeECC               = 214
 	codeNVLink            = 220
 	codeContained         = 226
-	codeNotReady          = 600
 	codeIllegalAddress    = 700
 	codeLaunchTimeout     = 702
 	codeContextDestroyed  = 709

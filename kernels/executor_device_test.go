@@ -73,6 +73,5 @@ func (s *executorStream) Close() error           { return nil }
 type executorEvent struct{}
 
 func (executorEvent) Wait() error                { return nil }
-func (executorEvent) Done() (bool, error)        { return true, nil }
 func (executorEvent) Nanos(Event) (int64, error) { return 0, nil }
 func (executorEvent) Close() error               { return nil }

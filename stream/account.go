@@ -2,9 +2,11 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -20,6 +22,13 @@ type account struct {
 // checkStatus panics unless an operator has accounted for all its rows (K4).
 func checkStatus(s kernels.GroupsStatus, rows int64) {
 	invariants.Checkf(s.Rows+s.Overflow == uint64(rows), "K4: of %d rows %d were aggregated and %d refused", rows, s.Rows, s.Overflow)
+}
+
+// checkFailure panics where an error of a device is not ErrDevice (M3).
+func checkFailure(err error) {
+	for _, of := range []error{kernels.ErrOutOfMemory, kernels.ErrPinnedLimit, kernels.ErrDeviceLost, ErrTimeout} {
+		invariants.Checkf(!errors.Is(err, of) || errors.Is(err, ErrDevice) || errors.Is(err, spawn.ErrInternal), "M3: %v is not ErrDevice", err)
+	}
 }
 
 // took notes what a table or an aggregation has taken of the rows of a tile.

@@ -130,7 +130,17 @@ func (g *guard) awaken() {
 			}
 		})
 	}
+	if invariants.Enabled {
+		invariants.Checkf(len(g.stuck) == 0, "G2: device %d answers, and %d calls have not returned", g.number, len(g.stuck))
+	}
 	g.hung = false
+}
+
+// checkReleased panics where a device that answers has streams that were not closed (G2).
+func (g *guard) checkReleased() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	invariants.Checkf(g.hung || len(g.streams) == 0, "G2: device %d is released with %d streams", g.number, len(g.streams))
 }
 
 // unlocked calls a function without the lock. Requires: g.mu is held.
@@ -261,8 +271,8 @@ type batch struct {
 	drops  []kernels.Event // closed after the calls, also after an error
 }
 
-// together gathers the calls of the stream in f, which succeed, and makes them then, up to the first that fails. Events
-// that were recorded are there afterwards, as far as it came.
+// together gathers the calls of the stream in f, which succeed while they are gathered, and then makes them, up to the
+// first call that fails. Events that were recorded until then are there afterwards.
 func (s *guardedStream) together(f func() error) error {
 	b := &batch{}
 	s.batch = b

@@ -54,13 +54,7 @@ func (p *pieces) next() {
 func (a *area) load(in *pieces, n int64, l *layout) error {
 	a.device.loads.Lock()
 	defer a.device.loads.Unlock()
-	err := a.stream.together(func() error {
-		return firstError(
-			func() error { return a.mark(0) },
-			func() error { return a.loadTo(in, n, l) },
-			func() error { return a.mark(1) },
-		)
-	})
+	err := a.stream.together(func() error { return errors.Join(a.mark(0), a.loadTo(in, n, l), a.mark(1)) })
 	if err != nil {
 		return err
 	}

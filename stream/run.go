@@ -143,11 +143,15 @@ func (r *Run) Submit(t *Tile) error {
 	return err
 }
 
-// fail ends the run with an error, if it is one.
+// fail ends the run with an error, if there is one.
 func (r *Run) fail(err error) {
-	if err != nil {
-		r.cancel(err)
+	if err == nil {
+		return
 	}
+	if invariants.Enabled {
+		checkFailure(err)
+	}
+	r.cancel(err)
 }
 
 // TileRows returns the capacity of a tile.

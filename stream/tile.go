@@ -92,15 +92,7 @@ func (t *Tile) copyIn() error { return t.stream.CopyBatch(t.copies()) }
 // send enqueues a copy to the device, work there, and copies back, with marks between them.
 func (t *Tile) send(copyIn, work, copyOut func() error) error {
 	return t.stream.together(func() error {
-		return firstError(
-			func() error { return t.mark(0) },
-			copyIn,
-			func() error { return t.mark(1) },
-			work,
-			func() error { return t.mark(2) },
-			copyOut,
-			func() error { return t.mark(3) },
-		)
+		return errors.Join(t.mark(0), copyIn(), t.mark(1), work(), t.mark(2), copyOut(), t.mark(3))
 	})
 }
 

@@ -325,28 +325,10 @@ func (e *event) Wait() error {
 		return err
 	}
 	<-e.done
-	e.passed()
-	return e.err
-}
-
-// passed lets the host know that the event is done.
-func (e *event) passed() {
 	e.device.mu.Lock()
+	defer e.device.mu.Unlock()
 	e.device.host.merge(e.clock)
-	e.device.mu.Unlock()
-}
-
-func (e *event) Done() (bool, error) {
-	if err := e.device.begin("Done", false); err != nil {
-		return false, err
-	}
-	select {
-	case <-e.done:
-		e.passed()
-		return true, e.err
-	default:
-		return false, nil
-	}
+	return e.err
 }
 
 func (e *event) Nanos(since kernels.Event) (int64, error) {

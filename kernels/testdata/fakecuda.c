@@ -198,7 +198,6 @@ static float clock_millis;
 int cuEventCreate(void **e, unsigned flags) { ENTER; *e = malloc(sizeof(float)); return flags == 1 ? 0 : 1; }
 int cuEventDestroy_v2(void *e) { ENTER; free(e); return 0; }
 int cuEventRecord(void *e, void *s) { (void)s; ENTER; *(float *)e = clock_millis += 0.5f; return 0; }
-int cuEventQuery(void *e) { (void)e; ENTER; return 0; }
 int cuEventSynchronize(void *e) { (void)e; ENTER; return 0; }
 int cuEventElapsedTime(float *ms, void *from, void *to) { ENTER; *ms = *(float *)to - *(float *)from; return 0; }
 #endif
