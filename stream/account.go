@@ -14,9 +14,9 @@ import (
 // emitted and given to the CPU after the input has ended.
 type account struct {
 	mu      sync.Mutex
-	rows    int64           // that a table, or an aggregation of a tile, has taken
-	ended   bool            // the input
-	emitted map[string]bool // keys; false of keys that were given to the CPU after the end of the input
+	rows    int64           // that a table, or the aggregation of a tile, has taken
+	ended   bool            // whether the input has ended
+	emitted map[string]bool // by key: true where it was emitted, false where the CPU got it after the end of the input
 }
 
 // checkStatus panics unless an operator has accounted for all its rows (K4).
@@ -31,7 +31,7 @@ func checkFailure(err error) {
 	}
 }
 
-// took notes what a table or an aggregation has taken of the rows of a tile.
+// took notes how many of the rows of a tile a table or an aggregation has taken.
 func (a *account) took(s kernels.GroupsStatus, rows int64) {
 	checkStatus(s, rows)
 	a.mu.Lock()
@@ -53,40 +53,28 @@ func (a *account) endInput(r *Run) {
 	a.ended = true
 }
 
-// given notes keys that the CPU has got.
-func (a *account) given(keys []byte, n, keyBytes int) {
+// note notes n keys that are emitted, or that the CPU gets: before the end of the input, it may get any.
+func (a *account) note(keys []byte, n, keyBytes int, emitted bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ended {
-		for i := range n {
-			a.note(keys[i*keyBytes:(i+1)*keyBytes], false)
-		}
+	if !emitted && !a.ended {
+		return
 	}
-}
-
-// note notes a key. Requires: a.mu is held.
-func (a *account) note(key []byte, emitted bool) {
 	if a.emitted == nil {
 		a.emitted = make(map[string]bool)
 	}
-	before, known := a.emitted[string(key)]
-	invariants.Checkf(!known || !before && !emitted, "M2: the key %x, emitted: %v, is emitted: %v", key, before, emitted)
-	a.emitted[string(key)] = emitted
-}
-
-// checked returns emit with a check of what it is called with.
-func (a *account) checked(r *Run, emit func(context.Context, *Groups) error) func(context.Context, *Groups) error {
-	return func(ctx context.Context, g *Groups) error {
-		a.emits(g, r.opt.Shape.KeyBytes)
-		return emit(ctx, g)
+	for i := range n {
+		key := keys[i*keyBytes : (i+1)*keyBytes]
+		before, known := a.emitted[string(key)]
+		invariants.Checkf(!known || !before && !emitted, "M2: the key %x, emitted: %v, is emitted: %v", key, before, emitted)
+		a.emitted[string(key)] = emitted
 	}
 }
 
-// emits notes the keys of groups that are emitted.
-func (a *account) emits(g *Groups, keyBytes int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for i := range g.Count {
-		a.note(g.Keys[i*keyBytes:(i+1)*keyBytes], true)
+// checked returns emit, which first notes the keys of the groups.
+func (a *account) checked(keyBytes int, emit func(context.Context, *Groups) error) func(context.Context, *Groups) error {
+	return func(ctx context.Context, g *Groups) error {
+		a.note(g.Keys, g.Count, keyBytes, true)
+		return emit(ctx, g)
 	}
 }

@@ -101,7 +101,7 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 	return taken(emit(ctx, groups))
 }
 
-// groupsOf returns the groups of rows; none, where they are the CPU's.
+// groupsOf returns the groups of rows; nil, where the CPU has got them.
 func (a *area) groupsOf(in *pieces, rows int64) (*Groups, error) {
 	if rows <= a.layout.rows.capacity {
 		return a.aggregate(in, rows)
@@ -109,7 +109,7 @@ func (a *area) groupsOf(in *pieces, rows int64) (*Groups, error) {
 	return a.feed(in, rows)
 }
 
-// planForAll returns a plan for as many groups as rows, whose scratch the area has: fewer rows may ask for more of it.
+// planForAll returns a plan for as many groups as rows, whose scratch the area has: fewer rows may ask for more scratch.
 func (a *area) planForAll(rows int64) kernels.Plan {
 	d := a.device
 	plan := d.planFor(rows, rows)
@@ -170,8 +170,8 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	return groups, err
 }
 
-// expect returns the groups that rows of some partitions may have: by those that were aggregated before, and by
-// the estimate for all rows until then.
+// expect returns the groups that rows of some partitions may have: by the partitions that were aggregated before, and,
+// until then, by the estimate for all rows.
 func (r *Run) expect(rows int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,31 +189,30 @@ func (r *Run) learn(rows, groups int64) {
 	r.reduces = max(r.reduces, float64(groups)/float64(rows))
 }
 
-// copyOut does work that leaves n groups in the area, copies them out, and does what comes after. Requires:
-// the device's lock is held.
+// copyOut is groupsOut of the area's groups. Requires: the device's lock is held.
 func (a *area) copyOut(n int64, work, after func() error) (*Groups, error) {
 	return a.device.groupsOut(&a.layout.groups, a.groupsAt(), n, a.stream, work, after)
 }
 
-// feedSlots returns the slots of the table of a feedback load: it has the memory of the scratch, but for the
-// status, and no more than the groups that it is compacted to.
+// feedSlots returns the slots of the table of a feedback load: the table has the memory of the scratch, but for the
+// status, and no more slots than there is room for groups when it is compacted.
 func (a *area) feedSlots() int64 {
 	s := &a.device.run.opt.Shape
 	return min(max(slotsIn(s, align(a.layout.scratch)-align(statusBytes)), 1), a.layout.groups.capacity)
 }
 
-// half is the layout of rows that share the memory of the rows with as many others.
+// half is the layout of half as many rows, so that the memory of the area's rows takes two such layouts.
 func (a *area) half() layout {
 	o := &a.device.run.opt
 	half := newLayout(&o.Shape, o.Nullable, a.layout.rows.capacity/2)
-	for half.bytes*2 > a.layout.rows.bytes { // by what columns are aligned to
+	for half.bytes*2 > a.layout.rows.bytes { // since columns are aligned
 		half = newLayout(&o.Shape, o.Nullable, half.capacity/2)
 	}
 	return half
 }
 
-// feed loads the rows of a set into a table, load by load (section 4.2.2). When the table is full, its
-// groups and the rows that are left are the CPU's, and there are no groups.
+// feed loads the rows of a set into a table, load by load (section 4.2.2). When the table is full, the CPU gets
+// its groups and the rows that are left, and feed returns nil.
 func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	d := a.device
 	r, o := d.run, &d.run.opt

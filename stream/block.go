@@ -8,16 +8,16 @@ import (
 )
 
 // block is the rows of a tile by partition: on the device, or in the host. Bitmaps are always in the
-// host, since pieces of them are put together bit by bit.
+// host, which puts their pieces together bit by bit.
 type block struct {
 	device  *device
 	layout  layout // of exactly the block's rows
 	rows    int64
 	offsets []int64 // partition p has the rows from offsets[p] to offsets[p+1]
-	buffer  kernels.Buffer
-	host    []byte // columns and bitmaps at their offsets; of a block on the device, bitmaps alone
-	bitmaps int64  // where host begins in the layout
-	pinned  kernels.Pinned
+	buffer  kernels.Buffer // nil of a block in the host
+	host    []byte         // columns and bitmaps at their offsets; of a block on the device, bitmaps alone
+	bitmaps int64          // where host begins in the layout
+	pinned  kernels.Pinned // holds host; nil where host is empty
 }
 
 // newBlock takes memory for a block that waits for the second phase: on the device while there is room.
@@ -42,7 +42,7 @@ func (d *device) newBlock(rows int64, radix int) (*block, error) {
 	return b, nil
 }
 
-// makeBlock takes memory for a block, on the device if it is to stay there and there is some. Requires: the
+// makeBlock takes memory for a block, on the device if the block is to stay there and there is room. Requires: the
 // device's lock is held.
 func (d *device) makeBlock(rows int64, radix int, keep bool) (*block, error) {
 	b := &block{device: d, layout: newLayout(&d.run.opt.Shape, d.run.opt.Nullable, rows), rows: rows, offsets: make([]int64, 1<<radix+1)}
@@ -66,8 +66,8 @@ func (d *device) makeBlock(rows int64, radix int, keep bool) (*block, error) {
 	return b, nil
 }
 
-// copiesOut returns the copies of what the block has in the host, from rows of a layout at some place: from one
-// on whose bits begin a word.
+// copiesOut returns the copies to the block's host memory from rows of a layout in device memory, from the first row on,
+// whose bits begin a word.
 func (b *block) copiesOut(from kernels.Span, l *layout, first int64) []kernels.Copy {
 	var copies []kernels.Copy
 	add := func(at, offset, bytes int64) {
@@ -106,7 +106,8 @@ func (b *block) valid(column int) []uint32 {
 	return wordsOf[uint32](b.host[at-b.bitmaps:][:bitmapBytes(b.rows)])
 }
 
-// abandon lets the streams have the block's host memory until they are closed: one may still write it, after an error.
+// abandon lets the streams have the block's host memory until they are closed: after an error a stream may still write
+// it.
 func (b *block) abandon() {
 	b.device.mu.Lock()
 	defer b.device.mu.Unlock()

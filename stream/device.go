@@ -18,11 +18,11 @@ import (
 // device is one device's part of a run.
 type device struct {
 	run    *Run
-	number int
+	number int // in Options.Devices
 	guard  *guard
 	props  kernels.Properties
-	limit  int64 // of its memory
-	tiles  []*Tile
+	limit  int64         // bytes of device memory
+	tiles  []*Tile       // the ring
 	layout layout        // of a tile
 	base   *guardedEvent // of the first tile's stream, from which spans are counted; nil before open, and when it is closed
 	based  time.Time     // when base was seen to be done
@@ -30,19 +30,19 @@ type device struct {
 	loads sync.Mutex // held while an area loads
 
 	mu       sync.Mutex
-	idle     sync.Cond // signalled when inFlight falls
+	idle     sync.Cond // signalled when inFlight falls, or changing ends
 	inFlight int       // tiles
-	route    Route
-	ready    bool  // the buffers of the route are there
-	changing bool  // they are on their way
-	expected int64 // groups of RouteAggregate that they are made for
-	used     int64
-	peak     int64
-	kept     int64
+	route    Route     // that the buffers of the tiles are for
+	ready    bool      // whether the buffers of the route are there
+	changing bool      // whether the buffers are on their way
+	expected int64     // groups that the buffers of RouteAggregate are made for
+	used     int64     // bytes of device memory
+	peak     int64     // the most that used was
+	kept     int64     // bytes of blocks that stay on the device
 	orphans  []kernels.Pinned
-	table    *table
-	bytesIn  int64
-	bytesOut int64
+	table    *table // nil without one
+	bytesIn  int64  // copied to the device
+	bytesOut int64  // copied from the device
 
 	spansMu sync.Mutex // may be locked while mu is
 	spans   [lanes][]span
@@ -52,9 +52,9 @@ type device struct {
 const (
 	ringShare  = 8 // of the memory is the ring's input; as much again takes what tiles write
 	ringPinned = 4 // of the pinned memory is the ring's, at most
-	setPinned  = 8 // of it may take the groups of a set of partitions
-	tableShare = 5 // eighths of it are the one table's, or fewer
-	keepShare  = 3 // eighths of it hold partitions that stay
+	setPinned  = 8 // of the pinned memory may take the groups of a set of partitions
+	tableShare = 5 // eighths of the memory are the one table's, or fewer
+	keepShare  = 3 // eighths of the memory hold partitions that stay
 )
 
 // newDevice returns a device that has nothing yet.
@@ -122,7 +122,7 @@ func (d *device) tileRows() int {
 // planFor returns the plan of an aggregation.
 func (d *device) planFor(rows, groups int64) kernels.Plan {
 	plan := kernels.Choose(&d.run.opt.Shape, kernels.Estimate{Rows: rows, Groups: min(groups, rows)}, d.props)
-	plan.Seed = ^d.run.opt.Seed // not that of the partitions
+	plan.Seed = ^d.run.opt.Seed // not the seed of the partitions
 	return plan
 }
 
@@ -170,12 +170,12 @@ func (d *device) finish(s *guardedStream) error {
 	return errors.Join(e.Wait(), e.Close())
 }
 
-// sketchErrorPart is the part of a sketch's estimate that two of its standard errors are: 1.04 / 2^7 each.
+// sketchErrorPart: two standard errors of a sketch, of 1.04 / 2^7 each, are this part of its estimate.
 const sketchErrorPart = 61
 
 // sample returns the number of distinct keys of a tile, and two standard errors more: too few partitions
-// cost more than too many. It is of a sketch, but where it would tell little: of few keys that come twice,
-// it is the number of rows within its error.
+// cost more than too many. A sketch estimates it, but where few keys come twice, since the number of rows then lies
+// within the error of the sketch.
 func (d *device) sample(t *Tile) (distinct int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -225,7 +225,7 @@ func (d *device) countKeys(t *Tile, otherwise int64) (distinct int64, err error)
 	if err = errors.Join(err, d.finishLocked(t.stream)); err != nil {
 		return 0, err
 	}
-	// The rows whose keys came before are counted; those of another tile vary by their root.
+	// The rows whose keys came before are counted; their number in another tile varies by its root.
 	again := float64(rows.Count - int64(t.status().Groups))
 	return rows.Count - int64(max(again-2*math.Sqrt(again), 0)), t.leave()
 }
@@ -346,7 +346,7 @@ func (d *device) send(t *Tile, route Route) error {
 	return err
 }
 
-// wrapDevice makes an error an ErrDevice, but for one of who takes rows and groups.
+// wrapDevice makes an error an ErrDevice, unless it came from Options.TakeRows, TakeStates or Parts, or from emit.
 func wrapDevice(err error) error {
 	var taken *takeError
 	if errors.As(err, &taken) {
@@ -355,7 +355,7 @@ func wrapDevice(err error) error {
 	return failure(err)
 }
 
-// takeError is an error of Options.TakeRows or TakeStates.
+// takeError is an error of a function that takes rows or groups.
 type takeError struct{ cause error }
 
 func (e *takeError) Error() string { return e.cause.Error() }
@@ -368,7 +368,7 @@ func taken(err error) error {
 }
 
 // awaitRoute waits until the buffers of the present route are there, or no tile is under way. It returns the route
-// of the end of all waiting: none comes back, and one that was left has no buffers. Requires: d.mu is held.
+// when the wait has ended: a route that was left does not come back, and has no buffers. Requires: d.mu is held.
 func (d *device) awaitRoute() (route Route, groups int64) {
 	for {
 		if route, groups = d.run.Route(); d.ready && d.table != nil {
@@ -381,7 +381,7 @@ func (d *device) awaitRoute() (route Route, groups int64) {
 	}
 }
 
-// enter gets the buffers of a route that awaitRoute has returned, after those of the one before are given back.
+// enter gets the buffers of a route that awaitRoute has returned, after the buffers of the route before are given back.
 // Requires: d.mu is held, which it may let go in between.
 func (d *device) enter(route Route, groups int64) (err error) {
 	if err := context.Cause(d.run.ctx); err != nil || d.ready && d.route == route {
@@ -395,8 +395,8 @@ func (d *device) enter(route Route, groups int64) (err error) {
 	return err
 }
 
-// change gives back the buffers of the route before, and gets those of another. Requires: d.mu is held, which it may
-// let go in between.
+// change gives back the buffers of the route before, and gets the buffers of another. Requires: d.mu is held, which it
+// may let go in between.
 func (d *device) change(route Route, groups int64) error {
 	if err := d.leave(); err != nil {
 		return err

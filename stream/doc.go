@@ -17,11 +17,13 @@
 //
 //   - M1 (once): every row submitted is in groups that were emitted or given to Options.TakeStates, or
 //     was given to Options.TakeRows or Options.Parts.
-//   - M2 (disjoint): a key is emitted once. A partition that rows or groups were taken of, by whoever, before
-//     the input ended is to be merged with those; keys that are taken later are not emitted.
-//   - M3 (ways out): an error of a device is ErrDevice, and the run then useless; what was emitted
-//     stays true.
-//   - M4 (budget): a device's memory stays within the limit; pinned memory within the device's.
+//   - M2 (disjoint): a key is emitted once. Rows and groups that Options.TakeRows and TakeStates took before the
+//     input ended are to be merged with the emitted groups of their partitions; a key that they take later is
+//     not emitted.
+//   - M3 (ways out): an error of a device is ErrDevice, and the run then useless; groups that were emitted
+//     stay true.
+//   - M4 (budget): a device's memory stays within the limit; pinned memory within the limit that the device
+//     was opened with.
 //
-// The package knows rows in columns and groups in columns; queries, types and files are others'.
+// The package knows rows in columns and groups in columns; other packages know queries, types and files.
 package stream

@@ -74,7 +74,8 @@ func copiedBytes(copies []kernels.Copy) (bytes int64) {
 	return bytes
 }
 
-// enterTable: a table of so many slots, or of as many as a tile needs, if they fit; and room for what it refuses.
+// enterTable: a table of so many slots, or of as many as a tile needs, if they fit; and room for the rows that the table
+// refuses.
 func (d *device) enterTable(slots int64) error {
 	least := d.run.opt.feedback(0).SlotsFor(d.layout.capacity)
 	return errors.Join(d.newTable(max(slots, least)), d.enterTiles(d.layout.bytes, scatterBytes(radixBitsMax)+statusBytes))
@@ -114,7 +115,7 @@ func (t *Tile) statusOut(at kernels.Span) kernels.Copy {
 
 func (t *Tile) status() kernels.GroupsStatus { return readStatus(t.tail()) }
 
-// inserted notes what a load has come to. Rows that the table has refused are scattered, by way of a buffer that
+// inserted notes the result of a load. Rows that the table has refused are scattered, by way of a buffer that
 // is free.
 func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
 	d, tab, s := t.device, t.device.table, t.status()
@@ -155,8 +156,8 @@ func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
 
 func noCopy() error { return nil }
 
-// sendHybrid scatters a tile. Rows of the table's partitions come first: how many, the host is to know before
-// they are inserted and the others leave. Requires: the device's lock is held.
+// sendHybrid scatters a tile. Rows of the table's partitions come first: the host must know how many they are before
+// they are inserted and the other rows leave. Requires: the device's lock is held.
 func (t *Tile) sendHybrid() (end func() error, err error) {
 	d := t.device
 	resident, radix := d.run.Resident()
@@ -171,7 +172,7 @@ func (t *Tile) sendHybrid() (end func() error, err error) {
 }
 
 // split inserts the first rows of a scattered tile into the table, and takes the others to a block. Where pinned
-// memory has no room for one, the tile is the CPU's.
+// memory has no room for a block, the tile is the CPU's.
 func (t *Tile) split(partitions int, loading int64) error {
 	d := t.device
 	offsets := wordsOf[uint64](t.offsets(d.run.RadixBits()))
@@ -207,7 +208,7 @@ func (t *Tile) split(partitions int, loading int64) error {
 	return t.inserted(resident, t.input, t.output)
 }
 
-// groupsOut does work of a stream that leaves n groups at a place, copies them out, does what comes after,
+// groupsOut does work of a stream that leaves n groups at a place, copies the groups out, does the work after the copies,
 // and waits. Requires: the device's lock is held, which it lets go while it waits.
 func (d *device) groupsOut(l *groupLayout, from kernels.Span, n int64, s *guardedStream, work, after func() error) (*Groups, error) {
 	g := d.newGroups(n)
@@ -249,7 +250,7 @@ func (d *device) unlocked(f func() error) error {
 	return f()
 }
 
-// hostMemory returns pinned memory, or ordinary memory where there is no more of it.
+// hostMemory returns pinned memory, or ordinary memory and nil where there is no more pinned memory.
 func (d *device) hostMemory(n int64) ([]byte, kernels.Pinned) {
 	if p, err := d.guard.allocPinned(n); err == nil {
 		return p.Bytes(), p
@@ -258,7 +259,7 @@ func (d *device) hostMemory(n int64) ([]byte, kernels.Pinned) {
 	return make([]byte, n), nil
 }
 
-// sendPartition scatters a tile, whose rows come back to where they were. Requires: the device's lock is held.
+// sendPartition scatters a tile, whose rows come back to the tile's own memory. Requires: the device's lock is held.
 func (t *Tile) sendPartition() (end func() error, err error) {
 	d := t.device
 	radix := d.run.RadixBits()
@@ -284,7 +285,7 @@ func scatterBytes(radix int) int64 { return offsetsBytes(radix) + align(kernels.
 func offsetsBytes(radix int) int64 { return align(8<<radix + 8) }
 
 // partitionFailure is the probability of Theorem 1 that some partition has more groups than an area
-// of the second phase takes at once. It then takes several loads.
+// of the second phase takes at once. Such a partition takes several loads.
 const partitionFailure = 0.01
 
 // size chooses the number of partitions, once.
@@ -354,7 +355,7 @@ func (t *Tile) sendScatter() (end func() error, err error) {
 }
 
 // scatter scatters rows to a block, which stays on the device while there is room, or goes to pinned memory by
-// way of a buffer as large as theirs; where that has no room either, nothing is done but to return
+// way of a buffer as large as the rows. Where pinned memory has no room either, scatter only returns
 // kernels.ErrPinnedLimit. Requires: the device's lock is held.
 func (t *Tile) scatter(copyIn func() error, rows *kernels.Rows, by kernels.Buffer) (end func() error, err error) {
 	d := t.device

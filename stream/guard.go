@@ -13,25 +13,25 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// guard calls the driver of a device, and waits no longer than so long for each call. A device that does not answer
-// is not called again until it does: calls fail with ErrTimeout, and what is given back waits.
+// guard calls the driver of a device, and waits no longer than a timeout for each call. A device that does not answer
+// is not called again until it does: calls fail with ErrTimeout, and whatever is given back waits.
 //
 //   - G1 (patience): no call takes longer than the timeout, whatever the driver does.
-//   - G2 (no leaks): what a call makes that nobody waited for is given back, and memory only after all work of the
-//     device's streams has ended.
+//   - G2 (no leaks): what a call makes after nobody waits for it any more is given back, and memory only after all
+//     work of the device's streams has ended.
 //   - G3 (apart): a call that nobody waits for any more reads only what it was given, and writes only what it returns.
 type guard struct {
 	device  kernels.Device
 	number  int
 	timeout time.Duration
 
-	bug atomic.Pointer[error] // the first one of a call, which some callers have no use for: Run.Release tells it
+	bug atomic.Pointer[error] // the first spawn.ErrInternal of a call, whose caller may drop it: Run.Release tells it
 
 	mu      sync.Mutex
-	hung    bool
-	stuck   []func()       // each waits for a call that has not returned, and gives back what it made
-	later   []func() error // give back what the device has
-	streams map[kernels.Stream]bool
+	hung    bool                    // whether the device does not answer
+	stuck   []func()                // each waits for a call that has not returned, and gives back what the call made
+	later   []func() error          // what is to be given back when the device answers
+	streams map[kernels.Stream]bool // open
 }
 
 // silent reports whether the device does not answer.
@@ -45,8 +45,8 @@ func (g *guard) timedOut() error {
 	return errorf("device %d: no answer for %v: %w", g.number, g.timeout, ErrTimeout)
 }
 
-// call makes a call of the driver, unless the device does not answer: then made is false. drop gives back what it
-// returns when nobody waits for it any more.
+// call makes a call of the driver, unless the device does not answer: then made is false. drop gives back what the call
+// returns when nobody waits for the call any more.
 func call[T any](g *guard, f func() (T, error), drop func(T) error) (v T, made bool, err error) {
 	if g.silent() {
 		return v, false, g.timedOut()
@@ -89,7 +89,7 @@ func (g *guard) free(f func() error) error {
 	}
 }
 
-// putOff keeps a function until the device answers. It returns false if it does.
+// putOff keeps a function until the device answers. It returns false if the device answers already.
 func (g *guard) putOff(f func() error) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,7 +99,7 @@ func (g *guard) putOff(f func() error) bool {
 	return g.hung
 }
 
-// awaken waits until the device answers, and gives back what has waited for that. Until then others may give back more.
+// awaken waits until the device answers, and gives back what has waited for its answer. Until then more may be given back.
 func (g *guard) awaken() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -299,7 +299,7 @@ func (s *guardedStream) together(f func() error) error {
 	return errors.Join(r.err, silent)
 }
 
-// closeAll closes events, those that there are.
+// closeAll closes events; nil stands for an event that was not recorded.
 func closeAll(events []kernels.Event) error {
 	var errs []error
 	for _, e := range events {

@@ -8,15 +8,15 @@ import (
 
 // layout is where the columns of rows lie in a block of memory, on a device or in the host:
 //
-//	keys | columns | bitmaps, of the columns that have one
+//	keys | columns | bitmaps of the nullable columns
 type layout struct {
 	shape    *kernels.Shape
 	capacity int64 // rows
 	keys     int64 // offsets, in bytes
 	columns  []int64
-	valid    []int64 // -1 without a bitmap
-	bitmaps  int64   // where they begin
-	bytes    int64
+	valid    []int64 // offsets of the bitmaps, by column; -1 without a bitmap
+	bitmaps  int64   // where the bitmaps begin
+	bytes    int64   // of the block
 }
 
 // columnAlignment suits every load of a kernel.
@@ -50,7 +50,7 @@ func newLayout(shape *kernels.Shape, nullable []bool, capacity int64) layout {
 	return l
 }
 
-// rowBytes returns what a row takes, its bits rounded up.
+// rowBytes returns the bytes of a row; each of its bits counts as a byte.
 func rowBytes(shape *kernels.Shape, nullable []bool) int64 {
 	n := int64(shape.KeyBytes)
 	for c, t := range shape.Columns {
@@ -117,7 +117,7 @@ type groupLayout struct {
 	bytes    int64
 }
 
-// statusBytes are of a kernels.GroupsStatus.
+// statusBytes is the size of a kernels.GroupsStatus.
 const statusBytes = 64
 
 func newGroupLayout(shape *kernels.Shape, capacity int64) groupLayout {
@@ -130,7 +130,7 @@ func newGroupLayout(shape *kernels.Shape, capacity int64) groupLayout {
 	return l
 }
 
-// slotBytes returns what a slot of a table takes that is not packed.
+// slotBytes returns the bytes of a slot, in a table that is not packed.
 func slotBytes(shape *kernels.Shape) int64 { return shape.TableBytes(1) - shape.TableBytes(0) }
 
 // slotsIn returns the slots of a table that is not packed, in so many bytes.
@@ -143,7 +143,7 @@ func groupsIn(shape *kernels.Shape, bytes int64) int64 {
 	return (bytes - newGroupLayout(shape, 0).bytes - int64(len(shape.Folds)+1)*columnAlignment) / groupBytes(shape)
 }
 
-// groupBytes returns what a group takes.
+// groupBytes returns the bytes of a group.
 func groupBytes(shape *kernels.Shape) int64 {
 	return int64(shape.KeyBytes) + 8*int64(shape.StateWords())
 }
@@ -196,15 +196,15 @@ type Groups struct {
 	Keys   []byte   // Count * Shape.KeyBytes
 	States [][]byte // of each fold: Count * its words * 8
 
-	// Partitions are those that the groups are of, and all groups of them; nil when the groups are of
-	// any partition, and all there are.
+	// Partitions are the partitions of which these are all groups; nil when they are the groups of all
+	// partitions.
 	Partitions []int
 
-	// Rows is how many rows of partitions were aggregated to them; 0 of groups of any partition.
+	// Rows is how many rows of Partitions were aggregated to the groups; 0 where Partitions is nil.
 	Rows int64
 
-	// Parts is of partitions that were split: all of them are emitted when as many Groups are with this
-	// pointer as it tells. It is nil when these are all.
+	// Parts is set where the groups of Partitions are emitted in several Groups: all of these have the same
+	// pointer, to how many they are. It is nil otherwise.
 	Parts *int
 
 	pinned kernels.Pinned

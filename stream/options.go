@@ -21,25 +21,25 @@ type Options struct {
 	Shape    kernels.Shape
 	Nullable []bool
 
-	// Rows is how many will come; 0 is unknown.
+	// Rows is how many rows will come; 0 is unknown.
 	Rows int64
 
 	// Seed of the hash whose highest bits name a partition.
 	Seed uint64
 
 	// TakeRows and TakeStates take what the CPU is to finish: rows that there is no room for, and groups whose
-	// keys may come again. They keep nothing of either, and are called by several goroutines at once.
+	// keys may come again. They keep no memory of them, and are called by several goroutines at once.
 	TakeRows   func(context.Context, *Tile) error
 	TakeStates func(context.Context, *Groups) error
 
-	// Parts, if it is set, makes all rows leave the device by partition: the folds are others' work.
+	// Parts, if it is set, makes all rows leave the device by partition, without folds. The default, nil, does not.
 	Parts *Parts
 
-	// MemoryLimit bounds each device's memory, in bytes. The default is what is free.
+	// MemoryLimit bounds each device's memory, in bytes. The default is the memory that is free.
 	MemoryLimit int64
 
-	// PinnedLimit is how many bytes of host memory may be pinned for each device, whose ring takes a quarter of them at
-	// most, and the groups of a set of partitions an eighth. The default, 0, is no bound.
+	// PinnedLimit is how many bytes of host memory may be pinned for each device: a quarter of them, at most, for its ring,
+	// and an eighth for the groups of a set of partitions. The default, 0, is no bound.
 	PinnedLimit int64
 
 	// TileRows is the most rows of a tile. The default fills an eighth of the memory with the ring,
@@ -79,8 +79,8 @@ type Parts struct {
 	// Radix returns how many of the highest bits of a hash, radixBitsMax at most, name a partition, for so many groups.
 	Radix func(groups int64) int
 
-	// Take takes the rows of a tile: those of partition p from offsets[p] to offsets[p+1]. It keeps nothing of them, and
-	// is called by several goroutines at once.
+	// Take takes the rows of a tile: partition p has the rows from offsets[p] to offsets[p+1]. It keeps no memory of
+	// them, and is called by several goroutines at once.
 	Take func(ctx context.Context, t *Tile, offsets []uint64) error
 }
 
@@ -89,7 +89,7 @@ const (
 	lfMinDefault   = 0.6
 	lfMaxDefault   = 0.8
 	timeoutDefault = kernels.TimeoutDefault
-	tileBytesMax   = 32 << 20 // of which a copy takes fifty times what it takes to begin
+	tileBytesMax   = 32 << 20 // a copy of so much takes fifty times as long as it takes to begin
 	tileRowsMin    = 1 << 10
 	radixBitsMax   = 11 // of the hash bits that name a partition
 )

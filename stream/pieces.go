@@ -23,7 +23,7 @@ type piece struct {
 
 // take returns the next pieces, of n rows in all.
 //
-// Requires: so many are left.
+// Requires: n rows are left.
 func (p *pieces) take(n int64) (list []piece) {
 	for n > 0 {
 		b := p.blocks[p.block]
@@ -50,7 +50,7 @@ func (p *pieces) next() {
 }
 
 // load gathers n rows in a layout, with marks before and behind, and waits until they are there. Areas load one
-// after the other: those that shared the link would then aggregate, and copy out, at one time, too.
+// after the other: areas that shared the link would then aggregate, and copy out, at one time, too.
 func (a *area) load(in *pieces, n int64, l *layout) error {
 	a.device.loads.Lock()
 	defer a.device.loads.Unlock()
@@ -61,8 +61,8 @@ func (a *area) load(in *pieces, n int64, l *layout) error {
 	return a.marks[1].Wait()
 }
 
-// loadTo gathers n rows in a layout: pieces from the host in one batch of copies, those on the device
-// one by one. Bitmaps are put together in the host, which waits until it may write them.
+// loadTo gathers n rows in a layout: pieces from the host in one batch of copies, pieces on the device
+// one by one. The host puts bitmaps together, where no stream reads them any more.
 func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 	d := a.device
 	var copies []kernels.Copy

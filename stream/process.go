@@ -13,18 +13,18 @@ import (
 )
 
 // areas is how many partitions a device has at work at once: one is copied in while the groups of another
-// leave. Kernels take little beside that, and fewer areas are larger, which makes larger pieces.
+// leave. Kernels take little time beside the copies, and fewer areas are larger, which makes larger pieces.
 const areas = 2
 
 // Process is the partition-processing phase: it calls emit with all groups that Options.TakeStates does not
-// get, from several goroutines at once. emit releases what it takes. What Options.TakeRows and TakeStates
-// have had of a partition they had before its groups are emitted.
+// get, from several goroutines at once. emit releases the groups. Options.TakeRows and TakeStates have all that
+// they get of a partition before its groups are emitted.
 func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	if err := r.EndInput(); err != nil {
 		return err
 	}
 	if invariants.Enabled {
-		emit = r.account.checked(r, emit)
+		emit = r.account.checked(r.opt.Shape.KeyBytes, emit)
 	}
 	err := r.lastGroups(func(g *Groups) error { return taken(emit(r.ctx, g)) })
 	if err == nil {
@@ -72,8 +72,8 @@ func (r *Run) holdTable() error {
 	})
 }
 
-// mergeTables merges the tables of several devices into one of them: keys may be in any. Groups that find no slot
-// there are the CPU's; all are, if tables have refused rows, whose keys another may have.
+// mergeTables merges the tables of several devices into the largest: each may have groups of any key. The CPU gets groups
+// that find no slot there, and all groups of all tables where tables have refused rows: another may have their keys.
 func (r *Run) mergeTables() error {
 	if len(r.devices) == 1 {
 		return nil
@@ -103,7 +103,7 @@ func (r *Run) mergeTables() error {
 }
 
 // Held returns groups of a table that have not been emitted, or nil: when Process fails after it has emitted
-// partitions, the groups of their keys here belong to them. The run keeps the memory.
+// partitions, the held groups of these partitions belong to them. The run keeps the memory.
 func (r *Run) Held() *Groups { return r.held }
 
 // dropTiles gives back the device memory of the tiles. Requires: the device's lock is held.

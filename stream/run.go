@@ -23,14 +23,14 @@ const (
 	RouteAggregate Route = iota
 	// RouteTable: one table takes all rows; P = 1.
 	RouteTable
-	// RouteHybrid: one table takes rows until it is full, and from then on those of keys that it has. The
-	// others are scattered to partitions, as those that stay and those that wait in a hybrid hash join (DeWitt
-	// et al., SIGMOD 1984). Where that is foreseen, the table gets the partitions that it has room for, and is
-	// not asked for others.
+	// RouteHybrid: one table takes rows until it is full, and from then on the rows of keys that it has. Other
+	// rows are scattered to partitions, as in a hybrid hash join, in which some partitions stay in memory and
+	// the others wait (DeWitt et al., SIGMOD 1984). Where a full table is foreseen, it gets the partitions that
+	// it has room for, and is not asked for others.
 	RouteHybrid
 	// RouteScatter: rows are scattered to partitions, which are aggregated when all rows are there.
 	RouteScatter
-	// RoutePartition: rows are scattered to partitions, which are Options.Parts' to aggregate. It is never left.
+	// RoutePartition: rows are scattered to partitions, which Options.Parts aggregates. A run never leaves it.
 	RoutePartition
 )
 
@@ -46,30 +46,29 @@ func (r Route) String() string { return routeNames[r] }
 // EndInput and Process. Release comes last, always.
 type Run struct {
 	opt     Options
-	ctx     context.Context // done when the run has failed
+	ctx     context.Context // done when the run has failed, or is released
 	cancel  context.CancelCauseFunc
 	devices []*device
-	free    chan *Tile
+	free    chan *Tile     // tiles that may be filled
 	work    sync.WaitGroup // tiles under way
+	decide  sync.Once      // chooses the first route
 
-	decide sync.Once
-
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the fields below, until the input has ended
 	route    Route
-	estimate int64            // groups; 0 before the first tile
-	sizing   partition.Sizing // of partitions
-	radix    int
-	resident int // partitions, the first ones, of which a table takes rows; 0: of all
-	blocks   []*block
-	held     *Groups // of the table of RouteHybrid, while partitions are aggregated
-	reduces  float64 // most groups a row of the partitions that have been aggregated; 0 before
+	estimate int64            // groups of all rows; 0 before the first tile
+	sizing   partition.Sizing // by which radix was chosen; zero where it was fixed
+	radix    int              // how many of the highest bits of a hash name a partition; 0 before rows are scattered
+	resident int              // the table of RouteHybrid takes rows of the first so many partitions; 0: of all
+	blocks   []*block         // partitions that wait
+	held     *Groups          // of the table of RouteHybrid, while partitions are aggregated; nil otherwise
+	reduces  float64          // groups of a row, the most in any set of partitions that was aggregated; 0 before the first
 	counters Counters
 
 	account account // where invariants are checked
 	closed  invariants.CloseChecker
 }
 
-// New allocates the ring of each device. Its errors of devices are ErrDevice. The run is to be released after an error, too.
+// New allocates the ring of each device. An error of a device is ErrDevice. The run is to be released after an error, too.
 func New(ctx context.Context, opt Options) (*Run, error) {
 	opt.EnsureDefaults()
 	r := &Run{opt: opt}
@@ -99,8 +98,7 @@ func (r *Run) open() error {
 	return nil
 }
 
-// Tile waits for host memory to fill. It returns the cause when the context is done or the run has
-// failed.
+// Tile waits for a tile to fill. It returns the cause when the context is done or the run has failed.
 func (r *Run) Tile(ctx context.Context) (*Tile, error) {
 	select {
 	case t := <-r.free:
@@ -112,7 +110,7 @@ func (r *Run) Tile(ctx context.Context) (*Tile, error) {
 	}
 }
 
-// TryTile is Tile for those who do not wait: it returns nil when all tiles are under way.
+// TryTile is Tile without the wait: it returns nil when all tiles are under way.
 func (r *Run) TryTile() (*Tile, error) {
 	select {
 	case t := <-r.free:
@@ -122,7 +120,7 @@ func (r *Run) TryTile() (*Tile, error) {
 	}
 }
 
-// put makes a tile free.
+// put makes a tile free to be filled.
 func (r *Run) put(t *Tile) {
 	t.Rows = 0
 	r.free <- t
@@ -175,8 +173,8 @@ func (r *Run) Route() (Route, int64) {
 // rowsUnknown stands in for the size of an input that does not tell it.
 const rowsUnknown = 1 << 30
 
-// reductionMin is how many rows a group of a tile has at least for the tile to be aggregated by itself:
-// below it, its groups would be merged no faster than its rows are aggregated.
+// reductionMin is how many rows a group of a tile has at least for the tile to be aggregated by itself: groups of
+// fewer rows would be merged no faster than the rows are aggregated.
 const reductionMin = 4
 
 // totalRows returns how many rows are expected.
@@ -227,8 +225,8 @@ func (d *device) routeFor(groups int64) Route {
 // hybridShareMin is the least part of the groups for which a table beside partitions is worth its while.
 const hybridShareMin = 0.1
 
-// hybridPays reports whether a table beside partitions is worth its while: it has room for some part of all
-// groups, and the rows of these would take more memory than their slots. The tables of several devices would
+// hybridPays reports whether a table beside partitions is worth its while: the table has room for some part of all
+// groups, and the rows of that part would take more memory than its slots. The tables of several devices would
 // have groups of one key, which the CPU would have to merge.
 func (d *device) hybridPays(groups int64) bool {
 	o := &d.run.opt
@@ -238,7 +236,7 @@ func (d *device) hybridPays(groups int64) bool {
 	return len(o.Devices) == 1 && holds > hybridShareMin*float64(groups) && float64(d.run.totalRows())*row > float64(groups)*group
 }
 
-// leaveRoute goes on from a route that has turned out to be too small, unless another tile has done so.
+// leaveRoute goes on from a route that has turned out to be for fewer groups, unless another tile has done so.
 // groups is a better estimate.
 func (r *Run) leaveRoute(from Route, groups int64) {
 	r.mu.Lock()
@@ -255,8 +253,8 @@ func (r *Run) leaveRoute(from Route, groups int64) {
 	r.counters.Routes = append(r.counters.Routes, r.route)
 }
 
-// EndInput waits until all tiles that were submitted are where their route takes them, and what the CPU is to
-// have of their groups is there.
+// EndInput waits until all tiles that were submitted are where their route takes them, and the CPU has all groups
+// that it is to have before partitions are processed.
 func (r *Run) EndInput() error {
 	r.work.Wait()
 	if err := context.Cause(r.ctx); err != nil {
@@ -274,8 +272,8 @@ func (r *Run) EndInput() error {
 	return err
 }
 
-// Release gives everything back, once nobody uses the run any more. What a device has that does not answer
-// is given back when it does: released is closed then, or at once.
+// Release gives everything back, once nobody uses the run any more. A device that does not answer gives back when it
+// answers: released is closed then, and otherwise at once.
 func (r *Run) Release() (released <-chan struct{}, err error) {
 	r.closed.Close()
 	r.cancel(context.Canceled)
@@ -318,7 +316,7 @@ func (r *Run) release() error {
 		errs = append(errs, d.stop())
 	}
 	if r.silent() {
-		return errors.Join(errs...) // what is another's, too, one may be using that is silent
+		return errors.Join(errs...) // the silent device may be using memory of the others
 	}
 	for _, b := range r.blocks {
 		errs = append(errs, b.release())
@@ -337,29 +335,29 @@ func (r *Run) release() error {
 // Counters tell what a run has done.
 type Counters struct {
 	Routes     []Route // in order
-	Estimate   int64   // of the groups
-	Tiles      int64
-	Rows       int64 // submitted
-	RowsOut    int64 // given to TakeRows, or to Parts
-	GroupsOut  int64 // given to TakeStates
-	BytesIn    int64 // copied to devices
-	BytesOut   int64
-	CopyIn     int64 // nanoseconds in which some tile or partition was copied in, by the device's clock
-	Kernel     int64 // and aggregated or scattered
-	CopyOut    int64
-	Busy       int64 // in which any of it happened
-	Partitions int   // asked for: 2^RadixBits; 0 if rows were never scattered
-	Resident   int   // of these, that a table was planned for
+	Estimate   int64   // groups of all rows
+	Tiles      int64   // submitted
+	Rows       int64   // submitted
+	RowsOut    int64   // given to TakeRows, or to Parts
+	GroupsOut  int64   // given to TakeStates
+	BytesIn    int64   // copied to devices
+	BytesOut   int64   // copied from devices
+	CopyIn     int64   // nanoseconds in which some tile or partition was copied in, by the device's clock
+	Kernel     int64   // nanoseconds in which some tile or partition was aggregated or scattered
+	CopyOut    int64   // nanoseconds in which some tile or partition was copied out
+	Busy       int64   // nanoseconds in which any of the three happened
+	Partitions int     // 2^RadixBits; 0 if rows were never scattered
+	Resident   int     // partitions that a table was planned for
 	Sizing     partition.Sizing
 	Sizes      []int64   // rows of each partition
 	Tasks      []int64   // rows of each set of partitions after the merge
 	Rounds     int64     // feedback loads
-	Loads      []float64 // load factor after each of the first of them
+	Loads      []float64 // load factors after the first loadsKept feedback loads
 	Split      int64     // sets of partitions that were split again
-	OnCPU      int64     // and that the CPU had to finish
+	OnCPU      int64     // sets of partitions that the CPU had to finish
 	KeptBytes  int64     // of partitions that stayed on devices
-	HostBytes  int64     // of those in pinned memory
-	DevicePeak int64     // bytes of device memory, of all devices
+	HostBytes  int64     // of partitions in pinned memory
+	DevicePeak int64     // bytes of device memory: the sum of the devices' peaks
 }
 
 // Counters returns what the run has done so far.
@@ -399,7 +397,7 @@ func (r *Run) countOnCPU() { r.count(func(c *Counters) { c.OnCPU++ }) }
 func (r *Run) takeRows(t *Tile) error {
 	r.count(func(c *Counters) { c.RowsOut += int64(t.Rows) })
 	if invariants.Enabled {
-		r.account.given(t.Keys, t.Rows, r.opt.Shape.KeyBytes)
+		r.account.note(t.Keys, t.Rows, r.opt.Shape.KeyBytes, false)
 	}
 	return r.opt.TakeRows(r.ctx, t)
 }
@@ -422,7 +420,7 @@ func (r *Run) takeParts(t *Tile, offsets []uint64) error {
 func (r *Run) takeStates(g *Groups) error {
 	r.count(func(c *Counters) { c.GroupsOut += int64(g.Count) })
 	if invariants.Enabled {
-		r.account.given(g.Keys, g.Count, r.opt.Shape.KeyBytes)
+		r.account.note(g.Keys, g.Count, r.opt.Shape.KeyBytes, false)
 	}
 	return r.opt.TakeStates(r.ctx, g)
 }

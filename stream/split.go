@@ -91,8 +91,8 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 	return nil
 }
 
-// scatterAgain scatters n rows of a set to a block in pinned memory, which it returns with an error, too, if it has
-// been made.
+// scatterAgain scatters n rows of a set to a block in pinned memory. Where the block was made, it is returned with an
+// error, too.
 func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*block, error) {
 	d := a.device
 	o := &d.run.opt
@@ -128,7 +128,7 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 	return b, nil
 }
 
-// giveAll gives the rows of a set to the CPU: those of blocks, and those that are left.
+// giveAll gives the rows of a set to the CPU: the rows of blocks, and the rows that are left of in.
 func (a *area) giveAll(blocks []*block, in *pieces, left int64) error {
 	invariants.Sometimes("stream: pinned memory has no room for a split")
 	a.device.run.countOnCPU()

@@ -13,8 +13,8 @@ import (
 type table struct {
 	kernels.Table
 	buffer  kernels.Buffer
-	groups  int64         // known
-	growth  float64       // groups that the last load has added, a row
+	groups  int64         // that the last load has told
+	growth  float64       // groups that the last load has added for each of its rows
 	loading int64         // rows under way
 	last    *guardedEvent // of the last load: loads follow each other
 }
@@ -27,7 +27,7 @@ func tableBytes(shape *kernels.Shape, t kernels.Table) int64 {
 	return shape.TableBytes(t.Slots)
 }
 
-// packedMin returns the least slots of a packed table for all rows of the run; false: there are none for its shape.
+// packedMin returns the least slots of a packed table for all rows of the run; false: the shape cannot be packed.
 func (d *device) packedMin() (slots int64, ok bool) {
 	if !d.run.opt.Shape.Packs() {
 		return 0, false
@@ -39,7 +39,7 @@ func (d *device) packedMin() (slots int64, ok bool) {
 	return kernels.PackedSlotsMin(rows), true
 }
 
-// tableMax returns the largest table: packed, if there is room for the least of these.
+// tableMax returns the largest table: packed, if there is room for the smallest packed table.
 func (d *device) tableMax() kernels.Table {
 	bytes := d.limit / 8 * tableShare
 	if least, ok := d.packedMin(); ok {
@@ -50,8 +50,8 @@ func (d *device) tableMax() kernels.Table {
 	return kernels.Table{Slots: slotsIn(&d.run.opt.Shape, bytes)}
 }
 
-// tableFor returns a table of so many slots, or of as many as there is room for: packed, if it has no fewer than
-// such a table must have.
+// tableFor returns a table of so many slots, or of as many as there is room for: packed, if it has no fewer slots than a
+// packed table must have.
 func (d *device) tableFor(slots int64) kernels.Table {
 	most, unpacked := d.tableMax(), slotsIn(&d.run.opt.Shape, d.limit/8*tableShare)
 	least, _ := d.packedMin()
@@ -97,7 +97,7 @@ func (d *device) dropTable() error {
 	return err
 }
 
-// follow lets the next load wait for what a stream has been given so far.
+// follow lets the next load wait for the work that a stream has been given so far.
 func (tab *table) follow(s *guardedStream) error {
 	var err error
 	if tab.last != nil {
@@ -110,7 +110,7 @@ func (tab *table) follow(s *guardedStream) error {
 	return err
 }
 
-// insert enqueues a load of the table, after those before it. Requires: the device's lock is held.
+// insert enqueues a load of the table, after the loads before it. Requires: the device's lock is held.
 func (t *Tile) insert(rows, overflow *kernels.Rows, status kernels.Span) error {
 	tab := t.device.table
 	return firstError(
@@ -148,8 +148,8 @@ func (d *device) tableRows(t *Tile) int64 {
 	return int64(t.Rows) * int64(resident) >> radix
 }
 
-// foretellGroups returns how many groups all rows would have if they went on as those that have filled the
-// table, which were more than had been expected. Requires: d.mu is held.
+// foretellGroups returns how many groups all rows would have if they went on as the rows that have filled the
+// table, whose groups were more than had been expected. Requires: d.mu is held.
 func (d *device) foretellGroups() int64 {
 	r := d.run
 	r.mu.Lock()
@@ -157,8 +157,8 @@ func (d *device) foretellGroups() int64 {
 	return partition.Continue(d.table.groups, r.counters.Rows, r.totalRows())
 }
 
-// lastGroups takes the groups of the table out of the device, and drops the table: all at once where pinned memory has
-// room for them, else in parts. No tile is under way, and none will come: their memory is free.
+// lastGroups takes the groups of the table out of the device, and drops the table: all groups at once where pinned memory
+// has room for them, else in parts. No tile is under way, and none will come: the memory of tiles is free.
 func (d *device) lastGroups(take func(g *Groups, all bool) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -203,20 +203,20 @@ func (d *device) lastGroups(take func(g *Groups, all bool) error) error {
 // tableOut is the groups of a table on their way out.
 type tableOut struct {
 	device *device
-	tile   *Tile // whose output takes them, on the device
+	tile   *Tile // whose output takes the groups, on the device
 	layout groupLayout
 	take   func(g *Groups, all bool) error
-	all    *Groups // nil where there is no room for all
-	done   int64
+	all    *Groups // takes all groups; nil where there is no room for all
+	done   int64   // groups that are out
 }
 
-// slotsBehind are, at most, read by a compaction up to the last slot.
+// slotsBehind is how many slots behind the last one a compaction up to the last slot reads, at most.
 const slotsBehind = 4
 
-// partBytes is what a part of the groups takes, at most, that are too many for pinned memory.
+// partBytes is the most bytes of a part, where the groups are too many for pinned memory.
 const partBytes = 16 << 20
 
-// slots takes out the groups of the slots [first, end) of the table. Requires: the device's lock is held, which it lets go
+// slots takes out the groups of the slots [first, end) of the table. Requires: the device's lock is held; slots lets it go
 // while it waits.
 func (o *tableOut) slots(first, end int64) error {
 	d, t, l := o.device, o.tile, &o.layout
@@ -257,7 +257,7 @@ func (o *tableOut) slots(first, end int64) error {
 	return nil
 }
 
-// copyOut copies n of the groups that are compacted, from one on, to those of the host from row on. Requires: as slots.
+// copyOut copies n of the compacted groups, from one on, to groups of the host, from row on. Requires: as slots.
 func (o *tableOut) copyOut(from int64, g *Groups, row, n int64) error {
 	d, t := o.device, o.tile
 	copies := o.layout.copies(kernels.Span{Buffer: t.output}, from, g, row, n, true)
@@ -290,7 +290,7 @@ func (d *device) pinnedGroups(n int64) *Groups {
 	return g
 }
 
-// insertGroups merges groups of the host into the table; those that find no slot are the CPU's. No tile is under way,
+// insertGroups merges groups of the host into the table; the CPU gets groups that find no slot. No tile is under way,
 // and none will come.
 func (d *device) insertGroups(g *Groups) error {
 	d.mu.Lock()
@@ -299,7 +299,7 @@ func (d *device) insertGroups(g *Groups) error {
 		return err
 	}
 	shape, t := &d.run.opt.Shape, d.tiles[0]
-	// Half of the memory takes groups, and half those that are refused.
+	// Half of the memory takes groups, and the other half the groups that are refused.
 	l := newGroupLayout(shape, max(min(groupsIn(shape, (d.limit-d.used)/2), int64(g.Count)), 1))
 	err := firstError(
 		func() error { return d.alloc(&t.input, l.bytes) },
@@ -317,8 +317,8 @@ func (d *device) insertGroups(g *Groups) error {
 	return d.dropTiles()
 }
 
-// insertGroupsAt is insertGroups of n of the groups, from row on. Requires: the device's lock is held, which it lets go
-// while it waits.
+// insertGroupsAt is insertGroups of n of the groups, from row on. Requires: the device's lock is held; insertGroupsAt lets
+// it go while it waits.
 func (d *device) insertGroupsAt(t *Tile, l *groupLayout, g *Groups, row, n int64) error {
 	in, refused := l.groups(kernels.Span{Buffer: t.input}), l.groups(kernels.Span{Buffer: t.output})
 	copies := l.copies(in.Status, 0, g, row, n, false)
