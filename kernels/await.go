@@ -14,9 +14,9 @@ const TimeoutDefault = time.Minute
 // ErrTimeout marks an error of a device, or its driver, that does not answer.
 var ErrTimeout = errors.New("the device does not answer")
 
-// Await makes a call that may never return, as those of a driver may, and waits no longer than a timeout for it. Beyond
-// that the error is ErrTimeout, and late waits until the call has returned after all, and drops what it brings; it is nil
-// otherwise.
+// Await makes a call that may never return, as calls of a driver may, and waits no longer than a
+// timeout for it. After the timeout the error is ErrTimeout, and late waits until the call has
+// returned after all, and drops the value that the call returns. late is nil otherwise.
 func Await[T any](timeout time.Duration, call func() (T, error), drop func(T) error) (v T, late func(), err error) {
 	type result struct {
 		v    T

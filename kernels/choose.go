@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Estimate is what is known of rows before they are grouped.
+// Estimate foretells rows before they are grouped.
 type Estimate struct {
 	Rows   int64
 	Groups int64 // 0: unknown
@@ -91,7 +91,8 @@ func (p Plan) withDefaults(shape *Shape, rows int64, device Properties) Plan {
 	case KernelShared:
 		p.Slots = 4*p.Groups + 64
 	case KernelScattered:
-		// The groups of partitions that are cut, and of those that are too large.
+		// The groups of partitions that are cut, and the groups beyond a block's table in
+		// partitions that are too large.
 		beyond := max(0, p.Groups-slots*70/100<<p.RadixBits)
 		cut := rows / 32
 		if claimsPay(shape, program, p.Groups, rows) {

@@ -171,8 +171,9 @@ type kernel struct {
 	sharedBytes int // of dynamic shared memory that a block may use
 }
 
-// sharedBytesFree is the dynamic shared memory that a block may use without asking: 48 KiB, but for the static one of the
-// kernel, which has at most 8 KiB of it where it has dynamic one, too.
+// sharedBytesFree is the dynamic shared memory that a block may use without asking: 48 KiB, less
+// the static shared memory of the kernel, which has at most 8 KiB where it has dynamic shared
+// memory, too.
 const sharedBytesFree = 40 << 10
 
 // kernel returns a function for launches with some dynamic shared memory. The first call for a

@@ -37,7 +37,6 @@ func (d *cudaDevice) NewStream() (Stream, error) {
 	return s, nil
 }
 
-// check turns a status into an error that names the operands.
 func (s *cudaStream) check(status C.mpga_status, format string, operands ...any) error {
 	return s.device.driver.check(status, format, operands...)
 }
@@ -142,7 +141,7 @@ func (s *cudaStream) Copy(c Copy) error {
 	return s.check(status, "%d B, %s", n, direction)
 }
 
-// CopyBatch enqueues the copies of pinned memory in one crossing into C; those of ordinary memory wait one by one.
+// CopyBatch enqueues the copies of pinned memory in one crossing into C; copies of ordinary memory wait one by one.
 //
 // Each copy is a call of the driver. Its batched call, cuMemcpyBatchAsync, is not used: with 1,000 copies and more it
 // has crashed and lost data (driver 580.159.04), and it was no faster here.

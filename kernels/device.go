@@ -32,7 +32,7 @@ type Device interface {
 	// NewStream returns a stream. Work on different streams may overlap.
 	NewStream() (Stream, error)
 
-	// Close frees all that is left of the device. Streams, buffers and events must be closed before.
+	// Close frees the device. Streams, buffers and events must be closed before.
 	Close() error
 }
 
@@ -65,7 +65,8 @@ type Pinned interface {
 
 // Event marks a point of a stream.
 type Event interface {
-	// Wait returns when the work before the event is complete, with the first error of that work. The event is done then.
+	// Wait returns when the work before the event is complete, with the first error of that work.
+	// The event is done then.
 	Wait() error
 	// Nanos returns the time between an earlier event and this one, as the device measured it.
 	// Requires: both are done.
@@ -87,7 +88,7 @@ type Copy struct {
 	Out    bool // from the device to the host
 }
 
-// Stream orders work on a device. Methods enqueue and return; what is passed in belongs to the
+// Stream orders work on a device. Methods enqueue and return; memory that is passed in belongs to the
 // stream until an event recorded after the call completes. One goroutine at a time uses a stream.
 //
 // An error of asynchronous work arrives at the next Wait of one of the stream's events.

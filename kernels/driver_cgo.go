@@ -36,8 +36,7 @@ var systemDriver = sync.OnceValues(func() (*driver, error) {
 	return loadDriver(libraryName)
 })
 
-// loadDriver returns a driver that is initialised, new enough and has a device; else an error that
-// is ErrNoDevice.
+// loadDriver returns a driver that is initialised, new enough and has a device; else ErrNoDevice.
 func loadDriver(path string) (*driver, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
@@ -68,7 +67,7 @@ func loadDriver(path string) (*driver, error) {
 // versionText returns 12.4 for 12040.
 func versionText(version int) string { return fmt.Sprintf("%d.%d", version/1000, version%1000/10) }
 
-// check turns a status into an error. What formats the operands, and is only used then.
+// check turns a status into an error, which names the operands.
 func (d *driver) check(s C.mpga_status, format string, operands ...any) error {
 	if s.code == 0 {
 		return nil
@@ -108,8 +107,8 @@ func (d *driver) info(ordinal int) (Info, error) {
 	return info, nil
 }
 
-// modeProhibited is the compute mode that keeps all processes out. An exclusive one shows only when
-// the device is opened: it is a matter of who came first.
+// modeProhibited is the compute mode that keeps all processes out. An exclusive mode shows only when
+// the device is opened: the process that came first has it.
 const modeProhibited = 2
 
 // capabilityMin is the least compute capability that the embedded kernels are built for.
@@ -125,7 +124,7 @@ func stateOf(capability, mode int) string {
 	return ""
 }
 
-// Devices lists the devices that the driver sees. Without one, or without a driver, the error is
+// Devices lists the devices that the driver sees. Without a device, or without a driver, the error is
 // ErrNoDevice and says why.
 func Devices() ([]Info, error) {
 	d, err := systemDriver()
@@ -147,7 +146,7 @@ func (d *driver) list() ([]Info, error) {
 	return infos, nil
 }
 
-// Open returns a device of the CUDA driver. What keeps it from that is ErrNoDevice, with the reason.
+// Open returns a device of the CUDA driver, or ErrNoDevice with the reason.
 func Open(o Options) (Device, error) {
 	d, err := systemDriver()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mpga/mpga/internal/cubin"
 )
 
-// machines are the compute capabilities that there is machine code for; a device of a newer one
+// machines are the compute capabilities that there is machine code for; a device of a newer capability
 // compiles the PTX of ptxCapability when a kernel is first used.
 var machines = []int{75, 80, 86, 89, 90, 100, 120}
 
@@ -27,7 +27,7 @@ var errNoKernel = errors.New("this build has no such kernel")
 // errNoCode says that the program has no machine code at all.
 var errNoCode = fmt.Errorf(`%w: this program was built without GPU code (import _ "github.com/mpga/mpga/kernels/cuda")`, ErrNoDevice)
 
-// images are what has been read of the embedded archives, each of which is of one target.
+// images are the parts of the embedded archives that have been read. An archive is for one target.
 var images = struct {
 	sync.Mutex
 	archives map[string]*zip.Reader // by target
@@ -98,8 +98,8 @@ func isOf(kernel, source string) bool {
 	return ok && (rest == "" || strings.HasPrefix(rest, "_"))
 }
 
-// imageTarget names the machine code for a device: of its own capability, or of a lesser one of the
-// same generation, which runs on all later ones of it.
+// imageTarget names the machine code for a device: for its own capability, or for a lesser capability of the
+// same generation, whose code runs on all later capabilities of that generation.
 func imageTarget(computeCapability int) string {
 	best := 0
 	for _, m := range machines {
@@ -113,7 +113,7 @@ func imageTarget(computeCapability int) string {
 	return fmt.Sprintf("sm_%d", best)
 }
 
-// readMember ends in a zero byte, as the driver wants of PTX.
+// readMember returns a member of an archive with a zero byte behind it, as the driver wants of PTX.
 func readMember(f *zip.File) ([]byte, error) {
 	r, err := f.Open()
 	if err != nil {

@@ -44,7 +44,7 @@ type launchParam struct {
 
 const (
 	launchThreads   = 512  // of most kernels: two to four blocks a multiprocessor
-	tableThreads    = 256  // of those that search a table in device memory
+	tableThreads    = 256  // of kernels that search a table in device memory
 	probeMaxDefault = 4096 // steps in a table in device memory, which is seldom more than half full
 )
 
@@ -93,7 +93,7 @@ func (o *operation) share(blocks int) int {
 	return int(max(1, ceilDiv(rows, perBlock)))
 }
 
-// blocksFor returns a grid that loops over n things, one a thread.
+// blocksFor returns the blocks of a grid that loops over n things, with a thread for each.
 func (o *operation) blocksFor(n int64) int {
 	return int(max(1, min(ceilDiv(n, launchThreads), int64(o.sms)*8)))
 }
@@ -111,7 +111,7 @@ func (o *operation) end(format string, operands ...any) error {
 	return o.submit(format, operands...)
 }
 
-// useTable makes a table the launches'.
+// useTable sets the table of the launches.
 func (o *operation) useTable(slots int64, memory uint64) {
 	o.param.tableSlots, o.param.tableMemory = uint64(slots), memory
 	o.param.probeMax = uint32(min(slots, probeMaxDefault))
@@ -121,7 +121,7 @@ func (o *operation) resetTable() {
 	o.run("table_reset", o.blocksFor(int64(o.param.tableSlots)+1), launchThreads, 0)
 }
 
-// compactTable writes the groups of all slots, and of that behind them.
+// compactTable writes the groups of all slots, and of the slot behind them.
 func (o *operation) compactTable() { o.compactSlots(0, int64(o.param.tableSlots)+1) }
 
 func (o *operation) compactSlots(first, end int64) {
@@ -129,7 +129,7 @@ func (o *operation) compactSlots(first, end int64) {
 	o.run("table_compact", o.blocksFor(end-first), launchThreads, 0)
 }
 
-// startStatus makes a status all zeros, and the launches'.
+// startStatus makes a status all zeros, and sets it as the status of the launches.
 func (o *operation) startStatus(at uint64) {
 	o.param.status = at
 	o.fill(at, groupsStatusBytes, 0)
@@ -180,7 +180,8 @@ func (q operators) InsertGroups(shape *Shape, in *Groups, count int64, table Tab
 	return o.end("insertion of %d groups into %d slots", count, table.Slots)
 }
 
-// fillTable launches the kernel that takes n rows or groups to a table, and puts the groups of the table into the status.
+// fillTable launches the kernel that takes n rows or groups to a table, and puts the number of the
+// table's groups into the status.
 func (o *operation) fillTable(shape *Shape, table Table, kernel string, n int64) {
 	if table.Packed {
 		o.runPacked(table, "packed_"+kernel, o.tableBlocksFor(n), tableThreads)

@@ -48,8 +48,8 @@ type foldKind struct {
 	typ ColumnType // noColumn without one
 }
 
-// programFor returns the program for a shape: a version of its own where there is one, for keys of
-// up to 8 bytes and columns without NULLs.
+// programFor returns the program for a shape: where there is a version for its folds, and keys have up to 8 bytes and
+// columns no NULLs, that version, and else the general program.
 func programFor(shape *Shape, valid *[ColumnsMax]uint64) program {
 	if shape.KeyBytes <= 8 {
 		for _, p := range programs {
@@ -88,7 +88,7 @@ type blockTable struct {
 	sharedBytes              int
 }
 
-// blockKeyBytes are of a slot's key, with the tag of a wide one.
+// blockKeyBytes returns the bytes of a slot's key, with the tag of a wide key.
 func blockKeyBytes(shape *Shape) int {
 	if shape.KeyBytes > 8 {
 		return shape.KeyBytes + 4
@@ -97,8 +97,8 @@ func blockKeyBytes(shape *Shape) int {
 }
 
 // makeBlockTable fits a table into bytes of shared memory: of the slots that are wanted, and some
-// more for searches that begin late, or as many as there is room for; and with as many copies of the
-// states, up to one a lane.
+// more for searches that begin late, or as many slots as there is room for; and with as many copies of the
+// states as there is room for, up to a copy for each lane of a warp.
 func makeBlockTable(shape *Shape, p program, wanted int64, bytes int, copies bool) (t blockTable) {
 	fit := bytes/(blockKeyBytes(shape)+p.slotBytes) - 6
 	if !copies {
@@ -134,7 +134,7 @@ func (o *operation) useBlockTable(t blockTable) {
 	o.param.slots, o.param.homes, o.param.copiesBits = uint32(t.slots), uint32(t.homes), uint32(t.copiesBits)
 }
 
-// blockSharedBytes is what each of a number of blocks of a multiprocessor may use of shared memory.
+// blockSharedBytes returns the shared memory that each of a number of blocks of a multiprocessor may use.
 func blockSharedBytes(device Properties, blocks int) int {
 	return (device.SharedBytesMax+1024)/blocks - 3072 // of which the system and static variables take a part
 }
@@ -174,7 +174,7 @@ func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, 
 }
 
 // aggregateShared: one table per block, with as many blocks as have room for four slots a group, and
-// a few hundred in any case: of few groups, two of one slot would hold up most rows.
+// a few hundred slots in any case: where groups are few, two groups of one slot would hold up most rows.
 func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, at uint64) {
 	p, _ := sharedProgram(shape, programFor(shape, &o.param.rows.valid), plan.Groups, device)
 	if shares := sharesFor(shape, p, plan.Groups, device); shares > 1 {
@@ -190,8 +190,8 @@ func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, 
 	o.compactTable()
 }
 
-// sharedProgram returns the program that KernelShared has for a number of groups, and for how many a block's
-// table has room: the far one where that has room enough and the other has not. 16,238 groups take 0.94 ms by
+// sharedProgram returns the program that KernelShared has for a number of groups, and for how many groups a block's
+// table has room: the far program where only that has room enough. 16,238 groups take 0.94 ms by
 // shares, and 0.67 far, or 0.86 where half of the rows carry; 6,158 take 0.38 and, far, 0.77 (H200).
 func sharedProgram(shape *Shape, p program, groups int64, device Properties) (program, int64) {
 	room := func(p program) int64 {
@@ -259,8 +259,8 @@ func blockThreads(shape *Shape, p program, device Properties, blocks int) int {
 	return min(1024, threads/blocks&^31)
 }
 
-// aggregateScattered: partitions, in one pass or two, then one table per partition. Rows that are too
-// many for one block, or groups that are too many for its table, meet in a table in device memory.
+// aggregateScattered: partitions, in one pass or two, then a table for each partition. Rows that are too
+// many for a block, or groups that are too many for its table, meet in a table in device memory.
 func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Properties, at uint64) {
 	l := layoutScattered(shape, plan, int64(o.param.rows.count), device)
 	p := programFor(shape, &o.param.rows.valid)
@@ -306,7 +306,7 @@ func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Propertie
 	o.compactTable()
 }
 
-// rows returns where a pass writes rows, whose bitmaps are those that are there already.
+// rows returns where a pass writes rows. There are bitmaps for the columns that have them in from.
 func (l *rowsLayout) rows(shape *Shape, at uint64, from *rowsParam, pairs bool) rowsParam {
 	p := rowsParam{count: from.count, keys: at + uint64(l.keys)}
 	if pairs {
@@ -335,7 +335,7 @@ const claimGroupsMean = 3200
 // and their tables: of four slots a group, which keeps searches short, or two where most groups have
 // few rows, and tables are emptied and read as often as they are searched. Two blocks, or three where rows
 // claim slots, when their part of the shared memory has room enough: buckets of two keys of 8 bytes want more
-// of it than those of four.
+// room than buckets of four keys of 4 bytes.
 func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Properties) (blocks, threads int, t blockTable) {
 	groups, slots := plan.Groups>>plan.RadixBits, int64(4)
 	if rows < 4*plan.Groups {

@@ -92,7 +92,7 @@ func (o *operation) runPacked(table Table, kernel string, grid, block int) {
 	launchWith(o, kernel, grid, block, 0, &p)
 }
 
-// compactPacked writes the groups of slots; those behind Slots are of the last bucket.
+// compactPacked writes the groups of slots. The slots behind table.Slots are of the last bucket.
 func (o *operation) compactPacked(table Table, first, end int64) {
 	if end == table.Slots {
 		end = bucketSlots * NewPackedLayout(table.Slots).Buckets

@@ -32,9 +32,9 @@ func (q operators) Scatter(shape *Shape, rows *Rows, seed uint64, radixBits int,
 	return o.end("scatter of %d rows by %d bits", rows.Count, radixBits)
 }
 
-// countPartitions adds the launches that find where partitions begin; for two passes, those of the
-// first, of firstBits, too. Pairs: rows are pairs. Cursors, offsets and, if they are wanted, items and tiles
-// are set.
+// countPartitions adds the launches that find where partitions begin; for two passes, also where the partitions of the
+// first pass, of firstBits, begin. Pairs: rows are pairs. The caller has set cursors, offsets and, if they are wanted,
+// items and tiles.
 func (o *operation) countPartitions(shape *Shape, radixBits, firstBits int, pairs bool) {
 	if o.param.rows.count > math.MaxUint32 {
 		o.err = fmt.Errorf("%d rows: a scatter takes fewer than 2^32 rows", o.param.rows.count)

@@ -48,8 +48,8 @@ type Fold struct {
 	Other  int
 }
 
-// Limits of one launch, whatever the device: what the parameters of a kernel have room for. A
-// query beyond them runs on the CPU.
+// Limits of a launch, whatever the device, since the parameters of a kernel have no room for more. A
+// query beyond the limits runs on the CPU.
 const (
 	KeyBytesMax = 64
 	ColumnsMax  = 24
@@ -147,10 +147,10 @@ func (k Kernel) String() string { return kernelNames[k] }
 // the family choose.
 type Plan struct {
 	Kernel    Kernel
-	Groups    int64 // that it was made for
+	Groups    int64 // that the plan was made for
 	Slots     int64 // of the table in device memory
 	RadixBits int   // of KernelScattered: log2 of its partitions
-	// Seed of KernelScattered's hash. Rows that were scattered by a seed are to have another one, or
+	// Seed of KernelScattered's hash. Rows that were scattered by a seed before must get another seed, or
 	// they are all of one partition.
 	Seed   uint64
 	Reason string
@@ -197,8 +197,8 @@ func (s *Shape) StateWords() int {
 // and their spans begin at multiples of 16 bytes. Shapes, rows and groups are read before a method
 // returns; the memory that they name belongs to the stream.
 type Operators interface {
-	// Sample adds the keys of rows to HyperLogLog registers, rowdata.SketchRegisterCount bytes that
-	// merge by maximum with those of the CPU.
+	// Sample adds the keys of rows to HyperLogLog registers, partition.SketchRegisters bytes that
+	// merge by maximum with the registers of the CPU.
 	Sample(shape *Shape, rows *Rows, registers Span) error
 
 	// Aggregate groups rows. Status.Overflow is not 0 when the plan had too few slots, or the
@@ -212,13 +212,13 @@ type Operators interface {
 
 	// ResetTable empties a table.
 	ResetTable(shape *Shape, table Table) error
-	// Insert aggregates rows into a table; those that no slot takes go to overflow, in order of no
-	// promise. Status counts all groups of the table, and this call's rows, overflow and probes.
+	// Insert aggregates rows into a table; rows that no slot takes go to overflow, in any order.
+	// Status counts all groups of the table, and this call's rows, overflow and probes.
 	Insert(shape *Shape, rows *Rows, table Table, overflow *Rows, status Span) error
-	// InsertGroups merges groups into a table that is not sealed; those that no slot takes go to overflow, in order
-	// of no promise. Status is as Insert's, of groups.
+	// InsertGroups merges groups into a table that is not sealed; groups that no slot takes go to overflow, in any
+	// order. Status is as Insert's, of groups.
 	InsertGroups(shape *Shape, in *Groups, count int64, table Table, overflow *Groups, status Span) error
-	// Compact writes the groups of the slots [first, end) of a table. The end table.Slots includes what lies
-	// behind the slots.
+	// Compact writes the groups of the slots [first, end) of a table. The end table.Slots includes the groups that
+	// lie behind the slots.
 	Compact(shape *Shape, table Table, first, end int64, into *Groups) error
 }

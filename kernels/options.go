@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Options of Open. The zero value opens the first device, with what is free of its memory.
+// Options of Open. The zero value opens the first device, with its free memory.
 type Options struct {
 	// Ordinal is the driver's number of the device, from 0.
 	Ordinal int
 
-	// MemoryLimit bounds the device memory that is allocated, in bytes. The default is what is
+	// MemoryLimit bounds the device memory that is allocated, in bytes. The default is the memory that is
 	// free when the device is opened, less a reserve of 1/32 and at least 256 MiB for the driver.
 	MemoryLimit int64
 
@@ -45,7 +45,7 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Info is what is known of a device without opening it.
+// Info describes a device that is not open.
 type Info struct {
 	Ordinal int
 	Properties

@@ -17,7 +17,7 @@ import (
 )
 
 // Page-locked memory is slow to get: pages are cleared, and each is registered. Huge pages and several
-// threads that clear them make it ten times faster, and a pool keeps what is given back.
+// threads that clear them make it ten times faster, and a pool keeps memory that is given back.
 const (
 	hugePageBytes = 2 << 20
 	pageBytes     = 4 << 10
@@ -40,7 +40,7 @@ type pinnedPool struct {
 	unregister func(at unsafe.Pointer, bytes int64) error
 
 	mu      sync.Mutex
-	bytes   int64 // of all regions, and of those under way
+	bytes   int64 // of all regions, and of regions that are being made
 	used    int64 // of the blocks handed out
 	regions regions
 	free    map[int64][]*pinned // by class
@@ -51,11 +51,11 @@ type pinnedPool struct {
 	broken error          // spawn.ErrInternal of pinning ahead, until the next alloc; nil otherwise
 }
 
-// sizeClass is what is known of the blocks of a size.
+// sizeClass counts the blocks of a size.
 type sizeClass struct {
-	blocks int  // that there are
-	coming int  // that are being pinned ahead
-	enough bool // one was given back since the last was missing: they are used again
+	blocks int  // free or handed out
+	coming int  // being pinned ahead
+	enough bool // a block was given back since the pool last had none: blocks are used again
 }
 
 // pinned is a block of the pool.
@@ -101,7 +101,7 @@ func (p *pinnedPool) alloc(n int64) (Pinned, error) {
 	return b, nil
 }
 
-// takeFree returns a free block, or nil. An error is that of blocks that were pinned ahead.
+// takeFree returns a free block, or nil. An error comes from pinning blocks ahead.
 func (p *pinnedPool) takeFree(class int64) (*pinned, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +139,7 @@ func (p *pinnedPool) grow(class int64) (*pinned, error) {
 	return b, nil
 }
 
-// size returns what is known of a class. Requires: p.mu is held.
+// size returns the counts of a class. Requires: p.mu is held.
 func (p *pinnedPool) size(class int64) *sizeClass {
 	s := p.sizes[class]
 	if s == nil {
@@ -171,7 +171,7 @@ func (p *pinnedPool) growAhead(class int64) {
 		}, func(err error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if s.coming--; err == nil { // else who asks for the block will be told
+			if s.coming--; err == nil { // else the next caller who needs the block will be told
 				p.free[class] = append(p.free[class], b)
 			} else if errors.Is(err, spawn.ErrInternal) {
 				p.broken = err

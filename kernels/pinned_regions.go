@@ -12,7 +12,8 @@ import (
 // of blocks.
 type regions [][]byte
 
-// allPinned are the regions of all devices of the process: what one has registered is page-locked for every other, too.
+// allPinned are the regions of all devices of the process: a region that a device has registered is
+// page-locked for every other device, too.
 var allPinned struct {
 	sync.RWMutex // never held over a call of the driver
 	regions

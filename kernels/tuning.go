@@ -15,11 +15,11 @@ type tuning struct {
 	// shares is how many blocks at most share the keys of the rows that each of them reads.
 	shares int
 	// sharedPercent is how full a block's table may be expected for KernelShared, onePassPercent for
-	// partitions of one pass, and twoPassPercent for those of two.
+	// partitions of one pass, and twoPassPercent for partitions of two passes.
 	sharedPercent, onePassPercent, twoPassPercent int
 }
 
-// tunings, by compute capability; a device that is not there has the line before it. Only 9.0 was
+// tunings, by compute capability; a device of another capability has the line before its place. Only 9.0 was
 // measured (H100, 1e8 rows of a u32 key and value): pairs scattered into 256, 512, 1024, 2048 and 4096
 // partitions in one pass take 0.64, 0.68, 0.81, 1.04 and 1.46 ms, and in two of 64 each 1.25; with 1e4
 // groups, in 60% of a block's table, KernelShared takes 0.76 ms and KernelScattered 1.2; with 1e7

@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// account holds a run to M1 and M2 where invariants are checked: all rows are somewhere, and no key is emitted twice, or
-// emitted and given to the CPU after the input has ended.
+// account holds a run to M1 and M2 where invariants are checked: all rows are somewhere, and no key
+// is emitted twice, or emitted and given to the CPU after the input has ended.
 type account struct {
 	mu      sync.Mutex
 	rows    int64           // that a table, or the aggregation of a tile, has taken

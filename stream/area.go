@@ -32,7 +32,8 @@ func (d *device) areaRows(bytes int64) int64 {
 	const step = 32
 	o := &d.run.opt
 	most := o.PinnedLimit / setPinned / groupBytes(&o.Shape) / step
-	low, high := int64(1), min(bytes/step/int64(o.Shape.KeyBytes)+1, max(most, 1))+1 // in steps: the first fits, or nothing does
+	// In steps: the first fits, or nothing does.
+	low, high := int64(1), min(bytes/step/int64(o.Shape.KeyBytes)+1, max(most, 1))+1
 	for high-low > 1 {
 		mid := (low + high) / 2
 		if l := d.areaLayout(mid * step); l.bytes() <= bytes {
@@ -109,7 +110,8 @@ func (a *area) groupsOf(in *pieces, rows int64) (*Groups, error) {
 	return a.feed(in, rows)
 }
 
-// planForAll returns a plan for as many groups as rows, whose scratch the area has: fewer rows may ask for more scratch.
+// planForAll returns a plan for as many groups as rows, whose scratch the area has: fewer rows may
+// ask for more scratch.
 func (a *area) planForAll(rows int64) kernels.Plan {
 	d := a.device
 	plan := d.planFor(rows, rows)

@@ -13,7 +13,7 @@ type block struct {
 	device  *device
 	layout  layout // of exactly the block's rows
 	rows    int64
-	offsets []int64 // partition p has the rows from offsets[p] to offsets[p+1]
+	offsets []int64        // partition p has the rows from offsets[p] to offsets[p+1]
 	buffer  kernels.Buffer // nil of a block in the host
 	host    []byte         // columns and bitmaps at their offsets; of a block on the device, bitmaps alone
 	bitmaps int64          // where host begins in the layout
@@ -66,8 +66,8 @@ func (d *device) makeBlock(rows int64, radix int, keep bool) (*block, error) {
 	return b, nil
 }
 
-// copiesOut returns the copies to the block's host memory from rows of a layout in device memory, from the first row on,
-// whose bits begin a word.
+// copiesOut returns the copies to the block's host memory from rows of a layout in device memory,
+// from the first row on, whose bits begin a word.
 func (b *block) copiesOut(from kernels.Span, l *layout, first int64) []kernels.Copy {
 	var copies []kernels.Copy
 	add := func(at, offset, bytes int64) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mpga/mpga/internal/invariants"
@@ -24,7 +25,7 @@ type device struct {
 	limit  int64         // bytes of device memory
 	tiles  []*Tile       // the ring
 	layout layout        // of a tile
-	base   *guardedEvent // of the first tile's stream, from which spans are counted; nil before open, and when it is closed
+	base   *guardedEvent // spans count from here; nil before open, and when it is closed
 	based  time.Time     // when base was seen to be done
 
 	loads sync.Mutex // held while an area loads
@@ -41,8 +42,9 @@ type device struct {
 	kept     int64     // bytes of blocks that stay on the device
 	orphans  []kernels.Pinned
 	table    *table // nil without one
-	bytesIn  int64  // copied to the device
-	bytesOut int64  // copied from the device
+
+	bytesIn  atomic.Int64 // copied to the device
+	bytesOut atomic.Int64 // copied from the device
 
 	spansMu sync.Mutex // may be locked while mu is
 	spans   [lanes][]span
@@ -183,7 +185,7 @@ func (d *device) sample(t *Tile) (distinct int64, err error) {
 		return 0, failure(err)
 	}
 	at, rows, host := kernels.Span{Buffer: t.scratch}, t.rows(), t.tail()[:partition.SketchRegisters]
-	d.bytesIn += copiedBytes(t.copies())
+	d.bytesIn.Add(copiedBytes(t.copies()))
 	err = firstError(
 		t.copyIn,
 		func() error { return t.stream.Fill(at, partition.SketchRegisters, 0) },
@@ -272,8 +274,8 @@ func (d *device) release() error {
 func (d *device) addTo(c *Counters) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c.BytesIn += d.bytesIn
-	c.BytesOut += d.bytesOut
+	c.BytesIn += d.bytesIn.Load()
+	c.BytesOut += d.bytesOut.Load()
 	c.DevicePeak += d.peak
 	d.spansMu.Lock()
 	defer d.spansMu.Unlock()
@@ -305,7 +307,7 @@ func (d *device) submit(t *Tile) error {
 func (d *device) send(t *Tile, route Route) error {
 	var err error
 	var end func() error
-	d.bytesIn += copiedBytes(t.copies())
+	d.bytesIn.Add(copiedBytes(t.copies()))
 	switch route {
 	case RouteAggregate:
 		end, err = t.sendAggregate()

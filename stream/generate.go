@@ -61,9 +61,7 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 
 // copyOut makes copies and waits for them.
 func (d *device) copyOut(s *guardedStream, copies []kernels.Copy) error {
-	d.mu.Lock()
-	d.bytesOut += copiedBytes(copies)
-	d.mu.Unlock()
+	d.bytesOut.Add(copiedBytes(copies))
 	return errors.Join(s.CopyBatch(copies), d.finish(s))
 }
 
@@ -74,8 +72,8 @@ func copiedBytes(copies []kernels.Copy) (bytes int64) {
 	return bytes
 }
 
-// enterTable: a table of so many slots, or of as many as a tile needs, if they fit; and room for the rows that the table
-// refuses.
+// enterTable: a table of so many slots, or of as many as a tile needs, if they fit; and room for
+// the rows that the table refuses.
 func (d *device) enterTable(slots int64) error {
 	least := d.run.opt.feedback(0).SlotsFor(d.layout.capacity)
 	return errors.Join(d.newTable(max(slots, least)), d.enterTiles(d.layout.bytes, scatterBytes(radixBitsMax)+statusBytes))
@@ -195,7 +193,7 @@ func (t *Tile) split(partitions int, loading int64) error {
 	loaded, overflow := d.layout.rows(t.output, 0, resident), d.layout.rows(t.input, 0, resident)
 	at := kernels.Span{Buffer: t.scratch, Offset: scatterBytes(radixBitsMax)}
 	copies := append(b.copiesOut(kernels.Span{Buffer: t.output}, &d.layout, first), t.statusOut(at))
-	d.bytesOut += copiedBytes(copies)
+	d.bytesOut.Add(copiedBytes(copies))
 	d.table.loading += resident - loading
 	err = t.send(noCopy,
 		func() error { return t.insert(&loaded, &overflow, at) },
@@ -208,12 +206,13 @@ func (t *Tile) split(partitions int, loading int64) error {
 	return t.inserted(resident, t.input, t.output)
 }
 
-// groupsOut does work of a stream that leaves n groups at a place, copies the groups out, does the work after the copies,
-// and waits. Requires: the device's lock is held, which it lets go while it waits.
+// groupsOut does work of a stream that leaves n groups at a place, copies the groups out, does the
+// work after the copies, and waits. Requires: the device's lock is held, which it lets go while it
+// waits.
 func (d *device) groupsOut(l *groupLayout, from kernels.Span, n int64, s *guardedStream, work, after func() error) (*Groups, error) {
 	g := d.newGroups(n)
 	copies := l.copies(from, 0, g, 0, n, true)
-	d.bytesOut += copiedBytes(copies)
+	d.bytesOut.Add(copiedBytes(copies))
 	err := firstError(work, func() error { return s.CopyBatch(copies) }, after)
 	if err = errors.Join(err, d.finishLocked(s)); err != nil {
 		d.orphan(g.pinned)
@@ -265,7 +264,7 @@ func (t *Tile) sendPartition() (end func() error, err error) {
 	radix := d.run.RadixBits()
 	rows, into := t.rows(), d.layout.rows(t.output, 0, int64(t.Rows))
 	copies := append(d.layout.copies(t.output, 0, t.host.Bytes(), int64(t.Rows), true), t.offsetsOut(radix))
-	d.bytesOut += copiedBytes(copies)
+	d.bytesOut.Add(copiedBytes(copies))
 	err = t.send(t.copyIn,
 		func() error { return t.scatterRows(&rows, &into, radix) },
 		func() error { return t.stream.CopyBatch(copies) },
@@ -370,7 +369,7 @@ func (t *Tile) scatter(copyIn func() error, rows *kernels.Rows, by kernels.Buffe
 	}
 	into := b.layout.rows(by, 0, rows.Count)
 	copies := append(b.copiesOut(kernels.Span{Buffer: by}, &b.layout, 0), t.offsetsOut(radix))
-	d.bytesOut += copiedBytes(copies)
+	d.bytesOut.Add(copiedBytes(copies))
 	err = t.send(copyIn,
 		func() error { return t.scatterRows(rows, &into, radix) },
 		func() error { return t.stream.CopyBatch(copies) },

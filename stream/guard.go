@@ -99,7 +99,8 @@ func (g *guard) putOff(f func() error) bool {
 	return g.hung
 }
 
-// awaken waits until the device answers, and gives back what has waited for its answer. Until then more may be given back.
+// awaken waits until the device answers, and gives back what has waited for its answer. Until then
+// more may be given back.
 func (g *guard) awaken() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -38,8 +38,9 @@ type Options struct {
 	// MemoryLimit bounds each device's memory, in bytes. The default is the memory that is free.
 	MemoryLimit int64
 
-	// PinnedLimit is how many bytes of host memory may be pinned for each device: a quarter of them, at most, for its ring,
-	// and an eighth for the groups of a set of partitions. The default, 0, is no bound.
+	// PinnedLimit is how many bytes of host memory may be pinned for each device: a quarter of
+	// them, at most, for its ring, and an eighth for the groups of a set of partitions. The
+	// default, 0, is no bound.
 	PinnedLimit int64
 
 	// TileRows is the most rows of a tile. The default fills an eighth of the memory with the ring,
@@ -63,9 +64,9 @@ type Options struct {
 	// Timeout is how long a device may take for a piece of work, or its driver for a call. The default is a minute.
 	Timeout time.Duration
 
-	// Trace takes the spans of a device's work, by the device's clock, which is set by the host's when the run begins. It is
-	// called by several goroutines at once. The streams of partitions are numbered after the streams of tiles. The
-	// default, nil, takes nothing.
+	// Trace takes the spans of a device's work, by the device's clock, which is set by the host's
+	// when the run begins. It is called by several goroutines at once. The streams of partitions
+	// are numbered after the streams of tiles. The default, nil, takes nothing.
 	Trace func(device, stream int, lane Lane, name string, begin, end time.Time)
 }
 

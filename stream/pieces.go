@@ -101,9 +101,7 @@ func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 			bytes += int64(len(host))
 		}
 	}
-	d.mu.Lock()
-	d.bytesIn += bytes
-	d.mu.Unlock()
+	d.bytesIn.Add(bytes)
 	return a.stream.CopyBatch(copies)
 }
 

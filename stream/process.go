@@ -42,8 +42,9 @@ func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	return err
 }
 
-// lastGroups gives all groups of the table, if a device has one, to a function. Where the groups leave in parts, they are
-// the CPU's: should the device fail between two parts, nobody could tell which keys had been emitted.
+// lastGroups gives all groups of the table, if a device has one, to a function. Where the groups
+// leave in parts, they are the CPU's: should the device fail between two parts, nobody could tell
+// which keys had been emitted.
 func (r *Run) lastGroups(take func(*Groups) error) error {
 	i := slices.IndexFunc(r.devices, func(d *device) bool { return d.table != nil })
 	if i < 0 {
@@ -60,8 +61,9 @@ func (r *Run) lastGroups(take func(*Groups) error) error {
 // giveStates gives groups to the CPU, and their memory back.
 func (r *Run) giveStates(g *Groups) error { return errors.Join(taken(r.takeStates(g)), g.Release()) }
 
-// holdTable takes the groups of a table out before partitions are aggregated, which need its memory. The groups are held
-// until the groups of all partitions are emitted; or they are the CPU's, where there is no room for them.
+// holdTable takes the groups of a table out before partitions are aggregated, which need its
+// memory. The groups are held until the groups of all partitions are emitted; or they are the
+// CPU's, where there is no room for them.
 func (r *Run) holdTable() error {
 	if len(r.blocks) == 0 {
 		return nil
@@ -72,8 +74,9 @@ func (r *Run) holdTable() error {
 	})
 }
 
-// mergeTables merges the tables of several devices into the largest: each may have groups of any key. The CPU gets groups
-// that find no slot there, and all groups of all tables where tables have refused rows: another may have their keys.
+// mergeTables merges the tables of several devices into the largest: each may have groups of any
+// key. The CPU gets groups that find no slot there, and all groups of all tables where tables have
+// refused rows: another may have their keys.
 func (r *Run) mergeTables() error {
 	if len(r.devices) == 1 {
 		return nil

@@ -61,14 +61,15 @@ type Run struct {
 	resident int              // the table of RouteHybrid takes rows of the first so many partitions; 0: of all
 	blocks   []*block         // partitions that wait
 	held     *Groups          // of the table of RouteHybrid, while partitions are aggregated; nil otherwise
-	reduces  float64          // groups of a row, the most in any set of partitions that was aggregated; 0 before the first
+	reduces  float64          // the most groups a row that an aggregated set had; 0 before the first
 	counters Counters
 
 	account account // where invariants are checked
 	closed  invariants.CloseChecker
 }
 
-// New allocates the ring of each device. An error of a device is ErrDevice. The run is to be released after an error, too.
+// New allocates the ring of each device. An error of a device is ErrDevice. The run is to be
+// released after an error, too.
 func New(ctx context.Context, opt Options) (*Run, error) {
 	opt.EnsureDefaults()
 	r := &Run{opt: opt}

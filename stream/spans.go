@@ -54,10 +54,10 @@ type span struct{ begin, end int64 }
 // spansKept bounds the spans of a lane that are remembered.
 const spansKept = 1 << 16
 
-// note remembers when each lane of the stream's work, which has a name, began and ended, and closes the marks, which
-// are done.
+// note remembers when each lane of the stream's work, which has a name, began and ended, and closes
+// the marks, which are done. Without their times nothing is remembered: the work tells its errors.
 func (m *markedStream) note(work string) error {
-	if at, err := m.device.guard.nanosOf(m.marks[:], m.device.base); err == nil { // else the work itself tells its error
+	if at, err := m.device.guard.nanosOf(m.marks[:], m.device.base); err == nil {
 		m.keep(work, at)
 	}
 	return m.closeMarks()

@@ -120,9 +120,7 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 	if err = errors.Join(err, d.finish(a.stream)); err != nil {
 		return b, err
 	}
-	d.mu.Lock()
-	d.bytesOut += copiedBytes(copies)
-	d.mu.Unlock()
+	d.bytesOut.Add(copiedBytes(copies))
 	_ = a.note("split")
 	b.setOffsets(host)
 	return b, nil

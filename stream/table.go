@@ -50,8 +50,8 @@ func (d *device) tableMax() kernels.Table {
 	return kernels.Table{Slots: slotsIn(&d.run.opt.Shape, bytes)}
 }
 
-// tableFor returns a table of so many slots, or of as many as there is room for: packed, if it has no fewer slots than a
-// packed table must have.
+// tableFor returns a table of so many slots, or of as many as there is room for: packed, if it has
+// no fewer slots than a packed table must have.
 func (d *device) tableFor(slots int64) kernels.Table {
 	most, unpacked := d.tableMax(), slotsIn(&d.run.opt.Shape, d.limit/8*tableShare)
 	least, _ := d.packedMin()
@@ -157,8 +157,9 @@ func (d *device) foretellGroups() int64 {
 	return partition.Continue(d.table.groups, r.counters.Rows, r.totalRows())
 }
 
-// lastGroups takes the groups of the table out of the device, and drops the table: all groups at once where pinned memory
-// has room for them, else in parts. No tile is under way, and none will come: the memory of tiles is free.
+// lastGroups takes the groups of the table out of the device, and drops the table: all groups at
+// once where pinned memory has room for them, else in parts. No tile is under way, and none will
+// come: the memory of tiles is free.
 func (d *device) lastGroups(take func(g *Groups, all bool) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -216,8 +217,8 @@ const slotsBehind = 4
 // partBytes is the most bytes of a part, where the groups are too many for pinned memory.
 const partBytes = 16 << 20
 
-// slots takes out the groups of the slots [first, end) of the table. Requires: the device's lock is held; slots lets it go
-// while it waits.
+// slots takes out the groups of the slots [first, end) of the table. Requires: the device's lock is
+// held; slots lets it go while it waits.
 func (o *tableOut) slots(first, end int64) error {
 	d, t, l := o.device, o.tile, &o.layout
 	into := l.groups(kernels.Span{Buffer: t.output})
@@ -261,7 +262,7 @@ func (o *tableOut) slots(first, end int64) error {
 func (o *tableOut) copyOut(from int64, g *Groups, row, n int64) error {
 	d, t := o.device, o.tile
 	copies := o.layout.copies(kernels.Span{Buffer: t.output}, from, g, row, n, true)
-	d.bytesOut += copiedBytes(copies)
+	d.bytesOut.Add(copiedBytes(copies))
 	var errs []error
 	for i := range t.marks[:lanes] { // of a part that is not the first, only this copy is marked
 		if t.marks[i] == nil {
@@ -317,12 +318,12 @@ func (d *device) insertGroups(g *Groups) error {
 	return d.dropTiles()
 }
 
-// insertGroupsAt is insertGroups of n of the groups, from row on. Requires: the device's lock is held; insertGroupsAt lets
-// it go while it waits.
+// insertGroupsAt is insertGroups of n of the groups, from row on. Requires: the device's lock is
+// held; insertGroupsAt lets it go while it waits.
 func (d *device) insertGroupsAt(t *Tile, l *groupLayout, g *Groups, row, n int64) error {
 	in, refused := l.groups(kernels.Span{Buffer: t.input}), l.groups(kernels.Span{Buffer: t.output})
 	copies := l.copies(in.Status, 0, g, row, n, false)
-	d.bytesIn += copiedBytes(copies)
+	d.bytesIn.Add(copiedBytes(copies))
 	err := t.send(
 		func() error { return t.stream.CopyBatch(copies) },
 		func() error { return t.stream.InsertGroups(l.shape, in, n, d.table.Table, refused, refused.Status) },

@@ -4,6 +4,6 @@ package cubin
 
 import "io/fs"
 
-// Archives has TARGET.zip.zst for each target that there is machine code for; nil in a program without GPU code. Set by an
-// init function.
+// Archives has TARGET.zip.zst for each target that there is machine code for; nil in a program
+// without GPU code. Set by an init function.
 var Archives fs.FS

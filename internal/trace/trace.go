@@ -276,8 +276,8 @@ func (r *RowTimeline) check(q *QueryTimeline) {
 	invariants.Checkf(len(r.Spans) == 0 || before <= q.End, "T4: in %s, a span ends at %v, and its query at %v", r.Name, before, q.End)
 }
 
-// inTurn returns spans in the order of their ends, each cut to the part after the span before it (T3), within a query from
-// begin to end (T4).
+// inTurn returns spans in the order of their ends, each cut to the part after the span before it
+// (T3), within a query from begin to end (T4).
 func inTurn(spans []Span, begin, end time.Duration) []Span {
 	out := make([]Span, 0, len(spans))
 	sorted := slices.Clone(spans)

@@ -20,8 +20,8 @@ import (
 type Case struct {
 	Rows   int64
 	Groups int64
-	// Skew is the exponent of a Zipf distribution of the keys, 0 for a uniform one, or SelfSimilar:
-	// four fifths of the rows have one fifth of the keys, and so on among these.
+	// Skew is the exponent of a Zipf distribution of the keys, 0 for a uniform distribution, or SelfSimilar:
+	// four fifths of the rows have one fifth of the keys, and so on within that fifth.
 	Skew  float64
 	Shape Shape
 }
@@ -152,7 +152,7 @@ func (r *Runner) put(host []byte) (kernels.Span, error) {
 // Drop frees the memory of all cases.
 func (r *Runner) Drop() error { return r.freeFrom(0) }
 
-// Run times a plan, after one run whose answer it checks.
+// Run times a plan, after a run whose answer it checks.
 func (r *Runner) Run(d *Data, plan kernels.Plan) (res Result, err error) {
 	before := len(r.buffers)
 	defer func() { err = errors.Join(err, r.freeFrom(before)) }()

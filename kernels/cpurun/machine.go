@@ -13,7 +13,7 @@ import (
 )
 
 // Machine is a process that holds memory and runs kernels on it. One call at a time is obeyed,
-// from any goroutine. After a kernel did what it must not, every call returns what was said of it.
+// from any goroutine. After a kernel has failed, every call returns what the process said of it.
 type Machine struct {
 	mu      sync.Mutex
 	process *exec.Cmd

@@ -2,8 +2,8 @@
 //
 //	import _ "github.com/mpga/mpga/kernels/cuda"
 //
-// Without this import a program finds no GPU, and the CPU does all work. The files are what kernels/build has made of the
-// CUDA sources in package kernels.
+// Without this import a program finds no GPU, and the CPU does all work. The files are what
+// kernels/build has made of the CUDA sources in package kernels.
 package cuda
 
 import (

@@ -14,10 +14,10 @@ type Case struct {
 	Name         string
 	Shape        kernels.Shape
 	Rows         int
-	Groups       int // drawn from; with few rows, not all of them come
+	Groups       int // that keys are drawn from; with few rows, some groups have none
 	Distribution Distribution
 	Nulls        float64 // share of the values of every column
-	// Extreme values are among the columns': the ends of integers, NaN, infinities, -0.
+	// Extreme lets columns have extreme values: the ends of integers, NaN, infinities, -0.
 	Extreme bool
 	Seed    uint64
 }

@@ -164,8 +164,9 @@ func batches(t *testing.T, device kernels.Device) {
 	r.must(p.Free())
 }
 
-// manyCopies are thousands of pieces of any size and place in one batch, on several streams at once: what partitions that
-// come back from the host are made of. A driver's call for batches of copies has failed here, and only on a device.
+// manyCopies are thousands of pieces of any size and place in one batch, on several streams at
+// once, as of partitions that come back from the host. A driver's call for batches of copies has
+// failed here, and only on a device.
 func manyCopies(t *testing.T, device kernels.Device) {
 	var streams sync.WaitGroup
 	for stream := range 3 {

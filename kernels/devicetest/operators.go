@@ -29,7 +29,7 @@ func Operators(t *testing.T, device kernels.Device, cases []Case, plans ...kerne
 	}
 }
 
-// scratch returns room for what Aggregate asks for.
+// scratch returns the scratch of Aggregate.
 func (r *Rig) scratch(plan kernels.Plan, shape *kernels.Shape, rows int64) kernels.Span {
 	return r.alloc(plan.AggregateScratch(shape, rows, r.device.Properties()))
 }
@@ -159,7 +159,7 @@ func checkScatter(shape *kernels.Shape, data, got *Data, offsets []uint64, seed 
 	return sameRows(shape, data, got)
 }
 
-// hashes are those by which rows are scattered.
+// hashes returns the hashes by which rows are scattered.
 func (d *Data) hashes(shape *kernels.Shape, seed uint64) []uint64 {
 	words := make([]uint64, 0, d.Rows*max(1, shape.KeyBytes/8))
 	for at := 0; at < len(d.Keys); {
@@ -214,7 +214,8 @@ func (d *Data) eachRow(shape *kernels.Shape) []string {
 	return out
 }
 
-// table fills tables that have room, in two insertions, one that has not, and ones that are sealed between.
+// table fills a table that has room, in two insertions, a table that is sealed between the two, and
+// a table without room.
 func (r *Rig) table(c *Case, rows *kernels.Rows, data *Data, want *Answer) {
 	r.t.Helper()
 	groups := int64(len(want.rows))
@@ -334,7 +335,8 @@ func (r *Rig) compacted(c *Case, table kernels.Table) *Groups {
 	r.t.Helper()
 	all := &Groups{States: make([][]uint64, len(c.Shape.Folds))}
 	for _, part := range [][2]int64{{0, table.Slots / 3}, {table.Slots / 3, table.Slots}} {
-		into := r.groups(&c.Shape, max(part[1]-part[0], 1<<11)+4) // what a packed table has at least, and at most behind its slots
+		// A packed table has 2^11 slots at least, and up to four behind them.
+		into := r.groups(&c.Shape, max(part[1]-part[0], 1<<11)+4)
 		r.must(r.stream.Compact(&c.Shape, table, part[0], part[1], into))
 		s := r.status(into.Status)
 		if s.Groups > uint64(into.Capacity) || s.Overflow != 0 {
@@ -376,7 +378,7 @@ func checkTable(want *Answer, data *Data, got *Groups, left []*Data) error {
 	return rest.Check(got)
 }
 
-// sample compares the registers with those of the host.
+// sample compares the registers with the host's.
 func (r *Rig) sample(c *Case, rows *kernels.Rows, data *Data) {
 	r.t.Helper()
 	want := make([]byte, partition.SketchRegisters)

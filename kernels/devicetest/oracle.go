@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/mpga/mpga/kernels"
 )
@@ -263,27 +264,33 @@ func checkMoments(values []value, got []uint64) error {
 	if err := checkShift(values, shift); err != nil {
 		return err
 	}
-	var sums [4]sum
+	sums := make([]sum, len(got)-2)
 	finite := true
 	for _, v := range values {
 		finite = finite && isFinite(v.float)
 		d := v.float - shift
-		for p, power := 0, d; p < len(got)-2; p, power = p+1, power*d {
+		for p, power := 0, d; p < len(sums); p, power = p+1, power*d {
 			sums[p].add(power)
 		}
 	}
 	if !finite {
-		return checkNotFinite(got[2], got[3])
+		return checkNotFinite(got[2:4])
 	}
-	for p := range len(got) - 2 {
-		// What a merge adds and takes away again is as large as the sums about any other value,
-		// and may overflow where they would.
-		s := sums[p]
-		s.scale += spread(values, p+1)
+	for p := range sums {
+		sums[p].scale += spread(values, p+1)
+	}
+	return checkSums("sum of power", 1, sums, got[2:])
+}
+
+// checkSums compares sums with sums that were merged, by numbered names. Their scales have the
+// spread of the values: what a merge adds and takes away again is as large as the sums about any
+// other value, and may overflow where they would.
+func checkSums(name string, first int, sums []sum, got []uint64) error {
+	for i, s := range sums {
 		if !isFinite(s.scale) {
 			continue
 		}
-		if err := s.check(fmt.Sprintf("sum of power %d", p+1), got[2+p]); err != nil {
+		if err := s.check(fmt.Sprintf("%s %d", name, first+i), got[i]); err != nil {
 			return err
 		}
 	}
@@ -311,10 +318,10 @@ func checkShift(values []value, shift float64) error {
 	return fmt.Errorf("shift %v is none of the values", shift)
 }
 
-// checkNotFinite: values that are not finite must show in one of the first two sums.
-func checkNotFinite(s1, s2 uint64) error {
-	if isFinite(math.Float64frombits(s1)) && isFinite(math.Float64frombits(s2)) {
-		return fmt.Errorf("sums %v and %v are finite, not all values are", math.Float64frombits(s1), math.Float64frombits(s2))
+// checkNotFinite: values that are not finite must show in one of the sums.
+func checkNotFinite(sums []uint64) error {
+	if !slices.ContainsFunc(sums, func(w uint64) bool { return !isFinite(math.Float64frombits(w)) }) {
+		return fmt.Errorf("all of %d sums are finite, not all values are", len(sums))
 	}
 	return nil
 }
@@ -332,7 +339,7 @@ func checkComoments(x, y []value, got []uint64) error {
 			return err
 		}
 	}
-	var sums [5]sum
+	sums := make([]sum, 5)
 	finite := true
 	for i := range x {
 		finite = finite && isFinite(x[i].float) && isFinite(y[i].float)
@@ -342,22 +349,10 @@ func checkComoments(x, y []value, got []uint64) error {
 		}
 	}
 	if !finite {
-		for i := range 5 {
-			if !isFinite(math.Float64frombits(got[3+i])) {
-				return nil
-			}
-		}
-		return fmt.Errorf("all sums are finite, not all values are")
+		return checkNotFinite(got[3:])
 	}
-	spreads := [5]float64{spread(x, 1), spread(y, 1), spread(x, 2), spread(y, 2), math.Sqrt(spread(x, 2) * spread(y, 2))}
-	for j := range sums {
-		sums[j].scale += spreads[j]
-		if !isFinite(sums[j].scale) {
-			continue
-		}
-		if err := sums[j].check(fmt.Sprintf("co-moment %d", j), got[3+j]); err != nil {
-			return err
-		}
+	for j, s := range [5]float64{spread(x, 1), spread(y, 1), spread(x, 2), spread(y, 2), math.Sqrt(spread(x, 2) * spread(y, 2))} {
+		sums[j].scale += s
 	}
-	return nil
+	return checkSums("co-moment", 0, sums, got[3:])
 }

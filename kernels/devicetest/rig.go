@@ -10,7 +10,7 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// Rig is a device with a stream, and the memory of a test, whose surroundings are guarded.
+// Rig is a device with a stream, and the memory of a test, between guards.
 type Rig struct {
 	t      testing.TB
 	device kernels.Device

@@ -7,7 +7,7 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// states are those of a fold, one to each group: words from offset on, every stride words.
+// states are the states of a fold, by group: words from offset on, every stride words.
 type states struct {
 	words  []uint64
 	stride int
@@ -89,7 +89,7 @@ func folders(shape *kernels.Shape) []folder {
 	return out
 }
 
-// reset makes a state that of no rows.
+// reset makes a state the state of no rows.
 func (f *folder) reset(state []uint64) {
 	clear(state)
 	switch f.Op {

@@ -33,8 +33,8 @@ func findGroups(keys []byte, keyBytes, count, limit int) (gids []int, groups []b
 	return gids, groups, overflow
 }
 
-// groupsMax is how many groups a plan has slots for: families that bring all groups to one table are held to the slots of
-// that table.
+// groupsMax is how many groups a plan has slots for: families that bring all groups to one table
+// are held to the slots of that table.
 func groupsMax(plan kernels.Plan) int {
 	switch plan.Kernel {
 	case kernels.KernelShared, kernels.KernelLinear, kernels.KernelTwoPhase:

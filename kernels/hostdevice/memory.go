@@ -18,7 +18,7 @@ const poison = 0xDB
 type arena struct {
 	name   string
 	limit  int64
-	full   error // of an allocation beyond the limit
+	full   error // marks the error of an allocation beyond the limit
 	used   int64
 	blocks []*memory // in use
 }
@@ -44,7 +44,7 @@ type use struct {
 // clock says which work of each stream comes before a point.
 type clock map[*stream]uint64
 
-// merge lets what comes before another point come before this one.
+// merge lets all work before another point be before this point, too.
 func (c clock) merge(other clock) {
 	for s, n := range other {
 		c[s] = max(c[s], n)

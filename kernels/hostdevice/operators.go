@@ -12,7 +12,7 @@ import (
 // spanAlignment is where the spans of operators begin.
 const spanAlignment = 16
 
-// operation gathers the memory that an operator takes, and then its work.
+// operation gathers the memory that an operator takes, before its work is enqueued.
 type operation struct {
 	stream   *stream
 	name     string
@@ -46,7 +46,7 @@ func (o *operation) view(at kernels.Span, bytes int64, write bool) []byte {
 	return m.data[from : from+bytes]
 }
 
-// scratch lets the stream own what a GPU would write in between.
+// scratch lets the stream own memory that a GPU would write in between.
 func (o *operation) scratch(at kernels.Span, bytes int64) { o.view(at, bytes, true) }
 
 func (o *operation) words(at kernels.Span, count int64, write bool) []uint64 {
@@ -165,7 +165,7 @@ func (o *operation) states(g *kernels.Groups, count int64, write bool) []states 
 	return out
 }
 
-// hashes of keys: those of partition, a 4-byte key taken as a word.
+// hashes returns the hashes of keys, as package partition's; a 4-byte key is taken as a word.
 func hashes(keys []byte, keyBytes, count int, seed uint64) []uint64 {
 	out := make([]uint64, count)
 	switch keyBytes {
@@ -298,8 +298,8 @@ type slotTable interface {
 	compact(first, end int, out *groups)
 }
 
-// insert finds a slot for each of the keys of rows or groups, and adds the row or group to it. Where there is no slot, the
-// row or group is refused, to a place in the overflow.
+// insert finds a slot for each of the keys of rows or groups, and adds the row or group to it.
+// Where there is no slot, the row or group is refused, to a place in the overflow.
 func insert(t slotTable, keyBytes int, keys []byte, count int, status *kernels.GroupsStatus, add func(slot, i int), refuse func(to, i int)) {
 	var s kernels.GroupsStatus
 	for i, hash := range hashes(keys, keyBytes, count, 0) {

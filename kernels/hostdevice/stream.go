@@ -122,8 +122,8 @@ func (s *stream) enqueue(name string, accesses []access, run func() error) error
 	return s.add(work{name: name, run: run}, accesses, func() {})
 }
 
-// add adds work that takes memory to the queue, after the checks of H2. The device's lock is held while noted is called,
-// once the stream owns the memory.
+// add adds work that takes memory to the queue, after the checks of H2. The device's lock is held
+// while noted is called, once the stream owns the memory.
 func (s *stream) add(w work, accesses []access, noted func()) error {
 	d := s.device
 	if err := d.begin(w.name, false); err != nil {

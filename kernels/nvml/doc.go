@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Device is what is known of a GPU. Fields that are not known are zero, or -1 where zero means something.
+// Device describes a GPU. Fields that are not known are zero, or -1 where zero means something.
 type Device struct {
 	Name          string
 	UUID          string
@@ -85,7 +85,7 @@ func linkIn(dir, pciBus string) Link {
 	}
 }
 
-// generation returns that of a speed such as "16.0 GT/s PCIe"; 0, if it is none.
+// generation returns the generation that has a speed such as "16.0 GT/s PCIe"; 0, if none has.
 func generation(speed string) int {
 	var transfers float64
 	if _, err := fmt.Sscanf(speed, "%f GT/s", &transfers); err != nil {

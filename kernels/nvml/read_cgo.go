@@ -40,7 +40,7 @@ func read(l lib.Interface) (devices []Device, err error) {
 	return devices, nil
 }
 
-// known returns a value, or what stands for one that the library does not tell.
+// known returns a function that takes a value of the library, and replaces a value that the library does not tell.
 func known[T any](otherwise T) func(T, lib.Return) T {
 	return func(v T, ret lib.Return) T {
 		if ret != lib.SUCCESS {
