@@ -1,6 +1,7 @@
 package hostdevice
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -10,25 +11,28 @@ import (
 // noGroup is the group of a key that no group or slot was left for.
 const noGroup = -1
 
-// findGroups numbers keys in the order in which they come, up to a limit. It returns the group of each key, the keys of
-// the groups, and how many keys have no group.
+// findGroups numbers keys in the order in which they come, up to a limit. It returns the group of
+// each key, the keys of the groups, and how many keys have no group.
 func findGroups(keys []byte, keyBytes, count, limit int) (gids []int, groups []byte, overflow int) {
 	gids = make([]int, count)
-	known := map[string]int{}
-	for i := range gids {
+	slots := make([]uint32, 2*count) // group + 1, by hash; 0 is empty
+	for i, hash := range hashes(keys, keyBytes, count, 0) {
 		key := keys[i*keyBytes : (i+1)*keyBytes]
-		gid, ok := known[string(key)]
+		slot := hash % uint64(len(slots))
+		for slots[slot] != 0 && !bytes.Equal(groups[int(slots[slot]-1)*keyBytes:int(slots[slot])*keyBytes], key) {
+			slot = (slot + 1) % uint64(len(slots))
+		}
 		switch {
-		case ok:
-		case len(known) == limit:
-			gid = noGroup
+		case slots[slot] != 0:
+			gids[i] = int(slots[slot] - 1)
+		case len(groups)/keyBytes == limit:
+			gids[i] = noGroup
 			overflow++
 		default:
-			gid = len(known)
-			known[string(key)] = gid
+			gids[i] = len(groups) / keyBytes
 			groups = append(groups, key...)
+			slots[slot] = uint32(gids[i] + 1)
 		}
-		gids[i] = gid
 	}
 	return gids, groups, overflow
 }
