@@ -158,9 +158,7 @@ func (q operators) ResetTable(shape *Shape, table Table) error {
 func (q operators) Insert(shape *Shape, rows *Rows, table Table, overflow *Rows, status Span) error {
 	o := q.begin(shape)
 	o.param.rows = o.rows(shape, rows)
-	if overflow != nil {
-		o.param.out = o.rows(shape, overflow)
-	}
+	o.param.out = o.rows(shape, overflow)
 	o.startStatus(o.address(status, groupsStatusBytes))
 	kernel := "insert"
 	if table.Sealed {

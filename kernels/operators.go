@@ -1,5 +1,7 @@
 package kernels
 
+import "encoding/binary"
+
 // ColumnType is how a column's values lie in device memory. Widths are in bytes.
 type ColumnType uint8
 
@@ -88,6 +90,12 @@ type GroupsStatus struct {
 	Overflow uint64 // rows that no slot took: not in the groups, to be aggregated again elsewhere
 	Probes   uint64 // slots looked at, when they are counted
 	_        [4]uint64
+}
+
+// StatusOf reads a status that was copied to the host.
+func StatusOf(b []byte) GroupsStatus {
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	return GroupsStatus{Groups: word(0), Rows: word(1), Overflow: word(2), Probes: word(3)}
 }
 
 // Words returns the words of a fold's state.

@@ -335,9 +335,7 @@ func allocGroups(t testing.TB, e *executor, shape *Shape, capacity int64) *Group
 
 func readStatus(t testing.TB, e *executor, g *Groups) GroupsStatus {
 	t.Helper()
-	b := e.download(t, g.Status, groupsStatusBytes)
-	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	return GroupsStatus{Groups: word(0), Rows: word(1), Overflow: word(2), Probes: word(3)}
+	return StatusOf(e.download(t, g.Status, groupsStatusBytes))
 }
 
 // check compares groups on a device with the rows; it returns the keys as they lie there.

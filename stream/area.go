@@ -142,7 +142,7 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 		if err = errors.Join(err, d.finish(a.stream)); err != nil {
 			return kernels.GroupsStatus{}, err
 		}
-		return readStatus(status), nil
+		return kernels.StatusOf(status), nil
 	}
 	if err := a.load(in, rows, &a.layout.rows); err != nil {
 		return nil, errors.Join(err, d.finish(a.stream))
@@ -250,7 +250,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 			return nil, err
 		}
 		_ = a.note("insert")
-		s := readStatus(status)
+		s := kernels.StatusOf(status)
 		if invariants.Enabled {
 			checkStatus(s, n)
 		}

@@ -111,7 +111,7 @@ func (t *Tile) statusOut(at kernels.Span) kernels.Copy {
 	return kernels.Copy{Device: at, Host: t.tail()[:statusBytes], Out: true}
 }
 
-func (t *Tile) status() kernels.GroupsStatus { return readStatus(t.tail()) }
+func (t *Tile) status() kernels.GroupsStatus { return kernels.StatusOf(t.tail()) }
 
 // inserted notes the result of a load. Rows that the table has refused are scattered, by way of a buffer that
 // is free.

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 	"unsafe"
@@ -121,10 +120,4 @@ func (t *Tile) drop() error { return errors.Join(t.leave(), t.device.freeBuffer(
 
 func (t *Tile) release() error {
 	return errors.Join(t.stop(), t.drop(), freePinned(&t.host))
-}
-
-// readStatus reads a status that was copied out.
-func readStatus(b []byte) kernels.GroupsStatus {
-	w := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	return kernels.GroupsStatus{Groups: w(0), Rows: w(1), Overflow: w(2), Probes: w(3)}
 }

@@ -85,8 +85,7 @@ func (r *Rig) words(at kernels.Span, n int64) []uint64 {
 
 func (r *Rig) status(at kernels.Span) kernels.GroupsStatus {
 	r.t.Helper()
-	w := r.words(at, int64(unsafe.Sizeof(kernels.GroupsStatus{})/8))
-	return kernels.GroupsStatus{Groups: w[0], Rows: w[1], Overflow: w[2], Probes: w[3]}
+	return kernels.StatusOf(r.get(at, int64(unsafe.Sizeof(kernels.GroupsStatus{}))))
 }
 
 // wait waits for all work of the stream.

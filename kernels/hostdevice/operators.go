@@ -238,21 +238,13 @@ func (s *stream) ResetTable(shape *kernels.Shape, t kernels.Table) error {
 
 func (s *stream) Insert(shape *kernels.Shape, r *kernels.Rows, t kernels.Table, overflow *kernels.Rows, status kernels.Span) error {
 	o := s.operation("Insert", shape)
-	in, table, at := o.rows(r, false), o.table(t), o.status(status)
-	var out *rows
-	if overflow != nil {
-		room := o.rows(overflow, true)
-		out = &room
-	}
-	if out != nil && out.count < in.count {
+	in, out, table, at := o.rows(r, false), o.rows(overflow, true), o.table(t), o.status(status)
+	if out.count < in.count {
 		o.err = fmt.Errorf("Insert: %d rows with room for an overflow of %d", in.count, out.count)
 	}
 	return o.enqueue(func() {
-		insert(table, o.shape.KeyBytes, in.keys, in.count, at, func(slot, row int) { table.addRow(slot, &in, row) }, func(to, row int) {
-			if out != nil {
-				out.put(to, &o.shape, &in, row)
-			}
-		})
+		insert(table, o.shape.KeyBytes, in.keys, in.count, at,
+			func(slot, row int) { table.addRow(slot, &in, row) }, func(to, row int) { out.put(to, &o.shape, &in, row) })
 	})
 }
 
@@ -270,9 +262,8 @@ func (s *stream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count in
 	}
 	table, at := o.table(t), o.status(status)
 	return o.enqueue(func() {
-		insert(table, o.shape.KeyBytes, keys, int(count), at, func(slot, group int) { table.addGroup(slot, from, group) }, func(to, group int) {
-			refused.put(to, &o.shape, keys, from, group)
-		})
+		insert(table, o.shape.KeyBytes, keys, int(count), at,
+			func(slot, group int) { table.addGroup(slot, from, group) }, func(to, group int) { refused.put(to, &o.shape, keys, from, group) })
 	})
 }
 
@@ -289,7 +280,7 @@ func (s *stream) Compact(shape *kernels.Shape, t kernels.Table, first, end int64
 type slotTable interface {
 	reset()
 	// find returns the slot of a key, which it takes if need be; noGroup, if others have taken all that it looks at.
-	find(key []byte, hash uint64, probes *uint64) int
+	find(key []byte, hash uint64) int
 	// groups returns the slots that are taken.
 	groups() uint64
 	// addRow and addGroup merge a row, or a group of others, with the state of a slot.
@@ -303,7 +294,7 @@ type slotTable interface {
 func insert(t slotTable, keyBytes int, keys []byte, count int, status *kernels.GroupsStatus, add func(slot, i int), refuse func(to, i int)) {
 	var s kernels.GroupsStatus
 	for i, hash := range hashes(keys, keyBytes, count, 0) {
-		slot := t.find(keys[i*keyBytes:(i+1)*keyBytes], hash, &s.Probes)
+		slot := t.find(keys[i*keyBytes:(i+1)*keyBytes], hash)
 		if slot == noGroup {
 			refuse(int(s.Overflow), i)
 			s.Overflow++

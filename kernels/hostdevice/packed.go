@@ -46,12 +46,11 @@ func (t *packedTable) reset() {
 
 func (t *packedTable) sum(word uint64) int64 { return int64(word) >> t.Shift }
 
-func (t *packedTable) find(key []byte, _ uint64, probes *uint64) int {
+func (t *packedTable) find(key []byte, _ uint64) int {
 	x := uint64(partition.Mix32(view[uint32](key)[0]))
 	tag, tags := x/uint64(t.Buckets)<<quotientFrom, (uint64(1)<<t.Shift-1)&^carried
 	bucket := x % uint64(t.Buckets)
 	for step := uint64(1); step <= packedSteps; step++ {
-		*probes++
 		for i := bucket * bucketSlots; i < (bucket+1)*bucketSlots; i++ {
 			switch {
 			case t.slots[i]&tags == tag|step:

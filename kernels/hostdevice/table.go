@@ -73,12 +73,11 @@ func (t *table) head(key []byte, words []uint64) []uint64 {
 	return append(append(words, 1), view[uint64](key)...)
 }
 
-func (t *table) find(key []byte, hash uint64, probes *uint64) int {
+func (t *table) find(key []byte, hash uint64) int {
 	var buffer [1 + kernels.KeyBytesMax/8]uint64
 	head := t.head(key, buffer[:0])
 	if head[0] == 0 { // the 8-byte key 0
 		at := t.slot(t.slots)
-		*probes++
 		if at[0] == 0 {
 			if t.sealed {
 				return noGroup
@@ -91,7 +90,6 @@ func (t *table) find(key []byte, hash uint64, probes *uint64) int {
 	for step := range min(t.slots, probesMax) {
 		i := int((hash + uint64(step)) % uint64(t.slots))
 		at := t.slot(i)[:len(head)]
-		*probes++
 		switch {
 		case at[0] == 0 && t.sealed:
 			return noGroup
