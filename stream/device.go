@@ -337,7 +337,7 @@ func (d *device) send(t *Tile, route Route) error {
 		}
 		return wrapDevice(ended)
 	}, func(ended error) {
-		d.run.fail(ended) // before those who wait look again
+		d.run.fail(ended) // before goroutines that wait for idle look again
 		d.mu.Lock()
 		d.inFlight--
 		d.mu.Unlock()
@@ -417,7 +417,8 @@ func (d *device) change(route Route, groups int64) error {
 		d.run.planResident(d.table.Slots)
 		return nil
 	}
-	return d.enterScatter()
+	d.run.size(d)
+	return d.enterTiles(d.layout.bytes, scatterBytes(d.run.RadixBits()))
 }
 
 // leave gives the buffers of a route back. Requires: d.mu is held, and no tile is under way.

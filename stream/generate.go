@@ -272,12 +272,6 @@ func (t *Tile) sendPartition() (end func() error, err error) {
 	return func() error { return taken(d.run.takeParts(t, wordsOf[uint64](t.offsets(radix)))) }, err
 }
 
-// enterScatter: each tile has room for its rows by partition, and for their offsets.
-func (d *device) enterScatter() error {
-	d.run.size(d)
-	return d.enterTiles(d.layout.bytes, scatterBytes(d.run.RadixBits()))
-}
-
 // scatterBytes are the offsets and the scratch of a scatter.
 func scatterBytes(radix int) int64 { return offsetsBytes(radix) + align(kernels.ScatterScratch(radix)) }
 

@@ -130,15 +130,13 @@ func newGroupLayout(shape *kernels.Shape, capacity int64) groupLayout {
 	return l
 }
 
-// slotBytes returns the bytes of a slot, in a table that is not packed.
-func slotBytes(shape *kernels.Shape) int64 { return shape.TableBytes(1) - shape.TableBytes(0) }
-
 // slotsIn returns the slots of a table that is not packed, in so many bytes.
 func slotsIn(shape *kernels.Shape, bytes int64) int64 {
-	return max((bytes-shape.TableBytes(0))/slotBytes(shape), 0)
+	empty := shape.TableBytes(0)
+	return max((bytes-empty)/(shape.TableBytes(1)-empty), 0)
 }
 
-// groupsIn returns how many groups there is room for in so many bytes; none, where it is negative.
+// groupsIn returns how many groups so many bytes have room for; none, where the result is negative.
 func groupsIn(shape *kernels.Shape, bytes int64) int64 {
 	return (bytes - newGroupLayout(shape, 0).bytes - int64(len(shape.Folds)+1)*columnAlignment) / groupBytes(shape)
 }

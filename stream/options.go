@@ -154,7 +154,7 @@ func (e *deviceError) Error() string        { return e.cause.Error() }
 func (e *deviceError) Unwrap() error        { return e.cause }
 func (e *deviceError) Is(target error) bool { return target == ErrDevice }
 
-// failure makes an error of a device an ErrDevice. A bug stays one: the CPU must not hide it.
+// failure makes an error of a device an ErrDevice, but not spawn.ErrInternal: the CPU must not hide a bug.
 func failure(err error) error {
 	if err == nil || errors.Is(err, spawn.ErrInternal) {
 		return err

@@ -145,18 +145,13 @@ func (b *block) giveRows(from, to int64) error {
 		}
 	}
 	if len(copies) > 0 {
-		if err := d.copyBack(copies); err != nil {
+		s, err := d.guard.newStream()
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(d.copyOut(s, copies), s.Close()); err != nil {
 			return err
 		}
 	}
 	return taken(d.run.takeRows(hostTile(&l, host, n)))
-}
-
-// copyBack copies to the host, on a stream of its own.
-func (d *device) copyBack(copies []kernels.Copy) error {
-	s, err := d.guard.newStream()
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.copyOut(s, copies), s.Close())
 }

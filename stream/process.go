@@ -171,7 +171,7 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 	return group.Wait()
 }
 
-// newAreas shares what is free of a device among its areas.
+// newAreas shares the free memory of a device among its areas.
 func (d *device) newAreas() (list []*area, err error) {
 	d.mu.Lock()
 	err = d.dropTiles()

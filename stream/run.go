@@ -310,7 +310,7 @@ func (r *Run) silent() bool {
 	return slices.ContainsFunc(r.devices, func(d *device) bool { return d.guard.silent() })
 }
 
-// release gives back what there is. It may be called again.
+// release gives everything back, unless a device is silent. It may be called again.
 func (r *Run) release() error {
 	var errs []error
 	for _, d := range r.devices {

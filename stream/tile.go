@@ -10,7 +10,7 @@ import (
 
 // Tile is rows in the host's memory, on their way to a device.
 type Tile struct {
-	// Rows are filled in by who submits the tile, up to Capacity.
+	// Rows is how many rows the tile has, up to Capacity. Who fills the tile sets it.
 	Rows, Capacity int
 
 	// Keys are Rows * Shape.KeyBytes, Columns[i] Rows values of Shape.Columns[i]. Valid[i] is a bitmap,
@@ -29,7 +29,7 @@ type Tile struct {
 	scratch kernels.Buffer // of an aggregation or a scatter; of a table the status
 }
 
-// A tile's host memory ends with what its route copies out beside rows: a status, and offsets.
+// A tile's host memory ends with a status and offsets, which its route copies out beside rows.
 const tailBytes = statusBytes + (1<<radixBitsMax+1)*8
 
 func (d *device) newTile() (*Tile, error) {

@@ -119,11 +119,6 @@ func (m *memory) conflict(s *stream, a access) (use, bool) {
 	return use{}, false
 }
 
-// pending reports whether a stream may still be at work on a range. Requires: m.device.mu is held.
-func (m *memory) pending(begin, end int64) bool {
-	return slices.ContainsFunc(m.uses, func(u use) bool { return u.begin < end && begin < u.end })
-}
-
 type buffer struct{ *memory }
 
 func (b *buffer) Bytes() int64 { return int64(len(b.data)) }

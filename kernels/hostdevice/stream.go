@@ -196,7 +196,7 @@ func (s *stream) copies(name string, copies []kernels.Copy) error {
 		s.device.mu.Lock()
 		if p, from := s.device.pinnedHolding(c.Host); p != nil {
 			p.forget()
-			idle := !p.pending(from, from+n)
+			idle := !slices.ContainsFunc(p.uses, func(u use) bool { return u.begin < from+n && from < u.end })
 			accesses = append(accesses, access{p, from, from + n, c.Out})
 			switch {
 			case idle && c.Out:
