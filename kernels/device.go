@@ -80,6 +80,9 @@ type Span struct {
 	Offset int64 // bytes
 }
 
+// At returns the part that begins so many bytes further on.
+func (s Span) At(offset int64) Span { return Span{s.Buffer, s.Offset + offset} }
+
 // Copy is one transfer between host and device, of len(Host) bytes. Host lies in a Pinned
 // (copied asynchronously), or in ordinary memory, which must stay as it is until the copy is done.
 type Copy struct {

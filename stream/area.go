@@ -81,7 +81,7 @@ func (a *area) groupsAt() kernels.Span {
 }
 
 func (a *area) scratchAt() kernels.Span {
-	return kernels.Span{Buffer: a.memory, Offset: a.layout.rows.bytes + a.layout.groups.bytes}
+	return a.groupsAt().At(a.layout.groups.bytes)
 }
 
 // process aggregates a set of partitions and emits their groups.
@@ -221,7 +221,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	slots := a.feedSlots()
 	feedback := o.feedback(slots)
 	at := a.scratchAt()
-	tab := kernels.Table{Slots: slots, Memory: kernels.Span{Buffer: a.memory, Offset: at.Offset + align(statusBytes)}}
+	tab := kernels.Table{Slots: slots, Memory: at.At(align(statusBytes))}
 	half := a.half()
 	if half.capacity == 0 {
 		return nil, r.takePieces(in, rows)

@@ -72,8 +72,7 @@ func (b *block) copiesOut(from kernels.Span, l *layout, first int64) []kernels.C
 	var copies []kernels.Copy
 	add := func(at, offset, bytes int64) {
 		if bytes > 0 {
-			at := kernels.Span{Buffer: from.Buffer, Offset: from.Offset + at}
-			copies = append(copies, kernels.Copy{Device: at, Host: b.host[offset-b.bitmaps:][:bytes], Out: true})
+			copies = append(copies, kernels.Copy{Device: from.At(at), Host: b.host[offset-b.bitmaps:][:bytes], Out: true})
 		}
 	}
 	if b.buffer == nil {

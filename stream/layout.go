@@ -64,12 +64,13 @@ func rowBytes(shape *kernels.Shape, nullable []bool) int64 {
 
 // rows returns rows in a buffer whose block begins at a byte.
 func (l *layout) rows(b kernels.Buffer, at, count int64) kernels.Rows {
-	r := kernels.Rows{Count: count, Keys: kernels.Span{Buffer: b, Offset: at + l.keys}}
-	for c := range l.columns {
-		r.Columns = append(r.Columns, kernels.Span{Buffer: b, Offset: at + l.columns[c]})
+	block := kernels.Span{Buffer: b, Offset: at}
+	r := kernels.Rows{Count: count, Keys: block.At(l.keys)}
+	for c, offset := range l.columns {
+		r.Columns = append(r.Columns, block.At(offset))
 		valid := kernels.Span{}
 		if l.valid[c] >= 0 {
-			valid = kernels.Span{Buffer: b, Offset: at + l.valid[c]}
+			valid = block.At(l.valid[c])
 		}
 		r.Valid = append(r.Valid, valid)
 	}
@@ -95,7 +96,8 @@ func (l *layout) stripes() []stripe {
 func (l *layout) copies(b kernels.Buffer, at int64, host []byte, n int64, out bool) []kernels.Copy {
 	var copies []kernels.Copy
 	add := func(offset, bytes int64) {
-		copies = append(copies, kernels.Copy{Device: kernels.Span{Buffer: b, Offset: at + offset}, Host: host[offset : offset+bytes], Out: out})
+		device := kernels.Span{Buffer: b, Offset: at + offset}
+		copies = append(copies, kernels.Copy{Device: device, Host: host[offset : offset+bytes], Out: out})
 	}
 	for _, p := range l.stripes() {
 		add(p.offset, n*p.width)
@@ -148,12 +150,9 @@ func groupBytes(shape *kernels.Shape) int64 {
 
 // groups returns groups in a block of device memory.
 func (l *groupLayout) groups(block kernels.Span) *kernels.Groups {
-	at := func(offset int64) kernels.Span {
-		return kernels.Span{Buffer: block.Buffer, Offset: block.Offset + offset}
-	}
-	g := &kernels.Groups{Capacity: l.capacity, Status: block, Keys: at(l.keys)}
+	g := &kernels.Groups{Capacity: l.capacity, Status: block, Keys: block.At(l.keys)}
 	for _, offset := range l.states {
-		g.States = append(g.States, at(offset))
+		g.States = append(g.States, block.At(offset))
 	}
 	return g
 }
@@ -178,8 +177,7 @@ func hostGroups(shape *kernels.Shape, host []byte, n int64) *Groups {
 // on, or back.
 func (l *groupLayout) copies(block kernels.Span, first int64, g *Groups, row, n int64, out bool) []kernels.Copy {
 	copy := func(offset int64, host []byte, bytes int64) kernels.Copy {
-		at := kernels.Span{Buffer: block.Buffer, Offset: block.Offset + offset + first*bytes}
-		return kernels.Copy{Device: at, Host: host[row*bytes : (row+n)*bytes], Out: out}
+		return kernels.Copy{Device: block.At(offset + first*bytes), Host: host[row*bytes : (row+n)*bytes], Out: out}
 	}
 	copies := []kernels.Copy{copy(l.keys, g.Keys, int64(l.shape.KeyBytes))}
 	for i, f := range l.shape.Folds {

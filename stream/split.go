@@ -110,8 +110,7 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 	err = firstError(
 		func() error { return a.load(in, n, half) },
 		func() error {
-			return a.stream.Scatter(&o.Shape, &loaded, partition.Seed(1)^o.Seed, radix, &into, offsets,
-				kernels.Span{Buffer: a.memory, Offset: offsets.Offset + offsetsBytes(radix)})
+			return a.stream.Scatter(&o.Shape, &loaded, partition.Seed(1)^o.Seed, radix, &into, offsets, offsets.At(offsetsBytes(radix)))
 		},
 		func() error { return a.mark(2) },
 		func() error { return a.stream.CopyBatch(copies) },

@@ -117,7 +117,7 @@ func copies(t *testing.T, device kernels.Device) {
 			t.Errorf("%d B of ordinary memory: not what went in", n)
 		}
 		if n > 100 {
-			if got := r.get(kernels.Span{Buffer: at.Buffer, Offset: at.Offset + 13}, int64(n)-20); !bytes.Equal(got, want[13:n-7]) {
+			if got := r.get(at.At(13), int64(n)-20); !bytes.Equal(got, want[13:n-7]) {
 				t.Errorf("%d B at 13: not what went in", n-20)
 			}
 		}
@@ -139,13 +139,13 @@ func batches(t *testing.T, device kernels.Device) {
 	var to, from []kernels.Copy
 	for i := range pieces {
 		place := (i*37 + 11) % pieces // a permutation
-		span := kernels.Span{Buffer: at.Buffer, Offset: at.Offset + int64(place)*piece}
+		span := at.At(int64(place) * piece)
 		n := piece - i%7 // the rest of a piece stays poisoned
 		to = append(to, kernels.Copy{Device: span, Host: in[i*piece : i*piece+n]})
 		from = append(from, kernels.Copy{Device: span, Host: out[i*piece : i*piece+n], Out: true})
 	}
 	ordinary := random(100, 4)
-	last := kernels.Span{Buffer: at.Buffer, Offset: at.Offset + piece*pieces - 100}
+	last := at.At(piece*pieces - 100)
 	to = append(to, kernels.Copy{Device: last, Host: nil})
 	clear(out)
 	r.must(r.stream.CopyBatch(to))
@@ -252,7 +252,7 @@ func copiesWithin(t *testing.T, device kernels.Device) {
 	want := random(1000, 5)
 	from, to := r.put(want), r.alloc(1000)
 	r.must(r.stream.CopyWithin(to, from, 0))
-	r.must(r.stream.CopyWithin(kernels.Span{Buffer: to.Buffer, Offset: to.Offset + 7}, kernels.Span{Buffer: from.Buffer, Offset: from.Offset + 100}, 800))
+	r.must(r.stream.CopyWithin(to.At(7), from.At(100), 800))
 	got := r.get(to, 1000)
 	if !bytes.Equal(got[7:807], want[100:900]) {
 		t.Error("800 B at 100 are not what was copied to 7")
@@ -269,7 +269,7 @@ func fills(t *testing.T, device kernels.Device) {
 	defer r.close()
 	at := r.alloc(1000)
 	r.must(r.stream.Fill(at, 0, 1))
-	r.must(r.stream.Fill(kernels.Span{Buffer: at.Buffer, Offset: at.Offset + 3}, 10, 0x5C))
+	r.must(r.stream.Fill(at.At(3), 10, 0x5C))
 	want := bytes.Repeat([]byte{poisonByte}, 1000)
 	copy(want[3:13], bytes.Repeat([]byte{0x5C}, 10))
 	if !bytes.Equal(r.get(at, 1000), want) {

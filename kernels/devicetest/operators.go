@@ -98,16 +98,10 @@ func (r *Rig) merge(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer
 
 // slice returns rows from begin to end. Requires: begin is a multiple of 128.
 func slice(shape *kernels.Shape, rows *kernels.Rows, begin, end int64) *kernels.Rows {
-	move := func(at kernels.Span, bytes int64) kernels.Span {
-		if at.Buffer != nil {
-			at.Offset += bytes
-		}
-		return at
-	}
-	out := &kernels.Rows{Count: end - begin, Keys: move(rows.Keys, begin*int64(shape.KeyBytes))}
+	out := &kernels.Rows{Count: end - begin, Keys: rows.Keys.At(begin * int64(shape.KeyBytes))}
 	for i, t := range shape.Columns {
-		out.Columns = append(out.Columns, move(rows.Columns[i], begin*int64(t.Bytes())))
-		out.Valid = append(out.Valid, move(rows.Valid[i], begin/8))
+		out.Columns = append(out.Columns, rows.Columns[i].At(begin*int64(t.Bytes())))
+		out.Valid = append(out.Valid, rows.Valid[i].At(begin/8)) // also of no bitmap: without a buffer, the offset says nothing
 	}
 	return out
 }
