@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,10 +12,10 @@ import (
 )
 
 // Filter returns a source of the rows of src that a predicate needs: without a RowFilter, all rows for
-// which it may be TRUE; with one, those for which it is TRUE, and only those. Rows keep their order, and
+// which it may be TRUE; with a RowFilter, those for which it is TRUE, and only those. Rows keep their order, and
 // their positions the order of those of src.
 //
-// Of what Open returns, files are left out by their folders, and row groups and pages of Parquet by their
+// Of what dataset.Open returns, files are left out by their folders, and row groups and pages of Parquet by their
 // statistics, Bloom filters, dictionaries and page indexes; the last three are read here. Columns that
 // the RowFilter does not need are read where it has found rows. Rows of other sources are filtered as
 // they are read.
@@ -22,33 +23,19 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 	if err := p.Validate(src.Schema()); err != nil {
 		return nil, err
 	}
+	test := &condition{schema: src.Schema(), terms: bindPredicate(&p, src.Schema()), rows: &decode.RowTest{Filter: p.Rows}}
 	t, ok := src.(*table)
 	if !ok {
-		rows := src.Stats().Rows
-		return &filteredSource{Source: src, test: newCondition(p, src.Schema()), pruning: Pruning{Rows: rows}}, nil
+		return &filteredSource{Source: src, test: test, pruning: Pruning{Rows: src.Stats().Rows}}, nil
 	}
-	f := &filteredTable{table: t, test: newCondition(p, t.fields), files: make([]filePlan, len(t.files))}
-	return f, f.prune(ctx)
+	return newFilteredTable(ctx, t, test)
 }
 
 // condition is a predicate of a source, its terms in the units of the source's columns.
 type condition struct {
 	schema *arrow.Schema
 	terms  *predicate.Conjunction
-	filter RowFilter       // nil: all rows are needed
-	rows   *decode.RowTest // runs filter
-}
-
-func newCondition(p Predicate, schema *arrow.Schema) *condition {
-	return &condition{schema: schema, terms: bindPredicate(&p, schema), filter: p.Rows, rows: &decode.RowTest{Filter: p.Rows}}
-}
-
-// columns returns those that the filter needs.
-func (t *condition) columns() []int {
-	if t.filter == nil {
-		return nil
-	}
-	return t.filter.Columns()
+	rows   *decode.RowTest
 }
 
 // fill adds what has been counted.
@@ -60,14 +47,14 @@ func (t *condition) fill(p Pruning) Pruning {
 
 // stats returns what holds for the rows that pass.
 func (t *condition) stats(s Stats) Stats {
-	if t.filter == nil {
+	if t.rows.All() {
 		return s
 	}
 	if s.Rows != 0 {
 		s.Rows = -1
 	}
 	if s.Columns == nil {
-		s.Columns = make([]decode.ColumnStats, t.schema.NumFields())
+		s.Columns = make([]ColumnStats, t.schema.NumFields())
 	}
 	s.Columns = slices.Clone(s.Columns)
 	for i := range s.Columns {
@@ -75,6 +62,39 @@ func (t *condition) stats(s Stats) Stats {
 	}
 	narrowStats(s.Columns, t.terms.Terms, t.schema)
 	return s
+}
+
+// narrowStats adds to what is known of columns that the terms hold for every row: a column that is compared
+// has no NULL, and its values are in the range that is left. A range is what packs keys and makes tables small.
+func narrowStats(columns []ColumnStats, terms []predicate.Term, schema *arrow.Schema) {
+	for i := range terms {
+		t := &terms[i]
+		if t.Is == predicate.IsNull {
+			continue
+		}
+		c := &columns[t.Column]
+		c.NoNulls = true
+		low, high, ok := c.Min, c.Max, c.HasRange
+		if !ok {
+			low, high, ok = TypeRange(schema.Field(t.Column).Type)
+		}
+		if low, high = t.Narrow(low, high); ok && low <= high && t.Compares() {
+			c.HasRange, c.Min, c.Max = true, low, high
+		}
+	}
+}
+
+// TypeRange returns the range of a type whose columns may have one. ColumnStats has none for all of uint64.
+func TypeRange(t arrow.DataType) (low, high int64, ok bool) {
+	switch t.ID() {
+	case arrow.UINT8, arrow.UINT16, arrow.UINT32:
+		return 0, 1<<t.(arrow.FixedWidthDataType).BitWidth() - 1, true
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64,
+		arrow.DATE32, arrow.TIME32, arrow.TIME64, arrow.TIMESTAMP, arrow.DURATION:
+		unused := 64 - t.(arrow.FixedWidthDataType).BitWidth()
+		return math.MinInt64 >> unused, math.MaxInt64 >> unused, true
+	}
+	return 0, 0, false
 }
 
 // filteredSource filters the rows of any source as they are read.
@@ -92,13 +112,13 @@ func (f *filteredSource) Pruning() Pruning { return f.test.fill(f.pruning) }
 
 // Splits implements Source.
 func (f *filteredSource) Splits(ctx context.Context, columns []int) ([]Split, error) {
-	all, wanted, tested := unite(columns, f.test.columns())
+	all, wanted, tested := unite(columns, f.test.rows.Columns())
 	splits, err := f.Source.Splits(ctx, all)
-	if err != nil || f.test.filter == nil {
+	if err != nil || f.test.rows.All() {
 		return splits, err
 	}
 	for i, s := range splits {
-		splits[i] = newFilteredSplit(s, f.test.rows, f.Schema(), columns, wanted, tested)
+		splits[i] = newFilteredSplit(s, f.test, columns, wanted, tested)
 	}
 	return splits, nil
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// filteredSplit filters the batches of a split, which has the columns wanted and those that are tested.
+// filteredSplit filters the batches of a split, which has the wanted columns and the tested ones.
 type filteredSplit struct {
 	Split
 	test           *decode.RowTest
-	schema         *arrow.Schema // of the columns wanted
+	schema         *arrow.Schema // of the wanted columns
 	wanted, tested []int         // among the columns of Split
 }
 
-func newFilteredSplit(s Split, test *decode.RowTest, schema *arrow.Schema, columns, wanted, tested []int) Split {
+func newFilteredSplit(s Split, test *condition, columns, wanted, tested []int) Split {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
-		fields[i] = schema.Field(c)
+		fields[i] = test.schema.Field(c)
 	}
-	return &filteredSplit{Split: s, test: test, schema: arrow.NewSchema(fields, nil), wanted: wanted, tested: tested}
+	return &filteredSplit{Split: s, test: test.rows, schema: arrow.NewSchema(fields, nil), wanted: wanted, tested: tested}
 }
 
 // Rows implements Split.

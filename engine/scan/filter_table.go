@@ -9,15 +9,13 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// filteredTable is a table without the files, row groups and pages that no term is TRUE for.
+// filteredTable is a table without the files, row groups and pages for none of whose rows all terms are TRUE.
 type filteredTable struct {
 	*table
 	test    *condition
 	files   []filePlan // as table.files
 	pruning Pruning
-
-	statsOnce sync.Once
-	known     Stats
+	stats   func() Stats // merges those of the files that are left, once
 }
 
 // filePlan says what of a file is to be read.
@@ -26,7 +24,9 @@ type filePlan struct {
 	groups []decode.GroupPlan // of a file with row groups; nil of others
 }
 
-func (f *filteredTable) prune(ctx context.Context) error {
+func newFilteredTable(ctx context.Context, t *table, test *condition) (*filteredTable, error) {
+	f := &filteredTable{table: t, test: test, files: make([]filePlan, len(t.files))}
+	f.stats = sync.OnceValue(func() Stats { return f.test.stats(f.mergeFiles(f.fileStats)) })
 	workers, askCtx := decode.NewAskers(ctx)
 	for i := range f.files {
 		own, pruned := f.fileTerms(i)
@@ -38,7 +38,7 @@ func (f *filteredTable) prune(ctx context.Context) error {
 	}
 	err := errors.Join(workers.Wait(), ctx.Err())
 	f.count()
-	return err
+	return f, err
 }
 
 // fileTerms returns the terms on columns of a file, in whose schema they are counted, and whether those
@@ -69,12 +69,11 @@ func (f *filteredTable) fileTerms(file int) (own *predicate.Conjunction, pruned 
 
 // ownTerms returns those of some terms that are on columns of a file, and whether one on a folder excludes it.
 func (f *filteredTable) ownTerms(file int, terms []predicate.Term) (own []predicate.Term, pruned bool) {
-	fileColumns := f.fields.NumFields() - len(f.hive)
 	for _, t := range terms {
 		b := predicate.Bounds{AllNulls: true}
 		switch in := &f.table.files[file]; {
-		case t.Column >= fileColumns:
-			b = f.hive[t.Column-fileColumns].bounds(file)
+		case t.Column >= f.fileColumns:
+			b = f.folders[t.Column-f.fileColumns].Bounds(file)
 		case !in.allNull(t.Column):
 			t.Column = in.columns[t.Column]
 			own = append(own, t)
@@ -94,23 +93,19 @@ func (f *filteredTable) count() {
 	for i := range f.files {
 		input, plan := f.table.files[i].Input, &f.files[i]
 		file, isGrouped := input.(decode.Grouped)
-		rows := int64(0)
+		var rows, groups int64
 		if isGrouped {
-			rows = int64(file.Span())
+			rows, groups = int64(file.Span()), int64(file.GroupCount())
 		} else {
 			rows = input.Stats().Rows
 		}
 		p.Rows = decode.AddKnown(p.Rows, rows)
-		if isGrouped {
-			p.RowGroups += int64(file.GroupCount())
-		}
+		p.RowGroups += groups
 		if plan.pruned {
 			by := &p.By[PrunedByFolder]
 			by.Files++
 			by.Rows += max(rows, 0)
-			if isGrouped {
-				by.RowGroups += int64(file.GroupCount())
-			}
+			by.RowGroups += groups
 			continue
 		}
 		left := false
@@ -127,7 +122,7 @@ func (f *filteredTable) count() {
 				p.By[PrunedByPageIndex].Rows += rows - of.Rows(rows)
 			}
 		}
-		if isGrouped && !left && len(plan.groups) > 0 {
+		if !left && len(plan.groups) > 0 {
 			plan.pruned = true
 			p.By[plan.groups[0].Reason].Files++
 		}
@@ -138,27 +133,23 @@ func (f *filteredTable) count() {
 func (f *filteredTable) Pruning() Pruning { return f.test.fill(f.pruning) }
 
 // Stats implements Source.
-func (f *filteredTable) Stats() Stats {
-	f.statsOnce.Do(func() {
-		var left []int
-		for i := range f.files {
-			if !f.files[i].pruned {
-				left = append(left, i)
-			}
-		}
-		f.known = f.test.stats(f.mergeFiles(left, func(i int) Stats {
-			if p, ok := f.table.files[i].Input.(decode.Grouped); ok {
-				return p.StatsOf(f.files[i].groups)
-			}
-			return f.table.files[i].Stats()
-		}))
-	})
-	return f.known
+func (f *filteredTable) Stats() Stats { return f.stats() }
+
+// fileStats returns the statistics of what is left of a file; false where it is pruned.
+func (f *filteredTable) fileStats(file int) (decode.Stats, bool) {
+	plan, input := &f.files[file], f.table.files[file].Input
+	if plan.pruned {
+		return decode.Stats{}, false
+	}
+	if p, ok := input.(decode.Grouped); ok {
+		return p.StatsOf(plan.groups), true
+	}
+	return input.Stats(), true
 }
 
 // Splits implements Source.
 func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, error) {
-	all, wanted, tested := unite(columns, f.test.columns())
+	all, wanted, tested := unite(columns, f.test.rows.Columns())
 	if err := f.checkColumns(all); err != nil {
 		return nil, err
 	}
@@ -179,8 +170,8 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 			case isGroup:
 				s.filterGroup(part, f.test.rows, &f.files[i].groups[part.GroupIndex()], wanted, tested)
 				splits = append(splits, s)
-			case f.test.filter != nil:
-				splits = append(splits, newFilteredSplit(s, f.test.rows, f.fields, columns, wanted, tested))
+			case !f.test.rows.All():
+				splits = append(splits, newFilteredSplit(s, f.test, columns, wanted, tested))
 			default:
 				splits = append(splits, s)
 			}

@@ -33,18 +33,19 @@ func Batches(schema *arrow.Schema, batches []arrow.RecordBatch) Source {
 	return mustTable(&batchInput{fields: delivery.Schema(schema), given: schema, batches: batches})
 }
 
-// mustTable is NewTable for one input without hive columns, which nothing can disagree with.
-func mustTable(in decode.Input) *table {
-	t, err := NewTable([]File{{Input: in}}, nil)
+// mustTable is NewTable for one input without folders, which nothing can disagree with.
+func mustTable(in decode.Input) Source {
+	t, err := NewTable([]decode.File{{Input: in}}, nil)
 	if err != nil {
 		panic(fmt.Sprintf("scan: a table of one input: %v", err))
 	}
 	return t
 }
 
+// batchInput is the Input of record batches in memory.
 type batchInput struct {
-	fields  *arrow.Schema
-	given   *arrow.Schema
+	fields  *arrow.Schema // of the types that are delivered
+	given   *arrow.Schema // of the batches
 	batches []arrow.RecordBatch
 }
 
@@ -53,8 +54,8 @@ func (b *batchInput) Schema() *arrow.Schema { return b.fields }
 func (b *batchInput) Span() uint64          { return uint64(b.Stats().Rows) }
 
 // Stats counts; null counts are in the arrays already.
-func (b *batchInput) Stats() Stats {
-	stats := decode.Stats{Columns: make([]decode.ColumnStats, b.fields.NumFields())}
+func (b *batchInput) Stats() decode.Stats {
+	stats := decode.Stats{Columns: make([]ColumnStats, b.fields.NumFields())}
 	for c := range stats.Columns {
 		stats.Columns[c].NoNulls = true
 		stats.Columns[c].Repeats = b.given.Field(c).Type.ID() == arrow.DICTIONARY
@@ -69,7 +70,7 @@ func (b *batchInput) Stats() Stats {
 	return stats
 }
 
-// NoNulls says whether an array surely has no NULL, also none behind a dictionary's code.
+// noNulls says whether an array surely has no NULL, also none behind a dictionary's code.
 func noNulls(a arrow.Array) bool {
 	switch a := a.(type) {
 	case array.ExtensionArray:
@@ -117,10 +118,10 @@ func (b *batchInput) check(batch arrow.RecordBatch) error {
 // batchPart is rows [from, to) of a batch.
 type batchPart struct {
 	batch    arrow.RecordBatch
-	index    int
-	columns  []int
+	index    int   // of the batch
+	columns  []int // of the batch
 	from, to int64
-	first    int64 // row of the source that from is
+	first    int64 // row of the source that row from of the batch is
 }
 
 func (p *batchPart) Offset() uint64 { return uint64(p.first) }
@@ -130,15 +131,16 @@ func (p *batchPart) Name() string {
 	return fmt.Sprintf("record batch %d, rows %d to %d", p.index, p.from, p.to)
 }
 
+// RowName implements decode.RowNamer.
+func (p *batchPart) RowName(row int64) string {
+	return decode.RowOf(fmt.Sprintf("record batch %d", p.index), p.from+row)
+}
+
 func (p *batchPart) Open(context.Context, decode.Options) (decode.RowReader, error) {
-	fields := make([]arrow.Field, len(p.columns))
-	columns := make([]arrow.Array, len(p.columns))
-	for i, c := range p.columns {
-		columns[i] = array.NewSlice(p.batch.Column(c), p.from, p.to)
-		defer columns[i].Release()
-		fields[i] = arrow.Field{Name: p.batch.ColumnName(c), Type: columns[i].DataType(), Nullable: true}
-	}
-	return &oneBatch{batch: array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, p.Rows())}, nil
+	columns := delivery.Project(p.batch, p.columns)
+	defer columns.Release()
+	// A slice even of all rows: arrays note their NULLs without a lock, and other scans may share the batch's.
+	return &oneBatch{batch: sliceBatch(columns, p.from, p.to)}, nil
 }
 
 // oneBatch is the RowReader of a batch that is there already.
@@ -167,16 +169,17 @@ func Reader(r array.RecordReader) Source {
 	return mustTable(&readerInput{reader: r, fields: delivery.Schema(r.Schema())})
 }
 
+// readerInput is the Input of the batches of a record reader.
 type readerInput struct {
 	reader array.RecordReader
-	fields *arrow.Schema
+	fields *arrow.Schema // of the types that are delivered
 	opened atomic.Bool
 }
 
 func (r *readerInput) Name() string          { return "record reader" }
 func (r *readerInput) Schema() *arrow.Schema { return r.fields }
 func (r *readerInput) Span() uint64          { return decode.PositionsUnknown }
-func (r *readerInput) Stats() Stats          { return Stats{Rows: -1, Bytes: -1, Once: true} }
+func (r *readerInput) Stats() decode.Stats   { return decode.Stats{Rows: -1, Bytes: -1, Once: true} }
 
 func (r *readerInput) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
 	return []decode.Part{&readerPart{input: r, columns: columns}}, nil
@@ -217,7 +220,3 @@ func (r *recordReader) Next(context.Context) (arrow.RecordBatch, error) {
 }
 
 func (r *recordReader) Close() error { return nil }
-
-func (p *batchPart) RowName(row int64) string {
-	return decode.RowOf(fmt.Sprintf("record batch %d", p.index), p.from+row)
-}

@@ -21,7 +21,9 @@ func (r *reader) begin() error {
 			return err
 		})
 		if err == nil {
-			r.begun()
+			for range r.split.turns.learned() { // as small as the steps of readers that were refused memory before
+				r.shrink()
+			}
 			return nil
 		}
 		fewer := r.refused() != nil && r.split.turns.narrow()
@@ -32,7 +34,7 @@ func (r *reader) begin() error {
 	}
 }
 
-// Options are those of the split's part.
+// readOptions returns what the split's part is opened with.
 func (r *reader) readOptions() decode.Options {
 	return decode.Options{
 		Memory:         r.mem,
@@ -44,15 +46,8 @@ func (r *reader) readOptions() decode.Options {
 	}
 }
 
-// begun makes the steps as small as those of the readers that were refused memory before.
-func (r *reader) begun() {
-	for range r.split.turns.learned() {
-		r.shrink()
-	}
-}
-
-// marginBatches is how many batches a reader leaves room for while others read, too: what is made of its batches cannot
-// go slower.
+// marginBatches is how many batches a reader leaves room for while others read, too: the consumers of its batches take
+// memory that they cannot do without.
 const marginBatches = 4
 
 // margin returns how many bytes of the budget the reader leaves to others: none where it could not go slower.
@@ -106,7 +101,7 @@ func (r *reader) step() (batch arrow.RecordBatch, err error) {
 // attempt calls a function that reads, with one of the turns.
 func (r *reader) attempt(f func() error) error {
 	if !r.active && r.mem.Limited() {
-		if err := r.split.turns.take(r.ctx, &r.opt); err != nil {
+		if err := r.split.turns.take(r.ctx, r.opt.Wait); err != nil {
 			return err
 		}
 		r.active = true
@@ -122,7 +117,8 @@ func (r *reader) rest() {
 	}
 }
 
-// goSlower makes the next attempt take less memory, or leaves it more. It returns false where nothing helps.
+// goSlower makes the next attempt take less memory, or leaves it more of the budget. It returns false where nothing
+// helps.
 func (r *reader) goSlower() bool {
 	source, ok := r.source.(decode.Thrifty)
 	if !ok {

@@ -15,11 +15,11 @@ import (
 // Predicate says which rows a query needs. Rows of which one of the terms is surely not TRUE are left
 // out where that spares reading; rows for which Rows does not say TRUE are left out always.
 //
-// Each term must follow from the whole of the condition, and none need be there. A source may use them or
+// Each term must follow from the whole of the condition, and no term need be there. A source may use terms or
 // not, so that a consumer without Rows still has to evaluate the condition itself.
 type Predicate struct {
 	Terms []Term     // all of them hold for every row that is needed
-	AnyOf [][][]Term // of each list of alternatives, all terms of one at least hold for such a row
+	AnyOf [][][]Term // lists of alternatives: in each, one alternative at least has terms that all hold for such a row
 	Rows  RowFilter  // the condition itself; may be nil
 }
 
@@ -70,7 +70,7 @@ func (p *Predicate) Validate(schema *arrow.Schema) error {
 		switch {
 		case t.Column < 0 || t.Column >= schema.NumFields():
 			errs = append(errs, fmt.Errorf("term %d: column %d of a table that has %d", i, t.Column, schema.NumFields()))
-		case !t.Op.Known():
+		case int(t.Op) >= len(ops):
 			errs = append(errs, fmt.Errorf("term %d: %s is no operator", i, t.Op))
 		case len(t.Values) != wanted:
 			errs = append(errs, fmt.Errorf("term %d: %s with %d constants", i, t.Op, len(t.Values)))
@@ -86,7 +86,7 @@ func (p *Predicate) Validate(schema *arrow.Schema) error {
 	return errors.Join(errs...)
 }
 
-// bindPredicate returns what is of use of a predicate's terms.
+// bindPredicate returns the terms of a predicate that are of use, in the units of their columns.
 func bindPredicate(p *Predicate, schema *arrow.Schema) *predicate.Conjunction {
 	c := &predicate.Conjunction{Terms: bindTerms(p.Terms, schema)}
 	for _, alternatives := range p.AnyOf {
@@ -103,11 +103,15 @@ func bindPredicate(p *Predicate, schema *arrow.Schema) *predicate.Conjunction {
 	return c
 }
 
-// bindTerms returns what is of use of the terms.
+// bindTerms returns the terms that are of use, in the units of their columns.
 func bindTerms(terms []Term, schema *arrow.Schema) []predicate.Term {
 	var bound []predicate.Term
 	for _, t := range terms {
-		if b, ok := predicate.Bind(t.Column, t.Op, t.Values, schema.Field(t.Column).Type); ok {
+		if t.Op == OpIn { // x IN (1, NULL) is TRUE where x IN (1) is
+			isNull := func(s scalar.Scalar) bool { return s != nil && !s.IsValid() }
+			t.Values = slices.DeleteFunc(slices.Clone(t.Values), isNull)
+		}
+		if b, ok := predicate.Bind(t.Column, ops[t.Op].is, t.Values, schema.Field(t.Column).Type); ok {
 			bound = append(bound, b)
 		}
 	}
@@ -115,17 +119,39 @@ func bindTerms(terms []Term, schema *arrow.Schema) []predicate.Term {
 }
 
 // Op is what a Term says of its column. A comparison with NULL is not TRUE, as in SQL.
-type Op = predicate.Op
+type Op uint8
 
 // The operators.
 const (
-	OpEqual          = predicate.OpEqual
-	OpNotEqual       = predicate.OpNotEqual
-	OpLess           = predicate.OpLess
-	OpLessOrEqual    = predicate.OpLessOrEqual
-	OpGreater        = predicate.OpGreater
-	OpGreaterOrEqual = predicate.OpGreaterOrEqual
-	OpIn             = predicate.OpIn        // equal to one of Values
-	OpIsNull         = predicate.OpIsNull    // no Values
-	OpIsNotNull      = predicate.OpIsNotNull // no Values
+	OpEqual Op = iota
+	OpNotEqual
+	OpLess
+	OpLessOrEqual
+	OpGreater
+	OpGreaterOrEqual
+	OpIn        // equal to one of Values
+	OpIsNull    // no Values
+	OpIsNotNull // no Values
 )
+
+var ops = [...]struct {
+	name string
+	is   predicate.Relation
+}{
+	OpEqual:          {"=", predicate.Equal},
+	OpNotEqual:       {"<>", predicate.Less | predicate.Greater},
+	OpLess:           {"<", predicate.Less},
+	OpLessOrEqual:    {"<=", predicate.Less | predicate.Equal},
+	OpGreater:        {">", predicate.Greater},
+	OpGreaterOrEqual: {">=", predicate.Greater | predicate.Equal},
+	OpIn:             {"IN", predicate.Equal},
+	OpIsNull:         {"IS NULL", predicate.IsNull},
+	OpIsNotNull:      {"IS NOT NULL", predicate.NotNull},
+}
+
+func (o Op) String() string {
+	if int(o) < len(ops) {
+		return ops[o].name
+	}
+	return fmt.Sprintf("Op(%d)", uint8(o))
+}

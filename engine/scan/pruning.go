@@ -18,7 +18,7 @@ type Filtered interface {
 	Pruning() Pruning
 }
 
-// PruningOf returns what a source leaves out: a Filtered, or one over others, which it tells of by a method
+// PruningOf returns what a source leaves out: a Filtered, or a source over a Filtered, which it returns by a method
 // Unwrap() Source. It returns nil of a source without a filter.
 func PruningOf(src Source) *Pruning {
 	for {
@@ -40,12 +40,12 @@ type Pruning struct {
 	RowGroups  int64    `json:"row_groups"`  // of the source; 0 of formats that have none
 	Rows       int64    `json:"rows"`        // of the source; -1 when it is not known
 	By         PrunedBy `json:"left_out_by"` // what is left out before it is read
-	BytesAsked int64    `json:"bytes_asked"` // that were read to find out: Bloom filters, dictionaries, page indexes
+	BytesAsked int64    `json:"bytes_asked"` // of the Bloom filters, dictionaries and page indexes that were read for it
 
 	// What follows grows while the source is read.
 	RowsTested  int64 `json:"rows_tested"`  // by the RowFilter
 	RowsKept    int64 `json:"rows_kept"`    // by the RowFilter
-	BytesPassed int64 `json:"bytes_passed"` // of pages that no row was needed of, as they are in the file: not decoded, and most not read
+	BytesPassed int64 `json:"bytes_passed"` // of compressed pages that were not decoded, and mostly not read: no row of them was needed
 }
 
 // PrunedBy is what each kind of knowledge kept from being read, by PruneReason.
@@ -106,7 +106,7 @@ func (p *Pruning) Reasons() []string {
 	}
 	for r, by := range p.By {
 		add(by.Files, "file", r)
-		if PruneReason(r) != decode.PrunedByFolder {
+		if PruneReason(r) != PrunedByFolder {
 			add(by.RowGroups, "row group", r)
 		}
 		add(by.Pages, "page", r)
@@ -131,14 +131,21 @@ func (p *Pruning) String() string {
 }
 
 // PruneReason is the knowledge by which rows are left out unread.
-type PruneReason = decode.PruneReason
+type PruneReason uint8
 
 // The reasons, in the order in which they are tried.
 const (
-	PrunedByFolder      = decode.PrunedByFolder     // key=value folders
-	PrunedByStatistics  = decode.PrunedByStatistics // of row groups
-	PrunedByBloomFilter = decode.PrunedByBloomFilter
-	PrunedByDictionary  = decode.PrunedByDictionary
-	PrunedByPageIndex   = decode.PrunedByPageIndex
-	PruneReasons        = decode.PruneReasons // how many there are
+	PrunedByFolder     PruneReason = iota // key=value folders
+	PrunedByStatistics                    // of row groups
+	PrunedByBloomFilter
+	PrunedByDictionary
+	PrunedByPageIndex
+	PruneReasons = iota // how many there are
 )
+
+// Decoders name the reasons by constants of package decode, which are the same numbers.
+var _ = [1]struct{}{}[int(PrunedByPageIndex)-int(decode.PrunedByPageIndex)]
+
+var reasonNames = [PruneReasons]string{"folders", "statistics", "Bloom filters", "dictionaries", "page indexes"}
+
+func (r PruneReason) String() string { return reasonNames[r] }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
-	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Source is a table that can be read in parallel, by splits. A source may be scanned any number of
@@ -34,13 +33,13 @@ type Split interface {
 	//
 	// A column that the schema says is utf8, large_utf8, binary, large_binary or of a fixed width other than
 	// bool's may come as dictionary<int32, that type>, in some batches and not in others; no entry of such
-	// a dictionary is NULL. Batches that share a dictionary share its array data. One that is utf8 or
-	// large_utf8 may also come as string_view, and binary or large_binary as binary_view, in which the
+	// a dictionary is NULL. Batches that share a dictionary share its array data. A utf8 or large_utf8
+	// column may also come as string_view, and binary or large_binary as binary_view, in which the
 	// bytes behind short values are 0. NarrowDecimals lets some decimals come as others.
 	Open(ctx context.Context, opt OpenOptions) (array.RecordReader, error)
 
 	// Position is the place of the split's first row in the input: row i of the split has position
-	// Position() + i, and the positions of a later split are larger than all of this one's.
+	// Position() + i, and the positions of a later split are larger than all positions of this split.
 	Position() uint64
 
 	// Rows returns the number of rows, or -1 when only reading can tell.
@@ -61,7 +60,7 @@ type OpenOptions struct {
 	// Budget is the memory that reading may take, that of the batches included: a reader takes memory once there is
 	// room for it, and goes slower, or ends with the budget's error, where there is none. What the buffers of an
 	// Allocator that is a CountingAllocator take counts in the budget by itself. The default, nil, has no limit.
-	Budget rowdata.Budget
+	Budget Budget
 
 	// Wait, when set, is called in place of a function that waits until other readers of the source have ended: the
 	// caller may give others what it holds meanwhile. The default just calls the function.
@@ -88,8 +87,21 @@ type OpenOptions struct {
 type CountingAllocator interface {
 	memory.Allocator
 
-	// Counted returns how many bytes of the budget a buffer of size bytes takes; 0 of one that does not count.
+	// Counted returns how many bytes of the budget a buffer of size bytes takes; 0 of a buffer that does not count.
 	Counted(size int) int64
+}
+
+// Budget bounds memory. It is safe for concurrent use.
+type Budget interface {
+	// Reserve promises bytes to the caller, or returns an error that says what the limit is and how much would be
+	// enough.
+	Reserve(bytes int64) error
+
+	// Unreserve takes back bytes that were promised.
+	Unreserve(bytes int64)
+
+	// Room returns an error where Reserve would, and promises nothing.
+	Room(bytes int64) error
 }
 
 // EnsureDefaults fills in what is zero.
@@ -116,10 +128,30 @@ func (o *OpenOptions) EnsureDefaults() {
 
 // Stats is what a source knows of itself before it is read. Figures are promises, not estimates:
 // an engine that finds them broken reports an error.
-type Stats = decode.Stats
+type Stats struct {
+	Rows    int64         // -1 when it is not known
+	Bytes   int64         // in the input's own form, compressed; -1 when it is not known
+	Columns []ColumnStats // as long as the schema, or nil
+	Once    bool          // the rows can be read once only, as those of standard input
+}
 
-// ColumnStats is what is known of one column.
-type ColumnStats = rowdata.ColumnStats
+// ColumnStats is what is known of a column before it is read. Each figure is a promise.
+type ColumnStats = struct {
+	// NoNulls promises that the column has no NULL.
+	NoNulls bool
+
+	// HasRange promises that every value v of an integer column (signed or unsigned, date, time,
+	// timestamp, duration) has Min <= v <= Max, as int64. Not set for a uint64 above that.
+	HasRange bool
+	Min, Max int64
+
+	// Tight promises that Min and Max of a range are values that the column has: the least and the greatest.
+	Tight bool
+
+	// Repeats says that the batches hold a string column dictionary-encoded, with dictionaries
+	// that are small beside their rows. It is a hint: grouping then works on codes.
+	Repeats bool
+}
 
 // ErrCorrupt marks input whose parts contradict each other, or that ends too early.
 var ErrCorrupt = decode.ErrCorrupt
@@ -129,7 +161,17 @@ var ErrCorrupt = decode.ErrCorrupt
 func NullCount(a arrow.Array) int { return delivery.NullCount(a) }
 
 // IsViewOf says whether batches may hold views of a type where the schema has another. S1.
-func IsViewOf(views, typ arrow.DataType) bool { return delivery.IsViewOf(views, typ) }
+func IsViewOf(views, typ arrow.DataType) bool {
+	return arrow.IsBaseBinary(typ.ID()) && arrow.TypeEqual(views, delivery.ViewType(typ))
+}
 
 // IsNarrowOf says whether batches may hold decimals of one type where the schema has another. S1.
-func IsNarrowOf(narrow, typ arrow.DataType) bool { return delivery.IsNarrowOf(narrow, typ) }
+func IsNarrowOf(narrow, typ arrow.DataType) bool {
+	n, ok := narrow.(*arrow.Decimal64Type)
+	if !ok {
+		return false
+	}
+	wide, ok := typ.(*arrow.Decimal128Type)
+	return ok && n.Precision == wide.Precision && n.Scale == wide.Scale &&
+		n.Precision <= delivery.DecimalDigits[arrow.DECIMAL64]
+}

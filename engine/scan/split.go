@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +21,7 @@ type split struct {
 	plan *delivery.Plan
 	base uint64 // position of the input's first row
 
-	changed func() error // of the input: the error of a file that is another by now; nil where it is no file
+	changed func() error // of the input: returns the error of a file that is another by now; nil where it is no file
 	turns   *turns       // of the readers of the table
 }
 
@@ -57,16 +56,16 @@ type reader struct {
 	split      *split
 	opt        OpenOptions
 	mem        *reserve.Allocator
-	active     bool             // it has one of the split's turns
+	active     bool             // it has a turn of the split's table
 	shrinks    int              // how often the steps of source were made smaller
-	wasRefused bool             // memory
+	wasRefused bool             // the budget had no room for a step
 	source     decode.RowReader // nil once closed
 	deliverer  *delivery.Deliverer
 
-	whole  arrow.RecordBatch // as read, to be delivered in batches of batchRows; nil where none is left
+	whole  arrow.RecordBatch // of source, to be delivered in batches of opt.BatchRows; nil where no row of it is left
 	cut    int64             // rows of whole that have been delivered
+	within int64             // rows of source's batch before the current batch
 	rows   int64             // returned so far
-	within int64             // rows of the source's batch before the current
 }
 
 // next returns the next batch, of the types of S1. It closes the file at the end and at an error. S4.
@@ -83,7 +82,7 @@ func (r *reader) next() (batch arrow.RecordBatch, err error) {
 		return batch, nil
 	}
 	if err == io.EOF { //nolint:errorlint // an error around io.EOF is one of the data
-		err = cmp.Or(r.split.checkFile(), r.checkRows())
+		err = r.checkEnd()
 	}
 	r.drop()
 	return nil, decode.Locate(r.split.part.Name(), errors.Join(err, r.close()))
@@ -95,29 +94,33 @@ func (r *reader) free() {
 	_ = r.close()
 }
 
-// checkFile returns the error of a file that is another by now.
-func (s *split) checkFile() error {
-	if s.changed == nil {
-		return nil
+// checkEnd returns the error of a file that is another by now, or that has not as many rows as its metadata says, which
+// positions rely on. S2, S7.
+func (r *reader) checkEnd() error {
+	if r.split.changed != nil {
+		if err := r.split.changed(); err != nil {
+			return err
+		}
 	}
-	return s.changed()
-}
-
-// checkRows compares what was read with what the file promised, which positions rely on. S2.
-func (r *reader) checkRows() error {
 	if want := r.split.part.Rows(); want >= 0 && r.rows != want {
 		return fmt.Errorf("%w: %d rows, where the file's metadata says %d", ErrCorrupt, r.rows, want)
 	}
 	return nil
 }
 
-// advance returns the next batch that is not empty, or io.EOF. Batches are cut before they are made
-// what S1 promises: rows of which nothing is read may be any number in a batch, and a constant column takes memory for each.
+// advance returns the next batch that is not empty, or io.EOF. Batches are cut before they are delivered: a batch without
+// columns may have any number of rows, and a constant column takes memory for each.
 func (r *reader) advance() (arrow.RecordBatch, error) {
 	for r.whole == nil {
-		if err := r.load(); err != nil {
+		whole, err := r.step()
+		if err != nil {
 			return nil, err
 		}
+		if whole.NumRows() == 0 {
+			whole.Release()
+			continue
+		}
+		r.whole, r.cut = whole, 0
 	}
 	rows := r.whole.NumRows()
 	r.within = r.cut
@@ -134,20 +137,6 @@ func (r *reader) advance() (arrow.RecordBatch, error) {
 		r.whole = nil
 	}
 	return r.deliverer.Deliver(r.ctx, part)
-}
-
-// load reads the next batch of the source into whole, if that one has rows.
-func (r *reader) load() error {
-	whole, err := r.step()
-	if err != nil {
-		return err
-	}
-	if whole.NumRows() == 0 {
-		whole.Release()
-		return nil
-	}
-	r.whole, r.cut = whole, 0
-	return nil
 }
 
 // drop releases what is left of the source's batch, and what batches are made with.

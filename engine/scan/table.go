@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
-	"slices"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -15,29 +15,22 @@ import (
 )
 
 // table is the Source that all formats share: inputs one after the other, their columns matched by
-// name, and hive columns after them.
+// name, and the columns of folders after them.
 type table struct {
-	fields *arrow.Schema
-	files  []tableFile
-	hive   []Folder
+	fields      *arrow.Schema
+	fileColumns int // how many columns the files have; those of folders follow
+	files       []tableFile
+	folders     []decode.Folder
 
-	turns turns // of the readers of its splits
-
-	statsOnce sync.Once
-	known     Stats
-}
-
-// File is an input of a table.
-type File struct {
-	decode.Input
-	Changed func() error // returns the error of a file that is another by now; nil where the input is no file
+	turns turns        // of the readers of its splits
+	stats func() Stats // merges those of all files, once
 }
 
 // tableFile is one input's place in a table.
 type tableFile struct {
-	File
+	decode.File
 	base    uint64 // position of its first row
-	columns []int  // index in the input's schema, for every column that is not a hive column
+	columns []int  // index in the input's schema, for every column of the table's files
 }
 
 // allNull says whether a column has no value in the file, by its type.
@@ -45,13 +38,13 @@ func (f *tableFile) allNull(column int) bool {
 	return f.Schema().Field(f.columns[column]).Type.ID() == arrow.NULL
 }
 
-// NewTable puts inputs together; hive holds one value per input, or no columns.
-func NewTable(inputs []File, hive []Folder) (*table, error) {
-	t := &table{hive: hive}
-	fields, err := unify(inputs, hive)
+// NewTable puts inputs together, for package dataset; a folder holds one value per input.
+func NewTable(inputs []decode.File, folders []decode.Folder) (Source, error) {
+	fields, err := unify(inputs, folders)
 	if err != nil {
 		return nil, err
 	}
+	t := &table{fileColumns: len(fields), folders: folders, turns: turns{limit: math.MaxInt}}
 	var base uint64
 	for _, in := range inputs {
 		t.files = append(t.files, tableFile{File: in, base: base, columns: matchColumns(fields, in.Schema())})
@@ -60,10 +53,13 @@ func NewTable(inputs []File, hive []Folder) (*table, error) {
 			return nil, errors.New("the files together hold more rows than 64 bits can number")
 		}
 	}
-	for _, h := range hive {
-		fields = append(fields, h.Field)
+	for _, f := range folders {
+		fields = append(fields, f.Field)
 	}
 	t.fields = arrow.NewSchema(fields, nil)
+	t.stats = sync.OnceValue(func() Stats {
+		return t.mergeFiles(func(file int) (decode.Stats, bool) { return t.files[file].Stats(), true })
+	})
 	return t, nil
 }
 
@@ -71,29 +67,22 @@ func NewTable(inputs []File, hive []Folder) (*table, error) {
 func (t *table) Schema() *arrow.Schema { return t.fields }
 
 // Stats implements Source.
-func (t *table) Stats() Stats {
-	t.statsOnce.Do(func() { t.known = t.fileStats() })
-	return t.known
-}
+func (t *table) Stats() Stats { return t.stats() }
 
-func (t *table) fileStats() Stats {
-	all := make([]int, len(t.files))
-	for i := range all {
-		all[i] = i
-	}
-	return t.mergeFiles(all, func(i int) Stats { return t.files[i].Stats() })
-}
-
-// mergeFiles adds up the statistics of some files.
-func (t *table) mergeFiles(files []int, of func(file int) Stats) Stats {
-	merged := decode.Stats{Columns: make([]decode.ColumnStats, t.fields.NumFields())}
-	fileColumns := t.fields.NumFields() - len(t.hive)
-	for c := range fileColumns {
-		merged.Columns[c] = decode.ColumnStats{NoNulls: true}
+// mergeFiles adds up the statistics of the files that are left to read.
+func (t *table) mergeFiles(of func(file int) (stats decode.Stats, left bool)) Stats {
+	merged := Stats{Columns: make([]ColumnStats, t.fields.NumFields())}
+	for c := range t.fileColumns {
+		merged.Columns[c].NoNulls = true
 	}
 	first := true
-	for _, i := range files {
-		stats := of(i)
+	var files []int // left
+	for i := range t.files {
+		stats, left := of(i)
+		if !left {
+			continue
+		}
+		files = append(files, i)
 		merged.Rows = decode.AddKnown(merged.Rows, stats.Rows)
 		merged.Bytes = decode.AddKnown(merged.Bytes, stats.Bytes)
 		merged.Once = merged.Once || stats.Once
@@ -101,7 +90,7 @@ func (t *table) mergeFiles(files []int, of func(file int) Stats) Stats {
 			continue // says nothing of values
 		}
 		for c, from := range t.files[i].columns {
-			var column decode.ColumnStats
+			var column ColumnStats
 			if stats.Columns != nil && !t.files[i].allNull(c) {
 				column = stats.Columns[from]
 			}
@@ -109,15 +98,15 @@ func (t *table) mergeFiles(files []int, of func(file int) Stats) Stats {
 		}
 		first = false
 	}
-	for i := range t.hive {
-		merged.Columns[fileColumns+i] = t.hive[i].stats(files)
+	for i := range t.folders {
+		merged.Columns[t.fileColumns+i] = t.folders[i].Stats(files)
 	}
 	return merged
 }
 
 // mergeStats adds what is known of the same column in another file.
-func mergeStats(s, other decode.ColumnStats, first bool) decode.ColumnStats {
-	merged := decode.ColumnStats{NoNulls: s.NoNulls && other.NoNulls, Repeats: other.Repeats && (first || s.Repeats)}
+func mergeStats(s, other ColumnStats, first bool) ColumnStats {
+	merged := ColumnStats{NoNulls: s.NoNulls && other.NoNulls, Repeats: other.Repeats && (first || s.Repeats)}
 	switch {
 	case first:
 		merged.HasRange, merged.Min, merged.Max, merged.Tight = other.HasRange, other.Min, other.Max, other.Tight
@@ -179,27 +168,17 @@ func (t *table) fileSplits(ctx context.Context, file int, columns []int) ([]*spl
 // plan says where the columns of a file's batches come from, and which columns of the file that
 // takes.
 func (t *table) plan(file int, columns []int) (*delivery.Plan, []int) {
-	p := &delivery.Plan{}
-	var fileColumns []int
-	fields := make([]arrow.Field, len(columns))
+	fields, from := make([]arrow.Field, len(columns)), make([]delivery.Column, len(columns))
 	for i, c := range columns {
 		fields[i] = t.fields.Field(c)
-		if h := c - (t.fields.NumFields() - len(t.hive)); h >= 0 {
-			p.Columns = append(p.Columns, delivery.Column{Constant: true, Value: t.hive[h].Values[file]})
-			continue
+		switch {
+		case c >= t.fileColumns:
+			from[i] = delivery.Column{Constant: true, Value: t.folders[c-t.fileColumns].Values[file]}
+		case t.files[file].allNull(c):
+			from[i].Constant = true
+		default:
+			from[i].From = t.files[file].columns[c]
 		}
-		if t.files[file].allNull(c) {
-			p.Columns = append(p.Columns, delivery.Column{Constant: true})
-			continue
-		}
-		from := t.files[file].columns[c]
-		at := slices.Index(fileColumns, from)
-		if at < 0 {
-			at = len(fileColumns)
-			fileColumns = append(fileColumns, from)
-		}
-		p.Columns = append(p.Columns, delivery.Column{From: at})
 	}
-	p.Schema = arrow.NewSchema(fields, nil)
-	return p, fileColumns
+	return delivery.NewPlan(fields, from)
 }

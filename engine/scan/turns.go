@@ -1,19 +1,20 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"sync"
 )
 
-// turns bounds how many readers of a table read at the same time: as many as ask for it, until one of them has no room
+// turns bounds how many readers of a table read at the same time: as many as ask for it, until a reader has no room
 // in the memory; then half as many each time, and one more whenever a reader has come to its end without being refused.
 // A reader that waits for its turn holds no memory, so the readers that have a turn go on. What a reader has learned of
 // the size of its steps, the next readers begin with.
 type turns struct {
 	mu      sync.Mutex
 	active  int
-	limit   int           // of active; 0 while there is none
+	limit   int           // of active; math.MaxInt while there is no limit
 	shrinks int           // how often the reader that has ended last had made its steps smaller
 	changed chan struct{} // closed when a reader has ended; nil where nobody waits
 }
@@ -30,40 +31,37 @@ func (t *turns) learn(shrinks int, refused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.shrinks = shrinks
-	if !refused && t.limit > 0 {
+	if !refused && t.limit < math.MaxInt {
 		t.limit++
 	}
 }
 
 // take waits until one more may read.
-func (t *turns) take(ctx context.Context, opt *OpenOptions) error {
+func (t *turns) take(ctx context.Context, wait func(context.Context, func()) error) error {
 	for {
 		changed := t.tryTake()
 		if changed == nil {
 			return nil
 		}
 		var ended error
-		err := opt.Wait(ctx, func() {
+		err := wait(ctx, func() {
 			select {
 			case <-changed:
 			case <-ctx.Done():
 				ended = context.Cause(ctx)
 			}
 		})
-		if err == nil {
-			err = ended
-		}
-		if err != nil {
+		if err := cmp.Or(err, ended); err != nil {
 			return err
 		}
 	}
 }
 
-// tryTake returns nil where one more may read now, and counts it; else what is closed when it is worth another try.
+// tryTake returns nil where one more may read now, and counts it; else a channel that is closed when another try may do.
 func (t *turns) tryTake() (changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.active < t.most() {
+	if t.active < t.limit {
 		t.active++
 		return nil
 	}
@@ -73,14 +71,7 @@ func (t *turns) tryTake() (changed <-chan struct{}) {
 	return t.changed
 }
 
-func (t *turns) most() int {
-	if t.limit == 0 {
-		return math.MaxInt
-	}
-	return t.limit
-}
-
-// give says that one who has read does so no more.
+// give takes a reader's turn back.
 func (t *turns) give() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,13 +89,13 @@ func (t *turns) alone() bool {
 	return t.active <= 1
 }
 
-// narrow halves how many may read, for one who reads. It returns false where that one is alone.
+// narrow halves how many may read, for a reader that has a turn. It returns false where that reader is alone.
 func (t *turns) narrow() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.active <= 1 {
 		return false
 	}
-	t.limit = max(min(t.most(), t.active/2), 1)
+	t.limit = max(min(t.limit, t.active/2), 1)
 	return true
 }

@@ -5,19 +5,22 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
-// unify returns the columns that all inputs have, in the order of the first; a hive column hides a
-// column of the same name. A column is nullable if it is so in any input. One of Arrow's null type, which writers
-// give to a column that has no value in their file, has the type of the others, or int32 where there is none.
-func unify(inputs []File, hive []Folder) ([]arrow.Field, error) {
-	isHive := func(f arrow.Field) bool {
-		return slices.ContainsFunc(hive, func(h Folder) bool { return h.Field.Name == f.Name })
+// unify returns the columns that all inputs have, in the order of the first; the column of a folder hides a
+// column of the same name. A column is nullable if it is so in any input. A column of Arrow's null type, which
+// writers give to a column that has no value in their file, has the type that it has in other files, or int32
+// where no file has a value.
+func unify(inputs []decode.File, folders []decode.Folder) ([]arrow.Field, error) {
+	isFolder := func(f arrow.Field) bool {
+		return slices.ContainsFunc(folders, func(h decode.Folder) bool { return h.Field.Name == f.Name })
 	}
 	first := inputs[0]
-	fields := slices.DeleteFunc(slices.Clone(first.Schema().Fields()), isHive)
+	fields := slices.DeleteFunc(slices.Clone(first.Schema().Fields()), isFolder)
 	for _, other := range inputs[1:] {
-		others := slices.DeleteFunc(slices.Clone(other.Schema().Fields()), isHive)
+		others := slices.DeleteFunc(slices.Clone(other.Schema().Fields()), isFolder)
 		if err := unifyTwo(fields, others, first.Name(), other.Name()); err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
 // hiveNull is the folder value that stands for NULL. The string itself is written with an escape in it.
@@ -48,13 +48,13 @@ func unescape(s string) string {
 }
 
 // hiveColumns makes columns of the folders of all files, which must agree on the keys.
-func hiveColumns(names []string) ([]scan.Folder, error) {
-	var columns []scan.Folder
+func hiveColumns(names []string) ([]decode.Folder, error) {
+	var columns []decode.Folder
 	for i, name := range names {
 		pairs := hivePairs(name)
 		if i == 0 {
 			for _, p := range pairs {
-				columns = append(columns, scan.Folder{Field: arrow.Field{Name: p.key}})
+				columns = append(columns, decode.Folder{Field: arrow.Field{Name: p.key}})
 			}
 		}
 		if len(pairs) != len(columns) {
@@ -96,7 +96,7 @@ func hiveKeys(name string) string {
 }
 
 // convert finds the narrowest of int64, date32 and utf8 that all values have.
-func convert(c *scan.Folder) {
+func convert(c *decode.Folder) {
 	type kind struct {
 		typ   arrow.DataType
 		parse func(string) (any, error)

@@ -34,8 +34,8 @@ func Open(ctx context.Context, patterns []string, opt Options) (scan.Source, err
 
 // openFiles are the files of a table, in their order.
 type openFiles struct {
-	inputs []scan.File
-	hive   []scan.Folder
+	inputs []decode.File
+	hive   []decode.Folder
 }
 
 func openAll(ctx context.Context, patterns []string, opt *Options) (files openFiles, err error) {
@@ -84,7 +84,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		if err != nil {
 			return files, err
 		}
-		files.inputs = append(files.inputs, scan.File{Input: in, Changed: w.check})
+		files.inputs = append(files.inputs, decode.File{Input: in, Changed: w.check})
 	}
 	if len(opt.CSV.Types) > 0 && len(texts) == 0 {
 		return files, fmt.Errorf("%s: CSV.Types is set, and no input is CSV", names[0])
@@ -116,25 +116,17 @@ func openOne(name string, opt *Options, mem *reserve.Allocator) (decode.Input, e
 	}
 	switch format {
 	case FormatParquet:
-		return noNil(parquet.Open(opt.FS, name, mem))
+		return parquet.Open(opt.FS, name, mem)
 	case FormatArrow, FormatArrowStream: // their endings are often mixed up: the first bytes decide
 		if bytes.HasPrefix(head, []byte(ipc.Magic)) {
-			return noNil(ipc.OpenFile(opt.FS, name, mem))
+			return ipc.OpenFile(opt.FS, name, mem)
 		}
 		if bytes.HasPrefix(head, []byte("FEA1")) {
 			return nil, fmt.Errorf("%s: a file of Feather version 1; write it anew as version 2 or Parquet", name)
 		}
-		return noNil(ipc.OpenStream(opt.FS, name))
+		return ipc.OpenStream(opt.FS, name)
 	}
-	return noNil(csv.Open(opt.FS, name, packed, text, opt.sizes, mem))
-}
-
-// noNil keeps a nil pointer from becoming an input that is not nil.
-func noNil[T decode.Input](in T, err error) (decode.Input, error) {
-	if err != nil {
-		return nil, err
-	}
-	return in, nil
+	return csv.Open(opt.FS, name, packed, text, opt.sizes, mem)
 }
 
 // headBytes is enough of a file to tell its format.
@@ -147,12 +139,7 @@ func readHead(fsys vfs.FS, name string) (head []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	head = make([]byte, headBytes)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, err
-	}
-	return head[:n], nil
+	return io.ReadAll(io.LimitReader(f, headBytes))
 }
 
 // sniff tells a format by a file's first bytes. Anything that it does not recognize is taken for text.
@@ -174,25 +161,24 @@ func sniff(head []byte) (format Format, packed string) {
 
 // openStdin reads the start of standard input, which is an Arrow stream or CSV.
 func openStdin(opt *Options, mem *reserve.Allocator) (decode.Input, error) {
-	head := make([]byte, headBytes)
-	n, err := io.ReadFull(opt.Stdin, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	head, err := io.ReadAll(io.LimitReader(opt.Stdin, headBytes))
+	if err != nil {
 		return nil, fmt.Errorf("standard input: %w", err)
 	}
-	if n == 0 {
+	if len(head) == 0 {
 		return nil, errors.New("standard input is empty")
 	}
 	format, packed := opt.Format, ""
 	if format == FormatAuto {
-		format, packed = sniff(head[:n])
+		format, packed = sniff(head)
 	}
-	rest := io.MultiReader(bytes.NewReader(head[:n]), opt.Stdin)
+	rest := io.MultiReader(bytes.NewReader(head), opt.Stdin)
 	switch format {
 	case FormatParquet, FormatArrow:
 		return nil, fmt.Errorf("standard input: the format %s is read from its end; give it as a file, "+
 			"or pipe an Arrow stream or CSV", format)
 	case FormatArrowStream:
-		return noNil(ipc.OpenStdin(rest))
+		return ipc.OpenStdin(rest)
 	}
-	return noNil(csv.OpenStdin(rest, packed, opt.CSV, opt.sizes, mem))
+	return csv.OpenStdin(rest, packed, opt.CSV, opt.sizes, mem)
 }

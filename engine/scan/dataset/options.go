@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
-	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -47,7 +47,7 @@ type Options struct {
 
 	// Budget is the memory that looking at the files may take: at footers, headers and samples. What is kept of them
 	// is not reserved any more when Open returns. The default, nil, has no limit.
-	Budget rowdata.Budget
+	Budget scan.Budget
 
 	sizes csv.Sizes // testing knob
 }

@@ -23,7 +23,6 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
-	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
 	"github.com/mpga/mpga/internal/vfs"
@@ -203,7 +202,7 @@ func TestParquetFlat(t *testing.T) {
 						scantest.SameRows(t, scantest.BatchRowsText(batches...), want)
 						for _, b := range batches {
 							for i, column := range b.Columns() {
-								if d, ok := batch.Schema().Field(i).Type.(*arrow.Decimal128Type); ok && d.Precision <= 18 && delivery.IsNarrowOf(valueType(column), d) != narrow {
+								if d, ok := batch.Schema().Field(i).Type.(*arrow.Decimal128Type); ok && d.Precision <= 18 && scan.IsNarrowOf(valueType(column), d) != narrow {
 									t.Errorf("column %d: decimals of at most 18 digits come as %s", i, column.DataType())
 								}
 								if got := countNulls(column); got != column.NullN() {

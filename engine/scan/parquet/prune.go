@@ -126,12 +126,11 @@ func (p *File) chunk(group, c int) *columnChunk { return &p.groups[group].chunks
 // exclude: where they say that some value may be below a constant, the smallest value is, or nearly
 // so.
 func (p *File) settles(group int, t *predicate.Term) bool {
-	switch t.Op {
-	case predicate.OpLess, predicate.OpLessOrEqual, predicate.OpGreater, predicate.OpGreaterOrEqual:
-		b := p.groupBounds(group, t.Column)
-		return b.Low != nil && b.High != nil
+	if !t.Orders() {
+		return false
 	}
-	return false
+	b := p.groupBounds(group, t.Column)
+	return b.Low != nil && b.High != nil
 }
 
 // asker asks about one row group.
@@ -228,7 +227,7 @@ func unionRanges(a, b []decode.RowRange) []decode.RowRange {
 // filter.
 func (a *asker) bloomExcludes(terms []predicate.Term, at int, stored *storedColumn, chunk *columnChunk) (bool, error) {
 	t := &terms[at]
-	if t.Op != predicate.OpEqual && t.Op != predicate.OpIn || chunk.bloom <= 0 || len(t.Values) > bloomValuesMax {
+	if t.Is != predicate.Equal || chunk.bloom <= 0 || len(t.Values) > bloomValuesMax {
 		return false, nil
 	}
 	filter, err := openBloom(a.file, chunk)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -23,5 +24,5 @@ func tableOf(path string) (scan.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scan.NewTable([]scan.File{{Input: in}}, nil)
+	return scan.NewTable([]decode.File{{Input: in}}, nil)
 }

@@ -29,6 +29,12 @@ type Input interface {
 	Parts(ctx context.Context, columns []int) ([]Part, error)
 }
 
+// File is an input of a table.
+type File struct {
+	Input
+	Changed func() error // returns the error of a file that is another by now; nil where the input is no file
+}
+
 // Part is what a format knows of a split.
 type Part interface {
 	Open(ctx context.Context, opt Options) (RowReader, error)
@@ -173,8 +179,7 @@ type ColumnInfo struct {
 // ShrinkFactor is by how much a step that had no room becomes smaller.
 const ShrinkFactor = 2
 
-// Stats is what a source knows of itself before it is read. Figures are promises, not estimates:
-// an engine that finds them broken reports an error.
+// Stats is a scan.Stats of one input.
 type Stats struct {
 	Rows    int64         // -1 when it is not known
 	Bytes   int64         // in the input's own form, compressed; -1 when it is not known

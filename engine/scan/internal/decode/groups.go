@@ -9,22 +9,17 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// PruneReason is the knowledge by which rows are left out unread.
+// PruneReason is a scan.PruneReason.
 type PruneReason uint8
 
-// The reasons, in the order in which they are tried.
+// The reasons of package scan.
 const (
-	PrunedByFolder     PruneReason = iota // key=value folders
-	PrunedByStatistics                    // of row groups
+	_ PruneReason = iota // folders, of which decoders do not know
+	PrunedByStatistics
 	PrunedByBloomFilter
 	PrunedByDictionary
 	PrunedByPageIndex
-	PruneReasons = iota // how many there are
 )
-
-var reasonNames = [PruneReasons]string{"folders", "statistics", "Bloom filters", "dictionaries", "page indexes"}
-
-func (r PruneReason) String() string { return reasonNames[r] }
 
 // Grouped is an input with row groups, some of which may be left out.
 type Grouped interface {

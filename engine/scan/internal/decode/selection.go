@@ -12,25 +12,34 @@ import (
 
 // RowTest is the condition on the rows of a source, and what it has done so far.
 type RowTest struct {
-	Filter selector // nil: all rows are needed
+	Filter rowFilter // nil: all rows are needed
 
 	Tested, Kept atomic.Int64 // rows
 	Passed       atomic.Int64 // bytes of pages that no row was needed of
 }
 
-// selector is a RowFilter: Select sets the bits of the rows for which it is TRUE.
-type selector interface {
+// rowFilter is scan.RowFilter.
+type rowFilter interface {
+	Columns() []int
 	Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (rows int, err error)
 }
 
 // All says whether all rows are needed.
 func (t *RowTest) All() bool { return t.Filter == nil }
 
+// Columns returns the columns that the condition needs, as indexes in the source's schema.
+func (t *RowTest) Columns() []int {
+	if t.All() {
+		return nil
+	}
+	return t.Filter.Columns()
+}
+
 // Selection runs a filter over one batch after the other.
 type Selection struct {
 	Test *RowTest
 	Rows rowset.Set // of the batch, that pass
-	Some rowset.Set
+	Some rowset.Set // the part of Rows that Between or Retract has taken last, counted from its first row
 }
 
 // Run finds the rows of a batch of the filter's columns that pass, and returns how many they are.
@@ -45,7 +54,7 @@ func (s *Selection) Run(ctx context.Context, batch arrow.RecordBatch) (int, erro
 	return s.Rows.Count, nil
 }
 
-// Retract forgets the rows of the batch, those from one row on as if they had never been tested.
+// Retract forgets the rows of the batch. Those from row from on count as never tested.
 func (s *Selection) Retract(from int) {
 	if from < s.Rows.Rows {
 		s.Some.Part(&s.Rows, from, s.Rows.Rows)
@@ -55,7 +64,8 @@ func (s *Selection) Retract(from int) {
 	s.Rows.Reset(0)
 }
 
-// Between returns the rows that pass from one row on, counted from there. They are valid until the next call.
+// Between returns the rows that pass from row from on and before row to, counted from row from. The set is valid until
+// the next call.
 func (s *Selection) Between(from, to int) *rowset.Set {
 	s.Some.Part(&s.Rows, from, to)
 	return &s.Some

@@ -289,23 +289,29 @@ func newStringConstant(mem memory.Allocator, value string, rows int, codes *memo
 	return array.NewDictionaryData(data)
 }
 
+// NewPlan returns the plan of columns whose From count the columns of a file, and the list of these, each of which is
+// read once: the From of the plan count that list.
+func NewPlan(fields []arrow.Field, columns []Column) (p *Plan, fileColumns []int) {
+	for i := range columns {
+		c := &columns[i]
+		if c.Constant {
+			continue
+		}
+		at := slices.Index(fileColumns, c.From)
+		if at < 0 {
+			at = len(fileColumns)
+			fileColumns = append(fileColumns, c.From)
+		}
+		c.From = at
+	}
+	return &Plan{Schema: arrow.NewSchema(fields, nil), Columns: columns}, fileColumns
+}
+
 // Some returns the plan of some of the columns, and the columns of the part that it takes its own from.
 func (p *Plan) Some(columns []int) (*Plan, []int) {
-	out := &Plan{Columns: make([]Column, len(columns))}
-	var from []int
-	fields := make([]arrow.Field, len(columns))
+	fields, some := make([]arrow.Field, len(columns)), make([]Column, len(columns))
 	for i, c := range columns {
-		column := p.Columns[c]
-		if !column.Constant {
-			at := slices.Index(from, column.From)
-			if at < 0 {
-				at = len(from)
-				from = append(from, column.From)
-			}
-			column.From = at
-		}
-		out.Columns[i], fields[i] = column, p.Schema.Field(c)
+		fields[i], some[i] = p.Schema.Field(c), p.Columns[c]
 	}
-	out.Schema = arrow.NewSchema(fields, nil)
-	return out, from
+	return NewPlan(fields, some)
 }

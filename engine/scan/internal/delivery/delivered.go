@@ -53,27 +53,12 @@ func CheckTypes(s *arrow.Schema) error {
 // DecimalDigits is how many digits a decimal of each width surely holds.
 var DecimalDigits = map[arrow.Type]int32{arrow.DECIMAL32: 9, arrow.DECIMAL64: 18, arrow.DECIMAL128: 38, arrow.DECIMAL256: 76}
 
-// IsViewOf says whether batches may hold views of a type where the schema has another. S1.
-func IsViewOf(views, typ arrow.DataType) bool {
-	return arrow.IsBaseBinary(typ.ID()) && arrow.TypeEqual(views, ViewType(typ))
-}
-
 // ViewType is the type of views of a type's values.
 func ViewType(typ arrow.DataType) arrow.DataType {
 	if typ.ID() == arrow.STRING || typ.ID() == arrow.LARGE_STRING {
 		return arrow.BinaryTypes.StringView
 	}
 	return arrow.BinaryTypes.BinaryView
-}
-
-// IsNarrowOf says whether batches may hold decimals of one type where the schema has another. S1.
-func IsNarrowOf(narrow, typ arrow.DataType) bool {
-	n, ok := narrow.(*arrow.Decimal64Type)
-	if !ok {
-		return false
-	}
-	wide, ok := typ.(*arrow.Decimal128Type)
-	return ok && n.Precision == wide.Precision && n.Scale == wide.Scale && n.Precision <= DecimalDigits[arrow.DECIMAL64]
 }
 
 // MayHaveCodes says whether the values of a type may come as codes. S1.

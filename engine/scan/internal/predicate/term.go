@@ -1,7 +1,6 @@
 package predicate
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -10,12 +9,24 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 )
 
+// Relation is what a term says of its column: how the values for which it is TRUE lie to its constant. A comparison
+// with NULL is not TRUE, as in SQL.
+type Relation uint8
+
+// The parts of a relation: <= is Less | Equal, <> is Less | Greater.
+const (
+	Less Relation = 1 << iota
+	Equal
+	Greater
+	IsNull  Relation = 0
+	NotNull          = Less | Equal | Greater
+)
+
 // Term is a term whose constants are in the units of its column.
 type Term struct {
 	Column int
-	Op     Op
-	never  bool    // TRUE for no row: x = 0.5 of an integer
-	Values []Value // sorted; one for a comparison
+	Is     Relation
+	Values []Value // sorted; of Equal any number, one of which the column equals; none of IsNull and NotNull; else one
 }
 
 // Conjunction is what a predicate says of single columns: all terms, and of each list of alternatives the terms
@@ -26,41 +37,37 @@ type Conjunction struct {
 }
 
 // Bind returns a comparison of a column of a type with constants; false where it is of no use.
-func Bind(column int, op Op, constants []scalar.Scalar, typ arrow.DataType) (b Term, ok bool) {
-	b = Term{Column: column, Op: op}
+func Bind(column int, is Relation, constants []scalar.Scalar, typ arrow.DataType) (b Term, ok bool) {
+	b = Term{Column: column, Is: is}
 	for _, s := range constants {
 		v, exact, ok := constantOf(s, typ)
-		if ok && v.IsNaN() || !ok {
-			if op == OpIn && s != nil && !s.IsValid() {
-				continue // x IN (1, NULL) is TRUE where x IN (1) is
-			}
+		if !ok || v.IsNaN() {
 			return b, false
 		}
 		if exact {
 			b.Values = append(b.Values, v)
 			continue
 		}
-		switch op { // v is the largest value of the column below the constant
-		case OpLess:
-			b.Op = OpLessOrEqual
-		case OpGreaterOrEqual:
-			b.Op = OpGreater
-		case OpNotEqual:
-			return Term{Column: column, Op: OpIsNotNull}, true
-		case OpEqual, OpIn:
+		switch is { // v is the largest value of the column below the constant
+		case Less:
+			b.Is = Less | Equal
+		case Greater | Equal:
+			b.Is = Greater
+		case Less | Greater:
+			return Term{Column: column, Is: NotNull}, true
+		case Equal:
 			continue
 		}
 		b.Values = append(b.Values, v)
 	}
 	slices.SortFunc(b.Values, func(x, y Value) int { return x.compare(&y) })
-	b.never = len(b.Values) == 0 && (b.Op == OpEqual || b.Op == OpIn)
 	return b, true
 }
 
 // Bounds are what is known of some rows' values of one column.
 type Bounds struct {
 	Low, High *Value // nil where not known
-	Exact     bool   // low and high are values that there are, not only bounds
+	Exact     bool   // Low and High are values of rows, not only bounds
 	NoNulls   bool   // surely none is NULL
 	AllNulls  bool   // surely all are NULL
 }
@@ -76,31 +83,28 @@ func (b *Bounds) Check() {
 // is larger than all numbers to some.
 func (t *Term) Excludes(b *Bounds) bool {
 	switch {
-	case t.Op == OpIsNull:
+	case t.Is == IsNull:
 		return b.NoNulls
-	case b.AllNulls || t.never:
+	case b.AllNulls:
 		return true
-	case t.Op == OpIsNotNull:
+	case t.Is == NotNull:
 		return false
-	case t.Op == OpEqual || t.Op == OpIn:
+	case t.Is == Equal:
 		return !t.between(b.Low, b.High)
 	}
-	v := &t.Values[0]
-	isFloat := v.Family == FloatFamily
-	switch t.Op {
-	case OpNotEqual:
-		return !isFloat && b.Exact && b.Low != nil && b.High != nil && b.Low.compare(v) == 0 && b.High.compare(v) == 0
-	case OpLess:
-		return b.Low != nil && b.Low.compare(v) >= 0
-	case OpLessOrEqual:
-		return b.Low != nil && b.Low.compare(v) > 0
-	case OpGreater:
-		return !isFloat && b.High != nil && b.High.compare(v) <= 0
-	case OpGreaterOrEqual:
-		return !isFloat && b.High != nil && b.High.compare(v) < 0
+	lowFails := b.Low != nil && !t.holds(b.Low)
+	highFails := b.High != nil && !t.holds(b.High) && b.High.Family != FloatFamily
+	switch {
+	case t.Is == Less|Greater:
+		return b.Exact && lowFails && highFails
+	case t.Is&Less != 0:
+		return lowFails
 	}
-	return false
+	return highFails
 }
+
+// holds says whether a comparison with one constant is TRUE for a value.
+func (t *Term) holds(v *Value) bool { return t.Is>>(1+v.compare(&t.Values[0]))&1 != 0 }
 
 // between says whether a constant lies between bounds.
 func (t *Term) between(low, high *Value) bool {
@@ -113,81 +117,42 @@ func (t *Term) between(low, high *Value) bool {
 
 // Admits says whether a term may be TRUE for a value that is not NULL.
 func (t *Term) Admits(v *Value) bool {
-	if v.IsNaN() || t.Op == OpIsNotNull {
+	switch {
+	case v.IsNaN() || t.Is == NotNull:
 		return true
-	}
-	if t.never || t.Op == OpIsNull {
+	case t.Is == IsNull:
 		return false
+	case t.Is == Equal:
+		return t.between(v, v)
 	}
-	c := v.compare(&t.Values[0])
-	switch t.Op {
-	case OpNotEqual:
-		return c != 0
-	case OpLess:
-		return c < 0
-	case OpLessOrEqual:
-		return c <= 0
-	case OpGreater:
-		return c > 0
-	case OpGreaterOrEqual:
-		return c >= 0
-	}
-	return t.between(v, v)
+	return t.holds(v)
 }
 
 // Compares says whether a term is about values, not about NULL.
-func (t *Term) Compares() bool { return t.Op != OpIsNull && t.Op != OpIsNotNull }
+func (t *Term) Compares() bool { return t.Is != IsNull && t.Is != NotNull }
 
-// Narrow returns the part of a range in which values are for which the term is TRUE; one that contains it.
+// Orders says whether a term is <, <=, > or >=.
+func (t *Term) Orders() bool { return t.Is&Less == 0 != (t.Is&Greater == 0) }
+
+// Narrow returns the part of a range in which the values lie for which the term is TRUE, or a range that contains it.
 func (t *Term) Narrow(low, high int64) (int64, int64) {
 	if len(t.Values) == 0 {
 		return low, high
 	}
 	first, last := &t.Values[0], &t.Values[len(t.Values)-1]
-	if first.Wide != nil || last.Wide != nil {
+	switch {
+	case first.Wide != nil || last.Wide != nil:
 		return low, high
-	}
-	switch t.Op {
-	case OpEqual, OpIn:
+	case t.Is == Equal:
 		return max(low, first.Integer), min(high, last.Integer)
-	case OpLess, OpLessOrEqual:
-		if t.Op == OpLess && first.Integer > math.MinInt64 {
-			return low, min(high, first.Integer-1)
-		}
+	case t.Is == Less && first.Integer > math.MinInt64:
+		return low, min(high, first.Integer-1)
+	case t.Is == Greater && first.Integer < math.MaxInt64:
+		return max(low, first.Integer+1), high
+	case t.Is&Greater == 0:
 		return low, min(high, first.Integer)
-	case OpGreater, OpGreaterOrEqual:
-		if t.Op == OpGreater && first.Integer < math.MaxInt64 {
-			return max(low, first.Integer+1), high
-		}
+	case t.Is&Less == 0:
 		return max(low, first.Integer), high
 	}
 	return low, high
-}
-
-// Op is what a Term says of its column.
-type Op uint8
-
-// The operators. A comparison with NULL is not TRUE, as in SQL.
-const (
-	OpEqual Op = iota
-	OpNotEqual
-	OpLess
-	OpLessOrEqual
-	OpGreater
-	OpGreaterOrEqual
-	OpIn        // equal to one of Values
-	OpIsNull    // no Values
-	OpIsNotNull // no Values
-)
-
-var opNames = [...]string{"=", "<>", "<", "<=", ">", ">=", "IN", "IS NULL", "IS NOT NULL"}
-
-// Known says whether an operator is one of these.
-func (o Op) Known() bool { return int(o) < len(opNames) }
-
-func (o Op) String() string {
-	if o.Known() {
-		return opNames[o]
-	}
-	return fmt.Sprintf("Op(%d)", uint8(o))
 }

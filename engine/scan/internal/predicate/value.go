@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
@@ -28,42 +29,40 @@ const (
 // FamilyOf returns the family of a type, and what its integers count: units of 10^-scale, or of so
 // many nanoseconds.
 func FamilyOf(t arrow.DataType) (f Family, scale int32, nanos int64) {
-	switch t := t.(type) {
-	case arrow.DecimalType:
-		return NumberFamily, t.GetScale(), 0
-	case *arrow.TimestampType:
-		if t.TimeZone != "" {
-			return InstantFamily, 0, int64(t.Unit.Multiplier())
-		}
-		return MomentFamily, 0, int64(t.Unit.Multiplier())
-	case *arrow.Time32Type:
-		return TimeFamily, 0, int64(t.Unit.Multiplier())
-	case *arrow.Time64Type:
-		return TimeFamily, 0, int64(t.Unit.Multiplier())
-	case *arrow.DurationType:
-		return DurationFamily, 0, int64(t.Unit.Multiplier())
+	if unit, ok := t.(arrow.TemporalWithUnit); ok {
+		nanos = int64(unit.TimeUnit().Multiplier())
 	}
 	switch id := t.ID(); {
 	case arrow.IsInteger(id):
-		return NumberFamily, 0, 0
+		f = NumberFamily
+	case arrow.IsDecimal(id):
+		f, scale = NumberFamily, t.(arrow.DecimalType).GetScale()
 	case id == arrow.FLOAT32 || id == arrow.FLOAT64:
-		return FloatFamily, 0, 0
+		f = FloatFamily
 	case arrow.IsBaseBinary(id), id == arrow.STRING_VIEW, id == arrow.BINARY_VIEW, id == arrow.FIXED_SIZE_BINARY:
-		return BytesFamily, 0, 0
+		f = BytesFamily
 	case id == arrow.DATE32:
-		return MomentFamily, 0, dayNanos
+		f, nanos = MomentFamily, dayNanos
 	case id == arrow.DATE64:
-		return MomentFamily, 0, 1e6
+		f, nanos = MomentFamily, 1e6
+	case id == arrow.TIMESTAMP && t.(*arrow.TimestampType).TimeZone != "":
+		f = InstantFamily
+	case id == arrow.TIMESTAMP:
+		f = MomentFamily
+	case id == arrow.TIME32 || id == arrow.TIME64:
+		f = TimeFamily
+	case id == arrow.DURATION:
+		f = DurationFamily
 	case id == arrow.BOOL:
-		return BoolFamily, 0, 0
+		f = BoolFamily
 	}
-	return noFamily, 0, 0
+	return f, scale, nanos
 }
 
 const dayNanos = 24 * 3600 * 1e9
 
-// Value is a value of a column: of a float in float, of bytes in bytes, of all else in integer, in the
-// units of the column's type. A wide integer, which 64 bits do not hold, is in wide.
+// Value is a value of a column: of a float in Float, of bytes in Bytes, of all else in Integer, in the
+// units of the column's type. A wide integer, which 64 bits do not hold, is in Wide.
 type Value struct {
 	Family  Family
 	Integer int64
@@ -144,46 +143,17 @@ func constantOf(s scalar.Scalar, column arrow.DataType) (v Value, exact, ok bool
 // scaleMax is more than the digits of any decimal.
 const scaleMax = 100
 
-// scalarInteger returns the number of units that a constant has.
+// scalarInteger returns the number of units that a constant has: its bytes in memory, of two's complement.
 func scalarInteger(s scalar.Scalar) (*big.Int, bool) {
-	switch s := s.(type) {
-	case *scalar.Int8:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Int16:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Int32:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Int64:
-		return big.NewInt(s.Value), true
-	case *scalar.Uint8:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Uint16:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Uint32:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Uint64:
-		return new(big.Int).SetUint64(s.Value), true
-	case *scalar.Date32:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Date64:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Timestamp:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Time32:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Time64:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Duration:
-		return big.NewInt(int64(s.Value)), true
-	case *scalar.Decimal128:
-		return s.Value.BigInt(), true
-	case *scalar.Decimal256:
-		return s.Value.BigInt(), true
-	case *scalar.Boolean:
-		if s.Value {
-			return big.NewInt(1), true
-		}
-		return big.NewInt(0), true
+	fixed, ok := s.(scalar.PrimitiveScalar)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	bytes := slices.Clone(fixed.Data())
+	slices.Reverse(bytes)
+	n := new(big.Int).SetBytes(bytes)
+	if id := s.DataType().ID(); id != arrow.BOOL && !arrow.IsUnsignedInteger(id) && bytes[0] >= 1<<7 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(bytes))))
+	}
+	return n, true
 }

@@ -102,7 +102,7 @@ func checkType(got, want arrow.DataType) error {
 		}
 		got = d.ValueType
 	}
-	if !arrow.TypeEqual(got, want) && !delivery.IsViewOf(got, want) {
+	if !arrow.TypeEqual(got, want) && !scan.IsViewOf(got, want) {
 		return fmt.Errorf("a batch has %s where the schema has %s", got, want)
 	}
 	return nil

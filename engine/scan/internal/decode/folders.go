@@ -1,9 +1,8 @@
-package scan
+package decode
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
@@ -14,19 +13,15 @@ type Folder struct {
 	Values []any // string, int64 or arrow.Date32
 }
 
-// stats returns what the folder names of some files say of the column.
-func (c *Folder) stats(files []int) decode.ColumnStats {
-	stats := decode.ColumnStats{NoNulls: !c.Field.Nullable, Repeats: c.Field.Type.ID() == arrow.STRING}
+// Stats returns what the folder names of some files say of the column.
+func (f *Folder) Stats(files []int) ColumnStats {
+	stats := ColumnStats{NoNulls: !f.Field.Nullable, Repeats: f.Field.Type.ID() == arrow.STRING}
 	for _, file := range files {
-		var n int64
-		switch v := c.Values[file].(type) {
-		case int64:
-			n = v
-		case arrow.Date32:
-			n = int64(v)
-		default:
+		b := f.Bounds(file)
+		if b.AllNulls || b.Low.Family == predicate.BytesFamily {
 			continue
 		}
+		n := b.Low.Integer
 		if !stats.HasRange {
 			stats.HasRange, stats.Min, stats.Max = true, n, n
 		}
@@ -35,10 +30,10 @@ func (c *Folder) stats(files []int) decode.ColumnStats {
 	return stats
 }
 
-// bounds returns what the folders of a file say of the column.
-func (c *Folder) bounds(file int) predicate.Bounds {
+// Bounds returns what the folders of a file say of the column.
+func (f *Folder) Bounds(file int) predicate.Bounds {
 	v := predicate.Value{}
-	switch of := c.Values[file].(type) {
+	switch of := f.Values[file].(type) {
 	case nil:
 		return predicate.Bounds{AllNulls: true}
 	case int64:
