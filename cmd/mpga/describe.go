@@ -52,28 +52,17 @@ columns are those of its first rows.`,
 // million columns, so the end of the context is an error.
 func describeFiles(ctx context.Context, infos []dataset.FileInfo) (string, error) {
 	var b strings.Builder
-	total := dataset.FileInfo{}
 	for _, info := range infos {
 		fmt.Fprintf(&b, "%s: %s, %s\n", info.Path, info.Format, extent(info))
 		if err := describeColumns(ctx, &b, info.Columns); err != nil {
 			return "", err
 		}
 		b.WriteByte('\n')
-		total.Rows = sumKnown(total.Rows, info.Rows)
-		total.Bytes = sumKnown(total.Bytes, info.Bytes)
 	}
 	if len(infos) > 1 {
-		fmt.Fprintf(&b, "%s: %s\n", counted(int64(len(infos)), "file"), extent(total))
+		fmt.Fprintf(&b, "%s: %s\n", counted(int64(len(infos)), "file"), extent(dataset.Total(infos)))
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
-}
-
-// sumKnown adds counts; -1 is a count that is not known.
-func sumKnown(a, b int64) int64 {
-	if a < 0 || b < 0 {
-		return -1
-	}
-	return a + b
 }
 
 // extent says how much a file holds.

@@ -54,3 +54,12 @@ func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, 
 	}
 	return infos, nil
 }
+
+// Total adds up the bytes and the rows of files.
+func Total(files []FileInfo) (total FileInfo) {
+	for _, f := range files {
+		total.Bytes = decode.AddKnown(total.Bytes, f.Bytes)
+		total.Rows = decode.AddKnown(total.Rows, f.Rows)
+	}
+	return total
+}
