@@ -111,7 +111,7 @@ func (s *forecaster) sampleSplit(ctx context.Context, split scan.Split, rows int
 	opt := s.engine.readOptions()
 	opt.BatchRows = min(rows, sampleBatchRows)
 	opt.Progress = func(n int64) { bytes += n }
-	batches, err := openSplit(ctx, split, opt, s.engine.opt.Logger)
+	batches, err := openSplit(ctx, split, opt)
 	if err != nil {
 		return bytes, false, errors.Join(err, context.Cause(ctx))
 	}

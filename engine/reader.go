@@ -63,7 +63,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	opt.Threads = max(q.shared.Workers/len(q.feed.splits), 1)
 	opt.Progress = func(bytes int64) { q.progress.bytes.Add(bytes) }
 	opt.NarrowDecimals = true
-	batches, err := openSplit(ctx, split, opt, q.engine.opt.Logger)
+	batches, err := openSplit(ctx, split, opt)
 	if err != nil {
 		return err
 	}

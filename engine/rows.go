@@ -101,7 +101,7 @@ func (r *Rows) run(ctx context.Context, workers int) error {
 func (r *Rows) read(ctx context.Context, t *threads.Thread, m RowMap, split scan.Split) error {
 	opt := r.engine.readOptions()
 	opt.Wait = t.Wait
-	batches, err := openSplit(ctx, split, opt, r.engine.opt.Logger)
+	batches, err := openSplit(ctx, split, opt)
 	if err != nil {
 		return err
 	}

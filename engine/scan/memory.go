@@ -140,7 +140,7 @@ func (p *batchPart) Open(context.Context, decode.Options) (decode.RowReader, err
 	columns := delivery.Project(p.batch, p.columns)
 	defer columns.Release()
 	// A slice even of all rows: arrays note their NULLs without a lock, and other scans may share the batch's.
-	return &oneBatch{batch: sliceBatch(columns, p.from, p.to)}, nil
+	return &oneBatch{batch: recordreader.Slice(columns, p.from, p.to)}, nil
 }
 
 // oneBatch is the RowReader of a batch that is there already.

@@ -15,9 +15,9 @@ type Placer interface {
 	Place(i int) string
 }
 
-// Placed puts before an error where it is: the file and the row, where the error is of a row of the current batch of a
-// split's reader (it has a method BatchRow) and the reader is a Placer, else the split. An error that says so itself
-// is returned as it is.
+// Placed puts a place before an error: the file and the row, where the error is of a row of the current batch of a
+// split's reader (it has a method BatchRow) and the reader is a Placer, else the split. An error that names its place
+// itself is returned as it is.
 func Placed(r array.RecordReader, split string, err error) error {
 	if row, ok := decode.BatchRow(err); ok {
 		if p, ok := r.(Placer); ok {
@@ -38,6 +38,16 @@ func (r *reader) Place(i int) string {
 		return p.RowName(r.rows - r.RecordBatch().NumRows() + int64(i))
 	}
 	return ""
+}
+
+// UseSplit calls a function that opens or reads a split. A panic of the function is ErrCorrupt, and names the split: a
+// decoder trips over corrupt input. S3.
+func UseSplit(split Split, f func() error) error {
+	panicked, err := spawn.Catch(f)
+	if panicked != nil {
+		return decode.Locate(split.Name(), decode.OfPanic(panicked))
+	}
+	return err
 }
 
 // UseBatch calls a function that works on a batch. A panic of the function is ErrCorrupt where the batch contradicts
