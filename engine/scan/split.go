@@ -136,7 +136,7 @@ func (r *reader) advance() (arrow.RecordBatch, error) {
 		r.whole.Release()
 		r.whole = nil
 	}
-	return r.deliverer.Deliver(r.ctx, part)
+	return r.deliverer.Deliver(part)
 }
 
 // drop releases what is left of the source's batch, and what batches are made with.

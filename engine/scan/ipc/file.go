@@ -72,9 +72,12 @@ func (a *File) readFooter(f vfs.File, mem *reserve.Allocator) error {
 	if a.batches, err = a.blocks(footer, footerBatches); err != nil {
 		return err
 	}
-	if err := a.readSchema(f, reserve.New(memory.DefaultAllocator, nil)); err != nil {
+	// The footer's schema is a copy of the one in the message at the start.
+	start := &decode.CountingReader{R: io.NewSectionReader(f, arrowStreamStart, a.size-arrowStreamStart)}
+	if a.fields, err = readSchema(start, a.size); err != nil {
 		return err
 	}
+	a.schemaEnd = arrowStreamStart + start.N
 	if err := a.checkDictionaries(f); err != nil {
 		return err
 	}
@@ -84,18 +87,6 @@ func (a *File) readFooter(f vfs.File, mem *reserve.Allocator) error {
 		}
 	}
 	return nil
-}
-
-// readSchema reads the schema from the message at the start: the footer's is a copy of it.
-func (a *File) readSchema(f io.ReaderAt, mem *reserve.Allocator) error {
-	counted := &decode.CountingReader{R: io.NewSectionReader(f, arrowStreamStart, a.size-arrowStreamStart)}
-	r, err := newReader(counted, io.NopCloser(nil), nil, a.size, decode.Options{Memory: mem})
-	if err != nil {
-		return err
-	}
-	a.schemaEnd = arrowStreamStart + counted.N
-	a.fields = delivery.Schema(r.stream.Schema())
-	return r.Close()
 }
 
 // checkDictionaries refuses a file that replaces a dictionary, which only a stream may: every batch is
@@ -250,6 +241,9 @@ func (p *part) Name() string {
 	return fmt.Sprintf("%s, record batches %d to %d", p.file.path, p.from, p.to-1)
 }
 
+// RowName implements decode.RowNamer.
+func (p *part) RowName(row int64) string { return decode.RowOf(p.file.path, int64(p.first)+row) }
+
 func (p *part) Open(_ context.Context, opt decode.Options) (decode.RowReader, error) {
 	if len(p.columns) == 0 {
 		return &decode.RowCounter{Left: p.numRows}, nil
@@ -299,6 +293,15 @@ func newReader(from io.Reader, source io.Closer, columns []int, bodyBytesMax int
 	return r, nil
 }
 
+// readSchema reads the schema at the start of a stream.
+func readSchema(from io.Reader, bodyBytesMax int64) (*arrow.Schema, error) {
+	r, err := newReader(from, io.NopCloser(nil), nil, bodyBytesMax, decode.Options{Memory: reserve.New(memory.DefaultAllocator, nil)})
+	if err != nil {
+		return nil, err
+	}
+	return delivery.Schema(r.stream.Schema()), r.Close()
+}
+
 func (r *reader) Next(context.Context) (arrow.RecordBatch, error) {
 	if err := r.messages.ahead(); err != nil {
 		return nil, err
@@ -343,7 +346,5 @@ const streamMark = 0xFFFFFFFF
 
 // IsStream says whether a file's first bytes are those of an Arrow stream.
 func IsStream(head []byte) bool {
-	return len(head) >= 4 && bytes.Equal(head[:4], []byte{0xFF, 0xFF, 0xFF, 0xFF})
+	return bytes.HasPrefix(head, []byte{0xFF, 0xFF, 0xFF, 0xFF})
 }
-
-func (p *part) RowName(row int64) string { return decode.RowOf(p.file.path, int64(p.first)+row) }

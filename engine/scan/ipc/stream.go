@@ -8,10 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
-	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -33,34 +31,26 @@ type Stream struct {
 const stdinBodyMax = reserve.BufferBytesMax
 
 // OpenStream reads the schema of a file.
-func OpenStream(fsys vfs.FS, path string) (in *Stream, err error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	s := &Stream{path: path, fsys: fsys, size: info.Size()}
-	return s, s.readSchema(f, f)
+func OpenStream(fsys vfs.FS, path string) (*Stream, error) {
+	s := &Stream{path: path, fsys: fsys}
+	return s, decode.ReadFile(fsys, path, func(f vfs.File, size int64) error {
+		s.size = size
+		return s.readSchema(f)
+	})
 }
 
 // OpenStdin reads the schema of standard input, and keeps what it read.
 func OpenStdin(stdin io.Reader) (*Stream, error) {
 	s := &Stream{path: decode.StdinName, size: -1, head: &bytes.Buffer{}, stdin: stdin}
-	return s, s.readSchema(io.TeeReader(stdin, s.head), io.NopCloser(nil))
+	return s, decode.Locate(s.path, s.readSchema(io.TeeReader(stdin, s.head)))
 }
 
-func (s *Stream) readSchema(from io.Reader, source io.Closer) error {
-	r, err := newReader(from, source, nil, s.bodyMax(), decode.Options{Memory: reserve.New(memory.DefaultAllocator, nil)})
-	if err != nil {
-		return errors.Join(decode.Locate(s.path, err), source.Close())
-	}
-	s.fields = delivery.Schema(r.stream.Schema())
-	return r.Close()
+func (s *Stream) readSchema(from io.Reader) (err error) {
+	s.fields, err = readSchema(from, s.bodyMax())
+	return err
 }
 
+// bodyMax bounds a message.
 func (s *Stream) bodyMax() int64 {
 	if s.size < 0 {
 		return stdinBodyMax

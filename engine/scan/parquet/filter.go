@@ -115,7 +115,7 @@ func (g *filteredGroup) test(ctx context.Context) error {
 	}
 	raw := g.batchOf(g.filter.Tested, arrays, g.step.To-g.step.From)
 	defer raw.Release()
-	batch, err := g.deliverer.Deliver(ctx, raw)
+	batch, err := g.deliverer.Deliver(raw)
 	if err != nil {
 		return err
 	}

@@ -16,13 +16,20 @@ func NewArray(typ arrow.DataType, rows, nulls int, buffers ...*memory.Buffer) ar
 	return array.MakeFromData(data)
 }
 
+// NewBuffer returns a buffer, which the caller owns. Its bytes are not cleared.
+func NewBuffer(mem memory.Allocator, size int) *memory.Buffer {
+	b := memory.NewResizableBuffer(mem)
+	b.Resize(size)
+	return b
+}
+
 func SizeOf[T any]() int {
 	var zero T
 	return int(unsafe.Sizeof(zero))
 }
 
 // View takes bytes as values of another type.
-// Requires: b is aligned for T, as what allocators return is.
+// Requires: b is aligned for T, as the memory of allocators is.
 func View[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/SizeOf[T]())
 }
@@ -52,7 +59,7 @@ func Project(b arrow.RecordBatch, columns []int) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, b.NumRows())
 }
 
-// integer is what a fixed-width column may hold.
+// integer is a value of a fixed-width column.
 type integer interface {
 	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64
 }
@@ -75,8 +82,7 @@ func copyValidity(mem memory.Allocator, a arrow.Array) *memory.Buffer {
 	if NullCount(a) == 0 {
 		return nil
 	}
-	buf := memory.NewResizableBuffer(mem)
-	buf.Resize((a.Len() + 7) / 8)
+	buf := NewBuffer(mem, (a.Len()+7)/8)
 	clear(buf.Bytes())
 	bitutil.CopyBitmap(a.NullBitmapBytes(), a.Data().Offset(), a.Len(), buf.Bytes(), 0)
 	return buf
@@ -87,7 +93,7 @@ func EmptyBatch(rows int64) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, rows)
 }
 
-// FixedBytesOf returns what each value of a type takes in a batch, beside the bytes of strings.
+// FixedBytesOf returns how many bytes each value of a type takes in a batch, beside the bytes of strings.
 func FixedBytesOf(t arrow.DataType) int64 {
 	if fixed, ok := t.(arrow.FixedWidthDataType); ok {
 		return int64(fixed.BitWidth()+7) / 8

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -19,17 +18,17 @@ type Plan struct {
 
 // Column is a column of the part's batches, or one value for all rows.
 type Column struct {
-	From     int
-	Constant bool
-	Value    any // nil is NULL
+	From     int  // the column of the part's batches, where not Constant
+	Constant bool // all rows have Value
+	Value    any  // string, int64 or arrow.Date32; nil is NULL
 }
 
 // Deliverer turns batches as formats read them into batches as S1 promises them.
 type Deliverer struct {
 	plan      *Plan
 	mem       memory.Allocator
-	constants []arrow.Array // by column of the plan, as long as the longest batch so far
-	entries   []noNullEntries
+	constants []arrow.Array   // by column of the plan, as long as the longest batch so far
+	entries   []noNullEntries // by column of the plan
 }
 
 func NewDeliverer(p *Plan, mem memory.Allocator) *Deliverer {
@@ -37,51 +36,43 @@ func NewDeliverer(p *Plan, mem memory.Allocator) *Deliverer {
 	return &Deliverer{plan: p, mem: mem, constants: make([]arrow.Array, n), entries: make([]noNullEntries, n)}
 }
 
+// Close releases what batches are made with. The deliverer can be used again.
 func (d *Deliverer) Close() {
-	for i, c := range d.constants {
-		if c != nil {
-			c.Release()
-			d.constants[i] = nil
-		}
-	}
+	ReleaseArrays(d.constants)
 	for i := range d.entries {
 		d.entries[i].drop()
 	}
 }
 
-func (d *Deliverer) Deliver(ctx context.Context, raw arrow.RecordBatch) (arrow.RecordBatch, error) {
-	columns := make([]arrow.Array, 0, len(d.plan.Columns))
-	defer func() {
-		for _, c := range columns {
-			c.Release()
-		}
-	}()
+// Deliver returns the columns of the plan, of the types of S1. The caller owns the batch.
+func (d *Deliverer) Deliver(raw arrow.RecordBatch) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, len(d.plan.Columns))
+	defer ReleaseArrays(columns)
 	fields := make([]arrow.Field, len(d.plan.Columns))
 	for i, c := range d.plan.Columns {
 		fields[i] = d.plan.Schema.Field(i)
-		var column arrow.Array
-		var err error
 		if c.Constant {
-			column = d.constant(i, raw.NumRows())
-		} else if column, err = plain(ctx, d.mem, raw.Column(c.From), &d.entries[i]); err != nil {
+			columns[i] = d.constant(i, raw.NumRows())
+		} else if column, err := plain(d.mem, raw.Column(c.From), &d.entries[i]); err == nil {
+			columns[i] = column
+		} else {
 			return nil, fmt.Errorf("column %q: %w", fields[i].Name, err)
 		}
-		columns = append(columns, column)
-		fields[i].Type = column.DataType()
+		fields[i].Type = columns[i].DataType()
 	}
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, raw.NumRows()), nil
 }
 
 // plain returns an array without extension types and with no dictionary but dictionary<int32, T> that
 // MayHaveCodes lets through.
-func plain(ctx context.Context, mem memory.Allocator, a arrow.Array, entries *noNullEntries) (arrow.Array, error) {
+func plain(mem memory.Allocator, a arrow.Array, entries *noNullEntries) (arrow.Array, error) {
 	switch a := a.(type) {
 	case array.ExtensionArray:
-		return plain(ctx, mem, a.Storage(), entries)
+		return plain(mem, a.Storage(), entries)
 	case *array.Dictionary:
 		var inner noNullEntries
 		defer inner.drop()
-		values, err := plain(ctx, mem, a.Dictionary(), &inner)
+		values, err := plain(mem, a.Dictionary(), &inner)
 		if err != nil {
 			return nil, err
 		}
@@ -135,8 +126,8 @@ func lookUpBools(mem memory.Allocator, values arrow.Array, a *array.Dictionary) 
 
 // noNullEntries is a dictionary's values without the NULLs among them, kept while batches share the dictionary. S5.
 type noNullEntries struct {
-	of     arrow.ArrayData
-	values arrow.Array
+	of     arrow.ArrayData // of the dictionary
+	values arrow.Array     // owned; nil before the first dictionary with NULLs
 }
 
 func (e *noNullEntries) drop() {
@@ -146,7 +137,7 @@ func (e *noNullEntries) drop() {
 	*e = noNullEntries{}
 }
 
-// set takes the values of a dictionary. What is in place of NULLs is arbitrary, but legal.
+// set takes the values of a dictionary. The values in place of NULLs are arbitrary, but legal.
 func (e *noNullEntries) set(of arrow.ArrayData, values arrow.Array) {
 	if e.of == of {
 		return
@@ -166,9 +157,8 @@ func int32Codes(mem memory.Allocator, a *array.Dictionary, values arrow.Array, e
 		a.Retain()
 		return a, nil
 	}
-	buf := memory.NewResizableBuffer(mem)
+	buf := NewBuffer(mem, arrow.Int32Traits.BytesRequired(codes.Len()))
 	defer buf.Release()
-	buf.Resize(arrow.Int32Traits.BytesRequired(codes.Len()))
 	out := arrow.Int32Traits.CastFromBytes(buf.Bytes())
 	switch codes := codes.(type) {
 	case *array.Int32:
@@ -193,8 +183,7 @@ func int32Codes(mem memory.Allocator, a *array.Dictionary, values arrow.Array, e
 	validity, nulls := copyValidity(mem, codes), NullCount(codes)
 	if !whole {
 		if validity == nil {
-			validity = memory.NewResizableBuffer(mem)
-			validity.Resize((codes.Len() + 7) / 8)
+			validity = NewBuffer(mem, (codes.Len()+7)/8)
 			memory.Set(validity.Bytes(), 0xFF)
 		}
 		nulls += clearNullEntries(validity.Bytes(), out, values)
@@ -209,16 +198,16 @@ func int32Codes(mem memory.Allocator, a *array.Dictionary, values arrow.Array, e
 	return array.NewDictionaryData(data), nil
 }
 
-// lookUpViews returns the views that the codes of an array name, and an empty one for a NULL. The bytes behind them are shared.
+// lookUpViews returns the views that the codes of an array name, and an empty view for a NULL. The bytes behind the
+// views are shared.
 func lookUpViews(mem memory.Allocator, a *array.Dictionary) arrow.Array {
 	values, codes := a.Dictionary().Data(), a.Indices().(*array.Int32)
 	var views []arrow.ViewHeader
 	if b := values.Buffers()[1]; b != nil {
 		views = arrow.ViewHeaderTraits.CastFromBytes(b.Bytes())[values.Offset():]
 	}
-	buf := memory.NewResizableBuffer(mem)
+	buf := NewBuffer(mem, arrow.ViewHeaderTraits.BytesRequired(codes.Len()))
 	defer buf.Release()
-	buf.Resize(arrow.ViewHeaderTraits.BytesRequired(codes.Len()))
 	for row, out := 0, arrow.ViewHeaderTraits.CastFromBytes(buf.Bytes()); row < codes.Len(); row++ {
 		out[row] = arrow.ViewHeader{}
 		if codes.IsValid(row) {
@@ -232,7 +221,7 @@ func lookUpViews(mem memory.Allocator, a *array.Dictionary) arrow.Array {
 	return NewArray(values.DataType(), codes.Len(), NullCount(codes), append([]*memory.Buffer{validity, buf}, values.Buffers()[2:]...)...)
 }
 
-// clearNullEntries makes NULL the rows whose entry is NULL, and returns how many they are.
+// clearNullEntries makes the rows NULL whose entry is NULL, and returns how many it has made so.
 func clearNullEntries(validity []byte, codes []int32, values arrow.Array) (nulls int) {
 	for row, code := range codes {
 		if bitutil.BitIsSet(validity, row) && values.IsNull(int(code)) {
@@ -259,38 +248,30 @@ func newConstant(mem memory.Allocator, typ arrow.DataType, value any, rows int) 
 	if value == nil {
 		return array.MakeArrayOfNull(mem, typ, rows)
 	}
-	buf := memory.NewResizableBuffer(mem)
+	buf := NewBuffer(mem, int(FixedBytesOf(typ))*rows)
 	defer buf.Release()
 	switch value := value.(type) {
 	case int64:
-		buf.Resize(arrow.Int64Traits.BytesRequired(rows))
-		Fill(arrow.Int64Traits.CastFromBytes(buf.Bytes()), value)
+		Fill(View[int64](buf.Bytes()), value)
 	case arrow.Date32:
-		buf.Resize(arrow.Date32Traits.BytesRequired(rows))
-		Fill(arrow.Date32Traits.CastFromBytes(buf.Bytes()), value)
+		Fill(View[arrow.Date32](buf.Bytes()), value)
 	case string:
-		buf.Resize(arrow.Int32Traits.BytesRequired(rows))
+		buf.Resize(CodeBytes * rows)
 		clear(buf.Bytes())
-		return newStringConstant(mem, value, rows, buf)
+		codes := NewArray(arrow.PrimitiveTypes.Int32, rows, 0, nil, buf)
+		defer codes.Release()
+		builder := array.NewStringBuilder(mem)
+		defer builder.Release()
+		builder.Append(value)
+		entry := builder.NewArray()
+		defer entry.Release()
+		return array.NewDictionaryArray(DictionaryOf(entry.DataType()), codes, entry)
 	}
-	data := array.NewData(typ, rows, []*memory.Buffer{nil, buf}, nil, 0, 0)
-	defer data.Release()
-	return array.MakeFromData(data)
+	return NewArray(typ, rows, 0, nil, buf)
 }
 
-func newStringConstant(mem memory.Allocator, value string, rows int, codes *memory.Buffer) arrow.Array {
-	builder := array.NewStringBuilder(mem)
-	defer builder.Release()
-	builder.Append(value)
-	dictionary := builder.NewArray()
-	defer dictionary.Release()
-	data := array.NewDataWithDictionary(DictionaryOf(arrow.BinaryTypes.String), rows, []*memory.Buffer{nil, codes}, 0, 0, dictionary.Data().(*array.Data))
-	defer data.Release()
-	return array.NewDictionaryData(data)
-}
-
-// NewPlan returns the plan of columns whose From count the columns of a file, and the list of these, each of which is
-// read once: the From of the plan count that list.
+// NewPlan returns the plan of columns whose From are columns of a file, and the list of these, each once: the From of
+// the plan are places in that list.
 func NewPlan(fields []arrow.Field, columns []Column) (p *Plan, fileColumns []int) {
 	for i := range columns {
 		c := &columns[i]

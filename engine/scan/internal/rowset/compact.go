@@ -22,7 +22,7 @@ func Take(mem memory.Allocator, a arrow.Array, rows *Set) (arrow.Array, error) {
 	case *array.Null:
 		return array.NewNull(rows.Count), nil
 	case *array.Boolean:
-		out := newBuffer(mem, (rows.Count+7)/8)
+		out := delivery.NewBuffer(mem, (rows.Count+7)/8)
 		defer out.Release()
 		rows.takeBits(out.Bytes(), typed.Data().Buffers()[1].Bytes(), a.Data().Offset())
 		return taken(mem, a, rows, out)
@@ -46,17 +46,11 @@ func Take(mem memory.Allocator, a arrow.Array, rows *Set) (arrow.Array, error) {
 	default:
 		return nil, fmt.Errorf("a filter over a column of type %s", a.DataType())
 	}
-	out := newBuffer(mem, width*rows.Count+compressSlack)
+	out := delivery.NewBuffer(mem, width*rows.Count+compressSlack)
 	defer out.Release()
 	takeFixed(out.Bytes(), a.Data().Buffers()[1].Bytes()[width*a.Data().Offset():], width, rows)
 	out.ResizeNoShrink(width * rows.Count)
 	return taken(mem, a, rows, append([]*memory.Buffer{out}, a.Data().Buffers()[2:]...)...)
-}
-
-func newBuffer(mem memory.Allocator, size int) *memory.Buffer {
-	b := memory.NewResizableBuffer(mem)
-	b.Resize(size)
-	return b
 }
 
 // taken returns an array like a of the buffers, which the caller still owns, with the validity of the
@@ -65,7 +59,7 @@ func taken(mem memory.Allocator, a arrow.Array, rows *Set, buffers ...*memory.Bu
 	var validity *memory.Buffer
 	nulls := 0
 	if delivery.NullCount(a) > 0 {
-		validity = newBuffer(mem, (rows.Count+7)/8)
+		validity = delivery.NewBuffer(mem, (rows.Count+7)/8)
 		defer validity.Release()
 		nulls = rows.Count - rows.takeBits(validity.Bytes(), a.NullBitmapBytes(), a.Data().Offset())
 	}
@@ -134,9 +128,9 @@ func takeValues[T any](out, values []byte, words []uint64) {
 func takeStrings[T int32 | int64](mem memory.Allocator, a arrow.Array, rows *Set, offsets []T, data *memory.Buffer) (arrow.Array, error) {
 	size := T(0)
 	rows.eachRun(func(from, to int) { size += offsets[to] - offsets[from] })
-	ends := newBuffer(mem, (rows.Count+1)*delivery.SizeOf[T]())
+	ends := delivery.NewBuffer(mem, (rows.Count+1)*delivery.SizeOf[T]())
 	defer ends.Release()
-	out := newBuffer(mem, int(size))
+	out := delivery.NewBuffer(mem, int(size))
 	defer out.Release()
 	to := delivery.View[T](ends.Bytes())
 	to[0] = 0
@@ -157,19 +151,14 @@ func takeStrings[T int32 | int64](mem memory.Allocator, a arrow.Array, rows *Set
 // TakeBatch returns the rows of some columns of a batch that are in a set, which the caller owns.
 func TakeBatch(mem memory.Allocator, b arrow.RecordBatch, columns []int, rows *Set) (arrow.RecordBatch, error) {
 	fields := make([]arrow.Field, len(columns))
-	arrays := make([]arrow.Array, 0, len(columns))
-	defer func() {
-		for _, a := range arrays {
-			a.Release()
-		}
-	}()
+	arrays := make([]arrow.Array, len(columns))
+	defer delivery.ReleaseArrays(arrays)
 	for i, c := range columns {
 		fields[i] = b.Schema().Field(c)
-		a, err := Take(mem, b.Column(c), rows)
-		if err != nil {
+		var err error
+		if arrays[i], err = Take(mem, b.Column(c), rows); err != nil {
 			return nil, fmt.Errorf("column %q: %w", fields[i].Name, err)
 		}
-		arrays = append(arrays, a)
 	}
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, int64(rows.Count)), nil
 }
