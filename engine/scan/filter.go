@@ -12,18 +12,19 @@ import (
 )
 
 // Filter returns a source of the rows of src that a predicate needs: without a RowFilter, all rows for
-// which it may be TRUE; with a RowFilter, those for which it is TRUE, and only those. Rows keep their order, and
-// their positions the order of those of src.
+// which the predicate may be TRUE; with a RowFilter, exactly the rows for which it is TRUE. Rows keep their
+// order, and so do their positions.
 //
-// Of what dataset.Open returns, files are left out by their folders, and row groups and pages of Parquet by their
-// statistics, Bloom filters, dictionaries and page indexes; the last three are read here. Columns that
-// the RowFilter does not need are read where it has found rows. Rows of other sources are filtered as
+// Of the sources of dataset.Open, files are left out by their folders, and row groups and pages of Parquet
+// by their statistics, Bloom filters, dictionaries and page indexes; the last three are read here. Columns
+// that the RowFilter does not need are read where it has found rows. Rows of other sources are filtered as
 // they are read.
 func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
-	if err := p.Validate(src.Schema()); err != nil {
+	schema := src.Schema()
+	if err := p.Validate(schema); err != nil {
 		return nil, err
 	}
-	test := &condition{schema: src.Schema(), terms: bindPredicate(&p, src.Schema()), rows: &decode.RowTest{Filter: p.Rows}}
+	test := &condition{schema: schema, terms: bindPredicate(&p, schema), rows: &decode.RowTest{Filter: p.Rows}}
 	t, ok := src.(*table)
 	if !ok {
 		return &filteredSource{Source: src, test: test, pruning: Pruning{Rows: src.Stats().Rows}}, nil
@@ -33,19 +34,19 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 
 // condition is a predicate of a source, its terms in the units of the source's columns.
 type condition struct {
-	schema *arrow.Schema
+	schema *arrow.Schema // of the source
 	terms  *predicate.Conjunction
-	rows   *decode.RowTest
+	rows   *decode.RowTest // runs the RowFilter, and counts rows
 }
 
-// fill adds what has been counted.
+// fill adds the rows and bytes that have been counted.
 func (t *condition) fill(p Pruning) Pruning {
 	p.RowsTested, p.RowsKept = t.rows.Tested.Load(), t.rows.Kept.Load()
 	p.BytesPassed = t.rows.Passed.Load()
 	return p
 }
 
-// stats returns what holds for the rows that pass.
+// stats returns the statistics of the rows that pass, from the statistics of all rows.
 func (t *condition) stats(s Stats) Stats {
 	if t.rows.All() {
 		return s
@@ -64,8 +65,8 @@ func (t *condition) stats(s Stats) Stats {
 	return s
 }
 
-// narrowStats adds to what is known of columns that the terms hold for every row: a column that is compared
-// has no NULL, and its values are in the range that is left. A range is what packs keys and makes tables small.
+// narrowStats adds to the statistics of columns that the terms hold for every row: a column that is compared
+// has no NULL, and its values are in the range that its terms leave. Ranges pack keys and make tables small.
 func narrowStats(columns []ColumnStats, terms []predicate.Term, schema *arrow.Schema) {
 	for i := range terms {
 		t := &terms[i]
@@ -123,8 +124,8 @@ func (f *filteredSource) Splits(ctx context.Context, columns []int) ([]Split, er
 	return splits, nil
 }
 
-// unite returns the columns of two lists, each once but for those that the first repeats, and where
-// those of each list are among them.
+// unite returns the columns of two lists, each once unless the first list repeats it, and the place of each
+// column of a and of b among them.
 func unite(a, b []int) (all, ofA, ofB []int) {
 	all = slices.Clone(a)
 	for i := range a {

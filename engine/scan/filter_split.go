@@ -54,7 +54,7 @@ type filteredReader struct {
 	selection decode.Selection   // of the batch of from
 }
 
-// next returns the rows that pass of the next batch that has any.
+// next returns the rows that pass of the next batch in which a row passes.
 func (r *filteredReader) next() (batch arrow.RecordBatch, err error) {
 	for batch == nil {
 		read, err := recordreader.Next(r.from)

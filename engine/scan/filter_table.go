@@ -3,10 +3,12 @@ package scan
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // filteredTable is a table without the files, row groups and pages for none of whose rows all terms are TRUE.
@@ -15,19 +17,20 @@ type filteredTable struct {
 	test    *condition
 	files   []filePlan // as table.files
 	pruning Pruning
-	stats   func() Stats // merges those of the files that are left, once
+	stats   func() Stats // merges the statistics of the files that are left, once
 }
 
-// filePlan says what of a file is to be read.
+// filePlan says which row groups of a file are to be read.
 type filePlan struct {
-	pruned bool
+	pruned bool               // none is
 	groups []decode.GroupPlan // of a file with row groups; nil of others
 }
 
 func newFilteredTable(ctx context.Context, t *table, test *condition) (*filteredTable, error) {
 	f := &filteredTable{table: t, test: test, files: make([]filePlan, len(t.files))}
 	f.stats = sync.OnceValue(func() Stats { return f.test.stats(f.mergeFiles(f.fileStats)) })
-	workers, askCtx := decode.NewAskers(ctx)
+	workers, askCtx := spawn.WithContext(ctx)
+	workers.SetLimit(max(decode.Askers, runtime.GOMAXPROCS(0)))
 	for i := range f.files {
 		own, pruned := f.fileTerms(i)
 		f.files[i].pruned = pruned
@@ -41,7 +44,7 @@ func newFilteredTable(ctx context.Context, t *table, test *condition) (*filtered
 	return f, err
 }
 
-// fileTerms returns the terms on columns of a file, in whose schema they are counted, and whether those
+// fileTerms returns the terms on columns of a file, numbered as in the file's schema, and whether the terms
 // on folders, or on columns of NULLs alone, exclude the file.
 func (f *filteredTable) fileTerms(file int) (own *predicate.Conjunction, pruned bool) {
 	own = &predicate.Conjunction{}
@@ -50,7 +53,7 @@ func (f *filteredTable) fileTerms(file int) (own *predicate.Conjunction, pruned 
 	}
 	for _, alternatives := range f.test.terms.AnyOf {
 		var left [][]predicate.Term
-		all := false // some alternative says no more of this file
+		all := false // an alternative is TRUE for all rows of this file, as far as its columns go
 		for _, terms := range alternatives {
 			if terms, pruned := f.ownTerms(file, terms); !pruned {
 				left = append(left, terms)
@@ -67,7 +70,7 @@ func (f *filteredTable) fileTerms(file int) (own *predicate.Conjunction, pruned 
 	return own, false
 }
 
-// ownTerms returns those of some terms that are on columns of a file, and whether one on a folder excludes it.
+// ownTerms returns the terms that are on columns of a file, and whether another of the terms excludes the file.
 func (f *filteredTable) ownTerms(file int, terms []predicate.Term) (own []predicate.Term, pruned bool) {
 	for _, t := range terms {
 		b := predicate.Bounds{AllNulls: true}
@@ -86,7 +89,7 @@ func (f *filteredTable) ownTerms(file int, terms []predicate.Term) (own []predic
 	return own, false
 }
 
-// count adds up what is pruned.
+// count adds up the files, row groups, pages and rows that are pruned.
 func (f *filteredTable) count() {
 	p := &f.pruning
 	p.Files = int64(len(f.files))
@@ -135,7 +138,7 @@ func (f *filteredTable) Pruning() Pruning { return f.test.fill(f.pruning) }
 // Stats implements Source.
 func (f *filteredTable) Stats() Stats { return f.stats() }
 
-// fileStats returns the statistics of what is left of a file; false where it is pruned.
+// fileStats returns the statistics of the row groups of a file that are left; false where the file is pruned.
 func (f *filteredTable) fileStats(file int) (decode.Stats, bool) {
 	plan, input := &f.files[file], f.table.files[file].Input
 	if plan.pruned {

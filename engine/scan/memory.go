@@ -14,14 +14,13 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// partRows is how many rows of a batch in memory make a split: enough that opening it costs nothing,
-// few enough that one big batch keeps every thread busy.
+// partRows is how many rows of a batch in memory make a split: enough that opening a split costs nothing
+// beside them, few enough that a single big batch keeps every thread busy.
 const partRows = 1 << 17
 
 // Batches returns a source over record batches in memory, read in parallel by batch and by slices
 // of large batches. It may be scanned any number of times. The caller keeps the batches retained
-// for as long as it uses the source. Batches whose columns are not those of the schema are an
-// error of Splits.
+// for as long as it uses the source. Batches with other columns than the schema are an error of Splits.
 func Batches(schema *arrow.Schema, batches []arrow.RecordBatch) Source {
 	for _, batch := range batches {
 		for _, column := range batch.Columns() {
@@ -33,7 +32,7 @@ func Batches(schema *arrow.Schema, batches []arrow.RecordBatch) Source {
 	return mustTable(&batchInput{fields: delivery.Schema(schema), given: schema, batches: batches})
 }
 
-// mustTable is NewTable for one input without folders, which nothing can disagree with.
+// mustTable is NewTable for a single input without folders, for which NewTable has no error.
 func mustTable(in decode.Input) Source {
 	t, err := NewTable([]decode.File{{Input: in}}, nil)
 	if err != nil {
@@ -96,7 +95,8 @@ func (b *batchInput) Parts(_ context.Context, columns []int) ([]decode.Part, err
 		}
 		for from := int64(0); from < batch.NumRows(); from += partRows {
 			to := min(from+partRows, batch.NumRows())
-			parts = append(parts, &batchPart{batch: batch, index: i, columns: columns, from: from, to: to, first: offset + from})
+			p := &batchPart{batch: batch, index: i, columns: columns, from: from, to: to, first: offset + from}
+			parts = append(parts, p)
 		}
 		offset += batch.NumRows()
 	}
@@ -143,8 +143,8 @@ func (p *batchPart) Open(context.Context, decode.Options) (decode.RowReader, err
 	return &oneBatch{batch: recordreader.Slice(columns, p.from, p.to)}, nil
 }
 
-// oneBatch is the RowReader of a batch that is there already.
-type oneBatch struct{ batch arrow.RecordBatch }
+// oneBatch is the RowReader of a batch in memory.
+type oneBatch struct{ batch arrow.RecordBatch } // owned; nil once returned or closed
 
 func (o *oneBatch) Next(context.Context) (arrow.RecordBatch, error) {
 	if o.batch == nil {
@@ -163,8 +163,8 @@ func (o *oneBatch) Close() error {
 	return nil
 }
 
-// Reader returns a source over the batches of r: one split, which can be opened once. The caller
-// keeps r retained while it uses the source, and releases it after.
+// Reader returns a source over the batches of r: a single split, which can be opened once. The caller
+// keeps r retained while it uses the source, and releases r after.
 func Reader(r array.RecordReader) Source {
 	return mustTable(&readerInput{reader: r, fields: delivery.Schema(r.Schema())})
 }
@@ -185,6 +185,7 @@ func (r *readerInput) Parts(_ context.Context, columns []int) ([]decode.Part, er
 	return []decode.Part{&readerPart{input: r, columns: columns}}, nil
 }
 
+// readerPart is all batches of a record reader, and their RowReader: it is opened once.
 type readerPart struct {
 	input   *readerInput
 	columns []int
@@ -199,24 +200,18 @@ func (p *readerPart) Open(context.Context, decode.Options) (decode.RowReader, er
 	if !p.input.opened.CompareAndSwap(false, true) {
 		return nil, decode.ErrReadOnce
 	}
-	return &recordReader{reader: p.input.reader, columns: p.columns}, nil
+	return p, nil
 }
 
-// recordReader is the RowReader over an array.RecordReader: the chosen columns of its batches.
-type recordReader struct {
-	reader  array.RecordReader
-	columns []int
-}
-
-func (r *recordReader) Next(context.Context) (arrow.RecordBatch, error) {
-	batch, err := recordreader.Next(r.reader)
+func (p *readerPart) Next(context.Context) (arrow.RecordBatch, error) {
+	batch, err := recordreader.Next(p.input.reader)
 	switch {
 	case err != nil:
 		return nil, decode.Locate("record reader", err) // not io.EOF itself
 	case batch == nil:
 		return nil, io.EOF
 	}
-	return delivery.Project(batch, r.columns), nil
+	return delivery.Project(batch, p.columns), nil
 }
 
-func (r *recordReader) Close() error { return nil }
+func (p *readerPart) Close() error { return nil }

@@ -21,7 +21,7 @@ func (r *reader) begin() error {
 			return err
 		})
 		if err == nil {
-			for range r.split.turns.learned() { // as small as the steps of readers that were refused memory before
+			for range r.split.turns.learned() { // steps as small as readers needed that were refused memory before
 				r.shrink()
 			}
 			return nil
@@ -34,7 +34,7 @@ func (r *reader) begin() error {
 	}
 }
 
-// readOptions returns what the split's part is opened with.
+// readOptions returns the options to open the split's part with.
 func (r *reader) readOptions() decode.Options {
 	return decode.Options{
 		Memory:         r.mem,
@@ -89,7 +89,7 @@ func (r *reader) step() (batch arrow.RecordBatch, err error) {
 		if refused == nil {
 			return nil, err
 		}
-		if !errors.Is(err, refused) { // a library has made a text of it
+		if !errors.Is(err, refused) { // a library has made a text of the refusal
 			err = refused
 		}
 		if !r.goSlower() {
@@ -98,7 +98,7 @@ func (r *reader) step() (batch arrow.RecordBatch, err error) {
 	}
 }
 
-// attempt calls a function that reads, with one of the turns.
+// attempt calls a function that reads, once the reader has a turn.
 func (r *reader) attempt(f func() error) error {
 	if !r.active && r.mem.Limited() {
 		if err := r.split.turns.take(r.ctx, r.opt.Wait); err != nil {
@@ -132,7 +132,8 @@ func (r *reader) goSlower() bool {
 	return r.shrink()
 }
 
-// inFull returns the refusal of a step as a whole in place of that of a part of it, so that it says what is enough.
+// inFull returns the refusal of all memory that a step takes in place of the refusal of some of it, so that
+// the error says how much is enough.
 func (r *reader) inFull(refused error) error {
 	source, ok := r.source.(decode.Needer)
 	if !ok {
@@ -141,9 +142,9 @@ func (r *reader) inFull(refused error) error {
 	return cmp.Or(r.mem.Ask(source.Needed()), refused)
 }
 
-// here names the place of the row that comes next.
+// here names the place of the row that is read next.
 func (r *reader) here() string {
-	if p, ok := r.source.(decode.NextPlacer); ok {
+	if p, ok := r.source.(decode.RowPlacer); ok {
 		return p.NextPlace()
 	}
 	if p, ok := r.split.part.(decode.RowNamer); ok {

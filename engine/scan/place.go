@@ -51,7 +51,7 @@ func UseSplit(split Split, f func() error) error {
 }
 
 // UseBatch calls a function that works on a batch. A panic of the function is ErrCorrupt where the batch contradicts
-// itself, as one that is read from a corrupt file may; otherwise it is a bug, and spawn.ErrInternal.
+// itself, as a batch of a corrupt file may; otherwise the panic is a bug, and spawn.ErrInternal.
 func UseBatch(batch arrow.RecordBatch, f func() error) error {
 	panicked, err := spawn.Catch(f)
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// Predicate says which rows a query needs. Rows of which one of the terms is surely not TRUE are left
-// out where that spares reading; rows for which Rows does not say TRUE are left out always.
+// Predicate says which rows a query needs. Rows for which a term is surely not TRUE are left out where
+// that spares reading; rows for which Rows does not say TRUE are left out always.
 //
 // Each term must follow from the whole of the condition, and no term need be there. A source may use terms or
 // not, so that a consumer without Rows still has to evaluate the condition itself.
@@ -30,10 +30,10 @@ type Predicate struct {
 // compared byte by byte. A condition that rounds its column before it compares, such as a 64-bit
 // integer turned into a double, or by a collation, is no term.
 //
-// A constant is of the column's type, or of one of the same family: integers and decimals; floats;
-// strings and binaries; dates and timestamps without a zone; timestamps with one; times of day;
-// durations; truth values. A term with a constant of another family, or one that is NULL, is of no use
-// and does no harm.
+// A constant is of the column's type, or of a type of the same family: integers and decimals; floats;
+// strings and binaries; dates and timestamps without a zone; timestamps with a zone; times of day;
+// durations; truth values. A term with a constant of another family, or with a NULL as constant, leaves
+// no row out.
 type Term struct {
 	Column int // index in the source's schema
 	Op     Op
@@ -69,7 +69,8 @@ func (p *Predicate) Validate(schema *arrow.Schema) error {
 		}
 		switch {
 		case t.Column < 0 || t.Column >= schema.NumFields():
-			errs = append(errs, fmt.Errorf("term %d: column %d of a table that has %d", i, t.Column, schema.NumFields()))
+			err := fmt.Errorf("term %d: column %d of a table that has %d", i, t.Column, schema.NumFields())
+			errs = append(errs, err)
 		case int(t.Op) >= len(ops):
 			errs = append(errs, fmt.Errorf("term %d: %s is no operator", i, t.Op))
 		case len(t.Values) != wanted:

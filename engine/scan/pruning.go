@@ -10,11 +10,11 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
-// Filtered is a source that leaves rows out: what Filter returns.
+// Filtered is a source that leaves rows out, as Filter returns it.
 type Filtered interface {
 	Source
 
-	// Pruning says what is left out, and by what. Some of it grows while the source is read.
+	// Pruning says which rows are left out, and by which knowledge. Some counts grow while the source is read.
 	Pruning() Pruning
 }
 
@@ -34,21 +34,21 @@ func PruningOf(src Source) *Pruning {
 	}
 }
 
-// Pruning is what a predicate kept from being read.
+// Pruning says how much of a source a predicate kept from being read.
 type Pruning struct {
 	Files      int64    `json:"files"`       // of the source
 	RowGroups  int64    `json:"row_groups"`  // of the source; 0 of formats that have none
 	Rows       int64    `json:"rows"`        // of the source; -1 when it is not known
-	By         PrunedBy `json:"left_out_by"` // what is left out before it is read
-	BytesAsked int64    `json:"bytes_asked"` // of the Bloom filters, dictionaries and page indexes that were read for it
+	By         PrunedBy `json:"left_out_by"` // before reading
+	BytesAsked int64    `json:"bytes_asked"` // of Bloom filters, dictionaries and page indexes that were read for it
 
-	// What follows grows while the source is read.
+	// These grow while the source is read.
 	RowsTested  int64 `json:"rows_tested"`  // by the RowFilter
 	RowsKept    int64 `json:"rows_kept"`    // by the RowFilter
-	BytesPassed int64 `json:"bytes_passed"` // of compressed pages that were not decoded, and mostly not read: no row of them was needed
+	BytesPassed int64 `json:"bytes_passed"` // of compressed pages of which no row was needed: not decoded, most not read
 }
 
-// PrunedBy is what each kind of knowledge kept from being read, by PruneReason.
+// PrunedBy says how much each kind of knowledge kept from being read, by PruneReason.
 type PrunedBy [PruneReasons]Pruned
 
 // reasonKey is the reason in JSON.
@@ -75,7 +75,7 @@ func (p *PrunedBy) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// Pruned is what one kind of knowledge kept from being read. The rows are those of the files, of the
+// Pruned says how much one kind of knowledge kept from being read. Rows counts the rows of the files, of the
 // row groups and of the pages.
 type Pruned struct {
 	Files     int64 `json:"files"`
@@ -93,7 +93,7 @@ func (p *Pruning) Left() int64 {
 	return max(left, -1)
 }
 
-// Reasons lists what was left out, such as "80 row groups by statistics", and is empty where nothing was.
+// Reasons lists what was left out, such as "80 row groups by statistics"; it is empty where nothing was left out.
 func (p *Pruning) Reasons() []string {
 	var reasons []string
 	add := func(n int64, noun string, r int) {
@@ -114,7 +114,7 @@ func (p *Pruning) Reasons() []string {
 	return reasons
 }
 
-// String says what is left, and what was left out, in a line.
+// String says how many rows are left, and what was left out, in a line.
 func (p *Pruning) String() string {
 	reasons := p.Reasons()
 	if len(reasons) == 0 {

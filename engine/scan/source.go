@@ -11,18 +11,18 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
-// Source is a table that can be read in parallel, by splits. A source may be scanned any number of
-// times unless its documentation says otherwise, and by one query at a time unless it says otherwise.
+// Source is a table that can be read in parallel, by splits. Unless its documentation says otherwise, a source
+// may be scanned any number of times, by one query at a time.
 type Source interface {
 	// Schema returns the columns of every record batch, in order. Names may repeat in the schema,
 	// but a query cannot name a repeated column.
 	Schema() *arrow.Schema
 
-	// Stats returns what is known of the table without reading its rows.
+	// Stats returns the statistics that are known without reading rows.
 	Stats() Stats
 
 	// Splits cuts the table into parts that are read independently of each other, in input order.
-	// columns are indexes into Schema; batches hold just those, in that order.
+	// columns are indexes into Schema; batches hold just these columns, in this order.
 	Splits(ctx context.Context, columns []int) ([]Split, error)
 }
 
@@ -54,41 +54,35 @@ type Split interface {
 
 // OpenOptions tell a split how to read.
 type OpenOptions struct {
-	// Allocator takes the memory of the batches. The default is memory.DefaultAllocator.
+	// Allocator takes the memory of the batches. If its buffers count in Budget by themselves, large buffers at
+	// least, it has a method Counted(size int) int64, which returns how many bytes of Budget a buffer takes so; 0
+	// for a buffer that does not count. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
 
-	// Budget is the memory that reading may take, that of the batches included: a reader takes memory once there is
-	// room for it, and goes slower, or ends with the budget's error, where there is none. What the buffers of an
-	// Allocator that is a CountingAllocator take counts in the budget by itself. The default, nil, has no limit.
+	// Budget is the memory that reading may take, the memory of the batches included: a reader takes memory once
+	// there is room for it, and goes slower, or ends with the budget's error, where there is no room. The default,
+	// nil, has no limit.
 	Budget Budget
 
-	// Wait, when set, is called in place of a function that waits until other readers of the source have ended: the
-	// caller may give others what it holds meanwhile. The default just calls the function.
+	// Wait is called with a function f that waits until other readers of the source have ended: it calls f, and
+	// the caller may give up threads that it holds meanwhile. The default just calls f.
 	Wait func(ctx context.Context, f func()) error
 
 	// BatchRows is the wanted number of rows of a batch. The default is 65,536.
 	BatchRows int
 
-	// BatchBytes is about how many bytes a batch may have; it has one row at least. The default is 64 MiB.
+	// BatchBytes is about how many bytes a batch may have; a batch has a row at least. The default is 64 MiB.
 	BatchBytes int64
 
 	// Threads is how many threads this split may use to decode its columns. The default is 1.
 	Threads int
 
 	// NarrowDecimals lets decimal128 of at most 18 digits come as decimal64 of the same precision and scale, in some
-	// batches and not in others, and as the entries of dictionaries.
+	// batches and not in others, as values and as the entries of dictionaries.
 	NarrowDecimals bool
 
 	// Progress, when set, is called with the number of bytes consumed since the last call.
 	Progress func(bytes int64)
-}
-
-// CountingAllocator is an allocator whose buffers count in a budget by themselves, large ones at least.
-type CountingAllocator interface {
-	memory.Allocator
-
-	// Counted returns how many bytes of the budget a buffer of size bytes takes; 0 of a buffer that does not count.
-	Counted(size int) int64
 }
 
 // Budget bounds memory. It is safe for concurrent use.
@@ -132,7 +126,7 @@ type Stats struct {
 	Rows    int64         // -1 when it is not known
 	Bytes   int64         // in the input's own form, compressed; -1 when it is not known
 	Columns []ColumnStats // as long as the schema, or nil
-	Once    bool          // the rows can be read once only, as those of standard input
+	Once    bool          // the rows can be read once only, as standard input can
 }
 
 // ColumnStats is what is known of a column before it is read. Each figure is a promise.
@@ -141,7 +135,7 @@ type ColumnStats = struct {
 	NoNulls bool
 
 	// HasRange promises that every value v of an integer column (signed or unsigned, date, time,
-	// timestamp, duration) has Min <= v <= Max, as int64. Not set for a uint64 above that.
+	// timestamp, duration) has Min <= v <= Max. It is false where a uint64 may exceed int64.
 	HasRange bool
 	Min, Max int64
 

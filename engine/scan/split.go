@@ -88,7 +88,8 @@ func (r *reader) next() (batch arrow.RecordBatch, err error) {
 	return nil, decode.Locate(r.split.part.Name(), errors.Join(err, r.close()))
 }
 
-// free gives back what the reader holds when the last holder has given up: what was read is read.
+// free gives back what the reader holds when its last holder releases it. The error of closing the file is dropped: the
+// holder has all rows that it wanted.
 func (r *reader) free() {
 	r.drop()
 	_ = r.close()
@@ -108,8 +109,8 @@ func (r *reader) checkEnd() error {
 	return nil
 }
 
-// advance returns the next batch that is not empty, or io.EOF. Batches are cut before they are delivered: a batch without
-// columns may have any number of rows, and a constant column takes memory for each.
+// advance returns the next batch that is not empty, or io.EOF. Batches are cut before they are delivered: a batch
+// without columns may have any number of rows, and a constant column takes memory for each.
 func (r *reader) advance() (arrow.RecordBatch, error) {
 	for r.whole == nil {
 		whole, err := r.step()
@@ -139,7 +140,7 @@ func (r *reader) advance() (arrow.RecordBatch, error) {
 	return r.deliverer.Deliver(part)
 }
 
-// drop releases what is left of the source's batch, and what batches are made with.
+// drop releases the rest of the source's batch, and the deliverer's arrays.
 func (r *reader) drop() {
 	if r.whole != nil {
 		r.whole.Release()

@@ -18,15 +18,15 @@ import (
 // name, and the columns of folders after them.
 type table struct {
 	fields      *arrow.Schema
-	fileColumns int // how many columns the files have; those of folders follow
+	fileColumns int // how many of fields the files have; the columns of folders follow
 	files       []tableFile
 	folders     []decode.Folder
 
 	turns turns        // of the readers of its splits
-	stats func() Stats // merges those of all files, once
+	stats func() Stats // merges the statistics of all files, once
 }
 
-// tableFile is one input's place in a table.
+// tableFile is an input and its place in a table.
 type tableFile struct {
 	decode.File
 	base    uint64 // position of its first row
@@ -160,13 +160,13 @@ func (t *table) fileSplits(ctx context.Context, file int, columns []int) ([]*spl
 	}
 	splits := make([]*split, len(parts))
 	for i, p := range parts {
-		splits[i] = &split{part: p, plan: plan, base: t.files[file].base, changed: t.files[file].Changed, turns: &t.turns}
+		f := &t.files[file]
+		splits[i] = &split{part: p, plan: plan, base: f.base, changed: f.Changed, turns: &t.turns}
 	}
 	return splits, nil
 }
 
-// plan says where the columns of a file's batches come from, and which columns of the file that
-// takes.
+// plan says where the columns of a file's batches come from, and which columns of the file are read for them.
 func (t *table) plan(file int, columns []int) (*delivery.Plan, []int) {
 	fields, from := make([]arrow.Field, len(columns)), make([]delivery.Column, len(columns))
 	for i, c := range columns {

@@ -8,14 +8,14 @@ import (
 )
 
 // turns bounds how many readers of a table read at the same time: as many as ask for it, until a reader has no room
-// in the memory; then half as many each time, and one more whenever a reader has come to its end without being refused.
+// in the memory; then half as many each time, and one more whenever a reader has ended without being refused.
 // A reader that waits for its turn holds no memory, so the readers that have a turn go on. What a reader has learned of
 // the size of its steps, the next readers begin with.
 type turns struct {
 	mu      sync.Mutex
 	active  int
 	limit   int           // of active; math.MaxInt while there is no limit
-	shrinks int           // how often the reader that has ended last had made its steps smaller
+	shrinks int           // how often the reader that has ended last has made its steps smaller
 	changed chan struct{} // closed when a reader has ended; nil where nobody waits
 }
 
@@ -36,7 +36,7 @@ func (t *turns) learn(shrinks int, refused bool) {
 	}
 }
 
-// take waits until one more may read.
+// take waits for a turn.
 func (t *turns) take(ctx context.Context, wait func(context.Context, func()) error) error {
 	for {
 		changed := t.tryTake()
@@ -57,7 +57,8 @@ func (t *turns) take(ctx context.Context, wait func(context.Context, func()) err
 	}
 }
 
-// tryTake returns nil where one more may read now, and counts it; else a channel that is closed when another try may do.
+// tryTake takes a turn and returns nil where there is one; else it returns a channel that is closed when another try
+// is worth it.
 func (t *turns) tryTake() (changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

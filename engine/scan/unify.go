@@ -33,12 +33,13 @@ func unify(inputs []decode.File, folders []decode.Folder) ([]arrow.Field, error)
 	return fields, nil
 }
 
-// unifyTwo checks that others are the same columns as fields, and notes which may be NULL.
+// unifyTwo checks that others are the same columns as fields, and notes in fields which columns may be NULL.
 func unifyTwo(fields, others []arrow.Field, first, other string) error {
 	byName := make(map[string]arrow.Field, len(others))
 	for _, f := range others {
 		if _, twice := byName[f.Name]; twice {
-			return fmt.Errorf("%s: two columns are named %q; a file with repeated names can only be read alone", other, f.Name)
+			return fmt.Errorf("%s: two columns are named %q; a file with repeated names can only be read alone",
+				other, f.Name)
 		}
 		byName[f.Name] = f
 	}
@@ -67,8 +68,8 @@ func unifyTwo(fields, others []arrow.Field, first, other string) error {
 	return nil
 }
 
-// matchColumns returns where each field is in an input's schema. Repeated names, which only an input
-// alone may have, are matched in order.
+// matchColumns returns the index of each field in an input's schema. Repeated names, which only an input
+// that is read alone may have, are matched in order.
 func matchColumns(fields []arrow.Field, s *arrow.Schema) []int {
 	columns := make([]int, len(fields))
 	taken := make(map[string]int)

@@ -51,7 +51,7 @@ func (a *Blocks) Free(b []byte) {
 	a.memory.Free(unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), cap(b)/8))
 }
 
-// Counted implements scan.CountingAllocator.
+// Counted returns how many bytes of the budget a buffer takes by itself: see scan.OpenOptions.
 func (a *Blocks) Counted(size int) int64 {
 	if size < poolBytesMin {
 		return 0

@@ -372,7 +372,7 @@ func rowLength(d *dialect, text io.Reader) (length int64) {
 	return length
 }
 
-// NextPlace implements decode.NextPlacer.
+// NextPlace implements RowPlacer.
 func (r *reader) NextPlace() string {
 	if r.chunked == nil {
 		return r.placeAt(r.pos)

@@ -9,7 +9,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/parquet"
 )
 
-// FileInfo is what a file says of itself without its rows being read.
+// FileInfo is what a file tells without its rows being read.
 type FileInfo struct {
 	Path    string
 	Format  Format
@@ -19,8 +19,8 @@ type FileInfo struct {
 	Columns []ColumnInfo
 }
 
-// ColumnInfo is what a file says of a column. All of its row groups count together.
-type ColumnInfo = decode.ColumnInfo
+// ColumnInfo is what a file tells of a column. Formats other than Parquet tell the name and the type alone.
+type ColumnInfo = parquet.ColumnInfo
 
 // Describe returns what is known of each file that the patterns name, in the order in which Open
 // reads them. Files need not have the same columns.
@@ -34,7 +34,8 @@ func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, 
 		stats := in.Stats()
 		info := FileInfo{Path: in.Name(), Bytes: stats.Bytes, Rows: stats.Rows}
 		for _, f := range in.Schema().Fields() {
-			info.Columns = append(info.Columns, ColumnInfo{Name: f.Name, Type: f.Type, Nulls: -1, CompressedBytes: -1, UncompressedBytes: -1})
+			c := ColumnInfo{Name: f.Name, Type: f.Type, Nulls: -1, CompressedBytes: -1, UncompressedBytes: -1}
+			info.Columns = append(info.Columns, c)
 		}
 		switch in := in.Input.(type) {
 		case *parquet.File:

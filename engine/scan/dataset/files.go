@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
@@ -13,33 +14,32 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// expand turns patterns into the names of files, in the order of the patterns and sorted within
-// each: a file, a glob, or a directory with everything below it.
-func expand(ctx context.Context, fsys vfs.FS, patterns []string) ([]string, error) {
+// find fills in the options, and turns patterns into the names of files, in the order of the patterns and
+// sorted within each: a file, a glob, or a directory with everything below it.
+func (o *Options) find(ctx context.Context, patterns []string) ([]string, error) {
+	o.EnsureDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
 	if len(patterns) == 0 {
 		return nil, errors.New("no input: name a file, a glob, a directory or - for standard input")
 	}
 	var names []string
 	for _, pattern := range patterns {
-		found, err := expandOne(ctx, fsys, pattern)
+		found, err := expand(ctx, o.FS, pattern)
 		if err != nil {
-			return nil, err
+			return nil, redact.Error(err)
 		}
 		names = append(names, found...)
 	}
-	stdins := 0
-	for _, name := range names {
-		if name == decode.StdinName {
-			stdins++
-		}
-	}
-	if stdins > 1 {
+	if i := slices.Index(names, decode.StdinName); i >= 0 && slices.Contains(names[i+1:], decode.StdinName) {
 		return nil, errors.New("standard input (-) is named twice; it can be read once")
 	}
 	return names, nil
 }
 
-func expandOne(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) {
+// expand turns a pattern into the names of files.
+func expand(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) {
 	if pattern == decode.StdinName {
 		return []string{decode.StdinName}, nil
 	}
@@ -52,9 +52,14 @@ func expandOne(ctx context.Context, fsys vfs.FS, pattern string) ([]string, erro
 	info, err := fsys.Stat(pattern)
 	switch {
 	case err == nil && info.IsDir():
-		return expandDir(ctx, fsys, pattern)
+		names, err := walkDir(ctx, fsys, pattern)
+		if err == nil && len(names) == 0 {
+			err = noDataFile(pattern)
+		}
+		return names, err
 	case err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0: // opening one may wait for ever
-		return nil, fmt.Errorf("%s: is a pipe or a device, which can be read once: lead it to the standard input (-)", redact.URL(pattern))
+		return nil, fmt.Errorf("%s: is a pipe or a device, which can be read once: lead it to the standard input (-)",
+			redact.URL(pattern))
 	case err == nil:
 		return []string{pattern}, nil
 	case !errors.Is(err, fs.ErrNotExist):
@@ -65,7 +70,7 @@ func expandOne(ctx context.Context, fsys vfs.FS, pattern string) ([]string, erro
 	return expandGlob(ctx, fsys, pattern)
 }
 
-// expandGlob returns the files that match, and those below the directories that do.
+// expandGlob returns the files that match, and the data files below the directories that match.
 func expandGlob(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) {
 	matches, err := fsys.Glob(pattern)
 	if err != nil {
@@ -93,17 +98,6 @@ func expandGlob(ctx context.Context, fsys vfs.FS, pattern string) ([]string, err
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s: no file matches", redact.URL(pattern))
-	}
-	return names, nil
-}
-
-func expandDir(ctx context.Context, fsys vfs.FS, dir string) ([]string, error) {
-	names, err := walkDir(ctx, fsys, dir)
-	if err != nil {
-		return nil, err
-	}
-	if len(names) == 0 {
-		return nil, noDataFile(dir)
 	}
 	return names, nil
 }

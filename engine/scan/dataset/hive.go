@@ -79,8 +79,8 @@ func hiveColumns(names []string) ([]decode.Folder, error) {
 }
 
 func hiveError(first, other string) error {
-	return fmt.Errorf("%s and %s: their key=value folders differ (%s and %s); read them apart, or without hive folders (--no-hive, NoHive)",
-		first, other, hiveKeys(first), hiveKeys(other))
+	return fmt.Errorf("%s and %s: their key=value folders differ (%s and %s); "+
+		"read them apart, or without hive folders (--no-hive, NoHive)", first, other, hiveKeys(first), hiveKeys(other))
 }
 
 func hiveKeys(name string) string {

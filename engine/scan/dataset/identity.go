@@ -10,7 +10,7 @@ import (
 	"github.com/mpga/mpga/internal/redact"
 )
 
-// Identity is what tells whether a file is still the one that it was.
+// Identity tells whether a file is still the same, with the same content.
 type Identity struct {
 	Path     string    `json:"path"` // a URL without user, password and values of parameters
 	Bytes    int64     `json:"bytes"`
@@ -18,7 +18,7 @@ type Identity struct {
 	ETag     string    `json:"etag,omitzero"` // of an object store
 }
 
-// NewIdentity returns the identity of a file by what the file system says of it.
+// NewIdentity returns the identity of a file of which the file system tells info.
 func NewIdentity(path string, info fs.FileInfo) Identity {
 	id := Identity{Path: redact.URL(path), Bytes: info.Size(), Modified: info.ModTime()}
 	if object, ok := info.(interface{ ETag() string }); ok {
@@ -30,19 +30,16 @@ func NewIdentity(path string, info fs.FileInfo) Identity {
 // Same reports whether both are the same file with the same content, as far as can be told without
 // reading it.
 func (id Identity) Same(other Identity) bool {
-	return id.Path == other.Path && id.Bytes == other.Bytes && id.ETag == other.ETag && id.Modified.Equal(other.Modified)
+	return id.Path == other.Path && id.Bytes == other.Bytes && id.ETag == other.ETag &&
+		id.Modified.Equal(other.Modified)
 }
 
 // Identities lists the files that Open would read, in that order, without opening them. Standard input has
 // no identity, and is an error.
 func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity, error) {
-	opt.EnsureDefaults()
-	if err := opt.Validate(); err != nil {
-		return nil, err
-	}
-	names, err := expand(ctx, opt.FS, patterns)
+	names, err := opt.find(ctx, patterns)
 	if err != nil {
-		return nil, redact.Error(err)
+		return nil, err
 	}
 	shown := redact.Names(names)
 	list := make([]Identity, len(names))
@@ -62,7 +59,7 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 	return list, nil
 }
 
-// HasFooter reports whether a file of this name says what its columns are without its rows being read.
+// HasFooter reports whether a file of this name tells its columns without its rows being read.
 func (o *Options) HasFooter(name string) bool {
 	format := o.Format
 	if format == FormatAuto {

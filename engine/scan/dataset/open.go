@@ -14,12 +14,11 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/ipc"
 	"github.com/mpga/mpga/engine/scan/parquet"
-	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// Open finds the files that the patterns name and reads what they say of their columns. A pattern is
-// a file, a glob, a directory, or "-" for standard input; of a directory, every data file below it is taken
+// Open finds the files that the patterns name and reads their columns' names, types and statistics. A pattern
+// is a file, a glob, a directory, or "-" for standard input; of a directory, every data file below it is taken
 // whose name does not start with . or _. Files of different formats may be mixed; all must have the same
 // columns, in any order.
 //
@@ -39,13 +38,9 @@ type openFiles struct {
 }
 
 func openAll(ctx context.Context, patterns []string, opt *Options) (files openFiles, err error) {
-	opt.EnsureDefaults()
-	if err := opt.Validate(); err != nil {
-		return files, err
-	}
-	names, err := expand(ctx, opt.FS, patterns)
+	names, err := opt.find(ctx, patterns)
 	if err != nil {
-		return files, redact.Error(err)
+		return files, err
 	}
 	names, opt.FS = show(opt.FS, names)
 	if !opt.NoHive {

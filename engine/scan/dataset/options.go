@@ -36,7 +36,7 @@ type Options struct {
 	// FS is where the files are. The default is vfs.OS.
 	FS vfs.FS
 
-	// Stdin is what the pattern "-" reads. The default is os.Stdin.
+	// Stdin is read for the pattern "-". The default is os.Stdin.
 	Stdin io.Reader
 
 	// NoHive takes folders named key=value as folders, not as columns.
@@ -45,8 +45,8 @@ type Options struct {
 	// CSV says how text is read.
 	CSV csv.Options
 
-	// Budget is the memory that looking at the files may take: at footers, headers and samples. What is kept of them
-	// is not reserved any more when Open returns. The default, nil, has no limit.
+	// Budget is the memory that looking at the files may take: at footers, headers and samples. Footers that are kept
+	// are not reserved any more when Open returns. The default, nil, has no limit.
 	Budget scan.Budget
 
 	sizes csv.Sizes // testing knob

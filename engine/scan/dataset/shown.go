@@ -8,12 +8,12 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// shownFS is a file system in which files have the names that people see. The names with secrets are here alone: all
-// that is made of a file's name, as an error, has none. Files are opened and asked after; nothing else is done with
-// those names.
+// shownFS is a file system in which files have the names that people see. Names with secrets are here alone: errors
+// and all else that is made of a file's name have no secret. Open, Stat and IsObject take such names; nothing else
+// does.
 type shownFS struct {
 	vfs.FS
-	full map[string]string // of the names that differ from those that people see
+	full map[string]string // names with secrets, by the names that people see
 }
 
 var (

@@ -13,8 +13,8 @@ import (
 )
 
 // watch remembers a file as it was when it was opened first, so that a split that is read to its end can tell whether
-// another file, or other content, has come in its place: half of one and half of the other would be an answer about
-// neither. A text to which somebody has appended is read as it was.
+// another file, or other content, has come in its place: an answer of half of either file would be wrong. A text to
+// which somebody has appended is read as it was.
 type watch struct {
 	fsys vfs.FS
 	path string
@@ -24,10 +24,10 @@ type watch struct {
 	head, tail []byte
 }
 
-// watchedBytes is how much is remembered of either end of a text.
+// watchedBytes is how many bytes are remembered of either end of a text.
 const watchedBytes = 4 << 10
 
-// newWatch returns nil for what is no file of a file system: an object's store tells versions apart itself.
+// newWatch returns nil for standard input, devices and objects: an object store tells versions apart itself.
 func newWatch(fsys vfs.FS, path string) (*watch, error) {
 	if objects, ok := fsys.(vfs.Objects); ok && objects.IsObject(path) || path == decode.StdinName {
 		return nil, nil

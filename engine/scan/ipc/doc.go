@@ -5,7 +5,7 @@
 //	split  -> schema, dictionaries, batches as one stream -> checked messages -> arrow-go's reader
 //	                                                         message.go
 //
-// The numbers are those of package scan:
+// The invariants have their numbers in package scan:
 //
 //   - S2 (positions): the rows of a file's record batches are counted by their headers.
 //   - S3 (no panic): the lengths in a message are checked before arrow-go allocates by them, and the

@@ -72,7 +72,7 @@ func (a *File) readFooter(f vfs.File, mem *reserve.Allocator) error {
 	if a.batches, err = a.blocks(footer, footerBatches); err != nil {
 		return err
 	}
-	// The footer's schema is a copy of the one in the message at the start.
+	// The schema is read from the message at the start: the footer has a copy.
 	start := &decode.CountingReader{R: io.NewSectionReader(f, arrowStreamStart, a.size-arrowStreamStart)}
 	if a.fields, err = readSchema(start, a.size); err != nil {
 		return err
@@ -146,7 +146,8 @@ func (a *File) blocks(footer flatbuffers.Table, field flatbuffers.VOffsetT) ([]b
 		meta := int64(int32(binary.LittleEndian.Uint32(b[8:])))
 		body := int64(binary.LittleEndian.Uint64(b[16:]))
 		if offset < 0 || meta < 0 || body < 0 || offset > a.size || body > a.size || meta+body > a.size-offset {
-			return nil, fmt.Errorf("%w: a block of %d + %d B at offset %d of a file of %d B", decode.ErrFooter, meta, body, offset, a.size)
+			return nil, fmt.Errorf("%w: a block of %d + %d B at offset %d of a file of %d B",
+				decode.ErrFooter, meta, body, offset, a.size)
 		}
 		blocks[i] = block{offset: offset, size: meta + body}
 	}
@@ -199,15 +200,17 @@ func (a *File) Span() uint64          { return uint64(a.numRows) }
 
 func (a *File) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
 	var parts []decode.Part
+	var last *part
 	var first uint64
-	for from := 0; from < len(a.batches); {
-		p := &part{file: a, columns: columns, from: from, first: first}
-		for p.to = from; p.to < len(a.batches) && (p.to == from || p.numBytes+a.batches[p.to].size <= arrowPartBytes); p.to++ {
-			p.numBytes += a.batches[p.to].size
-			p.numRows += a.batches[p.to].rows
+	for i, b := range a.batches {
+		if last == nil || last.numBytes+b.size > arrowPartBytes {
+			last = &part{file: a, columns: columns, from: i, first: first}
+			parts = append(parts, last)
 		}
-		from, first = p.to, first+uint64(p.numRows)
-		parts = append(parts, p)
+		last.to = i + 1
+		last.numBytes += b.size
+		last.numRows += b.rows
+		first += uint64(b.rows)
 	}
 	return parts, nil
 }
@@ -283,7 +286,7 @@ type reader struct {
 func newReader(from io.Reader, source io.Closer, columns []int, bodyBytesMax int64, opt decode.Options) (*reader, error) {
 	r := &reader{source: source, columns: columns, progress: opt.Progress, bytes: &decode.CountingReader{R: from}}
 	err := decode.Guard(func() (err error) {
-		r.messages = newMessages(r.bytes, opt.Memory, bodyBytesMax)
+		r.messages = &messages{r: r.bytes, mem: opt.Memory, bodyBytesMax: bodyBytesMax}
 		r.stream, err = ipc.NewReaderFromMessageReader(r.messages, ipc.WithAllocator(opt.Memory))
 		return err
 	})
@@ -295,7 +298,8 @@ func newReader(from io.Reader, source io.Closer, columns []int, bodyBytesMax int
 
 // readSchema reads the schema at the start of a stream.
 func readSchema(from io.Reader, bodyBytesMax int64) (*arrow.Schema, error) {
-	r, err := newReader(from, io.NopCloser(nil), nil, bodyBytesMax, decode.Options{Memory: reserve.New(memory.DefaultAllocator, nil)})
+	opt := decode.Options{Memory: reserve.New(memory.DefaultAllocator, nil)}
+	r, err := newReader(from, io.NopCloser(nil), nil, bodyBytesMax, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -341,7 +345,7 @@ func (r *reader) Close() error {
 	return r.source.Close()
 }
 
-// streamMark is the four bytes that an Arrow stream's messages start with since Arrow 0.15.
+// streamMark is the first four bytes of a message of an Arrow stream, since Arrow 0.15.
 const streamMark = 0xFFFFFFFF
 
 // IsStream says whether a file's first bytes are those of an Arrow stream.

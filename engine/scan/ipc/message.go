@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -50,7 +49,7 @@ const (
 	footerBatches      = 10
 )
 
-// The members of the union of message headers, and of that of types.
+// The members of the union of message headers, and of the union of types.
 const (
 	headerSchema     = 1
 	headerDictionary = 2
@@ -75,40 +74,34 @@ const bufferBytes = 16
 const headerBytesMax = 256 << 20
 
 // messages is an ipc.MessageReader that checks the lengths in a message before arrow-go allocates
-// by them. The Go runtime ends the process where it cannot give what a corrupt length asks for. S3.
+// by them. The Go runtime ends the process where it has not as much memory as a corrupt length asks for. S3.
 type messages struct {
 	r            io.Reader
 	mem          *reserve.Allocator
 	bodyBytesMax int64
-	refs         atomic.Int64
-	current      *ipc.Message
 	views        viewCounts // of the schema, which comes first
 
-	header   []byte // read, of the message whose body comes next; nil where it has not been
-	body     int64  // bytes of that body
-	next     []*ipc.Message
-	unpacked int64 // bytes that the buffers of the last message take decompressed, if it is compressed
-	ended    error // what came in place of a message; nil before
+	current  *ipc.Message   // that Message has returned; nil before
+	next     []*ipc.Message // read ahead
+	header   []byte         // of the message whose body is to be read next; nil where it has not been read
+	body     int64          // bytes of that body
+	unpacked int64          // bytes that the buffers of the last message take decompressed, if it is compressed
+	ended    error          // of reading: io.EOF, or the error that ends the stream; nil before
 }
 
-func newMessages(r io.Reader, mem *reserve.Allocator, bodyBytesMax int64) *messages {
-	m := &messages{r: r, mem: mem, bodyBytesMax: bodyBytesMax}
-	m.refs.Store(1)
-	return m
-}
+// Retain implements ipc.MessageReader. The reader that the messages are made for is their only holder.
+func (m *messages) Retain() {}
 
-func (m *messages) Retain() { m.refs.Add(1) }
-
+// Release implements ipc.MessageReader.
 func (m *messages) Release() {
-	if m.refs.Add(-1) == 0 {
-		m.drop()
-		for _, message := range m.next {
-			message.Release()
-		}
-		m.next = nil
+	m.drop()
+	for _, message := range m.next {
+		message.Release()
 	}
+	m.next = nil
 }
 
+// drop releases the message that was returned last.
 func (m *messages) drop() {
 	if m.current != nil {
 		m.current.Release()
@@ -119,7 +112,7 @@ func (m *messages) drop() {
 // unpackedGuess is how many bytes a byte of a compressed body may be taken for before it has been read.
 const unpackedGuess = 4
 
-// Needed returns what the message takes that comes next, or what is left to be done of the last.
+// Needed returns how many bytes the next message takes, or, where it has been read, its buffers decompressed.
 func (m *messages) Needed() int64 {
 	if m.header == nil {
 		return m.unpacked
@@ -134,8 +127,8 @@ func (m *messages) Needed() int64 {
 	return m.body
 }
 
-// ahead reads the messages up to the next record batch, that included: nothing is lost where there is no room for one.
-// The errors of reading come from Message.
+// ahead reads the messages up to and including the next record batch: where there is no room for a message, arrow-go
+// has not begun with the batch, and another try goes on. Message returns the errors of reading.
 func (m *messages) ahead() error {
 	for m.ended == nil {
 		if n := len(m.next); n > 0 && m.next[n-1].Type() == ipc.MessageRecordBatch {
@@ -167,11 +160,8 @@ func (m *messages) Message() (*ipc.Message, error) {
 		return nil, m.ended
 	}
 	message, err := m.read()
-	if err != nil {
-		return nil, err
-	}
 	m.current = message
-	return message, nil
+	return message, err
 }
 
 // read reads the next message, which the caller owns.
@@ -244,7 +234,8 @@ func readHeader(r io.Reader) ([]byte, error) {
 		return nil, io.EOF
 	}
 	if size > headerBytesMax {
-		return nil, fmt.Errorf("%w: a message header of %d B, where %d B are the most", decode.ErrCorrupt, size, headerBytesMax)
+		return nil, fmt.Errorf("%w: a message header of %d B, where %d B are the most",
+			decode.ErrCorrupt, size, headerBytesMax)
 	}
 	header, err := io.ReadAll(io.LimitReader(r, int64(size))) // grows with what is there
 	if err == nil && len(header) < int(size) {
@@ -283,8 +274,8 @@ func vector(t flatbuffers.Table, slot flatbuffers.VOffsetT, elementBytes int) (s
 	return start, n, nil
 }
 
-// checkMessage checks the lengths in a message header and returns that of the body. A schema sets
-// views, by which a batch is checked; views is nil for a header that nobody reads a batch by.
+// checkMessage checks the lengths in a message header and returns the length of the body. A schema sets views,
+// by which batches are checked; views is nil where only the header is looked at.
 func checkMessage(header []byte, views *viewCounts) (bodyBytes int64, err error) {
 	err = decode.Guard(func() error {
 		message := rootTable(header)
@@ -333,7 +324,7 @@ func checkSchema(schema flatbuffers.Table) (viewCounts, error) {
 	return views, checkFields(schema, schemaFields, &views, &views.batch, &budget)
 }
 
-// checkFields checks the fields in a slot and theirs in turn, and counts views in count, or in that of
+// checkFields checks the fields in a slot and their children in turn, and counts views in count, or in the count of
 // the dictionary that holds them. budget is how many fields there may still be.
 func checkFields(parent flatbuffers.Table, slot flatbuffers.VOffsetT, views *viewCounts, count, budget *int) error {
 	start, n, err := vector(parent, slot, 4)
@@ -379,7 +370,7 @@ func checkField(field flatbuffers.Table, views *viewCounts, count, budget *int) 
 	return nil
 }
 
-// batchOf returns the record batch of a message, that of a dictionary's values included.
+// batchOf returns the record batch of a message; of a dictionary, the batch of its values.
 func batchOf(message flatbuffers.Table) (batch flatbuffers.Table, ok bool) {
 	table, ok := child(message, messageHeader)
 	switch message.GetByteSlot(messageHeaderType, 0) {
@@ -392,7 +383,7 @@ func batchOf(message flatbuffers.Table) (batch flatbuffers.Table, ok bool) {
 }
 
 // A compressed buffer starts with its length uncompressed, of 8 B. The codecs make at most
-// codecBlockMax of the codecBlockMin that a block takes at least: zstd's run of one byte does.
+// codecBlockMax bytes of a block, which takes codecBlockMin at least: zstd's run of one byte does.
 const (
 	codecBlockMax = 128 << 10
 	codecBlockMin = 3
@@ -419,7 +410,8 @@ func checkCompressed(header, body []byte) (unpacked int64, err error) {
 			continue
 		}
 		if offset < 0 || size < 8 || offset > int64(len(body)) || size > int64(len(body))-offset {
-			return 0, fmt.Errorf("%w: a buffer of %d B at offset %d of a body of %d B", decode.ErrCorrupt, size, offset, len(body))
+			return 0, fmt.Errorf("%w: a buffer of %d B at offset %d of a body of %d B",
+				decode.ErrCorrupt, size, offset, len(body))
 		}
 		whole := int64(binary.LittleEndian.Uint64(body[offset:]))
 		if whole < -1 || whole/codecBlockMax > (size-8)/codecBlockMin {
@@ -453,7 +445,7 @@ func checkBatch(batch flatbuffers.Table, views int) error {
 	return nil
 }
 
-// CheckSchema checks the message of a schema, which other formats keep, as those of a stream are.
+// CheckSchema checks the message of a schema, which Parquet files keep too, as the messages of a stream are checked.
 func CheckSchema(message []byte) error {
 	header, err := readHeader(bytes.NewReader(message))
 	if err != nil {

@@ -22,7 +22,7 @@ type Stream struct {
 	size   int64  // -1 for standard input
 	fields *arrow.Schema
 
-	head   *bytes.Buffer // what has been read of standard input
+	head   *bytes.Buffer // the bytes of standard input that have been read; nil of a file
 	stdin  io.Reader
 	opened atomic.Bool
 }
@@ -39,7 +39,7 @@ func OpenStream(fsys vfs.FS, path string) (*Stream, error) {
 	})
 }
 
-// OpenStdin reads the schema of standard input, and keeps what it read.
+// OpenStdin reads the schema of standard input, and keeps the bytes that it read.
 func OpenStdin(stdin io.Reader) (*Stream, error) {
 	s := &Stream{path: decode.StdinName, size: -1, head: &bytes.Buffer{}, stdin: stdin}
 	return s, decode.Locate(s.path, s.readSchema(io.TeeReader(stdin, s.head)))
@@ -66,9 +66,8 @@ func (s *Stream) Stats() decode.Stats {
 func (s *Stream) Span() uint64 { return decode.PositionsUnknown }
 
 func (s *Stream) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
-	return []decode.Part{&decode.StreamPart{Path: s.path, Size: s.size, OpenAt: func(opt decode.Options) (decode.RowReader, error) {
-		return s.open(columns, opt)
-	}}}, nil
+	open := func(opt decode.Options) (decode.RowReader, error) { return s.open(columns, opt) }
+	return []decode.Part{&decode.StreamPart{Path: s.path, Size: s.size, OpenAt: open}}, nil
 }
 
 func (s *Stream) open(columns []int, opt decode.Options) (decode.RowReader, error) {

@@ -11,8 +11,21 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
+// ColumnInfo is what a file tells of a column. All of its row groups count together.
+type ColumnInfo struct {
+	Name              string
+	Type              arrow.DataType
+	Nulls             int64 // -1 when it is not known
+	CompressedBytes   int64 // -1 when it is not known
+	UncompressedBytes int64 // -1 when it is not known
+	Codecs            []string
+	Encodings         []string
+	HasRange          bool
+	Min, Max          string // as text, of all row groups
+}
+
 // Describe fills in what the footer says of the chunks of each column that is not nested.
-func (p *File) Describe(columns []decode.ColumnInfo) {
+func (p *File) Describe(columns []ColumnInfo) {
 	for c, leaf := range p.leaves {
 		if leaf < 0 {
 			continue

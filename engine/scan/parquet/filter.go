@@ -215,7 +215,7 @@ func (g *filteredGroup) Spare() {
 	g.step, g.back, g.all = decode.RowRange{}, 0, false
 }
 
-// NextPlace implements decode.NextPlacer.
+// NextPlace implements RowPlacer.
 func (g *filteredGroup) NextPlace() string {
 	if len(g.ranges) == 0 {
 		return g.part.Name()

@@ -13,11 +13,11 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Input is one file, or what stands for one, opened far enough to know its columns.
+// Input is a file, a stream, or batches in memory, opened far enough to know its columns.
 type Input interface {
 	Name() string
 
-	// Schema has the types that are delivered: see Schema.
+	// Schema has the types that are delivered: delivery.Schema.
 	Schema() *arrow.Schema
 
 	Stats() Stats
@@ -35,7 +35,7 @@ type File struct {
 	Changed func() error // returns the error of a file that is another by now; nil where the input is no file
 }
 
-// Part is what a format knows of a split.
+// Part is a format's side of a split.
 type Part interface {
 	Open(ctx context.Context, opt Options) (RowReader, error)
 	Offset() uint64 // of its first row among the input's positions
@@ -44,7 +44,7 @@ type Part interface {
 	Name() string
 }
 
-// Options tell a part how to read: OpenOptions, filled in.
+// Options tell a part how to read: scan.OpenOptions, filled in.
 type Options struct {
 	Memory         *reserve.Allocator // of the reader's own buffers and of its batches
 	BatchRows      int
@@ -54,7 +54,7 @@ type Options struct {
 	Progress       func(bytes int64) // nil where nobody asks
 }
 
-// RowReader reads a part. Its batches may have any size and any type that deliver knows.
+// RowReader reads a part. Its batches may have any size, and any type that package delivery knows.
 type RowReader interface {
 	// Next returns a batch that belongs to the caller, or io.EOF.
 	Next(ctx context.Context) (arrow.RecordBatch, error)
@@ -65,7 +65,7 @@ type RowReader interface {
 type Thrifty interface {
 	RowReader
 
-	// Spare gives back what the reader holds between steps. The next step reads it anew.
+	// Spare gives back the memory that the reader holds between steps; the next step reads again what was there.
 	Spare()
 
 	// Shrink makes steps smaller. It returns false where they cannot be.
@@ -76,24 +76,24 @@ type Thrifty interface {
 // stream brings in a day at 100 M rows/s, and a million such inputs fit 64 bits.
 const PositionsUnknown = 1 << 44
 
+// RowsMax bounds what a file may claim to hold: 2^44 rows of one byte are 16 TiB.
+const RowsMax = PositionsUnknown
+
 // RowNamer is implemented by parts that can tell where their rows are.
 type RowNamer interface {
 	RowName(row int64) string // row is counted from the part's first
 }
 
-// RowPlacer is implemented by row readers that know where the rows of their last batch are, which are not all rows of
-// the part one after the other, or have a better name.
+// RowPlacer is implemented by row readers whose rows are not all rows of the part one after the other, or have a better
+// place than their number.
 type RowPlacer interface {
-	PlaceOf(row int64) string
+	PlaceOf(row int64) string // of the last batch
+	NextPlace() string        // of the row that is read next
 }
 
-// Needer is implemented by row readers that can tell what the step that was refused takes in all, where they ask for
-// it bit by bit.
-type Needer interface{ Needed() int64 }
-
-// NextPlacer is implemented by row readers that know where the row is that comes next, if not by the number of rows
-// that were read.
-type NextPlacer interface{ NextPlace() string }
+// Needer is implemented by row readers that ask for the memory of a step bit by bit, and can tell what a step that was
+// refused takes in all.
+type Needer interface{ Needed() int64 } // bytes
 
 // StreamPart is a whole input that can only be read from its start.
 type StreamPart struct {
@@ -116,8 +116,8 @@ func (p *StreamPart) Open(_ context.Context, opt Options) (RowReader, error) {
 	return p.OpenAt(opt)
 }
 
-// RowCounter reads no column: it says how many rows there are.
-type RowCounter struct{ Left int64 }
+// RowCounter is the RowReader of no columns: it says how many rows there are.
+type RowCounter struct{ Left int64 } // rows
 
 func (r *RowCounter) Next(context.Context) (arrow.RecordBatch, error) {
 	if r.Left == 0 {
@@ -130,10 +130,10 @@ func (r *RowCounter) Next(context.Context) (arrow.RecordBatch, error) {
 
 func (r *RowCounter) Close() error { return nil }
 
-// CountingReader counts the bytes that pass.
+// CountingReader counts the bytes that are read.
 type CountingReader struct {
 	R io.Reader
-	N int64
+	N int64 // bytes
 }
 
 func (c *CountingReader) Read(p []byte) (int, error) {
@@ -142,39 +142,15 @@ func (c *CountingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ErrReadOnce is what the second scan of a stream gets.
+// ErrReadOnce is the error of the second scan of a stream.
 var ErrReadOnce = errors.New("a stream can be read once")
 
 // StdinName is the pattern and the name of standard input.
 const StdinName = "-"
 
-// AddKnown adds figures of which -1 means unknown.
-func AddKnown(a, b int64) int64 {
-	if a < 0 || b < 0 {
-		return -1
-	}
-	return a + b
-}
-
-// RowsMax bounds what a file may claim to hold: 2^44 rows of one byte are 16 TiB.
-const RowsMax = PositionsUnknown
-
-// FooterCopies is how many times its bytes a footer takes, decoded and as it is: a column chunk's figures take three
-// times as much as they do in the file, and the schema is there twice.
+// FooterCopies is how many times its bytes a footer takes in memory, encoded and decoded: a column chunk's figures take
+// three times as much as in the file, and the schema is there twice.
 const FooterCopies = 6
-
-// ColumnInfo is what a file says of a column. All of its row groups count together.
-type ColumnInfo struct {
-	Name              string
-	Type              arrow.DataType
-	Nulls             int64 // -1 when it is not known
-	CompressedBytes   int64 // -1 when it is not known
-	UncompressedBytes int64 // -1 when it is not known
-	Codecs            []string
-	Encodings         []string
-	HasRange          bool
-	Min, Max          string // as text, of the row groups that have statistics if all do
-}
 
 // ShrinkFactor is by how much a step that had no room becomes smaller.
 const ShrinkFactor = 2
@@ -184,8 +160,16 @@ type Stats struct {
 	Rows    int64         // -1 when it is not known
 	Bytes   int64         // in the input's own form, compressed; -1 when it is not known
 	Columns []ColumnStats // as long as the schema, or nil
-	Once    bool          // the rows can be read once only, as those of standard input
+	Once    bool          // the rows can be read once only, as standard input can
 }
 
-// ColumnStats is what is known of one column.
+// ColumnStats is scan.ColumnStats.
 type ColumnStats = rowdata.ColumnStats
+
+// AddKnown adds figures of which -1 means unknown.
+func AddKnown(a, b int64) int64 {
+	if a < 0 || b < 0 {
+		return -1
+	}
+	return a + b
+}

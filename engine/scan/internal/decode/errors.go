@@ -13,7 +13,7 @@ import (
 // ErrCorrupt marks input whose parts contradict each other, or that ends too early.
 var ErrCorrupt = errors.New("corrupt data")
 
-// ErrFooter is ErrCorrupt where it stands in a footer.
+// ErrFooter is the ErrCorrupt of a footer.
 var ErrFooter error = markedError{"corrupt footer", ErrCorrupt}
 
 // markedError is an error with words of its own that counts as another.
@@ -38,7 +38,7 @@ func NotRead(err error) error {
 	return readError{err}
 }
 
-// Corrupt marks an error as one of the data, unless the file could not be read.
+// Corrupt marks an error as an error of the data, unless the file could not be read.
 func Corrupt(err error) error {
 	if read := (readError{}); err == nil || errors.As(err, &read) {
 		return err
@@ -46,12 +46,12 @@ func Corrupt(err error) error {
 	return fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
-// locatedError is an error that says itself which file and row it is about.
+// locatedError is an error that names the file and the row that it is about.
 type locatedError struct{ error }
 
 func (e locatedError) Unwrap() error { return e.error }
 
-// Located marks an error that says itself where it is.
+// Located marks an error that names its place.
 func Located(err error) error { return locatedError{err} }
 
 // Locate puts a file's or a part's name before an error, once.
@@ -84,7 +84,7 @@ func OfPanic(panicked *spawn.PanicError) error {
 	}
 }
 
-// BatchRow returns the row of a batch that an error is of.
+// BatchRow returns the row of the batch that an error is about, if the error tells.
 func BatchRow(err error) (row int, ok bool) {
 	var of interface{ BatchRow() int }
 	if !errors.As(err, &of) {

@@ -6,14 +6,13 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// Folder is a column whose value is the same for all rows of a file. The values are in the
-// order of the files; a nil one is NULL.
+// Folder is a column whose value is the same for all rows of a file: the value of a key=value folder.
 type Folder struct {
 	Field  arrow.Field
-	Values []any // string, int64 or arrow.Date32
+	Values []any // by file: string, int64 or arrow.Date32; nil is NULL
 }
 
-// Stats returns what the folder names of some files say of the column.
+// Stats returns the statistics of the column in some files.
 func (f *Folder) Stats(files []int) ColumnStats {
 	stats := ColumnStats{NoNulls: !f.Field.Nullable, Repeats: f.Field.Type.ID() == arrow.STRING}
 	for _, file := range files {
@@ -30,7 +29,7 @@ func (f *Folder) Stats(files []int) ColumnStats {
 	return stats
 }
 
-// Bounds returns what the folders of a file say of the column.
+// Bounds returns the bounds of the column in a file.
 func (f *Folder) Bounds(file int) predicate.Bounds {
 	v := predicate.Value{}
 	switch of := f.Values[file].(type) {

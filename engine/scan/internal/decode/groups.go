@@ -2,7 +2,6 @@ package decode
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
@@ -28,18 +27,17 @@ type Grouped interface {
 	GroupCount() int
 	GroupRows(group int) int64
 
-	// Prune says what of each row group is needed for rows of which all terms may be TRUE. The terms are about columns
-	// of the input.
+	// Prune says which row groups may have rows for which all terms are TRUE. The terms are about columns of the input.
 	Prune(c *predicate.Conjunction) []GroupPlan
 
-	// Ask reads what the input knows of the row groups that are left, to prune more of them, on goroutines of workers.
+	// Ask prunes more row groups by Bloom filters, dictionaries and page indexes, which goroutines of workers read.
 	Ask(ctx context.Context, c *predicate.Conjunction, groups []GroupPlan, workers *spawn.Group)
 
-	// StatsOf returns the statistics of what is left of the row groups.
+	// StatsOf returns the statistics of the rows of the row groups that are left.
 	StatsOf(groups []GroupPlan) Stats
 }
 
-// GroupPart is a row group of such an input.
+// GroupPart is a row group of a Grouped input.
 type GroupPart interface {
 	Part
 
@@ -49,23 +47,16 @@ type GroupPart interface {
 	SetFilter(f *GroupFilter)
 }
 
-// Askers is how many files are open at once to be asked, at least: they mostly wait.
+// Askers is how many goroutines ask files at the same time, at least: they mostly wait.
 const Askers = 8
 
-// NewAskers returns the group of goroutines for grouped.ask.
-func NewAskers(ctx context.Context) (*spawn.Group, context.Context) {
-	workers, ctx := spawn.WithContext(ctx)
-	workers.SetLimit(max(Askers, runtime.GOMAXPROCS(0)))
-	return workers, ctx
-}
-
-// GroupPlan says what of a row group is to be read.
+// GroupPlan says which rows of a row group are to be read.
 type GroupPlan struct {
-	Pruned bool
-	Reason PruneReason // where pruned
-	Ranges []RowRange  // that may be needed, or nil of all rows; some at least
-	Pages  int64       // pruned, of the columns that the terms are about
-	Asked  int64       // bytes read to find out
+	Pruned bool        // no row is
+	Reason PruneReason // where Pruned
+	Ranges []RowRange  // rows that may be needed, not empty where not Pruned; nil: all
+	Pages  int64       // that are pruned, of the columns that the terms are about
+	Asked  int64       // bytes that were read to plan
 }
 
 // Rows returns how many of a row group's rows may be needed.
@@ -82,7 +73,7 @@ func (g *GroupPlan) Rows(of int64) int64 {
 // RowRange is the rows from from to to of a row group.
 type RowRange struct{ From, To int64 }
 
-// Intersect returns the rows that are in both lists; both are in order, and so is what it returns.
+// Intersect returns the rows that are in both lists, which are in order, as the result is.
 func Intersect(a, b []RowRange) (both []RowRange) {
 	for len(a) > 0 && len(b) > 0 {
 		if from, to := max(a[0].From, b[0].From), min(a[0].To, b[0].To); from < to {
@@ -105,13 +96,13 @@ func CountRows(ranges []RowRange) (rows int64) {
 }
 
 // GroupFilter says which rows of a row group are needed, and of which columns. Columns are numbered as
-// those of the part.
+// the columns of the part.
 type GroupFilter struct {
 	Test   *RowTest
-	Ranges []RowRange // that may be needed; nil: all
-	Wanted []int
-	Tested []int
-	Plan   *delivery.Plan // of the tested columns' batches
+	Ranges []RowRange     // rows that may be needed; nil: all
+	Wanted []int          // columns of the batches
+	Tested []int          // columns that Test needs
+	Plan   *delivery.Plan // of the batches of Tested
 }
 
 // Rows returns how many of the group's rows are read, or -1.

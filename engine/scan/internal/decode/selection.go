@@ -10,12 +10,12 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
 )
 
-// RowTest is the condition on the rows of a source, and what it has done so far.
+// RowTest is the condition on the rows of a source, and counts of what it has tested so far.
 type RowTest struct {
 	Filter rowFilter // nil: all rows are needed
 
 	Tested, Kept atomic.Int64 // rows
-	Passed       atomic.Int64 // bytes of pages that no row was needed of
+	Passed       atomic.Int64 // bytes of pages of which no row was needed
 }
 
 // rowFilter is scan.RowFilter.

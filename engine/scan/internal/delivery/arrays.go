@@ -101,7 +101,7 @@ func FixedBytesOf(t arrow.DataType) int64 {
 	return viewBytes
 }
 
-// CodeBytes is the size of a code of a dictionary, and viewBytes that of a view.
+// CodeBytes is the size of a code of a dictionary, and viewBytes the size of a view.
 const CodeBytes, viewBytes = 4, 16
 
 func ReleaseArrays(arrays []arrow.Array) {

@@ -36,7 +36,7 @@ func NewDeliverer(p *Plan, mem memory.Allocator) *Deliverer {
 	return &Deliverer{plan: p, mem: mem, constants: make([]arrow.Array, n), entries: make([]noNullEntries, n)}
 }
 
-// Close releases what batches are made with. The deliverer can be used again.
+// Close releases the arrays that the deliverer keeps. It can be used again.
 func (d *Deliverer) Close() {
 	ReleaseArrays(d.constants)
 	for i := range d.entries {
@@ -144,14 +144,17 @@ func (e *noNullEntries) set(of arrow.ArrayData, values arrow.Array) {
 	}
 	e.drop()
 	from := values.Data()
-	data := array.NewData(from.DataType(), from.Len(), append([]*memory.Buffer{nil}, from.Buffers()[1:]...), nil, 0, from.Offset())
+	buffers := append([]*memory.Buffer{nil}, from.Buffers()[1:]...)
+	data := array.NewData(from.DataType(), from.Len(), buffers, nil, 0, from.Offset())
 	defer data.Release()
 	e.of, e.values = of, array.MakeFromData(data)
 }
 
 // int32Codes returns a dictionary array of the given values, which may have NULLs, with codes of 32 bits and without
-// NULLs among the values: a row whose code names one is NULL itself.
-func int32Codes(mem memory.Allocator, a *array.Dictionary, values arrow.Array, entries *noNullEntries) (*array.Dictionary, error) {
+// NULLs among the values: a row whose code names a NULL is NULL itself.
+func int32Codes(
+	mem memory.Allocator, a *array.Dictionary, values arrow.Array, entries *noNullEntries,
+) (*array.Dictionary, error) {
 	codes, whole := a.Indices(), NullCount(values) == 0
 	if whole && codes.DataType().ID() == arrow.INT32 && a.Dictionary().DataType().ID() != arrow.EXTENSION {
 		a.Retain()
@@ -193,9 +196,9 @@ func int32Codes(mem memory.Allocator, a *array.Dictionary, values arrow.Array, e
 	if validity != nil {
 		defer validity.Release()
 	}
-	data := array.NewDataWithDictionary(DictionaryOf(values.DataType()), codes.Len(), []*memory.Buffer{validity, buf}, nulls, 0, values.Data().(*array.Data))
-	defer data.Release()
-	return array.NewDictionaryData(data), nil
+	coded := NewArray(arrow.PrimitiveTypes.Int32, codes.Len(), nulls, validity, buf)
+	defer coded.Release()
+	return array.NewDictionaryArray(DictionaryOf(values.DataType()), coded, values), nil
 }
 
 // lookUpViews returns the views that the codes of an array name, and an empty view for a NULL. The bytes behind the
@@ -218,7 +221,8 @@ func lookUpViews(mem memory.Allocator, a *array.Dictionary) arrow.Array {
 	if validity != nil {
 		defer validity.Release()
 	}
-	return NewArray(values.DataType(), codes.Len(), NullCount(codes), append([]*memory.Buffer{validity, buf}, values.Buffers()[2:]...)...)
+	buffers := append([]*memory.Buffer{validity, buf}, values.Buffers()[2:]...)
+	return NewArray(values.DataType(), codes.Len(), NullCount(codes), buffers...)
 }
 
 // clearNullEntries makes the rows NULL whose entry is NULL, and returns how many it has made so.
@@ -238,7 +242,8 @@ func (d *Deliverer) constant(column int, rows int64) arrow.Array {
 		if c != nil {
 			c.Release()
 		}
-		d.constants[column] = newConstant(d.mem, d.plan.Schema.Field(column).Type, d.plan.Columns[column].Value, int(rows))
+		typ := d.plan.Schema.Field(column).Type
+		d.constants[column] = newConstant(d.mem, typ, d.plan.Columns[column].Value, int(rows))
 	}
 	return array.NewSlice(d.constants[column], 0, rows)
 }
@@ -288,7 +293,7 @@ func NewPlan(fields []arrow.Field, columns []Column) (p *Plan, fileColumns []int
 	return &Plan{Schema: arrow.NewSchema(fields, nil), Columns: columns}, fileColumns
 }
 
-// Some returns the plan of some of the columns, and the columns of the part that it takes its own from.
+// Some returns the plan of some of the columns, and the columns of the part's batches that it takes them from.
 func (p *Plan) Some(columns []int) (*Plan, []int) {
 	fields, some := make([]arrow.Field, len(columns)), make([]Column, len(columns))
 	for i, c := range columns {

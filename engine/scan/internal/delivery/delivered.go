@@ -19,8 +19,8 @@ func Type(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// Schema has the delivered types, and no metadata: what a format notes of its columns, such
-// as Parquet's field ids, is nothing that two files must agree on.
+// Schema has the delivered types, and no metadata: two files need not agree on what a format notes of
+// its columns, such as Parquet's field ids.
 func Schema(s *arrow.Schema) *arrow.Schema {
 	fields := make([]arrow.Field, s.NumFields())
 	for i, f := range s.Fields() {
@@ -29,7 +29,7 @@ func Schema(s *arrow.Schema) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// CheckTypes refuses what a corrupt schema may say: values of such a type cannot be shown. S3.
+// CheckTypes refuses types that only a corrupt schema has, whose values cannot be shown. S3.
 func CheckTypes(s *arrow.Schema) error {
 	if s.NumFields() == 0 {
 		return errors.New("the file has no columns")

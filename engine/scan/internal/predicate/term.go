@@ -26,7 +26,7 @@ const (
 type Term struct {
 	Column int
 	Is     Relation
-	Values []Value // sorted; of Equal any number, one of which the column equals; none of IsNull and NotNull; else one
+	Values []Value // sorted: any number, of which the column equals one, of Equal; none of IsNull and NotNull; else one
 }
 
 // Conjunction is what a predicate says of single columns: all terms, and of each list of alternatives the terms
@@ -36,7 +36,7 @@ type Conjunction struct {
 	AnyOf [][][]Term
 }
 
-// Bind returns a comparison of a column of a type with constants; false where it is of no use.
+// Bind returns a comparison of a column of a type with constants; false where nothing follows from it.
 func Bind(column int, is Relation, constants []scalar.Scalar, typ arrow.DataType) (b Term, ok bool) {
 	b = Term{Column: column, Is: is}
 	for _, s := range constants {
@@ -64,12 +64,12 @@ func Bind(column int, is Relation, constants []scalar.Scalar, typ arrow.DataType
 	return b, true
 }
 
-// Bounds are what is known of some rows' values of one column.
+// Bounds are bounds of the values of one column in some rows.
 type Bounds struct {
 	Low, High *Value // nil where not known
 	Exact     bool   // Low and High are values of rows, not only bounds
-	NoNulls   bool   // surely none is NULL
-	AllNulls  bool   // surely all are NULL
+	NoNulls   bool   // surely no value is NULL
+	AllNulls  bool   // surely all values are NULL
 }
 
 // Check drops bounds that contradict each other.

@@ -26,8 +26,7 @@ const (
 	BoolFamily
 )
 
-// FamilyOf returns the family of a type, and what its integers count: units of 10^-scale, or of so
-// many nanoseconds.
+// FamilyOf returns the family of a type, and the unit of its integers: 10^-scale, or so many nanoseconds.
 func FamilyOf(t arrow.DataType) (f Family, scale int32, nanos int64) {
 	if unit, ok := t.(arrow.TemporalWithUnit); ok {
 		nanos = int64(unit.TimeUnit().Multiplier())
@@ -100,7 +99,7 @@ func BigValue(f Family, n *big.Int) Value {
 	return Value{Family: f, Wide: n}
 }
 
-// constantOf returns a constant in the units of a column: exactly, or, where that has no such value, the
+// constantOf returns a constant in the units of a column: exactly, or, where the column has no such value, the
 // largest value below it.
 func constantOf(s scalar.Scalar, column arrow.DataType) (v Value, exact, ok bool) {
 	if s == nil || !s.IsValid() {
@@ -123,7 +122,7 @@ func constantOf(s scalar.Scalar, column arrow.DataType) (v Value, exact, ok bool
 	if !ok || haveScale < -scaleMax || haveScale > scaleMax {
 		return v, false, false
 	}
-	if nanos != haveNanos && n.BitLen() >= 63 { // infinity is one moment, whatever it is counted in
+	if nanos != haveNanos && n.BitLen() >= 63 { // infinity is the same moment in all units
 		return v, false, false
 	}
 	// n units of the constant are n * up / down units of the column.

@@ -10,7 +10,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// counting is what an allocator has whose buffers count in a budget by themselves.
+// counting is implemented by allocators whose buffers count in a budget by themselves.
 type counting interface{ Counted(size int) int64 }
 
 // Allocator is the allocator of one reader: it takes memory only where a budget has room for it, and ends the
@@ -20,24 +20,24 @@ type Allocator struct {
 	budget rowdata.Budget // nil: there is room for all
 	counts counting       // the allocator, where its large buffers count by themselves; or nil
 
-	unasked int64 // bytes: unaskedBytes, or what the budget says
+	unasked int64 // bytes that may be held without asking: unaskedBytes, or as many as the budget says
 
 	// Margin returns how many bytes of the budget must be left for others; nil: none.
 	Margin func() int64
 
 	mu       sync.Mutex
-	held     int64 // bytes of the buffers that do not count by themselves, and of what else is held
-	reserved int64 // bytes of the budget, at least held but for unasked
+	held     int64 // bytes of the buffers that do not count by themselves, and bytes held by Hold
+	reserved int64 // bytes of the budget, held less unasked at least
 	blocks   int64 // bytes of the budget that buffers take by themselves
-	refused  error // the last refusal; nil where there is none that nobody has asked for
+	refused  error // the last refusal that Refusal has not returned; else nil
 }
 
-// reservedStep is what is reserved at a time for small buffers: asking for each of them would cost more than
-// filling it.
+// reservedStep is how many bytes are reserved at a time for small buffers: asking for each buffer would cost more
+// than filling it.
 const reservedStep = 128 << 10
 
-// unaskedBytes is what a reader may hold, and what its blocks may take, unasked: the budget keeps a margin for it, and a
-// query whose tables have filled the budget reads on.
+// unaskedBytes is how many bytes a reader may hold, and how many its blocks may take, unasked: the budget keeps a
+// margin for them, and a query whose tables have filled the budget reads on.
 const unaskedBytes = 512 << 10
 
 // New returns an allocator within a budget, which may be nil.
@@ -122,7 +122,7 @@ func (r *Allocator) take(size int) {
 	}
 }
 
-// taken counts what a buffer has beyond its size.
+// taken counts the bytes that a buffer has beyond its size.
 func (r *Allocator) taken(size int, b []byte) {
 	if r.budget == nil {
 		return
@@ -186,7 +186,7 @@ func (r *Allocator) reserve(bytes int64) error {
 	return r.budget.Reserve(bytes)
 }
 
-// Drop gives back what hold has reserved.
+// Drop gives back bytes that Hold has reserved.
 func (r *Allocator) Drop(bytes int64) {
 	if r.budget == nil {
 		return
@@ -207,13 +207,13 @@ func (r *Allocator) Drop(bytes int64) {
 // DropAll gives back all that is held.
 func (r *Allocator) DropAll() { r.Drop(r.held) }
 
-// stepped returns what is to be reserved for what is held.
+// stepped returns how many bytes are to be reserved for the bytes that are held.
 // Requires: r.mu is held.
 func (r *Allocator) stepped() int64 {
 	return (max(r.held-r.unasked, 0) + reservedStep - 1) / reservedStep * reservedStep
 }
 
-// Refusal returns what an allocation was refused with since it was last asked; nil where none was.
+// Refusal returns the error of the last allocation that was refused, once; nil where none was refused since.
 func (r *Allocator) Refusal() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,14 +229,14 @@ func (r *Allocator) HasRefused(err error) bool {
 	return r.refused != nil && errors.Is(err, r.refused)
 }
 
-// Room makes sure that there is room for the buffers of a step, of so many bytes together, before the first is taken.
+// Room makes sure that there is room for all buffers of a step, before the first is taken.
 func (r *Allocator) Room(bytes int64) {
 	if err := r.Ask(bytes); err != nil {
 		spawn.Fail(err)
 	}
 }
 
-// Ask is room for a caller that returns errors.
+// Ask is Room for a caller that returns errors.
 func (r *Allocator) Ask(bytes int64) error {
 	if r.budget == nil {
 		return nil

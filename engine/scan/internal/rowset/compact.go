@@ -26,14 +26,10 @@ func Take(mem memory.Allocator, a arrow.Array, rows *Set) (arrow.Array, error) {
 		defer out.Release()
 		rows.takeBits(out.Bytes(), typed.Data().Buffers()[1].Bytes(), a.Data().Offset())
 		return taken(mem, a, rows, out)
-	case *array.String:
-		return takeStrings(mem, a, rows, typed.ValueOffsets(), typed.Data().Buffers()[2])
-	case *array.Binary:
-		return takeStrings(mem, a, rows, typed.ValueOffsets(), typed.Data().Buffers()[2])
-	case *array.LargeString:
-		return takeStrings(mem, a, rows, typed.ValueOffsets(), typed.Data().Buffers()[2])
-	case *array.LargeBinary:
-		return takeStrings(mem, a, rows, typed.ValueOffsets(), typed.Data().Buffers()[2])
+	case interface{ ValueOffsets() []int32 }:
+		return takeStrings(mem, a, rows, typed.ValueOffsets(), a.Data().Buffers()[2])
+	case interface{ ValueOffsets() []int64 }:
+		return takeStrings(mem, a, rows, typed.ValueOffsets(), a.Data().Buffers()[2])
 	}
 	width := 0
 	switch t := a.DataType().(type) {
@@ -65,7 +61,8 @@ func taken(mem memory.Allocator, a arrow.Array, rows *Set, buffers ...*memory.Bu
 	}
 	buffers = append([]*memory.Buffer{validity}, buffers...)
 	if a, ok := a.(*array.Dictionary); ok {
-		data := array.NewDataWithDictionary(a.DataType(), rows.Count, buffers, nulls, 0, a.Data().Dictionary().(*array.Data))
+		dictionary := a.Data().Dictionary().(*array.Data)
+		data := array.NewDataWithDictionary(a.DataType(), rows.Count, buffers, nulls, 0, dictionary)
 		defer data.Release()
 		return array.NewDictionaryData(data), nil
 	}
@@ -102,8 +99,8 @@ func takeFixed(out, values []byte, width int, rows *Set) {
 	}
 }
 
-// takeValues writes the values whose bits are set: neighbours together where there are four of them on average, else
-// one by one.
+// takeValues writes the values whose bits are set: neighbours together where runs of them have four on average, else
+// each by itself.
 func takeValues[T any](out, values []byte, words []uint64) {
 	to, from := delivery.View[T](out), delivery.View[T](values)
 	n := 0
@@ -125,7 +122,9 @@ func takeValues[T any](out, values []byte, words []uint64) {
 }
 
 // takeStrings copies the strings of a set's rows, whose ends are offsets into data.
-func takeStrings[T int32 | int64](mem memory.Allocator, a arrow.Array, rows *Set, offsets []T, data *memory.Buffer) (arrow.Array, error) {
+func takeStrings[T int32 | int64](
+	mem memory.Allocator, a arrow.Array, rows *Set, offsets []T, data *memory.Buffer,
+) (arrow.Array, error) {
 	size := T(0)
 	rows.eachRun(func(from, to int) { size += offsets[to] - offsets[from] })
 	ends := delivery.NewBuffer(mem, (rows.Count+1)*delivery.SizeOf[T]())

@@ -9,7 +9,7 @@ import (
 
 // Set is some of the rows of an array.
 type Set struct {
-	words []uint64 // a bit for each row, lowest first; those behind the last row are 0
+	words []uint64 // a bit for each row, lowest first; bits behind the last row are 0
 	Rows  int      // of the array
 	Count int      // of the set
 }
@@ -50,8 +50,8 @@ func (s *Set) Part(of *Set, from, to int) {
 	s.Recount()
 }
 
-// Stretch returns from where to where there are rows of the set, from row at on, without a gap of more than so many
-// rows between them; from == to where there is none.
+// Stretch returns the first stretch of rows of the set from row at on, in which no gap is longer than so many rows: it
+// begins with row from and ends before row to. from == to where the set has no row from row at on.
 func (s *Set) Stretch(at, gap int) (from, to int) {
 	from = s.next(at, 0)
 	if from == s.Rows {
@@ -74,8 +74,8 @@ func (s *Set) Stretch(at, gap int) (from, to int) {
 	return from, to
 }
 
-// next returns the first row from at on that is in the set, or, with flip all ones, that is not; s.rows where there
-// is none.
+// next returns the first row from at on that is in the set, or, with flip all ones, that is not in the set; s.Rows
+// where there is no such row.
 func (s *Set) next(at int, flip uint64) int {
 	if at >= s.Rows {
 		return s.Rows
@@ -90,7 +90,7 @@ func (s *Set) next(at int, flip uint64) int {
 	return s.Rows
 }
 
-// eachRun calls a function with the rows of the set, neighbours together: from one to the one before to.
+// eachRun calls a function with the rows of the set, neighbours together: row from up to the row before to.
 func (s *Set) eachRun(f func(from, to int)) {
 	for from := s.next(0, 0); from < s.Rows; {
 		to := s.next(from, ^uint64(0))
@@ -116,7 +116,7 @@ func (s *Set) takeBits(out, packed []byte, from int) (ones int) {
 	return ones
 }
 
-// extractBits moves the bits of a word that a mask has together.
+// extractBits moves the bits of a word together that are 1 in a mask.
 func extractBits(word, mask uint64) (out uint64) {
 	if mask == ^uint64(0) {
 		return word
@@ -128,7 +128,7 @@ func extractBits(word, mask uint64) (out uint64) {
 	return out
 }
 
-// bitsFrom returns 64 bits of a bitmap from one on; those behind its end are 0.
+// bitsFrom returns 64 bits of a bitmap from bit at on; bits behind its end are 0.
 func bitsFrom(packed []byte, at int) uint64 {
 	var word [9]byte
 	b := packed[at/8:]
@@ -139,7 +139,7 @@ func bitsFrom(packed []byte, at int) uint64 {
 	return binary.LittleEndian.Uint64(b)>>(at%8) | uint64(b[8])<<(64-at%8)
 }
 
-// orBits sets bits from one on; those that are 1 have a place.
+// orBits sets the bits of a word from bit at on. Requires: out has room for the bits that are 1.
 func orBits(out []byte, at int, word uint64) {
 	first := word << (at % 8)
 	last := byte(word >> (64 - at%8))

@@ -62,7 +62,7 @@ func ReadAll(src scan.Source, columns []int, opt scan.OpenOptions) (rows []strin
 	return rows, nil
 }
 
-// RowsReadMax bounds what tests read: corrupt input may have any number of rows that take no bytes.
+// RowsReadMax bounds how many rows tests read: corrupt input may have any number of rows that take no bytes.
 const RowsReadMax = 1 << 20
 
 var ErrManyRows = errors.New("more rows than a test reads: columns of type null take no bytes")
@@ -129,7 +129,7 @@ func ValueText(a arrow.Array, i int) string {
 	return a.ValueStr(i)
 }
 
-// batchRows returns the rows of batches as ReadAll does.
+// BatchRowsText returns the rows of batches as ReadAll does.
 func BatchRowsText(batches ...arrow.RecordBatch) (rows []string) {
 	for _, b := range batches {
 		for i := range int(b.NumRows()) {
@@ -332,16 +332,20 @@ func IpcBatches(t testing.TB, n, rows int) []arrow.RecordBatch {
 	return batches
 }
 
-// ParquetBatch has every type that pqarrow writes: all but durations.
+// ParquetBatch has every type that pqarrow writes.
 func ParquetBatch(t testing.TB, rows int) arrow.RecordBatch {
 	t.Helper()
-	var types []arrow.DataType
+	return TypesBatch(t, rows, parquetTypes()...)
+}
+
+// parquetTypes are the types that pqarrow writes: all of TestTypes but durations.
+func parquetTypes() (types []arrow.DataType) {
 	for _, tt := range TestTypes {
 		if tt.Type.ID() != arrow.DURATION {
 			types = append(types, tt.Type)
 		}
 	}
-	return TypesBatch(t, rows, types...)
+	return types
 }
 
 // SortedTable has a column "at" that rises, five columns that are to be aggregated, and "key", whose values
@@ -385,14 +389,14 @@ func (list OneOf) Select(_ context.Context, batch arrow.RecordBatch, selected []
 	return rows, nil
 }
 
-// TightBudget is a rowdata.Budget that refuses what its limit has no room for, and at times what it has.
+// TightBudget is a scan.Budget that refuses bytes for which its limit has no room, and at times bytes for which it has.
 type TightBudget struct {
 	mu       sync.Mutex
 	Rng      *rand.Rand
 	Limit    int64
 	Reserved int64
-	Refusals int // that are left, of reservations for which there is room
-	Refused  int
+	Refusals int // how many more reservations are refused although there is room
+	Refused  int // how many have been refused
 
 	Slack int64 // bytes that a reader takes without asking
 }
@@ -412,7 +416,7 @@ func (b *TightBudget) ask(bytes int64) error {
 	return nil
 }
 
-// Reserve implements rowdata.Budget.
+// Reserve implements scan.Budget.
 func (b *TightBudget) Reserve(bytes int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -423,14 +427,14 @@ func (b *TightBudget) Reserve(bytes int64) error {
 	return err
 }
 
-// Unreserve implements rowdata.Budget.
+// Unreserve implements scan.Budget.
 func (b *TightBudget) Unreserve(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.Reserved -= bytes
 }
 
-// Room implements rowdata.Budget.
+// Room implements scan.Budget.
 func (b *TightBudget) Room(bytes int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
