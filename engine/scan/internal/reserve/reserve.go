@@ -10,19 +10,15 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// counting is implemented by allocators whose buffers count in a budget by themselves.
-type counting interface{ Counted(size int) int64 }
-
 // Allocator is the allocator of one reader: it takes memory only where a budget has room for it, and ends the
 // work of its goroutine by spawn.Fail where there is none. Its buffers may outlive the reader.
 type Allocator struct {
-	of     memory.Allocator
-	budget rowdata.Budget // nil: there is room for all
-	counts counting       // the allocator, where its large buffers count by themselves; or nil
+	of      memory.Allocator
+	budget  rowdata.Budget       // nil: there is room for all
+	counted func(size int) int64 // bytes of the budget that a buffer of of takes without being reserved
+	unasked int64                // bytes that may be held without asking: unaskedBytes, or as many as the budget says
 
-	unasked int64 // bytes that may be held without asking: unaskedBytes, or as many as the budget says
-
-	// Margin returns how many bytes of the budget must be left for others; nil: none.
+	// Margin returns how many bytes of the budget must be left for others. The default returns 0.
 	Margin func() int64
 
 	mu       sync.Mutex
@@ -42,8 +38,11 @@ const unaskedBytes = 512 << 10
 
 // New returns an allocator within a budget, which may be nil.
 func New(of memory.Allocator, budget rowdata.Budget) *Allocator {
-	r := &Allocator{of: of, budget: budget, unasked: unaskedBytes}
-	r.counts, _ = of.(counting)
+	r := &Allocator{of: of, budget: budget, unasked: unaskedBytes, Margin: func() int64 { return 0 }}
+	r.counted = func(int) int64 { return 0 }
+	if a, ok := of.(interface{ Counted(size int) int64 }); ok {
+		r.counted = a.Counted
+	}
 	if b, ok := budget.(interface{ Unasked() int64 }); ok {
 		r.unasked = b.Unasked()
 	}
@@ -85,22 +84,6 @@ func (r *Allocator) Free(b []byte) {
 
 // Limited says whether there is a budget.
 func (r *Allocator) Limited() bool { return r.budget != nil }
-
-// left returns how many bytes of the budget must be left for others.
-func (r *Allocator) left() int64 {
-	if r.Margin == nil {
-		return 0
-	}
-	return r.Margin()
-}
-
-// counted returns how many bytes of the budget a buffer takes without being reserved; 0: none.
-func (r *Allocator) counted(size int) int64 {
-	if r.counts == nil {
-		return 0
-	}
-	return r.counts.Counted(size)
-}
 
 // take makes sure that there is room for a buffer. Once a step has been refused, all of its goroutines are, at once.
 func (r *Allocator) take(size int) {
@@ -162,7 +145,13 @@ func (r *Allocator) Hold(bytes int64) {
 	if more <= 0 {
 		return
 	}
-	err := r.reserve(more)
+	var err error
+	if margin := r.Margin(); margin > 0 {
+		err = r.budget.Room(more + margin)
+	}
+	if err == nil {
+		err = r.budget.Reserve(more) // may take a while
+	}
 	r.mu.Lock()
 	if err == nil {
 		r.reserved += more
@@ -174,16 +163,6 @@ func (r *Allocator) Hold(bytes int64) {
 	if err != nil {
 		spawn.Fail(err)
 	}
-}
-
-// reserve takes bytes of the budget, which leaves room for others, and may take a while.
-func (r *Allocator) reserve(bytes int64) error {
-	if left := r.left(); left > 0 {
-		if err := r.budget.Room(bytes + left); err != nil {
-			return err
-		}
-	}
-	return r.budget.Reserve(bytes)
 }
 
 // Drop gives back bytes that Hold has reserved.
@@ -241,7 +220,7 @@ func (r *Allocator) Ask(bytes int64) error {
 	if r.budget == nil {
 		return nil
 	}
-	err := r.budget.Room(bytes + r.left())
+	err := r.budget.Room(bytes + r.Margin())
 	if err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -80,22 +80,10 @@ func ExactOf(a arrow.Array, i int) (v exactValue, ok bool) {
 
 // compare orders values as DuckDB does: NaN is equal to itself and larger than all others.
 func (v exactValue) compare(o exactValue) int {
-	switch {
-	case v.Rat != nil:
+	if v.Rat != nil {
 		return v.Rat.Cmp(o.Rat)
-	case math.IsNaN(v.float) || math.IsNaN(o.float):
-		return cmp.Compare(boolInt(math.IsNaN(v.float)), boolInt(math.IsNaN(o.float)))
-	case v.float != o.float:
-		return cmp.Compare(v.float, o.float)
 	}
-	return strings.Compare(v.text, o.text)
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return cmp.Or(-cmp.Compare(-v.float, -o.float), strings.Compare(v.text, o.text)) // cmp has NaN first
 }
 
 // TestTerm is a term with its constants as an array too.
