@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -158,6 +159,8 @@ func appendDecimal(b array.Builder, v *big.Int) {
 		b.Append(decimal.Decimal64(v.Int64()))
 	case *array.Decimal128Builder:
 		b.Append(decimal128.FromBigInt(v))
+	case *array.Decimal256Builder:
+		b.Append(decimal256.FromBigInt(v))
 	default:
 		panic(fmt.Sprintf("a %s does not take a decimal", b.Type()))
 	}

@@ -15,15 +15,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
-	"github.com/apache/arrow-go/v18/arrow/decimal256"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // exactValue is a value to compare by means that the reader does not use: a rational number, a float,
@@ -36,46 +34,44 @@ type exactValue struct {
 
 // ExactOf returns a value of an array; ok is false for NULL.
 func ExactOf(a arrow.Array, i int) (v exactValue, ok bool) {
-	if a.IsNull(i) {
+	if d, isCoded := a.(*array.Dictionary); isCoded && d.IsValid(i) {
+		return ExactOf(d.Dictionary(), d.GetValueIndex(i))
+	}
+	if a.IsValid(i) && arrow.IsDecimal(a.DataType().ID()) {
+		v.Rat, ok = new(big.Rat).SetString(a.ValueStr(i))
+		return v, ok
+	}
+	switch cell := grouptest.Value(a, i).(type) {
+	case nil:
 		return v, false
-	}
-	whole := func(n int64, nanos time.Duration) exactValue {
-		return exactValue{Rat: new(big.Rat).Mul(big.NewRat(n, 1), big.NewRat(int64(nanos), 1))}
-	}
-	switch a := a.(type) {
-	case *array.Dictionary:
-		return ExactOf(a.Dictionary(), a.GetValueIndex(i))
-	case *array.Float32:
-		return exactValue{float: float64(a.Value(i))}, true
-	case *array.Float64:
-		return exactValue{float: a.Value(i)}, true
-	case interface{ Value(int) string }:
-		return exactValue{text: a.Value(i)}, true
-	case interface{ Value(int) []byte }:
-		return exactValue{text: string(a.Value(i))}, true
-	case *array.Boolean:
-		if a.Value(i) {
-			return whole(1, 1), true
+	case float64:
+		v.float = cell
+	case string:
+		v.text = cell
+	case uint64:
+		v.Rat = new(big.Rat).SetUint64(cell)
+	case bool:
+		v.Rat = new(big.Rat)
+		if cell {
+			v.Rat.SetInt64(1)
 		}
-		return whole(0, 1), true
-	case *array.Date32:
-		return whole(int64(a.Value(i)), 24*time.Hour), true
-	case *array.Date64:
-		return whole(int64(a.Value(i)), time.Millisecond), true
-	case *array.Timestamp:
-		return whole(int64(a.Value(i)), a.DataType().(*arrow.TimestampType).Unit.Multiplier()), true
-	case *array.Time32:
-		return whole(int64(a.Value(i)), a.DataType().(*arrow.Time32Type).Unit.Multiplier()), true
-	case *array.Time64:
-		return whole(int64(a.Value(i)), a.DataType().(*arrow.Time64Type).Unit.Multiplier()), true
-	case *array.Duration:
-		return whole(int64(a.Value(i)), a.DataType().(*arrow.DurationType).Unit.Multiplier()), true
+	case int64:
+		v.Rat = new(big.Rat).Mul(big.NewRat(cell, 1), big.NewRat(int64(unitOf(a.DataType())), 1))
 	}
-	rat, ok := new(big.Rat).SetString(a.ValueStr(i))
-	if !ok {
-		panic(fmt.Sprintf("a %s of %q", a.DataType(), a.ValueStr(i)))
+	return v, true
+}
+
+// unitOf returns what the integers of a type count.
+func unitOf(t arrow.DataType) time.Duration {
+	switch t := t.(type) {
+	case *arrow.Date32Type:
+		return 24 * time.Hour
+	case *arrow.Date64Type:
+		return time.Millisecond
+	case arrow.TemporalWithUnit:
+		return t.TimeUnit().Multiplier()
 	}
-	return exactValue{Rat: rat}, true
+	return 1
 }
 
 // compare orders values as DuckDB does: NaN is equal to itself and larger than all others.
@@ -203,51 +199,34 @@ func FilterTypes() []arrow.DataType {
 		&arrow.TimestampType{Unit: arrow.Second})
 }
 
-// appendOrdinal appends the n-th value of a type, in the type's order, around its sign where it has one.
-func appendOrdinal(b array.Builder, n int) {
-	switch b := b.(type) {
-	case *array.Int64Builder:
-		b.Append(int64(n) << 33)
-	case *array.Uint8Builder:
-		b.Append(uint8(128 + n))
-	case *array.Uint16Builder:
-		b.Append(uint16(1<<15 + n))
-	case *array.Uint32Builder:
-		b.Append(uint32(1<<31 + n))
-	case *array.Uint64Builder:
-		b.Append(uint64(1<<63) + uint64(n))
-	case *array.Float32Builder:
-		b.Append(float32(ordinalFloat(n)))
-	case *array.Float64Builder:
-		b.Append(ordinalFloat(n))
-	case *array.BooleanBuilder:
-		b.Append(n > 0)
-	case interface{ Append(string) }:
-		b.Append(ordinalText(n))
-	case *array.BinaryBuilder:
-		b.Append([]byte(ordinalText(n)))
-	case *array.FixedSizeBinaryBuilder:
-		text := append([]byte{byte(128 + n), byte(n & 1)}, make([]byte, b.Type().(*arrow.FixedSizeBinaryType).ByteWidth)...)
-		b.Append(text[:len(text)-2])
-	case *array.Date32Builder:
-		b.Append(arrow.Date32(n))
-	case *array.Date64Builder:
-		b.Append(arrow.Date64(n) * 86_400_000)
-	case *array.Time32Builder:
-		b.Append(arrow.Time32(1000 + n))
-	case *array.Time64Builder:
-		b.Append(arrow.Time64(1000 + n))
-	case *array.TimestampBuilder:
-		b.Append(arrow.Timestamp(n) * 3600)
-	case *array.Decimal128Builder:
-		b.Append(decimal128.FromI64(int64(n)))
-	case *array.Decimal256Builder:
-		b.Append(decimal256.FromI64(int64(n)))
-	default:
-		if err := b.AppendValueFromString(fmt.Sprint(n)); err != nil {
-			panic(err)
-		}
+// ordinal returns the n-th value of a type, in the type's order, around its sign where it has one.
+func ordinal(t arrow.DataType, n int) any {
+	switch id := t.ID(); {
+	case arrow.IsUnsignedInteger(id):
+		return 1<<(t.(arrow.FixedWidthDataType).BitWidth()-1) + uint64(n)
+	case id == arrow.FLOAT16:
+		return float64(n)
+	case arrow.IsFloating(id):
+		return ordinalFloat(n)
+	case id == arrow.BOOL:
+		return n > 0
+	case arrow.IsBaseBinary(id):
+		return ordinalText(n)
+	case id == arrow.FIXED_SIZE_BINARY:
+		rest := make([]byte, t.(*arrow.FixedSizeBinaryType).ByteWidth-2)
+		return string(append([]byte{byte(128 + n), byte(n & 1)}, rest...))
+	case arrow.IsDecimal(id):
+		return big.NewInt(int64(n))
+	case id == arrow.INT64:
+		return int64(n) << 33
+	case id == arrow.DATE64:
+		return int64(n) * 86_400_000
+	case id == arrow.TIME32 || id == arrow.TIME64:
+		return int64(1000 + n)
+	case id == arrow.TIMESTAMP:
+		return int64(n) * 3600
 	}
+	return int64(n)
 }
 
 func ordinalFloat(n int) float64 {
@@ -278,16 +257,16 @@ const ordinalsMax = 90
 func RandomTable(rng *rand.Rand, types []arrow.DataType, rows int) arrow.RecordBatch {
 	var fields []arrow.Field
 	var columns []arrow.Array
-	add := func(name string, b array.Builder, nullable bool) {
-		columns = append(columns, b.NewArray())
-		fields = append(fields, arrow.Field{Name: name, Type: b.Type(), Nullable: nullable})
+	add := func(name string, typ arrow.DataType, nullable bool, cells []any) {
+		columns = append(columns, grouptest.Array(typ, cells))
+		fields = append(fields, arrow.Field{Name: name, Type: typ, Nullable: nullable})
 	}
 	for c, typ := range types {
-		b := array.NewBuilder(memory.DefaultAllocator, typ)
+		cells := make([]any, rows)
 		n, nullable := rng.IntN(2*ordinalsMax)-ordinalsMax, rng.IntN(3) > 0
 		step, nulls := 1+rng.IntN(3), rng.IntN(100)
 		var inNulls int
-		for range rows {
+		for i := range cells {
 			if inNulls == 0 && nullable && rng.IntN(500) == 0 {
 				inNulls = rng.IntN(300)
 			}
@@ -295,21 +274,20 @@ func RandomTable(rng *rand.Rand, types []arrow.DataType, rows int) arrow.RecordB
 				inNulls--
 			}
 			if nullable && (inNulls > 0 || rng.IntN(100) < nulls/10) {
-				b.AppendNull()
 				continue
 			}
 			if rng.IntN(4) == 0 {
 				n = max(-ordinalsMax, min(ordinalsMax, n+rng.IntN(2*step+1)-step))
 			}
-			appendOrdinal(b, n)
+			cells[i] = ordinal(typ, n)
 		}
-		add(fmt.Sprintf("c%d", c), b, nullable)
+		add(fmt.Sprintf("c%d", c), typ, nullable, cells)
 	}
-	id := array.NewInt64Builder(memory.DefaultAllocator)
-	for i := range rows {
-		id.Append(int64(i))
+	ids := make([]any, rows)
+	for i := range ids {
+		ids[i] = int64(i)
 	}
-	add("id", id, false)
+	add("id", arrow.PrimitiveTypes.Int64, false, ids)
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(rows))
 }
 
@@ -321,22 +299,19 @@ func RandomTerm(t testing.TB, rng *rand.Rand, types []arrow.DataType) TestTerm {
 	if rng.IntN(3) == 0 {
 		typ = relative(typ, rng)
 	}
-	b := array.NewBuilder(memory.DefaultAllocator, typ)
-	constants := 1
+	constants := make([]any, 1)
 	switch op {
 	case scan.OpIn:
-		constants = rng.IntN(5)
+		constants = make([]any, rng.IntN(5))
 	case scan.OpIsNull, scan.OpIsNotNull:
-		constants = 0
+		constants = nil
 	}
-	for range constants {
-		if op == scan.OpIn && rng.IntN(10) == 0 {
-			b.AppendNull()
-			continue
+	for i := range constants {
+		if op != scan.OpIn || rng.IntN(10) > 0 {
+			constants[i] = ordinal(typ, rng.IntN(2*ordinalsMax)-ordinalsMax)
 		}
-		appendOrdinal(b, rng.IntN(2*ordinalsMax)-ordinalsMax)
 	}
-	return NewTerm(t, c, op, b.NewArray())
+	return NewTerm(t, c, op, grouptest.Array(typ, constants))
 }
 
 // relative returns a type of the same family, as far as there is one with as many ordinals.
