@@ -36,7 +36,7 @@ var imports = map[string][]string{
 	"engine/scan/internal/predicate": {},
 	"engine/scan/internal/reserve":   {"internal/rowdata"},
 	"engine/scan/internal/rowset":    {"engine/scan/internal/delivery"},
-	"engine/scan/internal/scantest":  {"engine/scan", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "internal/grouptest"},
+	"engine/scan/internal/scantest":  {"engine/scan", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "internal/budget", "internal/grouptest", "internal/mem"},
 	"engine/scan/ipc":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "internal/vfs"},
 	"engine/scan/parquet":            {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "engine/scan/ipc", "internal/vfs"},
 	"engine/sink":                    {"engine/sink/adapt", "engine/sink/parquet", "engine/sink/text", "internal/mem", "internal/order", "internal/rowdata", "internal/vfs"},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -27,6 +26,8 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/internal/budget"
+	"github.com/mpga/mpga/internal/mem"
 )
 
 // AllColumns lists the columns of a schema.
@@ -459,14 +460,16 @@ func TextArray(t *testing.T, typ arrow.DataType, values ...string) arrow.Array {
 func BenchScan(b *testing.B, src scan.Source, columns []int, bytes int64) {
 	b.Helper()
 	var rows int64
-	mem := &reusedMemory{}
+	m := mem.NewMemory(1 << 30) // as an engine has: fresh memory is cleared, and costs more than decoding a simple column
+	defer m.Close()
+	opt := scan.OpenOptions{Allocator: budget.NewBlocks(m, 0)}
 	for b.Loop() {
 		splits, err := src.Splits(context.Background(), columns)
 		if err != nil {
 			b.Fatal(err)
 		}
 		for _, s := range splits {
-			r, err := s.Open(context.Background(), scan.OpenOptions{Allocator: mem})
+			r, err := s.Open(context.Background(), opt)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -491,34 +494,4 @@ func SchemaText(s *arrow.Schema) string {
 		fields = append(fields, fmt.Sprint(f.Name, " ", f.Type))
 	}
 	return strings.Join(fields, ", ")
-}
-
-// reusedMemory hands memory out again, as an engine's allocator does: fresh memory is cleared, and costs
-// more than decoding a simple column. One goroutine uses it.
-type reusedMemory struct{ free [48][][]byte } // by the logarithm of the size
-
-func (m *reusedMemory) Allocate(size int) []byte {
-	class := bits.Len(uint(max(size, 64) - 1))
-	if n := len(m.free[class]); n > 0 {
-		b := m.free[class][n-1]
-		m.free[class] = m.free[class][:n-1]
-		return b[:size]
-	}
-	return memory.DefaultAllocator.Allocate(1 << class)[:size]
-}
-
-func (m *reusedMemory) Reallocate(size int, b []byte) []byte {
-	if size <= cap(b) {
-		return b[:size]
-	}
-	moved := m.Allocate(size)
-	copy(moved, b)
-	m.Free(b)
-	return moved
-}
-
-func (m *reusedMemory) Free(b []byte) {
-	if class := bits.Len(uint(cap(b))) - 1; class >= 6 {
-		m.free[class] = append(m.free[class], b[:1<<class])
-	}
 }
