@@ -15,7 +15,7 @@ const module = "github.com/mpga/mpga"
 // imports says which packages of the module each package imports, the leaves apart. Both ways: an import that is not
 // here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
-	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
+	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
 	"cpuagg":                         {"internal/rowdata", "partition"},
 	"engine":                         {"cpuagg", "engine/aggregator", "engine/device", "engine/encode", "engine/finalize", "engine/partial", "engine/query", "engine/scan", "internal/budget", "internal/digits", "internal/machine", "internal/mem", "internal/order", "internal/rowdata", "internal/store", "internal/testknobs", "internal/threads", "internal/trace", "internal/vector", "internal/vfs"},
 	"engine/aggregator":              {"cpuagg", "engine/encode", "engine/partial", "engine/scan", "internal/mem", "internal/rowdata", "internal/store", "internal/threads", "internal/trace"},

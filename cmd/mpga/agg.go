@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/dataset"
@@ -60,14 +61,13 @@ Aggregates:
 	flags.StringVar(&f.where, "where", "", "only rows for which `CONDITION` is true: 'delay > 60 and origin <> destination'")
 	flags.StringVar(&f.having, "having", "", "only groups for which `CONDITION` is true: 'count(*) > 100'")
 	flags.StringVar(&f.orderBy, "order-by", "", "order the groups by `LIST`: 'total desc, origin nulls first'")
-	f.registerMeaning(flags)
-	f.outputFlags.register(flags)
+	f.registerMeaning(cmd)
+	f.outputFlags.register(cmd)
 	flags.Lookup("limit").Usage = "only the first `N` groups, in the order asked for; without, a table shows 20 and 0 shows all"
 	f.partialFlags.register(flags)
-	f.registerWork(flags)
-	f.outputFlags.registerReports(flags)
+	f.registerWork(cmd)
+	f.outputFlags.registerReports(cmd)
 	f.input.register(flags)
-	completeQuery(cmd)
 	return cmd
 }
 
@@ -116,8 +116,7 @@ func callShape(f query.Func) string {
 	return f.String() + "(" + strings.Join(args, ", ") + ")"
 }
 
-func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
-	ctx := cmd.Context()
+func (f *aggFlags) run(cmd *cobra.Command, files []string) error {
 	statement, err := f.statement(cmd)
 	if err != nil {
 		return err
@@ -134,32 +133,22 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 		return err
 	}
 	sinkOptions.Query = commandLine(cmd, files)
-	scanOptions, err := f.input.options(ctx, cmd.InOrStdin())
+	scanOptions, err := f.input.options(cmd)
 	if err != nil {
 		return err
 	}
-	options := engine.Options{Threads: f.threads, Device: f.device}
-	progress, err := f.outputFlags.begin(cmd, &options, &f.budgetFlags, &sinkOptions)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
-
-	eng, err := openWithin(options, &sinkOptions)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, eng.Close()) }()
-	scanOptions.Budget = eng.Budget()
-	source, err := dataset.Open(ctx, files, scanOptions)
-	if err != nil {
-		return err
-	}
-	planOptions.Tables = map[string]plan.Table{inputTable: {Source: source}}
-	if f.partial {
-		return f.runPartial(cmd, eng, statement, planOptions, progress)
-	}
-	return runStatement(cmd, eng, statement, planOptions, &f.outputFlags, f.explain, sinkOptions, progress)
+	return f.answer(cmd, engine.Options{Threads: f.threads, Device: f.device}, &f.budgetFlags, sinkOptions, func(s *session) error {
+		scanOptions.Budget = s.eng.Budget()
+		source, err := dataset.Open(s.ctx, files, scanOptions)
+		if err != nil {
+			return err
+		}
+		planOptions.Tables = map[string]plan.Table{inputTable: {Source: source}}
+		if f.partial {
+			return f.runPartial(s, statement, planOptions)
+		}
+		return s.run(statement, planOptions, f.explain)
+	})
 }
 
 // inputTable is the name of the files in the statement that the flags make.
@@ -184,10 +173,9 @@ func (f *aggFlags) statement(cmd *cobra.Command) (*sql.Select, error) {
 }
 
 // runPartial writes the states of the aggregation, or its plan.
-func (f *aggFlags) runPartial(cmd *cobra.Command, eng *engine.Engine, s *sql.Select, opt plan.Options, progress progress) error {
-	ctx := cmd.Context()
+func (f *aggFlags) runPartial(s *session, statement *sql.Select, opt plan.Options) error {
 	opt.OneStep = true
-	q, err := plan.Prepare(ctx, eng, s, opt)
+	q, err := plan.Prepare(s.ctx, s.eng, statement, opt)
 	if err != nil {
 		return err
 	}
@@ -197,12 +185,10 @@ func (f *aggFlags) runPartial(cmd *cobra.Command, eng *engine.Engine, s *sql.Sel
 		return usagef("--partial: %w", err)
 	}
 	if f.explain {
-		text, err := q.Explain(ctx)
-		if err != nil {
-			return err
-		}
-		return writeText(cmd.OutOrStdout(), text)
+		return s.printPlan(q)
 	}
-	defer progress.close()
-	return f.writePartial(ctx, cmd.ErrOrStderr(), eng, source, aggregation, progress)
+	return s.writePartial(func(opt partial.Options) (engine.Stats, error) {
+		opt.Partitions = f.partitions
+		return s.eng.Partial(s.ctx, source, aggregation, opt)
+	})
 }

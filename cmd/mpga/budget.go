@@ -46,14 +46,13 @@ func (f *budgetFlags) apply(o *engine.Options) (err error) {
 	return nil
 }
 
-// openWithin opens an engine; what is outside it, the collector and the writer of the result, is made to
-// suit its memory limit.
+// openWithin opens an engine, and makes the Go collector and the writer of the result suit the engine's memory limit.
 func openWithin(o engine.Options, result *sink.Options) (*engine.Engine, error) {
-	limitCollector(o.MemoryLimit)
+	debug.SetMemoryLimit(o.MemoryLimit / collectorShare)
 	result.Threads = o.Threads
-	if result.RowGroupRows == 0 {
-		result.RowGroupRows = rowGroupRows(o.MemoryLimit)
-		if o.MemoryLimit < smallMemory && len(result.PartitionBy) > 0 {
+	if result.RowGroupRows == 0 && o.MemoryLimit < smallMemory {
+		result.RowGroupRows = smallGroupRows
+		if len(result.PartitionBy) > 0 {
 			result.RowGroupRows, result.OpenFilesMax = smallPartRows, smallOpenFiles
 		}
 	}
@@ -92,12 +91,9 @@ func parseSize(flag, text string) (int64, error) {
 	return int64(n), nil
 }
 
-// collectorShare is the part of the memory limit at which the collector, which has decoders and the
-// writer of the result only, begins to hurry.
+// collectorShare is the part of the memory limit at which the Go collector, whose heap has decoders and the writer of
+// the result only, begins to hurry: the runtime's memory leaves room for the engine's.
 const collectorShare = 3
-
-// limitCollector lets the Go runtime's own memory leave room for the engine's.
-func limitCollector(memoryLimit int64) { debug.SetMemoryLimit(memoryLimit / collectorShare) }
 
 // objectsShare is the part of the memory limit that files of stores may hold ahead of their readers.
 const objectsShare = 16
@@ -111,11 +107,3 @@ const (
 	smallPartRows  = 1 << 13
 	smallOpenFiles = 16
 )
-
-// rowGroupRows returns the rows of a result's row groups that suit the memory limit, 0 for the default.
-func rowGroupRows(memoryLimit int64) int64 {
-	if memoryLimit < smallMemory {
-		return smallGroupRows
-	}
-	return 0
-}

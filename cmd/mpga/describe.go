@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 func newDescribeCommand() *cobra.Command {
@@ -28,7 +29,7 @@ columns are those of its first rows.`,
   mpga describe --type zip=string addresses.csv`,
 		Args: wantFiles,
 		RunE: func(cmd *cobra.Command, files []string) error {
-			opt, err := input.options(cmd.Context(), cmd.InOrStdin())
+			opt, err := input.options(cmd)
 			if err != nil {
 				return err
 			}
@@ -60,7 +61,7 @@ func describeFiles(ctx context.Context, infos []dataset.FileInfo) (string, error
 		b.WriteByte('\n')
 	}
 	if len(infos) > 1 {
-		fmt.Fprintf(&b, "%s: %s\n", counted(int64(len(infos)), "file"), extent(dataset.Total(infos)))
+		fmt.Fprintf(&b, "%s: %s\n", digits.Counted(int64(len(infos)), "file"), extent(dataset.Total(infos)))
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
@@ -69,14 +70,14 @@ func describeFiles(ctx context.Context, infos []dataset.FileInfo) (string, error
 func extent(info dataset.FileInfo) string {
 	rows := "rows not counted"
 	if info.Rows >= 0 {
-		rows = counted(info.Rows, "row")
+		rows = digits.Counted(info.Rows, "row")
 	}
 	parts := []string{rows}
 	switch {
 	case info.Parts > 0 && info.Format == dataset.FormatParquet:
-		parts = append(parts, counted(int64(info.Parts), "row group"))
+		parts = append(parts, digits.Counted(int64(info.Parts), "row group"))
 	case info.Parts > 0:
-		parts = append(parts, counted(int64(info.Parts), "part"))
+		parts = append(parts, digits.Counted(int64(info.Parts), "part"))
 	}
 	if info.Bytes >= 0 {
 		parts = append(parts, humanize.IBytes(uint64(info.Bytes)))

@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/nvml"
 )
@@ -150,26 +151,22 @@ func reportInfo(info *kernels.Info) deviceReport {
 	}
 }
 
+// known returns nil of a number below 0, which stands for one that NVML does not tell.
+func known[T int | int64](n T) *T {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}
+
 // add adds what NVML says.
 func (d *deviceReport) add(m *nvml.Device) {
-	known := func(n int) *int {
-		if n < 0 {
-			return nil
-		}
-		return &n
-	}
-	knownBytes := func(n int64) *int64 {
-		if n < 0 {
-			return nil
-		}
-		return &n
-	}
 	d.Driver, d.MIG, d.ComputeMode = m.DriverVersion, m.MIG, m.ComputeMode
-	d.MemoryFreeBytes = knownBytes(m.MemoryFreeBytes)
+	d.MemoryFreeBytes = known(m.MemoryFreeBytes)
 	d.UtilizationGPU, d.UtilizationMemory = known(m.UtilizationGPU), known(m.UtilizationMem)
 	d.Processes = []processReport{}
 	for _, p := range m.Processes {
-		d.Processes = append(d.Processes, processReport{PID: p.PID, MemoryBytes: knownBytes(p.MemoryBytes)})
+		d.Processes = append(d.Processes, processReport{PID: p.PID, MemoryBytes: known(p.MemoryBytes)})
 	}
 	d.setLink(m.Link)
 }
@@ -226,7 +223,7 @@ func (d *deviceReport) table() string {
 	line("memory", humanize.IBytes(uint64(d.MemoryBytes)), optional(d.MemoryFreeBytes, func(n int64) string { return humanize.IBytes(uint64(n)) + " free" }))
 	line("driver", d.Driver, prefixed("CUDA ", d.CUDA))
 	if d.ComputeCapability != "" {
-		line("compute", "capability "+d.ComputeCapability, counted(int64(d.Multiprocessors), "multiprocessor"))
+		line("compute", "capability "+d.ComputeCapability, digits.Counted(int64(d.Multiprocessors), "multiprocessor"))
 	}
 	line("link", d.Link.text()...)
 	percent := func(what string) func(int) string {

@@ -11,8 +11,6 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-type filesKey struct{}
-
 // fileFlags say how servers are asked for files.
 type fileFlags struct {
 	timeout time.Duration
@@ -24,15 +22,12 @@ func (f *fileFlags) register(flags *pflag.FlagSet) {
 }
 
 // start gives a command its file system: the files of the system, and objects of stores by their URLs.
-func (f *fileFlags) start(ctx context.Context) (context.Context, error) {
+func (f *fileFlags) start(ctx context.Context) (err error) {
 	if f.timeout <= 0 {
-		return nil, usagef("--http-timeout %s: want a time such as 30s or 5m", f.timeout)
+		return usagef("--http-timeout %s: want a time such as 30s or 5m", f.timeout)
 	}
-	var err error
-	if f.files, err = objects.New(ctx, vfs.OS, objects.Options{Timeout: f.timeout, Logger: slog.Default()}); err != nil {
-		return nil, err
-	}
-	return context.WithValue(ctx, filesKey{}, f.files), nil
+	f.files, err = objects.New(ctx, vfs.OS, objects.Options{Timeout: f.timeout, Logger: slog.Default()})
+	return err
 }
 
 // end gives back what the file system holds.
@@ -44,7 +39,7 @@ func (f *fileFlags) end() {
 
 // filesOf returns the file system of a command.
 func filesOf(ctx context.Context) vfs.FS {
-	if files, ok := ctx.Value(filesKey{}).(vfs.FS); ok {
+	if files := observerOf(ctx).files.files; files != nil {
 		return files
 	}
 	return vfs.OS

@@ -39,12 +39,7 @@ The same arguments give the same rows, whatever the number of threads or files. 
 		Example: `  mpga gen h2o --name G1_1e7_1e2_0_0 -o G1_1e7_1e2_0_0.parquet
   mpga gen pairs --dist zipf --zipf 0.8 --rows 1e8 --groups 1e6 -o pairs.parquet
   mpga gen lineitem --scale 1 --files 8 -o lineitem.parquet`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
+		Args: wantCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags := cmd.PersistentFlags()
@@ -70,7 +65,8 @@ values, id3 and id6 have rows/K; with NULLs, 5 percent of the values of an id ar
 rows of v1, v2 and v3. A sorted table is in the order of id1 to id6, NULLs first.`,
 		Example: `  mpga gen h2o --name G1_1e7_1e2_0_0 -o G1_1e7_1e2_0_0.parquet
   mpga gen h2o --name G1_1e6_1e2_5_1 --format csv -o - | head`,
-		Args: wantArgs(cobra.NoArgs),
+		Args:              wantArgs(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opt, err := gen.ParseH2O(name)
 			if err != nil {
@@ -82,7 +78,6 @@ rows of v1, v2 and v3. A sorted table is in the order of id1 to id6, NULLs first
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "G1_1e7_1e2_0_0", "`NAME` of the table")
-	f.complete(cmd, nil)
 	return cmd
 }
 
@@ -102,7 +97,8 @@ of each key follow the distribution:
 		Example: `  mpga gen pairs --rows 1e8 --groups 1e7 -o uniform.parquet
   mpga gen pairs --dist zipf --zipf 0.8 --rows 1e8 --groups 1e6 --key int64 --value int64 -o zipf.parquet
   mpga gen pairs --dist heavy --heavy 0.5 --key utf8 --value float64 --rows 1e6 --groups 1e3 -o heavy.csv.zst`,
-		Args: wantArgs(cobra.NoArgs),
+		Args:              wantArgs(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			opt.Seed = f.seed
@@ -130,7 +126,7 @@ of each key follow the distribution:
 	flags.StringVar(&key, "key", "int64", "`TYPE` is int32, int64, uint32, uint64 or utf8")
 	flags.StringVar(&value, "value", "int64", "`TYPE` is int32, int64, uint32, uint64 or float64")
 	flags.BoolVar(&opt.Sparse, "sparse", false, "spread integer keys over all of their type; they count from 0 when not given")
-	f.complete(cmd, map[string][]string{
+	completeWords(cmd, map[string][]string{
 		"dist":  {"uniform", "zipf", "selfsimilar", "heavy"},
 		"key":   {"int32", "int64", "uint32", "uint64", "utf8"},
 		"value": {"int32", "int64", "uint32", "uint64", "float64"},
@@ -147,21 +143,15 @@ func (f *genFlags) lineitemCommand() *cobra.Command {
 for the comments, which are random words: about 6,000,000 rows at scale 1.`,
 		Example: `  mpga gen lineitem --scale 1 -o lineitem.parquet
   mpga gen lineitem --scale 0.01 -o lineitem.csv`,
-		Args: wantArgs(cobra.NoArgs),
+		Args:              wantArgs(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			table, err := gen.Lineitem(scale, f.seed)
 			return f.write(cmd, table, err)
 		},
 	}
 	cmd.Flags().Float64Var(&scale, "scale", 1, "`FACTOR`, also below 1")
-	f.complete(cmd, nil)
 	return cmd
-}
-
-// complete lets the shell complete the words of a subcommand's flags and of the shared flags.
-func (f *genFlags) complete(cmd *cobra.Command, words map[string][]string) {
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	completeWords(cmd, words)
 }
 
 // write writes a table, unless making it said that the flags make no sense.

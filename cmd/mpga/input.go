@@ -1,11 +1,10 @@
 package main
 
 import (
-	"context"
-	"io"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine/scan/csv"
@@ -33,11 +32,11 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.noHive, "no-hive", false, "take folders named key=value for folders, not for columns")
 }
 
-// options turns the flags into options; reading stdin ends when ctx does.
-func (f *inputFlags) options(ctx context.Context, stdin io.Reader) (dataset.Options, error) {
+// options turns the flags into options; reading the standard input ends with the context of the command.
+func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 	opt := dataset.Options{
-		FS:     filesOf(ctx),
-		Stdin:  &interruptibleReader{ctx: ctx, from: stdin},
+		FS:     filesOf(cmd.Context()),
+		Stdin:  &interruptibleReader{ctx: cmd.Context(), from: cmd.InOrStdin()},
 		NoHive: f.noHive,
 		CSV:    csv.Options{NullStrings: f.nulls},
 	}

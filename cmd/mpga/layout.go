@@ -20,17 +20,14 @@ type layoutFlags struct {
 	level          int
 }
 
-// layoutNames are the names of the flags, of which the first four make or mean a directory.
-var layoutNames = []string{"partition-by", "max-rows-per-file", "manifest", "overwrite", "row-group-rows", "codec", "level"}
-
 func (f *layoutFlags) register(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.partitionBy, layoutNames[0], nil, "write a directory with a folder column=value for each value of `COLUMNS`, which the files in it do not have")
-	flags.Int64Var(&f.maxRowsPerFile, layoutNames[1], 0, "write a directory of files of at most `N` rows")
-	flags.BoolVar(&f.manifest, layoutNames[2], false, "write a directory with a file "+sink.ManifestName+", written last: names, sizes, rows and SHA-256 of the files, schema and query")
-	flags.BoolVar(&f.overwrite, layoutNames[3], false, "replace the directory if it is there")
-	flags.Int64Var(&f.rowGroupRows, layoutNames[4], 0, "of Parquet: `N` rows in a row group (default 262144; fewer with --partition-by and little memory)")
-	flags.StringVar(&f.codec, layoutNames[5], "", "compress with `WORD`: none, snappy (the default), zstd, gzip, lz4 or brotli for parquet; none (the default), lz4 or zstd for arrow")
-	flags.IntVar(&f.level, layoutNames[6], 0, "how hard the codec works: `N` is 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli")
+	flags.StringSliceVar(&f.partitionBy, "partition-by", nil, "write a directory with a folder column=value for each value of `COLUMNS`, which the files in it do not have")
+	flags.Int64Var(&f.maxRowsPerFile, "max-rows-per-file", 0, "write a directory of files of at most `N` rows")
+	flags.BoolVar(&f.manifest, "manifest", false, "write a directory with a file "+sink.ManifestName+", written last: names, sizes, rows and SHA-256 of the files, schema and query")
+	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the directory if it is there")
+	flags.Int64Var(&f.rowGroupRows, "row-group-rows", 0, "of Parquet: `N` rows in a row group (default 262144; fewer with --partition-by and little memory)")
+	flags.StringVar(&f.codec, "codec", "", "compress with `WORD`: none, snappy (the default), zstd, gzip, lz4 or brotli for parquet; none (the default), lz4 or zstd for arrow")
+	flags.IntVar(&f.level, "level", 0, "how hard the codec works: `N` is 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli")
 }
 
 // apply completes the options of an output, and checks them where they need no columns.
@@ -39,9 +36,9 @@ func (f *layoutFlags) apply(cmd *cobra.Command, output string, opt *sink.Options
 	opt.RowGroupRows, opt.Codec, opt.Level = f.rowGroupRows, f.codec, f.level
 	directory := len(f.partitionBy) > 0 || f.maxRowsPerFile > 0 || f.manifest
 	switch {
-	case f.maxRowsPerFile < 0 || cmd.Flags().Changed(layoutNames[1]) && f.maxRowsPerFile == 0:
+	case f.maxRowsPerFile < 0 || cmd.Flags().Changed("max-rows-per-file") && f.maxRowsPerFile == 0:
 		return usagef("--max-rows-per-file %d: want 1 or more", f.maxRowsPerFile)
-	case f.rowGroupRows < 0 || cmd.Flags().Changed(layoutNames[4]) && f.rowGroupRows == 0:
+	case f.rowGroupRows < 0 || cmd.Flags().Changed("row-group-rows") && f.rowGroupRows == 0:
 		return usagef("--row-group-rows %d: want 1 or more", f.rowGroupRows)
 	case directory && sink.IsStdout(output):
 		return usagef("--partition-by, --max-rows-per-file and --manifest write a directory: name it with -o")

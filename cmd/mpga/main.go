@@ -77,12 +77,7 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return o.start(cmd)
 		},
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return unknownCommand(cmd, args[0])
-		},
+		Args: wantCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -94,13 +89,17 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 	return root
 }
 
-func unknownCommand(root *cobra.Command, name string) error {
+// wantCommand refuses an argument of a command that has subcommands: the argument is none of their names.
+func wantCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
 	var names []string
-	for _, c := range root.Commands() {
+	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	if near := nearest.Names(name, names); len(near) > 0 {
-		return usagef("unknown command %q; did you mean %s?", name, strings.Join(near, ", "))
+	if near := nearest.Names(args[0], names); len(near) > 0 {
+		return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, ", "))
 	}
-	return usagef("unknown command %q (see mpga --help)", name)
+	return usagef("unknown command %q (see mpga --help)", args[0])
 }

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/partial"
-	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -49,7 +45,7 @@ func (f *partialFlags) check(cmd *cobra.Command, output string) error {
 }
 
 // checkPartialOutput reports flags that do not suit states; instead is a format that says what to do with a flag.
-func checkPartialOutput(cmd *cobra.Command, output, instead string) error {
+func checkPartialOutput(cmd *cobra.Command, output, instead string) (err error) {
 	switch {
 	case sink.IsDevice(output):
 		return usagef("--partial: name a directory for the states with -o")
@@ -59,25 +55,20 @@ func checkPartialOutput(cmd *cobra.Command, output, instead string) error {
 	if objects, ok := filesOf(cmd.Context()).(vfs.Objects); ok && objects.IsObject(output) {
 		return usagef("--partial: states go to a directory of this machine, not to %s", output)
 	}
-	for _, name := range layoutNames {
-		if cmd.Flags().Changed(name) {
-			return usagef("--partial: states are laid out in one way; "+instead, name)
+	layout := pflag.NewFlagSet("", pflag.ContinueOnError)
+	layout.SortFlags = false
+	new(layoutFlags).register(layout)
+	layout.VisitAll(func(f *pflag.Flag) {
+		if err == nil && cmd.Flags().Changed(f.Name) {
+			err = usagef("--partial: states are laid out in one way; "+instead, f.Name)
 		}
-	}
-	return nil
-}
-
-// writePartial writes the states of a query to the directory that is its output.
-func (f *aggFlags) writePartial(ctx context.Context, stderr io.Writer, eng *engine.Engine, source scan.Source, q query.Query, progress progress) error {
-	return f.outputFlags.writePartial(ctx, stderr, progress, func(opt partial.Options) (engine.Stats, error) {
-		opt.Partitions = f.partitions
-		return eng.Partial(ctx, source, q, opt)
 	})
+	return err
 }
 
-// writePartial makes the directory of what a function writes.
-func (f *outputFlags) writePartial(ctx context.Context, stderr io.Writer, progress progress, write func(partial.Options) (engine.Stats, error)) (err error) {
-	dir, err := partial.CreateDir(vfs.OS, f.output)
+// writePartial has write write partial states to the directory that is the output of the command.
+func (s *session) writePartial(write func(partial.Options) (engine.Stats, error)) (err error) {
+	dir, err := partial.CreateDir(vfs.OS, s.output)
 	if err != nil {
 		return err
 	}
@@ -86,13 +77,9 @@ func (f *outputFlags) writePartial(ctx context.Context, stderr io.Writer, progre
 	if err != nil {
 		return err
 	}
-	progress.close()
-	f.pictures.ended(done)
-	observerOf(ctx).query(ctx, done)
-	if err := dir.Commit(); err != nil {
-		return err
-	}
-	return writeStats(f.stats, stderr, done)
+	s.shown.close()
+	s.pictures.ended(done)
+	return s.commit(dir, done)
 }
 
 // mergeFlags are the flags of mpga merge.
@@ -131,16 +118,12 @@ again: a tree of merges gives the same answer.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	f.outputFlags.register(flags)
+	f.outputFlags.register(cmd)
 	flags.BoolVar(&f.partial, "partial", false, "write partial states to a directory, named by -o, for another merge")
 	flags.IntSliceVar(&f.only, "only", nil, "merge the partitions `I,J` alone, which count from 0")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	f.budgetFlags.register(flags)
-	f.outputFlags.registerReports(flags)
-	completeWords(cmd, map[string][]string{
-		"format":   {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"},
-		"progress": progressModes,
-	})
+	f.outputFlags.registerReports(cmd)
 	return cmd
 }
 
@@ -155,8 +138,7 @@ func (f *mergeFlags) check(cmd *cobra.Command) error {
 	return checkPartialOutput(cmd, f.output, "give --%s to the merge that makes the result")
 }
 
-func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
-	ctx := cmd.Context()
+func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
@@ -165,33 +147,22 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) (err error) {
 		return err
 	}
 	sinkOptions.Query = commandLine(cmd, dirs)
-	options := engine.Options{Threads: f.threads}
-	progress, err := f.outputFlags.begin(cmd, &options, &f.budgetFlags, &sinkOptions)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
-	sources := make([][]partial.Blob, len(dirs))
-	for i, dir := range dirs {
-		if sources[i], err = partial.OpenDir(vfs.OS, dir); err != nil {
+	return f.answer(cmd, engine.Options{Threads: f.threads}, &f.budgetFlags, sinkOptions, func(s *session) error {
+		sources := make([][]partial.Blob, len(dirs))
+		for i, dir := range dirs {
+			if sources[i], err = partial.OpenDir(vfs.OS, dir); err != nil {
+				return err
+			}
+		}
+		if f.partial {
+			return s.writePartial(func(opt partial.Options) (engine.Stats, error) {
+				return s.eng.MergePartial(s.ctx, sources, opt)
+			})
+		}
+		result, err := s.eng.Merge(s.ctx, sources, partial.MergeOptions{Partitions: f.only})
+		if err != nil {
 			return err
 		}
-	}
-	eng, err := openWithin(options, &sinkOptions)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, eng.Close()) }()
-	defer progress.close()
-	if f.partial {
-		return f.writePartial(ctx, cmd.ErrOrStderr(), progress, func(opt partial.Options) (engine.Stats, error) {
-			return eng.MergePartial(ctx, sources, opt)
-		})
-	}
-	result, err := eng.Merge(ctx, sources, partial.MergeOptions{Partitions: f.only})
-	if err != nil {
-		return err
-	}
-	defer result.Release()
-	return f.outputFlags.write(ctx, cmd.ErrOrStderr(), eng, result, sinkOptions, progress)
+		return s.write(result)
+	})
 }

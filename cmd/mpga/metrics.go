@@ -141,11 +141,13 @@ func (m *metrics) put(name string, value float64, labels string) {
 // labelEscapes are Prometheus' own.
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// labelText writes labels: {job="nightly",step="by_day"}.
+// labelText writes the labels that have a value: {job="nightly",step="by_day"}.
 func labelText(labels []string) string {
 	var parts []string
-	for i := 0; i < len(labels); i += 2 {
-		parts = append(parts, labels[i]+`="`+labelEscapes.Replace(labels[i+1])+`"`)
+	for label := range slices.Chunk(labels, 2) {
+		if label[1] != "" {
+			parts = append(parts, label[0]+`="`+labelEscapes.Replace(label[1])+`"`)
+		}
 	}
 	if len(parts) == 0 {
 		return ""

@@ -80,7 +80,8 @@ func (o *observer) start(cmd *cobra.Command) error {
 	}
 	o.started, o.command = time.Now(), cmd.Name()
 	o.tracer = noop.NewTracerProvider().Tracer("")
-	ctx, err := o.files.start(context.WithValue(cmd.Context(), observerKey{}, o))
+	ctx := context.WithValue(cmd.Context(), observerKey{}, o)
+	err := o.files.start(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (o *observer) job(name string) {
 // progress notes how far the query of a command is, or a step of a job.
 func (o *observer) progress(step string, p engine.Progress) {
 	if o.metrics != nil {
-		o.metrics.progress(p, labelsOf("command", o.command, "job", o.jobName, "step", step)...)
+		o.metrics.progress(p, "command", o.command, "job", o.jobName, "step", step)
 	}
 }
 
@@ -178,21 +179,10 @@ func (o *observer) end(err error, code int) error {
 		errs = append(errs, o.traces.stop(ctx))
 	}
 	if o.metrics != nil {
-		o.metrics.run(o.started, code, labelsOf("command", o.command, "job", o.jobName)...)
+		o.metrics.run(o.started, code, "command", o.command, "job", o.jobName)
 		errs = append(errs, o.metrics.stop(o.metricsFile))
 	}
 	return errors.Join(errs...)
-}
-
-// labelsOf drops labels without a value.
-func labelsOf(pairs ...string) []string {
-	var kept []string
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			kept = append(kept, pairs[i], pairs[i+1])
-		}
-	}
-	return kept
 }
 
 // logError writes the error that ends a command to a log that programs read.

@@ -11,9 +11,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/order"
 )
@@ -30,18 +30,22 @@ type outputFlags struct {
 	pictures pictureFlags
 }
 
-func (f *outputFlags) register(flags *pflag.FlagSet) {
+func (f *outputFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "-", "write the result to `FILE`, whole or not at all; - is the standard output")
 	flags.StringVar(&f.format, "format", "", "of the result: `WORD` is table, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
 	flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
 	f.layoutFlags.register(flags)
+	completeWords(cmd, map[string][]string{"format": {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"}})
 }
 
-func (f *outputFlags) registerReports(flags *pflag.FlagSet) {
+func (f *outputFlags) registerReports(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
 	flags.Lookup("stats").NoOptDefVal = statsToStderr
 	f.pictures.register(flags)
 	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
+	completeWords(cmd, map[string][]string{"progress": progressModes})
 }
 
 // options says how the result is written; partial states are no result.
@@ -75,27 +79,47 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 	return opt, nil
 }
 
-// begin completes the options of the engine that answers a query: its budgets, its log, and what is measured to
-// be shown. It returns what shows the progress.
-func (f *outputFlags) begin(cmd *cobra.Command, o *engine.Options, budget *budgetFlags, result *sink.Options) (progress, error) {
+// session is what a command answers its query with.
+type session struct {
+	*outputFlags
+	ctx   context.Context // of the command
+	cmd   *cobra.Command
+	eng   *engine.Engine
+	sink  sink.Options // of the result
+	shown progress
+}
+
+// answer opens an engine within its budgets, and has ask answer a query with it. The log, the progress and the
+// pictures are those of the command.
+func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *budgetFlags, result sink.Options, ask func(*session) error) (err error) {
 	if err := checkStats(f.stats); err != nil {
-		return nil, err
+		return err
 	}
 	shown, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && result.Format != sink.Table)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	observer := observerOf(cmd.Context())
-	o.Progress = func(p engine.Progress) {
+	opt.Progress = func(p engine.Progress) {
 		shown.update(p)
 		observer.progress("", p)
 	}
-	o.Logger = slog.Default()
-	if err := budget.apply(o); err != nil {
-		return nil, err
+	opt.Logger = slog.Default()
+	if err := budget.apply(&opt); err != nil {
+		return err
 	}
-	o.MeasureLink = f.stats != "" || f.pictures.report != ""
-	return shown, f.pictures.begin(o, result.Query)
+	opt.MeasureLink = f.stats != "" || f.pictures.report != ""
+	if err := f.pictures.begin(&opt, result.Query); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
+	eng, err := openWithin(opt, &result)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	defer shown.close()
+	return ask(&session{f, cmd.Context(), cmd, eng, result, shown})
 }
 
 // statsReader is a result with its statistics.
@@ -104,39 +128,49 @@ type statsReader interface {
 	Stats() engine.Stats
 }
 
-// write takes the result of an engine to its output, and the statistics to theirs.
-func (f *outputFlags) write(ctx context.Context, stderr io.Writer, eng *engine.Engine, result statsReader, opt sink.Options, progress progress) (err error) {
-	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		return eng.Collector(ctx, schema, by, purpose)
+// write writes a result to the output of the command, and its statistics to theirs, and releases it.
+func (s *session) write(result statsReader) (err error) {
+	defer result.Release()
+	s.sink.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
+		return s.eng.Collector(s.ctx, schema, by, purpose)
 	}
-	out, err := sink.Create(f.output, result.Schema(), opt)
+	out, err := sink.Create(s.output, result.Schema(), s.sink)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
-	defer func() { f.pictures.ended(result.Stats()) }()
-	if err := copyBatches(out, result); err != nil {
-		return err
-	}
-	progress.close()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	observerOf(ctx).query(ctx, result.Stats())
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	return writeStats(f.stats, stderr, result.Stats())
-}
-
-// copyBatches writes every batch of the reader.
-func copyBatches(out sink.Writer, reader array.RecordReader) error {
-	for reader.Next() {
-		if err := out.Write(reader.RecordBatch()); err != nil {
+	defer func() { s.pictures.ended(result.Stats()) }()
+	for result.Next() {
+		if err := out.Write(result.RecordBatch()); err != nil {
 			return err
 		}
 	}
-	return reader.Err()
+	if err := result.Err(); err != nil {
+		return err
+	}
+	s.shown.close()
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	return s.commit(out, result.Stats())
+}
+
+// commit commits the output of a query that has ended, and writes the query's statistics.
+func (s *session) commit(out interface{ Commit() error }, stats engine.Stats) error {
+	observerOf(s.ctx).query(s.ctx, stats)
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	return writeStats(s.stats, s.cmd.ErrOrStderr(), stats)
+}
+
+// printPlan prints the plan of a query.
+func (s *session) printPlan(query *plan.Query) error {
+	text, err := query.Explain(s.ctx)
+	if err != nil {
+		return err
+	}
+	return writeText(s.cmd.OutOrStdout(), text)
 }
 
 // writeText writes text that ends in a newline.

@@ -16,6 +16,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // progress shows how far a query is. Calls of update come one at a time; close may come at any time
@@ -105,7 +106,7 @@ func figures(p engine.Progress) string {
 	}
 	switch {
 	case p.Done:
-		parts = append(parts, counted(p.Groups, "group"), "done in "+roundTime(p.Elapsed))
+		parts = append(parts, digits.Counted(p.Groups, "group"), "done in "+roundTime(p.Elapsed))
 	case p.Left >= 0:
 		parts = append(parts, "about "+p.Left.Round(time.Second).String()+" left")
 	}

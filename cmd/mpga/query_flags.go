@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
@@ -19,17 +18,21 @@ type queryFlags struct {
 }
 
 // registerMeaning adds the flags that change an answer.
-func (f *queryFlags) registerMeaning(flags *pflag.FlagSet) {
+func (f *queryFlags) registerMeaning(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
 	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
+	completeWords(cmd, map[string][]string{"overflow": {"error", "widen", "wrap"}})
 }
 
 // registerWork adds the flags that change how an answer is found.
-func (f *queryFlags) registerWork(flags *pflag.FlagSet) {
+func (f *queryFlags) registerWork(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	f.budgetFlags.register(flags)
 	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
 	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
+	completeWords(cmd, map[string][]string{"device": {"auto", "cpu", "cuda"}})
 }
 
 // planOptions returns what the flags say of a query's meaning.
@@ -39,14 +42,4 @@ func (f *queryFlags) planOptions() (opt plan.Options, err error) {
 		return opt, usagef("--%w", err)
 	}
 	return opt, nil
-}
-
-// completeQuery lets the shell complete the words of a query's flags.
-func completeQuery(cmd *cobra.Command) {
-	completeWords(cmd, map[string][]string{
-		"overflow": {"error", "widen", "wrap"},
-		"format":   {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"},
-		"device":   {"auto", "cpu", "cuda"},
-		"progress": progressModes,
-	})
 }

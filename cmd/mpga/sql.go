@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"os"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
-	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -45,12 +43,11 @@ operators and types are those of docs/sql.md; what they answer is what DuckDB an
 	flags.SortFlags = false
 	flags.StringVarP(&f.file, "file", "f", "", "read the query from `FILE`")
 	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
-	f.registerMeaning(flags)
-	f.outputFlags.register(flags)
-	f.registerWork(flags)
-	f.outputFlags.registerReports(flags)
+	f.registerMeaning(cmd)
+	f.outputFlags.register(cmd)
+	f.registerWork(cmd)
+	f.outputFlags.registerReports(cmd)
 	f.input.register(flags)
-	completeQuery(cmd)
 	return cmd
 }
 
@@ -98,8 +95,7 @@ func tableOptions(texts []string) (map[string]plan.Table, error) {
 	return tables, nil
 }
 
-func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
-	ctx := cmd.Context()
+func (f *sqlFlags) run(cmd *cobra.Command, args []string) error {
 	text, err := f.queryText(cmd, args)
 	if err != nil {
 		return err
@@ -115,7 +111,7 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if planOptions.Tables, err = tableOptions(f.tables); err != nil {
 		return err
 	}
-	if planOptions.Scan, err = f.input.options(ctx, cmd.InOrStdin()); err != nil {
+	if planOptions.Scan, err = f.input.options(cmd); err != nil {
 		return err
 	}
 	sinkOptions, err := f.outputFlags.options(cmd, false)
@@ -123,45 +119,29 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	sinkOptions.Query = strings.TrimSpace(text)
-	options := engine.Options{Threads: f.threads, Device: f.device}
-	progress, err := f.outputFlags.begin(cmd, &options, &f.budgetFlags, &sinkOptions)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.pictures.end(err)) }()
-	eng, err := openWithin(options, &sinkOptions)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, eng.Close()) }()
-	return runStatement(cmd, eng, statement, planOptions, &f.outputFlags, f.explain, sinkOptions, progress)
+	return f.answer(cmd, engine.Options{Threads: f.threads, Device: f.device}, &f.budgetFlags, sinkOptions, func(s *session) error {
+		return s.run(statement, planOptions, f.explain)
+	})
 }
 
-// runStatement plans a statement and writes its result, or its plan.
-func runStatement(cmd *cobra.Command, eng *engine.Engine, s *sql.Select, opt plan.Options, out *outputFlags, explain bool, sinkOptions sink.Options, progress progress) error {
-	ctx := cmd.Context()
-	query, err := plan.Prepare(ctx, eng, s, opt)
+// run plans a statement and writes its result, or its plan.
+func (s *session) run(statement *sql.Select, opt plan.Options, explain bool) error {
+	query, err := plan.Prepare(s.ctx, s.eng, statement, opt)
 	if err != nil {
 		return err
 	}
 	defer query.Close()
 	if explain {
-		text, err := query.Explain(ctx)
-		if err != nil {
-			return err
-		}
-		return writeText(cmd.OutOrStdout(), text)
+		return s.printPlan(query)
 	}
-	defer progress.close()
-	if out.pictures.report != "" {
-		if text, err := query.Explain(ctx); err == nil { // else the query tells why not
-			out.pictures.page.Plan = text
+	if s.pictures.report != "" {
+		if text, err := query.Explain(s.ctx); err == nil { // else the query tells why not
+			s.pictures.page.Plan = text
 		}
 	}
-	result, err := query.Run(ctx)
+	result, err := query.Run(s.ctx)
 	if err != nil {
 		return err
 	}
-	defer result.Release()
-	return out.write(ctx, cmd.ErrOrStderr(), eng, result, sinkOptions, progress)
+	return s.write(result)
 }

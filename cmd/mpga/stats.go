@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -74,8 +75,8 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 			row(name, "%s", humanize.IBytes(uint64(n)))
 		}
 	}
-	row("route", "%s, %s", s.Route, counted(int64(s.Threads), "thread"))
-	row("read", "%s, %s in %s", counted(s.RowsRead, "row"), humanize.IBytes(uint64(max(s.BytesRead, 0))), counted(int64(s.Splits), "split"))
+	row("route", "%s, %s", s.Route, digits.Counted(int64(s.Threads), "thread"))
+	row("read", "%s, %s in %s", digits.Counted(s.RowsRead, "row"), humanize.IBytes(uint64(max(s.BytesRead, 0))), digits.Counted(int64(s.Splits), "split"))
 	if f := s.Filter; f != nil {
 		row("filter", "%s", f)
 		if f.RowsTested > 0 {
@@ -97,13 +98,13 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 	}
 	size("partition store", s.PartitionBytes)
 	if s.PartitionsSplit > 0 {
-		row("split again", "%s", counted(s.PartitionsSplit, "task"))
+		row("split again", "%s", digits.Counted(s.PartitionsSplit, "task"))
 	}
 	if s.SortedRuns > 0 {
 		row("sorted runs", "%s of groups that are larger than the memory", humanize.Comma(s.SortedRuns))
 	}
 	if s.SpilledBytes > 0 {
-		row("spilled", "%s, to %s in %s", humanize.IBytes(uint64(s.SpilledBytes)), humanize.IBytes(uint64(s.SpilledStored)), counted(s.SpillFiles, "file"))
+		row("spilled", "%s, to %s in %s", humanize.IBytes(uint64(s.SpilledBytes)), humanize.IBytes(uint64(s.SpilledStored)), digits.Counted(s.SpillFiles, "file"))
 	}
 	facts = append(facts, devices...)
 	row("memory", "%s of pages and tables at most", humanize.IBytes(uint64(s.MemoryPeak)))
@@ -113,16 +114,12 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 			row(string(phase), "%s", roundTime(d))
 		}
 	}
-	row("elapsed", "%s%s", roundTime(s.Elapsed), rate(s.RowsRead, s.Elapsed))
-	return facts
-}
-
-// rate is rows per second in parentheses, or nothing for no time.
-func rate(rows int64, elapsed time.Duration) string {
-	if elapsed <= 0 {
-		return ""
+	elapsed := roundTime(s.Elapsed)
+	if s.Elapsed > 0 {
+		elapsed += " (" + rowRate(s.RowsRead, s.Elapsed) + ")"
 	}
-	return " (" + rowRate(rows, elapsed) + ")"
+	row("elapsed", "%s", elapsed)
+	return facts
 }
 
 // rowRate is rows per second.
@@ -134,12 +131,4 @@ func rowRate(rows int64, elapsed time.Duration) string {
 		prefix += " "
 	}
 	return fmt.Sprintf("%.3g %srows/s", value, prefix)
-}
-
-// counted is a number with a noun: 1 row, 2,000 rows.
-func counted(n int64, word string) string {
-	if n != 1 {
-		word += "s"
-	}
-	return humanize.Comma(n) + " " + word
 }

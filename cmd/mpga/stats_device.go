@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine/device"
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/report"
 )
 
@@ -35,7 +36,7 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 		return facts
 	}
 	row("device route", "%s, about %s groups expected", strings.Join(d.Routes, ", then "), humanize.Comma(d.Estimate))
-	row("tiles", "%s, %s of at most %s", humanize.Comma(d.Tiles), counted(d.Rows, "row"), humanize.Comma(int64(d.TileRows)))
+	row("tiles", "%s, %s of at most %s", humanize.Comma(d.Tiles), digits.Counted(d.Rows, "row"), humanize.Comma(int64(d.TileRows)))
 	link := ""
 	if d.LinkShare > 0 {
 		link = fmt.Sprintf("; in at %.0f%% of the link's %s", 100*d.LinkShare, byteRate(d.LinkSpeed))
@@ -62,10 +63,10 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 			resident = fmt.Sprintf("%d of them in one table, the others ", d.Resident)
 		}
 		row("device partitions", "%d%s, %smerged into %d", d.Partitions, asked, resident, d.Merged)
-		row("partitions done", "%s on the device; %s split there, %s finished by the CPU", humanize.Comma(d.Emitted), counted(d.Split, "set"), counted(d.OnCPU, "set"))
+		row("partitions done", "%s on the device; %s split there, %s finished by the CPU", humanize.Comma(d.Emitted), digits.Counted(d.Split, "set"), digits.Counted(d.OnCPU, "set"))
 	}
 	if d.Rounds > 0 && len(d.Loads) > 0 {
-		row("feedback", "%s; load factor %.2f at first, %.2f at last, %.2f at most", counted(d.Rounds, "round"), d.Loads[0], d.Loads[len(d.Loads)-1], slices.Max(d.Loads))
+		row("feedback", "%s; load factor %.2f at first, %.2f at last, %.2f at most", digits.Counted(d.Rounds, "round"), d.Loads[0], d.Loads[len(d.Loads)-1], slices.Max(d.Loads))
 	}
 	row("device memory", "%s at most", humanize.IBytes(uint64(d.MemoryPeak)))
 	if d.KeptBytes+d.HostBytes > 0 {

@@ -25,29 +25,17 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// buildVersion is the linked version, or the module's, or the commit's.
+// buildVersion is the linked version, or the version that the go command has found, by a tag or a commit.
 func buildVersion() string {
 	if version != "" {
 		return version
 	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	switch {
+	case !ok:
 		return "unknown"
-	}
-	if info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	revision, modified := "", ""
-	for _, setting := range info.Settings {
-		switch {
-		case setting.Key == "vcs.revision":
-			revision = setting.Value[:min(12, len(setting.Value))]
-		case setting.Key == "vcs.modified" && setting.Value == "true":
-			modified = ", changed"
-		}
-	}
-	if revision == "" {
+	case info.Main.Version == "" || info.Main.Version == "(devel)": // built without version control
 		return "devel"
 	}
-	return "devel (" + revision + modified + ")"
+	return info.Main.Version
 }
