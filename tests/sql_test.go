@@ -41,6 +41,7 @@ func openSQL(t testing.TB) *sqlTables {
 	t.Cleanup(func() { db.Close() })
 	s := &sqlTables{db: db, tables: map[string]plan.Table{}, dir: t.TempDir()}
 	s.exec(t, "SET threads = 1")
+	s.exec(t, "SET enable_external_file_cache = false") // of a file that is rewritten within a second, as oracle.Open says
 	s.exec(t, "SET TimeZone = 'UTC'")
 	return s
 }

@@ -31,8 +31,9 @@ type DuckDB struct {
 	dir string // of the Parquet files on their way to it
 }
 
-// Open starts a database that uses so many threads. Only with one does every aggregate of DuckDB
-// see the rows in order.
+// Open starts a database that uses so many threads. Only with one does every aggregate of DuckDB see the rows in order.
+// The cache of files is off: DuckDB 1.5.5 tells the versions of a file apart by size and time, in seconds, and so took
+// the blocks of one table for another's, which Load had written in the same second.
 func Open(threads int) (*DuckDB, error) {
 	dir, err := os.MkdirTemp("", "mpga-oracle-")
 	if err != nil {
@@ -44,7 +45,7 @@ func Open(threads int) (*DuckDB, error) {
 	}
 	db.SetMaxOpenConns(1) // a connection has its own settings and temporary tables
 	d := &DuckDB{db, dir}
-	if err := d.Exec(fmt.Sprintf("SET threads = %d", threads)); err != nil {
+	if err := d.Exec(fmt.Sprintf("SET threads = %d; SET enable_external_file_cache = false", threads)); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
