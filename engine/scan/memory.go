@@ -207,7 +207,7 @@ func (p *readerPart) Next(context.Context) (arrow.RecordBatch, error) {
 	batch, err := recordreader.Next(p.input.reader)
 	switch {
 	case err != nil:
-		return nil, decode.Locate("record reader", err) // not io.EOF itself
+		return nil, decode.Locate(p.Name(), err) // not io.EOF itself
 	case batch == nil:
 		return nil, io.EOF
 	}

@@ -73,114 +73,39 @@ func Batch(schema *arrow.Schema, columns ...arrow.Array) arrow.RecordBatch {
 	return array.NewRecordBatch(schema, columns, int64(rows))
 }
 
+// appendCell appends a cell to a builder. Of the types that an int64, say, may stand for, the builder takes one.
 func appendCell(b array.Builder, cell any) {
-	if cell == nil {
+	taken := false
+	switch v := cell.(type) {
+	case nil:
 		b.AppendNull()
 		return
-	}
-	switch v := cell.(type) {
 	case bool:
-		b.(*array.BooleanBuilder).Append(v)
+		taken = appendTo(b, v)
 	case int64:
-		appendInt(b, v)
+		taken = appendTo(b, v) || appendTo(b, int32(v)) || appendTo(b, int16(v)) || appendTo(b, int8(v)) ||
+			appendTo(b, arrow.Date32(v)) || appendTo(b, arrow.Date64(v)) || appendTo(b, arrow.Time32(v)) || appendTo(b, arrow.Time64(v)) ||
+			appendTo(b, arrow.Timestamp(v)) || appendTo(b, arrow.Duration(v))
 	case uint64:
-		appendUint(b, v)
+		taken = appendTo(b, v) || appendTo(b, uint32(v)) || appendTo(b, uint16(v)) || appendTo(b, uint8(v))
 	case float64:
-		appendFloat(b, v)
+		taken = appendTo(b, v) || appendTo(b, float32(v)) || appendTo(b, float16.FromBits(rowdata.ToHalf(float32(v))))
 	case *big.Int:
-		appendDecimal(b, v)
+		taken = appendTo(b, decimal.Decimal32(v.Int64())) || appendTo(b, decimal.Decimal64(v.Int64())) || appendTo(b, decimal128.FromBigInt(v)) ||
+			appendTo(b, decimal256.FromBigInt(v))
 	case string:
-		appendBytes(b, v)
-	default:
-		panic(fmt.Sprintf("no way to append a %T", cell))
+		taken = appendTo(b, v) || appendTo(b, []byte(v))
+	}
+	if !taken {
+		panic(fmt.Sprintf("a %s does not take a %T", b.Type(), cell))
 	}
 }
 
-func appendInt(b array.Builder, v int64) {
-	switch b := b.(type) {
-	case *array.Int8Builder:
-		b.Append(int8(v))
-	case *array.Int16Builder:
-		b.Append(int16(v))
-	case *array.Int32Builder:
-		b.Append(int32(v))
-	case *array.Int64Builder:
-		b.Append(v)
-	case *array.Date32Builder:
-		b.Append(arrow.Date32(v))
-	case *array.Date64Builder:
-		b.Append(arrow.Date64(v))
-	case *array.Time32Builder:
-		b.Append(arrow.Time32(v))
-	case *array.Time64Builder:
-		b.Append(arrow.Time64(v))
-	case *array.TimestampBuilder:
-		b.Append(arrow.Timestamp(v))
-	case *array.DurationBuilder:
-		b.Append(arrow.Duration(v))
-	default:
-		panic(fmt.Sprintf("a %s does not take an int64", b.Type()))
+// appendTo appends a value if the builder is of its type.
+func appendTo[T any](b array.Builder, v T) bool {
+	to, ok := b.(interface{ Append(T) })
+	if ok {
+		to.Append(v)
 	}
-}
-
-func appendUint(b array.Builder, v uint64) {
-	switch b := b.(type) {
-	case *array.Uint8Builder:
-		b.Append(uint8(v))
-	case *array.Uint16Builder:
-		b.Append(uint16(v))
-	case *array.Uint32Builder:
-		b.Append(uint32(v))
-	case *array.Uint64Builder:
-		b.Append(v)
-	default:
-		panic(fmt.Sprintf("a %s does not take a uint64", b.Type()))
-	}
-}
-
-func appendFloat(b array.Builder, v float64) {
-	switch b := b.(type) {
-	case *array.Float16Builder:
-		b.Append(float16.FromBits(rowdata.ToHalf(float32(v))))
-	case *array.Float32Builder:
-		b.Append(float32(v))
-	case *array.Float64Builder:
-		b.Append(v)
-	default:
-		panic(fmt.Sprintf("a %s does not take a float64", b.Type()))
-	}
-}
-
-func appendDecimal(b array.Builder, v *big.Int) {
-	switch b := b.(type) {
-	case *array.Decimal32Builder:
-		b.Append(decimal.Decimal32(v.Int64()))
-	case *array.Decimal64Builder:
-		b.Append(decimal.Decimal64(v.Int64()))
-	case *array.Decimal128Builder:
-		b.Append(decimal128.FromBigInt(v))
-	case *array.Decimal256Builder:
-		b.Append(decimal256.FromBigInt(v))
-	default:
-		panic(fmt.Sprintf("a %s does not take a decimal", b.Type()))
-	}
-}
-
-func appendBytes(b array.Builder, v string) {
-	switch b := b.(type) {
-	case *array.StringBuilder:
-		b.Append(v)
-	case *array.LargeStringBuilder:
-		b.Append(v)
-	case *array.StringViewBuilder:
-		b.Append(v)
-	case *array.BinaryBuilder: // large binary too
-		b.Append([]byte(v))
-	case *array.BinaryViewBuilder:
-		b.Append([]byte(v))
-	case *array.FixedSizeBinaryBuilder:
-		b.Append([]byte(v))
-	default:
-		panic(fmt.Sprintf("a %s does not take bytes", b.Type()))
-	}
+	return ok
 }

@@ -4,40 +4,10 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/mpga/mpga/engine/query"
 )
 
-// exactly computes what a deterministic query promises to the bit: sums, means and moments of
-// floating-point values. ok is false for other aggregates.
-func exactly(a query.Aggregate, types []arrow.DataType, xs, ys []any) (cell any, ok bool) {
-	if len(xs) == 0 {
-		return nil, false
-	}
-	switch a.Func {
-	case query.Sum, query.Avg:
-		if _, float := xs[0].(float64); !float {
-			return nil, false
-		}
-		return exactSum(a.Func, xs), true
-	case query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop, query.Skewness, query.Kurtosis,
-		query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
-		if len(xs) < valuesMin(a.Func) {
-			return nil, true
-		}
-		first := doubles(xs, scaleOf(types[0]))
-		second := first
-		if len(types) == 2 {
-			second = doubles(ys, scaleOf(types[1]))
-		}
-		if !allFinite(first) || !allFinite(second) {
-			return math.NaN(), true
-		}
-		return exactMoment(a.Func, newLattice(first), newLattice(second)), true
-	}
-	return nil, false
-}
+// This file computes what a deterministic query promises to the bit: sums, means and moments of floating-point values.
 
 func exactSum(f query.Func, xs []any) float64 {
 	special := 0.0

@@ -12,9 +12,9 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// evaluate computes one aggregate of a group, which has the given number of rows. xs and ys are its first and second
-// arguments in the rows where none is NULL, in input order.
-func evaluate(a query.Aggregate, overflow query.Overflow, types []arrow.DataType, rows int, xs, ys []any) (any, error) {
+// evaluate computes an aggregate of the query q for a group of so many rows. xs and ys are the first and the second
+// arguments of the aggregate in the rows where none is NULL, in input order.
+func evaluate(a query.Aggregate, q query.Query, types []arrow.DataType, rows int, xs, ys []any) (any, error) {
 	switch a.Func {
 	case query.CountStar:
 		return int64(rows), nil
@@ -29,9 +29,12 @@ func evaluate(a query.Aggregate, overflow query.Overflow, types []arrow.DataType
 		return nil, nil
 	}
 	dt := types[0]
+	if _, float := xs[0].(float64); float && q.Deterministic && (a.Func == query.Sum || a.Func == query.Avg) {
+		return exactSum(a.Func, xs), nil
+	}
 	switch a.Func {
 	case query.Sum:
-		return sum(xs, dt, overflow)
+		return sum(xs, dt, q.Overflow)
 	case query.Avg:
 		return avg(xs, dt), nil
 	case query.Min, query.QuantileDisc, query.Max:
@@ -70,7 +73,7 @@ func evaluate(a query.Aggregate, overflow query.Overflow, types []arrow.DataType
 	case query.ArgMin, query.ArgMax:
 		return xs[best(ys, a.Func == query.ArgMax)], nil
 	}
-	return statistic(a.Func, types, xs, ys), nil
+	return statistic(a.Func, types, xs, ys, q.Deterministic), nil
 }
 
 // discreteIndex returns which of n sorted values the function wants.

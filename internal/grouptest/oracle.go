@@ -3,7 +3,7 @@ package grouptest
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -45,13 +45,7 @@ func Oracle(schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query) (*
 			if a.Distinct {
 				a, xs, ys = distinct(a, argTypes(schema, a), xs, ys)
 			}
-			if q.Deterministic {
-				if cell, ok := exactly(a, argTypes(schema, a), xs, ys); ok {
-					row = append(row, cell)
-					continue
-				}
-			}
-			cell, err := evaluate(a, q.Overflow, argTypes(schema, a), g.rows, xs, ys)
+			cell, err := evaluate(a, q, argTypes(schema, a), g.rows, xs, ys)
 			if err != nil {
 				return nil, fmt.Errorf("%s of the group %s: %w", a, keyTexts(g.key), err)
 			}
@@ -108,7 +102,7 @@ func collect(schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query) [
 			g.rows++
 			for i := range args {
 				v := values(args[i], row)
-				if hasNull(v) {
+				if slices.Contains(v, nil) {
 					continue
 				}
 				for j := range v {
@@ -126,23 +120,6 @@ func values(columns []arrow.Array, row int) []any {
 		v[i] = Value(c, row)
 	}
 	return v
-}
-
-func hasNull(cells []any) bool {
-	for _, c := range cells {
-		if c == nil {
-			return true
-		}
-	}
-	return false
-}
-
-func keyTexts(key []any) string {
-	texts := make([]string, len(key))
-	for i, v := range key {
-		texts[i] = keyText(v)
-	}
-	return "(" + strings.Join(texts, ", ") + ")"
 }
 
 // ReadAll drains a reader whose leading columns are keys, and releases it. It checks that batches

@@ -21,11 +21,13 @@ func Suits(f query.Func, types ...arrow.DataType) bool {
 func suits(f query.Func, id arrow.Type) bool {
 	integer := arrow.IsInteger(id)
 	numeric := integer || arrow.IsFloating(id) || arrow.IsDecimal(id)
+	if _, ok := Statistics[f]; ok {
+		return numeric
+	}
 	switch f {
 	case query.Sum:
 		return numeric || id == arrow.BOOL || id == arrow.DURATION
-	case query.Avg, query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop, query.Skewness, query.Kurtosis,
-		query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
+	case query.Avg:
 		return numeric
 	case query.BoolAnd, query.BoolOr:
 		return id == arrow.BOOL
@@ -84,11 +86,13 @@ func column(schema *arrow.Schema, name string) (int, error) {
 }
 
 func resultType(f query.Func, args []arrow.DataType, overflow query.Overflow) arrow.DataType {
+	if _, ok := Statistics[f]; ok {
+		return arrow.PrimitiveTypes.Float64
+	}
 	switch f {
 	case query.CountStar, query.Count, query.CountDistinct, query.ApproxCountDistinct:
 		return arrow.PrimitiveTypes.Int64
-	case query.Avg, query.VarSamp, query.VarPop, query.StddevSamp, query.StddevPop, query.Skewness, query.Kurtosis,
-		query.Corr, query.CovarSamp, query.CovarPop, query.RegrSlope, query.RegrIntercept, query.RegrR2:
+	case query.Avg:
 		return arrow.PrimitiveTypes.Float64
 	case query.StringAgg:
 		return arrow.BinaryTypes.String

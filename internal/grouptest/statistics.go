@@ -9,86 +9,50 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// statistic computes the functions that are made of moments. tests/SEMANTICS.md has the formulas
-// and what they answer at their edges: first the count decides, then a value that is not finite.
-func statistic(f query.Func, types []arrow.DataType, xs, ys []any) any {
-	if len(xs) < valuesMin(f) {
+// Statistics are the functions that are made of moments, with the fewest values for which they are not NULL.
+var Statistics = map[query.Func]int{
+	query.VarSamp: 2, query.VarPop: 1, query.StddevSamp: 2, query.StddevPop: 1, query.Skewness: 3, query.Kurtosis: 4,
+	query.Corr: 1, query.CovarSamp: 2, query.CovarPop: 1, query.RegrSlope: 1, query.RegrIntercept: 2, query.RegrR2: 2,
+}
+
+// statistic computes one of Statistics. tests/SEMANTICS.md has the formulas and what they answer at their edges: first
+// the count decides, then a value that is not finite.
+func statistic(f query.Func, types []arrow.DataType, xs, ys []any, deterministic bool) any {
+	if len(xs) < Statistics[f] {
 		return nil
 	}
-	first := doubles(xs, scaleOf(types[0]))
-	if len(types) == 1 {
-		if !allFinite(first) {
-			return math.NaN()
+	args := make([]lattice, len(types))
+	for i, cells := range [][]any{xs, ys}[:len(types)] {
+		values := make([]float64, len(cells))
+		for j, cell := range cells {
+			values[j] = double(cell, scaleOf(types[i]))
+			if !finite(values[j]) {
+				return math.NaN()
+			}
 		}
-		return univariate(f, newMoments(first))
+		args[i] = newLattice(values)
 	}
-	second := doubles(ys, scaleOf(types[1]))
-	if !allFinite(first) || !allFinite(second) {
-		return math.NaN()
+	switch {
+	case deterministic:
+		return exactMoment(f, args[0], args[len(args)-1])
+	case len(args) == 1:
+		return univariate(f, args[0])
 	}
-	return bivariate(f, first, second)
+	return bivariate(f, args[0], args[1])
 }
 
-// valuesMin is the fewest values for which a statistic is not NULL.
-func valuesMin(f query.Func) int {
-	switch f {
-	case query.VarSamp, query.StddevSamp, query.CovarSamp, query.RegrIntercept, query.RegrR2:
-		return 2
-	case query.Skewness:
-		return 3
-	case query.Kurtosis:
-		return 4
-	}
-	return 1
-}
-
-func doubles(xs []any, scale int32) []float64 {
-	values := make([]float64, len(xs))
-	for i, x := range xs {
-		values[i] = double(x, scale)
-	}
-	return values
-}
-
-func allFinite(values []float64) bool {
-	for _, v := range values {
-		if !finite(v) {
-			return false
-		}
-	}
-	return true
-}
-
-// moments are sums of powers of the deviations from the mean.
+// moments are the mean of values, and the sum of the squares of the deviations from the mean.
 type moments struct {
-	n          float64
-	mean       float64
-	m2, m3, m4 float64
+	n, mean, m2 float64
 
 	// condition is how many times larger the values are than their spread, and so how many digits
 	// a one-pass algorithm on doubles loses.
 	condition float64
 }
 
-func newMoments(values []float64) moments {
-	devs, mean := deviations(values)
-	m := moments{n: float64(len(values))}
-	var sums [3]big.Float
-	for i := range sums {
-		sums[i].SetPrec(exactBits)
-	}
-	for _, d := range devs {
-		power := new(big.Float).Copy(d)
-		for i := range sums {
-			power.Mul(power, d)
-			sums[i].Add(&sums[i], power)
-		}
-	}
-	m.mean, _ = mean.Float64()
-	m.m2 = nearest(&sums[0])
-	m.m3 = nearest(&sums[1])
-	m.m4 = nearest(&sums[2])
-	m.condition = 1
+func (l lattice) moments() moments {
+	m := moments{n: float64(len(l.devs)), m2: nearest(l.power(2, l, 0)), condition: 1}
+	m.mean, _ = l.mean().Float64()
 	if m.m2 > 0 {
 		m.condition += math.Abs(m.mean) / math.Sqrt(m.m2/m.n)
 	}
@@ -96,40 +60,11 @@ func newMoments(values []float64) moments {
 }
 
 // nearest returns a number as a double that is 0 only if the number is.
-func nearest(f *big.Float) float64 {
-	if v, _ := f.Float64(); v != 0 || f.Sign() == 0 {
+func nearest(r *big.Rat) float64 {
+	if v, _ := r.Float64(); v != 0 || r.Sign() == 0 {
 		return v
 	}
 	return math.SmallestNonzeroFloat64
-}
-
-// deviations returns each value less the mean, and the mean.
-func deviations(values []float64) ([]*big.Float, *big.Float) {
-	mean := exact(0.0, 0)
-	devs := make([]*big.Float, len(values))
-	for i, v := range values {
-		devs[i] = exact(v, 0)
-		mean.Add(mean, devs[i])
-	}
-	mean.Quo(mean, exact(float64(len(values)), 0))
-	for _, d := range devs {
-		d.Sub(d, mean)
-	}
-	if allSame(values) {
-		for _, d := range devs {
-			d.SetFloat64(0) // the mean of n equal values, rounded to 512 bits, is not always one of them
-		}
-	}
-	return devs, mean
-}
-
-func allSame(values []float64) bool {
-	for _, v := range values {
-		if v != values[0] {
-			return false
-		}
-	}
-	return true
 }
 
 // relative is the relative error allowed to a statistic of values of this condition.
@@ -141,7 +76,8 @@ func inRange(sum float64) bool {
 	return size == 0 || size > 1e-290 && size < 1e290
 }
 
-func univariate(f query.Func, m moments) any {
+func univariate(f query.Func, x lattice) any {
+	m := x.moments()
 	if !inRange(m.m2) {
 		return Unspecified{}
 	}
@@ -156,7 +92,8 @@ func univariate(f query.Func, m moments) any {
 	case query.StddevPop:
 		return approx(math.Sqrt(m.m2/m.n), rel*math.Sqrt(m.m2/m.n))
 	}
-	if !inRange(m.m2*m.m2) || !inRange(m.m3) || !inRange(m.m4) {
+	m3, m4 := nearest(x.power(3, x, 0)), nearest(x.power(4, x, 0))
+	if !inRange(m.m2*m.m2) || !inRange(m3) || !inRange(m4) {
 		return Unspecified{}
 	}
 	n, variance := m.n, m.m2/m.n
@@ -164,20 +101,20 @@ func univariate(f query.Func, m moments) any {
 		if m.m2 == 0 {
 			return math.NaN()
 		}
-		v := math.Sqrt(n*(n-1)) / (n - 2) * (m.m3 / n) / math.Pow(variance, 1.5)
+		v := math.Sqrt(n*(n-1)) / (n - 2) * (m3 / n) / math.Pow(variance, 1.5)
 		return Approx{v, 100 * rel * max(1, math.Abs(v)), m.condition}
 	}
 	if m.m2 == 0 {
 		return nil
 	}
-	v := (n - 1) / ((n - 2) * (n - 3)) * ((n+1)*(m.m4/n)/(variance*variance) - 3*(n-1))
+	v := (n - 1) / ((n - 2) * (n - 3)) * ((n+1)*(m4/n)/(variance*variance) - 3*(n-1))
 	return Approx{v, 100 * rel * max(1, math.Abs(v)), m.condition}
 }
 
 // bivariate computes a function of (y, x).
-func bivariate(f query.Func, ys, xs []float64) any {
-	y, x := newMoments(ys), newMoments(xs)
-	sxy := comoment(ys, xs)
+func bivariate(f query.Func, ys, xs lattice) any {
+	y, x := ys.moments(), xs.moments()
+	sxy := nearest(ys.power(1, xs, 1))
 	spread := math.Sqrt(y.m2) * math.Sqrt(x.m2) // |sxy| is at most this
 	if !inRange(y.m2) || !inRange(x.m2) || !inRange(y.m2*x.m2) || !inRange(spread*spread*x.m2) {
 		return Unspecified{}
@@ -215,15 +152,4 @@ func bivariate(f query.Func, ys, xs []float64) any {
 		}
 		return approx(sxy*sxy/(x.m2*y.m2), 4*rel)
 	}
-}
-
-// comoment is the sum of the products of both deviations.
-func comoment(ys, xs []float64) float64 {
-	dys, _ := deviations(ys)
-	dxs, _ := deviations(xs)
-	sum := exact(0.0, 0)
-	for i := range dys {
-		sum.Add(sum, new(big.Float).Mul(dys[i], dxs[i]))
-	}
-	return nearest(sum)
 }

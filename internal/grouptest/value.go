@@ -1,6 +1,7 @@
 package grouptest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -94,19 +95,9 @@ func Value(arr arrow.Array, i int) any {
 		return big.NewInt(int64(a.Value(i)))
 	case *array.Decimal128:
 		return a.Value(i).BigInt()
-	case *array.String:
+	case interface{ Value(int) string }:
 		return strings.Clone(a.Value(i))
-	case *array.LargeString:
-		return strings.Clone(a.Value(i))
-	case *array.StringView:
-		return strings.Clone(a.Value(i))
-	case *array.Binary:
-		return string(a.Value(i))
-	case *array.LargeBinary:
-		return string(a.Value(i))
-	case *array.BinaryView:
-		return string(a.Value(i))
-	case *array.FixedSizeBinary:
+	case interface{ Value(int) []byte }:
 		return string(a.Value(i))
 	case *array.Dictionary:
 		return Value(a.Dictionary(), a.GetValueIndex(i))
@@ -143,11 +134,7 @@ func keyText(v any) string {
 	case string:
 		return strconv.Quote(v)
 	case []any:
-		texts := make([]string, len(v))
-		for i, e := range v {
-			texts[i] = keyText(e)
-		}
-		return "[" + strings.Join(texts, ", ") + "]"
+		return "[" + joined(v) + "]"
 	case Approx:
 		return fmt.Sprintf("%v (within %.3g)", v.Value, v.Tolerance)
 	case Near:
@@ -158,21 +145,31 @@ func keyText(v any) string {
 	panic(fmt.Sprintf("no text for a cell of type %T", v))
 }
 
+func keyTexts(key []any) string { return "(" + joined(key) + ")" }
+
+func joined(cells []any) string {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = keyText(c)
+	}
+	return strings.Join(texts, ", ")
+}
+
 // CompareValues orders two cells of the same type: false before true, NaN after everything.
 func CompareValues(a, b any) int {
 	switch a := a.(type) {
 	case bool:
 		return boolRank(a) - boolRank(b.(bool))
 	case int64:
-		return order(a < b.(int64), a > b.(int64))
+		return cmp.Compare(a, b.(int64))
 	case uint64:
-		return order(a < b.(uint64), a > b.(uint64))
+		return cmp.Compare(a, b.(uint64))
 	case float64:
 		b := b.(float64)
 		if math.IsNaN(a) || math.IsNaN(b) {
 			return boolRank(math.IsNaN(a)) - boolRank(math.IsNaN(b))
 		}
-		return order(a < b, a > b)
+		return cmp.Compare(a, b)
 	case *big.Int:
 		return a.Cmp(b.(*big.Int))
 	case string:
@@ -187,8 +184,6 @@ func boolRank(b bool) int {
 	}
 	return 0
 }
-
-func order(less, greater bool) int { return boolRank(greater) - boolRank(less) }
 
 // valueType returns the type of a dictionary's values, and any other type itself.
 func valueType(dt arrow.DataType) arrow.DataType {

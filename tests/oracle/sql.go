@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/grouptest"
 )
 
 // SQL writes a query on a table for DuckDB, such that its answer is what mpga means.
@@ -82,7 +83,7 @@ func call(a query.Aggregate, types []arrow.DataType) string {
 	case query.Median:
 		return quantileCont(args[0], 0.5, types[0], a.Distinct)
 	}
-	if n, ok := statistics[a.Func]; ok {
+	if n, ok := grouptest.Statistics[a.Func]; ok {
 		return statistic(a.Func, n, args)
 	}
 	return plain
@@ -130,17 +131,11 @@ func quantileCont(arg string, q float64, dt arrow.DataType, distinct bool) strin
 	return fmt.Sprintf("quantile_cont(%s::DOUBLE%s, %v::DOUBLE)", arg, unit, q)
 }
 
-// statistics are the functions of moments, and how many values they need.
-var statistics = map[query.Func]int{
-	query.VarSamp: 2, query.VarPop: 1, query.StddevSamp: 2, query.StddevPop: 1, query.Skewness: 3, query.Kurtosis: 4,
-	query.Corr: 1, query.CovarSamp: 2, query.CovarPop: 1, query.RegrSlope: 1, query.RegrIntercept: 2, query.RegrR2: 2,
-}
-
 // WithoutDistinctStatistics returns a query without moments of distinct values: DuckDB takes the values as doubles first,
 // of which large integers may be one.
 func WithoutDistinctStatistics(q query.Query) query.Query {
 	q.Aggregates = slices.DeleteFunc(slices.Clone(q.Aggregates), func(a query.Aggregate) bool {
-		_, statistic := statistics[a.Func]
+		_, statistic := grouptest.Statistics[a.Func]
 		return statistic && a.Distinct
 	})
 	return q
