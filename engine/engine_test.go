@@ -19,13 +19,19 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels"
 	_ "github.com/mpga/mpga/kernels/cuda"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// checkedRun is the run of the tests with the checks of invariants.Run; goleak looks for goroutines after it.
+type checkedRun struct{ tests *testing.M }
+
+func (r checkedRun) Run() int { return invariants.Run(r.tests) }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(checkedRun{m}) }
 
 var (
 	seedFlag   = flag.Uint64("seed", 0, "seed of the random tests; 0 takes the time")
