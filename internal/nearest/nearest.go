@@ -2,6 +2,7 @@
 package nearest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -35,12 +36,7 @@ func Names(name string, known []string) []string {
 			near = append(near, candidate{k, edits})
 		}
 	}
-	slices.SortFunc(near, func(a, b candidate) int {
-		if a.edits != b.edits {
-			return a.edits - b.edits
-		}
-		return strings.Compare(a.name, b.name)
-	})
+	slices.SortFunc(near, func(a, b candidate) int { return cmp.Or(a.edits-b.edits, strings.Compare(a.name, b.name)) })
 	near = slices.Compact(near)
 	var names []string
 	for _, c := range near[:min(len(near), nearestMax)] {

@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-func run(binary, version, out string) error {
+func run(binary, version, out string) (err error) {
 	image, err := newImage(binary, version)
 	if err != nil {
 		return err
@@ -64,10 +64,8 @@ func run(binary, version, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeLayout(dir, image, version, out); err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	return os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	return writeLayout(dir, image, version, out)
 }
 
 func newImage(binary, version string) (v1.Image, error) {
@@ -133,16 +131,12 @@ func newLayer(files []file) (v1.Layer, error) {
 			return nil, err
 		}
 		if f.dir {
-			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: f.name + "/", Mode: f.mode, ModTime: built}); err != nil {
+			if err := writeDir(w, f.name, f.mode); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		content, err := os.ReadFile(f.from)
-		if err != nil {
-			return nil, err
-		}
-		if err := write(w, f.name, f.mode, content); err != nil {
+		if err := write(w, f.name, f.mode, f.from); err != nil {
 			return nil, err
 		}
 	}
@@ -161,18 +155,27 @@ func makeParents(w *tar.Writer, made map[string]bool, dir string) error {
 	if err := makeParents(w, made, path.Dir(dir)); err != nil {
 		return err
 	}
-	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755, ModTime: built})
+	return writeDir(w, dir, 0o755)
 }
 
-func write(w *tar.Writer, name string, mode int64, content []byte) error {
+func writeDir(w *tar.Writer, name string, mode int64) error {
+	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: mode, ModTime: built})
+}
+
+// write writes the content of the file from under a name.
+func write(w *tar.Writer, name string, mode int64, from string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
 	if err := w.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: int64(len(content)), ModTime: built}); err != nil {
 		return err
 	}
-	_, err := w.Write(content)
+	_, err = w.Write(content)
 	return err
 }
 
-// writeLayout writes the image's layout into a directory, and that into a tar file.
+// writeLayout writes the image's layout into a directory, and the directory into a tar file.
 func writeLayout(dir string, image v1.Image, version, out string) error {
 	l, err := layout.Write(dir, empty.Index)
 	if err != nil {
@@ -189,19 +192,11 @@ func writeLayout(dir string, image v1.Image, version, out string) error {
 		return err
 	}
 	w := tar.NewWriter(to)
-	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		return write(w, rel, 0o644, content)
+		return write(w, name, 0o644, filepath.Join(dir, name))
 	})
 	return errors.Join(err, w.Close(), to.Close())
 }

@@ -28,24 +28,3 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
-
-// Answers that are not the same are told apart, down to one unit of one column.
-func TestAnswerEqual(t *testing.T) {
-	a := answer{Groups: 3, Ints: []int64{1, 1 << 60}, Floats: []float64{1e6}}
-	for _, c := range []struct {
-		name string
-		b    answer
-		want bool
-	}{
-		{"same", answer{3, []int64{1, 1 << 60}, []float64{1e6}}, true},
-		{"rounded", answer{3, []int64{1, 1 << 60}, []float64{1e6 + 1e-4}}, true},
-		{"groups", answer{4, []int64{1, 1 << 60}, []float64{1e6}}, false},
-		{"integer", answer{3, []int64{1, 1<<60 + 1}, []float64{1e6}}, false},
-		{"double", answer{3, []int64{1, 1 << 60}, []float64{1e6 + 1}}, false},
-		{"columns", answer{3, []int64{1}, []float64{1e6}}, false},
-	} {
-		if got := a.equal(c.b); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
-		}
-	}
-}

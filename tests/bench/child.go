@@ -20,30 +20,30 @@ import (
 
 // runLimited measures a case whose engines get less memory than it takes, each in a process of its
 // own that is started for the run. mpga's sends its result through a pipe; DuckDB's sums it up.
-func (b *bench) runLimited(ctx context.Context, c benchCase) (samples, answer, error) {
+func (b *bench) runLimited(ctx context.Context, c benchCase) (samples, peer.Answer, error) {
 	if err := b.Close(); err != nil { // the memory is theirs
-		return nil, answer{}, err
+		return nil, peer.Answer{}, err
 	}
 	file, err := c.input.path(ctx, b.dir)
 	if err != nil {
-		return nil, answer{}, err
+		return nil, peer.Answer{}, err
 	}
 	kinds, err := resultKinds(ctx, fileOpener(file), c.query)
 	if err != nil {
-		return nil, answer{}, err
+		return nil, peer.Answer{}, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, answer{}, err
+		return nil, peer.Answer{}, err
 	}
 	view, err := viewOf(ctx, file, c.input.kind)
 	if err != nil {
-		return nil, answer{}, err
+		return nil, peer.Answer{}, err
 	}
 	settings := append(peer.DuckDBSettings(b.threads, b.dir), fmt.Sprintf("SET memory_limit = '%dB'", c.limit), view)
 	return measure(ctx, []contender{
 		&mpgaProcess{b.command, b.commandArgs(c, file), b.threads},
-		&duckDBProcess{self, childQuery{Setup: settings, Query: totalsOf(c.sql, kinds), Kinds: kinds}},
+		&duckDBProcess{self, childQuery{Setup: settings, Query: peer.SumUpQuery(c.sql, kinds)}},
 	}, b.times)
 }
 
@@ -78,7 +78,7 @@ func (p *mpgaProcess) run(ctx context.Context) (out outcome, err error) {
 			return err
 		}
 		defer r.Release()
-		out.answer, err = sumUp(r)
+		out.answer, err = peer.SumUp(r)
 		return err
 	})
 	return out, err
@@ -93,8 +93,7 @@ type duckDBProcess struct {
 // childQuery is what that process reads from its standard input.
 type childQuery struct {
 	Setup []string    `json:"setup"` // statements before the query
-	Query string      `json:"query"` // that totalsOf returns
-	Kinds []totalKind `json:"kinds"`
+	Query peer.Summed `json:"query"`
 }
 
 // childArgument makes this program such a process.
@@ -121,7 +120,7 @@ func child(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	if err := json.NewDecoder(in).Decode(&q); err != nil {
 		return err
 	}
-	db, err := openDuckDB(ctx, 1, os.TempDir())
+	db, err := peer.OpenDuckDB(ctx, 1, os.TempDir())
 	if err != nil {
 		return err
 	}
@@ -129,7 +128,7 @@ func child(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	if err := db.Exec(ctx, q.Setup...); err != nil {
 		return err
 	}
-	a, err := db.totals(ctx, q.Query, q.Kinds)
+	a, err := db.Ask(ctx, q.Query)
 	if err != nil {
 		return err
 	}

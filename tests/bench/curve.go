@@ -103,8 +103,8 @@ func (b *bench) streamed(ctx context.Context, rows, groups int64) (p point, err 
 	if err != nil {
 		return p, err
 	}
-	if counted := a.Ints[1]; counted != rows || a.Groups != groups {
-		return p, fmt.Errorf("%d groups of %d rows, where there are %d of all", a.Groups, counted, groups)
+	if counted := a.Ints[1]; counted != rows || a.Rows != groups {
+		return p, fmt.Errorf("%d groups of %d rows, where there are %d of all", a.Rows, counted, groups)
 	}
 	return point{rows, groups, measured}, nil
 }

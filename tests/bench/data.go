@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -116,7 +117,7 @@ func (t table) make(ctx context.Context) (*rowSet, error) {
 	}
 	set := &rowSet{schema: t.schema(), batches: make([]arrow.RecordBatch, len(splits[0])), columns: t.stats(tables[0].Stats())}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(processors())
+	group.SetLimit(runtime.NumCPU())
 	for block := range set.batches {
 		group.Go(func() error {
 			var columns []arrow.Array

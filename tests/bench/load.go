@@ -10,10 +10,11 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/tests/peer"
 )
 
-// load makes t a table of DuckDB's own of the same rows.
-func (d *database) load(ctx context.Context, set *rowSet) error {
+// load makes t a table of DuckDB's own of the rows of a set.
+func load(ctx context.Context, d *peer.DuckDB, set *rowSet) error {
 	source := &chunkSource{set: set, chunkRows: duckdb.GetDataChunkCapacity()}
 	function := duckdb.ParallelChunkTableFunction{
 		BindArguments: func(map[string]any, ...any) (duckdb.ParallelChunkTableSource, error) { return source, nil },

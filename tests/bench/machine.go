@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // header says where and when figures were taken, and of what.
@@ -30,9 +32,9 @@ type header struct {
 var version = "dev"
 
 func newHeader(ctx context.Context, b *bench) (header, error) {
-	h := header{CPU: cpuModel(), Cores: processors(), Memory: procValue("/proc/meminfo", "MemTotal") << 10, OS: osName(ctx),
+	h := header{CPU: cpuModel(), Cores: runtime.NumCPU(), Memory: procValue("/proc/meminfo", "MemTotal") << 10, OS: osName(ctx),
 		Date: time.Now().Format(time.DateOnly), Rows: b.rows, Threads: b.threads, Times: b.times}
-	db, err := openDuckDB(ctx, b.threads, b.dir)
+	db, err := peer.OpenDuckDB(ctx, b.threads, b.dir)
 	if err != nil {
 		return h, err
 	}
@@ -68,9 +70,6 @@ func (h header) lines() []string {
 		h.Date,
 	}
 }
-
-// processors is how many processors this process may use.
-func processors() int { return runtime.NumCPU() }
 
 func cpuModel() string {
 	if model := procText("/proc/cpuinfo", "model name"); model != "" {

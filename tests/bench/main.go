@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/mpga/mpga/internal/gen"
 )
@@ -105,9 +106,10 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("-run: %w", err)
 	}
-	all := chosen(cases(int64(f.rows)), wanted)
+	all := slices.DeleteFunc(cases(int64(f.rows)), func(c benchCase) bool { return !wanted.MatchString(c.name) })
 	if f.list {
-		return list(out, all, wanted)
+		list(out, all, wanted)
+		return nil
 	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
@@ -136,18 +138,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return nil
 }
 
-// chosen returns the cases whose names match.
-func chosen(all []benchCase, wanted *regexp.Regexp) []benchCase {
-	var some []benchCase
-	for _, c := range all {
-		if wanted.MatchString(c.name) {
-			some = append(some, c)
-		}
-	}
-	return some
-}
-
-func list(out io.Writer, all []benchCase, wanted *regexp.Regexp) error {
+func list(out io.Writer, all []benchCase, wanted *regexp.Regexp) {
 	for _, c := range all {
 		fmt.Fprintln(out, c.name)
 	}
@@ -156,5 +147,4 @@ func list(out io.Writer, all []benchCase, wanted *regexp.Regexp) error {
 			fmt.Fprintln(out, name)
 		}
 	}
-	return nil
 }

@@ -54,7 +54,7 @@ func (b *bench) result(ctx context.Context, c benchCase, cpu bool) result {
 		one.Error = err.Error()
 		return one
 	}
-	one.Samples, one.Groups = measured, a.Groups
+	one.Samples, one.Groups = measured, a.Rows
 	one.Ratio = measured.millis(duckDB, cpu) / measured.millis(mpga, cpu)
 	return one
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	_ "github.com/mpga/mpga/kernels/cuda"
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // mpgaContender asks an engine of its own, whose memory is warm after the first run. Its batches are
@@ -41,7 +42,7 @@ func (m *mpgaContender) run(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	defer result.Release()
-	a, err := sumUp(result)
+	a, err := peer.SumUp(result)
 	return outcome{answer: a}, err
 }
 

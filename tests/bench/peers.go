@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // peersScript asks one peer one query, so many times.
@@ -35,7 +37,7 @@ type peerRequest struct {
 	InMemory   bool            `json:"in_memory"` // load the file first
 	Keys       []string        `json:"keys"`
 	Aggregates []peerAggregate `json:"aggregates"`
-	Kinds      []totalKind     `json:"kinds"` // of the result's columns
+	Kinds      []peer.Kind     `json:"kinds"` // of the result's columns
 	Threads    int             `json:"threads"`
 	Times      int             `json:"times"`
 }
@@ -48,7 +50,7 @@ type peerAggregate struct {
 
 // peerReply is what it writes.
 type peerReply struct {
-	answer
+	peer.Answer
 	Wall []time.Duration `json:"wall_nanos"`
 	CPU  []time.Duration `json:"cpu_nanos"`
 }
@@ -71,7 +73,7 @@ func (p *peers) engines() []engineName {
 
 // measure adds the peers' runs of a case. A peer that cannot answer is left out with a note; one
 // that answers differently is an error.
-func (p *peers) measure(ctx context.Context, b *bench, c benchCase, want answer, measured samples) error {
+func (p *peers) measure(ctx context.Context, b *bench, c benchCase, want peer.Answer, measured samples) error {
 	file, err := c.input.path(ctx, b.dir)
 	if err != nil {
 		return err
@@ -94,8 +96,8 @@ func (p *peers) measure(ctx context.Context, b *bench, c benchCase, want answer,
 			fmt.Fprintf(os.Stderr, "bench: %s: %s: %v\n", c.name, e, err)
 			continue
 		}
-		if !want.equal(reply.answer) {
-			return fmt.Errorf("%s and %s answer differently: %s; %s", mpga, e, want, reply.answer)
+		if !want.Equal(reply.Answer) {
+			return fmt.Errorf("%s and %s answer differently: %s; %s", mpga, e, want, reply.Answer)
 		}
 		for i := range reply.Wall {
 			measured[e] = append(measured[e], sample{Wall: reply.Wall[i], CPU: reply.CPU[i]})

@@ -83,7 +83,7 @@ def polars(request):
         columns.append(column.alias(f"c{i}"))
     grouped = rows.group_by(request["keys"]).agg(columns)
     names = list(request["keys"]) + [f"c{i}" for i in range(len(columns))]
-    totals = [pl.len().alias("groups")]
+    totals = [pl.len().alias("rows")]
     for name, kind in zip(names, request["kinds"]):
         column = pl.col(name)
         if kind == "int":
@@ -114,11 +114,11 @@ def main():
         reply = {"wall_nanos": [], "cpu_nanos": []}
         for _ in range(request["times"]):
             cpu, start = cpu_nanos(), time.perf_counter_ns()
-            groups, *totals = ask()
+            rows, *totals = ask()
             reply["wall_nanos"].append(time.perf_counter_ns() - start)
             reply["cpu_nanos"].append(cpu_nanos() - cpu)
         whole = [kind in ("int", "text") for kind in request["kinds"]]
-        reply["groups"] = int(groups)
+        reply["rows"] = int(rows)
         reply["ints"] = [int(total) for total, is_int in zip(totals, whole) if is_int]
         reply["floats"] = [float(total) for total, is_int in zip(totals, whole) if not is_int]
     json.dump(reply, sys.stdout)

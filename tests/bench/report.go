@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -165,10 +166,5 @@ func (r *report) writeJSON(w io.Writer) error {
 
 // failed says whether any case has no result.
 func (r *report) failed() bool {
-	for i := range r.Results {
-		if r.Results[i].Error != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Results, func(one result) bool { return one.Error != "" })
 }

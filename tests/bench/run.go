@@ -7,9 +7,11 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/mpga/mpga/engine/scan/dataset"
-
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // bench runs cases.
@@ -29,11 +31,11 @@ type rows struct {
 	input input
 	set   *rowSet // in memory
 	file  string  // or not
-	db    *database
+	db    *peer.DuckDB
 }
 
 // run measures a case, and the peers at it.
-func (b *bench) run(ctx context.Context, c benchCase) (samples, answer, error) {
+func (b *bench) run(ctx context.Context, c benchCase) (samples, peer.Answer, error) {
 	measure := b.runHere
 	if c.limit > 0 {
 		measure = b.runLimited
@@ -46,25 +48,25 @@ func (b *bench) run(ctx context.Context, c benchCase) (samples, answer, error) {
 }
 
 // runHere measures a case in this process.
-func (b *bench) runHere(ctx context.Context, c benchCase) (samples, answer, error) {
+func (b *bench) runHere(ctx context.Context, c benchCase) (samples, peer.Answer, error) {
 	r, err := b.open(ctx, c.input)
 	if err != nil {
-		return nil, answer{}, err
+		return nil, peer.Answer{}, err
 	}
 	open := r.opener(c.known)
 	kinds, err := resultKinds(ctx, open, c.query)
 	if err != nil {
-		return nil, answer{}, err
+		return nil, peer.Answer{}, err
 	}
 	ours, err := newMPGA(open, c.query, b.threads)
 	if err != nil {
-		return nil, answer{}, err
+		return nil, peer.Answer{}, err
 	}
-	theirs := &duckDBContender{r.db, totalsOf(c.sql, kinds), kinds}
+	theirs := &duckDBContender{r.db, peer.SumUpQuery(c.sql, kinds)}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.threads)) // the garbage collector gets no more either
 	measured, a, err := measure(ctx, []contender{ours, theirs}, b.times)
 	if err := errors.Join(err, ours.Close()); err != nil {
-		return nil, answer{}, err
+		return nil, peer.Answer{}, err
 	}
 	debug.FreeOSMemory() // the next case starts in a fresh state
 	return measured, a, nil
@@ -80,7 +82,7 @@ func (b *bench) open(ctx context.Context, in input) (*rows, error) {
 	}
 	r := &rows{input: in}
 	var err error
-	if r.db, err = openDuckDB(ctx, b.threads, b.dir); err != nil {
+	if r.db, err = peer.OpenDuckDB(ctx, b.threads, b.dir); err != nil {
 		return nil, err
 	}
 	b.current = r
@@ -88,7 +90,7 @@ func (b *bench) open(ctx context.Context, in input) (*rows, error) {
 		if r.set, err = in.table.make(ctx); err != nil {
 			return nil, err
 		}
-		return r, r.db.load(ctx, r.set)
+		return r, load(ctx, r.db, r.set)
 	}
 	if r.file, err = in.path(ctx, b.dir); err != nil {
 		return nil, err
@@ -98,6 +100,19 @@ func (b *bench) open(ctx context.Context, in input) (*rows, error) {
 		return nil, err
 	}
 	return r, r.db.Exec(ctx, view)
+}
+
+// resultKinds returns the kinds of the columns of a query's result.
+func resultKinds(ctx context.Context, open opener, q query.Query) ([]peer.Kind, error) {
+	src, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := rowdata.Bind(q, src.Schema(), src.Stats().Columns)
+	if err != nil {
+		return nil, err
+	}
+	return peer.Kinds(bound.Schema), nil
 }
 
 // path returns the path of an input's file, of Parquet where it is in memory.

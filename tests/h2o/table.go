@@ -3,6 +3,9 @@ package h2o
 import (
 	"context"
 	"errors"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
@@ -22,17 +25,20 @@ func Write(ctx context.Context, name, file string) error {
 	return WriteTable(ctx, table, file)
 }
 
-// WriteTable writes a generated table as a Parquet file.
-func WriteTable(ctx context.Context, table scan.Source, file string) error {
-	columns := make([]int, table.Schema().NumFields())
-	for i := range columns {
-		columns[i] = i
+// WriteTable writes columns of a generated table, or all where none are named, as a Parquet file.
+func WriteTable(ctx context.Context, table scan.Source, file string, names ...string) error {
+	var columns []int
+	var fields []arrow.Field
+	for i, field := range table.Schema().Fields() {
+		if len(names) == 0 || slices.Contains(names, field.Name) {
+			columns, fields = append(columns, i), append(fields, field)
+		}
 	}
 	splits, err := table.Splits(ctx, columns)
 	if err != nil {
 		return err
 	}
-	w, err := sink.Create(file, table.Schema(), sink.Options{})
+	w, err := sink.Create(file, arrow.NewSchema(fields, nil), sink.Options{})
 	if err != nil {
 		return err
 	}

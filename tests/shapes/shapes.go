@@ -3,7 +3,7 @@
 package shapes
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/csv"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
@@ -95,35 +96,15 @@ func (s Shape) WriteCSV(file string) (err error) {
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(to, 1<<16)
-	for i, name := range s.Names() {
-		if i > 0 {
-			w.WriteByte(',')
-		}
-		w.WriteString(name)
-	}
-	rng := rand.New(rand.NewPCG(s.Seed, 0))
-	for row := range s.Rows {
-		w.WriteByte('\n')
-		for i := range s.Numbers + s.Texts {
-			if i > 0 {
-				w.WriteByte(',')
-			}
-			switch {
-			case s.Nulls && rng.IntN(5) == 0:
-			case i < s.Numbers:
-				fmt.Fprint(w, rng.IntN(100_000))
-			default:
-				w.Write(s.text(rng, row, i))
-			}
-		}
-	}
-	w.WriteByte('\n')
-	if err := w.Flush(); err != nil {
+	w := csv.NewWriter(to, s.schema(false), csv.WithHeader(true), csv.WithNullWriter(""))
+	batchRows := 1 + csvBatchBytes/(16*(s.Numbers+s.Texts)+s.TextBytes*s.Texts)
+	if err := errors.Join(s.batches(batchRows, false, w.Write), w.Flush()); err != nil {
 		return err
 	}
 	return to.Close()
 }
+
+const csvBatchBytes = 4 << 20 // of the rows that are held at a time
 
 // schema has utf8 columns, or dictionaries of them.
 func (s Shape) schema(dictionaries bool) *arrow.Schema {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
-	"syscall"
 	"time"
 
 	"github.com/mpga/mpga/engine"
@@ -29,24 +27,24 @@ func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *
 	if err := theirs.Exec(ctx, fmt.Sprintf("CREATE OR REPLACE VIEW %s AS FROM read_parquet(%s)", q.table.name, peer.Literal(path))); err != nil {
 		return row{}, err
 	}
-	columns, err := ours.columns(ctx, q, path)
+	kinds, err := ours.kinds(ctx, q, path)
 	if err != nil {
 		return row{}, err
 	}
-	text := summed(q.text, columns)
+	summed := peer.SumUpQuery(q.text, kinds)
 	var oursTimes, theirsTimes, planTimes []time.Duration
 	var stats engine.Stats
 	for round := range 1 + o.times {
-		var a, b answer
+		var a, b peer.Answer
 		took, err := timed(o.cpu, func() (err error) { a, stats, err = ours.ask(ctx, q, path); return err })
 		if err != nil {
 			return row{}, fmt.Errorf("mpga: %w", err)
 		}
-		theyTook, err := timed(o.cpu, func() (err error) { b, err = askDuckDB(ctx, theirs, text, columns.NumFields()); return err })
+		theyTook, err := timed(o.cpu, func() (err error) { b, err = theirs.Ask(ctx, summed); return err })
 		if err != nil {
 			return row{}, fmt.Errorf("duckdb: %w", err)
 		}
-		if !a.equal(b) {
+		if !a.Equal(b) {
 			return row{}, fmt.Errorf("mpga answers %v, DuckDB %v", a, b)
 		}
 		// CPU time would be that of the collector's sweepers, too.
@@ -69,32 +67,16 @@ func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *
 		return row{}, err
 	}
 	read := fmt.Sprintf("%.2f%%", 100*float64(stats.BytesRead)/float64(info.Size()))
-	return row{median(oursTimes), median(theirsTimes), median(planTimes), read}, nil
+	return row{peer.Median(oursTimes), peer.Median(theirsTimes), peer.Median(planTimes), read}, nil
 }
 
 // timed returns how long a function takes.
 func timed(cpu bool, f func() error) (time.Duration, error) {
 	runtime.GC() // no run pays for the garbage of another
-	used, start := cpuTime(), time.Now()
+	used, start := peer.CPUTime(), time.Now()
 	err := f()
 	if cpu {
-		return cpuTime() - used, err
+		return peer.CPUTime() - used, err
 	}
 	return time.Since(start), err
-}
-
-// cpuTime is what this process has used, of all processors together.
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(fmt.Sprintf("getrusage: %v", err)) // only for a bad argument
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// median returns the median in milliseconds.
-func median(times []time.Duration) float64 {
-	slices.Sort(times)
-	middle := len(times) / 2
-	return float64(times[middle]+times[len(times)-1-middle]) / 2 / float64(time.Millisecond)
 }

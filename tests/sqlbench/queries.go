@@ -7,10 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
-	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/tests/h2o"
 	"github.com/mpga/mpga/tests/hits"
@@ -57,7 +54,7 @@ func querySets(o *options) []querySet {
 		if err != nil {
 			return err
 		}
-		return write(ctx, t, lineitemColumns, path)
+		return h2o.WriteTable(ctx, t, path, lineitemColumns...)
 	}}
 	groups := table{"t", fmt.Sprintf("h2o-%d.parquet", o.rows), func(ctx context.Context, _ *peer.DuckDB, path string) error {
 		return h2o.Write(ctx, fmt.Sprintf("G1_%d_1e2_0_0", o.rows), path)
@@ -94,43 +91,4 @@ func (t table) path(ctx context.Context, db *peer.DuckDB, dir string) (string, e
 		return "", errors.Join(fmt.Errorf("%s: %w", t.file, err), os.RemoveAll(unfinished))
 	}
 	return path, os.Rename(unfinished, path)
-}
-
-// write writes columns of a generated table.
-func write(ctx context.Context, t scan.Source, names []string, path string) error {
-	columns := make([]int, len(names))
-	for i, name := range names {
-		columns[i] = t.Schema().FieldIndices(name)[0]
-	}
-	if !slices.IsSorted(columns) {
-		return errors.New("columns are to be named in the table's order")
-	}
-	splits, err := t.Splits(ctx, columns)
-	if err != nil {
-		return err
-	}
-	var out sink.Writer
-	for _, s := range splits {
-		if err := func() error {
-			r, err := s.Open(ctx, scan.OpenOptions{})
-			if err != nil {
-				return err
-			}
-			defer r.Release()
-			if out == nil {
-				if out, err = sink.Create(path, r.Schema(), sink.Options{}); err != nil {
-					return err
-				}
-			}
-			for r.Next() {
-				if err := out.Write(r.RecordBatch()); err != nil {
-					return err
-				}
-			}
-			return r.Err()
-		}(); err != nil {
-			return err
-		}
-	}
-	return out.Commit()
 }
