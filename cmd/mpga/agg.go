@@ -50,7 +50,7 @@ Aggregates:
   mpga agg --agg 'quantile_cont(delay, 0.9), count(distinct origin)' --stats tests/testdata/flights-2001.parquet
   mpga agg --by origin --agg 'sum(distance)' --format csv tests/testdata/flights-2001.parquet | sort
   printf 'city,n\nUlm,1\nUlm,2\n' | mpga agg --by city --agg 'sum(n)' -`,
-		Args:              wantFiles,
+		Args:              wantSome(inputFiles),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		RunE:              f.run,
 	}

@@ -27,7 +27,7 @@ FILE is a file, a folder, a glob pattern (in quotes) or - for the standard input
 columns are those of its first rows.`,
 		Example: `  mpga describe tests/testdata/flights-2001.parquet
   mpga describe --type zip=string addresses.csv`,
-		Args: wantFiles,
+		Args: wantSome(inputFiles),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			opt, err := input.options(cmd)
 			if err != nil {
@@ -80,7 +80,7 @@ func extent(info dataset.FileInfo) string {
 		parts = append(parts, digits.Counted(int64(info.Parts), "part"))
 	}
 	if info.Bytes >= 0 {
-		parts = append(parts, humanize.IBytes(uint64(info.Bytes)))
+		parts = append(parts, byteSize(info.Bytes))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -89,20 +89,13 @@ var describeTitles = []string{"column", "type", "nulls", "size", "unpacked", "co
 
 // describeCells are the texts of a column below describeTitles; unknown values are empty.
 func describeCells(c dataset.ColumnInfo) []string {
-	known := func(n int64, format func(int64) string) string {
-		if n < 0 {
-			return ""
-		}
-		return format(n)
-	}
-	bytes := func(n int64) string { return humanize.IBytes(uint64(n)) }
 	bounds := ""
 	if c.HasRange {
 		bounds = shorten(c.Min) + " to " + shorten(c.Max)
 	}
 	return []string{
 		plainText(c.Name), c.Type.String(),
-		known(c.Nulls, humanize.Comma), known(c.CompressedBytes, bytes), known(c.UncompressedBytes, bytes),
+		optional(known(c.Nulls), humanize.Comma), optional(known(c.CompressedBytes), byteSize), optional(known(c.UncompressedBytes), byteSize),
 		strings.ToLower(strings.Join(c.Codecs, ", ")), strings.ToLower(strings.Join(c.Encodings, ", ")), bounds,
 	}
 }
@@ -116,9 +109,9 @@ func describeColumns(ctx context.Context, b *strings.Builder, columns []dataset.
 		}
 		table = append(table, describeCells(c))
 	}
-	known := make([]bool, len(describeTitles)) // of some column
-	for i := range known {
-		known[i] = slices.ContainsFunc(table[1:], func(row []string) bool { return row[i] != "" })
+	shown := make([]bool, len(describeTitles)) // the cells that some column has
+	for i := range shown {
+		shown[i] = slices.ContainsFunc(table[1:], func(row []string) bool { return row[i] != "" })
 	}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, row := range table {
@@ -127,7 +120,7 @@ func describeColumns(ctx context.Context, b *strings.Builder, columns []dataset.
 		}
 		var cells []string
 		for i, cell := range row {
-			if known[i] {
+			if shown[i] {
 				cells = append(cells, cell)
 			}
 		}

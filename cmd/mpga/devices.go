@@ -7,7 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/internal/digits"
@@ -151,8 +150,8 @@ func reportInfo(info *kernels.Info) deviceReport {
 	}
 }
 
-// known returns nil of a number below 0, which stands for one that NVML does not tell.
-func known[T int | int64](n T) *T {
+// known returns nil of a number below 0, which stands for an unknown number.
+func known[T int | int64 | float64](n T) *T {
 	if n < 0 {
 		return nil
 	}
@@ -220,7 +219,7 @@ func (d *deviceReport) table() string {
 	}
 	line("state", state)
 	line("uuid", d.UUID)
-	line("memory", humanize.IBytes(uint64(d.MemoryBytes)), optional(d.MemoryFreeBytes, func(n int64) string { return humanize.IBytes(uint64(n)) + " free" }))
+	line("memory", byteSize(d.MemoryBytes), optional(d.MemoryFreeBytes, func(n int64) string { return byteSize(n) + " free" }))
 	line("driver", d.Driver, prefixed("CUDA ", d.CUDA))
 	if d.ComputeCapability != "" {
 		line("compute", "capability "+d.ComputeCapability, digits.Counted(int64(d.Multiprocessors), "multiprocessor"))
@@ -232,7 +231,7 @@ func (d *deviceReport) table() string {
 	line("use", optional(d.UtilizationGPU, percent("kernels")), optional(d.UtilizationMemory, percent("memory")))
 	line("mode", prefixed("compute ", d.ComputeMode), prefixed("MIG ", d.MIG))
 	for _, p := range d.Processes {
-		line("process", fmt.Sprint(p.PID), optional(p.MemoryBytes, func(n int64) string { return humanize.IBytes(uint64(n)) }))
+		line("process", fmt.Sprint(p.PID), optional(p.MemoryBytes, byteSize))
 	}
 	_ = w.Flush() // to a strings.Builder
 	return b.String()

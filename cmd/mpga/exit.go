@@ -87,10 +87,15 @@ func wantArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// wantFiles refuses a command line without files.
-func wantFiles(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return usagef("%s: name the files to read, or - for the standard input (see %s --help)", cmd.Name(), cmd.CommandPath())
+// wantSome refuses a command line without arguments, which name something.
+func wantSome(something string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("%s: name %s (see %s --help)", cmd.Name(), something, cmd.CommandPath())
+		}
+		return nil
 	}
-	return nil
 }
+
+// inputFiles are the arguments of commands that read files.
+const inputFiles = "the files to read, or - for the standard input"

@@ -107,12 +107,7 @@ again: a tree of merges gives the same answer.`,
   mpga agg --by origin --agg 'avg(delay)' --partial -o feb feb.parquet
   mpga merge jan feb -o delays.parquet
   mpga merge jan feb --partial -o winter`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("merge: name the directories of partial states (see mpga merge --help)")
-			}
-			return nil
-		},
+		Args:              wantSome("the directories of partial states"),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE:              f.run,
 	}

@@ -99,7 +99,7 @@ func percent(fraction float64) string {
 func figures(p engine.Progress) string {
 	parts := []string{
 		amount(p.RowsRead, p.RowsTotal, humanize.Comma) + " rows",
-		amount(p.BytesRead, p.BytesTotal, func(n int64) string { return humanize.IBytes(uint64(n)) }),
+		amount(p.BytesRead, p.BytesTotal, byteSize),
 	}
 	if seconds := p.Reading.Seconds(); seconds > 0 {
 		parts = append(parts, rowRate(p.RowsRead, p.Reading), humanize.IBytes(uint64(float64(p.BytesRead)/seconds))+"/s")
@@ -146,22 +146,11 @@ type progressJSON struct {
 }
 
 func jsonLine(p engine.Progress) string {
-	line := progressJSON{Phase: p.Phase, RowsRead: p.RowsRead, BytesRead: p.BytesRead, Groups: p.Groups,
-		ElapsedSeconds: p.Elapsed.Seconds(), Done: p.Done}
+	line := progressJSON{Phase: p.Phase, Fraction: known(p.Fraction), RowsRead: p.RowsRead, RowsTotal: known(p.RowsTotal),
+		BytesRead: p.BytesRead, BytesTotal: known(p.BytesTotal), Groups: p.Groups,
+		ElapsedSeconds: p.Elapsed.Seconds(), LeftSeconds: known(p.Left.Seconds()), Done: p.Done}
 	if seconds := p.Reading.Seconds(); seconds > 0 {
 		line.RowsPerSecond = float64(p.RowsRead) / seconds
-	}
-	if left := p.Left.Seconds(); p.Left >= 0 {
-		line.LeftSeconds = &left
-	}
-	if p.Fraction >= 0 {
-		line.Fraction = &p.Fraction
-	}
-	if p.RowsTotal >= 0 {
-		line.RowsTotal = &p.RowsTotal
-	}
-	if p.BytesTotal >= 0 {
-		line.BytesTotal = &p.BytesTotal
 	}
 	text, err := json.Marshal(line)
 	if err != nil {

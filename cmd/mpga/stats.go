@@ -72,11 +72,11 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 	}
 	size := func(name string, n int64) {
 		if n > 0 {
-			row(name, "%s", humanize.IBytes(uint64(n)))
+			row(name, "%s", byteSize(n))
 		}
 	}
 	row("route", "%s, %s", s.Route, digits.Counted(int64(s.Threads), "thread"))
-	row("read", "%s, %s in %s", digits.Counted(s.RowsRead, "row"), humanize.IBytes(uint64(max(s.BytesRead, 0))), digits.Counted(int64(s.Splits), "split"))
+	row("read", "%s, %s in %s", digits.Counted(s.RowsRead, "row"), byteSize(max(s.BytesRead, 0)), digits.Counted(int64(s.Splits), "split"))
 	if f := s.Filter; f != nil {
 		row("filter", "%s", f)
 		if f.RowsTested > 0 {
@@ -104,11 +104,11 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 		row("sorted runs", "%s of groups that are larger than the memory", humanize.Comma(s.SortedRuns))
 	}
 	if s.SpilledBytes > 0 {
-		row("spilled", "%s, to %s in %s", humanize.IBytes(uint64(s.SpilledBytes)), humanize.IBytes(uint64(s.SpilledStored)), digits.Counted(s.SpillFiles, "file"))
+		row("spilled", "%s, to %s in %s", byteSize(s.SpilledBytes), byteSize(s.SpilledStored), digits.Counted(s.SpillFiles, "file"))
 	}
 	facts = append(facts, devices...)
-	row("memory", "%s of pages and tables at most", humanize.IBytes(uint64(s.MemoryPeak)))
-	row("resident", "%s at most, the limit is %s", humanize.IBytes(uint64(s.ResidentPeak)), humanize.IBytes(uint64(s.ResidentLimit)))
+	row("memory", "%s of pages and tables at most", byteSize(s.MemoryPeak))
+	row("resident", "%s at most, the limit is %s", byteSize(s.ResidentPeak), byteSize(s.ResidentLimit))
 	for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {
 		if d, ok := s.PhaseTimes[phase]; ok {
 			row(string(phase), "%s", roundTime(d))
@@ -121,6 +121,9 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 	row("elapsed", "%s", elapsed)
 	return facts
 }
+
+// byteSize writes a number of bytes: 4.1 MiB.
+func byteSize(n int64) string { return humanize.IBytes(uint64(n)) }
 
 // rowRate is rows per second.
 //

@@ -41,7 +41,7 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 	if d.LinkShare > 0 {
 		link = fmt.Sprintf("; in at %.0f%% of the link's %s", 100*d.LinkShare, byteRate(d.LinkSpeed))
 	}
-	row("over the link", "%s in, %s out%s", humanize.IBytes(uint64(d.BytesIn)), humanize.IBytes(uint64(d.BytesOut)), link)
+	row("over the link", "%s in, %s out%s", byteSize(d.BytesIn), byteSize(d.BytesOut), link)
 	row("device time", "copies in %s, kernels %s, copies out %s; %s in all, %.0f%% of what could be hidden is", roundTime(d.CopyIn), roundTime(d.Kernel),
 		roundTime(d.CopyOut), roundTime(d.Busy), 100*d.Overlap)
 	if d.GroupsBack > 0 {
@@ -68,9 +68,9 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 	if d.Rounds > 0 && len(d.Loads) > 0 {
 		row("feedback", "%s; load factor %.2f at first, %.2f at last, %.2f at most", digits.Counted(d.Rounds, "round"), d.Loads[0], d.Loads[len(d.Loads)-1], slices.Max(d.Loads))
 	}
-	row("device memory", "%s at most", humanize.IBytes(uint64(d.MemoryPeak)))
+	row("device memory", "%s at most", byteSize(d.MemoryPeak))
 	if d.KeptBytes+d.HostBytes > 0 {
-		row("partitioned rows", "%s on the device, %s in pinned memory", humanize.IBytes(uint64(d.KeptBytes)), humanize.IBytes(uint64(d.HostBytes)))
+		row("partitioned rows", "%s on the device, %s in pinned memory", byteSize(d.KeptBytes), byteSize(d.HostBytes))
 	}
 	return facts
 }

@@ -149,22 +149,24 @@ func sum(xs []any, dt arrow.DataType, overflow query.Overflow) (any, error) {
 	if _, ok := xs[0].(float64); ok {
 		return sumFloats(xs), nil
 	}
-	total := sumInts(xs)
-	decimal := arrow.IsDecimal(dt.ID())
-	duration := dt.ID() == arrow.DURATION
+	return Total(sumInts(xs), resultType(query.Sum, []arrow.DataType{dt}, overflow), overflow)
+}
+
+// Total returns an exact sum as a cell of the type of the result.
+func Total(sum *big.Int, result arrow.DataType, overflow query.Overflow) (any, error) {
 	switch {
-	case decimal || overflow == query.OverflowWiden && !duration:
-		if total.CmpAbs(decimalLimit) >= 0 {
-			return nil, fmt.Errorf("%w of decimal(38): %s", ErrOverflow, total)
+	case arrow.IsDecimal(result.ID()):
+		if sum.CmpAbs(decimalLimit) >= 0 {
+			return nil, fmt.Errorf("%w of decimal(38): %s", ErrOverflow, sum)
 		}
-		return total, nil
-	case total.IsInt64():
-		return total.Int64(), nil
-	case overflow == query.OverflowWrap && !duration:
-		low := new(big.Int).And(total, new(big.Int).SetUint64(math.MaxUint64))
+		return sum, nil
+	case sum.IsInt64():
+		return sum.Int64(), nil
+	case overflow == query.OverflowWrap && result.ID() != arrow.DURATION:
+		low := new(big.Int).And(sum, new(big.Int).SetUint64(math.MaxUint64))
 		return int64(low.Uint64()), nil
 	}
-	return nil, fmt.Errorf("%w of int64: %s", ErrOverflow, total)
+	return nil, fmt.Errorf("%w of int64: %s", ErrOverflow, sum)
 }
 
 // decimalLimit is the smallest positive integer of more than 38 digits.

@@ -32,13 +32,12 @@ func statistic(f query.Func, types []arrow.DataType, xs, ys []any, deterministic
 		}
 		args[i] = newLattice(values)
 	}
-	switch {
-	case deterministic:
-		return exactMoment(f, args[0], args[len(args)-1])
-	case len(args) == 1:
-		return univariate(f, args[0])
+	y, x := args[0], args[len(args)-1]
+	moment := exactMoment(f, y, x)
+	if deterministic {
+		return moment
 	}
-	return bivariate(f, args[0], args[1])
+	return loosened(f, moment, y, x)
 }
 
 // moments are the mean of values, and the sum of the squares of the deviations from the mean.
@@ -76,80 +75,55 @@ func inRange(sum float64) bool {
 	return size == 0 || size > 1e-290 && size < 1e290
 }
 
-func univariate(f query.Func, x lattice) any {
-	m := x.moments()
-	if !inRange(m.m2) {
+// loosened allows an exact moment of x, or of (y, x), what a one-pass algorithm on doubles may lose.
+func loosened(f query.Func, moment any, ys, xs lattice) any {
+	x, univariate := xs.moments(), f.Args() == 1
+	y := x
+	if !univariate {
+		y = ys.moments()
+	}
+	switch {
+	case !inRange(x.m2):
 		return Unspecified{}
-	}
-	rel := relative(m.condition)
-	switch f {
-	case query.VarSamp:
-		return approx(m.m2/(m.n-1), rel*m.m2/(m.n-1))
-	case query.VarPop:
-		return approx(m.m2/m.n, rel*m.m2/m.n)
-	case query.StddevSamp:
-		return approx(math.Sqrt(m.m2/(m.n-1)), rel*math.Sqrt(m.m2/(m.n-1)))
-	case query.StddevPop:
-		return approx(math.Sqrt(m.m2/m.n), rel*math.Sqrt(m.m2/m.n))
-	}
-	m3, m4 := nearest(x.power(3, x, 0)), nearest(x.power(4, x, 0))
-	if !inRange(m.m2*m.m2) || !inRange(m3) || !inRange(m4) {
-		return Unspecified{}
-	}
-	n, variance := m.n, m.m2/m.n
-	if f == query.Skewness {
-		if m.m2 == 0 {
-			return math.NaN()
+	case f == query.Skewness || f == query.Kurtosis:
+		if !inRange(x.m2*x.m2) || !inRange(nearest(xs.power(3, xs, 0))) || !inRange(nearest(xs.power(4, xs, 0))) {
+			return Unspecified{}
 		}
-		v := math.Sqrt(n*(n-1)) / (n - 2) * (m3 / n) / math.Pow(variance, 1.5)
-		return Approx{v, 100 * rel * max(1, math.Abs(v)), m.condition}
-	}
-	if m.m2 == 0 {
-		return nil
-	}
-	v := (n - 1) / ((n - 2) * (n - 3)) * ((n+1)*(m4/n)/(variance*variance) - 3*(n-1))
-	return Approx{v, 100 * rel * max(1, math.Abs(v)), m.condition}
-}
-
-// bivariate computes a function of (y, x).
-func bivariate(f query.Func, ys, xs lattice) any {
-	y, x := ys.moments(), xs.moments()
-	sxy := nearest(ys.power(1, xs, 1))
-	spread := math.Sqrt(y.m2) * math.Sqrt(x.m2) // |sxy| is at most this
-	if !inRange(y.m2) || !inRange(x.m2) || !inRange(y.m2*x.m2) || !inRange(spread*spread*x.m2) {
+	case !univariate && (!inRange(y.m2) || !inRange(y.m2*x.m2) || !inRange(y.m2*x.m2*x.m2)):
 		return Unspecified{}
 	}
-	n := x.n
-	rel := relative(y.condition) + relative(x.condition)
-	slope, slopeTolerance := sxy/x.m2, rel*math.Sqrt(y.m2/x.m2)
+	var v float64
+	switch moment := moment.(type) {
+	case float64:
+		v = moment
+	case Approx:
+		v = moment.Value
+	}
+	if moment == nil || math.IsNaN(v) || f == query.RegrR2 && y.m2 == 0 {
+		return moment
+	}
+	rel := relative(x.condition)
+	if !univariate {
+		rel += relative(y.condition)
+	}
+	spread := math.Sqrt(y.m2) * math.Sqrt(x.m2) // the sum of the products of both deviations is at most this
+	slopeTolerance := rel * math.Sqrt(y.m2/x.m2)
 	switch f {
+	case query.Skewness, query.Kurtosis:
+		return Approx{v, 100 * rel * max(1, math.Abs(v)), x.condition}
 	case query.CovarSamp:
-		return approx(sxy/(n-1), rel*spread/(n-1))
+		return approx(v, rel*spread/(x.n-1))
 	case query.CovarPop:
-		return approx(sxy/n, rel*spread/n)
+		return approx(v, rel*spread/x.n)
 	case query.Corr:
-		if x.m2 == 0 || y.m2 == 0 {
-			return math.NaN()
-		}
-		return approx(sxy/spread, 2*rel)
+		return approx(v, 2*rel)
 	case query.RegrSlope:
-		if x.m2 == 0 {
-			return math.NaN()
-		}
-		return approx(slope, slopeTolerance)
+		return approx(v, slopeTolerance)
 	case query.RegrIntercept:
-		if x.m2 == 0 {
-			return nil
-		}
-		size := math.Abs(y.mean) + math.Abs(slope*x.mean)
-		return approx(y.mean-slope*x.mean, rel*size+slopeTolerance*math.Abs(x.mean))
-	default: // regr_r2
-		switch {
-		case x.m2 == 0:
-			return nil
-		case y.m2 == 0:
-			return 1.0
-		}
-		return approx(sxy*sxy/(x.m2*y.m2), 4*rel)
+		size := math.Abs(y.mean) + math.Abs(y.mean-v) // y.mean - v is the slope times x.mean
+		return approx(v, rel*size+slopeTolerance*math.Abs(x.mean))
+	case query.RegrR2:
+		return approx(v, 4*rel)
 	}
+	return approx(v, rel*v)
 }

@@ -149,9 +149,9 @@ func cell(v any, dt arrow.DataType, overflow query.Overflow) (any, error) {
 		}
 		return int64(math.Round(v)), nil // a quantile of times
 	case *big.Int:
-		return total(v, dt, overflow)
+		return grouptest.Total(v, dt, overflow)
 	case duckdb.Decimal:
-		return total(v.Value, dt, overflow)
+		return grouptest.Total(v.Value, dt, overflow)
 	case []any:
 		list := make([]any, len(v))
 		for i := range v {
@@ -164,22 +164,4 @@ func cell(v any, dt arrow.DataType, overflow query.Overflow) (any, error) {
 		return list, nil
 	}
 	return nil, fmt.Errorf("no cell for a %T", v)
-}
-
-// total converts an exact sum to the type that mpga answers in.
-func total(v *big.Int, dt arrow.DataType, overflow query.Overflow) (any, error) {
-	if arrow.IsDecimal(dt.ID()) {
-		if len(new(big.Int).Abs(v).String()) > 38 {
-			return nil, fmt.Errorf("%w: %s", grouptest.ErrOverflow, v)
-		}
-		return v, nil
-	}
-	if v.IsInt64() {
-		return v.Int64(), nil
-	}
-	if overflow != query.OverflowWrap || dt.ID() == arrow.DURATION {
-		return nil, fmt.Errorf("%w: %s", grouptest.ErrOverflow, v)
-	}
-	low := new(big.Int).And(v, new(big.Int).SetUint64(math.MaxUint64))
-	return int64(low.Uint64()), nil
 }

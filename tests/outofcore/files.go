@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 )
 
 // fileLine is what a Parquet file of one number of groups took.
@@ -52,15 +50,7 @@ func runFile(ctx context.Context, o *options, groups float64, file string) (l fi
 	if err != nil {
 		return l, fmt.Errorf("mpga: %w", err)
 	}
-	db, err := sql.Open("duckdb", fmt.Sprintf("?threads=%d", runtime.NumCPU()))
-	if err != nil {
-		return l, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.ExecContext(ctx, fmt.Sprintf("create view t as select key as k, value as v from read_parquet('%s')", file)); err != nil {
-		return l, err
-	}
-	if l.duckDB, err = timeDuckDB(ctx, db, o, "t", groups); err != nil {
+	if l.duckDB, err = runDuckDB(ctx, o, groups, fmt.Sprintf("create view t as select key as k, value as v from read_parquet('%s')", file)); err != nil {
 		return l, fmt.Errorf("DuckDB: %w", err)
 	}
 	return l, nil

@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("mpga, %g groups: %w", groups, err)
 		}
-		if l.duckDB, err = runDuckDB(ctx, o, groups); err != nil {
+		if l.duckDB, err = runDuckDB(ctx, o, groups, fmt.Sprintf(tableSQL, groups, o.rows)); err != nil {
 			return fmt.Errorf("DuckDB, %g groups: %w", groups, err)
 		}
 		lines = append(lines, l)
@@ -133,34 +133,29 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// runDuckDB returns the median time of a query on DuckDB. Its keys are a permutation of the rows' numbers,
-// modulo the groups; its values are those numbers modulo 1000.
-func runDuckDB(ctx context.Context, o *options, groups float64) (seconds float64, err error) {
+// tableSQL makes a table whose keys are a permutation of the rows' numbers, modulo the groups; the values are the rows'
+// numbers modulo 1000.
+const tableSQL = "create table t as select (i * 2654435761 %% %.0f)::uinteger as k, (i %% 1000)::uinteger as v from range(%.0f) r(i)"
+
+// runDuckDB returns the median time of the query on DuckDB, over what a statement makes t: a table or a view of k and v.
+func runDuckDB(ctx context.Context, o *options, groups float64, statement string) (seconds float64, err error) {
 	db, err := sql.Open("duckdb", fmt.Sprintf("?threads=%d", runtime.NumCPU()))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	const prime = 2654435761
-	_, err = db.ExecContext(ctx, fmt.Sprintf(
-		"create table t as select (i * %d %% %.0f)::uinteger as k, (i %% 1000)::uinteger as v from range(%.0f) r(i)", prime, groups, o.rows))
-	if err != nil {
+	if _, err := db.ExecContext(ctx, statement); err != nil {
 		return 0, err
 	}
-	return timeDuckDB(ctx, db, o, "t", groups)
-}
-
-// timeDuckDB returns the median time of the query over what DuckDB reads as a table of k and v.
-func timeDuckDB(ctx context.Context, db *sql.DB, o *options, from string, groups float64) (seconds float64, err error) {
 	var want int64
-	if err := db.QueryRowContext(ctx, "select sum(v)::bigint from "+from).Scan(&want); err != nil {
+	if err := db.QueryRowContext(ctx, "select sum(v)::bigint from t").Scan(&want); err != nil {
 		return 0, err
 	}
 	var times []float64
 	for i := range o.peer + 1 {
 		start := time.Now()
 		var count, sum int64
-		err := db.QueryRowContext(ctx, "select count(*), sum(s)::bigint from (select k, sum(v) as s from "+from+" group by k)").Scan(&count, &sum)
+		err := db.QueryRowContext(ctx, "select count(*), sum(s)::bigint from (select k, sum(v) as s from t group by k)").Scan(&count, &sum)
 		if err != nil {
 			return 0, err
 		}
