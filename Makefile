@@ -3,11 +3,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
-# The SQL parser is C, with warnings that are not ours. With -O0 it is compiled in 13 s in place of 45, and a statement such as
-# TPC-H's Q1 is parsed in 0.4 ms in place of 0.2. A release has -O2.
+# The SQL parser is C of others, whose warnings -w leaves out. With -O0 it is compiled in 13 s in
+# place of 45, and a statement such as TPC-H's Q1 is parsed in 0.4 ms in place of 0.2. A release has
+# -O2.
 export CGO_CFLAGS ?= -O0 -w
 
-# gRPC's traces come with a page that is a template, which keeps 8 MB of methods that nothing else calls in the program.
+# gRPC's traces come with a page that is a template, which keeps 8 MB of methods in the program that
+# nothing else calls.
 export GOFLAGS += -tags=$(TAGS)
 TAGS := grpcnotrace
 
@@ -36,8 +38,8 @@ demo: build ## aggregate a sample of the flights of 2001
 	show "mpga agg --by origin,destination --agg 'count(*) as flights, max(delay, 3) as worst' --format json $(FLIGHTS) | sort -t: -k4n | tail -3"; \
 	echo
 
-# go vet looks at every package once, and at those they import: go test would do so again with every tag and flag.
-# The longest packages come first, so that none runs alone at the end.
+# go vet looks at every package and its imports once: go test would do so again with every tag and
+# flag. The packages with the longest tests come first, so that none runs alone at the end.
 .PHONY: test
 test: ## run the tests that need no GPU and no long time, a comparison with DuckDB among them
 	go vet ./...
@@ -49,8 +51,8 @@ test-long: ## run the long tests, too: the whole of what make test runs in part
 	go test -vet=off -timeout 30m $(LONG)
 	cd tests && go test -vet=off -timeout 30m ./...
 
-# The tag portable, for Go in place of assembly, is of this module only: the standard library's purego would compile
-# that and all above it once more.
+# The tag portable, for Go in place of assembly, is this module's own: with the tag purego the
+# standard library, too, and all packages would be compiled once more.
 .PHONY: test-portable
 test-portable: ## run the tests of what has assembly without it
 	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short ./partition ./cpuagg ./engine/scan/...
@@ -61,8 +63,8 @@ test-nocgo: ## build without cgo, which leaves out SQL, and without the object s
 	CGO_ENABLED=0 go build -tags nos3,nogs,noaz,$(TAGS) ./...
 	CGO_ENABLED=0 go test -vet=off -timeout 30m ./engine/sql
 
-# Two large packages of others are not optimised: the tests spend no time in them, and compiling them
-# for the race detector took 55 s.
+# Two large packages of others are not optimised: the tests spend no time in them, and compiling
+# them for the race detector took 55 s.
 UNOPTIMISED := -gcflags 'github.com/apache/arrow-go/v18/arrow/compute/internal/kernels=-N -l' -gcflags 'github.com/goccy/go-json/...=-N -l'
 
 .PHONY: test-race
@@ -118,7 +120,8 @@ kernels-check: bin/nvrtc ## compile the CUDA sources for one GPU and compare wit
 	nice python3 kernels/build/build.py bin/nvrtc bin/kernels -check
 	go run ./kernels/build -check bin/kernels
 
-# A release has a version that sorts, also where no commit has a tag yet; without the v in the names of its files.
+# The version of a release sorts, also where no commit has a tag yet. File names have it without the
+# v.
 RELEASE := $(shell git describe --tags --dirty 2>/dev/null || echo v0.0.0-$(VERSION))
 DIST    := bin/release
 release: export VERSION := $(RELEASE:v%=%)

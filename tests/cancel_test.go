@@ -63,8 +63,8 @@ func (f *cancelTemp) Close() error {
 	return f.TempFile.Close()
 }
 
-// A query that is cancelled while it spills, reads back or splits ends soon, with the context's error,
-// and leaves no file, no memory, no goroutine and no output that is half written.
+// A query that is cancelled while it spills, reads back or splits ends soon, with the context's
+// error, and leaves no file, no memory, no goroutine and no output that is half written.
 func TestCancelSpilling(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	count := &cancelFS{FS: vfs.OS}

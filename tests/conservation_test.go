@@ -63,10 +63,10 @@ func (r *talliedReader) Next() bool {
 	return true
 }
 
-// Of more rows than any oracle can hold, streamed from their generator through a memory that they do
-// not fit: every key is a group once, and rows and values are as many in the groups as came in. Would
-// catch rows lost or doubled on the way to disk and back, in splits, and in sums of two words.
-// With -large it takes 1e9 rows, some 10 GB of the temp directory, and minutes.
+// Of more rows than any oracle can hold, streamed from their generator through a memory that they
+// do not fit: every key is a group once, and rows and values are as many in the groups as came in.
+// Would catch rows lost or doubled on the way to disk and back, in splits, and in sums of two
+// words. With -large it takes 1e9 rows, some 10 GB of the temp directory, and minutes.
 func TestConservation(t *testing.T) {
 	rows, groups, limit := int64(20_000_000), int64(3_000_000), int64(64<<20)
 	opt, knobs := engine.Options{Threads: 2}, testknobs.Engine{MemoryBytes: limit}

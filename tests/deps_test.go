@@ -12,8 +12,8 @@ import (
 
 const module = "github.com/mpga/mpga"
 
-// imports says which packages of the module each package imports, the leaves apart. Both ways: an import that is not
-// here fails, and so does an entry that no file needs.
+// imports says which packages of the module each package imports, the leaves apart. Both ways: an
+// import that is not here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
 	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/nearest", "internal/order", "internal/report", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
 	"cpuagg":                         {"internal/rowdata", "partition"},

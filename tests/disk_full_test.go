@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// onFullDisk runs a script of the shell in which $DISK is a directory on a disk of its own with room for 64 KiB, and
-// $MPGA the command. It returns what the script has written.
+// onFullDisk runs a script of the shell in which $DISK is a directory on a disk of its own with
+// room for 64 KiB, and $MPGA the command. It returns what the script has written.
 func onFullDisk(t *testing.T, script string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", `mount -t tmpfs -o size=64k tmpfs "$DISK" || exit 77; `+script)
@@ -49,7 +49,8 @@ func flights(t *testing.T) string {
 	return path
 }
 
-// A disk that is full is an error that says so, for every kind of output, and nothing half written is left on it.
+// A disk that is full is an error that says so, for every kind of output, and nothing half written
+// is left on it.
 func TestDiskFull(t *testing.T) {
 	outputs := []string{
 		"-o $DISK/x.parquet", "-o $DISK/x.arrow", "-o $DISK/x.arrows", "-o $DISK/x.csv", "-o $DISK/x.csv.gz", "-o $DISK/x.csv.zst", "-o $DISK/x.tsv", "-o $DISK/x.json",
@@ -75,7 +76,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// A disk that is full for a side output is an error, and the output stays: the work is not lost for a report of it.
+// A disk that is full for a side output is an error, and the output stays: the work is not lost for
+// a report of it.
 func TestDiskFullBesideOutput(t *testing.T) {
 	sides := []string{"--stats=$DISK/s", "--trace=$DISK/s", "--report=$DISK/s", "--metrics-file=$DISK/s", "--otlp-file=$DISK/s"}
 	var script strings.Builder

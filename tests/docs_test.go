@@ -13,7 +13,8 @@ import (
 // linesMax bounds the documents that are read first.
 var linesMax = map[string]int{"README.md": 200, "ARCHITECTURE.md": 300}
 
-// Would catch a document that names a file, a folder or a heading that has moved, and one that has grown.
+// Would catch a document that names a file, a folder or a heading that has moved, and one that has
+// grown.
 func TestDocuments(t *testing.T) {
 	for _, page := range documents(t) {
 		text, err := os.ReadFile(filepath.Join("..", page))
@@ -66,13 +67,15 @@ var (
 	// placePattern is a name and the file that has it: a function (file), a function in file.
 	placePattern = regexp.MustCompile("`([A-Za-z_][\\w.]*)`\\s+(?:\\(|in\\s+)`([\\w.-]+(?:/[\\w.-]+)*\\.(?:go|cuh?|h))`")
 
-	// modulePath is a path in the module that begins with one of its folders; in a command, with ./ in front.
+	// modulePath is a path in the module that begins with one of its folders; in a command, with ./
+	// in front.
 	modulePath  = regexp.MustCompile(`^(cmd|cpuagg|docs|engine|internal|kernels|partition|stream|tests)(/[\w.-]+)*/?$`)
 	exported    = regexp.MustCompile(`\.[A-Z]\w*$`) // what a package exports, as in engine/objects.FS
 	commandPath = regexp.MustCompile(`(?:^|\s)\./([\w./-]+)`)
 )
 
-// pathsIn returns the paths of the module that a text has between backticks, alone or in a command of go or a shell.
+// pathsIn returns the paths of the module that a text has between backticks, alone or in a command
+// of go or a shell.
 func pathsIn(text string) (paths []string) {
 	for _, m := range codePattern.FindAllStringSubmatch(text, -1) {
 		code := exported.ReplaceAllString(m[1], "")
@@ -89,7 +92,8 @@ func pathsIn(text string) (paths []string) {
 	return paths
 }
 
-// checkPlace fails where a file does not have the name that a page says it has: of a method, its own.
+// checkPlace fails where a file does not have the name that a page says it has: of a method, its
+// own.
 func checkPlace(t *testing.T, page, name, file string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", file))

@@ -116,7 +116,8 @@ func randomOptions(rng *rand.Rand) (engine.Options, testknobs.Engine) {
 	return opt, knobs
 }
 
-// The shared cases on paths that are drawn; the engine's own test has those that are forced one by one.
+// The shared cases on paths that are drawn; the engine's own test has those that are forced one by
+// one.
 func TestCases(t *testing.T) {
 	for i, c := range grouptest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -149,7 +150,8 @@ func TestConcurrentQueries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Arrays that nobody has looked at yet: arrow-go counts NULLs and opens dictionaries lazily.
+		// Arrays that nobody has looked at yet: arrow-go counts NULLs and opens dictionaries
+		// lazily.
 		fresh := make([]arrow.RecordBatch, len(batches))
 		for i, b := range batches {
 			fresh[i] = b.NewSlice(0, b.NumRows())

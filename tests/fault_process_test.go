@@ -105,8 +105,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// A temp directory that is removed while a run uses it: its files have no names, and the run goes on,
-// or an error names the directory. Nothing half written is left.
+// A temp directory that is removed while a run uses it: its files have no names, and the run goes
+// on, or an error names the directory. Nothing half written is left.
 func TestTempDirRemoved(t *testing.T) {
 	const rows = "1500000"
 	if testing.Short() {

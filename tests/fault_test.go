@@ -52,8 +52,9 @@ func faultTable() (*arrow.Schema, []arrow.RecordBatch) {
 	return schema, []arrow.RecordBatch{grouptest.Batch(schema, arrays...)}
 }
 
-// A run from files to a Parquet file, with its n-th file operation failing, for every n: it ends with
-// the right answer or an error, and leaves no file open, no goroutine, no memory and no output.
+// A run from files to a Parquet file, with its n-th file operation failing, for every n: it ends
+// with the right answer or an error, and leaves no file open, no goroutine, no memory and no
+// output.
 func TestFaults(t *testing.T) {
 	schema, batches := faultTable()
 	want, err := grouptest.Oracle(schema, batches, faultQuery)
@@ -83,7 +84,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// runWithFault aggregates the files of a directory into a Parquet file, and checks what comes of it.
+// runWithFault aggregates the files of a directory into a Parquet file, and checks what comes of
+// it.
 func runWithFault(t *testing.T, fsys *faultfs.FS, in, out string, want *grouptest.Rows) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
@@ -143,7 +145,8 @@ func aggregateFile(ctx context.Context, fsys vfs.FS, mem memory.Allocator, in, t
 	return w.Commit()
 }
 
-// checkAnswer reads a result file, whose counts are exact and whose columns are told by their order.
+// checkAnswer reads a result file, whose counts are exact and whose columns are told by their
+// order.
 func checkAnswer(t *testing.T, file string, want *grouptest.Rows) {
 	t.Helper()
 	src := openFiles(t, dataset.Options{}, file)
@@ -174,7 +177,8 @@ func fileNames(t *testing.T, dir string) []string {
 	return names
 }
 
-// A query that is abandoned, or cancelled at any moment, ends, with the context's error and with nothing left.
+// A query that is abandoned, or cancelled at any moment, ends, with the context's error and with
+// nothing left.
 func TestCancel(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	schema, batches := grouptest.RandomTable(rand.New(rand.NewPCG(4, 4)), 200_000, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Would catch a goroutine whose panic ends the process, or ends it with status 0 and half a result: all but those of
-// internal/spawn and of packages for tests are started by internal/spawn.
+// Would catch a goroutine whose panic ends the process, or ends it with status 0 and half a result:
+// all but those of internal/spawn and of packages for tests are started by internal/spawn.
 func TestGoroutines(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -71,8 +71,8 @@ func checkGoroutines(t *testing.T, path string) {
 	})
 }
 
-// guarded says whether a function cannot panic in a goroutine of its own: it is one that cancels a context, or its
-// first statement calls one or spawn.Call.
+// guarded says whether a function cannot panic in a goroutine of its own: it is one that cancels a
+// context, or its first statement calls one or spawn.Call.
 func guarded(f ast.Expr) bool {
 	if name := lastName(f); name == "cancel" || name == "stop" {
 		return true

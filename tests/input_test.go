@@ -51,8 +51,8 @@ func filter(types []arrow.DataType, keep func(arrow.DataType) bool) []arrow.Data
 	return kept
 }
 
-// inParquet reports whether a Parquet file gives a column back in its type. Parquet knows no seconds
-// and no views, and of dictionaries only those of strings.
+// inParquet reports whether a Parquet file gives a column back in its type. Parquet knows no
+// seconds and no views, and of dictionaries only those of strings.
 func inParquet(dt arrow.DataType) bool {
 	switch dt := dt.(type) {
 	case *arrow.Decimal32Type, *arrow.Decimal64Type, *arrow.DurationType, *arrow.Date64Type, *arrow.StringViewType, *arrow.BinaryViewType:

@@ -13,8 +13,8 @@ import (
 	"github.com/mpga/mpga/engine/sink"
 )
 
-// A job from objects to objects: what is there is not made again, an object that was replaced is seen, and
-// a store that fails for a while is asked again.
+// A job from objects to objects: what is there is not made again, an object that was replaced is
+// seen, and a store that fails for a while is asked again.
 func TestJobObjects(t *testing.T) {
 	s := newS3Server(t)
 	_, batch := salesTable(1000)

@@ -81,7 +81,8 @@ var deterministicQuery = query.Query{
 }
 
 // Deterministic queries give the same bits for any memory, threads, order of the batches, spills,
-// splits and estimates. Would catch a window of an exact sum that is lost on its way through a file.
+// splits and estimates. Would catch a window of an exact sum that is lost on its way through a
+// file.
 func TestDeterministicBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(*seedFlag, 12))
 	schema, batches := doubles(rng, 30, 2000, 3000)

@@ -39,9 +39,9 @@ var builtCommand = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	buildDir = dir
-	// As make builds it, but without -trimpath, with which all would be compiled again; and a copy, as
-	// installing makes one: of a file that the linker has just written, the system maps 30 MiB more into
-	// the process, in larger pieces.
+	// As make builds it, but without -trimpath, with which all would be compiled again; and a copy,
+	// as installing makes one: of a file that the linker has just written, the system maps 30 MiB
+	// more into the process, in larger pieces.
 	linked := filepath.Join(dir, "linked")
 	build := exec.Command("go", "build", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", linked, "./cmd/mpga")
 	build.Dir = ".."
@@ -70,7 +70,8 @@ func residentBytes(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// watched runs a command, and returns the most that it had resident and what it wrote to its standard error.
+// watched runs a command, and returns the most that it had resident and what it wrote to its
+// standard error.
 func watched(t *testing.T, cmd *exec.Cmd) (peak int64, stderr string) {
 	t.Helper()
 	var text bytes.Buffer
@@ -93,8 +94,8 @@ func watched(t *testing.T, cmd *exec.Cmd) (peak int64, stderr string) {
 	}
 }
 
-// The process, watched from outside, stays within its limit and 5%, though neither its groups nor its
-// result fit; and it finds all groups.
+// The process, watched from outside, stays within its limit and 5%, though neither its groups nor
+// its result fit; and it finds all groups.
 func TestResidentMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 3e6 rows")

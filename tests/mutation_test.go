@@ -22,7 +22,8 @@ import (
 
 var mutationsFlag = flag.Int("mutations", 2500, "how many damaged files TestMutations reads")
 
-// mutate damages a file: bytes that are changed, cut out, doubled, moved, of extreme values or of another file.
+// mutate damages a file: bytes that are changed, cut out, doubled, moved, of extreme values or of
+// another file.
 func mutate(r *rand.Rand, data, other []byte) []byte {
 	data = slices.Clone(data)
 	for range 1 + r.IntN(3) {
@@ -61,8 +62,8 @@ func mutate(r *rand.Rand, data, other []byte) []byte {
 	return data
 }
 
-// Whatever is damaged in a file, the answer is one or an error that names the file: never a panic, a bug that is told as
-// such, or a query without an end.
+// Whatever is damaged in a file, the answer is one or an error that names the file: never a panic,
+// a bug that is told as such, or a query without an end.
 func TestMutations(t *testing.T) {
 	n := *mutationsFlag
 	if testing.Short() {

@@ -20,8 +20,8 @@ import (
 	"github.com/mpga/mpga/internal/grouptest"
 )
 
-// googleStore is the part of Google's storage API that objects need: metadata, lists, ranges, uploads of one request and
-// of many.
+// googleStore is the part of Google's storage API that objects need: metadata, lists, ranges,
+// uploads of one request and of many.
 type googleStore struct {
 	mu       sync.Mutex
 	objects  map[string]string
@@ -94,7 +94,8 @@ func (g *googleStore) upload(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(g.describe(about.Name))
 }
 
-// resumable takes the beginning of an upload of many requests, some of its bytes, a question how many there are, or its end.
+// resumable takes the beginning of an upload of many requests, some of its bytes, a question how
+// many there are, or its end.
 func (g *googleStore) resumable(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("name")
 	body, err := io.ReadAll(r.Body)

@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/engine/objects"
 )
 
-// Would catch large objects whose parts are lost, doubled or mixed where requests fail and are made again, and parts that
-// an upload leaves which was given up.
+// Would catch large objects whose parts are lost, doubled or mixed where requests fail and are made
+// again, and parts that an upload leaves which was given up.
 func TestLargeObjects(t *testing.T) {
 	amazon := newS3Server(t)
 	amazon.Config.ErrorLog = nil

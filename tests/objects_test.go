@@ -184,8 +184,8 @@ func wantAnswer(t *testing.T, schema *arrow.Schema, batches ...arrow.RecordBatch
 	return want
 }
 
-// Would catch objects that are not what was written, prefixes, globs and folders that are read wrongly, and
-// outputs that are replaced or left when they should not be.
+// Would catch objects that are not what was written, prefixes, globs and folders that are read
+// wrongly, and outputs that are replaced or left when they should not be.
 func TestObjectStore(t *testing.T) {
 	s := newS3Server(t)
 	fsys := newObjects(t, objects.Options{})
@@ -458,8 +458,8 @@ func TestObjectStoreCancelled(t *testing.T) {
 	}
 }
 
-// Would catch web servers that are read wrongly: with ranges and without, without HEAD, with a query in the URL,
-// with a file that changes.
+// Would catch web servers that are read wrongly: with ranges and without, without HEAD, with a
+// query in the URL, with a file that changes.
 func TestWeb(t *testing.T) {
 	s := newS3Server(t)
 	schema, batch := salesTable(30_000)

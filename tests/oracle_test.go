@@ -76,7 +76,8 @@ func averagesDecimals(schema *arrow.Schema, q query.Query) bool {
 }
 
 // loosened allows DuckDB what it loses: digits of skewness and kurtosis, which it computes from
-// sums of powers, and of quantiles of times, which go through doubles; and that its mode counts no NaN.
+// sums of powers, and of quantiles of times, which go through doubles; and that its mode counts no
+// NaN.
 func loosened(q query.Query, want *grouptest.Rows) *grouptest.Rows {
 	loose := &grouptest.Rows{Schema: want.Schema, Keys: want.Keys}
 	for _, row := range want.Cells {

@@ -15,8 +15,8 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 )
 
-// Rows of all types come in DuckDB's order, in memory and by runs on disk: NaN, NULL, -0.0, strings with
-// zero bytes, decimals.
+// Rows of all types come in DuckDB's order, in memory and by runs on disk: NaN, NULL, -0.0, strings
+// with zero bytes, decimals.
 func TestOrderAgainstDuckDB(t *testing.T) {
 	db := openDuckDB(t)
 	t.Logf("-seed=%d", *seedFlag)

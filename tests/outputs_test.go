@@ -51,8 +51,9 @@ func sums(t *testing.T, path string) string {
 	return string(text)
 }
 
-// Many folders have one file each, with few open files, in the memory limit, and with all rows; with an order, it is that
-// of each file. Would catch a file for each change of folder, descriptors that run out, and rows held outside the limit.
+// Many folders have one file each, with few open files, in the memory limit, and with all rows;
+// with an order, it is that of each file. Would catch a file for each change of folder, descriptors
+// that run out, and rows held outside the limit.
 func TestManyFolders(t *testing.T) {
 	const rows, folders = 400_000, 700
 	data := pairsFile(t, rows, folders)
@@ -87,8 +88,9 @@ func TestManyFolders(t *testing.T) {
 	}
 }
 
-// Killed, interrupted or ended at any moment, a run leaves an output that is whole or none, for directories whose rows
-// are gathered, too; and what a killed one leaves is removed by the next run in that directory, whatever that writes.
+// Killed, interrupted or ended at any moment, a run leaves an output that is whole or none, for
+// directories whose rows are gathered, too; and what a killed one leaves is removed by the next run
+// in that directory, whatever that writes.
 func TestSignals(t *testing.T) {
 	const rows, folders = 300_000, 150
 	data := pairsFile(t, rows, folders)

@@ -18,15 +18,16 @@ import (
 	"github.com/mpga/mpga/internal/grouptest"
 )
 
-// Folders that mpga has written are read by DuckDB, and the other way round, with values that must be escaped, and
-// NULL. Names of columns are escaped too, which DuckDB does not undo.
+// Folders that mpga has written are read by DuckDB, and the other way round, with values that must
+// be escaped, and NULL. Names of columns are escaped too, which DuckDB does not undo.
 func TestFoldersAndDuckDB(t *testing.T) {
 	cities := []any{"a b/c=d%", "é~_.-*'", "", "Ulm", nil, "?x=1&y#z", "100%25", "..", `back\slash`, "%5F_HIVE", "\n\t\x01"}
 	testFoldersAndDuckDB(t, cities, true)
 	testFoldersAndDuckDB(t, append(cities, "__HIVE_DEFAULT_PARTITION__"), false) // which DuckDB writes as NULL
 }
 
-// testFoldersAndDuckDB reads with each what mpga has written, and with mpga what DuckDB has written, if theirs is set.
+// testFoldersAndDuckDB reads with each what mpga has written, and with mpga what DuckDB has
+// written, if theirs is set.
 func testFoldersAndDuckDB(t *testing.T, cities []any, theirsToo bool) {
 	t.Helper()
 	db := openDuckDB(t)
@@ -87,9 +88,10 @@ func testFoldersAndDuckDB(t *testing.T, cities []any, theirsToo bool) {
 	}
 }
 
-// Values of folders come back as they were, whatever they are: the word for NULL, empty strings, names of directories,
-// slashes, escapes, control characters and the longest; and so do columns whose folders readers would pass over.
-// What no folder can be named by is refused when it is written.
+// Values of folders come back as they were, whatever they are: the word for NULL, empty strings,
+// names of directories, slashes, escapes, control characters and the longest; and so do columns
+// whose folders readers would pass over. What no folder can be named by is refused when it is
+// written.
 func TestFolderNames(t *testing.T) {
 	rng := rand.New(rand.NewPCG(*seedFlag, 21))
 	const alphabet = "aZ_-.~%=/\\ \x00\x01\n\x7f+&?#:*\"'<>|é日😀"

@@ -19,7 +19,8 @@ var (
 )
 
 // Random queries on random data, from memory and from files: DuckDB, the Go-map oracle and the
-// engine agree, and no option of the engine changes its answer. A failure tells how to ask its query alone.
+// engine agree, and no option of the engine changes its answer. A failure tells how to ask its
+// query alone.
 func TestRandomAgainstDuckDB(t *testing.T) {
 	db := openDuckDB(t)
 	fmt.Printf("again: go test -run '^%s$' -seed=%d -first=%d -queries=%d\n", t.Name(), *seedFlag, *firstFlag, *countFlag)

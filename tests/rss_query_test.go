@@ -23,8 +23,8 @@ import (
 
 var residentFlag = flag.Int("residentqueries", 16, "how many random queries are watched for what they have resident")
 
-// peakOf runs mpga with some arguments, and returns the most that the process had resident, as the system saw it,
-// what it wrote, and how it ended. Of a long output only the first bytes are kept.
+// peakOf runs mpga with some arguments, and returns the most that the process had resident, as the
+// system saw it, what it wrote, and how it ended. Of a long output only the first bytes are kept.
 func peakOf(t *testing.T, args ...string) (peak int64, stdout, stderr string, code int) {
 	t.Helper()
 	var out beginOf
@@ -89,7 +89,8 @@ func (b *beginOf) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// residentInput is what queries of these tests read: 150,000 numbers in random order, and few long lines.
+// residentInput is what queries of these tests read: 150,000 numbers in random order, and few long
+// lines.
 type residentInput struct{ numbers, lines string }
 
 func newResidentInput(t *testing.T) residentInput {
@@ -117,8 +118,9 @@ func (in residentInput) fill(statement string) string {
 	return strings.NewReplacer("NUMBERS", in.numbers, "LINES", in.lines).Replace(statement)
 }
 
-// statementWithin runs a statement, and checks that the process stays within its limit and 5%, whether it answers or
-// says that the limit is too small. It returns the limit that is enough in its own words, 0 where there is an answer.
+// statementWithin runs a statement, and checks that the process stays within its limit and 5%,
+// whether it answers or says that the limit is too small. It returns the limit that is enough in
+// its own words, 0 where there is an answer.
 func statementWithin(t *testing.T, limit int64, statement string, args ...string) (enough int64) {
 	t.Helper()
 	return statementInto(t, &beginOf{}, limit, statement, args...)
@@ -153,7 +155,8 @@ func statementInto(t *testing.T, stdout io.Writer, limit int64, statement string
 	return int64(size)
 }
 
-// withinRaised is statementWithin with the limit, and then with those that the errors name, the last of which is enough.
+// withinRaised is statementWithin with the limit, and then with those that the errors name, the
+// last of which is enough.
 func withinRaised(t *testing.T, limit int64, statement string, args ...string) {
 	t.Helper()
 	const (
@@ -171,8 +174,8 @@ func withinRaised(t *testing.T, limit int64, statement string, args ...string) {
 	}
 }
 
-// What took more than its limit, each in a process of its own; and where the limit is too small, the one that the
-// error names is enough.
+// What took more than its limit, each in a process of its own; and where the limit is too small,
+// the one that the error names is enough.
 func TestResidentQueries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
@@ -230,8 +233,8 @@ func manyColumns(n int) string {
 	return strings.Join(columns, ", ")
 }
 
-// Random queries over numbers, long strings, large values and many columns, to every output, stay within random
-// limits. -seed and -residentqueries ask others and more.
+// Random queries over numbers, long strings, large values and many columns, to every output, stay
+// within random limits. -seed and -residentqueries ask others and more.
 func TestResidentRandom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process for each query")
@@ -258,7 +261,8 @@ type residentGenerator struct{ *rand.Rand }
 
 func (g *residentGenerator) pick(list ...string) string { return list[g.IntN(len(list))] }
 
-// text returns an expression of a string over a column of numbers and one of text, of a length that may be large.
+// text returns an expression of a string over a column of numbers and one of text, of a length that
+// may be large.
 func (g *residentGenerator) text(number, text string, length int) string {
 	length = 1 + g.IntN(length)
 	switch g.IntN(8) {

@@ -76,8 +76,9 @@ func randomCount(rng *rand.Rand, names []string, file string) string {
 	return fmt.Sprintf("SELECT %s FROM '%s'", strings.Join(counts, ", "), file)
 }
 
-// Whatever a file holds and how it is written: who reads it stays within the memory limit, or says which would be
-// enough. Would catch decoders that take memory by a length in the file, or by the rows of a batch, unasked.
+// Whatever a file holds and how it is written: who reads it stays within the memory limit, or says
+// which would be enough. Would catch decoders that take memory by a length in the file, or by the
+// rows of a batch, unasked.
 func TestReadersStayWithinLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

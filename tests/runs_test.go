@@ -15,8 +15,8 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 )
 
-// Groups whose values alone pass the budget many times are answered as DuckDB does, which holds them
-// in memory.
+// Groups whose values alone pass the budget many times are answered as DuckDB does, which holds
+// them in memory.
 func TestGroupsLargerThanMemoryAgainstDuckDB(t *testing.T) {
 	rows := 200_000
 	if testing.Short() {

@@ -25,7 +25,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// secret is in every user, password and parameter of the URLs that these tests use, and nowhere else.
+// secret is in every user, password and parameter of the URLs that these tests use, and nowhere
+// else.
 const secret = "HUSH"
 
 // secretURL returns the URL of a file of a server, with credentials of all kinds.
@@ -94,8 +95,8 @@ func refusedAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// secretRun runs mpga in a folder of its own, with all that it may write of a query, and looks for secrets in all of
-// it.
+// secretRun runs mpga in a folder of its own, with all that it may write of a query, and looks for
+// secrets in all of it.
 func secretRun(t *testing.T, env []string, args ...string) (out string, dir string, err error) {
 	t.Helper()
 	dir = t.TempDir()
@@ -162,8 +163,8 @@ func everyOutput(level string) []string {
 		"--metrics-file", "DIR/metrics.prom", "--progress", "plain", "--log-level", "debug", "--log-format", level, "--http-timeout", "300ms"}
 }
 
-// Would catch a user, a password or a parameter of a URL in a manifest, a report, a plan, an error, a log, a trace or a
-// metric, of queries that end well and that fail in every way in which they do.
+// Would catch a user, a password or a parameter of a URL in a manifest, a report, a plan, an error,
+// a log, a trace or a metric, of queries that end well and that fail in every way in which they do.
 func TestSecretsOfQueries(t *testing.T) {
 	server, refused := newFileServer(t), refusedAddress(t)
 	good := secretURL(server, "good.csv")
@@ -222,8 +223,8 @@ func storeEnv(address string) []string {
 	}
 }
 
-// Would catch a secret in what is said of a command line that is wrong, of a text that is no SQL, of stores that refuse
-// and of collectors of traces.
+// Would catch a secret in what is said of a command line that is wrong, of a text that is no SQL,
+// of stores that refuse and of collectors of traces.
 func TestSecretsOfErrors(t *testing.T) {
 	server, refused := newFileServer(t), refusedAddress(t)
 	url := secretURL(server, "good.csv")
@@ -266,8 +267,8 @@ func wantMode(t *testing.T, path string, want fs.FileMode) {
 	}
 }
 
-// Would catch a secret in what a job writes and says, a state that others may read, and a step that is skipped though
-// its input has another URL.
+// Would catch a secret in what a job writes and says, a state that others may read, and a step that
+// is skipped though its input has another URL.
 func TestSecretsOfJobs(t *testing.T) {
 	server := newFileServer(t)
 	url := secretURL(server, "good.csv")

@@ -49,7 +49,8 @@ func later(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
 
-// Would catch a command that Ctrl-C does not end while it waits for a server, or that leaves something of its output.
+// Would catch a command that Ctrl-C does not end while it waits for a server, or that leaves
+// something of its output.
 func TestInterruptedAtServers(t *testing.T) {
 	input := filepath.Join(t.TempDir(), "in.csv")
 	if err := os.WriteFile(input, []byte("n\n1\n2\n"), 0o666); err != nil {
@@ -96,8 +97,8 @@ func TestInterruptedAtServers(t *testing.T) {
 	}
 }
 
-// Would catch a server that is waited for without a word, whatever is asked of it, and a time-out that does not end the
-// wait: for reading, listing and writing, of all stores.
+// Would catch a server that is waited for without a word, whatever is asked of it, and a time-out
+// that does not end the wait: for reading, listing and writing, of all stores.
 func TestSilentServers(t *testing.T) {
 	input := filepath.Join(t.TempDir(), "in.csv")
 	if err := os.WriteFile(input, []byte("n\n1\n2\n"), 0o666); err != nil {

@@ -13,8 +13,9 @@ import (
 	mpgasql "github.com/mpga/mpga/engine/sql"
 )
 
-// DuckDB reads in mpga's Parquet files what it wrote itself: every type, with NULLs, in dictionaries and without,
-// in each codec; and it finds the least and the greatest values, which statistics must not hide.
+// DuckDB reads in mpga's Parquet files what it wrote itself: every type, with NULLs, in
+// dictionaries and without, in each codec; and it finds the least and the greatest values, which
+// statistics must not hide.
 func TestSinkReadByDuckDB(t *testing.T) {
 	s := openSQL(t)
 	s.add(t, "t", strings.Replace(mixedTable, "range(3000)", "range(60000)", 1))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Would catch an import that brings a large package into the command, or a format of files, GPU code or SQL into programs that
-// aggregate record batches of their own.
+// Would catch an import that brings a large package into the command, or a format of files, GPU
+// code or SQL into programs that aggregate record batches of their own.
 func TestSizes(t *testing.T) {
 	library := filepath.Join(t.TempDir(), "library")
 	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", library, "./library").CombinedOutput(); err != nil {

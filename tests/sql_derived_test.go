@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Statements within statements stay within the memory limit and 5%, as seen from outside, though the groups of the
-// inner ones, and the rows that are put in order, do not fit: they are streams.
+// Statements within statements stay within the memory limit and 5%, as seen from outside, though
+// the groups of the inner ones, and the rows that are put in order, do not fit: they are streams.
 func TestSQLDerivedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 3e6 rows")

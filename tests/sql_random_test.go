@@ -10,8 +10,8 @@ import (
 
 var sqlQueriesFlag = flag.Int("sqlqueries", 150, "how many random statements are asked")
 
-// Random statements of the supported grammar answer as DuckDB's. -seed, -first and -sqlqueries ask others and more; a
-// failure tells how to ask its statement alone.
+// Random statements of the supported grammar answer as DuckDB's. -seed, -first and -sqlqueries ask
+// others and more; a failure tells how to ask its statement alone.
 func TestSQLRandom(t *testing.T) {
 	seed, first, failures := *seedFlag, *firstFlag, 0
 	fmt.Printf("again: go test -run '^%s$' -seed=%d -first=%d -sqlqueries=%d\n", t.Name(), seed, first, *sqlQueriesFlag)
@@ -54,7 +54,8 @@ type sqlGenerator struct{ *rand.Rand }
 
 func (g *sqlGenerator) pick(list ...string) string { return list[g.IntN(len(list))] }
 
-// number writes an expression that is a number, of integers and decimals that do not overflow, or doubles.
+// number writes an expression that is a number, of integers and decimals that do not overflow, or
+// doubles.
 func (g *sqlGenerator) number(depth int) string {
 	if depth == 0 {
 		return g.pick("i", "si", "ti", "p", "q", "d", "f", "id", "1", "2", "-3", "0.5", "10.25", "NULL::INTEGER", g.float())
@@ -209,7 +210,8 @@ func (g *sqlGenerator) filter() string {
 	return " FILTER (WHERE " + g.condition(1) + ")"
 }
 
-// aggregate writes an aggregate, of all values or of each once, of all rows or of some, over any columns.
+// aggregate writes an aggregate, of all values or of each once, of all rows or of some, over any
+// columns.
 func (g *sqlGenerator) aggregate() string {
 	distinct := g.pick("", "", "DISTINCT ")
 	switch g.IntN(14) {
@@ -273,7 +275,8 @@ func (g *sqlGenerator) merging() string {
 	return "sum(" + g.exact() + ")"
 }
 
-// aggregates writes those of a statement: of all kinds beside each other, or those that can be made of parts alone.
+// aggregates writes those of a statement: of all kinds beside each other, or those that can be made
+// of parts alone.
 func (g *sqlGenerator) aggregates() (items []string) {
 	switch g.IntN(8) {
 	case 0:
@@ -357,8 +360,8 @@ func (g *sqlGenerator) nested() string {
 	return outer + " FROM (" + inner + ")" + where + group
 }
 
-// groups writes a statement with groups. Keys stand in it several times: as columns of the result, under their names and
-// their numbers, and within aggregates.
+// groups writes a statement with groups. Keys stand in it several times: as columns of the result,
+// under their names and their numbers, and within aggregates.
 func (g *sqlGenerator) groups() string {
 	var keys []string
 	for range g.IntN(4) {
@@ -373,7 +376,8 @@ func (g *sqlGenerator) groups() string {
 		key := g.pick(keys...)
 		items = append(items, g.pick("count(DISTINCT "+key+")", "count("+key+")", "max("+key+")", key))
 	}
-	// Keys as GROUP BY names them: by numbers or by names, as of both DuckDB 1.5.5 takes the number for 42 wherever it stands.
+	// Keys as GROUP BY names them: by numbers or by names, as of both DuckDB 1.5.5 takes the number
+	// for 42 wherever it stands.
 	named, short := make([]string, len(keys)), g.pick("%d", "c%d")
 	for i, key := range keys {
 		number := i
@@ -406,7 +410,8 @@ func (g *sqlGenerator) groups() string {
 	return text
 }
 
-// grouping writes GROUP BY, and what grouping() is asked for of it. again is the number or the name of the first key.
+// grouping writes GROUP BY, and what grouping() is asked for of it. again is the number or the name
+// of the first key.
 func (g *sqlGenerator) grouping(keys, named []string, again string) (group string, calls []string) {
 	first, last, list := named[0], named[len(named)-1], strings.Join(named, ", ")
 	switch g.IntN(12) {

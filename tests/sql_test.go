@@ -141,7 +141,8 @@ func theirCell(v any) any {
 	return fmt.Sprint(v) // integers
 }
 
-// elementText writes a cell of a list. Of 0.0 and -0.0, which are one value, DISTINCT may keep either.
+// elementText writes a cell of a list. Of 0.0 and -0.0, which are one value, DISTINCT may keep
+// either.
 func elementText(cell any) string {
 	if f, ok := cell.(float64); ok {
 		return fmt.Sprint(f + 0)
@@ -286,7 +287,8 @@ func sameCell(want, got any) bool {
 	return x == y || math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y), 1e-3)
 }
 
-// sortedCells orders rows by their cells; floats by a few digits, so that rounding does not tell rows apart.
+// sortedCells orders rows by their cells; floats by a few digits, so that rounding does not tell
+// rows apart.
 func sortedCells(table [][]any) [][]any {
 	key := func(row []any) string {
 		var exact, rough strings.Builder

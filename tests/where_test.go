@@ -13,7 +13,8 @@ import (
 	mpgasql "github.com/mpga/mpga/engine/sql"
 )
 
-// wanderingTable has columns whose values wander with the row, so that row groups have ranges of their own.
+// wanderingTable has columns whose values wander with the row, so that row groups have ranges of
+// their own.
 const wanderingTable = `SELECT i AS id, i // 7000 AS part, n::INTEGER AS i, (3000000000 + n)::UINTEGER AS u, n::BIGINT * 4000000000 AS l,
 	CASE WHEN n % 19 = 3 THEN 'NaN'::DOUBLE WHEN n = 0 THEN -0.0::DOUBLE ELSE n / 2 END AS f, (n / 4)::DECIMAL(9, 2) AS d, (n * 1000000007)::DECIMAL(30, 5) AS w,
 	DATE '2020-01-01' + n::INTEGER AS day, TIMESTAMP '2020-01-01' + INTERVAL (n) HOUR AS t, n > 0 AS b,
@@ -66,8 +67,8 @@ func randomCondition(rng *rand.Rand) string {
 	return text
 }
 
-// What readers leave out for a condition changes no answer: of files that DuckDB has written, with Bloom filters or
-// without, in folders or not.
+// What readers leave out for a condition changes no answer: of files that DuckDB has written, with
+// Bloom filters or without, in folders or not.
 func TestWhereAgainstDuckDB(t *testing.T) {
 	rng := rand.New(rand.NewPCG(*seedFlag, 21))
 	s := openSQL(t)

@@ -142,8 +142,9 @@ func sweep(rows float64, n int) []float64 {
 	return groups
 }
 
-// benchProbes shows what table 1 of Wang, Shen, Lei (2025) shows: the average probes a row, by how full
-// the table gets. A row that found no slot within the steps that linear probing takes has too few.
+// benchProbes shows what table 1 of Wang, Shen, Lei (2025) shows: the average probes a row, by how
+// full the table gets. A row that found no slot within the steps that linear probing takes has too
+// few.
 func benchProbes(w io.Writer, runner *bench.Runner, slots int64, shape bench.Shape) error {
 	fmt.Fprintln(w, "load factor\tSP-EGA\tlinear probing\trows that it gave up\t")
 	for _, load := range []float64{0.91, 0.93, 0.95, 0.97, 0.99} {

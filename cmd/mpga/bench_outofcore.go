@@ -21,20 +21,20 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// benchOutOfCoreFlags say what is measured.
+// benchOutOfCoreFlags are the flags of mpga bench outofcore.
 type benchOutOfCoreFlags struct {
 	rows     float64
 	groups   []float64
-	input    string
-	zipf     float64
+	input    string  // files, in place of rows in memory; "" for none
+	zipf     float64 // exponent; 0 is uniform
 	wide     bool
 	median   bool
 	device   string
-	limit    string
+	limit    string // of the memory of a device; "" is a quarter of the input
 	threads  int
-	times    int
+	times    int // runs that count
 	asJSON   bool
-	profile  string
+	profile  string       // file of a profile of the CPU; "" for none
 	pictures pictureFlags // of the last number of groups
 	knobs    testknobs.Device
 }

@@ -23,14 +23,14 @@ import (
 // pairsInput is a table of pairs, with what its answer must add up to.
 type pairsInput struct {
 	source  scan.Source
-	batches []arrow.RecordBatch // of a table in ordinary memory
+	batches []arrow.RecordBatch // of rows in ordinary memory; nil with --input
 	query   query.Query
 	rows    int64
-	bytes   int64
-	sum     uint64 // of the first value, modulo 2^64
+	bytes   int64  // of the columns in memory
+	sum     uint64 // of the values, modulo 2^64: the sums of the groups add up to it
 }
 
-// open returns what is measured.
+// open returns the input that is measured; rows in memory have so many groups.
 func (f *benchOutOfCoreFlags) open(ctx context.Context, groups int64) (*pairsInput, error) {
 	if f.input != "" {
 		return openPairs(ctx, f.input)
@@ -57,7 +57,8 @@ func sumByKey() query.Query {
 	}
 }
 
-// openPairs opens files of pairs, and sums their values up, by which they are in the page cache, too.
+// openPairs opens files of pairs, and sums their values up, which also brings the files into the
+// page cache.
 func openPairs(ctx context.Context, files string) (in *pairsInput, err error) {
 	source, err := dataset.Open(ctx, []string{files}, dataset.Options{})
 	if err != nil {
@@ -122,7 +123,7 @@ func loadPairs(ctx context.Context, table *gen.Table, wide bool) (*pairsInput, e
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	debug.FreeOSMemory() // what loading has left is not the query's
+	debug.FreeOSMemory() // memory that loading has left would count as the query's
 	in := &pairsInput{query: sumByKey()}
 	for i, list := range lists {
 		in.batches = append(in.batches, list...)
@@ -177,7 +178,7 @@ func sumOf(a arrow.Array) (sum uint64) {
 	return sum
 }
 
-// run asks the query once and checks what the answer adds up to.
+// run asks the query once and checks that the sums of the groups add up to the sum of the input.
 func (in *pairsInput) run(ctx context.Context, eng *engine.Engine) (engine.Stats, error) {
 	result, err := eng.Aggregate(ctx, in.source, in.query)
 	if err != nil {

@@ -46,7 +46,8 @@ func (f *budgetFlags) apply(o *engine.Options) (err error) {
 	return nil
 }
 
-// openWithin opens an engine, and makes the Go collector and the writer of the result suit the engine's memory limit.
+// openWithin opens an engine, and makes the Go collector and the writer of the result suit the
+// engine's memory limit.
 func openWithin(o engine.Options, result *sink.Options) (*engine.Engine, error) {
 	debug.SetMemoryLimit(o.MemoryLimit / collectorShare)
 	result.Threads = o.Threads
@@ -70,8 +71,8 @@ func openWithin(o engine.Options, result *sink.Options) (*engine.Engine, error) 
 	return eng, err
 }
 
-// A Parquet row group holds up to a part of the memory limit; those of folders, which are open at the same time, less
-// each.
+// A Parquet row group holds a part of the memory limit, within bounds. With --partition-by, the
+// files of some folders are open at a time, and share that part.
 const (
 	groupShare    = 16
 	groupBytesMin = 4 << 20
@@ -91,19 +92,22 @@ func parseSize(flag, text string) (int64, error) {
 	return int64(n), nil
 }
 
-// collectorShare is the part of the memory limit at which the Go collector, whose heap has decoders and the writer of
-// the result only, begins to hurry: the runtime's memory leaves room for the engine's.
+// collectorShare is the part of the memory limit at which the Go collector, whose heap has decoders
+// and the writer of the result only, begins to hurry: the runtime's memory leaves room for the
+// engine's.
 const collectorShare = 3
 
-// objectsShare is the part of the memory limit that files of stores may hold ahead of their readers.
+// objectsShare is the part of the memory limit that files of stores may hold ahead of their
+// readers.
 const objectsShare = 16
 
-// A Parquet writer holds a row group: below smallMemory one of smallGroupRows, a quarter of the default.
+// A Parquet writer holds a row group: below smallMemory one of smallGroupRows, a quarter of the
+// default.
 const (
 	smallMemory    = 1 << 30
 	smallGroupRows = 1 << 16
 
-	// With folders it holds one for each open file.
+	// With --partition-by it holds a row group for each open file.
 	smallPartRows  = 1 << 13
 	smallOpenFiles = 16
 )

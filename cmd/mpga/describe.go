@@ -49,8 +49,8 @@ columns are those of its first rows.`,
 	return cmd
 }
 
-// describeFiles writes a heading and a table of columns for each file, and the sum of several. A file may have a
-// million columns, so the end of the context is an error.
+// describeFiles writes a heading and a table of columns for each file, and the sum of several. A
+// file may have a million columns, so the end of the context is an error.
 func describeFiles(ctx context.Context, infos []dataset.FileInfo) (string, error) {
 	var b strings.Builder
 	for _, info := range infos {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The examples of the README do what it says, one after the other, where the sample of flights lies.
+// The examples of the README do what it says, one after the other, where the sample of flights
+// lies.
 func TestReadmeExamples(t *testing.T) {
 	dir := t.TempDir()
 	copyFlights(t, dir)
@@ -65,8 +66,8 @@ func codeBlocks(t *testing.T, page, language string) (blocks []string) {
 	return blocks
 }
 
-// checkTranscript runs the lines of a transcript that begin with a dollar sign, in a folder, and compares what they
-// print with the transcript.
+// checkTranscript runs the lines of a transcript that begin with a dollar sign, in a folder, and
+// compares what they print with the transcript.
 func checkTranscript(t *testing.T, dir, want string) {
 	t.Helper()
 	var got strings.Builder

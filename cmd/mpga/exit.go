@@ -48,8 +48,8 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// errorText returns what is printed of an error: one line, three where SQL text is pointed at, one for
-// each error of a job's file, none where the reader of a pipe has gone, as head does.
+// errorText returns what is printed of an error: one line, three where SQL text is pointed at, one
+// for each error of a job's file, none where the reader of a pipe has gone, as head does.
 func errorText(err error, code int) string {
 	var text *sql.Error
 	var file job.Errors
@@ -64,7 +64,8 @@ func errorText(err error, code int) string {
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
-// bugReport returns what is printed below an error that is a bug of the program; "" of other errors.
+// bugReport returns what is printed below an error that is a bug of the program; "" of other
+// errors.
 func bugReport(err error) string {
 	var bug *spawn.PanicError
 	if !errors.As(err, &bug) {

@@ -21,7 +21,8 @@ func (f *fileFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "http-timeout", 30*time.Second, "give a request up when a server has sent nothing for a `TIME` as 90s or 5m; it is tried once more")
 }
 
-// start gives a command its file system: the files of the system, and objects of stores by their URLs.
+// start gives a command its file system: the files of the system, and objects of stores by their
+// URLs.
 func (f *fileFlags) start(ctx context.Context) (err error) {
 	if f.timeout <= 0 {
 		return usagef("--http-timeout %s: want a time such as 30s or 5m", f.timeout)

@@ -46,8 +46,8 @@ func dirNames(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// Catches blocks out of order, and files that depend on how they were made. Parquet is left out: its
-// library lists a column's encodings in an order of its own.
+// Catches blocks out of order, and files that depend on how they were made. Parquet is left out:
+// its library lists a column's encodings in an order of its own.
 func TestGenThreads(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{

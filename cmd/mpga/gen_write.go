@@ -13,7 +13,7 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// writeTable writes a table's rows, in order, in equal parts to files: all of them or none.
+// writeTable writes a table's rows, in order, in equal parts to files: all files appear, or none.
 func writeTable(ctx context.Context, table *gen.Table, paths []string, opt sink.Options, threads int) (err error) {
 	writers := make([]sink.Writer, 0, len(paths))
 	defer func() {
@@ -37,7 +37,7 @@ func writeTable(ctx context.Context, table *gen.Table, paths []string, opt sink.
 		part := rowRange{table.Rows() * int64(i) / int64(len(writers)), table.Rows() * int64(i+1) / int64(len(writers))}
 		files.Go(func() error {
 			err := writeRows(fileCtx, table, part, w, max(1, threads/len(writers)))
-			if err == nil && objects != nil && objects.IsObject(paths[i]) { // which holds memory until then
+			if err == nil && objects != nil && objects.IsObject(paths[i]) { // an object holds memory until its commit
 				err = w.Commit()
 				committed[i] = err == nil
 			}

@@ -32,7 +32,8 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.noHive, "no-hive", false, "take folders named key=value for folders, not for columns")
 }
 
-// options turns the flags into options; reading the standard input ends with the context of the command.
+// options turns the flags into options; reading the standard input ends with the context of the
+// command.
 func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 	opt := dataset.Options{
 		FS:     filesOf(cmd.Context()),

@@ -8,7 +8,8 @@ import (
 	"github.com/mpga/mpga/internal/redact"
 )
 
-// setLogger makes the default logger of the process write to w, as text or JSON, with URLs without secrets.
+// setLogger makes the default logger of the process write to w, as text or JSON, with URLs without
+// secrets.
 func setLogger(w io.Writer, level, format string, verbose int) error {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {

@@ -58,8 +58,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return code
 }
 
-// interrupts are the signals that end a command as Ctrl-C does, but for those that the process was started to ignore,
-// as nohup has it.
+// interrupts are the signals that end a command as Ctrl-C does. A signal that the process was
+// started to ignore, as nohup does with SIGHUP, stays ignored.
 func interrupts() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 	return slices.DeleteFunc(signals, signal.Ignored)
@@ -89,7 +89,8 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 	return root
 }
 
-// wantCommand refuses an argument of a command that has subcommands: the argument is none of their names.
+// wantCommand refuses an argument of a command that has subcommands: the argument is none of their
+// names.
 func wantCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -92,7 +92,8 @@ func truncate(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
 }
 
-// hurry is how long a test waits at most for what ends, or begins, by itself, however busy the machine is.
+// hurry is how long a test waits at most for what ends, or begins, by itself, however busy the
+// machine is.
 const hurry = time.Minute
 
 // ended waits for a command that ends by itself.
@@ -108,8 +109,8 @@ func ended(t *testing.T, cmd *exec.Cmd) error {
 
 // Would catch a Ctrl-C that waits for input, or that leaves files.
 func TestInterrupt(t *testing.T) {
-	// The input stays open: a few rows leave mpga waiting for more to guess types from, many for more
-	// to aggregate.
+	// The input stays open: a few rows leave mpga waiting for more to guess types from, many for
+	// more to aggregate.
 	for name, rows := range map[string]int{"sampling": 9_000, "running": 1 << 20} {
 		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 			t.Run(name+" "+sig.String(), func(t *testing.T) { testInterrupt(t, rows, sig) })

@@ -44,7 +44,8 @@ func (f *partialFlags) check(cmd *cobra.Command, output string) error {
 	return nil
 }
 
-// checkPartialOutput reports flags that do not suit states; instead is a format that says what to do with a flag.
+// checkPartialOutput reports flags that do not suit states; instead is a format that says what to
+// do with a flag.
 func checkPartialOutput(cmd *cobra.Command, output, instead string) (err error) {
 	switch {
 	case sink.IsDevice(output):
@@ -66,7 +67,8 @@ func checkPartialOutput(cmd *cobra.Command, output, instead string) (err error) 
 	return err
 }
 
-// writePartial has write write partial states to the directory that is the output of the command.
+// writePartial makes the directory that is the output of the command, and commits it when write has
+// written partial states into it.
 func (s *session) writePartial(write func(partial.Options) (engine.Stats, error)) (err error) {
 	dir, err := partial.CreateDir(vfs.OS, s.output)
 	if err != nil {

@@ -22,15 +22,15 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// metrics are gauges in Prometheus' text format. mpga needs no other kinds: a command runs once. They
-// are safe for concurrent use.
+// metrics are gauges in Prometheus' text format. mpga needs no other kinds: a command runs once.
+// They are safe for concurrent use.
 type metrics struct {
 	mu     sync.Mutex
 	values map[string]map[string]float64 // by name, then by labels as they are written
 	server *http.Server
 }
 
-// metricHelp are the names of all metrics.
+// metricHelp has a help text for every metric, by name.
 var metricHelp = map[string]string{
 	"mpga_run_success":                        "1 if the last run ended without an error, 0 if not.",
 	"mpga_run_exit_code":                      "Exit code of the last run.",
@@ -155,9 +155,9 @@ func labelText(labels []string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// text returns all metrics in Prometheus' text format, version 0.0.4. prometheus/common/expfmt writes it from a
-// protobuf message for each value and makes the command 130 kB larger, client_golang 776 kB; VictoriaMetrics/metrics
-// (25 kB) has no help texts.
+// text returns all metrics in Prometheus' text format, version 0.0.4. prometheus/common/expfmt
+// writes it from a protobuf message for each value and makes the command 130 kB larger,
+// client_golang 776 kB; VictoriaMetrics/metrics (25 kB) has no help texts.
 func (m *metrics) text() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/mpga/mpga/internal/redact"
 )
 
-// observer is what all commands have: how they are watched from outside, by logs, traces and metrics, and where
-// their files come from. What nobody asks for costs nothing.
+// observer is what all commands share: the log, the traces and the metrics by which a command is
+// watched from outside, and the file system. Traces and metrics that nobody asks for cost nothing.
 type observer struct {
 	logLevel  string
 	logFormat string
@@ -35,10 +35,10 @@ type observer struct {
 	started time.Time
 	command string
 	jobName string
-	traces  *traces // nil when nobody has asked
+	traces  *traces // nil when nobody has asked for traces
 	tracer  trace.Tracer
-	span    trace.Span // of the command; a job has its own
-	metrics *metrics   // nil when nobody has asked
+	span    trace.Span // of the command; nil without traces, and of mpga run, whose job has a span of its own
+	metrics *metrics   // nil when nobody has asked for metrics
 }
 
 func (o *observer) register(flags *pflag.FlagSet) {
@@ -152,10 +152,12 @@ func (o *observer) step(report job.StepReport) {
 }
 
 const (
-	// flushTimeMax bounds how long a collector that does not answer holds up a command that is done.
+	// flushTimeMax bounds how long a collector that does not answer holds up a command that is
+	// done.
 	flushTimeMax = 5 * time.Second
 
-	// flushTimeInterrupted is the same after Ctrl-C, which ends a command within a second.
+	// flushTimeInterrupted takes the place of flushTimeMax after Ctrl-C, which ends a command
+	// within a second.
 	flushTimeInterrupted = 400 * time.Millisecond
 )
 

@@ -89,8 +89,8 @@ type session struct {
 	shown progress
 }
 
-// answer opens an engine within its budgets, and has ask answer a query with it. The log, the progress and the
-// pictures are those of the command.
+// answer opens an engine within the budgets of the flags, and has ask answer a query with it. The
+// engine's log, progress and events go where the flags of the command say.
 func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *budgetFlags, result sink.Options, ask func(*session) error) (err error) {
 	if err := checkStats(f.stats); err != nil {
 		return err
@@ -128,7 +128,8 @@ type statsReader interface {
 	Stats() engine.Stats
 }
 
-// write writes a result to the output of the command, and its statistics to theirs, and releases it.
+// write writes a result to the output of the command, and its statistics to theirs, and releases
+// it.
 func (s *session) write(result statsReader) (err error) {
 	defer result.Release()
 	s.sink.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {

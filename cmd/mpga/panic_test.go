@@ -14,7 +14,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// panicStep is the variable of the environment by which a test has the command panic at a step, counted from 1.
+// panicStep is the variable of the environment by which a test has the command panic at a step,
+// counted from 1.
 const panicStep = "MPGA_TEST_PANIC_STEP"
 
 // mainWithPanics is main, for a process of a test.
@@ -40,8 +41,8 @@ func pairsFile(t *testing.T) string {
 	return filepath.Join(filepath.Dir(path), "*.parquet")
 }
 
-// Would catch a panic at any step, for any output, that the command takes for success, that has another exit code than
-// 1, that is not called a bug, or that leaves a part of the output.
+// Would catch a panic at any step, for any output, that the command takes for success, that has
+// another exit code than 1, that is not called a bug, or that leaves a part of the output.
 func TestPanicsOfOutputs(t *testing.T) {
 	defer spawn.SetFault(nil)
 	pairs := pairsFile(t)
@@ -103,7 +104,8 @@ func TestPanicsOfOutputs(t *testing.T) {
 	}
 }
 
-// Would catch a process that a panic ends by the runtime, with status 2, or before the panic is heard of, with 0.
+// Would catch a process that a panic ends by the runtime, with status 2, or before the panic is
+// heard of, with 0.
 func TestPanicsOfProcesses(t *testing.T) {
 	pairs := pairsFile(t)
 	for _, n := range []int{1, 5, 10, 15, 20} {

@@ -17,7 +17,7 @@ type pictureFlags struct {
 	trace  string
 	report string
 
-	recorder *trace.Recorder // nil when nobody has asked
+	recorder *trace.Recorder // nil when nobody has asked for a picture
 	page     report.Page
 }
 
@@ -66,7 +66,7 @@ func (f *pictureFlags) end(cause error) error {
 			errs = append(errs, fmt.Errorf("--trace: %w", err))
 		}
 	}
-	if f.report != "" { // it has the query
+	if f.report != "" { // private: the page shows the query
 		if err := vfs.WritePrivateFileBy(vfs.OS, f.report, f.page.Write); err != nil {
 			errs = append(errs, fmt.Errorf("--report: %w", err))
 		}

@@ -7,7 +7,8 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// queryFlags are the flags of every command that runs a query: the meaning of sums, and the devices and threads.
+// queryFlags are the flags of every command that runs a query: the meaning of sums, and the devices
+// and threads.
 type queryFlags struct {
 	overflow      string
 	deterministic bool

@@ -24,7 +24,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// longJob writes a job into a folder whose one step takes some seconds, or as long as somebody waits for it.
+// longJob writes a job into a folder whose one step takes some seconds, or as long as somebody
+// waits for it.
 func longJob(t *testing.T, times int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -94,8 +95,8 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
-// Would catch a lock that outlives its process, an output that is half written, and a run that trusts or trips
-// over what a killed one has left.
+// Would catch a lock that outlives its process, an output that is half written, and a run that
+// trusts or trips over what a killed one has left.
 func TestRunKilled(t *testing.T) {
 	dir := longJob(t, 10)
 	cmd, _ := started(t, dir)

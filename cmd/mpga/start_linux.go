@@ -17,8 +17,8 @@ static const unsigned long long kAddressSpaceMin = 1792ULL << 20;
 
 static int closed[3];
 
-// Runs before the Go runtime, which opens /dev/null in place of a closed descriptor, and could not tell of too little
-// address space by an exit status of its own.
+// Runs before the Go runtime, which opens /dev/null in place of a closed descriptor, and could not
+// tell of too little address space by an exit status of its own.
 __attribute__((constructor)) static void before_go(void) {
 	for (int fd = 0; fd < 3; fd++) {
 		closed[fd] = fcntl(fd, F_GETFD) < 0 && errno == EBADF;

@@ -19,7 +19,8 @@ import (
 // statsToStderr is the value of --stats without one.
 const statsToStderr = "-"
 
-// checkStats refuses a value of --stats that names a file that could not be written when the work is done.
+// checkStats refuses a value of --stats that names a file that could not be written when the work
+// is done.
 func checkStats(value string) error {
 	if value == "" || value == statsToStderr {
 		return nil
@@ -30,8 +31,9 @@ func checkStats(value string) error {
 	return checkFolder("--stats", value)
 }
 
-// writeStats takes the statistics to where a value of --stats says: nowhere, to stderr as people read them, or to a
-// file as JSON. The result is in its place already, and stays there whatever happens to them.
+// writeStats takes the statistics to where a value of --stats says: nowhere, to stderr as people
+// read them, or to a file as JSON. The result is in its place already, and stays there whatever
+// happens to the statistics.
 func writeStats(value string, stderr io.Writer, stats engine.Stats) error {
 	switch value {
 	case "":

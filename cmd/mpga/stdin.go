@@ -8,15 +8,15 @@ import (
 )
 
 // interruptibleReader reads until the end of its input or of its context: a read of a pipe or a
-// terminal in which nothing comes cannot be taken back, so a goroutine of its own waits in it, and is
-// left there when the context ends. One goroutine at a time uses a reader.
+// terminal in which nothing comes cannot be taken back, so a goroutine of its own waits in it, and
+// is left there when the context ends. One goroutine at a time uses a reader.
 type interruptibleReader struct {
 	ctx  context.Context
 	from io.Reader
 
-	filled chan readResult // from the goroutine
-	free   chan []byte     // back to it
-	last   readResult      // what Read is taking from
+	filled chan readResult // what the goroutine has read
+	free   chan []byte     // buffers for the goroutine to read into
+	last   readResult      // that Read takes from
 	rest   []byte          // of last.data
 }
 

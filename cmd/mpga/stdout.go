@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// standardInput returns the standard input of the process. Of one that was closed, every read is an error.
+// standardInput returns the standard input of the process. Of one that was closed, every read is an
+// error.
 func standardInput() io.Reader {
 	if startedClosed(0) {
 		return closedFile("the standard input")
@@ -14,7 +15,8 @@ func standardInput() io.Reader {
 	return os.Stdin
 }
 
-// standardOutput returns the standard output of the process. Of one that was closed, every write is an error.
+// standardOutput returns the standard output of the process. Of one that was closed, every write is
+// an error.
 func standardOutput() io.Writer {
 	if startedClosed(1) {
 		return closedFile("the standard output")
@@ -29,7 +31,8 @@ func (f closedFile) Read([]byte) (int, error) { return 0, fmt.Errorf("%s is clos
 
 func (f closedFile) Write([]byte) (int, error) { return 0, fmt.Errorf("%s is closed", string(f)) }
 
-// checkedWriter keeps the first error of writing: help and other texts are printed by a library that does not look.
+// checkedWriter keeps the first error of writing: help and other texts are printed by a library
+// that does not look.
 type checkedWriter struct {
 	to  io.Writer
 	err error

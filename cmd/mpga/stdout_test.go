@@ -22,7 +22,8 @@ var printing = [][]string{
 	{"docs", "--help"},
 }
 
-// Would catch a command that prints nothing and says that it is done: to a standard output that is closed, or full.
+// Would catch a command that prints nothing and says that it is done: to a standard output that is
+// closed, or full.
 func TestLostOutput(t *testing.T) {
 	for _, args := range printing {
 		for how, want := range map[string]string{">&-": "the standard output is closed", ">/dev/full": "no space left"} {
@@ -52,8 +53,9 @@ func TestClosedInput(t *testing.T) {
 	}
 }
 
-// Would catch an exit status other than those of the README where the system has little memory: whatever the limit of
-// address space, a query is answered or fails, and a process that cannot start says so.
+// Would catch an exit status other than those of the README where the system has little memory:
+// whatever the limit of address space, a query is answered or fails, and a process that cannot
+// start says so.
 func TestAddressSpace(t *testing.T) {
 	if !startedClosedKnown {
 		t.Skip("nothing runs before the Go runtime here")

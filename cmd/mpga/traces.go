@@ -32,7 +32,7 @@ import (
 // traces takes the spans of a command to a collector, to a file or to both.
 type traces struct {
 	provider *sdktrace.TracerProvider
-	file     *traceFile // nil for none
+	file     *traceFile // nil without --otlp-file
 }
 
 // startTraces returns nil unless a file is named or the environment asks for an exporter:
@@ -70,8 +70,8 @@ func startTraces(ctx context.Context, path string) (*traces, error) {
 	return t, nil
 }
 
-// traceLog takes what the library has to say of its environment. It would print the variables, of which
-// OTEL_EXPORTER_OTLP_HEADERS has credentials.
+// traceLog takes what the library has to say of its environment. It would print the variables, of
+// which OTEL_EXPORTER_OTLP_HEADERS has credentials.
 type traceLog struct{}
 
 func (traceLog) Init(logr.RuntimeInfo)            {}
@@ -97,7 +97,8 @@ func traceExporterAsked() bool {
 	return false
 }
 
-// newExporter returns the exporter of the protocol that the environment names; it reads all else from there.
+// newExporter returns the exporter of the protocol that the environment names; it reads all else
+// from there.
 func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	protocol := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
 	if protocol == "" {
@@ -123,8 +124,8 @@ func (t *traces) parent(ctx context.Context) context.Context {
 	})
 }
 
-// stop sends and writes what is left. A collector that does not answer is a warning, not an error: the work is
-// done.
+// stop sends and writes the spans that are left. A collector that does not answer is a warning, not
+// an error: the work is done.
 func (t *traces) stop(ctx context.Context) error {
 	if err := t.provider.Shutdown(ctx); err != nil {
 		slog.Warn("traces are not complete", "error", err)
@@ -138,7 +139,8 @@ func (t *traces) stop(ctx context.Context) error {
 	return nil
 }
 
-// traceFile collects spans as OTLP's JSON, a line for each batch: what the file receiver of a collector reads.
+// traceFile collects spans as OTLP's JSON, a line for each batch: what the file receiver of a
+// collector reads.
 type traceFile struct {
 	path string
 	mu   sync.Mutex
@@ -165,8 +167,8 @@ func (f *traceFile) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpa
 
 var traceIDs = regexp.MustCompile(`"(traceId|spanId|parentSpanId)": ?"([A-Za-z0-9+/=]+)"`)
 
-// idsAsHex rewrites identifiers, which OTLP's JSON has in hex and protobuf's in base64. Text inside of strings
-// does not match: its quotes are escaped.
+// idsAsHex rewrites identifiers, which OTLP's JSON has in hex and protobuf's in base64. Text inside
+// of strings does not match: its quotes are escaped.
 func idsAsHex(line []byte) []byte {
 	return traceIDs.ReplaceAllFunc(line, func(match []byte) []byte {
 		part := traceIDs.FindSubmatch(match)

@@ -25,7 +25,8 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// buildVersion is the linked version, or the version that the go command has found, by a tag or a commit.
+// buildVersion is the linked version, or the version that the go command has found, by a tag or a
+// commit.
 func buildVersion() string {
 	if version != "" {
 		return version

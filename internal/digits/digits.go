@@ -1,5 +1,5 @@
-// Package digits writes numbers of a fixed width, divides integers downwards, and rounds decimals to the nearest
-// floats.
+// Package digits writes numbers of a fixed width, divides integers downwards, and rounds decimals
+// to the nearest floats.
 package digits
 
 // AppendPadded appends v with zeros in front up to a number of digits, 20 at most; a longer v is

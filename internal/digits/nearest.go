@@ -5,17 +5,20 @@ import (
 	"math/bits"
 )
 
-// This file divides integers by powers of ten and rounds the quotient once, to the nearest float, ties to even. A
-// quotient of two floats is that where both hold their integers; all other quotients are divided in words.
+// This file divides integers by powers of ten and rounds the quotient once, to the nearest float,
+// ties to even. Where two floats hold the dividend and the divisor exactly, their quotient is that
+// float; all other quotients are divided in words.
 
 const (
 	doubleBits, singleBits = 53, 24 // of a mantissa
 
-	// A double holds 10^22, and a single 10^10, without rounding, and all integers of its mantissa's bits.
+	// A double holds 10^22, and a single 10^10, without rounding, and all integers of its
+	// mantissa's bits.
 	doubleScaleMax = 22
 	doubleExact    = 1 << doubleBits
 
-	// doubleLeast and singleLeast are how far the lowest bit of the least float is behind the point, and one more.
+	// doubleLeast and singleLeast are how far the lowest bit of the least float is behind the
+	// point, and one more.
 	doubleLeast, singleLeast = 1075, 150
 
 	// fivesMax is how many fives a word holds.
@@ -53,7 +56,8 @@ func Double128(low, high uint64, scale int) float64 {
 	return Mean([]uint64{low, high}, 1, scale)
 }
 
-// Single returns the float32 nearest to v / 10^scale: rounded once, which the nearest double, rounded again, is not.
+// Single returns the float32 nearest to v / 10^scale: rounded once, which the nearest double,
+// rounded again, is not.
 func Single(v int64, scale int) float32 {
 	if v <= doubleExact && v >= -doubleExact && scale >= 0 && scale <= doubleScaleMax {
 		double := float64(v) / tens[scale]
@@ -72,8 +76,9 @@ func Single128(low, high uint64, scale int) float32 {
 	return single([]uint64{low, high}, scale)
 }
 
-// RoundsOnce says whether a double that is the nearest to a number has the float32 nearest to that number, too: it has
-// unless it lies midway between two of them, and the number on one side.
+// RoundsOnce says whether single, to which double was rounded, is also the float32 nearest to the
+// number to which double is the nearest double. It is not where double lies midway between two
+// float32 and the number on one side of double.
 func RoundsOnce(double float64, single float32) bool {
 	const behind = doubleBits - singleBits // bits that a single does not have
 	const normal = 0x1p-126                // the least single that has all bits of a mantissa
@@ -90,8 +95,8 @@ func single(v []uint64, scale int) float32 {
 	return f
 }
 
-// Mean returns the double nearest to sum / n / 10^scale, where sum is a two's complement integer of up to three words,
-// the lowest first, and n is positive.
+// Mean returns the double nearest to sum / n / 10^scale, where sum is a two's complement integer of
+// up to three words, the lowest first, and n is positive.
 func Mean(sum []uint64, n uint64, scale int) float64 {
 	v := int64(sum[0])
 	small := v <= doubleExact && v >= -doubleExact && scale >= 0 && scale <= doubleScaleMax
@@ -113,13 +118,13 @@ func Mean(sum []uint64, n uint64, scale int) float64 {
 
 func negative(v []uint64) bool { return int64(v[len(v)-1]) < 0 }
 
-// RoundLead returns the double nearest to lead * 2^exponent, ties to even. more says that the number is a little
-// larger; lead then has all 64 bits.
+// RoundLead returns the double nearest to lead * 2^exponent, ties to even. more says that the
+// number is a little larger; lead then has all 64 bits.
 func RoundLead(lead uint64, exponent int, more bool) float64 {
 	return rounded(lead, exponent, more, doubleBits, doubleLeast)
 }
 
-// rounded is RoundLead for a mantissa of so many bits.
+// rounded is RoundLead for a mantissa of so many bits; least is doubleLeast or singleLeast.
 func rounded(lead uint64, exponent int, more bool, mantissa, least int) float64 {
 	keep := min(mantissa, exponent+63+least) // a subnormal has fewer bits
 	if keep < 0 {
@@ -132,7 +137,8 @@ func rounded(lead uint64, exponent int, more bool, mantissa, least int) float64 
 	return math.Ldexp(float64(kept), exponent+64-keep)
 }
 
-// quotient returns the first 64 bits of |sum / n / 10^scale|, their exponent, and whether any bit follows.
+// quotient returns the first 64 bits of |sum / n / 10^scale|, their exponent, and whether any bit
+// follows.
 func quotient(sum []uint64, n uint64, scale int) (lead uint64, exponent int, more bool) {
 	var words [3]uint64 // of the absolute value, the lowest first
 	minus, borrow := negative(sum), uint64(0)
@@ -176,8 +182,8 @@ func quotientOf2(low, high, divisor uint64) (lead uint64, exponent int, more boo
 	return lead, exponent, more
 }
 
-// quotientWords hold a sum of three words, and two more, so that the quotient has more than 64 bits: the divisors have
-// 64 bits, and 89 for 5^38.
+// quotientWords hold a sum of three words, and two more, so that the quotient has more than 64
+// bits: the divisors have 64 bits, and 89 for 5^38.
 const quotientWords = 5
 
 // quotientOf5 divides an integer of three words, the lowest first, by n and by any power of ten.
@@ -201,7 +207,8 @@ func quotientOf5(sum [3]uint64, n uint64, scale int) (lead uint64, exponent int,
 	return words[0], exponent + 64*(quotientWords-1), more
 }
 
-// timesFive multiplies by five, and returns by how many bits it has shifted the words to the right for that.
+// timesFive multiplies by five, and returns by how many bits it has shifted the words to the right
+// for that.
 func timesFive(words *[quotientWords]uint64) (shifted int) {
 	const room = 3 // bits of a five
 	if bits.LeadingZeros64(words[0]) < room {
@@ -221,7 +228,8 @@ func timesFive(words *[quotientWords]uint64) (shifted int) {
 	return shifted
 }
 
-// normalize shifts words to the left until the first bit is set, and returns by how many; zeros it leaves.
+// normalize shifts words to the left until the first bit is set, and returns by how many bits.
+// Words that are all zero stay zero.
 func normalize(words *[quotientWords]uint64) (shifted int) {
 	for shifted < 64*quotientWords && words[0] == 0 {
 		copy(words[:], words[1:])

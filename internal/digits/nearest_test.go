@@ -21,8 +21,8 @@ func exactly(words []uint64, n uint64, scale int) *big.Rat {
 	return r.Quo(r, new(big.Rat).SetInt(power))
 }
 
-// Would catch a quotient that is rounded twice, of any number of digits and places: of random integers, and of those
-// next to the middle between two floats.
+// Would catch a quotient that is rounded twice, of any number of digits and places: of random
+// integers, and of those next to the middle between two floats.
 func TestNearest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200_000 {

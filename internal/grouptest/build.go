@@ -73,7 +73,8 @@ func Batch(schema *arrow.Schema, columns ...arrow.Array) arrow.RecordBatch {
 	return array.NewRecordBatch(schema, columns, int64(rows))
 }
 
-// appendCell appends a cell to a builder. Of the types that an int64, say, may stand for, the builder takes one.
+// appendCell appends a cell to a builder. Of the types that an int64, say, may stand for, the
+// builder takes one.
 func appendCell(b array.Builder, cell any) {
 	taken := false
 	switch v := cell.(type) {

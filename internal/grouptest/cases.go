@@ -90,7 +90,7 @@ func shape(name string, n int, key, v, f func(i int) any) Case {
 
 func null(int) any { return nil }
 
-// shapeCases vary the number of rows and groups, and what is NULL.
+// shapeCases vary the number of rows and groups, and which cells are NULL.
 func shapeCases() []Case {
 	v := func(i int) any { return int64(i%1000 - 500) }
 	f := func(i int) any { return float64(i%4096) / 8 }
@@ -182,7 +182,8 @@ func keyCase(dt arrow.DataType) Case {
 	return Case{"key of type " + dt.String(), schema, batches, query.Query{Keys: keys("k"), Aggregates: usual()}}
 }
 
-// twiceCase has the key of a case as two further keys, on both sides of another column, and as a value.
+// twiceCase has the key of a case as two further keys, on both sides of another column, and as a
+// value.
 func twiceCase(c Case) Case {
 	c.Name += ", three times"
 	c.Query.Keys = []query.Key{{Column: "k"}, {Column: "k", Name: "again"}, {Column: "v"}, {Column: "k", Name: "once more"}}
@@ -212,7 +213,8 @@ func compositeCase(name string, types []arrow.DataType, n int) Case {
 	return Case{name, schema, batches, query.Query{Keys: keys(names...), Aggregates: usual()}}
 }
 
-// fullRangeCase has keys that no range of 64 bits can reserve one of, nor subtract without overflow.
+// fullRangeCase has keys that no range of 64 bits can reserve one of, nor subtract without
+// overflow.
 func fullRangeCase() Case {
 	edges := append(Edges(arrow.PrimitiveTypes.Int64), nil)
 	n := len(edges) * len(edges)

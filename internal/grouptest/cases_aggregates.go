@@ -24,7 +24,8 @@ func aggregateCases() []Case {
 	return list
 }
 
-// distinctCase asks every function of a case for the distinct values, and lists of them from the greatest value on, too.
+// distinctCase asks every function of a case for the distinct values, and for descending lists of
+// distinct values, too.
 func distinctCase(c Case) Case {
 	aggregates := c.Query.Aggregates
 	c.Query.Aggregates = nil
@@ -90,7 +91,7 @@ func aggregateCase(dt arrow.DataType, name string, values []any) Case {
 		case f.Args() == 0:
 			q.Aggregates = append(q.Aggregates, call(f))
 		case isTotal(f, valueType(dt)):
-			// A sum of the largest values fits no type: sumCases ask for these.
+			// A sum of the largest values fits no type: sumCases ask for such sums.
 		case f.Args() == 1 && Suits(f, dt):
 			q.Aggregates = append(q.Aggregates, call(f, "x"))
 		case f.Args() == 2 && Suits(f, dt, arrow.PrimitiveTypes.Float64):

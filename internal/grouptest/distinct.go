@@ -8,8 +8,9 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// distinct returns what an aggregate of distinct values is of: the first row of each value, or of each pair of values as
-// doubles. Lists have them in order. Functions that take one row take it of all.
+// distinct returns an aggregate of distinct values as one without DISTINCT, and its arguments: the
+// first row of each value, or of each pair of values as doubles. The arguments of lists are in
+// order. Functions that answer with the value of one row see all rows.
 func distinct(a query.Aggregate, types []arrow.DataType, xs, ys []any) (query.Aggregate, []any, []any) {
 	switch a.Func {
 	case query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax:

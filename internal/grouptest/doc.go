@@ -6,7 +6,7 @@
 //
 // Every route that answers a query.Query is held to the same cases. The oracle shares no code with
 // them: it collects each group's values in slices, sums in arbitrary precision and computes
-// moments in two passes. It is slow and keeps everything in memory.
+// moments exactly. It is slow and keeps everything in memory.
 //
 // Where rounding may differ between correct routes, a wanted cell is an Approx or a Near, which
 // carry the allowed difference: it follows from the group's own values, so that a well-conditioned

@@ -7,7 +7,8 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// This file computes what a deterministic query promises to the bit: sums, means and moments of floating-point values.
+// This file computes what a deterministic query promises to the bit: sums, means and moments of
+// floating-point values.
 
 func exactSum(f query.Func, xs []any) float64 {
 	special := 0.0
@@ -29,11 +30,11 @@ func exactSum(f query.Func, xs []any) float64 {
 	return v
 }
 
-// lattice is finite numbers as multiples of 2^unit, and n times their deviations from the mean.
+// lattice holds n finite numbers as multiples of 2^unit.
 type lattice struct {
-	sum  *big.Int
-	devs []*big.Int
-	unit int
+	sum  *big.Int   // of the multiples
+	devs []*big.Int // by number, n times the deviation of its multiple from the mean multiple
+	unit int        // exponent of two
 }
 
 func newLattice(values []float64) lattice {
@@ -56,7 +57,8 @@ func newLattice(values []float64) lattice {
 	return l
 }
 
-// power returns the sum of the products of deviations from the means to their powers.
+// power returns the sum, over all rows, of the deviation of l to the power p times the deviation of
+// m to the power q.
 func (l lattice) power(p int, m lattice, q int) *big.Rat {
 	sum := new(big.Int)
 	for i := range l.devs {
@@ -149,8 +151,8 @@ func exactMoment(f query.Func, y, x lattice) any {
 	return rounded(square)
 }
 
-// rootOf returns a root with a sign. It is the root of a rounded number, and so may be off by one in
-// the last place.
+// rootOf returns the square root of r with a sign. It takes the root of r rounded to 200 bits, and
+// so may be off by one in the last place.
 func rootOf(r *big.Rat, sign int) any {
 	const precision = 200
 	root := new(big.Float).SetPrec(precision).SetRat(r)

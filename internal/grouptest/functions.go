@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// evaluate computes an aggregate of the query q for a group of so many rows. xs and ys are the first and the second
-// arguments of the aggregate in the rows where none is NULL, in input order.
+// evaluate computes an aggregate of the query q for a group of so many rows. xs and ys are the
+// first and the second arguments of the aggregate in the rows where none is NULL, in input order.
 func evaluate(a query.Aggregate, q query.Query, types []arrow.DataType, rows int, xs, ys []any) (any, error) {
 	switch a.Func {
 	case query.CountStar:
@@ -191,7 +191,7 @@ func sumInts(xs []any) *big.Int {
 
 // sumFloats adds floats exactly, and allows what adding them in any order may lose.
 func sumFloats(xs []any) any {
-	special := 0.0 // the sum of what is NaN or infinite
+	special := 0.0 // the sum of the values that are NaN or infinite
 	total, size := exact(0.0, 0), exact(0.0, 0)
 	for _, x := range xs {
 		if v := x.(float64); !finite(v) {

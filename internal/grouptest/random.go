@@ -69,7 +69,8 @@ func cut(rng *rand.Rand, schema *arrow.Schema, columns [][]any, rows int) []arro
 
 func pick[T any](rng *rand.Rand, list []T) T { return list[rng.IntN(len(list))] }
 
-// randomColumn makes a column with a random number of distinct values, style, skew and share of NULLs.
+// randomColumn makes a column with a random number of distinct values, style, skew and share of
+// NULLs.
 func randomColumn(rng *rand.Rand, dt arrow.DataType, rows int) []any {
 	distinct := pick(rng, []int{1, 2, 10, 100, 100, 1 + int(math.Sqrt(float64(rows))), 1 + rows/3, 20 * (1 + rows)})
 	if d, ok := dt.(*arrow.DictionaryType); ok {
@@ -164,8 +165,8 @@ func randomString(rng *rand.Rand, id uint64, wild bool) string {
 	return text[2:]
 }
 
-// RandomQuery makes a query that suits a schema. Its result columns have short names. Any column may stand in it
-// several times: as a key, and as an argument.
+// RandomQuery makes a query that suits a schema. Its result columns have short names. Any column
+// may stand in it several times: as a key, and as an argument.
 func RandomQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 	keys := pick(rng, []int{0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 6})
 	order := rng.Perm(schema.NumFields())

@@ -9,14 +9,15 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// Statistics are the functions that are made of moments, with the fewest values for which they are not NULL.
+// Statistics are the functions that are made of moments, with the fewest values for which they are
+// not NULL.
 var Statistics = map[query.Func]int{
 	query.VarSamp: 2, query.VarPop: 1, query.StddevSamp: 2, query.StddevPop: 1, query.Skewness: 3, query.Kurtosis: 4,
 	query.Corr: 1, query.CovarSamp: 2, query.CovarPop: 1, query.RegrSlope: 1, query.RegrIntercept: 2, query.RegrR2: 2,
 }
 
-// statistic computes one of Statistics. tests/SEMANTICS.md has the formulas and what they answer at their edges: first
-// the count decides, then a value that is not finite.
+// statistic computes one of Statistics. tests/SEMANTICS.md has the formulas and what they answer at
+// their edges: first the count decides, then a value that is not finite.
 func statistic(f query.Func, types []arrow.DataType, xs, ys []any, deterministic bool) any {
 	if len(xs) < Statistics[f] {
 		return nil
@@ -75,7 +76,8 @@ func inRange(sum float64) bool {
 	return size == 0 || size > 1e-290 && size < 1e290
 }
 
-// loosened allows an exact moment of x, or of (y, x), what a one-pass algorithm on doubles may lose.
+// loosened allows an exact moment of x, or of (y, x), what a one-pass algorithm on doubles may
+// lose.
 func loosened(f query.Func, moment any, ys, xs lattice) any {
 	x, univariate := xs.moments(), f.Args() == 1
 	y := x

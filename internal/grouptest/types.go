@@ -111,8 +111,8 @@ const (
 	lastDay  = 2_932_896 // 9999-12-31
 )
 
-// intRange returns the bounds of a type whose cells are int64. Those of dates are the years 1 to
-// 9999, those of times one day.
+// intRange returns the bounds of a type whose cells are int64. Dates have the years 1 to 9999,
+// times one day.
 func intRange(dt arrow.DataType) (low, high int64, ok bool) {
 	switch dt := dt.(type) {
 	case *arrow.Int8Type:

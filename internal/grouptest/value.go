@@ -201,7 +201,7 @@ func scaleOf(dt arrow.DataType) int32 {
 	return 0
 }
 
-// Words returns a string as the two words that a column of strings has of it.
+// Words returns the two words by which a column of strings holds a string.
 func Words(s string) []uint64 {
 	v := rowdata.ToBytes2([]byte(s))
 	return v[:]

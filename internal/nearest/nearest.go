@@ -11,8 +11,8 @@ import (
 // nearestMax bounds the names offered: more of them are a list to search, not a hint.
 const nearestMax = 3
 
-// Offer returns what to put behind an error about a name: the known names that may have been meant, as in "; did you
-// mean max or min?", or nothing.
+// Offer returns what to put behind an error about a name: the known names that may have been meant,
+// as in "; did you mean max or min?", or nothing.
 func Offer(name string, known []string) string {
 	near := Names(name, known)
 	if len(near) == 0 {
@@ -22,7 +22,7 @@ func Offer(name string, known []string) string {
 }
 
 // Names returns the known names that someone who wrote name may have meant, the likeliest first,
-// at most three: those that differ in case only, that begin as name does, or that are a few edits away.
+// at most three: known names that differ in case only, begin as name does, or are a few edits away.
 func Names(name string, known []string) []string {
 	type candidate struct {
 		name  string
@@ -45,10 +45,10 @@ func Names(name string, known []string) []string {
 	return names
 }
 
-// editDistance is Levenshtein's, with swaps: the fewest runes to insert, delete, replace or swap with
-// the next to turn a into b. A beginning of at least three runes counts as one edit. Distances above
-// limit come back as limit+1. agnivade/levenshtein has no swaps, and antzucaro/matchr no limit: a name of 100,000 runes
-// takes it 11.6 ms, and 0.3 ms here.
+// editDistance is Levenshtein's, with swaps: the fewest runes to insert, delete, replace or swap
+// with the next to turn a into b. A beginning of at least three runes counts as one edit. Distances
+// above limit come back as limit+1. agnivade/levenshtein has no swaps, and antzucaro/matchr no
+// limit: a name of 100,000 runes takes it 11.6 ms, and 0.3 ms here.
 func editDistance(a, b string, limit int) int {
 	ra, rb := []rune(a), []rune(b)
 	if len(ra) >= 3 && len(rb) > len(ra) && strings.HasPrefix(b, a) {

@@ -1,9 +1,10 @@
-// Command image packs mpga into a container image, an OCI layout in one tar file, without a container engine:
+// Command image packs mpga into a container image, an OCI layout in one tar file, without a
+// container engine:
 //
 //	image -binary bin/release/mpga -version 1.2.3 -o mpga-oci.tar
 //
-// mpga needs the C library, which it loads NVIDIA's driver with. So the image has the one of the machine that it is made
-// on, and the certificates of that machine's authorities; there is no shell.
+// mpga needs the C library, which it loads NVIDIA's driver with. So the image has the C library and
+// the certificates of the machine on which the image is made; there is no shell.
 package main
 
 import (
@@ -201,7 +202,8 @@ func writeLayout(dir string, image v1.Image, version, out string) error {
 	return errors.Join(err, w.Close(), to.Close())
 }
 
-// check reads the image from its layout and holds all of it against its sums.
+// check reads the image from its layout, and compares its manifest, its configuration and its
+// layers with their digests.
 func check(l layout.Path, image v1.Image) error {
 	digest, err := image.Digest()
 	if err != nil {

@@ -26,15 +26,15 @@ type input struct {
 	kind  fileKind
 }
 
-// mean is a row that is the geometric mean of others' ratios.
+// mean is a row with the geometric mean of the ratios of other rows.
 type mean struct {
-	prefix string // of the names of those others
+	prefix string // of the names of the other rows
 	wanted float64
 }
 
 func (m mean) name() string { return m.prefix + "geometric mean" }
 
-// The names of H2O's cases start so.
+// h2oParquetPrefix and h2oCSVPrefix begin the names of H2O's cases.
 const (
 	h2oParquetPrefix = "H2O Parquet: "
 	h2oCSVPrefix     = "H2O CSV: "
@@ -42,15 +42,15 @@ const (
 
 var means = []mean{{h2oParquetPrefix, 2}, {h2oCSVPrefix, 1.5}}
 
-// limitBytes is the memory that both engines get in the case that is larger than it, and limitSlack
-// by how much mpga's process may pass it.
+// limitBytes is the memory that both engines get in the case whose table is larger. mpga's process
+// may pass it by the factor limitSlack.
 const (
 	limitBytes = 1 << 30
 	limitSlack = 1.05
 )
 
-// cases lists the rows of the result, in order. rows is their number of rows; H2O's questions take a
-// tenth of it.
+// cases lists the cases in the order of the report. Their tables have so many rows, H2O's table a
+// tenth of them.
 func cases(rows int64) []benchCase {
 	l := caseList{rows: rows}
 	of := func(groups int64) table { return l.table(groups, intKey, "", 1) }
@@ -125,8 +125,8 @@ func (l *caseList) addH2O(prefix string, kind fileKind, wanted float64) {
 
 func call(f query.Func, args ...string) query.Aggregate { return query.Aggregate{Func: f, Args: args} }
 
-// meanAfter returns the mean that follows case i of the list: if that is the last of what the mean is
-// of, and all of it is in the list.
+// meanAfter returns the mean that follows case i of the list, if case i is the last case of the
+// mean, and all cases of the mean are in the list.
 func meanAfter(list []benchCase, i int) (mean, bool) {
 	for _, m := range means {
 		first := i + 1 - len(h2o.Questions())

@@ -19,9 +19,10 @@ import (
 )
 
 // runLimited measures a case whose engines get less memory than it takes, each in a process of its
-// own that is started for the run. mpga's sends its result through a pipe; DuckDB's sums it up.
+// own that is started for the run. The process of mpga sends its result through a pipe; the process
+// of DuckDB sums its result up.
 func (b *bench) runLimited(ctx context.Context, c benchCase) (samples, peer.Answer, error) {
-	if err := b.Close(); err != nil { // the memory is theirs
+	if err := b.Close(); err != nil { // the memory of the last case's rows goes to the engines
 		return nil, peer.Answer{}, err
 	}
 	file, err := c.input.path(ctx, b.dir)
@@ -90,13 +91,13 @@ type duckDBProcess struct {
 	query   childQuery
 }
 
-// childQuery is what that process reads from its standard input.
+// childQuery is what the process of a duckDBProcess reads from its standard input.
 type childQuery struct {
 	Setup []string    `json:"setup"` // statements before the query
 	Query peer.Summed `json:"query"`
 }
 
-// childArgument makes this program such a process.
+// childArgument is the argument with which this program is the process of a duckDBProcess.
 const childArgument = "child"
 
 func (*duckDBProcess) engine() engineName { return duckDB }
@@ -114,7 +115,7 @@ func (p *duckDBProcess) run(ctx context.Context) (out outcome, err error) {
 	return out, err
 }
 
-// child is the life of such a process.
+// child answers the childQuery of its standard input.
 func child(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	var q childQuery
 	if err := json.NewDecoder(in).Decode(&q); err != nil {
@@ -135,8 +136,8 @@ func child(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	return json.NewEncoder(out).Encode(a)
 }
 
-// runProcess runs a command, lets read have its standard output, and returns the largest resident set
-// that was seen from outside.
+// runProcess runs a command, lets read have its standard output, and returns the largest resident
+// set that was seen from outside.
 func runProcess(ctx context.Context, cmd *exec.Cmd, read func(io.Reader) error) (peak int64, err error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

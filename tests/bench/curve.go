@@ -36,8 +36,8 @@ const (
 	stepWanted   = 2 // largest ratio between neighbours
 
 	streamedGroups = 1e5 // no rows are kept for a second phase, however many come
-	streamedFirst  = 1e6 // rows, or those of the cases where these are fewer
-	streamedHeld   = 1e7 // rows: more than caches hold
+	streamedFirst  = 1e6 // rows; all rows of the cases, where the cases have fewer
+	streamedHeld   = 1e7 // rows; more than caches hold
 )
 
 // groupCounts are points from 1 to groupsMax, or to the number of rows, at equal ratios.
@@ -65,7 +65,8 @@ func (b *bench) byGroups(ctx context.Context, report func(point)) error {
 	return b.Close()
 }
 
-// byRows measures mpga at streamedFirst rows and each power of ten up to ten times those of the cases.
+// byRows measures mpga at streamedFirst rows and each power of ten up to ten times the rows of the
+// cases.
 func (b *bench) byRows(ctx context.Context, report func(point)) error {
 	if err := b.Close(); err != nil {
 		return err
@@ -81,8 +82,8 @@ func (b *bench) byRows(ctx context.Context, report func(point)) error {
 	return nil
 }
 
-// streamed measures mpga at rows that are never all there: some are held, and come again and again.
-// Generating them anew would take ten times what is measured.
+// streamed measures mpga at more rows than memory holds: at most streamedHeld rows come again and
+// again. Generating rows anew would take ten times as long as the query.
 func (b *bench) streamed(ctx context.Context, rows, groups int64) (p point, err error) {
 	held := min(rows, streamedHeld)
 	l := caseList{rows: held}
@@ -110,7 +111,7 @@ func (b *bench) streamed(ctx context.Context, rows, groups int64) (p point, err 
 }
 
 // largestStep returns the largest ratio of an engine's costs at neighbouring points, and the second
-// of the two. There are at least two points.
+// of the two points. Requires: there are at least two points.
 func largestStep(points []point, engine engineName, cpu bool) (step float64, at point) {
 	for i := 1; i < len(points); i++ {
 		if s := points[i].nanos(engine, cpu) / points[i-1].nanos(engine, cpu); s > step {

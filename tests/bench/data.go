@@ -29,7 +29,7 @@ const (
 	heavyShare   = 0.5
 )
 
-// name says all that makes the table what it is, and suits a file.
+// name tells tables with other rows apart, and suits a file.
 func (t table) name() string {
 	dist := t.dist
 	if dist == "" {
@@ -83,7 +83,8 @@ type knownSource struct {
 
 func (s knownSource) Stats() scan.Stats { return s.stats }
 
-// pairs are the tables that the columns come from: the key and v1 from the first, v2 from the second.
+// pairs are the tables that the columns come from: the key and v1 from the first, v2 from the
+// second.
 func (t table) pairs() ([]*gen.Table, error) {
 	tables := make([]*gen.Table, t.values)
 	for i := range tables {
@@ -171,8 +172,8 @@ func (t table) schema() *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// stats returns what is known of each column, given what is known of the pairs. Nothing is promised
-// of values, nor of keys that are not the generator's.
+// stats returns the statistics of each column, by the statistics of the pairs. Values have no
+// range, nor have keys that are not the generator's.
 func (t table) stats(pairs scan.Stats) []scan.ColumnStats {
 	stats := make([]scan.ColumnStats, t.schema().NumFields())
 	for i := range stats {

@@ -8,8 +8,8 @@ import (
 	"github.com/mpga/mpga/tests/peer"
 )
 
-// viewOf returns the statement that makes t a view of a file. DuckDB is told what is in text, so that
-// no time of a query goes into finding out; mpga finds out each time.
+// viewOf returns the statement that makes t a view of a file. DuckDB is told the types of the
+// columns of CSV, so that no time of a query goes into finding them; mpga finds them each time.
 func viewOf(ctx context.Context, file string, kind fileKind) (string, error) {
 	if kind != h2oCSV {
 		return fmt.Sprintf("CREATE VIEW t AS FROM read_parquet(%s)", peer.Literal(file)), nil

@@ -28,7 +28,7 @@ const (
 const rowGroupRows = 1 << 20
 
 // parquetFile returns the path of a table's Parquet file, which is written if it is not there. A
-// file's name says all that it depends on, and files appear whole.
+// file's name tells all that its rows depend on, and files appear whole.
 func (t table) parquetFile(ctx context.Context, dir string, codec fileKind) (string, error) {
 	path := filepath.Join(dir, t.name()+"."+string(codec)+".parquet")
 	if there, err := exists(path); there || err != nil {

@@ -1,5 +1,5 @@
-// Command bench measures mpga beside DuckDB, and beside ClickHouse and Polars where Python has them:
-// group-by from memory and from files, with the same rows, the same threads and in turns.
+// Command bench measures mpga beside DuckDB, and beside ClickHouse and Polars where Python has
+// them: group-by from memory and from files, with the same rows, the same threads and in turns.
 //
 //	go run ./bench                        all of it at 1e8 rows: an hour or two, 16 GiB of memory
 //	go run ./bench -rows 1e7 -times 3     to try

@@ -75,8 +75,8 @@ func measureOne(ctx context.Context, c contender) (sample, peer.Answer, error) {
 	return s, out.answer, err
 }
 
-// millis returns the median of an engine's runs in milliseconds, of their CPU time if so wanted, and
-// 0 if there are none.
+// millis returns the median of an engine's runs in milliseconds, of their CPU time if so wanted,
+// and 0 if there are none.
 func (s samples) millis(engine engineName, cpu bool) float64 {
 	times := make([]time.Duration, 0, len(s[engine]))
 	for _, one := range s[engine] {

@@ -10,7 +10,7 @@ import (
 )
 
 // measureAll measures the chosen cases and curves and prints each row when it is there. A case that
-// fails is a row too; only the end of the context ends it all.
+// fails is a row too; only the end of the context ends the run.
 func measureAll(ctx context.Context, b *bench, r *report, list []benchCase, wanted *regexp.Regexp, out io.Writer) error {
 	for _, line := range r.Header.lines() {
 		fmt.Fprintln(out, line)

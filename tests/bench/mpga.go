@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/tests/peer"
 )
 
-// mpgaContender asks an engine of its own, whose memory is warm after the first run. Its batches are
-// summed up as they arrive.
+// mpgaContender asks an engine of its own, whose memory is warm after the first run. Its batches
+// are summed up as they arrive.
 type mpgaContender struct {
 	eng   *engine.Engine
 	open  opener

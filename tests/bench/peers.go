@@ -48,7 +48,7 @@ type peerAggregate struct {
 	Length int      `json:"length"`
 }
 
-// peerReply is what it writes.
+// peerReply is what the script writes.
 type peerReply struct {
 	peer.Answer
 	Wall []time.Duration `json:"wall_nanos"`

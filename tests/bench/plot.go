@@ -28,8 +28,8 @@ const (
 	labelRoom    = 0.5           // of a ratio's text, on the axis
 )
 
-// writePictures draws the ratios to path, and the curves to files beside it whose names end in -groups and
-// -rows. The ending says what is written: .svg, .png, .pdf.
+// writePictures draws the ratios to path, and the curves to files beside it whose names end in
+// -groups and -rows. The ending says what is written: .svg, .png, .pdf.
 func (r *report) writePictures(path string) error {
 	if len(r.Results) > 0 {
 		if err := r.drawRatios(path); err != nil {

@@ -24,8 +24,8 @@ func newPlot() *plot.Plot {
 	return p
 }
 
-// save writes a picture in the format of the path's ending. An SVG names fonts of the same widths for
-// machines that do not have ours.
+// save writes a picture in the format of the path's ending. An SVG names fonts of the same widths
+// for machines that do not have ours.
 func save(p *plot.Plot, height vg.Length, path string) error {
 	format := strings.TrimPrefix(filepath.Ext(path), ".")
 	picture, err := p.WriterTo(pictureWidth, height, format)

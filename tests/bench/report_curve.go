@@ -15,7 +15,7 @@ type curve struct {
 	cpu     bool
 }
 
-// curves returns those that were measured.
+// curves returns the curves that were measured.
 func (r *report) curves() []curve {
 	var list []curve
 	if len(r.ByGroups) > 0 {

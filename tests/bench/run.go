@@ -23,14 +23,14 @@ type bench struct {
 	command string // path of the command mpga
 	peers   *peers // nil for none
 
-	current *rows // of the case before
+	current *rows // of the last case; nil for none
 }
 
 // rows are the rows of an input, as both engines have them.
 type rows struct {
 	input input
-	set   *rowSet // in memory
-	file  string  // or not
+	set   *rowSet // nil for a file
+	file  string  // "" for rows in memory
 	db    *peer.DuckDB
 }
 
@@ -115,7 +115,8 @@ func resultKinds(ctx context.Context, open opener, q query.Query) ([]peer.Kind, 
 	return peer.Kinds(bound.Schema), nil
 }
 
-// path returns the path of an input's file, of Parquet where it is in memory.
+// path returns the path of an input's file; a table in memory has a Parquet file, too, which the
+// peers read.
 func (in input) path(ctx context.Context, dir string) (string, error) {
 	switch in.kind {
 	case h2oParquet, h2oCSV:

@@ -3,8 +3,8 @@ package hits
 
 import "fmt"
 
-// Table returns DuckDB's SQL for a table of so many rows, of the shape of ClickBench's: long-tailed strings, of which
-// most phrases are empty.
+// Table returns DuckDB's SQL for a table of so many rows, of the shape of ClickBench's: long-tailed
+// strings, of which most phrases are empty.
 func Table(rows int64) string { return columns + fmt.Sprintf(" FROM range(%d) t(r)", rows) }
 
 const columns = `
@@ -29,7 +29,8 @@ const columns = `
 	  (hash(r + 25) % 1000000)::BIGINT % 1000 AS URLHash, (hash(r + 26) % 50)::BIGINT AS RefererHash,
 	  (hash(r + 27) % 40)::SMALLINT * 50 AS WindowClientWidth, (hash(r + 28) % 30)::SMALLINT * 50 AS WindowClientHeight`
 
-// Queries are over the table hits, for both engines. LIMIT stands behind an order that leaves no choice.
+// Queries are over the table hits, for both engines. LIMIT stands behind an order that leaves no
+// choice.
 var Queries = []string{
 	"SELECT count(*) FROM hits",
 	"SELECT count(*) FROM hits WHERE AdvEngineID <> 0",

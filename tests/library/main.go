@@ -1,5 +1,5 @@
-// Command library aggregates record batches of its own, with the engine and nothing else. TestSizes measures what is linked with
-// it.
+// Command library aggregates record batches of its own, with the engine and nothing else. TestSizes
+// measures the program.
 package main
 
 import (

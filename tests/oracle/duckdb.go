@@ -31,9 +31,10 @@ type DuckDB struct {
 	dir string // of the Parquet files on their way to it
 }
 
-// Open starts a database that uses so many threads. Only with one does every aggregate of DuckDB see the rows in order.
-// The cache of files is off: DuckDB 1.5.5 tells the versions of a file apart by size and time, in seconds, and so took
-// the blocks of one table for another's, which Load had written in the same second.
+// Open starts a database that uses so many threads. Only with one does every aggregate of DuckDB
+// see the rows in order. The cache of files is off: DuckDB 1.5.5 tells the versions of a file apart
+// by size and time, in seconds, and so took the blocks of one table for another's, which Load had
+// written in the same second.
 func Open(threads int) (*DuckDB, error) {
 	dir, err := os.MkdirTemp("", "mpga-oracle-")
 	if err != nil {

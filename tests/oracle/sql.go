@@ -89,8 +89,9 @@ func call(a query.Aggregate, types []arrow.DataType) string {
 	return plain
 }
 
-// ofDistinct writes an aggregate of distinct values whose order shows. Of a function that takes one row it takes the
-// DISTINCT away, which changes nothing.
+// ofDistinct writes an aggregate of distinct values whose order shows; ok is false for other
+// aggregates. From functions that answer with the value of one row it takes DISTINCT away, which
+// does not change their answer.
 func ofDistinct(a *query.Aggregate, args []string) (text string, ok bool) {
 	order := " ORDER BY " + args[0]
 	if a.Descending {
@@ -115,7 +116,7 @@ func notNull(args []string) string {
 }
 
 // quantileCont interpolates doubles; a date answers as a timestamp in microseconds.
-// Distinct values are those before they are doubles.
+// Values are told apart before they become doubles.
 func quantileCont(arg string, q float64, dt arrow.DataType, distinct bool) string {
 	unit := ""
 	switch dt.ID() {
@@ -131,8 +132,8 @@ func quantileCont(arg string, q float64, dt arrow.DataType, distinct bool) strin
 	return fmt.Sprintf("quantile_cont(%s::DOUBLE%s, %v::DOUBLE)", arg, unit, q)
 }
 
-// WithoutDistinctStatistics returns a query without moments of distinct values: DuckDB takes the values as doubles first,
-// of which large integers may be one.
+// WithoutDistinctStatistics returns a query without moments of distinct values: DuckDB takes the
+// values as doubles first, of which large integers may be one.
 func WithoutDistinctStatistics(q query.Query) query.Query {
 	q.Aggregates = slices.DeleteFunc(slices.Clone(q.Aggregates), func(a query.Aggregate) bool {
 		_, statistic := grouptest.Statistics[a.Func]
@@ -145,7 +146,8 @@ func WithoutDistinctStatistics(q query.Query) query.Query {
 // difference where grouptest specifies the answer: to a single value, or to a constant.
 const huge = "1e100"
 
-// statistic keeps from DuckDB the values that it refuses, and answers NaN for them as mpga does.
+// statistic keeps from DuckDB the values that DuckDB refuses, and answers NaN for them as mpga
+// does.
 func statistic(f query.Func, valuesMin int, args []string) string {
 	var tame, present, special []string
 	for _, arg := range args {

@@ -1,11 +1,12 @@
-// Command outofcore measures mpga with a GPU beside DuckDB on the CPUs of the same machine: the sum of
-// a uint32 by a uint32 key, over rows in memory, with the device limited to a quarter of them; then over Parquet
-// files, which both read from the page cache.
+// Command outofcore measures mpga with a GPU beside DuckDB on the CPUs of the same machine: the sum
+// of a uint32 by a uint32 key, over rows in memory, with the device limited to a quarter of them;
+// then over Parquet files, which both read from the page cache.
 //
 //	go run ./outofcore -mpga ../bin/mpga -rows 1e9 -parquet-rows 3e8 -md outofcore.md -svg outofcore.svg
 //
-// mpga's part is `mpga bench outofcore`, which checks every answer. DuckDB has a table of its own with as many
-// rows and groups, and sums its result up by a second aggregation, which must give the sum of all values.
+// mpga's part is `mpga bench outofcore`, which checks every answer. DuckDB has a table of its own
+// with as many rows and groups, and sums its result up by a second aggregation, which must give the
+// sum of all values.
 package main
 
 import (
@@ -133,11 +134,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// tableSQL makes a table whose keys are a permutation of the rows' numbers, modulo the groups; the values are the rows'
-// numbers modulo 1000.
+// tableSQL makes a table whose keys are a permutation of the rows' numbers, modulo the groups; the
+// values are the rows' numbers modulo 1000.
 const tableSQL = "create table t as select (i * 2654435761 %% %.0f)::uinteger as k, (i %% 1000)::uinteger as v from range(%.0f) r(i)"
 
-// runDuckDB returns the median time of the query on DuckDB, over what a statement makes t: a table or a view of k and v.
+// runDuckDB returns the median time of the query on DuckDB, over what a statement makes t: a table
+// or a view of k and v.
 func runDuckDB(ctx context.Context, o *options, groups float64, statement string) (seconds float64, err error) {
 	db, err := sql.Open("duckdb", fmt.Sprintf("?threads=%d", runtime.NumCPU()))
 	if err != nil {

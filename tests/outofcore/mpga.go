@@ -19,10 +19,11 @@ type measured struct {
 	}
 }
 
-// resultBytes are those of a group: a key of 4 and a sum of 8.
+// resultBytes are the bytes of a group: 4 of a key and 8 of a sum.
 const resultBytes = 12
 
-// resident and needed return the most GB that the process had, and those of its input and result in memory.
+// resident returns the most GB that the process had resident, needed the GB of its input and result
+// in memory.
 func (m *measured) resident() float64 { return float64(m.Stats.ResidentPeak) / 1e9 }
 func (m *measured) needed() float64   { return float64(m.Bytes+resultBytes*m.Groups) / 1e9 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Answer is what is left of a result after it was read to its end: the number of rows, and a total of every column, so
-// that no engine can leave a column out. NULLs, NaNs and infinities do not count: engines differ in which of them a
-// statistic of one row is.
+// Answer is what is left of a result after it was read to its end: the number of rows, and a total
+// of every column, so that no engine can leave a column out. NULLs, NaNs and infinities do not
+// count: engines differ in which of them a statistic of one row is.
 type Answer struct {
 	Rows   int64     `json:"rows"`
 	Ints   []int64   `json:"ints"`   // of the columns whose totals are whole, in the order of the columns
@@ -159,8 +159,8 @@ type Summed struct {
 	Kinds []Kind `json:"kinds"` // of the columns that are summed up
 }
 
-// SumUpQuery wraps a query so that DuckDB, too, reads the result to its end and in all columns, which costs it less than
-// a table of the result would.
+// SumUpQuery wraps a query so that DuckDB, too, reads the result to its end and in all columns,
+// which costs it less than a table of the result would.
 func SumUpQuery(query string, kinds []Kind) Summed {
 	names, totals := make([]string, len(kinds)), make([]string, len(kinds))
 	for i, kind := range kinds {

@@ -1,5 +1,5 @@
-// Package shapes writes tables whose reading takes much memory: many columns, long strings, values of megabytes,
-// each in every format that mpga reads.
+// Package shapes writes tables whose reading takes much memory: many columns, long strings, values
+// of megabytes, each in every format that mpga reads.
 package shapes
 
 import (
@@ -49,7 +49,7 @@ func (s Shape) Names() (names []string) {
 	return names
 }
 
-// text returns the string of a row.
+// text returns the string of a row and a column.
 func (s Shape) text(rng *rand.Rand, row, column int) []byte {
 	id := row
 	if s.Distinct > 0 {

@@ -1,13 +1,13 @@
-// Command sqlbench measures mpga's SQL beside DuckDB's: the same statements over the same Parquet files, with the same
-// threads and in turns. TPC-H's first query, H2O's ten questions, queries with the needs of ClickBench's, and what a
-// filter reads that keeps a hundredth of sorted data.
+// Command sqlbench measures mpga's SQL beside DuckDB's: the same statements over the same Parquet
+// files, with the same threads and in turns. TPC-H's first query, H2O's ten questions, queries with
+// the needs of ClickBench's, and what a filter reads that keeps a hundredth of sorted data.
 //
 //	go run ./sqlbench                              some 10 minutes on two cores, 1.2 GB of files, which are kept
 //	go run ./sqlbench -scale 1 -rows 1e6           to try
 //	go run ./sqlbench -cpu -run '^(TPC-H|H2O)'     a part, by CPU time, which other work on the machine disturbs less
 //
-// Both engines read every result to its end: DuckDB sums it up by a second aggregation, mpga's batches are summed up
-// as they arrive. The sums must be the same. The result is Markdown.
+// Both engines read every result to its end: DuckDB sums it up by a second aggregation, mpga's
+// batches are summed up as they arrive. The sums must be the same. The result is Markdown.
 package main
 
 import (

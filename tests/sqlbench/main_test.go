@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Every query runs and both engines answer alike. It finds a harness that no longer fits the engine.
+// Every query runs and both engines answer alike. It finds a harness that no longer fits the
+// engine.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	err := run(context.Background(), []string{"-scale", "0.01", "-rows", "2e4", "-times", "1", "-dir", t.TempDir()}, &out)

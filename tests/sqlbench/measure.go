@@ -17,8 +17,8 @@ type row struct {
 	read               string
 }
 
-// measureQuery asks both engines once to warm up and then so many times in turns, so that a drift of the machine's
-// speed meets both. Answers that differ are an error.
+// measureQuery asks both engines once to warm up and then so many times in turns, so that a drift
+// of the machine's speed meets both. Answers that differ are an error.
 func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *peer.DuckDB) (row, error) {
 	path, err := q.table.path(ctx, theirs, o.dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *
 		if !a.Equal(b) {
 			return row{}, fmt.Errorf("mpga answers %v, DuckDB %v", a, b)
 		}
-		// CPU time would be that of the collector's sweepers, too.
+		// Elapsed time, also with -cpu: CPU time would count the collector's sweepers, too.
 		planned, err := timed(false, func() error {
 			prepared, err := ours.prepare(ctx, q, path)
 			if err == nil {

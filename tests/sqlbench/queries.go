@@ -40,12 +40,12 @@ const tpchQ1 = `SELECT l_returnflag, l_linestatus, sum(l_quantity) AS sum_qty, s
 	FROM lineitem WHERE l_shipdate <= DATE '1998-12-01' - INTERVAL '90' DAY
 	GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus`
 
-// tpchQ6 is its sixth, nearly all of which is a filter.
+// tpchQ6 is TPC-H's sixth query, nearly all of which is a filter.
 const tpchQ6 = `SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineitem
 	WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1994-01-01' + INTERVAL '1' YEAR
 	AND l_discount BETWEEN 0.06 - 0.01 AND 0.06 + 0.01 AND l_quantity < 24`
 
-// lineitemColumns are those that the queries need, and the key, by which the table is sorted.
+// lineitemColumns are the columns that the queries need, and the key, by which the table is sorted.
 var lineitemColumns = []string{"l_orderkey", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate"}
 
 func querySets(o *options) []querySet {
@@ -79,7 +79,7 @@ func querySets(o *options) []querySet {
 	return sets
 }
 
-// path returns where a table's file is, and makes it if it is not there.
+// path returns where a table's file is, and makes the file if it is not there.
 func (t table) path(ctx context.Context, db *peer.DuckDB, dir string) (string, error) {
 	path := filepath.Join(dir, t.file)
 	_, err := os.Stat(path)
