@@ -118,9 +118,12 @@ func runBenchOutOfCore(ctx context.Context, w io.Writer, f *benchOutOfCoreFlags)
 		if d == nil {
 			d = &device.Stats{}
 		}
-		fmt.Fprintf(t, "%d\t%.3f\t%.3f\t%.3f\t%s\t%.2f\t%.3f\t%.0f%%\t%v+%v\t%s\t%v %s\t%s\t%v\t%v\t%v\t%d\t\n", r.Groups, r.Seconds, r.Best, r.First, byteSize(r.Stats.ResidentPeak), float64(r.Rows)/r.Seconds/1e9, r.Floor,
-			100*r.Floor/r.Seconds, r.Stats.PhaseTimes[engine.PhasePartition].Round(time.Millisecond), r.Stats.PhaseTimes[engine.PhaseProcess].Round(time.Millisecond), r.Stats.Route, d.Routes, d.Reason, byteSize(d.MemoryPeak),
-			d.CopyIn.Round(time.Millisecond), d.CopyOut.Round(time.Millisecond), d.Kernel.Round(time.Millisecond), d.Merged)
+		round := func(took time.Duration) time.Duration { return took.Round(time.Millisecond) }
+		phases := r.Stats.PhaseTimes
+		fmt.Fprintf(t, "%d\t%.3f\t%.3f\t%.3f\t%s\t%.2f\t%.3f\t%.0f%%\t%v+%v\t%s\t%v %s\t%s\t%v\t%v\t%v\t%d\t\n",
+			r.Groups, r.Seconds, r.Best, r.First, byteSize(r.Stats.ResidentPeak), float64(r.Rows)/r.Seconds/1e9,
+			r.Floor, 100*r.Floor/r.Seconds, round(phases[engine.PhasePartition]), round(phases[engine.PhaseProcess]),
+			r.Stats.Route, d.Routes, d.Reason, byteSize(d.MemoryPeak), round(d.CopyIn), round(d.CopyOut), round(d.Kernel), d.Merged)
 		t.Flush()
 	}
 	return t.Flush()

@@ -27,6 +27,13 @@ func Cases() []Case {
 		textCases(), dictionaryCases(), batchCases(), randomCases())
 }
 
+// The types that most columns of the cases have.
+var (
+	i64 = arrow.PrimitiveTypes.Int64
+	f64 = arrow.PrimitiveTypes.Float64
+	str = arrow.BinaryTypes.String
+)
+
 // field makes a nullable column.
 func field(name string, dt arrow.DataType) arrow.Field {
 	return arrow.Field{Name: name, Type: dt, Nullable: true}
@@ -83,7 +90,7 @@ func cells(n int, value func(i int) any) []any {
 // shape is a table of n rows with a key k, an integer v and a float f.
 func shape(name string, n int, key, v, f func(i int) any) Case {
 	schema, batches := table(
-		[]arrow.Field{field("k", arrow.PrimitiveTypes.Int64), field("v", arrow.PrimitiveTypes.Int32), field("f", arrow.PrimitiveTypes.Float64)},
+		[]arrow.Field{field("k", i64), field("v", arrow.PrimitiveTypes.Int32), field("f", f64)},
 		cells(n, key), cells(n, v), cells(n, f))
 	return Case{name, schema, batches, query.Query{Keys: keys("k"), Aggregates: usual()}}
 }
@@ -165,7 +172,7 @@ func keyCases() []Case {
 		list = append(list, compositeCase(fmt.Sprintf("%d key columns", n), Types(), n))
 	}
 	small := []arrow.DataType{arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Uint16, arrow.FixedWidthTypes.Date32}
-	wide := []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64, &arrow.Decimal128Type{Precision: 38}, arrow.PrimitiveTypes.Float64}
+	wide := []arrow.DataType{str, i64, &arrow.Decimal128Type{Precision: 38}, f64}
 	return append(list, compositeCase("4 small key columns", small, 4), compositeCase("20 key columns", Types(), 20),
 		compositeCase("4 wide key columns", wide, 4), fullRangeCase())
 }
@@ -175,7 +182,7 @@ func keyCases() []Case {
 func keyCase(dt arrow.DataType) Case {
 	distinct := append(Edges(dt), nil)
 	n := 5 * len(distinct)
-	schema, batches := table([]arrow.Field{field("k", dt), field("v", arrow.PrimitiveTypes.Int64), field("f", arrow.PrimitiveTypes.Float32)},
+	schema, batches := table([]arrow.Field{field("k", dt), field("v", i64), field("f", arrow.PrimitiveTypes.Float32)},
 		cells(n, func(i int) any { return distinct[i*7%n%len(distinct)] }),
 		cells(n, func(i int) any { return int64(i) }),
 		cells(n, func(i int) any { return float64(i % 16) }))
@@ -195,7 +202,7 @@ func twiceCase(c Case) Case {
 func compositeCase(name string, types []arrow.DataType, n int) Case {
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	const rows = 3000
-	fields := []arrow.Field{field("v", arrow.PrimitiveTypes.Int64), field("f", arrow.PrimitiveTypes.Float64)}
+	fields := []arrow.Field{field("v", i64), field("f", f64)}
 	columns := [][]any{
 		cells(rows, func(i int) any { return int64(i) }),
 		cells(rows, func(i int) any { return float64(i) }),
@@ -216,10 +223,10 @@ func compositeCase(name string, types []arrow.DataType, n int) Case {
 // fullRangeCase has keys that no range of 64 bits can reserve one of, nor subtract without
 // overflow.
 func fullRangeCase() Case {
-	edges := append(Edges(arrow.PrimitiveTypes.Int64), nil)
+	edges := append(Edges(i64), nil)
 	n := len(edges) * len(edges)
 	schema, batches := table(
-		[]arrow.Field{field("a", arrow.PrimitiveTypes.Int64), field("b", arrow.PrimitiveTypes.Int64), field("v", arrow.PrimitiveTypes.Int64), field("f", arrow.PrimitiveTypes.Float64)},
+		[]arrow.Field{field("a", i64), field("b", i64), field("v", i64), field("f", f64)},
 		cells(2*n, func(i int) any { return edges[i%n/len(edges)] }),
 		cells(2*n, func(i int) any { return edges[i%len(edges)] }),
 		cells(2*n, func(i int) any { return int64(i) }),

@@ -84,7 +84,7 @@ func aggregateCase(dt arrow.DataType, name string, values []any) Case {
 		add(100, values[i*5%len(values)])
 		add(101, values[i%len(values)])
 	}
-	schema, batches := table([]arrow.Field{field("k", arrow.PrimitiveTypes.Int64), field("x", dt), field("y", arrow.PrimitiveTypes.Float64)}, k, x, other)
+	schema, batches := table([]arrow.Field{field("k", i64), field("x", dt), field("y", f64)}, k, x, other)
 	q := query.Query{Keys: keys("k"), Overflow: query.OverflowWiden}
 	for _, f := range query.Funcs() {
 		switch {
@@ -94,7 +94,7 @@ func aggregateCase(dt arrow.DataType, name string, values []any) Case {
 			// A sum of the largest values fits no type: sumCases ask for such sums.
 		case f.Args() == 1 && Suits(f, dt):
 			q.Aggregates = append(q.Aggregates, call(f, "x"))
-		case f.Args() == 2 && Suits(f, dt, arrow.PrimitiveTypes.Float64):
+		case f.Args() == 2 && Suits(f, dt, f64):
 			q.Aggregates = append(q.Aggregates, call(f, "x", "y"), call(f, "y", "x"))
 		}
 	}
@@ -112,7 +112,7 @@ func sumCases() []Case {
 	var list []Case
 	add := func(name string, dt arrow.DataType, overflow query.Overflow, values ...any) {
 		key := cells(len(values), func(int) any { return int64(1) })
-		schema, batches := table([]arrow.Field{field("k", arrow.PrimitiveTypes.Int64), field("x", dt)}, key, values)
+		schema, batches := table([]arrow.Field{field("k", i64), field("x", dt)}, key, values)
 		list = append(list, Case{"sum: " + name, schema, batches, query.Query{
 			Keys: keys("k"), Aggregates: []query.Aggregate{call(query.Sum, "x"), call(query.Avg, "x")}, Overflow: overflow,
 		}})
@@ -121,7 +121,7 @@ func sumCases() []Case {
 			q.Aggregates = q.Aggregates[:1]
 		}
 	}
-	i64, u64 := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint64
+	u64 := arrow.PrimitiveTypes.Uint64
 	for _, overflow := range []query.Overflow{query.OverflowError, query.OverflowWiden, query.OverflowWrap} {
 		name := overflow.String()
 		add("int64 just fits, "+name, i64, overflow, largest-1, int64(1))
@@ -190,7 +190,6 @@ func statisticCases() []Case {
 }
 
 func statisticCase(name string, xs, ys []float64) Case {
-	f64 := arrow.PrimitiveTypes.Float64
 	schema, batches := table([]arrow.Field{field("k", arrow.PrimitiveTypes.Int32), field("x", f64), field("y", f64)},
 		cells(len(xs), func(int) any { return int64(7) }), floats(xs...), floats(ys...))
 	q := query.Query{Keys: keys("k")}
@@ -223,7 +222,7 @@ func noise(center, size float64, n int) []float64 {
 // textCases are about functions of strings.
 func textCases() []Case {
 	texts := []any{"", "", nil, "a", "", nil, "b,c", "é", "a", strings.Repeat("long ", 1000), nil, ""}
-	schema, batches := table([]arrow.Field{field("k", arrow.BinaryTypes.String), field("s", arrow.BinaryTypes.String), field("d", arrow.PrimitiveTypes.Float64)},
+	schema, batches := table([]arrow.Field{field("k", str), field("s", str), field("d", f64)},
 		cells(len(texts), func(i int) any { return []any{"left", "right", nil}[i%3] }), texts,
 		cells(len(texts), func(i int) any { return []any{1.0, math.NaN(), 1.0, nil, 0.5}[i%5] }))
 	aggregates := []query.Aggregate{
@@ -243,7 +242,7 @@ func textCases() []Case {
 func longKeys() Case {
 	const n = 10_000
 	prefix := strings.Repeat("common prefix / ", 8)
-	schema, batches := table([]arrow.Field{field("k", arrow.BinaryTypes.String), field("v", arrow.BinaryTypes.String)},
+	schema, batches := table([]arrow.Field{field("k", str), field("v", str)},
 		cells(n, func(i int) any { return fmt.Sprintf("%s%d", prefix, i*i%2003) }),
 		cells(n, func(i int) any { return fmt.Sprintf("%s%d", prefix, i) }))
 	return Case{"strings with a long common prefix", schema, batches, query.Query{Keys: keys("k"),

@@ -15,8 +15,8 @@ import (
 // dictionaryCases have dictionaries that mean something else in every batch, repeat themselves, or
 // hold NULLs.
 func dictionaryCases() []Case {
-	dt := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.BinaryTypes.String}
-	schema := arrow.NewSchema([]arrow.Field{field("k", dt), field("d", dt), field("v", arrow.PrimitiveTypes.Int64)}, nil)
+	dt := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: str}
+	schema := arrow.NewSchema([]arrow.Field{field("k", dt), field("d", dt), field("v", i64)}, nil)
 	batch := func(dictionary []any, first int64) arrow.RecordBatch {
 		const n = 200
 		index := func(step int) []any {
@@ -28,7 +28,7 @@ func dictionaryCases() []Case {
 			})
 		}
 		return Batch(schema, DictionaryArray(dt, index(1), dictionary), DictionaryArray(dt, index(7), dictionary),
-			Array(arrow.PrimitiveTypes.Int64, cells(n, func(i int) any { return first + int64(i) })))
+			Array(i64, cells(n, func(i int) any { return first + int64(i) })))
 	}
 	aggregates := []query.Aggregate{call(query.CountStar), call(query.Sum, "v"), call(query.Count, "d"), call(query.CountDistinct, "d"),
 		call(query.ApproxCountDistinct, "d"), call(query.Min, "d"), call(query.Max, "d"), call(query.First, "d"), call(query.Last, "d"), call(query.Mode, "d"),
@@ -71,7 +71,7 @@ func dictionaryCases() []Case {
 	}
 	allNull := Case{"dictionaries: only NULL indexes, no values", schema, func() []arrow.RecordBatch {
 		nulls := cells(10, func(int) any { return nil })
-		return []arrow.RecordBatch{Batch(schema, DictionaryArray(dt, nulls, nil), DictionaryArray(dt, nulls, nil), Array(arrow.PrimitiveTypes.Int64, nulls))}
+		return []arrow.RecordBatch{Batch(schema, DictionaryArray(dt, nulls, nil), DictionaryArray(dt, nulls, nil), Array(i64, nulls))}
 	}, q}
 	return append(list, sliced, allNull)
 }
@@ -79,9 +79,8 @@ func dictionaryCases() []Case {
 // batchCases cut one table in different ways: where it is cut must not matter.
 func batchCases() []Case {
 	const n = 3000
-	i64, str := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
 	schema, whole := table(
-		[]arrow.Field{field("k", i64), field("s", str), field("b", arrow.FixedWidthTypes.Boolean), field("v", i64), field("f", arrow.PrimitiveTypes.Float64)},
+		[]arrow.Field{field("k", i64), field("s", str), field("b", arrow.FixedWidthTypes.Boolean), field("v", i64), field("f", f64)},
 		cells(n, func(i int) any { return int64(i % 13) }),
 		cells(n, func(i int) any { return []any{"", "short", nil, "longer than twelve bytes"}[i%4] }),
 		cells(n, func(i int) any { return []any{true, nil, false, true, true}[i%5] }),
