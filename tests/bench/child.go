@@ -21,7 +21,7 @@ import (
 // runLimited measures a case whose engines get less memory than it takes, each in a process of its
 // own that is started for the run. The process of mpga sends its result through a pipe; the process
 // of DuckDB sums its result up.
-func (b *bench) runLimited(ctx context.Context, c benchCase) (samples, peer.Answer, error) {
+func (b *bench) runLimited(ctx context.Context, c benchCase) (peer.Samples, peer.Answer, error) {
 	if err := b.Close(); err != nil { // the memory of the last case's rows goes to the engines
 		return nil, peer.Answer{}, err
 	}
@@ -42,9 +42,9 @@ func (b *bench) runLimited(ctx context.Context, c benchCase) (samples, peer.Answ
 		return nil, peer.Answer{}, err
 	}
 	settings := append(peer.DuckDBSettings(b.threads, b.dir), fmt.Sprintf("SET memory_limit = '%dB'", c.limit), view)
-	return measure(ctx, []contender{
-		&mpgaProcess{b.command, b.commandArgs(c, file), b.threads},
-		&duckDBProcess{self, childQuery{Setup: settings, Query: peer.SumUpQuery(c.sql, kinds)}},
+	return peer.Measure(ctx, []peer.Contender{
+		{Engine: mpga, Run: (&mpgaProcess{b.command, b.commandArgs(c, file), b.threads}).run},
+		{Engine: duckDB, Run: (&duckDBProcess{self, childQuery{Setup: settings, Query: peer.SumUpQuery(c.sql, kinds)}}).run},
 	}, b.times)
 }
 
@@ -68,18 +68,16 @@ type mpgaProcess struct {
 	threads int // of the garbage collector, too
 }
 
-func (*mpgaProcess) engine() engineName { return mpga }
-
-func (p *mpgaProcess) run(ctx context.Context) (out outcome, err error) {
+func (p *mpgaProcess) run(ctx context.Context) (out peer.Outcome, err error) {
 	cmd := exec.CommandContext(ctx, p.command, p.args...)
 	cmd.Env = append(os.Environ(), fmt.Sprint("GOMAXPROCS=", p.threads))
-	out.peakBytes, err = runProcess(ctx, cmd, func(stdout io.Reader) error {
+	out.PeakBytes, err = runProcess(ctx, cmd, func(stdout io.Reader) error {
 		r, err := ipc.NewReader(stdout)
 		if err != nil {
 			return err
 		}
 		defer r.Release()
-		out.answer, err = peer.SumUp(r)
+		out.Answer, err = peer.SumUp(r)
 		return err
 	})
 	return out, err
@@ -100,17 +98,15 @@ type childQuery struct {
 // childArgument is the argument with which this program is the process of a duckDBProcess.
 const childArgument = "child"
 
-func (*duckDBProcess) engine() engineName { return duckDB }
-
-func (p *duckDBProcess) run(ctx context.Context) (out outcome, err error) {
+func (p *duckDBProcess) run(ctx context.Context) (out peer.Outcome, err error) {
 	query, err := json.Marshal(p.query)
 	if err != nil {
-		return outcome{}, err
+		return out, err
 	}
 	cmd := exec.CommandContext(ctx, p.program, childArgument)
 	cmd.Stdin = bytes.NewReader(query)
-	out.peakBytes, err = runProcess(ctx, cmd, func(stdout io.Reader) error {
-		return json.NewDecoder(stdout).Decode(&out.answer)
+	out.PeakBytes, err = runProcess(ctx, cmd, func(stdout io.Reader) error {
+		return json.NewDecoder(stdout).Decode(&out.Answer)
 	})
 	return out, err
 }

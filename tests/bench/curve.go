@@ -10,18 +10,19 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // point is the cost of a row at a number of rows and groups.
 type point struct {
-	Rows    int64   `json:"rows"`
-	Groups  int64   `json:"groups"`
-	Samples samples `json:"samples"`
+	Rows    int64        `json:"rows"`
+	Groups  int64        `json:"groups"`
+	Samples peer.Samples `json:"samples"`
 }
 
 // nanos returns an engine's cost per row.
-func (p point) nanos(engine engineName, cpu bool) float64 {
-	return p.Samples.millis(engine, cpu) * 1e6 / float64(p.Rows)
+func (p point) nanos(engine string, cpu bool) float64 {
+	return p.Samples.Millis(engine, cpu) * 1e6 / float64(p.Rows)
 }
 
 // The curves' names, by which they are chosen like cases.
@@ -100,7 +101,7 @@ func (b *bench) streamed(ctx context.Context, rows, groups int64) (p point, err 
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.threads))
-	measured, a, err := measure(ctx, []contender{m}, b.times)
+	measured, a, err := peer.Measure(ctx, []peer.Contender{{Engine: mpga, Run: m.run}}, b.times)
 	if err != nil {
 		return p, err
 	}
@@ -112,7 +113,7 @@ func (b *bench) streamed(ctx context.Context, rows, groups int64) (p point, err 
 
 // largestStep returns the largest ratio of an engine's costs at neighbouring points, and the second
 // of the two points. Requires: there are at least two points.
-func largestStep(points []point, engine engineName, cpu bool) (step float64, at point) {
+func largestStep(points []point, engine string, cpu bool) (step float64, at point) {
 	for i := 1; i < len(points); i++ {
 		if s := points[i].nanos(engine, cpu) / points[i-1].nanos(engine, cpu); s > step {
 			step, at = s, points[i]

@@ -25,16 +25,3 @@ func viewOf(ctx context.Context, file string, kind fileKind) (string, error) {
 	return fmt.Sprintf("CREATE VIEW t AS FROM read_csv(%s, header = true, delim = ',', auto_detect = false, columns = {%s})",
 		peer.Literal(file), strings.Join(columns, ", ")), nil
 }
-
-// duckDBContender asks a database.
-type duckDBContender struct {
-	db    *peer.DuckDB
-	query peer.Summed
-}
-
-func (*duckDBContender) engine() engineName { return duckDB }
-
-func (d *duckDBContender) run(ctx context.Context) (outcome, error) {
-	a, err := d.db.Ask(ctx, d.query)
-	return outcome{answer: a}, err
-}

@@ -43,10 +43,10 @@ func newHeader(ctx context.Context, b *bench) (header, error) {
 	if err := db.QueryRowContext(ctx, "SELECT version()").Scan(&duck); err != nil {
 		return h, err
 	}
-	h.Versions = map[string]string{string(mpga): version, string(duckDB): duck}
+	h.Versions = map[string]string{mpga: version, duckDB: duck}
 	if b.peers != nil {
 		for _, e := range b.peers.engines() {
-			h.Versions[string(e)] = b.peers.versions[e]
+			h.Versions[e] = b.peers.versions[e]
 		}
 	}
 	return h, nil
@@ -56,7 +56,7 @@ func newHeader(ctx context.Context, b *bench) (header, error) {
 func (h header) lines() []string {
 	engines := []string{}
 	for _, e := range allEngines {
-		if v, ok := h.Versions[string(e)]; ok {
+		if v, ok := h.Versions[e]; ok {
 			engines = append(engines, fmt.Sprintf("%s %s", e, v))
 		}
 	}

@@ -15,7 +15,7 @@ func measureAll(ctx context.Context, b *bench, r *report, list []benchCase, want
 	for _, line := range r.Header.lines() {
 		fmt.Fprintln(out, line)
 	}
-	r.engines = []engineName{mpga, duckDB}
+	r.engines = []string{mpga, duckDB}
 	if b.peers != nil {
 		r.engines = append(r.engines, b.peers.engines()...)
 	}
@@ -55,7 +55,7 @@ func (b *bench) result(ctx context.Context, c benchCase, cpu bool) result {
 		return one
 	}
 	one.Samples, one.Groups = measured, a.Rows
-	one.Ratio = measured.millis(duckDB, cpu) / measured.millis(mpga, cpu)
+	one.Ratio = measured.Millis(duckDB, cpu) / measured.Millis(mpga, cpu)
 	return one
 }
 

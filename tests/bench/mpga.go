@@ -30,20 +30,18 @@ func newMPGA(open opener, q query.Query, threads int) (*mpgaContender, error) {
 	return &mpgaContender{eng, open, q}, nil
 }
 
-func (*mpgaContender) engine() engineName { return mpga }
-
-func (m *mpgaContender) run(ctx context.Context) (outcome, error) {
+func (m *mpgaContender) run(ctx context.Context) (out peer.Outcome, err error) {
 	src, err := m.open(ctx)
 	if err != nil {
-		return outcome{}, err
+		return out, err
 	}
 	result, err := m.eng.Aggregate(ctx, src, m.query)
 	if err != nil {
-		return outcome{}, err
+		return out, err
 	}
 	defer result.Release()
-	a, err := peer.SumUp(result)
-	return outcome{answer: a}, err
+	out.Answer, err = peer.SumUp(result)
+	return out, err
 }
 
 func (m *mpgaContender) Close() error { return m.eng.Close() }

@@ -24,15 +24,23 @@ var peersScript string
 // peers are engines that Python knows. Each is asked in a process of its own.
 type peers struct {
 	python   string
-	versions map[engineName]string // of those that can be imported
+	versions map[string]string // of those that can be imported
 }
 
-// allEngines lists the columns of the result.
-var allEngines = []engineName{mpga, duckDB, clickHouse, polars}
+// The names of engines are the columns of the report.
+const (
+	mpga       = "mpga"
+	duckDB     = "DuckDB"
+	clickHouse = "ClickHouse"
+	polars     = "Polars"
+)
+
+// allEngines lists the columns of the report.
+var allEngines = []string{mpga, duckDB, clickHouse, polars}
 
 // peerRequest is what the script reads.
 type peerRequest struct {
-	Engine     engineName      `json:"engine"`
+	Engine     string          `json:"engine"`
 	File       string          `json:"file"`
 	InMemory   bool            `json:"in_memory"` // load the file first
 	Keys       []string        `json:"keys"`
@@ -61,8 +69,8 @@ func newPeers(ctx context.Context, python string) (*peers, error) {
 	return p, p.call(ctx, 1, map[string]any{"engine": "versions"}, &p.versions)
 }
 
-func (p *peers) engines() []engineName {
-	var there []engineName
+func (p *peers) engines() []string {
+	var there []string
 	for _, e := range allEngines {
 		if p.versions[e] != "" {
 			there = append(there, e)
@@ -73,7 +81,7 @@ func (p *peers) engines() []engineName {
 
 // measure adds the peers' runs of a case. A peer that cannot answer is left out with a note; one
 // that answers differently is an error.
-func (p *peers) measure(ctx context.Context, b *bench, c benchCase, want peer.Answer, measured samples) error {
+func (p *peers) measure(ctx context.Context, b *bench, c benchCase, want peer.Answer, measured peer.Samples) error {
 	file, err := c.input.path(ctx, b.dir)
 	if err != nil {
 		return err
@@ -100,7 +108,7 @@ func (p *peers) measure(ctx context.Context, b *bench, c benchCase, want peer.An
 			return fmt.Errorf("%s and %s answer differently: %s; %s", mpga, e, want, reply.Answer)
 		}
 		for i := range reply.Wall {
-			measured[e] = append(measured[e], sample{Wall: reply.Wall[i], CPU: reply.CPU[i]})
+			measured[e] = append(measured[e], peer.Sample{Wall: reply.Wall[i], CPU: reply.CPU[i]})
 		}
 	}
 	return nil

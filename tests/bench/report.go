@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // report is everything that was measured.
@@ -17,18 +19,18 @@ type report struct {
 	ByGroups []point  `json:"by_groups,omitempty"`
 	ByRows   []point  `json:"by_rows,omitempty"`
 
-	engines []engineName // that have a column
+	engines []string // that have a column
 }
 
 // result is a row of the table.
 type result struct {
-	Case    string  `json:"case"`
-	Wanted  float64 `json:"wanted,omitempty"` // ratio, at least
-	Ratio   float64 `json:"ratio,omitempty"`  // DuckDB's time / mpga's
-	Groups  int64   `json:"groups,omitempty"`
-	Limit   int64   `json:"limit_bytes,omitempty"` // of memory
-	Samples samples `json:"samples,omitempty"`
-	Error   string  `json:"error,omitempty"`
+	Case    string       `json:"case"`
+	Wanted  float64      `json:"wanted,omitempty"` // ratio, at least
+	Ratio   float64      `json:"ratio,omitempty"`  // DuckDB's time / mpga's
+	Groups  int64        `json:"groups,omitempty"`
+	Limit   int64        `json:"limit_bytes,omitempty"` // of memory
+	Samples peer.Samples `json:"samples,omitempty"`
+	Error   string       `json:"error,omitempty"`
 }
 
 // missed says what a result falls short of, or "".
@@ -38,7 +40,7 @@ func (r *result) missed() string {
 		return "failed"
 	case r.Ratio < r.Wanted:
 		return "too slow"
-	case r.Limit > 0 && float64(r.Samples.peak(mpga)) > limitSlack*float64(r.Limit):
+	case r.Limit > 0 && float64(r.Samples.Peak(mpga)) > limitSlack*float64(r.Limit):
 		return "too large"
 	}
 	return ""
@@ -67,7 +69,7 @@ func (r *report) geometricMean(m mean) result {
 func (r *report) title() []string {
 	cells := []string{"case"}
 	for _, e := range r.engines {
-		cells = append(cells, string(e)+" ms")
+		cells = append(cells, e+" ms")
 	}
 	return append(cells, "ratio", "wanted", "")
 }
@@ -76,7 +78,7 @@ func (r *report) title() []string {
 func (r *report) cells(one *result) []string {
 	cells := []string{one.Case}
 	for _, e := range r.engines {
-		cells = append(cells, orNothing("%.1f", one.Samples.millis(e, r.Header.CPUTime)))
+		cells = append(cells, orNothing("%.1f", one.Samples.Millis(e, r.Header.CPUTime)))
 	}
 	return append(cells, orNothing("%.2f", one.Ratio), orNothing("%.1f", one.Wanted), one.missed())
 }
@@ -137,7 +139,7 @@ func (r *report) writeMarkdown(w io.Writer) error {
 func (r *report) notes() []string {
 	var notes []string
 	for _, one := range r.Results {
-		if peak := one.Samples.peak(mpga); peak > 0 {
+		if peak := one.Samples.Peak(mpga); peak > 0 {
 			notes = append(notes, fmt.Sprintf("%s: largest resident sets %s, wanted at most %.2f of the limit", one.Case, r.peaks(&one), limitSlack))
 		}
 		if one.Error != "" {
@@ -150,7 +152,7 @@ func (r *report) notes() []string {
 func (r *report) peaks(one *result) string {
 	var texts []string
 	for _, e := range r.engines {
-		if peak := one.Samples.peak(e); peak > 0 {
+		if peak := one.Samples.Peak(e); peak > 0 {
 			texts = append(texts, fmt.Sprintf("%s %.0f MiB", e, float64(peak)/(1<<20)))
 		}
 	}

@@ -11,7 +11,7 @@ type curve struct {
 	fixed   string // what does not
 	points  []point
 	x       func(point) int64 // what varies
-	engines []engineName
+	engines []string
 	cpu     bool
 }
 
@@ -19,10 +19,10 @@ type curve struct {
 func (r *report) curves() []curve {
 	var list []curve
 	if len(r.ByGroups) > 0 {
-		list = append(list, curve{"groups", power(r.Header.Rows) + " rows", r.ByGroups, func(p point) int64 { return p.Groups }, []engineName{mpga, duckDB}, r.Header.CPUTime})
+		list = append(list, curve{"groups", power(r.Header.Rows) + " rows", r.ByGroups, func(p point) int64 { return p.Groups }, []string{mpga, duckDB}, r.Header.CPUTime})
 	}
 	if len(r.ByRows) > 0 {
-		list = append(list, curve{"rows", power(r.ByRows[0].Groups) + " groups", r.ByRows, func(p point) int64 { return p.Rows }, []engineName{mpga}, r.Header.CPUTime})
+		list = append(list, curve{"rows", power(r.ByRows[0].Groups) + " groups", r.ByRows, func(p point) int64 { return p.Rows }, []string{mpga}, r.Header.CPUTime})
 	}
 	return list
 }
@@ -30,7 +30,7 @@ func (r *report) curves() []curve {
 func (c *curve) title() []string {
 	cells := []string{c.name}
 	for _, e := range c.engines {
-		cells = append(cells, string(e)+" ns/row")
+		cells = append(cells, e+" ns/row")
 	}
 	return cells
 }

@@ -35,7 +35,7 @@ type rows struct {
 }
 
 // run measures a case, and the peers at it.
-func (b *bench) run(ctx context.Context, c benchCase) (samples, peer.Answer, error) {
+func (b *bench) run(ctx context.Context, c benchCase) (peer.Samples, peer.Answer, error) {
 	measure := b.runHere
 	if c.limit > 0 {
 		measure = b.runLimited
@@ -48,7 +48,7 @@ func (b *bench) run(ctx context.Context, c benchCase) (samples, peer.Answer, err
 }
 
 // runHere measures a case in this process.
-func (b *bench) runHere(ctx context.Context, c benchCase) (samples, peer.Answer, error) {
+func (b *bench) runHere(ctx context.Context, c benchCase) (peer.Samples, peer.Answer, error) {
 	r, err := b.open(ctx, c.input)
 	if err != nil {
 		return nil, peer.Answer{}, err
@@ -62,9 +62,9 @@ func (b *bench) runHere(ctx context.Context, c benchCase) (samples, peer.Answer,
 	if err != nil {
 		return nil, peer.Answer{}, err
 	}
-	theirs := &duckDBContender{r.db, peer.SumUpQuery(c.sql, kinds)}
+	theirs := r.db.Contender(peer.SumUpQuery(c.sql, kinds))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.threads)) // the garbage collector gets no more either
-	measured, a, err := measure(ctx, []contender{ours, theirs}, b.times)
+	measured, a, err := peer.Measure(ctx, []peer.Contender{{Engine: mpga, Run: ours.run}, theirs}, b.times)
 	if err := errors.Join(err, ours.Close()); err != nil {
 		return nil, peer.Answer{}, err
 	}

@@ -17,8 +17,7 @@ type row struct {
 	read               string
 }
 
-// measureQuery asks both engines once to warm up and then so many times in turns, so that a drift
-// of the machine's speed meets both. Answers that differ are an error.
+// measureQuery asks both engines in turns, and then plans the query as often.
 func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *peer.DuckDB) (row, error) {
 	path, err := q.table.path(ctx, theirs, o.dir)
 	if err != nil {
@@ -31,52 +30,32 @@ func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *
 	if err != nil {
 		return row{}, err
 	}
-	summed := peer.SumUpQuery(q.text, kinds)
-	var oursTimes, theirsTimes, planTimes []time.Duration
 	var stats engine.Stats
-	for round := range 1 + o.times {
-		var a, b peer.Answer
-		took, err := timed(o.cpu, func() (err error) { a, stats, err = ours.ask(ctx, q, path); return err })
-		if err != nil {
-			return row{}, fmt.Errorf("mpga: %w", err)
-		}
-		theyTook, err := timed(o.cpu, func() (err error) { b, err = theirs.Ask(ctx, summed); return err })
-		if err != nil {
-			return row{}, fmt.Errorf("duckdb: %w", err)
-		}
-		if !a.Equal(b) {
-			return row{}, fmt.Errorf("mpga answers %v, DuckDB %v", a, b)
-		}
-		// Elapsed time, also with -cpu: CPU time would count the collector's sweepers, too.
-		planned, err := timed(false, func() error {
-			prepared, err := ours.prepare(ctx, q, path)
-			if err == nil {
-				prepared.Close()
-			}
-			return err
-		})
+	samples, _, err := peer.Measure(ctx, []peer.Contender{
+		{Engine: "mpga", Run: func(ctx context.Context) (out peer.Outcome, err error) {
+			out.Answer, stats, err = ours.ask(ctx, q, path)
+			return out, err
+		}},
+		theirs.Contender(peer.SumUpQuery(q.text, kinds)),
+	}, o.times)
+	if err != nil {
+		return row{}, err
+	}
+	var plans []time.Duration
+	for range o.times {
+		runtime.GC()
+		start := time.Now() // also with -cpu: CPU time would count the collector's sweepers, too
+		prepared, err := ours.prepare(ctx, q, path)
 		if err != nil {
 			return row{}, err
 		}
-		if round > 0 {
-			oursTimes, theirsTimes, planTimes = append(oursTimes, took), append(theirsTimes, theyTook), append(planTimes, planned)
-		}
+		prepared.Close()
+		plans = append(plans, time.Since(start))
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return row{}, err
 	}
 	read := fmt.Sprintf("%.2f%%", 100*float64(stats.BytesRead)/float64(info.Size()))
-	return row{peer.Median(oursTimes), peer.Median(theirsTimes), peer.Median(planTimes), read}, nil
-}
-
-// timed returns how long a function takes.
-func timed(cpu bool, f func() error) (time.Duration, error) {
-	runtime.GC() // no run pays for the garbage of another
-	used, start := peer.CPUTime(), time.Now()
-	err := f()
-	if cpu {
-		return peer.CPUTime() - used, err
-	}
-	return time.Since(start), err
+	return row{samples.Millis("mpga", o.cpu), samples.Millis("DuckDB", o.cpu), peer.Median(plans), read}, nil
 }
