@@ -37,7 +37,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 
 	var o observer
-	defer o.files.end()
+	defer func() {
+		if o.files != nil {
+			_ = o.files.Close()
+		}
+	}()
 	root := newRootCommand(&o)
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -16,7 +16,9 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
+	"github.com/mpga/mpga/engine/objects"
 	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // observer is what all commands share: the log, the traces and the metrics by which a command is
@@ -30,7 +32,8 @@ type observer struct {
 	metricsFile   string
 	metricsListen string
 
-	files fileFlags
+	httpTimeout time.Duration
+	files       *objects.FS // the files of the system, and objects of stores by their URLs; nil before start
 
 	started time.Time
 	command string
@@ -47,7 +50,7 @@ func (o *observer) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.logFormat, "log-format", "text", "of the log: `WORD` is text or json")
 	flags.StringVar(&o.otlpFile, "otlp-file", "", "write an OpenTelemetry trace to `FILE`, as OTLP's JSON; OTEL_EXPORTER_OTLP_ENDPOINT sends it to a collector")
 	flags.StringVar(&o.metricsFile, "metrics-file", "", "write metrics to `FILE` at the end, for node_exporter's textfile collector")
-	o.files.register(flags)
+	flags.DurationVar(&o.httpTimeout, "http-timeout", 30*time.Second, "give a request up when a server has sent nothing for a `TIME` as 90s or 5m; it is tried once more")
 	flags.StringVar(&o.metricsListen, "metrics-listen", "", "serve metrics at http://`ADDRESS`/metrics while the command runs, as in localhost:9464")
 }
 
@@ -64,6 +67,14 @@ func observerOf(ctx context.Context) *observer {
 	return &observer{tracer: noop.NewTracerProvider().Tracer("")}
 }
 
+// filesOf returns the file system of a command.
+func filesOf(ctx context.Context) vfs.FS {
+	if files := observerOf(ctx).files; files != nil {
+		return files
+	}
+	return vfs.OS
+}
+
 // start begins to observe a command.
 func (o *observer) start(cmd *cobra.Command) error {
 	level := o.logLevel
@@ -78,11 +89,14 @@ func (o *observer) start(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if o.httpTimeout <= 0 {
+		return usagef("--http-timeout %s: want a time such as 30s or 5m", o.httpTimeout)
+	}
 	o.started, o.command = time.Now(), cmd.Name()
 	o.tracer = noop.NewTracerProvider().Tracer("")
 	ctx := context.WithValue(cmd.Context(), observerKey{}, o)
-	err := o.files.start(ctx)
-	if err != nil {
+	var err error
+	if o.files, err = objects.New(ctx, vfs.OS, objects.Options{Timeout: o.httpTimeout, Logger: slog.Default()}); err != nil {
 		return err
 	}
 	if o.traces, err = startTraces(ctx, o.otlpFile); err != nil {

@@ -85,20 +85,24 @@ func aggregateCase(dt arrow.DataType, name string, values []any) Case {
 		add(101, values[i%len(values)])
 	}
 	schema, batches := table([]arrow.Field{field("k", i64), field("x", dt), field("y", f64)}, k, x, other)
-	q := query.Query{Keys: keys("k"), Overflow: query.OverflowWiden}
+	return Case{name + dt.String(), schema, batches, query.Query{Keys: keys("k"), Aggregates: calls(dt, f64), Overflow: query.OverflowWiden}}
+}
+
+// calls asks every function that suits them of a column x, and of columns x and y.
+func calls(x, y arrow.DataType) (list []query.Aggregate) {
 	for _, f := range query.Funcs() {
 		switch {
 		case f.Args() == 0:
-			q.Aggregates = append(q.Aggregates, call(f))
-		case isTotal(f, valueType(dt)):
+			list = append(list, call(f))
+		case isTotal(f, valueType(x)):
 			// A sum of the largest values fits no type: sumCases ask for such sums.
-		case f.Args() == 1 && Suits(f, dt):
-			q.Aggregates = append(q.Aggregates, call(f, "x"))
-		case f.Args() == 2 && Suits(f, dt, f64):
-			q.Aggregates = append(q.Aggregates, call(f, "x", "y"), call(f, "y", "x"))
+		case Suits(f, x):
+			list = append(list, call(f, "x"))
+		case Suits(f, x, y):
+			list = append(list, call(f, "x", "y"), call(f, "y", "x"))
 		}
 	}
-	return Case{name + dt.String(), schema, batches, q}
+	return list
 }
 
 // isTotal reports whether f is a sum that overflows although integers are widened.
@@ -192,15 +196,7 @@ func statisticCases() []Case {
 func statisticCase(name string, xs, ys []float64) Case {
 	schema, batches := table([]arrow.Field{field("k", arrow.PrimitiveTypes.Int32), field("x", f64), field("y", f64)},
 		cells(len(xs), func(int) any { return int64(7) }), floats(xs...), floats(ys...))
-	q := query.Query{Keys: keys("k")}
-	for _, f := range query.Funcs() {
-		switch {
-		case f.Args() == 1 && Suits(f, f64):
-			q.Aggregates = append(q.Aggregates, call(f, "x"))
-		case f.Args() == 2 && Suits(f, f64, f64):
-			q.Aggregates = append(q.Aggregates, call(f, "y", "x"), call(f, "x", "y"))
-		}
-	}
+	q := query.Query{Keys: keys("k"), Aggregates: calls(f64, f64)}
 	for _, fraction := range []float64{0, 0.25, 0.29, 0.5, 0.57, 1} {
 		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.QuantileCont, Args: []string{"x"}, Fraction: fraction},
 			query.Aggregate{Func: query.QuantileDisc, Args: []string{"x"}, Fraction: fraction})

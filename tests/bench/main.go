@@ -44,23 +44,9 @@ func main() {
 type flags struct {
 	run, dir, command, python string
 	markdown, svg, json       string
-	rows                      rowsFlag
+	rows                      int64
 	threads, times            int
 	list, cpu                 bool
-}
-
-// rowsFlag reads 1e8 and 100000000.
-type rowsFlag int64
-
-func (r *rowsFlag) String() string { return power(int64(*r)) }
-
-func (r *rowsFlag) Set(s string) error {
-	n, err := gen.ParseCount(s)
-	*r = rowsFlag(n)
-	if err == nil && n < rowsMin {
-		return fmt.Errorf("%d rows: want at least %d, as H2O's table is a tenth of it", n, rowsMin)
-	}
-	return err
 }
 
 const rowsMin = 10_000
@@ -68,7 +54,13 @@ const rowsMin = 10_000
 func parseFlags(args []string) (*flags, error) {
 	f := &flags{rows: 1e8}
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
-	set.Var(&f.rows, "rows", "`number` of rows; H2O's table has a tenth of it")
+	set.Func("rows", "`number` of rows; H2O's table has a tenth of it (default 1e8)", func(s string) (err error) {
+		f.rows, err = gen.ParseCount(s)
+		if err == nil && f.rows < rowsMin {
+			return fmt.Errorf("%d rows: want at least %d, as H2O's table is a tenth of it", f.rows, rowsMin)
+		}
+		return err
+	})
 	set.StringVar(&f.run, "run", "", "measure the cases whose names match `regexp`")
 	set.BoolVar(&f.list, "list", false, "print the names of the cases and end")
 	set.IntVar(&f.threads, "threads", 2, "threads of each engine")
@@ -106,7 +98,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("-run: %w", err)
 	}
-	all := slices.DeleteFunc(cases(int64(f.rows)), func(c benchCase) bool { return !wanted.MatchString(c.name) })
+	all := slices.DeleteFunc(cases(f.rows), func(c benchCase) bool { return !wanted.MatchString(c.name) })
 	if f.list {
 		list(out, all, wanted)
 		return nil
@@ -114,7 +106,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
-	b := &bench{rows: int64(f.rows), threads: f.threads, times: f.times, dir: f.dir, command: f.command}
+	b := &bench{rows: f.rows, threads: f.threads, times: f.times, dir: f.dir, command: f.command}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	if f.python != "" {
 		if b.peers, err = newPeers(ctx, f.python); err != nil {
