@@ -24,9 +24,10 @@ func (r *interruptibleReader) Read(p []byte) (int, error) {
 	if r.read == nil {
 		var to *io.PipeWriter
 		r.read, to = io.Pipe()
-		closePipe := func(err error) { _ = to.CloseWithError(err) } // it returns no error
-		context.AfterFunc(r.ctx, func() { closePipe(r.ctx.Err()) })
-		spawn.Go(func() error { return r.fill(to) }, closePipe)
+		context.AfterFunc(r.ctx, func() {
+			_ = spawn.Call(func() error { return to.CloseWithError(r.ctx.Err()) }) // which returns no error
+		})
+		spawn.Go(func() error { return r.fill(to) }, func(err error) { _ = to.CloseWithError(err) })
 	}
 	return r.read.Read(p)
 }
