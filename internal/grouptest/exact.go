@@ -91,64 +91,53 @@ func (l lattice) mean() *big.Rat {
 
 // exactMoment computes a function of x, or of (y, x).
 func exactMoment(f query.Func, y, x lattice) any {
-	n := int64(len(x.devs))
-	rat := func(a, b int64) *big.Rat { return big.NewRat(a, b) }
-	mul := func(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
-	quo := func(a, b *big.Rat) *big.Rat { return new(big.Rat).Quo(a, b) }
-	rounded := func(r *big.Rat) any {
-		v, _ := r.Float64()
-		return v
-	}
 	xx := x.power(2, x, 0)
-	switch f {
-	case query.VarSamp:
-		return rounded(quo(xx, rat(n-1, 1)))
-	case query.VarPop:
-		return rounded(quo(xx, rat(n, 1)))
-	case query.StddevSamp:
-		return rootOf(quo(xx, rat(n-1, 1)), 1)
-	case query.StddevPop:
-		return rootOf(quo(xx, rat(n, 1)), 1)
-	case query.Skewness:
-		if xx.Sign() == 0 {
-			return math.NaN()
-		}
-		m2, m3 := quo(xx, rat(n, 1)), quo(x.power(3, x, 0), rat(n, 1))
-		square := quo(mul(m3, m3), mul(m2, mul(m2, m2)))
-		return rootOf(mul(square, quo(mul(rat(n, 1), rat(n-1, 1)), mul(rat(n-2, 1), rat(n-2, 1)))), m3.Sign())
-	case query.Kurtosis:
-		if xx.Sign() == 0 {
-			return nil
-		}
-		m2, m4 := quo(xx, rat(n, 1)), quo(x.power(4, x, 0), rat(n, 1))
-		excess := mul(rat(n+1, 1), quo(m4, mul(m2, m2)))
-		excess.Sub(excess, rat(3*(n-1), 1))
-		return rounded(mul(excess, quo(rat(n-1, 1), mul(rat(n-2, 1), rat(n-3, 1)))))
+	yy, xy := xx, xx
+	if f.Args() == 2 {
+		yy, xy = y.power(2, y, 0), y.power(1, x, 1)
 	}
-	yy, xy := y.power(2, y, 0), y.power(1, x, 1)
-	switch f {
-	case query.CovarSamp:
-		return rounded(quo(xy, rat(n-1, 1)))
-	case query.CovarPop:
-		return rounded(quo(xy, rat(n, 1)))
-	}
-	switch {
-	case xx.Sign() == 0 && (f == query.RegrIntercept || f == query.RegrR2):
+	switch constant := xx.Sign() == 0; {
+	case constant && (f == query.Kurtosis || f == query.RegrIntercept || f == query.RegrR2):
 		return nil
-	case xx.Sign() == 0, yy.Sign() == 0 && f == query.Corr:
+	case constant && (f == query.Skewness || f == query.RegrSlope), f == query.Corr && (constant || yy.Sign() == 0):
 		return math.NaN()
-	case f == query.RegrSlope:
-		return rounded(quo(xy, xx))
-	case f == query.RegrIntercept:
-		return rounded(new(big.Rat).Sub(y.mean(), mul(quo(xy, xx), x.mean())))
-	case yy.Sign() == 0:
+	case yy.Sign() == 0 && f == query.RegrR2:
 		return 1.0
 	}
-	square := quo(mul(xy, xy), mul(xx, yy))
-	if f == query.Corr {
-		return rootOf(square, xy.Sign())
+	n := int64(len(x.devs))
+	mul := func(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
+	quo := func(a, b *big.Rat) *big.Rat { return new(big.Rat).Quo(a, b) }
+	per := func(a *big.Rat, count int64) *big.Rat { return quo(a, big.NewRat(count, 1)) }
+	var result *big.Rat
+	switch f {
+	case query.VarSamp, query.CovarSamp:
+		result = per(xy, n-1)
+	case query.VarPop, query.CovarPop:
+		result = per(xy, n)
+	case query.StddevSamp:
+		return rootOf(per(xx, n-1), 1)
+	case query.StddevPop:
+		return rootOf(per(xx, n), 1)
+	case query.Skewness:
+		m2, m3 := per(xx, n), per(x.power(3, x, 0), n)
+		square := quo(mul(m3, m3), mul(m2, mul(m2, m2)))
+		return rootOf(mul(square, big.NewRat(n*(n-1), (n-2)*(n-2))), m3.Sign())
+	case query.Kurtosis:
+		m2, m4 := per(xx, n), per(x.power(4, x, 0), n)
+		excess := mul(big.NewRat(n+1, 1), quo(m4, mul(m2, m2)))
+		excess.Sub(excess, big.NewRat(3*(n-1), 1))
+		result = mul(excess, big.NewRat(n-1, (n-2)*(n-3)))
+	case query.RegrSlope:
+		result = quo(xy, xx)
+	case query.RegrIntercept:
+		result = new(big.Rat).Sub(y.mean(), mul(quo(xy, xx), x.mean()))
+	case query.Corr:
+		return rootOf(quo(mul(xy, xy), mul(xx, yy)), xy.Sign())
+	case query.RegrR2:
+		result = quo(mul(xy, xy), mul(xx, yy))
 	}
-	return rounded(square)
+	v, _ := result.Float64()
+	return v
 }
 
 // rootOf returns the square root of r with a sign. It takes the root of r rounded to 200 bits, and
