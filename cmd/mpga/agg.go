@@ -137,17 +137,17 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
-	return f.answer(cmd, engine.Options{Threads: f.threads, Device: f.device}, &f.budgetFlags, sinkOptions, func(s *session) error {
-		scanOptions.Budget = s.eng.Budget()
-		source, err := dataset.Open(s.ctx, files, scanOptions)
+	return f.answer(cmd, engine.Options{Threads: f.threads, Device: f.device}, &f.budgetFlags, sinkOptions, func(r *request) error {
+		scanOptions.Budget = r.eng.Budget()
+		source, err := dataset.Open(r.ctx, files, scanOptions)
 		if err != nil {
 			return err
 		}
 		planOptions.Tables = map[string]plan.Table{inputTable: {Source: source}}
 		if f.partial {
-			return f.runPartial(s, statement, planOptions)
+			return f.runPartial(r, statement, planOptions)
 		}
-		return s.run(statement, planOptions, f.explain)
+		return r.run(statement, planOptions, f.explain)
 	})
 }
 
@@ -173,9 +173,9 @@ func (f *aggFlags) statement(cmd *cobra.Command) (*sql.Select, error) {
 }
 
 // runPartial writes the states of the aggregation, or its plan.
-func (f *aggFlags) runPartial(s *session, statement *sql.Select, opt plan.Options) error {
+func (f *aggFlags) runPartial(r *request, statement *sql.Select, opt plan.Options) error {
 	opt.OneStep = true
-	q, err := plan.Prepare(s.ctx, s.eng, statement, opt)
+	q, err := plan.Prepare(r.ctx, r.eng, statement, opt)
 	if err != nil {
 		return err
 	}
@@ -185,10 +185,10 @@ func (f *aggFlags) runPartial(s *session, statement *sql.Select, opt plan.Option
 		return usagef("--partial: %w", err)
 	}
 	if f.explain {
-		return s.printPlan(q)
+		return r.printPlan(q)
 	}
-	return s.writePartial(func(opt partial.Options) (engine.Stats, error) {
+	return r.writePartial(func(opt partial.Options) (engine.Stats, error) {
 		opt.Partitions = f.partitions
-		return s.eng.Partial(s.ctx, source, aggregation, opt)
+		return r.eng.Partial(r.ctx, source, aggregation, opt)
 	})
 }

@@ -69,8 +69,8 @@ func checkPartialOutput(cmd *cobra.Command, output, instead string) (err error) 
 
 // writePartial makes the directory that is the output of the command, and commits it when write has
 // written partial states into it.
-func (s *session) writePartial(write func(partial.Options) (engine.Stats, error)) (err error) {
-	dir, err := partial.CreateDir(vfs.OS, s.output)
+func (r *request) writePartial(write func(partial.Options) (engine.Stats, error)) (err error) {
+	dir, err := partial.CreateDir(vfs.OS, r.output)
 	if err != nil {
 		return err
 	}
@@ -79,9 +79,9 @@ func (s *session) writePartial(write func(partial.Options) (engine.Stats, error)
 	if err != nil {
 		return err
 	}
-	s.shown.close()
-	s.pictures.ended(done)
-	return s.commit(dir, done)
+	r.shown.close()
+	r.pictures.ended(done)
+	return r.commit(dir, done)
 }
 
 // mergeFlags are the flags of mpga merge.
@@ -144,7 +144,7 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) error {
 		return err
 	}
 	sinkOptions.Query = commandLine(cmd, dirs)
-	return f.answer(cmd, engine.Options{Threads: f.threads}, &f.budgetFlags, sinkOptions, func(s *session) error {
+	return f.answer(cmd, engine.Options{Threads: f.threads}, &f.budgetFlags, sinkOptions, func(r *request) error {
 		sources := make([][]partial.Blob, len(dirs))
 		for i, dir := range dirs {
 			if sources[i], err = partial.OpenDir(vfs.OS, dir); err != nil {
@@ -152,14 +152,14 @@ func (f *mergeFlags) run(cmd *cobra.Command, dirs []string) error {
 			}
 		}
 		if f.partial {
-			return s.writePartial(func(opt partial.Options) (engine.Stats, error) {
-				return s.eng.MergePartial(s.ctx, sources, opt)
+			return r.writePartial(func(opt partial.Options) (engine.Stats, error) {
+				return r.eng.MergePartial(r.ctx, sources, opt)
 			})
 		}
-		result, err := s.eng.Merge(s.ctx, sources, partial.MergeOptions{Partitions: f.only})
+		result, err := r.eng.Merge(r.ctx, sources, partial.MergeOptions{Partitions: f.only})
 		if err != nil {
 			return err
 		}
-		return s.write(result)
+		return r.write(result)
 	})
 }

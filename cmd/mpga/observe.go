@@ -89,11 +89,11 @@ func (o *observer) start(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	o.started, o.command = time.Now(), cmd.Name()
+	o.tracer = noop.NewTracerProvider().Tracer("")
 	if o.httpTimeout <= 0 {
 		return usagef("--http-timeout %s: want a time such as 30s or 5m", o.httpTimeout)
 	}
-	o.started, o.command = time.Now(), cmd.Name()
-	o.tracer = noop.NewTracerProvider().Tracer("")
 	ctx := context.WithValue(cmd.Context(), observerKey{}, o)
 	var err error
 	if o.files, err = objects.New(ctx, vfs.OS, objects.Options{Timeout: o.httpTimeout, Logger: slog.Default()}); err != nil {

@@ -79,8 +79,8 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 	return opt, nil
 }
 
-// session is what a command answers its query with.
-type session struct {
+// request is the query of a command: the engine that answers it, and where the result goes.
+type request struct {
 	*outputFlags
 	ctx   context.Context // of the command
 	cmd   *cobra.Command
@@ -91,7 +91,7 @@ type session struct {
 
 // answer opens an engine within the budgets of the flags, and has ask answer a query with it. The
 // engine's log, progress and events go where the flags of the command say.
-func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *budgetFlags, result sink.Options, ask func(*session) error) (err error) {
+func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *budgetFlags, result sink.Options, ask func(*request) error) (err error) {
 	if err := checkStats(f.stats); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *bud
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	defer shown.close()
-	return ask(&session{f, cmd.Context(), cmd, eng, result, shown})
+	return ask(&request{f, cmd.Context(), cmd, eng, result, shown})
 }
 
 // statsReader is a result with its statistics.
@@ -130,17 +130,17 @@ type statsReader interface {
 
 // write writes a result to the output of the command, and its statistics to theirs, and releases
 // it.
-func (s *session) write(result statsReader) (err error) {
+func (r *request) write(result statsReader) (err error) {
 	defer result.Release()
-	s.sink.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		return s.eng.Collector(s.ctx, schema, by, purpose)
+	r.sink.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
+		return r.eng.Collector(r.ctx, schema, by, purpose)
 	}
-	out, err := sink.Create(s.output, result.Schema(), s.sink)
+	out, err := sink.Create(r.output, result.Schema(), r.sink)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
-	defer func() { s.pictures.ended(result.Stats()) }()
+	defer func() { r.pictures.ended(result.Stats()) }()
 	for result.Next() {
 		if err := out.Write(result.RecordBatch()); err != nil {
 			return err
@@ -149,29 +149,29 @@ func (s *session) write(result statsReader) (err error) {
 	if err := result.Err(); err != nil {
 		return err
 	}
-	s.shown.close()
-	if err := s.ctx.Err(); err != nil {
+	r.shown.close()
+	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	return s.commit(out, result.Stats())
+	return r.commit(out, result.Stats())
 }
 
 // commit commits the output of a query that has ended, and writes the query's statistics.
-func (s *session) commit(out interface{ Commit() error }, stats engine.Stats) error {
-	observerOf(s.ctx).query(s.ctx, stats)
+func (r *request) commit(out interface{ Commit() error }, stats engine.Stats) error {
+	observerOf(r.ctx).query(r.ctx, stats)
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return writeStats(s.stats, s.cmd.ErrOrStderr(), stats)
+	return writeStats(r.stats, r.cmd.ErrOrStderr(), stats)
 }
 
 // printPlan prints the plan of a query.
-func (s *session) printPlan(query *plan.Query) error {
-	text, err := query.Explain(s.ctx)
+func (r *request) printPlan(query *plan.Query) error {
+	text, err := query.Explain(r.ctx)
 	if err != nil {
 		return err
 	}
-	return writeText(s.cmd.OutOrStdout(), text)
+	return writeText(r.cmd.OutOrStdout(), text)
 }
 
 // writeText writes text that ends in a newline.

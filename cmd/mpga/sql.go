@@ -119,29 +119,29 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	sinkOptions.Query = strings.TrimSpace(text)
-	return f.answer(cmd, engine.Options{Threads: f.threads, Device: f.device}, &f.budgetFlags, sinkOptions, func(s *session) error {
-		return s.run(statement, planOptions, f.explain)
+	return f.answer(cmd, engine.Options{Threads: f.threads, Device: f.device}, &f.budgetFlags, sinkOptions, func(r *request) error {
+		return r.run(statement, planOptions, f.explain)
 	})
 }
 
 // run plans a statement and writes its result, or its plan.
-func (s *session) run(statement *sql.Select, opt plan.Options, explain bool) error {
-	query, err := plan.Prepare(s.ctx, s.eng, statement, opt)
+func (r *request) run(statement *sql.Select, opt plan.Options, explain bool) error {
+	query, err := plan.Prepare(r.ctx, r.eng, statement, opt)
 	if err != nil {
 		return err
 	}
 	defer query.Close()
 	if explain {
-		return s.printPlan(query)
+		return r.printPlan(query)
 	}
-	if s.pictures.report != "" {
-		if text, err := query.Explain(s.ctx); err == nil { // else the query tells why not
-			s.pictures.page.Plan = text
+	if r.pictures.report != "" {
+		if text, err := query.Explain(r.ctx); err == nil { // else the query tells why not
+			r.pictures.page.Plan = text
 		}
 	}
-	result, err := query.Run(s.ctx)
+	result, err := query.Run(r.ctx)
 	if err != nil {
 		return err
 	}
-	return s.write(result)
+	return r.write(result)
 }

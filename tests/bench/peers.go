@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,13 +71,7 @@ func newPeers(ctx context.Context, python string) (*peers, error) {
 }
 
 func (p *peers) engines() []string {
-	var there []string
-	for _, e := range allEngines {
-		if p.versions[e] != "" {
-			there = append(there, e)
-		}
-	}
-	return there
+	return slices.DeleteFunc(slices.Clone(allEngines), func(e string) bool { return p.versions[e] == "" })
 }
 
 // measure adds the peers' runs of a case. A peer that cannot answer is left out with a note; one
