@@ -146,7 +146,7 @@ func (q operators) Sample(shape *Shape, rows *Rows, registers Span) error {
 func (q operators) ResetTable(shape *Shape, table Table) error {
 	o := q.begin(shape)
 	if table.Packed {
-		n := NewPackedLayout(table.Slots).Bytes()
+		n := table.Bytes(shape)
 		o.fill(o.address(table.Memory, n), n, 0)
 	} else {
 		o.useTable(table.Slots, o.address(table.Memory, shape.TableBytes(table.Slots)))

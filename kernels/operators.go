@@ -174,6 +174,14 @@ type Table struct {
 	Packed bool // slots are of one word: Shape.Packs. Memory is as PackedLayout tells
 }
 
+// Bytes returns the bytes of the table's memory.
+func (t Table) Bytes(shape *Shape) int64 {
+	if t.Packed {
+		return NewPackedLayout(t.Slots).Bytes()
+	}
+	return shape.TableBytes(t.Slots)
+}
+
 // tableHeaderBytes lie before the slots of a table: params.h.
 const tableHeaderBytes = 128
 

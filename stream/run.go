@@ -232,7 +232,7 @@ const hybridShareMin = 0.1
 func (d *device) hybridPays(groups int64) bool {
 	o := &d.run.opt
 	t := d.tableMax()
-	holds, group := o.feedback(t.Slots).GroupsMax(), float64(tableBytes(&o.Shape, t))/o.feedback(max(t.Slots, 1)).GroupsMax()
+	holds, group := o.feedback(t.Slots).GroupsMax(), float64(t.Bytes(&o.Shape))/o.feedback(max(t.Slots, 1)).GroupsMax()
 	row := float64(rowBytes(&o.Shape, o.Nullable))
 	return len(o.Devices) == 1 && holds > hybridShareMin*float64(groups) && float64(d.run.totalRows())*row > float64(groups)*group
 }

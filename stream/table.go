@@ -19,14 +19,6 @@ type table struct {
 	last    *guardedEvent // of the last load: loads follow each other
 }
 
-// tableBytes returns the bytes of a table's memory.
-func tableBytes(shape *kernels.Shape, t kernels.Table) int64 {
-	if t.Packed {
-		return kernels.NewPackedLayout(t.Slots).Bytes()
-	}
-	return shape.TableBytes(t.Slots)
-}
-
 // packedMin returns the least slots of a packed table for all rows of the run; false: the shape cannot be packed.
 func (d *device) packedMin() (slots int64, ok bool) {
 	if !d.run.opt.Shape.Packs() {
@@ -76,7 +68,7 @@ func (d *device) tableHolds() float64 {
 func (d *device) newTable(slots int64) (err error) {
 	shape := &d.run.opt.Shape
 	tab := &table{Table: d.tableFor(slots), growth: 1}
-	if err = d.alloc(&tab.buffer, tableBytes(shape, tab.Table)); err != nil {
+	if err = d.alloc(&tab.buffer, tab.Bytes(shape)); err != nil {
 		return err
 	}
 	tab.Memory = kernels.Span{Buffer: tab.buffer}

@@ -72,7 +72,7 @@ func (r *Rig) merge(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer
 	r.t.Helper()
 	groups := int64(len(want.rows))
 	table := kernels.Table{Slots: 2*groups + 64}
-	table.Memory = r.alloc(c.Shape.TableBytes(table.Slots))
+	table.Memory = r.alloc(table.Bytes(&c.Shape))
 	r.must(r.stream.ResetTable(&c.Shape, table))
 	part, over, status := r.groups(&c.Shape, groups), r.groups(&c.Shape, groups), r.alloc(64)
 	for _, p := range halves(&c.Shape, rows) {
@@ -232,11 +232,8 @@ func (r *Rig) table(c *Case, rows *kernels.Rows, data *Data, want *Answer) {
 
 func (r *Rig) tableOf(c *Case, rows *kernels.Rows, data *Data, want *Answer, table kernels.Table, seal bool) {
 	r.t.Helper()
-	slots, bytes := table.Slots, c.Shape.TableBytes(table.Slots)
-	if table.Packed {
-		bytes = kernels.NewPackedLayout(slots).Bytes()
-	}
-	table.Memory = r.alloc(bytes)
+	slots := table.Slots
+	table.Memory = r.alloc(table.Bytes(&c.Shape))
 	r.must(r.stream.ResetTable(&c.Shape, table))
 	var left []*Data
 	var groups []uint64
