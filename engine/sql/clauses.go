@@ -28,9 +28,8 @@ func (e *ClauseError) Error() string { return e.Clause + ": " + e.Err.Error() }
 
 func (e *ClauseError) Unwrap() error { return e.Err }
 
-// Compose makes a statement of the clauses: SELECT by, agg FROM table WHERE ... GROUP BY by. The
-// statement's text is the texts of the clauses, each on lines of its own. Errors are of type
-// *ClauseError.
+// Compose makes a statement of clauses: SELECT by, agg FROM table WHERE ... GROUP BY by. Its text
+// is the texts of the clauses, each on lines of its own. Errors are of type *ClauseError.
 func Compose(table string, c Clauses) (*Select, error) {
 	m := &composer{s: &Select{From: &From{Name: table}}}
 	for i, text := range c.By {

@@ -25,8 +25,8 @@ type Error struct {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Error returns the message, the line of the text and a caret, on three lines, without secrets of
-// URLs.
+// Error returns the message, the line of the text and a caret, on three lines. URLs have no
+// secrets.
 func (e *Error) Error() string {
 	line, column := e.line()
 	return redact.Text(e.Message) + "\n    " + line + "\n    " + strings.Repeat(" ", column) + "^"

@@ -200,8 +200,7 @@ func (s *script) rewrite(prefix string) {
 // takeFrom are the words of calls in which FROM may stand.
 var takeFrom = []pg.Token{pg.Token_EXTRACT, pg.Token_SUBSTRING, pg.Token_TRIM, pg.Token_OVERLAY}
 
-// replacement returns the text to parse in place of the next tokens, and their number; "" for the
-// token.
+// replacement returns the text to parse in place of the next tokens, or "", and their number.
 func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 	t := s.tokens[i]
 	at := int(t.Start)

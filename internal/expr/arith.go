@@ -89,9 +89,8 @@ func mulAll(out, a, b []int64, low, high int64) bool {
 	return !safe || low != math.MinInt64 && outside < 0
 }
 
-// multiplyEach multiplies row by row. sizes have the bits of all numbers of a and of b, where the
-// bits of negative numbers are flipped; outside is negative if a product, of 64 bits, is not from
-// low to high.
+// multiplyEach multiplies row by row. sizes have the bits of all numbers of a and of b, negative
+// ones flipped; outside is negative if a product, of 64 bits, is not from low to high.
 func multiplyEach(out, a, b []int64, low, high int64) (sizes [2]uint64, outside int64) {
 	a, b = a[:len(out)], b[:len(out)]
 	for i := range out {
@@ -261,8 +260,7 @@ func arithmetic(op intOperator) binding {
 	}
 }
 
-// integerType is the type of arithmetic on integers. A constant takes the other's type if it fits
-// that.
+// integerType is the type of arithmetic on integers. A constant takes the other's type if it fits.
 func (n *node) integerType(x, y Type) Type {
 	left, right := n.args[0], n.args[1]
 	switch {
@@ -539,48 +537,43 @@ func bitwise(sign string) binding {
 		}
 		_, high := bounds(n.typ)
 		width := n.typ.Arrow().(arrow.FixedWidthDataType).BitWidth()
-		shifted := func(a, b any) error {
+		overflow := func(a, b any) error {
 			return fmt.Errorf("%s: overflow: %d << %d does not fit %s", n.text, a, b, n.typ)
 		}
+		n.eval = map2e(n, bitOperator(sign, high, width, overflow))
 		if n.typ.ID == Uint64 {
+			op := bitOperator[uint64](sign, math.MaxUint64, width, overflow)
 			n.eval = map2e(n, func(a, b wide) (wide, error) {
-				r, ok := bitsOf(sign, a.LowBits(), b.LowBits(), math.MaxUint64, width)
-				if !ok {
-					return wide{}, shifted(a.LowBits(), b.LowBits())
-				}
-				return decimal128.FromU64(r), nil
-			})
-		} else {
-			n.eval = map2e(n, func(a, b int64) (int64, error) {
-				r, ok := bitsOf(sign, a, b, high, width)
-				if !ok {
-					return 0, shifted(a, b)
-				}
-				return r, nil
+				r, err := op(a.LowBits(), b.LowBits())
+				return decimal128.FromU64(r), err
 			})
 		}
 		b.castArgs(n, n.typ)
 	}
 }
 
-// bitsOf computes an operator of bitwise on two values of a type of so many bits. It returns false
-// where << passes the largest value of the type.
-func bitsOf[T int64 | uint64](sign string, a, b, high T, width int) (T, bool) {
+// bitOperator returns an operator of bitwise on values of so many bits, up to high; << may
+// overflow.
+func bitOperator[T int64 | uint64](sign string, high T, width int, overflow func(a, b any) error) func(a, b T) (T, error) {
 	switch sign {
 	case "&":
-		return a & b, true
+		return func(a, b T) (T, error) { return a & b, nil }
 	case "|":
-		return a | b, true
+		return func(a, b T) (T, error) { return a | b, nil }
 	case "xor":
-		return a ^ b, true
+		return func(a, b T) (T, error) { return a ^ b, nil }
 	case ">>":
-		if b < 0 || b >= T(width) {
-			return 0, true
+		return func(a, b T) (T, error) {
+			if b < 0 || b >= T(width) {
+				return 0, nil
+			}
+			return a >> b, nil
 		}
-		return a >> b, true
 	}
-	if a < 0 || b < 0 || a != 0 && (b >= T(width) || a > high>>b) {
-		return 0, false
+	return func(a, b T) (T, error) {
+		if a < 0 || b < 0 || a != 0 && (b >= T(width) || a > high>>b) {
+			return 0, overflow(a, b)
+		}
+		return a << b, nil
 	}
-	return a << b, true
 }

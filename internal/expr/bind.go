@@ -191,8 +191,7 @@ func (b *binder) newSlot() int {
 	return b.program.slots - 1
 }
 
-// fold makes a node over constants a constant. A node that gives an error stays: maybe no row
-// reaches it.
+// fold makes a node of constants a constant, unless that is an error: maybe no row reaches it.
 func (b *binder) fold(n *node) {
 	if n.eval == nil {
 		return
@@ -287,9 +286,9 @@ func (b *binder) word(n *node, i int) string {
 	return text
 }
 
-// check requires arguments to be strings, integers, numbers or points in time: the types are Text,
-// Int64, Float64, and Timestamp or Date. NULL is all of these, and a string constant may stand for
-// a number or a point in time.
+// check requires arguments to be strings (Text), integers (Int64), numbers (Float64) or points in
+// time (Timestamp, Date). NULL is all of these; a string constant may be a number or a point in
+// time.
 func (b *binder) check(n *node, types ...TypeID) {
 	for i, a := range n.args {
 		t := a.typ
@@ -314,7 +313,6 @@ func (b *binder) want(n *node, types ...TypeID) {
 	}
 }
 
-// castArg casts one argument.
 func (b *binder) castArg(n *node, i int, t Type) {
 	a, err := b.cast(n.args[i], t)
 	if err != nil {
@@ -323,16 +321,15 @@ func (b *binder) castArg(n *node, i int, t Type) {
 	n.args[i] = a
 }
 
-// castArgs casts all arguments to one type.
 func (b *binder) castArgs(n *node, t Type) {
 	for i := range n.args {
 		b.castArg(n, i, t)
 	}
 }
 
-// unify casts all arguments, or only some, to the type that they have in common, and returns that. A
-// string constant takes the type of the others, and where a column of strings meets another type the
-// strings are read as values of that.
+// unify casts all arguments, or only some, to the type that they have in common, and returns that.
+// A string constant takes the type of the others, and where a column of strings meets another type
+// the strings are read as values of that.
 func (b *binder) unify(n *node, which ...int) Type {
 	if which == nil {
 		for i := range n.args {
@@ -368,15 +365,13 @@ func (b *binder) unify(n *node, which ...int) Type {
 	return t
 }
 
-// intConstant says whether a node is an integer literal, which takes another operand's type if it
-// fits.
+// intConstant says whether a node is an integer literal, which takes an operand's type if it fits.
 func (n *node) intConstant() bool { return n.literal && n.value != nil && n.typ.integer() }
 
 // textConstant says whether a node is a string literal, which takes the type of the other operand.
 func (n *node) textConstant() bool { return n.literal && n.value != nil && n.typ.ID == Text }
 
-// constantBeside says whether the node that gave the type t is an integer constant that fits the
-// other.
+// constantBeside says whether the node that gave the type t is a constant that fits the other type.
 func (n *node) constantBeside(t, other Type) bool {
 	return n != nil && n.intConstant() && n.typ == t && other.integer() && fitsType(n.value, other)
 }

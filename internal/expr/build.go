@@ -80,10 +80,7 @@ func (b *builder) add(v *vector) error {
 			out[i] = x.LowBits()
 		}
 	case Float32:
-		out := arrow.Float32Traits.CastFromBytes(fixed)[from:to]
-		for i, x := range v.floats {
-			out[i] = float32(x)
-		}
+		truncate(arrow.Float32Traits.CastFromBytes(fixed)[from:to], v.floats)
 	case Float64:
 		copy(arrow.Float64Traits.CastFromBytes(fixed)[from:to], v.floats)
 	case Huge, Decimal:
@@ -105,7 +102,7 @@ func (b *builder) add(v *vector) error {
 	return nil
 }
 
-func truncate[T number](out []T, values []int64) {
+func truncate[T number, V int64 | float64](out []T, values []V) {
 	for i, x := range values[:len(out)] {
 		out[i] = T(x)
 	}

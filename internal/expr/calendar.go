@@ -85,12 +85,7 @@ func isoWeek(days int64) (year, week int64) {
 }
 
 // isoWeekday is 1 of a Monday and 7 of a Sunday.
-func isoWeekday(days int64) int64 {
-	if w := weekday(days); w > 0 {
-		return w
-	}
-	return 7
-}
+func isoWeekday(days int64) int64 { return (days%7+10)%7 + 1 }
 
 // addMonths keeps the day of the month, or takes the month's last day if that is earlier.
 func addMonths(days, months int64) int64 {
@@ -252,8 +247,7 @@ func appendDate(b []byte, days int64) []byte {
 	return digits.AppendPadded(append(b, '-'), uint64(c.day), 2)
 }
 
-// appendClock writes a time of day, of microseconds and nanoseconds; a fraction has no zeros at its
-// end.
+// appendClock writes a time of day, of microseconds and nanoseconds, without zeros at its end.
 func appendClock(b []byte, micros, nanos int64) []byte {
 	b = digits.AppendPadded(b, uint64(micros/hourMicros), 2)
 	b = digits.AppendPadded(append(b, ':'), uint64(micros/minuteMicros%60), 2)
@@ -374,9 +368,9 @@ func intervalOf(months, days, micros wide) (IntervalValue, bool) {
 
 func intervalUnit(word string) (IntervalValue, bool) {
 	word = strings.ToLower(word)
-	if u, ok := intervalUnits[word]; ok {
-		return u, true
+	u, ok := intervalUnits[word]
+	if !ok {
+		u, ok = intervalUnits[strings.TrimSuffix(word, "s")]
 	}
-	u, ok := intervalUnits[strings.TrimSuffix(word, "s")]
 	return u, ok
 }

@@ -77,7 +77,7 @@ func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 	return b.finish(n)
 }
 
-// castError is a value that does not fit a type.
+// castError is the error of a value that does not fit the type of a cast, n.
 type castError struct {
 	n     *node
 	value string
@@ -93,8 +93,7 @@ func (e *castError) Error() string {
 }
 
 // setCast gives a node, whose argument is of the type from, the kernel of a cast to the node's
-// type. It returns false where no cast leads there, which the functions that make the kernels say
-// by nil.
+// type. It returns false if there is no cast; then the functions that make kernels return nil.
 func setCast(n *node, from Type, try bool) bool {
 	to := n.typ
 	n.fallible = !try
@@ -112,7 +111,9 @@ func setCast(n *node, from Type, try bool) bool {
 	}
 	switch {
 	case from.ID == Interval && to.ID == Duration:
-		return setIntervalCast(n)
+		v := n.args[0].value.(IntervalValue)
+		n.isConst, n.value, n.fallible = true, v.Days*dayMicros+v.Micros, false
+		return v.Months == 0
 	case to.ID == Text:
 		n.fallible = false
 		n.eval = textCast(n, from)
@@ -329,7 +330,7 @@ func parseCast(n *node, try bool) kernel {
 	case to.numeric():
 		parse = func(a string) (int64, bool) { return asInt64(parseExact(a, to)) }
 	case to.ID == Bool:
-		parse = parseBool
+		return truths(tried(n, from, try, parseBool))
 	case to.ID == Date:
 		parse = parseDate
 	case to.ID == Timestamp || to.ID == TimestampTZ:
@@ -349,11 +350,7 @@ func parseCast(n *node, try bool) kernel {
 	default:
 		return nil
 	}
-	kernel := tried(n, from, try, parse)
-	if to.ID == Bool {
-		return truths(kernel)
-	}
-	return kernel
+	return tried(n, from, try, parse)
 }
 
 func parseExact(text string, to Type) (wide, bool) {
@@ -541,8 +538,8 @@ func appendValue(b []byte, t Type, value any) []byte {
 
 func formatValue(t Type, value any) string { return string(appendValue(nil, t, value)) }
 
-// formatFloat writes the shortest number that reads back the same; from 1e16 on and below 1e-4 with
-// an exponent.
+// formatFloat writes the shortest number that reads back the same, with an exponent from 1e16 on
+// and below 1e-4.
 func formatFloat(v float64, bits int) string {
 	switch {
 	case math.IsNaN(v):

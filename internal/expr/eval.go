@@ -115,8 +115,7 @@ type limited interface {
 	Share() int64 // of the memory limit, in bytes, for one worker
 }
 
-// NewEvaluator returns an evaluator whose results take their memory from mem. An allocator that has
-// a budget sets Evaluator.Limit.
+// NewEvaluator returns an evaluator whose results are allocated by mem, whose budget is its Limit.
 func (p *Program) NewEvaluator(mem memory.Allocator) *Evaluator {
 	e := &Evaluator{
 		program:   p,
@@ -294,8 +293,8 @@ func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node) *entries {
 	return made
 }
 
-// entriesIn returns the values that eval has for the entries of a dictionary, and for NULL: those
-// kept at a place, or new ones.
+// entriesIn returns the values that eval has for a dictionary's entries and for NULL, kept at a
+// place.
 func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval func(*frame, arrow.Array) (*vector, error)) (*entries, error) {
 	if old := *place; old != nil && old.of == dict.Data() {
 		return old, old.err
@@ -505,9 +504,8 @@ func putBits(out []byte, words []uint64, n int) {
 }
 
 // Eval returns the values of the expressions for the rows of a batch from a row on, and the number
-// of these rows: not all rows if the strings take much memory. The batch has the program's columns.
-// Strings are dictionaries where an expression's only column is a dictionary, unless the program is
-// plain.
+// of these rows: not all if the strings take much memory. The batch has the program's columns.
+// Strings are dictionaries if an expression's only column is, unless the program is plain.
 func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int) (arrays []arrow.Array, rows int, err error) {
 	if err := e.begin(batch); err != nil {
 		return nil, 0, err
@@ -538,8 +536,7 @@ func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int)
 	return nil, 0, err
 }
 
-// evalAll makes an array of the batch or a builder for each expression, and returns the builders'
-// rows.
+// evalAll makes an array or a builder for each expression, and returns the rows of the builders.
 func (e *Evaluator) evalAll(ctx context.Context, from, rows int, arrays []arrow.Array, builders []*builder) (done int, err error) {
 	width := 0 // of the values that are built
 	for i, n := range e.program.nodes {
@@ -591,8 +588,7 @@ func (p *Program) widthOf(i int) int {
 	return 4 // an offset
 }
 
-// evalRows adds the values of some rows to the builders that are not nil, or, with an error, to
-// none.
+// evalRows adds the values of some rows to the builders that are not nil; with an error, to none.
 func (e *Evaluator) evalRows(from, n int, builders []*builder) error {
 	f := e.frameOf(from, n, nil)
 	defer e.done(f)

@@ -99,9 +99,9 @@ func Constant(value any) *Expr {
 	return e
 }
 
-// Number returns the constant that a text denotes: an integer of the narrowest type from INTEGER on
-// that holds it, a decimal with as many digits as are written, or, with an exponent or too many
-// digits, a double.
+// Number returns the constant that a text denotes: an integer of the narrowest type from INTEGER
+// on, a decimal with as many digits as are written, or, with an exponent or too many digits, a
+// double.
 func Number(text string) (*Expr, error) {
 	plain := strings.ReplaceAll(text, "_", "")
 	if v, err := strconv.ParseInt(withoutZeros(plain), 0, 64); err == nil {

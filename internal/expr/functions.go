@@ -2,9 +2,12 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // Function is a function or an operator, with what docs/sql.md says of it.
@@ -35,13 +38,9 @@ func Functions() []Function { return slices.Clone(functions) }
 
 // functionNames lists the names of functions that are written as words; for "did you mean".
 func functionNames() []string {
-	var names []string
-	for name := range functionsByName {
-		if name[0] >= 'a' && name[0] <= 'z' && !strings.Contains(name, " ") {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(slices.Collect(maps.Keys(functionsByName)), func(name string) bool {
+		return name[0] < 'a' || name[0] > 'z' || strings.Contains(name, " ")
+	})
 }
 
 // IsFunction says whether a function goes by a name, in any case.
@@ -55,10 +54,8 @@ func (f *Function) arguments() string {
 	switch {
 	case f.argsMax < 0:
 		return fmt.Sprintf("%d arguments or more", f.argsMin)
-	case f.argsMin == f.argsMax && f.argsMin == 1:
-		return "1 argument"
 	case f.argsMin == f.argsMax:
-		return fmt.Sprintf("%d arguments", f.argsMin)
+		return digits.Counted(int64(f.argsMin), "argument")
 	}
 	return fmt.Sprintf("%d to %d arguments", f.argsMin, f.argsMax)
 }
@@ -93,11 +90,11 @@ func init() {
 
 // operator returns a function that has a syntax of its own; argsMax is -1 if any number is taken.
 func operator(name, usage, help, example, result string, argsMin, argsMax int, bind binding, aliases ...string) Function {
-	return Function{Name: name, Aliases: aliases, Usage: usage, Help: help, Example: example, Result: result, argsMin: argsMin, argsMax: argsMax, bind: bind}
+	return Function{name, aliases, "", usage, help, example, result, argsMin, argsMax, bind}
 }
 
-// function returns a function that is called by its name. Parameters in brackets may be left out,
-// and ... is any number.
+// function returns a function called by its name. Parameters in brackets are optional, ... is any
+// number.
 func function(name, params, help, example, result string, bind binding, aliases ...string) Function {
 	required, optional, _ := strings.Cut(params, "[")
 	argsMin := len(strings.FieldsFunc(strings.TrimSuffix(required, ", ..."), func(r rune) bool { return r == ',' }))

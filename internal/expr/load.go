@@ -34,15 +34,13 @@ func (f *frame) row(i int) int {
 }
 
 // column returns the values of column c of the program.
-func (f *frame) column(c int) (*vector, error) {
+func (f *frame) column(c int) (v *vector, err error) {
 	if f.loaded[c] == nil {
-		v, err := f.load(c)
-		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", f.e.program.columns[c].name, err)
+		if f.loaded[c], err = f.load(c); err != nil {
+			f.loaded[c], err = nil, fmt.Errorf("column %q: %w", f.e.program.columns[c].name, err)
 		}
-		f.loaded[c] = v
 	}
-	return f.loaded[c], nil
+	return f.loaded[c], err
 }
 
 // load reads the rows of the frame from a column.
@@ -318,8 +316,7 @@ func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
 	return codes, nil
 }
 
-// largestEach returns the largest of codes, unsigned, by four maxima that do not wait for each
-// other.
+// largestEach returns the largest of codes, unsigned, by four maxima beside each other.
 func largestEach(codes []int32) uint32 {
 	var a, b, c, d uint32
 	for ; len(codes) >= 4; codes = codes[4:] {
@@ -383,8 +380,7 @@ func (f *frame) lookUp(d *array.Dictionary, e *entries) (*vector, error) {
 	return v, nil
 }
 
-// gather writes the values of the codes. Requires: each code is an index of values; bounds are not
-// checked again.
+// gather writes the values of the codes, unchecked. Requires: each code is an index of values.
 func gather[T any](out, values []T, codes []int32) []T {
 	first := unsafe.Pointer(unsafe.SliceData(values))
 	out = out[:len(codes)]
@@ -402,8 +398,7 @@ type flags struct {
 
 func flagsOf(bits []uint64, n int) flags { return flags{bits, bytesOf(bits, n)} }
 
-// gatherBitsEach sets the bits of rows whose codes have a 1. Requires: each code is an index of
-// values.
+// gatherBitsEach sets the bits of rows whose codes have a 1. Requires: as gather.
 func gatherBitsEach(out []uint64, values []uint8, codes []int32) {
 	first := unsafe.Pointer(unsafe.SliceData(values))
 	at := func(code int32) uint64 { return uint64(*(*uint8)(unsafe.Add(first, uintptr(uint32(code))))) }

@@ -74,9 +74,8 @@ func (f *frame) and(left, right *node, negated bool) (*vector, error) {
 	return out, nil
 }
 
-// condition evaluates a condition for the open rows: for all rows at once, or, where that may give
-// an error or few rows are open, for those alone. The condition is FALSE or anything for the other
-// rows.
+// condition evaluates a condition for all rows, or, if that may give an error or few rows are open,
+// for the open rows alone. It is FALSE or anything for all other rows.
 func (f *frame) condition(n *node, open []uint64, count int) (*vector, error) {
 	if count == f.n || !n.fallible && count > f.n/f.atOnce(n) {
 		return f.eval(n)

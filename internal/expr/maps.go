@@ -82,13 +82,14 @@ func map1e[A, R element](n *node, fn func(A) (R, error)) kernel {
 
 // map1f is map1e for a function that makes strings.
 func map1f[A, R element](n *node, fn func(*Evaluator, A) (R, error)) kernel {
-	return unary(n, kindOf[R](), func(f *frame, a, out *vector) (err error) {
+	return unary(n, kindOf[R](), func(f *frame, a, out *vector) error {
 		x, y := data[A](a), data[R](out)
 		for i := range y {
 			if a.isNull(i) {
 				continue
 			}
-			if y[i], err = fn(f.e, x[i]); err != nil {
+			r, err := fn(f.e, x[i])
+			if y[i] = r; err != nil {
 				if err = out.setNull(f, i, err, a.null); err != nil {
 					return err
 				}
@@ -118,14 +119,15 @@ func map2e[A, B, R element](n *node, fn func(A, B) (R, error)) kernel {
 }
 
 func map2f[A, B, R element](n *node, fn func(*Evaluator, A, B) (R, error)) kernel {
-	return binary(n, kindOf[R](), func(f *frame, a, b, out *vector) (err error) {
+	return binary(n, kindOf[R](), func(f *frame, a, b, out *vector) error {
 		shared := out.null
 		x, y, z := data[A](a), data[B](b), data[R](out)
 		for i := range z {
 			if out.isNull(i) {
 				continue
 			}
-			if z[i], err = fn(f.e, x[i], y[i]); err != nil {
+			r, err := fn(f.e, x[i], y[i])
+			if z[i] = r; err != nil {
 				if err = out.setNull(f, i, err, shared); err != nil {
 					return err
 				}

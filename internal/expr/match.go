@@ -181,8 +181,7 @@ func like(fold bool) binding {
 // regexpsMax bounds the compiled patterns that an evaluator keeps: a column may have many.
 const regexpsMax = 100
 
-// regexpBytesMax bounds the patterns that are kept beside others. Compiled they take 100 times as
-// much.
+// regexpBytesMax bounds patterns that are kept beside others. Compiled they take 100 times as much.
 const regexpBytesMax = 4 << 10
 
 // regexp returns a compiled pattern.

@@ -249,8 +249,7 @@ func floatTest(fn func(float64) bool) binding {
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// hashOf binds hash: 64 bits of all arguments, the same for equal values of any width, on any
-// machine.
+// hashOf binds hash: 64 bits of all arguments, the same for equal values of any width, anywhere.
 func hashOf(b *binder, n *node) {
 	n.typ = typeOf(Uint64)
 	for i, a := range n.args {

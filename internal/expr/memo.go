@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// memo keeps the results of a costly function of a string: the dictionaries of neighbouring row
-// groups have most entries in common, and each is a dictionary of its own. The zero value is empty,
-// nil remembers nothing.
+// memo keeps the results of a costly function of a string: neighbouring row groups have
+// dictionaries of their own, with most entries in common. The zero value is empty, nil remembers
+// nothing.
 type memo struct {
 	known        map[string]string // results by string; nil while the memo is empty, and when most strings are new
 	bytes        int               // that known takes

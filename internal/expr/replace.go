@@ -63,8 +63,7 @@ const (
 )
 
 // eachMatch calls a function with the first match of a string, or with all matches: the bounds of
-// the match and of its groups. A long string may have so many matches that a list of them takes a
-// hundred times the string's memory.
+// the match and of its groups. A list of all matches may take a hundred times the string's memory.
 func eachMatch(e *Evaluator, n *node, re *regexp.Regexp, s string, all bool, f func(match []int) error) error {
 	switch {
 	case !all:

@@ -12,8 +12,7 @@ var dayNames = [...]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday
 var monthNames = [...]string{"January", "February", "March", "April", "May", "June",
 	"July", "August", "September", "October", "November", "December"}
 
-// moment is a point in time: a date, the same as days since 1970-01-01, and microseconds of the
-// day.
+// moment is a point in time: a date, also as days since 1970-01-01, and microseconds of the day.
 type moment struct {
 	civil
 	days, clock int64
@@ -45,12 +44,7 @@ var timeFormats = map[byte]struct {
 	'A': {text: func(m moment) string { return dayNames[weekday(m.days)] }},
 	'b': {text: func(m moment) string { return monthNames[m.month-1][:3] }},
 	'B': {text: func(m moment) string { return monthNames[m.month-1] }},
-	'p': {text: func(m moment) string {
-		if m.clock < 12*hourMicros {
-			return "AM"
-		}
-		return "PM"
-	}},
+	'p': {text: func(m moment) string { return [...]string{"AM", "PM"}[m.clock/(12*hourMicros)] }},
 	'z': {text: func(moment) string { return "+00" }},
 	'Z': {text: func(moment) string { return "" }},
 	'%': {text: func(moment) string { return "%" }},

@@ -30,8 +30,7 @@ func (p *Program) Alternatives(i int) (list [][][]Term) {
 	return list
 }
 
-// eachConjunct calls a function with the operands of an AND, or with another node, but for
-// constants.
+// eachConjunct calls a function with the operands of an AND, or the node; not with constants.
 func eachConjunct(n *node, f func(*node)) {
 	switch {
 	case n.isConst:

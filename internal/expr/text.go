@@ -134,8 +134,7 @@ func span(s string, from, to int64) string {
 	return s[:byteOf(s, to-from)]
 }
 
-// substring is substr(s, start, length): a negative start counts from the end, a negative length
-// goes left.
+// substring is substr(s, start, length): negative, start counts from the end, and length goes left.
 func substring(s string, start, length int64) string {
 	const far = 1 << 40
 	start, length = min(max(start, -far), far), min(max(length, -far), far)
@@ -383,8 +382,7 @@ func replacement(b *binder, n *node) {
 	})
 }
 
-// splitPart binds split_part: a part between separators, counted from 1, or, if negative, from the
-// end.
+// splitPart binds split_part: a part between separators, counted from 1, or from the end.
 func splitPart(b *binder, n *node) {
 	n.typ = typeOf(Text)
 	b.want(n, Text, Text, Int64)
@@ -454,8 +452,7 @@ func character(b *binder, n *node) {
 	})
 }
 
-// firstRune binds ascii and unicode: the number of the first character, or empty of an empty
-// string.
+// firstRune binds ascii and unicode: the number of the first character, or empty if there is none.
 func firstRune(empty int64) binding {
 	return textToInt(Int32, func(s string) int64 {
 		if s == "" {

@@ -11,12 +11,10 @@ import (
 )
 
 // Strings that functions make take memory until the rows that are evaluated together have been
-// added to their arrays. So fewer rows are evaluated together where their strings are long, and
-// arrays end early. Memory that the strings of a single row take beyond that is reserved before
-// they are made.
+// added to their arrays. So fewer rows are evaluated together where strings are long, and arrays
+// end early. Memory that the strings of a single row take beyond that is reserved beforehand.
 const (
-	// textFrameBytes bounds the strings of rows that are evaluated together, but not of a single
-	// row.
+	// textFrameBytes bounds the strings of rows that are evaluated together, if these are several.
 	textFrameBytes = 16 << 20
 
 	// textArrayBytes ends an array, or less where the memory limit is small.
@@ -35,8 +33,7 @@ const (
 
 	// textCopies is how many times the strings of a row are in memory until they are in a file: as
 	// they are made, in an array, encoded, compressed, and in two buffers that grow. ownCopies of
-	// these are the evaluator's: rows that follow a row of their size find the memory of the other
-	// copies taken.
+	// these are the evaluator's: after a row of the same size the memory of the others is taken.
 	textCopies = 6
 	ownCopies  = 3
 

@@ -79,16 +79,6 @@ func checked(n *node, from Type, try bool, fn func(int64) (int64, bool)) kernel 
 	})
 }
 
-// setIntervalCast turns an interval without months into microseconds.
-func setIntervalCast(n *node) bool {
-	v := n.args[0].value.(IntervalValue)
-	if v.Months != 0 {
-		return false
-	}
-	n.isConst, n.value, n.fallible = true, v.Days*dayMicros+v.Micros, false
-	return true
-}
-
 // timeArithmetic binds + and - of dates, timestamps, times and intervals, and * of intervals. It
 // returns false for other arguments.
 func (b *binder) timeArithmetic(sign string, n *node) bool {
@@ -173,8 +163,8 @@ func (b *binder) interval(n *node, v IntervalValue, ok bool) {
 	n.typ, n.isConst, n.value = typeOf(Interval), true, v
 }
 
-// shift adds an interval to points in time: months, then days, then the rest. A date becomes a
-// timestamp.
+// shift adds an interval to points in time: months, then days, then the rest. Dates become
+// timestamps.
 func (b *binder) shift(n *node, sign string) {
 	v := n.step(sign)
 	n.typ = typeOf(Timestamp)
@@ -258,14 +248,6 @@ func findPart(name string) (*datePart, bool) {
 	return nil, false
 }
 
-func partNames() []string {
-	names := []string{"epoch"}
-	for _, p := range dateParts {
-		names = append(names, p.names[0])
-	}
-	return names
-}
-
 // extraction binds date_part(part, time), which EXTRACT is too.
 func extraction(b *binder, n *node) {
 	name := b.word(n, 0)
@@ -276,7 +258,11 @@ func extraction(b *binder, n *node) {
 	}
 	part, ok := findPart(name)
 	if !ok {
-		b.fail(n.at, "no part of a date is named %s%s", name, nearest.Offer(name, partNames()))
+		names := []string{"epoch"}
+		for _, p := range dateParts {
+			names = append(names, p.names[0])
+		}
+		b.fail(n.at, "no part of a date is named %s%s", name, nearest.Offer(name, names))
 	}
 	b.part(n, part)
 }

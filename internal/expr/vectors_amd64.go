@@ -37,8 +37,7 @@ func gatherBits(out []uint64, values flags, codes []int32) []uint64 {
 //go:noescape
 func largestVectors(codes *int32, n int) uint32
 
-// largest is largestEach. With AVX2 it takes a tenth of the time (BenchmarkLargest, AMD EPYC, Zen
-// 4).
+// largest is largestEach. With AVX2 it takes a tenth (BenchmarkLargest, AMD EPYC, Zen 4).
 func largest(codes []int32) uint32 {
 	whole := len(codes) &^ 7
 	if !hasAVX2 || whole == 0 {
@@ -52,8 +51,8 @@ func largest(codes []int32) uint32 {
 //go:noescape
 func multiplyVectors(out, a, b *int64, n int, low, high int64) (sizes [2]uint64, outside int64)
 
-// multiplyWords is multiplyEach. With AVX-512 it takes a fifth of the time (BenchmarkMultiply, AMD
-// EPYC, Zen 4).
+// multiplyWords is multiplyEach. With AVX-512 it takes a fifth (BenchmarkMultiply, AMD EPYC, Zen
+// 4).
 func multiplyWords(out, a, b []int64, low, high int64) (sizes [2]uint64, outside int64) {
 	whole := 0
 	if hasAVX512 && len(out) >= 8 {

@@ -163,8 +163,7 @@ func separates(digits string) bool {
 	return !strings.HasPrefix(digits, "_") && !strings.HasSuffix(digits, "_") && !strings.Contains(digits, "__")
 }
 
-// appendDecimal writes all digits of a decimal's scale, and no 0 before the point if its type has
-// none.
+// appendDecimal writes all digits of a decimal's scale, and none before the point if it has none.
 func appendDecimal(b []byte, v wide, t Type) []byte {
 	text := v.ToString(int32(t.Scale))
 	if t.ID == Decimal && t.Precision == t.Scale {
