@@ -63,15 +63,16 @@ func dayStart(days int64) (int64, bool) { return days * dayMicros, days <= daysM
 // give the error of a row that does not reach the result.
 func checked(n *node, from Type, try bool, fn func(int64) (int64, bool)) kernel {
 	return unary(n, intKind, func(f *frame, a, out *vector) error {
-		for i, x := range a.ints[:f.n] {
-			r, ok := fn(x)
-			out.ints[i] = r
+		x, y := a.ints[:f.n], out.ints[:f.n]
+		for i := range y {
+			r, ok := fn(x[i])
+			y[i] = r
 			switch {
 			case ok || a.isNull(i):
 			case try:
 				_ = out.setNull(f, i, errNull, a.null)
 			default:
-				value := formatValue(from, x)
+				value := formatValue(from, x[i])
 				return fmt.Errorf("%s: overflow: the result for %s does not fit %s", n.text, value, n.typ)
 			}
 		}

@@ -60,17 +60,21 @@ func scaleUp(v wide, digits int) (wide, bool) {
 	return mulWide(v, decimal128.GetScaleMultiplier(digits))
 }
 
+// scaleDown divides by a power of ten, halves away from zero.
+func scaleDown(v wide, digits int) wide {
+	if digits > digitsMax {
+		return wide{}
+	}
+	q, r := v.Div(decimal128.GetScaleMultiplier(digits))
+	return roundHalf.decimal(q, r, decimal128.GetHalfScaleMultiplier(digits))
+}
+
 // rescale turns the digits of a decimal into those of another scale, halves away from zero.
 func rescale(v wide, from, to int) (wide, bool) {
-	cut := from - to
-	switch {
-	case cut <= 0:
-		return scaleUp(v, -cut)
-	case cut > digitsMax:
-		return wide{}, true
+	if to >= from {
+		return scaleUp(v, to-from)
 	}
-	q, r := v.Div(decimal128.GetScaleMultiplier(cut))
-	return roundHalf.decimal(q, r, decimal128.GetHalfScaleMultiplier(cut)), true
+	return scaleDown(v, from-to), true
 }
 
 // wideOf returns a number that a constant holds as int64 or in 128 bits.
