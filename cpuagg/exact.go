@@ -53,7 +53,7 @@ func split(x uint64) (mantissa uint64, place int, sign uint64) {
 	return mantissa, exponent, uint64(int64(x) >> 63)
 }
 
-// specials returns the flags of those values that are not finite.
+// specials returns the flags for values that are not finite.
 func specials(values []uint64) (flags uint64) {
 	for _, x := range values {
 		switch {

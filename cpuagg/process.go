@@ -245,7 +245,7 @@ func (w *Worker) check(task Task, g *Groups) {
 // groups spread over a large table.
 const groupsExpected = rowdata.TileRows * 4
 
-// slotBytes is how many bytes of slots a group takes at most: those of a load factor of a quarter.
+// slotBytes is how many bytes of slots a group takes at most, at a load factor of a quarter.
 const slotBytes = 32
 
 // eachPage calls a function with the pages of a task, pages of states first: states are fewer than

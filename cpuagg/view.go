@@ -8,7 +8,7 @@ import (
 )
 
 // view is a tile as the folds see it: for each selection the groups of its rows, for each input
-// the values of those rows.
+// the values of the selected rows.
 type view struct {
 	bound  *rowdata.Bound
 	gids   [][]uint32 // by selection
