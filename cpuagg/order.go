@@ -64,25 +64,22 @@ func (o *order) compare(a, b []uint64) int {
 
 // sort sorts elements in place.
 func (o *order) sort(elements []uint64) {
-	switch o.fold.ElementWords {
-	case 1:
-		if !o.fold.Descending {
-			slices.Sort(elements)
-			return
-		}
-		sortAs[[1]uint64](o, elements)
-	case 2:
-		sortAs[[2]uint64](o, elements)
-	case 3:
-		sortAs[[3]uint64](o, elements)
-	default:
-		sortAs[[elementWordsMax]uint64](o, elements)
+	if o.fold.ElementWords == 1 && !o.fold.Descending {
+		slices.Sort(elements)
+		return
 	}
+	sortFixed[o.fold.ElementWords-1](o, elements)
+}
+
+// sortFixed is sortAs, by the words of an element.
+var sortFixed = [elementWordsMax]func(o *order, elements []uint64){
+	sortAs[[1]uint64], sortAs[[2]uint64], sortAs[[3]uint64], sortAs[[4]uint64],
 }
 
 // elementWordsMax is the words of the widest element: a string or a wide decimal in a histogram.
 const elementWordsMax = 2 + rowdata.HistogramWords
 
+// sortAs is sort for elements of a width that the compiler knows.
 func sortAs[A any](o *order, elements []uint64) {
 	words := int(unsafe.Sizeof(*new(A)) / 8)
 	slices.SortFunc(rowdata.View[A](elements), func(a, b A) int {
