@@ -139,10 +139,10 @@ func newConverter(typ arrow.DataType) converter {
 
 // converters make the converter to a type, by the type's ID.
 var converters = map[arrow.Type]func(typ arrow.DataType) converter{
-	arrow.INT8:         newOf[integers[int8]],
-	arrow.INT16:        newOf[integers[int16]],
-	arrow.INT32:        newOf[integers[int32]],
-	arrow.INT64:        newOf[integers[int64]],
+	arrow.INT8:         parsed(parseSigned[int8]),
+	arrow.INT16:        parsed(parseSigned[int16]),
+	arrow.INT32:        parsed(parseSigned[int32]),
+	arrow.INT64:        newOf[int64s],
 	arrow.UINT8:        parsed(parseUnsigned[uint8]),
 	arrow.UINT16:       parsed(parseUnsigned[uint16]),
 	arrow.UINT32:       parsed(parseUnsigned[uint32]),
@@ -291,10 +291,10 @@ func (f *fixed[T]) add(c *textColumn) int {
 	return -1
 }
 
-// integers converts whole numbers to a signed type.
-type integers[T int8 | int16 | int32 | int64] struct{ values[T] }
+// int64s is fixed[int64] for whole numbers.
+type int64s struct{ values[int64] }
 
-func (v *integers[T]) add(c *textColumn) int {
+func (v *int64s) add(c *textColumn) int {
 	out := v.all[c.rows:][:len(c.fields)]
 	for i, s := range c.fields {
 		bytes := s.length()
@@ -303,19 +303,18 @@ func (v *integers[T]) add(c *textColumn) int {
 			continue
 		}
 		if bytes-1 < 8 {
-			if n, ok := digits8(firstDigits(c.text, s.start, bytes)); ok && uint64(T(n)) == n {
-				out[i] = T(n)
+			if n, ok := digits8(firstDigits(c.text, s.start, bytes)); ok {
+				out[i] = int64(n)
 				continue
 			}
 		}
 		n, ok := fastInt(c.text, s)
 		if !ok {
-			n, ok = parseInt(trim(c.field(i)))
+			if n, ok = parseInt(trim(c.field(i))); !ok {
+				return i
+			}
 		}
-		if !ok || int64(T(n)) != n {
-			return i
-		}
-		out[i] = T(n)
+		out[i] = n
 	}
 	return -1
 }

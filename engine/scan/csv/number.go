@@ -59,6 +59,12 @@ func parseInt(b []byte) (int64, bool) {
 	return int64(n), ok && n <= math.MaxInt64
 }
 
+// parseSigned is parseInt for a narrower type.
+func parseSigned[T int8 | int16 | int32](b []byte) (T, bool) {
+	n, ok := parseInt(b)
+	return T(n), ok && int64(T(n)) == n
+}
+
 // parseUnsigned reads a whole number without a minus.
 func parseUnsigned[T uint8 | uint16 | uint32 | uint64](b []byte) (T, bool) {
 	if len(b) > 0 && b[0] == '+' {

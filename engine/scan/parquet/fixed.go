@@ -77,9 +77,13 @@ func fixedValuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator
 	case parquet.Types.Int64:
 		switch {
 		case typ.ID() == arrow.DECIMAL128:
-			return newFixed(typ, mem, int64Form, decimals128FromInt64)
+			return newFixed(typ, mem, int64Form, func(out []decimal128.Num, plain []byte) {
+				eachInteger(out, plain, 8, decimal128.FromI64)
+			})
 		case typ.ID() == arrow.DECIMAL256:
-			return newFixed(typ, mem, int64Form, decimals256FromInt64)
+			return newFixed(typ, mem, int64Form, func(out []decimal256.Num, plain []byte) {
+				eachInteger(out, plain, 8, decimal256.FromI64)
+			})
 		case fixed.Bytes() == 8:
 			return newCopied[int64](typ, mem, int64Form)
 		}
@@ -112,39 +116,27 @@ func int32ValuesOf(typ arrow.FixedWidthDataType, mem memory.Allocator) columnVal
 	switch typ.ID() {
 	case arrow.INT8, arrow.UINT8:
 		return newFixed(typ, mem, int32Form, func(out []uint8, plain []byte) {
-			for i := range out {
-				out[i] = plain[4*i]
-			}
+			eachInteger(out, plain, 4, func(n int64) uint8 { return uint8(n) })
 		})
 	case arrow.INT16, arrow.UINT16:
 		return newFixed(typ, mem, int32Form, func(out []uint16, plain []byte) {
-			for i := range out {
-				out[i] = binary.LittleEndian.Uint16(plain[4*i:])
-			}
+			eachInteger(out, plain, 4, func(n int64) uint16 { return uint16(n) })
 		})
-	case arrow.DATE64: // of days
+	case arrow.DATE64:
 		return newFixed(typ, mem, int32Form, func(out []int64, plain []byte) {
-			for i := range out {
-				out[i] = 86_400_000 * int64(int32At(plain, i))
-			}
+			eachInteger(out, plain, 4, func(days int64) int64 { return dayMillis * days })
 		})
 	case arrow.DECIMAL64:
 		return newFixed(typ, mem, int32Form, func(out []int64, plain []byte) {
-			for i := range out {
-				out[i] = int64(int32At(plain, i))
-			}
+			eachInteger(out, plain, 4, func(n int64) int64 { return n })
 		})
 	case arrow.DECIMAL128:
 		return newFixed(typ, mem, int32Form, func(out []decimal128.Num, plain []byte) {
-			for i := range out {
-				out[i] = decimal128.FromI64(int64(int32At(plain, i)))
-			}
+			eachInteger(out, plain, 4, decimal128.FromI64)
 		})
 	case arrow.DECIMAL256:
 		return newFixed(typ, mem, int32Form, func(out []decimal256.Num, plain []byte) {
-			for i := range out {
-				out[i] = decimal256.FromI64(int64(int32At(plain, i)))
-			}
+			eachInteger(out, plain, 4, decimal256.FromI64)
 		})
 	}
 	if typ.Bytes() == 4 {
@@ -153,17 +145,15 @@ func int32ValuesOf(typ arrow.FixedWidthDataType, mem memory.Allocator) columnVal
 	return nil
 }
 
-func int32At(plain []byte, i int) int32 { return int32(binary.LittleEndian.Uint32(plain[4*i:])) }
-
-func decimals128FromInt64(out []decimal128.Num, plain []byte) {
+// eachInteger converts plain integers of width bytes, 4 or 8. The compiler makes a loop of it at each
+// call, with convert in it, as long as width is a constant and the loop is this short.
+func eachInteger[T any](out []T, plain []byte, width int, convert func(n int64) T) {
 	for i := range out {
-		out[i] = decimal128.FromI64(int64(binary.LittleEndian.Uint64(plain[8*i:])))
-	}
-}
-
-func decimals256FromInt64(out []decimal256.Num, plain []byte) {
-	for i := range out {
-		out[i] = decimal256.FromI64(int64(binary.LittleEndian.Uint64(plain[8*i:])))
+		if width == 4 {
+			out[i] = convert(int64(int32(binary.LittleEndian.Uint32(plain[4*i:]))))
+		} else {
+			out[i] = convert(int64(binary.LittleEndian.Uint64(plain[8*i:])))
+		}
 	}
 }
 
