@@ -80,7 +80,7 @@ func (c *libraryColumn) read(_ context.Context, rows int64) (arrow.Array, error)
 		return nil, fmt.Errorf("%w: %d of %d rows", decode.ErrCorrupt, values.Len(), rows)
 	}
 	one := values.Chunk(0)
-	if len(values.Chunks()) == 1 {
+	if len(values.Chunks()) == 1 && one.Data().Offset() == 0 {
 		one.Retain()
 	} else if one, err = array.Concatenate(values.Chunks(), c.mem); err != nil {
 		return nil, err
@@ -89,7 +89,8 @@ func (c *libraryColumn) read(_ context.Context, rows int64) (arrow.Array, error)
 	return c.convert(one)
 }
 
-// convert turns an array of the physical type into one of the column's type.
+// convert turns an array of the physical type into an array of the column's type.
+// Requires: the array has no offset.
 func (c *libraryColumn) convert(a arrow.Array) (arrow.Array, error) {
 	if ext, ok := a.(array.ExtensionArray); ok {
 		a = ext.Storage()
