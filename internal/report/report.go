@@ -3,20 +3,22 @@
 package report
 
 import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/trace"
 )
 
-// Page is what a report tells. What is zero is left out.
+// Page is what a report tells. Fields that are zero are left out of the page.
 type Page struct {
 	Query    string // as the user has written it
-	Error    string // that ended it
+	Error    string // that ended the query
 	Plan     string // lines
 	Stats    engine.Stats
 	Timeline trace.Timeline
@@ -28,48 +30,74 @@ type Page struct {
 // Fact is a line of a table.
 type Fact struct{ Name, Value string }
 
+//go:embed page.css
+var style string
+
 // Write writes the page, with URLs without secrets.
-func (p *Page) Write(w io.Writer) error {
-	shown := *p
-	shown.Query, shown.Error, shown.Plan = redact.Text(p.Query), redact.Text(p.Error), redact.Text(p.Plan)
-	v := &view{
-		Page:       &shown,
-		Phases:     phaseBars(p.Stats.PhaseTimes),
-		Timelines:  timelines(&p.Timeline),
-		Partitions: partitionBars(p.Stats.Device),
-		Loads:      loadCurve(p.Stats.Device),
+func (p *Page) Write(to io.Writer) error {
+	w, query := &writer{}, redact.Text(p.Query)
+	w.f(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
+<title>mpga: %s</title>
+<style>
+`, query)
+	w.WriteString(style)
+	w.f("</style>\n</head>\n<body>\n<h1>What a query did</h1>\n<pre>%s</pre>\n", query)
+	if p.Error != "" {
+		w.f("<p class=\"error\">%s</p>\n", redact.Text(p.Error))
 	}
-	_, err := w.Write(v.html())
+	if p.Plan != "" {
+		w.f("<h2>Plan</h2>\n<pre>%s</pre>\n", redact.Text(p.Plan))
+	}
+	w.phases(p.Stats.PhaseTimes)
+	w.timelines(&p.Timeline)
+	if d := p.Stats.Device; d != nil {
+		w.partitions(d.Sizes, d.Tasks)
+		w.loads(d.Loads, d.Rounds)
+	}
+	w.facts("Devices", p.Device)
+	w.facts("Statistics", p.Facts)
+	w.f("</body>\n</html>\n")
+	_, err := w.WriteTo(to)
 	return err
 }
 
-// view is a page with its pictures.
-type view struct {
-	*Page
-	Phases     []bar
-	Timelines  []timeline
-	Partitions []histogram
-	Loads      *curve
+// writer writes HTML. It is no template of the standard library: these call methods by their names, so a program
+// that has one keeps all exported methods of all its types, 7 MB here.
+type writer struct{ bytes.Buffer }
+
+// f writes a format whose arguments are escaped, but for numbers.
+func (w *writer) f(format string, args ...any) {
+	for i, a := range args {
+		switch a.(type) {
+		case int, int64, float64:
+		default:
+			args[i] = html.EscapeString(fmt.Sprint(a))
+		}
+	}
+	fmt.Fprintf(w, format, args...)
 }
 
-// bar is a phase and its part of the longest.
-type bar struct {
-	Name, Value string
-	Width       float64
-}
-
-func phaseBars(times map[engine.Phase]time.Duration) []bar {
-	var bars []bar
-	var longest time.Duration
+func (w *writer) phases(times map[engine.Phase]time.Duration) {
+	if len(times) == 0 {
+		return
+	}
+	longest := time.Duration(1)
 	for _, d := range times {
 		longest = max(longest, d)
 	}
+	w.f("<h2>Phases</h2>\n<table>")
 	for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {
 		if d, ok := times[phase]; ok {
-			bars = append(bars, bar{string(phase), rounded(d), pictureWidth / 2 * float64(d) / float64(max(longest, 1))})
+			w.f(`<tr><td>%[1]s</td><td>%[2]s</td><td><svg viewBox="0 0 500 12" width="500" role="img"><title>%[1]s: %[2]s</title><rect class="bar" x="0" y="1" width="%[3].1f" height="10"/></svg></td></tr>`,
+				phase, rounded(d), pictureWidth/2*float64(d)/float64(longest))
 		}
 	}
-	return bars
+	w.f("</table>\n")
 }
 
 // rounded writes a time with three digits or so.
@@ -83,63 +111,13 @@ func rounded(d time.Duration) string {
 	return d.String()
 }
 
-// histogram is the sizes of partitions, the largest first.
-type histogram struct {
-	Title        string
-	Bars         []box
-	Most, Height int64
-}
-
-// box is a rectangle, and what it says when it is pointed at.
-type box struct {
-	X, Y, Width, Height float64
-	Class               int
-	Title               string
-}
-
-const (
-	pictureWidth  = 1000
-	pictureHeight = 160
-)
-
-// partitionBars draws the partitions before and after the merge by the same measure.
-func partitionBars(d *device.Stats) []histogram {
-	if d == nil || len(d.Sizes) == 0 {
-		return nil
+func (w *writer) facts(title string, facts []Fact) {
+	if len(facts) == 0 {
+		return
 	}
-	most := max(slices.Max(d.Sizes), 1)
-	if len(d.Tasks) > 0 {
-		most = max(most, slices.Max(d.Tasks))
+	w.f("<h2>%s</h2>\n<table>", title)
+	for _, f := range facts {
+		w.f("<tr><td>%s</td><td>%s</td></tr>\n", f.Name, f.Value)
 	}
-	return []histogram{
-		newHistogram("partitions as rows were scattered", d.Sizes, most),
-		newHistogram("sets of partitions after the merge", d.Tasks, most),
-	}
-}
-
-func newHistogram(title string, sizes []int64, most int64) histogram {
-	h := histogram{Title: counted(len(sizes)) + " " + title, Most: most, Height: pictureHeight}
-	sorted := slices.Clone(sizes)
-	slices.Sort(sorted)
-	slices.Reverse(sorted)
-	width := float64(pictureWidth) / float64(max(len(sorted), 1))
-	for i, n := range sorted {
-		height := pictureHeight * float64(n) / float64(most)
-		h.Bars = append(h.Bars, box{
-			X: float64(i) * width, Y: pictureHeight - height, Width: max(width*0.9, 0.4), Height: height, Title: counted(int(n)) + " rows",
-		})
-	}
-	return h
-}
-
-// curve is the load factor of tables by feedback round.
-type curve struct {
-	Points []point
-	Rounds int64
-	Height int64
-}
-
-type point struct {
-	X, Y  float64
-	Title string
+	w.f("</table>\n")
 }
