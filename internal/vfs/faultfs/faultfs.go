@@ -17,6 +17,7 @@ package faultfs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"sync/atomic"
 
@@ -29,11 +30,11 @@ var ErrInjected = errors.New("injected fault")
 // FS is a vfs.FS that fails one operation. It is safe for concurrent use.
 type FS struct {
 	base   vfs.FS
-	failAt atomic.Int64 // 0: never
-	ops    atomic.Int64
-	open   atomic.Int64
-	read   atomic.Int64
-	flip   atomic.Bool
+	failAt atomic.Int64 // the operation that fails, counted from 1; 0 for none
+	ops    atomic.Int64 // operations since New or the last FailAt
+	open   atomic.Int64 // files that are not closed
+	read   atomic.Int64 // bytes of files that are not temporary
+	flip   atomic.Bool  // the next read of a temporary file returns a wrong bit
 }
 
 var _ vfs.FS = (*FS)(nil)
@@ -74,130 +75,111 @@ func (f *FS) step(op, name string) error {
 	return nil
 }
 
-// Open implements vfs.FS.
-func (f *FS) Open(name string) (vfs.File, error) { return f.openWith("open", name, f.base.Open) }
-
-// Create implements vfs.FS.
-func (f *FS) Create(name string) (vfs.File, error) {
-	return f.openWith("create", name, f.base.Create)
+// call does an operation on a name with the file system below, unless the operation is the one to fail.
+func call[T any](f *FS, op, name string, do func(name string) (T, error)) (result T, err error) {
+	if err := f.step(op, name); err != nil {
+		return result, err
+	}
+	return do(name)
 }
 
-// CreatePrivate implements vfs.FS.
-func (f *FS) CreatePrivate(name string) (vfs.File, error) {
-	return f.openWith("create", name, f.base.CreatePrivate)
+// callError is call for operations that return nothing but an error.
+func (f *FS) callError(op, name string, do func(name string) error) error {
+	if err := f.step(op, name); err != nil {
+		return err
+	}
+	return do(name)
 }
 
-// OpenDevice implements vfs.FS.
+func (f *FS) Stat(name string) (fs.FileInfo, error) { return call(f, "stat", name, f.base.Stat) }
+func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
+	return call(f, "readdir", name, f.base.ReadDir)
+}
+func (f *FS) Glob(pattern string) ([]string, error) { return call(f, "glob", pattern, f.base.Glob) }
+func (f *FS) Remove(name string) error              { return f.callError("remove", name, f.base.Remove) }
+func (f *FS) SyncDir(name string) error             { return f.callError("syncdir", name, f.base.SyncDir) }
+
+func (f *FS) RemoveAbandoned(name string) error {
+	return f.callError("removeabandoned", name, f.base.RemoveAbandoned)
+}
+
+func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
+	return f.callError("mkdir", name, func(name string) error { return f.base.MkdirAll(name, perm) })
+}
+
+func (f *FS) Rename(from, to string) error {
+	return f.callError("rename", from, func(from string) error { return f.base.Rename(from, to) })
+}
+
+func (f *FS) Exchange(a, b string) error {
+	return f.callError("exchange", a, func(a string) error { return f.base.Exchange(a, b) })
+}
+
+func (f *FS) Open(name string) (vfs.File, error)   { return f.openWith("open", name, f.base.Open) }
+func (f *FS) Create(name string) (vfs.File, error) { return f.openWith("create", name, f.base.Create) }
 func (f *FS) OpenDevice(name string) (vfs.File, error) {
 	return f.openWith("open", name, f.base.OpenDevice)
 }
 
+func (f *FS) CreatePrivate(name string) (vfs.File, error) {
+	return f.openWith("create", name, f.base.CreatePrivate)
+}
+
 func (f *FS) openWith(op, name string, open func(string) (vfs.File, error)) (vfs.File, error) {
-	if err := f.step(op, name); err != nil {
-		return nil, err
-	}
-	file, err := open(name)
+	file, err := call(f, op, name, open)
 	if err != nil {
 		return nil, err
 	}
 	f.open.Add(1)
-	return &faultFile{File: file, fs: f, name: name}, nil
+	return &faultFile{File: file, handle: handle{fs: f, name: name}}, nil
 }
 
-// Stat implements vfs.FS.
-func (f *FS) Stat(name string) (fs.FileInfo, error) {
-	if err := f.step("stat", name); err != nil {
-		return nil, err
-	}
-	return f.base.Stat(name)
-}
-
-// ReadDir implements vfs.FS.
-func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
-	if err := f.step("readdir", name); err != nil {
-		return nil, err
-	}
-	return f.base.ReadDir(name)
-}
-
-// Glob implements vfs.FS.
-func (f *FS) Glob(pattern string) ([]string, error) {
-	if err := f.step("glob", pattern); err != nil {
-		return nil, err
-	}
-	return f.base.Glob(pattern)
-}
-
-// MkdirAll implements vfs.FS.
-func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
-	if err := f.step("mkdir", name); err != nil {
-		return err
-	}
-	return f.base.MkdirAll(name, perm)
-}
-
-// Rename implements vfs.FS.
-func (f *FS) Rename(from, to string) error {
-	if err := f.step("rename", from); err != nil {
-		return err
-	}
-	return f.base.Rename(from, to)
-}
-
-// Exchange implements vfs.FS.
-func (f *FS) Exchange(a, b string) error {
-	if err := f.step("exchange", a); err != nil {
-		return err
-	}
-	return f.base.Exchange(a, b)
-}
-
-// Remove implements vfs.FS.
-func (f *FS) Remove(name string) error {
-	if err := f.step("remove", name); err != nil {
-		return err
-	}
-	return f.base.Remove(name)
-}
-
-// SyncDir implements vfs.FS.
-func (f *FS) SyncDir(name string) error {
-	if err := f.step("syncdir", name); err != nil {
-		return err
-	}
-	return f.base.SyncDir(name)
-}
-
-// RemoveAbandoned implements vfs.FS.
-func (f *FS) RemoveAbandoned(name string) error {
-	if err := f.step("removeabandoned", name); err != nil {
-		return err
-	}
-	return f.base.RemoveAbandoned(name)
-}
-
-// CreateTemp implements vfs.FS.
 func (f *FS) CreateTemp(dir string) (vfs.TempFile, error) {
-	if err := f.step("createtemp", dir); err != nil {
-		return nil, err
-	}
-	file, err := f.base.CreateTemp(dir)
+	file, err := call(f, "createtemp", dir, f.base.CreateTemp)
 	if err != nil {
 		return nil, err
 	}
 	f.open.Add(1)
-	return &faultTemp{TempFile: file, fs: f}, nil
+	return &faultTemp{TempFile: file, handle: handle{fs: f, name: "temporary file"}}, nil
 }
 
-// faultTemp counts the operations of one temporary file.
-type faultTemp struct {
-	vfs.TempFile
+// handle counts the operations of one open file.
+type handle struct {
 	fs     *FS
+	name   string
 	closed atomic.Bool
 }
 
+func (h *handle) step(op string) error { return h.fs.step(op, h.name) }
+
+// write fails halfway: what a full disk does to a large write.
+func (h *handle) write(op string, p []byte, write func([]byte) (int, error)) (int, error) {
+	if err := h.step(op); err != nil {
+		n, _ := write(p[:len(p)/2])
+		return n, err
+	}
+	return write(p)
+}
+
+func (h *handle) close(file io.Closer) error {
+	fault := h.step("close")
+	if h.closed.CompareAndSwap(false, true) {
+		h.fs.open.Add(-1)
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return fault
+}
+
+// faultTemp is a temporary file.
+type faultTemp struct {
+	vfs.TempFile
+	handle
+}
+
 func (f *faultTemp) ReadAt(p []byte, off int64) (int, error) {
-	if err := f.fs.step("readat", "temporary file"); err != nil {
+	if err := f.step("readat"); err != nil {
 		return 0, err
 	}
 	n, err := f.TempFile.ReadAt(p, off)
@@ -207,89 +189,54 @@ func (f *faultTemp) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// WriteAt fails halfway: what a full disk does to a large write.
 func (f *faultTemp) WriteAt(p []byte, off int64) (int, error) {
-	if err := f.fs.step("writeat", "temporary file"); err != nil {
-		n, _ := f.TempFile.WriteAt(p[:len(p)/2], off)
-		return n, err
-	}
-	return f.TempFile.WriteAt(p, off)
+	return f.write("writeat", p, func(p []byte) (int, error) { return f.TempFile.WriteAt(p, off) })
 }
 
-func (f *faultTemp) Close() error {
-	fault := f.fs.step("close", "temporary file")
-	if f.closed.CompareAndSwap(false, true) {
-		f.fs.open.Add(-1)
-	}
-	if err := f.TempFile.Close(); err != nil {
-		return err
-	}
-	return fault
-}
+func (f *faultTemp) Close() error { return f.close(f.TempFile) }
 
-// faultFile counts the operations of one open file.
+// faultFile is a file that has a name.
 type faultFile struct {
 	vfs.File
-	fs     *FS
-	name   string
-	closed atomic.Bool
+	handle
 }
 
-func (f *faultFile) Read(p []byte) (int, error) {
-	if err := f.fs.step("read", f.name); err != nil {
-		return 0, err
-	}
-	n, err := f.File.Read(p)
-	f.fs.read.Add(int64(n))
-	return n, err
-}
+func (f *faultFile) Read(p []byte) (int, error) { return f.readBy("read", p, f.File.Read) }
 
 func (f *faultFile) ReadAt(p []byte, off int64) (int, error) {
-	if err := f.fs.step("readat", f.name); err != nil {
+	return f.readBy("readat", p, func(p []byte) (int, error) { return f.File.ReadAt(p, off) })
+}
+
+func (f *faultFile) readBy(op string, p []byte, read func([]byte) (int, error)) (int, error) {
+	if err := f.step(op); err != nil {
 		return 0, err
 	}
-	n, err := f.File.ReadAt(p, off)
+	n, err := read(p)
 	f.fs.read.Add(int64(n))
 	return n, err
 }
 
 func (f *faultFile) Seek(offset int64, whence int) (int64, error) {
-	if err := f.fs.step("seek", f.name); err != nil {
+	if err := f.step("seek"); err != nil {
 		return 0, err
 	}
 	return f.File.Seek(offset, whence)
 }
 
-// Write fails halfway: what a full disk does to a large write.
-func (f *faultFile) Write(p []byte) (int, error) {
-	if err := f.fs.step("write", f.name); err != nil {
-		n, _ := f.File.Write(p[:len(p)/2])
-		return n, err
-	}
-	return f.File.Write(p)
-}
+func (f *faultFile) Write(p []byte) (int, error) { return f.write("write", p, f.File.Write) }
 
 func (f *faultFile) Stat() (fs.FileInfo, error) {
-	if err := f.fs.step("fstat", f.name); err != nil {
+	if err := f.step("fstat"); err != nil {
 		return nil, err
 	}
 	return f.File.Stat()
 }
 
 func (f *faultFile) Sync() error {
-	if err := f.fs.step("sync", f.name); err != nil {
+	if err := f.step("sync"); err != nil {
 		return err
 	}
 	return f.File.Sync()
 }
 
-func (f *faultFile) Close() error {
-	fault := f.fs.step("close", f.name)
-	if f.closed.CompareAndSwap(false, true) {
-		f.fs.open.Add(-1)
-	}
-	if err := f.File.Close(); err != nil {
-		return err
-	}
-	return fault
-}
+func (f *faultFile) Close() error { return f.close(f.File) }
