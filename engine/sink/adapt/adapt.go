@@ -142,19 +142,21 @@ func (a *Adapter) Array(arr arrow.Array, to arrow.DataType) (arrow.Array, error)
 	case array.ListLike, *array.Struct:
 		return a.nested(arr, to)
 	case *array.Decimal32:
-		return widen(a.Allocator, to, arr, func(i int) int64 { return int64(arr.Value(i)) }), nil
+		return widened(a.Allocator, to, arr, arr.Value), nil
 	case *array.Decimal64:
-		return widen(a.Allocator, to, arr, func(i int) int64 { return int64(arr.Value(i)) }), nil
+		return widened(a.Allocator, to, arr, arr.Value), nil
 	case *array.Date64:
-		return a.date(arr), nil
+		return filled(array.NewDate32Builder(a.Allocator), arr, func(row int) arrow.Date32 {
+			return arrow.Date32(digits.FloorDiv(int64(arr.Value(row)), millisPerDay))
+		}), nil
 	case *array.Timestamp:
 		return a.milliseconds(arr, to)
 	case *array.Duration:
 		return withType(arr, to, nil), nil
 	case *array.StringView:
-		return a.strings(arr), nil
+		return filled(array.NewStringBuilder(a.Allocator), arr, arr.Value), nil
 	case *array.BinaryView:
-		return a.binaries(arr), nil
+		return filled(array.NewBinaryBuilder(a.Allocator, arrow.BinaryTypes.Binary), arr, arr.Value), nil
 	}
 	return nil, fmt.Errorf("%s cannot become %s", arr.DataType(), to)
 }
@@ -219,75 +221,37 @@ func withType(arr arrow.Array, to arrow.DataType, children []arrow.ArrayData) ar
 	return array.MakeFromData(out)
 }
 
-func widen(mem memory.Allocator, to arrow.DataType, arr arrow.Array, value func(int) int64) arrow.Array {
-	b := array.NewDecimal128Builder(mem, to.(*arrow.Decimal128Type))
+// filled returns what a builder, which it releases, makes of the values of an array's rows.
+func filled[V any](b interface {
+	array.Builder
+	Append(V)
+}, arr arrow.Array, value func(row int) V) arrow.Array {
 	defer b.Release()
 	b.Reserve(arr.Len())
-	for i := range arr.Len() {
-		if arr.IsNull(i) {
-			b.UnsafeAppendBoolToBitmap(false)
+	for row := range arr.Len() {
+		if arr.IsNull(row) {
+			b.AppendNull()
 		} else {
-			b.UnsafeAppend(decimal128.FromI64(value(i)))
+			b.Append(value(row))
 		}
 	}
 	return b.NewArray()
+}
+
+func widened[V ~int32 | ~int64](mem memory.Allocator, to arrow.DataType, arr arrow.Array, value func(row int) V) arrow.Array {
+	return filled(array.NewDecimal128Builder(mem, to.(*arrow.Decimal128Type)), arr, func(row int) decimal128.Num {
+		return decimal128.FromI64(int64(value(row)))
+	})
 }
 
 const millisPerDay = 86_400_000
 
-func (a *Adapter) date(arr *array.Date64) arrow.Array {
-	b := array.NewDate32Builder(a.Allocator)
-	defer b.Release()
-	b.Reserve(arr.Len())
-	for i, v := range arr.Date64Values() {
-		if arr.IsNull(i) {
-			b.AppendNull()
-		} else {
-			b.Append(arrow.Date32(digits.FloorDiv(int64(v), millisPerDay)))
-		}
-	}
-	return b.NewArray()
-}
-
 func (a *Adapter) milliseconds(arr *array.Timestamp, to arrow.DataType) (arrow.Array, error) {
-	b := array.NewTimestampBuilder(a.Allocator, to.(*arrow.TimestampType))
-	defer b.Release()
-	b.Reserve(arr.Len())
-	for i, v := range arr.TimestampValues() {
-		switch {
-		case arr.IsNull(i):
-			b.AppendNull()
-		case v > math.MaxInt64/1000 || v < math.MinInt64/1000:
+	for row, v := range arr.TimestampValues() {
+		if arr.IsValid(row) && (v > math.MaxInt64/1000 || v < math.MinInt64/1000) {
 			return nil, fmt.Errorf("%d seconds are past what parquet's milliseconds hold: write arrow", v)
-		default:
-			b.Append(v * 1000)
 		}
 	}
-	return b.NewArray(), nil
-}
-
-func (a *Adapter) strings(arr *array.StringView) arrow.Array {
-	b := array.NewStringBuilder(a.Allocator)
-	defer b.Release()
-	for i := range arr.Len() {
-		if arr.IsNull(i) {
-			b.AppendNull()
-		} else {
-			b.Append(arr.Value(i))
-		}
-	}
-	return b.NewArray()
-}
-
-func (a *Adapter) binaries(arr *array.BinaryView) arrow.Array {
-	b := array.NewBinaryBuilder(a.Allocator, arrow.BinaryTypes.Binary)
-	defer b.Release()
-	for i := range arr.Len() {
-		if arr.IsNull(i) {
-			b.AppendNull()
-		} else {
-			b.Append(arr.Value(i))
-		}
-	}
-	return b.NewArray()
+	builder := array.NewTimestampBuilder(a.Allocator, to.(*arrow.TimestampType))
+	return filled(builder, arr, func(row int) arrow.Timestamp { return 1000 * arr.Value(row) }), nil
 }
