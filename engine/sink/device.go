@@ -42,16 +42,8 @@ func (d device) abort() error  { return d.Close() }
 // openDevice opens a device or a pipe.
 func openDevice(fsys vfs.FS, path string) (output, error) {
 	file, err := fsys.OpenDevice(path)
-	if err != nil {
-		return nil, deviceError(path, err)
-	}
-	return device{file}, nil
-}
-
-// deviceError says why a device or a pipe cannot be written to.
-func deviceError(path string, err error) error {
 	if errors.Is(err, syscall.ENXIO) {
-		return fmt.Errorf("%s: nobody reads the pipe: start its reader first", path)
+		return nil, fmt.Errorf("%s: nobody reads the pipe: start its reader first", path)
 	}
-	return fmt.Errorf("%s: %w", path, withoutPath(err))
+	return device{file}, opError(path, err)
 }

@@ -5,18 +5,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"maps"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/mpga/mpga/internal/redact"
 )
 
-// dirWriter writes an output of several files.
-type dirWriter struct {
-	path      string        // of the directory
+// dirContent is an output of several files.
+type dirContent struct {
 	opt       Options       // with defaults filled in
 	schema    *arrow.Schema // of the batches, the columns of PartitionBy included
 	partition *partitioner  // nil without PartitionBy
@@ -28,8 +24,6 @@ type dirWriter struct {
 	begun  int              // number of files begun in all folders
 	gather *gathering       // rows of folders without an open file; nil as long as every folder has a file
 	files  []ManifestFile   // committed files, for the manifest; nil without one
-	done   bool             // Commit or Abort has ended the output
-	err    error            // why the output was removed; nil while it is good
 }
 
 // tree is where the files of a directory go. Nothing is in its place before commit.
@@ -50,14 +44,14 @@ type part struct {
 	*writer
 	folder string
 	file   ManifestFile
-	hashed *hashedOutput
+	out    *partOutput
 }
 
 // filesMax bounds the files of a directory, and its folders: above it the columns of PartitionBy have too many values.
 const filesMax = 100_000
 
 func createDir(path string, schema *arrow.Schema, opt Options) (Writer, error) {
-	d := &dirWriter{path: path, opt: opt, schema: schema, finisher: newFinisher(opt.OpenFilesMax), open: make(map[string]*part), parts: make(map[string]int)}
+	d := &dirContent{opt: opt, schema: schema, finisher: newFinisher(opt.OpenFilesMax), open: make(map[string]*part), parts: make(map[string]int)}
 	if len(opt.PartitionBy) > 0 {
 		p, err := newPartitioner(schema, opt.PartitionBy, opt.Allocator)
 		if err != nil {
@@ -69,32 +63,17 @@ func createDir(path string, schema *arrow.Schema, opt Options) (Writer, error) {
 	if d.tree, err = newTree(path, &opt); err != nil {
 		return nil, err
 	}
-	if d.partition == nil { // so that an output without rows has a file with its columns
-		if _, err := d.begin(""); err != nil {
-			return nil, d.fail(err)
+	w := &writer{path: path, schema: schema, content: d}
+	return w, w.start(func() error {
+		if d.partition != nil {
+			return nil
 		}
-	}
-	return d, nil
-}
-
-// Write implements Writer.
-func (d *dirWriter) Write(batch arrow.RecordBatch) error {
-	switch {
-	case d.err != nil:
-		return d.err
-	case d.done:
-		return fmt.Errorf("%s: written to after its end", redact.URL(d.path))
-	}
-	if err := guard(func() error { return d.write(batch) }); err != nil {
-		return d.fail(err)
-	}
-	return nil
-}
-
-func (d *dirWriter) write(batch arrow.RecordBatch) error {
-	if err := checkBatch(d.schema, batch); err != nil {
+		_, err := d.begin("") // so that an output without rows has a file with its columns
 		return err
-	}
+	})
+}
+
+func (d *dirContent) write(batch arrow.RecordBatch) error {
 	if d.partition == nil {
 		return d.writePart("", batch)
 	}
@@ -103,7 +82,7 @@ func (d *dirWriter) write(batch arrow.RecordBatch) error {
 
 // writePartitions writes the rows of each folder to its file. Once OpenFilesMax files are open, it gathers the rows of
 // folders without a file.
-func (d *dirWriter) writePartitions(batch arrow.RecordBatch) error {
+func (d *dirContent) writePartitions(batch arrow.RecordBatch) error {
 	p := d.partition
 	if err := p.split(batch); err != nil {
 		return err
@@ -144,7 +123,7 @@ func (d *dirWriter) writePartitions(batch arrow.RecordBatch) error {
 }
 
 // gatheredNumber returns the number of a folder whose rows are gathered.
-func (d *dirWriter) gatheredNumber(folder string) (int32, error) {
+func (d *dirContent) gatheredNumber(folder string) (int32, error) {
 	if d.gather == nil {
 		var err error
 		if d.gather, err = newGathering(d.partition.schema, &d.opt); err != nil {
@@ -155,7 +134,7 @@ func (d *dirWriter) gatheredNumber(folder string) (int32, error) {
 }
 
 // writePart writes rows to a folder, and begins files as they are full.
-func (d *dirWriter) writePart(folder string, batch arrow.RecordBatch) error {
+func (d *dirContent) writePart(folder string, batch arrow.RecordBatch) error {
 	for row := int64(0); row < batch.NumRows(); {
 		p := d.open[folder]
 		if p == nil {
@@ -186,7 +165,7 @@ func (d *dirWriter) writePart(folder string, batch arrow.RecordBatch) error {
 }
 
 // begin starts a file.
-func (d *dirWriter) begin(folder string) (*part, error) {
+func (d *dirContent) begin(folder string) (*part, error) {
 	if d.begun == filesMax {
 		return nil, fmt.Errorf("more than %d files: partition by columns of fewer values (PartitionBy, --partition-by) or raise the rows of a file (MaxRowsPerFile, --max-rows-per-file)", filesMax)
 	}
@@ -204,7 +183,7 @@ func (d *dirWriter) begin(folder string) (*part, error) {
 }
 
 // create opens the next file of a folder. The caller has a slot of the finisher for it.
-func (d *dirWriter) create(folder string) (*part, error) {
+func (d *dirContent) create(folder string) (*part, error) {
 	name := fmt.Sprintf("part-%05d%s.%s", d.parts[folder], d.tree.suffix(), d.opt.Format)
 	if folder != "" {
 		name = folder + "/" + name
@@ -218,62 +197,35 @@ func (d *dirWriter) create(folder string) (*part, error) {
 	if d.partition != nil {
 		schema = d.partition.schema
 	}
-	p := &part{folder: folder, file: ManifestFile{Path: name}, hashed: &hashedOutput{output: finishedOutput{out, name, d.finisher}}}
+	p := &part{folder: folder, file: ManifestFile{Path: name}, out: &partOutput{output: out, name: name, finisher: d.finisher}}
 	if d.opt.Manifest {
-		p.hashed.sum = sha256.New()
+		p.out.sum = sha256.New()
 	}
-	p.writer, err = newWriter(name, schema, p.hashed, &d.opt)
+	p.writer, err = newFileWriter(name, schema, p.out, &d.opt)
 	return p, err
 }
 
 // end completes a file, which the finisher commits.
-func (d *dirWriter) end(p *part) error {
+func (d *dirContent) end(p *part) error {
 	delete(d.open, p.folder)
 	if err := p.Commit(); err != nil {
 		return err
 	}
 	if d.opt.Manifest {
-		p.file.Bytes = p.hashed.bytes
-		p.file.SHA256 = hex.EncodeToString(p.hashed.sum.Sum(nil))
+		p.file.Bytes = p.out.bytes
+		p.file.SHA256 = hex.EncodeToString(p.out.sum.Sum(nil))
 		d.files = append(d.files, p.file)
 	}
 	return nil
 }
 
-// hashedOutput is an output whose bytes are counted and summed for the manifest.
-type hashedOutput struct {
-	output
-	sum   hash.Hash // nil without a manifest
-	bytes int64
-}
-
-func (o *hashedOutput) Write(b []byte) (int, error) {
-	n, err := o.output.Write(b)
-	if o.sum != nil {
-		o.sum.Write(b[:n])
-		o.bytes += int64(n)
-	}
-	return n, err
-}
-
-// Commit implements Writer.
-func (d *dirWriter) Commit() error {
-	if d.err != nil || d.done {
-		return d.err
-	}
-	if err := guard(d.finish); err != nil {
-		return d.fail(err)
-	}
-	d.done = true
+func (d *dirContent) commit() error {
 	d.gather.release()
-	if err := d.tree.commit(); err != nil {
-		d.err = fmt.Errorf("%s: %w", redact.URL(d.path), err)
-	}
-	return d.err
+	return d.tree.commit()
 }
 
 // finish ends all open files, writes files of the gathered rows, and then the manifest.
-func (d *dirWriter) finish() error {
+func (d *dirContent) finish() error {
 	if err := d.endAll(); err != nil {
 		return err
 	}
@@ -301,7 +253,7 @@ func (d *dirWriter) finish() error {
 }
 
 // endAll ends the files that are open.
-func (d *dirWriter) endAll() error {
+func (d *dirContent) endAll() error {
 	for _, folder := range slices.Sorted(maps.Keys(d.open)) {
 		if err := d.end(d.open[folder]); err != nil {
 			return err
@@ -311,7 +263,7 @@ func (d *dirWriter) endAll() error {
 }
 
 // writeGathered writes the folders whose rows were gathered, one after the other.
-func (d *dirWriter) writeGathered() error {
+func (d *dirContent) writeGathered() error {
 	if d.gather == nil {
 		return nil
 	}
@@ -332,20 +284,8 @@ func (d *dirWriter) writeGathered() error {
 	return d.endAll()
 }
 
-// Abort implements Writer.
-func (d *dirWriter) Abort() error {
-	if d.done || d.err != nil {
-		return nil
-	}
-	d.done = true
-	if err := d.drop(); err != nil {
-		return fmt.Errorf("%s: %w", redact.URL(d.path), err)
-	}
-	return nil
-}
-
 // drop removes the output. The finisher's error is ignored: it is the reason of the drop, or came after it.
-func (d *dirWriter) drop() error {
+func (d *dirContent) drop() error {
 	var errs []error
 	for _, p := range d.open {
 		errs = append(errs, p.Abort())
@@ -354,10 +294,4 @@ func (d *dirWriter) drop() error {
 	d.gather.release()
 	_ = d.finisher.wait()
 	return errors.Join(append(errs, d.tree.abort())...)
-}
-
-// fail ends the output and returns the reason, for this call and all later calls.
-func (d *dirWriter) fail(err error) error {
-	d.err = fmt.Errorf("%s: %w", redact.URL(d.path), errors.Join(err, d.drop()))
-	return d.err
 }

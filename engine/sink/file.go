@@ -51,18 +51,10 @@ func createOutput(path string, opt *Options) (output, error) {
 // createFile starts a file beside its target, and removes files that ended runs have left there.
 func createFile(fsys vfs.FS, path string, keepExisting bool) (*fileOutput, error) {
 	vfs.RemoveAbandoned(fsys, path)
-	f := &fileOutput{fs: fsys, path: path, keepExisting: keepExisting}
-	for {
-		f.temp = vfs.HiddenName(path)
-		var err error
-		if f.File, err = fsys.Create(f.temp); err == nil {
-			return f, nil
-		}
-		// Another writer's random name: 2^-64 for each, so that this loop ends.
-		if !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
-		}
-	}
+	f := &fileOutput{fs: fsys, path: path, temp: vfs.HiddenName(path), keepExisting: keepExisting}
+	var err error
+	f.File, err = fsys.Create(f.temp)
+	return f, opError(path, err)
 }
 
 // checkTarget refuses what a rename would not, or should not, replace (S2). It says whether the target is a device or
@@ -71,14 +63,8 @@ func checkTarget(fsys vfs.FS, path string, keepExisting bool) (isDevice bool, er
 	if strings.HasSuffix(path, string(filepath.Separator)) {
 		return false, fmt.Errorf("%s: is a directory: name a file in it", path)
 	}
-	dir := filepath.Dir(path)
-	switch info, err := fsys.Stat(dir); {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, fmt.Errorf("%s: the directory %s does not exist", path, dir)
-	case err != nil:
-		return false, fmt.Errorf("%s: directory: %w", path, err)
-	case !info.IsDir():
-		return false, fmt.Errorf("%s: %s is not a directory", path, dir)
+	if err := checkParent(fsys, path); err != nil {
+		return false, err
 	}
 	switch info, err := fsys.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -99,14 +85,28 @@ func checkTarget(fsys vfs.FS, path string, keepExisting bool) (isDevice bool, er
 	return false, nil
 }
 
+// checkParent refuses a path that no directory has room for. S2.
+func checkParent(fsys vfs.FS, path string) error {
+	dir := filepath.Dir(path)
+	switch info, err := fsys.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: the directory %s does not exist", path, dir)
+	case err != nil:
+		return fmt.Errorf("%s: directory: %w", path, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s: %s is not a directory", path, dir)
+	}
+	return nil
+}
+
 func (f *fileOutput) commit() error {
 	if err := f.publish(); err != nil {
 		return errors.Join(err, f.remove())
 	}
 	// Until its directory is synced the file could be gone after a crash. It is taken back rather
 	// than left in doubt: an error means that there is no output.
-	if err := f.fs.SyncDir(filepath.Dir(f.path)); err != nil && !notSupported(err) {
-		return errors.Join(fmt.Errorf("sync directory: %w", withoutPath(err)), f.remove())
+	if err := syncDir(f.fs, filepath.Dir(f.path)); err != nil {
+		return errors.Join(err, f.remove())
 	}
 	return nil
 }
@@ -118,39 +118,40 @@ func (f *fileOutput) publish() error {
 		return errors.Join(err, f.Close())
 	}
 	f.temp = f.path
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("close: %w", withoutPath(err))
-	}
-	return nil
+	return opError("close", f.Close())
 }
 
 func (f *fileOutput) rename() error {
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("sync: %w", withoutPath(err))
+	if err := opError("sync", f.Sync()); err != nil {
+		return err
 	}
 	if f.keepExisting {
 		if _, err := f.fs.Stat(f.path); err == nil {
 			return fs.ErrExist
 		}
 	}
-	if err := f.fs.Rename(f.temp, f.path); err != nil {
-		return fmt.Errorf("rename: %w", withoutPath(err))
-	}
-	return nil
+	return opError("rename", f.fs.Rename(f.temp, f.path))
 }
 
 func (f *fileOutput) abort() error { return errors.Join(f.Close(), f.remove()) }
 
-func (f *fileOutput) remove() error {
-	if err := f.fs.Remove(f.temp); err != nil {
-		return fmt.Errorf("remove %s: %w", f.temp, withoutPath(err))
+func (f *fileOutput) remove() error { return opError("remove "+f.temp, f.fs.Remove(f.temp)) }
+
+// syncDir makes the names in a directory durable, where the file system, unlike some of a network, has a way to do so.
+func syncDir(fsys vfs.FS, path string) error {
+	err := fsys.SyncDir(path)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		return nil
 	}
-	return nil
+	return opError("sync directory", err)
 }
 
-// notSupported reports whether a file system, as some network file systems, has no way to sync a directory.
-func notSupported(err error) bool {
-	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL)
+// opError says which operation of the file system has failed, if one has.
+func opError(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", op, withoutPath(err))
 }
 
 // withoutPath drops the operation and the hidden name that an error of the file system carries.

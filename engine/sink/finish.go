@@ -3,6 +3,7 @@ package sink
 import (
 	"context"
 	"fmt"
+	"hash"
 
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -34,14 +35,25 @@ func (f *finisher) begin() error {
 // wait returns when all commits have ended, with the first error.
 func (f *finisher) wait() error { return f.group.Wait() }
 
-// finishedOutput is an output that a finisher commits. Its commit returns at once.
-type finishedOutput struct {
+// partOutput is a file of a directory, which the finisher commits: commit returns at once.
+type partOutput struct {
 	output
-	name     string
+	name     string // within the directory
 	finisher *finisher
+	sum      hash.Hash // of the bytes, for the manifest; nil without a manifest
+	bytes    int64     // counted where there is a sum
 }
 
-func (o finishedOutput) commit() error {
+func (o *partOutput) Write(b []byte) (int, error) {
+	n, err := o.output.Write(b)
+	if o.sum != nil {
+		o.sum.Write(b[:n])
+		o.bytes += int64(n)
+	}
+	return n, err
+}
+
+func (o *partOutput) commit() error {
 	o.finisher.group.Go(func() error {
 		defer func() { <-o.finisher.slots }()
 		if err := o.output.commit(); err != nil {
@@ -52,7 +64,7 @@ func (o finishedOutput) commit() error {
 	return nil
 }
 
-func (o finishedOutput) abort() error {
+func (o *partOutput) abort() error {
 	defer func() { <-o.finisher.slots }()
 	return o.output.abort()
 }

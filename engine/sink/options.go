@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -128,12 +129,8 @@ const rowGroupRowsMax = 1 << 26
 
 // EnsureDefaults fills in fields that are zero. Create fills in Format, and the fields whose default depends on Format.
 func (o *Options) EnsureDefaults() {
-	if o.FS == nil {
-		o.FS = vfs.OS
-	}
-	if o.Stdout == nil {
-		o.Stdout = os.Stdout
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS)
+	o.Stdout = cmp.Or[io.Writer](o.Stdout, os.Stdout)
 	if o.Codec == "" {
 		switch o.Format {
 		case Parquet:
@@ -148,68 +145,40 @@ func (o *Options) EnsureDefaults() {
 			o.RowGroupRows /= 4
 		}
 	}
-	if o.OpenFilesMax == 0 {
-		o.OpenFilesMax = openFilesDefault
+	if o.Delimiter == 0 && o.Format == TSV {
+		o.Delimiter = '\t'
 	}
 	if o.Collect == nil {
 		o.Collect = collectAlone
 	}
-	if o.Delimiter == 0 {
-		o.Delimiter = ','
-		if o.Format == TSV {
-			o.Delimiter = '\t'
-		}
-	}
-	if o.RowsShown == 0 {
-		o.RowsShown = 40
-	}
-	if o.CellWidth == 0 {
-		o.CellWidth = 48
-	}
-	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
-	}
-	if o.Allocator == nil {
-		o.Allocator = memory.DefaultAllocator
-	}
-	if o.GroupBytes == 0 {
-		o.GroupBytes = groupBytesDefault
-	}
+	o.Delimiter = cmp.Or(o.Delimiter, ',')
+	o.OpenFilesMax = cmp.Or(o.OpenFilesMax, openFilesDefault)
+	o.RowsShown = cmp.Or(o.RowsShown, 40)
+	o.CellWidth = cmp.Or(o.CellWidth, 48)
+	o.Threads = cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
+	o.GroupBytes = cmp.Or(o.GroupBytes, groupBytesDefault)
+	o.Allocator = cmp.Or(o.Allocator, memory.DefaultAllocator)
 }
 
 // Validate reports every field that is out of its bounds.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.Format != "" && !slices.Contains(formats, o.Format) {
-		errs = append(errs, fmt.Errorf("Format (%q) must be one of %s", o.Format, formatList()))
+	check := func(holds bool, format string, args ...any) {
+		if !holds {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	if err := checkCodec(o.Format, o.Codec); err != nil {
-		errs = append(errs, err)
-	}
-	if o.RowGroupRows < 1 || o.RowGroupRows > rowGroupRowsMax {
-		errs = append(errs, fmt.Errorf("RowGroupRows (%d) must be in [1, %d]", o.RowGroupRows, rowGroupRowsMax))
-	}
-	if o.Threads < 1 {
-		errs = append(errs, fmt.Errorf("Threads (%d) must be at least 1", o.Threads))
-	}
-	if o.MaxRowsPerFile < 0 {
-		errs = append(errs, fmt.Errorf("MaxRowsPerFile (%d) must not be negative", o.MaxRowsPerFile))
-	}
-	if o.OpenFilesMax < 1 {
-		errs = append(errs, fmt.Errorf("OpenFilesMax (%d) must be at least 1", o.OpenFilesMax))
-	}
-	if o.GroupBytes < 1 {
-		errs = append(errs, fmt.Errorf("GroupBytes (%d) must be at least 1", o.GroupBytes))
-	}
-	if o.Delimiter >= 0x80 || strings.IndexByte(delimitersRefused, o.Delimiter) >= 0 {
-		errs = append(errs, fmt.Errorf("Delimiter (%q) must be an ASCII character that no number or date has", o.Delimiter))
-	}
-	if o.RowsShown < -1 {
-		errs = append(errs, fmt.Errorf("RowsShown (%d) must be -1 or more", o.RowsShown))
-	}
-	if o.CellWidth < 4 {
-		errs = append(errs, fmt.Errorf("CellWidth (%d) must be at least 4", o.CellWidth))
-	}
+	check(o.Format == "" || slices.Contains(formats, o.Format), "Format (%q) must be one of %s", o.Format, formatList())
+	errs = append(errs, checkCodec(o.Format, o.Codec))
+	check(o.RowGroupRows >= 1 && o.RowGroupRows <= rowGroupRowsMax, "RowGroupRows (%d) must be in [1, %d]", o.RowGroupRows, rowGroupRowsMax)
+	check(o.Threads >= 1, "Threads (%d) must be at least 1", o.Threads)
+	check(o.MaxRowsPerFile >= 0, "MaxRowsPerFile (%d) must not be negative", o.MaxRowsPerFile)
+	check(o.OpenFilesMax >= 1, "OpenFilesMax (%d) must be at least 1", o.OpenFilesMax)
+	check(o.GroupBytes >= 1, "GroupBytes (%d) must be at least 1", o.GroupBytes)
+	check(o.Delimiter < 0x80 && strings.IndexByte(delimitersRefused, o.Delimiter) < 0,
+		"Delimiter (%q) must be an ASCII character that no number or date has", o.Delimiter)
+	check(o.RowsShown >= -1, "RowsShown (%d) must be -1 or more", o.RowsShown)
+	check(o.CellWidth >= 4, "CellWidth (%d) must be at least 4", o.CellWidth)
 	return errors.Join(errs...)
 }
 

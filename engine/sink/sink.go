@@ -65,17 +65,15 @@ func create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
 			return nil, err
 		}
 	}
-	return newWriter(path, schema, out, &opt)
+	return newFileWriter(path, schema, out, &opt)
 }
 
-// newWriter starts the encoder of an output, which it takes over.
-func newWriter(path string, schema *arrow.Schema, out output, opt *Options) (*writer, error) {
-	w := &writer{path: path, schema: schema, out: out, buf: buffers.Get().(*bufio.Writer)}
-	w.buf.Reset(out)
-	if err := guard(func() error { return w.open(opt) }); err != nil {
-		return nil, w.fail(err)
-	}
-	return w, nil
+// newFileWriter starts the encoder of an output, which it takes over.
+func newFileWriter(path string, schema *arrow.Schema, out output, opt *Options) (*writer, error) {
+	f := &fileContent{out: out, buf: buffers.Get().(*bufio.Writer)}
+	f.buf.Reset(out)
+	w := &writer{path: path, schema: schema, content: f}
+	return w, w.start(func() error { return f.open(path, schema, opt) })
 }
 
 // Settle returns the options that Create would write a path with, defaults filled in, or an error that names
@@ -161,66 +159,29 @@ type stdout struct{ io.Writer }
 func (stdout) commit() error { return nil }
 func (stdout) abort() error  { return nil }
 
-// writer drives an encoder through a buffer and perhaps a compressor into an output.
+// writer writes a file, or a directory of files.
 type writer struct {
-	path   string         // of the file, as the caller wrote it; "-" for the standard output
-	schema *arrow.Schema  // of the batches
-	out    output         // takes the bytes of buf
-	buf    *bufio.Writer  // between the encoder, or the packer, and out; nil once the writer has ended
-	packer io.WriteCloser // compresses text on its way to buf; nil when text is not compressed
-	enc    encoder        // nil until open has succeeded
-	done   bool           // Commit or Abort has ended the output
-	err    error          // why the output was removed; nil while it is good
+	path    string        // of the output, as the caller wrote it; "-" for the standard output
+	schema  *arrow.Schema // of the batches
+	content content
+	done    bool  // Commit or Abort has ended the output
+	err     error // why the output was removed; nil while it is good
 }
 
-// bufferBytes is large enough that a system call costs little beside the copy.
-const bufferBytes = 1 << 18
-
-// buffers are the free buffers of writers that have ended: a directory may have many small files.
-var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(io.Discard, bufferBytes) }}
-
-// recycle gives the buffer away.
-func (w *writer) recycle() {
-	w.buf.Reset(io.Discard)
-	buffers.Put(w.buf)
-	w.buf = nil
+// content is what a writer fills.
+type content interface {
+	write(arrow.RecordBatch) error
+	finish() error // writes what is still held
+	commit() error // puts the finished content in its place; after an error it is gone
+	drop() error   // takes the content back
 }
 
-func (w *writer) open(opt *Options) (err error) {
-	var to io.Writer = w.buf
-	if opt.Format.text() {
-		if w.packer, err = newPacker(compressionOf(w.path), opt.Level, w.buf); err != nil {
-			return err
-		}
-		if w.packer != nil {
-			to = w.packer
-		}
+// start calls a function that opens the content.
+func (w *writer) start(open func() error) error {
+	if err := guard(open); err != nil {
+		return w.fail(err)
 	}
-	w.enc, err = newEncoder(to, w.schema, opt)
-	return err
-}
-
-func newEncoder(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
-	switch opt.Format {
-	case Parquet:
-		return parquet.New(to, schema, opt.parquet())
-	case Arrow, ArrowStream:
-		return newIPC(to, schema, opt)
-	case CSV, TSV:
-		return started(text.NewCSV(to, schema, opt.Delimiter, !opt.NoHeader))
-	case JSON:
-		return started(text.NewJSON(to, schema))
-	default:
-		return started(text.NewTable(to, schema, text.TableOptions{RowsShown: opt.RowsShown, CellWidth: opt.CellWidth, Color: opt.Color}))
-	}
-}
-
-// started returns an encoder, or no encoder beside an error.
-func started[E encoder](e E, err error) (encoder, error) {
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
+	return nil
 }
 
 func (w *writer) Write(batch arrow.RecordBatch) error {
@@ -230,10 +191,11 @@ func (w *writer) Write(batch arrow.RecordBatch) error {
 	if w.done {
 		return fmt.Errorf("%s: written to after its end", redact.URL(w.path))
 	}
-	if err := checkBatch(w.schema, batch); err != nil {
-		return w.fail(err)
+	err := checkBatch(w.schema, batch)
+	if err == nil {
+		err = guard(func() error { return w.content.write(batch) })
 	}
-	if err := guard(func() error { return w.enc.Write(batch) }); err != nil {
+	if err != nil {
 		return w.fail(err)
 	}
 	return nil
@@ -243,27 +205,14 @@ func (w *writer) Commit() error {
 	if w.err != nil || w.done {
 		return w.err
 	}
-	if err := guard(w.finish); err != nil {
+	if err := guard(w.content.finish); err != nil {
 		return w.fail(err)
 	}
 	w.done = true
-	w.recycle()
-	if err := w.out.commit(); err != nil {
+	if err := w.content.commit(); err != nil {
 		w.err = fmt.Errorf("%s: %w", redact.URL(w.path), err)
 	}
 	return w.err
-}
-
-func (w *writer) finish() error {
-	if err := w.enc.Close(); err != nil {
-		return err
-	}
-	if w.packer != nil {
-		if err := w.packer.Close(); err != nil {
-			return err
-		}
-	}
-	return w.buf.Flush()
 }
 
 func (w *writer) Abort() error {
@@ -271,30 +220,103 @@ func (w *writer) Abort() error {
 		return nil
 	}
 	w.done = true
-	if err := w.drop(); err != nil {
+	if err := w.content.drop(); err != nil {
 		return fmt.Errorf("%s: %w", redact.URL(w.path), err)
 	}
 	return nil
 }
 
-// drop takes the output back. The encoder is closed for the memory that it holds: what it writes, or
-// cannot, concerns nobody.
-func (w *writer) drop() error {
-	w.buf.Reset(io.Discard)
-	if w.enc != nil {
-		_ = guard(w.enc.Close)
-	}
-	if w.packer != nil {
-		_ = w.packer.Close()
-	}
-	w.recycle()
-	return w.out.abort()
-}
-
 // fail ends the output and returns the reason, for this call and all later calls.
 func (w *writer) fail(err error) error {
-	w.err = fmt.Errorf("%s: %w", redact.URL(w.path), errors.Join(err, w.drop()))
+	w.err = fmt.Errorf("%s: %w", redact.URL(w.path), errors.Join(err, w.content.drop()))
 	return w.err
+}
+
+// fileContent drives an encoder through a buffer and perhaps a compressor into an output.
+type fileContent struct {
+	out    output         // takes the bytes of buf
+	buf    *bufio.Writer  // between the encoder, or the packer, and out; nil once the file has ended
+	packer io.WriteCloser // compresses text on its way to buf; nil when text is not compressed
+	enc    encoder        // nil until open has succeeded
+}
+
+// bufferBytes is large enough that a system call costs little beside the copy.
+const bufferBytes = 1 << 18
+
+// buffers are the free buffers of files that have ended: a directory may have many small files.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(io.Discard, bufferBytes) }}
+
+// recycle gives the buffer away.
+func (f *fileContent) recycle() {
+	f.buf.Reset(io.Discard)
+	buffers.Put(f.buf)
+	f.buf = nil
+}
+
+func (f *fileContent) open(path string, schema *arrow.Schema, opt *Options) (err error) {
+	var to io.Writer = f.buf
+	if opt.Format.text() {
+		if f.packer, err = newPacker(compressionOf(path), opt.Level, f.buf); err != nil {
+			return err
+		}
+		if f.packer != nil {
+			to = f.packer
+		}
+	}
+	enc, err := newEncoder(to, schema, opt)
+	if err == nil {
+		f.enc = enc
+	}
+	return err
+}
+
+func (f *fileContent) write(batch arrow.RecordBatch) error { return f.enc.Write(batch) }
+
+func (f *fileContent) finish() error {
+	if err := f.enc.Close(); err != nil {
+		return err
+	}
+	if f.packer != nil {
+		if err := f.packer.Close(); err != nil {
+			return err
+		}
+	}
+	return f.buf.Flush()
+}
+
+func (f *fileContent) commit() error {
+	f.recycle()
+	return f.out.commit()
+}
+
+// drop takes the output back. The encoder is closed for the memory that it holds: what it writes, or
+// cannot, concerns nobody.
+func (f *fileContent) drop() error {
+	f.buf.Reset(io.Discard)
+	if f.enc != nil {
+		_ = guard(f.enc.Close)
+	}
+	if f.packer != nil {
+		_ = f.packer.Close()
+	}
+	f.recycle()
+	return f.out.abort()
+}
+
+// newEncoder returns an encoder, which may be a nil pointer beside an error.
+func newEncoder(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
+	switch opt.Format {
+	case Parquet:
+		return parquet.New(to, schema, opt.parquet())
+	case Arrow, ArrowStream:
+		return newIPC(to, schema, opt)
+	case CSV, TSV:
+		return text.NewCSV(to, schema, opt.Delimiter, !opt.NoHeader)
+	case JSON:
+		return text.NewJSON(to, schema)
+	default:
+		return text.NewTable(to, schema, text.TableOptions{RowsShown: opt.RowsShown, CellWidth: opt.CellWidth, Color: opt.Color})
+	}
 }
 
 // guard turns a panic of an encoder, which is a bug, into an error.

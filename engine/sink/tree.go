@@ -25,7 +25,6 @@ type dirTree struct {
 	fs        vfs.FS
 	path      string         // where commit puts the directory
 	staged    *vfs.StagedDir // the hidden directory and its lock
-	hidden    string         // path of staged
 	overwrite bool           // commit may replace a directory at path
 	atOnce    int            // folders that are synced at the same time
 }
@@ -48,19 +47,13 @@ func newDirTree(path string, opt *Options) (*dirTree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
-	return &dirTree{fs: fsys, path: path, staged: staged, hidden: staged.Path, overwrite: opt.Overwrite, atOnce: opt.OpenFilesMax}, nil
+	return &dirTree{fs: fsys, path: path, staged: staged, overwrite: opt.Overwrite, atOnce: opt.OpenFilesMax}, nil
 }
 
 // checkDirTarget refuses what a rename would not, or should not, replace. S2.
 func checkDirTarget(fsys vfs.FS, path string, overwrite bool) error {
-	parent := filepath.Dir(path)
-	switch info, err := fsys.Stat(parent); {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: the directory %s does not exist", path, parent)
-	case err != nil:
-		return fmt.Errorf("%s: directory: %w", path, err)
-	case !info.IsDir():
-		return fmt.Errorf("%s: %s is not a directory", path, parent)
+	if err := checkParent(fsys, path); err != nil {
+		return err
 	}
 	switch info, err := fsys.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -96,8 +89,8 @@ func (t *dirTree) suffix() string { return "" }
 
 func (t *dirTree) create(name string) (output, error) {
 	if folder := slashpath.Dir(name); folder != "." {
-		if err := t.fs.MkdirAll(t.at(folder), 0o777); err != nil {
-			return nil, fmt.Errorf("%s: %w", folder, withoutPath(err))
+		if err := opError(folder, t.fs.MkdirAll(t.at(folder), 0o777)); err != nil {
+			return nil, err
 		}
 	}
 	file, err := t.fs.Create(t.at(name))
@@ -108,19 +101,18 @@ func (t *dirTree) create(name string) (output, error) {
 }
 
 // at returns where a file or a folder is until commit.
-func (t *dirTree) at(name string) string { return filepath.Join(t.hidden, filepath.FromSlash(name)) }
+func (t *dirTree) at(name string) string {
+	return filepath.Join(t.staged.Path, filepath.FromSlash(name))
+}
 
 // stagedFile is a file of a directory that is removed as a whole.
 type stagedFile struct{ vfs.File }
 
 func (f stagedFile) commit() error {
-	if err := f.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("sync: %w", withoutPath(err)), f.Close())
+	if err := opError("sync", f.Sync()); err != nil {
+		return errors.Join(err, f.Close())
 	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("close: %w", withoutPath(err))
-	}
-	return nil
+	return opError("close", f.Close())
 }
 
 func (f stagedFile) abort() error { return f.Close() }
@@ -140,7 +132,7 @@ func (t *dirTree) commit() error {
 	}
 	// The output is there: files that are left behind are hidden, and the next run removes them.
 	if replaced {
-		_ = vfs.RemoveTree(t.fs, t.hidden)
+		_ = vfs.RemoveTree(t.fs, t.staged.Path)
 	}
 	_ = t.staged.Unlock()
 	return nil
@@ -150,7 +142,7 @@ func (t *dirTree) commit() error {
 func (t *dirTree) syncFolders() error {
 	var group spawn.Group
 	group.SetLimit(t.atOnce)
-	err := t.syncBelow(t.hidden, &group)
+	err := t.syncBelow(t.staged.Path, &group)
 	return errors.Join(err, group.Wait())
 }
 
@@ -172,18 +164,11 @@ func (t *dirTree) syncBelow(folder string, group *spawn.Group) error {
 	return nil
 }
 
-func syncDir(fsys vfs.FS, path string) error {
-	if err := fsys.SyncDir(path); err != nil && !notSupported(err) {
-		return fmt.Errorf("sync directory: %w", withoutPath(err))
-	}
-	return nil
-}
-
 // publish gives the directory its name. If it replaced another, that one has the hidden name.
 func (t *dirTree) publish() (replaced bool, err error) {
 	switch _, err := t.fs.Stat(t.path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, t.rename(t.hidden, t.path)
+		return false, t.rename(t.staged.Path, t.path)
 	case err != nil:
 		return false, withoutPath(err)
 	case !t.overwrite:
@@ -192,44 +177,36 @@ func (t *dirTree) publish() (replaced bool, err error) {
 	if err := checkReplaced(t.fs, t.path); err != nil {
 		return false, err
 	}
-	err = t.fs.Exchange(t.hidden, t.path)
+	err = t.fs.Exchange(t.staged.Path, t.path)
 	if !errors.Is(err, errors.ErrUnsupported) {
-		if err != nil {
-			err = fmt.Errorf("exchange: %w", withoutPath(err))
-		}
-		return err == nil, err
+		return err == nil, opError("exchange", err)
 	}
 	return true, t.exchange()
 }
 
 // exchange swaps the directories by renames.
 func (t *dirTree) exchange() error {
-	old := t.hidden + ".old"
+	old := t.staged.Path + ".old"
 	if err := t.rename(t.path, old); err != nil {
 		return err
 	}
-	if err := t.rename(t.hidden, t.path); err != nil {
+	if err := t.rename(t.staged.Path, t.path); err != nil {
 		return errors.Join(err, t.rename(old, t.path))
 	}
-	if err := t.rename(old, t.hidden); err != nil {
-		return errors.Join(err, t.rename(t.path, t.hidden), t.rename(old, t.path))
+	if err := t.rename(old, t.staged.Path); err != nil {
+		return errors.Join(err, t.rename(t.path, t.staged.Path), t.rename(old, t.path))
 	}
 	return nil
 }
 
-func (t *dirTree) rename(from, to string) error {
-	if err := t.fs.Rename(from, to); err != nil {
-		return fmt.Errorf("rename: %w", withoutPath(err))
-	}
-	return nil
-}
+func (t *dirTree) rename(from, to string) error { return opError("rename", t.fs.Rename(from, to)) }
 
 // takeBack undoes publish.
 func (t *dirTree) takeBack(replaced bool) error {
 	if !replaced {
-		return t.rename(t.path, t.hidden)
+		return t.rename(t.path, t.staged.Path)
 	}
-	err := t.fs.Exchange(t.hidden, t.path)
+	err := t.fs.Exchange(t.staged.Path, t.path)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return t.exchange()
 	}
@@ -237,7 +214,7 @@ func (t *dirTree) takeBack(replaced bool) error {
 }
 
 func (t *dirTree) abort() error {
-	return errors.Join(vfs.RemoveTree(t.fs, t.hidden), t.staged.Unlock())
+	return errors.Join(vfs.RemoveTree(t.fs, t.staged.Path), t.staged.Unlock())
 }
 
 // objectsAt returns the store of a path, if it is the URL of an object.
