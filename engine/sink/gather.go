@@ -3,7 +3,6 @@ package sink
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -86,9 +85,7 @@ func (g *gathering) each(f func(folder string, rows arrow.RecordBatch) error) er
 	for sorted.Next() {
 		batch := sorted.RecordBatch()
 		rows := array.NewRecordBatch(g.files, batch.Columns()[:last], batch.NumRows())
-		err := eachSlice(rows, runs(batch.Column(last).(*array.Int32).Int32Values()), func(number int32, part arrow.RecordBatch) error {
-			return f(g.names[number], part)
-		})
+		err := g.eachFolder(rows, batch.Column(last).(*array.Int32).Int32Values(), f)
 		rows.Release()
 		if err != nil {
 			return err
@@ -97,33 +94,18 @@ func (g *gathering) each(f func(folder string, rows arrow.RecordBatch) error) er
 	return sorted.Err()
 }
 
-// runs returns the values of a list whose equal values are neighbours, each with how often it is there.
-func runs(values []int32) iter.Seq2[int32, int] {
-	return func(yield func(int32, int) bool) {
-		for len(values) > 0 {
-			n := 1
-			for n < len(values) && values[n] == values[0] {
-				n++
-			}
-			if !yield(values[0], n) {
-				return
-			}
-			values = values[n:]
+// eachFolder calls f with the rows of each folder of a batch. The numbers of the rows' folders are sorted.
+func (g *gathering) eachFolder(rows arrow.RecordBatch, numbers []int32, f func(string, arrow.RecordBatch) error) error {
+	for from, to := 0, 0; from < len(numbers); from = to {
+		for to < len(numbers) && numbers[to] == numbers[from] {
+			to++
 		}
-	}
-}
-
-// eachSlice cuts a batch into parts of so many rows, one after the other.
-func eachSlice(batch arrow.RecordBatch, parts iter.Seq2[int32, int], f func(number int32, part arrow.RecordBatch) error) error {
-	from := int64(0)
-	for number, rows := range parts {
-		part := batch.NewSlice(from, from+int64(rows))
-		err := f(number, part)
+		part := rows.NewSlice(int64(from), int64(to))
+		err := f(g.names[numbers[from]], part)
 		part.Release()
 		if err != nil {
 			return err
 		}
-		from += int64(rows)
 	}
 	return nil
 }

@@ -150,20 +150,18 @@ func (p *partitioner) take(batch arrow.RecordBatch, rows []int64) (arrow.RecordB
 		}
 	}()
 	for i, c := range p.rest {
+		values := batch.Column(c)
+		if len(p.folders) == 1 { // which has all rows
+			values.Retain()
+			columns[i] = values
+			continue
+		}
 		var err error
-		if columns[i], err = p.takeColumn(batch.Column(c), rows, len(p.folders) == 1); err != nil {
+		if columns[i], err = order.Take(p.mem, values, rows); err != nil {
 			return nil, fmt.Errorf("column %q: %w", batch.ColumnName(c), err)
 		}
 	}
 	return array.NewRecordBatch(p.schema, columns, int64(len(rows))), nil
-}
-
-func (p *partitioner) takeColumn(values arrow.Array, rows []int64, all bool) (arrow.Array, error) {
-	if all {
-		values.Retain()
-		return values, nil
-	}
-	return order.Take(p.mem, values, rows)
 }
 
 // appendValue escapes the text of a value, so that it is not the name for NULL.
