@@ -12,13 +12,23 @@ import (
 type bounds struct {
 	kind      wordKind
 	seen      bool
-	low, high [2]uint64 // words; of strings of more than 12 bytes copies
+	low, high bound
+}
 
-	lowText, highText []byte
+// bound is an end of bounds.
+type bound struct {
+	words [2]uint64 // of the value; the second is 0 where values have one
+	text  []byte    // the bytes of a string, to which words refer; empty for other values
+}
+
+// hold makes a copy of a string the end.
+func (b *bound) hold(v *rowdata.Bytes2) {
+	b.text = append(b.text[:0], v.Bytes()...)
+	b.words = rowdata.ToBytes2(b.text)
 }
 
 func (b *bounds) reset(kind wordKind) {
-	*b = bounds{kind: kind, lowText: b.lowText[:0], highText: b.highText[:0]}
+	*b = bounds{kind: kind, low: bound{text: b.low.text[:0]}, high: bound{text: b.high.text[:0]}}
 }
 
 // add widens the bounds to values.
@@ -47,14 +57,14 @@ func (b *bounds) merge(o *bounds) {
 	switch {
 	case !o.seen:
 	case b.kind == kindFloat32 || b.kind == kindFloat64: // which are kept as doubles
-		ends := []uint64{o.low[0], o.high[0]}
+		ends := []uint64{o.low.words[0], o.high.words[0]}
 		b.floats(ends, math.Float64frombits)
 	case b.kind == kindBytes:
-		b.strings([]rowdata.Bytes2{o.low, o.high})
+		b.strings([]rowdata.Bytes2{o.low.words, o.high.words})
 	case b.kind == kindDecimal:
-		b.decimals([]uint64{o.low[0], o.low[1], o.high[0], o.high[1]})
+		b.decimals([]uint64{o.low.words[0], o.low.words[1], o.high.words[0], o.high.words[1]})
 	default:
-		b.add([]uint64{o.low[0], o.high[0]})
+		b.add([]uint64{o.low.words[0], o.high.words[0]})
 	}
 }
 
@@ -62,19 +72,19 @@ func (b *bounds) merge(o *bounds) {
 func (b *bounds) integers(words []uint64, flip uint64) {
 	low, high := words[0]^flip, words[0]^flip
 	if b.seen {
-		low, high = b.low[0]^flip, b.high[0]^flip
+		low, high = b.low.words[0]^flip, b.high.words[0]^flip
 	}
 	for _, w := range words {
 		low, high = min(low, w^flip), max(high, w^flip)
 	}
-	b.seen, b.low[0], b.high[0] = true, low^flip, high^flip
+	b.seen, b.low.words[0], b.high.words[0] = true, low^flip, high^flip
 }
 
 // floats keeps the bounds as doubles.
 func (b *bounds) floats(words []uint64, value func(uint64) float64) {
 	low, high := math.Inf(1), math.Inf(-1)
 	if b.seen {
-		low, high = math.Float64frombits(b.low[0]), math.Float64frombits(b.high[0])
+		low, high = math.Float64frombits(b.low.words[0]), math.Float64frombits(b.high.words[0])
 	}
 	for _, w := range words {
 		v := value(w)
@@ -85,21 +95,21 @@ func (b *bounds) floats(words []uint64, value func(uint64) float64) {
 			high = v
 		}
 	}
-	b.seen, b.low[0], b.high[0] = low <= high || b.seen, math.Float64bits(low), math.Float64bits(high)
+	b.seen, b.low.words[0], b.high.words[0] = low <= high || b.seen, math.Float64bits(low), math.Float64bits(high)
 }
 
 func (b *bounds) decimals(words []uint64) {
 	if !b.seen {
 		b.seen = true
-		b.low, b.high = [2]uint64(words), [2]uint64(words)
+		b.low.words, b.high.words = [2]uint64(words), [2]uint64(words)
 	}
 	for i := 0; i < len(words); i += 2 {
 		v := [2]uint64(words[i:])
-		if lessDecimal(v, b.low) {
-			b.low = v
+		if lessDecimal(v, b.low.words) {
+			b.low.words = v
 		}
-		if lessDecimal(b.high, v) {
-			b.high = v
+		if lessDecimal(b.high.words, v) {
+			b.high.words = v
 		}
 	}
 }
@@ -114,28 +124,18 @@ func lessDecimal(a, b [2]uint64) bool {
 func (b *bounds) strings(values []rowdata.Bytes2) {
 	if !b.seen {
 		b.seen = true
-		b.setLow(&values[0])
-		b.setHigh(&values[0])
+		b.low.hold(&values[0])
+		b.high.hold(&values[0])
 	}
 	for i := range values {
 		v := &values[i]
 		switch {
-		case compareStrings(v, (*rowdata.Bytes2)(&b.low)) < 0:
-			b.setLow(v)
-		case compareStrings(v, (*rowdata.Bytes2)(&b.high)) > 0:
-			b.setHigh(v)
+		case compareStrings(v, (*rowdata.Bytes2)(&b.low.words)) < 0:
+			b.low.hold(v)
+		case compareStrings(v, (*rowdata.Bytes2)(&b.high.words)) > 0:
+			b.high.hold(v)
 		}
 	}
-}
-
-func (b *bounds) setLow(v *rowdata.Bytes2) {
-	b.lowText = append(b.lowText[:0], v.Bytes()...)
-	b.low = rowdata.ToBytes2(b.lowText)
-}
-
-func (b *bounds) setHigh(v *rowdata.Bytes2) {
-	b.highText = append(b.highText[:0], v.Bytes()...)
-	b.high = rowdata.ToBytes2(b.highText)
 }
 
 // compareStrings compares by the first four bytes, then, where both strings are short, by words: their bytes
@@ -167,10 +167,10 @@ func (b *bounds) values(form *wordForm) (low, high []byte, ok bool) {
 	}
 	switch b.kind {
 	case kindBytes:
-		return append([]byte{}, b.lowText...), append([]byte{}, b.highText...), true
+		return append([]byte{}, b.low.text...), append([]byte{}, b.high.text...), true
 	case kindFloat32, kindFloat64:
 		// Zeros are equal, and a reader may look for either.
-		x, y := math.Float64frombits(b.low[0]), math.Float64frombits(b.high[0])
+		x, y := math.Float64frombits(b.low.words[0]), math.Float64frombits(b.high.words[0])
 		if x == 0 {
 			x = math.Copysign(0, -1)
 		}
@@ -183,5 +183,5 @@ func (b *bounds) values(form *wordForm) (low, high []byte, ok bool) {
 		}
 		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)), binary.LittleEndian.AppendUint64(nil, math.Float64bits(y)), true
 	}
-	return form.plain(nil, b.low[:form.words]), form.plain(nil, b.high[:form.words]), true
+	return form.plain(nil, b.low.words[:form.words]), form.plain(nil, b.high.words[:form.words]), true
 }

@@ -110,7 +110,8 @@ func (c *wordColumn) add(arr arrow.Array) error {
 	}
 	return c.eachBlock(arr, func(from, n int, nulls bool) error {
 		c.words = resize(c.words, n*c.form.words)
-		words := c.form.read(c.words, arr, from)
+		words := c.words
+		c.form.read(words, arr, from)
 		if nulls {
 			words = keepValid(words, c.form.words, arr, from, n)
 		}

@@ -197,7 +197,8 @@ func (t *translation) turnTo(values arrow.Array, form *wordForm) {
 		return
 	}
 	t.values = values.Data()
-	t.words = form.read(resize(t.words, values.Len()*form.words), values, 0)
+	t.words = resize(t.words, values.Len()*form.words)
+	form.read(t.words, values, 0)
 	t.codes = resize(t.codes, values.Len())
 	clear(t.codes)
 }

@@ -65,43 +65,28 @@ func (f *wordForm) reads(arr arrow.Array) bool {
 	return id == f.id || f.kind == kindBytes && (id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW)
 }
 
-// read returns the words of values from a row on, in words, which has room for them, or in the array's memory.
-// Those of a NULL are arbitrary, but refer to nothing that is not the array's.
-func (f *wordForm) read(words []uint64, arr arrow.Array, from int) []uint64 {
-	n := len(words) / f.words
+// read writes the words of an array's values from a row on to words, all of which it fills. The words of a NULL are
+// arbitrary, but refer to nothing that is not the array's.
+func (f *wordForm) read(words []uint64, arr arrow.Array, from int) {
+	switch arr.DataType().ID() {
+	case arrow.INT8:
+		extend[int8](words, arr, from)
+	case arrow.INT16:
+		extend[int16](words, arr, from)
+	case arrow.INT32, arrow.DATE32:
+		extend[int32](words, arr, from)
+	case arrow.UINT8:
+		extend[uint8](words, arr, from)
+	case arrow.UINT16:
+		extend[uint16](words, arr, from)
+	case arrow.UINT32, arrow.FLOAT32:
+		extend[uint32](words, arr, from)
+	case arrow.INT64, arrow.TIME64, arrow.TIMESTAMP, arrow.UINT64, arrow.FLOAT64:
+		copy(words, arrow.GetValues[uint64](arr.Data(), 1)[from:])
+	}
 	switch arr := arr.(type) {
-	case *array.Int8:
-		extend(words, arr.Int8Values()[from:])
-	case *array.Int16:
-		extend(words, arr.Int16Values()[from:])
-	case *array.Int32:
-		extend(words, arr.Int32Values()[from:])
-	case *array.Date32:
-		extend(words, arr.Date32Values()[from:])
-	case *array.Uint8:
-		extend(words, arr.Uint8Values()[from:])
-	case *array.Uint16:
-		extend(words, arr.Uint16Values()[from:])
-	case *array.Uint32:
-		extend(words, arr.Uint32Values()[from:])
-	case *array.Float32:
-		for i, v := range arr.Float32Values()[from : from+n] {
-			words[i] = uint64(math.Float32bits(v))
-		}
-	case *array.Int64:
-		extend(words, arr.Int64Values()[from:])
-	case *array.Time64:
-		extend(words, arr.Time64Values()[from:])
-	case *array.Timestamp:
-		extend(words, arr.TimestampValues()[from:])
-	case *array.Uint64:
-		copy(words, arr.Uint64Values()[from:])
-	case *array.Float64:
-		for i, v := range arr.Float64Values()[from : from+n] {
-			words[i] = math.Float64bits(v)
-		}
 	case *array.Decimal128:
-		for i, v := range arr.Values()[from : from+n] {
+		for i, v := range arr.Values()[from : from+len(words)/2] {
 			words[2*i], words[2*i+1] = v.LowBits(), uint64(v.HighBits())
 		}
 	case *array.String:
@@ -117,11 +102,11 @@ func (f *wordForm) read(words []uint64, arr arrow.Array, from int) []uint64 {
 	case *array.BinaryView:
 		readViews(words, arr, from, arr.Value)
 	}
-	return words
 }
 
-func extend[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](words []uint64, values []T) {
-	for i, v := range values[:len(words)] {
+// extend writes the values of a type of fixed width that has the memory of T.
+func extend[T int8 | int16 | int32 | uint8 | uint16 | uint32](words []uint64, arr arrow.Array, from int) {
+	for i, v := range arrow.GetValues[T](arr.Data(), 1)[from:][:len(words)] {
 		words[i] = uint64(v)
 	}
 }

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -88,12 +87,8 @@ func newColumn(arr arrow.Array) (column, error) {
 			return c, err
 		}
 	default:
-		c.form, c.append = numberAppender(arr)
-		if c.append == nil {
-			c.form, c.append = timeAppender(arr)
-		}
-		if c.append == nil {
-			c = bytesColumn(arr)
+		if c = bytesColumn(arr); c.append == nil {
+			c.form, c.append = appenderOf(arr)
 		}
 	}
 	if c.append == nil {
@@ -152,7 +147,8 @@ func dictionaryColumn(arr *array.Dictionary) (column, error) {
 	return c, nil
 }
 
-func numberAppender(arr arrow.Array) (form, func([]byte, int) []byte) {
+// appenderOf returns what appends the values of an array that are neither nested nor bytes, nil where there is no way.
+func appenderOf(arr arrow.Array) (form, func([]byte, int) []byte) {
 	switch a := arr.(type) {
 	case *array.Int8:
 		return formNumber, signed(a.Int8Values())
@@ -178,6 +174,29 @@ func numberAppender(arr arrow.Array) (form, func([]byte, int) []byte) {
 		return formFloat, func(dst []byte, i int) []byte { return appendFloat(dst, a.Value(i), 64) }
 	case *array.Boolean:
 		return formBool, func(dst []byte, i int) []byte { return strconv.AppendBool(dst, a.Value(i)) }
+	case *array.Date32:
+		return formTime, func(dst []byte, i int) []byte { return appendDate(dst, int64(a.Value(i))) }
+	case *array.Date64:
+		return formTime, func(dst []byte, i int) []byte {
+			return appendDate(dst, digits.FloorDiv(int64(a.Value(i)), 1000*secondsPerDay))
+		}
+	case *array.Time32:
+		unit := a.DataType().(*arrow.Time32Type).Unit
+		return formTime, func(dst []byte, i int) []byte { return appendTime(dst, int64(a.Value(i)), unit) }
+	case *array.Time64:
+		unit := a.DataType().(*arrow.Time64Type).Unit
+		return formTime, func(dst []byte, i int) []byte { return appendTime(dst, int64(a.Value(i)), unit) }
+	case *array.Duration:
+		unit := a.DataType().(*arrow.DurationType).Unit
+		return formTime, func(dst []byte, i int) []byte { return appendDuration(dst, int64(a.Value(i)), unit) }
+	case *array.Timestamp:
+		t := a.DataType().(*arrow.TimestampType)
+		zone := zoneOf(t)
+		return formTime, func(dst []byte, i int) []byte {
+			return appendTimestamp(dst, int64(a.Value(i)), t.Unit, zone)
+		}
+	case *array.MonthInterval, *array.DayTimeInterval, *array.MonthDayNanoInterval:
+		return formString, func(dst []byte, i int) []byte { return append(dst, a.ValueStr(i)...) }
 	}
 	return formNumber, decimalAppender(arr)
 }
@@ -223,35 +242,6 @@ func signed[T int8 | int16 | int32 | int64](values []T) func([]byte, int) []byte
 
 func unsigned[T uint8 | uint16 | uint32 | uint64](values []T) func([]byte, int) []byte {
 	return func(dst []byte, i int) []byte { return strconv.AppendUint(dst, uint64(values[i]), 10) }
-}
-
-func timeAppender(arr arrow.Array) (form, func([]byte, int) []byte) {
-	switch a := arr.(type) {
-	case *array.Date32:
-		return formTime, func(dst []byte, i int) []byte { return appendDate(dst, int64(a.Value(i))) }
-	case *array.Date64:
-		return formTime, func(dst []byte, i int) []byte {
-			return appendDate(dst, digits.FloorDiv(int64(a.Value(i)), 1000*secondsPerDay))
-		}
-	case *array.Time32:
-		unit := a.DataType().(*arrow.Time32Type).Unit
-		return formTime, func(dst []byte, i int) []byte { return appendTime(dst, int64(a.Value(i)), unit) }
-	case *array.Time64:
-		unit := a.DataType().(*arrow.Time64Type).Unit
-		return formTime, func(dst []byte, i int) []byte { return appendTime(dst, int64(a.Value(i)), unit) }
-	case *array.Duration:
-		unit := a.DataType().(*arrow.DurationType).Unit
-		return formTime, func(dst []byte, i int) []byte { return appendDuration(dst, int64(a.Value(i)), unit) }
-	case *array.Timestamp:
-		t := a.DataType().(*arrow.TimestampType)
-		zone := zoneOf(t)
-		return formTime, func(dst []byte, i int) []byte {
-			return appendTimestamp(dst, int64(a.Value(i)), t.Unit, zone)
-		}
-	case *array.MonthInterval, *array.DayTimeInterval, *array.MonthDayNanoInterval:
-		return formString, func(dst []byte, i int) []byte { return append(dst, a.ValueStr(i)...) }
-	}
-	return formTime, nil
 }
 
 // zoneOf returns the zone to write timestamps in, or nil for timestamps without a zone.
@@ -327,7 +317,7 @@ func nestedColumn(arr arrow.Array) (column, error) {
 			return append(dst, ']')
 		}}, nil
 	}
-	return column{}, errors.New(arr.DataType().String() + " has no text form: write arrow")
+	return column{}, fmt.Errorf("%s has no text form: write arrow", arr.DataType())
 }
 
 func structColumn(arr *array.Struct) (column, error) {

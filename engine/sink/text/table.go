@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/dustin/go-humanize"
 	"github.com/mattn/go-runewidth"
+
+	"github.com/mpga/mpga/internal/digits"
 )
 
 // TableEncoder keeps the first rows and draws them, once their widths are known: at the end, or when they take much
@@ -141,28 +142,28 @@ func (e *TableEncoder) Close() error {
 		return err
 	}
 	b := &e.line
-	e.rule(b, e.width, "└┴┘")
+	e.rule("└┴┘")
 	if more := e.rows - e.drawn; more > 0 {
-		fmt.Fprintf(b, "… %s more %s\n", humanize.Comma(more), rowWord(more))
+		fmt.Fprintf(b, "… %s\n", digits.Counted(more, "more row"))
 	}
-	fmt.Fprintf(b, "%s %s\n", humanize.Comma(e.rows), rowWord(e.rows))
+	fmt.Fprintf(b, "%s\n", digits.Counted(e.rows, "row"))
 	return e.flush()
 }
 
 // draw writes the head, unless that is done, and the rows that wait.
 func (e *TableEncoder) draw() error {
-	b, first := &e.line, e.width == nil
+	first := e.width == nil
 	e.widen()
 	if first {
-		e.rule(b, e.width, "┌┬┐")
+		e.rule("┌┬┐")
 		for i, head := range e.head {
-			e.row(b, e.width, head, func(int) bool { return i == 1 })
+			e.row(head, func(int) bool { return i == 1 })
 		}
-		e.rule(b, e.width, "├┼┤")
+		e.rule("├┼┤")
 	}
 	for i, cells := range e.cells {
-		e.row(b, e.width, cells, func(column int) bool { return e.nulls[i][column] })
-		if b.Len() >= flushBytes {
+		e.row(cells, func(column int) bool { return e.nulls[i][column] })
+		if e.line.Len() >= flushBytes {
 			if err := e.flush(); err != nil {
 				return err
 			}
@@ -179,13 +180,6 @@ func (e *TableEncoder) flush() error {
 	_, err := io.WriteString(e.to, e.line.String())
 	e.line.Reset()
 	return err
-}
-
-func rowWord(n int64) string {
-	if n == 1 {
-		return "row"
-	}
-	return "rows"
 }
 
 // widen makes the columns as wide as the cells that wait.
@@ -205,10 +199,10 @@ func (e *TableEncoder) widen() {
 }
 
 // rule draws a line of the box from its left, middle and right corners.
-func (e *TableEncoder) rule(b *strings.Builder, width []int, corners string) {
-	c := []rune(corners)
+func (e *TableEncoder) rule(corners string) {
+	b, c := &e.line, []rune(corners)
 	b.WriteRune(c[0])
-	for i, w := range width {
+	for i, w := range e.width {
 		if i > 0 {
 			b.WriteRune(c[1])
 		}
@@ -218,9 +212,11 @@ func (e *TableEncoder) rule(b *strings.Builder, width []int, corners string) {
 	b.WriteByte('\n')
 }
 
-func (e *TableEncoder) row(b *strings.Builder, width []int, cells []string, dim func(column int) bool) {
+// row draws the cells of a row, some of them dimmed.
+func (e *TableEncoder) row(cells []string, dim func(column int) bool) {
+	b := &e.line
 	for i, cell := range cells {
-		pad := strings.Repeat(" ", width[i]-widths.StringWidth(cell))
+		pad := strings.Repeat(" ", e.width[i]-widths.StringWidth(cell))
 		if e.color && dim(i) {
 			cell = "\x1b[2m" + cell + "\x1b[0m"
 		}
@@ -229,9 +225,7 @@ func (e *TableEncoder) row(b *strings.Builder, width []int, cells []string, dim 
 		} else {
 			cell += pad
 		}
-		b.WriteString("│ ")
-		b.WriteString(cell)
-		b.WriteByte(' ')
+		b.WriteString("│ " + cell + " ")
 	}
 	b.WriteString("│\n")
 }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"math"
 	"math/bits"
 	"strconv"
@@ -29,10 +30,8 @@ func appendFloat(dst []byte, f float64, bitSize int) []byte {
 	}
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, f, 'f', -1, bitSize)
-	for _, c := range dst[start:] {
-		if c == '.' {
-			return dst
-		}
+	if bytes.IndexByte(dst[start:], '.') >= 0 {
+		return dst
 	}
 	return append(dst, ".0"...)
 }
