@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/url"
 	"os"
 	"strconv"
@@ -35,9 +36,9 @@ func init() { openers["az"] = openAzure }
 type azContainer struct{ client *container.Client }
 
 // openAzure opens a container with the credentials of the environment.
-func openAzure(_ context.Context, name string, c client) (bucket, error) {
+func openAzure(_ context.Context, name string, r rest, _ *slog.Logger) (bucket, error) {
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
-		Transport: c.http,
+		Transport: r.client,
 		Retry:     policy.RetryOptions{MaxRetries: -1}, // FS.retry makes the attempts; 0 is the library's default
 	}}
 	service, err := azureService()
@@ -123,14 +124,15 @@ func azureError(err error) error {
 }
 
 func azureVersion(size *int64, md5 []byte, modified *time.Time) version {
-	v := version{size: -1, tag: hex.EncodeToString(md5)}
-	if size != nil {
-		v.size = *size
+	return version{size: valueOr(size, -1), tag: hex.EncodeToString(md5), modified: valueOr(modified, time.Time{})}
+}
+
+// valueOr returns what a pointer refers to, or another value for nil.
+func valueOr[T any](p *T, other T) T {
+	if p == nil {
+		return other
 	}
-	if modified != nil {
-		v.modified = *modified
-	}
-	return v
+	return *p
 }
 
 func (c *azContainer) stat(ctx context.Context, key string) (version, error) {
@@ -146,16 +148,10 @@ func (c *azContainer) open(ctx context.Context, key string, offset int64, n int)
 	if err != nil {
 		return nil, 0, azureError(err)
 	}
-	size := int64(-1)
-	if answer.ContentRange != nil {
-		_, total, _ := strings.Cut(*answer.ContentRange, "/")
-		if size, err = strconv.ParseInt(total, 10, 64); err != nil {
-			return nil, 0, errors.Join(err, answer.Body.Close())
-		}
-	} else if answer.ContentLength != nil {
-		size = *answer.ContentLength
+	if answer.ContentRange == nil {
+		return answer.Body, valueOr(answer.ContentLength, -1), nil
 	}
-	return answer.Body, size, nil
+	return answer.Body, totalOf(*answer.ContentRange), nil
 }
 
 func (c *azContainer) list(ctx context.Context, prefix, token string, most int) ([]listed, string, error) {
@@ -167,17 +163,13 @@ func (c *azContainer) list(ctx context.Context, prefix, token string, most int) 
 	if err != nil {
 		return nil, "", azureError(err)
 	}
-	next := ""
-	if answer.NextMarker != nil {
-		next = *answer.NextMarker
-	}
 	var page []listed
 	for _, o := range answer.Segment.BlobItems {
 		if o.Name != nil && o.Properties != nil {
 			page = append(page, listed{*o.Name, azureVersion(o.Properties.ContentLength, o.Properties.ContentMD5, o.Properties.LastModified)})
 		}
 	}
-	return page, next, nil
+	return page, valueOr(answer.NextMarker, ""), nil
 }
 
 func (c *azContainer) remove(ctx context.Context, key string) error {

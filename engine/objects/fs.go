@@ -29,8 +29,8 @@ type FS struct {
 	opt      Options
 	requests *semaphore.Weighted
 	base     http.RoundTripper // of all requests, but for those of a client in the options
-	web      *http.Client      // of https
-	stores   *http.Client      // of the stores' libraries
+	web      rest              // requests of https
+	stores   rest              // requests of stores, and of their libraries; a store adds signatures
 	bytes    atomic.Int64      // that may be held ahead of readers
 	held     atomic.Int64      // bytes of pieces
 
@@ -77,8 +77,9 @@ func New(ctx context.Context, base vfs.FS, opt Options) (*FS, error) {
 	f.bytes.Store(opt.Bytes)
 	f.cleanup = newCleanup(ctx)
 	f.base = newTransport(&f.opt)
-	f.stores = &http.Client{Transport: &transport{fs: f, base: f.base, limit: answerBytesMax}, CheckRedirect: followRedirect}
-	f.web = f.webClient()
+	f.stores = rest{pauseMax: opt.Timeout,
+		client: &http.Client{Transport: &transport{fs: f, base: f.base, limit: answerBytesMax}, CheckRedirect: followRedirect}}
+	f.web = rest{pauseMax: opt.Timeout, client: f.webClient()}
 	return f, nil
 }
 
@@ -109,6 +110,14 @@ func newCleanup(ctx context.Context) func() context.Context {
 	})
 }
 
+// lasting returns the context of requests that remove what an output has left that was given up. B7.
+func (f *FS) lasting() context.Context {
+	if f.ctx.Err() != nil {
+		return f.cleanup()
+	}
+	return f.ctx
+}
+
 // SetBytes changes Options.Bytes, for programs that learn the memory limit late.
 func (f *FS) SetBytes(n int64) { f.bytes.Store(n) }
 
@@ -127,23 +136,23 @@ func (f *FS) Close() error {
 	}
 	clear(f.buckets)
 	clear(f.files)
-	f.web.CloseIdleConnections()
-	f.stores.CloseIdleConnections()
+	f.web.client.CloseIdleConnections()
+	f.stores.client.CloseIdleConnections()
 	return errors.Join(errs...)
 }
 
-// client is how requests are made of a store. FS.retry makes the attempts.
-type client struct {
-	http     *http.Client
-	pauseMax time.Duration // that a server may ask for
-	log      *slog.Logger
-}
-
-// openers open buckets, by scheme. Build tags leave some out.
-var openers = make(map[string]func(ctx context.Context, name string, c client) (bucket, error))
+// openers open buckets, by scheme, with requests of stores. Build tags leave some out.
+var openers = make(map[string]func(ctx context.Context, name string, r rest, log *slog.Logger) (bucket, error))
 
 // schemes are those of objects, and whether they have buckets.
 var schemes = map[string]bool{"s3": true, "gs": true, "az": true, "https": false, "http": false}
+
+// split returns the parts of scheme://host/key, where the host may be a bucket.
+func split(name string) (scheme, host, key string) {
+	scheme, rest, _ := strings.Cut(name, "://")
+	host, key, _ = strings.Cut(rest, "/")
+	return scheme, host, key
+}
 
 // IsObject implements vfs.Objects.
 func (f *FS) IsObject(name string) bool {
@@ -163,11 +172,10 @@ type store interface {
 
 // storeOf returns the store of an object.
 func (f *FS) storeOf(name string) (store, error) {
-	scheme, rest, _ := strings.Cut(name, "://")
+	scheme, host, key := split(name)
 	if !schemes[scheme] {
 		return f.webObject(name), nil
 	}
-	host, key, _ := strings.Cut(rest, "/")
 	if host == "" || key == "" {
 		return nil, fmt.Errorf("%s: want %s://bucket/key", redact.URL(name), scheme)
 	}
@@ -203,7 +211,7 @@ func (f *FS) bucket(scheme, host string) (bucket, error) {
 	if b, ok := f.buckets[name]; ok {
 		return b, nil
 	}
-	b, err := open(f.ctx, host, client{http: f.stores, pauseMax: f.opt.Timeout, log: f.opt.Logger})
+	b, err := open(f.ctx, host, f.stores, f.opt.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", redact.Error(err), hint(scheme))
 	}
@@ -229,7 +237,7 @@ func problem(op, name string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	scheme, _, _ := strings.Cut(name, "://")
+	scheme, _, _ := split(name)
 	name, err = redact.URL(name), redact.Error(err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -245,8 +253,7 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	if !f.IsObject(name) {
 		return f.FS.Stat(name)
 	}
-	scheme, rest, _ := strings.Cut(name, "://")
-	_, key, _ := strings.Cut(rest, "/")
+	scheme, _, key := split(name)
 	err := error(fs.ErrNotExist)
 	if key != "" && !strings.HasSuffix(key, "/") {
 		f.forget(name) // it may have changed
@@ -327,11 +334,10 @@ func (f *FS) List(prefix string) ([]vfs.Object, error) { return f.list(prefix, 0
 
 // list returns the objects below a prefix, at most so many unless that is 0.
 func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
-	scheme, rest, _ := strings.Cut(prefix, "://")
+	scheme, host, key := split(prefix)
 	if !schemes[scheme] {
 		return nil, fmt.Errorf("%s: files of %s cannot be listed: name each", redact.URL(prefix), scheme)
 	}
-	host, key, _ := strings.Cut(rest, "/")
 	bucket, err := f.bucket(scheme, host)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", redact.URL(prefix), err)
@@ -380,12 +386,8 @@ func (f *FS) Remove(name string) error {
 		return fmt.Errorf("%s: %w: it is read only", redact.URL(name), errors.ErrUnsupported)
 	}
 	f.forget(name)
-	ctx := f.ctx
-	if ctx.Err() != nil { // what an output that was given up has left is removed nevertheless
-		ctx = f.cleanup()
-	}
 	const op = "removing it"
-	return problem(op, name, f.retry(ctx, op, name, func(ctx context.Context) (int, error) {
+	return problem(op, name, f.retry(f.lasting(), op, name, func(ctx context.Context) (int, error) {
 		return 0, object.bucket.remove(ctx, object.key)
 	}))
 }
@@ -396,28 +398,25 @@ func unsupported(op, name string) error {
 	return &fs.PathError{Op: op, Path: redact.URL(name), Err: errors.ErrUnsupported}
 }
 
-// Create implements vfs.FS. Objects are uploaded.
-func (f *FS) Create(name string) (vfs.File, error) {
+// local calls a function of the file system of all names that are not URLs.
+func local[T any](f *FS, op, name string, do func(name string) (T, error)) (result T, err error) {
 	if f.IsObject(name) {
-		return nil, unsupported("create", name)
+		return result, unsupported(op, name)
 	}
-	return f.FS.Create(name)
+	return do(name)
 }
+
+// Create implements vfs.FS. Objects are uploaded.
+func (f *FS) Create(name string) (vfs.File, error) { return local(f, "create", name, f.FS.Create) }
 
 // CreatePrivate implements vfs.FS. Objects are uploaded.
 func (f *FS) CreatePrivate(name string) (vfs.File, error) {
-	if f.IsObject(name) {
-		return nil, unsupported("create", name)
-	}
-	return f.FS.CreatePrivate(name)
+	return local(f, "create", name, f.FS.CreatePrivate)
 }
 
 // ReadDir implements vfs.FS. Objects are listed.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
-	if f.IsObject(name) {
-		return nil, unsupported("readdir", name)
-	}
-	return f.FS.ReadDir(name)
+	return local(f, "readdir", name, f.FS.ReadDir)
 }
 
 // objectInfo is what is known of an object, or of a prefix.

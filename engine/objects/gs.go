@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
@@ -40,18 +41,19 @@ const googleScope = "https://www.googleapis.com/auth/cloud-platform"
 
 // openGoogle opens a bucket with the credentials of the environment, or one of the store's double that
 // STORAGE_EMULATOR_HOST names.
-func openGoogle(ctx context.Context, name string, c client) (bucket, error) {
-	b := &gsBucket{rest: rest{client: c.http, pauseMax: c.pauseMax, explain: explainGoogle}, server: googleServer, name: name}
+func openGoogle(ctx context.Context, name string, r rest, _ *slog.Logger) (bucket, error) {
+	r.explain = explainGoogle
+	b := &gsBucket{rest: r, server: googleServer, name: name}
 	if emulator := os.Getenv("STORAGE_EMULATOR_HOST"); emulator != "" {
 		b.server = "http://" + emulator
 		return b, nil
 	}
-	credentials, err := google.FindDefaultCredentials(context.WithValue(ctx, oauth2.HTTPClient, c.http), googleScope)
+	credentials, err := google.FindDefaultCredentials(context.WithValue(ctx, oauth2.HTTPClient, r.client), googleScope)
 	if err != nil {
 		return nil, err
 	}
-	authorized := *c.http
-	authorized.Transport = &oauth2.Transport{Base: c.http.Transport, Source: credentials.TokenSource}
+	authorized := *r.client
+	authorized.Transport = &oauth2.Transport{Base: r.client.Transport, Source: credentials.TokenSource}
 	b.client = &authorized
 	return b, nil
 }
@@ -104,7 +106,7 @@ func (b *gsBucket) json(ctx context.Context, address string, to any) error {
 
 // open asks for the bytes as they lie in the store: where they are packed, they are not unpacked there.
 func (b *gsBucket) open(ctx context.Context, key string, offset int64, n int) (io.ReadCloser, int64, error) {
-	return b.rest.open(ctx, b.server+"/"+url.PathEscape(b.name)+"/"+escapeKey(key), offset, n, map[string]string{"Accept-Encoding": "gzip"})
+	return b.rest.open(ctx, b.server+"/"+url.PathEscape(b.name)+"/"+escapeKey(key), offset, n, "gzip")
 }
 
 func (b *gsBucket) list(ctx context.Context, prefix, token string, most int) ([]listed, string, error) {
@@ -127,8 +129,7 @@ func (b *gsBucket) list(ctx context.Context, prefix, token string, most int) ([]
 }
 
 func (b *gsBucket) remove(ctx context.Context, key string) error {
-	_, _, err := b.call(ctx, http.MethodDelete, b.key(key), nil, nil)
-	return err
+	return b.delete(ctx, b.key(key))
 }
 
 func (b *gsBucket) upload(key string) parts { return &gsParts{bucket: b, key: key} }
@@ -261,7 +262,7 @@ func (p *gsParts) chunk(ctx context.Context, which string, b []byte) (done int64
 
 // abort ends the session. The store's answer to that is an error, 499.
 func (p *gsParts) abort(ctx context.Context) error {
-	_, _, err := p.bucket.call(ctx, http.MethodDelete, p.session, nil, nil)
+	err := p.bucket.delete(ctx, p.session)
 	const closedRequest = 499
 	if refusal := (answerError{}); errors.As(err, &refusal) && refusal.status == closedRequest {
 		return nil

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -43,49 +44,30 @@ type Options struct {
 
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {
-	if o.Attempts == 0 {
-		o.Attempts = 5
-	}
-	if o.Silences == 0 {
-		o.Silences = 2
-	}
-	if o.Pause == 0 {
-		o.Pause = 200 * time.Millisecond
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
+	o.Attempts = cmp.Or(o.Attempts, 5)
+	o.Silences = cmp.Or(o.Silences, 2)
+	o.Pause = cmp.Or(o.Pause, 200*time.Millisecond)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Requests = cmp.Or(o.Requests, 32)
+	o.Bytes = cmp.Or(o.Bytes, 256<<20)
+	o.TempDir = cmp.Or(o.TempDir, os.TempDir())
+	o.Client = cmp.Or(o.Client, &http.Client{})
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Requests == 0 {
-		o.Requests = 32
-	}
-	if o.Bytes == 0 {
-		o.Bytes = 256 << 20
-	}
-	if o.TempDir == "" {
-		o.TempDir = os.TempDir()
-	}
-	if o.Client == nil {
-		o.Client = &http.Client{}
 	}
 }
 
 // Validate reports every field that is out of its bounds.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.Attempts < 1 || o.Silences < 1 {
-		errs = append(errs, fmt.Errorf("Attempts (%d) and Silences (%d) must be at least 1", o.Attempts, o.Silences))
+	check := func(holds bool, format string, args ...any) {
+		if !holds {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	if o.Pause < 0 || o.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("Pause (%s) and Timeout (%s) must not be negative", o.Pause, o.Timeout))
-	}
-	if o.Bytes < 0 {
-		errs = append(errs, fmt.Errorf("Bytes (%d) must not be negative", o.Bytes))
-	}
-	if o.Requests < 1 {
-		errs = append(errs, fmt.Errorf("Requests (%d) must be at least 1", o.Requests))
-	}
+	check(o.Attempts >= 1 && o.Silences >= 1, "Attempts (%d) and Silences (%d) must be at least 1", o.Attempts, o.Silences)
+	check(o.Pause >= 0 && o.Timeout >= 0, "Pause (%s) and Timeout (%s) must not be negative", o.Pause, o.Timeout)
+	check(o.Bytes >= 0, "Bytes (%d) must not be negative", o.Bytes)
+	check(o.Requests >= 1, "Requests (%d) must be at least 1", o.Requests)
 	return errors.Join(errs...)
 }

@@ -52,12 +52,8 @@ func isFinal(status int) bool {
 
 // neverPasses says whether an error is of the way to a server, not of the moment.
 func neverPasses(err error) bool {
-	for _, one := range []error{errRedirects, errEndless, http.ErrSchemeMismatch} {
-		if errors.Is(err, one) {
-			return true
-		}
-	}
-	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) ||
+	return errors.Is(err, errRedirects) || errors.Is(err, errEndless) || errors.Is(err, http.ErrSchemeMismatch) ||
+		errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) ||
 		errors.As(err, new(x509.HostnameError)) || errors.As(err, new(tls.RecordHeaderError))
 }
 
@@ -70,14 +66,9 @@ type patience struct {
 }
 
 func newPatience(opt *Options) *patience {
-	return &patience{opt: opt, ExponentialBackOff: opt.backOff()}
-}
-
-// backOff returns the pauses between attempts.
-func (o *Options) backOff() backoff.ExponentialBackOff {
-	return backoff.ExponentialBackOff{
-		InitialInterval: o.Pause, Multiplier: pauseGrowth, MaxInterval: pauseGrowthMax * o.Pause, RandomizationFactor: 0.5,
-	}
+	return &patience{opt: opt, ExponentialBackOff: backoff.ExponentialBackOff{
+		InitialInterval: opt.Pause, Multiplier: pauseGrowth, MaxInterval: pauseGrowthMax * opt.Pause, RandomizationFactor: 0.5,
+	}}
 }
 
 const (

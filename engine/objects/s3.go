@@ -39,8 +39,9 @@ type s3Bucket struct {
 	address string // of the bucket, without a slash at its end
 }
 
-func openAmazon(ctx context.Context, host string, c client) (bucket, error) {
-	settings, err := config.LoadDefaultConfig(ctx, config.WithLogger(amazonLog{c.log}))
+func openAmazon(ctx context.Context, host string, r rest, log *slog.Logger) (bucket, error) {
+	settings, err := config.LoadDefaultConfig(ctx, config.WithLogger(amazonLog{log}),
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} })) // B2: of requests for credentials, too
 	if err != nil {
 		return nil, err
 	}
@@ -48,10 +49,11 @@ func openAmazon(ctx context.Context, host string, c client) (bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests := *c.http
+	requests := *r.client
 	requests.CheckRedirect = followAmazon
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }) // escapeKey has done it
-	sign := func(r *http.Request, body []byte) error {
+	r.client, r.explain = &requests, explainAmazon
+	r.sign = func(r *http.Request, body []byte) error {
 		who, err := settings.Credentials.Retrieve(r.Context()) // asked for by clients with time-outs of their own
 		if err != nil {
 			return err
@@ -61,7 +63,7 @@ func openAmazon(ctx context.Context, host string, c client) (bucket, error) {
 		r.Header.Set("X-Amz-Content-Sha256", hash)
 		return signer.SignHTTP(r.Context(), who, r, hash, "s3", settings.Region, time.Now())
 	}
-	return &s3Bucket{rest: rest{client: &requests, pauseMax: c.pauseMax, sign: sign, explain: explainAmazon}, address: address}, nil
+	return &s3Bucket{rest: r, address: address}, nil
 }
 
 // amazonAddress returns the address of a bucket: at the server that the settings name, or at Amazon's.
@@ -177,7 +179,7 @@ func (b *s3Bucket) stat(ctx context.Context, key string) (version, error) {
 }
 
 func (b *s3Bucket) open(ctx context.Context, key string, offset int64, n int) (io.ReadCloser, int64, error) {
-	return b.rest.open(ctx, b.key(key), offset, n, map[string]string{"Accept-Encoding": "identity"})
+	return b.rest.open(ctx, b.key(key), offset, n, identity)
 }
 
 func (b *s3Bucket) list(ctx context.Context, prefix, token string, most int) ([]listed, string, error) {
@@ -216,8 +218,7 @@ func (b *s3Bucket) list(ctx context.Context, prefix, token string, most int) ([]
 }
 
 func (b *s3Bucket) remove(ctx context.Context, key string) error {
-	_, _, err := b.call(ctx, http.MethodDelete, b.key(key), nil, nil)
-	return err
+	return b.delete(ctx, b.key(key))
 }
 
 func (b *s3Bucket) upload(key string) parts { return &s3Parts{bucket: b, address: b.key(key)} }
@@ -312,6 +313,5 @@ func (p *s3Parts) commit(ctx context.Context, number int, last []byte) error {
 func (p *s3Parts) query() string { return url.Values{"uploadId": {p.id}}.Encode() }
 
 func (p *s3Parts) abort(ctx context.Context) error {
-	_, _, err := p.bucket.call(ctx, http.MethodDelete, p.address+"?"+p.query(), nil, nil)
-	return err
+	return p.bucket.delete(ctx, p.address+"?"+p.query())
 }

@@ -249,6 +249,26 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Would catch credentials that a store's library asks for again and again within each attempt.
+func TestCredentialAttempts(t *testing.T) {
+	var asked atomic.Int64
+	server := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	for name, value := range map[string]string{
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI": server.URL, "AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "us-east-1",
+		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "",
+		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+	} {
+		t.Setenv(name, value)
+	}
+	f, _ := newHostileFS(t.Context(), t)
+	if _, err := f.List("s3://b/"); err == nil || asked.Load() != int64(f.opt.Attempts) {
+		t.Errorf("asked %d times for %d attempts, %v", asked.Load(), f.opt.Attempts, err)
+	}
+}
+
 // countDials counts the connections that a file system tries to make.
 func countDials(f *FS) *atomic.Int64 {
 	n := &atomic.Int64{}

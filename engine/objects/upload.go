@@ -156,12 +156,8 @@ func (u *upload) Abort() error {
 		return nil
 	}
 	u.begun = false
-	ctx := u.fs.ctx
-	if ctx.Err() != nil {
-		ctx = u.fs.cleanup()
-	}
 	const op = "dropping what was written of it"
-	err := u.fs.retry(ctx, op, u.name, func(ctx context.Context) (int, error) { return 0, u.parts.abort(ctx) })
+	err := u.fs.retry(u.fs.lasting(), op, u.name, func(ctx context.Context) (int, error) { return 0, u.parts.abort(ctx) })
 	if err != nil {
 		u.fs.opt.Logger.Debug("parts of an object may be left", slog.String("object", redact.URL(u.name)), slog.String("error", err.Error()))
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -187,8 +186,7 @@ func (f *FS) warn(host, what string, silent time.Duration) {
 
 // serverOf returns the server or the bucket that a name is of.
 func serverOf(name string) string {
-	scheme, rest, _ := strings.Cut(redact.URL(name), "://")
-	host, _, _ := strings.Cut(rest, "/")
+	scheme, host, _ := split(redact.URL(name))
 	if schemes[scheme] {
 		return scheme + "://" + host
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -26,18 +26,18 @@ type webObject struct {
 var errNoRange = errors.New("the server sends whole files only")
 
 func (o *webObject) stat(ctx context.Context) (version, error) {
-	r, err := o.do(ctx, http.MethodHead, "")
-	switch status := (statusError{}); {
+	r, err := o.do(ctx, http.MethodHead, wholeFile)
+	switch {
 	case err == nil:
 		defer r.Body.Close()
 		if r.ContentLength >= 0 {
 			return versionOf(r, r.ContentLength), nil
 		}
-	case !errors.As(err, &status): // there was no answer
+	case !errors.As(err, new(answerError)): // there was no answer
 		return version{}, err
 	}
 	// Some servers answer no HEAD, or not with a length: the first byte's range tells it.
-	r, err = o.do(ctx, http.MethodGet, "bytes=0-0")
+	r, err = o.do(ctx, http.MethodGet, rangeOf(0, 1, identity))
 	if err != nil {
 		return version{}, err
 	}
@@ -46,24 +46,6 @@ func (o *webObject) stat(ctx context.Context) (version, error) {
 		return versionOf(r, size), nil
 	}
 	return version{}, finalError{errors.New("the server does not say how large it is")}
-}
-
-// sizeOf returns the size of the whole file, of which an answer may be a part; -1 where it does not tell.
-func sizeOf(r *http.Response) int64 {
-	if r.StatusCode != http.StatusPartialContent {
-		return r.ContentLength
-	}
-	_, total, _ := strings.Cut(r.Header.Get("Content-Range"), "/")
-	if size, err := strconv.ParseInt(total, 10, 64); err == nil {
-		return size
-	}
-	return -1
-}
-
-// versionOf returns the version that an answer is of.
-func versionOf(r *http.Response, size int64) version {
-	modified, _ := http.ParseTime(r.Header.Get("Last-Modified")) // zero where the server does not tell
-	return version{size: size, tag: r.Header.Get("ETag"), modified: modified}
 }
 
 // check holds an answer against the version that was opened, as far as the answer tells. B3.
@@ -77,33 +59,20 @@ func (v version) check(r *http.Response) error {
 	return nil
 }
 
-// statusError is an answer that is neither the file nor a part of it.
-type statusError struct{ status string }
-
-func (e statusError) Error() string { return e.status }
+// wholeFile is the head of a request for a file whose size and bytes are those that a range of it would have.
+var wholeFile = map[string]string{"Accept-Encoding": identity}
 
 // do makes a request whose answer is the file or a part of it.
-func (o *webObject) do(ctx context.Context, method, byteRange string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, o.url, nil)
-	if err != nil { // whose text repeats the name
+func (o *webObject) do(ctx context.Context, method string, header map[string]string) (*http.Response, error) {
+	if _, err := url.Parse(o.url); err != nil { // whose text repeats the name
 		return nil, finalError{errors.New("the name is no URL as in https://host/path?name=value, other characters as %20")}
 	}
-	request.Header.Set("Accept-Encoding", "identity") // ranges are of the bytes as they lie there
-	if byteRange != "" {
-		request.Header.Set("Range", byteRange)
-	}
-	r, err := o.fs.web.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if r.StatusCode == http.StatusOK || r.StatusCode == http.StatusPartialContent {
-		return r, nil
+	r, err := o.fs.web.do(ctx, method, o.url, header, nil)
+	if err != nil || r.StatusCode == http.StatusOK || r.StatusCode == http.StatusPartialContent {
+		return r, err
 	}
 	_ = r.Body.Close()
-	if err = answered(r.StatusCode, statusError{r.Status}); r.StatusCode < http.StatusMultipleChoices {
-		err = finalError{err}
-	}
-	return nil, retryAfter(err, r.Header, o.fs.opt.Timeout)
+	return nil, finalError{answerError{text: r.Status}}
 }
 
 func (o *webObject) read(ctx context.Context, b []byte, off int64, v version) (int, error) {
@@ -124,7 +93,7 @@ func (o *webObject) read(ctx context.Context, b []byte, off int64, v version) (i
 }
 
 func (o *webObject) readRange(ctx context.Context, b []byte, off int64, v version) (int, error) {
-	r, err := o.do(ctx, http.MethodGet, fmt.Sprintf("bytes=%d-%d", off, off+int64(len(b))-1))
+	r, err := o.do(ctx, http.MethodGet, rangeOf(off, len(b), identity))
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +134,7 @@ func (o *webObject) fetch(ctx context.Context, v version) (err error) {
 
 // download writes the whole file to a local one.
 func (o *webObject) download(ctx context.Context, to io.WriterAt, v version) error {
-	r, err := o.do(ctx, http.MethodGet, "")
+	r, err := o.do(ctx, http.MethodGet, wholeFile)
 	if err != nil {
 		return err
 	}
