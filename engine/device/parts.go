@@ -141,7 +141,7 @@ func (c *coprocessor) takeParts(ctx context.Context, t *stream.Tile, offsets []u
 
 // takePart takes rows from to to of a tile to their partitions.
 func (c *coprocessor) takePart(ctx context.Context, t *stream.Tile, offsets []uint64, from, to int) error {
-	th := threads.New(c.query.Threads, nil)
+	th := threads.New(c.query.Threads)
 	if err := th.Take(ctx); err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ import (
 // pieces, which are read ahead once the reads turn out to be in order; short reads, as of headers, get requests
 // of their own. A piece is dropped when all of its bytes have been read.
 type file struct {
+	*io.SectionReader // of the file itself, for Read and Seek
+
 	fs     *FS
 	name   string
 	store  store
@@ -29,8 +31,6 @@ type file struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup // requests under way
-
-	at int64 // of Read
 
 	mu     sync.Mutex
 	ranges []vfs.Range // announced, sorted, apart from each other
@@ -79,6 +79,7 @@ var (
 func newFile(f *FS, name string, s store, v version) *file {
 	o := &file{fs: f, name: name, store: s, v: v, pieces: make(map[int64]*piece), read: make(map[int64]bool)}
 	o.ctx, o.cancel = context.WithCancel(f.ctx)
+	o.SectionReader = io.NewSectionReader(o, 0, v.size)
 	return o
 }
 
@@ -263,33 +264,8 @@ func (f *file) drop(p *piece) {
 	}
 }
 
-// Read implements io.Reader.
-func (f *file) Read(b []byte) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
-	n, err := f.ReadAt(b[:min(len(b), pieceBytes)], f.at)
-	f.at += int64(n)
-	if n > 0 && errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return n, err
-}
-
-// Seek implements io.Seeker.
-func (f *file) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += f.at
-	case io.SeekEnd:
-		offset += f.v.size
-	}
-	if offset < 0 {
-		return 0, &fs.PathError{Op: "seek", Path: redact.URL(f.name), Err: fs.ErrInvalid}
-	}
-	f.at = offset
-	return offset, nil
-}
+// Read reads no more at once than a few pieces hold. B4.
+func (f *file) Read(b []byte) (int, error) { return f.SectionReader.Read(b[:min(len(b), pieceBytes)]) }
 
 // Stat implements vfs.File.
 func (f *file) Stat() (fs.FileInfo, error) { return objectInfo{name: f.name, size: f.v.size}, nil }

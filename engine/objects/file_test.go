@@ -257,7 +257,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: an object is %v", name, !want)
 		}
 	}
-	if _, err := fsys.Create("s3://b/k"); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := fsys.Create("s3://b/k", 0o666); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("create: %v", err)
 	}
 	if _, err := fsys.Upload("https://h/k"); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "read only") {

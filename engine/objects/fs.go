@@ -407,11 +407,8 @@ func local[T any](f *FS, op, name string, do func(name string) (T, error)) (resu
 }
 
 // Create implements vfs.FS. Objects are uploaded.
-func (f *FS) Create(name string) (vfs.File, error) { return local(f, "create", name, f.FS.Create) }
-
-// CreatePrivate implements vfs.FS. Objects are uploaded.
-func (f *FS) CreatePrivate(name string) (vfs.File, error) {
-	return local(f, "create", name, f.FS.CreatePrivate)
+func (f *FS) Create(name string, perm fs.FileMode) (vfs.File, error) {
+	return local(f, "create", name, func(name string) (vfs.File, error) { return f.FS.Create(name, perm) })
 }
 
 // ReadDir implements vfs.FS. Objects are listed.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
@@ -29,30 +28,26 @@ func (f *FS) Upload(name string) (vfs.Upload, error) {
 		return nil, fmt.Errorf("%s: %w: https is read only; write to s3://, gs:// or az://", redact.URL(name), errors.ErrUnsupported)
 	}
 	u := &upload{fs: f, name: name, parts: object.bucket.upload(object.key)}
-	u.ctx, u.cancel = context.WithCancel(f.ctx)
-	u.onTheirWay = make(chan struct{}, u.parts.atOnce())
+	u.ctx, u.fail = context.WithCancelCause(f.ctx)
+	u.sending.SetLimit(u.parts.atOnce())
 	u.used = make(chan []byte, u.parts.atOnce())
 	return u, nil
 }
 
 // upload is an object that is being written. An object of one part is put whole.
 type upload struct {
-	fs     *FS
-	name   string
-	parts  parts
-	ctx    context.Context
-	cancel context.CancelFunc
+	fs    *FS
+	name  string
+	parts parts
+	ctx   context.Context // of all requests but those of Abort; its cause is the first error
+	fail  context.CancelCauseFunc
 
 	filling []byte // the bytes of the part that is not full
 	number  int    // of that part
-	begun   bool
+	begun   bool   // the store knows of the upload
 
-	onTheirWay chan struct{} // an element for each part that is being sent
-	used       chan []byte   // buffers of parts that have been sent
-	sending    sync.WaitGroup
-
-	mu  sync.Mutex
-	err error // the first of the parts
+	sending spawn.Group // sends parts, parts.atOnce of them at a time
+	used    chan []byte // buffers of parts that have been sent
 }
 
 // Write implements io.Writer.
@@ -67,73 +62,52 @@ func (u *upload) Write(b []byte) (n int, err error) {
 		u.filling = append(u.filling, b[:room]...)
 		n, b = n+room, b[room:]
 	}
-	return n, problem(writingIt, u.name, u.failed())
+	return n, problem(writingIt, u.name, context.Cause(u.ctx))
 }
 
 const writingIt = "writing it"
 
-// retry does one thing for the upload, as often as it takes.
+// retry does one thing for the upload, as often as it takes. An error ends the upload.
 func (u *upload) retry(do func(ctx context.Context) error) error {
-	return u.fs.retry(u.ctx, writingIt, u.name, func(ctx context.Context) (int, error) { return 0, do(ctx) })
+	err := u.fs.retry(u.ctx, writingIt, u.name, func(ctx context.Context) (int, error) { return 0, do(ctx) })
+	if err != nil {
+		u.fail(err)
+	}
+	return err
 }
 
 // send sends the full part, and begins the next one.
 func (u *upload) send() error {
-	if err := u.failed(); err != nil {
+	if err := context.Cause(u.ctx); err != nil {
 		return err
 	}
 	if !u.begun {
 		if err := u.retry(u.parts.begin); err != nil {
-			return u.fail(err)
+			return err
 		}
 		u.begun = true
 	}
-	select {
-	case u.onTheirWay <- struct{}{}:
-	case <-u.ctx.Done():
-		return context.Cause(u.ctx)
-	}
 	full, number := u.filling, u.number
+	u.sending.Go(func() error {
+		defer func() { u.used <- full }() // has room for the parts that are on their way
+		return u.retry(func(ctx context.Context) error { return u.parts.part(ctx, number, full) })
+	})
 	u.filling, u.number = nil, number+1
 	select {
 	case buffer := <-u.used:
 		u.filling = buffer[:0]
 	default:
 	}
-	u.sending.Add(1)
-	spawn.Go(func() error {
-		return u.retry(func(ctx context.Context) error { return u.parts.part(ctx, number, full) })
-	}, func(err error) {
-		_ = u.fail(err)
-		u.used <- full // has room for the parts that are on their way
-		<-u.onTheirWay
-		u.sending.Done()
-	})
 	return nil
-}
-
-// fail notes the first error.
-func (u *upload) fail(err error) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.err == nil {
-		u.err = err
-	}
-	return err
-}
-
-func (u *upload) failed() error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.err
 }
 
 // Commit implements vfs.Upload.
 func (u *upload) Commit() error {
 	u.fs.forget(u.name)
-	u.sending.Wait()
-	err := u.failed()
-	switch {
+	err := u.sending.Wait()
+	switch ended := context.Cause(u.ctx); {
+	case ended != nil:
+		err = ended
 	case err != nil:
 	case u.begun:
 		err = u.retry(func(ctx context.Context) error { return u.parts.commit(ctx, u.number, u.filling) })
@@ -144,14 +118,14 @@ func (u *upload) Commit() error {
 		_ = u.Abort()
 		return problem(writingIt, u.name, err)
 	}
-	u.cancel()
+	u.fail(nil)
 	return nil
 }
 
 // Abort implements vfs.Upload. B1.
 func (u *upload) Abort() error {
-	u.cancel()
-	u.sending.Wait()
+	u.fail(nil)
+	_ = u.sending.Wait() // of parts that are dropped
 	if !u.begun {
 		return nil
 	}

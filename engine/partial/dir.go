@@ -54,7 +54,7 @@ func CreateDir(fsys vfs.FS, path string) (*Dir, error) {
 // Create begins the file of a partition, for PartialOptions. Its Close makes it durable. It is safe
 // for concurrent use.
 func (d *Dir) Create(partition int) (io.WriteCloser, error) {
-	file, err := d.fs.Create(filepath.Join(d.at, fmt.Sprintf("%s%05d%s", partialPrefix, partition, partialSuffix)))
+	file, err := d.fs.Create(filepath.Join(d.at, fmt.Sprintf("%s%05d%s", partialPrefix, partition, partialSuffix)), 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func writeDays(t *testing.T) string {
 	batch := b.NewRecordBatch()
 	defer batch.Release()
 	file := filepath.Join(t.TempDir(), "days.parquet")
-	out, err := vfs.OS.Create(file)
+	out, err := vfs.OS.Create(file, 0o666)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,8 +146,8 @@ type openCounter struct {
 	open, most int
 }
 
-func (c *openCounter) Create(name string) (vfs.File, error) {
-	f, err := c.FS.Create(name)
+func (c *openCounter) Create(name string, perm fs.FileMode) (vfs.File, error) {
+	f, err := c.FS.Create(name, perm)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open++

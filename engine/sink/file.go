@@ -53,7 +53,7 @@ func createFile(fsys vfs.FS, path string, keepExisting bool) (*fileOutput, error
 	vfs.RemoveAbandoned(fsys, path)
 	f := &fileOutput{fs: fsys, path: path, temp: vfs.HiddenName(path), keepExisting: keepExisting}
 	var err error
-	f.File, err = fsys.Create(f.temp)
+	f.File, err = fsys.Create(f.temp, 0o666)
 	return f, opError(path, err)
 }
 

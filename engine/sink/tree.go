@@ -93,7 +93,7 @@ func (t *dirTree) create(name string) (output, error) {
 			return nil, err
 		}
 	}
-	file, err := t.fs.Create(t.at(name))
+	file, err := t.fs.Create(t.at(name), 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, withoutPath(err))
 	}

@@ -12,21 +12,13 @@ func Error(err error) error {
 		return nil
 	}
 	text := err.Error()
-	if bare := withoutRequest(err); bare != nil {
-		text = bare.Error()
+	if request, ok := err.(*url.Error); ok { //nolint:errorlint // whose text repeats the URL, where it is all that is said
+		text = request.Err.Error()
 	}
 	if text = Text(text); text == err.Error() {
 		return err
 	}
 	return &shownError{text: text, err: err}
-}
-
-// withoutRequest returns the cause of a request's error, whose text repeats the URL, nil where an error is none.
-func withoutRequest(err error) error {
-	if request, ok := err.(*url.Error); ok { //nolint:errorlint // only where it is all that is said
-		return request.Err
-	}
-	return nil
 }
 
 // shownError is an error with a text for people.

@@ -79,7 +79,7 @@ func rest(scheme, text string) string {
 	}
 	path, fragment, hasFragment := strings.Cut(text, "#")
 	path, query, hasQuery := strings.Cut(path, "?")
-	shown += nested(path)
+	shown += Text(path) // which may have a URL in it
 	if hasQuery {
 		shown += "?" + parameters(query, inKey)
 	}
@@ -105,14 +105,6 @@ func userEnd(text string) (end int, ok bool) {
 	}
 	end = strings.LastIndexByte(path, '@') + 1
 	return end, end > 0 && !strings.Contains(text[end:], "@")
-}
-
-// nested redacts a URL within the path of another one.
-func nested(path string) string {
-	if !strings.Contains(path, ":/") {
-		return path
-	}
-	return Text(path)
 }
 
 // host is a host with a number for a port.

@@ -30,9 +30,8 @@ type Thread struct {
 	work string     // what the worker does, for the trace; "" is not shown
 }
 
-// New returns a thread of those that a semaphore counts, which is not held yet. row shows the worker in a trace; nil
-// without one.
-func New(of *semaphore.Weighted, row *trace.Row) *Thread { return &Thread{of: of, row: row} }
+// New returns a thread of those that a semaphore counts, which is not held yet and not in a trace.
+func New(of *semaphore.Weighted) *Thread { return &Thread{of: of} }
 
 // Take waits for a thread. It returns the cause when the context is done, and then holds none.
 func (t *Thread) Take(ctx context.Context) error {
@@ -88,7 +87,7 @@ func Parallel(ctx context.Context, of *semaphore.Weighted, n int, row func(i int
 	group, groupCtx := spawn.WithContext(ctx)
 	for i := range n {
 		group.Go(func() error {
-			t := &Thread{of: of}
+			t := New(of)
 			if row != nil {
 				t.row = row(i)
 			}

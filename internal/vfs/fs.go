@@ -6,25 +6,26 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/mpga/mpga/internal/invariants"
 )
 
 // FS is the file system as mpga uses it: all reading, writing, renaming and removing goes through
 // one, so that tests can fail the n-th call of any kind. Paths are the operating system's.
 type FS interface {
-	Open(name string) (File, error)               // for reading
-	Create(name string) (File, error)             // for writing; an existing file is an error
-	CreatePrivate(name string) (File, error)      // as Create; nobody but the owner may open it
-	Stat(name string) (fs.FileInfo, error)        // follows links
-	ReadDir(name string) ([]fs.DirEntry, error)   // sorted by name
-	Glob(pattern string) ([]string, error)        // as filepath.Glob
-	MkdirAll(name string, perm fs.FileMode) error // parents included
-	Rename(from, to string) error                 // replaces to
-	Exchange(a, b string) error                   // swaps two names at once; errors.ErrUnsupported where the system cannot
-	Remove(name string) error                     // one file or empty directory
-	SyncDir(name string) error                    // makes renames in it durable
-	OpenDevice(name string) (File, error)         // a device, pipe or terminal, for writing; a pipe that nobody reads is an error
-	RemoveAbandoned(name string) error            // a created file whose process is gone; others stay, without an error
-	CreateTemp(dir string) (TempFile, error)      // gone when it is closed; where the system can, without a name
+	Open(name string) (File, error)                     // for reading
+	Create(name string, perm fs.FileMode) (File, error) // for writing; an existing file is an error
+	Stat(name string) (fs.FileInfo, error)              // follows links
+	ReadDir(name string) ([]fs.DirEntry, error)         // sorted by name
+	Glob(pattern string) ([]string, error)              // as filepath.Glob
+	MkdirAll(name string, perm fs.FileMode) error       // parents included
+	Rename(from, to string) error                       // replaces to
+	Exchange(a, b string) error                         // swaps two names at once; errors.ErrUnsupported where the system cannot
+	Remove(name string) error                           // one file or empty directory
+	SyncDir(name string) error                          // makes renames in it durable
+	OpenDevice(name string) (File, error)               // a device, pipe or terminal, for writing; a pipe that nobody reads is an error
+	RemoveAbandoned(name string) error                  // a created file whose process is gone; others stay, without an error
+	CreateTemp(dir string) (TempFile, error)            // gone when it is closed; where the system can, without a name
 }
 
 // TempFile is a file for one process. It is safe for concurrent use.
@@ -37,7 +38,17 @@ type TempFile interface {
 	Discard(offset, n int64)
 }
 
-type osTempFile struct{ *os.File }
+// osTempFile is a TempFile of the operating system.
+type osTempFile struct {
+	*os.File
+	closed invariants.CloseChecker
+}
+
+func newTempFile(f *os.File) *osTempFile {
+	t := &osTempFile{File: f}
+	t.closed.Open("the temporary file " + f.Name())
+	return t
+}
 
 // File is an open file. A file opened for reading supports Read, ReadAt and Seek; one created for
 // writing supports Write and Sync.
@@ -56,29 +67,38 @@ var OS FS = osFS{}
 
 type osFS struct{}
 
-func (osFS) Open(name string) (File, error) {
-	f, err := os.Open(name)
+// osFile is a File of the operating system.
+type osFile struct {
+	*os.File
+	closed invariants.CloseChecker
+}
+
+// checked returns a file that was opened, which its user closes once, or the error of opening it.
+func checked(f *os.File, err error) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	file := &osFile{File: f}
+	file.closed.Open("the file " + f.Name())
+	return file, nil
 }
 
-// Create implements FS.
-func (osFS) Create(name string) (File, error) { return create(name, 0o666) }
+func (f *osFile) Close() error {
+	f.closed.Close()
+	return f.File.Close()
+}
 
-// CreatePrivate implements FS.
-func (osFS) CreatePrivate(name string) (File, error) { return create(name, 0o600) }
+func (osFS) Open(name string) (File, error) { return checked(os.Open(name)) }
 
-// create makes a file. It is locked until it is closed, by which RemoveAbandoned recognizes it.
-func create(name string, perm fs.FileMode) (File, error) {
+// Create makes a file that is locked until it is closed, by which RemoveAbandoned recognizes it.
+func (osFS) Create(name string, perm fs.FileMode) (File, error) {
 	for {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, perm)
 		if err != nil {
 			return nil, err
 		}
 		if lockCreated(f) {
-			return f, nil
+			return checked(f, nil)
 		}
 		_ = f.Close() // RemoveAbandoned was faster than the lock: there is no such file
 	}
@@ -86,11 +106,7 @@ func create(name string, perm fs.FileMode) (File, error) {
 
 // OpenDevice implements FS. Without O_NONBLOCK the call would wait until somebody reads a pipe.
 func (osFS) OpenDevice(name string) (File, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return checked(os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0))
 }
 
 func (osFS) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }

@@ -21,7 +21,7 @@ func StageDir(fsys FS, path string) (*StagedDir, error) {
 	hidden := newHidden(path)
 	d := &StagedDir{Path: hidden + ".tmp", fs: fsys, lock: hidden + ".lock"}
 	var err error
-	if d.locked, err = fsys.Create(d.lock); err != nil {
+	if d.locked, err = fsys.Create(d.lock, 0o666); err != nil {
 		return nil, err
 	}
 	if err := fsys.MkdirAll(d.Path, 0o777); err != nil {

@@ -17,15 +17,15 @@ func WriteFile(fsys FS, path string, content []byte) error {
 
 // WriteFileBy is WriteFile for content that a function writes.
 func WriteFileBy(fsys FS, path string, write func(io.Writer) error) error {
-	return writeFile(fsys, fsys.Create, path, write)
+	return writeFile(fsys, path, 0o666, write)
 }
 
 // WritePrivateFileBy is WriteFileBy for a file that nobody but its owner may open.
 func WritePrivateFileBy(fsys FS, path string, write func(io.Writer) error) error {
-	return writeFile(fsys, fsys.CreatePrivate, path, write)
+	return writeFile(fsys, path, 0o600, write)
 }
 
-func writeFile(fsys FS, create func(string) (File, error), path string, write func(io.Writer) error) error {
+func writeFile(fsys FS, path string, perm fs.FileMode, write func(io.Writer) error) error {
 	switch device, err := IsDevice(fsys, path); {
 	case err != nil:
 		return err
@@ -34,7 +34,7 @@ func writeFile(fsys FS, create func(string) (File, error), path string, write fu
 	}
 	RemoveAbandoned(fsys, path)
 	hidden := HiddenName(path)
-	file, err := create(hidden)
+	file, err := fsys.Create(hidden, perm)
 	if err != nil {
 		return err
 	}

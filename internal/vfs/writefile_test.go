@@ -60,7 +60,7 @@ func TestRemoveAbandoned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	living, err := vfs.OS.Create(vfs.HiddenName(filepath.Join(dir, "living.csv")))
+	living, err := vfs.OS.Create(vfs.HiddenName(filepath.Join(dir, "living.csv")), 0o666)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,18 +136,12 @@ func appendRandom(t testing.TB, b array.Builder, r *rand.Rand) {
 		b.Append(randomFloat(r))
 	case *array.BooleanBuilder:
 		b.Append(r.IntN(2) == 0)
-	case *array.StringBuilder:
+	case array.StringLikeBuilder:
 		b.Append(randomString(r))
-	case *array.LargeStringBuilder:
-		b.Append(randomString(r))
-	case *array.StringViewBuilder:
-		b.Append(randomString(r))
-	case *array.BinaryBuilder:
-		b.Append([]byte(randomString(r) + "\xff\x00"))
-	case *array.BinaryViewBuilder:
-		b.Append([]byte(randomString(r) + "\xff\x00"))
 	case *array.FixedSizeBinaryBuilder:
 		b.Append([]byte{byte(r.Uint32()), 'x', 0})
+	case array.BinaryLikeBuilder:
+		b.Append([]byte(randomString(r) + "\xff\x00"))
 	case *array.Date32Builder:
 		b.Append(arrow.Date32(seconds / 86400))
 	case *array.Date64Builder:

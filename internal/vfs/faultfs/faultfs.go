@@ -115,14 +115,13 @@ func (f *FS) Exchange(a, b string) error {
 	return f.callError("exchange", a, func(a string) error { return f.base.Exchange(a, b) })
 }
 
-func (f *FS) Open(name string) (vfs.File, error)   { return f.openWith("open", name, f.base.Open) }
-func (f *FS) Create(name string) (vfs.File, error) { return f.openWith("create", name, f.base.Create) }
+func (f *FS) Open(name string) (vfs.File, error) { return f.openWith("open", name, f.base.Open) }
 func (f *FS) OpenDevice(name string) (vfs.File, error) {
 	return f.openWith("open", name, f.base.OpenDevice)
 }
 
-func (f *FS) CreatePrivate(name string) (vfs.File, error) {
-	return f.openWith("create", name, f.base.CreatePrivate)
+func (f *FS) Create(name string, perm fs.FileMode) (vfs.File, error) {
+	return f.openWith("create", name, func(name string) (vfs.File, error) { return f.base.Create(name, perm) })
 }
 
 func (f *FS) openWith(op, name string, open func(string) (vfs.File, error)) (vfs.File, error) {

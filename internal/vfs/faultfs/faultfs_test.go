@@ -20,7 +20,7 @@ func copyFile(fsys vfs.FS, from, to string) error {
 	if _, err := in.ReadAt(buf, 0); err != nil {
 		return err
 	}
-	out, err := fsys.Create(to)
+	out, err := fsys.Create(to, 0o666)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func TestFailAtEveryOperation(t *testing.T) {
 func TestPartialWrite(t *testing.T) {
 	dir := t.TempDir()
 	fsys := New(vfs.OS)
-	file, err := fsys.Create(filepath.Join(dir, "f"))
+	file, err := fsys.Create(filepath.Join(dir, "f"), 0o666)
 	if err != nil {
 		t.Fatal(err)
 	}
