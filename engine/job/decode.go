@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -52,10 +53,7 @@ func (d *decoder) located(err error) error {
 		d.locate(e, within)
 	}
 	slices.SortStableFunc(list, func(a, b *Error) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return list
 }
@@ -119,11 +117,7 @@ func (d *decoder) within(n *yaml.Node, offset int) (line, column int) {
 	return n.Line, n.Column
 }
 
-// structure fills a struct, which v points to, from a mapping; a scalar is its short field.
-func (d *decoder) structure(field string, n *yaml.Node, v any) {
-	d.mapping(field, n, reflect.ValueOf(v).Elem())
-}
-
+// mapping fills a struct from a mapping; a scalar is the struct's short field.
 func (d *decoder) mapping(field string, n *yaml.Node, v reflect.Value) {
 	d.note(field, n)
 	fields := fieldsOf(v.Type())

@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -68,7 +70,7 @@ func Parse(path string, text []byte, opt ParseOptions) (*Job, error) {
 		return nil, d.errs
 	}
 	j := &Job{source: d}
-	d.structure("", root, j)
+	d.mapping("", root, reflect.ValueOf(j).Elem())
 	if len(d.errs) > 0 {
 		return nil, d.errs
 	}
@@ -108,11 +110,7 @@ func (j *Job) resolvePaths(dir string) {
 // tree reads the text as one mapping without aliases.
 func (d *decoder) tree(text []byte) *yaml.Node {
 	if !utf8.Valid(text) {
-		line := 1
-		for bytes.IndexByte(text, '\n') >= 0 && utf8.Valid(text[:bytes.IndexByte(text, '\n')]) {
-			text = text[bytes.IndexByte(text, '\n')+1:]
-			line++
-		}
+		line := 1 + slices.IndexFunc(bytes.Split(text, []byte("\n")), func(line []byte) bool { return !utf8.Valid(line) })
 		d.errs = append(d.errs, &Error{File: d.file, Line: line, Err: errors.New("the text is not UTF-8")})
 		return nil
 	}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,15 +51,9 @@ type Options struct {
 
 // EnsureDefaults fills in fields that are zero.
 func (o *Options) EnsureDefaults() {
-	if o.FS == nil {
-		o.FS = vfs.OS
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Tracer == nil {
-		o.Tracer = noop.NewTracerProvider().Tracer("")
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Tracer = cmp.Or(o.Tracer, noop.NewTracerProvider().Tracer(""))
 	if o.Open == nil {
 		o.Open = func(opt engine.Options, _ *sink.Options) (*engine.Engine, error) { return engine.Open(opt) }
 	}

@@ -133,7 +133,7 @@ func byPath(files []dataset.Identity) map[string]dataset.Identity {
 
 // written lists the files of an output, which is a file, a directory or a prefix of objects.
 func written(fsys vfs.FS, path string) ([]dataset.Identity, error) {
-	if objects, ok := fsys.(vfs.Objects); ok && objects.IsObject(path) {
+	if objects, ok := vfs.ObjectsAt(fsys, path); ok {
 		below, err := objects.List(strings.TrimRight(path, "/") + "/")
 		if err != nil {
 			return nil, err

@@ -83,7 +83,6 @@ func newFile(f *FS, name string, s store, v version) *file {
 	return o
 }
 
-// Announce implements vfs.Announcer.
 func (f *file) Announce(ranges []vfs.Range) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,7 +155,6 @@ func (f *file) fetch(b []byte, offset int64) error {
 	return problem(op, f.name, err)
 }
 
-// ReadAt implements io.ReaderAt.
 func (f *file) ReadAt(b []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, &fs.PathError{Op: "read", Path: redact.URL(f.name), Err: fs.ErrInvalid}
@@ -267,13 +265,11 @@ func (f *file) drop(p *piece) {
 // Read reads no more at once than a few pieces hold. B4.
 func (f *file) Read(b []byte) (int, error) { return f.SectionReader.Read(b[:min(len(b), pieceBytes)]) }
 
-// Stat implements vfs.File.
 func (f *file) Stat() (fs.FileInfo, error) { return objectInfo{name: f.name, size: f.v.size}, nil }
 
 // Write implements io.Writer: an open object is read only.
 func (f *file) Write([]byte) (int, error) { return 0, unsupported("write", f.name) }
 
-// Sync implements vfs.File.
 func (f *file) Sync() error { return nil }
 
 // Close implements io.Closer. It waits for the requests, which it ends.

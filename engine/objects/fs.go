@@ -154,7 +154,6 @@ func split(name string) (scheme, host, key string) {
 	return scheme, host, key
 }
 
-// IsObject implements vfs.Objects.
 func (f *FS) IsObject(name string) bool {
 	scheme, _, ok := strings.Cut(name, "://")
 	_, known := schemes[scheme]
@@ -313,7 +312,6 @@ func (f *FS) forget(name string) {
 	delete(f.known, name)
 }
 
-// Open implements vfs.FS.
 func (f *FS) Open(name string) (vfs.File, error) {
 	if !f.IsObject(name) {
 		return f.FS.Open(name)
@@ -329,7 +327,6 @@ func (f *FS) Open(name string) (vfs.File, error) {
 	return newFile(f, name, s, v), nil
 }
 
-// List implements vfs.Objects.
 func (f *FS) List(prefix string) ([]vfs.Object, error) { return f.list(prefix, 0) }
 
 // list returns the objects below a prefix, at most so many unless that is 0.
@@ -372,7 +369,6 @@ func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 	return found, nil
 }
 
-// Remove implements vfs.FS.
 func (f *FS) Remove(name string) error {
 	if !f.IsObject(name) {
 		return f.FS.Remove(name)

@@ -52,9 +52,7 @@ func (o *Options) EnsureDefaults() {
 	o.Bytes = cmp.Or(o.Bytes, 256<<20)
 	o.TempDir = cmp.Or(o.TempDir, os.TempDir())
 	o.Client = cmp.Or(o.Client, &http.Client{})
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 }
 
 // Validate reports every field that is out of its bounds.

@@ -94,7 +94,6 @@ func (p *patience) note(bytes int, err error) {
 // exhausted says whether there is no other attempt.
 func (p *patience) exhausted() bool { return p.failed >= p.opt.Attempts || p.silent >= p.opt.Silences }
 
-// NextBackOff implements backoff.BackOff.
 func (p *patience) NextBackOff() time.Duration {
 	if p.exhausted() {
 		return backoff.Stop

@@ -136,7 +136,6 @@ func amazonSetting[S, T any](settings aws.Config, get func(S) (T, bool, error)) 
 // amazonLog takes what the library says, which is of use to its own developers.
 type amazonLog struct{ log *slog.Logger }
 
-// Logf implements logging.Logger.
 func (l amazonLog) Logf(_ logging.Classification, format string, args ...any) {
 	l.log.Debug("the library of s3", slog.String("says", redact.Text(fmt.Sprintf(format, args...))))
 }

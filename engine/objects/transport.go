@@ -36,7 +36,6 @@ func newTransport(opt *Options) http.RoundTripper {
 	return t
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := watchOf(r.Context())
 	var own *watch
@@ -92,7 +91,6 @@ type watchedBody struct {
 	left  int64           // bytes that may come; negative for any number
 }
 
-// Read implements io.Reader.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	if b.left == 0 {
 		return 0, errEndless
@@ -111,7 +109,6 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer.
 func (b *watchedBody) Close() error {
 	if b.own != nil {
 		b.own.end()

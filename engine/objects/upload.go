@@ -17,7 +17,6 @@ const partBytes = 8 << 20
 // partsAtOnce is how many parts of an upload are on their way, while another one is filled.
 const partsAtOnce = 2
 
-// Upload implements vfs.Objects.
 func (f *FS) Upload(name string) (vfs.Upload, error) {
 	s, err := f.storeOf(name)
 	if err != nil {
@@ -50,7 +49,6 @@ type upload struct {
 	used    chan []byte // buffers of parts that have been sent
 }
 
-// Write implements io.Writer.
 func (u *upload) Write(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		if len(u.filling) == partBytes {
@@ -101,7 +99,6 @@ func (u *upload) send() error {
 	return nil
 }
 
-// Commit implements vfs.Upload.
 func (u *upload) Commit() error {
 	u.fs.forget(u.name)
 	err := u.sending.Wait()

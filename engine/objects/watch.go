@@ -59,7 +59,6 @@ func (e silenceError) Error() string {
 // Timeout says what kind of error it is, as net.Error does.
 func (silenceError) Timeout() bool { return true }
 
-// Temporary implements net.Error.
 func (silenceError) Temporary() bool { return true }
 
 var _ net.Error = silenceError{}

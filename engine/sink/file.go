@@ -22,7 +22,7 @@ type fileOutput struct {
 
 // createOutput starts the file or object of an output that is no directory.
 func createOutput(path string, opt *Options) (output, error) {
-	objects, ok := objectsAt(opt.FS, path)
+	objects, ok := vfs.ObjectsAt(opt.FS, path)
 	if !ok {
 		isDevice, err := checkTarget(opt.FS, path, opt.KeepExisting)
 		switch {

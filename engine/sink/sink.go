@@ -104,7 +104,7 @@ func settle(path string, opt *Options) error {
 		opt.Format = format
 	}
 	opt.EnsureDefaults()
-	if _, ok := objectsAt(opt.FS, path); ok {
+	if _, ok := vfs.ObjectsAt(opt.FS, path); ok {
 		opt.OpenFilesMax = min(opt.OpenFilesMax, openObjectsMax)
 	}
 	if most := vfs.OpenFilesMax(); most > 0 {

@@ -31,7 +31,7 @@ type dirTree struct {
 
 // newTree returns the place for the files of a directory.
 func newTree(path string, opt *Options) (tree, error) {
-	if objects, ok := objectsAt(opt.FS, path); ok {
+	if objects, ok := vfs.ObjectsAt(opt.FS, path); ok {
 		return newObjectTree(objects, opt.FS, path, opt.Overwrite)
 	}
 	return newDirTree(path, opt)
@@ -215,12 +215,6 @@ func (t *dirTree) takeBack(replaced bool) error {
 
 func (t *dirTree) abort() error {
 	return errors.Join(vfs.RemoveTree(t.fs, t.staged.Path), t.staged.Unlock())
-}
-
-// objectsAt returns the store of a path, if it is the URL of an object.
-func objectsAt(fsys vfs.FS, path string) (vfs.Objects, bool) {
-	objects, ok := fsys.(vfs.Objects)
-	return objects, ok && objects.IsObject(path)
 }
 
 // objectTree is a directory of objects. Each appears when it is complete, under a name that no other run

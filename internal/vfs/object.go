@@ -15,6 +15,12 @@ type Objects interface {
 	Upload(name string) (Upload, error)
 }
 
+// ObjectsAt returns the store of a path, if the path is the URL of an object.
+func ObjectsAt(fsys FS, path string) (Objects, bool) {
+	objects, ok := fsys.(Objects)
+	return objects, ok && objects.IsObject(path)
+}
+
 // Object is a name and its size in bytes.
 type Object struct {
 	Name string
