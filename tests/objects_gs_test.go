@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -68,30 +66,16 @@ func (g *googleStore) describe(name string) map[string]string {
 	return map[string]string{"bucket": "bucket", "name": name, "size": strconv.Itoa(len(g.objects[name])), "generation": "1"}
 }
 
-// upload takes a request of two parts: the name and the content.
+// upload takes a whole object.
 func (g *googleStore) upload(w http.ResponseWriter, r *http.Request) {
-	_, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	parts := multipart.NewReader(r.Body, parameters["boundary"])
-	var about struct{ Name string }
-	if err == nil {
-		var part *multipart.Part
-		if part, err = parts.NextPart(); err == nil {
-			err = json.NewDecoder(part).Decode(&about)
-		}
-	}
-	if err == nil {
-		var part *multipart.Part
-		if part, err = parts.NextPart(); err == nil {
-			var content []byte
-			content, err = io.ReadAll(part)
-			g.objects[about.Name] = string(content)
-		}
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	name := r.URL.Query().Get("name")
+	content, err := io.ReadAll(r.Body)
+	if err != nil || name == "" || r.URL.Query().Get("uploadType") != "media" || r.Header.Get("Content-Type") != "application/octet-stream" {
+		http.Error(w, fmt.Sprintf("%s: %v", r.URL, err), http.StatusBadRequest)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(g.describe(about.Name))
+	g.objects[name] = string(content)
+	_ = json.NewEncoder(w).Encode(g.describe(name))
 }
 
 // resumable takes the beginning of an upload of many requests, some of its bytes, a question how

@@ -28,14 +28,20 @@ func takeLock(dir string) (*lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken, err := tryLock(file)
-	if err != nil {
+	if err := fillLock(path, file); err != nil {
 		file.Close()
-		return nil, fmt.Errorf("%s: lock: %w", path, err)
+		return nil, err
 	}
-	if !taken {
-		defer file.Close()
-		return nil, lockedError(path, file)
+	return &lock{file}, nil
+}
+
+// fillLock locks a file and writes to it who holds the lock.
+func fillLock(path string, file *os.File) error {
+	switch taken, err := tryLock(file); {
+	case err != nil:
+		return fmt.Errorf("%s: lock: %w", path, err)
+	case !taken:
+		return lockedError(path, file)
 	}
 	host, _ := os.Hostname() // empty where it is not known
 	text, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second)})
@@ -46,10 +52,9 @@ func takeLock(dir string) (*lock, error) {
 		_, err = file.WriteAt(append(text, '\n'), 0)
 	}
 	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return &lock{file}, nil
+	return nil
 }
 
 // lockedError names the process that holds the lock.

@@ -3,7 +3,6 @@
 package objects
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
@@ -12,9 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"os"
 	"strconv"
@@ -149,47 +146,14 @@ func (p *gsParts) address(kind string) string {
 	return p.bucket.server + "/upload/storage/v1/b/" + url.PathEscape(p.bucket.name) + "/o?" + url.Values{"uploadType": {kind}, "name": {p.key}}.Encode()
 }
 
-// about is what the store is told of the object.
-func (p *gsParts) about() ([]byte, error) {
-	return json.Marshal(map[string]string{"name": p.key, "contentType": contentType})
-}
-
-const jsonType = "application/json; charset=UTF-8"
-
 func (p *gsParts) put(ctx context.Context, whole []byte) error {
-	about, err := p.about()
-	if err != nil {
-		return err
-	}
-	var body bytes.Buffer
-	sections := multipart.NewWriter(&body)
-	for _, section := range []struct {
-		typ  string
-		text []byte
-	}{{jsonType, about}, {contentType, whole}} {
-		w, err := sections.CreatePart(textproto.MIMEHeader{"Content-Type": {section.typ}})
-		if err != nil {
-			return err
-		}
-		if _, err := w.Write(section.text); err != nil {
-			return err
-		}
-	}
-	if err := sections.Close(); err != nil {
-		return err
-	}
-	header := map[string]string{"Content-Type": "multipart/related; boundary=" + sections.Boundary()}
-	_, _, err = p.bucket.call(ctx, http.MethodPost, p.address("multipart"), header, body.Bytes())
+	_, _, err := p.bucket.call(ctx, http.MethodPost, p.address("media"), map[string]string{"Content-Type": contentType}, whole)
 	return err
 }
 
 func (p *gsParts) begin(ctx context.Context) error {
-	about, err := p.about()
-	if err != nil {
-		return err
-	}
-	header := map[string]string{"Content-Type": jsonType, "X-Upload-Content-Type": contentType}
-	_, answer, err := p.bucket.call(ctx, http.MethodPost, p.address("resumable"), header, about)
+	header := map[string]string{"X-Upload-Content-Type": contentType}
+	_, answer, err := p.bucket.call(ctx, http.MethodPost, p.address("resumable"), header, nil)
 	if err != nil {
 		return err
 	}

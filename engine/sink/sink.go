@@ -37,15 +37,12 @@ type Writer interface {
 // directory, a missing or read-only directory, a read-only file, a pipe that nobody reads, a column
 // whose type the format cannot hold. With PartitionBy, MaxRowsPerFile or Manifest the path is that
 // of a directory.
-func Create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
-	w, err := create(path, schema, opt)
-	if err != nil {
-		return nil, redact.Error(err)
-	}
-	return w, nil
-}
-
-func create(path string, schema *arrow.Schema, opt Options) (Writer, error) {
+func Create(path string, schema *arrow.Schema, opt Options) (w Writer, err error) {
+	defer func() {
+		if err != nil {
+			w, err = nil, redact.Error(err)
+		}
+	}()
 	if IsStdout(path) {
 		path = stdoutPath
 	}

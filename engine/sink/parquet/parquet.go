@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -303,8 +302,7 @@ func (e *flatFile) each(rows int, f func(column int) error) error {
 		}
 		return nil
 	}
-	workers := min(e.threads, len(e.columns))
-	if workers == 1 || rows < rowsInParallelMin {
+	if min(e.threads, len(e.columns)) == 1 || rows < rowsInParallelMin {
 		for i := range e.columns {
 			if err := named(i); err != nil {
 				return err
@@ -312,18 +310,10 @@ func (e *flatFile) each(rows int, f func(column int) error) error {
 		}
 		return nil
 	}
-	var next atomic.Int64
 	var group spawn.Group
-	for range workers {
-		group.Go(func() error {
-			for i := int(next.Add(1)) - 1; i < len(e.columns); i = int(next.Add(1)) - 1 {
-				spawn.Step()
-				if err := named(i); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	group.SetLimit(e.threads)
+	for i := range e.columns {
+		group.Go(func() error { return named(i) })
 	}
 	return group.Wait()
 }
