@@ -81,18 +81,11 @@ func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *O
 			return sp, sp.bind(ctx, query, before.schemaRead())
 		}
 	}
-	now, reason, err := p.Job.inspect(ctx, s, scanOptions, opt)
+	now, skip, reason, err := p.Job.inspect(ctx, s, scanOptions, opt)
 	if err != nil {
 		return nil, err
 	}
-	sp.Files, sp.Bytes = len(now.Inputs), totalBytes(now.Inputs)
-	sp.Reason = reason
-	switch {
-	case reason == "" && opt.Force:
-		sp.Reason = "it is forced"
-	case reason == "":
-		sp.Skip, sp.Reason = true, "nothing has changed"
-	}
+	sp.Skip, sp.Reason, sp.Files, sp.Bytes = skip, reason, len(now.Inputs), totalBytes(now.Inputs)
 	for _, in := range now.Inputs {
 		if !scanOptions.HasFooter(in.Path) {
 			return sp, nil

@@ -101,18 +101,15 @@ func (r *stepRun) attempt(ctx context.Context) error {
 		return err
 	}
 	scanOptions.FS = r.FS
-	now, reason, err := r.job.inspect(ctx, s, scanOptions, r.Options)
+	now, skip, reason, err := r.job.inspect(ctx, s, scanOptions, r.Options)
 	if err != nil {
 		return err
 	}
-	if reason == "" && !r.Force {
-		r.report.Outcome, r.report.Reason = Skipped, "nothing has changed"
+	if r.report.Reason = reason; skip {
+		r.report.Outcome = Skipped
 		return nil
 	}
-	if r.report.Reason = reason; reason == "" {
-		r.report.Reason = "it is forced"
-	}
-	r.log.Info("step started", "reason", r.report.Reason, "files", len(now.Inputs), "bytes", totalBytes(now.Inputs))
+	r.log.Info("step started", "reason", reason, "files", len(now.Inputs), "bytes", totalBytes(now.Inputs))
 	if !isURL(s.Output.Path) {
 		if err := r.FS.MkdirAll(filepath.Dir(s.Output.Path), 0o777); err != nil {
 			return err
@@ -130,21 +127,27 @@ func (r *stepRun) attempt(ctx context.Context) error {
 	return now.write(r.FS, r.job.statePath(s))
 }
 
-// inspect lists a step's inputs and says why it must run, "" where it need not.
-func (j *Job) inspect(ctx context.Context, s *Step, scanOptions dataset.Options, opt *Options) (now *stepState, reason string, err error) {
+// inspect lists a step's inputs, and says whether the step need not run, and why.
+func (j *Job) inspect(ctx context.Context, s *Step, scanOptions dataset.Options, opt *Options) (now *stepState, skip bool, reason string, err error) {
 	now = &stepState{Format: stateFormat, Step: s.Name, Version: opt.Version}
 	if now.Fingerprint, err = s.fingerprint(); err != nil {
-		return nil, "", err
+		return nil, false, "", err
 	}
 	if now.Inputs, err = dataset.Identities(ctx, s.From, scanOptions); err != nil {
-		return nil, "", err
+		return nil, false, "", err
 	}
 	for _, in := range now.Inputs {
 		if within(in.Path, redact.URL(s.Output.Path)) {
-			return nil, "", fmt.Errorf("%s: the step would read what it writes", in.Path)
+			return nil, false, "", fmt.Errorf("%s: the step would read what it writes", in.Path)
 		}
 	}
-	return now, readState(opt.FS, j.statePath(s)).why(opt.FS, now, s.Output.Path), nil
+	switch reason = readState(opt.FS, j.statePath(s)).why(opt.FS, now, s.Output.Path); {
+	case reason != "":
+		return now, false, reason, nil
+	case opt.Force:
+		return now, false, "it is forced", nil
+	}
+	return now, true, "nothing has changed", nil
 }
 
 // within reports whether a file is an output, or a file of an output that is a directory.

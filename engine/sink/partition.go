@@ -86,10 +86,7 @@ func (p *partitioner) split(batch arrow.RecordBatch) error {
 	p.folders, p.rows = p.folders[:0], p.rows[:0]
 	values := make([]func([]byte, int) ([]byte, bool), len(p.columns))
 	for i, c := range p.columns {
-		var err error
-		if values[i], err = text.Appender(batch.Column(c)); err != nil {
-			return err
-		}
+		values[i] = text.Appender(batch.Column(c))
 	}
 	var folder, last, value []byte
 	number := -1

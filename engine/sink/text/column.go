@@ -63,41 +63,37 @@ func checkTextType(t arrow.DataType) error {
 }
 
 // newColumns returns the columns of a batch.
-func newColumns(batch arrow.RecordBatch) ([]column, error) {
+func newColumns(batch arrow.RecordBatch) []column {
 	columns := make([]column, batch.NumCols())
 	for i, arr := range batch.Columns() {
-		var err error
-		if columns[i], err = newColumn(arr); err != nil {
-			return nil, fmt.Errorf("column %q: %w", batch.ColumnName(i), err)
-		}
+		columns[i] = newColumn(arr)
 	}
-	return columns, nil
+	return columns
 }
 
-func newColumn(arr arrow.Array) (column, error) {
-	var c column
-	switch {
-	case arr.DataType().ID() == arrow.NULL:
-		return column{null: func(int) bool { return true }}, nil
-	case arr.DataType().ID() == arrow.DICTIONARY:
-		return dictionaryColumn(arr.(*array.Dictionary))
-	case arrow.IsNested(arr.DataType().ID()):
-		var err error
-		if c, err = nestedColumn(arr); err != nil {
-			return c, err
-		}
+// newColumn returns a column of a type that checkText has let pass. X3.
+func newColumn(arr arrow.Array) (c column) {
+	switch a := arr.(type) {
+	case *array.Null:
+		return column{null: func(int) bool { return true }}
+	case *array.Dictionary:
+		return dictionaryColumn(a)
+	case *array.Struct:
+		c = structColumn(a)
+	case array.ListLike:
+		c = listColumn(a)
 	default:
 		if c = bytesColumn(arr); c.append == nil {
 			c.form, c.append = appenderOf(arr)
 		}
 	}
 	if c.append == nil {
-		return c, fmt.Errorf("%s has no text form", arr.DataType())
+		panic(fmt.Sprintf("text: a column of type %s", arr.DataType()))
 	}
 	if arr.NullN() > 0 {
 		c.null = arr.IsNull
 	}
-	return c, nil
+	return c
 }
 
 // appendSpaced appends the value of a row, a timestamp with a space in place of the T. Requires: the row is not NULL.
@@ -116,24 +112,20 @@ func (c *column) appendSpaced(dst []byte, row int) []byte {
 
 // Appender returns a function that appends the text of a row's value as a table shows it, and reports false for a
 // NULL, which has no text.
-func Appender(values arrow.Array) (func(dst []byte, row int) (text []byte, valid bool), error) {
-	c, err := newColumn(values)
-	if err != nil {
-		return nil, err
-	}
+//
+// Requires: checkText lets the type pass.
+func Appender(values arrow.Array) func(dst []byte, row int) (text []byte, valid bool) {
+	c := newColumn(values)
 	return func(dst []byte, row int) ([]byte, bool) {
 		if c.null != nil && c.null(row) {
 			return dst, false
 		}
 		return c.appendSpaced(dst, row), true
-	}, nil
+	}
 }
 
-func dictionaryColumn(arr *array.Dictionary) (column, error) {
-	values, err := newColumn(arr.Dictionary())
-	if err != nil {
-		return column{}, err
-	}
+func dictionaryColumn(arr *array.Dictionary) column {
+	values := newColumn(arr.Dictionary())
 	c := column{form: values.form}
 	c.append = func(dst []byte, row int) []byte { return values.append(dst, arr.GetValueIndex(row)) }
 	if values.bytes != nil {
@@ -144,7 +136,7 @@ func dictionaryColumn(arr *array.Dictionary) (column, error) {
 			return arr.IsNull(row) || values.null != nil && values.null(arr.GetValueIndex(row))
 		}
 	}
-	return c, nil
+	return c
 }
 
 // appenderOf returns what appends the values of an array that are neither nested nor bytes, nil where there is no way.
@@ -295,41 +287,30 @@ func blobColumn(value func(int) []byte) column {
 	}
 }
 
-// nestedColumn appends JSON: the children's values in brackets or braces.
-func nestedColumn(arr arrow.Array) (column, error) {
-	switch a := arr.(type) {
-	case *array.Struct:
-		return structColumn(a)
-	case array.ListLike:
-		elements, err := newColumn(a.ListValues())
-		if err != nil {
-			return column{}, err
-		}
-		return column{form: formNested, append: func(dst []byte, row int) []byte {
-			start, end := a.ValueOffsets(row)
-			dst = append(dst, '[')
-			for i := start; i < end; i++ {
-				if i > start {
-					dst = append(dst, ',')
-				}
-				dst = elements.appendJSON(dst, int(i))
+// listColumn appends JSON: the elements in brackets.
+func listColumn(arr array.ListLike) column {
+	elements := newColumn(arr.ListValues())
+	return column{form: formNested, append: func(dst []byte, row int) []byte {
+		start, end := arr.ValueOffsets(row)
+		dst = append(dst, '[')
+		for i := start; i < end; i++ {
+			if i > start {
+				dst = append(dst, ',')
 			}
-			return append(dst, ']')
-		}}, nil
-	}
-	return column{}, fmt.Errorf("%s has no text form: write arrow", arr.DataType())
+			dst = elements.appendJSON(dst, int(i))
+		}
+		return append(dst, ']')
+	}}
 }
 
-func structColumn(arr *array.Struct) (column, error) {
+// structColumn appends JSON: the fields in braces.
+func structColumn(arr *array.Struct) column {
 	t := arr.DataType().(*arrow.StructType)
 	keys := make([][]byte, arr.NumField())
 	fields := make([]column, arr.NumField())
 	for i := range fields {
 		keys[i] = append(appendJSONString(nil, []byte(t.Field(i).Name)), ':')
-		var err error
-		if fields[i], err = newColumn(arr.Field(i)); err != nil {
-			return column{}, err
-		}
+		fields[i] = newColumn(arr.Field(i))
 	}
 	return column{form: formNested, append: func(dst []byte, row int) []byte {
 		dst = append(dst, '{')
@@ -341,5 +322,5 @@ func structColumn(arr *array.Struct) (column, error) {
 			dst = fields[i].appendJSON(dst, row)
 		}
 		return append(dst, '}')
-	}}, nil
+	}}
 }

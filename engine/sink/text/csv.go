@@ -40,11 +40,8 @@ func NewCSV(to io.Writer, schema *arrow.Schema, delimiter byte, header bool) (*C
 }
 
 func (e *CSVEncoder) Write(batch arrow.RecordBatch) error {
-	columns, err := newColumns(batch)
-	if err != nil {
-		return err
-	}
-	out := e.text
+	columns, out := newColumns(batch), e.text
+	var err error
 	for row := range int(batch.NumRows()) {
 		for i := range columns {
 			if i > 0 {

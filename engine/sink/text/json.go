@@ -49,11 +49,8 @@ func NewJSON(to io.Writer, schema *arrow.Schema) (*JSONEncoder, error) {
 }
 
 func (e *JSONEncoder) Write(batch arrow.RecordBatch) error {
-	columns, err := newColumns(batch)
-	if err != nil {
-		return err
-	}
-	out := e.line[:0]
+	columns, out := newColumns(batch), e.line[:0]
+	var err error
 	for row := range int(batch.NumRows()) {
 		for i := range columns {
 			out = append(out, e.keys[i]...)

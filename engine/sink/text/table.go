@@ -65,10 +65,7 @@ func (e *TableEncoder) Write(batch arrow.RecordBatch) error {
 	if room <= 0 {
 		return nil
 	}
-	columns, err := newColumns(batch)
-	if err != nil {
-		return err
-	}
+	columns := newColumns(batch)
 	var text []byte
 	for row := range room {
 		cells, nulls := make([]string, len(columns)), make([]bool, len(columns))
