@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// lock keeps other processes from running a job. J4.
-type lock struct{ file *os.File }
-
 // holder is what the lock's file says of the process that holds it, for processes that cannot get it.
 type holder struct {
 	PID     int       `json:"pid"`
@@ -20,9 +17,9 @@ type holder struct {
 
 const lockName = "lock"
 
-// takeLock locks a job by a file in the folder of its state. The file stays when the lock is released: others
-// would not see a lock on a file that was removed.
-func takeLock(dir string) (*lock, error) {
+// takeLock keeps other processes from running a job by a file in the folder of its state, until the file is closed. The
+// file stays: others would not see a lock on a file that was removed. J4.
+func takeLock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -32,7 +29,7 @@ func takeLock(dir string) (*lock, error) {
 		file.Close()
 		return nil, err
 	}
-	return &lock{file}, nil
+	return file, nil
 }
 
 // fillLock locks a file and writes to it who holds the lock.
@@ -67,6 +64,3 @@ func lockedError(path string, file *os.File) error {
 	}
 	return fmt.Errorf("%w: process %d on %s holds %s since %s", ErrLocked, h.PID, h.Host, path, h.Started.Format(time.RFC3339))
 }
-
-// release gives the lock back.
-func (l *lock) release() error { return l.file.Close() }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -113,7 +114,7 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 	if err != nil {
 		return report, fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	defer func() { err = errors.Join(err, lock.release()) }()
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	vfs.RemoveAbandoned(opt.FS, filepath.Join(j.State, lockName))
 
 	opt.Logger.Info("job started", "job", j.Name, "steps", len(j.Steps))
@@ -140,15 +141,15 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 }
 
 // lock takes the lock in the folder of the state, which is made if it is missing, for its owner alone.
-func (j *Job) lock(fsys vfs.FS) (*lock, error) {
+func (j *Job) lock(fsys vfs.FS) (*os.File, error) {
 	err := fsys.MkdirAll(filepath.Dir(j.State), 0o777)
 	if err == nil {
 		err = fsys.MkdirAll(j.State, 0o700)
 	}
 	if err == nil {
-		var l *lock
-		if l, err = takeLock(j.State); err == nil || errors.Is(err, ErrLocked) {
-			return l, err
+		var held *os.File
+		if held, err = takeLock(j.State); err == nil || errors.Is(err, ErrLocked) {
+			return held, err
 		}
 	}
 	return nil, fmt.Errorf("%w (state: in the file, or --state, names another folder)", err)

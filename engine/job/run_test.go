@@ -294,7 +294,7 @@ func TestLocked(t *testing.T) {
 	if want := fmt.Sprintf("job visits: the job is already running: process %d on %s holds %s since ", os.Getpid(), host, filepath.Join(j.State, "lock")); !errors.Is(err, ErrLocked) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	if err := held.release(); err != nil {
+	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if got := outcomes(t, j, Options{}); got != "skipped skipped skipped" {

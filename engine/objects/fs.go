@@ -75,7 +75,11 @@ func New(ctx context.Context, base vfs.FS, opt Options) (*FS, error) {
 		warned: make(map[string]time.Time),
 	}
 	f.bytes.Store(opt.Bytes)
-	f.cleanup = newCleanup(ctx)
+	f.cleanup = sync.OnceValue(func() context.Context {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		time.AfterFunc(cleanupTime, cancel)
+		return ctx
+	})
 	f.base = newTransport(&f.opt)
 	f.stores = rest{pauseMax: opt.Timeout,
 		client: &http.Client{Transport: &transport{fs: f, base: f.base, limit: answerBytesMax}, CheckRedirect: followRedirect}}
@@ -100,15 +104,6 @@ func (f *FS) webClient() *http.Client {
 // cleanupTime is how long after the end of FS's context what is left of outputs may be removed: a command that is
 // interrupted ends within a second.
 const cleanupTime = 700 * time.Millisecond
-
-// newCleanup returns a function that returns a context for what is to be done after the end of another.
-func newCleanup(ctx context.Context) func() context.Context {
-	return sync.OnceValue(func() context.Context {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-		time.AfterFunc(cleanupTime, cancel)
-		return ctx
-	})
-}
 
 // lasting returns the context of requests that remove what an output has left that was given up. B7.
 func (f *FS) lasting() context.Context {

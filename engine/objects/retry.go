@@ -91,11 +91,8 @@ func (p *patience) note(bytes int, err error) {
 	}
 }
 
-// exhausted says whether there is no other attempt.
-func (p *patience) exhausted() bool { return p.failed >= p.opt.Attempts || p.silent >= p.opt.Silences }
-
 func (p *patience) NextBackOff() time.Duration {
-	if p.exhausted() {
+	if p.failed >= p.opt.Attempts || p.silent >= p.opt.Silences {
 		return backoff.Stop
 	}
 	return p.ExponentialBackOff.NextBackOff()

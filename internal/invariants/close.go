@@ -4,8 +4,10 @@ package invariants
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 )
 
@@ -44,17 +46,10 @@ func (c *CloseChecker) Open(what string) {
 	defer ownersMu.Unlock()
 	owners[c.owner] = struct{}{}
 	runtime.AddCleanup(c, func(o *owner) {
-		if isOpen(o) {
+		if slices.Contains(stillOpen(), o) {
 			panic("invariant: " + o.String())
 		}
 	}, c.owner)
-}
-
-func isOpen(o *owner) bool {
-	ownersMu.Lock()
-	defer ownersMu.Unlock()
-	_, open := owners[o]
-	return open
 }
 
 // Close notes that the owner is closed. The second call panics.
@@ -87,11 +82,8 @@ func (c *CloseChecker) what() string {
 }
 
 // stillOpen returns the owners that are open.
-func stillOpen() (list []*owner) {
+func stillOpen() []*owner {
 	ownersMu.Lock()
 	defer ownersMu.Unlock()
-	for o := range owners {
-		list = append(list, o)
-	}
-	return list
+	return slices.Collect(maps.Keys(owners))
 }

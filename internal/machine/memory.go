@@ -12,7 +12,7 @@ import (
 // Memory returns how many bytes the control group may use, the machine has, or a limit of
 // address space leaves, which counts as at least so many.
 func Memory(least int64) int64 {
-	return min(limitOf(memlimit.FromSystem), limitOf(memlimit.FromCgroup), addressMemory(least))
+	return min(limitOf(memlimit.FromSystem), limitOf(memlimit.FromCgroup), max(mem.AddressSpaceLeft()/addressShare, least))
 }
 
 // limitOf returns a limit in bytes, or the largest number where the system tells none.
@@ -27,8 +27,3 @@ func limitOf(memory func() (uint64, error)) int64 {
 // addressShare is the part of the address space that may become memory: the other half is that of freed blocks, of the
 // ends of regions, of the collector and of the stacks of threads.
 const addressShare = 2
-
-// addressMemory returns how much memory a limit of address space (ulimit -v) leaves, and at least least.
-func addressMemory(least int64) int64 {
-	return max(mem.AddressSpaceLeft()/addressShare, least)
-}

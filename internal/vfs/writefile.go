@@ -30,7 +30,11 @@ func writeFile(fsys FS, path string, perm fs.FileMode, write func(io.Writer) err
 	case err != nil:
 		return err
 	case device:
-		return writeDevice(fsys, path, write)
+		file, err := fsys.OpenDevice(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(file), file.Close())
 	}
 	RemoveAbandoned(fsys, path)
 	hidden := HiddenName(path)
@@ -59,12 +63,4 @@ func IsDevice(fsys FS, path string) (bool, error) {
 		return false, nil
 	}
 	return err == nil && !info.IsDir() && !info.Mode().IsRegular(), err
-}
-
-func writeDevice(fsys FS, path string, write func(io.Writer) error) error {
-	file, err := fsys.OpenDevice(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
 }

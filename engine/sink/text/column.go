@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // form says what the text of a value looks like, and so how a format must quote it.
@@ -159,7 +160,9 @@ func appenderOf(arr arrow.Array) (form, func([]byte, int) []byte) {
 	case *array.Uint64:
 		return formNumber, unsigned(a.Uint64Values())
 	case *array.Float16:
-		return formFloat, func(dst []byte, i int) []byte { return appendFloat16(dst, a.Value(i)) }
+		return formFloat, func(dst []byte, i int) []byte {
+			return appendFloat(dst, float64(rowdata.FromHalf(a.Value(i).Uint16())), 32)
+		}
 	case *array.Float32:
 		return formFloat, func(dst []byte, i int) []byte { return appendFloat(dst, float64(a.Value(i)), 32) }
 	case *array.Float64:

@@ -3,6 +3,7 @@ package text
 import (
 	"encoding/base64"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -122,7 +123,7 @@ func (c *column) appendJSON(dst []byte, row int) []byte {
 		start := len(dst)
 		dst = c.append(dst, row)
 		if last := dst[len(dst)-1]; last < '0' || last > '9' { // NaN and infinities are words
-			return quoteTail(dst, start)
+			return append(slices.Insert(dst, start, '"'), '"')
 		}
 		return dst
 	case formTime:
@@ -142,14 +143,6 @@ func (c *column) appendJSON(dst []byte, row int) []byte {
 		return append(dst, '"')
 	}
 	return c.append(dst, row)
-}
-
-// quoteTail puts what dst has from start on in quotes.
-func quoteTail(dst []byte, start int) []byte {
-	dst = append(dst, '"', '"')
-	copy(dst[start+1:len(dst)-1], dst[start:])
-	dst[start] = '"'
-	return dst
 }
 
 // jsonSafe says that a string needs no escapes: no controls, quotes, backslashes, and ASCII only,

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/float16"
 
 	"github.com/mpga/mpga/internal/digits"
-	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // appendFloat appends the shortest digits that read back as f; whole numbers keep a ".0", so that
@@ -34,10 +32,6 @@ func appendFloat(dst []byte, f float64, bitSize int) []byte {
 		return dst
 	}
 	return append(dst, ".0"...)
-}
-
-func appendFloat16(dst []byte, f float16.Num) []byte {
-	return appendFloat(dst, float64(rowdata.FromHalf(f.Uint16())), 32)
 }
 
 // pow10of19 is the largest power of ten in 64 bits.
