@@ -17,9 +17,10 @@ import (
 	"github.com/mpga/mpga/internal/nearest"
 )
 
-// decoder turns a tree of YAML into structs, and knows where each of their fields stands. J1. The library's own
-// decoding (yaml.WithKnownFields) gives a line for "cannot construct !!str `many` into int", and neither the column nor
-// the field's name, nor a place for the errors that Validate finds later.
+// decoder turns a tree of YAML into structs, and knows where each of their fields stands. J1. The
+// library's own decoding (yaml.WithKnownFields) gives a line for "cannot construct !!str `many`
+// into int", and neither the column nor the field's name, nor a place for the errors that Validate
+// finds later.
 type decoder struct {
 	file   string
 	lines  []string
@@ -58,8 +59,8 @@ func (d *decoder) located(err error) error {
 	return list
 }
 
-// locate gives an error the place of its field; of a byte within it, unless that is below 0, as far as the
-// field's text is that of the file.
+// locate gives an error the place of its field, or of a byte within the field: unless within is
+// below 0, or the text of the field is not the text of the file.
 func (d *decoder) locate(e *Error, within int) {
 	e.File = d.file
 	at, ok := d.placeOf(e.Field)
@@ -87,8 +88,8 @@ func (d *decoder) placeOf(field string) (place, bool) {
 	}
 }
 
-// within returns the line and the column of a byte of a scalar's value, as well as the way in which it is
-// written allows.
+// within returns the line and the column of a byte of a scalar's value, as well as the way in which
+// it is written allows.
 func (d *decoder) within(n *yaml.Node, offset int) (line, column int) {
 	before := n.Value[:offset]
 	last := before[strings.LastIndexByte(before, '\n')+1:]
@@ -303,7 +304,7 @@ func fieldNames(fields []fieldInfo) []string {
 	return names
 }
 
-// unknown says that there is no such thing, and which one may have been meant.
+// unknown says that a name is not known, and which names may have been meant.
 func unknown(what, name string, known []string) error {
 	if near := nearest.Names(name, known); len(near) > 0 {
 		return fmt.Errorf("unknown %s %q; did you mean %s?", what, name, strings.Join(near, ", "))

@@ -20,8 +20,8 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 )
 
-// Job is a list of steps, and settings that hold for all steps. Its fields are the fields of the file; a program may
-// fill them itself.
+// Job is a list of steps, and settings that hold for all steps. Its fields are the fields of the
+// file; a program may fill them itself.
 type Job struct {
 	Name        string            `yaml:"name" doc:"Names the job in logs, metrics and traces: letters, digits, _ and -. The default is the file's name without its ending."`
 	Description string            `yaml:"description" doc:"What the job is for; shown by --dry-run."`
@@ -165,7 +165,8 @@ func (r *Retry) fill(from Retry) {
 // name is what jobs and steps are called: part of paths, labels and variables.
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 
-// Validate reports everything that is wrong, as far as it shows without files. Its error is of type Errors.
+// Validate reports everything that is wrong, as far as it shows without files. Its error is of type
+// Errors.
 //
 // Requires: EnsureDefaults was called.
 func (j *Job) Validate() error {
@@ -200,7 +201,8 @@ func (j *Job) Validate() error {
 	return v.err()
 }
 
-// stepError says which step an error is of, and where an error of its query stands in the job's file.
+// stepError says which step an error is of, and where an error of its query stands in the job's
+// file.
 func (j *Job) stepError(i int, err error) error {
 	s := &j.Steps[i]
 	name := "step " + s.Name
@@ -307,8 +309,8 @@ func (s *Step) scanOptions() (dataset.Options, error) {
 	return opt, v.err()
 }
 
-// sinkOptions returns how the step writes, in place of what an earlier run has written. The fields of its
-// errors begin with a dot.
+// sinkOptions returns how the step writes, in place of what an earlier run has written. The fields
+// of its errors begin with a dot.
 func (s *Step) sinkOptions() (sink.Options, error) {
 	out, v := &s.Output, validation{}
 	opt := sink.Options{

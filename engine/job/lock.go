@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// holder is what the lock's file says of the process that holds it, for processes that cannot get it.
+// holder is what the lock's file says of the process that holds it, for processes that cannot get
+// it.
 type holder struct {
 	PID     int       `json:"pid"`
 	Host    string    `json:"host"`
@@ -17,8 +18,8 @@ type holder struct {
 
 const lockName = "lock"
 
-// takeLock keeps other processes from running a job by a file in the folder of its state, until the file is closed. The
-// file stays: others would not see a lock on a file that was removed. J4.
+// takeLock keeps other processes from running a job by a file in the folder of its state, until the
+// file is closed. The file stays: others would not see a lock on a file that was removed. J4.
 func takeLock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)

@@ -51,8 +51,8 @@ func Load(path string, opt ParseOptions) (*Job, error) {
 	return Parse(path, text, opt)
 }
 
-// Parse reads the text of a job that stands in a file of the given path, and checks it. Relative paths in it
-// begin at the file's folder. Errors are of type Errors.
+// Parse reads the text of a job that stands in a file of the given path, and checks it. Relative
+// paths in it begin at the file's folder. Errors are of type Errors.
 func Parse(path string, text []byte, opt ParseOptions) (*Job, error) {
 	if opt.Getenv == nil {
 		opt.Getenv = os.LookupEnv
@@ -165,11 +165,12 @@ func (d *decoder) syntaxError(err error) *Error {
 	return at
 }
 
-// nodesMax bounds what a file grows to by its aliases, for an alias may stand for a list of aliases.
+// nodesMax bounds what a file grows to by its aliases, for an alias may stand for a list of
+// aliases.
 const nodesMax = 100_000
 
-// withoutAliases returns a copy of the tree in which aliases are replaced by what they refer to, and << by the
-// fields that it merges.
+// withoutAliases returns a copy of the tree in which aliases are replaced by the values that they
+// refer to, and << by the fields that it merges.
 func (d *decoder) withoutAliases(root *yaml.Node) *yaml.Node {
 	nodes, open := 0, make(map[*yaml.Node]bool)
 	var copied func(n *yaml.Node) *yaml.Node

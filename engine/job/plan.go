@@ -33,13 +33,15 @@ type StepPlan struct {
 	Files  int    // of the input as it is now
 	Bytes  int64  // of these files
 
-	// Columns is the output's schema, nil where columns are known only when rows are read, as the columns of text are.
+	// Columns is the output's schema, nil where columns are known only when rows are read, as the
+	// columns of text are.
 	Columns *arrow.Schema
 	Format  sink.Format
 }
 
-// Plan finds out what each step would do, by the names, sizes and footers of files: no rows are read and
-// nothing is written. A query that does not suit its input is an error here, as it is when the job runs.
+// Plan finds out what each step would do, by the names, sizes and footers of files: no rows are
+// read and nothing is written. A query that does not suit its input is an error here, as it is when
+// the job runs.
 func (j *Job) Plan(ctx context.Context, opt Options) (*Plan, error) {
 	opt.EnsureDefaults()
 	j.EnsureDefaults()

@@ -138,8 +138,8 @@ func (s *Step) clauseAt(offset int) (field string, within int) {
 	return "", 0
 }
 
-// checkFrom refuses a statement that reads anything but its step's input: a job could not tell whether that has
-// changed.
+// checkFrom refuses a statement that reads anything but its step's input: a job could not tell
+// whether that has changed.
 func checkFrom(s *sql.Select) error {
 	for s.From != nil && s.From.Query != nil {
 		s = s.From.Query

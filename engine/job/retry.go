@@ -14,16 +14,17 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 )
 
-// passing are errors of the system that another attempt may not meet: of disks, network file systems and
-// connections.
+// passing are errors of the system that another attempt may not meet: of disks, network file
+// systems and connections.
 var passing = []error{
 	syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EAGAIN, syscall.EBUSY, syscall.EINTR,
 	syscall.ECONNRESET, syscall.ECONNREFUSED, syscall.ECONNABORTED, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ENETRESET,
 	syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENOTCONN, syscall.EPIPE, syscall.ENFILE, syscall.EMFILE,
 }
 
-// mayPass reports whether an error is one that another attempt may not meet. J5. Besides errors of the system,
-// these are errors that say so themselves, by a method Transient, Timeout or Temporary that returns true.
+// mayPass reports whether another attempt may not meet an error again. J5. Besides errors of the
+// system, these are errors that say so themselves, by a method Transient, Timeout or Temporary that
+// returns true.
 func mayPass(err error) bool {
 	var text *sql.Error
 	switch {
@@ -54,8 +55,8 @@ func mayPass(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) // of a connection: of a file it is ErrCorrupt
 }
 
-// pauses returns how long to wait between attempts: it doubles, and a random part of up to half keeps jobs that
-// failed together from trying again together.
+// pauses returns how long to wait between attempts: it doubles, and a random part of up to half
+// keeps jobs that failed together from trying again together.
 func (r Retry) pauses() *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{ // between two thirds and four thirds of three quarters
 		InitialInterval: time.Duration(r.Wait) * 3 / 4, MaxInterval: time.Duration(r.WaitMax) * 3 / 4, Multiplier: 2, RandomizationFactor: 1. / 3,

@@ -27,14 +27,15 @@ type Options struct {
 	// Version is the version of the program. The outputs of another version are made again.
 	Version string
 
-	// FS is where inputs, outputs and the states of steps are; the lock is a file of the system in any
-	// case. The default is vfs.OS.
+	// FS is where inputs, outputs and the states of steps are; the lock is a file of the system in
+	// any case. The default is vfs.OS.
 	FS vfs.FS
 
 	// Logger takes what happens. The default discards.
 	Logger *slog.Logger
 
-	// Tracer takes a span of the job, of each step and of each of its phases. The default takes none.
+	// Tracer takes a span of the job, of each step and of each of its phases. The default takes
+	// none.
 	Tracer trace.Tracer
 
 	// Open opens the engine of a step, and may adapt how its result is written.
@@ -95,9 +96,9 @@ type Report struct {
 	Steps   []StepReport // that were begun
 }
 
-// Run runs the steps of a job, one after the other, until one fails. The error then names it. ErrLocked says
-// that the job runs already. When the context ends the step that runs is given up, and nothing of its output
-// is left.
+// Run runs the steps of a job, one after the other, until a step fails. The error then names the
+// step. ErrLocked says that the job runs already. When the context ends the step that runs is given
+// up, and nothing of its output is left.
 func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 	opt.EnsureDefaults()
 	j.EnsureDefaults()
@@ -140,7 +141,8 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 	return report, nil
 }
 
-// lock takes the lock in the folder of the state, which is made if it is missing, for its owner alone.
+// lock takes the lock in the folder of the state, which is made if it is missing, for its owner
+// alone.
 func (j *Job) lock(fsys vfs.FS) (*os.File, error) {
 	err := fsys.MkdirAll(filepath.Dir(j.State), 0o777)
 	if err == nil {

@@ -5,9 +5,9 @@ import (
 	"reflect"
 )
 
-// Schema returns the JSON schema of a job's file, which editors complete and check it with. invopop/jsonschema makes
-// the command 157 kB larger, and the short forms, lists of one and variables, which are most of a schema, would still
-// be written by hand.
+// Schema returns the JSON schema of a job's file, which editors complete and check it with.
+// invopop/jsonschema makes the command 157 kB larger, and the short forms, lists of one value and
+// variables, which are most of a schema, would still be written by hand.
 func Schema() []byte {
 	root := structSchema(reflect.TypeFor[Job]())
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"

@@ -15,7 +15,7 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// stepState is what a step's last success was made of. J2, J3.
+// stepState is what a step's last success read and wrote. J2, J3.
 type stepState struct {
 	Format      int                `json:"format"`
 	Step        string             `json:"step"`
@@ -27,12 +27,13 @@ type stepState struct {
 	Rows        int64              `json:"rows"` // of the output
 }
 
-// stateFormat is the version of stepState. Another one counts as no state.
+// stateFormat is the version of stepState. A state of another version counts as none.
 const stateFormat = 1
 
 func (j *Job) statePath(s *Step) string { return filepath.Join(j.State, s.Name+".json") }
 
-// fingerprint names what a step does to its input: two steps of the same fingerprint make the same output.
+// fingerprint names what a step does to its input: two steps of the same fingerprint make the same
+// output.
 func (s *Step) fingerprint() (string, error) {
 	text, err := json.Marshal(struct {
 		SQL           string

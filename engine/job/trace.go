@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/internal/redact"
 )
 
-// TracePhases adds a span for each phase of a query that has ended, below the span of the context. The phases
-// follow each other from the query's start.
+// TracePhases adds a span for each phase of a query that has ended, below the span of the context.
+// The phases follow each other from the query's start.
 func TracePhases(ctx context.Context, tracer trace.Tracer, started time.Time, stats engine.Stats) {
 	for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {
 		took, ok := stats.PhaseTimes[phase]

@@ -52,7 +52,8 @@ func openAzure(_ context.Context, name string, r rest, _ *slog.Logger) (bucket, 
 	return &azContainer{client}, nil
 }
 
-// azureService returns the address of the account that the environment names, with its SAS token if there is one.
+// azureService returns the address of the account that the environment names, with its SAS token if
+// there is one.
 func azureService() (string, error) {
 	account, protocol := os.Getenv("AZURE_STORAGE_ACCOUNT"), os.Getenv("AZURE_STORAGE_PROTOCOL")
 	for setting := range strings.SplitSeq(azureConnection(), ";") {
@@ -198,7 +199,8 @@ func (p *azParts) put(ctx context.Context, whole []byte) error {
 
 func (p *azParts) begin(context.Context) error { return nil }
 
-// block returns the name of a part. The names of all blocks of a blob are of one length.
+// block returns the name of a part. The store wants all names of blocks of a blob to have the same
+// length.
 func (p *azParts) block(number int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s-%08d", p.name, number))
 }

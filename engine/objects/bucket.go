@@ -8,17 +8,18 @@ import (
 	"io/fs"
 )
 
-// bucket is a bucket of a store, or a container. A method makes one attempt: FS.retry makes the others. It is safe for
-// concurrent use.
+// bucket is a bucket of a store, or a container. A method makes one attempt: FS.retry makes the
+// others. It is safe for concurrent use.
 type bucket interface {
 	// stat returns the version of an object; an error is fs.ErrNotExist where there is no object.
 	stat(ctx context.Context, key string) (version, error)
 
-	// open asks for n bytes of an object from an offset on. It returns them with the size of the whole object.
+	// open asks for n bytes of an object from an offset on. It returns them with the size of the
+	// whole object.
 	open(ctx context.Context, key string, offset int64, n int) (body io.ReadCloser, size int64, err error)
 
-	// list returns objects whose keys have a prefix, at most so many, and a token for the next call, "" after the last
-	// object. The first call's token is "".
+	// list returns objects whose keys have a prefix, most of them at most, and a token for the next
+	// call, which is "" after the last object. The first call's token is "".
 	list(ctx context.Context, prefix, token string, most int) (page []listed, next string, err error)
 
 	remove(ctx context.Context, key string) error
@@ -34,12 +35,13 @@ type listed struct {
 }
 
 // parts writes an object: put writes a small object whole; begin, part and commit write a large
-// one. Calls may be repeated after an error. The object appears with put or commit. B1.
+// object. Calls may be repeated after an error. The object appears with put or commit. B1.
 type parts interface {
 	put(ctx context.Context, whole []byte) error
 	begin(ctx context.Context) error
 
-	// part sends partBytes. The parts of an object are numbered from 0 on; atOnce of them may be on their way.
+	// part sends partBytes. The parts of an object are numbered from 0 on; atOnce of them may be on
+	// their way.
 	part(ctx context.Context, number int, b []byte) error
 	atOnce() int
 
@@ -48,7 +50,7 @@ type parts interface {
 	// Requires: the parts before it have been sent.
 	commit(ctx context.Context, number int, last []byte) error
 
-	// abort drops what has been sent.
+	// abort drops the parts that have been sent.
 	abort(ctx context.Context) error
 }
 

@@ -17,10 +17,11 @@ import (
 
 // file is an open object. It is safe for concurrent use, but for Read and Seek.
 //
-// Announced ranges are read in pieces of pieceBytes, aheadPieces ahead of the reader; the first piece of each
-// range is requested at once, so that the columns of a row group arrive in parallel. Other reads get smaller
-// pieces, which are read ahead once the reads turn out to be in order; short reads, as of headers, get requests
-// of their own. A piece is dropped when all of its bytes have been read.
+// Announced ranges are read in pieces of pieceBytes, aheadPieces ahead of the reader; the first
+// piece of each range is requested at once, so that the columns of a row group arrive in parallel.
+// Other reads get smaller pieces, which are read ahead once the reads turn out to be in order;
+// short reads, as of headers, get requests of their own. A piece is dropped when all of its bytes
+// have been read.
 type file struct {
 	*io.SectionReader // of the file itself, for Read and Seek
 
@@ -55,13 +56,13 @@ const (
 	// pieceBytesSmall is for reads that nobody has announced.
 	pieceBytesSmall = 256 << 10
 
-	// aheadPieces is how many pieces beyond the one being read are on their way.
+	// aheadPieces is how many pieces behind the piece that is being read are on their way.
 	aheadPieces = 3
 
 	// gapBytes is the widest gap between two ranges that is read, too, to save a request.
 	gapBytes = 64 << 10
 
-	// shortBytes bounds what is taken for a read of a header, not of data.
+	// shortBytes bounds the reads that count as reads of a header, not of data.
 	shortBytes = 4 << 10
 
 	// tailBytes is the end of a file, which holds the footer of most: it is read at once and kept.
@@ -118,7 +119,7 @@ func (f *file) piece(r vfs.Range, offset, size int64) *piece {
 		return p
 	}
 	p = &piece{offset: start, bytes: make([]byte, min(size, r.Offset+r.Bytes-start)), ready: make(chan struct{})}
-	f.drop(f.pieces[start]) // a shorter one, of another range
+	f.drop(f.pieces[start]) // a shorter piece, of another range
 	f.pieces[start] = p
 	f.fs.held.Add(int64(len(p.bytes)))
 	f.done.Add(1)
@@ -219,7 +220,7 @@ func (f *file) pieceFor(at int64, n int) *piece {
 	return f.piece(whole, at, pieceBytesSmall)
 }
 
-// pieceAhead returns a piece, and asks for those behind it.
+// pieceAhead returns a piece, and asks for the pieces behind it.
 //
 // Requires: f.mu is held; the range has the offset.
 func (f *file) pieceAhead(r vfs.Range, at, size int64) *piece {
@@ -232,7 +233,7 @@ func (f *file) pieceAhead(r vfs.Range, at, size int64) *piece {
 	return p
 }
 
-// copyFrom copies what a piece has from an offset on.
+// copyFrom copies the bytes of a piece from an offset on.
 func (f *file) copyFrom(p *piece, b []byte, at int64) (int, error) {
 	select {
 	case <-p.ready:

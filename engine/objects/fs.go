@@ -25,10 +25,10 @@ type FS struct {
 	vfs.FS // of all names that are not URLs
 
 	ctx      context.Context        // ends all requests
-	cleanup  func() context.Context // a context for what is left to do when ctx has ended
+	cleanup  func() context.Context // a context for removing outputs when ctx has ended
 	opt      Options
 	requests *semaphore.Weighted
-	base     http.RoundTripper // of all requests, but for those of a client in the options
+	base     http.RoundTripper // of all requests, except requests by Options.Client
 	web      rest              // requests of https
 	stores   rest              // requests of stores, and of their libraries; a store adds signatures
 	bytes    atomic.Int64      // that may be held ahead of readers
@@ -48,14 +48,16 @@ var (
 	_ vfs.Objects = (*FS)(nil)
 )
 
-// version tells versions of an object apart. Where the store has no tag it is empty; likewise the time is zero.
+// version tells versions of an object apart. Where the store has no tag it is empty; likewise the
+// time is zero.
 type version struct {
 	size     int64
 	tag      string
 	modified time.Time
 }
 
-// checkSize holds the size that an object has now against that of the version that was opened. B3.
+// checkSize holds the size that an object has now against the size of the version that was opened.
+// B3.
 func (v version) checkSize(size int64) error {
 	if size == v.size {
 		return nil
@@ -63,7 +65,8 @@ func (v version) checkSize(size int64) error {
 	return finalError{fmt.Errorf("%w: it had %d B, now %d", errChanged, v.size, size)}
 }
 
-// New returns a file system whose names without a scheme are those of base. Requests end with the context.
+// New returns a file system in which base has the names without a scheme. Requests end with the
+// context.
 func New(ctx context.Context, base vfs.FS, opt Options) (*FS, error) {
 	opt.EnsureDefaults()
 	if err := opt.Validate(); err != nil {
@@ -87,7 +90,7 @@ func New(ctx context.Context, base vfs.FS, opt Options) (*FS, error) {
 	return f, nil
 }
 
-// webClient returns the client of the options with what it lacks.
+// webClient returns a copy of Options.Client that makes its requests under watches.
 func (f *FS) webClient() *http.Client {
 	c := *f.opt.Client
 	base := c.Transport
@@ -101,11 +104,12 @@ func (f *FS) webClient() *http.Client {
 	return &c
 }
 
-// cleanupTime is how long after the end of FS's context what is left of outputs may be removed: a command that is
-// interrupted ends within a second.
+// cleanupTime is how long after the end of FS's context the rest of outputs may be removed: a
+// command that is interrupted ends within a second. B7.
 const cleanupTime = 700 * time.Millisecond
 
-// lasting returns the context of requests that remove what an output has left that was given up. B7.
+// lasting returns the context of requests that remove what an output has left that was given up.
+// B7.
 func (f *FS) lasting() context.Context {
 	if f.ctx.Err() != nil {
 		return f.cleanup()
@@ -139,7 +143,7 @@ func (f *FS) Close() error {
 // openers open buckets, by scheme, with requests of stores. Build tags leave some out.
 var openers = make(map[string]func(ctx context.Context, name string, r rest, log *slog.Logger) (bucket, error))
 
-// schemes are those of objects, and whether they have buckets.
+// schemes are the schemes of objects; true for schemes that have buckets.
 var schemes = map[string]bool{"s3": true, "gs": true, "az": true, "https": false, "http": false}
 
 // split returns the parts of scheme://host/key, where the host may be a bucket.
@@ -160,7 +164,8 @@ type store interface {
 	// stat returns the version of an object; fs.ErrNotExist where there is none.
 	stat(ctx context.Context) (version, error)
 
-	// read fills b with the bytes from off on, of an object of that version. It returns how many came.
+	// read fills b with the bytes from off on, of an object of that version. It returns how many
+	// came.
 	read(ctx context.Context, b []byte, off int64, v version) (int, error)
 }
 
@@ -180,7 +185,8 @@ func (f *FS) storeOf(name string) (store, error) {
 	return &bucketObject{bucket: bucket, key: key}, nil
 }
 
-// webObject returns the file of a web server, which has one copy at most.
+// webObject returns the file of a web server. All users of a URL share one webObject, and so one
+// local copy.
 func (f *FS) webObject(name string) *webObject {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -271,7 +277,7 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	return nil, err
 }
 
-// version returns what is known of an object, or asks.
+// version returns the known version of an object, or asks the store for it.
 func (f *FS) version(name string) (version, error) {
 	f.mu.Lock()
 	v, ok := f.known[name]
@@ -324,7 +330,7 @@ func (f *FS) Open(name string) (vfs.File, error) {
 
 func (f *FS) List(prefix string) ([]vfs.Object, error) { return f.list(prefix, 0) }
 
-// list returns the objects below a prefix, at most so many unless that is 0.
+// list returns the objects below a prefix; most of them at most, unless most is 0.
 func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 	scheme, host, key := split(prefix)
 	if !schemes[scheme] {
@@ -407,7 +413,7 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return local(f, "readdir", name, f.FS.ReadDir)
 }
 
-// objectInfo is what is known of an object, or of a prefix.
+// objectInfo describes an object, or a prefix of objects.
 type objectInfo struct {
 	name     string
 	size     int64

@@ -24,8 +24,9 @@ import (
 
 func init() { openers["gs"] = openGoogle }
 
-// gsBucket is a bucket of Google Cloud Storage. Credentials are found by Google's library; the requests are made here,
-// since the library's client comes with gRPC, which made it 20 MB of the program.
+// gsBucket is a bucket of Google Cloud Storage. Credentials are found by Google's library; the
+// requests are made here, since the library's client comes with gRPC, which made it 20 MB of the
+// program.
 type gsBucket struct {
 	rest
 	server, name string
@@ -36,8 +37,8 @@ const googleServer = "https://storage.googleapis.com"
 // googleScope is what the credentials are asked for.
 const googleScope = "https://www.googleapis.com/auth/cloud-platform"
 
-// openGoogle opens a bucket with the credentials of the environment, or one of the store's double that
-// STORAGE_EMULATOR_HOST names.
+// openGoogle opens a bucket with the credentials of the environment, or a bucket of the store's
+// double that STORAGE_EMULATOR_HOST names.
 func openGoogle(ctx context.Context, name string, r rest, _ *slog.Logger) (bucket, error) {
 	r.explain = explainGoogle
 	b := &gsBucket{rest: r, server: googleServer, name: name}
@@ -101,7 +102,8 @@ func (b *gsBucket) json(ctx context.Context, address string, to any) error {
 	return json.Unmarshal(text, to)
 }
 
-// open asks for the bytes as they lie in the store: where they are packed, they are not unpacked there.
+// open asks for the bytes as they lie in the store: where they are packed, they are not unpacked
+// there.
 func (b *gsBucket) open(ctx context.Context, key string, offset int64, n int) (io.ReadCloser, int64, error) {
 	return b.rest.open(ctx, b.server+"/"+url.PathEscape(b.name)+"/"+escapeKey(key), offset, n, "gzip")
 }
@@ -204,7 +206,8 @@ func (p *gsParts) send(ctx context.Context, from int64, b []byte, size string) e
 	return nil
 }
 
-// chunk sends bytes, or none. It returns how many bytes of the object the store has, or that it has all of them.
+// chunk sends bytes, or none. It returns how many bytes of the object the store has, or that it has
+// all of them.
 func (p *gsParts) chunk(ctx context.Context, which string, b []byte) (done int64, ended bool, err error) {
 	_, _, err = p.bucket.call(ctx, http.MethodPut, p.session, map[string]string{"Content-Range": which}, b)
 	if err == nil {

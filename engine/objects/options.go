@@ -12,21 +12,23 @@ import (
 
 // Options say how stores are asked. The zero value is usable.
 type Options struct {
-	// Attempts is how many requests in a row may bring nothing, or next to nothing: less than 512 B. The default is 5.
+	// Attempts is how many requests in a row may bring nothing, or next to nothing: less than 512
+	// B. The default is 5.
 	Attempts int
 
 	// Silences is how many of these attempts may end since Timeout has passed. The default is 2.
 	Silences int
 
-	// Pause is the mean pause before the second attempt; it doubles with each further attempt, up to 64 times
-	// Pause. A pause is between half of its mean and one and a half. The default is 200 ms.
+	// Pause is the mean pause before the second attempt; it doubles with each further attempt, up
+	// to 64 times Pause. A pause is between 0.5 and 1.5 times its mean. The default is 200 ms.
 	Pause time.Duration
 
-	// Timeout is how long a server may send nothing, or next to nothing, before an attempt ends. The default is 30 s.
+	// Timeout is how long a server may send nothing, or next to nothing, before an attempt ends.
+	// The default is 30 s.
 	Timeout time.Duration
 
-	// Logger takes warnings of servers that are waited for, and, for debugging, attempts that failed. The default
-	// discards.
+	// Logger takes warnings of servers that are waited for, and, for debugging, attempts that
+	// failed. The default discards.
 	Logger *slog.Logger
 
 	// Requests is how many requests for pieces of files run at a time. The default is 32.
@@ -42,7 +44,7 @@ type Options struct {
 	Client *http.Client
 }
 
-// EnsureDefaults fills in what is zero.
+// EnsureDefaults fills in fields that are zero.
 func (o *Options) EnsureDefaults() {
 	o.Attempts = cmp.Or(o.Attempts, 5)
 	o.Silences = cmp.Or(o.Silences, 2)

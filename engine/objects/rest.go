@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// rest makes requests of servers whose interface is plain HTTP. A method makes one attempt: FS.retry makes the others.
+// rest makes requests of servers whose interface is plain HTTP. A method makes one attempt:
+// FS.retry makes the others.
 type rest struct {
 	client   *http.Client
 	pauseMax time.Duration // that a server may ask for
@@ -21,7 +22,8 @@ type rest struct {
 	// sign adds to a request who makes it; nil where the client does, or nobody.
 	sign func(r *http.Request, body []byte) error
 
-	// explain takes from the body of an answer what went wrong; nil of servers that do not say it there.
+	// explain takes from the body of an answer what went wrong; nil of servers that do not say it
+	// there.
 	explain func(body []byte) string
 }
 
@@ -67,14 +69,14 @@ func (s *rest) call(ctx context.Context, method, address string, header map[stri
 	return text, answer.Header, err
 }
 
-// delete makes a request to remove what has an address.
+// delete removes the object, or the upload, that has an address.
 func (s *rest) delete(ctx context.Context, address string) error {
 	_, _, err := s.call(ctx, http.MethodDelete, address, nil, nil)
 	return err
 }
 
-// open asks for n bytes of an object from an offset on, packed as an encoding says. It returns them with the size of
-// the whole object.
+// open asks for n bytes of an object from an offset on, packed as an encoding says. It returns them
+// with the size of the whole object.
 func (s *rest) open(ctx context.Context, address string, offset int64, n int, encoding string) (io.ReadCloser, int64, error) {
 	answer, err := s.do(ctx, http.MethodGet, address, rangeOf(offset, n, encoding), nil)
 	if err != nil {
@@ -91,7 +93,8 @@ func rangeOf(offset int64, n int, encoding string) map[string]string {
 	return map[string]string{"Range": fmt.Sprintf("bytes=%d-%d", offset, offset+int64(n)-1), "Accept-Encoding": encoding}
 }
 
-// sizeOf returns the size of the whole object, of which an answer may be a part; -1 where the answer does not tell.
+// sizeOf returns the size of the whole object, of which an answer may be a part; -1 where the
+// answer does not tell.
 func sizeOf(r *http.Response) int64 {
 	if r.StatusCode != http.StatusPartialContent {
 		return r.ContentLength
@@ -120,7 +123,7 @@ func readAnswer(answer *http.Response) ([]byte, error) {
 	return text, errors.Join(err, answer.Body.Close())
 }
 
-// answerError is an answer of a store that does not do what it was asked for.
+// answerError is the answer of a server that refuses a request.
 type answerError struct {
 	status int
 	header http.Header
@@ -129,7 +132,8 @@ type answerError struct {
 
 func (e answerError) Error() string { return e.text }
 
-// escapeKey escapes all of a key but its slashes, as signatures of S3 want it: QueryEscape leaves -_.~ as they are.
+// escapeKey escapes all of a key but its slashes, as signatures of S3 want it: QueryEscape leaves
+// -_.~ as they are.
 func escapeKey(key string) string { return keyEscapes.Replace(url.QueryEscape(key)) }
 
 var keyEscapes = strings.NewReplacer("+", "%20", "%2F", "/")

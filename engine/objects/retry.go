@@ -17,10 +17,10 @@ import (
 	"github.com/mpga/mpga/internal/redact"
 )
 
-// errChanged marks an object that is not the one that was opened.
+// errChanged marks an object that is no longer the version that was opened.
 var errChanged = errors.New("the object changed while it was read")
 
-// finalError is an error that another attempt would only repeat.
+// finalError is an error that another attempt would only meet again.
 type finalError struct{ error }
 
 func (e finalError) Unwrap() error { return e.error }
@@ -33,8 +33,8 @@ func (e passingError) Unwrap() error { return e.error }
 // Transient tells callers that repeat whole queries that another attempt is worthwhile.
 func (passingError) Transient() bool { return true }
 
-// answered returns the error of an answer with a status: final where another attempt would bring it again, and
-// fs.ErrNotExist for a missing object.
+// answered returns the error of an answer with a status: final where another attempt would bring it
+// again, and fs.ErrNotExist for a missing object.
 func answered(status int, err error) error {
 	switch {
 	case status == http.StatusNotFound || status == http.StatusGone:
@@ -62,7 +62,7 @@ type patience struct {
 	backoff.ExponentialBackOff
 	opt    *Options
 	failed int // attempts in a row that brought too little
-	silent int // of them, those in which the server sent nothing
+	silent int // attempts in a row, among the failed, in which the server sent nothing
 }
 
 func newPatience(opt *Options) *patience {
@@ -72,8 +72,8 @@ func newPatience(opt *Options) *patience {
 }
 
 const (
-	pauseGrowth    = 2  // of a pause to the one before
-	pauseGrowthMax = 64 // of a pause to the first
+	pauseGrowth    = 2  // a pause by the pause before
+	pauseGrowthMax = 64 // the longest pause by the first
 )
 
 // note takes the outcome of an attempt.
@@ -98,8 +98,8 @@ func (p *patience) NextBackOff() time.Duration {
 	return p.ExponentialBackOff.NextBackOff()
 }
 
-// retry calls a function until it succeeds, its answer is final, or too many calls in a row have brought too
-// little. B2.
+// retry calls a function until it succeeds, its answer is final, or too many calls in a row have
+// brought too little. B2.
 func (f *FS) retry(ctx context.Context, op, name string, do func(ctx context.Context) (bytes int, err error)) error {
 	p := newPatience(&f.opt)
 	what := redact.URL(name) + ": " + op
@@ -153,8 +153,8 @@ type retryAfterError struct {
 
 func (e retryAfterError) Unwrap() []error { return []error{e.error, e.after} }
 
-// retryAfter adds to an error when the server wants to be asked again, if it says so in seconds. It is not waited for
-// longer than for an answer.
+// retryAfter adds to an error when the server wants to be asked again, if it says so in seconds. It
+// is not waited for longer than for an answer.
 func retryAfter(err error, header http.Header, most time.Duration) error {
 	seconds, wrong := strconv.Atoi(header.Get("Retry-After"))
 	if wrong != nil || seconds < 1 {

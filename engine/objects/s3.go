@@ -66,7 +66,8 @@ func openAmazon(ctx context.Context, host string, r rest, log *slog.Logger) (buc
 	return &s3Bucket{rest: r, address: address}, nil
 }
 
-// amazonAddress returns the address of a bucket: at the server that the settings name, or at Amazon's.
+// amazonAddress returns the address of a bucket: at the server that the settings name, or at
+// Amazon's.
 func amazonAddress(ctx context.Context, settings aws.Config, bucket string) (string, error) {
 	if settings.Region == "" {
 		return "", errors.New("no region is set")
@@ -97,7 +98,7 @@ func amazonAddress(ctx context.Context, settings aws.Config, bucket string) (str
 	if strings.HasPrefix(settings.Region, "cn-") {
 		host += ".cn"
 	}
-	if strings.Contains(bucket, ".") || strings.ToLower(bucket) != bucket { // no certificate is of such a host
+	if strings.Contains(bucket, ".") || strings.ToLower(bucket) != bucket { // no certificate has a name of such a host
 		return "https://" + host + "/" + url.PathEscape(bucket), nil
 	}
 	return "https://" + url.PathEscape(bucket) + "." + host, nil
@@ -234,7 +235,8 @@ type s3Parts struct {
 
 func (p *s3Parts) atOnce() int { return partsAtOnce }
 
-// send writes an object or a part, with the sum that buckets with object locks ask for. It returns its tag.
+// send writes an object or a part, with the sum that buckets with object locks ask for. It returns
+// its tag.
 func (p *s3Parts) send(ctx context.Context, address string, body []byte) (tag string, err error) {
 	sum := md5.Sum(body)
 	header := map[string]string{"Content-Type": contentType, "Content-MD5": base64.StdEncoding.EncodeToString(sum[:])}

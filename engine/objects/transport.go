@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// transport makes requests under a watch: that of their context, or one of their own.
+// transport makes requests under the watch of their context. A request whose context has none, as
+// that of a library for credentials, gets a watch of its own.
 type transport struct {
 	fs    *FS
 	base  http.RoundTripper
 	limit int64 // of an answer's bytes; 0 for none
 }
 
-// answerBytesMax bounds the answers to the libraries of stores, which take lists and errors into memory as they come:
-// a list of 1,000 keys of 1 KiB has some 2 MiB, a piece of a file at most 1.
+// answerBytesMax bounds the answers to the libraries of stores, which take lists and errors into
+// memory as they come: a list of 1,000 keys of 1 KiB has some 2 MiB, a piece of a file at most 1.
 const answerBytesMax = 16 << 20
 
 // errEndless marks an answer that is longer than any that makes sense.
@@ -73,7 +74,8 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// silenceOr returns the cause that ended a request if that is its silence, else the error.
+// silenceOr returns the cause that ended a request if the cause is the server's silence, else the
+// error.
 func silenceOr(ctx context.Context, err error) error {
 	var silence silenceError
 	if errors.As(context.Cause(ctx), &silence) {
@@ -122,8 +124,8 @@ var errRedirects = errors.New("the server answers with one redirection after the
 // redirectsMax is how many redirections are followed.
 const redirectsMax = 10
 
-// followRedirect is http.Client's CheckRedirect. The next server is not told where the request comes from, for that
-// URL may have credentials.
+// followRedirect is http.Client's CheckRedirect. The next server is not told where the request
+// comes from, for that URL may have credentials.
 func followRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) >= redirectsMax {
 		return errRedirects

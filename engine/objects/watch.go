@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// watch is over one attempt at a request: it says in the log that a server is waited for, and ends what takes too
-// long. It is safe for concurrent use.
+// watch is over one attempt at a request: it says in the log that a server is waited for, and ends
+// an attempt that takes too long. It is safe for concurrent use.
 //
 //	begin --> move, move, ... (a connection, an answer, bytes) --> end
 //	            |  no move for Options.Timeout: the attempt ends with a silenceError
@@ -35,14 +35,15 @@ type watch struct {
 	ended  bool
 }
 
-// moveBytes are the fewest bytes that count as a move: a server that sends a byte now and then is as good as one that
-// sends none.
+// moveBytes are the fewest bytes that count as a move: a server that sends a byte now and then
+// counts as silent.
 const moveBytes = 512
 
-// warnAfter is how long nobody needs to be told what is waited for. With short time-outs it is half of them.
+// warnAfter is the silence of a server after which there is a warning. A time-out of less than
+// twice as long halves it.
 const warnAfter = 5 * time.Second
 
-// silenceError is that of an attempt in which nothing came for too long.
+// silenceError is the error of an attempt in which nothing came for too long.
 type silenceError struct {
 	host  string
 	limit time.Duration
@@ -71,7 +72,7 @@ func watchOf(ctx context.Context) *watch {
 	return w
 }
 
-// watch begins to watch what is done with the context that it returns. The caller ends it.
+// watch begins to watch what is done with the context that it returns. The caller ends the watch.
 func (f *FS) watch(ctx context.Context, what string) (context.Context, *watch) {
 	w := &watch{fs: f, what: what, limit: f.opt.Timeout, moved: time.Now()}
 	if f.ctx.Err() != nil {
@@ -88,7 +89,7 @@ func (f *FS) watch(ctx context.Context, what string) (context.Context, *watch) {
 	return context.WithValue(ctx, watchKey{}, w), w
 }
 
-// end ends the watch, and what is left of the attempt.
+// end ends the watch, and requests of the attempt that still run.
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,14 +132,14 @@ func (w *watch) pause() (resume func()) {
 	return func() { set(false) }
 }
 
-// refused says whether the last answer is one that another attempt would only repeat.
+// refused says whether another attempt would only bring the last answer again.
 func (w *watch) refused() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return isFinal(w.status)
 }
 
-// next returns after how long without a move there is something to do.
+// next returns the silence after which look has something to do.
 func (w *watch) next(warned time.Duration) time.Duration {
 	if warned == 0 {
 		return min(warnAfter, w.limit/2)

@@ -59,7 +59,8 @@ func (v version) check(r *http.Response) error {
 	return nil
 }
 
-// wholeFile is the head of a request for a file whose size and bytes are those that a range of it would have.
+// wholeFile is the head of a request for a file as it lies at the server, so that its size is the
+// sum of its ranges.
 var wholeFile = map[string]string{"Accept-Encoding": identity}
 
 // do makes a request whose answer is the file or a part of it.
@@ -132,7 +133,7 @@ func (o *webObject) fetch(ctx context.Context, v version) (err error) {
 	return nil
 }
 
-// download writes the whole file to a local one.
+// download writes the whole file to a local file.
 func (o *webObject) download(ctx context.Context, to io.WriterAt, v version) error {
 	r, err := o.do(ctx, http.MethodGet, wholeFile)
 	if err != nil {
@@ -149,7 +150,7 @@ func (o *webObject) download(ctx context.Context, to io.WriterAt, v version) err
 	return v.checkSize(n)
 }
 
-// close drops the copy of the file.
+// close closes the local copy, which removes it.
 func (o *webObject) close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -42,7 +42,8 @@ func newPacker(ending string, level int, to io.Writer) (io.WriteCloser, error) {
 // levelsMax are the highest levels of codecs that have levels, by their names and their endings.
 var levelsMax = map[string]int{"zstd": 22, "gzip": 9, "brotli": 11, ".zst": 22, ".gz": 9}
 
-// checkLevel reports a level that the codec of a format, or the ending of a text file, does not have.
+// checkLevel reports a level that the codec of a format, or the ending of a text file, does not
+// have.
 func checkLevel(format Format, codec, ending string, level int) error {
 	if level == 0 {
 		return nil

@@ -14,7 +14,8 @@ import (
 // stdoutPath is the path of the standard output.
 const stdoutPath = "-"
 
-// IsStdout reports whether a path names the standard output: "-", or a name that the system has for it.
+// IsStdout reports whether a path names the standard output: "-", or a name that the system has for
+// it.
 func IsStdout(path string) bool {
 	return slices.Contains([]string{stdoutPath, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, path)
 }
@@ -25,15 +26,16 @@ func IsDevice(path string) bool {
 	return IsStdout(path) || isDescriptor(path) || strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
-// isDescriptor says whether a path leads to what the process has open, which may be a file. To rename onto it would
-// replace the link.
+// isDescriptor says whether a path is a link to what the process has open, which may be a file. To
+// rename a file onto the path would replace the link.
 func isDescriptor(path string) bool {
 	path = filepath.Clean(path)
 	return path == "/dev/stdout" || path == "/dev/stderr" || path == "/dev/stdin" ||
 		strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
 }
 
-// device is an output that is written to as it is: neither synced, which few devices can be, nor taken back.
+// device is an output that is written to as it is: neither synced, which few devices can be, nor
+// taken back.
 type device struct{ vfs.File }
 
 func (d device) commit() error { return d.Close() }

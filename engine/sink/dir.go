@@ -34,7 +34,8 @@ type tree interface {
 	// create begins a file, whose name has slashes.
 	create(name string) (output, error)
 
-	// commit puts all files in their place. After an error, and after abort, no file of the output is left.
+	// commit puts all files in their place. After an error, and after abort, no file of the output
+	// is left.
 	commit() error
 	abort() error
 }
@@ -47,7 +48,8 @@ type part struct {
 	out    *partOutput
 }
 
-// filesMax bounds the files of a directory, and its folders: above it the columns of PartitionBy have too many values.
+// filesMax bounds the files of a directory, and its folders: above that the columns of PartitionBy
+// have too many values.
 const filesMax = 100_000
 
 func createDir(path string, schema *arrow.Schema, opt Options) (Writer, error) {
@@ -80,8 +82,8 @@ func (d *dirContent) write(batch arrow.RecordBatch) error {
 	return d.writePartitions(batch)
 }
 
-// writePartitions writes the rows of each folder to its file. Once OpenFilesMax files are open, it gathers the rows of
-// folders without a file.
+// writePartitions writes the rows of each folder to its file. Once OpenFilesMax files are open, it
+// gathers the rows of folders without a file.
 func (d *dirContent) writePartitions(batch arrow.RecordBatch) error {
 	p := d.partition
 	if err := p.split(batch); err != nil {
@@ -182,7 +184,9 @@ func (d *dirContent) begin(folder string) (*part, error) {
 	return p, nil
 }
 
-// create opens the next file of a folder. The caller has a slot of the finisher for it.
+// create opens the next file of a folder.
+//
+// Requires: the caller has a slot of the finisher for the file.
 func (d *dirContent) create(folder string) (*part, error) {
 	name := fmt.Sprintf("part-%05d%s.%s", d.parts[folder], d.tree.suffix(), d.opt.Format)
 	if folder != "" {
@@ -284,7 +288,8 @@ func (d *dirContent) writeGathered() error {
 	return d.endAll()
 }
 
-// drop removes the output. The finisher's error is ignored: it is the reason of the drop, or came after it.
+// drop removes the output. The finisher's error is ignored: it is the reason of the drop, or came
+// after the reason.
 func (d *dirContent) drop() error {
 	var errs []error
 	for _, p := range d.open {

@@ -48,7 +48,8 @@ func createOutput(path string, opt *Options) (output, error) {
 	return &objectOutput{Upload: upload}, nil
 }
 
-// createFile starts a file beside its target, and removes files that ended runs have left there.
+// createFile starts a file beside its target, and removes files that ended runs have left beside
+// the target.
 func createFile(fsys vfs.FS, path string, keepExisting bool) (*fileOutput, error) {
 	vfs.RemoveAbandoned(fsys, path)
 	f := &fileOutput{fs: fsys, path: path, temp: vfs.HiddenName(path), keepExisting: keepExisting}
@@ -57,8 +58,8 @@ func createFile(fsys vfs.FS, path string, keepExisting bool) (*fileOutput, error
 	return f, opError(path, err)
 }
 
-// checkTarget refuses what a rename would not, or should not, replace (S2). It says whether the target is a device or
-// a pipe, which is written to instead.
+// checkTarget refuses a path that a rename would not, or should not, replace (S2). It says whether
+// the path is that of a device or a pipe, which is written to instead.
 func checkTarget(fsys vfs.FS, path string, keepExisting bool) (isDevice bool, err error) {
 	if strings.HasSuffix(path, string(filepath.Separator)) {
 		return false, fmt.Errorf("%s: is a directory: name a file in it", path)
@@ -103,16 +104,16 @@ func (f *fileOutput) commit() error {
 	if err := f.publish(); err != nil {
 		return errors.Join(err, f.remove())
 	}
-	// Until its directory is synced the file could be gone after a crash. It is taken back rather
-	// than left in doubt: an error means that there is no output.
+	// Until its directory is synced the file could be gone after a crash. The file is taken back
+	// rather than left in doubt: an error means that there is no output.
 	if err := syncDir(f.fs, filepath.Dir(f.path)); err != nil {
 		return errors.Join(err, f.remove())
 	}
 	return nil
 }
 
-// publish makes the bytes durable and gives them their name. The file is closed either way, and after
-// it has its name: a hidden file that nobody has open is abandoned.
+// publish makes the bytes durable and gives them their name. The file is closed either way, but not
+// before it has its name: a hidden file that nobody has open counts as abandoned.
 func (f *fileOutput) publish() error {
 	if err := f.rename(); err != nil {
 		return errors.Join(err, f.Close())
@@ -137,7 +138,8 @@ func (f *fileOutput) abort() error { return errors.Join(f.Close(), f.remove()) }
 
 func (f *fileOutput) remove() error { return opError("remove "+f.temp, f.fs.Remove(f.temp)) }
 
-// syncDir makes the names in a directory durable, where the file system, unlike some of a network, has a way to do so.
+// syncDir makes the names in a directory durable, where the file system, unlike some of a network,
+// has a way to do so.
 func syncDir(fsys vfs.FS, path string) error {
 	err := fsys.SyncDir(path)
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
@@ -146,7 +148,7 @@ func syncDir(fsys vfs.FS, path string) error {
 	return opError("sync directory", err)
 }
 
-// opError says which operation of the file system has failed, if one has.
+// opError adds the name of an operation of the file system to its error; nil stays nil.
 func opError(op string, err error) error {
 	if err == nil {
 		return nil

@@ -8,8 +8,9 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// finisher commits the files of a directory in the background: a file that waits for its disk or its store does not
-// hold up the encoding of the next. Files that are being written or committed take a slot each.
+// finisher commits the files of a directory in the background: a file that waits for its disk or
+// its store does not hold up the encoding of the next file. Each file that is being written or
+// committed takes a slot.
 type finisher struct {
 	slots  chan struct{}
 	group  *spawn.Group
@@ -22,7 +23,8 @@ func newFinisher(slots int) *finisher {
 	return f
 }
 
-// begin takes a slot for a file, once there is a free one. It returns the error of a commit that has failed.
+// begin waits for a free slot and takes it for a file. It returns the error of a commit that has
+// failed.
 func (f *finisher) begin() error {
 	f.slots <- struct{}{}
 	if f.failed.Err() != nil {

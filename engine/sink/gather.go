@@ -12,8 +12,9 @@ import (
 	"github.com/mpga/mpga/internal/order"
 )
 
-// gathering holds the rows of folders that have no open file, in the order of the folders' numbers, until all rows
-// are there and the folders are written one after the other. Rows of one folder stay in the order in which they came.
+// gathering holds the rows of folders that have no open file. Once all rows of the output are
+// there, the folders are written one after the other, by their numbers. Rows of one folder stay in
+// the order in which they came.
 type gathering struct {
 	rows    *order.Collector
 	files   *arrow.Schema // of the rows
@@ -22,7 +23,7 @@ type gathering struct {
 	numbers map[string]int32
 }
 
-// gatherPurpose is what errors of a gathering say that it was for.
+// gatherPurpose is what errors of a gathering say that its memory was for.
 const gatherPurpose = "PartitionBy (--partition-by), gathering the rows of each folder"
 
 func newGathering(files *arrow.Schema, opt *Options) (*gathering, error) {
@@ -50,7 +51,7 @@ func (g *gathering) has(folder string) bool {
 	return ok
 }
 
-// numberOf returns the number of a folder, which is new or has one.
+// numberOf returns the number of a folder. A folder that is new gets the next number.
 func (g *gathering) numberOf(folder string) (int32, error) {
 	number, ok := g.numbers[folder]
 	if ok {
@@ -94,7 +95,8 @@ func (g *gathering) each(f func(folder string, rows arrow.RecordBatch) error) er
 	return sorted.Err()
 }
 
-// eachFolder calls f with the rows of each folder of a batch. The numbers of the rows' folders are sorted.
+// eachFolder calls f with the rows of each folder of a batch. The numbers of the rows' folders are
+// sorted.
 func (g *gathering) eachFolder(rows arrow.RecordBatch, numbers []int32, f func(string, arrow.RecordBatch) error) error {
 	for from, to := 0, 0; from < len(numbers); from = to {
 		for to < len(numbers) && numbers[to] == numbers[from] {

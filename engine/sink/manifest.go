@@ -11,12 +11,12 @@ import (
 	"github.com/mpga/mpga/internal/redact"
 )
 
-// ManifestName is the name of a directory's manifest. Readers of the directory pass over it, as over all
-// names that begin with an underscore.
+// ManifestName is the name of a directory's manifest. Readers of the directory pass over it, as
+// over all names that begin with an underscore.
 const ManifestName = "_manifest.json"
 
-// Manifest lists the files of a directory and the columns of its rows. It is the last file written. Two runs with equal
-// results write equal manifests.
+// Manifest lists the files of a directory and the columns of its rows. It is the last file written.
+// Two runs with equal results write equal manifests.
 type Manifest struct {
 	Version     int              `json:"version"`         // 1
 	Query       string           `json:"query,omitempty"` // its URLs without secrets

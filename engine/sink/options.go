@@ -29,39 +29,40 @@ type Options struct {
 	// FS is the file system. The default is vfs.OS.
 	FS vfs.FS
 
-	// Stdout is where the path "-" leads. It is not closed. The default is os.Stdout.
+	// Stdout is where the path "-" leads. Writers do not close it. The default is os.Stdout.
 	Stdout io.Writer
 
 	// KeepExisting refuses a target that exists. The default is to replace it: a file whole, a
 	// symbolic link by a file.
 	KeepExisting bool
 
-	// PartitionBy writes a directory with a folder key=value for each combination of values of these
-	// columns, which the files in it do not have. Names and values are escaped as in URLs; NULL is
-	// __HIVE_DEFAULT_PARTITION__, and the string of that name is escaped.
+	// PartitionBy writes a directory with a folder key=value for each combination of values of
+	// these columns, which the files in it do not have. Names and values are escaped as in URLs;
+	// NULL is __HIVE_DEFAULT_PARTITION__, and the string of that name is escaped.
 	PartitionBy []string
 
 	// MaxRowsPerFile writes a directory of files of at most so many rows.
 	MaxRowsPerFile int64
 
-	// Manifest writes a directory with a file _manifest.json, written last, which lists the other files
-	// with their sizes, rows and checksums, the schema, and Query.
+	// Manifest writes a directory with a file _manifest.json, written last, which lists the other
+	// files with their sizes, rows and checksums, the schema, and Query.
 	Manifest bool
 
 	// Query is the text for the manifest.
 	Query string
 
-	// Overwrite replaces a directory that is there, if it has nothing but what such an output has. The
-	// default is to refuse it.
+	// Overwrite replaces a directory that has the output's name, if all that is in it has the names
+	// of an output (S4). The default is to refuse the directory.
 	Overwrite bool
 
-	// OpenFilesMax is how many files of a directory are written at the same time. The rows of further folders are
-	// gathered, and written when all rows are there. The default is 64. Of objects 8 are the most, since an upload
-	// holds some 20 MiB; of files an eighth of the number that the process may have open.
+	// OpenFilesMax is how many files of a directory are written at the same time. The rows of
+	// further folders are gathered, and written when all rows are there. The default is 64. Of
+	// objects 8 are the most, since an upload holds some 20 MiB; of files an eighth of the number
+	// that the process may have open.
 	OpenFilesMax int
 
-	// Collect makes what gathers rows for PartitionBy, as Engine.Collector does. The default takes 256 MiB and
-	// spills to the system's directory for temporary files.
+	// Collect makes the collector that gathers rows for PartitionBy, as Engine.Collector does. The
+	// default takes 256 MiB and spills to the system's directory for temporary files.
 	Collect func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error)
 
 	// Codec compresses Parquet pages (none, snappy, zstd, gzip, lz4, brotli) and Arrow buffers
@@ -69,12 +70,13 @@ type Options struct {
 	// by the ending of its path: .csv.gz, .csv.zst.
 	Codec string
 
-	// Level is how hard the codec works: 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli. Text that is
-	// compressed by the ending of its path (.gz, .zst) has the level, too. The default, 0, is the codec's own.
+	// Level is how hard the codec works: 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli.
+	// Text that is compressed by the ending of its path (.gz, .zst) has the level, too. The
+	// default, 0, is the codec's own.
 	Level int
 
-	// RowGroupRows is how many rows a Parquet row group takes. The default is 262,144, a quarter of that
-	// with PartitionBy, since all open files hold one.
+	// RowGroupRows is how many rows a Parquet row group takes. The default is 262,144, and 65,536
+	// with PartitionBy, since each open file holds a row group.
 	RowGroupRows int64
 
 	// Delimiter separates the fields of CSV. The default is a comma; for TSV, a tab.
@@ -99,12 +101,12 @@ type Options struct {
 	// Allocator takes the memory of encoders. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
 
-	// Budget is asked for the memory of large buffers of encoders before they are allocated. The default, nil, grants
-	// every request.
+	// Budget is asked for the memory of large buffers of encoders before they are allocated. The
+	// default, nil, grants every request.
 	Budget rowdata.Budget
 
-	// GroupBytes ends a Parquet row group that holds about as many encoded bytes. Groups of long strings or of many
-	// columns get there before they have RowGroupRows. The default is 256 MiB.
+	// GroupBytes ends a Parquet row group that holds about as many encoded bytes. Groups of long
+	// strings or of many columns get there before they have RowGroupRows. The default is 256 MiB.
 	GroupBytes int64
 }
 
@@ -116,8 +118,8 @@ const (
 	openFilesDefault = 64
 	openObjectsMax   = 8
 
-	// openFilesShare is the part of the files that a process may have open which a directory takes; the input and
-	// spilled pages need the rest.
+	// openFilesShare is the part of the files that a process may have open which a directory takes;
+	// the input and spilled pages need the rest.
 	openFilesShare = 8
 )
 
@@ -127,7 +129,8 @@ const groupBytesDefault = 256 << 20
 // rowGroupRowsMax bounds the memory that one buffered row group can take.
 const rowGroupRowsMax = 1 << 26
 
-// EnsureDefaults fills in fields that are zero. Create fills in Format, and the fields whose default depends on Format.
+// EnsureDefaults fills in fields that are zero. Create fills in Format, and the fields whose
+// default depends on Format.
 func (o *Options) EnsureDefaults() {
 	o.FS = cmp.Or(o.FS, vfs.OS)
 	o.Stdout = cmp.Or[io.Writer](o.Stdout, os.Stdout)
@@ -193,7 +196,8 @@ func (o *Options) Directory() bool {
 	return len(o.PartitionBy) > 0 || o.MaxRowsPerFile > 0 || o.Manifest
 }
 
-// delimitersRefused are what fields that are never quoted consist of, and what quoting itself needs.
+// delimitersRefused are the characters of fields that are never quoted, and the characters that
+// quoting itself needs.
 const delimitersRefused = "\"\r\n\x00+-.:" +
 	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

@@ -79,8 +79,8 @@ func namesFolders(t arrow.DataType) bool {
 	return arrow.IsInteger(t.ID())
 }
 
-// split finds the folders of a batch's rows. They are numbered in the order of their first rows. The name of a folder
-// has a space where a timestamp's text has a T, as DuckDB writes folders.
+// split finds the folders of a batch's rows. They are numbered in the order of their first rows.
+// The name of a folder has a space where a timestamp's text has a T, as DuckDB writes folders.
 func (p *partitioner) split(batch arrow.RecordBatch) error {
 	clear(p.numbers)
 	p.folders, p.rows = p.folders[:0], p.rows[:0]
@@ -169,8 +169,8 @@ func appendValue(dst, text []byte) []byte {
 	return appendEscaped(dst, text)
 }
 
-// appendShown escapes the name of a column, so that its folders are not hidden: readers pass over names that begin
-// with a dot or an underscore.
+// appendShown escapes the name of a column, so that its folders are not hidden: readers pass over
+// names that begin with a dot or an underscore.
 func appendShown(dst []byte, name string) []byte {
 	if name[0] == '.' || name[0] == '_' {
 		dst, name = appendByte(dst, name[0]), name[1:]

@@ -32,11 +32,11 @@ type Writer interface {
 }
 
 // Create opens an output for rows of the schema. The path "-" is Options.Stdout, and so are the
-// names that the system has for it; that and a device or a pipe are written to as they are, so that
-// Abort and errors cannot take anything back. Create refuses what could not be committed later: a
-// directory, a missing or read-only directory, a read-only file, a pipe that nobody reads, a column
-// whose type the format cannot hold. With PartitionBy, MaxRowsPerFile or Manifest the path is that
-// of a directory.
+// names that the system has for the standard output. Options.Stdout, a device and a pipe are
+// written to as they are, so that Abort and errors cannot take anything back. Create refuses a path
+// that could not be committed to later: a directory, a missing or read-only directory, a read-only
+// file, a pipe that nobody reads, a column whose type the format cannot hold. With PartitionBy,
+// MaxRowsPerFile or Manifest the path is that of a directory.
 func Create(path string, schema *arrow.Schema, opt Options) (w Writer, err error) {
 	defer func() {
 		if err != nil {
@@ -73,8 +73,8 @@ func newFileWriter(path string, schema *arrow.Schema, out output, opt *Options) 
 	return w, w.start(func() error { return f.open(path, schema, opt) })
 }
 
-// Settle returns the options that Create would write a path with, defaults filled in, or an error that names
-// every wrong field. It touches no file.
+// Settle returns the options that Create would write a path with, defaults filled in, or an error
+// that names every wrong field. It touches no file.
 func Settle(path string, opt Options) (Options, error) {
 	err := settle(path, &opt)
 	return opt, err
@@ -168,7 +168,7 @@ type writer struct {
 // content is what a writer fills.
 type content interface {
 	write(arrow.RecordBatch) error
-	finish() error // writes what is still held
+	finish() error // writes the rows that are still held
 	commit() error // puts the finished content in its place; after an error it is gone
 	drop() error   // takes the content back
 }
@@ -286,8 +286,8 @@ func (f *fileContent) commit() error {
 	return f.out.commit()
 }
 
-// drop takes the output back. The encoder is closed for the memory that it holds: what it writes, or
-// cannot, concerns nobody.
+// drop takes the output back. The encoder is closed for the memory that it holds; its last bytes,
+// and its error, concern nobody.
 func (f *fileContent) drop() error {
 	f.buf.Reset(io.Discard)
 	if f.enc != nil {
@@ -324,7 +324,8 @@ func guard(f func() error) error {
 	})
 }
 
-// checkBatch reports a batch that is not of the schema: encoders rely on both.
+// checkBatch reports a batch that is not of the schema. Encoders rely on the types and on columns
+// without NULLs.
 func checkBatch(schema *arrow.Schema, batch arrow.RecordBatch) error {
 	if int(batch.NumCols()) != schema.NumFields() {
 		return fmt.Errorf("a batch has %d columns, the schema %d", batch.NumCols(), schema.NumFields())

@@ -16,11 +16,11 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// dirTree is a directory that appears under its name when it is complete (S1). Its files are written below a
-// hidden directory beside it.
+// dirTree is a directory that appears under its name when it is complete (S1). Its files are
+// written below a hidden directory beside it.
 //
-// A directory that is there is exchanged with the hidden one at once, where the system can; elsewhere it is
-// renamed first, and for that moment there is none.
+// A directory that has the name is exchanged with the hidden directory at once, where the system
+// can. Elsewhere it is renamed first, and for that moment no directory has the name.
 type dirTree struct {
 	fs        vfs.FS
 	path      string         // where commit puts the directory
@@ -50,7 +50,7 @@ func newDirTree(path string, opt *Options) (*dirTree, error) {
 	return &dirTree{fs: fsys, path: path, staged: staged, overwrite: opt.Overwrite, atOnce: opt.OpenFilesMax}, nil
 }
 
-// checkDirTarget refuses what a rename would not, or should not, replace. S2.
+// checkDirTarget refuses a path that a rename would not, or should not, replace. S2.
 func checkDirTarget(fsys vfs.FS, path string, overwrite bool) error {
 	if err := checkParent(fsys, path); err != nil {
 		return err
@@ -71,7 +71,7 @@ func checkDirTarget(fsys vfs.FS, path string, overwrite bool) error {
 // ours are the names in a directory that this package writes.
 var ours = regexp.MustCompile(`^(part-\d+[-.].*|[^=]+=.*|_manifest\.json)$`)
 
-// checkReplaced refuses a directory that holds what no output of this package has.
+// checkReplaced refuses a directory that has a file that no output of this package has. S4.
 func checkReplaced(fsys vfs.FS, path string) error {
 	entries, err := fsys.ReadDir(path)
 	if err != nil {
@@ -125,8 +125,9 @@ func (t *dirTree) commit() error {
 	if err != nil {
 		return errors.Join(err, t.abort())
 	}
-	// Until the parent is synced the directory could be gone after a crash. It is taken back rather than
-	// left in doubt: an error means that there is no output, or the output that was there before.
+	// Until the parent is synced the directory could be gone after a crash. The directory is taken
+	// back rather than left in doubt: an error means that there is no output, or the output that
+	// was there before.
 	if err := syncDir(t.fs, filepath.Dir(t.path)); err != nil {
 		return errors.Join(err, t.takeBack(replaced), t.abort())
 	}
@@ -164,7 +165,7 @@ func (t *dirTree) syncBelow(folder string, group *spawn.Group) error {
 	return nil
 }
 
-// publish gives the directory its name. If it replaced another, that one has the hidden name.
+// publish gives the directory its name. A directory that it replaced then has the hidden name.
 func (t *dirTree) publish() (replaced bool, err error) {
 	switch _, err := t.fs.Stat(t.path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -217,9 +218,9 @@ func (t *dirTree) abort() error {
 	return errors.Join(vfs.RemoveTree(t.fs, t.staged.Path), t.staged.Unlock())
 }
 
-// objectTree is a directory of objects. Each appears when it is complete, under a name that no other run
-// has; the manifest comes last, and then the objects that it replaces are removed. After an error the
-// objects that have appeared are removed.
+// objectTree is a directory of objects. Each appears when it is complete, under a name that no
+// other run has; the manifest comes last, and then the objects that it replaces are removed. After
+// an error the objects that have appeared are removed.
 type objectTree struct {
 	objects vfs.Objects
 	fs      vfs.FS

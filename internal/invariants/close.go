@@ -18,7 +18,7 @@ type CloseChecker struct {
 	closed []byte // stack of the first Close
 }
 
-// owner is what is known of an owner that is open.
+// owner describes an owner that is open.
 type owner struct {
 	what  string
 	stack []byte // of Open
@@ -33,8 +33,8 @@ var (
 	owners   = make(map[*owner]struct{}) // that are open
 )
 
-// Open notes that the owner, described by what, must be closed; a second call does nothing. An owner that the collector
-// finds open ends the process.
+// Open notes that the owner, described by what, must be closed; a second call does nothing. An
+// owner that the collector finds open ends the process.
 func (c *CloseChecker) Open(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

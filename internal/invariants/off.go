@@ -8,7 +8,8 @@ const Enabled = false
 // Checkf panics unless an invariant holds. Calls stand under `if Enabled`: the arguments may cost.
 func Checkf(holds bool, format string, args ...any) {}
 
-// Sometimes notes that a rare path was reached. The path is a string constant, and one call of the package has it.
+// Sometimes notes that a rare path was reached. The path is a string constant, and one call of the
+// package has it.
 func Sometimes(path string) {}
 
 // CloseChecker is a field of an owner that must be closed once. The zero value is closed by no one.

@@ -15,13 +15,15 @@ import (
 
 var reached sync.Map // of paths
 
-// Sometimes notes that a rare path was reached. The path is a string constant, and one call of the package has it.
+// Sometimes notes that a rare path was reached. The path is a string constant, and one call of the
+// package has it.
 func Sometimes(path string) { reached.Store(path, nil) }
 
 // sites matches the calls of Sometimes in a source.
 var sites = regexp.MustCompile(`\binvariants\.Sometimes\("([^"]+)"\)`)
 
-// pathsIn returns the rare paths of the package in a directory, and an error where two calls have the same.
+// pathsIn returns the rare paths of the package in a directory, and an error where two calls have
+// the same.
 func pathsIn(dir string) (paths []string, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -46,8 +48,9 @@ func pathsIn(dir string) (paths []string, err error) {
 	return paths, nil
 }
 
-// Run runs the tests of a package, which TestMain passes, and returns the exit code. The code is not 0 when an owner is
-// still open after the tests, or, if all tests of the package ran, when no test has reached a rare path of the package.
+// Run runs the tests of a package, which TestMain passes, and returns the exit code. The code is
+// not 0 when an owner is still open after the tests, or, if all tests of the package ran, when no
+// test has reached a rare path of the package.
 func Run(tests interface{ Run() int }) int {
 	code := tests.Run()
 	if code != 0 {

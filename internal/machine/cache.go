@@ -14,11 +14,11 @@ type Cache struct {
 	processors int // that share it
 }
 
-// Share returns the bytes that each of so many workers has of it.
+// Share returns the bytes of the cache for each of some workers.
 func (c Cache) Share(workers int) int64 { return c.bytes / int64(max(min(c.processors, workers), 1)) }
 
-// LastCache returns the cache of the first processor; nothing where the system does not tell. klauspost/cpuid knows the
-// size (32 MiB on an EPYC) and not the processors that share it.
+// LastCache returns the cache of the first processor; nothing where the system does not tell.
+// klauspost/cpuid knows the size (32 MiB on an EPYC) and not the processors that share it.
 var LastCache = sync.OnceValue(func() (last Cache) {
 	for index := range 8 {
 		c, err := readCache(fmt.Sprintf("/sys/devices/system/cpu/cpu0/cache/index%d", index))
@@ -62,7 +62,7 @@ func parseCacheSize(text string) (bytes int64, err error) {
 	return bytes * unit, err
 }
 
-// countProcessors counts those of a list like 0-3,8-11.
+// countProcessors counts the processors of a list like 0-3,8-11.
 func countProcessors(list string) (n int, err error) {
 	for part := range strings.SplitSeq(list, ",") {
 		from, to, isRange := strings.Cut(part, "-")

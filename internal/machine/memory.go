@@ -24,6 +24,6 @@ func limitOf(memory func() (uint64, error)) int64 {
 	return int64(min(limit, math.MaxInt64))
 }
 
-// addressShare is the part of the address space that may become memory: the other half is that of freed blocks, of the
-// ends of regions, of the collector and of the stacks of threads.
+// addressShare is the part of the address space that may become memory: freed blocks, the ends of
+// regions, the collector and the stacks of threads take the other half.
 const addressShare = 2

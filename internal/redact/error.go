@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// Error returns an error whose text is for people, and which is what the error is to errors.Is and errors.As. An error
-// that has nothing to hide is returned as it is.
+// Error returns an error whose text is for people, and which is what the error is to errors.Is and
+// errors.As. An error that has nothing to hide is returned as it is.
 func Error(err error) error {
 	if err == nil {
 		return nil

@@ -2,8 +2,8 @@ package redact
 
 import "fmt"
 
-// Names returns the names of files for people, all different where the names are: names that differ in what is hidden
-// alone are numbered, as in https://host/x?id=*** and https://host/x?id=***#2.
+// Names returns the names of files for people. Different names stay different: names that differ in
+// hidden parts alone are numbered, as in https://host/x?id=*** and https://host/x?id=***#2.
 func Names(names []string) []string {
 	shown := make([]string, len(names))
 	numbers := make(map[string]int) // of a name, among those that look the same

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// hidden stands for what is not shown.
+// hidden stands for a part that is not shown.
 const hidden = "***"
 
-// scheme finds where a URL begins. Who takes a URL for a path leaves one slash of two.
+// scheme finds where a URL begins. Programs that take a URL for a path leave one slash of two.
 var scheme = regexp.MustCompile(`(?i:https?|s3|gs|az):/+|[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// URL returns the name of a file or of an object for people. A name that is no URL is returned as it is.
+// URL returns the name of a file or of an object for people. A name that is no URL is returned as
+// it is.
 func URL(name string) string {
 	at := scheme.FindStringIndex(name)
 	if at == nil || at[0] != 0 {
@@ -21,8 +22,8 @@ func URL(name string) string {
 	return name[:at[1]] + rest(scheme, name[at[1]:])
 }
 
-// Text returns a text in which every URL is for people. A URL ends at a blank, at a quote or at a bracket; after a
-// quote it ends at the next quote of the kind.
+// Text returns a text in which every URL is for people. A URL ends at a blank, at a quote or at a
+// bracket; after a quote it ends at the next quote of the kind.
 func Text(text string) string {
 	var b strings.Builder
 	for {
@@ -50,8 +51,8 @@ func urlEnd(before, rest string) int {
 	return len(strings.TrimRight(rest[:end], ":;,.)]")) // a sentence goes on after the URL
 }
 
-// quotedEnd returns where the quote is that ends a text. A quote that is doubled, as in SQL, or that follows a
-// backslash, as in Go, does not.
+// quotedEnd returns where the quote is that ends a text. A quote that is doubled, as in SQL, or
+// that follows a backslash, as in Go, does not.
 func quotedEnd(text string, quote byte) int {
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -89,8 +90,9 @@ func rest(scheme, text string) string {
 	return shown
 }
 
-// userEnd returns where the user and the password of a URL end behind its scheme, 0 where there are none. Not
-// everybody escapes the / ? # and @ of a password; where that leaves in doubt what is a secret, ok is false.
+// userEnd returns where the user and the password of a URL end behind its scheme, 0 where there are
+// none. Not everybody escapes the / ? # and @ of a password; where that leaves in doubt what is a
+// secret, ok is false.
 func userEnd(text string) (end int, ok bool) {
 	path := text
 	if end := strings.IndexAny(text, "?#"); end >= 0 {
@@ -113,7 +115,8 @@ var host = regexp.MustCompile(`^([^:]*|\[[0-9A-Fa-f:.%]*\]):[0-9]*$|^\[[0-9A-Fa-
 // parameterName is a name as parameters have them: not the rest of a pattern or of a key.
 var parameterName = regexp.MustCompile(`^[A-Za-z0-9_.~%\[\]-]+$`)
 
-// parameters hides the values of a query. In the key of an object, parameters begin with the first that has a name.
+// parameters hides the values of a query. In the key of an object, parameters begin with the first
+// that has a name.
 func parameters(query string, inKey bool) string {
 	var b strings.Builder
 	for query != "" {
@@ -141,7 +144,8 @@ func parameters(query string, inKey bool) string {
 	return b.String()
 }
 
-// shownFragment hides a fragment, in which some services have tokens. A short number is none: Names puts it there.
+// shownFragment hides a fragment, in which some services have tokens. A short number is none: Names
+// puts it there.
 func shownFragment(fragment string, inKey bool) string {
 	const numberBytesMax = 4
 	if inKey || fragment == "" || len(fragment) <= numberBytesMax && strings.Trim(fragment, "0123456789") == "" {

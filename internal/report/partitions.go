@@ -14,7 +14,8 @@ const (
 
 func counted[N int | int64](n N) string { return humanize.Comma(int64(n)) }
 
-// partitions draws the rows of partitions before the merge, and of the sets after it, by the same measure.
+// partitions draws the rows of partitions before the merge, and of the sets after it, by the same
+// measure.
 func (w *writer) partitions(sizes, sets []int64) {
 	if len(sizes) == 0 {
 		return
@@ -25,7 +26,8 @@ func (w *writer) partitions(sizes, sets []int64) {
 	w.histogram("sets of partitions after the merge", sets, most)
 }
 
-// histogram draws a bar for each of some numbers of rows, the largest first; most has the full height.
+// histogram draws a bar for each of some numbers of rows, the largest first; most has the full
+// height.
 func (w *writer) histogram(what string, sizes []int64, most int64) {
 	title := counted(len(sizes)) + " " + what
 	w.f("<h3>%s, %d rows at full height</h3>\n", title, most)

@@ -1,5 +1,5 @@
-// Package report writes what a query did as one HTML page, with nothing of the web: its plan, its figures, and
-// pictures of its time, its partitions and its tables.
+// Package report writes what a query did as one HTML page, which loads nothing: its plan, its
+// figures, and pictures of its time, its partitions and its tables.
 package report
 
 import (
@@ -66,8 +66,8 @@ func (p *Page) Write(to io.Writer) error {
 	return err
 }
 
-// writer writes HTML. It is no template of the standard library: these call methods by their names, so a program
-// that has one keeps all exported methods of all its types, 7 MB here.
+// writer writes HTML. A template of the standard library calls methods by their names, so that a
+// program with a template keeps all exported methods of all its types: 7 MB here.
 type writer struct{ bytes.Buffer }
 
 // f writes a format whose arguments are escaped, but for numbers.

@@ -77,7 +77,8 @@ func (w *writer) timeline(title string, q *trace.QueryTimeline, classes map[stri
 	w.f("</svg>\n")
 }
 
-// boxes draws the spans of a row. A span that could not be seen is drawn as a part of the span before it.
+// boxes draws the spans of a row. A span that could not be seen is drawn as a part of the span
+// before it.
 func (w *writer) boxes(spans []trace.Span, begin time.Duration, scale, y float64, classes map[string]int) {
 	for i := 0; i < len(spans); {
 		s := &spans[i]

@@ -2,9 +2,9 @@ package spawn
 
 import "runtime/debug"
 
-// Go starts a goroutine that calls a function, and then ended with the error of the function, which may be that of
-// a panic. ended is the last thing that the goroutine does. It must not panic: it notes the error, then tells
-// whoever waits. S2.
+// Go starts a goroutine that calls a function, and then ended with the error of the function or of
+// its panic. The call of ended is the last thing that the goroutine does. ended must not panic: it
+// notes the error, then tells whoever waits. S2.
 func Go(f func() error, ended func(err error)) {
 	go func() {
 		var err error

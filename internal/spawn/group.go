@@ -6,18 +6,19 @@ import (
 	"sync"
 )
 
-// Group is goroutines that somebody waits for together. The zero value has no limit and cancels nothing.
+// Group is goroutines that somebody waits for together. The zero value has no limit and cancels
+// nothing.
 type Group struct {
 	cancel context.CancelCauseFunc // nil of a group without a context
 	limit  chan struct{}           // one element for each goroutine that runs; nil without a limit
 	work   sync.WaitGroup
 
 	mu  sync.Mutex
-	err error // the first one, or the first that is ErrInternal
+	err error // the first error, or the first that is ErrInternal
 }
 
-// WithContext returns a group, and a context that ends with the first error of a goroutine, which is its cause, or
-// when Wait returns.
+// WithContext returns a group, and a context that ends with the first error of a goroutine, which
+// is its cause, or when Wait returns.
 func WithContext(ctx context.Context) (*Group, context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	return &Group{cancel: cancel}, ctx
@@ -43,7 +44,8 @@ func (g *Group) ended(err error) {
 	g.work.Done()
 }
 
-// note keeps an error, and ends the context. A bug is what others have failed of, even if theirs came first.
+// note keeps an error, and ends the context. A bug is what others have failed of, even if theirs
+// came first.
 func (g *Group) note(err error) {
 	if err == nil {
 		return
@@ -58,7 +60,8 @@ func (g *Group) note(err error) {
 	}
 }
 
-// Wait waits for all goroutines and returns the first error, of which one that is ErrInternal comes before others.
+// Wait waits for all goroutines and returns the first error that is ErrInternal, else the first
+// error.
 func (g *Group) Wait() error {
 	g.work.Wait()
 	g.mu.Lock()

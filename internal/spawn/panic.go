@@ -33,8 +33,8 @@ func (e *PanicError) Is(target error) bool { return target == ErrInternal }
 // Unwrap returns the error that the panic was found in.
 func (e *PanicError) Unwrap() error { return e.cause }
 
-// InQuery adds the text of a query, if there is one, to an error that is ErrInternal. It returns all other errors as
-// they are.
+// InQuery adds the text of a query, if there is one, to an error that is ErrInternal. It returns
+// all other errors as they are.
 func InQuery(err error, query string) error {
 	var p *PanicError
 	if query == "" || !errors.As(err, &p) {
@@ -43,7 +43,8 @@ func InQuery(err error, query string) error {
 	return &PanicError{Value: p.Value, Stack: p.Stack, Query: query, cause: err}
 }
 
-// failure is what Fail panics with. It is an error for libraries that recover panics themselves, and wrap what is one.
+// failure is what Fail panics with. It is an error, since libraries that recover panics themselves
+// wrap errors.
 type failure struct{ err error }
 
 func (f failure) Error() string { return f.err.Error() }
@@ -61,8 +62,8 @@ func Call(f func() error) error {
 	return err
 }
 
-// Catch calls a function. A panic of the function comes back apart from the errors that it returns, for a caller
-// that knows what the function may trip over. S3.
+// Catch calls a function. A panic of the function comes back apart from the errors that it returns,
+// for a caller that knows what the function may trip over. S3.
 func Catch(f func() error) (panicked *PanicError, err error) {
 	defer func() {
 		switch p := recover().(type) {

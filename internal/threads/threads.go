@@ -22,7 +22,8 @@ const (
 	WorkWrite     = "write"
 )
 
-// Thread is a worker's right to compute. The worker holds it while it computes, and gives it back while it waits.
+// Thread is a worker's right to compute. The worker holds it while it computes, and gives it back
+// while it waits.
 type Thread struct {
 	of   *semaphore.Weighted
 	held bool
@@ -30,7 +31,7 @@ type Thread struct {
 	work string     // what the worker does, for the trace; "" is not shown
 }
 
-// New returns a thread of those that a semaphore counts, which is not held yet and not in a trace.
+// New returns a thread that a semaphore counts. The thread is not held yet, and not in a trace.
 func New(of *semaphore.Weighted) *Thread { return &Thread{of: of} }
 
 // Take waits for a thread. It returns the cause when the context is done, and then holds none.
@@ -58,8 +59,9 @@ func (t *Thread) Yield(ctx context.Context) error {
 	return t.Take(ctx)
 }
 
-// Wait calls a function that waits for another query: the thread is that query's in the meantime, which may need it to
-// go on. It returns the cause when the context ends before the thread is there again.
+// Wait calls a function that waits for another query: the thread is that query's in the meantime,
+// which may need it to go on. It returns the cause when the context ends before the thread is there
+// again.
 func (t *Thread) Wait(ctx context.Context, f func()) error {
 	t.Give()
 	f()
@@ -81,8 +83,8 @@ func (t *Thread) Does(work string) {
 // WillDo says what the worker does from the time when it takes a thread.
 func (t *Thread) WillDo(work string) { t.work = work }
 
-// Parallel runs a function on n goroutines, each of which holds a thread. row, where it is not nil, returns the row of
-// a worker in a trace.
+// Parallel runs a function on n goroutines, each of which holds a thread. row, where it is not nil,
+// returns the row of a worker in a trace.
 func Parallel(ctx context.Context, of *semaphore.Weighted, n int, row func(i int) *trace.Row, f func(ctx context.Context, i int, t *Thread) error) error {
 	group, groupCtx := spawn.WithContext(ctx)
 	for i := range n {

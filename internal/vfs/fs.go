@@ -11,7 +11,7 @@ import (
 )
 
 // FS is the file system as mpga uses it: all reading, writing, renaming and removing goes through
-// one, so that tests can fail the n-th call of any kind. Paths are the operating system's.
+// an FS, so that tests can fail the n-th call of any kind. Paths are the operating system's.
 type FS interface {
 	Open(name string) (File, error)                     // for reading
 	Create(name string, perm fs.FileMode) (File, error) // for writing; an existing file is an error
@@ -34,7 +34,8 @@ type TempFile interface {
 	io.WriterAt
 	io.Closer
 
-	// Discard gives the space of a range back where the file system can. The range is not read again.
+	// Discard gives the space of a range back where the file system can. The range is not read
+	// again.
 	Discard(offset, n int64)
 }
 
@@ -50,8 +51,8 @@ func newTempFile(f *os.File) *osTempFile {
 	return t
 }
 
-// File is an open file. A file opened for reading supports Read, ReadAt and Seek; one created for
-// writing supports Write and Sync.
+// File is an open file, which its user closes once. A file opened for reading supports Read, ReadAt
+// and Seek; a file created for writing supports Write and Sync.
 type File interface {
 	io.Reader
 	io.ReaderAt

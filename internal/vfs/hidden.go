@@ -30,9 +30,9 @@ func newHidden(path string) string {
 	return fmt.Sprintf("%s.%s.%016x", dir, name[:min(len(name), hiddenNameMax)], rand.Uint64())
 }
 
-// RemoveAbandoned removes what processes that were killed have left in the directory of a path, whatever their outputs
-// were to be: hidden files that no process has locked, and hidden directories whose locks were such. What cannot be
-// removed is in nobody's way.
+// RemoveAbandoned removes what processes that were killed have left in the directory of a path,
+// whatever their outputs were to be: hidden files that no process has locked, and the hidden
+// directories of such locks. A file that cannot be removed is in nobody's way.
 func RemoveAbandoned(fsys FS, path string) {
 	dir, name := filepath.Split(filepath.Clean(path))
 	entries, err := fsys.ReadDir(filepath.Clean(dir))
@@ -49,15 +49,15 @@ func RemoveAbandoned(fsys FS, path string) {
 				removeUnlocked(fsys, filepath.Join(dir, "."+match[1]))
 			}
 		case e.IsDir() && strings.HasPrefix(match[1], name[:min(len(name), hiddenNameMax)]+".") && match[2] == "tmp":
-			// Without its lock, as a process leaves it that was killed while it removed both, a directory is taken for
-			// ours by the name of the same output alone.
+			// Without its lock, as a process leaves it that was killed while it removed both, a
+			// directory is taken for ours by the name of the same output alone.
 			removeUnlocked(fsys, filepath.Join(dir, "."+match[1]))
 		}
 	}
 }
 
-// removeUnlocked removes a hidden directory, named without its ending, that has no lock: there is one before the
-// directory is, and until the directory has been moved or removed.
+// removeUnlocked removes a hidden directory, named without its ending, if it has no lock: the lock
+// is made before the directory, and removed after the directory has been moved or removed.
 func removeUnlocked(fsys FS, hidden string) {
 	if _, err := fsys.Stat(hidden + ".lock"); errors.Is(err, fs.ErrNotExist) {
 		_ = RemoveTree(fsys, hidden+".tmp")

@@ -2,8 +2,9 @@ package vfs
 
 import "io"
 
-// Objects is implemented by file systems some of whose names are URLs of objects in a store. Objects
-// have no directories and are not renamed: one appears under its name when it is complete.
+// Objects is implemented by file systems some of whose names are URLs of objects in a store.
+// Objects have no directories and are not renamed: an object appears under its name when it is
+// complete.
 type Objects interface {
 	// IsObject says whether a name is a URL.
 	IsObject(name string) bool
@@ -27,18 +28,21 @@ type Object struct {
 	Size int64
 }
 
-// Upload is an object that is being written. One goroutine uses it; one of Commit and Abort ends it.
+// Upload is an object that is being written. One goroutine uses it; one of Commit and Abort ends
+// it.
 type Upload interface {
 	io.Writer
 
-	// Commit makes the object visible, in place of one that had its name.
+	// Commit makes the object visible, in place of an object that had its name.
 	Commit() error
 
 	// Abort leaves nothing behind.
 	Abort() error
 }
 
-// Announcer is implemented by files that take long to answer: what is announced is read ahead.
+// Announcer is what a File may have besides: a file of a store, which takes long to answer, reads
+// ahead what is announced. File has no Announce, since files of the system need none and wrappers
+// of files would have to pass it on.
 type Announcer interface {
 	// Announce says which ranges will be read, each from its beginning.
 	Announce(ranges []Range)

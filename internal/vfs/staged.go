@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// StagedDir is a directory that is written under a hidden name beside the one that it is to have.
+// StagedDir is a directory that is written under a hidden name, beside its name to come.
 type StagedDir struct {
 	Path string // of the hidden directory
 
@@ -15,7 +15,8 @@ type StagedDir struct {
 	locked File // nil once it is unlocked
 }
 
-// StageDir begins a directory that is to be at a path, and removes what is abandoned beside it.
+// StageDir begins a directory that is to be at a path, and removes abandoned files and directories
+// beside it.
 func StageDir(fsys FS, path string) (*StagedDir, error) {
 	RemoveAbandoned(fsys, path)
 	hidden := newHidden(path)
@@ -30,8 +31,8 @@ func StageDir(fsys FS, path string) (*StagedDir, error) {
 	return d, nil
 }
 
-// Unlock ends the claim on the hidden directory: it has been moved or removed, or is left to be removed.
-// After an error it may be called again.
+// Unlock ends the claim on the hidden directory: it has been moved or removed, or is left to be
+// removed. After an error it may be called again.
 func (d *StagedDir) Unlock() error {
 	err := d.fs.Remove(d.lock)
 	if errors.Is(err, fs.ErrNotExist) {

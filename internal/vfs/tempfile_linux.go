@@ -20,8 +20,8 @@ func (f *osTempFile) Close() error {
 	return f.File.Close()
 }
 
-// createTemp creates a file that has no name, or where the file system has none of these, none once this returns: its
-// space comes back when it is closed, also by the end of the process.
+// createTemp creates a file without a name; where the file system has no such files, it removes the
+// name. The space comes back when the file is closed, also by the end of the process.
 func createTemp(dir string) (TempFile, error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o600)
 	if err == nil {
@@ -47,12 +47,12 @@ func lockCreated(f *os.File) bool {
 	return unix.Fstat(int(f.Fd()), &s) != nil || s.Nlink > 0
 }
 
-// abandonedAfter is how long nobody has written to a file that is taken for abandoned where locks may be those of one
-// machine alone.
+// abandonedAfter is how long nobody has written to a file that counts as abandoned, where other
+// machines may not see the file's lock.
 const abandonedAfter = 24 * time.Hour
 
-// removeAbandoned removes a file that nobody has locked. On a file system that several machines may share, the file
-// must be old, too.
+// removeAbandoned removes a file that nobody has locked. On a file system that several machines may
+// share, the file must be old, too.
 func removeAbandoned(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -68,7 +68,8 @@ func removeAbandoned(name string) error {
 	return os.Remove(name)
 }
 
-// isShared says whether a file may be on a file system of a network, of which each machine may have locks of its own.
+// isShared says whether a file may be on a file system of a network, of which each machine may have
+// locks of its own.
 func isShared(f *os.File) bool {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {
@@ -111,7 +112,8 @@ func FreeBytes(dir string) (int64, error) {
 	return int64(s.Bavail) * s.Bsize, nil
 }
 
-// OpenFilesMax returns how many files the process may have open, or 0 where the system does not say.
+// OpenFilesMax returns how many files the process may have open, or 0 where the system does not
+// say.
 func OpenFilesMax() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

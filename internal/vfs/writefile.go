@@ -6,8 +6,9 @@ import (
 	"io/fs"
 )
 
-// WriteFile writes a small file whole or not at all: under a hidden name, synced, then renamed, so that a reader
-// of path finds either the old content or the new. A device or a pipe is written to as it is.
+// WriteFile writes a small file whole or not at all: under a hidden name, synced, then renamed, so
+// that a reader of path finds either the old content or the new. A device or a pipe is written to
+// as it is.
 func WriteFile(fsys FS, path string, content []byte) error {
 	return WriteFileBy(fsys, path, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -55,8 +56,8 @@ func writeFile(fsys FS, path string, perm fs.FileMode, write func(io.Writer) err
 	return file.Close()
 }
 
-// IsDevice says whether a path is that of a device, a pipe, a socket or a terminal, which are written to and not
-// replaced. A path where nothing is yet is none.
+// IsDevice says whether a path leads to a device, a pipe, a socket or a terminal, which are written
+// to and not replaced. A path where nothing is yet does not.
 func IsDevice(fsys FS, path string) (bool, error) {
 	info, err := fsys.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

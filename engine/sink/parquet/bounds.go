@@ -138,8 +138,8 @@ func (b *bounds) strings(values []rowdata.Bytes2) {
 	}
 }
 
-// compareStrings compares by the first four bytes, then, where both strings are short, by words: their bytes
-// past the end are zero, so that only the length is left.
+// compareStrings compares by the first four bytes, then, where both strings are short, by words:
+// their bytes past the end are zero, so that only the length is left.
 func compareStrings(a, b *rowdata.Bytes2) int {
 	x, y := bits.ReverseBytes32(uint32(a[0]>>32)), bits.ReverseBytes32(uint32(b[0]>>32))
 	if x == y {

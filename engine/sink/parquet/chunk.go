@@ -32,7 +32,7 @@ type fastSnappy struct{}
 func (fastSnappy) EncodeLevel(dst, src []byte, _ int) []byte { return s2.EncodeSnappy(dst, src) }
 func (fastSnappy) CompressBound(n int64) int64               { return int64(s2.MaxEncodedLen(int(n))) }
 
-// statisticsBytesMax is the longest value that statistics hold; without them a reader reads.
+// statisticsBytesMax is the longest value that statistics hold. A chunk without statistics is read.
 const statisticsBytesMax = 4096
 
 // endPage compresses the open page.
@@ -144,7 +144,8 @@ func (c *wordColumn) finish(to *countingWriter) error {
 	return c.chunk.Finish(info, hasDictionary, hasDictionary && !c.coded, stats)
 }
 
-// statistics returns the statistics of a chunk or a page; bounds of more than bytesMax bytes are left out.
+// statistics returns the statistics of a chunk or a page; bounds of more than bytesMax bytes are
+// left out.
 func (c *wordColumn) statistics(b *bounds, nulls int64, bytesMax int) metadata.EncodedStatistics {
 	stats := metadata.EncodedStatistics{Signed: c.form.kind.signed()}
 	stats.SetNullCount(nulls)

@@ -23,16 +23,17 @@ func newChunkEncoder(f arrow.Field, column *schema.Column, a *adapt.Adapter, pro
 	return &libraryColumn{adapter: a, to: f.Type, nullable: f.Nullable, props: props}, nil
 }
 
-// Pages are small enough that a reader that wants few rows decodes little else, and large enough that their
-// headers cost nothing.
+// Pages are small enough that a reader that wants few rows decodes little else, and large enough
+// that their headers cost nothing.
 const (
 	pageRowsMax  = 1 << 15
 	pageBytesMax = 1 << 20 // of plain values; what a block adds may pass it
 	blockRowsMax = 1 << 11 // are encoded at a time, in the first-level cache
 )
 
-// wordColumn encodes a column whose values are words. A chunk begins with a dictionary. Where its first values
-// tell that it will grow past its limit, or later, when it does, it is given up: pages are plain from there on.
+// wordColumn encodes a column whose values are words. A chunk begins with a dictionary. The
+// dictionary is given up where the first values of the chunk tell that it will grow past its limit,
+// or later, when it does: from there on pages are plain. Q3.
 type wordColumn struct {
 	form     wordForm
 	to       arrow.DataType // type of the column in the adapted schema
@@ -119,7 +120,8 @@ func (c *wordColumn) add(arr arrow.Array) error {
 	})
 }
 
-// addIndexes is add for a column that comes with a dictionary. Each entry of the dictionary is looked up once.
+// addIndexes is add for a column that comes with a dictionary. Each entry of the dictionary is
+// looked up once.
 func (c *wordColumn) addIndexes(arr *array.Dictionary) error {
 	c.translation.turnTo(arr.Dictionary(), &c.form)
 	return c.eachBlock(arr, func(from, n int, nulls bool) error {
@@ -175,7 +177,8 @@ func (c *wordColumn) eachBlock(arr arrow.Array, put func(from, n int, nulls bool
 	return nil
 }
 
-// blockRows is how many of an array's values are encoded at a time, so that pages of long strings end in time.
+// blockRows is how many of an array's values are encoded at a time, so that pages of long strings
+// end in time.
 func (c *wordColumn) blockRows(arr arrow.Array) int {
 	if d, ok := arr.(*array.Dictionary); ok {
 		arr = d.Dictionary()
@@ -265,8 +268,9 @@ func (c *wordColumn) putIndexes(indexes []uint32) error {
 	return nil
 }
 
-// pays says whether the dictionary can be expected to suit its limit, by the first values of a chunk: of d equally
-// frequent values, n have about n*n / 2d that were there before.
+// pays says whether the dictionary can be expected to stay below its limit, by the first values of
+// a chunk: among n values drawn from d equally frequent ones, about n*n / 2d repeat an earlier
+// value.
 func (c *wordColumn) pays() bool {
 	n := len(c.codes)
 	return c.codedPages > 0 || n*n/(2*max(n-c.dict.len(), 1)) <= c.entries

@@ -13,8 +13,8 @@ const (
 	entriesMax         = 1 << 16 // of a dictionary, a quarter of a row group
 	dictionaryBytesMax = 1 << 20 // what readers hold while they read a chunk
 
-	// sampleRows is how many values decide on a dictionary. Of 2^16 distinct ones they have 128 twice, give or
-	// take 11.
+	// sampleRows is how many values decide on a dictionary. Drawn from 2^16 distinct values, they
+	// have 128 values twice, give or take 11.
 	sampleRows = 1 << 12
 )
 
@@ -28,8 +28,8 @@ type dictionary struct {
 	bytes int      // of strings that are not in their words
 	heap  rowdata.Heap
 
-	// recent are values of two words that have been looked up, by a hash that is cheap. Long strings are not
-	// among them: their words are an address.
+	// recent are values of two words that have been looked up, by a hash that is cheap. Long
+	// strings are not among them: their words are an address.
 	recent []recentValue
 }
 
@@ -45,7 +45,7 @@ const (
 
 const slotsMin = 1 << 10
 
-// reset empties the dictionary.
+// reset empties the dictionary, which then takes at most entries values.
 func (d *dictionary) reset(kind wordKind, entries int) {
 	d.kind, d.width = kind, 1
 	if kind == kindBytes || kind == kindDecimal {
@@ -69,8 +69,8 @@ func (d *dictionary) len() int { return len(d.words) / d.width }
 // codeBits returns the width of the codes so far.
 func (d *dictionary) codeBits() int { return max(bits.Len(uint(max(d.len()-1, 0))), 1) }
 
-// encode writes the codes of values, up to the first that the dictionary has no room for, and returns their
-// number.
+// encode writes the codes of values, up to the first that the dictionary has no room for, and
+// returns their number.
 func (d *dictionary) encode(words []uint64, codes []uint32) int {
 	if d.width == 1 {
 		return d.encodeOnes(words, codes)
@@ -184,7 +184,8 @@ func (d *dictionary) value(code uint32) []uint64 {
 	return d.words[int(code)*d.width : (int(code)+1)*d.width]
 }
 
-// translation leads from the entries of a batch's dictionary to those of a chunk's.
+// translation leads from the entries of a batch's dictionary to the entries of a chunk's
+// dictionary.
 type translation struct {
 	values arrow.ArrayData // of the batch's dictionary, which many batches share
 	words  []uint64

@@ -4,14 +4,15 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 )
 
-// pageIndex takes what the page index says of the pages of a chunk: where each is, and its least and greatest value.
-// Readers that want few rows find their pages by it.
+// pageIndex takes the place, the least and the greatest value of each page of a chunk. Readers that
+// want few rows find their pages by the page index.
 type pageIndex struct {
 	of     *metadata.PageIndexBuilder
 	column int
 }
 
-// indexBytesMax is the longest value in a page index; a chunk that has a longer one is without values in it.
+// indexBytesMax is the longest value in a page index. A chunk with a longer value has no values in
+// the index.
 const indexBytesMax = 256
 
 // add adds the pages of a chunk. The first page begins at an offset of the file.

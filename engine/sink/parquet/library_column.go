@@ -12,7 +12,8 @@ import (
 	"github.com/mpga/mpga/engine/sink/adapt"
 )
 
-// libraryColumn leaves a column of a type that is seldom written, such as truth values, to the library.
+// libraryColumn leaves a column of a type that is seldom written, as truth values are, to the
+// library.
 type libraryColumn struct {
 	adapter  *adapt.Adapter
 	to       arrow.DataType // adapted
@@ -56,7 +57,7 @@ func (c *libraryColumn) add(arr arrow.Array) error {
 }
 
 func (c *libraryColumn) finish(to *countingWriter) error {
-	// The pages have waited: what they are written to is where the file is only now.
+	// The pages have waited in the library; only now is their place in the file known.
 	*c.sink = countingWriter{Writer: to, bytes: to.bytes}
 	return c.writer.Close()
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// nestedParquet leaves all to the library, which knows how lists and structs become columns. It is several
-// times slower than flatParquet.
+// nestedFile leaves all to the library, which knows how lists and structs become columns. It is
+// several times slower than flatFile.
 type nestedFile struct {
 	w             *pqarrow.FileWriter
 	adapter       *adapt.Adapter
@@ -51,8 +51,8 @@ func (e *nestedFile) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// nestedCopies is how many times rows are in memory while the library encodes them: adapted, as levels, which take two
-// numbers for each element, encoded, and in pages.
+// nestedCopies is how many times rows are in memory while the library encodes them: adapted, as
+// levels, which take two numbers for each element, encoded, and in pages.
 const nestedCopies = 6
 
 // add writes rows that are few.

@@ -15,11 +15,12 @@ type pageHeader struct {
 	raw, packed int // bytes before and after compression
 }
 
-// headerBytesMax is room for a header: a byte for each of ten fields and ends, and six numbers of at most 5.
+// headerBytesMax is room for a header: a byte for each of ten fields and ends, and six numbers of
+// at most 5.
 const headerBytesMax = 48
 
-// append writes the header in Thrift's compact protocol: a field is a byte of the distance from the field
-// before and the type, then the value.
+// append writes the header in Thrift's compact protocol: a field is a byte of the distance from the
+// field before and the type, then the value.
 func (h *pageHeader) append(dst []byte) []byte {
 	const number, structure, end = 0x15, 0xC, 0 // a number in the next field; a structure; the end of a structure
 	put := func(n int) { dst = binary.AppendVarint(append(dst, number), int64(n)) }
@@ -45,7 +46,8 @@ func (h *pageHeader) append(dst []byte) []byte {
 	return append(dst, end, end)
 }
 
-// levelBytesMax is the room for the definition levels of a page: their length, the head of a run, a bit a row.
+// levelBytesMax is the room for the definition levels of a page: their length, the head of a run, a
+// bit a row.
 const levelBytesMax = 4 + binary.MaxVarintLen32 + pageRowsMax/8
 
 // putLevels writes which rows are not NULL to the end of room, and returns where it begins.
@@ -65,7 +67,8 @@ func putLevels(room, valid []byte, rows, nulls int) int {
 	return from
 }
 
-// appendHybrid appends codes as Parquet's hybrid of runs and of groups of eight codes packed into width bits each.
+// appendHybrid appends codes as Parquet's hybrid of runs and of groups of eight codes packed into
+// width bits each.
 func appendHybrid(dst []byte, codes []uint32, width int) []byte {
 	for len(codes) > 0 {
 		run := runLength(codes)
@@ -99,7 +102,8 @@ func runLength(codes []uint32) int {
 	return len(codes)
 }
 
-// appendPacked appends codes of width bits, the first in the lowest, and zeros up to a group of eight.
+// appendPacked appends codes of width bits, the first in the lowest, and zeros up to a group of
+// eight.
 func appendPacked(dst []byte, codes []uint32, width int) []byte {
 	at := len(dst)
 	size := (len(codes) + 7) / 8 * width

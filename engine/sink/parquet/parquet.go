@@ -36,7 +36,7 @@ var codecs = map[string]compress.Compression{
 // CodecNames lists the codecs by their names, sorted.
 func CodecNames() []string { return slices.Sorted(maps.Keys(codecs)) }
 
-// ParquetOptions say how rows become a file. Every field but Level and Budget is set.
+// Options say how rows become a file. Every field but Level and Budget is set.
 type Options struct {
 	Codec        string // one of CodecNames
 	Level        int    // of the codec; 0 is the codec's own
@@ -44,7 +44,7 @@ type Options struct {
 	GroupBytes   int64  // encoded bytes, about, after which a row group ends before it has RowGroupRows
 	Threads      int    // goroutines that encode the columns of a batch
 	Allocator    memory.Allocator
-	Budget       rowdata.Budget // what buffers are reserved of; nil has room for all
+	Budget       rowdata.Budget // grants the memory of buffers; nil grants every request
 }
 
 // Encoder writes the rows of a file. One goroutine at a time uses an Encoder.
@@ -52,12 +52,12 @@ type Encoder interface {
 	// Write encodes the rows of a batch, which the encoder does not keep.
 	Write(arrow.RecordBatch) error
 
-	// Close writes the rest of the file and releases the memory of the encoder. It does not close the
-	// writer below.
+	// Close writes the rest of the file and releases the memory of the encoder. It does not close
+	// the writer below.
 	Close() error
 }
 
-// NewParquet starts a file for rows of a schema.
+// New starts a file for rows of a schema.
 func New(to io.Writer, schema *arrow.Schema, opt *Options) (Encoder, error) {
 	a := &adapt.Adapter{Parquet: true, Allocator: opt.Allocator}
 	adapted, err := a.Schema(schema)
@@ -82,8 +82,9 @@ func New(to io.Writer, schema *arrow.Schema, opt *Options) (Encoder, error) {
 	return newFlatFile(to, adapted, a, props, opt)
 }
 
-// flatParquet writes columns without children, each by a chunkEncoder. The columns of a batch are encoded
-// by as many goroutines as there are threads; compressed pages wait for the end of their row group.
+// flatFile writes columns without children, each by a chunkEncoder. The columns of a batch are
+// encoded by as many goroutines as there are threads; compressed pages wait for the end of their
+// row group.
 type flatFile struct {
 	to      *countingWriter
 	schema  *arrow.Schema // adapted to the types that Parquet has
@@ -163,8 +164,8 @@ func newFlatFile(to io.Writer, schema *arrow.Schema, a *adapt.Adapter, props *pa
 	return e, err
 }
 
-// keyValues returns what the file says of the schema. The Arrow schema beside Parquet's own keeps what Parquet
-// has no type for: the zones.
+// keyValues returns the schema's metadata, and the Arrow schema beside Parquet's own, for the
+// zones, which Parquet has no type for.
 func keyValues(schema *arrow.Schema) (metadata.KeyValueMetadata, error) {
 	pairs := metadata.NewKeyValueMetadata()
 	meta := schema.Metadata()
@@ -211,7 +212,8 @@ func (e *flatFile) Write(batch arrow.RecordBatch) error {
 // partsPerGroup is the least number of parts that the rows of a group of long strings are added in.
 const partsPerGroup = 8
 
-// partOf returns the next rows of a batch, which the caller owns: at most so many, and of about so many bytes.
+// partOf returns the next rows of a batch, which the caller owns: at most so many, and of about so
+// many bytes.
 func partOf(batch arrow.RecordBatch, from, rows, bytes int64) arrow.RecordBatch {
 	rows = min(rows, batch.NumRows()-from)
 	part := batch.NewSlice(from, from+rows)
@@ -237,22 +239,24 @@ func (e *flatFile) held() int64 {
 }
 
 const (
-	// partCopies is how many times a part is in memory while it is encoded: plain, with room to grow, and compressed,
-	// behind what the column holds, in a buffer that grows.
+	// partCopies is how many times a part is in memory while it is encoded: plain, with room to
+	// grow, and compressed, in a buffer that grows.
 	partCopies = 4
 
-	// columnBytes is what the encoder of a column takes for itself, and chunkBytes what the footer says of a chunk.
+	// columnBytes is what the encoder of a column takes for itself, and chunkBytes what the footer
+	// says of a chunk.
 	columnBytes, chunkBytes = 40 << 10, 2 << 10
 
-	// chunkBytesMin is the least that a column's part of a row group is worth ending it for: beside it, what the
-	// footer says of it is little.
+	// chunkBytesMin is how many encoded bytes a column has on average, at least, in a row group
+	// that GroupBytes ends: the chunkBytes of the footer are less.
 	chunkBytesMin = 4 << 10
 
 	// reservedStep is what reservations are rounded to: below it, they are not worth a call.
 	reservedStep = 1 << 20
 )
 
-// makeRoom reserves the memory that a part takes. Where there is none, the row group ends before it.
+// makeRoom reserves the memory that a part takes. Where the budget refuses it, the row group ends
+// before the part. Q1.
 func (e *flatFile) makeRoom(part arrow.RecordBatch) error {
 	bytes := partCopies * rowdata.BatchBytes(part)
 	err := e.reserve(bytes)
@@ -270,7 +274,7 @@ func (e *flatFile) makeRoom(part arrow.RecordBatch) error {
 
 // reserve makes the reservation as large as the bytes that columns hold, and more bytes besides.
 func (e *flatFile) reserve(more int64) error {
-	const growing = 2 // a buffer that is full is copied to one that is larger
+	const growing = 2 // a full buffer is copied to a larger buffer
 	bytes := growing*e.held() + more + int64(len(e.schema.Fields()))*(columnBytes+chunkBytes*int64(e.groups+1))
 	if bytes < reservedStep {
 		return nil

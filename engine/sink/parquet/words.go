@@ -23,7 +23,8 @@ const (
 	kindDecimal // 128 bits, the lower word first
 )
 
-// signed says whether the values are ordered as signed numbers, which is what the first statistics meant.
+// signed says whether the values are ordered as signed numbers, which is what the first statistics
+// meant.
 func (k wordKind) signed() bool { return k != kindNatural && k != kindBytes }
 
 // wordForm says how the values of a type become words, and words what Parquet calls plain.
@@ -34,7 +35,8 @@ type wordForm struct {
 	id    arrow.Type
 }
 
-// wordFormOf returns the form of a type of the adapted schema; plainBytes is the width that Parquet gives decimals.
+// wordFormOf returns the form of a type of the adapted schema; plainBytes is the width that Parquet
+// gives decimals.
 func wordFormOf(t arrow.DataType, plainBytes int) (f wordForm, ok bool) {
 	f = wordForm{words: 1, bytes: 8, id: t.ID()}
 	switch t.ID() {
@@ -65,8 +67,8 @@ func (f *wordForm) reads(arr arrow.Array) bool {
 	return id == f.id || f.kind == kindBytes && (id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW)
 }
 
-// read writes the words of an array's values from a row on to words, all of which it fills. The words of a NULL are
-// arbitrary, but refer to nothing that is not the array's.
+// read writes the words of an array's values from a row on to words, all of which it fills. The
+// words of a NULL are arbitrary, but refer to nothing that is not the array's.
 func (f *wordForm) read(words []uint64, arr arrow.Array, from int) {
 	switch arr.DataType().ID() {
 	case arrow.INT8:
@@ -183,7 +185,8 @@ func appendDecimals(dst []byte, words []uint64, width int) []byte {
 	return dst
 }
 
-// readIndexes reads indexes of any integer type. An index that does not fit 32 bits becomes the largest index.
+// readIndexes reads indexes of any integer type. An index that does not fit 32 bits becomes the
+// largest index.
 func readIndexes(out []uint32, arr arrow.Array, from int) {
 	switch arr := arr.(type) {
 	case *array.Int8:

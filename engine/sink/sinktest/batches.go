@@ -1,5 +1,5 @@
-// Package sinktest makes record batches for the tests of the packages below engine/sink, and compares what was read
-// back with them. Only tests import it.
+// Package sinktest makes record batches for the tests of the packages below engine/sink, and
+// compares what was read back with them. Only tests import it.
 package sinktest
 
 import (

@@ -97,7 +97,8 @@ func newColumn(arr arrow.Array) (c column) {
 	return c
 }
 
-// appendSpaced appends the value of a row, a timestamp with a space in place of the T. Requires: the row is not NULL.
+// appendSpaced appends the value of a row, a timestamp with a space in place of the T. Requires:
+// the row is not NULL.
 func (c *column) appendSpaced(dst []byte, row int) []byte {
 	start := len(dst)
 	dst = c.append(dst, row)
@@ -111,8 +112,8 @@ func (c *column) appendSpaced(dst []byte, row int) []byte {
 	return dst
 }
 
-// Appender returns a function that appends the text of a row's value as a table shows it, and reports false for a
-// NULL, which has no text.
+// Appender returns a function that appends the text of a row's value as a table shows it, and
+// reports false for a NULL, which has no text.
 //
 // Requires: checkText lets the type pass.
 func Appender(values arrow.Array) func(dst []byte, row int) (text []byte, valid bool) {
@@ -140,7 +141,8 @@ func dictionaryColumn(arr *array.Dictionary) column {
 	return c
 }
 
-// appenderOf returns what appends the values of an array that are neither nested nor bytes, nil where there is no way.
+// appenderOf returns what appends the values of an array that are neither nested nor bytes, nil
+// where there is no way.
 func appenderOf(arr arrow.Array) (form, func([]byte, int) []byte) {
 	switch a := arr.(type) {
 	case *array.Int8:

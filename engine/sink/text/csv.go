@@ -8,8 +8,8 @@ import (
 )
 
 // CSVEncoder writes CSV as RFC 4180 has it, but for \n at the end of a line. A NULL is an empty
-// field and an empty string "", so that the two stay apart; a file of one column has an empty line
-// for a NULL.
+// field and an empty string is "", so that NULL and the string stay apart; a file of one column has
+// an empty line for a NULL.
 type CSVEncoder struct {
 	to        io.Writer
 	delimiter byte
@@ -17,7 +17,8 @@ type CSVEncoder struct {
 	text      []byte
 }
 
-// NewCSV starts a file with fields between delimiters, and with a line of the columns' names if header is true.
+// NewCSV starts a file with fields between delimiters, and with a line of the columns' names if
+// header is true.
 func NewCSV(to io.Writer, schema *arrow.Schema, delimiter byte, header bool) (*CSVEncoder, error) {
 	if err := checkText(schema); err != nil {
 		return nil, err

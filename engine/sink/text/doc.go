@@ -2,11 +2,12 @@
 //
 //		NewCSV, NewJSON, NewTable ──> Write* ──> Close
 //
-//	  - X1 (read back): text that is read back has the values that were written, and NULL is told from "", except in
-//	    tables, which people read.
-//	  - X2 (bounded): an encoder holds flushBytes of text and the piece of a value that it writes; a table holds
-//	    tableBytesMax of cells, also if it shows all rows.
-//	  - X3 (early): a column whose type has no text is refused by the constructor, with the name of the column.
+//	  - X1 (read back): text that is read back has the values that were written, and NULL is told
+//	    from "", except in tables, which people read.
+//	  - X2 (bounded): an encoder holds flushBytes of text and the piece of a value that it writes; a
+//	    table holds tableBytesMax of cells, also if it shows all rows.
+//	  - X3 (early): a column whose type has no text is refused by the constructor, with the name of
+//	    the column.
 //	  - X4 (harmless): a cell of a table has no character that a terminal takes for a command.
 //
 // How values are written:
@@ -24,5 +25,6 @@
 //	duration        -26:03:04.5              hours, minutes, seconds, as a string
 //	list, struct    the text of the JSON     array, object
 //
-// A zone that the machine does not know is written as UTC, the same moment. The table puts a space in place of the T.
+// A zone that the machine does not know is written as UTC, the same moment. The table puts a space
+// in place of the T.
 package text

@@ -20,7 +20,8 @@ const (
 	// flushBytes is how much text is gathered before it is handed on.
 	flushBytes = 1 << 16
 
-	// pieceBytes is how much of a long value becomes text at a time. Base 64 makes it of whole groups of 3 bytes.
+	// pieceBytes is how much of a long value becomes text at a time. Base 64 makes it of whole
+	// groups of 3 bytes.
 	pieceBytes = 3 << 14
 )
 
@@ -95,7 +96,8 @@ func (e *JSONEncoder) long(out []byte, c *column, row int) ([]byte, error) {
 	return append(out, '"'), nil
 }
 
-// wholeRunes returns the begin of a text without a character at its end that the text goes on with.
+// wholeRunes returns the beginning of a text, without a character at its end whose bytes go on
+// behind it.
 func wholeRunes(begin, text []byte) []byte {
 	if len(begin) == len(text) {
 		return begin

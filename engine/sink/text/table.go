@@ -13,15 +13,16 @@ import (
 	"github.com/mpga/mpga/internal/digits"
 )
 
-// TableEncoder keeps the first rows and draws them, once their widths are known: at the end, or when they take much
-// memory. Later rows are drawn as they come; a wider cell makes its column wider from there on.
-// jedib0t/go-pretty v6.8 holds all rows until the end, where X2 bounds them, and makes the command 199 kB larger.
+// TableEncoder keeps the first rows and draws them once the widths of their columns are known: at
+// the end, or when the rows take much memory. Later rows are drawn as they come; a wider cell makes
+// its column wider from there on. jedib0t/go-pretty v6.8 holds all rows until the end, where X2
+// bounds them, and makes the command 199 kB larger.
 type TableEncoder struct {
 	to        io.Writer
 	head      [2][]string     // names and types, by column
 	right     []bool          // by column: its cells are numbers, at the right
 	cells     [][]string      // cells of the rows that wait to be drawn, by row and column
-	nulls     [][]bool        // for each of cells: it is a NULL, not the word
+	nulls     [][]bool        // for each of cells: the cell is a NULL, not the word
 	bytes     int             // memory of cells, about
 	width     []int           // terminal columns of each column; nil before the head is drawn
 	drawn     int64           // rows that were drawn
@@ -90,14 +91,16 @@ func (e *TableEncoder) Write(batch arrow.RecordBatch) error {
 }
 
 const (
-	// tableBytesMax is what rows that wait to be drawn may take: some ten thousand rows of a few columns.
+	// tableBytesMax is what rows that wait to be drawn may take: some ten thousand rows of a few
+	// columns.
 	tableBytesMax = 4 << 20
 
 	// cellBytes is what a cell takes besides its text.
 	cellBytes = 17
 )
 
-// cell returns the text as one that no terminal takes for a command, cut to the width of a cell.
+// cell returns a text without the characters that a terminal takes for commands, cut to the width
+// of a cell. X4.
 func (e *TableEncoder) cell(text []byte) string {
 	var b strings.Builder
 	for len(text) > 0 && b.Len() < cellBytesMax {

@@ -75,7 +75,8 @@ func (f *FS) step(op, name string) error {
 	return nil
 }
 
-// call does an operation on a name with the file system below, unless the operation is the one to fail.
+// call does an operation on a name with the file system below, unless the operation is the one to
+// fail.
 func call[T any](f *FS, op, name string, do func(name string) (T, error)) (result T, err error) {
 	if err := f.step(op, name); err != nil {
 		return result, err
