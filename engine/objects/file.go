@@ -151,7 +151,7 @@ func (f *file) fetch(b []byte, offset int64) error {
 		return n, err
 	})
 	if errors.Is(err, errChanged) {
-		f.fs.forget(f.name) // the next Open takes it as it is then
+		f.fs.known.Delete(f.name) // the next Open takes it as it is then
 	}
 	return problem(op, f.name, err)
 }

@@ -37,10 +37,11 @@ type FS struct {
 	warnings sync.Mutex
 	warned   map[string]time.Time // when, of a server that is waited for
 
+	files sync.Map // *webObject by URL
+	known sync.Map // version by URL, of objects whose size has been asked for
+
 	mu      sync.Mutex
-	buckets map[string]bucket     // by scheme://name
-	files   map[string]*webObject // by URL
-	known   map[string]version    // objects whose size has been asked for
+	buckets map[string]bucket // by scheme://name
 }
 
 var (
@@ -74,8 +75,7 @@ func New(ctx context.Context, base vfs.FS, opt Options) (*FS, error) {
 	}
 	f := &FS{
 		FS: base, ctx: ctx, opt: opt, requests: semaphore.NewWeighted(int64(opt.Requests)),
-		buckets: make(map[string]bucket), files: make(map[string]*webObject), known: make(map[string]version),
-		warned: make(map[string]time.Time),
+		buckets: make(map[string]bucket), warned: make(map[string]time.Time),
 	}
 	f.bytes.Store(opt.Bytes)
 	f.cleanup = sync.OnceValue(func() context.Context {
@@ -130,11 +130,11 @@ func (f *FS) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var errs []error
-	for _, o := range f.files {
-		errs = append(errs, o.close())
+	for _, file := range f.files.Range {
+		errs = append(errs, file.(*webObject).close())
 	}
+	f.files.Clear()
 	clear(f.buckets)
-	clear(f.files)
 	f.web.client.CloseIdleConnections()
 	f.stores.client.CloseIdleConnections()
 	return errors.Join(errs...)
@@ -188,12 +188,8 @@ func (f *FS) storeOf(name string) (store, error) {
 // webObject returns the file of a web server. All users of a URL share one webObject, and so one
 // local copy.
 func (f *FS) webObject(name string) *webObject {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.files[name] == nil {
-		f.files[name] = &webObject{fs: f, url: name}
-	}
-	return f.files[name]
+	file, _ := f.files.LoadOrStore(name, &webObject{fs: f, url: name})
+	return file.(*webObject)
 }
 
 // bucket opens a bucket, once.
@@ -256,7 +252,7 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	scheme, _, key := split(name)
 	err := error(fs.ErrNotExist)
 	if key != "" && !strings.HasSuffix(key, "/") {
-		f.forget(name) // it may have changed
+		f.known.Delete(name) // it may have changed
 		var v version
 		if v, err = f.version(name); err == nil {
 			return objectInfo{name: name, size: v.size, tag: v.tag, modified: v.modified}, nil
@@ -278,12 +274,9 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 }
 
 // version returns the known version of an object, or asks the store for it.
-func (f *FS) version(name string) (version, error) {
-	f.mu.Lock()
-	v, ok := f.known[name]
-	f.mu.Unlock()
-	if ok {
-		return v, nil
+func (f *FS) version(name string) (v version, err error) {
+	if known, ok := f.known.Load(name); ok {
+		return known.(version), nil
 	}
 	s, err := f.storeOf(name)
 	if err != nil {
@@ -297,20 +290,8 @@ func (f *FS) version(name string) (version, error) {
 	if err != nil {
 		return v, problem(op, name, err)
 	}
-	f.know(name, v)
+	f.known.Store(name, v)
 	return v, nil
-}
-
-func (f *FS) know(name string, v version) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.known[name] = v
-}
-
-func (f *FS) forget(name string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.known, name)
 }
 
 func (f *FS) Open(name string) (vfs.File, error) {
@@ -362,7 +343,7 @@ func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 				continue // what consoles make for a folder
 			}
 			name := scheme + "://" + host + "/" + o.key
-			f.know(name, o.version)
+			f.known.Store(name, o.version)
 			found = append(found, vfs.Object{Name: name, Size: o.size})
 		}
 	}
@@ -382,7 +363,7 @@ func (f *FS) Remove(name string) error {
 	if !ok {
 		return fmt.Errorf("%s: %w: it is read only", redact.URL(name), errors.ErrUnsupported)
 	}
-	f.forget(name)
+	f.known.Delete(name)
 	const op = "removing it"
 	return problem(op, name, f.retry(f.lasting(), op, name, func(ctx context.Context) (int, error) {
 		return 0, object.bucket.remove(ctx, object.key)

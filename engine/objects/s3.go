@@ -72,26 +72,14 @@ func amazonAddress(ctx context.Context, settings aws.Config, bucket string) (str
 	if settings.Region == "" {
 		return "", errors.New("no region is set")
 	}
-	server, err := amazonServer(ctx, settings)
-	if err != nil {
-		return "", err
-	}
-	if server != "" { // which has no host for each bucket
+	if server := amazonServer(ctx, settings); server != "" { // which has no host for each bucket
 		return strings.TrimRight(server, "/") + "/" + url.PathEscape(bucket), nil
 	}
 	host := "s3"
-	if state, ok := amazonSetting(settings, func(s interface {
-		GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, bool, error)
-	}) (aws.FIPSEndpointState, bool, error) {
-		return s.GetUseFIPSEndpoint(ctx)
-	}); ok && state == aws.FIPSEndpointStateEnabled {
+	if amazonSetting(ctx, settings, fipsSetting.GetUseFIPSEndpoint) == aws.FIPSEndpointStateEnabled {
 		host += "-fips"
 	}
-	if state, ok := amazonSetting(settings, func(s interface {
-		GetUseDualStackEndpoint(context.Context) (aws.DualStackEndpointState, bool, error)
-	}) (aws.DualStackEndpointState, bool, error) {
-		return s.GetUseDualStackEndpoint(ctx)
-	}); ok && state == aws.DualStackEndpointStateEnabled {
+	if amazonSetting(ctx, settings, dualStackSetting.GetUseDualStackEndpoint) == aws.DualStackEndpointStateEnabled {
 		host += ".dualstack"
 	}
 	host += "." + settings.Region + ".amazonaws.com"
@@ -105,33 +93,44 @@ func amazonAddress(ctx context.Context, settings aws.Config, bucket string) (str
 }
 
 // amazonServer returns the server that takes the place of Amazon's, "" for none.
-func amazonServer(ctx context.Context, settings aws.Config) (string, error) {
-	of3 := os.Getenv("AWS_ENDPOINT_URL_S3")
-	if of3 == "" && os.Getenv("AWS_ENDPOINT_URL") == "" || of3 != "" { // the environment goes before the files
-		server, ok := amazonSetting(settings, func(s interface {
-			GetServiceBaseEndpoint(context.Context, string) (string, bool, error)
-		}) (string, bool, error) {
+func amazonServer(ctx context.Context, settings aws.Config) string {
+	// The environment goes before the files.
+	if os.Getenv("AWS_ENDPOINT_URL_S3") != "" || os.Getenv("AWS_ENDPOINT_URL") == "" {
+		server := amazonSetting(ctx, settings, func(s serverSetting, ctx context.Context) (string, bool, error) {
 			return s.GetServiceBaseEndpoint(ctx, "S3")
 		})
-		if ok {
-			return server, nil
+		if server != "" {
+			return server
 		}
 	}
-	return aws.ToString(settings.BaseEndpoint), nil
+	return aws.ToString(settings.BaseEndpoint)
 }
 
-// amazonSetting returns a setting of the first of the environment and the files that has it.
-func amazonSetting[S, T any](settings aws.Config, get func(S) (T, bool, error)) (value T, ok bool) {
+// Settings that sources of them, the environment and the files, may have.
+type (
+	fipsSetting interface {
+		GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, bool, error)
+	}
+	dualStackSetting interface {
+		GetUseDualStackEndpoint(context.Context) (aws.DualStackEndpointState, bool, error)
+	}
+	serverSetting interface {
+		GetServiceBaseEndpoint(context.Context, string) (string, bool, error)
+	}
+)
+
+// amazonSetting returns a setting of the first source that has it, zero where none has.
+func amazonSetting[S, T any](ctx context.Context, settings aws.Config, get func(S, context.Context) (T, bool, error)) (none T) {
 	for _, from := range settings.ConfigSources {
 		source, has := from.(S)
 		if !has {
 			continue
 		}
-		if value, ok, err := get(source); ok && err == nil {
-			return value, true
+		if value, ok, err := get(source, ctx); ok && err == nil {
+			return value
 		}
 	}
-	return value, false
+	return none
 }
 
 // amazonLog takes what the library says, which is of use to its own developers.

@@ -100,7 +100,7 @@ func (u *upload) send() error {
 }
 
 func (u *upload) Commit() error {
-	u.fs.forget(u.name)
+	u.fs.known.Delete(u.name)
 	err := u.sending.Wait()
 	switch ended := context.Cause(u.ctx); {
 	case ended != nil:

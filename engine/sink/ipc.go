@@ -11,10 +11,7 @@ import (
 
 // ipcEncoder writes the Arrow file or stream format.
 type ipcEncoder struct {
-	w interface {
-		Write(arrow.RecordBatch) error
-		Close() error
-	}
+	w       encoder        // of the library
 	adapter *adapt.Adapter // nil for streams, which hold every type
 	schema  *arrow.Schema
 }

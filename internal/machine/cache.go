@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Cache is a processor's largest cache.
@@ -42,25 +44,17 @@ func readCache(dir string) (c Cache, err error) {
 	if err != nil {
 		return Cache{}, err
 	}
-	if c.bytes, err = parseCacheSize(strings.TrimSpace(string(size))); err != nil {
+	bytes, err := humanize.ParseBytes(cacheUnits.Replace(strings.TrimSpace(string(size))))
+	if err != nil {
 		return Cache{}, err
 	}
+	c.bytes = int64(bytes)
 	c.processors, err = countProcessors(strings.TrimSpace(string(list)))
 	return c, err
 }
 
-// parseCacheSize reads 32768K or 32M.
-func parseCacheSize(text string) (bytes int64, err error) {
-	number, unit := strings.TrimRight(text, "KM"), int64(1)
-	switch text[len(number):] {
-	case "K":
-		unit = 1 << 10
-	case "M":
-		unit = 1 << 20
-	}
-	bytes, err = strconv.ParseInt(number, 10, 32)
-	return bytes * unit, err
-}
+// cacheUnits are the units of 32768K or 32M.
+var cacheUnits = strings.NewReplacer("K", "KiB", "M", "MiB")
 
 // countProcessors counts the processors of a list like 0-3,8-11.
 func countProcessors(list string) (n int, err error) {

@@ -63,7 +63,7 @@ type wordColumn struct {
 
 	// Buffers.
 	words       []uint64    // of a block
-	indexes     []uint32    // of a block, into the dictionary of a batch
+	indexes     []uint64    // of a block, into the dictionary of a batch
 	translation translation // of the last batch's dictionary
 	used        []bool      // for each code: the open page has it
 	distinct    []uint64    // words of the values whose codes are used
@@ -112,7 +112,7 @@ func (c *wordColumn) add(arr arrow.Array) error {
 	return c.eachBlock(arr, func(from, n int, nulls bool) error {
 		c.words = resize(c.words, n*c.form.words)
 		words := c.words
-		c.form.read(words, arr, from)
+		readWords(words, arr, from)
 		if nulls {
 			words = keepValid(words, c.form.words, arr, from, n)
 		}
@@ -126,12 +126,12 @@ func (c *wordColumn) addIndexes(arr *array.Dictionary) error {
 	c.translation.turnTo(arr.Dictionary(), &c.form)
 	return c.eachBlock(arr, func(from, n int, nulls bool) error {
 		c.indexes = resize(c.indexes, n)
-		readIndexes(c.indexes, arr.Indices(), from)
 		indexes := c.indexes
+		readWords(indexes, arr.Indices(), from)
 		if nulls {
 			indexes = keepValid(indexes, 1, arr, from, n)
 		}
-		if len(indexes) > 0 && int(slices.Max(indexes)) >= len(c.translation.codes) {
+		if len(indexes) > 0 && slices.Max(indexes) >= uint64(len(c.translation.codes)) {
 			return fmt.Errorf("index %d into a dictionary of %d values", slices.Max(indexes), len(c.translation.codes))
 		}
 		return c.putIndexes(indexes)
@@ -193,7 +193,7 @@ func (c *wordColumn) blockRows(arr arrow.Array) int {
 }
 
 // keepValid moves the words of rows that are not NULL together.
-func keepValid[T uint32 | uint64](words []T, width int, arr arrow.Array, from, n int) []T {
+func keepValid(words []uint64, width int, arr arrow.Array, from, n int) []uint64 {
 	bitmap, offset := arr.NullBitmapBytes(), arr.Data().Offset()+from
 	kept := 0
 	for i := range n {
@@ -243,7 +243,7 @@ func (c *wordColumn) boundCodes() {
 }
 
 // putIndexes is put for entries of the batch's dictionary.
-func (c *wordColumn) putIndexes(indexes []uint32) error {
+func (c *wordColumn) putIndexes(indexes []uint64) error {
 	t, width := &c.translation, c.form.words
 	for i, index := range indexes {
 		if !c.coded {

@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"encoding/binary"
-	"math"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -61,15 +60,15 @@ func wordFormOf(t arrow.DataType, plainBytes int) (f wordForm, ok bool) {
 	return f, true
 }
 
-// reads says whether read takes an array as it is.
+// reads says whether readWords takes an array as it is.
 func (f *wordForm) reads(arr arrow.Array) bool {
 	id := arr.DataType().ID()
 	return id == f.id || f.kind == kindBytes && (id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW)
 }
 
-// read writes the words of an array's values from a row on to words, all of which it fills. The
+// readWords writes the words of an array's values from a row on to words, all of which it fills. The
 // words of a NULL are arbitrary, but refer to nothing that is not the array's.
-func (f *wordForm) read(words []uint64, arr arrow.Array, from int) {
+func readWords(words []uint64, arr arrow.Array, from int) {
 	switch arr.DataType().ID() {
 	case arrow.INT8:
 		extend[int8](words, arr, from)
@@ -183,35 +182,6 @@ func appendDecimals(dst []byte, words []uint64, width int) []byte {
 		dst = append(dst, number[16-width:]...)
 	}
 	return dst
-}
-
-// readIndexes reads indexes of any integer type. An index that does not fit 32 bits becomes the
-// largest index.
-func readIndexes(out []uint32, arr arrow.Array, from int) {
-	switch arr := arr.(type) {
-	case *array.Int8:
-		narrow(out, arr.Int8Values()[from:])
-	case *array.Int16:
-		narrow(out, arr.Int16Values()[from:])
-	case *array.Int32:
-		narrow(out, arr.Int32Values()[from:])
-	case *array.Int64:
-		narrow(out, arr.Int64Values()[from:])
-	case *array.Uint8:
-		narrow(out, arr.Uint8Values()[from:])
-	case *array.Uint16:
-		narrow(out, arr.Uint16Values()[from:])
-	case *array.Uint32:
-		narrow(out, arr.Uint32Values()[from:])
-	case *array.Uint64:
-		narrow(out, arr.Uint64Values()[from:])
-	}
-}
-
-func narrow[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](out []uint32, values []T) {
-	for i, v := range values[:len(out)] {
-		out[i] = uint32(min(uint64(v), math.MaxUint32))
-	}
 }
 
 // resize returns a slice of n elements, in buf where it has room.
