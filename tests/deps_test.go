@@ -58,7 +58,7 @@ var imports = map[string][]string{
 	"internal/order":                 {"cpuagg", "engine/query", "internal/mem", "internal/recordreader", "internal/rowdata", "internal/store", "internal/vfs"},
 	"internal/recordreader":          {},
 	"internal/redact":                {},
-	"internal/report":                {"engine", "engine/device", "internal/trace"},
+	"internal/report":                {"engine", "internal/trace"},
 	"internal/rowdata":               {"engine/query"},
 	"internal/spawn":                 {"internal/redact"},
 	"internal/store":                 {"cpuagg", "internal/mem", "internal/rowdata", "internal/trace", "internal/vfs", "partition"},
