@@ -62,12 +62,12 @@ func (f *pictureFlags) end(cause error) error {
 	}
 	var errs []error
 	if f.trace != "" {
-		if err := vfs.WriteFileBy(vfs.OS, f.trace, f.recorder.WriteJSON); err != nil {
+		if err := vfs.WriteFileBy(vfs.OS, f.trace, 0o666, f.recorder.WriteJSON); err != nil {
 			errs = append(errs, fmt.Errorf("--trace: %w", err))
 		}
 	}
 	if f.report != "" { // private: the page shows the query
-		if err := vfs.WritePrivateFileBy(vfs.OS, f.report, f.page.Write); err != nil {
+		if err := vfs.WriteFileBy(vfs.OS, f.report, 0o600, f.page.Write); err != nil {
 			errs = append(errs, fmt.Errorf("--report: %w", err))
 		}
 	}

@@ -71,7 +71,7 @@ func (st *stepState) write(fsys vfs.FS, path string) error {
 	if err != nil {
 		return err
 	}
-	return vfs.WritePrivateFileBy(fsys, path, func(w io.Writer) error {
+	return vfs.WriteFileBy(fsys, path, 0o600, func(w io.Writer) error {
 		_, err := w.Write(append(text, '\n'))
 		return err
 	})

@@ -10,23 +10,14 @@ import (
 // that a reader of path finds either the old content or the new. A device or a pipe is written to
 // as it is.
 func WriteFile(fsys FS, path string, content []byte) error {
-	return WriteFileBy(fsys, path, func(w io.Writer) error {
+	return WriteFileBy(fsys, path, 0o666, func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	})
 }
 
-// WriteFileBy is WriteFile for content that a function writes.
-func WriteFileBy(fsys FS, path string, write func(io.Writer) error) error {
-	return writeFile(fsys, path, 0o666, write)
-}
-
-// WritePrivateFileBy is WriteFileBy for a file that nobody but its owner may open.
-func WritePrivateFileBy(fsys FS, path string, write func(io.Writer) error) error {
-	return writeFile(fsys, path, 0o600, write)
-}
-
-func writeFile(fsys FS, path string, perm fs.FileMode, write func(io.Writer) error) error {
+// WriteFileBy is WriteFile for content that a function writes, and for a file with permissions.
+func WriteFileBy(fsys FS, path string, perm fs.FileMode, write func(io.Writer) error) error {
 	switch device, err := IsDevice(fsys, path); {
 	case err != nil:
 		return err
