@@ -40,16 +40,7 @@ type TempFile interface {
 }
 
 // osTempFile is a TempFile of the operating system.
-type osTempFile struct {
-	*os.File
-	closed invariants.CloseChecker
-}
-
-func newTempFile(f *os.File) *osTempFile {
-	t := &osTempFile{File: f}
-	t.closed.Open("the temporary file " + f.Name())
-	return t
-}
+type osTempFile struct{ *osFile }
 
 // File is an open file, which its user closes once. A file opened for reading supports Read, ReadAt
 // and Seek; a file created for writing supports Write and Sync.
@@ -74,14 +65,19 @@ type osFile struct {
 	closed invariants.CloseChecker
 }
 
-// checked returns a file that was opened, which its user closes once, or the error of opening it.
-func checked(f *os.File, err error) (File, error) {
+// newFile returns an open file, which its user closes once.
+func newFile(f *os.File) *osFile {
+	file := &osFile{File: f}
+	file.closed.Open("the file " + f.Name())
+	return file
+}
+
+// opened is newFile for a file that may not have been opened.
+func opened(f *os.File, err error) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := &osFile{File: f}
-	file.closed.Open("the file " + f.Name())
-	return file, nil
+	return newFile(f), nil
 }
 
 func (f *osFile) Close() error {
@@ -89,7 +85,7 @@ func (f *osFile) Close() error {
 	return f.File.Close()
 }
 
-func (osFS) Open(name string) (File, error) { return checked(os.Open(name)) }
+func (osFS) Open(name string) (File, error) { return opened(os.Open(name)) }
 
 // Create makes a file that is locked until it is closed, by which RemoveAbandoned recognizes it.
 func (osFS) Create(name string, perm fs.FileMode) (File, error) {
@@ -99,7 +95,7 @@ func (osFS) Create(name string, perm fs.FileMode) (File, error) {
 			return nil, err
 		}
 		if lockCreated(f) {
-			return checked(f, nil)
+			return newFile(f), nil
 		}
 		_ = f.Close() // RemoveAbandoned was faster than the lock: there is no such file
 	}
@@ -107,7 +103,7 @@ func (osFS) Create(name string, perm fs.FileMode) (File, error) {
 
 // OpenDevice implements FS. Without O_NONBLOCK the call would wait until somebody reads a pipe.
 func (osFS) OpenDevice(name string) (File, error) {
-	return checked(os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0))
+	return opened(os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0))
 }
 
 func (osFS) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }

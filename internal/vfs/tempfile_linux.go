@@ -11,13 +11,8 @@ import (
 )
 
 // Discard implements TempFile, where the file system can.
-func (f *osTempFile) Discard(offset, n int64) {
+func (f osTempFile) Discard(offset, n int64) {
 	_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, n)
-}
-
-func (f *osTempFile) Close() error {
-	f.closed.Close()
-	return f.File.Close()
 }
 
 // createTemp creates a file without a name; where the file system has no such files, it removes the
@@ -25,7 +20,7 @@ func (f *osTempFile) Close() error {
 func createTemp(dir string) (TempFile, error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o600)
 	if err == nil {
-		return newTempFile(f), nil
+		return osTempFile{newFile(f)}, nil
 	}
 	f, err = os.CreateTemp(dir, "mpga-spill-*")
 	if err != nil {
@@ -34,7 +29,7 @@ func createTemp(dir string) (TempFile, error) {
 	if err := os.Remove(f.Name()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return newTempFile(f), nil
+	return osTempFile{newFile(f)}, nil
 }
 
 // lockCreated locks a new file until it is closed. It reports whether the file is still there. On a

@@ -9,19 +9,16 @@ import (
 )
 
 // Discard implements TempFile: the space comes back when the file is closed.
-func (f *osTempFile) Discard(offset, n int64) {}
+func (f osTempFile) Discard(offset, n int64) {}
 
-func (f *osTempFile) Close() error {
-	f.closed.Close()
-	return errors.Join(f.File.Close(), os.Remove(f.Name()))
-}
+func (f osTempFile) Close() error { return errors.Join(f.osFile.Close(), os.Remove(f.Name())) }
 
 func createTemp(dir string) (TempFile, error) {
 	f, err := os.CreateTemp(dir, "mpga-spill-*")
 	if err != nil {
 		return nil, err
 	}
-	return newTempFile(f), nil
+	return osTempFile{newFile(f)}, nil
 }
 
 func lockCreated(*os.File) bool { return true }
