@@ -10,8 +10,12 @@ import (
 )
 
 // Result streams the result of a query. It is an array.RecordReader: one goroutine at a time may
-// use it, a batch is valid until the next call of Next unless it is retained, and Release ends the
-// query if it still runs.
+// use it, a batch is valid until the next call of Next unless it is retained, and the last Release
+// ends the query if it still runs. Its columns are the keys and then the aggregates, as the query
+// lists them.
+//
+// Err is nil until Next has returned false. Then it is what ended the query early: an error of the
+// source, ErrOverflow, the cause of the context's end, ErrClosed.
 type Result struct {
 	batchStream
 	query *execution // nil once it has ended
@@ -30,7 +34,7 @@ func (r *Result) finish(err error) {
 		r.stats = r.query.stats()
 		return nil
 	})
-	r.err = spawn.InQuery(cmp.Or(err, statsErr), r.query.shared.Bound.Query.String())
+	r.failure = spawn.InQuery(cmp.Or(err, statsErr), r.query.shared.Bound.Query.String())
 	r.query = nil
 	close(r.batches)
 	r.cancel(nil)
@@ -51,7 +55,7 @@ func (r *Result) finish(err error) {
 func (r *Result) All() iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		for r.Next() {
-			if !yield(r.batch, nil) {
+			if !yield(r.RecordBatch(), nil) {
 				return
 			}
 		}
@@ -63,7 +67,7 @@ func (r *Result) All() iter.Seq2[arrow.RecordBatch, error] {
 
 // Stats tells what the query did. It is zero until Next has returned false, or the last reference was dropped.
 func (r *Result) Stats() Stats {
-	if !r.ended && !r.left {
+	if !r.over {
 		return Stats{}
 	}
 	return r.stats

@@ -64,7 +64,7 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	r.init(opt.Schema, workers)
 	r.cancel = cancel
 	spawn.Go(func() error { return r.run(ctx, workers) }, func(err error) {
-		r.err = err
+		r.failure = err
 		close(r.batches)
 		done()
 	})
