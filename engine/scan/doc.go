@@ -17,11 +17,11 @@
 //	dataset -> parquet, csv, ipc -> internal/decode -> internal/{delivery, predicate, rowset, reserve}
 //	dataset -> scan              -> internal/decode
 //
-// A program may have sources of its own: Source, Split, OpenOptions and Stats are all that the engine
-// knows of a source, and all of these are declared here. A decoder of files implements decode.Input,
-// decode.Part and decode.RowReader instead, and this package makes a Source of it: it matches columns
-// by name, adds constant columns, slices to the wanted batch size, recovers panics of the libraries
-// beneath, and names the file in an error.
+// A program may have sources of its own: Source, Split, OpenOptions and Stats are all that the
+// engine knows of a source, and all of these are declared here. A decoder of files implements
+// decode.Input, decode.Part and decode.RowReader instead, and this package makes a Source of it: it
+// matches columns by name, adds constant columns, slices to the wanted batch size, recovers panics
+// of the libraries beneath, and names the file in an error.
 //
 //   - S1 (values): a batch's column has its schema's type, or dictionary<int32, that type> where
 //     that type is a string, a binary or of a fixed width other than boolean's. Strings and
@@ -33,7 +33,7 @@
 //   - S4 (nothing left open): a file is open only between Split.Open and the reader's last Release,
 //     its end or its error; dataset.Open, Filter, Stats and Splits leave none open.
 //   - S5 (dictionaries): the batches of one split share one dictionary array where the file has one
-//     dictionary, so that a consumer can keep what it derives from the dictionary by the array's identity.
+//     dictionary, so that a consumer can keep results about it by the array's identity.
 //   - S6 (filters): rows are left out unread only if a term of the predicate is surely not TRUE for
 //     them. Statistics that are missing, in another order, contradictory or corrupt leave nothing
 //     out.

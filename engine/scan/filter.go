@@ -11,14 +11,14 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// Filter returns a source of the rows of src that a predicate needs: without a RowFilter, all rows for
-// which the predicate may be TRUE; with a RowFilter, exactly the rows for which it is TRUE. Rows keep their
-// order, and so do their positions.
+// Filter returns a source of the rows of src that a predicate needs: without a RowFilter, all rows
+// for which the predicate may be TRUE; with a RowFilter, exactly the rows for which it is TRUE.
+// Rows keep their order, and so do their positions.
 //
-// Of the sources of dataset.Open, files are left out by their folders, and row groups and pages of Parquet
-// by their statistics, Bloom filters, dictionaries and page indexes; the last three are read here. Columns
-// that the RowFilter does not need are read where it has found rows. Rows of other sources are filtered as
-// they are read.
+// Of the sources of dataset.Open, files are left out by their folders, and row groups and pages of
+// Parquet by their statistics, Bloom filters, dictionaries and page indexes; the last three are
+// read here. Columns that the RowFilter does not need are read where it has found rows. Rows of
+// other sources are filtered as they are read.
 func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 	schema := src.Schema()
 	if err := p.Validate(schema); err != nil {
@@ -65,8 +65,8 @@ func (t *condition) stats(s Stats) Stats {
 	return s
 }
 
-// narrowStats adds to the statistics of columns that the terms hold for every row: a column that is compared
-// has no NULL, and its values are in the range that its terms leave. Ranges pack keys and make tables small.
+// narrowStats adds to the statistics of columns that the terms hold for every row: a compared column
+// has no NULL, and its values are in the range that its terms leave. Ranges pack keys.
 func narrowStats(columns []ColumnStats, terms []predicate.Term, schema *arrow.Schema) {
 	for i := range terms {
 		t := &terms[i]
@@ -85,7 +85,7 @@ func narrowStats(columns []ColumnStats, terms []predicate.Term, schema *arrow.Sc
 	}
 }
 
-// TypeRange returns the range of a type whose columns may have one. ColumnStats has none for all of uint64.
+// TypeRange returns the range of a type whose columns may have a range in ColumnStats: not uint64.
 func TypeRange(t arrow.DataType) (low, high int64, ok bool) {
 	switch t.ID() {
 	case arrow.UINT8, arrow.UINT16, arrow.UINT32:
@@ -124,8 +124,8 @@ func (f *filteredSource) Splits(ctx context.Context, columns []int) ([]Split, er
 	return splits, nil
 }
 
-// unite returns the columns of two lists, each once unless the first list repeats it, and the place of each
-// column of a and of b among them.
+// unite returns the columns of two lists, each once unless the first list repeats it, and the place
+// of each column of a and of b among them.
 func unite(a, b []int) (all, ofA, ofB []int) {
 	all = slices.Clone(a)
 	for i := range a {

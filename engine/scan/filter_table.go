@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// filteredTable is a table without the files, row groups and pages for none of whose rows all terms are TRUE.
+// filteredTable is a table without the files, row groups and pages that its terms exclude.
 type filteredTable struct {
 	*table
 	test    *condition
@@ -44,8 +44,8 @@ func newFilteredTable(ctx context.Context, t *table, test *condition) (*filtered
 	return f, err
 }
 
-// fileTerms returns the terms on columns of a file, numbered as in the file's schema, and whether the terms
-// on folders, or on columns of NULLs alone, exclude the file.
+// fileTerms returns the terms on columns of a file, numbered as in the file's schema, and whether
+// the terms on folders, or on columns of NULLs alone, exclude the file.
 func (f *filteredTable) fileTerms(file int) (own *predicate.Conjunction, pruned bool) {
 	own = &predicate.Conjunction{}
 	if own.Terms, pruned = f.ownTerms(file, f.test.terms.Terms); pruned {
@@ -70,7 +70,7 @@ func (f *filteredTable) fileTerms(file int) (own *predicate.Conjunction, pruned 
 	return own, false
 }
 
-// ownTerms returns the terms that are on columns of a file, and whether another of the terms excludes the file.
+// ownTerms returns the terms on columns of a file, and whether another of the terms excludes it.
 func (f *filteredTable) ownTerms(file int, terms []predicate.Term) (own []predicate.Term, pruned bool) {
 	for _, t := range terms {
 		b := predicate.Bounds{AllNulls: true}
@@ -138,7 +138,7 @@ func (f *filteredTable) Pruning() Pruning { return f.test.fill(f.pruning) }
 // Stats implements Source.
 func (f *filteredTable) Stats() Stats { return f.stats() }
 
-// fileStats returns the statistics of the row groups of a file that are left; false where the file is pruned.
+// fileStats returns the statistics of the row groups of a file that are left; false where none is.
 func (f *filteredTable) fileStats(file int) (decode.Stats, bool) {
 	plan, input := &f.files[file], f.table.files[file].Input
 	if plan.pruned {
@@ -183,8 +183,8 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 	return splits, nil
 }
 
-// filterGroup makes a row group's split return the rows that are needed. wanted and tested are columns
-// of the split.
+// filterGroup makes a row group's split return the rows that are needed. wanted and tested are
+// columns of the split.
 func (s *split) filterGroup(part decode.GroupPart, test *decode.RowTest, of *decode.GroupPlan, wanted, tested []int) {
 	if test.All() && of.Ranges == nil {
 		return

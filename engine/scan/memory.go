@@ -14,13 +14,13 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// partRows is how many rows of a batch in memory make a split: enough that opening a split costs nothing
-// beside them, few enough that a single big batch keeps every thread busy.
+// partRows is how many rows of a batch in memory make a split: enough that opening a split costs
+// nothing beside them, few enough that a single big batch keeps every thread busy.
 const partRows = 1 << 17
 
 // Batches returns a source over record batches in memory, read in parallel by batch and by slices
 // of large batches. It may be scanned any number of times. The caller keeps the batches retained
-// for as long as it uses the source. Batches with other columns than the schema are an error of Splits.
+// while it uses the source. Batches with other columns than the schema are an error of Splits.
 func Batches(schema *arrow.Schema, batches []arrow.RecordBatch) Source {
 	for _, batch := range batches {
 		for _, column := range batch.Columns() {
@@ -139,7 +139,7 @@ func (p *batchPart) RowName(row int64) string {
 func (p *batchPart) Open(context.Context, decode.Options) (decode.RowReader, error) {
 	columns := delivery.Project(p.batch, p.columns)
 	defer columns.Release()
-	// A slice even of all rows: arrays note their NULLs without a lock, and other scans may share the batch's.
+	// A slice even of all rows: arrays note their NULLs without a lock, and scans share the batch.
 	return &oneBatch{batch: recordreader.Slice(columns, p.from, p.to)}, nil
 }
 
@@ -163,8 +163,8 @@ func (o *oneBatch) Close() error {
 	return nil
 }
 
-// Reader returns a source over the batches of r: a single split, which can be opened once. The caller
-// keeps r retained while it uses the source, and releases r after.
+// Reader returns a source over the batches of r: a single split, which can be opened once. The
+// caller keeps r retained while it uses the source, and releases r after.
 func Reader(r array.RecordReader) Source {
 	return mustTable(&readerInput{reader: r, fields: delivery.Schema(r.Schema())})
 }

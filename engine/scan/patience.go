@@ -9,9 +9,9 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
-// A step of a reader - opening its part, reading a batch - that has no room in the memory is tried again: when fewer
-// readers of the table read and, by a reader that is alone, in smaller steps. It ends with the refusal where the
-// smallest step of a reader that is alone has no room.
+// A step of a reader - opening its part, reading a batch - that has no room in the memory is tried
+// again: when fewer readers of the table read and, by a reader that is alone, in smaller steps. It
+// ends with the refusal where the smallest step of a reader that is alone has no room.
 
 // begin opens the part.
 func (r *reader) begin() error {
@@ -46,11 +46,11 @@ func (r *reader) readOptions() decode.Options {
 	}
 }
 
-// marginBatches is how many batches a reader leaves room for while others read, too: the consumers of its batches take
-// memory that they cannot do without.
+// marginBatches is how many batches a reader leaves room for while others read, too: the consumers
+// of its batches take memory that they cannot do without.
 const marginBatches = 4
 
-// margin returns how many bytes of the budget the reader leaves to others: none where it could not go slower.
+// margin returns how many bytes of the budget the reader leaves to others: 0 if it cannot go slower.
 func (r *reader) margin() int64 {
 	if _, ok := r.source.(decode.Thrifty); !ok || r.split.turns.alone() {
 		return 0
@@ -117,8 +117,8 @@ func (r *reader) rest() {
 	}
 }
 
-// goSlower makes the next attempt take less memory, or leaves it more of the budget. It returns false where nothing
-// helps.
+// goSlower makes the next attempt take less memory, or leaves it more of the budget. It returns
+// false where nothing helps.
 func (r *reader) goSlower() bool {
 	source, ok := r.source.(decode.Thrifty)
 	if !ok {
@@ -132,8 +132,8 @@ func (r *reader) goSlower() bool {
 	return r.shrink()
 }
 
-// inFull returns the refusal of all memory that a step takes in place of the refusal of some of it, so that
-// the error says how much is enough.
+// inFull returns the refusal of all memory that a step takes in place of the refusal of some of it,
+// so that the error says how much is enough.
 func (r *reader) inFull(refused error) error {
 	source, ok := r.source.(decode.Needer)
 	if !ok {

@@ -8,16 +8,16 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Placer is implemented by the readers of splits that know where the rows of their current batch are.
+// Placer is implemented by readers of splits that know the places of the rows of their batches.
 type Placer interface {
-	// Place names the file and the row that row i of the current batch is, as "x.csv, line 17" or "x.parquet, row 3",
-	// counted from 1; "" where that is not known.
+	// Place names the file and the row that row i of the current batch is, as "x.csv, line 17" or
+	// "x.parquet, row 3", counted from 1; "" where that is not known.
 	Place(i int) string
 }
 
-// Placed puts a place before an error: the file and the row, where the error is of a row of the current batch of a
-// split's reader (it has a method BatchRow) and the reader is a Placer, else the split. An error that names its place
-// itself is returned as it is.
+// Placed puts a place before an error: the file and the row, where the error is of a row of the
+// current batch of a split's reader (it has a method BatchRow) and the reader is a Placer, else the
+// split. An error that names its place itself is returned as it is.
 func Placed(r array.RecordReader, split string, err error) error {
 	if row, ok := decode.BatchRow(err); ok {
 		if p, ok := r.(Placer); ok {
@@ -40,8 +40,8 @@ func (r *reader) Place(i int) string {
 	return ""
 }
 
-// UseSplit calls a function that opens or reads a split. A panic of the function is ErrCorrupt, and names the split: a
-// decoder trips over corrupt input. S3.
+// UseSplit calls a function that opens or reads a split. A panic of the function is ErrCorrupt, and
+// names the split: a decoder trips over corrupt input. S3.
 func UseSplit(split Split, f func() error) error {
 	panicked, err := spawn.Catch(f)
 	if panicked != nil {
@@ -50,8 +50,8 @@ func UseSplit(split Split, f func() error) error {
 	return err
 }
 
-// UseBatch calls a function that works on a batch. A panic of the function is ErrCorrupt where the batch contradicts
-// itself, as a batch of a corrupt file may; otherwise the panic is a bug, and spawn.ErrInternal.
+// UseBatch calls a function that works on a batch. A panic of the function is ErrCorrupt where the
+// batch contradicts itself, as a batch of a corrupt file may; otherwise it is spawn.ErrInternal.
 func UseBatch(batch arrow.RecordBatch, f func() error) error {
 	panicked, err := spawn.Catch(f)
 	switch {

@@ -12,11 +12,11 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// Predicate says which rows a query needs. Rows for which a term is surely not TRUE are left out where
-// that spares reading; rows for which Rows does not say TRUE are left out always.
+// Predicate says which rows a query needs. Rows for which a term is surely not TRUE are left out
+// where that spares reading; rows for which Rows does not say TRUE are left out always.
 //
-// Each term must follow from the whole of the condition, and no term need be there. A source may use terms or
-// not, so that a consumer without Rows still has to evaluate the condition itself.
+// Each term must follow from the whole of the condition, and no term need be there. A source may
+// use terms or not, so that a consumer without Rows still has to evaluate the condition itself.
 type Predicate struct {
 	Terms []Term     // all of them hold for every row that is needed
 	AnyOf [][][]Term // lists of alternatives: in each, one alternative at least has terms that all hold for such a row
@@ -26,14 +26,14 @@ type Predicate struct {
 // Term compares a column with constants: BETWEEN is two of them, and x LIKE 'ab%' implies two.
 //
 // The comparison is by value and exact: 1 is 1.00, a date is its midnight, -0.0 is 0.0. Nothing is
-// said of NaN: it may be equal to itself and larger than all numbers, or not. Strings and binaries are
-// compared byte by byte. A condition that rounds its column before it compares, such as a 64-bit
-// integer turned into a double, or by a collation, is no term.
+// said of NaN: it may be equal to itself and larger than all numbers, or not. Strings and binaries
+// are compared byte by byte. A condition that rounds its column before it compares, such as a
+// 64-bit integer turned into a double, or by a collation, is no term.
 //
-// A constant is of the column's type, or of a type of the same family: integers and decimals; floats;
-// strings and binaries; dates and timestamps without a zone; timestamps with a zone; times of day;
-// durations; truth values. A term with a constant of another family, or with a NULL as constant, leaves
-// no row out.
+// A constant is of the column's type, or of a type of the same family: integers and decimals;
+// floats; strings and binaries; dates and timestamps without a zone; timestamps with a zone; times
+// of day; durations; truth values. A term with a constant of another family, or with a NULL as
+// constant, leaves no row out.
 type Term struct {
 	Column int // index in the source's schema
 	Op     Op
@@ -45,10 +45,11 @@ type RowFilter interface {
 	// Columns returns the columns that the condition needs, as indexes in the source's schema.
 	Columns() []int
 
-	// Select sets the bits of the rows for which the condition is TRUE, lowest bit first, and returns
-	// how many it has set. selected has a bit for each row, all 0 at first. The batch has the columns
-	// that Columns returned, in that order, and of the types that Split.Open may return: dictionaries
-	// and views among them. It is the caller's. Several goroutines may call Select at the same time.
+	// Select sets the bits of the rows for which the condition is TRUE, lowest bit first, and
+	// returns how many it has set. selected has a bit for each row, all 0 at first. The batch has
+	// the columns that Columns returned, in that order, and of the types that Split.Open may
+	// return: dictionaries and views among them. It is the caller's. Several goroutines may call
+	// Select at the same time.
 	Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (rows int, err error)
 }
 

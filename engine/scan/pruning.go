@@ -14,12 +14,12 @@ import (
 type Filtered interface {
 	Source
 
-	// Pruning says which rows are left out, and by which knowledge. Some counts grow while the source is read.
+	// Pruning says how much is left out, and by what. Some counts grow while the source is read.
 	Pruning() Pruning
 }
 
-// PruningOf returns what a source leaves out: a Filtered, or a source over a Filtered, which it returns by a method
-// Unwrap() Source. It returns nil of a source without a filter.
+// PruningOf returns what a source leaves out: a Filtered, or a source over a Filtered, which it
+// returns by a method Unwrap() Source. It returns nil of a source without a filter.
 func PruningOf(src Source) *Pruning {
 	for {
 		switch s := src.(type) {
@@ -75,8 +75,8 @@ func (p *PrunedBy) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// Pruned says how much one kind of knowledge kept from being read. Rows counts the rows of the files, of the
-// row groups and of the pages.
+// Pruned says how much one kind of knowledge kept from being read. Rows counts the rows of the
+// files, of the row groups and of the pages.
 type Pruned struct {
 	Files     int64 `json:"files"`
 	RowGroups int64 `json:"row_groups"`
@@ -93,7 +93,7 @@ func (p *Pruning) Left() int64 {
 	return max(left, -1)
 }
 
-// Reasons lists what was left out, such as "80 row groups by statistics"; it is empty where nothing was left out.
+// Reasons lists what was left out, such as "80 row groups by statistics"; it may be empty.
 func (p *Pruning) Reasons() []string {
 	var reasons []string
 	add := func(n int64, noun string, r int) {

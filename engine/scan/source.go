@@ -11,8 +11,8 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
-// Source is a table that can be read in parallel, by splits. Unless its documentation says otherwise, a source
-// may be scanned any number of times, by one query at a time.
+// Source is a table that can be read in parallel, by splits. Unless its documentation says
+// otherwise, a source may be scanned any number of times, by one query at a time.
 type Source interface {
 	// Schema returns the columns of every record batch, in order. Names may repeat in the schema,
 	// but a query cannot name a repeated column.
@@ -31,15 +31,16 @@ type Split interface {
 	// Open starts reading. The batches that the reader returns stay valid until they are released,
 	// also after Next is called again. Errors name the file and, where it is known, the row.
 	//
-	// A column that the schema says is utf8, large_utf8, binary, large_binary or of a fixed width other than
-	// bool's may come as dictionary<int32, that type>, in some batches and not in others; no entry of such
-	// a dictionary is NULL. Batches that share a dictionary share its array data. A utf8 or large_utf8
-	// column may also come as string_view, and binary or large_binary as binary_view, in which the
-	// bytes behind short values are 0. NarrowDecimals lets some decimals come as others.
+	// A column that the schema says is utf8, large_utf8, binary, large_binary or of a fixed width
+	// other than bool's may come as dictionary<int32, that type>, in some batches and not in
+	// others; no entry of such a dictionary is NULL. Batches that share a dictionary share its
+	// array data. A utf8 or large_utf8 column may also come as string_view, and binary or
+	// large_binary as binary_view, in which the bytes behind short values are 0. NarrowDecimals
+	// lets some decimals come as others.
 	Open(ctx context.Context, opt OpenOptions) (array.RecordReader, error)
 
 	// Position is the place of the split's first row in the input: row i of the split has position
-	// Position() + i, and the positions of a later split are larger than all positions of this split.
+	// Position() + i, and all positions of later splits are larger.
 	Position() uint64
 
 	// Rows returns the number of rows, or -1 when only reading can tell.
@@ -54,31 +55,32 @@ type Split interface {
 
 // OpenOptions tell a split how to read.
 type OpenOptions struct {
-	// Allocator takes the memory of the batches. If its buffers count in Budget by themselves, large buffers at
-	// least, it has a method Counted(size int) int64, which returns how many bytes of Budget a buffer takes so; 0
-	// for a buffer that does not count. The default is memory.DefaultAllocator.
+	// Allocator takes the memory of the batches. If its buffers count in Budget by themselves,
+	// large buffers at least, it has a method Counted(size int) int64, which returns how many bytes
+	// of Budget a buffer takes so; 0 for a buffer that does not count. The default is
+	// memory.DefaultAllocator.
 	Allocator memory.Allocator
 
-	// Budget is the memory that reading may take, the memory of the batches included: a reader takes memory once
-	// there is room for it, and goes slower, or ends with the budget's error, where there is no room. The default,
-	// nil, has no limit.
+	// Budget is the memory that reading may take, the memory of the batches included: a reader
+	// takes memory once there is room for it, and goes slower, or ends with the budget's error,
+	// where there is no room. The default, nil, has no limit.
 	Budget Budget
 
-	// Wait is called with a function f that waits until other readers of the source have ended: it calls f, and
-	// the caller may give up threads that it holds meanwhile. The default just calls f.
+	// Wait is called with a function f that waits until other readers of the source have ended: it
+	// calls f, and may give up threads meanwhile. The default just calls f.
 	Wait func(ctx context.Context, f func()) error
 
 	// BatchRows is the wanted number of rows of a batch. The default is 65,536.
 	BatchRows int
 
-	// BatchBytes is about how many bytes a batch may have; a batch has a row at least. The default is 64 MiB.
+	// BatchBytes is about how many bytes a batch of several rows may have. The default is 64 MiB.
 	BatchBytes int64
 
 	// Threads is how many threads this split may use to decode its columns. The default is 1.
 	Threads int
 
-	// NarrowDecimals lets decimal128 of at most 18 digits come as decimal64 of the same precision and scale, in some
-	// batches and not in others, as values and as the entries of dictionaries.
+	// NarrowDecimals lets decimal128 of at most 18 digits come as decimal64 of the same precision
+	// and scale, in some batches and not in others, as values and as the entries of dictionaries.
 	NarrowDecimals bool
 
 	// Progress, when set, is called with the number of bytes consumed since the last call.
@@ -87,8 +89,8 @@ type OpenOptions struct {
 
 // Budget bounds memory. It is safe for concurrent use.
 type Budget interface {
-	// Reserve promises bytes to the caller, or returns an error that says what the limit is and how much would be
-	// enough.
+	// Reserve promises bytes to the caller, or returns an error that says what the limit is and how
+	// much would be enough.
 	Reserve(bytes int64) error
 
 	// Unreserve takes back bytes that were promised.
@@ -139,7 +141,7 @@ type ColumnStats = struct {
 	HasRange bool
 	Min, Max int64
 
-	// Tight promises that Min and Max of a range are values that the column has: the least and the greatest.
+	// Tight promises that Min and Max are values of the column: the least and the greatest.
 	Tight bool
 
 	// Repeats says that the batches hold a string column dictionary-encoded, with dictionaries

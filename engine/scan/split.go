@@ -68,7 +68,7 @@ type reader struct {
 	rows   int64             // returned so far
 }
 
-// next returns the next batch, of the types of S1. It closes the file at the end and at an error. S4.
+// next returns the next batch, of S1's types. It closes the file at the end and at an error. S4.
 func (r *reader) next() (batch arrow.RecordBatch, err error) {
 	err = r.ctx.Err()
 	if err == nil {
@@ -88,15 +88,15 @@ func (r *reader) next() (batch arrow.RecordBatch, err error) {
 	return nil, decode.Locate(r.split.part.Name(), errors.Join(err, r.close()))
 }
 
-// free gives back what the reader holds when its last holder releases it. The error of closing the file is dropped: the
-// holder has all rows that it wanted.
+// free gives back what the reader holds when its last holder releases it. The error of closing the
+// file is dropped: the holder has all rows that it wanted.
 func (r *reader) free() {
 	r.drop()
 	_ = r.close()
 }
 
-// checkEnd returns the error of a file that is another by now, or that has not as many rows as its metadata says, which
-// positions rely on. S2, S7.
+// checkEnd returns the error of a file that is another by now, or that has not as many rows as its
+// metadata says, which positions rely on. S2, S7.
 func (r *reader) checkEnd() error {
 	if r.split.changed != nil {
 		if err := r.split.changed(); err != nil {
@@ -109,8 +109,9 @@ func (r *reader) checkEnd() error {
 	return nil
 }
 
-// advance returns the next batch that is not empty, or io.EOF. Batches are cut before they are delivered: a batch
-// without columns may have any number of rows, and a constant column takes memory for each.
+// advance returns the next batch that is not empty, or io.EOF. Batches are cut before they are
+// delivered: a batch without columns may have any number of rows, and a constant column takes
+// memory for each row.
 func (r *reader) advance() (arrow.RecordBatch, error) {
 	for r.whole == nil {
 		whole, err := r.step()

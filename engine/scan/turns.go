@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
-// turns bounds how many readers of a table read at the same time: as many as ask for it, until a reader has no room
-// in the memory; then half as many each time, and one more whenever a reader has ended without being refused.
-// A reader that waits for its turn holds no memory, so the readers that have a turn go on. What a reader has learned of
-// the size of its steps, the next readers begin with.
+// turns bounds how many readers of a table read at the same time: as many as ask for it, until a
+// reader has no room in the memory; then half as many each time, and one more whenever a reader has
+// ended without being refused. A reader that waits for its turn holds no memory, so the readers
+// that have a turn go on. What a reader has learned of the size of its steps, the next readers
+// begin with.
 type turns struct {
 	mu      sync.Mutex
 	active  int
@@ -19,14 +20,14 @@ type turns struct {
 	changed chan struct{} // closed when a reader has ended; nil where nobody waits
 }
 
-// learned returns how often a reader should make its steps smaller before the first: once less than the last reader.
+// learned returns how often a reader makes its first step smaller: once less than the last reader.
 func (t *turns) learned() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return max(t.shrinks-1, 0)
 }
 
-// learn notes how often a reader that ends has made its steps smaller, and whether it was refused memory.
+// learn notes how often a reader has made its steps smaller, and whether it was refused memory.
 func (t *turns) learn(shrinks int, refused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,8 +58,8 @@ func (t *turns) take(ctx context.Context, wait func(context.Context, func()) err
 	}
 }
 
-// tryTake takes a turn and returns nil where there is one; else it returns a channel that is closed when another try
-// is worth it.
+// tryTake takes a turn and returns nil where there is one; else it returns a channel that is closed
+// when another try is worth it.
 func (t *turns) tryTake() (changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +91,7 @@ func (t *turns) alone() bool {
 	return t.active <= 1
 }
 
-// narrow halves how many may read, for a reader that has a turn. It returns false where that reader is alone.
+// narrow halves how many may read, for a reader that has a turn; false where it is alone.
 func (t *turns) narrow() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
-// unify returns the columns that all inputs have, in the order of the first; the column of a folder hides a
-// column of the same name. A column is nullable if it is so in any input. A column of Arrow's null type, which
-// writers give to a column that has no value in their file, has the type that it has in other files, or int32
-// where no file has a value.
+// unify returns the columns that all inputs have, in the order of the first; the column of a folder
+// hides a column of the same name. A column is nullable if it is so in any input. A column of
+// Arrow's null type, which writers give to a column that has no value in their file, has the type
+// that it has in other files, or int32 where no file has a value.
 func unify(inputs []decode.File, folders []decode.Folder) ([]arrow.Field, error) {
 	isFolder := func(f arrow.Field) bool {
 		return slices.ContainsFunc(folders, func(h decode.Folder) bool { return h.Field.Name == f.Name })
@@ -33,7 +33,7 @@ func unify(inputs []decode.File, folders []decode.Folder) ([]arrow.Field, error)
 	return fields, nil
 }
 
-// unifyTwo checks that others are the same columns as fields, and notes in fields which columns may be NULL.
+// unifyTwo checks that others are the same columns as fields, and notes in fields what may be NULL.
 func unifyTwo(fields, others []arrow.Field, first, other string) error {
 	byName := make(map[string]arrow.Field, len(others))
 	for _, f := range others {
@@ -68,8 +68,8 @@ func unifyTwo(fields, others []arrow.Field, first, other string) error {
 	return nil
 }
 
-// matchColumns returns the index of each field in an input's schema. Repeated names, which only an input
-// that is read alone may have, are matched in order.
+// matchColumns returns the index of each field in an input's schema. Repeated names, which only an
+// input that is read alone may have, are matched in order.
 func matchColumns(fields []arrow.Field, s *arrow.Schema) []int {
 	columns := make([]int, len(fields))
 	taken := make(map[string]int)

@@ -19,7 +19,7 @@ type FileInfo struct {
 	Columns []ColumnInfo
 }
 
-// ColumnInfo is what a file tells of a column. Formats other than Parquet tell the name and the type alone.
+// ColumnInfo is what a file tells of a column: only the name and the type unless it is Parquet.
 type ColumnInfo = parquet.ColumnInfo
 
 // Describe returns what is known of each file that the patterns name, in the order in which Open

@@ -1,5 +1,5 @@
-// Package dataset opens the files of a table: Parquet, Arrow IPC and CSV, by names, globs, folders or
-// standard input.
+// Package dataset opens the files of a table: Parquet, Arrow IPC and CSV, by names, globs, folders
+// or standard input.
 //
 //	src, err := dataset.Open(ctx, []string{"flights/*.parquet"}, dataset.Options{})
 //
@@ -11,6 +11,5 @@
 //
 // Describe tells what the files say of themselves, Identities whether they are still the same.
 //
-// The package is apart from scan, so that programs that read record batches of their own link no
-// decoder.
+// The package is apart from scan, so that programs with record batches of their own link no decoder.
 package dataset

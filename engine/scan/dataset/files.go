@@ -14,8 +14,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// find fills in the options, and turns patterns into the names of files, in the order of the patterns and
-// sorted within each: a file, a glob, or a directory with everything below it.
+// find fills in the options, and turns patterns into the names of files, in the order of the
+// patterns and sorted within each: a file, a glob, or a directory with everything below it.
 func (o *Options) find(ctx context.Context, patterns []string) ([]string, error) {
 	o.EnsureDefaults()
 	if err := o.Validate(); err != nil {

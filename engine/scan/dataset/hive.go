@@ -14,7 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 )
 
-// hiveNull is the folder value that stands for NULL. The string itself is written with an escape in it.
+// hiveNull is the folder value that stands for NULL. The string itself is written with an escape.
 const hiveNull = "__HIVE_DEFAULT_PARTITION__"
 
 // hivePair is one key=value folder of a path. The value is a string, or nil for NULL.

@@ -34,8 +34,8 @@ func (id Identity) Same(other Identity) bool {
 		id.Modified.Equal(other.Modified)
 }
 
-// Identities lists the files that Open would read, in that order, without opening them. Standard input has
-// no identity, and is an error.
+// Identities lists the files that Open would read, in that order, without opening them. Standard
+// input has no identity, and is an error.
 func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity, error) {
 	names, err := opt.find(ctx, patterns)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// expandObjects is expand for URLs: of an object, of a glob, of a prefix that stands for a directory.
+// expandObjects is expand for URLs: an object, a glob, a prefix that stands for a directory.
 func expandObjects(objects vfs.Objects, fsys vfs.FS, pattern string) ([]string, error) {
 	meta := strings.IndexAny(pattern, "*?[")
 	if meta < 0 || isWeb(pattern) {
@@ -47,7 +47,7 @@ func isWeb(name string) bool {
 	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
 }
 
-// withoutQuery drops the query of a web server's URL: the path before the query names a format and folders.
+// withoutQuery drops the query of a web server's URL: the path before it names a format and folders.
 func withoutQuery(name string) string {
 	if isWeb(name) {
 		name, _, _ = strings.Cut(name, "?")

@@ -17,12 +17,13 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// Open finds the files that the patterns name and reads their columns' names, types and statistics. A pattern
-// is a file, a glob, a directory, or "-" for standard input; of a directory, every data file below it is taken
-// whose name does not start with . or _. Files of different formats may be mixed; all must have the same
-// columns, in any order.
+// Open finds the files that the patterns name and reads their columns' names, types and statistics.
+// A pattern is a file, a glob, a directory, or "-" for standard input; of a directory, every data
+// file below it is taken whose name does not start with . or _. Files of different formats may be
+// mixed; all must have the same columns, in any order.
 //
-// The files are read when splits of the source are opened, each time anew; standard input can be read once.
+// The files are read when splits of the source are opened, each time anew; standard input can be
+// read once.
 func Open(ctx context.Context, patterns []string, opt Options) (scan.Source, error) {
 	files, err := openAll(ctx, patterns, &opt)
 	if err != nil {
@@ -137,7 +138,7 @@ func readHead(fsys vfs.FS, name string) (head []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, headBytes))
 }
 
-// sniff tells a format by a file's first bytes. Anything that it does not recognize is taken for text.
+// sniff tells a format by a file's first bytes. Anything that it does not recognize is text.
 func sniff(head []byte) (format Format, packed string) {
 	switch {
 	case bytes.HasPrefix(head, []byte("PAR1")):

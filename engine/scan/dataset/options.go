@@ -45,8 +45,8 @@ type Options struct {
 	// CSV says how text is read.
 	CSV csv.Options
 
-	// Budget is the memory that looking at the files may take: at footers, headers and samples. Footers that are kept
-	// are not reserved any more when Open returns. The default, nil, has no limit.
+	// Budget is the memory that looking at footers, headers and samples may take. Footers that are
+	// kept are not reserved any more when Open returns. The default, nil, has no limit.
 	Budget scan.Budget
 
 	sizes csv.Sizes // testing knob

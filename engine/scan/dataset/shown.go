@@ -8,9 +8,9 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// shownFS is a file system in which files have the names that people see. Names with secrets are here alone: errors
-// and all else that is made of a file's name have no secret. Open, Stat and IsObject take such names; nothing else
-// does.
+// shownFS is a file system in which files have the names that people see. Names with secrets are
+// here alone: errors and all else that is made of a file's name have no secret. Open, Stat and
+// IsObject take such names; nothing else does.
 type shownFS struct {
 	vfs.FS
 	full map[string]string // names with secrets, by the names that people see
@@ -21,7 +21,8 @@ var (
 	_ vfs.Objects = (*shownFS)(nil)
 )
 
-// show returns the names for people of files of a file system, and a file system that knows the files by these names.
+// show returns the names for people of files of a file system, and a file system that knows the
+// files by these names.
 func show(fsys vfs.FS, names []string) ([]string, vfs.FS) {
 	shown := redact.Names(names)
 	full := make(map[string]string)

@@ -12,9 +12,9 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// watch remembers a file as it was when it was opened first, so that a split that is read to its end can tell whether
-// another file, or other content, has come in its place: an answer of half of either file would be wrong. A text to
-// which somebody has appended is read as it was.
+// watch remembers a file as it was when it was opened first, so that a split that is read to its
+// end can tell whether another file, or other content, has come in its place: an answer of half of
+// either file would be wrong. A text to which somebody has appended is read as it was.
 type watch struct {
 	fsys vfs.FS
 	path string
@@ -27,7 +27,8 @@ type watch struct {
 // watchedBytes is how many bytes are remembered of either end of a text.
 const watchedBytes = 4 << 10
 
-// newWatch returns nil for standard input, devices and objects: an object store tells versions apart itself.
+// newWatch returns nil for standard input, devices and objects: an object store tells versions
+// apart itself.
 func newWatch(fsys vfs.FS, path string) (*watch, error) {
 	if objects, ok := fsys.(vfs.Objects); ok && objects.IsObject(path) || path == decode.StdinName {
 		return nil, nil
@@ -65,7 +66,7 @@ func (w *watch) ends() (head, tail []byte, err error) {
 	return head, tail, nil
 }
 
-// check returns an error if the file has changed. A file that was removed has not. A nil watch watches nothing.
+// check returns an error if the file has changed, not if it was removed. A nil watch returns nil.
 func (w *watch) check() error {
 	if w == nil {
 		return nil

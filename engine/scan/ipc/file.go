@@ -23,8 +23,8 @@ import (
 // File is an Arrow IPC file whose footer and block headers have been read.
 //
 // A file is a stream with a table of contents: each block of the footer is one message of a stream.
-// A split is a run of record batches, and is read as the stream of schema, dictionaries and that run,
-// so that splits share no reader (arrow-go's is not safe for concurrent use where there are
+// A split is a run of record batches, and is read as the stream of schema, dictionaries and that
+// run, so that splits share no reader (arrow-go's is not safe for concurrent use where there are
 // dictionaries) and files and streams have one code path.
 type File struct {
 	path         string
@@ -89,8 +89,8 @@ func (a *File) readFooter(f vfs.File, mem *reserve.Allocator) error {
 	return nil
 }
 
-// checkDictionaries refuses a file that replaces a dictionary, which only a stream may: every batch is
-// read with all dictionaries of the file.
+// checkDictionaries refuses a file that replaces a dictionary, which only a stream may: every batch
+// is read with all dictionaries of the file.
 func (a *File) checkDictionaries(f io.ReaderAt) error {
 	seen := make(map[int64]bool)
 	for i, b := range a.dictionaries {

@@ -74,7 +74,7 @@ const bufferBytes = 16
 const headerBytesMax = 256 << 20
 
 // messages is an ipc.MessageReader that checks the lengths in a message before arrow-go allocates
-// by them. The Go runtime ends the process where it has not as much memory as a corrupt length asks for. S3.
+// by them: the Go runtime ends a process that asks for more memory than there is. S3.
 type messages struct {
 	r            io.Reader
 	mem          *reserve.Allocator
@@ -89,7 +89,7 @@ type messages struct {
 	ended    error          // of reading: io.EOF, or the error that ends the stream; nil before
 }
 
-// Retain implements ipc.MessageReader. The reader that the messages are made for is their only holder.
+// Retain implements ipc.MessageReader. The messages have one holder, the reader that they are for.
 func (m *messages) Retain() {}
 
 // Release implements ipc.MessageReader.
@@ -109,10 +109,10 @@ func (m *messages) drop() {
 	}
 }
 
-// unpackedGuess is how many bytes a byte of a compressed body may be taken for before it has been read.
+// unpackedGuess is how many bytes a compressed byte is taken for before a body has been read.
 const unpackedGuess = 4
 
-// Needed returns how many bytes the next message takes, or, where it has been read, its buffers decompressed.
+// Needed returns how many bytes the next message takes, or its buffers where it has been read.
 func (m *messages) Needed() int64 {
 	if m.header == nil {
 		return m.unpacked
@@ -127,8 +127,9 @@ func (m *messages) Needed() int64 {
 	return m.body
 }
 
-// ahead reads the messages up to and including the next record batch: where there is no room for a message, arrow-go
-// has not begun with the batch, and another try goes on. Message returns the errors of reading.
+// ahead reads the messages up to and including the next record batch: where there is no room for a
+// message, arrow-go has not begun with the batch, and another try goes on. Message returns the
+// errors of reading.
 func (m *messages) ahead() error {
 	for m.ended == nil {
 		if n := len(m.next); n > 0 && m.next[n-1].Type() == ipc.MessageRecordBatch {
@@ -274,8 +275,8 @@ func vector(t flatbuffers.Table, slot flatbuffers.VOffsetT, elementBytes int) (s
 	return start, n, nil
 }
 
-// checkMessage checks the lengths in a message header and returns the length of the body. A schema sets views,
-// by which batches are checked; views is nil where only the header is looked at.
+// checkMessage checks the lengths in a message header and returns the length of the body. A schema
+// sets views, by which batches are checked; views is nil where only the header is looked at.
 func checkMessage(header []byte, views *viewCounts) (bodyBytes int64, err error) {
 	err = decode.Guard(func() error {
 		message := rootTable(header)
@@ -324,8 +325,8 @@ func checkSchema(schema flatbuffers.Table) (viewCounts, error) {
 	return views, checkFields(schema, schemaFields, &views, &views.batch, &budget)
 }
 
-// checkFields checks the fields in a slot and their children in turn, and counts views in count, or in the count of
-// the dictionary that holds them. budget is how many fields there may still be.
+// checkFields checks the fields in a slot and their children in turn, and counts views in count, or
+// in the count of the dictionary that holds them. budget is how many fields there may still be.
 func checkFields(parent flatbuffers.Table, slot flatbuffers.VOffsetT, views *viewCounts, count, budget *int) error {
 	start, n, err := vector(parent, slot, 4)
 	if err != nil {
@@ -389,8 +390,8 @@ const (
 	codecBlockMin = 3
 )
 
-// checkCompressed makes sure that no buffer claims to be longer than its codec could make it. It returns how many bytes
-// the buffers have decompressed, 0 where they are not compressed.
+// checkCompressed makes sure that no buffer claims to be longer than its codec could make it. It
+// returns how many bytes the buffers have decompressed, 0 where they are not compressed.
 func checkCompressed(header, body []byte) (unpacked int64, err error) {
 	batch, ok := batchOf(rootTable(header))
 	if !ok {
@@ -445,7 +446,7 @@ func checkBatch(batch flatbuffers.Table, views int) error {
 	return nil
 }
 
-// CheckSchema checks the message of a schema, which Parquet files keep too, as the messages of a stream are checked.
+// CheckSchema checks the message of a schema, which Parquet files keep too.
 func CheckSchema(message []byte) error {
 	header, err := readHeader(bytes.NewReader(message))
 	if err != nil {

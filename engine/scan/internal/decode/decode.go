@@ -65,7 +65,7 @@ type RowReader interface {
 type Thrifty interface {
 	RowReader
 
-	// Spare gives back the memory that the reader holds between steps; the next step reads again what was there.
+	// Spare gives back the memory that the reader holds between steps; the next step reads it again.
 	Spare()
 
 	// Shrink makes steps smaller. It returns false where they cannot be.
@@ -84,15 +84,15 @@ type RowNamer interface {
 	RowName(row int64) string // row is counted from the part's first
 }
 
-// RowPlacer is implemented by row readers whose rows are not all rows of the part one after the other, or have a better
-// place than their number.
+// RowPlacer is implemented by row readers whose rows are not all rows of the part one after the
+// other, or have a better place than their number.
 type RowPlacer interface {
 	PlaceOf(row int64) string // of the last batch
 	NextPlace() string        // of the row that is read next
 }
 
-// Needer is implemented by row readers that ask for the memory of a step bit by bit, and can tell what a step that was
-// refused takes in all.
+// Needer is implemented by row readers that ask for the memory of a step bit by bit, and can tell
+// what a step that was refused takes in all.
 type Needer interface{ Needed() int64 } // bytes
 
 // StreamPart is a whole input that can only be read from its start.
@@ -148,8 +148,8 @@ var ErrReadOnce = errors.New("a stream can be read once")
 // StdinName is the pattern and the name of standard input.
 const StdinName = "-"
 
-// FooterCopies is how many times its bytes a footer takes in memory, encoded and decoded: a column chunk's figures take
-// three times as much as in the file, and the schema is there twice.
+// FooterCopies is how many times its bytes a footer takes in memory, encoded and decoded: a column
+// chunk's figures take three times as much as in the file, and the schema is there twice.
 const FooterCopies = 6
 
 // ShrinkFactor is by how much a step that had no room becomes smaller.

@@ -6,7 +6,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// Folder is a column whose value is the same for all rows of a file: the value of a key=value folder.
+// Folder is a column with one value for all rows of a file: the value of a key=value folder.
 type Folder struct {
 	Field  arrow.Field
 	Values []any // by file: string, int64 or arrow.Date32; nil is NULL

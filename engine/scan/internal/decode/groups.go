@@ -27,10 +27,11 @@ type Grouped interface {
 	GroupCount() int
 	GroupRows(group int) int64
 
-	// Prune says which row groups may have rows for which all terms are TRUE. The terms are about columns of the input.
+	// Prune says which row groups may have rows for which all terms are TRUE. The terms are about
+	// columns of the input.
 	Prune(c *predicate.Conjunction) []GroupPlan
 
-	// Ask prunes more row groups by Bloom filters, dictionaries and page indexes, which goroutines of workers read.
+	// Ask prunes by Bloom filters, dictionaries and page indexes, which goroutines of workers read.
 	Ask(ctx context.Context, c *predicate.Conjunction, groups []GroupPlan, workers *spawn.Group)
 
 	// StatsOf returns the statistics of the rows of the row groups that are left.
@@ -95,8 +96,8 @@ func CountRows(ranges []RowRange) (rows int64) {
 	return rows
 }
 
-// GroupFilter says which rows of a row group are needed, and of which columns. Columns are numbered as
-// the columns of the part.
+// GroupFilter says which rows of a row group are needed, and of which columns. Columns are numbered
+// as the columns of the part.
 type GroupFilter struct {
 	Test   *RowTest
 	Ranges []RowRange     // rows that may be needed; nil: all

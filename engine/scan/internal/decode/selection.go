@@ -64,8 +64,8 @@ func (s *Selection) Retract(from int) {
 	s.Rows.Reset(0)
 }
 
-// Between returns the rows that pass from row from on and before row to, counted from row from. The set is valid until
-// the next call.
+// Between returns the rows that pass from row from on and before row to, counted from row from. The
+// set is valid until the next call.
 func (s *Selection) Between(from, to int) *rowset.Set {
 	s.Some.Part(&s.Rows, from, to)
 	return &s.Some

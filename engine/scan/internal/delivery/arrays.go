@@ -93,7 +93,7 @@ func EmptyBatch(rows int64) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, rows)
 }
 
-// FixedBytesOf returns how many bytes each value of a type takes in a batch, beside the bytes of strings.
+// FixedBytesOf returns how many bytes a value of a type takes in a batch, beside bytes of strings.
 func FixedBytesOf(t arrow.DataType) int64 {
 	if fixed, ok := t.(arrow.FixedWidthDataType); ok {
 		return int64(fixed.BitWidth()+7) / 8

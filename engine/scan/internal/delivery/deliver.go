@@ -63,8 +63,8 @@ func (d *Deliverer) Deliver(raw arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, raw.NumRows()), nil
 }
 
-// plain returns an array without extension types and with no dictionary but dictionary<int32, T> that
-// MayHaveCodes lets through.
+// plain returns an array without extension types and with no dictionary but dictionary<int32, T>
+// that MayHaveCodes lets through.
 func plain(mem memory.Allocator, a arrow.Array, entries *noNullEntries) (arrow.Array, error) {
 	switch a := a.(type) {
 	case array.ExtensionArray:
@@ -94,8 +94,8 @@ func plain(mem memory.Allocator, a arrow.Array, entries *noNullEntries) (arrow.A
 	return a, nil
 }
 
-// lookUpBools returns the values of a dictionary's rows: truth values or NULLs, the types without codes. The library's
-// function for all types comes with a registry of all its functions, 13 MB of every program.
+// lookUpBools returns the values of a dictionary's rows: truth values or NULLs, the types without
+// codes. The library's function for all types links a registry of all its functions, 13 MB.
 func lookUpBools(mem memory.Allocator, values arrow.Array, a *array.Dictionary) (arrow.Array, error) {
 	bools, ok := values.(*array.Boolean)
 	switch {
@@ -124,7 +124,7 @@ func lookUpBools(mem memory.Allocator, values arrow.Array, a *array.Dictionary) 
 	return b.NewArray(), nil
 }
 
-// noNullEntries is a dictionary's values without the NULLs among them, kept while batches share the dictionary. S5.
+// noNullEntries is a dictionary's values without NULLs, kept while batches share the dictionary. S5.
 type noNullEntries struct {
 	of     arrow.ArrayData // of the dictionary
 	values arrow.Array     // owned; nil before the first dictionary with NULLs
@@ -150,8 +150,8 @@ func (e *noNullEntries) set(of arrow.ArrayData, values arrow.Array) {
 	e.of, e.values = of, array.MakeFromData(data)
 }
 
-// int32Codes returns a dictionary array of the given values, which may have NULLs, with codes of 32 bits and without
-// NULLs among the values: a row whose code names a NULL is NULL itself.
+// int32Codes returns a dictionary array of the given values, which may have NULLs, with codes of 32
+// bits and without NULLs among the values: a row whose code names a NULL is NULL itself.
 func int32Codes(
 	mem memory.Allocator, a *array.Dictionary, values arrow.Array, entries *noNullEntries,
 ) (*array.Dictionary, error) {
@@ -201,8 +201,8 @@ func int32Codes(
 	return array.NewDictionaryArray(DictionaryOf(values.DataType()), coded, values), nil
 }
 
-// lookUpViews returns the views that the codes of an array name, and an empty view for a NULL. The bytes behind the
-// views are shared.
+// lookUpViews returns the views that the codes of an array name, and an empty view for a NULL. The
+// bytes behind the views are shared.
 func lookUpViews(mem memory.Allocator, a *array.Dictionary) arrow.Array {
 	values, codes := a.Dictionary().Data(), a.Indices().(*array.Int32)
 	var views []arrow.ViewHeader
@@ -275,8 +275,8 @@ func newConstant(mem memory.Allocator, typ arrow.DataType, value any, rows int) 
 	return NewArray(typ, rows, 0, nil, buf)
 }
 
-// NewPlan returns the plan of columns whose From are columns of a file, and the list of these, each once: the From of
-// the plan are places in that list.
+// NewPlan returns the plan of columns whose From are columns of a file, and the list of these, each
+// once: the From of the plan are places in that list.
 func NewPlan(fields []arrow.Field, columns []Column) (p *Plan, fileColumns []int) {
 	for i := range columns {
 		c := &columns[i]
@@ -293,7 +293,7 @@ func NewPlan(fields []arrow.Field, columns []Column) (p *Plan, fileColumns []int
 	return &Plan{Schema: arrow.NewSchema(fields, nil), Columns: columns}, fileColumns
 }
 
-// Some returns the plan of some of the columns, and the columns of the part's batches that it takes them from.
+// Some returns the plan of some of the columns, and the columns of the part's batches for it.
 func (p *Plan) Some(columns []int) (*Plan, []int) {
 	fields, some := make([]arrow.Field, len(columns)), make([]Column, len(columns))
 	for i, c := range columns {

@@ -19,8 +19,8 @@ func Type(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// Schema has the delivered types, and no metadata: two files need not agree on what a format notes of
-// its columns, such as Parquet's field ids.
+// Schema has the delivered types, and no metadata: two files need not agree on what a format notes
+// of its columns, such as Parquet's field ids.
 func Schema(s *arrow.Schema) *arrow.Schema {
 	fields := make([]arrow.Field, s.NumFields())
 	for i, f := range s.Fields() {

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 )
 
-// Relation is what a term says of its column: how the values for which it is TRUE lie to its constant. A comparison
-// with NULL is not TRUE, as in SQL.
+// Relation is what a term says of its column: how the values for which it is TRUE lie to its
+// constant. A comparison with NULL is not TRUE, as in SQL.
 type Relation uint8
 
 // The parts of a relation: <= is Less | Equal, <> is Less | Greater.
@@ -29,14 +29,14 @@ type Term struct {
 	Values []Value // sorted: any number, of which the column equals one, of Equal; none of IsNull and NotNull; else one
 }
 
-// Conjunction is what a predicate says of single columns: all terms, and of each list of alternatives the terms
-// of one at least, are TRUE for every row that is needed.
+// Conjunction is what a predicate says of single columns: all terms, and of each list of
+// alternatives the terms of one at least, are TRUE for every row that is needed.
 type Conjunction struct {
 	Terms []Term
 	AnyOf [][][]Term
 }
 
-// Bind returns a comparison of a column of a type with constants; false where nothing follows from it.
+// Bind returns a comparison of a column of a type with constants; false where it says nothing.
 func Bind(column int, is Relation, constants []scalar.Scalar, typ arrow.DataType) (b Term, ok bool) {
 	b = Term{Column: column, Is: is}
 	for _, s := range constants {
@@ -79,8 +79,8 @@ func (b *Bounds) Check() {
 	}
 }
 
-// Excludes says whether a term is surely not TRUE for any of the rows. Bounds say nothing of NaN, which
-// is larger than all numbers to some.
+// Excludes says whether a term is surely not TRUE for any of the rows. Bounds say nothing of NaN,
+// which is larger than all numbers to some.
 func (t *Term) Excludes(b *Bounds) bool {
 	switch {
 	case t.Is == IsNull:
@@ -134,7 +134,7 @@ func (t *Term) Compares() bool { return t.Is != IsNull && t.Is != NotNull }
 // Orders says whether a term is <, <=, > or >=.
 func (t *Term) Orders() bool { return t.Is&Less == 0 != (t.Is&Greater == 0) }
 
-// Narrow returns the part of a range in which the values lie for which the term is TRUE, or a range that contains it.
+// Narrow returns a part of a range that has all its values for which the term is TRUE.
 func (t *Term) Narrow(low, high int64) (int64, int64) {
 	if len(t.Values) == 0 {
 		return low, high

@@ -26,7 +26,7 @@ const (
 	BoolFamily
 )
 
-// FamilyOf returns the family of a type, and the unit of its integers: 10^-scale, or so many nanoseconds.
+// FamilyOf returns the family of a type, and the unit of its integers: 10^-scale, or nanoseconds.
 func FamilyOf(t arrow.DataType) (f Family, scale int32, nanos int64) {
 	if unit, ok := t.(arrow.TemporalWithUnit); ok {
 		nanos = int64(unit.TimeUnit().Multiplier())
@@ -60,8 +60,8 @@ func FamilyOf(t arrow.DataType) (f Family, scale int32, nanos int64) {
 
 const dayNanos = 24 * 3600 * 1e9
 
-// Value is a value of a column: of a float in Float, of bytes in Bytes, of all else in Integer, in the
-// units of the column's type. A wide integer, which 64 bits do not hold, is in Wide.
+// Value is a value of a column: of a float in Float, of bytes in Bytes, of all else in Integer, in
+// the units of the column's type. A wide integer, which 64 bits do not hold, is in Wide.
 type Value struct {
 	Family  Family
 	Integer int64
@@ -99,8 +99,8 @@ func BigValue(f Family, n *big.Int) Value {
 	return Value{Family: f, Wide: n}
 }
 
-// constantOf returns a constant in the units of a column: exactly, or, where the column has no such value, the
-// largest value below it.
+// constantOf returns a constant in the units of a column: exactly, or, where the column has no such
+// value, the largest value below it.
 func constantOf(s scalar.Scalar, column arrow.DataType) (v Value, exact, ok bool) {
 	if s == nil || !s.IsValid() {
 		return v, false, false
@@ -142,7 +142,7 @@ func constantOf(s scalar.Scalar, column arrow.DataType) (v Value, exact, ok bool
 // scaleMax is more than the digits of any decimal.
 const scaleMax = 100
 
-// scalarInteger returns the number of units that a constant has: its bytes in memory, of two's complement.
+// scalarInteger returns how many units a constant has: its bytes in memory are two's complement.
 func scalarInteger(s scalar.Scalar) (*big.Int, bool) {
 	fixed, ok := s.(scalar.PrimitiveScalar)
 	if !ok {

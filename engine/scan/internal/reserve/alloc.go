@@ -7,12 +7,13 @@ import (
 )
 
 const (
-	// heapBytesMax is the size below which buffers are taken from the Go heap: arrow-go's DELTA decoders keep
-	// 64 B of each column chunk for ever, which garbage collection forgives and a counting allocator does not.
+	// heapBytesMax is the size below which buffers are taken from the Go heap: arrow-go's DELTA
+	// decoders keep 64 B of each column chunk for ever, which garbage collection forgives and a
+	// counting allocator does not.
 	heapBytesMax = 4 << 10
 
-	// BufferBytesMax is more than a batch's column takes by far. A corrupt length asks for more, and
-	// the Go runtime ends the process when it cannot give it.
+	// BufferBytesMax is more than a batch's column takes by far. A corrupt length asks for more,
+	// and the Go runtime ends the process when it cannot give it.
 	BufferBytesMax = 4 << 30
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Allocator is the allocator of one reader: it takes memory only where a budget has room for it, and ends the
-// work of its goroutine by spawn.Fail where there is none. Its buffers may outlive the reader.
+// Allocator is the allocator of one reader: it takes memory only where a budget has room for it,
+// and else ends the work of its goroutine by spawn.Fail. Its buffers may outlive the reader.
 type Allocator struct {
 	of      memory.Allocator
 	budget  rowdata.Budget       // nil: there is room for all
@@ -28,12 +28,12 @@ type Allocator struct {
 	refused  error // the last refusal that Refusal has not returned; else nil
 }
 
-// reservedStep is how many bytes are reserved at a time for small buffers: asking for each buffer would cost more
-// than filling it.
+// reservedStep is how many bytes are reserved at a time for small buffers: asking for each buffer
+// would cost more than filling it.
 const reservedStep = 128 << 10
 
-// unaskedBytes is how many bytes a reader may hold, and how many its blocks may take, unasked: the budget keeps a
-// margin for them, and a query whose tables have filled the budget reads on.
+// unaskedBytes is how many bytes a reader may hold, and how many its blocks may take, unasked: the
+// budget keeps a margin for them, and a query whose tables have filled the budget reads on.
 const unaskedBytes = 512 << 10
 
 // New returns an allocator within a budget, which may be nil.
@@ -85,7 +85,8 @@ func (r *Allocator) Free(b []byte) {
 // Limited says whether there is a budget.
 func (r *Allocator) Limited() bool { return r.budget != nil }
 
-// take makes sure that there is room for a buffer. Once a step has been refused, all of its goroutines are, at once.
+// take makes sure that there is room for a buffer. Once a step has been refused, all of its
+// goroutines are, at once.
 func (r *Allocator) take(size int) {
 	checkSize(size)
 	if r.budget == nil {
@@ -192,7 +193,7 @@ func (r *Allocator) stepped() int64 {
 	return (max(r.held-r.unasked, 0) + reservedStep - 1) / reservedStep * reservedStep
 }
 
-// Refusal returns the error of the last allocation that was refused, once; nil where none was refused since.
+// Refusal returns the error of the last allocation that was refused, once; else nil.
 func (r *Allocator) Refusal() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,6 +230,6 @@ func (r *Allocator) Ask(bytes int64) error {
 	return err
 }
 
-// LargeBytes is the size from which on a page's memory is asked for at once and given back when it is not needed:
-// asking for it takes no time beside filling it.
+// LargeBytes is the size from which on a page's memory is asked for at once and given back when it
+// is not needed: asking for it takes no time beside filling it.
 const LargeBytes = 4 << 20

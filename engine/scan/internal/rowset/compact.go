@@ -49,8 +49,8 @@ func Take(mem memory.Allocator, a arrow.Array, rows *Set) (arrow.Array, error) {
 	return taken(mem, a, rows, append([]*memory.Buffer{out}, a.Data().Buffers()[2:]...)...)
 }
 
-// taken returns an array like a of the buffers, which the caller still owns, with the validity of the
-// rows of a that are in a set.
+// taken returns an array like a of the buffers, which the caller still owns, with the validity of
+// the rows of a that are in a set.
 func taken(mem memory.Allocator, a arrow.Array, rows *Set, buffers ...*memory.Buffer) (arrow.Array, error) {
 	var validity *memory.Buffer
 	nulls := 0
@@ -99,8 +99,8 @@ func takeFixed(out, values []byte, width int, rows *Set) {
 	}
 }
 
-// takeValues writes the values whose bits are set: neighbours together where runs of them have four on average, else
-// each by itself.
+// takeValues writes the values whose bits are set: neighbours together where runs of them have four
+// on average, else each by itself.
 func takeValues[T any](out, values []byte, words []uint64) {
 	to, from := delivery.View[T](out), delivery.View[T](values)
 	n := 0

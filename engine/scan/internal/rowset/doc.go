@@ -1,3 +1,2 @@
-// Package rowset has sets of rows, a bit for each row of a batch, and takes the rows of a set out of
-// arrays.
+// Package rowset has sets of rows, a bit for each row of a batch, and takes rows out of arrays.
 package rowset

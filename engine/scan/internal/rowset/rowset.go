@@ -50,8 +50,9 @@ func (s *Set) Part(of *Set, from, to int) {
 	s.Recount()
 }
 
-// Stretch returns the first stretch of rows of the set from row at on, in which no gap is longer than so many rows: it
-// begins with row from and ends before row to. from == to where the set has no row from row at on.
+// Stretch returns the first stretch of rows of the set from row at on, in which no gap is longer
+// than so many rows: it begins with row from and ends before row to. from == to where the set has
+// no row from row at on.
 func (s *Set) Stretch(at, gap int) (from, to int) {
 	from = s.next(at, 0)
 	if from == s.Rows {
@@ -74,8 +75,8 @@ func (s *Set) Stretch(at, gap int) (from, to int) {
 	return from, to
 }
 
-// next returns the first row from at on that is in the set, or, with flip all ones, that is not in the set; s.Rows
-// where there is no such row.
+// next returns the first row from at on that is in the set, or, with flip all ones, that is not in
+// the set; s.Rows where there is no such row.
 func (s *Set) next(at int, flip uint64) int {
 	if at >= s.Rows {
 		return s.Rows
@@ -90,7 +91,7 @@ func (s *Set) next(at int, flip uint64) int {
 	return s.Rows
 }
 
-// eachRun calls a function with the rows of the set, neighbours together: row from up to the row before to.
+// eachRun calls a function with the rows of the set, neighbours together: from, up to but not to.
 func (s *Set) eachRun(f func(from, to int)) {
 	for from := s.next(0, 0); from < s.Rows; {
 		to := s.next(from, ^uint64(0))
@@ -99,8 +100,8 @@ func (s *Set) eachRun(f func(from, to int)) {
 	}
 }
 
-// takeBits writes the bits of the set's rows, of which the first row's is at from, and returns how many are 1. out has
-// room for the set's rows.
+// takeBits writes the bits of the set's rows, of which the first row's is at from, and returns how
+// many are 1. out has room for the set's rows.
 func (s *Set) takeBits(out, packed []byte, from int) (ones int) {
 	clear(out)
 	n := 0

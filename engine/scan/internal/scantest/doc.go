@@ -1,2 +1,2 @@
-// Package scantest has what tests of readers share: tables of all types, encoders, oracles of filters.
+// Package scantest has tables of all types, encoders, and oracles of filters, for tests of readers.
 package scantest

@@ -63,7 +63,7 @@ func ReadAll(src scan.Source, columns []int, opt scan.OpenOptions) (rows []strin
 	return rows, nil
 }
 
-// RowsReadMax bounds how many rows tests read: corrupt input may have any number of rows that take no bytes.
+// RowsReadMax bounds how many rows tests read: corrupt input may have any number without bytes.
 const RowsReadMax = 1 << 20
 
 var ErrManyRows = errors.New("more rows than a test reads: columns of type null take no bytes")
@@ -349,8 +349,8 @@ func parquetTypes() (types []arrow.DataType) {
 	return types
 }
 
-// SortedTable has a column "at" that rises, five columns that are to be aggregated, and "key", whose values
-// are spread over the whole table.
+// SortedTable has a column "at" that rises, five columns that are to be aggregated, and "key",
+// whose values are spread over the whole table.
 func SortedTable(rows int) arrow.RecordBatch {
 	fields := []arrow.Field{{Name: "at", Type: arrow.PrimitiveTypes.Int64}}
 	at := array.NewInt64Builder(memory.DefaultAllocator)
@@ -390,7 +390,8 @@ func (list OneOf) Select(_ context.Context, batch arrow.RecordBatch, selected []
 	return rows, nil
 }
 
-// TightBudget is a scan.Budget that refuses bytes for which its limit has no room, and at times bytes for which it has.
+// TightBudget is a scan.Budget that refuses bytes for which its limit has no room, and at times
+// bytes for which it has.
 type TightBudget struct {
 	mu       sync.Mutex
 	Rng      *rand.Rand

@@ -24,8 +24,8 @@ import (
 	"github.com/mpga/mpga/internal/grouptest"
 )
 
-// exactValue is a value to compare by means that the reader does not use: a rational number, a float,
-// or text.
+// exactValue is a value to compare by means that the reader does not use: a rational number, a
+// float, or text.
 type exactValue struct {
 	Rat   *big.Rat
 	float float64
