@@ -56,7 +56,7 @@ test-long: ## run the long tests, too: the whole of what make test runs in part
 .PHONY: test-portable
 test-portable: ## run the tests of what has assembly without it
 	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short ./partition ./cpuagg ./engine/scan/...
-	go test -vet=off -timeout 30m -tags portable,$(TAGS) -run 'LookUp|Pack' ./engine/encode
+	go test -vet=off -timeout 30m -tags portable,$(TAGS) -run 'LookUp|Pack' ./internal/encode
 
 .PHONY: test-nocgo
 test-nocgo: ## build without cgo, which leaves out SQL, and without the object stores

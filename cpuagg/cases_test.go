@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/encode"
-	"github.com/mpga/mpga/engine/finalize"
+	"github.com/mpga/mpga/internal/encode"
+	"github.com/mpga/mpga/internal/finalize"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"

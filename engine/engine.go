@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/aggregator"
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/machine"

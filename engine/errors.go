@@ -3,10 +3,10 @@ package engine
 import (
 	"errors"
 
-	"github.com/mpga/mpga/engine/finalize"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/budget"
+	"github.com/mpga/mpga/internal/finalize"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
 )

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/aggregator"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 

@@ -10,8 +10,8 @@ import (
 	"reflect"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/encode"
-	"github.com/mpga/mpga/engine/finalize"
+	"github.com/mpga/mpga/internal/encode"
+	"github.com/mpga/mpga/internal/finalize"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"

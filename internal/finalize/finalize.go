@@ -16,8 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/engine/encode"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/encode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vector"
 	"github.com/mpga/mpga/partition"
