@@ -23,7 +23,8 @@ var (
 	ErrCorrupt = scan.ErrCorrupt
 
 	// ErrInternal marks an error that is a bug of the engine, or of a source, a progress function or a writer that it
-	// was given: a panic, which was recovered. The engine goes on with other queries. errors.As finds a *PanicError.
+	// was given: a panic, which was recovered. The engine goes on with other queries. errors.As finds a *PanicError. A
+	// panic of the reader of a split is ErrCorrupt.
 	ErrInternal = spawn.ErrInternal
 
 	// ErrMemoryLimit marks a query that cannot run within Options.MemoryLimit.

@@ -86,6 +86,9 @@ func expandGlob(ctx context.Context, fsys vfs.FS, pattern string) ([]string, err
 		if err != nil {
 			return nil, err
 		}
+		if match == decode.StdinName { // here it is the name of a file
+			match = "." + string(filepath.Separator) + match
+		}
 		if !info.IsDir() {
 			names = append(names, match)
 			continue
