@@ -129,13 +129,6 @@ func (g *guard) awaken() {
 	g.hung = false
 }
 
-// checkReleased panics where a device that answers has streams that were not closed (G2).
-func (g *guard) checkReleased() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	invariants.Checkf(g.hung || len(g.streams) == 0, "G2: device %d is released with %d streams", g.number, len(g.streams))
-}
-
 // unlocked calls a function without the lock. Requires: g.mu is held.
 func (g *guard) unlocked(f func()) {
 	g.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -164,9 +163,8 @@ func (d *device) begin(name string, work bool) error {
 
 // handle is in memory, streams and events, which their caller gives back once.
 type handle struct {
-	device  *device
-	closed  bool // under device.mu
-	checker invariants.CloseChecker
+	device *device
+	closed bool // under device.mu
 }
 
 // close counts the call that gives something back, which calls forget unless again: it was given back before. An error
@@ -177,7 +175,6 @@ func (h *handle) close(name string, forget func()) (again bool, err error) {
 	defer h.device.mu.Unlock()
 	if again = h.closed; !again {
 		h.closed = true
-		h.checker.Close()
 		forget()
 	}
 	return again, err
