@@ -8,7 +8,8 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// batchStream is the array.RecordReader over batches that goroutines make: what Result and Rows share.
+// batchStream is the array.RecordReader over batches that goroutines make: what Result and Rows
+// share.
 type batchStream struct {
 	recordreader.Base
 	batches chan arrow.RecordBatch // closed once failure is set

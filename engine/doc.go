@@ -15,8 +15,9 @@
 //		...
 //	}
 //
-// A source is files (dataset.Open), record batches of the program's own (scan.Batches), or whatever implements scan.Source.
-// Explain says how a query would run. Rows reads without aggregating, Sort orders, and package sink writes results.
+// A source is files (dataset.Open), record batches of the program's own (scan.Batches), or whatever
+// implements scan.Source. Explain says how a query would run. Rows reads without aggregating, Sort
+// orders, and package sink writes results.
 //
 //		source -> splits -> worker: decode -> batches -> Aggregator.Take    partition-generating phase
 //		                                                  |

@@ -99,16 +99,17 @@ func (e *Engine) Close() error {
 // share returns the part of the memory limit that is one worker's, in bytes.
 func (e *Engine) share() int64 { return e.opt.MemoryLimit / int64(e.opt.Threads) }
 
-// readShare is the part of a worker's share of the memory limit that a batch of a source may take: as it is read, what
-// is made of it, and what decoders hold, are in memory at the same time. readBytesMin is the least to ask for:
-// smaller batches save nothing beside what decoders hold.
+// readShare is the part of a worker's share of the memory limit that a batch of a source may take:
+// the batch, the tiles that are made of it and the buffers of decoders are in memory at the same
+// time. readBytesMin is the least size to ask for: smaller batches save nothing beside the buffers
+// of decoders.
 const (
 	readShare    = 16
 	readBytesMin = 256 << 10
 	readBytesMax = 64 << 20
 )
 
-// readOptions returns how splits are opened, but for what is the caller's own: threads, waiting and progress.
+// readOptions returns how splits are opened. Threads, Wait and Progress are the caller's to set.
 func (e *Engine) readOptions() scan.OpenOptions {
 	return scan.OpenOptions{
 		Allocator:  e.decoded,
@@ -121,11 +122,11 @@ func (e *Engine) readOptions() scan.OpenOptions {
 // MemoryLimit returns the limit of the process, in bytes.
 func (e *Engine) MemoryLimit() int64 { return e.budget.Limit() }
 
-// Allocator returns an allocator of the Go heap for batches that are made of the engine's results, within its budget.
-// Where that has no room, the work of who asks ends by spawn.Fail.
+// Allocator returns an allocator of the Go heap, within the engine's budget, for batches that are
+// made of results. Where the budget has no room, spawn.Fail ends the caller's work with the error.
 func (e *Engine) Allocator() memory.Allocator { return e.made }
 
-// Budget returns the memory that the engine's limit leaves, for what else is made of its results.
+// Budget returns the engine's budget, for memory that is taken for results in other ways.
 func (e *Engine) Budget() rowdata.Budget { return e.memory }
 
 // Aggregate starts a query and returns its result, which must be released. Batches arrive as they
@@ -216,7 +217,8 @@ func (e *Engine) stream(ctx context.Context, run *execution) (*Result, error) {
 	return result, nil
 }
 
-// enterBudgeted is enter for work that is no query: until done the process is kept within its limit.
+// enterBudgeted is enter for work that is no query: until done is called, the process is kept
+// within its limit.
 func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, done func(), err error) {
 	ctx, cancel, leave, err := e.life.enter(ctx)
 	if err != nil {

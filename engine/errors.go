@@ -22,9 +22,9 @@ var (
 	// ErrCorrupt marks input whose parts contradict each other, or that ends too early.
 	ErrCorrupt = scan.ErrCorrupt
 
-	// ErrInternal marks an error that is a bug of the engine, or of a source, a progress function or a writer that it
-	// was given: a panic, which was recovered. The engine goes on with other queries. errors.As finds a *PanicError. A
-	// panic of the reader of a split is ErrCorrupt.
+	// ErrInternal marks an error that is a bug of the engine, or of a source, a progress function
+	// or a writer that it was given: a panic, which was recovered. The engine goes on with other
+	// queries. errors.As finds a *PanicError. A panic of the reader of a split is ErrCorrupt.
 	ErrInternal = spawn.ErrInternal
 
 	// ErrMemoryLimit marks a query that cannot run within Options.MemoryLimit.
@@ -37,5 +37,6 @@ var (
 	ErrClosed = errors.New("the engine is closed")
 )
 
-// PanicError is an ErrInternal, with the query, the value of the panic and the stack of the goroutine.
+// PanicError is an ErrInternal, with the query, the value of the panic and the stack of the
+// goroutine.
 type PanicError = spawn.PanicError

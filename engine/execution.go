@@ -19,7 +19,8 @@ import (
 	"github.com/mpga/mpga/internal/threads"
 )
 
-// execution conducts one query: it reads the input to an aggregator, which writes groups to the output.
+// execution conducts one query: it reads the input to an aggregator, which writes the groups to the
+// output.
 //
 //	plan -> begin -> partition: read -> process -> released
 //	          ^------------------------------------/  a device failed, the CPU takes the input anew

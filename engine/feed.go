@@ -10,8 +10,8 @@ import (
 )
 
 // feed shares the input among workers. A worker takes whole splits while there are any; then it
-// waits for a worker that still has a split to hand over a part of its batch, so that a source of one
-// split, or a large last one, keeps all workers busy.
+// waits for a worker that still has a split to hand over a part of its batch, so that a source of
+// one split, or a large last one, keeps all workers busy.
 type feed struct {
 	splits []scan.Split
 	pieces chan aggregator.Piece // unbuffered: taken only by workers that wait

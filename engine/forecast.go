@@ -53,8 +53,8 @@ func (s *forecaster) forecast(ctx context.Context) (Forecast, error) {
 	return f, nil
 }
 
-// spillBytes foretells how much of the pages a store writes to disk: when an eighth of the budget is
-// left it begins, and a quarter is left then. Tables, open pages and decoded columns stay.
+// spillBytes foretells how much of the pages a store writes to disk: when an eighth of the budget
+// is left it begins, and a quarter is left then. Tables, open pages and decoded columns stay.
 func (s *forecaster) spillBytes(f *cpuagg.Forecast) int64 {
 	words := 0
 	for i := range s.query.Bound.Columns {
@@ -105,8 +105,8 @@ func (s *forecaster) sample(ctx context.Context, f *Forecast) error {
 // sampleBatchRows is how many rows of a sample are decoded at a time.
 const sampleBatchRows = 1 << 12
 
-// sampleSplit reads the first rows of a split. It returns the bytes that they took in the input, and
-// whether there were no more.
+// sampleSplit reads the first rows of a split. It returns the bytes that they took in the input,
+// and whether there were no more.
 func (s *forecaster) sampleSplit(ctx context.Context, split scan.Split, rows int) (bytes int64, end bool, err error) {
 	opt := s.engine.readOptions()
 	opt.BatchRows = min(rows, sampleBatchRows)

@@ -11,11 +11,12 @@ import (
 	"github.com/mpga/mpga/internal/store"
 )
 
-// roomBytesMin is what a batch of results may take unasked.
+// roomBytesMin is how many bytes a batch of results may take without asking for room.
 const roomBytesMin = 1 << 20
 
-// roomCopies is how many times a result is in memory while it is written to a file: as it is, encoded,
-// compressed, and what encoders note of it. A result that follows one of its size finds all but roomCopiesOwn taken.
+// roomCopies is how many times a result is in memory while it is written to a file: as a batch,
+// encoded, compressed, and in the encoders' tables. Where a result of the same size went before,
+// all but roomCopiesOwn of these are taken already.
 const (
 	roomCopies    = 6
 	roomCopiesOwn = 3
@@ -27,8 +28,8 @@ type resultRoom struct {
 	largest atomic.Int64 // bytes of the largest result so far
 }
 
-// find returns an ErrMemoryLimit where results do not fit the memory that they take until they are in a file, once
-// pages that wait have left it.
+// find returns an ErrMemoryLimit where a result of so many bytes does not fit the memory until it
+// is in a file, once pages that wait have gone to disk.
 func (r *resultRoom) find(bytes int64) error {
 	if bytes <= roomBytesMin {
 		return nil
@@ -44,8 +45,8 @@ func (r *resultRoom) find(bytes int64) error {
 	return nil
 }
 
-// explainLimit adds to an error of a limit which knob there is, and what would have done: after that many bytes were
-// stored, when the query was as far as its progress says.
+// explainLimit adds to an ErrTempLimit which option moves the limit, and which limit would do.
+// stored is how many bytes the query had in files when it was as far as its progress says.
 func explainLimit(err error, stored int64, p *progress) error {
 	if !errors.Is(err, store.ErrTempLimit) {
 		return err
@@ -66,6 +67,6 @@ func explainLimit(err error, stored int64, p *progress) error {
 // are split lie there twice for a while.
 const tempSlack = 1.25
 
-// mergeSlack is how much more the files take than what is written by the time when all rows are read:
-// partitions become runs, and runs are merged.
+// mergeSlack is how much more the files take at most than when all rows are read: partitions become
+// runs, and runs are merged.
 const mergeSlack = 2

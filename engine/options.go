@@ -62,12 +62,12 @@ type Options struct {
 	// The default is a pool of the engine's own.
 	Allocator memory.Allocator
 
-	// Trace records when the workers, devices and files of queries did what. The default, nil, costs
-	// nothing.
+	// Trace records when the workers, devices and files of queries did what. The default, nil,
+	// costs nothing.
 	Trace *trace.Recorder
 
-	// MeasureLink has Stats tell how fast the link to devices is, which takes some milliseconds when
-	// they are opened.
+	// MeasureLink has Stats tell how fast the link to devices is, which takes some milliseconds
+	// when they are opened.
 	MeasureLink bool
 
 	testing testknobs.Engine

@@ -24,7 +24,8 @@ type output interface {
 	end() error
 }
 
-// batchOutput is the output that finalizes groups and sends them as record batches. It is every worker's writer, too.
+// batchOutput is the output that finalizes groups and sends them as record batches. It is every
+// worker's writer, too.
 type batchOutput struct {
 	query  *execution
 	to     chan<- arrow.RecordBatch
@@ -48,14 +49,15 @@ func (o *batchOutput) Write(ctx context.Context, th *threads.Thread, g *cpuagg.G
 	return nil
 }
 
-// batchShare is the part of a worker's share of the memory limit that a batch of results may take, and batchBytesMax
-// the most. There are some batches at a time: one is made, one waits, one is written.
+// batchShare is the part of a worker's share of the memory limit that a batch of results may take,
+// and batchBytesMax the most. There are some batches at a time: one is made, one waits, one is
+// written.
 const (
 	batchShare    = 32
 	batchBytesMax = 32 << 20
 )
 
-// batchRows returns how many of the groups are a batch: fewer where their strings or lists are long.
+// batchRows returns how many groups make a batch: fewer where their strings or lists are long.
 func (o *batchOutput) batchRows(g *cpuagg.Groups) int {
 	e := o.query.engine
 	rows := e.opt.testing.ResultRows

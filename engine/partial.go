@@ -16,11 +16,11 @@ import (
 	"github.com/mpga/mpga/internal/threads"
 )
 
-// Partial aggregates a source as Aggregate does, but for the last step: in place of results it
-// writes the states of the groups, which Merge takes, here or in another process. Sources that are
-// merged give the answer that they give as one.
+// Partial aggregates a source as Aggregate does, but writes the states of the groups in place of
+// results. Merge takes the states, here or in another process, and gives the answer that Aggregate
+// gives of all sources together.
 //
-// After an error the blobs are not complete; Merge accepts none of those that are not.
+// After an error the blobs are not complete, and Merge refuses them.
 func (e *Engine) Partial(ctx context.Context, src scan.Source, q query.Query, opt partial.Options) (stats Stats, err error) {
 	err = spawn.Call(func() (err error) {
 		stats, err = e.partial(ctx, src, q, opt)
@@ -109,10 +109,10 @@ func (e *Engine) Merge(ctx context.Context, sources [][]partial.Blob, opt partia
 	return result, err
 }
 
-// MergePartial merges the partial states of sources to partial states, as of one source: a tree of merges
-// gives the answer that one merge gives, or one query of the whole input. The sources' runs are noted, so
-// that none of them counts twice further up. Options are as for Partial, but that Partitions is by default
-// what the sources have.
+// MergePartial merges the partial states of sources to partial states, as of one source: a tree of
+// merges gives the answer that one merge gives, or one query of the whole input. The sources' runs
+// are noted, so that none of them counts twice further up. Options are as for Partial, but that
+// Partitions is by default what the sources have.
 func (e *Engine) MergePartial(ctx context.Context, sources [][]partial.Blob, opt partial.Options) (stats Stats, err error) {
 	err = spawn.Call(func() (err error) {
 		stats, err = e.mergePartial(ctx, sources, opt)

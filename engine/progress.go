@@ -140,7 +140,7 @@ func readFraction(now Progress) float64 {
 	return -1
 }
 
-// moment is what an estimate of the time left goes by.
+// moment is what is known when the time left is estimated.
 type moment struct {
 	rows           int64         // read
 	read           float64       // fraction of the input, or -1

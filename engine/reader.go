@@ -18,7 +18,7 @@ type reader struct {
 	rows  *aggregator.Rows
 }
 
-// readAll takes splits, then pieces, until the input is used up.
+// readAll takes splits, then pieces of other workers' batches, until the input is used up.
 func (r *reader) readAll(ctx context.Context) error {
 	f := r.query.feed
 	for {
@@ -87,10 +87,11 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	}
 }
 
-// A worker offers half of its piece to one that waits, if that is at least offerRowsMin rows.
+// A worker offers half of its piece to a worker that waits, if the half is at least offerRowsMin
+// rows.
 const offerRowsMin = 2 * rowdata.TileRows
 
-// readPiece aggregates the rows of a piece, but for what it offers to other workers.
+// readPiece aggregates the rows of a piece that other workers do not take.
 func (r *reader) readPiece(ctx context.Context, p aggregator.Piece) error {
 	spawn.Step()
 	if err := r.rows.SetPiece(p); err != nil {

@@ -40,10 +40,10 @@ func (r *Result) finish(err error) {
 	r.cancel(nil)
 }
 
-// All returns the batches of the result for a range loop. What ends the query early is yielded last, without a batch.
-// The batch of a step is the result's: it is valid until the next step, unless the loop retains it, which then has to
-// release it. All releases nothing else: a loop may break and another one go on, and the result must be released
-// after it.
+// All returns the batches of the result for a range loop. What ends the query early is yielded
+// last, without a batch. The batch of a step is the result's: it is valid until the next step,
+// unless the loop retains it, which then has to release it. All releases nothing else: a loop may
+// break and another one go on, and the result must be released after it.
 //
 //	defer result.Release()
 //	for batch, err := range result.All() {
@@ -65,7 +65,8 @@ func (r *Result) All() iter.Seq2[arrow.RecordBatch, error] {
 	}
 }
 
-// Stats tells what the query did. It is zero until Next has returned false, or the last reference was dropped.
+// Stats tells what the query did. It is zero until Next has returned false, or the last reference
+// was dropped.
 func (r *Result) Stats() Stats {
 	if !r.over {
 		return Stats{}

@@ -32,13 +32,13 @@ type RowsOptions struct {
 	Schema  *arrow.Schema // of what the maps return
 	NewMap  func() RowMap // one for each worker
 
-	// InOrder keeps the order of the input: one worker reads it. The default is that batches come as they are
-	// ready.
+	// InOrder keeps the order of the input: one worker reads it. The default is that batches come
+	// as they are ready.
 	InOrder bool
 }
 
-// Rows reads a source by all of the engine's threads, split by split, and returns what is made of its batches
-// as they are ready. Rows must be released.
+// Rows reads a source by all of the engine's threads, split by split, and returns what is made of
+// its batches as they are ready. Rows must be released.
 func (e *Engine) Rows(ctx context.Context, src scan.Source, opt RowsOptions) (rows *Rows, err error) {
 	err = spawn.Call(func() (err error) {
 		rows, err = e.rows(ctx, src, opt)
@@ -153,16 +153,16 @@ func (r *Rows) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBa
 	return t.Take(ctx)
 }
 
-// sortShare is the part of the memory limit that a sort may hold of rows before they go to disk. The
-// query whose result it sorts runs at the same time.
+// sortShare is the part of the memory limit that a sort may hold of rows before they go to disk.
+// The query whose result it sorts runs at the same time.
 const sortShare = 8
 
 // sortBytesMin is the least that a sort works with.
 const sortBytesMin = 1 << 20
 
-// Sort returns the rows of a reader, such as a Result, in order, within the engine's budgets. The input is
-// retained, and read by the first call of Next. A reader that is not released holds Close up. An error that is
-// ErrQuery says that the order does not suit the columns.
+// Sort returns the rows of a reader, such as a Result, in order, within the engine's budgets. The
+// input is retained, and read by the first call of Next. A reader that is not released holds Close
+// up. An error that is ErrQuery says that the order does not suit the columns.
 func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering.By) (*ordering.Reader, error) {
 	ctx, _, done, err := e.enterBudgeted(ctx)
 	if err != nil {
@@ -180,8 +180,8 @@ func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering
 	return sorted, nil
 }
 
-// Collector is Sort for rows that the caller adds. purpose is what errors say that the rows are ordered for. A collector
-// that is not released holds Close up.
+// Collector is Sort for rows that the caller adds. purpose is what errors say that the rows are
+// ordered for. A collector that is not released holds Close up.
 func (e *Engine) Collector(ctx context.Context, schema *arrow.Schema, by ordering.By, purpose string) (*ordering.Collector, error) {
 	ctx, _, done, err := e.enterBudgeted(ctx)
 	if err != nil {

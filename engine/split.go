@@ -9,8 +9,8 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 )
 
-// splitReader reads the batches of a split. Corrupt input must not end the process: what a decoder trips over becomes
-// an error of the split.
+// splitReader reads the batches of a split. Corrupt input must not end the process: what a decoder
+// trips over becomes an error of the split.
 type splitReader struct {
 	array.RecordReader
 	split scan.Split

@@ -14,7 +14,8 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// Aggregator aggregates by devices beside the CPU where they suit the query, and otherwise by the CPU alone:
+// Aggregator aggregates by devices beside the CPU where they suit the query, and otherwise by the
+// CPU alone:
 //
 //	Begin --devices are open--------------> devices and CPU --a device fails--> Release -> Begin: the CPU takes the rest
 //	   \--devices are to be opened-> opening --opened--^
@@ -204,7 +205,8 @@ func (a *Aggregator) Process(ctx context.Context) error {
 	return a.query.CPU.Process(ctx)
 }
 
-// Release implements aggregator.Aggregator. After a device has failed, the CPU alone can begin anew.
+// Release implements aggregator.Aggregator. After a device has failed, the CPU alone can begin
+// anew.
 func (a *Aggregator) Release(cause error) (again bool, err error) {
 	if a.opening != nil {
 		a.opening.end(a)
@@ -231,7 +233,8 @@ func (a *Aggregator) releaseDevices(cause error) error {
 	return c.release(cause)
 }
 
-// Foretell says what devices would do with an input of such a size, or why they would do nothing. Its error is a bug.
+// Foretell says what devices would do with an input of such a size, or why they would do nothing.
+// Its error is a bug.
 func (a *Aggregator) Foretell(ctx context.Context, input Size) (*Forecast, error) {
 	f, err := a.query.foretell(ctx, input)
 	switch {
@@ -243,7 +246,8 @@ func (a *Aggregator) Foretell(ctx context.Context, input Size) (*Forecast, error
 	return f, nil
 }
 
-// Learn lets the rates of the machine follow what the query took, in its first phase and in both, to so many groups.
+// Learn lets the rates of the machine follow what the query took, in its first phase and in both,
+// to so many groups.
 func (a *Aggregator) Learn(rows, groups int64, first, both time.Duration) {
 	if !a.late {
 		a.query.Devices.learn(&a.stats, rows, groups, a.query.Workers, first, both)
@@ -253,7 +257,8 @@ func (a *Aggregator) Learn(rows, groups int64, first, both time.Duration) {
 // Stats tells what the devices have done, once the aggregator was released.
 func (a *Aggregator) Stats() *Stats { return &a.stats }
 
-// Route names who has aggregated, once the aggregator was released: "cpu", "device" or "cpu and device".
+// Route names who has aggregated, once the aggregator was released: "cpu", "device" or "cpu and
+// device".
 func (a *Aggregator) Route() string {
 	s := &a.stats
 	switch {

@@ -12,11 +12,12 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// Size is what the input is foretold to have; -1 where nothing is known.
+// Size is how many rows and groups the input is expected to have; -1 where that is not known.
 type Size struct{ Rows, Groups int64 }
 
-// suits returns how the query lies on a device, or why none is to do it, and where that depends on it,
-// what is expected of the input. It may ask for the forecast. It opens no device.
+// suits returns the layout of the query on a device, or why the CPU is to aggregate. Where the
+// choice depends on the size of the input, suits asks for the forecast and returns it. It opens no
+// device.
 func (q *Query) suits(forecast func() (Size, error)) (layout *Layout, size Size, err error) {
 	layout, err = newLayout(q.Bound, q.Rows)
 	if err == nil && layout.parts != nil && q.CPU.Run().Dense() {
@@ -29,18 +30,21 @@ func (q *Query) suits(forecast func() (Size, error)) (layout *Layout, size Size,
 }
 
 const (
-	// A GPU is not used for fewer rows than this, whatever they are: the CPU takes a few milliseconds.
+	// A GPU is not used for fewer rows than this, whatever they are: the CPU takes a few
+	// milliseconds.
 	autoRowsMin = 1_000_000
 
-	// A GPU is not used with a memory limit below this: 0.4 GB are resident with a context and a ring (H200, driver 580).
+	// A GPU is not used with a memory limit below this: 0.4 GB are resident with a context and a
+	// ring (H200, driver 580).
 	autoMemoryMin = 1 << 30
 
-	// deviceOpens is what it takes to make a context on a GPU, once for an engine (H100, driver 580).
+	// deviceOpens is what it takes to make a context on a GPU, once for an engine (H100, driver
+	// 580).
 	deviceOpens = 250 * time.Millisecond
 )
 
-// mayBeWorth returns what is expected of the input, or why a device that was not asked for would not be
-// worth its while, however fast it is.
+// mayBeWorth returns the expected size of the input, or why a device, if the user did not ask for
+// it, would save no time however fast it is.
 func (q *Query) mayBeWorth(forecast func() (Size, error)) (size Size, err error) {
 	rows := q.Rows
 	switch {
@@ -69,8 +73,9 @@ func (q *Query) mayBeWorth(forecast func() (Size, error)) (size Size, err error)
 	return size, err
 }
 
-// worth returns the rates of the machine by which a device that was not asked for is worth its while for what is
-// expected; or they are why it is not. It opens the device if it is not open.
+// worth returns the rates by which a device saves time for an input of such a size, or an error
+// with the rates by which it does not. Both are empty where the user asked for devices. worth opens
+// the devices if they are not open.
 func (q *Query) worth(ctx context.Context, layout *Layout, size Size) (rates string, err error) {
 	if q.Devices.asked() {
 		return "", nil
@@ -96,8 +101,8 @@ func (q *Query) worth(ctx context.Context, layout *Layout, size Size) (rates str
 	return rates, nil
 }
 
-// open opens the devices, if they are not open, and returns a coprocessor for a query that suits them, and the rates of the
-// machine by which devices that were not asked for were chosen; or why the CPU is to aggregate.
+// open opens the devices if they are not open, and returns a coprocessor and the rates by which
+// devices were chosen (see worth); or why the CPU is to aggregate.
 func (q *Query) open(ctx context.Context, layout *Layout, size Size) (c *coprocessor, rates string, err error) {
 	if rates, err = q.worth(ctx, layout, size); err != nil {
 		return nil, "", err
@@ -106,7 +111,8 @@ func (q *Query) open(ctx context.Context, layout *Layout, size Size) (c *coproce
 	return c, rates, err
 }
 
-// isFatal reports whether a device cannot be used after an error. After a bug nobody knows what the device still does.
+// isFatal reports whether a device cannot be used after an error. After a bug nobody knows what the
+// device still does.
 func isFatal(err error) bool {
 	return errors.Is(err, kernels.ErrDeviceLost) || errors.Is(err, kernels.ErrTimeout) || errors.Is(err, spawn.ErrInternal)
 }

@@ -50,7 +50,7 @@ type coprocessor struct {
 	back *trace.Rows // of what devices give back to the CPU
 }
 
-// cpuWorker is one of the CPU's, with buffers for what devices give it.
+// cpuWorker is a worker of the CPU, with buffers for the rows and groups that devices give it.
 type cpuWorker struct {
 	*cpuagg.Worker
 	groups groupBuffers
@@ -81,7 +81,8 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	return c, nil
 }
 
-// streamOptions returns the options of a run on devices, but for what takes its rows and states.
+// streamOptions returns the options of a run on devices, without the functions that take rows and
+// states back.
 func (q *Query) streamOptions(set *deviceSet, layout *Layout) stream.Options {
 	knobs := &q.Devices.knobs
 	return stream.Options{
@@ -143,14 +144,14 @@ func (c *coprocessor) takeRows(ctx context.Context, t *stream.Tile) error {
 	})
 }
 
-// takeStates merges groups whose keys may come again.
+// takeStates has the CPU merge groups whose keys may come again.
 func (c *coprocessor) takeStates(ctx context.Context, g *stream.Groups) error {
 	row := c.back.Begin("merge groups")
 	defer c.back.End(row)
 	return c.addGroups(ctx, g, 0, g.Count)
 }
 
-// addGroups merges groups from to to with those of the CPU.
+// addGroups merges groups from to to with the groups of the CPU's workers.
 func (c *coprocessor) addGroups(ctx context.Context, g *stream.Groups, from, to int) error {
 	return c.with(ctx, func(w *cpuWorker) error { return c.addGroupsTo(w, g, from, to) })
 }
@@ -165,7 +166,8 @@ func (c *coprocessor) addGroupsTo(w *cpuWorker, g *stream.Groups, from, to int) 
 	return nil
 }
 
-// endInput submits what is left in a tile, and waits until all tiles are where their route takes them.
+// endInput submits the tile that is not full, and waits until the rows of all tiles are where their
+// route takes them.
 func (c *coprocessor) endInput() error {
 	if err := c.filler.flush(); err != nil {
 		return err
@@ -187,8 +189,8 @@ type groupSet struct {
 	users  atomic.Int64 // of the memory: chunks, and batches that share it
 }
 
-// process is the partition-processing phase of the devices: their groups go to the output, or to the CPU's workers where
-// these have a part of a partition.
+// process is the partition-processing phase of the devices: their groups go to the output, or to
+// the CPU's workers where these have a part of a partition.
 func (c *coprocessor) process(ctx context.Context) error {
 	if err := c.settle(ctx); err != nil {
 		return err
@@ -224,8 +226,8 @@ func (c *coprocessor) process(ctx context.Context) error {
 	return cmp.Or(err, deviceErr)
 }
 
-// settle finds out which partitions the CPU has a part of. Groups that wait in the tables of its workers go
-// to the store, where they are told by partition.
+// settle finds out of which partitions the CPU has rows or groups. Groups in the tables of its
+// workers go to the store, where they lie by partition.
 func (c *coprocessor) settle(ctx context.Context) error {
 	radix := partition.Radix(c.run.RadixBits())
 	c.merged, c.done = make([]bool, radix.FanOut()), make([]bool, radix.FanOut())
@@ -252,8 +254,9 @@ func (c *coprocessor) settle(ctx context.Context) error {
 	return nil
 }
 
-// plainBatches is how many times larger batches are that share the memory of groups: they cost none, and that
-// who reads them is woken takes as long as a device needs for a hundred thousand groups.
+// plainBatches is how many times larger batches are that share the memory of groups. They take no
+// memory of their own, and waking the reader of a batch takes as long as a device needs for a
+// hundred thousand groups.
 const plainBatches = 16
 
 // emit cuts groups into chunks, of the groups of a result batch.
@@ -292,8 +295,8 @@ func (c *coprocessor) emit(ctx context.Context, g *stream.Groups, chunks chan<- 
 	return nil
 }
 
-// put says that so many users of the memory of a set need it no more. That a device does not take it back changes
-// nothing about the answer, of which these groups may be a part by now.
+// put says that so many users of a set need its memory no more. Where a device fails to take the
+// memory back, the answer, of which these groups may be a part by now, stays right.
 func (c *coprocessor) put(set *groupSet, users int64) {
 	if set.users.Add(-users) > 0 {
 		return
@@ -325,7 +328,7 @@ func (c *coprocessor) write(ctx context.Context, th *threads.Thread, chunks <-ch
 	}
 }
 
-// take takes a chunk to where it belongs.
+// take takes a thread, and a chunk to the output or to a worker of the CPU.
 func (c *coprocessor) take(ctx context.Context, th *threads.Thread, out aggregator.Writer, buf *groupBuffers, chunk groupChunk) error {
 	defer c.put(chunk.set, 1)
 	spawn.Step()
@@ -360,7 +363,7 @@ func (c *coprocessor) writeChunk(ctx context.Context, th *threads.Thread, out ag
 	return err
 }
 
-// sent notes that a whole set is where it belongs.
+// sent notes that all chunks of a set are with the output or with workers of the CPU.
 func (c *coprocessor) sent(set *groupSet) {
 	if set.merge {
 		return
@@ -381,7 +384,8 @@ func (c *coprocessor) sent(set *groupSet) {
 	c.emitted.Add(int64(len(set.Partitions)))
 }
 
-// release ends the devices' part, which may have ended with an error. What was written stays so. Its error is a bug.
+// release ends the devices' part. cause is why the query ends early; nil when it does not. What was
+// written stays written. An error is a bug.
 func (c *coprocessor) release(cause error) error {
 	released, err := c.run.Release()
 	if err != nil {

@@ -55,7 +55,7 @@ func parseDevice(text string) (choice, error) {
 	return c, fmt.Errorf("%q: want auto, cpu, cuda, cuda:0,1 or host:256MiB", text)
 }
 
-// Valid returns what is wrong with the name of devices, if anything is.
+// Valid returns what is wrong with Options.Device; nil where nothing is.
 func Valid(name string) error {
 	_, err := parseDevice(name)
 	return err
@@ -69,8 +69,8 @@ const (
 
 // Devices are the devices of an engine, opened when the first query could use a device.
 //
-//   - D3 (silence): a driver that does not answer holds nobody up for longer than the timeout, and nobody who does not
-//     need what it is asked for: no lock is held over its calls. What a late answer brings is given back.
+//   - D3 (silence): a driver that does not answer holds up only who needs its answer, and nobody for longer than the
+//     timeout: no lock is held while a driver is called. What a late answer brings is given back.
 type Devices struct {
 	choice  choice
 	limit   int64 // of a device's memory, 0 for what is free
@@ -112,11 +112,13 @@ func (d *Devices) available() error {
 	return err
 }
 
-// linkBytes is what is copied to measure a link: a smaller device copies less.
+// linkBytes is how many bytes a measurement of a link copies. A device with less memory copies
+// fewer.
 const linkBytes = 16 << 20
 
-// measureLink returns how many bytes a second the link to a device moves, on average of all, if that is
-// asked for. A device that fails at it will fail at its work, too, and then be told of.
+// measureLink returns how many bytes a second the link to a device moves, on average of the
+// devices; 0 where Options.MeasureLink does not ask. A device that fails here fails at its first
+// query, too, which returns the error.
 func (d *Devices) measureLink(list []kernels.Device) float64 {
 	if !d.link {
 		return 0
@@ -137,7 +139,8 @@ func (d *Devices) measureLink(list []kernels.Device) float64 {
 	return sum / float64(len(list))
 }
 
-// linkSpeed measures the link to the first of some devices, which somebody has.
+// linkSpeed measures the link to the first device of a set, in bytes a second. Requires: the caller
+// has the set.
 func (d *Devices) linkSpeed(s *deviceSet) (float64, error) {
 	d.retain(s)
 	speed, late, err := kernels.Await(d.wait(), func() (float64, error) { return kernels.LinkSpeed(s.list[0], linkBytes) }, nil)
@@ -153,7 +156,7 @@ func (d *Devices) linkSpeed(s *deviceSet) (float64, error) {
 	return 0, err
 }
 
-// memoryOf returns how many bytes of each of some devices queries can have.
+// memoryOf returns how many bytes of the memory of each device queries can have.
 func (d *Devices) memoryOf(list []kernels.Device) int64 {
 	least := int64(math.MaxInt64)
 	if d.limit > 0 {
@@ -206,7 +209,7 @@ func (d *Devices) openAll() ([]kernels.Device, error) {
 // pinnedShare is the part of the memory limit that may be pinned, by all devices together.
 const pinnedShare = 2
 
-// Options say which devices there are, and what of them queries may have.
+// Options say which devices an engine has, and how much of their memory queries may take.
 type Options struct {
 	Device      string // the name, as engine.Options.Device has it
 	DeviceLimit int64  // bytes of a device's memory; 0 for what is free
@@ -216,7 +219,7 @@ type Options struct {
 	Knobs       testknobs.Device
 }
 
-// New returns devices that are opened when a query could first use them.
+// New returns the devices of an engine. The first query that could use devices opens them.
 func New(o Options) (*Devices, error) {
 	choice, err := parseDevice(o.Device)
 	if err != nil {
@@ -253,10 +256,10 @@ func (d *Devices) SetTimeout(timeout time.Duration) { d.timeout.Store(int64(time
 // wait returns how long drivers are waited for: D3.
 func (d *Devices) wait() time.Duration { return time.Duration(d.timeout.Load()) }
 
-// asked says whether the user asked for devices, rather than for whatever is fastest.
+// asked reports whether the user asked for devices, and not for whatever is fastest.
 func (d *Devices) asked() bool { return d.choice.kind != "auto" }
 
-// CPU says whether the CPU alone is to work.
+// CPU reports whether the user asked for the CPU alone.
 func (d *Devices) CPU() bool { return d.choice.kind == "cpu" }
 
 // Check opens the devices that the user asked for, and returns why that fails.

@@ -42,8 +42,8 @@ func (d silentClose) Close() error {
 	return d.Device.Close()
 }
 
-// Would catch a query, those behind it, or the end of the engine that waits for a driver which does not answer while a
-// device is closed.
+// Would catch a query, those behind it, or the end of the engine that waits for a driver which does
+// not answer while a device is closed.
 func TestDeviceSilentClosing(t *testing.T) {
 	errClosed := errors.New("closed")
 	d, err := New(Options{MemoryLimit: 1 << 30, Device: "host:1MiB", Log: slog.New(slog.DiscardHandler), Knobs: testknobs.Device{Timeout: 50 * time.Millisecond}})

@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// filler lets all readers fill the tiles of devices together: a reader reserves a range of rows, writes
-// them, and the last of a full tile submits it.
+// filler lets all readers fill the tiles of devices together: a reader reserves a range of rows and
+// writes them. Whoever writes the last range of a full tile submits the tile.
 type filler struct {
 	devices *coprocessor
 
@@ -33,11 +33,12 @@ type openTile struct {
 	full     bool
 }
 
-// fillRows is how many rows are reserved at a time: few enough that readers share a tile evenly, many
-// enough that they seldom meet.
+// fillRows is how many rows are reserved at a time: few enough that readers share a tile evenly,
+// many enough that they seldom meet.
 const fillRows = 256 << 10
 
-// take sends up to to-from rows of the reader's batch on their way, and returns how many.
+// take writes up to to-from rows of the reader's batch to a tile, or gives them to a worker of the
+// CPU, and returns how many.
 func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
 	o, at, n, err := f.reserve(ctx, r.Thread, min(to-from, fillRows))
 	if err != nil {
@@ -69,8 +70,8 @@ func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (in
 	return n, f.commit(ctx, r.Thread, o)
 }
 
-// reserve returns a range of a tile, or no tile when the CPU is to take the rows: all tiles are under way,
-// and the groups so few that it is as fast.
+// reserve returns a range of a tile, or no tile when the CPU is to take the rows: all tiles are
+// under way, and groups are so few that the CPU is as fast.
 func (f *filler) reserve(ctx context.Context, th *threads.Thread, want int) (o *openTile, at, n int, err error) {
 	for {
 		if o, at, n = f.reserveOpen(want); o != nil {
@@ -103,8 +104,8 @@ func (f *filler) reserveOpen(want int) (o *openTile, at, n int) {
 	return o, at, n
 }
 
-// openNext opens a tile if none is open, for which it may wait. It returns false when the CPU is to take
-// the rows.
+// openNext opens a tile if none is open, and may wait for a free tile. It returns false when the
+// CPU is to take the rows.
 func (f *filler) openNext(ctx context.Context) (opened bool, err error) {
 	f.next.Lock()
 	defer f.next.Unlock()
@@ -138,7 +139,7 @@ func (f *filler) openNext(ctx context.Context) (opened bool, err error) {
 	return true, nil
 }
 
-// commit says that a range is written. The last one of a full tile submits it.
+// commit says that a range is written. The last range of a full tile submits the tile.
 func (f *filler) commit(ctx context.Context, th *threads.Thread, o *openTile) error {
 	f.mu.Lock()
 	o.pending--
@@ -155,7 +156,7 @@ func (f *filler) commit(ctx context.Context, th *threads.Thread, o *openTile) er
 	return th.Take(ctx)
 }
 
-// flush submits what is in the open tile. No reader is left.
+// flush submits the open tile. Requires: no reader is left.
 func (f *filler) flush() error {
 	if f.open == nil {
 		return nil
@@ -165,7 +166,7 @@ func (f *filler) flush() error {
 	return f.devices.run.Submit(o.Tile)
 }
 
-// follow moves an average of the last durations.
+// follow moves an average of durations towards the last one.
 func follow(average *atomic.Int64, d time.Duration) {
 	const weight = 8
 	old := average.Load()
@@ -176,8 +177,9 @@ func follow(average *atomic.Int64, d time.Duration) {
 	average.Store(max(old+(int64(d)-old)/weight, 1)) // one of two at once may be lost
 }
 
-// cpuHelps reports whether the CPU's workers take rows when all tiles are under way: where a range takes
-// them no longer than a tile is waited for, and while their groups stay in the workers' tables.
+// cpuHelps reports whether the CPU's workers take rows when all tiles are under way: where a range
+// of rows takes a worker no longer than a reader waits for a tile, and while the groups stay in the
+// workers' tables.
 func (f *filler) cpuHelps() bool {
 	c := f.devices
 	if route, groups := c.run.Route(); route != stream.RouteAggregate || groups == 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// Layout says how the rows and states of a query lie on a device, and turns tiles and groups of one
-// side into those of the other. It is read-only once made.
+// Layout says how the rows and states of a query lie on a device. It turns the CPU's tiles into a
+// device's and a device's groups into the CPU's. It is read-only once made.
 type Layout struct {
 	bound    *rowdata.Bound
 	shape    kernels.Shape
@@ -25,13 +25,13 @@ type Layout struct {
 	columns  []layoutColumn
 	args     []int // by argument of the query: the device's column
 
-	// Of a query whose rows a device partitions for the CPU:
+	// Where a device partitions the rows of the query for the CPU:
 	parts  error // why it does no more; nil where it aggregates
 	hashed bool  // its keys are what gives the hash of the CPU's, whose words are columns
 	refers bool  // rows may refer to their batches
 }
 
-// layoutColumn is where a column of a device comes from.
+// layoutColumn says where the values of a device's column come from.
 type layoutColumn struct {
 	column int // of Bound.Columns; -1 of none
 	arg    int // of Bound.Args that has the values; -1 where only NULLs count
@@ -44,8 +44,8 @@ type layoutColumn struct {
 // sum64RowsMax is how many values of 4 bytes a 64-bit sum is sure to hold.
 const sum64RowsMax = 1 << 32
 
-// newLayout returns the layout of a query of so many rows, or -1 for unknown, that a device aggregates, or
-// partitions for the CPU; or why it can do neither.
+// newLayout returns the layout of a query whose rows a device aggregates, or partitions for the
+// CPU; or why a device can do neither. rows is -1 where it is not known.
 func newLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
 	if b.Keys.Words == 0 {
 		return nil, errNotOnDevice("there is one group")
@@ -57,7 +57,8 @@ func newLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
 	return l, nil
 }
 
-// newFoldLayout returns the layout of a query that a device aggregates, or why it cannot.
+// newFoldLayout returns the layout of a query whose rows a device aggregates, or why a device
+// cannot.
 func newFoldLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
 	l := &Layout{bound: b, args: make([]int, len(b.Args))}
 	switch {
@@ -99,8 +100,8 @@ type errNotOnDevice string
 
 func (e errNotOnDevice) Error() string { return string(e) }
 
-// columnOf returns the device's column of an argument, adding it if there is none; -1 of an argument that
-// is of no column.
+// columnOf returns the index of an argument's column on a device, which is added where there is
+// none; -1 where the argument has no column.
 func (l *Layout) columnOf(a int) int {
 	arg := &l.bound.Args[a]
 	if arg.Column < 0 || arg.Encoding == rowdata.Hashed {
@@ -118,7 +119,8 @@ func (l *Layout) columnOf(a int) int {
 	return i
 }
 
-// anyColumnOf returns a device's column of a column of the query, whatever its values.
+// anyColumnOf returns the index of a device's column for a column of the query, in whatever
+// encoding.
 func (l *Layout) anyColumnOf(column int) int {
 	i := slices.IndexFunc(l.columns, func(c layoutColumn) bool { return c.column == column })
 	if i < 0 {
@@ -157,7 +159,7 @@ func (l *Layout) typeOf(i int) kernels.ColumnType {
 	return kernels.Uint64
 }
 
-// ops are the folds that a device has with the CPU's states, or close to them.
+// ops are the folds whose states on a device are the CPU's, or nearly so.
 var ops = map[rowdata.FoldKind]kernels.FoldOp{
 	rowdata.FoldSumFloat:  kernels.SumFloat,
 	rowdata.FoldMin:       kernels.Min,
@@ -200,7 +202,7 @@ func (l *Layout) fold(f *rowdata.Fold, rows int64) (kernels.Fold, error) {
 	return out, nil
 }
 
-// rowBytes returns what a row takes on its way to a device.
+// rowBytes returns how many bytes a row takes on the link to a device.
 func (l *Layout) rowBytes() int64 {
 	n := int64(l.shape.KeyBytes)
 	for _, t := range l.shape.Columns {
@@ -251,8 +253,9 @@ func (l *Layout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 	}
 }
 
-// copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where all
-// columns lie as they do there. It returns false, and has done nothing, where some do not.
+// copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where
+// all columns of the batch lie in memory as on a device. Where a column does not, copyPlain does
+// nothing and returns false.
 func (l *Layout) copyPlain(to *stream.Tile, at int, e *encode.Encoder, from, n int) bool {
 	if !l.plainKeys() {
 		return false
@@ -281,8 +284,8 @@ func (l *Layout) copyPlain(to *stream.Tile, at int, e *encode.Encoder, from, n i
 	return true
 }
 
-// stageBits writes n bits of a bitmap from a bit on, where all are zero; bytes of 1 and 0 are the bits, or
-// all are set. Other goroutines may write to the words at both ends.
+// stageBits writes n bits of a bitmap, whose bits are zero before, from a bit on. bytes of 1 and 0
+// are the bits; nil sets all bits. Other goroutines may write to the words at both ends.
 func stageBits(bitmap []uint32, at int, valid []uint8, n int) {
 	for i := 0; i < n; {
 		first := (at + i) % 32
@@ -306,7 +309,8 @@ func stageBits(bitmap []uint32, at int, valid []uint8, n int) {
 	}
 }
 
-// unstage makes a tile of rows of a device's tile, from a row on, and returns it: of rowdata.TileRows at most.
+// unstage makes a tile of at most rowdata.TileRows rows of a device's tile, from a row on, and
+// returns the tile.
 func (l *Layout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowdata.Tile {
 	n := min(rowdata.TileRows, from.Rows-at)
 	if t == nil {
@@ -338,7 +342,8 @@ func (l *Layout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowdata.Ti
 	return t
 }
 
-// words returns n values of so many bytes each as words; those of 4 bytes are extended as their type is.
+// words returns n values of so many bytes each as words. Values of 4 bytes are extended as their
+// type says.
 func (l *Layout) words(buf []uint64, b []byte, width, at, n int, t kernels.ColumnType) []uint64 {
 	b = b[width*at : width*(at+n)]
 	buf = rowdata.Grow(buf, max(len(b)/8, n))
@@ -357,13 +362,13 @@ func (l *Layout) words(buf []uint64, b []byte, width, at, n int, t kernels.Colum
 	return buf
 }
 
-// groupBuffers hold groups of a device as the CPU has them, until the next call.
+// groupBuffers hold a device's groups in the CPU's form, until the next call.
 type groupBuffers struct {
 	keys   []uint64
 	states [][]uint64
 }
 
-// groups returns groups from to to of a device as the CPU's.
+// groups returns groups from to to of a device in the CPU's form.
 func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpuagg.Groups {
 	n := to - from
 	buf.keys = l.words(buf.keys, g.Keys, l.shape.KeyBytes, from, n, kernels.Uint32)
@@ -378,7 +383,7 @@ func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpua
 	return cpuagg.GroupsOf(n, buf.keys, buf.states)
 }
 
-// states returns a fold's states as the CPU has them.
+// states returns a fold's states in the CPU's form.
 func (l *Layout) states(buf []uint64, i int, words []uint64) []uint64 {
 	f, fold := &l.shape.Folds[i], &l.bound.Folds[i]
 	switch {

@@ -11,14 +11,14 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// lease is a query's part of the memory of devices. Queries that run at the same time divide it: each takes
-// what its rows could ever need, in the order in which they came, and one for which nothing is left waits, or
-// leaves the devices to others.
+// lease is a query's part of the memory of devices. Queries that run at the same time divide the
+// memory: each takes what its rows could need at most, in the order in which the queries came. A
+// query for which nothing is left waits, or runs on the CPU.
 //
 //   - D1 (room): the leases of a set are at most its memory, so that no query's allocations fail because of
 //     another's.
-//   - D2 (patience): nobody waits longer than its query would take on the CPU, since a lease may be held for
-//     as long as somebody does not read a result. So at worst a query takes twice its time, and none hangs.
+//   - D2 (patience): no query waits longer than it would take on the CPU, since a lease is held for as long as its
+//     query's result is not read. So at worst a query takes twice its time, and no query hangs.
 type lease struct {
 	*deviceSet
 	bytes int64 // of each device
@@ -30,8 +30,8 @@ type waiter struct {
 	granted chan bool // false: the devices are of no use any more
 }
 
-// lease waits for so many bytes of each device, or for all that there are if these are fewer, at most for as
-// long as said. The lease must be ended.
+// lease waits for so many bytes of each device, or for all bytes of a device that has fewer, for as
+// long as patience says. The lease must be ended.
 func (d *Devices) lease(ctx context.Context, bytes int64, patience time.Duration) (*lease, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -73,7 +73,8 @@ func (d *Devices) enqueue(l *lease) *waiter {
 	return w
 }
 
-// dequeue takes a waiter out of the line. It returns true when it is too late, since its lease was granted.
+// dequeue takes a waiter out of the line. It returns true when that is too late, because the lease
+// was granted.
 func (d *Devices) dequeue(s *deviceSet, w *waiter) (granted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +86,7 @@ func (d *Devices) dequeue(s *deviceSet, w *waiter) (granted bool) {
 	return <-w.granted
 }
 
-// grant gives leases to those in line, in order: D1. Requires: devices.mu is held.
+// grant gives leases to the waiters in line, in order: D1. Requires: Devices.mu is held.
 func (s *deviceSet) grant() {
 	for len(s.line) > 0 && (s.old || s.leased+s.line[0].bytes <= s.memory) {
 		w := s.line[0]
@@ -97,8 +98,8 @@ func (s *deviceSet) grant() {
 	}
 }
 
-// end gives a lease and its devices back, once released is closed, or at once if it is nil. After an error that
-// makes them useless, the next query opens others.
+// end gives a lease and its devices back once released is closed, or at once where released is nil.
+// After an error that makes the devices useless, the next query opens others.
 func (d *Devices) end(l *lease, err error, released <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,15 +122,15 @@ func (d *Devices) end(l *lease, err error, released <-chan struct{}) {
 	d.ended(l)
 }
 
-// ended gives the memory of a lease to those in line. Requires: d.mu is held.
+// ended gives the memory of a lease to the waiters in line. Requires: d.mu is held.
 func (d *Devices) ended(l *lease) {
 	l.leased -= l.bytes
 	l.grant()
 	d.returned(l.deviceSet)
 }
 
-// limit returns the most that the lease's query may take of a device, for a limit of all queries; 0 is what is
-// free.
+// limit returns how many bytes of a device the lease's query may take at most; 0 stands for all
+// free memory. all is the limit of all queries together, 0 for none.
 func (l *lease) limit(all int64) int64 {
 	if l.bytes < l.memory {
 		return l.bytes
@@ -137,14 +138,15 @@ func (l *lease) limit(all int64) int64 {
 	return all
 }
 
-// What a query is expected to take of devices at most: then it runs as well as with all of their memory.
+// What a query is expected to take of a device at most: with so much it runs as well as with all
+// memory.
 const (
 	needRows   = 4        // times the rows: the ring, what stays in partitions, and the areas of the second phase
 	needTables = 4        // times the slots of as many groups: half full, in half of the memory
 	needBytes  = 16 << 20 // of the smallest rings
 )
 
-// need returns the most bytes of a device that are of use to the query.
+// need returns how many bytes of a device the query can use at most.
 func (q *Query) need(l *Layout) int64 {
 	rows := q.Rows
 	if rows < 0 || rows > 1<<40 {
@@ -156,8 +158,8 @@ func (q *Query) need(l *Layout) int64 {
 	return needBytes + rows*needRows*l.rowBytes() + needTables*l.shape.TableBytes(rows)
 }
 
-// patience returns how long the query waits for devices that others have: what it would take on the CPU,
-// with as many groups as rows. D2.
+// patience returns how long the query waits for devices that others have: what it would take on the
+// CPU, with as many groups as rows. D2.
 func (q *Query) patience() time.Duration {
 	if p := q.Devices.knobs.Patience; p != 0 {
 		return p

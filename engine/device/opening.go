@@ -9,7 +9,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// opening is devices that are being opened while readers decode the input. What they have decoded waits:
+// opening is devices that are being opened while readers decode the input. What they have decoded
+// waits:
 //
 //		Aggregator.Take -> pieces that wait -> Aggregator.EndInput -> tiles of the devices, or workers of the CPU
 //
@@ -30,7 +31,8 @@ type opening struct {
 	room int64              // bytes of further pieces that may wait
 }
 
-// openingShare is the part of the memory that pieces may take which wait for devices: as much as a store leaves free.
+// openingShare is the part of the memory that pieces may take which wait for devices: as much as a
+// store leaves free.
 const openingShare = 8
 
 // newOpening begins to open devices by a function. Up to room bytes of pieces may wait for them.
@@ -53,7 +55,8 @@ func (o *opening) choose(a *Aggregator) {
 	o.settled.Store(true)
 }
 
-// hold keeps the next rows of a piece for later, if there is room for them (O1), and returns how many.
+// hold keeps the next rows of a piece for later, if there is room for them (O1), and returns how
+// many.
 func (o *opening) hold(p aggregator.Piece, from, to int) int {
 	select {
 	case <-o.done:
@@ -86,7 +89,8 @@ func (o *opening) next() (aggregator.Piece, bool) {
 	return p, true
 }
 
-// end waits for the devices, which are then the aggregator's to release, and drops what still waits.
+// end waits for the devices, which are then the aggregator's to release, and drops what still
+// waits.
 func (o *opening) end(a *Aggregator) {
 	o.cancel() // it may wait for others
 	<-o.done

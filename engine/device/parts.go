@@ -17,8 +17,9 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// newPartLayout returns the layout of a query that a device does not aggregate, and why: it partitions the rows
-// as the CPU would, for which it needs no more of a value than its width.
+// newPartLayout returns the layout of a query that a device does not aggregate, for the reason why.
+// The device partitions the rows as the CPU would, for which it has to know no more of a value than
+// its width.
 func newPartLayout(b *rowdata.Bound, why error) (*Layout, error) {
 	l := &Layout{bound: b, args: make([]int, len(b.Args)), parts: why}
 	l.shape.KeyBytes = b.Keys.Bytes()
@@ -47,7 +48,7 @@ func newPartLayout(b *rowdata.Bound, why error) (*Layout, error) {
 	return l, l.finish()
 }
 
-// stageHashes writes keys of a word whose hash, as devices have it, is that of packed keys.
+// stageHashes writes keys of one word whose hash on a device is the hash of the packed keys.
 func (l *Layout) stageHashes(out, keys []uint64) {
 	cpuagg.HashKeys(&l.bound.Keys, keys, out)
 	for i, h := range out {
@@ -55,7 +56,7 @@ func (l *Layout) stageHashes(out, keys []uint64) {
 	}
 }
 
-// stageKeys writes the words of keys that a column has, of width words each.
+// stageKeys writes a column's words of keys, which have width words each.
 func stageKeys(out, keys []uint64, c *layoutColumn, width int) {
 	for i, at := 0, c.key; i < len(out); i, at = i+c.words, at+width {
 		copy(out[i:i+c.words], keys[at:])
@@ -118,7 +119,7 @@ func (k *batchKeeper) dropAll() {
 	}
 }
 
-// parts returns what partitions are for, if the CPU is to aggregate them; or nil. Nobody takes their rows.
+// parts says how a device partitions for the CPU; nil where it aggregates. Parts.Take is not set.
 func (q *Query) parts(l *Layout) *stream.Parts {
 	if l.parts == nil {
 		return nil
@@ -126,8 +127,8 @@ func (q *Query) parts(l *Layout) *stream.Parts {
 	return &stream.Parts{Radix: func(groups int64) int { return int(q.CPU.Run().PlanScatter(groups)) }}
 }
 
-// takeParts takes the rows of a tile to the partitions of the CPU's store: by as many of its workers at once as there
-// are for each tile under way.
+// takeParts takes the rows of a tile to the partitions of the CPU's store. The tiles under way
+// share the CPU's workers.
 func (c *coprocessor) takeParts(ctx context.Context, t *stream.Tile, offsets []uint64) error {
 	defer c.batches.drop(t)
 	group, ctx := spawn.WithContext(ctx)

@@ -18,18 +18,18 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// plainResult says which bytes of a device's groups the columns of a result are, where all of them lie
-// there as Arrow has them. Batches then share the memory that the groups were copied to.
+// plainResult says which bytes of a device's groups are the columns of a result, where all columns
+// lie there as Arrow has them. Batches then share the memory that the groups were copied to.
 type plainResult struct {
 	send  func(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error
 	folds []plainFold // by aggregate
 }
 
-// plainFold is a fold whose states are results: of a word, or sums of two.
+// plainFold is a fold whose states are results: words, or sums of two words.
 type plainFold struct{ fold, words int }
 
-// newPlainResult returns nil where some column is made otherwise, or where the result is not batches in
-// memory of the engine's choice.
+// newPlainResult returns nil where a column of the result does not lie so, where the result is no
+// batches, or where the engine does not choose their memory.
 func newPlainResult(q *Query, l *Layout) *plainResult {
 	if q.Output.Send == nil || l.parts != nil || !l.plainKeys() {
 		return nil
@@ -58,7 +58,8 @@ func (l *Layout) plainKeys() bool {
 		f.Base == 0 && f.Shift == 0 && f.Span == math.MaxUint64>>(64-bits)
 }
 
-// plainFold reports whether the states of an aggregate's fold are its results, of so many rows at most.
+// plainFold reports whether the states of an aggregate's fold are its results, of so many rows at
+// most.
 func (l *Layout) plainFold(o *rowdata.Output, rows int64) bool {
 	op := l.shape.Folds[o.Fold].Op
 	switch o.Type.ID() {
@@ -73,8 +74,8 @@ func (l *Layout) plainFold(o *rowdata.Output, rows int64) bool {
 	return false
 }
 
-// sharedChunk frees the columns of a batch that lie in the memory of a chunk of groups: an allocator, as
-// that is what buffers give their memory back to.
+// sharedChunk frees the columns of a batch that lie in the memory of a chunk of groups. It is an
+// allocator, since buffers give their memory back to allocators.
 type sharedChunk struct {
 	memory.Allocator
 	devices *coprocessor
@@ -115,7 +116,7 @@ func (p *plainResult) isPlain(chunk groupChunk) bool {
 	return true
 }
 
-// writePlain sends the groups of a chunk as they are, but for sums of two words, which become one where they lie.
+// writePlain sends the groups of a chunk as they lie; sums of two words become one word in place.
 // Requires: isPlain.
 func (c *coprocessor) writePlain(ctx context.Context, th *threads.Thread, chunk groupChunk) error {
 	p, g, from, to := c.plain, chunk.set.Groups, chunk.from, chunk.to

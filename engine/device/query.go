@@ -9,7 +9,7 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// Query is a query as devices see it.
+// Query is what devices know of a query.
 type Query struct {
 	*aggregator.Query
 	Devices *Devices
@@ -19,7 +19,8 @@ type Query struct {
 	Forecast func(ctx context.Context) (Size, error)
 }
 
-// span shows the work of a stream of a device, and its copies as work of the copy engines, which copy for all streams.
+// span shows the work of a stream of a device, and its copies as work of the copy engines, which
+// copy for all streams.
 func (q *Query) span(device, index int, lane stream.Lane, name string, begin, end time.Time) {
 	group := fmt.Sprintf("device %d", device)
 	row := fmt.Sprintf("stream %d", index)

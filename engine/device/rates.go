@@ -22,14 +22,14 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// rates are what the machine was seen to do: which of CPU and device is to work is decided by them. They are
-// measured when a device is first used, follow what queries take, and are kept between processes, in a file for
-// each kind of machine, since homes are shared.
+// rates are the measured speeds of the machine, by which CPU or device is chosen. They are measured
+// when a device is first used, follow what queries take, and are kept between processes, in a file
+// for each kind of machine, since machines share home directories.
 //
-//   - V1 (no harm): what is no file of rates, cannot be read or cannot be written is as good as none; and a file is
+//   - V1 (no harm): a file that is no file of rates, or that cannot be read or written, counts as no file; and a file is
 //     there whole or not at all.
-//   - V2 (no haste): one query moves a rate by a quarter at most: who waits for its result may be slow, or the
-//     machine have had other work.
+//   - V2 (no haste): one query moves a rate by a quarter at most: the reader of its result may be slow, or the machine
+//     have had other work.
 type rates struct {
 	file      string // "" keeps nothing
 	log       *slog.Logger
@@ -41,15 +41,15 @@ type rates struct {
 
 // measured is what the file of rates holds.
 type measured struct {
-	// Version of what the rates mean; Machine is what they are of.
+	// Version numbers what the rates mean; Machine names the machine that they were measured on.
 	Version int    `json:"version"`
 	Machine string `json:"machine"`
 	// Link is the bytes a second to each device, by UUID.
 	Link map[string]float64 `json:"link_bytes_per_second"`
-	// Fill is the nanoseconds of a thread that a row takes on its way to a device, by bytes of the row.
+	// Fill is how many nanoseconds of a thread a row takes to a device, by bytes of the row.
 	Fill float64 `json:"fill_nanos_per_byte"`
-	// CPU is the nanoseconds of a thread that a row takes where the CPU aggregates, by decimal digits of
-	// the number of groups.
+	// CPU is how many nanoseconds of a thread a row takes where the CPU aggregates, by decimal
+	// digits of the number of groups.
 	CPU [cpuRates]float64 `json:"cpu_nanos_per_row"`
 }
 
@@ -58,7 +58,8 @@ const (
 	ratesVersion = 1
 )
 
-// ratesBefore are taken for a machine that was not measured: cores of an AMD EPYC, Zen 4; bench.
+// ratesBefore are the rates of a machine that was not measured yet: those of cores of an AMD EPYC,
+// Zen 4, by mpga bench.
 var ratesBefore = measured{
 	Fill: 0.3,
 	CPU:  [cpuRates]float64{2.4, 2.4, 2.4, 2.4, 3, 4, 13, 19, 40, 60},
@@ -90,7 +91,7 @@ var machineName = sync.OnceValue(func() string {
 	return fmt.Sprintf("%s, %d threads", model, runtime.NumCPU())
 })
 
-// newRates reads what was kept. A file that makes no sense is as good as none.
+// newRates reads the rates that were kept: V1.
 func newRates(file string, log *slog.Logger) *rates {
 	r := &rates{file: file, log: log, seen: ratesBefore}
 	r.seen.Version, r.seen.Machine, r.seen.Link = ratesVersion, machineName(), map[string]float64{}
@@ -117,7 +118,7 @@ func readRates(file string) (*measured, error) {
 	return &m, m.validate()
 }
 
-// validate returns why rates cannot be those of this machine.
+// validate returns why rates cannot be this machine's.
 func (m *measured) validate() error {
 	if m.Version != ratesVersion || m.Machine != machineName() {
 		return fmt.Errorf("version %d of %q, want version %d of %q", m.Version, m.Machine, ratesVersion, machineName())
@@ -135,7 +136,7 @@ func (m *measured) validate() error {
 	return nil
 }
 
-// save keeps the rates, if there is a place for them.
+// save writes the rates to their file, if they have one.
 func (r *rates) save() {
 	if r == nil {
 		return
@@ -185,7 +186,7 @@ func groupClass(groups int64) int {
 	return class
 }
 
-// sawCPU notes what a query on the CPU took: of all its threads, decoding included.
+// sawCPU notes how long a query on the CPU took its threads, decoding included.
 func (r *rates) sawCPU(rows, groups int64, threads int, elapsed time.Duration) {
 	if rows < rateRowsMin {
 		return
@@ -195,7 +196,7 @@ func (r *rates) sawCPU(rows, groups int64, threads int, elapsed time.Duration) {
 	r.follow(&r.seen.CPU[groupClass(groups)], float64(elapsed)*float64(threads)/float64(rows))
 }
 
-// sawDevice notes what a query on a device took to get its rows there.
+// sawDevice notes how long a query took to bring its rows to a device.
 func (r *rates) sawDevice(uuid string, bytes int64, threads int, filling, copying time.Duration) {
 	if bytes < rateRowsMin {
 		return
@@ -209,10 +210,11 @@ func (r *rates) sawDevice(uuid string, bytes int64, threads int, filling, copyin
 	}
 }
 
-// rateRowsMin is how many rows or bytes a query has at least that rates are learnt from.
+// rateRowsMin is the least number of rows, or of bytes, of a query from which rates are learnt.
 const rateRowsMin = 1 << 20
 
-// link returns the speed of the link to a device; the first time it is measured, for all who wait for it.
+// link returns the speed of the link to a device, in bytes a second. The first call measures it,
+// and others wait for that.
 func (r *rates) link(uuid string, measure func() (float64, error)) (float64, error) {
 	speed, err, _ := r.measuring.Do(uuid, func() (any, error) {
 		r.mu.Lock()
@@ -239,13 +241,13 @@ func (r *rates) cpuTime(rows, groups int64, threads int) time.Duration {
 	return time.Duration(r.seen.CPU[groupClass(groups)] / float64(threads) * float64(rows))
 }
 
-// scatterPart is what scattering takes of the CPU's time for a row, of many groups: what a device saves that does no
-// more. 3e8 rows by 1e6, 1e7 and 1e8 groups, with medians, took 1.20, 1.94 and 3.44 s on 16 cores, and 1.26, 1.68
-// and 2.43 s where an H200 had scattered them.
+// scatterPart is the part of the CPU's time for a row that scattering takes where groups are many:
+// what a device saves that only scatters. 3e8 rows by 1e6, 1e7 and 1e8 groups, with medians, took
+// 1.20, 1.94 and 3.44 s on 16 cores, and 1.26, 1.68 and 2.43 s where an H200 had scattered them.
 const scatterPart = 0.25
 
-// deviceWins reports whether devices are expected to save time, which the CPU spends on a part of its work for each row,
-// with the reason. Requires: there are rows.
+// deviceWins reports whether devices are expected to take less time than the CPU takes for a part
+// of its work, and the rates that say so. Requires: there are rows.
 func (r *rates) deviceWins(rows, rowBytes, groups int64, threads int, link, part float64) (wins bool, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,5 +262,6 @@ func (r *rates) deviceWins(rows, rowBytes, groups int64, threads int, link, part
 		humanize.Comma(groups), cpu, device, copying, filling, starting)
 }
 
-// deviceStart is what a query takes on a device beside its rows, in nanoseconds: memory and streams.
+// deviceStart is how many nanoseconds a query takes on a device beside its rows: for memory and
+// streams.
 const deviceStart = 20e6

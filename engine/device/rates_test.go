@@ -144,7 +144,8 @@ func TestRatesUnwritable(t *testing.T) {
 	}
 }
 
-// Would catch a file that two processes have written together, and a link that one of them has measured in vain.
+// Would catch a file that two processes have written together, and a link that one of them has
+// measured in vain.
 func TestRatesTogether(t *testing.T) {
 	discard := slog.New(slog.DiscardHandler)
 	file := filepath.Join(t.TempDir(), "rates.json")

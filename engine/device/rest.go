@@ -9,8 +9,9 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// rest is what the CPU has to do when a device has failed, where some partitions have been emitted: the rows of the
-// other partitions, and groups of the emitted partitions that were not emitted with them, as a device's table had them.
+// rest is what a device that has failed leaves to the CPU, where some partitions have been emitted:
+// the rows of the other partitions, and the groups of emitted partitions that a device's table has
+// held back.
 type rest struct {
 	bound   *rowdata.Bound
 	radix   partition.Radix
@@ -19,7 +20,8 @@ type rest struct {
 	states  [][]uint64 // of these groups, by fold
 }
 
-// rest returns what the CPU has to do if the devices' part ends now; nil where all of the input is left.
+// rest returns what the devices leave to the CPU if their part ends now; nil where they leave all
+// of the input.
 func (c *coprocessor) rest() *rest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +84,7 @@ func (r *rest) newFilter() *rowFilter {
 	}
 }
 
-// find finds the keys, at most of a tile, whose partitions were emitted, or were not.
+// find finds the keys, of at most a tile, whose partitions were emitted, or were not emitted.
 func (f *rowFilter) find(keys []uint64, emitted bool) {
 	words := f.rest.bound.Keys.Words
 	hashes := f.hashes[:len(keys)/words]
@@ -121,7 +123,7 @@ func (f *rowFilter) keep(t *rowdata.Tile) *rowdata.Tile {
 	return &f.tile
 }
 
-// pick copies some of the values of a column, of so many words each.
+// pick copies some rows of a column, of words values each.
 func pick[T any](buf, from []T, rows []int32, words int) []T {
 	return appendPicked(buf[:0], from, rows, words)
 }

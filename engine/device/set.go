@@ -32,14 +32,15 @@ func (d *Devices) Opened() bool {
 	return d.current != nil
 }
 
-// whyNone returns why there are no devices, if that is known.
+// whyNone returns why there are no devices; nil while that is not known.
 func (d *Devices) whyNone() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.reason
 }
 
-// get opens the devices, once, and lends them until they are put back. Without any it returns the reason.
+// get lends the devices to the caller, who puts them back; the first caller opens them. Where there
+// are no devices, it returns the reason.
 func (d *Devices) get(ctx context.Context) (*deviceSet, error) {
 	for {
 		set, opening, err := d.take()
@@ -54,8 +55,8 @@ func (d *Devices) get(ctx context.Context) (*deviceSet, error) {
 	}
 }
 
-// take lends the devices if they are open, or returns why there are none. Otherwise somebody opens them until opening is
-// closed.
+// take lends the devices if they are open, or returns why there are none. Where neither is known
+// yet, it returns a channel that is closed when it is.
 func (d *Devices) take() (_ *deviceSet, opening <-chan struct{}, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +77,7 @@ func (d *Devices) take() (_ *deviceSet, opening <-chan struct{}, err error) {
 	return nil, d.opening, nil
 }
 
-// open begins to open the devices, once those before them are closed.
+// open begins to open the devices, once the devices that were open before are closed.
 func (d *Devices) open(closing <-chan struct{}) {
 	var set *deviceSet
 	var late func()
@@ -116,7 +117,8 @@ func (d *Devices) newSet() (*deviceSet, error) {
 	return &deviceSet{list: list, link: d.measureLink(list), memory: d.memoryOf(list)}, nil
 }
 
-// silence notes that devices do not answer: until late, which waits for that, has returned, this is why there are none.
+// silence notes that the devices do not answer. The error is why there are no devices until late,
+// which waits for the answer, has returned.
 func (d *Devices) silence(reason error, late func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,14 +135,16 @@ func (d *Devices) silence(reason error, late func()) {
 	})
 }
 
-// retain lends devices that somebody has once more: to a batch of a result, say, that uses their memory.
+// retain lends devices that are lent already once more: to a batch of a result, say, that lies in
+// their memory.
 func (d *Devices) retain(s *deviceSet) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.users++
 }
 
-// put gives devices back. After an error that makes them useless, the next query opens others.
+// put gives devices back. After an error that makes the devices useless, the next query opens
+// others.
 func (d *Devices) put(s *deviceSet, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,14 +164,15 @@ func (d *Devices) spoil(s *deviceSet, err error) {
 	}
 }
 
-// returned closes devices that are of no use when their last user has returned them. Requires: d.mu is held.
+// returned notes that a user has returned a set; the last user of a useless set has it closed.
+// Requires: d.mu is held.
 func (d *Devices) returned(s *deviceSet) {
 	if s.users--; s.old && s.users == 0 {
 		d.closeSet(s)
 	}
 }
 
-// closeSet begins to close devices. Requires: d.mu is held, and nobody uses them.
+// closeSet begins to close the devices of a set. Requires: d.mu is held, and nobody uses the set.
 func (d *Devices) closeSet(s *deviceSet) {
 	before, done := d.closing, make(chan struct{})
 	d.closing = done
@@ -186,14 +191,14 @@ func (d *Devices) closeSet(s *deviceSet) {
 	})
 }
 
-// note keeps an error that is a bug, where no query is left to be told of it.
+// note keeps an error that is a bug, where no query is left that could return the error.
 func (d *Devices) note(err error) {
 	if errors.Is(err, spawn.ErrInternal) {
 		d.broken.CompareAndSwap(nil, &err)
 	}
 }
 
-// closeAll closes devices, none of which waits for another.
+// closeAll closes devices at once, so that a device that does not answer keeps no other open.
 func (d *Devices) closeAll(s *deviceSet) error {
 	errs := make([]error, len(s.list))
 	var group spawn.Group
@@ -210,8 +215,9 @@ func (d *Devices) closeAll(s *deviceSet) error {
 	return err
 }
 
-// Close closes the devices, for which why is the reason from then on, and keeps what was learnt of them. No query uses them any more, but batches of results may lie in their memory:
-// then the last of these closes them. Its error is a bug that no query has been told of.
+// Close closes the devices, and saves the rates. From then on why is the reason that there are no
+// devices. No query uses the devices any more; where batches of results lie in their memory, the
+// last batch closes them. An error is a bug that no query has returned.
 func (d *Devices) Close(why error) error {
 	d.rates.save()
 	d.mu.Lock()

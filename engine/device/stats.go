@@ -81,8 +81,8 @@ func (c *coprocessor) report(d *Stats) {
 	d.KeptBytes, d.HostBytes, d.MemoryPeak = counters.KeptBytes, counters.HostBytes, counters.DevicePeak
 }
 
-// learn lets the machine's rates follow what a query took that read so many rows, to so many groups, by so many
-// workers: in its first phase and in both.
+// learn lets the rates of the machine follow a query of so many rows, groups and workers. first is
+// how long its first phase took, both how long both phases took.
 func (d *Devices) learn(s *Stats, rows, groups int64, workers int, first, both time.Duration) {
 	switch {
 	case d.rates == nil:

@@ -19,13 +19,15 @@ import (
 //
 //	Begin -> Take ... Take -> EndInput -> Process -> Release
 //
-// After an error of any method, Release follows. Release may be followed by Begin: the input is taken anew.
+// After an error of any method, Release follows. Release may be followed by Begin: the input is
+// taken anew.
 type Aggregator interface {
 	// Begin makes the aggregator ready to take rows.
 	Begin(ctx context.Context) error
 
-	// Take takes rows of the reader's piece, from row from on and at most up to row to, and returns how many it has
-	// taken. All readers call it at once. It keeps nothing of the batch that it does not retain.
+	// Take takes rows of the reader's piece, from row from on and at most up to row to, and returns
+	// how many it has taken. All readers call it at once. It keeps nothing of the batch that it
+	// does not retain.
 	Take(ctx context.Context, r *Rows, from, to int) (taken int, err error)
 
 	// EndInput is called once all rows were taken.
@@ -34,9 +36,9 @@ type Aggregator interface {
 	// Process writes the groups of all rows that were taken.
 	Process(ctx context.Context) error
 
-	// Release gives back what the aggregator holds. cause is why the query ends early; nil when it does not. again says
-	// that the aggregator can answer the query in spite of the cause, if it begins anew. An error that is
-	// spawn.ErrInternal is a bug that no other method has returned.
+	// Release gives back what the aggregator holds. cause is why the query ends early; nil when it
+	// does not. again says that the aggregator can answer the query in spite of the cause, if it
+	// begins anew. An error that is spawn.ErrInternal is a bug that no other method has returned.
 	Release(cause error) (again bool, err error)
 }
 
@@ -62,8 +64,8 @@ type Output struct {
 	// Writer returns one worker's way to the output.
 	Writer func() Writer
 
-	// Send sends a batch of results as it is. It is nil where results are no batches, or where the engine does not
-	// choose the memory of the batches.
+	// Send sends a batch of results as it is. It is nil where results are no batches, or where the
+	// engine does not choose the memory of the batches.
 	Send func(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error
 }
 
@@ -95,7 +97,8 @@ func (q *Query) traceRow(worker int) *trace.Row {
 	return q.Trace.Row(traceGroup, fmt.Sprintf("worker %d", worker), worker)
 }
 
-// TraceWorkers lays out the workers' rows of the trace, so that a worker that does nothing is shown, too.
+// TraceWorkers lays out the workers' rows of the trace, so that a worker that does nothing is
+// shown, too.
 func (q *Query) TraceWorkers() {
 	for i := range q.Workers {
 		q.traceRow(i)

@@ -16,7 +16,8 @@ import (
 	"github.com/mpga/mpga/internal/threads"
 )
 
-// CPU is the Aggregator of the CPU: the goroutines of a query as workers of package cpuagg, with their store.
+// CPU is the Aggregator of the CPU: the goroutines of a query as workers of package cpuagg, with
+// their store.
 //
 //	Take -> Worker.Add -> tables, or partitions in the store
 //	Process: ScatterRest -> Tasks -> Worker.Process -> Writer
@@ -86,7 +87,8 @@ func (c *CPU) Workers() []*cpuagg.Worker { return c.workers }
 // Counters returns what the run has done so far. It may be called at any time.
 func (c *CPU) Counters() *cpuagg.Counters { return c.counters.Load() }
 
-// Partitions returns how many partitions there were, and how many tasks they were merged to: 0 before Process.
+// Partitions returns how many partitions there were, and how many tasks they were merged to: 0
+// before Process.
 func (c *CPU) Partitions() (partitions, tasks int) { return c.planned, c.merged }
 
 // Begin implements Aggregator.
@@ -115,7 +117,8 @@ func (c *CPU) Take(_ context.Context, r *Rows, from, to int) (int, error) {
 	return to - from, r.Tiles(from, to, c.workers[r.Worker].Add)
 }
 
-// EndInput implements Aggregator. The workers stay open, since devices may give them groups until Process.
+// EndInput implements Aggregator. The workers stay open, since devices may give them groups until
+// Process.
 func (c *CPU) EndInput(context.Context) error { return nil }
 
 // Process implements Aggregator.
@@ -204,8 +207,9 @@ func (p *processor) write(ctx context.Context, task cpuagg.Task) error {
 	return p.out.Write(ctx, p.thread, groups)
 }
 
-// guard calls a function that processes a task. Partial states with right checksums may still be of no program of this
-// version: what trips over them becomes an error, as what a decoder trips over does. Their references have been checked.
+// guard calls a function that processes a task. Partial states with right checksums may still be of
+// no program of this version: what trips over them becomes an error, as what a decoder trips over
+// does. Their references have been checked.
 func (c *CPU) guard(f func() error) error {
 	if !c.adopted {
 		return f()

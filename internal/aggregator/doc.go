@@ -1,6 +1,6 @@
-// Package aggregator has the contract between the engine, which reads input and writes results, and whoever turns rows
-// into groups in between; and CPU, the aggregator that uses the workers of package cpuagg. Package device has the
-// aggregator that uses GPUs beside these workers.
+// Package aggregator has the contract between the engine, which reads input and writes results, and
+// whoever turns rows into groups in between; and CPU, the aggregator that uses the workers of
+// package cpuagg. Package device has the aggregator that uses GPUs beside these workers.
 //
 //		engine: split -> batch -> Rows -> Aggregator.Take, by all readers at once
 //		engine: input is used up       -> Aggregator.EndInput

@@ -36,8 +36,9 @@ func (q *Query) NewRows(worker int, th *threads.Thread) *Rows {
 	return &Rows{Worker: worker, Thread: th, encoder: encode.NewEncoder(q.Bound, q.Interners)}
 }
 
-// SetPiece makes a piece current, whose batch must live until the next call. Parts of the batch may be given to others
-// after it, not before: an array of dictionary codes makes its dictionary when it is first asked for, without a lock.
+// SetPiece makes a piece current, whose batch must live until the next call. Parts of the batch may
+// be given to others after it, not before: an array of dictionary codes makes its dictionary when
+// it is first asked for, without a lock.
 func (r *Rows) SetPiece(p Piece) error {
 	r.piece = p
 	return r.guard(func() error { return r.encoder.SetBatch(p.Batch, p.Position) })
@@ -69,8 +70,9 @@ func (r *Rows) Tiles(from, to int, f func(*rowdata.Tile) error) error {
 	return nil
 }
 
-// guard calls a function that works on the current batch, and says of which split its error is. A batch may be corrupt
-// in ways that its decoder does not see: then a panic is an error of the split.
+// guard calls a function that works on the current batch, and says of which split its error is. A
+// batch may be corrupt in ways that its decoder does not see: then a panic is an error of the
+// split.
 func (r *Rows) guard(f func() error) error {
 	if err := scan.UseBatch(r.piece.Batch, f); err != nil {
 		return fmt.Errorf("%s: %w", r.piece.Split.Name(), err)
