@@ -38,6 +38,7 @@ func TestRandomAgainstDuckDB(t *testing.T) {
 			compareDuckDB(t, db, schema, batches, q, want, wantErr)
 			src := way.open(t, rng, t.TempDir(), schema, batches)
 			compareEngine(t, "by default", engine.Options{Threads: 2}, src, q, want, wantErr)
+			compareEngine(t, "on a device of the host", engine.Options{Threads: 2, Device: "host:64MiB"}, src, q, want, wantErr)
 			opt, knobs := randomOptions(rng)
 			text := fmt.Sprintf("%d threads, %+v", opt.Threads, knobs)
 			compareEngine(t, text, testknobs.With(opt, knobs), src, q, want, wantErr)
