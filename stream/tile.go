@@ -89,9 +89,9 @@ func (t *Tile) rows() kernels.Rows { return t.device.layout.rows(t.input, 0, int
 func (t *Tile) copyIn() error { return t.stream.CopyBatch(t.copies()) }
 
 // send enqueues a copy to the device, work there, and copies back, with marks between them.
-func (t *Tile) send(copyIn, work, copyOut func() error) error {
+func (t *Tile) send(in, work, out func() error) error {
 	return t.stream.together(func() error {
-		return errors.Join(t.mark(0), copyIn(), t.mark(1), work(), t.mark(2), copyOut(), t.mark(3))
+		return errors.Join(t.mark(0), in(), t.mark(1), work(), t.mark(2), out(), t.mark(3))
 	})
 }
 

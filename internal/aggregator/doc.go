@@ -6,7 +6,7 @@
 //		engine: input is used up       -> Aggregator.EndInput
 //		Aggregator.Process             -> Output.Writer, by all writers at once
 //
-//	  - G1 (once): every row that Take returns as taken is in exactly one group that Process writes.
-//	  - G2 (disjoint): Process writes a key once.
-//	  - G3 (threads): whoever computes holds one of the engine's threads, and gives it back while it waits.
+//	  - U1 (once): every row that Take returns as taken is in exactly one group that Process writes.
+//	  - U2 (disjoint): Process writes a key once.
+//	  - U3 (threads): whoever computes holds one of the engine's threads, and gives it back while it waits.
 package aggregator
