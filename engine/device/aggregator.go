@@ -55,7 +55,7 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 		a.chose(devices, err)
 	default:
 		a.late = true
-		a.opening = newOpening(ctx, a.query.CPU.Room()/openingShare, func(ctx context.Context) (*coprocessor, error) {
+		a.opening = newOpening(ctx, a.query.CPU.MemoryLimit()/openingShare, func(ctx context.Context) (*coprocessor, error) {
 			return a.open(ctx, layout, size)
 		})
 	}

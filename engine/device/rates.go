@@ -58,7 +58,7 @@ const (
 	ratesVersion = 1
 )
 
-// ratesBefore are the rates of a machine that was not measured yet: those of cores of an AMD EPYC,
+// ratesBefore are the rates of a machine that was not measured yet: the rates of cores of an AMD EPYC,
 // Zen 4, by mpga bench.
 var ratesBefore = measured{
 	Fill: 0.3,

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// transport makes requests under the watch of their context. A request whose context has none, as
-// that of a library for credentials, gets a watch of its own.
+// transport makes requests under the watch of their context. A request whose context has none, as a
+// request of a library for credentials, gets a watch of its own.
 type transport struct {
 	fs    *FS
 	base  http.RoundTripper

@@ -38,7 +38,7 @@ type upload struct {
 	fs    *FS
 	name  string
 	parts parts
-	ctx   context.Context // of all requests but those of Abort; its cause is the first error
+	ctx   context.Context // of all requests but the requests of Abort; its cause is the first error
 	fail  context.CancelCauseFunc
 
 	filling []byte // the bytes of the part that is not full

@@ -78,8 +78,8 @@ func (c *CPU) Run() *cpuagg.Run { return c.run }
 // Store returns the store of the same run.
 func (c *CPU) Store() *store.Store { return c.store }
 
-// Room returns how many bytes the memory has room for in all.
-func (c *CPU) Room() int64 { return c.opt.Memory.Limit() }
+// MemoryLimit returns how many bytes of memory there are for tables and pages.
+func (c *CPU) MemoryLimit() int64 { return c.opt.Memory.Limit() }
 
 // Workers returns the workers since the last Begin. Each belongs to one goroutine at a time.
 func (c *CPU) Workers() []*cpuagg.Worker { return c.workers }
@@ -112,7 +112,7 @@ func (c *CPU) Adopt(states *partial.Pass) {
 // Take implements Aggregator: it takes a tile.
 func (c *CPU) Take(_ context.Context, r *Rows, from, to int) (int, error) {
 	r.Thread.Does(threads.WorkAggregate)
-	r.Dense = c.run.Dense()
+	r.encoder.Dense = c.run.Dense()
 	to = min(to, from+rowdata.TileRows)
 	return to - from, r.Tiles(from, to, c.workers[r.Worker].Add)
 }

@@ -24,9 +24,6 @@ type Rows struct {
 	Worker int // from 0
 	Thread *threads.Thread
 
-	// Dense has tiles carry group numbers in place of packed keys.
-	Dense bool
-
 	encoder *encode.Encoder
 	piece   Piece
 }
@@ -52,7 +49,6 @@ func (r *Rows) Encoder() *encode.Encoder { return r.encoder }
 
 // Tiles calls a function with the tiles of rows from to to of the current piece.
 func (r *Rows) Tiles(from, to int, f func(*rowdata.Tile) error) error {
-	r.encoder.Dense = r.Dense
 	for from < to {
 		var tile *rowdata.Tile
 		err := r.guard(func() (err error) {

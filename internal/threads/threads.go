@@ -29,6 +29,8 @@ type Thread struct {
 	held bool
 	row  *trace.Row // of the worker; nil without a trace
 	work string     // what the worker does, for the trace; "" is not shown
+
+	shown string // work that row shows at present; "" while it shows none
 }
 
 // New returns a thread that a semaphore counts. The thread is not held yet, and not in a trace.
@@ -49,7 +51,7 @@ func (t *Thread) Give() {
 	if t.held {
 		t.row.End()
 		t.of.Release(1)
-		t.held = false
+		t.held, t.shown = false, ""
 	}
 }
 
@@ -68,14 +70,17 @@ func (t *Thread) Wait(ctx context.Context, f func()) error {
 	return t.Take(ctx)
 }
 
-// Does says what the worker does from now on, whenever it holds a thread.
+// Does says what the worker does from now on, whenever it holds a thread. Work that goes on is one
+// span of the trace, however often the worker says so.
 func (t *Thread) Does(work string) {
 	t.work = work
-	switch {
-	case t.row == nil || !t.held:
-	case work == "":
+	if t.row == nil || !t.held || t.shown == work {
+		return
+	}
+	t.shown = work
+	if work == "" {
 		t.row.End()
-	default:
+	} else {
 		t.row.Begin(work)
 	}
 }
