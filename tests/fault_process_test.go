@@ -49,9 +49,9 @@ func (c *killCommand) check(t *testing.T, rows string) {
 // written, and the next run over the same output finishes as if nothing had been, and removes what
 // was left of the hidden file.
 func TestKill(t *testing.T) {
-	const rows = "1500000"
+	const rows = "3000000"
 	if testing.Short() {
-		t.Skip("makes 1.5e6 rows")
+		t.Skip("makes 3e6 rows")
 	}
 	c := newKillCommand(t, rows)
 	start := time.Now()
@@ -108,9 +108,9 @@ func TestKill(t *testing.T) {
 // A temp directory that is removed while a run uses it: its files have no names, and the run goes
 // on, or an error names the directory. Nothing half written is left.
 func TestTempDirRemoved(t *testing.T) {
-	const rows = "1500000"
+	const rows = "3000000"
 	if testing.Short() {
-		t.Skip("makes 1.5e6 rows")
+		t.Skip("makes 3e6 rows")
 	}
 	c := newKillCommand(t, rows)
 	rng := rand.New(rand.NewPCG(*seedFlag, 6))
